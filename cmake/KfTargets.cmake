@@ -1,0 +1,68 @@
+# Functions that the CMakeLists.txt of every folder uses.
+
+# The LLVM ABI: RTTI as LLVM was built. The runtime never sees these flags.
+if(NOT LLVM_ENABLE_RTTI)
+  set(KF_LLVM_FLAGS -fno-rtti)
+endif()
+
+# One precompiled header with MLIR's core headers, built once and reused by
+# every compiler library (14 s of headers per file become 0.3 s).
+function(kf_use_mlir_pch target)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    return()
+  endif()
+  if(NOT TARGET kf_mlir_pch)
+    file(WRITE "${CMAKE_BINARY_DIR}/kf_mlir_pch.cpp" "")
+    add_library(kf_mlir_pch OBJECT "${CMAKE_BINARY_DIR}/kf_mlir_pch.cpp")
+    target_link_libraries(kf_mlir_pch PRIVATE kf_llvm_headers)
+    target_compile_options(kf_mlir_pch PRIVATE ${KF_LLVM_FLAGS} -Xclang -fno-pch-timestamp)
+    target_precompile_headers(kf_mlir_pch PRIVATE "${PROJECT_SOURCE_DIR}/cmake/mlir_pch.h")
+  endif()
+  target_precompile_headers(${target} REUSE_FROM kf_mlir_pch)
+endfunction()
+
+# kf_add_compiler_library(NAME sources... [DEPENDS tablegen targets...] [LINK libraries...])
+function(kf_add_compiler_library name)
+  cmake_parse_arguments(ARG "" "" "DEPENDS;LINK" ${ARGN})
+  add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
+  target_include_directories(${name} PUBLIC
+    "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/include" "${PROJECT_BINARY_DIR}/include")
+  target_compile_options(${name} PRIVATE ${KF_LLVM_FLAGS} -Xclang -fno-pch-timestamp)
+  target_link_libraries(${name} PUBLIC kf_llvm_headers ${ARG_LINK})
+  kf_use_mlir_pch(${name})
+  add_dependencies(${name} KFIncGen)
+  if(ARG_DEPENDS)
+    add_dependencies(${name} ${ARG_DEPENDS})
+  endif()
+endfunction()
+
+# kf_add_runtime_library(NAME sources... [LINK libraries...]): no MLIR.
+function(kf_add_runtime_library name)
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
+  target_include_directories(${name} PUBLIC "${PROJECT_SOURCE_DIR}")
+  target_link_libraries(${name} PUBLIC ${ARG_LINK})
+endfunction()
+
+# kf_add_tool(NAME sources... [LINK libraries...]): an executable in bin/.
+function(kf_add_tool name)
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  target_include_directories(${name} PRIVATE
+    "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/include" "${PROJECT_BINARY_DIR}/include")
+  target_compile_options(${name} PRIVATE ${KF_LLVM_FLAGS} -Xclang -fno-pch-timestamp)
+  target_link_libraries(${name} PRIVATE ${ARG_LINK} kf_mlir)
+  kf_use_mlir_pch(${name})
+  add_dependencies(${name} KFIncGen)
+endfunction()
+
+# kf_add_unittest(NAME sources... [LINK libraries...]): a GoogleTest in ctest.
+function(kf_add_unittest name)
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  find_package(GTest REQUIRED)
+  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
+  target_compile_definitions(${name} PRIVATE KF_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name})
+endfunction()

@@ -1,0 +1,118 @@
+//===- Executable.h - A compiled program and its kernels --------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the compiler hands to the runtime: kernel binaries, one program (a
+// straight list of dispatches) and the list of weights in the layouts that
+// its kernels read. Plain data, serializable, loadable without the compiler.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_EXECUTABLE_H
+#define KF_RUNTIME_EXECUTABLE_H
+
+#include "runtime/Status.h"
+#include "runtime/Tensor.h"
+#include "runtime/abi.h"
+
+#include <array>
+#include <string>
+#include <vector>
+
+namespace kf {
+
+/// How a weight lies in memory when its kernels read it (`#kf.layout`).
+struct WeightLayout {
+  enum class Kind {
+    RowMajor, ///< as its logical shape says
+    /// Panels of `panel` rows for matmul: logical [N, K] becomes
+    /// [ceil(N/panel)][K][panel], logical [G, N, K] becomes
+    /// [ceil(N/panel)][G][K][panel]; rows past N are zero.
+    Panels
+  };
+  Kind kind = Kind::RowMajor;
+  int64_t panel = 0;
+  /// Panels of 16-bit types: within each group of 2*interleave columns of a
+  /// panel row, element i and element i+interleave are neighbours, so that one
+  /// 32-bit lane holds both (i in the low half). 0: no interleaving.
+  int64_t interleave = 0;
+
+  bool operator==(const WeightLayout &) const = default;
+};
+
+/// One weight as kernels want it.
+struct WeightSpec {
+  /// Checkpoint tensors that make it up, in order along its first dimension:
+  /// concatenated, or stacked when `stacked` (shape gains a leading dimension).
+  std::vector<std::string> names;
+  bool stacked = false;
+  /// Checkpoint tensors are stored [K, N] and are transposed to [N, K]
+  /// (GPT-2's Conv1D).
+  bool transposed = false;
+  DataType type = DataType::F32; ///< of the packed elements
+  std::vector<int64_t> shape;    ///< logical, after concatenation
+  WeightLayout layout;
+
+  /// Bytes that the packed weight takes.
+  Result<int64_t> packedBytes() const;
+  bool operator==(const WeightSpec &) const = default;
+};
+
+/// An input or output of a program; -1 stands for n_tokens.
+struct TensorSpec {
+  DataType type = DataType::F32;
+  std::vector<int64_t> shape;
+  bool operator==(const TensorSpec &) const = default;
+};
+
+/// A KV cache: [layers][2][kvHeads][capacity][headDim] elements; index 0 of
+/// the second dimension is K, 1 is V. Within a K head, positions come in
+/// blocks of `keyBlock`: [capacity/keyBlock][headDim][keyBlock].
+struct CacheSpec {
+  DataType type = DataType::F32;
+  int64_t layers = 0, kvHeads = 0, headDim = 0, keyBlock = 1;
+
+  Result<int64_t> bytes(int64_t capacity) const;
+  bool operator==(const CacheSpec &) const = default;
+};
+
+struct KernelSpec {
+  std::string name; ///< symbol in the binary, or SPIR-V entry point
+  uint64_t scratchBytes = 0;
+  std::array<uint32_t, 3> workgroupSize = {1, 1, 1}; ///< GPU threads
+};
+
+struct DispatchSpec {
+  uint32_t kernel = 0; ///< index into Executable::kernels
+  std::vector<kf_binding> bindings;
+  std::array<kf_grid_dim, 3> grid = {{{-1, 1}, {-1, 1}, {-1, 1}}};
+};
+
+struct Executable {
+  std::string target; ///< "cpu", "reference", "vulkan", "cuda"
+  std::string programName;
+  int64_t maxTokens = 1; ///< the largest n_tokens that the arena has room for
+  uint64_t arenaBytes = 0;
+  std::vector<KernelSpec> kernels;
+  std::vector<WeightSpec> weights;
+  std::vector<CacheSpec> caches;
+  std::vector<TensorSpec> inputs, outputs;
+  std::vector<DispatchSpec> dispatches;
+  /// Target's kernel code: an ELF object (cpu), a SPIR-V module (vulkan), a
+  /// JSON list of op lists (reference).
+  std::string binary;
+
+  /// Checks every index and offset; run on whatever came from a file.
+  Status verify() const;
+  /// File form: magic, version, sizes, a JSON head, the binary, a checksum.
+  std::string serialize() const;
+  static Result<Executable> deserialize(std::string_view bytes);
+};
+
+} // namespace kf
+
+#endif // KF_RUNTIME_EXECUTABLE_H
