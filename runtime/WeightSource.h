@@ -1,0 +1,49 @@
+//===- WeightSource.h - Where a checkpoint's tensors come from --*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A checkpoint seen as named tensors that lie in memory somewhere: a mapped
+// safetensors file, several of them, bytes embedded in the binary. Packing and
+// the reference read weights through it and never learn the file format.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_WEIGHTSOURCE_H
+#define KF_RUNTIME_WEIGHTSOURCE_H
+
+#include "runtime/Tensor.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace kf {
+
+/// A dense row-major tensor in memory that its WeightSource owns. `data` may
+/// be unaligned for `type`: files place tensors at any byte.
+struct TensorView {
+  DataType type = DataType::F32;
+  std::vector<int64_t> shape;
+  const void *data = nullptr;
+  uint64_t bytes = 0; ///< product(shape) * sizeOf(type)
+};
+
+/// Named tensors. Views stay valid as long as the source. Any number of
+/// threads may call the const functions at once.
+class WeightSource {
+public:
+  virtual ~WeightSource() = default;
+  /// The tensor called `name`; an error that names it if there is none or its
+  /// element type has no DataType.
+  virtual Result<TensorView> find(const std::string &name) const = 0;
+  /// Every tensor's name, sorted.
+  virtual std::vector<std::string> names() const = 0;
+};
+
+} // namespace kf
+
+#endif // KF_RUNTIME_WEIGHTSOURCE_H
