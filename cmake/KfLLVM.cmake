@@ -5,8 +5,12 @@
 # KF_STATIC_LLVM=OFF links the shared libMLIR and libLLVM (links in 0.2 s);
 # ON links the component archives, so that a tool is one file.
 
-find_package(MLIR 22 REQUIRED CONFIG
-  HINTS /usr/lib/llvm-22/lib/cmake/mlir)
+# LLVM's version file accepts only an exact major.minor, so the check is here.
+find_package(MLIR REQUIRED CONFIG HINTS /usr/lib/llvm-22/lib/cmake/mlir)
+if(NOT LLVM_VERSION_MAJOR EQUAL 22)
+  message(FATAL_ERROR "LLVM and MLIR ${LLVM_PACKAGE_VERSION} found in "
+    "${MLIR_DIR}; KernelForge needs 22.x: pass -DMLIR_DIR=<prefix>/lib/cmake/mlir")
+endif()
 message(STATUS "MLIR ${LLVM_PACKAGE_VERSION} in ${MLIR_DIR}")
 list(APPEND CMAKE_MODULE_PATH "${MLIR_CMAKE_DIR}" "${LLVM_CMAKE_DIR}")
 include(TableGen)
@@ -30,43 +34,35 @@ if(NOT KF_STATIC_LLVM)
 endif()
 
 # The exported MLIR targets name the shared libraries as dependencies; take
-# those out, and hang the LLVM component archives on MLIRSupport instead.
+# those out, and hang the LLVM component archives on MLIRSupport instead. Every
+# MLIR archive is offered to the linker, which takes what is referenced and
+# nothing else, so that no list here follows the includes of the sources.
 get_property(kf_all_mlir GLOBAL PROPERTY MLIR_ALL_LIBS)
+set(kf_mlir_archives)
 foreach(lib ${kf_all_mlir})
-  if(TARGET ${lib})
-    get_target_property(deps ${lib} INTERFACE_LINK_LIBRARIES)
-    if(deps)
-      list(REMOVE_ITEM deps LLVM MLIR "$<LINK_ONLY:LLVM>" "$<LINK_ONLY:MLIR>")
-      set_target_properties(${lib} PROPERTIES INTERFACE_LINK_LIBRARIES "${deps}")
-    endif()
+  if(NOT TARGET ${lib})
+    continue()
+  endif()
+  get_target_property(type ${lib} TYPE)
+  if(NOT type STREQUAL "STATIC_LIBRARY")
+    continue()
+  endif()
+  list(APPEND kf_mlir_archives ${lib})
+  get_target_property(deps ${lib} INTERFACE_LINK_LIBRARIES)
+  if(deps)
+    list(REMOVE_ITEM deps LLVM MLIR "$<LINK_ONLY:LLVM>" "$<LINK_ONLY:MLIR>")
+    set_target_properties(${lib} PROPERTIES INTERFACE_LINK_LIBRARIES "${deps}")
   endif()
 endforeach()
 llvm_map_components_to_libnames(kf_llvm_archives
-  core support passes orcjit targetparser X86 NVPTX)
-llvm_map_components_to_libnames(kf_orc_archives core support orcjit targetparser)
+  core support passes orcjit targetparser native NVPTX)
+llvm_map_components_to_libnames(kf_orc_archives
+  core support orcjit targetparser native)
 set_property(TARGET MLIRSupport APPEND PROPERTY
   INTERFACE_LINK_LIBRARIES "${kf_llvm_archives}")
+target_link_libraries(kf_mlir INTERFACE ${kf_mlir_archives})
 target_link_libraries(kf_orc INTERFACE ${kf_orc_archives})
-
-target_link_libraries(kf_mlir INTERFACE
-  MLIROptLib MLIRLspServerLib MLIRReduceLib MLIRTransforms MLIRTransformUtils
-  MLIRFuncDialect MLIRFuncAllExtensions MLIRFuncTransforms MLIRArithDialect MLIRArithTransforms
-  MLIRTensorDialect MLIRTensorUtils MLIRTensorTransforms MLIRTensorTilingInterfaceImpl
-  MLIRTensorInferTypeOpInterfaceImpl
-  MLIRSCFDialect MLIRSCFUtils MLIRSCFTransforms MLIRSCFToControlFlow
-  MLIRMemRefDialect MLIRMemRefUtils MLIRMemRefTransforms MLIRMemRefToLLVM
-  MLIRVectorDialect MLIRVectorUtils MLIRVectorTransforms MLIRVectorToSCF
-  MLIRVectorToLLVM MLIRVectorToLLVMPass
-  MLIRMathDialect MLIRMathTransforms MLIRMathToLLVM
-  MLIRAffineDialect MLIRAffineUtils MLIRAffineToStandard MLIRAffineAnalysis
-  MLIRIndexDialect MLIRIndexToLLVM MLIRUBDialect MLIRUBToLLVM
-  MLIRControlFlowDialect MLIRControlFlowToLLVM MLIRFuncToLLVM MLIRArithToLLVM
-  MLIRReconcileUnrealizedCasts
-  MLIRLLVMDialect MLIRLLVMToLLVMIRTranslation MLIRBuiltinToLLVMIRTranslation
-  MLIRTargetLLVMIRExport
-  MLIRGPUDialect MLIRGPUTransforms MLIRGPUToSPIRV MLIRSPIRVDialect MLIRSPIRVTransforms
-  MLIRSPIRVConversion MLIRSPIRVSerialization MLIRSPIRVTarget MLIRFuncToSPIRV
-  MLIRMemRefToSPIRV MLIRSCFToSPIRV MLIRArithToSPIRV MLIRMathToSPIRV
-  MLIRIndexToSPIRV MLIRControlFlowToSPIRV MLIRConvertToSPIRVPass
-  MLIRDestinationStyleOpInterface MLIRTilingInterface MLIRViewLikeInterface)
-target_link_options(kf_mlir INTERFACE -static-libstdc++ -static-libgcc -Wl,--icf=all -Wl,-s)
+foreach(lib kf_mlir kf_orc)
+  target_link_options(${lib} INTERFACE
+    -static-libstdc++ -static-libgcc -Wl,--icf=all -Wl,-s)
+endforeach()
