@@ -1,0 +1,57 @@
+//===- KF.h - The kf dialect ------------------------------------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Ops, types, attributes and interfaces of the kf dialect.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_DIALECT_KF_IR_KF_H
+#define KF_DIALECT_KF_IR_KF_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/Dialect/Utils/StructuredOpsUtils.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "kf/Dialect/KF/IR/KFDialect.h.inc"
+#include "kf/Dialect/KF/IR/KFEnums.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "kf/Dialect/KF/IR/KFAttributes.h.inc"
+#define GET_TYPEDEF_CLASSES
+#include "kf/Dialect/KF/IR/KFTypes.h.inc"
+
+#include "kf/Dialect/KF/IR/KFInterfaces.h.inc"
+
+#define GET_OP_CLASSES
+#include "kf/Dialect/KF/IR/KFOps.h.inc"
+
+namespace mlir::kf {
+
+/// Storage of one block of a quantized format (GGUF's names and layouts).
+struct BlockFormatInfo {
+  int64_t elements; ///< per block
+  int64_t bytes;    ///< per block
+};
+BlockFormatInfo getBlockFormatInfo(BlockFormat format);
+
+/// The `#kf.layout` of a tensor type, or null.
+LayoutAttr getLayout(Type type);
+
+/// Registers the TilingInterface of every kf op and of the elementwise arith
+/// ops that fuse with them.
+void registerTilingInterfaceExternalModels(DialectRegistry &registry);
+
+} // namespace mlir::kf
+
+#endif // KF_DIALECT_KF_IR_KF_H

@@ -1,0 +1,186 @@
+//===- KFAttributes.td - Attributes of the kf dialect
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_DIALECT_KF_IR_KFATTRIBUTES_TD
+#define KF_DIALECT_KF_IR_KFATTRIBUTES_TD
+
+include "kf/Dialect/KF/IR/KFDialect.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/IR/TensorEncoding.td"
+
+class KF_Attr<string name, string attrMnemonic, list<Trait> traits = []>
+    : AttrDef<KF_Dialect, name, traits> {
+  let mnemonic = attrMnemonic;
+}
+
+//===----------------------------------------------------------------------===//
+// Enumerations
+//===----------------------------------------------------------------------===//
+
+class KF_I32Enum<string name, string summary, list<I32EnumAttrCase> cases>
+    : I32EnumAttr<name, summary, cases> {
+  let cppNamespace = "::mlir::kf";
+  let genSpecializedAttr = 0;
+}
+
+def KF_ActivationKind : KF_I32Enum<"ActivationKind", "elementwise activation", [
+  I32EnumAttrCase<"Identity", 0, "identity">,
+  I32EnumAttrCase<"Silu", 1, "silu">,
+  I32EnumAttrCase<"Gelu", 2, "gelu">,
+  I32EnumAttrCase<"GeluTanh", 3, "gelu_tanh">,
+  I32EnumAttrCase<"Relu", 4, "relu">]>;
+def KF_ActivationKindAttr
+    : EnumAttr<KF_Dialect, KF_ActivationKind, "activation_kind"> {
+  let assemblyFormat = "`<` $value `>`";
+}
+
+def KF_RopeStyle : KF_I32Enum<"RopeStyle", "which elements rotate together", [
+  I32EnumAttrCase<"Half", 0, "half">,
+  I32EnumAttrCase<"Interleaved", 1, "interleaved">]>;
+def KF_RopeStyleAttr : EnumAttr<KF_Dialect, KF_RopeStyle, "rope_style"> {
+  let assemblyFormat = "`<` $value `>`";
+}
+
+def KF_RopeScalingKind : KF_I32Enum<"RopeScalingKind", "rotary scaling rule", [
+  I32EnumAttrCase<"Linear", 0, "linear">,
+  I32EnumAttrCase<"Llama3", 1, "llama3">]>;
+
+def KF_BlockFormat : KF_I32Enum<"BlockFormat", "block-quantized storage", [
+  I32EnumAttrCase<"Q8_0", 0, "q8_0">,
+  I32EnumAttrCase<"Q4_0", 1, "q4_0">,
+  I32EnumAttrCase<"Q4_K", 2, "q4_k">,
+  I32EnumAttrCase<"Q6_K", 3, "q6_k">]>;
+def KF_BlockFormatAttr : EnumAttr<KF_Dialect, KF_BlockFormat, "block_format"> {
+  let summary = "storage of a block-quantized element type";
+  let description = [{
+    Names one of GGUF's block formats. `getBlockFormatInfo` gives elements and
+    bytes per block, the one place where the storage is described.
+  }];
+  let assemblyFormat = "`<` $value `>`";
+}
+
+//===----------------------------------------------------------------------===//
+// Rotary scaling
+//===----------------------------------------------------------------------===//
+
+def KF_RopeScalingAttr : KF_Attr<"RopeScaling", "rope_scaling"> {
+  let summary = "scaling of rotary frequencies";
+  let description = [{
+    `linear` divides every frequency by `factor`. `llama3` (Llama 3.1, section
+    "RoPE scaling"; Hugging Face's `rope_type: llama3`) divides those with
+    wavelengths beyond `original_context / low_freq_factor` by `factor`, keeps
+    those below `original_context / high_freq_factor`, and interpolates between.
+
+    ```mlir
+    #kf.rope_scaling<linear, factor = 2.0>
+    #kf.rope_scaling<llama3, factor = 8.0, low_freq_factor = 1.0,
+                     high_freq_factor = 4.0, original_context = 8192>
+    ```
+  }];
+  let parameters = (ins
+    EnumParameter<KF_RopeScalingKind>:$kind,
+    "double":$factor,
+    DefaultValuedParameter<"double", "0.0">:$low_freq_factor,
+    DefaultValuedParameter<"double", "0.0">:$high_freq_factor,
+    DefaultValuedParameter<"int64_t", "0">:$original_context
+  );
+  let assemblyFormat = [{ `<` $kind `,` struct($factor, $low_freq_factor,
+                          $high_freq_factor, $original_context) `>` }];
+  let genVerifyDecl = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Layout of weights
+//===----------------------------------------------------------------------===//
+
+def KF_LayoutAttr : KF_Attr<"Layout", "layout",
+    [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
+  let summary = "how a packed matmul weight lies in memory (tensor encoding)";
+  let description = [{
+    Encoding of a weight tensor. The tensor keeps its logical shape, [N, K] or
+    [G, N, K]; in memory it is [ceil(N/panel)][G][K][panel], rows past N being
+    zero, so that a kernel reads one panel of `panel` output columns as one
+    stream. With `interleave = I`, elements i and i+I of each group of 2*I in a
+    panel row are neighbours (16-bit types: one 32-bit lane holds both).
+
+    ```mlir
+    tensor<768x256xbf16, #kf.layout<panel = 32, interleave = 16>>
+    ```
+  }];
+  let parameters = (ins
+    "int64_t":$panel,
+    DefaultValuedParameter<"int64_t", "0">:$interleave
+  );
+  let assemblyFormat = "`<` struct($panel, $interleave) `>`";
+  let genVerifyDecl = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Schedule
+//===----------------------------------------------------------------------===//
+
+def KF_ScheduleAttr : KF_Attr<"Schedule", "schedule"> {
+  let summary = "how a kernel is computed: tile sizes per level, shapes, stages";
+  let description = [{
+    Policy writes it (a target's KernelConfig, the tuner, a person), passes
+    obey it, and the target's verifier rejects what it cannot run.
+
+    - `workgroup`: tile of each parallel loop of the kernel's root op that one
+      workgroup computes; 0 leaves the loop whole.
+    - `tile`: register tile. matmul: [rows, columns]; attention: [query rows].
+    - `reduction`: tile of the reduction loop (GPU matmul's K step, attention's
+      keys per softmax block); 0 means whole.
+    - `vector`: lanes of a vector register, in f32 elements (1 on SPIR-V).
+    - `unroll`: unrolling of the innermost reduction loop.
+    - `accumulators`: independent partial sums per output of a matmul.
+    - `threads`: threads of a GPU workgroup along x, y, z.
+    - `stages`: software pipeline stages of a GPU kernel's copies.
+    - `split_k`: workgroups that share one reduction.
+
+    ```mlir
+    #kf.schedule<workgroup = [56, 128], tile = [14, 32], vector = 16, unroll = 4>
+    ```
+  }];
+  let parameters = (ins
+    OptionalArrayRefParameter<"int64_t">:$workgroup,
+    OptionalArrayRefParameter<"int64_t">:$tile,
+    DefaultValuedParameter<"int64_t", "0">:$reduction,
+    DefaultValuedParameter<"int64_t", "1">:$vector,
+    DefaultValuedParameter<"int64_t", "1">:$unroll,
+    DefaultValuedParameter<"int64_t", "1">:$accumulators,
+    OptionalArrayRefParameter<"int64_t">:$threads,
+    DefaultValuedParameter<"int64_t", "1">:$stages,
+    DefaultValuedParameter<"int64_t", "1">:$split_k
+  );
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def KF_GridAttr : KF_Attr<"Grid", "grid"> {
+  let summary = "number of workgroups of a tiled kernel";
+  let description = [{
+    One entry a dimension, the last varying fastest. Where `tokens[i]` is not
+    0, the dimension has ceil(n_tokens / tokens[i]) workgroups, else
+    `counts[i]`.
+
+    ```mlir
+    #kf.grid<tokens = [56, 0], counts = [0, 4]>
+    ```
+  }];
+  let parameters = (ins
+    ArrayRefParameter<"int64_t">:$tokens,
+    ArrayRefParameter<"int64_t">:$counts
+  );
+  let assemblyFormat = [{ `<` `tokens` `=` `[` $tokens `]` `,`
+                              `counts` `=` `[` $counts `]` `>` }];
+  let genVerifyDecl = 1;
+}
+
+#endif // KF_DIALECT_KF_IR_KFATTRIBUTES_TD

@@ -1,0 +1,39 @@
+//===- KFDialect.td - The kf dialect
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_DIALECT_KF_IR_KFDIALECT_TD
+#define KF_DIALECT_KF_IR_KFDIALECT_TD
+
+include "mlir/IR/OpBase.td"
+
+def KF_Dialect : Dialect {
+  let name = "kf";
+  let cppNamespace = "::mlir::kf";
+  let summary = "Transformer inference: ops, kernels and programs";
+  let description = [{
+    The dialect describes one step of a transformer decoder in three forms.
+
+    1. *Tensor ops* (`kf.matmul`, `kf.rms_norm`, `kf.attention`, ...) have value
+       semantics. The KV cache is the exception: a reference with memory
+       effects. A `?` may stand only as the leading dimension of a tensor, and
+       means the same number everywhere: the rows of this step (`n_tokens`).
+    2. *Kernels* (`kf.kernel`) are clusters of tensor ops that one launch
+       computes. A kernel carries its `#kf.schedule`; passes obey it.
+    3. *Programs* (`kf.program`) are straight lists of `kf.dispatch`, which the
+       runtime replays.
+
+    Constraints of an op are numbered C1, C2, ...; the verifier's messages and
+    the tests cite them.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::tensor::TensorDialect"];
+  let useDefaultAttributePrinterParser = 1;
+  let useDefaultTypePrinterParser = 1;
+}
+
+#endif // KF_DIALECT_KF_IR_KFDIALECT_TD

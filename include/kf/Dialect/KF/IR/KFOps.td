@@ -1,0 +1,367 @@
+//===- KFOps.td - Tensor ops of the kf dialect
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_DIALECT_KF_IR_KFOPS_TD
+#define KF_DIALECT_KF_IR_KFOPS_TD
+
+include "kf/Dialect/KF/IR/KFTypes.td"
+include "kf/Dialect/KF/IR/KFInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class KF_Op<string mnemonic, list<Trait> traits = []>
+    : Op<KF_Dialect, mnemonic, traits>;
+
+/// An op without side effects whose result types follow from its operands.
+class KF_TensorOp<string mnemonic, list<Trait> traits = []>
+    : KF_Op<mnemonic, !listconcat([Pure, InferTypeOpAdaptor], traits)> {
+  let hasVerifier = 1;
+}
+
+/// A tensor op that a loop nest computes and that can be tiled.
+class KF_LoopOp<string mnemonic, list<Trait> traits = []>
+    : KF_TensorOp<mnemonic, !listconcat(
+        [DeclareOpInterfaceMethods<KF_LoopOpInterface>], traits)>;
+
+//===----------------------------------------------------------------------===//
+// Lookup
+//===----------------------------------------------------------------------===//
+
+def KF_EmbeddingOp : KF_LoopOp<"embedding"> {
+  let summary = "rows of a table";
+  let description = [{
+    `result[i, :] = table[ids[i], :]`, widened to f32. An id outside the table
+    gives a row of zeros.
+
+    - C1: `ids` is a rank 1 tensor of i32.
+    - C2: `table` is a rank 2 tensor of f32, f16, bf16 or a quantized type.
+    - C3: the result has shape [dim(ids, 0), dim(table, 1)] and type f32.
+
+    ```mlir
+    %0 = kf.embedding %ids, %table : tensor<?xi32>, tensor<1477x256xbf16>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$ids, AnyRankedTensor:$table);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$ids `,` $table attr-dict `:` type($ids) `,` type($table)";
+}
+
+//===----------------------------------------------------------------------===//
+// Matrix products
+//===----------------------------------------------------------------------===//
+
+def KF_MatmulOp : KF_LoopOp<"matmul"> {
+  let summary = "x times W transposed, optionally with bias and gating";
+  let description = [{
+    `result = x W^T + bias`, accumulated in f32. With `glu(act)`, W holds a gate
+    and an up matrix, and `result = act(x W[0]^T + bias[0]) * (x W[1]^T +
+    bias[1])`.
+
+    - C1: `x` is a rank 2 tensor [M, K] of f32, f16 or bf16.
+    - C2: `w` is [N, K], or [2, N, K] with `glu`, of f32, f16, bf16 or a
+      quantized type.
+    - C3: the last dimensions of `x` and `w` are equal and static.
+    - C4: `bias`, where present, is [N], or [2, N] with `glu`, of a float type.
+    - C5: the result is [M, N] with the element type of `x`.
+
+    ```mlir
+    %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<768x256xbf16>
+    %1 = kf.matmul %x, %w bias(%b) : tensor<?x64xf32>, tensor<96x64xf32>, tensor<96xf32>
+    %2 = kf.matmul %x, %gu glu(silu) : tensor<?x256xf32>, tensor<2x704x256xbf16>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$w,
+                       Optional<AnyRankedTensor>:$bias,
+                       OptionalAttr<KF_ActivationKindAttr>:$glu);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $x `,` $w (`bias` `(` $bias^ `)`)? (`glu` custom<Activation>($glu)^)?
+    attr-dict `:` type($x) `,` type($w) (`,` type($bias)^)?
+  }];
+  let hasCanonicalizer = 1;
+}
+
+def KF_MlpOp : KF_TensorOp<"mlp", [AttrSizedOperandSegments]> {
+  let summary = "feed-forward block, gated or plain";
+  let description = [{
+    Plain: `result = act(x Wup^T + bup) Wdown^T + bdown`. With `gate`:
+    `result = (act(x Wgate^T + bgate) * (x Wup^T + bup)) Wdown^T + bdown`.
+    `kf-expand-mlp` rewrites it to `kf.matmul` and `kf.activation`.
+
+    - C1: `x` is a rank 2 tensor [M, K] of f32, f16 or bf16.
+    - C2: `up`, and `gate` where present, are [F, K].
+    - C3: `down` is [N, F].
+    - C4: biases are [F], [F] and [N]; `gate_bias` needs `gate`.
+    - C5: the result is [M, N] with the element type of `x`.
+
+    ```mlir
+    %0 = kf.mlp %x up(%up) down(%down) activation(gelu_tanh)
+        : (tensor<?x64xf32>, tensor<256x64xf32>, tensor<64x256xf32>)
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$x, Optional<AnyRankedTensor>:$gate,
+                       AnyRankedTensor:$up, AnyRankedTensor:$down,
+                       Optional<AnyRankedTensor>:$gate_bias,
+                       Optional<AnyRankedTensor>:$up_bias,
+                       Optional<AnyRankedTensor>:$down_bias,
+                       KF_ActivationKindAttr:$activation);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $x (`gate` `(` $gate^ `)`)? `up` `(` $up `)` `down` `(` $down `)`
+    (`gate_bias` `(` $gate_bias^ `)`)? (`up_bias` `(` $up_bias^ `)`)?
+    (`down_bias` `(` $down_bias^ `)`)?
+    `activation` custom<Activation>($activation)
+    attr-dict `:` `(` type(operands) `)`
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Normalization and elementwise
+//===----------------------------------------------------------------------===//
+
+def KF_RmsNormOp : KF_LoopOp<"rms_norm"> {
+  let summary = "root mean square normalization over the last dimension";
+  let description = [{
+    `result = x / sqrt(mean(x * x) + eps) * weight` (Zhang and Sennrich,
+    "Root Mean Square Layer Normalization", 2019).
+
+    - C1: `x` has rank 1 or more, a static last dimension D, and float elements.
+    - C2: `weight` is [D] of a float type.
+    - C3: `eps` is not negative.
+    - C4: the result has the type of `x`.
+  }];
+  let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$weight,
+                       F32Attr:$eps);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $x `,` $weight `eps` `(` $eps `)` attr-dict `:` type($x) `,` type($weight)
+  }];
+}
+
+def KF_LayerNormOp : KF_LoopOp<"layer_norm"> {
+  let summary = "layer normalization over the last dimension";
+  let description = [{
+    `result = (x - mean(x)) / sqrt(var(x) + eps) * weight + bias` (Ba, Kiros and
+    Hinton, "Layer Normalization", 2016).
+
+    - C1: `x` has rank 1 or more, a static last dimension D, and float elements.
+    - C2: `weight`, and `bias` where present, are [D] of a float type.
+    - C3: `eps` is not negative.
+    - C4: the result has the type of `x`.
+  }];
+  let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$weight,
+                       Optional<AnyRankedTensor>:$bias, F32Attr:$eps);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $x `,` $weight (`bias` `(` $bias^ `)`)? `eps` `(` $eps `)` attr-dict
+    `:` type($x) `,` type($weight) (`,` type($bias)^)?
+  }];
+}
+
+def KF_SoftmaxOp : KF_LoopOp<"softmax"> {
+  let summary = "softmax over the last dimension";
+  let description = [{
+    `result = exp(x - max(x)) / sum(exp(x - max(x)))`.
+
+    - C1: `x` has rank 1 or more, a static last dimension that is not 0, and
+      float elements.
+    - C2: the result has the type of `x`.
+  }];
+  let arguments = (ins AnyRankedTensor:$x);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$x attr-dict `:` type($x)";
+}
+
+def KF_ActivationOp : KF_LoopOp<"activation"> {
+  let summary = "elementwise activation";
+  let description = [{
+    `silu`: x / (1 + exp(-x)). `gelu`: x * (1 + erf(x / sqrt 2)) / 2.
+    `gelu_tanh`: its tanh approximation (Hendrycks and Gimpel, 2016). `relu`:
+    max(x, 0). `identity`: x.
+
+    - C1: `x` is a ranked tensor of float elements.
+    - C2: the result has the type of `x`.
+  }];
+  let arguments = (ins AnyRankedTensor:$x, KF_ActivationKindAttr:$kind);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "custom<Activation>($kind) $x attr-dict `:` type($x)";
+  let hasFolder = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Attention
+//===----------------------------------------------------------------------===//
+
+def KF_RopeOp : KF_LoopOp<"rope"> {
+  let summary = "rotary position embedding";
+  let description = [{
+    Rotates pairs of each head's first `rotary_dim` elements by
+    `positions[t] * f_i`, `f_i = theta^(-2i / rotary_dim)` changed by `scaling`
+    (Su et al., "RoFormer", 2021). `half` pairs element i with
+    i + rotary_dim / 2 (Hugging Face), `interleaved` pairs 2i with 2i + 1.
+    Frequencies are rounded to f32, and so is their product with the position.
+
+    - C1: `x` is a rank 3 tensor [T, heads, D] of float elements, the last two
+      dimensions static.
+    - C2: `positions` is a rank 1 tensor of i32 with dim 0 of `x`.
+    - C3: `rotary_dim` is even, positive and at most D.
+    - C4: `theta` is positive.
+    - C5: the result has the type of `x`.
+
+    ```mlir
+    %0 = kf.rope %x, %positions {rotary_dim = 64 : i64, theta = 1.0e4 : f64}
+        : tensor<?x4x64xf32>, tensor<?xi32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$positions,
+                       F64Attr:$theta, I64Attr:$rotary_dim,
+                       DefaultValuedAttr<KF_RopeStyleAttr,
+                         "::mlir::kf::RopeStyle::Half">:$style,
+                       OptionalAttr<KF_RopeScalingAttr>:$scaling);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$x `,` $positions attr-dict `:` type($x) `,` type($positions)";
+  let hasCanonicalizer = 1;
+  let extraClassDeclaration = [{
+    /// The rotary_dim / 2 frequencies in radians per position, after scaling.
+    ::llvm::SmallVector<float> getFrequencies();
+  }];
+}
+
+def KF_AttentionOp : KF_Op<"attention", [InferTypeOpAdaptor,
+    DeclareOpInterfaceMethods<KF_LoopOpInterface>]> {
+  let hasVerifier = 1;
+  let summary = "causal attention of queries to a layer of the KV cache";
+  let description = [{
+    Query row t of head h attends to the cached positions p with
+    `p <= positions[t]` and, with `window`, `p > positions[t] - window`:
+    softmax of `scale * q k^T`, then the weighted sum of v. Query head h reads
+    KV head h / (heads / kv_heads) (grouped heads; Ainslie et al., 2023).
+
+    In a tiled kernel, `kv_head` names the one KV head that all heads of `q`
+    read.
+
+    - C1: `q` is a rank 3 tensor [T, heads, D] of float elements, the last two
+      dimensions static.
+    - C2: D is the cache's head_dim.
+    - C3: without `kv_head`, heads is a multiple of the cache's kv_heads.
+    - C4: `positions` is a rank 1 tensor of i32 with dim 0 of `q`.
+    - C5: `layer` is in [0, layers of the cache).
+    - C6: `window`, where present, is positive.
+    - C7: the result has the type of `q`.
+  }];
+  let arguments = (ins AnyRankedTensor:$q,
+                       Arg<KF_KVCacheType, "", [MemRead]>:$cache,
+                       AnyRankedTensor:$positions,
+                       Optional<Index>:$kv_head,
+                       I64Attr:$layer, F32Attr:$scale,
+                       OptionalAttr<I64Attr>:$window);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $q `,` $cache `,` $positions (`kv_head` `(` $kv_head^ `)`)? attr-dict
+    `:` type($q) `,` type($cache) `,` type($positions)
+  }];
+}
+
+def KF_KVAppendOp : KF_Op<"kv_append", [AllTypesMatch<["k", "v"]>,
+    DeclareOpInterfaceMethods<KF_LoopOpInterface>]> {
+  let summary = "writes keys and values into a layer of the KV cache";
+  let description = [{
+    Stores row t of `k` and `v` at `positions[t]`. Rows whose position is
+    outside the capacity are not stored.
+
+    - C1: `k` and `v` are rank 3 tensors of one type, [T, kv_heads, D], with the
+      cache's kv_heads and head_dim.
+    - C2: `positions` is a rank 1 tensor of i32 with dim 0 of `k`.
+    - C3: `layer` is in [0, layers of the cache).
+  }];
+  let arguments = (ins Arg<KF_KVCacheType, "", [MemRead, MemWrite]>:$cache,
+                       AnyRankedTensor:$k, AnyRankedTensor:$v,
+                       AnyRankedTensor:$positions, I64Attr:$layer);
+  let assemblyFormat = [{
+    $cache `,` $k `,` $v `,` $positions attr-dict
+    `:` type($cache) `,` type($k) `,` type($positions)
+  }];
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Token selection
+//===----------------------------------------------------------------------===//
+
+def KF_ArgmaxOp : KF_LoopOp<"argmax"> {
+  let summary = "index of the largest element of each row";
+  let description = [{
+    The lowest such index where several are equal.
+
+    - C1: `logits` is a rank 2 tensor [T, V] of float elements, V static and
+      not 0.
+    - C2: the result is [T] of i32.
+  }];
+  let arguments = (ins AnyRankedTensor:$logits);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$logits attr-dict `:` type($logits)";
+}
+
+def KF_SampleOp : KF_LoopOp<"sample"> {
+  let summary = "draws an index from each row of logits";
+  let description = [{
+    Keeps the `top_k` largest logits (0: all), softmax of `logits /
+    temperature`, keeps the smallest set of most likely entries whose
+    probabilities reach `top_p`, and returns the first entry, in falling order
+    of probability, at which the cumulative probability passes
+    `uniform[t] * sum of kept`.
+
+    - C1: `logits` is a rank 2 tensor [T, V] of float elements, V static and
+      not 0.
+    - C2: `uniform` is a rank 1 tensor of f32 with dim 0 of `logits`; its values
+      lie in [0, 1).
+    - C3: `temperature` is positive, `top_k` not negative, `top_p` in (0, 1].
+    - C4: the result is [T] of i32.
+  }];
+  let arguments = (ins AnyRankedTensor:$logits, AnyRankedTensor:$uniform,
+                       F32Attr:$temperature,
+                       DefaultValuedAttr<I64Attr, "0">:$top_k,
+                       DefaultValuedAttr<F32Attr, "1.0f">:$top_p);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $logits `,` $uniform attr-dict `:` type($logits) `,` type($uniform)
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Block quantization
+//===----------------------------------------------------------------------===//
+
+def KF_QuantizeOp : KF_LoopOp<"quantize"> {
+  let summary = "rounds a tensor to a block-quantized type";
+  let description = [{
+    - C1: `x` is a ranked tensor of f32.
+    - C2: its last dimension is static and a multiple of the format's block.
+    - C3: the result has the shape of `x` and element type
+      `!kf.quant<format>`.
+  }];
+  let arguments = (ins AnyRankedTensor:$x, KF_BlockFormatAttr:$format);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$x attr-dict `:` type($x)";
+}
+
+def KF_DequantizeOp : KF_LoopOp<"dequantize"> {
+  let summary = "widens a block-quantized tensor to f32";
+  let description = [{
+    - C1: the elements of `x` are of a `!kf.quant` type.
+    - C2: its last dimension is static and a multiple of the format's block.
+    - C3: the result has the shape of `x` and type f32.
+  }];
+  let arguments = (ins AnyRankedTensor:$x);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$x attr-dict `:` type($x)";
+}
+
+include "kf/Dialect/KF/IR/KFStructureOps.td"
+
+#endif // KF_DIALECT_KF_IR_KFOPS_TD

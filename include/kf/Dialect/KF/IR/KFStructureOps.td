@@ -1,0 +1,158 @@
+//===- KFStructureOps.td - Weights, kernels, programs
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_DIALECT_KF_IR_KFSTRUCTUREOPS_TD
+#define KF_DIALECT_KF_IR_KFSTRUCTUREOPS_TD
+
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/FunctionInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+
+def KF_WeightOp : KF_Op<"weight", [Pure]> {
+  let summary = "a weight of the model, by name";
+  let description = [{
+    Stands for tensors of the checkpoint; no data is in the IR. Several names
+    are concatenated along the first dimension, or with `stacked` become the
+    slices of a new leading dimension. With `transposed` the checkpoint stores
+    [K, N] for a logical [N, K].
+
+    - C1: at least one name, none empty.
+    - C2: the result has a static shape.
+    - C3: with `stacked`, the leading dimension equals the number of names.
+    - C4: `transposed` needs rank 2, or rank 3 with `stacked`.
+
+    ```mlir
+    %0 = kf.weight ["model.norm.weight"] : tensor<256xbf16>
+    %1 = kf.weight ["gate", "up"] {stacked} : tensor<2x704x256xbf16>
+    ```
+  }];
+  let arguments = (ins StrArrayAttr:$names, UnitAttr:$stacked,
+                       UnitAttr:$transposed);
+  let results = (outs AnyStaticShapeTensor:$result);
+  let assemblyFormat = "$names attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def KF_PackOp : KF_Op<"pack", [Pure]> {
+  let summary = "lays a matmul weight out for the kernel that reads it";
+  let description = [{
+    The same logical tensor in another layout, the encoding of the result type.
+    Folds into `kf.weight`, so that packing runs once, at load.
+
+    - C1: source and result differ in their encodings alone.
+    - C2: the result's encoding is a `#kf.layout`, the source has none.
+  }];
+  let arguments = (ins AnyRankedTensor:$source);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `to` type($result)";
+  let hasVerifier = 1;
+  let hasCanonicalizer = 1;
+}
+
+def KF_YieldOp : KF_Op<"yield", [Pure, ReturnLike, Terminator,
+                                ParentOneOf<["KernelOp", "ProgramOp"]>]> {
+  let summary = "results of a kernel or program";
+  let arguments = (ins Variadic<AnyType>:$values);
+  let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
+  let builders = [OpBuilder<(ins), [{ }]>];
+  let hasVerifier = 1;
+}
+
+def KF_KernelOp : KF_Op<"kernel", [IsolatedFromAbove, Symbol,
+    FunctionOpInterface, SingleBlock]> {
+  let summary = "tensor ops that one launch computes";
+  let description = [{
+    - C1: arguments and results are ranked tensors or KV caches (arguments
+      only); a dimension other than the first is static.
+    - C2: the body ends in a `kf.yield` of the result types.
+
+    `schedule` says how it is computed; `grid` is set once it is tiled.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name,
+                       TypeAttrOf<FunctionType>:$function_type,
+                       OptionalAttr<KF_ScheduleAttr>:$schedule,
+                       OptionalAttr<KF_GridAttr>:$grid,
+                       OptionalAttr<StrAttr>:$sym_visibility,
+                       OptionalAttr<DictArrayAttr>:$arg_attrs,
+                       OptionalAttr<DictArrayAttr>:$res_attrs);
+  let regions = (region AnyRegion:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() {
+      return getFunctionType().getInputs();
+    }
+    ::llvm::ArrayRef<::mlir::Type> getResultTypes() {
+      return getFunctionType().getResults();
+    }
+    ::mlir::Region *getCallableRegion() { return &getBody(); }
+    /// The terminator of the body.
+    ::mlir::kf::YieldOp getYield();
+  }];
+}
+
+def KF_ProgramOp : KF_Op<"program", [IsolatedFromAbove, Symbol,
+    FunctionOpInterface, SingleBlock]> {
+  let summary = "a straight list of dispatches";
+  let description = [{
+    One step, replayed by the runtime. `max_tokens` is the largest `n_tokens`
+    that it runs with; `arena_bytes` is the size of the buffer that holds its
+    intermediate tensors, once planned.
+
+    - C1: the body holds `kf.weight`, `kf.dispatch` and the `kf.yield` only.
+    - C2: `max_tokens` is positive.
+    - C3: the body ends in a `kf.yield` of the result types.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name,
+                       TypeAttrOf<FunctionType>:$function_type,
+                       I64Attr:$max_tokens,
+                       OptionalAttr<I64Attr>:$arena_bytes,
+                       OptionalAttr<StrAttr>:$sym_visibility,
+                       OptionalAttr<DictArrayAttr>:$arg_attrs,
+                       OptionalAttr<DictArrayAttr>:$res_attrs);
+  let regions = (region AnyRegion:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() {
+      return getFunctionType().getInputs();
+    }
+    ::llvm::ArrayRef<::mlir::Type> getResultTypes() {
+      return getFunctionType().getResults();
+    }
+    ::mlir::Region *getCallableRegion() { return &getBody(); }
+    /// The terminator of the body.
+    ::mlir::kf::YieldOp getYield();
+  }];
+}
+
+def KF_DispatchOp : KF_Op<"dispatch",
+    [DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+     ParentOneOf<["ProgramOp"]>]> {
+  let summary = "runs a kernel";
+  let description = [{
+    - C1: `kernel` names a `kf.kernel`.
+    - C2: operand and result types are the kernel's.
+    - C3: `offsets`, where present, has one entry a result: its byte offset in
+      the program's arena, or -1 where the result is the program's own.
+
+    ```mlir
+    %0 = kf.dispatch @matmul_0(%x, %w) {offsets = array<i64: 4096>}
+        : (tensor<?x256xf32>, tensor<768x256xbf16>) -> tensor<?x768xf32>
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyType>:$operands_,
+                       OptionalAttr<DenseI64ArrayAttr>:$offsets);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = [{
+    $kernel `(` $operands_ `)` attr-dict `:` functional-type($operands_, $results)
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // KF_DIALECT_KF_IR_KFSTRUCTUREOPS_TD
