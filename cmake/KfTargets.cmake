@@ -1,9 +1,25 @@
 # Functions that the CMakeLists.txt of every folder uses.
 
 # The LLVM ABI: RTTI as LLVM was built. The runtime never sees these flags.
+set(KF_LLVM_FLAGS)
 if(NOT LLVM_ENABLE_RTTI)
-  set(KF_LLVM_FLAGS -fno-rtti)
+  list(APPEND KF_LLVM_FLAGS -fno-rtti)
 endif()
+# Without the time stamp, ccache can reuse what was compiled with the header.
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  list(APPEND KF_LLVM_FLAGS -Xclang -fno-pch-timestamp)
+endif()
+
+# Options for the sanitized executables, which link libraries that are not.
+if(KF_SANITIZE)
+  add_library(kf_sanitizer_options OBJECT
+    "${CMAKE_CURRENT_LIST_DIR}/sanitizer_options.c")
+endif()
+function(kf_use_sanitizer_options target)
+  if(KF_SANITIZE)
+    target_link_libraries(${target} PRIVATE kf_sanitizer_options)
+  endif()
+endfunction()
 
 # One precompiled header with MLIR's core headers, built once and reused by
 # every compiler library (14 s of headers per file become 0.3 s).
@@ -12,10 +28,11 @@ function(kf_use_mlir_pch target)
     return()
   endif()
   if(NOT TARGET kf_mlir_pch)
-    file(WRITE "${CMAKE_BINARY_DIR}/kf_mlir_pch.cpp" "")
+    file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/kf_mlir_pch.cpp"
+      CONTENT "// Carries the precompiled header.\n")
     add_library(kf_mlir_pch OBJECT "${CMAKE_BINARY_DIR}/kf_mlir_pch.cpp")
     target_link_libraries(kf_mlir_pch PRIVATE kf_llvm_headers)
-    target_compile_options(kf_mlir_pch PRIVATE ${KF_LLVM_FLAGS} -Xclang -fno-pch-timestamp)
+    target_compile_options(kf_mlir_pch PRIVATE ${KF_LLVM_FLAGS})
     target_precompile_headers(kf_mlir_pch PRIVATE "${PROJECT_SOURCE_DIR}/cmake/mlir_pch.h")
   endif()
   target_precompile_headers(${target} REUSE_FROM kf_mlir_pch)
@@ -27,7 +44,7 @@ function(kf_add_compiler_library name)
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
   target_include_directories(${name} PUBLIC
     "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/include" "${PROJECT_BINARY_DIR}/include")
-  target_compile_options(${name} PRIVATE ${KF_LLVM_FLAGS} -Xclang -fno-pch-timestamp)
+  target_compile_options(${name} PRIVATE ${KF_LLVM_FLAGS})
   target_link_libraries(${name} PUBLIC kf_llvm_headers ${ARG_LINK})
   kf_use_mlir_pch(${name})
   add_dependencies(${name} KFIncGen)
@@ -50,9 +67,10 @@ function(kf_add_tool name)
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_include_directories(${name} PRIVATE
     "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/include" "${PROJECT_BINARY_DIR}/include")
-  target_compile_options(${name} PRIVATE ${KF_LLVM_FLAGS} -Xclang -fno-pch-timestamp)
+  target_compile_options(${name} PRIVATE ${KF_LLVM_FLAGS})
   target_link_libraries(${name} PRIVATE ${ARG_LINK} kf_mlir)
   kf_use_mlir_pch(${name})
+  kf_use_sanitizer_options(${name})
   add_dependencies(${name} KFIncGen)
 endfunction()
 
@@ -64,5 +82,6 @@ function(kf_add_unittest name)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_compile_definitions(${name} PRIVATE KF_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest GTest::gtest_main)
+  kf_use_sanitizer_options(${name})
   add_test(NAME ${name} COMMAND ${name})
 endfunction()
