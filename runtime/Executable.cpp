@@ -1,0 +1,261 @@
+//===- Executable.cpp - Sizes and checks of a compiled program ------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/Executable.h"
+
+#include <algorithm>
+
+namespace kf {
+namespace {
+
+/// Far beyond any kernel's need; a larger request is a damaged file.
+constexpr uint64_t kMaxScratchBytes = uint64_t(1) << 32;
+constexpr uint64_t kMaxArenaBytes = uint64_t(1) << 46;
+constexpr int64_t kMaxTokens = int64_t(1) << 31;
+
+bool isFloat(DataType type) {
+  return type == DataType::F32 || type == DataType::F16 ||
+         type == DataType::BF16;
+}
+
+std::string numbered(const char *what, size_t index) {
+  return std::string(what) + " " + std::to_string(index);
+}
+
+Status checkTensorSpec(const TensorSpec &spec, int64_t maxTokens) {
+  std::vector<int64_t> largest = spec.shape;
+  for (int64_t &dim : largest)
+    if (dim == -1)
+      dim = maxTokens;
+  Result<int64_t> count = checkedElementCount(largest, sizeOf(spec.type));
+  return count.ok() ? Status() : count.status();
+}
+
+Status checkBinding(const kf_binding &binding, const Executable &executable) {
+  if (binding.kind == KF_BINDING_ARENA) {
+    if (binding.index != 0)
+      return Status::error("an arena binding has index " +
+                           std::to_string(binding.index) + " instead of 0");
+    if (binding.offset >= executable.arenaBytes)
+      return Status::error("arena offset " + std::to_string(binding.offset) +
+                           " is outside the arena of " +
+                           std::to_string(executable.arenaBytes) + " bytes");
+    if (binding.offset % KF_BUFFER_ALIGNMENT != 0)
+      return Status::error("arena offset " + std::to_string(binding.offset) +
+                           " is not a multiple of " +
+                           std::to_string(KF_BUFFER_ALIGNMENT));
+    return Status();
+  }
+  size_t count = 0;
+  const char *what = "";
+  switch (binding.kind) {
+  case KF_BINDING_WEIGHT:
+    count = executable.weights.size(), what = "weight";
+    break;
+  case KF_BINDING_CACHE:
+    count = executable.caches.size(), what = "cache";
+    break;
+  case KF_BINDING_INPUT:
+    count = executable.inputs.size(), what = "input";
+    break;
+  case KF_BINDING_OUTPUT:
+    count = executable.outputs.size(), what = "output";
+    break;
+  default:
+    return Status::error("unknown binding kind " +
+                         std::to_string(binding.kind));
+  }
+  if (binding.index >= count)
+    return Status::error("there is no " + numbered(what, binding.index) +
+                         " (the program has " + std::to_string(count) + ")");
+  if (binding.offset != 0)
+    return Status::error("the binding of " + numbered(what, binding.index) +
+                         " has an offset");
+  return Status();
+}
+
+Status checkGrid(const std::array<kf_grid_dim, 3> &grid, int64_t maxTokens) {
+  int64_t total = 1;
+  for (const kf_grid_dim &dim : grid) {
+    if (dim.scalar >= KF_SCALAR_COUNT)
+      return Status::error("a grid dimension reads scalar " +
+                           std::to_string(dim.scalar) + " of " +
+                           std::to_string(KF_SCALAR_COUNT));
+    if (dim.value < 1)
+      return Status::error("a grid dimension has value " +
+                           std::to_string(dim.value) +
+                           "; 1 or more is expected");
+    int64_t extent = dim.value;
+    if (dim.scalar == KF_SCALAR_N_TOKENS)
+      extent = (maxTokens - 1) / dim.value + 1;
+    else if (dim.scalar >= 0) // only known at run time
+      extent = 1;
+    if (__builtin_mul_overflow(total, extent, &total))
+      return Status::error("a grid has more workgroups than 63 bits can count");
+  }
+  return Status();
+}
+
+Status checkDispatch(const DispatchSpec &dispatch,
+                     const Executable &executable) {
+  if (dispatch.kernel >= executable.kernels.size())
+    return Status::error("there is no " + numbered("kernel", dispatch.kernel) +
+                         " (the executable has " +
+                         std::to_string(executable.kernels.size()) + ")");
+  for (size_t i = 0; i < dispatch.bindings.size(); ++i)
+    KF_RETURN_IF_ERROR(checkBinding(dispatch.bindings[i], executable)
+                           .in(numbered("binding", i)));
+  return checkGrid(dispatch.grid, executable.maxTokens);
+}
+
+Status checkKernel(const KernelSpec &kernel) {
+  if (kernel.name.empty())
+    return Status::error("its name is empty");
+  if (kernel.scratchBytes > kMaxScratchBytes)
+    return Status::error("it asks for " + std::to_string(kernel.scratchBytes) +
+                         " bytes of scratch; at most " +
+                         std::to_string(kMaxScratchBytes) + " are possible");
+  for (uint32_t size : kernel.workgroupSize)
+    if (size == 0)
+      return Status::error("its workgroup has a dimension of 0 threads");
+  return Status();
+}
+
+Status checkLayout(const WeightSpec &spec) {
+  const WeightLayout &layout = spec.layout;
+  if (layout.kind == WeightLayout::Kind::RowMajor) {
+    if (layout.panel != 0 || layout.interleave != 0)
+      return Status::error("a row-major weight has a panel or an interleave");
+    return Status();
+  }
+  if (layout.kind != WeightLayout::Kind::Panels)
+    return Status::error("unknown weight layout");
+  if (spec.shape.size() != 2 && spec.shape.size() != 3)
+    return Status::error("panels need a weight of rank 2 or 3, not " +
+                         std::to_string(spec.shape.size()));
+  if (!isFloat(spec.type))
+    return Status::error("panels need f32, f16 or bf16 elements, not " +
+                         std::string(nameOf(spec.type)));
+  if (layout.panel < 1)
+    return Status::error("a panel has " + std::to_string(layout.panel) +
+                         " rows; 1 or more are expected");
+  if (layout.interleave < 0)
+    return Status::error("a negative interleave");
+  if (layout.interleave == 0)
+    return Status();
+  if (sizeOf(spec.type) != 2)
+    return Status::error("only 16-bit elements can be interleaved, not " +
+                         std::string(nameOf(spec.type)));
+  if (layout.interleave > layout.panel / 2 ||
+      layout.panel % (2 * layout.interleave) != 0)
+    return Status::error("a panel of " + std::to_string(layout.panel) +
+                         " rows is no multiple of twice the interleave " +
+                         std::to_string(layout.interleave));
+  return Status();
+}
+
+/// Everything but the size.
+Status checkWeight(const WeightSpec &spec) {
+  if (spec.names.empty())
+    return Status::error("a weight without checkpoint tensors");
+  for (const std::string &name : spec.names)
+    if (name.empty())
+      return Status::error("a weight names a checkpoint tensor ''");
+  if (spec.shape.empty())
+    return Status::error("a weight of rank 0");
+  for (int64_t dim : spec.shape)
+    if (dim < 1)
+      return Status::error("a weight has dimension " + std::to_string(dim) +
+                           "; 1 or more is expected");
+  uint64_t first = static_cast<uint64_t>(spec.shape[0]);
+  if (spec.stacked ? first != spec.names.size() : first < spec.names.size())
+    return Status::error("a weight's first dimension " + std::to_string(first) +
+                         " does not fit its " +
+                         std::to_string(spec.names.size()) +
+                         " checkpoint tensors");
+  if (spec.transposed && spec.shape.size() != (spec.stacked ? 3u : 2u))
+    return Status::error("only matrices can be transposed while packing");
+  return checkLayout(spec);
+}
+
+} // namespace
+
+Result<int64_t> WeightSpec::packedBytes() const {
+  std::string where =
+      names.empty() ? "weight" : "weight '" + names.front() + "'";
+  KF_RETURN_IF_ERROR(checkWeight(*this).in(where));
+  std::vector<int64_t> packed = shape;
+  if (layout.kind == WeightLayout::Kind::Panels) {
+    int64_t &rows = packed[packed.size() - 2];
+    int64_t panels = (rows - 1) / layout.panel + 1;
+    if (__builtin_mul_overflow(panels, layout.panel, &rows))
+      return Status::error(where + ": its panels are too large");
+  }
+  Result<int64_t> count = checkedElementCount(packed, sizeOf(type));
+  if (!count.ok())
+    return count.status().in(where);
+  return *count * static_cast<int64_t>(sizeOf(type));
+}
+
+Result<int64_t> CacheSpec::bytes(int64_t capacity) const {
+  if (!isFloat(type))
+    return Status::error("a cache of " + std::string(nameOf(type)) +
+                         "; f32, f16 and bf16 are possible");
+  if (layers < 1 || kvHeads < 1 || headDim < 1 || keyBlock < 1)
+    return Status::error("a cache has a dimension below 1");
+  if (capacity < 1 || capacity % keyBlock != 0)
+    return Status::error(
+        "a cache of " + std::to_string(capacity) +
+        " positions is not possible; a positive multiple of the key block " +
+        std::to_string(keyBlock) + " is");
+  int64_t shape[] = {layers, 2, kvHeads, capacity, headDim};
+  KF_ASSIGN_OR_RETURN(int64_t count, checkedElementCount(shape, sizeOf(type)));
+  return count * static_cast<int64_t>(sizeOf(type));
+}
+
+Status Executable::verify() const {
+  if (target.empty())
+    return Status::error("an executable without a target");
+  if (programName.empty())
+    return Status::error("an executable without a program name");
+  if (maxTokens < 1 || maxTokens > kMaxTokens)
+    return Status::error("maximum number of tokens " +
+                         std::to_string(maxTokens) +
+                         " is not between 1 and 2^31");
+  if (arenaBytes > kMaxArenaBytes)
+    return Status::error("an arena of " + std::to_string(arenaBytes) +
+                         " bytes is larger than any machine's memory");
+  if (binary.empty() && !dispatches.empty())
+    return Status::error("an executable with dispatches but no kernel code");
+
+  for (size_t i = 0; i < kernels.size(); ++i)
+    KF_RETURN_IF_ERROR(checkKernel(kernels[i]).in(numbered("kernel", i)));
+  for (const WeightSpec &weight : weights) {
+    Result<int64_t> bytes = weight.packedBytes();
+    if (!bytes.ok())
+      return bytes.status();
+  }
+  for (size_t i = 0; i < caches.size(); ++i) {
+    Result<int64_t> bytes =
+        caches[i].bytes(std::max<int64_t>(caches[i].keyBlock, 1));
+    if (!bytes.ok())
+      return bytes.status().in(numbered("cache", i));
+  }
+  for (size_t i = 0; i < inputs.size(); ++i)
+    KF_RETURN_IF_ERROR(
+        checkTensorSpec(inputs[i], maxTokens).in(numbered("input", i)));
+  for (size_t i = 0; i < outputs.size(); ++i)
+    KF_RETURN_IF_ERROR(
+        checkTensorSpec(outputs[i], maxTokens).in(numbered("output", i)));
+  for (size_t i = 0; i < dispatches.size(); ++i)
+    KF_RETURN_IF_ERROR(
+        checkDispatch(dispatches[i], *this).in(numbered("dispatch", i)));
+  return Status();
+}
+
+} // namespace kf
