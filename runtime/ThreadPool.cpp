@@ -1,0 +1,168 @@
+//===- ThreadPool.cpp - Worker threads ------------------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/ThreadPool.h"
+
+#include <algorithm>
+#include <string>
+#include <system_error>
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+
+namespace kf {
+namespace {
+
+/// Hardware threads that this process may run on: what taskset or a container
+/// left of the machine.
+int usableThreads() {
+#ifdef __linux__
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (::sched_getaffinity(0, sizeof(set), &set) == 0)
+    return std::max(1, CPU_COUNT(&set));
+#endif
+  return std::max(1u, std::thread::hardware_concurrency());
+}
+
+/// Names the calling thread for debuggers and profilers.
+void nameThread(int thread) {
+#ifdef __linux__
+  std::string name = "kf-worker-" + std::to_string(thread);
+  (void)::pthread_setname_np(::pthread_self(), name.c_str());
+#endif
+}
+
+/// Indices handed out one at a time.
+class ForJob final : public ThreadPool::Job {
+public:
+  ForJob(int64_t count, const std::function<void(int64_t)> &fn)
+      : count(count), fn(fn) {}
+
+  void work(int) override {
+    int64_t finished = 0;
+    for (;;) {
+      int64_t index = next.fetch_add(1, std::memory_order_relaxed);
+      if (index >= count)
+        break;
+      fn(index);
+      ++finished;
+    }
+    if (finished && done.fetch_add(finished) + finished == count)
+      allDone.notify();
+  }
+
+  void waitUntilDone() {
+    allDone.await([&] { return done.load() == count; });
+  }
+
+private:
+  const int64_t count;
+  const std::function<void(int64_t)> &fn;
+  alignas(64) std::atomic<int64_t> next{0};
+  alignas(64) std::atomic<int64_t> done{0};
+  EventCount allDone;
+};
+
+} // namespace
+
+ThreadPool::ThreadPool(int threads)
+    : threadCount(threads), workers(new Worker[threads - 1]) {}
+
+Result<std::unique_ptr<ThreadPool>> ThreadPool::create(int threads) {
+  if (threads < 0 || threads > maxThreads)
+    return Status::error("cannot use " + std::to_string(threads) +
+                         " threads; 0 (all) to " + std::to_string(maxThreads) +
+                         " are possible");
+  if (threads == 0)
+    threads = std::min(usableThreads(), maxThreads);
+  std::unique_ptr<ThreadPool> pool(new ThreadPool(threads));
+
+  // Signals are the main thread's business; workers inherit a full mask.
+  sigset_t all, previous;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &previous);
+  Status status;
+  for (int i = 0; i < threads - 1; ++i) {
+    try {
+      pool->workers[i].thread =
+          std::thread(&ThreadPool::workerLoop, pool.get(), i + 1);
+    } catch (const std::system_error &error) {
+      status =
+          Status::error("cannot start thread " + std::to_string(i + 2) +
+                        " of " + std::to_string(threads) + ": " + error.what());
+      break;
+    }
+    ++pool->started;
+  }
+  ::pthread_sigmask(SIG_SETMASK, &previous, nullptr);
+  if (!status.ok())
+    return status;
+  return pool;
+}
+
+ThreadPool::~ThreadPool() {
+  stopping.store(true);
+  epoch.fetch_add(1);
+  wake.notify();
+  for (int i = 0; i < started; ++i)
+    workers[i].thread.join();
+}
+
+void ThreadPool::workerLoop(int thread) {
+  nameThread(thread);
+  Worker &self = workers[thread - 1];
+  uint32_t seen = 0;
+  for (;;) {
+    wake.await([&] { return epoch.load() != seen; });
+    seen = epoch.load();
+    if (stopping.load())
+      return;
+    // Busy before the job is read: quiesce() clears the job first and looks at
+    // the flags afterwards, so that one of the two notices the other.
+    self.busy.store(true);
+    if (Job *current = job.load())
+      current->work(thread);
+    self.busy.store(false);
+    idle.notify();
+  }
+}
+
+void ThreadPool::start(Job &next) {
+  job.store(&next);
+  epoch.fetch_add(1);
+  wake.notify();
+}
+
+void ThreadPool::quiesce() {
+  job.store(nullptr);
+  for (int i = 0; i < started; ++i)
+    idle.await([&] { return !workers[i].busy.load(); });
+}
+
+void ThreadPool::parallelFor(int64_t count,
+                             const std::function<void(int64_t)> &fn) {
+  if (threadCount == 1 || count <= 1) {
+    for (int64_t i = 0; i < count; ++i)
+      fn(i);
+    return;
+  }
+  ForJob forJob(count, fn);
+  start(forJob);
+  forJob.work(0);
+  forJob.waitUntilDone();
+  quiesce();
+}
+
+void ThreadPool::run(const std::function<void(int, int)> &fn) {
+  parallelFor(threadCount,
+              [&](int64_t i) { fn(static_cast<int>(i), threadCount); });
+}
+
+} // namespace kf
