@@ -16,6 +16,7 @@ namespace {
 /// Far beyond any kernel's need; a larger request is a damaged file.
 constexpr uint64_t kMaxScratchBytes = uint64_t(1) << 32;
 constexpr uint64_t kMaxArenaBytes = uint64_t(1) << 46;
+constexpr int64_t kMaxPanel = 4096;
 constexpr int64_t kMaxTokens = int64_t(1) << 31;
 
 bool isFloat(DataType type) {
@@ -141,9 +142,10 @@ Status checkLayout(const WeightSpec &spec) {
   if (!isFloat(spec.type))
     return Status::error("panels need f32, f16 or bf16 elements, not " +
                          std::string(nameOf(spec.type)));
-  if (layout.panel < 1)
+  if (layout.panel < 1 || layout.panel > kMaxPanel)
     return Status::error("a panel has " + std::to_string(layout.panel) +
-                         " rows; 1 or more are expected");
+                         " rows; 1 to " + std::to_string(kMaxPanel) +
+                         " are possible");
   if (layout.interleave < 0)
     return Status::error("a negative interleave");
   if (layout.interleave == 0)
