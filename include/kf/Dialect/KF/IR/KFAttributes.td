@@ -66,6 +66,13 @@ def KF_BlockFormatAttr : EnumAttr<KF_Dialect, KF_BlockFormat, "block_format"> {
   let assemblyFormat = "`<` $value `>`";
 }
 
+/// A double, printed with the fewest digits that give it back.
+class KF_DoubleParameter<string value = ""> : APFloatParameter<""> {
+  let parser = "::mlir::kf::parseDouble($_parser)";
+  let printer = "::mlir::kf::printDouble($_printer, $_self)";
+  let defaultValue = value;
+}
+
 //===----------------------------------------------------------------------===//
 // Rotary scaling
 //===----------------------------------------------------------------------===//
@@ -86,9 +93,9 @@ def KF_RopeScalingAttr : KF_Attr<"RopeScaling", "rope_scaling"> {
   }];
   let parameters = (ins
     EnumParameter<KF_RopeScalingKind>:$kind,
-    "double":$factor,
-    DefaultValuedParameter<"double", "0.0">:$low_freq_factor,
-    DefaultValuedParameter<"double", "0.0">:$high_freq_factor,
+    KF_DoubleParameter<>:$factor,
+    KF_DoubleParameter<"::llvm::APFloat(0.0)">:$low_freq_factor,
+    KF_DoubleParameter<"::llvm::APFloat(0.0)">:$high_freq_factor,
     DefaultValuedParameter<"int64_t", "0">:$original_context
   );
   let assemblyFormat = [{ `<` $kind `,` struct($factor, $low_freq_factor,

@@ -1,0 +1,283 @@
+//===- KFDialect.cpp - Dialect, attributes and types ----------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kf/Dialect/KF/IR/KF.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::kf;
+
+namespace mlir::kf {
+static FailureOr<APFloat> parseDouble(AsmParser &parser) {
+  double value;
+  if (parser.parseFloat(value))
+    return failure();
+  return APFloat(value);
+}
+
+static void printDouble(AsmPrinter &printer, const APFloat &value) {
+  SmallString<32> text;
+  value.toString(text, /*FormatPrecision=*/0,
+                                /*FormatMaxPadding=*/3,
+                                /*TruncateZero=*/false);
+  printer << text << (text.str().contains('.') ? "" : ".0");
+}
+} // namespace mlir::kf
+
+#include "kf/Dialect/KF/IR/KFDialect.cpp.inc"
+#include "kf/Dialect/KF/IR/KFEnums.cpp.inc"
+#include "kf/Dialect/KF/IR/KFInterfaces.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "kf/Dialect/KF/IR/KFAttributes.cpp.inc"
+#define GET_TYPEDEF_CLASSES
+#include "kf/Dialect/KF/IR/KFTypes.cpp.inc"
+
+void KFDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "kf/Dialect/KF/IR/KFAttributes.cpp.inc"
+      >();
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "kf/Dialect/KF/IR/KFTypes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "kf/Dialect/KF/IR/KFOps.cpp.inc"
+      >();
+}
+
+//===----------------------------------------------------------------------===//
+// Block formats
+//===----------------------------------------------------------------------===//
+
+BlockFormatInfo mlir::kf::getBlockFormatInfo(BlockFormat format) {
+  switch (format) {
+  case BlockFormat::Q8_0:
+    return {32, 34};
+  case BlockFormat::Q4_0:
+    return {32, 18};
+  case BlockFormat::Q4_K:
+    return {256, 144};
+  case BlockFormat::Q6_K:
+    return {256, 210};
+  }
+  llvm_unreachable("every block format is described above");
+}
+
+//===----------------------------------------------------------------------===//
+// Attributes
+//===----------------------------------------------------------------------===//
+
+LogicalResult
+RopeScalingAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                        RopeScalingKind kind, APFloat factorValue,
+                        APFloat lowFreqValue, APFloat highFreqValue,
+                        int64_t originalContext) {
+  double factor = factorValue.convertToDouble();
+  double lowFreqFactor = lowFreqValue.convertToDouble();
+  double highFreqFactor = highFreqValue.convertToDouble();
+  if (!(factor > 0))
+    return emitError() << "factor must be positive, found " << factor;
+  if (kind != RopeScalingKind::Llama3)
+    return success();
+  if (!(lowFreqFactor > 0) || !(highFreqFactor > lowFreqFactor))
+    return emitError() << "llama3 scaling needs 0 < low_freq_factor < "
+                          "high_freq_factor, found "
+                       << lowFreqFactor << " and " << highFreqFactor;
+  if (originalContext <= 0)
+    return emitError() << "llama3 scaling needs a positive original_context, "
+                          "found "
+                       << originalContext;
+  return success();
+}
+
+LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 int64_t panel, int64_t interleave) {
+  if (panel <= 0)
+    return emitError() << "panel must be positive, found " << panel;
+  if (interleave < 0 || (interleave > 0 && panel % (2 * interleave) != 0))
+    return emitError() << "panel (" << panel
+                       << ") must be a multiple of twice interleave ("
+                       << interleave << ")";
+  return success();
+}
+
+LogicalResult
+LayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
+                           function_ref<InFlightDiagnostic()> emitError) const {
+  if (shape.size() != 2 && shape.size() != 3)
+    return emitError() << "#kf.layout needs a rank 2 or 3 tensor, found rank "
+                       << shape.size();
+  if (getInterleave() > 0 && !elementType.isIntOrFloat())
+    return emitError() << "#kf.layout with interleave needs 16-bit elements";
+  if (getInterleave() > 0 && elementType.getIntOrFloatBitWidth() != 16)
+    return emitError() << "#kf.layout with interleave needs 16-bit elements, "
+                          "found "
+                       << elementType;
+  return success();
+}
+
+LayoutAttr mlir::kf::getLayout(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor ? dyn_cast_or_null<LayoutAttr>(tensor.getEncoding())
+                : LayoutAttr();
+}
+
+//===----------------------------------------------------------------------===//
+// Schedule
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The fields of a schedule while it is parsed.
+struct ScheduleFields {
+  SmallVector<int64_t> workgroup, tile, threads;
+  int64_t reduction = 0, vector = 1, unroll = 1, accumulators = 1, stages = 1,
+          splitK = 1;
+
+  SmallVector<int64_t> *list(StringRef name) {
+    return llvm::StringSwitch<SmallVector<int64_t> *>(name)
+        .Case("workgroup", &workgroup)
+        .Case("tile", &tile)
+        .Case("threads", &threads)
+        .Default(nullptr);
+  }
+  int64_t *number(StringRef name) {
+    return llvm::StringSwitch<int64_t *>(name)
+        .Case("reduction", &reduction)
+        .Case("vector", &vector)
+        .Case("unroll", &unroll)
+        .Case("accumulators", &accumulators)
+        .Case("stages", &stages)
+        .Case("split_k", &splitK)
+        .Default(nullptr);
+  }
+};
+} // namespace
+
+Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
+  ScheduleFields fields;
+  SmallVector<StringRef> seen;
+  auto parseField = [&]() -> ParseResult {
+    StringRef name;
+    SMLoc loc = parser.getCurrentLocation();
+    if (parser.parseKeyword(&name) || parser.parseEqual())
+      return failure();
+    if (llvm::is_contained(seen, name))
+      return parser.emitError(loc) << "schedule field '" << name << "' twice";
+    seen.push_back(name);
+    if (SmallVector<int64_t> *list = fields.list(name))
+      return parser.parseCommaSeparatedList(
+          AsmParser::Delimiter::Square,
+          [&] { return parser.parseInteger(list->emplace_back()); });
+    if (int64_t *number = fields.number(name))
+      return parser.parseInteger(*number);
+    return parser.emitError(loc) << "unknown schedule field '" << name << "'";
+  };
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater,
+                                     parseField))
+    return {};
+  return ScheduleAttr::getChecked(
+      [&] { return parser.emitError(loc); }, parser.getContext(),
+      fields.workgroup, fields.tile, fields.reduction, fields.vector,
+      fields.unroll, fields.accumulators, fields.threads, fields.stages,
+      fields.splitK);
+}
+
+void ScheduleAttr::print(AsmPrinter &printer) const {
+  printer << "<";
+  StringRef separator;
+  auto field = [&](StringRef name) -> AsmPrinter & {
+    printer << separator << name << " = ";
+    separator = ", ";
+    return printer;
+  };
+  auto list = [&](StringRef name, ArrayRef<int64_t> values) {
+    if (values.empty())
+      return;
+    field(name) << "[";
+    llvm::interleaveComma(values, printer);
+    printer << "]";
+  };
+  auto number = [&](StringRef name, int64_t value, int64_t defaultValue) {
+    if (value != defaultValue)
+      field(name) << value;
+  };
+  list("workgroup", getWorkgroup());
+  list("tile", getTile());
+  number("reduction", getReduction(), 0);
+  number("vector", getVector(), 1);
+  number("unroll", getUnroll(), 1);
+  number("accumulators", getAccumulators(), 1);
+  list("threads", getThreads());
+  number("stages", getStages(), 1);
+  number("split_k", getSplitK(), 1);
+  printer << ">";
+}
+
+LogicalResult ScheduleAttr::verify(
+    function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> workgroup,
+    ArrayRef<int64_t> tile, int64_t reduction, int64_t vector, int64_t unroll,
+    int64_t accumulators, ArrayRef<int64_t> threads, int64_t stages,
+    int64_t splitK) {
+  if (llvm::any_of(workgroup, [](int64_t size) { return size < 0; }))
+    return emitError() << "schedule: a workgroup tile is negative";
+  if (llvm::any_of(tile, [](int64_t size) { return size <= 0; }))
+    return emitError() << "schedule: a register tile is not positive";
+  if (reduction < 0)
+    return emitError() << "schedule: reduction is negative";
+  if (!llvm::isPowerOf2_64(vector) || vector > 64)
+    return emitError() << "schedule: vector must be a power of two up to 64, "
+                          "found "
+                       << vector;
+  if (unroll <= 0 || unroll > 64 || accumulators <= 0 || accumulators > unroll)
+    return emitError() << "schedule: needs 1 <= accumulators <= unroll <= 64, "
+                          "found accumulators "
+                       << accumulators << ", unroll " << unroll;
+  if (threads.size() > 3 ||
+      llvm::any_of(threads, [](int64_t size) { return size <= 0; }))
+    return emitError() << "schedule: threads has up to 3 positive entries";
+  if (stages <= 0 || splitK <= 0)
+    return emitError() << "schedule: stages and split_k must be positive";
+  return success();
+}
+
+LogicalResult GridAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                               ArrayRef<int64_t> tokens,
+                               ArrayRef<int64_t> counts) {
+  if (tokens.size() != counts.size() || tokens.size() > 3)
+    return emitError() << "grid: tokens and counts need the same length, at "
+                          "most 3";
+  for (auto [divisor, count] : llvm::zip(tokens, counts))
+    if (divisor < 0 || (divisor == 0 && count <= 0))
+      return emitError() << "grid: a dimension needs a positive divisor of "
+                            "n_tokens or a positive count";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+LogicalResult KVCacheType::verify(function_ref<InFlightDiagnostic()> emitError,
+                                  int64_t layers, int64_t kvHeads,
+                                  int64_t headDim, Type type,
+                                  int64_t keyBlock) {
+  if (layers <= 0 || kvHeads <= 0 || headDim <= 0 || keyBlock <= 0)
+    return emitError() << "kv_cache: every size must be positive";
+  if (!type.isF32() && !type.isF16() && !type.isBF16())
+    return emitError() << "kv_cache: elements must be f32, f16 or bf16, found "
+                       << type;
+  return success();
+}

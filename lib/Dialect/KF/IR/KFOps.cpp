@@ -1,0 +1,724 @@
+//===- KFOps.cpp - Tensor ops: verifiers, inference, folding --------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kf/Dialect/KF/IR/KF.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/PatternMatch.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <cmath>
+#include <numbers>
+
+using namespace mlir;
+using namespace mlir::kf;
+
+//===----------------------------------------------------------------------===//
+// Assembly of `(silu)`
+//===----------------------------------------------------------------------===//
+
+static ParseResult parseActivation(OpAsmParser &parser,
+                                   ActivationKindAttr &kind) {
+  StringRef name;
+  if (parser.parseLParen())
+    return failure();
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseKeyword(&name))
+    return failure();
+  std::optional<ActivationKind> value = symbolizeActivationKind(name);
+  if (!value)
+    return parser.emitError(loc)
+           << "unknown activation '" << name
+           << "'; known: identity, silu, gelu, gelu_tanh, relu";
+  kind = ActivationKindAttr::get(parser.getContext(), *value);
+  return parser.parseRParen();
+}
+
+static void printActivation(OpAsmPrinter &printer, Operation *,
+                            ActivationKindAttr kind) {
+  printer << "(" << stringifyActivationKind(kind.getValue()) << ")";
+}
+
+#define GET_OP_CLASSES
+#include "kf/Dialect/KF/IR/KFOps.cpp.inc"
+
+//===----------------------------------------------------------------------===//
+// Checks that several ops share
+//===----------------------------------------------------------------------===//
+
+static RankedTensorType tensorType(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+static bool isFloatTensor(Type type) {
+  Type element = cast<RankedTensorType>(type).getElementType();
+  return element.isF32() || element.isF16() || element.isBF16();
+}
+
+static bool isWeightTensor(Type type) {
+  return isFloatTensor(type) ||
+         isa<QuantType>(cast<RankedTensorType>(type).getElementType());
+}
+
+/// Whether `type` has the given shape and float elements.
+static bool isFloatOfShape(Type type, ArrayRef<int64_t> shape) {
+  return isFloatTensor(type) && cast<RankedTensorType>(type).getShape() == shape;
+}
+
+/// A rank >= 1 float tensor whose last dimension is static.
+static bool hasStaticFloatRows(RankedTensorType type) {
+  return type.getRank() >= 1 && isFloatTensor(type) &&
+         !ShapedType::isDynamic(type.getShape().back());
+}
+
+/// `positions`-like operands: rank 1 of `element`, one entry a row of `rows`.
+static bool isPerRow(Value value, RankedTensorType rows, bool wantInt) {
+  RankedTensorType type = tensorType(value);
+  return type.getRank() == 1 && type.getDimSize(0) == rows.getDimSize(0) &&
+         (wantInt ? type.getElementType().isInteger(32)
+                  : type.getElementType().isF32());
+}
+
+static utils::IteratorType parallel() { return utils::IteratorType::parallel; }
+static utils::IteratorType reduction() {
+  return utils::IteratorType::reduction;
+}
+
+/// Builds a map over `loops` dims; entry >= 0 is that dim, -1 a whole dim.
+static AffineMap loopMap(MLIRContext *context, unsigned loops,
+                         ArrayRef<int> results) {
+  SmallVector<AffineExpr> exprs;
+  for (int result : results)
+    exprs.push_back(result >= 0 ? getAffineDimExpr(result, context)
+                                : getAffineConstantExpr(0, context));
+  return AffineMap::get(loops, 0, exprs, context);
+}
+
+/// Loops of an op on rows: parallel but for the last dimension, which is whole.
+static SmallVector<utils::IteratorType> rowLoopTypes(RankedTensorType type) {
+  SmallVector<utils::IteratorType> types(type.getRank(), parallel());
+  types.back() = reduction();
+  return types;
+}
+
+static AffineMap rowMap(RankedTensorType type) {
+  return AffineMap::getMultiDimIdentityMap(type.getRank(), type.getContext());
+}
+
+/// A vector operand along the rows' last dimension.
+static AffineMap lastDimMap(RankedTensorType type) {
+  return loopMap(type.getContext(), type.getRank(),
+                 {static_cast<int>(type.getRank()) - 1});
+}
+
+//===----------------------------------------------------------------------===//
+// embedding
+//===----------------------------------------------------------------------===//
+
+LogicalResult
+EmbeddingOp::inferReturnTypes(MLIRContext *context, std::optional<Location>,
+                              Adaptor adaptor, SmallVectorImpl<Type> &types) {
+  auto ids = cast<RankedTensorType>(adaptor.getIds().getType());
+  auto table = cast<RankedTensorType>(adaptor.getTable().getType());
+  if (ids.getRank() != 1 || table.getRank() != 2)
+    return failure();
+  types.push_back(
+      RankedTensorType::get({ids.getDimSize(0), table.getDimSize(1)},
+                            Float32Type::get(context)));
+  return success();
+}
+
+LogicalResult EmbeddingOp::verify() {
+  RankedTensorType ids = tensorType(getIds()), table = tensorType(getTable());
+  if (ids.getRank() != 1 || !ids.getElementType().isInteger(32))
+    return emitOpError("C1: ids must be a rank 1 tensor of i32, found ") << ids;
+  if (table.getRank() != 2 || !isWeightTensor(table) ||
+      !table.hasStaticShape())
+    return emitOpError("C2: table must be a static rank 2 tensor of f32, f16, "
+                       "bf16 or a quantized type, found ")
+           << table;
+  return success();
+}
+
+SmallVector<utils::IteratorType> EmbeddingOp::getLoopTypes() {
+  return {parallel(), reduction()};
+}
+
+SmallVector<AffineMap> EmbeddingOp::getLoopMaps() {
+  MLIRContext *c = getContext();
+  return {loopMap(c, 2, {0}), loopMap(c, 2, {-1, 1}), loopMap(c, 2, {0, 1})};
+}
+
+//===----------------------------------------------------------------------===//
+// matmul
+//===----------------------------------------------------------------------===//
+
+LogicalResult
+MatmulOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                           Adaptor adaptor, SmallVectorImpl<Type> &types) {
+  auto x = cast<RankedTensorType>(adaptor.getX().getType());
+  auto w = cast<RankedTensorType>(adaptor.getW().getType());
+  if (x.getRank() != 2 || w.getRank() < 2)
+    return failure();
+  types.push_back(RankedTensorType::get(
+      {x.getDimSize(0), w.getDimSize(w.getRank() - 2)}, x.getElementType()));
+  return success();
+}
+
+LogicalResult MatmulOp::verify() {
+  RankedTensorType x = tensorType(getX()), w = tensorType(getW());
+  if (x.getRank() != 2 || !isFloatTensor(x))
+    return emitOpError("C1: x must be a rank 2 tensor of f32, f16 or bf16, "
+                       "found ")
+           << x;
+  int64_t rank = getGlu() ? 3 : 2;
+  if (w.getRank() != rank || !isWeightTensor(w) ||
+      (getGlu() && w.getDimSize(0) != 2))
+    return emitOpError("C2: w must be ")
+           << (getGlu() ? "[2, N, K] with glu" : "[N, K]")
+           << " of f32, f16, bf16 or a quantized type, found " << w;
+  int64_t k = w.getDimSize(rank - 1);
+  if (ShapedType::isDynamic(k) || x.getDimSize(1) != k)
+    return emitOpError("C3: last dimensions of x and w must be equal and "
+                       "static, found ")
+           << x << " and " << w;
+  if (getBias() &&
+      !isFloatOfShape(getBias().getType(), w.getShape().drop_back()))
+    return emitOpError("C4: bias must have w's shape without its last "
+                       "dimension and float elements, found ")
+           << getBias().getType() << " for w " << w;
+  return success();
+}
+
+SmallVector<utils::IteratorType> MatmulOp::getLoopTypes() {
+  return {parallel(), parallel(), reduction()};
+}
+
+SmallVector<AffineMap> MatmulOp::getLoopMaps() {
+  MLIRContext *c = getContext();
+  bool glu = static_cast<bool>(getGlu());
+  SmallVector<AffineMap> maps = {
+      loopMap(c, 3, {0, 2}),
+      glu ? loopMap(c, 3, {-1, 1, 2}) : loopMap(c, 3, {1, 2})};
+  if (getBias())
+    maps.push_back(glu ? loopMap(c, 3, {-1, 1}) : loopMap(c, 3, {1}));
+  maps.push_back(loopMap(c, 3, {0, 1}));
+  return maps;
+}
+
+namespace {
+/// matmul bias(0) -> matmul
+struct DropZeroBias : OpRewritePattern<MatmulOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(MatmulOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.getBias() || !matchPattern(op.getBias(), m_AnyZeroFloat()))
+      return failure();
+    rewriter.replaceOpWithNewOp<MatmulOp>(op, op.getX(), op.getW(), Value(),
+                                          op.getGluAttr());
+    return success();
+  }
+};
+} // namespace
+
+void MatmulOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                           MLIRContext *context) {
+  patterns.add<DropZeroBias>(context);
+}
+
+//===----------------------------------------------------------------------===//
+// mlp
+//===----------------------------------------------------------------------===//
+
+LogicalResult MlpOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                                      Adaptor adaptor,
+                                      SmallVectorImpl<Type> &types) {
+  auto x = cast<RankedTensorType>(adaptor.getX().getType());
+  auto down = cast<RankedTensorType>(adaptor.getDown().getType());
+  if (x.getRank() != 2 || down.getRank() != 2)
+    return failure();
+  types.push_back(RankedTensorType::get({x.getDimSize(0), down.getDimSize(0)},
+                                        x.getElementType()));
+  return success();
+}
+
+LogicalResult MlpOp::verify() {
+  RankedTensorType x = tensorType(getX()), up = tensorType(getUp()),
+                   down = tensorType(getDown());
+  if (x.getRank() != 2 || !isFloatTensor(x))
+    return emitOpError("C1: x must be a rank 2 tensor of f32, f16 or bf16, "
+                       "found ")
+           << x;
+  if (up.getRank() != 2 || !isWeightTensor(up) || !up.hasStaticShape() ||
+      up.getDimSize(1) != x.getDimSize(1))
+    return emitOpError("C2: up must be [F, K] for x ") << x << ", found " << up;
+  if (getGate() && getGate().getType() != getUp().getType())
+    return emitOpError("C2: gate must have the type of up, found ")
+           << getGate().getType() << " and " << up;
+  int64_t f = up.getDimSize(0);
+  if (down.getRank() != 2 || !isWeightTensor(down) || !down.hasStaticShape() ||
+      down.getDimSize(1) != f)
+    return emitOpError("C3: down must be [N, F] with F = ")
+           << f << ", found " << down;
+  auto biasFits = [](Value bias, int64_t size) {
+    return !bias || isFloatOfShape(bias.getType(), {size});
+  };
+  if ((getGateBias() && !getGate()) || !biasFits(getGateBias(), f) ||
+      !biasFits(getUpBias(), f) || !biasFits(getDownBias(), down.getDimSize(0)))
+    return emitOpError("C4: biases must be [F], [F] and [N] of a float type, "
+                       "and gate_bias needs gate");
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// rms_norm, layer_norm, softmax, activation
+//===----------------------------------------------------------------------===//
+
+LogicalResult
+RmsNormOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                            Adaptor adaptor, SmallVectorImpl<Type> &types) {
+  types.push_back(adaptor.getX().getType());
+  return success();
+}
+
+LogicalResult RmsNormOp::verify() {
+  RankedTensorType x = tensorType(getX());
+  if (!hasStaticFloatRows(x))
+    return emitOpError("C1: x must have float elements and a static last "
+                       "dimension, found ")
+           << x;
+  if (!isFloatOfShape(getWeight().getType(), {x.getShape().back()}))
+    return emitOpError("C2: weight must be [")
+           << x.getShape().back() << "] of a float type, found "
+           << getWeight().getType();
+  if (getEps().isNegative())
+    return emitOpError("C3: eps must not be negative");
+  return success();
+}
+
+SmallVector<utils::IteratorType> RmsNormOp::getLoopTypes() {
+  return rowLoopTypes(tensorType(getX()));
+}
+
+SmallVector<AffineMap> RmsNormOp::getLoopMaps() {
+  RankedTensorType x = tensorType(getX());
+  return {rowMap(x), lastDimMap(x), rowMap(x)};
+}
+
+LogicalResult
+LayerNormOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                              Adaptor adaptor, SmallVectorImpl<Type> &types) {
+  types.push_back(adaptor.getX().getType());
+  return success();
+}
+
+LogicalResult LayerNormOp::verify() {
+  RankedTensorType x = tensorType(getX());
+  if (!hasStaticFloatRows(x))
+    return emitOpError("C1: x must have float elements and a static last "
+                       "dimension, found ")
+           << x;
+  int64_t d = x.getShape().back();
+  if (!isFloatOfShape(getWeight().getType(), {d}) ||
+      (getBias() && !isFloatOfShape(getBias().getType(), {d})))
+    return emitOpError("C2: weight and bias must be [")
+           << d << "] of a float type";
+  if (getEps().isNegative())
+    return emitOpError("C3: eps must not be negative");
+  return success();
+}
+
+SmallVector<utils::IteratorType> LayerNormOp::getLoopTypes() {
+  return rowLoopTypes(tensorType(getX()));
+}
+
+SmallVector<AffineMap> LayerNormOp::getLoopMaps() {
+  RankedTensorType x = tensorType(getX());
+  SmallVector<AffineMap> maps = {rowMap(x), lastDimMap(x)};
+  if (getBias())
+    maps.push_back(lastDimMap(x));
+  maps.push_back(rowMap(x));
+  return maps;
+}
+
+LogicalResult
+SoftmaxOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                            Adaptor adaptor, SmallVectorImpl<Type> &types) {
+  types.push_back(adaptor.getX().getType());
+  return success();
+}
+
+LogicalResult SoftmaxOp::verify() {
+  RankedTensorType x = tensorType(getX());
+  if (!hasStaticFloatRows(x) || x.getShape().back() == 0)
+    return emitOpError("C1: x must have float elements and a static last "
+                       "dimension that is not 0, found ")
+           << x;
+  return success();
+}
+
+SmallVector<utils::IteratorType> SoftmaxOp::getLoopTypes() {
+  return rowLoopTypes(tensorType(getX()));
+}
+
+SmallVector<AffineMap> SoftmaxOp::getLoopMaps() {
+  RankedTensorType x = tensorType(getX());
+  return {rowMap(x), rowMap(x)};
+}
+
+LogicalResult
+ActivationOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                               Adaptor adaptor, SmallVectorImpl<Type> &types) {
+  types.push_back(adaptor.getX().getType());
+  return success();
+}
+
+LogicalResult ActivationOp::verify() {
+  if (!isFloatTensor(getX().getType()))
+    return emitOpError("C1: x must have float elements, found ")
+           << getX().getType();
+  return success();
+}
+
+SmallVector<utils::IteratorType> ActivationOp::getLoopTypes() {
+  return SmallVector<utils::IteratorType>(tensorType(getX()).getRank(),
+                                          parallel());
+}
+
+SmallVector<AffineMap> ActivationOp::getLoopMaps() {
+  RankedTensorType x = tensorType(getX());
+  return {rowMap(x), rowMap(x)};
+}
+
+OpFoldResult ActivationOp::fold(FoldAdaptor) {
+  if (getKind() == ActivationKind::Identity)
+    return getX();
+  // relu is idempotent.
+  if (auto producer = getX().getDefiningOp<ActivationOp>();
+      producer && getKind() == ActivationKind::Relu &&
+      producer.getKind() == ActivationKind::Relu)
+    return producer.getResult();
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// rope
+//===----------------------------------------------------------------------===//
+
+LogicalResult RopeOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                                       Adaptor adaptor,
+                                       SmallVectorImpl<Type> &types) {
+  types.push_back(adaptor.getX().getType());
+  return success();
+}
+
+/// [T, heads, D] with the last two dimensions static.
+static bool isHeads(RankedTensorType type) {
+  return type.getRank() == 3 && isFloatTensor(type) &&
+         !type.isDynamicDim(1) && !type.isDynamicDim(2);
+}
+
+LogicalResult RopeOp::verify() {
+  RankedTensorType x = tensorType(getX());
+  if (!isHeads(x))
+    return emitOpError("C1: x must be [T, heads, D] of float elements, the "
+                       "last two dimensions static, found ")
+           << x;
+  if (!isPerRow(getPositions(), x, /*wantInt=*/true))
+    return emitOpError("C2: positions must be i32, one for each row of x, "
+                       "found ")
+           << getPositions().getType();
+  int64_t rotary = getRotaryDim();
+  if (rotary <= 0 || rotary % 2 != 0 || rotary > x.getDimSize(2))
+    return emitOpError("C3: rotary_dim must be even, positive and at most ")
+           << x.getDimSize(2) << ", found " << rotary;
+  if (!(getTheta().convertToDouble() > 0))
+    return emitOpError("C4: theta must be positive");
+  return success();
+}
+
+SmallVector<utils::IteratorType> RopeOp::getLoopTypes() {
+  return {parallel(), parallel(), reduction()};
+}
+
+SmallVector<AffineMap> RopeOp::getLoopMaps() {
+  MLIRContext *c = getContext();
+  return {loopMap(c, 3, {0, 1, 2}), loopMap(c, 3, {0}),
+          loopMap(c, 3, {0, 1, 2})};
+}
+
+SmallVector<float> RopeOp::getFrequencies() {
+  int64_t half = getRotaryDim() / 2;
+  double theta = getTheta().convertToDouble();
+  RopeScalingAttr scaling = getScalingAttr();
+  SmallVector<float> frequencies;
+  for (int64_t i = 0; i < half; ++i) {
+    float exponent = static_cast<float>(2 * i) / static_cast<float>(2 * half);
+    float frequency =
+        1.0f / static_cast<float>(std::pow(theta, static_cast<double>(exponent)));
+    if (scaling && scaling.getKind() == RopeScalingKind::Linear)
+      frequency /= static_cast<float>(scaling.getFactor().convertToDouble());
+    if (scaling && scaling.getKind() == RopeScalingKind::Llama3) {
+      double context = static_cast<double>(scaling.getOriginalContext());
+      double low = scaling.getLowFreqFactor().convertToDouble();
+      double high = scaling.getHighFreqFactor().convertToDouble();
+      double factor = scaling.getFactor().convertToDouble();
+      double wavelength = 2 * std::numbers::pi / frequency;
+      if (wavelength > context / low) {
+        frequency = static_cast<float>(frequency / factor);
+      } else if (wavelength >= context / high) {
+        double smooth = (context / wavelength - low) / (high - low);
+        frequency = static_cast<float>((1 - smooth) * frequency / factor +
+                                       smooth * frequency);
+      }
+    }
+    frequencies.push_back(frequency);
+  }
+  return frequencies;
+}
+
+namespace {
+/// rope scaling(linear, 1) -> rope
+struct DropUnitScaling : OpRewritePattern<RopeOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(RopeOp op,
+                                PatternRewriter &rewriter) const override {
+    RopeScalingAttr scaling = op.getScalingAttr();
+    if (!scaling || scaling.getKind() != RopeScalingKind::Linear ||
+        !scaling.getFactor().isExactlyValue(1.0))
+      return failure();
+    rewriter.modifyOpInPlace(op, [&] { op.removeScalingAttr(); });
+    return success();
+  }
+};
+} // namespace
+
+void RopeOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                         MLIRContext *context) {
+  patterns.add<DropUnitScaling>(context);
+}
+
+//===----------------------------------------------------------------------===//
+// attention, kv_append
+//===----------------------------------------------------------------------===//
+
+LogicalResult
+AttentionOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                              Adaptor adaptor, SmallVectorImpl<Type> &types) {
+  types.push_back(adaptor.getQ().getType());
+  return success();
+}
+
+LogicalResult AttentionOp::verify() {
+  RankedTensorType q = tensorType(getQ());
+  KVCacheType cache = getCache().getType();
+  if (!isHeads(q))
+    return emitOpError("C1: q must be [T, heads, D] of float elements, the "
+                       "last two dimensions static, found ")
+           << q;
+  if (q.getDimSize(2) != cache.getHeadDim())
+    return emitOpError("C2: head dimension of q (")
+           << q.getDimSize(2) << ") differs from the cache's ("
+           << cache.getHeadDim() << ")";
+  if (!getKvHead() && q.getDimSize(1) % cache.getKvHeads() != 0)
+    return emitOpError("C3: heads of q (")
+           << q.getDimSize(1) << ") must be a multiple of the cache's kv_heads ("
+           << cache.getKvHeads() << ")";
+  if (!isPerRow(getPositions(), q, /*wantInt=*/true))
+    return emitOpError("C4: positions must be i32, one for each row of q, "
+                       "found ")
+           << getPositions().getType();
+  int64_t layer = getLayer();
+  if (layer < 0 || layer >= cache.getLayers())
+    return emitOpError("C5: layer ")
+           << layer << " is outside the cache's " << cache.getLayers();
+  if (getWindow() && static_cast<int64_t>(*getWindow()) <= 0)
+    return emitOpError("C6: window must be positive");
+  return success();
+}
+
+SmallVector<utils::IteratorType> AttentionOp::getLoopTypes() {
+  return {parallel(), parallel()};
+}
+
+SmallVector<AffineMap> AttentionOp::getLoopMaps() {
+  MLIRContext *c = getContext();
+  SmallVector<AffineMap> maps = {loopMap(c, 2, {0, 1, -1}), loopMap(c, 2, {}),
+                                 loopMap(c, 2, {0})};
+  if (getKvHead())
+    maps.push_back(loopMap(c, 2, {}));
+  maps.push_back(loopMap(c, 2, {0, 1, -1}));
+  return maps;
+}
+
+LogicalResult KVAppendOp::verify() {
+  RankedTensorType k = tensorType(getK());
+  KVCacheType cache = getCache().getType();
+  if (!isHeads(k) || k.getDimSize(1) != cache.getKvHeads() ||
+      k.getDimSize(2) != cache.getHeadDim())
+    return emitOpError("C1: k and v must be [T, ")
+           << cache.getKvHeads() << ", " << cache.getHeadDim()
+           << "] of float elements, found " << k;
+  if (!isPerRow(getPositions(), k, /*wantInt=*/true))
+    return emitOpError("C2: positions must be i32, one for each row of k, "
+                       "found ")
+           << getPositions().getType();
+  int64_t layer = getLayer();
+  if (layer < 0 || layer >= cache.getLayers())
+    return emitOpError("C3: layer ")
+           << layer << " is outside the cache's " << cache.getLayers();
+  return success();
+}
+
+SmallVector<utils::IteratorType> KVAppendOp::getLoopTypes() {
+  return {parallel()};
+}
+
+SmallVector<AffineMap> KVAppendOp::getLoopMaps() {
+  MLIRContext *c = getContext();
+  return {loopMap(c, 1, {}), loopMap(c, 1, {0, -1, -1}),
+          loopMap(c, 1, {0, -1, -1}), loopMap(c, 1, {0})};
+}
+
+//===----------------------------------------------------------------------===//
+// argmax, sample
+//===----------------------------------------------------------------------===//
+
+static LogicalResult inferTokens(Value logits, SmallVectorImpl<Type> &types) {
+  auto type = cast<RankedTensorType>(logits.getType());
+  if (type.getRank() != 2)
+    return failure();
+  types.push_back(RankedTensorType::get(
+      {type.getDimSize(0)}, IntegerType::get(type.getContext(), 32)));
+  return success();
+}
+
+static LogicalResult verifyLogits(Operation *op, RankedTensorType type) {
+  if (type.getRank() != 2 || !hasStaticFloatRows(type) ||
+      type.getDimSize(1) == 0)
+    return op->emitOpError("C1: logits must be [T, V] of float elements, V "
+                           "static and not 0, found ")
+           << type;
+  return success();
+}
+
+LogicalResult
+ArgmaxOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                           Adaptor adaptor, SmallVectorImpl<Type> &types) {
+  return inferTokens(adaptor.getLogits(), types);
+}
+
+LogicalResult ArgmaxOp::verify() {
+  return verifyLogits(*this, tensorType(getLogits()));
+}
+
+SmallVector<utils::IteratorType> ArgmaxOp::getLoopTypes() {
+  return {parallel()};
+}
+
+SmallVector<AffineMap> ArgmaxOp::getLoopMaps() {
+  return {loopMap(getContext(), 1, {0, -1}), loopMap(getContext(), 1, {0})};
+}
+
+LogicalResult
+SampleOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                           Adaptor adaptor, SmallVectorImpl<Type> &types) {
+  return inferTokens(adaptor.getLogits(), types);
+}
+
+LogicalResult SampleOp::verify() {
+  if (failed(verifyLogits(*this, tensorType(getLogits()))))
+    return failure();
+  if (!isPerRow(getUniform(), tensorType(getLogits()), /*wantInt=*/false))
+    return emitOpError("C2: uniform must be f32, one for each row of logits, "
+                       "found ")
+           << getUniform().getType();
+  float topP = getTopP().convertToFloat();
+  if (!(getTemperature().convertToFloat() > 0) ||
+      static_cast<int64_t>(getTopK()) < 0 || !(topP > 0) || topP > 1)
+    return emitOpError("C3: temperature must be positive, top_k not negative, "
+                       "top_p in (0, 1]");
+  return success();
+}
+
+SmallVector<utils::IteratorType> SampleOp::getLoopTypes() {
+  return {parallel()};
+}
+
+SmallVector<AffineMap> SampleOp::getLoopMaps() {
+  MLIRContext *c = getContext();
+  return {loopMap(c, 1, {0, -1}), loopMap(c, 1, {0}), loopMap(c, 1, {0})};
+}
+
+//===----------------------------------------------------------------------===//
+// quantize, dequantize
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifyBlocks(Operation *op, RankedTensorType type,
+                                  BlockFormat format) {
+  int64_t block = getBlockFormatInfo(format).elements;
+  if (type.getRank() < 1 || ShapedType::isDynamic(type.getShape().back()) ||
+      type.getShape().back() % block != 0)
+    return op->emitOpError("C2: last dimension of ")
+           << type << " must be static and a multiple of " << block;
+  return success();
+}
+
+LogicalResult
+QuantizeOp::inferReturnTypes(MLIRContext *context, std::optional<Location>,
+                             Adaptor adaptor, SmallVectorImpl<Type> &types) {
+  auto x = cast<RankedTensorType>(adaptor.getX().getType());
+  types.push_back(RankedTensorType::get(
+      x.getShape(), QuantType::get(context, adaptor.getFormat())));
+  return success();
+}
+
+LogicalResult QuantizeOp::verify() {
+  RankedTensorType x = tensorType(getX());
+  if (!x.getElementType().isF32())
+    return emitOpError("C1: x must have f32 elements, found ") << x;
+  return verifyBlocks(*this, x, getFormat());
+}
+
+SmallVector<utils::IteratorType> QuantizeOp::getLoopTypes() {
+  return rowLoopTypes(tensorType(getX()));
+}
+
+SmallVector<AffineMap> QuantizeOp::getLoopMaps() {
+  RankedTensorType x = tensorType(getX());
+  return {rowMap(x), rowMap(x)};
+}
+
+LogicalResult
+DequantizeOp::inferReturnTypes(MLIRContext *context, std::optional<Location>,
+                               Adaptor adaptor, SmallVectorImpl<Type> &types) {
+  auto x = cast<RankedTensorType>(adaptor.getX().getType());
+  types.push_back(
+      RankedTensorType::get(x.getShape(), Float32Type::get(context)));
+  return success();
+}
+
+LogicalResult DequantizeOp::verify() {
+  RankedTensorType x = tensorType(getX());
+  auto quant = dyn_cast<QuantType>(x.getElementType());
+  if (!quant)
+    return emitOpError("C1: x must have !kf.quant elements, found ") << x;
+  return verifyBlocks(*this, x, quant.getFormat());
+}
+
+SmallVector<utils::IteratorType> DequantizeOp::getLoopTypes() {
+  return rowLoopTypes(tensorType(getX()));
+}
+
+SmallVector<AffineMap> DequantizeOp::getLoopMaps() {
+  RankedTensorType x = tensorType(getX());
+  return {rowMap(x), rowMap(x)};
+}

@@ -1,0 +1,205 @@
+//===- KFStructureOps.cpp - Weights, kernels, programs --------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kf/Dialect/KF/IR/KF.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Interfaces/FunctionImplementation.h"
+
+using namespace mlir;
+using namespace mlir::kf;
+
+//===----------------------------------------------------------------------===//
+// weight, pack
+//===----------------------------------------------------------------------===//
+
+LogicalResult WeightOp::verify() {
+  if (getNames().empty() ||
+      llvm::any_of(getNames().getAsValueRange<StringAttr>(),
+                   [](StringRef name) { return name.empty(); }))
+    return emitOpError("C1: needs at least one name, and none may be empty");
+  auto type = cast<RankedTensorType>(getType());
+  if (getStacked() &&
+      (type.getRank() < 2 ||
+       type.getDimSize(0) != static_cast<int64_t>(getNames().size())))
+    return emitOpError("C3: stacked needs a leading dimension of ")
+           << getNames().size() << ", found " << type;
+  if (getTransposed() && type.getRank() != (getStacked() ? 3 : 2))
+    return emitOpError("C4: transposed needs rank ")
+           << (getStacked() ? 3 : 2) << ", found " << type;
+  return success();
+}
+
+LogicalResult PackOp::verify() {
+  auto source = cast<RankedTensorType>(getSource().getType());
+  auto result = cast<RankedTensorType>(getType());
+  if (source.getShape() != result.getShape() ||
+      source.getElementType() != result.getElementType())
+    return emitOpError("C1: source and result may differ in their encodings "
+                       "alone, found ")
+           << source << " and " << result;
+  if (source.getEncoding() || !getLayout(result))
+    return emitOpError("C2: the result needs a #kf.layout encoding and the "
+                       "source none");
+  return success();
+}
+
+namespace {
+/// pack(weight) -> weight in the packed layout: packing runs at load.
+struct FoldPackOfWeight : OpRewritePattern<PackOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(PackOp op,
+                                PatternRewriter &rewriter) const override {
+    auto weight = op.getSource().getDefiningOp<WeightOp>();
+    if (!weight)
+      return failure();
+    rewriter.replaceOpWithNewOp<WeightOp>(
+        op, op.getType(), weight.getNamesAttr(), weight.getStackedAttr(),
+        weight.getTransposedAttr());
+    return success();
+  }
+};
+} // namespace
+
+void PackOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                         MLIRContext *context) {
+  patterns.add<FoldPackOfWeight>(context);
+}
+
+//===----------------------------------------------------------------------===//
+// yield
+//===----------------------------------------------------------------------===//
+
+LogicalResult YieldOp::verify() {
+  auto function = cast<FunctionOpInterface>((*this)->getParentOp());
+  if (!llvm::equal(getOperandTypes(), function.getResultTypes()))
+    return emitOpError("types differ from the results of ")
+           << (*this)->getParentOp()->getName() << " @" << function.getName();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// kernel, program
+//===----------------------------------------------------------------------===//
+
+template <typename OpTy>
+static ParseResult parseFunctionLike(OpAsmParser &parser,
+                                     OperationState &result) {
+  auto buildType = [](Builder &builder, ArrayRef<Type> arguments,
+                      ArrayRef<Type> results,
+                      function_interface_impl::VariadicFlag, std::string &) {
+    return builder.getFunctionType(arguments, results);
+  };
+  return function_interface_impl::parseFunctionOp(
+      parser, result, /*allowVariadic=*/false,
+      OpTy::getFunctionTypeAttrName(result.name), buildType,
+      OpTy::getArgAttrsAttrName(result.name),
+      OpTy::getResAttrsAttrName(result.name));
+}
+
+template <typename OpTy>
+static void printFunctionLike(OpAsmPrinter &printer, OpTy op) {
+  function_interface_impl::printFunctionOp(
+      printer, op, /*isVariadic=*/false, op.getFunctionTypeAttrName(),
+      op.getArgAttrsAttrName(), op.getResAttrsAttrName());
+}
+
+/// The block of a kernel or program with its terminator checked.
+template <typename OpTy> static LogicalResult verifyTerminator(OpTy op) {
+  Block &block = op.getBody().front();
+  if (block.empty() || !isa<YieldOp>(block.back()))
+    return op.emitOpError("body must end in kf.yield");
+  return success();
+}
+
+ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
+  return parseFunctionLike<KernelOp>(parser, result);
+}
+
+void KernelOp::print(OpAsmPrinter &printer) {
+  printFunctionLike(printer, *this);
+}
+
+LogicalResult KernelOp::verify() {
+  auto fits = [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && (tensor.getRank() == 0 ||
+                      llvm::none_of(tensor.getShape().drop_front(),
+                                    ShapedType::isDynamic));
+  };
+  for (Type type : getArgumentTypes())
+    if (!fits(type) && !isa<KVCacheType>(type))
+      return emitOpError("C1: argument ")
+             << type
+             << " must be a KV cache or a ranked tensor whose dimensions are "
+                "static but for the first";
+  for (Type type : getResultTypes())
+    if (!fits(type))
+      return emitOpError("C1: result ")
+             << type
+             << " must be a ranked tensor whose dimensions are static but for "
+                "the first";
+  return verifyTerminator(*this);
+}
+
+YieldOp KernelOp::getYield() {
+  return cast<YieldOp>(getBody().front().getTerminator());
+}
+
+ParseResult ProgramOp::parse(OpAsmParser &parser, OperationState &result) {
+  return parseFunctionLike<ProgramOp>(parser, result);
+}
+
+void ProgramOp::print(OpAsmPrinter &printer) {
+  printFunctionLike(printer, *this);
+}
+
+LogicalResult ProgramOp::verify() {
+  if (static_cast<int64_t>(getMaxTokens()) <= 0)
+    return emitOpError("C2: max_tokens must be positive");
+  if (failed(verifyTerminator(*this)))
+    return failure();
+  for (Operation &op : getBody().front())
+    if (!isa<WeightOp, DispatchOp, YieldOp>(op))
+      return op.emitOpError("C1: a kf.program holds kf.weight, kf.dispatch and "
+                            "kf.yield only");
+  return success();
+}
+
+YieldOp ProgramOp::getYield() {
+  return cast<YieldOp>(getBody().front().getTerminator());
+}
+
+//===----------------------------------------------------------------------===//
+// dispatch
+//===----------------------------------------------------------------------===//
+
+LogicalResult DispatchOp::verify() {
+  if (std::optional<ArrayRef<int64_t>> offsets = getOffsets();
+      offsets && offsets->size() != getNumResults())
+    return emitOpError("C3: offsets has ")
+           << offsets->size() << " entries for " << getNumResults()
+           << " results";
+  return success();
+}
+
+LogicalResult
+DispatchOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
+  auto kernel =
+      symbolTable.lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());
+  if (!kernel)
+    return emitOpError("C1: @")
+           << getKernel() << " is not a kf.kernel of this module";
+  if (!llvm::equal(getOperandTypes(), kernel.getArgumentTypes()) ||
+      !llvm::equal(getResultTypes(), kernel.getResultTypes()))
+    return emitOpError("C2: types differ from those of kf.kernel @")
+           << getKernel() << ", " << kernel.getFunctionType();
+  return success();
+}

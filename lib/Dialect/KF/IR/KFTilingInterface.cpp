@@ -1,0 +1,212 @@
+//===- KFTilingInterface.cpp - TilingInterface of ops with loops ----------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Every op with kf's LoopOpInterface, and the elementwise arith ops that fuse
+// with them, tile the same way: each operand and result is sliced by the loops
+// that its map names.
+//
+//===----------------------------------------------------------------------===//
+
+#include "kf/Dialect/KF/IR/KF.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/Interfaces/TilingInterface.h"
+
+using namespace mlir;
+using namespace mlir::kf;
+
+namespace {
+
+/// Loops and maps of any op that tiles here; elementwise ops have one parallel
+/// loop a dimension and identity maps.
+struct LoopNest {
+  SmallVector<utils::IteratorType> types;
+  SmallVector<AffineMap> maps;
+
+  explicit LoopNest(Operation *op) {
+    if (auto loops = dyn_cast<LoopOpInterface>(op)) {
+      types = loops.getLoopTypes();
+      maps = loops.getLoopMaps();
+      return;
+    }
+    int64_t rank = cast<RankedTensorType>(op->getResult(0).getType()).getRank();
+    types.assign(rank, utils::IteratorType::parallel);
+    maps.assign(op->getNumOperands() + 1,
+                AffineMap::getMultiDimIdentityMap(rank, op->getContext()));
+  }
+  AffineMap resultMap() const { return maps.back(); }
+};
+
+/// Offsets and sizes of the part of `type` that a tile of the loops touches.
+void projectTile(OpBuilder &builder, Location loc, Value value, AffineMap map,
+                 ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes,
+                 SmallVectorImpl<OpFoldResult> &sliceOffsets,
+                 SmallVectorImpl<OpFoldResult> &sliceSizes) {
+  for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
+    if (auto loop = dyn_cast<AffineDimExpr>(expr)) {
+      sliceOffsets.push_back(offsets[loop.getPosition()]);
+      sliceSizes.push_back(sizes[loop.getPosition()]);
+      continue;
+    }
+    sliceOffsets.push_back(builder.getIndexAttr(0));
+    sliceSizes.push_back(tensor::getMixedSize(builder, loc, value, dim));
+  }
+}
+
+/// Whether the slice is the whole of a static tensor.
+bool isWhole(RankedTensorType type, ArrayRef<OpFoldResult> offsets,
+             ArrayRef<OpFoldResult> sizes) {
+  for (auto [extent, offset, size] :
+       llvm::zip_equal(type.getShape(), offsets, sizes))
+    if (ShapedType::isDynamic(extent) || !isConstantIntValue(offset, 0) ||
+        !isConstantIntValue(size, extent))
+      return false;
+  return true;
+}
+
+FailureOr<TilingResult> tile(Operation *op, OpBuilder &builder,
+                             ArrayRef<OpFoldResult> offsets,
+                             ArrayRef<OpFoldResult> sizes) {
+  Location loc = op->getLoc();
+  LoopNest nest(op);
+  SmallVector<Value> operands;
+  SmallVector<Operation *> slices;
+  for (auto [operand, map] :
+       llvm::zip(op->getOperands(), ArrayRef(nest.maps))) {
+    auto type = dyn_cast<RankedTensorType>(operand.getType());
+    SmallVector<OpFoldResult> sliceOffsets, sliceSizes;
+    if (type)
+      projectTile(builder, loc, operand, map, offsets, sizes, sliceOffsets,
+                  sliceSizes);
+    if (!type || isWhole(type, sliceOffsets, sliceSizes)) {
+      operands.push_back(operand);
+      continue;
+    }
+    SmallVector<OpFoldResult> strides(type.getRank(), builder.getIndexAttr(1));
+    auto slice = tensor::ExtractSliceOp::create(builder, loc, operand,
+                                                sliceOffsets, sliceSizes,
+                                                strides);
+    operands.push_back(slice);
+    slices.push_back(slice);
+  }
+
+  SmallVector<Type> types;
+  for (Value result : op->getResults()) {
+    SmallVector<int64_t> shape;
+    for (auto [dim, expr] : llvm::enumerate(nest.resultMap().getResults())) {
+      auto loop = dyn_cast<AffineDimExpr>(expr);
+      std::optional<int64_t> size =
+          loop ? getConstantIntValue(sizes[loop.getPosition()])
+               : cast<RankedTensorType>(result.getType()).getDimSize(dim);
+      shape.push_back(size.value_or(ShapedType::kDynamic));
+    }
+    types.push_back(
+        cast<RankedTensorType>(result.getType()).clone(shape));
+  }
+
+  // Heads of a tiled attention all read one KV head: name it.
+  auto attention = dyn_cast<AttentionOp>(op);
+  if (attention && !attention.getKvHead()) {
+    int64_t heads = cast<RankedTensorType>(attention.getType()).getDimSize(1);
+    int64_t group = heads / attention.getCache().getType().getKvHeads();
+    std::optional<int64_t> tileHeads = getConstantIntValue(sizes[1]);
+    if (!tileHeads || *tileHeads != group)
+      return op->emitOpError("must be tiled by the ")
+             << group << " heads that share a KV head";
+    Value head = getValueOrCreateConstantIndexOp(builder, loc, offsets[1]);
+    Value groupSize = arith::ConstantIndexOp::create(builder, loc, group);
+    operands.push_back(
+        arith::DivUIOp::create(builder, loc, head, groupSize));
+  }
+  Operation *tiled = mlir::clone(builder, op, types, operands);
+  return TilingResult{
+      {tiled}, SmallVector<Value>(tiled->getResults()), slices};
+}
+
+template <typename OpTy>
+struct LoopTiling
+    : TilingInterface::ExternalModel<LoopTiling<OpTy>, OpTy> {
+  SmallVector<utils::IteratorType> getLoopIteratorTypes(Operation *op) const {
+    return LoopNest(op).types;
+  }
+
+  SmallVector<Range> getIterationDomain(Operation *op,
+                                        OpBuilder &builder) const {
+    LoopNest nest(op);
+    SmallVector<Range> ranges(nest.types.size());
+    for (auto [value, map] : llvm::zip(op->getOperands(), nest.maps))
+      for (auto [dim, expr] : llvm::enumerate(map.getResults()))
+        if (auto loop = dyn_cast<AffineDimExpr>(expr))
+          if (!ranges[loop.getPosition()].size)
+            ranges[loop.getPosition()] = {
+                builder.getIndexAttr(0),
+                tensor::getMixedSize(builder, op->getLoc(), value, dim),
+                builder.getIndexAttr(1)};
+    return ranges;
+  }
+
+  FailureOr<TilingResult>
+  getTiledImplementation(Operation *op, OpBuilder &builder,
+                         ArrayRef<OpFoldResult> offsets,
+                         ArrayRef<OpFoldResult> sizes) const {
+    return tile(op, builder, offsets, sizes);
+  }
+
+  LogicalResult
+  getResultTilePosition(Operation *op, OpBuilder &builder, unsigned number,
+                        ArrayRef<OpFoldResult> offsets,
+                        ArrayRef<OpFoldResult> sizes,
+                        SmallVector<OpFoldResult> &resultOffsets,
+                        SmallVector<OpFoldResult> &resultSizes) const {
+    projectTile(builder, op->getLoc(), op->getResult(number),
+                LoopNest(op).resultMap(), offsets, sizes, resultOffsets,
+                resultSizes);
+    return success();
+  }
+
+  FailureOr<TilingResult>
+  generateResultTileValue(Operation *op, OpBuilder &builder, unsigned number,
+                          ArrayRef<OpFoldResult> resultOffsets,
+                          ArrayRef<OpFoldResult> resultSizes) const {
+    SmallVector<Range> domain = getIterationDomain(op, builder);
+    SmallVector<OpFoldResult> offsets, sizes;
+    for (Range &range : domain) {
+      offsets.push_back(range.offset);
+      sizes.push_back(range.size);
+    }
+    for (auto [dim, expr] :
+         llvm::enumerate(LoopNest(op).resultMap().getResults()))
+      if (auto loop = dyn_cast<AffineDimExpr>(expr)) {
+        offsets[loop.getPosition()] = resultOffsets[dim];
+        sizes[loop.getPosition()] = resultSizes[dim];
+      }
+    return tile(op, builder, offsets, sizes);
+  }
+};
+
+template <typename... OpTys> void attach(MLIRContext *context) {
+  (OpTys::template attachInterface<LoopTiling<OpTys>>(*context), ...);
+}
+
+} // namespace
+
+void mlir::kf::registerTilingInterfaceExternalModels(
+    DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, KFDialect *,
+                            arith::ArithDialect *, math::MathDialect *) {
+    attach<EmbeddingOp, MatmulOp, RmsNormOp, LayerNormOp, SoftmaxOp,
+           ActivationOp, RopeOp, AttentionOp, KVAppendOp, ArgmaxOp, SampleOp,
+           QuantizeOp, DequantizeOp>(context);
+    attach<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp,
+           arith::MaximumFOp, arith::MinimumFOp, arith::NegFOp>(context);
+    attach<math::ExpOp, math::SqrtOp, math::RsqrtOp, math::TanhOp>(context);
+  });
+}
