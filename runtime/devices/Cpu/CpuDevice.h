@@ -1,0 +1,33 @@
+//===- CpuDevice.h - Programs on the host's cores ---------------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Runs programs whose target is "cpu" on a pool of threads of this process.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_DEVICES_CPU_CPUDEVICE_H
+#define KF_RUNTIME_DEVICES_CPU_CPUDEVICE_H
+
+#include "runtime/Device.h"
+
+namespace kf {
+
+struct CpuDeviceOptions {
+  /// Threads that work, the caller's included; 0 for one per hardware thread.
+  int threads = 0;
+};
+
+/// The host as a device. wrap() copies memory that is not aligned to
+/// KF_BUFFER_ALIGNMENT and else refers to it; buffers it made are read-only.
+/// allocate() gives zeros. Errors: a number of threads that cannot be had.
+Result<std::unique_ptr<Device>>
+createCpuDevice(const CpuDeviceOptions &options);
+
+} // namespace kf
+
+#endif // KF_RUNTIME_DEVICES_CPU_CPUDEVICE_H

@@ -1,0 +1,113 @@
+//===- CpuProgram.h - A program made ready on the CPU -----------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Walks a program's dispatches with every thread of the pool.
+//
+// Each thread has a fixed, contiguous share of each dispatch's workgroups, so
+// that it finds the same weights in its caches token after token. Workgroups
+// are claimed one by one from the share's counter, by its owner first and, when
+// a dispatch is not over a moment after a thread is done with its own share,
+// by the others. A dispatch is over when all of its workgroups are, whoever ran
+// them: a thread without a core delays nothing but the workgroup in its hands.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_DEVICES_CPU_CPUPROGRAM_H
+#define KF_RUNTIME_DEVICES_CPU_CPUPROGRAM_H
+
+#include "runtime/AlignedBuffer.h"
+#include "runtime/Device.h"
+#include "runtime/ThreadPool.h"
+#include "runtime/devices/Cpu/ObjectLoader.h"
+
+#include <array>
+#include <atomic>
+
+namespace kf {
+
+/// What the programs of one CPU device share.
+struct CpuContext {
+  std::unique_ptr<ThreadPool> pool;
+  std::unique_ptr<ObjectLoader> loader;
+  std::vector<AlignedBuffer> scratch; // [pool->size()], as large as any program
+
+  /// Makes every thread's scratch at least `bytes` large.
+  Status reserveScratch(uint64_t bytes);
+};
+
+class CpuProgram final : public LoadedProgram, private ThreadPool::Job {
+public:
+  static Result<std::unique_ptr<CpuProgram>> load(const Executable &executable,
+                                                  CpuContext &context);
+  ~CpuProgram() override;
+
+  Status bind(const BindingTable &table) override;
+  Status run(std::span<const int64_t> scalars) override;
+
+private:
+  /// One dispatch, ready to call.
+  struct Call {
+    kf_kernel_fn function = nullptr;
+    size_t firstBinding = 0; // index into `pointers`
+  };
+
+  /// Where a thread's share of the current dispatch stands: the number of the
+  /// dispatch since the last prepare() above `kIndexBits`, how many workgroups
+  /// of the share are claimed below. A stale number stands for none claimed.
+  struct alignas(64) Share {
+    std::atomic<uint64_t> claimed{0};
+  };
+  static constexpr int kIndexBits = 24;
+
+  CpuProgram(const Executable &executable, CpuContext &context);
+
+  Status prepare(std::span<const int64_t> newScalars);
+  Status checkSizes(std::span<const int64_t> newScalars) const;
+  void reset();
+  void runAlone();
+  void work(int thread) override;
+  void walk(int thread, uint64_t run);
+  uint64_t runShare(int owner, int thread, size_t dispatch, uint64_t number);
+  void call(int thread, size_t dispatch, int64_t workgroup);
+  void finish(uint64_t workgroups, uint64_t target);
+
+  CpuContext &context;
+  std::unique_ptr<ObjectLoader::LoadedObject> object;
+
+  // From the executable.
+  int64_t maxTokens;
+  uint64_t arenaBytes;
+  std::vector<uint64_t> weightBytes;
+  std::vector<CacheSpec> caches;
+  std::vector<TensorSpec> inputs, outputs;
+  std::vector<DispatchSpec> dispatches;
+
+  // From bind().
+  bool bound = false;
+  std::vector<uint64_t> cacheSizes, inputSizes, outputSizes;
+  std::vector<Call> calls;      // [dispatches]
+  std::vector<void *> pointers; // bindings of all calls
+
+  // From prepare(): for the scalars of the last run.
+  bool prepared = false;
+  std::array<int64_t, KF_SCALAR_COUNT> scalars{};
+  /// Workgroups before each dispatch; [dispatches + 1].
+  std::vector<uint64_t> before;
+
+  // What threads share during a run. Workgroups of all runs since the last
+  // reset() are counted in one row: dispatch d of run r is over when
+  // finished >= r * before.back() + before[d + 1].
+  std::unique_ptr<Share[]> shares; // [pool->size()]
+  alignas(64) std::atomic<uint64_t> currentRun{0};
+  alignas(64) std::atomic<uint64_t> finished{0};
+  EventCount progress;
+};
+
+} // namespace kf
+
+#endif // KF_RUNTIME_DEVICES_CPU_CPUPROGRAM_H

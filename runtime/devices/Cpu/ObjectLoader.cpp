@@ -1,0 +1,137 @@
+//===- ObjectLoader.cpp - Links kernel objects into this process ----------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// ORC's object linking layer alone: no IR, no target registry, no threads, so
+// that loading costs a millisecond.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/devices/Cpu/ObjectLoader.h"
+
+#include "llvm/ExecutionEngine/Orc/Core.h"
+#include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
+#include "llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h"
+#include "llvm/ExecutionEngine/Orc/SelfExecutorProcessControl.h"
+#include "llvm/ExecutionEngine/Orc/TaskDispatch.h"
+#include "llvm/Object/ObjectFile.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/TargetParser/Triple.h"
+
+#include <algorithm>
+
+namespace kf {
+namespace {
+
+/// LLVM's messages may have several lines.
+std::string oneLine(std::string text) {
+  std::ranges::replace(text, '\n', ' ');
+  while (!text.empty() && text.back() == ' ')
+    text.pop_back();
+  return text;
+}
+
+std::string textOf(llvm::Error error) {
+  return oneLine(llvm::toString(std::move(error)));
+}
+
+} // namespace
+
+struct ObjectLoader::Session {
+  explicit Session(std::unique_ptr<llvm::orc::ExecutorProcessControl> process)
+      : execution(std::move(process)), linker(execution) {
+    // The linker reports why a symbol could not be made here, and only that
+    // it could not to whoever looks it up.
+    execution.setErrorReporter([this](llvm::Error error) {
+      std::string text = textOf(std::move(error));
+      if (reported.empty())
+        reported = std::move(text);
+    });
+  }
+  ~Session() { llvm::consumeError(execution.endSession()); }
+
+  /// The error to show for `error`: the linker's own, where it has one.
+  Status failure(llvm::Error error) {
+    std::string text = textOf(std::move(error));
+    if (!reported.empty())
+      text = std::exchange(reported, "");
+    return Status::error("cannot load the compiled kernels: " + text);
+  }
+
+  llvm::orc::ExecutionSession execution;
+  llvm::orc::ObjectLinkingLayer linker;
+  std::string reported;
+  uint64_t loads = 0; // names libraries
+};
+
+ObjectLoader::LoadedObject::~LoadedObject() {
+  llvm::consumeError(session.execution.removeJITDylib(
+      *static_cast<llvm::orc::JITDylib *>(library)));
+}
+
+ObjectLoader::ObjectLoader(std::unique_ptr<Session> session)
+    : session(std::move(session)) {}
+
+ObjectLoader::~ObjectLoader() = default;
+
+Result<std::unique_ptr<ObjectLoader>> ObjectLoader::create() {
+  auto process = llvm::orc::SelfExecutorProcessControl::Create(
+      nullptr, std::make_unique<llvm::orc::InPlaceTaskDispatcher>());
+  if (!process)
+    return Status::error("cannot set up the kernel linker: " +
+                         textOf(process.takeError()));
+  return std::unique_ptr<ObjectLoader>(
+      new ObjectLoader(std::make_unique<Session>(std::move(*process))));
+}
+
+Result<std::unique_ptr<ObjectLoader::LoadedObject>>
+ObjectLoader::load(std::string_view object,
+                   std::span<const std::string> names) {
+  using namespace llvm::orc;
+  ExecutionSession &execution = session->execution;
+  auto buffer = llvm::MemoryBuffer::getMemBufferCopy(
+      llvm::StringRef(object.data(), object.size()), "kernels");
+
+  // The linker would take any architecture's object.
+  auto file = llvm::object::ObjectFile::createObjectFile(*buffer);
+  if (!file)
+    return session->failure(file.takeError());
+  if ((*file)->getArch() != execution.getTargetTriple().getArch())
+    return Status::error(
+        "cannot load the compiled kernels: they are for " +
+        llvm::Triple::getArchTypeName((*file)->getArch()).str() +
+        ", not for this machine");
+
+  JITDylib &library = execution.createBareJITDylib(
+      "kernels." + std::to_string(session->loads++));
+  std::unique_ptr<LoadedObject> loaded(new LoadedObject(*session, &library));
+  auto here = DynamicLibrarySearchGenerator::GetForCurrentProcess('\0');
+  if (!here)
+    return session->failure(here.takeError());
+  library.addGenerator(std::move(*here));
+  if (llvm::Error error = session->linker.add(library, std::move(buffer)))
+    return session->failure(std::move(error));
+
+  SymbolLookupSet wanted;
+  std::vector<SymbolStringPtr> interned;
+  for (const std::string &name : names)
+    interned.push_back(execution.intern(name));
+  for (const SymbolStringPtr &name : interned)
+    wanted.add(name);
+  wanted.removeDuplicates();
+  auto symbols =
+      execution.lookup(makeJITDylibSearchOrder(&library), std::move(wanted));
+  if (!symbols)
+    return session->failure(symbols.takeError());
+  for (const SymbolStringPtr &name : interned)
+    loaded->found.push_back(
+        (*symbols)[name].getAddress().toPtr<kf_kernel_fn>());
+  session->reported.clear();
+  return loaded;
+}
+
+} // namespace kf
