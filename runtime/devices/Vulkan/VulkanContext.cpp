@@ -1,0 +1,309 @@
+//===- VulkanContext.cpp - A logical device and its queue -----------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/devices/Vulkan/VulkanContext.h"
+
+#include "runtime/devices/Vulkan/SpirvModule.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+
+using namespace kf;
+
+namespace {
+
+/// Order of preference among kinds of devices; smaller is better.
+int rankOf(VkPhysicalDeviceType type) {
+  switch (type) {
+  case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
+    return 0;
+  case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU:
+    return 1;
+  case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU:
+    return 2;
+  case VK_PHYSICAL_DEVICE_TYPE_CPU:
+    return 3;
+  default:
+    return 4;
+  }
+}
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char &c : result)
+    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return result;
+}
+
+bool validationWanted(const VulkanDeviceOptions &options) {
+  const char *variable = std::getenv("KF_VULKAN_VALIDATION");
+  return options.validation ||
+         (variable && *variable && std::strcmp(variable, "0") != 0);
+}
+
+} // namespace
+
+Result<std::unique_ptr<VulkanContext>>
+VulkanContext::create(const VulkanDeviceOptions &options) {
+  std::unique_ptr<VulkanContext> self(new VulkanContext(options));
+  KF_ASSIGN_OR_RETURN(
+      self->instance,
+      VulkanInstance::create(validationWanted(options), options.onMessage));
+  KF_RETURN_IF_ERROR(self->choosePhysicalDevice());
+  KF_RETURN_IF_ERROR(self->finish(self->createDevice()));
+  return self;
+}
+
+Status VulkanContext::choosePhysicalDevice() {
+  KF_ASSIGN_OR_RETURN(std::vector<VkPhysicalDevice> devices,
+                      instance->physicalDevices());
+  std::string known;
+  for (size_t i = 0; i < devices.size(); ++i)
+    known += (i ? "; " : "") + std::to_string(i) + ": " +
+             instance->describe(devices[i]);
+
+  const std::string &wanted = options.device;
+  size_t index = 0;
+  auto [end, error] =
+      std::from_chars(wanted.data(), wanted.data() + wanted.size(), index);
+  bool numeric = error != std::errc::invalid_argument &&
+                 end == wanted.data() + wanted.size();
+  if (numeric) {
+    if (error != std::errc() || index >= devices.size())
+      return Status::error("no Vulkan device " + wanted + "; there are " +
+                           known);
+    physical = devices[index];
+  } else {
+    int best = 0;
+    for (VkPhysicalDevice candidate : devices) {
+      VkPhysicalDeviceProperties found;
+      instance->vk.vkGetPhysicalDeviceProperties(candidate, &found);
+      if (lower(found.deviceName).find(lower(wanted)) == std::string::npos)
+        continue;
+      int rank = rankOf(found.deviceType);
+      if (!physical || rank < best) {
+        physical = candidate;
+        best = rank;
+      }
+    }
+    if (!physical)
+      return Status::error("no Vulkan device named '" + wanted +
+                           "'; there are " + known);
+  }
+
+  instance->vk.vkGetPhysicalDeviceProperties(physical, &properties);
+  if (properties.apiVersion < VK_API_VERSION_1_2)
+    return Status::error("Vulkan device " + instance->describe(physical) +
+                         ": Vulkan 1.2 is needed; update its driver");
+  return {};
+}
+
+Status VulkanContext::createDevice() {
+  const VulkanInstanceFunctions &ivk = instance->vk;
+  ivk.vkGetPhysicalDeviceMemoryProperties(physical, &memoryProperties);
+
+  VkPhysicalDeviceMaintenance3Properties maintenance{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES};
+  subgroup.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES;
+  subgroup.pNext = &maintenance;
+  VkPhysicalDeviceProperties2 properties2{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
+  properties2.pNext = &subgroup;
+  ivk.vkGetPhysicalDeviceProperties2(physical, &properties2);
+  subgroup.pNext = nullptr;
+  maxAllocationBytes = maintenance.maxMemoryAllocationSize;
+
+  uint32_t families = 0;
+  ivk.vkGetPhysicalDeviceQueueFamilyProperties(physical, &families, nullptr);
+  std::vector<VkQueueFamilyProperties> family(families);
+  ivk.vkGetPhysicalDeviceQueueFamilyProperties(physical, &families,
+                                               family.data());
+  auto compute = std::find_if(
+      family.begin(), family.end(), [](const VkQueueFamilyProperties &f) {
+        return f.queueCount > 0 && (f.queueFlags & VK_QUEUE_COMPUTE_BIT);
+      });
+  if (compute == family.end())
+    return Status::error(std::string("Vulkan device ") + deviceName() +
+                         " has no compute queue");
+  queueFamily = static_cast<uint32_t>(compute - family.begin());
+
+  // Ask what there is, then keep what kernels can use.
+  VkPhysicalDeviceVulkan11Features has11{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES};
+  VkPhysicalDeviceVulkan12Features has12{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
+  VkPhysicalDeviceVulkan13Features has13{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES};
+  bool is13 = properties.apiVersion >= VK_API_VERSION_1_3;
+  has11.pNext = &has12;
+  has12.pNext = is13 ? &has13 : nullptr;
+  VkPhysicalDeviceFeatures2 has{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
+  has.pNext = &has11;
+  ivk.vkGetPhysicalDeviceFeatures2(physical, &has);
+
+  features.shaderFloat64 = has.features.shaderFloat64;
+  features.shaderInt64 = has.features.shaderInt64;
+  features.shaderInt16 = has.features.shaderInt16;
+  features11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
+  features11.storageBuffer16BitAccess = has11.storageBuffer16BitAccess;
+  features11.uniformAndStorageBuffer16BitAccess =
+      has11.uniformAndStorageBuffer16BitAccess;
+  features12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
+  features12.shaderFloat16 = has12.shaderFloat16;
+  features12.shaderInt8 = has12.shaderInt8;
+  features12.storageBuffer8BitAccess = has12.storageBuffer8BitAccess;
+  features12.uniformAndStorageBuffer8BitAccess =
+      has12.uniformAndStorageBuffer8BitAccess;
+  features12.vulkanMemoryModel = has12.vulkanMemoryModel;
+  features12.vulkanMemoryModelDeviceScope = has12.vulkanMemoryModelDeviceScope;
+  features12.shaderSubgroupExtendedTypes = has12.shaderSubgroupExtendedTypes;
+  features13.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES;
+  features13.shaderIntegerDotProduct = has13.shaderIntegerDotProduct;
+
+  features11.pNext = &features12;
+  features12.pNext = is13 ? &features13 : nullptr;
+  const float priority = 1.0f;
+  VkDeviceQueueCreateInfo queueInfo{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
+  queueInfo.queueFamilyIndex = queueFamily;
+  queueInfo.queueCount = 1;
+  queueInfo.pQueuePriorities = &priority;
+  VkDeviceCreateInfo info{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
+  info.pNext = &features11;
+  info.pEnabledFeatures = &features;
+  info.queueCreateInfoCount = 1;
+  info.pQueueCreateInfos = &queueInfo;
+  VkDevice created = VK_NULL_HANDLE;
+  KF_RETURN_IF_ERROR(
+      vulkanStatus(ivk.vkCreateDevice(physical, &info, nullptr, &created),
+                   "vkCreateDevice"));
+  features11.pNext = features12.pNext = nullptr;
+
+  // The destructor needs this one before any other can be missing.
+  vk.vkDestroyDevice = reinterpret_cast<PFN_vkDestroyDevice>(
+      ivk.vkGetDeviceProcAddr(created, "vkDestroyDevice"));
+  device = created;
+#define KF_LOAD(name)                                                          \
+  vk.name =                                                                    \
+      reinterpret_cast<PFN_##name>(ivk.vkGetDeviceProcAddr(device, #name));    \
+  if (!vk.name)                                                                \
+    return Status::error("the Vulkan driver has no " #name ": update it");
+  KF_VULKAN_DEVICE_FUNCTIONS(KF_LOAD)
+#undef KF_LOAD
+  vk.vkGetDeviceQueue(device, queueFamily, 0, &queue);
+
+  VkFenceCreateInfo fenceInfo{VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
+  KF_RETURN_IF_ERROR(vulkanStatus(
+      vk.vkCreateFence(device, &fenceInfo, nullptr, &fence), "vkCreateFence"));
+  VkCommandPoolCreateInfo poolInfo{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
+  poolInfo.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
+  poolInfo.queueFamilyIndex = queueFamily;
+  KF_RETURN_IF_ERROR(vulkanStatus(
+      vk.vkCreateCommandPool(device, &poolInfo, nullptr, &commandPool),
+      "vkCreateCommandPool"));
+  KF_ASSIGN_OR_RETURN(copyCommands, allocateCommands());
+  return {};
+}
+
+VulkanContext::~VulkanContext() {
+  if (!device)
+    return;
+  // A GPU that hangs may still read what it was given: leave all of it to the
+  // end of the process.
+  if (!idle()) {
+    (void)instance.release();
+    return;
+  }
+  release(uploadStaging);
+  release(downloadStaging);
+  if (commandPool)
+    vk.vkDestroyCommandPool(device, commandPool, nullptr);
+  if (fence)
+    vk.vkDestroyFence(device, fence, nullptr);
+  if (vk.vkDestroyDevice)
+    vk.vkDestroyDevice(device, nullptr);
+}
+
+Status VulkanContext::finish(Status status) {
+  Status messages = instance->messages.take();
+  if (messages)
+    return status;
+  return status ? messages
+                : Status::error(status.message() + "; " + messages.message());
+}
+
+std::string VulkanContext::description() const {
+  uint64_t memory = 0;
+  for (uint32_t i = 0; i < memoryProperties.memoryHeapCount; ++i)
+    if (memoryProperties.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT)
+      memory = std::max<uint64_t>(memory, memoryProperties.memoryHeaps[i].size);
+  std::string text = instance->describe(physical) + ", " +
+                     std::to_string(memory >> 20) + " MiB, buffers up to " +
+                     std::to_string(limits().maxStorageBufferRange >> 20) +
+                     " MiB, subgroups of " +
+                     std::to_string(subgroup.subgroupSize);
+  if (features12.shaderFloat16 && features11.storageBuffer16BitAccess)
+    text += ", f16";
+  if (features12.shaderInt8 && features12.storageBuffer8BitAccess)
+    text += ", i8";
+  if (features13.shaderIntegerDotProduct)
+    text += ", dot product";
+  return text;
+}
+
+Status VulkanContext::checkCapability(uint32_t capability) const {
+  auto has = [&]() -> bool {
+    switch (capability) {
+    case 0: // Matrix
+    case 1: // Shader
+      return true;
+    case 9:
+      return features12.shaderFloat16;
+    case 10:
+      return features.shaderFloat64;
+    case 11:
+      return features.shaderInt64;
+    case 22:
+      return features.shaderInt16;
+    case 39:
+      return features12.shaderInt8;
+    case 4433:
+      return features11.storageBuffer16BitAccess;
+    case 4434:
+      return features11.uniformAndStorageBuffer16BitAccess;
+    case 4448:
+      return features12.storageBuffer8BitAccess;
+    case 4449:
+      return features12.uniformAndStorageBuffer8BitAccess;
+    case 5345:
+      return features12.vulkanMemoryModel;
+    case 5346:
+      return features12.vulkanMemoryModelDeviceScope;
+    case 6016:
+    case 6017:
+    case 6018:
+    case 6019:
+      return features13.shaderIntegerDotProduct;
+    default:
+      // GroupNonUniform..GroupNonUniformQuad are in the order of Vulkan's bits.
+      return capability >= 61 && capability <= 68 &&
+             (subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
+             (subgroup.supportedOperations & (1u << (capability - 61)));
+    }
+  };
+  if (has())
+    return {};
+  return Status::error("SPIR-V capability " + capabilityName(capability) +
+                       " is not supported on " + deviceName());
+}
+
+uint32_t VulkanContext::maxSpirvMinor() const {
+  return properties.apiVersion >= VK_API_VERSION_1_3 ? 6 : 5;
+}

@@ -1,0 +1,125 @@
+//===- VulkanContext.h - A logical device and its queue ---------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What buffers and programs of one Vulkan device share: functions, limits,
+// features, memory, submission and staging copies.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_DEVICES_VULKAN_VULKANCONTEXT_H
+#define KF_RUNTIME_DEVICES_VULKAN_VULKANCONTEXT_H
+
+#include "runtime/devices/Vulkan/VulkanDevice.h"
+#include "runtime/devices/Vulkan/VulkanInstance.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace kf {
+
+/// A VkBuffer with memory of its own.
+struct VulkanMemory {
+  VkBuffer buffer = VK_NULL_HANDLE;
+  VkDeviceMemory memory = VK_NULL_HANDLE;
+  uint64_t bytes = 0;      ///< of the VkBuffer, at least what was asked for
+  void *mapped = nullptr;  ///< all of it, for as long as it lives, or null
+  bool hostCached = false; ///< reading through `mapped` is fast
+};
+
+/// One thread at a time. Outlives whatever was made from it.
+class VulkanContext {
+public:
+  static Result<std::unique_ptr<VulkanContext>>
+  create(const VulkanDeviceOptions &options);
+  ~VulkanContext();
+  VulkanContext(const VulkanContext &) = delete;
+  VulkanContext &operator=(const VulkanContext &) = delete;
+
+  const VkPhysicalDeviceLimits &limits() const { return properties.limits; }
+  const char *deviceName() const { return properties.deviceName; }
+  /// Model, kind, versions, memory and the features that schedules ask for.
+  std::string description() const;
+  /// Success if kernels may declare this SPIR-V capability here.
+  Status checkCapability(uint32_t capability) const;
+  /// The x of the newest SPIR-V 1.x that the device takes.
+  uint32_t maxSpirvMinor() const;
+
+  /// What memory is for; decides where it lies.
+  enum class MemoryUse {
+    Device,   ///< kernels' data: device-local, mapped where that is possible
+    Upload,   ///< written by the host, mapped
+    Download, ///< read by the host, mapped and cached where that is possible
+  };
+  /// Errors: more than one binding, one allocation or the heap can hold.
+  Result<VulkanMemory> allocate(uint64_t bytes, MemoryUse use);
+  void release(VulkanMemory &memory);
+
+  /// Host copies through staging memory; the range lies within the buffer.
+  Status upload(const VulkanMemory &dst, uint64_t offset, const void *src,
+                uint64_t bytes);
+  Status download(const VulkanMemory &src, uint64_t offset, void *dst,
+                  uint64_t bytes);
+
+  Result<VkCommandBuffer> allocateCommands();
+  void freeCommands(VkCommandBuffer commands);
+  /// Runs recorded commands and waits for their end.
+  Status submit(VkCommandBuffer commands);
+  /// False if the device still works on something that did not end in time;
+  /// objects in use must then be left undestroyed.
+  bool idle();
+
+  /// What a public call returns: its status, with validation's messages.
+  Status finish(Status status);
+  template <typename T> Result<T> finish(Result<T> result) {
+    Status status = finish(result.status());
+    return status ? std::move(result) : Result<T>(std::move(status));
+  }
+
+  VulkanDeviceFunctions vk;
+  VkDevice device = VK_NULL_HANDLE;
+
+private:
+  explicit VulkanContext(const VulkanDeviceOptions &options)
+      : options(options) {}
+  Status choosePhysicalDevice();
+  Status createDevice();
+  /// The memory types to try for `use`, best first.
+  std::vector<uint32_t> memoryTypes(uint32_t allowed, MemoryUse use) const;
+  /// Copies `bytes` from one buffer to another and waits.
+  Status copy(VkBuffer src, uint64_t srcOffset, VkBuffer dst,
+              uint64_t dstOffset, uint64_t bytes);
+
+  const VulkanDeviceOptions options;
+  std::unique_ptr<VulkanInstance> instance;
+  VkPhysicalDevice physical = VK_NULL_HANDLE;
+  VkPhysicalDeviceProperties properties{};
+  VkPhysicalDeviceMemoryProperties memoryProperties{};
+  uint64_t maxAllocationBytes = 0;
+  VkPhysicalDeviceSubgroupProperties subgroup{};
+  /// What the device was created with: all that kernels may use.
+  VkPhysicalDeviceFeatures features{};
+  VkPhysicalDeviceVulkan11Features features11{};
+  VkPhysicalDeviceVulkan12Features features12{};
+  VkPhysicalDeviceVulkan13Features features13{};
+  uint32_t queueFamily = 0;
+  VkQueue queue = VK_NULL_HANDLE;
+  VkCommandPool commandPool = VK_NULL_HANDLE;
+  VkCommandBuffer copyCommands = VK_NULL_HANDLE;
+  VkFence fence = VK_NULL_HANDLE;
+  VulkanMemory uploadStaging, downloadStaging; // empty until first used
+  uint32_t allocations = 0; ///< alive, against maxMemoryAllocationCount
+  bool pending = false;     ///< the fence belongs to unfinished work
+  bool graceGiven = false;  ///< idle() has waited for it in vain
+  Status broken;            ///< why nothing can be submitted any more
+};
+
+} // namespace kf
+
+#endif // KF_RUNTIME_DEVICES_VULKAN_VULKANCONTEXT_H

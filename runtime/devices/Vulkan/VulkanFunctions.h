@@ -1,0 +1,88 @@
+//===- VulkanFunctions.h - Entry points found at run time -------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Tables of the Vulkan functions that the device calls. Include this instead
+// of <vulkan/vulkan.h>: nothing links against the loader.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_DEVICES_VULKAN_VULKANFUNCTIONS_H
+#define KF_RUNTIME_DEVICES_VULKAN_VULKANFUNCTIONS_H
+
+#ifndef VK_NO_PROTOTYPES
+#define VK_NO_PROTOTYPES
+#endif
+#include <vulkan/vulkan.h>
+
+namespace kf {
+
+#define KF_VULKAN_INSTANCE_FUNCTIONS(X)                                        \
+  X(vkCreateDevice)                                                            \
+  X(vkDestroyInstance)                                                         \
+  X(vkEnumeratePhysicalDevices)                                                \
+  X(vkGetDeviceProcAddr)                                                       \
+  X(vkGetPhysicalDeviceFeatures2)                                              \
+  X(vkGetPhysicalDeviceMemoryProperties)                                       \
+  X(vkGetPhysicalDeviceProperties)                                             \
+  X(vkGetPhysicalDeviceProperties2)                                            \
+  X(vkGetPhysicalDeviceQueueFamilyProperties)
+
+#define KF_VULKAN_DEVICE_FUNCTIONS(X)                                          \
+  X(vkAllocateCommandBuffers)                                                  \
+  X(vkAllocateDescriptorSets)                                                  \
+  X(vkAllocateMemory)                                                          \
+  X(vkBeginCommandBuffer)                                                      \
+  X(vkBindBufferMemory)                                                        \
+  X(vkCmdBindDescriptorSets)                                                   \
+  X(vkCmdBindPipeline)                                                         \
+  X(vkCmdCopyBuffer)                                                           \
+  X(vkCmdDispatch)                                                             \
+  X(vkCmdPipelineBarrier)                                                      \
+  X(vkCreateBuffer)                                                            \
+  X(vkCreateCommandPool)                                                       \
+  X(vkCreateComputePipelines)                                                  \
+  X(vkCreateDescriptorPool)                                                    \
+  X(vkCreateDescriptorSetLayout)                                               \
+  X(vkCreateFence)                                                             \
+  X(vkCreatePipelineLayout)                                                    \
+  X(vkCreateShaderModule)                                                      \
+  X(vkDestroyBuffer)                                                           \
+  X(vkDestroyCommandPool)                                                      \
+  X(vkDestroyDescriptorPool)                                                   \
+  X(vkDestroyDescriptorSetLayout)                                              \
+  X(vkDestroyDevice)                                                           \
+  X(vkDestroyFence)                                                            \
+  X(vkDestroyPipeline)                                                         \
+  X(vkDestroyPipelineLayout)                                                   \
+  X(vkDestroyShaderModule)                                                     \
+  X(vkEndCommandBuffer)                                                        \
+  X(vkFreeCommandBuffers)                                                      \
+  X(vkFreeMemory)                                                              \
+  X(vkGetBufferMemoryRequirements)                                             \
+  X(vkGetDeviceQueue)                                                          \
+  X(vkMapMemory)                                                               \
+  X(vkQueueSubmit)                                                             \
+  X(vkResetFences)                                                             \
+  X(vkUpdateDescriptorSets)                                                    \
+  X(vkWaitForFences)
+
+#define KF_DECLARE_VULKAN_FUNCTION(name) PFN_##name name = nullptr;
+struct VulkanInstanceFunctions {
+  KF_VULKAN_INSTANCE_FUNCTIONS(KF_DECLARE_VULKAN_FUNCTION)
+  /// Null unless validation is on.
+  PFN_vkCreateDebugUtilsMessengerEXT vkCreateDebugUtilsMessengerEXT = nullptr;
+  PFN_vkDestroyDebugUtilsMessengerEXT vkDestroyDebugUtilsMessengerEXT = nullptr;
+};
+struct VulkanDeviceFunctions {
+  KF_VULKAN_DEVICE_FUNCTIONS(KF_DECLARE_VULKAN_FUNCTION)
+};
+#undef KF_DECLARE_VULKAN_FUNCTION
+
+} // namespace kf
+
+#endif // KF_RUNTIME_DEVICES_VULKAN_VULKANFUNCTIONS_H

@@ -1,0 +1,274 @@
+//===- VulkanPipelines.cpp - Loading a program ----------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The half of VulkanProgram that runs once: checks an Executable against the
+// device's limits, and makes pipelines, descriptor sets and the scalar buffer.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/devices/Vulkan/SpirvModule.h"
+#include "runtime/devices/Vulkan/VulkanProgram.h"
+
+#include <algorithm>
+#include <limits>
+
+using namespace kf;
+
+Result<std::unique_ptr<VulkanProgram>>
+VulkanProgram::create(VulkanContext &context, const Executable &executable) {
+  std::unique_ptr<VulkanProgram> self(new VulkanProgram(context));
+  if (Status status = self->createAll(executable); !status)
+    return status.in("program '" + executable.programName + "'");
+  return self;
+}
+
+Status VulkanProgram::createAll(const Executable &executable) {
+  if (executable.target != "vulkan")
+    return Status::error("compiled for target '" + executable.target +
+                         "', this device runs 'vulkan'");
+  KF_RETURN_IF_ERROR(executable.verify());
+  program.target = executable.target;
+  program.programName = executable.programName;
+  program.maxTokens = executable.maxTokens;
+  program.arenaBytes = executable.arenaBytes;
+  program.kernels = executable.kernels;
+  program.weights = executable.weights;
+  program.caches = executable.caches;
+  program.inputs = executable.inputs;
+  program.outputs = executable.outputs;
+  program.dispatches = executable.dispatches;
+
+  KF_RETURN_IF_ERROR(checkDispatches());
+  KF_ASSIGN_OR_RETURN(
+      std::vector<SpirvModule> modules,
+      parseSpirvModules(executable.binary, program.kernels.size()));
+  pipelines.assign(program.kernels.size(), VK_NULL_HANDLE);
+  for (size_t i = 0; i < modules.size(); ++i) {
+    if (bindingCounts[i] < 0)
+      continue;
+    const KernelSpec &kernel = program.kernels[i];
+    Status status = checkKernel(kernel, modules[i], bindingCounts[i]);
+    if (status)
+      status = createPipeline(i, modules[i]);
+    if (!status)
+      return status.in("kernel '" + kernel.name + "'");
+  }
+  KF_RETURN_IF_ERROR(createDescriptorSets());
+  KF_ASSIGN_OR_RETURN(scalarMemory,
+                      context.allocate(KF_SCALAR_COUNT * sizeof(int64_t),
+                                       VulkanContext::MemoryUse::Upload));
+  KF_ASSIGN_OR_RETURN(commands, context.allocateCommands());
+  return {};
+}
+
+VulkanProgram::~VulkanProgram() {
+  context.release(scalarMemory);
+  if (!context.idle())
+    return;
+  const VulkanDeviceFunctions &vk = context.vk;
+  if (commands)
+    context.freeCommands(commands);
+  vk.vkDestroyDescriptorPool(context.device, descriptorPool, nullptr);
+  for (VkPipeline pipeline : pipelines)
+    vk.vkDestroyPipeline(context.device, pipeline, nullptr);
+  for (auto &[count, layout] : layouts) {
+    vk.vkDestroyPipelineLayout(context.device, layout.pipeline, nullptr);
+    vk.vkDestroyDescriptorSetLayout(context.device, layout.set, nullptr);
+  }
+}
+
+Status VulkanProgram::checkDispatches() {
+  const VkPhysicalDeviceLimits &limits = context.limits();
+  // The scalar buffer takes one descriptor more.
+  uint64_t most = std::min({limits.maxPerStageDescriptorStorageBuffers,
+                            limits.maxDescriptorSetStorageBuffers,
+                            limits.maxPerStageResources});
+  bindingCounts.assign(program.kernels.size(), -1);
+  for (size_t i = 0; i < program.dispatches.size(); ++i) {
+    const DispatchSpec &dispatch = program.dispatches[i];
+    std::string where = "dispatch " + std::to_string(i);
+    if (dispatch.kernel >= program.kernels.size())
+      return Status::error(where + ": no kernel " +
+                           std::to_string(dispatch.kernel));
+    size_t count = dispatch.bindings.size();
+    if (count + 1 > most)
+      return Status::error(where + ": " + std::to_string(count) +
+                           " buffers and the scalars, " + context.deviceName() +
+                           " binds at most " + std::to_string(most) +
+                           " storage buffers to a kernel");
+    int64_t &known = bindingCounts[dispatch.kernel];
+    if (known >= 0 && known != static_cast<int64_t>(count))
+      return Status::error(
+          where + ": " + std::to_string(count) + " buffers for kernel '" +
+          program.kernels[dispatch.kernel].name + "', which took " +
+          std::to_string(known) + " before");
+    known = static_cast<int64_t>(count);
+    uint64_t alignment = limits.minStorageBufferOffsetAlignment;
+    for (const kf_binding &binding : dispatch.bindings)
+      if (binding.kind == KF_BINDING_ARENA && binding.offset % alignment != 0)
+        return Status::error(
+            where + ": arena offset " + std::to_string(binding.offset) +
+            " is not a multiple of " + std::to_string(alignment) +
+            " (minStorageBufferOffsetAlignment)");
+    for (const kf_grid_dim &dim : dispatch.grid)
+      if (dim.value <= 0 || dim.scalar >= KF_SCALAR_COUNT)
+        return Status::error(where + ": a grid dimension of " +
+                             std::to_string(dim.value) + " by scalar " +
+                             std::to_string(dim.scalar));
+  }
+  return {};
+}
+
+Status VulkanProgram::checkKernel(const KernelSpec &kernel,
+                                  const SpirvModule &module,
+                                  size_t bindingCount) const {
+  const VkPhysicalDeviceLimits &limits = context.limits();
+  const std::string name = context.deviceName();
+  if (module.minorVersion > context.maxSpirvMinor())
+    return Status::error("SPIR-V 1." + std::to_string(module.minorVersion) +
+                         ", " + name + " takes 1." +
+                         std::to_string(context.maxSpirvMinor()) + " at most");
+  for (uint32_t capability : module.capabilities)
+    KF_RETURN_IF_ERROR(context.checkCapability(capability));
+
+  const SpirvEntryPoint *entry = module.find(kernel.name);
+  if (!entry || !entry->compute)
+    return Status::error(
+        "its SPIR-V module has no compute entry point of this name");
+  if (module.maxSet > 0)
+    return Status::error("its SPIR-V module uses descriptor set " +
+                         std::to_string(module.maxSet) + ": only 0 is bound");
+  if (module.maxBinding > static_cast<int64_t>(bindingCount))
+    return Status::error("its SPIR-V module uses binding " +
+                         std::to_string(module.maxBinding) + ", but has " +
+                         std::to_string(bindingCount) +
+                         " buffers and the scalars");
+
+  if (entry->localSize != kernel.workgroupSize)
+    return Status::error(
+        "its SPIR-V LocalSize differs from the Executable's workgroup size");
+  uint64_t invocations = 1;
+  for (size_t d = 0; d < 3; ++d) {
+    uint32_t size = kernel.workgroupSize[d];
+    if (size == 0 || size > limits.maxComputeWorkGroupSize[d])
+      return Status::error("workgroup size " + std::to_string(size) +
+                           " along " + "xyz"[d] + ", " + name + " allows " +
+                           std::to_string(limits.maxComputeWorkGroupSize[d]) +
+                           " (maxComputeWorkGroupSize)");
+    // Each factor is below 2^32 and the product so far is within the limit,
+    // itself below 2^32.
+    invocations *= size;
+    if (invocations > limits.maxComputeWorkGroupInvocations)
+      return Status::error(
+          "a workgroup of more than the " +
+          std::to_string(limits.maxComputeWorkGroupInvocations) +
+          " threads that " + name + " allows (maxComputeWorkGroupInvocations)");
+  }
+  if (kernel.scratchBytes > limits.maxComputeSharedMemorySize)
+    return Status::error(std::to_string(kernel.scratchBytes) +
+                         " bytes of workgroup memory, " + name + " has " +
+                         std::to_string(limits.maxComputeSharedMemorySize) +
+                         " (maxComputeSharedMemorySize)");
+  return {};
+}
+
+Result<VulkanProgram::Layout> VulkanProgram::layoutFor(size_t bindingCount) {
+  auto [it, inserted] = layouts.try_emplace(bindingCount);
+  Layout &layout = it->second;
+  if (!inserted)
+    return layout;
+  std::vector<VkDescriptorSetLayoutBinding> bindings(bindingCount + 1);
+  for (size_t i = 0; i < bindings.size(); ++i) {
+    bindings[i].binding = static_cast<uint32_t>(i);
+    bindings[i].descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+    bindings[i].descriptorCount = 1;
+    bindings[i].stageFlags = VK_SHADER_STAGE_COMPUTE_BIT;
+  }
+  VkDescriptorSetLayoutCreateInfo setInfo{
+      VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO};
+  setInfo.bindingCount = static_cast<uint32_t>(bindings.size());
+  setInfo.pBindings = bindings.data();
+  KF_RETURN_IF_ERROR(
+      vulkanStatus(context.vk.vkCreateDescriptorSetLayout(
+                       context.device, &setInfo, nullptr, &layout.set),
+                   "vkCreateDescriptorSetLayout"));
+  VkPipelineLayoutCreateInfo info{
+      VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
+  info.setLayoutCount = 1;
+  info.pSetLayouts = &layout.set;
+  KF_RETURN_IF_ERROR(
+      vulkanStatus(context.vk.vkCreatePipelineLayout(context.device, &info,
+                                                     nullptr, &layout.pipeline),
+                   "vkCreatePipelineLayout"));
+  return layout;
+}
+
+Status VulkanProgram::createPipeline(size_t kernel, const SpirvModule &module) {
+  const VulkanDeviceFunctions &vk = context.vk;
+  KF_ASSIGN_OR_RETURN(Layout layout, layoutFor(bindingCounts[kernel]));
+  VkShaderModuleCreateInfo moduleInfo{
+      VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
+  moduleInfo.codeSize = module.words.size() * sizeof(uint32_t);
+  moduleInfo.pCode = module.words.data();
+  VkShaderModule shader = VK_NULL_HANDLE;
+  KF_RETURN_IF_ERROR(vulkanStatus(
+      vk.vkCreateShaderModule(context.device, &moduleInfo, nullptr, &shader),
+      "vkCreateShaderModule"));
+  // What validation rejects must not reach the driver's compiler.
+  Status status = context.finish(Status());
+  if (status) {
+    VkComputePipelineCreateInfo info{
+        VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO};
+    info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
+    info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
+    info.stage.module = shader;
+    info.stage.pName = program.kernels[kernel].name.c_str();
+    info.layout = layout.pipeline;
+    status = vulkanStatus(
+        vk.vkCreateComputePipelines(context.device, VK_NULL_HANDLE, 1, &info,
+                                    nullptr, &pipelines[kernel]),
+        "vkCreateComputePipelines");
+  }
+  vk.vkDestroyShaderModule(context.device, shader, nullptr);
+  return status;
+}
+
+Status VulkanProgram::createDescriptorSets() {
+  if (program.dispatches.empty())
+    return {};
+  uint64_t descriptors = 0;
+  std::vector<VkDescriptorSetLayout> setLayouts;
+  for (const DispatchSpec &dispatch : program.dispatches) {
+    size_t count = bindingCounts[dispatch.kernel];
+    descriptors += count + 1;
+    setLayouts.push_back(layouts.at(count).set);
+  }
+  if (descriptors > std::numeric_limits<uint32_t>::max())
+    return Status::error(std::to_string(descriptors) +
+                         " descriptors are more than Vulkan counts");
+  VkDescriptorPoolSize size{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+                            static_cast<uint32_t>(descriptors)};
+  VkDescriptorPoolCreateInfo poolInfo{
+      VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO};
+  poolInfo.maxSets = static_cast<uint32_t>(setLayouts.size());
+  poolInfo.poolSizeCount = 1;
+  poolInfo.pPoolSizes = &size;
+  KF_RETURN_IF_ERROR(
+      vulkanStatus(context.vk.vkCreateDescriptorPool(context.device, &poolInfo,
+                                                     nullptr, &descriptorPool),
+                   "vkCreateDescriptorPool"));
+  VkDescriptorSetAllocateInfo info{
+      VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO};
+  info.descriptorPool = descriptorPool;
+  info.descriptorSetCount = poolInfo.maxSets;
+  info.pSetLayouts = setLayouts.data();
+  sets.resize(setLayouts.size());
+  return vulkanStatus(
+      context.vk.vkAllocateDescriptorSets(context.device, &info, sets.data()),
+      "vkAllocateDescriptorSets");
+}

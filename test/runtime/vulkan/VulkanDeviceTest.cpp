@@ -1,0 +1,387 @@
+//===- VulkanDeviceTest.cpp - Programs on Vulkan compute ------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Every test runs with the Khronos validation layer and, but where it provokes
+// a message, demands that it says nothing from first call to destruction.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/devices/Vulkan/VulkanDevice.h"
+
+#include "SpirvTestModules.h"
+
+#include <gtest/gtest.h>
+
+using namespace kf;
+
+namespace {
+
+constexpr int64_t maxTokens = 1000;
+constexpr uint64_t rowBytes = 4096; // of maxTokens floats, rounded up
+
+testing::AssertionResult failsWith(const Status &status,
+                                   const std::string &text) {
+  if (status.ok())
+    return testing::AssertionFailure() << "succeeded";
+  if (status.message().find(text) == std::string::npos ||
+      status.message().find('\n') != std::string::npos)
+    return testing::AssertionFailure() << status.message();
+  return testing::AssertionSuccess();
+}
+
+testing::AssertionResult succeeds(const Status &status) {
+  if (status.ok())
+    return testing::AssertionSuccess();
+  return testing::AssertionFailure() << status.message();
+}
+
+/// z = a * (a * x) by two dispatches of one kernel, through the arena.
+Executable scaleTwice() {
+  Executable executable;
+  executable.target = "vulkan";
+  executable.programName = "scale_twice";
+  executable.maxTokens = maxTokens;
+  executable.arenaBytes = 256 + rowBytes;
+  executable.kernels = {{"scale", 0, {64, 1, 1}}};
+  executable.weights.resize(1);
+  executable.weights[0].names = {"a"};
+  executable.weights[0].shape = {1};
+  executable.inputs = {{DataType::F32, {-1}}};
+  executable.outputs = {{DataType::F32, {-1}}};
+  std::array<kf_grid_dim, 3> grid = {
+      {{KF_SCALAR_N_TOKENS, 64}, {-1, 1}, {-1, 1}}};
+  kf_binding x = {KF_BINDING_INPUT, 0, 0}, a = {KF_BINDING_WEIGHT, 0, 0};
+  kf_binding arena = {KF_BINDING_ARENA, 0, 256}, z = {KF_BINDING_OUTPUT, 0, 0};
+  executable.dispatches = {{0, {x, a, arena}, grid}, {0, {arena, a, z}, grid}};
+  executable.binary = lengthPrefixed(readSpirv("scale"));
+  return executable;
+}
+
+std::vector<int64_t> scalarsFor(int64_t tokens) {
+  std::vector<int64_t> scalars(KF_SCALAR_COUNT, 0);
+  scalars[KF_SCALAR_N_TOKENS] = tokens;
+  return scalars;
+}
+
+class VulkanDeviceTest : public testing::Test {
+protected:
+  /// A device with validation, or a skipped test where the machine has none.
+  void open(VulkanDeviceOptions options = {}) {
+    if (Result<std::vector<std::string>> list = listVulkanDevices(); !list)
+      GTEST_SKIP() << list.message();
+    options.validation = true;
+    options.onMessage = [this](std::string_view message) {
+      messages.emplace_back(message);
+    };
+    Result<std::unique_ptr<Device>> opened = createVulkanDevice(options);
+    if (!opened && opened.message().find("no Vulkan layer") == 0)
+      GTEST_SKIP() << opened.message();
+    ASSERT_TRUE(opened.ok()) << opened.message();
+    device = opened.take();
+  }
+
+  void SetUp() override { open(); }
+
+  void TearDown() override {
+    program.reset();
+    x.reset();
+    a.reset();
+    arena.reset();
+    z.reset();
+    device.reset();
+    EXPECT_EQ(messages, expectedMessages);
+  }
+
+  std::unique_ptr<Buffer> allocate(uint64_t bytes) {
+    Result<std::unique_ptr<Buffer>> buffer = device->allocate(bytes);
+    EXPECT_TRUE(buffer.ok()) << buffer.message();
+    return buffer.ok() ? buffer.take() : nullptr;
+  }
+
+  /// Loads and binds `executable` with x = 0.5 i and a = 3.
+  Status prepare(const Executable &executable) {
+    x = allocate(maxTokens * 4);
+    arena = allocate(executable.arenaBytes);
+    z = allocate(maxTokens * 4);
+    const float three = 3;
+    KF_ASSIGN_OR_RETURN(a, device->wrap(&three, sizeof(three)));
+    std::vector<float> values(maxTokens);
+    for (int64_t i = 0; i < maxTokens; ++i)
+      values[i] = 0.5f * static_cast<float>(i);
+    KF_RETURN_IF_ERROR(device->write(*x, 0, values.data(), maxTokens * 4));
+    KF_ASSIGN_OR_RETURN(program, device->load(executable));
+    return program->bind(table());
+  }
+
+  BindingTable table() {
+    return {arena.get(), {a.get()}, {}, {x.get()}, {z.get()}};
+  }
+
+  /// Runs `tokens` rows over a z of -1 and checks all of z.
+  void runAndCheck(int64_t tokens) {
+    std::vector<float> got(maxTokens, -1.0f);
+    ASSERT_TRUE(succeeds(device->write(*z, 0, got.data(), maxTokens * 4)));
+    ASSERT_TRUE(succeeds(program->run(scalarsFor(tokens))));
+    ASSERT_TRUE(succeeds(device->read(*z, 0, got.data(), maxTokens * 4)));
+    for (int64_t i = 0; i < maxTokens; ++i)
+      ASSERT_EQ(got[i], i < tokens ? 4.5f * static_cast<float>(i) : -1.0f)
+          << "at " << i << " of " << tokens;
+  }
+
+  std::vector<std::string> messages, expectedMessages;
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Buffer> x, a, arena, z;
+  std::unique_ptr<LoadedProgram> program;
+};
+
+/// As on a GPU whose memory the host cannot address.
+class VulkanStagingTest : public VulkanDeviceTest {
+protected:
+  void SetUp() override {
+    VulkanDeviceOptions options;
+    options.mapBuffers = false;
+    open(options);
+  }
+};
+
+TEST_F(VulkanDeviceTest, NamesAndDescribesItself) {
+  EXPECT_EQ(device->name(), "vulkan");
+  EXPECT_NE(device->description().find("Vulkan 1."), std::string::npos);
+  EXPECT_EQ(device->description().find('\n'), std::string::npos);
+}
+
+TEST_F(VulkanDeviceTest, ChoosesByIndexAndName) {
+  Result<std::vector<std::string>> list = listVulkanDevices();
+  ASSERT_TRUE(list.ok()) << list.message();
+  VulkanDeviceOptions options;
+  options.device = "0";
+  EXPECT_TRUE(createVulkanDevice(options).ok());
+  options.device = list->front().substr(0, list->front().find(','));
+  EXPECT_TRUE(createVulkanDevice(options).ok());
+  options.device = std::to_string(list->size());
+  EXPECT_TRUE(failsWith(createVulkanDevice(options).status(), "there are 0:"));
+  options.device = "99999999999999999999999";
+  EXPECT_TRUE(failsWith(createVulkanDevice(options).status(), "there are 0:"));
+  options.device = "no such card";
+  EXPECT_TRUE(failsWith(createVulkanDevice(options).status(),
+                        "no Vulkan device named 'no such card'"));
+}
+
+TEST_F(VulkanDeviceTest, RunsAndRecordsAgainForOtherGrids) {
+  ASSERT_TRUE(succeeds(prepare(scaleTwice())));
+  for (int64_t tokens : {1, 1, 64, 65, 1000, 1000, 7})
+    runAndCheck(tokens);
+}
+
+TEST_F(VulkanDeviceTest, BindsOtherBuffers) {
+  ASSERT_TRUE(succeeds(prepare(scaleTwice())));
+  runAndCheck(100);
+  std::unique_ptr<Buffer> old = std::move(z);
+  z = allocate(maxTokens * 4);
+  ASSERT_TRUE(succeeds(program->bind(table())));
+  old.reset();
+  runAndCheck(100);
+}
+
+TEST_F(VulkanDeviceTest, KeepsSeveralPrograms) {
+  ASSERT_TRUE(succeeds(prepare(scaleTwice())));
+  Result<std::unique_ptr<LoadedProgram>> other = device->load(scaleTwice());
+  ASSERT_TRUE(other.ok()) << other.message();
+  ASSERT_TRUE(succeeds((*other)->bind(table())));
+  ASSERT_TRUE(succeeds((*other)->run(scalarsFor(3))));
+  runAndCheck(5);
+}
+
+TEST_F(VulkanStagingTest, RunsThroughStagingCopies) {
+  ASSERT_TRUE(succeeds(prepare(scaleTwice())));
+  EXPECT_EQ(x->hostPointer(), nullptr);
+  for (int64_t tokens : {1, 1000, 64})
+    runAndCheck(tokens);
+}
+
+TEST_F(VulkanStagingTest, CopiesMoreThanOneStagingBuffer) {
+  const uint64_t bytes = (33u << 20) + 13;
+  std::vector<unsigned char> source(bytes), copy(bytes - 5);
+  for (uint64_t i = 0; i < bytes; ++i)
+    source[i] = static_cast<unsigned char>(i * 2654435761u >> 13);
+  std::unique_ptr<Buffer> buffer = allocate(bytes);
+  ASSERT_NE(buffer, nullptr);
+  ASSERT_TRUE(succeeds(device->write(*buffer, 0, source.data(), bytes)));
+  ASSERT_TRUE(succeeds(device->read(*buffer, 5, copy.data(), copy.size())));
+  EXPECT_TRUE(std::equal(copy.begin(), copy.end(), source.begin() + 5));
+}
+
+TEST_F(VulkanDeviceTest, ChecksRangesOfCopies) {
+  std::unique_ptr<Buffer> buffer = allocate(10);
+  char bytes[16] = {};
+  EXPECT_TRUE(succeeds(device->write(*buffer, 10, bytes, 0)));
+  EXPECT_TRUE(succeeds(device->write(*buffer, 2, bytes, 8)));
+  EXPECT_TRUE(failsWith(device->write(*buffer, 2, bytes, 9), "past the end"));
+  EXPECT_TRUE(failsWith(device->read(*buffer, 11, bytes, 0), "past the end"));
+  EXPECT_TRUE(
+      failsWith(device->read(*buffer, 1, bytes, UINT64_MAX), "past the end"));
+  EXPECT_EQ(allocate(0)->size(), 0u);
+}
+
+TEST_F(VulkanDeviceTest, RefusesBuffersThatNoBindingHolds) {
+  EXPECT_TRUE(failsWith(device->allocate(uint64_t(1) << 40).status(),
+                        "maxStorageBufferRange"));
+  EXPECT_TRUE(failsWith(device->allocate(UINT64_MAX).status(),
+                        "maxStorageBufferRange"));
+}
+
+TEST_F(VulkanDeviceTest, RefusesForeignBuffers) {
+  ASSERT_TRUE(succeeds(prepare(scaleTwice())));
+  Result<std::unique_ptr<Device>> other = createVulkanDevice();
+  ASSERT_TRUE(other.ok()) << other.message();
+  Result<std::unique_ptr<Buffer>> foreign = (*other)->allocate(rowBytes);
+  ASSERT_TRUE(foreign.ok()) << foreign.message();
+  BindingTable wrong = table();
+  wrong.outputs[0] = foreign->get();
+  EXPECT_TRUE(failsWith(program->bind(wrong), "another device"));
+  float value = 0;
+  EXPECT_TRUE(
+      failsWith(device->write(**foreign, 0, &value, 4), "another device"));
+}
+
+TEST_F(VulkanDeviceTest, RefusesOtherTargets) {
+  Executable executable = scaleTwice();
+  executable.target = "cpu";
+  EXPECT_TRUE(failsWith(device->load(executable).status(), "'cpu'"));
+}
+
+TEST_F(VulkanDeviceTest, RefusesDamagedBinaries) {
+  Executable executable = scaleTwice();
+  executable.binary.resize(executable.binary.size() / 2);
+  EXPECT_TRUE(failsWith(device->load(executable).status(), "states"));
+  executable.binary = lengthPrefixed(std::string(400, 'x'));
+  EXPECT_TRUE(failsWith(device->load(executable).status(), "magic"));
+  executable.binary = std::string(7, '\0');
+  EXPECT_TRUE(failsWith(device->load(executable).status(), "ends before"));
+  executable.binary.clear();
+  EXPECT_FALSE(device->load(executable).ok());
+}
+
+TEST_F(VulkanDeviceTest, RefusesKernelsThatDoNotMatchTheirModule) {
+  Executable executable = scaleTwice();
+  executable.kernels[0].name = "scal";
+  EXPECT_TRUE(failsWith(device->load(executable).status(), "no compute entry"));
+  executable = scaleTwice();
+  executable.kernels[0].workgroupSize = {32, 1, 1};
+  EXPECT_TRUE(failsWith(device->load(executable).status(), "LocalSize"));
+  executable = scaleTwice();
+  for (DispatchSpec &dispatch : executable.dispatches)
+    dispatch.bindings.pop_back();
+  EXPECT_TRUE(failsWith(device->load(executable).status(), "uses binding 3"));
+  executable = scaleTwice();
+  executable.dispatches[1].bindings.push_back({KF_BINDING_INPUT, 0, 0});
+  EXPECT_TRUE(failsWith(device->load(executable).status(), "took 3 before"));
+}
+
+TEST_F(VulkanDeviceTest, RefusesWhatExceedsLimits) {
+  Executable executable = scaleTwice();
+  executable.kernels[0].scratchBytes = 1u << 30;
+  EXPECT_TRUE(failsWith(device->load(executable).status(),
+                        "maxComputeSharedMemorySize"));
+
+  executable = scaleTwice();
+  std::string module = readSpirv("scale");
+  setWord(module, 5 + 1, 6022); // OpCapability's operand
+  executable.binary = lengthPrefixed(module);
+  EXPECT_TRUE(
+      failsWith(device->load(executable).status(), "CooperativeMatrixKHR"));
+
+  executable = scaleTwice();
+  for (DispatchSpec &dispatch : executable.dispatches)
+    dispatch.bindings.resize(2000000, {KF_BINDING_INPUT, 0, 0});
+  EXPECT_TRUE(failsWith(device->load(executable).status(), "binds at most"));
+
+  executable = scaleTwice();
+  executable.dispatches[0].bindings[2].offset = 4;
+  executable.dispatches[1].bindings[0].offset = 4;
+  EXPECT_FALSE(device->load(executable).ok());
+}
+
+TEST_F(VulkanDeviceTest, RefusesGridsOutOfRange) {
+  Executable executable = scaleTwice();
+  executable.dispatches[1].grid[2] = {-1, int64_t(1) << 40};
+  ASSERT_TRUE(succeeds(prepare(executable)));
+  EXPECT_TRUE(failsWith(program->run(scalarsFor(1)),
+                        "1099511627776 workgroups along z"));
+  executable.dispatches[1].grid[2] = {-1, 0};
+  EXPECT_FALSE(device->load(executable).ok());
+  executable.dispatches[1].grid[2] = {KF_SCALAR_COUNT, 1};
+  EXPECT_FALSE(device->load(executable).ok());
+}
+
+TEST_F(VulkanDeviceTest, RefusesIncompleteBindings) {
+  ASSERT_TRUE(succeeds(prepare(scaleTwice())));
+  BindingTable wrong = table();
+  wrong.arena = nullptr;
+  EXPECT_TRUE(failsWith(program->bind(wrong), "none is bound"));
+  EXPECT_TRUE(failsWith(program->run(scalarsFor(1)), "before its buffers"));
+  wrong = table();
+  wrong.outputs.clear();
+  EXPECT_TRUE(failsWith(program->bind(wrong), "fewer buffers"));
+  std::unique_ptr<Buffer> small = allocate(64);
+  wrong = table();
+  wrong.arena = small.get();
+  EXPECT_TRUE(failsWith(program->bind(wrong), "arena 0 needs a buffer"));
+  wrong = table();
+  wrong.outputs[0] = small.get();
+  ASSERT_TRUE(succeeds(program->bind(wrong)));
+  EXPECT_TRUE(succeeds(program->run(scalarsFor(16))));
+  EXPECT_TRUE(failsWith(program->run(scalarsFor(17)), "output 0 needs"));
+}
+
+TEST_F(VulkanDeviceTest, RefusesBadScalars) {
+  ASSERT_TRUE(succeeds(prepare(scaleTwice())));
+  EXPECT_TRUE(failsWith(program->run(scalarsFor(-1)), "scalar 0 is -1"));
+  EXPECT_TRUE(failsWith(program->run(scalarsFor(0)), "a step of 0 tokens"));
+  EXPECT_TRUE(failsWith(program->run(scalarsFor(maxTokens + 1)), "1 to 1000"));
+  EXPECT_TRUE(
+      failsWith(program->run(scalarsFor(int64_t(1) << 32)), "scalar 0 is"));
+  std::vector<int64_t> few(2, 1);
+  EXPECT_TRUE(failsWith(program->run(few), "2 scalars"));
+}
+
+TEST_F(VulkanDeviceTest, ValidationMessagesAreErrors) {
+  Executable executable = scaleTwice();
+  executable.binary = lengthPrefixed(readSpirv("invalid"));
+  EXPECT_TRUE(failsWith(device->load(executable).status(), "Int64"));
+  EXPECT_FALSE(messages.empty());
+  expectedMessages = messages;
+  ASSERT_TRUE(succeeds(prepare(scaleTwice())));
+  runAndCheck(10);
+}
+
+TEST(VulkanTimeoutTest, ATimeoutEndsTheDevice) {
+  if (Result<std::vector<std::string>> list = listVulkanDevices(); !list)
+    GTEST_SKIP() << list.message();
+  VulkanDeviceOptions options;
+  options.timeout = std::chrono::nanoseconds(0);
+  Result<std::unique_ptr<Device>> device = createVulkanDevice(options);
+  ASSERT_TRUE(device.ok()) << device.message();
+  Executable executable = scaleTwice();
+  executable.dispatches[0].grid[1] =
+      executable.dispatches[0].grid[2] = {-1, 300};
+  Result<std::unique_ptr<LoadedProgram>> program = (*device)->load(executable);
+  ASSERT_TRUE(program.ok()) << program.message();
+  Result<std::unique_ptr<Buffer>> arena =
+      (*device)->allocate(executable.arenaBytes);
+  ASSERT_TRUE(arena.ok()) << arena.message();
+  Result<std::unique_ptr<Buffer>> row = (*device)->allocate(rowBytes);
+  ASSERT_TRUE(row.ok()) << row.message();
+  BindingTable table = {
+      arena->get(), {row->get()}, {}, {row->get()}, {row->get()}};
+  ASSERT_TRUE(succeeds((*program)->bind(table)));
+  EXPECT_TRUE(failsWith((*program)->run(scalarsFor(1)), "did not finish"));
+  EXPECT_TRUE(failsWith((*program)->run(scalarsFor(1)), "failed earlier"));
+}
+
+} // namespace
