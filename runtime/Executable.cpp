@@ -74,6 +74,14 @@ Status checkBinding(const kf_binding &binding, const Executable &executable) {
   if (binding.index >= count)
     return Status::error("there is no " + numbered(what, binding.index) +
                          " (the program has " + std::to_string(count) + ")");
+  if (binding.kind == KF_BINDING_CACHE) {
+    int64_t layers = executable.caches[binding.index].layers;
+    if (binding.offset >= static_cast<uint64_t>(layers))
+      return Status::error(
+          "there is no layer " + std::to_string(binding.offset) + " in " +
+          numbered("cache", binding.index) + " of " + std::to_string(layers));
+    return Status();
+  }
   if (binding.offset != 0)
     return Status::error("the binding of " + numbered(what, binding.index) +
                          " has an offset");

@@ -62,6 +62,10 @@ Status checkBuffers(const char *what, const std::vector<Buffer *> &buffers,
   return Status();
 }
 
+std::byte *bytesOf(Buffer *buffer) {
+  return static_cast<std::byte *>(buffer->hostPointer());
+}
+
 /// Checks buffers of inputs or outputs against what `tokens` rows need.
 Status checkTensors(const char *what, const std::vector<TensorSpec> &specs,
                     const std::vector<uint64_t> &sizes, int64_t tokens) {
@@ -163,27 +167,32 @@ Status CpuProgram::bind(const BindingTable &table) {
       checkBuffers("output", table.outputs, outputs.size(), outputSizes));
 
   // verify() has checked every index and arena offset.
-  auto addressOf = [&](const kf_binding &binding) -> void * {
+  auto addressOf = [&](const kf_binding &binding) {
     switch (binding.kind) {
     case KF_BINDING_WEIGHT:
-      return table.weights[binding.index]->hostPointer();
-    case KF_BINDING_CACHE:
-      return table.caches[binding.index]->hostPointer();
+      return bytesOf(table.weights[binding.index]);
+    case KF_BINDING_CACHE: // of its first layer; prepare() finds the others
+      return bytesOf(table.caches[binding.index]);
     case KF_BINDING_INPUT:
-      return table.inputs[binding.index]->hostPointer();
+      return bytesOf(table.inputs[binding.index]);
     case KF_BINDING_OUTPUT:
-      return table.outputs[binding.index]->hostPointer();
+      return bytesOf(table.outputs[binding.index]);
     default:
-      return static_cast<std::byte *>(table.arena->hostPointer()) +
-             binding.offset;
+      return bytesOf(table.arena) + binding.offset;
     }
   };
   calls.clear();
   pointers.clear();
+  layers.clear();
   for (const DispatchSpec &dispatch : dispatches) {
     calls.push_back({object->functions()[dispatch.kernel], pointers.size()});
-    for (const kf_binding &binding : dispatch.bindings)
-      pointers.push_back(addressOf(binding));
+    for (const kf_binding &binding : dispatch.bindings) {
+      std::byte *address = addressOf(binding);
+      if (binding.kind == KF_BINDING_CACHE)
+        layers.push_back(
+            {pointers.size(), binding.index, binding.offset, address});
+      pointers.push_back(address);
+    }
   }
   bound = true;
   return Status();
@@ -229,6 +238,13 @@ Status CpuProgram::prepare(std::span<const int64_t> newScalars) {
                            std::to_string(*count) +
                            " workgroups, more than the CPU device can count");
     before.push_back(before.back() + *count);
+  }
+  // checkSizes() has found that every layer lies in its buffer.
+  for (const Layer &layer : layers) {
+    const CacheSpec &cache = caches[layer.cache];
+    KF_ASSIGN_OR_RETURN(int64_t bytes,
+                        cache.bytes(newScalars[KF_SCALAR_CACHE_CAPACITY]));
+    pointers[layer.pointer] = layer.base + layer.index * (bytes / cache.layers);
   }
   std::ranges::copy(newScalars, scalars.begin());
   reset();

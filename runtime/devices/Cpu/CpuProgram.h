@@ -56,6 +56,14 @@ private:
     size_t firstBinding = 0; // index into `pointers`
   };
 
+  /// A binding of a cache's layer, whose place depends on the capacity.
+  struct Layer {
+    size_t pointer; // index into `pointers`
+    uint32_t cache;
+    uint64_t index;
+    std::byte *base; // of the cache
+  };
+
   /// Where a thread's share of the current dispatch stands: the number of the
   /// dispatch since the last prepare() above `kIndexBits`, how many workgroups
   /// of the share are claimed below. A stale number stands for none claimed.
@@ -92,6 +100,7 @@ private:
   std::vector<uint64_t> cacheSizes, inputSizes, outputSizes;
   std::vector<Call> calls;      // [dispatches]
   std::vector<void *> pointers; // bindings of all calls
+  std::vector<Layer> layers;
 
   // From prepare(): for the scalars of the last run.
   bool prepared = false;
