@@ -15,6 +15,7 @@
 
 #include "SpirvTestModules.h"
 
+#include <cstdlib>
 #include <gtest/gtest.h>
 
 using namespace kf;
@@ -197,6 +198,39 @@ TEST_F(VulkanDeviceTest, KeepsSeveralPrograms) {
   runAndCheck(5);
 }
 
+TEST_F(VulkanDeviceTest, BindsLayersOfCaches) {
+  // z goes to layer 1 of a cache instead, which begins at byte 32 * capacity.
+  Executable executable = scaleTwice();
+  executable.caches = {{DataType::F32, 2, 1, 4, 1}};
+  executable.dispatches[1].bindings[2] = {KF_BINDING_CACHE, 0, 1};
+  ASSERT_TRUE(succeeds(prepare(scaleTwice())));
+  Result<std::unique_ptr<LoadedProgram>> cached = device->load(executable);
+  ASSERT_TRUE(cached.ok()) << cached.message();
+  std::vector<float> got(1024);
+  std::unique_ptr<Buffer> cache = allocate(got.size() * 4);
+  BindingTable caches = table();
+  caches.caches = {cache.get()};
+  ASSERT_TRUE(succeeds((*cached)->bind(caches)));
+  for (int64_t capacity : {8, 64}) {
+    std::fill(got.begin(), got.end(), -1.0f);
+    ASSERT_TRUE(succeeds(device->write(*cache, 0, got.data(), 4096)));
+    std::vector<int64_t> scalars = scalarsFor(32);
+    scalars[KF_SCALAR_CACHE_CAPACITY] = capacity;
+    ASSERT_TRUE(succeeds((*cached)->run(scalars)));
+    ASSERT_TRUE(succeeds(device->read(*cache, 0, got.data(), 4096)));
+    for (int64_t i = 0; i < 1024; ++i) {
+      int64_t at = i - 8 * capacity;
+      ASSERT_EQ(got[i], at >= 0 && at < 32 ? 4.5f * static_cast<float>(at) : -1)
+          << "at " << i << " of capacity " << capacity;
+    }
+  }
+  std::vector<int64_t> scalars = scalarsFor(1);
+  scalars[KF_SCALAR_CACHE_CAPACITY] = 65;
+  EXPECT_TRUE(failsWith((*cached)->run(scalars), "cache 0 needs"));
+  executable.dispatches[1].bindings[2].offset = 2;
+  EXPECT_FALSE(device->load(executable).ok());
+}
+
 TEST_F(VulkanStagingTest, RunsThroughStagingCopies) {
   ASSERT_TRUE(succeeds(prepare(scaleTwice())));
   EXPECT_EQ(x->hostPointer(), nullptr);
@@ -358,6 +392,18 @@ TEST_F(VulkanDeviceTest, ValidationMessagesAreErrors) {
   expectedMessages = messages;
   ASSERT_TRUE(succeeds(prepare(scaleTwice())));
   runAndCheck(10);
+}
+
+/// Holds on every machine: one without a loader says so as well.
+TEST(VulkanMissingTest, AMachineWithoutDriversIsAnError) {
+  setenv("VK_ICD_FILENAMES", "/nonexistent.json", 1);
+  setenv("VK_DRIVER_FILES", "/nonexistent.json", 1);
+  Status listed = listVulkanDevices().status();
+  Status opened = createVulkanDevice().status();
+  unsetenv("VK_ICD_FILENAMES");
+  unsetenv("VK_DRIVER_FILES");
+  EXPECT_TRUE(failsWith(listed, "no Vulkan"));
+  EXPECT_TRUE(failsWith(opened, "no Vulkan"));
 }
 
 TEST(VulkanTimeoutTest, ATimeoutEndsTheDevice) {
