@@ -1,0 +1,551 @@
+//===- ModelConfig.cpp - What config.json says about a model --------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/model/ModelConfig.h"
+
+#include "runtime/io/Json.h"
+#include "runtime/io/MappedFile.h"
+#include "runtime/io/Quote.h"
+#include "runtime/model/ConfigReader.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+using namespace kf;
+using nlohmann::json;
+
+namespace {
+
+//===----------------------------------------------------------------------===//
+// Architectures
+//===----------------------------------------------------------------------===//
+
+/// What the architectures call their fields, and what absent ones stand for
+/// (the defaults of Hugging Face's configuration classes).
+struct Family {
+  Architecture architecture;
+  const char *modelType, *className;
+  // Names of fields.
+  const char *hiddenSize, *layers, *heads, *maxPositions, *activation, *eps;
+  const char *defaultActivation;
+  int64_t defaultMaxPositions;
+  int64_t defaultHeadDim; ///< 0: hidden size / heads
+  double defaultEps;
+  bool defaultTied;
+};
+
+constexpr Family llamaLike(Architecture architecture, const char *modelType,
+                           const char *className, int64_t maxPositions,
+                           int64_t headDim) {
+  return {architecture,
+          modelType,
+          className,
+          "hidden_size",
+          "num_hidden_layers",
+          "num_attention_heads",
+          "max_position_embeddings",
+          "hidden_act",
+          "rms_norm_eps",
+          "silu",
+          maxPositions,
+          headDim,
+          1e-6,
+          false};
+}
+
+constexpr Family families[] = {
+    llamaLike(Architecture::Llama, "llama", "LlamaForCausalLM", 2048, 0),
+    llamaLike(Architecture::Mistral, "mistral", "MistralForCausalLM", 131072,
+              0),
+    llamaLike(Architecture::Qwen2, "qwen2", "Qwen2ForCausalLM", 32768, 0),
+    llamaLike(Architecture::Qwen3, "qwen3", "Qwen3ForCausalLM", 32768, 128),
+    {Architecture::Gpt2, "gpt2", "GPT2LMHeadModel", "n_embd", "n_layer",
+     "n_head", "n_positions", "activation_function", "layer_norm_epsilon",
+     "gelu_new", 1024, 0, 1e-5, true}};
+
+/// Bounds far beyond any model: products of two sizes stay below 2^48, and the
+/// step's IR, which grows with the layers, stays small.
+constexpr int64_t kMaxSize = 1 << 24;
+constexpr int64_t kMaxLayers = 4096;
+constexpr int64_t kMaxPositions = 1 << 30;
+constexpr int64_t kMaxId = INT32_MAX;
+
+//===----------------------------------------------------------------------===//
+// Fields that change the arithmetic and are not built
+//===----------------------------------------------------------------------===//
+
+/// The field does nothing when it is absent, null, or this.
+enum class Neutral { Off /* false, 0 or empty */, One, True };
+
+struct UnsupportedField {
+  const char *name;
+  Neutral neutral;
+};
+
+constexpr UnsupportedField unsupportedFields[] = {
+    {"add_cross_attention", Neutral::Off},
+    {"alibi", Neutral::Off},
+    {"attention_chunk_size", Neutral::Off},
+    {"attention_multiplier", Neutral::One},
+    {"attn_logit_softcapping", Neutral::Off},
+    {"attn_temperature_tuning", Neutral::Off},
+    {"clip_qkv", Neutral::Off},
+    {"compression_config", Neutral::Off},
+    {"embedding_multiplier", Neutral::One},
+    {"final_logit_softcapping", Neutral::Off},
+    {"is_causal", Neutral::True},
+    {"is_encoder_decoder", Neutral::Off},
+    {"layernorm_type", Neutral::Off},
+    {"lm_head_bias", Neutral::Off},
+    {"logit_scale", Neutral::One},
+    {"logits_scaling", Neutral::One},
+    {"moe_intermediate_size", Neutral::Off},
+    {"n_routed_experts", Neutral::Off},
+    {"no_rope_layer_interval", Neutral::Off},
+    {"no_rope_layers", Neutral::Off},
+    {"num_experts", Neutral::Off},
+    {"num_experts_per_tok", Neutral::Off},
+    {"num_local_experts", Neutral::Off},
+    {"parallel_attn", Neutral::Off},
+    {"partial_rotary_factor", Neutral::One},
+    {"position_embedding_type", Neutral::Off},
+    {"pretraining_tp", Neutral::One},
+    {"pruned_heads", Neutral::Off},
+    {"qk_layernorm", Neutral::Off},
+    {"qk_norm", Neutral::Off},
+    {"quantization_config", Neutral::Off},
+    {"query_pre_attn_scalar", Neutral::Off},
+    {"reorder_and_upcast_attn", Neutral::Off},
+    {"residual_multiplier", Neutral::One},
+    {"rope_interleaved", Neutral::Off},
+    {"rotary_pct", Neutral::One},
+    {"scale_attn_by_inverse_layer_idx", Neutral::Off},
+    {"scale_depth", Neutral::Off},
+    {"scale_emb", Neutral::One},
+    {"text_config", Neutral::Off},
+    {"use_bidirectional_attention", Neutral::Off},
+    {"use_parallel_residual", Neutral::Off},
+    {"use_qk_norm", Neutral::Off},
+    {"vision_config", Neutral::Off},
+};
+
+/// Fields that only some architectures read; in the others they must be off.
+constexpr const char *llamaOnlyFields[] = {"mlp_bias"};
+constexpr const char *rotaryFields[] = {"rope_scaling", "rope_parameters",
+                                        "rope_theta"};
+
+bool isNeutral(const json &value, Neutral neutral) {
+  if (neutral == Neutral::One)
+    return value.is_number() && value.get<double>() == 1;
+  if (neutral == Neutral::True)
+    return value.is_boolean() && value.get<bool>();
+  if (value.is_boolean())
+    return !value.get<bool>();
+  if (value.is_number())
+    return value.get<double>() == 0;
+  return value.is_string() ? value.get_ref<const std::string &>().empty()
+                           : value.empty();
+}
+
+Status checkNeutral(const ConfigReader &reader, const char *name,
+                    Neutral neutral) {
+  const json *value = reader.find(name);
+  if (!value || isNeutral(*value, neutral))
+    return Status();
+  return Status::error(reader.quoted(name) +
+                       ", which changes the arithmetic in a way that is not "
+                       "supported");
+}
+
+Status checkUnsupported(const ConfigReader &reader, const Family &family) {
+  for (const UnsupportedField &field : unsupportedFields)
+    KF_RETURN_IF_ERROR(checkNeutral(reader, field.name, field.neutral));
+  Architecture architecture = family.architecture;
+  if (architecture != Architecture::Llama)
+    for (const char *name : llamaOnlyFields)
+      KF_RETURN_IF_ERROR(checkNeutral(reader, name, Neutral::Off));
+  if (architecture == Architecture::Mistral ||
+      architecture == Architecture::Gpt2)
+    KF_RETURN_IF_ERROR(checkNeutral(reader, "attention_bias", Neutral::Off));
+  if (architecture == Architecture::Llama || architecture == Architecture::Gpt2)
+    KF_RETURN_IF_ERROR(checkNeutral(reader, "sliding_window", Neutral::Off));
+  if (architecture == Architecture::Gpt2)
+    for (const char *name : rotaryFields)
+      KF_RETURN_IF_ERROR(checkNeutral(reader, name, Neutral::Off));
+  return Status();
+}
+
+//===----------------------------------------------------------------------===//
+// Parts
+//===----------------------------------------------------------------------===//
+
+Result<const Family *> readFamily(const ConfigReader &reader) {
+  KF_ASSIGN_OR_RETURN(std::string modelType, reader.text("model_type"));
+  const Family *found = nullptr;
+  std::string known;
+  for (const Family &family : families) {
+    if (modelType == family.modelType)
+      found = &family;
+    known += (known.empty() ? "" : ", ") + std::string(family.modelType);
+  }
+  if (!found)
+    return Status::error("'model_type' " + inQuotes(modelType) +
+                         " is not supported (supported: " + known + ")");
+  const json *classes = reader.find("architectures");
+  if (!classes)
+    return found;
+  if (!classes->is_array() || classes->size() != 1 ||
+      (*classes)[0] != found->className)
+    return reader.unexpected("architectures",
+                             "[\"" + std::string(found->className) + "\"]");
+  return found;
+}
+
+Result<Activation> readActivation(const ConfigReader &reader,
+                                  const Family &family) {
+  static constexpr std::pair<const char *, Activation> names[] = {
+      {"silu", Activation::Silu},
+      {"swish", Activation::Silu},
+      {"gelu", Activation::Gelu},
+      {"gelu_new", Activation::GeluTanh},
+      {"gelu_fast", Activation::GeluTanh},
+      {"gelu_pytorch_tanh", Activation::GeluTanh},
+      {"relu", Activation::Relu}};
+  KF_ASSIGN_OR_RETURN(std::string name,
+                      reader.text(family.activation, family.defaultActivation));
+  std::string known;
+  for (auto [spelling, kind] : names) {
+    if (name == spelling)
+      return kind;
+    known += (known.empty() ? "" : ", ") + std::string(spelling);
+  }
+  return Status::error("'" + std::string(family.activation) + "' is " +
+                       inQuotes(name) +
+                       ", which is not supported (supported: " + known + ")");
+}
+
+/// Reads the rotary fields of `reader`, which is either the whole file's
+/// rope_scaling (older style) or its rope_parameters. `theta` is the file's own
+/// rope_theta, which counts where the object has none.
+Result<RopeConfig> readRopeObject(const json &object, const std::string &name,
+                                  double theta) {
+  if (!object.is_object())
+    return Status::error("'" + name + "' is " + shortDump(object) +
+                         ", but an object is expected");
+  static constexpr std::string_view known[] = {
+      "rope_type",
+      "type",
+      "rope_theta",
+      "factor",
+      "low_freq_factor",
+      "high_freq_factor",
+      "original_max_position_embeddings",
+      "partial_rotary_factor"};
+  ConfigReader reader(object, name + ".");
+  RopeConfig rope;
+  KF_ASSIGN_OR_RETURN(std::string type, reader.text("type", "default"));
+  KF_ASSIGN_OR_RETURN(type, reader.text("rope_type", type));
+  KF_ASSIGN_OR_RETURN(rope.theta, reader.positive("rope_theta", theta));
+  if (type != "default" && type != "linear" && type != "llama3")
+    return Status::error("'" + name + "' has rope_type " + inQuotes(type) +
+                         ", which is not supported (supported: default, "
+                         "linear, llama3)");
+  for (const auto &[key, value] : object.items())
+    if (!value.is_null() && std::ranges::find(known, key) == std::end(known))
+      return Status::error("'" + name + "' has a field " + inQuotes(key) +
+                           ", which is not supported");
+  KF_RETURN_IF_ERROR(
+      checkNeutral(reader, "partial_rotary_factor", Neutral::One));
+  if (type == "default")
+    return rope;
+  KF_ASSIGN_OR_RETURN(rope.factor, reader.positive("factor"));
+  rope.scaling = RopeConfig::Scaling::Linear;
+  if (type == "linear")
+    return rope;
+  rope.scaling = RopeConfig::Scaling::Llama3;
+  KF_ASSIGN_OR_RETURN(rope.lowFreqFactor, reader.positive("low_freq_factor"));
+  KF_ASSIGN_OR_RETURN(rope.highFreqFactor, reader.positive("high_freq_factor"));
+  KF_ASSIGN_OR_RETURN(
+      rope.originalContext,
+      reader.integer("original_max_position_embeddings", 1, kMaxPositions));
+  if (rope.highFreqFactor <= rope.lowFreqFactor)
+    return reader.unexpected("high_freq_factor",
+                             "a number above low_freq_factor");
+  return rope;
+}
+
+Result<RopeConfig> readRope(const ConfigReader &reader) {
+  RopeConfig rope;
+  KF_ASSIGN_OR_RETURN(rope.theta, reader.positive("rope_theta", rope.theta));
+  const double theta = rope.theta;
+  const json *older = reader.find("rope_scaling");
+  const json *newer = reader.find("rope_parameters");
+  if (older) {
+    KF_ASSIGN_OR_RETURN(rope, readRopeObject(*older, "rope_scaling", theta));
+  }
+  if (!newer)
+    return rope;
+  KF_ASSIGN_OR_RETURN(RopeConfig parameters,
+                      readRopeObject(*newer, "rope_parameters", theta));
+  if (older && parameters != rope)
+    return Status::error("'rope_scaling' and 'rope_parameters' disagree");
+  return parameters;
+}
+
+/// The window of layers that have one; 0 where none has.
+Result<int64_t> readWindow(const ConfigReader &reader, const json &object,
+                           Architecture architecture) {
+  if (architecture == Architecture::Mistral &&
+      !object.contains("sliding_window"))
+    return 4096;
+  if (architecture == Architecture::Qwen2 ||
+      architecture == Architecture::Qwen3) {
+    KF_ASSIGN_OR_RETURN(bool used, reader.boolean("use_sliding_window", false));
+    if (!used)
+      return 0;
+  } else if (architecture != Architecture::Mistral) {
+    return 0;
+  }
+  if (!reader.contains("sliding_window"))
+    return 0;
+  return reader.integer("sliding_window", 1, kMaxPositions);
+}
+
+Status readWindows(const ConfigReader &reader, const json &object,
+                   ModelConfig &config) {
+  KF_ASSIGN_OR_RETURN(int64_t window,
+                      readWindow(reader, object, config.architecture));
+  config.windows.assign(config.layers, window);
+  const json *types = reader.find("layer_types");
+  if (!types) {
+    if (config.architecture == Architecture::Mistral)
+      return Status();
+    KF_ASSIGN_OR_RETURN(int64_t full,
+                        reader.integer("max_window_layers", 0, kMaxLayers, 28));
+    std::fill_n(config.windows.begin(), std::min(full, config.layers), 0);
+    return Status();
+  }
+  if (!types->is_array() || types->size() != static_cast<size_t>(config.layers))
+    return reader.unexpected("layer_types", "a list of one entry a layer");
+  for (int64_t i = 0; i < config.layers; ++i) {
+    const json &type = (*types)[i];
+    if (type == "full_attention") {
+      config.windows[i] = 0;
+    } else if (type != "sliding_attention") {
+      return Status::error("'layer_types' has " + shortDump(type) +
+                           ", which is not supported (supported: "
+                           "full_attention, sliding_attention)");
+    } else if (window == 0) {
+      return Status::error("'layer_types' has \"sliding_attention\", but the "
+                           "model has no sliding window");
+    }
+  }
+  return Status();
+}
+
+/// Adds the ids of `key`, an integer or a list of them, to `ids`.
+Status readIds(const ConfigReader &reader, std::string_view key,
+               std::vector<int64_t> &ids) {
+  const json *value = reader.find(key);
+  if (!value)
+    return Status();
+  json list = value->is_array() ? *value : json::array({*value});
+  for (const json &id : list) {
+    bool fits = id.is_number_integer() && id >= 0 && id <= kMaxId;
+    if (!fits)
+      return reader.unexpected(key, "a token id or a list of them");
+    int64_t number = id.get<int64_t>();
+    if (std::ranges::find(ids, number) == ids.end())
+      ids.push_back(number);
+  }
+  return Status();
+}
+
+Status readTokens(const ConfigReader &reader, ModelConfig &config) {
+  std::vector<int64_t> bos;
+  KF_RETURN_IF_ERROR(readIds(reader, "bos_token_id", bos));
+  if (!bos.empty() && !config.bosId)
+    config.bosId = bos.front();
+  return readIds(reader, "eos_token_id", config.eosIds);
+}
+
+Status readSizes(const ConfigReader &reader, const Family &family,
+                 ModelConfig &config) {
+  KF_ASSIGN_OR_RETURN(config.hiddenSize,
+                      reader.integer(family.hiddenSize, 1, kMaxSize));
+  KF_ASSIGN_OR_RETURN(config.layers,
+                      reader.integer(family.layers, 1, kMaxLayers));
+  KF_ASSIGN_OR_RETURN(config.heads, reader.integer(family.heads, 1, kMaxSize));
+  KF_ASSIGN_OR_RETURN(config.vocabSize,
+                      reader.integer("vocab_size", 1, kMaxSize));
+  KF_ASSIGN_OR_RETURN(config.maxPositions,
+                      reader.integer(family.maxPositions, 1, kMaxPositions,
+                                     family.defaultMaxPositions));
+  const bool gpt2 = family.architecture == Architecture::Gpt2;
+  config.kvHeads = config.heads;
+  if (!gpt2) {
+    // Where the class's default is not the number of heads, the field has to
+    // be there.
+    std::optional<int64_t> fallback;
+    if (family.architecture == Architecture::Llama)
+      fallback = config.heads;
+    KF_ASSIGN_OR_RETURN(config.kvHeads, reader.integer("num_key_value_heads", 1,
+                                                       kMaxSize, fallback));
+  }
+  if (config.heads % config.kvHeads != 0)
+    return Status::error("'" + std::string(family.heads) + "' " +
+                         std::to_string(config.heads) +
+                         " is not a multiple of 'num_key_value_heads' " +
+                         std::to_string(config.kvHeads));
+
+  std::optional<int64_t> headDim;
+  if (family.defaultHeadDim)
+    headDim = family.defaultHeadDim;
+  else if (config.hiddenSize % config.heads == 0)
+    headDim = config.hiddenSize / config.heads;
+  if (gpt2 && !headDim)
+    return Status::error("'n_embd' " + std::to_string(config.hiddenSize) +
+                         " is not a multiple of 'n_head' " +
+                         std::to_string(config.heads));
+  if (gpt2) {
+    config.headDim = *headDim;
+    KF_ASSIGN_OR_RETURN(
+        config.intermediateSize,
+        reader.integer("n_inner", 1, kMaxSize, 4 * config.hiddenSize));
+    return Status();
+  }
+  KF_ASSIGN_OR_RETURN(config.headDim,
+                      reader.integer("head_dim", 1, kMaxSize, headDim));
+  if (config.headDim % 2 != 0)
+    return Status::error("a head dimension of " +
+                         std::to_string(config.headDim) +
+                         " is odd; rotary embedding needs an even one");
+  KF_ASSIGN_OR_RETURN(config.intermediateSize,
+                      reader.integer("intermediate_size", 1, kMaxSize));
+  if (config.heads * config.headDim > kMaxSize)
+    return Status::error("'num_attention_heads' times 'head_dim' is " +
+                         std::to_string(config.heads * config.headDim) +
+                         "; at most " + std::to_string(kMaxSize) +
+                         " is possible");
+  return Status();
+}
+
+Status readBiases(const ConfigReader &reader, ModelConfig &config) {
+  switch (config.architecture) {
+  case Architecture::Llama:
+  case Architecture::Qwen3: {
+    KF_ASSIGN_OR_RETURN(config.qkvBias,
+                        reader.boolean("attention_bias", false));
+    config.attentionOutputBias = config.qkvBias;
+    KF_ASSIGN_OR_RETURN(config.mlpBias, reader.boolean("mlp_bias", false));
+    return Status();
+  }
+  case Architecture::Mistral:
+    return Status();
+  case Architecture::Qwen2:
+    config.qkvBias = true;
+    return Status();
+  case Architecture::Gpt2:
+    config.qkvBias = config.attentionOutputBias = config.mlpBias = true;
+    return Status();
+  }
+  return Status();
+}
+
+Result<ModelConfig> readModel(const json &object) {
+  if (!object.is_object())
+    return Status::error("a JSON object is expected");
+  ConfigReader reader(object);
+  KF_ASSIGN_OR_RETURN(const Family *family, readFamily(reader));
+  KF_RETURN_IF_ERROR(checkUnsupported(reader, *family));
+
+  ModelConfig config;
+  config.architecture = family->architecture;
+  const bool gpt2 = family->architecture == Architecture::Gpt2;
+  KF_RETURN_IF_ERROR(readSizes(reader, *family, config));
+  config.norm = gpt2 ? Norm::Layer : Norm::Rms;
+  config.gatedMlp = !gpt2;
+  config.qkNorm = family->architecture == Architecture::Qwen3;
+  KF_ASSIGN_OR_RETURN(config.normEps,
+                      reader.positive(family->eps, family->defaultEps,
+                                      /*zero=*/true));
+  KF_ASSIGN_OR_RETURN(config.activation, readActivation(reader, *family));
+  if (!gpt2) {
+    KF_ASSIGN_OR_RETURN(config.rope, readRope(reader));
+  }
+  bool scaled = true;
+  if (gpt2) {
+    KF_ASSIGN_OR_RETURN(scaled, reader.boolean("scale_attn_weights", true));
+  }
+  config.attentionScale =
+      scaled ? 1 / std::sqrt(static_cast<double>(config.headDim)) : 1;
+  KF_RETURN_IF_ERROR(readWindows(reader, object, config));
+  KF_RETURN_IF_ERROR(readBiases(reader, config));
+  KF_ASSIGN_OR_RETURN(
+      config.tiedEmbeddings,
+      reader.boolean("tie_word_embeddings", family->defaultTied));
+  KF_RETURN_IF_ERROR(readTokens(reader, config));
+
+  KF_ASSIGN_OR_RETURN(std::string dtype, reader.text("torch_dtype", ""));
+  KF_ASSIGN_OR_RETURN(dtype, reader.text("dtype", dtype));
+  if (dtype == "float32")
+    config.dtype = DataType::F32;
+  else if (dtype == "float16")
+    config.dtype = DataType::F16;
+  else if (dtype == "bfloat16")
+    config.dtype = DataType::BF16;
+  return config;
+}
+
+Status readGenerationConfig(std::string_view text, ModelConfig &config) {
+  KF_ASSIGN_OR_RETURN(json object, parseJson(text));
+  if (!object.is_object())
+    return Status::error("a JSON object is expected");
+  return readTokens(ConfigReader(object), config);
+}
+
+} // namespace
+
+std::string_view kf::nameOf(Architecture architecture) {
+  for (const Family &family : families)
+    if (family.architecture == architecture)
+      return family.modelType;
+  return "";
+}
+
+Result<ModelConfig> kf::parseModelConfig(std::string_view config,
+                                         std::string_view generationConfig) {
+  Result<json> object = parseJson(config);
+  if (!object.ok())
+    return object.status().in("config.json");
+  Result<ModelConfig> result = readModel(*object);
+  if (!result.ok())
+    return result.status().in("config.json");
+  if (!generationConfig.empty())
+    KF_RETURN_IF_ERROR(readGenerationConfig(generationConfig, *result)
+                           .in("generation_config.json"));
+  return result;
+}
+
+Result<ModelConfig> kf::loadModelConfig(const std::string &folder) {
+  const std::filesystem::path base(folder);
+  KF_ASSIGN_OR_RETURN(MappedFile file,
+                      MappedFile::open((base / "config.json").string()));
+  const std::string generation = (base / "generation_config.json").string();
+  std::optional<MappedFile> generationFile;
+  std::error_code ignored;
+  if (std::filesystem::exists(generation, ignored)) {
+    KF_ASSIGN_OR_RETURN(generationFile, MappedFile::open(generation));
+  }
+  Result<ModelConfig> result = parseModelConfig(
+      file.text(), generationFile ? generationFile->text() : "");
+  // The line already names the file; the folder says which model's.
+  return result.ok() ? std::move(result)
+                     : Result<ModelConfig>(result.status().in(folder));
+}

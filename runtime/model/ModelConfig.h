@@ -1,0 +1,92 @@
+//===- ModelConfig.h - What config.json says about a model ------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The arithmetic of a decoder, read from a Hugging Face config.json. What the
+// file leaves out takes the architecture's own default. A field that would
+// change the arithmetic in a way that is not built is an error that names the
+// field and its value; ModelConfig.cpp lists those fields. Other fields are
+// about training or about code that does not run here, and are not looked at.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_MODEL_MODELCONFIG_H
+#define KF_RUNTIME_MODEL_MODELCONFIG_H
+
+#include "runtime/Status.h"
+#include "runtime/Tensor.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kf {
+
+enum class Architecture { Llama, Mistral, Qwen2, Qwen3, Gpt2 };
+/// config.json's model_type: "llama", "mistral", "qwen2", "qwen3", "gpt2".
+std::string_view nameOf(Architecture architecture);
+
+enum class Norm { Rms, Layer };
+enum class Activation { Silu, Gelu, GeluTanh, Relu };
+
+/// Rotary position embedding.
+struct RopeConfig {
+  enum class Scaling { None, Linear, Llama3 };
+  double theta = 10000;
+  Scaling scaling = Scaling::None;
+  double factor = 1;                            ///< Linear, Llama3
+  double lowFreqFactor = 1, highFreqFactor = 4; ///< Llama3
+  int64_t originalContext = 0;                  ///< Llama3
+
+  bool operator==(const RopeConfig &) const = default;
+};
+
+/// A decoder-only transformer. Sizes are positive and small enough that the
+/// product of any two fits in 63 bits.
+struct ModelConfig {
+  Architecture architecture = Architecture::Llama;
+  int64_t layers = 0, hiddenSize = 0, intermediateSize = 0, vocabSize = 0;
+  int64_t heads = 0, kvHeads = 0; ///< heads is a multiple of kvHeads
+  int64_t headDim = 0;            ///< even where there is `rope`
+  /// Positions that the model was made for; the length of the table of learned
+  /// positions where there is no `rope`.
+  int64_t maxPositions = 0;
+
+  Norm norm = Norm::Rms;
+  double normEps = 0;
+  Activation activation = Activation::Silu;
+  bool gatedMlp = true;
+  std::optional<RopeConfig> rope; ///< none: learned positions
+  double attentionScale = 0;      ///< factor of q k^T
+  /// One entry a layer: how many positions back it attends; 0 for all.
+  std::vector<int64_t> windows;
+  bool qkNorm = false; ///< RMS norm of each head of q and k
+
+  bool qkvBias = false, attentionOutputBias = false, mlpBias = false;
+  bool tiedEmbeddings = false; ///< the output matrix is the embedding table
+
+  std::optional<int64_t> bosId;
+  /// Ids that end a generation, those of generation_config.json included.
+  std::vector<int64_t> eosIds;
+  /// Element type that the checkpoint claims; its tensors have their own.
+  std::optional<DataType> dtype;
+};
+
+/// Reads config.json's text and, unless empty, generation_config.json's. Errors
+/// name the field, its value, and where possible what would work.
+Result<ModelConfig> parseModelConfig(std::string_view config,
+                                     std::string_view generationConfig = {});
+
+/// Reads `folder`/config.json and, where there is one,
+/// `folder`/generation_config.json. Errors begin with the file's path.
+Result<ModelConfig> loadModelConfig(const std::string &folder);
+
+} // namespace kf
+
+#endif // KF_RUNTIME_MODEL_MODELCONFIG_H

@@ -1,0 +1,404 @@
+//===- ModelConfigTest.cpp - Configurations, sound and hostile ------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/model/ModelConfig.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+using namespace kf;
+using nlohmann::json;
+
+namespace {
+
+Result<ModelConfig> golden(const std::string &name) {
+  return loadModelConfig(KF_SOURCE_DIR "/test/golden/" + name);
+}
+
+json smallLlama() {
+  return {{"model_type", "llama"},    {"architectures", {"LlamaForCausalLM"}},
+          {"hidden_size", 64},        {"num_hidden_layers", 4},
+          {"num_attention_heads", 4}, {"intermediate_size", 172},
+          {"vocab_size", 307}};
+}
+
+json smallQwen2() {
+  json config = smallLlama();
+  config["model_type"] = "qwen2";
+  config["architectures"] = {"Qwen2ForCausalLM"};
+  config["num_key_value_heads"] = 2;
+  return config;
+}
+
+json smallGpt2() {
+  return {{"model_type", "gpt2"},
+          {"n_embd", 64},
+          {"n_layer", 2},
+          {"n_head", 4},
+          {"vocab_size", 307}};
+}
+
+/// `config` with its fields replaced by those of `changes`.
+json with(json config, const json &changes) {
+  config.update(changes);
+  return config;
+}
+
+Result<ModelConfig> parse(const json &config) {
+  return parseModelConfig(config.dump());
+}
+
+/// The error of the small LLaMA with `changes`.
+std::string errorOf(const json &changes) {
+  Result<ModelConfig> result = parse(with(smallLlama(), changes));
+  EXPECT_FALSE(result.ok()) << changes;
+  EXPECT_EQ(result.message().find('\n'), std::string::npos);
+  return result.message();
+}
+
+void expectContains(const std::string &text, const std::string &part) {
+  EXPECT_NE(text.find(part), std::string::npos) << "in: " << text;
+}
+
+//===----------------------------------------------------------------------===//
+// The models of the golden suite
+//===----------------------------------------------------------------------===//
+
+TEST(ModelConfig, Llama2) {
+  auto config = golden("llama2-mha");
+  ASSERT_TRUE(config.ok()) << config.message();
+  EXPECT_EQ(config->architecture, Architecture::Llama);
+  EXPECT_EQ(config->hiddenSize, 64);
+  EXPECT_EQ(config->layers, 2);
+  EXPECT_EQ(config->heads, 4);
+  EXPECT_EQ(config->kvHeads, 4);
+  EXPECT_EQ(config->headDim, 16);
+  EXPECT_EQ(config->intermediateSize, 172);
+  EXPECT_EQ(config->vocabSize, 307);
+  EXPECT_EQ(config->maxPositions, 256);
+  EXPECT_EQ(config->norm, Norm::Rms);
+  EXPECT_DOUBLE_EQ(config->normEps, 1e-5);
+  EXPECT_EQ(config->activation, Activation::Silu);
+  EXPECT_TRUE(config->gatedMlp);
+  ASSERT_TRUE(config->rope);
+  EXPECT_EQ(*config->rope, RopeConfig());
+  EXPECT_DOUBLE_EQ(config->attentionScale, 0.25);
+  EXPECT_EQ(config->windows, (std::vector<int64_t>{0, 0}));
+  EXPECT_FALSE(config->qkNorm || config->qkvBias ||
+               config->attentionOutputBias || config->mlpBias ||
+               config->tiedEmbeddings);
+  EXPECT_EQ(config->bosId, 1);
+  EXPECT_EQ(config->eosIds, std::vector<int64_t>{2});
+  EXPECT_EQ(config->dtype, DataType::F32);
+}
+
+TEST(ModelConfig, Llama3) {
+  auto config = golden("llama3-gqa-scaled");
+  ASSERT_TRUE(config.ok()) << config.message();
+  EXPECT_EQ(config->kvHeads, 2);
+  EXPECT_TRUE(config->tiedEmbeddings);
+  EXPECT_EQ(config->rope->scaling, RopeConfig::Scaling::Llama3);
+  EXPECT_EQ(config->rope->theta, 500000);
+  EXPECT_EQ(config->rope->factor, 8);
+  EXPECT_EQ(config->rope->lowFreqFactor, 1);
+  EXPECT_EQ(config->rope->highFreqFactor, 4);
+  EXPECT_EQ(config->rope->originalContext, 64);
+}
+
+TEST(ModelConfig, HeadDimensionOfItsOwnAndLinearScaling) {
+  auto config = golden("llama-wide-head");
+  ASSERT_TRUE(config.ok()) << config.message();
+  EXPECT_EQ(config->headDim, 40);
+  EXPECT_EQ(config->rope->scaling, RopeConfig::Scaling::Linear);
+  EXPECT_EQ(config->rope->factor, 2);
+}
+
+TEST(ModelConfig, Biases) {
+  auto config = golden("llama-bias");
+  ASSERT_TRUE(config.ok()) << config.message();
+  EXPECT_TRUE(config->qkvBias && config->attentionOutputBias &&
+              config->mlpBias);
+}
+
+TEST(ModelConfig, Mistral) {
+  auto config = golden("mistral-window");
+  ASSERT_TRUE(config.ok()) << config.message();
+  EXPECT_EQ(config->windows, (std::vector<int64_t>{8, 8}));
+}
+
+TEST(ModelConfig, Qwen2) {
+  auto config = golden("qwen2-bias");
+  ASSERT_TRUE(config.ok()) << config.message();
+  EXPECT_EQ(config->headDim, 16);
+  EXPECT_TRUE(config->qkvBias);
+  EXPECT_FALSE(config->attentionOutputBias || config->mlpBias);
+  EXPECT_EQ(config->windows, (std::vector<int64_t>{0, 0}));
+}
+
+TEST(ModelConfig, Qwen3) {
+  auto config = golden("qwen3-qknorm");
+  ASSERT_TRUE(config.ok()) << config.message();
+  EXPECT_TRUE(config->qkNorm);
+  EXPECT_FALSE(config->qkvBias);
+  EXPECT_EQ(config->headDim, 32);
+}
+
+TEST(ModelConfig, Gpt2) {
+  auto config = golden("gpt2-layernorm");
+  ASSERT_TRUE(config.ok()) << config.message();
+  EXPECT_EQ(config->architecture, Architecture::Gpt2);
+  EXPECT_EQ(config->norm, Norm::Layer);
+  EXPECT_EQ(config->activation, Activation::GeluTanh);
+  EXPECT_FALSE(config->gatedMlp);
+  EXPECT_FALSE(config->rope);
+  EXPECT_EQ(config->kvHeads, 4);
+  EXPECT_EQ(config->intermediateSize, 256);
+  EXPECT_EQ(config->maxPositions, 128);
+  EXPECT_TRUE(config->tiedEmbeddings && config->qkvBias &&
+              config->attentionOutputBias && config->mlpBias);
+}
+
+TEST(ModelConfig, Stories) {
+  auto config = loadModelConfig(KF_SOURCE_DIR "/models/kf-stories");
+  ASSERT_TRUE(config.ok()) << config.message();
+  EXPECT_EQ(config->eosIds, (std::vector<int64_t>{1473, 1476}));
+  EXPECT_EQ(config->dtype, DataType::BF16);
+}
+
+//===----------------------------------------------------------------------===//
+// Defaults and styles
+//===----------------------------------------------------------------------===//
+
+TEST(ModelConfig, Defaults) {
+  auto llama = parse(smallLlama());
+  ASSERT_TRUE(llama.ok()) << llama.message();
+  EXPECT_EQ(llama->kvHeads, 4);
+  EXPECT_EQ(llama->headDim, 16);
+  EXPECT_DOUBLE_EQ(llama->normEps, 1e-6);
+  EXPECT_EQ(llama->maxPositions, 2048);
+  EXPECT_FALSE(llama->bosId);
+  EXPECT_TRUE(llama->eosIds.empty());
+  EXPECT_FALSE(llama->dtype);
+  auto gpt2 = parse(smallGpt2());
+  ASSERT_TRUE(gpt2.ok()) << gpt2.message();
+  EXPECT_EQ(gpt2->intermediateSize, 256);
+  EXPECT_EQ(gpt2->maxPositions, 1024);
+  EXPECT_TRUE(gpt2->tiedEmbeddings);
+}
+
+TEST(ModelConfig, NullIsAbsent) {
+  auto config = parse(with(smallLlama(), {{"num_key_value_heads", nullptr},
+                                          {"head_dim", nullptr},
+                                          {"rope_scaling", nullptr},
+                                          {"sliding_window", nullptr},
+                                          {"quantization_config", nullptr},
+                                          {"eos_token_id", nullptr}}));
+  ASSERT_TRUE(config.ok()) << config.message();
+  EXPECT_EQ(config->kvHeads, 4);
+}
+
+TEST(ModelConfig, BothRopeStylesAreTheSame) {
+  json scaling = {{"factor", 8},
+                  {"low_freq_factor", 1.0},
+                  {"high_freq_factor", 4.0},
+                  {"original_max_position_embeddings", 8192}};
+  json newer = with(scaling, {{"rope_type", "llama3"}, {"rope_theta", 5e5}});
+  json older = with(scaling, {{"rope_type", "llama3"}});
+  json oldest = with(scaling, {{"type", "llama3"}});
+  auto a = parse(with(smallLlama(), {{"rope_parameters", newer}}));
+  auto b = parse(
+      with(smallLlama(), {{"rope_theta", 500000}, {"rope_scaling", older}}));
+  auto c = parse(
+      with(smallLlama(), {{"rope_theta", 500000}, {"rope_scaling", oldest}}));
+  ASSERT_TRUE(a.ok() && b.ok() && c.ok());
+  EXPECT_EQ(a->rope->scaling, RopeConfig::Scaling::Llama3);
+  EXPECT_EQ(a->rope->theta, 500000);
+  EXPECT_EQ(*a->rope, *b->rope);
+  EXPECT_EQ(*a->rope, *c->rope);
+}
+
+TEST(ModelConfig, RopeThetaAlone) {
+  auto config = parse(with(smallLlama(), {{"rope_theta", 1000000}}));
+  ASSERT_TRUE(config.ok()) << config.message();
+  EXPECT_EQ(config->rope->theta, 1000000);
+  EXPECT_EQ(config->rope->scaling, RopeConfig::Scaling::None);
+}
+
+TEST(ModelConfig, WindowsPerLayer) {
+  json qwen =
+      with(smallQwen2(), {{"sliding_window", 32}, {"max_window_layers", 3}});
+  auto off = parse(qwen);
+  ASSERT_TRUE(off.ok()) << off.message();
+  EXPECT_EQ(off->windows, (std::vector<int64_t>{0, 0, 0, 0}));
+  auto upper = parse(with(qwen, {{"use_sliding_window", true}}));
+  ASSERT_TRUE(upper.ok()) << upper.message();
+  EXPECT_EQ(upper->windows, (std::vector<int64_t>{0, 0, 0, 32}));
+  json types = {"sliding_attention", "full_attention", "sliding_attention",
+                "full_attention"};
+  auto listed =
+      parse(with(qwen, {{"use_sliding_window", true}, {"layer_types", types}}));
+  ASSERT_TRUE(listed.ok()) << listed.message();
+  EXPECT_EQ(listed->windows, (std::vector<int64_t>{32, 0, 32, 0}));
+  EXPECT_FALSE(parse(with(qwen, {{"layer_types", types}})).ok());
+}
+
+TEST(ModelConfig, MistralWindowDefaults) {
+  json mistral = with(smallLlama(), {{"model_type", "mistral"},
+                                     {"architectures", {"MistralForCausalLM"}},
+                                     {"num_key_value_heads", 2}});
+  auto absent = parse(mistral);
+  ASSERT_TRUE(absent.ok()) << absent.message();
+  EXPECT_EQ(absent->windows.front(), 4096);
+  auto null = parse(with(mistral, {{"sliding_window", nullptr}}));
+  ASSERT_TRUE(null.ok()) << null.message();
+  EXPECT_EQ(null->windows.front(), 0);
+}
+
+TEST(ModelConfig, UnscaledAttention) {
+  auto config = parse(with(smallGpt2(), {{"scale_attn_weights", false}}));
+  ASSERT_TRUE(config.ok()) << config.message();
+  EXPECT_EQ(config->attentionScale, 1);
+}
+
+TEST(ModelConfig, GenerationConfigAddsStopIds) {
+  std::string text =
+      with(smallLlama(), {{"eos_token_id", 2}, {"bos_token_id", 1}}).dump();
+  auto config =
+      parseModelConfig(text, R"({"eos_token_id":[2,7],"bos_token_id":5})");
+  ASSERT_TRUE(config.ok()) << config.message();
+  EXPECT_EQ(config->eosIds, (std::vector<int64_t>{2, 7}));
+  EXPECT_EQ(config->bosId, 1);
+  auto broken = parseModelConfig(text, "{");
+  ASSERT_FALSE(broken.ok());
+  expectContains(broken.message(), "generation_config.json: not valid JSON");
+}
+
+//===----------------------------------------------------------------------===//
+// Errors
+//===----------------------------------------------------------------------===//
+
+TEST(ModelConfig, NotAConfiguration) {
+  expectContains(parseModelConfig("").message(), "not valid JSON");
+  expectContains(parseModelConfig("[1]").message(), "object is expected");
+  expectContains(parseModelConfig("{}").message(), "'model_type' is missing");
+  expectContains(loadModelConfig("/nowhere").message(), "/nowhere/config.json");
+}
+
+TEST(ModelConfig, UnknownArchitecture) {
+  EXPECT_EQ(errorOf({{"model_type", "mamba"}}),
+            "config.json: 'model_type' 'mamba' is not supported (supported: "
+            "llama, mistral, qwen2, qwen3, gpt2)");
+  expectContains(errorOf({{"architectures", {"LlamaForTokenClassification"}}}),
+                 "LlamaForTokenClassification");
+  expectContains(errorOf({{"model_type", 3}}), "a string is expected");
+}
+
+TEST(ModelConfig, UnknownActivation) {
+  expectContains(errorOf({{"hidden_act", "quick_gelu"}}),
+                 "'hidden_act' is 'quick_gelu', which is not supported");
+}
+
+TEST(ModelConfig, FieldsThatChangeTheArithmetic) {
+  const std::pair<const char *, json> fields[] = {
+      {"attn_logit_softcapping", 50.0},
+      {"final_logit_softcapping", 30.0},
+      {"quantization_config", {{"bits", 4}}},
+      {"num_local_experts", 8},
+      {"num_experts", 8},
+      {"pretraining_tp", 2},
+      {"partial_rotary_factor", 0.5},
+      {"add_cross_attention", true},
+      {"reorder_and_upcast_attn", true},
+      {"scale_attn_by_inverse_layer_idx", true},
+      {"sliding_window", 128},
+      {"is_causal", false},
+      {"embedding_multiplier", 12},
+      {"lm_head_bias", true}};
+  for (const auto &[name, value] : fields)
+    expectContains(errorOf({{name, value}}),
+                   "'" + std::string(name) + "' is " + value.dump());
+}
+
+TEST(ModelConfig, FieldsOfOtherArchitectures) {
+  expectContains(parse(with(smallQwen2(), {{"mlp_bias", true}})).message(),
+                 "'mlp_bias' is true");
+  expectContains(parse(with(smallGpt2(), {{"rope_theta", 10000.0}})).message(),
+                 "'rope_theta' is 10000.0");
+}
+
+TEST(ModelConfig, RopeErrors) {
+  for (const char *type : {"yarn", "dynamic", "longrope"}) {
+    expectContains(
+        errorOf({{"rope_scaling", {{"type", type}, {"factor", 2.0}}}}),
+        "rope_type '" + std::string(type) + "', which is not supported");
+    expectContains(errorOf({{"rope_parameters", {{"rope_type", type}}}}),
+                   "(supported: default, linear, llama3)");
+  }
+  expectContains(
+      errorOf({{"rope_parameters",
+                {{"rope_type", "default"}, {"mrope_section", {1, 2}}}}}),
+      "'mrope_section'");
+  expectContains(
+      errorOf({{"rope_parameters",
+                {{"rope_type", "default"}, {"partial_rotary_factor", 0.25}}}}),
+      "'rope_parameters.partial_rotary_factor' is 0.25");
+  expectContains(errorOf({{"rope_scaling", {{"type", "linear"}}}}),
+                 "'rope_scaling.factor' is missing");
+  expectContains(
+      errorOf({{"rope_scaling", {{"type", "linear"}, {"factor", 0}}}}),
+      "a positive number is expected");
+  expectContains(errorOf({{"rope_scaling", 4}}), "an object is expected");
+  expectContains(errorOf({{"rope_scaling", {{"type", "linear"}, {"factor", 2}}},
+                          {"rope_parameters", {{"rope_type", "default"}}}}),
+                 "disagree");
+  expectContains(errorOf({{"rope_scaling",
+                           {{"rope_type", "llama3"},
+                            {"factor", 8},
+                            {"low_freq_factor", 4},
+                            {"high_freq_factor", 4},
+                            {"original_max_position_embeddings", 8192}}}}),
+                 "a number above low_freq_factor");
+}
+
+TEST(ModelConfig, SizesOutOfRange) {
+  for (const char *name :
+       {"hidden_size", "num_hidden_layers", "num_attention_heads",
+        "num_key_value_heads", "head_dim", "intermediate_size", "vocab_size",
+        "max_position_embeddings"})
+    for (json value : {json(0), json(-1), json(1.5), json("64"),
+                       json(INT64_MAX), json(UINT64_MAX), json(true)})
+      expectContains(errorOf({{name, value}}),
+                     "'" + std::string(name) + "' is " + value.dump() +
+                         ", but an integer from 1 to ");
+  expectContains(errorOf({{"num_key_value_heads", 3}}), "not a multiple");
+  expectContains(errorOf({{"head_dim", 15}}), "odd");
+  expectContains(errorOf({{"hidden_size", 66}}), "'head_dim' is missing");
+  expectContains(errorOf({{"num_attention_heads", 1 << 20},
+                          {"num_key_value_heads", 1},
+                          {"head_dim", 1 << 20}}),
+                 "'num_attention_heads' times 'head_dim'");
+  expectContains(errorOf({{"rms_norm_eps", -1.0}}), "not negative");
+  expectContains(parse(with(smallGpt2(), {{"n_head", 5}})).message(),
+                 "'n_embd' 64 is not a multiple of 'n_head' 5");
+}
+
+TEST(ModelConfig, WrongTypes) {
+  expectContains(errorOf({{"tie_word_embeddings", 1}}),
+                 "true or false is expected");
+  expectContains(errorOf({{"eos_token_id", "x"}}), "token id");
+  expectContains(errorOf({{"eos_token_id", {1, -2}}}), "token id");
+  expectContains(errorOf({{"layer_types", {"full_attention"}}}),
+                 "one entry a layer");
+  expectContains(errorOf({{"layer_types", {"a", "b", "c", "d"}}}),
+                 "'layer_types' has");
+}
+
+} // namespace
