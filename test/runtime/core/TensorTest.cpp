@@ -1,0 +1,160 @@
+//===- TensorTest.cpp - Element types and their conversions ---------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/Tensor.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+using namespace kf;
+
+namespace {
+
+/// f16 to double by its definition.
+double halfByDefinition(uint16_t bits) {
+  int exponent = (bits >> 10) & 31, mantissa = bits & 1023;
+  double magnitude = exponent == 0 ? std::ldexp(mantissa, -24)
+                     : exponent < 31
+                         ? std::ldexp(1024 + mantissa, exponent - 25)
+                         : (mantissa ? std::nan("") : HUGE_VAL);
+  return bits & 0x8000 ? -magnitude : magnitude;
+}
+
+TEST(Tensor, EveryHalfRoundTrips) {
+  for (uint32_t i = 0; i <= 0xffff; ++i) {
+    uint16_t bits = static_cast<uint16_t>(i);
+    float value = halfToFloat(bits);
+    if (std::isnan(halfByDefinition(bits))) {
+      EXPECT_TRUE(std::isnan(value)) << i;
+      EXPECT_EQ(floatToHalf(value), bits | 0x200) << i; // made quiet
+      continue;
+    }
+    EXPECT_EQ(value, halfByDefinition(bits)) << i;
+    EXPECT_EQ(std::signbit(value), (bits & 0x8000) != 0) << i;
+    EXPECT_EQ(floatToHalf(value), bits) << i;
+  }
+}
+
+TEST(Tensor, HalfRoundsToNearestEven) {
+  // Between each two neighbours: the middle goes to the even one, and a hair
+  // off the middle to the nearer one.
+  for (uint16_t low = 0; low < 0x7c00; ++low) {
+    uint16_t high = low + 1;
+    double from = halfByDefinition(low);
+    double to = high == 0x7c00 ? 65536.0 : halfByDefinition(high);
+    float middle = static_cast<float>((from + to) / 2);
+    EXPECT_EQ(floatToHalf(middle), low % 2 ? high : low) << low;
+    EXPECT_EQ(floatToHalf(std::nextafterf(middle, 0.0f)), low) << low;
+    EXPECT_EQ(floatToHalf(std::nextafterf(middle, HUGE_VALF)), high) << low;
+    EXPECT_EQ(floatToHalf(-middle), (low % 2 ? high : low) | 0x8000) << low;
+  }
+  EXPECT_EQ(floatToHalf(std::numeric_limits<float>::denorm_min()), 0);
+  EXPECT_EQ(floatToHalf(std::numeric_limits<float>::max()), 0x7c00);
+  EXPECT_EQ(floatToHalf(-HUGE_VALF), 0xfc00);
+}
+
+TEST(Tensor, EveryBfloatRoundTrips) {
+  for (uint32_t i = 0; i <= 0xffff; ++i) {
+    uint16_t bits = static_cast<uint16_t>(i);
+    float value = bfloatToFloat(bits);
+    EXPECT_EQ(std::bit_cast<uint32_t>(value), i << 16);
+    bool isNan = (bits & 0x7fff) > 0x7f80;
+    EXPECT_EQ(floatToBfloat(value), isNan ? bits | 0x40 : bits) << i;
+  }
+}
+
+TEST(Tensor, BfloatRoundsToNearestEven) {
+  for (uint32_t low = 0; low < 0x7f80; ++low) {
+    uint32_t middle = (low << 16) | 0x8000;
+    EXPECT_EQ(floatToBfloat(std::bit_cast<float>(middle)),
+              low % 2 ? low + 1 : low);
+    EXPECT_EQ(floatToBfloat(std::bit_cast<float>(middle - 1)), low);
+    EXPECT_EQ(floatToBfloat(std::bit_cast<float>(middle + 1)), low + 1);
+  }
+  // A NaN whose payload is only in the low bits must not become infinity.
+  EXPECT_EQ(floatToBfloat(std::bit_cast<float>(0x7f800001u)), 0x7fc0);
+}
+
+TEST(Tensor, BulkConversionsEqualSingleOnesAtAnyAlignment) {
+  for (DataType type : {DataType::F16, DataType::BF16}) {
+    std::vector<char> raw(2 * 65536 + 1);
+    for (uint32_t i = 0; i < 65536; ++i) {
+      uint16_t bits = static_cast<uint16_t>(i);
+      std::memcpy(raw.data() + 1 + 2 * i, &bits, 2);
+    }
+    std::vector<float> wide(65536);
+    ASSERT_TRUE(convertToFloat(type, raw.data() + 1, 65536, wide.data()).ok());
+    std::vector<uint16_t> narrow(65536);
+    ASSERT_TRUE(convertFromFloat(type, wide.data(), 65536, narrow.data()).ok());
+    for (uint32_t i = 0; i < 65536; ++i) {
+      float single = type == DataType::F16 ? halfToFloat(i) : bfloatToFloat(i);
+      ASSERT_EQ(std::bit_cast<uint32_t>(wide[i]),
+                std::bit_cast<uint32_t>(single));
+      ASSERT_EQ(narrow[i], type == DataType::F16 ? floatToHalf(single)
+                                                 : floatToBfloat(single));
+    }
+  }
+}
+
+TEST(Tensor, IntegersWiden) {
+  float out[2];
+  int8_t i8[] = {-128, 127};
+  ASSERT_TRUE(convertToFloat(DataType::I8, i8, 2, out).ok());
+  EXPECT_EQ(out[0], -128.0f);
+  uint8_t u8[] = {0, 255};
+  ASSERT_TRUE(convertToFloat(DataType::U8, u8, 2, out).ok());
+  EXPECT_EQ(out[1], 255.0f);
+  int64_t i64[] = {-(int64_t(1) << 40), 3};
+  ASSERT_TRUE(convertToFloat(DataType::I64, i64, 2, out).ok());
+  EXPECT_EQ(out[0], -0x1p40f);
+  EXPECT_EQ(out[1], 3.0f);
+  Status status = convertFromFloat(DataType::I8, out, 2, i8);
+  EXPECT_EQ(status.message(),
+            "cannot round f32 to i8; f32, f16 and bf16 are possible");
+}
+
+TEST(Tensor, TypeNames) {
+  for (DataType type : {DataType::F32, DataType::F16, DataType::BF16,
+                        DataType::I1, DataType::I8, DataType::U8, DataType::I16,
+                        DataType::I32, DataType::I64, DataType::F64}) {
+    Result<DataType> parsed = parseDataType(nameOf(type));
+    ASSERT_TRUE(parsed.ok());
+    EXPECT_EQ(*parsed, type);
+  }
+  EXPECT_EQ(parseDataType("f8").message(),
+            "unknown element type 'f8'; known are f32, f16, bf16, i1, i8, ui8, "
+            "i16, i32, i64, f64");
+}
+
+TEST(Tensor, ElementCounts) {
+  EXPECT_EQ(*checkedElementCount(std::vector<int64_t>{}), 1);
+  EXPECT_EQ(*checkedElementCount(std::vector<int64_t>{3, 4}, 8), 12);
+  EXPECT_EQ(*checkedElementCount(std::vector<int64_t>{3, 0}, 8), 0);
+  int64_t big = int64_t(1) << 40;
+  for (std::vector<int64_t> shape :
+       {std::vector<int64_t>{-1}, {big, big}, {0, big, big}, {big, big, 0}})
+    EXPECT_FALSE(checkedElementCount(shape).ok());
+  EXPECT_TRUE(checkedElementCount(std::vector<int64_t>{big, 1 << 22}).ok());
+  EXPECT_FALSE(checkedElementCount(std::vector<int64_t>{big, 1 << 22}, 4).ok());
+}
+
+TEST(Tensor, Zeros) {
+  Result<HostTensor> tensor = HostTensor::zeros(DataType::F32, {2, 3});
+  ASSERT_TRUE(tensor.ok());
+  EXPECT_EQ(tensor->elementCount(), 6);
+  EXPECT_EQ(tensor->bytes.size(), 24u);
+  EXPECT_EQ(tensor->data<float>()[5], 0.0f);
+  EXPECT_FALSE(HostTensor::zeros(DataType::F32, {-2}).ok());
+  EXPECT_FALSE(HostTensor::zeros(DataType::I8, {int64_t(1) << 62}).ok());
+}
+
+} // namespace
