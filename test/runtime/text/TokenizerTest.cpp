@@ -408,12 +408,12 @@ TEST(TokenizerJson, RejectsContradictions) {
   expect({{"added_tokens", {{{"content", "x"}, {"id", -1}}}}},
          "added_tokens: a token id is not a number from 0 to 2147483647");
   expect({{"added_tokens", {{"id", 1}}}}, "added_tokens: not an array");
-  expect({{"model", {{"vocab", {{"zz", 1}}}}}},
-         "tokens '\"' and 'zz' share id 1");
+  expect({{"model", {{"vocab", {{"zz", 33}}}}}},
+         "tokens '!' and 'zz' share id 33");
   expect({{"model", {{"vocab", {{"a", nullptr}}}}}},
          "the vocabulary has no token for byte 97; only complete byte-level "
          "BPE is supported");
-  expect({{"model", {{"merges", {{"a", "z"}}}}}},
+  expect({{"model", {{"merges", json::array({json::array({"a", "z"})})}}}},
          "model: merge 0 of 'a' and 'z' needs a token that the vocabulary "
          "lacks");
   expect({{"model", {{"merges", {"a b c"}}}}},
