@@ -12,6 +12,7 @@
 #include "runtime/io/MappedFile.h"
 #include "runtime/io/Quote.h"
 #include "runtime/model/ConfigReader.h"
+#include "runtime/model/UnsupportedFields.h"
 
 #include <algorithm>
 #include <cmath>
@@ -75,111 +76,6 @@ constexpr int64_t kMaxSize = 1 << 24;
 constexpr int64_t kMaxLayers = 4096;
 constexpr int64_t kMaxPositions = 1 << 30;
 constexpr int64_t kMaxId = INT32_MAX;
-
-//===----------------------------------------------------------------------===//
-// Fields that change the arithmetic and are not built
-//===----------------------------------------------------------------------===//
-
-/// The field does nothing when it is absent, null, or this.
-enum class Neutral { Off /* false, 0 or empty */, One, True };
-
-struct UnsupportedField {
-  const char *name;
-  Neutral neutral;
-};
-
-constexpr UnsupportedField unsupportedFields[] = {
-    {"add_cross_attention", Neutral::Off},
-    {"alibi", Neutral::Off},
-    {"attention_chunk_size", Neutral::Off},
-    {"attention_multiplier", Neutral::One},
-    {"attn_logit_softcapping", Neutral::Off},
-    {"attn_temperature_tuning", Neutral::Off},
-    {"clip_qkv", Neutral::Off},
-    {"compression_config", Neutral::Off},
-    {"embedding_multiplier", Neutral::One},
-    {"final_logit_softcapping", Neutral::Off},
-    {"is_causal", Neutral::True},
-    {"is_encoder_decoder", Neutral::Off},
-    {"layernorm_type", Neutral::Off},
-    {"lm_head_bias", Neutral::Off},
-    {"logit_scale", Neutral::One},
-    {"logits_scaling", Neutral::One},
-    {"moe_intermediate_size", Neutral::Off},
-    {"n_routed_experts", Neutral::Off},
-    {"no_rope_layer_interval", Neutral::Off},
-    {"no_rope_layers", Neutral::Off},
-    {"num_experts", Neutral::Off},
-    {"num_experts_per_tok", Neutral::Off},
-    {"num_local_experts", Neutral::Off},
-    {"parallel_attn", Neutral::Off},
-    {"partial_rotary_factor", Neutral::One},
-    {"position_embedding_type", Neutral::Off},
-    {"pretraining_tp", Neutral::One},
-    {"pruned_heads", Neutral::Off},
-    {"qk_layernorm", Neutral::Off},
-    {"qk_norm", Neutral::Off},
-    {"quantization_config", Neutral::Off},
-    {"query_pre_attn_scalar", Neutral::Off},
-    {"reorder_and_upcast_attn", Neutral::Off},
-    {"residual_multiplier", Neutral::One},
-    {"rope_interleaved", Neutral::Off},
-    {"rotary_pct", Neutral::One},
-    {"scale_attn_by_inverse_layer_idx", Neutral::Off},
-    {"scale_depth", Neutral::Off},
-    {"scale_emb", Neutral::One},
-    {"text_config", Neutral::Off},
-    {"use_bidirectional_attention", Neutral::Off},
-    {"use_parallel_residual", Neutral::Off},
-    {"use_qk_norm", Neutral::Off},
-    {"vision_config", Neutral::Off},
-};
-
-/// Fields that only some architectures read; in the others they must be off.
-constexpr const char *llamaOnlyFields[] = {"mlp_bias"};
-constexpr const char *rotaryFields[] = {"rope_scaling", "rope_parameters",
-                                        "rope_theta"};
-
-bool isNeutral(const json &value, Neutral neutral) {
-  if (neutral == Neutral::One)
-    return value.is_number() && value.get<double>() == 1;
-  if (neutral == Neutral::True)
-    return value.is_boolean() && value.get<bool>();
-  if (value.is_boolean())
-    return !value.get<bool>();
-  if (value.is_number())
-    return value.get<double>() == 0;
-  return value.is_string() ? value.get_ref<const std::string &>().empty()
-                           : value.empty();
-}
-
-Status checkNeutral(const ConfigReader &reader, const char *name,
-                    Neutral neutral) {
-  const json *value = reader.find(name);
-  if (!value || isNeutral(*value, neutral))
-    return Status();
-  return Status::error(reader.quoted(name) +
-                       ", which changes the arithmetic in a way that is not "
-                       "supported");
-}
-
-Status checkUnsupported(const ConfigReader &reader, const Family &family) {
-  for (const UnsupportedField &field : unsupportedFields)
-    KF_RETURN_IF_ERROR(checkNeutral(reader, field.name, field.neutral));
-  Architecture architecture = family.architecture;
-  if (architecture != Architecture::Llama)
-    for (const char *name : llamaOnlyFields)
-      KF_RETURN_IF_ERROR(checkNeutral(reader, name, Neutral::Off));
-  if (architecture == Architecture::Mistral ||
-      architecture == Architecture::Gpt2)
-    KF_RETURN_IF_ERROR(checkNeutral(reader, "attention_bias", Neutral::Off));
-  if (architecture == Architecture::Llama || architecture == Architecture::Gpt2)
-    KF_RETURN_IF_ERROR(checkNeutral(reader, "sliding_window", Neutral::Off));
-  if (architecture == Architecture::Gpt2)
-    for (const char *name : rotaryFields)
-      KF_RETURN_IF_ERROR(checkNeutral(reader, name, Neutral::Off));
-  return Status();
-}
 
 //===----------------------------------------------------------------------===//
 // Parts
@@ -261,7 +157,7 @@ Result<RopeConfig> readRopeObject(const json &object, const std::string &name,
       return Status::error("'" + name + "' has a field " + inQuotes(key) +
                            ", which is not supported");
   KF_RETURN_IF_ERROR(
-      checkNeutral(reader, "partial_rotary_factor", Neutral::One));
+      checkNeutral(reader, "partial_rotary_factor", NeutralValue::One));
   if (type == "default")
     return rope;
   KF_ASSIGN_OR_RETURN(rope.factor, reader.positive("factor"));
@@ -387,52 +283,59 @@ Status readSizes(const ConfigReader &reader, const Family &family,
   KF_ASSIGN_OR_RETURN(config.maxPositions,
                       reader.integer(family.maxPositions, 1, kMaxPositions,
                                      family.defaultMaxPositions));
-  const bool gpt2 = family.architecture == Architecture::Gpt2;
-  config.kvHeads = config.heads;
-  if (!gpt2) {
-    // Where the class's default is not the number of heads, the field has to
-    // be there.
-    std::optional<int64_t> fallback;
-    if (family.architecture == Architecture::Llama)
-      fallback = config.heads;
-    KF_ASSIGN_OR_RETURN(config.kvHeads, reader.integer("num_key_value_heads", 1,
-                                                       kMaxSize, fallback));
-  }
-  if (config.heads % config.kvHeads != 0)
-    return Status::error("'" + std::string(family.heads) + "' " +
-                         std::to_string(config.heads) +
-                         " is not a multiple of 'num_key_value_heads' " +
-                         std::to_string(config.kvHeads));
+  return Status();
+}
 
-  std::optional<int64_t> headDim;
+Status notMultiple(const char *name, int64_t value, const char *of,
+                   int64_t divisor) {
+  return Status::error("'" + std::string(name) + "' " + std::to_string(value) +
+                       " is not a multiple of '" + of + "' " +
+                       std::to_string(divisor));
+}
+
+/// GPT-2 states no more than its hidden size and heads.
+Status readGpt2Heads(const ConfigReader &reader, ModelConfig &config) {
+  if (config.hiddenSize % config.heads != 0)
+    return notMultiple("n_embd", config.hiddenSize, "n_head", config.heads);
+  config.kvHeads = config.heads;
+  config.headDim = config.hiddenSize / config.heads;
+  KF_ASSIGN_OR_RETURN(
+      config.intermediateSize,
+      reader.integer("n_inner", 1, kMaxSize, 4 * config.hiddenSize));
+  return Status();
+}
+
+Status readHeads(const ConfigReader &reader, const Family &family,
+                 ModelConfig &config) {
+  if (family.architecture == Architecture::Gpt2)
+    return readGpt2Heads(reader, config);
+  // Where the class's default is not the number of heads, the field has to be
+  // there.
+  std::optional<int64_t> kvHeads, headDim;
+  if (family.architecture == Architecture::Llama)
+    kvHeads = config.heads;
+  KF_ASSIGN_OR_RETURN(config.kvHeads, reader.integer("num_key_value_heads", 1,
+                                                     kMaxSize, kvHeads));
+  if (config.heads % config.kvHeads != 0)
+    return notMultiple(family.heads, config.heads, "num_key_value_heads",
+                       config.kvHeads);
   if (family.defaultHeadDim)
     headDim = family.defaultHeadDim;
   else if (config.hiddenSize % config.heads == 0)
     headDim = config.hiddenSize / config.heads;
-  if (gpt2 && !headDim)
-    return Status::error("'n_embd' " + std::to_string(config.hiddenSize) +
-                         " is not a multiple of 'n_head' " +
-                         std::to_string(config.heads));
-  if (gpt2) {
-    config.headDim = *headDim;
-    KF_ASSIGN_OR_RETURN(
-        config.intermediateSize,
-        reader.integer("n_inner", 1, kMaxSize, 4 * config.hiddenSize));
-    return Status();
-  }
   KF_ASSIGN_OR_RETURN(config.headDim,
                       reader.integer("head_dim", 1, kMaxSize, headDim));
   if (config.headDim % 2 != 0)
     return Status::error("a head dimension of " +
                          std::to_string(config.headDim) +
                          " is odd; rotary embedding needs an even one");
-  KF_ASSIGN_OR_RETURN(config.intermediateSize,
-                      reader.integer("intermediate_size", 1, kMaxSize));
   if (config.heads * config.headDim > kMaxSize)
     return Status::error("'num_attention_heads' times 'head_dim' is " +
                          std::to_string(config.heads * config.headDim) +
                          "; at most " + std::to_string(kMaxSize) +
                          " is possible");
+  KF_ASSIGN_OR_RETURN(config.intermediateSize,
+                      reader.integer("intermediate_size", 1, kMaxSize));
   return Status();
 }
 
@@ -463,12 +366,13 @@ Result<ModelConfig> readModel(const json &object) {
     return Status::error("a JSON object is expected");
   ConfigReader reader(object);
   KF_ASSIGN_OR_RETURN(const Family *family, readFamily(reader));
-  KF_RETURN_IF_ERROR(checkUnsupported(reader, *family));
+  KF_RETURN_IF_ERROR(checkUnsupportedFields(reader, family->architecture));
 
   ModelConfig config;
   config.architecture = family->architecture;
   const bool gpt2 = family->architecture == Architecture::Gpt2;
   KF_RETURN_IF_ERROR(readSizes(reader, *family, config));
+  KF_RETURN_IF_ERROR(readHeads(reader, *family, config));
   config.norm = gpt2 ? Norm::Layer : Norm::Rms;
   config.gatedMlp = !gpt2;
   config.qkNorm = family->architecture == Architecture::Qwen3;

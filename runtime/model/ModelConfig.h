@@ -9,8 +9,9 @@
 // The arithmetic of a decoder, read from a Hugging Face config.json. What the
 // file leaves out takes the architecture's own default. A field that would
 // change the arithmetic in a way that is not built is an error that names the
-// field and its value; ModelConfig.cpp lists those fields. Other fields are
-// about training or about code that does not run here, and are not looked at.
+// field and its value; UnsupportedFields.cpp lists those fields. Other fields
+// are about training or about code that does not run here, and are not looked
+// at.
 //
 //===----------------------------------------------------------------------===//
 

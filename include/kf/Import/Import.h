@@ -1,0 +1,50 @@
+//===- Import.h - Checkpoints to kf modules ---------------------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Writes one step of a decoder as a person would: unfused, one function, the
+// weights by name. Names, shapes and types of the checkpoint are read and
+// checked; its data is not.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_IMPORT_IMPORT_H
+#define KF_IMPORT_IMPORT_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "runtime/WeightSource.h"
+#include "runtime/model/ModelConfig.h"
+#include "runtime/model/Step.h"
+#include "llvm/Support/Error.h"
+
+namespace mlir::kf {
+
+struct ImportOptions {
+  ::kf::StepKind kind = ::kf::StepKind::Decode;
+  /// The most tokens that a step takes; 1 makes every shape static. A decode
+  /// step takes 1.
+  int64_t maxTokens = 1;
+  /// Positions per block of the cache's keys (see !kf.kv_cache).
+  int64_t keyBlock = 1;
+  /// Element type of the cache: F32, F16 or BF16.
+  ::kf::DataType cacheType = ::kf::DataType::F32;
+};
+
+/// A module with one func.func, named nameOf(options.kind), that takes and
+/// returns what runtime/model/Step.h says and carries `kf.max_tokens`. Weights
+/// keep their stored element type; activations are f32. Loads the dialects
+/// that it uses into `context`. Errors: a tensor that the model needs and the
+/// checkpoint lacks, one with another shape or a type that is not float, and
+/// one that the checkpoint has and the model does not use.
+llvm::Expected<OwningOpRef<ModuleOp>>
+importStep(MLIRContext &context, const ::kf::ModelConfig &config,
+           const ::kf::WeightSource &source, const ImportOptions &options);
+
+} // namespace mlir::kf
+
+#endif // KF_IMPORT_IMPORT_H

@@ -1,0 +1,328 @@
+//===- ImportStep.cpp - One step of a decoder as a kf module --------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Checkpoint.h"
+
+#include "kf/Dialect/KF/IR/KF.h"
+#include "kf/Import/Import.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace mlir::kf;
+using ::kf::ModelConfig;
+using ::kf::StepKind;
+
+namespace {
+
+constexpr int64_t kMaxTokens = 1 << 24;
+
+ActivationKind activationKind(::kf::Activation activation) {
+  switch (activation) {
+  case ::kf::Activation::Silu:
+    return ActivationKind::Silu;
+  case ::kf::Activation::Gelu:
+    return ActivationKind::Gelu;
+  case ::kf::Activation::GeluTanh:
+    return ActivationKind::GeluTanh;
+  case ::kf::Activation::Relu:
+    return ActivationKind::Relu;
+  }
+  llvm_unreachable("unknown activation");
+}
+
+RopeScalingAttr scalingAttr(MLIRContext *context,
+                            const ::kf::RopeConfig &rope) {
+  using Scaling = ::kf::RopeConfig::Scaling;
+  if (rope.scaling == Scaling::None)
+    return {};
+  if (rope.scaling == Scaling::Linear)
+    return RopeScalingAttr::get(context, RopeScalingKind::Linear,
+                                APFloat(rope.factor), APFloat(0.0),
+                                APFloat(0.0), 0);
+  return RopeScalingAttr::get(context, RopeScalingKind::Llama3,
+                              APFloat(rope.factor), APFloat(rope.lowFreqFactor),
+                              APFloat(rope.highFreqFactor),
+                              rope.originalContext);
+}
+
+/// Writes the ops of a step in the order in which they run. T is the number of
+/// rows, D the hidden size.
+class StepBuilder {
+public:
+  StepBuilder(MLIRContext *context, const ModelConfig &config,
+              const Checkpoint &checkpoint, const ImportOptions &options,
+              Type cacheElement)
+      : config(config), names(getTensorNames(config.architecture)),
+        checkpoint(checkpoint), options(options), b(context),
+        loc(NameLoc::get(b.getStringAttr(::kf::nameOf(options.kind)))),
+        cacheType(KVCacheType::get(context, config.layers, config.kvHeads,
+                                   config.headDim, cacheElement,
+                                   options.keyBlock)) {}
+
+  OwningOpRef<ModuleOp> build() {
+    OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
+    b.setInsertionPointToEnd(module->getBody());
+    const int64_t result = options.kind == StepKind::Prefill ? config.hiddenSize
+                                                             : config.vocabSize;
+    SmallVector<Type> inputs;
+    if (options.kind == StepKind::Head)
+      inputs = {rowsOf(config.hiddenSize)};
+    else
+      inputs = {idsType(), idsType(), cacheType};
+    auto func =
+        func::FuncOp::create(b, loc, ::kf::nameOf(options.kind),
+                             b.getFunctionType(inputs, {rowsOf(result)}));
+    func->setAttr("kf.max_tokens", b.getI64IntegerAttr(options.maxTokens));
+    b.setInsertionPointToStart(func.addEntryBlock());
+    setRows(func.getArgument(0));
+    func::ReturnOp::create(b, loc, buildBody(func.getArguments()));
+    return module;
+  }
+
+private:
+  Value buildBody(ValueRange arguments) {
+    if (options.kind == StepKind::Head)
+      return logits(arguments[0]);
+    positions = arguments[1];
+    cache = arguments[2];
+    Value x = embed(arguments[0]);
+    for (int64_t i = 0; i < config.layers; ++i)
+      x = decoderLayer(x, i);
+    loc = NameLoc::get(b.getStringAttr("output"));
+    return options.kind == StepKind::Prefill ? x : logits(x);
+  }
+
+  //===--- The model ------------------------------------------------------===//
+
+  /// ids [T] -> [T, D].
+  Value embed(Value ids) {
+    Value x = EmbeddingOp::create(b, loc, ids, weight(names.embedding));
+    if (names.positions.empty())
+      return x;
+    Value learned =
+        EmbeddingOp::create(b, loc, positions, weight(names.positions));
+    return arith::AddFOp::create(b, loc, x, learned);
+  }
+
+  /// [T, D] -> [T, D].
+  Value decoderLayer(Value x, int64_t i) {
+    const std::string layer = (names.layer + "." + Twine(i)).str();
+    loc = NameLoc::get(b.getStringAttr(layer));
+    const std::string at = layer + ".";
+    Value attended = attention(norm(x, at + names.attentionNorm), at, i);
+    x = arith::AddFOp::create(b, loc, x, attended);
+    Value fed = mlp(norm(x, at + names.mlpNorm), at);
+    return arith::AddFOp::create(b, loc, x, fed);
+  }
+
+  /// [T, D] -> [T, V].
+  Value logits(Value x) { return linear(norm(x, names.finalNorm), names.head); }
+
+  /// [T, D] -> [T, D]; `at` begins the layer's names.
+  Value attention(Value x, const std::string &at, int64_t layer) {
+    auto [q, k, v] = queriesKeysValues(x, at);
+    q = toHeads(q, config.heads);   // [T, heads, head dim]
+    k = toHeads(k, config.kvHeads); // [T, kv heads, head dim]
+    v = toHeads(v, config.kvHeads);
+    if (config.qkNorm) {
+      q = rmsNorm(q, at + names.queryNorm);
+      k = rmsNorm(k, at + names.keyNorm);
+    }
+    if (config.rope) {
+      q = rope(q);
+      k = rope(k);
+    }
+    KVAppendOp::create(b, loc, cache, k, v, positions,
+                       b.getI64IntegerAttr(layer));
+    const int64_t window = config.windows[layer];
+    Value attended = AttentionOp::create(
+        b, loc, q, cache, positions, /*kv_head=*/Value(),
+        b.getI64IntegerAttr(layer),
+        b.getF32FloatAttr(static_cast<float>(config.attentionScale)),
+        window ? b.getI64IntegerAttr(window) : IntegerAttr());
+    return linear(fromHeads(attended), at + names.output);
+  }
+
+  struct QueriesKeysValues {
+    Value q, k, v; // [T, heads * head dim], [T, kv heads * head dim] twice
+  };
+  QueriesKeysValues queriesKeysValues(Value x, const std::string &at) {
+    if (names.fusedQkv.empty())
+      return {linear(x, at + names.query), linear(x, at + names.key),
+              linear(x, at + names.value)};
+    const int64_t queries = config.heads * config.headDim;
+    const int64_t keys = config.kvHeads * config.headDim;
+    Value fused = linear(x, at + names.fusedQkv);
+    return {columns(fused, 0, queries), columns(fused, queries, keys),
+            columns(fused, queries + keys, keys)};
+  }
+
+  /// [T, D] -> [T, D].
+  Value mlp(Value x, const std::string &at) {
+    Value gate, gateBias;
+    if (config.gatedMlp) {
+      gate = weight(at + names.gate);
+      gateBias = bias(at + names.gate);
+    }
+    Value up = weight(at + names.up), upBias = bias(at + names.up);
+    Value down = weight(at + names.down), downBias = bias(at + names.down);
+    return MlpOp::create(
+        b, loc, x, gate, up, down, gateBias, upBias, downBias,
+        ActivationKindAttr::get(b.getContext(),
+                                activationKind(config.activation)));
+  }
+
+  //===--- Single ops -----------------------------------------------------===//
+
+  Value norm(Value x, const Twine &name) {
+    if (config.norm == ::kf::Norm::Rms)
+      return rmsNorm(x, name);
+    Value scale = weight(name), shift = bias(name);
+    return LayerNormOp::create(b, loc, x, scale, shift, eps());
+  }
+
+  Value rmsNorm(Value x, const Twine &name) {
+    return RmsNormOp::create(b, loc, x, weight(name), eps());
+  }
+
+  FloatAttr eps() {
+    return b.getF32FloatAttr(static_cast<float>(config.normEps));
+  }
+
+  Value linear(Value x, const Twine &name) {
+    Value w = weight(name), shift = bias(name);
+    return MatmulOp::create(b, loc, x, w, shift, ActivationKindAttr());
+  }
+
+  Value rope(Value x) {
+    return RopeOp::create(b, loc, x, positions,
+                          b.getF64FloatAttr(config.rope->theta),
+                          b.getI64IntegerAttr(config.headDim),
+                          RopeStyleAttr::get(b.getContext(), RopeStyle::Half),
+                          scalingAttr(b.getContext(), *config.rope));
+  }
+
+  /// The kf.weight of "<name>.weight".
+  Value weight(const Twine &name) {
+    Value value = weightOf((name + ".weight").str());
+    assert(value && "the checkpoint's check covers every weight");
+    return value;
+  }
+
+  /// The kf.weight of "<name>.bias"; null where the model has none.
+  Value bias(const Twine &name) { return weightOf((name + ".bias").str()); }
+
+  Value weightOf(StringRef name) {
+    const Checkpoint::Tensor *tensor = checkpoint.find(name);
+    if (!tensor)
+      return {};
+    UnitAttr transposed = tensor->transposed ? b.getUnitAttr() : UnitAttr();
+    return WeightOp::create(b, loc, tensor->type,
+                            b.getStrArrayAttr({StringRef(tensor->name)}),
+                            /*stacked=*/UnitAttr(), transposed);
+  }
+
+  //===--- Shapes ---------------------------------------------------------===//
+
+  int64_t rowCount() const {
+    return options.maxTokens == 1 ? 1 : ShapedType::kDynamic;
+  }
+  RankedTensorType idsType() {
+    return RankedTensorType::get({rowCount()}, b.getI32Type());
+  }
+  RankedTensorType rowsOf(int64_t size) {
+    return RankedTensorType::get({rowCount(), size}, b.getF32Type());
+  }
+
+  /// Makes T available as `rows`, from an argument that has T rows.
+  void setRows(Value argument) {
+    rows = tensor::getMixedSize(b, loc, argument, 0);
+  }
+
+  /// [T, heads * head dim] -> [T, heads, head dim].
+  Value toHeads(Value x, int64_t heads) {
+    auto type = RankedTensorType::get({rowCount(), heads, config.headDim},
+                                      b.getF32Type());
+    SmallVector<OpFoldResult> shape = {rows, b.getIndexAttr(heads),
+                                       b.getIndexAttr(config.headDim)};
+    return tensor::ExpandShapeOp::create(b, loc, type, x, headGroups(), shape);
+  }
+
+  /// [T, heads, head dim] -> [T, heads * head dim].
+  Value fromHeads(Value x) {
+    return tensor::CollapseShapeOp::create(
+        b, loc, rowsOf(config.heads * config.headDim), x, headGroups());
+  }
+
+  static SmallVector<ReassociationIndices> headGroups() {
+    return {{0}, {1, 2}};
+  }
+
+  /// Columns [first, first + count) of x.
+  Value columns(Value x, int64_t first, int64_t count) {
+    SmallVector<OpFoldResult> offsets = {b.getIndexAttr(0),
+                                         b.getIndexAttr(first)};
+    SmallVector<OpFoldResult> sizes = {rows, b.getIndexAttr(count)};
+    SmallVector<OpFoldResult> strides(2, b.getIndexAttr(1));
+    return tensor::ExtractSliceOp::create(b, loc, rowsOf(count), x, offsets,
+                                          sizes, strides);
+  }
+
+  const ModelConfig &config;
+  const TensorNames &names;
+  const Checkpoint &checkpoint;
+  const ImportOptions &options;
+  OpBuilder b;
+  Location loc; ///< says which part of the model an op belongs to
+  KVCacheType cacheType;
+  OpFoldResult rows; ///< T
+  Value positions;   ///< [T] of i32
+  Value cache;
+};
+
+llvm::Error checkOptions(const ImportOptions &options) {
+  if (options.maxTokens < 1 || options.maxTokens > kMaxTokens)
+    return llvm::createStringError(
+        "a step of " + std::to_string(options.maxTokens) +
+        " tokens is not possible; 1 to " + std::to_string(kMaxTokens) + " are");
+  if (options.kind == StepKind::Decode && options.maxTokens != 1)
+    return llvm::createStringError("a decode step takes 1 token, not " +
+                                   std::to_string(options.maxTokens));
+  if (options.keyBlock < 1)
+    return llvm::createStringError("a key block of " +
+                                   std::to_string(options.keyBlock) +
+                                   " positions is not possible");
+  return llvm::Error::success();
+}
+
+} // namespace
+
+llvm::Expected<OwningOpRef<ModuleOp>>
+mlir::kf::importStep(MLIRContext &context, const ModelConfig &config,
+                     const ::kf::WeightSource &source,
+                     const ImportOptions &options) {
+  context.loadDialect<KFDialect, arith::ArithDialect, func::FuncDialect,
+                      tensor::TensorDialect>();
+  if (llvm::Error error = checkOptions(options))
+    return std::move(error);
+  Type cacheElement = getFloatType(context, options.cacheType);
+  if (!cacheElement)
+    return llvm::createStringError(
+        "a cache of " + std::string(::kf::nameOf(options.cacheType)) +
+        " is not supported; f32, f16 and bf16 are");
+  llvm::Expected<Checkpoint> checkpoint =
+      Checkpoint::read(context, config, source);
+  if (!checkpoint)
+    return checkpoint.takeError();
+  return StepBuilder(&context, config, *checkpoint, options, cacheElement)
+      .build();
+}

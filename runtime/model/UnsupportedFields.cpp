@@ -1,0 +1,116 @@
+//===- UnsupportedFields.cpp - Fields that must have no effect ------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/model/UnsupportedFields.h"
+
+using namespace kf;
+using nlohmann::json;
+
+namespace {
+
+struct UnsupportedField {
+  const char *name;
+  NeutralValue neutral;
+};
+
+constexpr UnsupportedField unsupportedFields[] = {
+    {"add_cross_attention", NeutralValue::Off},
+    {"alibi", NeutralValue::Off},
+    {"attention_chunk_size", NeutralValue::Off},
+    {"attention_multiplier", NeutralValue::One},
+    {"attn_logit_softcapping", NeutralValue::Off},
+    {"attn_temperature_tuning", NeutralValue::Off},
+    {"clip_qkv", NeutralValue::Off},
+    {"compression_config", NeutralValue::Off},
+    {"embedding_multiplier", NeutralValue::One},
+    {"final_logit_softcapping", NeutralValue::Off},
+    {"is_causal", NeutralValue::True},
+    {"is_encoder_decoder", NeutralValue::Off},
+    {"layernorm_type", NeutralValue::Off},
+    {"lm_head_bias", NeutralValue::Off},
+    {"logit_scale", NeutralValue::One},
+    {"logits_scaling", NeutralValue::One},
+    {"moe_intermediate_size", NeutralValue::Off},
+    {"n_routed_experts", NeutralValue::Off},
+    {"no_rope_layer_interval", NeutralValue::Off},
+    {"no_rope_layers", NeutralValue::Off},
+    {"num_experts", NeutralValue::Off},
+    {"num_experts_per_tok", NeutralValue::Off},
+    {"num_local_experts", NeutralValue::Off},
+    {"parallel_attn", NeutralValue::Off},
+    {"partial_rotary_factor", NeutralValue::One},
+    {"position_embedding_type", NeutralValue::Off},
+    {"pretraining_tp", NeutralValue::One},
+    {"pruned_heads", NeutralValue::Off},
+    {"qk_layernorm", NeutralValue::Off},
+    {"qk_norm", NeutralValue::Off},
+    {"quantization_config", NeutralValue::Off},
+    {"query_pre_attn_scalar", NeutralValue::Off},
+    {"reorder_and_upcast_attn", NeutralValue::Off},
+    {"residual_multiplier", NeutralValue::One},
+    {"rope_interleaved", NeutralValue::Off},
+    {"rotary_pct", NeutralValue::One},
+    {"scale_attn_by_inverse_layer_idx", NeutralValue::Off},
+    {"scale_depth", NeutralValue::Off},
+    {"scale_emb", NeutralValue::One},
+    {"text_config", NeutralValue::Off},
+    {"use_bidirectional_attention", NeutralValue::Off},
+    {"use_parallel_residual", NeutralValue::Off},
+    {"use_qk_norm", NeutralValue::Off},
+    {"vision_config", NeutralValue::Off},
+};
+
+/// Fields that only some architectures read; in the others they must be off.
+constexpr const char *llamaOnlyFields[] = {"mlp_bias"};
+constexpr const char *rotaryFields[] = {"rope_scaling", "rope_parameters",
+                                        "rope_theta"};
+
+bool isNeutral(const json &value, NeutralValue neutral) {
+  if (neutral == NeutralValue::One)
+    return value.is_number() && value.get<double>() == 1;
+  if (neutral == NeutralValue::True)
+    return value.is_boolean() && value.get<bool>();
+  if (value.is_boolean())
+    return !value.get<bool>();
+  if (value.is_number())
+    return value.get<double>() == 0;
+  return value.is_string() ? value.get_ref<const std::string &>().empty()
+                           : value.empty();
+}
+
+} // namespace
+
+Status kf::checkNeutral(const ConfigReader &reader, const char *name,
+                        NeutralValue neutral) {
+  const json *value = reader.find(name);
+  if (!value || isNeutral(*value, neutral))
+    return Status();
+  return Status::error(reader.quoted(name) +
+                       ", which changes the arithmetic in a way that is not "
+                       "supported");
+}
+
+Status kf::checkUnsupportedFields(const ConfigReader &reader,
+                                  Architecture architecture) {
+  for (const UnsupportedField &field : unsupportedFields)
+    KF_RETURN_IF_ERROR(checkNeutral(reader, field.name, field.neutral));
+  if (architecture != Architecture::Llama)
+    for (const char *name : llamaOnlyFields)
+      KF_RETURN_IF_ERROR(checkNeutral(reader, name, NeutralValue::Off));
+  if (architecture == Architecture::Mistral ||
+      architecture == Architecture::Gpt2)
+    KF_RETURN_IF_ERROR(
+        checkNeutral(reader, "attention_bias", NeutralValue::Off));
+  if (architecture == Architecture::Llama || architecture == Architecture::Gpt2)
+    KF_RETURN_IF_ERROR(
+        checkNeutral(reader, "sliding_window", NeutralValue::Off));
+  if (architecture == Architecture::Gpt2)
+    for (const char *name : rotaryFields)
+      KF_RETURN_IF_ERROR(checkNeutral(reader, name, NeutralValue::Off));
+  return Status();
+}

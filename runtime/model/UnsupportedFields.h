@@ -1,0 +1,31 @@
+//===- UnsupportedFields.h - Fields that must have no effect ----*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_MODEL_UNSUPPORTEDFIELDS_H
+#define KF_RUNTIME_MODEL_UNSUPPORTEDFIELDS_H
+
+#include "runtime/model/ConfigReader.h"
+#include "runtime/model/ModelConfig.h"
+
+namespace kf {
+
+/// The value with which a field does nothing, besides being absent or null.
+enum class NeutralValue { Off /* false, 0 or empty */, One, True };
+
+/// An error that names the field `name` unless it does nothing.
+Status checkNeutral(const ConfigReader &reader, const char *name,
+                    NeutralValue neutral);
+
+/// The same for every field that would change the arithmetic of `architecture`
+/// in a way that is not built; UnsupportedFields.cpp lists them.
+Status checkUnsupportedFields(const ConfigReader &reader,
+                              Architecture architecture);
+
+} // namespace kf
+
+#endif // KF_RUNTIME_MODEL_UNSUPPORTEDFIELDS_H

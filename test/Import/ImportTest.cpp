@@ -1,0 +1,319 @@
+//===- ImportTest.cpp - Steps of every architecture -----------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kf/Import/Import.h"
+
+#include "kf/Dialect/KF/IR/KF.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/Verifier.h"
+#include "runtime/io/Safetensors.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+using namespace mlir;
+using namespace mlir::kf;
+using ::kf::DataType;
+using ::kf::ModelConfig;
+using ::kf::StepKind;
+
+namespace {
+
+/// Tensors by name, without data.
+class FakeSource : public ::kf::WeightSource {
+public:
+  ::kf::Result<::kf::TensorView> find(const std::string &name) const override {
+    auto it = tensors.find(name);
+    if (it == tensors.end())
+      return ::kf::Status::error("there is no tensor '" + name + "'");
+    return it->second;
+  }
+  std::vector<std::string> names() const override {
+    std::vector<std::string> result;
+    for (const auto &[name, view] : tensors)
+      result.push_back(name);
+    return result;
+  }
+
+  std::map<std::string, ::kf::TensorView> tensors;
+};
+
+struct Model {
+  ModelConfig config;
+  FakeSource source;
+};
+
+/// The configuration and the tensors' shapes of a folder of the checkout.
+Model load(const std::string &folder) {
+  const std::string path = KF_SOURCE_DIR "/" + folder;
+  auto config = ::kf::loadModelConfig(path);
+  auto file = ::kf::openSafetensors(path);
+  EXPECT_TRUE(config.ok() && file.ok()) << config.message() << file.message();
+  Model model;
+  if (!config.ok() || !file.ok())
+    return model;
+  model.config = *config;
+  for (const std::string &name : (*file)->names()) {
+    ::kf::TensorView view = *(*file)->find(name);
+    view.data = nullptr;
+    model.source.tensors[name] = view;
+  }
+  return model;
+}
+
+Model golden(const std::string &name) { return load("test/golden/" + name); }
+
+/// The module's text, or the error.
+std::string import(const Model &model, StepKind kind, int64_t maxTokens,
+                   ImportOptions options = {}) {
+  options.kind = kind;
+  options.maxTokens = maxTokens;
+  MLIRContext context;
+  auto module = importStep(context, model.config, model.source, options);
+  if (!module)
+    return llvm::toString(module.takeError());
+  EXPECT_TRUE(succeeded(verify(**module)));
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  (*module)->print(stream);
+  return text;
+}
+
+std::string decode(const Model &model) {
+  return import(model, StepKind::Decode, 1);
+}
+
+size_t countOf(const std::string &text, const std::string &part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string::npos;
+       at = text.find(part, at + 1))
+    ++count;
+  return count;
+}
+
+void expectContains(const std::string &text, const std::string &part) {
+  EXPECT_NE(text.find(part), std::string::npos)
+      << "no '" << part << "' in: " << text;
+}
+
+//===----------------------------------------------------------------------===//
+// Shape of a step
+//===----------------------------------------------------------------------===//
+
+TEST(Import, EveryModelAndStepVerifies) {
+  for (const char *folder :
+       {"test/golden/llama2-mha", "test/golden/llama3-gqa-scaled",
+        "test/golden/llama-wide-head", "test/golden/llama-bias",
+        "test/golden/mistral-window", "test/golden/qwen2-bias",
+        "test/golden/qwen3-qknorm", "test/golden/gpt2-layernorm",
+        "models/kf-stories"}) {
+    SCOPED_TRACE(folder);
+    Model model = load(folder);
+    const std::string layers = std::to_string(model.config.layers);
+    std::string step = decode(model);
+    expectContains(step, "func.func @decode(");
+    EXPECT_EQ(countOf(step, "kf.attention"),
+              static_cast<size_t>(model.config.layers));
+    for (int64_t tokens : {1, 16, 512}) {
+      expectContains(import(model, StepKind::Prefill, tokens),
+                     "kf.max_tokens = " + std::to_string(tokens) + " : i64");
+      std::string head = import(model, StepKind::Head, tokens);
+      EXPECT_EQ(countOf(head, "kf.matmul"), 1u);
+    }
+  }
+}
+
+TEST(Import, SignaturesAreWhatStepSays) {
+  Model model = load("models/kf-stories");
+  ImportOptions options;
+  options.keyBlock = 16;
+  const std::string cache = "!kf.kv_cache<layers = 8, kv_heads = 2, "
+                            "head_dim = 64, type = f32, key_block = 16>";
+  expectContains(
+      import(model, StepKind::Decode, 1, options),
+      "@decode(%arg0: tensor<1xi32>, %arg1: tensor<1xi32>, %arg2: " + cache +
+          ") -> tensor<1x1477xf32> attributes {kf.max_tokens = 1 : i64}");
+  expectContains(
+      import(model, StepKind::Prefill, 512, options),
+      "@prefill(%arg0: tensor<?xi32>, %arg1: tensor<?xi32>, %arg2: " + cache +
+          ") -> tensor<?x256xf32>");
+  expectContains(import(model, StepKind::Head, 16, options),
+                 "@head(%arg0: tensor<?x256xf32>) -> tensor<?x1477xf32>");
+  expectContains(import(model, StepKind::Head, 1, options),
+                 "@head(%arg0: tensor<1x256xf32>) -> tensor<1x1477xf32>");
+  options.cacheType = DataType::BF16;
+  expectContains(import(model, StepKind::Decode, 1, options), "type = bf16");
+}
+
+TEST(Import, OneTokenMakesEveryShapeStatic) {
+  for (const char *name : {"llama2-mha", "gpt2-layernorm"}) {
+    std::string step = import(golden(name), StepKind::Prefill, 1);
+    EXPECT_EQ(countOf(step, "?"), 0u);
+    EXPECT_EQ(countOf(step, "tensor.dim"), 0u);
+    EXPECT_EQ(
+        countOf(import(golden(name), StepKind::Prefill, 16), "tensor.dim"), 1u);
+  }
+}
+
+TEST(Import, WeightsKeepTheirType) {
+  std::string step = decode(load("models/kf-stories"));
+  expectContains(step, "kf.weight [\"model.layers.7.self_attn.k_proj.weight\"] "
+                       ": tensor<128x256xbf16>");
+  // Tied: the table is also the output matrix.
+  EXPECT_EQ(countOf(step, "kf.weight [\"model.embed_tokens.weight\"] : "
+                          "tensor<1477x256xbf16>"),
+            2u);
+  EXPECT_EQ(countOf(step, "lm_head"), 0u);
+}
+
+//===----------------------------------------------------------------------===//
+// Architectures
+//===----------------------------------------------------------------------===//
+
+TEST(Import, Llama2) {
+  std::string step = decode(golden("llama2-mha"));
+  EXPECT_EQ(countOf(step, "kf.matmul"), 4u * 2 + 1);
+  EXPECT_EQ(countOf(step, "kf.mlp"), 2u);
+  EXPECT_EQ(countOf(step, "kf.rms_norm"), 5u);
+  EXPECT_EQ(countOf(step, "kf.rope"), 4u);
+  EXPECT_EQ(countOf(step, "arith.addf"), 4u);
+  EXPECT_EQ(countOf(step, "scaling"), 0u);
+  expectContains(step, "scale = 2.500000e-01 : f32");
+  expectContains(step, "kf.weight [\"lm_head.weight\"] : tensor<307x64xf32>");
+}
+
+TEST(Import, RopeScaling) {
+  expectContains(
+      decode(golden("llama3-gqa-scaled")),
+      "#kf.rope_scaling<llama3, factor = 8.0, low_freq_factor = 1.0, "
+      "high_freq_factor = 4.0, original_context = 64>");
+  expectContains(decode(golden("llama-wide-head")),
+                 "#kf.rope_scaling<linear, factor = 2.0>");
+}
+
+TEST(Import, HeadDimensionOfItsOwn) {
+  std::string step = decode(golden("llama-wide-head"));
+  expectContains(step, "tensor<1x160xf32> into tensor<1x4x40xf32>");
+  expectContains(step, "tensor<1x4x40xf32> into tensor<1x160xf32>");
+}
+
+TEST(Import, Biases) {
+  std::string step = decode(golden("llama-bias"));
+  EXPECT_EQ(countOf(step, " bias("), 4u * 2);
+  EXPECT_EQ(countOf(step, "gate_bias("), 2u);
+  std::string qwen = decode(golden("qwen2-bias"));
+  EXPECT_EQ(countOf(qwen, " bias("), 3u * 2);
+  EXPECT_EQ(countOf(qwen, "gate_bias("), 0u);
+}
+
+TEST(Import, SlidingWindow) {
+  EXPECT_EQ(countOf(decode(golden("mistral-window")), "window = 8 : i64"), 2u);
+  Model model = golden("mistral-window");
+  model.config.windows = {0, 8};
+  EXPECT_EQ(countOf(decode(model), "window = 8 : i64"), 1u);
+}
+
+TEST(Import, QueryAndKeyNorm) {
+  std::string step = decode(golden("qwen3-qknorm"));
+  EXPECT_EQ(countOf(step, ": tensor<1x4x32xf32>, tensor<32xf32>"), 2u);
+  EXPECT_EQ(countOf(step, ": tensor<1x2x32xf32>, tensor<32xf32>"), 2u);
+}
+
+TEST(Import, Gpt2) {
+  std::string step = decode(golden("gpt2-layernorm"));
+  expectContains(step, "kf.weight [\"transformer.h.1.attn.c_attn.weight\"] "
+                       "{transposed} : tensor<192x64xf32>");
+  expectContains(step, "kf.weight [\"transformer.h.0.mlp.c_fc.weight\"] "
+                       "{transposed} : tensor<256x64xf32>");
+  expectContains(step, "kf.weight [\"transformer.wte.weight\"] : ");
+  EXPECT_EQ(countOf(step, "tensor.extract_slice"), 3u * 2);
+  EXPECT_EQ(countOf(step, "kf.embedding"), 2u);
+  EXPECT_EQ(countOf(step, "kf.layer_norm"), 5u);
+  EXPECT_EQ(countOf(step, "kf.rope"), 0u);
+  expectContains(step, "(gelu_tanh)");
+}
+
+TEST(Import, CheckpointOfTheBareModel) {
+  Model model = golden("gpt2-layernorm");
+  FakeSource bare;
+  for (const auto &[name, view] : model.source.tensors)
+    bare.tensors[name.substr(std::string("transformer.").size())] = view;
+  model.source = bare;
+  expectContains(decode(model), "kf.weight [\"h.0.ln_1.weight\"]");
+}
+
+//===----------------------------------------------------------------------===//
+// Errors
+//===----------------------------------------------------------------------===//
+
+TEST(Import, MissingTensor) {
+  Model model = golden("llama2-mha");
+  model.source.tensors.erase("model.layers.1.mlp.up_proj.weight");
+  EXPECT_EQ(decode(model),
+            "there is no tensor 'model.layers.1.mlp.up_proj.weight'");
+  // Untied, but without an output matrix.
+  Model tied = golden("llama3-gqa-scaled");
+  tied.config.tiedEmbeddings = false;
+  EXPECT_EQ(decode(tied), "there is no tensor 'lm_head.weight'");
+}
+
+TEST(Import, WrongShape) {
+  Model model = golden("llama2-mha");
+  model.source.tensors["model.layers.0.self_attn.k_proj.weight"].shape = {32,
+                                                                          64};
+  EXPECT_EQ(decode(model),
+            "checkpoint tensor 'model.layers.0.self_attn.k_proj.weight' has "
+            "shape [32, 64], but config.json implies [64, 64]");
+  // A matrix that is not stored transposed.
+  Model gpt2 = golden("gpt2-layernorm");
+  gpt2.source.tensors["transformer.h.0.attn.c_attn.weight"].shape = {192, 64};
+  expectContains(decode(gpt2), "but config.json implies [64, 192]");
+}
+
+TEST(Import, WrongType) {
+  Model model = golden("llama2-mha");
+  model.source.tensors["model.norm.weight"].type = DataType::I8;
+  EXPECT_EQ(decode(model), "checkpoint tensor 'model.norm.weight' has type i8; "
+                           "f32, f16 and bf16 are supported");
+}
+
+TEST(Import, TensorThatTheModelDoesNotUse) {
+  Model model = golden("llama2-mha");
+  model.source.tensors["model.layers.0.self_attn.q_proj.bias"] = {
+      DataType::F32, {64}, nullptr, 256};
+  EXPECT_EQ(decode(model),
+            "checkpoint tensor 'model.layers.0.self_attn.q_proj.bias' is not "
+            "part of the model that config.json describes");
+  // What Hugging Face's code stored once and never reads.
+  Model old = golden("llama3-gqa-scaled");
+  old.source.tensors["model.layers.0.self_attn.rotary_emb.inv_freq"] = {
+      DataType::F32, {8}, nullptr, 32};
+  old.source.tensors["lm_head.weight"] =
+      old.source.tensors["model.embed_tokens.weight"];
+  expectContains(decode(old), "func.func @decode");
+}
+
+TEST(Import, Options) {
+  Model model = golden("llama2-mha");
+  EXPECT_EQ(import(model, StepKind::Decode, 2),
+            "a decode step takes 1 token, not 2");
+  expectContains(import(model, StepKind::Prefill, 0),
+                 "a step of 0 tokens is not possible");
+  ImportOptions options;
+  options.keyBlock = 0;
+  expectContains(import(model, StepKind::Decode, 1, options),
+                 "a key block of 0");
+  options.keyBlock = 1;
+  options.cacheType = DataType::I32;
+  expectContains(import(model, StepKind::Decode, 1, options),
+                 "a cache of i32 is not supported");
+}
+
+} // namespace
