@@ -245,20 +245,28 @@ KernelInterpreter::parse(const nlohmann::json &kernel) {
 
 namespace {
 
+Status checkSize(const BoundMemory &memory, int64_t bytes) {
+  if (static_cast<uint64_t>(bytes) <= memory.bytes)
+    return Status();
+  return Status::error("its memory has " + std::to_string(memory.bytes) +
+                       " of " + std::to_string(bytes) + " bytes");
+}
+
 /// What an argument's memory holds; an error if it is too small.
 Result<Operand> viewMemory(const ValueType &type, const BoundMemory &memory,
                            int64_t nTokens, int64_t cacheCapacity) {
-  Result<int64_t> bytes = type.cache
-                              ? type.cache->bytes(cacheCapacity)
-                              : byteSize(type.type, type.resolve(nTokens));
-  if (!bytes)
-    return bytes.status();
-  if (static_cast<uint64_t>(*bytes) > memory.bytes)
-    return Status::error("its memory has " + std::to_string(memory.bytes) +
-                         " of " + std::to_string(*bytes) + " bytes");
-  if (type.cache)
-    return Operand(CacheView{*type.cache, cacheCapacity, memory.data});
-  return Operand(TensorView{type.type, type.resolve(nTokens), memory.data});
+  if (!type.cache) {
+    std::vector<int64_t> shape = type.resolve(nTokens);
+    KF_ASSIGN_OR_RETURN(int64_t bytes, byteSize(type.type, shape));
+    KF_RETURN_IF_ERROR(checkSize(memory, bytes));
+    return Operand(TensorView{type.type, shape, memory.data});
+  }
+  CacheSpec upToLast = *type.cache;
+  upToLast.layers += memory.firstLayer;
+  KF_ASSIGN_OR_RETURN(int64_t bytes, upToLast.bytes(cacheCapacity));
+  KF_RETURN_IF_ERROR(checkSize(memory, bytes));
+  int64_t skipped = bytes / upToLast.layers * memory.firstLayer;
+  return Operand(CacheView{*type.cache, cacheCapacity, memory.data + skipped});
 }
 
 } // namespace
@@ -314,10 +322,8 @@ Status KernelInterpreter::run(std::span<const BoundMemory> memory,
     Result<int64_t> bytes = byteSize(value.type, value.shape);
     if (!bytes)
       return bytes.status().in(where);
-    if (static_cast<uint64_t>(*bytes) > target.bytes)
-      return Status::error(where + ": result " + std::to_string(i) +
-                           ": its memory has " + std::to_string(target.bytes) +
-                           " of " + std::to_string(*bytes) + " bytes");
+    KF_RETURN_IF_ERROR(
+        checkSize(target, *bytes).in(where + ": result " + std::to_string(i)));
     std::memmove(target.data, value.data, static_cast<size_t>(*bytes));
   }
   return Status();

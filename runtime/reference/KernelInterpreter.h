@@ -41,6 +41,8 @@ namespace kf::reference {
 struct BoundMemory {
   std::byte *data = nullptr;
   uint64_t bytes = 0;
+  /// Of a cache that has more layers than the argument: where these begin.
+  int64_t firstLayer = 0;
 };
 
 /// A kernel whose ops were looked up and whose attributes were read. Immutable;

@@ -69,6 +69,17 @@ std::string describe(const kf_binding &binding) {
              : kind + " " + std::to_string(binding.index);
 }
 
+/// The cache type that a kernel expects is that of some layers of `cache`, from
+/// the one on that the binding names.
+bool hasLayers(const CacheSpec &cache, const kf_binding &binding,
+               const CacheSpec &expected) {
+  CacheSpec part = cache;
+  part.layers = expected.layers;
+  return part == expected && expected.layers <= cache.layers &&
+         binding.offset <=
+             static_cast<uint64_t>(cache.layers - expected.layers);
+}
+
 /// A dispatch's bindings fit its kernel, as far as is known before it is bound.
 Status checkDispatch(const DispatchSpec &dispatch,
                      const KernelInterpreter &kernel,
@@ -86,9 +97,10 @@ Status checkDispatch(const DispatchSpec &dispatch,
     if (wantsCache != (binding.kind == KF_BINDING_CACHE))
       return Status::error("binding " + std::to_string(i) +
                            (wantsCache ? " is not" : " is") + " a cache");
-    if (wantsCache && !(executable.caches[binding.index] == *type->cache))
+    if (wantsCache &&
+        !hasLayers(executable.caches[binding.index], binding, *type->cache))
       return Status::error(describe(binding) +
-                           " is not of the kernel's cache type");
+                           " does not hold the cache that the kernel expects");
     if (!isArgument &&
         (binding.kind == KF_BINDING_WEIGHT || binding.kind == KF_BINDING_INPUT))
       return Status::error("it writes to " + describe(binding));
@@ -163,6 +175,9 @@ Result<BoundMemory> ReferenceProgram::find(const BindingTable &table,
       binding.kind == KF_BINDING_WEIGHT || binding.kind == KF_BINDING_INPUT;
   if (host->isWrapped() && !isReadOnly)
     return Status::error(what + " is written to, but wraps memory of the host");
+  if (binding.kind == KF_BINDING_CACHE) // the offset is a layer
+    return BoundMemory{static_cast<std::byte *>(host->hostPointer()),
+                       host->size(), static_cast<int64_t>(binding.offset)};
   Result<std::byte *> data = host->range(binding.offset, 0);
   if (!data)
     return data.status().in(what);
