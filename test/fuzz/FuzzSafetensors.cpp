@@ -1,0 +1,33 @@
+//===- FuzzSafetensors.cpp - Any bytes as a safetensors file --------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/io/Safetensors.h"
+
+#include <cstdlib>
+
+using namespace kf;
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  auto file =
+      Safetensors::fromMemory(std::as_bytes(std::span(data, size)), "fuzz");
+  if (!file.ok())
+    return 0;
+  // Whatever is accepted must lie within the input.
+  uint64_t sum = 0;
+  for (const std::string &name : (*file)->names()) {
+    auto view = (*file)->find(name);
+    if (!view.ok())
+      continue;
+    auto count = checkedElementCount(view->shape, sizeOf(view->type));
+    if (!count.ok() || uint64_t(*count) * sizeOf(view->type) != view->bytes)
+      std::abort();
+    for (uint64_t i = 0; i < view->bytes; ++i)
+      sum += static_cast<const uint8_t *>(view->data)[i];
+  }
+  return sum == ~uint64_t(0);
+}
