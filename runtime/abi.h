@@ -49,7 +49,7 @@ enum { KF_BUFFER_ALIGNMENT = 64 };
 enum kf_binding_kind {
   KF_BINDING_ARENA = 0,  ///< `offset` bytes into the program's arena
   KF_BINDING_WEIGHT = 1, ///< weight number `index` of the executable
-  KF_BINDING_CACHE = 2,  ///< cache number `index` of the program
+  KF_BINDING_CACHE = 2,  ///< layer `offset` of cache number `index`
   KF_BINDING_INPUT = 3,  ///< input number `index` of the program
   KF_BINDING_OUTPUT = 4  ///< output number `index` of the program
 };
@@ -57,7 +57,7 @@ enum kf_binding_kind {
 struct kf_binding {
   uint32_t kind;   ///< kf_binding_kind
   uint32_t index;  ///< see kf_binding_kind; 0 for the arena
-  uint64_t offset; ///< bytes; 0 but for the arena
+  uint64_t offset; ///< bytes into the arena; layer of a cache; else 0
 };
 
 /// Number of workgroups along one grid dimension: `value` when `scalar` is

@@ -51,6 +51,19 @@ LogicalResult PackOp::verify() {
   return success();
 }
 
+/// Rows of a weight, [N, K] or [G, N, K], are packed in parallel.
+SmallVector<utils::IteratorType> PackOp::getLoopTypes() {
+  int64_t rank = cast<RankedTensorType>(getType()).getRank();
+  SmallVector<utils::IteratorType> types(rank, utils::IteratorType::reduction);
+  types[rank - 2] = utils::IteratorType::parallel;
+  return types;
+}
+
+SmallVector<AffineMap> PackOp::getLoopMaps() {
+  int64_t rank = cast<RankedTensorType>(getType()).getRank();
+  return {2, AffineMap::getMultiDimIdentityMap(rank, getContext())};
+}
+
 namespace {
 /// pack(weight) -> weight in the packed layout: packing runs at load.
 struct FoldPackOfWeight : OpRewritePattern<PackOp> {
@@ -71,6 +84,22 @@ struct FoldPackOfWeight : OpRewritePattern<PackOp> {
 void PackOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                          MLIRContext *context) {
   patterns.add<FoldPackOfWeight>(context);
+}
+
+//===----------------------------------------------------------------------===//
+// cache_layer
+//===----------------------------------------------------------------------===//
+
+LogicalResult CacheLayerOp::verify() {
+  KVCacheType cache = getCache().getType();
+  if (static_cast<int64_t>(getLayer()) < 0 ||
+      static_cast<int64_t>(getLayer()) >= cache.getLayers())
+    return emitOpError("C1: layer ")
+           << getLayer() << " is outside the cache's " << cache.getLayers();
+  if (getType() != cache.withLayers(1))
+    return emitOpError("C2: the result must be ")
+           << cache.withLayers(1) << ", found " << getType();
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -167,9 +196,9 @@ LogicalResult ProgramOp::verify() {
   if (failed(verifyTerminator(*this)))
     return failure();
   for (Operation &op : getBody().front())
-    if (!isa<WeightOp, DispatchOp, YieldOp>(op))
-      return op.emitOpError("C1: a kf.program holds kf.weight, kf.dispatch and "
-                            "kf.yield only");
+    if (!isa<WeightOp, CacheLayerOp, DispatchOp, YieldOp>(op))
+      return op.emitOpError("C1: a kf.program holds kf.weight, kf.cache_layer, "
+                            "kf.dispatch and kf.yield only");
   return success();
 }
 

@@ -204,7 +204,7 @@ void mlir::kf::registerTilingInterfaceExternalModels(
                             arith::ArithDialect *, math::MathDialect *) {
     attach<EmbeddingOp, MatmulOp, RmsNormOp, LayerNormOp, SoftmaxOp,
            ActivationOp, RopeOp, AttentionOp, KVAppendOp, ArgmaxOp, SampleOp,
-           QuantizeOp, DequantizeOp>(context);
+           QuantizeOp, DequantizeOp, PackOp>(context);
     attach<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp,
            arith::MaximumFOp, arith::MinimumFOp, arith::NegFOp>(context);
     attach<math::ExpOp, math::SqrtOp, math::RsqrtOp, math::TanhOp>(context);

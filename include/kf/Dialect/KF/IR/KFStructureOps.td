@@ -38,7 +38,8 @@ def KF_WeightOp : KF_Op<"weight", [Pure]> {
   let hasVerifier = 1;
 }
 
-def KF_PackOp : KF_Op<"pack", [Pure]> {
+def KF_PackOp : KF_Op<"pack", [Pure,
+    DeclareOpInterfaceMethods<KF_LoopOpInterface>]> {
   let summary = "lays a matmul weight out for the kernel that reads it";
   let description = [{
     The same logical tensor in another layout, the encoding of the result type.
@@ -52,6 +53,29 @@ def KF_PackOp : KF_Op<"pack", [Pure]> {
   let assemblyFormat = "$source attr-dict `:` type($source) `to` type($result)";
   let hasVerifier = 1;
   let hasCanonicalizer = 1;
+}
+
+def KF_CacheLayerOp : KF_Op<"cache_layer", [Pure]> {
+  let summary = "one layer of a KV cache, as a cache of its own";
+  let description = [{
+    Lets the layers of a model share kernels: a kernel sees one layer, and the
+    program says which.
+
+    - C1: `layer` is in [0, layers of the cache).
+    - C2: the result is the cache's type with one layer.
+
+    ```mlir
+    %1 = kf.cache_layer %cache[3]
+        : !kf.kv_cache<layers = 8, kv_heads = 2, head_dim = 64, type = f32>
+        to !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 64, type = f32>
+    ```
+  }];
+  let arguments = (ins KF_KVCacheType:$cache, I64Attr:$layer);
+  let results = (outs KF_KVCacheType:$result);
+  let assemblyFormat = [{
+    $cache `[` $layer `]` attr-dict `:` type($cache) `to` type($result)
+  }];
+  let hasVerifier = 1;
 }
 
 def KF_YieldOp : KF_Op<"yield", [Pure, ReturnLike, Terminator,
@@ -104,7 +128,8 @@ def KF_ProgramOp : KF_Op<"program", [IsolatedFromAbove, Symbol,
     that it runs with; `arena_bytes` is the size of the buffer that holds its
     intermediate tensors, once planned.
 
-    - C1: the body holds `kf.weight`, `kf.dispatch` and the `kf.yield` only.
+    - C1: the body holds `kf.weight`, `kf.cache_layer`, `kf.dispatch` and the
+      `kf.yield` only.
     - C2: `max_tokens` is positive.
     - C3: the body ends in a `kf.yield` of the result types.
   }];

@@ -37,6 +37,13 @@ def KF_KVCacheType : KF_Type<"KVCache", "kv_cache"> {
   );
   let assemblyFormat = [{ `<` struct($layers, $kv_heads, $head_dim, $type,
                                      $key_block) `>` }];
+  let extraClassDeclaration = [{
+    /// This type with another number of layers.
+    KVCacheType withLayers(int64_t layers) const {
+      return get(getContext(), layers, getKvHeads(), getHeadDim(), getType(),
+                 getKeyBlock());
+    }
+  }];
   let genVerifyDecl = 1;
 }
 

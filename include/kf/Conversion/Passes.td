@@ -1,0 +1,46 @@
+//===- Passes.td - Index of the conversion passes -------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_CONVERSION_PASSES_TD
+#define KF_CONVERSION_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def ConvertKFToVector : Pass<"convert-kf-to-vector", "::mlir::ModuleOp"> {
+  let summary = "Vectorize tiled kernels into functions on memrefs";
+  let description = [{
+    Each tiled `kf.kernel` becomes a `func.func` that computes one workgroup.
+    Its arguments are the kernel's operands and results as memrefs, the scalar
+    buffer, the thread's scratch memory and the workgroup's number; programs are
+    left as they are. Register tiles, vector widths and unrolling are those of
+    the kernel's `#kf.schedule`.
+    ```mlir
+    kf.kernel @k(%x: tensor<?x64xf32>) -> tensor<?x64xf32> attributes {
+        grid = #kf.grid<tokens = [16], counts = [0]>,
+        schedule = #kf.schedule<workgroup = [16], vector = 16>} {
+      ... scf.forall ... kf.softmax ...
+    }
+    ```
+    becomes
+    ```mlir
+    func.func @k(%x: memref<?x64xf32>, %r: memref<?x64xf32>,
+                 %scalars: memref<8xi64>, %scratch: memref<?xi8>,
+                 %workgroup: index)
+        attributes {kf.grid = ..., kf.scratch_bytes = 0 : i64} {
+      ... scf.for ... vector.load ... math.exp ... vector.store ...
+    }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::func::FuncDialect", "::mlir::math::MathDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect"];
+}
+
+#endif // KF_CONVERSION_PASSES_TD

@@ -1,0 +1,188 @@
+//===- Passes.td - Index of the transform passes --------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// In the order in which the pipeline runs them. Each shows IR before and after.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_TRANSFORMS_PASSES_TD
+#define KF_TRANSFORMS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def ExpandMlp : Pass<"kf-expand-mlp", "::mlir::func::FuncOp"> {
+  let summary = "Rewrite kf.mlp to matrix products and activations";
+  let description = [{
+    ```mlir
+    %0 = kf.mlp %x gate(%g) up(%u) down(%d) activation(silu) : (...)
+    ```
+    becomes
+    ```mlir
+    %1 = kf.matmul %x, %g : ...
+    %2 = kf.activation(silu) %1 : ...
+    %3 = kf.matmul %x, %u : ...
+    %4 = arith.mulf %2, %3 : ...
+    %0 = kf.matmul %4, %d : ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def FuseProjections : Pass<"kf-fuse-projections", "::mlir::func::FuncOp"> {
+  let summary = "Join matrix products that read the same rows";
+  let description = [{
+    Gate and up become one gated product, and products of one x with several
+    weights (q, k and v) one product with the concatenated weight:
+    ```mlir
+    %q = kf.matmul %x, %wq : tensor<?x256xf32>, tensor<256x256xbf16>
+    %k = kf.matmul %x, %wk : tensor<?x256xf32>, tensor<128x256xbf16>
+    ```
+    becomes
+    ```mlir
+    %w = kf.weight ["q", "k"] : tensor<384x256xbf16>
+    %y = kf.matmul %x, %w : tensor<?x256xf32>, tensor<384x256xbf16>
+    %q = tensor.extract_slice %y[0, 0] [%n, 256] [1, 1] : ...
+    %k = tensor.extract_slice %y[0, 256] [%n, 128] [1, 1] : ...
+    ```
+    Weights that are not `kf.weight` are left alone: their data is not known at
+    load.
+  }];
+  let dependentDialects = ["::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numGated", "gated-products", "gate/up pairs joined">,
+    Statistic<"numConcatenated", "concatenated", "products joined into another">
+  ];
+}
+
+def FormKernels : Pass<"kf-form-kernels", "::mlir::ModuleOp"> {
+  let summary = "Cluster ops into kernels and functions into programs";
+  let description = [{
+    Each function becomes a `kf.program`, each cluster a `kf.kernel`. A cluster
+    has one op that decides its loops (matmul, attention, kv_append, a
+    normalization, ...); fused into it are
+    - elementwise ops that alone consume its result (bias, activation, residual),
+    - the normalization that feeds the rows of a matmul,
+    - rope and q/k norms that feed an attention or a cache append,
+    - views of operands.
+
+    Clusters that are equal but for their operands share a kernel, so that the
+    layers of a model are dispatches of the same few kernels.
+    ```mlir
+    func.func @f(%x: tensor<?x64xf32>, %g: tensor<64xf32>, %r: tensor<?x32xf32>)
+        -> tensor<?x32xf32> attributes {kf.max_tokens = 8 : i64} {
+      %w = kf.weight ["w"] : tensor<32x64xf32>
+      %0 = kf.rms_norm %x, %g eps(1.0e-5) : ...
+      %1 = kf.matmul %0, %w : ...
+      %2 = arith.addf %1, %r : tensor<?x32xf32>
+      return %2 : tensor<?x32xf32>
+    }
+    ```
+    becomes
+    ```mlir
+    kf.kernel @rms_norm_matmul_add_0(%arg0: ..., %arg1: ..., ...) {
+      %0 = kf.rms_norm %arg0, %arg1 eps(1.0e-5) : ...
+      %1 = kf.matmul %0, %arg2 : ...
+      %2 = arith.addf %1, %arg3 : ...
+      kf.yield %2 : ...
+    }
+    kf.program @f(...) attributes {max_tokens = 8 : i64} {
+      %w = kf.weight ["w"] : tensor<32x64xf32>
+      %0 = kf.dispatch @rms_norm_matmul_add_0(%x, %g, %w, %r) : ...
+      kf.yield %0 : ...
+    }
+    ```
+    `fuse=false` gives every op a kernel of its own.
+  }];
+  let options = [
+    Option<"fuse", "fuse", "bool", "true", "fuse ops into clusters">,
+    Option<"maxTokens", "max-tokens", "int64_t", "512",
+           "largest n_tokens of functions without kf.max_tokens">
+  ];
+  let dependentDialects = ["::mlir::kf::KFDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
+def PackWeights : Pass<"kf-pack-weights", "::mlir::ModuleOp"> {
+  let summary = "Give matmul weights the layout that their schedule names";
+  let description = [{
+    A scheduled matmul kernel with register tile [rows, columns] reads its
+    weight in panels of `columns`. The kernel's argument gets that `#kf.layout`,
+    and each dispatch a `kf.pack`, which folds into `kf.weight`; a weight
+    computed at run time is packed by a kernel of its own.
+    ```mlir
+    kf.kernel @k(%x: tensor<?x64xf32>, %w: tensor<96x64xbf16>) ... {
+      schedule = #kf.schedule<workgroup = [14, 32], tile = [14, 32], vector = 16>}
+    ```
+    becomes
+    ```mlir
+    kf.kernel @k(%x: tensor<?x64xf32>,
+        %w: tensor<96x64xbf16, #kf.layout<panel = 32, interleave = 16>>) ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::kf::KFDialect"];
+}
+
+def PlanMemory : Pass<"kf-plan-memory", "::mlir::kf::ProgramOp"> {
+  let summary = "Place the intermediate tensors of a program in one arena";
+  let description = [{
+    Sizes are those at `max_tokens`. Tensors whose lifetimes do not overlap
+    share bytes: largest first, each at the lowest offset that is free during
+    its lifetime. Results of the program are written in place (offset -1).
+    ```mlir
+    %0 = kf.dispatch @a(%x) : ...
+    ```
+    becomes
+    ```mlir
+    %0 = kf.dispatch @a(%x) {offsets = array<i64: 0>} : ...
+    ```
+  }];
+  let options = [
+    Option<"alignment", "alignment", "int64_t", "256",
+           "alignment of every tensor in bytes">
+  ];
+}
+
+def TileKernels : Pass<"kf-tile-kernels", "::mlir::kf::KernelOp"> {
+  let summary = "Tile kernels across workgroups as their schedule says";
+  let description = [{
+    The op that makes a kernel's result is tiled by `workgroup` with an
+    `scf.forall`, one iteration a workgroup; its producers are fused into it
+    through the TilingInterface. Sets `grid`. Register tiles are formed when the
+    kernel is vectorized.
+    ```mlir
+    kf.kernel @k(%x: tensor<?x64xf32>) -> tensor<?x64xf32>
+        attributes {schedule = #kf.schedule<workgroup = [16, 0]>} {
+      %0 = kf.softmax %x : tensor<?x64xf32>
+      kf.yield %0 : tensor<?x64xf32>
+    }
+    ```
+    becomes
+    ```mlir
+    kf.kernel @k(%x: tensor<?x64xf32>) -> tensor<?x64xf32>
+        attributes {grid = #kf.grid<tokens = [16], counts = [0]>, ...} {
+      %n = tensor.dim %x, %c0 : tensor<?x64xf32>
+      %e = tensor.empty(%n) : tensor<?x64xf32>
+      %0 = scf.forall (%i) = (0) to (%n) step (16) shared_outs(%o = %e) ... {
+        %m = affine.min (d0, d1) -> (-d1 + d0, 16) (%n, %i)
+        %s = tensor.extract_slice %x[%i, 0] [%m, 64] [1, 1] : ...
+        %t = kf.softmax %s : tensor<?x64xf32>
+        scf.forall.in_parallel {
+          tensor.parallel_insert_slice %t into %o[%i, 0] [%m, 64] [1, 1] : ...
+        }
+      }
+      kf.yield %0 : tensor<?x64xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect",
+                           "::mlir::arith::ArithDialect",
+                           "::mlir::scf::SCFDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
+#endif // KF_TRANSFORMS_PASSES_TD

@@ -1,0 +1,395 @@
+//===- AttentionEmitter.cpp - Online-softmax attention over the KV cache --===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One workgroup computes a tile of tokens for the query heads that share a KV
+// head. Keys are visited in blocks; each query row keeps the largest score, the
+// sum of exponentials and the weighted sum of values seen so far, and rescales
+// them when a block raises the maximum (Milakov and Gimelshein, "Online
+// normalizer calculation for softmax", 2018; Dao et al., "FlashAttention",
+// 2022). Keys lie transposed in blocks of `lanes`, so that one vector holds the
+// scores of `lanes` keys and no score needs a horizontal sum.
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelEmitter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::kf;
+
+namespace {
+
+/// Scores below every real one, that still subtract without NaN.
+constexpr double lowestScore = -1e30;
+
+class AttentionEmitter {
+public:
+  explicit AttentionEmitter(KernelEmitter &e)
+      : e(e), b(e.b), loc(e.loc), op(e.find<AttentionOp>()),
+        type(op.getCache().getType()) {}
+
+  LogicalResult emit() {
+    if (failed(check()))
+      return failure();
+    locateCache();
+    allocate();
+    if (failed(readQueries()))
+      return failure();
+    Value rowBlocks = e.ceilDiv(rows, blockRows);
+    e.loop(firstKey, endKey, e.index(keyTile), {},
+           [&](Value key, ValueRange) {
+             e.loop(rowBlocks, [&](Value block) {
+               Value row = e.mul(block, e.index(blockRows));
+               emitScores(row, key);
+               for (int64_t r = 0; r < blockRows; ++r)
+                 updateRow(e.add(row, e.index(r)), key);
+               accumulateValues(row, key);
+             });
+             return SmallVector<Value>();
+           });
+    writeResult();
+    return success();
+  }
+
+private:
+  LogicalResult check() {
+    auto fail = [&](const Twine &message) {
+      return op.emitOpError("convert-kf-to-vector: " + message);
+    };
+    auto q = cast<RankedTensorType>(op.getQ().getType());
+    lanes = e.lanes;
+    dim = q.getDimSize(2);
+    heads = q.getDimSize(1);
+    keyTile = e.schedule.getReduction();
+    if (e.tileResult() != op.getResult())
+      return fail("must make the kernel's result");
+    if (!op.getKvHead() && type.getKvHeads() != 1)
+      return fail("schedule must tile heads by the group that shares a KV "
+                  "head");
+    if (type.getKeyBlock() != lanes)
+      return fail("cache has key_block = " + Twine(type.getKeyBlock()) +
+                  ", the schedule's vector " + Twine(lanes) +
+                  " lanes; run kf-set-cache-layout with the same number");
+    if (e.schedule.getTile().size() != 1)
+      return fail("schedule needs tile = [query rows]");
+    if (keyTile <= 0 || keyTile % lanes != 0 || 64 % keyTile != 0)
+      return fail("reduction (" + Twine(keyTile) +
+                  ") must be a multiple of the vector's lanes that divides 64");
+    tokens = e.schedule.getWorkgroup().empty() ? 0
+                                               : e.schedule.getWorkgroup()[0];
+    if (tokens == 0)
+      tokens = q.getDimSize(0);
+    if (ShapedType::isDynamic(tokens))
+      return fail("schedule needs a workgroup tile of the tokens");
+    blockRows = std::min<int64_t>(e.schedule.getTile()[0], tokens * heads);
+    return success();
+  }
+
+  /// Offsets of the KV head's keys and values in the cache.
+  void locateCache() {
+    cache = e.memrefOf(cast<BlockArgument>(op.getCache()));
+    capacity = e.capacity();
+    Value headSize = e.mul(capacity, e.index(dim));
+    Value head = op.getKvHead() ? e.index(OpFoldResult(op.getKvHead()))
+                                : e.index(0);
+    keys = e.mul(head, headSize);
+    values = e.add(keys, e.mul(headSize, e.index(type.getKvHeads())));
+  }
+
+  void allocate() {
+    int64_t most = llvm::alignTo(tokens * heads, blockRows);
+    queries = e.scratch({most, dim});
+    sums = e.scratch({most, dim});
+    scores = e.scratch({blockRows, keyTile});
+    maxima = e.scratch({most});
+    totals = e.scratch({most});
+    positions = e.scratch({most}, b.getI32Type());
+    mostRows = most;
+  }
+
+  /// Scaled queries, positions and initial state of every row; the range of
+  /// keys that any row sees.
+  LogicalResult readQueries() {
+    Value count = e.sizesOf(op.getQ())[0];
+    rows = e.mul(count, e.index(heads));
+    SmallVector<Value> offsets;
+    Value source = e.sourceMemref(op.getPositions(), offsets);
+    Value scale = e.f32(op.getScale().convertToDouble());
+    LogicalResult result = success();
+    auto readToken = [&](Value token, Value low, Value high) {
+      e.beginToken(token);
+      Value position =
+          memref::LoadOp::create(b, loc, source, e.add(offsets[0], token));
+      e.loop(e.index(heads), [&](Value h) {
+        Value row = e.add(e.mul(token, e.index(heads)), h);
+        memref::StoreOp::create(b, loc, position, positions, row);
+        e.store(e.f32(lowestScore), maxima, row);
+        e.store(e.f32(0.0), totals, row);
+        result = e.emitRow(
+            op.getQ(), {token, h}, [&](Value column, unsigned width, Value q) {
+              e.store(e.mul(q, e.splat(scale, width)), queries, {row, column});
+              e.store(e.splat(e.f32(0.0), width), sums, {row, column});
+            });
+      });
+      Value at = arith::IndexCastOp::create(b, loc, b.getIndexType(), position);
+      return SmallVector<Value>{arith::MinSIOp::create(b, loc, low, at),
+                                arith::MaxSIOp::create(b, loc, high, at)};
+    };
+    auto range = e.loop(e.index(0), count, e.index(1),
+                        ValueRange{capacity, e.index(-1)},
+                        [&](Value token, ValueRange args) {
+                          return readToken(token, args[0], args[1]);
+                        });
+    if (failed(result))
+      return failure();
+    endKey = arith::MinSIOp::create(
+        b, loc, e.add(range.getResult(1), e.index(1)), capacity);
+    firstKey = e.index(0);
+    if (op.getWindow()) {
+      int64_t window = *op.getWindow();
+      Value first = arith::MaxSIOp::create(
+          b, loc, e.sub(range.getResult(0), e.index(window - 1)), e.index(0));
+      firstKey = e.mul(
+          arith::DivUIOp::create(b, loc, first, e.index(keyTile)),
+          e.index(keyTile));
+    }
+    clearPaddingRows();
+    return success();
+  }
+
+  /// Rows past the last token are computed with the others; keep them finite.
+  void clearPaddingRows() {
+    if (getConstantIntValue(rows) == mostRows)
+      return;
+    Value end = e.mul(e.ceilDiv(rows, blockRows), e.index(blockRows));
+    e.loop(rows, end, e.index(1), {}, [&](Value row, ValueRange) {
+      Value none = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(-1));
+      memref::StoreOp::create(b, loc, none, positions, row);
+      e.store(e.f32(lowestScore), maxima, row);
+      e.store(e.f32(0.0), totals, row);
+      e.forPieces(e.index(dim), [&](Value column, unsigned width) {
+        Value zero = e.splat(e.f32(0.0), width);
+        e.store(zero, queries, {row, column});
+        e.store(zero, sums, {row, column});
+      });
+      return SmallVector<Value>();
+    });
+  }
+
+  /// scores[r, j] = q[row + r] . k[key + j] for a block of rows and keys.
+  void emitScores(Value row, Value key) {
+    int64_t vectors = keyTile / lanes;
+    Value base = e.add(keys, e.mul(key, e.index(dim)));
+    SmallVector<Value> zeros(blockRows * vectors, e.splat(e.f32(0.0), lanes));
+    int64_t unroll = dim % 4 == 0 ? 4 : 1;
+    auto products = e.loop(
+        e.index(0), e.index(dim), e.index(unroll), zeros,
+        [&](Value first, ValueRange args) {
+          SmallVector<Value> acc(args);
+          for (int64_t u = 0; u < unroll; ++u) {
+            Value d = e.add(first, e.index(u));
+            Value place = e.add(base, e.mul(d, e.index(lanes)));
+            SmallVector<Value> k;
+            for (int64_t v = 0; v < vectors; ++v)
+              k.push_back(e.loadMemref(
+                  cache, e.add(place, e.index(v * lanes * dim)), lanes));
+            for (int64_t r = 0; r < blockRows; ++r) {
+              Value q = e.splat(
+                  e.loadMemref(queries, {e.add(row, e.index(r)), d}, 0), lanes);
+              for (int64_t v = 0; v < vectors; ++v) {
+                Value &sum = acc[r * vectors + v];
+                sum = vector::FMAOp::create(b, loc, q, k[v], sum);
+              }
+            }
+          }
+          return acc;
+        });
+    for (int64_t r = 0; r < blockRows; ++r)
+      for (int64_t v = 0; v < vectors; ++v)
+        e.store(maskScores(products.getResult(r * vectors + v),
+                           e.add(row, e.index(r)),
+                           e.add(key, e.index(v * lanes))),
+                scores, {e.index(r), e.index(v * lanes)});
+  }
+
+  /// Scores of keys that the row does not see become `lowestScore`.
+  Value maskScores(Value values, Value row, Value key) {
+    VectorType integers = e.vectorType(lanes, b.getI32Type());
+    SmallVector<int32_t> iota(lanes);
+    for (int64_t lane = 0; lane < lanes; ++lane)
+      iota[lane] = lane;
+    Value first = arith::IndexCastOp::create(b, loc, b.getI32Type(), key);
+    Value index = arith::AddIOp::create(
+        b, loc, vector::BroadcastOp::create(b, loc, integers, first),
+        arith::ConstantOp::create(
+            b, loc, DenseElementsAttr::get(integers, ArrayRef<int32_t>(iota))));
+    Value last = memref::LoadOp::create(b, loc, positions, row);
+    Value seen = arith::CmpIOp::create(
+        b, loc, arith::CmpIPredicate::sle, index,
+        vector::BroadcastOp::create(b, loc, integers, last));
+    if (op.getWindow()) {
+      Value window = arith::ConstantOp::create(
+          b, loc,
+          b.getI32IntegerAttr(static_cast<int32_t>(
+              std::min<int64_t>(*op.getWindow(), INT32_MAX))));
+      Value before = arith::SubIOp::create(b, loc, last, window);
+      Value inWindow = arith::CmpIOp::create(
+          b, loc, arith::CmpIPredicate::sgt, index,
+          vector::BroadcastOp::create(b, loc, integers, before));
+      seen = arith::AndIOp::create(b, loc, seen, inWindow);
+    }
+    return arith::SelectOp::create(b, loc, seen, values,
+                                   e.splat(e.f32(lowestScore), lanes));
+  }
+
+  /// Turns a row's scores into weights and rescales its state.
+  void updateRow(Value row, Value key) {
+    Value local = arith::RemUIOp::create(b, loc, row, e.index(blockRows));
+    int64_t vectors = keyTile / lanes;
+    SmallVector<Value> s;
+    for (int64_t v = 0; v < vectors; ++v)
+      s.push_back(e.loadMemref(scores, {local, e.index(v * lanes)}, lanes));
+    Value largest = s[0];
+    for (Value more : ArrayRef(s).drop_front())
+      largest = arith::MaximumFOp::create(b, loc, largest, more);
+    Value old = e.loadMemref(maxima, row, 0);
+    Value maximum = arith::MaximumFOp::create(
+        b, loc, old,
+        vector::ReductionOp::create(b, loc, vector::CombiningKind::MAXIMUMF,
+                                    largest));
+    e.store(maximum, maxima, row);
+
+    Value lowest = e.splat(e.f32(lowestScore), lanes);
+    Value zero = e.splat(e.f32(0.0), lanes), total;
+    for (int64_t v = 0; v < vectors; ++v) {
+      Value weight = math::ExpOp::create(
+          b, loc, e.sub(s[v], e.splat(maximum, lanes)));
+      // A row that sees no key of this block has the maximum lowestScore.
+      Value hidden = arith::CmpFOp::create(
+          b, loc, arith::CmpFPredicate::OEQ, s[v], lowest);
+      weight = arith::SelectOp::create(b, loc, hidden, zero, weight);
+      e.store(weight, scores, {local, e.index(v * lanes)});
+      total = total ? e.add(total, weight) : weight;
+    }
+    Value sum = vector::ReductionOp::create(
+        b, loc, vector::CombiningKind::ADD, total,
+        arith::FastMathFlags::reassoc);
+    Value difference = e.splat(e.sub(old, maximum), lanes);
+    Value factor = vector::ExtractOp::create(
+        b, loc, math::ExpOp::create(b, loc, difference).getResult(), 0);
+    e.store(e.add(e.mul(e.loadMemref(totals, row, 0), factor), sum), totals,
+            row);
+    e.forPieces(e.index(dim), [&](Value column, unsigned width) {
+      Value scaled = e.mul(e.loadMemref(sums, {row, column}, width),
+                           e.splat(factor, width));
+      e.store(scaled, sums, {row, column});
+    });
+  }
+
+  /// sums[row + r] += scores[r, j] * v[key + j], a few rows and as many
+  /// columns as registers hold at a time.
+  void accumulateValues(Value row, Value key) {
+    Value count = arith::MinSIOp::create(b, loc, e.index(keyTile),
+                                         e.sub(endKey, key));
+    SmallVector<std::pair<int64_t, unsigned>> pieces; // column, width
+    e.forPiecesStatic(dim, [&](int64_t column, unsigned width) {
+      pieces.push_back({column, width});
+    });
+    int64_t piecesAtOnce = std::min<int64_t>(pieces.size(), 8);
+    int64_t rowsAtOnce =
+        std::clamp<int64_t>(16 / piecesAtOnce, 1, blockRows);
+    while (blockRows % rowsAtOnce != 0)
+      --rowsAtOnce;
+    for (int64_t r = 0; r < blockRows; r += rowsAtOnce)
+      for (size_t at = 0; at < pieces.size(); at += piecesAtOnce)
+        accumulatePieces(row, key, count, r, rowsAtOnce,
+                         ArrayRef(pieces).drop_front(at).take_front(
+                             piecesAtOnce));
+  }
+
+  void accumulatePieces(Value row, Value key, Value count, int64_t firstRow,
+                        int64_t rowCount,
+                        ArrayRef<std::pair<int64_t, unsigned>> pieces) {
+    SmallVector<Value> inits;
+    for (int64_t r = 0; r < rowCount; ++r)
+      for (auto [column, width] : pieces)
+        inits.push_back(e.loadMemref(
+            sums, {e.add(row, e.index(firstRow + r)), e.index(column)}, width));
+    Value base = e.add(values, e.mul(key, e.index(dim)));
+    auto accumulated = e.loop(
+        e.index(0), count, e.index(1), inits, [&](Value j, ValueRange args) {
+          SmallVector<Value> acc(args);
+          Value place = e.add(base, e.mul(j, e.index(dim)));
+          SmallVector<Value> v;
+          for (auto [column, width] : pieces)
+            v.push_back(
+                e.loadMemref(cache, e.add(place, e.index(column)), width));
+          for (int64_t r = 0; r < rowCount; ++r) {
+            Value weight =
+                e.loadMemref(scores, {e.index(firstRow + r), j}, 0);
+            for (auto [number, piece] : llvm::enumerate(pieces)) {
+              Value &sum = acc[r * pieces.size() + number];
+              sum = vector::FMAOp::create(b, loc, e.splat(weight, piece.second),
+                                          v[number], sum);
+            }
+          }
+          return acc;
+        });
+    size_t next = 0;
+    for (int64_t r = 0; r < rowCount; ++r)
+      for (auto [column, width] : pieces)
+        e.store(accumulated.getResult(next++), sums,
+                {e.add(row, e.index(firstRow + r)), e.index(column)});
+  }
+
+  void writeResult() {
+    Value count = e.sizesOf(op.getQ())[0];
+    e.loop(count, [&](Value token) {
+      e.loop(e.index(heads), [&](Value h) {
+        Value row = e.add(e.mul(token, e.index(heads)), h);
+        Value total = e.loadMemref(totals, row, 0);
+        Value isZero = arith::CmpFOp::create(
+            b, loc, arith::CmpFPredicate::OEQ, total, e.f32(0.0));
+        Value inverse = arith::SelectOp::create(
+            b, loc, isZero, e.f32(0.0),
+            arith::DivFOp::create(b, loc, e.f32(1.0), total));
+        e.forPieces(e.index(dim), [&](Value column, unsigned width) {
+          Value result = e.mul(e.loadMemref(sums, {row, column}, width),
+                               e.splat(inverse, width));
+          e.storeResult(result, {token, h, column});
+        });
+      });
+    });
+  }
+
+  KernelEmitter &e;
+  OpBuilder &b;
+  Location loc;
+  AttentionOp op;
+  KVCacheType type;
+  int64_t lanes = 0, dim = 0, heads = 0, keyTile = 0, tokens = 0;
+  int64_t blockRows = 0, mostRows = 0;
+  Value cache, capacity;
+  Value keys, values;     // element offsets of this KV head
+  Value rows;             // tokens of the tile times heads
+  Value firstKey, endKey; // that any row sees
+  Value queries, sums;    // scratch [mostRows, dim]
+  Value scores;           // scratch [blockRows, keyTile]
+  Value maxima, totals;   // scratch [mostRows]
+  Value positions;        // scratch [mostRows] of i32
+};
+
+} // namespace
+
+LogicalResult mlir::kf::emitAttentionKernel(KernelEmitter &emitter) {
+  return AttentionEmitter(emitter).emit();
+}

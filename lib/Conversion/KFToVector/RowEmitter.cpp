@@ -1,0 +1,404 @@
+//===- RowEmitter.cpp - Ops that compute rows -----------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelEmitter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::kf;
+
+/// `row` with `column` behind it.
+static SmallVector<Value> at(ValueRange row, Value column) {
+  SmallVector<Value> indices(row);
+  indices.push_back(column);
+  return indices;
+}
+
+LogicalResult KernelEmitter::emitRow(Value tensor, ValueRange row,
+                                     StoreFn store) {
+  if (isLoadable(tensor)) {
+    forPieces(sizesOf(tensor).back(), [&](Value column, unsigned width) {
+      store(column, width, load(tensor, at(row, column), width));
+    });
+    return success();
+  }
+  Operation *op = tensor.getDefiningOp();
+  // An elementwise op whose operands are not at hand: compute those first.
+  if (isa<ActivationOp>(op) || OpTrait::hasElementwiseMappableTraits(op)) {
+    for (Value operand : op->getOperands())
+      if (!isLoadable(operand) && failed(materializeRow(operand, row)))
+        return failure();
+    return emitRow(tensor, row, store);
+  }
+  Value input = op->getNumOperands() ? op->getOperand(0) : Value();
+  if (isa<RmsNormOp, LayerNormOp, SoftmaxOp, RopeOp>(op)) {
+    if (!isLoadable(input) && failed(materializeRow(input, row)))
+      return failure();
+    return TypeSwitch<Operation *, LogicalResult>(op)
+        .Case([&](RmsNormOp norm) { return emitRmsNorm(norm, row, store); })
+        .Case([&](LayerNormOp norm) { return emitLayerNorm(norm, row, store); })
+        .Case([&](SoftmaxOp softmax) { return emitSoftmax(softmax, row, store); })
+        .Case([&](RopeOp rope) { return emitRope(rope, row, store); });
+  }
+  return op->emitOpError("convert-kf-to-vector: no vector code for this op yet; "
+                         "--device=reference computes it");
+}
+
+/// Computes a row into scratch, from where its elements are loaded until the
+/// next row is.
+LogicalResult KernelEmitter::materializeRow(Value tensor, ValueRange row) {
+  int64_t extent = cast<RankedTensorType>(tensor.getType()).getShape().back();
+  if (ShapedType::isDynamic(extent))
+    return tensor.getDefiningOp()->emitOpError(
+        "convert-kf-to-vector: needs a static last dimension");
+  Value buffer = scratch({extent});
+  if (failed(emitRow(tensor, row,
+                     [&](Value column, unsigned, Value values) {
+                       store(values, buffer, column);
+                     })))
+    return failure();
+  define(tensor, [this, buffer](ValueRange indices, unsigned width, Value mask) {
+    return loadMemref(buffer, indices.back(), width, mask);
+  });
+  return success();
+}
+
+LogicalResult KernelEmitter::emitRmsNorm(RmsNormOp op, ValueRange row,
+                                         StoreFn store) {
+  Value size = sizesOf(op.getX()).back();
+  Value squares = reducePieces(
+      size, /*maximum=*/false, [&](Value column, unsigned width) {
+        Value x = load(op.getX(), at(row, column), width);
+        return mul(x, x);
+      });
+  double extent = *getConstantIntValue(size);
+  Value mean = mul(squares, f32(1.0 / extent));
+  Value root = math::SqrtOp::create(
+      b, loc, add(mean, f32(op.getEps().convertToDouble())));
+  Value scale = arith::DivFOp::create(b, loc, f32(1.0), root);
+  forPieces(size, [&](Value column, unsigned width) {
+    Value x = load(op.getX(), at(row, column), width);
+    Value weight = load(op.getWeight(), column, width);
+    store(column, width, mul(mul(x, splat(scale, width)), weight));
+  });
+  return success();
+}
+
+LogicalResult KernelEmitter::emitLayerNorm(LayerNormOp op, ValueRange row,
+                                           StoreFn store) {
+  Value size = sizesOf(op.getX()).back();
+  Value inverse = f32(1.0 / static_cast<double>(*getConstantIntValue(size)));
+  auto element = [&](Value column, unsigned width) {
+    return load(op.getX(), at(row, column), width);
+  };
+  Value mean =
+      mul(reducePieces(size, /*maximum=*/false, element), inverse);
+  Value variance = mul(reducePieces(size, /*maximum=*/false,
+                                    [&](Value column, unsigned width) {
+                                      Value d = sub(element(column, width),
+                                                    splat(mean, width));
+                                      return mul(d, d);
+                                    }),
+                       inverse);
+  Value root = math::SqrtOp::create(
+      b, loc, add(variance, f32(op.getEps().convertToDouble())));
+  Value scale = arith::DivFOp::create(b, loc, f32(1.0), root);
+  forPieces(size, [&](Value column, unsigned width) {
+    Value centered = sub(element(column, width), splat(mean, width));
+    Value result = mul(mul(centered, splat(scale, width)),
+                       load(op.getWeight(), column, width));
+    if (op.getBias())
+      result = add(result, load(op.getBias(), column, width));
+    store(column, width, result);
+  });
+  return success();
+}
+
+LogicalResult KernelEmitter::emitSoftmax(SoftmaxOp op, ValueRange row,
+                                         StoreFn store) {
+  Value size = sizesOf(op.getX()).back();
+  auto element = [&](Value column, unsigned width) {
+    return load(op.getX(), at(row, column), width);
+  };
+  Value largest = reducePieces(size, /*maximum=*/true, element);
+  auto exponential = [&](Value column, unsigned width) -> Value {
+    return math::ExpOp::create(
+        b, loc, sub(element(column, width), splat(largest, width)));
+  };
+  Value sum = reducePieces(size, /*maximum=*/false, exponential);
+  Value scale = arith::DivFOp::create(b, loc, f32(1.0), sum);
+  forPieces(size, [&](Value column, unsigned width) {
+    store(column, width, mul(exponential(column, width), splat(scale, width)));
+  });
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Rotary embedding
+//===----------------------------------------------------------------------===//
+
+/// The op's frequencies as a constant of the module.
+Value KernelEmitter::frequencies(RopeOp op) {
+  SmallVector<float> values = op.getFrequencies();
+  auto type = MemRefType::get({static_cast<int64_t>(values.size())},
+                              b.getF32Type());
+  auto data = DenseElementsAttr::get(
+      RankedTensorType::get(type.getShape(), b.getF32Type()),
+      ArrayRef<float>(values));
+  std::string name =
+      (function.getName() + "_frequencies_" + Twine(rotations.size())).str();
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(function);
+    memref::GlobalOp::create(b, loc, name, b.getStringAttr("private"), type,
+                             data, /*constant=*/true, IntegerAttr());
+  }
+  return memref::GetGlobalOp::create(b, loc, type, name);
+}
+
+void KernelEmitter::beginToken(Value token) {
+  for (RopeOp op : forall.getBody()->getOps<RopeOp>()) {
+    int64_t half = op.getRotaryDim() / 2;
+    auto &[cosines, sines] = rotations[op];
+    if (!cosines) {
+      cosines = scratch({half});
+      sines = scratch({half});
+    }
+    SmallVector<Value> offsets;
+    Value positions = sourceMemref(op.getPositions(), offsets);
+    Value position = memref::LoadOp::create(b, loc, positions,
+                                            add(offsets[0], token));
+    position = arith::SIToFPOp::create(b, loc, b.getF32Type(), position);
+    Value table = frequencies(op);
+    Value cosTable = cosines, sinTable = sines;
+    forPieces(index(half), [&](Value column, unsigned width) {
+      Value frequency = loadMemref(table, column, width);
+      auto [sine, cosine] = sinCos(mul(splat(position, width), frequency));
+      store(cosine, cosTable, column);
+      store(sine, sinTable, column);
+    });
+  }
+}
+
+LogicalResult KernelEmitter::emitRope(RopeOp op, ValueRange row,
+                                      StoreFn store) {
+  auto [cosines, sines] = rotations.lookup(op);
+  assert(cosines && "beginToken computes the angles of a token first");
+  int64_t rotary = op.getRotaryDim(), half = rotary / 2;
+  auto element = [&](Value column, unsigned width) {
+    return load(op.getX(), at(row, column), width);
+  };
+  Value cosTable = cosines, sinTable = sines;
+  auto rotate = [&](Value a, Value c, Value column, unsigned width) {
+    Value cosine = loadMemref(cosTable, column, width);
+    Value sine = loadMemref(sinTable, column, width);
+    return std::pair(sub(mul(a, cosine), mul(c, sine)),
+                     add(mul(c, cosine), mul(a, sine)));
+  };
+  forPieces(index(half), [&](Value column, unsigned width) {
+    if (op.getStyle() == RopeStyle::Half) {
+      Value second = add(column, index(half));
+      auto [x, y] = rotate(element(column, width), element(second, width),
+                           column, width);
+      store(column, width, x);
+      store(second, width, y);
+      return;
+    }
+    Value first = mul(column, index(2));
+    Value pairs = element(first, 2 * width);
+    auto parts = vector::DeinterleaveOp::create(b, loc, pairs);
+    auto [x, y] =
+        rotate(parts.getResult(0), parts.getResult(1), column, width);
+    store(first, 2 * width, vector::InterleaveOp::create(b, loc, x, y));
+  });
+  int64_t extent = cast<RankedTensorType>(op.getType()).getDimSize(2);
+  forPieces(index(extent - rotary), [&](Value column, unsigned width) {
+    Value position = add(column, index(rotary));
+    store(position, width, element(position, width));
+  });
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+/// Calls `body` for every index of `sizes`, with rotary angles per token.
+static LogicalResult forRows(KernelEmitter &e, ArrayRef<Value> sizes,
+                             SmallVector<Value> row,
+                             function_ref<LogicalResult(ValueRange)> body) {
+  if (row.size() == sizes.size())
+    return body(row);
+  LogicalResult result = success();
+  e.loop(sizes[row.size()], [&](Value iv) {
+    SmallVector<Value> next(row);
+    next.push_back(iv);
+    if (next.size() == 1)
+      e.beginToken(iv);
+    result = forRows(e, sizes, next, body);
+  });
+  return result;
+}
+
+LogicalResult mlir::kf::emitRowKernel(KernelEmitter &e) {
+  Value result = e.tileResult();
+  if (!result)
+    return e.kernel.emitError("convert-kf-to-vector: kernel has no result");
+  SmallVector<Value> sizes = e.sizesOf(result);
+  sizes.pop_back();
+  return forRows(e, sizes, {}, [&](ValueRange row) {
+    return e.emitRow(result, row, [&](Value column, unsigned, Value values) {
+      e.storeResult(values, at(row, column));
+    });
+  });
+}
+
+LogicalResult mlir::kf::emitArgmaxKernel(KernelEmitter &e) {
+  auto op = e.find<ArgmaxOp>();
+  Value logits = op.getLogits();
+  if (e.tileResult() != op.getResult())
+    return op.emitOpError("convert-kf-to-vector: must make the kernel's result");
+  SmallVector<Value> sizes = e.sizesOf(logits);
+  OpBuilder &b = e.b;
+  Location loc = e.loc;
+  LogicalResult result = success();
+  e.loop(sizes[0], [&](Value row) {
+    Value buffer =
+        e.scratch({cast<RankedTensorType>(logits.getType()).getDimSize(1)});
+    result = e.emitRow(logits, row, [&](Value column, unsigned, Value values) {
+      e.store(values, buffer, column);
+    });
+    if (failed(result))
+      return;
+    Value largest = e.reducePieces(sizes[1], /*maximum=*/true,
+                                   [&](Value column, unsigned width) {
+                                     return e.loadMemref(buffer, column, width);
+                                   });
+    // The lowest index that holds the largest value.
+    auto search = e.loop(
+        e.index(0), sizes[1], e.index(1), e.sub(sizes[1], e.index(1)),
+        [&](Value step, ValueRange args) {
+          Value column =
+              e.sub(e.sub(sizes[1], e.index(1)), step);
+          Value value = memref::LoadOp::create(b, loc, buffer, column);
+          Value equal = arith::CmpFOp::create(
+              b, loc, arith::CmpFPredicate::OEQ, value, largest);
+          return SmallVector<Value>{arith::SelectOp::create(
+              b, loc, equal, column, args[0])};
+        });
+    Value found = arith::IndexCastOp::create(b, loc, b.getI32Type(),
+                                             search.getResult(0));
+    e.storeResult(found, row);
+  });
+  return result;
+}
+
+LogicalResult mlir::kf::emitPackKernel(KernelEmitter &e) {
+  auto op = e.find<PackOp>();
+  auto type = cast<RankedTensorType>(op.getType());
+  LayoutAttr layout = getLayout(type);
+  int64_t rank = type.getRank(), panel = layout.getPanel();
+  OpBuilder &b = e.b;
+  Location loc = e.loc;
+  SmallVector<Value> sizes = e.sizesOf(op.getSource());
+  SmallVector<Value> offsets = e.tileOffsets();
+  Value rows = sizes[rank - 2];
+  Value groups = rank == 3 ? sizes[0] : e.index(1);
+  // Where lane i of a panel is stored; see #kf.layout.
+  int64_t half = layout.getInterleave();
+  SmallVector<int64_t> lanes;
+  for (int64_t i = 0; i < panel; ++i) {
+    int64_t group = half ? i / (2 * half) * (2 * half) : 0, at = i - group;
+    lanes.push_back(!half ? i
+                    : at < half ? group + 2 * at
+                                : group + 2 * (at - half) + 1);
+  }
+  Value panelIndex = arith::DivUIOp::create(b, loc, offsets[rank - 2],
+                                            e.index(panel));
+  Value result = e.resultStorage();
+  e.loop(groups, [&](Value group) {
+    e.loop(sizes[rank - 1], [&](Value k) {
+      for (int64_t i = 0; i < panel; ++i) {
+        Value inside = arith::CmpIOp::create(
+            b, loc, arith::CmpIPredicate::ult, e.index(i), rows);
+        Value row = arith::SelectOp::create(b, loc, inside, e.index(i),
+                                            e.index(0));
+        SmallVector<Value> source = {row, k};
+        if (rank == 3)
+          source.insert(source.begin(), group);
+        Value value = arith::SelectOp::create(
+            b, loc, inside, e.load(op.getSource(), source, 0), e.f32(0.0));
+        e.store(value, result, {panelIndex, group, k, e.index(lanes[i])});
+      }
+    });
+  });
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Cache append
+//===----------------------------------------------------------------------===//
+
+LogicalResult mlir::kf::emitAppendKernel(KernelEmitter &e) {
+  auto op = e.find<KVAppendOp>();
+  KVCacheType type = op.getCache().getType();
+  OpBuilder &b = e.b;
+  Location loc = e.loc;
+  int64_t dim = type.getHeadDim(), block = type.getKeyBlock();
+  Value cache = e.memrefOf(cast<BlockArgument>(op.getCache()));
+  Value capacity = e.capacity();
+  Value head = e.mul(capacity, e.index(dim)); // elements of one head
+  Value values = e.mul(head, e.index(type.getKvHeads())); // where V begins
+  SmallVector<Value> offsets;
+  Value positions = e.sourceMemref(op.getPositions(), offsets);
+  LogicalResult result = success();
+
+  auto appendHead = [&](Value token, Value h, Value position) {
+    Value row = e.mul(h, head);
+    Value blockBase = e.add(
+        row, e.add(e.mul(arith::DivUIOp::create(b, loc, position,
+                                                e.index(block)),
+                         e.index(block * dim)),
+                   arith::RemUIOp::create(b, loc, position, e.index(block))));
+    Value plainBase = e.add(row, e.mul(position, e.index(dim)));
+    auto storeKey = [&](Value column, unsigned width, Value key) {
+      if (block == 1)
+        return e.store(key, cache, e.add(plainBase, column));
+      for (unsigned lane = 0; lane < width; ++lane) {
+        Value element = vector::ExtractOp::create(b, loc, key, lane);
+        Value place = e.mul(e.add(column, e.index(lane)), e.index(block));
+        e.store(element, cache, e.add(blockBase, place));
+      }
+    };
+    auto storeValue = [&](Value column, unsigned, Value value) {
+      e.store(value, cache, e.add(values, e.add(plainBase, column)));
+    };
+    if (failed(e.emitRow(op.getK(), {token, h}, storeKey)) ||
+        failed(e.emitRow(op.getV(), {token, h}, storeValue)))
+      result = failure();
+  };
+  e.loop(e.sizesOf(op.getK())[0], [&](Value token) {
+    e.beginToken(token);
+    Value position = arith::IndexCastOp::create(
+        b, loc, b.getIndexType(),
+        memref::LoadOp::create(b, loc, positions,
+                               e.add(offsets[0], token)));
+    Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
+                                         position, capacity);
+    e.ifThen(inside, [&] {
+      e.loop(e.index(type.getKvHeads()),
+             [&](Value h) { appendHead(token, h, position); });
+    });
+  });
+  return result;
+}

@@ -1,0 +1,373 @@
+//===- FormKernels.cpp - Clusters to kernels, functions to programs -------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kf/Transforms/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/TilingInterface.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace mlir::kf {
+#define GEN_PASS_DEF_FORMKERNELS
+#include "kf/Transforms/Passes.h.inc"
+} // namespace mlir::kf
+
+using namespace mlir;
+using namespace mlir::kf;
+
+namespace {
+
+//===----------------------------------------------------------------------===//
+// What an op is to a cluster
+//===----------------------------------------------------------------------===//
+
+/// Costs nothing and is cloned into every kernel that reads through it.
+bool isView(Operation *op) {
+  return isa<tensor::ExtractSliceOp, tensor::ExpandShapeOp,
+             tensor::CollapseShapeOp, tensor::DimOp, arith::ConstantOp>(op);
+}
+
+/// Stays in the program, outside of every kernel.
+bool isStructural(Operation *op) {
+  return isa<WeightOp, func::ReturnOp>(op) || isView(op);
+}
+
+bool isElementwise(Operation *op) {
+  return isa<ActivationOp>(op) || (OpTrait::hasElementwiseMappableTraits(op) &&
+                                   !isa<arith::ConstantOp>(op));
+}
+
+bool isNorm(Operation *op) { return isa<RmsNormOp, LayerNormOp>(op); }
+
+/// Decides the loops of its kernel; a cluster has at most one.
+bool isAnchor(Operation *op) {
+  return !isElementwise(op) && !isStructural(op) && !isa<EmbeddingOp>(op);
+}
+
+/// Ops in program order that become one kernel; the last makes its result.
+struct Cluster {
+  SmallVector<Operation *> ops; // from consumer to producer while it grows
+  Operation *anchor = nullptr;
+
+  Operation *root() const { return ops.front(); }
+  bool contains(Operation *op) const { return llvm::is_contained(ops, op); }
+  void add(Operation *op) {
+    ops.push_back(op);
+    if (isAnchor(op) && !anchor)
+      anchor = op;
+  }
+};
+
+/// Whether `producer` may join `cluster` through its use by `consumer`.
+bool fuses(const Cluster &cluster, Operation *producer, Operation *consumer) {
+  // A result that someone else reads has to reach memory.
+  for (Operation *user : producer->getUsers())
+    if (!cluster.contains(user))
+      return false;
+  if (producer->getNumResults() != 1 || producer->getBlock() != consumer->getBlock())
+    return false;
+  // Rows of a matmul are normalized as they are packed.
+  if (auto matmul = dyn_cast<MatmulOp>(consumer))
+    return isNorm(producer) && matmul.getX() == producer->getResult(0) &&
+           matmul.getW() != matmul.getX();
+  // Heads are rotated, and normalized before, as they are read.
+  if (isa<AttentionOp, KVAppendOp>(consumer))
+    return isa<RopeOp>(producer) ||
+           (isa<RmsNormOp>(producer) &&
+            cast<RankedTensorType>(producer->getResult(0).getType())
+                    .getRank() == 3);
+  if (isa<RopeOp>(consumer))
+    return isa<RmsNormOp>(producer) && cluster.anchor &&
+           isa<AttentionOp, KVAppendOp>(cluster.anchor);
+  if (isa<MlpOp, PackOp, QuantizeOp, DequantizeOp, EmbeddingOp, SampleOp>(
+          consumer))
+    return false;
+  // Elementwise ops and embeddings join whatever reads them one by one.
+  if (isElementwise(producer) || isa<EmbeddingOp>(producer))
+    return isElementwise(consumer) || isNorm(consumer) ||
+           isa<SoftmaxOp, ArgmaxOp>(consumer);
+  // Elementwise ops join the op whose result they change.
+  return isElementwise(consumer) && !cluster.anchor &&
+         isa<MatmulOp, RmsNormOp, LayerNormOp, SoftmaxOp>(producer);
+}
+
+/// Clusters of a function's body in program order.
+SmallVector<Cluster> formClusters(Block &block, bool fuse) {
+  SmallVector<Cluster> clusters;
+  DenseSet<Operation *> taken;
+  for (Operation &op : llvm::reverse(block)) {
+    if (isStructural(&op) || taken.contains(&op))
+      continue;
+    Cluster cluster;
+    cluster.add(&op);
+    taken.insert(&op);
+    for (size_t next = 0; fuse && next < cluster.ops.size(); ++next) {
+      Operation *consumer = cluster.ops[next];
+      for (Value operand : consumer->getOperands()) {
+        Operation *producer = operand.getDefiningOp();
+        if (!producer || isStructural(producer) || taken.contains(producer) ||
+            !fuses(cluster, producer, consumer))
+          continue;
+        cluster.add(producer);
+        taken.insert(producer);
+      }
+    }
+    clusters.push_back(std::move(cluster));
+  }
+  std::reverse(clusters.begin(), clusters.end());
+  return clusters;
+}
+
+//===----------------------------------------------------------------------===//
+// Outlining
+//===----------------------------------------------------------------------===//
+
+/// "rms_norm_matmul_add" for the ops of a kernel.
+std::string kernelName(ArrayRef<Operation *> ops) {
+  std::string name;
+  for (Operation *op : ops) {
+    StringRef part = op->getName().stripDialect();
+    if (isa<arith::ArithDialect>(op->getDialect()))
+      part.consume_back("f");
+    name += (name.empty() ? "" : "_") + part.str();
+  }
+  return name;
+}
+
+class Outliner {
+public:
+  Outliner(ModuleOp module, SymbolTable &symbols)
+      : symbols(symbols), kernelBuilder(OpBuilder::atBlockBegin(module.getBody())) {}
+
+  /// Dispatches `cluster` from `program`, whose values `values` maps from the
+  /// function's.
+  void outline(const Cluster &cluster, OpBuilder &program, IRMapping &values) {
+    SmallVector<Operation *> ops = llvm::to_vector(cluster.ops);
+    llvm::sort(ops, [](Operation *a, Operation *b) {
+      return a->isBeforeInBlock(b);
+    });
+    Block body;
+    IRMapping inner;
+    SmallVector<Value> operands;
+    OpBuilder builder(program.getContext());
+    builder.setInsertionPointToStart(&body);
+    for (Operation *op : ops) {
+      importOperands(op, body, inner, builder, program, values, operands);
+      Operation *copy = builder.clone(*op, inner);
+      useOneLayer(copy);
+    }
+    auto results = cluster.root()->getResults();
+    SmallVector<Value> yielded;
+    for (Value result : results)
+      yielded.push_back(inner.lookup(result));
+    YieldOp::create(builder, cluster.root()->getLoc(), yielded);
+
+    StringRef kernel = intern(body, kernelName(ops), cluster.root());
+    auto dispatch = DispatchOp::create(
+        program, cluster.root()->getLoc(), results.getTypes(),
+        SymbolRefAttr::get(program.getContext(), kernel), operands,
+        DenseI64ArrayAttr());
+    values.map(results, dispatch.getResults());
+  }
+
+private:
+  /// Makes `op`'s operands available in `body`: views and constants are cloned,
+  /// everything else becomes an argument.
+  void importOperands(Operation *op, Block &body, IRMapping &inner,
+                      OpBuilder &kernel, OpBuilder &program, IRMapping &values,
+                      SmallVectorImpl<Value> &operands) {
+    for (Value operand : op->getOperands()) {
+      if (inner.contains(operand))
+        continue;
+      Operation *producer = operand.getDefiningOp();
+      if (isa_and_nonnull<tensor::DimOp>(producer) &&
+          mapToKnownRows(operand, body, inner, kernel))
+        continue;
+      if (producer && isView(producer)) {
+        importOperands(producer, body, inner, kernel, program, values,
+                       operands);
+        kernel.clone(*producer, inner);
+        continue;
+      }
+      Value outer = values.lookup(operand);
+      if (auto cache = dyn_cast<KVCacheType>(operand.getType()))
+        outer = CacheLayerOp::create(program, op->getLoc(), cache.withLayers(1),
+                                     outer, getLayer(op));
+      inner.map(operand, body.addArgument(outer.getType(), operand.getLoc()));
+      operands.push_back(outer);
+    }
+  }
+
+  /// Every `?` is n_tokens: takes it from an argument that the kernel has.
+  static bool mapToKnownRows(Value rows, Block &body, IRMapping &inner,
+                             OpBuilder &kernel) {
+    for (BlockArgument argument : body.getArguments()) {
+      auto type = dyn_cast<RankedTensorType>(argument.getType());
+      if (!type || type.getRank() == 0 || !type.isDynamicDim(0))
+        continue;
+      inner.map(rows, tensor::DimOp::create(kernel, rows.getLoc(), argument, 0)
+                          .getResult());
+      return true;
+    }
+    return false;
+  }
+
+  static int64_t getLayer(Operation *op) {
+    if (auto attention = dyn_cast<AttentionOp>(op))
+      return attention.getLayer();
+    return cast<KVAppendOp>(op).getLayer();
+  }
+
+  /// A kernel sees one layer of the cache, which the program picks.
+  static void useOneLayer(Operation *op) {
+    if (auto attention = dyn_cast<AttentionOp>(op))
+      attention.setLayer(0);
+    if (auto append = dyn_cast<KVAppendOp>(op))
+      append.setLayer(0);
+  }
+
+  /// The kernel with this body; made if there is none yet.
+  StringRef intern(Block &body, StringRef name, Operation *root) {
+    OpBuilder builder(root->getContext());
+    auto type = builder.getFunctionType(
+        body.getArgumentTypes(), body.getTerminator()->getOperandTypes());
+    auto kernel = KernelOp::create(
+        builder, root->getLoc(), builder.getStringAttr("kernel"),
+        TypeAttr::get(type), ScheduleAttr(), GridAttr(), StringAttr(),
+        ArrayAttr(), ArrayAttr());
+    // The block moves into the kernel.
+    Block *block = builder.createBlock(&kernel.getBody());
+    for (BlockArgument argument : body.getArguments())
+      argument.replaceAllUsesWith(
+          block->addArgument(argument.getType(), argument.getLoc()));
+    block->getOperations().splice(block->end(), body.getOperations());
+
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    kernel->print(stream, OpPrintingFlags().useLocalScope());
+    auto [it, isNew] = kernels.try_emplace(text);
+    if (!isNew) {
+      kernel->erase();
+      return it->second;
+    }
+    kernel.setSymName((name + "_" + Twine(counts[name]++)).str());
+    kernelBuilder.insert(kernel);
+    it->second = symbols.insert(kernel).str();
+    return it->second;
+  }
+
+  SymbolTable &symbols;
+  OpBuilder kernelBuilder;
+  llvm::StringMap<std::string> kernels; // printed body -> symbol
+  llvm::StringMap<int64_t> counts;      // name -> kernels so called
+};
+
+//===----------------------------------------------------------------------===//
+// Pass
+//===----------------------------------------------------------------------===//
+
+struct FormKernelsPass : kf::impl::FormKernelsBase<FormKernelsPass> {
+  using FormKernelsBase::FormKernelsBase;
+
+  void runOnOperation() override {
+    SymbolTable symbols(getOperation());
+    Outliner outliner(getOperation(), symbols);
+    for (auto function :
+         llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
+      if (function.isExternal())
+        continue;
+      if (failed(check(function)) ||
+          failed(convert(function, outliner, symbols)))
+        return signalPassFailure();
+    }
+  }
+
+private:
+  /// Names what a program cannot hold.
+  LogicalResult check(func::FuncOp function) {
+    if (!function.getBody().hasOneBlock())
+      return function.emitError("kf-form-kernels: a program has one block, "
+                                "found control flow");
+    auto fits = [](Type type) {
+      auto tensor = dyn_cast<RankedTensorType>(type);
+      return isa<KVCacheType>(type) ||
+             (tensor && tensor.getRank() > 0 &&
+              llvm::none_of(tensor.getShape().drop_front(),
+                            ShapedType::isDynamic));
+    };
+    for (Type type : llvm::concat<const Type>(
+             function.getFunctionType().getInputs(),
+             function.getFunctionType().getResults()))
+      if (!fits(type))
+        return function.emitError("kf-form-kernels: ")
+               << type
+               << " is neither a KV cache nor a tensor of rank 1 or more whose "
+                  "dimensions are static but for the first";
+    for (Operation &op : function.getBody().front()) {
+      if (isStructural(&op) || isa<TilingInterface, MlpOp>(op))
+        continue;
+      return op.emitOpError("kf-form-kernels: has no place in a kernel; use kf "
+                            "ops and elementwise arith or math ops on tensors");
+    }
+    return success();
+  }
+
+  /// Returned values that no kernel makes, or that are returned twice, are
+  /// copied: a program writes each result once.
+  void copyPlainResults(func::FuncOp function) {
+    auto terminator =
+        cast<func::ReturnOp>(function.getBody().front().getTerminator());
+    OpBuilder builder(terminator);
+    DenseSet<Value> seen;
+    for (OpOperand &operand : terminator->getOpOperands()) {
+      Operation *producer = operand.get().getDefiningOp();
+      if (producer && !isStructural(producer) && seen.insert(operand.get()).second)
+        continue;
+      operand.set(ActivationOp::create(builder, terminator.getLoc(),
+                                       operand.get(), ActivationKind::Identity));
+    }
+  }
+
+  LogicalResult convert(func::FuncOp function, Outliner &outliner,
+                        SymbolTable &symbols) {
+    copyPlainResults(function);
+    int64_t tokens = maxTokens;
+    if (auto attribute = function->getAttrOfType<IntegerAttr>("kf.max_tokens"))
+      tokens = attribute.getInt();
+    OpBuilder builder(function);
+    auto program = ProgramOp::create(
+        builder, function.getLoc(), function.getSymNameAttr(),
+        function.getFunctionTypeAttr(), builder.getI64IntegerAttr(tokens),
+        IntegerAttr(), StringAttr(), ArrayAttr(), ArrayAttr());
+    Block &source = function.getBody().front();
+    Block *block = builder.createBlock(
+        &program.getBody(), {}, source.getArgumentTypes(),
+        SmallVector<Location>(source.getNumArguments(), function.getLoc()));
+    IRMapping values;
+    values.map(source.getArguments(), block->getArguments());
+    for (auto weight : source.getOps<WeightOp>())
+      if (!weight->use_empty())
+        builder.clone(*weight, values);
+    for (const Cluster &cluster : formClusters(source, fuse))
+      outliner.outline(cluster, builder, values);
+    SmallVector<Value> results;
+    for (Value result : source.getTerminator()->getOperands())
+      results.push_back(values.lookup(result));
+    YieldOp::create(builder, function.getLoc(), results);
+    symbols.erase(function);
+    symbols.insert(program);
+    return success();
+  }
+};
+
+} // namespace

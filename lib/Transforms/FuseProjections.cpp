@@ -1,0 +1,172 @@
+//===- FuseProjections.cpp - Join matmuls that read the same rows ---------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kf/Transforms/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace mlir::kf {
+#define GEN_PASS_DEF_FUSEPROJECTIONS
+#include "kf/Transforms/Passes.h.inc"
+} // namespace mlir::kf
+
+using namespace mlir;
+using namespace mlir::kf;
+
+namespace {
+
+RankedTensorType tensorType(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+/// Whether weights can be concatenated at load: all `kf.weight`, unstacked, of
+/// one element type, stored the same way.
+bool areJoinable(ArrayRef<Value> weights) {
+  auto first = weights.front().getDefiningOp<WeightOp>();
+  return llvm::all_of(weights, [&](Value value) {
+    auto weight = value.getDefiningOp<WeightOp>();
+    return first && weight && !weight.getStacked() &&
+           weight.getTransposed() == first.getTransposed() &&
+           !getLayout(weight.getType()) &&
+           tensorType(weight).getElementType() ==
+               tensorType(first).getElementType();
+  });
+}
+
+/// One weight with the names of `parts`, concatenated along dimension 0 or
+/// stacked in a new leading dimension.
+Value joinWeights(OpBuilder &builder, Location loc, ArrayRef<Value> parts,
+                  bool stacked) {
+  SmallVector<Attribute> names;
+  int64_t rows = 0;
+  for (Value part : parts) {
+    llvm::append_range(names, part.getDefiningOp<WeightOp>().getNames());
+    rows += tensorType(part).getDimSize(0);
+  }
+  RankedTensorType type = tensorType(parts.front());
+  SmallVector<int64_t> shape(type.getShape());
+  if (stacked)
+    shape.insert(shape.begin(), parts.size());
+  else
+    shape[0] = rows;
+  UnitAttr transposed =
+      parts.front().getDefiningOp<WeightOp>().getTransposedAttr();
+  return WeightOp::create(builder, loc, type.clone(shape),
+                          builder.getArrayAttr(names),
+                          stacked ? builder.getUnitAttr() : UnitAttr(),
+                          transposed);
+}
+
+/// The bias of the joined product; null when no part has one.
+FailureOr<Value> joinBiases(OpBuilder &builder, Location loc,
+                            ArrayRef<MatmulOp> parts, bool stacked) {
+  SmallVector<Value> biases;
+  for (MatmulOp part : parts)
+    if (part.getBias())
+      biases.push_back(part.getBias());
+  if (biases.empty())
+    return Value();
+  if (biases.size() != parts.size() || !areJoinable(biases))
+    return failure();
+  return joinWeights(builder, loc, biases, stacked);
+}
+
+struct FuseProjectionsPass
+    : kf::impl::FuseProjectionsBase<FuseProjectionsPass> {
+  using FuseProjectionsBase::FuseProjectionsBase;
+
+  void runOnOperation() override {
+    SmallVector<arith::MulFOp> products;
+    getOperation().walk([&](arith::MulFOp op) { products.push_back(op); });
+    for (arith::MulFOp op : products)
+      numGated += succeeded(joinGateAndUp(op));
+
+    llvm::MapVector<Value, SmallVector<MatmulOp>> byRows;
+    getOperation().walk([&](MatmulOp op) {
+      if (!op.getGlu() && op.getW().getDefiningOp<WeightOp>())
+        byRows[op.getX()].push_back(op);
+    });
+    for (auto &[x, group] : byRows)
+      if (group.size() > 1 && succeeded(concatenate(group)))
+        numConcatenated += group.size() - 1;
+  }
+
+private:
+  /// mulf(act(matmul x, g), matmul x, u) -> matmul x, [g, u] glu(act)
+  LogicalResult joinGateAndUp(arith::MulFOp product) {
+    auto activation = product.getLhs().getDefiningOp<ActivationOp>();
+    auto up = product.getRhs().getDefiningOp<MatmulOp>();
+    if (!activation || !up) {
+      activation = product.getRhs().getDefiningOp<ActivationOp>();
+      up = product.getLhs().getDefiningOp<MatmulOp>();
+    }
+    if (!activation || !up || !activation->hasOneUse() || !up->hasOneUse())
+      return failure();
+    auto gate = activation.getX().getDefiningOp<MatmulOp>();
+    if (!gate || !gate->hasOneUse() || gate.getGlu() || up.getGlu() ||
+        gate.getX() != up.getX() || gate.getW().getType() != up.getW().getType() ||
+        !areJoinable({gate.getW(), up.getW()}))
+      return failure();
+
+    OpBuilder builder(product);
+    FailureOr<Value> bias =
+        joinBiases(builder, product.getLoc(), {gate, up}, /*stacked=*/true);
+    if (failed(bias))
+      return failure();
+    Value weight = joinWeights(builder, product.getLoc(),
+                               {gate.getW(), up.getW()}, /*stacked=*/true);
+    Value fused = MatmulOp::create(builder, product.getLoc(), gate.getX(),
+                                   weight, *bias, activation.getKindAttr());
+    product.replaceAllUsesWith(fused);
+    eraseDead({product, activation, gate, up});
+    return success();
+  }
+
+  /// Products of one x -> slices of one product with the joined weight.
+  LogicalResult concatenate(ArrayRef<MatmulOp> group) {
+    SmallVector<Value> weights;
+    for (MatmulOp op : group)
+      weights.push_back(op.getW());
+    if (!areJoinable(weights))
+      return failure();
+    MatmulOp first = group.front();
+    OpBuilder builder(first);
+    Location loc = first.getLoc();
+    FailureOr<Value> bias = joinBiases(builder, loc, group, /*stacked=*/false);
+    if (failed(bias))
+      return failure();
+    Value weight = joinWeights(builder, loc, weights, /*stacked=*/false);
+    Value joined = MatmulOp::create(builder, loc, first.getX(), weight, *bias,
+                                    ActivationKindAttr());
+    OpFoldResult rows = tensor::getMixedSize(builder, loc, joined, 0);
+    OpFoldResult one = builder.getIndexAttr(1), zero = builder.getIndexAttr(0);
+    int64_t column = 0;
+    for (MatmulOp op : group) {
+      int64_t columns = tensorType(op).getDimSize(1);
+      Value slice = tensor::ExtractSliceOp::create(
+          builder, loc, joined,
+          ArrayRef<OpFoldResult>{zero, builder.getIndexAttr(column)},
+          ArrayRef<OpFoldResult>{rows, builder.getIndexAttr(columns)},
+          ArrayRef<OpFoldResult>{one, one});
+      column += columns;
+      op.replaceAllUsesWith(slice);
+    }
+    for (MatmulOp op : group)
+      eraseDead({op});
+    return success();
+  }
+
+  void eraseDead(ArrayRef<Operation *> ops) {
+    for (Operation *op : ops)
+      op->erase();
+  }
+};
+
+} // namespace

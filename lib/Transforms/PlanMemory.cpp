@@ -1,0 +1,152 @@
+//===- PlanMemory.cpp - Arena offsets of a program ------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kf/Transforms/Passes.h"
+
+#include "llvm/Support/MathExtras.h"
+
+namespace mlir::kf {
+#define GEN_PASS_DEF_PLANMEMORY
+#include "kf/Transforms/Passes.h.inc"
+} // namespace mlir::kf
+
+using namespace mlir;
+using namespace mlir::kf;
+
+namespace {
+
+/// A result of a dispatch that lives in the arena.
+struct Interval {
+  OpResult value;
+  int64_t bytes;
+  int64_t begin, end; // numbers of the dispatches that write and last read it
+  int64_t offset = -1;
+
+  bool overlaps(const Interval &other) const {
+    return begin <= other.end && other.begin <= end;
+  }
+};
+
+/// Bytes of a tensor with `tokens` rows in place of `?`; fails on overflow.
+FailureOr<int64_t> byteSize(RankedTensorType type, int64_t tokens) {
+  int64_t elements = 1;
+  for (auto [dim, extent] : llvm::enumerate(type.getShape())) {
+    int64_t size = ShapedType::isDynamic(extent) ? tokens : extent;
+    if (LayoutAttr layout = getLayout(type);
+        layout && static_cast<int64_t>(dim) == type.getRank() - 2)
+      size = llvm::alignTo(size, layout.getPanel());
+    if (llvm::MulOverflow(elements, size, elements))
+      return failure();
+  }
+  int64_t blockElements = 1, blockBytes = 0;
+  if (auto quant = dyn_cast<QuantType>(type.getElementType())) {
+    BlockFormatInfo info = getBlockFormatInfo(quant.getFormat());
+    blockElements = info.elements;
+    blockBytes = info.bytes;
+  } else {
+    blockBytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  }
+  int64_t bytes;
+  if (llvm::MulOverflow(elements / blockElements, blockBytes, bytes))
+    return failure();
+  return bytes;
+}
+
+struct PlanMemoryPass : kf::impl::PlanMemoryBase<PlanMemoryPass> {
+  using PlanMemoryBase::PlanMemoryBase;
+
+  void runOnOperation() override {
+    ProgramOp program = getOperation();
+    if (!llvm::isPowerOf2_64(alignment)) {
+      program.emitError("kf-plan-memory: alignment must be a power of two, "
+                        "found ")
+          << alignment;
+      return signalPassFailure();
+    }
+    SmallVector<Interval> intervals;
+    if (failed(collect(program, intervals)))
+      return signalPassFailure();
+    int64_t arena = place(intervals);
+
+    DenseMap<Value, int64_t> offsets;
+    for (const Interval &interval : intervals)
+      offsets[interval.value] = interval.offset;
+    Builder builder(&getContext());
+    program.walk([&](DispatchOp dispatch) {
+      SmallVector<int64_t> list;
+      for (Value result : dispatch.getResults()) {
+        auto it = offsets.find(result);
+        list.push_back(it == offsets.end() ? -1 : it->second);
+      }
+      dispatch.setOffsets(list);
+    });
+    program.setArenaBytes(arena);
+  }
+
+private:
+  LogicalResult collect(ProgramOp program,
+                        SmallVectorImpl<Interval> &intervals) {
+    DenseMap<Operation *, int64_t> numbers;
+    program.walk([&](DispatchOp op) { numbers.insert({op, numbers.size()}); });
+    auto isResult = [](OpOperand &use) { return isa<YieldOp>(use.getOwner()); };
+    WalkResult walk = program.walk([&](DispatchOp dispatch) {
+      for (OpResult result : dispatch->getResults()) {
+        if (llvm::any_of(result.getUses(), isResult))
+          continue;
+        FailureOr<int64_t> bytes = byteSize(
+            cast<RankedTensorType>(result.getType()), program.getMaxTokens());
+        if (failed(bytes)) {
+          dispatch.emitError("kf-plan-memory: size of ")
+              << result.getType() << " with " << program.getMaxTokens()
+              << " rows overflows 64 bits";
+          return WalkResult::interrupt();
+        }
+        int64_t begin = numbers[dispatch], end = begin;
+        for (Operation *user : result.getUsers())
+          end = std::max(end, numbers[user]);
+        intervals.push_back({result, *bytes, begin, end});
+      }
+      return WalkResult::advance();
+    });
+    return failure(walk.wasInterrupted());
+  }
+
+  /// Gives every interval its offset, and returns the arena's size.
+  int64_t place(MutableArrayRef<Interval> intervals) {
+    SmallVector<Interval *> order;
+    for (Interval &interval : intervals)
+      order.push_back(&interval);
+    llvm::sort(order, [](const Interval *a, const Interval *b) {
+      return std::tuple(-a->bytes, a->begin) < std::tuple(-b->bytes, b->begin);
+    });
+    SmallVector<Interval *> placed; // by offset
+    int64_t arena = 0;
+    for (Interval *interval : order) {
+      int64_t offset = 0;
+      for (Interval *other : placed) {
+        if (!interval->overlaps(*other))
+          continue;
+        if (offset + interval->bytes <= other->offset)
+          break;
+        offset = std::max<int64_t>(
+            offset, llvm::alignTo(other->offset + other->bytes, alignment));
+      }
+      interval->offset = offset;
+      arena = std::max<int64_t>(arena,
+                                llvm::alignTo(offset + interval->bytes, alignment));
+      placed.insert(llvm::upper_bound(placed, interval,
+                                      [](const Interval *a, const Interval *b) {
+                                        return a->offset < b->offset;
+                                      }),
+                    interval);
+    }
+    return arena;
+  }
+};
+
+} // namespace

@@ -1,0 +1,238 @@
+//===- TileKernels.cpp - Workgroup tiles ----------------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kf/Transforms/Passes.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Tensor/Transforms/Transforms.h"
+#include "mlir/Interfaces/TilingInterface.h"
+
+#include <deque>
+
+namespace mlir::kf {
+#define GEN_PASS_DEF_TILEKERNELS
+#include "kf/Transforms/Passes.h.inc"
+} // namespace mlir::kf
+
+using namespace mlir;
+using namespace mlir::kf;
+
+namespace {
+
+/// One tiled loop of the root op.
+struct TiledLoop {
+  unsigned loop;       // of the root op
+  int64_t step;        // tile size
+  OpFoldResult extent; // static, or n_tokens
+};
+
+/// The op that makes the kernel's result, or that appends to the cache.
+TilingInterface findRoot(KernelOp kernel) {
+  if (kernel.getYield().getNumOperands() == 1)
+    return kernel.getYield().getOperand(0).getDefiningOp<TilingInterface>();
+  for (Operation &op : kernel.getBody().front())
+    if (isa<KVAppendOp>(op))
+      return cast<TilingInterface>(op);
+  return nullptr;
+}
+
+struct TileKernelsPass : kf::impl::TileKernelsBase<TileKernelsPass> {
+  void runOnOperation() override {
+    KernelOp kernel = getOperation();
+    if (kernel.getGrid())
+      return;
+    if (failed(tile(kernel)))
+      signalPassFailure();
+  }
+
+private:
+  LogicalResult tile(KernelOp kernel) {
+    if (!kernel.getSchedule())
+      return kernel.emitError("kf-tile-kernels: needs a #kf.schedule; run a "
+                              "target's select-schedules pass first");
+    TilingInterface root = findRoot(kernel);
+    if (!root)
+      return kernel.emitError("kf-tile-kernels: no op of this kernel can be "
+                              "tiled");
+    IRRewriter rewriter(&getContext());
+    rewriter.setInsertionPoint(root);
+    SmallVector<Range> domain = root.getIterationDomain(rewriter);
+    FailureOr<SmallVector<TiledLoop>> loops =
+        selectLoops(kernel, root, domain);
+    if (failed(loops))
+      return failure();
+    setGrid(kernel, *loops);
+
+    auto forall = createForall(rewriter, root, *loops);
+    SmallVector<OpFoldResult> offsets, sizes;
+    rewriter.setInsertionPoint(forall.getTerminator());
+    computeTile(rewriter, forall, domain, *loops, offsets, sizes);
+    FailureOr<TilingResult> tiled =
+        root.getTiledImplementation(rewriter, offsets, sizes);
+    if (failed(tiled))
+      return failure();
+    if (failed(insertResults(rewriter, forall, root, *tiled, offsets, sizes)))
+      return failure();
+    rewriter.replaceOp(root, forall.getResults());
+    if (failed(fuseProducers(rewriter, *tiled)))
+      return failure();
+    for (Operation &op :
+         llvm::make_early_inc_range(llvm::reverse(kernel.getBody().front())))
+      if (isOpTriviallyDead(&op))
+        rewriter.eraseOp(&op);
+    return success();
+  }
+
+  /// The loops that the schedule tiles, with a step for each.
+  FailureOr<SmallVector<TiledLoop>> selectLoops(KernelOp kernel,
+                                                TilingInterface root,
+                                                ArrayRef<Range> domain) {
+    ArrayRef<int64_t> workgroup = kernel.getScheduleAttr().getWorkgroup();
+    SmallVector<utils::IteratorType> types = root.getLoopIteratorTypes();
+    if (workgroup.size() > domain.size())
+      return kernel.emitError("kf-tile-kernels: schedule tiles ")
+             << workgroup.size() << " loops, but " << root->getName() << " has "
+             << domain.size();
+    SmallVector<TiledLoop> loops;
+    for (auto [loop, step] : llvm::enumerate(workgroup)) {
+      if (step == 0)
+        continue;
+      if (types[loop] != utils::IteratorType::parallel)
+        return kernel.emitError("kf-tile-kernels: schedule tiles loop ")
+               << loop << " of " << root->getName()
+               << ", which is not parallel";
+      loops.push_back({static_cast<unsigned>(loop), step, domain[loop].size});
+    }
+    if (loops.size() > 3)
+      return kernel.emitError("kf-tile-kernels: a grid has at most 3 "
+                              "dimensions");
+    return loops;
+  }
+
+  void setGrid(KernelOp kernel, ArrayRef<TiledLoop> loops) {
+    SmallVector<int64_t> tokens, counts;
+    for (const TiledLoop &loop : loops) {
+      std::optional<int64_t> extent = getConstantIntValue(loop.extent);
+      tokens.push_back(extent ? 0 : loop.step);
+      counts.push_back(extent ? llvm::divideCeil(*extent, loop.step) : 0);
+    }
+    kernel.setGridAttr(GridAttr::get(&getContext(), tokens, counts));
+  }
+
+  scf::ForallOp createForall(RewriterBase &rewriter, Operation *root,
+                             ArrayRef<TiledLoop> loops) {
+    Location loc = root->getLoc();
+    SmallVector<Value> outputs;
+    OpFoldResult rows; // the loop over n_tokens, if any
+    for (const TiledLoop &loop : loops)
+      if (!getConstantIntValue(loop.extent))
+        rows = loop.extent;
+    for (Value result : root->getResults()) {
+      auto type = cast<RankedTensorType>(result.getType());
+      SmallVector<Value> dynamic;
+      if (!type.hasStaticShape())
+        dynamic.push_back(
+            rows ? getValueOrCreateConstantIndexOp(rewriter, loc, rows)
+                 : getRows(rewriter, root));
+      outputs.push_back(tensor::EmptyOp::create(rewriter, loc, type, dynamic));
+    }
+    SmallVector<OpFoldResult> lower, upper, steps;
+    for (const TiledLoop &loop : loops) {
+      lower.push_back(rewriter.getIndexAttr(0));
+      upper.push_back(loop.extent);
+      steps.push_back(rewriter.getIndexAttr(loop.step));
+    }
+    return scf::ForallOp::create(rewriter, loc, lower, upper, steps, outputs,
+                                 /*mapping=*/std::nullopt);
+  }
+
+  /// n_tokens, from the first argument that has it.
+  Value getRows(OpBuilder &builder, Operation *root) {
+    for (BlockArgument argument : root->getBlock()->getArguments())
+      if (auto type = dyn_cast<RankedTensorType>(argument.getType());
+          type && !type.hasStaticShape())
+        return tensor::DimOp::create(builder, root->getLoc(), argument, 0);
+    llvm_unreachable("a dynamic result needs a dynamic argument");
+  }
+
+  void computeTile(OpBuilder &builder, scf::ForallOp forall,
+                   ArrayRef<Range> domain, ArrayRef<TiledLoop> loops,
+                   SmallVectorImpl<OpFoldResult> &offsets,
+                   SmallVectorImpl<OpFoldResult> &sizes) {
+    for (const Range &range : domain) {
+      offsets.push_back(range.offset);
+      sizes.push_back(range.size);
+    }
+    AffineExpr extent, offset;
+    bindDims(builder.getContext(), extent, offset);
+    for (auto [loop, iv] : llvm::zip_equal(loops, forall.getInductionVars())) {
+      offsets[loop.loop] = iv;
+      std::optional<int64_t> size = getConstantIntValue(loop.extent);
+      OpFoldResult step = builder.getIndexAttr(loop.step);
+      if (size && *size % loop.step == 0) {
+        sizes[loop.loop] = step;
+        continue;
+      }
+      auto map = AffineMap::get(
+          2, 0, {extent - offset, builder.getAffineConstantExpr(loop.step)},
+          builder.getContext());
+      sizes[loop.loop] = affine::makeComposedFoldedAffineMin(
+          builder, forall.getLoc(), map, {loop.extent, iv});
+    }
+  }
+
+  LogicalResult insertResults(RewriterBase &rewriter, scf::ForallOp forall,
+                              TilingInterface root, const TilingResult &tiled,
+                              ArrayRef<OpFoldResult> offsets,
+                              ArrayRef<OpFoldResult> sizes) {
+    OpBuilder::InsertionGuard guard(rewriter);
+    for (auto [number, value] : llvm::enumerate(tiled.tiledValues)) {
+      SmallVector<OpFoldResult> at, extent;
+      rewriter.setInsertionPoint(forall.getTerminator());
+      if (failed(root.getResultTilePosition(rewriter, number, offsets, sizes,
+                                            at, extent)))
+        return root->emitError("kf-tile-kernels: position of result ")
+               << number << " of the tile is unknown";
+      rewriter.setInsertionPointToEnd(forall.getTerminator().getBody());
+      SmallVector<OpFoldResult> strides(at.size(), rewriter.getIndexAttr(1));
+      tensor::ParallelInsertSliceOp::create(
+          rewriter, forall.getLoc(), value, forall.getRegionIterArgs()[number],
+          at, extent, strides);
+    }
+    return success();
+  }
+
+  /// Fuses the producers of the tile's slices, and theirs, into the loop.
+  LogicalResult fuseProducers(RewriterBase &rewriter, TilingResult &tiled) {
+    std::deque<Operation *> slices(tiled.generatedSlices.begin(),
+                                   tiled.generatedSlices.end());
+    while (!slices.empty()) {
+      auto slice = cast<tensor::ExtractSliceOp>(slices.front());
+      slices.pop_front();
+      auto producer = dyn_cast<OpResult>(slice.getSource());
+      if (!producer || !isa<TilingInterface>(producer.getOwner()))
+        continue;
+      rewriter.setInsertionPoint(slice);
+      FailureOr<TilingResult> fused =
+          tensor::replaceExtractSliceWithTiledProducer(rewriter, slice,
+                                                       producer);
+      if (failed(fused))
+        return producer.getOwner()->emitError(
+            "kf-tile-kernels: cannot be fused into its consumer's tile");
+      rewriter.replaceOp(slice, fused->tiledValues[0]);
+      slices.insert(slices.end(), fused->generatedSlices.begin(),
+                    fused->generatedSlices.end());
+    }
+    return success();
+  }
+};
+
+} // namespace
