@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <time.h>
 
 namespace kf {
 namespace {
@@ -73,7 +74,8 @@ private:
 } // namespace
 
 ThreadPool::ThreadPool(int threads)
-    : threadCount(threads), workers(new Worker[threads - 1]) {}
+    : threadCount(threads), workers(new Worker[threads - 1]),
+      caller(::pthread_self()) {}
 
 Result<std::unique_ptr<ThreadPool>> ThreadPool::create(int threads) {
   if (threads < 0 || threads > maxThreads)
@@ -134,7 +136,22 @@ void ThreadPool::workerLoop(int thread) {
   }
 }
 
+std::optional<std::chrono::nanoseconds> ThreadPool::cpuTime(int thread) const {
+#ifdef __linux__
+  pthread_t handle =
+      thread == 0 ? caller.load() : workers[thread - 1].thread.native_handle();
+  clockid_t clock;
+  timespec time;
+  if (::pthread_getcpuclockid(handle, &clock) == 0 &&
+      ::clock_gettime(clock, &time) == 0)
+    return std::chrono::seconds(time.tv_sec) +
+           std::chrono::nanoseconds(time.tv_nsec);
+#endif
+  return std::nullopt;
+}
+
 void ThreadPool::start(Job &next) {
+  caller.store(::pthread_self(), std::memory_order_relaxed);
   job.store(&next);
   epoch.fetch_add(1);
   wake.notify();

@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -50,6 +51,10 @@ public:
   /// How many threads work, the caller's included.
   int size() const { return threadCount; }
 
+  /// Processor time that `thread` has used so far, where the system tells; 0 is
+  /// the thread that called start() last.
+  std::optional<std::chrono::nanoseconds> cpuTime(int thread) const;
+
   /// Offers `job` to the workers and returns. `job` has to live until the next
   /// quiesce().
   void start(Job &job);
@@ -77,6 +82,7 @@ private:
   int started = 0;                   // workers whose thread exists
   std::atomic<uint32_t> epoch{0};    // counts start()s
   std::atomic<Job *> job{nullptr};
+  std::atomic<std::thread::native_handle_type> caller; // of start()
   std::atomic<bool> stopping{false};
   EventCount wake; // workers wait here for the next epoch
   EventCount idle; // quiesce() waits here for busy workers

@@ -151,6 +151,7 @@ Result<std::unique_ptr<Device>>
 createCpuDevice(const CpuDeviceOptions &options) {
   CpuContext context;
   KF_ASSIGN_OR_RETURN(context.pool, ThreadPool::create(options.threads));
+  context.team = std::make_unique<ThreadTeam>(*context.pool);
   KF_ASSIGN_OR_RETURN(context.loader, ObjectLoader::create());
   KF_RETURN_IF_ERROR(context.reserveScratch(0));
   return std::unique_ptr<Device>(new CpuDevice(std::move(context)));

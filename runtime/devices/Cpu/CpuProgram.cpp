@@ -122,7 +122,8 @@ CpuProgram::CpuProgram(const Executable &executable, CpuContext &context)
       arenaBytes(executable.arenaBytes), caches(executable.caches),
       inputs(executable.inputs), outputs(executable.outputs),
       dispatches(executable.dispatches),
-      shares(new Share[context.pool->size()]) {}
+      shares(new Share[context.pool->size()]),
+      activities(new Activity[context.pool->size()]) {}
 
 Result<std::unique_ptr<CpuProgram>>
 CpuProgram::load(const Executable &executable, CpuContext &context) {
@@ -227,13 +228,13 @@ Status CpuProgram::prepare(std::span<const int64_t> newScalars) {
   context.pool->quiesce();
   prepared = false;
   KF_RETURN_IF_ERROR(checkSizes(newScalars));
-  const uint64_t threads = context.pool->size();
+  const bool counted = context.pool->size() > 1;
   before.assign(1, 0);
   for (size_t i = 0; i < dispatches.size(); ++i) {
     Result<uint64_t> count = workgroupCount(dispatches[i], newScalars);
     if (!count.ok())
       return count.status().in(numbered("dispatch", i));
-    if (*count / threads + 1 >= uint64_t(1) << kIndexBits)
+    if (counted && *count >= uint64_t(1) << kIndexBits)
       return Status::error(numbered("dispatch", i) + " has " +
                            std::to_string(*count) +
                            " workgroups, more than the CPU device can count");
@@ -252,8 +253,10 @@ Status CpuProgram::prepare(std::span<const int64_t> newScalars) {
   return Status();
 }
 
-/// Starts counting anew; no worker may be in this program.
+/// Starts counting anew, with the team as it is; no worker may be in this
+/// program.
 void CpuProgram::reset() {
+  teamVersion = context.team->version();
   for (int i = 0; i < context.pool->size(); ++i)
     shares[i].claimed.store(0, std::memory_order_relaxed);
   finished.store(0, std::memory_order_relaxed);
@@ -268,7 +271,9 @@ Status CpuProgram::run(std::span<const int64_t> newScalars) {
                          " scalars, not " + std::to_string(newScalars.size()));
   if (!prepared || !std::ranges::equal(newScalars, scalars))
     KF_RETURN_IF_ERROR(prepare(newScalars));
-  if (context.pool->size() == 1) {
+  if (context.pool->size() > 1)
+    context.team->update(ThreadTeam::Clock::now());
+  if (context.team->size() == 1) {
     runAlone();
     return Status();
   }
@@ -276,7 +281,8 @@ Status CpuProgram::run(std::span<const int64_t> newScalars) {
   uint64_t run = currentRun.load(std::memory_order_relaxed) + 1;
   // Numbers of dispatches have 40 bits; start over long before they wrap.
   constexpr uint64_t lastNumber = uint64_t(1) << (63 - kIndexBits);
-  if (run >= lastNumber / (dispatches.size() + 1)) {
+  if (teamVersion != context.team->version() ||
+      run >= lastNumber / (dispatches.size() + 1)) {
     context.pool->quiesce();
     reset();
     run = 1;
@@ -308,7 +314,10 @@ inline void CpuProgram::call(int thread, size_t dispatch, int64_t workgroup) {
 /// Takes part in run number `run` (from 1) until its last dispatch is over. A
 /// thread that comes late, even in a later run, finds every dispatch over.
 void CpuProgram::walk(int thread, uint64_t run) {
-  const int threads = context.pool->size();
+  const int members = context.team->size();
+  const int rank = context.team->rankOf(thread);
+  if (rank < 0)
+    return;
   const uint64_t base = (run - 1) * before.back();
   for (size_t d = 0; d < calls.size(); ++d) {
     const uint64_t target = base + before[d + 1];
@@ -318,23 +327,52 @@ void CpuProgram::walk(int thread, uint64_t run) {
     if (over())
       continue;
     const uint64_t number = run * calls.size() + d;
-    finish(runShare(thread, thread, d, number), target);
+    std::atomic<uint64_t> &activity = activities[thread].number;
+    activity.store(number, std::memory_order_relaxed);
+    finish(runShare(rank, thread, d, number), number, target);
+    activity.store(0, std::memory_order_relaxed);
     if (spinUntil(over, kStealDelay))
       continue;
+    activity.store(number, std::memory_order_relaxed);
     uint64_t stolen = 0;
-    for (int i = 1; i < threads; ++i)
-      stolen += runShare((thread + i) % threads, thread, d, number);
-    finish(stolen, target);
-    progress.await(over);
+    for (int i = 1; i < members; ++i)
+      stolen += runShare((rank + i) % members, thread, d, number);
+    finish(stolen, number, target);
+    activity.store(0, std::memory_order_relaxed);
+    if (!spinUntil(over, EventCount::spinLimit))
+      waitFor(thread, number, target);
   }
 }
 
+/// Sleeps until the dispatch is over. By now every workgroup is claimed: what
+/// is waited for is in other threads' hands, and one of them may be without a
+/// core.
+void CpuProgram::waitFor(int thread, uint64_t number, uint64_t target) {
+  auto over = [&] {
+    return finished.load(std::memory_order_acquire) >= target;
+  };
+  int suspect = 0;
+  while (suspect < context.pool->size() &&
+         activities[suspect].number.load(std::memory_order_relaxed) != number)
+    ++suspect;
+  if (suspect == context.pool->size()) {
+    progress.await(over, std::chrono::nanoseconds(0));
+    return;
+  }
+  ThreadTeam::Watch watch(*context.team, suspect);
+  progress.await(over, std::chrono::nanoseconds(0));
+  // An observer that gets a core late itself finds later dispatches over.
+  ThreadTeam::Clock::time_point end = overTime.load();
+  if (overNumber.load() == number)
+    watch.report(thread, end);
+}
+
 /// Claims and runs what is left of `owner`'s share of a dispatch; how many
-/// workgroups that were.
+/// workgroups that were. `owner` is a rank in the team.
 uint64_t CpuProgram::runShare(int owner, int thread, size_t dispatch,
                               uint64_t number) {
   const Range range = shareOf(before[dispatch + 1] - before[dispatch], owner,
-                              context.pool->size());
+                              context.team->size());
   std::atomic<uint64_t> &claimed = shares[owner].claimed;
   uint64_t ran = 0;
   uint64_t seen = claimed.load(std::memory_order_relaxed);
@@ -361,12 +399,15 @@ uint64_t CpuProgram::runShare(int owner, int thread, size_t dispatch,
 
 /// Counts workgroups as done; wakes the others if they were the dispatch's
 /// last.
-void CpuProgram::finish(uint64_t workgroups, uint64_t target) {
+void CpuProgram::finish(uint64_t workgroups, uint64_t number, uint64_t target) {
   if (workgroups == 0)
     return;
   uint64_t now = finished.fetch_add(workgroups, std::memory_order_acq_rel);
-  if (now + workgroups == target)
-    progress.notify();
+  if (now + workgroups != target)
+    return;
+  overTime.store(ThreadTeam::Clock::now());
+  overNumber.store(number);
+  progress.notify();
 }
 
 } // namespace kf

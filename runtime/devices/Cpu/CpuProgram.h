@@ -24,6 +24,7 @@
 #include "runtime/Device.h"
 #include "runtime/ThreadPool.h"
 #include "runtime/devices/Cpu/ObjectLoader.h"
+#include "runtime/devices/Cpu/ThreadTeam.h"
 
 #include <array>
 #include <atomic>
@@ -33,6 +34,7 @@ namespace kf {
 /// What the programs of one CPU device share.
 struct CpuContext {
   std::unique_ptr<ThreadPool> pool;
+  std::unique_ptr<ThreadTeam> team;
   std::unique_ptr<ObjectLoader> loader;
   std::vector<AlignedBuffer> scratch; // [pool->size()], as large as any program
 
@@ -70,6 +72,10 @@ private:
   struct alignas(64) Share {
     std::atomic<uint64_t> claimed{0};
   };
+  /// Number of the dispatch that a thread is running workgroups of, or 0.
+  struct alignas(64) Activity {
+    std::atomic<uint64_t> number{0};
+  };
   static constexpr int kIndexBits = 24;
 
   CpuProgram(const Executable &executable, CpuContext &context);
@@ -80,9 +86,10 @@ private:
   void runAlone();
   void work(int thread) override;
   void walk(int thread, uint64_t run);
+  void waitFor(int thread, uint64_t number, uint64_t target);
   uint64_t runShare(int owner, int thread, size_t dispatch, uint64_t number);
   void call(int thread, size_t dispatch, int64_t workgroup);
-  void finish(uint64_t workgroups, uint64_t target);
+  void finish(uint64_t workgroups, uint64_t number, uint64_t target);
 
   CpuContext &context;
   std::unique_ptr<ObjectLoader::LoadedObject> object;
@@ -111,9 +118,14 @@ private:
   // What threads share during a run. Workgroups of all runs since the last
   // reset() are counted in one row: dispatch d of run r is over when
   // finished >= r * before.back() + before[d + 1].
-  std::unique_ptr<Share[]> shares; // [pool->size()]
+  uint64_t teamVersion = 0;
+  std::unique_ptr<Share[]> shares;        // [team->size()]
+  std::unique_ptr<Activity[]> activities; // [pool->size()]
   alignas(64) std::atomic<uint64_t> currentRun{0};
   alignas(64) std::atomic<uint64_t> finished{0};
+  /// The last dispatch that got over, and when.
+  std::atomic<uint64_t> overNumber{0};
+  std::atomic<ThreadTeam::Clock::time_point> overTime{};
   EventCount progress;
 };
 
