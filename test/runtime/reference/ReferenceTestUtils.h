@@ -13,6 +13,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -31,7 +32,7 @@ inline Tensor makeTensor(std::vector<int64_t> shape,
                          ElementType type = DataType::F32) {
   Tensor tensor = Tensor::zeros(DataType::F32, std::move(shape)).take();
   EXPECT_EQ(tensor.bytes.size(), values.size() * sizeof(float));
-  std::memcpy(tensor.bytes.data(), values.data(), tensor.bytes.size());
+  std::copy(values.begin(), values.end(), tensor.floats());
   return roundTo(std::move(tensor), type).take();
 }
 
@@ -40,7 +41,7 @@ inline Tensor makeInts(const std::vector<int32_t> &values) {
   Tensor tensor =
       Tensor::zeros(DataType::I32, {static_cast<int64_t>(values.size())})
           .take();
-  std::memcpy(tensor.bytes.data(), values.data(), tensor.bytes.size());
+  std::copy(values.begin(), values.end(), tensor.ints());
   return tensor;
 }
 
