@@ -102,14 +102,17 @@ TEST(Tokenizer, KnowsItsTokens) {
 /// Bytes of a few kinds that often stand beside one another.
 std::string randomBytes(Random &random) {
   static const std::vector<std::string> parts = {
-      " ",        "  ",           "\n",
-      "a",        "The",          "é",
-      "你",       "🙂",           "\xff",
-      "\xc3",     "\xe4\xbd",     "\xf0\x9f\x99",
-      "\x80",     "\xed\xa0\x80", "\xc0\x80",
-      "123",      "'s",           "<|eot_id|>",
-      "<|eot_id", "\xe2\x80\x83", "\r\n",
-      "\0"};
+      " ",        "  ",
+      "\n",       "a",
+      "The",      "é",
+      "你",       "🙂",
+      "\xff",     "\xc3",
+      "\xe4\xbd", "\xf0\x9f\x99",
+      "\x80",     "\xed\xa0\x80",
+      "\xc0\x80", "123",
+      "'s",       "<|eot_id|>",
+      "<|eot_id", "\xe2\x80\x83",
+      "\r\n",     std::string(1, '\0')};
   std::string text;
   for (uint64_t count = random.next() % 40; count > 0; --count) {
     if (random.next() % 4 == 0)
