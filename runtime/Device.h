@@ -70,6 +70,7 @@ public:
   /// One line for `kf-run devices`: model, features, limits.
   virtual std::string description() const = 0;
 
+  /// A buffer of zeros.
   virtual Result<std::unique_ptr<Buffer>> allocate(uint64_t bytes) = 0;
   /// A buffer over host memory that stays valid and unchanged as long as it;
   /// devices without shared memory copy.

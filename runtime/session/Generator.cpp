@@ -1,0 +1,110 @@
+//===- Generator.cpp - Tokens out of tokens -------------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/session/Generator.h"
+
+#include "runtime/session/Stopwatch.h"
+
+#include <algorithm>
+
+using namespace kf;
+
+namespace {
+
+/// Collects what was generated and streams its text.
+class Output {
+public:
+  Output(const Tokenizer &tokenizer, const GenerationOptions &options,
+         Generation &result)
+      : decoder(tokenizer), options(options), result(result) {}
+
+  /// Appends `id`; returns whether it ends the text.
+  bool push(int32_t id) {
+    result.ids.push_back(id);
+    emit(decoder.push(id));
+    return std::ranges::find(options.stopIds, id) != options.stopIds.end();
+  }
+  void finish() { emit(decoder.flush()); }
+
+private:
+  void emit(const std::string &text) {
+    result.text += text;
+    if (options.onText && !text.empty())
+      options.onText(text);
+  }
+
+  StreamDecoder decoder;
+  const GenerationOptions &options;
+  Generation &result;
+};
+
+/// Why to end after the tokens so far, if there is a reason but a stop token.
+std::optional<StopReason> limitReached(const Session &session,
+                                       const GenerationOptions &options,
+                                       const Generation &result) {
+  if (options.cancelled && options.cancelled->load(std::memory_order_relaxed))
+    return StopReason::Cancelled;
+  if (static_cast<int64_t>(result.ids.size()) >= options.maxTokens)
+    return StopReason::MaxTokens;
+  if (session.position() >= session.contextLength() && !result.ids.empty())
+    return StopReason::ContextFull;
+  return std::nullopt;
+}
+
+} // namespace
+
+std::string_view kf::nameOf(StopReason reason) {
+  switch (reason) {
+  case StopReason::StopToken:
+    return "stop token";
+  case StopReason::MaxTokens:
+    return "token limit";
+  case StopReason::ContextFull:
+    return "context full";
+  case StopReason::Cancelled:
+    return "cancelled";
+  }
+  return "";
+}
+
+Result<Generation> kf::generate(Session &session, Sampler &sampler,
+                                const Tokenizer &tokenizer,
+                                std::span<const int32_t> prompt,
+                                const GenerationOptions &options) {
+  Generation result;
+  Output output(tokenizer, options, result);
+  Stopwatch start;
+  KF_ASSIGN_OR_RETURN(std::span<const float> logits, session.prefill(prompt));
+  result.promptTokens = static_cast<int64_t>(prompt.size());
+  result.prefillSeconds = start.seconds();
+  for (int32_t id : prompt)
+    sampler.accept(id);
+
+  Stopwatch decoding;
+  bool stopped = false;
+  while (!stopped) {
+    if (auto reason = limitReached(session, options, result)) {
+      result.reason = *reason;
+      break;
+    }
+    if (!result.ids.empty()) {
+      KF_ASSIGN_OR_RETURN(logits, session.decode(result.ids.back()));
+      ++result.decodeSteps;
+    }
+    KF_ASSIGN_OR_RETURN(int32_t id, sampler.sample(logits));
+    sampler.accept(id);
+    if (result.ids.empty())
+      result.firstTokenSeconds = start.seconds();
+    stopped = output.push(id);
+  }
+  if (stopped)
+    result.reason = StopReason::StopToken;
+  result.decodeSeconds = decoding.seconds();
+  output.finish();
+  return result;
+}

@@ -1,0 +1,66 @@
+//===- Generator.h - Tokens out of tokens -----------------------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_SESSION_GENERATOR_H
+#define KF_RUNTIME_SESSION_GENERATOR_H
+
+#include "runtime/session/Session.h"
+#include "runtime/text/Sampler.h"
+#include "runtime/text/Tokenizer.h"
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kf {
+
+struct GenerationOptions {
+  /// The most tokens to generate.
+  int64_t maxTokens = 256;
+  /// Ids that end the text, ModelConfig::eosIds mostly.
+  std::vector<int64_t> stopIds;
+  /// Called with every piece of text as soon as it is complete UTF-8; may be
+  /// empty.
+  std::function<void(std::string_view text)> onText;
+  /// Set by another thread or a signal handler to end the text; may be null.
+  const std::atomic<bool> *cancelled = nullptr;
+};
+
+/// Why a generation ended.
+enum class StopReason { StopToken, MaxTokens, ContextFull, Cancelled };
+/// "stop token", "token limit", "context full", "cancelled".
+std::string_view nameOf(StopReason reason);
+
+struct Generation {
+  std::vector<int32_t> ids; ///< generated; a stop token is the last
+  std::string text;         ///< valid UTF-8, without special tokens
+  StopReason reason = StopReason::MaxTokens;
+
+  int64_t promptTokens = 0;
+  double prefillSeconds = 0;    ///< until the first logits, compiling included
+  double firstTokenSeconds = 0; ///< until the first token was chosen
+  int64_t decodeSteps = 0;      ///< tokens that went through Session::decode
+  double decodeSeconds = 0;     ///< in those steps and in choosing from them
+};
+
+/// Continues `prompt` from where `session` is. `sampler` learns of the prompt
+/// and of what it chose. Errors: the session's and the sampler's; an empty
+/// prompt is the session's.
+Result<Generation> generate(Session &session, Sampler &sampler,
+                            const Tokenizer &tokenizer,
+                            std::span<const int32_t> prompt,
+                            const GenerationOptions &options);
+
+} // namespace kf
+
+#endif // KF_RUNTIME_SESSION_GENERATOR_H

@@ -1,0 +1,82 @@
+//===- ProgramRunner.h - One program, ready to run --------------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_SESSION_PROGRAMRUNNER_H
+#define KF_RUNTIME_SESSION_PROGRAMRUNNER_H
+
+#include "runtime/Device.h"
+#include "runtime/session/KVCache.h"
+#include "runtime/session/WeightStore.h"
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace kf {
+
+/// "2x8xf32", as tensor literals spell it; "?" for n_tokens.
+std::string describe(const TensorSpec &spec);
+
+/// One Executable on one Device with all its buffers. Owns its arena and the
+/// buffers of its inputs and outputs; refers to `device`, `weights` and
+/// `cache`, which must outlive it. One thread.
+class ProgramRunner {
+public:
+  /// Loads the program, packs the weights that `weights` lacks, and binds all
+  /// buffers.
+  static Result<std::unique_ptr<ProgramRunner>> create(Executable executable,
+                                                       Device &device,
+                                                       WeightStore &weights,
+                                                       KVCache &cache);
+
+  /// Runs the program once. Dynamic dimensions of `inputs` say how many tokens
+  /// there are; for a program that has them in its outputs alone `nTokens`
+  /// does. Errors: inputs that do not fit the program, before anything runs.
+  Result<std::vector<HostTensor>> run(std::span<const HostTensor> inputs,
+                                      std::optional<int64_t> nTokens = {});
+
+  // The same in steps, for callers that keep inputs and outputs in place.
+
+  /// Writes the first `bytes` of input number `index`.
+  Status write(size_t index, const void *data, uint64_t bytes);
+  /// Runs the program on what was written; nTokens from 1 to maxTokens().
+  Status execute(int64_t nTokens);
+  /// Bytes [offset, offset + bytes) of output number `index`, valid until the
+  /// next call.
+  Result<const void *> read(size_t index, uint64_t offset, uint64_t bytes);
+
+  const Executable &program() const { return executable; }
+  int64_t maxTokens() const { return executable.maxTokens; }
+  uint64_t arenaBytes() const { return arena ? arena->size() : 0; }
+  /// Bytes of the buffers of inputs and outputs.
+  uint64_t ioBytes() const;
+
+private:
+  ProgramRunner(Executable executable, Device &device, int64_t cacheCapacity)
+      : executable(std::move(executable)), device(device),
+        cacheCapacity(cacheCapacity) {}
+
+  Status prepare(WeightStore &weights, KVCache &cache);
+  Status checkTokens(int64_t nTokens) const;
+  Result<int64_t> countTokens(std::span<const HostTensor> inputs,
+                              std::optional<int64_t> nTokens) const;
+
+  Executable executable;
+  Device &device;
+  int64_t cacheCapacity;
+  std::unique_ptr<Buffer> arena;
+  std::vector<std::unique_ptr<Buffer>> inputs, outputs;
+  std::vector<std::byte> staging; ///< what read() copied from the device
+  std::unique_ptr<LoadedProgram> loaded;
+};
+
+} // namespace kf
+
+#endif // KF_RUNTIME_SESSION_PROGRAMRUNNER_H

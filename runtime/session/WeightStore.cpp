@@ -1,0 +1,75 @@
+//===- WeightStore.cpp - Weights on a device, each once -------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/session/WeightStore.h"
+
+#include "runtime/WeightPacking.h"
+#include "runtime/session/Stopwatch.h"
+
+using namespace kf;
+
+namespace {
+
+/// A string that two specifications share only if they are equal.
+std::string keyOf(const WeightSpec &spec) {
+  std::string key;
+  for (int64_t number :
+       {static_cast<int64_t>(spec.stacked),
+        static_cast<int64_t>(spec.transposed), static_cast<int64_t>(spec.type),
+        static_cast<int64_t>(spec.layout.kind), spec.layout.panel,
+        spec.layout.interleave, static_cast<int64_t>(spec.shape.size())})
+    key += std::to_string(number) + ' ';
+  for (int64_t dim : spec.shape)
+    key += std::to_string(dim) + ' ';
+  for (const std::string &name : spec.names)
+    key += std::to_string(name.size()) + ':' + name;
+  return key;
+}
+
+} // namespace
+
+Result<Buffer *> WeightStore::get(const WeightSpec &spec) {
+  std::unique_ptr<Buffer> &slot = buffers[keyOf(spec)];
+  if (slot)
+    return slot.get();
+  Stopwatch watch;
+  Result<std::unique_ptr<Buffer>> made = make(spec);
+  packSeconds += watch.seconds();
+  if (!made.ok())
+    return made.status();
+  slot = made.take();
+  totalBytes += slot->size();
+  return slot.get();
+}
+
+Result<std::unique_ptr<Buffer>> WeightStore::make(const WeightSpec &spec) {
+  KF_ASSIGN_OR_RETURN(int64_t bytes, spec.packedBytes());
+  if (!source)
+    return Status::error("the program needs weight '" + spec.names.front() +
+                         "', but there is no checkpoint");
+  // A view that fails to be found is reported, with its name, by packing.
+  Result<TensorView> view = source->find(spec.names.front());
+  if (view.ok() && canBindDirectly(spec, *view) &&
+      reinterpret_cast<uintptr_t>(view->data) % KF_BUFFER_ALIGNMENT == 0)
+    return device.wrap(view->data, view->bytes);
+  return pack(spec, bytes);
+}
+
+Result<std::unique_ptr<Buffer>> WeightStore::pack(const WeightSpec &spec,
+                                                  int64_t bytes) {
+  KF_ASSIGN_OR_RETURN(std::unique_ptr<Buffer> buffer, device.allocate(bytes));
+  if (void *memory = buffer->hostPointer()) {
+    KF_RETURN_IF_ERROR(packWeightInto(
+        spec, *source,
+        {static_cast<std::byte *>(memory), static_cast<size_t>(bytes)}, pool));
+    return buffer;
+  }
+  KF_ASSIGN_OR_RETURN(AlignedBuffer packed, packWeight(spec, *source, pool));
+  KF_RETURN_IF_ERROR(device.write(*buffer, 0, packed.data(), packed.size()));
+  return buffer;
+}

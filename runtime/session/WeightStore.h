@@ -1,0 +1,55 @@
+//===- WeightStore.h - Weights on a device, each once -----------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_SESSION_WEIGHTSTORE_H
+#define KF_RUNTIME_SESSION_WEIGHTSTORE_H
+
+#include "runtime/Device.h"
+#include "runtime/ThreadPool.h"
+#include "runtime/WeightSource.h"
+
+#include <map>
+#include <memory>
+#include <string>
+
+namespace kf {
+
+/// Holds every weight that the programs of a session asked for, packed as they
+/// asked for it. Owns the buffers; `device`, `source` and `pool` must outlive
+/// it. One thread.
+class WeightStore {
+public:
+  /// `source` may be null for programs without weights; without `pool` the
+  /// caller's thread packs alone.
+  WeightStore(Device &device, const WeightSource *source, ThreadPool *pool)
+      : device(device), source(source), pool(pool) {}
+
+  /// The buffer of `spec`, packed when it is first asked for. What the file
+  /// holds as kernels want it is not copied.
+  Result<Buffer *> get(const WeightSpec &spec);
+
+  /// Bytes of all weights, those that lie in the file included.
+  uint64_t bytes() const { return totalBytes; }
+  /// Time spent in packing so far.
+  double seconds() const { return packSeconds; }
+
+private:
+  Result<std::unique_ptr<Buffer>> make(const WeightSpec &spec);
+  Result<std::unique_ptr<Buffer>> pack(const WeightSpec &spec, int64_t bytes);
+
+  Device &device;
+  const WeightSource *source;
+  ThreadPool *pool;
+  std::map<std::string, std::unique_ptr<Buffer>> buffers; ///< by keyOf(spec)
+  uint64_t totalBytes = 0;
+  double packSeconds = 0;
+};
+
+} // namespace kf
+
+#endif // KF_RUNTIME_SESSION_WEIGHTSTORE_H
