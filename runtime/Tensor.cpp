@@ -17,6 +17,10 @@
 namespace kf {
 namespace {
 
+/// No host has a tensor of a TiB; sanitizers abort on larger requests instead
+/// of refusing them.
+constexpr size_t kMaxTensorBytes = (size_t(1) << 40) - (size_t(1) << 30);
+
 struct TypeInfo {
   DataType type;
   std::string_view name;
@@ -153,11 +157,14 @@ Result<HostTensor> HostTensor::zeros(DataType type,
   KF_ASSIGN_OR_RETURN(int64_t count, checkedElementCount(shape, sizeOf(type)));
   HostTensor tensor;
   size_t bytes = static_cast<size_t>(count) * sizeOf(type);
+  Status outOfMemory = Status::error("no memory for a tensor of " +
+                                     std::to_string(bytes) + " bytes");
+  if (bytes > kMaxTensorBytes)
+    return outOfMemory;
   try {
     tensor.bytes.resize(bytes);
-  } catch (const std::exception &) { // bad_alloc or length_error
-    return Status::error("no memory for a tensor of " + std::to_string(bytes) +
-                         " bytes");
+  } catch (const std::bad_alloc &) {
+    return outOfMemory;
   }
   tensor.type = type;
   tensor.shape = std::move(shape);

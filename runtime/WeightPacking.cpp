@@ -352,10 +352,11 @@ void packPanel(const RowReader<T> &reader, std::span<const int64_t> order,
   for (int64_t first = 0; first < extents.columns; first += step) {
     int64_t count = std::min(step, extents.columns - first);
     for (int64_t s = 0; s < width; ++s)
-      rows[s] = order[s] < valid
-                    ? reader.rowBytes(base + order[s], first, count,
-                                      scratch.data() + s * step)
-                    : reinterpret_cast<const std::byte *>(zeros.data());
+      rows[s] =
+          order[s] < valid
+              ? reader.rowBytes(base + order[s], first, count,
+                                scratch.empty() ? nullptr : &scratch[s * step])
+              : reinterpret_cast<const std::byte *>(zeros.data());
     transpose(rows.data(), width, count, dst + first * width, width);
   }
 }

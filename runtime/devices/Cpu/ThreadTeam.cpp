@@ -24,7 +24,7 @@ constexpr milliseconds kRelapse{200};
 
 } // namespace
 
-ThreadTeam::ThreadTeam(const ThreadPool &pool)
+ThreadTeam::ThreadTeam(ThreadPool &pool)
     : pool(pool), members(pool.size()), memberCount(pool.size()) {
   for (int i = 0; i < memberCount; ++i)
     members[i].rank = i;
@@ -38,30 +38,30 @@ void ThreadTeam::leaveOut(Member &member, Clock::time_point now) {
   member.rank = -1;
 }
 
-bool ThreadTeam::update(Clock::time_point now) {
-  bool changed = false;
-  if (memberCount < pool.size())
-    for (Member &member : members)
-      if (member.rank < 0 && now >= member.until) {
-        member.rank = 0; // numbered below
-        member.since = now;
-        changed = true;
-      }
-  if (request.load(std::memory_order_relaxed) >= 0) {
-    int thread = request.exchange(-1, std::memory_order_relaxed);
-    if (members[thread].rank >= 0) {
-      leaveOut(members[thread], now);
-      changed = true;
+void ThreadTeam::update(Clock::time_point now) {
+  auto returns = [&](const Member &member) {
+    return member.rank < 0 && now >= member.until;
+  };
+  const int leaving = request.load(std::memory_order_relaxed);
+  if (leaving < 0 &&
+      (memberCount == pool.size() || std::ranges::none_of(members, returns)))
+    return;
+
+  // Late workers of the run before may still look at their ranks.
+  pool.quiesce();
+  for (Member &member : members)
+    if (returns(member)) {
+      member.rank = 0; // numbered below
+      member.since = now;
     }
-  }
-  if (!changed)
-    return false;
+  if (leaving >= 0 && members[leaving].rank >= 0)
+    leaveOut(members[leaving], now);
+  request.store(-1, std::memory_order_relaxed);
   memberCount = 0;
   for (Member &member : members)
     if (member.rank >= 0)
       member.rank = memberCount++;
   ++changes;
-  return true;
 }
 
 ThreadTeam::Watch::Watch(ThreadTeam &team, int suspect)

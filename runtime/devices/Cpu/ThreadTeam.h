@@ -21,6 +21,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <optional>
 #include <vector>
 
 namespace kf {
@@ -30,11 +31,11 @@ class ThreadTeam {
 public:
   using Clock = std::chrono::steady_clock;
 
-  explicit ThreadTeam(const ThreadPool &pool);
+  explicit ThreadTeam(ThreadPool &pool);
 
-  /// Takes threads out and back in as reports and the time say. Changes what
-  /// the functions below return only if it returns true.
-  bool update(Clock::time_point now);
+  /// Takes threads out and back in as reports and the time say. If there are
+  /// any, quiesces the pool first.
+  void update(Clock::time_point now);
 
   /// Changes whenever the members do.
   uint64_t version() const { return changes; }
@@ -69,7 +70,7 @@ private:
 
   void leaveOut(Member &member, Clock::time_point now);
 
-  const ThreadPool &pool;
+  ThreadPool &pool;
   std::vector<Member> members; // [pool.size()]
   int memberCount;
   uint64_t changes = 0;
