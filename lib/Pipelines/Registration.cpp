@@ -10,6 +10,8 @@
 
 #include "kf/Conversion/Passes.h"
 #include "kf/Dialect/KF/IR/KF.h"
+#include "kf/Pipelines/Pipelines.h"
+#include "kf/Target/LLVMCPU/Passes.h"
 #include "kf/Transforms/Passes.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -38,8 +40,10 @@ void mlir::kf::registerDialects(DialectRegistry &registry) {
 }
 
 void mlir::kf::registerPasses() {
-  registerKFConversionPasses();
+  registerConvertKFToVector();
+  registerKFLLVMCPUPasses();
   registerKFTransformsPasses();
+  registerPipelines();
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();
 }

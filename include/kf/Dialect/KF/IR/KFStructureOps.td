@@ -161,7 +161,7 @@ def KF_DispatchOp : KF_Op<"dispatch",
      ParentOneOf<["ProgramOp"]>]> {
   let summary = "runs a kernel";
   let description = [{
-    - C1: `kernel` names a `kf.kernel`.
+    - C1: `kernel` names a `kf.kernel`, or what it was lowered to.
     - C2: operand and result types are the kernel's.
     - C3: `offsets`, where present, has one entry a result: its byte offset in
       the program's arena, or -1 where the result is the program's own.

@@ -1,0 +1,67 @@
+//===- Compiler.h - From kf functions to executables ------------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_PIPELINES_COMPILER_H
+#define KF_PIPELINES_COMPILER_H
+
+#include "runtime/Executable.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/Error.h"
+
+#include <optional>
+#include <string>
+
+namespace mlir::kf {
+
+enum class Target { Cpu, Reference, Vulkan };
+
+/// "cpu", "reference", "vulkan"; nothing for another name.
+std::optional<Target> parseTarget(llvm::StringRef name);
+llvm::StringRef nameOf(Target target);
+
+/// How far to compile; each phase includes those before it.
+enum class Phase {
+  Import,    ///< functions of kf ops
+  Fused,     ///< projections joined, mlp expanded
+  Program,   ///< kernels, and programs of dispatches
+  Scheduled, ///< schedules chosen, weights packed, memory planned
+  Lowered,   ///< kernels in the target's dialect (LLVM, SPIR-V)
+  Binary     ///< an executable
+};
+
+/// "import", "fused", "program", "scheduled", "lowered", "binary".
+std::optional<Phase> parsePhase(llvm::StringRef name);
+
+struct CompileOptions {
+  Target target = Target::Cpu;
+  /// CPU target: LLVM's name of the CPU; "native" is this machine's.
+  std::string targetCpu = "native";
+  /// Largest n_tokens of functions without `kf.max_tokens`.
+  int64_t maxTokens = 512;
+};
+
+/// What distinguishes this compiler's output for `options` from that of any
+/// other: compiler and LLVM version, ABI, target, CPU and features. Part of the
+/// key of the executable cache.
+llvm::Expected<std::string> fingerprint(const CompileOptions &options);
+
+/// Runs the passes from `from` (exclusive) to `to` (inclusive; at most Lowered)
+/// on `module` in place. Diagnostics of the passes become the error's text.
+llvm::Error runPhases(ModuleOp module, const CompileOptions &options,
+                      Phase from, Phase to);
+
+/// Compiles the only function of `module` (a func.func of kf ops), which it
+/// changes, to an executable.
+llvm::Expected<::kf::Executable> compile(ModuleOp module,
+                                         const CompileOptions &options);
+
+} // namespace mlir::kf
+
+#endif // KF_PIPELINES_COMPILER_H

@@ -1,0 +1,57 @@
+//===- Pipelines.h - The whole path on one screen ---------------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_PIPELINES_PIPELINES_H
+#define KF_PIPELINES_PIPELINES_H
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassOptions.h"
+
+#include <string>
+
+namespace mlir::kf {
+
+struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
+  PipelineOptions() = default;
+  PipelineOptions(const PipelineOptions &other) : PipelineOptions() {
+    *this = other;
+  }
+  PipelineOptions &operator=(const PipelineOptions &other) {
+    target = other.target.getValue();
+    lanes = other.lanes.getValue();
+    maxTokens = other.maxTokens.getValue();
+    return *this;
+  }
+
+  Option<std::string> target{*this, "target",
+                             llvm::cl::desc("cpu, reference or vulkan"),
+                             llvm::cl::init("cpu")};
+  Option<int64_t> lanes{*this, "vector-lanes",
+                        llvm::cl::desc("f32 lanes of a CPU vector register"),
+                        llvm::cl::init(16)};
+  Option<int64_t> maxTokens{
+      *this, "max-tokens",
+      llvm::cl::desc("largest n_tokens of functions without kf.max_tokens"),
+      llvm::cl::init(512)};
+};
+
+/// Phase by phase; see Phase in Compiler.h.
+void buildFusePipeline(OpPassManager &passes, const PipelineOptions &options);
+void buildProgramPipeline(OpPassManager &passes,
+                          const PipelineOptions &options);
+void buildSchedulePipeline(OpPassManager &passes,
+                           const PipelineOptions &options);
+void buildLowerPipeline(OpPassManager &passes, const PipelineOptions &options);
+
+/// Registers kf-fuse, kf-program, kf-schedule and kf-lower, each of which runs
+/// its phase, and kf-compile, which runs all.
+void registerPipelines();
+
+} // namespace mlir::kf
+
+#endif // KF_PIPELINES_PIPELINES_H

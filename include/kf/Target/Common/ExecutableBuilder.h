@@ -1,0 +1,31 @@
+//===- ExecutableBuilder.h - Programs to runtime executables ----*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_TARGET_COMMON_EXECUTABLEBUILDER_H
+#define KF_TARGET_COMMON_EXECUTABLEBUILDER_H
+
+#include "kf/Dialect/KF/IR/KF.h"
+#include "runtime/Executable.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace mlir::kf {
+
+/// The runtime's name of an element type; fails for a type that has none.
+FailureOr<::kf::DataType> toDataType(Type type);
+
+/// Describes the only kf.program of `module`, whose memory is planned, and its
+/// kernels: everything of an Executable but the binary and what code generation
+/// finds out (scratch bytes, workgroup sizes). Kernels are numbered in module
+/// order. Emits a diagnostic on failure.
+FailureOr<::kf::Executable> buildExecutable(ModuleOp module,
+                                            llvm::StringRef target);
+
+} // namespace mlir::kf
+
+#endif // KF_TARGET_COMMON_EXECUTABLEBUILDER_H

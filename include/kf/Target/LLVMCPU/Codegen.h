@@ -1,0 +1,49 @@
+//===- Codegen.h - kf kernels to machine code -------------------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_TARGET_LLVMCPU_CODEGEN_H
+#define KF_TARGET_LLVMCPU_CODEGEN_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/Error.h"
+
+#include <memory>
+#include <string>
+
+namespace llvm {
+class TargetMachine;
+} // namespace llvm
+
+namespace mlir::kf {
+
+/// The machine that code is generated for.
+struct CpuTarget {
+  std::string cpu;      ///< LLVM's name, e.g. "znver4"; "native" for this host
+  std::string features; ///< LLVM's feature string; empty for the CPU's own
+};
+
+/// LLVM's description of `target` on this host's triple; an error names an
+/// unknown CPU.
+llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
+createTargetMachine(const CpuTarget &target);
+
+/// f32 lanes of the widest vector that `machine` computes with: 16, 8 or 4.
+int64_t vectorLanes(const llvm::TargetMachine &machine);
+
+/// Adds the passes from tiled kernels to the LLVM dialect.
+void buildCpuCodegenPipeline(OpPassManager &passes);
+
+/// Translates a module in the LLVM dialect to a relocatable object file,
+/// optimized for `machine`.
+llvm::Expected<std::string> compileToObject(ModuleOp module,
+                                            llvm::TargetMachine &machine);
+
+} // namespace mlir::kf
+
+#endif // KF_TARGET_LLVMCPU_CODEGEN_H

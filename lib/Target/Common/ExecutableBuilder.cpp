@@ -1,0 +1,194 @@
+//===- ExecutableBuilder.cpp - Programs to runtime executables ------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kf/Target/Common/ExecutableBuilder.h"
+
+#include "mlir/IR/SymbolTable.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::kf;
+
+FailureOr<::kf::DataType> mlir::kf::toDataType(Type type) {
+  if (type.isF32())
+    return ::kf::DataType::F32;
+  if (type.isF16())
+    return ::kf::DataType::F16;
+  if (type.isBF16())
+    return ::kf::DataType::BF16;
+  if (type.isF64())
+    return ::kf::DataType::F64;
+  if (type.isInteger(1))
+    return ::kf::DataType::I1;
+  if (type.isInteger(8))
+    return ::kf::DataType::I8;
+  if (type.isInteger(16))
+    return ::kf::DataType::I16;
+  if (type.isInteger(32))
+    return ::kf::DataType::I32;
+  if (type.isInteger(64))
+    return ::kf::DataType::I64;
+  return failure();
+}
+
+namespace {
+
+class ExecutableBuilder {
+public:
+  ExecutableBuilder(ModuleOp module, ProgramOp program, StringRef target)
+      : program(program), module(module) {
+    executable.target = target.str();
+  }
+
+  FailureOr<::kf::Executable> build() {
+    executable.programName = program.getSymName().str();
+    executable.maxTokens = program.getMaxTokens();
+    executable.arenaBytes = program.getArenaBytes().value_or(0);
+    if (failed(addInterface()))
+      return failure();
+    addKernels();
+    for (Operation &op : program.getBody().front()) {
+      LogicalResult added =
+          TypeSwitch<Operation *, LogicalResult>(&op)
+              .Case([&](WeightOp weight) { return addWeight(weight); })
+              .Case([&](CacheLayerOp layer) {
+                kf_binding binding = bindings.lookup(layer.getCache());
+                binding.offset = layer.getLayer();
+                bindings[layer.getResult()] = binding;
+                return success();
+              })
+              .Case([&](DispatchOp dispatch) { return addDispatch(dispatch); })
+              .Default([](Operation *) { return success(); });
+      if (failed(added))
+        return failure();
+    }
+    return std::move(executable);
+  }
+
+private:
+  FailureOr<::kf::TensorSpec> describe(Operation *op, Type type) {
+    auto tensor = cast<RankedTensorType>(type);
+    FailureOr<::kf::DataType> element = toDataType(tensor.getElementType());
+    if (failed(element))
+      return op->emitError("an executable has no tensors of type ") << type;
+    ::kf::TensorSpec spec;
+    spec.type = *element;
+    for (int64_t extent : tensor.getShape())
+      spec.shape.push_back(ShapedType::isDynamic(extent) ? -1 : extent);
+    return spec;
+  }
+
+  /// Inputs and caches are the program's arguments, outputs what it yields.
+  LogicalResult addInterface() {
+    for (BlockArgument argument : program.getArguments()) {
+      if (auto cache = dyn_cast<KVCacheType>(argument.getType())) {
+        bindings[argument] = {KF_BINDING_CACHE,
+                              static_cast<uint32_t>(executable.caches.size()),
+                              0};
+        executable.caches.push_back({*toDataType(cache.getType()),
+                                     cache.getLayers(), cache.getKvHeads(),
+                                     cache.getHeadDim(), cache.getKeyBlock()});
+        continue;
+      }
+      auto spec = describe(program, argument.getType());
+      if (failed(spec))
+        return failure();
+      bindings[argument] = {KF_BINDING_INPUT,
+                            static_cast<uint32_t>(executable.inputs.size()), 0};
+      executable.inputs.push_back(*spec);
+    }
+    for (Value result : program.getYield().getValues()) {
+      auto spec = describe(program, result.getType());
+      if (failed(spec))
+        return failure();
+      bindings[result] = {KF_BINDING_OUTPUT,
+                          static_cast<uint32_t>(executable.outputs.size()), 0};
+      executable.outputs.push_back(*spec);
+    }
+    return success();
+  }
+
+  void addKernels() {
+    for (auto kernel : module.getOps<KernelOp>()) {
+      kernels[kernel.getSymNameAttr()] = executable.kernels.size();
+      ::kf::KernelSpec spec;
+      spec.name = kernel.getSymName().str();
+      executable.kernels.push_back(spec);
+    }
+  }
+
+  LogicalResult addWeight(WeightOp op) {
+    auto type = cast<RankedTensorType>(op.getType());
+    FailureOr<::kf::DataType> element = toDataType(type.getElementType());
+    if (failed(element))
+      return op.emitOpError("an executable has no weights of type ") << type;
+    ::kf::WeightSpec spec;
+    for (StringRef name : op.getNames().getAsValueRange<StringAttr>())
+      spec.names.push_back(name.str());
+    spec.stacked = op.getStacked();
+    spec.transposed = op.getTransposed();
+    spec.type = *element;
+    spec.shape = type.getShape();
+    if (LayoutAttr layout = getLayout(type))
+      spec.layout = {::kf::WeightLayout::Kind::Panels, layout.getPanel(),
+                     layout.getInterleave()};
+    auto found = llvm::find(executable.weights, spec);
+    bindings[op.getResult()] = {
+        KF_BINDING_WEIGHT,
+        static_cast<uint32_t>(found - executable.weights.begin()), 0};
+    if (found == executable.weights.end())
+      executable.weights.push_back(spec);
+    return success();
+  }
+
+  LogicalResult addDispatch(DispatchOp op) {
+    auto kernel = SymbolTable::lookupNearestSymbolFrom<KernelOp>(
+        op, op.getKernelAttr());
+    if (!kernel)
+      return op.emitOpError("kernel @")
+             << op.getKernel() << " is already lowered";
+    ::kf::DispatchSpec spec;
+    spec.kernel = kernels.lookup(kernel.getSymNameAttr());
+    for (Value operand : op.getOperands_())
+      spec.bindings.push_back(bindings.lookup(operand));
+    for (auto [number, result] : llvm::enumerate(op.getResults())) {
+      if (!bindings.contains(result)) {
+        if (!op.getOffsets())
+          return op.emitOpError("memory is not planned; run kf-plan-memory");
+        bindings[result] = {KF_BINDING_ARENA, 0,
+                            static_cast<uint64_t>((*op.getOffsets())[number])};
+      }
+      spec.bindings.push_back(bindings.lookup(result));
+    }
+    if (GridAttr grid = kernel.getGridAttr())
+      for (size_t dim = 0; dim < grid.getTokens().size(); ++dim)
+        spec.grid[dim] = grid.getTokens()[dim]
+                             ? kf_grid_dim{KF_SCALAR_N_TOKENS,
+                                           grid.getTokens()[dim]}
+                             : kf_grid_dim{-1, grid.getCounts()[dim]};
+    executable.dispatches.push_back(std::move(spec));
+    return success();
+  }
+
+  ProgramOp program;
+  ModuleOp module;
+  ::kf::Executable executable;
+  DenseMap<Value, kf_binding> bindings;
+  DenseMap<StringAttr, uint32_t> kernels;
+};
+
+} // namespace
+
+FailureOr<::kf::Executable> mlir::kf::buildExecutable(ModuleOp module,
+                                                      StringRef target) {
+  auto programs = module.getOps<ProgramOp>();
+  if (std::distance(programs.begin(), programs.end()) != 1)
+    return module.emitError("an executable is made of one kf.program, found ")
+           << std::distance(programs.begin(), programs.end());
+  return ExecutableBuilder(module, *programs.begin(), target).build();
+}

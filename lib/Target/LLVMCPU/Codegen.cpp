@@ -1,0 +1,151 @@
+//===- Codegen.cpp - kf kernels to machine code ---------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kf/Target/LLVMCPU/Codegen.h"
+
+#include "kf/Conversion/Passes.h"
+#include "kf/Target/LLVMCPU/Passes.h"
+
+#include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVMPass.h"
+#include "mlir/Conversion/IndexToLLVM/IndexToLLVM.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
+#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVMPass.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "mlir/Transforms/Passes.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/SmallVectorMemoryBuffer.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
+
+#include <mutex>
+
+using namespace mlir;
+using namespace mlir::kf;
+
+llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
+mlir::kf::createTargetMachine(const CpuTarget &target) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+  });
+  llvm::Triple triple(llvm::sys::getProcessTriple());
+  std::string error;
+  const llvm::Target *found = llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!found)
+    return llvm::createStringError("cpu target: " + error);
+
+  std::string cpu = target.cpu, features = target.features;
+  if (cpu.empty() || cpu == "native") {
+    cpu = llvm::sys::getHostCPUName().str();
+    for (const auto &[name, isOn] : llvm::sys::getHostCPUFeatures())
+      features += (features.empty() ? "" : ",") +
+                  std::string(isOn ? "+" : "-") + name.str();
+  }
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
+  std::unique_ptr<llvm::TargetMachine> machine(found->createTargetMachine(
+      triple, cpu, features, options, llvm::Reloc::PIC_,
+      llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+  if (!machine || !machine->getMCSubtargetInfo()->isCPUStringValid(cpu))
+    return llvm::createStringError(
+        "cpu target: LLVM knows no " + triple.getArchName() + " CPU '" + cpu +
+        "'; --target-cpu=native is this machine's");
+  return machine;
+}
+
+int64_t mlir::kf::vectorLanes(const llvm::TargetMachine &machine) {
+  const llvm::MCSubtargetInfo *info = machine.getMCSubtargetInfo();
+  if (info->checkFeatures("+avx512f"))
+    return 16;
+  return info->checkFeatures("+avx2,+fma") ? 8 : 4;
+}
+
+void mlir::kf::buildCpuCodegenPipeline(OpPassManager &passes) {
+  passes.addPass(createConvertKFToVector());
+  passes.addPass(createEmitCpuEntryPoints());
+  passes.addPass(createCanonicalizerPass());
+  passes.addPass(createCSEPass());
+  passes.addPass(createExpandCpuMath());
+  passes.addPass(memref::createExpandStridedMetadataPass());
+  passes.addPass(createLowerAffinePass());
+  passes.addPass(createSCFToControlFlowPass());
+  passes.addPass(createConvertVectorToLLVMPass());
+  passes.addPass(createConvertMathToLLVMPass());
+  passes.addPass(createFinalizeMemRefToLLVMConversionPass());
+  passes.addPass(createArithToLLVMConversionPass());
+  passes.addPass(createConvertIndexToLLVMPass());
+  passes.addPass(createConvertControlFlowToLLVMPass());
+  passes.addPass(createConvertFuncToLLVMPass());
+  passes.addPass(createUBToLLVMConversionPass());
+  passes.addPass(createReconcileUnrealizedCastsPass());
+}
+
+/// Inlining, scalar clean-up and loop-invariant code motion; the kernels come
+/// vectorized and unrolled, so LLVM's vectorizers have nothing to add.
+static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager graph;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopVectorization = false;
+  tuning.SLPVectorization = false;
+  tuning.LoopUnrolling = false;
+  llvm::PassBuilder builder(&machine, tuning);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(graph);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, graph, modules);
+  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2)
+      .run(module, modules);
+}
+
+llvm::Expected<std::string>
+mlir::kf::compileToObject(ModuleOp module, llvm::TargetMachine &machine) {
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> llvmModule =
+      translateModuleToLLVMIR(module, context, "kf_kernels");
+  if (!llvmModule)
+    return llvm::createStringError(
+        "cpu target: kernels do not translate to LLVM IR");
+  llvmModule->setDataLayout(machine.createDataLayout());
+  llvmModule->setTargetTriple(machine.getTargetTriple());
+  for (llvm::Function &function : *llvmModule) {
+    if (function.isDeclaration())
+      continue;
+    function.addFnAttr("target-cpu", machine.getTargetCPU());
+    function.addFnAttr("target-features", machine.getTargetFeatureString());
+    function.addFnAttr("prefer-vector-width", "512");
+  }
+  optimize(*llvmModule, machine);
+
+  llvm::SmallString<0> object;
+  llvm::raw_svector_ostream stream(object);
+  llvm::legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, stream, nullptr,
+                                  llvm::CodeGenFileType::ObjectFile))
+    return llvm::createStringError(
+        "cpu target: LLVM cannot emit object files for this machine");
+  passes.run(*llvmModule);
+  return object.str().str();
+}

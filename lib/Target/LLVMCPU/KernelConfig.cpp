@@ -1,0 +1,197 @@
+//===- KernelConfig.cpp - Schedules for CPUs ------------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The policy of the CPU target: which tile sizes a kernel gets. Mechanism is in
+// the passes that read `#kf.schedule`.
+//
+//===----------------------------------------------------------------------===//
+
+#include "kf/Target/LLVMCPU/Passes.h"
+
+#include "mlir/IR/SymbolTable.h"
+
+namespace mlir::kf {
+#define GEN_PASS_DEF_SELECTCPUSCHEDULES
+#include "kf/Target/LLVMCPU/Passes.h.inc"
+} // namespace mlir::kf
+
+using namespace mlir;
+using namespace mlir::kf;
+
+namespace {
+
+/// Bytes of scratch that a workgroup's rows of x may take: half of a 1 MiB
+/// second-level cache.
+constexpr int64_t rowBytes = 512 * 1024;
+/// Multiply-adds that a workgroup should hold to be worth handing out.
+constexpr int64_t workPerGroup = 128 * 1024;
+/// Keys of one softmax block.
+constexpr int64_t keyTile = 64;
+
+/// A schedule while it is put together.
+struct Draft {
+  SmallVector<int64_t> workgroup, tile;
+  int64_t reduction = 0, vector = 1, unroll = 1, accumulators = 1;
+
+  ScheduleAttr get(MLIRContext *context) const {
+    return ScheduleAttr::get(context, workgroup, tile, reduction, vector,
+                             unroll, accumulators, {}, 1, 1);
+  }
+};
+
+struct SelectCpuSchedulesPass
+    : kf::impl::SelectCpuSchedulesBase<SelectCpuSchedulesPass> {
+  using SelectCpuSchedulesBase::SelectCpuSchedulesBase;
+
+  void runOnOperation() override {
+    if (!llvm::isPowerOf2_64(lanes) || lanes < 4 || lanes > 16) {
+      getOperation().emitError("kf-cpu-select-schedules: vector-lanes must be "
+                               "4, 8 or 16, found ")
+          << lanes;
+      return signalPassFailure();
+    }
+    DenseMap<StringAttr, int64_t> tokens;
+    for (auto program : getOperation().getOps<ProgramOp>())
+      program.walk([&](DispatchOp dispatch) {
+        int64_t &most = tokens[dispatch.getKernelAttr().getAttr()];
+        most = std::max<int64_t>(most, program.getMaxTokens());
+      });
+    for (auto kernel : getOperation().getOps<KernelOp>()) {
+      if (kernel.getSchedule()) {
+        if (failed(verifySchedule(kernel)))
+          return signalPassFailure();
+        continue;
+      }
+      int64_t most = tokens.lookup(kernel.getSymNameAttr());
+      kernel.setScheduleAttr(select(kernel, most ? most : 512));
+    }
+  }
+
+private:
+  template <typename OpTy> OpTy find(KernelOp kernel) {
+    auto ops = kernel.getBody().getOps<OpTy>();
+    return ops.empty() ? OpTy() : *ops.begin();
+  }
+
+  /// What no CPU can run.
+  LogicalResult verifySchedule(KernelOp kernel) {
+    ScheduleAttr schedule = kernel.getScheduleAttr();
+    auto fail = [&](const Twine &message) {
+      return kernel.emitError("kf-cpu-select-schedules: schedule cannot run on "
+                              "this CPU: " + message);
+    };
+    if (schedule.getVector() > lanes)
+      return fail("vector = " + Twine(schedule.getVector()) +
+                  " exceeds the register's " + Twine(lanes) + " lanes");
+    if (!schedule.getThreads().empty())
+      return fail("threads is for GPUs");
+    if (schedule.getStages() != 1 || schedule.getSplitK() != 1)
+      return fail("stages and split_k must be 1");
+    auto matmul = find<MatmulOp>(kernel);
+    if (!matmul)
+      return success();
+    if (schedule.getTile().size() != 2)
+      return fail("a matmul needs tile = [rows, columns]");
+    int64_t vectors = schedule.getTile()[0] * schedule.getTile()[1] /
+                      schedule.getVector() * schedule.getAccumulators() *
+                      (matmul.getGlu() ? 2 : 1);
+    if (schedule.getTile()[1] % schedule.getVector() != 0)
+      return fail("tile columns must be a multiple of vector");
+    if (vectors > 256)
+      return fail("tile and accumulators need " + Twine(vectors) +
+                  " vector registers; 32 are there, and 256 are accepted");
+    return success();
+  }
+
+  ScheduleAttr select(KernelOp kernel, int64_t tokens) {
+    if (auto matmul = find<MatmulOp>(kernel))
+      return selectMatmul(matmul, tokens);
+    if (auto attention = find<AttentionOp>(kernel))
+      return selectAttention(attention, tokens);
+    return selectRows(kernel, tokens);
+  }
+
+  /// Register tile: as many independent sums as registers hold, less two for
+  /// the panel row and one for the broadcast. Wide rows share a workgroup as
+  /// long as they fit in the second-level cache.
+  ScheduleAttr selectMatmul(MatmulOp op, int64_t tokens) {
+    auto x = cast<RankedTensorType>(op.getX().getType());
+    auto w = cast<RankedTensorType>(op.getW().getType());
+    int64_t extent = x.getDimSize(1), columns = w.getShape().end()[-2];
+    int64_t rows = x.isDynamicDim(0) ? tokens : x.getDimSize(0);
+    int64_t groups = op.getGlu() ? 2 : 1;
+    Draft draft;
+    draft.vector = lanes;
+    int64_t panel = 2 * lanes, registers = lanes == 16 ? 28 : 12;
+    int64_t perRow = groups * panel / lanes;
+    int64_t tileRows = std::min<int64_t>(registers / perRow, rows);
+    // Even tiles rather than a last one that is mostly padding.
+    tileRows = llvm::divideCeil(rows, llvm::divideCeil(rows, tileRows));
+    draft.unroll = extent % 4 == 0 ? 4 : extent % 2 == 0 ? 2 : 1;
+    draft.accumulators =
+        std::clamp<int64_t>(8 / (tileRows * perRow), 1, draft.unroll);
+    while (draft.unroll % draft.accumulators != 0)
+      --draft.accumulators;
+
+    int64_t tilesInCache = std::max<int64_t>(
+        1, rowBytes / (extent * 4) / tileRows);
+    int64_t groupRows = std::min<int64_t>(
+        llvm::divideCeil(rows, tileRows), std::min<int64_t>(tilesInCache, 8)) *
+        tileRows;
+    int64_t panels = std::clamp<int64_t>(
+        workPerGroup / (extent * panel * groups * groupRows), 1,
+        llvm::divideCeil(columns, panel));
+    panels = std::max<int64_t>(panels, groupRows > 1 ? 4 : 1);
+    draft.tile = {tileRows, panel};
+    draft.workgroup = {groupRows, panels * panel};
+    return draft.get(&getContext());
+  }
+
+  /// A KV head and a few tokens to a workgroup.
+  ScheduleAttr selectAttention(AttentionOp op, int64_t tokens) {
+    auto q = cast<RankedTensorType>(op.getQ().getType());
+    int64_t group = q.getDimSize(1) / op.getCache().getType().getKvHeads();
+    int64_t rows = q.isDynamicDim(0) ? tokens : q.getDimSize(0);
+    Draft draft;
+    draft.vector = lanes;
+    draft.workgroup = {std::min<int64_t>(rows, std::max<int64_t>(1, 32 / group)),
+                       group};
+    int64_t vectors = keyTile / lanes; // of scores, for each query row
+    int64_t registers = lanes == 16 ? 24 : 12;
+    draft.tile = {std::clamp<int64_t>(registers / vectors, 1,
+                                      draft.workgroup[0] * group)};
+    draft.reduction = keyTile;
+    return draft.get(&getContext());
+  }
+
+  /// Rows to a workgroup, so that one holds some thousand elements.
+  ScheduleAttr selectRows(KernelOp kernel, int64_t tokens) {
+    Draft draft;
+    draft.vector = lanes;
+    Type type = kernel.getNumResults() ? kernel.getResultTypes()[0] : Type();
+    if (auto append = find<KVAppendOp>(kernel))
+      type = append.getK().getType();
+    auto tensor = cast<RankedTensorType>(type);
+    if (tensor.getRank() == 1 && !find<ArgmaxOp>(kernel) &&
+        !find<SampleOp>(kernel)) {
+      // Rows have one dimension: a norm is one row, elementwise ops split it.
+      bool whole = find<RmsNormOp>(kernel) || find<LayerNormOp>(kernel) ||
+                   find<SoftmaxOp>(kernel);
+      draft.workgroup = {whole ? 0 : 4096};
+      return draft.get(&getContext());
+    }
+    int64_t elements = 1;
+    for (int64_t extent : tensor.getShape().drop_front())
+      elements *= extent;
+    draft.workgroup = {
+        std::clamp<int64_t>(8192 / std::max<int64_t>(elements, 1), 1, 64)};
+    return draft.get(&getContext());
+  }
+};
+
+} // namespace
