@@ -120,9 +120,9 @@ Result<int64_t>
 ProgramRunner::countTokens(std::span<const HostTensor> values,
                            std::optional<int64_t> nTokens) const {
   if (values.size() != executable.inputs.size())
-    return Status::error("the program takes " +
-                         std::to_string(executable.inputs.size()) +
-                         " inputs, not " + std::to_string(values.size()));
+    return Status::error(std::to_string(values.size()) +
+                         " inputs are given, but the program takes " +
+                         std::to_string(executable.inputs.size()));
   std::optional<int64_t> found = nTokens;
   for (size_t i = 0; i < values.size(); ++i) {
     const std::string which = "input " + std::to_string(i);

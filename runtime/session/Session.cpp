@@ -146,8 +146,8 @@ Status Session::checkIds(std::span<const int32_t> ids) const {
   if (static_cast<uint64_t>(room) < ids.size())
     return Status::error("context is full: " + std::to_string(nextPosition) +
                          " of " + std::to_string(context) +
-                         " positions are used and " +
-                         std::to_string(ids.size()) + " more are needed");
+                         " positions are used, no room for " +
+                         std::to_string(ids.size()) + " more");
   for (int32_t id : ids)
     if (id < 0 || id >= model.vocabSize)
       return Status::error("token id " + std::to_string(id) +
