@@ -13,6 +13,7 @@
 #include "kf/Target/Common/ExecutableBuilder.h"
 #include "kf/Target/LLVMCPU/Codegen.h"
 #include "kf/Target/Reference/Serialize.h"
+#include "kf/Target/SPIRV/Codegen.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -126,7 +127,6 @@ BuildPhase builderOf(Phase phase) {
 LogicalResult run(ModuleOp module, const PipelineOptions &options, Phase from,
                   Phase to) {
   PassManager passes(module.getContext());
-  passes.enableVerifier(false);
   for (Phase phase :
        {Phase::Fused, Phase::Program, Phase::Scheduled, Phase::Lowered})
     if (phase > from && phase <= to)
@@ -224,8 +224,10 @@ mlir::kf::compile(ModuleOp module, const CompileOptions &options) {
     }
     return std::move(*executable);
   case Target::Vulkan:
-    return llvm::createStringError("this build has no code generation for "
-                                   "vulkan; use --device=cpu");
+    if (failed(run(module, *pipeline, Phase::Scheduled, Phase::Lowered)) ||
+        failed(serializeForVulkan(module, *executable)))
+      return diagnostics.error();
+    return std::move(*executable);
   }
   llvm_unreachable("every target is compiled above");
 }

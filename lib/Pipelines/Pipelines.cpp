@@ -10,6 +10,8 @@
 
 #include "kf/Target/LLVMCPU/Codegen.h"
 #include "kf/Target/LLVMCPU/Passes.h"
+#include "kf/Target/SPIRV/Codegen.h"
+#include "kf/Target/SPIRV/Passes.h"
 #include "kf/Transforms/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -43,8 +45,10 @@ void mlir::kf::buildSchedulePipeline(OpPassManager &passes,
     passes.addPass(createSelectCpuSchedules({options.lanes}));
     passes.addPass(createPackWeights());
   }
+  if (options.target == "vulkan")
+    passes.addPass(createSelectSpirvSchedules());
   passes.addNestedPass<ProgramOp>(createPlanMemory());
-  if (options.target == "cpu")
+  if (options.target != "reference")
     passes.addNestedPass<KernelOp>(createTileKernels());
 }
 
@@ -52,6 +56,8 @@ void mlir::kf::buildLowerPipeline(OpPassManager &passes,
                                   const PipelineOptions &options) {
   if (options.target == "cpu")
     buildCpuCodegenPipeline(passes);
+  if (options.target == "vulkan")
+    buildSpirvCodegenPipeline(passes);
 }
 
 void mlir::kf::registerPipelines() {

@@ -12,16 +12,19 @@
 #include "kf/Dialect/KF/IR/KF.h"
 #include "kf/Pipelines/Pipelines.h"
 #include "kf/Target/LLVMCPU/Passes.h"
+#include "kf/Target/SPIRV/Passes.h"
 #include "kf/Transforms/Passes.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/SPIRV/IR/SPIRVDialect.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -32,16 +35,17 @@ using namespace mlir;
 
 void mlir::kf::registerDialects(DialectRegistry &registry) {
   registry.insert<KFDialect, affine::AffineDialect, arith::ArithDialect,
-                  cf::ControlFlowDialect, func::FuncDialect,
+                  cf::ControlFlowDialect, func::FuncDialect, gpu::GPUDialect,
                   LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect,
-                  scf::SCFDialect, tensor::TensorDialect, ub::UBDialect,
-                  vector::VectorDialect>();
+                  scf::SCFDialect, spirv::SPIRVDialect, tensor::TensorDialect,
+                  ub::UBDialect, vector::VectorDialect>();
   registerTilingInterfaceExternalModels(registry);
 }
 
 void mlir::kf::registerPasses() {
-  registerConvertKFToVector();
+  registerKFConversionPasses();
   registerKFLLVMCPUPasses();
+  registerKFSPIRVPasses();
   registerKFTransformsPasses();
   registerPipelines();
   mlir::registerCanonicalizerPass();

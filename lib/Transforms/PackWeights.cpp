@@ -102,7 +102,7 @@ private:
           kernel.getResultTypes() == ArrayRef(result) &&
           isa<PackOp>(kernel.getBody().front().front()))
         return kernel;
-    auto builder = OpBuilder::atBlockBegin(getOperation().getBody());
+    OpBuilder builder(&getContext());
     // A panel of the rows, the last loop but one, to each workgroup.
     SmallVector<int64_t> workgroup(cast<RankedTensorType>(result).getRank() - 1,
                                    0);
@@ -116,7 +116,8 @@ private:
     Block *block = builder.createBlock(&kernel.getBody(), {}, source, loc);
     Value packed = PackOp::create(builder, loc, result, block->getArgument(0));
     YieldOp::create(builder, loc, packed);
-    SymbolTable(getOperation()).insert(kernel);
+    SymbolTable(getOperation())
+        .insert(kernel, getOperation().getBody()->begin());
     return kernel;
   }
 };

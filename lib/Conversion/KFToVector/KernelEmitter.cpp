@@ -201,12 +201,23 @@ SmallVector<Value> KernelEmitter::sizesOf(Value tensor) {
         size = index(mixed);
     return sizes;
   }
-  // Every other op keeps its first operand's dynamic dimensions.
-  SmallVector<Value> source =
-      sizesOf(tensor.getDefiningOp()->getOperand(0));
-  for (auto [dim, size] : llvm::enumerate(sizes))
-    if (!size)
-      size = source[dim];
+  Operation *op = tensor.getDefiningOp();
+  auto loops = dyn_cast<LoopOpInterface>(op);
+  if (!loops) {
+    // Elementwise ops and reshapes keep their first operand's.
+    SmallVector<Value> source = sizesOf(op->getOperand(0));
+    for (auto [dim, size] : llvm::enumerate(sizes))
+      if (!size)
+        size = source[dim];
+    return sizes;
+  }
+  // A dimension is as long as the operand's that the same loop slices.
+  SmallVector<AffineMap> maps = loops.getLoopMaps();
+  for (auto [size, expr] : llvm::zip(sizes, maps.back().getResults()))
+    for (auto [operand, map] : llvm::zip(op->getOperands(), maps))
+      if (std::optional<unsigned> dim = map.getResultPosition(expr);
+          dim && !size)
+        size = sizesOf(operand)[*dim];
   return sizes;
 }
 

@@ -1,0 +1,132 @@
+//===- GoldenModelsTest.cpp - Logits equal to Hugging Face's --------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Every architecture of test/golden, on every device: the logits, their
+// normalizers and the greedy continuation that Hugging Face's transformers
+// computes in float32 (test/golden/reference.json).
+//
+//===----------------------------------------------------------------------===//
+
+#include "ModelUnderTest.h"
+
+#include "gtest/gtest.h"
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+
+using namespace kf;
+using namespace kf::test;
+
+namespace {
+
+constexpr double tolerance = 2e-4;
+const std::string goldenFolder = KF_SOURCE_DIR "/test/golden/";
+
+struct Case {
+  std::string model, device;
+  unsigned threads;
+};
+
+class GoldenModels : public testing::TestWithParam<Case> {
+protected:
+  void SetUp() override {
+    std::ifstream file(goldenFolder + "reference.json");
+    auto all = nlohmann::json::parse(file);
+    reference = all.at(GetParam().model);
+    ids = reference.at("ids").get<std::vector<int32_t>>();
+    model = ModelUnderTest::open(goldenFolder + GetParam().model,
+                                 GetParam().device, GetParam().threads);
+    ASSERT_TRUE(model);
+  }
+
+  void expectLastLogits(std::span<const float> logits) {
+    auto expected = reference.at("last_logits").get<std::vector<double>>();
+    ASSERT_EQ(logits.size(), expected.size());
+    for (size_t i = 0; i < expected.size(); ++i)
+      ASSERT_NEAR(logits[i], expected[i], tolerance) << "logit " << i;
+  }
+
+  nlohmann::json reference;
+  std::vector<int32_t> ids;
+  std::unique_ptr<ModelUnderTest> model;
+};
+
+TEST_P(GoldenModels, EveryPositionMatches) {
+  auto argmaxes = reference.at("argmax").get<std::vector<int32_t>>();
+  auto normalizers = reference.at("logsumexp").get<std::vector<double>>();
+  int64_t seen = 0;
+  Status status = model->session().allLogits(
+      ids, [&](int64_t position, std::span<const float> logits) {
+        EXPECT_EQ(argmax(logits), argmaxes.at(position)) << position;
+        EXPECT_NEAR(logSumExp(logits), normalizers.at(position), tolerance)
+            << position;
+        if (position + 1 == static_cast<int64_t>(ids.size()))
+          expectLastLogits(logits);
+        ++seen;
+        return Status();
+      });
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(seen, static_cast<int64_t>(ids.size()));
+}
+
+TEST_P(GoldenModels, GreedyContinuationMatches) {
+  auto expected = reference.at("greedy_20").get<std::vector<int32_t>>();
+  auto logits = model->session().prefill(ids);
+  ASSERT_TRUE(logits.ok()) << logits.message();
+  std::vector<int32_t> generated = {argmax(*logits)};
+  while (generated.size() < expected.size()) {
+    logits = model->session().decode(generated.back());
+    ASSERT_TRUE(logits.ok()) << logits.message();
+    generated.push_back(argmax(*logits));
+  }
+  EXPECT_EQ(generated, expected);
+}
+
+TEST_P(GoldenModels, ChunkingDoesNotMatter) {
+  auto whole = model->session().prefill(ids);
+  ASSERT_TRUE(whole.ok()) << whole.message();
+  std::vector<float> expected(whole->begin(), whole->end());
+  for (size_t chunk : {size_t(1), size_t(2), size_t(7)}) {
+    model->session().reset();
+    std::span<const float> last;
+    for (size_t at = 0; at < ids.size(); at += chunk) {
+      auto part = std::span<const int32_t>(ids).subspan(
+          at, std::min(chunk, ids.size() - at));
+      auto logits = part.size() == 1 ? model->session().decode(part[0])
+                                     : model->session().prefill(part);
+      ASSERT_TRUE(logits.ok()) << logits.message();
+      last = *logits;
+    }
+    for (size_t i = 0; i < expected.size(); ++i)
+      ASSERT_NEAR(last[i], expected[i], 1e-4) << "chunk " << chunk;
+  }
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> list;
+  for (const char *model :
+       {"llama2-mha", "llama3-gqa-scaled", "llama-wide-head", "llama-bias",
+        "mistral-window", "qwen2-bias", "qwen3-qknorm", "gpt2-layernorm"}) {
+    list.push_back({model, "reference", 1});
+    list.push_back({model, "cpu", 1});
+    list.push_back({model, "cpu", 2});
+  }
+  return list;
+}
+
+std::string caseName(const testing::TestParamInfo<Case> &info) {
+  std::string name = info.param.model + "_" + info.param.device +
+                     std::to_string(info.param.threads);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GoldenModels, testing::ValuesIn(cases()),
+                         caseName);
+
+} // namespace

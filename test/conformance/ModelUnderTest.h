@@ -1,0 +1,47 @@
+//===- ModelUnderTest.h - A model compiled for one device -------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_TEST_CONFORMANCE_MODELUNDERTEST_H
+#define KF_TEST_CONFORMANCE_MODELUNDERTEST_H
+
+#include "runtime/Device.h"
+#include "runtime/WeightSource.h"
+#include "runtime/session/Session.h"
+
+#include <memory>
+#include <string>
+
+namespace kf::test {
+
+/// A checkpoint's folder, a device and a session that compiles in memory.
+class ModelUnderTest {
+public:
+  /// `device` is "cpu" or "reference"; fails the current test on an error.
+  static std::unique_ptr<ModelUnderTest> open(const std::string &folder,
+                                              const std::string &device,
+                                              unsigned threads = 1);
+  Session &session() { return *current; }
+
+private:
+  Result<Executable> compileStep(StepKind kind, int64_t maxTokens);
+
+  ModelConfig config;
+  std::string target;
+  std::unique_ptr<WeightSource> weights;
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Session> current;
+};
+
+/// Index of the largest element, the lowest where several are.
+int32_t argmax(std::span<const float> logits);
+/// log(sum(exp(logits))), in double.
+double logSumExp(std::span<const float> logits);
+
+} // namespace kf::test
+
+#endif // KF_TEST_CONFORMANCE_MODELUNDERTEST_H

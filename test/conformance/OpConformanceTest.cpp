@@ -1,0 +1,220 @@
+//===- OpConformanceTest.cpp - Every op on every device against the reference ===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Compiles each function of test/conformance/ops for the reference device and
+// for the device under test, runs both on the same pseudo-random inputs with
+// one, a few and the most rows, and compares. A device that has no code for a
+// function must say so in an error that names the op; which functions those may
+// be is listed below.
+//
+//===----------------------------------------------------------------------===//
+
+#include "kf/Pipelines/Compiler.h"
+#include "kf/Pipelines/Registration.h"
+#include "runtime/devices/Cpu/CpuDevice.h"
+#include "runtime/devices/Vulkan/VulkanDevice.h"
+#include "runtime/reference/ReferenceDevice.h"
+#include "runtime/session/ProgramRunner.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "gtest/gtest.h"
+
+#include <cmath>
+#include <filesystem>
+#include <random>
+
+using namespace kf;
+
+namespace {
+
+const std::string opsFolder = KF_SOURCE_DIR "/test/conformance/ops";
+constexpr int64_t cacheCapacity = 128;
+
+/// Parsed functions of one file, one module each.
+class OpFile {
+public:
+  explicit OpFile(const std::string &path)
+      : context(makeRegistry(), mlir::MLIRContext::Threading::DISABLED),
+        path(path) {
+    context.loadAllAvailableDialects();
+  }
+
+  std::vector<std::string> functions() {
+    std::vector<std::string> names;
+    auto module = parse();
+    for (auto function : module->getOps<mlir::func::FuncOp>())
+      names.push_back(function.getName().str());
+    return names;
+  }
+
+  llvm::Expected<Executable> compile(const std::string &name,
+                                     mlir::kf::Target target) {
+    auto module = parse();
+    for (auto function :
+         llvm::make_early_inc_range(module->getOps<mlir::func::FuncOp>()))
+      if (function.getName() != name)
+        function.erase();
+    mlir::kf::CompileOptions options;
+    options.target = target;
+    return mlir::kf::compile(*module, options);
+  }
+
+private:
+  static mlir::DialectRegistry makeRegistry() {
+    mlir::DialectRegistry registry;
+    mlir::kf::registerDialects(registry);
+    return registry;
+  }
+  mlir::OwningOpRef<mlir::ModuleOp> parse() {
+    auto module = mlir::parseSourceFile<mlir::ModuleOp>(path, &context);
+    EXPECT_TRUE(module) << path;
+    return module;
+  }
+
+  mlir::MLIRContext context;
+  std::string path;
+};
+
+/// Floats in [-1, 1); integers count up from 0, as positions and ids do.
+HostTensor makeInput(const TensorSpec &spec, int64_t rows, std::mt19937 &random) {
+  std::vector<int64_t> shape = spec.shape;
+  for (int64_t &extent : shape)
+    extent = extent < 0 ? rows : extent;
+  HostTensor tensor = HostTensor::zeros(spec.type, shape).take();
+  if (spec.type == DataType::I32) {
+    for (int64_t i = 0; i < tensor.elementCount(); ++i)
+      tensor.data<int32_t>()[i] = static_cast<int32_t>(i);
+    return tensor;
+  }
+  std::vector<float> values(tensor.elementCount());
+  for (float &value : values)
+    value = static_cast<float>(random() % 4096) / 2048.0f - 1.0f;
+  EXPECT_TRUE(convertFromFloat(spec.type, values.data(), values.size(),
+                               tensor.bytes.data())
+                  .ok());
+  return tensor;
+}
+
+std::vector<double> toDoubles(const HostTensor &tensor) {
+  std::vector<float> values(tensor.elementCount());
+  EXPECT_TRUE(convertToFloat(tensor.type, tensor.bytes.data(), values.size(),
+                             values.data())
+                  .ok());
+  return {values.begin(), values.end()};
+}
+
+/// Results of one run on `device`, whose caches are fresh.
+std::vector<HostTensor> runOn(Device &device, const Executable &executable,
+                              const std::vector<HostTensor> &inputs) {
+  WeightStore weights(device, nullptr, nullptr);
+  KVCache cache(device, cacheCapacity);
+  auto runner = ProgramRunner::create(executable, device, weights, cache);
+  EXPECT_TRUE(runner.ok()) << runner.message();
+  if (!runner.ok())
+    return {};
+  auto results = (*runner)->run(inputs);
+  EXPECT_TRUE(results.ok()) << results.message();
+  return results.ok() ? results.take() : std::vector<HostTensor>();
+}
+
+void expectNear(const std::vector<HostTensor> &found,
+                const std::vector<HostTensor> &expected) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t number = 0; number < expected.size(); ++number) {
+    ASSERT_EQ(found[number].shape, expected[number].shape);
+    std::vector<double> a = toDoubles(found[number]),
+                        b = toDoubles(expected[number]);
+    double unit = expected[number].type == DataType::F32   ? 2e-5
+                  : expected[number].type == DataType::F16 ? 2e-3
+                                                           : 1.6e-2;
+    for (size_t i = 0; i < b.size(); ++i)
+      ASSERT_NEAR(a[i], b[i], unit * std::max(1.0, std::abs(b[i])))
+          << "result " << number << ", element " << i;
+  }
+}
+
+struct Case {
+  std::string file, function, device;
+};
+
+class OpConformance : public testing::TestWithParam<Case> {};
+
+std::unique_ptr<Device> makeDevice(const std::string &name) {
+  if (name == "cpu" || name == "cpu2") {
+    CpuDeviceOptions options;
+    options.threads = name == "cpu2" ? 2 : 1;
+    auto device = createCpuDevice(options);
+    EXPECT_TRUE(device.ok()) << device.message();
+    return device.ok() ? device.take() : nullptr;
+  }
+  VulkanDeviceOptions options;
+  options.validation = true;
+  auto device = createVulkanDevice(options);
+  return device.ok() ? device.take() : nullptr;
+}
+
+TEST_P(OpConformance, MatchesReference) {
+  const Case &test = GetParam();
+  std::unique_ptr<Device> device = makeDevice(test.device);
+  if (!device)
+    GTEST_SKIP() << "no such device on this machine";
+  auto reference = createReferenceDevice();
+  OpFile file(opsFolder + "/" + test.file);
+  auto expectedProgram =
+      file.compile(test.function, mlir::kf::Target::Reference);
+  ASSERT_TRUE(bool(expectedProgram))
+      << llvm::toString(expectedProgram.takeError());
+  auto target = *mlir::kf::parseTarget(device->name());
+  auto program = file.compile(test.function, target);
+  if (!program) {
+    std::string message = llvm::toString(program.takeError());
+    EXPECT_TRUE(message.find("kf.") != std::string::npos) << message;
+    EXPECT_EQ(target, mlir::kf::Target::Vulkan) << message;
+    GTEST_SKIP() << message;
+  }
+  std::mt19937 random(7);
+  bool dynamic = false;
+  for (const TensorSpec &input : program->inputs)
+    dynamic |= !input.shape.empty() && input.shape[0] < 0;
+  for (int64_t rows : dynamic ? std::vector<int64_t>{1, 5, program->maxTokens}
+                              : std::vector<int64_t>{1}) {
+    SCOPED_TRACE("rows = " + std::to_string(rows));
+    std::vector<HostTensor> inputs;
+    for (const TensorSpec &input : program->inputs)
+      inputs.push_back(makeInput(input, rows, random));
+    expectNear(runOn(*device, *program, inputs),
+               runOn(*reference, *expectedProgram, inputs));
+    if (testing::Test::HasFatalFailure())
+      return;
+  }
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> list;
+  std::vector<std::filesystem::path> files;
+  for (const auto &entry : std::filesystem::directory_iterator(opsFolder))
+    if (entry.path().extension() == ".mlir")
+      files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  for (const auto &path : files)
+    for (const std::string &function : OpFile(path).functions())
+      for (const char *device : {"cpu", "cpu2", "vulkan"})
+        list.push_back({path.filename(), function, device});
+  return list;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, OpConformance, testing::ValuesIn(cases()),
+    [](const testing::TestParamInfo<Case> &info) {
+      return info.param.file.substr(0, info.param.file.find('.')) + "_" +
+             info.param.function + "_" + info.param.device;
+    });
+
+} // namespace

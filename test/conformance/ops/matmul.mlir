@@ -1,0 +1,73 @@
+func.func @plain(%x: tensor<?x64xf32>, %w: tensor<96x64xf32>) -> tensor<?x96xf32> {
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32>
+  return %0 : tensor<?x96xf32>
+}
+
+func.func @odd(%x: tensor<?x37xf32>, %w: tensor<45x37xf32>) -> tensor<?x45xf32> attributes {kf.max_tokens = 33 : i64} {
+  %0 = kf.matmul %x, %w : tensor<?x37xf32>, tensor<45x37xf32>
+  return %0 : tensor<?x45xf32>
+}
+
+func.func @tiny(%x: tensor<1x1xf32>, %w: tensor<1x1xf32>) -> tensor<1x1xf32> {
+  %0 = kf.matmul %x, %w : tensor<1x1xf32>, tensor<1x1xf32>
+  return %0 : tensor<1x1xf32>
+}
+
+func.func @one_row(%x: tensor<1x300xf32>, %w: tensor<77x300xf32>) -> tensor<1x77xf32> {
+  %0 = kf.matmul %x, %w : tensor<1x300xf32>, tensor<77x300xf32>
+  return %0 : tensor<1x77xf32>
+}
+
+func.func @one_row_bf16(%x: tensor<1x256xf32>, %w: tensor<512x256xbf16>) -> tensor<1x512xf32> {
+  %0 = kf.matmul %x, %w : tensor<1x256xf32>, tensor<512x256xbf16>
+  return %0 : tensor<1x512xf32>
+}
+
+func.func @bf16(%x: tensor<?x70xf32>, %w: tensor<65x70xbf16>) -> tensor<?x65xf32> {
+  %0 = kf.matmul %x, %w : tensor<?x70xf32>, tensor<65x70xbf16>
+  return %0 : tensor<?x65xf32>
+}
+
+func.func @f16(%x: tensor<?x70xf16>, %w: tensor<33x70xf16>) -> tensor<?x33xf16> {
+  %0 = kf.matmul %x, %w : tensor<?x70xf16>, tensor<33x70xf16>
+  return %0 : tensor<?x33xf16>
+}
+
+func.func @bias(%x: tensor<?x64xf32>, %w: tensor<50x64xf32>, %b: tensor<50xf32>) -> tensor<?x50xf32> {
+  %0 = kf.matmul %x, %w bias(%b) : tensor<?x64xf32>, tensor<50x64xf32>, tensor<50xf32>
+  return %0 : tensor<?x50xf32>
+}
+
+func.func @glu(%x: tensor<?x64xf32>, %w: tensor<2x44x64xf32>, %b: tensor<2x44xf32>) -> tensor<?x44xf32> {
+  %0 = kf.matmul %x, %w bias(%b) glu(silu) : tensor<?x64xf32>, tensor<2x44x64xf32>, tensor<2x44xf32>
+  return %0 : tensor<?x44xf32>
+}
+
+func.func @glu_one_row(%x: tensor<1x64xf32>, %w: tensor<2x172x64xbf16>) -> tensor<1x172xf32> {
+  %0 = kf.matmul %x, %w glu(gelu) : tensor<1x64xf32>, tensor<2x172x64xbf16>
+  return %0 : tensor<1x172xf32>
+}
+
+func.func @norm_and_residual(%x: tensor<?x64xf32>, %g: tensor<64xf32>, %w: tensor<80x64xf32>, %r: tensor<?x80xf32>) -> tensor<?x80xf32> {
+  %0 = kf.rms_norm %x, %g eps(1.0e-5) : tensor<?x64xf32>, tensor<64xf32>
+  %1 = kf.matmul %0, %w : tensor<?x64xf32>, tensor<80x64xf32>
+  %2 = kf.activation(relu) %1 : tensor<?x80xf32>
+  %3 = arith.addf %r, %2 : tensor<?x80xf32>
+  return %3 : tensor<?x80xf32>
+}
+
+func.func @mlp_gated(%x: tensor<?x48xf32>, %g: tensor<100x48xf32>, %u: tensor<100x48xf32>, %d: tensor<48x100xf32>) -> tensor<?x48xf32> {
+  %0 = kf.mlp %x gate(%g) up(%u) down(%d) activation(silu) : (tensor<?x48xf32>, tensor<100x48xf32>, tensor<100x48xf32>, tensor<48x100xf32>)
+  return %0 : tensor<?x48xf32>
+}
+
+func.func @mlp_plain(%x: tensor<?x48xf32>, %u: tensor<96x48xf32>, %d: tensor<48x96xf32>, %ub: tensor<96xf32>, %db: tensor<48xf32>) -> tensor<?x48xf32> {
+  %0 = kf.mlp %x up(%u) down(%d) up_bias(%ub) down_bias(%db) activation(gelu_tanh) : (tensor<?x48xf32>, tensor<96x48xf32>, tensor<48x96xf32>, tensor<96xf32>, tensor<48xf32>)
+  return %0 : tensor<?x48xf32>
+}
+
+func.func @of_heads(%x: tensor<?x4x16xf32>, %w: tensor<40x64xf32>) -> tensor<?x40xf32> {
+  %0 = tensor.collapse_shape %x [[0], [1, 2]] : tensor<?x4x16xf32> into tensor<?x64xf32>
+  %1 = kf.matmul %0, %w : tensor<?x64xf32>, tensor<40x64xf32>
+  return %1 : tensor<?x40xf32>
+}

@@ -1,0 +1,83 @@
+func.func @rms_norm(%x: tensor<?x72xf32>, %w: tensor<72xf32>) -> tensor<?x72xf32> {
+  %0 = kf.rms_norm %x, %w eps(1.0e-5) : tensor<?x72xf32>, tensor<72xf32>
+  return %0 : tensor<?x72xf32>
+}
+
+func.func @rms_norm_of_sum(%x: tensor<?x257xf32>, %y: tensor<?x257xf32>, %w: tensor<257xbf16>) -> tensor<?x257xf32> {
+  %s = arith.addf %x, %y : tensor<?x257xf32>
+  %0 = kf.rms_norm %s, %w eps(1.0e-6) : tensor<?x257xf32>, tensor<257xbf16>
+  return %0 : tensor<?x257xf32>
+}
+
+func.func @rms_norm_one_row(%x: tensor<64xf32>, %w: tensor<64xf32>) -> tensor<64xf32> {
+  %0 = kf.rms_norm %x, %w eps(0.0) : tensor<64xf32>, tensor<64xf32>
+  return %0 : tensor<64xf32>
+}
+
+func.func @rms_norm_heads(%x: tensor<?x3x32xf32>, %w: tensor<32xf32>) -> tensor<?x3x32xf32> {
+  %0 = kf.rms_norm %x, %w eps(1.0e-5) : tensor<?x3x32xf32>, tensor<32xf32>
+  return %0 : tensor<?x3x32xf32>
+}
+
+func.func @layer_norm(%x: tensor<?x70xf32>, %w: tensor<70xf32>, %b: tensor<70xf32>) -> tensor<?x70xf32> {
+  %0 = kf.layer_norm %x, %w bias(%b) eps(1.0e-5) : tensor<?x70xf32>, tensor<70xf32>, tensor<70xf32>
+  return %0 : tensor<?x70xf32>
+}
+
+func.func @layer_norm_plain(%x: tensor<?x16xf32>, %w: tensor<16xf32>) -> tensor<?x16xf32> {
+  %0 = kf.layer_norm %x, %w eps(1.0e-5) : tensor<?x16xf32>, tensor<16xf32>
+  return %0 : tensor<?x16xf32>
+}
+
+func.func @softmax(%x: tensor<?x100xf32>) -> tensor<?x100xf32> {
+  %0 = kf.softmax %x : tensor<?x100xf32>
+  return %0 : tensor<?x100xf32>
+}
+
+func.func @softmax_one(%x: tensor<4x1xf32>) -> tensor<4x1xf32> {
+  %0 = kf.softmax %x : tensor<4x1xf32>
+  return %0 : tensor<4x1xf32>
+}
+
+func.func @softmax_long(%x: tensor<2x1000xf32>) -> tensor<2x1000xf32> {
+  %0 = kf.softmax %x : tensor<2x1000xf32>
+  return %0 : tensor<2x1000xf32>
+}
+
+func.func @softmax_of_norm(%x: tensor<?x24xf32>, %w: tensor<24xf32>) -> tensor<?x24xf32> {
+  %0 = kf.rms_norm %x, %w eps(1.0e-5) : tensor<?x24xf32>, tensor<24xf32>
+  %1 = kf.softmax %0 : tensor<?x24xf32>
+  return %1 : tensor<?x24xf32>
+}
+
+func.func @argmax(%x: tensor<?x307xf32>) -> tensor<?xi32> {
+  %0 = kf.argmax %x : tensor<?x307xf32>
+  return %0 : tensor<?xi32>
+}
+
+func.func @embedding(%ids: tensor<?xi32>, %t: tensor<9x40xbf16>) -> tensor<?x40xf32> {
+  %0 = kf.embedding %ids, %t : tensor<?xi32>, tensor<9x40xbf16>
+  return %0 : tensor<?x40xf32>
+}
+
+func.func @two_embeddings(%ids: tensor<?xi32>, %t: tensor<600x40xf32>, %p: tensor<600x40xf32>) -> tensor<?x40xf32> {
+  %0 = kf.embedding %ids, %t : tensor<?xi32>, tensor<600x40xf32>
+  %1 = kf.embedding %ids, %p : tensor<?xi32>, tensor<600x40xf32>
+  %2 = arith.addf %0, %1 : tensor<?x40xf32>
+  return %2 : tensor<?x40xf32>
+}
+
+func.func @rope_half(%x: tensor<?x3x32xf32>, %p: tensor<?xi32>) -> tensor<?x3x32xf32> {
+  %0 = kf.rope %x, %p {rotary_dim = 32 : i64, theta = 1.0e4 : f64} : tensor<?x3x32xf32>, tensor<?xi32>
+  return %0 : tensor<?x3x32xf32>
+}
+
+func.func @rope_part(%x: tensor<?x2x40xf32>, %p: tensor<?xi32>) -> tensor<?x2x40xf32> {
+  %0 = kf.rope %x, %p {rotary_dim = 20 : i64, theta = 5.0e5 : f64, scaling = #kf.rope_scaling<llama3, factor = 8.0, low_freq_factor = 1.0, high_freq_factor = 4.0, original_context = 64>} : tensor<?x2x40xf32>, tensor<?xi32>
+  return %0 : tensor<?x2x40xf32>
+}
+
+func.func @rope_interleaved(%x: tensor<?x2x16xf32>, %p: tensor<?xi32>) -> tensor<?x2x16xf32> {
+  %0 = kf.rope %x, %p {rotary_dim = 16 : i64, theta = 1.0e4 : f64, style = #kf.rope_style<interleaved>, scaling = #kf.rope_scaling<linear, factor = 2.0>} : tensor<?x2x16xf32>, tensor<?xi32>
+  return %0 : tensor<?x2x16xf32>
+}
