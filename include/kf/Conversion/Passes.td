@@ -43,4 +43,38 @@ def ConvertKFToVector : Pass<"convert-kf-to-vector", "::mlir::ModuleOp"> {
     "::mlir::vector::VectorDialect"];
 }
 
+def ConvertKFToGPU : Pass<"convert-kf-to-gpu", "::mlir::ModuleOp"> {
+  let summary = "Emit tiled kernels as functions for a GPU";
+  let description = [{
+    Each tiled `kf.kernel` becomes a `gpu.module` with one `gpu.func` that
+    computes one workgroup. Its arguments are the kernel's operands and results
+    as flat memrefs, then the scalar buffer as 32-bit words. Dimensions 0, 1, 2
+    of the kernel's grid are the blocks along x, y, z. Threads, register tiles
+    and the step of the reduction are those of the kernel's `#kf.schedule`.
+    Programs are left as they are.
+    ```mlir
+    kf.kernel @k(%x: tensor<?x64xf32>) -> tensor<?x64xf32> attributes {
+        grid = #kf.grid<tokens = [1], counts = [0]>,
+        schedule = #kf.schedule<workgroup = [1], threads = [64]>} {
+      ... scf.forall ... kf.softmax ...
+    }
+    ```
+    becomes
+    ```mlir
+    gpu.module @k {
+      gpu.func @k(%x: memref<?xf32>, %r: memref<?xf32>, %scalars: memref<?xi32>)
+          workgroup(%partials: memref<64xf32, #gpu.address_space<workgroup>>)
+          kernel attributes {known_block_size = array<i32: 64, 1, 1>, ...} {
+        ... gpu.thread_id x ... scf.for ... gpu.barrier ...
+      }
+    }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::gpu::GPUDialect", "::mlir::math::MathDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect"];
+}
+
 #endif // KF_CONVERSION_PASSES_TD

@@ -1,0 +1,370 @@
+//===- TileEmitter.cpp - Elements of a tiled kernel's values --------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TileEmitter.h"
+
+#include "runtime/abi.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include <numbers>
+
+using namespace mlir;
+using namespace mlir::kf;
+
+bool mlir::kf::isElementwise(Operation *op) {
+  return isa<ActivationOp>(op) || OpTrait::hasElementwiseMappableTraits(op);
+}
+
+SmallVector<Value> mlir::kf::indicesAt(ValueRange row, Value column) {
+  SmallVector<Value> indices(row);
+  indices.push_back(column);
+  return indices;
+}
+
+Value mlir::kf::constantLike(TileEmitter &emitter, Value x, double value) {
+  Value scalar = emitter.f32(value);
+  auto type = dyn_cast<VectorType>(x.getType());
+  return type ? emitter.splat(scalar, type.getNumElements()) : scalar;
+}
+
+//===----------------------------------------------------------------------===//
+// The kernel
+//===----------------------------------------------------------------------===//
+
+LogicalResult TileEmitter::findTile(StringRef pass) {
+  auto loops = kernel.getBody().getOps<scf::ForallOp>();
+  if (!kernel.getGrid() || loops.empty())
+    return kernel.emitError(pass)
+           << ": kernel is not tiled; run kf-tile-kernels first";
+  forall = *loops.begin();
+  return success();
+}
+
+void TileEmitter::setWorkgroup(unsigned dim, Value position) {
+  indexMap.map(forall.getInductionVar(dim),
+               mul(position, index(forall.getMixedStep()[dim])));
+}
+
+void TileEmitter::cloneIndices() {
+  for (Block *block : {&kernel.getBody().front(), forall.getBody()})
+    for (Operation &op : *block) {
+      if (op.getNumResults() != 1 || !op.getResult(0).getType().isIndex())
+        continue;
+      if (auto dim = dyn_cast<tensor::DimOp>(op)) {
+        indexMap.map(dim.getResult(), sizesOf(dim.getSource())[0]);
+        continue;
+      }
+      b.clone(op, indexMap);
+    }
+}
+
+/// The insertion of the tile into the kernel's result.
+static tensor::ParallelInsertSliceOp findInsertion(scf::ForallOp forall) {
+  auto inserts =
+      forall.getTerminator().getBody()->getOps<tensor::ParallelInsertSliceOp>();
+  return inserts.empty() ? tensor::ParallelInsertSliceOp() : *inserts.begin();
+}
+
+Value TileEmitter::tileResult() {
+  auto insert = findInsertion(forall);
+  return insert ? insert.getSource() : Value();
+}
+
+SmallVector<Value> TileEmitter::tileOffsets() {
+  SmallVector<Value> offsets;
+  for (OpFoldResult offset : findInsertion(forall).getMixedOffsets())
+    offsets.push_back(index(offset));
+  return offsets;
+}
+
+SmallVector<Value> TileEmitter::sizesOf(Value tensor) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  SmallVector<Value> sizes;
+  for (int64_t extent : type.getShape())
+    sizes.push_back(ShapedType::isDynamic(extent) ? Value() : index(extent));
+  if (type.hasStaticShape())
+    return sizes;
+  if (isa<BlockArgument>(tensor)) {
+    sizes[0] = loadScalar(KF_SCALAR_N_TOKENS);
+    return sizes;
+  }
+  if (auto slice = tensor.getDefiningOp<tensor::ExtractSliceOp>()) {
+    for (auto [size, mixed] : llvm::zip(sizes, slice.getMixedSizes()))
+      if (!size)
+        size = index(mixed);
+    return sizes;
+  }
+  Operation *op = tensor.getDefiningOp();
+  auto loops = dyn_cast<LoopOpInterface>(op);
+  if (!loops) {
+    // Elementwise ops and reshapes keep their first operand's.
+    SmallVector<Value> source = sizesOf(op->getOperand(0));
+    for (auto [dim, size] : llvm::enumerate(sizes))
+      if (!size)
+        size = source[dim];
+    return sizes;
+  }
+  // A dimension is as long as the operand's that the same loop slices.
+  SmallVector<AffineMap> maps = loops.getLoopMaps();
+  for (auto [size, expr] : llvm::zip(sizes, maps.back().getResults()))
+    for (auto [operand, map] : llvm::zip(op->getOperands(), maps))
+      if (std::optional<unsigned> dim = map.getResultPosition(expr);
+          dim && !size)
+        size = sizesOf(operand)[*dim];
+  return sizes;
+}
+
+//===----------------------------------------------------------------------===//
+// Elements
+//===----------------------------------------------------------------------===//
+
+bool TileEmitter::isLoadable(Value tensor) {
+  if (defined.contains(tensor))
+    return true;
+  Operation *op = tensor.getDefiningOp();
+  if (!op)
+    return false;
+  if (isa<arith::ConstantOp>(op))
+    return true;
+  if (isa<tensor::ExtractSliceOp, tensor::ExpandShapeOp,
+          tensor::CollapseShapeOp>(op))
+    return isLoadable(op->getOperand(0));
+  if (isElementwise(op) || isa<EmbeddingOp>(op))
+    return llvm::all_of(op->getOperands(),
+                        [&](Value operand) { return isLoadable(operand); });
+  return false;
+}
+
+Value TileEmitter::load(Value tensor, ValueRange indices, unsigned width,
+                        Value mask) {
+  if (auto it = defined.find(tensor); it != defined.end()) {
+    LoadFn fn = it->second;
+    return fn(indices, width, mask);
+  }
+  return loadProducer(tensor.getDefiningOp(), indices, width, mask);
+}
+
+/// Indices into the source of a reshape from indices into its result.
+SmallVector<Value> TileEmitter::reshapeIndices(Operation *op,
+                                               ValueRange indices) {
+  if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op)) {
+    SmallVector<Value> source;
+    auto shape = cast<RankedTensorType>(expand.getType()).getShape();
+    for (ArrayRef<int64_t> group : expand.getReassociationIndices()) {
+      Value linear = indices[group.front()];
+      for (int64_t dim : group.drop_front())
+        linear = add(mul(linear, index(shape[dim])), indices[dim]);
+      source.push_back(linear);
+    }
+    return source;
+  }
+  auto collapse = cast<tensor::CollapseShapeOp>(op);
+  auto shape = cast<RankedTensorType>(collapse.getSrc().getType()).getShape();
+  SmallVector<Value> source(shape.size());
+  for (auto [group, linear] :
+       llvm::zip(collapse.getReassociationIndices(), indices)) {
+    Value rest = linear;
+    for (int64_t dim : llvm::reverse(ArrayRef(group).drop_front())) {
+      Value extent = index(shape[dim]);
+      source[dim] = arith::RemUIOp::create(b, loc, rest, extent);
+      rest = arith::DivUIOp::create(b, loc, rest, extent);
+    }
+    source[group.front()] = rest;
+  }
+  return source;
+}
+
+Value TileEmitter::loadProducer(Operation *op, ValueRange indices,
+                                unsigned width, Value mask) {
+  if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
+    auto splatValue = cast<DenseElementsAttr>(constant.getValue());
+    Value scalar = f32(splatValue.getSplatValue<APFloat>().convertToDouble());
+    return width ? splat(scalar, width) : scalar;
+  }
+  if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op)) {
+    SmallVector<Value> source;
+    for (auto [position, offset] : llvm::zip(indices, slice.getMixedOffsets()))
+      source.push_back(add(position, index(offset)));
+    return load(slice.getSource(), source, width, mask);
+  }
+  if (isa<tensor::CollapseShapeOp>(op) && width > 1 && !mask) {
+    // A vector must not cross rows of the source.
+    auto shape = cast<RankedTensorType>(op->getOperand(0).getType()).getShape();
+    if (shape.back() % width != 0) {
+      Value result = splat(f32(0.0), width);
+      for (unsigned lane = 0; lane < width; ++lane) {
+        SmallVector<Value> one(indices);
+        one.back() = add(one.back(), index(lane));
+        Value element = load(op->getOperand(0), reshapeIndices(op, one), 0);
+        result = vector::InsertOp::create(b, loc, element, result, lane);
+      }
+      return result;
+    }
+  }
+  if (isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op))
+    return load(op->getOperand(0), reshapeIndices(op, indices), width, mask);
+  if (auto activation = dyn_cast<ActivationOp>(op))
+    return activate(activation.getKind(),
+                    load(activation.getX(), indices, width, mask));
+  if (auto embedding = dyn_cast<EmbeddingOp>(op)) {
+    Value id = arith::IndexCastOp::create(
+        b, loc, b.getIndexType(), load(embedding.getIds(), indices[0], 0));
+    Value inside = isLess(id, sizesOf(embedding.getTable())[0]);
+    Value safe = select(inside, id, index(0));
+    Value row = load(embedding.getTable(), {safe, indices[1]}, width, mask);
+    return select(inside, row, constantLike(*this, row, 0.0));
+  }
+  // Elementwise arith and math ops work on vectors as on tensors.
+  assert(isElementwise(op) && "asked for elements of a value without them");
+  SmallVector<Value> operands;
+  for (Value operand : op->getOperands())
+    operands.push_back(load(operand, indices, width, mask));
+  OperationState state(loc, op->getName(), operands,
+                       {operands.front().getType()}, op->getAttrs());
+  return b.create(state)->getResult(0);
+}
+
+//===----------------------------------------------------------------------===//
+// Building blocks
+//===----------------------------------------------------------------------===//
+
+Value TileEmitter::index(int64_t value) {
+  return arith::ConstantIndexOp::create(b, loc, value);
+}
+
+Value TileEmitter::index(OpFoldResult value) {
+  if (std::optional<int64_t> constant = getConstantIntValue(value))
+    return index(*constant);
+  return indexMap.lookupOrDefault(cast<Value>(value));
+}
+
+Value TileEmitter::f32(double value) {
+  return arith::ConstantOp::create(b, loc, b.getF32FloatAttr(value));
+}
+
+Value TileEmitter::add(Value lhs, Value rhs) {
+  if (!lhs.getType().isIndex())
+    return arith::AddFOp::create(b, loc, lhs, rhs);
+  std::optional<int64_t> left = getConstantIntValue(lhs),
+                         right = getConstantIntValue(rhs);
+  if (left && right)
+    return index(*left + *right);
+  if (left && *left == 0)
+    return rhs;
+  if (right && *right == 0)
+    return lhs;
+  return arith::AddIOp::create(b, loc, lhs, rhs);
+}
+
+Value TileEmitter::sub(Value lhs, Value rhs) {
+  if (!lhs.getType().isIndex())
+    return arith::SubFOp::create(b, loc, lhs, rhs);
+  return arith::SubIOp::create(b, loc, lhs, rhs);
+}
+
+Value TileEmitter::mul(Value lhs, Value rhs) {
+  if (!lhs.getType().isIndex())
+    return arith::MulFOp::create(b, loc, lhs, rhs);
+  std::optional<int64_t> left = getConstantIntValue(lhs),
+                         right = getConstantIntValue(rhs);
+  if (left && right)
+    return index(*left * *right);
+  if (left && *left == 1)
+    return rhs;
+  if (right && *right == 1)
+    return lhs;
+  return arith::MulIOp::create(b, loc, lhs, rhs);
+}
+
+Value TileEmitter::ceilDiv(Value lhs, int64_t rhs) {
+  if (std::optional<int64_t> constant = getConstantIntValue(lhs))
+    return index(llvm::divideCeil(*constant, rhs));
+  return arith::DivUIOp::create(b, loc, add(lhs, index(rhs - 1)), index(rhs));
+}
+
+Value TileEmitter::isLess(Value lhs, Value rhs) {
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, lhs, rhs);
+}
+
+Value TileEmitter::select(Value condition, Value yes, Value no) {
+  return arith::SelectOp::create(b, loc, condition, yes, no);
+}
+
+Value TileEmitter::splat(Value scalar, unsigned width) {
+  return vector::BroadcastOp::create(
+      b, loc, vectorType(width, scalar.getType()), scalar);
+}
+
+VectorType TileEmitter::vectorType(unsigned width, Type element) {
+  return VectorType::get({static_cast<int64_t>(width)},
+                         element ? element : b.getF32Type());
+}
+
+scf::ForOp
+TileEmitter::loop(Value lower, Value upper, Value step, ValueRange inits,
+                  function_ref<SmallVector<Value>(Value, ValueRange)> body) {
+  return scf::ForOp::create(
+      b, loc, lower, upper, step, inits,
+      [&](OpBuilder &builder, Location, Value iv, ValueRange args) {
+        // `b` and `builder` share the insertion point of the loop's body.
+        OpBuilder::InsertionGuard guard(b);
+        b.restoreInsertionPoint(builder.saveInsertionPoint());
+        SmallVector<Value> results = body(iv, args);
+        scf::YieldOp::create(b, loc, results);
+      });
+}
+
+void TileEmitter::loop(Value upper, function_ref<void(Value)> body) {
+  if (getConstantIntValue(upper) == 1)
+    return body(index(0));
+  loop(index(0), upper, index(1), {}, [&](Value iv, ValueRange) {
+    body(iv);
+    return SmallVector<Value>();
+  });
+}
+
+void TileEmitter::ifThen(Value condition, function_ref<void()> body) {
+  auto op = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(&op.getThenRegion().front());
+  body();
+}
+
+Value TileEmitter::activate(ActivationKind kind, Value x) {
+  auto number = [&](double value) { return constantLike(*this, x, value); };
+  switch (kind) {
+  case ActivationKind::Identity:
+    return x;
+  case ActivationKind::Silu: {
+    Value negative = arith::NegFOp::create(b, loc, x);
+    Value exp = math::ExpOp::create(b, loc, negative);
+    return arith::DivFOp::create(b, loc, x, add(number(1.0), exp));
+  }
+  case ActivationKind::Gelu: {
+    Value scaled = mul(x, number(1.0 / std::numbers::sqrt2));
+    Value erf = math::ErfOp::create(b, loc, scaled);
+    return mul(mul(x, number(0.5)), add(number(1.0), erf));
+  }
+  case ActivationKind::GeluTanh: {
+    // x * (1 + tanh(u)) / 2 = x / (1 + exp(-2u))
+    Value cube = mul(mul(x, x), x);
+    Value inner = add(x, mul(number(0.044715), cube));
+    Value doubled =
+        mul(number(-2.0 * std::sqrt(2.0 / std::numbers::pi)), inner);
+    Value exp = math::ExpOp::create(b, loc, doubled);
+    return arith::DivFOp::create(b, loc, x, add(number(1.0), exp));
+  }
+  case ActivationKind::Relu:
+    return arith::MaximumFOp::create(b, loc, x, number(0.0));
+  }
+  llvm_unreachable("every activation is emitted above");
+}

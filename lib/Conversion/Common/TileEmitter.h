@@ -1,0 +1,131 @@
+//===- TileEmitter.h - Elements of a tiled kernel's values ------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the emitters of all targets share. A tiled kf.kernel becomes a function
+// that computes one workgroup. Tensor values of the kernel have no storage of
+// their own: whoever needs elements asks for them (`load`), and elementwise
+// producers, views and conversions are computed on the way.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_CONVERSION_COMMON_TILEEMITTER_H
+#define KF_CONVERSION_COMMON_TILEEMITTER_H
+
+#include "kf/Dialect/KF/IR/KF.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/PatternMatch.h"
+
+namespace mlir::kf {
+
+class TileEmitter {
+public:
+  /// Yields `width` f32 elements of a tensor from `indices` on along the last
+  /// dimension: a vector, or a scalar when `width` is 0. Lanes where `mask` is
+  /// false are not read.
+  using LoadFn =
+      std::function<Value(ValueRange indices, unsigned width, Value mask)>;
+
+  TileEmitter(KernelOp kernel, RewriterBase &rewriter)
+      : kernel(kernel), schedule(kernel.getScheduleAttr()), b(rewriter),
+        loc(kernel.getLoc()) {}
+  virtual ~TileEmitter() = default;
+
+  //===--------------------------------------------------------------------===//
+  // The kernel
+  //===--------------------------------------------------------------------===//
+
+  KernelOp kernel;
+  ScheduleAttr schedule;
+  scf::ForallOp forall;
+
+  /// The op of the tile of type OpTy, or null.
+  template <typename OpTy> OpTy find() {
+    auto ops = forall.getBody()->getOps<OpTy>();
+    return ops.empty() ? OpTy() : *ops.begin();
+  }
+  /// The tile's result; null when the kernel has none.
+  Value tileResult();
+  /// Where the tile's result goes in the kernel's: one index a dimension.
+  SmallVector<Value> tileOffsets();
+  /// Sizes of a tile value, dimension by dimension.
+  SmallVector<Value> sizesOf(Value tensor);
+  /// A slot of the scalar buffer, as an index.
+  virtual Value loadScalar(unsigned slot) = 0;
+
+  //===--------------------------------------------------------------------===//
+  // Elements
+  //===--------------------------------------------------------------------===//
+
+  /// Elements of `tensor`; see LoadFn. Only for values that `isLoadable`.
+  Value load(Value tensor, ValueRange indices, unsigned width,
+             Value mask = Value());
+  /// Whether elements can be had one by one: arguments, views, elementwise ops
+  /// and whatever has been defined.
+  bool isLoadable(Value tensor);
+  /// Says how elements of `tensor` are had from now on.
+  void define(Value tensor, LoadFn fn) { defined[tensor] = std::move(fn); }
+
+  //===--------------------------------------------------------------------===//
+  // Building blocks
+  //===--------------------------------------------------------------------===//
+
+  RewriterBase &b;
+  Location loc;
+
+  Value index(int64_t value);
+  Value index(OpFoldResult value);
+  Value f32(double value);
+  /// Arithmetic on index or float values; constant indices fold.
+  Value add(Value lhs, Value rhs);
+  Value sub(Value lhs, Value rhs);
+  Value mul(Value lhs, Value rhs);
+  Value ceilDiv(Value lhs, int64_t rhs);
+  Value isLess(Value lhs, Value rhs);
+  Value select(Value condition, Value yes, Value no);
+  Value splat(Value scalar, unsigned width);
+  VectorType vectorType(unsigned width, Type element = Type());
+  scf::ForOp loop(Value lower, Value upper, Value step, ValueRange inits,
+                  function_ref<SmallVector<Value>(Value, ValueRange)> body);
+  void loop(Value upper, function_ref<void(Value)> body);
+  void ifThen(Value condition, function_ref<void()> body);
+  Value activate(ActivationKind kind, Value x);
+
+protected:
+  /// Sets `forall`; a diagnostic that begins with `pass` if there is none.
+  LogicalResult findTile(StringRef pass);
+  /// Says that this workgroup is number `position` along dimension `dim` of
+  /// the grid.
+  void setWorkgroup(unsigned dim, Value position);
+  /// Clones the index arithmetic of the kernel, in and around the loop; call it
+  /// once the workgroup is known.
+  void cloneIndices();
+
+private:
+  Value loadProducer(Operation *op, ValueRange indices, unsigned width,
+                     Value mask);
+  SmallVector<Value> reshapeIndices(Operation *op, ValueRange indices);
+
+  IRMapping indexMap;              // index values of the kernel
+  DenseMap<Value, LoadFn> defined; // tensor values with elements at hand
+};
+
+/// Elementwise ops of kf, arith and math.
+bool isElementwise(Operation *op);
+
+/// `row` with `column` behind it.
+SmallVector<Value> indicesAt(ValueRange row, Value column);
+
+/// A constant of x's type: a scalar or a splat.
+Value constantLike(TileEmitter &emitter, Value x, double value);
+
+} // namespace mlir::kf
+
+#endif // KF_CONVERSION_COMMON_TILEEMITTER_H

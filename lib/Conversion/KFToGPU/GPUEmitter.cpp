@@ -1,0 +1,187 @@
+//===- GPUEmitter.cpp - Function, buffers and threads ---------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "GPUEmitter.h"
+
+#include "runtime/abi.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+using namespace mlir::kf;
+
+LogicalResult GPUEmitter::emit() {
+  if (failed(findTile("convert-kf-to-gpu")))
+    return failure();
+  FailureOr<KernelShape> found = getKernelShape(kernel);
+  if (failed(found))
+    return failure();
+  shape = *found;
+  if (failed(createFunction()))
+    return failure();
+  emitThreadIds();
+  cloneIndices();
+
+  LogicalResult emitted = find<MatmulOp>()   ? emitGPUMatmul(*this)
+                          : find<ArgmaxOp>() ? emitGPUArgmax(*this)
+                                             : emitGPURows(*this);
+  if (failed(emitted))
+    return failure();
+  b.eraseOp(kernel);
+  return success();
+}
+
+/// What one buffer of the kernel holds; null for what GPU code cannot read.
+static Type elementOf(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || tensor.getEncoding())
+    return Type();
+  Type element = tensor.getElementType();
+  return element.isF32() || element.isInteger(32) ? element : Type();
+}
+
+LogicalResult GPUEmitter::createFunction() {
+  SmallVector<Type> types;
+  for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(),
+                                            kernel.getResultTypes())) {
+    Type element = elementOf(type);
+    if (!element)
+      return kernel.emitError("convert-kf-to-gpu: no GPU code for ")
+             << type << " yet; f32 and i32 tensors are supported";
+    types.push_back(MemRefType::get({ShapedType::kDynamic}, element));
+  }
+  if (kernel.getNumResults() != 1)
+    return kernel.emitError("convert-kf-to-gpu: a kernel needs one result");
+  types.push_back(MemRefType::get({ShapedType::kDynamic}, b.getI32Type()));
+
+  b.setInsertionPoint(kernel);
+  auto module = gpu::GPUModuleOp::create(b, loc, kernel.getSymName());
+  b.setInsertionPointToStart(module.getBody());
+  function = gpu::GPUFuncOp::create(b, loc, kernel.getSymName(),
+                                    b.getFunctionType(types, {}));
+  function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
+  function.setKnownBlockSize(
+      SmallVector<int32_t>(shape.threads.begin(), shape.threads.end()));
+  function->setAttr("kf.grid", kernel.getGridAttr());
+  Block *entry = &function.getBody().front();
+  b.setInsertionPointToStart(entry);
+  gpu::ReturnOp::create(b, loc);
+  b.setInsertionPointToStart(entry);
+
+  for (auto [argument, buffer] :
+       llvm::zip(kernel.getArguments(), entry->getArguments()))
+    define(
+        argument,
+        [this, buffer, argument](ValueRange indices, unsigned, Value) -> Value {
+          auto type = cast<RankedTensorType>(argument.getType());
+          return memref::LoadOp::create(b, loc, buffer,
+                                        linearIndex(indices, type.getShape()));
+        });
+  result = entry->getArgument(kernel.getNumArguments());
+  scalars = entry->getArgument(kernel.getNumArguments() + 1);
+  return success();
+}
+
+void GPUEmitter::emitThreadIds() {
+  constexpr gpu::Dimension dims[] = {gpu::Dimension::x, gpu::Dimension::y,
+                                     gpu::Dimension::z};
+  Value ids[3];
+  for (int dim = 0; dim < 3; ++dim)
+    ids[dim] = shape.threads[dim] == 1
+                   ? index(0)
+                   : gpu::ThreadIdOp::create(b, loc, dims[dim]).getResult();
+  threadX = ids[0];
+  threadY = ids[1];
+  thread =
+      add(threadX, mul(index(shape.threads[0]),
+                       add(threadY, mul(index(shape.threads[1]), ids[2]))));
+  for (unsigned dim = 0; dim < kernel.getGridAttr().getTokens().size(); ++dim)
+    setWorkgroup(dim, gpu::BlockIdOp::create(b, loc, dims[dim]));
+}
+
+/// Row-major; the first extent does not matter, and may be dynamic.
+Value GPUEmitter::linearIndex(ValueRange indices, ArrayRef<int64_t> shape) {
+  Value linear = indices.front();
+  for (auto [position, extent] :
+       llvm::zip(indices.drop_front(), shape.drop_front()))
+    linear = add(mul(linear, index(extent)), position);
+  return linear;
+}
+
+Value GPUEmitter::loadScalar(unsigned slot) {
+  // The low word of an int64.
+  Value word = memref::LoadOp::create(b, loc, scalars, index(2 * slot));
+  return arith::IndexCastOp::create(b, loc, b.getIndexType(), word);
+}
+
+void GPUEmitter::storeResult(Value value, ValueRange indices) {
+  SmallVector<Value> position;
+  for (auto [offset, local] : llvm::zip(tileOffsets(), indices))
+    position.push_back(add(offset, local));
+  auto type = cast<RankedTensorType>(kernel.getResultTypes()[0]);
+  memref::StoreOp::create(b, loc, value, result,
+                          linearIndex(position, type.getShape()));
+}
+
+//===----------------------------------------------------------------------===//
+// Threads
+//===----------------------------------------------------------------------===//
+
+Value GPUEmitter::workgroupMemory(int64_t count, Type element) {
+  auto space = gpu::AddressSpaceAttr::get(
+      b.getContext(), gpu::GPUDialect::getWorkgroupAddressSpace());
+  return function.addWorkgroupAttribution(
+      MemRefType::get({count}, element, MemRefLayoutAttrInterface(), space),
+      loc);
+}
+
+void GPUEmitter::barrier() { gpu::BarrierOp::create(b, loc); }
+
+void GPUEmitter::forThreads(Value size, function_ref<void(Value)> body) {
+  loop(thread, size, index(shape.threadCount), {}, [&](Value iv, ValueRange) {
+    body(iv);
+    return SmallVector<Value>();
+  });
+}
+
+Value GPUEmitter::reduce(Value size, Value neutral, CombineFn combine,
+                         function_ref<Value(Value)> element) {
+  Value own = loop(thread, size, index(shape.threadCount), neutral,
+                   [&](Value iv, ValueRange args) {
+                     return SmallVector<Value>{combine(args[0], element(iv))};
+                   })
+                  .getResult(0);
+  if (shape.threadCount == 1)
+    return own;
+  Value &memory = partials[own.getType()];
+  if (!memory)
+    memory = workgroupMemory(shape.partialSums(), own.getType());
+  memref::StoreOp::create(b, loc, own, memory, thread);
+  barrier();
+  // Halves 2^n of the values that are left; the first may lack some.
+  int64_t first = llvm::PowerOf2Ceil(shape.threadCount) / 2;
+  loop(index(llvm::Log2_64(first) + 1), [&](Value step) {
+    Value half = arith::ShRUIOp::create(b, loc, index(first), step);
+    Value partner = add(thread, half);
+    Value inside = isLess(thread, half);
+    if (2 * first != shape.threadCount)
+      inside = arith::AndIOp::create(b, loc, inside,
+                                     isLess(partner, index(shape.threadCount)));
+    ifThen(inside, [&] {
+      Value other = memref::LoadOp::create(b, loc, memory, partner);
+      Value mine = memref::LoadOp::create(b, loc, memory, thread);
+      memref::StoreOp::create(b, loc, combine(mine, other), memory, thread);
+    });
+    barrier();
+  });
+  Value total = memref::LoadOp::create(b, loc, memory, index(0));
+  // The next reduction writes only once all threads have read this one.
+  barrier();
+  return total;
+}

@@ -1,0 +1,86 @@
+//===- GPUEmitter.h - Code of one tiled kernel for a GPU --------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A tiled kf.kernel becomes a gpu.func whose workgroup computes one tile.
+// Buffers are flat memrefs, so that no dynamic shape reaches the target.
+// Threads share the work of a tile; what they must agree on (statistics of a
+// row, tiles of a matrix product) goes through workgroup memory.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_CONVERSION_KFTOGPU_GPUEMITTER_H
+#define KF_CONVERSION_KFTOGPU_GPUEMITTER_H
+
+#include "../Common/TileEmitter.h"
+#include "kf/Conversion/KernelShape.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+
+namespace mlir::kf {
+
+class GPUEmitter : public TileEmitter {
+public:
+  using TileEmitter::TileEmitter;
+
+  /// Replaces the kernel by a gpu.module of its name; a diagnostic on failure.
+  LogicalResult emit();
+
+  KernelShape shape;
+  Value thread; ///< number of this thread in its workgroup
+  Value threadX, threadY;
+
+  Value loadScalar(unsigned slot) override;
+  /// Stores to the kernel's result at tile-local `indices`.
+  void storeResult(Value value, ValueRange indices);
+
+  //===--------------------------------------------------------------------===//
+  // Threads
+  //===--------------------------------------------------------------------===//
+
+  /// Uninitialized workgroup memory of `count` elements.
+  Value workgroupMemory(int64_t count, Type element);
+  void barrier();
+  /// Calls `body` for this thread's share of [0, size).
+  void forThreads(Value size, function_ref<void(Value)> body);
+  using CombineFn = function_ref<Value(Value, Value)>;
+  /// Combines `element(i)` for i in [0, size), from `neutral` on, among all
+  /// threads; each gets the result. All threads must come here.
+  Value reduce(Value size, Value neutral, CombineFn combine,
+               function_ref<Value(Value)> element);
+
+  //===--------------------------------------------------------------------===//
+  // Rows
+  //===--------------------------------------------------------------------===//
+
+  /// Makes the elements of row `row` (indices but the last) of `tensor`
+  /// loadable: norms and softmax in it have their statistics computed. All
+  /// threads must come here.
+  LogicalResult prepareRow(Value tensor, ValueRange row);
+  /// What the elements of a row of a norm or softmax depend on together.
+  SmallVector<Value> rowStatistics(Operation *op, ValueRange row);
+  /// The element of `op` at `indices`, given its row's statistics.
+  Value normalize(Operation *op, ValueRange indices, ValueRange statistics);
+
+private:
+  LogicalResult createFunction();
+  void emitThreadIds();
+  Value linearIndex(ValueRange indices, ArrayRef<int64_t> shape);
+
+  gpu::GPUFuncOp function;
+  Value result, scalars;
+  DenseMap<Type, Value> partials; // workgroup memory of `reduce`
+};
+
+/// The kinds of kernels; each emits the whole tile.
+LogicalResult emitGPUMatmul(GPUEmitter &emitter);
+LogicalResult emitGPUArgmax(GPUEmitter &emitter);
+LogicalResult emitGPURows(GPUEmitter &emitter);
+
+} // namespace mlir::kf
+
+#endif // KF_CONVERSION_KFTOGPU_GPUEMITTER_H

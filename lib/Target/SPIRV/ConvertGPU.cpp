@@ -1,0 +1,128 @@
+//===- ConvertGPU.cpp - GPU modules to SPIR-V modules ---------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kf/Target/SPIRV/Passes.h"
+
+#include "mlir/Conversion/ArithToSPIRV/ArithToSPIRV.h"
+#include "mlir/Conversion/GPUToSPIRV/GPUToSPIRV.h"
+#include "mlir/Conversion/MathToSPIRV/MathToSPIRV.h"
+#include "mlir/Conversion/MemRefToSPIRV/MemRefToSPIRV.h"
+#include "mlir/Conversion/SCFToSPIRV/SCFToSPIRV.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/Transforms/Passes.h"
+#include "mlir/Dialect/SPIRV/IR/SPIRVDialect.h"
+#include "mlir/Dialect/SPIRV/IR/TargetAndABI.h"
+#include "mlir/Dialect/SPIRV/Transforms/SPIRVConversion.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace mlir::kf {
+#define GEN_PASS_DEF_CONVERTGPUTOSPIRV
+#include "kf/Target/SPIRV/Passes.h.inc"
+} // namespace mlir::kf
+
+using namespace mlir;
+using namespace mlir::kf;
+
+namespace {
+
+/// Buffers are storage buffers, workgroup memory is workgroup memory.
+std::optional<spirv::StorageClass> storageClassOf(Attribute space) {
+  if (!space)
+    return spirv::StorageClass::StorageBuffer;
+  auto address = dyn_cast<gpu::AddressSpaceAttr>(space);
+  if (address &&
+      address.getValue() == gpu::GPUDialect::getWorkgroupAddressSpace())
+    return spirv::StorageClass::Workgroup;
+  return std::nullopt;
+}
+
+struct ConvertGPUToSpirvPass
+    : kf::impl::ConvertGPUToSpirvBase<ConvertGPUToSpirvPass> {
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    populatePolynomialApproximateErfPattern(patterns);
+    // Upstream's lowering of scf.for leaves the results of a loop without
+    // iterations undefined; that of scf.while does not.
+    OpPassManager loops(ModuleOp::getOperationName());
+    loops.addPass(createForToWhileLoopPass());
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))) ||
+        failed(runPipeline(loops, getOperation())))
+      return signalPassFailure();
+    for (auto module :
+         llvm::make_early_inc_range(getOperation().getOps<gpu::GPUModuleOp>()))
+      if (failed(convert(module)))
+        return signalPassFailure();
+  }
+
+private:
+  LogicalResult convert(gpu::GPUModuleOp module) {
+    if (!module->hasAttr(spirv::getTargetEnvAttrName()))
+      module->setAttr(spirv::getTargetEnvAttrName(), defaultEnvironment());
+    for (auto function : module.getOps<gpu::GPUFuncOp>())
+      prepare(function);
+    spirv::MemorySpaceToStorageClassConverter spaces(storageClassOf);
+    spirv::convertMemRefTypesAndAttrs(module, spaces);
+
+    spirv::TargetEnvAttr environment = spirv::lookupTargetEnv(module);
+    SPIRVTypeConverter types(environment);
+    std::unique_ptr<ConversionTarget> target =
+        SPIRVConversionTarget::get(environment);
+    RewritePatternSet patterns(&getContext());
+    ScfToSPIRVContext loops;
+    populateGPUToSPIRVPatterns(types, patterns);
+    populateSCFToSPIRVPatterns(types, loops, patterns);
+    arith::populateArithToSPIRVPatterns(types, patterns);
+    populateMathToSPIRVPatterns(types, patterns);
+    populateMemRefToSPIRVPatterns(types, patterns);
+    std::string name = module.getName().str();
+    if (failed(applyFullConversion(module, *target, std::move(patterns))))
+      return failure();
+    // The conversion adds a prefix; dispatches know the kernel by its name.
+    SymbolTable::setSymbolName(
+        SymbolTable::lookupSymbolIn(getOperation(), "__spv__" + name), name);
+    return success();
+  }
+
+  spirv::TargetEnvAttr defaultEnvironment() {
+    auto triple = spirv::VerCapExtAttr::get(
+        spirv::Version::V_1_3, {spirv::Capability::Shader},
+        ArrayRef<spirv::Extension>(
+            {spirv::Extension::SPV_KHR_storage_buffer_storage_class}),
+        &getContext());
+    return spirv::TargetEnvAttr::get(
+        triple, spirv::getDefaultResourceLimits(&getContext()),
+        spirv::ClientAPI::Vulkan, spirv::Vendor::Unknown,
+        spirv::DeviceType::Unknown, spirv::TargetEnvAttr::kUnknownDeviceID);
+  }
+
+  /// States the workgroup size, and turns workgroup attributions, which the
+  /// upstream conversion does not know, into allocations, which it does.
+  void prepare(gpu::GPUFuncOp function) {
+    std::optional<ArrayRef<int32_t>> size = function.getKnownBlockSize();
+    function->setAttr(
+        spirv::getEntryPointABIAttrName(),
+        spirv::getEntryPointABIAttr(&getContext(),
+                                    size ? *size : ArrayRef<int32_t>{1, 1, 1}));
+    auto builder = OpBuilder::atBlockBegin(&function.getBody().front());
+    ArrayRef<BlockArgument> attributions = function.getWorkgroupAttributions();
+    for (BlockArgument attribution : attributions)
+      attribution.replaceAllUsesWith(memref::AllocOp::create(
+          builder, function.getLoc(), cast<MemRefType>(attribution.getType())));
+    function.getBody().front().eraseArguments(
+        function.getFirstWorkgroupAttributionIndex(), attributions.size());
+    function->setAttr(function.getNumWorkgroupAttributionsAttrName(),
+                      builder.getI64IntegerAttr(0));
+  }
+};
+
+} // namespace

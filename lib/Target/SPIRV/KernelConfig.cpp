@@ -1,0 +1,238 @@
+//===- KernelConfig.cpp - Schedules for Vulkan ----------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The policy of the SPIR-V target: which kernels it has, and the schedule of
+// each on a plain GPU, without subgroup operations or matrix units.
+//
+//===----------------------------------------------------------------------===//
+
+#include "kf/Conversion/KernelShape.h"
+#include "kf/Target/SPIRV/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SPIRV/IR/SPIRVDialect.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+namespace mlir::kf {
+#define GEN_PASS_DEF_SELECTSPIRVSCHEDULES
+#include "kf/Target/SPIRV/Passes.h.inc"
+} // namespace mlir::kf
+
+using namespace mlir;
+using namespace mlir::kf;
+
+namespace {
+
+/// Threads of a workgroup that takes rows or elements.
+constexpr int64_t rowThreads = 64;
+/// Elements that such a workgroup should have before another one starts.
+constexpr int64_t elementsPerGroup = 1024;
+/// Workgroups along a dimension: half of what every device allows.
+constexpr int64_t groupsPerDimension = 32768;
+/// Indices have 32 bits.
+constexpr int64_t mostElements = std::numeric_limits<int32_t>::max();
+
+/// A schedule while it is put together.
+struct Draft {
+  SmallVector<int64_t> workgroup, tile, threads;
+  int64_t reduction = 0, unroll = 1;
+
+  ScheduleAttr get(MLIRContext *context) const {
+    return ScheduleAttr::get(context, workgroup, tile, reduction, 1, unroll, 1,
+                             threads, 1, 1);
+  }
+};
+
+/// Ops that reduce rows and decide the loops of their kernel.
+bool isRowOp(Operation *op) {
+  return isa<RmsNormOp, LayerNormOp, SoftmaxOp, ArgmaxOp>(op);
+}
+
+bool isSupported(Operation *op) {
+  if (isa<MatmulOp, ActivationOp, EmbeddingOp, YieldOp, tensor::ExtractSliceOp,
+          tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::DimOp,
+          arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp,
+          arith::MaximumFOp, arith::MinimumFOp, arith::NegFOp, math::ExpOp,
+          math::SqrtOp, math::RsqrtOp, math::TanhOp>(op))
+    return true;
+  if (auto constant = dyn_cast<arith::ConstantOp>(op))
+    return isa<SplatElementsAttr, IntegerAttr>(constant.getValue());
+  return isRowOp(op);
+}
+
+/// Whether buffers of this type can be read and written.
+bool isSupported(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && !tensor.getEncoding() &&
+         (tensor.getElementType().isF32() ||
+          tensor.getElementType().isInteger(32));
+}
+
+/// Whether `tokens` rows of the tensor can be counted in 32 bits.
+bool isCountable(RankedTensorType type, int64_t tokens) {
+  int64_t elements = 1;
+  for (int64_t extent : type.getShape())
+    if (llvm::MulOverflow(elements,
+                          ShapedType::isDynamic(extent) ? tokens : extent,
+                          elements) ||
+        elements > mostElements)
+      return false;
+  return true;
+}
+
+struct SelectSpirvSchedulesPass
+    : kf::impl::SelectSpirvSchedulesBase<SelectSpirvSchedulesPass> {
+  using SelectSpirvSchedulesBase::SelectSpirvSchedulesBase;
+
+  void runOnOperation() override {
+    if (maxThreads < 1 || maxMemory < 0) {
+      getOperation().emitError(
+          "kf-spirv-select-schedules: max-threads must be positive and "
+          "max-workgroup-memory not negative");
+      return signalPassFailure();
+    }
+    DenseMap<StringAttr, int64_t> tokens;
+    for (auto program : getOperation().getOps<ProgramOp>())
+      program.walk([&](DispatchOp dispatch) {
+        int64_t &most = tokens[dispatch.getKernelAttr().getAttr()];
+        most = std::max<int64_t>(most, program.getMaxTokens());
+      });
+    for (auto kernel : getOperation().getOps<KernelOp>()) {
+      int64_t most =
+          std::max<int64_t>(tokens.lookup(kernel.getSymNameAttr()), 1);
+      if (failed(checkSupport(kernel, most)))
+        return signalPassFailure();
+      if (!kernel.getSchedule())
+        kernel.setScheduleAttr(select(kernel));
+      if (failed(checkLimits(kernel)))
+        return signalPassFailure();
+    }
+  }
+
+private:
+  LogicalResult checkSupport(KernelOp kernel, int64_t tokens) {
+    constexpr StringLiteral instead =
+        " yet; use --device=cpu or --device=reference";
+    for (Operation &op : kernel.getBody().front()) {
+      if (!isSupported(&op))
+        return op.emitError("no Vulkan kernel for '")
+               << op.getName() << "'" << instead;
+      for (Type type : op.getResultTypes())
+        if (isa<ShapedType>(type) && !isSupported(type))
+          return op.emitError("no Vulkan kernel for ") << type << instead;
+    }
+    for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(),
+                                              kernel.getResultTypes())) {
+      if (!isSupported(type))
+        return kernel.emitError("no Vulkan kernel for ") << type << instead;
+      if (!isCountable(cast<RankedTensorType>(type), tokens))
+        return kernel.emitError("no Vulkan kernel for ")
+               << type << " with " << tokens
+               << " rows: it has more elements than 32-bit indices count";
+    }
+    return success();
+  }
+
+  LogicalResult checkLimits(KernelOp kernel) {
+    FailureOr<KernelShape> shape = getKernelShape(kernel);
+    if (failed(shape))
+      return failure();
+    if (shape->threadCount > maxThreads)
+      return kernel.emitError("schedule cannot run on Vulkan: threads are ")
+             << shape->threadCount << " a workgroup, the device allows "
+             << maxThreads;
+    if (shape->workgroupBytes > maxMemory)
+      return kernel.emitError("schedule cannot run on Vulkan: it needs ")
+             << shape->workgroupBytes
+             << " bytes of workgroup memory, the device has " << maxMemory;
+    return success();
+  }
+
+  ScheduleAttr select(KernelOp kernel) {
+    auto matmuls = kernel.getBody().getOps<MatmulOp>();
+    if (!matmuls.empty())
+      return selectMatmul(*matmuls.begin());
+    for (Operation &op : kernel.getBody().front())
+      if (isRowOp(&op))
+        return selectRows(&op);
+    return selectElements(cast<RankedTensorType>(kernel.getResultTypes()[0]));
+  }
+
+  /// A square of the product; of few rows, a strip. Threads keep a square of
+  /// it each, so that a staged element is used more than once.
+  ScheduleAttr selectMatmul(MatmulOp op) {
+    auto type = cast<RankedTensorType>(op.getType());
+    Draft draft;
+    int64_t x = 16, y = 16, rows = 32, columns = 32;
+    if (!type.isDynamicDim(0) && type.getDimSize(0) < rows) {
+      rows = llvm::PowerOf2Ceil(std::max<int64_t>(type.getDimSize(0), 1));
+      y = std::min<int64_t>(y, rows);
+    }
+    if (y == 1) {
+      x = 64;
+      columns = 64;
+    }
+    while (x * y > maxThreads)
+      (y > 1 ? y : x) /= 2;
+    draft.workgroup = {rows, columns};
+    draft.tile = {rows / y, columns / x};
+    draft.threads = {x, y, 1};
+    draft.reduction = 16;
+    while (draft.reduction > 1 && stagedBytes(op, draft) > maxMemory)
+      draft.reduction /= 2;
+    return draft.get(&getContext());
+  }
+
+  int64_t stagedBytes(MatmulOp op, const Draft &draft) {
+    int64_t lines =
+        draft.workgroup[0] + draft.workgroup[1] * (op.getGlu() ? 2 : 1);
+    // Statistics and sums of a fused norm come on top.
+    return 4 * (lines * (draft.reduction + 1) + 2 * draft.workgroup[0] +
+                draft.threads[0] * draft.threads[1]);
+  }
+
+  /// A row to a workgroup, more where the grid would become too large.
+  ScheduleAttr selectRows(Operation *op) {
+    auto type = cast<RankedTensorType>(op->getOperand(0).getType());
+    Draft draft;
+    draft.threads = {std::min<int64_t>(rowThreads, maxThreads)};
+    for (int64_t extent : type.getShape().drop_back().take_front(3))
+      draft.workgroup.push_back(stepFor(extent, 1));
+    return draft.get(&getContext());
+  }
+
+  /// Elements to a workgroup, whole rows where they are short.
+  ScheduleAttr selectElements(RankedTensorType type) {
+    Draft draft;
+    draft.threads = {std::min<int64_t>(rowThreads, maxThreads)};
+    int64_t rest = elementsPerGroup;
+    draft.workgroup.assign(type.getRank(), 0);
+    for (int64_t dim = type.getRank() - 1; dim >= 0; --dim) {
+      int64_t extent = type.getDimSize(dim);
+      bool isWhole = !ShapedType::isDynamic(extent) && extent <= rest;
+      // A grid has three dimensions; the first is always one of them.
+      if (dim > 0 && (isWhole || dim > 2))
+        rest = std::max<int64_t>(rest / std::max<int64_t>(extent, 1), 1);
+      else
+        draft.workgroup[dim] = stepFor(extent, std::exchange(rest, 1));
+    }
+    return draft.get(&getContext());
+  }
+
+  /// A tile of at least `step` that keeps a static grid in bounds.
+  int64_t stepFor(int64_t extent, int64_t step) {
+    if (ShapedType::isDynamic(extent))
+      return step;
+    return std::max<int64_t>(step,
+                             llvm::divideCeil(extent, groupsPerDimension));
+  }
+};
+
+} // namespace
