@@ -1,0 +1,232 @@
+//===- Compiler.cpp - The compiler as kf-run sees it ----------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Compiler.h"
+
+#include "Report.h"
+
+#include "kf/Import/Import.h"
+#include "kf/Pipelines/Compiler.h"
+#include "kf/Pipelines/Registration.h"
+#include "runtime/io/MappedFile.h"
+#include "runtime/io/Quote.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/ErrorHandling.h"
+
+#include <unistd.h>
+
+using namespace kf;
+
+struct CompilerModule::Contents {
+  Contents()
+      : context(makeRegistry(), mlir::MLIRContext::Threading::DISABLED) {}
+
+  static mlir::DialectRegistry makeRegistry() {
+    mlir::DialectRegistry registry;
+    mlir::kf::registerDialects(registry);
+    return registry;
+  }
+
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+};
+
+namespace {
+
+/// LLVM ends the process on some errors; it then does so with one line.
+[[noreturn]] void endOnFatalError(void *, const char *reason, bool) {
+  printError(std::string("the compiler cannot go on: ") + reason);
+  _exit(ExitFailure);
+}
+
+void installErrorHandlers() {
+  [[maybe_unused]] static const bool installed = [] {
+    llvm::install_fatal_error_handler(endOnFatalError);
+    llvm::install_bad_alloc_error_handler(endOnFatalError);
+    return true;
+  }();
+}
+
+Status statusOf(llvm::Error error) {
+  return Status::error(oneLine(llvm::toString(std::move(error))));
+}
+
+/// Keeps the first error that is reported in a context.
+class FirstError {
+public:
+  explicit FirstError(mlir::MLIRContext *context)
+      : handler(context, [this](mlir::Diagnostic &diagnostic) {
+          if (diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error ||
+              !text.empty())
+            return;
+          llvm::raw_string_ostream stream(text);
+          if (auto place = llvm::dyn_cast<mlir::FileLineColLoc>(
+                  diagnostic.getLocation()))
+            stream << place.getFilename().getValue() << ':' << place.getLine()
+                   << ':' << place.getColumn() << ": error: ";
+          stream << diagnostic;
+        }) {}
+
+  Status status(const std::string &otherwise) const {
+    return Status::error(text.empty() ? otherwise : text);
+  }
+
+private:
+  std::string text;
+  mlir::ScopedDiagnosticHandler handler;
+};
+
+/// Refuses text whose brackets are nested deeper than anything real, since
+/// MLIR's parser calls itself for each of them.
+Status checkNesting(std::string_view text) {
+  constexpr int64_t limit = 512;
+  int64_t depth = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    switch (text[i]) {
+    case '(':
+    case '[':
+    case '{':
+    case '<':
+      if (++depth > limit)
+        return Status::error("brackets are nested more than " +
+                             std::to_string(limit) + " deep");
+      break;
+    case '>':
+      if (i > 0 && text[i - 1] == '-')
+        break;
+      [[fallthrough]];
+    case ')':
+    case ']':
+    case '}':
+      depth = std::max<int64_t>(depth - 1, 0);
+      break;
+    default:
+      break;
+    }
+  }
+  return Status();
+}
+
+/// Erases all functions but `name`, or checks that there is one alone.
+Status selectFunction(mlir::ModuleOp module, const std::string &name,
+                      bool single) {
+  std::string names;
+  int64_t count = 0;
+  for (auto function : module.getOps<mlir::func::FuncOp>()) {
+    names += (count++ ? ", " : "") + function.getSymName().str();
+  }
+  if (count == 0)
+    return Status::error("there is no function in the file");
+  if (name.empty()) {
+    if (!single || count == 1)
+      return Status();
+    return Status::error(
+        "choose one of the file's functions with --function: " + names);
+  }
+  if (!module.lookupSymbol<mlir::func::FuncOp>(name))
+    return Status::error("there is no function " + inQuotes(name) +
+                         "; the file has " + names);
+  for (auto function :
+       llvm::make_early_inc_range(module.getOps<mlir::func::FuncOp>()))
+    if (function.getSymName() != name)
+      function.erase();
+  return Status();
+}
+
+Result<mlir::kf::CompileOptions> convert(const CompilerOptions &options) {
+  mlir::kf::CompileOptions result;
+  std::optional<mlir::kf::Target> target =
+      mlir::kf::parseTarget(options.target);
+  if (!target)
+    return Status::error("there is no compiler for device " +
+                         inQuotes(options.target));
+  result.target = *target;
+  result.targetCpu = options.targetCpu;
+  result.maxTokens = options.maxTokens;
+  return result;
+}
+
+} // namespace
+
+Result<std::string> kf::compilerFingerprint(const CompilerOptions &options) {
+  KF_ASSIGN_OR_RETURN(mlir::kf::CompileOptions converted, convert(options));
+  llvm::Expected<std::string> text = mlir::kf::fingerprint(converted);
+  if (!text)
+    return statusOf(text.takeError());
+  return std::move(*text);
+}
+
+CompilerModule::CompilerModule(std::unique_ptr<Contents> contents)
+    : contents(std::move(contents)) {}
+CompilerModule::CompilerModule(CompilerModule &&) noexcept = default;
+CompilerModule &CompilerModule::operator=(CompilerModule &&) noexcept = default;
+CompilerModule::~CompilerModule() = default;
+
+Result<CompilerModule> CompilerModule::parse(const std::string &path,
+                                             const std::string &function,
+                                             bool single) {
+  installErrorHandlers();
+  KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
+  KF_RETURN_IF_ERROR(checkNesting(file.text()).in(path));
+  auto contents = std::make_unique<Contents>();
+  FirstError errors(&contents->context);
+  // The parser wants a zero after the text, which a mapping does not have.
+  const std::string text(file.text());
+  contents->module = mlir::parseSourceString<mlir::ModuleOp>(
+      text, mlir::ParserConfig(&contents->context), path);
+  if (!contents->module)
+    return errors.status(path + ": error: the file cannot be parsed");
+  KF_RETURN_IF_ERROR(
+      selectFunction(*contents->module, function, single).in(path));
+  return CompilerModule(std::move(contents));
+}
+
+Result<CompilerModule> CompilerModule::import(const ModelConfig &config,
+                                              const WeightSource &source,
+                                              StepKind kind,
+                                              int64_t maxTokens) {
+  installErrorHandlers();
+  auto contents = std::make_unique<Contents>();
+  mlir::kf::ImportOptions options;
+  options.kind = kind;
+  options.maxTokens = maxTokens;
+  auto module =
+      mlir::kf::importStep(contents->context, config, source, options);
+  if (!module)
+    return statusOf(module.takeError());
+  contents->module = std::move(*module);
+  return CompilerModule(std::move(contents));
+}
+
+Result<Executable> CompilerModule::compile(const CompilerOptions &options) {
+  KF_ASSIGN_OR_RETURN(mlir::kf::CompileOptions converted, convert(options));
+  llvm::Expected<Executable> executable =
+      mlir::kf::compile(*contents->module, converted);
+  if (!executable)
+    return statusOf(executable.takeError());
+  return std::move(*executable);
+}
+
+Result<std::string> CompilerModule::print(const CompilerOptions &options,
+                                          const std::string &phase) {
+  KF_ASSIGN_OR_RETURN(mlir::kf::CompileOptions converted, convert(options));
+  std::optional<mlir::kf::Phase> to = mlir::kf::parsePhase(phase);
+  if (!to || *to == mlir::kf::Phase::Binary)
+    return Status::error("there is no text of phase " + inQuotes(phase));
+  if (llvm::Error error = mlir::kf::runPhases(*contents->module, converted,
+                                              mlir::kf::Phase::Import, *to))
+    return statusOf(std::move(error));
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  contents->module->print(stream);
+  stream << '\n';
+  return text;
+}

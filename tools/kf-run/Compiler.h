@@ -1,0 +1,69 @@
+//===- Compiler.h - The compiler as kf-run sees it ---------------*- C++
+//-*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The border between kf-run and MLIR: Compiler.cpp is the only file of kf-run
+// that includes MLIR's headers, and nothing of MLIR is made before something
+// has to be compiled, so that a start from the cache does without.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_TOOLS_KF_RUN_COMPILER_H
+#define KF_TOOLS_KF_RUN_COMPILER_H
+
+#include "runtime/Executable.h"
+#include "runtime/WeightSource.h"
+#include "runtime/model/ModelConfig.h"
+#include "runtime/model/Step.h"
+
+#include <memory>
+#include <string>
+
+namespace kf {
+
+struct CompilerOptions {
+  std::string target = "cpu";       ///< a device's name
+  std::string targetCpu = "native"; ///< as LLVM calls it
+  int64_t maxTokens = 512; ///< of functions that do not say `kf.max_tokens`
+};
+
+/// What distinguishes the programs of this compiler and `options` from others.
+Result<std::string> compilerFingerprint(const CompilerOptions &options);
+
+/// A module of functions, to be compiled once. Errors are one line; those of
+/// the parser begin with their position. One thread.
+class CompilerModule {
+public:
+  /// Reads the .mlir file at `path`. With `function`, only that function stays;
+  /// with `single`, there has to be just one to stay.
+  static Result<CompilerModule> parse(const std::string &path,
+                                      const std::string &function, bool single);
+  /// Imports one step of a model.
+  static Result<CompilerModule> import(const ModelConfig &config,
+                                       const WeightSource &source,
+                                       StepKind kind, int64_t maxTokens);
+  CompilerModule(CompilerModule &&) noexcept;
+  CompilerModule &operator=(CompilerModule &&) noexcept;
+  ~CompilerModule();
+
+  /// Compiles the module's only function; the module is spent then.
+  Result<Executable> compile(const CompilerOptions &options);
+  /// Runs the phases up to `phase` (import to lowered) and prints the module,
+  /// which is spent then.
+  Result<std::string> print(const CompilerOptions &options,
+                            const std::string &phase);
+
+private:
+  struct Contents;
+  explicit CompilerModule(std::unique_ptr<Contents> contents);
+  std::unique_ptr<Contents> contents;
+};
+
+} // namespace kf
+
+#endif // KF_TOOLS_KF_RUN_COMPILER_H

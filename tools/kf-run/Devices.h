@@ -1,0 +1,37 @@
+//===- Devices.h - Devices by name -------------------------------*- C++
+//-*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_TOOLS_KF_RUN_DEVICES_H
+#define KF_TOOLS_KF_RUN_DEVICES_H
+
+#include "OptionParser.h"
+
+#include "runtime/Device.h"
+
+#include <memory>
+#include <string>
+
+namespace kf {
+
+/// What `--device` and `-t` say.
+struct DeviceOptions {
+  std::string device = "cpu"; ///< or reference, vulkan, auto
+  int64_t threads = 0;        ///< 0: one per hardware thread
+
+  /// Adds both options to `parser`.
+  void addTo(OptionParser &parser);
+};
+
+/// Opens the device. "auto" takes the CPU and says so on stderr. Errors:
+/// threads for a device that has none, a device that cannot be had.
+Result<std::unique_ptr<Device>> openDevice(const DeviceOptions &options);
+
+} // namespace kf
+
+#endif // KF_TOOLS_KF_RUN_DEVICES_H

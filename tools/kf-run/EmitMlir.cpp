@@ -1,0 +1,100 @@
+//===- EmitMlir.cpp - kf-run emit-mlir ------------------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Commands.h"
+#include "Compiler.h"
+#include "Model.h"
+#include "OptionParser.h"
+#include "Report.h"
+
+using namespace kf;
+
+namespace {
+
+struct EmitOptions {
+  std::string source, phase = "lowered", step = "decode", function, out = "-";
+  int64_t maxTokens = 0;
+  CompilerOptions compiler;
+
+  void addTo(OptionParser &parser) {
+    parser.positional("MODEL|FILE.mlir", false, source,
+                      "a model's folder, or a file of functions of kf ops; "
+                      "without it, the embedded model");
+    parser.choice(
+        {"compile-to", 0, "PHASE"}, phase,
+        {"import", "fused", "program", "scheduled", "lowered", "binary"},
+        "import (functions of kf ops), fused, program (kernels and "
+        "dispatches), scheduled, lowered (the default: the target's "
+        "dialect), or binary (an executable file, which needs -o)");
+    parser.choice({"device", 0, "NAME"}, compiler.target,
+                  {"cpu", "reference", "vulkan"},
+                  "what to compile for; cpu by default");
+    parser.choice({"step", 0, "STEP"}, step, {"decode", "prefill", "head"},
+                  "which step of a model: decode (the default), prefill, head");
+    parser.text({"function", 0, "NAME"}, function,
+                "which function of a file; all by default");
+    parser.integer({"max-tokens", 0, "N"}, maxTokens, 1, int64_t(1) << 24,
+                   "the most tokens of a step; 1 for decode and head, 512 "
+                   "otherwise by default");
+    parser.text({"target-cpu", 0, "CPU"}, compiler.targetCpu,
+                "LLVM's name of the CPU to compile for; native by default");
+    parser.text({"output", 'o', "FILE"}, out, "writes FILE instead of stdout");
+  }
+
+  StepKind kind() const {
+    return step == "prefill" ? StepKind::Prefill
+           : step == "head"  ? StepKind::Head
+                             : StepKind::Decode;
+  }
+};
+
+Result<CompilerModule> openSource(const EmitOptions &options) {
+  if (options.source.ends_with(".mlir"))
+    return CompilerModule::parse(options.source, options.function,
+                                 options.phase == "binary");
+  KF_ASSIGN_OR_RETURN(Model model, openModel(options.source, false));
+  int64_t tokens = options.maxTokens;
+  if (!tokens)
+    tokens = options.kind() == StepKind::Prefill ? 512 : 1;
+  return CompilerModule::import(model.config, *model.weights, options.kind(),
+                                tokens);
+}
+
+Status emit(EmitOptions &options) {
+  if (options.maxTokens)
+    options.compiler.maxTokens = options.maxTokens;
+  KF_ASSIGN_OR_RETURN(CompilerModule module, openSource(options));
+  if (options.phase != "binary") {
+    KF_ASSIGN_OR_RETURN(std::string text,
+                        module.print(options.compiler, options.phase));
+    return writeOutput(options.out, text);
+  }
+  KF_ASSIGN_OR_RETURN(Executable executable, module.compile(options.compiler));
+  return writeOutput(options.out, executable.serialize());
+}
+
+} // namespace
+
+int kf::runEmitMlir(Arguments arguments) {
+  EmitOptions options;
+  OptionParser parser("emit-mlir [MODEL|FILE.mlir] [options]",
+                      "Compiles a model's step or a file up to a phase and "
+                      "prints the module.");
+  options.addTo(parser);
+  if (std::optional<int> code = parser.parse(arguments))
+    return *code;
+  const bool file = options.source.ends_with(".mlir");
+  if (options.phase == "binary" && options.out == "-")
+    return parser.usageError("--compile-to=binary needs -o FILE");
+  if (!file && !options.function.empty())
+    return parser.usageError("--function is for .mlir files; a model has "
+                             "--step");
+  if (!file && options.step == "decode" && options.maxTokens > 1)
+    return parser.usageError("--max-tokens is 1 for --step=decode");
+  return report(emit(options));
+}

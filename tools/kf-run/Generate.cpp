@@ -1,0 +1,237 @@
+//===- Generate.cpp - kf-run generate -------------------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Commands.h"
+#include "ModelSession.h"
+#include "Prompt.h"
+#include "Report.h"
+
+#include "runtime/session/Generator.h"
+#include "runtime/session/Stopwatch.h"
+#include "runtime/text/Utf8.h"
+
+#include <nlohmann/json.hpp>
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+
+using namespace kf;
+
+namespace {
+
+struct GenerateOptions {
+  ModelOptions model;
+  std::optional<std::string> prompt;
+  std::string file, json;
+  int64_t tokens = 256;
+  SamplerOptions sampler;
+
+  void addTo(OptionParser &parser) {
+    parser.text({"prompt", 'p', "TEXT"}, prompt,
+                "the text to continue; without it and --file, what stdin has, "
+                "unless that is a terminal. An empty one starts from the "
+                "begin-of-text token");
+    parser.text({"file", 0, "FILE"}, file,
+                "reads the prompt from FILE; - is stdin. One line break at "
+                "the end is not part of it");
+    parser.integer({"tokens", 'n', "N"}, tokens, 0, int64_t(1) << 24,
+                   "the most tokens to generate; 256 by default");
+    parser.real({"temp", 0, "X"}, sampler.temperature, 0, 1e6,
+                "temperature; 0, the default, takes the most likely token");
+    parser.integer({"top-k", 0, "N"}, sampler.topK, 0, int64_t(1) << 24,
+                   "draws from the N most likely tokens; 0, the default: all");
+    parser.real({"top-p", 0, "X"}, sampler.topP, 0, 1,
+                "draws from the most likely tokens that sum up to X; 1 by "
+                "default");
+    parser.real({"min-p", 0, "X"}, sampler.minP, 0, 1,
+                "leaves out tokens less likely than X times the most likely "
+                "one; 0 by default");
+    parser.real({"repeat-penalty", 0, "X"}, sampler.repetitionPenalty, 0, 1e6,
+                "makes tokens that were seen less likely; 1, the default, "
+                "does not");
+    parser.number({"seed", 0, "N"}, sampler.seed,
+                  "the same seed gives the same text; 0 by default");
+    parser.text({"json", 0, "FILE"}, json,
+                "writes ids, text, timings and memory to FILE; - is stdout, "
+                "after the text");
+    model.addTo(parser);
+  }
+};
+
+std::atomic<bool> interrupted{false};
+
+/// The first interrupt ends the text in good order, the second one the process.
+void endOnInterrupt() {
+  struct sigaction action = {};
+  action.sa_handler = [](int) { interrupted = true; };
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  sigaction(SIGINT, &action, nullptr);
+}
+
+/// Seconds of each part of a run.
+struct Times {
+  double load = 0;    ///< opening files, loading programs, packing weights
+  double compile = 0; ///< compiling, or finding programs in the cache
+  double prefill = 0, decode = 0;
+  double firstToken = 0; ///< since the command began
+  double total = 0;
+};
+
+double rate(int64_t count, double seconds) {
+  return seconds > 0 ? static_cast<double>(count) / seconds : 0;
+}
+
+std::string formatted(const char *format, double value) {
+  char buffer[64];
+  std::snprintf(buffer, sizeof(buffer), format, value);
+  return buffer;
+}
+
+std::string phase(const char *name, int64_t tokens, double seconds) {
+  return std::string(name) + " " + std::to_string(tokens) + " tokens in " +
+         formatted("%.1f ms", seconds * 1e3) + " (" +
+         formatted("%.0f tok/s", rate(tokens, seconds)) + ")";
+}
+
+std::string summary(ModelSession &run, const Generation &result,
+                    const Times &times) {
+  const StepCompiler &compiler = run.compiler();
+  std::string origin = compiler.compiled() == 0 ? "cached"
+                       : compiler.cached() == 0 ? "compiled"
+                                                : "partly cached";
+  return run.device().name() + ": load " +
+         formatted("%.1f ms", times.load * 1e3) + ", compile " +
+         formatted("%.1f ms", times.compile * 1e3) + " (" + origin + "), " +
+         phase("prefill", result.promptTokens, times.prefill) + ", " +
+         phase("decode", result.decodeSteps, times.decode) + ", peak memory " +
+         formatted("%.1f MB", static_cast<double>(peakMemory()) / 1e6) + ", " +
+         std::string(nameOf(result.reason)) + "\n";
+}
+
+std::string jsonReport(ModelSession &run, const std::string &prompt,
+                       std::span<const int32_t> promptIds,
+                       const Generation &result, const Times &times) {
+  const SessionMemory memory = run.session().memory();
+  nlohmann::ordered_json json = {{"model", run.model().name},
+                                 {"device", run.device().name()},
+                                 {"prompt", toValidUtf8(prompt)},
+                                 {"prompt_ids", promptIds},
+                                 {"ids", result.ids},
+                                 {"text", result.text},
+                                 {"stop_reason", nameOf(result.reason)},
+                                 {"context", run.session().contextLength()},
+                                 {"timings",
+                                  {{"load", times.load},
+                                   {"compile", times.compile},
+                                   {"prefill", times.prefill},
+                                   {"prefill_tokens", result.promptTokens},
+                                   {"first_token", times.firstToken},
+                                   {"decode", times.decode},
+                                   {"decode_tokens", result.decodeSteps},
+                                   {"total", times.total}}},
+                                 {"memory",
+                                  {{"weights", memory.weights},
+                                   {"cache", memory.cache},
+                                   {"arenas", memory.arenas},
+                                   {"io", memory.io},
+                                   {"peak", peakMemory()}}}};
+  using Json = nlohmann::ordered_json;
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Times timesOf(const ModelSession &run, Session &session,
+              const Generation &result, double started) {
+  const auto ready = run.readying(result.promptTokens);
+  const SessionTimings timings = session.timings();
+  Times times;
+  times.compile = timings.compile;
+  times.load = run.openSeconds() + timings.load + timings.pack;
+  times.prefill = std::max(0.0, result.prefillSeconds - ready.prefill);
+  times.decode = std::max(0.0, result.decodeSeconds - ready.decode);
+  times.firstToken = started + result.firstTokenSeconds;
+  return times;
+}
+
+Status generateText(const GenerateOptions &options) {
+  Stopwatch watch;
+  KF_ASSIGN_OR_RETURN(Sampler sampler, Sampler::create(options.sampler));
+  KF_ASSIGN_OR_RETURN(std::string prompt,
+                      readPrompt(options.prompt, options.file));
+  KF_ASSIGN_OR_RETURN(std::unique_ptr<ModelSession> run,
+                      ModelSession::open(options.model, true));
+  KF_ASSIGN_OR_RETURN(std::vector<int32_t> ids,
+                      promptIds(run->model(), prompt));
+  const int64_t count = static_cast<int64_t>(ids.size());
+  KF_RETURN_IF_ERROR(run->start(count + options.tokens));
+  Session &session = run->session();
+  if (count > session.contextLength())
+    return Status::error(
+        "the prompt has " + std::to_string(count) +
+        " tokens, but the context has room for " +
+        std::to_string(session.contextLength()) +
+        (session.contextLength() < run->model().config.maxPositions
+             ? "; raise --context or shorten the prompt"
+             : "; shorten the prompt"));
+
+  GenerationOptions settings;
+  settings.maxTokens = options.tokens;
+  settings.stopIds = run->model().config.eosIds;
+  settings.cancelled = &interrupted;
+  Status written;
+  settings.onText = [&](std::string_view text) {
+    if (!written.ok())
+      return;
+    written = writeStdout(text);
+    if (!written.ok())
+      interrupted = true;
+  };
+  endOnInterrupt();
+  const double started = watch.seconds();
+  KF_ASSIGN_OR_RETURN(
+      Generation result,
+      generate(session, sampler, run->tokenizer(), ids, settings));
+  KF_RETURN_IF_ERROR(written);
+  KF_RETURN_IF_ERROR(writeStdout("\n"));
+  Times times = timesOf(*run, session, result, started);
+  times.total = watch.seconds();
+  std::fputs(summary(*run, result, times).c_str(), stderr);
+  if (options.json.empty())
+    return Status();
+  return writeOutput(options.json,
+                     jsonReport(*run, prompt, ids, result, times));
+}
+
+int finish(const Status &status) {
+  const int code = report(status);
+  return code == ExitSuccess && interrupted ? ExitInterrupted : code;
+}
+
+} // namespace
+
+int kf::runGenerate(Arguments arguments) {
+  GenerateOptions options;
+  OptionParser parser(
+      "generate [MODEL] [options]",
+      "Continues a text and prints what follows as it comes; a line about "
+      "speed and\nmemory goes to stderr.");
+  options.addTo(parser);
+  if (std::optional<int> code = parser.parse(arguments))
+    return *code;
+  if (options.prompt && !options.file.empty())
+    return parser.usageError("--prompt and --file exclude each other");
+  return finish(generateText(options));
+}
+
+int kf::runDemo() {
+  GenerateOptions options;
+  options.prompt = "Once upon a time";
+  if (int code = report(writeStdout(*options.prompt)))
+    return code;
+  return finish(generateText(options));
+}

@@ -1,0 +1,123 @@
+//===- Logits.cpp - kf-run logits -----------------------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Commands.h"
+#include "ModelSession.h"
+#include "Report.h"
+#include "Scores.h"
+
+#include "runtime/io/Quote.h"
+
+#include <charconv>
+
+using namespace kf;
+
+namespace {
+
+/// What is known of every position, and the logits of the last one.
+struct Scores {
+  std::vector<int64_t> argmax;
+  std::vector<double> logSumExp;
+  std::vector<float> last;
+};
+
+/// Reads "1,2,3".
+Result<std::vector<int32_t>> parseIds(std::string_view text) {
+  std::vector<int32_t> ids;
+  for (;;) {
+    const size_t comma = std::min(text.find(','), text.size());
+    const std::string_view word = text.substr(0, comma);
+    int32_t id = 0;
+    auto [end, code] =
+        std::from_chars(word.data(), word.data() + word.size(), id);
+    if (code != std::errc() || end != word.data() + word.size())
+      return Status::error(
+          "--ids takes numbers with commas between them, not " +
+          inQuotes(word));
+    ids.push_back(id);
+    if (comma == text.size())
+      return ids;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+/// "[1,2,3]".
+template <typename T, typename Format>
+std::string jsonArray(const std::vector<T> &values, Format format) {
+  std::string out = "[";
+  for (const T &value : values) {
+    if (out.size() > 1)
+      out += ',';
+    out += format(value);
+  }
+  return out + "]";
+}
+
+std::string jsonReport(const Scores &scores) {
+  auto integer = [](int64_t value) { return std::to_string(value); };
+  auto real = [](auto value) { return jsonNumber(value); };
+  return "{\"argmax\": " + jsonArray(scores.argmax, integer) +
+         ",\n \"logsumexp\": " + jsonArray(scores.logSumExp, real) +
+         ",\n \"last_logits\": " + jsonArray(scores.last, real) + "}\n";
+}
+
+std::string textReport(std::span<const int32_t> ids, const Scores &scores) {
+  std::string out = "position  id  argmax  logsumexp\n";
+  for (size_t i = 0; i < ids.size(); ++i)
+    out += std::to_string(i) + "  " + std::to_string(ids[i]) + "  " +
+           std::to_string(scores.argmax[i]) + "  " +
+           jsonNumber(scores.logSumExp[i]) + "\n";
+  return out;
+}
+
+Result<Scores> score(const ModelOptions &options,
+                     std::span<const int32_t> ids) {
+  KF_ASSIGN_OR_RETURN(std::unique_ptr<ModelSession> run,
+                      ModelSession::open(options, false));
+  KF_RETURN_IF_ERROR(run->start(static_cast<int64_t>(ids.size())));
+  Scores scores;
+  KF_RETURN_IF_ERROR(run->session().allLogits(
+      ids, [&](int64_t position, std::span<const float> logits) {
+        scores.argmax.push_back(argmax(logits));
+        scores.logSumExp.push_back(logSumExp(logits));
+        if (position + 1 == static_cast<int64_t>(ids.size()))
+          scores.last.assign(logits.begin(), logits.end());
+        return Status();
+      }));
+  return scores;
+}
+
+} // namespace
+
+int kf::runLogits(Arguments arguments) {
+  ModelOptions options;
+  std::string idsText;
+  std::optional<std::string> json;
+  OptionParser parser(
+      "logits [MODEL] --ids 1,2,3 [options]",
+      "Reads token ids and prints, for every position, the most likely next "
+      "token and\nthe logarithm of the sum of exponentials of all logits.");
+  parser.text({"ids", 0, "1,2,3"}, idsText, "the token ids to read");
+  parser.optionalText({"json", 0, "FILE"}, "-", json,
+                      "writes JSON to FILE, or to stdout without it: "
+                      "\"argmax\" and \"logsumexp\" of every position, "
+                      "\"last_logits\" of the last one, nothing rounded");
+  options.addTo(parser);
+  if (std::optional<int> code = parser.parse(arguments))
+    return *code;
+  if (idsText.empty())
+    return parser.usageError("--ids is missing");
+  Result<std::vector<int32_t>> ids = parseIds(idsText);
+  if (!ids.ok())
+    return parser.usageError(ids.message());
+  Result<Scores> scores = score(options, *ids);
+  if (!scores.ok())
+    return report(scores.status());
+  return report(json ? writeOutput(*json, jsonReport(*scores))
+                     : writeStdout(textReport(*ids, *scores)));
+}

@@ -1,0 +1,114 @@
+//===- ModelSession.cpp - A model opened to be run ------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ModelSession.h"
+
+#include "runtime/session/Stopwatch.h"
+
+#include <algorithm>
+
+using namespace kf;
+
+/// Positions that a session has room for unless more or fewer are asked for.
+static constexpr int64_t kDefaultContext = 4096;
+
+void ModelOptions::addTo(OptionParser &parser) {
+  parser.positional("MODEL", false, model,
+                    "a folder with config.json, model.safetensors (or its "
+                    "index) and tokenizer.json; without it, the embedded "
+                    "model, kf-stories");
+  device.addTo(parser);
+  parser.integer({"context", 0, "N"}, context, 1, int64_t(1) << 24,
+                 "positions of the context; by default what the command needs "
+                 "and at least 4096, as far as the model goes");
+  parser.flag({"no-cache"}, noCache,
+              "neither read nor write the cache of compiled programs");
+  parser.text({"target-cpu", 0, "CPU"}, targetCpu,
+              "LLVM's name of the CPU to compile for; native by default");
+}
+
+Result<std::unique_ptr<ModelSession>>
+ModelSession::open(const ModelOptions &options, bool withTokenizer) {
+  Stopwatch watch;
+  std::unique_ptr<ModelSession> result(new ModelSession());
+  result->options = options;
+  KF_ASSIGN_OR_RETURN(result->opened, openModel(options.model, withTokenizer));
+  KF_ASSIGN_OR_RETURN(result->target, openDevice(options.device));
+  if (result->target->name() == "cpu" && options.device.threads != 1) {
+    KF_ASSIGN_OR_RETURN(result->pool,
+                        ThreadPool::create(int(options.device.threads)));
+  }
+  CompilerOptions compiler;
+  compiler.target = result->target->name();
+  compiler.targetCpu = options.targetCpu;
+  KF_ASSIGN_OR_RETURN(
+      result->steps,
+      StepCompiler::create(result->opened, compiler, !options.noCache));
+  result->seconds = watch.seconds();
+  return result;
+}
+
+Status ModelSession::start(int64_t tokens) {
+  SessionOptions settings;
+  settings.contextLength = options.context;
+  if (!options.context)
+    settings.contextLength =
+        std::min(opened.config.maxPositions, std::max(kDefaultContext, tokens));
+  settings.pool = pool.get();
+  KF_ASSIGN_OR_RETURN(running, Session::create(
+                                   opened.config, *target, *opened.weights,
+                                   [this](StepKind kind, int64_t maxTokens) {
+                                     return provide(kind, maxTokens);
+                                   },
+                                   settings));
+  return Status();
+}
+
+Result<Executable> ModelSession::provide(StepKind kind, int64_t maxTokens) {
+  if (kind == StepKind::Decode) {
+    decodePosition = running->position();
+    decodeRequested = readySeconds();
+  }
+  return steps->compile(kind, maxTokens);
+}
+
+double ModelSession::readySeconds() const {
+  const SessionTimings timings = running->timings();
+  return timings.compile + timings.load + timings.pack;
+}
+
+ModelSession::Readying ModelSession::readying(int64_t tokens) const {
+  const double total = readySeconds();
+  if (decodePosition < tokens)
+    return {total, 0};
+  return {decodeRequested, total - decodeRequested};
+}
+
+std::vector<int32_t> kf::beginIds(const Model &model) {
+  std::vector<int32_t> ids = model.tokenizer->prefixIds();
+  if (ids.empty() && model.config.bosId)
+    ids.push_back(static_cast<int32_t>(*model.config.bosId));
+  return ids;
+}
+
+Result<std::vector<int32_t>> kf::promptIds(const Model &model,
+                                           std::string_view text) {
+  KF_ASSIGN_OR_RETURN(std::vector<int32_t> ids,
+                      model.tokenizer->encode(text, false));
+  // A prompt with the begin-of-text token written out has it already.
+  const std::vector<int32_t> &prefix = model.tokenizer->prefixIds();
+  if (!std::ranges::equal(
+          prefix, std::span(ids).first(std::min(ids.size(), prefix.size()))))
+    ids.insert(ids.begin(), prefix.begin(), prefix.end());
+  if (ids.empty() && model.config.bosId)
+    ids.push_back(static_cast<int32_t>(*model.config.bosId));
+  if (ids.empty())
+    return Status::error("the prompt is empty, and the model has no "
+                         "begin-of-text token to start from; give a prompt");
+  return ids;
+}

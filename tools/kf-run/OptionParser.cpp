@@ -1,0 +1,343 @@
+//===- OptionParser.cpp - Options of one command --------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "OptionParser.h"
+
+#include "Report.h"
+
+#include "runtime/io/Quote.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+
+using namespace kf;
+
+namespace {
+
+/// Columns of the help: where descriptions start, and where lines end.
+constexpr size_t kHelpColumn = 26;
+constexpr size_t kHelpWidth = 79;
+
+/// Reads all of `text` as a T.
+template <typename T> std::optional<T> parseNumber(std::string_view text) {
+  T value;
+  const char *last = text.data() + text.size();
+  auto [end, code] = std::from_chars(text.data(), last, value);
+  if (code != std::errc() || end != last)
+    return std::nullopt;
+  return value;
+}
+
+Status notA(const std::string &expected, std::string_view found) {
+  return Status::error("takes " + expected + ", not " + inQuotes(found));
+}
+
+/// `text` broken into lines that start at column kHelpColumn; the first one
+/// follows `head`.
+std::string helpEntry(const std::string &head, std::string_view text) {
+  std::string out = "  " + head;
+  size_t column = out.size();
+  if (column + 1 >= kHelpColumn) {
+    out += '\n';
+    column = 0;
+  }
+  out.append(kHelpColumn - column, ' ');
+  column = kHelpColumn;
+  while (!text.empty()) {
+    const size_t space = std::min(text.find(' '), text.size());
+    if (column > kHelpColumn && column + 1 + space > kHelpWidth) {
+      out += '\n';
+      out.append(kHelpColumn, ' ');
+      column = kHelpColumn;
+    }
+    if (column > kHelpColumn) {
+      out += ' ';
+      ++column;
+    }
+    out += text.substr(0, space);
+    column += space;
+    text.remove_prefix(std::min(space + 1, text.size()));
+  }
+  return out + '\n';
+}
+
+/// "4096", or "1e+06": as short as it gets.
+std::string shortNumber(double value) {
+  char buffer[32];
+  std::snprintf(buffer, sizeof(buffer), "%g", value);
+  return buffer;
+}
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// The table
+//===----------------------------------------------------------------------===//
+
+void OptionParser::add(OptionName name, Takes takes, Setter set,
+                       std::string help) {
+  options.push_back({name, takes, std::move(set), std::move(help)});
+}
+
+void OptionParser::flag(OptionName name, bool &out, std::string_view help) {
+  add(
+      name, Takes::Nothing,
+      [&out](std::string_view) {
+        out = true;
+        return Status();
+      },
+      std::string(help));
+}
+
+void OptionParser::text(OptionName name, std::string &out,
+                        std::string_view help) {
+  add(
+      name, Takes::Value,
+      [&out](std::string_view value) {
+        out = value;
+        return Status();
+      },
+      std::string(help));
+}
+
+void OptionParser::text(OptionName name, std::optional<std::string> &out,
+                        std::string_view help) {
+  add(
+      name, Takes::Value,
+      [&out](std::string_view value) {
+        out = value;
+        return Status();
+      },
+      std::string(help));
+}
+
+void OptionParser::texts(OptionName name, std::vector<std::string> &out,
+                         std::string_view help) {
+  add(
+      name, Takes::Value,
+      [&out](std::string_view value) {
+        out.emplace_back(value);
+        return Status();
+      },
+      std::string(help));
+}
+
+void OptionParser::optionalText(OptionName name, std::string_view otherwise,
+                                std::optional<std::string> &out,
+                                std::string_view help) {
+  add(
+      name, Takes::MaybeValue,
+      [&out, otherwise](std::string_view value) {
+        out = value.data() ? value : otherwise;
+        return Status();
+      },
+      std::string(help));
+}
+
+void OptionParser::integer(OptionName name, int64_t &out, int64_t least,
+                           int64_t most, std::string_view help) {
+  add(
+      name, Takes::Value,
+      [&out, least, most](std::string_view text) {
+        std::optional<int64_t> value = parseNumber<int64_t>(text);
+        if (!value || *value < least || *value > most)
+          return notA("an integer from " + std::to_string(least) + " to " +
+                          std::to_string(most),
+                      text);
+        out = *value;
+        return Status();
+      },
+      std::string(help));
+}
+
+void OptionParser::number(OptionName name, uint64_t &out,
+                          std::string_view help) {
+  add(
+      name, Takes::Value,
+      [&out](std::string_view text) {
+        std::optional<uint64_t> value = parseNumber<uint64_t>(text);
+        if (!value)
+          return notA("an integer from 0 to 18446744073709551615", text);
+        out = *value;
+        return Status();
+      },
+      std::string(help));
+}
+
+void OptionParser::real(OptionName name, double &out, double least, double most,
+                        std::string_view help) {
+  add(
+      name, Takes::Value,
+      [&out, least, most](std::string_view text) {
+        std::optional<double> value = parseNumber<double>(text);
+        if (!value || !(*value >= least && *value <= most))
+          return notA("a number from " + shortNumber(least) + " to " +
+                          shortNumber(most),
+                      text);
+        out = *value;
+        return Status();
+      },
+      std::string(help));
+}
+
+void OptionParser::choice(OptionName name, std::string &out,
+                          std::initializer_list<std::string_view> choices,
+                          std::string_view help) {
+  std::vector<std::string_view> known(choices);
+  std::string listed;
+  for (std::string_view choice : known)
+    listed += (listed.empty() ? "" : ", ") + std::string(choice);
+  add(
+      name, Takes::Value,
+      [&out, known, listed](std::string_view text) {
+        if (std::ranges::find(known, text) == known.end())
+          return notA("one of " + listed, text);
+        out = text;
+        return Status();
+      },
+      std::string(help));
+}
+
+void OptionParser::positional(std::string_view name, bool required,
+                              std::string &out, std::string_view help) {
+  positionals.push_back({std::string(name), required, &out, std::string(help)});
+}
+
+//===----------------------------------------------------------------------===//
+// Reading
+//===----------------------------------------------------------------------===//
+
+/// The option that `argument` ("--name", "--name=value", "-n", "-nvalue")
+/// spells, or null; the value that it carries goes to `attached`.
+const OptionParser::Option *OptionParser::find(std::string_view argument,
+                                               std::string_view &attached,
+                                               bool &hasAttached) const {
+  hasAttached = false;
+  if (argument.starts_with("--")) {
+    std::string_view name = argument.substr(2);
+    if (size_t equals = name.find('='); equals != std::string_view::npos) {
+      attached = name.substr(equals + 1);
+      hasAttached = true;
+      name = name.substr(0, equals);
+    }
+    for (const Option &option : options)
+      if (option.name.name == name)
+        return &option;
+    return nullptr;
+  }
+  for (const Option &option : options)
+    if (option.name.letter && option.name.letter == argument[1]) {
+      attached = argument.substr(2);
+      hasAttached = !attached.empty();
+      return &option;
+    }
+  return nullptr;
+}
+
+Status OptionParser::apply(const Option &option, std::string_view spelled,
+                           std::span<const char *const> &rest,
+                           std::optional<std::string_view> attached) const {
+  const std::string name(spelled);
+  if (option.takes == Takes::Nothing && attached)
+    return Status::error(name + " takes no value");
+  if (option.takes == Takes::Value && !attached) {
+    if (rest.empty())
+      return Status::error(name + " needs a value");
+    attached = rest.front();
+    rest = rest.subspan(1);
+  }
+  // A lone '-' can be nothing but a value.
+  if (option.takes == Takes::MaybeValue && !attached && !rest.empty() &&
+      std::string_view(rest.front()) == "-") {
+    attached = "-";
+    rest = rest.subspan(1);
+  }
+  Status status = option.set(attached.value_or(std::string_view()));
+  return status.ok() ? status : Status::error(name + " " + status.message());
+}
+
+Status OptionParser::read(std::span<const char *const> rest, bool &help) {
+  size_t given = 0;
+  bool optionsEnded = false;
+  while (!rest.empty()) {
+    const std::string_view argument = rest.front();
+    rest = rest.subspan(1);
+    if (!optionsEnded && argument == "--") {
+      optionsEnded = true;
+      continue;
+    }
+    if (optionsEnded || argument.size() < 2 || argument[0] != '-') {
+      if (given == positionals.size())
+        return Status::error("unexpected argument " + inQuotes(argument));
+      *positionals[given++].out = argument;
+      continue;
+    }
+    if (argument == "--help" || argument == "-h") {
+      help = true;
+      return Status();
+    }
+    std::string_view attached;
+    bool hasAttached;
+    const Option *option = find(argument, attached, hasAttached);
+    if (!option)
+      return Status::error("unknown option " +
+                           inQuotes(argument.substr(0, argument.find('='))));
+    std::string_view spelled = argument.starts_with("--")
+                                   ? argument.substr(0, argument.find('='))
+                                   : argument.substr(0, 2);
+    KF_RETURN_IF_ERROR(
+        apply(*option, spelled, rest,
+              hasAttached ? std::optional(attached) : std::nullopt));
+  }
+  if (given < positionals.size() && positionals[given].required)
+    return Status::error(positionals[given].name + " is missing");
+  return Status();
+}
+
+std::optional<int> OptionParser::parse(std::span<const char *const> arguments) {
+  bool help = false;
+  if (Status status = read(arguments, help); !status.ok())
+    return usageError(status.message());
+  if (!help)
+    return std::nullopt;
+  printHelp();
+  return ExitSuccess;
+}
+
+std::string OptionParser::command() const {
+  return synopsis.substr(0, synopsis.find(' '));
+}
+
+int OptionParser::usageError(const std::string &message) const {
+  printError(message + "; see 'kf-run " + command() + " --help'");
+  return ExitUsage;
+}
+
+void OptionParser::printHelp() const {
+  std::string out = "usage: kf-run " + synopsis + "\n\n" + about + "\n";
+  if (!positionals.empty())
+    out += '\n';
+  for (const Positional &positional : positionals)
+    out += helpEntry(positional.name, positional.help);
+  out += "\noptions:\n";
+  for (const Option &option : options) {
+    std::string head = option.name.letter
+                           ? std::string("-") + option.name.letter + ", "
+                           : std::string();
+    head += "--" + std::string(option.name.name);
+    if (option.takes == Takes::Value)
+      head += " " + std::string(option.name.value);
+    if (option.takes == Takes::MaybeValue)
+      head += "[=" + std::string(option.name.value) + "]";
+    out += helpEntry(head, option.help);
+  }
+  out += helpEntry("-h, --help", "print this text");
+  std::fputs(out.c_str(), stdout);
+}

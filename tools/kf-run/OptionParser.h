@@ -1,0 +1,115 @@
+//===- OptionParser.h - Options of one command -------------------*- C++
+//-*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A table of options that a command fills, each bound to the variable that
+// takes its value. `--name value`, `--name=value`, `-n value`, `-nvalue`; `--`
+// ends the options. An option that is given twice takes its last value.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_TOOLS_KF_RUN_OPTIONPARSER_H
+#define KF_TOOLS_KF_RUN_OPTIONPARSER_H
+
+#include "runtime/Status.h"
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kf {
+
+/// How an option is written: its long name, its letter (0 for none), and the
+/// word that stands for its value in the help.
+struct OptionName {
+  std::string_view name;
+  char letter = 0;
+  std::string_view value = {};
+};
+
+/// Variables that are bound must outlive the parser. One thread.
+class OptionParser {
+public:
+  /// `synopsis` is what follows "kf-run " in the usage line; its first word is
+  /// the command.
+  OptionParser(std::string_view synopsis, std::string_view about)
+      : synopsis(synopsis), about(about) {}
+
+  void flag(OptionName name, bool &out, std::string_view help);
+  void text(OptionName name, std::string &out, std::string_view help);
+  void text(OptionName name, std::optional<std::string> &out,
+            std::string_view help);
+  /// May be given any number of times.
+  void texts(OptionName name, std::vector<std::string> &out,
+             std::string_view help);
+  /// `--name` alone gives `otherwise`; a value needs `--name=value`.
+  void optionalText(OptionName name, std::string_view otherwise,
+                    std::optional<std::string> &out, std::string_view help);
+  void integer(OptionName name, int64_t &out, int64_t least, int64_t most,
+               std::string_view help);
+  /// Any 64-bit number without a sign.
+  void number(OptionName name, uint64_t &out, std::string_view help);
+  /// A finite number from `least` to `most`.
+  void real(OptionName name, double &out, double least, double most,
+            std::string_view help);
+  /// One of `choices`.
+  void choice(OptionName name, std::string &out,
+              std::initializer_list<std::string_view> choices,
+              std::string_view help);
+  /// The next argument that is not an option.
+  void positional(std::string_view name, bool required, std::string &out,
+                  std::string_view help);
+
+  /// Reads `arguments`. Returns nothing if the command can go on, else the
+  /// exit code after printing the help (0) or an error (2).
+  std::optional<int> parse(std::span<const char *const> arguments);
+
+  /// An error about the use of this command, with a pointer to its help:
+  /// prints it and returns 2.
+  int usageError(const std::string &message) const;
+
+private:
+  using Setter = std::function<Status(std::string_view)>;
+  enum class Takes { Nothing, Value, MaybeValue };
+  struct Option {
+    OptionName name;
+    Takes takes;
+    Setter set;
+    std::string help;
+  };
+  struct Positional {
+    std::string name;
+    bool required;
+    std::string *out;
+    std::string help;
+  };
+
+  void add(OptionName name, Takes takes, Setter set, std::string help);
+  std::string command() const;
+  const Option *find(std::string_view argument, std::string_view &attached,
+                     bool &hasAttached) const;
+  Status apply(const Option &option, std::string_view spelled,
+               std::span<const char *const> &rest,
+               std::optional<std::string_view> attached) const;
+  Status read(std::span<const char *const> arguments, bool &help);
+  void printHelp() const;
+
+  std::string synopsis, about;
+  std::vector<Option> options;
+  std::vector<Positional> positionals;
+};
+
+} // namespace kf
+
+#endif // KF_TOOLS_KF_RUN_OPTIONPARSER_H

@@ -1,0 +1,182 @@
+//===- Perplexity.cpp - kf-run perplexity ---------------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Commands.h"
+#include "ModelSession.h"
+#include "Report.h"
+#include "Scores.h"
+
+#include "runtime/io/Json.h"
+#include "runtime/io/MappedFile.h"
+#include "runtime/io/Quote.h"
+
+#include <cstdio>
+#include <unistd.h>
+
+using namespace kf;
+
+namespace {
+
+/// Sum of -log p over the tokens that were predicted.
+struct Loss {
+  double sum = 0;
+  int64_t tokens = 0;
+
+  double perToken() const { return sum / static_cast<double>(tokens); }
+};
+
+/// A .json file is an array of texts, any other file is one text.
+Result<std::vector<std::string>> readDocuments(const std::string &path) {
+  KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
+  if (!path.ends_with(".json"))
+    return std::vector<std::string>{std::string(file.text())};
+  Result<nlohmann::json> json = parseJson(file.text());
+  if (!json.ok())
+    return json.status().in(inQuotes(path));
+  if (!json->is_array())
+    return Status::error(inQuotes(path) + " holds no array of texts");
+  std::vector<std::string> documents;
+  for (const nlohmann::json &item : *json) {
+    if (!item.is_string())
+      return Status::error(inQuotes(path) + ": item " +
+                           std::to_string(documents.size()) +
+                           " of the array is not a text");
+    documents.push_back(item.get<std::string>());
+  }
+  return documents;
+}
+
+/// Shows on a terminal how far the command has come.
+class Progress {
+public:
+  explicit Progress(size_t total)
+      : total(total), shown(isatty(STDERR_FILENO)) {}
+  ~Progress() {
+    if (shown)
+      std::fputs("\r\033[K", stderr);
+  }
+  void show(size_t done, const Loss &loss) const {
+    if (shown && loss.tokens)
+      std::fprintf(stderr, "\r\033[K%zu of %zu texts, perplexity %.4f", done,
+                   total, std::exp(loss.perToken()));
+  }
+
+private:
+  size_t total;
+  bool shown;
+};
+
+/// Adds the loss of predicting `targets` after `begin`: `inputs` is both but
+/// for the last target.
+Status addWindow(Session &session, std::span<const int32_t> begin,
+                 std::span<const int32_t> targets, Loss &loss) {
+  std::vector<int32_t> inputs(begin.begin(), begin.end());
+  inputs.insert(inputs.end(), targets.begin(), targets.end());
+  // Nothing predicts the first token of all.
+  const size_t first = begin.empty() ? 1 : begin.size();
+  if (inputs.size() <= first)
+    return Status();
+  session.reset();
+  return session.allLogits(
+      std::span(inputs).first(inputs.size() - 1),
+      [&](int64_t position, std::span<const float> logits) {
+        const size_t next = static_cast<size_t>(position) + 1;
+        if (next < first)
+          return Status();
+        const float logit = logits[static_cast<size_t>(inputs[next])];
+        loss.sum += logSumExp(logits) - logit;
+        ++loss.tokens;
+        return Status();
+      });
+}
+
+/// Adds the loss of one document: begin tokens, text, end token. One that is
+/// longer than the context is cut into windows, each of which begins anew.
+Status addDocument(ModelSession &run, const std::string &text, Loss &loss) {
+  const Model &model = run.model();
+  const std::vector<int32_t> begin = beginIds(model);
+  KF_ASSIGN_OR_RETURN(std::vector<int32_t> ids,
+                      run.tokenizer().encode(text, false));
+  if (!model.config.eosIds.empty())
+    ids.push_back(static_cast<int32_t>(model.config.eosIds.front()));
+  for (int32_t id : ids)
+    if (id >= model.config.vocabSize)
+      return Status::error("the tokenizer gives token id " +
+                           std::to_string(id) +
+                           ", which the model's vocabulary of " +
+                           std::to_string(model.config.vocabSize) + " lacks");
+  const size_t context = static_cast<size_t>(run.session().contextLength());
+  if (context < begin.size() + 1)
+    return Status::error("a context of " + std::to_string(context) +
+                         " is too short to predict anything");
+  // The last target is not read, so one more than the rest of the context.
+  const size_t window = context - begin.size() + 1;
+  for (std::span<const int32_t> rest(ids); !rest.empty();) {
+    const size_t count = std::min(window, rest.size());
+    KF_RETURN_IF_ERROR(
+        addWindow(run.session(), begin, rest.first(count), loss));
+    rest = rest.subspan(count);
+  }
+  return Status();
+}
+
+Result<Loss> measure(const ModelOptions &options, const std::string &file) {
+  KF_ASSIGN_OR_RETURN(std::vector<std::string> documents, readDocuments(file));
+  KF_ASSIGN_OR_RETURN(std::unique_ptr<ModelSession> run,
+                      ModelSession::open(options, true));
+  KF_RETURN_IF_ERROR(run->start(0));
+  Loss loss;
+  Progress progress(documents.size());
+  for (size_t i = 0; i < documents.size(); ++i) {
+    KF_RETURN_IF_ERROR(
+        addDocument(*run, documents[i], loss)
+            .in(documents.size() == 1
+                    ? inQuotes(file)
+                    : "text " + std::to_string(i) + " of " + inQuotes(file)));
+    progress.show(i + 1, loss);
+  }
+  if (loss.tokens == 0)
+    return Status::error(inQuotes(file) + " has no token to predict");
+  return loss;
+}
+
+} // namespace
+
+int kf::runPerplexity(Arguments arguments) {
+  ModelOptions options;
+  std::string file;
+  std::optional<std::string> json;
+  OptionParser parser(
+      "perplexity [MODEL] --file FILE [options]",
+      "Measures how well a model predicts texts: each one between the begin "
+      "and the end\ntoken, without the context of the others; the text's "
+      "tokens and the end token\ncount. A text longer than the context is cut "
+      "into windows.");
+  parser.text({"file", 0, "FILE"}, file,
+              "the text; a .json file holds an array of texts");
+  parser.optionalText({"json", 0, "FILE"}, "-", json,
+                      "writes JSON to FILE, or to stdout without it: "
+                      "\"nll_per_token\", \"perplexity\", \"tokens\"");
+  options.addTo(parser);
+  if (std::optional<int> code = parser.parse(arguments))
+    return *code;
+  if (file.empty())
+    return parser.usageError("--file is missing");
+  Result<Loss> loss = measure(options, file);
+  if (!loss.ok())
+    return report(loss.status());
+  const std::string nll = jsonNumber(loss->perToken());
+  const std::string perplexity = jsonNumber(std::exp(loss->perToken()));
+  const std::string tokens = std::to_string(loss->tokens);
+  if (json)
+    return report(writeOutput(*json, "{\"nll_per_token\": " + nll +
+                                         ", \"perplexity\": " + perplexity +
+                                         ", \"tokens\": " + tokens + "}\n"));
+  return report(writeStdout("perplexity " + perplexity + " (" + nll +
+                            " nats per token, " + tokens + " tokens)\n"));
+}

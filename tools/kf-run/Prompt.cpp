@@ -1,0 +1,62 @@
+//===- Prompt.cpp - Where a prompt comes from -----------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Prompt.h"
+
+#include "runtime/io/Quote.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <unistd.h>
+
+using namespace kf;
+
+/// Reads `descriptor` to its end. It may be a pipe, so its size is not known.
+static Result<std::string> readAll(int descriptor, const std::string &name) {
+  constexpr size_t most = size_t(1) << 30;
+  std::string text;
+  char buffer[65536];
+  for (;;) {
+    const ssize_t count = read(descriptor, buffer, sizeof(buffer));
+    if (count == 0)
+      break;
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count < 0)
+      return Status::error("cannot read " + name + ": " + std::strerror(errno));
+    text.append(buffer, static_cast<size_t>(count));
+    if (text.size() > most)
+      return Status::error(name + " has more than 1 GiB; no context is that "
+                                  "long");
+  }
+  if (text.ends_with('\n'))
+    text.pop_back();
+  return text;
+}
+
+Result<std::string> kf::readPrompt(const std::optional<std::string> &text,
+                                   const std::string &file) {
+  if (text)
+    return *text;
+  if (file == "-")
+    return readAll(STDIN_FILENO, "stdin");
+  if (file.empty()) {
+    // A descriptor that is closed is no prompt, and no reason to stop.
+    if (fcntl(STDIN_FILENO, F_GETFD) < 0 || isatty(STDIN_FILENO))
+      return std::string();
+    return readAll(STDIN_FILENO, "stdin");
+  }
+  const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0)
+    return Status::error("cannot open " + inQuotes(file) + ": " +
+                         std::strerror(errno));
+  Result<std::string> result = readAll(descriptor, inQuotes(file));
+  close(descriptor);
+  return result;
+}

@@ -1,0 +1,27 @@
+//===- Prompt.h - Where a prompt comes from ---------------------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_TOOLS_KF_RUN_PROMPT_H
+#define KF_TOOLS_KF_RUN_PROMPT_H
+
+#include "runtime/Status.h"
+
+#include <optional>
+#include <string>
+
+namespace kf {
+
+/// Reads the prompt, any bytes: `text` if it is given, else the file `file`
+/// ("-": stdin), else stdin unless it is a terminal, else nothing. What comes
+/// from a file or stdin loses one line break at its end.
+Result<std::string> readPrompt(const std::optional<std::string> &text,
+                               const std::string &file);
+
+} // namespace kf
+
+#endif // KF_TOOLS_KF_RUN_PROMPT_H

@@ -1,0 +1,119 @@
+//===- Report.cpp - What kf-run prints and writes -------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Report.h"
+
+#include "runtime/io/Quote.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+using namespace kf;
+
+namespace {
+
+void printLine(std::string_view kind, std::string_view message) {
+  std::string line(kind);
+  line += oneLine(message);
+  line += '\n';
+  std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
+template <typename T> std::string shortest(T value) {
+  if (!std::isfinite(value))
+    return "null";
+  char buffer[64];
+  auto [end, code] = std::to_chars(buffer, buffer + sizeof(buffer), value);
+  return std::string(buffer, end);
+}
+
+Status cannotWrite(const std::string &what) {
+  return Status::error("cannot write " + what + ": " + std::strerror(errno));
+}
+
+} // namespace
+
+std::string kf::oneLine(std::string_view text) {
+  constexpr std::string_view blanks = " \t\r\n";
+  std::string line;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    std::string_view part = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const size_t first = part.find_first_not_of(blanks);
+    if (first == std::string_view::npos)
+      continue;
+    part = part.substr(first, part.find_last_not_of(blanks) - first + 1);
+    if (!line.empty())
+      line += "; ";
+    for (char c : part)
+      line += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+  }
+  return line;
+}
+
+void kf::printError(std::string_view message) {
+  const bool placed = message.find(": error: ") != std::string_view::npos;
+  printLine(placed ? "" : "error: ", message);
+}
+
+void kf::printWarning(std::string_view message) {
+  printLine("warning: ", message);
+}
+
+int kf::report(const Status &status) {
+  if (status.ok())
+    return ExitSuccess;
+  // What was printed before stays in order with the error.
+  std::fflush(stdout);
+  printError(status.message());
+  return ExitFailure;
+}
+
+std::string kf::jsonNumber(double value) { return shortest(value); }
+std::string kf::jsonNumber(float value) { return shortest(value); }
+
+Status kf::writeStdout(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() ||
+      std::fflush(stdout) != 0)
+    return cannotWrite("to stdout");
+  return Status();
+}
+
+Status kf::writeOutput(const std::string &path, std::string_view text) {
+  if (path == "-")
+    return writeStdout(text);
+  std::FILE *file = std::fopen(path.c_str(), "wbe");
+  if (!file)
+    return cannotWrite(inQuotes(path));
+  const bool written =
+      std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  const int reason = errno;
+  const bool closed = std::fclose(file) == 0;
+  if (!written)
+    errno = reason;
+  return written && closed ? Status() : cannotWrite(inQuotes(path));
+}
+
+uint64_t kf::peakMemory() {
+  std::FILE *file = std::fopen("/proc/self/status", "re");
+  if (!file)
+    return 0;
+  uint64_t kibibytes = 0;
+  char line[256];
+  while (std::fgets(line, sizeof(line), file))
+    if (std::strncmp(line, "VmHWM:", 6) == 0)
+      kibibytes = std::strtoull(line + 6, nullptr, 10);
+  std::fclose(file);
+  return kibibytes * 1024;
+}

@@ -1,0 +1,59 @@
+//===- Report.h - What kf-run prints and writes ------------------*- C++
+//-*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_TOOLS_KF_RUN_REPORT_H
+#define KF_TOOLS_KF_RUN_REPORT_H
+
+#include "runtime/Status.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace kf {
+
+/// kf-run's exit codes: done; an error while at it; a command line that asks
+/// for nothing that kf-run does; ended by an interrupt, as shells count it.
+enum ExitCode {
+  ExitSuccess = 0,
+  ExitFailure = 1,
+  ExitUsage = 2,
+  ExitInterrupted = 130
+};
+
+/// `text` as one line: line breaks and what surrounds them become "; ".
+std::string oneLine(std::string_view text);
+
+/// Prints "error: <message>" as one line to stderr. A diagnostic that begins
+/// with its position ("file:line:column: error: ...") is printed as it is.
+void printError(std::string_view message);
+/// Prints "warning: <message>" as one line to stderr.
+void printWarning(std::string_view message);
+
+/// Prints the error, if it is one, and returns the exit code.
+int report(const Status &status);
+
+/// The shortest decimal number that reads back as `value`; "null" for JSON's
+/// lack of NaN and infinities.
+std::string jsonNumber(double value);
+std::string jsonNumber(float value);
+
+/// Writes `text` to the file `path`, or to stdout if it is "-". Errors name
+/// the file.
+Status writeOutput(const std::string &path, std::string_view text);
+/// Writes `text` to stdout and flushes it.
+Status writeStdout(std::string_view text);
+
+/// Bytes of memory that this process had at most; 0 where the system does not
+/// tell.
+uint64_t peakMemory();
+
+} // namespace kf
+
+#endif // KF_TOOLS_KF_RUN_REPORT_H

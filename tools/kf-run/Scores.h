@@ -1,0 +1,37 @@
+//===- Scores.h - What logits say -------------------------------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_TOOLS_KF_RUN_SCORES_H
+#define KF_TOOLS_KF_RUN_SCORES_H
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <span>
+
+namespace kf {
+
+/// log(sum(exp(logits))), summed in double. `logits` is not empty.
+inline double logSumExp(std::span<const float> logits) {
+  const float highest = *std::ranges::max_element(logits);
+  if (!std::isfinite(highest))
+    return highest;
+  double sum = 0;
+  for (float logit : logits)
+    sum += std::exp(static_cast<double>(logit) - highest);
+  return highest + std::log(sum);
+}
+
+/// Index of the highest logit, the lowest one of equals.
+inline int64_t argmax(std::span<const float> logits) {
+  return std::ranges::max_element(logits) - logits.begin();
+}
+
+} // namespace kf
+
+#endif // KF_TOOLS_KF_RUN_SCORES_H

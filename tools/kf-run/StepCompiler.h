@@ -1,0 +1,53 @@
+//===- StepCompiler.h - Steps from the cache or the compiler ----*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_TOOLS_KF_RUN_STEPCOMPILER_H
+#define KF_TOOLS_KF_RUN_STEPCOMPILER_H
+
+#include "Compiler.h"
+#include "Model.h"
+
+#include "runtime/ExecutableCache.h"
+
+#include <optional>
+#include <string>
+
+namespace kf {
+
+/// Provides a session with the programs of a model: from the executable cache
+/// where it has them, else compiled and stored there. One thread.
+class StepCompiler {
+public:
+  /// `model` must outlive it. Without `useCache` nothing is looked up or
+  /// stored. A cache that cannot be had is a warning. Errors: options that the
+  /// compiler does not know.
+  static Result<StepCompiler> create(const Model &model,
+                                     CompilerOptions options, bool useCache);
+
+  Result<Executable> compile(StepKind kind, int64_t maxTokens);
+
+  /// How many programs were compiled, and how many were in the cache.
+  int64_t compiled() const { return compiledCount; }
+  int64_t cached() const { return cachedCount; }
+
+private:
+  StepCompiler(const Model &model, CompilerOptions options)
+      : model(&model), options(std::move(options)) {}
+
+  std::string keyOf(StepKind kind, int64_t maxTokens) const;
+
+  const Model *model;
+  CompilerOptions options;
+  std::optional<ExecutableCache> cache;
+  std::string fingerprint, signature; ///< where there is a cache
+  int64_t compiledCount = 0, cachedCount = 0;
+};
+
+} // namespace kf
+
+#endif // KF_TOOLS_KF_RUN_STEPCOMPILER_H

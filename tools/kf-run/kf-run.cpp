@@ -1,0 +1,93 @@
+//===- kf-run.cpp - Runs models and functions of kf ops -------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Commands.h"
+#include "Report.h"
+
+#include "runtime/io/Quote.h"
+
+#include <cstdio>
+#include <new>
+#include <string>
+#include <string_view>
+
+using namespace kf;
+
+namespace {
+
+struct Command {
+  std::string_view name;
+  std::string_view summary;
+  int (*run)(Arguments);
+};
+
+constexpr Command kCommands[] = {
+    {"generate", "continue a text; the default", runGenerate},
+    {"logits", "scores of the next token after given ids", runLogits},
+    {"perplexity", "how well a model predicts a text", runPerplexity},
+    {"exec", "compile and run a function of kf ops", runExec},
+    {"emit-mlir", "print a model or a file at any phase", runEmitMlir},
+    {"devices", "list the devices of this machine", runDevices},
+    {"cache", "list or clear the cache of compiled programs", runCache},
+};
+
+void printHelp() {
+  std::string out =
+      "usage: kf-run [COMMAND] [arguments]\n\n"
+      "Compiles decoders of the LLaMA family and runs them. Without arguments\n"
+      "it continues a story with the model that it carries inside.\n\n"
+      "commands:\n";
+  for (const Command &command : kCommands) {
+    out += "  " + std::string(command.name);
+    out.append(12 - command.name.size(), ' ');
+    out += std::string(command.summary) + "\n";
+  }
+  out += "\n'kf-run COMMAND --help' describes a command. 'kf-run --version' "
+         "prints the\nversion.\n";
+  std::fputs(out.c_str(), stdout);
+}
+
+int dispatch(Arguments arguments) {
+  if (arguments.empty())
+    return runDemo();
+  const std::string_view first = arguments.front();
+  if (first == "--help" || first == "-h" || first == "help") {
+    if (first == "help" && arguments.size() > 1) {
+      const char *help = "--help";
+      for (const Command &command : kCommands)
+        if (command.name == arguments[1])
+          return command.run({&help, 1});
+    }
+    printHelp();
+    return ExitSuccess;
+  }
+  if (first == "--version") {
+    std::puts("kf-run " KF_VERSION);
+    return ExitSuccess;
+  }
+  for (const Command &command : kCommands)
+    if (command.name == first)
+      return command.run(arguments.subspan(1));
+  if (first.starts_with('-'))
+    return runGenerate(arguments);
+  printError("unknown command " + inQuotes(first) + "; see 'kf-run --help'");
+  return ExitUsage;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  try {
+    return dispatch(Arguments(argv, static_cast<size_t>(argc)).subspan(1));
+  } catch (const std::bad_alloc &) {
+    std::fputs("error: there is not enough memory\n", stderr);
+  } catch (const std::exception &failure) {
+    printError(failure.what());
+  }
+  return ExitFailure;
+}
