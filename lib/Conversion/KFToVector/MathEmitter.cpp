@@ -1,4 +1,4 @@
-//===- MathEmitter.cpp - Activations, sine and cosine ---------------------===//
+//===- MathEmitter.cpp - Sine and cosine ----------------------------------===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -17,49 +17,13 @@
 using namespace mlir;
 using namespace mlir::kf;
 
-/// A constant like `x`: a scalar or a splat.
-static Value like(KernelEmitter &e, Value x, double value) {
-  Value scalar = e.f32(value);
-  auto type = dyn_cast<VectorType>(x.getType());
-  return type ? e.splat(scalar, type.getNumElements()) : scalar;
-}
-
-Value KernelEmitter::activate(ActivationKind kind, Value x) {
-  auto number = [&](double value) { return like(*this, x, value); };
-  switch (kind) {
-  case ActivationKind::Identity:
-    return x;
-  case ActivationKind::Silu: {
-    Value negative = arith::NegFOp::create(b, loc, x);
-    Value exp = math::ExpOp::create(b, loc, negative);
-    return arith::DivFOp::create(b, loc, x, add(number(1.0), exp));
-  }
-  case ActivationKind::Gelu: {
-    Value scaled = mul(x, number(1.0 / std::numbers::sqrt2));
-    Value erf = math::ErfOp::create(b, loc, scaled);
-    return mul(mul(x, number(0.5)), add(number(1.0), erf));
-  }
-  case ActivationKind::GeluTanh: {
-    // x * (1 + tanh(u)) / 2 = x / (1 + exp(-2u))
-    Value cube = mul(mul(x, x), x);
-    Value inner = add(x, mul(number(0.044715), cube));
-    Value doubled =
-        mul(number(-2.0 * std::sqrt(2.0 / std::numbers::pi)), inner);
-    Value exp = math::ExpOp::create(b, loc, doubled);
-    return arith::DivFOp::create(b, loc, x, add(number(1.0), exp));
-  }
-  case ActivationKind::Relu:
-    return arith::MaximumFOp::create(b, loc, x, number(0.0));
-  }
-  llvm_unreachable("every activation is emitted above");
-}
-
 /// Polynomial in `x` by Horner's rule, highest coefficient first.
 static Value polynomial(KernelEmitter &e, Value x,
                         ArrayRef<double> coefficients) {
-  Value sum = like(e, x, coefficients.front());
+  Value sum = constantLike(e, x, coefficients.front());
   for (double coefficient : coefficients.drop_front())
-    sum = math::FmaOp::create(e.b, e.loc, sum, x, like(e, x, coefficient));
+    sum = math::FmaOp::create(e.b, e.loc, sum, x,
+                              constantLike(e, x, coefficient));
   return sum;
 }
 
@@ -67,7 +31,7 @@ static Value polynomial(KernelEmitter &e, Value x,
 /// Manual for the Elementary Functions", 1980), then minimax polynomials on
 /// [-pi/4, pi/4].
 std::pair<Value, Value> KernelEmitter::sinCos(Value angle) {
-  auto number = [&](double value) { return like(*this, angle, value); };
+  auto number = [&](double value) { return constantLike(*this, angle, value); };
   auto fma = [&](Value a, Value x, Value c) -> Value {
     return math::FmaOp::create(b, loc, a, x, c);
   };

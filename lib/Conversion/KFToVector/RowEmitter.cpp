@@ -17,24 +17,17 @@
 using namespace mlir;
 using namespace mlir::kf;
 
-/// `row` with `column` behind it.
-static SmallVector<Value> at(ValueRange row, Value column) {
-  SmallVector<Value> indices(row);
-  indices.push_back(column);
-  return indices;
-}
-
 LogicalResult KernelEmitter::emitRow(Value tensor, ValueRange row,
                                      StoreFn store) {
   if (isLoadable(tensor)) {
     forPieces(sizesOf(tensor).back(), [&](Value column, unsigned width) {
-      store(column, width, load(tensor, at(row, column), width));
+      store(column, width, load(tensor, indicesAt(row, column), width));
     });
     return success();
   }
   Operation *op = tensor.getDefiningOp();
   // An elementwise op whose operands are not at hand: compute those first.
-  if (isa<ActivationOp>(op) || OpTrait::hasElementwiseMappableTraits(op)) {
+  if (isElementwise(op)) {
     for (Value operand : op->getOperands())
       if (!isLoadable(operand) && failed(materializeRow(operand, row)))
         return failure();
@@ -76,9 +69,9 @@ LogicalResult KernelEmitter::materializeRow(Value tensor, ValueRange row) {
 LogicalResult KernelEmitter::emitRmsNorm(RmsNormOp op, ValueRange row,
                                          StoreFn store) {
   Value size = sizesOf(op.getX()).back();
-  Value squares = reducePieces(
-      size, /*maximum=*/false, [&](Value column, unsigned width) {
-        Value x = load(op.getX(), at(row, column), width);
+  Value squares =
+      reducePieces(size, /*maximum=*/false, [&](Value column, unsigned width) {
+        Value x = load(op.getX(), indicesAt(row, column), width);
         return mul(x, x);
       });
   double extent = *getConstantIntValue(size);
@@ -87,7 +80,7 @@ LogicalResult KernelEmitter::emitRmsNorm(RmsNormOp op, ValueRange row,
       b, loc, add(mean, f32(op.getEps().convertToDouble())));
   Value scale = arith::DivFOp::create(b, loc, f32(1.0), root);
   forPieces(size, [&](Value column, unsigned width) {
-    Value x = load(op.getX(), at(row, column), width);
+    Value x = load(op.getX(), indicesAt(row, column), width);
     Value weight = load(op.getWeight(), column, width);
     store(column, width, mul(mul(x, splat(scale, width)), weight));
   });
@@ -99,7 +92,7 @@ LogicalResult KernelEmitter::emitLayerNorm(LayerNormOp op, ValueRange row,
   Value size = sizesOf(op.getX()).back();
   Value inverse = f32(1.0 / static_cast<double>(*getConstantIntValue(size)));
   auto element = [&](Value column, unsigned width) {
-    return load(op.getX(), at(row, column), width);
+    return load(op.getX(), indicesAt(row, column), width);
   };
   Value mean =
       mul(reducePieces(size, /*maximum=*/false, element), inverse);
@@ -128,7 +121,7 @@ LogicalResult KernelEmitter::emitSoftmax(SoftmaxOp op, ValueRange row,
                                          StoreFn store) {
   Value size = sizesOf(op.getX()).back();
   auto element = [&](Value column, unsigned width) {
-    return load(op.getX(), at(row, column), width);
+    return load(op.getX(), indicesAt(row, column), width);
   };
   Value largest = reducePieces(size, /*maximum=*/true, element);
   auto exponential = [&](Value column, unsigned width) -> Value {
@@ -196,7 +189,7 @@ LogicalResult KernelEmitter::emitRope(RopeOp op, ValueRange row,
   assert(cosines && "beginToken computes the angles of a token first");
   int64_t rotary = op.getRotaryDim(), half = rotary / 2;
   auto element = [&](Value column, unsigned width) {
-    return load(op.getX(), at(row, column), width);
+    return load(op.getX(), indicesAt(row, column), width);
   };
   Value cosTable = cosines, sinTable = sines;
   auto rotate = [&](Value a, Value c, Value column, unsigned width) {
@@ -258,7 +251,7 @@ LogicalResult mlir::kf::emitRowKernel(KernelEmitter &e) {
   sizes.pop_back();
   return forRows(e, sizes, {}, [&](ValueRange row) {
     return e.emitRow(result, row, [&](Value column, unsigned, Value values) {
-      e.storeResult(values, at(row, column));
+      e.storeResult(values, indicesAt(row, column));
     });
   });
 }
