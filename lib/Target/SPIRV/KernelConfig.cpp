@@ -124,19 +124,19 @@ private:
       if (!isSupported(&op))
         return op.emitError("no Vulkan kernel for '")
                << op.getName() << "'" << instead;
-      for (Type type : op.getResultTypes())
-        if (isa<ShapedType>(type) && !isSupported(type))
-          return op.emitError("no Vulkan kernel for ") << type << instead;
+      for (Type type :
+           llvm::concat<const Type>(llvm::to_vector(op.getOperandTypes()),
+                                    llvm::to_vector(op.getResultTypes())))
+        if (!type.isIndex() && !isSupported(type))
+          return op.emitError("no Vulkan kernel for '")
+                 << op.getName() << "' on " << type << instead;
     }
     for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(),
-                                              kernel.getResultTypes())) {
-      if (!isSupported(type))
-        return kernel.emitError("no Vulkan kernel for ") << type << instead;
+                                              kernel.getResultTypes()))
       if (!isCountable(cast<RankedTensorType>(type), tokens))
         return kernel.emitError("no Vulkan kernel for ")
                << type << " with " << tokens
                << " rows: it has more elements than 32-bit indices count";
-    }
     return success();
   }
 
