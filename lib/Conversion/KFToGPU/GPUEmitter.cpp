@@ -40,7 +40,7 @@ LogicalResult GPUEmitter::emit() {
 /// What one buffer of the kernel holds; null for what GPU code cannot read.
 static Type elementOf(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  if (!tensor || tensor.getEncoding())
+  if (!tensor || tensor.getRank() == 0 || tensor.getEncoding())
     return Type();
   Type element = tensor.getElementType();
   return element.isF32() || element.isInteger(32) ? element : Type();
@@ -53,7 +53,8 @@ LogicalResult GPUEmitter::createFunction() {
     Type element = elementOf(type);
     if (!element)
       return kernel.emitError("convert-kf-to-gpu: no GPU code for ")
-             << type << " yet; f32 and i32 tensors are supported";
+             << type
+             << " yet; f32 and i32 tensors of rank 1 or more are supported";
     types.push_back(MemRefType::get({ShapedType::kDynamic}, element));
   }
   if (kernel.getNumResults() != 1)

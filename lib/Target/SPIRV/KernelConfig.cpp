@@ -70,7 +70,7 @@ bool isSupported(Operation *op) {
 /// Whether buffers of this type can be read and written.
 bool isSupported(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor && !tensor.getEncoding() &&
+  return tensor && tensor.getRank() > 0 && !tensor.getEncoding() &&
          (tensor.getElementType().isF32() ||
           tensor.getElementType().isInteger(32));
 }
@@ -131,9 +131,14 @@ private:
           return op.emitError("no Vulkan kernel for '")
                  << op.getName() << "' on " << type << instead;
     }
+    if (kernel.getNumResults() != 1)
+      return kernel.emitError("no Vulkan kernel with ")
+             << kernel.getNumResults() << " results" << instead;
     for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(),
                                               kernel.getResultTypes()))
-      if (!isCountable(cast<RankedTensorType>(type), tokens))
+      if (!isSupported(type))
+        return kernel.emitError("no Vulkan kernel for ") << type << instead;
+      else if (!isCountable(cast<RankedTensorType>(type), tokens))
         return kernel.emitError("no Vulkan kernel for ")
                << type << " with " << tokens
                << " rows: it has more elements than 32-bit indices count";
@@ -147,11 +152,12 @@ private:
     if (shape->threadCount > maxThreads)
       return kernel.emitError("schedule cannot run on Vulkan: threads are ")
              << shape->threadCount << " a workgroup, the device allows "
-             << maxThreads;
+             << maxThreads.getValue();
     if (shape->workgroupBytes > maxMemory)
       return kernel.emitError("schedule cannot run on Vulkan: it needs ")
              << shape->workgroupBytes
-             << " bytes of workgroup memory, the device has " << maxMemory;
+             << " bytes of workgroup memory, the device has "
+             << maxMemory.getValue();
     return success();
   }
 

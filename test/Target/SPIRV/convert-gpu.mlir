@@ -1,0 +1,52 @@
+// RUN: kf-opt %s --kf-spirv-convert-gpu | FileCheck %s
+
+// Arguments are storage buffers, attributions are workgroup memory, and the
+// result of a loop is defined even if the loop has no iteration.
+
+// CHECK-LABEL: spirv.module @reduce Logical GLSL450
+// CHECK:         spirv.GlobalVariable @[[MEMORY:.*]] : !spirv.ptr<!spirv.struct<(!spirv.array<64 x f32>)>, Workgroup>
+// CHECK:         spirv.func @reduce
+// CHECK-SAME:      !spirv.ptr<!spirv.struct<(!spirv.rtarray<f32, stride=4> [0])>, StorageBuffer>
+// CHECK-SAME:      #spirv.interface_var_abi<(0, 0)>
+// CHECK-SAME:      #spirv.entry_point_abi<workgroup_size = [64, 1, 1]>
+// CHECK:           %[[RESULT:.*]] = spirv.Variable : !spirv.ptr<f32, Function>
+// CHECK:           spirv.mlir.loop
+// CHECK:             spirv.SLessThan
+// CHECK:             spirv.Store "Function" %[[RESULT]]
+// CHECK:             spirv.BranchConditional
+// CHECK:           spirv.ControlBarrier <Workgroup>, <Workgroup>, <AcquireRelease|WorkgroupMemory>
+gpu.module @reduce {
+  gpu.func @reduce(%x: memref<?xf32>, %n: index)
+      workgroup(%memory : memref<64xf32, #gpu.address_space<workgroup>>) kernel
+      attributes {known_block_size = array<i32: 64, 1, 1>} {
+    %zero = arith.constant 0.0 : f32
+    %step = arith.constant 64 : index
+    %thread = gpu.thread_id x
+    %sum = scf.for %i = %thread to %n step %step iter_args(%s = %zero) -> (f32) {
+      %v = memref.load %x[%i] : memref<?xf32>
+      %e = math.exp %v : f32
+      %t = arith.addf %s, %e : f32
+      scf.yield %t : f32
+    }
+    memref.store %sum, %memory[%thread] : memref<64xf32, #gpu.address_space<workgroup>>
+    gpu.barrier
+    %y = memref.load %memory[%thread] : memref<64xf32, #gpu.address_space<workgroup>>
+    memref.store %y, %x[%thread] : memref<?xf32>
+    gpu.return
+  }
+}
+
+// SPIR-V has no erf.
+// CHECK-LABEL: spirv.module @erf
+// CHECK-NOT:     math.erf
+// CHECK:         spirv.GL.Fma
+gpu.module @erf {
+  gpu.func @erf(%x: memref<?xf32>) kernel
+      attributes {known_block_size = array<i32: 1, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    %v = memref.load %x[%c0] : memref<?xf32>
+    %e = math.erf %v : f32
+    memref.store %e, %x[%c0] : memref<?xf32>
+    gpu.return
+  }
+}

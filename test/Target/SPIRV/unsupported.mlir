@@ -1,0 +1,66 @@
+// RUN: kf-opt %s -split-input-file --kf-spirv-select-schedules -verify-diagnostics
+
+// What Vulkan has no kernels for is named, with what would work.
+
+!cache = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 8, type = f32>
+kf.kernel @attention(%q: tensor<?x2x8xf32>, %c: !cache, %p: tensor<?xi32>) -> tensor<?x2x8xf32> {
+  // expected-error @below {{no Vulkan kernel for 'kf.attention' yet; use --device=cpu or --device=reference}}
+  %0 = kf.attention %q, %c, %p {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x2x8xf32>, !cache, tensor<?xi32>
+  kf.yield %0 : tensor<?x2x8xf32>
+}
+
+// -----
+
+kf.kernel @rope(%x: tensor<?x2x8xf32>, %p: tensor<?xi32>) -> tensor<?x2x8xf32> {
+  // expected-error @below {{no Vulkan kernel for 'kf.rope' yet; use --device=cpu or --device=reference}}
+  %0 = kf.rope %x, %p {rotary_dim = 8 : i64, theta = 1.0e4 : f64} : tensor<?x2x8xf32>, tensor<?xi32>
+  kf.yield %0 : tensor<?x2x8xf32>
+}
+
+// -----
+
+kf.kernel @bf16(%x: tensor<?x8xf32>, %w: tensor<4x8xbf16>) -> tensor<?x4xf32> {
+  // expected-error @below {{no Vulkan kernel for 'kf.matmul' on 'tensor<4x8xbf16>' yet; use --device=cpu or --device=reference}}
+  %0 = kf.matmul %x, %w : tensor<?x8xf32>, tensor<4x8xbf16>
+  kf.yield %0 : tensor<?x4xf32>
+}
+
+// -----
+
+kf.kernel @packed(%x: tensor<?x8xf32>, %w: tensor<4x8xf32, #kf.layout<panel = 4>>) -> tensor<?x4xf32> {
+  // expected-error @below {{no Vulkan kernel for 'kf.matmul' on 'tensor<4x8xf32, #kf.layout<panel = 4>>' yet; use --device=cpu or --device=reference}}
+  %0 = kf.matmul %x, %w : tensor<?x8xf32>, tensor<4x8xf32, #kf.layout<panel = 4>>
+  kf.yield %0 : tensor<?x4xf32>
+}
+
+// -----
+
+kf.kernel @constant(%x: tensor<2xf32>) -> tensor<2xf32> {
+  // expected-error @below {{no Vulkan kernel for 'arith.constant' yet; use --device=cpu or --device=reference}}
+  %c = arith.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %0 = arith.addf %x, %c : tensor<2xf32>
+  kf.yield %0 : tensor<2xf32>
+}
+
+// -----
+
+// expected-error @below {{no Vulkan kernel for 'tensor<65536x65536xf32>' with 1 rows: it has more elements than 32-bit indices count}}
+kf.kernel @large(%x: tensor<65536x65536xf32>) -> tensor<65536x65536xf32> {
+  %0 = kf.activation(relu) %x : tensor<65536x65536xf32>
+  kf.yield %0 : tensor<65536x65536xf32>
+}
+
+// -----
+
+// expected-error @below {{no Vulkan kernel with 0 results yet; use --device=cpu or --device=reference}}
+kf.kernel @nothing(%x: tensor<4xf32>) {
+  kf.yield
+}
+
+// -----
+
+// expected-error @below {{no Vulkan kernel for 'tensor<8xi8>' yet; use --device=cpu or --device=reference}}
+kf.kernel @unread(%x: tensor<4xf32>, %y: tensor<8xi8>) -> tensor<4xf32> {
+  %0 = kf.activation(relu) %x : tensor<4xf32>
+  kf.yield %0 : tensor<4xf32>
+}
