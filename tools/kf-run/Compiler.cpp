@@ -10,6 +10,7 @@
 
 #include "Report.h"
 
+#include "kf/Dialect/KF/IR/KF.h"
 #include "kf/Import/Import.h"
 #include "kf/Pipelines/Compiler.h"
 #include "kf/Pipelines/Registration.h"
@@ -37,6 +38,7 @@ struct CompilerModule::Contents {
 
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
+  std::string path; ///< of the file, if it came from one
 };
 
 namespace {
@@ -55,8 +57,16 @@ void installErrorHandlers() {
   }();
 }
 
-Status statusOf(llvm::Error error) {
-  return Status::error(oneLine(llvm::toString(std::move(error))));
+/// The error's text. One that begins with a position in the file `path` is
+/// written as the parser's are: "file:line:column: error: ...".
+Status statusOf(llvm::Error error, const std::string &path = {}) {
+  std::string text = oneLine(llvm::toString(std::move(error)));
+  if (!path.empty() && text.starts_with(path + ":")) {
+    const size_t end = text.find_first_not_of("0123456789:", path.size());
+    if (end != std::string::npos && text[end] == ' ')
+      text.insert(end, " error:");
+  }
+  return Status::error(text);
 }
 
 /// Keeps the first error that is reported in a context.
@@ -115,29 +125,40 @@ Status checkNesting(std::string_view text) {
   return Status();
 }
 
+/// What can be compiled: a function of kf ops, or a program of dispatches that
+/// an earlier phase made of one.
+bool isEntry(mlir::Operation &op) {
+  return llvm::isa<mlir::func::FuncOp, mlir::kf::ProgramOp>(op);
+}
+
+llvm::StringRef nameOf(mlir::Operation &op) {
+  return mlir::SymbolTable::getSymbolName(&op).getValue();
+}
+
 /// Erases all functions but `name`, or checks that there is one alone.
 Status selectFunction(mlir::ModuleOp module, const std::string &name,
                       bool single) {
+  std::vector<mlir::Operation *> entries;
   std::string names;
-  int64_t count = 0;
-  for (auto function : module.getOps<mlir::func::FuncOp>()) {
-    names += (count++ ? ", " : "") + function.getSymName().str();
-  }
-  if (count == 0)
+  for (mlir::Operation &op : *module.getBody())
+    if (isEntry(op)) {
+      names += (entries.empty() ? "" : ", ") + nameOf(op).str();
+      entries.push_back(&op);
+    }
+  if (entries.empty())
     return Status::error("there is no function in the file");
   if (name.empty()) {
-    if (!single || count == 1)
+    if (!single || entries.size() == 1)
       return Status();
     return Status::error(
         "choose one of the file's functions with --function: " + names);
   }
-  if (!module.lookupSymbol<mlir::func::FuncOp>(name))
+  if (!llvm::any_of(entries, [&](auto *op) { return nameOf(*op) == name; }))
     return Status::error("there is no function " + inQuotes(name) +
                          "; the file has " + names);
-  for (auto function :
-       llvm::make_early_inc_range(module.getOps<mlir::func::FuncOp>()))
-    if (function.getSymName() != name)
-      function.erase();
+  for (mlir::Operation *op : entries)
+    if (nameOf(*op) != name)
+      op->erase();
   return Status();
 }
 
@@ -186,6 +207,7 @@ Result<CompilerModule> CompilerModule::parse(const std::string &path,
     return errors.status(path + ": error: the file cannot be parsed");
   KF_RETURN_IF_ERROR(
       selectFunction(*contents->module, function, single).in(path));
+  contents->path = path;
   return CompilerModule(std::move(contents));
 }
 
@@ -211,7 +233,7 @@ Result<Executable> CompilerModule::compile(const CompilerOptions &options) {
   llvm::Expected<Executable> executable =
       mlir::kf::compile(*contents->module, converted);
   if (!executable)
-    return statusOf(executable.takeError());
+    return statusOf(executable.takeError(), contents->path);
   return std::move(*executable);
 }
 
@@ -223,10 +245,9 @@ Result<std::string> CompilerModule::print(const CompilerOptions &options,
     return Status::error("there is no text of phase " + inQuotes(phase));
   if (llvm::Error error = mlir::kf::runPhases(*contents->module, converted,
                                               mlir::kf::Phase::Import, *to))
-    return statusOf(std::move(error));
+    return statusOf(std::move(error), contents->path);
   std::string text;
   llvm::raw_string_ostream stream(text);
   contents->module->print(stream);
-  stream << '\n';
   return text;
 }

@@ -39,8 +39,9 @@ Result<std::string> compilerFingerprint(const CompilerOptions &options);
 /// the parser begin with their position. One thread.
 class CompilerModule {
 public:
-  /// Reads the .mlir file at `path`. With `function`, only that function stays;
-  /// with `single`, there has to be just one to stay.
+  /// Reads the .mlir file at `path`: functions of kf ops, or programs that an
+  /// earlier phase made of them. With `function`, only that one stays; with
+  /// `single`, there has to be just one to stay.
   static Result<CompilerModule> parse(const std::string &path,
                                       const std::string &function, bool single);
   /// Imports one step of a model.

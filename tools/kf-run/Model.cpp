@@ -9,9 +9,9 @@
 #include "Model.h"
 
 #include "EmbeddedModel.h"
+#include "Report.h"
 
 #include "runtime/io/MappedFile.h"
-#include "runtime/io/Quote.h"
 #include "runtime/io/Safetensors.h"
 
 #include <cerrno>
@@ -46,11 +46,11 @@ Result<Model> openEmbedded(bool withTokenizer) {
 Status checkFolder(const std::string &path) {
   struct stat info;
   if (stat(path.c_str(), &info) != 0)
-    return Status::error("cannot open model " + inQuotes(path) + ": " +
+    return Status::error("cannot open model " + quotePath(path) + ": " +
                          std::strerror(errno));
   if (S_ISDIR(info.st_mode))
     return Status();
-  return Status::error("model " + inQuotes(path) +
+  return Status::error("model " + quotePath(path) +
                        " is not a folder; give the one that holds config.json "
                        "and model.safetensors");
 }

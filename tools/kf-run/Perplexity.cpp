@@ -13,7 +13,6 @@
 
 #include "runtime/io/Json.h"
 #include "runtime/io/MappedFile.h"
-#include "runtime/io/Quote.h"
 
 #include <cstdio>
 #include <unistd.h>
@@ -37,13 +36,13 @@ Result<std::vector<std::string>> readDocuments(const std::string &path) {
     return std::vector<std::string>{std::string(file.text())};
   Result<nlohmann::json> json = parseJson(file.text());
   if (!json.ok())
-    return json.status().in(inQuotes(path));
+    return json.status().in(quotePath(path));
   if (!json->is_array())
-    return Status::error(inQuotes(path) + " holds no array of texts");
+    return Status::error(quotePath(path) + " holds no array of texts");
   std::vector<std::string> documents;
   for (const nlohmann::json &item : *json) {
     if (!item.is_string())
-      return Status::error(inQuotes(path) + ": item " +
+      return Status::error(quotePath(path) + ": item " +
                            std::to_string(documents.size()) +
                            " of the array is not a text");
     documents.push_back(item.get<std::string>());
@@ -136,12 +135,12 @@ Result<Loss> measure(const ModelOptions &options, const std::string &file) {
     KF_RETURN_IF_ERROR(
         addDocument(*run, documents[i], loss)
             .in(documents.size() == 1
-                    ? inQuotes(file)
-                    : "text " + std::to_string(i) + " of " + inQuotes(file)));
+                    ? quotePath(file)
+                    : "text " + std::to_string(i) + " of " + quotePath(file)));
     progress.show(i + 1, loss);
   }
   if (loss.tokens == 0)
-    return Status::error(inQuotes(file) + " has no token to predict");
+    return Status::error(quotePath(file) + " has no token to predict");
   return loss;
 }
 

@@ -8,7 +8,7 @@
 
 #include "Prompt.h"
 
-#include "runtime/io/Quote.h"
+#include "Report.h"
 
 #include <cerrno>
 #include <cstring>
@@ -54,9 +54,9 @@ Result<std::string> kf::readPrompt(const std::optional<std::string> &text,
   }
   const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0)
-    return Status::error("cannot open " + inQuotes(file) + ": " +
+    return Status::error("cannot open " + quotePath(file) + ": " +
                          std::strerror(errno));
-  Result<std::string> result = readAll(descriptor, inQuotes(file));
+  Result<std::string> result = readAll(descriptor, quotePath(file));
   close(descriptor);
   return result;
 }

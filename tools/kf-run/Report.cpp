@@ -8,8 +8,6 @@
 
 #include "Report.h"
 
-#include "runtime/io/Quote.h"
-
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
@@ -62,6 +60,10 @@ std::string kf::oneLine(std::string_view text) {
   return line;
 }
 
+std::string kf::quotePath(std::string_view path) {
+  return "'" + std::string(path) + "'";
+}
+
 void kf::printError(std::string_view message) {
   const bool placed = message.find(": error: ") != std::string_view::npos;
   printLine(placed ? "" : "error: ", message);
@@ -95,14 +97,14 @@ Status kf::writeOutput(const std::string &path, std::string_view text) {
     return writeStdout(text);
   std::FILE *file = std::fopen(path.c_str(), "wbe");
   if (!file)
-    return cannotWrite(inQuotes(path));
+    return cannotWrite(quotePath(path));
   const bool written =
       std::fwrite(text.data(), 1, text.size(), file) == text.size();
   const int reason = errno;
   const bool closed = std::fclose(file) == 0;
   if (!written)
     errno = reason;
-  return written && closed ? Status() : cannotWrite(inQuotes(path));
+  return written && closed ? Status() : cannotWrite(quotePath(path));
 }
 
 uint64_t kf::peakMemory() {

@@ -30,6 +30,9 @@ enum ExitCode {
 /// `text` as one line: line breaks and what surrounds them become "; ".
 std::string oneLine(std::string_view text);
 
+/// A path in single quotes, in full.
+std::string quotePath(std::string_view path);
+
 /// Prints "error: <message>" as one line to stderr. A diagnostic that begins
 /// with its position ("file:line:column: error: ...") is printed as it is.
 void printError(std::string_view message);

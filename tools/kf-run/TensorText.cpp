@@ -11,6 +11,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 using namespace kf;
 
@@ -86,13 +87,13 @@ void appendElements(const HostTensor &tensor, size_t dim, int64_t &index,
     return;
   }
   for (int64_t i = 0; i < tensor.shape[dim]; ++i) {
+    const bool inner = dim + 1 == rank;
+    if (inner && i > 0)
+      out += ' ';
     if (left <= 0) {
       out += "...";
       return;
     }
-    const bool inner = dim + 1 == rank;
-    if (inner && i > 0)
-      out += ' ';
     if (!inner)
       out += '[';
     appendElements(tensor, dim + 1, index, left, out);
