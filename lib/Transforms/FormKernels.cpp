@@ -68,6 +68,14 @@ struct Cluster {
   }
 };
 
+/// Whether an elementwise op changes the result of a matmul that nobody else
+/// reads.
+bool isEpilogue(Operation *op) {
+  return llvm::any_of(op->getOperands(), [](Value operand) {
+    return operand.getDefiningOp<MatmulOp>() && operand.hasOneUse();
+  });
+}
+
 /// Whether `producer` may join `cluster` through its use by `consumer`.
 bool fuses(const Cluster &cluster, Operation *producer, Operation *consumer) {
   // A result that someone else reads has to reach memory.
@@ -92,10 +100,12 @@ bool fuses(const Cluster &cluster, Operation *producer, Operation *consumer) {
   if (isa<MlpOp, PackOp, QuantizeOp, DequantizeOp, EmbeddingOp, SampleOp>(
           consumer))
     return false;
-  // Elementwise ops and embeddings join whatever reads them one by one.
+  // Elementwise ops and embeddings join whatever reads them one by one; but an
+  // epilogue stays with the product whose result it changes.
   if (isElementwise(producer) || isa<EmbeddingOp>(producer))
-    return isElementwise(consumer) || isNorm(consumer) ||
-           isa<SoftmaxOp, ArgmaxOp>(consumer);
+    return isElementwise(consumer) ||
+           (!isEpilogue(producer) &&
+            (isNorm(consumer) || isa<SoftmaxOp, ArgmaxOp>(consumer)));
   // Elementwise ops join the op whose result they change.
   return isElementwise(consumer) && !cluster.anchor &&
          isa<MatmulOp, RmsNormOp, LayerNormOp, SoftmaxOp>(producer);
@@ -146,8 +156,7 @@ std::string kernelName(ArrayRef<Operation *> ops) {
 
 class Outliner {
 public:
-  Outliner(ModuleOp module, SymbolTable &symbols)
-      : symbols(symbols), kernelBuilder(OpBuilder::atBlockBegin(module.getBody())) {}
+  explicit Outliner(SymbolTable &symbols) : symbols(symbols) {}
 
   /// Dispatches `cluster` from `program`, whose values `values` maps from the
   /// function's.
@@ -261,13 +270,11 @@ private:
       return it->second;
     }
     kernel.setSymName((name + "_" + Twine(counts[name]++)).str());
-    kernelBuilder.insert(kernel);
     it->second = symbols.insert(kernel).str();
     return it->second;
   }
 
   SymbolTable &symbols;
-  OpBuilder kernelBuilder;
   llvm::StringMap<std::string> kernels; // printed body -> symbol
   llvm::StringMap<int64_t> counts;      // name -> kernels so called
 };
@@ -281,7 +288,7 @@ struct FormKernelsPass : kf::impl::FormKernelsBase<FormKernelsPass> {
 
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
-    Outliner outliner(getOperation(), symbols);
+    Outliner outliner(symbols);
     for (auto function :
          llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
       if (function.isExternal())
@@ -301,7 +308,7 @@ private:
     auto fits = [](Type type) {
       auto tensor = dyn_cast<RankedTensorType>(type);
       return isa<KVCacheType>(type) ||
-             (tensor && tensor.getRank() > 0 &&
+             (tensor && tensor.getRank() > 0 && !isEmptyTensor(tensor) &&
               llvm::none_of(tensor.getShape().drop_front(),
                             ShapedType::isDynamic));
     };
@@ -312,14 +319,36 @@ private:
         return function.emitError("kf-form-kernels: ")
                << type
                << " is neither a KV cache nor a tensor of rank 1 or more whose "
-                  "dimensions are static but for the first";
+                  "dimensions are static but for the first, and not 0";
+    for (Type type : function.getFunctionType().getResults())
+      if (isa<KVCacheType>(type))
+        return function.emitError("kf-form-kernels: a KV cache is a reference; "
+                                  "it cannot be returned");
+    for (Value result :
+         function.getBody().front().getTerminator()->getOperands())
+      if (isCopied(result) && !isCopyable(result.getType()))
+        return function.emitError("kf-form-kernels: returns ")
+               << result.getType()
+               << " that no kernel makes; only float tensors are copied";
     for (Operation &op : function.getBody().front()) {
-      if (isStructural(&op) || isa<TilingInterface, MlpOp>(op))
+      if (isStructural(&op) || isa<MlpOp>(op) ||
+          (isa<TilingInterface>(op) &&
+           llvm::all_of(op.getResultTypes(), llvm::IsaPred<RankedTensorType>)))
         continue;
       return op.emitOpError("kf-form-kernels: has no place in a kernel; use kf "
                             "ops and elementwise arith or math ops on tensors");
     }
     return success();
+  }
+
+  /// Whether no kernel makes a returned value.
+  static bool isCopied(Value result) {
+    return !result.getDefiningOp() || isStructural(result.getDefiningOp());
+  }
+
+  static bool isCopyable(Type type) {
+    Type element = cast<RankedTensorType>(type).getElementType();
+    return element.isF32() || element.isF16() || element.isBF16();
   }
 
   /// Returned values that no kernel makes, or that are returned twice, are
@@ -330,8 +359,7 @@ private:
     OpBuilder builder(terminator);
     DenseSet<Value> seen;
     for (OpOperand &operand : terminator->getOpOperands()) {
-      Operation *producer = operand.get().getDefiningOp();
-      if (producer && !isStructural(producer) && seen.insert(operand.get()).second)
+      if (!isCopied(operand.get()) && seen.insert(operand.get()).second)
         continue;
       operand.set(ActivationOp::create(builder, terminator.getLoc(),
                                        operand.get(), ActivationKind::Identity));

@@ -21,12 +21,21 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <tuple>
 
 using namespace kf;
 using namespace kf::test;
 
 Result<Executable> ModelUnderTest::compileStep(StepKind kind,
                                                int64_t maxTokens) {
+  // Tests of one model share its executables.
+  static std::map<std::tuple<std::string, std::string, StepKind, int64_t>,
+                  Executable>
+      compiled;
+  auto key = std::tuple(folder, target, kind, maxTokens);
+  if (auto found = compiled.find(key); found != compiled.end())
+    return found->second;
   mlir::DialectRegistry registry;
   mlir::kf::registerDialects(registry);
   mlir::MLIRContext context(registry,
@@ -42,6 +51,7 @@ Result<Executable> ModelUnderTest::compileStep(StepKind kind,
   auto executable = mlir::kf::compile(**module, options);
   if (!executable)
     return Status::error(llvm::toString(executable.takeError()));
+  compiled[key] = *executable;
   return std::move(*executable);
 }
 
@@ -50,6 +60,7 @@ ModelUnderTest::open(const std::string &folder, const std::string &device,
                      unsigned threads) {
   auto model = std::make_unique<ModelUnderTest>();
   model->target = device;
+  model->folder = folder;
   auto config = loadModelConfig(folder);
   auto weights = openSafetensors(folder);
   if (!config.ok() || !weights.ok()) {

@@ -31,7 +31,7 @@ private:
   Result<Executable> compileStep(StepKind kind, int64_t maxTokens);
 
   ModelConfig config;
-  std::string target;
+  std::string folder, target;
   std::unique_ptr<WeightSource> weights;
   std::unique_ptr<Device> device;
   std::unique_ptr<Session> current;

@@ -1,0 +1,155 @@
+//===- KfStoriesTest.cpp - The embedded model end to end ------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Text in, text out, on the model that kf-run embeds: token ids, greedy
+// continuations and held-out likelihood equal to those that Hugging Face's
+// transformers computes in float32 on the stored bfloat16 weights
+// (models/kf-stories/reference.json).
+//
+//===----------------------------------------------------------------------===//
+
+#include "ModelUnderTest.h"
+
+#include "runtime/text/Tokenizer.h"
+
+#include "gtest/gtest.h"
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <fstream>
+
+using namespace kf;
+using namespace kf::test;
+
+namespace {
+
+const std::string folder = KF_SOURCE_DIR "/models/kf-stories/";
+
+nlohmann::json readJson(const std::string &name) {
+  std::ifstream file(folder + name);
+  return nlohmann::json::parse(file);
+}
+
+class KfStories : public testing::TestWithParam<const char *> {
+protected:
+  void SetUp() override {
+    auto opened = Tokenizer::open(folder + "tokenizer.json");
+    ASSERT_TRUE(opened.ok()) << opened.message();
+    tokenizer = std::make_unique<Tokenizer>(opened.take());
+    std::string name = GetParam();
+    model = ModelUnderTest::open(folder, name == "cpu2" ? "cpu" : name,
+                                 name == "cpu2" ? 2 : 1);
+    ASSERT_TRUE(model);
+  }
+
+  /// The greedy continuation of `prompt`, `count` tokens or up to a stop token,
+  /// which is part of it.
+  std::vector<int32_t> continueGreedily(const std::vector<int32_t> &prompt,
+                                        size_t count) {
+    Session &session = model->session();
+    session.reset();
+    auto logits = session.prefill(prompt);
+    std::vector<int32_t> ids;
+    const auto &stops = session.config().eosIds;
+    while (logits.ok() && ids.size() < count) {
+      ids.push_back(argmax(*logits));
+      if (std::find(stops.begin(), stops.end(), ids.back()) != stops.end() ||
+          ids.size() == count)
+        break;
+      logits = session.decode(ids.back());
+    }
+    EXPECT_TRUE(logits.ok()) << logits.message();
+    return ids;
+  }
+
+  void expectContinuation(const nlohmann::json &entry, bool addSpecial) {
+    auto prompt = tokenizer->encode(entry.at("prompt").get<std::string>(),
+                                    addSpecial);
+    ASSERT_TRUE(prompt.ok()) << prompt.message();
+    EXPECT_EQ(*prompt, entry.at("prompt_ids").get<std::vector<int32_t>>());
+    auto expected = entry.at("ids").get<std::vector<int32_t>>();
+    std::vector<int32_t> ids = continueGreedily(*prompt, expected.size());
+    EXPECT_EQ(ids, expected);
+    EXPECT_EQ(tokenizer->decode(ids), entry.at("text").get<std::string>());
+  }
+
+  std::unique_ptr<Tokenizer> tokenizer;
+  std::unique_ptr<ModelUnderTest> model;
+};
+
+TEST_P(KfStories, GreedyTextMatches) {
+  auto reference = readJson("reference.json");
+  ASSERT_EQ(reference.at("greedy").size(), 4u);
+  for (const auto &entry : reference.at("greedy"))
+    expectContinuation(entry, /*addSpecial=*/true);
+}
+
+TEST_P(KfStories, ChatTextMatches) {
+  auto reference = readJson("reference.json");
+  ASSERT_EQ(reference.at("chat").size(), 3u);
+  for (const auto &entry : reference.at("chat"))
+    expectContinuation(entry, /*addSpecial=*/false);
+}
+
+TEST_P(KfStories, LogitsMatch) {
+  auto reference = readJson("reference.json").at("logits");
+  auto ids = reference.at("ids").get<std::vector<int32_t>>();
+  auto argmaxes = reference.at("argmax").get<std::vector<int32_t>>();
+  auto normalizers = reference.at("logsumexp").get<std::vector<double>>();
+  auto last = reference.at("last").get<std::vector<double>>();
+  Status status = model->session().allLogits(
+      ids, [&](int64_t position, std::span<const float> logits) {
+        EXPECT_EQ(argmax(logits), argmaxes.at(position)) << position;
+        EXPECT_NEAR(logSumExp(logits), normalizers.at(position), 2e-4);
+        if (position + 1 == static_cast<int64_t>(ids.size()))
+          for (size_t i = 0; i < last.size(); ++i)
+            EXPECT_NEAR(logits[i], last[i], 2e-4) << "logit " << i;
+        return Status();
+      });
+  EXPECT_TRUE(status.ok()) << status.message();
+}
+
+/// Mean negative log-likelihood of held-out stories by the rule of
+/// reference.json: begin token, text, end token, no context between stories.
+TEST_P(KfStories, HeldOutLikelihoodMatches) {
+  if (std::string(GetParam()) == "reference")
+    GTEST_SKIP() << "the reference device is too slow for 22959 tokens";
+  auto expected = readJson("reference.json").at("heldout");
+  auto stories = readJson("heldout.json");
+  constexpr int32_t beginToken = 1472, endToken = 1473;
+  double nll = 0;
+  int64_t tokens = 0;
+  for (const auto &story : stories) {
+    auto text = tokenizer->encode(story.get<std::string>(), false);
+    ASSERT_TRUE(text.ok()) << text.message();
+    std::vector<int32_t> ids = {beginToken};
+    ids.insert(ids.end(), text->begin(), text->end());
+    ids.push_back(endToken);
+    model->session().reset();
+    Status status = model->session().allLogits(
+        std::span<const int32_t>(ids).first(ids.size() - 1),
+        [&](int64_t position, std::span<const float> logits) {
+          nll += logSumExp(logits) - logits[ids[position + 1]];
+          ++tokens;
+          return Status();
+        });
+    ASSERT_TRUE(status.ok()) << status.message();
+  }
+  EXPECT_EQ(tokens, expected.at("tokens").get<int64_t>());
+  double perplexity = std::exp(nll / static_cast<double>(tokens));
+  double wanted = expected.at("perplexity").get<double>();
+  EXPECT_NEAR(perplexity, wanted, 0.0005 * wanted);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, KfStories,
+                         testing::Values("reference", "cpu", "cpu2"),
+                         [](const testing::TestParamInfo<const char *> &info) {
+                           return std::string(info.param);
+                         });
+
+} // namespace
