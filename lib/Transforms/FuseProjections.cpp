@@ -26,13 +26,14 @@ RankedTensorType tensorType(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
 
-/// Whether weights can be concatenated at load: all `kf.weight`, unstacked, of
-/// one element type, stored the same way.
-bool areJoinable(ArrayRef<Value> weights) {
+/// Whether weights can be joined at load: all `kf.weight`, unstacked, of one
+/// element type, stored the same way; to be stacked, of one tensor each.
+bool areJoinable(ArrayRef<Value> weights, bool stacked) {
   auto first = weights.front().getDefiningOp<WeightOp>();
   return llvm::all_of(weights, [&](Value value) {
     auto weight = value.getDefiningOp<WeightOp>();
     return first && weight && !weight.getStacked() &&
+           (!stacked || weight.getNames().size() == 1) &&
            weight.getTransposed() == first.getTransposed() &&
            !getLayout(weight.getType()) &&
            tensorType(weight).getElementType() ==
@@ -58,10 +59,9 @@ Value joinWeights(OpBuilder &builder, Location loc, ArrayRef<Value> parts,
     shape[0] = rows;
   UnitAttr transposed =
       parts.front().getDefiningOp<WeightOp>().getTransposedAttr();
-  return WeightOp::create(builder, loc, type.clone(shape),
-                          builder.getArrayAttr(names),
-                          stacked ? builder.getUnitAttr() : UnitAttr(),
-                          transposed);
+  return WeightOp::create(
+      builder, loc, type.clone(shape), builder.getArrayAttr(names),
+      stacked ? builder.getUnitAttr() : UnitAttr(), transposed);
 }
 
 /// The bias of the joined product; null when no part has one.
@@ -73,7 +73,7 @@ FailureOr<Value> joinBiases(OpBuilder &builder, Location loc,
       biases.push_back(part.getBias());
   if (biases.empty())
     return Value();
-  if (biases.size() != parts.size() || !areJoinable(biases))
+  if (biases.size() != parts.size() || !areJoinable(biases, stacked))
     return failure();
   return joinWeights(builder, loc, biases, stacked);
 }
@@ -88,12 +88,12 @@ struct FuseProjectionsPass
     for (arith::MulFOp op : products)
       numGated += succeeded(joinGateAndUp(op));
 
-    llvm::MapVector<Value, SmallVector<MatmulOp>> byRows;
+    llvm::MapVector<std::pair<Block *, Value>, SmallVector<MatmulOp>> byRows;
     getOperation().walk([&](MatmulOp op) {
       if (!op.getGlu() && op.getW().getDefiningOp<WeightOp>())
-        byRows[op.getX()].push_back(op);
+        byRows[{op->getBlock(), op.getX()}].push_back(op);
     });
-    for (auto &[x, group] : byRows)
+    for (auto &[rows, group] : byRows)
       if (group.size() > 1 && succeeded(concatenate(group)))
         numConcatenated += group.size() - 1;
   }
@@ -111,8 +111,9 @@ private:
       return failure();
     auto gate = activation.getX().getDefiningOp<MatmulOp>();
     if (!gate || !gate->hasOneUse() || gate.getGlu() || up.getGlu() ||
-        gate.getX() != up.getX() || gate.getW().getType() != up.getW().getType() ||
-        !areJoinable({gate.getW(), up.getW()}))
+        gate.getX() != up.getX() ||
+        gate.getW().getType() != up.getW().getType() ||
+        !areJoinable({gate.getW(), up.getW()}, /*stacked=*/true))
       return failure();
 
     OpBuilder builder(product);
@@ -134,7 +135,7 @@ private:
     SmallVector<Value> weights;
     for (MatmulOp op : group)
       weights.push_back(op.getW());
-    if (!areJoinable(weights))
+    if (!areJoinable(weights, /*stacked=*/false))
       return failure();
     MatmulOp first = group.front();
     OpBuilder builder(first);

@@ -57,8 +57,8 @@ struct PackWeightsPass : kf::impl::PackWeightsBase<PackWeightsPass> {
       argument.setType(packedType);
       SmallVector<Type> inputs(kernel.getArgumentTypes());
       inputs[number] = packedType;
-      kernel.setFunctionType(FunctionType::get(&getContext(), inputs,
-                                               kernel.getResultTypes()));
+      kernel.setFunctionType(
+          FunctionType::get(&getContext(), inputs, kernel.getResultTypes()));
       packed[kernel.getSymNameAttr()] = number;
     }
     getOperation().walk([&](DispatchOp dispatch) { pack(dispatch, packed); });
@@ -107,8 +107,8 @@ private:
     SmallVector<int64_t> workgroup(cast<RankedTensorType>(result).getRank() - 1,
                                    0);
     workgroup.back() = getLayout(result).getPanel();
-    auto schedule = ScheduleAttr::get(&getContext(), workgroup, {}, 0, 1, 1, 1,
-                                      {}, 1, 1);
+    auto schedule =
+        ScheduleAttr::get(&getContext(), workgroup, {}, 0, 1, 1, 1, {}, 1, 1);
     auto kernel = KernelOp::create(
         builder, loc, builder.getStringAttr("pack"),
         TypeAttr::get(builder.getFunctionType(source, result)), schedule,

@@ -32,11 +32,16 @@ struct Interval {
   }
 };
 
+/// More than any tensor has, and far enough from overflow to be rounded up.
+constexpr int64_t maxBytes = int64_t(1) << 60;
+
 /// Bytes of a tensor with `tokens` rows in place of `?`; fails on overflow.
 FailureOr<int64_t> byteSize(RankedTensorType type, int64_t tokens) {
   int64_t elements = 1;
   for (auto [dim, extent] : llvm::enumerate(type.getShape())) {
     int64_t size = ShapedType::isDynamic(extent) ? tokens : extent;
+    if (size > maxBytes)
+      return failure();
     if (LayoutAttr layout = getLayout(type);
         layout && static_cast<int64_t>(dim) == type.getRank() - 2)
       size = llvm::alignTo(size, layout.getPanel());
@@ -52,7 +57,8 @@ FailureOr<int64_t> byteSize(RankedTensorType type, int64_t tokens) {
     blockBytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
   }
   int64_t bytes;
-  if (llvm::MulOverflow(elements / blockElements, blockBytes, bytes))
+  if (llvm::MulOverflow(elements / blockElements, blockBytes, bytes) ||
+      bytes > maxBytes)
     return failure();
   return bytes;
 }
@@ -62,10 +68,10 @@ struct PlanMemoryPass : kf::impl::PlanMemoryBase<PlanMemoryPass> {
 
   void runOnOperation() override {
     ProgramOp program = getOperation();
-    if (!llvm::isPowerOf2_64(alignment)) {
-      program.emitError("kf-plan-memory: alignment must be a power of two, "
-                        "found ")
-          << alignment;
+    if (!llvm::isPowerOf2_64(alignment) || alignment > (1 << 20)) {
+      program.emitError("kf-plan-memory: alignment must be a power of two up "
+                        "to 1 MiB, found ")
+          << alignment.getValue();
       return signalPassFailure();
     }
     SmallVector<Interval> intervals;
@@ -92,6 +98,7 @@ private:
   LogicalResult collect(ProgramOp program,
                         SmallVectorImpl<Interval> &intervals) {
     DenseMap<Operation *, int64_t> numbers;
+    int64_t total = 0; // bytes, were none shared
     program.walk([&](DispatchOp op) { numbers.insert({op, numbers.size()}); });
     auto isResult = [](OpOperand &use) { return isa<YieldOp>(use.getOwner()); };
     WalkResult walk = program.walk([&](DispatchOp dispatch) {
@@ -100,10 +107,13 @@ private:
           continue;
         FailureOr<int64_t> bytes = byteSize(
             cast<RankedTensorType>(result.getType()), program.getMaxTokens());
-        if (failed(bytes)) {
-          dispatch.emitError("kf-plan-memory: size of ")
-              << result.getType() << " with " << program.getMaxTokens()
-              << " rows overflows 64 bits";
+        if (failed(bytes) ||
+            llvm::AddOverflow<int64_t>(
+                total, static_cast<int64_t>(llvm::alignTo(*bytes, alignment)),
+                total)) {
+          dispatch.emitError("kf-plan-memory: with ")
+              << result.getType() << " of " << program.getMaxTokens()
+              << " rows, the arena's size overflows 64 bits";
           return WalkResult::interrupt();
         }
         int64_t begin = numbers[dispatch], end = begin;
@@ -137,8 +147,8 @@ private:
             offset, llvm::alignTo(other->offset + other->bytes, alignment));
       }
       interval->offset = offset;
-      arena = std::max<int64_t>(arena,
-                                llvm::alignTo(offset + interval->bytes, alignment));
+      arena = std::max<int64_t>(
+          arena, llvm::alignTo(offset + interval->bytes, alignment));
       placed.insert(llvm::upper_bound(placed, interval,
                                       [](const Interval *a, const Interval *b) {
                                         return a->offset < b->offset;

@@ -58,6 +58,8 @@ private:
     if (!kernel.getSchedule())
       return kernel.emitError("kf-tile-kernels: needs a #kf.schedule; run a "
                               "target's select-schedules pass first");
+    if (failed(checkOperands(kernel)))
+      return failure();
     TilingInterface root = findRoot(kernel);
     if (!root)
       return kernel.emitError("kf-tile-kernels: no op of this kernel can be "
@@ -65,13 +67,14 @@ private:
     IRRewriter rewriter(&getContext());
     rewriter.setInsertionPoint(root);
     SmallVector<Range> domain = root.getIterationDomain(rewriter);
-    FailureOr<SmallVector<TiledLoop>> loops =
-        selectLoops(kernel, root, domain);
+    FailureOr<SmallVector<TiledLoop>> loops = selectLoops(kernel, root, domain);
     if (failed(loops))
       return failure();
+    FailureOr<scf::ForallOp> created = createForall(rewriter, root, *loops);
+    if (failed(created))
+      return failure();
+    scf::ForallOp forall = *created;
     setGrid(kernel, *loops);
-
-    auto forall = createForall(rewriter, root, *loops);
     SmallVector<OpFoldResult> offsets, sizes;
     rewriter.setInsertionPoint(forall.getTerminator());
     computeTile(rewriter, forall, domain, *loops, offsets, sizes);
@@ -91,10 +94,37 @@ private:
     return success();
   }
 
+  /// Code is generated for constants of one value, and for indices (ids,
+  /// positions) that lie in memory.
+  LogicalResult checkOperands(KernelOp kernel) {
+    for (Operation &op : kernel.getBody().front()) {
+      if (auto constant = dyn_cast<arith::ConstantOp>(op);
+          constant && isa<TensorType>(constant.getType())) {
+        auto splat = dyn_cast<SplatElementsAttr>(constant.getValue());
+        if (!splat || !isa<FloatType>(splat.getElementType()))
+          return op.emitOpError("kf-tile-kernels: a constant must have float "
+                                "elements of one value; pass other data as an "
+                                "argument or a kf.weight");
+      }
+      if (!isa<LoopOpInterface>(op))
+        continue;
+      for (Value operand : op.getOperands()) {
+        auto type = dyn_cast<RankedTensorType>(operand.getType());
+        if (!type || !type.getElementType().isInteger())
+          continue;
+        while (auto slice = operand.getDefiningOp<tensor::ExtractSliceOp>())
+          operand = slice.getSource();
+        if (!isa<BlockArgument>(operand))
+          return op.emitOpError("kf-tile-kernels: integer operands must be "
+                                "arguments of the kernel or slices of them");
+      }
+    }
+    return success();
+  }
+
   /// The loops that the schedule tiles, with a step for each.
-  FailureOr<SmallVector<TiledLoop>> selectLoops(KernelOp kernel,
-                                                TilingInterface root,
-                                                ArrayRef<Range> domain) {
+  FailureOr<SmallVector<TiledLoop>>
+  selectLoops(KernelOp kernel, TilingInterface root, ArrayRef<Range> domain) {
     ArrayRef<int64_t> workgroup = kernel.getScheduleAttr().getWorkgroup();
     SmallVector<utils::IteratorType> types = root.getLoopIteratorTypes();
     if (workgroup.size() > domain.size())
@@ -127,8 +157,8 @@ private:
     kernel.setGridAttr(GridAttr::get(&getContext(), tokens, counts));
   }
 
-  scf::ForallOp createForall(RewriterBase &rewriter, Operation *root,
-                             ArrayRef<TiledLoop> loops) {
+  FailureOr<scf::ForallOp> createForall(RewriterBase &rewriter, Operation *root,
+                                        ArrayRef<TiledLoop> loops) {
     Location loc = root->getLoc();
     SmallVector<Value> outputs;
     OpFoldResult rows; // the loop over n_tokens, if any
@@ -138,10 +168,15 @@ private:
     for (Value result : root->getResults()) {
       auto type = cast<RankedTensorType>(result.getType());
       SmallVector<Value> dynamic;
-      if (!type.hasStaticShape())
-        dynamic.push_back(
-            rows ? getValueOrCreateConstantIndexOp(rewriter, loc, rows)
-                 : getRows(rewriter, root));
+      if (!type.hasStaticShape()) {
+        Value count = rows
+                          ? getValueOrCreateConstantIndexOp(rewriter, loc, rows)
+                          : getRows(rewriter, root);
+        if (!count)
+          return root->emitOpError("kf-tile-kernels: makes a tensor with rows "
+                                   "that no argument of the kernel has");
+        dynamic.push_back(count);
+      }
       outputs.push_back(tensor::EmptyOp::create(rewriter, loc, type, dynamic));
     }
     SmallVector<OpFoldResult> lower, upper, steps;
@@ -154,13 +189,13 @@ private:
                                  /*mapping=*/std::nullopt);
   }
 
-  /// n_tokens, from the first argument that has it.
+  /// n_tokens, from the first argument that has it; null if none has.
   Value getRows(OpBuilder &builder, Operation *root) {
     for (BlockArgument argument : root->getBlock()->getArguments())
       if (auto type = dyn_cast<RankedTensorType>(argument.getType());
           type && !type.hasStaticShape())
         return tensor::DimOp::create(builder, root->getLoc(), argument, 0);
-    llvm_unreachable("a dynamic result needs a dynamic argument");
+    return Value();
   }
 
   void computeTile(OpBuilder &builder, scf::ForallOp forall,
@@ -203,9 +238,9 @@ private:
                << number << " of the tile is unknown";
       rewriter.setInsertionPointToEnd(forall.getTerminator().getBody());
       SmallVector<OpFoldResult> strides(at.size(), rewriter.getIndexAttr(1));
-      tensor::ParallelInsertSliceOp::create(
-          rewriter, forall.getLoc(), value, forall.getRegionIterArgs()[number],
-          at, extent, strides);
+      tensor::ParallelInsertSliceOp::create(rewriter, forall.getLoc(), value,
+                                            forall.getRegionIterArgs()[number],
+                                            at, extent, strides);
     }
     return success();
   }

@@ -15,6 +15,6 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   mlir::kf::registerDialects(registry);
   mlir::kf::registerPasses();
-  return mlir::asMainReturnCode(
-      mlir::MlirOptMain(argc, argv, "KernelForge optimizer driver\n", registry));
+  return mlir::asMainReturnCode(mlir::MlirOptMain(
+      argc, argv, "KernelForge optimizer driver\n", registry));
 }

@@ -63,12 +63,12 @@ mlir::kf::createTargetMachine(const CpuTarget &target) {
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
   std::unique_ptr<llvm::TargetMachine> machine(found->createTargetMachine(
-      triple, cpu, features, options, llvm::Reloc::PIC_,
-      llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+      triple, cpu, features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
+      llvm::CodeGenOptLevel::Default));
   if (!machine || !machine->getMCSubtargetInfo()->isCPUStringValid(cpu))
-    return llvm::createStringError(
-        "cpu target: LLVM knows no " + triple.getArchName() + " CPU '" + cpu +
-        "'; --target-cpu=native is this machine's");
+    return llvm::createStringError("cpu target: LLVM knows no " +
+                                   triple.getArchName() + " CPU '" + cpu +
+                                   "'; --target-cpu=native is this machine's");
   return machine;
 }
 

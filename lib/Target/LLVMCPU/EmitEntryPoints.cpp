@@ -34,8 +34,8 @@ public:
         pointer(LLVM::LLVMPointerType::get(b.getContext())) {}
 
   void emit(StringRef name) {
-    auto type = b.getFunctionType({pointer, pointer, pointer, b.getI64Type()},
-                                  {});
+    auto type =
+        b.getFunctionType({pointer, pointer, pointer, b.getI64Type()}, {});
     auto entry = func::FuncOp::create(b, loc, name, type);
     b.setInsertionPointToStart(entry.addEntryBlock());
     bindings = entry.getArgument(0);
@@ -100,6 +100,22 @@ private:
   Value bindings, scalars;
 };
 
+/// Whether arguments are buffers, scalars, scratch and the workgroup, and
+/// buffers are dense with static dimensions but for the first.
+bool isVectorizedKernel(func::FuncOp function) {
+  ArrayRef<Type> inputs = function.getFunctionType().getInputs();
+  if (inputs.size() < 3 || !inputs.back().isIndex() ||
+      function.getNumResults() != 0)
+    return false;
+  return llvm::all_of(inputs.drop_back(), [](Type type) {
+    auto memref = dyn_cast<MemRefType>(type);
+    return memref && memref.getLayout().isIdentity() &&
+           (memref.getRank() == 0 ||
+            llvm::none_of(memref.getShape().drop_front(),
+                          ShapedType::isDynamic));
+  });
+}
+
 struct EmitCpuEntryPointsPass
     : kf::impl::EmitCpuEntryPointsBase<EmitCpuEntryPointsPass> {
   void runOnOperation() override {
@@ -107,16 +123,22 @@ struct EmitCpuEntryPointsPass
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (function->hasAttr("kf.grid"))
         kernels.push_back(function);
+    for (func::FuncOp body : kernels)
+      if (!isVectorizedKernel(body)) {
+        body.emitError(
+            "kf-cpu-emit-entry-points: a function with kf.grid needs "
+            "the arguments that convert-kf-to-vector gives it");
+        return signalPassFailure();
+      }
     for (func::FuncOp body : kernels) {
       std::string name = body.getName().str();
       OpBuilder builder(body);
       body.setName((name + "_body"));
       body.setPrivate();
-      body->setAttr("passthrough",
-                    builder.getStrArrayAttr({"alwaysinline"}));
-      body->setAttr("llvm.linkage",
-                    LLVM::LinkageAttr::get(&getContext(),
-                                           LLVM::Linkage::Internal));
+      body->setAttr("passthrough", builder.getStrArrayAttr({"alwaysinline"}));
+      body->setAttr(
+          "llvm.linkage",
+          LLVM::LinkageAttr::get(&getContext(), LLVM::Linkage::Internal));
       builder.setInsertionPointAfter(body);
       EntryPoint(builder, body).emit(name);
     }

@@ -52,7 +52,7 @@ struct SelectCpuSchedulesPass
     if (!llvm::isPowerOf2_64(lanes) || lanes < 4 || lanes > 16) {
       getOperation().emitError("kf-cpu-select-schedules: vector-lanes must be "
                                "4, 8 or 16, found ")
-          << lanes;
+          << lanes.getValue();
       return signalPassFailure();
     }
     DenseMap<StringAttr, int64_t> tokens;
@@ -83,7 +83,8 @@ private:
     ScheduleAttr schedule = kernel.getScheduleAttr();
     auto fail = [&](const Twine &message) {
       return kernel.emitError("kf-cpu-select-schedules: schedule cannot run on "
-                              "this CPU: " + message);
+                              "this CPU: " +
+                              message);
     };
     if (schedule.getVector() > lanes)
       return fail("vector = " + Twine(schedule.getVector()) +
@@ -138,11 +139,11 @@ private:
     while (draft.unroll % draft.accumulators != 0)
       --draft.accumulators;
 
-    int64_t tilesInCache = std::max<int64_t>(
-        1, rowBytes / (extent * 4) / tileRows);
-    int64_t groupRows = std::min<int64_t>(
-        llvm::divideCeil(rows, tileRows), std::min<int64_t>(tilesInCache, 8)) *
-        tileRows;
+    int64_t tilesInCache =
+        std::max<int64_t>(1, rowBytes / (extent * 4) / tileRows);
+    int64_t groupRows = std::min<int64_t>(llvm::divideCeil(rows, tileRows),
+                                          std::min<int64_t>(tilesInCache, 8)) *
+                        tileRows;
     int64_t panels = std::clamp<int64_t>(
         workPerGroup / (extent * panel * groups * groupRows), 1,
         llvm::divideCeil(columns, panel));
@@ -159,8 +160,8 @@ private:
     int64_t rows = q.isDynamicDim(0) ? tokens : q.getDimSize(0);
     Draft draft;
     draft.vector = lanes;
-    draft.workgroup = {std::min<int64_t>(rows, std::max<int64_t>(1, 32 / group)),
-                       group};
+    draft.workgroup = {
+        std::min<int64_t>(rows, std::max<int64_t>(1, 32 / group)), group};
     int64_t vectors = keyTile / lanes; // of scores, for each query row
     int64_t registers = lanes == 16 ? 24 : 12;
     draft.tile = {std::clamp<int64_t>(registers / vectors, 1,
@@ -176,7 +177,9 @@ private:
     Type type = kernel.getNumResults() ? kernel.getResultTypes()[0] : Type();
     if (auto append = find<KVAppendOp>(kernel))
       type = append.getK().getType();
-    auto tensor = cast<RankedTensorType>(type);
+    auto tensor = dyn_cast_or_null<RankedTensorType>(type);
+    if (!tensor || tensor.getRank() == 0) // one workgroup
+      return draft.get(&getContext());
     if (tensor.getRank() == 1 && !find<ArgmaxOp>(kernel) &&
         !find<SampleOp>(kernel)) {
       // Rows have one dimension: a norm is one row, elementwise ops split it.

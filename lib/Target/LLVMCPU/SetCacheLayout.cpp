@@ -20,15 +20,14 @@ using namespace mlir::kf;
 
 namespace {
 
-struct SetCacheLayoutPass
-    : kf::impl::SetCacheLayoutBase<SetCacheLayoutPass> {
+struct SetCacheLayoutPass : kf::impl::SetCacheLayoutBase<SetCacheLayoutPass> {
   using SetCacheLayoutBase::SetCacheLayoutBase;
 
   void runOnOperation() override {
     if (keyBlock <= 0) {
       getOperation().emitError("kf-set-cache-layout: key-block must be "
                                "positive, found ")
-          << keyBlock;
+          << keyBlock.getValue();
       return signalPassFailure();
     }
     AttrTypeReplacer replacer;

@@ -29,9 +29,21 @@ static FailureOr<APFloat> parseDouble(AsmParser &parser) {
 static void printDouble(AsmPrinter &printer, const APFloat &value) {
   SmallString<32> text;
   value.toString(text, /*FormatPrecision=*/0,
-                                /*FormatMaxPadding=*/3,
-                                /*TruncateZero=*/false);
+                 /*FormatMaxPadding=*/3,
+                 /*TruncateZero=*/false);
   printer << text << (text.str().contains('.') ? "" : ".0");
+}
+
+static ParseResult parseSizes(AsmParser &parser, SmallVector<int64_t> &sizes) {
+  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+    return parser.parseInteger(sizes.emplace_back());
+  });
+}
+
+static void printSizes(AsmPrinter &printer, ArrayRef<int64_t> sizes) {
+  printer << "[";
+  llvm::interleaveComma(sizes, printer);
+  printer << "]";
 }
 } // namespace mlir::kf
 
@@ -80,6 +92,10 @@ BlockFormatInfo mlir::kf::getBlockFormatInfo(BlockFormat format) {
 // Attributes
 //===----------------------------------------------------------------------===//
 
+/// Bounds that keep products of sizes within 64 bits.
+static constexpr int64_t maxTile = 1 << 16;
+static constexpr int64_t maxSize = (int64_t(1) << 31) - 1;
+
 LogicalResult
 RopeScalingAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                         RopeScalingKind kind, APFloat factorValue,
@@ -105,9 +121,11 @@ RopeScalingAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 
 LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  int64_t panel, int64_t interleave) {
-  if (panel <= 0)
-    return emitError() << "panel must be positive, found " << panel;
-  if (interleave < 0 || (interleave > 0 && panel % (2 * interleave) != 0))
+  if (panel <= 0 || panel > maxTile)
+    return emitError() << "panel must be in [1, " << maxTile << "], found "
+                       << panel;
+  if (interleave < 0 || interleave > panel ||
+      (interleave > 0 && panel % (2 * interleave) != 0))
     return emitError() << "panel (" << panel
                        << ") must be a multiple of twice interleave ("
                        << interleave << ")";
@@ -178,9 +196,9 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
       return parser.emitError(loc) << "schedule field '" << name << "' twice";
     seen.push_back(name);
     if (SmallVector<int64_t> *list = fields.list(name))
-      return parser.parseCommaSeparatedList(
-          AsmParser::Delimiter::Square,
-          [&] { return parser.parseInteger(list->emplace_back()); });
+      return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+        return parser.parseInteger(list->emplace_back());
+      });
     if (int64_t *number = fields.number(name))
       return parser.parseInteger(*number);
     return parser.emitError(loc) << "unknown schedule field '" << name << "'";
@@ -189,11 +207,11 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater,
                                      parseField))
     return {};
-  return ScheduleAttr::getChecked(
-      [&] { return parser.emitError(loc); }, parser.getContext(),
-      fields.workgroup, fields.tile, fields.reduction, fields.vector,
-      fields.unroll, fields.accumulators, fields.threads, fields.stages,
-      fields.splitK);
+  return ScheduleAttr::getChecked([&] { return parser.emitError(loc); },
+                                  parser.getContext(), fields.workgroup,
+                                  fields.tile, fields.reduction, fields.vector,
+                                  fields.unroll, fields.accumulators,
+                                  fields.threads, fields.stages, fields.splitK);
 }
 
 void ScheduleAttr::print(AsmPrinter &printer) const {
@@ -207,9 +225,7 @@ void ScheduleAttr::print(AsmPrinter &printer) const {
   auto list = [&](StringRef name, ArrayRef<int64_t> values) {
     if (values.empty())
       return;
-    field(name) << "[";
-    llvm::interleaveComma(values, printer);
-    printer << "]";
+    printSizes(field(name), values);
   };
   auto number = [&](StringRef name, int64_t value, int64_t defaultValue) {
     if (value != defaultValue)
@@ -227,17 +243,25 @@ void ScheduleAttr::print(AsmPrinter &printer) const {
   printer << ">";
 }
 
-LogicalResult ScheduleAttr::verify(
-    function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> workgroup,
-    ArrayRef<int64_t> tile, int64_t reduction, int64_t vector, int64_t unroll,
-    int64_t accumulators, ArrayRef<int64_t> threads, int64_t stages,
-    int64_t splitK) {
-  if (llvm::any_of(workgroup, [](int64_t size) { return size < 0; }))
-    return emitError() << "schedule: a workgroup tile is negative";
-  if (llvm::any_of(tile, [](int64_t size) { return size <= 0; }))
-    return emitError() << "schedule: a register tile is not positive";
-  if (reduction < 0)
-    return emitError() << "schedule: reduction is negative";
+LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                   ArrayRef<int64_t> workgroup,
+                                   ArrayRef<int64_t> tile, int64_t reduction,
+                                   int64_t vector, int64_t unroll,
+                                   int64_t accumulators,
+                                   ArrayRef<int64_t> threads, int64_t stages,
+                                   int64_t splitK) {
+  auto isOutside = [](int64_t low, int64_t high) {
+    return [low, high](int64_t size) { return size < low || size > high; };
+  };
+  if (llvm::any_of(workgroup, isOutside(0, maxSize)))
+    return emitError() << "schedule: a workgroup tile is not in [0, " << maxSize
+                       << "]";
+  if (llvm::any_of(tile, isOutside(1, maxTile)))
+    return emitError() << "schedule: a register tile is not in [1, " << maxTile
+                       << "]";
+  if (isOutside(0, maxSize)(reduction))
+    return emitError() << "schedule: reduction is not in [0, " << maxSize
+                       << "]";
   if (!llvm::isPowerOf2_64(vector) || vector > 64)
     return emitError() << "schedule: vector must be a power of two up to 64, "
                           "found "
@@ -246,11 +270,12 @@ LogicalResult ScheduleAttr::verify(
     return emitError() << "schedule: needs 1 <= accumulators <= unroll <= 64, "
                           "found accumulators "
                        << accumulators << ", unroll " << unroll;
-  if (threads.size() > 3 ||
-      llvm::any_of(threads, [](int64_t size) { return size <= 0; }))
-    return emitError() << "schedule: threads has up to 3 positive entries";
-  if (stages <= 0 || splitK <= 0)
-    return emitError() << "schedule: stages and split_k must be positive";
+  if (threads.size() > 3 || llvm::any_of(threads, isOutside(1, maxTile)))
+    return emitError() << "schedule: threads has up to 3 entries in [1, "
+                       << maxTile << "]";
+  if (isOutside(1, maxTile)(stages) || isOutside(1, maxTile)(splitK))
+    return emitError() << "schedule: stages and split_k must be in [1, "
+                       << maxTile << "]";
   return success();
 }
 

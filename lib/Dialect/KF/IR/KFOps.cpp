@@ -70,7 +70,8 @@ static bool isWeightTensor(Type type) {
 
 /// Whether `type` has the given shape and float elements.
 static bool isFloatOfShape(Type type, ArrayRef<int64_t> shape) {
-  return isFloatTensor(type) && cast<RankedTensorType>(type).getShape() == shape;
+  return isFloatTensor(type) &&
+         cast<RankedTensorType>(type).getShape() == shape;
 }
 
 /// A rank >= 1 float tensor whose last dimension is static.
@@ -85,6 +86,19 @@ static bool isPerRow(Value value, RankedTensorType rows, bool wantInt) {
   return type.getRank() == 1 && type.getDimSize(0) == rows.getDimSize(0) &&
          (wantInt ? type.getElementType().isInteger(32)
                   : type.getElementType().isF32());
+}
+
+static bool isFiniteAndNotNegative(const APFloat &value) {
+  return value.isFinite() && !(value.isNegative() && value.isNonZero());
+}
+
+/// What inference says when operands have no result type: the parser infers
+/// before the op is verified.
+template <typename OpTy>
+static LogicalResult cannotInfer(std::optional<Location> loc,
+                                 const Twine &message, Type found) {
+  return emitOptionalError(loc, "'", OpTy::getOperationName(), "' op ", message,
+                           ", found ", found);
 }
 
 static utils::IteratorType parallel() { return utils::IteratorType::parallel; }
@@ -123,16 +137,21 @@ static AffineMap lastDimMap(RankedTensorType type) {
 // embedding
 //===----------------------------------------------------------------------===//
 
-LogicalResult
-EmbeddingOp::inferReturnTypes(MLIRContext *context, std::optional<Location>,
-                              Adaptor adaptor, SmallVectorImpl<Type> &types) {
+LogicalResult EmbeddingOp::inferReturnTypes(MLIRContext *context,
+                                            std::optional<Location> loc,
+                                            Adaptor adaptor,
+                                            SmallVectorImpl<Type> &types) {
   auto ids = cast<RankedTensorType>(adaptor.getIds().getType());
   auto table = cast<RankedTensorType>(adaptor.getTable().getType());
-  if (ids.getRank() != 1 || table.getRank() != 2)
-    return failure();
-  types.push_back(
-      RankedTensorType::get({ids.getDimSize(0), table.getDimSize(1)},
-                            Float32Type::get(context)));
+  if (ids.getRank() != 1)
+    return cannotInfer<EmbeddingOp>(loc,
+                                    "C1: ids must be a rank 1 tensor of "
+                                    "i32",
+                                    ids);
+  if (table.getRank() != 2)
+    return cannotInfer<EmbeddingOp>(loc, "C2: table must have rank 2", table);
+  types.push_back(RankedTensorType::get(
+      {ids.getDimSize(0), table.getDimSize(1)}, Float32Type::get(context)));
   return success();
 }
 
@@ -140,8 +159,7 @@ LogicalResult EmbeddingOp::verify() {
   RankedTensorType ids = tensorType(getIds()), table = tensorType(getTable());
   if (ids.getRank() != 1 || !ids.getElementType().isInteger(32))
     return emitOpError("C1: ids must be a rank 1 tensor of i32, found ") << ids;
-  if (table.getRank() != 2 || !isWeightTensor(table) ||
-      !table.hasStaticShape())
+  if (table.getRank() != 2 || !isWeightTensor(table) || !table.hasStaticShape())
     return emitOpError("C2: table must be a static rank 2 tensor of f32, f16, "
                        "bf16 or a quantized type, found ")
            << table;
@@ -161,13 +179,17 @@ SmallVector<AffineMap> EmbeddingOp::getLoopMaps() {
 // matmul
 //===----------------------------------------------------------------------===//
 
-LogicalResult
-MatmulOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
-                           Adaptor adaptor, SmallVectorImpl<Type> &types) {
+LogicalResult MatmulOp::inferReturnTypes(MLIRContext *,
+                                         std::optional<Location> loc,
+                                         Adaptor adaptor,
+                                         SmallVectorImpl<Type> &types) {
   auto x = cast<RankedTensorType>(adaptor.getX().getType());
   auto w = cast<RankedTensorType>(adaptor.getW().getType());
-  if (x.getRank() != 2 || w.getRank() < 2)
-    return failure();
+  if (x.getRank() != 2)
+    return cannotInfer<MatmulOp>(loc, "C1: x must have rank 2", x);
+  if (w.getRank() < 2)
+    return cannotInfer<MatmulOp>(loc, "C2: w must have rank 2, or 3 with glu",
+                                 w);
   types.push_back(RankedTensorType::get(
       {x.getDimSize(0), w.getDimSize(w.getRank() - 2)}, x.getElementType()));
   return success();
@@ -205,9 +227,9 @@ SmallVector<utils::IteratorType> MatmulOp::getLoopTypes() {
 SmallVector<AffineMap> MatmulOp::getLoopMaps() {
   MLIRContext *c = getContext();
   bool glu = static_cast<bool>(getGlu());
-  SmallVector<AffineMap> maps = {
-      loopMap(c, 3, {0, 2}),
-      glu ? loopMap(c, 3, {-1, 1, 2}) : loopMap(c, 3, {1, 2})};
+  SmallVector<AffineMap> maps = {loopMap(c, 3, {0, 2}),
+                                 glu ? loopMap(c, 3, {-1, 1, 2})
+                                     : loopMap(c, 3, {1, 2})};
   if (getBias())
     maps.push_back(glu ? loopMap(c, 3, {-1, 1}) : loopMap(c, 3, {1}));
   maps.push_back(loopMap(c, 3, {0, 1}));
@@ -238,13 +260,16 @@ void MatmulOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
 // mlp
 //===----------------------------------------------------------------------===//
 
-LogicalResult MlpOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+LogicalResult MlpOp::inferReturnTypes(MLIRContext *,
+                                      std::optional<Location> loc,
                                       Adaptor adaptor,
                                       SmallVectorImpl<Type> &types) {
   auto x = cast<RankedTensorType>(adaptor.getX().getType());
   auto down = cast<RankedTensorType>(adaptor.getDown().getType());
-  if (x.getRank() != 2 || down.getRank() != 2)
-    return failure();
+  if (x.getRank() != 2)
+    return cannotInfer<MlpOp>(loc, "C1: x must have rank 2", x);
+  if (down.getRank() != 2)
+    return cannotInfer<MlpOp>(loc, "C3: down must have rank 2", down);
   types.push_back(RankedTensorType::get({x.getDimSize(0), down.getDimSize(0)},
                                         x.getElementType()));
   return success();
@@ -282,9 +307,10 @@ LogicalResult MlpOp::verify() {
 // rms_norm, layer_norm, softmax, activation
 //===----------------------------------------------------------------------===//
 
-LogicalResult
-RmsNormOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
-                            Adaptor adaptor, SmallVectorImpl<Type> &types) {
+LogicalResult RmsNormOp::inferReturnTypes(MLIRContext *,
+                                          std::optional<Location>,
+                                          Adaptor adaptor,
+                                          SmallVectorImpl<Type> &types) {
   types.push_back(adaptor.getX().getType());
   return success();
 }
@@ -299,8 +325,8 @@ LogicalResult RmsNormOp::verify() {
     return emitOpError("C2: weight must be [")
            << x.getShape().back() << "] of a float type, found "
            << getWeight().getType();
-  if (getEps().isNegative())
-    return emitOpError("C3: eps must not be negative");
+  if (!isFiniteAndNotNegative(getEps()))
+    return emitOpError("C3: eps must be finite and not negative");
   return success();
 }
 
@@ -313,9 +339,10 @@ SmallVector<AffineMap> RmsNormOp::getLoopMaps() {
   return {rowMap(x), lastDimMap(x), rowMap(x)};
 }
 
-LogicalResult
-LayerNormOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
-                              Adaptor adaptor, SmallVectorImpl<Type> &types) {
+LogicalResult LayerNormOp::inferReturnTypes(MLIRContext *,
+                                            std::optional<Location>,
+                                            Adaptor adaptor,
+                                            SmallVectorImpl<Type> &types) {
   types.push_back(adaptor.getX().getType());
   return success();
 }
@@ -331,8 +358,8 @@ LogicalResult LayerNormOp::verify() {
       (getBias() && !isFloatOfShape(getBias().getType(), {d})))
     return emitOpError("C2: weight and bias must be [")
            << d << "] of a float type";
-  if (getEps().isNegative())
-    return emitOpError("C3: eps must not be negative");
+  if (!isFiniteAndNotNegative(getEps()))
+    return emitOpError("C3: eps must be finite and not negative");
   return success();
 }
 
@@ -349,18 +376,19 @@ SmallVector<AffineMap> LayerNormOp::getLoopMaps() {
   return maps;
 }
 
-LogicalResult
-SoftmaxOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
-                            Adaptor adaptor, SmallVectorImpl<Type> &types) {
+LogicalResult SoftmaxOp::inferReturnTypes(MLIRContext *,
+                                          std::optional<Location>,
+                                          Adaptor adaptor,
+                                          SmallVectorImpl<Type> &types) {
   types.push_back(adaptor.getX().getType());
   return success();
 }
 
 LogicalResult SoftmaxOp::verify() {
   RankedTensorType x = tensorType(getX());
-  if (!hasStaticFloatRows(x) || x.getShape().back() == 0)
+  if (!hasStaticFloatRows(x))
     return emitOpError("C1: x must have float elements and a static last "
-                       "dimension that is not 0, found ")
+                       "dimension, found ")
            << x;
   return success();
 }
@@ -374,9 +402,10 @@ SmallVector<AffineMap> SoftmaxOp::getLoopMaps() {
   return {rowMap(x), rowMap(x)};
 }
 
-LogicalResult
-ActivationOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
-                               Adaptor adaptor, SmallVectorImpl<Type> &types) {
+LogicalResult ActivationOp::inferReturnTypes(MLIRContext *,
+                                             std::optional<Location>,
+                                             Adaptor adaptor,
+                                             SmallVectorImpl<Type> &types) {
   types.push_back(adaptor.getX().getType());
   return success();
 }
@@ -422,8 +451,8 @@ LogicalResult RopeOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
 
 /// [T, heads, D] with the last two dimensions static.
 static bool isHeads(RankedTensorType type) {
-  return type.getRank() == 3 && isFloatTensor(type) &&
-         !type.isDynamicDim(1) && !type.isDynamicDim(2);
+  return type.getRank() == 3 && isFloatTensor(type) && !type.isDynamicDim(1) &&
+         !type.isDynamicDim(2);
 }
 
 LogicalResult RopeOp::verify() {
@@ -440,8 +469,8 @@ LogicalResult RopeOp::verify() {
   if (rotary <= 0 || rotary % 2 != 0 || rotary > x.getDimSize(2))
     return emitOpError("C3: rotary_dim must be even, positive and at most ")
            << x.getDimSize(2) << ", found " << rotary;
-  if (!(getTheta().convertToDouble() > 0))
-    return emitOpError("C4: theta must be positive");
+  if (!isFiniteAndNotNegative(getTheta()) || getTheta().isZero())
+    return emitOpError("C4: theta must be positive and finite");
   return success();
 }
 
@@ -463,7 +492,8 @@ SmallVector<float> RopeOp::getFrequencies() {
   for (int64_t i = 0; i < half; ++i) {
     float exponent = static_cast<float>(2 * i) / static_cast<float>(2 * half);
     float frequency =
-        1.0f / static_cast<float>(std::pow(theta, static_cast<double>(exponent)));
+        1.0f /
+        static_cast<float>(std::pow(theta, static_cast<double>(exponent)));
     if (scaling && scaling.getKind() == RopeScalingKind::Linear)
       frequency /= static_cast<float>(scaling.getFactor().convertToDouble());
     if (scaling && scaling.getKind() == RopeScalingKind::Llama3) {
@@ -510,9 +540,10 @@ void RopeOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
 // attention, kv_append
 //===----------------------------------------------------------------------===//
 
-LogicalResult
-AttentionOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
-                              Adaptor adaptor, SmallVectorImpl<Type> &types) {
+LogicalResult AttentionOp::inferReturnTypes(MLIRContext *,
+                                            std::optional<Location>,
+                                            Adaptor adaptor,
+                                            SmallVectorImpl<Type> &types) {
   types.push_back(adaptor.getQ().getType());
   return success();
 }
@@ -530,7 +561,8 @@ LogicalResult AttentionOp::verify() {
            << cache.getHeadDim() << ")";
   if (!getKvHead() && q.getDimSize(1) % cache.getKvHeads() != 0)
     return emitOpError("C3: heads of q (")
-           << q.getDimSize(1) << ") must be a multiple of the cache's kv_heads ("
+           << q.getDimSize(1)
+           << ") must be a multiple of the cache's kv_heads ("
            << cache.getKvHeads() << ")";
   if (!isPerRow(getPositions(), q, /*wantInt=*/true))
     return emitOpError("C4: positions must be i32, one for each row of q, "
@@ -592,28 +624,30 @@ SmallVector<AffineMap> KVAppendOp::getLoopMaps() {
 // argmax, sample
 //===----------------------------------------------------------------------===//
 
-static LogicalResult inferTokens(Value logits, SmallVectorImpl<Type> &types) {
+template <typename OpTy>
+static LogicalResult inferTokens(std::optional<Location> loc, Value logits,
+                                 SmallVectorImpl<Type> &types) {
   auto type = cast<RankedTensorType>(logits.getType());
   if (type.getRank() != 2)
-    return failure();
+    return cannotInfer<OpTy>(loc, "C1: logits must be [T, V]", type);
   types.push_back(RankedTensorType::get(
       {type.getDimSize(0)}, IntegerType::get(type.getContext(), 32)));
   return success();
 }
 
 static LogicalResult verifyLogits(Operation *op, RankedTensorType type) {
-  if (type.getRank() != 2 || !hasStaticFloatRows(type) ||
-      type.getDimSize(1) == 0)
+  if (!hasStaticFloatRows(type))
     return op->emitOpError("C1: logits must be [T, V] of float elements, V "
-                           "static and not 0, found ")
+                           "static, found ")
            << type;
   return success();
 }
 
-LogicalResult
-ArgmaxOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
-                           Adaptor adaptor, SmallVectorImpl<Type> &types) {
-  return inferTokens(adaptor.getLogits(), types);
+LogicalResult ArgmaxOp::inferReturnTypes(MLIRContext *,
+                                         std::optional<Location> loc,
+                                         Adaptor adaptor,
+                                         SmallVectorImpl<Type> &types) {
+  return inferTokens<ArgmaxOp>(loc, adaptor.getLogits(), types);
 }
 
 LogicalResult ArgmaxOp::verify() {
@@ -628,10 +662,11 @@ SmallVector<AffineMap> ArgmaxOp::getLoopMaps() {
   return {loopMap(getContext(), 1, {0, -1}), loopMap(getContext(), 1, {0})};
 }
 
-LogicalResult
-SampleOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
-                           Adaptor adaptor, SmallVectorImpl<Type> &types) {
-  return inferTokens(adaptor.getLogits(), types);
+LogicalResult SampleOp::inferReturnTypes(MLIRContext *,
+                                         std::optional<Location> loc,
+                                         Adaptor adaptor,
+                                         SmallVectorImpl<Type> &types) {
+  return inferTokens<SampleOp>(loc, adaptor.getLogits(), types);
 }
 
 LogicalResult SampleOp::verify() {
@@ -672,10 +707,13 @@ static LogicalResult verifyBlocks(Operation *op, RankedTensorType type,
   return success();
 }
 
-LogicalResult
-QuantizeOp::inferReturnTypes(MLIRContext *context, std::optional<Location>,
-                             Adaptor adaptor, SmallVectorImpl<Type> &types) {
+LogicalResult QuantizeOp::inferReturnTypes(MLIRContext *context,
+                                           std::optional<Location> loc,
+                                           Adaptor adaptor,
+                                           SmallVectorImpl<Type> &types) {
   auto x = cast<RankedTensorType>(adaptor.getX().getType());
+  if (!adaptor.getFormatAttr())
+    return cannotInfer<QuantizeOp>(loc, "requires attribute 'format'", x);
   types.push_back(RankedTensorType::get(
       x.getShape(), QuantType::get(context, adaptor.getFormat())));
   return success();
@@ -697,9 +735,10 @@ SmallVector<AffineMap> QuantizeOp::getLoopMaps() {
   return {rowMap(x), rowMap(x)};
 }
 
-LogicalResult
-DequantizeOp::inferReturnTypes(MLIRContext *context, std::optional<Location>,
-                               Adaptor adaptor, SmallVectorImpl<Type> &types) {
+LogicalResult DequantizeOp::inferReturnTypes(MLIRContext *context,
+                                             std::optional<Location>,
+                                             Adaptor adaptor,
+                                             SmallVectorImpl<Type> &types) {
   auto x = cast<RankedTensorType>(adaptor.getX().getType());
   types.push_back(
       RankedTensorType::get(x.getShape(), Float32Type::get(context)));

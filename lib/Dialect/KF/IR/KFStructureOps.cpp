@@ -26,6 +26,9 @@ LogicalResult WeightOp::verify() {
                    [](StringRef name) { return name.empty(); }))
     return emitOpError("C1: needs at least one name, and none may be empty");
   auto type = cast<RankedTensorType>(getType());
+  if (!type.hasStaticShape())
+    return emitOpError("C2: the result must have a static shape, found ")
+           << type;
   if (getStacked() &&
       (type.getRank() < 2 ||
        type.getDimSize(0) != static_cast<int64_t>(getNames().size())))
@@ -109,7 +112,7 @@ LogicalResult CacheLayerOp::verify() {
 LogicalResult YieldOp::verify() {
   auto function = cast<FunctionOpInterface>((*this)->getParentOp());
   if (!llvm::equal(getOperandTypes(), function.getResultTypes()))
-    return emitOpError("types differ from the results of ")
+    return emitOpError("C1: types differ from the results of ")
            << (*this)->getParentOp()->getName() << " @" << function.getName();
   return success();
 }
@@ -140,11 +143,13 @@ static void printFunctionLike(OpAsmPrinter &printer, OpTy op) {
       op.getArgAttrsAttrName(), op.getResAttrsAttrName());
 }
 
-/// The block of a kernel or program with its terminator checked.
-template <typename OpTy> static LogicalResult verifyTerminator(OpTy op) {
-  Block &block = op.getBody().front();
-  if (block.empty() || !isa<YieldOp>(block.back()))
-    return op.emitOpError("body must end in kf.yield");
+/// Checks that a kernel or program has a body with its terminator.
+template <typename OpTy>
+static LogicalResult verifyTerminator(OpTy op, StringRef constraint) {
+  Region &body = op.getBody();
+  if (body.empty() || body.front().empty() ||
+      !isa<YieldOp>(body.front().back()))
+    return op.emitOpError(constraint) << ": needs a body that ends in kf.yield";
   return success();
 }
 
@@ -159,23 +164,24 @@ void KernelOp::print(OpAsmPrinter &printer) {
 LogicalResult KernelOp::verify() {
   auto fits = [](Type type) {
     auto tensor = dyn_cast<RankedTensorType>(type);
-    return tensor && (tensor.getRank() == 0 ||
-                      llvm::none_of(tensor.getShape().drop_front(),
-                                    ShapedType::isDynamic));
+    return tensor && !isEmptyTensor(tensor) &&
+           (tensor.getRank() == 0 ||
+            llvm::none_of(tensor.getShape().drop_front(),
+                          ShapedType::isDynamic));
   };
   for (Type type : getArgumentTypes())
     if (!fits(type) && !isa<KVCacheType>(type))
       return emitOpError("C1: argument ")
              << type
              << " must be a KV cache or a ranked tensor whose dimensions are "
-                "static but for the first";
+                "static but for the first, and not 0";
   for (Type type : getResultTypes())
     if (!fits(type))
       return emitOpError("C1: result ")
              << type
              << " must be a ranked tensor whose dimensions are static but for "
-                "the first";
-  return verifyTerminator(*this);
+                "the first, and not 0";
+  return verifyTerminator(*this, "C2");
 }
 
 YieldOp KernelOp::getYield() {
@@ -193,7 +199,7 @@ void ProgramOp::print(OpAsmPrinter &printer) {
 LogicalResult ProgramOp::verify() {
   if (static_cast<int64_t>(getMaxTokens()) <= 0)
     return emitOpError("C2: max_tokens must be positive");
-  if (failed(verifyTerminator(*this)))
+  if (failed(verifyTerminator(*this, "C3")))
     return failure();
   for (Operation &op : getBody().front())
     if (!isa<WeightOp, CacheLayerOp, DispatchOp, YieldOp>(op))
@@ -213,17 +219,19 @@ YieldOp ProgramOp::getYield() {
 LogicalResult DispatchOp::verify() {
   if (std::optional<ArrayRef<int64_t>> offsets = getOffsets();
       offsets && offsets->size() != getNumResults())
-    return emitOpError("C3: offsets has ")
-           << offsets->size() << " entries for " << getNumResults()
-           << " results";
+    return emitOpError("C3: offsets has ") << offsets->size() << " entries for "
+                                           << getNumResults() << " results";
+  if (std::optional<ArrayRef<int64_t>> offsets = getOffsets();
+      offsets && llvm::any_of(*offsets, [](int64_t o) { return o < -1; }))
+    return emitOpError("C3: an offset must not be negative, or be -1 for a "
+                       "result of the program");
   return success();
 }
 
-LogicalResult
-DispatchOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
+LogicalResult DispatchOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   Operation *symbol =
       symbolTable.lookupNearestSymbolFrom(*this, getKernelAttr());
-  if (!symbol)
+  if (!symbol || isa<ProgramOp>(symbol))
     return emitOpError("C1: @")
            << getKernel() << " is not a kf.kernel of this module";
   auto kernel = dyn_cast<KernelOp>(symbol);

@@ -91,9 +91,8 @@ FailureOr<TilingResult> tile(Operation *op, OpBuilder &builder,
       continue;
     }
     SmallVector<OpFoldResult> strides(type.getRank(), builder.getIndexAttr(1));
-    auto slice = tensor::ExtractSliceOp::create(builder, loc, operand,
-                                                sliceOffsets, sliceSizes,
-                                                strides);
+    auto slice = tensor::ExtractSliceOp::create(
+        builder, loc, operand, sliceOffsets, sliceSizes, strides);
     operands.push_back(slice);
     slices.push_back(slice);
   }
@@ -108,8 +107,7 @@ FailureOr<TilingResult> tile(Operation *op, OpBuilder &builder,
                : cast<RankedTensorType>(result.getType()).getDimSize(dim);
       shape.push_back(size.value_or(ShapedType::kDynamic));
     }
-    types.push_back(
-        cast<RankedTensorType>(result.getType()).clone(shape));
+    types.push_back(cast<RankedTensorType>(result.getType()).clone(shape));
   }
 
   // Heads of a tiled attention all read one KV head: name it.
@@ -123,17 +121,14 @@ FailureOr<TilingResult> tile(Operation *op, OpBuilder &builder,
              << group << " heads that share a KV head";
     Value head = getValueOrCreateConstantIndexOp(builder, loc, offsets[1]);
     Value groupSize = arith::ConstantIndexOp::create(builder, loc, group);
-    operands.push_back(
-        arith::DivUIOp::create(builder, loc, head, groupSize));
+    operands.push_back(arith::DivUIOp::create(builder, loc, head, groupSize));
   }
   Operation *tiled = mlir::clone(builder, op, types, operands);
-  return TilingResult{
-      {tiled}, SmallVector<Value>(tiled->getResults()), slices};
+  return TilingResult{{tiled}, SmallVector<Value>(tiled->getResults()), slices};
 }
 
 template <typename OpTy>
-struct LoopTiling
-    : TilingInterface::ExternalModel<LoopTiling<OpTy>, OpTy> {
+struct LoopTiling : TilingInterface::ExternalModel<LoopTiling<OpTy>, OpTy> {
   SmallVector<utils::IteratorType> getLoopIteratorTypes(Operation *op) const {
     return LoopNest(op).types;
   }
@@ -182,12 +177,21 @@ struct LoopTiling
       offsets.push_back(range.offset);
       sizes.push_back(range.size);
     }
-    for (auto [dim, expr] :
-         llvm::enumerate(LoopNest(op).resultMap().getResults()))
-      if (auto loop = dyn_cast<AffineDimExpr>(expr)) {
-        offsets[loop.getPosition()] = resultOffsets[dim];
-        sizes[loop.getPosition()] = resultSizes[dim];
-      }
+    LoopNest nest(op);
+    for (auto [dim, expr] : llvm::enumerate(nest.resultMap().getResults())) {
+      auto dimension = dyn_cast<AffineDimExpr>(expr);
+      if (!dimension)
+        continue;
+      unsigned loop = dimension.getPosition();
+      // Part of a normalized row is not the row of a part.
+      if (nest.types[loop] != utils::IteratorType::parallel &&
+          (!isConstantIntValue(resultOffsets[dim], 0) ||
+           !isEqualConstantIntOrValue(resultSizes[dim], sizes[loop])))
+        return op->emitOpError("must be tiled with dimension ")
+               << dim << " of its result whole";
+      offsets[loop] = resultOffsets[dim];
+      sizes[loop] = resultSizes[dim];
+    }
     return tile(op, builder, offsets, sizes);
   }
 };

@@ -34,6 +34,32 @@
 
 #include "kf/Dialect/KF/IR/KFInterfaces.h.inc"
 
+namespace mlir::kf {
+
+/// Whether `type` is a tensor with a dimension of size 0.
+inline bool isEmptyTensor(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && llvm::is_contained(tensor.getShape(), 0);
+}
+
+/// Trait of ops whose operands and results have no dimension of size 0.
+template <typename OpTy>
+class NonEmptyTensors : public OpTrait::TraitBase<OpTy, NonEmptyTensors> {
+public:
+  static LogicalResult verifyTrait(Operation *op) {
+    for (Type type :
+         llvm::concat<const Type>(SmallVector<Type>(op->getOperandTypes()),
+                                  SmallVector<Type>(op->getResultTypes())))
+      if (isEmptyTensor(type))
+        return op->emitOpError("needs tensors without a dimension of size 0, "
+                               "found ")
+               << type;
+    return success();
+  }
+};
+
+} // namespace mlir::kf
+
 #define GET_OP_CLASSES
 #include "kf/Dialect/KF/IR/KFOps.h.inc"
 

@@ -185,8 +185,8 @@ def KF_GridAttr : KF_Attr<"Grid", "grid"> {
     ArrayRefParameter<"int64_t">:$tokens,
     ArrayRefParameter<"int64_t">:$counts
   );
-  let assemblyFormat = [{ `<` `tokens` `=` `[` $tokens `]` `,`
-                              `counts` `=` `[` $counts `]` `>` }];
+  let assemblyFormat = [{ `<` `tokens` `=` custom<Sizes>($tokens) `,`
+                              `counts` `=` custom<Sizes>($counts) `>` }];
   let genVerifyDecl = 1;
 }
 

@@ -11,6 +11,11 @@
 
 include "mlir/IR/OpBase.td"
 
+/// No tensor among the operands and results has a dimension of size 0.
+def KF_NonEmptyTensors : NativeOpTrait<"NonEmptyTensors"> {
+  let cppNamespace = "::mlir::kf";
+}
+
 def KF_Dialect : Dialect {
   let name = "kf";
   let cppNamespace = "::mlir::kf";
@@ -21,7 +26,8 @@ def KF_Dialect : Dialect {
     1. *Tensor ops* (`kf.matmul`, `kf.rms_norm`, `kf.attention`, ...) have value
        semantics. The KV cache is the exception: a reference with memory
        effects. A `?` may stand only as the leading dimension of a tensor, and
-       means the same number everywhere: the rows of this step (`n_tokens`).
+       means the same number everywhere: the rows of this step (`n_tokens`). No
+       dimension is 0.
     2. *Kernels* (`kf.kernel`) are clusters of tensor ops that one launch
        computes. A kernel carries its `#kf.schedule`; passes obey it.
     3. *Programs* (`kf.program`) are straight lists of `kf.dispatch`, which the

@@ -19,7 +19,8 @@ class KF_Op<string mnemonic, list<Trait> traits = []>
 
 /// An op without side effects whose result types follow from its operands.
 class KF_TensorOp<string mnemonic, list<Trait> traits = []>
-    : KF_Op<mnemonic, !listconcat([Pure, InferTypeOpAdaptor], traits)> {
+    : KF_Op<mnemonic, !listconcat([Pure, KF_NonEmptyTensors,
+                               InferTypeOpAdaptor], traits)> {
   let hasVerifier = 1;
 }
 
@@ -39,7 +40,8 @@ def KF_EmbeddingOp : KF_LoopOp<"embedding"> {
     gives a row of zeros.
 
     - C1: `ids` is a rank 1 tensor of i32.
-    - C2: `table` is a rank 2 tensor of f32, f16, bf16 or a quantized type.
+    - C2: `table` is a static rank 2 tensor of f32, f16, bf16 or a quantized
+      type.
     - C3: the result has shape [dim(ids, 0), dim(table, 1)] and type f32.
 
     ```mlir
@@ -80,7 +82,7 @@ def KF_MatmulOp : KF_LoopOp<"matmul"> {
                        OptionalAttr<KF_ActivationKindAttr>:$glu);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
-    $x `,` $w (`bias` `(` $bias^ `)`)? (`glu` custom<Activation>($glu)^)?
+    $x `,` $w (`bias` `(` $bias^ `)`)? (`glu` `` custom<Activation>($glu)^)?
     attr-dict `:` type($x) `,` type($w) (`,` type($bias)^)?
   }];
   let hasCanonicalizer = 1;
@@ -115,7 +117,7 @@ def KF_MlpOp : KF_TensorOp<"mlp", [AttrSizedOperandSegments]> {
     $x (`gate` `(` $gate^ `)`)? `up` `(` $up `)` `down` `(` $down `)`
     (`gate_bias` `(` $gate_bias^ `)`)? (`up_bias` `(` $up_bias^ `)`)?
     (`down_bias` `(` $down_bias^ `)`)?
-    `activation` custom<Activation>($activation)
+    `activation` `` custom<Activation>($activation)
     attr-dict `:` `(` type(operands) `)`
   }];
 }
@@ -132,7 +134,7 @@ def KF_RmsNormOp : KF_LoopOp<"rms_norm"> {
 
     - C1: `x` has rank 1 or more, a static last dimension D, and float elements.
     - C2: `weight` is [D] of a float type.
-    - C3: `eps` is not negative.
+    - C3: `eps` is finite and not negative.
     - C4: the result has the type of `x`.
   }];
   let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$weight,
@@ -151,7 +153,7 @@ def KF_LayerNormOp : KF_LoopOp<"layer_norm"> {
 
     - C1: `x` has rank 1 or more, a static last dimension D, and float elements.
     - C2: `weight`, and `bias` where present, are [D] of a float type.
-    - C3: `eps` is not negative.
+    - C3: `eps` is finite and not negative.
     - C4: the result has the type of `x`.
   }];
   let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$weight,
@@ -168,8 +170,7 @@ def KF_SoftmaxOp : KF_LoopOp<"softmax"> {
   let description = [{
     `result = exp(x - max(x)) / sum(exp(x - max(x)))`.
 
-    - C1: `x` has rank 1 or more, a static last dimension that is not 0, and
-      float elements.
+    - C1: `x` has rank 1 or more, a static last dimension, and float elements.
     - C2: the result has the type of `x`.
   }];
   let arguments = (ins AnyRankedTensor:$x);
@@ -189,7 +190,7 @@ def KF_ActivationOp : KF_LoopOp<"activation"> {
   }];
   let arguments = (ins AnyRankedTensor:$x, KF_ActivationKindAttr:$kind);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "custom<Activation>($kind) $x attr-dict `:` type($x)";
+  let assemblyFormat = "`` custom<Activation>($kind) $x attr-dict `:` type($x)";
   let hasFolder = 1;
 }
 
@@ -210,7 +211,7 @@ def KF_RopeOp : KF_LoopOp<"rope"> {
       dimensions static.
     - C2: `positions` is a rank 1 tensor of i32 with dim 0 of `x`.
     - C3: `rotary_dim` is even, positive and at most D.
-    - C4: `theta` is positive.
+    - C4: `theta` is positive and finite.
     - C5: the result has the type of `x`.
 
     ```mlir
@@ -232,7 +233,7 @@ def KF_RopeOp : KF_LoopOp<"rope"> {
   }];
 }
 
-def KF_AttentionOp : KF_Op<"attention", [InferTypeOpAdaptor,
+def KF_AttentionOp : KF_Op<"attention", [KF_NonEmptyTensors, InferTypeOpAdaptor,
     DeclareOpInterfaceMethods<KF_LoopOpInterface>]> {
   let hasVerifier = 1;
   let summary = "causal attention of queries to a layer of the KV cache";
@@ -267,7 +268,7 @@ def KF_AttentionOp : KF_Op<"attention", [InferTypeOpAdaptor,
   }];
 }
 
-def KF_KVAppendOp : KF_Op<"kv_append", [AllTypesMatch<["k", "v"]>,
+def KF_KVAppendOp : KF_Op<"kv_append", [KF_NonEmptyTensors, AllTypesMatch<["k", "v"]>,
     DeclareOpInterfaceMethods<KF_LoopOpInterface>]> {
   let summary = "writes keys and values into a layer of the KV cache";
   let description = [{
@@ -298,8 +299,7 @@ def KF_ArgmaxOp : KF_LoopOp<"argmax"> {
   let description = [{
     The lowest such index where several are equal.
 
-    - C1: `logits` is a rank 2 tensor [T, V] of float elements, V static and
-      not 0.
+    - C1: `logits` is a rank 2 tensor [T, V] of float elements, V static.
     - C2: the result is [T] of i32.
   }];
   let arguments = (ins AnyRankedTensor:$logits);
@@ -316,8 +316,7 @@ def KF_SampleOp : KF_LoopOp<"sample"> {
     of probability, at which the cumulative probability passes
     `uniform[t] * sum of kept`.
 
-    - C1: `logits` is a rank 2 tensor [T, V] of float elements, V static and
-      not 0.
+    - C1: `logits` is a rank 2 tensor [T, V] of float elements, V static.
     - C2: `uniform` is a rank 1 tensor of f32 with dim 0 of `logits`; its values
       lie in [0, 1).
     - C3: `temperature` is positive, `top_k` not negative, `top_p` in (0, 1].

@@ -13,7 +13,7 @@ include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/FunctionInterfaces.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 
-def KF_WeightOp : KF_Op<"weight", [Pure]> {
+def KF_WeightOp : KF_Op<"weight", [Pure, KF_NonEmptyTensors]> {
   let summary = "a weight of the model, by name";
   let description = [{
     Stands for tensors of the checkpoint; no data is in the IR. Several names
@@ -33,12 +33,12 @@ def KF_WeightOp : KF_Op<"weight", [Pure]> {
   }];
   let arguments = (ins StrArrayAttr:$names, UnitAttr:$stacked,
                        UnitAttr:$transposed);
-  let results = (outs AnyStaticShapeTensor:$result);
+  let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$names attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
 
-def KF_PackOp : KF_Op<"pack", [Pure,
+def KF_PackOp : KF_Op<"pack", [Pure, KF_NonEmptyTensors,
     DeclareOpInterfaceMethods<KF_LoopOpInterface>]> {
   let summary = "lays a matmul weight out for the kernel that reads it";
   let description = [{
@@ -81,6 +81,9 @@ def KF_CacheLayerOp : KF_Op<"cache_layer", [Pure]> {
 def KF_YieldOp : KF_Op<"yield", [Pure, ReturnLike, Terminator,
                                 ParentOneOf<["KernelOp", "ProgramOp"]>]> {
   let summary = "results of a kernel or program";
+  let description = [{
+    - C1: the operand types are the result types of the enclosing op.
+  }];
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
   let builders = [OpBuilder<(ins), [{ }]>];
@@ -92,8 +95,8 @@ def KF_KernelOp : KF_Op<"kernel", [IsolatedFromAbove, Symbol,
   let summary = "tensor ops that one launch computes";
   let description = [{
     - C1: arguments and results are ranked tensors or KV caches (arguments
-      only); a dimension other than the first is static.
-    - C2: the body ends in a `kf.yield` of the result types.
+      only); a dimension other than the first is static, and none is 0.
+    - C2: there is a body, and it ends in a `kf.yield`.
 
     `schedule` says how it is computed; `grid` is set once it is tiled.
   }];
@@ -131,7 +134,7 @@ def KF_ProgramOp : KF_Op<"program", [IsolatedFromAbove, Symbol,
     - C1: the body holds `kf.weight`, `kf.cache_layer`, `kf.dispatch` and the
       `kf.yield` only.
     - C2: `max_tokens` is positive.
-    - C3: the body ends in a `kf.yield` of the result types.
+    - C3: there is a body, and it ends in a `kf.yield`.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
                        TypeAttrOf<FunctionType>:$function_type,
