@@ -307,8 +307,7 @@ std::optional<int> OptionParser::parse(std::span<const char *const> arguments) {
     return usageError(status.message());
   if (!help)
     return std::nullopt;
-  printHelp();
-  return ExitSuccess;
+  return printHelp();
 }
 
 std::string OptionParser::command() const {
@@ -320,7 +319,8 @@ int OptionParser::usageError(const std::string &message) const {
   return ExitUsage;
 }
 
-void OptionParser::printHelp() const {
+/// Returns the exit code.
+int OptionParser::printHelp() const {
   std::string out = "usage: kf-run " + synopsis + "\n\n" + about + "\n";
   if (!positionals.empty())
     out += '\n';
@@ -339,5 +339,5 @@ void OptionParser::printHelp() const {
     out += helpEntry(head, option.help);
   }
   out += helpEntry("-h, --help", "print this text");
-  std::fputs(out.c_str(), stdout);
+  return report(writeStdout(out));
 }

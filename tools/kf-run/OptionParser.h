@@ -103,7 +103,7 @@ private:
                std::span<const char *const> &rest,
                std::optional<std::string_view> attached) const;
   Status read(std::span<const char *const> arguments, bool &help);
-  void printHelp() const;
+  int printHelp() const;
 
   std::string synopsis, about;
   std::vector<Option> options;

@@ -12,6 +12,7 @@
 #include "runtime/io/Quote.h"
 
 #include <cstdio>
+#include <exception>
 #include <new>
 #include <string>
 #include <string_view>
@@ -36,7 +37,8 @@ constexpr Command kCommands[] = {
     {"cache", "list or clear the cache of compiled programs", runCache},
 };
 
-void printHelp() {
+/// Returns the exit code.
+int printHelp() {
   std::string out =
       "usage: kf-run [COMMAND] [arguments]\n\n"
       "Compiles decoders of the LLaMA family and runs them. Without arguments\n"
@@ -49,7 +51,7 @@ void printHelp() {
   }
   out += "\n'kf-run COMMAND --help' describes a command. 'kf-run --version' "
          "prints the\nversion.\n";
-  std::fputs(out.c_str(), stdout);
+  return report(writeStdout(out));
 }
 
 int dispatch(Arguments arguments) {
@@ -63,13 +65,10 @@ int dispatch(Arguments arguments) {
         if (command.name == arguments[1])
           return command.run({&help, 1});
     }
-    printHelp();
-    return ExitSuccess;
+    return printHelp();
   }
-  if (first == "--version") {
-    std::puts("kf-run " KF_VERSION);
-    return ExitSuccess;
-  }
+  if (first == "--version")
+    return report(writeStdout("kf-run " KF_VERSION "\n"));
   for (const Command &command : kCommands)
     if (command.name == first)
       return command.run(arguments.subspan(1));
