@@ -13,7 +13,6 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/SymbolTable.h"
-#include "mlir/Interfaces/TilingInterface.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -82,7 +81,8 @@ bool fuses(const Cluster &cluster, Operation *producer, Operation *consumer) {
   for (Operation *user : producer->getUsers())
     if (!cluster.contains(user))
       return false;
-  if (producer->getNumResults() != 1 || producer->getBlock() != consumer->getBlock())
+  if (producer->getNumResults() != 1 ||
+      producer->getBlock() != consumer->getBlock())
     return false;
   // Rows of a matmul are normalized as they are packed.
   if (auto matmul = dyn_cast<MatmulOp>(consumer))
@@ -162,9 +162,8 @@ public:
   /// function's.
   void outline(const Cluster &cluster, OpBuilder &program, IRMapping &values) {
     SmallVector<Operation *> ops = llvm::to_vector(cluster.ops);
-    llvm::sort(ops, [](Operation *a, Operation *b) {
-      return a->isBeforeInBlock(b);
-    });
+    llvm::sort(
+        ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
     Block body;
     IRMapping inner;
     SmallVector<Value> operands;
@@ -312,9 +311,9 @@ private:
               llvm::none_of(tensor.getShape().drop_front(),
                             ShapedType::isDynamic));
     };
-    for (Type type : llvm::concat<const Type>(
-             function.getFunctionType().getInputs(),
-             function.getFunctionType().getResults()))
+    for (Type type :
+         llvm::concat<const Type>(function.getFunctionType().getInputs(),
+                                  function.getFunctionType().getResults()))
       if (!fits(type))
         return function.emitError("kf-form-kernels: ")
                << type
@@ -331,9 +330,7 @@ private:
                << result.getType()
                << " that no kernel makes; only float tensors are copied";
     for (Operation &op : function.getBody().front()) {
-      if (isStructural(&op) || isa<MlpOp>(op) ||
-          (isa<TilingInterface>(op) &&
-           llvm::all_of(op.getResultTypes(), llvm::IsaPred<RankedTensorType>)))
+      if (isStructural(&op) || isa<MlpOp>(op) || isTileable(&op))
         continue;
       return op.emitOpError("kf-form-kernels: has no place in a kernel; use kf "
                             "ops and elementwise arith or math ops on tensors");
@@ -362,7 +359,8 @@ private:
       if (!isCopied(operand.get()) && seen.insert(operand.get()).second)
         continue;
       operand.set(ActivationOp::create(builder, terminator.getLoc(),
-                                       operand.get(), ActivationKind::Identity));
+                                       operand.get(),
+                                       ActivationKind::Identity));
     }
   }
 

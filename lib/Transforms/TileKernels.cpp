@@ -36,8 +36,10 @@ struct TiledLoop {
 
 /// The op that makes the kernel's result, or that appends to the cache.
 TilingInterface findRoot(KernelOp kernel) {
-  if (kernel.getYield().getNumOperands() == 1)
-    return kernel.getYield().getOperand(0).getDefiningOp<TilingInterface>();
+  if (kernel.getYield().getNumOperands() == 1) {
+    Operation *root = kernel.getYield().getOperand(0).getDefiningOp();
+    return root && isTileable(root) ? cast<TilingInterface>(root) : nullptr;
+  }
   for (Operation &op : kernel.getBody().front())
     if (isa<KVAppendOp>(op))
       return cast<TilingInterface>(op);
@@ -253,7 +255,7 @@ private:
       auto slice = cast<tensor::ExtractSliceOp>(slices.front());
       slices.pop_front();
       auto producer = dyn_cast<OpResult>(slice.getSource());
-      if (!producer || !isa<TilingInterface>(producer.getOwner()))
+      if (!producer || !isTileable(producer.getOwner()))
         continue;
       rewriter.setInsertionPoint(slice);
       FailureOr<TilingResult> fused =

@@ -177,11 +177,14 @@ private:
     Type type = kernel.getNumResults() ? kernel.getResultTypes()[0] : Type();
     if (auto append = find<KVAppendOp>(kernel))
       type = append.getK().getType();
+    if (auto argmax = find<ArgmaxOp>(kernel))
+      type = argmax.getLogits().getType();
+    if (auto sample = find<SampleOp>(kernel))
+      type = sample.getLogits().getType();
     auto tensor = dyn_cast_or_null<RankedTensorType>(type);
     if (!tensor || tensor.getRank() == 0) // one workgroup
       return draft.get(&getContext());
-    if (tensor.getRank() == 1 && !find<ArgmaxOp>(kernel) &&
-        !find<SampleOp>(kernel)) {
+    if (tensor.getRank() == 1) {
       // Rows have one dimension: a norm is one row, elementwise ops split it.
       bool whole = find<RmsNormOp>(kernel) || find<LayerNormOp>(kernel) ||
                    find<SoftmaxOp>(kernel);

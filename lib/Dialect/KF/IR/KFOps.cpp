@@ -708,12 +708,10 @@ static LogicalResult verifyBlocks(Operation *op, RankedTensorType type,
 }
 
 LogicalResult QuantizeOp::inferReturnTypes(MLIRContext *context,
-                                           std::optional<Location> loc,
+                                           std::optional<Location>,
                                            Adaptor adaptor,
                                            SmallVectorImpl<Type> &types) {
   auto x = cast<RankedTensorType>(adaptor.getX().getType());
-  if (!adaptor.getFormatAttr())
-    return cannotInfer<QuantizeOp>(loc, "requires attribute 'format'", x);
   types.push_back(RankedTensorType::get(
       x.getShape(), QuantType::get(context, adaptor.getFormat())));
   return success();

@@ -202,6 +202,13 @@ template <typename... OpTys> void attach(MLIRContext *context) {
 
 } // namespace
 
+bool mlir::kf::isTileable(Operation *op) {
+  return isa_and_nonnull<KFDialect, arith::ArithDialect, math::MathDialect>(
+             op->getDialect()) &&
+         isa<TilingInterface>(op) &&
+         llvm::all_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>);
+}
+
 void mlir::kf::registerTilingInterfaceExternalModels(
     DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, KFDialect *,

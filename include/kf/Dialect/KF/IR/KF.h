@@ -75,6 +75,11 @@ BlockFormatInfo getBlockFormatInfo(BlockFormat format);
 /// The `#kf.layout` of a tensor type, or null.
 LayoutAttr getLayout(Type type);
 
+/// Whether `op` tiles by kf's TilingInterface: ops of kf with loops, and the
+/// elementwise arith and math ops that fuse with them. (Ops of other dialects
+/// only promise the interface.)
+bool isTileable(Operation *op);
+
 /// Registers the TilingInterface of every kf op and of the elementwise arith
 /// ops that fuse with them.
 void registerTilingInterfaceExternalModels(DialectRegistry &registry);

@@ -343,10 +343,14 @@ def KF_QuantizeOp : KF_LoopOp<"quantize"> {
     - C2: its last dimension is static and a multiple of the format's block.
     - C3: the result has the shape of `x` and element type
       `!kf.quant<format>`.
+
+    ```mlir
+    %0 = kf.quantize %x <q8_0> : tensor<?x256xf32>
+    ```
   }];
   let arguments = (ins AnyRankedTensor:$x, KF_BlockFormatAttr:$format);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$x attr-dict `:` type($x)";
+  let assemblyFormat = "$x $format attr-dict `:` type($x)";
 }
 
 def KF_DequantizeOp : KF_LoopOp<"dequantize"> {
