@@ -1,0 +1,237 @@
+// RUN: kf-opt %s -verify-diagnostics -split-input-file --allow-unregistered-dialect
+
+// Verifiers and parsers of attributes and types.
+
+// rope_scaling
+// expected-error @+1 {{factor must be positive, found 0}}
+"test.op"() {a = #kf.rope_scaling<linear, factor = 0.0>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{factor must be positive, found -1}}
+"test.op"() {a = #kf.rope_scaling<llama3, factor = -1.0>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{llama3 scaling needs 0 < low_freq_factor < high_freq_factor, found 0.000000e+00 and 4}}
+"test.op"() {a = #kf.rope_scaling<llama3, factor = 8.0, high_freq_factor = 4.0, original_context = 64>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{llama3 scaling needs 0 < low_freq_factor < high_freq_factor}}
+"test.op"() {a = #kf.rope_scaling<llama3, factor = 8.0, low_freq_factor = 4.0, high_freq_factor = 4.0, original_context = 64>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{llama3 scaling needs a positive original_context, found 0}}
+"test.op"() {a = #kf.rope_scaling<llama3, factor = 8.0, low_freq_factor = 1.0, high_freq_factor = 4.0>} : () -> ()
+
+// -----
+
+// expected-error @+2 {{expected ::mlir::kf::RopeScalingKind to be one of: linear, llama3}}
+// expected-error @+1 {{failed to parse KF_RopeScalingAttr parameter 'kind'}}
+"test.op"() {a = #kf.rope_scaling<yarn, factor = 8.0>} : () -> ()
+
+// -----
+
+// layout
+// expected-error @+1 {{panel must be in [1, 65536], found 0}}
+"test.op"() {a = #kf.layout<panel = 0>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{panel must be in [1, 65536], found 4611686018427387904}}
+"test.op"() {a = #kf.layout<panel = 4611686018427387904>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{panel (24) must be a multiple of twice interleave (16)}}
+"test.op"() {a = #kf.layout<panel = 24, interleave = 16>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{panel (32) must be a multiple of twice interleave (-1)}}
+"test.op"() {a = #kf.layout<panel = 32, interleave = -1>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{#kf.layout needs a rank 2 or 3 tensor, found rank 1}}
+func.func private @f(tensor<8xf32, #kf.layout<panel = 4>>)
+
+// -----
+
+// expected-error @+1 {{#kf.layout with interleave needs 16-bit elements, found 'f32'}}
+func.func private @f(tensor<8x4xf32, #kf.layout<panel = 4, interleave = 2>>)
+
+// -----
+
+// expected-error @+1 {{#kf.layout with interleave needs 16-bit elements}}
+func.func private @f(tensor<8x32x!kf.quant<q8_0>, #kf.layout<panel = 4, interleave = 2>>)
+
+// -----
+
+// schedule
+// expected-error @+1 {{unknown schedule field 'tiles'}}
+"test.op"() {a = #kf.schedule<tiles = [4]>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{schedule field 'tile' twice}}
+"test.op"() {a = #kf.schedule<tile = [4], tile = [8]>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{expected '='}}
+"test.op"() {a = #kf.schedule<vector>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{expected '['}}
+"test.op"() {a = #kf.schedule<tile = 4>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{expected integer value}}
+"test.op"() {a = #kf.schedule<vector = [4]>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{schedule: a workgroup tile is not in [0, 2147483647]}}
+"test.op"() {a = #kf.schedule<workgroup = [4, -1]>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{schedule: a workgroup tile is not in [0, 2147483647]}}
+"test.op"() {a = #kf.schedule<workgroup = [4294967296]>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{schedule: a register tile is not in [1, 65536]}}
+"test.op"() {a = #kf.schedule<tile = [0, 32]>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{schedule: a register tile is not in [1, 65536]}}
+"test.op"() {a = #kf.schedule<tile = [1, 100000]>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{schedule: reduction is not in [0, 2147483647]}}
+"test.op"() {a = #kf.schedule<reduction = -64>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{schedule: vector must be a power of two up to 64, found 12}}
+"test.op"() {a = #kf.schedule<vector = 12>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{schedule: vector must be a power of two up to 64, found 128}}
+"test.op"() {a = #kf.schedule<vector = 128>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{schedule: needs 1 <= accumulators <= unroll <= 64, found accumulators 1, unroll 0}}
+"test.op"() {a = #kf.schedule<unroll = 0>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{schedule: needs 1 <= accumulators <= unroll <= 64, found accumulators 8, unroll 4}}
+"test.op"() {a = #kf.schedule<unroll = 4, accumulators = 8>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{schedule: needs 1 <= accumulators <= unroll <= 64, found accumulators 1, unroll 65}}
+"test.op"() {a = #kf.schedule<unroll = 65>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{schedule: threads has up to 3 entries in [1, 65536]}}
+"test.op"() {a = #kf.schedule<threads = [1, 2, 3, 4]>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{schedule: threads has up to 3 entries in [1, 65536]}}
+"test.op"() {a = #kf.schedule<threads = [0]>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{schedule: stages and split_k must be in [1, 65536]}}
+"test.op"() {a = #kf.schedule<stages = 0>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{schedule: stages and split_k must be in [1, 65536]}}
+"test.op"() {a = #kf.schedule<split_k = -2>} : () -> ()
+
+// -----
+
+// grid
+// expected-error @+1 {{grid: tokens and counts need the same length, at most 3}}
+"test.op"() {a = #kf.grid<tokens = [1], counts = [0, 1]>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{grid: tokens and counts need the same length, at most 3}}
+"test.op"() {a = #kf.grid<tokens = [1, 1, 1, 1], counts = [0, 0, 0, 0]>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{grid: a dimension needs a positive divisor of n_tokens or a positive count}}
+"test.op"() {a = #kf.grid<tokens = [0], counts = [0]>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{grid: a dimension needs a positive divisor of n_tokens or a positive count}}
+"test.op"() {a = #kf.grid<tokens = [-4], counts = [1]>} : () -> ()
+
+// -----
+
+// Enumerations
+// expected-error @+2 {{expected ::mlir::kf::ActivationKind to be one of: identity, silu, gelu, gelu_tanh, relu}}
+// expected-error @+1 {{failed to parse KF_ActivationKindAttr parameter}}
+"test.op"() {a = #kf.activation_kind<swish>} : () -> ()
+
+// -----
+
+// expected-error @+2 {{expected ::mlir::kf::RopeStyle to be one of: half, interleaved}}
+// expected-error @+1 {{failed to parse KF_RopeStyleAttr parameter}}
+"test.op"() {a = #kf.rope_style<other>} : () -> ()
+
+// -----
+
+// expected-error @+2 {{expected ::mlir::kf::BlockFormat to be one of: q8_0, q4_0, q4_k, q6_k}}
+// expected-error @+1 {{failed to parse KF_BlockFormatAttr parameter}}
+"test.op"() {a = #kf.block_format<q5_0>} : () -> ()
+
+// -----
+
+// Types
+// expected-error @+1 {{kv_cache: every size must be positive}}
+func.func private @f(!kf.kv_cache<layers = 0, kv_heads = 1, head_dim = 8, type = f32>)
+
+// -----
+
+// expected-error @+1 {{kv_cache: every size must be positive}}
+func.func private @f(!kf.kv_cache<layers = 1, kv_heads = -1, head_dim = 8, type = f32>)
+
+// -----
+
+// expected-error @+1 {{kv_cache: every size must be positive}}
+func.func private @f(!kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 0, type = f32>)
+
+// -----
+
+// expected-error @+1 {{kv_cache: every size must be positive}}
+func.func private @f(!kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8, type = f32, key_block = 0>)
+
+// -----
+
+// expected-error @+1 {{kv_cache: elements must be f32, f16 or bf16, found 'f64'}}
+func.func private @f(!kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8, type = f64>)
+
+// -----
+
+// expected-error @+2 {{expected ::mlir::kf::BlockFormat to be one of: q8_0, q4_0, q4_k, q6_k}}
+// expected-error @+1 {{failed to parse KF_QuantType parameter}}
+func.func private @f(tensor<32x!kf.quant<q5_0>>)

@@ -1,0 +1,85 @@
+// RUN: kf-opt %s | FileCheck %s
+// RUN: kf-opt %s | kf-opt | FileCheck %s
+// RUN: kf-opt %s --mlir-print-op-generic | kf-opt | FileCheck %s
+// RUN: kf-opt %s --emit-bytecode | kf-opt | FileCheck %s
+
+!cache = !kf.kv_cache<layers = 8, kv_heads = 2, head_dim = 64, type = f32>
+!layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 64, type = f32>
+
+// CHECK-LABEL: @weights
+func.func @weights(%x: tensor<96x64xbf16>) {
+  // CHECK: kf.weight ["norm"] : tensor<256xbf16>
+  %0 = kf.weight ["norm"] : tensor<256xbf16>
+  // CHECK: kf.weight ["q", "k", "v"] : tensor<512x256xbf16>
+  %1 = kf.weight ["q", "k", "v"] : tensor<512x256xbf16>
+  // CHECK: kf.weight ["gate", "up"] {stacked} : tensor<2x704x256xbf16>
+  %2 = kf.weight ["gate", "up"] {stacked} : tensor<2x704x256xbf16>
+  // CHECK: kf.weight ["c_attn"] {transposed} : tensor<192x64xf32>
+  %3 = kf.weight ["c_attn"] {transposed} : tensor<192x64xf32>
+  // CHECK: kf.weight ["a", "b"] {stacked, transposed} : tensor<2x192x64xf32>
+  %4 = kf.weight ["a", "b"] {stacked, transposed} : tensor<2x192x64xf32>
+  // CHECK: kf.pack %{{.*}} : tensor<96x64xbf16> to tensor<96x64xbf16, #kf.layout<panel = 32, interleave = 16>>
+  %5 = kf.pack %x : tensor<96x64xbf16> to tensor<96x64xbf16, #kf.layout<panel = 32, interleave = 16>>
+  // CHECK: kf.pack %{{.*}} : tensor<96x64xbf16> to tensor<96x64xbf16, #kf.layout<panel = 20>>
+  %6 = kf.pack %x : tensor<96x64xbf16> to tensor<96x64xbf16, #kf.layout<panel = 20>>
+  return
+}
+
+// Fields with their default values are not printed; an empty list is.
+// CHECK-LABEL: @schedules
+// CHECK-SAME: a = #kf.schedule<>
+// CHECK-SAME: b = #kf.schedule<workgroup = [56, 128], tile = [14, 32], vector = 16, unroll = 4>
+// CHECK-SAME: c = #kf.schedule<workgroup = [0, 1], tile = [4], reduction = 64, vector = 8, unroll = 8, accumulators = 4, threads = [16, 16, 1], stages = 3, split_k = 2>
+// CHECK-SAME: d = #kf.grid<tokens = [56, 0], counts = [0, 4]>
+// CHECK-SAME: e = #kf.grid<tokens = [], counts = []>
+func.func private @schedules() attributes {
+  a = #kf.schedule<reduction = 0, vector = 1, unroll = 1, workgroup = []>,
+  b = #kf.schedule<unroll = 4, vector = 16, tile = [14, 32], workgroup = [56, 128]>,
+  c = #kf.schedule<workgroup = [0, 1], tile = [4], reduction = 64, vector = 8, unroll = 8,
+                   accumulators = 4, threads = [16, 16, 1], stages = 3, split_k = 2>,
+  d = #kf.grid<tokens = [56, 0], counts = [0, 4]>,
+  e = #kf.grid<tokens = [], counts = []>}
+
+// CHECK-LABEL: kf.kernel @scale(
+// CHECK-SAME:    %{{.*}}: tensor<?x64xf32>, %{{.*}}: tensor<64xf32>) -> tensor<?x64xf32>
+// CHECK-SAME:    attributes {grid = #kf.grid<tokens = [8], counts = [0]>, schedule = #kf.schedule<workgroup = [8]>}
+kf.kernel @scale(%x: tensor<?x64xf32>, %w: tensor<64xf32>) -> tensor<?x64xf32>
+    attributes {schedule = #kf.schedule<workgroup = [8]>,
+                grid = #kf.grid<tokens = [8], counts = [0]>} {
+  %0 = kf.rms_norm %x, %w eps(1.0e-5) : tensor<?x64xf32>, tensor<64xf32>
+  // CHECK: kf.yield %{{.*}} : tensor<?x64xf32>
+  kf.yield %0 : tensor<?x64xf32>
+}
+
+// CHECK-LABEL: kf.kernel @append(
+kf.kernel @append(%c: !layer, %k: tensor<?x2x64xf32>, %p: tensor<?xi32>) {
+  kf.kv_append %c, %k, %k, %p {layer = 0 : i64} : !layer, tensor<?x2x64xf32>, tensor<?xi32>
+  // CHECK: kf.yield{{$}}
+  kf.yield
+}
+
+// CHECK-LABEL: kf.program @step(
+// CHECK-SAME: attributes {arena_bytes = 4096 : i64, max_tokens = 8 : i64}
+kf.program @step(%x: tensor<?x64xf32>, %k: tensor<?x2x64xf32>, %p: tensor<?xi32>, %c: !cache)
+    -> tensor<?x64xf32> attributes {max_tokens = 8 : i64, arena_bytes = 4096 : i64} {
+  %w = kf.weight ["norm"] : tensor<64xf32>
+  // CHECK: kf.cache_layer %{{.*}}[3] : <layers = 8, {{.*}}> to <layers = 1, {{.*}}>
+  %l = kf.cache_layer %c[3] : !cache to !layer
+  // CHECK: kf.dispatch @append(%{{.*}}, %{{.*}}, %{{.*}}) : (!kf.kv_cache<layers = 1, {{.*}}>, tensor<?x2x64xf32>, tensor<?xi32>) -> ()
+  kf.dispatch @append(%l, %k, %p) : (!layer, tensor<?x2x64xf32>, tensor<?xi32>) -> ()
+  // CHECK: kf.dispatch @scale(%{{.*}}, %{{.*}}) {offsets = array<i64: 1024>} : (tensor<?x64xf32>, tensor<64xf32>) -> tensor<?x64xf32>
+  %0 = kf.dispatch @scale(%x, %w) {offsets = array<i64: 1024>}
+      : (tensor<?x64xf32>, tensor<64xf32>) -> tensor<?x64xf32>
+  %1 = kf.dispatch @scale(%0, %w) {offsets = array<i64: -1>}
+      : (tensor<?x64xf32>, tensor<64xf32>) -> tensor<?x64xf32>
+  kf.yield %1 : tensor<?x64xf32>
+}
+
+// A dispatch of what a kernel was lowered to.
+func.func private @lowered(memref<4xf32>)
+// CHECK-LABEL: kf.program @of_lowered(
+kf.program @of_lowered(%x: tensor<4xf32>) attributes {max_tokens = 1 : i64} {
+  // CHECK: kf.dispatch @lowered
+  kf.dispatch @lowered(%x) : (tensor<4xf32>) -> ()
+  kf.yield
+}

@@ -1,0 +1,140 @@
+// RUN: kf-opt %s | FileCheck %s
+// RUN: kf-opt %s | kf-opt | FileCheck %s
+// RUN: kf-opt %s --mlir-print-op-generic | kf-opt | FileCheck %s
+// RUN: kf-opt %s --emit-bytecode | kf-opt | FileCheck %s
+
+!cache = !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 32, type = f32>
+
+// CHECK-LABEL: @embedding
+func.func @embedding(%ids: tensor<?xi32>, %t: tensor<100x64xbf16>,
+                     %q: tensor<100x64x!kf.quant<q8_0>>) {
+  // CHECK: kf.embedding %{{.*}}, %{{.*}} : tensor<?xi32>, tensor<100x64xbf16>
+  %0 = kf.embedding %ids, %t : tensor<?xi32>, tensor<100x64xbf16>
+  // CHECK: kf.embedding %{{.*}}, %{{.*}} : tensor<?xi32>, tensor<100x64x!kf.quant<q8_0>>
+  %1 = kf.embedding %ids, %q : tensor<?xi32>, tensor<100x64x!kf.quant<q8_0>>
+  return
+}
+
+// CHECK-LABEL: @matmul
+func.func @matmul(%x: tensor<?x256xf32>, %w: tensor<96x256xbf16>,
+                  %g: tensor<2x96x256xf16>, %q: tensor<96x256x!kf.quant<q4_k>>,
+                  %b: tensor<96xf32>, %bg: tensor<2x96xf32>) {
+  // CHECK: kf.matmul %{{.*}}, %{{.*}} : tensor<?x256xf32>, tensor<96x256xbf16>
+  %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<96x256xbf16>
+  // CHECK: kf.matmul %{{.*}}, %{{.*}} bias(%{{.*}}) : tensor<?x256xf32>, tensor<96x256xbf16>, tensor<96xf32>
+  %1 = kf.matmul %x, %w bias(%b) : tensor<?x256xf32>, tensor<96x256xbf16>, tensor<96xf32>
+  // CHECK: kf.matmul %{{.*}}, %{{.*}} glu(silu) : tensor<?x256xf32>, tensor<2x96x256xf16>
+  %2 = kf.matmul %x, %g glu(silu) : tensor<?x256xf32>, tensor<2x96x256xf16>
+  // CHECK: kf.matmul %{{.*}}, %{{.*}} bias(%{{.*}}) glu(gelu_tanh) : tensor<?x256xf32>, tensor<2x96x256xf16>, tensor<2x96xf32>
+  %3 = kf.matmul %x, %g bias(%bg) glu(gelu_tanh) : tensor<?x256xf32>, tensor<2x96x256xf16>, tensor<2x96xf32>
+  // CHECK: kf.matmul %{{.*}}, %{{.*}} : tensor<?x256xf32>, tensor<96x256x!kf.quant<q4_k>>
+  %4 = kf.matmul %x, %q : tensor<?x256xf32>, tensor<96x256x!kf.quant<q4_k>>
+  return
+}
+
+// CHECK-LABEL: @mlp
+func.func @mlp(%x: tensor<?x64xf32>, %w: tensor<96x64xf32>, %d: tensor<64x96xf32>,
+               %bf: tensor<96xf32>, %bn: tensor<64xf32>) {
+  // CHECK: kf.mlp %{{.*}} up(%{{.*}}) down(%{{.*}}) activation(gelu_tanh) : (tensor<?x64xf32>, tensor<96x64xf32>, tensor<64x96xf32>)
+  %0 = kf.mlp %x up(%w) down(%d) activation(gelu_tanh)
+      : (tensor<?x64xf32>, tensor<96x64xf32>, tensor<64x96xf32>)
+  // CHECK: kf.mlp %{{.*}} gate(%{{.*}}) up(%{{.*}}) down(%{{.*}}) activation(silu)
+  %1 = kf.mlp %x gate(%w) up(%w) down(%d) activation(silu)
+      : (tensor<?x64xf32>, tensor<96x64xf32>, tensor<96x64xf32>, tensor<64x96xf32>)
+  // CHECK: kf.mlp %{{.*}} gate(%{{.*}}) up(%{{.*}}) down(%{{.*}}) gate_bias(%{{.*}}) up_bias(%{{.*}}) down_bias(%{{.*}}) activation(relu)
+  %2 = kf.mlp %x gate(%w) up(%w) down(%d) gate_bias(%bf) up_bias(%bf) down_bias(%bn)
+      activation(relu)
+      : (tensor<?x64xf32>, tensor<96x64xf32>, tensor<96x64xf32>, tensor<64x96xf32>,
+         tensor<96xf32>, tensor<96xf32>, tensor<64xf32>)
+  return
+}
+
+// CHECK-LABEL: @rows
+func.func @rows(%x: tensor<?x64xf32>, %w: tensor<64xf32>) {
+  // CHECK: kf.rms_norm %{{.*}}, %{{.*}} eps(9.99999974E-6) : tensor<?x64xf32>, tensor<64xf32>
+  %0 = kf.rms_norm %x, %w eps(1.0e-5) : tensor<?x64xf32>, tensor<64xf32>
+  // CHECK: kf.layer_norm %{{.*}}, %{{.*}} eps(0.000000e+00) : tensor<?x64xf32>, tensor<64xf32>
+  %1 = kf.layer_norm %x, %w eps(0.0) : tensor<?x64xf32>, tensor<64xf32>
+  // CHECK: kf.layer_norm %{{.*}}, %{{.*}} bias(%{{.*}}) eps(9.99999974E-6) : tensor<?x64xf32>, tensor<64xf32>, tensor<64xf32>
+  %2 = kf.layer_norm %x, %w bias(%w) eps(1.0e-5) : tensor<?x64xf32>, tensor<64xf32>, tensor<64xf32>
+  // CHECK: kf.softmax %{{.*}} : tensor<?x64xf32>
+  %3 = kf.softmax %x : tensor<?x64xf32>
+  // CHECK: kf.activation(identity)
+  %4 = kf.activation(identity) %x : tensor<?x64xf32>
+  // CHECK: kf.activation(silu)
+  %5 = kf.activation(silu) %x : tensor<?x64xf32>
+  // CHECK: kf.activation(gelu)
+  %6 = kf.activation(gelu) %x : tensor<?x64xf32>
+  // CHECK: kf.activation(gelu_tanh)
+  %7 = kf.activation(gelu_tanh) %x : tensor<?x64xf32>
+  // CHECK: kf.activation(relu) %{{.*}} : tensor<?x64xf32>
+  %8 = kf.activation(relu) %x : tensor<?x64xf32>
+  return
+}
+
+// CHECK-LABEL: @rope
+func.func @rope(%x: tensor<?x4x32xf32>, %p: tensor<?xi32>) {
+  // CHECK: kf.rope %{{.*}}, %{{.*}} {rotary_dim = 32 : i64, theta = 1.000000e+04 : f64} : tensor<?x4x32xf32>, tensor<?xi32>
+  %0 = kf.rope %x, %p {rotary_dim = 32 : i64, theta = 1.0e4 : f64}
+      : tensor<?x4x32xf32>, tensor<?xi32>
+  // CHECK: kf.rope {{.*}}scaling = #kf.rope_scaling<linear, factor = 2.5>, style = #kf.rope_style<interleaved>
+  %1 = kf.rope %x, %p {rotary_dim = 16 : i64, theta = 1.0e4 : f64,
+                       style = #kf.rope_style<interleaved>,
+                       scaling = #kf.rope_scaling<linear, factor = 2.5>}
+      : tensor<?x4x32xf32>, tensor<?xi32>
+  // CHECK: kf.rope {{.*}}#kf.rope_scaling<llama3, factor = 8.0, low_freq_factor = 1.0, high_freq_factor = 4.0, original_context = 8192>
+  %2 = kf.rope %x, %p {rotary_dim = 32 : i64, theta = 5.0e5 : f64,
+      style = #kf.rope_style<half>,
+      scaling = #kf.rope_scaling<llama3, factor = 8.0, low_freq_factor = 1.0,
+                                 high_freq_factor = 4.0, original_context = 8192>}
+      : tensor<?x4x32xf32>, tensor<?xi32>
+  return
+}
+
+// CHECK-LABEL: @attention
+func.func @attention(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>, %p: tensor<?xi32>,
+                     %c: !cache, %h: index) {
+  // CHECK: kf.kv_append %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {layer = 1 : i64} : <layers = 2, kv_heads = 2, head_dim = 32, type = f32>, tensor<?x2x32xf32>, tensor<?xi32>
+  kf.kv_append %c, %k, %k, %p {layer = 1 : i64} : !cache, tensor<?x2x32xf32>, tensor<?xi32>
+  // CHECK: kf.attention %{{.*}}, %{{.*}}, %{{.*}} {layer = 1 : i64, scale = 1.250000e-01 : f32} : tensor<?x4x32xf32>, <{{.*}}>, tensor<?xi32>
+  %0 = kf.attention %q, %c, %p {layer = 1 : i64, scale = 0.125 : f32}
+      : tensor<?x4x32xf32>, !cache, tensor<?xi32>
+  // CHECK: kf.attention %{{.*}}, %{{.*}}, %{{.*}} kv_head(%{{.*}}) {layer = 0 : i64, scale = 1.250000e-01 : f32, window = 8 : i64}
+  %1 = kf.attention %q, %c, %p kv_head(%h) {layer = 0 : i64, scale = 0.125 : f32, window = 8 : i64}
+      : tensor<?x4x32xf32>, !cache, tensor<?xi32>
+  return
+}
+
+// CHECK-LABEL: @cache_types
+// CHECK-SAME: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8, type = bf16, key_block = 16>
+// CHECK-SAME: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8, type = f16>
+func.func private @cache_types(
+    !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8, type = bf16, key_block = 16>,
+    !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8, type = f16, key_block = 1>)
+
+// CHECK-LABEL: @tokens
+func.func @tokens(%l: tensor<?x100xf32>, %u: tensor<?xf32>) {
+  // CHECK: kf.argmax %{{.*}} : tensor<?x100xf32>
+  %0 = kf.argmax %l : tensor<?x100xf32>
+  // CHECK: kf.sample %{{.*}}, %{{.*}} {temperature = 8.000000e-01 : f32} : tensor<?x100xf32>, tensor<?xf32>
+  %1 = kf.sample %l, %u {temperature = 0.8 : f32} : tensor<?x100xf32>, tensor<?xf32>
+  // CHECK: kf.sample %{{.*}}, %{{.*}} {temperature = 1.000000e+00 : f32, top_k = 40 : i64, top_p = 0.899999976 : f32}
+  %2 = kf.sample %l, %u {temperature = 1.0 : f32, top_k = 40 : i64, top_p = 0.9 : f32}
+      : tensor<?x100xf32>, tensor<?xf32>
+  return
+}
+
+// CHECK-LABEL: @quantization
+func.func @quantization(%x: tensor<?x256xf32>) {
+  // CHECK: kf.quantize %{{.*}} <q8_0> : tensor<?x256xf32>
+  %0 = kf.quantize %x <q8_0> : tensor<?x256xf32>
+  // CHECK: kf.dequantize %{{.*}} : tensor<?x256x!kf.quant<q8_0>>
+  %1 = kf.dequantize %0 : tensor<?x256x!kf.quant<q8_0>>
+  // CHECK: kf.quantize %{{.*}} <q4_0>
+  %2 = kf.quantize %x <q4_0> : tensor<?x256xf32>
+  // CHECK: kf.quantize %{{.*}} <q4_k>
+  %3 = kf.quantize %x <q4_k> : tensor<?x256xf32>
+  // CHECK: kf.quantize %{{.*}} <q6_k>
+  %4 = kf.quantize %x <q6_k> : tensor<?x256xf32>
+  return
+}

@@ -1,0 +1,65 @@
+// RUN: kf-opt %s --kf-cpu-select-schedules=vector-lanes=8 -split-input-file -verify-diagnostics
+// RUN: not kf-opt %s --kf-cpu-select-schedules=vector-lanes=12 2>&1 | FileCheck %s
+
+// CHECK: error: kf-cpu-select-schedules: vector-lanes must be 4, 8 or 16, found 12
+
+// expected-error @+1 {{kf-cpu-select-schedules: schedule cannot run on this CPU: vector = 16 exceeds the register's 8 lanes}}
+kf.kernel @wide(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
+    attributes {schedule = #kf.schedule<workgroup = [1], vector = 16>} {
+  %0 = kf.softmax %x : tensor<4x64xf32>
+  kf.yield %0 : tensor<4x64xf32>
+}
+
+// -----
+
+// expected-error @+1 {{schedule cannot run on this CPU: threads is for GPUs}}
+kf.kernel @threads(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
+    attributes {schedule = #kf.schedule<workgroup = [1], threads = [64]>} {
+  %0 = kf.softmax %x : tensor<4x64xf32>
+  kf.yield %0 : tensor<4x64xf32>
+}
+
+// -----
+
+// expected-error @+1 {{schedule cannot run on this CPU: stages and split_k must be 1}}
+kf.kernel @stages(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
+    attributes {schedule = #kf.schedule<workgroup = [1], stages = 2>} {
+  %0 = kf.softmax %x : tensor<4x64xf32>
+  kf.yield %0 : tensor<4x64xf32>
+}
+
+// -----
+
+// expected-error @+1 {{schedule cannot run on this CPU: stages and split_k must be 1}}
+kf.kernel @split_k(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
+    attributes {schedule = #kf.schedule<workgroup = [1], split_k = 2>} {
+  %0 = kf.softmax %x : tensor<4x64xf32>
+  kf.yield %0 : tensor<4x64xf32>
+}
+
+// -----
+
+// expected-error @+1 {{schedule cannot run on this CPU: a matmul needs tile = [rows, columns]}}
+kf.kernel @no_tile(%x: tensor<4x64xf32>, %w: tensor<32x64xf32>) -> tensor<4x32xf32>
+    attributes {schedule = #kf.schedule<workgroup = [4, 32]>} {
+  %0 = kf.matmul %x, %w : tensor<4x64xf32>, tensor<32x64xf32>
+  kf.yield %0 : tensor<4x32xf32>
+}
+
+// -----
+
+// expected-error @+1 {{schedule cannot run on this CPU: tile columns must be a multiple of vector}}
+kf.kernel @columns(%x: tensor<4x64xf32>, %w: tensor<32x64xf32>) -> tensor<4x32xf32>
+    attributes {schedule = #kf.schedule<workgroup = [4, 24], tile = [4, 12], vector = 8>} {
+  %0 = kf.matmul %x, %w : tensor<4x64xf32>, tensor<32x64xf32>
+  kf.yield %0 : tensor<4x32xf32>
+}
+
+// -----
+
+// expected-error @+1 {{schedule cannot run on this CPU: tile and accumulators need 512 vector registers; 32 are there, and 256 are accepted}}
+kf.kernel @registers(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>) -> tensor<64x64xf32>
+    attributes {schedule = #kf.schedule<workgroup = [64, 64], tile = [64, 64], vector = 8>} {
+  %0 = kf.matmul %x, %w : tensor<64x64xf32>, tensor<64x64xf32>
+  kf.yield %0 : tensor<64x64xf32>
+}

@@ -1,0 +1,121 @@
+// RUN: kf-opt %s --kf-cpu-select-schedules | FileCheck %s
+// RUN: kf-opt %s --kf-cpu-select-schedules=vector-lanes=8 | FileCheck %s --check-prefix=AVX2
+
+!layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 64, type = f32, key_block = 16>
+
+// A schedule that is there stays.
+// CHECK-LABEL: kf.kernel @given(
+// CHECK-SAME:    schedule = #kf.schedule<workgroup = [3, 64], tile = [3, 32], vector = 16, unroll = 2>
+kf.kernel @given(%x: tensor<?x256xf32>, %w: tensor<768x256xbf16>) -> tensor<?x768xf32>
+    attributes {schedule = #kf.schedule<workgroup = [3, 64], tile = [3, 32], vector = 16, unroll = 2>} {
+  %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<768x256xbf16>
+  kf.yield %0 : tensor<?x768xf32>
+}
+
+// Many rows: the register tile fills the registers.
+// CHECK-LABEL: kf.kernel @prefill(
+// CHECK-SAME:    tile = [14, 32], vector = 16, unroll = 4>
+// AVX2-LABEL:  kf.kernel @prefill(
+// AVX2-SAME:     tile = [6, 16], vector = 8, unroll = 4>
+kf.kernel @prefill(%x: tensor<?x256xf32>, %w: tensor<768x256xbf16>) -> tensor<?x768xf32> {
+  %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<768x256xbf16>
+  kf.yield %0 : tensor<?x768xf32>
+}
+
+// One row: several sums for each output instead.
+// CHECK-LABEL: kf.kernel @decode(
+// CHECK-SAME:    tile = [1, 32], vector = 16, unroll = 4, accumulators = 4>
+kf.kernel @decode(%x: tensor<1x256xf32>, %w: tensor<768x256xbf16>) -> tensor<1x768xf32> {
+  %0 = kf.matmul %x, %w : tensor<1x256xf32>, tensor<768x256xbf16>
+  kf.yield %0 : tensor<1x768xf32>
+}
+
+// The rows of a dynamic x are those of the programs that dispatch the kernel.
+// CHECK-LABEL: kf.kernel @three_rows(
+// CHECK-SAME:    tile = [3, 32]
+kf.kernel @three_rows(%x: tensor<?x256xf32>, %w: tensor<768x256xbf16>) -> tensor<?x768xf32> {
+  %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<768x256xbf16>
+  kf.yield %0 : tensor<?x768xf32>
+}
+kf.program @three_tokens(%x: tensor<?x256xf32>) -> tensor<?x768xf32>
+    attributes {max_tokens = 3 : i64} {
+  %w = kf.weight ["w"] : tensor<768x256xbf16>
+  %0 = kf.dispatch @three_rows(%x, %w) : (tensor<?x256xf32>, tensor<768x256xbf16>) -> tensor<?x768xf32>
+  kf.yield %0 : tensor<?x768xf32>
+}
+
+// A gated product has two sums for each output.
+// CHECK-LABEL: kf.kernel @gated(
+// CHECK-SAME:    tile = [7, 32], vector = 16
+kf.kernel @gated(%x: tensor<?x256xf32>, %w: tensor<2x704x256xbf16>) -> tensor<?x704xf32> {
+  %0 = kf.matmul %x, %w glu(silu) : tensor<?x256xf32>, tensor<2x704x256xbf16>
+  kf.yield %0 : tensor<?x704xf32>
+}
+
+// An odd reduction is not unrolled by four.
+// CHECK-LABEL: kf.kernel @odd(
+// CHECK-SAME:    tile = [14, 32], vector = 16>
+kf.kernel @odd(%x: tensor<?x37xf32>, %w: tensor<45x37xf32>) -> tensor<?x45xf32> {
+  %0 = kf.matmul %x, %w : tensor<?x37xf32>, tensor<45x37xf32>
+  kf.yield %0 : tensor<?x45xf32>
+}
+
+// Heads that share a KV head share a workgroup; keys come in blocks of 64.
+// CHECK-LABEL: kf.kernel @attention(
+// CHECK-SAME:    workgroup = [16, 2], tile = [6], reduction = 64, vector = 16>
+kf.kernel @attention(%q: tensor<?x4x64xf32>, %c: !layer, %p: tensor<?xi32>) -> tensor<?x4x64xf32> {
+  %0 = kf.attention %q, %c, %p {layer = 0 : i64, scale = 0.125 : f32}
+      : tensor<?x4x64xf32>, !layer, tensor<?xi32>
+  kf.yield %0 : tensor<?x4x64xf32>
+}
+
+// Rows of some thousand elements to a workgroup.
+// CHECK-LABEL: kf.kernel @rows(
+// CHECK-SAME:    schedule = #kf.schedule<workgroup = [32], vector = 16>
+kf.kernel @rows(%x: tensor<?x256xf32>) -> tensor<?x256xf32> {
+  %0 = kf.softmax %x : tensor<?x256xf32>
+  kf.yield %0 : tensor<?x256xf32>
+}
+
+// CHECK-LABEL: kf.kernel @long_rows(
+// CHECK-SAME:    schedule = #kf.schedule<workgroup = [1], vector = 16>
+kf.kernel @long_rows(%x: tensor<?x32000xf32>) -> tensor<?xi32> {
+  %0 = kf.argmax %x : tensor<?x32000xf32>
+  kf.yield %0 : tensor<?xi32>
+}
+
+// CHECK-LABEL: kf.kernel @append(
+// CHECK-SAME:    schedule = #kf.schedule<workgroup = [64], vector = 16>
+kf.kernel @append(%c: !layer, %k: tensor<?x2x64xf32>, %p: tensor<?xi32>) {
+  kf.kv_append %c, %k, %k, %p {layer = 0 : i64} : !layer, tensor<?x2x64xf32>, tensor<?xi32>
+  kf.yield
+}
+
+// One row is normalized whole; elementwise ops split it.
+// CHECK-LABEL: kf.kernel @one_row(
+// CHECK-SAME:    schedule = #kf.schedule<workgroup = [0], vector = 16>
+kf.kernel @one_row(%x: tensor<10000xf32>) -> tensor<10000xf32> {
+  %0 = kf.softmax %x : tensor<10000xf32>
+  kf.yield %0 : tensor<10000xf32>
+}
+
+// CHECK-LABEL: kf.kernel @one_vector(
+// CHECK-SAME:    schedule = #kf.schedule<workgroup = [4096], vector = 16>
+kf.kernel @one_vector(%x: tensor<10000xf32>) -> tensor<10000xf32> {
+  %0 = kf.activation(silu) %x : tensor<10000xf32>
+  kf.yield %0 : tensor<10000xf32>
+}
+
+// Kernels without loops to tile are one workgroup.
+// CHECK-LABEL: kf.kernel @rank_0(
+// CHECK-SAME:    schedule = #kf.schedule<vector = 16>
+kf.kernel @rank_0(%x: tensor<f32>) -> tensor<f32> {
+  %0 = kf.activation(silu) %x : tensor<f32>
+  kf.yield %0 : tensor<f32>
+}
+
+// CHECK-LABEL: kf.kernel @nothing(
+// CHECK-SAME:    schedule = #kf.schedule<vector = 16>
+kf.kernel @nothing(%x: tensor<4xf32>) {
+  kf.yield
+}

@@ -1,0 +1,91 @@
+// RUN: kf-opt %s --kf-form-kernels -split-input-file -verify-diagnostics
+
+func.func @other_op(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{'tensor.pad' op kf-form-kernels: has no place in a kernel; use kf ops and elementwise arith or math ops on tensors}}
+  %0 = tensor.pad %x low[0] high[0] {
+  ^bb0(%i: index):
+    %c = arith.constant 0.0 : f32
+    tensor.yield %c : f32
+  } : tensor<4xf32> to tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// Elementwise, but not on tensors.
+func.func @scalars(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %c = arith.constant 1.0 : f32
+  // expected-error @+1 {{'arith.addf' op kf-form-kernels: has no place in a kernel}}
+  %0 = arith.addf %c, %c : f32
+  %1 = kf.softmax %x : tensor<4xf32>
+  return %1 : tensor<4xf32>
+}
+
+// -----
+
+func.func private @callee(tensor<4xf32>) -> tensor<4xf32>
+func.func @call(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{'func.call' op kf-form-kernels: has no place in a kernel}}
+  %0 = func.call @callee(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// expected-error @+1 {{kf-form-kernels: 'tensor<4x?xf32>' is neither a KV cache nor a tensor of rank 1 or more whose dimensions are static but for the first, and not 0}}
+func.func @dynamic_inner(%x: tensor<4x?xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{kf-form-kernels: 'tensor<0x4xf32>' is neither}}
+func.func @empty(%x: tensor<0x4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{kf-form-kernels: 'f32' is neither}}
+func.func @scalar(%x: f32) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{kf-form-kernels: 'tensor<f32>' is neither}}
+func.func @rank_0(%x: tensor<f32>) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{kf-form-kernels: a program has one block, found control flow}}
+func.func @control_flow(%x: tensor<4xf32>) {
+  cf.br ^bb1
+^bb1:
+  return
+}
+
+// -----
+
+!cache = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8, type = f32>
+// expected-error @+1 {{kf-form-kernels: a KV cache is a reference; it cannot be returned}}
+func.func @returns_cache(%c: !cache) -> !cache {
+  return %c : !cache
+}
+
+// -----
+
+// expected-error @+1 {{kf-form-kernels: returns 'tensor<4xi32>' that no kernel makes; only float tensors are copied}}
+func.func @returns_ids(%x: tensor<4xi32>) -> tensor<4xi32> {
+  return %x : tensor<4xi32>
+}
+
+// -----
+
+// expected-error @+1 {{'kf.program' op C2: max_tokens must be positive}}
+func.func @no_tokens(%x: tensor<4xf32>) -> tensor<4xf32> attributes {kf.max_tokens = 0 : i64} {
+  %0 = kf.softmax %x : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

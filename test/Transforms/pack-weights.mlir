@@ -1,0 +1,90 @@
+// RUN: kf-opt %s --kf-pack-weights -split-input-file | FileCheck %s
+
+// Panels are the columns of the register tile. With bf16 and a panel of two
+// vectors or more, the halves of a panel interleave by lanes.
+// CHECK-LABEL: kf.kernel @bf16(
+// CHECK-SAME:    %{{.*}}: tensor<?x64xf32>, %{{.*}}: tensor<96x64xbf16, #kf.layout<panel = 32, interleave = 16>>)
+kf.kernel @bf16(%x: tensor<?x64xf32>, %w: tensor<96x64xbf16>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.schedule<workgroup = [14, 32], tile = [14, 32], vector = 16>} {
+  // CHECK: kf.matmul %{{.*}}, %{{.*}} : tensor<?x64xf32>, tensor<96x64xbf16, #kf.layout<panel = 32, interleave = 16>>
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xbf16>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// CHECK-LABEL: kf.kernel @f32(
+// CHECK-SAME:    tensor<2x48x96xf32, #kf.layout<panel = 16>>
+kf.kernel @f32(%x: tensor<?x96xf32>, %w: tensor<2x48x96xf32>) -> tensor<?x48xf32>
+    attributes {schedule = #kf.schedule<workgroup = [14, 32], tile = [14, 16], vector = 8>} {
+  %0 = kf.matmul %x, %w glu(silu) : tensor<?x96xf32>, tensor<2x48x96xf32>
+  kf.yield %0 : tensor<?x48xf32>
+}
+
+// A weight of the checkpoint is packed when it is loaded.
+// CHECK-LABEL: kf.program @at_load(
+// CHECK-NOT:     kf.dispatch @pack
+// CHECK:         %[[W:.*]] = kf.weight ["w"] : tensor<96x64xbf16, #kf.layout<panel = 32, interleave = 16>>
+// CHECK:         kf.dispatch @bf16(%{{.*}}, %[[W]])
+// CHECK:         %[[V:.*]] = kf.weight ["gate", "up"] {stacked} : tensor<2x48x96xf32, #kf.layout<panel = 16>>
+// CHECK:         kf.dispatch @f32(%{{.*}}, %[[V]])
+kf.program @at_load(%x: tensor<?x64xf32>) -> tensor<?x48xf32> attributes {max_tokens = 8 : i64} {
+  %w = kf.weight ["w"] : tensor<96x64xbf16>
+  %v = kf.weight ["gate", "up"] {stacked} : tensor<2x48x96xf32>
+  %0 = kf.dispatch @bf16(%x, %w) : (tensor<?x64xf32>, tensor<96x64xbf16>) -> tensor<?x96xf32>
+  %1 = kf.dispatch @f32(%0, %v) : (tensor<?x96xf32>, tensor<2x48x96xf32>) -> tensor<?x48xf32>
+  kf.yield %1 : tensor<?x48xf32>
+}
+
+// -----
+
+// A weight that is computed or passed at run time is packed by a kernel, one
+// for each pair of types.
+// CHECK-LABEL: kf.kernel @pack(
+// CHECK-SAME:    tensor<96x64xf32>) -> tensor<96x64xf32, #kf.layout<panel = 32>>
+// CHECK-SAME:    schedule = #kf.schedule<workgroup = [32]>
+// CHECK:         kf.pack
+// CHECK-NOT:   kf.pack
+// CHECK-LABEL: kf.program @at_run_time(
+// CHECK-SAME:    %[[X:.*]]: tensor<?x64xf32>, %[[A:.*]]: tensor<96x64xf32>, %[[B:.*]]: tensor<96x64xf32>)
+// CHECK-NEXT:    %[[PA:.*]] = kf.dispatch @pack(%[[A]])
+// CHECK-NEXT:    kf.dispatch @k(%[[X]], %[[PA]])
+// CHECK-NEXT:    %[[PB:.*]] = kf.dispatch @pack(%[[B]])
+// CHECK-NEXT:    kf.dispatch @k(%[[X]], %[[PB]])
+kf.kernel @k(%x: tensor<?x64xf32>, %w: tensor<96x64xf32>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.schedule<workgroup = [14, 32], tile = [14, 32], vector = 16>} {
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32>
+  kf.yield %0 : tensor<?x96xf32>
+}
+kf.program @at_run_time(%x: tensor<?x64xf32>, %a: tensor<96x64xf32>, %b: tensor<96x64xf32>)
+    -> (tensor<?x96xf32>, tensor<?x96xf32>) attributes {max_tokens = 8 : i64} {
+  %0 = kf.dispatch @k(%x, %a) : (tensor<?x64xf32>, tensor<96x64xf32>) -> tensor<?x96xf32>
+  %1 = kf.dispatch @k(%x, %b) : (tensor<?x64xf32>, tensor<96x64xf32>) -> tensor<?x96xf32>
+  kf.yield %0, %1 : tensor<?x96xf32>, tensor<?x96xf32>
+}
+
+// -----
+
+// Kernels without a schedule of two tile sizes, quantized weights and what is
+// packed already are left alone.
+// CHECK-LABEL: kf.kernel @unscheduled(
+// CHECK-SAME:    tensor<96x64xf32>)
+kf.kernel @unscheduled(%x: tensor<?x64xf32>, %w: tensor<96x64xf32>) -> tensor<?x96xf32> {
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// CHECK-LABEL: kf.kernel @quantized(
+// CHECK-SAME:    tensor<96x64x!kf.quant<q8_0>>)
+kf.kernel @quantized(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q8_0>>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.schedule<workgroup = [14, 32], tile = [14, 32], vector = 16>} {
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64x!kf.quant<q8_0>>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// CHECK-LABEL: kf.kernel @packed(
+// CHECK-SAME:    tensor<96x64xf32, #kf.layout<panel = 8>>)
+kf.kernel @packed(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 8>>)
+    -> tensor<?x96xf32>
+    attributes {schedule = #kf.schedule<workgroup = [14, 32], tile = [14, 32], vector = 16>} {
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32, #kf.layout<panel = 8>>
+  kf.yield %0 : tensor<?x96xf32>
+}

@@ -1,0 +1,118 @@
+// RUN: kf-opt %s --pass-pipeline='builtin.module(kf.kernel(kf-tile-kernels))' \
+// RUN:   -split-input-file -verify-diagnostics
+
+// expected-error @+1 {{kf-tile-kernels: needs a #kf.schedule; run a target's select-schedules pass first}}
+kf.kernel @unscheduled(%x: tensor<64xf32>) -> tensor<64xf32> {
+  %0 = kf.softmax %x : tensor<64xf32>
+  kf.yield %0 : tensor<64xf32>
+}
+
+// -----
+
+// expected-error @+1 {{kf-tile-kernels: no op of this kernel can be tiled}}
+kf.kernel @no_root(%x: tensor<64xf32>) -> tensor<64xf32> attributes {schedule = #kf.schedule<>} {
+  kf.yield %x : tensor<64xf32>
+}
+
+// -----
+
+// Ops of other dialects only promise to tile.
+// expected-error @+1 {{kf-tile-kernels: no op of this kernel can be tiled}}
+kf.kernel @other_root(%x: tensor<64xf32>) -> tensor<64xf32> attributes {schedule = #kf.schedule<>} {
+  %0 = tensor.pad %x low[0] high[0] {
+  ^bb0(%i: index):
+    %c = arith.constant 0.0 : f32
+    tensor.yield %c : f32
+  } : tensor<64xf32> to tensor<64xf32>
+  kf.yield %0 : tensor<64xf32>
+}
+
+// -----
+
+// expected-error @+1 {{kf-tile-kernels: schedule tiles 3 loops, but kf.softmax has 2}}
+kf.kernel @too_many(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
+    attributes {schedule = #kf.schedule<workgroup = [1, 0, 0]>} {
+  %0 = kf.softmax %x : tensor<4x64xf32>
+  kf.yield %0 : tensor<4x64xf32>
+}
+
+// -----
+
+// expected-error @+1 {{kf-tile-kernels: schedule tiles loop 1 of kf.softmax, which is not parallel}}
+kf.kernel @reduction(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
+    attributes {schedule = #kf.schedule<workgroup = [1, 16]>} {
+  %0 = kf.softmax %x : tensor<4x64xf32>
+  kf.yield %0 : tensor<4x64xf32>
+}
+
+// -----
+
+// expected-error @+1 {{kf-tile-kernels: a grid has at most 3 dimensions}}
+kf.kernel @four_dimensions(%x: tensor<4x4x4x4xf32>) -> tensor<4x4x4x4xf32>
+    attributes {schedule = #kf.schedule<workgroup = [1, 1, 1, 1]>} {
+  %0 = kf.activation(relu) %x : tensor<4x4x4x4xf32>
+  kf.yield %0 : tensor<4x4x4x4xf32>
+}
+
+// -----
+
+// The softmax of a part of a row would not be a part of the softmax.
+kf.kernel @part_of_a_row(%x: tensor<8x64xf32>) -> tensor<8x64xf32>
+    attributes {schedule = #kf.schedule<workgroup = [1, 16]>} {
+  // expected-error @+2 {{must be tiled with dimension 1 of its result whole}}
+  // expected-error @+1 {{kf-tile-kernels: cannot be fused into its consumer's tile}}
+  %0 = kf.softmax %x : tensor<8x64xf32>
+  %1 = kf.activation(relu) %0 : tensor<8x64xf32>
+  kf.yield %1 : tensor<8x64xf32>
+}
+
+// -----
+
+!layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32>
+kf.kernel @all_heads(%q: tensor<?x4x16xf32>, %c: !layer, %p: tensor<?xi32>) -> tensor<?x4x16xf32>
+    attributes {schedule = #kf.schedule<workgroup = [8, 4]>} {
+  // expected-error @+1 {{must be tiled by the 2 heads that share a KV head}}
+  %0 = kf.attention %q, %c, %p {layer = 0 : i64, scale = 0.25 : f32}
+      : tensor<?x4x16xf32>, !layer, tensor<?xi32>
+  kf.yield %0 : tensor<?x4x16xf32>
+}
+
+// -----
+
+kf.kernel @rows_from_nowhere(%x: tensor<4x64xf32>) -> tensor<?x64xf32>
+    attributes {schedule = #kf.schedule<workgroup = [0]>} {
+  %0 = tensor.cast %x : tensor<4x64xf32> to tensor<?x64xf32>
+  // expected-error @+1 {{kf-tile-kernels: makes a tensor with rows that no argument of the kernel has}}
+  %1 = kf.softmax %0 : tensor<?x64xf32>
+  kf.yield %1 : tensor<?x64xf32>
+}
+
+// -----
+
+kf.kernel @constant(%x: tensor<2xf32>) -> tensor<2xf32>
+    attributes {schedule = #kf.schedule<workgroup = [0]>} {
+  // expected-error @+1 {{kf-tile-kernels: a constant must have float elements of one value; pass other data as an argument or a kf.weight}}
+  %c = arith.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %0 = arith.addf %x, %c : tensor<2xf32>
+  kf.yield %0 : tensor<2xf32>
+}
+
+// -----
+
+kf.kernel @constant_ids(%t: tensor<8x4xf32>) -> tensor<1x4xf32>
+    attributes {schedule = #kf.schedule<workgroup = [0]>} {
+  // expected-error @+1 {{kf-tile-kernels: a constant must have float elements of one value}}
+  %c = arith.constant dense<3> : tensor<1xi32>
+  %0 = kf.embedding %c, %t : tensor<1xi32>, tensor<8x4xf32>
+  kf.yield %0 : tensor<1x4xf32>
+}
+
+// -----
+
+kf.kernel @computed_ids(%i: tensor<1x2xi32>, %t: tensor<8x4xf32>) -> tensor<2x4xf32>
+    attributes {schedule = #kf.schedule<workgroup = [0]>} {
+  %0 = tensor.collapse_shape %i [[0, 1]] : tensor<1x2xi32> into tensor<2xi32>
+  // expected-error @+1 {{kf-tile-kernels: integer operands must be arguments of the kernel or slices of them}}
+  %1 = kf.embedding %0, %t : tensor<2xi32>, tensor<8x4xf32>
+  kf.yield %1 : tensor<2x4xf32>
+}
