@@ -152,6 +152,12 @@ mlir::kf::fingerprint(const CompileOptions &options) {
   return text;
 }
 
+llvm::Error mlir::kf::checkRunsOnHost(const CompileOptions &options) {
+  if (options.target != Target::Cpu || options.targetCpu == "native")
+    return llvm::Error::success();
+  return checkRunsOnHost(CpuTarget{options.targetCpu, ""});
+}
+
 llvm::Error mlir::kf::runPhases(ModuleOp module, const CompileOptions &options,
                                 Phase from, Phase to) {
   llvm::Expected<PipelineOptions> resolved = resolve(options);

@@ -185,6 +185,13 @@ Result<std::string> kf::compilerFingerprint(const CompilerOptions &options) {
   return std::move(*text);
 }
 
+Status kf::checkRunsOnHost(const CompilerOptions &options) {
+  KF_ASSIGN_OR_RETURN(mlir::kf::CompileOptions converted, convert(options));
+  if (llvm::Error error = mlir::kf::checkRunsOnHost(converted))
+    return statusOf(std::move(error));
+  return Status();
+}
+
 CompilerModule::CompilerModule(std::unique_ptr<Contents> contents)
     : contents(std::move(contents)) {}
 CompilerModule::CompilerModule(CompilerModule &&) noexcept = default;

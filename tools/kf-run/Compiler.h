@@ -35,6 +35,9 @@ struct CompilerOptions {
 /// What distinguishes the programs of this compiler and `options` from others.
 Result<std::string> compilerFingerprint(const CompilerOptions &options);
 
+/// An error if this machine lacks what `options.targetCpu` asks for.
+Status checkRunsOnHost(const CompilerOptions &options);
+
 /// A module of functions, to be compiled once. Errors are one line; those of
 /// the parser begin with their position. One thread.
 class CompilerModule {

@@ -180,6 +180,7 @@ Status exec(const ExecOptions &options) {
   CompilerOptions compiler;
   compiler.target = device->name();
   compiler.targetCpu = options.targetCpu;
+  KF_RETURN_IF_ERROR(checkRunsOnHost(compiler));
   for (const HostTensor &input : inputs)
     if (!input.shape.empty())
       compiler.maxTokens = std::max(compiler.maxTokens, input.shape.front());

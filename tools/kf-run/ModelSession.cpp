@@ -46,6 +46,7 @@ ModelSession::open(const ModelOptions &options, bool withTokenizer) {
   CompilerOptions compiler;
   compiler.target = result->target->name();
   compiler.targetCpu = options.targetCpu;
+  KF_RETURN_IF_ERROR(checkRunsOnHost(compiler));
   KF_ASSIGN_OR_RETURN(
       result->steps,
       StepCompiler::create(result->opened, compiler, !options.noCache));

@@ -52,6 +52,10 @@ struct CompileOptions {
 /// key of the executable cache.
 llvm::Expected<std::string> fingerprint(const CompileOptions &options);
 
+/// Whether this host can run what `options` compile to; an error says what it
+/// lacks. Code for another machine can still be compiled.
+llvm::Error checkRunsOnHost(const CompileOptions &options);
+
 /// Runs the passes from `from` (exclusive) to `to` (inclusive; at most Lowered)
 /// on `module` in place. Diagnostics of the passes become the error's text.
 llvm::Error runPhases(ModuleOp module, const CompileOptions &options,

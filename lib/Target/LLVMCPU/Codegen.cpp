@@ -60,16 +60,38 @@ mlir::kf::createTargetMachine(const CpuTarget &target) {
       features += (features.empty() ? "" : ",") +
                   std::string(isOn ? "+" : "-") + name.str();
   }
+  // Asked first: a TargetMachine for an unknown CPU writes to stderr.
+  std::unique_ptr<llvm::MCSubtargetInfo> known(
+      found->createMCSubtargetInfo(triple, "", ""));
+  if (!known || !known->isCPUStringValid(cpu))
+    return llvm::createStringError("cpu target: LLVM knows no " +
+                                   triple.getArchName() + " CPU '" + cpu +
+                                   "'; --target-cpu=native is this machine's");
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
   std::unique_ptr<llvm::TargetMachine> machine(found->createTargetMachine(
       triple, cpu, features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
       llvm::CodeGenOptLevel::Default));
-  if (!machine || !machine->getMCSubtargetInfo()->isCPUStringValid(cpu))
-    return llvm::createStringError("cpu target: LLVM knows no " +
-                                   triple.getArchName() + " CPU '" + cpu +
-                                   "'; --target-cpu=native is this machine's");
+  if (!machine)
+    return llvm::createStringError("cpu target: LLVM has no code generator "
+                                   "for " + triple.str());
   return machine;
+}
+
+llvm::Error mlir::kf::checkRunsOnHost(const CpuTarget &target) {
+  auto machine = createTargetMachine(target);
+  if (!machine)
+    return machine.takeError();
+  const llvm::MCSubtargetInfo *info = (*machine)->getMCSubtargetInfo();
+  std::string missing;
+  for (const auto &[name, isOn] : llvm::sys::getHostCPUFeatures())
+    if (!isOn && info->checkFeatures("+" + name.str()))
+      missing += (missing.empty() ? "" : ", ") + name.str();
+  if (missing.empty())
+    return llvm::Error::success();
+  return llvm::createStringError("cpu target: this machine cannot run code for "
+                                 "'" + target.cpu + "', which uses " + missing +
+                                 "; --target-cpu=native is this machine's");
 }
 
 int64_t mlir::kf::vectorLanes(const llvm::TargetMachine &machine) {

@@ -33,6 +33,10 @@ struct CpuTarget {
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 createTargetMachine(const CpuTarget &target);
 
+/// An error that names the features which code for `target` uses and this host
+/// lacks.
+llvm::Error checkRunsOnHost(const CpuTarget &target);
+
 /// f32 lanes of the widest vector that `machine` computes with: 16, 8 or 4.
 int64_t vectorLanes(const llvm::TargetMachine &machine);
 
