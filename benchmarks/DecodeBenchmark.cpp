@@ -25,9 +25,9 @@ namespace {
 constexpr size_t weightBytes = 12569408; // models/kf-stories/model.safetensors
 
 void setRate(benchmark::State &state, const char *name, double amount) {
-  state.counters[name] = benchmark::Counter(
-      amount * static_cast<double>(state.iterations()),
-      benchmark::Counter::kIsRate);
+  state.counters[name] =
+      benchmark::Counter(amount * static_cast<double>(state.iterations()),
+                         benchmark::Counter::kIsRate);
 }
 
 void readPeak(benchmark::State &state) {
@@ -41,9 +41,9 @@ BENCHMARK(readPeak)->Unit(benchmark::kMicrosecond);
 /// The model with the programs compiled that `prompt` and decoding need.
 std::unique_ptr<test::ModelUnderTest>
 openModel(int64_t threads, const std::vector<int32_t> &prompt) {
-  auto model = test::ModelUnderTest::open(KF_SOURCE_DIR "/models/kf-stories",
-                                          "cpu",
-                                          static_cast<unsigned>(threads));
+  auto model =
+      test::ModelUnderTest::open(KF_SOURCE_DIR "/models/kf-stories", "cpu",
+                                 static_cast<unsigned>(threads));
   (void)model->session().prefill(prompt).ok();
   (void)model->session().decode(0).ok();
   model->session().reset();

@@ -35,9 +35,9 @@ using namespace kf;
 namespace {
 
 void setRate(benchmark::State &state, double operations) {
-  state.counters["flop/s"] = benchmark::Counter(
-      operations * static_cast<double>(state.iterations()),
-      benchmark::Counter::kIsRate);
+  state.counters["flop/s"] =
+      benchmark::Counter(operations * static_cast<double>(state.iterations()),
+                         benchmark::Counter::kIsRate);
 }
 
 void fmaPeak(benchmark::State &state) {
@@ -88,8 +88,7 @@ void kfMatmul(benchmark::State &state) {
       mlir::parseSourceString<mlir::ModuleOp>(moduleText(m, n, k), &context);
   auto executable = mlir::kf::compile(*module, {});
   if (!executable)
-    return state.SkipWithError(
-        llvm::toString(executable.takeError()).c_str());
+    return state.SkipWithError(llvm::toString(executable.takeError()).c_str());
   CpuDeviceOptions options;
   options.threads = 1;
   auto device = createCpuDevice(options);

@@ -47,7 +47,9 @@ struct HostTensor {
 
   static Result<HostTensor> zeros(DataType type, std::vector<int64_t> shape);
   int64_t elementCount() const;
-  template <typename T> T *data() { return reinterpret_cast<T *>(bytes.data()); }
+  template <typename T> T *data() {
+    return reinterpret_cast<T *>(bytes.data());
+  }
   template <typename T> const T *data() const {
     return reinterpret_cast<const T *>(bytes.data());
   }

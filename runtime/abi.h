@@ -1,4 +1,5 @@
-//===- abi.h - What compiled kernels and the runtime agree on --------------===//
+//===- abi.h - What compiled kernels and the runtime agree on
+//--------------===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -76,7 +76,8 @@ public:
               !text.empty())
             return;
           llvm::raw_string_ostream stream(text);
-          if (auto location = dyn_cast<FileLineColLoc>(diagnostic.getLocation()))
+          if (auto location =
+                  dyn_cast<FileLineColLoc>(diagnostic.getLocation()))
             stream << location.getFilename().getValue() << ":"
                    << location.getLine() << ":" << location.getColumn() << ": ";
           stream << diagnostic;
@@ -225,8 +226,7 @@ mlir::kf::compile(ModuleOp module, const CompileOptions &options) {
     if (llvm::Error error =
             generateCpuCode(module, options, *pipeline, *executable)) {
       std::string text = llvm::toString(std::move(error));
-      return text.empty() ? diagnostics.error()
-                          : llvm::createStringError(text);
+      return text.empty() ? diagnostics.error() : llvm::createStringError(text);
     }
     return std::move(*executable);
   case Target::Vulkan:

@@ -68,8 +68,8 @@ protected:
   }
 
   void expectContinuation(const nlohmann::json &entry, bool addSpecial) {
-    auto prompt = tokenizer->encode(entry.at("prompt").get<std::string>(),
-                                    addSpecial);
+    auto prompt =
+        tokenizer->encode(entry.at("prompt").get<std::string>(), addSpecial);
     ASSERT_TRUE(prompt.ok()) << prompt.message();
     EXPECT_EQ(*prompt, entry.at("prompt_ids").get<std::vector<int32_t>>());
     auto expected = entry.at("ids").get<std::vector<int32_t>>();

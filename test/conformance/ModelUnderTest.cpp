@@ -38,8 +38,7 @@ Result<Executable> ModelUnderTest::compileStep(StepKind kind,
     return found->second;
   mlir::DialectRegistry registry;
   mlir::kf::registerDialects(registry);
-  mlir::MLIRContext context(registry,
-                            mlir::MLIRContext::Threading::DISABLED);
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   mlir::kf::ImportOptions importOptions;
   importOptions.kind = kind;
   importOptions.maxTokens = maxTokens;
@@ -55,9 +54,9 @@ Result<Executable> ModelUnderTest::compileStep(StepKind kind,
   return std::move(*executable);
 }
 
-std::unique_ptr<ModelUnderTest>
-ModelUnderTest::open(const std::string &folder, const std::string &device,
-                     unsigned threads) {
+std::unique_ptr<ModelUnderTest> ModelUnderTest::open(const std::string &folder,
+                                                     const std::string &device,
+                                                     unsigned threads) {
   auto model = std::make_unique<ModelUnderTest>();
   model->target = device;
   model->folder = folder;
@@ -82,11 +81,10 @@ ModelUnderTest::open(const std::string &folder, const std::string &device,
     model->device = cpu.take();
   }
   ModelUnderTest *self = model.get();
-  auto session = Session::create(
-      model->config, *model->device, *model->weights,
-      [self](StepKind kind, int64_t maxTokens) {
-        return self->compileStep(kind, maxTokens);
-      });
+  auto session = Session::create(model->config, *model->device, *model->weights,
+                                 [self](StepKind kind, int64_t maxTokens) {
+                                   return self->compileStep(kind, maxTokens);
+                                 });
   if (!session.ok()) {
     ADD_FAILURE() << session.message();
     return nullptr;

@@ -1,4 +1,5 @@
-//===- OpConformanceTest.cpp - Every op on every device against the reference ===//
+//===- OpConformanceTest.cpp - Every op on every device against the reference
+//===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,8 +9,9 @@
 //
 // Compiles each function of test/conformance/ops for the reference device and
 // for the device under test, runs both on the same pseudo-random inputs with
-// one, a few and the most rows, and compares. Vulkan, which has no code for some
-// ops yet, must say so in an error that names the op; that counts as skipped.
+// one, a few and the most rows, and compares. Vulkan, which has no code for
+// some ops yet, must say so in an error that names the op; that counts as
+// skipped.
 //
 //===----------------------------------------------------------------------===//
 
@@ -82,7 +84,8 @@ private:
 };
 
 /// Floats in [-1, 1); integers count up from 0, as positions and ids do.
-HostTensor makeInput(const TensorSpec &spec, int64_t rows, std::mt19937 &random) {
+HostTensor makeInput(const TensorSpec &spec, int64_t rows,
+                     std::mt19937 &random) {
   std::vector<int64_t> shape = spec.shape;
   for (int64_t &extent : shape)
     extent = extent < 0 ? rows : extent;
@@ -210,11 +213,12 @@ std::vector<Case> cases() {
   return list;
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, OpConformance, testing::ValuesIn(cases()),
-    [](const testing::TestParamInfo<Case> &info) {
-      return info.param.file.substr(0, info.param.file.find('.')) + "_" +
-             info.param.function + "_" + info.param.device;
-    });
+INSTANTIATE_TEST_SUITE_P(All, OpConformance, testing::ValuesIn(cases()),
+                         [](const testing::TestParamInfo<Case> &info) {
+                           return info.param.file.substr(
+                                      0, info.param.file.find('.')) +
+                                  "_" + info.param.function + "_" +
+                                  info.param.device;
+                         });
 
 } // namespace

@@ -45,17 +45,16 @@ public:
     if (failed(readQueries()))
       return failure();
     Value rowBlocks = e.ceilDiv(rows, blockRows);
-    e.loop(firstKey, endKey, e.index(keyTile), {},
-           [&](Value key, ValueRange) {
-             e.loop(rowBlocks, [&](Value block) {
-               Value row = e.mul(block, e.index(blockRows));
-               emitScores(row, key);
-               for (int64_t r = 0; r < blockRows; ++r)
-                 updateRow(e.add(row, e.index(r)), key);
-               accumulateValues(row, key);
-             });
-             return SmallVector<Value>();
-           });
+    e.loop(firstKey, endKey, e.index(keyTile), {}, [&](Value key, ValueRange) {
+      e.loop(rowBlocks, [&](Value block) {
+        Value row = e.mul(block, e.index(blockRows));
+        emitScores(row, key);
+        for (int64_t r = 0; r < blockRows; ++r)
+          updateRow(e.add(row, e.index(r)), key);
+        accumulateValues(row, key);
+      });
+      return SmallVector<Value>();
+    });
     writeResult();
     return success();
   }
@@ -84,8 +83,8 @@ private:
     if (keyTile <= 0 || keyTile % lanes != 0 || 64 % keyTile != 0)
       return fail("reduction (" + Twine(keyTile) +
                   ") must be a multiple of the vector's lanes that divides 64");
-    tokens = e.schedule.getWorkgroup().empty() ? 0
-                                               : e.schedule.getWorkgroup()[0];
+    tokens =
+        e.schedule.getWorkgroup().empty() ? 0 : e.schedule.getWorkgroup()[0];
     if (tokens == 0)
       tokens = q.getDimSize(0);
     if (ShapedType::isDynamic(tokens))
@@ -99,8 +98,8 @@ private:
     cache = e.memrefOf(cast<BlockArgument>(op.getCache()));
     capacity = e.capacity();
     Value headSize = e.mul(capacity, e.index(dim));
-    Value head = op.getKvHead() ? e.index(OpFoldResult(op.getKvHead()))
-                                : e.index(0);
+    Value head =
+        op.getKvHead() ? e.index(OpFoldResult(op.getKvHead())) : e.index(0);
     keys = e.mul(head, headSize);
     values = e.add(keys, e.mul(headSize, e.index(type.getKvHeads())));
   }
@@ -144,11 +143,11 @@ private:
       return SmallVector<Value>{arith::MinSIOp::create(b, loc, low, at),
                                 arith::MaxSIOp::create(b, loc, high, at)};
     };
-    auto range = e.loop(e.index(0), count, e.index(1),
-                        ValueRange{capacity, e.index(-1)},
-                        [&](Value token, ValueRange args) {
-                          return readToken(token, args[0], args[1]);
-                        });
+    auto range =
+        e.loop(e.index(0), count, e.index(1), ValueRange{capacity, e.index(-1)},
+               [&](Value token, ValueRange args) {
+                 return readToken(token, args[0], args[1]);
+               });
     if (failed(result))
       return failure();
     endKey = arith::MinSIOp::create(
@@ -158,9 +157,8 @@ private:
       int64_t window = *op.getWindow();
       Value first = arith::MaxSIOp::create(
           b, loc, e.sub(range.getResult(0), e.index(window - 1)), e.index(0));
-      firstKey = e.mul(
-          arith::DivUIOp::create(b, loc, first, e.index(keyTile)),
-          e.index(keyTile));
+      firstKey = e.mul(arith::DivUIOp::create(b, loc, first, e.index(keyTile)),
+                       e.index(keyTile));
     }
     clearPaddingRows();
     return success();
@@ -271,18 +269,18 @@ private:
     Value lowest = e.splat(e.f32(lowestScore), lanes);
     Value zero = e.splat(e.f32(0.0), lanes), total;
     for (int64_t v = 0; v < vectors; ++v) {
-      Value weight = math::ExpOp::create(
-          b, loc, e.sub(s[v], e.splat(maximum, lanes)));
+      Value weight =
+          math::ExpOp::create(b, loc, e.sub(s[v], e.splat(maximum, lanes)));
       // A row that sees no key of this block has the maximum lowestScore.
-      Value hidden = arith::CmpFOp::create(
-          b, loc, arith::CmpFPredicate::OEQ, s[v], lowest);
+      Value hidden = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
+                                           s[v], lowest);
       weight = arith::SelectOp::create(b, loc, hidden, zero, weight);
       e.store(weight, scores, {local, e.index(v * lanes)});
       total = total ? e.add(total, weight) : weight;
     }
-    Value sum = vector::ReductionOp::create(
-        b, loc, vector::CombiningKind::ADD, total,
-        arith::FastMathFlags::reassoc);
+    Value sum =
+        vector::ReductionOp::create(b, loc, vector::CombiningKind::ADD, total,
+                                    arith::FastMathFlags::reassoc);
     Value difference = e.splat(e.sub(old, maximum), lanes);
     Value factor = vector::ExtractOp::create(
         b, loc, math::ExpOp::create(b, loc, difference).getResult(), 0);
@@ -298,22 +296,21 @@ private:
   /// sums[row + r] += scores[r, j] * v[key + j], a few rows and as many
   /// columns as registers hold at a time.
   void accumulateValues(Value row, Value key) {
-    Value count = arith::MinSIOp::create(b, loc, e.index(keyTile),
-                                         e.sub(endKey, key));
+    Value count =
+        arith::MinSIOp::create(b, loc, e.index(keyTile), e.sub(endKey, key));
     SmallVector<std::pair<int64_t, unsigned>> pieces; // column, width
     e.forPiecesStatic(dim, [&](int64_t column, unsigned width) {
       pieces.push_back({column, width});
     });
     int64_t piecesAtOnce = std::min<int64_t>(pieces.size(), 8);
-    int64_t rowsAtOnce =
-        std::clamp<int64_t>(16 / piecesAtOnce, 1, blockRows);
+    int64_t rowsAtOnce = std::clamp<int64_t>(16 / piecesAtOnce, 1, blockRows);
     while (blockRows % rowsAtOnce != 0)
       --rowsAtOnce;
     for (int64_t r = 0; r < blockRows; r += rowsAtOnce)
       for (size_t at = 0; at < pieces.size(); at += piecesAtOnce)
-        accumulatePieces(row, key, count, r, rowsAtOnce,
-                         ArrayRef(pieces).drop_front(at).take_front(
-                             piecesAtOnce));
+        accumulatePieces(
+            row, key, count, r, rowsAtOnce,
+            ArrayRef(pieces).drop_front(at).take_front(piecesAtOnce));
   }
 
   void accumulatePieces(Value row, Value key, Value count, int64_t firstRow,
@@ -334,8 +331,7 @@ private:
             v.push_back(
                 e.loadMemref(cache, e.add(place, e.index(column)), width));
           for (int64_t r = 0; r < rowCount; ++r) {
-            Value weight =
-                e.loadMemref(scores, {e.index(firstRow + r), j}, 0);
+            Value weight = e.loadMemref(scores, {e.index(firstRow + r), j}, 0);
             for (auto [number, piece] : llvm::enumerate(pieces)) {
               Value &sum = acc[r * pieces.size() + number];
               sum = vector::FMAOp::create(b, loc, e.splat(weight, piece.second),
@@ -357,8 +353,8 @@ private:
       e.loop(e.index(heads), [&](Value h) {
         Value row = e.add(e.mul(token, e.index(heads)), h);
         Value total = e.loadMemref(totals, row, 0);
-        Value isZero = arith::CmpFOp::create(
-            b, loc, arith::CmpFPredicate::OEQ, total, e.f32(0.0));
+        Value isZero = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
+                                             total, e.f32(0.0));
         Value inverse = arith::SelectOp::create(
             b, loc, isZero, e.f32(0.0),
             arith::DivFOp::create(b, loc, e.f32(1.0), total));

@@ -31,9 +31,9 @@ static MemRefType storageType(Type type) {
   int64_t groups = rank == 3 ? tensor.getDimSize(0) : 1;
   int64_t panels =
       llvm::divideCeil(tensor.getDimSize(rank - 2), layout.getPanel());
-  return MemRefType::get({panels, groups, tensor.getDimSize(rank - 1),
-                          layout.getPanel()},
-                         tensor.getElementType());
+  return MemRefType::get(
+      {panels, groups, tensor.getDimSize(rank - 1), layout.getPanel()},
+      tensor.getElementType());
 }
 
 LogicalResult KernelEmitter::emit() {
@@ -245,8 +245,8 @@ void KernelEmitter::forPieces(Value size,
     });
   };
   if (!extent) {
-    Value whole = mul(arith::DivUIOp::create(b, loc, size, index(lanes)),
-                      index(lanes));
+    Value whole =
+        mul(arith::DivUIOp::create(b, loc, size, index(lanes)), index(lanes));
     vectors(whole);
     loop(whole, size, index(1), {}, [&](Value iv, ValueRange) {
       body(iv, 1);
@@ -290,15 +290,14 @@ Value KernelEmitter::reducePieces(Value size, bool maximum,
                                        arith::FastMathFlags::reassoc);
   };
   int64_t extent = *getConstantIntValue(size), whole = extent / lanes * lanes;
-  Value neutral =
-      f32(maximum ? -std::numeric_limits<double>::infinity() : 0.0);
+  Value neutral = f32(maximum ? -std::numeric_limits<double>::infinity() : 0.0);
   Value result = neutral;
   if (whole > 0) {
-    auto sums = loop(index(0), index(whole), index(lanes),
-                     splat(neutral, lanes), [&](Value iv, ValueRange args) {
-                       return SmallVector<Value>{
-                           combine(args[0], body(iv, lanes))};
-                     });
+    auto sums =
+        loop(index(0), index(whole), index(lanes), splat(neutral, lanes),
+             [&](Value iv, ValueRange args) {
+               return SmallVector<Value>{combine(args[0], body(iv, lanes))};
+             });
     result = reduce(sums.getResult(0));
   }
   for (unsigned width : tailWidths(extent - whole)) {

@@ -24,7 +24,8 @@ namespace mlir::kf {
 class KernelEmitter : public TileEmitter {
 public:
   /// Takes `width` f32 elements of a row from column `column` on.
-  using StoreFn = std::function<void(Value column, unsigned width, Value values)>;
+  using StoreFn =
+      std::function<void(Value column, unsigned width, Value values)>;
 
   KernelEmitter(KernelOp kernel, RewriterBase &rewriter)
       : TileEmitter(kernel, rewriter),

@@ -42,17 +42,16 @@ std::pair<Value, Value> KernelEmitter::sinCos(Value angle) {
   r = fma(quarters, number(4.371139000186243e-8), r);
   r = fma(quarters, number(1.7151245100058819e-15), r);
   Value r2 = mul(r, r);
-  Value sine = fma(mul(r2, r),
-                   polynomial(*this, r2,
-                              {-1.9515295891e-4, 8.3321608736e-3,
-                               -1.6666654611e-1}),
-                   r);
-  Value cosine =
-      fma(mul(r2, r2),
+  Value sine =
+      fma(mul(r2, r),
           polynomial(*this, r2,
-                     {2.443315711809948e-5, -1.388731625493765e-3,
-                      4.166664568298827e-2}),
-          fma(r2, number(-0.5), number(1.0)));
+                     {-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1}),
+          r);
+  Value cosine = fma(mul(r2, r2),
+                     polynomial(*this, r2,
+                                {2.443315711809948e-5, -1.388731625493765e-3,
+                                 4.166664568298827e-2}),
+                     fma(r2, number(-0.5), number(1.0)));
 
   VectorType integers = type.clone(b.getI32Type());
   auto integer = [&](int32_t value) -> Value {
@@ -66,8 +65,8 @@ std::pair<Value, Value> KernelEmitter::sinCos(Value angle) {
                                  integer(0));
   };
   auto negateIf = [&](Value condition, Value value) -> Value {
-    return arith::SelectOp::create(
-        b, loc, condition, arith::NegFOp::create(b, loc, value), value);
+    return arith::SelectOp::create(b, loc, condition,
+                                   arith::NegFOp::create(b, loc, value), value);
   };
   Value odd = hasBit(quadrant, 1);
   Value sinPart = arith::SelectOp::create(b, loc, odd, cosine, sine);

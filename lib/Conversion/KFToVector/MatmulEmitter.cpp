@@ -39,8 +39,8 @@ public:
     rows = sizes[0];
     SmallVector<Value> offsets;
     weights = e.sourceMemref(op.getW(), offsets);
-    firstPanel = arith::DivUIOp::create(
-        b, loc, offsets[offsets.size() - 2], e.index(panel));
+    firstPanel = arith::DivUIOp::create(b, loc, offsets[offsets.size() - 2],
+                                        e.index(panel));
     if (failed(computeRows()))
       return failure();
 
@@ -79,9 +79,8 @@ private:
     extent = cast<RankedTensorType>(op.getX().getType()).getDimSize(1);
     unroll = std::min<int64_t>(e.schedule.getUnroll(), extent);
     sums = std::min<int64_t>(e.schedule.getAccumulators(), unroll);
-    int64_t tileColumns = e.schedule.getWorkgroup().size() > 1
-                              ? e.schedule.getWorkgroup()[1]
-                              : 0;
+    int64_t tileColumns =
+        e.schedule.getWorkgroup().size() > 1 ? e.schedule.getWorkgroup()[1] : 0;
     if (tileColumns % panel != 0)
       return fail("workgroup columns (" + Twine(tileColumns) +
                   ") must be a multiple of tile columns (" + Twine(panel) +
@@ -91,9 +90,8 @@ private:
 
   /// Computes the tile's rows of x into scratch.
   LogicalResult computeRows() {
-    int64_t most = e.schedule.getWorkgroup().empty()
-                       ? 0
-                       : e.schedule.getWorkgroup()[0];
+    int64_t most =
+        e.schedule.getWorkgroup().empty() ? 0 : e.schedule.getWorkgroup()[0];
     if (most == 0)
       most = cast<RankedTensorType>(op.getX().getType()).getDimSize(0);
     if (ShapedType::isDynamic(most))
@@ -105,10 +103,10 @@ private:
     x = e.scratch({most, stride});
     LogicalResult result = success();
     e.loop(rows, [&](Value row) {
-      result = e.emitRow(op.getX(), row,
-                         [&](Value column, unsigned, Value values) {
-                           e.store(values, x, {row, column});
-                         });
+      result =
+          e.emitRow(op.getX(), row, [&](Value column, unsigned, Value values) {
+            e.store(values, x, {row, column});
+          });
     });
     return result;
   }
@@ -139,8 +137,8 @@ private:
         Value low = arith::ShLIOp::create(b, loc, bits, constant(16));
         Value high = arith::AndIOp::create(b, loc, bits, constant(0xffff0000u));
         for (Value half : {low, high})
-          vectors.push_back(vector::BitCastOp::create(
-              b, loc, e.vectorType(lanes), half));
+          vectors.push_back(
+              vector::BitCastOp::create(b, loc, e.vectorType(lanes), half));
       }
     }
     return vectors;
@@ -192,8 +190,8 @@ private:
   void storeTile(Value firstRow, Value p, ArrayRef<Value> acc) {
     int64_t vectors = panel / lanes;
     Value result = e.tileResult();
-    bool rowsAreWhole = getConstantIntValue(rows) &&
-                        *getConstantIntValue(rows) % tileRows == 0;
+    bool rowsAreWhole =
+        getConstantIntValue(rows) && *getConstantIntValue(rows) % tileRows == 0;
     for (int64_t row = 0; row < tileRows; ++row) {
       Value index = e.add(firstRow, e.index(row));
       auto storeRow = [&] {

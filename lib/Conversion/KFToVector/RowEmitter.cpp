@@ -40,11 +40,13 @@ LogicalResult KernelEmitter::emitRow(Value tensor, ValueRange row,
     return TypeSwitch<Operation *, LogicalResult>(op)
         .Case([&](RmsNormOp norm) { return emitRmsNorm(norm, row, store); })
         .Case([&](LayerNormOp norm) { return emitLayerNorm(norm, row, store); })
-        .Case([&](SoftmaxOp softmax) { return emitSoftmax(softmax, row, store); })
+        .Case(
+            [&](SoftmaxOp softmax) { return emitSoftmax(softmax, row, store); })
         .Case([&](RopeOp rope) { return emitRope(rope, row, store); });
   }
-  return op->emitOpError("convert-kf-to-vector: no vector code for this op yet; "
-                         "--device=reference computes it");
+  return op->emitOpError(
+      "convert-kf-to-vector: no vector code for this op yet; "
+      "--device=reference computes it");
 }
 
 /// Computes a row into scratch, from where its elements are loaded until the
@@ -55,14 +57,14 @@ LogicalResult KernelEmitter::materializeRow(Value tensor, ValueRange row) {
     return tensor.getDefiningOp()->emitOpError(
         "convert-kf-to-vector: needs a static last dimension");
   Value buffer = scratch({extent});
-  if (failed(emitRow(tensor, row,
-                     [&](Value column, unsigned, Value values) {
-                       store(values, buffer, column);
-                     })))
+  if (failed(emitRow(tensor, row, [&](Value column, unsigned, Value values) {
+        store(values, buffer, column);
+      })))
     return failure();
-  define(tensor, [this, buffer](ValueRange indices, unsigned width, Value mask) {
-    return loadMemref(buffer, indices.back(), width, mask);
-  });
+  define(tensor,
+         [this, buffer](ValueRange indices, unsigned width, Value mask) {
+           return loadMemref(buffer, indices.back(), width, mask);
+         });
   return success();
 }
 
@@ -94,8 +96,7 @@ LogicalResult KernelEmitter::emitLayerNorm(LayerNormOp op, ValueRange row,
   auto element = [&](Value column, unsigned width) {
     return load(op.getX(), indicesAt(row, column), width);
   };
-  Value mean =
-      mul(reducePieces(size, /*maximum=*/false, element), inverse);
+  Value mean = mul(reducePieces(size, /*maximum=*/false, element), inverse);
   Value variance = mul(reducePieces(size, /*maximum=*/false,
                                     [&](Value column, unsigned width) {
                                       Value d = sub(element(column, width),
@@ -143,8 +144,8 @@ LogicalResult KernelEmitter::emitSoftmax(SoftmaxOp op, ValueRange row,
 /// The op's frequencies as a constant of the module.
 Value KernelEmitter::frequencies(RopeOp op) {
   SmallVector<float> values = op.getFrequencies();
-  auto type = MemRefType::get({static_cast<int64_t>(values.size())},
-                              b.getF32Type());
+  auto type =
+      MemRefType::get({static_cast<int64_t>(values.size())}, b.getF32Type());
   auto data = DenseElementsAttr::get(
       RankedTensorType::get(type.getShape(), b.getF32Type()),
       ArrayRef<float>(values));
@@ -169,8 +170,8 @@ void KernelEmitter::beginToken(Value token) {
     }
     SmallVector<Value> offsets;
     Value positions = sourceMemref(op.getPositions(), offsets);
-    Value position = memref::LoadOp::create(b, loc, positions,
-                                            add(offsets[0], token));
+    Value position =
+        memref::LoadOp::create(b, loc, positions, add(offsets[0], token));
     position = arith::SIToFPOp::create(b, loc, b.getF32Type(), position);
     Value table = frequencies(op);
     Value cosTable = cosines, sinTable = sines;
@@ -201,8 +202,8 @@ LogicalResult KernelEmitter::emitRope(RopeOp op, ValueRange row,
   forPieces(index(half), [&](Value column, unsigned width) {
     if (op.getStyle() == RopeStyle::Half) {
       Value second = add(column, index(half));
-      auto [x, y] = rotate(element(column, width), element(second, width),
-                           column, width);
+      auto [x, y] =
+          rotate(element(column, width), element(second, width), column, width);
       store(column, width, x);
       store(second, width, y);
       return;
@@ -210,8 +211,7 @@ LogicalResult KernelEmitter::emitRope(RopeOp op, ValueRange row,
     Value first = mul(column, index(2));
     Value pairs = element(first, 2 * width);
     auto parts = vector::DeinterleaveOp::create(b, loc, pairs);
-    auto [x, y] =
-        rotate(parts.getResult(0), parts.getResult(1), column, width);
+    auto [x, y] = rotate(parts.getResult(0), parts.getResult(1), column, width);
     store(first, 2 * width, vector::InterleaveOp::create(b, loc, x, y));
   });
   int64_t extent = cast<RankedTensorType>(op.getType()).getDimSize(2);
@@ -260,7 +260,8 @@ LogicalResult mlir::kf::emitArgmaxKernel(KernelEmitter &e) {
   auto op = e.find<ArgmaxOp>();
   Value logits = op.getLogits();
   if (e.tileResult() != op.getResult())
-    return op.emitOpError("convert-kf-to-vector: must make the kernel's result");
+    return op.emitOpError(
+        "convert-kf-to-vector: must make the kernel's result");
   SmallVector<Value> sizes = e.sizesOf(logits);
   OpBuilder &b = e.b;
   Location loc = e.loc;
@@ -278,19 +279,18 @@ LogicalResult mlir::kf::emitArgmaxKernel(KernelEmitter &e) {
                                      return e.loadMemref(buffer, column, width);
                                    });
     // The lowest index that holds the largest value.
-    auto search = e.loop(
-        e.index(0), sizes[1], e.index(1), e.sub(sizes[1], e.index(1)),
-        [&](Value step, ValueRange args) {
-          Value column =
-              e.sub(e.sub(sizes[1], e.index(1)), step);
-          Value value = memref::LoadOp::create(b, loc, buffer, column);
-          Value equal = arith::CmpFOp::create(
-              b, loc, arith::CmpFPredicate::OEQ, value, largest);
-          return SmallVector<Value>{arith::SelectOp::create(
-              b, loc, equal, column, args[0])};
-        });
-    Value found = arith::IndexCastOp::create(b, loc, b.getI32Type(),
-                                             search.getResult(0));
+    auto search =
+        e.loop(e.index(0), sizes[1], e.index(1), e.sub(sizes[1], e.index(1)),
+               [&](Value step, ValueRange args) {
+                 Value column = e.sub(e.sub(sizes[1], e.index(1)), step);
+                 Value value = memref::LoadOp::create(b, loc, buffer, column);
+                 Value equal = arith::CmpFOp::create(
+                     b, loc, arith::CmpFPredicate::OEQ, value, largest);
+                 return SmallVector<Value>{
+                     arith::SelectOp::create(b, loc, equal, column, args[0])};
+               });
+    Value found =
+        arith::IndexCastOp::create(b, loc, b.getI32Type(), search.getResult(0));
     e.storeResult(found, row);
   });
   return result;
@@ -312,20 +312,20 @@ LogicalResult mlir::kf::emitPackKernel(KernelEmitter &e) {
   SmallVector<int64_t> lanes;
   for (int64_t i = 0; i < panel; ++i) {
     int64_t group = half ? i / (2 * half) * (2 * half) : 0, at = i - group;
-    lanes.push_back(!half ? i
+    lanes.push_back(!half       ? i
                     : at < half ? group + 2 * at
                                 : group + 2 * (at - half) + 1);
   }
-  Value panelIndex = arith::DivUIOp::create(b, loc, offsets[rank - 2],
-                                            e.index(panel));
+  Value panelIndex =
+      arith::DivUIOp::create(b, loc, offsets[rank - 2], e.index(panel));
   Value result = e.resultStorage();
   e.loop(groups, [&](Value group) {
     e.loop(sizes[rank - 1], [&](Value k) {
       for (int64_t i = 0; i < panel; ++i) {
-        Value inside = arith::CmpIOp::create(
-            b, loc, arith::CmpIPredicate::ult, e.index(i), rows);
-        Value row = arith::SelectOp::create(b, loc, inside, e.index(i),
-                                            e.index(0));
+        Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
+                                             e.index(i), rows);
+        Value row =
+            arith::SelectOp::create(b, loc, inside, e.index(i), e.index(0));
         SmallVector<Value> source = {row, k};
         if (rank == 3)
           source.insert(source.begin(), group);
@@ -359,10 +359,10 @@ LogicalResult mlir::kf::emitAppendKernel(KernelEmitter &e) {
   auto appendHead = [&](Value token, Value h, Value position) {
     Value row = e.mul(h, head);
     Value blockBase = e.add(
-        row, e.add(e.mul(arith::DivUIOp::create(b, loc, position,
-                                                e.index(block)),
-                         e.index(block * dim)),
-                   arith::RemUIOp::create(b, loc, position, e.index(block))));
+        row,
+        e.add(e.mul(arith::DivUIOp::create(b, loc, position, e.index(block)),
+                    e.index(block * dim)),
+              arith::RemUIOp::create(b, loc, position, e.index(block))));
     Value plainBase = e.add(row, e.mul(position, e.index(dim)));
     auto storeKey = [&](Value column, unsigned width, Value key) {
       if (block == 1)
@@ -384,8 +384,7 @@ LogicalResult mlir::kf::emitAppendKernel(KernelEmitter &e) {
     e.beginToken(token);
     Value position = arith::IndexCastOp::create(
         b, loc, b.getIndexType(),
-        memref::LoadOp::create(b, loc, positions,
-                               e.add(offsets[0], token)));
+        memref::LoadOp::create(b, loc, positions, e.add(offsets[0], token)));
     Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
                                          position, capacity);
     e.ifThen(inside, [&] {

@@ -147,8 +147,8 @@ private:
   }
 
   LogicalResult addDispatch(DispatchOp op) {
-    auto kernel = SymbolTable::lookupNearestSymbolFrom<KernelOp>(
-        op, op.getKernelAttr());
+    auto kernel =
+        SymbolTable::lookupNearestSymbolFrom<KernelOp>(op, op.getKernelAttr());
     if (!kernel)
       return op.emitOpError("kernel @")
              << op.getKernel() << " is already lowered";
@@ -167,10 +167,10 @@ private:
     }
     if (GridAttr grid = kernel.getGridAttr())
       for (size_t dim = 0; dim < grid.getTokens().size(); ++dim)
-        spec.grid[dim] = grid.getTokens()[dim]
-                             ? kf_grid_dim{KF_SCALAR_N_TOKENS,
-                                           grid.getTokens()[dim]}
-                             : kf_grid_dim{-1, grid.getCounts()[dim]};
+        spec.grid[dim] =
+            grid.getTokens()[dim]
+                ? kf_grid_dim{KF_SCALAR_N_TOKENS, grid.getTokens()[dim]}
+                : kf_grid_dim{-1, grid.getCounts()[dim]};
     executable.dispatches.push_back(std::move(spec));
     return success();
   }

@@ -74,7 +74,8 @@ mlir::kf::createTargetMachine(const CpuTarget &target) {
       llvm::CodeGenOptLevel::Default));
   if (!machine)
     return llvm::createStringError("cpu target: LLVM has no code generator "
-                                   "for " + triple.str());
+                                   "for " +
+                                   triple.str());
   return machine;
 }
 
@@ -90,7 +91,8 @@ llvm::Error mlir::kf::checkRunsOnHost(const CpuTarget &target) {
   if (missing.empty())
     return llvm::Error::success();
   return llvm::createStringError("cpu target: this machine cannot run code for "
-                                 "'" + target.cpu + "', which uses " + missing +
+                                 "'" +
+                                 target.cpu + "', which uses " + missing +
                                  "; --target-cpu=native is this machine's");
 }
 

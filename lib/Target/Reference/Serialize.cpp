@@ -44,9 +44,8 @@ json::Value toJson(Type type) {
 }
 
 json::Value toJson(RopeScalingAttr scaling) {
-  json::Object object{
-      {"kind", stringifyRopeScalingKind(scaling.getKind())},
-      {"factor", scaling.getFactor().convertToDouble()}};
+  json::Object object{{"kind", stringifyRopeScalingKind(scaling.getKind())},
+                      {"factor", scaling.getFactor().convertToDouble()}};
   if (scaling.getKind() == RopeScalingKind::Llama3) {
     object["low_freq_factor"] = scaling.getLowFreqFactor().convertToDouble();
     object["high_freq_factor"] = scaling.getHighFreqFactor().convertToDouble();

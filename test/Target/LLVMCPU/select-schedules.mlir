@@ -5,9 +5,9 @@
 
 // A schedule that is there stays.
 // CHECK-LABEL: kf.kernel @given(
-// CHECK-SAME:    schedule = #kf.schedule<workgroup = [3, 64], tile = [3, 32], vector = 16, unroll = 2>
+// CHECK-SAME:    schedule = #kf.schedule<workgroup = [3, 64], tile = [3, 32], vector = 8, unroll = 2>
 kf.kernel @given(%x: tensor<?x256xf32>, %w: tensor<768x256xbf16>) -> tensor<?x768xf32>
-    attributes {schedule = #kf.schedule<workgroup = [3, 64], tile = [3, 32], vector = 16, unroll = 2>} {
+    attributes {schedule = #kf.schedule<workgroup = [3, 64], tile = [3, 32], vector = 8, unroll = 2>} {
   %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<768x256xbf16>
   kf.yield %0 : tensor<?x768xf32>
 }
