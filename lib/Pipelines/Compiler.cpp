@@ -9,7 +9,6 @@
 #include "kf/Pipelines/Compiler.h"
 
 #include "kf/Dialect/KF/IR/KF.h"
-#include "kf/Pipelines/Pipelines.h"
 #include "kf/Target/Common/ExecutableBuilder.h"
 #include "kf/Target/LLVMCPU/Codegen.h"
 #include "kf/Target/Reference/Serialize.h"
@@ -95,7 +94,7 @@ private:
 /// What the pipelines need to know of `options`.
 llvm::Expected<PipelineOptions> resolve(const CompileOptions &options) {
   PipelineOptions resolved;
-  resolved.target = nameOf(options.target).str();
+  resolved.target = options.target;
   resolved.maxTokens = options.maxTokens;
   if (options.target == Target::Cpu) {
     auto machine = createTargetMachine({options.targetCpu, ""});

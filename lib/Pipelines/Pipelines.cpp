@@ -23,9 +23,9 @@ using namespace mlir::kf;
 
 void mlir::kf::buildFusePipeline(OpPassManager &passes,
                                  const PipelineOptions &options) {
-  if (options.target == "cpu")
+  if (options.target == Target::Cpu)
     passes.addPass(createSetCacheLayout({options.lanes}));
-  if (options.target == "reference")
+  if (options.target == Target::Reference)
     return; // runs ops as they are written
   passes.addNestedPass<func::FuncOp>(createExpandMlp());
   passes.addNestedPass<func::FuncOp>(createFuseProjections());
@@ -36,27 +36,27 @@ void mlir::kf::buildProgramPipeline(OpPassManager &passes,
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
   passes.addPass(createFormKernels(
-      {/*fuse=*/options.target != "reference", options.maxTokens}));
+      {/*fuse=*/options.target != Target::Reference, options.maxTokens}));
 }
 
 void mlir::kf::buildSchedulePipeline(OpPassManager &passes,
                                      const PipelineOptions &options) {
-  if (options.target == "cpu") {
+  if (options.target == Target::Cpu) {
     passes.addPass(createSelectCpuSchedules({options.lanes}));
     passes.addPass(createPackWeights());
   }
-  if (options.target == "vulkan")
+  if (options.target == Target::Vulkan)
     passes.addPass(createSelectSpirvSchedules());
   passes.addNestedPass<ProgramOp>(createPlanMemory());
-  if (options.target != "reference")
+  if (options.target != Target::Reference)
     passes.addNestedPass<KernelOp>(createTileKernels());
 }
 
 void mlir::kf::buildLowerPipeline(OpPassManager &passes,
                                   const PipelineOptions &options) {
-  if (options.target == "cpu")
+  if (options.target == Target::Cpu)
     buildCpuCodegenPipeline(passes);
-  if (options.target == "vulkan")
+  if (options.target == Target::Vulkan)
     buildSpirvCodegenPipeline(passes);
 }
 

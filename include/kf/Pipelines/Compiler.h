@@ -9,6 +9,7 @@
 #ifndef KF_PIPELINES_COMPILER_H
 #define KF_PIPELINES_COMPILER_H
 
+#include "kf/Pipelines/Pipelines.h"
 #include "runtime/Executable.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -19,8 +20,6 @@
 #include <string>
 
 namespace mlir::kf {
-
-enum class Target { Cpu, Reference, Vulkan };
 
 /// "cpu", "reference", "vulkan"; nothing for another name.
 std::optional<Target> parseTarget(llvm::StringRef name);

@@ -12,9 +12,9 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassOptions.h"
 
-#include <string>
-
 namespace mlir::kf {
+
+enum class Target { Cpu, Reference, Vulkan };
 
 struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
   PipelineOptions() = default;
@@ -28,9 +28,13 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
     return *this;
   }
 
-  Option<std::string> target{*this, "target",
-                             llvm::cl::desc("cpu, reference or vulkan"),
-                             llvm::cl::init("cpu")};
+  Option<Target> target{
+      *this, "target", llvm::cl::desc("device that the module is for"),
+      llvm::cl::init(Target::Cpu),
+      llvm::cl::values(
+          clEnumValN(Target::Cpu, "cpu", "LLVM code for a CPU"),
+          clEnumValN(Target::Reference, "reference", "interpreted in f32"),
+          clEnumValN(Target::Vulkan, "vulkan", "SPIR-V for a Vulkan device"))};
   Option<int64_t> lanes{*this, "vector-lanes",
                         llvm::cl::desc("f32 lanes of a CPU vector register"),
                         llvm::cl::init(16)};
