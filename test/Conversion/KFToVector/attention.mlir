@@ -1,0 +1,68 @@
+// RUN: kf-opt %s --pass-pipeline='builtin.module(kf.kernel(kf-tile-kernels),convert-kf-to-vector,canonicalize,cse)' -split-input-file | FileCheck %s
+
+// Online softmax: blocks of `reduction` keys, tiles of query rows. Keys lie in
+// blocks of key_block, transposed, so that scores of 16 keys are one vector.
+// CHECK-LABEL: func.func @attention(
+// CHECK-SAME:    %[[Q:.*]]: memref<?x2x16xf32>, %[[C:.*]]: memref<?xf32>, %[[P:.*]]: memref<?xi32>, %[[R:.*]]: memref<?x2x16xf32>
+// CHECK-SAME:    kf.grid = #kf.grid<tokens = [4, 0], counts = [0, 1]>
+// The scaled queries and their positions:
+// CHECK:         memref.load %[[P]]
+// CHECK:         vector.load %[[Q]]
+// CHECK-NEXT:    arith.mulf %{{.*}}, %cst{{.*}} : vector<16xf32>
+// Blocks of keys, tiles of two rows, and the scores of 16 keys:
+// CHECK:         scf.for %{{.*}} = %c0 to %{{.*}} step %c16
+// CHECK:           scf.for
+// CHECK:             scf.for {{.*}} iter_args({{.*}}) -> (vector<16xf32>, vector<16xf32>)
+// CHECK:               vector.load %[[C]]{{.*}}, vector<16xf32>
+// CHECK:               vector.fma
+// No key after the query's position, and the new maximum:
+// CHECK:             arith.cmpi sle
+// CHECK:             vector.reduction <maximumf>
+// CHECK:             math.exp
+// CHECK:             vector.reduction <add>
+// CHECK:         vector.store %{{.*}}, %[[R]]
+!layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 16, type = f32, key_block = 16>
+kf.kernel @attention(%q: tensor<?x2x16xf32>, %c: !layer, %p: tensor<?xi32>) -> tensor<?x2x16xf32>
+    attributes {schedule = #kf.schedule<workgroup = [4, 2], tile = [2], reduction = 16, vector = 16>} {
+  %0 = kf.attention %q, %c, %p {layer = 0 : i64, scale = 0.25 : f32}
+      : tensor<?x2x16xf32>, !layer, tensor<?xi32>
+  kf.yield %0 : tensor<?x2x16xf32>
+}
+
+// -----
+
+// Another schedule: vectors of 8, 64 keys a block, 4 rows of query heads; four
+// vectors of scores a row.
+// CHECK-LABEL: func.func @attention(
+// CHECK:         scf.for %{{.*}} = %c0 to %{{.*}} step %c64
+// CHECK:         iter_args({{.*}}) -> (vector<8xf32>, vector<8xf32>
+// CHECK-NOT:     vector<16xf32>
+// CHECK:         return
+!layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 16, type = f32, key_block = 8>
+kf.kernel @attention(%q: tensor<?x2x16xf32>, %c: !layer, %p: tensor<?xi32>) -> tensor<?x2x16xf32>
+    attributes {schedule = #kf.schedule<workgroup = [4, 2], tile = [4], reduction = 64, vector = 8>} {
+  %0 = kf.attention %q, %c, %p {layer = 0 : i64, scale = 0.25 : f32}
+      : tensor<?x2x16xf32>, !layer, tensor<?xi32>
+  kf.yield %0 : tensor<?x2x16xf32>
+}
+
+// -----
+
+// Rotated queries of a windowed attention with a bf16 cache of two KV heads.
+// CHECK-LABEL: func.func @rotated(
+// CHECK-SAME:    %{{.*}}: memref<?x4x16xf32>, %{{.*}}: memref<?xi32>, %[[C:.*]]: memref<?xbf16>
+// CHECK-SAME:    %[[GROUP:[a-z0-9]+]]: index) attributes {kf.grid = #kf.grid<tokens = [4, 0], counts = [0, 2]>
+// CHECK-DAG:     arith.remui %[[GROUP]], %c2
+// CHECK-DAG:     arith.divui %[[GROUP]], %c2
+// CHECK:         vector.load %[[C]]{{.*}}, vector<16xbf16>
+// CHECK:         arith.extf
+// CHECK:         arith.cmpi sle
+// CHECK:         arith.cmpi sgt
+!layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = bf16, key_block = 16>
+kf.kernel @rotated(%q: tensor<?x4x16xf32>, %p: tensor<?xi32>, %c: !layer) -> tensor<?x4x16xf32>
+    attributes {schedule = #kf.schedule<workgroup = [4, 2], tile = [2], reduction = 16, vector = 16>} {
+  %0 = kf.rope %q, %p {rotary_dim = 16 : i64, theta = 1.0e4 : f64} : tensor<?x4x16xf32>, tensor<?xi32>
+  %1 = kf.attention %0, %c, %p {layer = 0 : i64, scale = 0.25 : f32, window = 8 : i64}
+      : tensor<?x4x16xf32>, !layer, tensor<?xi32>
+  kf.yield %1 : tensor<?x4x16xf32>
+}

@@ -1,0 +1,135 @@
+// RUN: kf-opt %s --pass-pipeline='builtin.module(kf.kernel(kf-tile-kernels),convert-kf-to-vector)' \
+// RUN:   -split-input-file -verify-diagnostics
+// RUN: not kf-opt %s --convert-kf-to-vector -split-input-file 2>&1 | FileCheck %s
+
+// CHECK: error: convert-kf-to-vector: kernel is not tiled; run kf-tile-kernels first
+
+// expected-error @+1 {{convert-kf-to-vector: no vector code for 'tensor<96x64x!kf.quant<q8_0>>' yet; --device=reference computes it}}
+kf.kernel @quantized(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q8_0>>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.schedule<workgroup = [4, 32], tile = [4, 32], vector = 16>} {
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64x!kf.quant<q8_0>>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+kf.kernel @sample(%x: tensor<?x40xf32>, %u: tensor<?xf32>) -> tensor<?xi32>
+    attributes {schedule = #kf.schedule<workgroup = [4], vector = 16>} {
+  // expected-error @+1 {{'kf.sample' op convert-kf-to-vector: no vector code for this op yet; --device=reference computes it}}
+  %0 = kf.sample %x, %u {temperature = 1.0 : f32} : tensor<?x40xf32>, tensor<?xf32>
+  kf.yield %0 : tensor<?xi32>
+}
+
+// -----
+
+//===----------------------------------------------------------------------===//
+// matmul
+//===----------------------------------------------------------------------===//
+
+kf.kernel @not_packed(%x: tensor<?x64xf32>, %w: tensor<96x64xf32>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.schedule<workgroup = [4, 32], tile = [4, 32], vector = 16>} {
+  // expected-error @+1 {{convert-kf-to-vector: weight is not packed; run kf-pack-weights first}}
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+kf.kernel @no_tile(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.schedule<workgroup = [4, 32], vector = 16>} {
+  // expected-error @+1 {{convert-kf-to-vector: schedule needs tile = [rows, columns]}}
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+kf.kernel @other_panel(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 16>>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.schedule<workgroup = [4, 32], tile = [4, 32], vector = 16>} {
+  // expected-error @+1 {{convert-kf-to-vector: tile columns (32) must be the weight's panel (16) and a multiple of the vector's lanes (16)}}
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32, #kf.layout<panel = 16>>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+kf.kernel @other_lanes(%x: tensor<?x64xf32>, %w: tensor<96x64xbf16, #kf.layout<panel = 32, interleave = 16>>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.schedule<workgroup = [4, 32], tile = [4, 32], vector = 8>} {
+  // expected-error @+1 {{convert-kf-to-vector: weight is interleaved by 16 lanes, but the vector has 8}}
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xbf16, #kf.layout<panel = 32, interleave = 16>>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+kf.kernel @part_of_a_panel(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.schedule<workgroup = [4, 48], tile = [4, 32], vector = 16>} {
+  // expected-error @+1 {{convert-kf-to-vector: workgroup columns (48) must be a multiple of tile columns (32)}}
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+// Scratch holds the rows of a workgroup: their number must be known.
+kf.kernel @all_rows(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.schedule<workgroup = [0, 32], tile = [4, 32], vector = 16>} {
+  // expected-error @+1 {{convert-kf-to-vector: schedule needs a workgroup tile of the rows}}
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+//===----------------------------------------------------------------------===//
+// attention
+//===----------------------------------------------------------------------===//
+
+!layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32>
+kf.kernel @key_block(%q: tensor<?x4x16xf32>, %c: !layer, %p: tensor<?xi32>) -> tensor<?x4x16xf32>
+    attributes {schedule = #kf.schedule<workgroup = [4, 2], tile = [2], reduction = 64, vector = 16>} {
+  // expected-error @+1 {{convert-kf-to-vector: cache has key_block = 1, the schedule's vector 16 lanes; run kf-set-cache-layout with the same number}}
+  %0 = kf.attention %q, %c, %p {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x4x16xf32>, !layer, tensor<?xi32>
+  kf.yield %0 : tensor<?x4x16xf32>
+}
+
+// -----
+
+!layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32, key_block = 16>
+kf.kernel @no_tile(%q: tensor<?x4x16xf32>, %c: !layer, %p: tensor<?xi32>) -> tensor<?x4x16xf32>
+    attributes {schedule = #kf.schedule<workgroup = [4, 2], reduction = 64, vector = 16>} {
+  // expected-error @+1 {{convert-kf-to-vector: schedule needs tile = [query rows]}}
+  %0 = kf.attention %q, %c, %p {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x4x16xf32>, !layer, tensor<?xi32>
+  kf.yield %0 : tensor<?x4x16xf32>
+}
+
+// -----
+
+!layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32, key_block = 16>
+kf.kernel @reduction(%q: tensor<?x4x16xf32>, %c: !layer, %p: tensor<?xi32>) -> tensor<?x4x16xf32>
+    attributes {schedule = #kf.schedule<workgroup = [4, 2], tile = [2], reduction = 48, vector = 16>} {
+  // expected-error @+1 {{convert-kf-to-vector: reduction (48) must be a multiple of the vector's lanes that divides 64}}
+  %0 = kf.attention %q, %c, %p {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x4x16xf32>, !layer, tensor<?xi32>
+  kf.yield %0 : tensor<?x4x16xf32>
+}
+
+// -----
+
+!layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32, key_block = 16>
+kf.kernel @all_tokens(%q: tensor<?x4x16xf32>, %c: !layer, %p: tensor<?xi32>) -> tensor<?x4x16xf32>
+    attributes {schedule = #kf.schedule<workgroup = [0, 2], tile = [2], reduction = 64, vector = 16>} {
+  // expected-error @+1 {{convert-kf-to-vector: schedule needs a workgroup tile of the tokens}}
+  %0 = kf.attention %q, %c, %p {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x4x16xf32>, !layer, tensor<?xi32>
+  kf.yield %0 : tensor<?x4x16xf32>
+}
+
+// -----
+
+!layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 16, type = f32, key_block = 16>
+kf.kernel @not_the_result(%q: tensor<?x2x16xf32>, %c: !layer, %p: tensor<?xi32>) -> tensor<?x2x16xf32>
+    attributes {schedule = #kf.schedule<workgroup = [4, 2], tile = [2], reduction = 64, vector = 16>} {
+  // expected-error @+1 {{convert-kf-to-vector: must make the kernel's result}}
+  %0 = kf.attention %q, %c, %p {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x2x16xf32>, !layer, tensor<?xi32>
+  %1 = kf.activation(relu) %0 : tensor<?x2x16xf32>
+  kf.yield %1 : tensor<?x2x16xf32>
+}

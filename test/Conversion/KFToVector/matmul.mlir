@@ -1,0 +1,107 @@
+// RUN: kf-opt %s --pass-pipeline='builtin.module(kf.kernel(kf-tile-kernels),convert-kf-to-vector,canonicalize,cse)' -split-input-file | FileCheck %s
+
+// Rows of x go to scratch once; a register tile of 2 x 32 runs over all of K,
+// unrolled by 2: 2 * 2 sums, 2 * 2 * 2 multiply-adds a step.
+// CHECK-LABEL: func.func @k(
+// CHECK-SAME:    %[[X:.*]]: memref<?x64xf32>, %[[W:.*]]: memref<3x1x64x32xf32>, %[[R:.*]]: memref<?x96xf32> {llvm.noalias}, %[[SCALARS:.*]]: memref<8xi64>, %[[SCRATCH:.*]]: memref<?xi8> {llvm.noalias}, %[[GROUP:.*]]: index)
+// CHECK-SAME:    kf.grid = #kf.grid<tokens = [4, 0], counts = [0, 1]>, kf.scratch_bytes = 1280 : i64
+// CHECK-DAG:     %[[ROWS:.*]] = memref.view %[[SCRATCH]]{{.*}} to memref<4x80xf32>
+// CHECK-DAG:     %[[N:.*]] = memref.load %[[SCALARS]][%c0]
+// CHECK:         %[[LOADED:.*]] = vector.load %[[X]]{{.*}}, vector<16xf32>
+// CHECK-NEXT:    vector.store %[[LOADED]], %[[ROWS]]
+// Panels, tiles of rows, K:
+// CHECK:         scf.for %[[PANEL:.*]] = %c0 to %c3 step %c1
+// CHECK:           scf.for
+// CHECK:             scf.for %[[K:.*]] = %c0 to %c64 step %c2 iter_args({{.*}}) -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>)
+// CHECK-NEXT:          vector.load %[[W]][%[[PANEL]], %c0, %[[K]], %c0]
+// CHECK-NEXT:          vector.load %[[W]][%[[PANEL]], %c0, %[[K]], %c16]
+// CHECK-NEXT:          memref.load %[[ROWS]]
+// CHECK-NEXT:          vector.broadcast %{{.*}} : f32 to vector<16xf32>
+// CHECK-COUNT-8:       vector.fma
+// CHECK-NOT:           vector.fma
+// CHECK:               scf.yield
+// CHECK:             vector.store %{{.*}}, %[[R]]
+kf.kernel @k(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 32>>)
+    -> tensor<?x96xf32>
+    attributes {schedule = #kf.schedule<workgroup = [4, 96], tile = [2, 32], vector = 16, unroll = 2>} {
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+// Another schedule of the same kernel: vectors of 8, one row, four steps of K
+// in two sums each.
+// CHECK-LABEL: func.func @k(
+// CHECK-SAME:    memref<6x1x64x16xf32>
+// CHECK-SAME:    kf.grid = #kf.grid<tokens = [1, 0], counts = [0, 3]>
+// CHECK:         scf.for %{{.*}} = %c0 to %c64 step %c4 iter_args({{.*}}) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>)
+// CHECK-COUNT-8:   vector.fma {{.*}} : vector<8xf32>
+// CHECK-NOT:       vector.fma
+// CHECK:           scf.yield
+// CHECK:         arith.addf %{{.*}} : vector<8xf32>
+kf.kernel @k(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 16>>)
+    -> tensor<?x96xf32>
+    attributes {schedule = #kf.schedule<workgroup = [1, 32], tile = [1, 16], vector = 8, unroll = 4,
+                                        accumulators = 2>} {
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32, #kf.layout<panel = 16>>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+// bf16: one load holds 2 x 16 weights; their halves are shifted and masked to f32.
+// CHECK-LABEL: func.func @bf16(
+// CHECK-SAME:    memref<3x1x64x32xbf16>
+// CHECK:         %[[PAIRS:.*]] = vector.load %{{.*}} : memref<3x1x64x32xbf16>, vector<32xbf16>
+// CHECK-NEXT:    %[[BITS:.*]] = vector.bitcast %[[PAIRS]] : vector<32xbf16> to vector<16xi32>
+// CHECK-DAG:     arith.shli %[[BITS]]
+// CHECK-DAG:     arith.andi %[[BITS]]
+// CHECK:         vector.fma
+kf.kernel @bf16(%x: tensor<1x64xf32>, %w: tensor<96x64xbf16, #kf.layout<panel = 32, interleave = 16>>)
+    -> tensor<1x96xf32>
+    attributes {schedule = #kf.schedule<workgroup = [1, 32], tile = [1, 32], vector = 16>} {
+  %0 = kf.matmul %x, %w : tensor<1x64xf32>, tensor<96x64xbf16, #kf.layout<panel = 32, interleave = 16>>
+  kf.yield %0 : tensor<1x96xf32>
+}
+
+// -----
+
+// The norm is computed on the rows' way to scratch; bias, activation and
+// residual on the sums' way to the result. 40 columns: the last ones are masked.
+// CHECK-LABEL: func.func @fused(
+// CHECK-SAME:    %[[X:.*]]: memref<?x64xf32>, %{{.*}}: memref<64xf32>, %{{.*}}: memref<3x1x64x16xf32>, %[[B:.*]]: memref<40xf32>, %[[RES:.*]]: memref<?x40xf32>, %[[R:.*]]: memref<?x40xf32>
+// CHECK:         math.sqrt
+// CHECK:         vector.fma
+// CHECK:         vector.create_mask
+// CHECK:         %[[BIAS:.*]] = vector.maskedload %[[B]]
+// CHECK:         arith.addf %{{.*}}, %[[BIAS]]
+// CHECK:         arith.maximumf
+// CHECK:         vector.maskedload %[[RES]]
+// CHECK:         arith.addf
+// CHECK:         vector.maskedstore %[[R]]
+kf.kernel @fused(%x: tensor<?x64xf32>, %g: tensor<64xf32>, %w: tensor<40x64xf32, #kf.layout<panel = 16>>,
+                 %b: tensor<40xf32>, %r: tensor<?x40xf32>) -> tensor<?x40xf32>
+    attributes {schedule = #kf.schedule<workgroup = [2, 48], tile = [2, 16], vector = 16>} {
+  %0 = kf.rms_norm %x, %g eps(1.0e-5) : tensor<?x64xf32>, tensor<64xf32>
+  %1 = kf.matmul %0, %w bias(%b) : tensor<?x64xf32>, tensor<40x64xf32, #kf.layout<panel = 16>>, tensor<40xf32>
+  %2 = kf.activation(relu) %1 : tensor<?x40xf32>
+  %3 = arith.addf %2, %r : tensor<?x40xf32>
+  kf.yield %3 : tensor<?x40xf32>
+}
+
+// -----
+
+// A gated product has two sums for each output, and one result.
+// CHECK-LABEL: func.func @gated(
+// CHECK-SAME:    memref<2x2x64x16xf32>
+// CHECK:         iter_args({{.*}}) -> (vector<16xf32>, vector<16xf32>)
+// CHECK:         math.exp
+// CHECK:         arith.mulf
+// CHECK:         vector.store
+kf.kernel @gated(%x: tensor<1x64xf32>, %w: tensor<2x32x64xf32, #kf.layout<panel = 16>>)
+    -> tensor<1x32xf32>
+    attributes {schedule = #kf.schedule<workgroup = [1, 32], tile = [1, 16], vector = 16>} {
+  %0 = kf.matmul %x, %w glu(silu) : tensor<1x64xf32>, tensor<2x32x64xf32, #kf.layout<panel = 16>>
+  kf.yield %0 : tensor<1x32xf32>
+}
