@@ -115,7 +115,8 @@ def KF_LayoutAttr : KF_Attr<"Layout", "layout",
     [G, N, K]; in memory it is [ceil(N/panel)][G][K][panel], rows past N being
     zero, so that a kernel reads one panel of `panel` output columns as one
     stream. With `interleave = I`, elements i and i+I of each group of 2*I in a
-    panel row are neighbours (16-bit types: one 32-bit lane holds both).
+    panel row are neighbours (16-bit types: one 32-bit lane holds both). A panel
+    is at most 65536 columns.
 
     ```mlir
     tensor<768x256xbf16, #kf.layout<panel = 32, interleave = 16>>
@@ -150,6 +151,9 @@ def KF_ScheduleAttr : KF_Attr<"Schedule", "schedule"> {
     - `threads`: threads of a GPU workgroup along x, y, z.
     - `stages`: software pipeline stages of a GPU kernel's copies.
     - `split_k`: workgroups that share one reduction.
+
+    Register tiles, threads, stages and split_k are at most 65536, other sizes
+    2^31 - 1.
 
     ```mlir
     #kf.schedule<workgroup = [56, 128], tile = [14, 32], vector = 16, unroll = 4>

@@ -136,6 +136,10 @@ def KF_RmsNormOp : KF_LoopOp<"rms_norm"> {
     - C2: `weight` is [D] of a float type.
     - C3: `eps` is finite and not negative.
     - C4: the result has the type of `x`.
+
+    ```mlir
+    %0 = kf.rms_norm %x, %w eps(1.0e-5) : tensor<?x256xf32>, tensor<256xbf16>
+    ```
   }];
   let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$weight,
                        F32Attr:$eps);
@@ -155,6 +159,11 @@ def KF_LayerNormOp : KF_LoopOp<"layer_norm"> {
     - C2: `weight`, and `bias` where present, are [D] of a float type.
     - C3: `eps` is finite and not negative.
     - C4: the result has the type of `x`.
+
+    ```mlir
+    %0 = kf.layer_norm %x, %w bias(%b) eps(1.0e-5)
+        : tensor<?x64xf32>, tensor<64xf32>, tensor<64xf32>
+    ```
   }];
   let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$weight,
                        Optional<AnyRankedTensor>:$bias, F32Attr:$eps);
@@ -172,6 +181,10 @@ def KF_SoftmaxOp : KF_LoopOp<"softmax"> {
 
     - C1: `x` has rank 1 or more, a static last dimension, and float elements.
     - C2: the result has the type of `x`.
+
+    ```mlir
+    %0 = kf.softmax %x : tensor<?x64xf32>
+    ```
   }];
   let arguments = (ins AnyRankedTensor:$x);
   let results = (outs AnyRankedTensor:$result);
@@ -187,6 +200,10 @@ def KF_ActivationOp : KF_LoopOp<"activation"> {
 
     - C1: `x` is a ranked tensor of float elements.
     - C2: the result has the type of `x`.
+
+    ```mlir
+    %0 = kf.activation(silu) %x : tensor<?x704xf32>
+    ```
   }];
   let arguments = (ins AnyRankedTensor:$x, KF_ActivationKindAttr:$kind);
   let results = (outs AnyRankedTensor:$result);
@@ -254,6 +271,13 @@ def KF_AttentionOp : KF_Op<"attention", [KF_NonEmptyTensors, InferTypeOpAdaptor,
     - C5: `layer` is in [0, layers of the cache).
     - C6: `window`, where present, is positive.
     - C7: the result has the type of `q`.
+
+    ```mlir
+    %0 = kf.attention %q, %cache, %positions {layer = 3 : i64, scale = 0.125 : f32}
+        : tensor<?x4x64xf32>,
+          !kf.kv_cache<layers = 8, kv_heads = 2, head_dim = 64, type = f32>,
+          tensor<?xi32>
+    ```
   }];
   let arguments = (ins AnyRankedTensor:$q,
                        Arg<KF_KVCacheType, "", [MemRead]>:$cache,
@@ -279,6 +303,12 @@ def KF_KVAppendOp : KF_Op<"kv_append", [KF_NonEmptyTensors, AllTypesMatch<["k", 
       cache's kv_heads and head_dim.
     - C2: `positions` is a rank 1 tensor of i32 with dim 0 of `k`.
     - C3: `layer` is in [0, layers of the cache).
+
+    ```mlir
+    kf.kv_append %cache, %k, %v, %positions {layer = 3 : i64}
+        : !kf.kv_cache<layers = 8, kv_heads = 2, head_dim = 64, type = f32>,
+          tensor<?x2x64xf32>, tensor<?xi32>
+    ```
   }];
   let arguments = (ins Arg<KF_KVCacheType, "", [MemRead, MemWrite]>:$cache,
                        AnyRankedTensor:$k, AnyRankedTensor:$v,
@@ -301,6 +331,10 @@ def KF_ArgmaxOp : KF_LoopOp<"argmax"> {
 
     - C1: `logits` is a rank 2 tensor [T, V] of float elements, V static.
     - C2: the result is [T] of i32.
+
+    ```mlir
+    %0 = kf.argmax %logits : tensor<?x1477xf32>
+    ```
   }];
   let arguments = (ins AnyRankedTensor:$logits);
   let results = (outs AnyRankedTensor:$result);
@@ -321,6 +355,11 @@ def KF_SampleOp : KF_LoopOp<"sample"> {
       lie in [0, 1).
     - C3: `temperature` is positive, `top_k` not negative, `top_p` in (0, 1].
     - C4: the result is [T] of i32.
+
+    ```mlir
+    %0 = kf.sample %logits, %uniform {temperature = 0.8 : f32, top_k = 40 : i64}
+        : tensor<?x1477xf32>, tensor<?xf32>
+    ```
   }];
   let arguments = (ins AnyRankedTensor:$logits, AnyRankedTensor:$uniform,
                        F32Attr:$temperature,
@@ -359,6 +398,10 @@ def KF_DequantizeOp : KF_LoopOp<"dequantize"> {
     - C1: the elements of `x` are of a `!kf.quant` type.
     - C2: its last dimension is static and a multiple of the format's block.
     - C3: the result has the shape of `x` and type f32.
+
+    ```mlir
+    %0 = kf.dequantize %x : tensor<?x256x!kf.quant<q8_0>>
+    ```
   }];
   let arguments = (ins AnyRankedTensor:$x);
   let results = (outs AnyRankedTensor:$result);

@@ -47,6 +47,11 @@ def KF_PackOp : KF_Op<"pack", [Pure, KF_NonEmptyTensors,
 
     - C1: source and result differ in their encodings alone.
     - C2: the result's encoding is a `#kf.layout`, the source has none.
+
+    ```mlir
+    %0 = kf.pack %w : tensor<96x64xbf16>
+        to tensor<96x64xbf16, #kf.layout<panel = 32, interleave = 16>>
+    ```
   }];
   let arguments = (ins AnyRankedTensor:$source);
   let results = (outs AnyRankedTensor:$result);
@@ -99,6 +104,14 @@ def KF_KernelOp : KF_Op<"kernel", [IsolatedFromAbove, Symbol,
     - C2: there is a body, and it ends in a `kf.yield`.
 
     `schedule` says how it is computed; `grid` is set once it is tiled.
+
+    ```mlir
+    kf.kernel @softmax_0(%x: tensor<?x64xf32>) -> tensor<?x64xf32>
+        attributes {schedule = #kf.schedule<workgroup = [16], vector = 16>} {
+      %0 = kf.softmax %x : tensor<?x64xf32>
+      kf.yield %0 : tensor<?x64xf32>
+    }
+    ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
                        TypeAttrOf<FunctionType>:$function_type,
@@ -135,6 +148,15 @@ def KF_ProgramOp : KF_Op<"program", [IsolatedFromAbove, Symbol,
       `kf.yield` only.
     - C2: `max_tokens` is positive.
     - C3: there is a body, and it ends in a `kf.yield`.
+
+    ```mlir
+    kf.program @step(%x: tensor<?x64xf32>) -> tensor<?x64xf32>
+        attributes {max_tokens = 8 : i64, arena_bytes = 0 : i64} {
+      %0 = kf.dispatch @softmax_0(%x) {offsets = array<i64: -1>}
+          : (tensor<?x64xf32>) -> tensor<?x64xf32>
+      kf.yield %0 : tensor<?x64xf32>
+    }
+    ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
                        TypeAttrOf<FunctionType>:$function_type,
