@@ -53,10 +53,6 @@ def FuseProjections : Pass<"kf-fuse-projections", "::mlir::func::FuncOp"> {
     load.
   }];
   let dependentDialects = ["::mlir::tensor::TensorDialect"];
-  let statistics = [
-    Statistic<"numGated", "gated-products", "gate/up pairs joined">,
-    Statistic<"numConcatenated", "concatenated", "products joined into another">
-  ];
 }
 
 def FormKernels : Pass<"kf-form-kernels", "::mlir::ModuleOp"> {
