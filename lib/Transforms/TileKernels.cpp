@@ -60,7 +60,7 @@ private:
     if (!kernel.getSchedule())
       return kernel.emitError("kf-tile-kernels: needs a #kf.schedule; run a "
                               "target's select-schedules pass first");
-    if (failed(checkOperands(kernel)))
+    if (failed(checkBody(kernel)))
       return failure();
     TilingInterface root = findRoot(kernel);
     if (!root)
@@ -96,30 +96,62 @@ private:
     return success();
   }
 
-  /// Code is generated for constants of one value, and for indices (ids,
-  /// positions) that lie in memory.
-  LogicalResult checkOperands(KernelOp kernel) {
+  /// Names what no target has code for.
+  LogicalResult checkBody(KernelOp kernel) {
+    DenseSet<Value>
+        products; // of a matmul, and what elementwise ops make of it
     for (Operation &op : kernel.getBody().front()) {
-      if (auto constant = dyn_cast<arith::ConstantOp>(op);
-          constant && isa<TensorType>(constant.getType())) {
-        auto splat = dyn_cast<SplatElementsAttr>(constant.getValue());
-        if (!splat || !isa<FloatType>(splat.getElementType()))
-          return op.emitOpError("kf-tile-kernels: a constant must have float "
-                                "elements of one value; pass other data as an "
-                                "argument or a kf.weight");
-      }
-      if (!isa<LoopOpInterface>(op))
+      if (isa<YieldOp>(op) ||
+          (op.getNumResults() == 1 && op.getResult(0).getType().isIndex()))
         continue;
-      for (Value operand : op.getOperands()) {
-        auto type = dyn_cast<RankedTensorType>(operand.getType());
-        if (!type || !type.getElementType().isInteger())
-          continue;
-        while (auto slice = operand.getDefiningOp<tensor::ExtractSliceOp>())
-          operand = slice.getSource();
-        if (!isa<BlockArgument>(operand))
-          return op.emitOpError("kf-tile-kernels: integer operands must be "
-                                "arguments of the kernel or slices of them");
-      }
+      if (failed(checkOperands(op)))
+        return failure();
+      bool isElementwise =
+          isa<ActivationOp>(op) || OpTrait::hasElementwiseMappableTraits(&op);
+      bool readsProduct = llvm::any_of(op.getOperands(), [&](Value operand) {
+        return products.contains(operand);
+      });
+      if (readsProduct && !isElementwise)
+        return op.emitOpError("kf-tile-kernels: cannot read a matrix product "
+                              "of its own kernel; elementwise ops can");
+      if (isa<MatmulOp>(op) || readsProduct)
+        products.insert_range(op.getResults());
+    }
+    return success();
+  }
+
+  LogicalResult checkOperands(Operation &op) {
+    if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
+      auto splat = dyn_cast<SplatElementsAttr>(constant.getValue());
+      if (!splat || !isa<FloatType>(splat.getElementType()))
+        return op.emitOpError("kf-tile-kernels: a constant must have float "
+                              "elements of one value; pass other data as an "
+                              "argument or a kf.weight");
+      return success();
+    }
+    if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op)) {
+      if (!slice.hasUnitStride() ||
+          slice.getType().getRank() != slice.getSourceType().getRank())
+        return op.emitOpError("kf-tile-kernels: a slice must have strides of 1 "
+                              "and the rank of its source");
+      return success();
+    }
+    if (!isTileable(&op) && !OpTrait::hasElementwiseMappableTraits(&op) &&
+        !isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp>(
+            op))
+      return op.emitOpError("kf-tile-kernels: has no place in a kernel");
+    if (!isa<LoopOpInterface>(op))
+      return success();
+    // Ids and positions are read from memory.
+    for (Value operand : op.getOperands()) {
+      auto type = dyn_cast<RankedTensorType>(operand.getType());
+      if (!type || !type.getElementType().isInteger())
+        continue;
+      while (auto slice = operand.getDefiningOp<tensor::ExtractSliceOp>())
+        operand = slice.getSource();
+      if (!isa<BlockArgument>(operand))
+        return op.emitOpError("kf-tile-kernels: integer operands must be "
+                              "arguments of the kernel or slices of them");
     }
     return success();
   }

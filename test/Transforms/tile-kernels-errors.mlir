@@ -17,14 +17,65 @@ kf.kernel @no_root(%x: tensor<64xf32>) -> tensor<64xf32> attributes {schedule = 
 // -----
 
 // Ops of other dialects only promise to tile.
-// expected-error @+1 {{kf-tile-kernels: no op of this kernel can be tiled}}
-kf.kernel @other_root(%x: tensor<64xf32>) -> tensor<64xf32> attributes {schedule = #kf.schedule<>} {
+kf.kernel @other_op(%x: tensor<64xf32>) -> tensor<64xf32> attributes {schedule = #kf.schedule<>} {
+  // expected-error @+1 {{'tensor.pad' op kf-tile-kernels: has no place in a kernel}}
   %0 = tensor.pad %x low[0] high[0] {
   ^bb0(%i: index):
     %c = arith.constant 0.0 : f32
     tensor.yield %c : f32
   } : tensor<64xf32> to tensor<64xf32>
   kf.yield %0 : tensor<64xf32>
+}
+
+// -----
+
+kf.kernel @weight(%x: tensor<4x8xf32>) -> tensor<4x8xf32>
+    attributes {schedule = #kf.schedule<workgroup = [1]>} {
+  // expected-error @+1 {{'kf.weight' op kf-tile-kernels: has no place in a kernel}}
+  %w = kf.weight ["w"] : tensor<8xf32>
+  %0 = kf.rms_norm %x, %w eps(1.0e-5) : tensor<4x8xf32>, tensor<8xf32>
+  kf.yield %0 : tensor<4x8xf32>
+}
+
+// -----
+
+kf.kernel @norm_of_product(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tensor<4x8xf32>
+    attributes {schedule = #kf.schedule<workgroup = [4]>} {
+  %0 = kf.matmul %x, %w : tensor<4x8xf32>, tensor<8x8xf32>
+  %1 = kf.activation(relu) %0 : tensor<4x8xf32>
+  // expected-error @+1 {{'kf.softmax' op kf-tile-kernels: cannot read a matrix product of its own kernel; elementwise ops can}}
+  %2 = kf.softmax %1 : tensor<4x8xf32>
+  kf.yield %2 : tensor<4x8xf32>
+}
+
+// -----
+
+kf.kernel @product_of_product(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tensor<4x8xf32>
+    attributes {schedule = #kf.schedule<workgroup = [4, 8]>} {
+  %0 = kf.matmul %x, %w : tensor<4x8xf32>, tensor<8x8xf32>
+  // expected-error @+1 {{'kf.matmul' op kf-tile-kernels: cannot read a matrix product of its own kernel}}
+  %1 = kf.matmul %0, %w : tensor<4x8xf32>, tensor<8x8xf32>
+  kf.yield %1 : tensor<4x8xf32>
+}
+
+// -----
+
+kf.kernel @strides(%x: tensor<4x8xf32>) -> tensor<4x4xf32>
+    attributes {schedule = #kf.schedule<workgroup = [1]>} {
+  // expected-error @+1 {{kf-tile-kernels: a slice must have strides of 1 and the rank of its source}}
+  %0 = tensor.extract_slice %x[0, 0] [4, 4] [1, 2] : tensor<4x8xf32> to tensor<4x4xf32>
+  %1 = kf.activation(relu) %0 : tensor<4x4xf32>
+  kf.yield %1 : tensor<4x4xf32>
+}
+
+// -----
+
+kf.kernel @rank(%x: tensor<4x8xf32>) -> tensor<8xf32>
+    attributes {schedule = #kf.schedule<workgroup = [0]>} {
+  // expected-error @+1 {{kf-tile-kernels: a slice must have strides of 1 and the rank of its source}}
+  %0 = tensor.extract_slice %x[1, 0] [1, 8] [1, 1] : tensor<4x8xf32> to tensor<8xf32>
+  %1 = kf.activation(relu) %0 : tensor<8xf32>
+  kf.yield %1 : tensor<8xf32>
 }
 
 // -----

@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kf/Target/Common/KernelTokens.h"
 #include "kf/Target/LLVMCPU/Passes.h"
 
 #include "mlir/IR/SymbolTable.h"
@@ -55,12 +56,7 @@ struct SelectCpuSchedulesPass
           << lanes.getValue();
       return signalPassFailure();
     }
-    DenseMap<StringAttr, int64_t> tokens;
-    for (auto program : getOperation().getOps<ProgramOp>())
-      program.walk([&](DispatchOp dispatch) {
-        int64_t &most = tokens[dispatch.getKernelAttr().getAttr()];
-        most = std::max<int64_t>(most, program.getMaxTokens());
-      });
+    DenseMap<StringAttr, int64_t> tokens = mostTokens(getOperation());
     for (auto kernel : getOperation().getOps<KernelOp>()) {
       if (kernel.getSchedule()) {
         if (failed(verifySchedule(kernel)))
@@ -182,7 +178,7 @@ private:
     if (auto sample = find<SampleOp>(kernel))
       type = sample.getLogits().getType();
     auto tensor = dyn_cast_or_null<RankedTensorType>(type);
-    if (!tensor || tensor.getRank() == 0) // one workgroup
+    if (!tensor) // nothing to tile: one workgroup
       return draft.get(&getContext());
     if (tensor.getRank() == 1) {
       // Rows have one dimension: a norm is one row, elementwise ops split it.

@@ -133,7 +133,7 @@ func.func @f() {
 // -----
 
 // kernel
-// expected-error @+1 {{C1: argument 'f32' must be a KV cache or a ranked tensor whose dimensions are static but for the first, and not 0}}
+// expected-error @+1 {{C1: argument 'f32' must be a KV cache or a tensor of rank 1 or more whose dimensions are static but for the first, and not 0}}
 kf.kernel @k(%x: f32) {
   kf.yield
 }
@@ -147,6 +147,13 @@ kf.kernel @k(%x: tensor<4x?xf32>) {
 
 // -----
 
+// expected-error @+1 {{C1: argument 'tensor<f32>' must be}}
+kf.kernel @k(%x: tensor<f32>) {
+  kf.yield
+}
+
+// -----
+
 // expected-error @+1 {{C1: argument 'tensor<?x0xf32>' must be}}
 kf.kernel @k(%x: tensor<?x0xf32>) {
   kf.yield
@@ -155,7 +162,7 @@ kf.kernel @k(%x: tensor<?x0xf32>) {
 // -----
 
 !layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8, type = f32>
-// expected-error @+1 {{C1: result '!kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8, type = f32>' must be a ranked tensor}}
+// expected-error @+1 {{C1: result '!kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8, type = f32>' must be a tensor of rank 1 or more}}
 kf.kernel @k(%c: !layer) -> !layer {
   kf.yield %c : !layer
 }

@@ -164,22 +164,22 @@ void KernelOp::print(OpAsmPrinter &printer) {
 LogicalResult KernelOp::verify() {
   auto fits = [](Type type) {
     auto tensor = dyn_cast<RankedTensorType>(type);
-    return tensor && !isEmptyTensor(tensor) &&
-           (tensor.getRank() == 0 ||
-            llvm::none_of(tensor.getShape().drop_front(),
-                          ShapedType::isDynamic));
+    return tensor && tensor.getRank() > 0 && !isEmptyTensor(tensor) &&
+           llvm::none_of(tensor.getShape().drop_front(), ShapedType::isDynamic);
   };
   for (Type type : getArgumentTypes())
     if (!fits(type) && !isa<KVCacheType>(type))
       return emitOpError("C1: argument ")
              << type
-             << " must be a KV cache or a ranked tensor whose dimensions are "
+             << " must be a KV cache or a tensor of rank 1 or more whose "
+                "dimensions are "
                 "static but for the first, and not 0";
   for (Type type : getResultTypes())
     if (!fits(type))
       return emitOpError("C1: result ")
              << type
-             << " must be a ranked tensor whose dimensions are static but for "
+             << " must be a tensor of rank 1 or more whose dimensions are "
+                "static but for "
                 "the first, and not 0";
   return verifyTerminator(*this, "C2");
 }

@@ -99,8 +99,8 @@ def KF_KernelOp : KF_Op<"kernel", [IsolatedFromAbove, Symbol,
     FunctionOpInterface, SingleBlock]> {
   let summary = "tensor ops that one launch computes";
   let description = [{
-    - C1: arguments and results are ranked tensors or KV caches (arguments
-      only); a dimension other than the first is static, and none is 0.
+    - C1: arguments and results are tensors of rank 1 or more, or KV caches
+      (arguments only); a dimension other than the first is static, none is 0.
     - C2: there is a body, and it ends in a `kf.yield`.
 
     `schedule` says how it is computed; `grid` is set once it is tiled.
