@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kf/Conversion/KernelShape.h"
+#include "kf/Target/Common/KernelTokens.h"
 #include "kf/Target/SPIRV/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -98,12 +99,7 @@ struct SelectSpirvSchedulesPass
           "max-workgroup-memory not negative");
       return signalPassFailure();
     }
-    DenseMap<StringAttr, int64_t> tokens;
-    for (auto program : getOperation().getOps<ProgramOp>())
-      program.walk([&](DispatchOp dispatch) {
-        int64_t &most = tokens[dispatch.getKernelAttr().getAttr()];
-        most = std::max<int64_t>(most, program.getMaxTokens());
-      });
+    DenseMap<StringAttr, int64_t> tokens = mostTokens(getOperation());
     for (auto kernel : getOperation().getOps<KernelOp>()) {
       int64_t most =
           std::max<int64_t>(tokens.lookup(kernel.getSymNameAttr()), 1);
