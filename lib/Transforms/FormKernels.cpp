@@ -84,10 +84,10 @@ bool fuses(const Cluster &cluster, Operation *producer, Operation *consumer) {
   if (producer->getNumResults() != 1 ||
       producer->getBlock() != consumer->getBlock())
     return false;
-  // Rows of a matmul are normalized as they are packed.
+  // Rows of a matmul are normalized as they are packed; nobody else sees them.
   if (auto matmul = dyn_cast<MatmulOp>(consumer))
-    return isNorm(producer) && matmul.getX() == producer->getResult(0) &&
-           matmul.getW() != matmul.getX();
+    return isNorm(producer) && producer->hasOneUse() &&
+           matmul.getX() == producer->getResult(0);
   // Heads are rotated, and normalized before, as they are read.
   if (isa<AttentionOp, KVAppendOp>(consumer))
     return isa<RopeOp>(producer) ||
@@ -333,7 +333,8 @@ private:
       if (isStructural(&op) || isa<MlpOp>(op) || isTileable(&op))
         continue;
       return op.emitOpError("kf-form-kernels: has no place in a kernel; use kf "
-                            "ops and elementwise arith or math ops on tensors");
+                            "ops, arith.{add,sub,mul,div,maximum,minimum,neg}f "
+                            "and math.{exp,sqrt,rsqrt,tanh} on tensors");
     }
     return success();
   }

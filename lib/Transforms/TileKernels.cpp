@@ -13,7 +13,9 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Tensor/Transforms/Transforms.h"
+#include "mlir/IR/Dominance.h"
 #include "mlir/Interfaces/TilingInterface.h"
+#include "mlir/Transforms/CSE.h"
 
 #include <deque>
 
@@ -89,6 +91,9 @@ private:
     rewriter.replaceOp(root, forall.getResults());
     if (failed(fuseProducers(rewriter, *tiled)))
       return failure();
+    // A producer that two ops of the tile read was tiled for each of them.
+    DominanceInfo dominance(kernel);
+    eliminateCommonSubExpressions(rewriter, dominance, kernel);
     for (Operation &op :
          llvm::make_early_inc_range(llvm::reverse(kernel.getBody().front())))
       if (isOpTriviallyDead(&op))

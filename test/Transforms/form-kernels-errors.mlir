@@ -1,7 +1,7 @@
 // RUN: kf-opt %s --kf-form-kernels -split-input-file -verify-diagnostics
 
 func.func @other_op(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error @+1 {{'tensor.pad' op kf-form-kernels: has no place in a kernel; use kf ops and elementwise arith or math ops on tensors}}
+  // expected-error @+1 {{'tensor.pad' op kf-form-kernels: has no place in a kernel; use kf ops, arith.{add,sub,mul,div,maximum,minimum,neg}f and math.{exp,sqrt,rsqrt,tanh} on tensors}}
   %0 = tensor.pad %x low[0] high[0] {
   ^bb0(%i: index):
     %c = arith.constant 0.0 : f32

@@ -133,8 +133,10 @@ bool TileEmitter::isLoadable(Value tensor) {
   Operation *op = tensor.getDefiningOp();
   if (!op)
     return false;
-  if (isa<arith::ConstantOp>(op))
-    return true;
+  if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
+    auto values = dyn_cast<DenseFPElementsAttr>(constant.getValue());
+    return values && values.isSplat();
+  }
   if (isa<tensor::ExtractSliceOp, tensor::ExpandShapeOp,
           tensor::CollapseShapeOp>(op))
     return isLoadable(op->getOperand(0));

@@ -67,15 +67,17 @@ LogicalResult KernelEmitter::emit() {
 
 LogicalResult KernelEmitter::createFunction() {
   SmallVector<Type> types;
-  auto isQuantized = [](Type type) {
+  auto hasCode = [](Type type) {
     auto tensor = dyn_cast<RankedTensorType>(type);
-    return tensor && isa<QuantType>(tensor.getElementType());
+    return !tensor || isa<Float32Type, Float16Type, BFloat16Type, IntegerType>(
+                          tensor.getElementType());
   };
   for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(),
                                             kernel.getResultTypes())) {
-    if (isQuantized(type))
+    if (!hasCode(type))
       return kernel.emitError("convert-kf-to-vector: no vector code for ")
-             << type << " yet; --device=reference computes it";
+             << type << " yet; use f32, f16 or bf16, or --device=reference for "
+             << "quantized types";
     types.push_back(storageType(type));
   }
   types.push_back(MemRefType::get({KF_SCALAR_COUNT}, b.getI64Type()));

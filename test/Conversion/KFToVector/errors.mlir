@@ -4,7 +4,7 @@
 
 // CHECK: error: convert-kf-to-vector: kernel is not tiled; run kf-tile-kernels first
 
-// expected-error @+1 {{convert-kf-to-vector: no vector code for 'tensor<96x64x!kf.quant<q8_0>>' yet; --device=reference computes it}}
+// expected-error @+1 {{convert-kf-to-vector: no vector code for 'tensor<96x64x!kf.quant<q8_0>>' yet; use f32, f16 or bf16, or --device=reference for quantized types}}
 kf.kernel @quantized(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q8_0>>) -> tensor<?x96xf32>
     attributes {schedule = #kf.schedule<workgroup = [4, 32], tile = [4, 32], vector = 16>} {
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64x!kf.quant<q8_0>>

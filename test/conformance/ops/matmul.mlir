@@ -71,3 +71,18 @@ func.func @of_heads(%x: tensor<?x4x16xf32>, %w: tensor<40x64xf32>) -> tensor<?x4
   %1 = kf.matmul %0, %w : tensor<?x64xf32>, tensor<40x64xf32>
   return %1 : tensor<?x40xf32>
 }
+
+func.func @result_read_twice(%x: tensor<?x64xf32>, %w: tensor<75x64xf32>) -> tensor<?x75xf32> {
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<75x64xf32>
+  %1 = kf.activation(relu) %0 : tensor<?x75xf32>
+  %2 = arith.mulf %1, %0 : tensor<?x75xf32>
+  %3 = arith.addf %2, %0 : tensor<?x75xf32>
+  return %3 : tensor<?x75xf32>
+}
+
+func.func @norm_read_twice(%x: tensor<?x64xf32>, %g: tensor<64xf32>, %w: tensor<64x64xf32>) -> tensor<?x64xf32> {
+  %0 = kf.rms_norm %x, %g eps(1.0e-5) : tensor<?x64xf32>, tensor<64xf32>
+  %1 = kf.matmul %0, %w : tensor<?x64xf32>, tensor<64x64xf32>
+  %2 = arith.addf %1, %0 : tensor<?x64xf32>
+  return %2 : tensor<?x64xf32>
+}
