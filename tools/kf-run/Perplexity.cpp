@@ -87,6 +87,7 @@ Status addWindow(Session &session, std::span<const int32_t> begin,
         const size_t next = static_cast<size_t>(position) + 1;
         if (next < first)
           return Status();
+        KF_RETURN_IF_ERROR(checkLogits(position, logits));
         const float logit = logits[static_cast<size_t>(inputs[next])];
         loss.sum += logSumExp(logits) - logit;
         ++loss.tokens;

@@ -9,18 +9,31 @@
 #ifndef KF_TOOLS_KF_RUN_SCORES_H
 #define KF_TOOLS_KF_RUN_SCORES_H
 
+#include "runtime/Status.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <span>
+#include <string>
 
 namespace kf {
 
-/// log(sum(exp(logits))), summed in double. `logits` is not empty.
+/// An error if a logit is NaN or the highest is infinite: no score means
+/// anything then.
+inline Status checkLogits(int64_t position, std::span<const float> logits) {
+  const bool hasNaN = std::ranges::any_of(
+      logits, [](float logit) { return std::isnan(logit); });
+  if (!hasNaN && std::isfinite(*std::ranges::max_element(logits)))
+    return Status();
+  return Status::error("logits of position " + std::to_string(position) +
+                       " are not finite; the checkpoint's weights may be "
+                       "damaged");
+}
+
+/// log(sum(exp(logits))), summed in double. `logits` passed checkLogits.
 inline double logSumExp(std::span<const float> logits) {
   const float highest = *std::ranges::max_element(logits);
-  if (!std::isfinite(highest))
-    return highest;
   double sum = 0;
   for (float logit : logits)
     sum += std::exp(static_cast<double>(logit) - highest);
