@@ -334,6 +334,23 @@ void TileEmitter::loop(Value upper, function_ref<void(Value)> body) {
   });
 }
 
+LogicalResult TileEmitter::forRows(ArrayRef<Value> sizes,
+                                   function_ref<LogicalResult(ValueRange)> body,
+                                   function_ref<void(Value)> enter,
+                                   SmallVector<Value> row) {
+  if (row.size() == sizes.size())
+    return body(row);
+  LogicalResult result = success();
+  loop(sizes[row.size()], [&](Value iv) {
+    SmallVector<Value> next(row);
+    next.push_back(iv);
+    if (enter && next.size() == 1)
+      enter(iv);
+    result = forRows(sizes, body, enter, next);
+  });
+  return result;
+}
+
 void TileEmitter::ifThen(Value condition, function_ref<void()> body) {
   auto op = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);

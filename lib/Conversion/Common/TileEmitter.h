@@ -95,6 +95,12 @@ public:
   scf::ForOp loop(Value lower, Value upper, Value step, ValueRange inits,
                   function_ref<SmallVector<Value>(Value, ValueRange)> body);
   void loop(Value upper, function_ref<void(Value)> body);
+  /// Calls `body` for every index into `sizes`, in nested loops, and `enter`,
+  /// where given, with each index of the outermost.
+  LogicalResult forRows(ArrayRef<Value> sizes,
+                        function_ref<LogicalResult(ValueRange)> body,
+                        function_ref<void(Value)> enter = nullptr,
+                        SmallVector<Value> row = {});
   void ifThen(Value condition, function_ref<void()> body);
   Value activate(ActivationKind kind, Value x);
 

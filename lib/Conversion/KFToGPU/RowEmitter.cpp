@@ -130,21 +130,6 @@ static void emitElements(GPUEmitter &e, Value tensor) {
   });
 }
 
-/// Calls `body` for every index of `sizes`, which all threads take together.
-static LogicalResult forRows(GPUEmitter &e, ArrayRef<Value> sizes,
-                             SmallVector<Value> row,
-                             function_ref<LogicalResult(ValueRange)> body) {
-  if (row.size() == sizes.size())
-    return body(row);
-  LogicalResult result = success();
-  e.loop(sizes[row.size()], [&](Value iv) {
-    SmallVector<Value> next(row);
-    next.push_back(iv);
-    result = forRows(e, sizes, next, body);
-  });
-  return result;
-}
-
 LogicalResult mlir::kf::emitGPURows(GPUEmitter &e) {
   Value tensor = e.tileResult();
   if (e.isLoadable(tensor)) {
@@ -152,7 +137,7 @@ LogicalResult mlir::kf::emitGPURows(GPUEmitter &e) {
     return success();
   }
   SmallVector<Value> sizes = e.sizesOf(tensor);
-  return forRows(e, ArrayRef(sizes).drop_back(), {}, [&](ValueRange row) {
+  return e.forRows(ArrayRef(sizes).drop_back(), [&](ValueRange row) {
     if (failed(e.prepareRow(tensor, row)))
       return failure();
     e.forThreads(sizes.back(), [&](Value column) {
@@ -171,7 +156,7 @@ LogicalResult mlir::kf::emitGPUArgmax(GPUEmitter &e) {
   OpBuilder &b = e.b;
   Location loc = e.loc;
   SmallVector<Value> sizes = e.sizesOf(logits);
-  return forRows(e, sizes[0], {}, [&](ValueRange row) {
+  return e.forRows(sizes[0], [&](ValueRange row) {
     if (failed(e.prepareRow(logits, row)))
       return failure();
     auto element = [&](Value column) {

@@ -226,34 +226,19 @@ LogicalResult KernelEmitter::emitRope(RopeOp op, ValueRange row,
 // Kernels
 //===----------------------------------------------------------------------===//
 
-/// Calls `body` for every index of `sizes`, with rotary angles per token.
-static LogicalResult forRows(KernelEmitter &e, ArrayRef<Value> sizes,
-                             SmallVector<Value> row,
-                             function_ref<LogicalResult(ValueRange)> body) {
-  if (row.size() == sizes.size())
-    return body(row);
-  LogicalResult result = success();
-  e.loop(sizes[row.size()], [&](Value iv) {
-    SmallVector<Value> next(row);
-    next.push_back(iv);
-    if (next.size() == 1)
-      e.beginToken(iv);
-    result = forRows(e, sizes, next, body);
-  });
-  return result;
-}
-
 LogicalResult mlir::kf::emitRowKernel(KernelEmitter &e) {
   Value result = e.tileResult();
   if (!result)
     return e.kernel.emitError("convert-kf-to-vector: kernel has no result");
   SmallVector<Value> sizes = e.sizesOf(result);
   sizes.pop_back();
-  return forRows(e, sizes, {}, [&](ValueRange row) {
+  auto emitRow = [&](ValueRange row) {
     return e.emitRow(result, row, [&](Value column, unsigned, Value values) {
       e.storeResult(values, indicesAt(row, column));
     });
-  });
+  };
+  // Rotary angles are shared among the heads of a token.
+  return e.forRows(sizes, emitRow, [&](Value token) { e.beginToken(token); });
 }
 
 LogicalResult mlir::kf::emitArgmaxKernel(KernelEmitter &e) {
