@@ -8,6 +8,8 @@
 
 #include "runtime/Executable.h"
 
+#include "runtime/BlockFormat.h"
+
 #include <algorithm>
 
 namespace kf {
@@ -19,11 +21,6 @@ constexpr uint64_t kMaxArenaBytes = uint64_t(1) << 46;
 constexpr int64_t kMaxPanel = 4096;
 constexpr int64_t kMaxTokens = int64_t(1) << 31;
 
-bool isFloat(DataType type) {
-  return type == DataType::F32 || type == DataType::F16 ||
-         type == DataType::BF16;
-}
-
 std::string numbered(const char *what, size_t index) {
   return std::string(what) + " " + std::to_string(index);
 }
@@ -33,8 +30,8 @@ Status checkTensorSpec(const TensorSpec &spec, int64_t maxTokens) {
   for (int64_t &dim : largest)
     if (dim == -1)
       dim = maxTokens;
-  Result<int64_t> count = checkedElementCount(largest, sizeOf(spec.type));
-  return count.ok() ? Status() : count.status();
+  Result<int64_t> bytes = checkedByteCount(spec.type, largest);
+  return bytes.ok() ? Status() : bytes.status();
 }
 
 Status checkBinding(const kf_binding &binding, const Executable &executable) {
@@ -147,8 +144,8 @@ Status checkLayout(const WeightSpec &spec) {
   if (spec.shape.size() != 2 && spec.shape.size() != 3)
     return Status::error("panels need a weight of rank 2 or 3, not " +
                          std::to_string(spec.shape.size()));
-  if (!isFloat(spec.type))
-    return Status::error("panels need f32, f16 or bf16 elements, not " +
+  if (!isFloat(spec.type) && !isBlock(spec.type))
+    return Status::error("panels need float or block elements, not " +
                          std::string(nameOf(spec.type)));
   if (layout.panel < 1 || layout.panel > kMaxPanel)
     return Status::error("a panel has " + std::to_string(layout.panel) +
@@ -158,7 +155,7 @@ Status checkLayout(const WeightSpec &spec) {
     return Status::error("a negative interleave");
   if (layout.interleave == 0)
     return Status();
-  if (sizeOf(spec.type) != 2)
+  if (isBlock(spec.type) || sizeOf(spec.type) != 2)
     return Status::error("only 16-bit elements can be interleaved, not " +
                          std::string(nameOf(spec.type)));
   if (layout.interleave > layout.panel / 2 ||
@@ -188,6 +185,8 @@ Status checkWeight(const WeightSpec &spec) {
                          " does not fit its " +
                          std::to_string(spec.names.size()) +
                          " checkpoint tensors");
+  if (spec.transposed && isBlock(spec.type))
+    return Status::error("blocks cannot be transposed while packing");
   if (spec.transposed && spec.shape.size() != (spec.stacked ? 3u : 2u))
     return Status::error("only matrices can be transposed while packing");
   return checkLayout(spec);
@@ -206,10 +205,16 @@ Result<int64_t> WeightSpec::packedBytes() const {
     if (__builtin_mul_overflow(panels, layout.panel, &rows))
       return Status::error(where + ": its panels are too large");
   }
-  Result<int64_t> count = checkedElementCount(packed, sizeOf(type));
-  if (!count.ok())
-    return count.status().in(where);
-  return *count * static_cast<int64_t>(sizeOf(type));
+  Result<int64_t> bytes = checkedByteCount(type, packed);
+  if (!bytes.ok())
+    return bytes.status().in(where);
+  const BlockFormat *format = findBlockFormat(type);
+  if (!format || layout.kind == WeightLayout::Kind::RowMajor)
+    return bytes;
+  int64_t blocks = *bytes / format->bytes;
+  if (__builtin_mul_overflow(blocks, PackedBlock(*format).bytes, &blocks))
+    return Status::error(where + ": its panels are too large");
+  return blocks;
 }
 
 Result<int64_t> CacheSpec::bytes(int64_t capacity) const {
@@ -224,8 +229,7 @@ Result<int64_t> CacheSpec::bytes(int64_t capacity) const {
         " positions is not possible; a positive multiple of the key block " +
         std::to_string(keyBlock) + " is");
   int64_t shape[] = {layers, 2, kvHeads, capacity, headDim};
-  KF_ASSIGN_OR_RETURN(int64_t count, checkedElementCount(shape, sizeOf(type)));
-  return count * static_cast<int64_t>(sizeOf(type));
+  return checkedByteCount(type, shape);
 }
 
 Status Executable::verify() const {

@@ -31,7 +31,8 @@ struct WeightLayout {
     RowMajor, ///< as its logical shape says
     /// Panels of `panel` rows for matmul: logical [N, K] becomes
     /// [ceil(N/panel)][K][panel], logical [G, N, K] becomes
-    /// [ceil(N/panel)][G][K][panel]; rows past N are zero.
+    /// [ceil(N/panel)][G][K][panel]; rows past N are zero. Block types have
+    /// [ceil(N/panel)][G][K / elements of a block][PackedBlock of the panel].
     Panels
   };
   Kind kind = Kind::RowMajor;

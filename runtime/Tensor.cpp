@@ -8,6 +8,8 @@
 
 #include "runtime/Tensor.h"
 
+#include "runtime/BlockFormat.h"
+
 #include <array>
 #include <bit>
 #include <cstring>
@@ -24,19 +26,21 @@ constexpr size_t kMaxTensorBytes = (size_t(1) << 40) - (size_t(1) << 30);
 struct TypeInfo {
   DataType type;
   std::string_view name;
-  size_t size;
+  size_t size; ///< 0 for block types
 };
 
-constexpr std::array<TypeInfo, 10> kTypes = {{{DataType::F32, "f32", 4},
-                                              {DataType::F16, "f16", 2},
-                                              {DataType::BF16, "bf16", 2},
-                                              {DataType::I1, "i1", 1},
-                                              {DataType::I8, "i8", 1},
-                                              {DataType::U8, "ui8", 1},
-                                              {DataType::I16, "i16", 2},
-                                              {DataType::I32, "i32", 4},
-                                              {DataType::I64, "i64", 8},
-                                              {DataType::F64, "f64", 8}}};
+constexpr std::array<TypeInfo, 22> kTypes = {
+    {{DataType::F32, "f32", 4},         {DataType::F16, "f16", 2},
+     {DataType::BF16, "bf16", 2},       {DataType::I1, "i1", 1},
+     {DataType::I8, "i8", 1},           {DataType::U8, "ui8", 1},
+     {DataType::I16, "i16", 2},         {DataType::I32, "i32", 4},
+     {DataType::I64, "i64", 8},         {DataType::F64, "f64", 8},
+     {DataType::F8E4M3, "f8E4M3FN", 1}, {DataType::Q8_0, "q8_0", 0},
+     {DataType::Q4_0, "q4_0", 0},       {DataType::Q4_1, "q4_1", 0},
+     {DataType::Q5_0, "q5_0", 0},       {DataType::Q5_1, "q5_1", 0},
+     {DataType::Q2_K, "q2_k", 0},       {DataType::Q3_K, "q3_k", 0},
+     {DataType::Q4_K, "q4_k", 0},       {DataType::Q5_K, "q5_k", 0},
+     {DataType::Q6_K, "q6_k", 0},       {DataType::IQ4_NL, "iq4_nl", 0}}};
 
 const TypeInfo &infoOf(DataType type) {
   size_t index = static_cast<size_t>(type);
@@ -95,6 +99,25 @@ inline uint16_t narrowToBfloat(float value) {
   return static_cast<uint16_t>(isNan ? nan : rounded);
 }
 
+/// The 256 values of F8E4M3, from its definition: 1 sign, 4 exponent (bias 7)
+/// and 3 mantissa bits, subnormals, no infinities, NaN where all bits are ones.
+constexpr std::array<float, 256> makeE4M3Table() {
+  std::array<float, 256> table = {};
+  for (int bits = 0; bits < 256; ++bits) {
+    int exponent = bits >> 3 & 15, mantissa = bits & 7;
+    float value = exponent == 0 ? mantissa / 8.0f : 1 + mantissa / 8.0f;
+    for (int i = exponent == 0 ? 1 : exponent; i < 7; ++i)
+      value /= 2;
+    for (int i = 7; i < exponent; ++i)
+      value *= 2;
+    if ((bits & 127) == 127)
+      value = std::numeric_limits<float>::quiet_NaN();
+    table[bits] = bits & 128 ? -value : value;
+  }
+  return table;
+}
+constexpr std::array<float, 256> kE4M3 = makeE4M3Table();
+
 /// dst[i] = convert(src[i]); neither side needs to be aligned, since tensors in
 /// a mapped file start wherever the file says.
 template <typename Src, typename Dst, typename Convert>
@@ -117,7 +140,27 @@ void castEach(const void *src, int64_t count, float *dst) {
 
 } // namespace
 
-size_t sizeOf(DataType type) { return infoOf(type).size; }
+bool isFloat(DataType type) {
+  return type == DataType::F32 || type == DataType::F16 ||
+         type == DataType::BF16;
+}
+
+bool isBlock(DataType type) { return infoOf(type).size == 0; }
+
+int64_t elementsPerBlock(DataType type) {
+  const BlockFormat *format = findBlockFormat(type);
+  return format ? format->elements : 1;
+}
+
+int64_t bytesPerBlock(DataType type) {
+  const BlockFormat *format = findBlockFormat(type);
+  return format ? format->bytes : static_cast<int64_t>(infoOf(type).size);
+}
+
+size_t sizeOf(DataType type) {
+  assert(!isBlock(type) && "elements of blocks have no size of their own");
+  return infoOf(type).size;
+}
 
 std::string_view nameOf(DataType type) { return infoOf(type).name; }
 
@@ -152,11 +195,27 @@ Result<int64_t> checkedElementCount(std::span<const int64_t> shape,
   return empty ? 0 : count;
 }
 
+Result<int64_t> checkedByteCount(DataType type,
+                                 std::span<const int64_t> shape) {
+  int64_t elements = elementsPerBlock(type), bytes = bytesPerBlock(type);
+  if (elements > 1 && (shape.empty() || shape.back() % elements != 0))
+    return Status::error("rows of " + std::string(nameOf(type)) +
+                         " come in blocks of " + std::to_string(elements) +
+                         " elements, but have " +
+                         std::to_string(shape.empty() ? 1 : shape.back()));
+  std::vector<int64_t> blocks(shape.begin(), shape.end());
+  if (!blocks.empty())
+    blocks.back() /= elements;
+  KF_ASSIGN_OR_RETURN(int64_t count,
+                      checkedElementCount(blocks, static_cast<size_t>(bytes)));
+  return count * bytes;
+}
+
 Result<HostTensor> HostTensor::zeros(DataType type,
                                      std::vector<int64_t> shape) {
-  KF_ASSIGN_OR_RETURN(int64_t count, checkedElementCount(shape, sizeOf(type)));
+  KF_ASSIGN_OR_RETURN(int64_t size, checkedByteCount(type, shape));
   HostTensor tensor;
-  size_t bytes = static_cast<size_t>(count) * sizeOf(type);
+  size_t bytes = static_cast<size_t>(size);
   Status outOfMemory = Status::error("no memory for a tensor of " +
                                      std::to_string(bytes) + " bytes");
   if (bytes > kMaxTensorBytes)
@@ -218,8 +277,20 @@ Status convertToFloat(DataType type, const void *src, int64_t count,
   case DataType::F64:
     castEach<double>(src, count, dst);
     return Status();
+  case DataType::F8E4M3:
+    convertEach<uint8_t, float>(src, count, dst,
+                                [](uint8_t in) { return kE4M3[in]; });
+    return Status();
+  default:
+    break;
   }
-  return Status::error("unknown element type");
+  int64_t elements = elementsPerBlock(type);
+  if (count % elements != 0)
+    return Status::error(std::to_string(count) + " elements of " +
+                         std::string(nameOf(type)) + " split a block of " +
+                         std::to_string(elements));
+  dequantizeBlocks(type, src, count / elements, dst);
+  return Status();
 }
 
 Status convertFromFloat(DataType type, const float *src, int64_t count,

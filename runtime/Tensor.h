@@ -25,11 +25,44 @@
 
 namespace kf {
 
-enum class DataType { F32, F16, BF16, I1, I8, U8, I16, I32, I64, F64 };
+/// Element types. Those from Q8_0 on are block types: elements of a row come in
+/// blocks that share a scale (runtime/BlockFormat.h).
+enum class DataType {
+  F32,
+  F16,
+  BF16,
+  I1,
+  I8,
+  U8,
+  I16,
+  I32,
+  I64,
+  F64,
+  F8E4M3, ///< 4 exponent bits, bias 7, no infinities (OCP's E4M3)
+  Q8_0,
+  Q4_0,
+  Q4_1,
+  Q5_0,
+  Q5_1,
+  Q2_K,
+  Q3_K,
+  Q4_K,
+  Q5_K,
+  Q6_K,
+  IQ4_NL
+};
 
-/// Bytes of one element.
+/// F32, F16 or BF16: what kernels take as plain floats.
+bool isFloat(DataType type);
+/// Whether elements lie in blocks.
+bool isBlock(DataType type);
+/// Elements of a block, and its bytes; of one element for other types.
+int64_t elementsPerBlock(DataType type);
+int64_t bytesPerBlock(DataType type);
+/// Bytes of one element; `type` is no block type.
 size_t sizeOf(DataType type);
-/// MLIR's spelling: "f32", "bf16", "i32" ... ("ui8" for U8).
+/// MLIR's spelling: "f32", "bf16", "i32" ... ("ui8" for U8, "f8E4M3FN"), and
+/// GGUF's names of block types: "q8_0", "q4_k" ...
 std::string_view nameOf(DataType type);
 /// The inverse of nameOf; an error that lists the known names otherwise.
 Result<DataType> parseDataType(std::string_view name);
@@ -39,11 +72,15 @@ Result<DataType> parseDataType(std::string_view name);
 Result<int64_t> checkedElementCount(std::span<const int64_t> shape,
                                     size_t elementSize = 1);
 
+/// Bytes of a tensor; an error as above, or if rows of a block type do not end
+/// with a block.
+Result<int64_t> checkedByteCount(DataType type, std::span<const int64_t> shape);
+
 /// A dense row-major tensor that owns its bytes. Not thread-safe.
 struct HostTensor {
   DataType type = DataType::F32;
   std::vector<int64_t> shape;
-  std::vector<std::byte> bytes; // [product(shape)] elements of `type`
+  std::vector<std::byte> bytes; // [checkedByteCount(type, shape)]
 
   static Result<HostTensor> zeros(DataType type, std::vector<int64_t> shape);
   int64_t elementCount() const;
@@ -62,11 +99,12 @@ uint16_t floatToHalf(float value);
 float bfloatToFloat(uint16_t bits);
 uint16_t floatToBfloat(float value);
 
-/// Widens `count` elements of `type` at `src` to float. F32, F16, BF16 and the
-/// integer types.
+/// Widens `count` elements of `type` at `src` to float; whole blocks of a block
+/// type. An error where `count` splits a block.
 Status convertToFloat(DataType type, const void *src, int64_t count,
                       float *dst);
-/// Rounds `count` floats to elements of `type` at `dst`. F32, F16, BF16.
+/// Rounds `count` floats to elements of `type` at `dst`. F32, F16, BF16; an
+/// error for others.
 Status convertFromFloat(DataType type, const float *src, int64_t count,
                         void *dst);
 

@@ -8,17 +8,14 @@
 
 #include "runtime/WeightPacking.h"
 
+#include "runtime/BlockPacking.h"
+
 #include <algorithm>
 #include <cstring>
 #include <optional>
 
 namespace kf {
 namespace {
-
-bool isFloat(DataType type) {
-  return type == DataType::F32 || type == DataType::F16 ||
-         type == DataType::BF16 || type == DataType::F64;
-}
 
 std::string shapeText(std::span<const int64_t> shape) {
   std::string text = "[";
@@ -66,16 +63,17 @@ Status wrongShape(const std::string &name, const std::string &expected,
 /// extent along the joined dimension.
 Result<int64_t> checkView(const WeightSpec &spec, const std::string &name,
                           const TensorView &view) {
-  Result<int64_t> count = checkedElementCount(view.shape, sizeOf(view.type));
-  if (!count.ok())
-    return count.status().in("checkpoint tensor '" + name + "'");
-  uint64_t bytes = static_cast<uint64_t>(*count) * sizeOf(view.type);
+  Result<int64_t> size = checkedByteCount(view.type, view.shape);
+  if (!size.ok())
+    return size.status().in("checkpoint tensor '" + name + "'");
+  uint64_t bytes = static_cast<uint64_t>(*size);
   if (view.bytes != bytes || (!view.data && bytes))
     return Status::error("checkpoint tensor '" + name + "' holds " +
                          std::to_string(view.bytes) + " bytes where " +
                          std::to_string(bytes) + " are expected");
-  bool convertible =
-      isFloat(view.type) && isFloat(spec.type) && spec.type != DataType::F64;
+  bool convertible = (isFloat(view.type) || view.type == DataType::F64 ||
+                      view.type == DataType::F8E4M3) &&
+                     isFloat(spec.type);
   if (view.type != spec.type && !convertible)
     return Status::error("checkpoint tensor '" + name + "' has type " +
                          std::string(nameOf(view.type)) +
@@ -111,7 +109,8 @@ Result<std::vector<Piece>> findPieces(const WeightSpec &spec,
     Piece piece;
     piece.data = static_cast<const std::byte *>(view.data);
     piece.type = view.type;
-    piece.count = static_cast<int64_t>(view.bytes / sizeOf(view.type));
+    piece.count = static_cast<int64_t>(view.bytes) / bytesPerBlock(view.type) *
+                  elementsPerBlock(view.type);
     piece.rows = piece.count / spec.shape.back();
     piece.firstRow = firstRow;
     firstRow += piece.rows;
@@ -131,6 +130,11 @@ Result<std::vector<Piece>> findPieces(const WeightSpec &spec,
   return pieces;
 }
 
+/// Bytes of `count` elements, whole blocks where there are blocks.
+int64_t bytesOf(DataType type, int64_t count) {
+  return count / elementsPerBlock(type) * bytesPerBlock(type);
+}
+
 /// Runs fn(i) for i below `count`, on `pool` if there is one.
 void forEach(ThreadPool *pool, int64_t count,
              const std::function<void(int64_t)> &fn) {
@@ -147,7 +151,7 @@ void forEach(ThreadPool *pool, int64_t count,
 void convert(DataType from, const std::byte *src, DataType to, std::byte *dst,
              int64_t count) {
   if (from == to) {
-    std::memcpy(dst, src, static_cast<size_t>(count) * sizeOf(to));
+    std::memcpy(dst, src, static_cast<size_t>(bytesOf(to, count)));
     return;
   }
   float values[1024];
@@ -375,6 +379,29 @@ void packPanels(const WeightSpec &spec, std::span<const Piece> pieces,
   });
 }
 
+/// Panels of a block type, from rows of the same type.
+void packBlockPanels(const WeightSpec &spec, std::span<const Piece> pieces,
+                     std::byte *dst, ThreadPool *pool) {
+  const Extents extents = extentsOf(spec.shape);
+  const int64_t width = spec.layout.panel;
+  const int64_t blocks = extents.columns / elementsPerBlock(spec.type);
+  const int64_t panelBytes =
+      width * blocks * PackedBlock(*findBlockFormat(spec.type)).bytes;
+  const int64_t panels = (extents.rows - 1) / width + 1;
+  forEach(pool, panels * extents.groups, [&](int64_t i) {
+    int64_t group = i % extents.groups, panel = i / extents.groups;
+    std::vector<const std::byte *> rows(width);
+    for (int64_t r = 0; r < width && panel * width + r < extents.rows; ++r) {
+      int64_t row = group * extents.rows + panel * width + r;
+      const Piece &piece =
+          *(std::ranges::upper_bound(pieces, row, {}, &Piece::firstRow) - 1);
+      rows[r] = piece.data +
+                bytesOf(piece.type, (row - piece.firstRow) * extents.columns);
+    }
+    packBlockPanel(spec.type, rows, blocks, dst + i * panelBytes);
+  });
+}
+
 /// Row-major from tensors stored the same way: a conversion in long runs.
 void packRows(const WeightSpec &spec, std::span<const Piece> pieces,
               std::byte *dst, ThreadPool *pool) {
@@ -382,10 +409,10 @@ void packRows(const WeightSpec &spec, std::span<const Piece> pieces,
   for (const Piece &piece : pieces) {
     forEach(pool, (piece.count + run - 1) / run, [&](int64_t i) {
       int64_t count = std::min(run, piece.count - i * run);
-      convert(piece.type, piece.data + i * run * sizeOf(piece.type), spec.type,
-              dst + i * run * sizeOf(spec.type), count);
+      convert(piece.type, piece.data + bytesOf(piece.type, i * run), spec.type,
+              dst + bytesOf(spec.type, i * run), count);
     });
-    dst += piece.count * sizeOf(spec.type);
+    dst += bytesOf(spec.type, piece.count);
   }
 }
 
@@ -428,10 +455,12 @@ Status packWeightInto(const WeightSpec &spec, const WeightSource &source,
     return Status::error("weight '" + spec.names.front() +
                          "' is packed into memory that is not aligned");
   KF_ASSIGN_OR_RETURN(std::vector<Piece> pieces, findPieces(spec, source));
-  size_t size = sizeOf(spec.type);
+  int64_t size = isBlock(spec.type) ? 0 : int64_t(sizeOf(spec.type));
   bool panels = spec.layout.kind == WeightLayout::Kind::Panels;
   if (!panels && !spec.transposed)
     packRows(spec, pieces, dst.data(), pool);
+  else if (panels && isBlock(spec.type))
+    packBlockPanels(spec, pieces, dst.data(), pool);
   else if (panels && size == 2)
     packPanels<uint16_t>(spec, pieces, dst.data(), pool);
   else if (panels) // packedBytes() lets only 16 and 32 bits through

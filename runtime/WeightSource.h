@@ -29,7 +29,7 @@ struct TensorView {
   DataType type = DataType::F32;
   std::vector<int64_t> shape;
   const void *data = nullptr;
-  uint64_t bytes = 0; ///< product(shape) * sizeOf(type)
+  uint64_t bytes = 0; ///< checkedByteCount(type, shape)
 };
 
 /// Named tensors. Views stay valid as long as the source. Any number of
@@ -40,6 +40,16 @@ public:
   /// The tensor called `name`; an error that names it if there is none or its
   /// element type has no DataType.
   virtual Result<TensorView> find(const std::string &name) const = 0;
+  /// The same but for `data`, which may be null: sources that make tensors when
+  /// they are asked for do not make one for this.
+  virtual Result<TensorView> describe(const std::string &name) const {
+    return find(name);
+  }
+  /// Says that the tensor's bytes were read for the last time, as far as is
+  /// known. A mapped file gives its pages back; views stay valid, and reading
+  /// them reads the file again. A source that makes tensors may free this one:
+  /// its views end, and find() makes it anew.
+  virtual void release(const std::string &name) const { (void)name; }
   /// Every tensor's name, sorted.
   virtual std::vector<std::string> names() const = 0;
 };

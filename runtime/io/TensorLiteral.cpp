@@ -71,6 +71,8 @@ bool storeElement(DataType type, std::string_view text, std::byte *dst) {
     return storeNumber<int32_t>(text, dst);
   case DataType::I64:
     return storeNumber<int64_t>(text, dst);
+  default:
+    return false; // no literal has such a type
   }
   return false;
 }
@@ -87,9 +89,12 @@ Result<HostTensor> parseTensorType(std::string_view text) {
     text.remove_prefix(x + 1);
   }
   KF_ASSIGN_OR_RETURN(DataType type, parseDataType(text));
-  KF_ASSIGN_OR_RETURN(int64_t count, checkedElementCount(shape, sizeOf(type)));
+  if (isBlock(type) || type == DataType::F8E4M3)
+    return Status::error("elements of type " + std::string(nameOf(type)) +
+                         " cannot be written out");
+  KF_ASSIGN_OR_RETURN(int64_t count, checkedByteCount(type, shape));
   // A few characters can ask for any amount of memory.
-  uint64_t bytes = uint64_t(count) * sizeOf(type);
+  uint64_t bytes = uint64_t(count);
   uint64_t machine =
       uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGESIZE));
   if (bytes > machine)

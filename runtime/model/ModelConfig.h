@@ -33,6 +33,10 @@ enum class Architecture { Llama, Mistral, Qwen2, Qwen3, Gpt2 };
 /// config.json's model_type: "llama", "mistral", "qwen2", "qwen3", "gpt2".
 std::string_view nameOf(Architecture architecture);
 
+/// What a checkpoint calls its tensors ("model.layers.0.mlp.up_proj.weight" or
+/// "blk.0.ffn_up.weight").
+enum class TensorNaming { HuggingFace, Gguf };
+
 enum class Norm { Rms, Layer };
 enum class Activation { Silu, Gelu, GeluTanh, Relu };
 
@@ -44,6 +48,11 @@ struct RopeConfig {
   double factor = 1;                            ///< Linear, Llama3
   double lowFreqFactor = 1, highFreqFactor = 4; ///< Llama3
   int64_t originalContext = 0;                  ///< Llama3
+  /// Rotates elements 2i and 2i + 1 of a head rather than i and i + dim / 2.
+  bool interleaved = false;
+  /// Each frequency is divided by an element of the checkpoint's
+  /// rope_freqs.weight [head dim / 2].
+  bool frequencyFactors = false;
 
   bool operator==(const RopeConfig &) const = default;
 };
@@ -52,6 +61,7 @@ struct RopeConfig {
 /// product of any two fits in 63 bits.
 struct ModelConfig {
   Architecture architecture = Architecture::Llama;
+  TensorNaming naming = TensorNaming::HuggingFace;
   int64_t layers = 0, hiddenSize = 0, intermediateSize = 0, vocabSize = 0;
   int64_t heads = 0, kvHeads = 0; ///< heads is a multiple of kvHeads
   int64_t headDim = 0;            ///< even where there is `rope`

@@ -17,7 +17,7 @@ namespace {
 
 /// C1 of rope, attention and kv_append.
 Status checkHeads(const char *op, const char *what, const TensorView &x) {
-  if (x.rank() != 3 || !x.type.isFloat())
+  if (x.rank() != 3 || !isFloat(x.type))
     return Status::error(std::string(op) + " C1: " + what + " is " +
                          describe(x.type, x.shape) +
                          ", not [T, heads, D] of float elements");

@@ -18,7 +18,7 @@ namespace {
 
 /// x [..., D] of floats with D > 0.
 Status checkRows(const char *op, const TensorView &x) {
-  if (x.rank() < 1 || x.columns() < 1 || !x.type.isFloat())
+  if (x.rank() < 1 || x.columns() < 1 || !isFloat(x.type))
     return Status::error(std::string(op) + " C1: x is " +
                          describe(x.type, x.shape) +
                          ", not rows of one or more float elements");
@@ -29,7 +29,7 @@ Status checkRows(const char *op, const TensorView &x) {
 Status checkVector(const char *op, const char *what, const TensorView &vector,
                    const TensorView &x) {
   if (vector.rank() != 1 || vector.columns() != x.columns() ||
-      !vector.type.isFloat())
+      !isFloat(vector.type))
     return Status::error(std::string(op) + " C2: " + what + " is " +
                          describe(vector.type, vector.shape) + " for an x of " +
                          describe(x.type, x.shape));
@@ -37,7 +37,7 @@ Status checkVector(const char *op, const char *what, const TensorView &vector,
 }
 
 Status checkFloat(const char *op, const TensorView &x) {
-  if (!x.type.isFloat())
+  if (!isFloat(x.type))
     return Status::error(std::string(op) + " C1: x is " +
                          describe(x.type, x.shape) +
                          "; float elements are expected");
@@ -184,7 +184,7 @@ Result<Tensor> activation(Activation kind, const TensorView &x) {
 }
 
 Result<Tensor> binary(Binary kind, const TensorView &a, const TensorView &b) {
-  if (a.shape != b.shape || !a.type.isFloat() || !b.type.isFloat())
+  if (a.shape != b.shape || !isFloat(a.type) || !isFloat(b.type))
     return Status::error("operands are " + describe(a.type, a.shape) + " and " +
                          describe(b.type, b.shape) +
                          "; float tensors of one shape are expected");
@@ -198,7 +198,7 @@ Result<Tensor> binary(Binary kind, const TensorView &a, const TensorView &b) {
 }
 
 Result<Tensor> unary(Unary kind, const TensorView &x) {
-  if (!x.type.isFloat())
+  if (!isFloat(x.type))
     return Status::error("the operand is " + describe(x.type, x.shape) +
                          "; a float tensor is expected");
   KF_ASSIGN_OR_RETURN(Tensor result, Tensor::zeros(DataType::F32, x.shape));

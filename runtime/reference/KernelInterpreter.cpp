@@ -64,14 +64,15 @@ Result<ValueType> parseType(const nlohmann::json &json) {
   Attributes members(json);
   ValueType value;
   KF_ASSIGN_OR_RETURN(std::string element, members.keyword("tensor"));
-  KF_ASSIGN_OR_RETURN(value.type, parseElementType(element));
+  KF_ASSIGN_OR_RETURN(value.type, parseDataType(element));
   KF_ASSIGN_OR_RETURN(value.shape, members.integers("shape"));
   for (size_t i = 0; i < value.shape.size(); ++i)
     if (value.shape[i] < 1 && (value.shape[i] != -1 || i != 0))
       return Status::error("a shape has dimension " +
                            std::to_string(value.shape[i]) +
                            "; positive ones are expected, or -1 in front");
-  if (Result<int64_t> bytes = byteSize(value.type, value.resolve(1)); !bytes)
+  if (Result<int64_t> bytes = checkedByteCount(value.type, value.resolve(1));
+      !bytes)
     return bytes.status();
   return value;
 }
@@ -257,7 +258,7 @@ Result<Operand> viewMemory(const ValueType &type, const BoundMemory &memory,
                            int64_t nTokens, int64_t cacheCapacity) {
   if (!type.cache) {
     std::vector<int64_t> shape = type.resolve(nTokens);
-    KF_ASSIGN_OR_RETURN(int64_t bytes, byteSize(type.type, shape));
+    KF_ASSIGN_OR_RETURN(int64_t bytes, checkedByteCount(type.type, shape));
     KF_RETURN_IF_ERROR(checkSize(memory, bytes));
     return Operand(TensorView{type.type, shape, memory.data});
   }
@@ -319,7 +320,7 @@ Status KernelInterpreter::run(std::span<const BoundMemory> memory,
   for (size_t i = 0; i < results.size(); ++i) {
     const TensorView &value = std::get<TensorView>(values[results[i]]);
     const BoundMemory &target = memory[arguments + i];
-    Result<int64_t> bytes = byteSize(value.type, value.shape);
+    Result<int64_t> bytes = checkedByteCount(value.type, value.shape);
     if (!bytes)
       return bytes.status().in(where);
     KF_RETURN_IF_ERROR(

@@ -17,7 +17,7 @@ Status checkBias(const TensorView *bias, bool gated, int64_t n) {
     return Status();
   std::vector<int64_t> expected =
       gated ? std::vector<int64_t>{2, n} : std::vector<int64_t>{n};
-  if (bias->shape != expected || !bias->type.isFloat())
+  if (bias->shape != expected || !isFloat(bias->type))
     return Status::error(
         "kf.matmul C4: bias is " + describe(bias->type, bias->shape) +
         " where a float tensor of shape " + (gated ? "2x" : "") +
@@ -31,7 +31,7 @@ Result<Tensor> embedding(const TensorView &ids, const TensorView &table) {
   if (ids.rank() != 1)
     return Status::error("kf.embedding C1: ids have rank " +
                          std::to_string(ids.rank()) + ", not 1");
-  if (table.rank() != 2 || !(table.type.isFloat() || table.type.block))
+  if (table.rank() != 2 || !(isFloat(table.type) || isBlock(table.type)))
     return Status::error("kf.embedding C2: the table is " +
                          describe(table.type, table.shape) +
                          ", not a matrix of float or quantized elements");
@@ -48,11 +48,11 @@ Result<Tensor> embedding(const TensorView &ids, const TensorView &table) {
 
 Result<Tensor> matmul(const TensorView &x, const TensorView &w,
                       const TensorView *bias, std::optional<Activation> glu) {
-  if (x.rank() != 2 || !x.type.isFloat())
+  if (x.rank() != 2 || !isFloat(x.type))
     return Status::error("kf.matmul C1: x is " + describe(x.type, x.shape) +
                          ", not a matrix of float elements");
   if (w.rank() != (glu ? 3u : 2u) || (glu && w.shape[0] != 2) ||
-      !(w.type.isFloat() || w.type.block))
+      !(isFloat(w.type) || isBlock(w.type)))
     return Status::error("kf.matmul C2: w is " + describe(w.type, w.shape) +
                          " where " + (glu ? "[2, N, K]" : "[N, K]") +
                          " of float or quantized elements is expected");

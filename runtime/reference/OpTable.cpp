@@ -300,8 +300,8 @@ Result<Evaluate> prepareSample(const OpSite &site) {
 
 Result<Evaluate> prepareQuantize(const OpSite &site) {
   KF_ASSIGN_OR_RETURN(std::string name, site.attributes.keyword("format"));
-  std::optional<BlockFormat> format = parseBlockFormat(name);
-  if (!format)
+  Result<DataType> format = parseDataType(name);
+  if (!format || !canQuantize(*format))
     return Status::error("unknown block format '" + name + "'");
   return Evaluate([format = *format](const OpCall &call) {
     return quantize(call.tensor(0), format);
@@ -328,7 +328,7 @@ template <Unary kind> Result<Evaluate> prepareUnary(const OpSite &) {
 Result<Evaluate> prepareConstant(const OpSite &site) {
   const ValueType &type = *site.result;
   bool isInt = type.type == DataType::I32;
-  if (type.cache || !(type.type.isFloat() || isInt))
+  if (type.cache || !(isFloat(type.type) || isInt))
     return Status::error("a constant of f32, f16, bf16 or i32 is expected");
   KF_ASSIGN_OR_RETURN(const nlohmann::json *value,
                       site.attributes.any("value"));

@@ -53,7 +53,7 @@ private:
 /// for n_tokens.
 struct ValueType {
   std::optional<CacheSpec> cache; ///< then a cache, and the rest is unused
-  ElementType type = DataType::F32;
+  DataType type = DataType::F32;
   std::vector<int64_t> shape;
 
   /// The shape with n_tokens in place.

@@ -182,7 +182,7 @@ Result<Tensor> sample(const TensorView &logits, const TensorView &uniform,
 
 /// kf.quantize: quantizeBlocks of every row. x [..., D] of f32, D a multiple of
 /// the block -> [..., D] of `format`.
-Result<Tensor> quantize(const TensorView &x, BlockFormat format);
+Result<Tensor> quantize(const TensorView &x, DataType format);
 
 /// kf.dequantize: dequantizeBlocks of every row. x [..., D] of a block format
 /// -> [..., D].

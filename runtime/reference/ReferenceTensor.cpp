@@ -27,44 +27,11 @@ void roundPlain(DataType type, const float *src, int64_t count, void *dst) {
 
 } // namespace
 
-std::string nameOf(const ElementType &type) {
-  return std::string(type.block ? infoOf(*type.block).name
-                                : kf::nameOf(type.data));
-}
-
-Result<ElementType> parseElementType(const std::string &name) {
-  if (std::optional<BlockFormat> block = parseBlockFormat(name))
-    return ElementType(*block);
-  KF_ASSIGN_OR_RETURN(DataType data, parseDataType(name));
-  return ElementType(data);
-}
-
-Result<int64_t> byteSize(const ElementType &type,
-                         std::span<const int64_t> shape) {
-  if (!type.block) {
-    KF_ASSIGN_OR_RETURN(int64_t count,
-                        checkedElementCount(shape, sizeOf(type.data)));
-    return count * static_cast<int64_t>(sizeOf(type.data));
-  }
-  const BlockFormatInfo &info = infoOf(*type.block);
-  if (shape.empty() || shape.back() % info.elements != 0)
-    return Status::error(
-        describe(type, shape) +
-        ": the last dimension is no multiple of the block of " +
-        std::to_string(info.elements));
-  std::vector<int64_t> blocks(shape.begin(), shape.end());
-  blocks.back() /= info.elements;
-  KF_ASSIGN_OR_RETURN(
-      int64_t count,
-      checkedElementCount(blocks, static_cast<size_t>(info.bytes)));
-  return count * info.bytes;
-}
-
-std::string describe(const ElementType &type, std::span<const int64_t> shape) {
+std::string describe(DataType type, std::span<const int64_t> shape) {
   std::string text;
   for (int64_t dim : shape)
     text += (dim == -1 ? "?" : std::to_string(dim)) + "x";
-  return text + nameOf(type);
+  return text + std::string(nameOf(type));
 }
 
 int64_t TensorView::count() const {
@@ -74,8 +41,8 @@ int64_t TensorView::count() const {
   return product;
 }
 
-Result<Tensor> Tensor::zeros(ElementType type, std::vector<int64_t> shape) {
-  KF_ASSIGN_OR_RETURN(int64_t size, byteSize(type, shape));
+Result<Tensor> Tensor::zeros(DataType type, std::vector<int64_t> shape) {
+  KF_ASSIGN_OR_RETURN(int64_t size, checkedByteCount(type, shape));
   Tensor tensor;
   try {
     tensor.bytes.resize(static_cast<size_t>(size));
@@ -89,17 +56,11 @@ Result<Tensor> Tensor::zeros(ElementType type, std::vector<int64_t> shape) {
 }
 
 void widen(const TensorView &tensor, int64_t first, int64_t count, float *dst) {
-  if (!tensor.type.block) {
-    size_t size = sizeOf(tensor.type.data);
-    widenPlain(tensor.type.data, tensor.data + first * size, count, dst);
-    return;
-  }
-  const BlockFormatInfo &info = infoOf(*tensor.type.block);
-  assert(first % info.elements == 0 && count % info.elements == 0 &&
-         "part of a block");
-  dequantizeBlocks(info.format,
-                   tensor.data + first / info.elements * info.bytes,
-                   count / info.elements, dst);
+  int64_t elements = elementsPerBlock(tensor.type);
+  assert(first % elements == 0 && "part of a block");
+  widenPlain(tensor.type,
+             tensor.data + first / elements * bytesPerBlock(tensor.type), count,
+             dst);
 }
 
 Result<std::vector<float>> widen(const TensorView &tensor) {
@@ -114,14 +75,14 @@ Result<std::vector<float>> widen(const TensorView &tensor) {
   return values;
 }
 
-Result<Tensor> roundTo(Tensor tensor, const ElementType &type) {
+Result<Tensor> roundTo(Tensor tensor, DataType type) {
   if (tensor.type == type)
     return tensor;
-  if (tensor.type != DataType::F32 || !type.isFloat())
-    return Status::error("a result of " + nameOf(tensor.type) +
-                         " does not convert to " + nameOf(type));
+  if (tensor.type != DataType::F32 || !isFloat(type))
+    return Status::error("a result of " + std::string(nameOf(tensor.type)) +
+                         " does not convert to " + std::string(nameOf(type)));
   KF_ASSIGN_OR_RETURN(Tensor rounded, Tensor::zeros(type, tensor.shape));
-  roundPlain(type.data, tensor.floats(), tensor.view().count(),
+  roundPlain(type, tensor.floats(), tensor.view().count(),
              rounded.bytes.data());
   return rounded;
 }
@@ -129,8 +90,8 @@ Result<Tensor> roundTo(Tensor tensor, const ElementType &type) {
 Result<std::vector<int32_t>> readInts(const TensorView &tensor,
                                       const char *what) {
   if (tensor.type != DataType::I32)
-    return Status::error(std::string(what) + " are " + nameOf(tensor.type) +
-                         ", not i32");
+    return Status::error(std::string(what) + " are " +
+                         std::string(nameOf(tensor.type)) + ", not i32");
   std::vector<int32_t> values;
   try {
     values.resize(static_cast<size_t>(tensor.count()));

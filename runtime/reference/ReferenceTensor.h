@@ -14,9 +14,9 @@
 #ifndef KF_RUNTIME_REFERENCE_REFERENCETENSOR_H
 #define KF_RUNTIME_REFERENCE_REFERENCETENSOR_H
 
+#include "runtime/BlockFormat.h"
 #include "runtime/Executable.h"
 #include "runtime/Tensor.h"
-#include "runtime/reference/BlockFormat.h"
 
 #include <optional>
 #include <span>
@@ -25,44 +25,15 @@
 
 namespace kf::reference {
 
-/// How the elements of a tensor are stored: plainly, or in blocks along the
-/// last dimension.
-struct ElementType {
-  ElementType(DataType data) : data(data) {}
-  ElementType(BlockFormat block) : block(block) {}
-
-  DataType data = DataType::F32;    ///< where `block` is empty
-  std::optional<BlockFormat> block; ///< what `data` is otherwise ignored for
-
-  bool isFloat() const {
-    return !block && (data == DataType::F32 || data == DataType::F16 ||
-                      data == DataType::BF16);
-  }
-  bool operator==(const ElementType &other) const {
-    return block == other.block && (block || data == other.data);
-  }
-};
-
-/// "f32", "q4_k", ...
-std::string nameOf(const ElementType &type);
-/// The inverse of nameOf.
-Result<ElementType> parseElementType(const std::string &name);
-
-/// Bytes of a dense row-major tensor. An error if a dimension is negative, the
-/// size does not fit in 63 bits, or the last dimension is no multiple of the
-/// type's block.
-Result<int64_t> byteSize(const ElementType &type,
-                         std::span<const int64_t> shape);
-
 /// "2x3xf32".
-std::string describe(const ElementType &type, std::span<const int64_t> shape);
+std::string describe(DataType type, std::span<const int64_t> shape);
 
 /// A dense row-major tensor in memory that somebody else owns, of any
 /// alignment. Its shape is one that byteSize accepts.
 struct TensorView {
-  ElementType type = DataType::F32;
+  DataType type = DataType::F32;
   std::vector<int64_t> shape;
-  const std::byte *data = nullptr; ///< [byteSize(type, shape)]
+  const std::byte *data = nullptr; ///< [checkedByteCount(type, shape)]
 
   size_t rank() const { return shape.size(); }
   int64_t count() const;
@@ -74,12 +45,12 @@ struct TensorView {
 
 /// A dense row-major tensor that owns its bytes.
 struct Tensor {
-  ElementType type = DataType::F32;
+  DataType type = DataType::F32;
   std::vector<int64_t> shape;
-  std::vector<std::byte> bytes; ///< [byteSize(type, shape)]
+  std::vector<std::byte> bytes; ///< [checkedByteCount(type, shape)]
 
   /// Zeros; an error where byteSize has one or there is no memory.
-  static Result<Tensor> zeros(ElementType type, std::vector<int64_t> shape);
+  static Result<Tensor> zeros(DataType type, std::vector<int64_t> shape);
   /// Only while the tensor lives and is not assigned to.
   TensorView view() const { return {type, shape, bytes.data()}; }
   float *floats() { return reinterpret_cast<float *>(bytes.data()); }
@@ -94,7 +65,7 @@ Result<std::vector<float>> widen(const TensorView &tensor);
 
 /// The same tensor with f32 elements rounded to `type` (to nearest even), or
 /// the tensor itself if it has that type. No other conversion is possible.
-Result<Tensor> roundTo(Tensor tensor, const ElementType &type);
+Result<Tensor> roundTo(Tensor tensor, DataType type);
 
 /// All elements of an i32 tensor; an error that says `what` it is otherwise.
 Result<std::vector<int32_t>> readInts(const TensorView &tensor,

@@ -22,7 +22,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 Status checkLogits(const char *op, const TensorView &logits) {
   if (logits.rank() != 2 || logits.columns() < 1 ||
       logits.columns() > std::numeric_limits<int32_t>::max() ||
-      !logits.type.isFloat())
+      !isFloat(logits.type))
     return Status::error(std::string(op) + " C1: logits are " +
                          describe(logits.type, logits.shape) +
                          ", not rows of one or more float elements");

@@ -26,7 +26,7 @@ bool sliceFits(int64_t extent, int64_t offset, int64_t size, int64_t stride) {
 
 } // namespace
 
-Result<Tensor> quantize(const TensorView &x, BlockFormat format) {
+Result<Tensor> quantize(const TensorView &x, DataType format) {
   if (!(x.type == DataType::F32))
     return Status::error("kf.quantize C1: x is " + describe(x.type, x.shape) +
                          "; f32 elements are expected");
@@ -34,13 +34,13 @@ Result<Tensor> quantize(const TensorView &x, BlockFormat format) {
   if (!result)
     return result.status().in("kf.quantize C2");
   KF_ASSIGN_OR_RETURN(std::vector<float> values, widen(x));
-  quantizeBlocks(format, values.data(), x.count() / infoOf(format).elements,
+  quantizeBlocks(format, values.data(), x.count() / elementsPerBlock(format),
                  result->bytes.data());
   return result;
 }
 
 Result<Tensor> dequantize(const TensorView &x) {
-  if (!x.type.block)
+  if (!isBlock(x.type))
     return Status::error("kf.dequantize C1: x is " + describe(x.type, x.shape) +
                          "; quantized elements are expected");
   KF_ASSIGN_OR_RETURN(Tensor result, Tensor::zeros(DataType::F32, x.shape));
@@ -52,7 +52,7 @@ Result<Tensor> extractSlice(const TensorView &x,
                             std::span<const int64_t> offsets,
                             std::span<const int64_t> sizes,
                             std::span<const int64_t> strides) {
-  if (x.type.block)
+  if (isBlock(x.type))
     return Status::error("a quantized tensor cannot be sliced; dequantize it "
                          "first");
   size_t rank = x.rank();
@@ -69,7 +69,7 @@ Result<Tensor> extractSlice(const TensorView &x,
   KF_ASSIGN_OR_RETURN(
       Tensor result,
       Tensor::zeros(x.type, std::vector<int64_t>(sizes.begin(), sizes.end())));
-  size_t bytes = sizeOf(x.type.data);
+  size_t bytes = sizeOf(x.type);
   std::vector<int64_t> index(rank); // of the element in the result
   int64_t count = result.view().count();
   for (int64_t element = 0; element < count; ++element) {
@@ -88,7 +88,7 @@ Result<Tensor> extractSlice(const TensorView &x,
 }
 
 Result<Tensor> reshape(const TensorView &x, std::vector<int64_t> shape) {
-  KF_ASSIGN_OR_RETURN(int64_t from, byteSize(x.type, x.shape));
+  KF_ASSIGN_OR_RETURN(int64_t from, checkedByteCount(x.type, x.shape));
   KF_ASSIGN_OR_RETURN(Tensor result, Tensor::zeros(x.type, std::move(shape)));
   if (static_cast<size_t>(from) != result.bytes.size())
     return Status::error("a tensor of type " + describe(x.type, x.shape) +

@@ -18,9 +18,7 @@ namespace {
 Result<int64_t> bytesOf(const TensorSpec &spec, int64_t nTokens) {
   std::vector<int64_t> shape = spec.shape;
   std::ranges::replace(shape, -1, nTokens);
-  KF_ASSIGN_OR_RETURN(int64_t count,
-                      checkedElementCount(shape, sizeOf(spec.type)));
-  return count * static_cast<int64_t>(sizeOf(spec.type));
+  return checkedByteCount(spec.type, shape);
 }
 
 Status allocateAll(Device &device, std::span<const TensorSpec> specs,
@@ -55,9 +53,8 @@ Result<int64_t> checkInput(const TensorSpec &spec, const HostTensor &input) {
   if (!fits)
     return Status::error("is " + describe({input.type, input.shape}) +
                          ", but the program takes " + describe(spec));
-  KF_ASSIGN_OR_RETURN(int64_t count,
-                      checkedElementCount(input.shape, sizeOf(input.type)));
-  if (input.bytes.size() != static_cast<uint64_t>(count) * sizeOf(input.type))
+  KF_ASSIGN_OR_RETURN(int64_t bytes, checkedByteCount(input.type, input.shape));
+  if (input.bytes.size() != static_cast<uint64_t>(bytes))
     return Status::error("has " + std::to_string(input.bytes.size()) +
                          " bytes for the shape " +
                          describe({input.type, input.shape}));

@@ -72,11 +72,10 @@ Status checkTensors(const char *what, const std::vector<TensorSpec> &specs,
   for (size_t i = 0; i < specs.size(); ++i) {
     std::vector<int64_t> shape = specs[i].shape;
     std::ranges::replace(shape, int64_t(-1), tokens);
-    size_t elementSize = sizeOf(specs[i].type);
-    KF_ASSIGN_OR_RETURN(int64_t count, checkedElementCount(shape, elementSize));
-    if (sizes[i] < static_cast<uint64_t>(count) * elementSize)
+    KF_ASSIGN_OR_RETURN(int64_t bytes, checkedByteCount(specs[i].type, shape));
+    if (sizes[i] < static_cast<uint64_t>(bytes))
       return Status::error(numbered(what, i) + " needs " +
-                           std::to_string(count * elementSize) + " bytes for " +
+                           std::to_string(bytes) + " bytes for " +
                            std::to_string(tokens) + " tokens; its buffer has " +
                            std::to_string(sizes[i]));
   }

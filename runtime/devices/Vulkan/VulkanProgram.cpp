@@ -39,11 +39,8 @@ Status checkTensors(const std::vector<TensorSpec> &specs,
     for (int64_t &dim : shape)
       if (dim == -1)
         dim = tokens;
-    size_t elementBytes = sizeOf(specs[i].type);
-    KF_ASSIGN_OR_RETURN(int64_t count,
-                        checkedElementCount(shape, elementBytes));
-    KF_RETURN_IF_ERROR(
-        checkSize(buffers[i], count * int64_t(elementBytes), kind, i));
+    KF_ASSIGN_OR_RETURN(int64_t bytes, checkedByteCount(specs[i].type, shape));
+    KF_RETURN_IF_ERROR(checkSize(buffers[i], bytes, kind, i));
   }
   return {};
 }

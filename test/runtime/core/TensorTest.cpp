@@ -123,16 +123,43 @@ TEST(Tensor, IntegersWiden) {
 }
 
 TEST(Tensor, TypeNames) {
-  for (DataType type : {DataType::F32, DataType::F16, DataType::BF16,
-                        DataType::I1, DataType::I8, DataType::U8, DataType::I16,
-                        DataType::I32, DataType::I64, DataType::F64}) {
+  for (DataType type :
+       {DataType::F32, DataType::F16, DataType::BF16, DataType::I1,
+        DataType::I8, DataType::U8, DataType::I16, DataType::I32, DataType::I64,
+        DataType::F64, DataType::F8E4M3, DataType::Q8_0, DataType::Q4_K,
+        DataType::IQ4_NL}) {
     Result<DataType> parsed = parseDataType(nameOf(type));
     ASSERT_TRUE(parsed.ok());
     EXPECT_EQ(*parsed, type);
   }
   EXPECT_EQ(parseDataType("f8").message(),
             "unknown element type 'f8'; known are f32, f16, bf16, i1, i8, ui8, "
-            "i16, i32, i64, f64");
+            "i16, i32, i64, f64, f8E4M3FN, q8_0, q4_0, q4_1, q5_0, q5_1, "
+            "q2_k, q3_k, q4_k, q5_k, q6_k, iq4_nl");
+}
+
+TEST(Tensor, EightBitFloats) {
+  // 1, the largest, the smallest, -0.5 and NaN, from OCP's table of E4M3.
+  const uint8_t bits[] = {0x38, 0x7e, 0x01, 0xb0, 0x7f};
+  float values[5];
+  ASSERT_TRUE(convertToFloat(DataType::F8E4M3, bits, 5, values).ok());
+  EXPECT_EQ(values[0], 1.0f);
+  EXPECT_EQ(values[1], 448.0f);
+  EXPECT_EQ(values[2], 0x1p-9f);
+  EXPECT_EQ(values[3], -0.5f);
+  EXPECT_TRUE(std::isnan(values[4]));
+}
+
+TEST(Tensor, ByteCountsOfBlocks) {
+  EXPECT_EQ(*checkedByteCount(DataType::Q4_0, std::vector<int64_t>{3, 64}),
+            3 * 2 * 18);
+  EXPECT_EQ(*checkedByteCount(DataType::F16, std::vector<int64_t>{3, 64}),
+            3 * 64 * 2);
+  EXPECT_EQ(
+      checkedByteCount(DataType::Q4_K, std::vector<int64_t>{3, 64}).message(),
+      "rows of q4_k come in blocks of 256 elements, but have 64");
+  std::vector<float> values(32);
+  EXPECT_FALSE(convertToFloat(DataType::Q8_0, "", 31, values.data()).ok());
 }
 
 TEST(Tensor, ElementCounts) {

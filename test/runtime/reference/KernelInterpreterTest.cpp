@@ -152,7 +152,7 @@ TEST(KernelInterpreter, RejectsMalformedKernels) {
       {R"({"name": "k", "arguments": [{"tensor": "f32", "shape": [2, -1]}]})",
        "dimension -1"},
       {R"({"name": "k", "arguments": [{"tensor": "q8_0", "shape": [31]}]})",
-       "block of 32"},
+       "blocks of 32"},
       {R"({"name": "k", "arguments": [{"tensor": "f32",
            "shape": [4611686018427387904, 4611686018427387904]}]})",
        "63 bits"},

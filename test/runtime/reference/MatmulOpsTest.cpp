@@ -30,7 +30,7 @@ TEST(Embedding, GivesZerosOutsideTheTable) {
 
 TEST(Embedding, ReadsQuantizedTables) {
   // q8_0: d = 0.5, quants 0, 1, ... in the second row.
-  Tensor table = Tensor::zeros(BlockFormat::Q8_0, {2, 32}).take();
+  Tensor table = Tensor::zeros(DataType::Q8_0, {2, 32}).take();
   uint16_t half = floatToHalf(0.5f);
   std::memcpy(table.bytes.data() + 34, &half, 2);
   std::vector<float> expected(32);
@@ -95,7 +95,7 @@ TEST(Matmul, AgreesWithDoublesOnLongRows) {
 
 TEST(Matmul, ReadsQuantizedWeights) {
   // q4_0: d = 2, all quants 9, that is 1: every weight is 2.
-  Tensor w = Tensor::zeros(BlockFormat::Q4_0, {2, 32}).take();
+  Tensor w = Tensor::zeros(DataType::Q4_0, {2, 32}).take();
   uint16_t half = floatToHalf(2.0f);
   for (int row = 0; row < 2; ++row) {
     std::memcpy(w.bytes.data() + row * 18, &half, 2);

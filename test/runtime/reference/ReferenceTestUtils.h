@@ -29,7 +29,7 @@ inline constexpr float kInf = std::numeric_limits<float>::infinity();
 /// A tensor of f32, f16 or bf16 elements, or of a block format's zeros.
 inline Tensor makeTensor(std::vector<int64_t> shape,
                          const std::vector<float> &values,
-                         ElementType type = DataType::F32) {
+                         DataType type = DataType::F32) {
   Tensor tensor = Tensor::zeros(DataType::F32, std::move(shape)).take();
   EXPECT_EQ(tensor.bytes.size(), values.size() * sizeof(float));
   std::copy(values.begin(), values.end(), tensor.floats());

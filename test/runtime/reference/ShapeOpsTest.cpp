@@ -61,7 +61,7 @@ TEST(ExtractSlice, RejectsWhatIsOutside) {
         extractSlice(x.view(), Dims{offset, 0}, Dims{size, 1}, Dims{stride, 1}),
         "are not in dimension 0");
   expectError(extractSlice(x.view(), Dims{0}, Dims{1}, Dims{1}), "as many");
-  Tensor blocks = Tensor::zeros(BlockFormat::Q8_0, {1, 32}).take();
+  Tensor blocks = Tensor::zeros(DataType::Q8_0, {1, 32}).take();
   expectError(extractSlice(blocks.view(), Dims{0, 0}, Dims{1, 32}, Dims{1, 1}),
               "cannot be sliced");
 }
@@ -77,20 +77,20 @@ TEST(Reshape, KeepsTheElements) {
 }
 
 TEST(TypeSizes, AreChecked) {
-  EXPECT_EQ(*byteSize(DataType::BF16, Dims{3, 5}), 30);
-  EXPECT_EQ(*byteSize(DataType::F32, Dims{}), 4);
-  EXPECT_EQ(*byteSize(BlockFormat::Q4_K, Dims{2, 512}), 4 * 144);
-  expectError(byteSize(BlockFormat::Q6_K, Dims{2, 255}), "block of 256");
-  expectError(byteSize(BlockFormat::Q8_0, Dims{}), "block of 32");
-  expectError(byteSize(DataType::F32, Dims{INT64_MAX, 2}), "63 bits");
-  expectError(byteSize(DataType::F32, Dims{-1}), "negative");
+  EXPECT_EQ(*checkedByteCount(DataType::BF16, Dims{3, 5}), 30);
+  EXPECT_EQ(*checkedByteCount(DataType::F32, Dims{}), 4);
+  EXPECT_EQ(*checkedByteCount(DataType::Q4_K, Dims{2, 512}), 4 * 144);
+  expectError(checkedByteCount(DataType::Q6_K, Dims{2, 255}), "blocks of 256");
+  expectError(checkedByteCount(DataType::Q8_0, Dims{}), "blocks of 32");
+  expectError(checkedByteCount(DataType::F32, Dims{INT64_MAX, 2}), "63 bits");
+  expectError(checkedByteCount(DataType::F32, Dims{-1}), "negative");
 }
 
 TEST(TypeNames, RoundTrip) {
   for (const char *name :
        {"f32", "bf16", "i32", "q8_0", "q4_0", "q4_k", "q6_k"})
-    EXPECT_EQ(nameOf(*parseElementType(name)), name);
-  expectError(parseElementType("q5_1"), "unknown element type 'q5_1'");
+    EXPECT_EQ(nameOf(*parseDataType(name)), name);
+  expectError(parseDataType("q9_1"), "unknown element type 'q9_1'");
 }
 
 } // namespace

@@ -1,4 +1,4 @@
-//===- BlockFormat.cpp - Block-quantized storage --------------------------===//
+//===- QuantizeBlocks.cpp - Rounding to block-quantized storage -----------===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,12 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/reference/BlockFormat.h"
-
-#include "runtime/Tensor.h"
+#include "runtime/BlockFormat.h"
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <cmath>
 #include <cstring>
 
@@ -43,10 +42,10 @@ struct BlockQ6_K {
   int8_t scales[16];
   uint8_t d[2];
 };
-static_assert(sizeof(BlockQ8_0) == infoOf(BlockFormat::Q8_0).bytes);
-static_assert(sizeof(BlockQ4_0) == infoOf(BlockFormat::Q4_0).bytes);
-static_assert(sizeof(BlockQ4_K) == infoOf(BlockFormat::Q4_K).bytes);
-static_assert(sizeof(BlockQ6_K) == infoOf(BlockFormat::Q6_K).bytes);
+static_assert(sizeof(BlockQ8_0) == findBlockFormat(DataType::Q8_0)->bytes);
+static_assert(sizeof(BlockQ4_0) == findBlockFormat(DataType::Q4_0)->bytes);
+static_assert(sizeof(BlockQ4_K) == findBlockFormat(DataType::Q4_K)->bytes);
+static_assert(sizeof(BlockQ6_K) == findBlockFormat(DataType::Q6_K)->bytes);
 
 float loadHalf(const uint8_t (&bytes)[2]) {
   return halfToFloat(static_cast<uint16_t>(bytes[0] | bytes[1] << 8));
@@ -81,26 +80,12 @@ float largestMagnitude(const float *x, int count) {
 // q8_0 and q4_0
 //===----------------------------------------------------------------------===//
 
-void dequantize(const BlockQ8_0 &block, float *x) {
-  float d = loadHalf(block.d);
-  for (int i = 0; i < kSmall; ++i)
-    x[i] = static_cast<float>(block.quants[i]) * d;
-}
-
 void quantize(const float *x, BlockQ8_0 &block) {
   float d = std::fabs(largestMagnitude(x, kSmall)) / 127.0f;
   float inverse = inverseOf(d);
   storeHalf(d, block.d);
   for (int i = 0; i < kSmall; ++i)
     block.quants[i] = static_cast<int8_t>(roundTo(x[i] * inverse, -127, 127));
-}
-
-void dequantize(const BlockQ4_0 &block, float *x) {
-  float d = loadHalf(block.d);
-  for (int i = 0; i < kSmall / 2; ++i) {
-    x[i] = static_cast<float>((block.quants[i] & 15) - 8) * d;
-    x[i + kSmall / 2] = static_cast<float>((block.quants[i] >> 4) - 8) * d;
-  }
 }
 
 void quantize(const float *x, BlockQ4_0 &block) {
@@ -122,20 +107,8 @@ void quantize(const float *x, BlockQ4_0 &block) {
 // q4_k
 //===----------------------------------------------------------------------===//
 
-/// The 6-bit scale and min of sub-block `i` of 8. The first four of each have
-/// the low 6 bits of bytes 0-3 and 4-7; the last four have their low 4 bits in
-/// bytes 8-11 and their high 2 bits on top of bytes 0-3 and 4-7.
-void unpackScale(const uint8_t (&packed)[12], int i, int &scale, int &min) {
-  if (i < 4) {
-    scale = packed[i] & 63;
-    min = packed[i + 4] & 63;
-  } else {
-    scale = (packed[i + 4] & 15) | (packed[i - 4] >> 6) << 4;
-    min = (packed[i + 4] >> 4) | (packed[i] >> 6) << 4;
-  }
-}
-
-/// The inverse of unpackScale over bytes that start as zeros; in rising `i`.
+/// Stores sub-block `i` (SubScales::Packed6) in bytes that start as zeros; in
+/// rising `i`.
 void packScale(uint8_t (&packed)[12], int i, int scale, int min) {
   if (i < 4) {
     packed[i] = static_cast<uint8_t>(scale);
@@ -144,21 +117,6 @@ void packScale(uint8_t (&packed)[12], int i, int scale, int min) {
     packed[i + 4] = static_cast<uint8_t>((scale & 15) | (min & 15) << 4);
     packed[i - 4] |= static_cast<uint8_t>((scale >> 4) << 6);
     packed[i] |= static_cast<uint8_t>((min >> 4) << 6);
-  }
-}
-
-void dequantize(const BlockQ4_K &block, float *x) {
-  float d = loadHalf(block.d), dmin = loadHalf(block.dmin);
-  for (int sub = 0; sub < 8; ++sub) {
-    int scale, min;
-    unpackScale(block.scales, sub, scale, min);
-    float step = d * static_cast<float>(scale);
-    float offset = dmin * static_cast<float>(min);
-    const uint8_t *quants = block.quants + sub / 2 * 32;
-    for (int i = 0; i < 32; ++i) {
-      int quant = sub % 2 == 0 ? quants[i] & 15 : quants[i] >> 4;
-      x[sub * 32 + i] = step * static_cast<float>(quant) - offset;
-    }
   }
 }
 
@@ -245,19 +203,6 @@ void quantize(const float *x, BlockQ4_K &block) {
 // low bits are in byte i (+ 32 for the odd quarters), the low half of it for
 // the first two quarters; its high bits are bits 2 * quarter of byte i.
 
-void dequantize(const BlockQ6_K &block, float *x) {
-  float d = loadHalf(block.d);
-  for (int e = 0; e < kSuper; ++e) {
-    int half = e / 128, quarter = e % 128 / 32, i = e % 32;
-    int low = block.low[half * 64 + quarter % 2 * 32 + i];
-    int high = block.high[half * 32 + i];
-    int quant =
-        (quarter < 2 ? low & 15 : low >> 4) | (high >> (2 * quarter) & 3) << 4;
-    x[e] = d * static_cast<float>(block.scales[e / 16]) *
-           static_cast<float>(quant - 32);
-  }
-}
-
 /// The step whose multiples in [-32, 31] are nearest to `x`, by the same search
 /// as fitAffine.
 float fitStep(const float *x, int count) {
@@ -312,14 +257,6 @@ void quantize(const float *x, BlockQ6_K &block) {
 //===----------------------------------------------------------------------===//
 
 template <typename Block>
-void dequantizeEach(const void *src, int64_t blocks, int64_t elements,
-                    float *dst) {
-  const Block *from = static_cast<const Block *>(src);
-  for (int64_t i = 0; i < blocks; ++i)
-    dequantize(from[i], dst + i * elements);
-}
-
-template <typename Block>
 void quantizeEach(const float *src, int64_t blocks, int64_t elements,
                   void *dst) {
   Block *to = static_cast<Block *>(dst);
@@ -329,38 +266,24 @@ void quantizeEach(const float *src, int64_t blocks, int64_t elements,
 
 } // namespace
 
-std::optional<BlockFormat> parseBlockFormat(std::string_view name) {
-  for (const BlockFormatInfo &info : kBlockFormats)
-    if (info.name == name)
-      return info.format;
-  return std::nullopt;
+bool canQuantize(DataType type) {
+  return type == DataType::Q8_0 || type == DataType::Q4_0 ||
+         type == DataType::Q4_K || type == DataType::Q6_K;
 }
 
-void dequantizeBlocks(BlockFormat format, const void *src, int64_t blocks,
-                      float *dst) {
-  switch (format) {
-  case BlockFormat::Q8_0:
-    return dequantizeEach<BlockQ8_0>(src, blocks, kSmall, dst);
-  case BlockFormat::Q4_0:
-    return dequantizeEach<BlockQ4_0>(src, blocks, kSmall, dst);
-  case BlockFormat::Q4_K:
-    return dequantizeEach<BlockQ4_K>(src, blocks, kSuper, dst);
-  case BlockFormat::Q6_K:
-    return dequantizeEach<BlockQ6_K>(src, blocks, kSuper, dst);
-  }
-}
-
-void quantizeBlocks(BlockFormat format, const float *src, int64_t blocks,
+void quantizeBlocks(DataType type, const float *src, int64_t blocks,
                     void *dst) {
-  switch (format) {
-  case BlockFormat::Q8_0:
+  switch (type) {
+  case DataType::Q8_0:
     return quantizeEach<BlockQ8_0>(src, blocks, kSmall, dst);
-  case BlockFormat::Q4_0:
+  case DataType::Q4_0:
     return quantizeEach<BlockQ4_0>(src, blocks, kSmall, dst);
-  case BlockFormat::Q4_K:
+  case DataType::Q4_K:
     return quantizeEach<BlockQ4_K>(src, blocks, kSuper, dst);
-  case BlockFormat::Q6_K:
+  case DataType::Q6_K:
     return quantizeEach<BlockQ6_K>(src, blocks, kSuper, dst);
+  default:
+    assert(false && "no rounding to this type");
   }
 }
 
