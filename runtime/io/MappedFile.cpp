@@ -9,6 +9,7 @@
 #include "runtime/io/MappedFile.h"
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -68,6 +69,17 @@ MappedFile &MappedFile::operator=(MappedFile &&other) noexcept {
   std::swap(size, other.size);
   std::swap(name, other.name);
   return *this;
+}
+
+void MappedFile::release(std::span<const std::byte> part) const {
+  const uintptr_t page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const uintptr_t start = reinterpret_cast<uintptr_t>(part.data());
+  const uintptr_t begin = (start + page - 1) / page * page;
+  const uintptr_t end = (start + part.size()) / page * page;
+  // A hint: where it fails, the pages stay.
+  if (begin < end)
+    (void)::madvise(reinterpret_cast<void *>(begin), end - begin,
+                    MADV_DONTNEED);
 }
 
 MappedFile::~MappedFile() {

@@ -40,6 +40,10 @@ public:
   }
   const std::string &path() const { return name; }
 
+  /// Gives the memory of the whole pages inside `part` of bytes() back to the
+  /// system. Reading them again reads the file again.
+  void release(std::span<const std::byte> part) const;
+
 private:
   MappedFile() = default;
 

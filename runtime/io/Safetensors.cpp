@@ -236,6 +236,13 @@ Result<TensorView> Safetensors::find(const std::string &name) const {
   return view;
 }
 
+void Safetensors::release(const std::string &name) const {
+  auto it = tensors.find(name);
+  if (file && it != tensors.end())
+    file->release(
+        data.subspan(it->second.begin, it->second.end - it->second.begin));
+}
+
 std::vector<std::string> Safetensors::names() const {
   std::vector<std::string> result;
   result.reserve(tensors.size());
@@ -288,6 +295,12 @@ Result<TensorView> ShardedSafetensors::find(const std::string &name) const {
   if (it == where.end())
     return Status::error(source + ": no tensor " + inQuotes(name));
   return it->second->find(name);
+}
+
+void ShardedSafetensors::release(const std::string &name) const {
+  auto it = where.find(name);
+  if (it != where.end())
+    it->second->release(name);
 }
 
 std::vector<std::string> ShardedSafetensors::names() const {

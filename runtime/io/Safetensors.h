@@ -40,6 +40,7 @@ public:
   /// F32, F16 and BF16 tensors; one of another type is an error that names its
   /// type.
   Result<TensorView> find(const std::string &name) const override;
+  void release(const std::string &name) const override;
   std::vector<std::string> names() const override;
   bool contains(const std::string &name) const { return tensors.count(name); }
   /// The header's `__metadata__`.
@@ -73,6 +74,7 @@ public:
   open(const std::string &indexPath);
 
   Result<TensorView> find(const std::string &name) const override;
+  void release(const std::string &name) const override;
   std::vector<std::string> names() const override;
 
 private:
