@@ -46,6 +46,8 @@ public:
   std::optional<double> toFloat() const;
   std::optional<bool> toBool() const;
   std::optional<std::string_view> toString() const;
+  /// The value as the file has it; without a string's or array's length.
+  std::string_view bytes() const { return payload; }
   /// The first elements of an array, at most `limit`.
   std::vector<GgufValue> elements(uint64_t limit) const;
   /// All elements of an array of that type; nothing for other values.

@@ -11,6 +11,7 @@
 #include "runtime/io/Json.h"
 #include "runtime/io/MappedFile.h"
 #include "runtime/io/Quote.h"
+#include "runtime/model/ConfigLimits.h"
 #include "runtime/model/ConfigReader.h"
 #include "runtime/model/UnsupportedFields.h"
 
@@ -69,13 +70,6 @@ constexpr Family families[] = {
     {Architecture::Gpt2, "gpt2", "GPT2LMHeadModel", "n_embd", "n_layer",
      "n_head", "n_positions", "activation_function", "layer_norm_epsilon",
      "gelu_new", 1024, 0, 1e-5, true}};
-
-/// Bounds far beyond any model: products of two sizes stay below 2^48, and the
-/// step's IR, which grows with the layers, stays small.
-constexpr int64_t kMaxSize = 1 << 24;
-constexpr int64_t kMaxLayers = 4096;
-constexpr int64_t kMaxPositions = 1 << 30;
-constexpr int64_t kMaxId = INT32_MAX;
 
 //===----------------------------------------------------------------------===//
 // Parts

@@ -26,6 +26,8 @@ kf_embedded_\name\()_end:
         embed config, config.json
         embed generation_config, generation_config.json
         embed tokenizer, tokenizer.json
+        embed tokenizer_config, tokenizer_config.json
+        embed chat_template, chat_template.jinja
         embed weights, model.safetensors
 
         .section .note.GNU-stack, "", %progbits

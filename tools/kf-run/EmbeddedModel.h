@@ -1,5 +1,4 @@
-//===- EmbeddedModel.h - The model inside kf-run -----------------*- C++
-//-*-===//
+//===- EmbeddedModel.h - The model inside kf-run ----------------*- C++ -*-===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -20,6 +19,8 @@
 KF_EMBEDDED_FILE(config)
 KF_EMBEDDED_FILE(generation_config)
 KF_EMBEDDED_FILE(tokenizer)
+KF_EMBEDDED_FILE(tokenizer_config)
+KF_EMBEDDED_FILE(chat_template)
 KF_EMBEDDED_FILE(weights)
 #undef KF_EMBEDDED_FILE
 

@@ -11,8 +11,11 @@
 #include "EmbeddedModel.h"
 #include "Report.h"
 
+#include "runtime/io/Gguf.h"
 #include "runtime/io/MappedFile.h"
 #include "runtime/io/Safetensors.h"
+#include "runtime/model/ChatConfig.h"
+#include "runtime/model/GgufConfig.h"
 
 #include <cerrno>
 #include <cstring>
@@ -22,6 +25,12 @@
 using namespace kf;
 
 namespace {
+
+void setChat(Model &model, ChatConfig chat) {
+  model.chatTemplate = std::move(chat.chatTemplate);
+  model.bosToken = std::move(chat.bosToken);
+  model.eosToken = std::move(chat.eosToken);
+}
 
 Result<Model> openEmbedded(bool withTokenizer) {
   Model model;
@@ -34,33 +43,19 @@ Result<Model> openEmbedded(bool withTokenizer) {
   KF_ASSIGN_OR_RETURN(
       model.weights, Safetensors::fromMemory(std::as_bytes(std::span(weights)),
                                              "the embedded model.safetensors"));
-  if (withTokenizer) {
-    KF_ASSIGN_OR_RETURN(model.tokenizer,
-                        Tokenizer::fromJson(KF_EMBEDDED(tokenizer),
-                                            "the embedded tokenizer.json"));
-  }
+  if (!withTokenizer)
+    return model;
+  KF_ASSIGN_OR_RETURN(model.tokenizer,
+                      Tokenizer::fromJson(KF_EMBEDDED(tokenizer),
+                                          "the embedded tokenizer.json"));
+  KF_ASSIGN_OR_RETURN(ChatConfig chat,
+                      parseChatConfig(KF_EMBEDDED(tokenizer_config)));
+  chat.chatTemplate = KF_EMBEDDED(chat_template);
+  setChat(model, std::move(chat));
   return model;
 }
 
-/// Checks that `path` is a folder, and says what else would do.
-Status checkFolder(const std::string &path) {
-  struct stat info;
-  if (stat(path.c_str(), &info) != 0)
-    return Status::error("cannot open model " + quotePath(path) + ": " +
-                         std::strerror(errno));
-  if (S_ISDIR(info.st_mode))
-    return Status();
-  return Status::error("model " + quotePath(path) +
-                       " is not a folder; give the one that holds config.json "
-                       "and model.safetensors");
-}
-
-} // namespace
-
-Result<Model> kf::openModel(const std::string &path, bool withTokenizer) {
-  if (path.empty())
-    return openEmbedded(withTokenizer);
-  KF_RETURN_IF_ERROR(checkFolder(path));
+Result<Model> openFolder(const std::string &path, bool withTokenizer) {
   Model model;
   model.name = path;
   const std::string configPath = path + "/config.json";
@@ -77,11 +72,53 @@ Result<Model> kf::openModel(const std::string &path, bool withTokenizer) {
     return parsed.status().in(configPath);
   model.config = parsed.take();
   KF_ASSIGN_OR_RETURN(model.weights, openSafetensors(path));
-  if (withTokenizer) {
-    KF_ASSIGN_OR_RETURN(model.tokenizer,
-                        Tokenizer::open(path + "/tokenizer.json"));
-  }
+  if (!withTokenizer)
+    return model;
+  KF_ASSIGN_OR_RETURN(model.tokenizer,
+                      Tokenizer::open(path + "/tokenizer.json"));
+  KF_ASSIGN_OR_RETURN(ChatConfig chat, loadChatConfig(path));
+  setChat(model, std::move(chat));
   return model;
+}
+
+Result<Model> openGguf(const std::string &path, bool withTokenizer) {
+  Model model;
+  model.name = path;
+  KF_ASSIGN_OR_RETURN(std::unique_ptr<Gguf> gguf, Gguf::open(path));
+  KF_ASSIGN_OR_RETURN(model.config, readGgufConfig(*gguf));
+  model.configText = ggufConfigText(*gguf);
+  if (withTokenizer)
+    return Status::error(path + ": tokenizers of GGUF files cannot be read");
+  model.weights = std::move(gguf);
+  return model;
+}
+
+} // namespace
+
+Result<ModelKind> kf::findModelKind(const std::string &path) {
+  if (path.empty())
+    return ModelKind::Embedded;
+  struct stat info;
+  if (stat(path.c_str(), &info) != 0)
+    return Status::error("cannot open model " + quotePath(path) + ": " +
+                         std::strerror(errno));
+  if (S_ISDIR(info.st_mode))
+    return ModelKind::Folder;
+  KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
+  if (Gguf::recognize(file.bytes()))
+    return ModelKind::Gguf;
+  return Status::error("model " + quotePath(path) +
+                       " is neither a GGUF file nor a folder; give one, or the "
+                       "folder that holds config.json and model.safetensors");
+}
+
+Result<Model> kf::openModel(const std::string &path, bool withTokenizer) {
+  KF_ASSIGN_OR_RETURN(ModelKind kind, findModelKind(path));
+  if (kind == ModelKind::Embedded)
+    return openEmbedded(withTokenizer);
+  if (kind == ModelKind::Gguf)
+    return openGguf(path, withTokenizer);
+  return openFolder(path, withTokenizer);
 }
 
 std::string kf::signatureOf(const Model &model) {
@@ -89,7 +126,7 @@ std::string kf::signatureOf(const Model &model) {
   for (const std::string &name : model.weights->names()) {
     text += '\n' + name;
     // A tensor of a type that nothing reads has no part in the programs.
-    Result<TensorView> view = model.weights->find(name);
+    Result<TensorView> view = model.weights->describe(name);
     if (!view.ok())
       continue;
     for (int64_t dim : view->shape)

@@ -1,5 +1,4 @@
-//===- Model.h - What MODEL stands for ---------------------------*- C++
-//-*-===//
+//===- Model.h - What MODEL stands for --------------------------*- C++ -*-===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -20,22 +19,39 @@
 
 namespace kf {
 
-/// A checkpoint: a folder as Hugging Face lays it out, or the model inside
-/// this program.
-struct Model {
-  std::string name; ///< for people: the folder, or "kf-stories (embedded)"
-  ModelConfig config;
-  std::string configText; ///< config.json
-  std::unique_ptr<WeightSource> weights;
-  std::optional<Tokenizer> tokenizer; ///< where it was asked for
+/// What a MODEL argument can be.
+enum class ModelKind {
+  Embedded, ///< the model inside this program: no argument
+  Folder,   ///< as Hugging Face lays it out
+  Gguf      ///< one file
 };
 
-/// Opens the folder `path`, or the embedded model if it is empty. Weights are
+/// Looks at what is at `path`; a file is known by its first bytes. Other files
+/// are errors that say what would do.
+Result<ModelKind> findModelKind(const std::string &path);
+
+/// A checkpoint and what belongs to it.
+struct Model {
+  std::string name; ///< for people: the path, or "kf-stories (embedded)"
+  ModelConfig config;
+  /// What `config` was read from, as text: config.json, or the metadata of a
+  /// GGUF file that its architecture defines.
+  std::string configText;
+  std::unique_ptr<WeightSource> weights;
+
+  // Where the tokenizer was asked for:
+  std::optional<Tokenizer> tokenizer;
+  std::string chatTemplate;       ///< Jinja; empty: the model has none
+  std::string bosToken, eosToken; ///< as text; empty: the model has none
+};
+
+/// Opens the model at `path`, or the embedded one if it is empty. Weights are
 /// mapped, not read. Errors name the file.
 Result<Model> openModel(const std::string &path, bool withTokenizer);
 
 /// Everything about `model` that its compiled programs depend on, as bytes to
-/// hash: config.json, and the tensors' names, types and shapes.
+/// hash: what its configuration was read from, and the tensors' names, types
+/// and shapes.
 std::string signatureOf(const Model &model);
 
 } // namespace kf

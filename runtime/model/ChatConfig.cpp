@@ -1,0 +1,133 @@
+//===- ChatConfig.cpp - A model's chat template ---------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/model/ChatConfig.h"
+
+#include "runtime/io/Json.h"
+#include "runtime/io/MappedFile.h"
+#include "runtime/io/Quote.h"
+#include "runtime/model/ConfigReader.h"
+
+#include <filesystem>
+
+using namespace kf;
+using nlohmann::json;
+
+namespace {
+
+/// A token: its text, or an object with the text as "content".
+Result<std::string> readToken(const ConfigReader &reader, const char *key) {
+  const json *value = reader.find(key);
+  if (!value)
+    return std::string();
+  if (value->is_object()) {
+    auto content = value->find("content");
+    if (content != value->end() && content->is_string())
+      return content->get<std::string>();
+  } else if (value->is_string()) {
+    return value->get<std::string>();
+  }
+  return reader.unexpected(key, "a string or an object with \"content\"");
+}
+
+/// A template, or a list of {"name", "template"}.
+Result<std::string> readTemplate(const ConfigReader &reader) {
+  constexpr const char *key = "chat_template";
+  const json *value = reader.find(key);
+  if (!value)
+    return std::string();
+  if (value->is_string())
+    return value->get<std::string>();
+  const Status unexpected =
+      reader.unexpected(key, "a string or a list of {\"name\", \"template\"}");
+  if (!value->is_array())
+    return unexpected;
+  std::string result;
+  for (const json &item : *value) {
+    if (!item.is_object() || !item.contains("name") ||
+        !item["name"].is_string() || !item.contains("template") ||
+        !item["template"].is_string())
+      return unexpected;
+    if (item["name"] == "default")
+      result = item["template"].get<std::string>();
+  }
+  return result;
+}
+
+/// The file's text; empty if there is no such file.
+Result<std::string> readIfThere(const std::filesystem::path &path) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored))
+    return std::string();
+  KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path.string()));
+  return std::string(file.text());
+}
+
+/// The text of the token whose id is the metadata `key`.
+Result<std::string> tokenNamedBy(const Gguf &gguf, std::string_view key,
+                                 std::span<const std::string_view> tokens) {
+  KF_ASSIGN_OR_RETURN(std::optional<uint64_t> id, gguf.findUnsigned(key));
+  if (!id)
+    return std::string();
+  if (*id >= tokens.size())
+    return Status::error(gguf.source() + ": metadata " + inQuotes(key) +
+                         " is " + std::to_string(*id) +
+                         ", but the vocabulary has " +
+                         std::to_string(tokens.size()) + " tokens");
+  return std::string(tokens[*id]);
+}
+
+} // namespace
+
+Result<ChatConfig> kf::parseChatConfig(std::string_view tokenizerConfig) {
+  KF_ASSIGN_OR_RETURN(json object, parseJson(tokenizerConfig));
+  if (!object.is_object())
+    return Status::error("a JSON object is expected");
+  ConfigReader reader(object);
+  ChatConfig config;
+  KF_ASSIGN_OR_RETURN(config.chatTemplate, readTemplate(reader));
+  KF_ASSIGN_OR_RETURN(config.bosToken, readToken(reader, "bos_token"));
+  KF_ASSIGN_OR_RETURN(config.eosToken, readToken(reader, "eos_token"));
+  return config;
+}
+
+Result<ChatConfig> kf::loadChatConfig(const std::string &folder) {
+  const std::filesystem::path base(folder);
+  const std::filesystem::path tokenizer = base / "tokenizer_config.json";
+  ChatConfig config;
+  KF_ASSIGN_OR_RETURN(std::string text, readIfThere(tokenizer));
+  if (!text.empty()) {
+    Result<ChatConfig> parsed = parseChatConfig(text);
+    if (!parsed.ok())
+      return parsed.status().in(tokenizer.string());
+    config = parsed.take();
+  }
+  KF_ASSIGN_OR_RETURN(std::string jinja,
+                      readIfThere(base / "chat_template.jinja"));
+  if (!jinja.empty())
+    config.chatTemplate = std::move(jinja);
+  return config;
+}
+
+Result<ChatConfig> kf::readChatConfig(const Gguf &gguf) {
+  ChatConfig config;
+  KF_ASSIGN_OR_RETURN(std::string_view text,
+                      gguf.getString("tokenizer.chat_template", ""));
+  config.chatTemplate = text;
+  if (!gguf.contains("tokenizer.ggml.tokens"))
+    return config;
+  KF_ASSIGN_OR_RETURN(std::vector<std::string_view> tokens,
+                      gguf.getStrings("tokenizer.ggml.tokens"));
+  KF_ASSIGN_OR_RETURN(
+      config.bosToken,
+      tokenNamedBy(gguf, "tokenizer.ggml.bos_token_id", tokens));
+  KF_ASSIGN_OR_RETURN(
+      config.eosToken,
+      tokenNamedBy(gguf, "tokenizer.ggml.eos_token_id", tokens));
+  return config;
+}

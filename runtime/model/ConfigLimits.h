@@ -1,0 +1,25 @@
+//===- ConfigLimits.h - Bounds of a configuration's numbers -----*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_MODEL_CONFIGLIMITS_H
+#define KF_RUNTIME_MODEL_CONFIGLIMITS_H
+
+#include <cstdint>
+
+namespace kf {
+
+/// Bounds far beyond any model: products of two sizes stay below 2^48, and the
+/// step's IR, which grows with the layers, stays small.
+inline constexpr int64_t kMaxSize = 1 << 24;
+inline constexpr int64_t kMaxLayers = 4096;
+inline constexpr int64_t kMaxPositions = 1 << 30;
+inline constexpr int64_t kMaxId = INT32_MAX;
+
+} // namespace kf
+
+#endif // KF_RUNTIME_MODEL_CONFIGLIMITS_H

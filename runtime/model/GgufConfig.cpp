@@ -1,0 +1,436 @@
+//===- GgufConfig.cpp - What a GGUF file says about its model -------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/model/GgufConfig.h"
+
+#include "runtime/io/Quote.h"
+#include "runtime/model/ConfigLimits.h"
+
+#include <algorithm>
+#include <cmath>
+
+using namespace kf;
+
+namespace {
+
+struct Family {
+  std::string_view name; ///< general.architecture
+  Architecture architecture;
+};
+
+constexpr Family families[] = {{"llama", Architecture::Llama},
+                               {"qwen2", Architecture::Qwen2},
+                               {"qwen3", Architecture::Qwen3},
+                               {"gpt2", Architecture::Gpt2}};
+
+/// Keys behind the architecture's name that are read or change nothing.
+constexpr std::string_view knownKeys[] = {
+    "attention.head_count",
+    "attention.head_count_kv",
+    "attention.key_length",
+    "attention.layer_norm_epsilon",
+    "attention.layer_norm_rms_epsilon",
+    "attention.sliding_window",
+    "attention.value_length",
+    "block_count",
+    "context_length",
+    "embedding_length",
+    "feed_forward_length",
+    "rope.dimension_count",
+    "rope.freq_base",
+    "rope.scale_linear",
+    "rope.scaling.factor",
+    "rope.scaling.finetuned",
+    "rope.scaling.original_context_length",
+    "rope.scaling.type",
+    "tensor_data_layout",
+    "vocab_size",
+};
+
+/// Keys that must have a value with which they change nothing.
+struct NeutralKey {
+  std::string_view key;
+  double value; ///< of a number; 1 for true
+};
+constexpr NeutralKey neutralKeys[] = {
+    {"attention.causal", 1},
+    {"attention.clamp_kqv", 0},
+    {"attention.max_alibi_bias", 0},
+    {"attn_logit_softcapping", 0},
+    {"embedding_scale", 1},
+    {"expert_count", 0},
+    {"expert_used_count", 0},
+    {"final_logit_softcapping", 0},
+    {"logit_scale", 1},
+    {"pooling_type", 0},
+    {"residual_scale", 1},
+    {"rope.scaling.attn_factor", 1},
+    {"use_parallel_residual", 0},
+};
+
+std::optional<double> numberOf(const GgufValue &value) {
+  if (std::optional<bool> flag = value.toBool())
+    return *flag;
+  if (std::optional<int64_t> integer = value.toSigned())
+    return static_cast<double>(*integer);
+  return value.toFloat();
+}
+
+/// A number for an error's line, without trailing zeros.
+std::string spell(double value) {
+  char buffer[32];
+  std::snprintf(buffer, sizeof(buffer), "%g", value);
+  return buffer;
+}
+
+/// Reads one file.
+class GgufConfigReader {
+public:
+  explicit GgufConfigReader(const Gguf &gguf) : gguf(gguf) {}
+  Result<ModelConfig> read();
+
+private:
+  Status readFamily();
+  Status checkKeys() const;
+  Status readSizes();
+  Status readHeads();
+  Status readNorm();
+  Status readRope();
+  Status readRopeScaling(RopeConfig &rope) const;
+  Status readWindows();
+  Status readTokens();
+
+  std::string keyOf(std::string_view name) const {
+    return std::string(family->name) + "." + std::string(name);
+  }
+  /// "metadata 'llama.block_count' is 0", for the start of an error.
+  std::string valueOf(std::string_view name, const std::string &value) const {
+    return "metadata " + inQuotes(keyOf(name)) + " is " + value;
+  }
+  /// An integer from 1 to `most`; without `fallback` it has to be there.
+  Result<int64_t> size(std::string_view name, int64_t most,
+                       std::optional<int64_t> fallback = {}) const;
+  /// The same, or an array of one such integer a layer, all equal.
+  Result<int64_t> layerSize(std::string_view name, int64_t most,
+                            std::optional<int64_t> fallback = {}) const;
+  /// A finite number greater than 0, or not negative with `zero`.
+  Result<double> positive(std::string_view name,
+                          std::optional<double> fallback = {},
+                          bool zero = false) const;
+  bool hasTensor(std::string_view name) const {
+    return gguf.lookUpTensor(name) != nullptr;
+  }
+
+  const Gguf &gguf;
+  const Family *family = nullptr;
+  ModelConfig config;
+};
+
+//===----------------------------------------------------------------------===//
+// Numbers
+//===----------------------------------------------------------------------===//
+
+Result<int64_t> GgufConfigReader::size(std::string_view name, int64_t most,
+                                       std::optional<int64_t> fallback) const {
+  std::optional<uint64_t> otherwise;
+  if (fallback)
+    otherwise = static_cast<uint64_t>(*fallback);
+  KF_ASSIGN_OR_RETURN(uint64_t value, gguf.getUnsigned(keyOf(name), otherwise));
+  if (value < 1 || value > static_cast<uint64_t>(most))
+    return Status::error(valueOf(name, std::to_string(value)) +
+                         ", but a number from 1 to " + std::to_string(most) +
+                         " is expected");
+  return static_cast<int64_t>(value);
+}
+
+Result<int64_t>
+GgufConfigReader::layerSize(std::string_view name, int64_t most,
+                            std::optional<int64_t> fallback) const {
+  const GgufValue *value = gguf.lookUp(keyOf(name));
+  if (!value || value->type() != GgufValueType::Array)
+    return size(name, most, fallback);
+  KF_ASSIGN_OR_RETURN(std::vector<int64_t> values,
+                      gguf.getIntegers(keyOf(name)));
+  if (values.size() != static_cast<size_t>(config.layers))
+    return Status::error(
+        valueOf(name, "an array of " + std::to_string(values.size())) +
+        " numbers for " + std::to_string(config.layers) + " layers");
+  auto other = std::ranges::find_if(
+      values, [&](int64_t v) { return v != values.front(); });
+  if (other != values.end())
+    return Status::error("metadata " + inQuotes(keyOf(name)) +
+                         " differs between layers (" +
+                         std::to_string(values.front()) + " and " +
+                         std::to_string(*other) + "), which is not supported");
+  if (values.front() < 1 || values.front() > most)
+    return Status::error(valueOf(name, std::to_string(values.front())) +
+                         " in every layer, but a number from 1 to " +
+                         std::to_string(most) + " is expected");
+  return values.front();
+}
+
+Result<double> GgufConfigReader::positive(std::string_view name,
+                                          std::optional<double> fallback,
+                                          bool zero) const {
+  KF_ASSIGN_OR_RETURN(double value, gguf.getFloat(keyOf(name), fallback));
+  if (!std::isfinite(value) || value < 0 || (value == 0 && !zero))
+    return Status::error(
+        valueOf(name, spell(value)) + ", but a finite number " +
+        (zero ? "that is not negative" : "above 0") + " is expected");
+  return value;
+}
+
+//===----------------------------------------------------------------------===//
+// Parts
+//===----------------------------------------------------------------------===//
+
+Status GgufConfigReader::readFamily() {
+  KF_ASSIGN_OR_RETURN(std::string_view name,
+                      gguf.getString("general.architecture"));
+  std::string known;
+  for (const Family &candidate : families) {
+    if (candidate.name == name)
+      family = &candidate;
+    known += (known.empty() ? "" : ", ") + std::string(candidate.name);
+  }
+  if (!family)
+    return Status::error("architecture " + inQuotes(name) +
+                         " is not supported (supported: " + known + ")");
+  config.architecture = family->architecture;
+  config.naming = TensorNaming::Gguf;
+
+  KF_ASSIGN_OR_RETURN(std::string_view type,
+                      gguf.getString("general.type", "model"));
+  if (type != "model")
+    return Status::error("the file is of the type " + inQuotes(type) +
+                         ", not a model");
+  KF_ASSIGN_OR_RETURN(uint64_t parts, gguf.getUnsigned("split.count", 1));
+  if (parts > 1)
+    return Status::error(
+        "the file is one of " + std::to_string(parts) +
+        " parts of a model; join them with llama-gguf-split --merge");
+  return Status();
+}
+
+Status GgufConfigReader::checkKeys() const {
+  const std::string prefix = keyOf("");
+  for (const GgufEntry &entry : gguf.metadata()) {
+    if (!entry.key.starts_with(prefix))
+      continue;
+    const std::string_view name = entry.key.substr(prefix.size());
+    if (std::ranges::find(knownKeys, name) != std::end(knownKeys))
+      continue;
+    const NeutralKey *neutral =
+        std::ranges::find(neutralKeys, name, &NeutralKey::key);
+    std::optional<double> number = numberOf(entry.value);
+    if (neutral == std::end(neutralKeys))
+      return Status::error("metadata " + inQuotes(entry.key) +
+                           " is not known; it may change the arithmetic in a "
+                           "way that is not supported");
+    if (number != neutral->value)
+      return Status::error(
+          "metadata " + inQuotes(entry.key) + " is " +
+          (number ? spell(*number)
+                  : "of type " + std::string(nameOf(entry.value.type()))) +
+          ", which changes the arithmetic in a way that is not supported");
+  }
+  return Status();
+}
+
+Status GgufConfigReader::readSizes() {
+  KF_ASSIGN_OR_RETURN(config.layers, size("block_count", kMaxLayers));
+  KF_ASSIGN_OR_RETURN(config.hiddenSize, size("embedding_length", kMaxSize));
+  KF_ASSIGN_OR_RETURN(config.intermediateSize,
+                      layerSize("feed_forward_length", kMaxSize));
+  KF_ASSIGN_OR_RETURN(config.maxPositions,
+                      size("context_length", kMaxPositions));
+  const GgufTensor *table = gguf.lookUpTensor("token_embd.weight");
+  if (!table)
+    return Status::error("no tensor 'token_embd.weight': the file has a "
+                         "configuration but no model");
+  config.vocabSize = table->shape.front();
+  if (table->shape.size() != 2 || config.vocabSize < 1 ||
+      config.vocabSize > kMaxSize)
+    return Status::error("tensor 'token_embd.weight' is no matrix of 1 to " +
+                         std::to_string(kMaxSize) + " rows");
+  config.tiedEmbeddings = !hasTensor("output.weight");
+  return Status();
+}
+
+Status GgufConfigReader::readHeads() {
+  KF_ASSIGN_OR_RETURN(config.heads,
+                      layerSize("attention.head_count", kMaxSize));
+  KF_ASSIGN_OR_RETURN(config.kvHeads, layerSize("attention.head_count_kv",
+                                                kMaxSize, config.heads));
+  if (config.heads % config.kvHeads != 0)
+    return Status::error("metadata " + inQuotes(keyOf("attention.head_count")) +
+                         " " + std::to_string(config.heads) +
+                         " is not a multiple of " +
+                         inQuotes(keyOf("attention.head_count_kv")) + " " +
+                         std::to_string(config.kvHeads));
+  std::optional<int64_t> fallback;
+  if (config.hiddenSize % config.heads == 0)
+    fallback = config.hiddenSize / config.heads;
+  KF_ASSIGN_OR_RETURN(config.headDim,
+                      size("attention.key_length", kMaxSize, fallback));
+  KF_ASSIGN_OR_RETURN(int64_t values,
+                      size("attention.value_length", kMaxSize, config.headDim));
+  if (values != config.headDim)
+    return Status::error(
+        valueOf("attention.value_length", std::to_string(values)) +
+        ", but keys have " + std::to_string(config.headDim) +
+        "; heads of two sizes are not supported");
+  if (config.heads * config.headDim > kMaxSize)
+    return Status::error(std::to_string(config.heads) + " heads of " +
+                         std::to_string(config.headDim) + " elements have " +
+                         std::to_string(config.heads * config.headDim) +
+                         "; at most " + std::to_string(kMaxSize) +
+                         " is possible");
+  config.attentionScale = 1 / std::sqrt(static_cast<double>(config.headDim));
+  return Status();
+}
+
+Status GgufConfigReader::readNorm() {
+  const bool gpt2 = config.architecture == Architecture::Gpt2;
+  config.norm = gpt2 ? Norm::Layer : Norm::Rms;
+  config.activation = gpt2 ? Activation::GeluTanh : Activation::Silu;
+  config.gatedMlp = !gpt2;
+  config.qkNorm = config.architecture == Architecture::Qwen3;
+  config.qkvBias =
+      hasTensor(gpt2 ? "blk.0.attn_qkv.bias" : "blk.0.attn_q.bias");
+  config.attentionOutputBias = hasTensor("blk.0.attn_output.bias");
+  config.mlpBias = hasTensor("blk.0.ffn_down.bias");
+  KF_ASSIGN_OR_RETURN(config.normEps,
+                      positive(gpt2 ? "attention.layer_norm_epsilon"
+                                    : "attention.layer_norm_rms_epsilon",
+                               {}, /*zero=*/true));
+  return Status();
+}
+
+Status GgufConfigReader::readRope() {
+  if (config.architecture == Architecture::Gpt2)
+    return Status();
+  RopeConfig rope;
+  rope.interleaved = config.architecture == Architecture::Llama;
+  KF_ASSIGN_OR_RETURN(rope.theta, positive("rope.freq_base", rope.theta));
+  KF_ASSIGN_OR_RETURN(int64_t rotated,
+                      size("rope.dimension_count", kMaxSize, config.headDim));
+  if (rotated != config.headDim)
+    return Status::error(
+        valueOf("rope.dimension_count", std::to_string(rotated)) +
+        ", but heads have " + std::to_string(config.headDim) +
+        " elements; rotating a part of them is not supported");
+  if (config.headDim % 2 != 0)
+    return Status::error("a head dimension of " +
+                         std::to_string(config.headDim) +
+                         " is odd; rotary embedding needs an even one");
+  KF_RETURN_IF_ERROR(readRopeScaling(rope));
+  if (const GgufTensor *factors = gguf.lookUpTensor("rope_freqs.weight")) {
+    if (factors->shape != std::vector<int64_t>{config.headDim / 2} ||
+        factors->typeNumber != findGgmlType(DataType::F32)->number)
+      return Status::error("tensor 'rope_freqs.weight' is not of " +
+                           std::to_string(config.headDim / 2) +
+                           " F32, one for each pair of a head's elements");
+    rope.frequencyFactors = true;
+  }
+  config.rope = rope;
+  return Status();
+}
+
+Status GgufConfigReader::readRopeScaling(RopeConfig &rope) const {
+  // As llama.cpp has it, a factor alone scales linearly, and 0 is none.
+  KF_ASSIGN_OR_RETURN(std::string_view type,
+                      gguf.getString(keyOf("rope.scaling.type"), "linear"));
+  if (type != "none" && type != "linear")
+    return Status::error("metadata " + inQuotes(keyOf("rope.scaling.type")) +
+                         " is " + inQuotes(type) +
+                         ", which is not supported (supported: none, linear)");
+  const std::string_view name = gguf.contains(keyOf("rope.scaling.factor"))
+                                    ? "rope.scaling.factor"
+                                    : "rope.scale_linear";
+  KF_ASSIGN_OR_RETURN(double factor, positive(name, 0.0, /*zero=*/true));
+  if (type == "none" || factor == 0 || factor == 1)
+    return Status();
+  rope.scaling = RopeConfig::Scaling::Linear;
+  rope.factor = factor;
+  return Status();
+}
+
+Status GgufConfigReader::readWindows() {
+  // 0 is no window.
+  KF_ASSIGN_OR_RETURN(uint64_t window,
+                      gguf.getUnsigned(keyOf("attention.sliding_window"), 0));
+  if (window > static_cast<uint64_t>(kMaxPositions))
+    return Status::error(
+        valueOf("attention.sliding_window", std::to_string(window)) +
+        ", but a number from 0 to " + std::to_string(kMaxPositions) +
+        " is expected");
+  config.windows.assign(config.layers, static_cast<int64_t>(window));
+  return Status();
+}
+
+Status GgufConfigReader::readTokens() {
+  auto read = [&](std::string_view key, std::optional<int64_t> &out) -> Status {
+    KF_ASSIGN_OR_RETURN(std::optional<uint64_t> id, gguf.findUnsigned(key));
+    if (id && *id > static_cast<uint64_t>(kMaxId))
+      return Status::error("metadata " + inQuotes(key) + " is " +
+                           std::to_string(*id) + ", which is no token id");
+    if (id)
+      out = static_cast<int64_t>(*id);
+    return Status();
+  };
+  KF_RETURN_IF_ERROR(read("tokenizer.ggml.bos_token_id", config.bosId));
+  // End of text, of a turn and of a message.
+  for (std::string_view key :
+       {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
+        "tokenizer.ggml.eom_token_id"}) {
+    std::optional<int64_t> id;
+    KF_RETURN_IF_ERROR(read(key, id));
+    if (id && std::ranges::find(config.eosIds, *id) == config.eosIds.end())
+      config.eosIds.push_back(*id);
+  }
+  return Status();
+}
+
+Result<ModelConfig> GgufConfigReader::read() {
+  KF_RETURN_IF_ERROR(readFamily());
+  KF_RETURN_IF_ERROR(checkKeys());
+  KF_RETURN_IF_ERROR(readSizes());
+  KF_RETURN_IF_ERROR(readHeads());
+  KF_RETURN_IF_ERROR(readNorm());
+  KF_RETURN_IF_ERROR(readRope());
+  KF_RETURN_IF_ERROR(readWindows());
+  KF_RETURN_IF_ERROR(readTokens());
+  return std::move(config);
+}
+
+} // namespace
+
+Result<ModelConfig> kf::readGgufConfig(const Gguf &gguf) {
+  Result<ModelConfig> result = GgufConfigReader(gguf).read();
+  // Errors of lookups name the file already.
+  if (result.ok() || result.message().starts_with(gguf.source() + ": "))
+    return result;
+  return result.status().in(gguf.source());
+}
+
+std::string kf::ggufConfigText(const Gguf &gguf) {
+  std::string text = "gguf";
+  Result<std::string_view> architecture =
+      gguf.getString("general.architecture");
+  if (!architecture.ok())
+    return text;
+  text += '\n' + std::string(*architecture);
+  const std::string prefix = std::string(*architecture) + ".";
+  for (const GgufEntry &entry : gguf.metadata())
+    if (entry.key.starts_with(prefix))
+      text += '\n' + std::string(entry.key) + ' ' +
+              std::string(nameOf(entry.value.type())) + ' ' +
+              std::string(entry.value.bytes());
+  return text;
+}
