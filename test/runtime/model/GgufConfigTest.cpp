@@ -1,0 +1,386 @@
+//===- GgufConfigTest.cpp - GGUF metadata, sound and hostile --------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/model/GgufConfig.h"
+
+#include "test/runtime/GgufBuilder.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <map>
+
+using namespace kf;
+using namespace kf::test;
+
+namespace {
+
+/// A file of metadata that tests change one by one, and of tensors.
+struct FileOf {
+  std::string architecture = "llama";
+  std::map<std::string, std::pair<GgufValueType, std::string>> entries;
+  std::map<std::string, std::vector<int64_t>> tensors;
+
+  FileOf &u32(const std::string &key, uint32_t value) {
+    entries[key] = {GgufValueType::U32, raw(value)};
+    return *this;
+  }
+  FileOf &f32(const std::string &key, float value) {
+    entries[key] = {GgufValueType::F32, raw(value)};
+    return *this;
+  }
+  FileOf &text(const std::string &key, const std::string &value) {
+    entries[key] = {GgufValueType::String, ggufString(value)};
+    return *this;
+  }
+  FileOf &i32s(const std::string &key, const std::vector<int32_t> &values) {
+    std::string elements;
+    for (int32_t value : values)
+      elements += raw(value);
+    entries[key] = {
+        GgufValueType::Array,
+        ggufArray(uint32_t(GgufValueType::I32), values.size(), elements)};
+    return *this;
+  }
+  FileOf &without(const std::string &key) {
+    entries.erase(key);
+    tensors.erase(key);
+    return *this;
+  }
+  FileOf &tensor(const std::string &name, std::vector<int64_t> shape) {
+    tensors[name] = std::move(shape);
+    return *this;
+  }
+
+  std::string bytes() const {
+    GgufBuilder builder;
+    builder.text("general.architecture", architecture);
+    for (const auto &[key, entry] : entries)
+      builder.entry(key, entry.first, entry.second);
+    for (const auto &[name, shape] : tensors)
+      builder.tensor(name, shape);
+    return builder.bytes();
+  }
+  Result<ModelConfig> config() const {
+    const std::string image = bytes();
+    auto gguf = Gguf::parse(std::as_bytes(std::span(image)), "test");
+    if (!gguf.ok())
+      return gguf.status();
+    return readGgufConfig(**gguf);
+  }
+  std::string error() const { return config().message(); }
+};
+
+/// The least that a model of this architecture says.
+FileOf least(const std::string &architecture = "llama") {
+  FileOf file;
+  file.architecture = architecture;
+  const std::string at = architecture + ".";
+  file.u32(at + "block_count", 2)
+      .u32(at + "context_length", 128)
+      .u32(at + "embedding_length", 64)
+      .u32(at + "feed_forward_length", 96)
+      .u32(at + "attention.head_count", 4)
+      .f32(at + (architecture == "gpt2" ? "attention.layer_norm_epsilon"
+                                        : "attention.layer_norm_rms_epsilon"),
+           1e-5f)
+      .tensor("token_embd.weight", {300, 64});
+  return file;
+}
+
+//===----------------------------------------------------------------------===//
+// Sound files
+//===----------------------------------------------------------------------===//
+
+TEST(GgufConfig, ReadsKfStories) {
+  auto gguf =
+      Gguf::open(KF_SOURCE_DIR "/models/kf-stories-gguf/kf-stories-Q4_0.gguf");
+  ASSERT_TRUE(gguf.ok()) << gguf.message();
+  Result<ModelConfig> read = readGgufConfig(**gguf);
+  ASSERT_TRUE(read.ok()) << read.message();
+  Result<ModelConfig> original =
+      loadModelConfig(KF_SOURCE_DIR "/models/kf-stories");
+  ASSERT_TRUE(original.ok()) << original.message();
+
+  EXPECT_EQ(read->naming, TensorNaming::Gguf);
+  EXPECT_EQ(read->architecture, original->architecture);
+  EXPECT_EQ(read->layers, original->layers);
+  EXPECT_EQ(read->hiddenSize, original->hiddenSize);
+  EXPECT_EQ(read->intermediateSize, original->intermediateSize);
+  EXPECT_EQ(read->vocabSize, original->vocabSize);
+  EXPECT_EQ(read->heads, original->heads);
+  EXPECT_EQ(read->kvHeads, original->kvHeads);
+  EXPECT_EQ(read->headDim, original->headDim);
+  EXPECT_EQ(read->maxPositions, original->maxPositions);
+  EXPECT_EQ(read->norm, original->norm);
+  EXPECT_EQ(float(read->normEps), float(original->normEps));
+  EXPECT_EQ(read->activation, original->activation);
+  EXPECT_EQ(read->gatedMlp, original->gatedMlp);
+  EXPECT_EQ(read->attentionScale, original->attentionScale);
+  EXPECT_EQ(read->windows, original->windows);
+  EXPECT_EQ(read->qkvBias, original->qkvBias);
+  EXPECT_EQ(read->tiedEmbeddings, original->tiedEmbeddings);
+  EXPECT_EQ(read->bosId, original->bosId);
+  EXPECT_EQ(read->eosIds, original->eosIds);
+  // The file's rows are permuted for it.
+  RopeConfig rope = *original->rope;
+  rope.interleaved = true;
+  EXPECT_EQ(*read->rope, rope);
+}
+
+TEST(GgufConfig, Defaults) {
+  Result<ModelConfig> config = least().config();
+  ASSERT_TRUE(config.ok()) << config.message();
+  EXPECT_EQ(config->architecture, Architecture::Llama);
+  EXPECT_EQ(config->kvHeads, 4);
+  EXPECT_EQ(config->headDim, 16);
+  EXPECT_EQ(config->attentionScale, 0.25);
+  EXPECT_EQ(config->rope->theta, 10000);
+  EXPECT_EQ(config->rope->scaling, RopeConfig::Scaling::None);
+  EXPECT_TRUE(config->rope->interleaved);
+  EXPECT_FALSE(config->rope->frequencyFactors);
+  EXPECT_TRUE(config->tiedEmbeddings);
+  EXPECT_EQ(config->windows, (std::vector<int64_t>{0, 0}));
+  EXPECT_FALSE(config->qkvBias);
+  EXPECT_FALSE(config->bosId);
+  EXPECT_TRUE(config->eosIds.empty());
+}
+
+TEST(GgufConfig, WhatLlamaFilesSay) {
+  Result<ModelConfig> config =
+      least()
+          .u32("llama.attention.head_count_kv", 2)
+          .u32("llama.attention.key_length", 32)
+          .u32("llama.attention.value_length", 32)
+          .u32("llama.rope.dimension_count", 32)
+          .f32("llama.rope.freq_base", 500000)
+          .u32("llama.attention.sliding_window", 40)
+          .u32("llama.vocab_size", 300)
+          .u32("llama.expert_count", 0)
+          .text("llama.tensor_data_layout", "Meta AI original pth")
+          .u32("tokenizer.ggml.bos_token_id", 1)
+          .u32("tokenizer.ggml.eos_token_id", 2)
+          .u32("tokenizer.ggml.eot_token_id", 7)
+          .u32("tokenizer.ggml.eom_token_id", 2)
+          .tensor("output.weight", {300, 64})
+          .tensor("rope_freqs.weight", {16})
+          .config();
+  ASSERT_TRUE(config.ok()) << config.message();
+  EXPECT_EQ(config->kvHeads, 2);
+  EXPECT_EQ(config->headDim, 32);
+  EXPECT_EQ(config->rope->theta, 500000);
+  EXPECT_TRUE(config->rope->frequencyFactors);
+  EXPECT_EQ(config->windows, (std::vector<int64_t>{40, 40}));
+  EXPECT_FALSE(config->tiedEmbeddings);
+  EXPECT_EQ(config->bosId, 1);
+  EXPECT_EQ(config->eosIds, (std::vector<int64_t>{2, 7}));
+}
+
+TEST(GgufConfig, QwenRotatesHalves) {
+  for (std::string architecture : {"qwen2", "qwen3"}) {
+    Result<ModelConfig> config =
+        least(architecture).tensor("blk.0.attn_q.bias", {64}).config();
+    ASSERT_TRUE(config.ok()) << config.message();
+    EXPECT_EQ(nameOf(config->architecture), architecture);
+    EXPECT_FALSE(config->rope->interleaved);
+    EXPECT_TRUE(config->qkvBias);
+    EXPECT_EQ(config->qkNorm, architecture == "qwen3");
+  }
+}
+
+TEST(GgufConfig, Gpt2) {
+  Result<ModelConfig> config = least("gpt2")
+                                   .tensor("position_embd.weight", {128, 64})
+                                   .tensor("blk.0.attn_qkv.bias", {192})
+                                   .tensor("blk.0.attn_output.bias", {64})
+                                   .tensor("blk.0.ffn_down.bias", {64})
+                                   .config();
+  ASSERT_TRUE(config.ok()) << config.message();
+  EXPECT_EQ(config->norm, Norm::Layer);
+  EXPECT_EQ(config->activation, Activation::GeluTanh);
+  EXPECT_FALSE(config->gatedMlp);
+  EXPECT_FALSE(config->rope);
+  EXPECT_TRUE(config->qkvBias && config->attentionOutputBias &&
+              config->mlpBias);
+}
+
+TEST(GgufConfig, RopeScaling) {
+  auto rope = [](FileOf file) {
+    Result<ModelConfig> config = file.config();
+    EXPECT_TRUE(config.ok()) << config.message();
+    return config.ok() ? *config->rope : RopeConfig();
+  };
+  RopeConfig linear = rope(least()
+                               .text("llama.rope.scaling.type", "linear")
+                               .f32("llama.rope.scaling.factor", 4));
+  EXPECT_EQ(linear.scaling, RopeConfig::Scaling::Linear);
+  EXPECT_EQ(linear.factor, 4);
+  // A factor alone is linear, by its old name too.
+  EXPECT_EQ(rope(least().f32("llama.rope.scaling.factor", 2)).factor, 2);
+  EXPECT_EQ(rope(least().f32("llama.rope.scale_linear", 2)).factor, 2);
+  // And these are none.
+  EXPECT_EQ(rope(least()
+                     .text("llama.rope.scaling.type", "none")
+                     .f32("llama.rope.scaling.factor", 4))
+                .scaling,
+            RopeConfig::Scaling::None);
+  EXPECT_EQ(rope(least().f32("llama.rope.scale_linear", 0)).scaling,
+            RopeConfig::Scaling::None);
+  EXPECT_EQ(least().text("llama.rope.scaling.type", "yarn").error(),
+            "test: metadata 'llama.rope.scaling.type' is 'yarn', which is not "
+            "supported (supported: none, linear)");
+}
+
+TEST(GgufConfig, ArraysOfOneValueALayer) {
+  Result<ModelConfig> config =
+      least().i32s("llama.attention.head_count_kv", {2, 2}).config();
+  ASSERT_TRUE(config.ok()) << config.message();
+  EXPECT_EQ(config->kvHeads, 2);
+  auto error = [](const std::vector<int32_t> &values) {
+    return least().i32s("llama.attention.head_count_kv", values).error();
+  };
+  EXPECT_EQ(error({2, 4}),
+            "test: metadata 'llama.attention.head_count_kv' differs between "
+            "layers (2 and 4), which is not supported");
+  EXPECT_EQ(error({2}), "test: metadata 'llama.attention.head_count_kv' is an "
+                        "array of 1 numbers for 2 layers");
+  EXPECT_EQ(error({0, 0}),
+            "test: metadata 'llama.attention.head_count_kv' is 0 in every "
+            "layer, but a number from 1 to 16777216 is expected");
+}
+
+TEST(GgufConfig, TextToHashHasWhatTheArchitectureDefines) {
+  auto textOf = [](const FileOf &file) {
+    const std::string image = file.bytes();
+    auto gguf = Gguf::parse(std::as_bytes(std::span(image)), "test");
+    EXPECT_TRUE(gguf.ok()) << gguf.message();
+    return ggufConfigText(**gguf);
+  };
+  const std::string text = textOf(least());
+  EXPECT_EQ(textOf(least().text("general.name", "other")), text);
+  EXPECT_NE(textOf(least("qwen2")), text);
+  EXPECT_NE(textOf(least().u32("llama.context_length", 129)), text);
+  EXPECT_NE(textOf(least().f32("llama.rope.freq_base", 10000)), text);
+}
+
+//===----------------------------------------------------------------------===//
+// Errors
+//===----------------------------------------------------------------------===//
+
+TEST(GgufConfig, OtherArchitectures) {
+  EXPECT_EQ(least("mamba").error(),
+            "test: architecture 'mamba' is not supported (supported: llama, "
+            "qwen2, qwen3, gpt2)");
+  std::string image = GgufBuilder().u32("general.architecture", 1).bytes();
+  auto gguf = Gguf::parse(std::as_bytes(std::span(image)), "test");
+  EXPECT_EQ(readGgufConfig(**gguf).message(),
+            "test: metadata 'general.architecture' is 1 where a string is "
+            "expected");
+  image = GgufBuilder().bytes();
+  gguf = Gguf::parse(std::as_bytes(std::span(image)), "test");
+  EXPECT_EQ(readGgufConfig(**gguf).message(),
+            "test: there is no metadata 'general.architecture'");
+}
+
+TEST(GgufConfig, OtherFiles) {
+  EXPECT_EQ(least().text("general.type", "adapter").error(),
+            "test: the file is of the type 'adapter', not a model");
+  EXPECT_EQ(least().u32("split.count", 3).error(),
+            "test: the file is one of 3 parts of a model; join them with "
+            "llama-gguf-split --merge");
+  EXPECT_EQ(least().without("token_embd.weight").error(),
+            "test: no tensor 'token_embd.weight': the file has a configuration "
+            "but no model");
+  EXPECT_EQ(least().tensor("token_embd.weight", {300}).error(),
+            "test: tensor 'token_embd.weight' is no matrix of 1 to 16777216 "
+            "rows");
+}
+
+TEST(GgufConfig, MissingKeys) {
+  for (std::string key : {"block_count", "context_length", "embedding_length",
+                          "feed_forward_length", "attention.head_count",
+                          "attention.layer_norm_rms_epsilon"})
+    EXPECT_EQ(least().without("llama." + key).error(),
+              "test: there is no metadata 'llama." + key + "'");
+}
+
+TEST(GgufConfig, SizesAreBounded) {
+  EXPECT_EQ(least().u32("llama.block_count", 0).error(),
+            "test: metadata 'llama.block_count' is 0, but a number from 1 to "
+            "4096 is expected");
+  EXPECT_EQ(least().u32("llama.block_count", 4000000000).error(),
+            "test: metadata 'llama.block_count' is 4000000000, but a number "
+            "from 1 to 4096 is expected");
+  EXPECT_EQ(least().text("llama.block_count", "2").error(),
+            "test: metadata 'llama.block_count' is a string where an unsigned "
+            "integer is expected");
+  EXPECT_EQ(least().u32("llama.attention.key_length", 1 << 23).error(),
+            "test: 4 heads of 8388608 elements have 33554432; at most 16777216 "
+            "is possible");
+  EXPECT_EQ(least().u32("llama.attention.sliding_window", 4000000000).error(),
+            "test: metadata 'llama.attention.sliding_window' is 4000000000, "
+            "but a number from 0 to 1073741824 is expected");
+  EXPECT_EQ(least().u32("tokenizer.ggml.bos_token_id", 0xffffffff).error(),
+            "test: metadata 'tokenizer.ggml.bos_token_id' is 4294967295, which "
+            "is no token id");
+}
+
+TEST(GgufConfig, NumbersAreFinite) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(least().f32("llama.rope.freq_base", infinity).error(),
+            "test: metadata 'llama.rope.freq_base' is inf, but a finite number "
+            "above 0 is expected");
+  EXPECT_EQ(least().f32("llama.rope.freq_base", 0).error(),
+            "test: metadata 'llama.rope.freq_base' is 0, but a finite number "
+            "above 0 is expected");
+  EXPECT_EQ(least()
+                .f32("llama.attention.layer_norm_rms_epsilon", std::nanf(""))
+                .error(),
+            "test: metadata 'llama.attention.layer_norm_rms_epsilon' is nan, "
+            "but a finite number that is not negative is expected");
+  EXPECT_EQ(least().f32("llama.rope.scaling.factor", -1).error(),
+            "test: metadata 'llama.rope.scaling.factor' is -1, but a finite "
+            "number that is not negative is expected");
+}
+
+TEST(GgufConfig, HeadsThatDoNotFit) {
+  EXPECT_EQ(least().u32("llama.attention.head_count_kv", 3).error(),
+            "test: metadata 'llama.attention.head_count' 4 is not a multiple "
+            "of 'llama.attention.head_count_kv' 3");
+  EXPECT_EQ(least().u32("llama.attention.head_count", 7).error(),
+            "test: there is no metadata 'llama.attention.key_length'");
+  EXPECT_EQ(least().u32("llama.attention.value_length", 8).error(),
+            "test: metadata 'llama.attention.value_length' is 8, but keys have "
+            "16; heads of two sizes are not supported");
+  EXPECT_EQ(least().u32("llama.rope.dimension_count", 8).error(),
+            "test: metadata 'llama.rope.dimension_count' is 8, but heads have "
+            "16 elements; rotating a part of them is not supported");
+  EXPECT_EQ(least().u32("llama.attention.key_length", 15).error(),
+            "test: a head dimension of 15 is odd; rotary embedding needs an "
+            "even one");
+  EXPECT_EQ(least().tensor("rope_freqs.weight", {16}).error(),
+            "test: tensor 'rope_freqs.weight' is not of 8 F32, one for each "
+            "pair of a head's elements");
+}
+
+TEST(GgufConfig, WhatWouldChangeTheArithmetic) {
+  EXPECT_EQ(least().u32("llama.expert_count", 8).error(),
+            "test: metadata 'llama.expert_count' is 8, which changes the "
+            "arithmetic in a way that is not supported");
+  EXPECT_EQ(least().text("llama.logit_scale", "x").error(),
+            "test: metadata 'llama.logit_scale' is of type string, which "
+            "changes the arithmetic in a way that is not supported");
+  EXPECT_EQ(least().f32("llama.attention.scale", 0.5f).error(),
+            "test: metadata 'llama.attention.scale' is not known; it may "
+            "change the arithmetic in a way that is not supported");
+  // Another architecture's keys are nobody's.
+  EXPECT_EQ(least().f32("grok.attention.scale", 0.5f).error(), "");
+}
+
+} // namespace
