@@ -19,9 +19,10 @@ namespace {
 /// Collects what was generated and streams its text.
 class Output {
 public:
-  Output(const Tokenizer &tokenizer, const GenerationOptions &options,
-         Generation &result)
-      : decoder(tokenizer), options(options), result(result) {}
+  Output(const Tokenizer &tokenizer, std::span<const int32_t> prompt,
+         const GenerationOptions &options, Generation &result)
+      : decoder(tokenizer, /*skipSpecial=*/true, prompt), options(options),
+        result(result) {}
 
   /// Appends `id`; returns whether it ends the text.
   bool push(int32_t id) {
@@ -77,7 +78,7 @@ Result<Generation> kf::generate(Session &session, Sampler &sampler,
                                 std::span<const int32_t> prompt,
                                 const GenerationOptions &options) {
   Generation result;
-  Output output(tokenizer, options, result);
+  Output output(tokenizer, prompt, options, result);
   Stopwatch start;
   KF_ASSIGN_OR_RETURN(std::span<const float> logits, session.prefill(prompt));
   result.promptTokens = static_cast<int64_t>(prompt.size());

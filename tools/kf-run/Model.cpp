@@ -74,8 +74,7 @@ Result<Model> openFolder(const std::string &path, bool withTokenizer) {
   KF_ASSIGN_OR_RETURN(model.weights, openSafetensors(path));
   if (!withTokenizer)
     return model;
-  KF_ASSIGN_OR_RETURN(model.tokenizer,
-                      Tokenizer::open(path + "/tokenizer.json"));
+  KF_ASSIGN_OR_RETURN(model.tokenizer, Tokenizer::open(path));
   KF_ASSIGN_OR_RETURN(ChatConfig chat, loadChatConfig(path));
   setChat(model, std::move(chat));
   return model;
@@ -87,8 +86,11 @@ Result<Model> openGguf(const std::string &path, bool withTokenizer) {
   KF_ASSIGN_OR_RETURN(std::unique_ptr<Gguf> gguf, Gguf::open(path));
   KF_ASSIGN_OR_RETURN(model.config, readGgufConfig(*gguf));
   model.configText = ggufConfigText(*gguf);
-  if (withTokenizer)
-    return Status::error(path + ": tokenizers of GGUF files cannot be read");
+  if (withTokenizer) {
+    KF_ASSIGN_OR_RETURN(model.tokenizer, Tokenizer::fromGguf(*gguf));
+    KF_ASSIGN_OR_RETURN(ChatConfig chat, readChatConfig(*gguf));
+    setChat(model, std::move(chat));
+  }
   model.weights = std::move(gguf);
   return model;
 }
