@@ -30,7 +30,7 @@ template <typename T> std::string numberText(T value) {
                      std::to_chars(buffer, buffer + sizeof(buffer), value).ptr);
 }
 
-bool isFloat(DataType type) {
+bool holdsFloats(DataType type) {
   return type == DataType::F32 || type == DataType::F16 ||
          type == DataType::BF16 || type == DataType::F64;
 }
@@ -69,7 +69,7 @@ int64_t integerAt(const HostTensor &tensor, int64_t index) {
 
 /// The shortest text that reads back as the element.
 std::string elementText(const HostTensor &tensor, int64_t index) {
-  if (!isFloat(tensor.type))
+  if (!holdsFloats(tensor.type))
     return numberText(integerAt(tensor, index));
   if (tensor.type == DataType::F64)
     return numberText(realAt(tensor, index));
@@ -117,7 +117,7 @@ std::string indexText(const HostTensor &tensor, int64_t index) {
 double excess(const HostTensor &found, const HostTensor &expected,
               int64_t index, const Tolerance &tolerance) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  if (!isFloat(found.type))
+  if (!holdsFloats(found.type))
     return integerAt(found, index) == integerAt(expected, index) ? 0 : infinity;
   const double a = realAt(found, index), b = realAt(expected, index);
   if (a == b || (std::isnan(a) && std::isnan(b)))
@@ -168,7 +168,7 @@ Status kf::compareTensors(const std::string &name, const HostTensor &found,
   std::string line = name + indexText(found, worst) + ": expected " +
                      elementText(expected, worst) + ", found " +
                      elementText(found, worst);
-  if (isFloat(found.type))
+  if (holdsFloats(found.type))
     line += "; the tolerance is " + numberText(tolerance.absolute) + " + " +
             numberText(tolerance.relative) + " * |expected|";
   return Status::error(line + " (" + std::to_string(wrong) + " of " +
