@@ -250,12 +250,14 @@ struct PackedBlock {
 void dequantizeBlocks(DataType type, const void *src, int64_t blocks,
                       float *dst);
 
-/// Whether quantizeBlocks knows `type`.
-bool canQuantize(DataType type);
+/// Whether quantizeBlocks knows `type`: every block type.
+inline bool canQuantize(DataType type) { return isBlock(type); }
 
-/// Rounds `blocks * elements` floats at `src` to blocks at `dst`. q8_0 and q4_0
-/// round as ggml's reference does; q4_k and q6_k search the scales with the
-/// least squared error. A block with a NaN or an infinity has no useful values.
+/// Rounds `blocks * elements` floats at `src` to blocks at `dst`. q8_0, q4_0,
+/// q4_1, q5_0 and q5_1 round as ggml's reference does, byte for byte; the other
+/// formats search the scales with the least weighted squared error. A block
+/// with a NaN or an infinity, or with values too large for a half-precision
+/// scale, has no useful values; other blocks do not notice. Any alignment.
 void quantizeBlocks(DataType type, const float *src, int64_t blocks, void *dst);
 
 } // namespace kf
