@@ -8,103 +8,59 @@
 
 #include "runtime/text/AddedTokens.h"
 
+#include "runtime/text/Regex.h"
 #include "runtime/text/Utf8.h"
-
-#include <algorithm>
 
 using namespace kf;
 
-/// Unicode's White_Space.
-static bool isWhiteSpace(char32_t c) {
-  return (c >= 0x09 && c <= 0x0d) || c == 0x20 || c == 0x85 || c == 0xa0 ||
-         c == 0x1680 || (c >= 0x2000 && c <= 0x200a) || c == 0x2028 ||
-         c == 0x2029 || c == 0x202f || c == 0x205f || c == 0x3000;
+/// Whether `text` is a character of words, as Rust's \w has it.
+static bool isWordCharacter(std::string_view text) {
+  static const Result<Regex> word =
+      Regex::compile("[\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\x{200c}\\x{200d}]");
+  if (!word.ok() || validUtf8Prefix(text) != text.size())
+    return false;
+  auto found = word->findAll(text);
+  return found.ok() && !found->empty();
 }
 
-/// Where the white space that ends at `end` starts, not before `from`.
-static size_t skipSpaceBack(std::string_view text, size_t from, size_t end) {
-  while (end > from) {
-    size_t start = end - 1;
-    while (start > from && end - start < 4 &&
-           (static_cast<uint8_t>(text[start]) & 0xc0) == 0x80)
-      --start;
-    Utf8Step step = stepUtf8(text.substr(start, end - start));
-    if (step.kind != Utf8Step::Kind::Character || step.length != end - start ||
-        !isWhiteSpace(step.character))
+static bool standsAlone(std::string_view text, size_t begin, size_t end) {
+  size_t before = begin;
+  while (before > 0 && begin - before < 4)
+    if ((static_cast<uint8_t>(text[--before]) & 0xc0) != 0x80)
       break;
-    end = start;
-  }
-  return end;
-}
-
-/// Where the white space that starts at `begin` ends.
-static size_t skipSpace(std::string_view text, size_t begin) {
-  while (begin < text.size()) {
-    Utf8Step step = stepUtf8(text.substr(begin));
-    if (step.kind != Utf8Step::Kind::Character || !isWhiteSpace(step.character))
-      break;
-    begin += step.length;
-  }
-  return begin;
-}
-
-AddedTokens::AddedTokens() : nodes(1, Node{0, -1}) {
-  std::fill(std::begin(firstNodes), std::end(firstNodes), -1);
-}
-
-int32_t AddedTokens::childOf(int32_t node, uint8_t byte) const {
-  if (node == 0)
-    return firstNodes[byte];
-  int32_t child = nodes[node].child;
-  while (child >= 0 && nodes[child].byte != byte)
-    child = nodes[child].sibling;
-  return child;
+  if (isWordCharacter(text.substr(before, begin - before)))
+    return false;
+  return end == text.size() ||
+         !isWordCharacter(text.substr(end, stepUtf8(text.substr(end)).length));
 }
 
 void AddedTokens::add(std::string_view content, Token token) {
-  int32_t node = 0;
-  for (char c : content) {
-    uint8_t byte = static_cast<uint8_t>(c);
-    int32_t child = childOf(node, byte);
-    if (child < 0) {
-      child = static_cast<int32_t>(nodes.size());
-      nodes.push_back({byte, -1, -1, nodes[node].child});
-      nodes[node].child = child;
-      if (node == 0)
-        firstNodes[byte] = child;
-    }
-    node = child;
-  }
-  nodes[node].token = static_cast<int32_t>(tokens.size());
+  contents.add(content, static_cast<int32_t>(tokens.size()));
   tokens.push_back(token);
 }
 
-std::vector<AddedTokens::Piece>
-AddedTokens::split(std::string_view text) const {
+std::vector<AddedTokens::Piece> AddedTokens::split(std::string_view text,
+                                                   bool parseSpecial) const {
   std::vector<Piece> pieces;
   size_t done = 0; // what lies before belongs to a piece
-  for (size_t at = 0; at < text.size();) {
-    int32_t node = 0, longest = -1;
-    size_t longestEnd = at;
-    for (size_t i = at; i < text.size(); ++i) {
-      node = childOf(node, static_cast<uint8_t>(text[i]));
-      if (node < 0)
-        break;
-      if (nodes[node].token >= 0) {
-        longest = nodes[node].token;
-        longestEnd = i + 1;
-      }
-    }
-    if (longest < 0) {
+  for (size_t at = 0; at < text.size() && !contents.empty();) {
+    ByteTrie::Match match = contents.longestPrefix(text.substr(at));
+    if (match.value == ByteTrie::kNone) {
       ++at;
       continue;
     }
-    const Token &token = tokens[longest];
-    size_t begin = at, end = longestEnd;
+    const Token &token = tokens[match.value];
+    size_t begin = at, end = at + match.length;
+    // What is passed over is text to its end, whatever else begins inside.
+    if ((token.special && !parseSpecial) ||
+        (token.singleWord && !standsAlone(text, begin, end))) {
+      at = end;
+      continue;
+    }
     if (token.stripLeft)
-      begin = skipSpaceBack(text, done, begin);
+      begin = done + trimRight(text.substr(done, begin - done)).size();
     if (token.stripRight)
-      end = skipSpace(text, end);
+      end = text.size() - trimLeft(text.substr(end)).size();
     if (done < begin)
       pieces.push_back({done, begin, -1});
     pieces.push_back({begin, end, token.id});

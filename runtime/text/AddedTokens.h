@@ -9,8 +9,9 @@
 #ifndef KF_RUNTIME_TEXT_ADDEDTOKENS_H
 #define KF_RUNTIME_TEXT_ADDEDTOKENS_H
 
+#include "runtime/text/ByteTrie.h"
+
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -22,8 +23,10 @@ class AddedTokens {
 public:
   struct Token {
     int32_t id;
+    bool special = false;
     bool stripLeft = false;  ///< takes the white space before it
     bool stripRight = false; ///< takes the white space after it
+    bool singleWord = false; ///< only where no word touches it
   };
   /// A stretch of text: a token, or what lies between tokens.
   struct Piece {
@@ -31,23 +34,15 @@ public:
     int32_t id; ///< -1: not a token
   };
 
-  AddedTokens();
   /// Adds a token; `content` is not empty.
   void add(std::string_view content, Token token);
-  /// Cuts `text`, of any bytes, into pieces in order; none is empty.
-  std::vector<Piece> split(std::string_view text) const;
+  /// Cuts `text`, of any bytes, into pieces in order; none is empty. Special
+  /// tokens are left in the text unless `parseSpecial`.
+  std::vector<Piece> split(std::string_view text, bool parseSpecial) const;
 
 private:
-  struct Node {
-    uint8_t byte;
-    int32_t token; ///< index into tokens, -1: inside a token
-    int32_t child = -1, sibling = -1;
-  };
-  int32_t childOf(int32_t node, uint8_t byte) const;
-
   std::vector<Token> tokens;
-  std::vector<Node> nodes; ///< a trie; node 0 is its root
-  int32_t firstNodes[256]; ///< the root's children by byte, -1: none
+  ByteTrie contents; ///< to indices into tokens
 };
 
 } // namespace kf

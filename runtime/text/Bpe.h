@@ -1,4 +1,4 @@
-//===- Bpe.h - Byte pair encoding -------------------------------*- C++ -*-===//
+//===- Bpe.h - Byte pair encoding by a table of merges ----------*- C++ -*-===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -9,12 +9,11 @@
 #ifndef KF_RUNTIME_TEXT_BPE_H
 #define KF_RUNTIME_TEXT_BPE_H
 
+#include "runtime/text/TokenModel.h"
 #include "runtime/text/Vocabulary.h"
 
-#include <cstdint>
+#include <memory>
 #include <optional>
-#include <string_view>
-#include <vector>
 
 namespace kf {
 
@@ -43,35 +42,46 @@ private:
   std::vector<Slot> slots; ///< open addressing, a power of two of them
 };
 
-/// Splits words into tokens. Const functions may run on many threads, each
-/// with a Workspace of its own.
-class Bpe {
-public:
-  /// Memory that encode reuses from word to word.
-  struct Workspace {
-    struct Symbol {
-      int32_t id; ///< -1 once merged into the symbol before it
-      int32_t previous, next;
-    };
-    struct Candidate {
-      uint32_t rank;
-      int32_t position; ///< of the left symbol
-      int32_t left, right;
-    };
-    std::vector<Symbol> symbols;
-    std::vector<Candidate> heap;
-  };
-
-  Vocabulary vocabulary;
-  MergeTable merges;
+/// What a word's merging starts from.
+struct BpeOptions {
+  /// Bytes, each written as a letter of GPT-2's alphabet; else characters.
+  bool byteLevel = false;
+  /// A character without a token is the tokens <0xNN> of its bytes.
+  bool byteFallback = false;
+  /// Stands for what has no token otherwise; without one that is left out.
+  std::optional<int32_t> unknown;
+  bool fuseUnknown = false; ///< a run of unknowns is one token
   /// A word that is a token is that token, whatever the merges say.
   bool ignoreMerges = false;
+};
 
-  /// Appends the tokens of `word`, at most 2^31 - 1 bytes, to `ids`: merges
-  /// the pair of lowest rank, the leftmost of equals, until none is left.
-  /// O(n log n) in the word's length.
-  void encode(std::string_view word, std::vector<int32_t> &ids,
-              Workspace &workspace) const;
+/// BPE as Hugging Face's tokenizers do it: merges the pair of lowest rank, the
+/// leftmost of equals, until none is left. O(n log n) in the word's length.
+class Bpe : public TokenModel {
+public:
+  /// `vocabulary` is finished; a merge's text joins those of its sides.
+  Bpe(std::shared_ptr<const Vocabulary> vocabulary, MergeTable merges,
+      const BpeOptions &options);
+
+  void encode(std::string_view word, std::vector<int32_t> &ids) const override;
+
+  /// Whether every byte has a token, so that no text is unknown.
+  bool knowsAllBytes() const;
+
+private:
+  struct Symbol {
+    int32_t id; ///< -1 once merged into the symbol before it
+    int32_t previous, next;
+  };
+  void startBytes(std::string_view word, std::vector<Symbol> &symbols) const;
+  void startCharacters(std::string_view word,
+                       std::vector<Symbol> &symbols) const;
+  void mergeAll(std::vector<Symbol> &symbols) const;
+
+  std::shared_ptr<const Vocabulary> vocabulary;
+  MergeTable merges;
+  BpeOptions options;
+  int32_t byteIds[256]; ///< letters or <0xNN>; -1: there is none
 };
 
 } // namespace kf

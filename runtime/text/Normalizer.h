@@ -1,4 +1,4 @@
-//===- Normalizer.h - Unicode normalization ---------------------*- C++ -*-===//
+//===- Normalizer.h - What is done to text before it is split ---*- C++ -*-===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -9,22 +9,48 @@
 #ifndef KF_RUNTIME_TEXT_NORMALIZER_H
 #define KF_RUNTIME_TEXT_NORMALIZER_H
 
+#include "runtime/text/PreTokenizer.h"
+
+#include <memory>
 #include <string>
 #include <string_view>
+#include <variant>
+#include <vector>
 
 namespace kf {
 
-/// What a tokenizer does to text before it splits it.
-struct Normalizer {
-  bool nfc = false; ///< canonical composition
+class SentencePieceNormalizer;
 
-  bool isIdentity() const { return !nfc; }
-  /// `text`, valid UTF-8, normalized.
-  std::string normalize(std::string_view text) const;
+/// Unicode's canonical composition.
+struct NfcStep {};
+/// Puts `text` before text that is not empty.
+struct PrependStep {
+  std::string text;
 };
+/// Puts `by` wherever the pattern matches.
+struct ReplaceStep {
+  TextPattern pattern;
+  std::string by;
+};
+/// Drops white space at the ends.
+struct StripStep {
+  bool left, right;
+};
+/// What tokenizer.model asks for.
+using SentencePieceStep = std::shared_ptr<const SentencePieceNormalizer>;
 
-/// Unicode's canonical composition (NFC) of `text`, valid UTF-8.
-std::string toNfc(std::string_view text);
+/// Steps in order. Read-only once filled.
+struct Normalizer {
+  using Step = std::variant<NfcStep, PrependStep, ReplaceStep, StripStep,
+                            SentencePieceStep>;
+  std::vector<Step> steps;
+
+  bool isIdentity() const { return steps.empty(); }
+  /// `text`, any bytes, normalized. Bytes that are no UTF-8 stay as they are,
+  /// except that tokenizer.model has its own rule for them. Fails when a
+  /// pattern needs too many steps.
+  Result<std::string> normalize(std::string_view text) const;
+};
 
 } // namespace kf
 

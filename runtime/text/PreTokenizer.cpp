@@ -8,9 +8,23 @@
 
 #include "runtime/text/PreTokenizer.h"
 
+#include "runtime/text/Utf8.h"
+
 #include <algorithm>
+#include <deque>
 
 using namespace kf;
+
+Result<std::vector<Regex::Match>>
+TextPattern::findAll(std::string_view text) const {
+  if (regex)
+    return regex->findAll(text);
+  std::vector<Regex::Match> matches;
+  for (size_t at = 0; (at = text.find(literal, at)) != std::string_view::npos;
+       at += literal.size())
+    matches.push_back({at, at + literal.size()});
+  return matches;
+}
 
 namespace {
 
@@ -20,23 +34,11 @@ struct Stretch {
   bool matched;
 };
 
-Result<std::vector<Regex::Match>> findMatches(const SplitStep &step,
-                                              std::string_view text) {
-  if (step.regex)
-    return step.regex->findAll(text);
-  std::vector<Regex::Match> matches;
-  for (size_t at = 0;
-       (at = text.find(step.literal, at)) != std::string_view::npos;
-       at += step.literal.size())
-    matches.push_back({at, at + step.literal.size()});
-  return matches;
-}
-
 /// Matches and what lies between them, in order, covering `text`.
 Result<std::vector<Stretch>> findStretches(const SplitStep &step,
                                            std::string_view text) {
   KF_ASSIGN_OR_RETURN(std::vector<Regex::Match> matches,
-                      findMatches(step, text));
+                      step.pattern.findAll(text));
   std::vector<Stretch> stretches;
   stretches.reserve(2 * matches.size() + 1);
   size_t done = 0;
@@ -96,16 +98,80 @@ void applyBehavior(SplitStep::Behavior behavior,
   stretches = std::move(words);
 }
 
-using Words = std::vector<std::string_view>;
+struct Word {
+  std::string_view text;
+  bool first;         ///< it starts what is encoded
+  bool fixed = false; ///< no UTF-8, so that no step touches it
+};
+using Words = std::vector<Word>;
 
-Status splitInto(const SplitStep &step, std::string_view text, Words &words) {
+/// Text that steps made.
+using Storage = std::deque<std::string>;
+
+Status apply(const SplitStep &step, const Word &word, Words &words, Storage &) {
   KF_ASSIGN_OR_RETURN(std::vector<Stretch> stretches,
-                      findStretches(step, text));
+                      findStretches(step, word.text));
   applyBehavior(step.behavior, stretches);
   for (const Stretch &stretch : stretches)
     if (stretch.begin != stretch.end)
-      words.push_back(text.substr(stretch.begin, stretch.end - stretch.begin));
+      words.push_back(
+          {word.text.substr(stretch.begin, stretch.end - stretch.begin),
+           word.first && stretch.begin == 0});
   return Status();
+}
+
+Status apply(const PrefixSpaceStep &, const Word &word, Words &words,
+             Storage &storage) {
+  words.push_back(word);
+  if (!word.text.starts_with(' '))
+    words.back().text = storage.emplace_back(' ' + std::string(word.text));
+  return Status();
+}
+
+Status apply(const MetaspaceStep &step, const Word &word, Words &words,
+             Storage &storage) {
+  using Prepend = MetaspaceStep::Prepend;
+  std::string marked;
+  marked.reserve(word.text.size() + step.mark.size());
+  for (char c : word.text) {
+    if (c == ' ')
+      marked += step.mark;
+    else
+      marked += c;
+  }
+  if (!marked.starts_with(step.mark) &&
+      (step.prepend == Prepend::Always ||
+       (step.prepend == Prepend::First && word.first)))
+    marked.insert(0, step.mark);
+  std::string_view rest = storage.emplace_back(std::move(marked));
+  if (!step.split) {
+    words.push_back({rest, word.first});
+    return Status();
+  }
+  for (bool first = word.first; !rest.empty(); first = false) {
+    size_t end = std::min(rest.find(step.mark, 1), rest.size());
+    words.push_back({rest.substr(0, end), first});
+    rest.remove_prefix(end);
+  }
+  return Status();
+}
+
+/// Cuts `text` where UTF-8 begins and ends.
+Words cutInvalid(std::string_view text, bool first) {
+  Words words;
+  for (; !text.empty(); first = false) {
+    size_t end = validUtf8Prefix(text);
+    bool fixed = end == 0;
+    while (fixed && end < text.size()) {
+      Utf8Step step = stepUtf8(text.substr(end));
+      if (step.kind == Utf8Step::Kind::Character)
+        break;
+      end += step.length;
+    }
+    words.push_back({text.substr(0, end), first, fixed});
+    text.remove_prefix(end);
+  }
+  return words;
 }
 
 } // namespace
@@ -115,33 +181,28 @@ std::string_view kf::gpt2SplitPattern() {
 }
 
 Status
-PreTokenizer::run(std::string_view text,
+PreTokenizer::run(std::string_view text, bool first,
                   const std::function<void(std::string_view)> &emit) const {
   if (text.empty())
     return Status();
-  Words words = {text};
-  for (const SplitStep &step : steps) {
+  bool splits = std::ranges::any_of(steps, [](const Step &step) {
+    return std::holds_alternative<SplitStep>(step);
+  });
+  Words words = splits ? cutInvalid(text, first) : Words{{text, first}};
+  Storage storage;
+  for (const Step &step : steps) {
     Words finer;
-    for (std::string_view word : words)
-      KF_RETURN_IF_ERROR(splitInto(step, word, finer));
+    for (const Word &word : words) {
+      if (word.fixed)
+        finer.push_back(word);
+      else
+        KF_RETURN_IF_ERROR(std::visit(
+            [&](const auto &kind) { return apply(kind, word, finer, storage); },
+            step));
+    }
     words = std::move(finer);
   }
-
-  std::string prefixed;
-  for (std::string_view word : words) {
-    if (addPrefixSpace && !word.starts_with(' ')) {
-      prefixed = " ";
-      prefixed += word;
-      word = prefixed;
-    }
-    if (!byteLevelSplit) {
-      emit(word);
-      continue;
-    }
-    Words finer;
-    KF_RETURN_IF_ERROR(splitInto(*byteLevelSplit, word, finer));
-    for (std::string_view part : finer)
-      emit(part);
-  }
+  for (const Word &word : words)
+    emit(word.text);
   return Status();
 }

@@ -15,9 +15,19 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 namespace kf {
+
+/// What to look for in text.
+struct TextPattern {
+  std::optional<Regex> regex; ///< else `literal` is the pattern
+  std::string literal;        ///< not empty when it is used
+
+  /// Every match in `text`, valid UTF-8, left to right, without overlaps.
+  Result<std::vector<Regex::Match>> findAll(std::string_view text) const;
+};
 
 /// Hugging Face's Split pre-tokenizer.
 struct SplitStep {
@@ -30,22 +40,34 @@ struct SplitStep {
     Contiguous          ///< matches that touch are one word
   };
 
-  std::optional<Regex> regex; ///< else `literal` is the pattern
-  std::string literal;        ///< not empty when it is used
+  TextPattern pattern;
   Behavior behavior = Behavior::Isolated;
   bool invert = false; ///< swaps matches and what lies between
 };
 
-/// A sequence of splits that ends in ByteLevel. Read-only once filled.
-struct PreTokenizer {
-  std::vector<SplitStep> steps;
-  /// ByteLevel puts a space before every piece that does not start with one...
-  bool addPrefixSpace = false;
-  /// ...and splits by this: GPT-2's pattern, when it is told to.
-  std::optional<SplitStep> byteLevelSplit;
+/// Puts a space before every word that does not start with one.
+struct PrefixSpaceStep {};
 
-  /// Calls `emit` with every word of `text`, valid UTF-8, in order.
-  Status run(std::string_view text,
+/// Hugging Face's Metaspace: writes spaces as a mark.
+struct MetaspaceStep {
+  /// Which words get a mark at their start, if they have none.
+  enum class Prepend { Always, First, Never };
+
+  std::string mark = "\u2581";
+  Prepend prepend = Prepend::Always;
+  bool split = true; ///< a word starts at every mark
+};
+
+/// Steps in order. Read-only once filled.
+struct PreTokenizer {
+  using Step = std::variant<SplitStep, PrefixSpaceStep, MetaspaceStep>;
+  std::vector<Step> steps;
+
+  /// Calls `emit` with every word of `text`, any bytes, in order. Where a step
+  /// splits, bytes that are no UTF-8 are words of their own that no step
+  /// touches. `first` says that the text starts what is encoded. Fails when a
+  /// pattern needs too many steps.
+  Status run(std::string_view text, bool first,
              const std::function<void(std::string_view)> &emit) const;
 };
 

@@ -8,7 +8,6 @@
 
 #include "runtime/text/Tokenizer.h"
 
-#include "runtime/text/ByteAlphabet.h"
 #include "runtime/text/Utf8.h"
 
 using namespace kf;
@@ -17,64 +16,45 @@ using namespace kf;
 // Encoding
 //===----------------------------------------------------------------------===//
 
-Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text,
-                                               bool addSpecial) const {
+Result<std::vector<int32_t>>
+Tokenizer::encode(std::string_view text, const EncodeOptions &options) const {
   if (text.size() > INT32_MAX)
     return Status::error("a text of " + std::to_string(text.size()) +
                          " bytes is too long to tokenize at once");
   std::vector<int32_t> ids;
-  if (addSpecial)
+  if (options.addSpecial)
     ids = prefix;
-  Bpe::Workspace workspace;
-  for (const AddedTokens::Piece &piece : rawTokens.split(text)) {
+  for (const AddedTokens::Piece &piece :
+       rawTokens.split(text, options.parseSpecial)) {
     if (piece.id >= 0)
       ids.push_back(piece.id);
     else
-      KF_RETURN_IF_ERROR(encodeRaw(
-          text.substr(piece.begin, piece.end - piece.begin), ids, workspace));
+      KF_RETURN_IF_ERROR(
+          encodePiece(text.substr(piece.begin, piece.end - piece.begin),
+                      piece.begin == 0, options.parseSpecial, ids));
   }
-  if (addSpecial)
+  if (options.addSpecial)
     ids.insert(ids.end(), suffix.begin(), suffix.end());
   return ids;
 }
 
-Status Tokenizer::encodeRaw(std::string_view text, std::vector<int32_t> &ids,
-                            Bpe::Workspace &workspace) const {
-  while (!text.empty()) {
-    size_t valid = validUtf8Prefix(text);
-    std::string_view run = text.substr(0, valid);
-    if (normalizer.isIdentity())
-      KF_RETURN_IF_ERROR(encodeNormalized(run, ids, workspace));
-    else
-      KF_RETURN_IF_ERROR(
-          encodeNormalized(normalizer.normalize(run), ids, workspace));
-    text.remove_prefix(valid);
-
-    // Bytes that are no UTF-8 are a word of their own.
-    size_t invalid = 0;
-    while (invalid < text.size()) {
-      Utf8Step step = stepUtf8(text.substr(invalid));
-      if (step.kind == Utf8Step::Kind::Character)
-        break;
-      invalid += step.length;
-    }
-    bpe.encode(text.substr(0, invalid), ids, workspace);
-    text.remove_prefix(invalid);
+Status Tokenizer::encodePiece(std::string_view text, bool first,
+                              bool parseSpecial,
+                              std::vector<int32_t> &ids) const {
+  std::string normalized;
+  if (!normalizer.isIdentity()) {
+    KF_ASSIGN_OR_RETURN(normalized, normalizer.normalize(text));
+    text = normalized;
   }
-  return Status();
-}
-
-Status Tokenizer::encodeNormalized(std::string_view text,
-                                   std::vector<int32_t> &ids,
-                                   Bpe::Workspace &workspace) const {
-  for (const AddedTokens::Piece &piece : normalizedTokens.split(text)) {
-    if (piece.id >= 0) {
+  for (const AddedTokens::Piece &piece :
+       normalizedTokens.split(text, parseSpecial)) {
+    if (piece.id >= 0)
       ids.push_back(piece.id);
-      continue;
-    }
-    KF_RETURN_IF_ERROR(preTokenizer.run(
-        text.substr(piece.begin, piece.end - piece.begin),
-        [&](std::string_view word) { bpe.encode(word, ids, workspace); }));
+    else
+      KF_RETURN_IF_ERROR(preTokenizer.run(
+          text.substr(piece.begin, piece.end - piece.begin),
+          first && piece.begin == 0,
+          [&](std::string_view word) { model->encode(word, ids); }));
   }
   return Status();
 }
@@ -83,41 +63,56 @@ Status Tokenizer::encodeNormalized(std::string_view text,
 // Decoding
 //===----------------------------------------------------------------------===//
 
-std::string_view Tokenizer::bytesOf(int32_t id) const {
-  const Vocabulary::Token *token = bpe.vocabulary.find(id);
-  return token ? bpe.vocabulary.bytesOf(*token) : std::string_view();
+void Tokenizer::decodeInto(int32_t id, bool skipSpecial,
+                           PieceDecoder::State &state, std::string &out) const {
+  const Vocabulary::Token *token = vocabulary->find(id);
+  if (token && !(skipSpecial && token->special))
+    decoder.append(*vocabulary, *token, state, out);
 }
 
 std::string Tokenizer::decode(std::span<const int32_t> ids,
                               bool skipSpecial) const {
   std::string result;
+  PieceDecoder::State state;
   for (int32_t id : ids)
-    if (!skipSpecial || !isSpecial(id))
-      result += bytesOf(id);
+    decodeInto(id, skipSpecial, state, result);
   return result;
 }
 
+std::string_view Tokenizer::bytesOf(int32_t id) const {
+  const Vocabulary::Token *token = vocabulary->find(id);
+  return token ? vocabulary->bytesOf(*token) : std::string_view();
+}
+
 std::optional<std::string> Tokenizer::pieceOf(int32_t id) const {
-  const Vocabulary::Token *token = bpe.vocabulary.find(id);
+  const Vocabulary::Token *token = vocabulary->find(id);
   if (!token)
     return std::nullopt;
-  std::string_view bytes = bpe.vocabulary.bytesOf(*token);
-  return token->literal ? std::string(bytes) : bytesToLetters(bytes);
+  return std::string(vocabulary->textOf(*token));
 }
 
 std::optional<int32_t> Tokenizer::idOf(std::string_view piece) const {
-  return bpe.vocabulary.idOfPiece(piece);
+  const Vocabulary::Token *token = vocabulary->find(piece);
+  if (!token)
+    return std::nullopt;
+  return token->id;
 }
 
 bool Tokenizer::isSpecial(int32_t id) const {
-  const Vocabulary::Token *token = bpe.vocabulary.find(id);
+  const Vocabulary::Token *token = vocabulary->find(id);
   return token && token->special;
 }
 
+StreamDecoder::StreamDecoder(const Tokenizer &tokenizer, bool skipSpecial,
+                             std::span<const int32_t> before)
+    : tokenizer(tokenizer), skipSpecial(skipSpecial) {
+  std::string text;
+  for (int32_t id : before)
+    tokenizer.decodeInto(id, skipSpecial, state, text);
+}
+
 std::string StreamDecoder::push(int32_t id) {
-  if (skipSpecial && tokenizer.isSpecial(id))
-    return std::string();
-  pending += tokenizer.bytesOf(id);
+  tokenizer.decodeInto(id, skipSpecial, state, pending);
   // Keep the start of a character that the end cuts off; only the last three
   // bytes can be one.
   size_t complete = pending.size();

@@ -6,10 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Byte-level BPE as Hugging Face's tokenizer.json describes it: added tokens
-// are found first, the rest is normalized, split by a pattern and merged, each
-// byte being a token to start from. Text is bytes; where it is not UTF-8 the
-// bytes are encoded as they are, so decode(encode(text)) gives text back.
+// Encoding finds added tokens first, normalizes the rest, splits it into words,
+// and gives every word to a model: BPE by merges or by scores, or unigram.
+// Decoding joins what the tokens stand for. What the parts are comes from a
+// tokenizer.json, a SentencePiece tokenizer.model, or a GGUF file.
+//
+// Text is bytes. Byte-level models and those with a token for each byte encode
+// what is no UTF-8 as it is; with byte-level models that do not normalize,
+// decode(encode(text)) gives text back. A tokenizer.model reads such bytes as
+// U+FFFD, as SentencePiece does.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,11 +23,14 @@
 
 #include "runtime/Status.h"
 #include "runtime/text/AddedTokens.h"
-#include "runtime/text/Bpe.h"
 #include "runtime/text/Normalizer.h"
+#include "runtime/text/PieceDecoder.h"
 #include "runtime/text/PreTokenizer.h"
+#include "runtime/text/TokenModel.h"
+#include "runtime/text/Vocabulary.h"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -31,59 +39,88 @@
 
 namespace kf {
 
+class Gguf;
+
+struct EncodeOptions {
+  /// Puts the tokens around that the model expects (begin-of-text, mostly).
+  bool addSpecial = false;
+  /// Special tokens written out in the text become their ids. Text from users
+  /// is to be encoded without.
+  bool parseSpecial = true;
+};
+
 /// A tokenizer. Const functions may run on many threads at once.
 class Tokenizer {
 public:
-  /// Reads a tokenizer.json. A part of it that would change ids and is not
-  /// supported is an error that names it.
+  /// Reads `path`: a tokenizer.json, a tokenizer.model, a GGUF file, which may
+  /// be without tensors, or a folder with one of the first two. A part that
+  /// would change ids and is not supported is an error that names it.
   static Result<Tokenizer> open(const std::string &path);
-  /// The same from memory; `name` appears in errors.
+  /// The same from a tokenizer.json in memory; `name` appears in errors.
   static Result<Tokenizer> fromJson(std::string_view json,
                                     const std::string &name);
+  /// From a tokenizer.model, BPE or unigram, in memory.
+  static Result<Tokenizer> fromSentencePiece(std::string_view model,
+                                             const std::string &name);
+  /// From the metadata of a GGUF file, of kind "llama" or "gpt2".
+  static Result<Tokenizer> fromGguf(const Gguf &file);
 
-  /// The token ids of `text`, any bytes. Special tokens written out in `text`
-  /// become their ids. With `addSpecial` the post-processor's tokens
-  /// (begin-of-text, mostly) are put around. Fails when the split pattern
-  /// needs too many steps, or past 2^31 - 1 bytes.
+  /// The token ids of `text`, any bytes. Fails when a pattern needs too many
+  /// steps, or past 2^31 - 1 bytes.
   Result<std::vector<int32_t>> encode(std::string_view text,
-                                      bool addSpecial) const;
+                                      const EncodeOptions &options) const;
+  Result<std::vector<int32_t>> encode(std::string_view text,
+                                      bool addSpecial) const {
+    return encode(text, EncodeOptions{addSpecial});
+  }
 
-  /// The bytes of `ids`, UTF-8 or not (toValidUtf8 makes them so). Ids that
-  /// are no token (a model may have more rows than its tokenizer) add nothing;
-  /// nor do special tokens with `skipSpecial`.
+  /// The bytes of `ids`, UTF-8 or not (toValidUtf8 makes them so), as a text
+  /// of their own: the space that encoding put before a text is taken away.
+  /// Ids that are no token (a model may have more rows than its tokenizer) add
+  /// nothing; nor do special tokens with `skipSpecial`.
   std::string decode(std::span<const int32_t> ids,
                      bool skipSpecial = true) const;
 
-  /// The bytes of one token; empty if `id` is none. Valid as long as this.
+  /// The bytes of one token inside a text; empty if `id` is none. Valid as
+  /// long as this.
   std::string_view bytesOf(int32_t id) const;
-  /// The token as tokenizer.json writes it ("Ġthe"); nothing if `id` is none.
+  /// The token as its file writes it ("Ġthe", "▁the"); nothing if `id` is
+  /// none.
   std::optional<std::string> pieceOf(int32_t id) const;
-  /// The inverse of pieceOf; looks through all tokens, so keep the result.
+  /// The inverse of pieceOf.
   std::optional<int32_t> idOf(std::string_view piece) const;
   bool isSpecial(int32_t id) const;
   /// One past the highest id.
-  int64_t vocabSize() const { return int64_t(bpe.vocabulary.highestId()) + 1; }
+  int64_t vocabSize() const { return int64_t(vocabulary->highestId()) + 1; }
   /// What `addSpecial` puts before and after.
   const std::vector<int32_t> &prefixIds() const { return prefix; }
   const std::vector<int32_t> &suffixIds() const { return suffix; }
 
 private:
+  friend class StreamDecoder;
   friend class TokenizerLoader;
+  friend class SentencePieceLoader;
+  friend class GgufVocabularyLoader;
   Tokenizer() = default;
 
-  /// Text between added tokens that are found before normalization.
-  Status encodeRaw(std::string_view text, std::vector<int32_t> &ids,
-                   Bpe::Workspace &workspace) const;
-  /// Normalized, valid UTF-8.
-  Status encodeNormalized(std::string_view text, std::vector<int32_t> &ids,
-                          Bpe::Workspace &workspace) const;
+  static Result<Tokenizer> openFolder(const std::string &folder);
+  /// Text between added tokens that are found before normalization; `first`
+  /// says that it starts what is encoded.
+  Status encodePiece(std::string_view text, bool first, bool parseSpecial,
+                     std::vector<int32_t> &ids) const;
+  /// Appends what `id` adds to a text that is at `state`.
+  void decodeInto(int32_t id, bool skipSpecial, PieceDecoder::State &state,
+                  std::string &out) const;
 
-  Bpe bpe;
+  std::shared_ptr<const Vocabulary> vocabulary;
+  std::shared_ptr<const TokenModel> model;
   AddedTokens rawTokens;        ///< found before normalization
   AddedTokens normalizedTokens; ///< found after it
   Normalizer normalizer;
   PreTokenizer preTokenizer;
+  PieceDecoder decoder;
   std::vector<int32_t> prefix, suffix;
+  std::optional<int32_t> endId; ///< of a tokenizer.model's end-of-text piece
 };
 
 /// Decodes ids one at a time into text that is fit to print at once: bytes
@@ -91,12 +128,13 @@ private:
 /// outlive it. One thread.
 class StreamDecoder {
 public:
-  explicit StreamDecoder(const Tokenizer &tokenizer, bool skipSpecial = true)
-      : tokenizer(tokenizer), skipSpecial(skipSpecial) {}
+  /// The ids continue those in `before`, if there are any.
+  explicit StreamDecoder(const Tokenizer &tokenizer, bool skipSpecial = true,
+                         std::span<const int32_t> before = {});
 
   /// The valid UTF-8 that `id` completes, maybe none. Bytes that can no longer
   /// become a character come out as U+FFFD; all that was returned, and flush(),
-  /// make toValidUtf8(decode(ids)).
+  /// make toValidUtf8(decode(ids)) if there was nothing before.
   std::string push(int32_t id);
   /// What is left at the end: U+FFFD if a character was cut off, else nothing.
   std::string flush();
@@ -104,6 +142,7 @@ public:
 private:
   const Tokenizer &tokenizer;
   bool skipSpecial;
+  PieceDecoder::State state;
   std::string pending; ///< the start of a character, at most 3 bytes
 };
 

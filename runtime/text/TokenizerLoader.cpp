@@ -6,18 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The model's vocabulary and merges are most of the file: they go from the
-// parser straight into their tables, the rest becomes a JSON document that is
-// read section by section. Every section accepts what it knows and names what
-// it does not.
+// Every section accepts what it knows and names what it does not.
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/io/Json.h"
-#include "runtime/io/MappedFile.h"
 #include "runtime/io/Quote.h"
-#include "runtime/text/ByteAlphabet.h"
+#include "runtime/text/Bpe.h"
 #include "runtime/text/Tokenizer.h"
+#include "runtime/text/TokenizerReader.h"
 
 using namespace kf;
 using nlohmann::json;
@@ -75,147 +71,82 @@ static Status forEachStep(const json &section, const char *list, Read read) {
   return Status();
 }
 
-//===----------------------------------------------------------------------===//
-// The model's tables
-//===----------------------------------------------------------------------===//
+static Result<std::string> readText(const json &object, const char *key) {
+  const json &value = member(object, key);
+  if (!value.is_string())
+    return Status::error("no text " + inQuotes(key));
+  return value.get<std::string>();
+}
 
-namespace {
+/// A count, 0 if it is absent.
+static Result<size_t> readCount(const json &object, const char *key) {
+  const json &value = member(object, key);
+  if (value.is_null())
+    return size_t(0);
+  if (!value.is_number_unsigned())
+    return Status::error(inQuotes(key) + " is not a count");
+  return value.get<size_t>();
+}
 
-/// Builds the document without model.vocab and model.merges, which it collects.
-class TokenizerReader : public JsonBuilder {
-public:
-  Vocabulary vocabulary;
-  /// Merges in order: the text of both sides, one after the other.
-  std::string mergeText;
-  struct MergeLengths {
-    uint32_t left, right;
-  };
-  std::vector<MergeLengths> merges;
-  bool hasMerges() const { return sawMerges; }
-
-  bool start_object(std::size_t size) override {
-    if (mode != Mode::Document)
-      return misplaced();
-    if (!at("vocab"))
-      return JsonBuilder::start_object(size);
-    mode = Mode::Vocabulary;
-    return takeOnce(sawVocabulary);
+static Result<TextPattern> readPattern(const json &step) {
+  const json &pattern = member(step, "pattern");
+  const json &regex = member(pattern, "Regex");
+  const json &literal = member(pattern, "String");
+  TextPattern result;
+  if (regex.is_string()) {
+    KF_ASSIGN_OR_RETURN(result.regex, Regex::compile(regex.get<std::string>()));
+  } else if (literal.is_string() && literal != "") {
+    result.literal = literal.get<std::string>();
+  } else {
+    return Status::error("'pattern' is neither {Regex} nor {String}");
   }
-  bool end_object() override {
-    if (mode == Mode::Document)
-      return JsonBuilder::end_object();
-    mode = Mode::Document;
-    return true;
-  }
-  bool start_array(std::size_t size) override {
-    if (mode == Mode::Merges) {
-      mode = Mode::Pair;
-      pairSize = 0;
-      return true;
+  return result;
+}
+
+static Result<SplitStep::Behavior> readBehavior(const json &step) {
+  using Behavior = SplitStep::Behavior;
+  constexpr std::pair<std::string_view, Behavior> behaviors[] = {
+      {"Removed", Behavior::Removed},
+      {"Isolated", Behavior::Isolated},
+      {"MergedWithPrevious", Behavior::MergedWithPrevious},
+      {"MergedWithNext", Behavior::MergedWithNext},
+      {"Contiguous", Behavior::Contiguous}};
+  const json &behavior = member(step, "behavior");
+  if (!behavior.is_string())
+    return Status::error("no 'behavior'");
+  for (const auto &[name, value] : behaviors)
+    if (behavior == name)
+      return value;
+  return unsupported("behavior " + inQuotes(behavior.get<std::string>()));
+}
+
+/// Reads the mark and the scheme of a Metaspace pre-tokenizer or decoder.
+static Result<MetaspaceStep> readMetaspace(const json &step) {
+  using Prepend = MetaspaceStep::Prepend;
+  constexpr std::pair<std::string_view, Prepend> schemes[] = {
+      {"always", Prepend::Always},
+      {"first", Prepend::First},
+      {"never", Prepend::Never}};
+  MetaspaceStep result;
+  KF_ASSIGN_OR_RETURN(result.mark, readText(step, "replacement"));
+  if (result.mark.empty())
+    return Status::error("'replacement' is empty");
+  bool addPrefixSpace = true;
+  KF_RETURN_IF_ERROR(readFlag(step, "add_prefix_space", addPrefixSpace));
+  KF_RETURN_IF_ERROR(readFlag(step, "split", result.split));
+  if (!addPrefixSpace)
+    result.prepend = Prepend::Never;
+  const json &scheme = member(step, "prepend_scheme");
+  if (scheme.is_null())
+    return result;
+  for (const auto &[name, value] : schemes) {
+    if (scheme == name) {
+      result.prepend = value;
+      return result;
     }
-    if (mode != Mode::Document)
-      return misplaced();
-    if (!at("merges"))
-      return JsonBuilder::start_array(size);
-    mode = Mode::Merges;
-    return takeOnce(sawMerges);
   }
-  bool end_array() override {
-    if (mode == Mode::Document)
-      return JsonBuilder::end_array();
-    if (mode == Mode::Pair && pairSize != 2)
-      return fail("a merge is not a pair");
-    mode = mode == Mode::Pair ? Mode::Merges : Mode::Document;
-    return true;
-  }
-  bool key(string_t &name) override {
-    if (mode == Mode::Document)
-      return JsonBuilder::key(name);
-    piece = std::move(name);
-    return true;
-  }
-  bool string(string_t &value) override {
-    switch (mode) {
-    case Mode::Document:
-      return JsonBuilder::string(value);
-    case Mode::Vocabulary:
-      return misplaced();
-    case Mode::Pair:
-      return addSide(value);
-    case Mode::Merges: {
-      size_t space = value.find(' ');
-      if (space == std::string::npos ||
-          value.find(' ', space + 1) != std::string::npos)
-        return fail("merge " + inQuotes(value) +
-                    " is not two pieces and a space");
-      std::string_view text = value;
-      pairSize = 0;
-      return addSide(text.substr(0, space)) && addSide(text.substr(space + 1));
-    }
-    }
-    return false;
-  }
-  bool number_unsigned(number_unsigned_t value) override {
-    if (mode == Mode::Document)
-      return JsonBuilder::number_unsigned(value);
-    if (mode != Mode::Vocabulary)
-      return misplaced();
-    if (value > INT32_MAX)
-      return fail("token " + inQuotes(piece) + " has id " +
-                  std::to_string(value) + ", past 2147483647");
-    Status added = vocabulary.add(piece, static_cast<int32_t>(value));
-    return added.ok() || fail(added.message());
-  }
-  bool null() override {
-    return mode == Mode::Document ? JsonBuilder::null() : misplaced();
-  }
-  bool boolean(bool value) override {
-    return mode == Mode::Document ? JsonBuilder::boolean(value) : misplaced();
-  }
-  bool number_integer(number_integer_t value) override {
-    return mode == Mode::Document ? JsonBuilder::number_integer(value)
-                                  : misplaced();
-  }
-  bool number_float(number_float_t value, const string_t &text) override {
-    return mode == Mode::Document ? JsonBuilder::number_float(value, text)
-                                  : misplaced();
-  }
-
-private:
-  enum class Mode { Document, Vocabulary, Merges, Pair };
-
-  bool at(const char *key) const {
-    return path().size() == 2 && path()[0] == "model" && path()[1] == key;
-  }
-  bool misplaced() {
-    return fail(mode == Mode::Vocabulary
-                    ? "model.vocab is not an object of token ids"
-                    : "model.merges is not an array of pairs");
-  }
-  bool takeOnce(bool &seen) {
-    if (seen)
-      return fail("model.vocab or model.merges appears twice");
-    seen = true;
-    return true;
-  }
-  bool addSide(std::string_view side) {
-    if (side.size() > UINT32_MAX)
-      return fail("a merge's piece is too long");
-    mergeText += side;
-    if (pairSize++ == 0)
-      merges.push_back({static_cast<uint32_t>(side.size()), 0});
-    else
-      merges.back().right = static_cast<uint32_t>(side.size());
-    return pairSize <= 2 || fail("a merge is not a pair");
-  }
-
-  Mode mode = Mode::Document;
-  bool sawVocabulary = false, sawMerges = false;
-  std::string piece; ///< the vocabulary's key whose id comes next
-  int pairSize = 0;
-};
-
-} // namespace
+  return unsupported("a prepend_scheme that is not always, first or never");
+}
 
 //===----------------------------------------------------------------------===//
 // Sections
@@ -230,17 +161,28 @@ public:
 
 private:
   Status readModel(const json &model, bool hasMerges);
-  Status readMerges(const TokenizerReader &reader);
+  Result<MergeTable> readMerges(const TokenizerReader &reader) const;
+  Status makeModel(const TokenizerReader &reader);
   Status readAddedTokens(const json &tokens);
   Status readNormalizer(const json &section);
+  Status readNormalizerStep(const json &step, const std::string &type);
   Status readPreTokenizer(const json &section);
+  Status readPreTokenizerStep(const json &step, const std::string &type);
   Status readSplit(const json &step);
+  Status addSplit(std::string_view regex, SplitStep::Behavior behavior,
+                  bool invert = false);
   Status readByteLevel(const json &step);
   Status readPostProcessor(const json &section);
   Status readTemplate(const json &step);
   Status readDecoder(const json &section);
+  Status readDecoderStep(const json &step, const std::string &type);
+  Status setLead(PieceDecoder::Lead lead);
 
   Tokenizer result;
+  Vocabulary vocabulary; ///< moves into the result once it is finished
+  BpeOptions bpe;
+  std::string unknownToken; ///< empty: there is none
+  bool sawFuse = false;     ///< among the decoders
 };
 
 } // namespace kf
@@ -254,8 +196,6 @@ Status TokenizerLoader::readModel(const json &model, bool hasMerges) {
     return unsupported("type " + inQuotes(type.get<std::string>()));
   if (!type.is_string() && !hasMerges)
     return Status::error("no 'type'");
-  // unk_token, fuse_unk and byte_fallback matter only to characters without a
-  // token, and every byte has one (Vocabulary::finish).
   const json &dropout = member(model, "dropout");
   if (!dropout.is_null() && dropout != 0)
     return unsupported("dropout");
@@ -264,32 +204,48 @@ Status TokenizerLoader::readModel(const json &model, bool hasMerges) {
     if (!value.is_null() && value != "")
       return unsupported(key);
   }
-  return readFlag(model, "ignore_merges", result.bpe.ignoreMerges);
+  if (!member(model, "unk_token").is_null()) {
+    KF_ASSIGN_OR_RETURN(unknownToken, readText(model, "unk_token"));
+  }
+  KF_RETURN_IF_ERROR(readFlag(model, "fuse_unk", bpe.fuseUnknown));
+  KF_RETURN_IF_ERROR(readFlag(model, "byte_fallback", bpe.byteFallback));
+  return readFlag(model, "ignore_merges", bpe.ignoreMerges);
 }
 
-Status TokenizerLoader::readMerges(const TokenizerReader &reader) {
-  Bpe &bpe = result.bpe;
-  bpe.merges.reset(reader.merges.size());
+Result<MergeTable>
+TokenizerLoader::readMerges(const TokenizerReader &reader) const {
+  MergeTable merges;
+  merges.reset(reader.merges.size());
   std::string_view rest = reader.mergeText;
-  std::string left, right;
   for (size_t i = 0; i < reader.merges.size(); ++i) {
     auto [leftLength, rightLength] = reader.merges[i];
-    std::string_view leftPiece = rest.substr(0, leftLength);
-    std::string_view rightPiece = rest.substr(leftLength, rightLength);
-    rest.remove_prefix(size_t(leftLength) + rightLength);
-    std::optional<int32_t> leftId, rightId, whole;
-    if (lettersToBytes(leftPiece, left) && lettersToBytes(rightPiece, right)) {
-      leftId = bpe.vocabulary.idOfBytes(left);
-      rightId = bpe.vocabulary.idOfBytes(right);
-      whole = bpe.vocabulary.idOfBytes(left + right);
-    }
-    if (!leftId || !rightId || !whole)
+    std::string_view whole = rest.substr(0, size_t(leftLength) + rightLength);
+    std::string_view left = whole.substr(0, leftLength);
+    std::string_view right = whole.substr(leftLength);
+    rest.remove_prefix(whole.size());
+    const Vocabulary::Token *leftToken = result.vocabulary->findPiece(left);
+    const Vocabulary::Token *rightToken = result.vocabulary->findPiece(right);
+    const Vocabulary::Token *merged = result.vocabulary->findPiece(whole);
+    if (!leftToken || !rightToken || !merged)
       return Status::error("merge " + std::to_string(i) + " of " +
-                           inQuotes(leftPiece) + " and " +
-                           inQuotes(rightPiece) +
+                           inQuotes(left) + " and " + inQuotes(right) +
                            " needs a token that the vocabulary lacks");
-    bpe.merges.add(*leftId, *rightId, {static_cast<uint32_t>(i), *whole});
+    merges.add(leftToken->id, rightToken->id,
+               {static_cast<uint32_t>(i), merged->id});
   }
+  return merges;
+}
+
+Status TokenizerLoader::makeModel(const TokenizerReader &reader) {
+  KF_ASSIGN_OR_RETURN(MergeTable merges, readMerges(reader));
+  const Vocabulary::Token *unknown = result.vocabulary->findPiece(unknownToken);
+  if (unknown)
+    bpe.unknown = unknown->id;
+  auto model = std::make_shared<Bpe>(result.vocabulary, std::move(merges), bpe);
+  if (!unknownToken.empty() && !unknown && !model->knowsAllBytes())
+    return Status::error("unk_token " + inQuotes(unknownToken) +
+                         " is not in the vocabulary");
+  result.model = std::move(model);
   return Status();
 }
 
@@ -306,20 +262,21 @@ Status TokenizerLoader::readAddedTokens(const json &tokens) {
       return Status::error("a token with empty 'content'");
     AddedTokens::Token added{};
     KF_ASSIGN_OR_RETURN(added.id, readId(member(token, "id")));
-    bool special = false, normalized = false, singleWord = false;
-    KF_RETURN_IF_ERROR(readFlag(token, "special", special));
+    bool normalized = false;
+    KF_RETURN_IF_ERROR(readFlag(token, "special", added.special));
     KF_RETURN_IF_ERROR(readFlag(token, "normalized", normalized));
-    KF_RETURN_IF_ERROR(readFlag(token, "single_word", singleWord));
+    KF_RETURN_IF_ERROR(readFlag(token, "single_word", added.singleWord));
     KF_RETURN_IF_ERROR(readFlag(token, "lstrip", added.stripLeft));
     KF_RETURN_IF_ERROR(readFlag(token, "rstrip", added.stripRight));
-    if (singleWord)
-      return unsupported("single_word of " + inQuotes(content));
-    KF_RETURN_IF_ERROR(
-        result.bpe.vocabulary.addLiteral(content, added.id, special));
-    if (normalized)
-      result.normalizedTokens.add(result.normalizer.normalize(content), added);
-    else
+    KF_RETURN_IF_ERROR(vocabulary.addAdded(content, added.id, added.special));
+    if (!normalized) {
       result.rawTokens.add(content, added);
+      continue;
+    }
+    KF_ASSIGN_OR_RETURN(std::string found,
+                        result.normalizer.normalize(content));
+    if (!found.empty())
+      result.normalizedTokens.add(found, added);
   }
   return Status();
 }
@@ -328,82 +285,112 @@ Status TokenizerLoader::readNormalizer(const json &section) {
   if (section.is_null())
     return Status();
   return forEachStep(section, "normalizers",
-                     [&](const json &, const std::string &type) {
-                       if (type != "NFC")
-                         return unsupported("type " + inQuotes(type));
-                       result.normalizer.nfc = true;
-                       return Status();
+                     [&](const json &step, const std::string &type) {
+                       return readNormalizerStep(step, type);
                      });
+}
+
+Status TokenizerLoader::readNormalizerStep(const json &step,
+                                           const std::string &type) {
+  auto &steps = result.normalizer.steps;
+  if (type == "NFC") {
+    steps.push_back(NfcStep());
+  } else if (type == "Prepend") {
+    KF_ASSIGN_OR_RETURN(std::string text, readText(step, "prepend"));
+    steps.push_back(PrependStep{std::move(text)});
+  } else if (type == "Replace") {
+    ReplaceStep replace;
+    KF_ASSIGN_OR_RETURN(replace.pattern, readPattern(step));
+    KF_ASSIGN_OR_RETURN(replace.by, readText(step, "content"));
+    steps.push_back(std::move(replace));
+  } else if (type == "Strip") {
+    StripStep strip{true, true};
+    KF_RETURN_IF_ERROR(readFlag(step, "strip_left", strip.left));
+    KF_RETURN_IF_ERROR(readFlag(step, "strip_right", strip.right));
+    steps.push_back(strip);
+  } else {
+    return unsupported("type " + inQuotes(type));
+  }
+  return Status();
 }
 
 Status TokenizerLoader::readPreTokenizer(const json &section) {
   if (section.is_null())
-    return unsupported("a tokenizer without ByteLevel");
-  bool sawByteLevel = false;
-  KF_RETURN_IF_ERROR(forEachStep(
+    return Status();
+  return forEachStep(
       section, "pretokenizers", [&](const json &step, const std::string &type) {
-        if (sawByteLevel)
+        if (bpe.byteLevel)
           return unsupported(inQuotes(type) + " after ByteLevel");
-        if (type == "Split")
-          return readSplit(step).in("Split");
-        if (type != "ByteLevel")
-          return unsupported("type " + inQuotes(type));
-        sawByteLevel = true;
-        return readByteLevel(step).in("ByteLevel");
-      }));
-  return sawByteLevel ? Status() : unsupported("a tokenizer without ByteLevel");
+        return readPreTokenizerStep(step, type);
+      });
+}
+
+Status TokenizerLoader::readPreTokenizerStep(const json &step,
+                                             const std::string &type) {
+  using Behavior = SplitStep::Behavior;
+  if (type == "Split")
+    return readSplit(step).in(type);
+  if (type == "ByteLevel")
+    return readByteLevel(step).in(type);
+  if (type == "Metaspace") {
+    Result<MetaspaceStep> metaspace = readMetaspace(step);
+    if (!metaspace.ok())
+      return metaspace.status().in(type);
+    result.preTokenizer.steps.push_back(metaspace.take());
+    return Status();
+  }
+  if (type == "Digits") {
+    bool individual = false;
+    KF_RETURN_IF_ERROR(readFlag(step, "individual_digits", individual));
+    return addSplit("\\p{N}",
+                    individual ? Behavior::Isolated : Behavior::Contiguous);
+  }
+  if (type == "Punctuation") {
+    Behavior behavior = Behavior::Isolated;
+    if (!member(step, "behavior").is_null()) {
+      KF_ASSIGN_OR_RETURN(behavior, readBehavior(step));
+    }
+    return addSplit("[\\p{P}$+<=>^`|~]", behavior);
+  }
+  // Rust's \w, which is more than Oniguruma's.
+  if (type == "Whitespace")
+    return addSplit(
+        "[\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\x{200c}\\x{200d}]+|"
+        "[^\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\x{200c}\\x{200d}\\s]+",
+        Behavior::Removed, /*invert=*/true);
+  if (type == "WhitespaceSplit")
+    return addSplit("\\s", Behavior::Removed);
+  return unsupported("type " + inQuotes(type));
 }
 
 Status TokenizerLoader::readSplit(const json &step) {
-  using Behavior = SplitStep::Behavior;
-  constexpr std::pair<std::string_view, Behavior> behaviors[] = {
-      {"Removed", Behavior::Removed},
-      {"Isolated", Behavior::Isolated},
-      {"MergedWithPrevious", Behavior::MergedWithPrevious},
-      {"MergedWithNext", Behavior::MergedWithNext},
-      {"Contiguous", Behavior::Contiguous}};
   SplitStep split;
-  const json &behavior = member(step, "behavior");
-  bool known = false;
-  for (const auto &[name, value] : behaviors) {
-    if (behavior == name) {
-      split.behavior = value;
-      known = true;
-    }
-  }
-  if (!known)
-    return behavior.is_string()
-               ? unsupported("behavior " +
-                             inQuotes(behavior.get<std::string>()))
-               : Status::error("no 'behavior'");
+  KF_ASSIGN_OR_RETURN(split.behavior, readBehavior(step));
   KF_RETURN_IF_ERROR(readFlag(step, "invert", split.invert));
+  KF_ASSIGN_OR_RETURN(split.pattern, readPattern(step));
+  result.preTokenizer.steps.push_back(std::move(split));
+  return Status();
+}
 
-  const json &pattern = member(step, "pattern");
-  const json &regex = member(pattern, "Regex");
-  const json &literal = member(pattern, "String");
-  if (regex.is_string()) {
-    KF_ASSIGN_OR_RETURN(split.regex, Regex::compile(regex.get<std::string>()));
-  } else if (literal.is_string() && literal != "") {
-    split.literal = literal.get<std::string>();
-  } else {
-    return Status::error("'pattern' is neither {Regex} nor {String}");
-  }
+Status TokenizerLoader::addSplit(std::string_view regex,
+                                 SplitStep::Behavior behavior, bool invert) {
+  SplitStep split;
+  KF_ASSIGN_OR_RETURN(split.pattern.regex, Regex::compile(regex));
+  split.behavior = behavior;
+  split.invert = invert;
   result.preTokenizer.steps.push_back(std::move(split));
   return Status();
 }
 
 Status TokenizerLoader::readByteLevel(const json &step) {
-  bool useRegex = true;
-  result.preTokenizer.addPrefixSpace = true;
-  KF_RETURN_IF_ERROR(
-      readFlag(step, "add_prefix_space", result.preTokenizer.addPrefixSpace));
+  bpe.byteLevel = true;
+  bool addPrefixSpace = true, useRegex = true;
+  KF_RETURN_IF_ERROR(readFlag(step, "add_prefix_space", addPrefixSpace));
   KF_RETURN_IF_ERROR(readFlag(step, "use_regex", useRegex));
-  if (!useRegex)
-    return Status();
-  SplitStep split;
-  KF_ASSIGN_OR_RETURN(split.regex, Regex::compile(gpt2SplitPattern()));
-  result.preTokenizer.byteLevelSplit = std::move(split);
-  return Status();
+  if (addPrefixSpace)
+    result.preTokenizer.steps.push_back(PrefixSpaceStep());
+  return useRegex ? addSplit(gpt2SplitPattern(), SplitStep::Behavior::Isolated)
+                  : Status();
 }
 
 Status TokenizerLoader::readPostProcessor(const json &section) {
@@ -443,7 +430,7 @@ Status TokenizerLoader::readTemplate(const json &step) {
       return Status::error("no ids of special token " + inQuotes(name));
     for (const json &value : ids) {
       KF_ASSIGN_OR_RETURN(int32_t id, readId(value));
-      if (!result.bpe.vocabulary.find(id))
+      if (!result.vocabulary->find(id))
         return Status::error("special token " + inQuotes(name) + " has id " +
                              std::to_string(id) +
                              ", which is not in the vocabulary");
@@ -459,12 +446,58 @@ Status TokenizerLoader::readTemplate(const json &step) {
 
 Status TokenizerLoader::readDecoder(const json &section) {
   if (section.is_null())
-    return unsupported("a tokenizer without ByteLevel");
-  return forEachStep(
-      section, "decoders", [&](const json &, const std::string &type) {
-        return type == "ByteLevel" ? Status()
-                                   : unsupported("type " + inQuotes(type));
-      });
+    return unsupported("a tokenizer without one");
+  PieceDecoder &decoder = result.decoder;
+  KF_RETURN_IF_ERROR(forEachStep(
+      section, "decoders", [&](const json &step, const std::string &type) {
+        return readDecoderStep(step, type);
+      }));
+  if (decoder.byteLevel == bpe.byteLevel)
+    return Status();
+  return unsupported(bpe.byteLevel
+                         ? "a ByteLevel pre-tokenizer without its decoder"
+                         : "ByteLevel without its pre-tokenizer");
+}
+
+Status TokenizerLoader::setLead(PieceDecoder::Lead lead) {
+  if (result.decoder.lead != PieceDecoder::Lead::Keep)
+    return Status::error("a second decoder that strips is not supported");
+  result.decoder.lead = lead;
+  return Status();
+}
+
+Status TokenizerLoader::readDecoderStep(const json &step,
+                                        const std::string &type) {
+  PieceDecoder &decoder = result.decoder;
+  if (type == "ByteLevel") {
+    decoder.byteLevel = true;
+  } else if (type == "ByteFallback") {
+    decoder.byteFallback = true;
+  } else if (type == "Fuse") {
+    sawFuse = true;
+  } else if (type == "Replace") {
+    KF_ASSIGN_OR_RETURN(TextPattern pattern, readPattern(step));
+    KF_ASSIGN_OR_RETURN(std::string content, readText(step, "content"));
+    if (pattern.regex || sawFuse)
+      return unsupported("a Replace of a Regex, or after Fuse,");
+    decoder.replacements.emplace_back(pattern.literal, content);
+  } else if (type == "Strip") {
+    KF_ASSIGN_OR_RETURN(std::string content, readText(step, "content"));
+    KF_ASSIGN_OR_RETURN(decoder.leadSpaces, readCount(step, "start"));
+    KF_ASSIGN_OR_RETURN(size_t stop, readCount(step, "stop"));
+    if (content != " " || stop != 0 || !sawFuse)
+      return unsupported("a Strip but of spaces at the start, after Fuse,");
+    return setLead(PieceDecoder::Lead::Spaces);
+  } else if (type == "Metaspace") {
+    KF_ASSIGN_OR_RETURN(MetaspaceStep metaspace, readMetaspace(step));
+    decoder.replacements.emplace_back(metaspace.mark, " ");
+    decoder.mark = metaspace.mark;
+    if (metaspace.prepend != MetaspaceStep::Prepend::Never)
+      return setLead(PieceDecoder::Lead::FirstToken);
+  } else {
+    return unsupported("type " + inQuotes(type));
+  }
+  return Status();
 }
 
 Result<Tokenizer> TokenizerLoader::load(std::string_view text) {
@@ -475,29 +508,31 @@ Result<Tokenizer> TokenizerLoader::load(std::string_view text) {
   // truncation and padding are left aside, as transformers does when it loads
   // a tokenizer.
   TokenizerLoader loader;
-  loader.result.bpe.vocabulary = std::move(reader.vocabulary);
+  Tokenizer &result = loader.result;
+  loader.vocabulary = std::move(reader.vocabulary);
+  auto section = [&](const char *name) -> const json & {
+    return member(document, name);
+  };
   KF_RETURN_IF_ERROR(
-      loader.readModel(member(document, "model"), reader.hasMerges())
-          .in("model"));
+      loader.readModel(section("model"), reader.hasMerges()).in("model"));
   KF_RETURN_IF_ERROR(
-      loader.readNormalizer(member(document, "normalizer")).in("normalizer"));
-  KF_RETURN_IF_ERROR(loader.readAddedTokens(member(document, "added_tokens"))
-                         .in("added_tokens"));
-  KF_RETURN_IF_ERROR(loader.result.bpe.vocabulary.finish());
-  KF_RETURN_IF_ERROR(loader.readMerges(reader).in("model"));
-  KF_RETURN_IF_ERROR(loader.readPreTokenizer(member(document, "pre_tokenizer"))
-                         .in("pre_tokenizer"));
+      loader.readNormalizer(section("normalizer")).in("normalizer"));
   KF_RETURN_IF_ERROR(
-      loader.readPostProcessor(member(document, "post_processor"))
-          .in("post_processor"));
+      loader.readAddedTokens(section("added_tokens")).in("added_tokens"));
   KF_RETURN_IF_ERROR(
-      loader.readDecoder(member(document, "decoder")).in("decoder"));
-  return std::move(loader.result);
+      loader.readPreTokenizer(section("pre_tokenizer")).in("pre_tokenizer"));
+  KF_RETURN_IF_ERROR(loader.readDecoder(section("decoder")).in("decoder"));
+  KF_RETURN_IF_ERROR(loader.vocabulary.finish(
+      [&](const Vocabulary::Token &token, std::string_view text) {
+        return result.decoder.bytesOf(token, text);
+      }));
+  result.vocabulary =
+      std::make_shared<const Vocabulary>(std::move(loader.vocabulary));
+  KF_RETURN_IF_ERROR(loader.makeModel(reader).in("model"));
+  KF_RETURN_IF_ERROR(
+      loader.readPostProcessor(section("post_processor")).in("post_processor"));
+  return std::move(result);
 }
-
-//===----------------------------------------------------------------------===//
-// Entry points
-//===----------------------------------------------------------------------===//
 
 Result<Tokenizer> Tokenizer::fromJson(std::string_view json,
                                       const std::string &name) {
@@ -505,9 +540,4 @@ Result<Tokenizer> Tokenizer::fromJson(std::string_view json,
   if (!tokenizer.ok())
     return tokenizer.status().in(name);
   return tokenizer;
-}
-
-Result<Tokenizer> Tokenizer::open(const std::string &path) {
-  KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
-  return fromJson(file.text(), path);
 }

@@ -79,6 +79,37 @@ void kf::appendUtf8(std::string &out, char32_t c) {
   }
 }
 
+bool kf::isWhiteSpace(char32_t c) {
+  return (c >= 0x09 && c <= 0x0d) || c == 0x20 || c == 0x85 || c == 0xa0 ||
+         c == 0x1680 || (c >= 0x2000 && c <= 0x200a) || c == 0x2028 ||
+         c == 0x2029 || c == 0x202f || c == 0x205f || c == 0x3000;
+}
+
+std::string_view kf::trimLeft(std::string_view text) {
+  while (!text.empty()) {
+    Utf8Step step = stepUtf8(text);
+    if (step.kind != Utf8Step::Kind::Character || !isWhiteSpace(step.character))
+      break;
+    text.remove_prefix(step.length);
+  }
+  return text;
+}
+
+std::string_view kf::trimRight(std::string_view text) {
+  while (!text.empty()) {
+    size_t start = text.size() - 1;
+    while (start > 0 && text.size() - start < 4 &&
+           (static_cast<uint8_t>(text[start]) & 0xc0) == 0x80)
+      --start;
+    Utf8Step step = stepUtf8(text.substr(start));
+    if (step.kind != Utf8Step::Kind::Character ||
+        start + step.length != text.size() || !isWhiteSpace(step.character))
+      break;
+    text.remove_suffix(step.length);
+  }
+  return text;
+}
+
 std::string kf::toValidUtf8(std::string_view bytes) {
   std::string result;
   result.reserve(bytes.size());

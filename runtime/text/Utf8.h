@@ -40,6 +40,12 @@ size_t validUtf8Prefix(std::string_view text);
 /// Appends `character`'s UTF-8 form.
 void appendUtf8(std::string &out, char32_t character);
 
+/// Unicode's White_Space.
+bool isWhiteSpace(char32_t character);
+/// `text`, of any bytes, without the white space at its start or end.
+std::string_view trimLeft(std::string_view text);
+std::string_view trimRight(std::string_view text);
+
 /// `bytes` with every ill-formed sequence replaced by U+FFFD, as Rust's
 /// from_utf8_lossy and Python's errors="replace" do.
 std::string toValidUtf8(std::string_view bytes);

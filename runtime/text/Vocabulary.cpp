@@ -9,46 +9,63 @@
 #include "runtime/text/Vocabulary.h"
 
 #include "runtime/io/Quote.h"
-#include "runtime/text/ByteAlphabet.h"
 
 #include <algorithm>
 #include <bit>
-#include <functional>
+#include <charconv>
 #include <tuple>
 
 using namespace kf;
 
-Status Vocabulary::append(std::string_view bytes, Token token) {
-  if (pool.size() + bytes.size() > UINT32_MAX)
+Status Vocabulary::append(std::string_view text, Token token) {
+  if (pool.size() + text.size() > UINT32_MAX)
     return Status::error("the vocabulary's text exceeds 4 GiB");
-  token.offset = static_cast<uint32_t>(pool.size());
-  token.length = static_cast<uint32_t>(bytes.size());
-  pool += bytes;
+  token.textOffset = static_cast<uint32_t>(pool.size());
+  token.textLength = static_cast<uint32_t>(text.size());
+  pool += text;
   tokens.push_back(token);
   return Status();
 }
 
-Status Vocabulary::add(std::string_view piece, int32_t id) {
-  std::string bytes;
-  if (lettersToBytes(piece, bytes))
-    return append(bytes, {id, 0, 0, /*literal=*/false});
-  return append(piece, {id, 0, 0, /*literal=*/true});
+Status Vocabulary::add(std::string_view text, int32_t id, TokenKind kind,
+                       bool special) {
+  Token token{id, 0, 0};
+  token.kind = kind;
+  token.special = special;
+  return append(text, token);
 }
 
-Status Vocabulary::addLiteral(std::string_view content, int32_t id,
-                              bool special) {
-  return append(content, {id, 0, 0, /*literal=*/true, special});
+Status Vocabulary::addAdded(std::string_view text, int32_t id, bool special) {
+  Token token{id, 0, 0};
+  token.kind = special ? TokenKind::Control : TokenKind::UserDefined;
+  token.inModel = false;
+  token.special = special;
+  return append(text, token);
 }
 
-Status Vocabulary::finish() {
+Status Vocabulary::finish(const BytesOf &bytesOf) {
   // Where the model and the added tokens share an id, the model's comes first.
   std::sort(tokens.begin(), tokens.end(), [](const Token &a, const Token &b) {
-    return std::tie(a.id, a.literal, a.offset) <
-           std::tie(b.id, b.literal, b.offset);
+    return std::tuple(a.id, !a.inModel, a.textOffset) <
+           std::tuple(b.id, !b.inModel, b.textOffset);
   });
   KF_RETURN_IF_ERROR(mergeSameIds());
-  KF_RETURN_IF_ERROR(indexBytes());
-  return checkLiterals();
+  KF_RETURN_IF_ERROR(indexTexts());
+  for (Token &token : tokens) {
+    std::string_view text = textOf(token);
+    std::string bytes = bytesOf(token, text);
+    if (bytes == text) {
+      token.bytesOffset = token.textOffset;
+      token.bytesLength = token.textLength;
+      continue;
+    }
+    if (pool.size() + bytes.size() > UINT32_MAX)
+      return Status::error("the vocabulary's text exceeds 4 GiB");
+    token.bytesOffset = static_cast<uint32_t>(pool.size());
+    token.bytesLength = static_cast<uint32_t>(bytes.size());
+    pool += bytes;
+  }
+  return Status();
 }
 
 Status Vocabulary::mergeSameIds() {
@@ -59,9 +76,9 @@ Status Vocabulary::mergeSameIds() {
       continue;
     }
     Token &before = tokens[kept - 1];
-    if (!token.literal || bytesOf(before) != bytesOf(token))
-      return Status::error("tokens " + inQuotes(bytesOf(before)) + " and " +
-                           inQuotes(bytesOf(token)) + " share id " +
+    if (token.inModel || textOf(before) != textOf(token))
+      return Status::error("tokens " + inQuotes(textOf(before)) + " and " +
+                           inQuotes(textOf(token)) + " share id " +
                            std::to_string(token.id));
     before.special |= token.special;
   }
@@ -69,59 +86,33 @@ Status Vocabulary::mergeSameIds() {
   return Status();
 }
 
-size_t Vocabulary::slotOf(std::string_view bytes) const {
+size_t Vocabulary::slotOf(std::string_view text) const {
   size_t mask = slots.size() - 1;
-  size_t slot = std::hash<std::string_view>()(bytes) & mask;
-  while (slots[slot] != 0 && bytesOf(tokens[slots[slot] - 1]) != bytes)
+  size_t slot = std::hash<std::string_view>()(text) & mask;
+  while (slots[slot] != 0 && textOf(tokens[slots[slot] - 1]) != text)
     slot = (slot + 1) & mask;
   return slot;
 }
 
-Status Vocabulary::indexBytes() {
+Status Vocabulary::indexTexts() {
   slots.assign(std::bit_ceil(2 * tokens.size() + 1), 0);
   for (size_t i = 0; i < tokens.size(); ++i) {
-    if (tokens[i].literal)
+    std::string_view text = textOf(tokens[i]);
+    uint32_t &slot = slots[slotOf(text)];
+    if (slot == 0) {
+      slot = static_cast<uint32_t>(i + 1);
       continue;
-    uint32_t &slot = slots[slotOf(bytesOf(tokens[i]))];
-    if (slot != 0)
-      return Status::error("token " + inQuotes(bytesOf(tokens[i])) +
-                           " appears twice");
-    slot = static_cast<uint32_t>(i + 1);
+    }
+    const Token &before = tokens[slot - 1];
+    if (before.inModel == tokens[i].inModel)
+      return Status::error("token " + inQuotes(text) + " appears twice");
+    const Token &model = before.inModel ? before : tokens[i];
+    const Token &added = before.inModel ? tokens[i] : before;
+    return Status::error("added token " + inQuotes(text) + " has id " +
+                         std::to_string(added.id) +
+                         ", but the model's vocabulary gives it " +
+                         std::to_string(model.id));
   }
-  for (unsigned byte = 0; byte < 256; ++byte) {
-    char c = static_cast<char>(byte);
-    std::optional<int32_t> id = idOfBytes({&c, 1});
-    if (!id)
-      return Status::error("the vocabulary has no token for byte " +
-                           std::to_string(byte) +
-                           "; only complete byte-level BPE is supported");
-    byteIds[byte] = *id;
-  }
-  return Status();
-}
-
-/// A literal token's text must not be another token's too.
-Status Vocabulary::checkLiterals() {
-  std::vector<std::string_view> texts;
-  std::string bytes;
-  for (const Token &token : tokens) {
-    if (!token.literal)
-      continue;
-    std::string_view text = bytesOf(token);
-    texts.push_back(text);
-    std::optional<int32_t> model;
-    if (lettersToBytes(text, bytes))
-      model = idOfBytes(bytes);
-    if (model && *model != token.id)
-      return Status::error("added token " + inQuotes(text) + " has id " +
-                           std::to_string(token.id) +
-                           ", but the model's vocabulary gives it " +
-                           std::to_string(*model));
-  }
-  std::sort(texts.begin(), texts.end());
-  auto twice = std::adjacent_find(texts.begin(), texts.end());
-  if (twice != texts.end())
-    return Status::error("token " + inQuotes(*twice) + " appears twice");
   return Status();
 }
 
@@ -135,20 +126,22 @@ const Vocabulary::Token *Vocabulary::find(int32_t id) const {
   return it != tokens.end() && it->id == id ? &*it : nullptr;
 }
 
-std::optional<int32_t> Vocabulary::idOfBytes(std::string_view bytes) const {
-  uint32_t index = slots[slotOf(bytes)];
-  if (index == 0)
-    return std::nullopt;
-  return tokens[index - 1].id;
+const Vocabulary::Token *Vocabulary::find(std::string_view text) const {
+  uint32_t index = slots[slotOf(text)];
+  return index == 0 ? nullptr : &tokens[index - 1];
 }
 
-std::optional<int32_t> Vocabulary::idOfPiece(std::string_view piece) const {
-  std::string bytes;
-  if (lettersToBytes(piece, bytes))
-    if (std::optional<int32_t> id = idOfBytes(bytes))
-      return id;
-  for (const Token &token : tokens)
-    if (token.literal && bytesOf(token) == piece)
-      return token.id;
-  return std::nullopt;
+std::optional<uint8_t> kf::parseBytePiece(std::string_view text) {
+  if (text.size() != 6 || !text.starts_with("<0x") || text[5] != '>')
+    return std::nullopt;
+  uint8_t byte = 0;
+  auto [end, code] = std::from_chars(&text[3], &text[3] + 2, byte, 16);
+  if (code != std::errc() || end != &text[3] + 2)
+    return std::nullopt;
+  return byte;
+}
+
+std::string kf::bytePiece(uint8_t byte) {
+  constexpr char digits[] = "0123456789ABCDEF";
+  return std::string("<0x") + digits[byte >> 4] + digits[byte & 15] + '>';
 }

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/text/ByteAlphabet.h"
-#include "runtime/text/Normalizer.h"
+#include "runtime/text/Nfc.h"
 #include "runtime/text/Regex.h"
 #include "runtime/text/Utf8.h"
 

@@ -370,13 +370,20 @@ TEST(TokenizerJson, NamesWhatItDoesNotSupport) {
   expect({{"normalizer", {{"type", "Lowercase"}}}},
          "normalizer: type 'Lowercase' is not supported");
   expect({{"normalizer",
-           {{"type", "Sequence"}, {"normalizers", {{{"type", "Strip"}}}}}}},
-         "normalizer: type 'Strip' is not supported");
+           {{"type", "Sequence"}, {"normalizers", {{{"type", "NFKC"}}}}}}},
+         "normalizer: type 'NFKC' is not supported");
   expect({{"normalizer", 1}}, "normalizer: not an object with a 'type'");
+  expect({{"pre_tokenizer", {{"type", "UnicodeScripts"}}}},
+         "pre_tokenizer: type 'UnicodeScripts' is not supported");
   expect({{"pre_tokenizer", {{"type", "Metaspace"}}}},
-         "pre_tokenizer: type 'Metaspace' is not supported");
+         "pre_tokenizer: Metaspace: no text 'replacement'");
   expect({{"pre_tokenizer", nullptr}},
-         "pre_tokenizer: a tokenizer without ByteLevel is not supported");
+         "decoder: ByteLevel without its pre-tokenizer is not supported");
+  expect({{"decoder", {{"type", "ByteFallback"}}}},
+         "decoder: a ByteLevel pre-tokenizer without its decoder is not "
+         "supported");
+  expect({{"decoder", nullptr}},
+         "decoder: a tokenizer without one is not supported");
   expect(split({{"String", "a"}}, "Sideways"),
          "pre_tokenizer: Split: behavior 'Sideways' is not supported");
   expect(split({{"String", ""}}, "Isolated"),
@@ -388,9 +395,6 @@ TEST(TokenizerJson, NamesWhatItDoesNotSupport) {
          "post_processor: type 'BertProcessing' is not supported");
   expect({{"decoder", {{"type", "WordPiece"}}}},
          "decoder: type 'WordPiece' is not supported");
-  expect({{"added_tokens",
-           {{{"content", "x"}, {"id", 999}, {"single_word", true}}}}},
-         "added_tokens: single_word of 'x' is not supported");
 }
 
 TEST(TokenizerJson, RejectsContradictions) {
@@ -413,9 +417,8 @@ TEST(TokenizerJson, RejectsContradictions) {
   expect({{"added_tokens", {{"id", 1}}}}, "added_tokens: not an array");
   expect({{"model", {{"vocab", {{"zz", 33}}}}}},
          "tokens '!' and 'zz' share id 33");
-  expect({{"model", {{"vocab", {{"a", nullptr}}}}}},
-         "the vocabulary has no token for byte 97; only complete byte-level "
-         "BPE is supported");
+  expect({{"model", {{"vocab", {{"~", nullptr}}}, {"unk_token", "<unk>"}}}},
+         "model: unk_token '<unk>' is not in the vocabulary");
   expect({{"model", {{"merges", json::array({json::array({"a", "z"})})}}}},
          "model: merge 0 of 'a' and 'z' needs a token that the vocabulary "
          "lacks");
