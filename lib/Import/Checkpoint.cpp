@@ -18,19 +18,6 @@ using ::kf::Architecture;
 using ::kf::DataType;
 using ::kf::ModelConfig;
 
-Type mlir::kf::getFloatType(MLIRContext &context, DataType type) {
-  switch (type) {
-  case DataType::F32:
-    return Float32Type::get(&context);
-  case DataType::F16:
-    return Float16Type::get(&context);
-  case DataType::BF16:
-    return BFloat16Type::get(&context);
-  default:
-    return Type();
-  }
-}
-
 //===----------------------------------------------------------------------===//
 // Names
 //===----------------------------------------------------------------------===//
@@ -76,11 +63,51 @@ static TensorNames gpt2Names() {
   return names;
 }
 
-const TensorNames &mlir::kf::getTensorNames(Architecture architecture) {
+/// GGUF's names, which architectures share but for what they lack.
+static TensorNames ggufNames(bool fusedQkv, bool qkNorm) {
+  TensorNames names;
+  names.layer = "blk";
+  names.embedding = "token_embd";
+  names.finalNorm = "output_norm";
+  names.head = "output";
+  names.attentionNorm = "attn_norm";
+  names.mlpNorm = "ffn_norm";
+  if (fusedQkv) { // gpt2, which learns its positions besides
+    names.positions = "position_embd";
+    names.fusedQkv = "attn_qkv";
+  } else {
+    names.query = "attn_q";
+    names.key = "attn_k";
+    names.value = "attn_v";
+    names.gate = "ffn_gate";
+    names.ropeFactors = "rope_freqs";
+  }
+  if (qkNorm) {
+    names.queryNorm = "attn_q_norm";
+    names.keyNorm = "attn_k_norm";
+  }
+  names.output = "attn_output";
+  names.up = "ffn_up";
+  names.down = "ffn_down";
+  return names;
+}
+
+static const TensorNames &getGgufNames(Architecture architecture) {
+  static const TensorNames llama = ggufNames(/*fusedQkv=*/false, false);
+  static const TensorNames qwen3 = ggufNames(/*fusedQkv=*/false, true);
+  static const TensorNames gpt2 = ggufNames(/*fusedQkv=*/true, false);
+  return architecture == Architecture::Gpt2    ? gpt2
+         : architecture == Architecture::Qwen3 ? qwen3
+                                               : llama;
+}
+
+const TensorNames &mlir::kf::getTensorNames(const ModelConfig &config) {
+  if (config.naming == ::kf::TensorNaming::Gguf)
+    return getGgufNames(config.architecture);
   static const TensorNames llama = llamaNames(/*qkNorm=*/false);
   static const TensorNames qwen3 = llamaNames(/*qkNorm=*/true);
   static const TensorNames gpt2 = gpt2Names();
-  switch (architecture) {
+  switch (config.architecture) {
   case Architecture::Llama:
   case Architecture::Mistral:
   case Architecture::Qwen2:
@@ -109,7 +136,7 @@ struct ExpectedTensor {
 class TensorList {
 public:
   explicit TensorList(const ModelConfig &config)
-      : config(config), names(getTensorNames(config.architecture)) {
+      : config(config), names(getTensorNames(config)) {
     const int64_t hidden = config.hiddenSize;
     add(names.embedding + ".weight", {config.vocabSize, hidden});
     if (!names.positions.empty())
@@ -117,6 +144,8 @@ public:
     for (int64_t i = 0; i < config.layers; ++i)
       addLayer((names.layer + "." + Twine(i) + ".").str());
     addNorm(names.finalNorm, config.norm, hidden);
+    if (config.rope && config.rope->frequencyFactors)
+      add(names.ropeFactors + ".weight", {config.headDim / 2});
     if (!config.tiedEmbeddings)
       add(names.head + ".weight", {config.vocabSize, hidden});
   }
@@ -201,12 +230,13 @@ bool isIgnorable(const ModelConfig &config, StringRef name) {
 llvm::Expected<Checkpoint> Checkpoint::read(MLIRContext &context,
                                             const ModelConfig &config,
                                             const ::kf::WeightSource &source) {
-  const TensorNames &names = getTensorNames(config.architecture);
+  const TensorNames &names = getTensorNames(config);
   llvm::StringSet<> unused;
   for (const std::string &name : source.names())
     unused.insert(name);
   // Checkpoints of the bare model lack the prefix.
-  bool prefixed = !unused.contains((names.embedding + ".weight").str());
+  bool prefixed = !names.prefix.empty() &&
+                  !unused.contains((names.embedding + ".weight").str());
 
   Checkpoint result;
   const std::string head = (names.head + ".weight").str();
@@ -216,7 +246,7 @@ llvm::Expected<Checkpoint> Checkpoint::read(MLIRContext &context,
     tensor.name = expected.name;
     if (prefixed && expected.name != head)
       tensor.name = (names.prefix + expected.name).str();
-    ::kf::Result<::kf::TensorView> view = source.find(tensor.name);
+    ::kf::Result<::kf::TensorView> view = source.describe(tensor.name);
     if (!view.ok())
       return makeError(view.message());
     SmallVector<int64_t> stored = expected.shape;
@@ -224,13 +254,15 @@ llvm::Expected<Checkpoint> Checkpoint::read(MLIRContext &context,
       std::reverse(stored.begin(), stored.end());
     if (ArrayRef<int64_t>(view->shape) != ArrayRef<int64_t>(stored))
       return makeError("checkpoint tensor '" + tensor.name + "' has shape " +
-                       shapeText(view->shape) + ", but config.json implies " +
-                       shapeText(stored));
-    Type element = getFloatType(context, view->type);
-    if (!element)
+                       shapeText(view->shape) +
+                       ", but the configuration implies " + shapeText(stored));
+    Type element = getElementType(&context, view->type);
+    bool mayHaveBlocks = stored.size() == 2 && !expected.transposed;
+    if (!element || (isa<QuantType>(element) && !mayHaveBlocks))
       return makeError("checkpoint tensor '" + tensor.name + "' has type " +
                        std::string(::kf::nameOf(view->type)) +
-                       "; f32, f16 and bf16 are supported");
+                       "; f32, f16 and bf16 are supported" +
+                       (mayHaveBlocks ? " and block formats" : " here"));
     tensor.type = RankedTensorType::get(expected.shape, element);
     tensor.transposed = expected.transposed;
     unused.erase(tensor.name);
@@ -240,7 +272,8 @@ llvm::Expected<Checkpoint> Checkpoint::read(MLIRContext &context,
     result.tensors[head] = result.tensors[(names.embedding + ".weight").str()];
   for (const std::string &name : source.names())
     if (unused.contains(name) && !isIgnorable(config, name))
-      return makeError("checkpoint tensor " + ::kf::inQuotes(name) +
-                       " is not part of the model that config.json describes");
+      return makeError(
+          "checkpoint tensor " + ::kf::inQuotes(name) +
+          " is not part of the model that the configuration describes");
   return result;
 }

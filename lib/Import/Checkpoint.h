@@ -9,6 +9,8 @@
 #ifndef KF_LIB_IMPORT_CHECKPOINT_H
 #define KF_LIB_IMPORT_CHECKPOINT_H
 
+#include "kf/Dialect/KF/IR/KF.h"
+
 #include "mlir/IR/BuiltinTypes.h"
 #include "runtime/WeightSource.h"
 #include "runtime/model/ModelConfig.h"
@@ -16,9 +18,6 @@
 #include "llvm/Support/Error.h"
 
 namespace mlir::kf {
-
-/// The element type for F32, F16 and BF16; null for others.
-Type getFloatType(MLIRContext &context, ::kf::DataType type);
 
 /// What an architecture calls its tensors, without the suffixes ".weight" and
 /// ".bias". Empty where it has no such tensor.
@@ -33,10 +32,11 @@ struct TensorNames {
   StringRef queryNorm, keyNorm;          ///< [head dim]
   StringRef output;                      ///< [D, heads * dim]
   StringRef gate, up, down;              ///< [F, D], [F, D], [D, F]
+  StringRef ropeFactors;                 ///< [head dim / 2], of the whole model
   bool transposed = false; ///< a layer's matrices are stored [in, out]
 };
 
-const TensorNames &getTensorNames(::kf::Architecture architecture);
+const TensorNames &getTensorNames(const ::kf::ModelConfig &config);
 
 /// The tensors of one checkpoint that a model uses, by the name that
 /// TensorNames gives them (suffix included, prefix not).

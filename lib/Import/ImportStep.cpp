@@ -61,8 +61,8 @@ public:
   StepBuilder(MLIRContext *context, const ModelConfig &config,
               const Checkpoint &checkpoint, const ImportOptions &options,
               Type cacheElement)
-      : config(config), names(getTensorNames(config.architecture)),
-        checkpoint(checkpoint), options(options), b(context),
+      : config(config), names(getTensorNames(config)), checkpoint(checkpoint),
+        options(options), b(context),
         loc(NameLoc::get(b.getStringAttr(::kf::nameOf(options.kind)))),
         cacheType(KVCacheType::get(context, config.layers, config.kvHeads,
                                    config.headDim, cacheElement,
@@ -204,10 +204,15 @@ private:
   }
 
   Value rope(Value x) {
-    return RopeOp::create(b, loc, x, positions,
+    RopeStyle style =
+        config.rope->interleaved ? RopeStyle::Interleaved : RopeStyle::Half;
+    Value factors;
+    if (config.rope->frequencyFactors)
+      factors = weight(names.ropeFactors);
+    return RopeOp::create(b, loc, x, positions, factors,
                           b.getF64FloatAttr(config.rope->theta),
                           b.getI64IntegerAttr(config.headDim),
-                          RopeStyleAttr::get(b.getContext(), RopeStyle::Half),
+                          RopeStyleAttr::get(b.getContext(), style),
                           scalingAttr(b.getContext(), *config.rope));
   }
 
@@ -314,8 +319,8 @@ mlir::kf::importStep(MLIRContext &context, const ModelConfig &config,
                       tensor::TensorDialect>();
   if (llvm::Error error = checkOptions(options))
     return std::move(error);
-  Type cacheElement = getFloatType(context, options.cacheType);
-  if (!cacheElement)
+  Type cacheElement = getElementType(&context, options.cacheType);
+  if (!isa_and_present<FloatType>(cacheElement))
     return llvm::createStringError(
         "a cache of " + std::string(::kf::nameOf(options.cacheType)) +
         " is not supported; f32, f16 and bf16 are");

@@ -101,6 +101,7 @@ llvm::Expected<PipelineOptions> resolve(const CompileOptions &options) {
     if (!machine)
       return machine.takeError();
     resolved.lanes = vectorLanes(**machine);
+    resolved.int8Dot = hasInt8Dot(**machine);
   }
   return resolved;
 }

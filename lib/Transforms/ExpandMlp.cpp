@@ -46,7 +46,7 @@ struct ExpandMlpOp : OpRewritePattern<MlpOp> {
   }
 };
 
-struct ExpandMlpPass : kf::impl::ExpandMlpBase<ExpandMlpPass> {
+struct ExpandMlpPass : mlir::kf::impl::ExpandMlpBase<ExpandMlpPass> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<ExpandMlpOp>(&getContext());

@@ -282,7 +282,7 @@ private:
 // Pass
 //===----------------------------------------------------------------------===//
 
-struct FormKernelsPass : kf::impl::FormKernelsBase<FormKernelsPass> {
+struct FormKernelsPass : mlir::kf::impl::FormKernelsBase<FormKernelsPass> {
   using FormKernelsBase::FormKernelsBase;
 
   void runOnOperation() override {

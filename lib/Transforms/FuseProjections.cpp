@@ -79,7 +79,7 @@ FailureOr<Value> joinBiases(OpBuilder &builder, Location loc,
 }
 
 struct FuseProjectionsPass
-    : kf::impl::FuseProjectionsBase<FuseProjectionsPass> {
+    : mlir::kf::impl::FuseProjectionsBase<FuseProjectionsPass> {
   using FuseProjectionsBase::FuseProjectionsBase;
 
   void runOnOperation() override {
@@ -88,10 +88,13 @@ struct FuseProjectionsPass
     for (arith::MulFOp op : products)
       (void)joinGateAndUp(op);
 
-    llvm::MapVector<std::pair<Block *, Value>, SmallVector<MatmulOp>> byRows;
+    llvm::MapVector<std::tuple<Block *, Value, Type>, SmallVector<MatmulOp>>
+        byRows;
     getOperation().walk([&](MatmulOp op) {
       if (!op.getGlu() && op.getW().getDefiningOp<WeightOp>())
-        byRows[{op->getBlock(), op.getX()}].push_back(op);
+        byRows[{op->getBlock(), op.getX(),
+                tensorType(op.getW()).getElementType()}]
+            .push_back(op);
     });
     for (auto &[rows, group] : byRows)
       if (group.size() > 1)

@@ -40,7 +40,7 @@ LayoutAttr layoutFor(ScheduleAttr schedule, Type element) {
   return LayoutAttr::get(schedule.getContext(), panel, interleave ? lanes : 0);
 }
 
-struct PackWeightsPass : kf::impl::PackWeightsBase<PackWeightsPass> {
+struct PackWeightsPass : mlir::kf::impl::PackWeightsBase<PackWeightsPass> {
   void runOnOperation() override {
     DenseMap<StringAttr, int64_t> packed; // kernel -> argument
     for (auto kernel : getOperation().getOps<KernelOp>()) {
@@ -49,7 +49,7 @@ struct PackWeightsPass : kf::impl::PackWeightsBase<PackWeightsPass> {
         continue;
       BlockArgument argument = kernel.getArgument(number);
       auto type = cast<RankedTensorType>(argument.getType());
-      if (type.getEncoding() || isa<QuantType>(type.getElementType()))
+      if (type.getEncoding())
         continue;
       auto packedType = RankedTensorType::get(
           type.getShape(), type.getElementType(),
@@ -61,16 +61,21 @@ struct PackWeightsPass : kf::impl::PackWeightsBase<PackWeightsPass> {
           FunctionType::get(&getContext(), inputs, kernel.getResultTypes()));
       packed[kernel.getSymNameAttr()] = number;
     }
-    getOperation().walk([&](DispatchOp dispatch) { pack(dispatch, packed); });
+    WalkResult result = getOperation().walk([&](DispatchOp dispatch) {
+      return WalkResult(pack(dispatch, packed));
+    });
+    if (result.wasInterrupted())
+      signalPassFailure();
   }
 
 private:
   /// Packs the weight operand: at load where it is a kf.weight, else by a
   /// dispatch of a pack kernel.
-  void pack(DispatchOp dispatch, const DenseMap<StringAttr, int64_t> &packed) {
+  LogicalResult pack(DispatchOp dispatch,
+                     const DenseMap<StringAttr, int64_t> &packed) {
     auto it = packed.find(dispatch.getKernelAttr().getAttr());
     if (it == packed.end())
-      return;
+      return success();
     Value source = dispatch.getOperands_()[it->second];
     auto kernel = SymbolTable::lookupNearestSymbolFrom<KernelOp>(
         dispatch, dispatch.getKernelAttr());
@@ -81,6 +86,10 @@ private:
       result = WeightOp::create(builder, weight.getLoc(), type,
                                 weight.getNamesAttr(), weight.getStackedAttr(),
                                 weight.getTransposedAttr());
+    } else if (isa<QuantType>(cast<RankedTensorType>(type).getElementType())) {
+      return dispatch.emitOpError("kf-pack-weights: operand ")
+             << it->second << " is quantized, and only the blocks of a "
+             << "kf.weight can be packed";
     } else {
       KernelOp packKernel =
           getPackKernel(dispatch.getLoc(), source.getType(), type);
@@ -93,6 +102,7 @@ private:
     if (auto weight = source.getDefiningOp<WeightOp>())
       if (weight->use_empty())
         weight->erase();
+    return success();
   }
 
   /// The kernel that packs at run time; one for each pair of types.
@@ -107,8 +117,8 @@ private:
     SmallVector<int64_t> workgroup(cast<RankedTensorType>(result).getRank() - 1,
                                    0);
     workgroup.back() = getLayout(result).getPanel();
-    auto schedule =
-        ScheduleAttr::get(&getContext(), workgroup, {}, 0, 1, 1, 1, {}, 1, 1);
+    auto schedule = ScheduleAttr::get(&getContext(), workgroup, {}, 0, 1, 1, 1,
+                                      {}, 1, 1, DotKind::F32);
     auto kernel = KernelOp::create(
         builder, loc, builder.getStringAttr("pack"),
         TypeAttr::get(builder.getFunctionType(source, result)), schedule,

@@ -50,7 +50,7 @@ FailureOr<int64_t> byteSize(RankedTensorType type, int64_t tokens) {
   }
   int64_t blockElements = 1, blockBytes = 0;
   if (auto quant = dyn_cast<QuantType>(type.getElementType())) {
-    BlockFormatInfo info = getBlockFormatInfo(quant.getFormat());
+    const ::kf::BlockFormat &info = getStorage(quant.getFormat());
     blockElements = info.elements;
     blockBytes = info.bytes;
   } else {
@@ -63,7 +63,7 @@ FailureOr<int64_t> byteSize(RankedTensorType type, int64_t tokens) {
   return bytes;
 }
 
-struct PlanMemoryPass : kf::impl::PlanMemoryBase<PlanMemoryPass> {
+struct PlanMemoryPass : mlir::kf::impl::PlanMemoryBase<PlanMemoryPass> {
   using PlanMemoryBase::PlanMemoryBase;
 
   void runOnOperation() override {

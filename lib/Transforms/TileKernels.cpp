@@ -48,7 +48,7 @@ TilingInterface findRoot(KernelOp kernel) {
   return nullptr;
 }
 
-struct TileKernelsPass : kf::impl::TileKernelsBase<TileKernelsPass> {
+struct TileKernelsPass : mlir::kf::impl::TileKernelsBase<TileKernelsPass> {
   void runOnOperation() override {
     KernelOp kernel = getOperation();
     if (kernel.getGrid())

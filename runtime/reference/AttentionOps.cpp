@@ -121,7 +121,7 @@ std::vector<float> ropeFrequencies(const RopeOptions &options) {
 }
 
 Result<Tensor> rope(const TensorView &x, const TensorView &positions,
-                    const RopeOptions &options) {
+                    const TensorView *factors, const RopeOptions &options) {
   KF_RETURN_IF_ERROR(checkHeads("kf.rope", "x", x));
   KF_ASSIGN_OR_RETURN(std::vector<int32_t> rows,
                       readPositions("kf.rope", "C2", positions, x));
@@ -133,6 +133,15 @@ Result<Tensor> rope(const TensorView &x, const TensorView &positions,
   if (!(options.theta > 0))
     return Status::error("kf.rope C4: theta is not positive");
   std::vector<float> frequencies = ropeFrequencies(options); // [rotary / 2]
+  if (factors) {
+    if (!isFloat(factors->type) || factors->shape != std::vector{rotary / 2})
+      return Status::error("kf.rope C6: factors are " +
+                           describe(factors->type, factors->shape) + ", not " +
+                           std::to_string(rotary / 2) + " floats");
+    KF_ASSIGN_OR_RETURN(std::vector<float> values, widen(*factors));
+    for (int64_t i = 0; i < rotary / 2; ++i)
+      frequencies[i] /= values[i];
+  }
   KF_ASSIGN_OR_RETURN(Tensor result, Tensor::zeros(DataType::F32, x.shape));
   widen(x, 0, x.count(), result.floats());
   bool half = options.style == RopeStyle::Half;

@@ -255,7 +255,8 @@ Result<Evaluate> prepareRope(const OpSite &site) {
     options.scaling = *scaling;
   }
   return Evaluate([options](const OpCall &call) {
-    return rope(call.tensor(0), call.tensor(1), options);
+    return rope(call.tensor(0), call.tensor(1), call.optionalTensor(2),
+                options);
   });
 }
 
@@ -412,7 +413,7 @@ constexpr OpEntry kOps[] = {
     {"kf.layer_norm", "ttT", true, prepareLayerNorm},
     {"kf.softmax", "t", true, prepareSoftmax},
     {"kf.activation", "t", true, prepareActivation},
-    {"kf.rope", "tt", true, prepareRope},
+    {"kf.rope", "ttT", true, prepareRope},
     {"kf.attention", "tct", true, prepareAttention},
     {"kf.kv_append", "cttt", false, prepareKVAppend},
     {"kf.argmax", "t", true, prepareArgmax},

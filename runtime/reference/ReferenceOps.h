@@ -128,9 +128,10 @@ std::vector<float> ropeFrequencies(const RopeOptions &options);
 
 /// kf.rope: rotates pairs of each head's first rotaryDim elements by the f32
 /// product of position and frequency. x [T, heads, D], positions [T] of i32 ->
-/// [T, heads, D]. Su et al., "RoFormer", 2021.
+/// [T, heads, D]. Su et al., "RoFormer", 2021. `factors`, where given,
+/// [rotaryDim / 2], divide the frequencies.
 Result<Tensor> rope(const TensorView &x, const TensorView &positions,
-                    const RopeOptions &options);
+                    const TensorView *factors, const RopeOptions &options);
 
 /// kf.kv_append: writes row t of k and v at positions[t] of a layer, rounded to
 /// the cache's type; rows outside the capacity are dropped.

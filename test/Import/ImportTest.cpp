@@ -270,11 +270,11 @@ TEST(Import, WrongShape) {
                                                                           64};
   EXPECT_EQ(decode(model),
             "checkpoint tensor 'model.layers.0.self_attn.k_proj.weight' has "
-            "shape [32, 64], but config.json implies [64, 64]");
+            "shape [32, 64], but the configuration implies [64, 64]");
   // A matrix that is not stored transposed.
   Model gpt2 = golden("gpt2-layernorm");
   gpt2.source.tensors["transformer.h.0.attn.c_attn.weight"].shape = {192, 64};
-  expectContains(decode(gpt2), "but config.json implies [64, 192]");
+  expectContains(decode(gpt2), "but the configuration implies [64, 192]");
 }
 
 TEST(Import, WrongType) {
@@ -290,7 +290,7 @@ TEST(Import, TensorThatTheModelDoesNotUse) {
       DataType::F32, {64}, nullptr, 256};
   EXPECT_EQ(decode(model),
             "checkpoint tensor 'model.layers.0.self_attn.q_proj.bias' is not "
-            "part of the model that config.json describes");
+            "part of the model that the configuration describes");
   // What Hugging Face's code stored once and never reads.
   Model old = golden("llama3-gqa-scaled");
   old.source.tensors["model.layers.0.self_attn.rotary_emb.inv_freq"] = {

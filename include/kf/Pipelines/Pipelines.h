@@ -24,6 +24,7 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
   PipelineOptions &operator=(const PipelineOptions &other) {
     target = other.target.getValue();
     lanes = other.lanes.getValue();
+    int8Dot = other.int8Dot.getValue();
     maxTokens = other.maxTokens.getValue();
     return *this;
   }
@@ -38,6 +39,9 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
   Option<int64_t> lanes{*this, "vector-lanes",
                         llvm::cl::desc("f32 lanes of a CPU vector register"),
                         llvm::cl::init(16)};
+  Option<bool> int8Dot{*this, "int8-dot",
+                       llvm::cl::desc("the CPU multiplies bytes (VNNI)"),
+                       llvm::cl::init(false)};
   Option<int64_t> maxTokens{
       *this, "max-tokens",
       llvm::cl::desc("largest n_tokens of functions without kf.max_tokens"),

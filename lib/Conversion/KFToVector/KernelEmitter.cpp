@@ -25,15 +25,26 @@ static MemRefType storageType(Type type) {
     return MemRefType::get({ShapedType::kDynamic}, cache.getType());
   auto tensor = cast<RankedTensorType>(type);
   LayoutAttr layout = getLayout(tensor);
-  if (!layout)
+  auto quant = dyn_cast<QuantType>(tensor.getElementType());
+  Type byte = IntegerType::get(type.getContext(), 8);
+  if (!layout && !quant)
     return MemRefType::get(tensor.getShape(), tensor.getElementType());
-  int64_t rank = tensor.getRank();
-  int64_t groups = rank == 3 ? tensor.getDimSize(0) : 1;
-  int64_t panels =
-      llvm::divideCeil(tensor.getDimSize(rank - 2), layout.getPanel());
-  return MemRefType::get(
-      {panels, groups, tensor.getDimSize(rank - 1), layout.getPanel()},
-      tensor.getElementType());
+  SmallVector<int64_t> shape(tensor.getShape());
+  const ::kf::BlockFormat *format =
+      quant ? &getStorage(quant.getFormat()) : nullptr;
+  if (!layout) { // rows of blocks
+    shape.back() = shape.back() / format->elements * format->bytes;
+    return MemRefType::get(shape, byte);
+  }
+  int64_t rank = tensor.getRank(), panel = layout.getPanel();
+  int64_t groups = rank == 3 ? shape[0] : 1;
+  int64_t panels = llvm::divideCeil(shape[rank - 2], panel);
+  if (!format)
+    return MemRefType::get({panels, groups, shape[rank - 1], panel},
+                           tensor.getElementType());
+  return MemRefType::get({panels, groups, shape[rank - 1] / format->elements,
+                          panel * ::kf::PackedBlock(*format).bytes},
+                         byte);
 }
 
 LogicalResult KernelEmitter::emit() {
@@ -46,7 +57,7 @@ LogicalResult KernelEmitter::emit() {
 
   LogicalResult emitted = success();
   if (find<MatmulOp>())
-    emitted = emitMatmulKernel(*this);
+    emitted = emitMatmul();
   else if (find<AttentionOp>())
     emitted = emitAttentionKernel(*this);
   else if (find<KVAppendOp>())
@@ -65,19 +76,26 @@ LogicalResult KernelEmitter::emit() {
   return success();
 }
 
+LogicalResult KernelEmitter::emitMatmul() {
+  Type weight = find<MatmulOp>().getW().getType();
+  if (isa<QuantType>(cast<RankedTensorType>(weight).getElementType()))
+    return emitBlockMatmulKernel(*this);
+  return emitMatmulKernel(*this);
+}
+
 LogicalResult KernelEmitter::createFunction() {
   SmallVector<Type> types;
   auto hasCode = [](Type type) {
     auto tensor = dyn_cast<RankedTensorType>(type);
-    return !tensor || isa<Float32Type, Float16Type, BFloat16Type, IntegerType>(
-                          tensor.getElementType());
+    return !tensor ||
+           isa<Float32Type, Float16Type, BFloat16Type, IntegerType, QuantType>(
+               tensor.getElementType());
   };
   for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(),
                                             kernel.getResultTypes())) {
     if (!hasCode(type))
       return kernel.emitError("convert-kf-to-vector: no vector code for ")
-             << type << " yet; use f32, f16 or bf16, or --device=reference for "
-             << "quantized types";
+             << type << "; use f32, f16, bf16 or a quantized type";
     types.push_back(storageType(type));
   }
   types.push_back(MemRefType::get({KF_SCALAR_COUNT}, b.getI64Type()));
@@ -162,7 +180,12 @@ Value KernelEmitter::capacity() { return loadScalar(KF_SCALAR_CACHE_CAPACITY); }
 //===----------------------------------------------------------------------===//
 
 KernelEmitter::LoadFn KernelEmitter::argumentLoad(BlockArgument argument) {
-  return [this, argument](ValueRange indices, unsigned width, Value mask) {
+  auto quant = dyn_cast<QuantType>(
+      cast<RankedTensorType>(argument.getType()).getElementType());
+  return [=, this](ValueRange indices, unsigned width, Value mask) {
+    if (quant)
+      return loadBlocks(argument, getStorage(quant.getFormat()), indices, width,
+                        mask);
     return loadMemref(memrefOf(argument), indices, width, mask);
   };
 }

@@ -57,6 +57,12 @@ public:
   /// Reads `width` elements (0: one scalar) of a memref as f32.
   Value loadMemref(Value memref, ValueRange indices, unsigned width,
                    Value mask = Value());
+  /// Reads elements of an argument of rows of blocks as f32; the first column
+  /// of a vector is a multiple of `width`, which is a power of two up to 16.
+  Value loadBlocks(BlockArgument argument, const ::kf::BlockFormat &format,
+                   ValueRange indices, unsigned width, Value mask);
+  /// The entries of a table of 16 at a vector of i32 codes, as f32.
+  Value lookUp(const int8_t *table, Value codes);
   /// Uninitialized scratch of f32 (or `element`).
   Value scratch(ArrayRef<int64_t> shape, Type element = Type());
 
@@ -87,6 +93,7 @@ public:
 
 private:
   LogicalResult createFunction();
+  LogicalResult emitMatmul();
   void emitWorkgroupIndices(Value workgroup);
   LoadFn argumentLoad(BlockArgument argument);
   LogicalResult emitRmsNorm(RmsNormOp op, ValueRange row, StoreFn store);
@@ -105,6 +112,7 @@ private:
 
 /// The kinds of kernels; each emits the whole tile.
 LogicalResult emitMatmulKernel(KernelEmitter &emitter);
+LogicalResult emitBlockMatmulKernel(KernelEmitter &emitter);
 LogicalResult emitAttentionKernel(KernelEmitter &emitter);
 LogicalResult emitAppendKernel(KernelEmitter &emitter);
 LogicalResult emitArgmaxKernel(KernelEmitter &emitter);

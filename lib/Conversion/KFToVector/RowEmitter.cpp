@@ -177,6 +177,9 @@ void KernelEmitter::beginToken(Value token) {
     Value cosTable = cosines, sinTable = sines;
     forPieces(index(half), [&](Value column, unsigned width) {
       Value frequency = loadMemref(table, column, width);
+      if (Value factors = op.getFactors())
+        frequency = arith::DivFOp::create(b, loc, frequency,
+                                          load(factors, column, width));
       auto [sine, cosine] = sinCos(mul(splat(position, width), frequency));
       store(cosine, cosTable, column);
       store(sine, sinTable, column);

@@ -33,6 +33,8 @@ FailureOr<::kf::DataType> mlir::kf::toDataType(Type type) {
     return ::kf::DataType::I32;
   if (type.isInteger(64))
     return ::kf::DataType::I64;
+  if (auto quant = dyn_cast<QuantType>(type))
+    return getStorage(quant.getFormat()).type;
   return failure();
 }
 

@@ -103,6 +103,12 @@ int64_t mlir::kf::vectorLanes(const llvm::TargetMachine &machine) {
   return info->checkFeatures("+avx2,+fma") ? 8 : 4;
 }
 
+bool mlir::kf::hasInt8Dot(const llvm::TargetMachine &machine) {
+  const llvm::MCSubtargetInfo *info = machine.getMCSubtargetInfo();
+  return info->checkFeatures("+avx512vnni,+avx512vl,+avx512bw") ||
+         (vectorLanes(machine) == 8 && info->checkFeatures("+avxvnni"));
+}
+
 void mlir::kf::buildCpuCodegenPipeline(OpPassManager &passes) {
   passes.addPass(createConvertKFToVector());
   passes.addPass(createEmitCpuEntryPoints());

@@ -117,7 +117,7 @@ bool isVectorizedKernel(func::FuncOp function) {
 }
 
 struct EmitCpuEntryPointsPass
-    : kf::impl::EmitCpuEntryPointsBase<EmitCpuEntryPointsPass> {
+    : mlir::kf::impl::EmitCpuEntryPointsBase<EmitCpuEntryPointsPass> {
   void runOnOperation() override {
     SmallVector<func::FuncOp> kernels;
     for (auto function : getOperation().getOps<func::FuncOp>())

@@ -23,7 +23,8 @@ using namespace mlir::kf;
 
 namespace {
 
-struct ExpandCpuMathPass : kf::impl::ExpandCpuMathBase<ExpandCpuMathPass> {
+struct ExpandCpuMathPass
+    : mlir::kf::impl::ExpandCpuMathBase<ExpandCpuMathPass> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     auto isVectorized = [](StringRef name) {

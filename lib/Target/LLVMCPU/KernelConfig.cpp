@@ -38,15 +38,16 @@ constexpr int64_t keyTile = 64;
 struct Draft {
   SmallVector<int64_t> workgroup, tile;
   int64_t reduction = 0, vector = 1, unroll = 1, accumulators = 1;
+  DotKind dot = DotKind::F32;
 
   ScheduleAttr get(MLIRContext *context) const {
     return ScheduleAttr::get(context, workgroup, tile, reduction, vector,
-                             unroll, accumulators, {}, 1, 1);
+                             unroll, accumulators, {}, 1, 1, dot);
   }
 };
 
 struct SelectCpuSchedulesPass
-    : kf::impl::SelectCpuSchedulesBase<SelectCpuSchedulesPass> {
+    : mlir::kf::impl::SelectCpuSchedulesBase<SelectCpuSchedulesPass> {
   using SelectCpuSchedulesBase::SelectCpuSchedulesBase;
 
   void runOnOperation() override {
@@ -74,6 +75,11 @@ private:
     return ops.empty() ? OpTy() : *ops.begin();
   }
 
+  static bool isQuantized(MatmulOp op) {
+    return isa<QuantType>(
+        cast<RankedTensorType>(op.getW().getType()).getElementType());
+  }
+
   /// What no CPU can run.
   LogicalResult verifySchedule(KernelOp kernel) {
     ScheduleAttr schedule = kernel.getScheduleAttr();
@@ -90,6 +96,12 @@ private:
     if (schedule.getStages() != 1 || schedule.getSplitK() != 1)
       return fail("stages and split_k must be 1");
     auto matmul = find<MatmulOp>(kernel);
+    if (schedule.getDot() == DotKind::I8) {
+      if (!int8Dot)
+        return fail("dot = i8 needs VNNI");
+      if (!matmul || !isQuantized(matmul))
+        return fail("dot = i8 is for matmuls with block-quantized weights");
+    }
     if (!matmul)
       return success();
     if (schedule.getTile().size() != 2)
@@ -126,23 +138,32 @@ private:
     draft.vector = lanes;
     int64_t panel = 2 * lanes, registers = lanes == 16 ? 28 : 12;
     int64_t perRow = groups * panel / lanes;
+    if (isQuantized(op)) {
+      // Codes, scales and minimums take registers too, and each sum of 8-bit
+      // products one beside the sum of blocks.
+      draft.dot = int8Dot ? DotKind::I8 : DotKind::F32;
+      registers = int8Dot ? registers * 3 / 7 : registers * 5 / 7;
+    }
     int64_t tileRows = std::min<int64_t>(registers / perRow, rows);
     // Even tiles rather than a last one that is mostly padding.
     tileRows = llvm::divideCeil(rows, llvm::divideCeil(rows, tileRows));
-    draft.unroll = extent % 4 == 0 ? 4 : extent % 2 == 0 ? 2 : 1;
+    tileRows = std::max<int64_t>(tileRows, 1);
+    if (!isQuantized(op))
+      draft.unroll = extent % 4 == 0 ? 4 : extent % 2 == 0 ? 2 : 1;
     draft.accumulators =
         std::clamp<int64_t>(8 / (tileRows * perRow), 1, draft.unroll);
     while (draft.unroll % draft.accumulators != 0)
       --draft.accumulators;
 
+    bool int8 = draft.dot == DotKind::I8;
     int64_t tilesInCache =
-        std::max<int64_t>(1, rowBytes / (extent * 4) / tileRows);
+        std::max<int64_t>(1, rowBytes / (extent * (int8 ? 1 : 4)) / tileRows);
     int64_t groupRows = std::min<int64_t>(llvm::divideCeil(rows, tileRows),
                                           std::min<int64_t>(tilesInCache, 8)) *
                         tileRows;
     int64_t panels = std::clamp<int64_t>(
-        workPerGroup / (extent * panel * groups * groupRows), 1,
-        llvm::divideCeil(columns, panel));
+        workPerGroup * (int8 ? 8 : 1) / (extent * panel * groups * groupRows),
+        1, llvm::divideCeil(columns, panel));
     panels = std::max<int64_t>(panels, groupRows > 1 ? 4 : 1);
     draft.tile = {tileRows, panel};
     draft.workgroup = {groupRows, panels * panel};

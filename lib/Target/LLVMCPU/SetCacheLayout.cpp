@@ -20,7 +20,8 @@ using namespace mlir::kf;
 
 namespace {
 
-struct SetCacheLayoutPass : kf::impl::SetCacheLayoutBase<SetCacheLayoutPass> {
+struct SetCacheLayoutPass
+    : mlir::kf::impl::SetCacheLayoutBase<SetCacheLayoutPass> {
   using SetCacheLayoutBase::SetCacheLayoutBase;
 
   void runOnOperation() override {

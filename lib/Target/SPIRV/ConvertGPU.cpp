@@ -47,7 +47,7 @@ std::optional<spirv::StorageClass> storageClassOf(Attribute space) {
 }
 
 struct ConvertGPUToSpirvPass
-    : kf::impl::ConvertGPUToSpirvBase<ConvertGPUToSpirvPass> {
+    : mlir::kf::impl::ConvertGPUToSpirvBase<ConvertGPUToSpirvPass> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     populatePolynomialApproximateErfPattern(patterns);

@@ -47,7 +47,7 @@ struct Draft {
 
   ScheduleAttr get(MLIRContext *context) const {
     return ScheduleAttr::get(context, workgroup, tile, reduction, 1, unroll, 1,
-                             threads, 1, 1);
+                             threads, 1, 1, DotKind::F32);
   }
 };
 
@@ -89,7 +89,7 @@ bool isCountable(RankedTensorType type, int64_t tokens) {
 }
 
 struct SelectSpirvSchedulesPass
-    : kf::impl::SelectSpirvSchedulesBase<SelectSpirvSchedulesPass> {
+    : mlir::kf::impl::SelectSpirvSchedulesBase<SelectSpirvSchedulesPass> {
   using SelectSpirvSchedulesBase::SelectSpirvSchedulesBase;
 
   void runOnOperation() override {

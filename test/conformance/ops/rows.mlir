@@ -81,3 +81,17 @@ func.func @rope_interleaved(%x: tensor<?x2x16xf32>, %p: tensor<?xi32>) -> tensor
   %0 = kf.rope %x, %p {rotary_dim = 16 : i64, theta = 1.0e4 : f64, style = #kf.rope_style<interleaved>, scaling = #kf.rope_scaling<linear, factor = 2.0>} : tensor<?x2x16xf32>, tensor<?xi32>
   return %0 : tensor<?x2x16xf32>
 }
+
+// Llama 3.1's GGUF files hold a factor for each frequency.
+func.func @rope_factors(%x: tensor<?x2x24xf32>, %p: tensor<?xi32>, %r: tensor<8xf32>) -> tensor<?x2x24xf32> {
+  %two = arith.constant dense<2.0> : tensor<8xf32>
+  %f = arith.addf %r, %two : tensor<8xf32>
+  %0 = kf.rope %x, %p factors(%f) {rotary_dim = 16 : i64, theta = 5.0e5 : f64, style = #kf.rope_style<interleaved>} : tensor<?x2x24xf32>, tensor<?xi32>, tensor<8xf32>
+  return %0 : tensor<?x2x24xf32>
+}
+
+func.func @rope_weight_factors(%x: tensor<?x2x16xf32>, %p: tensor<?xi32>) -> tensor<?x2x16xf32> {
+  %f = kf.weight ["rope_freqs.weight"] : tensor<8xf32>
+  %0 = kf.rope %x, %p factors(%f) {rotary_dim = 16 : i64, theta = 1.0e4 : f64} : tensor<?x2x16xf32>, tensor<?xi32>, tensor<8xf32>
+  return %0 : tensor<?x2x16xf32>
+}

@@ -53,7 +53,7 @@ TEST(Rope, RotatesHalves) {
   float c0 = std::cos(2.0f), s0 = std::sin(2.0f);
   float c1 = std::cos(0.02f), s1 = std::sin(0.02f);
   Result<Tensor> result =
-      rope(x.view(), at.view(), {10000, 4, RopeStyle::Half, {}});
+      rope(x.view(), at.view(), nullptr, {10000, 4, RopeStyle::Half, {}});
   expectShape(result, {1, 1, 4});
   expectFloats(result,
                {c0 - 3 * s0, 2 * c1 - 4 * s1, 3 * c0 + s0, 4 * c1 + 2 * s1},
@@ -64,9 +64,10 @@ TEST(Rope, RotatesNeighbours) {
   Tensor x = makeTensor({1, 1, 4}, {1, 2, 3, 4}), at = makeInts({2});
   float c0 = std::cos(2.0f), s0 = std::sin(2.0f);
   float c1 = std::cos(0.02f), s1 = std::sin(0.02f);
-  expectFloats(
-      rope(x.view(), at.view(), {10000, 4, RopeStyle::Interleaved, {}}),
-      {c0 - 2 * s0, 2 * c0 + s0, 3 * c1 - 4 * s1, 4 * c1 + 3 * s1}, 1e-6f);
+  expectFloats(rope(x.view(), at.view(), nullptr,
+                    {10000, 4, RopeStyle::Interleaved, {}}),
+               {c0 - 2 * s0, 2 * c0 + s0, 3 * c1 - 4 * s1, 4 * c1 + 3 * s1},
+               1e-6f);
 }
 
 TEST(Rope, LeavesTheRestOfEachHeadAlone) {
@@ -75,7 +76,7 @@ TEST(Rope, LeavesTheRestOfEachHeadAlone) {
   Tensor at = makeInts({0, 1});
   float c = std::cos(1.0f), s = std::sin(1.0f);
   for (RopeStyle style : {RopeStyle::Half, RopeStyle::Interleaved})
-    expectFloats(rope(x.view(), at.view(), {10000, 2, style, {}}),
+    expectFloats(rope(x.view(), at.view(), nullptr, {10000, 2, style, {}}),
                  {1, 0, 7, 0, 1, 8, c, s, 9, -s, c, 10}, 1e-6f);
 }
 
@@ -83,15 +84,15 @@ TEST(Rope, RejectsWrongOperands) {
   Tensor x = makeTensor({1, 1, 4}, {1, 2, 3, 4}), at = makeInts({2});
   Tensor two = makeInts({1, 2}), flat = makeTensor({1, 4}, {1, 2, 3, 4});
   RopeOptions options{10000, 4, RopeStyle::Half, {}};
-  expectError(rope(flat.view(), at.view(), options), "kf.rope C1");
-  expectError(rope(x.view(), two.view(), options), "kf.rope C2");
-  expectError(rope(x.view(), makeTensor({1}, {1}).view(), options),
+  expectError(rope(flat.view(), at.view(), nullptr, options), "kf.rope C1");
+  expectError(rope(x.view(), two.view(), nullptr, options), "kf.rope C2");
+  expectError(rope(x.view(), makeTensor({1}, {1}).view(), nullptr, options),
               "kf.rope C2");
   for (int64_t dim : {-2, 0, 3, 6}) {
     options.rotaryDim = dim;
-    expectError(rope(x.view(), at.view(), options), "kf.rope C3");
+    expectError(rope(x.view(), at.view(), nullptr, options), "kf.rope C3");
   }
-  expectError(rope(x.view(), at.view(), {0, 4, RopeStyle::Half, {}}),
+  expectError(rope(x.view(), at.view(), nullptr, {0, 4, RopeStyle::Half, {}}),
               "kf.rope C4");
 }
 

@@ -39,6 +39,8 @@ llvm::Error checkRunsOnHost(const CpuTarget &target);
 
 /// f32 lanes of the widest vector that `machine` computes with: 16, 8 or 4.
 int64_t vectorLanes(const llvm::TargetMachine &machine);
+/// Whether it multiplies bytes and adds up products in such vectors (VNNI).
+bool hasInt8Dot(const llvm::TargetMachine &machine);
 
 /// Adds the passes from tiled kernels to the LLVM dialect.
 void buildCpuCodegenPipeline(OpPassManager &passes);

@@ -46,7 +46,9 @@ def SelectCpuSchedules : Pass<"kf-cpu-select-schedules", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"lanes", "vector-lanes", "int64_t", "16",
-           "f32 lanes of a vector register: 16 (AVX-512), 8 (AVX2), 4">
+           "f32 lanes of a vector register: 16 (AVX-512), 8 (AVX2), 4">,
+    Option<"int8Dot", "int8-dot", "bool", "false",
+           "the CPU multiplies bytes: vpdpbusd of AVX-512 VNNI or AVX-VNNI">
   ];
   let dependentDialects = ["::mlir::kf::KFDialect"];
 }

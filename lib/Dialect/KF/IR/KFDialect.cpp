@@ -74,18 +74,28 @@ void KFDialect::initialize() {
 // Block formats
 //===----------------------------------------------------------------------===//
 
-BlockFormatInfo mlir::kf::getBlockFormatInfo(BlockFormat format) {
-  switch (format) {
-  case BlockFormat::Q8_0:
-    return {32, 34};
-  case BlockFormat::Q4_0:
-    return {32, 18};
-  case BlockFormat::Q4_K:
-    return {256, 144};
-  case BlockFormat::Q6_K:
-    return {256, 210};
+const ::kf::BlockFormat &mlir::kf::getStorage(BlockFormat format) {
+  const ::kf::BlockFormat &description =
+      ::kf::kBlockFormats[static_cast<size_t>(format)];
+  assert(stringifyBlockFormat(format) ==
+             StringRef(::kf::nameOf(description.type)) &&
+         "block formats have the order of kBlockFormats");
+  return description;
+}
+
+Type mlir::kf::getElementType(MLIRContext *context, ::kf::DataType type) {
+  switch (type) {
+  case ::kf::DataType::F32:
+    return Float32Type::get(context);
+  case ::kf::DataType::F16:
+    return Float16Type::get(context);
+  case ::kf::DataType::BF16:
+    return BFloat16Type::get(context);
+  default:
+    break;
   }
-  llvm_unreachable("every block format is described above");
+  std::optional<BlockFormat> format = symbolizeBlockFormat(::kf::nameOf(type));
+  return format ? Type(QuantType::get(context, *format)) : Type();
 }
 
 //===----------------------------------------------------------------------===//
@@ -186,6 +196,7 @@ struct ScheduleFields {
 
 Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
   ScheduleFields fields;
+  DotKind dot = DotKind::F32;
   SmallVector<StringRef> seen;
   auto parseField = [&]() -> ParseResult {
     StringRef name;
@@ -201,17 +212,24 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
       });
     if (int64_t *number = fields.number(name))
       return parser.parseInteger(*number);
+    if (name == "dot") {
+      FailureOr<DotKind> kind = FieldParser<DotKind>::parse(parser);
+      if (failed(kind))
+        return failure();
+      dot = *kind;
+      return success();
+    }
     return parser.emitError(loc) << "unknown schedule field '" << name << "'";
   };
   SMLoc loc = parser.getCurrentLocation();
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater,
                                      parseField))
     return {};
-  return ScheduleAttr::getChecked([&] { return parser.emitError(loc); },
-                                  parser.getContext(), fields.workgroup,
-                                  fields.tile, fields.reduction, fields.vector,
-                                  fields.unroll, fields.accumulators,
-                                  fields.threads, fields.stages, fields.splitK);
+  return ScheduleAttr::getChecked(
+      [&] { return parser.emitError(loc); }, parser.getContext(),
+      fields.workgroup, fields.tile, fields.reduction, fields.vector,
+      fields.unroll, fields.accumulators, fields.threads, fields.stages,
+      fields.splitK, dot);
 }
 
 void ScheduleAttr::print(AsmPrinter &printer) const {
@@ -240,6 +258,8 @@ void ScheduleAttr::print(AsmPrinter &printer) const {
   list("threads", getThreads());
   number("stages", getStages(), 1);
   number("split_k", getSplitK(), 1);
+  if (getDot() != DotKind::F32)
+    field("dot") << stringifyDotKind(getDot());
   printer << ">";
 }
 
@@ -249,7 +269,7 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    int64_t vector, int64_t unroll,
                                    int64_t accumulators,
                                    ArrayRef<int64_t> threads, int64_t stages,
-                                   int64_t splitK) {
+                                   int64_t splitK, DotKind) {
   auto isOutside = [](int64_t low, int64_t high) {
     return [low, high](int64_t size) { return size < low || size > high; };
   };

@@ -471,6 +471,10 @@ LogicalResult RopeOp::verify() {
            << x.getDimSize(2) << ", found " << rotary;
   if (!isFiniteAndNotNegative(getTheta()) || getTheta().isZero())
     return emitOpError("C4: theta must be positive and finite");
+  if (getFactors() && !isFloatOfShape(getFactors().getType(), {rotary / 2}))
+    return emitOpError("C6: factors must be [")
+           << rotary / 2 << "] of a float type, found "
+           << getFactors().getType();
   return success();
 }
 
@@ -480,8 +484,11 @@ SmallVector<utils::IteratorType> RopeOp::getLoopTypes() {
 
 SmallVector<AffineMap> RopeOp::getLoopMaps() {
   MLIRContext *c = getContext();
-  return {loopMap(c, 3, {0, 1, 2}), loopMap(c, 3, {0}),
-          loopMap(c, 3, {0, 1, 2})};
+  SmallVector<AffineMap> maps = {loopMap(c, 3, {0, 1, 2}), loopMap(c, 3, {0})};
+  if (getFactors())
+    maps.push_back(loopMap(c, 3, {-1}));
+  maps.push_back(loopMap(c, 3, {0, 1, 2}));
+  return maps;
 }
 
 SmallVector<float> RopeOp::getFrequencies() {
@@ -699,7 +706,7 @@ SmallVector<AffineMap> SampleOp::getLoopMaps() {
 
 static LogicalResult verifyBlocks(Operation *op, RankedTensorType type,
                                   BlockFormat format) {
-  int64_t block = getBlockFormatInfo(format).elements;
+  int64_t block = getStorage(format).elements;
   if (type.getRank() < 1 || ShapedType::isDynamic(type.getShape().back()) ||
       type.getShape().back() % block != 0)
     return op->emitOpError("C2: last dimension of ")

@@ -24,6 +24,7 @@
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "runtime/BlockFormat.h"
 
 #include "kf/Dialect/KF/IR/KFDialect.h.inc"
 #include "kf/Dialect/KF/IR/KFEnums.h.inc"
@@ -65,12 +66,10 @@ public:
 
 namespace mlir::kf {
 
-/// Storage of one block of a quantized format (GGUF's names and layouts).
-struct BlockFormatInfo {
-  int64_t elements; ///< per block
-  int64_t bytes;    ///< per block
-};
-BlockFormatInfo getBlockFormatInfo(BlockFormat format);
+/// Storage of a block-quantized format.
+const ::kf::BlockFormat &getStorage(BlockFormat format);
+/// The element type of a runtime type: a float or a QuantType; null for others.
+Type getElementType(MLIRContext *context, ::kf::DataType type);
 
 /// The `#kf.layout` of a tensor type, or null.
 LayoutAttr getLayout(Type type);

@@ -55,13 +55,20 @@ def KF_RopeScalingKind : KF_I32Enum<"RopeScalingKind", "rotary scaling rule", [
 def KF_BlockFormat : KF_I32Enum<"BlockFormat", "block-quantized storage", [
   I32EnumAttrCase<"Q8_0", 0, "q8_0">,
   I32EnumAttrCase<"Q4_0", 1, "q4_0">,
-  I32EnumAttrCase<"Q4_K", 2, "q4_k">,
-  I32EnumAttrCase<"Q6_K", 3, "q6_k">]>;
+  I32EnumAttrCase<"Q4_1", 2, "q4_1">,
+  I32EnumAttrCase<"Q5_0", 3, "q5_0">,
+  I32EnumAttrCase<"Q5_1", 4, "q5_1">,
+  I32EnumAttrCase<"Q2_K", 5, "q2_k">,
+  I32EnumAttrCase<"Q3_K", 6, "q3_k">,
+  I32EnumAttrCase<"Q4_K", 7, "q4_k">,
+  I32EnumAttrCase<"Q5_K", 8, "q5_k">,
+  I32EnumAttrCase<"Q6_K", 9, "q6_k">,
+  I32EnumAttrCase<"IQ4_NL", 10, "iq4_nl">]>;
 def KF_BlockFormatAttr : EnumAttr<KF_Dialect, KF_BlockFormat, "block_format"> {
   let summary = "storage of a block-quantized element type";
   let description = [{
-    Names one of GGUF's block formats. `getBlockFormatInfo` gives elements and
-    bytes per block, the one place where the storage is described.
+    Names one of GGUF's block formats. `getStorage` gives its storage, which
+    runtime/BlockFormat.h describes once for the reference, packing and code.
   }];
   let assemblyFormat = "`<` $value `>`";
 }
@@ -134,6 +141,10 @@ def KF_LayoutAttr : KF_Attr<"Layout", "layout",
 // Schedule
 //===----------------------------------------------------------------------===//
 
+def KF_DotKind : KF_I32Enum<"DotKind", "what a matmul multiplies in", [
+  I32EnumAttrCase<"F32", 0, "f32">,
+  I32EnumAttrCase<"I8", 1, "i8">]>;
+
 def KF_ScheduleAttr : KF_Attr<"Schedule", "schedule"> {
   let summary = "how a kernel is computed: tile sizes per level, shapes, stages";
   let description = [{
@@ -151,6 +162,9 @@ def KF_ScheduleAttr : KF_Attr<"Schedule", "schedule"> {
     - `threads`: threads of a GPU workgroup along x, y, z.
     - `stages`: software pipeline stages of a GPU kernel's copies.
     - `split_k`: workgroups that share one reduction.
+    - `dot`: what a matmul multiplies in. `f32` widens both operands in
+      registers; `i8`, for block-quantized weights on CPUs with VNNI, rounds
+      rows of x to 8 bits, with a scale for every 32 elements.
 
     Register tiles, threads, stages and split_k are at most 65536, other sizes
     2^31 - 1.
@@ -168,7 +182,8 @@ def KF_ScheduleAttr : KF_Attr<"Schedule", "schedule"> {
     DefaultValuedParameter<"int64_t", "1">:$accumulators,
     OptionalArrayRefParameter<"int64_t">:$threads,
     DefaultValuedParameter<"int64_t", "1">:$stages,
-    DefaultValuedParameter<"int64_t", "1">:$split_k
+    DefaultValuedParameter<"int64_t", "1">:$split_k,
+    DefaultValuedParameter<"::mlir::kf::DotKind", "::mlir::kf::DotKind::F32">:$dot
   );
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;

@@ -230,19 +230,27 @@ def KF_RopeOp : KF_LoopOp<"rope"> {
     - C3: `rotary_dim` is even, positive and at most D.
     - C4: `theta` is positive and finite.
     - C5: the result has the type of `x`.
+    - C6: `factors`, where present, is [rotary_dim / 2] of a float type; each
+      scaled frequency is divided by its factor.
 
     ```mlir
     %0 = kf.rope %x, %positions {rotary_dim = 64 : i64, theta = 1.0e4 : f64}
         : tensor<?x4x64xf32>, tensor<?xi32>
+    %1 = kf.rope %x, %positions factors(%f) {rotary_dim = 64 : i64, theta = 5.0e5 : f64}
+        : tensor<?x4x64xf32>, tensor<?xi32>, tensor<32xf32>
     ```
   }];
   let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$positions,
+                       Optional<AnyRankedTensor>:$factors,
                        F64Attr:$theta, I64Attr:$rotary_dim,
                        DefaultValuedAttr<KF_RopeStyleAttr,
                          "::mlir::kf::RopeStyle::Half">:$style,
                        OptionalAttr<KF_RopeScalingAttr>:$scaling);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$x `,` $positions attr-dict `:` type($x) `,` type($positions)";
+  let assemblyFormat = [{
+    $x `,` $positions (`factors` `(` $factors^ `)`)? attr-dict `:` type($x) `,`
+    type($positions) (`,` type($factors)^)?
+  }];
   let hasCanonicalizer = 1;
   let extraClassDeclaration = [{
     /// The rotary_dim / 2 frequencies in radians per position, after scaling.

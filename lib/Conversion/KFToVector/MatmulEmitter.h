@@ -1,0 +1,63 @@
+//===- MatmulEmitter.h - Register-blocked matrix products -------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What matmuls share whatever their weight is stored as. Rows of x are computed
+// once for a workgroup into scratch (normalized, converted or rounded on the
+// way); the packed weight is read panel by panel. A register tile holds rows x
+// panel of the result while it runs over all of K (Goto and van de Geijn,
+// "Anatomy of High-Performance Matrix Multiplication", 2008).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_LIB_CONVERSION_KFTOVECTOR_MATMULEMITTER_H
+#define KF_LIB_CONVERSION_KFTOVECTOR_MATMULEMITTER_H
+
+#include "KernelEmitter.h"
+
+namespace mlir::kf {
+
+class MatmulEmitter {
+public:
+  explicit MatmulEmitter(KernelEmitter &e)
+      : e(e), b(e.b), loc(e.loc), op(e.find<MatmulOp>()) {}
+  virtual ~MatmulEmitter() = default;
+
+  LogicalResult emit();
+
+protected:
+  /// Checks what the schedule and the weight's layout need besides.
+  virtual LogicalResult checkWeight(LayoutAttr layout) = 0;
+  /// Computes the workgroup's rows of x, `most` or fewer, into scratch.
+  virtual LogicalResult computeRows(int64_t most) = 0;
+  /// Sums over K of `tileRows` rows from `firstRow` on and panel `p` of the
+  /// weight: vectors of `lanes` columns, by row, group and column.
+  virtual SmallVector<Value> sumTile(Value p, Value firstRow) = 0;
+
+  LogicalResult fail(const Twine &message);
+  /// Vectors of the result that a row of the tile has.
+  int64_t vectorsPerRow() const { return groups * panel / lanes; }
+
+  KernelEmitter &e;
+  OpBuilder &b;
+  Location loc;
+  MatmulOp op;
+  int64_t tileRows = 0, panel = 0, lanes = 0, groups = 1, extent = 0;
+  Value rows;    // of the workgroup tile
+  Value weights; // panels; see KernelEmitter's storageType
+
+private:
+  LogicalResult check();
+  void storeTile(Value firstRow, Value p, ArrayRef<Value> sums);
+  Value columnMask(Value column);
+  int64_t wholeColumns();
+  Value addBias(Value sum, int64_t group, Value column, Value mask);
+};
+
+} // namespace mlir::kf
+
+#endif // KF_LIB_CONVERSION_KFTOVECTOR_MATMULEMITTER_H

@@ -1,0 +1,163 @@
+// Block-quantized weights: every format as the weight of a product and as an
+// embedding table. Weights come from the test's own checkpoint.
+
+func.func @matmul_q8_0(%x: tensor<?x512xf32>) -> tensor<?x80xf32> attributes {kf.max_tokens = 21 : i64} {
+  %w = kf.weight ["w"] : tensor<80x512x!kf.quant<q8_0>>
+  %0 = kf.matmul %x, %w : tensor<?x512xf32>, tensor<80x512x!kf.quant<q8_0>>
+  return %0 : tensor<?x80xf32>
+}
+
+func.func @embedding_q8_0(%ids: tensor<?xi32>) -> tensor<?x512xf32> attributes {kf.max_tokens = 40 : i64} {
+  %table = kf.weight ["table"] : tensor<30x512x!kf.quant<q8_0>>
+  %0 = kf.embedding %ids, %table : tensor<?xi32>, tensor<30x512x!kf.quant<q8_0>>
+  return %0 : tensor<?x512xf32>
+}
+
+func.func @matmul_q4_0(%x: tensor<?x512xf32>) -> tensor<?x80xf32> attributes {kf.max_tokens = 21 : i64} {
+  %w = kf.weight ["w"] : tensor<80x512x!kf.quant<q4_0>>
+  %0 = kf.matmul %x, %w : tensor<?x512xf32>, tensor<80x512x!kf.quant<q4_0>>
+  return %0 : tensor<?x80xf32>
+}
+
+func.func @embedding_q4_0(%ids: tensor<?xi32>) -> tensor<?x512xf32> attributes {kf.max_tokens = 40 : i64} {
+  %table = kf.weight ["table"] : tensor<30x512x!kf.quant<q4_0>>
+  %0 = kf.embedding %ids, %table : tensor<?xi32>, tensor<30x512x!kf.quant<q4_0>>
+  return %0 : tensor<?x512xf32>
+}
+
+func.func @matmul_q4_1(%x: tensor<?x512xf32>) -> tensor<?x80xf32> attributes {kf.max_tokens = 21 : i64} {
+  %w = kf.weight ["w"] : tensor<80x512x!kf.quant<q4_1>>
+  %0 = kf.matmul %x, %w : tensor<?x512xf32>, tensor<80x512x!kf.quant<q4_1>>
+  return %0 : tensor<?x80xf32>
+}
+
+func.func @embedding_q4_1(%ids: tensor<?xi32>) -> tensor<?x512xf32> attributes {kf.max_tokens = 40 : i64} {
+  %table = kf.weight ["table"] : tensor<30x512x!kf.quant<q4_1>>
+  %0 = kf.embedding %ids, %table : tensor<?xi32>, tensor<30x512x!kf.quant<q4_1>>
+  return %0 : tensor<?x512xf32>
+}
+
+func.func @matmul_q5_0(%x: tensor<?x512xf32>) -> tensor<?x80xf32> attributes {kf.max_tokens = 21 : i64} {
+  %w = kf.weight ["w"] : tensor<80x512x!kf.quant<q5_0>>
+  %0 = kf.matmul %x, %w : tensor<?x512xf32>, tensor<80x512x!kf.quant<q5_0>>
+  return %0 : tensor<?x80xf32>
+}
+
+func.func @embedding_q5_0(%ids: tensor<?xi32>) -> tensor<?x512xf32> attributes {kf.max_tokens = 40 : i64} {
+  %table = kf.weight ["table"] : tensor<30x512x!kf.quant<q5_0>>
+  %0 = kf.embedding %ids, %table : tensor<?xi32>, tensor<30x512x!kf.quant<q5_0>>
+  return %0 : tensor<?x512xf32>
+}
+
+func.func @matmul_q5_1(%x: tensor<?x512xf32>) -> tensor<?x80xf32> attributes {kf.max_tokens = 21 : i64} {
+  %w = kf.weight ["w"] : tensor<80x512x!kf.quant<q5_1>>
+  %0 = kf.matmul %x, %w : tensor<?x512xf32>, tensor<80x512x!kf.quant<q5_1>>
+  return %0 : tensor<?x80xf32>
+}
+
+func.func @embedding_q5_1(%ids: tensor<?xi32>) -> tensor<?x512xf32> attributes {kf.max_tokens = 40 : i64} {
+  %table = kf.weight ["table"] : tensor<30x512x!kf.quant<q5_1>>
+  %0 = kf.embedding %ids, %table : tensor<?xi32>, tensor<30x512x!kf.quant<q5_1>>
+  return %0 : tensor<?x512xf32>
+}
+
+func.func @matmul_q2_k(%x: tensor<?x512xf32>) -> tensor<?x80xf32> attributes {kf.max_tokens = 21 : i64} {
+  %w = kf.weight ["w"] : tensor<80x512x!kf.quant<q2_k>>
+  %0 = kf.matmul %x, %w : tensor<?x512xf32>, tensor<80x512x!kf.quant<q2_k>>
+  return %0 : tensor<?x80xf32>
+}
+
+func.func @embedding_q2_k(%ids: tensor<?xi32>) -> tensor<?x512xf32> attributes {kf.max_tokens = 40 : i64} {
+  %table = kf.weight ["table"] : tensor<30x512x!kf.quant<q2_k>>
+  %0 = kf.embedding %ids, %table : tensor<?xi32>, tensor<30x512x!kf.quant<q2_k>>
+  return %0 : tensor<?x512xf32>
+}
+
+func.func @matmul_q3_k(%x: tensor<?x512xf32>) -> tensor<?x80xf32> attributes {kf.max_tokens = 21 : i64} {
+  %w = kf.weight ["w"] : tensor<80x512x!kf.quant<q3_k>>
+  %0 = kf.matmul %x, %w : tensor<?x512xf32>, tensor<80x512x!kf.quant<q3_k>>
+  return %0 : tensor<?x80xf32>
+}
+
+func.func @embedding_q3_k(%ids: tensor<?xi32>) -> tensor<?x512xf32> attributes {kf.max_tokens = 40 : i64} {
+  %table = kf.weight ["table"] : tensor<30x512x!kf.quant<q3_k>>
+  %0 = kf.embedding %ids, %table : tensor<?xi32>, tensor<30x512x!kf.quant<q3_k>>
+  return %0 : tensor<?x512xf32>
+}
+
+func.func @matmul_q4_k(%x: tensor<?x512xf32>) -> tensor<?x80xf32> attributes {kf.max_tokens = 21 : i64} {
+  %w = kf.weight ["w"] : tensor<80x512x!kf.quant<q4_k>>
+  %0 = kf.matmul %x, %w : tensor<?x512xf32>, tensor<80x512x!kf.quant<q4_k>>
+  return %0 : tensor<?x80xf32>
+}
+
+func.func @embedding_q4_k(%ids: tensor<?xi32>) -> tensor<?x512xf32> attributes {kf.max_tokens = 40 : i64} {
+  %table = kf.weight ["table"] : tensor<30x512x!kf.quant<q4_k>>
+  %0 = kf.embedding %ids, %table : tensor<?xi32>, tensor<30x512x!kf.quant<q4_k>>
+  return %0 : tensor<?x512xf32>
+}
+
+func.func @matmul_q5_k(%x: tensor<?x512xf32>) -> tensor<?x80xf32> attributes {kf.max_tokens = 21 : i64} {
+  %w = kf.weight ["w"] : tensor<80x512x!kf.quant<q5_k>>
+  %0 = kf.matmul %x, %w : tensor<?x512xf32>, tensor<80x512x!kf.quant<q5_k>>
+  return %0 : tensor<?x80xf32>
+}
+
+func.func @embedding_q5_k(%ids: tensor<?xi32>) -> tensor<?x512xf32> attributes {kf.max_tokens = 40 : i64} {
+  %table = kf.weight ["table"] : tensor<30x512x!kf.quant<q5_k>>
+  %0 = kf.embedding %ids, %table : tensor<?xi32>, tensor<30x512x!kf.quant<q5_k>>
+  return %0 : tensor<?x512xf32>
+}
+
+func.func @matmul_q6_k(%x: tensor<?x512xf32>) -> tensor<?x80xf32> attributes {kf.max_tokens = 21 : i64} {
+  %w = kf.weight ["w"] : tensor<80x512x!kf.quant<q6_k>>
+  %0 = kf.matmul %x, %w : tensor<?x512xf32>, tensor<80x512x!kf.quant<q6_k>>
+  return %0 : tensor<?x80xf32>
+}
+
+func.func @embedding_q6_k(%ids: tensor<?xi32>) -> tensor<?x512xf32> attributes {kf.max_tokens = 40 : i64} {
+  %table = kf.weight ["table"] : tensor<30x512x!kf.quant<q6_k>>
+  %0 = kf.embedding %ids, %table : tensor<?xi32>, tensor<30x512x!kf.quant<q6_k>>
+  return %0 : tensor<?x512xf32>
+}
+
+func.func @matmul_iq4_nl(%x: tensor<?x512xf32>) -> tensor<?x80xf32> attributes {kf.max_tokens = 21 : i64} {
+  %w = kf.weight ["w"] : tensor<80x512x!kf.quant<iq4_nl>>
+  %0 = kf.matmul %x, %w : tensor<?x512xf32>, tensor<80x512x!kf.quant<iq4_nl>>
+  return %0 : tensor<?x80xf32>
+}
+
+func.func @embedding_iq4_nl(%ids: tensor<?xi32>) -> tensor<?x512xf32> attributes {kf.max_tokens = 40 : i64} {
+  %table = kf.weight ["table"] : tensor<30x512x!kf.quant<iq4_nl>>
+  %0 = kf.embedding %ids, %table : tensor<?xi32>, tensor<30x512x!kf.quant<iq4_nl>>
+  return %0 : tensor<?x512xf32>
+}
+
+// Both operands of a gated product, behind a norm.
+func.func @gated_q4_k(%x: tensor<?x256xf32>, %n: tensor<256xf32>) -> tensor<?x64xf32> attributes {kf.max_tokens = 9 : i64} {
+  %gate = kf.weight ["gate"] : tensor<64x256x!kf.quant<q4_k>>
+  %up = kf.weight ["up"] : tensor<64x256x!kf.quant<q4_k>>
+  %down = kf.weight ["down"] : tensor<64x64x!kf.quant<q8_0>>
+  %0 = kf.rms_norm %x, %n eps(1.0e-5) : tensor<?x256xf32>, tensor<256xf32>
+  %1 = kf.mlp %0 gate(%gate) up(%up) down(%down) activation(silu) : (tensor<?x256xf32>, tensor<64x256x!kf.quant<q4_k>>, tensor<64x256x!kf.quant<q4_k>>, tensor<64x64x!kf.quant<q8_0>>)
+  return %1 : tensor<?x64xf32>
+}
+
+// Products of one x whose weights have two types: only equal ones are joined.
+func.func @mixed_projections(%x: tensor<?x256xf32>, %b: tensor<64xf32>) -> (tensor<?x64xf32>, tensor<?x32xf32>, tensor<?x32xf32>) attributes {kf.max_tokens = 9 : i64} {
+  %q = kf.weight ["q"] : tensor<64x256x!kf.quant<q4_k>>
+  %k = kf.weight ["k"] : tensor<32x256x!kf.quant<q4_k>>
+  %v = kf.weight ["v"] : tensor<32x256x!kf.quant<q6_k>>
+  %0 = kf.matmul %x, %q bias(%b) : tensor<?x256xf32>, tensor<64x256x!kf.quant<q4_k>>, tensor<64xf32>
+  %1 = kf.matmul %x, %k : tensor<?x256xf32>, tensor<32x256x!kf.quant<q4_k>>
+  %2 = kf.matmul %x, %v : tensor<?x256xf32>, tensor<32x256x!kf.quant<q6_k>>
+  return %0, %1, %2 : tensor<?x64xf32>, tensor<?x32xf32>, tensor<?x32xf32>
+}
+
+// The table is read twice: as rows for the embedding, in panels for the output.
+func.func @tied_q6_k(%ids: tensor<?xi32>) -> tensor<?x30xf32> attributes {kf.max_tokens = 9 : i64} {
+  %table = kf.weight ["table"] : tensor<30x256x!kf.quant<q6_k>>
+  %0 = kf.embedding %ids, %table : tensor<?xi32>, tensor<30x256x!kf.quant<q6_k>>
+  %1 = kf.matmul %0, %table : tensor<?x256xf32>, tensor<30x256x!kf.quant<q6_k>>
+  return %1 : tensor<?x30xf32>
+}
