@@ -1,0 +1,292 @@
+//===- DummyWeights.cpp - Weights made of random numbers ------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/model/DummyWeights.h"
+
+#include "runtime/AlignedBuffer.h"
+#include "runtime/BlockFormat.h"
+#include "runtime/io/Quote.h"
+#include "runtime/model/TensorList.h"
+
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <mutex>
+#include <optional>
+
+using namespace kf;
+
+namespace {
+
+constexpr float kDeviation = 0.02f;
+
+//===----------------------------------------------------------------------===//
+// Random numbers by index
+//===----------------------------------------------------------------------===//
+
+/// The `index`-th number of the sequence `key`: splitmix64.
+inline uint64_t numberAt(uint64_t key, uint64_t index) {
+  uint64_t x = key + (index + 1) * 0x9e3779b97f4a7c15u;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+/// FNV-1a, mixed with the seed.
+uint64_t keyOf(uint64_t seed, std::string_view name) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (char c : name)
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return numberAt(hash, seed);
+}
+
+/// x with P(standard normal < x) = p, for 0 < p < 1, by bisection: it runs once
+/// for each entry of a small table.
+double normalQuantile(double p) {
+  double low = -9, high = 9;
+  for (int i = 0; i < 50; ++i) {
+    double middle = (low + high) / 2;
+    (0.5 * std::erfc(-middle / std::sqrt(2.0)) < p ? low : high) = middle;
+  }
+  return (low + high) / 2;
+}
+
+/// Quantiles of the standard normal distribution: one drawn at random is nearly
+/// normal, and the table stays in the nearest cache.
+constexpr int kQuantiles = 4096;
+const std::array<float, kQuantiles> &quantiles() {
+  static const std::array<float, kQuantiles> table = [] {
+    std::array<float, kQuantiles> values;
+    for (int i = 0; i < kQuantiles; ++i)
+      values[i] = static_cast<float>(normalQuantile((i + 0.5) / kQuantiles));
+    return values;
+  }();
+  return table;
+}
+
+//===----------------------------------------------------------------------===//
+// Floats
+//===----------------------------------------------------------------------===//
+
+/// Draws `count` entries of `table`, four from each number.
+template <typename T>
+void draw(uint64_t key, const T *table, int64_t count, T *dst) {
+  int64_t i = 0;
+  for (; i + 4 <= count; i += 4) {
+    uint64_t bits = numberAt(key, static_cast<uint64_t>(i) / 4);
+    for (int k = 0; k < 4; ++k)
+      dst[i + k] = table[bits >> (16 * k) & (kQuantiles - 1)];
+  }
+  uint64_t bits = numberAt(key, static_cast<uint64_t>(i) / 4);
+  for (; i < count; ++i, bits >>= 16)
+    dst[i] = table[bits & (kQuantiles - 1)];
+}
+
+/// `type` is a float type.
+void fillFloats(uint64_t key, DataType type, float mean, int64_t count,
+                std::byte *dst) {
+  std::array<float, kQuantiles> values;
+  for (int i = 0; i < kQuantiles; ++i)
+    values[i] = mean + kDeviation * quantiles()[i];
+  if (type == DataType::F32) {
+    draw(key, values.data(), count, reinterpret_cast<float *>(dst));
+    return;
+  }
+  std::array<uint16_t, kQuantiles> rounded;
+  for (int i = 0; i < kQuantiles; ++i)
+    rounded[i] = type == DataType::F16 ? floatToHalf(values[i])
+                                       : floatToBfloat(values[i]);
+  draw(key, rounded.data(), count, reinterpret_cast<uint16_t *>(dst));
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks
+//===----------------------------------------------------------------------===//
+
+/// What makes random bits a block of small numbers around 0: a block's scales
+/// are one of a few pairs, which `scales` holds.
+struct BlockFiller {
+  static constexpr int kScales = 16;
+  const BlockFormat &format;
+  std::array<uint16_t, kScales> scales{}, mins{}; ///< f16
+
+  explicit BlockFiller(const BlockFormat &format) : format(format) {
+    // With a scale of 1 the values' deviation is what one divides by.
+    scales.fill(floatToHalf(1));
+    mins.fill(floatToHalf(minOfScale()));
+    constexpr int samples = 64;
+    std::vector<std::byte> blocks(samples * format.bytes);
+    std::vector<float> values(samples * format.elements);
+    fill(/*key=*/1, samples, blocks.data());
+    dequantizeBlocks(format.type, blocks.data(), samples, values.data());
+    double squares = 0;
+    for (float value : values)
+      squares += static_cast<double>(value) * value;
+    const float scale =
+        kDeviation / static_cast<float>(std::sqrt(squares / values.size()));
+    for (int i = 0; i < kScales; ++i) {
+      // From 0.77 to 1.23: blocks of real weights differ as well.
+      const float of = scale * (0.77f + 0.46f * i / (kScales - 1));
+      scales[i] = floatToHalf(of);
+      mins[i] = floatToHalf(of * minOfScale());
+    }
+  }
+
+  /// The m that goes with d = 1, so that the mean is 0.
+  float minOfScale() const {
+    if (format.minOffset < 0)
+      return 0;
+    const float meanCode = ((1 << format.codeBits()) - 1) / 2.0f;
+    switch (format.subScales) {
+    case SubScales::Nibbles:
+      return 1; // fixSubScales() makes min the scale times the mean code
+    case SubScales::Packed6:
+      return meanCode; // it makes min the scale
+    default:
+      return format.minIsNegative ? meanCode : -meanCode;
+    }
+  }
+
+  /// Makes the mins of sub-blocks follow from their scales.
+  void fixSubScales(uint8_t *block) const {
+    uint8_t *bytes = block + format.subScaleOffset;
+    if (format.subScales == SubScales::Nibbles) {
+      // The mean code is 1.5: scales of 4, 6, 8 or 10, mins of 6, 9, 12 or 15.
+      for (int i = 0; i < format.subBlocks(); ++i) {
+        const int half = 2 + (bytes[i] & 3);
+        bytes[i] = static_cast<uint8_t>(2 * half | 3 * half << 4);
+      }
+    } else if (format.subScales == SubScales::Packed6) {
+      for (int i = 0; i < 4; ++i) {
+        bytes[i + 4] = bytes[i];
+        bytes[i + 8] = static_cast<uint8_t>((bytes[i + 8] & 15) * 17);
+      }
+    }
+  }
+
+  void fill(uint64_t key, int64_t blocks, std::byte *dst) const {
+    const uint64_t bytes = static_cast<uint64_t>(blocks) * format.bytes;
+    for (uint64_t at = 0; at < bytes; at += 8) {
+      const uint64_t bits = numberAt(key, at / 8);
+      std::memcpy(dst + at, &bits, std::min<uint64_t>(8, bytes - at));
+    }
+    for (int64_t i = 0; i < blocks; ++i) {
+      auto *block = reinterpret_cast<uint8_t *>(dst) + i * format.bytes;
+      const int which = block[format.scaleOffset] & (kScales - 1);
+      std::memcpy(block + format.scaleOffset, &scales[which], 2);
+      if (format.minOffset >= 0)
+        std::memcpy(block + format.minOffset, &mins[which], 2);
+      fixSubScales(block);
+    }
+  }
+};
+
+/// `type`, or what a matrix with these rows is instead.
+DataType typeOfRows(DataType type, int64_t columns) {
+  if (!isBlock(type) || columns % elementsPerBlock(type) == 0)
+    return type;
+  return columns % elementsPerBlock(DataType::Q8_0) == 0 ? DataType::Q8_0
+                                                         : DataType::F16;
+}
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// The source
+//===----------------------------------------------------------------------===//
+
+struct DummyWeights::Entry {
+  DataType type = DataType::F32;
+  std::vector<int64_t> shape;
+  uint64_t bytes = 0;
+  uint64_t key = 0;
+  float mean = 0;
+  std::mutex making;                   ///< guards `memory`
+  std::optional<AlignedBuffer> memory; ///< none: not made, or released
+
+  TensorView view() const {
+    return {type, shape, memory ? memory->data() : nullptr, bytes};
+  }
+};
+
+DummyWeights::DummyWeights() = default;
+DummyWeights::~DummyWeights() = default;
+
+Result<std::unique_ptr<DummyWeights>>
+DummyWeights::create(const ModelConfig &config, DataType type, uint64_t seed) {
+  if (!isFloat(type) && !isBlock(type))
+    return Status::error(
+        "weights cannot be of type " + std::string(nameOf(type)) +
+        "; f32, f16, bf16 and GGUF's block types are possible");
+  std::unique_ptr<DummyWeights> result(new DummyWeights());
+  for (const ListedTensor &tensor : listTensors(config)) {
+    auto entry = std::make_unique<Entry>();
+    entry->type = tensor.role == ListedTensor::Role::Matrix
+                      ? typeOfRows(type, tensor.shape.back())
+                  : isBlock(type) ? DataType::F32
+                                  : type;
+    entry->shape = tensor.shape;
+    Result<int64_t> bytes = checkedByteCount(entry->type, entry->shape);
+    if (!bytes.ok())
+      return bytes.status().in("tensor " + inQuotes(tensor.name));
+    entry->bytes = static_cast<uint64_t>(*bytes);
+    entry->key = keyOf(seed, tensor.name);
+    entry->mean = tensor.role == ListedTensor::Role::NormWeight ? 1 : 0;
+    result->entries.emplace(tensor.name, std::move(entry));
+  }
+  return result;
+}
+
+Result<DummyWeights::Entry *>
+DummyWeights::entryOf(const std::string &name) const {
+  auto it = entries.find(name);
+  if (it == entries.end())
+    return Status::error("the model has no tensor " + inQuotes(name));
+  return it->second.get();
+}
+
+Result<TensorView> DummyWeights::describe(const std::string &name) const {
+  KF_ASSIGN_OR_RETURN(Entry * entry, entryOf(name));
+  return TensorView{entry->type, entry->shape, nullptr, entry->bytes};
+}
+
+Result<TensorView> DummyWeights::find(const std::string &name) const {
+  KF_ASSIGN_OR_RETURN(Entry * entry, entryOf(name));
+  std::lock_guard lock(entry->making);
+  if (entry->memory)
+    return entry->view();
+  Result<AlignedBuffer> memory = AlignedBuffer::allocate(entry->bytes);
+  if (!memory.ok())
+    return memory.status().in("tensor " + inQuotes(name));
+  if (const BlockFormat *format = findBlockFormat(entry->type))
+    BlockFiller(*format).fill(
+        entry->key, static_cast<int64_t>(entry->bytes) / format->bytes,
+        memory->data());
+  else
+    fillFloats(entry->key, entry->type, entry->mean,
+               static_cast<int64_t>(entry->bytes / sizeOf(entry->type)),
+               memory->data());
+  entry->memory = memory.take();
+  return entry->view();
+}
+
+void DummyWeights::release(const std::string &name) const {
+  Result<Entry *> entry = entryOf(name);
+  if (!entry.ok())
+    return;
+  std::lock_guard lock((*entry)->making);
+  (*entry)->memory.reset();
+}
+
+std::vector<std::string> DummyWeights::names() const {
+  std::vector<std::string> result;
+  result.reserve(entries.size());
+  for (const auto &[name, entry] : entries)
+    result.push_back(name);
+  return result;
+}
