@@ -23,7 +23,7 @@ struct EmitOptions {
 
   void addTo(OptionParser &parser) {
     parser.positional("MODEL|FILE.mlir", false, source,
-                      "a model's folder, or a file of functions of kf ops; "
+                      "a model's file or folder, or functions of kf ops; "
                       "without it, the embedded model");
     parser.choice(
         {"compile-to", 0, "PHASE"}, phase,

@@ -19,9 +19,9 @@ static constexpr int64_t kDefaultContext = 4096;
 
 void ModelOptions::addTo(OptionParser &parser) {
   parser.positional("MODEL", false, model,
-                    "a folder with config.json, model.safetensors (or its "
-                    "index) and tokenizer.json; without it, the embedded "
-                    "model, kf-stories");
+                    "a GGUF file, or a folder with config.json, "
+                    "model.safetensors (or its index) and a tokenizer; "
+                    "without it, the embedded model, kf-stories");
   device.addTo(parser);
   parser.integer({"context", 0, "N"}, context, 1, int64_t(1) << 24,
                  "positions of the context; by default what the command needs "

@@ -31,6 +31,7 @@ constexpr Command kCommands[] = {
     {"generate", "continue a text; the default", runGenerate},
     {"logits", "scores of the next token after given ids", runLogits},
     {"perplexity", "how well a model predicts a text", runPerplexity},
+    {"inspect", "show what a model is made of", runInspect},
     {"exec", "compile and run a function of kf ops", runExec},
     {"emit-mlir", "print a model or a file at any phase", runEmitMlir},
     {"devices", "list the devices of this machine", runDevices},

@@ -1,0 +1,376 @@
+//===- Inspect.cpp - kf-run inspect ---------------------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Commands.h"
+#include "ModelFacts.h"
+#include "OptionParser.h"
+#include "Report.h"
+
+#include "runtime/text/Utf8.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+using namespace kf;
+using nlohmann::ordered_json;
+
+namespace {
+
+/// Elements of an array that are shown, and characters of a text.
+constexpr uint64_t kShownElements = 6;
+constexpr size_t kShownText = 72;
+
+/// `text` from a file, fit for a terminal: valid UTF-8 without control
+/// characters.
+std::string printable(std::string_view text) {
+  std::string result;
+  const std::string valid = toValidUtf8(text);
+  for (std::string_view rest = valid; !rest.empty();) {
+    const Utf8Step step = stepUtf8(rest);
+    const bool control = step.character < 0x20 ||
+                         (step.character >= 0x7f && step.character < 0xa0);
+    result += control ? "?" : std::string(rest.substr(0, step.length));
+    rest.remove_prefix(step.length);
+  }
+  return result;
+}
+
+/// The same in quotes and cut off at kShownText bytes.
+std::string quoted(std::string_view text) {
+  auto inQuotes = [](std::string_view part) {
+    std::string result = "\"";
+    for (char c : printable(part))
+      result += c == '"' ? "\\\"" : std::string(1, c);
+    return result + "\"";
+  };
+  if (text.size() <= kShownText)
+    return inQuotes(text);
+  std::string_view start = text.substr(0, kShownText);
+  // A character that the cut falls into would look like a broken one.
+  for (int i = 0; i < 3 && (text[start.size()] & 0xc0) == 0x80; ++i)
+    start.remove_suffix(1);
+  return inQuotes(start) + "... (" + std::to_string(text.size()) + " bytes)";
+}
+
+std::string bytesText(uint64_t bytes) {
+  constexpr const char *units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  if (bytes < 1024)
+    return std::to_string(bytes) + " B";
+  double value = static_cast<double>(bytes) / 1024;
+  size_t unit = 0;
+  for (; value >= 1024; value /= 1024)
+    ++unit;
+  char buffer[32];
+  std::snprintf(buffer, sizeof(buffer), "%.*f %s", value < 10 ? 2 : 1, value,
+                units[unit]);
+  return buffer;
+}
+
+std::string shapeText(const std::vector<int64_t> &shape) {
+  std::string text = "[";
+  for (int64_t dim : shape)
+    text += (text.size() > 1 ? ", " : "") + std::to_string(dim);
+  return text + "]";
+}
+
+/// Rows of cells, the columns aligned: the first to the left, the others by
+/// `right`.
+class Table {
+public:
+  explicit Table(bool right) : right(right) {}
+  void add(std::vector<std::string> row) { rows.push_back(std::move(row)); }
+
+  std::string text() const {
+    std::vector<size_t> widths;
+    for (const std::vector<std::string> &row : rows)
+      for (size_t i = 0; i < row.size(); ++i) {
+        widths.resize(std::max(widths.size(), row.size()));
+        widths[i] = std::max(widths[i], row[i].size());
+      }
+    std::string out;
+    for (const std::vector<std::string> &row : rows) {
+      out += " ";
+      for (size_t i = 0; i < row.size(); ++i) {
+        const std::string blanks(widths[i] - row[i].size(), ' ');
+        const bool last = i + 1 == row.size();
+        if (right && i > 0)
+          out += " " + blanks + row[i] + (last ? "" : " ");
+        else
+          out += " " + row[i] + (last ? "" : blanks + " ");
+      }
+      out += "\n";
+    }
+    return out;
+  }
+
+private:
+  bool right;
+  std::vector<std::vector<std::string>> rows;
+};
+
+//===----------------------------------------------------------------------===//
+// Metadata
+//===----------------------------------------------------------------------===//
+
+std::string typeOf(const GgufValue &value) {
+  if (value.type() != GgufValueType::Array)
+    return std::string(nameOf(value.type()));
+  return "array of " + std::string(nameOf(value.elementType()));
+}
+
+/// A number or bool as JSON writes it; nothing for texts and arrays.
+std::optional<std::string> scalarText(const GgufValue &value) {
+  if (std::optional<bool> flag = value.toBool())
+    return *flag ? "true" : "false";
+  if (std::optional<uint64_t> number = value.toUnsigned())
+    return std::to_string(*number);
+  if (std::optional<int64_t> number = value.toSigned())
+    return std::to_string(*number);
+  if (std::optional<double> number = value.toFloat())
+    return value.type() == GgufValueType::F32
+               ? jsonNumber(static_cast<float>(*number))
+               : jsonNumber(*number);
+  return std::nullopt;
+}
+
+std::string valueText(const GgufValue &value) {
+  if (std::optional<std::string> scalar = scalarText(value))
+    return *scalar;
+  if (std::optional<std::string_view> text = value.toString())
+    return quoted(*text);
+  std::string out = "[";
+  for (const GgufValue &element : value.elements(kShownElements))
+    out += (out.size() > 1 ? ", " : "") +
+           (element.type() == GgufValueType::Array
+                ? std::to_string(element.size()) + " elements"
+                : valueText(element));
+  if (value.size() > kShownElements)
+    out += ", ... " + std::to_string(value.size()) + " in all";
+  return out + "]";
+}
+
+ordered_json valueJson(const GgufValue &value) {
+  if (std::optional<std::string> scalar = scalarText(value))
+    return ordered_json::parse(*scalar, nullptr, /*allow_exceptions=*/false);
+  if (std::optional<std::string_view> text = value.toString())
+    return *text;
+  ordered_json list = ordered_json::array();
+  for (const GgufValue &element : value.elements(kShownElements))
+    list.push_back(valueJson(element));
+  return list;
+}
+
+//===----------------------------------------------------------------------===//
+// Text
+//===----------------------------------------------------------------------===//
+
+std::string configText(const ModelConfig &config) {
+  std::string text = std::to_string(config.layers) + " layers, hidden size " +
+                     std::to_string(config.hiddenSize) + ", feed-forward " +
+                     std::to_string(config.intermediateSize) + ", " +
+                     std::to_string(config.heads) + " heads of " +
+                     std::to_string(config.headDim);
+  if (config.kvHeads != config.heads)
+    text += ", " + std::to_string(config.kvHeads) + " for keys and values";
+  return text;
+}
+
+std::string overview(const ModelFacts &facts) {
+  Table table(/*right=*/false);
+  table.add({"format", facts.format});
+  table.add({"architecture", facts.architecture.empty()
+                                 ? "not stated"
+                                 : printable(facts.architecture)});
+  if (const auto &config = facts.config) {
+    table.add({"sizes", configText(*config)});
+    table.add({"vocabulary",
+               std::to_string(config->vocabSize) + " rows" +
+                   (config->tiedEmbeddings ? ", the output matrix too" : "")});
+    table.add({"context", std::to_string(config->maxPositions) + " positions"});
+  } else {
+    table.add({"cannot run", printable(facts.configProblem)});
+  }
+  table.add({"parameters", std::to_string(facts.parameters())});
+  std::string tokenizer = "none";
+  if (!facts.tokenizer.empty())
+    tokenizer = printable(facts.tokenizer) + ", " +
+                std::to_string(facts.tokens) + " tokens";
+  if (!facts.tokenizerProblem.empty())
+    tokenizer += "; " + printable(facts.tokenizerProblem);
+  table.add({"tokenizer", tokenizer});
+  table.add({"chat template", facts.chatTemplate ? "yes" : "no"});
+  return table.text();
+}
+
+std::string typesText(const ModelFacts &facts) {
+  Table table(/*right=*/true);
+  table.add({"type", "tensors", "parameters", "bytes"});
+  for (const auto &[name, type] : facts.types())
+    table.add({name.empty() ? "other" : name, std::to_string(type.tensors),
+               std::to_string(type.elements), std::to_string(type.bytes)});
+  table.add({"all", std::to_string(facts.tensors.size()),
+             std::to_string(facts.parameters()),
+             std::to_string(facts.tensorBytes())});
+  std::string out = "\ntensors\n" + table.text();
+  if (!facts.tensorProblem.empty())
+    out += "  " + printable(facts.tensorProblem) + "\n";
+  return out;
+}
+
+std::string tensorsText(const ModelFacts &facts) {
+  Table table(/*right=*/false);
+  for (const TensorFacts &tensor : facts.tensors)
+    table.add({printable(tensor.name),
+               tensor.type.empty() ? "other" : tensor.type,
+               shapeText(tensor.shape), std::to_string(tensor.bytes)});
+  return "\ntensors by name: type, shape, bytes\n" + table.text();
+}
+
+std::string memoryText(const ModelFacts &facts) {
+  const uint64_t weights = facts.tensorBytes();
+  Table table(/*right=*/true);
+  table.add(
+      {"context", "cache f16", "with weights", "cache f32", "with weights"});
+  for (const MemoryFacts &row : facts.memory())
+    table.add({std::to_string(row.context), bytesText(row.cacheF16),
+               bytesText(weights + row.cacheF16), bytesText(row.cacheF32),
+               bytesText(weights + row.cacheF32)});
+  return "\nestimated memory, weights " + bytesText(weights) + "\n" +
+         table.text();
+}
+
+std::string metadataText(const Gguf &gguf) {
+  Table table(/*right=*/false);
+  for (const GgufEntry &entry : gguf.metadata())
+    table.add(
+        {printable(entry.key), typeOf(entry.value), valueText(entry.value)});
+  return "\nmetadata\n" + table.text();
+}
+
+std::string textOf(const ModelFacts &facts, bool tensors) {
+  std::string out = printable(facts.name) + "\n" + overview(facts);
+  if (!facts.tensors.empty() || !facts.tensorProblem.empty())
+    out += typesText(facts);
+  if (!facts.memory().empty())
+    out += memoryText(facts);
+  if (facts.gguf && !facts.gguf->metadata().empty())
+    out += metadataText(*facts.gguf);
+  if (tensors && !facts.tensors.empty())
+    out += tensorsText(facts);
+  return out;
+}
+
+//===----------------------------------------------------------------------===//
+// JSON
+//===----------------------------------------------------------------------===//
+
+ordered_json configJson(const ModelConfig &config) {
+  return {{"layers", config.layers},
+          {"hidden_size", config.hiddenSize},
+          {"intermediate_size", config.intermediateSize},
+          {"heads", config.heads},
+          {"kv_heads", config.kvHeads},
+          {"head_dim", config.headDim},
+          {"vocab_size", config.vocabSize},
+          {"context_length", config.maxPositions},
+          {"tied_embeddings", config.tiedEmbeddings}};
+}
+
+std::string jsonOf(const ModelFacts &facts, bool tensors) {
+  // Problems are only there where something could not be read.
+  auto addProblem = [](ordered_json &object, const std::string &problem) {
+    if (!problem.empty())
+      object["problem"] = problem;
+  };
+  const uint64_t weights = facts.tensorBytes();
+  ordered_json out = {{"name", facts.name},
+                      {"format", facts.format},
+                      {"architecture", facts.architecture}};
+  out["config"] =
+      facts.config ? configJson(*facts.config) : ordered_json::object();
+  addProblem(out["config"], facts.configProblem);
+  out["tokenizer"] = {{"kind", facts.tokenizer},
+                      {"tokens", facts.tokens},
+                      {"chat_template", facts.chatTemplate}};
+  addProblem(out["tokenizer"], facts.tokenizerProblem);
+  ordered_json summary = {{"count", facts.tensors.size()},
+                          {"parameters", facts.parameters()},
+                          {"bytes", weights}};
+  addProblem(summary, facts.tensorProblem);
+  ordered_json types = ordered_json::array();
+  for (const auto &[name, type] : facts.types())
+    types.push_back({{"type", name},
+                     {"tensors", type.tensors},
+                     {"parameters", type.elements},
+                     {"bytes", type.bytes}});
+  summary["types"] = std::move(types);
+  if (tensors) {
+    ordered_json list = ordered_json::array();
+    for (const TensorFacts &tensor : facts.tensors)
+      list.push_back({{"name", tensor.name},
+                      {"type", tensor.type},
+                      {"shape", tensor.shape},
+                      {"bytes", tensor.bytes}});
+    summary["list"] = std::move(list);
+  }
+  out["tensors"] = std::move(summary);
+  ordered_json memory = ordered_json::array();
+  for (const MemoryFacts &row : facts.memory())
+    memory.push_back({{"context", row.context},
+                      {"cache_f16", row.cacheF16},
+                      {"cache_f32", row.cacheF32},
+                      {"total_f16", weights + row.cacheF16},
+                      {"total_f32", weights + row.cacheF32}});
+  out["memory"] = std::move(memory);
+  if (facts.gguf) {
+    ordered_json metadata = ordered_json::array();
+    for (const GgufEntry &entry : facts.gguf->metadata()) {
+      ordered_json item = {{"key", std::string(entry.key)},
+                           {"type", typeOf(entry.value)}};
+      if (entry.value.type() == GgufValueType::Array)
+        item["count"] = entry.value.size();
+      item["value"] = valueJson(entry.value);
+      metadata.push_back(std::move(item));
+    }
+    out["metadata"] = std::move(metadata);
+  }
+  return out.dump(2, ' ', /*ensure_ascii=*/false,
+                  ordered_json::error_handler_t::replace) +
+         "\n";
+}
+
+} // namespace
+
+int kf::runInspect(Arguments arguments) {
+  std::string model;
+  bool tensors = false;
+  std::optional<std::string> json;
+  OptionParser parser(
+      "inspect [MODEL] [options]",
+      "Shows what a model is made of: its sizes, its tokenizer, the types of "
+      "its tensors,\nthe memory that it takes by length of context, and a "
+      "GGUF file's metadata. Also\nof models that cannot run here, and of "
+      "files "
+      "with a vocabulary alone.");
+  parser.positional("MODEL", false, model,
+                    "a GGUF file, or a folder as Hugging Face lays it out; "
+                    "without it, the embedded model, kf-stories");
+  parser.flag({"tensors"}, tensors, "lists every tensor");
+  parser.optionalText({"json", 0, "FILE"}, "-", json,
+                      "writes JSON to FILE, or to stdout without it; of "
+                      "arrays the first elements");
+  if (std::optional<int> code = parser.parse(arguments))
+    return *code;
+  Result<ModelFacts> facts = collectFacts(model);
+  if (!facts.ok())
+    return report(facts.status());
+  if (json)
+    return report(writeOutput(*json, jsonOf(*facts, tensors)));
+  return report(writeStdout(textOf(*facts, tensors)));
+}

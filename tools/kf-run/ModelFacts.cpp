@@ -1,0 +1,222 @@
+//===- ModelFacts.cpp - What can be told about a model --------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ModelFacts.h"
+
+#include "Model.h"
+#include "Report.h"
+
+#include "runtime/Executable.h"
+#include "runtime/io/Json.h"
+#include "runtime/io/Safetensors.h"
+#include "runtime/model/ChatConfig.h"
+#include "runtime/model/ConfigReader.h"
+#include "runtime/model/GgufConfig.h"
+
+#include <unistd.h>
+
+using namespace kf;
+
+namespace {
+
+void addTensors(const WeightSource &weights, ModelFacts &facts) {
+  for (const std::string &name : weights.names()) {
+    TensorFacts tensor;
+    tensor.name = name;
+    Result<TensorView> view = weights.describe(name);
+    if (view.ok()) {
+      tensor.type = nameOf(view->type);
+      tensor.shape = view->shape;
+      tensor.bytes = view->bytes;
+      // Its bytes were counted before.
+      tensor.elements =
+          static_cast<uint64_t>(*checkedElementCount(view->shape));
+    } else {
+      facts.tensorProblem = view.message();
+    }
+    facts.tensors.push_back(std::move(tensor));
+  }
+}
+
+void setTokenizer(const Result<Tokenizer> &tokenizer, std::string kind,
+                  ModelFacts &facts) {
+  facts.tokenizer = std::move(kind);
+  if (tokenizer.ok())
+    facts.tokens = static_cast<uint64_t>(tokenizer->vocabSize());
+  else
+    facts.tokenizerProblem = tokenizer.message();
+}
+
+void setChat(const Result<ChatConfig> &chat, ModelFacts &facts) {
+  facts.chatTemplate = chat.ok() && !chat->chatTemplate.empty();
+  if (!chat.ok() && facts.tokenizerProblem.empty())
+    facts.tokenizerProblem = chat.message();
+}
+
+Result<ModelFacts> collectEmbedded() {
+  KF_ASSIGN_OR_RETURN(Model model, openModel("", /*withTokenizer=*/true));
+  ModelFacts facts;
+  facts.name = model.name;
+  facts.format = "safetensors";
+  facts.architecture = nameOf(model.config.architecture);
+  facts.config = model.config;
+  setTokenizer(std::move(*model.tokenizer), "tokenizer.json", facts);
+  facts.chatTemplate = !model.chatTemplate.empty();
+  addTensors(*model.weights, facts);
+  return facts;
+}
+
+/// The architecture that `folder`'s config.json names, if it does.
+std::string modelTypeOf(const std::string &folder) {
+  Result<MappedFile> file = MappedFile::open(folder + "/config.json");
+  if (!file.ok())
+    return {};
+  Result<nlohmann::json> object = parseJson(file->text());
+  if (!object.ok() || !object->is_object())
+    return {};
+  Result<std::string> type = ConfigReader(*object).text("model_type", "");
+  return type.ok() ? type.take() : std::string();
+}
+
+bool hasFile(const std::string &folder, const char *name) {
+  return access((folder + "/" + name).c_str(), F_OK) == 0;
+}
+
+Result<ModelFacts> collectFolder(const std::string &path) {
+  ModelFacts facts;
+  facts.name = path;
+  facts.format = "Hugging Face folder";
+  facts.architecture = modelTypeOf(path);
+  Result<ModelConfig> config = loadModelConfig(path);
+  if (config.ok())
+    facts.config = config.take();
+  else
+    facts.configProblem = config.message();
+
+  Result<std::unique_ptr<WeightSource>> weights = openSafetensors(path);
+  if (weights.ok())
+    addTensors(**weights, facts);
+  else
+    facts.tensorProblem = weights.message();
+  if (!facts.config && !weights.ok() && !hasFile(path, "config.json"))
+    return Status::error("folder " + quotePath(path) +
+                         " holds neither config.json nor safetensors files");
+
+  for (const char *file : {"tokenizer.json", "tokenizer.model"})
+    if (facts.tokenizer.empty() && hasFile(path, file))
+      setTokenizer(Tokenizer::open(path), file, facts);
+  setChat(loadChatConfig(path), facts);
+  return facts;
+}
+
+/// "gpt2, llama-bpe"; empty without a tokenizer.
+std::string ggufTokenizer(const Gguf &gguf) {
+  Result<std::string_view> model = gguf.getString("tokenizer.ggml.model", "");
+  Result<std::string_view> pre = gguf.getString("tokenizer.ggml.pre", "");
+  std::string kind(model.ok() ? *model : "");
+  if (!kind.empty() && pre.ok() && !pre->empty())
+    kind += ", " + std::string(*pre);
+  return kind;
+}
+
+Result<ModelFacts> collectGguf(const std::string &path) {
+  ModelFacts facts;
+  facts.name = path;
+  KF_ASSIGN_OR_RETURN(facts.gguf, Gguf::open(path));
+  const Gguf &gguf = *facts.gguf;
+  facts.format = "GGUF version " + std::to_string(gguf.version());
+  Result<std::string_view> architecture =
+      gguf.getString("general.architecture", "");
+  if (architecture.ok())
+    facts.architecture = *architecture;
+  Result<ModelConfig> config = readGgufConfig(gguf);
+  if (config.ok())
+    facts.config = config.take();
+  else
+    facts.configProblem = config.message();
+
+  if (std::string kind = ggufTokenizer(gguf); !kind.empty())
+    setTokenizer(Tokenizer::fromGguf(gguf), std::move(kind), facts);
+  // Tokens are there even where nothing knows how text is cut into them.
+  if (const GgufValue *tokens = gguf.lookUp("tokenizer.ggml.tokens"))
+    facts.tokens = tokens->size();
+  setChat(readChatConfig(gguf), facts);
+
+  for (const GgufTensor &tensor : gguf.tensors()) {
+    // Without a type, nothing bounds the number of elements.
+    uint64_t elements = 0;
+    if (tensor.type)
+      elements = static_cast<uint64_t>(*checkedElementCount(tensor.shape));
+    else
+      facts.tensorProblem = "tensor " + std::string(tensor.name) +
+                            " has the unknown " + tensor.typeName();
+    facts.tensors.push_back({std::string(tensor.name), tensor.typeName(),
+                             tensor.shape, elements, tensor.bytes});
+  }
+  return facts;
+}
+
+} // namespace
+
+uint64_t ModelFacts::parameters() const {
+  uint64_t sum = 0;
+  for (const TensorFacts &tensor : tensors)
+    sum += tensor.elements;
+  return sum;
+}
+
+uint64_t ModelFacts::tensorBytes() const {
+  uint64_t sum = 0;
+  for (const TensorFacts &tensor : tensors)
+    sum += tensor.bytes;
+  return sum;
+}
+
+std::map<std::string, TypeFacts> ModelFacts::types() const {
+  std::map<std::string, TypeFacts> result;
+  for (const TensorFacts &tensor : tensors) {
+    TypeFacts &type = result[tensor.type];
+    ++type.tensors;
+    type.elements += tensor.elements;
+    type.bytes += tensor.bytes;
+  }
+  return result;
+}
+
+std::vector<MemoryFacts> ModelFacts::memory() const {
+  std::vector<MemoryFacts> result;
+  if (!config)
+    return result;
+  CacheSpec cache;
+  cache.layers = config->layers;
+  cache.kvHeads = config->kvHeads;
+  cache.headDim = config->headDim;
+  std::vector<int64_t> contexts;
+  for (int64_t n = 512; n < config->maxPositions; n *= 4)
+    contexts.push_back(n);
+  contexts.push_back(config->maxPositions);
+  for (int64_t context : contexts) {
+    cache.type = DataType::F16;
+    Result<int64_t> half = cache.bytes(context);
+    cache.type = DataType::F32;
+    Result<int64_t> full = cache.bytes(context);
+    if (half.ok() && full.ok()) // else no machine has so much
+      result.push_back({context, static_cast<uint64_t>(*half),
+                        static_cast<uint64_t>(*full)});
+  }
+  return result;
+}
+
+Result<ModelFacts> kf::collectFacts(const std::string &path) {
+  KF_ASSIGN_OR_RETURN(ModelKind kind, findModelKind(path));
+  if (kind == ModelKind::Embedded)
+    return collectEmbedded();
+  if (kind == ModelKind::Gguf)
+    return collectGguf(path);
+  return collectFolder(path);
+}
