@@ -72,8 +72,8 @@ public:
 
   /// A buffer of zeros.
   virtual Result<std::unique_ptr<Buffer>> allocate(uint64_t bytes) = 0;
-  /// A buffer over host memory that stays valid and unchanged as long as it;
-  /// devices without shared memory copy.
+  /// A buffer over host memory that stays valid and unchanged as long as it,
+  /// aligned as its elements are; devices without shared memory copy.
   virtual Result<std::unique_ptr<Buffer>> wrap(const void *data,
                                                uint64_t bytes) = 0;
   virtual Status write(Buffer &dst, uint64_t offset, const void *src,

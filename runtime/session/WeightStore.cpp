@@ -31,6 +31,13 @@ std::string keyOf(const WeightSpec &spec) {
   return key;
 }
 
+/// Whether kernels can read `view` where it lies: they load elements one by one
+/// or in vectors that need no more alignment, and blocks by the byte.
+bool isAligned(const TensorView &view) {
+  const size_t alignment = isBlock(view.type) ? 1 : sizeOf(view.type);
+  return reinterpret_cast<uintptr_t>(view.data) % alignment == 0;
+}
+
 } // namespace
 
 Result<Buffer *> WeightStore::get(const WeightSpec &spec) {
@@ -54,10 +61,18 @@ Result<std::unique_ptr<Buffer>> WeightStore::make(const WeightSpec &spec) {
                          "', but there is no checkpoint");
   // A view that fails to be found is reported, with its name, by packing.
   Result<TensorView> view = source->find(spec.names.front());
-  if (view.ok() && canBindDirectly(spec, *view) &&
-      reinterpret_cast<uintptr_t>(view->data) % KF_BUFFER_ALIGNMENT == 0)
-    return device.wrap(view->data, view->bytes);
-  return pack(spec, bytes);
+  std::unique_ptr<Buffer> buffer;
+  if (view.ok() && canBindDirectly(spec, *view) && isAligned(*view)) {
+    KF_ASSIGN_OR_RETURN(buffer, device.wrap(view->data, view->bytes));
+    if (buffer->hostPointer() == view->data)
+      bound.insert(spec.names.front());
+  } else {
+    KF_ASSIGN_OR_RETURN(buffer, pack(spec, bytes));
+  }
+  for (const std::string &name : spec.names)
+    if (!bound.count(name))
+      source->release(name);
+  return buffer;
 }
 
 Result<std::unique_ptr<Buffer>> WeightStore::pack(const WeightSpec &spec,

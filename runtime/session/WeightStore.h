@@ -15,6 +15,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 namespace kf {
@@ -29,8 +30,9 @@ public:
   WeightStore(Device &device, const WeightSource *source, ThreadPool *pool)
       : device(device), source(source), pool(pool) {}
 
-  /// The buffer of `spec`, packed when it is first asked for. What the file
-  /// holds as kernels want it is not copied.
+  /// The buffer of `spec`, packed when it is first asked for. What the source
+  /// holds as kernels want it is not copied; every other tensor is released as
+  /// soon as it is packed, for few are needed again.
   Result<Buffer *> get(const WeightSpec &spec);
 
   /// Bytes of all weights, those that lie in the file included.
@@ -46,6 +48,7 @@ private:
   const WeightSource *source;
   ThreadPool *pool;
   std::map<std::string, std::unique_ptr<Buffer>> buffers; ///< by keyOf(spec)
+  std::set<std::string> bound; ///< tensors that buffers refer to
   uint64_t totalBytes = 0;
   double packSeconds = 0;
 };

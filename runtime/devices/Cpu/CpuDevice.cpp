@@ -97,15 +97,7 @@ public:
                                        uint64_t bytes) override {
     if (!data && bytes > 0)
       return Status::error("cannot wrap a null pointer");
-    std::unique_ptr<CpuBuffer> buffer;
-    if (data && reinterpret_cast<uintptr_t>(data) % KF_BUFFER_ALIGNMENT == 0) {
-      buffer = std::make_unique<CpuBuffer>(data, bytes);
-    } else {
-      KF_ASSIGN_OR_RETURN(AlignedBuffer memory, AlignedBuffer::allocate(bytes));
-      if (bytes > 0)
-        std::memcpy(memory.data(), data, bytes);
-      buffer = std::make_unique<CpuBuffer>(std::move(memory));
-    }
+    auto buffer = std::make_unique<CpuBuffer>(data, bytes);
     buffer->readOnly = true;
     return std::unique_ptr<Buffer>(std::move(buffer));
   }

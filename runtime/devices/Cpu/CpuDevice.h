@@ -22,9 +22,9 @@ struct CpuDeviceOptions {
   int threads = 0;
 };
 
-/// The host as a device. wrap() copies memory that is not aligned to
-/// KF_BUFFER_ALIGNMENT and else refers to it; buffers it made are read-only.
-/// allocate() gives zeros. Errors: a number of threads that cannot be had.
+/// The host as a device. wrap() refers to the caller's memory, never copies it;
+/// buffers it made are read-only. allocate() gives zeros. Errors: a number of
+/// threads that cannot be had.
 Result<std::unique_ptr<Device>>
 createCpuDevice(const CpuDeviceOptions &options);
 

@@ -338,9 +338,8 @@ TEST(CpuDevice, Buffers) {
   std::unique_ptr<Buffer> shared = device->wrap(aligned, 64).take();
   EXPECT_EQ(shared->hostPointer(), aligned);
   EXPECT_FALSE(device->write(*shared, 0, bytes, 1).ok());
-  std::unique_ptr<Buffer> copied = device->wrap(aligned + 1, 64).take();
-  EXPECT_EQ(reinterpret_cast<uintptr_t>(copied->hostPointer()) % 64, 0u);
-  EXPECT_STREQ(dataOf<char>(*copied), "hared");
+  std::unique_ptr<Buffer> within = device->wrap(aligned + 1, 64).take();
+  EXPECT_EQ(within->hostPointer(), aligned + 1);
   EXPECT_FALSE(device->allocate(uint64_t(1) << 62).ok());
 }
 

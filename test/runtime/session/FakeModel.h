@@ -46,13 +46,19 @@ inline float fakeLogit(std::span<const int32_t> tokens, int64_t v) {
 
 class FakeBuffer : public Buffer {
 public:
-  FakeBuffer(AlignedBuffer memory, bool shared)
-      : Buffer(memory.size()), memory(std::move(memory)), shared(shared) {}
-  void *hostPointer() override { return shared ? memory.data() : nullptr; }
-  std::byte *data() { return memory.data(); }
+  FakeBuffer(AlignedBuffer owned, bool shared)
+      : Buffer(owned.size()), memory(std::move(owned)), base(memory.data()),
+        shared(shared) {}
+  /// The caller's memory.
+  FakeBuffer(const void *data, uint64_t bytes)
+      : Buffer(bytes), base(static_cast<std::byte *>(const_cast<void *>(data))),
+        shared(true) {}
+  void *hostPointer() override { return shared ? base : nullptr; }
+  std::byte *data() { return base; }
 
 private:
   AlignedBuffer memory;
+  std::byte *base;
   bool shared;
 };
 
@@ -125,6 +131,8 @@ public:
   Result<std::unique_ptr<Buffer>> wrap(const void *data,
                                        uint64_t bytes) override {
     ++wraps;
+    if (shared)
+      return std::unique_ptr<Buffer>(new FakeBuffer(data, bytes));
     KF_ASSIGN_OR_RETURN(AlignedBuffer memory, AlignedBuffer::allocate(bytes));
     std::memcpy(memory.data(), data, bytes);
     return std::unique_ptr<Buffer>(new FakeBuffer(std::move(memory), shared));
@@ -164,6 +172,7 @@ public:
       return Status::error("there is no tensor '" + name + "'");
     return it->second;
   }
+  void release(const std::string &name) const override { ++releases[name]; }
   std::vector<std::string> names() const override {
     std::vector<std::string> result;
     for (const auto &[name, view] : tensors)
@@ -172,6 +181,7 @@ public:
   }
 
   std::map<std::string, TensorView> tensors;
+  mutable std::map<std::string, int> releases; ///< calls of release()
 };
 
 /// The fake model's step, as a StepProvider has to return it.

@@ -167,7 +167,9 @@ TEST(WeightStore, PacksEachWeightOnce) {
     FakeSource source;
     alignas(64) float w[8] = {1, 2, 3, 4, 5, 6};
     source.tensors["w"] = {DataType::F32, {3, 2}, w, 24};
-    source.tensors["unaligned"] = {DataType::F32, {3, 2}, w + 1, 24};
+    source.tensors["within"] = {DataType::F32, {3, 2}, w + 1, 24};
+    source.tensors["unaligned"] = {
+        DataType::F32, {3, 2}, reinterpret_cast<char *>(w) + 2, 24};
     WeightStore store(device, &source, nullptr);
 
     WeightSpec plain;
@@ -179,10 +181,15 @@ TEST(WeightStore, PacksEachWeightOnce) {
     EXPECT_EQ(device.wraps, 1);
     EXPECT_EQ(store.bytes(), 24u);
 
+    // An element's alignment is enough.
+    WeightSpec within = plain;
+    within.names = {"within"};
+    ASSERT_TRUE(store.get(within).ok());
+    EXPECT_EQ(device.wraps, 2);
     WeightSpec unaligned = plain;
     unaligned.names = {"unaligned"};
     ASSERT_TRUE(store.get(unaligned).ok());
-    EXPECT_EQ(device.wraps, 1);
+    EXPECT_EQ(device.wraps, 2);
 
     WeightSpec panels = plain;
     panels.layout.kind = WeightLayout::Kind::Panels;
@@ -194,9 +201,55 @@ TEST(WeightStore, PacksEachWeightOnce) {
     ASSERT_TRUE(device.read(**packed, 0, values, sizeof(values)).ok());
     EXPECT_EQ(std::vector<float>(values, values + 8),
               (std::vector<float>{1, 3, 2, 4, 5, 0, 6, 0}));
-    EXPECT_EQ(store.bytes(), 24u + 24 + 32);
+    EXPECT_EQ(store.bytes(), 24u + 24 + 24 + 32);
     EXPECT_GT(store.seconds(), 0.0);
   }
+}
+
+TEST(WeightStore, ReleasesWhatItCopied) {
+  for (bool shared : {true, false}) {
+    FakeDevice device(shared);
+    FakeSource source;
+    alignas(64) float w[8] = {1, 2, 3, 4, 5, 6};
+    source.tensors["w"] = {DataType::F32, {3, 2}, w, 24};
+    source.tensors["v"] = {DataType::F32, {1, 2}, w + 6, 8};
+    WeightStore store(device, &source, nullptr);
+
+    WeightSpec joined;
+    joined.names = {"w", "v"};
+    joined.shape = {4, 2};
+    ASSERT_TRUE(store.get(joined).ok());
+    EXPECT_EQ(source.releases["w"], 1);
+    EXPECT_EQ(source.releases["v"], 1);
+
+    // A tensor that a buffer refers to stays, whatever else is made of it.
+    WeightSpec plain;
+    plain.names = {"w"};
+    plain.shape = {3, 2};
+    ASSERT_TRUE(store.get(plain).ok());
+    EXPECT_EQ(source.releases["w"], shared ? 1 : 2);
+    joined.layout.kind = WeightLayout::Kind::Panels;
+    joined.layout.panel = 2;
+    ASSERT_TRUE(store.get(joined).ok());
+    EXPECT_EQ(source.releases["w"], shared ? 1 : 3);
+    EXPECT_EQ(source.releases["v"], 2);
+  }
+}
+
+TEST(WeightStore, BindsBlocksAtAnyByte) {
+  FakeDevice device;
+  FakeSource source;
+  alignas(64) char bytes[64] = {};
+  source.tensors["w"] = {DataType::Q4_0, {2, 32}, bytes + 1, 36};
+  WeightStore store(device, &source, nullptr);
+  WeightSpec spec;
+  spec.names = {"w"};
+  spec.type = DataType::Q4_0;
+  spec.shape = {2, 32};
+  auto buffer = store.get(spec);
+  ASSERT_TRUE(buffer.ok()) << buffer.message();
+  EXPECT_EQ((*buffer)->hostPointer(), bytes + 1);
+  EXPECT_EQ(source.releases.count("w"), 0u);
 }
 
 TEST(KVCache, SharesByIndex) {
