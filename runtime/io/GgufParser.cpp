@@ -36,7 +36,11 @@ std::string bytesFollow(uint64_t count) {
          (count == 1 ? " byte follows" : " bytes follow");
 }
 
+/// `length` is 0 where the bytes end before it.
 Status badString(const std::string &what, uint64_t length, uint64_t left) {
+  if (length == 0)
+    return Status::error("truncated: " + what +
+                         " begins with 8 bytes, but only " + bytesFollow(left));
   return Status::error(what + " has " + std::to_string(length) +
                        " bytes, but only " + bytesFollow(left));
 }

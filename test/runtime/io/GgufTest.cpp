@@ -361,6 +361,21 @@ TEST(Gguf, NamesPastTheEnd) {
   }
 }
 
+TEST(Gguf, EntriesCutOff) {
+  GgufBuilder builder;
+  builder.u32("a", 1).claimedEntries = 2;
+  EXPECT_EQ(errorOf(builder.head() + std::string(12, '\0')),
+            "test: metadata '': truncated: a value of type u8 takes 1 bytes, "
+            "but only 0 bytes follow");
+  builder = GgufBuilder();
+  builder.text("a", std::string(30, 'x')).u32("b", 1);
+  EXPECT_EQ(errorOf(builder.head().substr(0, 24 + 51 + 3)),
+            "test: truncated: the name of metadata entry 1 begins with 8 "
+            "bytes, but only 3 bytes follow");
+  EXPECT_EQ(errorOf(builder.head().substr(0, 24 + 51 + 10)),
+            "test: metadata 'b': truncated: no value type");
+}
+
 TEST(Gguf, StringsPastTheEnd) {
   for (uint64_t length : {uint64_t(5), kHuge, kHuge - 7})
     EXPECT_EQ(

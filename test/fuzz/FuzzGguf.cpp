@@ -1,0 +1,83 @@
+//===- FuzzGguf.cpp - Any bytes as a GGUF file ----------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/model/ChatConfig.h"
+#include "runtime/model/GgufConfig.h"
+
+#include <cstdlib>
+
+using namespace kf;
+
+namespace {
+
+/// Reads every value in every way; arrays in arrays too.
+uint64_t readAll(const GgufValue &value) {
+  uint64_t sum = value.toUnsigned().value_or(1);
+  sum += value.toSigned() ? 1 : 0;
+  sum += value.toFloat() ? 1 : 0;
+  sum += value.toBool() ? 1 : 0;
+  for (char c : value.toString().value_or(""))
+    sum += static_cast<uint8_t>(c);
+  if (auto texts = value.toStrings())
+    for (std::string_view text : *texts)
+      for (char c : text)
+        sum += static_cast<uint8_t>(c);
+  if (auto numbers = value.toIntegers())
+    for (int64_t number : *numbers)
+      sum += static_cast<uint64_t>(number);
+  if (auto floats = value.toFloats())
+    sum += floats->size();
+  const std::vector<GgufValue> elements = value.elements(64);
+  if (value.type() == GgufValueType::Array &&
+      elements.size() != std::min<uint64_t>(value.size(), 64))
+    std::abort();
+  for (const GgufValue &element : elements)
+    sum += readAll(element);
+  return sum;
+}
+
+/// Every size of a configuration is one that code can count on.
+void check(const ModelConfig &config) {
+  if (config.layers < 1 || config.windows.size() != size_t(config.layers) ||
+      config.kvHeads < 1 || config.heads % config.kvHeads != 0 ||
+      config.headDim < 1 || (config.rope && config.headDim % 2 != 0) ||
+      config.vocabSize < 1 || !(config.normEps >= 0))
+    std::abort();
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  auto file = Gguf::parse(std::as_bytes(std::span(data, size)), "fuzz");
+  if (!file.ok())
+    return 0;
+  uint64_t sum = 0;
+  for (const GgufEntry &entry : (*file)->metadata()) {
+    if ((*file)->lookUp(entry.key) != &entry.value)
+      std::abort();
+    sum += readAll(entry.value);
+  }
+  // Whatever is accepted must lie within the input.
+  for (const std::string &name : (*file)->names()) {
+    auto view = (*file)->find(name);
+    if (!view.ok())
+      continue;
+    auto bytes = checkedByteCount(view->type, view->shape);
+    if (!bytes.ok() || uint64_t(*bytes) != view->bytes)
+      std::abort();
+    for (uint64_t i = 0; i < view->bytes; ++i)
+      sum += static_cast<const uint8_t *>(view->data)[i];
+    (*file)->release(name);
+  }
+  sum += ggufConfigText(**file).size();
+  if (auto config = readGgufConfig(**file); config.ok())
+    check(*config);
+  if (auto chat = readChatConfig(**file); chat.ok())
+    sum += chat->chatTemplate.size() + chat->bosToken.size();
+  return sum == ~uint64_t(0);
+}
