@@ -6,12 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/model/ChatConfig.h"
 #include "runtime/model/ModelConfig.h"
 
 #include <cstdlib>
 
 // config.json up to a NUL byte, where there is one, and from there on
-// generation_config.json.
+// generation_config.json; and the whole as tokenizer_config.json.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   std::string_view text(reinterpret_cast<const char *>(data), size);
   size_t split = text.find('\0');
@@ -21,6 +22,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   // What is accepted has to make sense to whoever allocates for it.
   if (config.ok() && (config->layers <= 0 || config->hiddenSize <= 0 ||
                       config->heads % config->kvHeads != 0))
+    std::abort();
+  auto chat = kf::parseChatConfig(text);
+  if (chat.ok() && chat->chatTemplate.size() > size)
     std::abort();
   return 0;
 }
