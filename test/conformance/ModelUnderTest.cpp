@@ -12,7 +12,9 @@
 #include "kf/Pipelines/Compiler.h"
 #include "kf/Pipelines/Registration.h"
 #include "runtime/devices/Cpu/CpuDevice.h"
+#include "runtime/io/Gguf.h"
 #include "runtime/io/Safetensors.h"
+#include "runtime/model/GgufConfig.h"
 #include "runtime/model/ModelConfig.h"
 #include "runtime/reference/ReferenceDevice.h"
 
@@ -30,10 +32,10 @@ using namespace kf::test;
 Result<Executable> ModelUnderTest::compileStep(StepKind kind,
                                                int64_t maxTokens) {
   // Tests of one model share its executables.
-  static std::map<std::tuple<std::string, std::string, StepKind, int64_t>,
-                  Executable>
-      compiled;
-  auto key = std::tuple(folder, target, kind, maxTokens);
+  using Key =
+      std::tuple<std::string, std::string, std::string, StepKind, int64_t>;
+  static std::map<Key, Executable> compiled;
+  auto key = std::tuple(path, target, cpu, kind, maxTokens);
   if (auto found = compiled.find(key); found != compiled.end())
     return found->second;
   mlir::DialectRegistry registry;
@@ -47,6 +49,7 @@ Result<Executable> ModelUnderTest::compileStep(StepKind kind,
     return Status::error(llvm::toString(module.takeError()));
   mlir::kf::CompileOptions options;
   options.target = *mlir::kf::parseTarget(target);
+  options.targetCpu = cpu;
   auto executable = mlir::kf::compile(**module, options);
   if (!executable)
     return Status::error(llvm::toString(executable.takeError()));
@@ -54,31 +57,41 @@ Result<Executable> ModelUnderTest::compileStep(StepKind kind,
   return std::move(*executable);
 }
 
-std::unique_ptr<ModelUnderTest> ModelUnderTest::open(const std::string &folder,
+Status ModelUnderTest::readModel() {
+  if (path.ends_with(".gguf")) {
+    KF_ASSIGN_OR_RETURN(std::unique_ptr<Gguf> file, Gguf::open(path));
+    KF_ASSIGN_OR_RETURN(config, readGgufConfig(*file));
+    weights = std::move(file);
+    return Status();
+  }
+  KF_ASSIGN_OR_RETURN(config, loadModelConfig(path));
+  KF_ASSIGN_OR_RETURN(weights, openSafetensors(path));
+  return Status();
+}
+
+std::unique_ptr<ModelUnderTest> ModelUnderTest::open(const std::string &path,
                                                      const std::string &device,
-                                                     unsigned threads) {
+                                                     unsigned threads,
+                                                     const std::string &cpu) {
   auto model = std::make_unique<ModelUnderTest>();
   model->target = device;
-  model->folder = folder;
-  auto config = loadModelConfig(folder);
-  auto weights = openSafetensors(folder);
-  if (!config.ok() || !weights.ok()) {
-    ADD_FAILURE() << config.message() << weights.message();
+  model->path = path;
+  model->cpu = cpu;
+  if (Status status = model->readModel(); !status.ok()) {
+    ADD_FAILURE() << status.message();
     return nullptr;
   }
-  model->config = config.take();
-  model->weights = weights.take();
   if (device == "reference") {
     model->device = createReferenceDevice();
   } else {
     CpuDeviceOptions options;
     options.threads = threads;
-    auto cpu = createCpuDevice(options);
-    if (!cpu.ok()) {
-      ADD_FAILURE() << cpu.message();
+    auto created = createCpuDevice(options);
+    if (!created.ok()) {
+      ADD_FAILURE() << created.message();
       return nullptr;
     }
-    model->device = cpu.take();
+    model->device = created.take();
   }
   ModelUnderTest *self = model.get();
   auto session = Session::create(model->config, *model->device, *model->weights,

@@ -18,20 +18,23 @@
 
 namespace kf::test {
 
-/// A checkpoint's folder, a device and a session that compiles in memory.
+/// A model, a device and a session that compiles in memory.
 class ModelUnderTest {
 public:
-  /// `device` is "cpu" or "reference"; fails the current test on an error.
-  static std::unique_ptr<ModelUnderTest> open(const std::string &folder,
-                                              const std::string &device,
-                                              unsigned threads = 1);
+  /// `path` is a folder of Hugging Face's or a GGUF file; `device` is "cpu" or
+  /// "reference"; `cpu` is the CPU that code is made for. Fails the current
+  /// test on an error.
+  static std::unique_ptr<ModelUnderTest>
+  open(const std::string &path, const std::string &device, unsigned threads = 1,
+       const std::string &cpu = "native");
   Session &session() { return *current; }
 
 private:
+  Status readModel();
   Result<Executable> compileStep(StepKind kind, int64_t maxTokens);
 
   ModelConfig config;
-  std::string folder, target;
+  std::string path, target, cpu;
   std::unique_ptr<WeightSource> weights;
   std::unique_ptr<Device> device;
   std::unique_ptr<Session> current;

@@ -1,0 +1,146 @@
+//===- GgufModelsTest.cpp - Quantized models against their references -----===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// models/kf-stories-gguf: files that llama.cpp made of kf-stories, and what
+// float32 arithmetic on their exactly dequantized weights gives. The reference
+// device and CPU code without VNNI compute the same; CPU code with it rounds
+// rows to 8 bits.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ModelUnderTest.h"
+
+#include "kf/Pipelines/Compiler.h"
+#include "runtime/io/Gguf.h"
+#include "runtime/text/Tokenizer.h"
+
+#include "gtest/gtest.h"
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+
+using namespace kf;
+using namespace kf::test;
+
+namespace {
+
+const std::string models = KF_SOURCE_DIR "/models/";
+
+nlohmann::json readJson(const std::string &path) {
+  std::ifstream file(models + path);
+  return nlohmann::json::parse(file);
+}
+
+/// `device` as ModelUnderTest takes it; `cpu` is what code is made for.
+struct Case {
+  std::string file, device, cpu;
+};
+
+class GgufModels : public testing::TestWithParam<Case> {
+protected:
+  void SetUp() override {
+    const Case &test = GetParam();
+    isExact = test.device == "reference" || test.cpu != "native";
+    mlir::kf::CompileOptions options;
+    options.targetCpu = test.cpu;
+    if (llvm::errorToBool(mlir::kf::checkRunsOnHost(options)))
+      GTEST_SKIP() << "this machine cannot run code for " << test.cpu;
+    std::string path = models + "kf-stories-gguf/" + test.file;
+    auto file = Gguf::open(path);
+    ASSERT_TRUE(file.ok()) << file.message();
+    auto read = Tokenizer::fromGguf(**file);
+    ASSERT_TRUE(read.ok()) << read.message();
+    tokenizer = std::make_unique<Tokenizer>(read.take());
+    model = ModelUnderTest::open(path, test.device, 1, test.cpu);
+    ASSERT_TRUE(model);
+    expected = readJson("kf-stories-gguf/reference.json").at(test.file);
+  }
+
+  std::unique_ptr<Tokenizer> tokenizer;
+  std::unique_ptr<ModelUnderTest> model;
+  nlohmann::json expected;
+  bool isExact = false; ///< weights and rows are not rounded further
+};
+
+/// 60 tokens after "Once upon a time"; the logits behind them.
+TEST_P(GgufModels, GreedyTokensMatch) {
+  auto prompt = tokenizer->encode("Once upon a time", /*addSpecial=*/true);
+  ASSERT_TRUE(prompt.ok()) << prompt.message();
+  auto wanted = expected.at("greedy_60").get<std::vector<int32_t>>();
+  auto logits = model->session().prefill(*prompt);
+  std::vector<int32_t> ids;
+  while (logits.ok()) {
+    ids.push_back(argmax(*logits));
+    if (ids.size() == wanted.size())
+      break;
+    logits = model->session().decode(ids.back());
+  }
+  ASSERT_TRUE(logits.ok()) << logits.message();
+  if (isExact)
+    EXPECT_EQ(ids, wanted);
+  else // the first words are sure enough for 8 bits
+    EXPECT_TRUE(std::equal(ids.begin(), ids.begin() + 9, wanted.begin()));
+}
+
+/// Mean negative log-likelihood of held-out stories, each between the begin and
+/// the end token, without the context of the others.
+TEST_P(GgufModels, HeldOutLikelihoodMatches) {
+#ifdef KF_SANITIZERS
+  if (GetParam().device == "reference")
+    GTEST_SKIP() << "minutes long with sanitizers";
+#endif
+  constexpr int32_t beginToken = 1472, endToken = 1473;
+  double nll = 0;
+  int64_t tokens = 0;
+  for (const auto &story : readJson("kf-stories/heldout.json")) {
+    auto text = tokenizer->encode(story.get<std::string>(), false);
+    ASSERT_TRUE(text.ok()) << text.message();
+    std::vector<int32_t> ids = {beginToken};
+    ids.insert(ids.end(), text->begin(), text->end());
+    ids.push_back(endToken);
+    model->session().reset();
+    Status status = model->session().allLogits(
+        std::span<const int32_t>(ids).first(ids.size() - 1),
+        [&](int64_t position, std::span<const float> logits) {
+          nll += logSumExp(logits) - logits[ids[position + 1]];
+          ++tokens;
+          return Status();
+        });
+    ASSERT_TRUE(status.ok()) << status.message();
+  }
+  EXPECT_EQ(tokens, expected.at("tokens").get<int64_t>());
+  EXPECT_NEAR(nll / static_cast<double>(tokens),
+              expected.at("heldout_nll_per_token").get<double>(),
+              isExact ? 1e-5 : 0.002);
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> list;
+  for (const char *file : {"kf-stories-Q4_0.gguf", "kf-stories-Q8_0.gguf",
+                           "kf-stories-Q4_K_M.gguf"}) {
+    list.push_back({file, "reference", "native"});
+    list.push_back({file, "cpu", "native"});
+    list.push_back({file, "cpu", "x86-64-v3"});
+  }
+  return list;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GgufModels, testing::ValuesIn(cases()),
+                         [](const testing::TestParamInfo<Case> &info) {
+                           std::string name = info.param.file.substr(11) + "_" +
+                                              info.param.device + "_" +
+                                              info.param.cpu;
+                           std::ranges::replace_if(
+                               name, [](char c) { return !std::isalnum(c); },
+                               '_');
+                           return name;
+                         });
+
+} // namespace
