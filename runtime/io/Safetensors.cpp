@@ -10,6 +10,7 @@
 
 #include "runtime/io/Json.h"
 #include "runtime/io/Quote.h"
+#include "runtime/io/ScaledWeights.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -32,10 +33,10 @@ constexpr ElementType kElementTypes[] = {
     {"F32", 32, DataType::F32},   {"F16", 16, DataType::F16},
     {"BF16", 16, DataType::BF16}, {"F64", 64, std::nullopt},
     {"I64", 64, std::nullopt},    {"I32", 32, std::nullopt},
-    {"I16", 16, std::nullopt},    {"I8", 8, std::nullopt},
+    {"I16", 16, std::nullopt},    {"I8", 8, DataType::I8},
     {"U64", 64, std::nullopt},    {"U32", 32, std::nullopt},
     {"U16", 16, std::nullopt},    {"U8", 8, std::nullopt},
-    {"BOOL", 8, std::nullopt},    {"F8_E4M3", 8, std::nullopt},
+    {"BOOL", 8, std::nullopt},    {"F8_E4M3", 8, DataType::F8E4M3},
     {"F8_E5M2", 8, std::nullopt}, {"F8_E8M0", 8, std::nullopt},
     {"C64", 64, std::nullopt},    {"F4", 4, std::nullopt},
     {"F6_E2M3", 6, std::nullopt}, {"F6_E3M2", 6, std::nullopt},
@@ -227,7 +228,8 @@ Result<TensorView> Safetensors::find(const std::string &name) const {
   if (!type->type)
     return Status::error(source + ": tensor " + inQuotes(name) + " has type " +
                          entry.dtype +
-                         "; supported element types are F32, F16 and BF16");
+                         "; supported element types are F32, F16, BF16, "
+                         "F8_E4M3 and I8");
   TensorView view;
   view.type = *type->type;
   view.shape = entry.shape;
@@ -287,6 +289,14 @@ ShardedSafetensors::open(const std::string &indexPath) {
                            " is not in " + inQuotes(name));
     result->where.emplace(tensor, opened.get());
   }
+  for (const auto &[shard, file] : result->shards)
+    for (const std::string &tensor : file->names()) {
+      auto [it, isNew] = result->where.emplace(tensor, file.get());
+      if (!isNew && it->second != file.get())
+        return Status::error(indexPath + ": tensor " + inQuotes(tensor) +
+                             " is in two files, one of them " +
+                             inQuotes(shard));
+    }
   return result;
 }
 
@@ -327,12 +337,17 @@ kf::openSafetensors(const std::string &path) {
       file = index;
     }
   }
+  std::unique_ptr<WeightSource> source;
   if (std::string_view(file).ends_with(".json")) {
-    KF_ASSIGN_OR_RETURN(std::unique_ptr<WeightSource> sharded,
-                        ShardedSafetensors::open(file));
-    return sharded;
+    KF_ASSIGN_OR_RETURN(source, ShardedSafetensors::open(file));
+  } else {
+    KF_ASSIGN_OR_RETURN(source, Safetensors::open(file));
   }
-  KF_ASSIGN_OR_RETURN(std::unique_ptr<WeightSource> single,
-                      Safetensors::open(file));
-  return single;
+  if (!ScaledWeights::isNeeded(*source))
+    return source;
+  Result<std::unique_ptr<ScaledWeights>> scaled =
+      ScaledWeights::create(std::move(source));
+  if (!scaled.ok())
+    return scaled.status().in(file);
+  return std::unique_ptr<WeightSource>(scaled.take());
 }

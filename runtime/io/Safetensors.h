@@ -37,8 +37,8 @@ public:
   static Result<std::unique_ptr<Safetensors>>
   fromMemory(std::span<const std::byte> bytes, const std::string &name);
 
-  /// F32, F16 and BF16 tensors; one of another type is an error that names its
-  /// type.
+  /// F32, F16, BF16, F8_E4M3 and I8 tensors; one of another type is an error
+  /// that names its type.
   Result<TensorView> find(const std::string &name) const override;
   void release(const std::string &name) const override;
   std::vector<std::string> names() const override;
@@ -69,7 +69,9 @@ private:
 class ShardedSafetensors : public WeightSource {
 public:
   /// Opens the index and every file that it names (each in the index's
-  /// folder); every tensor of the index must be where the index says.
+  /// folder); every tensor of the index must be where the index says. Tensors
+  /// of these files that the index leaves out are there as well; one that two
+  /// files have is an error.
   static Result<std::unique_ptr<ShardedSafetensors>>
   open(const std::string &indexPath);
 
@@ -86,7 +88,8 @@ private:
 };
 
 /// Opens what `path` is: a .safetensors file, a .index.json, or a folder that
-/// holds model.safetensors or model.safetensors.index.json.
+/// holds model.safetensors or model.safetensors.index.json. 8-bit tensors are
+/// presented as bf16 ones, their scales applied (ScaledWeights).
 Result<std::unique_ptr<WeightSource>> openSafetensors(const std::string &path);
 
 } // namespace kf

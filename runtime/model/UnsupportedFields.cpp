@@ -8,6 +8,8 @@
 
 #include "runtime/model/UnsupportedFields.h"
 
+#include "runtime/model/QuantizationField.h"
+
 using namespace kf;
 using nlohmann::json;
 
@@ -49,7 +51,6 @@ constexpr UnsupportedField unsupportedFields[] = {
     {"pruned_heads", NeutralValue::Off},
     {"qk_layernorm", NeutralValue::Off},
     {"qk_norm", NeutralValue::Off},
-    {"quantization_config", NeutralValue::Off},
     {"query_pre_attn_scalar", NeutralValue::Off},
     {"reorder_and_upcast_attn", NeutralValue::Off},
     {"residual_multiplier", NeutralValue::One},
@@ -99,6 +100,7 @@ Status kf::checkUnsupportedFields(const ConfigReader &reader,
                                   Architecture architecture) {
   for (const UnsupportedField &field : unsupportedFields)
     KF_RETURN_IF_ERROR(checkNeutral(reader, field.name, field.neutral));
+  KF_RETURN_IF_ERROR(checkQuantization(reader));
   if (architecture != Architecture::Llama)
     for (const char *name : llamaOnlyFields)
       KF_RETURN_IF_ERROR(checkNeutral(reader, name, NeutralValue::Off));

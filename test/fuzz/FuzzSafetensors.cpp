@@ -7,20 +7,17 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/io/Safetensors.h"
+#include "runtime/io/ScaledWeights.h"
 
 #include <cstdlib>
 
 using namespace kf;
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  auto file =
-      Safetensors::fromMemory(std::as_bytes(std::span(data, size)), "fuzz");
-  if (!file.ok())
-    return 0;
-  // Whatever is accepted must lie within the input.
+/// Reads every byte of every tensor.
+static uint64_t readAll(const WeightSource &source) {
   uint64_t sum = 0;
-  for (const std::string &name : (*file)->names()) {
-    auto view = (*file)->find(name);
+  for (const std::string &name : source.names()) {
+    auto view = source.find(name);
     if (!view.ok())
       continue;
     auto count = checkedElementCount(view->shape, sizeOf(view->type));
@@ -28,6 +25,22 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       std::abort();
     for (uint64_t i = 0; i < view->bytes; ++i)
       sum += static_cast<const uint8_t *>(view->data)[i];
+    source.release(name);
+  }
+  return sum;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  auto file =
+      Safetensors::fromMemory(std::as_bytes(std::span(data, size)), "fuzz");
+  if (!file.ok())
+    return 0;
+  // Whatever is accepted must lie within the input.
+  uint64_t sum = readAll(**file);
+  if (ScaledWeights::isNeeded(**file)) {
+    auto scaled = ScaledWeights::create(file.take());
+    if (scaled.ok())
+      sum += readAll(**scaled);
   }
   return sum == ~uint64_t(0);
 }

@@ -88,14 +88,15 @@ TEST(Safetensors, AcceptsNoTensorsAndEmptyTensors) {
 }
 
 TEST(Safetensors, NamesTypesThatItDoesNotRead) {
-  for (std::string dtype : {"I8", "U8", "BOOL", "F8_E4M3", "F8_E5M2"}) {
+  for (std::string dtype : {"U8", "BOOL", "F8_E5M2", "F8_E8M0"}) {
     std::string bytes = fileOf(R"({"w":)" + tensor(dtype, "[8]", "[0,8]") + "}",
                                std::string(8, '\0'));
     auto file = parse(bytes);
     ASSERT_TRUE(file.ok()) << file.message();
     EXPECT_EQ((*file)->find("w").message(),
               "test: tensor 'w' has type " + dtype +
-                  "; supported element types are F32, F16 and BF16");
+                  "; supported element types are F32, F16, BF16, F8_E4M3 and "
+                  "I8");
   }
   expectContains(headerError(R"({"w":)" + tensor("Q3", "[8]", "[0,8]") + "}"),
                  "unknown element type 'Q3'");
@@ -216,6 +217,31 @@ TEST(Safetensors, OpensShards) {
   expectContains(index(R"({"b":"../x"})").message(), "not a plain file name");
   expectContains(index(R"({"b":".."})").message(), "not a plain file name");
   expectContains(index(R"({"b":1})").message(), "is not a string");
+  expectContains(index(R"({"b":"/etc/passwd"})").message(),
+                 "not a plain file name");
+  expectContains(index(R"({"b":""})").message(), "not a plain file name");
+  expectContains(index(R"({"b":"2.safetensors\u0000"})").message(),
+                 "zero byte");
+  expectContains(
+      index(R"({"a":"1.safetensors","a":"2.safetensors"})").message(),
+      "key 'a' appears twice");
+  // A tensor that the index leaves out is there all the same, but not twice.
+  auto one = index(R"({"b":"2.safetensors"})");
+  ASSERT_TRUE(one.ok()) << one.message();
+  EXPECT_EQ((*one)->names(), std::vector<std::string>{"b"});
+  temp.write("2.safetensors",
+             fileOf(R"({"a":)" + tensor("F16", "[1]", "[0,2]") + R"(,"b":)" +
+                        tensor("F16", "[1]", "[2,4]") + "}",
+                    "aabb"));
+  auto more = index(R"({"b":"2.safetensors"})");
+  ASSERT_TRUE(more.ok()) << more.message();
+  EXPECT_EQ((*more)->names(), (std::vector<std::string>{"a", "b"}));
+  expectContains(
+      index(R"({"a":"1.safetensors","b":"2.safetensors"})").message(),
+      "tensor 'a' is in two files, one of them '2.safetensors'");
+  temp.write("model.safetensors.index.json", R"({"metadata":{}})");
+  expectContains(openSafetensors(temp.path()).message(),
+                 "no object 'weight_map'");
   expectContains(index("[]").message(), "no object 'weight_map'");
   expectContains(index("{").message(), "not valid JSON");
 }

@@ -327,6 +327,75 @@ TEST(ModelConfig, FieldsThatChangeTheArithmetic) {
                    "'" + std::string(name) + "' is " + value.dump());
 }
 
+json compressedTensors(const json &weights, const json &changes = {}) {
+  json config = {
+      {"quant_method", "compressed-tensors"},
+      {"format", "float-quantized"},
+      {"config_groups",
+       {{"group_0", {{"targets", {"Linear"}}, {"weights", weights}}}}},
+      {"kv_cache_scheme", nullptr},
+      {"ignore", {"lm_head"}}};
+  if (!changes.is_null())
+    config.update(changes);
+  return config;
+}
+
+TEST(ModelConfig, QuantizationsThatTheTensorsTellOf) {
+  const json channel = {{"num_bits", 8},
+                        {"type", "float"},
+                        {"symmetric", true},
+                        {"strategy", "channel"}};
+  for (const json &value :
+       {json{{"quant_method", "fp8"}, {"activation_scheme", "dynamic"}},
+        json{{"quant_method", "fp8"}, {"weight_block_size", {128, 128}}},
+        json{{"quant_method", "fbgemm_fp8"}, {"activation_scale_ub", 1200.0}},
+        compressedTensors(channel),
+        compressedTensors(channel, {{"format", "int-quantized"}}),
+        compressedTensors({{"num_bits", 8}})}) {
+    auto config = parse(with(smallLlama(), {{"quantization_config", value}}));
+    EXPECT_TRUE(config.ok()) << config.message();
+  }
+}
+
+TEST(ModelConfig, QuantizationsThatAreNotSupported) {
+  auto error = [](const json &value) {
+    return errorOf({{"quantization_config", value}});
+  };
+  expectContains(error({{"quant_method", "gptq"}, {"bits", 4}}),
+                 "'quantization_config' is {");
+  expectContains(error("fp8"), "'quantization_config' is \"fp8\"");
+  expectContains(error({{"quant_method", {8}}}), "'quantization_config' is");
+  expectContains(
+      error({{"quant_method", "fp8"}, {"weight_block_size", {64, 64}}}),
+      "blocks of [64,64]; [128,128] is supported");
+  expectContains(error(compressedTensors({{"num_bits", 4}})),
+                 "weights of 4 bits; 8 are supported");
+  expectContains(error(compressedTensors({{"bits", 4}})), "weights of ? bits");
+  expectContains(
+      error(compressedTensors({{"num_bits", 8}, {"symmetric", false}})),
+      "zero points");
+  expectContains(
+      error(compressedTensors({{"num_bits", 8}, {"actorder", "group"}})),
+      "actorder");
+  expectContains(
+      error(compressedTensors({{"num_bits", 8}, {"strategy", "token"}})),
+      "strategy \"token\"");
+  const json good = {{"num_bits", 8}};
+  expectContains(error(compressedTensors(good, {{"format", "pack-quantized"}})),
+                 "format \"pack-quantized\"");
+  expectContains(error(compressedTensors(good, {{"format", nullptr}})),
+                 "format null");
+  expectContains(
+      error(compressedTensors(good, {{"kv_cache_scheme", {{"num_bits", 8}}}})),
+      "kv_cache_scheme");
+  expectContains(error(compressedTensors(
+                     good, {{"sparsity_config", {{"format", "2:4"}}}})),
+                 "sparsity_config");
+  expectContains(error(compressedTensors(good, {{"config_groups", 1}})),
+                 "no object 'config_groups'");
+  expectContains(error(compressedTensors(nullptr)), "without 'weights'");
+}
+
 TEST(ModelConfig, FieldsOfOtherArchitectures) {
   expectContains(parse(with(smallQwen2(), {{"mlp_bias", true}})).message(),
                  "'mlp_bias' is true");

@@ -1,0 +1,250 @@
+//===- ScaledWeights.cpp - 8-bit tensors and their scales -----------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/io/ScaledWeights.h"
+
+#include "runtime/AlignedBuffer.h"
+#include "runtime/io/Quote.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <mutex>
+#include <optional>
+#include <set>
+
+using namespace kf;
+
+namespace {
+
+/// The side of the squares of block-wise scales.
+constexpr int64_t kSquare = 128;
+
+constexpr const char *kScaleSuffixes[] = {"_scale", "_scale_inv"};
+
+int64_t ceilDiv(int64_t a, int64_t b) { return a / b + (a % b != 0); }
+
+std::string shapeText(std::span<const int64_t> shape) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size(); ++i)
+    text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + "]";
+}
+
+bool is8Bit(const Result<TensorView> &view) {
+  return view.ok() &&
+         (view->type == DataType::F8E4M3 || view->type == DataType::I8);
+}
+
+/// Scales of a tensor of `rows` x `columns`: element (r, c) has that of index
+/// (r / rowsEach) * perRow + c / columnsEach.
+struct Scales {
+  std::vector<float> values;
+  int64_t rowsEach = 1, columnsEach = 1, perRow = 1;
+};
+
+/// Which of the shapes of ScaledWeights `shape`, of `count` elements, is; the
+/// values are left to the caller. Nothing if it is none.
+std::optional<Scales> gridOf(std::span<const int64_t> shape, size_t count,
+                             int64_t rows, int64_t columns) {
+  if (count == 1)
+    return Scales{{}, rows, columns, 1};
+  if (shape.size() == 1 && shape[0] == rows)
+    return Scales{{}, 1, columns, 1};
+  if (shape.size() != 2 || shape[1] <= 0)
+    return std::nullopt;
+  if (shape[0] == rows && columns % shape[1] == 0)
+    return Scales{{}, 1, columns / shape[1], shape[1]};
+  if (shape[0] == ceilDiv(rows, kSquare) &&
+      shape[1] == ceilDiv(columns, kSquare))
+    return Scales{{}, kSquare, kSquare, shape[1]};
+  return std::nullopt;
+}
+
+/// The values of all codes.
+std::array<float, 256> valuesOf(DataType type) {
+  std::array<uint8_t, 256> codes;
+  std::array<float, 256> values;
+  for (int i = 0; i < 256; ++i)
+    codes[i] = static_cast<uint8_t>(i);
+  Status status = convertToFloat(type, codes.data(), 256, values.data());
+  assert(status.ok() && "both 8-bit types widen");
+  (void)status;
+  return values;
+}
+
+} // namespace
+
+struct ScaledWeights::Entry {
+  std::vector<int64_t> shape;
+  int64_t rows = 1, columns = 1;
+  uint64_t bytes = 0; ///< as bf16
+  Scales scales;
+  std::mutex making;                   ///< guards `memory`
+  std::optional<AlignedBuffer> memory; ///< none: not made, or released
+
+  /// Converts the elements at `codes` into `dst`.
+  void convert(DataType type, const uint8_t *codes, std::byte *dst) const {
+    constexpr int64_t step = 1024;
+    const std::array<float, 256> values = valuesOf(type);
+    float products[step];
+    for (int64_t row = 0; row < rows; ++row) {
+      const float *line =
+          scales.values.data() + row / scales.rowsEach * scales.perRow;
+      for (int64_t first = 0; first < columns;) {
+        // A run shares a scale.
+        const int64_t which = first / scales.columnsEach;
+        const int64_t end =
+            std::min({columns, (which + 1) * scales.columnsEach, first + step});
+        for (int64_t c = first; c < end; ++c)
+          products[c - first] = values[codes[c]] * line[which];
+        Status status =
+            convertFromFloat(DataType::BF16, products, end - first, dst);
+        assert(status.ok() && "floats round to bf16");
+        (void)status;
+        dst += (end - first) * sizeof(uint16_t);
+        first = end;
+      }
+      codes += columns;
+    }
+  }
+};
+
+ScaledWeights::ScaledWeights(std::unique_ptr<WeightSource> source)
+    : source(std::move(source)) {}
+ScaledWeights::~ScaledWeights() = default;
+
+bool ScaledWeights::isNeeded(const WeightSource &source) {
+  return std::ranges::any_of(source.names(), [&](const std::string &name) {
+    return is8Bit(source.describe(name));
+  });
+}
+
+Result<std::unique_ptr<ScaledWeights>>
+ScaledWeights::create(std::unique_ptr<WeightSource> source) {
+  std::unique_ptr<ScaledWeights> result(new ScaledWeights(std::move(source)));
+  std::set<std::string> hidden;
+  const std::vector<std::string> all = result->source->names();
+  for (const std::string &name : all) {
+    Result<TensorView> view = result->source->describe(name);
+    if (!is8Bit(view))
+      continue;
+    KF_RETURN_IF_ERROR(result->add(name, *view, all));
+    for (const char *suffix : kScaleSuffixes)
+      hidden.insert(name + suffix);
+    if (name.ends_with(".weight"))
+      hidden.insert(name.substr(0, name.size() - 6) + "input_scale");
+  }
+  for (const std::string &name : all)
+    if (!hidden.count(name))
+      result->visible.push_back(name);
+  return result;
+}
+
+Status ScaledWeights::add(const std::string &name, const TensorView &view,
+                          std::span<const std::string> all) {
+  auto entry = std::make_unique<Entry>();
+  entry->shape = view.shape;
+  const int64_t count = static_cast<int64_t>(view.bytes);
+  if (!view.shape.empty())
+    entry->columns = view.shape.back();
+  entry->rows = entry->columns == 0 ? 0 : count / entry->columns;
+  KF_ASSIGN_OR_RETURN(int64_t bytes,
+                      checkedByteCount(DataType::BF16, view.shape));
+  entry->bytes = static_cast<uint64_t>(bytes);
+
+  auto exists = [&](const std::string &other) {
+    return std::ranges::binary_search(all, other);
+  };
+  if (exists(name + "_zero_point"))
+    return Status::error("tensor " + inQuotes(name) +
+                         " has zero points; only symmetric 8-bit weights are "
+                         "supported");
+  std::string scale;
+  for (const char *suffix : kScaleSuffixes)
+    if (exists(name + suffix)) {
+      if (!scale.empty())
+        return Status::error("tensor " + inQuotes(name) + " has two scales, " +
+                             inQuotes(scale) + " and " +
+                             inQuotes(name + suffix));
+      scale = name + suffix;
+    }
+  if (scale.empty()) {
+    entry->scales = {{1.0f},
+                     std::max<int64_t>(entry->rows, 1),
+                     std::max<int64_t>(entry->columns, 1),
+                     1};
+    entries.emplace(name, std::move(entry));
+    return Status();
+  }
+
+  KF_ASSIGN_OR_RETURN(TensorView scales, source->find(scale));
+  if (!isFloat(scales.type))
+    return Status::error("scale " + inQuotes(scale) + " has type " +
+                         std::string(nameOf(scales.type)) +
+                         "; f32, f16 and bf16 are supported");
+  const size_t scaleCount = scales.bytes / sizeOf(scales.type);
+  std::optional<Scales> grid =
+      gridOf(scales.shape, scaleCount, entry->rows, entry->columns);
+  if (!grid || count == 0)
+    return Status::error(
+        "scale " + inQuotes(scale) + " has shape " + shapeText(scales.shape) +
+        ", which does not go with the tensor's " + shapeText(view.shape) +
+        "; one scale, one a row, one for a run of columns, or one for 128 x "
+        "128 elements is supported");
+  grid->values.resize(scaleCount);
+  KF_RETURN_IF_ERROR(convertToFloat(scales.type, scales.data,
+                                    static_cast<int64_t>(scaleCount),
+                                    grid->values.data()));
+  for (size_t i = 0; i < grid->values.size(); ++i)
+    if (!std::isfinite(grid->values[i]))
+      return Status::error("scale " + inQuotes(scale) +
+                           " is not finite at element " + std::to_string(i));
+  source->release(scale);
+  entry->scales = std::move(*grid);
+  entries.emplace(name, std::move(entry));
+  return Status();
+}
+
+Result<TensorView> ScaledWeights::find(const std::string &name) const {
+  auto it = entries.find(name);
+  if (it == entries.end())
+    return source->find(name);
+  Entry &entry = *it->second;
+  std::lock_guard lock(entry.making);
+  if (!entry.memory) {
+    KF_ASSIGN_OR_RETURN(TensorView codes, source->find(name));
+    Result<AlignedBuffer> memory = AlignedBuffer::allocate(entry.bytes);
+    if (!memory.ok())
+      return memory.status().in("tensor " + inQuotes(name));
+    entry.convert(codes.type, static_cast<const uint8_t *>(codes.data),
+                  memory->data());
+    source->release(name);
+    entry.memory = memory.take();
+  }
+  return TensorView{DataType::BF16, entry.shape, entry.memory->data(),
+                    entry.bytes};
+}
+
+Result<TensorView> ScaledWeights::describe(const std::string &name) const {
+  auto it = entries.find(name);
+  if (it == entries.end())
+    return source->describe(name);
+  return TensorView{DataType::BF16, it->second->shape, nullptr,
+                    it->second->bytes};
+}
+
+void ScaledWeights::release(const std::string &name) const {
+  auto it = entries.find(name);
+  if (it == entries.end())
+    return source->release(name);
+  std::lock_guard lock(it->second->making);
+  it->second->memory.reset();
+}
+
+std::vector<std::string> ScaledWeights::names() const { return visible; }

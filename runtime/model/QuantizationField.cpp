@@ -1,0 +1,107 @@
+//===- QuantizationField.cpp - How a checkpoint was quantized -------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/model/QuantizationField.h"
+
+#include "runtime/model/UnsupportedFields.h"
+
+using namespace kf;
+using nlohmann::json;
+
+namespace {
+
+constexpr const char *kField = "quantization_config";
+
+/// The field `name` of `object`; null if it is absent or JSON's null.
+const json *fieldOf(const json &object, const char *name) {
+  auto it = object.find(name);
+  return it == object.end() || it->is_null() ? nullptr : &*it;
+}
+
+/// Whether the field is absent, null, or `value`.
+bool isAbsentOr(const json &object, const char *name, const json &value) {
+  const json *found = fieldOf(object, name);
+  return !found || *found == value;
+}
+
+Status unsupported(const std::string &what) {
+  return Status::error("'" + std::string(kField) + "' " + what);
+}
+
+/// `weights` of a group of compressed-tensors.
+Status checkWeights(const json &weights) {
+  const json *bits = fieldOf(weights, "num_bits");
+  if (!bits || *bits != 8)
+    return unsupported("has weights of " + (bits ? shortDump(*bits) : "?") +
+                       " bits; 8 are supported");
+  if (!isAbsentOr(weights, "symmetric", true))
+    return unsupported("has weights with zero points; only symmetric ones are "
+                       "supported");
+  if (!isAbsentOr(weights, "actorder", false))
+    return unsupported("has reordered weights (actorder), which are not "
+                       "supported");
+  const json *strategy = fieldOf(weights, "strategy");
+  for (const char *known : {"tensor", "channel", "group", "block"})
+    if (!strategy || *strategy == known)
+      return Status();
+  return unsupported("has weights of strategy " + shortDump(*strategy) +
+                     ", which is not supported (supported: tensor, channel, "
+                     "group, block)");
+}
+
+Status checkCompressedTensors(const json &object) {
+  const json *format = fieldOf(object, "format");
+  bool known = false;
+  for (const char *name :
+       {"float-quantized", "int-quantized", "naive-quantized"})
+    known |= format && *format == name;
+  if (!known)
+    return unsupported("has the format " +
+                       (format ? shortDump(*format) : "null") +
+                       ", which is not supported (supported: float-quantized, "
+                       "int-quantized, naive-quantized)");
+  if (fieldOf(object, "kv_cache_scheme"))
+    return unsupported("has a 'kv_cache_scheme', which is not supported");
+  if (const json *sparsity = fieldOf(object, "sparsity_config"))
+    if (!sparsity->is_object() ||
+        (!sparsity->empty() && !isAbsentOr(*sparsity, "format", "dense")))
+      return unsupported("has a 'sparsity_config', which is not supported");
+  const json *groups = fieldOf(object, "config_groups");
+  if (!groups || !groups->is_object())
+    return unsupported("has no object 'config_groups'");
+  for (const json &group : *groups) {
+    const json *weights =
+        group.is_object() ? fieldOf(group, "weights") : nullptr;
+    if (!weights || !weights->is_object())
+      return unsupported("has a group without 'weights', which is not "
+                         "supported");
+    KF_RETURN_IF_ERROR(checkWeights(*weights));
+  }
+  return Status();
+}
+
+} // namespace
+
+Status kf::checkQuantization(const ConfigReader &reader) {
+  const json *value = reader.find(kField);
+  if (!value || !value->is_object())
+    return checkNeutral(reader, kField, NeutralValue::Off);
+  const json *method = fieldOf(*value, "quant_method");
+  if (method && *method == "compressed-tensors")
+    return checkCompressedTensors(*value);
+  if (method && *method == "fbgemm_fp8")
+    return Status();
+  if (method && *method == "fp8") {
+    if (isAbsentOr(*value, "weight_block_size", {128, 128}))
+      return Status();
+    return unsupported("has blocks of " +
+                       shortDump((*value)["weight_block_size"]) +
+                       "; [128,128] is supported");
+  }
+  return checkNeutral(reader, kField, NeutralValue::Off);
+}
