@@ -1,0 +1,148 @@
+//===- ChatTemplate.cpp - Conversations to prompts ------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/chat/ChatTemplate.h"
+
+#include "runtime/chat/Interpreter.h"
+
+#include <nlohmann/json.hpp>
+
+using namespace kf;
+using namespace kf::jinja;
+
+using Json = nlohmann::ordered_json;
+
+struct ChatTemplate::Parsed {
+  Body body;
+};
+
+namespace {
+
+constexpr size_t kMaxSource = size_t(1) << 20;
+
+Status statusOf(const Failure &failure) {
+  // An error is one line, whatever the template's text has.
+  std::string line;
+  for (char c : failure.message)
+    line += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
+  if (failure.raised)
+    return Status::error(
+        line.empty() ? "the chat template refuses the conversation" : line);
+  return Status::error("chat template, line " + std::to_string(failure.line) +
+                       ": " + line);
+}
+
+Value fromJson(const Json &json, Budget &budget) {
+  switch (json.type()) {
+  case Json::value_t::boolean:
+    return Value(json.get<bool>());
+  case Json::value_t::number_integer:
+    return Value(json.get<int64_t>());
+  case Json::value_t::number_unsigned:
+    if (json.get<uint64_t>() > INT64_MAX)
+      fail("a number is too large");
+    return Value(json.get<int64_t>());
+  case Json::value_t::number_float:
+    return Value(json.get<double>());
+  case Json::value_t::string:
+    return makeText(json.get<std::string>(), budget);
+  case Json::value_t::array: {
+    std::vector<Value> items;
+    for (const Json &item : json)
+      items.push_back(fromJson(item, budget));
+    return makeSequence(Kind::List, std::move(items), budget);
+  }
+  case Json::value_t::object: {
+    std::vector<std::pair<Value, Value>> entries;
+    for (const auto &[key, item] : json.items())
+      entries.emplace_back(makeText(key, budget), fromJson(item, budget));
+    return makeDict(std::move(entries), budget);
+  }
+  default:
+    return Value();
+  }
+}
+
+Value messageValue(const ChatMessage &message, Budget &budget) {
+  return makeDict(
+      {{makeText("role", budget), makeText(message.role, budget)},
+       {makeText("content", budget), makeText(message.content, budget)}},
+      budget);
+}
+
+std::tm timeOr(const std::optional<std::tm> &now) {
+  if (now)
+    return *now;
+  const std::time_t seconds = std::time(nullptr);
+  std::tm local = {};
+  localtime_r(&seconds, &local);
+  return local;
+}
+
+} // namespace
+
+Result<ChatTemplate> ChatTemplate::parse(std::string_view source) {
+  if (source.size() > kMaxSource)
+    return Status::error("the chat template has " +
+                         std::to_string(source.size()) +
+                         " bytes; at most 1 MiB is supported");
+  try {
+    auto parsed = std::make_shared<Parsed>();
+    parsed->body = parseTemplate(source);
+    return ChatTemplate(std::move(parsed));
+  } catch (const Failure &failure) {
+    return statusOf(failure);
+  }
+}
+
+Result<std::string>
+ChatTemplate::render(const std::vector<ChatMessage> &messages,
+                     const ChatRenderOptions &options) const {
+  try {
+    Interpreter interpreter(timeOr(options.now));
+    Budget &budget = interpreter.budget;
+    std::vector<Value> items;
+    for (const ChatMessage &message : messages)
+      items.push_back(messageValue(message, budget));
+    interpreter.define("messages",
+                       makeSequence(Kind::List, std::move(items), budget));
+    // As transformers defines them.
+    interpreter.define("tools", Value());
+    interpreter.define("documents", Value());
+    interpreter.define("add_generation_prompt",
+                       Value(options.addGenerationPrompt));
+    if (options.bosToken)
+      interpreter.define("bos_token", makeText(*options.bosToken, budget));
+    if (options.eosToken)
+      interpreter.define("eos_token", makeText(*options.eosToken, budget));
+    for (const auto &[name, text] : options.variables) {
+      const Json json = Json::parse(text, nullptr, false);
+      if (json.is_discarded())
+        return Status::error("variable '" + name +
+                             "' of the chat template is not JSON");
+      interpreter.define(name, fromJson(json, budget));
+    }
+    return interpreter.run(parsed->body);
+  } catch (const Failure &failure) {
+    return statusOf(failure);
+  }
+}
+
+Result<std::string>
+ChatTemplate::render(const Json &variables,
+                     const std::optional<std::tm> &now) const {
+  try {
+    Interpreter interpreter(timeOr(now));
+    if (variables.is_object())
+      for (const auto &[name, value] : variables.items())
+        interpreter.define(name, fromJson(value, interpreter.budget));
+    return interpreter.run(parsed->body);
+  } catch (const Failure &failure) {
+    return statusOf(failure);
+  }
+}

@@ -1,0 +1,242 @@
+//===- ChatTemplateTest.cpp - Errors, limits, and the interface -----------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/chat/ChatTemplate.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+using namespace kf;
+
+namespace {
+
+/// What `source` gives, or "error: " and why it gives nothing.
+std::string render(const std::string &source,
+                   const std::vector<ChatMessage> &messages = {},
+                   const ChatRenderOptions &options = {}) {
+  Result<ChatTemplate> parsed = ChatTemplate::parse(source);
+  if (!parsed.ok())
+    return "error: " + parsed.message();
+  Result<std::string> text = parsed->render(messages, options);
+  return text.ok() ? *text : "error: " + text.message();
+}
+
+std::string repeated(const std::string &text, int count) {
+  std::string result;
+  for (int i = 0; i < count; ++i)
+    result += text;
+  return result;
+}
+
+TEST(ChatTemplate, KnowsMessagesAndTokens) {
+  ChatRenderOptions options;
+  options.addGenerationPrompt = true;
+  options.bosToken = "<s>";
+  options.variables["enable_thinking"] = "false";
+  EXPECT_EQ(render("{{ bos_token }}{{ eos_token }}{% for m in messages %}"
+                   "[{{ m.role }}:{{ m['content'] }}]{% endfor %}"
+                   "{{ add_generation_prompt }}{{ enable_thinking }}"
+                   "{{ tools is none }}",
+                   {{"user", "hi"}, {"assistant", ""}}, options),
+            "<s>[user:hi][assistant:]TrueFalseTrue");
+}
+
+TEST(ChatTemplate, KeepsBytesThatAreNoUtf8) {
+  EXPECT_EQ(render("{{ messages[0].content | trim }}|"
+                   "{{ messages[0].content[1] }}|"
+                   "{{ messages[0].content | length }}",
+                   {{"user", " \xff\xc3x\n"}}),
+            "\xff\xc3x|\xff|5");
+}
+
+TEST(ChatTemplate, TellsTheTimeGiven) {
+  ChatRenderOptions options;
+  options.now = std::tm{};
+  options.now->tm_year = 99;
+  options.now->tm_mday = 2;
+  EXPECT_EQ(render("{{ strftime_now('%Y-%m-%d') }}", {}, options),
+            "1999-01-02");
+}
+
+TEST(ChatTemplate, RaisedTextIsTheError) {
+  EXPECT_EQ(render("\n{{ raise_exception('Roles must alternate') }}"),
+            "error: Roles must alternate");
+  EXPECT_EQ(render("{{ raise_exception('two\nlines') }}"), "error: two lines");
+  EXPECT_EQ(render("{{ raise_exception('') }}"),
+            "error: the chat template refuses the conversation");
+}
+
+TEST(ChatTemplate, ErrorsNameConstructAndLine) {
+  const std::pair<const char *, const char *> cases[] = {
+      {"a\n{% include 'x' %}",
+       "line 2: {% include %} is not supported in chat templates"},
+      {"{% frobnicate %}", "line 1: unknown tag {% frobnicate %}"},
+      {"\n\n{{ 1 | urlize }}", "line 3: filter 'urlize' is not supported"},
+      {"{{ 1 is weird }}", "line 1: test 'weird' is not supported"},
+      {"{{ 'a'.encode() }}",
+       "line 1: 'encode' of str is not supported in chat templates"},
+      {"{{ nothing.here }}", "line 1: 'nothing' is undefined"},
+      {"{{ {'a': 1}.b.c }}", "line 1: 'dict object' has no attribute 'b'"},
+      {"{% if true %}\nx", "line 2: expected {% endif %} before the end of the "
+                           "template"},
+      {"{% for x in y %}{% endif %}", "line 1: unknown tag {% endif %}"},
+      {"{{ 'abc }}", "line 1: a string without its closing quote"},
+      {"x\n{{ (1 }}", "line 2: unexpected '}'"},
+      {"{{ 1 ? 2 }}", "line 1: unexpected character '?'"},
+      {"{{ 99999999999999999999 }}",
+       "line 1: the number 99999999999999999999 is not supported"},
+      {"{{ 9223372036854775807 + 1 }}", "line 1: a number is too large"},
+      {"{{ messages.append(1) }}",
+       "line 1: access to attribute 'append' of 'list' object is unsafe"},
+      {"{% raw %}", "line 1: {% raw %} without {% endraw %}"},
+      {"{{ '\\ud800' }}",
+       "line 1: a string has an escape that is no character"},
+      {"{{ '\\N{DASH}' }}",
+       "line 1: the escape \\N in a string is not supported"},
+  };
+  for (auto [source, message] : cases)
+    EXPECT_EQ(render(source), "error: chat template, " + std::string(message))
+        << source;
+}
+
+TEST(ChatTemplate, VariablesAreJson) {
+  ChatRenderOptions options;
+  options.variables["v"] = "{";
+  EXPECT_EQ(render("x", {}, options),
+            "error: variable 'v' of the chat template is not JSON");
+}
+
+TEST(ChatTemplate, SourceHasALimit) {
+  EXPECT_EQ(render(repeated("x", (1 << 20) + 1)),
+            "error: the chat template has 1048577 bytes; at most 1 MiB is "
+            "supported");
+  EXPECT_EQ(render(repeated("x", 1 << 20)).size(), size_t(1) << 20);
+}
+
+/// What would take for ever, or all memory, ends with an error.
+TEST(ChatTemplate, WorkHasLimits) {
+  const std::string steps = "does not end within 20000000 steps";
+  const std::string bytes = "makes more than 256 MiB of text and lists";
+  const std::string text = "makes a text of more than 16 MiB";
+  const std::string many = "{% for a in range(100000) %}";
+  const std::pair<std::string, std::string> cases[] = {
+      {"{{ range(10 ** 9) }}", "templates may have 100000 at most"},
+      {"{{ range(0, 9223372036854775807, 1)|length }}",
+       "templates may have 100000 at most"},
+      {"{{ range(-9223372036854775807, 9223372036854775807)|length }}",
+       "templates may have 100000 at most"},
+      {many + many + "{% endfor %}{% endfor %}", "MiB"},
+      {many + "{% for b in 'x' * 500 %}{% endfor %}{% endfor %}", steps},
+      {many + "{% for b in [1] * 1000 %}{{ b }}{% endfor %}{% endfor %}",
+       "MiB"},
+      {"{{ 'x' * 10 ** 12 }}", text},
+      {"{{ 'x' * 9223372036854775807 }}", text},
+      {"{{ [1] * 9223372036854775807 }}", "makes a list of"},
+      {"{% set ns = namespace(s='x') %}{% for i in range(100) %}"
+       "{% set ns.s = ns.s ~ ns.s %}{% endfor %}",
+       text},
+      {"{% set s = 'x' * 10000000 %}" + many +
+           "{% set t = s ~ 'y' %}{% endfor %}",
+       bytes},
+      {"{{ ('x' * 1000000).replace('x', 'y' * 1000000) }}", text},
+      {"{{ ('x ' * 1000000).split(' ')|join('y' * 1000) }}", text},
+      {"{{ '%1000000s' % 'x' * 100 }}", text},
+      {"{{ '%9999999s' % 'x' }}", "a width or precision in a format"},
+      {"{{ '{:1000001}'.format(1) * 100 }}", text},
+      {"{{ 'x'.ljust(1000000000) }}", "a width of 1000000000 is too much"},
+      {"{{ 'x'|center(1000000000) }}", "a width of 1000000000 is too much"},
+      {"{{ [1]|batch(1000000000, 1)|list }}", "makes a list of"},
+      {"{{ [1]|slice(1000000000)|list }}", "makes a list of"},
+      {"{{ ('x\n' * 1000000)|indent(1000000) }}", text},
+      {"{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
+       "nests calls and expressions more than 800 deep"},
+      {"{% macro m() %}{% if caller %}{% endif %}{% call m() %}{% endcall %}"
+       "{% endmacro %}{{ m() }}",
+       "nests calls and expressions more than 800 deep"},
+      {"{% for a in [1] recursive %}{{ loop([1]) }}{% endfor %}",
+       "nests calls and expressions more than 800 deep"},
+      {"{{ " + repeated("(", 5000) + "1" + repeated(")", 5000) + " }}",
+       "the template is nested more than 200 deep"},
+      {"{{ " + repeated("[", 5000) + repeated("]", 5000) + " }}",
+       "the template is nested more than 200 deep"},
+      {"{{ " + repeated("-", 5000) + "1 }}",
+       "the template is nested more than 200 deep"},
+      {"{{ " + repeated("not ", 5000) + "1 }}",
+       "the template is nested more than 200 deep"},
+      {"{{ 1" + repeated(" + 1", 5000) + " }}",
+       "an expression is nested more than 200 deep"},
+      {"{{ x" + repeated(".y", 5000) + " }}",
+       "an expression is nested more than 200 deep"},
+      {"{{ x" + repeated("|list", 5000) + " }}",
+       "an expression is nested more than 200 deep"},
+      {"{{ 1" + repeated(" if 1 else 1", 5000) + " }}",
+       "the template is nested more than 200 deep"},
+      {repeated("{% if 1 %}", 5000), "the template is nested more than 200"},
+      {repeated("{% for a in [1] %}", 5000), "nested more than 200 deep"},
+      {"{% set " + repeated("(", 5000) + "a" + repeated(")", 5000) + " = 1 %}",
+       "nested more than 200 deep"},
+      {"{% set ns = namespace(v=[]) %}{% for i in range(200) %}"
+       "{% set ns.v = [ns.v] %}{% endfor %}",
+       "values are nested more than 100 deep"},
+      {"{% set ns = namespace(v=[1]) %}{% for i in range(90) %}"
+       "{% set ns.v = [ns.v, ns.v] %}{% endfor %}{{ ns.v }}",
+       text},
+      {"{% set ns = namespace(v=[1]) %}{% for i in range(90) %}"
+       "{% set ns.v = [ns.v, ns.v] %}{% endfor %}"
+       "{{ ns.v == [ns.v[0]] * 2 }}",
+       steps},
+      {"{% set ns = namespace() %}{% set ns.x = [ns] %}{{ ns.x }}",
+       "a Namespace has no text"},
+      {"{% set ns = namespace() %}{% for i in range(200) %}{% for x in [ns.l] "
+       "%}{% set ns.l = loop %}{% endfor %}{% endfor %}",
+       "values are nested more than 100 deep"},
+      {"{{ 'a'|map(" + repeated("'map', ", 5000) + "'upper')|list }}",
+       "nests calls and expressions more than 800 deep"},
+      {"{{ strftime_now('%c' * 10000) }}", "longer than 4096 bytes"},
+  };
+  for (const auto &[source, message] : cases) {
+    const std::string result = render(source);
+    EXPECT_EQ(result.substr(0, 7), "error: ") << source.substr(0, 100);
+    EXPECT_NE(result.find(message), std::string::npos)
+        << source.substr(0, 100) << "\n  " << result.substr(0, 300);
+    EXPECT_EQ(result.find('\n'), std::string::npos);
+  }
+}
+
+/// Circles through namespaces, macros and loops leave nothing behind; the leak
+/// checker of the sanitizers says so.
+TEST(ChatTemplate, CirclesEnd) {
+  EXPECT_EQ(render("{% set ns = namespace() %}{% set ns.self = ns %}"
+                   "{% macro m() %}{% set ns.m = m %}{% endmacro %}{{ m() }}"
+                   "{% for i in [1] recursive %}{% set ns.l = loop %}"
+                   "{% set kept = ns.l %}{% endfor %}done"),
+            "done");
+}
+
+TEST(ChatTemplate, RendersOnManyThreads) {
+  auto parsed = ChatTemplate::parse(
+      "{% macro m(x) %}<{{ x }}>{% endmacro %}"
+      "{% for t in messages %}{{ m(t.content) }}{% endfor %}");
+  ASSERT_TRUE(parsed.ok());
+  std::vector<std::thread> threads;
+  std::vector<std::string> results(4);
+  for (size_t i = 0; i < results.size(); ++i)
+    threads.emplace_back([&, i] {
+      for (int round = 0; round < 200; ++round) {
+        auto text = parsed->render({{"user", std::to_string(i)}});
+        results[i] = text.ok() ? *text : text.message();
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  for (size_t i = 0; i < results.size(); ++i)
+    EXPECT_EQ(results[i], "<" + std::to_string(i) + ">");
+}
+
+} // namespace
