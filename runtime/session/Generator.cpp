@@ -19,18 +19,26 @@ namespace {
 /// Collects what was generated and streams its text.
 class Output {
 public:
-  Output(const Tokenizer &tokenizer, std::span<const int32_t> prompt,
+  Output(const Tokenizer *tokenizer, std::span<const int32_t> prompt,
          const GenerationOptions &options, Generation &result)
-      : decoder(tokenizer, /*skipSpecial=*/true, prompt), options(options),
-        result(result) {}
+      : options(options), result(result) {
+    if (tokenizer)
+      decoder.emplace(*tokenizer, /*skipSpecial=*/true, prompt);
+  }
 
   /// Appends `id`; returns whether it ends the text.
   bool push(int32_t id) {
     result.ids.push_back(id);
-    emit(decoder.push(id));
+    if (options.onToken)
+      options.onToken(id);
+    if (decoder)
+      emit(decoder->push(id));
     return std::ranges::find(options.stopIds, id) != options.stopIds.end();
   }
-  void finish() { emit(decoder.flush()); }
+  void finish() {
+    if (decoder)
+      emit(decoder->flush());
+  }
 
 private:
   void emit(const std::string &text) {
@@ -39,7 +47,7 @@ private:
       options.onText(text);
   }
 
-  StreamDecoder decoder;
+  std::optional<StreamDecoder> decoder; ///< none: no text
   const GenerationOptions &options;
   Generation &result;
 };
@@ -74,7 +82,7 @@ std::string_view kf::nameOf(StopReason reason) {
 }
 
 Result<Generation> kf::generate(Session &session, Sampler &sampler,
-                                const Tokenizer &tokenizer,
+                                const Tokenizer *tokenizer,
                                 std::span<const int32_t> prompt,
                                 const GenerationOptions &options) {
   Generation result;

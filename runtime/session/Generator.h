@@ -32,6 +32,8 @@ struct GenerationOptions {
   /// Called with every piece of text as soon as it is complete UTF-8; may be
   /// empty.
   std::function<void(std::string_view text)> onText;
+  /// Called with every token, before its text; may be empty.
+  std::function<void(int32_t id)> onToken;
   /// Set by another thread or a signal handler to end the text; may be null.
   const std::atomic<bool> *cancelled = nullptr;
 };
@@ -54,12 +56,18 @@ struct Generation {
 };
 
 /// Continues `prompt` from where `session` is. `sampler` learns of the prompt
-/// and of what it chose. Errors: the session's and the sampler's; an empty
-/// prompt is the session's.
+/// and of what it chose. Without `tokenizer` there are ids and no text. Errors:
+/// the session's and the sampler's; an empty prompt is the session's.
 Result<Generation> generate(Session &session, Sampler &sampler,
-                            const Tokenizer &tokenizer,
+                            const Tokenizer *tokenizer,
                             std::span<const int32_t> prompt,
                             const GenerationOptions &options);
+inline Result<Generation> generate(Session &session, Sampler &sampler,
+                                   const Tokenizer &tokenizer,
+                                   std::span<const int32_t> prompt,
+                                   const GenerationOptions &options) {
+  return generate(session, sampler, &tokenizer, prompt, options);
+}
 
 } // namespace kf
 

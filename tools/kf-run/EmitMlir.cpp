@@ -8,6 +8,7 @@
 
 #include "Commands.h"
 #include "Compiler.h"
+#include "DummyModel.h"
 #include "Model.h"
 #include "OptionParser.h"
 #include "Report.h"
@@ -20,11 +21,13 @@ struct EmitOptions {
   std::string source, phase = "lowered", step = "decode", function, out = "-";
   int64_t maxTokens = 0;
   CompilerOptions compiler;
+  DummyOptions dummy;
 
   void addTo(OptionParser &parser) {
     parser.positional("MODEL|FILE.mlir", false, source,
                       "a model's file or folder, or functions of kf ops; "
                       "without it, the embedded model");
+    dummy.addTo(parser, source);
     parser.choice(
         {"compile-to", 0, "PHASE"}, phase,
         {"import", "fused", "program", "scheduled", "lowered", "binary"},
@@ -57,7 +60,8 @@ Result<CompilerModule> openSource(const EmitOptions &options) {
   if (options.source.ends_with(".mlir"))
     return CompilerModule::parse(options.source, options.function,
                                  options.phase == "binary");
-  KF_ASSIGN_OR_RETURN(Model model, openModel(options.source, false));
+  KF_ASSIGN_OR_RETURN(Model model,
+                      openModel(options.source, false, options.dummy));
   int64_t tokens = options.maxTokens;
   if (!tokens)
     tokens = options.kind() == StepKind::Prefill ? 512 : 1;

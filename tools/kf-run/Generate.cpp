@@ -28,7 +28,7 @@ namespace {
 struct GenerateOptions {
   ModelOptions model;
   std::optional<std::string> prompt;
-  std::string file, json;
+  std::string file, ids, json;
   int64_t tokens = 256;
   SamplerOptions sampler;
 
@@ -40,6 +40,9 @@ struct GenerateOptions {
     parser.text({"file", 0, "FILE"}, file,
                 "reads the prompt from FILE; - is stdin. One line break at "
                 "the end is not part of it");
+    parser.text({"ids", 0, "1,2,3"}, ids,
+                "the prompt as token ids, read as they are. A model without a "
+                "tokenizer answers with ids");
     parser.integer({"tokens", 'n', "N"}, tokens, 0, int64_t(1) << 24,
                    "the most tokens to generate; 256 by default");
     parser.real({"temp", 0, "X"}, sampler.temperature, 0, 1e6,
@@ -161,12 +164,18 @@ Times timesOf(const ModelSession &run, Session &session,
 Status generateText(const GenerateOptions &options) {
   Stopwatch watch;
   KF_ASSIGN_OR_RETURN(Sampler sampler, Sampler::create(options.sampler));
-  KF_ASSIGN_OR_RETURN(std::string prompt,
-                      readPrompt(options.prompt, options.file));
+  std::string prompt;
+  if (options.ids.empty()) {
+    KF_ASSIGN_OR_RETURN(prompt, readPrompt(options.prompt, options.file));
+  }
+  // Ids in, ids out, where nothing turns them into text.
+  const bool withTokenizer = options.ids.empty() || !options.model.dummy.used();
   KF_ASSIGN_OR_RETURN(std::unique_ptr<ModelSession> run,
-                      ModelSession::open(options.model, true));
+                      ModelSession::open(options.model, withTokenizer));
+  const std::optional<Tokenizer> &tokenizer = run->model().tokenizer;
   KF_ASSIGN_OR_RETURN(std::vector<int32_t> ids,
-                      promptIds(run->model(), prompt));
+                      options.ids.empty() ? promptIds(run->model(), prompt)
+                                          : parseIds(options.ids));
   const int64_t count = static_cast<int64_t>(ids.size());
   KF_RETURN_IF_ERROR(run->start(count + options.tokens));
   Session &session = run->session();
@@ -191,11 +200,17 @@ Status generateText(const GenerateOptions &options) {
     if (!written.ok())
       interrupted = true;
   };
+  if (!tokenizer)
+    settings.onToken = [&, first = true](int32_t id) mutable {
+      settings.onText((first ? "" : ",") + std::to_string(id));
+      first = false;
+    };
   endOnInterrupt();
   const double started = watch.seconds();
-  KF_ASSIGN_OR_RETURN(
-      Generation result,
-      generate(session, sampler, run->tokenizer(), ids, settings));
+  KF_ASSIGN_OR_RETURN(Generation result,
+                      generate(session, sampler,
+                               tokenizer ? &*tokenizer : nullptr, ids,
+                               settings));
   KF_RETURN_IF_ERROR(written);
   KF_RETURN_IF_ERROR(writeStdout("\n"));
   Times times = timesOf(*run, session, result, started);
@@ -225,6 +240,13 @@ int kf::runGenerate(Arguments arguments) {
     return *code;
   if (options.prompt && !options.file.empty())
     return parser.usageError("--prompt and --file exclude each other");
+  if (!options.ids.empty()) {
+    if (options.prompt || !options.file.empty())
+      return parser.usageError("--ids is a prompt, as --prompt and --file are; "
+                               "give one of them");
+    if (Result<std::vector<int32_t>> ids = parseIds(options.ids); !ids.ok())
+      return parser.usageError(ids.message());
+  }
   return finish(generateText(options));
 }
 

@@ -349,6 +349,7 @@ std::string jsonOf(const ModelFacts &facts, bool tensors) {
 
 int kf::runInspect(Arguments arguments) {
   std::string model;
+  DummyOptions dummy;
   bool tensors = false;
   std::optional<std::string> json;
   OptionParser parser(
@@ -361,13 +362,14 @@ int kf::runInspect(Arguments arguments) {
   parser.positional("MODEL", false, model,
                     "a GGUF file, or a folder as Hugging Face lays it out; "
                     "without it, the embedded model, kf-stories");
+  dummy.addTo(parser, model);
   parser.flag({"tensors"}, tensors, "lists every tensor");
   parser.optionalText({"json", 0, "FILE"}, "-", json,
                       "writes JSON to FILE, or to stdout without it; of "
                       "arrays the first elements");
   if (std::optional<int> code = parser.parse(arguments))
     return *code;
-  Result<ModelFacts> facts = collectFacts(model);
+  Result<ModelFacts> facts = collectFacts(model, dummy);
   if (!facts.ok())
     return report(facts.status());
   if (json)

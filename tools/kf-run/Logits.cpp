@@ -8,12 +8,9 @@
 
 #include "Commands.h"
 #include "ModelSession.h"
+#include "Prompt.h"
 #include "Report.h"
 #include "Scores.h"
-
-#include "runtime/io/Quote.h"
-
-#include <charconv>
 
 using namespace kf;
 
@@ -25,26 +22,6 @@ struct Scores {
   std::vector<double> logSumExp;
   std::vector<float> last;
 };
-
-/// Reads "1,2,3".
-Result<std::vector<int32_t>> parseIds(std::string_view text) {
-  std::vector<int32_t> ids;
-  for (;;) {
-    const size_t comma = std::min(text.find(','), text.size());
-    const std::string_view word = text.substr(0, comma);
-    int32_t id = 0;
-    auto [end, code] =
-        std::from_chars(word.data(), word.data() + word.size(), id);
-    if (code != std::errc() || end != word.data() + word.size())
-      return Status::error(
-          "--ids takes numbers with commas between them, not " +
-          inQuotes(word));
-    ids.push_back(id);
-    if (comma == text.size())
-      return ids;
-    text.remove_prefix(comma + 1);
-  }
-}
 
 /// "[1,2,3]".
 template <typename T, typename Format>

@@ -16,6 +16,7 @@
 #include "runtime/io/Safetensors.h"
 #include "runtime/model/ChatConfig.h"
 #include "runtime/model/GgufConfig.h"
+#include "runtime/model/NamedConfigs.h"
 
 #include <cerrno>
 #include <cstring>
@@ -101,6 +102,10 @@ Result<ModelKind> kf::findModelKind(const std::string &path) {
   if (path.empty())
     return ModelKind::Embedded;
   struct stat info;
+  if (stat(path.c_str(), &info) != 0 && findNamedConfig(path))
+    return Status::error("there are no weights of " + quotePath(path) +
+                         " here; --dummy-weights makes random ones, or give "
+                         "the path of the model");
   if (stat(path.c_str(), &info) != 0)
     return Status::error("cannot open model " + quotePath(path) + ": " +
                          std::strerror(errno));

@@ -49,6 +49,12 @@ struct Model {
 /// mapped, not read. Errors name the file.
 Result<Model> openModel(const std::string &path, bool withTokenizer);
 
+struct DummyOptions;
+/// The same where `dummy` may say that `path` is a known model's name. Such a
+/// model has the tokenizer that `dummy` names; asking for one fails without.
+Result<Model> openModel(const std::string &path, bool withTokenizer,
+                        const DummyOptions &dummy);
+
 /// Everything about `model` that its compiled programs depend on, as bytes to
 /// hash: what its configuration was read from, and the tensors' names, types
 /// and shapes.

@@ -71,6 +71,20 @@ Result<ModelFacts> collectEmbedded() {
   return facts;
 }
 
+Result<ModelFacts> collectDummy(const std::string &name,
+                                const DummyOptions &dummy) {
+  KF_ASSIGN_OR_RETURN(Model model, openModel(name, false, dummy));
+  ModelFacts facts;
+  facts.name = model.name;
+  facts.format = "configuration by name";
+  facts.architecture = nameOf(model.config.architecture);
+  facts.config = model.config;
+  if (model.tokenizer)
+    setTokenizer(std::move(*model.tokenizer), dummy.tokenizer, facts);
+  addTensors(*model.weights, facts);
+  return facts;
+}
+
 /// The architecture that `folder`'s config.json names, if it does.
 std::string modelTypeOf(const std::string &folder) {
   Result<MappedFile> file = MappedFile::open(folder + "/config.json");
@@ -212,7 +226,10 @@ std::vector<MemoryFacts> ModelFacts::memory() const {
   return result;
 }
 
-Result<ModelFacts> kf::collectFacts(const std::string &path) {
+Result<ModelFacts> kf::collectFacts(const std::string &path,
+                                    const DummyOptions &dummy) {
+  if (dummy.used())
+    return collectDummy(path, dummy);
   KF_ASSIGN_OR_RETURN(ModelKind kind, findModelKind(path));
   if (kind == ModelKind::Embedded)
     return collectEmbedded();

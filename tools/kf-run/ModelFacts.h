@@ -14,6 +14,8 @@
 #ifndef KF_TOOLS_KF_RUN_MODELFACTS_H
 #define KF_TOOLS_KF_RUN_MODELFACTS_H
 
+#include "DummyModel.h"
+
 #include "runtime/io/Gguf.h"
 #include "runtime/model/ModelConfig.h"
 
@@ -66,9 +68,10 @@ struct ModelFacts {
   std::vector<MemoryFacts> memory() const;
 };
 
-/// Looks at the model at `path`, or the embedded one if it is empty. Fails if
-/// there is no model of any kind.
-Result<ModelFacts> collectFacts(const std::string &path);
+/// Looks at the model at `path`, or the embedded one if it is empty, or the one
+/// that `dummy` makes. Fails if there is no model of any kind.
+Result<ModelFacts> collectFacts(const std::string &path,
+                                const DummyOptions &dummy);
 
 } // namespace kf
 

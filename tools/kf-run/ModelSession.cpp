@@ -22,6 +22,7 @@ void ModelOptions::addTo(OptionParser &parser) {
                     "a GGUF file, or a folder with config.json, "
                     "model.safetensors (or its index) and a tokenizer; "
                     "without it, the embedded model, kf-stories");
+  dummy.addTo(parser, model);
   device.addTo(parser);
   parser.integer({"context", 0, "N"}, context, 1, int64_t(1) << 24,
                  "positions of the context; by default what the command needs "
@@ -37,7 +38,8 @@ ModelSession::open(const ModelOptions &options, bool withTokenizer) {
   Stopwatch watch;
   std::unique_ptr<ModelSession> result(new ModelSession());
   result->options = options;
-  KF_ASSIGN_OR_RETURN(result->opened, openModel(options.model, withTokenizer));
+  KF_ASSIGN_OR_RETURN(result->opened,
+                      openModel(options.model, withTokenizer, options.dummy));
   KF_ASSIGN_OR_RETURN(result->target, openDevice(options.device));
   if (result->target->name() == "cpu" && options.device.threads != 1) {
     KF_ASSIGN_OR_RETURN(result->pool,

@@ -10,6 +10,7 @@
 #define KF_TOOLS_KF_RUN_MODELSESSION_H
 
 #include "Devices.h"
+#include "DummyModel.h"
 #include "Model.h"
 #include "OptionParser.h"
 #include "StepCompiler.h"
@@ -25,6 +26,7 @@ namespace kf {
 /// Options of every command that runs a model.
 struct ModelOptions {
   std::string model; ///< empty: the embedded one
+  DummyOptions dummy;
   DeviceOptions device;
   int64_t context = 0; ///< 0: chosen by the command's need
   bool noCache = false;

@@ -301,13 +301,20 @@ Status OptionParser::read(std::span<const char *const> rest, bool &help) {
   return Status();
 }
 
+void OptionParser::addCheck(std::function<Status()> check) {
+  checks.push_back(std::move(check));
+}
+
 std::optional<int> OptionParser::parse(std::span<const char *const> arguments) {
   bool help = false;
   if (Status status = read(arguments, help); !status.ok())
     return usageError(status.message());
-  if (!help)
-    return std::nullopt;
-  return printHelp();
+  if (help)
+    return printHelp();
+  for (const std::function<Status()> &check : checks)
+    if (Status status = check(); !status.ok())
+      return usageError(status.message());
+  return std::nullopt;
 }
 
 std::string OptionParser::command() const {

@@ -71,6 +71,10 @@ public:
   void positional(std::string_view name, bool required, std::string &out,
                   std::string_view help);
 
+  /// Has parse() call `check` once every argument is read; what it returns is
+  /// an error about the use of the command.
+  void addCheck(std::function<Status()> check);
+
   /// Reads `arguments`. Returns nothing if the command can go on, else the
   /// exit code after printing the help (0) or an error (2).
   std::optional<int> parse(std::span<const char *const> arguments);
@@ -108,6 +112,7 @@ private:
   std::string synopsis, about;
   std::vector<Option> options;
   std::vector<Positional> positionals;
+  std::vector<std::function<Status()>> checks;
 };
 
 } // namespace kf

@@ -10,7 +10,11 @@
 
 #include "Report.h"
 
+#include "runtime/io/Quote.h"
+
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <fcntl.h>
 #include <unistd.h>
@@ -59,4 +63,23 @@ Result<std::string> kf::readPrompt(const std::optional<std::string> &text,
   Result<std::string> result = readAll(descriptor, quotePath(file));
   close(descriptor);
   return result;
+}
+
+Result<std::vector<int32_t>> kf::parseIds(std::string_view text) {
+  std::vector<int32_t> ids;
+  for (;;) {
+    const size_t comma = std::min(text.find(','), text.size());
+    const std::string_view word = text.substr(0, comma);
+    int32_t id = 0;
+    auto [end, code] =
+        std::from_chars(word.data(), word.data() + word.size(), id);
+    if (code != std::errc() || end != word.data() + word.size())
+      return Status::error(
+          "--ids takes numbers with commas between them, not " +
+          inQuotes(word));
+    ids.push_back(id);
+    if (comma == text.size())
+      return ids;
+    text.remove_prefix(comma + 1);
+  }
 }

@@ -11,8 +11,11 @@
 
 #include "runtime/Status.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace kf {
 
@@ -21,6 +24,9 @@ namespace kf {
 /// from a file or stdin loses one line break at its end.
 Result<std::string> readPrompt(const std::optional<std::string> &text,
                                const std::string &file);
+
+/// Reads token ids, "1,2,3"; the error names --ids.
+Result<std::vector<int32_t>> parseIds(std::string_view text);
 
 } // namespace kf
 
