@@ -12,10 +12,13 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/Verifier.h"
+#include "runtime/io/Gguf.h"
 #include "runtime/io/Safetensors.h"
+#include "runtime/model/GgufConfig.h"
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
 
 using namespace mlir;
@@ -101,6 +104,22 @@ size_t countOf(const std::string &text, const std::string &part) {
 void expectContains(const std::string &text, const std::string &part) {
   EXPECT_NE(text.find(part), std::string::npos)
       << "no '" << part << "' in: " << text;
+}
+
+/// The configuration and the tensors' shapes of a GGUF file of the checkout.
+Model loadGguf(const std::string &file) {
+  auto gguf = ::kf::Gguf::open(KF_SOURCE_DIR "/" + file);
+  EXPECT_TRUE(gguf.ok()) << gguf.message();
+  Model model;
+  auto config = ::kf::readGgufConfig(**gguf);
+  EXPECT_TRUE(config.ok()) << config.message();
+  model.config = *config;
+  for (const std::string &name : (*gguf)->names()) {
+    ::kf::TensorView view = *(*gguf)->find(name);
+    view.data = nullptr;
+    model.source.tensors[name] = view;
+  }
+  return model;
 }
 
 //===----------------------------------------------------------------------===//
@@ -252,6 +271,78 @@ TEST(Import, CheckpointOfTheBareModel) {
 //===----------------------------------------------------------------------===//
 // Errors
 //===----------------------------------------------------------------------===//
+
+/// GGUF's names, types of blocks, and llama's interleaved rotation.
+TEST(Import, Gguf) {
+  Model model = loadGguf("models/kf-stories-gguf/kf-stories-Q4_K_M.gguf");
+  std::string text = decode(model);
+  expectContains(text, "kf.weight [\"token_embd.weight\"] : "
+                       "tensor<1477x256x!kf.quant<q6_k>>");
+  expectContains(text, "kf.weight [\"blk.0.attn_q.weight\"] : "
+                       "tensor<256x256x!kf.quant<q4_k>>");
+  expectContains(text, "kf.weight [\"output_norm.weight\"]");
+  EXPECT_EQ(countOf(text, "style = #kf.rope_style<interleaved>"),
+            static_cast<size_t>(2 * model.config.layers));
+}
+
+TEST(Import, GgufNamesOfOtherArchitectures) {
+  Model qwen3 = golden("qwen3-qknorm"), gpt2 = golden("gpt2-layernorm");
+  qwen3.config.naming = gpt2.config.naming = ::kf::TensorNaming::Gguf;
+  expectContains(decode(qwen3), "'token_embd.weight'");
+  expectContains(decode(gpt2), "'token_embd.weight'");
+  auto rename = [](Model &model, const std::string &from,
+                   const std::string &to) {
+    std::map<std::string, ::kf::TensorView> renamed;
+    for (auto &[name, view] : model.source.tensors) {
+      std::string changed = name;
+      if (size_t at = changed.find(from); at != std::string::npos)
+        changed.replace(at, from.size(), to);
+      renamed[changed] = view;
+    }
+    model.source.tensors = renamed;
+  };
+  for (auto [from, to] : std::initializer_list<std::array<const char *, 2>>{
+           {"model.layers.", "blk."},
+           {"model.", ""},
+           {"embed_tokens", "token_embd"},
+           {"lm_head", "output"},
+           {"post_attention_layernorm", "ffn_norm"},
+           {"input_layernorm", "attn_norm"},
+           {"self_attn.q_proj", "attn_q"},
+           {"self_attn.k_proj", "attn_k"},
+           {"self_attn.v_proj", "attn_v"},
+           {"self_attn.o_proj", "attn_output"},
+           {"self_attn.q_norm", "attn_q_norm"},
+           {"self_attn.k_norm", "attn_k_norm"},
+           {"mlp.gate_proj", "ffn_gate"},
+           {"mlp.up_proj", "ffn_up"},
+           {"mlp.down_proj", "ffn_down"}})
+    rename(qwen3, from, to);
+  auto norm = qwen3.source.tensors.extract("norm.weight");
+  norm.key() = "output_norm.weight";
+  qwen3.source.tensors.insert(std::move(norm));
+  expectContains(decode(qwen3), "kf.weight [\"blk.0.attn_q_norm.weight\"]");
+}
+
+/// Llama 3.1's files hold a factor for each frequency.
+TEST(Import, RopeFactors) {
+  Model model = loadGguf("models/kf-stories-gguf/kf-stories-Q8_0.gguf");
+  model.config.rope->frequencyFactors = true;
+  expectContains(decode(model), "'rope_freqs.weight'");
+  model.source.tensors["rope_freqs.weight"] = {
+      DataType::F32, {model.config.headDim / 2}, nullptr, 0};
+  std::string text = decode(model);
+  expectContains(text, "kf.weight [\"rope_freqs.weight\"]");
+  expectContains(text, " factors(");
+}
+
+TEST(Import, BlocksOnlyInMatrices) {
+  Model model = loadGguf("models/kf-stories-gguf/kf-stories-Q8_0.gguf");
+  model.source.tensors["output_norm.weight"].type = DataType::Q8_0;
+  expectContains(decode(model), "checkpoint tensor 'output_norm.weight' has "
+                                "type q8_0; f32, f16 and bf16 are supported "
+                                "here");
+}
 
 TEST(Import, MissingTensor) {
   Model model = golden("llama2-mha");

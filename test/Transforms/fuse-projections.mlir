@@ -174,3 +174,20 @@ func.func @other_blocks(%x: tensor<?x64xf32>, %c: i1) -> tensor<?x64xf32> {
   %1 = kf.matmul %x, %wb : tensor<?x64xf32>, tensor<64x64xbf16>
   return %1 : tensor<?x64xf32>
 }
+
+// Weights of different types are not joined; those of one type are, wherever
+// they stand.
+// CHECK-LABEL: @mixed_types
+// CHECK-DAG:     kf.weight ["q", "k"] : tensor<96x256x!kf.quant<q4_k>>
+// CHECK-DAG:     kf.weight ["v"] : tensor<32x256x!kf.quant<q6_k>>
+// CHECK-COUNT-2: kf.matmul
+// CHECK-NOT:     kf.matmul
+func.func @mixed_types(%x: tensor<?x256xf32>) -> (tensor<?x64xf32>, tensor<?x32xf32>, tensor<?x32xf32>) {
+  %wq = kf.weight ["q"] : tensor<64x256x!kf.quant<q4_k>>
+  %wv = kf.weight ["v"] : tensor<32x256x!kf.quant<q6_k>>
+  %wk = kf.weight ["k"] : tensor<32x256x!kf.quant<q4_k>>
+  %q = kf.matmul %x, %wq : tensor<?x256xf32>, tensor<64x256x!kf.quant<q4_k>>
+  %v = kf.matmul %x, %wv : tensor<?x256xf32>, tensor<32x256x!kf.quant<q6_k>>
+  %k = kf.matmul %x, %wk : tensor<?x256xf32>, tensor<32x256x!kf.quant<q4_k>>
+  return %q, %v, %k : tensor<?x64xf32>, tensor<?x32xf32>, tensor<?x32xf32>
+}

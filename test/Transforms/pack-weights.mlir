@@ -63,8 +63,8 @@ kf.program @at_run_time(%x: tensor<?x64xf32>, %a: tensor<96x64xf32>, %b: tensor<
 
 // -----
 
-// Kernels without a schedule of two tile sizes, quantized weights and what is
-// packed already are left alone.
+// Kernels without a schedule of two tile sizes and what is packed already are
+// left alone.
 // CHECK-LABEL: kf.kernel @unscheduled(
 // CHECK-SAME:    tensor<96x64xf32>)
 kf.kernel @unscheduled(%x: tensor<?x64xf32>, %w: tensor<96x64xf32>) -> tensor<?x96xf32> {
@@ -72,8 +72,9 @@ kf.kernel @unscheduled(%x: tensor<?x64xf32>, %w: tensor<96x64xf32>) -> tensor<?x
   kf.yield %0 : tensor<?x96xf32>
 }
 
+// Blocks have no halves to interleave.
 // CHECK-LABEL: kf.kernel @quantized(
-// CHECK-SAME:    tensor<96x64x!kf.quant<q8_0>>)
+// CHECK-SAME:    tensor<96x64x!kf.quant<q8_0>, #kf.layout<panel = 32>>)
 kf.kernel @quantized(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q8_0>>) -> tensor<?x96xf32>
     attributes {schedule = #kf.schedule<workgroup = [14, 32], tile = [14, 32], vector = 16>} {
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64x!kf.quant<q8_0>>

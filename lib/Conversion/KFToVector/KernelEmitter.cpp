@@ -85,19 +85,25 @@ LogicalResult KernelEmitter::emitMatmul() {
 
 LogicalResult KernelEmitter::createFunction() {
   SmallVector<Type> types;
-  auto hasCode = [](Type type) {
+  auto add = [&](Type type, bool isResult) -> LogicalResult {
     auto tensor = dyn_cast<RankedTensorType>(type);
-    return !tensor ||
-           isa<Float32Type, Float16Type, BFloat16Type, IntegerType, QuantType>(
-               tensor.getElementType());
-  };
-  for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(),
-                                            kernel.getResultTypes())) {
-    if (!hasCode(type))
+    bool hasCode = !tensor ||
+                   isa<Float32Type, Float16Type, BFloat16Type, IntegerType>(
+                       tensor.getElementType()) ||
+                   (isa<QuantType>(tensor.getElementType()) && !isResult);
+    if (!hasCode)
       return kernel.emitError("convert-kf-to-vector: no vector code for ")
-             << type << "; use f32, f16, bf16 or a quantized type";
+             << (isResult ? "a result of " : "an argument of ") << type
+             << "; use f32, f16 or bf16, or --device=reference";
     types.push_back(storageType(type));
-  }
+    return success();
+  };
+  for (Type type : kernel.getArgumentTypes())
+    if (failed(add(type, /*isResult=*/false)))
+      return failure();
+  for (Type type : kernel.getResultTypes())
+    if (failed(add(type, /*isResult=*/true)))
+      return failure();
   types.push_back(MemRefType::get({KF_SCALAR_COUNT}, b.getI64Type()));
   types.push_back(MemRefType::get({ShapedType::kDynamic}, b.getI8Type()));
   types.push_back(b.getIndexType());

@@ -4,10 +4,37 @@
 
 // CHECK: error: convert-kf-to-vector: kernel is not tiled; run kf-tile-kernels first
 
-// expected-error @+1 {{convert-kf-to-vector: no vector code for 'tensor<96x64x!kf.quant<q8_0>>' yet; use f32, f16 or bf16, or --device=reference for quantized types}}
-kf.kernel @quantized(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q8_0>>) -> tensor<?x96xf32>
+// expected-error @+1 {{convert-kf-to-vector: no vector code for a result of 'tensor<4x64x!kf.quant<q8_0>>'; use f32, f16 or bf16, or --device=reference}}
+kf.kernel @quantize(%x: tensor<4x64xf32>) -> tensor<4x64x!kf.quant<q8_0>>
+    attributes {schedule = #kf.schedule<vector = 16>} {
+  %0 = kf.quantize %x <q8_0> : tensor<4x64xf32>
+  kf.yield %0 : tensor<4x64x!kf.quant<q8_0>>
+}
+
+// -----
+
+kf.kernel @blocks_not_packed(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q8_0>>) -> tensor<?x96xf32>
     attributes {schedule = #kf.schedule<workgroup = [4, 32], tile = [4, 32], vector = 16>} {
+  // expected-error @+1 {{convert-kf-to-vector: weight is not packed; run kf-pack-weights first}}
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64x!kf.quant<q8_0>>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+kf.kernel @blocks_interleaved(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q8_0>, #kf.layout<panel = 32, interleave = 16>>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.schedule<workgroup = [4, 32], tile = [4, 32], vector = 16>} {
+  // expected-error @+1 {{convert-kf-to-vector: blocks cannot be interleaved}}
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64x!kf.quant<q8_0>, #kf.layout<panel = 32, interleave = 16>>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+kf.kernel @dense_i8(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.schedule<workgroup = [4, 32], tile = [4, 32], vector = 16, dot = i8>} {
+  // expected-error @+1 {{convert-kf-to-vector: dot = i8 needs a block-quantized weight}}
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32, #kf.layout<panel = 32>>
   kf.yield %0 : tensor<?x96xf32>
 }
 

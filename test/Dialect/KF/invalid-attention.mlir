@@ -10,6 +10,14 @@ func.func @f(%x: tensor<?x8xf32>, %p: tensor<?xi32>) {
 
 // -----
 
+func.func @rope_c6(%x: tensor<?x4x8xf32>, %p: tensor<?xi32>, %f: tensor<8xf32>) {
+  // expected-error @+1 {{'kf.rope' op C6: factors must be [4] of a float type, found 'tensor<8xf32>'}}
+  %0 = kf.rope %x, %p factors(%f) {rotary_dim = 8 : i64, theta = 1.0e4 : f64} : tensor<?x4x8xf32>, tensor<?xi32>, tensor<8xf32>
+  return
+}
+
+// -----
+
 func.func @f(%x: tensor<?x4x8xi32>, %p: tensor<?xi32>) {
   // expected-error @+1 {{C1: x must be [T, heads, D]}}
   %0 = kf.rope %x, %p {rotary_dim = 8 : i64, theta = 1.0e4 : f64} : tensor<?x4x8xi32>, tensor<?xi32>

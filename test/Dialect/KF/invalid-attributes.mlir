@@ -70,6 +70,11 @@ func.func private @f(tensor<8x32x!kf.quant<q8_0>, #kf.layout<panel = 4, interlea
 
 // -----
 
+// expected-error @+1 {{expected ::mlir::kf::DotKind to be one of: f32, i8}}
+"test.op"() {a = #kf.schedule<dot = i4>} : () -> ()
+
+// -----
+
 // schedule
 // expected-error @+1 {{unknown schedule field 'tiles'}}
 "test.op"() {a = #kf.schedule<tiles = [4]>} : () -> ()

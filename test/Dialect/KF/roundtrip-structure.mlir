@@ -29,12 +29,14 @@ func.func @weights(%x: tensor<96x64xbf16>) {
 // CHECK-LABEL: @schedules
 // CHECK-SAME: a = #kf.schedule<>
 // CHECK-SAME: b = #kf.schedule<workgroup = [56, 128], tile = [14, 32], vector = 16, unroll = 4>
+// CHECK-SAME: b8 = #kf.schedule<tile = [6, 32], vector = 16, dot = i8>
 // CHECK-SAME: c = #kf.schedule<workgroup = [0, 1], tile = [4], reduction = 64, vector = 8, unroll = 8, accumulators = 4, threads = [16, 16, 1], stages = 3, split_k = 2>
 // CHECK-SAME: d = #kf.grid<tokens = [56, 0], counts = [0, 4]>
 // CHECK-SAME: e = #kf.grid<tokens = [], counts = []>
 func.func private @schedules() attributes {
   a = #kf.schedule<reduction = 0, vector = 1, unroll = 1, workgroup = []>,
   b = #kf.schedule<unroll = 4, vector = 16, tile = [14, 32], workgroup = [56, 128]>,
+  b8 = #kf.schedule<dot = i8, tile = [6, 32], vector = 16>,
   c = #kf.schedule<workgroup = [0, 1], tile = [4], reduction = 64, vector = 8, unroll = 8,
                    accumulators = 4, threads = [16, 16, 1], stages = 3, split_k = 2>,
   d = #kf.grid<tokens = [56, 0], counts = [0, 4]>,

@@ -73,7 +73,10 @@ func.func @rows(%x: tensor<?x64xf32>, %w: tensor<64xf32>) {
 }
 
 // CHECK-LABEL: @rope
-func.func @rope(%x: tensor<?x4x32xf32>, %p: tensor<?xi32>) {
+func.func @rope(%x: tensor<?x4x32xf32>, %p: tensor<?xi32>, %f: tensor<16xf32>) {
+  // CHECK: kf.rope %{{.*}}, %{{.*}} factors(%{{.*}}) {rotary_dim = 32 : i64, theta = 5.000000e+05 : f64} : tensor<?x4x32xf32>, tensor<?xi32>, tensor<16xf32>
+  %f0 = kf.rope %x, %p factors(%f) {rotary_dim = 32 : i64, theta = 5.0e5 : f64}
+      : tensor<?x4x32xf32>, tensor<?xi32>, tensor<16xf32>
   // CHECK: kf.rope %{{.*}}, %{{.*}} {rotary_dim = 32 : i64, theta = 1.000000e+04 : f64} : tensor<?x4x32xf32>, tensor<?xi32>
   %0 = kf.rope %x, %p {rotary_dim = 32 : i64, theta = 1.0e4 : f64}
       : tensor<?x4x32xf32>, tensor<?xi32>

@@ -63,3 +63,12 @@ kf.kernel @registers(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>) -> tensor<64x
   %0 = kf.matmul %x, %w : tensor<64x64xf32>, tensor<64x64xf32>
   kf.yield %0 : tensor<64x64xf32>
 }
+
+// -----
+
+// expected-error @+1 {{schedule cannot run on this CPU: dot = i8 needs VNNI}}
+kf.kernel @int8(%x: tensor<4x64xf32>, %w: tensor<96x64x!kf.quant<q8_0>>) -> tensor<4x96xf32>
+    attributes {schedule = #kf.schedule<workgroup = [4, 16], tile = [4, 16], vector = 8, dot = i8>} {
+  %0 = kf.matmul %x, %w : tensor<4x64xf32>, tensor<96x64x!kf.quant<q8_0>>
+  kf.yield %0 : tensor<4x96xf32>
+}
