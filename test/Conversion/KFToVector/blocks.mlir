@@ -1,0 +1,59 @@
+// RUN: kf-opt %s --pass-pipeline='builtin.module(kf.kernel(kf-tile-kernels),convert-kf-to-vector,canonicalize,cse)' -split-input-file | FileCheck %s
+
+// dot = i8: the row is rounded to bytes, four to an i32, with a factor for each
+// 32 elements and their sum. Panels of q4_0: 32 rows, 2 blocks of 32 elements,
+// 18 bytes a row and block: 64 bytes of d, then 4 chunks of 128 bytes.
+// CHECK-LABEL: func.func @int8(
+// CHECK-SAME:    %{{.*}}: memref<1x64xf32>, %[[W:.*]]: memref<3x1x2x576xi8>
+// CHECK-DAG:     %[[QUADS:.*]] = memref.view {{.*}} to memref<1x16xi32>
+// CHECK-DAG:     %[[FACTORS:.*]] = memref.view {{.*}} to memref<1x2xf32>
+// CHECK:         vector.reduction <maximumf>
+// CHECK:         math.roundeven
+// CHECK:         vector.store {{.*}} vector<4xi32>
+// CHECK:         scf.for %[[PANEL:.*]] = %c0 to %c3
+// CHECK:           scf.for %[[BLOCK:.*]] = %c0 to %c2 {{.*}} -> (vector<16xf32>, vector<16xf32>)
+// CHECK:             vector.load %[[W]][%[[PANEL]], %c0, %[[BLOCK]], %c0{{.*}}] : memref<3x1x2x576xi8>, vector<32xi8>
+// CHECK:             vector.bitcast {{.*}} : vector<32xi8> to vector<16xf16>
+// CHECK:             vector.load %[[W]][%[[PANEL]], %c0, %[[BLOCK]], %c64{{.*}}] : memref<3x1x2x576xi8>, vector<64xi8>
+// CHECK-COUNT-16:    llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.512"
+// CHECK-NOT:         vpdpbusd
+// CHECK:             scf.yield
+kf.kernel @int8(%x: tensor<1x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>)
+    -> tensor<1x96xf32>
+    attributes {schedule = #kf.schedule<workgroup = [1, 96], tile = [1, 32], vector = 16, dot = i8>} {
+  %0 = kf.matmul %x, %w : tensor<1x64xf32>, tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<1x96xf32>
+}
+
+// -----
+
+// dot = f32: 8 units of a block in a loop; codes become floats in registers,
+// 4 bytes of a lane one after the other.
+// CHECK-LABEL: func.func @float(
+// CHECK-SAME:    memref<6x1x1x2368xi8>
+// CHECK-NOT:     vpdpbusd
+// CHECK:         scf.for %{{.*}} = %c0 to %c8 step %c1 iter_args({{.*}}) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>)
+// CHECK:           arith.extui {{.*}} : vector<8xi8> to vector<8xi32>
+// CHECK:           arith.sitofp {{.*}} : vector<8xi32> to vector<8xf32>
+// CHECK-COUNT-128: vector.fma
+// CHECK-NOT:       vector.fma
+kf.kernel @float(%x: tensor<2x256xf32>, %w: tensor<96x256x!kf.quant<q4_k>, #kf.layout<panel = 16>>)
+    -> tensor<2x96xf32>
+    attributes {schedule = #kf.schedule<workgroup = [2, 96], tile = [2, 16], vector = 8>} {
+  %0 = kf.matmul %x, %w : tensor<2x256xf32>, tensor<96x256x!kf.quant<q4_k>, #kf.layout<panel = 16>>
+  kf.yield %0 : tensor<2x96xf32>
+}
+
+// -----
+
+// An embedding reads rows of blocks as the file has them.
+// CHECK-LABEL: func.func @embedding(
+// CHECK-SAME:    memref<?xi32>, %[[T:.*]]: memref<50x34xi8>
+// CHECK:         vector.load %[[T]]{{.*}} vector<2xi8>
+// CHECK:         vector.bitcast {{.*}} : vector<2xi8> to vector<1xf16>
+// CHECK:         vector.load %[[T]]{{.*}} vector<16xi8>
+kf.kernel @embedding(%ids: tensor<?xi32>, %table: tensor<50x32x!kf.quant<q8_0>>) -> tensor<?x32xf32>
+    attributes {schedule = #kf.schedule<workgroup = [4], vector = 16>} {
+  %0 = kf.embedding %ids, %table : tensor<?xi32>, tensor<50x32x!kf.quant<q8_0>>
+  kf.yield %0 : tensor<?x32xf32>
+}
