@@ -372,7 +372,7 @@ TEST(Import, WrongType) {
   Model model = golden("llama2-mha");
   model.source.tensors["model.norm.weight"].type = DataType::I8;
   EXPECT_EQ(decode(model), "checkpoint tensor 'model.norm.weight' has type i8; "
-                           "f32, f16 and bf16 are supported");
+                           "f32, f16 and bf16 are supported here");
 }
 
 TEST(Import, TensorThatTheModelDoesNotUse) {
