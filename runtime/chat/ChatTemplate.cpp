@@ -104,7 +104,7 @@ Result<std::string>
 ChatTemplate::render(const std::vector<ChatMessage> &messages,
                      const ChatRenderOptions &options) const {
   try {
-    Interpreter interpreter(timeOr(options.now));
+    Interpreter interpreter(timeOr(options.now), options.maxSteps);
     Budget &budget = interpreter.budget;
     std::vector<Value> items;
     for (const ChatMessage &message : messages)
@@ -137,7 +137,7 @@ Result<std::string>
 ChatTemplate::render(const Json &variables,
                      const std::optional<std::tm> &now) const {
   try {
-    Interpreter interpreter(timeOr(now));
+    Interpreter interpreter(timeOr(now), ChatRenderOptions::kMaxSteps);
     if (variables.is_object())
       for (const auto &[name, value] : variables.items())
         interpreter.define(name, fromJson(value, interpreter.budget));

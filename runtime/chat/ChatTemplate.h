@@ -28,6 +28,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <cstdint>
 #include <ctime>
 #include <map>
 #include <memory>
@@ -54,6 +55,10 @@ struct ChatRenderOptions {
   std::map<std::string, std::string> variables;
   /// The local time of strftime_now(); the present if absent.
   std::optional<std::tm> now;
+  /// Steps after which a rendering is given up: some seconds.
+  uint64_t maxSteps = kMaxSteps;
+
+  static constexpr uint64_t kMaxSteps = 20'000'000;
 };
 
 /// A parsed template. Cheap to copy; const functions may run on many threads at

@@ -72,8 +72,8 @@ private:
 // Interpreter
 //===----------------------------------------------------------------------===//
 
-Interpreter::Interpreter(const std::tm &now)
-    : now(now), scope(std::make_shared<Scope>(nullptr)) {
+Interpreter::Interpreter(const std::tm &now, uint64_t maxSteps)
+    : budget(maxSteps), now(now), scope(std::make_shared<Scope>(nullptr)) {
   for (const char *name :
        {"range", "dict", "namespace", "raise_exception", "strftime_now"}) {
     auto function = std::make_shared<Function>();

@@ -84,7 +84,7 @@ struct Function : Object {
 class Interpreter {
 public:
   /// `now` is the local time that strftime_now() tells.
-  explicit Interpreter(const std::tm &now);
+  Interpreter(const std::tm &now, uint64_t maxSteps);
   Interpreter(const Interpreter &) = delete;
   Interpreter &operator=(const Interpreter &) = delete;
   ~Interpreter();

@@ -30,7 +30,7 @@ void jinja::fail(std::string message, int line) {
 //===----------------------------------------------------------------------===//
 
 void Budget::tooManySteps() {
-  fail("the template does not end within " + std::to_string(kMaxSteps) +
+  fail("the template does not end within " + std::to_string(maxSteps) +
        " steps");
 }
 

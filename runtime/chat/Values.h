@@ -41,14 +41,15 @@ struct Failure {
 /// What one rendering may use. Every operation pays before it does.
 class Budget {
 public:
-  static constexpr uint64_t kMaxSteps = 20'000'000;
+  explicit Budget(uint64_t maxSteps) : maxSteps(maxSteps) {}
+
   static constexpr uint64_t kMaxBytes = uint64_t(256) << 20;
   static constexpr uint64_t kMaxText = uint64_t(16) << 20;
   static constexpr int kMaxDepth = 800; ///< of nested evaluations
 
   void steps(uint64_t count) {
     used += count;
-    if (used > kMaxSteps)
+    if (used > maxSteps)
       tooManySteps();
   }
   /// Before a text of `count` bytes is made, or has grown to them from
@@ -67,7 +68,7 @@ private:
   [[noreturn]] void tooDeep();
   void bytes(uint64_t count);
 
-  uint64_t used = 0, held = 0;
+  uint64_t maxSteps, used = 0, held = 0;
   int depth = 0;
 };
 

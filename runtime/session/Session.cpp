@@ -198,6 +198,16 @@ Result<std::span<const float>> Session::runHead(ProgramRunner &head,
   return std::span(static_cast<const float *>(logits), count);
 }
 
+Status Session::rewind(int64_t position) {
+  if (position < 0 || position > nextPosition)
+    return Status::error("cannot go back to position " +
+                         std::to_string(position) + "; " +
+                         std::to_string(nextPosition) + " tokens were read");
+  // What lies in the cache from there on is written over before it is read.
+  nextPosition = position;
+  return Status();
+}
+
 Result<std::span<const float>> Session::decode(int32_t id) {
   KF_RETURN_IF_ERROR(checkIds({&id, 1}));
   return runDecode(id);

@@ -90,6 +90,9 @@ public:
 
   /// Forgets all tokens.
   void reset() { nextPosition = 0; }
+  /// Forgets the tokens from `position` on, so that others can follow those
+  /// before it. Error: a position that was not reached.
+  Status rewind(int64_t position);
   /// How many tokens were read.
   int64_t position() const { return nextPosition; }
   int64_t contextLength() const { return context; }

@@ -11,6 +11,8 @@
 #include "runtime/text/Regex.h"
 #include "runtime/text/Utf8.h"
 
+#include <algorithm>
+
 using namespace kf;
 
 /// Whether `text` is a character of words, as Rust's \w has it.
@@ -34,13 +36,21 @@ static bool standsAlone(std::string_view text, size_t begin, size_t end) {
          !isWordCharacter(text.substr(end, stepUtf8(text.substr(end)).length));
 }
 
+static bool overlaps(std::span<const AddedTokens::Range> ranges, size_t begin,
+                     size_t end) {
+  const auto it =
+      std::ranges::upper_bound(ranges, begin, {}, &AddedTokens::Range::end);
+  return it != ranges.end() && it->begin < end;
+}
+
 void AddedTokens::add(std::string_view content, Token token) {
   contents.add(content, static_cast<int32_t>(tokens.size()));
   tokens.push_back(token);
 }
 
-std::vector<AddedTokens::Piece> AddedTokens::split(std::string_view text,
-                                                   bool parseSpecial) const {
+std::vector<AddedTokens::Piece>
+AddedTokens::split(std::string_view text, bool parseSpecial,
+                   std::span<const Range> literal) const {
   std::vector<Piece> pieces;
   size_t done = 0; // what lies before belongs to a piece
   for (size_t at = 0; at < text.size() && !contents.empty();) {
@@ -52,7 +62,7 @@ std::vector<AddedTokens::Piece> AddedTokens::split(std::string_view text,
     const Token &token = tokens[match.value];
     size_t begin = at, end = at + match.length;
     // What is passed over is text to its end, whatever else begins inside.
-    if ((token.special && !parseSpecial) ||
+    if ((token.special && (!parseSpecial || overlaps(literal, begin, end))) ||
         (token.singleWord && !standsAlone(text, begin, end))) {
       at = end;
       continue;

@@ -12,6 +12,7 @@
 #include "runtime/text/ByteTrie.h"
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -28,6 +29,10 @@ public:
     bool stripRight = false; ///< takes the white space after it
     bool singleWord = false; ///< only where no word touches it
   };
+  /// A stretch of text.
+  struct Range {
+    size_t begin, end;
+  };
   /// A stretch of text: a token, or what lies between tokens.
   struct Piece {
     size_t begin, end;
@@ -37,8 +42,10 @@ public:
   /// Adds a token; `content` is not empty.
   void add(std::string_view content, Token token);
   /// Cuts `text`, of any bytes, into pieces in order; none is empty. Special
-  /// tokens are left in the text unless `parseSpecial`.
-  std::vector<Piece> split(std::string_view text, bool parseSpecial) const;
+  /// tokens are left in the text unless `parseSpecial`, and where they reach
+  /// into one of `literal`, which are in order and apart.
+  std::vector<Piece> split(std::string_view text, bool parseSpecial,
+                           std::span<const Range> literal = {}) const;
 
 private:
   std::vector<Token> tokens;

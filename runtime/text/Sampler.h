@@ -52,6 +52,8 @@ public:
   /// Chooses from `logits` [vocabulary]; does not accept the choice. -inf
   /// excludes a token. Fails if a logit is NaN or +inf, or all are -inf.
   Result<int32_t> sample(std::span<const float> logits);
+  /// Forgets the tokens seen; the random numbers go on.
+  void forget() { history.clear(); }
   /// Forgets the tokens seen and starts the random numbers over.
   void reset();
 

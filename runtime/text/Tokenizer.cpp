@@ -10,6 +10,8 @@
 
 #include "runtime/text/Utf8.h"
 
+#include <algorithm>
+
 using namespace kf;
 
 //===----------------------------------------------------------------------===//
@@ -25,13 +27,19 @@ Tokenizer::encode(std::string_view text, const EncodeOptions &options) const {
   if (options.addSpecial)
     ids = prefix;
   for (const AddedTokens::Piece &piece :
-       rawTokens.split(text, options.parseSpecial)) {
-    if (piece.id >= 0)
+       rawTokens.split(text, options.parseSpecial, options.literal)) {
+    if (piece.id >= 0) {
       ids.push_back(piece.id);
-    else
-      KF_RETURN_IF_ERROR(
-          encodePiece(text.substr(piece.begin, piece.end - piece.begin),
-                      piece.begin == 0, options.parseSpecial, ids));
+      continue;
+    }
+    // Normalization moves what is literal, so all of such a piece is.
+    const bool literal = std::ranges::any_of(
+        options.literal, [&](const AddedTokens::Range &range) {
+          return range.begin < piece.end && range.end > piece.begin;
+        });
+    KF_RETURN_IF_ERROR(
+        encodePiece(text.substr(piece.begin, piece.end - piece.begin),
+                    piece.begin == 0, options.parseSpecial && !literal, ids));
   }
   if (options.addSpecial)
     ids.insert(ids.end(), suffix.begin(), suffix.end());

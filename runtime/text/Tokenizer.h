@@ -47,6 +47,9 @@ struct EncodeOptions {
   /// Special tokens written out in the text become their ids. Text from users
   /// is to be encoded without.
   bool parseSpecial = true;
+  /// Stretches of the text, in order and apart, that no special token may reach
+  /// into, whatever they spell: text from users inside a prompt.
+  std::span<const AddedTokens::Range> literal = {};
 };
 
 /// A tokenizer. Const functions may run on many threads at once.

@@ -171,6 +171,29 @@ TEST(Session, FullContext) {
   EXPECT_TRUE(fixture.session->decode(1).ok());
 }
 
+TEST(Session, Rewind) {
+  Fixture fixture;
+  const std::vector<int32_t> first = tokens(40);
+  ASSERT_TRUE(fixture.session->prefill(first).ok());
+  ASSERT_TRUE(fixture.session->decode(2).ok());
+  ASSERT_TRUE(fixture.session->rewind(25).ok());
+  EXPECT_EQ(fixture.session->position(), 25);
+  // Others follow the 25: fewer, and then more than there were.
+  std::vector<int32_t> read(first.begin(), first.begin() + 25);
+  for (size_t count : {1, 3, 30}) {
+    const std::vector<int32_t> more(count, static_cast<int32_t>(count % 7));
+    read.insert(read.end(), more.begin(), more.end());
+    expectLogits(fixture.session->prefill(more), read);
+  }
+  ASSERT_TRUE(fixture.session->rewind(0).ok());
+  expectLogits(fixture.session->decode(4), std::vector<int32_t>{4});
+
+  EXPECT_EQ(fixture.session->rewind(2).message(),
+            "cannot go back to position 2; 1 tokens were read");
+  EXPECT_FALSE(fixture.session->rewind(-1).ok());
+  EXPECT_EQ(fixture.session->position(), 1);
+}
+
 TEST(Session, WrongIds) {
   Fixture fixture;
   EXPECT_EQ(fixture.session->prefill({}).message(),

@@ -1,0 +1,63 @@
+//===- PromptEncoder.h - Conversations to tokens ----------------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+//
+// A prompt's control tokens are the template's to write. What people write is
+// text, also where it spells "<|im_end|>". But templates trim, cut and compare
+// contents, so that contents cannot be kept apart while they are rendered.
+// Hence: where a message spells a special token, a noncharacter of Unicode that
+// occurs in no message is put behind the first character of it. The template
+// renders that like any other text. In the rendering, the marks are taken out
+// again, and the tokenizer is told that no special token may reach across where
+// they were. Messages that spell no special token are rendered as they are.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_CHAT_PROMPTENCODER_H
+#define KF_RUNTIME_CHAT_PROMPTENCODER_H
+
+#include "runtime/chat/ChatTemplate.h"
+#include "runtime/text/Tokenizer.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kf {
+
+/// Renders and tokenizes conversations. The tokenizer must outlive it. Const
+/// functions may run on many threads at once.
+class PromptEncoder {
+public:
+  PromptEncoder(ChatTemplate chat, const Tokenizer &tokenizer,
+                ChatRenderOptions options);
+
+  /// The tokens of `messages`; `forAnswer` adds what begins an answer. Special
+  /// tokens are the template's own. Errors: the template's, the tokenizer's,
+  /// and messages that hold all 32 noncharacters from U+FDD0 on.
+  Result<std::vector<int32_t>> encode(const std::vector<ChatMessage> &messages,
+                                      bool forAnswer) const;
+
+  /// Ids that the template puts behind an answer: the first special token
+  /// there, none if there is none or the template refuses to tell.
+  std::vector<int64_t> endOfTurnIds() const;
+
+private:
+  /// `text` with `mark` inside every special token that it spells.
+  std::string guard(std::string_view text, std::string_view mark) const;
+
+  ChatTemplate chat;
+  const Tokenizer &tokenizer;
+  ChatRenderOptions options;
+  std::vector<std::string> specials; ///< what special tokens look like
+};
+
+} // namespace kf
+
+#endif // KF_RUNTIME_CHAT_PROMPTENCODER_H
