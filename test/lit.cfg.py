@@ -2,6 +2,7 @@
 #
 #   %kf_models   models/ (kf-stories, the embedded model)
 #   %kf_golden   test/golden/ (one small checkpoint per architecture)
+#   %kf_tokenizers  test/runtime/text/data/ (small tokenizers of every kind)
 #   %kf_source   the root of the checkout
 
 import os
@@ -19,6 +20,10 @@ config.test_exec_root = config.kf_test_dir
 config.substitutions += [
     ("%kf_models", os.path.join(config.kf_source_dir, "models")),
     ("%kf_golden", os.path.join(config.test_source_root, "golden")),
+    (
+        "%kf_tokenizers",
+        os.path.join(config.test_source_root, "runtime", "text", "data"),
+    ),
     ("%kf_source", config.kf_source_dir),
 ]
 

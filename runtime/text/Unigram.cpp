@@ -50,9 +50,9 @@ void Unigram::encode(std::string_view word, std::vector<int32_t> &ids) const {
     const size_t length = stepUtf8(word.substr(at)).length;
     bool known = false;
     int32_t state = ByteTrie::kRoot;
-    auto reach = [&](size_t end, float score, int32_t id) {
+    auto reach = [&](size_t end, double score, int32_t id) {
       Node &node = nodes[end];
-      const float total = score + before;
+      const float total = static_cast<float>(score + before);
       if (node.begin < 0 || total > node.score)
         node = {total, id, static_cast<ptrdiff_t>(at)};
     };
@@ -67,9 +67,7 @@ void Unigram::encode(std::string_view word, std::vector<int32_t> &ids) const {
       // A user-defined piece is to win always.
       bool userDefined =
           pieces.vocabulary().find(id)->kind == TokenKind::UserDefined;
-      reach(i + 1,
-            userDefined ? static_cast<float>(size * highestScore - 0.1)
-                        : pieces.scoreOf(id),
+      reach(i + 1, userDefined ? size * highestScore - 0.1 : pieces.scoreOf(id),
             id);
       known |= size == length;
     }

@@ -39,23 +39,15 @@ static Result<std::string> readAll(int descriptor, const std::string &name) {
       return Status::error(name + " has more than 1 GiB; no context is that "
                                   "long");
   }
-  if (text.ends_with('\n'))
-    text.pop_back();
   return text;
 }
 
-Result<std::string> kf::readPrompt(const std::optional<std::string> &text,
-                                   const std::string &file) {
+Result<std::string> kf::readBytes(const std::optional<std::string> &text,
+                                  const std::string &file) {
   if (text)
     return *text;
   if (file == "-")
     return readAll(STDIN_FILENO, "stdin");
-  if (file.empty()) {
-    // A descriptor that is closed is no prompt, and no reason to stop.
-    if (fcntl(STDIN_FILENO, F_GETFD) < 0 || isatty(STDIN_FILENO))
-      return std::string();
-    return readAll(STDIN_FILENO, "stdin");
-  }
   const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0)
     return Status::error("cannot open " + quotePath(file) + ": " +
@@ -82,4 +74,17 @@ Result<std::vector<int32_t>> kf::parseIds(std::string_view text) {
       return ids;
     text.remove_prefix(comma + 1);
   }
+}
+
+Result<std::string> kf::readPrompt(const std::optional<std::string> &text,
+                                   const std::string &file) {
+  // A descriptor that is closed is no prompt, and no reason to stop.
+  if (!text && file.empty() &&
+      (fcntl(STDIN_FILENO, F_GETFD) < 0 || isatty(STDIN_FILENO)))
+    return std::string();
+  KF_ASSIGN_OR_RETURN(std::string prompt,
+                      readBytes(text, file.empty() ? "-" : file));
+  if (!text && prompt.ends_with('\n'))
+    prompt.pop_back();
+  return prompt;
 }

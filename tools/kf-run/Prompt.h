@@ -19,6 +19,11 @@
 
 namespace kf {
 
+/// Any bytes: `text` if it is given, else what the file `file` ("-": stdin)
+/// holds, unchanged.
+Result<std::string> readBytes(const std::optional<std::string> &text,
+                              const std::string &file);
+
 /// Reads the prompt, any bytes: `text` if it is given, else the file `file`
 /// ("-": stdin), else stdin unless it is a terminal, else nothing. What comes
 /// from a file or stdin loses one line break at its end.
