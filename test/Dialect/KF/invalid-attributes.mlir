@@ -70,7 +70,7 @@ func.func private @f(tensor<8x32x!kf.quant<q8_0>, #kf.layout<panel = 4, interlea
 
 // -----
 
-// expected-error @+1 {{expected ::mlir::kf::DotKind to be one of: f32, i8}}
+// expected-error @+1 {{expected one of [f32, i8] for what a matmul multiplies in, got: i4}}
 "test.op"() {a = #kf.schedule<dot = i4>} : () -> ()
 
 // -----
@@ -205,9 +205,9 @@ func.func private @f(tensor<8x32x!kf.quant<q8_0>, #kf.layout<panel = 4, interlea
 
 // -----
 
-// expected-error @+2 {{expected ::mlir::kf::BlockFormat to be one of: q8_0, q4_0, q4_k, q6_k}}
+// expected-error @+2 {{expected ::mlir::kf::BlockFormat to be one of: q8_0, q4_0, q4_1, q5_0, q5_1, q2_k, q3_k, q4_k, q5_k, q6_k, iq4_nl}}
 // expected-error @+1 {{failed to parse KF_BlockFormatAttr parameter}}
-"test.op"() {a = #kf.block_format<q5_0>} : () -> ()
+"test.op"() {a = #kf.block_format<q9_0>} : () -> ()
 
 // -----
 
@@ -237,6 +237,6 @@ func.func private @f(!kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8, type =
 
 // -----
 
-// expected-error @+2 {{expected ::mlir::kf::BlockFormat to be one of: q8_0, q4_0, q4_k, q6_k}}
+// expected-error @+2 {{expected ::mlir::kf::BlockFormat to be one of: q8_0, q4_0, q4_1, q5_0, q5_1, q2_k, q3_k, q4_k, q5_k, q6_k, iq4_nl}}
 // expected-error @+1 {{failed to parse KF_QuantType parameter}}
-func.func private @f(tensor<32x!kf.quant<q5_0>>)
+func.func private @f(tensor<32x!kf.quant<q9_0>>)
