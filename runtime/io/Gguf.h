@@ -21,12 +21,12 @@
 #include "runtime/io/GgufFormat.h"
 #include "runtime/io/MappedFile.h"
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace kf {
@@ -164,7 +164,8 @@ private:
   uint64_t align = kGgufDefaultAlignment;
   std::vector<GgufEntry> entries;
   std::vector<GgufTensor> infos;
-  std::unordered_map<std::string_view, size_t> entryIndex, tensorIndex;
+  /// Ordered: no choice of names makes lookups slow.
+  std::map<std::string_view, size_t> entryIndex, tensorIndex;
 };
 
 } // namespace kf

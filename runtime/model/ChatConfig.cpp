@@ -68,6 +68,16 @@ Result<std::string> readIfThere(const std::filesystem::path &path) {
   return std::string(file.text());
 }
 
+/// Nothing if there is no such file.
+Result<ChatConfig> readFile(const std::filesystem::path &path) {
+  KF_ASSIGN_OR_RETURN(std::string text, readIfThere(path));
+  if (text.empty())
+    return ChatConfig();
+  Result<ChatConfig> parsed = parseChatConfig(text);
+  return parsed.ok() ? std::move(parsed)
+                     : Result<ChatConfig>(parsed.status().in(path.string()));
+}
+
 /// The text of the token whose id is the metadata `key`.
 Result<std::string> tokenNamedBy(const Gguf &gguf, std::string_view key,
                                  std::span<const std::string_view> tokens) {
@@ -98,14 +108,16 @@ Result<ChatConfig> kf::parseChatConfig(std::string_view tokenizerConfig) {
 
 Result<ChatConfig> kf::loadChatConfig(const std::string &folder) {
   const std::filesystem::path base(folder);
-  const std::filesystem::path tokenizer = base / "tokenizer_config.json";
-  ChatConfig config;
-  KF_ASSIGN_OR_RETURN(std::string text, readIfThere(tokenizer));
-  if (!text.empty()) {
-    Result<ChatConfig> parsed = parseChatConfig(text);
-    if (!parsed.ok())
-      return parsed.status().in(tokenizer.string());
-    config = parsed.take();
+  KF_ASSIGN_OR_RETURN(ChatConfig config,
+                      readFile(base / "tokenizer_config.json"));
+  if (config.bosToken.empty() || config.eosToken.empty()) {
+    // Where older checkpoints have their tokens.
+    KF_ASSIGN_OR_RETURN(ChatConfig tokens,
+                        readFile(base / "special_tokens_map.json"));
+    if (config.bosToken.empty())
+      config.bosToken = std::move(tokens.bosToken);
+    if (config.eosToken.empty())
+      config.eosToken = std::move(tokens.eosToken);
   }
   KF_ASSIGN_OR_RETURN(std::string jinja,
                       readIfThere(base / "chat_template.jinja"));

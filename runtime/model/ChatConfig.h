@@ -27,8 +27,9 @@ struct ChatConfig {
 /// named "default" counts.
 Result<ChatConfig> parseChatConfig(std::string_view tokenizerConfig);
 
-/// Reads what `folder` has of tokenizer_config.json and chat_template.jinja;
-/// the latter's template goes first. Errors begin with the file's path.
+/// Reads what `folder` has of tokenizer_config.json, special_tokens_map.json
+/// (for tokens that the first lacks) and chat_template.jinja, whose template
+/// goes first. Errors begin with the file's path.
 Result<ChatConfig> loadChatConfig(const std::string &folder);
 
 /// Reads the metadata tokenizer.chat_template, and the texts of the tokens that

@@ -62,6 +62,10 @@ TEST(ChatConfig, TheTemplatesOwnFileGoesFirst) {
   ASSERT_TRUE(both.ok()) << both.message();
   EXPECT_EQ(both->chatTemplate, "b");
   EXPECT_EQ(both->bosToken, "<s>");
+  folder.write("special_tokens_map.json",
+               R"({"bos_token": "other", "eos_token": {"content": "</s>"}})");
+  EXPECT_EQ(loadChatConfig(folder.path())->bosToken, "<s>");
+  EXPECT_EQ(loadChatConfig(folder.path())->eosToken, "</s>");
   folder.write("tokenizer_config.json", "{");
   EXPECT_TRUE(
       loadChatConfig(folder.path()).message().starts_with(config + ": "))
