@@ -19,10 +19,12 @@ using Arguments = std::span<const char *const>;
 // Each runs a command and returns the exit code (see Report.h). Errors are
 // printed by then.
 int runGenerate(Arguments arguments);
+int runChat(Arguments arguments);
 int runLogits(Arguments arguments);
 int runPerplexity(Arguments arguments);
 int runTokenize(Arguments arguments);
 int runEmitMlir(Arguments arguments);
+int runQuantize(Arguments arguments);
 int runExec(Arguments arguments);
 int runDevices(Arguments arguments);
 int runCache(Arguments arguments);

@@ -29,10 +29,12 @@ struct Command {
 
 constexpr Command kCommands[] = {
     {"generate", "continue a text; the default", runGenerate},
+    {"chat", "talk with a model", runChat},
     {"logits", "scores of the next token after given ids", runLogits},
     {"perplexity", "how well a model predicts a text", runPerplexity},
     {"tokenize", "token ids and pieces of a text", runTokenize},
     {"inspect", "show what a model is made of", runInspect},
+    {"quantize", "write a model as a GGUF file of another type", runQuantize},
     {"exec", "compile and run a function of kf ops", runExec},
     {"emit-mlir", "print a model or a file at any phase", runEmitMlir},
     {"devices", "list the devices of this machine", runDevices},

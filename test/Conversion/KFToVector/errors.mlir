@@ -22,15 +22,6 @@ kf.kernel @blocks_not_packed(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q8
 
 // -----
 
-kf.kernel @blocks_interleaved(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q8_0>, #kf.layout<panel = 32, interleave = 16>>) -> tensor<?x96xf32>
-    attributes {schedule = #kf.schedule<workgroup = [4, 32], tile = [4, 32], vector = 16>} {
-  // expected-error @+1 {{convert-kf-to-vector: blocks cannot be interleaved}}
-  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64x!kf.quant<q8_0>, #kf.layout<panel = 32, interleave = 16>>
-  kf.yield %0 : tensor<?x96xf32>
-}
-
-// -----
-
 kf.kernel @dense_i8(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
     attributes {schedule = #kf.schedule<workgroup = [4, 32], tile = [4, 32], vector = 16, dot = i8>} {
   // expected-error @+1 {{convert-kf-to-vector: dot = i8 needs a block-quantized weight}}

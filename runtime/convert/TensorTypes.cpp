@@ -1,0 +1,141 @@
+//===- TensorTypes.cpp - Which tensor gets which type ---------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/convert/TensorTypes.h"
+
+#include <charconv>
+
+using namespace kf;
+
+namespace {
+
+using enum DataType;
+
+/// A tensor of a layer: "blk.<layer>.<part>.weight".
+struct LayerPart {
+  int64_t layer = -1; ///< -1: it is of no layer
+  std::string_view part;
+};
+
+LayerPart partOf(std::string_view name) {
+  constexpr std::string_view prefix = "blk.", suffix = ".weight";
+  if (!name.starts_with(prefix) || !name.ends_with(suffix))
+    return {};
+  name.remove_prefix(prefix.size());
+  name.remove_suffix(suffix.size());
+  LayerPart result;
+  const auto [end, code] =
+      std::from_chars(name.data(), name.data() + name.size(), result.layer);
+  const size_t digits = static_cast<size_t>(end - name.data());
+  if (code != std::errc() || result.layer < 0 ||
+      !name.substr(digits).starts_with('.'))
+    return {};
+  result.part = name.substr(digits + 1);
+  return result;
+}
+
+DataType typeByRule(const TypeRule &rule, std::string_view name) {
+  const DataType type = rule.type;
+  if (name == "output.weight" || (rule.tied && name == "token_embd.weight"))
+    return type == Q8_0 ? Q8_0 : Q6_K;
+  const auto [layer, part] = partOf(name);
+  if (layer < 0)
+    return type;
+  const int64_t eighth = rule.layers / 8;
+  const bool more = layer < eighth || layer >= 7 * rule.layers / 8 ||
+                    (layer - eighth) % 3 == 2;
+  const bool shared = rule.queriesPerKey >= 4;
+  const bool value = part == "attn_v", down = part == "ffn_down";
+  switch (type) {
+  case Q2_K:
+    return value && shared                          ? Q4_K
+           : value || down || part == "attn_output" ? Q3_K
+                                                    : Q2_K;
+  case Q3_K:
+    if (value)
+      return layer < 2 ? Q5_K : Q4_K;
+    if (down)
+      return layer < rule.layers / 16 ? Q5_K : Q4_K;
+    return part == "attn_output" || part == "attn_qkv" ? Q4_K : Q3_K;
+  case Q4_K:
+    return (value || down) && more ? Q6_K : part == "attn_qkv" ? Q5_K : Q4_K;
+  case Q5_K:
+    return ((value || down) && more) || part == "attn_qkv" ? Q6_K : Q5_K;
+  case IQ4_NL:
+    return (value && shared) || (down && layer < eighth) ? Q5_K : IQ4_NL;
+  default:
+    return type;
+  }
+}
+
+DataType fallbackOf(DataType type) {
+  switch (type) {
+  case Q2_K:
+  case Q3_K:
+    return IQ4_NL;
+  case Q4_K:
+    return Q5_0;
+  case Q5_K:
+    return Q5_1;
+  case Q6_K:
+    return Q8_0;
+  default:
+    return F16;
+  }
+}
+
+} // namespace
+
+bool kf::isFileType(DataType type) { return isFloat(type) || isBlock(type); }
+
+ChosenType kf::chooseType(const TypeRule &rule, std::string_view name,
+                          std::span<const int64_t> shape) {
+  if (shape.size() < 2 || !name.ends_with(".weight") ||
+      name == "position_embd.weight")
+    return {F32, F32};
+  if (!isBlock(rule.type))
+    return {rule.type, rule.type};
+  ChosenType chosen;
+  chosen.wanted = chosen.type = typeByRule(rule, name);
+  while (shape.back() % elementsPerBlock(chosen.type) != 0)
+    chosen.type = fallbackOf(chosen.type);
+  return chosen;
+}
+
+uint32_t kf::fileTypeNumber(DataType type) {
+  switch (type) {
+  case F16:
+    return 1;
+  case Q4_0:
+    return 2;
+  case Q4_1:
+    return 3;
+  case Q8_0:
+    return 7;
+  case Q5_0:
+    return 8;
+  case Q5_1:
+    return 9;
+  case Q2_K:
+    return 10;
+  case Q3_K: // _M
+    return 12;
+  case Q4_K: // _M
+    return 15;
+  case Q5_K: // _M
+    return 17;
+  case Q6_K:
+    return 18;
+  case IQ4_NL:
+    return 25;
+  case BF16:
+    return 32;
+  default: // f32
+    return 0;
+  }
+}

@@ -1,0 +1,551 @@
+//===- ConvertTest.cpp - Models as GGUF files -----------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/BlockFormat.h"
+#include "runtime/convert/TensorRows.h"
+#include "runtime/convert/TensorTypes.h"
+#include "runtime/convert/WriteGguf.h"
+#include "runtime/io/MappedFile.h"
+#include "runtime/io/Safetensors.h"
+#include "runtime/model/DummyWeights.h"
+#include "runtime/model/GgufConfig.h"
+#include "test/runtime/io/TempFile.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <map>
+
+using namespace kf;
+using kf::test::TempFolder;
+
+namespace {
+
+const std::string kModels = KF_SOURCE_DIR "/models/";
+const std::string kGolden = KF_SOURCE_DIR "/test/golden/";
+
+/// Weights that lie in a map.
+class MapWeights : public WeightSource {
+public:
+  void add(const std::string &name, std::vector<int64_t> shape,
+           const std::vector<float> &values) {
+    HostTensor &tensor = tensors[name];
+    tensor = *HostTensor::zeros(DataType::F32, std::move(shape));
+    std::memcpy(tensor.bytes.data(), values.data(), tensor.bytes.size());
+  }
+  Result<TensorView> find(const std::string &name) const override {
+    auto found = tensors.find(name);
+    if (found == tensors.end())
+      return Status::error("no tensor " + name);
+    const HostTensor &tensor = found->second;
+    return TensorView{tensor.type, tensor.shape, tensor.bytes.data(),
+                      tensor.bytes.size()};
+  }
+  std::vector<std::string> names() const override {
+    std::vector<std::string> result;
+    for (const auto &[name, tensor] : tensors)
+      result.push_back(name);
+    return result;
+  }
+  std::map<std::string, HostTensor> tensors;
+};
+
+struct Source {
+  ModelConfig config;
+  std::unique_ptr<WeightSource> weights;
+};
+
+Source openSource(const std::string &folder) {
+  Source source;
+  Result<ModelConfig> config = loadModelConfig(folder);
+  EXPECT_TRUE(config.ok()) << config.message();
+  source.config = config.take();
+  auto weights = openSafetensors(folder);
+  EXPECT_TRUE(weights.ok()) << weights.message();
+  source.weights = weights.take();
+  return source;
+}
+
+std::unique_ptr<ThreadPool> makePool() { return ThreadPool::create(3).take(); }
+
+/// Writes the plan and opens the file.
+std::unique_ptr<Gguf> writeAndOpen(const TempFolder &folder,
+                                   const GgufPlan &plan,
+                                   const WeightSource &weights) {
+  const std::string path = folder.path("out.gguf");
+  auto pool = makePool();
+  Result<WriteSummary> summary =
+      writeGguf(plan, weights, path, *pool, {.replace = true, .progress = {}});
+  EXPECT_TRUE(summary.ok()) << summary.message();
+  auto gguf = Gguf::open(path);
+  EXPECT_TRUE(gguf.ok()) << gguf.message();
+  return gguf.ok() ? gguf.take() : nullptr;
+}
+
+std::unique_ptr<Gguf> convertFolder(const TempFolder &folder,
+                                    const std::string &model, DataType type) {
+  Source source = openSource(model);
+  Result<GgufPlan> plan =
+      planFromModel(source.config, *source.weights, {}, "x", type);
+  EXPECT_TRUE(plan.ok()) << plan.message();
+  return plan.ok() ? writeAndOpen(folder, *plan, *source.weights) : nullptr;
+}
+
+std::vector<float> valuesOf(const WeightSource &source,
+                            const std::string &name) {
+  Result<TensorView> view = source.find(name);
+  EXPECT_TRUE(view.ok()) << view.message();
+  if (!view.ok())
+    return {};
+  int64_t count = 1;
+  for (int64_t size : view->shape)
+    count *= size;
+  std::vector<float> values(static_cast<size_t>(count));
+  EXPECT_TRUE(
+      convertToFloat(view->type, view->data, count, values.data()).ok());
+  return values;
+}
+
+bool sameBytes(const TensorView &a, const TensorView &b) {
+  return a.type == b.type && a.shape == b.shape && a.bytes == b.bytes &&
+         std::memcmp(a.data, b.data, a.bytes) == 0;
+}
+
+//===----------------------------------------------------------------------===//
+// Against the files that llama.cpp made
+//===----------------------------------------------------------------------===//
+
+/// kf-stories as `type`, with its tokenizer and chat template.
+std::unique_ptr<Gguf> convertStories(const TempFolder &folder, DataType type) {
+  Source source = openSource(kModels + "kf-stories");
+  MappedFile tokenizer =
+      MappedFile::open(kModels + "kf-stories/tokenizer.json").take();
+  MappedFile chat =
+      MappedFile::open(kModels + "kf-stories/chat_template.jinja").take();
+  Result<GgufPlan> plan = planFromModel(source.config, *source.weights,
+                                        {.json = tokenizer.text(),
+                                         .sentencePiece = {},
+                                         .chatTemplate = chat.text()},
+                                        "kf-stories", type);
+  EXPECT_TRUE(plan.ok()) << plan.message();
+  return plan.ok() ? writeAndOpen(folder, *plan, *source.weights) : nullptr;
+}
+
+TEST(Convert, EqualsTheReferenceFiles) {
+  TempFolder folder;
+  for (auto [type, name] :
+       {std::pair(DataType::Q8_0, "Q8_0"), std::pair(DataType::Q4_0, "Q4_0"),
+        std::pair(DataType::Q4_K, "Q4_K_M")}) {
+    auto ours = convertStories(folder, type);
+    auto reference =
+        Gguf::open(kModels + "kf-stories-gguf/kf-stories-" + name + ".gguf")
+            .take();
+    ASSERT_TRUE(ours);
+    EXPECT_EQ(ours->tensors().size(), reference->tensors().size());
+    for (const GgufTensor &tensor : reference->tensors()) {
+      const std::string key(tensor.name);
+      Result<TensorView> mine = ours->find(key);
+      ASSERT_TRUE(mine.ok()) << mine.message();
+      const TensorView theirs = *reference->find(key);
+      EXPECT_EQ(mine->type, theirs.type) << name << " " << key;
+      // What ggml's definition leaves open differs.
+      if (theirs.type != DataType::Q4_K && theirs.type != DataType::Q6_K)
+        EXPECT_TRUE(sameBytes(*mine, theirs)) << name << " " << key;
+    }
+    for (const GgufEntry &entry : reference->metadata()) {
+      const GgufValue *mine = ours->lookUp(entry.key);
+      ASSERT_TRUE(mine) << entry.key;
+      EXPECT_EQ(mine->type(), entry.value.type()) << entry.key;
+      EXPECT_EQ(mine->bytes(), entry.value.bytes()) << entry.key;
+    }
+    EXPECT_EQ(ours->metadata().size(), reference->metadata().size());
+  }
+}
+
+TEST(Convert, ErrsNoMoreThanTheReferenceFile) {
+  TempFolder folder;
+  auto ours = convertStories(folder, DataType::Q4_K);
+  auto exact = convertStories(folder, DataType::F32); // maps its own file
+  auto reference =
+      Gguf::open(kModels + "kf-stories-gguf/kf-stories-Q4_K_M.gguf").take();
+  ASSERT_TRUE(ours && exact);
+  auto error = [&](const Gguf &file, const std::string &name) {
+    const std::vector<float> a = valuesOf(file, name),
+                             b = valuesOf(*exact, name);
+    double sum = 0;
+    for (size_t i = 0; i < a.size(); ++i)
+      sum += (double(a[i]) - b[i]) * (double(a[i]) - b[i]);
+    return sum;
+  };
+  std::map<DataType, std::pair<double, double>> sums;
+  for (const GgufTensor &tensor : reference->tensors()) {
+    auto &[mine, theirs] = sums[*tensor.type->type];
+    mine += error(*ours, std::string(tensor.name));
+    theirs += error(*reference, std::string(tensor.name));
+  }
+  for (const auto &[type, pair] : sums)
+    EXPECT_LE(pair.first, pair.second) << nameOf(type);
+}
+
+//===----------------------------------------------------------------------===//
+// Every architecture
+//===----------------------------------------------------------------------===//
+
+TEST(Convert, KeepsConfigurations) {
+  TempFolder folder;
+  for (const char *name :
+       {"gpt2-layernorm", "llama-bias", "llama-wide-head", "llama2-mha",
+        "llama3-gqa-scaled", "mistral-window", "qwen2-bias", "qwen3-qknorm"}) {
+    SCOPED_TRACE(name);
+    const ModelConfig from = openSource(kGolden + name).config;
+    auto gguf = convertFolder(folder, kGolden + name, DataType::F32);
+    ASSERT_TRUE(gguf);
+    Result<ModelConfig> read = readGgufConfig(*gguf);
+    ASSERT_TRUE(read.ok()) << read.message();
+    EXPECT_EQ(read->architecture, from.architecture == Architecture::Mistral
+                                      ? Architecture::Llama
+                                      : from.architecture);
+    EXPECT_EQ(read->layers, from.layers);
+    EXPECT_EQ(read->hiddenSize, from.hiddenSize);
+    EXPECT_EQ(read->intermediateSize, from.intermediateSize);
+    EXPECT_EQ(read->vocabSize, from.vocabSize);
+    EXPECT_EQ(read->heads, from.heads);
+    EXPECT_EQ(read->kvHeads, from.kvHeads);
+    EXPECT_EQ(read->headDim, from.headDim);
+    EXPECT_EQ(read->maxPositions, from.maxPositions);
+    EXPECT_EQ(read->norm, from.norm);
+    EXPECT_EQ(float(read->normEps), float(from.normEps));
+    EXPECT_EQ(read->activation, from.activation);
+    EXPECT_EQ(read->gatedMlp, from.gatedMlp);
+    EXPECT_EQ(read->windows, from.windows);
+    EXPECT_EQ(read->qkNorm, from.qkNorm);
+    EXPECT_EQ(read->qkvBias, from.qkvBias);
+    EXPECT_EQ(read->attentionOutputBias, from.attentionOutputBias);
+    EXPECT_EQ(read->mlpBias, from.mlpBias);
+    EXPECT_EQ(read->tiedEmbeddings, from.tiedEmbeddings);
+    ASSERT_EQ(read->rope.has_value(), from.rope.has_value());
+    if (!from.rope)
+      continue;
+    EXPECT_EQ(read->rope->theta, from.rope->theta);
+    const bool llama3 = from.rope->scaling == RopeConfig::Scaling::Llama3;
+    EXPECT_EQ(read->rope->frequencyFactors, llama3);
+    if (!llama3) {
+      EXPECT_EQ(read->rope->scaling, from.rope->scaling);
+      EXPECT_EQ(read->rope->factor, from.rope->factor);
+    }
+  }
+}
+
+TEST(Convert, MovesRowsOfHeads) {
+  TempFolder folder;
+  const std::string model = kGolden + "llama-bias";
+  Source source = openSource(model);
+  auto gguf = convertFolder(folder, model, DataType::F32);
+  ASSERT_TRUE(gguf);
+  const size_t dim = size_t(source.config.headDim);
+  const size_t columns = size_t(source.config.hiddenSize);
+  for (auto [to, from] : {std::pair("blk.1.attn_q", "q_proj"),
+                          std::pair("blk.1.attn_k", "k_proj")}) {
+    const std::string base = "model.layers.1.self_attn." + std::string(from);
+    const std::vector<float> a = valuesOf(*gguf, std::string(to) + ".weight"),
+                             b = valuesOf(*source.weights, base + ".weight"),
+                             c = valuesOf(*gguf, std::string(to) + ".bias"),
+                             d = valuesOf(*source.weights, base + ".bias");
+    ASSERT_EQ(a.size(), b.size());
+    for (size_t row = 0; row < c.size(); ++row) {
+      // Neighbours 2i and 2i + 1 were i and i + dim / 2.
+      const size_t head = row / dim, i = row % dim;
+      const size_t was = head * dim + i / 2 + (i % 2) * (dim / 2);
+      ASSERT_EQ(c[row], d[was]) << to << " " << row;
+      for (size_t column = 0; column < columns; ++column)
+        ASSERT_EQ(a[row * columns + column], b[was * columns + column]);
+    }
+  }
+  EXPECT_EQ(
+      valuesOf(*gguf, "blk.0.attn_v.weight"),
+      valuesOf(*source.weights, "model.layers.0.self_attn.v_proj.weight"));
+}
+
+TEST(Convert, TransposesGpt2) {
+  TempFolder folder;
+  const std::string model = kGolden + "gpt2-layernorm";
+  Source source = openSource(model);
+  auto gguf = convertFolder(folder, model, DataType::Q8_0);
+  ASSERT_TRUE(gguf);
+  EXPECT_EQ(gguf->find("blk.0.attn_qkv.weight")->type, DataType::Q8_0);
+  EXPECT_EQ(gguf->find("position_embd.weight")->type, DataType::F32);
+  EXPECT_FALSE(gguf->find("output.weight").ok());
+  const std::vector<float> a = valuesOf(*gguf, "blk.0.attn_qkv.weight");
+  const std::vector<float> b =
+      valuesOf(*source.weights, "transformer.h.0.attn.c_attn.weight");
+  EXPECT_EQ(gguf->find("blk.0.attn_qkv.weight")->shape,
+            (std::vector<int64_t>{192, 64}));
+  double error = 0;
+  for (size_t out = 0; out < 192; ++out)
+    for (size_t in = 0; in < 64; ++in)
+      error = std::max(error, std::fabs(double(a[out * 64 + in]) -
+                                        double(b[in * 192 + out])));
+  EXPECT_LT(error, 0.005);
+  EXPECT_EQ(valuesOf(*gguf, "blk.0.attn_qkv.bias"),
+            valuesOf(*source.weights, "transformer.h.0.attn.c_attn.bias"));
+}
+
+TEST(Convert, WritesLlama3Frequencies) {
+  // Llama 3.1: theta 500000, factor 8, 1 and 4, 8192 positions, heads of 128.
+  RopeConfig rope;
+  rope.theta = 500000;
+  rope.scaling = RopeConfig::Scaling::Llama3;
+  rope.factor = 8;
+  rope.lowFreqFactor = 1;
+  rope.highFreqFactor = 4;
+  rope.originalContext = 8192;
+  const std::vector<float> factors = llama3FrequencyFactors(rope, 128);
+  ASSERT_EQ(factors.size(), 64u);
+  EXPECT_EQ(factors[0], 1.0f);
+  EXPECT_EQ(factors[28], 1.0f); // a wave of 1956 positions: under 8192 / 4
+  EXPECT_EQ(factors[63], 8.0f);
+  EXPECT_EQ(factors[35], 8.0f); // a wave of 8219 positions: over 8192
+  // Between: Hugging Face's formula, written as it is there.
+  for (int i = 29; i < 35; ++i) {
+    const double frequency = std::pow(500000.0, -2.0 * i / 128);
+    const double wave = 2 * M_PI / frequency;
+    const double smooth = (8192 / wave - 1) / (4 - 1);
+    const double scaled = (1 - smooth) * frequency / 8 + smooth * frequency;
+    EXPECT_NEAR(factors[i], frequency / scaled, 1e-5) << i;
+  }
+  TempFolder folder;
+  auto gguf =
+      convertFolder(folder, kGolden + "llama3-gqa-scaled", DataType::Q4_0);
+  ASSERT_TRUE(gguf);
+  EXPECT_EQ(gguf->find("rope_freqs.weight")->type, DataType::F32);
+  const ModelConfig config = openSource(kGolden + "llama3-gqa-scaled").config;
+  EXPECT_EQ(valuesOf(*gguf, "rope_freqs.weight"),
+            llama3FrequencyFactors(*config.rope, config.headDim));
+}
+
+//===----------------------------------------------------------------------===//
+// From GGUF to GGUF
+//===----------------------------------------------------------------------===//
+
+TEST(Convert, RequantizesGguf) {
+  TempFolder folder;
+  auto source =
+      Gguf::open(kModels + "kf-stories-gguf/kf-stories-Q8_0.gguf").take();
+  Result<GgufPlan> plan = planFromGguf(*source, DataType::Q4_0);
+  ASSERT_TRUE(plan.ok()) << plan.message();
+  ASSERT_EQ(plan->notes.size(), 1u);
+  EXPECT_TRUE(plan->notes[0].starts_with("57 tensors of the source are"));
+  auto gguf = writeAndOpen(folder, *plan, *source);
+  ASSERT_TRUE(gguf);
+  EXPECT_EQ(*gguf->getUnsigned("general.file_type"), 2u);
+  EXPECT_EQ(gguf->metadata().size(), source->metadata().size());
+  EXPECT_EQ(gguf->lookUp("tokenizer.ggml.tokens")->bytes(),
+            source->lookUp("tokenizer.ggml.tokens")->bytes());
+  EXPECT_EQ(gguf->find("token_embd.weight")->type, DataType::Q6_K);
+  // The values are those of the source, rounded again.
+  const TensorView matrix = *gguf->find("blk.3.ffn_up.weight");
+  const std::vector<float> values = valuesOf(*source, "blk.3.ffn_up.weight");
+  std::vector<std::byte> expected(matrix.bytes);
+  quantizeBlocks(DataType::Q4_0, values.data(), int64_t(values.size()) / 32,
+                 expected.data());
+  EXPECT_EQ(std::memcmp(expected.data(), matrix.data, matrix.bytes), 0);
+
+  // A file that has the types already is the same.
+  Result<GgufPlan> same = planFromGguf(*source, DataType::Q8_0);
+  ASSERT_TRUE(same.ok()) << same.message();
+  EXPECT_TRUE(same->notes.empty());
+  auto copy = writeAndOpen(folder, *same, *source);
+  ASSERT_TRUE(copy);
+  for (const GgufTensor &tensor : source->tensors()) {
+    const std::string name(tensor.name);
+    EXPECT_TRUE(sameBytes(*copy->find(name), *source->find(name))) << name;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+TEST(TensorTypes, FollowTheRule) {
+  auto typeOf = [](const TypeRule &rule, const char *name, int64_t columns) {
+    const std::vector<int64_t> shape = {64, columns};
+    return chooseType(rule, name, shape).type;
+  };
+  const TypeRule tied{DataType::Q4_0, 16, 4, true};
+  EXPECT_EQ(typeOf(tied, "token_embd.weight", 256), DataType::Q6_K);
+  EXPECT_EQ(typeOf(tied, "token_embd.weight", 96), DataType::Q8_0);
+  EXPECT_EQ(typeOf(tied, "token_embd.weight", 100), DataType::F16);
+  EXPECT_EQ(typeOf(tied, "blk.0.attn_v.weight", 256), DataType::Q4_0);
+  EXPECT_EQ(typeOf(tied, "position_embd.weight", 256), DataType::F32);
+  EXPECT_EQ(typeOf(tied, "blk.0.attn_q.bias", 256), DataType::F32);
+  const TypeRule untied{DataType::Q4_K, 16, 1, false};
+  EXPECT_EQ(typeOf(untied, "output.weight", 256), DataType::Q6_K);
+  EXPECT_EQ(typeOf(untied, "token_embd.weight", 256), DataType::Q4_K);
+  EXPECT_EQ(typeOf(untied, "blk.0.attn_qkv.weight", 256), DataType::Q5_K);
+  std::string down;
+  for (int i = 0; i < 16; ++i)
+    down += typeOf(untied,
+                   ("blk." + std::to_string(i) + ".ffn_down.weight").c_str(),
+                   256) == DataType::Q6_K
+                ? '6'
+                : '4';
+  EXPECT_EQ(down, "6644644644644666");
+  const TypeRule two{DataType::Q2_K, 16, 4, false};
+  EXPECT_EQ(typeOf(two, "blk.5.attn_v.weight", 256), DataType::Q4_K);
+  EXPECT_EQ(typeOf(two, "blk.5.attn_output.weight", 256), DataType::Q3_K);
+  EXPECT_EQ(typeOf(two, "blk.5.ffn_up.weight", 256), DataType::Q2_K);
+  EXPECT_EQ(typeOf(two, "blk.5.ffn_up.weight", 160), DataType::IQ4_NL);
+  const TypeRule three{DataType::Q3_K, 32, 1, false};
+  EXPECT_EQ(typeOf(three, "blk.1.attn_v.weight", 256), DataType::Q5_K);
+  EXPECT_EQ(typeOf(three, "blk.2.attn_v.weight", 256), DataType::Q4_K);
+  EXPECT_EQ(typeOf(three, "blk.1.ffn_down.weight", 256), DataType::Q5_K);
+  EXPECT_EQ(typeOf(three, "blk.2.ffn_down.weight", 256), DataType::Q4_K);
+  const TypeRule half{DataType::BF16, 16, 1, true};
+  EXPECT_EQ(typeOf(half, "token_embd.weight", 100), DataType::BF16);
+  const std::vector<int64_t> vector = {256};
+  EXPECT_EQ(chooseType(half, "output_norm.weight", vector).type, DataType::F32);
+  EXPECT_FALSE(isFileType(DataType::I32));
+  EXPECT_TRUE(isFileType(DataType::IQ4_NL));
+}
+
+TEST(Convert, WritesEveryType) {
+  TempFolder folder;
+  std::vector<DataType> types = {DataType::F32, DataType::F16, DataType::BF16};
+  for (const BlockFormat &format : kBlockFormats)
+    types.push_back(format.type);
+  for (DataType type : types) {
+    auto gguf = convertFolder(folder, kGolden + "llama3-gqa-scaled", type);
+    ASSERT_TRUE(gguf) << nameOf(type);
+    EXPECT_EQ(*gguf->getUnsigned("general.file_type"), fileTypeNumber(type));
+    const std::vector<float> norm = valuesOf(*gguf, "output_norm.weight");
+    EXPECT_EQ(norm.size(), 128u);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Errors
+//===----------------------------------------------------------------------===//
+
+/// The error of converting one tensor of `values` to `type`.
+std::string convertError(std::vector<float> values, DataType type) {
+  MapWeights weights;
+  weights.add("x", {int64_t(values.size()) / 32, 32}, values);
+  ConvertedTensor tensor;
+  tensor.name = "y";
+  tensor.source = "x";
+  tensor.shape = {int64_t(values.size()) / 32, 32};
+  const TensorView view = *weights.find("x");
+  auto pool = makePool();
+  return TensorRows(*pool)
+      .convert(tensor, &view, type,
+               [](std::span<const std::byte>) { return Status(); })
+      .message();
+}
+
+TEST(Convert, NamesValuesThatNoTypeHas) {
+  for (DataType type : {DataType::Q8_0, DataType::F16, DataType::F32}) {
+    for (float odd : {std::nanf(""), HUGE_VALF, -HUGE_VALF}) {
+      std::vector<float> values(320000, 1.0f);
+      values[250000] = values[250001] = values[310000] = odd;
+      EXPECT_EQ(convertError(values, type),
+                "tensor 'x' has a NaN or an infinity in row 7812");
+    }
+  }
+  std::vector<float> values(320, 1.0f);
+  values[40] = 1e8f;
+  EXPECT_EQ(convertError(values, DataType::F32), "");
+  EXPECT_EQ(convertError(values, DataType::BF16), "");
+  EXPECT_EQ(convertError(values, DataType::F16),
+            "tensor 'x' has a value in row 1 that is too large for f16");
+  EXPECT_EQ(convertError(values, DataType::Q8_0),
+            "tensor 'x' has a value in row 1 that is too large for q8_0");
+  values[40] = 3.4e38f;
+  EXPECT_EQ(convertError(values, DataType::BF16),
+            "tensor 'x' has a value in row 1 that is too large for bf16");
+}
+
+TEST(Convert, NamesWhatIsWrongWithAModel) {
+  auto errorOf = [](auto change) {
+    Source source = openSource(kGolden + "llama2-mha");
+    MapWeights weights;
+    for (const std::string &name : source.weights->names())
+      weights.add(name, source.weights->find(name)->shape,
+                  valuesOf(*source.weights, name));
+    change(source.config, weights);
+    return planFromModel(source.config, weights, {}, "x", DataType::Q8_0)
+        .message();
+  };
+  EXPECT_EQ(errorOf([](ModelConfig &, MapWeights &) {}), "");
+  EXPECT_EQ(errorOf([](ModelConfig &, MapWeights &weights) {
+              weights.add("extra", {1}, {0});
+            }),
+            "tensor 'extra' is not part of the model that config.json "
+            "describes");
+  EXPECT_EQ(errorOf([](ModelConfig &, MapWeights &weights) {
+              weights.add("model.norm.weight", {2}, {0, 0});
+            }),
+            "tensor 'model.norm.weight' has shape [2], but config.json implies "
+            "[64]");
+  EXPECT_EQ(errorOf([](ModelConfig &, MapWeights &weights) {
+              weights.tensors.erase("model.norm.weight");
+            }),
+            "no tensor model.norm.weight");
+  EXPECT_EQ(errorOf([](ModelConfig &config, MapWeights &) {
+              config.activation = Activation::Gelu;
+            }),
+            "a GGUF file cannot say that the model's activation is not silu");
+  EXPECT_EQ(errorOf([](ModelConfig &config, MapWeights &) {
+              config.windows.front() = 8;
+            }),
+            "a GGUF file cannot say that some layers have a sliding window and "
+            "others have none");
+  EXPECT_EQ(errorOf([](ModelConfig &config, MapWeights &) {
+              config.attentionScale = 1;
+            }),
+            "a GGUF file cannot say that attention is not scaled by the head "
+            "dimension");
+}
+
+TEST(Convert, KeepsTheOldFileWhenItEndsEarly) {
+  TempFolder folder;
+  const std::string path = folder.write("out.gguf", "old");
+  Source source = openSource(kGolden + "llama2-mha");
+  GgufPlan plan =
+      planFromModel(source.config, *source.weights, {}, "x", DataType::Q8_0)
+          .take();
+  auto pool = makePool();
+  int64_t calls = 0;
+  Result<WriteSummary> result =
+      writeGguf(plan, *source.weights, path, *pool,
+                {.replace = true, .progress = [&](int64_t done, int64_t all) {
+                   EXPECT_LE(done, all);
+                   return ++calls < 5;
+                 }});
+  EXPECT_EQ(result.message(), "interrupted");
+  EXPECT_EQ(calls, 5);
+  EXPECT_EQ(std::filesystem::file_size(path), 3u);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()),
+                          std::filesystem::directory_iterator()),
+            1);
+}
+
+TEST(Convert, TakesRandomWeights) {
+  TempFolder folder;
+  const ModelConfig config = openSource(kModels + "kf-stories").config;
+  auto weights = DummyWeights::create(config, DataType::Q4_0, 1);
+  ASSERT_TRUE(weights.ok()) << weights.message();
+  Result<GgufPlan> plan =
+      planFromModel(config, **weights, {}, "dummy", DataType::Q4_0);
+  ASSERT_TRUE(plan.ok()) << plan.message();
+  EXPECT_EQ(plan->notes, std::vector<std::string>{
+                             "the model has no tokenizer, nor will the file"});
+  EXPECT_TRUE(writeAndOpen(folder, *plan, **weights));
+}
+
+} // namespace

@@ -1,0 +1,277 @@
+//===- Quantize.cpp - kf-run quantize -------------------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Commands.h"
+#include "DummyModel.h"
+#include "EmbeddedModel.h"
+#include "Model.h"
+#include "OptionParser.h"
+#include "Report.h"
+
+#include "runtime/convert/TensorTypes.h"
+#include "runtime/convert/WriteGguf.h"
+#include "runtime/io/Gguf.h"
+#include "runtime/io/MappedFile.h"
+#include "runtime/model/ChatConfig.h"
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <unistd.h>
+
+using namespace kf;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct QuantizeOptions {
+  std::string model; ///< empty: the embedded one
+  DummyOptions dummy;
+  std::string out;
+  DataType type = DataType::F32;
+  int64_t threads = 0;
+  bool force = false;
+};
+
+volatile std::sig_atomic_t interrupted = 0;
+
+void onInterrupt(int) { interrupted = 1; }
+
+/// Lets Ctrl-C and a request to end finish the work instead of the process, so
+/// that no temporary file stays.
+void catchInterrupts() {
+  struct sigaction action = {};
+  action.sa_handler = onInterrupt;
+  sigemptyset(&action.sa_mask);
+  for (int number : {SIGINT, SIGTERM, SIGHUP})
+    sigaction(number, &action, nullptr);
+  // A limit on the size of files is an error like a full disk.
+  std::signal(SIGXFSZ, SIG_IGN);
+}
+
+/// A bar on a terminal; nothing elsewhere.
+class Progress {
+public:
+  Progress() : shown(isatty(STDERR_FILENO)) {}
+  ~Progress() {
+    if (shown)
+      std::fputs("\r\033[K", stderr);
+  }
+  void show(int64_t done, int64_t all) {
+    const int percent =
+        all > 0 ? static_cast<int>(100.0 * static_cast<double>(done) /
+                                   static_cast<double>(all))
+                : 100;
+    if (!shown || percent == last)
+      return;
+    last = percent;
+    constexpr int width = 40;
+    std::string bar(width, '.');
+    std::fill_n(bar.begin(), percent * width / 100, '#');
+    std::fprintf(stderr, "\r\033[K[%s] %3d%%", bar.c_str(), percent);
+  }
+
+private:
+  bool shown;
+  int last = -1;
+};
+
+/// `value` with `digits` digits after the point.
+std::string fixed(double value, int digits) {
+  char buffer[64];
+  std::snprintf(buffer, sizeof(buffer), "%.*f", digits, value);
+  return buffer;
+}
+
+std::string mebibytes(uint64_t bytes) {
+  return fixed(static_cast<double>(bytes) / (1 << 20), 2) + " MiB";
+}
+
+std::string summaryOf(const WriteSummary &summary,
+                      const QuantizeOptions &options, double seconds) {
+  std::string text = "wrote " + quotePath(options.out) + ": " +
+                     mebibytes(summary.fileBytes) + " from " +
+                     mebibytes(summary.sourceBytes) + ", " +
+                     fixed(8.0 * static_cast<double>(summary.tensorBytes) /
+                               static_cast<double>(summary.elements),
+                           2) +
+                     " bits per weight; tensors:";
+  std::string separator = " ";
+  for (auto [type, count] : summary.tensors) {
+    text += separator + std::to_string(count) + " " + std::string(nameOf(type));
+    separator = ", ";
+  }
+  return text + "; " + fixed(seconds, 2) + " s, " +
+         fixed(static_cast<double>(summary.sourceBytes) / 1e6 / seconds, 1) +
+         " MB/s\n";
+}
+
+/// The file's text; nothing if there is no such file.
+Result<std::optional<MappedFile>> openIfThere(const fs::path &path) {
+  std::error_code ignored;
+  if (!fs::exists(path, ignored))
+    return std::optional<MappedFile>();
+  KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path.string()));
+  return std::optional<MappedFile>(std::move(file));
+}
+
+/// Refuses an OUT that is there, or that is a part of the model.
+Status checkOutput(const QuantizeOptions &options) {
+  std::error_code ignored;
+  if (!fs::exists(options.out, ignored))
+    return Status();
+  auto isOut = [&](const fs::path &path) {
+    return fs::equivalent(path, options.out, ignored);
+  };
+  bool same = !options.model.empty() && isOut(options.model);
+  if (fs::is_directory(options.model, ignored))
+    for (const fs::directory_entry &entry :
+         fs::directory_iterator(options.model, ignored))
+      same |= isOut(entry.path());
+  if (same)
+    return Status::error(quotePath(options.out) +
+                         " is the model itself; give another name");
+  if (!options.force)
+    return Status::error(quotePath(options.out) +
+                         " exists already; --force replaces it");
+  return Status();
+}
+
+Result<WriteSummary> write(const GgufPlan &plan, const WeightSource &weights,
+                           const QuantizeOptions &options) {
+  for (const std::string &note : plan.notes)
+    std::fprintf(stderr, "note: %s\n", oneLine(note).c_str());
+  KF_ASSIGN_OR_RETURN(std::unique_ptr<ThreadPool> pool,
+                      ThreadPool::create(static_cast<int>(options.threads)));
+  catchInterrupts();
+  Progress progress;
+  return writeGguf(
+      plan, weights, options.out, *pool,
+      {.replace = options.force, .progress = [&](int64_t done, int64_t all) {
+         progress.show(done, all);
+         return !interrupted;
+       }});
+}
+
+Result<WriteSummary> quantizeGguf(const QuantizeOptions &options) {
+  KF_ASSIGN_OR_RETURN(std::unique_ptr<Gguf> source, Gguf::open(options.model));
+  KF_ASSIGN_OR_RETURN(GgufPlan plan, planFromGguf(*source, options.type));
+  return write(plan, *source, options);
+}
+
+/// What a GGUF file holds beside weights, and the files that it lies in.
+struct TokenizerFiles {
+  std::optional<MappedFile> json, sentencePiece;
+  ChatConfig chat;
+
+  TokenizerTexts texts() const {
+    return {.json = json ? json->text() : "",
+            .sentencePiece = sentencePiece ? sentencePiece->text() : "",
+            .chatTemplate = chat.chatTemplate};
+  }
+};
+
+/// Opens the files of the folder `path`, or of the folder that the file `path`
+/// lies in.
+Result<TokenizerFiles> openTokenizerFiles(const fs::path &path) {
+  std::error_code ignored;
+  const fs::path folder =
+      fs::is_directory(path, ignored) ? path : path.parent_path();
+  TokenizerFiles files;
+  KF_ASSIGN_OR_RETURN(files.json, openIfThere(folder / "tokenizer.json"));
+  KF_ASSIGN_OR_RETURN(files.sentencePiece,
+                      openIfThere(folder / "tokenizer.model"));
+  KF_ASSIGN_OR_RETURN(files.chat, loadChatConfig(folder.string()));
+  return files;
+}
+
+Result<WriteSummary> quantizeModel(const QuantizeOptions &options) {
+  KF_ASSIGN_OR_RETURN(Model model,
+                      openModel(options.model, false, options.dummy));
+  TokenizerFiles files;
+  TokenizerTexts texts;
+  std::string name = options.model;
+  if (options.model.empty()) {
+    name = "kf-stories";
+    texts.json = KF_EMBEDDED(tokenizer);
+    texts.chatTemplate = KF_EMBEDDED(chat_template);
+  } else if (!options.dummy.used() || !options.dummy.tokenizer.empty()) {
+    KF_ASSIGN_OR_RETURN(files, openTokenizerFiles(options.dummy.used()
+                                                      ? options.dummy.tokenizer
+                                                      : options.model));
+    texts = files.texts();
+  }
+  if (!options.model.empty() && !options.dummy.used()) {
+    std::error_code ignored;
+    name = fs::canonical(options.model, ignored).filename().string();
+  }
+  Result<GgufPlan> plan =
+      planFromModel(model.config, *model.weights, texts, name, options.type);
+  if (!plan.ok())
+    return plan.status().in(model.name);
+  return write(*plan, *model.weights, options);
+}
+
+Result<WriteSummary> quantize(const QuantizeOptions &options) {
+  KF_RETURN_IF_ERROR(checkOutput(options));
+  if (options.dummy.used())
+    return quantizeModel(options);
+  KF_ASSIGN_OR_RETURN(ModelKind kind, findModelKind(options.model));
+  return kind == ModelKind::Gguf ? quantizeGguf(options)
+                                 : quantizeModel(options);
+}
+
+} // namespace
+
+int kf::runQuantize(Arguments arguments) {
+  QuantizeOptions options;
+  std::string type;
+  OptionParser parser(
+      "quantize [MODEL] OUT.gguf --type TYPE [options]",
+      "Writes a model as a GGUF file whose matrices are of another type. The "
+      "K types are\nmixes that give some matrices more bits; vectors stay f32. "
+      "Whatever happens, OUT is\neither complete or as it was.");
+  parser.positional("MODEL", false, options.model,
+                    "a folder as Hugging Face lays it out, or a GGUF file; "
+                    "without it, the embedded model, kf-stories");
+  parser.positional("OUT.gguf", false, options.out, "the file to write");
+  parser.text({"type", 0, "TYPE"}, type,
+              "q8_0, q4_0, q4_1, q5_0, q5_1, q2_k, q3_k, q4_k, q5_k, q6_k, "
+              "iq4_nl, bf16, f16 or f32");
+  parser.integer({"threads", 't', "N"}, options.threads, 0,
+                 ThreadPool::maxThreads,
+                 "threads; 0, the default, is one per hardware thread");
+  parser.flag({"force", 'f'}, options.force, "replaces OUT");
+  options.dummy.addTo(parser, options.model);
+  if (std::optional<int> code = parser.parse(arguments))
+    return *code;
+  // One name is OUT.
+  if (options.out.empty())
+    std::swap(options.out, options.model);
+  if (options.out.empty())
+    return parser.usageError("OUT.gguf is missing");
+  if (type.empty())
+    return parser.usageError("--type is missing");
+  Result<DataType> parsed = parseDataType(type);
+  if (!parsed.ok() || !isFileType(*parsed))
+    return parser.usageError("there is no type '" + type + "' for --type");
+  options.type = *parsed;
+  const auto start = std::chrono::steady_clock::now();
+  Result<WriteSummary> summary = quantize(options);
+  const std::chrono::duration<double> elapsed =
+      std::chrono::steady_clock::now() - start;
+  if (!summary.ok() && interrupted) {
+    printError("interrupted; " + quotePath(options.out) + " was not written");
+    return ExitInterrupted;
+  }
+  if (!summary.ok())
+    return report(summary.status());
+  return report(writeStdout(summaryOf(*summary, options, elapsed.count())));
+}
