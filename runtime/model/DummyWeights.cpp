@@ -130,8 +130,10 @@ struct BlockFiller {
     const float scale =
         kDeviation / static_cast<float>(std::sqrt(squares / values.size()));
     for (int i = 0; i < kScales; ++i) {
-      // From 0.77 to 1.23: blocks of real weights differ as well.
-      const float of = scale * (0.77f + 0.46f * i / (kScales - 1));
+      // From 0.77 to 1.23: blocks of real weights differ as well. Codes without
+      // a minimum go lower than they go high, so half of the scales turn them.
+      const float sign = format.minOffset < 0 && i % 2 ? -1 : 1;
+      const float of = sign * scale * (0.77f + 0.46f * i / (kScales - 1));
       scales[i] = floatToHalf(of);
       mins[i] = floatToHalf(of * minOfScale());
     }

@@ -149,8 +149,7 @@ TEST(DummyWeights, EveryTypeHasTheDeviation) {
     EXPECT_EQ(view->type, type);
     EXPECT_EQ(view->shape, (std::vector<int64_t>{512, 1024}));
     Moments moments = momentsOf(*view);
-    // Codes below zero are one more than those above it.
-    EXPECT_NEAR(moments.mean, 0, 0.003) << nameOf(type);
+    EXPECT_NEAR(moments.mean, 0, 0.0005) << nameOf(type);
     EXPECT_NEAR(moments.deviation, 0.02, 0.001) << nameOf(type);
   }
 }
