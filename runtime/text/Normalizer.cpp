@@ -12,7 +12,21 @@
 #include "runtime/text/SentencePieceNormalizer.h"
 #include "runtime/text/Utf8.h"
 
+#include <algorithm>
+
 using namespace kf;
+
+/// Bytes that a text of so many may become. Real normalizers make three of one.
+static size_t limitOf(size_t bytes) {
+  return std::min<size_t>(std::max<size_t>(32 * bytes, 1 << 20), INT32_MAX);
+}
+
+static Status checkSize(size_t bytes, size_t limit) {
+  if (bytes <= limit)
+    return Status();
+  return Status::error("the normalized text exceeds " + std::to_string(limit) +
+                       " bytes, far more than the text has");
+}
 
 /// Applies `change` to what is UTF-8 in `text` and keeps the rest.
 template <typename Change>
@@ -32,7 +46,8 @@ static Status onValidRuns(std::string_view text, std::string &out,
   return Status();
 }
 
-static Status apply(const NfcStep &, std::string_view text, std::string &out) {
+static Status apply(const NfcStep &, std::string_view text, std::string &out,
+                    size_t) {
   return onValidRuns(text, out, [&](std::string_view run) {
     out += toNfc(run);
     return Status();
@@ -40,7 +55,7 @@ static Status apply(const NfcStep &, std::string_view text, std::string &out) {
 }
 
 static Status apply(const PrependStep &step, std::string_view text,
-                    std::string &out) {
+                    std::string &out, size_t) {
   if (!text.empty())
     out = step.text;
   out += text;
@@ -48,14 +63,13 @@ static Status apply(const PrependStep &step, std::string_view text,
 }
 
 static Status apply(const ReplaceStep &step, std::string_view text,
-                    std::string &out) {
+                    std::string &out, size_t limit) {
   return onValidRuns(text, out, [&](std::string_view run) {
     KF_ASSIGN_OR_RETURN(std::vector<Regex::Match> matches,
                         step.pattern.findAll(run));
     size_t done = 0;
     for (const Regex::Match &match : matches) {
-      if (out.size() > INT32_MAX)
-        return Status::error("the normalized text exceeds 2 GiB");
+      KF_RETURN_IF_ERROR(checkSize(out.size(), limit));
       out += run.substr(done, match.begin - done);
       out += step.by;
       done = match.end;
@@ -66,7 +80,7 @@ static Status apply(const ReplaceStep &step, std::string_view text,
 }
 
 static Status apply(const StripStep &step, std::string_view text,
-                    std::string &out) {
+                    std::string &out, size_t) {
   if (step.left)
     text = trimLeft(text);
   if (step.right)
@@ -76,20 +90,21 @@ static Status apply(const StripStep &step, std::string_view text,
 }
 
 static Status apply(const SentencePieceStep &step, std::string_view text,
-                    std::string &out) {
+                    std::string &out, size_t) {
   out = step->normalize(text);
   return Status();
 }
 
 Result<std::string> Normalizer::normalize(std::string_view text) const {
+  const size_t limit = limitOf(text.size());
   std::string result(text);
   for (const Step &step : steps) {
     std::string out;
     out.reserve(result.size());
     KF_RETURN_IF_ERROR(std::visit(
-        [&](const auto &kind) { return apply(kind, result, out); }, step));
-    if (out.size() > INT32_MAX)
-      return Status::error("the normalized text exceeds 2 GiB");
+        [&](const auto &kind) { return apply(kind, result, out, limit); },
+        step));
+    KF_RETURN_IF_ERROR(checkSize(out.size(), limit));
     result = std::move(out);
   }
   return result;

@@ -48,7 +48,7 @@ struct Normalizer {
   bool isIdentity() const { return steps.empty(); }
   /// `text`, any bytes, normalized. Bytes that are no UTF-8 stay as they are,
   /// except that tokenizer.model has its own rule for them. Fails when a
-  /// pattern needs too many steps.
+  /// pattern needs too many steps, or when steps blow the text up.
   Result<std::string> normalize(std::string_view text) const;
 };
 

@@ -14,6 +14,7 @@
 #include "runtime/text/Bpe.h"
 #include "runtime/text/Tokenizer.h"
 #include "runtime/text/TokenizerReader.h"
+#include "runtime/text/Utf8.h"
 
 using namespace kf;
 using nlohmann::json;
@@ -21,6 +22,9 @@ using nlohmann::json;
 //===----------------------------------------------------------------------===//
 // JSON helpers
 //===----------------------------------------------------------------------===//
+
+/// Bytes that a decoder may put in the place of others; real ones put a space.
+static constexpr size_t kMaxReplacement = 64;
 
 static Status unsupported(const std::string &what) {
   return Status::error(what + " is not supported");
@@ -129,8 +133,8 @@ static Result<MetaspaceStep> readMetaspace(const json &step) {
       {"never", Prepend::Never}};
   MetaspaceStep result;
   KF_ASSIGN_OR_RETURN(result.mark, readText(step, "replacement"));
-  if (result.mark.empty())
-    return Status::error("'replacement' is empty");
+  if (result.mark.empty() || stepUtf8(result.mark).length != result.mark.size())
+    return Status::error("'replacement' is not one character");
   bool addPrefixSpace = true;
   KF_RETURN_IF_ERROR(readFlag(step, "add_prefix_space", addPrefixSpace));
   KF_RETURN_IF_ERROR(readFlag(step, "split", result.split));
@@ -480,6 +484,9 @@ Status TokenizerLoader::readDecoderStep(const json &step,
     KF_ASSIGN_OR_RETURN(std::string content, readText(step, "content"));
     if (pattern.regex || sawFuse)
       return unsupported("a Replace of a Regex, or after Fuse,");
+    if (content.size() > kMaxReplacement)
+      return unsupported("a Replace by " + std::to_string(content.size()) +
+                         " bytes");
     decoder.replacements.emplace_back(pattern.literal, content);
   } else if (type == "Strip") {
     KF_ASSIGN_OR_RETURN(std::string content, readText(step, "content"));
