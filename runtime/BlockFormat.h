@@ -250,9 +250,6 @@ struct PackedBlock {
 void dequantizeBlocks(DataType type, const void *src, int64_t blocks,
                       float *dst);
 
-/// Whether quantizeBlocks knows `type`: every block type.
-inline bool canQuantize(DataType type) { return isBlock(type); }
-
 /// Rounds `blocks * elements` floats at `src` to blocks at `dst`. q8_0, q4_0,
 /// q4_1, q5_0 and q5_1 round as ggml's reference does, byte for byte; the other
 /// formats search the scales with the least weighted squared error. A block

@@ -19,15 +19,6 @@
 namespace kf::quantize {
 namespace {
 
-constexpr int kLanes = 8; // of sums, so that loops become vectors
-
-double total(const float (&lanes)[kLanes]) {
-  double sum = 0;
-  for (float lane : lanes)
-    sum += lane;
-  return sum;
-}
-
 /// A step and an offset, and the weighted squared error that they leave.
 struct Fit {
   float step = 0, offset = 0;
@@ -53,22 +44,25 @@ public:
     }
   }
 
+  template <typename T> static T codeOf(T value, float inverse, float offset) {
+    return nearest(clampTo((value + offset) * inverse, 0, Most));
+  }
   float code(int i, float inverse, float offset) const {
-    return nearest(clampTo((x[i] + offset) * inverse, 0, Most));
+    return codeOf(x[i], inverse, offset);
   }
 
   /// The best step and offset for the codes that `inverse` and `offset` give;
   /// no step if all codes are the same.
   Fit solve(float inverse, float offset) const {
-    float lanesQ[kLanes] = {}, lanesQQ[kLanes] = {}, lanesQX[kLanes] = {};
-    for (int i = 0; i < Count; i += kLanes)
-      for (int lane = 0; lane < kLanes; ++lane) {
-        const float q = code(i + lane, inverse, offset);
-        const float weighted = weights[i + lane] * q;
-        lanesQ[lane] += weighted;
-        lanesQQ[lane] += weighted * q;
-        lanesQX[lane] += weighted * x[i + lane];
-      }
+    Lanes lanesQ = {}, lanesQQ = {}, lanesQX = {};
+    for (int i = 0; i < Count; i += kLanes) {
+      const Lanes value = loadLanes(x + i);
+      const Lanes q = codeOf(value, inverse, offset);
+      const Lanes weighted = loadLanes(weights + i) * q;
+      lanesQ += weighted;
+      lanesQQ += weighted * q;
+      lanesQX += weighted * value;
+    }
     const double sumQ = total(lanesQ), sumQQ = total(lanesQQ),
                  sumQX = total(lanesQX);
     const double determinant = sumW * sumQQ - sumQ * sumQ;
@@ -87,13 +81,12 @@ public:
   /// The error of a step and an offset with the best codes.
   double errorOf(float step, float offset) const {
     const float inverse = inverseOf(step);
-    float lanes[kLanes] = {};
-    for (int i = 0; i < Count; i += kLanes)
-      for (int lane = 0; lane < kLanes; ++lane) {
-        const float q = code(i + lane, inverse, offset);
-        const float rest = step * q - offset - x[i + lane];
-        lanes[lane] += weights[i + lane] * rest * rest;
-      }
+    Lanes lanes = {};
+    for (int i = 0; i < Count; i += kLanes) {
+      const Lanes value = loadLanes(x + i);
+      const Lanes rest = codeOf(value, inverse, offset) * step - offset - value;
+      lanes += loadLanes(weights + i) * rest * rest;
+    }
     return total(lanes);
   }
 

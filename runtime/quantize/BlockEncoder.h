@@ -39,17 +39,35 @@ inline int roundTo(float value, int low, int high) {
   return std::clamp(whole + (rest >= 0.5f) - (rest <= -0.5f), low, high);
 }
 
+/// Four floats that are computed with at once: an extension of GCC and Clang,
+/// faster than what compilers make of the searches' loops.
+using Lanes = float __attribute__((vector_size(16)));
+inline constexpr int kLanes = 4;
+
+inline Lanes loadLanes(const float *values) {
+  Lanes lanes;
+  std::memcpy(&lanes, values, sizeof(lanes));
+  return lanes;
+}
+
+inline double total(Lanes lanes) {
+  return (double(lanes[0]) + lanes[1]) + (double(lanes[2]) + lanes[3]);
+}
+
+// For T = float or Lanes:
+
 /// The integer nearest to `value` as a float, halves to even; for magnitudes
-/// below 2^22. Unlike the library's, a compiler turns loops of it into vectors.
-inline float nearest(float value) {
+/// below 2^22.
+template <typename T> T nearest(T value) {
   constexpr float shift = 12582912.0f; // 1.5 * 2^23: no room for a fraction
   return value + shift - shift;
 }
 
 /// `value` from `low` to `high`; `low` for NaN.
-inline float clampTo(float value, float low, float high) {
-  value = value > low ? value : low;
-  return value < high ? value : high;
+template <typename T> T clampTo(T value, float low, float high) {
+  const T lowest = T{} + low, highest = T{} + high;
+  value = value > lowest ? value : lowest;
+  return value < highest ? value : highest;
 }
 
 /// 1 / value; 0 for 0.

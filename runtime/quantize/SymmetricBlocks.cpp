@@ -17,20 +17,13 @@
 namespace kf::quantize {
 namespace {
 
-constexpr int kLanes = 8; // of sums, so that loops become vectors
-
-double total(const float (&lanes)[kLanes]) {
-  double sum = 0;
-  for (float lane : lanes)
-    sum += lane;
-  return sum;
-}
-
 /// The values -Ends ... Ends - 1.
 template <int Ends> struct Integers {
   static constexpr float low = -Ends, high = Ends - 1;
 
-  static float nearestTo(float v) { return nearest(clampTo(v, low, high)); }
+  template <typename T> static T nearestTo(T v) {
+    return nearest(clampTo(v, low, high));
+  }
   static int codeOf(float value) { return static_cast<int>(value) + Ends; }
 };
 
@@ -57,6 +50,10 @@ struct Table {
     return codes[static_cast<int>((clampTo(v, low, high) - low) * 2)];
   }
   static float nearestTo(float v) { return values[codeOf(v)]; }
+  static Lanes nearestTo(Lanes v) {
+    return Lanes{nearestTo(v[0]), nearestTo(v[1]), nearestTo(v[2]),
+                 nearestTo(v[3])};
+  }
 };
 
 /// A step, and how much of the weighted sum of squares it explains.
@@ -78,14 +75,14 @@ public:
   /// The sums of weight * value * x and weight * value^2 for the values that
   /// are nearest with `inverse`.
   void sums(float inverse, double &valueX, double &valueSquare) const {
-    float lanesVX[kLanes] = {}, lanesVV[kLanes] = {};
-    for (int i = 0; i < Count; i += kLanes)
-      for (int lane = 0; lane < kLanes; ++lane) {
-        const float value = Values::nearestTo(x[i + lane] * inverse);
-        const float weighted = weights[i + lane] * value;
-        lanesVX[lane] += weighted * x[i + lane];
-        lanesVV[lane] += weighted * value;
-      }
+    Lanes lanesVX = {}, lanesVV = {};
+    for (int i = 0; i < Count; i += kLanes) {
+      const Lanes element = loadLanes(x + i);
+      const Lanes value = Values::nearestTo(element * inverse);
+      const Lanes weighted = loadLanes(weights + i) * value;
+      lanesVX += weighted * element;
+      lanesVV += weighted * value;
+    }
     valueX = total(lanesVX);
     valueSquare = total(lanesVV);
   }

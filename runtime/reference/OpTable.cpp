@@ -302,7 +302,7 @@ Result<Evaluate> prepareSample(const OpSite &site) {
 Result<Evaluate> prepareQuantize(const OpSite &site) {
   KF_ASSIGN_OR_RETURN(std::string name, site.attributes.keyword("format"));
   Result<DataType> format = parseDataType(name);
-  if (!format || !canQuantize(*format))
+  if (!format || !isBlock(*format))
     return Status::error("unknown block format '" + name + "'");
   return Evaluate([format = *format](const OpCall &call) {
     return quantize(call.tensor(0), format);
