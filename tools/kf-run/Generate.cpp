@@ -10,6 +10,7 @@
 #include "ModelSession.h"
 #include "Prompt.h"
 #include "Report.h"
+#include "SamplerFlags.h"
 
 #include "runtime/session/Generator.h"
 #include "runtime/session/Stopwatch.h"
@@ -45,21 +46,7 @@ struct GenerateOptions {
                 "tokenizer answers with ids");
     parser.integer({"tokens", 'n', "N"}, tokens, 0, int64_t(1) << 24,
                    "the most tokens to generate; 256 by default");
-    parser.real({"temp", 0, "X"}, sampler.temperature, 0, 1e6,
-                "temperature; 0, the default, takes the most likely token");
-    parser.integer({"top-k", 0, "N"}, sampler.topK, 0, int64_t(1) << 24,
-                   "draws from the N most likely tokens; 0, the default: all");
-    parser.real({"top-p", 0, "X"}, sampler.topP, 0, 1,
-                "draws from the most likely tokens that sum up to X; 1 by "
-                "default");
-    parser.real({"min-p", 0, "X"}, sampler.minP, 0, 1,
-                "leaves out tokens less likely than X times the most likely "
-                "one; 0 by default");
-    parser.real({"repeat-penalty", 0, "X"}, sampler.repetitionPenalty, 0, 1e6,
-                "makes tokens that were seen less likely; 1, the default, "
-                "does not");
-    parser.number({"seed", 0, "N"}, sampler.seed,
-                  "the same seed gives the same text; 0 by default");
+    addSamplerFlags(parser, sampler);
     parser.text({"json", 0, "FILE"}, json,
                 "writes ids, text, timings and memory to FILE; - is stdout, "
                 "after the text");

@@ -1,0 +1,50 @@
+"""Interrupts an answer of kf-run chat, and goes on talking.
+
+check_chat_interrupt.py KF_RUN [arguments]
+"""
+import os
+import signal
+import subprocess
+import sys
+
+chat = subprocess.Popen(
+    [sys.argv[1], "chat", *sys.argv[2:]],
+    stdin=subprocess.PIPE,
+    stdout=subprocess.PIPE,
+    stderr=subprocess.PIPE,
+)
+chat.stdin.write(b"Tell me a story.\n")
+chat.stdin.flush()
+# The answer has begun; the interrupt comes in the middle of it.
+begun = os.read(chat.stdout.fileno(), 1)
+assert begun, chat.stderr.read()
+chat.send_signal(signal.SIGINT)
+out, err = chat.communicate(b"/stats\n/exit\n", timeout=300)
+assert chat.returncode == 0, (chat.returncode, out, err)
+assert b"[cancelled]" in err, err
+lines = out.decode().splitlines()
+last = next(line for line in lines if line.startswith("last: "))
+generated = int(last.split("generated ")[1].split(",")[0])
+assert 0 < generated < 900, last
+
+# At the prompt, the second one in a row ends the program.
+chat = subprocess.Popen(
+    [sys.argv[1], "chat", *sys.argv[2:]],
+    stdin=subprocess.PIPE,
+    stdout=subprocess.PIPE,
+    stderr=subprocess.PIPE,
+)
+chat.stdin.write(b"/help\n")
+chat.stdin.flush()
+while b"Ctrl-C stops" not in chat.stdout.readline():
+    pass
+# How far it is on its way back to the prompt is not known: ask until it is.
+for attempt in range(100):
+    chat.send_signal(signal.SIGINT)
+    try:
+        chat.wait(timeout=0.2)
+        break
+    except subprocess.TimeoutExpired:
+        pass
+assert chat.returncode == 130, chat.returncode
+assert b"Ctrl-C once more" in chat.stderr.read()

@@ -1,0 +1,238 @@
+//===- Chat.cpp - kf-run chat ---------------------------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ChatSession.h"
+#include "Commands.h"
+#include "LineReader.h"
+#include "Report.h"
+#include "SamplerFlags.h"
+
+#include "runtime/io/Quote.h"
+
+#include <csignal>
+#include <cstdio>
+
+using namespace kf;
+
+namespace {
+
+std::atomic<bool> interrupted{false};
+
+/// An interrupt ends what is going on, an answer or the reading of a line, and
+/// not the program.
+void noteInterrupts() {
+  struct sigaction action = {};
+  action.sa_handler = [](int) { interrupted = true; };
+  sigaction(SIGINT, &action, nullptr);
+}
+
+constexpr std::string_view kHelp =
+    "/clear      starts over, with the system message\n"
+    "/save FILE  writes the conversation to a JSON file\n"
+    "/load FILE  goes on with the conversation in a JSON file\n"
+    "/stats      tokens in the cache, computed and reused, and speeds\n"
+    "/exit       ends, as Ctrl-D does\n"
+    "Ctrl-C stops an answer. A line that ends with \\ goes on in the next one; "
+    "one\nthat begins with // begins with / for the model.\n";
+
+std::string rate(int64_t tokens, double seconds) {
+  char buffer[64];
+  std::snprintf(buffer, sizeof(buffer), "%.1f ms (%.0f tok/s)", seconds * 1e3,
+                seconds > 0 ? static_cast<double>(tokens) / seconds : 0.0);
+  return buffer;
+}
+
+std::string describe(const char *what, const ChatCounts &counts) {
+  return std::string(what) + ": prompt " +
+         std::to_string(counts.reused + counts.computed) + " tokens, " +
+         std::to_string(counts.reused) + " reused, " +
+         std::to_string(counts.computed) + " computed in " +
+         rate(counts.computed, counts.prefillSeconds) + "; generated " +
+         std::to_string(counts.generated) + ", decoded in " +
+         rate(counts.decodeSteps, counts.decodeSeconds) + "\n";
+}
+
+/// Reads lines and does what they say.
+class Repl {
+public:
+  explicit Repl(ChatSession &chat) : chat(chat) {}
+
+  /// Returns the exit code.
+  int run() {
+    if (lines.interactive())
+      greet();
+    while (!done) {
+      std::string line;
+      Result<LineReader::Event> event = readMessage(line);
+      if (!event.ok())
+        return report(event.status());
+      if (*event == LineReader::Event::End)
+        break;
+      if (*event == LineReader::Event::Interrupted) {
+        if (wasInterrupted)
+          return ExitInterrupted;
+        wasInterrupted = true;
+        interrupted = false;
+        std::fputs("Ctrl-C once more, or Ctrl-D, ends the chat.\n", stderr);
+        continue;
+      }
+      wasInterrupted = interrupted = false;
+      if (Status status = handle(line); !status.ok()) {
+        const int failure = report(status);
+        // A person sees the error; a script learns of it.
+        code = lines.interactive() ? code : failure;
+      }
+      if (!output.ok())
+        return report(output);
+    }
+    return code;
+  }
+
+private:
+  void greet() {
+    std::fprintf(
+        stderr, "%s on %s, context %lld. /help tells the commands.\n",
+        chat.model().model().name.c_str(), chat.model().device().name().c_str(),
+        static_cast<long long>(chat.model().session().contextLength()));
+  }
+
+  Result<LineReader::Event> readMessage(std::string &message) {
+    for (bool continued = false;; continued = true) {
+      std::string line;
+      KF_ASSIGN_OR_RETURN(LineReader::Event event, lines.read(line, continued));
+      if (event == LineReader::Event::Interrupted)
+        return event;
+      if (event == LineReader::Event::End)
+        return continued ? LineReader::Event::Line : event;
+      message += line;
+      if (!message.ends_with('\\'))
+        return event;
+      message.back() = '\n';
+    }
+  }
+
+  void print(std::string_view text) {
+    if (output.ok())
+      output = writeStdout(text);
+    if (!output.ok())
+      interrupted = true; // nobody is there to hear the rest
+  }
+
+  Status handle(const std::string &line) {
+    if (line.find_first_not_of(" \t\r") == std::string::npos)
+      return Status();
+    if (line.starts_with("//"))
+      return finish(say(line.substr(1)));
+    if (line.starts_with('/'))
+      return command(line);
+    return finish(say(line));
+  }
+
+  Result<StopReason> say(const std::string &text) {
+    return chat.say(text, onText(), interrupted);
+  }
+  ChatSession::OnText onText() {
+    return [this](std::string_view text) { print(text); };
+  }
+
+  /// Ends an answer's text, and says why where that is not plain.
+  Status finish(const Result<StopReason> &reason) {
+    if (!reason.ok())
+      return reason.status();
+    print("\n");
+    if (*reason == StopReason::ContextFull)
+      std::fputs("The context is full; /clear starts over.\n", stderr);
+    else if (*reason != StopReason::StopToken)
+      std::fprintf(stderr, "[%s]\n", std::string(nameOf(*reason)).c_str());
+    return Status();
+  }
+
+  Status command(std::string_view line) {
+    const size_t end = std::min(line.find_first_of(" \t\r"), line.size());
+    const std::string_view name = line.substr(0, end);
+    std::string_view rest = line.substr(end);
+    const size_t first = rest.find_first_not_of(" \t\r");
+    rest = first == rest.npos ? std::string_view() : rest.substr(first);
+    rest = rest.substr(0, rest.find_last_not_of(" \t\r") + 1);
+    const bool takesFile = name == "/save" || name == "/load";
+    if (takesFile && rest.empty())
+      return Status::error(std::string(name) + " needs a file's name");
+    if (name == "/save") {
+      KF_RETURN_IF_ERROR(chat.save(std::string(rest)));
+      print("saved " + std::to_string(chat.messages().size()) + " messages\n");
+      return Status();
+    }
+    if (name == "/load")
+      return load(std::string(rest));
+    if (!rest.empty() && (name == "/clear" || name == "/stats" ||
+                          name == "/help" || name == "/exit"))
+      return Status::error(std::string(name) + " takes nothing after it");
+    if (name == "/clear")
+      chat.clear();
+    else if (name == "/stats")
+      print(stats());
+    else if (name == "/help")
+      print(kHelp);
+    else if (name == "/exit")
+      done = true;
+    else
+      return Status::error("unknown command " + inQuotes(name) +
+                           "; /help tells the commands, and // begins a "
+                           "message with a /");
+    return Status();
+  }
+
+  Status load(const std::string &path) {
+    KF_RETURN_IF_ERROR(chat.load(path));
+    print("loaded " + std::to_string(chat.messages().size()) + " messages\n");
+    if (!chat.awaitsAnswer())
+      return Status();
+    return finish(chat.answer(onText(), interrupted));
+  }
+
+  std::string stats() {
+    return "cache: " + std::to_string(chat.cachedTokens()) + " of " +
+           std::to_string(chat.model().session().contextLength()) +
+           " tokens; " + std::to_string(chat.messages().size()) +
+           " messages\n" + describe("last", chat.lastCounts()) +
+           describe("all", chat.totalCounts());
+  }
+
+  ChatSession &chat;
+  LineReader lines;
+  Status output; ///< of writing to stdout
+  bool done = false, wasInterrupted = false;
+  int code = ExitSuccess;
+};
+
+} // namespace
+
+int kf::runChat(Arguments arguments) {
+  ChatOptions options;
+  OptionParser parser(
+      "chat [MODEL] [options]",
+      "Talks with a model. Lines from stdin are what the user says, those that "
+      "begin with\n/ are commands (/help). Only tokens that are not in the "
+      "cache "
+      "are computed.");
+  parser.text({"system", 0, "TEXT"}, options.system,
+              "the system message, which tells the model how to be");
+  parser.text({"template", 0, "FILE"}, options.templateFile,
+              "a chat template (Jinja) instead of the model's own");
+  parser.integer({"tokens", 'n', "N"}, options.tokens, 1, int64_t(1) << 24,
+                 "the most tokens of an answer; by default as many as fit");
+  addSamplerFlags(parser, options.sampler);
+  options.model.addTo(parser);
+  if (std::optional<int> code = parser.parse(arguments))
+    return *code;
+  Result<std::unique_ptr<ChatSession>> chat = ChatSession::open(options);
+  if (!chat.ok())
+    return report(chat.status());
+  noteInterrupts();
+  return Repl(**chat).run();
+}

@@ -1,0 +1,103 @@
+//===- ChatSession.h - A conversation with a model --------------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_TOOLS_KF_RUN_CHATSESSION_H
+#define KF_TOOLS_KF_RUN_CHATSESSION_H
+
+#include "ModelSession.h"
+
+#include "runtime/chat/PromptEncoder.h"
+#include "runtime/session/Generator.h"
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kf {
+
+struct ChatOptions {
+  ModelOptions model;
+  std::string templateFile; ///< empty: the model's own template
+  std::string system;       ///< empty: no system message
+  int64_t tokens = 0;       ///< the most of an answer; 0: what fits
+  SamplerOptions sampler;
+};
+
+/// Tokens and seconds, of one answer or of all.
+struct ChatCounts {
+  int64_t reused = 0;    ///< prompt tokens that were in the cache
+  int64_t computed = 0;  ///< prompt tokens that were not
+  int64_t generated = 0; ///< tokens of answers
+  int64_t decodeSteps = 0;
+  double prefillSeconds = 0, decodeSeconds = 0; ///< without compiling
+
+  void add(const ChatCounts &other);
+};
+
+/// A model, a conversation, and the tokens of it that are in the model's cache.
+/// For each answer the whole conversation is rendered and tokenized; what it
+/// has in common with the cache, from the start, is kept, and the rest is
+/// computed. So a template may rewrite what was said earlier: then less is
+/// kept. One thread.
+class ChatSession {
+public:
+  /// Opens the model and makes its session. Errors: a model without a template.
+  static Result<std::unique_ptr<ChatSession>> open(const ChatOptions &options);
+
+  /// Called with pieces of an answer as they come.
+  using OnText = std::function<void(std::string_view)>;
+  /// Says `text` as the user and adds the answer to the conversation. An error
+  /// (of the template, or a full context) leaves the conversation as it was.
+  Result<StopReason> say(std::string text, const OnText &onText,
+                         const std::atomic<bool> &cancelled);
+  /// Answers a conversation that ends with the user's message.
+  Result<StopReason> answer(const OnText &onText,
+                            const std::atomic<bool> &cancelled);
+
+  const std::vector<ChatMessage> &messages() const { return conversation; }
+  /// The user spoke last.
+  bool awaitsAnswer() const;
+  /// Starts over, with the system message.
+  void clear();
+  /// Writes the conversation to a JSON file, and reads one in. A file that is
+  /// none leaves the conversation as it was.
+  Status save(const std::string &path) const;
+  Status load(const std::string &path);
+
+  ModelSession &model() { return *run; }
+  /// Tokens in the cache.
+  int64_t cachedTokens() const { return static_cast<int64_t>(cached.size()); }
+  const ChatCounts &lastCounts() const { return last; }
+  const ChatCounts &totalCounts() const { return total; }
+
+private:
+  ChatSession(std::unique_ptr<ModelSession> run, PromptEncoder encoder,
+              Sampler sampler, const ChatOptions &options);
+
+  Result<size_t> reuse(std::span<const int32_t> ids);
+  Result<StopReason> generateAnswer(std::span<const int32_t> ids,
+                                    const OnText &onText,
+                                    const std::atomic<bool> &cancelled);
+
+  std::unique_ptr<ModelSession> run;
+  PromptEncoder encoder;
+  Sampler sampler;
+  std::string system;
+  int64_t maxTokens;
+  std::vector<int64_t> stopIds;
+  std::vector<ChatMessage> conversation;
+  std::vector<int32_t> cached; ///< the tokens that the session has read
+  ChatCounts last, total;
+};
+
+} // namespace kf
+
+#endif // KF_TOOLS_KF_RUN_CHATSESSION_H

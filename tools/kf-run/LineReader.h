@@ -1,0 +1,51 @@
+//===- LineReader.h - Lines from people and from scripts --------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_TOOLS_KF_RUN_LINEREADER_H
+#define KF_TOOLS_KF_RUN_LINEREADER_H
+
+#include "runtime/Status.h"
+
+#include <memory>
+#include <string>
+
+namespace kf {
+
+/// Reads stdin line by line: with a prompt, editing and a history that lasts
+/// (libedit) where stdin and stdout are a terminal, as it is where not.
+/// Interrupts must not restart system calls (no SA_RESTART). One thread, one
+/// object at a time.
+class LineReader {
+public:
+  /// The history is the file chat_history in $XDG_STATE_HOME/kernelforge
+  /// (~/.local/state/kernelforge); without a place for it there is none.
+  LineReader();
+  LineReader(const LineReader &) = delete;
+  LineReader &operator=(const LineReader &) = delete;
+  ~LineReader();
+
+  enum class Event { Line, Interrupted, End };
+  /// Reads one line, at most 16 MiB, without its line break. `continued` shows
+  /// the prompt of a line that continues another. Fails if stdin does.
+  Result<Event> read(std::string &line, bool continued = false);
+
+  /// A person is there.
+  bool interactive() const { return terminal != nullptr; }
+
+private:
+  struct Terminal;
+  Result<Event> readPlain(std::string &line);
+  Result<Event> readTerminal(std::string &line, bool continued);
+
+  std::unique_ptr<Terminal> terminal;
+  std::string pending; ///< that was read and not handed out
+};
+
+} // namespace kf
+
+#endif // KF_TOOLS_KF_RUN_LINEREADER_H
