@@ -214,7 +214,7 @@ Value Interpreter::evaluateSlice(const Expression &expression) {
   }
   if (!object.is(Kind::List) && !object.is(Kind::Tuple) &&
       !object.is(Kind::Range))
-    return makeUndefined(objectName(object) + " cannot be sliced");
+    fail("'" + typeName(object) + "' object cannot be sliced");
   const auto &items = object.as<Sequence>().items;
   std::vector<Value> result;
   for (int64_t i : sliceIndices(static_cast<int64_t>(items.size()), bounds[0],

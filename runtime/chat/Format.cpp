@@ -168,9 +168,10 @@ public:
       if (at < format.size())
         append(result, formatOne());
     }
-    const bool all = arguments.is(Kind::Tuple)
-                         ? used == arguments.as<Sequence>().items.size()
-                         : used == 1 || arguments.is(Kind::Dict);
+    const bool all =
+        arguments.is(Kind::Tuple)
+            ? used == arguments.as<Sequence>().items.size()
+            : used == 1 || arguments.is(Kind::Dict) || arguments.is(Kind::List);
     if (!all)
       fail("not all arguments converted during string formatting");
     return result;
