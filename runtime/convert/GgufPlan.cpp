@@ -102,6 +102,9 @@ Result<GgufPlan> kf::planFromModel(const ModelConfig &config,
                                    const TokenizerTexts &tokenizer,
                                    const std::string &name, DataType type) {
   GgufPlan plan;
+  // First of all, so that the sizes that follow are those of the weights.
+  KF_ASSIGN_OR_RETURN(std::vector<ConvertedTensor> tensors,
+                      listConvertedTensors(config, weights));
   KF_RETURN_IF_ERROR(addModelMetadata(config, name, plan.metadata));
   if (!tokenizer.json.empty())
     KF_RETURN_IF_ERROR(
@@ -115,8 +118,6 @@ Result<GgufPlan> kf::planFromModel(const ModelConfig &config,
     plan.notes.push_back("the model has no tokenizer, nor will the file");
   if (!tokenizer.chatTemplate.empty())
     plan.metadata.addText("tokenizer.chat_template", tokenizer.chatTemplate);
-  KF_ASSIGN_OR_RETURN(std::vector<ConvertedTensor> tensors,
-                      listConvertedTensors(config, weights));
   addTensors(std::move(tensors),
              {.type = type,
               .layers = config.layers,

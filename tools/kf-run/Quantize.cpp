@@ -19,7 +19,7 @@
 #include "runtime/io/MappedFile.h"
 #include "runtime/model/ChatConfig.h"
 
-#include <atomic>
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -96,13 +96,13 @@ std::string mebibytes(uint64_t bytes) {
 
 std::string summaryOf(const WriteSummary &summary,
                       const QuantizeOptions &options, double seconds) {
-  std::string text = "wrote " + quotePath(options.out) + ": " +
-                     mebibytes(summary.fileBytes) + " from " +
-                     mebibytes(summary.sourceBytes) + ", " +
-                     fixed(8.0 * static_cast<double>(summary.tensorBytes) /
-                               static_cast<double>(summary.elements),
-                           2) +
-                     " bits per weight; tensors:";
+  std::string text =
+      "wrote " + quotePath(options.out) + ": " + mebibytes(summary.fileBytes) +
+      " from " + mebibytes(summary.sourceBytes) + ", " +
+      fixed(8.0 * static_cast<double>(summary.tensorBytes) /
+                static_cast<double>(std::max<int64_t>(summary.elements, 1)),
+            2) +
+      " bits per weight; tensors:";
   std::string separator = " ";
   for (auto [type, count] : summary.tensors) {
     text += separator + std::to_string(count) + " " + std::string(nameOf(type));
