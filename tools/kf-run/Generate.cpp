@@ -156,7 +156,10 @@ Status generateText(const GenerateOptions &options) {
     KF_ASSIGN_OR_RETURN(prompt, readPrompt(options.prompt, options.file));
   }
   // Ids in, ids out, where nothing turns them into text.
-  const bool withTokenizer = options.ids.empty() || !options.model.dummy.used();
+  bool withTokenizer = options.ids.empty();
+  if (!withTokenizer && !options.model.dummy.used()) {
+    KF_ASSIGN_OR_RETURN(withTokenizer, hasTokenizer(options.model.model));
+  }
   KF_ASSIGN_OR_RETURN(std::unique_ptr<ModelSession> run,
                       ModelSession::open(options.model, withTokenizer));
   const std::optional<Tokenizer> &tokenizer = run->model().tokenizer;

@@ -128,6 +128,18 @@ Result<Model> kf::openModel(const std::string &path, bool withTokenizer) {
   return openFolder(path, withTokenizer);
 }
 
+Result<bool> kf::hasTokenizer(const std::string &path) {
+  KF_ASSIGN_OR_RETURN(ModelKind kind, findModelKind(path));
+  if (kind == ModelKind::Embedded)
+    return true;
+  if (kind == ModelKind::Gguf) {
+    KF_ASSIGN_OR_RETURN(std::unique_ptr<Gguf> gguf, Gguf::open(path));
+    return gguf->lookUp("tokenizer.ggml.model") != nullptr;
+  }
+  return access((path + "/tokenizer.json").c_str(), F_OK) == 0 ||
+         access((path + "/tokenizer.model").c_str(), F_OK) == 0;
+}
+
 std::string kf::signatureOf(const Model &model) {
   std::string text = model.configText;
   for (const std::string &name : model.weights->names()) {

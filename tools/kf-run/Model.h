@@ -49,6 +49,9 @@ struct Model {
 /// mapped, not read. Errors name the file.
 Result<Model> openModel(const std::string &path, bool withTokenizer);
 
+/// Whether the model at `path` comes with a tokenizer, readable or not.
+Result<bool> hasTokenizer(const std::string &path);
+
 struct DummyOptions;
 /// The same where `dummy` may say that `path` is a known model's name. Such a
 /// model has the tokenizer that `dummy` names; asking for one fails without.
