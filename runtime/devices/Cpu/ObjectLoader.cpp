@@ -13,6 +13,9 @@
 
 #include "runtime/devices/Cpu/ObjectLoader.h"
 
+#include "runtime/Tensor.h"
+
+#include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
 #include "llvm/ExecutionEngine/Orc/Core.h"
 #include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
 #include "llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h"
@@ -23,6 +26,7 @@
 #include "llvm/TargetParser/Triple.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace kf {
 namespace {
@@ -37,6 +41,33 @@ std::string oneLine(std::string text) {
 
 std::string textOf(llvm::Error error) {
   return oneLine(llvm::toString(std::move(error)));
+}
+
+// What code for x86 CPUs without F16C calls to convert half precision. The
+// compiler's run-time library has them, but a static program does not export
+// them to the kernels that it loads.
+#ifdef __x86_64__
+float extendHalf(_Float16 value) {
+  return halfToFloat(std::bit_cast<uint16_t>(value));
+}
+_Float16 truncateToHalf(float value) {
+  return std::bit_cast<_Float16>(floatToHalf(value));
+}
+#endif
+
+/// Functions that kernels may call beside those of the C library.
+llvm::orc::SymbolMap runtimeFunctions(llvm::orc::ExecutionSession &session) {
+  llvm::orc::SymbolMap map;
+#ifdef __x86_64__
+  auto add = [&](const char *name, auto *function) {
+    map[session.intern(name)] = {llvm::orc::ExecutorAddr::fromPtr(function),
+                                 llvm::JITSymbolFlags::Exported |
+                                     llvm::JITSymbolFlags::Callable};
+  };
+  add("__extendhfsf2", extendHalf);
+  add("__truncsfhf2", truncateToHalf);
+#endif
+  return map;
 }
 
 } // namespace
@@ -113,6 +144,9 @@ ObjectLoader::load(std::string_view object,
   if (!here)
     return session->failure(here.takeError());
   library.addGenerator(std::move(*here));
+  if (llvm::Error error = library.define(
+          llvm::orc::absoluteSymbols(runtimeFunctions(execution))))
+    return session->failure(std::move(error));
   if (llvm::Error error = session->linker.add(library, std::move(buffer)))
     return session->failure(std::move(error));
 

@@ -221,8 +221,11 @@ TEST(KernelInterpreter, RejectsMalformedKernels) {
                          result),
        "'factor' is not positive"},
       {op("kf.quantize",
-          R"("operands": [0], "attributes": {"format": "q2_k"}, )" + result),
-       "unknown block format 'q2_k'"},
+          R"("operands": [0], "attributes": {"format": "q9_k"}, )" + result),
+       "unknown block format 'q9_k'"},
+      {op("kf.quantize",
+          R"("operands": [0], "attributes": {"format": "f16"}, )" + result),
+       "unknown block format 'f16'"},
       {op("tensor.extract_slice", R"("operands": [0], "attributes":
           {"static_offsets": [-9223372036854775808], "static_sizes": [1],
            "static_strides": [1]}, )" +
