@@ -39,9 +39,9 @@ enum kf_scalar {
 /// kernel's i-th argument, its results following its operands; all buffers are
 /// dense and row-major unless their layout says otherwise, and aligned to
 /// KF_BUFFER_ALIGNMENT; row-major weights, which may lie in their file, to an
-/// element (blocks: to a byte). `scratch` is private to the calling thread and holds
-/// at least the kernel's `scratch_bytes`. `workgroup` is the linear index in
-/// the dispatch's grid, last dimension fastest.
+/// element (blocks: to a byte). `scratch` is private to the calling thread and
+/// holds at least the kernel's `scratch_bytes`. `workgroup` is the linear index
+/// in the dispatch's grid, last dimension fastest.
 typedef void (*kf_kernel_fn)(void *const *bindings, const int64_t *scalars,
                              void *scratch, int64_t workgroup);
 

@@ -216,8 +216,7 @@ Result<std::optional<T>> Gguf::findAs(std::string_view key,
   std::optional<T> converted = convert(*value);
   if (!converted)
     return Status::error(name + ": metadata " + inQuotes(key) + " is " +
-                         spell(*value) + " where " + expected +
-                         " is expected");
+                         spell(*value) + " where " + expected + " is expected");
   return converted;
 }
 

@@ -26,7 +26,8 @@ using namespace mlir::kf;
 
 namespace {
 
-struct ConvertKFToGPUPass : mlir::kf::impl::ConvertKFToGPUBase<ConvertKFToGPUPass> {
+struct ConvertKFToGPUPass
+    : mlir::kf::impl::ConvertKFToGPUBase<ConvertKFToGPUPass> {
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
     for (auto kernel :
