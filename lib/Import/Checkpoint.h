@@ -12,34 +12,13 @@
 #include "kf/Dialect/KF/IR/KF.h"
 
 #include "mlir/IR/BuiltinTypes.h"
-#include "runtime/WeightSource.h"
-#include "runtime/model/ModelConfig.h"
+#include "runtime/model/TensorList.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Error.h"
 
 namespace mlir::kf {
 
-/// What an architecture calls its tensors, without the suffixes ".weight" and
-/// ".bias". Empty where it has no such tensor.
-struct TensorNames {
-  StringRef prefix;               ///< of everything but `head`; may be absent
-  StringRef layer;                ///< "<layer>.<i>." begins a layer's tensors
-  StringRef embedding, positions; ///< [V, D], [maxPositions, D]
-  StringRef finalNorm, head;      ///< [D], [V, D]
-  // In a layer.
-  StringRef attentionNorm, mlpNorm;      ///< [D]
-  StringRef fusedQkv, query, key, value; ///< fused or apart, [heads * dim, D]
-  StringRef queryNorm, keyNorm;          ///< [head dim]
-  StringRef output;                      ///< [D, heads * dim]
-  StringRef gate, up, down;              ///< [F, D], [F, D], [D, F]
-  StringRef ropeFactors;                 ///< [head dim / 2], of the whole model
-  bool transposed = false; ///< a layer's matrices are stored [in, out]
-};
-
-const TensorNames &getTensorNames(const ::kf::ModelConfig &config);
-
-/// The tensors of one checkpoint that a model uses, by the name that
-/// TensorNames gives them (suffix included, prefix not).
+/// The tensors of one checkpoint that a model uses, by ListedTensor::key.
 class Checkpoint {
 public:
   struct Tensor {
@@ -54,8 +33,8 @@ public:
                                          const ::kf::WeightSource &source);
 
   /// Null where the model has no tensor of this name.
-  const Tensor *find(StringRef name) const {
-    auto it = tensors.find(name);
+  const Tensor *find(StringRef key) const {
+    auto it = tensors.find(key);
     return it == tensors.end() ? nullptr : &it->second;
   }
 

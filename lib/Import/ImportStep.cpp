@@ -61,8 +61,8 @@ public:
   StepBuilder(MLIRContext *context, const ModelConfig &config,
               const Checkpoint &checkpoint, const ImportOptions &options,
               Type cacheElement)
-      : config(config), names(getTensorNames(config)), checkpoint(checkpoint),
-        options(options), b(context),
+      : config(config), names(::kf::tensorNames(config)),
+        checkpoint(checkpoint), options(options), b(context),
         loc(NameLoc::get(b.getStringAttr(::kf::nameOf(options.kind)))),
         cacheType(KVCacheType::get(context, config.layers, config.kvHeads,
                                    config.headDim, cacheElement,
@@ -115,12 +115,13 @@ private:
 
   /// [T, D] -> [T, D].
   Value decoderLayer(Value x, int64_t i) {
-    const std::string layer = (names.layer + "." + Twine(i)).str();
+    const std::string layer = (Twine(names.layer) + "." + Twine(i)).str();
     loc = NameLoc::get(b.getStringAttr(layer));
     const std::string at = layer + ".";
-    Value attended = attention(norm(x, at + names.attentionNorm), at, i);
+    Value attended =
+        attention(norm(x, at + std::string(names.attentionNorm)), at, i);
     x = arith::AddFOp::create(b, loc, x, attended);
-    Value fed = mlp(norm(x, at + names.mlpNorm), at);
+    Value fed = mlp(norm(x, at + std::string(names.mlpNorm)), at);
     return arith::AddFOp::create(b, loc, x, fed);
   }
 
@@ -134,8 +135,8 @@ private:
     k = toHeads(k, config.kvHeads); // [T, kv heads, head dim]
     v = toHeads(v, config.kvHeads);
     if (config.qkNorm) {
-      q = rmsNorm(q, at + names.queryNorm);
-      k = rmsNorm(k, at + names.keyNorm);
+      q = rmsNorm(q, at + std::string(names.queryNorm));
+      k = rmsNorm(k, at + std::string(names.keyNorm));
     }
     if (config.rope) {
       q = rope(q);
@@ -149,7 +150,7 @@ private:
         b.getI64IntegerAttr(layer),
         b.getF32FloatAttr(static_cast<float>(config.attentionScale)),
         window ? b.getI64IntegerAttr(window) : IntegerAttr());
-    return linear(fromHeads(attended), at + names.output);
+    return linear(fromHeads(attended), at + std::string(names.output));
   }
 
   struct QueriesKeysValues {
@@ -157,11 +158,12 @@ private:
   };
   QueriesKeysValues queriesKeysValues(Value x, const std::string &at) {
     if (names.fusedQkv.empty())
-      return {linear(x, at + names.query), linear(x, at + names.key),
-              linear(x, at + names.value)};
+      return {linear(x, at + std::string(names.query)),
+              linear(x, at + std::string(names.key)),
+              linear(x, at + std::string(names.value))};
     const int64_t queries = config.heads * config.headDim;
     const int64_t keys = config.kvHeads * config.headDim;
-    Value fused = linear(x, at + names.fusedQkv);
+    Value fused = linear(x, at + std::string(names.fusedQkv));
     return {columns(fused, 0, queries), columns(fused, queries, keys),
             columns(fused, queries + keys, keys)};
   }
@@ -170,11 +172,13 @@ private:
   Value mlp(Value x, const std::string &at) {
     Value gate, gateBias;
     if (config.gatedMlp) {
-      gate = weight(at + names.gate);
-      gateBias = bias(at + names.gate);
+      gate = weight(at + std::string(names.gate));
+      gateBias = bias(at + std::string(names.gate));
     }
-    Value up = weight(at + names.up), upBias = bias(at + names.up);
-    Value down = weight(at + names.down), downBias = bias(at + names.down);
+    Value up = weight(at + std::string(names.up)),
+          upBias = bias(at + std::string(names.up));
+    Value down = weight(at + std::string(names.down)),
+          downBias = bias(at + std::string(names.down));
     return MlpOp::create(
         b, loc, x, gate, up, down, gateBias, upBias, downBias,
         ActivationKindAttr::get(b.getContext(),
@@ -283,7 +287,7 @@ private:
   }
 
   const ModelConfig &config;
-  const TensorNames &names;
+  const ::kf::TensorNames &names;
   const Checkpoint &checkpoint;
   const ImportOptions &options;
   OpBuilder b;

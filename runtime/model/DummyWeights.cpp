@@ -229,10 +229,10 @@ DummyWeights::create(const ModelConfig &config, DataType type, uint64_t seed) {
   for (const ListedTensor &tensor : listTensors(config)) {
     auto entry = std::make_unique<Entry>();
     entry->type = tensor.role == ListedTensor::Role::Matrix
-                      ? typeOfRows(type, tensor.shape.back())
+                      ? typeOfRows(type, tensor.storedShape().back())
                   : isBlock(type) ? DataType::F32
                                   : type;
-    entry->shape = tensor.shape;
+    entry->shape = tensor.storedShape();
     Result<int64_t> bytes = checkedByteCount(entry->type, entry->shape);
     if (!bytes.ok())
       return bytes.status().in("tensor " + inQuotes(tensor.name));

@@ -1,4 +1,4 @@
-//===- TensorList.cpp - The tensors that a model has ----------------------===//
+//===- TensorList.cpp - The tensors that a model implies ------------------===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,9 +8,113 @@
 
 #include "runtime/model/TensorList.h"
 
-#include <utility>
+#include "runtime/io/Quote.h"
+
+#include <algorithm>
+#include <set>
 
 using namespace kf;
+
+//===----------------------------------------------------------------------===//
+// Names
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+constexpr TensorNames llamaNames(bool qkNorm) {
+  TensorNames names;
+  names.prefix = "model.";
+  names.layer = "layers";
+  names.embedding = "embed_tokens";
+  names.finalNorm = "norm";
+  names.head = "lm_head";
+  names.attentionNorm = "input_layernorm";
+  names.mlpNorm = "post_attention_layernorm";
+  names.query = "self_attn.q_proj";
+  names.key = "self_attn.k_proj";
+  names.value = "self_attn.v_proj";
+  names.output = "self_attn.o_proj";
+  if (qkNorm) {
+    names.queryNorm = "self_attn.q_norm";
+    names.keyNorm = "self_attn.k_norm";
+  }
+  names.gate = "mlp.gate_proj";
+  names.up = "mlp.up_proj";
+  names.down = "mlp.down_proj";
+  return names;
+}
+
+constexpr TensorNames gpt2Names() {
+  TensorNames names;
+  names.prefix = "transformer.";
+  names.layer = "h";
+  names.embedding = "wte";
+  names.positions = "wpe";
+  names.finalNorm = "ln_f";
+  names.head = "lm_head";
+  names.attentionNorm = "ln_1";
+  names.mlpNorm = "ln_2";
+  names.fusedQkv = "attn.c_attn";
+  names.output = "attn.c_proj";
+  names.up = "mlp.c_fc";
+  names.down = "mlp.c_proj";
+  names.transposed = true;
+  return names;
+}
+
+/// GGUF's names, which architectures share but for what they lack.
+constexpr TensorNames ggufNames(bool isGpt2, bool qkNorm) {
+  TensorNames names;
+  names.layer = "blk";
+  names.embedding = "token_embd";
+  names.finalNorm = "output_norm";
+  names.head = "output";
+  names.attentionNorm = "attn_norm";
+  names.mlpNorm = "ffn_norm";
+  if (isGpt2) {
+    names.positions = "position_embd";
+    names.fusedQkv = "attn_qkv";
+  } else {
+    names.query = "attn_q";
+    names.key = "attn_k";
+    names.value = "attn_v";
+    names.gate = "ffn_gate";
+    names.ropeFactors = "rope_freqs";
+  }
+  if (qkNorm) {
+    names.queryNorm = "attn_q_norm";
+    names.keyNorm = "attn_k_norm";
+  }
+  names.output = "attn_output";
+  names.up = "ffn_up";
+  names.down = "ffn_down";
+  return names;
+}
+
+constexpr TensorNames kLlama = llamaNames(/*qkNorm=*/false);
+constexpr TensorNames kQwen3 = llamaNames(/*qkNorm=*/true);
+constexpr TensorNames kGpt2 = gpt2Names();
+constexpr TensorNames kGgufLlama = ggufNames(/*isGpt2=*/false, false);
+constexpr TensorNames kGgufQwen3 = ggufNames(/*isGpt2=*/false, true);
+constexpr TensorNames kGgufGpt2 = ggufNames(/*isGpt2=*/true, false);
+
+} // namespace
+
+const TensorNames &kf::tensorNames(const ModelConfig &config) {
+  const bool gguf = config.naming == TensorNaming::Gguf;
+  switch (config.architecture) {
+  case Architecture::Qwen3:
+    return gguf ? kGgufQwen3 : kQwen3;
+  case Architecture::Gpt2:
+    return gguf ? kGgufGpt2 : kGpt2;
+  default:
+    return gguf ? kGgufLlama : kLlama;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// The list
+//===----------------------------------------------------------------------===//
 
 namespace {
 
@@ -18,94 +122,129 @@ using Role = ListedTensor::Role;
 
 class ListBuilder {
 public:
-  explicit ListBuilder(const ModelConfig &config) : config(config) {}
+  explicit ListBuilder(const ModelConfig &config)
+      : config(config), names(tensorNames(config)) {}
 
   std::vector<ListedTensor> build() {
     const int64_t hidden = config.hiddenSize;
-    const bool gpt2 = config.architecture == Architecture::Gpt2;
-    const std::string root = gpt2 ? "transformer." : "model.";
-    const std::string embedding = gpt2 ? "wte" : "embed_tokens";
-    add(root + embedding + ".weight", {config.vocabSize, hidden});
-    if (gpt2)
-      add(root + "wpe.weight", {config.maxPositions, hidden});
-    for (int64_t i = 0; i < config.layers; ++i) {
-      const std::string number = std::to_string(i) + ".";
-      if (gpt2)
-        addGpt2Layer(root + "h." + number);
-      else
-        addLlamaLayer(root + "layers." + number);
+    add(std::string(names.embedding) + ".weight", {config.vocabSize, hidden});
+    if (!names.positions.empty())
+      add(std::string(names.positions) + ".weight",
+          {config.maxPositions, hidden});
+    for (int64_t i = 0; i < config.layers; ++i)
+      addLayer(std::string(names.layer) + "." + std::to_string(i) + ".");
+    addNorm(std::string(names.finalNorm), config.norm, hidden);
+    if (config.rope && config.rope->frequencyFactors)
+      add(std::string(names.ropeFactors) + ".weight", {config.headDim / 2},
+          Role::RopeFactors);
+    if (!config.tiedEmbeddings) {
+      add(std::string(names.head) + ".weight", {config.vocabSize, hidden});
+      tensors.back().name = tensors.back().key;
     }
-    addNorm(root + (gpt2 ? "ln_f" : "norm"), hidden);
-    if (!config.tiedEmbeddings)
-      add("lm_head.weight", {config.vocabSize, hidden});
     return std::move(tensors);
   }
 
 private:
-  int64_t queries() const { return config.heads * config.headDim; }
-  int64_t keys() const { return config.kvHeads * config.headDim; }
-
-  void addLlamaLayer(const std::string &layer) {
+  void addLayer(const std::string &layer) {
     const int64_t hidden = config.hiddenSize, inner = config.intermediateSize;
-    const std::string attention = layer + "self_attn.", mlp = layer + "mlp.";
-    addNorm(layer + "input_layernorm", hidden);
-    addLinear(attention + "q_proj", queries(), hidden, config.qkvBias);
-    addLinear(attention + "k_proj", keys(), hidden, config.qkvBias);
-    addLinear(attention + "v_proj", keys(), hidden, config.qkvBias);
-    if (config.qkNorm) {
-      add(attention + "q_norm.weight", {config.headDim}, Role::NormWeight);
-      add(attention + "k_norm.weight", {config.headDim}, Role::NormWeight);
+    const int64_t queries = config.heads * config.headDim;
+    const int64_t keys = config.kvHeads * config.headDim;
+    auto in = [&](std::string_view part) { return layer + std::string(part); };
+    addNorm(in(names.attentionNorm), config.norm, hidden);
+    if (!names.fusedQkv.empty()) {
+      addLinear(in(names.fusedQkv), queries + 2 * keys, hidden, config.qkvBias);
+    } else {
+      addLinear(in(names.query), queries, hidden, config.qkvBias);
+      addLinear(in(names.key), keys, hidden, config.qkvBias);
+      addLinear(in(names.value), keys, hidden, config.qkvBias);
     }
-    addLinear(attention + "o_proj", hidden, queries(),
-              config.attentionOutputBias);
-    addNorm(layer + "post_attention_layernorm", hidden);
+    if (config.qkNorm) {
+      addNorm(in(names.queryNorm), Norm::Rms, config.headDim);
+      addNorm(in(names.keyNorm), Norm::Rms, config.headDim);
+    }
+    addLinear(in(names.output), hidden, queries, config.attentionOutputBias);
+    addNorm(in(names.mlpNorm), config.norm, hidden);
     if (config.gatedMlp)
-      addLinear(mlp + "gate_proj", inner, hidden, config.mlpBias);
-    addLinear(mlp + "up_proj", inner, hidden, config.mlpBias);
-    addLinear(mlp + "down_proj", hidden, inner, config.mlpBias);
+      addLinear(in(names.gate), inner, hidden, config.mlpBias);
+    addLinear(in(names.up), inner, hidden, config.mlpBias);
+    addLinear(in(names.down), hidden, inner, config.mlpBias);
   }
 
-  void addGpt2Layer(const std::string &layer) {
-    const int64_t hidden = config.hiddenSize, inner = config.intermediateSize;
-    addNorm(layer + "ln_1", hidden);
-    addLinear(layer + "attn.c_attn", queries() + 2 * keys(), hidden,
-              config.qkvBias, /*transposed=*/true);
-    addLinear(layer + "attn.c_proj", hidden, queries(),
-              config.attentionOutputBias, /*transposed=*/true);
-    addNorm(layer + "ln_2", hidden);
-    addLinear(layer + "mlp.c_fc", inner, hidden, config.mlpBias,
-              /*transposed=*/true);
-    addLinear(layer + "mlp.c_proj", hidden, inner, config.mlpBias,
-              /*transposed=*/true);
-  }
-
-  void addLinear(const std::string &base, int64_t out, int64_t in, bool bias,
-                 bool transposed = false) {
-    if (transposed)
-      add(base + ".weight", {in, out});
-    else
-      add(base + ".weight", {out, in});
+  void addLinear(const std::string &base, int64_t out, int64_t in, bool bias) {
+    add(base + ".weight", {out, in});
+    tensors.back().transposed = names.transposed;
     if (bias)
       add(base + ".bias", {out}, Role::Bias);
   }
 
-  void addNorm(const std::string &base, int64_t size) {
+  void addNorm(const std::string &base, Norm norm, int64_t size) {
     add(base + ".weight", {size}, Role::NormWeight);
-    if (config.norm == Norm::Layer)
+    if (norm == Norm::Layer)
       add(base + ".bias", {size}, Role::Bias);
   }
 
-  void add(std::string name, std::vector<int64_t> shape,
+  void add(const std::string &key, std::vector<int64_t> shape,
            Role role = Role::Matrix) {
-    tensors.push_back({std::move(name), role, std::move(shape)});
+    tensors.push_back(
+        {key, std::string(names.prefix) + key, role, std::move(shape)});
   }
 
   const ModelConfig &config;
+  const TensorNames &names;
   std::vector<ListedTensor> tensors;
 };
 
+std::string spell(const std::vector<int64_t> &shape) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size(); ++i)
+    text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + "]";
+}
+
+/// Tensors that a model does not read although its checkpoint may have them:
+/// buffers that older versions of Hugging Face's code stored, and an output
+/// matrix beside the embedding table that takes its place.
+bool isIgnorable(const ModelConfig &config, const std::string &name) {
+  return name.ends_with(".rotary_emb.inv_freq") ||
+         name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") ||
+         (config.tiedEmbeddings &&
+          name == std::string(tensorNames(config).head) + ".weight");
+}
+
 } // namespace
+
+std::vector<int64_t> ListedTensor::storedShape() const {
+  std::vector<int64_t> stored = shape;
+  if (transposed)
+    std::ranges::reverse(stored);
+  return stored;
+}
 
 std::vector<ListedTensor> kf::listTensors(const ModelConfig &config) {
   return ListBuilder(config).build();
+}
+
+Result<std::vector<ListedTensor>> kf::findTensors(const ModelConfig &config,
+                                                  const WeightSource &source) {
+  const std::vector<std::string> names = source.names();
+  std::set<std::string> unused(names.begin(), names.end());
+  std::vector<ListedTensor> tensors = listTensors(config);
+  const bool prefixed = !unused.contains(tensors.front().key);
+  for (ListedTensor &tensor : tensors) {
+    if (!prefixed)
+      tensor.name = tensor.key;
+    KF_ASSIGN_OR_RETURN(TensorView view, source.describe(tensor.name));
+    if (view.shape != tensor.storedShape())
+      return Status::error("checkpoint tensor '" + tensor.name +
+                           "' has shape " + spell(view.shape) +
+                           ", but the configuration implies " +
+                           spell(tensor.storedShape()));
+    unused.erase(tensor.name);
+  }
+  for (const std::string &name : unused)
+    if (!isIgnorable(config, name))
+      return Status::error("checkpoint tensor " + inQuotes(name) +
+                           " is not part of the model that the configuration "
+                           "describes");
+  return tensors;
 }

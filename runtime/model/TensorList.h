@@ -1,4 +1,4 @@
-//===- TensorList.h - The tensors that a model has --------------*- C++ -*-===//
+//===- TensorList.h - The tensors that a model implies ----------*- C++ -*-===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -9,25 +9,60 @@
 #ifndef KF_RUNTIME_MODEL_TENSORLIST_H
 #define KF_RUNTIME_MODEL_TENSORLIST_H
 
+#include "runtime/WeightSource.h"
 #include "runtime/model/ModelConfig.h"
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace kf {
 
-/// A tensor of a checkpoint as Hugging Face stores it.
-struct ListedTensor {
-  enum class Role { Matrix, NormWeight, Bias };
-  std::string name; ///< "model.layers.0.mlp.up_proj.weight"
-  Role role = Role::Matrix;
-  std::vector<int64_t> shape; ///< [out, in]; [in, out] for gpt2's layers
+/// What checkpoints of an architecture call their tensors, without the suffixes
+/// ".weight" and ".bias". Empty where there is no such tensor.
+struct TensorNames {
+  std::string_view prefix;               ///< of everything but `head`
+  std::string_view layer;                ///< "<layer>.<i>." begins a layer's
+  std::string_view embedding, positions; ///< [V, D], [maxPositions, D]
+  std::string_view finalNorm, head;      ///< [D], [V, D]
+  std::string_view ropeFactors;          ///< [head dim / 2]
+  // In a layer.
+  std::string_view attentionNorm, mlpNorm;      ///< [D]
+  std::string_view fusedQkv, query, key, value; ///< fused or apart:
+                                                ///< [heads * dim, D]
+  std::string_view queryNorm, keyNorm;          ///< [head dim]
+  std::string_view output;                      ///< [D, heads * dim]
+  std::string_view gate, up, down;              ///< [F, D], [F, D], [D, F]
+  bool transposed = false; ///< a layer's matrices are stored [in, out]
 };
 
-/// Every tensor that `config` implies, under Hugging Face's names and in the
-/// order of the computation.
+/// The names in checkpoints of config.naming.
+const TensorNames &tensorNames(const ModelConfig &config);
+
+/// A tensor that a model implies.
+struct ListedTensor {
+  enum class Role { Matrix, NormWeight, Bias, RopeFactors };
+  std::string
+      key; ///< its name without the prefix: "layers.0.mlp.up_proj.weight"
+  std::string name; ///< in a complete checkpoint: "model.layers.0..."
+  Role role = Role::Matrix;
+  std::vector<int64_t> shape; ///< logical: [out, in] for matrices
+  bool transposed = false;    ///< the checkpoint has [in, out]
+
+  /// As the checkpoint has it.
+  std::vector<int64_t> storedShape() const;
+};
+
+/// Every tensor that `config` implies, under the names of config.naming and in
+/// the order of the computation; the embedding table comes first.
 std::vector<ListedTensor> listTensors(const ModelConfig &config);
+
+/// listTensors, each found in `source` with the shape that it should have, and
+/// `name` as it is there: checkpoints of the bare model lack the prefix. A
+/// tensor that is missing, has another shape or is left over is an error.
+Result<std::vector<ListedTensor>> findTensors(const ModelConfig &config,
+                                              const WeightSource &source);
 
 } // namespace kf
 

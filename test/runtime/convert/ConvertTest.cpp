@@ -485,12 +485,13 @@ TEST(Convert, NamesWhatIsWrongWithAModel) {
   EXPECT_EQ(errorOf([](ModelConfig &, MapWeights &weights) {
               weights.add("extra", {1}, {0});
             }),
-            "tensor 'extra' is not part of the model that config.json "
-            "describes");
+            "checkpoint tensor 'extra' is not part of the model that the "
+            "configuration describes");
   EXPECT_EQ(errorOf([](ModelConfig &, MapWeights &weights) {
               weights.add("model.norm.weight", {2}, {0, 0});
             }),
-            "tensor 'model.norm.weight' has shape [2], but config.json implies "
+            "checkpoint tensor 'model.norm.weight' has shape [2], but the "
+            "configuration implies "
             "[64]");
   EXPECT_EQ(errorOf([](ModelConfig &, MapWeights &weights) {
               weights.tensors.erase("model.norm.weight");
