@@ -96,27 +96,10 @@ TEST_P(GgufModels, HeldOutLikelihoodMatches) {
   if (GetParam().device == "reference")
     GTEST_SKIP() << "minutes long with sanitizers";
 #endif
-  constexpr int32_t beginToken = 1472, endToken = 1473;
-  double nll = 0;
-  int64_t tokens = 0;
-  for (const auto &story : readJson("kf-stories/heldout.json")) {
-    auto text = tokenizer->encode(story.get<std::string>(), false);
-    ASSERT_TRUE(text.ok()) << text.message();
-    std::vector<int32_t> ids = {beginToken};
-    ids.insert(ids.end(), text->begin(), text->end());
-    ids.push_back(endToken);
-    model->session().reset();
-    Status status = model->session().allLogits(
-        std::span<const int32_t>(ids).first(ids.size() - 1),
-        [&](int64_t position, std::span<const float> logits) {
-          nll += logSumExp(logits) - logits[ids[position + 1]];
-          ++tokens;
-          return Status();
-        });
-    ASSERT_TRUE(status.ok()) << status.message();
-  }
-  EXPECT_EQ(tokens, expected.at("tokens").get<int64_t>());
-  EXPECT_NEAR(nll / static_cast<double>(tokens),
+  HeldOut found = measureHeldOut(model->session(), *tokenizer,
+                                 models + "kf-stories/heldout.json");
+  EXPECT_EQ(found.tokens, expected.at("tokens").get<int64_t>());
+  EXPECT_NEAR(found.nllPerToken,
               expected.at("heldout_nll_per_token").get<double>(),
               isExact ? 1e-5 : 0.002);
 }

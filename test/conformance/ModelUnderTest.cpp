@@ -20,9 +20,11 @@
 
 #include "mlir/IR/MLIRContext.h"
 #include "gtest/gtest.h"
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <map>
 #include <tuple>
 
@@ -104,6 +106,33 @@ std::unique_ptr<ModelUnderTest> ModelUnderTest::open(const std::string &path,
   }
   model->current = session.take();
   return model;
+}
+
+HeldOut kf::test::measureHeldOut(Session &session, const Tokenizer &tokenizer,
+                                 const std::string &path) {
+  constexpr int32_t beginToken = 1472, endToken = 1473; // of kf-stories
+  std::ifstream file(path);
+  double nll = 0;
+  HeldOut result;
+  for (const auto &story : nlohmann::json::parse(file)) {
+    auto text = tokenizer.encode(story.get<std::string>(), false);
+    EXPECT_TRUE(text.ok()) << text.message();
+    std::vector<int32_t> ids = {beginToken};
+    ids.insert(ids.end(), text->begin(), text->end());
+    ids.push_back(endToken);
+    session.reset();
+    Status status =
+        session.allLogits(std::span<const int32_t>(ids).first(ids.size() - 1),
+                          [&](int64_t position, std::span<const float> logits) {
+                            nll +=
+                                logSumExp(logits) - logits[ids[position + 1]];
+                            ++result.tokens;
+                            return Status();
+                          });
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+  result.nllPerToken = nll / static_cast<double>(result.tokens);
+  return result;
 }
 
 int32_t kf::test::argmax(std::span<const float> logits) {

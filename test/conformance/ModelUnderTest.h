@@ -13,6 +13,8 @@
 #include "runtime/WeightSource.h"
 #include "runtime/session/Session.h"
 
+#include "runtime/text/Tokenizer.h"
+
 #include <memory>
 #include <string>
 
@@ -39,6 +41,16 @@ private:
   std::unique_ptr<Device> device;
   std::unique_ptr<Session> current;
 };
+
+/// Mean negative log-likelihood of the stories in a JSON array of texts, by the
+/// rule of kf-stories' reference.json: begin token, text, end token, no context
+/// between stories. Fails the current test on an error.
+struct HeldOut {
+  double nllPerToken = 0;
+  int64_t tokens = 0;
+};
+HeldOut measureHeldOut(Session &session, const Tokenizer &tokenizer,
+                       const std::string &path);
 
 /// Index of the largest element, the lowest where several are.
 int32_t argmax(std::span<const float> logits);

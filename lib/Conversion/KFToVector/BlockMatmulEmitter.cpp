@@ -211,16 +211,7 @@ public:
 
 private:
   LogicalResult computeRows(int64_t most) override {
-    int64_t stride = tileRows == 1 ? extent : llvm::alignTo(extent, 16) + 16;
-    rowsOfX = e.scratch({most, stride});
-    LogicalResult result = success();
-    e.loop(rows, [&](Value row) {
-      result =
-          e.emitRow(op.getX(), row, [&](Value column, unsigned, Value values) {
-            e.store(values, rowsOfX, {row, column});
-          });
-    });
-    return result;
+    return computeFloatRows(most, rowsOfX);
   }
 
   void addSubBlock(Value firstRow, Value k, Value, int64_t firstQuad,

@@ -41,17 +41,7 @@ private:
   }
 
   LogicalResult computeRows(int64_t most) override {
-    // A stride that is not a power of two keeps rows apart in the cache.
-    int64_t stride = tileRows == 1 ? extent : llvm::alignTo(extent, 16) + 16;
-    x = e.scratch({most, stride});
-    LogicalResult result = success();
-    e.loop(rows, [&](Value row) {
-      result =
-          e.emitRow(op.getX(), row, [&](Value column, unsigned, Value values) {
-            e.store(values, x, {row, column});
-          });
-    });
-    return result;
+    return computeFloatRows(most, x);
   }
 
   /// Vectors of row `k` of the panel, one a group and `lanes` columns.

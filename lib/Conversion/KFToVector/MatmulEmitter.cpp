@@ -49,6 +49,20 @@ LogicalResult MatmulEmitter::emit() {
   return success();
 }
 
+LogicalResult MatmulEmitter::computeFloatRows(int64_t most, Value &x) {
+  // A stride that is not a power of two keeps rows apart in the cache.
+  int64_t stride = tileRows == 1 ? extent : llvm::alignTo(extent, 16) + 16;
+  x = e.scratch({most, stride});
+  LogicalResult result = success();
+  e.loop(rows, [&](Value row) {
+    result =
+        e.emitRow(op.getX(), row, [&](Value column, unsigned, Value values) {
+          e.store(values, x, {row, column});
+        });
+  });
+  return result;
+}
+
 LogicalResult MatmulEmitter::check() {
   LayoutAttr layout = getLayout(op.getW().getType());
   if (!layout)

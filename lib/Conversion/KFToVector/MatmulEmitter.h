@@ -39,6 +39,8 @@ protected:
   virtual SmallVector<Value> sumTile(Value p, Value firstRow) = 0;
 
   LogicalResult fail(const Twine &message);
+  /// computeRows() as f32: `x` becomes scratch [most, K + padding].
+  LogicalResult computeFloatRows(int64_t most, Value &x);
   /// Vectors of the result that a row of the tile has.
   int64_t vectorsPerRow() const { return groups * panel / lanes; }
 
