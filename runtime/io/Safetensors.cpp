@@ -66,12 +66,11 @@ bool readIndex(const json &value, int64_t &out) {
 /// Bytes of a tensor; nothing on overflow or a fraction of a byte.
 std::optional<uint64_t> byteCount(std::span<const int64_t> shape,
                                   unsigned bits) {
-  uint64_t count = 1;
-  for (int64_t dim : shape)
-    if (__builtin_mul_overflow(count, static_cast<uint64_t>(dim), &count))
-      return std::nullopt;
-  uint64_t total;
-  if (__builtin_mul_overflow(count, uint64_t(bits), &total) || total % 8 != 0)
+  Result<int64_t> count = checkedElementCount(shape, bits);
+  if (!count.ok())
+    return std::nullopt;
+  uint64_t total = static_cast<uint64_t>(*count) * bits;
+  if (total % 8 != 0)
     return std::nullopt;
   return total / 8;
 }

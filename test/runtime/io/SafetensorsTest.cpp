@@ -80,8 +80,8 @@ TEST(Safetensors, FindsTensors) {
 
 TEST(Safetensors, AcceptsNoTensorsAndEmptyTensors) {
   EXPECT_TRUE(parse(fileOf("{}", "")).ok());
-  std::string bytes = fileOf(
-      R"({"z":)" + tensor("F32", "[0,9223372036854775807]", "[0,0]") + "}", "");
+  std::string bytes =
+      fileOf(R"({"z":)" + tensor("F32", "[0,4294967296]", "[0,0]") + "}", "");
   auto file = parse(bytes);
   ASSERT_TRUE(file.ok()) << file.message();
   EXPECT_EQ((*file)->find("z")->bytes, 0u);
@@ -149,6 +149,9 @@ TEST(Safetensors, RejectsDamagedOffsets) {
   // 2^62 * 4 elements: the product overflows to 0.
   expectContains(one("[4611686018427387904,4]", "[0,0]"), "do not make");
   expectContains(one("[4611686018427387904]", "[0,0]"), "do not make");
+  // So do bytes of the other dimensions of a tensor without elements.
+  expectContains(one("[4611686018427387904,0]", "[0,0]"), "do not make");
+  expectContains(one("[0,9223372036854775807]", "[0,0]"), "do not make");
   expectContains(one("[1]", "[0,4]"), "4 bytes after its last tensor");
   expectContains(one("[1]", "[4,8]"), "after a hole that starts at 0");
   expectContains(headerError(R"({"a":)" + tensor("F32", "[2]", "[0,8]") +
