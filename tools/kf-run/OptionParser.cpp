@@ -276,6 +276,8 @@ Status OptionParser::read(std::span<const char *const> rest, bool &help) {
     if (optionsEnded || argument.size() < 2 || argument[0] != '-') {
       if (given == positionals.size())
         return Status::error("unexpected argument " + inQuotes(argument));
+      if (argument.empty())
+        return Status::error(positionals[given].name + " is empty");
       *positionals[given++].out = argument;
       continue;
     }

@@ -253,8 +253,13 @@ int kf::runQuantize(Arguments arguments) {
   if (std::optional<int> code = parser.parse(arguments))
     return *code;
   // One name is OUT.
-  if (options.out.empty())
+  if (options.out.empty()) {
     std::swap(options.out, options.model);
+    if (options.force)
+      return parser.usageError("--force needs both MODEL and OUT.gguf, so that "
+                               "the embedded model replaces no model by "
+                               "mistake");
+  }
   if (options.out.empty())
     return parser.usageError("OUT.gguf is missing");
   if (type.empty())

@@ -12,6 +12,22 @@ func.func @f(%i: tensor<?xi64>, %t: tensor<8x4xf32>) {
 
 // -----
 
+func.func @matmul_c2_blocks(%x: tensor<?x500xf32>, %w: tensor<96x500x!kf.quant<q4_k>>) {
+  // expected-error @+1 {{C2: w must be [N, K] of f32, f16, bf16 or whole blocks of a quantized type}}
+  %0 = kf.matmul %x, %w : tensor<?x500xf32>, tensor<96x500x!kf.quant<q4_k>>
+  return
+}
+
+// -----
+
+func.func @embedding_c2_blocks(%ids: tensor<?xi32>, %t: tensor<96x33x!kf.quant<q8_0>>) {
+  // expected-error @+1 {{C2: table must be a static rank 2 tensor of f32, f16, bf16 or whole blocks of a quantized type}}
+  %0 = kf.embedding %ids, %t : tensor<?xi32>, tensor<96x33x!kf.quant<q8_0>>
+  return
+}
+
+// -----
+
 // Where no result type follows, the parser says so.
 func.func @f(%i: tensor<?x2xi32>, %t: tensor<8x4xf32>) {
   // expected-error @+1 {{C1: ids must be a rank 1 tensor of i32, found 'tensor<?x2xi32>'}}
@@ -22,7 +38,7 @@ func.func @f(%i: tensor<?x2xi32>, %t: tensor<8x4xf32>) {
 // -----
 
 func.func @f(%i: tensor<?xi32>, %t: tensor<8x4xi8>) {
-  // expected-error @+1 {{C2: table must be a static rank 2 tensor of f32, f16, bf16 or a quantized type, found 'tensor<8x4xi8>'}}
+  // expected-error @+1 {{C2: table must be a static rank 2 tensor of f32, f16, bf16 or whole blocks of a quantized type, found 'tensor<8x4xi8>'}}
   %0 = kf.embedding %i, %t : tensor<?xi32>, tensor<8x4xi8>
   return
 }
@@ -72,7 +88,7 @@ func.func @f(%x: tensor<8xf32>, %w: tensor<4x8xf32>) {
 // -----
 
 func.func @f(%x: tensor<?x8xf32>, %w: tensor<2x4x8xf32>) {
-  // expected-error @+1 {{C2: w must be [N, K] of f32, f16, bf16 or a quantized type, found 'tensor<2x4x8xf32>'}}
+  // expected-error @+1 {{C2: w must be [N, K] of f32, f16, bf16 or whole blocks of a quantized type, found 'tensor<2x4x8xf32>'}}
   %0 = kf.matmul %x, %w : tensor<?x8xf32>, tensor<2x4x8xf32>
   return
 }
@@ -80,7 +96,7 @@ func.func @f(%x: tensor<?x8xf32>, %w: tensor<2x4x8xf32>) {
 // -----
 
 func.func @f(%x: tensor<?x8xf32>, %w: tensor<4x8xf32>) {
-  // expected-error @+1 {{C2: w must be [2, N, K] with glu of f32, f16, bf16 or a quantized type, found 'tensor<4x8xf32>'}}
+  // expected-error @+1 {{C2: w must be [2, N, K] with glu of f32, f16, bf16 or whole blocks of a quantized type, found 'tensor<4x8xf32>'}}
   %0 = kf.matmul %x, %w glu(silu) : tensor<?x8xf32>, tensor<4x8xf32>
   return
 }
@@ -203,7 +219,7 @@ func.func @f(%x: tensor<?x8xf32>, %u: tensor<16x9xf32>, %d: tensor<8x16xf32>) {
 // -----
 
 func.func @f(%x: tensor<?x8xf32>, %g: tensor<15x8xf32>, %u: tensor<16x8xf32>, %d: tensor<8x16xf32>) {
-  // expected-error @+1 {{C2: gate must have the type of up, found 'tensor<15x8xf32>' and 'tensor<16x8xf32>'}}
+  // expected-error @+1 {{C2: gate must have the shape of up, found 'tensor<15x8xf32>' and 'tensor<16x8xf32>'}}
   %0 = kf.mlp %x gate(%g) up(%u) down(%d) activation(silu) : (tensor<?x8xf32>, tensor<15x8xf32>, tensor<16x8xf32>, tensor<8x16xf32>)
   return
 }

@@ -161,3 +161,12 @@ func.func @tied_q6_k(%ids: tensor<?xi32>) -> tensor<?x30xf32> attributes {kf.max
   %1 = kf.matmul %0, %table : tensor<?x256xf32>, tensor<30x256x!kf.quant<q6_k>>
   return %1 : tensor<?x30xf32>
 }
+
+// Files may give the two matrices of a gate different types.
+func.func @mixed_gate(%x: tensor<?x256xf32>) -> tensor<?x64xf32> attributes {kf.max_tokens = 9 : i64} {
+  %gate = kf.weight ["gate"] : tensor<64x256x!kf.quant<q4_k>>
+  %up = kf.weight ["up"] : tensor<64x256x!kf.quant<q6_k>>
+  %down = kf.weight ["down"] : tensor<64x64xbf16>
+  %0 = kf.mlp %x gate(%gate) up(%up) down(%down) activation(silu) : (tensor<?x256xf32>, tensor<64x256x!kf.quant<q4_k>>, tensor<64x256x!kf.quant<q6_k>>, tensor<64x64xbf16>)
+  return %0 : tensor<?x64xf32>
+}

@@ -63,9 +63,15 @@ static bool isFloatTensor(Type type) {
   return element.isF32() || element.isF16() || element.isBF16();
 }
 
+/// Floats, or rows of whole blocks.
 static bool isWeightTensor(Type type) {
-  return isFloatTensor(type) ||
-         isa<QuantType>(cast<RankedTensorType>(type).getElementType());
+  auto tensor = cast<RankedTensorType>(type);
+  auto quant = dyn_cast<QuantType>(tensor.getElementType());
+  if (!quant)
+    return isFloatTensor(type);
+  int64_t columns = tensor.getRank() ? tensor.getShape().back() : 1;
+  return !ShapedType::isDynamic(columns) &&
+         columns % getStorage(quant.getFormat()).elements == 0;
 }
 
 /// Whether `type` has the given shape and float elements.
@@ -161,7 +167,7 @@ LogicalResult EmbeddingOp::verify() {
     return emitOpError("C1: ids must be a rank 1 tensor of i32, found ") << ids;
   if (table.getRank() != 2 || !isWeightTensor(table) || !table.hasStaticShape())
     return emitOpError("C2: table must be a static rank 2 tensor of f32, f16, "
-                       "bf16 or a quantized type, found ")
+                       "bf16 or whole blocks of a quantized type, found ")
            << table;
   return success();
 }
@@ -206,7 +212,8 @@ LogicalResult MatmulOp::verify() {
       (getGlu() && w.getDimSize(0) != 2))
     return emitOpError("C2: w must be ")
            << (getGlu() ? "[2, N, K] with glu" : "[N, K]")
-           << " of f32, f16, bf16 or a quantized type, found " << w;
+           << " of f32, f16, bf16 or whole blocks of a quantized type, found "
+           << w;
   int64_t k = w.getDimSize(rank - 1);
   if (ShapedType::isDynamic(k) || x.getDimSize(1) != k)
     return emitOpError("C3: last dimensions of x and w must be equal and "
@@ -285,8 +292,9 @@ LogicalResult MlpOp::verify() {
   if (up.getRank() != 2 || !isWeightTensor(up) || !up.hasStaticShape() ||
       up.getDimSize(1) != x.getDimSize(1))
     return emitOpError("C2: up must be [F, K] for x ") << x << ", found " << up;
-  if (getGate() && getGate().getType() != getUp().getType())
-    return emitOpError("C2: gate must have the type of up, found ")
+  if (getGate() && (!isWeightTensor(getGate().getType()) ||
+                    tensorType(getGate()).getShape() != up.getShape()))
+    return emitOpError("C2: gate must have the shape of up, found ")
            << getGate().getType() << " and " << up;
   int64_t f = up.getDimSize(0);
   if (down.getRank() != 2 || !isWeightTensor(down) || !down.hasStaticShape() ||

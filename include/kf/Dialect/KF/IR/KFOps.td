@@ -41,7 +41,7 @@ def KF_EmbeddingOp : KF_LoopOp<"embedding"> {
 
     - C1: `ids` is a rank 1 tensor of i32.
     - C2: `table` is a static rank 2 tensor of f32, f16, bf16 or a quantized
-      type.
+      type; rows of blocks are whole blocks.
     - C3: the result has shape [dim(ids, 0), dim(table, 1)] and type f32.
 
     ```mlir
@@ -66,7 +66,7 @@ def KF_MatmulOp : KF_LoopOp<"matmul"> {
 
     - C1: `x` is a rank 2 tensor [M, K] of f32, f16 or bf16.
     - C2: `w` is [N, K], or [2, N, K] with `glu`, of f32, f16, bf16 or a
-      quantized type.
+      quantized type; rows of blocks are whole blocks.
     - C3: the last dimensions of `x` and `w` are equal and static.
     - C4: `bias`, where present, is [N], or [2, N] with `glu`, of a float type.
     - C5: the result is [M, N] with the element type of `x`.
@@ -96,7 +96,7 @@ def KF_MlpOp : KF_TensorOp<"mlp", [AttrSizedOperandSegments]> {
     `kf-expand-mlp` rewrites it to `kf.matmul` and `kf.activation`.
 
     - C1: `x` is a rank 2 tensor [M, K] of f32, f16 or bf16.
-    - C2: `up`, and `gate` where present, are [F, K].
+    - C2: `up`, and `gate` where present, are [F, K]; their types may differ.
     - C3: `down` is [N, F].
     - C4: biases are [F], [F] and [N]; `gate_bias` needs `gate`.
     - C5: the result is [M, N] with the element type of `x`.
