@@ -12,6 +12,7 @@
 #include "Report.h"
 #include "TensorText.h"
 
+#include "runtime/io/Gguf.h"
 #include "runtime/io/Npy.h"
 #include "runtime/io/Quote.h"
 #include "runtime/io/Safetensors.h"
@@ -20,6 +21,8 @@
 
 #include <algorithm>
 #include <cstdio>
+
+#include <sys/stat.h>
 
 using namespace kf;
 
@@ -57,7 +60,7 @@ struct ExecOptions {
     parser.real({"rtol", 0, "X"}, tolerance.relative, 0, 1e30,
                 "tolerance relative to the expected value; 1e-05 by default");
     parser.text({"weights", 0, "FILE"}, weights,
-                "a safetensors file that holds what kf.weight names");
+                "a safetensors or GGUF file that holds what kf.weight names");
     parser.integer({"context", 0, "N"}, context, 1, int64_t(1) << 24,
                    "positions of KV caches, which start as zeros; 256 by "
                    "default");
@@ -74,6 +77,18 @@ struct ExecOptions {
     device.addTo(parser);
   }
 };
+
+/// Opens `path` as the format that its first bytes name.
+Result<std::unique_ptr<WeightSource>> openWeights(const std::string &path) {
+  struct stat info;
+  if (stat(path.c_str(), &info) != 0 || S_ISDIR(info.st_mode))
+    return openSafetensors(path);
+  KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
+  if (!Gguf::recognize(file.bytes()))
+    return openSafetensors(path);
+  KF_ASSIGN_OR_RETURN(std::unique_ptr<Gguf> gguf, Gguf::open(path));
+  return std::unique_ptr<WeightSource>(std::move(gguf));
+}
 
 std::string numbered(const char *what, size_t index) {
   return std::string(what) + "[" + std::to_string(index) + "]";
@@ -169,7 +184,7 @@ Status exec(const ExecOptions &options) {
                       parseTensors("--expected", options.expected));
   std::unique_ptr<WeightSource> source;
   if (!options.weights.empty()) {
-    KF_ASSIGN_OR_RETURN(source, openSafetensors(options.weights));
+    KF_ASSIGN_OR_RETURN(source, openWeights(options.weights));
   }
   KF_ASSIGN_OR_RETURN(
       CompilerModule module,
@@ -190,7 +205,7 @@ Status exec(const ExecOptions &options) {
   if (!source && !executable.weights.empty())
     return Status::error("the function reads weight " +
                          inQuotes(executable.weights.front().names.front()) +
-                         "; give --weights FILE.safetensors");
+                         "; give --weights FILE");
   const size_t resultCount = executable.outputs.size();
   KF_RETURN_IF_ERROR(
       checkCount("--expected", options.expected.size(), resultCount));

@@ -11,6 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "VerifySchedule.h"
+
 #include "kf/Target/Common/KernelTokens.h"
 #include "kf/Target/LLVMCPU/Passes.h"
 
@@ -60,7 +62,7 @@ struct SelectCpuSchedulesPass
     DenseMap<StringAttr, int64_t> tokens = mostTokens(getOperation());
     for (auto kernel : getOperation().getOps<KernelOp>()) {
       if (kernel.getSchedule()) {
-        if (failed(verifySchedule(kernel)))
+        if (failed(verifyCpuSchedule(kernel, lanes, int8Dot)))
           return signalPassFailure();
         continue;
       }
@@ -78,43 +80,6 @@ private:
   static bool isQuantized(MatmulOp op) {
     return isa<QuantType>(
         cast<RankedTensorType>(op.getW().getType()).getElementType());
-  }
-
-  /// What no CPU can run.
-  LogicalResult verifySchedule(KernelOp kernel) {
-    ScheduleAttr schedule = kernel.getScheduleAttr();
-    auto fail = [&](const Twine &message) {
-      return kernel.emitError("kf-cpu-select-schedules: schedule cannot run on "
-                              "this CPU: " +
-                              message);
-    };
-    if (schedule.getVector() > lanes)
-      return fail("vector = " + Twine(schedule.getVector()) +
-                  " exceeds the register's " + Twine(lanes) + " lanes");
-    if (!schedule.getThreads().empty())
-      return fail("threads is for GPUs");
-    if (schedule.getStages() != 1 || schedule.getSplitK() != 1)
-      return fail("stages and split_k must be 1");
-    auto matmul = find<MatmulOp>(kernel);
-    if (schedule.getDot() == DotKind::I8) {
-      if (!int8Dot)
-        return fail("dot = i8 needs VNNI");
-      if (!matmul || !isQuantized(matmul))
-        return fail("dot = i8 is for matmuls with block-quantized weights");
-    }
-    if (!matmul)
-      return success();
-    if (schedule.getTile().size() != 2)
-      return fail("a matmul needs tile = [rows, columns]");
-    int64_t vectors = schedule.getTile()[0] * schedule.getTile()[1] /
-                      schedule.getVector() * schedule.getAccumulators() *
-                      (matmul.getGlu() ? 2 : 1);
-    if (schedule.getTile()[1] % schedule.getVector() != 0)
-      return fail("tile columns must be a multiple of vector");
-    if (vectors > 256)
-      return fail("tile and accumulators need " + Twine(vectors) +
-                  " vector registers; 32 are there, and 256 are accepted");
-    return success();
   }
 
   ScheduleAttr select(KernelOp kernel, int64_t tokens) {

@@ -72,3 +72,87 @@ kf.kernel @int8(%x: tensor<4x64xf32>, %w: tensor<96x64x!kf.quant<q8_0>>) -> tens
   %0 = kf.matmul %x, %w : tensor<4x64xf32>, tensor<96x64x!kf.quant<q8_0>>
   kf.yield %0 : tensor<4x96xf32>
 }
+
+// -----
+
+// expected-error @+1 {{schedule cannot run on this CPU: unroll must be 1 for block-quantized weights, whose blocks are unrolled whole}}
+kf.kernel @unrolled_blocks(%x: tensor<4x64xf32>, %w: tensor<96x64x!kf.quant<q8_0>>) -> tensor<4x96xf32>
+    attributes {schedule = #kf.schedule<workgroup = [4, 16], tile = [4, 16], vector = 8, unroll = 2>} {
+  %0 = kf.matmul %x, %w : tensor<4x64xf32>, tensor<96x64x!kf.quant<q8_0>>
+  kf.yield %0 : tensor<4x96xf32>
+}
+
+// -----
+
+// expected-error @+1 {{schedule cannot run on this CPU: a matmul's reduction is not tiled; reduction must be 0}}
+kf.kernel @reduction(%x: tensor<4x64xf32>, %w: tensor<96x64xf32>) -> tensor<4x96xf32>
+    attributes {schedule = #kf.schedule<workgroup = [4, 16], tile = [4, 16], reduction = 32, vector = 8>} {
+  %0 = kf.matmul %x, %w : tensor<4x64xf32>, tensor<96x64xf32>
+  kf.yield %0 : tensor<4x96xf32>
+}
+
+// -----
+
+// expected-error @+1 {{schedule cannot run on this CPU: workgroup columns (24) must be a multiple of tile columns (16)}}
+kf.kernel @group_columns(%x: tensor<4x64xf32>, %w: tensor<96x64xf32>) -> tensor<4x96xf32>
+    attributes {schedule = #kf.schedule<workgroup = [4, 24], tile = [4, 16], vector = 8>} {
+  %0 = kf.matmul %x, %w : tensor<4x64xf32>, tensor<96x64xf32>
+  kf.yield %0 : tensor<4x96xf32>
+}
+
+// -----
+
+// expected-error @+1 {{schedule cannot run on this CPU: workgroup rows must be given, as their number is dynamic}}
+kf.kernel @dynamic_rows(%x: tensor<?x64xf32>, %w: tensor<96x64xf32>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.schedule<workgroup = [0, 32], tile = [4, 16], vector = 8>} {
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+// expected-error @+1 {{schedule cannot run on this CPU: unroll is for matmuls}}
+kf.kernel @unrolled_softmax(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
+    attributes {schedule = #kf.schedule<workgroup = [1], vector = 8, unroll = 2>} {
+  %0 = kf.softmax %x : tensor<4x64xf32>
+  kf.yield %0 : tensor<4x64xf32>
+}
+
+// -----
+
+// expected-error @+1 {{schedule cannot run on this CPU: tile and reduction are for matmuls and attention}}
+kf.kernel @tiled_softmax(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
+    attributes {schedule = #kf.schedule<workgroup = [1], tile = [1], vector = 8>} {
+  %0 = kf.softmax %x : tensor<4x64xf32>
+  kf.yield %0 : tensor<4x64xf32>
+}
+
+// -----
+
+// expected-error @+1 {{schedule cannot run on this CPU: attention needs tile = [query rows]}}
+kf.kernel @query_rows(%q: tensor<?x4x16xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32>, %p: tensor<?xi32>) -> tensor<?x4x16xf32>
+    attributes {schedule = #kf.schedule<workgroup = [8, 2], reduction = 64, vector = 8>} {
+  %0 = kf.attention %q, %c, %p {layer = 0 : i64, scale = 0.25 : f32}
+      : tensor<?x4x16xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32>, tensor<?xi32>
+  kf.yield %0 : tensor<?x4x16xf32>
+}
+
+// -----
+
+// expected-error @+1 {{schedule cannot run on this CPU: attention needs a reduction that divides 64 and is a multiple of vector, found 48}}
+kf.kernel @keys(%q: tensor<?x4x16xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32>, %p: tensor<?xi32>) -> tensor<?x4x16xf32>
+    attributes {schedule = #kf.schedule<workgroup = [8, 2], tile = [4], reduction = 48, vector = 8>} {
+  %0 = kf.attention %q, %c, %p {layer = 0 : i64, scale = 0.25 : f32}
+      : tensor<?x4x16xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32>, tensor<?xi32>
+  kf.yield %0 : tensor<?x4x16xf32>
+}
+
+// -----
+
+// expected-error @+1 {{schedule cannot run on this CPU: workgroup heads (1) must be the 2 that share a KV head}}
+kf.kernel @heads(%q: tensor<?x4x16xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32>, %p: tensor<?xi32>) -> tensor<?x4x16xf32>
+    attributes {schedule = #kf.schedule<workgroup = [8, 1], tile = [4], reduction = 64, vector = 8>} {
+  %0 = kf.attention %q, %c, %p {layer = 0 : i64, scale = 0.25 : f32}
+      : tensor<?x4x16xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32>, tensor<?xi32>
+  kf.yield %0 : tensor<?x4x16xf32>
+}

@@ -55,7 +55,7 @@ func.func @norm(%x: tensor<1x256xf32>) -> tensor<1x256xf32> {
 // NORM: 1x256xf32=[1.21875 1.1953125 1.171875 ...]
 // RUN: %fails 1 kf-run exec %s --function norm --input 1x256xf32=1 \
 // RUN:   | FileCheck %s --check-prefix=NOWEIGHTS
-// NOWEIGHTS: error: the function reads weight 'model.norm.weight'; give --weights FILE.safetensors
+// NOWEIGHTS: error: the function reads weight 'model.norm.weight'; give --weights FILE
 // RUN: %fails 1 kf-run exec %s --function norm --input 1x256xf32=1 \
 // RUN:   --weights %kf_golden/gpt2-layernorm/model.safetensors \
 // RUN:   | FileCheck %s --check-prefix=WEIGHT

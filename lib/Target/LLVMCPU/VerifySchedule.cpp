@@ -1,0 +1,135 @@
+//===- VerifySchedule.cpp - Schedules that a CPU can run ------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "VerifySchedule.h"
+
+using namespace mlir;
+using namespace mlir::kf;
+
+namespace {
+
+/// Vector registers that a register tile may take; more than there are, for a
+/// tile that spills is slow and not wrong.
+constexpr int64_t maxRegisters = 256;
+
+class Verifier {
+public:
+  Verifier(KernelOp kernel, int64_t lanes, bool int8Dot)
+      : kernel(kernel), schedule(kernel.getScheduleAttr()), lanes(lanes),
+        int8Dot(int8Dot) {}
+
+  LogicalResult verify() {
+    if (schedule.getVector() > lanes)
+      return fail("vector = " + Twine(schedule.getVector()) +
+                  " exceeds the register's " + Twine(lanes) + " lanes");
+    if (!schedule.getThreads().empty())
+      return fail("threads is for GPUs");
+    if (schedule.getStages() != 1 || schedule.getSplitK() != 1)
+      return fail("stages and split_k must be 1");
+    auto matmuls = kernel.getBody().getOps<MatmulOp>();
+    if (!matmuls.empty())
+      return verifyMatmul(*matmuls.begin());
+    if (schedule.getDot() == DotKind::I8)
+      return fail("dot = i8 is for matmuls with block-quantized weights");
+    if (schedule.getUnroll() != 1)
+      return fail("unroll is for matmuls");
+    auto attentions = kernel.getBody().getOps<AttentionOp>();
+    if (!attentions.empty())
+      return verifyAttention();
+    if (!schedule.getTile().empty() || schedule.getReduction() != 0)
+      return fail("tile and reduction are for matmuls and attention");
+    return success();
+  }
+
+private:
+  LogicalResult fail(const Twine &message) {
+    return kernel.emitError("kf-cpu-select-schedules: schedule cannot run on "
+                            "this CPU: " +
+                            message);
+  }
+
+  /// The tile of workgroup loop `dim`; 0 leaves it whole.
+  int64_t workgroup(size_t dim) {
+    ArrayRef<int64_t> sizes = schedule.getWorkgroup();
+    return dim < sizes.size() ? sizes[dim] : 0;
+  }
+
+  LogicalResult verifyMatmul(MatmulOp op) {
+    auto weight = cast<RankedTensorType>(op.getW().getType());
+    bool quantized = isa<QuantType>(weight.getElementType());
+    if (schedule.getDot() == DotKind::I8) {
+      if (!int8Dot)
+        return fail("dot = i8 needs VNNI");
+      if (schedule.getVector() < 4)
+        return fail("dot = i8 needs vector = 4, 8 or 16");
+      if (!quantized)
+        return fail("dot = i8 is for matmuls with block-quantized weights");
+    }
+    if (quantized && schedule.getUnroll() != 1)
+      return fail("unroll must be 1 for block-quantized weights, whose blocks "
+                  "are unrolled whole");
+    if (schedule.getReduction() != 0)
+      return fail("a matmul's reduction is not tiled; reduction must be 0");
+    ArrayRef<int64_t> tile = schedule.getTile();
+    if (tile.size() != 2)
+      return fail("a matmul needs tile = [rows, columns]");
+    if (tile[1] % schedule.getVector() != 0)
+      return fail("tile columns must be a multiple of vector");
+    if (workgroup(1) % tile[1] != 0)
+      return fail("workgroup columns (" + Twine(workgroup(1)) +
+                  ") must be a multiple of tile columns (" + Twine(tile[1]) +
+                  ")");
+    if (failed(verifyRows(op.getX())))
+      return failure();
+    int64_t vectors = tile[0] * tile[1] / schedule.getVector() *
+                      schedule.getAccumulators() * (op.getGlu() ? 2 : 1);
+    if (vectors > maxRegisters)
+      return fail("tile and accumulators need " + Twine(vectors) +
+                  " vector registers; 32 are there, and " +
+                  Twine(maxRegisters) + " are accepted");
+    return success();
+  }
+
+  LogicalResult verifyAttention() {
+    AttentionOp op = *kernel.getBody().getOps<AttentionOp>().begin();
+    if (schedule.getTile().size() != 1)
+      return fail("attention needs tile = [query rows]");
+    int64_t vector = schedule.getVector(), keys = schedule.getReduction();
+    if (keys == 0 || keys % vector != 0 || 64 % keys != 0)
+      return fail("attention needs a reduction that divides 64 and is a "
+                  "multiple of vector, found " +
+                  Twine(keys));
+    auto q = cast<RankedTensorType>(op.getQ().getType());
+    int64_t kvHeads = op.getCache().getType().getKvHeads();
+    int64_t group = q.getDimSize(1) / kvHeads;
+    if (kvHeads > 1 && workgroup(1) != group)
+      return fail("workgroup heads (" + Twine(workgroup(1)) + ") must be the " +
+                  Twine(group) + " that share a KV head");
+    return verifyRows(op.getQ());
+  }
+
+  /// Rows of a workgroup lie in scratch, whose size has to be known.
+  LogicalResult verifyRows(Value x) {
+    if (workgroup(0) == 0 &&
+        cast<RankedTensorType>(x.getType()).isDynamicDim(0))
+      return fail("workgroup rows must be given, as their number is dynamic");
+    return success();
+  }
+
+  KernelOp kernel;
+  ScheduleAttr schedule;
+  int64_t lanes;
+  bool int8Dot;
+};
+
+} // namespace
+
+LogicalResult mlir::kf::verifyCpuSchedule(KernelOp kernel, int64_t lanes,
+                                          bool int8Dot) {
+  return Verifier(kernel, lanes, int8Dot).verify();
+}

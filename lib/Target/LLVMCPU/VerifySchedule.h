@@ -1,0 +1,24 @@
+//===- VerifySchedule.h - Schedules that a CPU can run ----------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_LIB_TARGET_LLVMCPU_VERIFYSCHEDULE_H
+#define KF_LIB_TARGET_LLVMCPU_VERIFYSCHEDULE_H
+
+#include "kf/Dialect/KF/IR/KF.h"
+
+namespace mlir::kf {
+
+/// Checks that a CPU whose vector registers have `lanes` f32 lanes can run
+/// `kernel` by its schedule, and that every field of the schedule has an
+/// effect. The error, on the kernel, names the field. `int8Dot`: there is
+/// vpdpbusd.
+LogicalResult verifyCpuSchedule(KernelOp kernel, int64_t lanes, bool int8Dot);
+
+} // namespace mlir::kf
+
+#endif // KF_LIB_TARGET_LLVMCPU_VERIFYSCHEDULE_H
