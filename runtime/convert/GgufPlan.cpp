@@ -106,16 +106,19 @@ Result<GgufPlan> kf::planFromModel(const ModelConfig &config,
   KF_ASSIGN_OR_RETURN(std::vector<ConvertedTensor> tensors,
                       listConvertedTensors(config, weights));
   KF_RETURN_IF_ERROR(addModelMetadata(config, name, plan.metadata));
-  if (!tokenizer.json.empty())
+  if (!tokenizer.json.empty()) {
     KF_RETURN_IF_ERROR(
         addTokenizerMetadata(tokenizer.json, config, plan.metadata, plan.notes)
             .in("tokenizer.json"));
-  else if (!tokenizer.sentencePiece.empty())
+  } else if (!tokenizer.sentencePiece.empty()) {
     KF_RETURN_IF_ERROR(
         addSentencePieceMetadata(tokenizer.sentencePiece, config, plan.metadata)
             .in("tokenizer.model"));
-  else
+  } else {
+    // Readers of GGUF expect the key.
+    plan.metadata.addText("tokenizer.ggml.model", "none");
     plan.notes.push_back("the model has no tokenizer, nor will the file");
+  }
   if (!tokenizer.chatTemplate.empty())
     plan.metadata.addText("tokenizer.chat_template", tokenizer.chatTemplate);
   addTensors(std::move(tensors),

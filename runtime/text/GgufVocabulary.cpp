@@ -235,6 +235,9 @@ Status GgufVocabularyLoader::readAround(bool addBegin,
 }
 
 Result<Tokenizer> GgufVocabularyLoader::load() {
+  if (file.contains("tokenizer.ggml.model") && !Tokenizer::isIn(file))
+    return Status::error("the file has no tokenizer; give token ids, or the "
+                         "tokenizer of the model it was made from");
   KF_ASSIGN_OR_RETURN(std::string_view kind,
                       file.getString("tokenizer.ggml.model"));
   KF_RETURN_IF_ERROR(readTokens());
@@ -246,6 +249,14 @@ Result<Tokenizer> GgufVocabularyLoader::load() {
     return unsupported("the tokenizer kind " + inQuotes(kind) +
                        " (tokenizer.ggml.model; 'llama' and 'gpt2' are)");
   return std::move(result);
+}
+
+bool Tokenizer::isIn(const Gguf &file) {
+  const GgufValue *kind = file.lookUp("tokenizer.ggml.model");
+  if (!kind)
+    return false;
+  std::optional<std::string_view> name = kind->toString();
+  return !name || (*name != "none" && *name != "no_vocab");
 }
 
 Result<Tokenizer> Tokenizer::fromGguf(const Gguf &file) {

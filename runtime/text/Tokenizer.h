@@ -67,6 +67,9 @@ public:
                                              const std::string &name);
   /// From the metadata of a GGUF file, of kind "llama" or "gpt2".
   static Result<Tokenizer> fromGguf(const Gguf &file);
+  /// Whether a GGUF file says that it has a tokenizer, of whatever kind; "none"
+  /// and "no_vocab" say that it has not.
+  static bool isIn(const Gguf &file);
 
   /// The token ids of `text`, any bytes. Fails when a pattern needs too many
   /// steps, or past 2^31 - 1 bytes.

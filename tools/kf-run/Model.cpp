@@ -134,7 +134,7 @@ Result<bool> kf::hasTokenizer(const std::string &path) {
     return true;
   if (kind == ModelKind::Gguf) {
     KF_ASSIGN_OR_RETURN(std::unique_ptr<Gguf> gguf, Gguf::open(path));
-    return gguf->lookUp("tokenizer.ggml.model") != nullptr;
+    return Tokenizer::isIn(*gguf);
   }
   return access((path + "/tokenizer.json").c_str(), F_OK) == 0 ||
          access((path + "/tokenizer.model").c_str(), F_OK) == 0;

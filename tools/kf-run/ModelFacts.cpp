@@ -130,6 +130,8 @@ Result<ModelFacts> collectFolder(const std::string &path) {
 
 /// "gpt2, llama-bpe"; empty without a tokenizer.
 std::string ggufTokenizer(const Gguf &gguf) {
+  if (!Tokenizer::isIn(gguf))
+    return {};
   Result<std::string_view> model = gguf.getString("tokenizer.ggml.model", "");
   Result<std::string_view> pre = gguf.getString("tokenizer.ggml.pre", "");
   std::string kind(model.ok() ? *model : "");

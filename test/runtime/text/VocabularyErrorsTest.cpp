@@ -175,6 +175,10 @@ TEST(GgufVocabularyErrors, OfScores) {
   EXPECT_EQ(errorOf(Parts{.model = "rwkv"}),
             "test: the tokenizer kind 'rwkv' (tokenizer.ggml.model; 'llama' "
             "and 'gpt2' are) is not supported");
+  for (const char *none : {"none", "no_vocab"})
+    EXPECT_EQ(errorOf(Parts{.model = none}),
+              "test: the file has no tokenizer; give token ids, or the "
+              "tokenizer of the model it was made from");
   EXPECT_EQ(errorOf(Parts{.types = {{1, 1}}}),
             "test: there are 5 tokens and 2 types of them");
   EXPECT_EQ(errorOf(Parts{.types = {{2, 3, 1, 1, 7}}}),
