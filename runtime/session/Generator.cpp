@@ -65,6 +65,16 @@ std::optional<StopReason> limitReached(const Session &session,
   return std::nullopt;
 }
 
+/// The next token. A sampler refuses nothing but logits.
+Result<int32_t> choose(Sampler &sampler, std::span<const float> logits,
+                       const GenerationOptions &options) {
+  Result<int32_t> id = sampler.sample(logits);
+  if (id.ok())
+    return id;
+  const Status error = id.status().in("logits are not finite");
+  return options.onBadLogits ? options.onBadLogits(error) : error;
+}
+
 } // namespace
 
 std::string_view kf::nameOf(StopReason reason) {
@@ -105,7 +115,7 @@ Result<Generation> kf::generate(Session &session, Sampler &sampler,
       KF_ASSIGN_OR_RETURN(logits, session.decode(result.ids.back()));
       ++result.decodeSteps;
     }
-    KF_ASSIGN_OR_RETURN(int32_t id, sampler.sample(logits));
+    KF_ASSIGN_OR_RETURN(int32_t id, choose(sampler, logits, options));
     sampler.accept(id);
     if (result.ids.empty())
       result.firstTokenSeconds = start.seconds();

@@ -34,6 +34,9 @@ struct GenerationOptions {
   std::function<void(std::string_view text)> onText;
   /// Called with every token, before its text; may be empty.
   std::function<void(int32_t id)> onToken;
+  /// Called with the error where logits are not finite, and returns what
+  /// generate() fails with: more about it. May be empty.
+  std::function<Status(const Status &error)> onBadLogits;
   /// Set by another thread or a signal handler to end the text; may be null.
   const std::atomic<bool> *cancelled = nullptr;
 };

@@ -8,6 +8,7 @@
 
 #include "runtime/session/Session.h"
 
+#include "runtime/model/TensorList.h"
 #include "runtime/session/Stopwatch.h"
 
 #include <algorithm>
@@ -82,7 +83,7 @@ int64_t roundUp(int64_t value, int64_t multiple) {
 Session::Session(ModelConfig config, Device &device, const WeightSource &source,
                  StepProvider provider, int64_t context, ThreadPool *pool)
     : model(std::move(config)), device(device), provider(std::move(provider)),
-      context(context), weights(device, &source, pool),
+      context(context), source(source), weights(device, &source, pool),
       cache(device, roundUp(context, kCacheGranularity)) {}
 
 Result<std::unique_ptr<Session>>
@@ -283,6 +284,16 @@ Status Session::chunkLogits(std::span<const int32_t> chunk, int64_t rows,
                                   logits.subspan(i * vocab, vocab)));
   }
   return Status();
+}
+
+std::optional<std::string> Session::findNonFiniteWeight() const {
+  Result<std::vector<ListedTensor>> tensors = findTensors(model, source);
+  if (!tensors.ok())
+    return std::nullopt;
+  std::vector<std::string> names;
+  for (ListedTensor &tensor : *tensors)
+    names.push_back(std::move(tensor.name));
+  return weights.findNonFinite(names);
 }
 
 //===----------------------------------------------------------------------===//

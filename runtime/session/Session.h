@@ -21,7 +21,9 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -97,6 +99,9 @@ public:
   int64_t position() const { return nextPosition; }
   int64_t contextLength() const { return context; }
   const ModelConfig &config() const { return model; }
+  /// Which of the model's weights is not finite, if one is: "tensor 'x' has a
+  /// NaN in row 3". Reads all weights: for errors about logits.
+  std::optional<std::string> findNonFiniteWeight() const;
   SessionMemory memory() const;
   SessionTimings timings() const;
 
@@ -120,6 +125,7 @@ private:
   int64_t context;
   int64_t nextPosition = 0;
   double compileSeconds = 0, readySeconds = 0;
+  const WeightSource &source;
   WeightStore weights;
   KVCache cache;
   std::map<std::pair<StepKind, int64_t>, std::unique_ptr<ProgramRunner>>

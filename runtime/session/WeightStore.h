@@ -15,7 +15,9 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
+#include <span>
 #include <string>
 
 namespace kf {
@@ -34,6 +36,12 @@ public:
   /// holds as kernels want it is not copied; every other tensor is released as
   /// soon as it is packed, for few are needed again.
   Result<Buffer *> get(const WeightSpec &spec);
+
+  /// The first of the tensors `names` with an element, or a block's scale, that
+  /// is no finite number: "tensor 'x' has a NaN in row 3"; nothing if there is
+  /// none. Reads them all.
+  std::optional<std::string>
+  findNonFinite(std::span<const std::string> names) const;
 
   /// Bytes of all weights, those that lie in the file included.
   uint64_t bytes() const { return totalBytes; }

@@ -174,6 +174,9 @@ ChatSession::generateAnswer(std::span<const int32_t> ids, const OnText &onText,
   settings.stopIds = stopIds;
   settings.onText = onText;
   settings.cancelled = &cancelled;
+  settings.onBadLogits = [&](const Status &error) {
+    return run->explainBadLogits(error);
+  };
   Result<Generation> result =
       generate(session, sampler, run->tokenizer(), rest, settings);
   if (!result.ok()) {

@@ -182,6 +182,9 @@ Status generateText(const GenerateOptions &options) {
   settings.maxTokens = options.tokens;
   settings.stopIds = run->model().config.eosIds;
   settings.cancelled = &interrupted;
+  settings.onBadLogits = [&](const Status &error) {
+    return run->explainBadLogits(error);
+  };
   Status written;
   settings.onText = [&](std::string_view text) {
     if (!written.ok())

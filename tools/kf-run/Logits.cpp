@@ -60,7 +60,8 @@ Result<Scores> score(const ModelOptions &options,
   Scores scores;
   KF_RETURN_IF_ERROR(run->session().allLogits(
       ids, [&](int64_t position, std::span<const float> logits) {
-        KF_RETURN_IF_ERROR(checkLogits(position, logits));
+        if (Status status = checkLogits(position, logits); !status.ok())
+          return run->explainBadLogits(status);
         scores.argmax.push_back(argmax(logits));
         scores.logSumExp.push_back(logSumExp(logits));
         if (position + 1 == static_cast<int64_t>(ids.size()))

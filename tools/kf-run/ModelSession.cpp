@@ -8,6 +8,8 @@
 
 #include "ModelSession.h"
 
+#include "Report.h"
+
 #include "runtime/session/Stopwatch.h"
 
 #include <algorithm>
@@ -70,6 +72,14 @@ Status ModelSession::start(int64_t tokens) {
                                    },
                                    settings));
   return Status();
+}
+
+Status ModelSession::explainBadLogits(const Status &error) const {
+  const std::optional<std::string> weight = running->findNonFiniteWeight();
+  return Status::error(error.message() + "; " +
+                       weight.value_or("all weights are finite, so what the "
+                                       "model computes overflows"))
+      .in("model " + quotePath(opened.name));
 }
 
 Result<Executable> ModelSession::provide(StepKind kind, int64_t maxTokens) {

@@ -53,6 +53,10 @@ public:
   Session &session() { return *running; }
   const StepCompiler &compiler() const { return *steps; }
 
+  /// `error`, that logits are not finite, with the model's name and with the
+  /// weight that is to blame, if there is one. Reads all weights.
+  Status explainBadLogits(const Status &error) const;
+
   /// Seconds that open() took.
   double openSeconds() const { return seconds; }
   /// Seconds that it took to make programs ready for a prefill of `tokens`

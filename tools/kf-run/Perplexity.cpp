@@ -72,7 +72,7 @@ private:
 
 /// Adds the loss of predicting `targets` after `begin`: `inputs` is both but
 /// for the last target.
-Status addWindow(Session &session, std::span<const int32_t> begin,
+Status addWindow(ModelSession &run, std::span<const int32_t> begin,
                  std::span<const int32_t> targets, Loss &loss) {
   std::vector<int32_t> inputs(begin.begin(), begin.end());
   inputs.insert(inputs.end(), targets.begin(), targets.end());
@@ -80,14 +80,15 @@ Status addWindow(Session &session, std::span<const int32_t> begin,
   const size_t first = begin.empty() ? 1 : begin.size();
   if (inputs.size() <= first)
     return Status();
-  session.reset();
-  return session.allLogits(
+  run.session().reset();
+  return run.session().allLogits(
       std::span(inputs).first(inputs.size() - 1),
       [&](int64_t position, std::span<const float> logits) {
         const size_t next = static_cast<size_t>(position) + 1;
         if (next < first)
           return Status();
-        KF_RETURN_IF_ERROR(checkLogits(position, logits));
+        if (Status status = checkLogits(position, logits); !status.ok())
+          return run.explainBadLogits(status);
         const float logit = logits[static_cast<size_t>(inputs[next])];
         loss.sum += logSumExp(logits) - logit;
         ++loss.tokens;
@@ -118,8 +119,7 @@ Status addDocument(ModelSession &run, const std::string &text, Loss &loss) {
   const size_t window = context - begin.size() + 1;
   for (std::span<const int32_t> rest(ids); !rest.empty();) {
     const size_t count = std::min(window, rest.size());
-    KF_RETURN_IF_ERROR(
-        addWindow(run.session(), begin, rest.first(count), loss));
+    KF_RETURN_IF_ERROR(addWindow(run, begin, rest.first(count), loss));
     rest = rest.subspan(count);
   }
   return Status();

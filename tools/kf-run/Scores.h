@@ -19,16 +19,13 @@
 
 namespace kf {
 
-/// An error if a logit is NaN or the highest is infinite: no score means
-/// anything then.
+/// An error if a logit is not finite: no score means anything then.
 inline Status checkLogits(int64_t position, std::span<const float> logits) {
-  const bool hasNaN = std::ranges::any_of(
-      logits, [](float logit) { return std::isnan(logit); });
-  if (!hasNaN && std::isfinite(*std::ranges::max_element(logits)))
+  if (std::ranges::all_of(logits,
+                          [](float logit) { return std::isfinite(logit); }))
     return Status();
   return Status::error("logits of position " + std::to_string(position) +
-                       " are not finite; the checkpoint's weights may be "
-                       "damaged");
+                       " are not finite");
 }
 
 /// log(sum(exp(logits))), summed in double. `logits` passed checkLogits.
