@@ -10,11 +10,10 @@
 
 #include "runtime/io/MappedFile.h"
 #include "runtime/io/Quote.h"
+#include "runtime/io/WriteFile.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstdio>
 #include <cstring>
 #include <iterator>
 #include <optional>
@@ -246,19 +245,5 @@ Result<std::string> kf::formatNpy(const HostTensor &tensor) {
 
 Status kf::writeNpy(const std::string &path, const HostTensor &tensor) {
   KF_ASSIGN_OR_RETURN(std::string bytes, formatNpy(tensor));
-  std::FILE *file = std::fopen(path.c_str(), "wb");
-  if (!file)
-    return Status::error("cannot write '" + path +
-                         "': " + std::strerror(errno));
-  bool written =
-      std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
-  int reason = errno;
-  if (std::fclose(file) != 0 && written) {
-    written = false;
-    reason = errno;
-  }
-  if (!written)
-    return Status::error("cannot write '" + path +
-                         "': " + std::strerror(reason));
-  return Status();
+  return writeFile(path, bytes);
 }

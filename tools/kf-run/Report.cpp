@@ -8,6 +8,8 @@
 
 #include "Report.h"
 
+#include "runtime/io/WriteFile.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
@@ -33,10 +35,6 @@ template <typename T> std::string shortest(T value) {
   char buffer[64];
   auto [end, code] = std::to_chars(buffer, buffer + sizeof(buffer), value);
   return std::string(buffer, end);
-}
-
-Status cannotWrite(const std::string &what) {
-  return Status::error("cannot write " + what + ": " + std::strerror(errno));
 }
 
 } // namespace
@@ -88,23 +86,15 @@ std::string kf::jsonNumber(float value) { return shortest(value); }
 Status kf::writeStdout(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() ||
       std::fflush(stdout) != 0)
-    return cannotWrite("to stdout");
+    return Status::error(std::string("cannot write to stdout: ") +
+                         std::strerror(errno));
   return Status();
 }
 
 Status kf::writeOutput(const std::string &path, std::string_view text) {
   if (path == "-")
     return writeStdout(text);
-  std::FILE *file = std::fopen(path.c_str(), "wbe");
-  if (!file)
-    return cannotWrite(quotePath(path));
-  const bool written =
-      std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  const int reason = errno;
-  const bool closed = std::fclose(file) == 0;
-  if (!written)
-    errno = reason;
-  return written && closed ? Status() : cannotWrite(quotePath(path));
+  return writeFile(path, text);
 }
 
 uint64_t kf::peakMemory() {

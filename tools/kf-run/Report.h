@@ -47,8 +47,8 @@ int report(const Status &status);
 std::string jsonNumber(double value);
 std::string jsonNumber(float value);
 
-/// Writes `text` to the file `path`, or to stdout if it is "-". Errors name
-/// the file.
+/// Writes `text` to the file `path` (writeFile), or to stdout if it is "-".
+/// Errors name the file.
 Status writeOutput(const std::string &path, std::string_view text);
 /// Writes `text` to stdout and flushes it.
 Status writeStdout(std::string_view text);
