@@ -8,6 +8,9 @@
 
 #include "runtime/convert/TensorTypes.h"
 
+#include "runtime/io/Quote.h"
+
+#include <algorithm>
 #include <charconv>
 
 using namespace kf;
@@ -92,6 +95,23 @@ DataType fallbackOf(DataType type) {
 } // namespace
 
 bool kf::isFileType(DataType type) { return isFloat(type) || isBlock(type); }
+
+Result<DataType> kf::parseFileType(std::string_view name) {
+  std::string known;
+  for (DataType type : {F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q2_K,
+                        Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL}) {
+    const bool same =
+        std::ranges::equal(nameOf(type), name, [](char ours, char given) {
+          return ours ==
+                 (given >= 'A' && given <= 'Z' ? given - 'A' + 'a' : given);
+        });
+    if (same)
+      return type;
+    known += (known.empty() ? "" : ", ") + std::string(nameOf(type));
+  }
+  return Status::error("there is no type " + inQuotes(name) + "; there are " +
+                       known);
+}
 
 ChosenType kf::chooseType(const TypeRule &rule, std::string_view name,
                           std::span<const int64_t> shape) {

@@ -56,6 +56,10 @@ struct TypeRule {
 /// Whether files can be of this type: f32, f16, bf16 and the block types.
 bool isFileType(DataType type);
 
+/// The one of them that is called `name`, in capitals or not. An error lists
+/// them.
+Result<DataType> parseFileType(std::string_view name);
+
 /// The type by the rule alone, and the one after the rows were looked at.
 struct ChosenType {
   DataType wanted = DataType::F32, type = DataType::F32;

@@ -10,6 +10,7 @@
 
 #include "Model.h"
 
+#include "runtime/convert/TensorTypes.h"
 #include "runtime/io/Quote.h"
 #include "runtime/model/DummyWeights.h"
 #include "runtime/model/NamedConfigs.h"
@@ -38,12 +39,9 @@ Result<uint64_t> parseSeed(std::string_view text) {
 }
 
 Result<DataType> parseWeightType(const std::string &text) {
-  Result<DataType> type = parseDataType(text);
-  if (!type.ok() || (!isFloat(*type) && !isBlock(*type)))
-    return Status::error("there is no type " + inQuotes(text) +
-                         " for --weight-type; f32, f16, bf16 and GGUF's block "
-                         "types (q8_0, q4_0, q4_k ...) are possible");
-  return type;
+  Result<DataType> type = parseFileType(text);
+  return type.ok() ? std::move(type)
+                   : Result<DataType>(type.status().in("--weight-type"));
 }
 
 } // namespace

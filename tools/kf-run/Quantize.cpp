@@ -264,9 +264,9 @@ int kf::runQuantize(Arguments arguments) {
     return parser.usageError("OUT.gguf is missing");
   if (type.empty())
     return parser.usageError("--type is missing");
-  Result<DataType> parsed = parseDataType(type);
-  if (!parsed.ok() || !isFileType(*parsed))
-    return parser.usageError("there is no type '" + type + "' for --type");
+  Result<DataType> parsed = parseFileType(type);
+  if (!parsed.ok())
+    return parser.usageError("--type: " + parsed.message());
   options.type = *parsed;
   const auto start = std::chrono::steady_clock::now();
   Result<WriteSummary> summary = quantize(options);
