@@ -29,9 +29,11 @@ static Result<std::string> findMark(const std::vector<ChatMessage> &messages) {
                        "U+FDEF, which is no text");
 }
 
-PromptEncoder::PromptEncoder(ChatTemplate chat, const Tokenizer &tokenizer,
+PromptEncoder::PromptEncoder(ChatTemplate chat, std::string origin,
+                             const Tokenizer &tokenizer,
                              ChatRenderOptions options)
-    : chat(std::move(chat)), tokenizer(tokenizer), options(std::move(options)) {
+    : chat(std::move(chat)), origin(std::move(origin)), tokenizer(tokenizer),
+      options(std::move(options)) {
   for (int64_t id = 0; id < tokenizer.vocabSize(); ++id) {
     if (!tokenizer.isSpecial(static_cast<int32_t>(id)))
       continue;
@@ -70,7 +72,10 @@ PromptEncoder::encode(const std::vector<ChatMessage> &messages,
         {guard(message.role, mark), guard(message.content, mark)});
   ChatRenderOptions settings = options;
   settings.addGenerationPrompt = forAnswer;
-  KF_ASSIGN_OR_RETURN(const std::string marked, chat.render(guarded, settings));
+  Result<std::string> rendered = chat.render(guarded, settings);
+  if (!rendered.ok())
+    return rendered.status().in(origin);
+  const std::string marked = rendered.take();
 
   std::string text;
   std::vector<AddedTokens::Range> literal;
@@ -90,7 +95,12 @@ PromptEncoder::encode(const std::vector<ChatMessage> &messages,
   }
   EncodeOptions encoding;
   encoding.literal = literal;
-  return tokenizer.encode(text, encoding);
+  KF_ASSIGN_OR_RETURN(std::vector<int32_t> ids,
+                      tokenizer.encode(text, encoding));
+  if (ids.empty())
+    return Status::error("the chat template makes no text of the conversation")
+        .in(origin);
+  return ids;
 }
 
 std::vector<int64_t> PromptEncoder::endOfTurnIds() const {

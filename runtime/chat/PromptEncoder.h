@@ -35,12 +35,14 @@ namespace kf {
 /// functions may run on many threads at once.
 class PromptEncoder {
 public:
-  PromptEncoder(ChatTemplate chat, const Tokenizer &tokenizer,
-                ChatRenderOptions options);
+  /// `origin` says in errors of the template where it is from: a file.
+  PromptEncoder(ChatTemplate chat, std::string origin,
+                const Tokenizer &tokenizer, ChatRenderOptions options);
 
   /// The tokens of `messages`; `forAnswer` adds what begins an answer. Special
-  /// tokens are the template's own. Errors: the template's, the tokenizer's,
-  /// and messages that hold all 32 noncharacters from U+FDD0 on.
+  /// tokens are the template's own. Errors: the template's, one that makes no
+  /// text, the tokenizer's, and messages that hold all 32 noncharacters from
+  /// U+FDD0 on.
   Result<std::vector<int32_t>> encode(const std::vector<ChatMessage> &messages,
                                       bool forAnswer) const;
 
@@ -53,6 +55,7 @@ private:
   std::string guard(std::string_view text, std::string_view mark) const;
 
   ChatTemplate chat;
+  std::string origin;
   const Tokenizer &tokenizer;
   ChatRenderOptions options;
   std::vector<std::string> specials; ///< what special tokens look like

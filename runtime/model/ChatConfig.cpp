@@ -35,19 +35,20 @@ Result<std::string> readToken(const ConfigReader &reader, const char *key) {
   return reader.unexpected(key, "a string or an object with \"content\"");
 }
 
-/// A template, or a list of {"name", "template"}.
-Result<std::string> readTemplate(const ConfigReader &reader) {
+/// A template, or a list of {"name", "template"}; nothing if there is none.
+Result<std::optional<std::string>> readTemplate(const ConfigReader &reader) {
+  using Template = std::optional<std::string>;
   constexpr const char *key = "chat_template";
   const json *value = reader.find(key);
   if (!value)
-    return std::string();
+    return Template();
   if (value->is_string())
-    return value->get<std::string>();
+    return Template(value->get<std::string>());
   const Status unexpected =
       reader.unexpected(key, "a string or a list of {\"name\", \"template\"}");
   if (!value->is_array())
     return unexpected;
-  std::string result;
+  Template result;
   for (const json &item : *value) {
     if (!item.is_object() || !item.contains("name") ||
         !item["name"].is_string() || !item.contains("template") ||
@@ -59,23 +60,28 @@ Result<std::string> readTemplate(const ConfigReader &reader) {
   return result;
 }
 
-/// The file's text; empty if there is no such file.
-Result<std::string> readIfThere(const std::filesystem::path &path) {
+/// The file's text; nothing if there is no such file.
+Result<std::optional<std::string>>
+readIfThere(const std::filesystem::path &path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored))
-    return std::string();
+    return std::optional<std::string>();
   KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path.string()));
-  return std::string(file.text());
+  return std::optional<std::string>(file.text());
 }
 
 /// Nothing if there is no such file.
 Result<ChatConfig> readFile(const std::filesystem::path &path) {
-  KF_ASSIGN_OR_RETURN(std::string text, readIfThere(path));
-  if (text.empty())
+  KF_ASSIGN_OR_RETURN(std::optional<std::string> text, readIfThere(path));
+  if (!text || text->empty())
     return ChatConfig();
-  Result<ChatConfig> parsed = parseChatConfig(text);
-  return parsed.ok() ? std::move(parsed)
-                     : Result<ChatConfig>(parsed.status().in(path.string()));
+  Result<ChatConfig> parsed = parseChatConfig(*text);
+  if (!parsed.ok())
+    return parsed.status().in(path.string());
+  if (!parsed->templateOrigin.empty())
+    parsed->templateOrigin =
+        path.string() + ", '" + parsed->templateOrigin + "'";
+  return parsed;
 }
 
 /// The text of the token whose id is the metadata `key`.
@@ -100,7 +106,11 @@ Result<ChatConfig> kf::parseChatConfig(std::string_view tokenizerConfig) {
     return Status::error("a JSON object is expected");
   ConfigReader reader(object);
   ChatConfig config;
-  KF_ASSIGN_OR_RETURN(config.chatTemplate, readTemplate(reader));
+  KF_ASSIGN_OR_RETURN(std::optional<std::string> text, readTemplate(reader));
+  if (text) {
+    config.chatTemplate = std::move(*text);
+    config.templateOrigin = "chat_template";
+  }
   KF_ASSIGN_OR_RETURN(config.bosToken, readToken(reader, "bos_token"));
   KF_ASSIGN_OR_RETURN(config.eosToken, readToken(reader, "eos_token"));
   return config;
@@ -119,18 +129,22 @@ Result<ChatConfig> kf::loadChatConfig(const std::string &folder) {
     if (config.eosToken.empty())
       config.eosToken = std::move(tokens.eosToken);
   }
-  KF_ASSIGN_OR_RETURN(std::string jinja,
-                      readIfThere(base / "chat_template.jinja"));
-  if (!jinja.empty())
-    config.chatTemplate = std::move(jinja);
+  const std::filesystem::path path = base / "chat_template.jinja";
+  KF_ASSIGN_OR_RETURN(std::optional<std::string> jinja, readIfThere(path));
+  if (jinja) {
+    config.chatTemplate = std::move(*jinja);
+    config.templateOrigin = path.string();
+  }
   return config;
 }
 
 Result<ChatConfig> kf::readChatConfig(const Gguf &gguf) {
   ChatConfig config;
-  KF_ASSIGN_OR_RETURN(std::string_view text,
-                      gguf.getString("tokenizer.chat_template", ""));
+  constexpr std::string_view key = "tokenizer.chat_template";
+  KF_ASSIGN_OR_RETURN(std::string_view text, gguf.getString(key, ""));
   config.chatTemplate = text;
+  if (gguf.contains(key))
+    config.templateOrigin = gguf.source() + ", metadata " + inQuotes(key);
   if (!gguf.contains("tokenizer.ggml.tokens"))
     return config;
   KF_ASSIGN_OR_RETURN(std::vector<std::string_view> tokens,

@@ -19,12 +19,15 @@ namespace kf {
 
 /// How a model wants conversations written.
 struct ChatConfig {
-  std::string chatTemplate;       ///< Jinja; empty if the model has none
+  std::string chatTemplate; ///< Jinja; empty if the model has none
+  /// The file that the template comes from, and where in it, for errors; empty
+  /// if there is none, not even an empty one.
+  std::string templateOrigin;
   std::string bosToken, eosToken; ///< as text; empty if there is none
 };
 
 /// Reads the text of a tokenizer_config.json. Of several templates the one
-/// named "default" counts.
+/// named "default" counts. `templateOrigin` is "chat_template".
 Result<ChatConfig> parseChatConfig(std::string_view tokenizerConfig);
 
 /// Reads what `folder` has of tokenizer_config.json, special_tokens_map.json

@@ -37,20 +37,29 @@ void ChatCounts::add(const ChatCounts &other) {
 // Opening
 //===----------------------------------------------------------------------===//
 
-/// The source of the chat template, and what to call it in errors.
-static Result<std::string> templateSource(const ChatOptions &options,
-                                          const Model &model) {
+/// The chat template, and what to call it in errors.
+struct TemplateText {
+  std::string source, origin;
+};
+
+static Result<TemplateText> findTemplate(const ChatOptions &options,
+                                         const Model &model) {
+  TemplateText found = {model.chat.chatTemplate, model.chat.templateOrigin};
   if (!options.templateFile.empty()) {
     KF_ASSIGN_OR_RETURN(MappedFile file,
                         MappedFile::open(options.templateFile));
-    return std::string(file.text());
+    found = {std::string(file.text()), quotePath(options.templateFile)};
   }
-  if (model.chatTemplate.empty())
+  if (found.origin.empty())
     return Status::error(
         "model " + quotePath(model.name) +
         " has no chat template, so it may not be made for chats; give one with "
         "--template FILE, or use 'kf-run generate'");
-  return model.chatTemplate;
+  if (found.source.find_first_not_of(" \t\r\n") == std::string::npos)
+    return Status::error("the chat template is empty; give one with "
+                         "--template FILE, or use 'kf-run generate'")
+        .in(found.origin);
+  return found;
 }
 
 Result<std::unique_ptr<ChatSession>>
@@ -62,17 +71,17 @@ ChatSession::open(const ChatOptions &options) {
   if (!model.tokenizer)
     return Status::error("model " + quotePath(model.name) +
                          " has no tokenizer; chats need one");
-  KF_ASSIGN_OR_RETURN(std::string source, templateSource(options, model));
-  Result<ChatTemplate> parsed = ChatTemplate::parse(source);
+  KF_ASSIGN_OR_RETURN(TemplateText text, findTemplate(options, model));
+  Result<ChatTemplate> parsed = ChatTemplate::parse(text.source);
   if (!parsed.ok())
-    return parsed.status().in(quotePath(
-        options.templateFile.empty() ? model.name : options.templateFile));
+    return parsed.status().in(text.origin);
   ChatRenderOptions rendering;
-  if (!model.bosToken.empty())
-    rendering.bosToken = model.bosToken;
-  if (!model.eosToken.empty())
-    rendering.eosToken = model.eosToken;
-  PromptEncoder encoder(parsed.take(), *model.tokenizer, std::move(rendering));
+  if (!model.chat.bosToken.empty())
+    rendering.bosToken = model.chat.bosToken;
+  if (!model.chat.eosToken.empty())
+    rendering.eosToken = model.chat.eosToken;
+  PromptEncoder encoder(parsed.take(), text.origin, *model.tokenizer,
+                        std::move(rendering));
   KF_RETURN_IF_ERROR(run->start(0));
   return std::unique_ptr<ChatSession>(new ChatSession(
       std::move(run), std::move(encoder), std::move(sampler), options));

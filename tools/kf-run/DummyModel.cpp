@@ -55,7 +55,8 @@ void DummyOptions::addTo(OptionParser &parser, const std::string &model) {
               "...; by default that of the published model");
   parser.text({"tokenizer", 0, "PATH"}, tokenizer,
               "the tokenizer for a model with random weights, which has none: "
-              "a folder, a GGUF file, tokenizer.json or tokenizer.model");
+              "a folder or a GGUF file, with their chat template, or "
+              "tokenizer.json or tokenizer.model without");
   parser.addCheck([this, &model] { return check(model); });
 }
 
@@ -94,7 +95,7 @@ Result<Model> kf::openModel(const std::string &path, bool withTokenizer,
   KF_ASSIGN_OR_RETURN(model.weights,
                       DummyWeights::create(model.config, type, seed));
   if (!dummy.tokenizer.empty()) {
-    KF_ASSIGN_OR_RETURN(model.tokenizer, Tokenizer::open(dummy.tokenizer));
+    KF_RETURN_IF_ERROR(openTokenizer(dummy.tokenizer, model));
   } else if (withTokenizer) {
     return Status::error("a model with dummy weights has no tokenizer; name "
                          "one with --tokenizer, or give generate and logits "

@@ -14,7 +14,6 @@
 #include "runtime/io/Gguf.h"
 #include "runtime/io/MappedFile.h"
 #include "runtime/io/Safetensors.h"
-#include "runtime/model/ChatConfig.h"
 #include "runtime/model/GgufConfig.h"
 #include "runtime/model/NamedConfigs.h"
 
@@ -26,12 +25,6 @@
 using namespace kf;
 
 namespace {
-
-void setChat(Model &model, ChatConfig chat) {
-  model.chatTemplate = std::move(chat.chatTemplate);
-  model.bosToken = std::move(chat.bosToken);
-  model.eosToken = std::move(chat.eosToken);
-}
 
 Result<Model> openEmbedded(bool withTokenizer) {
   Model model;
@@ -49,10 +42,10 @@ Result<Model> openEmbedded(bool withTokenizer) {
   KF_ASSIGN_OR_RETURN(model.tokenizer,
                       Tokenizer::fromJson(KF_EMBEDDED(tokenizer),
                                           "the embedded tokenizer.json"));
-  KF_ASSIGN_OR_RETURN(ChatConfig chat,
+  KF_ASSIGN_OR_RETURN(model.chat,
                       parseChatConfig(KF_EMBEDDED(tokenizer_config)));
-  chat.chatTemplate = KF_EMBEDDED(chat_template);
-  setChat(model, std::move(chat));
+  model.chat.chatTemplate = KF_EMBEDDED(chat_template);
+  model.chat.templateOrigin = "the embedded chat_template.jinja";
   return model;
 }
 
@@ -76,8 +69,7 @@ Result<Model> openFolder(const std::string &path, bool withTokenizer) {
   if (!withTokenizer)
     return model;
   KF_ASSIGN_OR_RETURN(model.tokenizer, Tokenizer::open(path));
-  KF_ASSIGN_OR_RETURN(ChatConfig chat, loadChatConfig(path));
-  setChat(model, std::move(chat));
+  KF_ASSIGN_OR_RETURN(model.chat, loadChatConfig(path));
   return model;
 }
 
@@ -89,8 +81,7 @@ Result<Model> openGguf(const std::string &path, bool withTokenizer) {
   model.configText = ggufConfigText(*gguf);
   if (withTokenizer) {
     KF_ASSIGN_OR_RETURN(model.tokenizer, Tokenizer::fromGguf(*gguf));
-    KF_ASSIGN_OR_RETURN(ChatConfig chat, readChatConfig(*gguf));
-    setChat(model, std::move(chat));
+    KF_ASSIGN_OR_RETURN(model.chat, readChatConfig(*gguf));
   }
   model.weights = std::move(gguf);
   return model;
@@ -126,6 +117,25 @@ Result<Model> kf::openModel(const std::string &path, bool withTokenizer) {
   if (kind == ModelKind::Gguf)
     return openGguf(path, withTokenizer);
   return openFolder(path, withTokenizer);
+}
+
+Status kf::openTokenizer(const std::string &path, Model &model) {
+  struct stat info;
+  const bool isFolder = stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+  if (isFolder) {
+    KF_ASSIGN_OR_RETURN(model.tokenizer, Tokenizer::open(path));
+    KF_ASSIGN_OR_RETURN(model.chat, loadChatConfig(path));
+    return Status();
+  }
+  KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
+  if (!Gguf::recognize(file.bytes())) {
+    KF_ASSIGN_OR_RETURN(model.tokenizer, Tokenizer::open(path));
+    return Status();
+  }
+  KF_ASSIGN_OR_RETURN(std::unique_ptr<Gguf> gguf, Gguf::open(path));
+  KF_ASSIGN_OR_RETURN(model.tokenizer, Tokenizer::fromGguf(*gguf));
+  KF_ASSIGN_OR_RETURN(model.chat, readChatConfig(*gguf));
+  return Status();
 }
 
 Result<bool> kf::hasTokenizer(const std::string &path) {

@@ -10,6 +10,7 @@
 #define KF_TOOLS_KF_RUN_MODEL_H
 
 #include "runtime/WeightSource.h"
+#include "runtime/model/ChatConfig.h"
 #include "runtime/model/ModelConfig.h"
 #include "runtime/text/Tokenizer.h"
 
@@ -41,13 +42,17 @@ struct Model {
 
   // Where the tokenizer was asked for:
   std::optional<Tokenizer> tokenizer;
-  std::string chatTemplate;       ///< Jinja; empty: the model has none
-  std::string bosToken, eosToken; ///< as text; empty: the model has none
+  ChatConfig chat; ///< empty where the model has none
 };
 
 /// Opens the model at `path`, or the embedded one if it is empty. Weights are
 /// mapped, not read. Errors name the file.
 Result<Model> openModel(const std::string &path, bool withTokenizer);
+
+/// Gives `model` the tokenizer at `path`: a folder's or a GGUF file's with its
+/// chat template, or a tokenizer.json or tokenizer.model alone. Errors name the
+/// file.
+Status openTokenizer(const std::string &path, Model &model);
 
 /// Whether the model at `path` comes with a tokenizer, readable or not.
 Result<bool> hasTokenizer(const std::string &path);

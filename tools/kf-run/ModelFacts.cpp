@@ -66,7 +66,7 @@ Result<ModelFacts> collectEmbedded() {
   facts.architecture = nameOf(model.config.architecture);
   facts.config = model.config;
   setTokenizer(std::move(*model.tokenizer), "tokenizer.json", facts);
-  facts.chatTemplate = !model.chatTemplate.empty();
+  facts.chatTemplate = !model.chat.chatTemplate.empty();
   addTensors(*model.weights, facts);
   return facts;
 }
@@ -81,6 +81,7 @@ Result<ModelFacts> collectDummy(const std::string &name,
   facts.config = model.config;
   if (model.tokenizer)
     setTokenizer(std::move(*model.tokenizer), dummy.tokenizer, facts);
+  facts.chatTemplate = !model.chat.chatTemplate.empty();
   addTensors(*model.weights, facts);
   return facts;
 }

@@ -26,7 +26,7 @@ protected:
   PromptEncoder encoder(const std::string &source) {
     auto parsed = ChatTemplate::parse(source);
     EXPECT_TRUE(parsed.ok()) << parsed.message();
-    return PromptEncoder(*parsed, tokenizer, {});
+    return PromptEncoder(*parsed, "origin", tokenizer, {});
   }
   std::vector<int32_t> plain(const std::string &text) {
     return *tokenizer.encode(text, {.parseSpecial = false});
@@ -110,7 +110,9 @@ TEST_F(PromptEncoderTest, FindsWhatEndsAnAnswer) {
 
 TEST_F(PromptEncoderTest, TemplateErrorsAreErrors) {
   EXPECT_EQ(encoder("{{ raise_exception('no') }}").encode({}, true).message(),
-            "no");
+            "origin: no");
+  EXPECT_EQ(encoder("").encode({{"user", "x"}}, true).message(),
+            "origin: the chat template makes no text of the conversation");
 }
 
 } // namespace

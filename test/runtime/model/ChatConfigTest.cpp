@@ -24,6 +24,7 @@ TEST(ChatConfig, ReadsTokenizerConfigs) {
           "chat_template": "{{ x }}"})");
   ASSERT_TRUE(config.ok()) << config.message();
   EXPECT_EQ(config->chatTemplate, "{{ x }}");
+  EXPECT_EQ(config->templateOrigin, "chat_template");
   EXPECT_EQ(config->bosToken, "<s>");
   EXPECT_EQ(config->eosToken, "</s>");
 
@@ -54,13 +55,17 @@ TEST(ChatConfig, NamesWhatIsWrong) {
 TEST(ChatConfig, TheTemplatesOwnFileGoesFirst) {
   TempFolder folder;
   EXPECT_EQ(loadChatConfig(folder.path())->chatTemplate, "");
+  EXPECT_EQ(loadChatConfig(folder.path())->templateOrigin, "");
   const std::string config = folder.write(
       "tokenizer_config.json", R"({"bos_token": "<s>", "chat_template": "a"})");
   EXPECT_EQ(loadChatConfig(folder.path())->chatTemplate, "a");
+  EXPECT_EQ(loadChatConfig(folder.path())->templateOrigin,
+            config + ", 'chat_template'");
   folder.write("chat_template.jinja", "b");
   Result<ChatConfig> both = loadChatConfig(folder.path());
   ASSERT_TRUE(both.ok()) << both.message();
   EXPECT_EQ(both->chatTemplate, "b");
+  EXPECT_EQ(both->templateOrigin, folder.path("chat_template.jinja"));
   EXPECT_EQ(both->bosToken, "<s>");
   folder.write("special_tokens_map.json",
                R"({"bos_token": "other", "eos_token": {"content": "</s>"}})");
@@ -83,6 +88,8 @@ TEST(ChatConfig, KfStoriesSaysTheSameInBothForms) {
   Result<ChatConfig> file = readChatConfig(**gguf);
   ASSERT_TRUE(file.ok()) << file.message();
   EXPECT_EQ(file->chatTemplate, folder->chatTemplate);
+  EXPECT_EQ(file->templateOrigin,
+            (*gguf)->source() + ", metadata 'tokenizer.chat_template'");
   EXPECT_EQ(file->bosToken, "<|begin_of_text|>");
   EXPECT_EQ(file->eosToken, "<|end_of_text|>");
   EXPECT_EQ(folder->bosToken, file->bosToken);
