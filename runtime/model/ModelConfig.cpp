@@ -443,7 +443,8 @@ Result<ModelConfig> kf::loadModelConfig(const std::string &folder) {
   }
   Result<ModelConfig> result = parseModelConfig(
       file.text(), generationFile ? generationFile->text() : "");
-  // The line already names the file; the folder says which model's.
-  return result.ok() ? std::move(result)
-                     : Result<ModelConfig>(result.status().in(folder));
+  // The line begins with the file's name.
+  if (!result.ok())
+    return Status::error((base / result.message()).string());
+  return result;
 }

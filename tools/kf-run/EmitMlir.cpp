@@ -65,8 +65,11 @@ Result<CompilerModule> openSource(const EmitOptions &options) {
   int64_t tokens = options.maxTokens;
   if (!tokens)
     tokens = options.kind() == StepKind::Prefill ? 512 : 1;
-  return CompilerModule::import(model.config, *model.weights, options.kind(),
-                                tokens);
+  Result<CompilerModule> module = CompilerModule::import(
+      model.config, *model.weights, options.kind(), tokens);
+  if (!module.ok())
+    return nameModel(model, module.status());
+  return module;
 }
 
 Status emit(EmitOptions &options) {

@@ -52,19 +52,10 @@ Result<Model> openEmbedded(bool withTokenizer) {
 Result<Model> openFolder(const std::string &path, bool withTokenizer) {
   Model model;
   model.name = path;
-  const std::string configPath = path + "/config.json";
-  KF_ASSIGN_OR_RETURN(MappedFile config, MappedFile::open(configPath));
+  KF_ASSIGN_OR_RETURN(model.config, loadModelConfig(path));
+  KF_ASSIGN_OR_RETURN(MappedFile config,
+                      MappedFile::open(path + "/config.json"));
   model.configText = config.text();
-  std::string generation;
-  const std::string generationPath = path + "/generation_config.json";
-  if (access(generationPath.c_str(), F_OK) == 0) {
-    KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(generationPath));
-    generation = file.text();
-  }
-  Result<ModelConfig> parsed = parseModelConfig(model.configText, generation);
-  if (!parsed.ok())
-    return parsed.status().in(configPath);
-  model.config = parsed.take();
   KF_ASSIGN_OR_RETURN(model.weights, openSafetensors(path));
   if (!withTokenizer)
     return model;
@@ -148,6 +139,11 @@ Result<bool> kf::hasTokenizer(const std::string &path) {
   }
   return access((path + "/tokenizer.json").c_str(), F_OK) == 0 ||
          access((path + "/tokenizer.model").c_str(), F_OK) == 0;
+}
+
+Status kf::nameModel(const Model &model, const Status &status) {
+  const bool named = status.message().find(model.name) != std::string::npos;
+  return named ? status : status.in(model.name);
 }
 
 std::string kf::signatureOf(const Model &model) {

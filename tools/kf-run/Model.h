@@ -63,6 +63,9 @@ struct DummyOptions;
 Result<Model> openModel(const std::string &path, bool withTokenizer,
                         const DummyOptions &dummy);
 
+/// `status` with the model's name in front, unless an error has it already.
+Status nameModel(const Model &model, const Status &status);
+
 /// Everything about `model` that its compiled programs depend on, as bytes to
 /// hash: what its configuration was read from, and the tensors' names, types
 /// and shapes.

@@ -215,7 +215,7 @@ Result<WriteSummary> quantizeModel(const QuantizeOptions &options) {
   Result<GgufPlan> plan =
       planFromModel(model.config, *model.weights, texts, name, options.type);
   if (!plan.ok())
-    return plan.status().in(model.name);
+    return nameModel(model, plan.status());
   return write(*plan, *model.weights, options);
 }
 

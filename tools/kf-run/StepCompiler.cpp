@@ -83,10 +83,11 @@ Result<Executable> StepCompiler::compile(StepKind kind, int64_t maxTokens) {
       return std::move(*found);
     }
   }
-  KF_ASSIGN_OR_RETURN(
-      CompilerModule module,
-      CompilerModule::import(model->config, *model->weights, kind, maxTokens));
-  KF_ASSIGN_OR_RETURN(Executable executable, module.compile(options));
+  Result<CompilerModule> module =
+      CompilerModule::import(model->config, *model->weights, kind, maxTokens);
+  if (!module.ok())
+    return nameModel(*model, module.status());
+  KF_ASSIGN_OR_RETURN(Executable executable, module->compile(options));
   ++compiledCount;
   if (cache)
     KF_RETURN_IF_ERROR(cache->store(key, executable));
