@@ -12,6 +12,7 @@
 
 #include "runtime/io/Json.h"
 #include "runtime/io/MappedFile.h"
+#include "runtime/io/Quote.h"
 #include "runtime/session/Stopwatch.h"
 
 #include <nlohmann/json.hpp>
@@ -260,6 +261,10 @@ Status ChatSession::load(const std::string &path) {
     if (!role || !content)
       return Status::error(name + ": message " + std::to_string(read.size()) +
                            " lacks the text 'role' or 'content'");
+    if (*role != "system" && *role != "user" && *role != "assistant")
+      return Status::error(name + ": message " + std::to_string(read.size()) +
+                           " has the role " + inQuotes(*role) +
+                           "; system, user and assistant are possible");
     read.push_back({*role, *content});
   }
   conversation = std::move(read);
