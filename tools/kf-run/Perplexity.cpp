@@ -14,6 +14,7 @@
 #include "runtime/io/Json.h"
 #include "runtime/io/MappedFile.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <unistd.h>
 
@@ -127,6 +128,8 @@ Status addDocument(ModelSession &run, const std::string &text, Loss &loss) {
 
 Result<Loss> measure(const ModelOptions &options, const std::string &file) {
   KF_ASSIGN_OR_RETURN(std::vector<std::string> documents, readDocuments(file));
+  if (std::ranges::all_of(documents, &std::string::empty))
+    return Status::error(quotePath(file) + " has no text to predict");
   KF_ASSIGN_OR_RETURN(std::unique_ptr<ModelSession> run,
                       ModelSession::open(options, true));
   KF_RETURN_IF_ERROR(run->start(0));
