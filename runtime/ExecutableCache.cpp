@@ -63,7 +63,7 @@ private:
 Result<std::string> readFile(const std::string &file, bool &missing) {
   // O_NONBLOCK: do not hang on a pipe of that name.
   Descriptor fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  missing = fd.get() < 0 && errno == ENOENT;
+  missing = fd.get() < 0 && (errno == ENOENT || errno == ENOTDIR);
   if (fd.get() < 0)
     return Status::error(errnoText(errno));
   struct stat info;
@@ -180,6 +180,15 @@ void ExecutableCache::warning(const std::string &line) const {
 
 std::string ExecutableCache::fileOf(std::string_view key) const {
   return path + "/" + std::string(key) + std::string(kSuffix);
+}
+
+Status ExecutableCache::prepare() const {
+  std::error_code code;
+  fs::create_directories(path, code);
+  if (!code && ::access(path.c_str(), W_OK | X_OK) != 0)
+    code.assign(errno, std::generic_category());
+  return code ? Status::error("cannot write to " + path + ": " + code.message())
+              : Status();
 }
 
 Result<std::optional<Executable>>

@@ -48,7 +48,8 @@ public:
     int64_t modified = 0; ///< seconds since 1970
   };
 
-  /// A cache in `folder`, which the first store() makes. `warn` may be empty.
+  /// A cache in `folder`, which prepare() or the first store() makes. `warn`
+  /// may be empty.
   explicit ExecutableCache(std::string folder, Warning warn = {});
 
   /// $XDG_CACHE_HOME/kernelforge, or $HOME/.cache/kernelforge; an error when
@@ -56,6 +57,9 @@ public:
   static Result<std::string> defaultFolder();
 
   const std::string &folder() const { return path; }
+
+  /// Makes the folder; an error, which names it, where store() could not write.
+  Status prepare() const;
 
   /// The program stored under `key`, or nothing. A damaged or unreadable file
   /// is removed, warned about, and counts as nothing. The only error is a key

@@ -137,14 +137,19 @@ private:
     return chat.say(text, onText(), interrupted);
   }
   ChatSession::OnText onText() {
-    return [this](std::string_view text) { print(text); };
+    return [this](std::string_view text) {
+      warnings.begin();
+      print(text);
+    };
   }
 
   /// Ends an answer's text, and says why where that is not plain.
   Status finish(const Result<StopReason> &reason) {
+    if (reason.ok())
+      print("\n");
+    warnings.end();
     if (!reason.ok())
       return reason.status();
-    print("\n");
     if (*reason == StopReason::ContextFull)
       std::fputs("The context is full; /clear starts over.\n", stderr);
     else if (*reason != StopReason::StopToken)
@@ -206,6 +211,7 @@ private:
   ChatSession &chat;
   LineReader lines;
   Status output; ///< of writing to stdout
+  HeldWarnings warnings;
   bool done = false, wasInterrupted = false;
   int code = ExitSuccess;
 };

@@ -31,6 +31,7 @@ struct GenerateOptions {
   std::optional<std::string> prompt;
   std::string file, ids, json;
   int64_t tokens = 256;
+  bool echo = false; ///< prints the prompt first
   SamplerOptions sampler;
 
   void addTo(OptionParser &parser) {
@@ -186,7 +187,9 @@ Status generateText(const GenerateOptions &options) {
     return run->explainBadLogits(error);
   };
   Status written;
+  HeldWarnings warnings;
   settings.onText = [&](std::string_view text) {
+    warnings.begin();
     if (!written.ok())
       return;
     written = writeStdout(text);
@@ -198,6 +201,8 @@ Status generateText(const GenerateOptions &options) {
       settings.onText((first ? "" : ",") + std::to_string(id));
       first = false;
     };
+  if (options.echo)
+    settings.onText(prompt);
   endOnInterrupt();
   const double started = watch.seconds();
   KF_ASSIGN_OR_RETURN(Generation result,
@@ -206,6 +211,7 @@ Status generateText(const GenerateOptions &options) {
                                settings));
   KF_RETURN_IF_ERROR(written);
   KF_RETURN_IF_ERROR(writeStdout("\n"));
+  warnings.end();
   Times times = timesOf(*run, session, result, started);
   times.total = watch.seconds();
   std::fputs(summary(*run, result, times).c_str(), stderr);
@@ -246,7 +252,6 @@ int kf::runGenerate(Arguments arguments) {
 int kf::runDemo() {
   GenerateOptions options;
   options.prompt = "Once upon a time";
-  if (int code = report(writeStdout(*options.prompt)))
-    return code;
+  options.echo = true;
   return finish(generateText(options));
 }

@@ -17,6 +17,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <set>
+#include <vector>
 
 using namespace kf;
 
@@ -36,6 +38,13 @@ template <typename T> std::string shortest(T value) {
   auto [end, code] = std::to_chars(buffer, buffer + sizeof(buffer), value);
   return std::string(buffer, end);
 }
+
+/// Of this process.
+struct Warnings {
+  static inline std::set<std::string, std::less<>> printed; ///< or waiting
+  static inline std::vector<std::string> waiting;
+  static inline bool held = false;
+};
 
 } // namespace
 
@@ -68,7 +77,21 @@ void kf::printError(std::string_view message) {
 }
 
 void kf::printWarning(std::string_view message) {
-  printLine("warning: ", message);
+  if (!Warnings::printed.emplace(message).second)
+    return;
+  if (Warnings::held)
+    Warnings::waiting.emplace_back(message);
+  else
+    printLine("warning: ", message);
+}
+
+void HeldWarnings::begin() { Warnings::held = true; }
+
+void HeldWarnings::end() {
+  Warnings::held = false;
+  for (const std::string &message : Warnings::waiting)
+    printLine("warning: ", message);
+  Warnings::waiting.clear();
 }
 
 int kf::report(const Status &status) {

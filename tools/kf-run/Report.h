@@ -36,8 +36,20 @@ std::string quotePath(std::string_view path);
 /// Prints "error: <message>" as one line to stderr. A diagnostic that begins
 /// with its position ("file:line:column: error: ...") is printed as it is.
 void printError(std::string_view message);
-/// Prints "warning: <message>" as one line to stderr.
+/// Prints "warning: <message>" as one line to stderr, each message once.
 void printWarning(std::string_view message);
+
+/// Keeps warnings out of text that is printed bit by bit: they wait from
+/// begin() to end(), which the end of its life implies. One at a time.
+class HeldWarnings {
+public:
+  HeldWarnings() = default;
+  HeldWarnings(const HeldWarnings &) = delete;
+  HeldWarnings &operator=(const HeldWarnings &) = delete;
+  ~HeldWarnings() { end(); }
+  void begin();
+  void end();
+};
 
 /// Prints the error, if it is one, and returns the exit code.
 int report(const Status &status);

@@ -64,6 +64,10 @@ Result<StepCompiler> StepCompiler::create(const Model &model,
   }
   result.cache.emplace(*folder,
                        [](const std::string &line) { printWarning(line); });
+  if (Status status = result.cache->prepare(); !status.ok()) {
+    printWarning(status.message() + "; compiled programs are not kept");
+    result.keeps = false;
+  }
   result.signature = signatureOf(model);
   return result;
 }
@@ -89,7 +93,7 @@ Result<Executable> StepCompiler::compile(StepKind kind, int64_t maxTokens) {
     return nameModel(*model, module.status());
   KF_ASSIGN_OR_RETURN(Executable executable, module->compile(options));
   ++compiledCount;
-  if (cache)
+  if (cache && keeps)
     KF_RETURN_IF_ERROR(cache->store(key, executable));
   return executable;
 }

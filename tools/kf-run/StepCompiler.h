@@ -44,6 +44,7 @@ private:
   const Model *model;
   CompilerOptions options;
   std::optional<ExecutableCache> cache;
+  bool keeps = true;                  ///< the cache can be written to
   std::string fingerprint, signature; ///< where there is a cache
   int64_t compiledCount = 0, cachedCount = 0;
 };

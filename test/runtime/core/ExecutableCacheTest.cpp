@@ -51,6 +51,7 @@ TEST_F(ExecutableCacheTest, KeepsWhatWasStored) {
   EXPECT_TRUE(kept.list()->empty());
   EXPECT_EQ(*kept.clear(), 0);
 
+  EXPECT_TRUE(kept.prepare().ok());
   Executable executable = sampleExecutable();
   ASSERT_TRUE(kept.store("ab12", executable).ok());
   ASSERT_TRUE(kept.store("ff", executable).ok());
@@ -101,6 +102,10 @@ TEST_F(ExecutableCacheTest, PipeInPlaceOfAnEntryDoesNotHang) {
 TEST_F(ExecutableCacheTest, UnusableFolderIsAWarning) {
   std::ofstream(root + "/file") << "in the way";
   ExecutableCache kept = cache("file/sub");
+  EXPECT_EQ(kept.prepare().message(),
+            "cannot write to " + kept.folder() + ": Not a directory");
+  EXPECT_FALSE(kept.lookup("ab")->has_value());
+  EXPECT_TRUE(warnings.empty());
   EXPECT_TRUE(kept.store("ab", sampleExecutable()).ok());
   ASSERT_EQ(warnings.size(), 1u);
   EXPECT_EQ(warnings[0].find("could not keep the compiled program in "), 0u);
