@@ -259,6 +259,18 @@ Status GgufConfigReader::readSizes() {
     return Status::error("tensor 'token_embd.weight' is no matrix of 1 to " +
                          std::to_string(kMaxSize) + " rows");
   config.tiedEmbeddings = !hasTensor("output.weight");
+  const std::string rows = ", but tensor 'token_embd.weight' has " +
+                           std::to_string(config.vocabSize) + " rows";
+  KF_ASSIGN_OR_RETURN(int64_t vocabulary,
+                      size("vocab_size", kMaxSize, config.vocabSize));
+  if (vocabulary != config.vocabSize)
+    return Status::error(valueOf("vocab_size", std::to_string(vocabulary)) +
+                         rows);
+  // Rows that no token has are padding.
+  const GgufValue *tokens = gguf.lookUp("tokenizer.ggml.tokens");
+  if (tokens && tokens->size() > static_cast<uint64_t>(config.vocabSize))
+    return Status::error("metadata 'tokenizer.ggml.tokens' has " +
+                         std::to_string(tokens->size()) + " tokens" + rows);
   return Status();
 }
 
@@ -377,9 +389,11 @@ Status GgufConfigReader::readWindows() {
 Status GgufConfigReader::readTokens() {
   auto read = [&](std::string_view key, std::optional<int64_t> &out) -> Status {
     KF_ASSIGN_OR_RETURN(std::optional<uint64_t> id, gguf.findUnsigned(key));
-    if (id && *id > static_cast<uint64_t>(kMaxId))
+    if (id && *id >= static_cast<uint64_t>(config.vocabSize))
       return Status::error("metadata " + inQuotes(key) + " is " +
-                           std::to_string(*id) + ", which is no token id");
+                           std::to_string(*id) +
+                           ", but tensor 'token_embd.weight' has " +
+                           std::to_string(config.vocabSize) + " rows");
     if (id)
       out = static_cast<int64_t>(*id);
     return Status();

@@ -239,9 +239,13 @@ Status readWindows(const ConfigReader &reader, const json &object,
   return Status();
 }
 
+/// What GPT-2's configuration class says where nobody says anything: the end
+/// token of its own vocabulary, which smaller ones do not have.
+constexpr int64_t kGpt2DefaultId = 50256;
+
 /// Adds the ids of `key`, an integer or a list of them, to `ids`.
 Status readIds(const ConfigReader &reader, std::string_view key,
-               std::vector<int64_t> &ids) {
+               const ModelConfig &config, std::vector<int64_t> &ids) {
   const json *value = reader.find(key);
   if (!value)
     return Status();
@@ -251,6 +255,14 @@ Status readIds(const ConfigReader &reader, std::string_view key,
     if (!fits)
       return reader.unexpected(key, "a token id or a list of them");
     int64_t number = id.get<int64_t>();
+    const bool inside = number < config.vocabSize;
+    if (!inside && config.architecture == Architecture::Gpt2 &&
+        number == kGpt2DefaultId)
+      continue;
+    if (!inside)
+      return Status::error("'" + std::string(key) + "' has the id " +
+                           std::to_string(number) + ", but 'vocab_size' is " +
+                           std::to_string(config.vocabSize));
     if (std::ranges::find(ids, number) == ids.end())
       ids.push_back(number);
   }
@@ -259,10 +271,10 @@ Status readIds(const ConfigReader &reader, std::string_view key,
 
 Status readTokens(const ConfigReader &reader, ModelConfig &config) {
   std::vector<int64_t> bos;
-  KF_RETURN_IF_ERROR(readIds(reader, "bos_token_id", bos));
+  KF_RETURN_IF_ERROR(readIds(reader, "bos_token_id", config, bos));
   if (!bos.empty() && !config.bosId)
     config.bosId = bos.front();
-  return readIds(reader, "eos_token_id", config.eosIds);
+  return readIds(reader, "eos_token_id", config, config.eosIds);
 }
 
 Status readSizes(const ConfigReader &reader, const Family &family,

@@ -327,8 +327,14 @@ TEST(GgufConfig, SizesAreBounded) {
             "test: metadata 'llama.attention.sliding_window' is 4000000000, "
             "but a number from 0 to 1073741824 is expected");
   EXPECT_EQ(least().u32("tokenizer.ggml.bos_token_id", 0xffffffff).error(),
-            "test: metadata 'tokenizer.ggml.bos_token_id' is 4294967295, which "
-            "is no token id");
+            "test: metadata 'tokenizer.ggml.bos_token_id' is 4294967295, but "
+            "tensor 'token_embd.weight' has 300 rows");
+  EXPECT_EQ(least().u32("tokenizer.ggml.eot_token_id", 300).error(),
+            "test: metadata 'tokenizer.ggml.eot_token_id' is 300, but tensor "
+            "'token_embd.weight' has 300 rows");
+  EXPECT_EQ(least().u32("llama.vocab_size", 299).error(),
+            "test: metadata 'llama.vocab_size' is 299, but tensor "
+            "'token_embd.weight' has 300 rows");
 }
 
 TEST(GgufConfig, NumbersAreFinite) {

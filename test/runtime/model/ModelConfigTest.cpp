@@ -281,6 +281,24 @@ TEST(ModelConfig, GenerationConfigAddsStopIds) {
   expectContains(broken.message(), "generation_config.json: not valid JSON");
 }
 
+TEST(ModelConfig, IdsOutsideTheVocabulary) {
+  expectContains(errorOf({{"eos_token_id", {2, 307}}}),
+                 "config.json: 'eos_token_id' has the id 307, but 'vocab_size' "
+                 "is 307");
+  expectContains(errorOf({{"bos_token_id", 5000}}),
+                 "'bos_token_id' has the id 5000, but 'vocab_size' is 307");
+  auto generation =
+      parseModelConfig(smallLlama().dump(), R"({"eos_token_id": 400})");
+  expectContains(generation.message(),
+                 "generation_config.json: 'eos_token_id' has the id 400");
+  // The default of GPT-2's class stands in files of small vocabularies.
+  auto config = parse(
+      with(smallGpt2(), {{"bos_token_id", 50256}, {"eos_token_id", 50256}}));
+  ASSERT_TRUE(config.ok()) << config.message();
+  EXPECT_FALSE(config->bosId);
+  EXPECT_TRUE(config->eosIds.empty());
+}
+
 //===----------------------------------------------------------------------===//
 // Errors
 //===----------------------------------------------------------------------===//
