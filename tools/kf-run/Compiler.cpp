@@ -22,6 +22,7 @@
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/ErrorHandling.h"
 
+#include <set>
 #include <unistd.h>
 
 using namespace kf;
@@ -233,6 +234,24 @@ Result<CompilerModule> CompilerModule::import(const ModelConfig &config,
     return statusOf(module.takeError());
   contents->module = std::move(*module);
   return CompilerModule(std::move(contents));
+}
+
+std::vector<size_t> CompilerModule::positionInputs() const {
+  std::set<size_t> found;
+  contents->module->walk([&](mlir::kf::KVAppendOp op) {
+    auto argument = llvm::dyn_cast<mlir::BlockArgument>(op.getPositions());
+    if (!argument ||
+        !llvm::isa<mlir::func::FuncOp>(argument.getOwner()->getParentOp()))
+      return;
+    // Caches are no inputs.
+    size_t index = 0;
+    for (mlir::BlockArgument before :
+         argument.getOwner()->getArguments().take_front(
+             argument.getArgNumber()))
+      index += llvm::isa<mlir::RankedTensorType>(before.getType());
+    found.insert(index);
+  });
+  return {found.begin(), found.end()};
 }
 
 Result<Executable> CompilerModule::compile(const CompilerOptions &options) {

@@ -21,8 +21,10 @@
 #include "runtime/model/ModelConfig.h"
 #include "runtime/model/Step.h"
 
+#include <cstddef>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace kf {
 
@@ -55,6 +57,10 @@ public:
   CompilerModule &operator=(CompilerModule &&) noexcept;
   ~CompilerModule();
 
+  /// Which of the tensors that the only function takes hold positions in a KV
+  /// cache, as far as its kv_append ops take them as they come; none for a
+  /// program that an earlier phase made.
+  std::vector<size_t> positionInputs() const;
   /// Compiles the module's only function; the module is spent then.
   Result<Executable> compile(const CompilerOptions &options);
   /// Runs the phases up to `phase` (import to lowered) and prints the module,

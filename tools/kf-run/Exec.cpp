@@ -21,6 +21,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 
 #include <sys/stat.h>
 
@@ -177,6 +178,28 @@ int64_t tokensOf(const Executable &program,
   return 1;
 }
 
+/// An error where rows would not get into caches of `capacity` positions.
+Status checkPositions(std::span<const HostTensor> inputs,
+                      std::span<const size_t> positionInputs,
+                      int64_t capacity) {
+  for (size_t index : positionInputs) {
+    if (index >= inputs.size() || inputs[index].type != DataType::I32)
+      continue; // the runner says what is wrong
+    const std::vector<std::byte> &bytes = inputs[index].bytes;
+    for (size_t at = 0; at + sizeof(int32_t) <= bytes.size();
+         at += sizeof(int32_t)) {
+      int32_t position = 0;
+      std::memcpy(&position, bytes.data() + at, sizeof(position));
+      if (position >= capacity)
+        return Status::error(
+            "input " + std::to_string(index) + " has the position " +
+            std::to_string(position) + ", but KV caches have room for " +
+            std::to_string(capacity) + "; --context N makes more");
+    }
+  }
+  return Status();
+}
+
 Status exec(const ExecOptions &options) {
   KF_ASSIGN_OR_RETURN(std::vector<HostTensor> inputs,
                       parseInputs(options.inputs));
@@ -201,6 +224,9 @@ Status exec(const ExecOptions &options) {
       compiler.maxTokens = std::max(compiler.maxTokens, input.shape.front());
   if (options.maxTokens)
     compiler.maxTokens = options.maxTokens;
+  const int64_t capacity = (options.context + kCacheGranularity - 1) /
+                           kCacheGranularity * kCacheGranularity;
+  KF_RETURN_IF_ERROR(checkPositions(inputs, module.positionInputs(), capacity));
   KF_ASSIGN_OR_RETURN(Executable executable, module.compile(compiler));
   if (!source && !executable.weights.empty())
     return Status::error("the function reads weight " +
@@ -213,8 +239,7 @@ Status exec(const ExecOptions &options) {
       checkCount("--output", options.outputs.size(), resultCount));
 
   WeightStore weights(*device, source.get(), nullptr);
-  KVCache cache(*device, (options.context + kCacheGranularity - 1) /
-                             kCacheGranularity * kCacheGranularity);
+  KVCache cache(*device, capacity);
   KF_ASSIGN_OR_RETURN(
       std::unique_ptr<ProgramRunner> runner,
       ProgramRunner::create(std::move(executable), *device, weights, cache));
