@@ -210,15 +210,19 @@ constexpr const BlockFormat *findBlockFormat(DataType type) {
 
 /// How a panel of rows stores one block of each: fields of the same meaning
 /// side by side, one a row, so that a vector register holds them for as many
-/// rows as it has lanes. The fields, each [panel rows] but for sub-blocks'
-/// scales and mins, [sub-blocks][panel rows], and planes:
-///   d (f16), m (f16), scales (1 byte), mins (1 byte; those of Nibbles stay in
-///   the byte of their scale), low plane, high plane.
+/// rows as it has lanes. Everything lies in the order in which a product over
+/// k reads it, for the sake of the hardware's prefetching: first d and m (f16,
+/// [panel rows] each), then for each `unit` of elements
+///   scales and mins of its sub-blocks (bytes, [sub-blocks][panel rows] each;
+///   mins of Nibbles stay in the byte of their scale), low plane, high plane.
 /// A plane of w bits is [chunks][panel rows][4 bytes]; a chunk covers 32 / w
 /// elements: bits w * t and up of byte j belong to element 4 * t + j of the
 /// chunk. Signed codes are stored with 128 added, so that all are unsigned. The
 /// size is the format's own, but for 6-bit scales, which become bytes.
 struct PackedBlock {
+  /// Elements; a multiple of every sub-block's and chunk's.
+  static constexpr int unit = 32;
+
   constexpr explicit PackedBlock(const BlockFormat &format) {
     int at = 0;
     auto take = [&](bool exists, int size) {
@@ -226,22 +230,26 @@ struct PackedBlock {
       at += exists ? size : 0;
       return offset;
     };
-    bool hasMin = format.minOffset >= 0;
     scale = take(true, 2);
-    min = take(hasMin, 2);
-    subScales = take(format.subScales != SubScales::None, format.subBlocks());
-    subMins = take(format.subScales == SubScales::Packed6, format.subBlocks());
-    low = take(true, format.elements * format.low.bits / 8);
-    high = take(format.high.bits, format.elements * format.high.bits / 8);
-    bytes = at;
+    min = take(format.minOffset >= 0, 2);
+    firstUnit = at;
+    at = 0;
+    int subBlocks = unit / format.subBlock;
+    subScales = take(format.subScales != SubScales::None, subBlocks);
+    subMins = take(format.subScales == SubScales::Packed6, subBlocks);
+    low = take(true, unit * format.low.bits / 8);
+    high = take(format.high.bits, unit * format.high.bits / 8);
+    unitBytes = at;
+    bytes = firstUnit + format.elements / unit * unitBytes;
     zero = format.isSigned || format.table ? 128 : format.zero;
   }
 
   /// What value(code) subtracts; with a table, from its entries plus 128.
   int zero;
-  int scale, min, subScales, subMins; ///< byte offsets, in units of rows
-  int low, high;
-  int bytes; ///< a row
+  // Offsets and sizes are bytes of one row: to be multiplied by the rows.
+  int scale, min, firstUnit;         ///< offsets in the block
+  int subScales, subMins, low, high; ///< offsets in a unit
+  int unitBytes, bytes;              ///< sizes of a unit and of the block
 };
 
 /// Widens `blocks` blocks at `src` to `blocks * elements` floats at `dst`; bit

@@ -30,12 +30,12 @@ void readPlane(const uint8_t *block, uint8_t *fields) {
   }
 }
 
-/// Writes fields of `bits` bits as row `row` of chunks at `dst`.
-template <int bits, int elements>
+/// Writes a unit's fields of `bits` bits as row `row` of chunks at `dst`.
+template <int bits>
 void writePlane(const uint8_t *fields, size_t row, size_t rows,
                 std::byte *dst) {
   constexpr int quads = 8 / bits; // in a chunk
-  for (int chunk = 0; chunk < elements / 4 / quads; ++chunk) {
+  for (int chunk = 0; chunk < PackedBlock::unit / 4 / quads; ++chunk) {
     uint32_t packed = 0;
     for (int t = 0; t < quads; ++t) {
       uint32_t quad;
@@ -63,27 +63,36 @@ void packRow(const uint8_t *block, size_t row, size_t rows, std::byte *dst) {
   put(packed.scale, 0, half(format.scaleOffset));
   if (format.minOffset >= 0)
     put(packed.min, 0, half(format.minOffset));
-  if constexpr (format.subScales != SubScales::None) {
-    for (int i = 0; i < format.subBlocks(); ++i) {
-      BlockFormat::SubScale sub = format.subScaleAt(block, i);
-      bool nibbles = format.subScales == SubScales::Nibbles;
-      put(packed.subScales, i,
-          static_cast<uint8_t>(nibbles ? sub.scale | sub.min << 4 : sub.scale));
-      if (format.subScales == SubScales::Packed6)
-        put(packed.subMins, i, static_cast<uint8_t>(sub.min));
-    }
-  }
-  uint8_t fields[format.elements];
-  readPlane<Index, false>(block, fields);
+
+  uint8_t low[format.elements];
+  readPlane<Index, false>(block, low);
   if (format.isSigned)
-    for (uint8_t &field : fields)
+    for (uint8_t &field : low)
       field ^= 0x80;
-  writePlane<format.low.bits, format.elements>(fields, row, rows,
-                                               dst + packed.low * rows);
-  if constexpr (format.high.bits != 0) {
-    readPlane<Index, true>(block, fields);
-    writePlane<format.high.bits, format.elements>(fields, row, rows,
-                                                  dst + packed.high * rows);
+  uint8_t high[format.elements];
+  if constexpr (format.high.bits != 0)
+    readPlane<Index, true>(block, high);
+
+  constexpr int subBlocks = PackedBlock::unit / format.subBlock;
+  for (int unit = 0; unit < format.elements / PackedBlock::unit; ++unit) {
+    const int base = packed.firstUnit + unit * packed.unitBytes;
+    if constexpr (format.subScales != SubScales::None) {
+      for (int i = 0; i < subBlocks; ++i) {
+        BlockFormat::SubScale sub =
+            format.subScaleAt(block, unit * subBlocks + i);
+        bool nibbles = format.subScales == SubScales::Nibbles;
+        put(base + packed.subScales, i,
+            static_cast<uint8_t>(nibbles ? sub.scale | sub.min << 4
+                                         : sub.scale));
+        if (format.subScales == SubScales::Packed6)
+          put(base + packed.subMins, i, static_cast<uint8_t>(sub.min));
+      }
+    }
+    writePlane<format.low.bits>(low + unit * PackedBlock::unit, row, rows,
+                                dst + (base + packed.low) * rows);
+    if constexpr (format.high.bits != 0)
+      writePlane<format.high.bits>(high + unit * PackedBlock::unit, row, rows,
+                                   dst + (base + packed.high) * rows);
   }
 }
 

@@ -35,7 +35,7 @@ using ::kf::SubScales;
 namespace {
 
 /// Elements that share a scale of x; every sub-block divides it.
-constexpr int64_t unit = 32;
+constexpr int64_t unit = PackedBlock::unit;
 constexpr int64_t quadsPerUnit = unit / 4;
 
 class BlockMatmulEmitter : public MatmulEmitter {
@@ -130,8 +130,6 @@ private:
   loadScales(int64_t sub, ArrayRef<Value> d, ArrayRef<Value> m) {
     if (format.subScales == SubScales::None)
       return {SmallVector<Value>(d), SmallVector<Value>(m)};
-    Value number =
-        e.add(e.mul(unitIndex, e.index(unit / format.subBlock)), e.index(sub));
     std::pair<SmallVector<Value>, SmallVector<Value>> result;
     auto &[scales, mins] = result;
     auto widen = [&](Value bytes, bool isSigned) -> Value {
@@ -141,13 +139,13 @@ private:
     };
     for (int64_t v = 0; v < vectorsPerRow(); ++v) {
       bool isSigned = format.minOffset < 0;
-      Value scale = widen(loadRow(v, packed.subScales, number, 1), isSigned);
+      Value scale = widen(loadOfUnit(v, packed.subScales, sub, 1), isSigned);
       Value min;
       if (format.subScales == SubScales::Nibbles) {
         min = arith::ShRUIOp::create(b, loc, scale, splatInt(4));
         scale = arith::AndIOp::create(b, loc, scale, splatInt(15));
       } else if (format.subScales == SubScales::Packed6) {
-        min = widen(loadRow(v, packed.subMins, number, 1), false);
+        min = widen(loadOfUnit(v, packed.subMins, sub, 1), false);
       }
       scales.push_back(e.mul(d[v], toFloat(scale)));
       if (min)
@@ -158,21 +156,27 @@ private:
 
   //===--- Fields of the current block ------------------------------------===//
 
-  /// `lanes` rows' bytes of a field at `offset` rows into the block, of `size`
-  /// bytes a row; `number` fields lie before it.
-  Value loadRow(int64_t v, int64_t offset, Value number, int64_t size) {
+  /// `lanes` rows' bytes of a field of `size` bytes a row, which lies `offset`
+  /// rows behind `column` of the block.
+  Value loadRow(int64_t v, Value column, int64_t offset, int64_t size) {
     int64_t vectors = panel / lanes;
-    Value column = e.add(e.mul(number, e.index(panel * size)),
-                         e.index(offset * panel + v % vectors * lanes * size));
+    column =
+        e.add(column, e.index(offset * panel + v % vectors * lanes * size));
     return vector::LoadOp::create(
         b, loc, e.vectorType(lanes * size, b.getI8Type()), weights,
         ValueRange{panelIndex, e.index(v / vectors), blockIndex, column});
   }
 
+  /// The same for field `number` of those at `offset` in the current unit.
+  Value loadOfUnit(int64_t v, int64_t offset, int64_t number, int64_t size) {
+    Value column = e.mul(unitIndex, e.index(packed.unitBytes * panel));
+    return loadRow(v, column, packed.firstUnit + offset + number * size, size);
+  }
+
   Value loadHalves(int64_t v, int64_t offset) {
     Value halves =
         vector::BitCastOp::create(b, loc, e.vectorType(lanes, b.getF16Type()),
-                                  loadRow(v, offset, e.index(0), 2));
+                                  loadRow(v, e.index(0), offset, 2));
     return arith::ExtFOp::create(b, loc, e.vectorType(lanes), halves);
   }
 
@@ -181,12 +185,9 @@ private:
     int64_t quadsPerChunk = 8 / bits;
     int64_t chunk = quad / quadsPerChunk;
     Value &lanesOf = loaded[{v, offset, chunk}];
-    if (!lanesOf) {
-      int64_t chunks = quadsPerUnit / quadsPerChunk;
-      Value number = e.add(e.mul(unitIndex, e.index(chunks)), e.index(chunk));
+    if (!lanesOf)
       lanesOf = vector::BitCastOp::create(b, loc, intType(),
-                                          loadRow(v, offset, number, 4));
-    }
+                                          loadOfUnit(v, offset, chunk, 4));
     Value fields = lanesOf;
     if (int64_t by = quad % quadsPerChunk * bits)
       fields = arith::ShRUIOp::create(b, loc, fields, splatInt(by));

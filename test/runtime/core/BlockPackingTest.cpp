@@ -62,10 +62,16 @@ TEST_P(BlockPacking, KeepsEveryField) {
           EXPECT_EQ(byteOf(packed.min, 2 * row + i),
                     from[format.minOffset + i]);
       }
+      auto unitAt = [&](int element) {
+        return packed.firstUnit +
+               element / PackedBlock::unit * packed.unitBytes;
+      };
       for (int sub = 0; sub < format.subBlocks(); ++sub) {
         BlockFormat::SubScale expected = format.subScaleAt(from, sub);
-        uint8_t scale = byteOf(packed.subScales, sub * rows + row);
-        uint8_t min = byteOf(packed.subMins, sub * rows + row);
+        const int unit = unitAt(sub * format.subBlock);
+        const int number = sub % (PackedBlock::unit / format.subBlock);
+        uint8_t scale = byteOf(unit + packed.subScales, number * rows + row);
+        uint8_t min = byteOf(unit + packed.subMins, number * rows + row);
         if (format.subScales == SubScales::Nibbles)
           EXPECT_EQ(scale, expected.scale | expected.min << 4);
         else if (format.subScales != SubScales::None)
@@ -74,12 +80,13 @@ TEST_P(BlockPacking, KeepsEveryField) {
           EXPECT_EQ(min, expected.min);
       }
       for (int i = 0; i < format.elements; ++i) {
-        int code =
-            fieldOf(to + packed.low * rows, format.low.bits, i, row, rows);
+        auto field = [&](int offset, int bits) {
+          return fieldOf(to + (unitAt(i) + offset) * rows, bits,
+                         i % PackedBlock::unit, row, rows);
+        };
+        int code = field(packed.low, format.low.bits);
         if (format.high.bits)
-          code |=
-              fieldOf(to + packed.high * rows, format.high.bits, i, row, rows)
-              << format.low.bits;
+          code |= field(packed.high, format.high.bits) << format.low.bits;
         int expected = format.codeAt(from, i);
         ASSERT_EQ(code, format.isSigned ? expected ^ 0x80 : expected)
             << "element " << i;
