@@ -72,6 +72,8 @@ public:
   bool isLoadable(Value tensor);
   /// Says how elements of `tensor` are had from now on.
   void define(Value tensor, LoadFn fn) { defined[tensor] = std::move(fn); }
+  /// Ends what define() said.
+  void undefine(Value tensor) { defined.erase(tensor); }
 
   //===--------------------------------------------------------------------===//
   // Building blocks

@@ -275,29 +275,31 @@ private:
 
   LogicalResult computeRows(int64_t most) override {
     Type i32 = b.getI32Type();
-    Value row = e.scratch({extent});
     quads = e.scratch({most, extent / 4}, i32);
     factors = e.scratch({most, extent / unit});
     totals = e.scratch({most, extent / format.subBlock}, i32);
     LogicalResult result = success();
     e.loop(rows, [&](Value r) {
-      result =
-          e.emitRow(op.getX(), r, [&](Value column, unsigned, Value values) {
-            e.store(values, row, column);
-          });
-      e.loop(e.index(extent / unit), [&](Value u) { roundUnit(row, r, u); });
+      // Of the rows of a loop's body, each is another.
+      bool isMade = !e.isLoadable(op.getX());
+      result = e.prepareRow(op.getX(), r);
+      if (failed(result))
+        return;
+      e.loop(e.index(extent / unit), [&](Value u) { roundUnit(r, u); });
+      if (isMade)
+        e.undefine(op.getX());
     });
     return result;
   }
 
-  /// Rounds unit `u` of `row` to 8 bits: x = factor * q, |q| <= 127. A unit
+  /// Rounds unit `u` of row `r` to 8 bits: x = factor * q, |q| <= 127. A unit
   /// with an infinity or a NaN has a NaN as its factor, as sums with it would.
-  void roundUnit(Value row, Value r, Value u) {
+  void roundUnit(Value r, Value u) {
     Value k = e.mul(u, e.index(unit));
     SmallVector<Value> values;
     Value largest;
     for (int64_t at = 0; at < unit; at += lanes) {
-      values.push_back(e.loadMemref(row, e.add(k, e.index(at)), lanes));
+      values.push_back(e.load(op.getX(), {r, e.add(k, e.index(at))}, lanes));
       Value magnitude = math::AbsFOp::create(b, loc, values.back());
       largest = largest ? arith::MaximumFOp::create(b, loc, largest, magnitude)
                               .getResult()

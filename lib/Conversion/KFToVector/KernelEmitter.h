@@ -72,6 +72,9 @@ public:
 
   /// Computes row `row` (indices but the last) of `tensor` piece by piece.
   LogicalResult emitRow(Value tensor, ValueRange row, StoreFn store);
+  /// Computes what elements of row `row` of `tensor` need to be loaded, which
+  /// they can be until the next row; undefine(tensor) after the last.
+  LogicalResult prepareRow(Value tensor, ValueRange row);
   /// Computes what the rotary ops share among the heads of token `token`.
   void beginToken(Value token);
 
@@ -96,8 +99,8 @@ private:
   LogicalResult emitMatmul();
   void emitWorkgroupIndices(Value workgroup);
   LoadFn argumentLoad(BlockArgument argument);
-  LogicalResult emitRmsNorm(RmsNormOp op, ValueRange row, StoreFn store);
-  LogicalResult emitLayerNorm(LayerNormOp op, ValueRange row, StoreFn store);
+  void defineRmsNorm(RmsNormOp op, ValueRange row);
+  void defineLayerNorm(LayerNormOp op, ValueRange row);
   LogicalResult emitSoftmax(SoftmaxOp op, ValueRange row, StoreFn store);
   LogicalResult emitRope(RopeOp op, ValueRange row, StoreFn store);
   LogicalResult materializeRow(Value tensor, ValueRange row);

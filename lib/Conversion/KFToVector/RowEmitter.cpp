@@ -33,20 +33,39 @@ LogicalResult KernelEmitter::emitRow(Value tensor, ValueRange row,
         return failure();
     return emitRow(tensor, row, store);
   }
+  if (isa<RmsNormOp, LayerNormOp>(op)) {
+    if (failed(prepareRow(tensor, row)) || failed(emitRow(tensor, row, store)))
+      return failure();
+    undefine(tensor);
+    return success();
+  }
   Value input = op->getNumOperands() ? op->getOperand(0) : Value();
-  if (isa<RmsNormOp, LayerNormOp, SoftmaxOp, RopeOp>(op)) {
+  if (isa<SoftmaxOp, RopeOp>(op)) {
     if (!isLoadable(input) && failed(materializeRow(input, row)))
       return failure();
-    return TypeSwitch<Operation *, LogicalResult>(op)
-        .Case([&](RmsNormOp norm) { return emitRmsNorm(norm, row, store); })
-        .Case([&](LayerNormOp norm) { return emitLayerNorm(norm, row, store); })
-        .Case(
-            [&](SoftmaxOp softmax) { return emitSoftmax(softmax, row, store); })
-        .Case([&](RopeOp rope) { return emitRope(rope, row, store); });
+    if (auto softmax = dyn_cast<SoftmaxOp>(op))
+      return emitSoftmax(softmax, row, store);
+    return emitRope(cast<RopeOp>(op), row, store);
   }
   return op->emitOpError(
       "convert-kf-to-vector: no vector code for this op yet; "
       "--device=reference computes it");
+}
+
+LogicalResult KernelEmitter::prepareRow(Value tensor, ValueRange row) {
+  if (isLoadable(tensor))
+    return success();
+  Operation *op = tensor.getDefiningOp();
+  if (!isa<RmsNormOp, LayerNormOp>(op))
+    return materializeRow(tensor, row);
+  Value input = op->getOperand(0);
+  if (!isLoadable(input) && failed(materializeRow(input, row)))
+    return failure();
+  if (auto norm = dyn_cast<RmsNormOp>(op))
+    defineRmsNorm(norm, row);
+  else
+    defineLayerNorm(cast<LayerNormOp>(op), row);
+  return success();
 }
 
 /// Computes a row into scratch, from where its elements are loaded until the
@@ -68,8 +87,8 @@ LogicalResult KernelEmitter::materializeRow(Value tensor, ValueRange row) {
   return success();
 }
 
-LogicalResult KernelEmitter::emitRmsNorm(RmsNormOp op, ValueRange row,
-                                         StoreFn store) {
+/// The row's scale now; each element where it is loaded.
+void KernelEmitter::defineRmsNorm(RmsNormOp op, ValueRange row) {
   Value size = sizesOf(op.getX()).back();
   Value squares =
       reducePieces(size, /*maximum=*/false, [&](Value column, unsigned width) {
@@ -81,16 +100,16 @@ LogicalResult KernelEmitter::emitRmsNorm(RmsNormOp op, ValueRange row,
   Value root = math::SqrtOp::create(
       b, loc, add(mean, f32(op.getEps().convertToDouble())));
   Value scale = arith::DivFOp::create(b, loc, f32(1.0), root);
-  forPieces(size, [&](Value column, unsigned width) {
-    Value x = load(op.getX(), indicesAt(row, column), width);
-    Value weight = load(op.getWeight(), column, width);
-    store(column, width, mul(mul(x, splat(scale, width)), weight));
+  define(op.getResult(), [this, op, scale](ValueRange indices, unsigned width,
+                                           Value mask) mutable {
+    Value x = load(op.getX(), indices, width, mask);
+    Value weight = load(op.getWeight(), indices.back(), width, mask);
+    return mul(mul(x, splat(scale, width)), weight);
   });
-  return success();
 }
 
-LogicalResult KernelEmitter::emitLayerNorm(LayerNormOp op, ValueRange row,
-                                           StoreFn store) {
+/// Mean and scale of the row now; each element where it is loaded.
+void KernelEmitter::defineLayerNorm(LayerNormOp op, ValueRange row) {
   Value size = sizesOf(op.getX()).back();
   Value inverse = f32(1.0 / static_cast<double>(*getConstantIntValue(size)));
   auto element = [&](Value column, unsigned width) {
@@ -107,15 +126,17 @@ LogicalResult KernelEmitter::emitLayerNorm(LayerNormOp op, ValueRange row,
   Value root = math::SqrtOp::create(
       b, loc, add(variance, f32(op.getEps().convertToDouble())));
   Value scale = arith::DivFOp::create(b, loc, f32(1.0), root);
-  forPieces(size, [&](Value column, unsigned width) {
-    Value centered = sub(element(column, width), splat(mean, width));
-    Value result = mul(mul(centered, splat(scale, width)),
-                       load(op.getWeight(), column, width));
+  define(op.getResult(), [this, op, mean, scale](ValueRange indices,
+                                                 unsigned width,
+                                                 Value mask) mutable {
+    Value x = load(op.getX(), indices, width, mask);
+    Value column = indices.back();
+    Value result = mul(mul(sub(x, splat(mean, width)), splat(scale, width)),
+                       load(op.getWeight(), column, width, mask));
     if (op.getBias())
-      result = add(result, load(op.getBias(), column, width));
-    store(column, width, result);
+      result = add(result, load(op.getBias(), column, width, mask));
+    return result;
   });
-  return success();
 }
 
 LogicalResult KernelEmitter::emitSoftmax(SoftmaxOp op, ValueRange row,
