@@ -69,6 +69,8 @@ public:
   virtual std::string name() const = 0;
   /// One line for `kf-run devices`: model, features, limits.
   virtual std::string description() const = 0;
+  /// Workgroups that run at the same time; 0: unknown.
+  virtual int workers() const { return 0; }
 
   /// A buffer of zeros.
   virtual Result<std::unique_ptr<Buffer>> allocate(uint64_t bytes) = 0;

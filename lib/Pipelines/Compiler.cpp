@@ -102,6 +102,7 @@ llvm::Expected<PipelineOptions> resolve(const CompileOptions &options) {
       return machine.takeError();
     resolved.lanes = vectorLanes(**machine);
     resolved.int8Dot = hasInt8Dot(**machine);
+    resolved.workers = options.workers;
   }
   return resolved;
 }
@@ -148,7 +149,8 @@ mlir::kf::fingerprint(const CompileOptions &options) {
       return machine.takeError();
     text += " " + (*machine)->getTargetTriple().str() + " " +
             (*machine)->getTargetCPU().str() + " " +
-            (*machine)->getTargetFeatureString().str();
+            (*machine)->getTargetFeatureString().str() + " workers-" +
+            std::to_string(options.workers);
   }
   return text;
 }

@@ -42,7 +42,8 @@ void mlir::kf::buildProgramPipeline(OpPassManager &passes,
 void mlir::kf::buildSchedulePipeline(OpPassManager &passes,
                                      const PipelineOptions &options) {
   if (options.target == Target::Cpu) {
-    passes.addPass(createSelectCpuSchedules({options.lanes, options.int8Dot}));
+    passes.addPass(createSelectCpuSchedules(
+        {options.lanes, options.int8Dot, options.workers}));
     passes.addPass(createPackWeights());
   }
   if (options.target == Target::Vulkan)

@@ -172,6 +172,7 @@ Result<mlir::kf::CompileOptions> convert(const CompilerOptions &options) {
                          inQuotes(options.target));
   result.target = *target;
   result.targetCpu = options.targetCpu;
+  result.workers = options.workers;
   result.maxTokens = options.maxTokens;
   return result;
 }

@@ -31,6 +31,7 @@ namespace kf {
 struct CompilerOptions {
   std::string target = "cpu";       ///< a device's name
   std::string targetCpu = "native"; ///< as LLVM calls it
+  int64_t workers = 0;              ///< Device::workers() of who will run it
   int64_t maxTokens = 512; ///< of functions that do not say `kf.max_tokens`
 };
 

@@ -13,6 +13,8 @@
 #include "OptionParser.h"
 #include "Report.h"
 
+#include "runtime/ThreadPool.h"
+
 using namespace kf;
 
 namespace {
@@ -46,6 +48,10 @@ struct EmitOptions {
                    "otherwise by default");
     parser.text({"target-cpu", 0, "CPU"}, compiler.targetCpu,
                 "LLVM's name of the CPU to compile for; native by default");
+    parser.integer({"threads", 't', "N"}, compiler.workers, 0,
+                   ThreadPool::maxThreads,
+                   "threads that the CPU's kernels are divided for; 0, the "
+                   "default, is not known");
     parser.text({"output", 'o', "FILE"}, out, "writes FILE instead of stdout");
   }
 

@@ -218,6 +218,7 @@ Status exec(const ExecOptions &options) {
   CompilerOptions compiler;
   compiler.target = device->name();
   compiler.targetCpu = options.targetCpu;
+  compiler.workers = device->workers();
   KF_RETURN_IF_ERROR(checkRunsOnHost(compiler));
   for (const HostTensor &input : inputs)
     if (!input.shape.empty())

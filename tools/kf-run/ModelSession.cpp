@@ -50,6 +50,7 @@ ModelSession::open(const ModelOptions &options, bool withTokenizer) {
   CompilerOptions compiler;
   compiler.target = result->target->name();
   compiler.targetCpu = options.targetCpu;
+  compiler.workers = result->target->workers();
   KF_RETURN_IF_ERROR(checkRunsOnHost(compiler));
   KF_ASSIGN_OR_RETURN(
       result->steps,

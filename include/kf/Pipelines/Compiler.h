@@ -42,6 +42,9 @@ struct CompileOptions {
   Target target = Target::Cpu;
   /// CPU target: LLVM's name of the CPU; "native" is this machine's.
   std::string targetCpu = "native";
+  /// CPU target: threads that will share a kernel's workgroups; 0: unknown.
+  /// Any number of threads can run the result.
+  int64_t workers = 0;
   /// Largest n_tokens of functions without `kf.max_tokens`.
   int64_t maxTokens = 512;
 };

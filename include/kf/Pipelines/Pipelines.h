@@ -25,6 +25,7 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
     target = other.target.getValue();
     lanes = other.lanes.getValue();
     int8Dot = other.int8Dot.getValue();
+    workers = other.workers.getValue();
     maxTokens = other.maxTokens.getValue();
     return *this;
   }
@@ -42,6 +43,11 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
   Option<bool> int8Dot{*this, "int8-dot",
                        llvm::cl::desc("the CPU multiplies bytes (VNNI)"),
                        llvm::cl::init(false)};
+  Option<int64_t> workers{
+      *this, "workers",
+      llvm::cl::desc("CPU threads that share a kernel's workgroups; 0: "
+                     "unknown"),
+      llvm::cl::init(0)};
   Option<int64_t> maxTokens{
       *this, "max-tokens",
       llvm::cl::desc("largest n_tokens of functions without kf.max_tokens"),

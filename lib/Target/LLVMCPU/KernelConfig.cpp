@@ -33,6 +33,11 @@ namespace {
 constexpr int64_t rowBytes = 512 * 1024;
 /// Multiply-adds that a workgroup should hold to be worth handing out.
 constexpr int64_t workPerGroup = 128 * 1024;
+/// Workgroups for each worker: enough for workers to end at about the same
+/// time, even where one of them loses its processor for a while.
+constexpr int64_t groupsPerWorker = 4;
+constexpr int64_t unknownWorkers = 8;
+constexpr int64_t maxWorkers = 65536;
 /// Keys of one softmax block.
 constexpr int64_t keyTile = 64;
 
@@ -53,6 +58,12 @@ struct SelectCpuSchedulesPass
   using SelectCpuSchedulesBase::SelectCpuSchedulesBase;
 
   void runOnOperation() override {
+    if (workers < 0 || workers > maxWorkers) {
+      getOperation().emitError("kf-cpu-select-schedules: workers must be in "
+                               "[0, ")
+          << maxWorkers << "], found " << workers.getValue();
+      return signalPassFailure();
+    }
     if (!llvm::isPowerOf2_64(lanes) || lanes < 4 || lanes > 16) {
       getOperation().emitError("kf-cpu-select-schedules: vector-lanes must be "
                                "4, 8 or 16, found ")
@@ -90,9 +101,15 @@ private:
     return selectRows(kernel, tokens);
   }
 
+  /// Of a kernel with enough work for them.
+  int64_t wantedGroups() {
+    return groupsPerWorker * (workers ? workers.getValue() : unknownWorkers);
+  }
+
   /// Register tile: as many independent sums as registers hold, less two for
   /// the panel row and one for the broadcast. Wide rows share a workgroup as
-  /// long as they fit in the second-level cache.
+  /// long as they fit in the second-level cache. Every workgroup makes the rows
+  /// ready that it reads, so columns are split no further than the workers ask.
   ScheduleAttr selectMatmul(MatmulOp op, int64_t tokens) {
     auto x = cast<RankedTensorType>(op.getX().getType());
     auto w = cast<RankedTensorType>(op.getW().getType());
@@ -121,15 +138,19 @@ private:
       --draft.accumulators;
 
     bool int8 = draft.dot == DotKind::I8;
-    int64_t tilesInCache =
-        std::max<int64_t>(1, rowBytes / (extent * (int8 ? 1 : 4)) / tileRows);
-    int64_t groupRows = std::min<int64_t>(llvm::divideCeil(rows, tileRows),
-                                          std::min<int64_t>(tilesInCache, 8)) *
-                        tileRows;
-    int64_t panels = std::clamp<int64_t>(
-        workPerGroup * (int8 ? 8 : 1) / (extent * panel * groups * groupRows),
-        1, llvm::divideCeil(columns, panel));
-    panels = std::max<int64_t>(panels, groupRows > 1 ? 4 : 1);
+    int64_t rowTiles = llvm::divideCeil(rows, tileRows);
+    int64_t tilesInCache = rowBytes / (extent * (int8 ? 1 : 4)) / tileRows;
+    int64_t groupTiles = std::clamp<int64_t>(
+        tilesInCache, 1, std::min<int64_t>(rowTiles, int8 ? 16 : 8));
+    int64_t groupRows = groupTiles * tileRows;
+    int64_t panels = llvm::divideCeil(columns, panel);
+    int64_t fewestPanels =
+        llvm::divideCeil(workPerGroup, extent * panel * groups * groupRows);
+    int64_t columnGroups = std::clamp<int64_t>(
+        llvm::divideCeil(panels, fewestPanels), 1,
+        llvm::divideCeil(wantedGroups(),
+                         llvm::divideCeil(rowTiles, groupTiles)));
+    panels = llvm::divideCeil(panels, columnGroups);
     draft.tile = {tileRows, panel};
     draft.workgroup = {groupRows, panels * panel};
     return draft.get(&getContext());

@@ -1,7 +1,10 @@
 // RUN: kf-opt %s --kf-cpu-select-schedules=vector-lanes=8 -split-input-file -verify-diagnostics
 // RUN: not kf-opt %s --kf-cpu-select-schedules=vector-lanes=12 2>&1 | FileCheck %s
 
+// RUN: not kf-opt %s --kf-cpu-select-schedules=workers=-1 2>&1 | FileCheck %s --check-prefix=WORKERS
+
 // CHECK: error: kf-cpu-select-schedules: vector-lanes must be 4, 8 or 16, found 12
+// WORKERS: error: kf-cpu-select-schedules: workers must be in [0, 65536], found -1
 
 // expected-error @+1 {{kf-cpu-select-schedules: schedule cannot run on this CPU: vector = 16 exceeds the register's 8 lanes}}
 kf.kernel @wide(%x: tensor<4x64xf32>) -> tensor<4x64xf32>

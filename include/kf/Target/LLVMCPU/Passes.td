@@ -48,7 +48,9 @@ def SelectCpuSchedules : Pass<"kf-cpu-select-schedules", "::mlir::ModuleOp"> {
     Option<"lanes", "vector-lanes", "int64_t", "16",
            "f32 lanes of a vector register: 16 (AVX-512), 8 (AVX2), 4">,
     Option<"int8Dot", "int8-dot", "bool", "false",
-           "the CPU multiplies bytes: vpdpbusd of AVX-512 VNNI or AVX-VNNI">
+           "the CPU multiplies bytes: vpdpbusd of AVX-512 VNNI or AVX-VNNI">,
+    Option<"workers", "workers", "int64_t", "0",
+           "threads that share the workgroups of a kernel; 0: unknown">
   ];
   let dependentDialects = ["::mlir::kf::KFDialect"];
 }

@@ -1,0 +1,36 @@
+// RUN: kf-opt %s --kf-cpu-select-schedules="int8-dot=true workers=1" | FileCheck %s
+// RUN: kf-opt %s --kf-cpu-select-schedules="int8-dot=true workers=2" | FileCheck %s --check-prefix=TWO
+// RUN: kf-opt %s --kf-cpu-select-schedules="int8-dot=true" | FileCheck %s --check-prefix=UNKNOWN
+
+// Each workgroup rounds the rows that it reads: there are four to a worker, or
+// 32 where workers are unknown.
+// CHECK-LABEL:   kf.kernel @one_row(
+// CHECK-SAME:      workgroup = [1, 1408], tile = [1, 32]
+// TWO-LABEL:     kf.kernel @one_row(
+// TWO-SAME:        workgroup = [1, 704], tile = [1, 32]
+// UNKNOWN-LABEL: kf.kernel @one_row(
+// UNKNOWN-SAME:    workgroup = [1, 192], tile = [1, 32]
+kf.kernel @one_row(%x: tensor<1x2048xf32>, %w: tensor<5632x2048x!kf.quant<q4_0>>) -> tensor<1x5632xf32> {
+  %0 = kf.matmul %x, %w : tensor<1x2048xf32>, tensor<5632x2048x!kf.quant<q4_0>>
+  kf.yield %0 : tensor<1x5632xf32>
+}
+
+// Many rows make workgroups of their own before columns are split.
+// CHECK-LABEL:   kf.kernel @rows(
+// CHECK-SAME:      workgroup = [96, 5632], tile = [6, 32]
+// TWO-LABEL:     kf.kernel @rows(
+// TWO-SAME:        workgroup = [96, 2816], tile = [6, 32]
+kf.kernel @rows(%x: tensor<512x2048xf32>, %w: tensor<5632x2048x!kf.quant<q4_0>>) -> tensor<512x5632xf32> {
+  %0 = kf.matmul %x, %w : tensor<512x2048xf32>, tensor<5632x2048x!kf.quant<q4_0>>
+  kf.yield %0 : tensor<512x5632xf32>
+}
+
+// A workgroup with too little to do is not worth handing out.
+// CHECK-LABEL:   kf.kernel @small(
+// CHECK-SAME:      workgroup = [1, 128], tile = [1, 32]
+// UNKNOWN-LABEL: kf.kernel @small(
+// UNKNOWN-SAME:    workgroup = [1, 128], tile = [1, 32]
+kf.kernel @small(%x: tensor<1x256xf32>, %w: tensor<128x256xf32>) -> tensor<1x128xf32> {
+  %0 = kf.matmul %x, %w : tensor<1x256xf32>, tensor<128x256xf32>
+  kf.yield %0 : tensor<1x128xf32>
+}
