@@ -172,6 +172,13 @@ std::string GgufTensor::typeName() const {
 // The file
 //===----------------------------------------------------------------------===//
 
+Result<std::unique_ptr<Gguf>> Gguf::openIfGguf(const std::string &path) {
+  KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
+  if (!recognize(file.bytes()))
+    return std::unique_ptr<Gguf>();
+  return open(path);
+}
+
 Result<std::unique_ptr<Gguf>> Gguf::open(const std::string &path) {
   KF_ASSIGN_OR_RETURN(MappedFile mapped, MappedFile::open(path));
   std::unique_ptr<Gguf> result(new Gguf());

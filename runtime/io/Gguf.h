@@ -88,6 +88,8 @@ class Gguf : public WeightSource {
 public:
   /// Maps and checks the file at `path`. Errors begin with the path.
   static Result<std::unique_ptr<Gguf>> open(const std::string &path);
+  /// The same, or null where the file at `path` does not begin as GGUF does.
+  static Result<std::unique_ptr<Gguf>> openIfGguf(const std::string &path);
   /// Checks `bytes`, which must outlive the result; errors begin with `name`.
   static Result<std::unique_ptr<Gguf>> parse(std::span<const std::byte> bytes,
                                              std::string name);

@@ -84,10 +84,9 @@ Result<std::unique_ptr<WeightSource>> openWeights(const std::string &path) {
   struct stat info;
   if (stat(path.c_str(), &info) != 0 || S_ISDIR(info.st_mode))
     return openSafetensors(path);
-  KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
-  if (!Gguf::recognize(file.bytes()))
+  KF_ASSIGN_OR_RETURN(std::unique_ptr<Gguf> gguf, Gguf::openIfGguf(path));
+  if (!gguf)
     return openSafetensors(path);
-  KF_ASSIGN_OR_RETURN(std::unique_ptr<Gguf> gguf, Gguf::open(path));
   return std::unique_ptr<WeightSource>(std::move(gguf));
 }
 

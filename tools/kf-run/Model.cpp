@@ -118,12 +118,11 @@ Status kf::openTokenizer(const std::string &path, Model &model) {
     KF_ASSIGN_OR_RETURN(model.chat, loadChatConfig(path));
     return Status();
   }
-  KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
-  if (!Gguf::recognize(file.bytes())) {
+  KF_ASSIGN_OR_RETURN(std::unique_ptr<Gguf> gguf, Gguf::openIfGguf(path));
+  if (!gguf) {
     KF_ASSIGN_OR_RETURN(model.tokenizer, Tokenizer::open(path));
     return Status();
   }
-  KF_ASSIGN_OR_RETURN(std::unique_ptr<Gguf> gguf, Gguf::open(path));
   KF_ASSIGN_OR_RETURN(model.tokenizer, Tokenizer::fromGguf(*gguf));
   KF_ASSIGN_OR_RETURN(model.chat, readChatConfig(*gguf));
   return Status();

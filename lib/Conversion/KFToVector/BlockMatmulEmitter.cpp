@@ -280,13 +280,13 @@ private:
     totals = e.scratch({most, extent / format.subBlock}, i32);
     LogicalResult result = success();
     e.loop(rows, [&](Value r) {
-      // Of the rows of a loop's body, each is another.
-      bool isMade = !e.isLoadable(op.getX());
+      // What is prepared holds in the body of this loop alone.
+      bool isPrepared = !e.isLoadable(op.getX());
       result = e.prepareRow(op.getX(), r);
       if (failed(result))
         return;
       e.loop(e.index(extent / unit), [&](Value u) { roundUnit(r, u); });
-      if (isMade)
+      if (isPrepared)
         e.undefine(op.getX());
     });
     return result;
