@@ -33,9 +33,23 @@ function(kf_use_mlir_pch target)
     add_library(kf_mlir_pch OBJECT "${CMAKE_BINARY_DIR}/kf_mlir_pch.cpp")
     target_link_libraries(kf_mlir_pch PRIVATE kf_llvm_headers)
     target_compile_options(kf_mlir_pch PRIVATE ${KF_LLVM_FLAGS})
-    target_precompile_headers(kf_mlir_pch PRIVATE "${PROJECT_SOURCE_DIR}/cmake/mlir_pch.h")
+    set(header "${PROJECT_SOURCE_DIR}/cmake/mlir_pch.h")
+    target_precompile_headers(kf_mlir_pch PRIVATE "${header}")
+    # A precompiled header holds paths of its checkout. ccache reads this sum of
+    # what it was made from instead (CCACHE_PCH_EXTSUM in the presets), so that
+    # a second checkout shares what the first compiled.
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${header}")
+    file(SHA256 "${header}" sum)
+    set(pch "${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/kf_mlir_pch.dir/cmake_pch.hxx.pch")
+    set_target_properties(kf_mlir_pch PROPERTIES KF_PCH "${pch}")
+    file(CONFIGURE OUTPUT "${pch}.sum"
+      CONTENT "${sum} ${LLVM_PACKAGE_VERSION} ${CMAKE_CXX_COMPILER_VERSION} ${KF_LLVM_FLAGS}\n")
   endif()
-  target_precompile_headers(${target} REUSE_FROM kf_mlir_pch)
+  # Not by REUSE_FROM, whose options name the header by its absolute path where
+  # ccache does not look for paths.
+  get_target_property(pch kf_mlir_pch KF_PCH)
+  target_compile_options(${target} PRIVATE -include-pch "${pch}")
+  add_dependencies(${target} kf_mlir_pch)
 endfunction()
 
 # kf_add_compiler_library(NAME sources... [DEPENDS tablegen targets...] [LINK libraries...])
