@@ -49,7 +49,8 @@ function(kf_use_mlir_pch target)
   # ccache does not look for paths.
   get_target_property(pch kf_mlir_pch KF_PCH)
   target_compile_options(${target} PRIVATE -include-pch "${pch}")
-  add_dependencies(${target} kf_mlir_pch)
+  get_target_property(sources ${target} SOURCES)
+  set_property(SOURCE ${sources} APPEND PROPERTY OBJECT_DEPENDS "${pch}")
 endfunction()
 
 # kf_add_compiler_library(NAME sources... [DEPENDS tablegen targets...] [LINK libraries...])
