@@ -17,10 +17,12 @@
 #include "runtime/io/MappedFile.h"
 #include "runtime/io/Quote.h"
 
+#include "mlir/Bytecode/BytecodeReader.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/MemoryBufferRef.h"
 
 #include <set>
 #include <unistd.h>
@@ -94,6 +96,15 @@ private:
   std::string text;
   mlir::ScopedDiagnosticHandler handler;
 };
+
+/// Refuses MLIR's bytecode, whose reader is not made for hostile files.
+Status checkIsText(std::string_view text) {
+  if (!mlir::isBytecode(llvm::MemoryBufferRef(text, "")))
+    return Status();
+  return Status::error("this is MLIR bytecode; only text is read, which "
+                       "'kf-opt FILE -o TEXT.mlir' makes of a file that you "
+                       "trust");
+}
 
 /// Refuses text whose brackets are nested deeper than anything real, since
 /// MLIR's parser calls itself for each of them.
@@ -205,6 +216,7 @@ Result<CompilerModule> CompilerModule::parse(const std::string &path,
                                              bool single) {
   installErrorHandlers();
   KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
+  KF_RETURN_IF_ERROR(checkIsText(file.text()).in(path));
   KF_RETURN_IF_ERROR(checkNesting(file.text()).in(path));
   auto contents = std::make_unique<Contents>();
   FirstError errors(&contents->context);

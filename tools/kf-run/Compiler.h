@@ -45,8 +45,8 @@ Status checkRunsOnHost(const CompilerOptions &options);
 /// the parser begin with their position. One thread.
 class CompilerModule {
 public:
-  /// Reads the .mlir file at `path`: functions of kf ops, or programs that an
-  /// earlier phase made of them. With `function`, only that one stays; with
+  /// Reads the .mlir file at `path`, as text alone: functions of kf ops, or
+  /// programs that an earlier phase made of them. With `function`, only that one stays; with
   /// `single`, there has to be just one to stay.
   static Result<CompilerModule> parse(const std::string &path,
                                       const std::string &function, bool single);

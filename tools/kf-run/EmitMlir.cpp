@@ -26,9 +26,10 @@ struct EmitOptions {
   DummyOptions dummy;
 
   void addTo(OptionParser &parser) {
-    parser.positional("MODEL|FILE.mlir", false, source,
-                      "a model's file or folder, or functions of kf ops; "
-                      "without it, the embedded model");
+    parser.positional(
+        "MODEL|FILE.mlir", false, source,
+        "a model's file or folder, or functions of kf ops as text; "
+        "without it, the embedded model");
     dummy.addTo(parser, source);
     parser.choice(
         {"compile-to", 0, "PHASE"}, phase,

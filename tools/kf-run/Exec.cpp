@@ -43,7 +43,7 @@ struct ExecOptions {
   DeviceOptions device;
 
   void addTo(OptionParser &parser) {
-    parser.positional("FILE.mlir", true, file, "functions of kf ops");
+    parser.positional("FILE.mlir", true, file, "functions of kf ops, as text");
     parser.text({"function", 0, "NAME"}, function,
                 "which function of the file; its only one by default");
     parser.texts({"input", 0, "TENSOR"}, inputs,
