@@ -8,8 +8,9 @@
 
 #include "runtime/ExecutableCache.h"
 
+#include "runtime/io/WriteFile.h"
+
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -26,7 +27,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kSuffix = ".kfexec";
-constexpr std::string_view kTemporary = ".writing-";
 /// A writer that has not finished after this many seconds never will.
 constexpr int64_t kStaleSeconds = 3600;
 
@@ -91,25 +91,6 @@ Result<std::string> readFile(const std::string &file, bool &missing) {
   }
   bytes.resize(done);
   return bytes;
-}
-
-/// Writes `bytes` to a new file and to the disk.
-Status writeFile(const std::string &file, std::string_view bytes) {
-  Descriptor fd(
-      ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (fd.get() < 0)
-    return Status::error(errnoText(errno));
-  while (!bytes.empty()) {
-    ssize_t put = ::write(fd.get(), bytes.data(), bytes.size());
-    if (put < 0 && errno == EINTR)
-      continue;
-    if (put < 0)
-      return Status::error(errnoText(errno));
-    bytes.remove_prefix(static_cast<size_t>(put));
-  }
-  if (::fsync(fd.get()) != 0)
-    return Status::error(errnoText(errno));
-  return Status();
 }
 
 /// The key of a cache file's name; empty for any other name.
@@ -212,27 +193,16 @@ ExecutableCache::lookup(std::string_view key) const {
 Status ExecutableCache::store(std::string_view key,
                               const Executable &executable) const {
   KF_RETURN_IF_ERROR(checkKey(key));
-  auto giveUp = [&](const std::string &why) {
-    warning("could not keep the compiled program in " + path + ": " + why);
-    return Status();
-  };
   std::error_code code;
   fs::create_directories(path, code);
-  if (code)
-    return giveUp(code.message());
-
-  // Unique among the threads of this process and the processes of this host.
-  static std::atomic<uint64_t> counter{0};
-  std::string temporary = path + "/" + std::string(kTemporary) +
-                          std::string(key) + "-" + std::to_string(::getpid()) +
-                          "-" + std::to_string(counter++);
-  Status written = writeFile(temporary, executable.serialize());
-  if (written.ok() && ::rename(temporary.c_str(), fileOf(key).c_str()) != 0)
-    written = Status::error(errnoText(errno));
+  Result<AtomicFile> file = AtomicFile::create(fileOf(key), {.mode = 0600});
+  Status written =
+      file.ok() ? file->append(executable.serialize()) : file.status();
   if (written.ok())
-    return Status();
-  ::unlink(temporary.c_str());
-  return giveUp(written.message());
+    written = file->finish();
+  if (!written.ok())
+    warning("could not keep the compiled program: " + written.message());
+  return Status();
 }
 
 Result<std::vector<ExecutableCache::Entry>> ExecutableCache::list() const {
@@ -270,7 +240,7 @@ Result<int64_t> ExecutableCache::clear() const {
     std::string file = path + "/" + name;
     struct stat info;
     bool isEntry = !keyOf(name).empty();
-    bool isStale = name.starts_with(kTemporary) &&
+    bool isStale = name.ends_with(AtomicFile::kSuffix) &&
                    ::stat(file.c_str(), &info) == 0 &&
                    info.st_mtime + kStaleSeconds < ::time(nullptr);
     if (!isEntry && !isStale)

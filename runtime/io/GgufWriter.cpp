@@ -13,13 +13,7 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <fcntl.h>
-#include <filesystem>
-#include <sys/stat.h>
-#include <unistd.h>
 
 using namespace kf;
 
@@ -129,46 +123,15 @@ void GgufMetadata::addCopy(const GgufEntry &entry) {
 Result<std::unique_ptr<GgufWriter>>
 GgufWriter::create(const std::string &path, const GgufMetadata &metadata,
                    std::span<const GgufTensorInfo> tensors, bool replace) {
-  std::unique_ptr<GgufWriter> writer(new GgufWriter);
-  writer->name = path;
-  KF_RETURN_IF_ERROR(writer->open(replace));
+  KF_ASSIGN_OR_RETURN(AtomicFile file,
+                      AtomicFile::create(path, {.replace = replace}));
+  std::unique_ptr<GgufWriter> writer(new GgufWriter(path, std::move(file)));
   KF_RETURN_IF_ERROR(writer->start(metadata, tensors));
   return writer;
 }
 
-Status GgufWriter::failed(int reason) const {
-  return Status::error("cannot write '" + name + "': " + std::strerror(reason));
-}
-
-Status GgufWriter::open(bool replace) {
-  mayReplace = replace;
-  // A symbolic link stays, and what it leads to is replaced.
-  std::error_code code;
-  target = std::filesystem::weakly_canonical(name, code).string();
-  if (code)
-    return Status::error("cannot write '" + name + "': " + code.message());
-  struct stat info;
-  if (::stat(target.c_str(), &info) == 0) {
-    if (!S_ISREG(info.st_mode))
-      return Status::error("cannot write '" + name +
-                           "': it is not a regular file");
-    if (!replace)
-      return Status::error("'" + name + "' exists already");
-  }
-  for (int attempt = 0; descriptor < 0; ++attempt) {
-    temporary = target + "." + std::to_string(::getpid()) + "-" +
-                std::to_string(attempt) + ".tmp";
-    descriptor = ::open(temporary.c_str(),
-                        O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (descriptor >= 0)
-      break;
-    const int reason = errno;
-    temporary.clear();
-    if (reason != EEXIST || attempt == 100)
-      return failed(reason);
-  }
-  return Status();
-}
+GgufWriter::GgufWriter(std::string path, AtomicFile file)
+    : name(std::move(path)), file(std::move(file)) {}
 
 Status GgufWriter::start(const GgufMetadata &metadata,
                          std::span<const GgufTensorInfo> tensors) {
@@ -207,29 +170,14 @@ Status GgufWriter::start(const GgufMetadata &metadata,
   }
   head.append(paddingOf(head.size()), '\0');
   totalBytes = head.size() + offset;
-  // Asking for all of it now finds a full disk before the work is done. Not
-  // every file system can.
-  if (::fallocate(descriptor, 0, 0, static_cast<off_t>(totalBytes)) != 0 &&
-      (errno == ENOSPC || errno == EFBIG || errno == EDQUOT))
-    return failed(errno);
-  return put(head);
+  // Asking for all of it now finds a full disk before the work is done.
+  KF_RETURN_IF_ERROR(file.reserve(totalBytes));
+  return file.append(head);
 }
 
 //===----------------------------------------------------------------------===//
 // Data
 //===----------------------------------------------------------------------===//
-
-Status GgufWriter::put(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = ::write(descriptor, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count < 0)
-      return failed(errno);
-    bytes.remove_prefix(static_cast<size_t>(count));
-  }
-  return Status();
-}
 
 Status GgufWriter::append(std::span<const std::byte> bytes) {
   // Tensors without elements have no bytes to wait for.
@@ -240,15 +188,15 @@ Status GgufWriter::append(std::span<const std::byte> bytes) {
   if (current == sizes.size() || bytes.size() > sizes[current] - written)
     return Status::error("cannot write '" + name +
                          "': a tensor has more bytes than its shape");
-  KF_RETURN_IF_ERROR(
-      put({reinterpret_cast<const char *>(bytes.data()), bytes.size()}));
+  KF_RETURN_IF_ERROR(file.append(
+      {reinterpret_cast<const char *>(bytes.data()), bytes.size()}));
   written += bytes.size();
   if (written < sizes[current])
     return Status();
   const std::string zeros(paddingOf(sizes[current]), '\0');
   ++current;
   written = 0;
-  return put(zeros);
+  return file.append(zeros);
 }
 
 Status GgufWriter::finish() {
@@ -256,29 +204,5 @@ Status GgufWriter::finish() {
   if (current < sizes.size())
     return Status::error("cannot write '" + name +
                          "': tensors lack some of their bytes");
-  if (::fsync(descriptor) != 0)
-    return failed(errno);
-  const int closed = ::close(descriptor);
-  descriptor = -1;
-  if (closed != 0)
-    return failed(errno);
-  int renamed = -1;
-  if (!mayReplace) {
-    renamed = ::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, target.c_str(),
-                          RENAME_NOREPLACE);
-    if (renamed != 0 && errno == EEXIST)
-      return Status::error("'" + name + "' exists already");
-  }
-  // Not every file system can tell whether it replaces.
-  if (renamed != 0 && ::rename(temporary.c_str(), target.c_str()) != 0)
-    return failed(errno);
-  temporary.clear();
-  return Status();
-}
-
-GgufWriter::~GgufWriter() {
-  if (descriptor >= 0)
-    ::close(descriptor);
-  if (!temporary.empty())
-    ::unlink(temporary.c_str());
+  return file.finish();
 }

@@ -17,6 +17,7 @@
 #define KF_RUNTIME_IO_GGUFWRITER_H
 
 #include "runtime/io/Gguf.h"
+#include "runtime/io/WriteFile.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -68,14 +69,13 @@ struct GgufTensorInfo {
 /// One file of version 3 that is being written. One thread.
 class GgufWriter {
 public:
-  /// Starts the file `path` with `metadata` and the tensors, whose bytes follow
-  /// by append(). Fails if the disk has no room, if there is a file of that
-  /// name and not `replace`, or if `path` is no regular file; errors name it.
+  /// Starts the file `path` (AtomicFile) with `metadata` and the tensors, whose
+  /// bytes follow by append(). Fails if the disk has no room, if there is a
+  /// file of that name and not `replace`, or if `path` is no regular file;
+  /// errors name it.
   static Result<std::unique_ptr<GgufWriter>>
   create(const std::string &path, const GgufMetadata &metadata,
          std::span<const GgufTensorInfo> tensors, bool replace);
-  /// Removes what finish() has not completed.
-  ~GgufWriter();
   GgufWriter(const GgufWriter &) = delete;
   GgufWriter &operator=(const GgufWriter &) = delete;
 
@@ -87,19 +87,12 @@ public:
   uint64_t fileBytes() const { return totalBytes; }
 
 private:
-  GgufWriter() = default;
-
-  Status open(bool replace);
+  GgufWriter(std::string path, AtomicFile file);
   Status start(const GgufMetadata &metadata,
                std::span<const GgufTensorInfo> tensors);
-  Status put(std::string_view bytes);
-  Status failed(int reason) const;
 
-  std::string name;      ///< as the caller has it, for errors
-  std::string target;    ///< behind symbolic links
-  std::string temporary; ///< empty: there is no such file
-  int descriptor = -1;
-  bool mayReplace = false;
+  std::string name; ///< of the file, for errors
+  AtomicFile file;
   std::vector<uint64_t> sizes; ///< of the tensors
   size_t current = 0;          ///< tensor
   uint64_t written = 0;        ///< of its bytes

@@ -12,6 +12,7 @@
 #include "runtime/io/Json.h"
 #include "runtime/io/MappedFile.h"
 #include "runtime/io/Quote.h"
+#include "runtime/io/WriteFile.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -234,24 +235,6 @@ Status failed(const char *verb, const std::string &path) {
                        ": " + std::strerror(errno));
 }
 
-/// Writes `text` to `path` and to the disk.
-Status writeFile(const std::string &path, std::string_view text) {
-  Descriptor file{::open(path.c_str(),
-                         O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
-                         0644)};
-  if (file.fd < 0)
-    return failed("write", path);
-  while (!text.empty()) {
-    ssize_t count = ::write(file.fd, text.data(), text.size());
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count < 0)
-      return failed("write", path);
-    text.remove_prefix(static_cast<size_t>(count));
-  }
-  return ::fsync(file.fd) == 0 ? Status() : failed("write", path);
-}
-
 } // namespace
 
 //===----------------------------------------------------------------------===//
@@ -341,11 +324,5 @@ Status TuningDatabase::save(const std::string &path) const {
       merged.entries.insert_or_assign(key, entry);
     else
       merged.entries.emplace(key, entry);
-  const std::string temporary = path + ".writing";
-  Status status = writeFile(temporary, merged.serialize());
-  if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0)
-    status = failed("replace", path);
-  if (!status.ok())
-    ::unlink(temporary.c_str());
-  return status;
+  return writeFile(path, merged.serialize());
 }

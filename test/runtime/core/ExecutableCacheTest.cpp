@@ -12,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -108,7 +109,8 @@ TEST_F(ExecutableCacheTest, UnusableFolderIsAWarning) {
   EXPECT_TRUE(warnings.empty());
   EXPECT_TRUE(kept.store("ab", sampleExecutable()).ok());
   ASSERT_EQ(warnings.size(), 1u);
-  EXPECT_EQ(warnings[0].find("could not keep the compiled program in "), 0u);
+  EXPECT_EQ(warnings[0], "could not keep the compiled program: cannot write '" +
+                             kept.folder() + "/ab.kfexec': Not a directory");
 }
 
 TEST_F(ExecutableCacheTest, KeysCannotLeaveTheFolder) {
@@ -124,8 +126,17 @@ TEST_F(ExecutableCacheTest, ClearLeavesOtherFilesAlone) {
   ExecutableCache kept = cache();
   ASSERT_TRUE(kept.store("ab", sampleExecutable()).ok());
   std::ofstream(kept.folder() + "/notes.txt") << "mine";
+  // Of writers that are at it, and that ended before they were done.
+  const fs::path fresh = kept.folder() + "/ab.kfexec.1.tmp";
+  const fs::path stale = kept.folder() + "/ab.kfexec.2.tmp";
+  std::ofstream(fresh) << "part";
+  std::ofstream(stale) << "part";
+  fs::last_write_time(stale,
+                      fs::last_write_time(stale) - std::chrono::hours(2));
   EXPECT_EQ(*kept.clear(), 1);
   EXPECT_TRUE(fs::exists(kept.folder() + "/notes.txt"));
+  EXPECT_TRUE(fs::exists(fresh));
+  EXPECT_FALSE(fs::exists(stale));
 }
 
 TEST_F(ExecutableCacheTest, ProcessesMayWriteTheSameEntry) {

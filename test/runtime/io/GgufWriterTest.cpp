@@ -182,7 +182,7 @@ TEST(GgufWriter, NamesWhatCannotBeWritten) {
     return GgufWriter::create(path, {}, tensors, true).message();
   };
   EXPECT_EQ(messageOf(folder.path()),
-            "cannot write '" + folder.path() + "': it is not a regular file");
+            "cannot write '" + folder.path() + "': Is a directory");
   EXPECT_EQ(messageOf("/dev/full"),
             "cannot write '/dev/full': it is not a regular file");
   const std::string missing = folder.path("no/x.gguf");
