@@ -22,6 +22,7 @@
 #include "runtime/devices/Vulkan/VulkanDevice.h"
 #include "runtime/reference/ReferenceDevice.h"
 #include "runtime/session/ProgramRunner.h"
+#include "test/runtime/VulkanRequirement.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"
@@ -215,14 +216,16 @@ std::unique_ptr<Device> makeDevice(const std::string &name) {
   VulkanDeviceOptions options;
   options.validation = true;
   auto device = createVulkanDevice(options);
+  EXPECT_TRUE(device.ok()) << device.message();
   return device.ok() ? device.take() : nullptr;
 }
 
 TEST_P(OpConformance, MatchesReference) {
   const Case &test = GetParam();
+  if (test.device == "vulkan")
+    KF_REQUIRE_VULKAN();
   std::unique_ptr<Device> device = makeDevice(test.device);
-  if (!device)
-    GTEST_SKIP() << "no such device on this machine";
+  ASSERT_NE(device, nullptr);
   auto reference = createReferenceDevice();
   OpFile file(opsFolder + "/" + test.file);
   auto expectedProgram =

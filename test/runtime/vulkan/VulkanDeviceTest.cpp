@@ -14,7 +14,9 @@
 #include "runtime/devices/Vulkan/VulkanDevice.h"
 
 #include "SpirvTestModules.h"
+#include "test/runtime/VulkanRequirement.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <gtest/gtest.h>
 
@@ -71,17 +73,14 @@ std::vector<int64_t> scalarsFor(int64_t tokens) {
 
 class VulkanDeviceTest : public testing::Test {
 protected:
-  /// A device with validation, or a skipped test where the machine has none.
+  /// A device with validation.
   void open(VulkanDeviceOptions options = {}) {
-    if (Result<std::vector<std::string>> list = listVulkanDevices(); !list)
-      GTEST_SKIP() << list.message();
+    KF_REQUIRE_VULKAN();
     options.validation = true;
     options.onMessage = [this](std::string_view message) {
       messages.emplace_back(message);
     };
     Result<std::unique_ptr<Device>> opened = createVulkanDevice(options);
-    if (!opened && opened.message().find("no Vulkan layer") == 0)
-      GTEST_SKIP() << opened.message();
     ASSERT_TRUE(opened.ok()) << opened.message();
     device = opened.take();
   }
@@ -407,8 +406,7 @@ TEST(VulkanMissingTest, AMachineWithoutDriversIsAnError) {
 }
 
 TEST(VulkanTimeoutTest, ATimeoutEndsTheDevice) {
-  if (Result<std::vector<std::string>> list = listVulkanDevices(); !list)
-    GTEST_SKIP() << list.message();
+  KF_REQUIRE_VULKAN();
   VulkanDeviceOptions options;
   options.timeout = std::chrono::nanoseconds(0);
   Result<std::unique_ptr<Device>> device = createVulkanDevice(options);
