@@ -114,12 +114,18 @@ Status VulkanContext::createDevice() {
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES};
   subgroup.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES;
   subgroup.pNext = &maintenance;
+  VkPhysicalDeviceVulkan13Properties properties13{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_PROPERTIES};
+  const bool is13 = properties.apiVersion >= VK_API_VERSION_1_3;
+  if (is13)
+    maintenance.pNext = &properties13;
   VkPhysicalDeviceProperties2 properties2{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
   properties2.pNext = &subgroup;
   ivk.vkGetPhysicalDeviceProperties2(physical, &properties2);
   subgroup.pNext = nullptr;
   maxAllocationBytes = maintenance.maxMemoryAllocationSize;
+  maxBufferBytes = is13 ? properties13.maxBufferSize : UINT64_MAX;
 
   uint32_t families = 0;
   ivk.vkGetPhysicalDeviceQueueFamilyProperties(physical, &families, nullptr);
@@ -142,7 +148,6 @@ Status VulkanContext::createDevice() {
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
   VkPhysicalDeviceVulkan13Features has13{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES};
-  bool is13 = properties.apiVersion >= VK_API_VERSION_1_3;
   has11.pNext = &has12;
   has12.pNext = is13 ? &has13 : nullptr;
   VkPhysicalDeviceFeatures2 has{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};

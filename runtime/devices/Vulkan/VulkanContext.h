@@ -18,6 +18,7 @@
 #include "runtime/devices/Vulkan/VulkanInstance.h"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,9 +29,16 @@ namespace kf {
 struct VulkanMemory {
   VkBuffer buffer = VK_NULL_HANDLE;
   VkDeviceMemory memory = VK_NULL_HANDLE;
-  uint64_t bytes = 0;      ///< of the VkBuffer, at least what was asked for
+  uint64_t bytes = 0;      ///< of the VkBuffer: what was asked for, rounded up
   void *mapped = nullptr;  ///< all of it, for as long as it lives, or null
   bool hostCached = false; ///< reading through `mapped` is fast
+
+  /// VkBuffers are a multiple of this, so that kernels may read whole words.
+  static constexpr uint64_t granularity = 64;
+  /// The next multiple; `bytes` is far below 2^64.
+  static constexpr uint64_t roundUp(uint64_t bytes) {
+    return (bytes + granularity - 1) / granularity * granularity;
+  }
 };
 
 /// One thread at a time. Outlives whatever was made from it.
@@ -57,9 +65,11 @@ public:
     Upload,   ///< written by the host, mapped
     Download, ///< read by the host, mapped and cached where that is possible
   };
-  /// Errors: more than one binding, one allocation or the heap can hold.
+  /// Of any content. Errors: more than one allocation or the heap can hold.
   Result<VulkanMemory> allocate(uint64_t bytes, MemoryUse use);
   void release(VulkanMemory &memory);
+  /// Makes all of it zeros.
+  Status clear(const VulkanMemory &memory);
 
   /// Host copies through staging memory; the range lies within the buffer.
   Status upload(const VulkanMemory &dst, uint64_t offset, const void *src,
@@ -92,16 +102,22 @@ private:
   Status createDevice();
   /// The memory types to try for `use`, best first.
   std::vector<uint32_t> memoryTypes(uint32_t allowed, MemoryUse use) const;
+  /// An error that names the limit that a buffer of `bytes` exceeds.
+  Status checkAllocation(uint64_t bytes) const;
   /// Copies `bytes` from one buffer to another and waits.
   Status copy(VkBuffer src, uint64_t srcOffset, VkBuffer dst,
               uint64_t dstOffset, uint64_t bytes);
+  /// Submits the transfer that `record` adds to copyCommands, after whatever
+  /// ran before and ahead of whatever follows, and waits.
+  Status transfer(const std::function<void()> &record);
 
   const VulkanDeviceOptions options;
   std::unique_ptr<VulkanInstance> instance;
   VkPhysicalDevice physical = VK_NULL_HANDLE;
   VkPhysicalDeviceProperties properties{};
   VkPhysicalDeviceMemoryProperties memoryProperties{};
-  uint64_t maxAllocationBytes = 0;
+  uint64_t maxAllocationBytes = 0; ///< of one VkDeviceMemory
+  uint64_t maxBufferBytes = 0;     ///< of one VkBuffer
   VkPhysicalDeviceSubgroupProperties subgroup{};
   /// What the device was created with: all that kernels may use.
   VkPhysicalDeviceFeatures features{};

@@ -25,14 +25,15 @@ public:
   std::string description() const override { return context->description(); }
 
   Result<std::unique_ptr<Buffer>> allocate(uint64_t bytes) override {
-    return context->finish(allocateBuffer(bytes));
+    return context->finish(allocateZeros(bytes));
   }
 
   Result<std::unique_ptr<Buffer>> wrap(const void *data,
                                        uint64_t bytes) override {
-    KF_ASSIGN_OR_RETURN(std::unique_ptr<Buffer> buffer, allocate(bytes));
+    KF_ASSIGN_OR_RETURN(std::unique_ptr<VulkanBuffer> buffer,
+                        context->finish(allocateBuffer(bytes)));
     KF_RETURN_IF_ERROR(write(*buffer, 0, data, bytes));
-    return buffer;
+    return std::unique_ptr<Buffer>(std::move(buffer));
   }
 
   Status write(Buffer &dst, uint64_t offset, const void *src,
@@ -66,12 +67,19 @@ public:
   }
 
 private:
-  Result<std::unique_ptr<Buffer>> allocateBuffer(uint64_t bytes) {
+  /// Of any content.
+  Result<std::unique_ptr<VulkanBuffer>> allocateBuffer(uint64_t bytes) {
     KF_ASSIGN_OR_RETURN(
         VulkanMemory memory,
         context->allocate(bytes, VulkanContext::MemoryUse::Device));
-    return std::unique_ptr<Buffer>(
-        std::make_unique<VulkanBuffer>(*context, memory, bytes));
+    return std::make_unique<VulkanBuffer>(*context, memory, bytes);
+  }
+
+  Result<std::unique_ptr<Buffer>> allocateZeros(uint64_t bytes) {
+    KF_ASSIGN_OR_RETURN(std::unique_ptr<VulkanBuffer> buffer,
+                        allocateBuffer(bytes));
+    KF_RETURN_IF_ERROR(context->clear(buffer->memory));
+    return std::unique_ptr<Buffer>(std::move(buffer));
   }
 
   Result<std::unique_ptr<LoadedProgram>>

@@ -42,6 +42,7 @@ namespace kf {
   X(vkCmdBindPipeline)                                                         \
   X(vkCmdCopyBuffer)                                                           \
   X(vkCmdDispatch)                                                             \
+  X(vkCmdFillBuffer)                                                           \
   X(vkCmdPipelineBarrier)                                                      \
   X(vkCreateBuffer)                                                            \
   X(vkCreateCommandPool)                                                       \

@@ -17,8 +17,6 @@ namespace {
 
 /// Copies to and from memory that the host cannot address go in such pieces.
 constexpr uint64_t stagingBytes = 16u << 20;
-/// VkBuffers are a multiple of this, so that kernels may read whole words.
-constexpr uint64_t granularity = 64;
 /// How long destruction waits for work that has missed its timeout.
 constexpr uint64_t graceNanoseconds = 10'000'000'000;
 
@@ -75,21 +73,30 @@ std::vector<uint32_t> VulkanContext::memoryTypes(uint32_t allowed,
   return types;
 }
 
+Status VulkanContext::checkAllocation(uint64_t bytes) const {
+  struct {
+    uint64_t most;
+    const char *name;
+  } allowed[] = {{maxAllocationBytes, "maxMemoryAllocationSize"},
+                 {maxBufferBytes, "maxBufferSize"}};
+  for (auto [most, name] : allowed)
+    if (bytes > most / VulkanMemory::granularity * VulkanMemory::granularity)
+      return Status::error(std::string(deviceName()) + " allocates at most " +
+                           std::to_string(most) + " bytes at once (" + name +
+                           "); use a smaller model, context or token count");
+  return {};
+}
+
 Result<VulkanMemory> VulkanContext::allocate(uint64_t bytes, MemoryUse use) {
   std::string what = "Vulkan buffer of " + std::to_string(bytes) + " bytes";
-  uint64_t range = limits().maxStorageBufferRange;
-  if (bytes > range)
-    return Status::error(what + ": " + deviceName() + " binds at most " +
-                         std::to_string(range) +
-                         " (maxStorageBufferRange); use a smaller model, "
-                         "context or token count");
+  // Before the driver is asked, whose behavior past its limits is undefined.
+  KF_RETURN_IF_ERROR(checkAllocation(bytes).in(what));
   if (allocations >= limits().maxMemoryAllocationCount)
     return Status::error(what + ": " + deviceName() + " allows " +
                          std::to_string(limits().maxMemoryAllocationCount) +
                          " allocations (maxMemoryAllocationCount)");
-  // `range` is a uint32, so rounding up cannot overflow.
-  uint64_t rounded = std::max(granularity, (bytes + granularity - 1) /
-                                               granularity * granularity);
+  uint64_t rounded =
+      std::max(VulkanMemory::granularity, VulkanMemory::roundUp(bytes));
 
   VulkanMemory result;
   result.bytes = rounded;
@@ -110,11 +117,8 @@ Result<VulkanMemory> VulkanContext::allocate(uint64_t bytes, MemoryUse use) {
 
   VkMemoryRequirements requirements;
   vk.vkGetBufferMemoryRequirements(device, result.buffer, &requirements);
-  if (requirements.size > maxAllocationBytes)
-    return fail(Status::error(std::string(deviceName()) +
-                              " allocates at most " +
-                              std::to_string(maxAllocationBytes) +
-                              " bytes at once (maxMemoryAllocationSize)"));
+  if (Status fits = checkAllocation(requirements.size); !fits)
+    return fail(fits);
   VkMemoryAllocateInfo memoryInfo{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
   memoryInfo.allocationSize = requirements.size;
   VkResult allocated = VK_ERROR_OUT_OF_DEVICE_MEMORY;
@@ -200,8 +204,25 @@ Status VulkanContext::download(const VulkanMemory &src, uint64_t offset,
   return {};
 }
 
+Status VulkanContext::clear(const VulkanMemory &memory) {
+  if (memory.mapped && memory.hostCached) {
+    std::memset(memory.mapped, 0, memory.bytes);
+    return {};
+  }
+  return transfer([&] {
+    vk.vkCmdFillBuffer(copyCommands, memory.buffer, 0, memory.bytes, 0);
+  });
+}
+
 Status VulkanContext::copy(VkBuffer src, uint64_t srcOffset, VkBuffer dst,
                            uint64_t dstOffset, uint64_t bytes) {
+  return transfer([&] {
+    VkBufferCopy region{srcOffset, dstOffset, bytes};
+    vk.vkCmdCopyBuffer(copyCommands, src, dst, 1, &region);
+  });
+}
+
+Status VulkanContext::transfer(const std::function<void()> &record) {
   // An earlier timeout may have left the commands in use.
   KF_RETURN_IF_ERROR(broken);
   VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
@@ -222,8 +243,7 @@ Status VulkanContext::copy(VkBuffer src, uint64_t srcOffset, VkBuffer dst,
   before.dstAccessMask = transfer;
   vk.vkCmdPipelineBarrier(copyCommands, others, VK_PIPELINE_STAGE_TRANSFER_BIT,
                           0, 1, &before, 0, nullptr, 0, nullptr);
-  VkBufferCopy region{srcOffset, dstOffset, bytes};
-  vk.vkCmdCopyBuffer(copyCommands, src, dst, 1, &region);
+  record();
   VkMemoryBarrier after{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
   after.srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT;
   after.dstAccessMask = othersWrite | transfer | VK_ACCESS_SHADER_READ_BIT |

@@ -22,8 +22,7 @@ using namespace kf;
 Result<std::unique_ptr<VulkanProgram>>
 VulkanProgram::create(VulkanContext &context, const Executable &executable) {
   std::unique_ptr<VulkanProgram> self(new VulkanProgram(context));
-  if (Status status = self->createAll(executable); !status)
-    return status.in("program '" + executable.programName + "'");
+  KF_RETURN_IF_ERROR(self->createAll(executable));
   return self;
 }
 
@@ -109,12 +108,16 @@ Status VulkanProgram::checkDispatches() {
           std::to_string(known) + " before");
     known = static_cast<int64_t>(count);
     uint64_t alignment = limits.minStorageBufferOffsetAlignment;
-    for (const kf_binding &binding : dispatch.bindings)
+    for (const kf_binding &binding : dispatch.bindings) {
       if (binding.kind == KF_BINDING_ARENA && binding.offset % alignment != 0)
         return Status::error(
             where + ": arena offset " + std::to_string(binding.offset) +
             " is not a multiple of " + std::to_string(alignment) +
             " (minStorageBufferOffsetAlignment)");
+      // The capacity of caches is not known yet.
+      if (binding.kind != KF_BINDING_CACHE)
+        KF_RETURN_IF_ERROR(byteRange(binding, 0).status().in(where));
+    }
     for (const kf_grid_dim &dim : dispatch.grid)
       if (dim.value <= 0 || dim.scalar >= KF_SCALAR_COUNT)
         return Status::error(where + ": a grid dimension of " +

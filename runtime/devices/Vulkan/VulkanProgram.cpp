@@ -20,6 +20,23 @@ std::string atDispatch(size_t index) {
   return "dispatch " + std::to_string(index);
 }
 
+/// "weight 3"; an arena has no number.
+std::string describe(const kf_binding &binding) {
+  constexpr const char *kinds[] = {"arena", "weight", "cache", "input",
+                                   "output"};
+  std::string kind = kinds[binding.kind];
+  return binding.kind == KF_BINDING_ARENA
+             ? kind
+             : kind + " " + std::to_string(binding.index);
+}
+
+/// Bytes of a tensor of `tokens` rows.
+Result<int64_t> bytesOf(const TensorSpec &spec, int64_t tokens) {
+  std::vector<int64_t> shape = spec.shape;
+  std::ranges::replace(shape, -1, tokens);
+  return checkedByteCount(spec.type, shape);
+}
+
 Status checkSize(Buffer *buffer, int64_t needed, const char *kind,
                  size_t index) {
   if (buffer && buffer->size() >= static_cast<uint64_t>(needed))
@@ -35,11 +52,7 @@ Status checkTensors(const std::vector<TensorSpec> &specs,
                     const std::vector<Buffer *> &buffers, int64_t tokens,
                     const char *kind) {
   for (size_t i = 0; i < specs.size(); ++i) {
-    std::vector<int64_t> shape = specs[i].shape;
-    for (int64_t &dim : shape)
-      if (dim == -1)
-        dim = tokens;
-    KF_ASSIGN_OR_RETURN(int64_t bytes, checkedByteCount(specs[i].type, shape));
+    KF_ASSIGN_OR_RETURN(int64_t bytes, bytesOf(specs[i], tokens));
     KF_RETURN_IF_ERROR(checkSize(buffers[i], bytes, kind, i));
   }
   return {};
@@ -61,34 +74,28 @@ Result<VulkanBuffer *> VulkanProgram::resolve(const BindingTable &table,
     return binding.index < list.size() ? list[binding.index] : nullptr;
   };
   Buffer *buffer = nullptr;
-  const char *kind = "arena";
   switch (binding.kind) {
   case KF_BINDING_ARENA:
     buffer = table.arena;
     break;
   case KF_BINDING_WEIGHT:
     buffer = at(table.weights);
-    kind = "weight";
     break;
   case KF_BINDING_CACHE:
     buffer = at(table.caches);
-    kind = "cache";
     break;
   case KF_BINDING_INPUT:
     buffer = at(table.inputs);
-    kind = "input";
     break;
   case KF_BINDING_OUTPUT:
     buffer = at(table.outputs);
-    kind = "output";
     break;
   }
-  std::string what = std::string(kind) + " " + std::to_string(binding.index);
   if (!buffer)
-    return Status::error("no buffer is bound for " + what);
+    return Status::error("no buffer is bound for " + describe(binding));
   VulkanBuffer *mine = VulkanBuffer::of(context, buffer);
   if (!mine)
-    return Status::error("the buffer for " + what +
+    return Status::error("the buffer for " + describe(binding) +
                          " belongs to another device: copy it");
   return mine;
 }
@@ -145,6 +152,50 @@ Result<uint64_t> VulkanProgram::byteOffset(const kf_binding &binding,
   return offset;
 }
 
+Result<uint64_t> VulkanProgram::byteRange(const kf_binding &binding,
+                                          int64_t capacity) const {
+  std::string what = describe(binding);
+  int64_t bytes = 0; // that kernels may reach
+  switch (binding.kind) {
+  case KF_BINDING_ARENA:
+    bytes = static_cast<int64_t>(program.arenaBytes - binding.offset);
+    break;
+  case KF_BINDING_WEIGHT: {
+    const WeightSpec &weight = program.weights[binding.index];
+    KF_ASSIGN_OR_RETURN(bytes, weight.packedBytes());
+    what += " '" + weight.names.front() + "'";
+    break;
+  }
+  case KF_BINDING_CACHE: {
+    const CacheSpec &cache = program.caches[binding.index];
+    KF_ASSIGN_OR_RETURN(bytes, cache.bytes(capacity));
+    bytes /= cache.layers;
+    what = "layer " + std::to_string(binding.offset) + " of " + what;
+    break;
+  }
+  case KF_BINDING_INPUT: {
+    KF_ASSIGN_OR_RETURN(
+        bytes, bytesOf(program.inputs[binding.index], program.maxTokens));
+    break;
+  }
+  case KF_BINDING_OUTPUT: {
+    KF_ASSIGN_OR_RETURN(
+        bytes, bytesOf(program.outputs[binding.index], program.maxTokens));
+    break;
+  }
+  }
+  uint64_t most = context.limits().maxStorageBufferRange;
+  // Kernels read whole words.
+  if (static_cast<uint64_t>(bytes) > most / 4 * 4)
+    return Status::error(what + " has " + std::to_string(bytes) + " bytes, " +
+                         context.deviceName() + " binds at most " +
+                         std::to_string(most) +
+                         " (maxStorageBufferRange); use a smaller model, "
+                         "context or token count");
+  return std::clamp(VulkanMemory::roundUp(static_cast<uint64_t>(bytes)),
+                    VulkanMemory::granularity, most);
+}
+
 Status VulkanProgram::writeDescriptors(int64_t capacity) {
   recorded = false; // updated sets invalidate what was recorded with them
   for (size_t i = 0; i < program.dispatches.size(); ++i) {
@@ -154,13 +205,17 @@ Status VulkanProgram::writeDescriptors(int64_t capacity) {
       Result<uint64_t> offset = byteOffset(binding, capacity);
       if (!offset)
         return offset.status().in(atDispatch(i));
+      Result<uint64_t> range = byteRange(binding, capacity);
+      if (!range)
+        return range.status().in(atDispatch(i));
       uint64_t end = buffer->memory.bytes;
       if (*offset >= end)
         return Status::error(atDispatch(i) + ": offset " +
                              std::to_string(*offset) +
                              " is past the end of a buffer of " +
                              std::to_string(buffer->size()) + " bytes");
-      infos.push_back({buffer->memory.buffer, *offset, end - *offset});
+      infos.push_back(
+          {buffer->memory.buffer, *offset, std::min(*range, end - *offset)});
     }
     infos.push_back({scalarMemory.buffer, 0, scalarMemory.bytes});
     std::vector<VkWriteDescriptorSet> writes;
@@ -200,9 +255,11 @@ Status VulkanProgram::checkScalars(std::span<const int64_t> scalars) const {
       checkTensors(program.inputs, boundTable.inputs, tokens, "input"));
   KF_RETURN_IF_ERROR(
       checkTensors(program.outputs, boundTable.outputs, tokens, "output"));
+  const int64_t capacity = scalars[KF_SCALAR_CACHE_CAPACITY];
   for (size_t i = 0; i < program.caches.size(); ++i) {
-    KF_ASSIGN_OR_RETURN(int64_t bytes, program.caches[i].bytes(
-                                           scalars[KF_SCALAR_CACHE_CAPACITY]));
+    kf_binding layer = {KF_BINDING_CACHE, static_cast<uint32_t>(i), 0};
+    KF_RETURN_IF_ERROR(byteRange(layer, capacity).status());
+    KF_ASSIGN_OR_RETURN(int64_t bytes, program.caches[i].bytes(capacity));
     KF_RETURN_IF_ERROR(checkSize(boundTable.caches[i], bytes, "cache", i));
   }
   return {};

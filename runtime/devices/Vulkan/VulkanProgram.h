@@ -67,6 +67,10 @@ private:
   /// Bytes before `binding` in its buffer; `capacity` positions in the caches.
   Result<uint64_t> byteOffset(const kf_binding &binding,
                               int64_t capacity) const;
+  /// Bytes that `binding` gives to a kernel, the buffer permitting: a whole
+  /// weight, input or output, one layer of a cache, the arena from its offset
+  /// on. An error that names it if the device binds fewer.
+  Result<uint64_t> byteRange(const kf_binding &binding, int64_t capacity) const;
   /// Points all descriptor sets at the bound buffers.
   Status writeDescriptors(int64_t capacity);
   /// All that depends on the scalars' values, for the next submission.

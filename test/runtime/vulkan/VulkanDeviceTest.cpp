@@ -133,6 +133,25 @@ protected:
           << "at " << i << " of " << tokens;
   }
 
+  /// What was freed comes back as zeros, in sizes that are no whole words too.
+  void allocateDirtyAndAgain() {
+    for (uint64_t bytes : {uint64_t(13), uint64_t(4096), uint64_t(3) << 20}) {
+      std::vector<unsigned char> content(bytes, 0xa5);
+      std::unique_ptr<Buffer> first = allocate(bytes);
+      ASSERT_NE(first, nullptr);
+      ASSERT_TRUE(succeeds(device->write(*first, 0, content.data(), bytes)));
+      first.reset();
+      for (int round = 0; round < 3; ++round) {
+        std::unique_ptr<Buffer> again = allocate(bytes);
+        ASSERT_NE(again, nullptr);
+        ASSERT_TRUE(succeeds(device->read(*again, 0, content.data(), bytes)));
+        ASSERT_EQ(std::ranges::count(content, 0), bytes);
+        std::ranges::fill(content, 0xa5);
+        ASSERT_TRUE(succeeds(device->write(*again, 0, content.data(), bytes)));
+      }
+    }
+  }
+
   std::vector<std::string> messages, expectedMessages;
   std::unique_ptr<Device> device;
   std::unique_ptr<Buffer> x, a, arena, z;
@@ -261,11 +280,64 @@ TEST_F(VulkanDeviceTest, ChecksRangesOfCopies) {
   EXPECT_EQ(allocate(0)->size(), 0u);
 }
 
-TEST_F(VulkanDeviceTest, RefusesBuffersThatNoBindingHolds) {
-  EXPECT_TRUE(failsWith(device->allocate(uint64_t(1) << 40).status(),
-                        "maxStorageBufferRange"));
-  EXPECT_TRUE(failsWith(device->allocate(UINT64_MAX).status(),
-                        "maxStorageBufferRange"));
+TEST_F(VulkanDeviceTest, AllocatesZeros) { allocateDirtyAndAgain(); }
+
+TEST_F(VulkanStagingTest, AllocatesZeros) { allocateDirtyAndAgain(); }
+
+TEST_F(VulkanDeviceTest, RefusesBuffersThatNoAllocationHolds) {
+  for (uint64_t bytes : {uint64_t(1) << 50, UINT64_MAX - 1, UINT64_MAX}) {
+    Status status = device->allocate(bytes).status();
+    EXPECT_TRUE(failsWith(status, "bytes at once (max")) << bytes;
+    EXPECT_TRUE(failsWith(status, "buffer of " + std::to_string(bytes)));
+  }
+}
+
+/// Sizes past 4 GiB are more than any device binds.
+TEST_F(VulkanDeviceTest, RefusesWhatNoBindingHolds) {
+  const int64_t tooMany = int64_t(1) << 31; // floats
+  Executable executable = scaleTwice();
+  executable.weights[0].shape = {tooMany};
+  EXPECT_TRUE(failsWith(device->load(executable).status(),
+                        "dispatch 0: weight 0 'a' has 8589934592 bytes, "));
+  executable = scaleTwice();
+  executable.inputs[0].shape = {-1, tooMany / 1000};
+  EXPECT_TRUE(failsWith(device->load(executable).status(),
+                        "dispatch 0: input 0 has 8589932000 bytes, "));
+  executable = scaleTwice();
+  executable.outputs[0].shape = {tooMany};
+  EXPECT_TRUE(failsWith(device->load(executable).status(),
+                        "dispatch 1: output 0 has 8589934592 bytes, "));
+  executable = scaleTwice();
+  executable.arenaBytes = uint64_t(1) << 33;
+  Status status = device->load(executable).status();
+  EXPECT_TRUE(failsWith(status, "dispatch 0: arena has 8589934336 bytes, "));
+  EXPECT_TRUE(failsWith(status, "(maxStorageBufferRange)"));
+}
+
+TEST_F(VulkanDeviceTest, BindsOneLayerOfALargeCache) {
+  // Layers of 48 MiB: lavapipe binds at most 128 MiB.
+  Executable executable = scaleTwice();
+  executable.caches = {{DataType::F32, 3, 1, 64, 1}};
+  executable.dispatches[1].bindings[2] = {KF_BINDING_CACHE, 0, 1};
+  ASSERT_TRUE(succeeds(prepare(scaleTwice())));
+  Result<std::unique_ptr<LoadedProgram>> cached = device->load(executable);
+  ASSERT_TRUE(cached.ok()) << cached.message();
+  const int64_t capacity = 98304, layerBytes = 2 * capacity * 64 * 4;
+  std::unique_ptr<Buffer> cache = allocate(3 * layerBytes);
+  ASSERT_NE(cache, nullptr);
+  BindingTable caches = table();
+  caches.caches = {cache.get()};
+  ASSERT_TRUE(succeeds((*cached)->bind(caches)));
+  std::vector<int64_t> scalars = scalarsFor(32);
+  scalars[KF_SCALAR_CACHE_CAPACITY] = capacity;
+  ASSERT_TRUE(succeeds((*cached)->run(scalars)));
+  float got = 0;
+  ASSERT_TRUE(succeeds(device->read(*cache, layerBytes + 31 * 4, &got, 4)));
+  EXPECT_EQ(got, 4.5f * 31);
+
+  scalars[KF_SCALAR_CACHE_CAPACITY] = int64_t(1) << 30;
+  EXPECT_TRUE(failsWith((*cached)->run(scalars),
+                        "layer 0 of cache 0 has 549755813888 bytes, "));
 }
 
 TEST_F(VulkanDeviceTest, RefusesForeignBuffers) {
