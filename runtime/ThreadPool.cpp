@@ -86,9 +86,12 @@ Result<std::unique_ptr<ThreadPool>> ThreadPool::create(int threads) {
     threads = std::min(usableThreads(), maxThreads);
   std::unique_ptr<ThreadPool> pool(new ThreadPool(threads));
 
-  // Signals are the main thread's business; workers inherit a full mask.
+  // Signals are the main thread's business; workers inherit a full mask, but
+  // for faults of their own, which would end the process unheard.
   sigset_t all, previous;
   sigfillset(&all);
+  for (int fault : {SIGBUS, SIGFPE, SIGILL, SIGSEGV})
+    sigdelset(&all, fault);
   ::pthread_sigmask(SIG_SETMASK, &all, &previous);
   Status status;
   for (int i = 0; i < threads - 1; ++i) {

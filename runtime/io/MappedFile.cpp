@@ -55,6 +55,7 @@ Result<MappedFile> MappedFile::open(const std::string &path) {
       return failure;
     }
     file.data = mapped;
+    file.known = KnownMapping(mapped, file.size, path);
   }
   ::close(fd);
   return file;
@@ -62,12 +63,14 @@ Result<MappedFile> MappedFile::open(const std::string &path) {
 
 MappedFile::MappedFile(MappedFile &&other) noexcept
     : data(std::exchange(other.data, nullptr)),
-      size(std::exchange(other.size, 0)), name(std::move(other.name)) {}
+      size(std::exchange(other.size, 0)), name(std::move(other.name)),
+      known(std::move(other.known)) {}
 
 MappedFile &MappedFile::operator=(MappedFile &&other) noexcept {
   std::swap(data, other.data);
   std::swap(size, other.size);
   std::swap(name, other.name);
+  std::swap(known, other.known);
   return *this;
 }
 
@@ -83,6 +86,8 @@ void MappedFile::release(std::span<const std::byte> part) const {
 }
 
 MappedFile::~MappedFile() {
+  // Before its addresses can be another file's.
+  known = KnownMapping();
   if (data)
     ::munmap(data, size);
 }

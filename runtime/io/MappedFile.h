@@ -10,6 +10,7 @@
 #define KF_RUNTIME_IO_MAPPEDFILE_H
 
 #include "runtime/Status.h"
+#include "runtime/io/ReadFaults.h"
 
 #include <cstddef>
 #include <span>
@@ -21,7 +22,7 @@ namespace kf {
 /// A regular file's bytes, mapped read-only and private; owns the mapping.
 /// Moving keeps the addresses. Any number of threads may read. Another process
 /// that truncates the file while it is mapped makes reads past the new end
-/// fault, as with every mapping.
+/// fault, as with every mapping; see ReadFaults.h.
 class MappedFile {
 public:
   /// Fails with "cannot open 'x': <reason>" if the file is missing, unreadable
@@ -50,6 +51,7 @@ private:
   void *data = nullptr; ///< null for an empty file
   size_t size = 0;
   std::string name;
+  KnownMapping known;
 };
 
 } // namespace kf

@@ -95,6 +95,7 @@ Result<AtomicFile> AtomicFile::create(const std::string &path,
 AtomicFile::AtomicFile(AtomicFile &&other) noexcept
     : name(std::move(other.name)), target(std::move(other.target)),
       temporary(std::exchange(other.temporary, {})),
+      known(std::move(other.known)),
       descriptor(std::exchange(other.descriptor, -1)),
       mayReplace(other.mayReplace) {}
 
@@ -118,8 +119,10 @@ Status AtomicFile::open(Options options) {
     descriptor =
         ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
                exists ? old.st_mode & 0700 : options.mode);
-    if (descriptor >= 0)
+    if (descriptor >= 0) {
+      known = KnownTemporary(temporary);
       break;
+    }
     const int reason = errno;
     temporary.clear();
     if (reason != EEXIST || attempt == 100)
@@ -161,6 +164,7 @@ Status AtomicFile::finish() {
   // Not every file system can tell whether it replaces.
   if (renamed != 0 && ::rename(temporary.c_str(), target.c_str()) != 0)
     return failed(errno);
+  known = KnownTemporary();
   temporary.clear();
   syncFolder(fs::path(target).parent_path());
   return Status();

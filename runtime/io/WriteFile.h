@@ -10,6 +10,7 @@
 #define KF_RUNTIME_IO_WRITEFILE_H
 
 #include "runtime/Status.h"
+#include "runtime/io/ReadFaults.h"
 
 #include <cstdint>
 #include <string>
@@ -54,6 +55,7 @@ private:
   std::string name;      ///< as the caller has it, for errors
   std::string target;    ///< behind symbolic links
   std::string temporary; ///< empty: there is no such file
+  KnownTemporary known;  ///< the same
   int descriptor = -1;
   bool mayReplace = true;
 };

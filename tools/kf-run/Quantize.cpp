@@ -52,8 +52,6 @@ void catchInterrupts() {
   sigemptyset(&action.sa_mask);
   for (int number : {SIGINT, SIGTERM, SIGHUP})
     sigaction(number, &action, nullptr);
-  // A limit on the size of files is an error like a full disk.
-  std::signal(SIGXFSZ, SIG_IGN);
 }
 
 /// A bar on a terminal; nothing elsewhere.
@@ -62,7 +60,7 @@ public:
   Progress() : shown(isatty(STDERR_FILENO)) {}
   ~Progress() {
     if (shown)
-      std::fputs("\r\033[K", stderr);
+      std::fputs("\033[K", stderr);
   }
   void show(int64_t done, int64_t all) {
     const int percent =
@@ -75,7 +73,8 @@ public:
     constexpr int width = 40;
     std::string bar(width, '.');
     std::fill_n(bar.begin(), percent * width / 100, '#');
-    std::fprintf(stderr, "\r\033[K[%s] %3d%%", bar.c_str(), percent);
+    // Whatever is printed next, by whomever, takes the bar's place.
+    std::fprintf(stderr, "\033[K[%s] %3d%%\r", bar.c_str(), percent);
   }
 
 private:

@@ -10,7 +10,9 @@
 #include "Report.h"
 
 #include "runtime/io/Quote.h"
+#include "runtime/io/ReadFaults.h"
 
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -85,6 +87,9 @@ int dispatch(Arguments arguments) {
 } // namespace
 
 int main(int argc, char **argv) {
+  exitOnReadFaults();
+  // A limit on the size of files is an error like a full disk.
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
     return dispatch(Arguments(argv, static_cast<size_t>(argc)).subspan(1));
   } catch (const std::bad_alloc &) {

@@ -11,6 +11,7 @@
 #include "runtime/convert/TensorTypes.h"
 #include "runtime/convert/WriteGguf.h"
 #include "runtime/io/MappedFile.h"
+#include "runtime/io/ReadFaults.h"
 #include "runtime/io/Safetensors.h"
 #include "runtime/model/DummyWeights.h"
 #include "runtime/model/GgufConfig.h"
@@ -534,6 +535,38 @@ TEST(Convert, KeepsTheOldFileWhenItEndsEarly) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()),
                           std::filesystem::directory_iterator()),
             1);
+}
+
+/// The source is cut off once the first piece is written; threads read on.
+TEST(ConvertDeathTest, LeavesNothingWhereTheSourceIsCutOff) {
+  TempFolder folder;
+  std::filesystem::create_directory(folder.path("in"));
+  for (const char *name : {"config.json", "model.safetensors"})
+    std::filesystem::copy_file(kModels + "kf-stories/" + name,
+                               folder.path("in/") + name);
+  const std::string weights = folder.path("in/model.safetensors");
+  const std::string out = folder.write("out.gguf", "old");
+  auto cutOff = [&] {
+    exitOnReadFaults();
+    Source source = openSource(folder.path("in"));
+    GgufPlan plan =
+        planFromModel(source.config, *source.weights, {}, "x", DataType::Q8_0)
+            .take();
+    auto pool = makePool();
+    (void)writeGguf(plan, *source.weights, out, *pool,
+                    {.replace = true, .progress = [&](int64_t, int64_t) {
+                       std::filesystem::resize_file(weights, 4096);
+                       return true;
+                     }});
+  };
+  EXPECT_EXIT(cutOff(), testing::ExitedWithCode(1),
+              "^error: cannot read '" + weights +
+                  "': it became shorter while it was in use; run again with "
+                  "the whole file\n$");
+  EXPECT_EQ(std::filesystem::file_size(out), 3u);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()),
+                          std::filesystem::directory_iterator()),
+            2);
 }
 
 TEST(Convert, TakesRandomWeights) {
