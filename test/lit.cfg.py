@@ -32,8 +32,9 @@ config.substitutions += [
 config.environment["PATH"] = os.pathsep.join(
     [config.kf_tools_dir, config.llvm_tools_dir, os.environ.get("PATH", "")]
 )
-# Tests share no cache with the person who runs them.
+# Tests share no cache and no history with the person who runs them.
 config.environment["XDG_CACHE_HOME"] = os.path.join(config.kf_test_dir, "cache")
+config.environment["XDG_STATE_HOME"] = os.path.join(config.kf_test_dir, "state")
 for name in ("HOME", "TMPDIR", "ASAN_OPTIONS", "UBSAN_OPTIONS", "VK_ICD_FILENAMES"):
     if name in os.environ:
         config.environment[name] = os.environ[name]

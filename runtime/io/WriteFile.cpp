@@ -204,12 +204,14 @@ static Status writeInPlace(const std::string &path, std::string_view bytes) {
   return reason == 0 ? Status() : cannotWrite(path, std::strerror(reason));
 }
 
-Status kf::writeFile(const std::string &path, std::string_view bytes) {
+Status kf::writeFile(const std::string &path, std::string_view bytes,
+                     bool replace) {
   struct stat info;
   if (isOpenAlready(path) ||
       (::stat(path.c_str(), &info) == 0 && S_ISCHR(info.st_mode)))
     return writeInPlace(path, bytes);
-  KF_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::create(path, {}));
+  KF_ASSIGN_OR_RETURN(AtomicFile file,
+                      AtomicFile::create(path, {.replace = replace}));
   KF_RETURN_IF_ERROR(file.append(bytes));
   return file.finish();
 }

@@ -16,6 +16,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 
 using namespace kf;
 
@@ -33,8 +34,8 @@ void noteInterrupts() {
 
 constexpr std::string_view kHelp =
     "/clear      starts over, with the system message\n"
-    "/save FILE  writes the conversation to a JSON file\n"
-    "/load FILE  goes on with the conversation in a JSON file\n"
+    "/save FILE  writes the conversation to a JSON file; in a terminal\n"
+    "/load FILE  goes on with the conversation in a JSON file; in a terminal\n"
     "/stats      tokens in the cache, computed and reused, and speeds\n"
     "/exit       ends, as Ctrl-D does\n"
     "Ctrl-C stops an answer. A line that ends with \\ goes on in the next one; "
@@ -165,13 +166,15 @@ private:
     rest = first == rest.npos ? std::string_view() : rest.substr(first);
     rest = rest.substr(0, rest.find_last_not_of(" \t\r") + 1);
     const bool takesFile = name == "/save" || name == "/load";
+    // A text from elsewhere is to be said, not to read and write files.
+    if (takesFile && !lines.typed())
+      return Status::error(std::string(name) +
+                           " is off, since stdin is no terminal; // begins a "
+                           "message with a /");
     if (takesFile && rest.empty())
       return Status::error(std::string(name) + " needs a file's name");
-    if (name == "/save") {
-      KF_RETURN_IF_ERROR(chat.save(std::string(rest)));
-      print("saved " + std::to_string(chat.messages().size()) + " messages\n");
-      return Status();
-    }
+    if (name == "/save")
+      return save(std::string(rest));
     if (name == "/load")
       return load(std::string(rest));
     if (!rest.empty() && (name == "/clear" || name == "/stats" ||
@@ -189,6 +192,23 @@ private:
       return Status::error("unknown command " + inQuotes(name) +
                            "; /help tells the commands, and // begins a "
                            "message with a /");
+    return Status();
+  }
+
+  Status save(const std::string &path) {
+    std::error_code ignored;
+    const bool exists = std::filesystem::is_regular_file(path, ignored);
+    if (exists) {
+      KF_ASSIGN_OR_RETURN(
+          const bool replace,
+          lines.confirm(quotePath(path) + " is there; replace it?"));
+      if (!replace) {
+        print("not saved\n");
+        return Status();
+      }
+    }
+    KF_RETURN_IF_ERROR(chat.save(path, exists));
+    print("saved " + std::to_string(chat.messages().size()) + " messages\n");
     return Status();
   }
 

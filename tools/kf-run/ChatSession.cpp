@@ -13,6 +13,7 @@
 #include "runtime/io/Json.h"
 #include "runtime/io/MappedFile.h"
 #include "runtime/io/Quote.h"
+#include "runtime/io/WriteFile.h"
 #include "runtime/session/Stopwatch.h"
 
 #include <nlohmann/json.hpp>
@@ -221,14 +222,15 @@ ChatSession::generateAnswer(std::span<const int32_t> ids, const OnText &onText,
 // Files
 //===----------------------------------------------------------------------===//
 
-Status ChatSession::save(const std::string &path) const {
+Status ChatSession::save(const std::string &path, bool replace) const {
   using Json = nlohmann::ordered_json;
   Json messages = Json::array();
   for (const ChatMessage &message : conversation)
     messages.push_back({{"role", message.role}, {"content", message.content}});
   const Json json = {{"messages", std::move(messages)}};
-  return writeOutput(
-      path, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  return writeFile(
+      path, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n",
+      replace);
 }
 
 Status ChatSession::load(const std::string &path) {

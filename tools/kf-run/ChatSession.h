@@ -67,9 +67,10 @@ public:
   bool awaitsAnswer() const;
   /// Starts over, with the system message.
   void clear();
-  /// Writes the conversation to a JSON file, and reads one in. A file that is
-  /// none leaves the conversation as it was.
-  Status save(const std::string &path) const;
+  /// Writes the conversation to a JSON file, which may be there already if
+  /// `replace`, and reads one in. A file that is none leaves the conversation
+  /// as it was.
+  Status save(const std::string &path, bool replace) const;
   Status load(const std::string &path);
 
   ModelSession &model() { return *run; }

@@ -8,6 +8,8 @@
 
 #include "LineReader.h"
 
+#include "Report.h"
+
 #include <cerrno>
 #include <clocale>
 #include <cstdio>
@@ -42,17 +44,15 @@ static std::string historyFile() {
   return folder + "/chat_history";
 }
 
-struct LineReader::Terminal {
+struct LineReader::Editor {
   EditLine *editor = nullptr;
   History *history = nullptr;
-  std::string file;
-  bool continued = false;
+  std::string file, prompt;
 
-  static char *prompt(EditLine *editor) {
+  static char *promptOf(EditLine *editor) {
     void *self = nullptr;
     el_get(editor, EL_CLIENTDATA, &self);
-    static char first[] = "> ", next[] = ". ";
-    return static_cast<Terminal *>(self)->continued ? next : first;
+    return static_cast<Editor *>(self)->prompt.data();
   }
 
   /// Whether the terminal can be edited on.
@@ -68,16 +68,16 @@ struct LineReader::Terminal {
     if (!file.empty())
       ::history(history, &event, H_LOAD, file.c_str());
     el_set(editor, EL_CLIENTDATA, this);
-    el_set(editor, EL_PROMPT, prompt);
+    el_set(editor, EL_PROMPT, promptOf);
     el_set(editor, EL_EDITOR, "emacs");
     el_set(editor, EL_HIST, ::history, history);
     el_source(editor, nullptr);
     return true;
   }
 
-  void remember(const char *line) {
+  void remember(const std::string &line) {
     HistEvent event;
-    ::history(history, &event, H_ENTER, line);
+    ::history(history, &event, H_ENTER, (line + "\n").c_str());
     if (file.empty())
       return;
     // What people say is nobody else's to read.
@@ -86,7 +86,7 @@ struct LineReader::Terminal {
     umask(mask);
   }
 
-  ~Terminal() {
+  ~Editor() {
     if (history)
       history_end(history);
     if (editor)
@@ -94,30 +94,52 @@ struct LineReader::Terminal {
   }
 };
 
-LineReader::LineReader() {
-  if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+LineReader::LineReader()
+    : fromTerminal(isatty(STDIN_FILENO)), toTerminal(isatty(STDOUT_FILENO)) {
+  if (!interactive())
     return;
   std::setlocale(LC_CTYPE, "");
-  terminal = std::make_unique<Terminal>();
-  if (!terminal->open())
-    terminal.reset();
+  editor = std::make_unique<Editor>();
+  if (!editor->open())
+    editor.reset();
 }
 
 LineReader::~LineReader() = default;
 
 Result<LineReader::Event> LineReader::read(std::string &line, bool continued) {
-  return terminal ? readTerminal(line, continued) : readPlain(line);
+  const std::string prompt = continued ? ". " : "> ";
+  if (!editor) {
+    if (interactive())
+      KF_RETURN_IF_ERROR(writeStdout(prompt));
+    return readPlain(line);
+  }
+  KF_ASSIGN_OR_RETURN(const Event event, readEdited(line, prompt));
+  if (event == Event::Line &&
+      line.find_first_not_of(" \t") != std::string::npos)
+    editor->remember(line);
+  return event;
 }
 
-Result<LineReader::Event> LineReader::readTerminal(std::string &line,
-                                                   bool continued) {
-  terminal->continued = continued;
+Result<bool> LineReader::confirm(const std::string &question) {
+  const std::string prompt = question + " [y/N] ";
+  if (!editor)
+    std::fputs(prompt.c_str(), stderr);
+  std::string answer;
+  KF_ASSIGN_OR_RETURN(const Event event,
+                      editor ? readEdited(answer, prompt) : readPlain(answer));
+  return event == Event::Line && !answer.empty() &&
+         (answer[0] == 'y' || answer[0] == 'Y');
+}
+
+Result<LineReader::Event> LineReader::readEdited(std::string &line,
+                                                 const std::string &prompt) {
+  editor->prompt = prompt;
   int count = 0;
   errno = 0;
-  const char *text = el_gets(terminal->editor, &count);
+  const char *text = el_gets(editor->editor, &count);
   if (!text || count <= 0) {
     const bool interrupted = errno == EINTR;
-    el_reset(terminal->editor);
+    el_reset(editor->editor);
     std::fputc('\n', stdout);
     std::fflush(stdout);
     return interrupted ? Event::Interrupted : Event::End;
@@ -125,8 +147,6 @@ Result<LineReader::Event> LineReader::readTerminal(std::string &line,
   line.assign(text, static_cast<size_t>(count));
   if (line.ends_with('\n'))
     line.pop_back();
-  if (line.find_first_not_of(" \t") != std::string::npos)
-    terminal->remember(text);
   return Event::Line;
 }
 

@@ -33,17 +33,23 @@ public:
   /// Reads one line, at most 16 MiB, without its line break. `continued` shows
   /// the prompt of a line that continues another. Fails if stdin does.
   Result<Event> read(std::string &line, bool continued = false);
+  /// Asks `question`; true if the answer begins with y. An interrupt and the
+  /// end of stdin are a no.
+  Result<bool> confirm(const std::string &question);
 
-  /// A person is there.
-  bool interactive() const { return terminal != nullptr; }
+  /// Stdin is a terminal: lines are typed.
+  bool typed() const { return fromTerminal; }
+  /// Stdout is one, too: a person types and sees.
+  bool interactive() const { return fromTerminal && toTerminal; }
 
 private:
-  struct Terminal;
+  struct Editor;
   Result<Event> readPlain(std::string &line);
-  Result<Event> readTerminal(std::string &line, bool continued);
+  Result<Event> readEdited(std::string &line, const std::string &prompt);
 
-  std::unique_ptr<Terminal> terminal;
-  std::string pending; ///< that was read and not handed out
+  bool fromTerminal, toTerminal;
+  std::unique_ptr<Editor> editor; ///< null: there is nothing to edit on
+  std::string pending;            ///< that was read and not handed out
 };
 
 } // namespace kf

@@ -84,6 +84,15 @@ TEST(WriteFile, LeavesWhatWasThereWhenItFails) {
   EXPECT_EQ(filesIn(temp), 1u);
 }
 
+TEST(WriteFile, ReplacesNothingUnlessItMay) {
+  TempFolder temp;
+  const std::string path = temp.write("x", "old");
+  EXPECT_EQ(writeFile(path, "new", false).message(),
+            "'" + path + "' exists already");
+  EXPECT_EQ(contentOf(path), "old");
+  EXPECT_TRUE(writeFile(temp.path("y"), "new", false).ok());
+}
+
 TEST(WriteFile, LeavesLinksAndPermissions) {
   TempFolder temp;
   const std::string path = temp.write("x", "old"), link = temp.path("link");

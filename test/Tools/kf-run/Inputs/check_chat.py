@@ -12,9 +12,13 @@ folder = sys.argv[1]
 
 
 def chat(lines):
+    """What the terminal shows of a chat in which `lines` are typed."""
+    typed = os.path.join(folder, "typed.txt")
+    with open(typed, "w") as file:
+        file.writelines(line + "\n" for line in lines)
+    terminal = os.path.join(os.path.dirname(__file__), "terminal.py")
     return subprocess.run(
-        ["kf-run", "chat", "-n", "20"],
-        input="\n".join(lines) + "\n",
+        [sys.executable, terminal, typed, "kf-run", "chat", "-n", "20"],
         stdout=subprocess.PIPE,
         text=True,
         check=True,
@@ -43,7 +47,9 @@ chat(["Once upon a time", "/save " + saved])
 messages = json.load(open(saved))["messages"]
 messages.append({"role": "user", "content": "And then?"})
 json.dump({"messages": messages}, open(saved, "w"))
-anew = chat(["/load " + saved, "/stats"])
+answered = os.path.join(folder, "answered.json")
+anew = chat(["/load " + saved, "/stats", "/save " + answered])
 assert counts(anew)[0][1] == 0, anew
-answer = anew.split("\n", 1)[1].split("\ncache: ")[0]
-assert answer and answer in out, (answer, out)
+answer = json.load(open(answered))["messages"][-1]
+assert answer["role"] == "assistant" and answer["content"], answer
+assert answer["content"] in out, (answer, out)
