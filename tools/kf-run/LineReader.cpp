@@ -16,6 +16,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <histedit.h>
+#include <langinfo.h>
+#include <string_view>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -42,6 +44,16 @@ static std::string historyFile() {
   if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
     return "";
   return folder + "/chat_history";
+}
+
+/// What people type is UTF-8, also where the locale has no letters beyond
+/// ASCII, of which libedit would drop the others. False if no locale has them.
+static bool chooseUtf8() {
+  for (const char *name : {"", "C.UTF-8", "en_US.UTF-8"})
+    if (std::setlocale(LC_CTYPE, name) &&
+        std::string_view(nl_langinfo(CODESET)) == "UTF-8")
+      return true;
+  return false;
 }
 
 struct LineReader::Editor {
@@ -96,9 +108,8 @@ struct LineReader::Editor {
 
 LineReader::LineReader()
     : fromTerminal(isatty(STDIN_FILENO)), toTerminal(isatty(STDOUT_FILENO)) {
-  if (!interactive())
+  if (!interactive() || !chooseUtf8())
     return;
-  std::setlocale(LC_CTYPE, "");
   editor = std::make_unique<Editor>();
   if (!editor->open())
     editor.reset();

@@ -17,9 +17,9 @@
 namespace kf {
 
 /// Reads stdin line by line: with a prompt, editing and a history that lasts
-/// (libedit) where stdin and stdout are a terminal, as it is where not.
-/// Interrupts must not restart system calls (no SA_RESTART). One thread, one
-/// object at a time.
+/// (libedit) where stdin and stdout are a terminal, as it is where not. Lines
+/// are UTF-8 in every locale. Interrupts must not restart system calls (no
+/// SA_RESTART). One thread, one object at a time.
 class LineReader {
 public:
   /// The history is the file chat_history in $XDG_STATE_HOME/kernelforge
