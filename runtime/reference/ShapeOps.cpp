@@ -89,11 +89,12 @@ Result<Tensor> extractSlice(const TensorView &x,
 
 Result<Tensor> reshape(const TensorView &x, std::vector<int64_t> shape) {
   KF_ASSIGN_OR_RETURN(int64_t from, checkedByteCount(x.type, x.shape));
-  KF_ASSIGN_OR_RETURN(Tensor result, Tensor::zeros(x.type, std::move(shape)));
-  if (static_cast<size_t>(from) != result.bytes.size())
+  KF_ASSIGN_OR_RETURN(int64_t to, checkedByteCount(x.type, shape));
+  if (from != to)
     return Status::error("a tensor of type " + describe(x.type, x.shape) +
                          " has not as many elements as one of type " +
-                         describe(x.type, result.shape));
+                         describe(x.type, shape));
+  KF_ASSIGN_OR_RETURN(Tensor result, Tensor::zeros(x.type, std::move(shape)));
   if (from > 0)
     std::memcpy(result.bytes.data(), x.data, result.bytes.size());
   return result;

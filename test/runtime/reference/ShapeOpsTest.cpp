@@ -74,6 +74,8 @@ TEST(Reshape, KeepsTheElements) {
   expectShape(reshape(x.view(), {12}), {12});
   expectShape(reshape(makeTensor({1}, {3}).view(), {}), {});
   expectError(reshape(x.view(), {2, 5}), "not as many elements");
+  // Before there is memory for it.
+  expectError(reshape(x.view(), {1 << 30, 1 << 30}), "not as many elements");
 }
 
 TEST(TypeSizes, AreChecked) {
