@@ -48,6 +48,12 @@ bool isElementwise(Operation *op) {
 
 bool isNorm(Operation *op) { return isa<RmsNormOp, LayerNormOp>(op); }
 
+/// Ops of a cluster, and views that one op reads through. Whatever works on a
+/// kernel follows chains of its ops, so their length is bounded here.
+constexpr size_t maxClusterOps = 32, maxViews = 32;
+/// Kernels of a module: models have some dozens.
+constexpr size_t maxKernels = 1024;
+
 /// Decides the loops of its kernel; a cluster has at most one.
 bool isAnchor(Operation *op) {
   return !isElementwise(op) && !isStructural(op) && !isa<EmbeddingOp>(op);
@@ -125,7 +131,8 @@ SmallVector<Cluster> formClusters(Block &block, bool fuse) {
       Operation *consumer = cluster.ops[next];
       for (Value operand : consumer->getOperands()) {
         Operation *producer = operand.getDefiningOp();
-        if (!producer || isStructural(producer) || taken.contains(producer) ||
+        if (cluster.ops.size() == maxClusterOps || !producer ||
+            isStructural(producer) || taken.contains(producer) ||
             !fuses(cluster, producer, consumer))
           continue;
         cluster.add(producer);
@@ -296,6 +303,14 @@ struct FormKernelsPass : mlir::kf::impl::FormKernelsBase<FormKernelsPass> {
           failed(convert(function, outliner, symbols)))
         return signalPassFailure();
     }
+    for (auto [number, kernel] :
+         llvm::enumerate(getOperation().getOps<KernelOp>()))
+      if (number == maxKernels) {
+        kernel.emitError("kf-form-kernels: a module has at most ")
+            << maxKernels << " different kernels; compile fewer functions at "
+            << "a time";
+        return signalPassFailure();
+      }
   }
 
 private:
@@ -335,6 +350,23 @@ private:
       return op.emitOpError("kf-form-kernels: has no place in a kernel; use kf "
                             "ops, arith.{add,sub,mul,div,maximum,minimum,neg}f "
                             "and math.{exp,sqrt,rsqrt,tanh} on tensors");
+    }
+    return checkViews(function.getBody().front());
+  }
+
+  /// Views are cloned into every kernel that reads through them.
+  static LogicalResult checkViews(Block &block) {
+    DenseMap<Operation *, size_t> depths;
+    for (Operation &op : block) {
+      if (!isView(&op))
+        continue;
+      size_t depth = 1;
+      for (Value operand : op.getOperands())
+        depth = std::max(depth, 1 + depths.lookup(operand.getDefiningOp()));
+      if (depth > maxViews)
+        return op.emitOpError("kf-form-kernels: is the last of more than ")
+               << maxViews << " views of one another; combine them";
+      depths[&op] = depth;
     }
     return success();
   }

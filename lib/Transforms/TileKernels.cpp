@@ -17,8 +17,6 @@
 #include "mlir/Interfaces/TilingInterface.h"
 #include "mlir/Transforms/CSE.h"
 
-#include <deque>
-
 namespace mlir::kf {
 #define GEN_PASS_DEF_TILEKERNELS
 #include "kf/Transforms/Passes.h.inc"
@@ -28,6 +26,10 @@ using namespace mlir;
 using namespace mlir::kf;
 
 namespace {
+
+/// Ops of a kernel at most, of which kf-form-kernels makes far fewer; what
+/// follows the operands of ops calls itself for each.
+constexpr int64_t maxOps = 1024;
 
 /// One tiled loop of the root op.
 struct TiledLoop {
@@ -89,9 +91,9 @@ private:
     if (failed(insertResults(rewriter, forall, root, *tiled, offsets, sizes)))
       return failure();
     rewriter.replaceOp(root, forall.getResults());
-    if (failed(fuseProducers(rewriter, *tiled)))
+    if (failed(fuseProducers(rewriter, forall)))
       return failure();
-    // A producer that two ops of the tile read was tiled for each of them.
+    // Slices of arguments that two ops of the tile read are equal.
     DominanceInfo dominance(kernel);
     eliminateCommonSubExpressions(rewriter, dominance, kernel);
     for (Operation &op :
@@ -103,6 +105,10 @@ private:
 
   /// Names what no target has code for.
   LogicalResult checkBody(KernelOp kernel) {
+    int64_t count = llvm::range_size(kernel.getBody().front());
+    if (count > maxOps)
+      return kernel.emitError("kf-tile-kernels: a kernel has at most ")
+             << maxOps << " ops, found " << count;
     DenseSet<Value>
         products; // of a matmul, and what elementwise ops make of it
     for (Operation &op : kernel.getBody().front()) {
@@ -284,28 +290,46 @@ private:
     return success();
   }
 
-  /// Fuses the producers of the tile's slices, and theirs, into the loop.
-  LogicalResult fuseProducers(RewriterBase &rewriter, TilingResult &tiled) {
-    std::deque<Operation *> slices(tiled.generatedSlices.begin(),
-                                   tiled.generatedSlices.end());
-    while (!slices.empty()) {
-      auto slice = cast<tensor::ExtractSliceOp>(slices.front());
-      slices.pop_front();
-      auto producer = dyn_cast<OpResult>(slice.getSource());
-      if (!producer || !isTileable(producer.getOwner()))
+  /// Fuses the producers of the tile's slices, and theirs, into the loop. The
+  /// last op goes first, so that all ops that read it are tiled; those that
+  /// want the same part of it share one tile, or a chain of ops that read their
+  /// operand twice would end in a tile for every way through it.
+  LogicalResult fuseProducers(RewriterBase &rewriter, scf::ForallOp forall) {
+    for (Operation *producer = forall->getPrevNode(); producer;
+         producer = producer->getPrevNode()) {
+      if (!isTileable(producer))
         continue;
-      rewriter.setInsertionPoint(slice);
-      FailureOr<TilingResult> fused =
-          tensor::replaceExtractSliceWithTiledProducer(rewriter, slice,
-                                                       producer);
-      if (failed(fused))
-        return producer.getOwner()->emitError(
-            "kf-tile-kernels: cannot be fused into its consumer's tile");
-      rewriter.replaceOp(slice, fused->tiledValues[0]);
-      slices.insert(slices.end(), fused->generatedSlices.begin(),
-                    fused->generatedSlices.end());
+      SmallVector<tensor::ExtractSliceOp> slices;
+      for (Operation *user : producer->getUsers())
+        if (auto slice = dyn_cast<tensor::ExtractSliceOp>(user);
+            slice && slice->getBlock() == forall.getBody())
+          slices.push_back(slice);
+      llvm::sort(slices, [](Operation *a, Operation *b) {
+        return a->isBeforeInBlock(b);
+      });
+      while (!slices.empty()) {
+        tensor::ExtractSliceOp first = slices.front();
+        rewriter.setInsertionPoint(first);
+        FailureOr<TilingResult> fused =
+            tensor::replaceExtractSliceWithTiledProducer(
+                rewriter, first, cast<OpResult>(first.getSource()));
+        if (failed(fused))
+          return producer->emitError(
+              "kf-tile-kernels: cannot be fused into its consumer's tile");
+        SmallVector<tensor::ExtractSliceOp> same, others;
+        for (tensor::ExtractSliceOp slice : slices)
+          (isSamePart(slice, first) ? same : others).push_back(slice);
+        for (tensor::ExtractSliceOp slice : same)
+          rewriter.replaceOp(slice, fused->tiledValues[0]);
+        slices = std::move(others);
+      }
     }
     return success();
+  }
+
+  static bool isSamePart(tensor::ExtractSliceOp a, tensor::ExtractSliceOp b) {
+    return a.getMixedOffsets() == b.getMixedOffsets() &&
+           a.getMixedSizes() == b.getMixedSizes();
   }
 };
 

@@ -128,31 +128,63 @@ SmallVector<Value> TileEmitter::sizesOf(Value tensor) {
 //===----------------------------------------------------------------------===//
 
 bool TileEmitter::isLoadable(Value tensor) {
-  if (defined.contains(tensor))
-    return true;
-  Operation *op = tensor.getDefiningOp();
-  if (!op)
-    return false;
-  if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
-    auto values = dyn_cast<DenseFPElementsAttr>(constant.getValue());
-    return values && values.isSplat();
+  // Every value once, whatever the number of ways to it.
+  SetVector<Value> values;
+  values.insert(tensor);
+  for (size_t next = 0; next < values.size(); ++next) {
+    if (defined.contains(values[next]))
+      continue;
+    Operation *op = values[next].getDefiningOp();
+    if (!op)
+      return false;
+    if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
+      auto data = dyn_cast<DenseFPElementsAttr>(constant.getValue());
+      if (!data || !data.isSplat())
+        return false;
+    } else if (isa<tensor::ExtractSliceOp, tensor::ExpandShapeOp,
+                   tensor::CollapseShapeOp>(op)) {
+      values.insert(op->getOperand(0));
+    } else if (isElementwise(op) || isa<EmbeddingOp>(op)) {
+      values.insert_range(op->getOperands());
+    } else {
+      return false;
+    }
   }
-  if (isa<tensor::ExtractSliceOp, tensor::ExpandShapeOp,
-          tensor::CollapseShapeOp>(op))
-    return isLoadable(op->getOperand(0));
-  if (isElementwise(op) || isa<EmbeddingOp>(op))
-    return llvm::all_of(op->getOperands(),
-                        [&](Value operand) { return isLoadable(operand); });
-  return false;
+  return true;
 }
 
 Value TileEmitter::load(Value tensor, ValueRange indices, unsigned width,
                         Value mask) {
-  if (auto it = defined.find(tensor); it != defined.end()) {
+  bool isOutermost = !std::exchange(isLoading, true);
+  Value result;
+  if (budget.isSpent()) {
+    result = zeros(tensor, width);
+  } else if (auto it = defined.find(tensor); it != defined.end()) {
     LoadFn fn = it->second;
-    return fn(indices, width, mask);
+    result = fn(indices, width, mask);
+  } else {
+    SmallVector<void *> place = llvm::map_to_vector(
+        indices, [](Value index) { return index.getAsOpaquePointer(); });
+    auto [known, isNew] = computed.try_emplace(
+        {tensor.getAsOpaquePointer(), width, mask.getAsOpaquePointer(), place});
+    if (isNew)
+      known->second =
+          loadProducer(tensor.getDefiningOp(), indices, width, mask);
+    result = known->second;
   }
-  return loadProducer(tensor.getDefiningOp(), indices, width, mask);
+  if (isOutermost) {
+    computed.clear();
+    isLoading = false;
+  }
+  return result;
+}
+
+Value TileEmitter::zeros(Value tensor, unsigned width) {
+  Type element = cast<RankedTensorType>(tensor.getType()).getElementType();
+  Type type = element.isInteger() ? element : b.getF32Type();
+  if (width)
+    type = vectorType(width, type);
+  return arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
 }
 
 /// Indices into the source of a reshape from indices into its result.

@@ -16,12 +16,16 @@
 #ifndef KF_CONVERSION_COMMON_TILEEMITTER_H
 #define KF_CONVERSION_COMMON_TILEEMITTER_H
 
+#include "CodeBudget.h"
+
 #include "kf/Dialect/KF/IR/KF.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/PatternMatch.h"
+
+#include <map>
 
 namespace mlir::kf {
 
@@ -33,9 +37,12 @@ public:
   using LoadFn =
       std::function<Value(ValueRange indices, unsigned width, Value mask)>;
 
-  TileEmitter(KernelOp kernel, RewriterBase &rewriter)
+  /// `budget` listens to `rewriter`.
+  TileEmitter(KernelOp kernel, RewriterBase &rewriter, CodeBudget &budget)
       : kernel(kernel), schedule(kernel.getScheduleAttr()), b(rewriter),
-        loc(kernel.getLoc()) {}
+        loc(kernel.getLoc()), budget(budget) {
+    budget.beginKernel();
+  }
   virtual ~TileEmitter() = default;
 
   //===--------------------------------------------------------------------===//
@@ -64,7 +71,8 @@ public:
   // Elements
   //===--------------------------------------------------------------------===//
 
-  /// Elements of `tensor`; see LoadFn. Only for values that `isLoadable`.
+  /// Elements of `tensor`; see LoadFn. Only for values that `isLoadable`. Once
+  /// the budget is spent they are zeros, since nobody will run the code.
   Value load(Value tensor, ValueRange indices, unsigned width,
              Value mask = Value());
   /// Whether elements can be had one by one: arguments, views, elementwise ops
@@ -107,6 +115,8 @@ public:
   Value activate(ActivationKind kind, Value x);
 
 protected:
+  CodeBudget &budget;
+
   /// Sets `forall`; a diagnostic that begins with `pass` if there is none.
   LogicalResult findTile(StringRef pass);
   /// Says that this workgroup is number `position` along dimension `dim` of
@@ -117,12 +127,18 @@ protected:
   void cloneIndices();
 
 private:
+  Value zeros(Value tensor, unsigned width);
   Value loadProducer(Operation *op, ValueRange indices, unsigned width,
                      Value mask);
   SmallVector<Value> reshapeIndices(Operation *op, ValueRange indices);
 
   IRMapping indexMap;              // index values of the kernel
   DenseMap<Value, LoadFn> defined; // tensor values with elements at hand
+  /// What a call of `load` has computed on its way: by tensor, width, mask and
+  /// indices.
+  std::map<std::tuple<void *, unsigned, void *, SmallVector<void *>>, Value>
+      computed;
+  bool isLoading = false;
 };
 
 /// Elementwise ops of kf, arith and math.

@@ -31,7 +31,7 @@ LogicalResult GPUEmitter::emit() {
   LogicalResult emitted = find<MatmulOp>()   ? emitGPUMatmul(*this)
                           : find<ArgmaxOp>() ? emitGPUArgmax(*this)
                                              : emitGPURows(*this);
-  if (failed(emitted))
+  if (failed(emitted) || failed(budget.check(kernel, "convert-kf-to-gpu")))
     return failure();
   b.eraseOp(kernel);
   return success();

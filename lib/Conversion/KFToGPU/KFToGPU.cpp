@@ -29,10 +29,11 @@ namespace {
 struct ConvertKFToGPUPass
     : mlir::kf::impl::ConvertKFToGPUBase<ConvertKFToGPUPass> {
   void runOnOperation() override {
-    IRRewriter rewriter(&getContext());
+    CodeBudget budget;
+    IRRewriter rewriter(&getContext(), &budget);
     for (auto kernel :
          llvm::make_early_inc_range(getOperation().getOps<KernelOp>()))
-      if (failed(GPUEmitter(kernel, rewriter).emit()))
+      if (failed(GPUEmitter(kernel, rewriter, budget).emit()))
         return signalPassFailure();
     getOperation()->setAttr(gpu::GPUDialect::getContainerModuleAttrName(),
                             UnitAttr::get(&getContext()));

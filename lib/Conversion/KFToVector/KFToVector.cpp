@@ -30,10 +30,11 @@ namespace {
 struct ConvertKFToVectorPass
     : mlir::kf::impl::ConvertKFToVectorBase<ConvertKFToVectorPass> {
   void runOnOperation() override {
-    IRRewriter rewriter(&getContext());
+    CodeBudget budget;
+    IRRewriter rewriter(&getContext(), &budget);
     for (auto kernel :
          llvm::make_early_inc_range(getOperation().getOps<KernelOp>()))
-      if (failed(KernelEmitter(kernel, rewriter).emit()))
+      if (failed(KernelEmitter(kernel, rewriter, budget).emit()))
         return signalPassFailure();
   }
 };

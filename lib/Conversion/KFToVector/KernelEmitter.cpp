@@ -68,7 +68,7 @@ LogicalResult KernelEmitter::emit() {
     emitted = emitPackKernel(*this);
   else
     emitted = emitRowKernel(*this);
-  if (failed(emitted))
+  if (failed(emitted) || failed(budget.check(kernel, "convert-kf-to-vector")))
     return failure();
 
   function->setAttr("kf.scratch_bytes", b.getI64IntegerAttr(scratchBytes));

@@ -27,8 +27,8 @@ public:
   using StoreFn =
       std::function<void(Value column, unsigned width, Value values)>;
 
-  KernelEmitter(KernelOp kernel, RewriterBase &rewriter)
-      : TileEmitter(kernel, rewriter),
+  KernelEmitter(KernelOp kernel, RewriterBase &rewriter, CodeBudget &budget)
+      : TileEmitter(kernel, rewriter, budget),
         lanes(schedule ? schedule.getVector() : 1) {}
 
   /// Replaces the kernel by a function; a diagnostic on failure.

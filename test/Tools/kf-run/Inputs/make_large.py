@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""Writes text whose size, or that of what the compiler makes of it, is chosen.
+
+usage: make_large.py KIND N > FILE.mlir
+
+KIND is one of
+  chain     N elementwise ops, one behind the other
+  shared    N additions of a value to itself
+  views     N slices of one another
+  kernel    a kernel of N elementwise ops
+  slices    a kernel that adds the neighbours of each element, N times
+  kernels   N norms, each with an eps of its own and eight exponentials
+"""
+
+import sys
+
+
+def function(types, body, result):
+    arguments = ", ".join(f"%{name}: {type}" for name, type in types.items())
+    return (f"func.func @f({arguments}) -> {result} {{\n{body}\n}}\n")
+
+
+def ops(form, count):
+    """`form` for each number, with {a} and {b} for it and the next."""
+    return "\n".join("  " + form.format(a=i, b=i + 1) for i in range(count))
+
+
+def elementwise(form, count):
+    type = "tensor<?x4xf32>"
+    return function({"0": type},
+                    ops(form + " : " + type, count) +
+                    f"\n  return %{count} : {type}", type)
+
+
+def kernel(arguments, results, body):
+    """A program of one dispatch of a kernel, both with argument %0."""
+    return (f"kf.kernel @k(%0: {arguments}) -> {results} {{\n{body}\n}}\n"
+            f"kf.program @f(%0: {arguments}) -> {results} "
+            f"attributes {{max_tokens = 8 : i64}} {{\n"
+            f"  %1 = kf.dispatch @k(%0) : ({arguments}) -> {results}\n"
+            f"  kf.yield %1 : {results}\n}}\n")
+
+
+def chain(count):
+    return elementwise("%{b} = math.sqrt %{a}", count)
+
+
+def shared(count):
+    return elementwise("%{b} = arith.addf %{a}, %{a}", count)
+
+
+def views(count):
+    def type(number):
+        return f"tensor<{2 * count - number}xf32>"
+
+    lines = [f"  %{i + 1} = tensor.extract_slice %{i}[1] [{2 * count - i - 1}] "
+             f"[1] : {type(i)} to {type(i + 1)}" for i in range(count)]
+    lines += [f"  %r = math.exp %{count} : {type(count)}",
+              f"  return %r : {type(count)}"]
+    return function({"0": type(0)}, "\n".join(lines), type(count))
+
+
+def long_kernel(count):
+    type = "tensor<?x4xf32>"
+    return kernel(type, type, ops("%{b} = math.exp %{a} : " + type, count) +
+                  f"\n  kf.yield %{count} : {type}")
+
+
+def slices(count):
+    def type(number):
+        return f"tensor<8x{2 * count - number}xf32>"
+
+    lines = []
+    for i in range(count):
+        for name, offset in (("a", 0), ("b", 1)):
+            lines.append(f"  %{name}{i} = tensor.extract_slice %{i}[0, {offset}] "
+                         f"[8, {2 * count - i - 1}] [1, 1] "
+                         f": {type(i)} to {type(i + 1)}")
+        lines.append(f"  %{i + 1} = arith.addf %a{i}, %b{i} : {type(i + 1)}")
+    lines.append(f"  kf.yield %{count} : {type(count)}")
+    return kernel(type(0), type(count), "\n".join(lines))
+
+
+def kernels(count):
+    type = "tensor<?x4xf32>"
+    form = "%n{b} = kf.rms_norm %{a}, %w eps({b}.0e-5) : " + type + ", tensor<4xf32>"
+    names = ["n{b}", *(f"e{i}_{{b}}" for i in range(7)), "{b}"]
+    for source, result in zip(names, names[1:]):
+        form += f"\n  %{result} = math.exp %{source} : {type}"
+    return function({"0": type, "w": "tensor<4xf32>"},
+                    ops(form, count) + f"\n  return %{count} : {type}", type)
+
+
+KINDS = {"chain": chain, "shared": shared, "views": views,
+         "kernel": long_kernel, "slices": slices, "kernels": kernels}
+
+if __name__ == "__main__":
+    sys.stdout.write(KINDS[sys.argv[1]](int(sys.argv[2])))
