@@ -10,45 +10,9 @@
 
 #include "Report.h"
 
-#include <cstring>
-#include <link.h>
+#include "runtime/ProgramIdentity.h"
 
 using namespace kf;
-
-namespace {
-
-/// The linker's identification of this program, so that no program outlives
-/// the compiler that made it; empty if there is none.
-std::string buildId() {
-  std::string id;
-  dl_iterate_phdr(
-      [](dl_phdr_info *info, size_t, void *data) {
-        for (int i = 0; i < info->dlpi_phnum; ++i) {
-          const auto &segment = info->dlpi_phdr[i];
-          if (segment.p_type != PT_NOTE)
-            continue;
-          const char *at =
-              reinterpret_cast<const char *>(info->dlpi_addr + segment.p_vaddr);
-          const char *end = at + segment.p_memsz;
-          while (end - at >= static_cast<ptrdiff_t>(sizeof(ElfW(Nhdr)))) {
-            ElfW(Nhdr) note;
-            std::memcpy(&note, at, sizeof(note));
-            at += sizeof(note);
-            const char *name = at;
-            at += (note.n_namesz + 3) & ~3u;
-            if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
-                std::memcmp(name, "GNU", 4) == 0)
-              static_cast<std::string *>(data)->assign(at, note.n_descsz);
-            at += (note.n_descsz + 3) & ~3u;
-          }
-        }
-        return 1; // the first object is the program itself
-      },
-      &id);
-  return id;
-}
-
-} // namespace
 
 Result<StepCompiler> StepCompiler::create(const Model &model,
                                           CompilerOptions options,
@@ -62,6 +26,14 @@ Result<StepCompiler> StepCompiler::create(const Model &model,
     printWarning(folder.message() + "; going on without the executable cache");
     return result;
   }
+  // No program outlives the compiler that made it.
+  Result<std::string> identity = programIdentity();
+  if (!identity.ok()) {
+    printWarning(identity.message() +
+                 "; going on without the executable cache");
+    return result;
+  }
+  result.identity = identity.take();
   result.cache.emplace(*folder,
                        [](const std::string &line) { printWarning(line); });
   if (Status status = result.cache->prepare(); !status.ok()) {
@@ -74,7 +46,7 @@ Result<StepCompiler> StepCompiler::create(const Model &model,
 
 std::string StepCompiler::keyOf(StepKind kind, int64_t maxTokens) const {
   return hashKey({signature, nameOf(kind), std::to_string(maxTokens),
-                  fingerprint, buildId()});
+                  fingerprint, identity});
 }
 
 Result<Executable> StepCompiler::compile(StepKind kind, int64_t maxTokens) {

@@ -45,7 +45,8 @@ private:
   CompilerOptions options;
   std::optional<ExecutableCache> cache;
   bool keeps = true;                  ///< the cache can be written to
-  std::string fingerprint, signature; ///< where there is a cache
+  /// What keys are made of, where there is a cache.
+  std::string fingerprint, signature, identity;
   int64_t compiledCount = 0, cachedCount = 0;
 };
 
