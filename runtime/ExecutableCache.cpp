@@ -8,29 +8,27 @@
 
 #include "runtime/ExecutableCache.h"
 
+#include "runtime/io/PrivateFolder.h"
+#include "runtime/io/Quote.h"
 #include "runtime/io/WriteFile.h"
 
 #include <algorithm>
-#include <cerrno>
+#include <charconv>
 #include <cstdlib>
-#include <cstring>
 #include <ctime>
-#include <filesystem>
-
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <tuple>
 
 namespace kf {
 namespace {
 
-namespace fs = std::filesystem;
-
+/// A file's name is the key and this; its bytes are kHead, the key, a line
+/// break, and the executable. A copy under another name is not taken for what
+/// that name says.
 constexpr std::string_view kSuffix = ".kfexec";
+constexpr std::string_view kHead = "KernelForge program ";
 /// A writer that has not finished after this many seconds never will.
 constexpr int64_t kStaleSeconds = 3600;
-
-std::string errnoText(int code) { return std::strerror(code); }
+constexpr int64_t kNanoseconds = 1'000'000'000;
 
 Status checkKey(std::string_view key) {
   auto isHex = [](char c) {
@@ -43,54 +41,12 @@ Status checkKey(std::string_view key) {
   return Status();
 }
 
-/// Closes a file descriptor at the end of its scope.
-class Descriptor {
-public:
-  explicit Descriptor(int fd) : fd(fd) {}
-  ~Descriptor() {
-    if (fd >= 0)
-      ::close(fd);
-  }
-  Descriptor(const Descriptor &) = delete;
-  Descriptor &operator=(const Descriptor &) = delete;
-  int get() const { return fd; }
+std::string nameOf(std::string_view key) {
+  return std::string(key) + std::string(kSuffix);
+}
 
-private:
-  int fd;
-};
-
-/// The bytes of a regular file; `missing` tells whether it is just not there.
-Result<std::string> readFile(const std::string &file, bool &missing) {
-  // O_NONBLOCK: do not hang on a pipe of that name.
-  Descriptor fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  missing = fd.get() < 0 && (errno == ENOENT || errno == ENOTDIR);
-  if (fd.get() < 0)
-    return Status::error(errnoText(errno));
-  struct stat info;
-  if (::fstat(fd.get(), &info) != 0)
-    return Status::error(errnoText(errno));
-  if (!S_ISREG(info.st_mode))
-    return Status::error("not a regular file");
-  std::string bytes;
-  try {
-    bytes.resize(static_cast<size_t>(info.st_size));
-  } catch (const std::exception &) {
-    return Status::error("no memory for " + std::to_string(info.st_size) +
-                         " bytes");
-  }
-  size_t done = 0;
-  while (done < bytes.size()) {
-    ssize_t got = ::read(fd.get(), bytes.data() + done, bytes.size() - done);
-    if (got < 0 && errno == EINTR)
-      continue;
-    if (got < 0)
-      return Status::error(errnoText(errno));
-    if (got == 0)
-      break;
-    done += static_cast<size_t>(got);
-  }
-  bytes.resize(done);
-  return bytes;
+std::string headOf(std::string_view key) {
+  return std::string(kHead) + std::string(key) + "\n";
 }
 
 /// The key of a cache file's name; empty for any other name.
@@ -101,20 +57,20 @@ std::string keyOf(const std::string &name) {
   return checkKey(key).ok() ? key : "";
 }
 
-/// Names of all files in `folder`, sorted; none if it does not exist.
-Result<std::vector<std::string>> fileNames(const std::string &folder) {
-  std::vector<std::string> names;
-  std::error_code code;
-  fs::directory_iterator it(folder, code), end;
-  if (code == std::errc::no_such_file_or_directory)
-    return names;
-  for (; !code && it != end; it.increment(code))
-    names.push_back(it->path().filename().string());
-  if (code)
-    return Status::error("cannot list the cache folder " + folder + ": " +
-                         code.message());
-  std::ranges::sort(names);
-  return names;
+/// Whether `file` is what a writer left that will not come back.
+bool isStale(const PrivateFolder::File &file) {
+  return file.name.ends_with(AtomicFile::kSuffix) &&
+         file.name.find(kSuffix) != std::string::npos &&
+         file.changed / kNanoseconds + kStaleSeconds < ::time(nullptr);
+}
+
+/// The executable in the bytes of the file of `key`.
+Result<Executable> executableIn(std::string_view bytes, std::string_view key) {
+  const std::string head = headOf(key);
+  if (bytes.starts_with(head))
+    return Executable::deserialize(bytes.substr(head.size()));
+  return Status::error(bytes.starts_with(kHead) ? "it holds another program"
+                                                : "it is no cache entry");
 }
 
 } // namespace
@@ -141,8 +97,14 @@ std::string hashKey(std::initializer_list<std::string_view> fields) {
       std::span<const std::string_view>(fields.begin(), fields.size()));
 }
 
-ExecutableCache::ExecutableCache(std::string folder, Warning warn)
-    : path(std::move(folder)), warn(std::move(warn)) {}
+ExecutableCache::ExecutableCache(std::string folder, Warning warn,
+                                 uint64_t limit)
+    : path(std::move(folder)), warn(std::move(warn)), most(limit) {
+  // File systems take the coarse clock's time, which is behind the other one.
+  timespec now = {};
+  ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
+  made = int64_t(now.tv_sec) * kNanoseconds + now.tv_nsec;
+}
 
 Result<std::string> ExecutableCache::defaultFolder() {
   // The XDG specification has relative paths ignored.
@@ -154,101 +116,192 @@ Result<std::string> ExecutableCache::defaultFolder() {
                        "or HOME to an absolute path");
 }
 
+Result<uint64_t> ExecutableCache::defaultLimit() {
+  const char *variable = std::getenv("KF_CACHE_SIZE");
+  if (!variable || !*variable)
+    return kDefaultLimit;
+  const std::string_view text(variable);
+  uint64_t number = 0;
+  auto [end, code] =
+      std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view unit(end, text.data() + text.size());
+  const size_t scale = std::string_view("KMG").find(unit) + 1;
+  const int shift = unit.empty() ? 0 : static_cast<int>(10 * scale);
+  if (code != std::errc() || unit.size() > 1 || scale == 0 ||
+      number > UINT64_MAX >> shift)
+    return Status::error("KF_CACHE_SIZE is " + inQuotes(text) +
+                         ", but a number of bytes is expected, with K, M or G "
+                         "behind it for KiB, MiB or GiB");
+  return number << shift;
+}
+
 void ExecutableCache::warning(const std::string &line) const {
   if (warn)
     warn(line);
 }
 
-std::string ExecutableCache::fileOf(std::string_view key) const {
-  return path + "/" + std::string(key) + std::string(kSuffix);
+std::string ExecutableCache::pathOf(std::string_view name) const {
+  return path + "/" + std::string(name);
 }
 
 Status ExecutableCache::prepare() const {
-  std::error_code code;
-  fs::create_directories(path, code);
-  if (!code && ::access(path.c_str(), W_OK | X_OK) != 0)
-    code.assign(errno, std::generic_category());
-  return code ? Status::error("cannot write to " + path + ": " + code.message())
-              : Status();
+  KF_ASSIGN_OR_RETURN(PrivateFolder folder, PrivateFolder::make(path));
+  return folder.checkPrivate();
 }
+
+Status ExecutableCache::checkWritable() const {
+  KF_ASSIGN_OR_RETURN(PrivateFolder folder, PrivateFolder::make(path));
+  return folder.checkWritable();
+}
+
+//===----------------------------------------------------------------------===//
+// Reading
+//===----------------------------------------------------------------------===//
 
 Result<std::optional<Executable>>
 ExecutableCache::lookup(std::string_view key) const {
   KF_RETURN_IF_ERROR(checkKey(key));
-  std::string file = fileOf(key);
-  bool missing = false;
-  Result<std::string> bytes = readFile(file, missing);
-  if (missing)
+  auto nothing = [&](const std::string &why) {
+    if (!why.empty())
+      warning(why);
     return std::optional<Executable>();
-  Result<Executable> executable =
-      bytes.ok() ? Executable::deserialize(*bytes) : bytes.status();
-  if (executable.ok())
-    return std::optional<Executable>(executable.take());
-  warning("removed the unusable cache entry " + file + ": " +
-          executable.message());
-  ::unlink(file.c_str());
-  return std::optional<Executable>();
-}
+  };
+  Result<std::optional<PrivateFolder>> opened = PrivateFolder::open(path);
+  if (!opened.ok())
+    return nothing(opened.message());
+  if (!*opened)
+    return nothing("");
+  const PrivateFolder &folder = **opened;
+  if (Status status = folder.checkPrivate(); !status.ok())
+    return nothing(status.message());
 
-Status ExecutableCache::store(std::string_view key,
-                              const Executable &executable) const {
-  KF_RETURN_IF_ERROR(checkKey(key));
-  std::error_code code;
-  fs::create_directories(path, code);
-  Result<AtomicFile> file = AtomicFile::create(fileOf(key), {.mode = 0600});
-  Status written =
-      file.ok() ? file->append(executable.serialize()) : file.status();
-  if (written.ok())
-    written = file->finish();
-  if (!written.ok())
-    warning("could not keep the compiled program: " + written.message());
-  return Status();
+  using State = PrivateFolder::Reading::State;
+  const std::string name = nameOf(key);
+  const PrivateFolder::Reading reading = folder.read(name);
+  if (reading.state == State::Missing)
+    return nothing("");
+  if (reading.state == State::Failed)
+    return nothing("cannot read the cache entry " + pathOf(name) + ": " +
+                   reading.why);
+  Result<Executable> executable = reading.state == State::Done
+                                      ? executableIn(reading.bytes, key)
+                                      : Status::error(reading.why);
+  if (executable.ok()) {
+    folder.touch(name);
+    return std::optional<Executable>(executable.take());
+  }
+  const Status removed = folder.remove(name);
+  return nothing(removed.ok()
+                     ? "removed the unusable cache entry " + pathOf(name) +
+                           ": " + executable.message()
+                     : "the cache entry " + pathOf(name) + " is unusable (" +
+                           executable.message() +
+                           ") and cannot be removed: " + removed.message());
 }
 
 Result<std::vector<ExecutableCache::Entry>> ExecutableCache::list() const {
-  KF_ASSIGN_OR_RETURN(std::vector<std::string> names, fileNames(path));
+  KF_ASSIGN_OR_RETURN(std::optional<PrivateFolder> folder,
+                      PrivateFolder::open(path));
   std::vector<Entry> entries;
-  for (const std::string &name : names) {
-    Entry entry;
-    entry.key = keyOf(name);
-    std::string file = path + "/" + name;
-    struct stat info;
-    if (entry.key.empty() || ::stat(file.c_str(), &info) != 0)
+  if (!folder)
+    return entries;
+  if (Status status = folder->checkPrivate(); !status.ok())
+    warning(status.message());
+  KF_ASSIGN_OR_RETURN(std::vector<PrivateFolder::File> files, folder->files());
+  using State = PrivateFolder::Reading::State;
+  for (const PrivateFolder::File &file : files) {
+    Entry entry{.key = keyOf(file.name), .program = {}, .target = {}};
+    const PrivateFolder::Reading reading =
+        entry.key.empty() ? PrivateFolder::Reading() : folder->read(file.name);
+    if (reading.state == State::Missing)
       continue;
-    entry.bytes = static_cast<uint64_t>(info.st_size);
-    entry.modified = static_cast<int64_t>(info.st_mtime);
-    entry.program = "(damaged)";
-    bool missing = false;
-    Result<std::string> bytes = readFile(file, missing);
-    if (missing)
-      continue;
-    if (bytes.ok()) {
-      if (Result<Executable> executable = Executable::deserialize(*bytes)) {
-        entry.program = executable->programName;
-        entry.target = executable->target;
-      }
-    }
+    entry.bytes = file.bytes;
+    entry.used = file.changed / kNanoseconds;
+    if (reading.state != State::Done)
+      entry.program = "(" + reading.why + ")";
+    else if (Result<Executable> executable =
+                 executableIn(reading.bytes, entry.key)) {
+      entry.program = executable->programName;
+      entry.target = executable->target;
+    } else
+      entry.program = "(" + executable.message() + ")";
     entries.push_back(std::move(entry));
   }
   return entries;
 }
 
+//===----------------------------------------------------------------------===//
+// Writing
+//===----------------------------------------------------------------------===//
+
+Status ExecutableCache::write(std::string_view key,
+                              const Executable &executable) const {
+  KF_ASSIGN_OR_RETURN(PrivateFolder folder, PrivateFolder::make(path));
+  KF_RETURN_IF_ERROR(folder.checkPrivate());
+  const std::string name = nameOf(key);
+  // What is replaced hands on its owner and its mode.
+  if (folder.read(name).state == PrivateFolder::Reading::State::Refused)
+    KF_RETURN_IF_ERROR(folder.remove(name).in(pathOf(name)));
+  KF_ASSIGN_OR_RETURN(AtomicFile file,
+                      AtomicFile::create(pathOf(name), {.mode = 0600}));
+  KF_RETURN_IF_ERROR(file.append(headOf(key) + executable.serialize()));
+  return file.finish();
+}
+
+Status ExecutableCache::store(std::string_view key,
+                              const Executable &executable) const {
+  KF_RETURN_IF_ERROR(checkKey(key));
+  if (most == 0)
+    return Status();
+  if (Status written = write(key, executable); !written.ok())
+    warning("could not keep the compiled program: " + written.message());
+  else
+    evict();
+  return Status();
+}
+
+/// Makes room, as far as it can: what cannot be listed or removed is the
+/// business of whoever clears the cache.
+void ExecutableCache::evict() const {
+  Result<std::optional<PrivateFolder>> folder = PrivateFolder::open(path);
+  if (!folder.ok() || !*folder)
+    return;
+  Result<std::vector<PrivateFolder::File>> files = (*folder)->files();
+  if (!files.ok())
+    return;
+  uint64_t bytes = 0;
+  for (const PrivateFolder::File &file : *files) {
+    if (isStale(file))
+      (void)(*folder)->remove(file.name);
+    if (!keyOf(file.name).empty())
+      bytes += file.bytes;
+  }
+  std::ranges::sort(*files, {}, [](const PrivateFolder::File &file) {
+    return std::tie(file.changed, file.name);
+  });
+  for (const PrivateFolder::File &file : *files) {
+    if (bytes <= most || file.changed >= made)
+      break;
+    if (!keyOf(file.name).empty() && (*folder)->remove(file.name).ok())
+      bytes -= file.bytes;
+  }
+}
+
 Result<int64_t> ExecutableCache::clear() const {
-  KF_ASSIGN_OR_RETURN(std::vector<std::string> names, fileNames(path));
+  KF_ASSIGN_OR_RETURN(std::optional<PrivateFolder> folder,
+                      PrivateFolder::open(path));
+  if (!folder)
+    return 0;
+  KF_ASSIGN_OR_RETURN(std::vector<PrivateFolder::File> files, folder->files());
   int64_t removed = 0;
-  for (const std::string &name : names) {
-    std::string file = path + "/" + name;
-    struct stat info;
-    bool isEntry = !keyOf(name).empty();
-    bool isStale = name.ends_with(AtomicFile::kSuffix) &&
-                   ::stat(file.c_str(), &info) == 0 &&
-                   info.st_mtime + kStaleSeconds < ::time(nullptr);
-    if (!isEntry && !isStale)
+  for (const PrivateFolder::File &file : files) {
+    const bool isEntry = !keyOf(file.name).empty();
+    if (!isEntry && !isStale(file))
       continue;
-    if (::unlink(file.c_str()) == 0)
-      removed += isEntry;
-    else if (errno != ENOENT)
-      return Status::error("cannot remove " + file + ": " + errnoText(errno));
+    if (Status status = folder->remove(file.name); !status.ok())
+      return Status::error("cannot remove " + pathOf(file.name) + ": " +
+                           status.message());
+    removed += isEntry;
   }
   return removed;
 }

@@ -8,7 +8,9 @@
 //
 // A folder with one file per compiled program, named after a key that the
 // caller makes from everything the result depends on. Losing the cache costs
-// time and nothing else: damage and unwritable folders are warnings.
+// time and nothing else: damage and unwritable folders are warnings. As what it
+// holds is run, it takes nothing from a folder or file that anyone else may
+// have written (PrivateFolder).
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,50 +42,68 @@ public:
   /// Takes one line, for the user to see.
   using Warning = std::function<void(const std::string &)>;
 
+  static constexpr uint64_t kDefaultLimit = uint64_t(1) << 30;
+
   struct Entry {
     std::string key;
-    std::string program; ///< "(damaged)" when the file cannot be read
+    std::string program; ///< or why there is none, in parentheses
     std::string target;
-    uint64_t bytes = 0;   ///< size of the file
-    int64_t modified = 0; ///< seconds since 1970
+    uint64_t bytes = 0; ///< size of the file
+    int64_t used = 0; ///< seconds since 1970, when it was stored or found last
   };
 
-  /// A cache in `folder`, which prepare() or the first store() makes. `warn`
-  /// may be empty.
-  explicit ExecutableCache(std::string folder, Warning warn = {});
+  /// A cache in `folder`, which prepare() or the first store() makes. Entries
+  /// that were not used for the longest time go where all would have more than
+  /// `limit` bytes; with 0, nothing is stored. `warn` may be empty.
+  explicit ExecutableCache(std::string folder, Warning warn = {},
+                           uint64_t limit = kDefaultLimit);
 
   /// $XDG_CACHE_HOME/kernelforge, or $HOME/.cache/kernelforge; an error when
   /// neither variable is an absolute path.
   static Result<std::string> defaultFolder();
+  /// $KF_CACHE_SIZE, a number of bytes, or of KiB, MiB or GiB with K, M or G
+  /// behind it; kDefaultLimit where it is not set.
+  static Result<uint64_t> defaultLimit();
 
   const std::string &folder() const { return path; }
+  uint64_t limit() const { return most; }
 
-  /// Makes the folder; an error, which names it, where store() could not write.
+  /// Makes the folder, for this user alone; an error, which names it, where
+  /// there is none that is safe to use. lookup() finds nothing then.
   Status prepare() const;
+  /// An error, which names the folder, where store() could not write.
+  Status checkWritable() const;
 
-  /// The program stored under `key`, or nothing. A damaged or unreadable file
-  /// is removed, warned about, and counts as nothing. The only error is a key
-  /// that is not 1 to 64 hexadecimal digits.
+  /// The program stored under `key`, or nothing. Whatever else is there is
+  /// warned about and counts as nothing: a file that cannot be read stays, one
+  /// that is damaged, holds another program or is not private is removed. The
+  /// only error is a key that is not 1 to 64 hexadecimal digits.
   Result<std::optional<Executable>> lookup(std::string_view key) const;
 
-  /// Writes `executable` under `key`, replacing what was there in one step. A
-  /// folder that cannot be written is a warning; the only error is a bad key.
+  /// Writes `executable` under `key`, replacing what was there in one step,
+  /// then removes entries until the limit holds; those that were used since
+  /// this object was made stay. A folder that cannot be written is a warning;
+  /// the only error is a bad key.
   Status store(std::string_view key, const Executable &executable) const;
 
-  /// All entries, sorted by key; none if the folder does not exist.
+  /// All entries, sorted by key; none if the folder does not exist. One that
+  /// is not private is warned about.
   Result<std::vector<Entry>> list() const;
 
   /// Removes all entries and what writers left that were interrupted more than
-  /// an hour ago; returns how many entries
-  /// there were.
+  /// an hour ago; returns how many entries there were.
   Result<int64_t> clear() const;
 
 private:
   void warning(const std::string &line) const;
-  std::string fileOf(std::string_view key) const;
+  std::string pathOf(std::string_view name) const;
+  Status write(std::string_view key, const Executable &executable) const;
+  void evict() const;
 
   std::string path;
   Warning warn;
+  uint64_t most;
+  int64_t made; ///< nanoseconds since 1970, by the clock of file systems
 };
 
 } // namespace kf

@@ -9,8 +9,10 @@
 #include "runtime/tuning/TuningDatabase.h"
 
 #include "runtime/ExecutableCache.h"
+#include "runtime/io/Descriptor.h"
 #include "runtime/io/Json.h"
 #include "runtime/io/MappedFile.h"
+#include "runtime/io/PrivateFolder.h"
 #include "runtime/io/Quote.h"
 #include "runtime/io/WriteFile.h"
 
@@ -221,15 +223,6 @@ std::string entryText(const TuningEntry &entry) {
       .dump();
 }
 
-/// Closes a file descriptor at the end of its scope, which ends its lock.
-struct Descriptor {
-  int fd;
-  ~Descriptor() {
-    if (fd >= 0)
-      ::close(fd);
-  }
-};
-
 Status failed(const char *verb, const std::string &path) {
   return Status::error("cannot " + std::string(verb) + " " + inQuotes(path) +
                        ": " + std::strerror(errno));
@@ -303,18 +296,17 @@ std::string TuningDatabase::serialize() const {
 Status TuningDatabase::save(const std::string &path) const {
   const std::filesystem::path folder =
       std::filesystem::path(path).parent_path();
-  std::error_code code;
+  // The cache's folder by default, which is private.
   if (!folder.empty())
-    std::filesystem::create_directories(folder, code);
-  if (code)
-    return Status::error("cannot make " + inQuotes(folder.string()) + ": " +
-                         code.message());
-  // The lock has a file of its own, for the database's is replaced.
+    KF_RETURN_IF_ERROR(PrivateFolder::make(folder.string()).status());
+  // The lock has a file of its own, for the database's is replaced. It ends
+  // with the descriptor.
   const std::string lockPath = path + ".lock";
-  Descriptor lock{::open(lockPath.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)};
-  if (lock.fd < 0)
+  const Descriptor lock(
+      ::open(lockPath.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (!lock.ok())
     return failed("open", lockPath);
-  while (::flock(lock.fd, LOCK_EX) != 0)
+  while (::flock(lock.get(), LOCK_EX) != 0)
     if (errno != EINTR)
       return failed("lock", lockPath);
 

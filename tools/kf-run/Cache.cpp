@@ -13,35 +13,55 @@
 #include "runtime/ExecutableCache.h"
 #include "runtime/io/Quote.h"
 
+#include <algorithm>
 #include <ctime>
+#include <tuple>
 
 using namespace kf;
 
 namespace {
 
-std::string dateOf(int64_t seconds) {
-  const std::time_t time = seconds;
-  std::tm parts;
-  char buffer[32];
-  if (!localtime_r(&time, &parts) ||
-      !std::strftime(buffer, sizeof(buffer), "%Y-%m-%d %H:%M", &parts))
-    return "?";
-  return buffer;
+/// "3 hours ago".
+std::string ageOf(int64_t seconds) {
+  struct Unit {
+    int64_t seconds;
+    const char *name;
+  };
+  constexpr Unit units[] = {{86400, "day"}, {3600, "hour"}, {60, "minute"}};
+  const int64_t age = std::time(nullptr) - seconds;
+  for (const Unit &unit : units)
+    if (const int64_t count = age / unit.seconds; count > 0)
+      return std::to_string(count) + " " + unit.name +
+             (count > 1 ? "s ago" : " ago");
+  return "just now";
 }
 
+std::string padded(std::string text, size_t width) {
+  text.insert(0, width - std::min(width, text.size()), ' ');
+  return text;
+}
+
+/// The latest used first: the limit takes from the end.
 Status list(const ExecutableCache &cache) {
   KF_ASSIGN_OR_RETURN(std::vector<ExecutableCache::Entry> entries,
                       cache.list());
+  std::ranges::sort(entries, std::ranges::greater(),
+                    [](const ExecutableCache::Entry &entry) {
+                      return std::tie(entry.used, entry.key);
+                    });
   std::string out;
   uint64_t bytes = 0;
   for (const ExecutableCache::Entry &entry : entries) {
-    out += entry.key + "  " + dateOf(entry.modified) + "  " +
-           std::to_string(entry.bytes) + " bytes  " + entry.target + "  " +
-           entry.program + "\n";
+    out += entry.key + "  " + padded(bytesText(entry.bytes), 8) + "  used " +
+           padded(ageOf(entry.used), 14) + "  " +
+           (entry.target.empty() ? "" : entry.target + "  ") +
+           oneLine(entry.program) + "\n";
     bytes += entry.bytes;
   }
-  out += std::to_string(entries.size()) + " programs, " +
-         std::to_string(bytes) + " bytes in " + cache.folder() + "\n";
+  out += std::to_string(entries.size()) +
+         (entries.size() == 1 ? " program, " : " programs, ") +
+         bytesText(bytes) + " of at most " + bytesText(cache.limit()) +
+         ", in " + cache.folder() + "\n";
   return writeStdout(out);
 }
 
@@ -55,7 +75,8 @@ Status manage(const std::string &action, std::string folder) {
   if (folder.empty()) {
     KF_ASSIGN_OR_RETURN(folder, ExecutableCache::defaultFolder());
   }
-  const ExecutableCache cache(folder, printWarning);
+  KF_ASSIGN_OR_RETURN(uint64_t limit, ExecutableCache::defaultLimit());
+  const ExecutableCache cache(folder, printWarning, limit);
   return action == "list" ? list(cache) : clear(cache);
 }
 
@@ -64,7 +85,11 @@ Status manage(const std::string &action, std::string folder) {
 int kf::runCache(Arguments arguments) {
   std::string action, folder;
   OptionParser parser("cache list|clear [options]",
-                      "Lists or removes the compiled programs that are kept.");
+                      "Lists or removes the compiled programs that are kept. "
+                      "Together they have at most\n1 GiB, or what the variable "
+                      "KF_CACHE_SIZE says (such as 500M or 2G; 0 keeps none):\n"
+                      "those go first that were not used for the longest "
+                      "time.");
   parser.positional("list|clear", true, action, "what to do");
   parser.text({"dir", 0, "DIR"}, folder,
               "the cache's folder; $XDG_CACHE_HOME/kernelforge or "

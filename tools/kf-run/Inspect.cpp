@@ -58,20 +58,6 @@ std::string quoted(std::string_view text) {
   return inQuotes(start) + "... (" + std::to_string(text.size()) + " bytes)";
 }
 
-std::string bytesText(uint64_t bytes) {
-  constexpr const char *units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  if (bytes < 1024)
-    return std::to_string(bytes) + " B";
-  double value = static_cast<double>(bytes) / 1024;
-  size_t unit = 0;
-  for (; value >= 1024; value /= 1024)
-    ++unit;
-  char buffer[32];
-  std::snprintf(buffer, sizeof(buffer), "%.*f %s", value < 10 ? 2 : 1, value,
-                units[unit]);
-  return buffer;
-}
-
 std::string shapeText(const std::vector<int64_t> &shape) {
   std::string text = "[";
   for (int64_t dim : shape)

@@ -71,6 +71,20 @@ std::string kf::quotePath(std::string_view path) {
   return "'" + std::string(path) + "'";
 }
 
+std::string kf::bytesText(uint64_t bytes) {
+  constexpr const char *units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  if (bytes < 1024)
+    return std::to_string(bytes) + " B";
+  double value = static_cast<double>(bytes) / 1024;
+  size_t unit = 0;
+  for (; value >= 1024; value /= 1024)
+    ++unit;
+  char buffer[32];
+  std::snprintf(buffer, sizeof(buffer), "%.*f %s", value < 10 ? 2 : 1, value,
+                units[unit]);
+  return buffer;
+}
+
 void kf::printError(std::string_view message) {
   const bool placed = message.find(": error: ") != std::string_view::npos;
   printLine(placed ? "" : "error: ", message);

@@ -33,6 +33,9 @@ std::string oneLine(std::string_view text);
 /// A path in single quotes, in full.
 std::string quotePath(std::string_view path);
 
+/// A number of bytes as people read it: "512 B", "1.50 KiB", "23.4 GiB".
+std::string bytesText(uint64_t bytes);
+
 /// Prints "error: <message>" as one line to stderr. A diagnostic that begins
 /// with its position ("file:line:column: error: ...") is printed as it is.
 void printError(std::string_view message);

@@ -21,27 +21,26 @@ Result<StepCompiler> StepCompiler::create(const Model &model,
   KF_ASSIGN_OR_RETURN(result.fingerprint, compilerFingerprint(result.options));
   if (!useCache)
     return result;
-  Result<std::string> folder = ExecutableCache::defaultFolder();
-  if (!folder.ok()) {
-    printWarning(folder.message() + "; going on without the executable cache");
-    return result;
-  }
-  // No program outlives the compiler that made it.
-  Result<std::string> identity = programIdentity();
-  if (!identity.ok()) {
-    printWarning(identity.message() +
-                 "; going on without the executable cache");
-    return result;
-  }
-  result.identity = identity.take();
-  result.cache.emplace(*folder,
-                       [](const std::string &line) { printWarning(line); });
-  if (Status status = result.cache->prepare(); !status.ok()) {
-    printWarning(status.message() + "; compiled programs are not kept");
-    result.keeps = false;
-  }
-  result.signature = signatureOf(model);
+  if (Status status = result.openCache(); !status.ok())
+    printWarning(status.message() + "; going on without the executable cache");
   return result;
+}
+
+Status StepCompiler::openCache() {
+  KF_ASSIGN_OR_RETURN(std::string folder, ExecutableCache::defaultFolder());
+  KF_ASSIGN_OR_RETURN(uint64_t limit, ExecutableCache::defaultLimit());
+  // No program outlives the compiler that made it.
+  KF_ASSIGN_OR_RETURN(identity, programIdentity());
+  signature = signatureOf(*model);
+  ExecutableCache opened(
+      folder, [](const std::string &line) { printWarning(line); }, limit);
+  KF_RETURN_IF_ERROR(opened.prepare());
+  if (Status status = opened.checkWritable(); !status.ok()) {
+    printWarning(status.message() + "; compiled programs are not kept");
+    keeps = false;
+  }
+  cache.emplace(std::move(opened));
+  return Status();
 }
 
 std::string StepCompiler::keyOf(StepKind kind, int64_t maxTokens) const {

@@ -39,12 +39,14 @@ private:
   StepCompiler(const Model &model, CompilerOptions options)
       : model(&model), options(std::move(options)) {}
 
+  /// Sets the cache; an error says why there is none.
+  Status openCache();
   std::string keyOf(StepKind kind, int64_t maxTokens) const;
 
   const Model *model;
   CompilerOptions options;
   std::optional<ExecutableCache> cache;
-  bool keeps = true;                  ///< the cache can be written to
+  bool keeps = true; ///< the cache can be written to
   /// What keys are made of, where there is a cache.
   std::string fingerprint, signature, identity;
   int64_t compiledCount = 0, cachedCount = 0;

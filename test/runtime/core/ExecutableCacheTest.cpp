@@ -16,7 +16,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,10 +38,35 @@ protected:
   }
   void TearDown() override { fs::remove_all(root); }
 
-  ExecutableCache cache(const std::string &folder = "a/b") {
-    return ExecutableCache(root + "/" + folder, [this](const std::string &l) {
-      warnings.push_back(l);
-    });
+  ExecutableCache cache(const std::string &folder = "a/b",
+                        uint64_t limit = ExecutableCache::kDefaultLimit) {
+    return ExecutableCache(
+        root + "/" + folder,
+        [this](const std::string &l) { warnings.push_back(l); }, limit);
+  }
+
+  /// The only warning so far, once.
+  std::string warned() {
+    EXPECT_EQ(warnings.size(), 1u);
+    std::string last = warnings.empty() ? "" : warnings.back();
+    warnings.clear();
+    return last;
+  }
+
+  std::set<std::string> keysOf(const ExecutableCache &kept) {
+    std::set<std::string> keys;
+    Result<std::vector<ExecutableCache::Entry>> entries = kept.list();
+    EXPECT_TRUE(entries.ok()) << entries.message();
+    for (const ExecutableCache::Entry &entry : *entries)
+      keys.insert(entry.key);
+    return keys;
+  }
+
+  /// Makes the entry of `key` look as if it was used that long ago.
+  static void age(const ExecutableCache &kept, const std::string &key,
+                  std::chrono::seconds age) {
+    fs::last_write_time(kept.folder() + "/" + key + ".kfexec",
+                        fs::file_time_type::clock::now() - age);
   }
 
   std::string root;
@@ -66,8 +95,10 @@ TEST_F(ExecutableCacheTest, KeepsWhatWasStored) {
   EXPECT_EQ(entries->front().key, "ab12");
   EXPECT_EQ(entries->front().program, executable.programName);
   EXPECT_EQ(entries->front().target, "cpu");
-  EXPECT_EQ(entries->front().bytes, executable.serialize().size());
-  EXPECT_GT(entries->front().modified, 1600000000);
+  EXPECT_EQ(entries->front().bytes,
+            fs::file_size(kept.folder() + "/ab12.kfexec"));
+  EXPECT_GT(entries->front().bytes, executable.serialize().size());
+  EXPECT_GT(entries->front().used, 1600000000);
 
   EXPECT_EQ(*kept.clear(), 2);
   EXPECT_TRUE(kept.list()->empty());
@@ -79,38 +110,268 @@ TEST_F(ExecutableCacheTest, DamagedEntryIsRemovedWithAWarning) {
   ASSERT_TRUE(kept.store("ab", sampleExecutable()).ok());
   std::string file = kept.folder() + "/ab.kfexec";
   fs::resize_file(file, fs::file_size(file) / 2);
-  EXPECT_EQ(kept.list()->front().program, "(damaged)");
+  EXPECT_EQ(kept.list()->front().program, "(the file is truncated)");
 
   Result<std::optional<Executable>> found = kept.lookup("ab");
   ASSERT_TRUE(found.ok());
   EXPECT_FALSE(found->has_value());
-  ASSERT_EQ(warnings.size(), 1u);
-  EXPECT_EQ(warnings[0], "removed the unusable cache entry " + file +
-                             ": the file is truncated");
+  EXPECT_EQ(warned(), "removed the unusable cache entry " + file +
+                          ": the file is truncated");
   EXPECT_FALSE(fs::exists(file));
   ASSERT_TRUE(kept.store("ab", sampleExecutable()).ok());
   EXPECT_TRUE(kept.lookup("ab")->has_value());
+
+  std::ofstream(file) << "something else";
+  EXPECT_FALSE(kept.lookup("ab")->has_value());
+  EXPECT_EQ(warned(), "removed the unusable cache entry " + file +
+                          ": it is no cache entry");
+}
+
+/// A sound program, but not the one that the key stands for.
+TEST_F(ExecutableCacheTest, CopyUnderAnotherKeyIsNotUsed) {
+  ExecutableCache kept = cache();
+  ASSERT_TRUE(kept.store("ab", sampleExecutable()).ok());
+  const std::string copy = kept.folder() + "/cd.kfexec";
+  fs::copy_file(kept.folder() + "/ab.kfexec", copy);
+  EXPECT_EQ(kept.list()->back().program, "(it holds another program)");
+  EXPECT_FALSE(kept.lookup("cd")->has_value());
+  EXPECT_EQ(warned(), "removed the unusable cache entry " + copy +
+                          ": it holds another program");
+  EXPECT_FALSE(fs::exists(copy));
+  EXPECT_TRUE(kept.lookup("ab")->has_value());
+}
+
+TEST_F(ExecutableCacheTest, WhatCannotBeRemovedIsNotSaidToBe) {
+  ExecutableCache kept = cache();
+  ASSERT_TRUE(kept.prepare().ok());
+  const std::string file = kept.folder() + "/ab.kfexec";
+  fs::create_directory(file);
+  EXPECT_FALSE(kept.lookup("ab")->has_value());
+  EXPECT_EQ(warned(), "the cache entry " + file +
+                          " is unusable (it is not a regular file) and cannot "
+                          "be removed: Is a directory");
 }
 
 TEST_F(ExecutableCacheTest, PipeInPlaceOfAnEntryDoesNotHang) {
   ExecutableCache kept = cache();
-  fs::create_directories(kept.folder());
+  ASSERT_TRUE(kept.prepare().ok());
   ASSERT_EQ(::mkfifo((kept.folder() + "/ab.kfexec").c_str(), 0600), 0);
   EXPECT_FALSE(kept.lookup("ab")->has_value());
-  EXPECT_EQ(warnings.size(), 1u);
+  EXPECT_EQ(warned(), "removed the unusable cache entry " + kept.folder() +
+                          "/ab.kfexec: it is not a regular file");
+}
+
+/// No descriptor is left for the folder, then none for the file in it: neither
+/// is damaged.
+TEST_F(ExecutableCacheTest, EntryThatCannotBeReadStays) {
+  ExecutableCache kept = cache();
+  ASSERT_TRUE(kept.store("ab", sampleExecutable()).ok());
+  rlimit before;
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const int next = ::open("/dev/null", O_RDONLY);
+  ASSERT_GE(next, 0);
+  ::close(next);
+  for (rlim_t left : {0, 1}) {
+    rlimit limit = {static_cast<rlim_t>(next) + left, before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
+    const bool found = kept.lookup("ab")->has_value();
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+    EXPECT_FALSE(found);
+    EXPECT_EQ(
+        warned(),
+        (left ? "cannot read the cache entry " + kept.folder() + "/ab.kfexec"
+              : "cannot open the folder '" + kept.folder() + "'") +
+            ": Too many open files");
+  }
+  EXPECT_TRUE(kept.lookup("ab")->has_value());
+}
+
+/// Where the system keeps this user from reading an entry.
+TEST_F(ExecutableCacheTest, EntryWithoutPermissionStays) {
+  ExecutableCache kept = cache();
+  ASSERT_TRUE(kept.store("ab", sampleExecutable()).ok());
+  const std::string file = kept.folder() + "/ab.kfexec";
+  auto asAnyone = [&] {
+    // The administrator may read everything.
+    if (::geteuid() == 0) {
+      constexpr uid_t nobody = 65534;
+      for (const std::string &path : {root, root + "/a", kept.folder(), file})
+        if (::chown(path.c_str(), nobody, nobody) != 0)
+          ::_exit(2);
+      if (::setuid(nobody) != 0)
+        ::_exit(3);
+    }
+    ::chmod(file.c_str(), 0);
+    const bool found = kept.lookup("ab")->has_value();
+    const std::string said = kept.list()->front().program;
+    ::chmod(file.c_str(), 0600);
+    const bool sound = kept.lookup("ab")->has_value();
+    ::_exit(!found && sound && said == "(Permission denied)" &&
+                    warned() == "cannot read the cache entry " + file +
+                                    ": Permission denied"
+                ? 0
+                : 1);
+  };
+  EXPECT_EXIT(asAnyone(), testing::ExitedWithCode(0), "");
+}
+
+/// What others may have written is not run: it is removed from a folder that
+/// is private, and nothing is taken from one that is not.
+TEST_F(ExecutableCacheTest, EntryThatOthersCanWriteIsNotUsed) {
+  ExecutableCache kept = cache();
+  const std::string file = kept.folder() + "/ab.kfexec";
+  for (mode_t mode : {0620, 0602}) {
+    ASSERT_TRUE(kept.store("ab", sampleExecutable()).ok());
+    ASSERT_EQ(::chmod(file.c_str(), mode), 0);
+    EXPECT_FALSE(kept.lookup("ab")->has_value());
+    EXPECT_EQ(warned(), "removed the unusable cache entry " + file +
+                            ": it can be written by others (mode 0" +
+                            (mode == 0620 ? "620" : "602") + ")");
+    EXPECT_FALSE(fs::exists(file));
+  }
+  // What replaces such a file does not take over its mode.
+  ASSERT_TRUE(kept.store("ab", sampleExecutable()).ok());
+  ASSERT_EQ(::chmod(file.c_str(), 0666), 0);
+  ASSERT_TRUE(kept.store("ab", sampleExecutable()).ok());
+  EXPECT_TRUE(kept.lookup("ab")->has_value());
+  // A link leads out of the folder, whoever owns what it leads to.
+  fs::rename(file, root + "/elsewhere");
+  fs::create_symlink(root + "/elsewhere", file);
+  EXPECT_FALSE(kept.lookup("ab")->has_value());
+  EXPECT_EQ(warned(), "removed the unusable cache entry " + file +
+                          ": it is not a regular file");
+  EXPECT_TRUE(fs::exists(root + "/elsewhere"));
+}
+
+TEST_F(ExecutableCacheTest, FolderThatOthersCanWriteIsNotUsed) {
+  const mode_t before = ::umask(0);
+  ExecutableCache kept = cache();
+  ASSERT_TRUE(kept.store("ab", sampleExecutable()).ok());
+  ::umask(before);
+  for (const char *folder : {"/a", "/a/b"}) {
+    struct stat info;
+    ASSERT_EQ(::stat((root + folder).c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 07777, 0700u) << folder;
+  }
+  ASSERT_EQ(::chmod(kept.folder().c_str(), 0770), 0);
+  const std::string why = "the folder '" + kept.folder() +
+                          "' can be written by others (mode 0770), so that "
+                          "nothing in it is safe to run; empty it and make it "
+                          "mode 0700";
+  EXPECT_EQ(kept.prepare().message(), why);
+  EXPECT_FALSE(kept.lookup("ab")->has_value());
+  EXPECT_EQ(warned(), why);
+  ASSERT_TRUE(kept.store("cd", sampleExecutable()).ok());
+  EXPECT_EQ(warned(), "could not keep the compiled program: " + why);
+  EXPECT_EQ(keysOf(kept), std::set<std::string>{"ab"});
+  EXPECT_EQ(warned(), why);
+  EXPECT_EQ(*kept.clear(), 1);
+}
+
+TEST_F(ExecutableCacheTest, WhatBelongsToOthersIsNotUsed) {
+  if (::geteuid() != 0)
+    GTEST_SKIP() << "only the administrator can give files away";
+  ExecutableCache kept = cache();
+  ASSERT_TRUE(kept.store("ab", sampleExecutable()).ok());
+  const std::string file = kept.folder() + "/ab.kfexec";
+  ASSERT_EQ(::chown(file.c_str(), 12345, 12345), 0);
+  EXPECT_FALSE(kept.lookup("ab")->has_value());
+  EXPECT_EQ(warned(), "removed the unusable cache entry " + file +
+                          ": it belongs to another user (uid 12345)");
+  ASSERT_TRUE(kept.store("ab", sampleExecutable()).ok());
+  ASSERT_EQ(::chown(kept.folder().c_str(), 12345, 12345), 0);
+  EXPECT_FALSE(kept.lookup("ab")->has_value());
+  EXPECT_EQ(warned(), "the folder '" + kept.folder() +
+                          "' belongs to another user (uid 12345), so that "
+                          "nothing in it is safe to run; use a folder of your "
+                          "own");
 }
 
 TEST_F(ExecutableCacheTest, UnusableFolderIsAWarning) {
   std::ofstream(root + "/file") << "in the way";
   ExecutableCache kept = cache("file/sub");
   EXPECT_EQ(kept.prepare().message(),
-            "cannot write to " + kept.folder() + ": Not a directory");
+            "cannot make the folder '" + kept.folder() + "': Not a directory");
   EXPECT_FALSE(kept.lookup("ab")->has_value());
-  EXPECT_TRUE(warnings.empty());
+  EXPECT_EQ(warned(),
+            "cannot open the folder '" + kept.folder() + "': Not a directory");
   EXPECT_TRUE(kept.store("ab", sampleExecutable()).ok());
-  ASSERT_EQ(warnings.size(), 1u);
-  EXPECT_EQ(warnings[0], "could not keep the compiled program: cannot write '" +
-                             kept.folder() + "/ab.kfexec': Not a directory");
+  EXPECT_EQ(warned().find("could not keep the compiled program: "), 0u);
+}
+
+//===----------------------------------------------------------------------===//
+// The limit
+//===----------------------------------------------------------------------===//
+
+TEST_F(ExecutableCacheTest, RemovesWhatWasNotUsedForTheLongestTime) {
+  using namespace std::chrono_literals;
+  ExecutableCache before = cache();
+  for (const char *key : {"a1", "b2", "c3", "d4"})
+    ASSERT_TRUE(before.store(key, sampleExecutable()).ok());
+  std::ofstream(before.folder() + "/notes.txt") << "mine";
+  const std::string left = before.folder() + "/ee.kfexec.0123.tmp";
+  std::ofstream(left) << "half";
+  fs::last_write_time(left, fs::file_time_type::clock::now() - 2h);
+  age(before, "a1", 4h);
+  age(before, "b2", 3h);
+  age(before, "c3", 2h);
+  age(before, "d4", 1h);
+  const uint64_t size = fs::file_size(before.folder() + "/a1.kfexec");
+
+  // Looking one up uses it.
+  ExecutableCache kept = cache("a/b", 3 * size);
+  EXPECT_TRUE(kept.lookup("a1")->has_value());
+  ASSERT_TRUE(kept.store("e5", sampleExecutable()).ok());
+  EXPECT_EQ(keysOf(kept), (std::set<std::string>{"a1", "d4", "e5"}));
+  EXPECT_FALSE(fs::exists(left));
+  EXPECT_TRUE(fs::exists(kept.folder() + "/notes.txt"));
+  // With room, nothing goes.
+  ASSERT_TRUE(cache().store("f6", sampleExecutable()).ok());
+  EXPECT_EQ(keysOf(kept), (std::set<std::string>{"a1", "d4", "e5", "f6"}));
+  EXPECT_TRUE(warnings.empty());
+}
+
+/// A process that needs more than the limit has what it uses, and no more.
+TEST_F(ExecutableCacheTest, KeepsWhatIsInUse) {
+  using namespace std::chrono_literals;
+  ExecutableCache before = cache();
+  for (const char *key : {"a1", "b2"})
+    ASSERT_TRUE(before.store(key, sampleExecutable()).ok());
+  age(before, "a1", 1h);
+  age(before, "b2", 2h);
+  ExecutableCache kept = cache("a/b", 1);
+  EXPECT_TRUE(kept.lookup("b2")->has_value());
+  ASSERT_TRUE(kept.store("c3", sampleExecutable()).ok());
+  ASSERT_TRUE(kept.store("d4", sampleExecutable()).ok());
+  EXPECT_EQ(keysOf(kept), (std::set<std::string>{"b2", "c3", "d4"}));
+
+  ExecutableCache none = cache("a/none", 0);
+  ASSERT_TRUE(none.store("ab", sampleExecutable()).ok());
+  EXPECT_FALSE(fs::exists(none.folder()));
+  EXPECT_TRUE(warnings.empty());
+}
+
+TEST_F(ExecutableCacheTest, LimitFollowsTheEnvironment) {
+  auto with = [](const char *size) {
+    ::setenv("KF_CACHE_SIZE", size, 1);
+    Result<uint64_t> limit = ExecutableCache::defaultLimit();
+    ::unsetenv("KF_CACHE_SIZE");
+    return limit;
+  };
+  ::unsetenv("KF_CACHE_SIZE");
+  EXPECT_EQ(*ExecutableCache::defaultLimit(), uint64_t(1) << 30);
+  EXPECT_EQ(*with(""), uint64_t(1) << 30);
+  EXPECT_EQ(*with("0"), 0u);
+  EXPECT_EQ(*with("12345"), 12345u);
+  EXPECT_EQ(*with("3K"), 3072u);
+  EXPECT_EQ(*with("500M"), uint64_t(500) << 20);
+  EXPECT_EQ(*with("17179869183G"), uint64_t(17179869183) << 30);
+  for (const char *bad : {"x", "-1", "1.5G", "1T", "1MB", "M", " 1", "1 ",
+                          "17179869184G", "18446744073709551616"})
+    EXPECT_EQ(with(bad).message(),
+              "KF_CACHE_SIZE is '" + std::string(bad) +
+                  "', but a number of bytes is expected, with K, M or G behind "
+                  "it for KiB, MiB or GiB");
 }
 
 TEST_F(ExecutableCacheTest, KeysCannotLeaveTheFolder) {
