@@ -30,6 +30,9 @@ namespace {
 
 /// What the architectures call their fields, and what absent ones stand for
 /// (the defaults of Hugging Face's configuration classes).
+///
+/// GPT-2 has names of its own, and its class takes the others' too; these count
+/// where a file has both (its attribute_map).
 struct Family {
   Architecture architecture;
   const char *modelType, *className;
@@ -41,6 +44,16 @@ struct Family {
   double defaultEps;
   bool defaultTied;
 };
+
+struct Alias {
+  const char *Family::*own;
+  const char *other;
+};
+constexpr Alias gpt2Aliases[] = {
+    {&Family::hiddenSize, "hidden_size"},
+    {&Family::layers, "num_hidden_layers"},
+    {&Family::heads, "num_attention_heads"},
+    {&Family::maxPositions, "max_position_embeddings"}};
 
 constexpr Family llamaLike(Architecture architecture, const char *modelType,
                            const char *className, int64_t maxPositions,
@@ -95,6 +108,25 @@ Result<const Family *> readFamily(const ConfigReader &reader) {
     return reader.unexpected("architectures",
                              "[\"" + std::string(found->className) + "\"]");
   return found;
+}
+
+/// `family` with the names that the file uses. Adds a warning where it uses two
+/// that disagree.
+Family resolveAliases(const ConfigReader &reader, Family family,
+                      std::vector<std::string> &warnings) {
+  if (family.architecture != Architecture::Gpt2)
+    return family;
+  for (auto [own, other] : gpt2Aliases) {
+    const json *value = reader.find(other), *hidden = reader.find(family.*own);
+    if (!value)
+      continue;
+    if (hidden && *hidden != *value)
+      warnings.push_back("config.json: " + reader.quoted(other) + " and " +
+                         reader.quoted(family.*own) +
+                         "; the first counts, as in transformers");
+    family.*own = other;
+  }
+  return family;
 }
 
 Result<Activation> readActivation(const ConfigReader &reader,
@@ -300,9 +332,11 @@ Status notMultiple(const char *name, int64_t value, const char *of,
 }
 
 /// GPT-2 states no more than its hidden size and heads.
-Status readGpt2Heads(const ConfigReader &reader, ModelConfig &config) {
+Status readGpt2Heads(const ConfigReader &reader, const Family &family,
+                     ModelConfig &config) {
   if (config.hiddenSize % config.heads != 0)
-    return notMultiple("n_embd", config.hiddenSize, "n_head", config.heads);
+    return notMultiple(family.hiddenSize, config.hiddenSize, family.heads,
+                       config.heads);
   config.kvHeads = config.heads;
   config.headDim = config.hiddenSize / config.heads;
   KF_ASSIGN_OR_RETURN(
@@ -314,7 +348,7 @@ Status readGpt2Heads(const ConfigReader &reader, ModelConfig &config) {
 Status readHeads(const ConfigReader &reader, const Family &family,
                  ModelConfig &config) {
   if (family.architecture == Architecture::Gpt2)
-    return readGpt2Heads(reader, config);
+    return readGpt2Heads(reader, family, config);
   // Where the class's default is not the number of heads, the field has to be
   // there.
   std::optional<int64_t> kvHeads, headDim;
@@ -371,21 +405,22 @@ Result<ModelConfig> readModel(const json &object) {
   if (!object.is_object())
     return Status::error("a JSON object is expected");
   ConfigReader reader(object);
-  KF_ASSIGN_OR_RETURN(const Family *family, readFamily(reader));
-  KF_RETURN_IF_ERROR(checkUnsupportedFields(reader, family->architecture));
+  KF_ASSIGN_OR_RETURN(const Family *known, readFamily(reader));
+  KF_RETURN_IF_ERROR(checkUnsupportedFields(reader, known->architecture));
 
   ModelConfig config;
-  config.architecture = family->architecture;
-  const bool gpt2 = family->architecture == Architecture::Gpt2;
-  KF_RETURN_IF_ERROR(readSizes(reader, *family, config));
-  KF_RETURN_IF_ERROR(readHeads(reader, *family, config));
+  const Family family = resolveAliases(reader, *known, config.warnings);
+  config.architecture = family.architecture;
+  const bool gpt2 = family.architecture == Architecture::Gpt2;
+  KF_RETURN_IF_ERROR(readSizes(reader, family, config));
+  KF_RETURN_IF_ERROR(readHeads(reader, family, config));
   config.norm = gpt2 ? Norm::Layer : Norm::Rms;
   config.gatedMlp = !gpt2;
-  config.qkNorm = family->architecture == Architecture::Qwen3;
+  config.qkNorm = family.architecture == Architecture::Qwen3;
   KF_ASSIGN_OR_RETURN(config.normEps,
-                      reader.positive(family->eps, family->defaultEps,
+                      reader.positive(family.eps, family.defaultEps,
                                       /*zero=*/true));
-  KF_ASSIGN_OR_RETURN(config.activation, readActivation(reader, *family));
+  KF_ASSIGN_OR_RETURN(config.activation, readActivation(reader, family));
   if (!gpt2) {
     KF_ASSIGN_OR_RETURN(config.rope, readRope(reader));
   }
@@ -399,7 +434,7 @@ Result<ModelConfig> readModel(const json &object) {
   KF_RETURN_IF_ERROR(readBiases(reader, config));
   KF_ASSIGN_OR_RETURN(
       config.tiedEmbeddings,
-      reader.boolean("tie_word_embeddings", family->defaultTied));
+      reader.boolean("tie_word_embeddings", family.defaultTied));
   KF_RETURN_IF_ERROR(readTokens(reader, config));
 
   KF_ASSIGN_OR_RETURN(std::string dtype, reader.text("torch_dtype", ""));

@@ -87,6 +87,9 @@ struct ModelConfig {
   std::vector<int64_t> eosIds;
   /// Element type that the checkpoint claims; its tensors have their own.
   std::optional<DataType> dtype;
+
+  /// What people should know of the files that it was read from, a line each.
+  std::vector<std::string> warnings;
 };
 
 /// Reads config.json's text and, unless empty, generation_config.json's. Errors

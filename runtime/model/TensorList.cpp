@@ -201,14 +201,18 @@ std::string spell(const std::vector<int64_t> &shape) {
   return text + "]";
 }
 
+/// The output matrix, in the checkpoint.
+std::string headName(const ModelConfig &config) {
+  return std::string(tensorNames(config).head) + ".weight";
+}
+
 /// Tensors that a model does not read although its checkpoint may have them:
 /// buffers that older versions of Hugging Face's code stored, and an output
-/// matrix beside the embedding table that takes its place.
+/// matrix that equals the embedding table (see settleTiedEmbeddings).
 bool isIgnorable(const ModelConfig &config, const std::string &name) {
   return name.ends_with(".rotary_emb.inv_freq") ||
          name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") ||
-         (config.tiedEmbeddings &&
-          name == std::string(tensorNames(config).head) + ".weight");
+         (config.tiedEmbeddings && name == headName(config));
 }
 
 } // namespace
@@ -229,7 +233,13 @@ Result<std::vector<ListedTensor>> kf::findTensors(const ModelConfig &config,
   const std::vector<std::string> names = source.names();
   std::set<std::string> unused(names.begin(), names.end());
   std::vector<ListedTensor> tensors = listTensors(config);
-  const bool prefixed = !unused.contains(tensors.front().key);
+  ListedTensor &table = tensors.front();
+  const bool prefixed = !unused.contains(table.key);
+  const std::string head = headName(config);
+  // One matrix for both may have either's name.
+  if (config.tiedEmbeddings && prefixed && !unused.contains(table.name) &&
+      unused.contains(head))
+    table.name = head;
   for (ListedTensor &tensor : tensors) {
     if (!prefixed)
       tensor.name = tensor.key;

@@ -59,7 +59,8 @@ struct ListedTensor {
 std::vector<ListedTensor> listTensors(const ModelConfig &config);
 
 /// listTensors, each found in `source` with the shape that it should have, and
-/// `name` as it is there: checkpoints of the bare model lack the prefix. A
+/// `name` as it is there: checkpoints of the bare model lack the prefix, and a
+/// matrix that is both embedding table and output may have either name. A
 /// tensor that is missing, has another shape or is left over is an error.
 Result<std::vector<ListedTensor>> findTensors(const ModelConfig &config,
                                               const WeightSource &source);

@@ -111,7 +111,8 @@ std::vector<Case> cases() {
   std::vector<Case> list;
   for (const char *model :
        {"llama2-mha", "llama3-gqa-scaled", "llama-wide-head", "llama-bias",
-        "mistral-window", "qwen2-bias", "qwen3-qknorm", "gpt2-layernorm"}) {
+        "mistral-window", "qwen2-bias", "qwen3-qknorm", "gpt2-layernorm",
+        "llama-own-head", "llama-head-alone", "gpt2-own-head"}) {
     list.push_back({model, "reference", 1});
     list.push_back({model, "cpu", 1});
     list.push_back({model, "cpu", 2});

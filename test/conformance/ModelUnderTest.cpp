@@ -16,6 +16,7 @@
 #include "runtime/io/Safetensors.h"
 #include "runtime/model/GgufConfig.h"
 #include "runtime/model/ModelConfig.h"
+#include "runtime/model/TiedEmbeddings.h"
 #include "runtime/reference/ReferenceDevice.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -68,7 +69,7 @@ Status ModelUnderTest::readModel() {
   }
   KF_ASSIGN_OR_RETURN(config, loadModelConfig(path));
   KF_ASSIGN_OR_RETURN(weights, openSafetensors(path));
-  return Status();
+  return settleTiedEmbeddings(config, *weights);
 }
 
 std::unique_ptr<ModelUnderTest> ModelUnderTest::open(const std::string &path,

@@ -16,6 +16,7 @@
 #include "runtime/io/Safetensors.h"
 #include "runtime/model/GgufConfig.h"
 #include "runtime/model/NamedConfigs.h"
+#include "runtime/model/TiedEmbeddings.h"
 
 #include <cerrno>
 #include <cstring>
@@ -57,6 +58,7 @@ Result<Model> openFolder(const std::string &path, bool withTokenizer) {
                       MappedFile::open(path + "/config.json"));
   model.configText = config.text();
   KF_ASSIGN_OR_RETURN(model.weights, openSafetensors(path));
+  KF_RETURN_IF_ERROR(settleTiedEmbeddings(model.config, *model.weights));
   if (!withTokenizer)
     return model;
   KF_ASSIGN_OR_RETURN(model.tokenizer, Tokenizer::open(path));
@@ -105,9 +107,18 @@ Result<Model> kf::openModel(const std::string &path, bool withTokenizer) {
   KF_ASSIGN_OR_RETURN(ModelKind kind, findModelKind(path));
   if (kind == ModelKind::Embedded)
     return openEmbedded(withTokenizer);
-  if (kind == ModelKind::Gguf)
-    return openGguf(path, withTokenizer);
-  return openFolder(path, withTokenizer);
+  Result<Model> model = kind == ModelKind::Gguf
+                            ? openGguf(path, withTokenizer)
+                            : openFolder(path, withTokenizer);
+  if (model.ok())
+    printModelWarnings(path, model->config);
+  return model;
+}
+
+void kf::printModelWarnings(const std::string &path,
+                            const ModelConfig &config) {
+  for (const std::string &line : config.warnings)
+    printWarning("model " + quotePath(path) + ": " + line);
 }
 
 Status kf::openTokenizer(const std::string &path, Model &model) {
@@ -147,6 +158,8 @@ Status kf::nameModel(const Model &model, const Status &status) {
 
 std::string kf::signatureOf(const Model &model) {
   std::string text = model.configText;
+  // The tensors' values decide this.
+  text += model.config.tiedEmbeddings ? "\ntied" : "\nuntied";
   for (const std::string &name : model.weights->names()) {
     text += '\n' + name;
     // A tensor of a type that nothing reads has no part in the programs.

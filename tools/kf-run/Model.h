@@ -45,8 +45,9 @@ struct Model {
   ChatConfig chat; ///< empty where the model has none
 };
 
-/// Opens the model at `path`, or the embedded one if it is empty. Weights are
-/// mapped, not read. Errors name the file.
+/// Opens the model at `path`, or the embedded one if it is empty, and prints
+/// its configuration's warnings. Weights are mapped, not read. Errors name the
+/// file.
 Result<Model> openModel(const std::string &path, bool withTokenizer);
 
 /// Gives `model` the tokenizer at `path`: a folder's or a GGUF file's with its
@@ -62,6 +63,9 @@ struct DummyOptions;
 /// model has the tokenizer that `dummy` names; asking for one fails without.
 Result<Model> openModel(const std::string &path, bool withTokenizer,
                         const DummyOptions &dummy);
+
+/// Prints what `config`, of the model at `path`, warns of.
+void printModelWarnings(const std::string &path, const ModelConfig &config);
 
 /// `status` with the model's name in front, unless an error has it already.
 Status nameModel(const Model &model, const Status &status);

@@ -17,6 +17,7 @@
 #include "runtime/model/ChatConfig.h"
 #include "runtime/model/ConfigReader.h"
 #include "runtime/model/GgufConfig.h"
+#include "runtime/model/TiedEmbeddings.h"
 
 #include <unistd.h>
 
@@ -114,10 +115,15 @@ Result<ModelFacts> collectFolder(const std::string &path) {
     facts.configProblem = config.message();
 
   Result<std::unique_ptr<WeightSource>> weights = openSafetensors(path);
+  Status read = weights.status();
   if (weights.ok())
     addTensors(**weights, facts);
-  else
-    facts.tensorProblem = weights.message();
+  if (weights.ok() && facts.config)
+    read = settleTiedEmbeddings(*facts.config, **weights);
+  if (!read.ok())
+    facts.tensorProblem = read.message();
+  if (facts.config)
+    printModelWarnings(path, *facts.config);
   if (!facts.config && !weights.ok() && !hasFile(path, "config.json"))
     return Status::error("folder " + quotePath(path) +
                          " holds neither config.json nor safetensors files");
@@ -156,6 +162,8 @@ Result<ModelFacts> collectGguf(const std::string &path) {
     facts.config = config.take();
   else
     facts.configProblem = config.message();
+  if (facts.config)
+    printModelWarnings(path, *facts.config);
 
   if (std::string kind = ggufTokenizer(gguf); !kind.empty())
     setTokenizer(Tokenizer::fromGguf(gguf), std::move(kind), facts);

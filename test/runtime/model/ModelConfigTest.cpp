@@ -151,6 +151,50 @@ TEST(ModelConfig, Qwen3) {
   EXPECT_EQ(config->headDim, 32);
 }
 
+/// transformers' attribute_map: GPT2Config(n_layer=2, num_hidden_layers=3) has
+/// three layers, in either order.
+TEST(ModelConfig, Gpt2TakesOtherArchitecturesNames) {
+  json config = {{"model_type", "gpt2"},          {"hidden_size", 32},
+                 {"num_hidden_layers", 3},        {"num_attention_heads", 2},
+                 {"max_position_embeddings", 99}, {"vocab_size", 307}};
+  auto read = parse(config);
+  ASSERT_TRUE(read.ok()) << read.message();
+  EXPECT_EQ(read->hiddenSize, 32);
+  EXPECT_EQ(read->layers, 3);
+  EXPECT_EQ(read->heads, 2);
+  EXPECT_EQ(read->maxPositions, 99);
+  EXPECT_EQ(read->intermediateSize, 128);
+  EXPECT_TRUE(read->warnings.empty());
+
+  read = parse(with(config, {{"n_layer", 3}, {"n_head", nullptr}}));
+  ASSERT_TRUE(read.ok()) << read.message();
+  EXPECT_TRUE(read->warnings.empty());
+  read = parse(with(config, {{"n_layer", 2}, {"n_positions", 10}}));
+  ASSERT_TRUE(read.ok()) << read.message();
+  EXPECT_EQ(read->layers, 3);
+  EXPECT_EQ(read->maxPositions, 99);
+  ASSERT_EQ(read->warnings.size(), 2u);
+  EXPECT_EQ(read->warnings[0],
+            "config.json: 'num_hidden_layers' is 3 and 'n_layer' is 2; the "
+            "first counts, as in transformers");
+
+  // Errors speak of what the file has.
+  expectContains(parse(with(config, {{"num_hidden_layers", "3"}})).message(),
+                 "'num_hidden_layers' is \"3\"");
+  expectContains(parse(with(config, {{"num_attention_heads", 5}})).message(),
+                 "'hidden_size' 32 is not a multiple of "
+                 "'num_attention_heads' 5");
+  config.erase("hidden_size");
+  expectContains(parse(config).message(), "'n_embd' is missing");
+}
+
+/// The others know no second names.
+TEST(ModelConfig, OnlyGpt2HasAliases) {
+  auto read = parse(with(smallLlama(), {{"n_layer", 2}}));
+  ASSERT_TRUE(read.ok()) << read.message();
+  EXPECT_EQ(read->layers, 4);
+}
+
 TEST(ModelConfig, Gpt2) {
   auto config = golden("gpt2-layernorm");
   ASSERT_TRUE(config.ok()) << config.message();
