@@ -135,8 +135,11 @@ public:
   Result<std::optional<std::string_view>>
   findString(std::string_view key) const;
 
-  /// Tensors in the file's order.
+  /// Tensors in the file's order, in which their data lie, too.
   const std::vector<GgufTensor> &tensors() const { return infos; }
+  /// What follows the last tensor and its padding; nothing where the last one's
+  /// type does not say where it ends.
+  std::span<const std::byte> rest() const { return behind; }
   /// The tensor of that name; null if there is none.
   const GgufTensor *lookUpTensor(std::string_view tensor) const;
 
@@ -162,6 +165,7 @@ private:
   std::optional<MappedFile> file;
   std::span<const std::byte> image; ///< the whole file
   std::span<const std::byte> data;  ///< what tensors' offsets count from
+  std::span<const std::byte> behind;
   uint32_t formatVersion = 0;
   uint64_t align = kGgufDefaultAlignment;
   std::vector<GgufEntry> entries;

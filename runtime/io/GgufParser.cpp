@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
 
 using namespace kf;
 
@@ -269,14 +268,21 @@ Status GgufParser::checkTensor(GgufTensor &tensor) {
   return Status();
 }
 
-/// Finds the data, and checks that tensors lie in it and do not overlap.
+/// Finds the data, and checks that tensors lie in it as they are written: one
+/// behind the other in the order of their entries, each padded to the
+/// alignment. A type or shape that is not the one that was written shows by
+/// that.
 Status GgufParser::placeTensors() {
-  const uint64_t past = cursor.position() % gguf.align;
-  const uint64_t padding = past ? gguf.align - past : 0;
+  auto padded = [&](uint64_t bytes) {
+    return (bytes + gguf.align - 1) / gguf.align * gguf.align;
+  };
   // A file without tensors may end without the padding.
-  if (padding <= cursor.left())
-    gguf.data = gguf.image.subspan(cursor.position() + padding);
-  for (const GgufTensor &tensor : gguf.infos)
+  if (const uint64_t begin = padded(cursor.position());
+      begin <= gguf.image.size())
+    gguf.data = gguf.image.subspan(begin);
+  uint64_t end = 0;
+  const GgufTensor *previous = nullptr;
+  for (const GgufTensor &tensor : gguf.infos) {
     if (tensor.offset > gguf.data.size() ||
         tensor.bytes > gguf.data.size() - tensor.offset)
       return Status::error("truncated: tensor " + inQuotes(tensor.name) +
@@ -284,25 +290,20 @@ Status GgufParser::placeTensors() {
                            " bytes at offset " + std::to_string(tensor.offset) +
                            " of the data, which has " +
                            std::to_string(gguf.data.size()));
-
-  std::vector<size_t> order(gguf.infos.size());
-  std::iota(order.begin(), order.end(), size_t(0));
-  std::ranges::sort(order, {}, [&](size_t i) {
-    const GgufTensor &tensor = gguf.infos[i];
-    return std::pair(tensor.offset, tensor.bytes);
-  });
-  const GgufTensor *previous = nullptr;
-  for (size_t i : order) {
-    const GgufTensor &tensor = gguf.infos[i];
-    if (tensor.type && tensor.bytes == 0)
-      continue;
-    if (previous && tensor.offset < previous->offset + previous->bytes)
-      return Status::error("tensor " + inQuotes(tensor.name) +
-                           " starts at offset " +
-                           std::to_string(tensor.offset) + ", inside tensor " +
-                           inQuotes(previous->name) + ", which ends at " +
-                           std::to_string(previous->offset + previous->bytes));
+    // Nothing says where a tensor of an unknown type ends.
+    const bool known = !previous || previous->type;
+    if (known ? tensor.offset != end : tensor.offset < end)
+      return Status::error(
+          "tensor " + inQuotes(tensor.name) + " starts at offset " +
+          std::to_string(tensor.offset) + " of the data, but " +
+          (known ? "" : "at least ") + std::to_string(end) + " is expected" +
+          (previous ? ", behind tensor " + inQuotes(previous->name)
+                    : std::string()) +
+          ": a type, a shape or an offset is wrong");
+    end = padded(tensor.offset + tensor.bytes);
     previous = &tensor;
   }
+  if (!previous || previous->type)
+    gguf.behind = gguf.data.subspan(std::min<uint64_t>(end, gguf.data.size()));
   return Status();
 }

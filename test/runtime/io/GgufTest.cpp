@@ -578,7 +578,7 @@ TEST(Gguf, TensorsPastTheEnd) {
                        .tensorEntry("t", {8}, kF32, offset)
                        .append(std::string(64, '\0')));
   };
-  EXPECT_EQ(error(32), "");
+  EXPECT_EQ(error(0), "");
   EXPECT_EQ(error(64), "test: truncated: tensor 't' takes 32 bytes at offset "
                        "64 of the data, which has 64");
   // With its bytes this offset wraps to 0.
@@ -603,25 +603,107 @@ TEST(Gguf, PaddingPastTheEnd) {
             "data, which has 0");
 }
 
-TEST(Gguf, OverlappingTensors) {
-  EXPECT_EQ(errorOf(GgufBuilder()
-                        .tensorEntry("b", {16}, kF32, 32)
-                        .tensorEntry("a", {9}, kF32, 0)
-                        .append(std::string(128, '\0'))),
-            "test: tensor 'b' starts at offset 32, inside tensor 'a', which "
-            "ends at 36");
-  EXPECT_EQ(errorOf(GgufBuilder()
-                        .tensorEntry("a", {8}, kF32, 32)
-                        .tensorEntry("b", {8}, kF32, 32)
-                        .append(std::string(128, '\0'))),
-            "test: tensor 'b' starts at offset 32, inside tensor 'a', which "
-            "ends at 64");
-  EXPECT_EQ(errorOf(GgufBuilder()
-                        .tensorEntry("a", {16}, kF32, 0)
-                        .tensorEntry("b", {8}, 999, 32)
-                        .append(std::string(128, '\0'))),
-            "test: tensor 'b' starts at offset 32, inside tensor 'a', which "
-            "ends at 64");
+/// Tensors lie one behind the other, in the order of their entries, as
+/// llama.cpp wants it.
+TEST(Gguf, TensorsAreWhereTheOnesBeforeThemEnd) {
+  auto error = [](std::vector<std::pair<uint64_t, uint64_t>> tensors,
+                  uint32_t type = kF32) {
+    GgufBuilder builder;
+    std::string name = "a";
+    for (auto [elements, offset] : tensors) {
+      builder.tensorEntry(name, {elements}, type, offset);
+      ++name[0];
+    }
+    return errorOf(builder.append(std::string(256, '\0')));
+  };
+  EXPECT_EQ(error({{8, 0}, {9, 32}, {1, 96}}), "");
+  EXPECT_EQ(error({{0, 0}, {8, 0}, {0, 32}, {8, 32}}), "");
+  const std::string wrong = ": a type, a shape or an offset is wrong";
+  // A hole, at the front and between.
+  EXPECT_EQ(error({{8, 32}}), "test: tensor 'a' starts at offset 32 of the "
+                              "data, but 0 is expected" +
+                                  wrong);
+  EXPECT_EQ(error({{8, 0}, {8, 64}}),
+            "test: tensor 'b' starts at offset 64 of the data, but 32 is "
+            "expected, behind tensor 'a'" +
+                wrong);
+  // One inside another, and in another order than their entries.
+  EXPECT_EQ(error({{9, 0}, {8, 32}}),
+            "test: tensor 'b' starts at offset 32 of the data, but 64 is "
+            "expected, behind tensor 'a'" +
+                wrong);
+  EXPECT_EQ(error({{8, 32}, {8, 0}}),
+            "test: tensor 'a' starts at offset 32 of the data, but 0 is "
+            "expected" +
+                wrong);
+  EXPECT_EQ(error({{8, 0}, {8, 32}, {0, 32}}),
+            "test: tensor 'c' starts at offset 32 of the data, but 64 is "
+            "expected, behind tensor 'b'" +
+                wrong);
+}
+
+/// Where a tensor of an unknown type ends is unknown.
+TEST(Gguf, TensorsBehindOneOfAnUnknownType) {
+  auto error = [](uint64_t offset) {
+    return errorOf(GgufBuilder()
+                       .tensorEntry("a", {8}, kF32, 0)
+                       .tensorEntry("b", {8}, 999, 32)
+                       .tensorEntry("c", {8}, kF32, offset)
+                       .append(std::string(256, '\0')));
+  };
+  EXPECT_EQ(error(32), "");
+  EXPECT_EQ(error(192), "");
+  EXPECT_EQ(error(0), "test: tensor 'c' starts at offset 0 of the data, but at "
+                      "least 32 is expected, behind tensor 'b': a type, a "
+                      "shape or an offset is wrong");
+}
+
+/// Every tensor of a sound file, said to be of every other type: what gives it
+/// another size is an error, or shows in what follows the last one.
+TEST(Gguf, WrongTypesShowBySizes) {
+  std::ifstream stream(KF_SOURCE_DIR
+                       "/models/kf-stories-gguf/kf-stories-Q4_0.gguf",
+                       std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(stream), {}};
+  auto sound = parse(bytes);
+  ASSERT_TRUE(sound.ok()) << sound.message();
+  EXPECT_TRUE((*sound)->rest().empty());
+  auto padded = [](uint64_t size) { return (size + 31) / 32 * 32; };
+  for (const GgufTensor &tensor : (*sound)->tensors()) {
+    const size_t at = static_cast<size_t>(tensor.name.data() - bytes.data()) +
+                      tensor.name.size() + 4 + 8 * tensor.shape.size();
+    const bool last = &tensor == &(*sound)->tensors().back();
+    const int64_t elements = *checkedElementCount(tensor.shape);
+    for (const GgmlType &type : kGgmlTypes) {
+      const uint64_t size =
+          static_cast<uint64_t>(elements / type.elements * type.bytes);
+      const bool whole = tensor.shape.back() % type.elements == 0;
+      bytes.replace(at, 4, raw(type.number));
+      auto other = parse(bytes);
+      EXPECT_EQ(other.ok(), whole && (padded(size) == padded(tensor.bytes) ||
+                                      (last && size < tensor.bytes)))
+          << tensor.name << " as " << type.name;
+      if (other.ok())
+        EXPECT_EQ((*other)->rest().size(), padded(tensor.bytes) - padded(size));
+    }
+    bytes.replace(at, 4, raw(tensor.typeNumber));
+  }
+}
+
+TEST(Gguf, WhatFollowsTheTensors) {
+  GgufBuilder builder;
+  builder.tensor("a", {3}, DataType::F32);
+  auto restOf = [&](size_t bytes) {
+    GgufBuilder more = builder;
+    const std::string image = more.append(std::string(bytes, 'x')).bytes();
+    auto file = parse(image);
+    EXPECT_TRUE(file.ok()) << file.message();
+    return file.ok() ? (*file)->rest().size() : 0;
+  };
+  EXPECT_EQ(restOf(0), 0u);
+  EXPECT_EQ(restOf(20), 0u); // the padding
+  EXPECT_EQ(restOf(21), 1u);
+  EXPECT_EQ(restOf(10000), 9980u);
 }
 
 TEST(Gguf, DuplicateTensors) {
