@@ -1,4 +1,5 @@
-//===- Quote.h - Names from files inside error lines ------------*- C++ -*-===//
+//===- Quote.h - Values from files inside error lines ------------*- C++
+//-*-===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -9,6 +10,7 @@
 #ifndef KF_RUNTIME_IO_QUOTE_H
 #define KF_RUNTIME_IO_QUOTE_H
 
+#include <cstdio>
 #include <string>
 #include <string_view>
 
@@ -24,6 +26,13 @@ inline std::string inQuotes(std::string_view text) {
   if (text.size() > limit)
     result += "...";
   return result + "'";
+}
+
+/// A number for an error's line, without trailing zeros.
+inline std::string spellNumber(double value) {
+  char buffer[32];
+  std::snprintf(buffer, sizeof(buffer), "%g", value);
+  return buffer;
 }
 
 } // namespace kf

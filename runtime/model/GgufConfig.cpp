@@ -10,6 +10,7 @@
 
 #include "runtime/io/Quote.h"
 #include "runtime/model/ConfigLimits.h"
+#include "runtime/model/GgufOddities.h"
 
 #include <algorithm>
 #include <cmath>
@@ -28,64 +29,9 @@ constexpr Family families[] = {{"llama", Architecture::Llama},
                                {"qwen3", Architecture::Qwen3},
                                {"gpt2", Architecture::Gpt2}};
 
-/// Keys behind the architecture's name that are read or change nothing.
-constexpr std::string_view knownKeys[] = {
-    "attention.head_count",
-    "attention.head_count_kv",
-    "attention.key_length",
-    "attention.layer_norm_epsilon",
-    "attention.layer_norm_rms_epsilon",
-    "attention.sliding_window",
-    "attention.value_length",
-    "block_count",
-    "context_length",
-    "embedding_length",
-    "feed_forward_length",
-    "rope.dimension_count",
-    "rope.freq_base",
-    "rope.scale_linear",
-    "rope.scaling.factor",
-    "rope.scaling.finetuned",
-    "rope.scaling.original_context_length",
-    "rope.scaling.type",
-    "tensor_data_layout",
-    "vocab_size",
-};
-
-/// Keys that must have a value with which they change nothing.
-struct NeutralKey {
-  std::string_view key;
-  double value; ///< of a number; 1 for true
-};
-constexpr NeutralKey neutralKeys[] = {
-    {"attention.causal", 1},
-    {"attention.clamp_kqv", 0},
-    {"attention.max_alibi_bias", 0},
-    {"attn_logit_softcapping", 0},
-    {"embedding_scale", 1},
-    {"expert_count", 0},
-    {"expert_used_count", 0},
-    {"final_logit_softcapping", 0},
-    {"logit_scale", 1},
-    {"pooling_type", 0},
-    {"residual_scale", 1},
-    {"rope.scaling.attn_factor", 1},
-    {"use_parallel_residual", 0},
-};
-
-std::optional<double> numberOf(const GgufValue &value) {
-  if (std::optional<bool> flag = value.toBool())
-    return *flag;
-  if (std::optional<int64_t> integer = value.toSigned())
-    return static_cast<double>(*integer);
-  return value.toFloat();
-}
-
-/// A number for an error's line, without trailing zeros.
-std::string spell(double value) {
-  char buffer[32];
-  std::snprintf(buffer, sizeof(buffer), "%g", value);
-  return buffer;
+const Family *findFamily(std::string_view name) {
+  auto found = std::ranges::find(families, name, &Family::name);
+  return found == std::end(families) ? nullptr : found;
 }
 
 /// Reads one file.
@@ -96,7 +42,6 @@ public:
 
 private:
   Status readFamily();
-  Status checkKeys() const;
   Status readSizes();
   Status readHeads();
   Status readNorm();
@@ -180,7 +125,7 @@ Result<double> GgufConfigReader::positive(std::string_view name,
   KF_ASSIGN_OR_RETURN(double value, gguf.getFloat(keyOf(name), fallback));
   if (!std::isfinite(value) || value < 0 || (value == 0 && !zero))
     return Status::error(
-        valueOf(name, spell(value)) + ", but a finite number " +
+        valueOf(name, spellNumber(value)) + ", but a finite number " +
         (zero ? "that is not negative" : "above 0") + " is expected");
   return value;
 }
@@ -192,12 +137,10 @@ Result<double> GgufConfigReader::positive(std::string_view name,
 Status GgufConfigReader::readFamily() {
   KF_ASSIGN_OR_RETURN(std::string_view name,
                       gguf.getString("general.architecture"));
+  family = findFamily(name);
   std::string known;
-  for (const Family &candidate : families) {
-    if (candidate.name == name)
-      family = &candidate;
+  for (const Family &candidate : families)
     known += (known.empty() ? "" : ", ") + std::string(candidate.name);
-  }
   if (!family)
     return Status::error("architecture " + inQuotes(name) +
                          " is not supported (supported: " + known + ")");
@@ -214,31 +157,6 @@ Status GgufConfigReader::readFamily() {
     return Status::error(
         "the file is one of " + std::to_string(parts) +
         " parts of a model; join them with llama-gguf-split --merge");
-  return Status();
-}
-
-Status GgufConfigReader::checkKeys() const {
-  const std::string prefix = keyOf("");
-  for (const GgufEntry &entry : gguf.metadata()) {
-    if (!entry.key.starts_with(prefix))
-      continue;
-    const std::string_view name = entry.key.substr(prefix.size());
-    if (std::ranges::find(knownKeys, name) != std::end(knownKeys))
-      continue;
-    const NeutralKey *neutral =
-        std::ranges::find(neutralKeys, name, &NeutralKey::key);
-    std::optional<double> number = numberOf(entry.value);
-    if (neutral == std::end(neutralKeys))
-      return Status::error("metadata " + inQuotes(entry.key) +
-                           " is not known; it may change the arithmetic in a "
-                           "way that is not supported");
-    if (number != neutral->value)
-      return Status::error(
-          "metadata " + inQuotes(entry.key) + " is " +
-          (number ? spell(*number)
-                  : "of type " + std::string(nameOf(entry.value.type()))) +
-          ", which changes the arithmetic in a way that is not supported");
-  }
   return Status();
 }
 
@@ -413,7 +331,8 @@ Status GgufConfigReader::readTokens() {
 
 Result<ModelConfig> GgufConfigReader::read() {
   KF_RETURN_IF_ERROR(readFamily());
-  KF_RETURN_IF_ERROR(checkKeys());
+  KF_RETURN_IF_ERROR(checkGgufKeys(gguf, family->name));
+  config.warnings = findGgufOddities(gguf, family->name);
   KF_RETURN_IF_ERROR(readSizes());
   KF_RETURN_IF_ERROR(readHeads());
   KF_RETURN_IF_ERROR(readNorm());
@@ -431,6 +350,10 @@ Result<ModelConfig> kf::readGgufConfig(const Gguf &gguf) {
   if (result.ok() || result.message().starts_with(gguf.source() + ": "))
     return result;
   return result.status().in(gguf.source());
+}
+
+bool kf::isGgufArchitecture(std::string_view name) {
+  return findFamily(name) != nullptr;
 }
 
 std::string kf::ggufConfigText(const Gguf &gguf) {

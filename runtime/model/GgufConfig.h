@@ -9,7 +9,8 @@
 // The arithmetic of a decoder, read from a GGUF file's metadata. What the file
 // leaves out takes the default of the GGUF specification and of llama.cpp.
 // Every key that begins with the architecture's name is either known or an
-// error that names it: such keys are there to change the arithmetic.
+// error that names it: such keys are there to change the arithmetic. What else
+// looks like a mistake is a warning (GgufOddities.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,6 +21,7 @@
 #include "runtime/model/ModelConfig.h"
 
 #include <string>
+#include <string_view>
 
 namespace kf {
 
@@ -27,6 +29,9 @@ namespace kf {
 /// files say llama too), qwen2, qwen3 or gpt2. Files of llama have the rows of
 /// their q and k matrices in the order of interleaved rotation.
 Result<ModelConfig> readGgufConfig(const Gguf &gguf);
+
+/// Whether readGgufConfig knows the architecture of that name.
+bool isGgufArchitecture(std::string_view name);
 
 /// The metadata that readGgufConfig depends on but for token ids, as text to
 /// hash.

@@ -18,6 +18,8 @@
 #include "runtime/io/Gguf.h"
 #include "runtime/io/MappedFile.h"
 #include "runtime/model/ChatConfig.h"
+#include "runtime/model/GgufConfig.h"
+#include "runtime/model/GgufOddities.h"
 
 #include <algorithm>
 #include <chrono>
@@ -161,6 +163,12 @@ Result<WriteSummary> write(const GgufPlan &plan, const WeightSource &weights,
 
 Result<WriteSummary> quantizeGguf(const QuantizeOptions &options) {
   KF_ASSIGN_OR_RETURN(std::unique_ptr<Gguf> source, Gguf::open(options.model));
+  // Which keys another architecture has is not known.
+  const Result<std::string_view> architecture =
+      source->getString("general.architecture");
+  if (architecture.ok() && isGgufArchitecture(*architecture))
+    for (const std::string &line : findGgufOddities(*source, *architecture))
+      printWarning("model " + quotePath(options.model) + ": " + line);
   KF_ASSIGN_OR_RETURN(GgufPlan plan, planFromGguf(*source, options.type));
   return write(plan, *source, options);
 }

@@ -385,8 +385,76 @@ TEST(GgufConfig, WhatWouldChangeTheArithmetic) {
   EXPECT_EQ(least().f32("llama.attention.scale", 0.5f).error(),
             "test: metadata 'llama.attention.scale' is not known; it may "
             "change the arithmetic in a way that is not supported");
-  // Another architecture's keys are nobody's.
-  EXPECT_EQ(least().f32("grok.attention.scale", 0.5f).error(), "");
+}
+
+//===----------------------------------------------------------------------===//
+// What looks like a mistake
+//===----------------------------------------------------------------------===//
+
+TEST(GgufConfig, UnknownKeysNameTheKnownOneThatIsMeant) {
+  const std::string unknown = " is not known; it may change the arithmetic in "
+                              "a way that is not supported";
+  for (auto [key, meant] : std::vector<std::pair<std::string, std::string>>{
+           {"llama.rope.freq_bas", "llama.rope.freq_base"},
+           {"llama.rope.freq_babse", "llama.rope.freq_base"},
+           {"llama.rope_freqbase", "llama.rope.freq_base"},
+           {"llama.ropf.freq_bbse", "llama.rope.freq_base"},
+           {"llama.Rope.Freq_Base", "llama.rope.freq_base"},
+           {"llama.expert_cuont", "llama.expert_count"},
+           {"llama.attention.key_lengthss", "llama.attention.key_length"}})
+    EXPECT_EQ(least().f32(key, 1).error(), "test: metadata '" + key + "'" +
+                                               unknown + "; did you mean '" +
+                                               meant + "'?");
+  for (const char *key : {"llama.", "llama.x", "llama.rope.freq_baseXYZ",
+                          "llama.freq_base", "llama.ropf.frfq_bbsf"})
+    EXPECT_EQ(least().f32(key, 1).error(),
+              "test: metadata '" + std::string(key) + "'" + unknown);
+}
+
+TEST(GgufConfig, KeysThatMissTheArchitectureAreWarnings) {
+  auto warnings = [](const FileOf &file) {
+    Result<ModelConfig> config = file.config();
+    EXPECT_TRUE(config.ok()) << config.message();
+    return config.ok() ? config->warnings : std::vector<std::string>();
+  };
+  EXPECT_TRUE(warnings(least()).empty());
+  for (const char *key :
+       {"lama.rope.freq_base", "Llama.rope.freq_base", "llamarope.freq_base",
+        "llama_rope.freq_base", "llamb.rope.freq_basf"})
+    EXPECT_EQ(warnings(least().f32(key, 500000)),
+              std::vector<std::string>{"metadata '" + std::string(key) +
+                                       "' is not read; did you mean "
+                                       "'llama.rope.freq_base'?"});
+  // A key with the name of another architecture, and those of other tools.
+  EXPECT_EQ(warnings(least("qwen3").f32("qwen2.rope.freq_base", 1)),
+            std::vector<std::string>{"metadata 'qwen2.rope.freq_base' is not "
+                                     "read; did you mean "
+                                     "'qwen3.rope.freq_base'?"});
+  for (const char *key : {"grok.attention.scale", "general.name", "x", "",
+                          "quantize.imatrix.file", "tokenizer.ggml.pre"})
+    EXPECT_TRUE(warnings(least().text(key, "x")).empty()) << key;
+  // No more lines than anyone reads.
+  FileOf many = least();
+  for (char c = 'a'; c <= 'z'; ++c)
+    many.f32(std::string("lam") + c + ".rope.freq_base", 1);
+  EXPECT_EQ(warnings(many).size(), 8u);
+}
+
+TEST(GgufConfig, BytesBehindTheLastTensorAreAWarning) {
+  auto warnings = [](const std::string &rest) {
+    const std::string image = least().bytes() + rest;
+    auto gguf = Gguf::parse(std::as_bytes(std::span(image)), "test");
+    EXPECT_TRUE(gguf.ok()) << gguf.message();
+    Result<ModelConfig> config = readGgufConfig(**gguf);
+    EXPECT_TRUE(config.ok()) << config.message();
+    return config->warnings;
+  };
+  EXPECT_TRUE(warnings("").empty());
+  EXPECT_TRUE(warnings(std::string(4096, '\0')).empty());
+  EXPECT_EQ(warnings(std::string(100, '\0') + "x"),
+            std::vector<std::string>{
+                "101 bytes that are no padding follow the last tensor, "
+                "'token_embd.weight': its type or its shape may be wrong"});
 }
 
 } // namespace

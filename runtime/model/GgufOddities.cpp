@@ -1,0 +1,197 @@
+//===- GgufOddities.cpp - What looks wrong in a GGUF file -----------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/model/GgufOddities.h"
+
+#include "runtime/io/Quote.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+using namespace kf;
+
+namespace {
+
+/// Keys behind the architecture's name that are read or change nothing.
+constexpr std::string_view knownKeys[] = {
+    "attention.head_count",
+    "attention.head_count_kv",
+    "attention.key_length",
+    "attention.layer_norm_epsilon",
+    "attention.layer_norm_rms_epsilon",
+    "attention.sliding_window",
+    "attention.value_length",
+    "block_count",
+    "context_length",
+    "embedding_length",
+    "feed_forward_length",
+    "rope.dimension_count",
+    "rope.freq_base",
+    "rope.scale_linear",
+    "rope.scaling.factor",
+    "rope.scaling.finetuned",
+    "rope.scaling.original_context_length",
+    "rope.scaling.type",
+    "tensor_data_layout",
+    "vocab_size",
+};
+
+/// Keys that must have a value with which they change nothing.
+struct NeutralKey {
+  std::string_view key;
+  double value; ///< of a number; 1 for true
+};
+constexpr NeutralKey neutralKeys[] = {
+    {"attention.causal", 1},
+    {"attention.clamp_kqv", 0},
+    {"attention.max_alibi_bias", 0},
+    {"attn_logit_softcapping", 0},
+    {"embedding_scale", 1},
+    {"expert_count", 0},
+    {"expert_used_count", 0},
+    {"final_logit_softcapping", 0},
+    {"logit_scale", 1},
+    {"pooling_type", 0},
+    {"residual_scale", 1},
+    {"rope.scaling.attn_factor", 1},
+    {"use_parallel_residual", 0},
+};
+
+std::optional<double> numberOf(const GgufValue &value) {
+  if (std::optional<bool> flag = value.toBool())
+    return *flag;
+  if (std::optional<int64_t> integer = value.toSigned())
+    return static_cast<double>(*integer);
+  return value.toFloat();
+}
+
+/// Lines that are enough to see that a file is not what it should be.
+constexpr size_t kMostOddities = 8;
+/// Mistakes of a hand or of a bit.
+constexpr size_t kFewEdits = 2;
+/// Bytes behind the tensors that are looked at.
+constexpr size_t kLookedAt = 1 << 16;
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; }
+
+/// Whether kFewEdits insertions, deletions and replacements of characters make
+/// `b` of `a`, upper case or lower. Their lengths differ by no more than that.
+bool isNear(std::string_view a, std::string_view b) {
+  constexpr size_t most = kFewEdits, band = 2 * most + 1;
+  // edits[k]: from the first i of `a` to the first i + k - most of `b`.
+  std::array<size_t, band> edits;
+  for (size_t k = 0; k < band; ++k)
+    edits[k] = k < most ? most + 1 : k - most;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    std::array<size_t, band> next;
+    for (size_t k = 0; k < band; ++k) {
+      next[k] = most + 1;
+      if (i + k < most || i + k - most > b.size())
+        continue;
+      const size_t j = i + k - most;
+      if (k + 1 < band)
+        next[k] = std::min(next[k], edits[k + 1] + 1);
+      if (k > 0)
+        next[k] = std::min(next[k], next[k - 1] + 1);
+      if (j > 0)
+        next[k] =
+            std::min(next[k], edits[k] + (lower(a[i - 1]) != lower(b[j - 1])));
+    }
+    edits = next;
+    if (*std::ranges::min_element(edits) > most)
+      return false;
+  }
+  const size_t k = b.size() + most - a.size();
+  return edits[k] <= most;
+}
+
+/// The key that `key` almost is; empty if there is none.
+std::string nearestKey(std::string_view key, const std::string &prefix) {
+  // Most keys are of another length.
+  auto isMeant = [&](std::string_view name) {
+    const size_t size = prefix.size() + name.size();
+    return key.size() <= size + kFewEdits && size <= key.size() + kFewEdits &&
+           isNear(key, prefix + std::string(name));
+  };
+  for (std::string_view name : knownKeys)
+    if (isMeant(name))
+      return prefix + std::string(name);
+  for (const NeutralKey &neutral : neutralKeys)
+    if (isMeant(neutral.key))
+      return prefix + std::string(neutral.key);
+  return "";
+}
+
+/// What follows "metadata 'key' is" for a key of the architecture's own that is
+/// not known.
+std::string unknownText(const std::string &nearest) {
+  return "not known; it may change the arithmetic in a way that is not "
+         "supported" +
+         (nearest.empty() ? "" : "; did you mean " + inQuotes(nearest) + "?");
+}
+
+bool isKnown(std::string_view name) {
+  return std::ranges::find(knownKeys, name) != std::end(knownKeys) ||
+         std::ranges::find(neutralKeys, name, &NeutralKey::key) !=
+             std::end(neutralKeys);
+}
+
+} // namespace
+
+Status kf::checkGgufKeys(const Gguf &gguf, std::string_view architecture) {
+  const std::string prefix = std::string(architecture) + ".";
+  for (const GgufEntry &entry : gguf.metadata()) {
+    if (!entry.key.starts_with(prefix))
+      continue;
+    const std::string_view name = entry.key.substr(prefix.size());
+    if (!isKnown(name))
+      return Status::error("metadata " + inQuotes(entry.key) + " is " +
+                           unknownText(nearestKey(entry.key, prefix)));
+    const NeutralKey *neutral =
+        std::ranges::find(neutralKeys, name, &NeutralKey::key);
+    const std::optional<double> number = numberOf(entry.value);
+    if (neutral != std::end(neutralKeys) && number != neutral->value)
+      return Status::error(
+          "metadata " + inQuotes(entry.key) + " is " +
+          (number ? spellNumber(*number)
+                  : "of type " + std::string(nameOf(entry.value.type()))) +
+          ", which changes the arithmetic in a way that is not supported");
+  }
+  return Status();
+}
+
+std::vector<std::string> kf::findGgufOddities(const Gguf &gguf,
+                                              std::string_view architecture) {
+  const std::string prefix = std::string(architecture) + ".";
+  std::vector<std::string> lines;
+  for (const GgufEntry &entry : gguf.metadata()) {
+    const bool own = entry.key.starts_with(prefix);
+    if (lines.size() == kMostOddities)
+      break;
+    if (own && isKnown(entry.key.substr(prefix.size())))
+      continue;
+    const std::string nearest = nearestKey(entry.key, prefix);
+    if (own)
+      lines.push_back("metadata " + inQuotes(entry.key) + " is " +
+                      unknownText(nearest));
+    else if (!nearest.empty())
+      lines.push_back("metadata " + inQuotes(entry.key) +
+                      " is not read; did you mean " + inQuotes(nearest) + "?");
+  }
+  const std::span<const std::byte> rest = gguf.rest();
+  const bool isPadding =
+      std::ranges::all_of(rest.first(std::min(rest.size(), kLookedAt)),
+                          [](std::byte byte) { return byte == std::byte(0); });
+  if (!isPadding && !gguf.tensors().empty())
+    lines.push_back(std::to_string(rest.size()) +
+                    " bytes that are no padding follow the last tensor, " +
+                    inQuotes(gguf.tensors().back().name) +
+                    ": its type or its shape may be wrong");
+  return lines;
+}
