@@ -14,28 +14,36 @@
 // 2022). Keys lie transposed in blocks of `lanes`, so that one vector holds the
 // scores of `lanes` keys and no score needs a horizontal sum.
 //
+// Keys that a row does not see must not touch it, whatever they hold: their
+// scores become -inf, and their values are not read, for 0 * NaN is NaN. Only
+// at the ends of what a block of rows sees do its rows differ in this.
+//
 //===----------------------------------------------------------------------===//
 
-#include "KernelEmitter.h"
+#include "VisibleKeys.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace mlir::kf;
 
 namespace {
 
-/// Scores below every real one, that still subtract without NaN.
-constexpr double lowestScore = -1e30;
+/// The score of a hidden key, and the maximum of no score: finite, so that the
+/// one less the other is no NaN.
+constexpr double hiddenScore = -std::numeric_limits<double>::infinity();
+constexpr double lowestMaximum = std::numeric_limits<float>::lowest();
 
 class AttentionEmitter {
 public:
   explicit AttentionEmitter(KernelEmitter &e)
       : e(e), b(e.b), loc(e.loc), op(e.find<AttentionOp>()),
-        type(op.getCache().getType()) {}
+        type(op.getCache().getType()), visible(e, op) {}
 
   LogicalResult emit() {
     if (failed(check()))
@@ -48,10 +56,15 @@ public:
     e.loop(firstKey, endKey, e.index(keyTile), {}, [&](Value key, ValueRange) {
       e.loop(rowBlocks, [&](Value block) {
         Value row = e.mul(block, e.index(blockRows));
-        emitScores(row, key);
-        for (int64_t r = 0; r < blockRows; ++r)
-          updateRow(e.add(row, e.index(r)), key);
-        accumulateValues(row, key);
+        Value end = arith::MinSIOp::create(b, loc, e.add(key, e.index(keyTile)),
+                                           endKey);
+        VisibleKeys::Range seen = visible.find(block, key, end);
+        e.ifThen(e.isLess(seen.begin, seen.end), [&] {
+          emitScores(row, key);
+          for (int64_t r = 0; r < blockRows; ++r)
+            updateRow(e.add(row, e.index(r)));
+          accumulateValues(row, key, seen);
+        });
       });
       return SmallVector<Value>();
     });
@@ -111,7 +124,7 @@ private:
     scores = e.scratch({blockRows, keyTile});
     maxima = e.scratch({most});
     totals = e.scratch({most});
-    positions = e.scratch({most}, b.getI32Type());
+    visible.allocate(most, blockRows);
     mostRows = most;
   }
 
@@ -130,8 +143,8 @@ private:
           memref::LoadOp::create(b, loc, source, e.add(offsets[0], token));
       e.loop(e.index(heads), [&](Value h) {
         Value row = e.add(e.mul(token, e.index(heads)), h);
-        memref::StoreOp::create(b, loc, position, positions, row);
-        e.store(e.f32(lowestScore), maxima, row);
+        visible.setPosition(row, position);
+        e.store(e.f32(lowestMaximum), maxima, row);
         e.store(e.f32(0.0), totals, row);
         result = e.emitRow(
             op.getQ(), {token, h}, [&](Value column, unsigned width, Value q) {
@@ -152,27 +165,21 @@ private:
       return failure();
     endKey = arith::MinSIOp::create(
         b, loc, e.add(range.getResult(1), e.index(1)), capacity);
-    firstKey = e.index(0);
-    if (op.getWindow()) {
-      int64_t window = *op.getWindow();
-      Value first = arith::MaxSIOp::create(
-          b, loc, e.sub(range.getResult(0), e.index(window - 1)), e.index(0));
-      firstKey = e.mul(arith::DivUIOp::create(b, loc, first, e.index(keyTile)),
-                       e.index(keyTile));
-    }
+    firstKey = visible.firstOf(range.getResult(0));
+    firstKey = e.mul(arith::DivUIOp::create(b, loc, firstKey, e.index(keyTile)),
+                     e.index(keyTile));
     clearPaddingRows();
+    visible.finish(rows);
     return success();
   }
 
-  /// Rows past the last token are computed with the others; keep them finite.
+  /// Rows past the last token are computed with the others.
   void clearPaddingRows() {
     if (getConstantIntValue(rows) == mostRows)
       return;
     Value end = e.mul(e.ceilDiv(rows, blockRows), e.index(blockRows));
     e.loop(rows, end, e.index(1), {}, [&](Value row, ValueRange) {
-      Value none = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(-1));
-      memref::StoreOp::create(b, loc, none, positions, row);
-      e.store(e.f32(lowestScore), maxima, row);
+      e.store(e.f32(lowestMaximum), maxima, row);
       e.store(e.f32(0.0), totals, row);
       e.forPieces(e.index(dim), [&](Value column, unsigned width) {
         Value zero = e.splat(e.f32(0.0), width);
@@ -211,46 +218,17 @@ private:
           }
           return acc;
         });
+    Value hidden = e.splat(e.f32(hiddenScore), lanes);
     for (int64_t r = 0; r < blockRows; ++r)
       for (int64_t v = 0; v < vectors; ++v)
-        e.store(maskScores(products.getResult(r * vectors + v),
-                           e.add(row, e.index(r)),
-                           e.add(key, e.index(v * lanes))),
+        e.store(visible.mask(products.getResult(r * vectors + v),
+                             e.add(row, e.index(r)),
+                             e.add(key, e.index(v * lanes)), hidden),
                 scores, {e.index(r), e.index(v * lanes)});
   }
 
-  /// Scores of keys that the row does not see become `lowestScore`.
-  Value maskScores(Value values, Value row, Value key) {
-    VectorType integers = e.vectorType(lanes, b.getI32Type());
-    SmallVector<int32_t> iota(lanes);
-    for (int64_t lane = 0; lane < lanes; ++lane)
-      iota[lane] = lane;
-    Value first = arith::IndexCastOp::create(b, loc, b.getI32Type(), key);
-    Value index = arith::AddIOp::create(
-        b, loc, vector::BroadcastOp::create(b, loc, integers, first),
-        arith::ConstantOp::create(
-            b, loc, DenseElementsAttr::get(integers, ArrayRef<int32_t>(iota))));
-    Value last = memref::LoadOp::create(b, loc, positions, row);
-    Value seen = arith::CmpIOp::create(
-        b, loc, arith::CmpIPredicate::sle, index,
-        vector::BroadcastOp::create(b, loc, integers, last));
-    if (op.getWindow()) {
-      Value window = arith::ConstantOp::create(
-          b, loc,
-          b.getI32IntegerAttr(static_cast<int32_t>(
-              std::min<int64_t>(*op.getWindow(), INT32_MAX))));
-      Value before = arith::SubIOp::create(b, loc, last, window);
-      Value inWindow = arith::CmpIOp::create(
-          b, loc, arith::CmpIPredicate::sgt, index,
-          vector::BroadcastOp::create(b, loc, integers, before));
-      seen = arith::AndIOp::create(b, loc, seen, inWindow);
-    }
-    return arith::SelectOp::create(b, loc, seen, values,
-                                   e.splat(e.f32(lowestScore), lanes));
-  }
-
   /// Turns a row's scores into weights and rescales its state.
-  void updateRow(Value row, Value key) {
+  void updateRow(Value row) {
     Value local = arith::RemUIOp::create(b, loc, row, e.index(blockRows));
     int64_t vectors = keyTile / lanes;
     SmallVector<Value> s;
@@ -266,15 +244,10 @@ private:
                                     largest));
     e.store(maximum, maxima, row);
 
-    Value lowest = e.splat(e.f32(lowestScore), lanes);
-    Value zero = e.splat(e.f32(0.0), lanes), total;
+    Value total;
     for (int64_t v = 0; v < vectors; ++v) {
       Value weight =
           math::ExpOp::create(b, loc, e.sub(s[v], e.splat(maximum, lanes)));
-      // A row that sees no key of this block has the maximum lowestScore.
-      Value hidden = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
-                                           s[v], lowest);
-      weight = arith::SelectOp::create(b, loc, hidden, zero, weight);
       e.store(weight, scores, {local, e.index(v * lanes)});
       total = total ? e.add(total, weight) : weight;
     }
@@ -293,11 +266,10 @@ private:
     });
   }
 
-  /// sums[row + r] += scores[r, j] * v[key + j], a few rows and as many
-  /// columns as registers hold at a time.
-  void accumulateValues(Value row, Value key) {
-    Value count =
-        arith::MinSIOp::create(b, loc, e.index(keyTile), e.sub(endKey, key));
+  /// sums[row + r] += scores[r, j] * v[key + j] for the keys that row sees; a
+  /// few rows and as many columns as registers hold at a time where all do.
+  void accumulateValues(Value row, Value key, const VisibleKeys::Range &seen) {
+    Value first = e.sub(seen.common, key), last = e.sub(seen.commonEnd, key);
     SmallVector<std::pair<int64_t, unsigned>> pieces; // column, width
     e.forPiecesStatic(dim, [&](int64_t column, unsigned width) {
       pieces.push_back({column, width});
@@ -309,12 +281,38 @@ private:
     for (int64_t r = 0; r < blockRows; r += rowsAtOnce)
       for (size_t at = 0; at < pieces.size(); at += piecesAtOnce)
         accumulatePieces(
-            row, key, count, r, rowsAtOnce,
+            row, key, first, last, r, rowsAtOnce,
             ArrayRef(pieces).drop_front(at).take_front(piecesAtOnce));
+    // Before and behind them are the keys that some rows see.
+    Value before = e.sub(seen.common, seen.begin);
+    Value partial = e.add(before, e.sub(seen.end, seen.commonEnd));
+    e.loop(partial, [&](Value i) {
+      Value at = e.select(e.isLess(i, before), e.add(seen.begin, i),
+                          e.add(seen.commonEnd, e.sub(i, before)));
+      accumulateWhereSeen(row, key, at);
+    });
   }
 
-  void accumulatePieces(Value row, Value key, Value count, int64_t firstRow,
-                        int64_t rowCount,
+  /// Adds the value at `at`, of the tile of keys at `key`, to the rows that see
+  /// it.
+  void accumulateWhereSeen(Value row, Value key, Value at) {
+    Value base = e.add(values, e.mul(at, e.index(dim)));
+    e.loop(e.index(blockRows), [&](Value r) {
+      Value own = e.add(row, r);
+      e.ifThen(visible.sees(own, at), [&] {
+        Value weight = e.loadMemref(scores, {r, e.sub(at, key)}, 0);
+        e.forPieces(e.index(dim), [&](Value column, unsigned width) {
+          Value v = e.loadMemref(cache, e.add(base, column), width);
+          Value sum = e.loadMemref(sums, {own, column}, width);
+          e.store(vector::FMAOp::create(b, loc, e.splat(weight, width), v, sum),
+                  sums, {own, column});
+        });
+      });
+    });
+  }
+
+  void accumulatePieces(Value row, Value key, Value first, Value last,
+                        int64_t firstRow, int64_t rowCount,
                         ArrayRef<std::pair<int64_t, unsigned>> pieces) {
     SmallVector<Value> inits;
     for (int64_t r = 0; r < rowCount; ++r)
@@ -322,8 +320,8 @@ private:
         inits.push_back(e.loadMemref(
             sums, {e.add(row, e.index(firstRow + r)), e.index(column)}, width));
     Value base = e.add(values, e.mul(key, e.index(dim)));
-    auto accumulated = e.loop(
-        e.index(0), count, e.index(1), inits, [&](Value j, ValueRange args) {
+    auto accumulated =
+        e.loop(first, last, e.index(1), inits, [&](Value j, ValueRange args) {
           SmallVector<Value> acc(args);
           Value place = e.add(base, e.mul(j, e.index(dim)));
           SmallVector<Value> v;
@@ -353,11 +351,9 @@ private:
       e.loop(e.index(heads), [&](Value h) {
         Value row = e.add(e.mul(token, e.index(heads)), h);
         Value total = e.loadMemref(totals, row, 0);
-        Value isZero = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
-                                             total, e.f32(0.0));
-        Value inverse = arith::SelectOp::create(
-            b, loc, isZero, e.f32(0.0),
-            arith::DivFOp::create(b, loc, e.f32(1.0), total));
+        Value inverse = e.select(
+            visible.seesAny(row, capacity),
+            arith::DivFOp::create(b, loc, e.f32(1.0), total), e.f32(0.0));
         e.forPieces(e.index(dim), [&](Value column, unsigned width) {
           Value result = e.mul(e.loadMemref(sums, {row, column}, width),
                                e.splat(inverse, width));
@@ -372,6 +368,7 @@ private:
   Location loc;
   AttentionOp op;
   KVCacheType type;
+  VisibleKeys visible;
   int64_t lanes = 0, dim = 0, heads = 0, keyTile = 0, tokens = 0;
   int64_t blockRows = 0, mostRows = 0;
   Value cache, capacity;
@@ -381,7 +378,6 @@ private:
   Value queries, sums;    // scratch [mostRows, dim]
   Value scores;           // scratch [blockRows, keyTile]
   Value maxima, totals;   // scratch [mostRows]
-  Value positions;        // scratch [mostRows] of i32
 };
 
 } // namespace

@@ -9,17 +9,26 @@
 // CHECK:         memref.load %[[P]]
 // CHECK:         vector.load %[[Q]]
 // CHECK-NEXT:    arith.mulf %{{.*}}, %cst{{.*}} : vector<16xf32>
-// Blocks of keys, tiles of two rows, and the scores of 16 keys:
+// Blocks of keys, tiles of two rows that see some of them, and the scores of 16
+// keys:
 // CHECK:         scf.for %{{.*}} = %c0 to %{{.*}} step %c16
 // CHECK:           scf.for
-// CHECK:             scf.for {{.*}} iter_args({{.*}}) -> (vector<16xf32>, vector<16xf32>)
-// CHECK:               vector.load %[[C]]{{.*}}, vector<16xf32>
-// CHECK:               vector.fma
+// CHECK:             scf.if
+// CHECK:               scf.for {{.*}} iter_args({{.*}}) -> (vector<16xf32>, vector<16xf32>)
+// CHECK:                 vector.load %[[C]]{{.*}}, vector<16xf32>
+// CHECK:                 vector.fma
 // No key after the query's position, and the new maximum:
-// CHECK:             arith.cmpi sle
-// CHECK:             vector.reduction <maximumf>
-// CHECK:             math.exp
-// CHECK:             vector.reduction <add>
+// CHECK:               arith.cmpi sle
+// CHECK:               vector.reduction <maximumf>
+// CHECK:               math.exp
+// CHECK:               vector.reduction <add>
+// The values that both rows see; behind them, each row takes those it sees:
+// CHECK:               scf.for {{.*}} iter_args({{.*}}) -> (vector<16xf32>, vector<16xf32>)
+// CHECK:               scf.for
+// CHECK:                 scf.for %{{.*}} = %c0 to %c2
+// CHECK:                   %[[SEEN:.*]] = arith.cmpi sle
+// CHECK:                   scf.if %[[SEEN]] {
+// CHECK:                     vector.load %[[C]]
 // CHECK:         vector.store %{{.*}}, %[[R]]
 !layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 16, type = f32, key_block = 16>
 kf.kernel @attention(%q: tensor<?x2x16xf32>, %c: !layer, %p: tensor<?xi32>) -> tensor<?x2x16xf32>

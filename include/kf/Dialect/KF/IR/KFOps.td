@@ -265,8 +265,10 @@ def KF_AttentionOp : KF_Op<"attention", [KF_NonEmptyTensors, InferTypeOpAdaptor,
   let description = [{
     Query row t of head h attends to the cached positions p with
     `p <= positions[t]` and, with `window`, `p > positions[t] - window`:
-    softmax of `scale * q k^T`, then the weighted sum of v. Query head h reads
-    KV head h / (heads / kv_heads) (grouped heads; Ainslie et al., 2023).
+    softmax of `scale * q k^T`, then the weighted sum of v. Other positions have
+    no part in it, whatever the cache holds there; a row without any is zeros.
+    Query head h reads KV head h / (heads / kv_heads) (grouped heads; Ainslie et
+    al., 2023).
 
     In a tiled kernel, `kv_head` names the one KV head that all heads of `q`
     read.

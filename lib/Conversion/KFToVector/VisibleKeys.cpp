@@ -1,0 +1,150 @@
+//===- VisibleKeys.cpp - Which keys the rows of an attention see ----------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "VisibleKeys.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+using namespace mlir::kf;
+
+VisibleKeys::VisibleKeys(KernelEmitter &emitter, AttentionOp op)
+    : e(emitter), b(e.b), loc(e.loc) {
+  // Positions have 32 bits: a wider window hides nothing.
+  if (op.getWindow() && *op.getWindow() <= INT32_MAX)
+    window = *op.getWindow();
+}
+
+//===----------------------------------------------------------------------===//
+// Positions
+//===----------------------------------------------------------------------===//
+
+void VisibleKeys::allocate(int64_t most, int64_t rowsOfBlock) {
+  mostRows = most;
+  blockRows = rowsOfBlock;
+  positions = e.scratch({mostRows}, b.getI32Type());
+  lowest = e.scratch({mostRows / blockRows}, b.getI32Type());
+  highest = e.scratch({mostRows / blockRows}, b.getI32Type());
+}
+
+void VisibleKeys::setPosition(Value row, Value position) {
+  memref::StoreOp::create(b, loc, position, positions, row);
+}
+
+void VisibleKeys::finish(Value rows) {
+  Value blocks = e.ceilDiv(rows, blockRows);
+  if (getConstantIntValue(rows) != mostRows) {
+    Value last =
+        memref::LoadOp::create(b, loc, positions, e.sub(rows, e.index(1)));
+    e.loop(rows, e.mul(blocks, e.index(blockRows)), e.index(1), {},
+           [&](Value row, ValueRange) {
+             setPosition(row, last);
+             return SmallVector<Value>();
+           });
+  }
+  e.loop(blocks, [&](Value block) {
+    Value row = e.mul(block, e.index(blockRows));
+    Value first = memref::LoadOp::create(b, loc, positions, row);
+    auto range =
+        e.loop(e.index(1), e.index(blockRows), e.index(1),
+               ValueRange{first, first}, [&](Value r, ValueRange args) {
+                 Value at =
+                     memref::LoadOp::create(b, loc, positions, e.add(row, r));
+                 return SmallVector<Value>{
+                     arith::MinSIOp::create(b, loc, args[0], at),
+                     arith::MaxSIOp::create(b, loc, args[1], at)};
+               });
+    memref::StoreOp::create(b, loc, range.getResult(0), lowest, block);
+    memref::StoreOp::create(b, loc, range.getResult(1), highest, block);
+  });
+}
+
+/// An entry of `table` as an index.
+Value VisibleKeys::positionOf(Value row, Value table) {
+  return arith::IndexCastOp::create(b, loc, b.getIndexType(),
+                                    memref::LoadOp::create(b, loc, table, row));
+}
+
+//===----------------------------------------------------------------------===//
+// Keys
+//===----------------------------------------------------------------------===//
+
+Value VisibleKeys::firstOf(Value position) {
+  if (!window)
+    return e.index(0);
+  return arith::MaxSIOp::create(b, loc, e.sub(position, e.index(*window - 1)),
+                                e.index(0));
+}
+
+VisibleKeys::Range VisibleKeys::find(Value block, Value key, Value end) {
+  auto atLeast = [&](Value lhs, Value rhs) -> Value {
+    return arith::MaxSIOp::create(b, loc, lhs, rhs);
+  };
+  auto atMost = [&](Value lhs, Value rhs) -> Value {
+    return arith::MinSIOp::create(b, loc, lhs, rhs);
+  };
+  Value low = positionOf(block, lowest), high = positionOf(block, highest);
+  Range seen;
+  seen.begin = window ? atLeast(key, firstOf(low)) : key;
+  seen.end = atLeast(atMost(end, e.add(high, e.index(1))), seen.begin);
+  seen.common = seen.begin;
+  if (window)
+    seen.common = atMost(atLeast(seen.begin, firstOf(high)), seen.end);
+  seen.commonEnd =
+      atLeast(atMost(seen.end, e.add(low, e.index(1))), seen.common);
+  return seen;
+}
+
+Value VisibleKeys::mask(Value scores, Value row, Value key, Value hidden) {
+  int64_t lanes = cast<VectorType>(scores.getType()).getNumElements();
+  VectorType integers = e.vectorType(lanes, b.getI32Type());
+  auto splat = [&](Value scalar) -> Value {
+    return vector::BroadcastOp::create(b, loc, integers, scalar);
+  };
+  SmallVector<int32_t> iota(lanes);
+  for (int64_t lane = 0; lane < lanes; ++lane)
+    iota[lane] = lane;
+  Value first = arith::IndexCastOp::create(b, loc, b.getI32Type(), key);
+  Value index = arith::AddIOp::create(
+      b, loc, splat(first),
+      arith::ConstantOp::create(
+          b, loc, DenseElementsAttr::get(integers, ArrayRef<int32_t>(iota))));
+  Value position = memref::LoadOp::create(b, loc, positions, row);
+  return e.select(isSeen(index, position, splat), scores, hidden);
+}
+
+Value VisibleKeys::sees(Value row, Value key) {
+  Value index = arith::IndexCastOp::create(b, loc, b.getI32Type(), key);
+  Value position = memref::LoadOp::create(b, loc, positions, row);
+  return isSeen(index, position, [](Value scalar) { return scalar; });
+}
+
+/// Whether a row at `position`, an i32, sees keys: an i32 or, where `splat`
+/// makes vectors, a vector of them.
+Value VisibleKeys::isSeen(Value key, Value position,
+                          function_ref<Value(Value)> splat) {
+  Value seen = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle, key,
+                                     splat(position));
+  if (!window)
+    return seen;
+  Value size = arith::ConstantOp::create(
+      b, loc, b.getI32IntegerAttr(static_cast<int32_t>(*window)));
+  Value before = arith::SubIOp::create(b, loc, position, size);
+  Value inWindow = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, key,
+                                         splat(before));
+  return arith::AndIOp::create(b, loc, seen, inWindow);
+}
+
+Value VisibleKeys::seesAny(Value row, Value capacity) {
+  Value position = positionOf(row, positions);
+  Value end =
+      arith::MinSIOp::create(b, loc, e.add(position, e.index(1)), capacity);
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
+                               firstOf(position), end);
+}
