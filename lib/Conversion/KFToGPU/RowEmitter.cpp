@@ -165,24 +165,27 @@ LogicalResult mlir::kf::emitGPUArgmax(GPUEmitter &e) {
     Value largest = e.reduce(
         sizes[1], e.f32(-std::numeric_limits<double>::infinity()),
         [&](Value lhs, Value rhs) -> Value {
-          return arith::MaximumFOp::create(b, loc, lhs, rhs);
+          return arith::MaxNumFOp::create(b, loc, lhs, rhs);
         },
         element);
-    // The lowest index that holds the largest value.
+    // The lowest index that holds the largest value; 0 in a row of NaNs.
     auto integer = [&](Value value) -> Value {
       return arith::IndexCastOp::create(b, loc, b.getI32Type(), value);
     };
-    Value last = integer(e.sub(sizes[1], e.index(1)));
+    Value none = integer(sizes[1]);
     Value found = e.reduce(
-        sizes[1], last,
+        sizes[1], none,
         [&](Value lhs, Value rhs) -> Value {
           return arith::MinUIOp::create(b, loc, lhs, rhs);
         },
         [&](Value column) {
           Value equal = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
                                               element(column), largest);
-          return e.select(equal, integer(column), last);
+          return e.select(equal, integer(column), none);
         });
+    Value isNone =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, found, none);
+    found = e.select(isNone, integer(e.index(0)), found);
     e.ifThen(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, e.thread,
                                    e.index(0)),
              [&] { e.storeResult(found, row); });

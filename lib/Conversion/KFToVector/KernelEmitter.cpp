@@ -307,21 +307,19 @@ void KernelEmitter::forPiecesStatic(
   }
 }
 
-Value KernelEmitter::reducePieces(Value size, bool maximum,
+Value KernelEmitter::reducePieces(Value size, vector::CombiningKind kind,
                                   function_ref<Value(Value, unsigned)> body) {
-  auto kind =
-      maximum ? vector::CombiningKind::MAXIMUMF : vector::CombiningKind::ADD;
-  auto combine = [&](Value lhs, Value rhs) -> Value {
-    if (maximum)
-      return arith::MaximumFOp::create(b, loc, lhs, rhs);
-    return arith::AddFOp::create(b, loc, lhs, rhs);
+  auto combine = [&](Value lhs, Value rhs) {
+    return vector::makeArithReduction(b, loc, kind, lhs, rhs);
   };
   auto reduce = [&](Value values) -> Value {
     return vector::ReductionOp::create(b, loc, kind, values,
                                        arith::FastMathFlags::reassoc);
   };
   int64_t extent = *getConstantIntValue(size), whole = extent / lanes * lanes;
-  Value neutral = f32(maximum ? -std::numeric_limits<double>::infinity() : 0.0);
+  Value neutral = f32(kind == vector::CombiningKind::ADD
+                          ? 0.0
+                          : -std::numeric_limits<double>::infinity());
   Value result = neutral;
   if (whole > 0) {
     auto sums =

@@ -18,6 +18,7 @@
 #include "../Common/TileEmitter.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 namespace mlir::kf {
 
@@ -88,8 +89,9 @@ public:
   /// The same pieces of a static size, without loops.
   void forPiecesStatic(int64_t size,
                        function_ref<void(int64_t, unsigned)> body);
-  /// Reduces `body`'s vectors over [0, size) to a scalar.
-  Value reducePieces(Value size, bool maximum,
+  /// Reduces `body`'s vectors over [0, size) to a scalar: ADD, MAXIMUMF, of
+  /// which a NaN makes a NaN, or MAXNUMF, which passes over NaNs.
+  Value reducePieces(Value size, vector::CombiningKind kind,
                      function_ref<Value(Value, unsigned)> body);
   /// sin and cos of `angle`, to about 1e-7 for angles up to 1e6.
   std::pair<Value, Value> sinCos(Value angle);

@@ -89,8 +89,8 @@ LogicalResult KernelEmitter::materializeRow(Value tensor, ValueRange row) {
 /// The row's scale now; each element where it is loaded.
 void KernelEmitter::defineRmsNorm(RmsNormOp op, ValueRange row) {
   Value size = sizesOf(op.getX()).back();
-  Value squares =
-      reducePieces(size, /*maximum=*/false, [&](Value column, unsigned width) {
+  Value squares = reducePieces(
+      size, vector::CombiningKind::ADD, [&](Value column, unsigned width) {
         Value x = load(op.getX(), indicesAt(row, column), width);
         return mul(x, x);
       });
@@ -114,8 +114,9 @@ void KernelEmitter::defineLayerNorm(LayerNormOp op, ValueRange row) {
   auto element = [&](Value column, unsigned width) {
     return load(op.getX(), indicesAt(row, column), width);
   };
-  Value mean = mul(reducePieces(size, /*maximum=*/false, element), inverse);
-  Value variance = mul(reducePieces(size, /*maximum=*/false,
+  Value mean =
+      mul(reducePieces(size, vector::CombiningKind::ADD, element), inverse);
+  Value variance = mul(reducePieces(size, vector::CombiningKind::ADD,
                                     [&](Value column, unsigned width) {
                                       Value d = sub(element(column, width),
                                                     splat(mean, width));
@@ -144,12 +145,12 @@ LogicalResult KernelEmitter::emitSoftmax(SoftmaxOp op, ValueRange row,
   auto element = [&](Value column, unsigned width) {
     return load(op.getX(), indicesAt(row, column), width);
   };
-  Value largest = reducePieces(size, /*maximum=*/true, element);
+  Value largest = reducePieces(size, vector::CombiningKind::MAXIMUMF, element);
   auto exponential = [&](Value column, unsigned width) -> Value {
     return math::ExpOp::create(
         b, loc, sub(element(column, width), splat(largest, width)));
   };
-  Value sum = reducePieces(size, /*maximum=*/false, exponential);
+  Value sum = reducePieces(size, vector::CombiningKind::ADD, exponential);
   Value scale = arith::DivFOp::create(b, loc, f32(1.0), sum);
   forPieces(size, [&](Value column, unsigned width) {
     store(column, width, mul(exponential(column, width), splat(scale, width)));
@@ -282,13 +283,13 @@ LogicalResult mlir::kf::emitArgmaxKernel(KernelEmitter &e) {
     });
     if (failed(result))
       return;
-    Value largest = e.reducePieces(sizes[1], /*maximum=*/true,
+    Value largest = e.reducePieces(sizes[1], vector::CombiningKind::MAXNUMF,
                                    [&](Value column, unsigned width) {
                                      return e.loadMemref(buffer, column, width);
                                    });
-    // The lowest index that holds the largest value.
+    // The lowest index that holds the largest value; 0 in a row of NaNs.
     auto search =
-        e.loop(e.index(0), sizes[1], e.index(1), e.sub(sizes[1], e.index(1)),
+        e.loop(e.index(0), sizes[1], e.index(1), e.index(0),
                [&](Value step, ValueRange args) {
                  Value column = e.sub(e.sub(sizes[1], e.index(1)), step);
                  Value value = memref::LoadOp::create(b, loc, buffer, column);

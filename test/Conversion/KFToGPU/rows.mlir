@@ -98,7 +98,7 @@ kf.kernel @argmax(%x: tensor<?x100xf32>) -> tensor<?xi32>
 // CHECK-LABEL: gpu.func @argmax
 // CHECK-SAME:    memref<64xf32, #gpu.address_space<workgroup>>
 // CHECK-SAME:    memref<64xi32, #gpu.address_space<workgroup>>
-// CHECK:         arith.maximumf
+// CHECK:         arith.maxnumf
 // CHECK:         arith.minui
 // CHECK:         %[[FIRST:.*]] = arith.cmpi eq, %{{.*}}, %c0 : index
 // CHECK:         scf.if %[[FIRST]] {

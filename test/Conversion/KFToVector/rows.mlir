@@ -81,7 +81,7 @@ kf.kernel @embedding(%ids: tensor<?xi32>, %t: tensor<100x16xbf16>) -> tensor<?x1
 // The lowest index of the largest element.
 // CHECK-LABEL: func.func @argmax(
 // CHECK-SAME:    memref<?xi32> {llvm.noalias}
-// CHECK:         vector.reduction <maximumf>
+// CHECK:         vector.reduction <maxnumf>
 // CHECK:         arith.cmpf oeq
 // CHECK:         memref.store %{{.*}} : memref<?xi32>
 kf.kernel @argmax(%x: tensor<?x40xf32>) -> tensor<?xi32>

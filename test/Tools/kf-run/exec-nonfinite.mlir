@@ -63,3 +63,40 @@ func.func @window(%v: tensor<4x1x4xf32>, %p: tensor<4xi32>, %q: tensor<3x1x4xf32
       : tensor<3x1x4xf32>, !cache, tensor<3xi32>
   return %0, %1 : tensor<3x1x4xf32>, tensor<3x1x4xf32>
 }
+
+// The largest number, passing over NaNs; 0 where there is no number.
+// RUN: kf-run exec %s --device cpu --function argmax \
+// RUN:   --input '4x5xf32=[nan 1 nan 2 2][nan nan nan nan nan][-inf nan -inf -inf nan][nan 0 inf inf nan]' \
+// RUN:   --expected 4xi32=3,0,0,2
+// RUN: kf-run exec %s --device reference --function argmax \
+// RUN:   --input '4x5xf32=[nan 1 nan 2 2][nan nan nan nan nan][-inf nan -inf -inf nan][nan 0 inf inf nan]' \
+// RUN:   --expected 4xi32=3,0,0,2
+func.func @argmax(%x: tensor<4x5xf32>) -> tensor<4xi32> {
+  %0 = kf.argmax %x : tensor<4x5xf32>
+  return %0 : tensor<4xi32>
+}
+
+// Elementwise ops, one special value at a time.
+// RUN: kf-run exec %s --device cpu --function elementwise \
+// RUN:   --input 6xf32=nan,inf,-inf,1,-0,0 --input 6xf32=1,nan,1,-inf,0,-0 \
+// RUN:   --expected 6xf32=nan,nan,1,1,0,0 --expected 6xf32=nan,nan,-inf,-inf,-0,-0 \
+// RUN:   --expected 6xf32=nan,inf,0,2.7182817,1,1 --expected 6xf32=nan,inf,nan,0.7310586,0,0 \
+// RUN:   --expected 6xf32=nan,inf,nan,0.8413447,0,0 --expected 6xf32=nan,inf,0,1,0,0 \
+// RUN:   --expected 6xf32=nan,1,-1,0.7615942,0,0
+// RUN: kf-run exec %s --device reference --function elementwise \
+// RUN:   --input 6xf32=nan,inf,-inf,1,-0,0 --input 6xf32=1,nan,1,-inf,0,-0 \
+// RUN:   --expected 6xf32=nan,nan,1,1,0,0 --expected 6xf32=nan,nan,-inf,-inf,-0,-0 \
+// RUN:   --expected 6xf32=nan,inf,0,2.7182817,1,1 --expected 6xf32=nan,inf,nan,0.7310586,0,0 \
+// RUN:   --expected 6xf32=nan,inf,nan,0.8413447,0,0 --expected 6xf32=nan,inf,0,1,0,0 \
+// RUN:   --expected 6xf32=nan,1,-1,0.7615942,0,0
+func.func @elementwise(%a: tensor<6xf32>, %b: tensor<6xf32>)
+    -> (tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>) {
+  %0 = arith.maximumf %a, %b : tensor<6xf32>
+  %1 = arith.minimumf %a, %b : tensor<6xf32>
+  %2 = math.exp %a : tensor<6xf32>
+  %3 = kf.activation(silu) %a : tensor<6xf32>
+  %4 = kf.activation(gelu) %a : tensor<6xf32>
+  %5 = kf.activation(relu) %a : tensor<6xf32>
+  %6 = math.tanh %a : tensor<6xf32>
+  return %0, %1, %2, %3, %4, %5, %6 : tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>
+}

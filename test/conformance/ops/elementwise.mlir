@@ -58,3 +58,33 @@ func.func @copies(%a: tensor<?x12xf32>) -> (tensor<?x12xf32>, tensor<?x3x4xf32>)
       : tensor<?x12xf32> into tensor<?x3x4xf32>
   return %a, %0 : tensor<?x12xf32>, tensor<?x3x4xf32>
 }
+
+func.func @maximum(%a: tensor<?x37xf32>, %b: tensor<?x37xf32>) -> tensor<?x37xf32> {
+  %0 = arith.maximumf %a, %b : tensor<?x37xf32>
+  return %0 : tensor<?x37xf32>
+}
+
+func.func @minimum(%a: tensor<?x37xf32>, %b: tensor<?x37xf32>) -> tensor<?x37xf32> {
+  %0 = arith.minimumf %a, %b : tensor<?x37xf32>
+  return %0 : tensor<?x37xf32>
+}
+
+func.func @exp(%a: tensor<?x37xf32>) -> tensor<?x37xf32> {
+  %0 = math.exp %a : tensor<?x37xf32>
+  return %0 : tensor<?x37xf32>
+}
+
+func.func @sqrt(%a: tensor<?x37xf32>) -> tensor<?x37xf32> {
+  %0 = math.sqrt %a : tensor<?x37xf32>
+  return %0 : tensor<?x37xf32>
+}
+
+func.func @rsqrt(%a: tensor<?x37xf32>) -> tensor<?x37xf32> {
+  %0 = math.rsqrt %a : tensor<?x37xf32>
+  return %0 : tensor<?x37xf32>
+}
+
+func.func @tanh(%a: tensor<?x37xf32>) -> tensor<?x37xf32> {
+  %0 = math.tanh %a : tensor<?x37xf32>
+  return %0 : tensor<?x37xf32>
+}

@@ -164,7 +164,8 @@ def KF_ScheduleAttr : KF_Attr<"Schedule", "schedule"> {
     - `split_k`: workgroups that share one reduction.
     - `dot`: what a matmul multiplies in. `f32` widens both operands in
       registers; `i8`, for block-quantized weights on CPUs with VNNI, rounds
-      rows of x to 8 bits, with a scale for every 32 elements.
+      rows of x to 8 bits, with a scale for every 32 elements; an infinity
+      among them becomes a NaN.
 
     Register tiles, threads, stages and split_k are at most 65536, other sizes
     2^31 - 1.

@@ -337,7 +337,8 @@ def KF_KVAppendOp : KF_Op<"kv_append", [KF_NonEmptyTensors, AllTypesMatch<["k", 
 def KF_ArgmaxOp : KF_LoopOp<"argmax"> {
   let summary = "index of the largest element of each row";
   let description = [{
-    The lowest such index where several are equal.
+    The lowest such index where several are equal. A NaN is smaller than any
+    number; a row of NaNs gives 0.
 
     - C1: `logits` is a rank 2 tensor [T, V] of float elements, V static.
     - C2: the result is [T] of i32.
