@@ -173,19 +173,23 @@ std::string GgufTensor::typeName() const {
 //===----------------------------------------------------------------------===//
 
 Result<std::unique_ptr<Gguf>> Gguf::openIfGguf(const std::string &path) {
-  KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
-  if (!recognize(file.bytes()))
+  KF_ASSIGN_OR_RETURN(MappedFile mapped, MappedFile::open(path));
+  if (!recognize(mapped.bytes()))
     return std::unique_ptr<Gguf>();
-  return open(path);
+  return openMapped(std::move(mapped));
 }
 
 Result<std::unique_ptr<Gguf>> Gguf::open(const std::string &path) {
   KF_ASSIGN_OR_RETURN(MappedFile mapped, MappedFile::open(path));
+  return openMapped(std::move(mapped));
+}
+
+Result<std::unique_ptr<Gguf>> Gguf::openMapped(MappedFile mapped) {
   std::unique_ptr<Gguf> result(new Gguf());
-  result->name = path;
+  result->name = mapped.path();
   result->file = std::move(mapped);
   result->image = result->file->bytes();
-  KF_RETURN_IF_ERROR(GgufParser(*result).parse().in(path));
+  KF_RETURN_IF_ERROR(GgufParser(*result).parse().in(result->name));
   return result;
 }
 

@@ -152,6 +152,7 @@ public:
 private:
   friend class GgufParser;
   Gguf() = default;
+  static Result<std::unique_ptr<Gguf>> openMapped(MappedFile mapped);
 
   /// The value of `key` as `convert` reads it; nothing without the key.
   template <typename T, typename Convert>
