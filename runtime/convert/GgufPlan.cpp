@@ -106,17 +106,25 @@ Result<GgufPlan> kf::planFromModel(const ModelConfig &config,
   KF_ASSIGN_OR_RETURN(std::vector<ConvertedTensor> tensors,
                       listConvertedTensors(config, weights));
   KF_RETURN_IF_ERROR(addModelMetadata(config, name, plan.metadata));
+  plan.warnings = listReaderProblems(config);
+  if (isBeyondQwen2(config))
+    plan.notes.push_back(
+        "the file's architecture is llama, since qwen2 has " +
+        std::string(config.heads * config.headDim != config.hiddenSize
+                        ? "no size of heads of its own"
+                        : "no RoPE scaling of Llama 3's kind"));
   if (!tokenizer.json.empty()) {
     KF_RETURN_IF_ERROR(
         addTokenizerMetadata(tokenizer.json, config, plan.metadata, plan.notes)
             .in("tokenizer.json"));
   } else if (!tokenizer.sentencePiece.empty()) {
-    KF_RETURN_IF_ERROR(
-        addSentencePieceMetadata(tokenizer.sentencePiece, config, plan.metadata)
-            .in("tokenizer.model"));
+    KF_RETURN_IF_ERROR(addSentencePieceMetadata(tokenizer.sentencePiece, config,
+                                                plan.metadata, plan.notes)
+                           .in("tokenizer.model"));
   } else {
     // Readers of GGUF expect the key.
     plan.metadata.addText("tokenizer.ggml.model", "none");
+    addSpecialIds(config, {}, plan.metadata, plan.notes);
     plan.notes.push_back("the model has no tokenizer, nor will the file");
   }
   if (!tokenizer.chatTemplate.empty())

@@ -39,6 +39,8 @@ struct GgufPlan {
   /// Lines for people: what GGUF cannot say, tensors of other types than asked
   /// for, and why.
   std::vector<std::string> notes;
+  /// The same: why other programs will not read the file, or read it wrongly.
+  std::vector<std::string> warnings;
 };
 
 /// Plans a file of `type` (isFileType) for a Hugging Face model; `name` is its

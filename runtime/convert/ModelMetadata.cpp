@@ -33,7 +33,22 @@ Status checkImplied(const ModelConfig &config) {
     if (window != config.windows.front())
       return inexpressible("some layers have a sliding window and others have "
                            "none");
+  if (!config.rope)
+    return Status();
+  for (auto [name, value] : {std::pair("theta", config.rope->theta),
+                             std::pair("factor", config.rope->factor)})
+    if (const float stored = static_cast<float>(value);
+        !std::isfinite(stored) || stored == 0)
+      return inexpressible(std::string("the RoPE's ") + name +
+                           " is a number beyond the range of F32");
   return Status();
+}
+
+/// Most layers that llama.cpp has room for.
+constexpr int64_t kReaderLayers = 512;
+
+bool isScaledAsLlama3(const ModelConfig &config) {
+  return config.rope && config.rope->scaling == RopeConfig::Scaling::Llama3;
 }
 
 class MetadataAdder {
@@ -58,13 +73,45 @@ private:
 
 } // namespace
 
+bool kf::isBeyondQwen2(const ModelConfig &config) {
+  return config.architecture == Architecture::Qwen2 &&
+         (config.heads * config.headDim != config.hiddenSize ||
+          isScaledAsLlama3(config));
+}
+
+Architecture kf::ggufArchitecture(const ModelConfig &config) {
+  return config.architecture == Architecture::Mistral || isBeyondQwen2(config)
+             ? Architecture::Llama
+             : config.architecture;
+}
+
+std::vector<std::string> kf::listReaderProblems(const ModelConfig &config) {
+  std::vector<std::string> problems;
+  const std::string name(nameOf(ggufArchitecture(config)));
+  const bool qwen3 = config.architecture == Architecture::Qwen3;
+  if (qwen3 && config.attentionOutputBias)
+    problems.push_back("llama.cpp will not load the file: its qwen3 has no "
+                       "biases of the attention's output (such as "
+                       "blk.0.attn_output.bias)");
+  if (qwen3 && isScaledAsLlama3(config))
+    problems.push_back("llama.cpp will not load the file: its qwen3 has no "
+                       "RoPE scaling of Llama 3's kind (rope_freqs.weight)");
+  if (config.layers > kReaderLayers)
+    problems.push_back("llama.cpp will not load the file: " + name +
+                       ".block_count is " + std::to_string(config.layers) +
+                       ", of which it takes " + std::to_string(kReaderLayers));
+  const int64_t window = config.windows.empty() ? 0 : config.windows.front();
+  if (window > 0 && window < config.maxPositions)
+    problems.push_back(
+        "llama.cpp will not heed " + name + ".attention.sliding_window: past " +
+        std::to_string(window) + " positions, its results are not the model's");
+  return problems;
+}
+
 Status kf::addModelMetadata(const ModelConfig &config, const std::string &name,
                             GgufMetadata &metadata) {
   KF_RETURN_IF_ERROR(checkImplied(config));
-  // Mistral's files say llama.
-  const Architecture architecture = config.architecture == Architecture::Mistral
-                                        ? Architecture::Llama
-                                        : config.architecture;
+  const Architecture architecture = ggufArchitecture(config);
   metadata.addText("general.architecture", nameOf(architecture));
   metadata.addText("general.name", name);
   MetadataAdder add(std::string(nameOf(architecture)), metadata);

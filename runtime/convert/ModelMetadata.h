@@ -13,12 +13,27 @@
 #include "runtime/model/ModelConfig.h"
 
 #include <string>
+#include <vector>
 
 namespace kf {
 
+/// The architecture that the GGUF file of a Hugging Face model is of, for
+/// readers that go by ggml's definitions: llama for Mistral, and for a Qwen2
+/// with what their qwen2 does not have (isBeyondQwen2).
+Architecture ggufArchitecture(const ModelConfig &config);
+
+/// Whether `config` is a Qwen2 whose heads do not make up the hidden size, or
+/// whose RoPE is scaled as Llama 3's. Architecture llama has both, and biases.
+bool isBeyondQwen2(const ModelConfig &config);
+
+/// What those readers do not load, or do not heed, of a file with `config`: a
+/// line each, with the name of the key or tensor.
+std::vector<std::string> listReaderProblems(const ModelConfig &config);
+
 /// Adds general.architecture, general.name and the architecture's own keys.
 /// What GGUF cannot say about a model (a sliding window of some layers only, an
-/// activation other than the architecture's) is an error that names it.
+/// activation other than the architecture's, numbers beyond F32) is an error
+/// that names it.
 Status addModelMetadata(const ModelConfig &config, const std::string &name,
                         GgufMetadata &metadata);
 

@@ -8,6 +8,7 @@
 
 #include "runtime/convert/TensorNames.h"
 
+#include "runtime/convert/ModelMetadata.h"
 #include "runtime/model/TensorList.h"
 
 #include <algorithm>
@@ -32,8 +33,7 @@ ConvertedTensor convertTensor(const ModelConfig &config,
     return !part.empty() &&
            found.key.find("." + std::string(part) + ".") != std::string::npos;
   };
-  const bool halves = config.architecture == Architecture::Llama ||
-                      config.architecture == Architecture::Mistral;
+  const bool halves = ggufArchitecture(config) == Architecture::Llama;
   if (halves && (isPart(names.query) || isPart(names.key)))
     result.order = TensorOrder::HalvesOfHeads;
   if (found.transposed)
@@ -51,6 +51,7 @@ kf::listConvertedTensors(const ModelConfig &config,
   // The same tensors in the same order, under their names in GGUF.
   ModelConfig target = config;
   target.naming = TensorNaming::Gguf;
+  target.architecture = ggufArchitecture(config);
   const std::vector<ListedTensor> named = listTensors(target);
   assert(named.size() == found.size() && "both list one model's tensors");
   std::vector<ConvertedTensor> tensors;

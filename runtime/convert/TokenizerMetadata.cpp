@@ -118,6 +118,13 @@ std::string paddingToken(size_t id) {
   return "[PAD" + std::to_string(id) + "]";
 }
 
+/// Adds a token's id, if the model has a row for it.
+void addId(const char *key, int64_t id, const ModelConfig &config,
+           GgufMetadata &metadata) {
+  if (id >= 0 && id < config.vocabSize)
+    metadata.addU32(key, static_cast<uint32_t>(id));
+}
+
 /// Reads one tokenizer.json and adds it.
 class TokenizerReader {
 public:
@@ -319,11 +326,6 @@ private:
     return result;
   }
 
-  void addId(const char *key, int64_t id) {
-    if (id >= 0 && id < config.vocabSize)
-      metadata.addU32(key, static_cast<uint32_t>(id));
-  }
-
   void addSpecialTokens() {
     // What the post-processor puts around a text.
     std::optional<int64_t> before, after;
@@ -331,41 +333,19 @@ private:
          stepsOf(memberOf(document, "post_processor"), "processors"))
       readTemplate(*step, before, after);
     const std::optional<int64_t> begin = config.bosId ? config.bosId : before;
-    if (begin)
-      addId("tokenizer.ggml.bos_token_id", *begin);
-    addEndTokens();
+    if (!config.bosId && before)
+      addId("tokenizer.ggml.bos_token_id", *before, config, metadata);
+    addSpecialIds(config, tokens, metadata, notes);
     for (size_t i = 0; i < types.size(); ++i)
       if (types[i] == Unknown)
-        addId("tokenizer.ggml.unknown_token_id", static_cast<int64_t>(i));
+        addId("tokenizer.ggml.unknown_token_id", static_cast<int64_t>(i),
+              config, metadata);
     metadata.addBool("tokenizer.ggml.add_bos_token", before && before == begin);
     if (after)
       metadata.addBool("tokenizer.ggml.add_eos_token", true);
     if (before && before != begin)
       notes.push_back("GGUF cannot say that the tokenizer puts token " +
                       std::to_string(*before) + " before the text");
-  }
-
-  /// GGUF has places for three tokens that end a generation.
-  void addEndTokens() {
-    std::vector<int64_t> rest = config.eosIds;
-    auto place = [&](const char *key, std::vector<int64_t>::iterator which) {
-      if (which == rest.end())
-        return;
-      addId(key, *which);
-      rest.erase(which);
-    };
-    place("tokenizer.ggml.eos_token_id", rest.begin());
-    place("tokenizer.ggml.eom_token_id",
-          std::ranges::find_if(rest, [&](int64_t id) {
-            return id < config.vocabSize &&
-                   tokens[static_cast<size_t>(id)] == "<|eom_id|>";
-          }));
-    place("tokenizer.ggml.eot_token_id", rest.begin());
-    if (!metadata.contains("tokenizer.ggml.eom_token_id"))
-      place("tokenizer.ggml.eom_token_id", rest.begin());
-    for (int64_t id : rest)
-      notes.push_back("GGUF has no place for a fourth end token, " +
-                      std::to_string(id));
   }
 
   void readTemplate(const json &step, std::optional<int64_t> &before,
@@ -401,9 +381,37 @@ private:
 
 } // namespace
 
+void kf::addSpecialIds(const ModelConfig &config,
+                       std::span<const std::string> tokens,
+                       GgufMetadata &metadata,
+                       std::vector<std::string> &notes) {
+  if (config.bosId)
+    addId("tokenizer.ggml.bos_token_id", *config.bosId, config, metadata);
+  std::vector<int64_t> rest = config.eosIds;
+  auto place = [&](const char *key, std::vector<int64_t>::iterator which) {
+    if (which == rest.end())
+      return;
+    addId(key, *which, config, metadata);
+    rest.erase(which);
+  };
+  place("tokenizer.ggml.eos_token_id", rest.begin());
+  place("tokenizer.ggml.eom_token_id",
+        std::ranges::find_if(rest, [&](int64_t id) {
+          return static_cast<uint64_t>(id) < tokens.size() &&
+                 tokens[static_cast<size_t>(id)] == "<|eom_id|>";
+        }));
+  place("tokenizer.ggml.eot_token_id", rest.begin());
+  if (!metadata.contains("tokenizer.ggml.eom_token_id"))
+    place("tokenizer.ggml.eom_token_id", rest.begin());
+  for (int64_t id : rest)
+    notes.push_back("GGUF has no place for a fourth end token, " +
+                    std::to_string(id));
+}
+
 Status kf::addSentencePieceMetadata(std::string_view tokenizerModel,
                                     const ModelConfig &config,
-                                    GgufMetadata &metadata) {
+                                    GgufMetadata &metadata,
+                                    std::vector<std::string> &notes) {
   KF_ASSIGN_OR_RETURN(SentencePieceFile file,
                       SentencePieceFile::parse(tokenizerModel));
   if (file.model != SentencePieceFile::Model::Bpe || !file.byteFallback)
@@ -435,12 +443,7 @@ Status kf::addSentencePieceMetadata(std::string_view tokenizerModel,
   metadata.addF32s("tokenizer.ggml.scores", scores);
   metadata.addI32s("tokenizer.ggml.token_type", types);
   metadata.addBool("tokenizer.ggml.add_space_prefix", file.addDummyPrefix);
-  if (config.bosId && *config.bosId < config.vocabSize)
-    metadata.addU32("tokenizer.ggml.bos_token_id",
-                    static_cast<uint32_t>(*config.bosId));
-  if (!config.eosIds.empty() && config.eosIds.front() < config.vocabSize)
-    metadata.addU32("tokenizer.ggml.eos_token_id",
-                    static_cast<uint32_t>(config.eosIds.front()));
+  addSpecialIds(config, tokens, metadata, notes);
   metadata.addBool("tokenizer.ggml.add_bos_token", config.bosId.has_value());
   return Status();
 }

@@ -19,6 +19,7 @@
 #include "runtime/io/GgufWriter.h"
 #include "runtime/model/ModelConfig.h"
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,7 +38,15 @@ Status addTokenizerMetadata(std::string_view tokenizerJson,
 /// fallback; other kinds are errors.
 Status addSentencePieceMetadata(std::string_view tokenizerModel,
                                 const ModelConfig &config,
-                                GgufMetadata &metadata);
+                                GgufMetadata &metadata,
+                                std::vector<std::string> &notes);
+
+/// Adds the ids of config's begin token and of up to three end tokens, for
+/// which GGUF has places; more are lines in `notes`. `tokens` by id, empty
+/// where there is no tokenizer.
+void addSpecialIds(const ModelConfig &config,
+                   std::span<const std::string> tokens, GgufMetadata &metadata,
+                   std::vector<std::string> &notes);
 
 } // namespace kf
 

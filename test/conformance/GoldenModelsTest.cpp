@@ -112,7 +112,8 @@ std::vector<Case> cases() {
   for (const char *model :
        {"llama2-mha", "llama3-gqa-scaled", "llama-wide-head", "llama-bias",
         "mistral-window", "qwen2-bias", "qwen3-qknorm", "gpt2-layernorm",
-        "llama-own-head", "llama-head-alone", "gpt2-own-head"}) {
+        "llama-own-head", "llama-head-alone", "gpt2-own-head",
+        "qwen2-wide-head", "qwen3-bias"}) {
     list.push_back({model, "reference", 1});
     list.push_back({model, "cpu", 1});
     list.push_back({model, "cpu", 2});

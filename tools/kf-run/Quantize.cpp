@@ -147,6 +147,8 @@ Status checkOutput(const QuantizeOptions &options) {
 
 Result<WriteSummary> write(const GgufPlan &plan, const WeightSource &weights,
                            const QuantizeOptions &options) {
+  for (const std::string &warning : plan.warnings)
+    printWarning(warning);
   for (const std::string &note : plan.notes)
     std::fprintf(stderr, "note: %s\n", oneLine(note).c_str());
   KF_ASSIGN_OR_RETURN(std::unique_ptr<ThreadPool> pool,

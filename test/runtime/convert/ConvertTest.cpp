@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/BlockFormat.h"
+#include "runtime/convert/ModelMetadata.h"
 #include "runtime/convert/TensorRows.h"
 #include "runtime/convert/TensorTypes.h"
 #include "runtime/convert/WriteGguf.h"
@@ -202,16 +203,17 @@ TEST(Convert, KeepsConfigurations) {
   TempFolder folder;
   for (const char *name :
        {"gpt2-layernorm", "llama-bias", "llama-wide-head", "llama2-mha",
-        "llama3-gqa-scaled", "mistral-window", "qwen2-bias", "qwen3-qknorm"}) {
+        "llama3-gqa-scaled", "mistral-window", "qwen2-bias", "qwen3-qknorm",
+        "qwen2-wide-head", "qwen3-bias"}) {
     SCOPED_TRACE(name);
     const ModelConfig from = openSource(kGolden + name).config;
     auto gguf = convertFolder(folder, kGolden + name, DataType::F32);
     ASSERT_TRUE(gguf);
     Result<ModelConfig> read = readGgufConfig(*gguf);
     ASSERT_TRUE(read.ok()) << read.message();
-    EXPECT_EQ(read->architecture, from.architecture == Architecture::Mistral
-                                      ? Architecture::Llama
-                                      : from.architecture);
+    EXPECT_EQ(read->architecture, ggufArchitecture(from));
+    EXPECT_EQ(read->bosId, from.bosId);
+    EXPECT_EQ(read->eosIds, from.eosIds);
     EXPECT_EQ(read->layers, from.layers);
     EXPECT_EQ(read->hiddenSize, from.hiddenSize);
     EXPECT_EQ(read->intermediateSize, from.intermediateSize);
@@ -243,9 +245,97 @@ TEST(Convert, KeepsConfigurations) {
   }
 }
 
-TEST(Convert, MovesRowsOfHeads) {
+/// What llama.cpp's architectures have: see its src/models, where qwen2 takes
+/// heads that make up the hidden size and no rope_freqs.weight, and only llama
+/// a bias of the attention's output.
+TEST(Convert, ChoosesArchitecturesThatOtherReadersKnow) {
+  auto architectureOf = [](const char *name, auto change) {
+    ModelConfig config = openSource(kGolden + name).config;
+    change(config);
+    return ggufArchitecture(config);
+  };
+  auto nothing = [](ModelConfig &) {};
+  EXPECT_EQ(architectureOf("llama-bias", nothing), Architecture::Llama);
+  EXPECT_EQ(architectureOf("mistral-window", nothing), Architecture::Llama);
+  EXPECT_EQ(architectureOf("qwen2-bias", nothing), Architecture::Qwen2);
+  EXPECT_EQ(architectureOf("qwen3-bias", nothing), Architecture::Qwen3);
+  EXPECT_EQ(architectureOf("gpt2-layernorm", nothing), Architecture::Gpt2);
+  EXPECT_EQ(architectureOf("qwen2-bias",
+                           [](ModelConfig &config) { config.headDim *= 2; }),
+            Architecture::Llama);
+  EXPECT_EQ(architectureOf("qwen2-bias",
+                           [](ModelConfig &config) {
+                             config.rope->scaling = RopeConfig::Scaling::Linear;
+                           }),
+            Architecture::Qwen2);
+  EXPECT_EQ(architectureOf("qwen2-bias",
+                           [](ModelConfig &config) {
+                             config.rope->scaling = RopeConfig::Scaling::Llama3;
+                           }),
+            Architecture::Llama);
+
+  Source source = openSource(kGolden + "qwen2-wide-head");
+  Result<GgufPlan> plan =
+      planFromModel(source.config, *source.weights, {}, "x", DataType::F32);
+  ASSERT_TRUE(plan.ok()) << plan.message();
+  EXPECT_TRUE(plan->warnings.empty());
+  ASSERT_FALSE(plan->notes.empty());
+  EXPECT_EQ(plan->notes[0], "the file's architecture is llama, since qwen2 has "
+                            "no size of heads of its own");
+}
+
+TEST(Convert, WarnsOfWhatOtherReadersDoNotRead) {
+  auto problemsOf = [](const char *name, auto change) {
+    Source source = openSource(kGolden + name);
+    change(source.config);
+    return listReaderProblems(source.config);
+  };
+  using Lines = std::vector<std::string>;
+  auto nothing = [](ModelConfig &) {};
+  for (const char *name :
+       {"gpt2-layernorm", "llama-bias", "llama-wide-head", "llama2-mha",
+        "llama3-gqa-scaled", "qwen2-bias", "qwen2-wide-head", "qwen3-qknorm"})
+    EXPECT_EQ(problemsOf(name, nothing), Lines()) << name;
+
+  EXPECT_EQ(problemsOf("mistral-window", nothing),
+            Lines{"llama.cpp will not heed llama.attention.sliding_window: "
+                  "past 8 positions, its results are not the model's"});
+  // A window that no text leaves.
+  EXPECT_EQ(problemsOf("mistral-window",
+                       [](ModelConfig &config) {
+                         config.maxPositions = config.windows.front();
+                       }),
+            Lines());
+  for (const char *name : {"qwen2-bias", "qwen3-qknorm"}) {
+    const Lines lines = problemsOf(name, [](ModelConfig &config) {
+      config.windows.assign(config.layers, 16);
+    });
+    ASSERT_EQ(lines.size(), 1u);
+    EXPECT_NE(lines[0].find(std::string(name, 5) + ".attention.sliding_window"),
+              std::string::npos)
+        << lines[0];
+  }
+  EXPECT_EQ(
+      problemsOf("qwen3-bias", nothing),
+      Lines{"llama.cpp will not load the file: its qwen3 has no biases "
+            "of the attention's output (such as blk.0.attn_output.bias)"});
+  EXPECT_EQ(problemsOf("qwen3-qknorm",
+                       [](ModelConfig &config) {
+                         config.rope->scaling = RopeConfig::Scaling::Llama3;
+                       }),
+            Lines{"llama.cpp will not load the file: its qwen3 has no RoPE "
+                  "scaling of Llama 3's kind (rope_freqs.weight)"});
+  EXPECT_EQ(problemsOf("llama2-mha",
+                       [](ModelConfig &config) { config.layers = 513; }),
+            Lines{"llama.cpp will not load the file: llama.block_count is 513, "
+                  "of which it takes 512"});
+}
+
+class MovedRows : public testing::TestWithParam<const char *> {};
+
+TEST_P(MovedRows, AreThoseOfHeads) {
   TempFolder folder;
-  const std::string model = kGolden + "llama-bias";
+  const std::string model = kGolden + GetParam();
   Source source = openSource(model);
   auto gguf = convertFolder(folder, model, DataType::F32);
   ASSERT_TRUE(gguf);
@@ -272,6 +362,12 @@ TEST(Convert, MovesRowsOfHeads) {
       valuesOf(*gguf, "blk.0.attn_v.weight"),
       valuesOf(*source.weights, "model.layers.0.self_attn.v_proj.weight"));
 }
+
+INSTANTIATE_TEST_SUITE_P(Convert, MovedRows,
+                         testing::Values("llama-bias", "qwen2-wide-head"),
+                         [](const testing::TestParamInfo<const char *> &info) {
+                           return std::string(info.param, 5);
+                         });
 
 TEST(Convert, TransposesGpt2) {
   TempFolder folder;
@@ -512,6 +608,16 @@ TEST(Convert, NamesWhatIsWrongWithAModel) {
             }),
             "a GGUF file cannot say that attention is not scaled by the head "
             "dimension");
+  EXPECT_EQ(errorOf([](ModelConfig &config, MapWeights &) {
+              config.rope->theta = 1e39;
+            }),
+            "a GGUF file cannot say that the RoPE's theta is a number beyond "
+            "the range of F32");
+  EXPECT_EQ(errorOf([](ModelConfig &config, MapWeights &) {
+              config.rope->factor = 1e-50;
+            }),
+            "a GGUF file cannot say that the RoPE's factor is a number beyond "
+            "the range of F32");
 }
 
 TEST(Convert, KeepsTheOldFileWhenItEndsEarly) {

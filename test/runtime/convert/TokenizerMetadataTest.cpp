@@ -66,9 +66,10 @@ TEST_P(TokenizerMetadata, GivesTheSameIds) {
   GgufMetadata metadata;
   std::vector<std::string> notes;
   const std::string text = contentOf(path);
-  const Status added = path.ends_with(".json")
-                           ? addTokenizerMetadata(text, config, metadata, notes)
-                           : addSentencePieceMetadata(text, config, metadata);
+  const Status added =
+      path.ends_with(".json")
+          ? addTokenizerMetadata(text, config, metadata, notes)
+          : addSentencePieceMetadata(text, config, metadata, notes);
   ASSERT_TRUE(added.ok()) << added.message();
   EXPECT_EQ(notes.size(), noted) << (notes.empty() ? "" : notes[0]);
 
