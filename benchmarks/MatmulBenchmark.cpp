@@ -93,7 +93,7 @@ void kfMatmul(benchmark::State &state) {
   options.threads = 1;
   auto device = createCpuDevice(options);
   OneWeight source(filled({n, k}));
-  WeightStore weights(**device, &source, nullptr);
+  WeightStore weights(**device, &source);
   KVCache cache(**device, 64);
   auto runner = ProgramRunner::create(*executable, **device, weights, cache);
   if (!runner.ok())

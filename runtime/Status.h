@@ -32,9 +32,20 @@ public:
     status.text = std::move(message);
     return status;
   }
+  /// Failure for want of memory. Making and moving it takes none: the line is
+  /// short enough for the string itself.
+  static Status outOfMemory() { return error("no memory left"); }
+  /// The end of work that was told to end (Cancellation.h): no success, and
+  /// nothing that went wrong.
+  static Status cancelled() {
+    Status status = error("cancelled");
+    status.wasCancelled = true;
+    return status;
+  }
 
   bool ok() const { return !text; }
   explicit operator bool() const { return ok(); }
+  bool isCancelled() const { return wasCancelled; }
   /// The error's line; empty on success.
   const std::string &message() const {
     static const std::string none;
@@ -42,11 +53,16 @@ public:
   }
   /// The same failure with `where: ` in front of it.
   Status in(const std::string &where) const {
-    return ok() ? Status() : error(where + ": " + *text);
+    if (ok())
+      return Status();
+    Status status = error(where + ": " + *text);
+    status.wasCancelled = wasCancelled;
+    return status;
   }
 
 private:
   std::optional<std::string> text;
+  bool wasCancelled = false;
 };
 
 template <typename T> class [[nodiscard]] Result {

@@ -8,9 +8,10 @@
 
 #include "runtime/ThreadPool.h"
 
+#include "runtime/Exceptions.h"
+
 #include <algorithm>
 #include <string>
-#include <system_error>
 
 #include <pthread.h>
 #include <sched.h>
@@ -40,10 +41,10 @@ void nameThread(int thread) {
 #endif
 }
 
-/// Indices handed out one at a time.
+/// Indices handed out one at a time, until one fails.
 class ForJob final : public ThreadPool::Job {
 public:
-  ForJob(int64_t count, const std::function<void(int64_t)> &fn)
+  ForJob(int64_t count, const std::function<Status(int64_t)> &fn)
       : count(count), fn(fn) {}
 
   void work(int) override {
@@ -52,7 +53,8 @@ public:
       int64_t index = next.fetch_add(1, std::memory_order_relaxed);
       if (index >= count)
         break;
-      fn(index);
+      if (!failed.load(std::memory_order_relaxed))
+        call(index);
       ++finished;
     }
     if (finished && done.fetch_add(finished) + finished == count)
@@ -63,9 +65,20 @@ public:
     allDone.await([&] { return done.load() == count; });
   }
 
+  /// After waitUntilDone().
+  Status takeError() { return std::move(error); }
+
 private:
+  void call(int64_t index) {
+    Status status = catchExceptions([&] { return fn(index); });
+    if (!status.ok() && !failed.exchange(true))
+      error = std::move(status);
+  }
+
   const int64_t count;
-  const std::function<void(int64_t)> &fn;
+  const std::function<Status(int64_t)> &fn;
+  std::atomic<bool> failed{false};
+  Status error; // of who set `failed`
   alignas(64) std::atomic<int64_t> next{0};
   alignas(64) std::atomic<int64_t> done{0};
   EventCount allDone;
@@ -84,8 +97,15 @@ Result<std::unique_ptr<ThreadPool>> ThreadPool::create(int threads) {
                          " are possible");
   if (threads == 0)
     threads = std::min(usableThreads(), maxThreads);
-  std::unique_ptr<ThreadPool> pool(new ThreadPool(threads));
+  using Pool = std::unique_ptr<ThreadPool>;
+  return catchExceptions([&]() -> Result<Pool> {
+    Pool pool(new ThreadPool(threads));
+    KF_RETURN_IF_ERROR(pool->startWorkers());
+    return pool;
+  });
+}
 
+Status ThreadPool::startWorkers() {
   // Signals are the main thread's business; workers inherit a full mask, but
   // for faults of their own, which would end the process unheard.
   sigset_t all, previous;
@@ -93,23 +113,18 @@ Result<std::unique_ptr<ThreadPool>> ThreadPool::create(int threads) {
   for (int fault : {SIGBUS, SIGFPE, SIGILL, SIGSEGV})
     sigdelset(&all, fault);
   ::pthread_sigmask(SIG_SETMASK, &all, &previous);
-  Status status;
-  for (int i = 0; i < threads - 1; ++i) {
-    try {
-      pool->workers[i].thread =
-          std::thread(&ThreadPool::workerLoop, pool.get(), i + 1);
-    } catch (const std::system_error &error) {
-      status =
-          Status::error("cannot start thread " + std::to_string(i + 2) +
-                        " of " + std::to_string(threads) + ": " + error.what());
-      break;
-    }
-    ++pool->started;
-  }
+  Status status = catchExceptions([&] {
+    for (; started < threadCount - 1; ++started)
+      workers[started].thread =
+          std::thread(&ThreadPool::workerLoop, this, started + 1);
+    return Status();
+  });
   ::pthread_sigmask(SIG_SETMASK, &previous, nullptr);
-  if (!status.ok())
+  if (status.ok())
     return status;
-  return pool;
+  return Status::error("cannot start thread " + std::to_string(started + 2) +
+                       " of " + std::to_string(threadCount) + ": " +
+                       status.message() + "; use fewer threads");
 }
 
 ThreadPool::~ThreadPool() {
@@ -166,23 +181,20 @@ void ThreadPool::quiesce() {
     idle.await([&] { return !workers[i].busy.load(); });
 }
 
-void ThreadPool::parallelFor(int64_t count,
-                             const std::function<void(int64_t)> &fn) {
-  if (threadCount == 1 || count <= 1) {
-    for (int64_t i = 0; i < count; ++i)
-      fn(i);
-    return;
-  }
+Status ThreadPool::parallelFor(int64_t count,
+                               const std::function<Status(int64_t)> &fn) {
+  if (threadCount == 1 || count <= 1)
+    return catchExceptions([&] {
+      for (int64_t i = 0; i < count; ++i)
+        KF_RETURN_IF_ERROR(fn(i));
+      return Status();
+    });
   ForJob forJob(count, fn);
   start(forJob);
   forJob.work(0);
   forJob.waitUntilDone();
   quiesce();
-}
-
-void ThreadPool::run(const std::function<void(int, int)> &fn) {
-  parallelFor(threadCount,
-              [&](int64_t i) { fn(static_cast<int>(i), threadCount); });
+  return forJob.takeError();
 }
 
 } // namespace kf

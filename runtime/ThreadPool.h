@@ -29,7 +29,7 @@
 namespace kf {
 
 /// Threads: one thread at a time may call into a pool, and never from within
-/// the pool's own work. What runs on the pool must not throw.
+/// the pool's own work.
 class ThreadPool {
 public:
   /// What workers take part in. One that arrives late has to find out by
@@ -38,13 +38,15 @@ public:
   public:
     virtual ~Job() = default;
     /// Called by worker `thread`, 1 <= thread < size(), at most once a start().
+    /// Must not throw.
     virtual void work(int thread) = 0;
   };
 
   static constexpr int maxThreads = 1024;
 
   /// A pool of `threads` threads, the caller's own among them; 0 stands for
-  /// one per hardware thread that this process may use.
+  /// one per hardware thread that this process may use. Errors: a number that
+  /// is not possible, threads that the system does not give.
   static Result<std::unique_ptr<ThreadPool>> create(int threads);
   ~ThreadPool();
 
@@ -62,11 +64,10 @@ public:
   void quiesce();
 
   /// Calls fn(0) ... fn(count - 1), each once, on whichever threads are free,
-  /// and returns when all have returned.
-  void parallelFor(int64_t count, const std::function<void(int64_t)> &fn);
-  /// Calls fn(i, size()) for each i below size(), each once; two of them may
-  /// run one after the other on the same thread.
-  void run(const std::function<void(int, int)> &fn);
+  /// and returns when all have returned. An error that fn returns ends it: no
+  /// call begins after that, those that have begun are waited for, and the
+  /// first error is returned. What fn throws is an error, too (Exceptions.h).
+  Status parallelFor(int64_t count, const std::function<Status(int64_t)> &fn);
 
 private:
   struct alignas(64) Worker {
@@ -75,6 +76,7 @@ private:
   };
 
   explicit ThreadPool(int threads);
+  Status startWorkers();
   void workerLoop(int thread);
 
   int threadCount;

@@ -9,6 +9,7 @@
 #include "runtime/WeightPacking.h"
 
 #include "runtime/BlockPacking.h"
+#include "runtime/Exceptions.h"
 
 #include <algorithm>
 #include <cstring>
@@ -135,15 +136,20 @@ int64_t bytesOf(DataType type, int64_t count) {
   return count / elementsPerBlock(type) * bytesPerBlock(type);
 }
 
-/// Runs fn(i) for i below `count`, on `pool` if there is one.
-void forEach(ThreadPool *pool, int64_t count,
-             const std::function<void(int64_t)> &fn) {
-  if (pool) {
-    pool->parallelFor(count, fn);
-    return;
-  }
-  for (int64_t i = 0; i < count; ++i)
+/// Runs fn(i) for i below `count`.
+Status forEach(const PackOptions &options, int64_t count,
+               const std::function<void(int64_t)> &fn) {
+  auto task = [&](int64_t i) {
+    if (isCancelled(options.cancelled))
+      return Status::cancelled();
     fn(i);
+    return Status();
+  };
+  if (options.pool)
+    return options.pool->parallelFor(count, task);
+  for (int64_t i = 0; i < count; ++i)
+    KF_RETURN_IF_ERROR(task(i));
+  return Status();
 }
 
 /// Converts `count` elements, in steps that stay in the nearest cache. Types
@@ -366,29 +372,29 @@ void packPanel(const RowReader<T> &reader, std::span<const int64_t> order,
 }
 
 template <typename T>
-void packPanels(const WeightSpec &spec, std::span<const Piece> pieces,
-                std::byte *dst, ThreadPool *pool) {
+Status packPanels(const WeightSpec &spec, std::span<const Piece> pieces,
+                  std::byte *dst, const PackOptions &options) {
   RowReader<T> reader(spec, pieces);
   const Extents &extents = reader.extents;
   std::vector<int64_t> order = panelOrder(spec.layout);
   int64_t panels = (extents.rows - 1) / spec.layout.panel + 1;
   int64_t panelElements = extents.columns * spec.layout.panel;
-  forEach(pool, panels * extents.groups, [&](int64_t i) {
+  return forEach(options, panels * extents.groups, [&](int64_t i) {
     packPanel(reader, order, i % extents.groups, i / extents.groups,
               reinterpret_cast<T *>(dst) + i * panelElements);
   });
 }
 
 /// Panels of a block type, from rows of the same type.
-void packBlockPanels(const WeightSpec &spec, std::span<const Piece> pieces,
-                     std::byte *dst, ThreadPool *pool) {
+Status packBlockPanels(const WeightSpec &spec, std::span<const Piece> pieces,
+                       std::byte *dst, const PackOptions &options) {
   const Extents extents = extentsOf(spec.shape);
   const int64_t width = spec.layout.panel;
   const int64_t blocks = extents.columns / elementsPerBlock(spec.type);
   const int64_t panelBytes =
       width * blocks * PackedBlock(*findBlockFormat(spec.type)).bytes;
   const int64_t panels = (extents.rows - 1) / width + 1;
-  forEach(pool, panels * extents.groups, [&](int64_t i) {
+  return forEach(options, panels * extents.groups, [&](int64_t i) {
     int64_t group = i % extents.groups, panel = i / extents.groups;
     std::vector<const std::byte *> rows(width);
     for (int64_t r = 0; r < width && panel * width + r < extents.rows; ++r) {
@@ -403,28 +409,31 @@ void packBlockPanels(const WeightSpec &spec, std::span<const Piece> pieces,
 }
 
 /// Row-major from tensors stored the same way: a conversion in long runs.
-void packRows(const WeightSpec &spec, std::span<const Piece> pieces,
-              std::byte *dst, ThreadPool *pool) {
+Status packRows(const WeightSpec &spec, std::span<const Piece> pieces,
+                std::byte *dst, const PackOptions &options) {
   constexpr int64_t run = int64_t(1) << 17; // elements
   for (const Piece &piece : pieces) {
-    forEach(pool, (piece.count + run - 1) / run, [&](int64_t i) {
+    auto convertRun = [&](int64_t i) {
       int64_t count = std::min(run, piece.count - i * run);
       convert(piece.type, piece.data + bytesOf(piece.type, i * run), spec.type,
               dst + bytesOf(spec.type, i * run), count);
-    });
+    };
+    KF_RETURN_IF_ERROR(
+        forEach(options, (piece.count + run - 1) / run, convertRun));
     dst += bytesOf(spec.type, piece.count);
   }
+  return Status();
 }
 
 /// Row-major from transposed tensors, 64 logical rows at a time.
 template <typename T>
-void packTransposedRows(const WeightSpec &spec, std::span<const Piece> pieces,
-                        std::byte *dst, ThreadPool *pool) {
+Status packTransposedRows(const WeightSpec &spec, std::span<const Piece> pieces,
+                          std::byte *dst, const PackOptions &options) {
   constexpr int64_t blockRows = 64, blockColumns = 64;
   RowReader<T> reader(spec, pieces);
   int64_t columns = reader.extents.columns;
   for (const Piece &piece : pieces) {
-    forEach(pool, (piece.rows + blockRows - 1) / blockRows, [&](int64_t i) {
+    auto packBlock = [&](int64_t i) {
       int64_t first = i * blockRows;
       int64_t rows = std::min(blockRows, piece.rows - first);
       T *out = reinterpret_cast<T *>(dst) + (piece.firstRow + first) * columns;
@@ -438,14 +447,37 @@ void packTransposedRows(const WeightSpec &spec, std::span<const Piece> pieces,
         }
         transpose(lines, count, rows, out + c, columns);
       }
-    });
+    };
+    KF_RETURN_IF_ERROR(
+        forEach(options, (piece.rows + blockRows - 1) / blockRows, packBlock));
   }
+  return Status();
+}
+
+Status pack(const WeightSpec &spec, std::span<const Piece> pieces,
+            std::byte *dst, const PackOptions &options) {
+  int64_t size = isBlock(spec.type) ? 0 : int64_t(sizeOf(spec.type));
+  bool panels = spec.layout.kind == WeightLayout::Kind::Panels;
+  if (!panels && !spec.transposed)
+    return packRows(spec, pieces, dst, options);
+  if (panels && isBlock(spec.type))
+    return packBlockPanels(spec, pieces, dst, options);
+  if (panels && size == 2)
+    return packPanels<uint16_t>(spec, pieces, dst, options);
+  if (panels) // packedBytes() lets only 16 and 32 bits through
+    return packPanels<uint32_t>(spec, pieces, dst, options);
+  if (size == 2)
+    return packTransposedRows<uint16_t>(spec, pieces, dst, options);
+  if (size == 4)
+    return packTransposedRows<uint32_t>(spec, pieces, dst, options);
+  return Status::error("cannot transpose elements of " +
+                       std::string(nameOf(spec.type)));
 }
 
 } // namespace
 
 Status packWeightInto(const WeightSpec &spec, const WeightSource &source,
-                      std::span<std::byte> dst, ThreadPool *pool) {
+                      std::span<std::byte> dst, const PackOptions &options) {
   KF_ASSIGN_OR_RETURN(int64_t bytes, spec.packedBytes());
   if (dst.size() != static_cast<uint64_t>(bytes))
     return Status::error("weight '" + spec.names.front() + "' takes " +
@@ -455,32 +487,17 @@ Status packWeightInto(const WeightSpec &spec, const WeightSource &source,
     return Status::error("weight '" + spec.names.front() +
                          "' is packed into memory that is not aligned");
   KF_ASSIGN_OR_RETURN(std::vector<Piece> pieces, findPieces(spec, source));
-  int64_t size = isBlock(spec.type) ? 0 : int64_t(sizeOf(spec.type));
-  bool panels = spec.layout.kind == WeightLayout::Kind::Panels;
-  if (!panels && !spec.transposed)
-    packRows(spec, pieces, dst.data(), pool);
-  else if (panels && isBlock(spec.type))
-    packBlockPanels(spec, pieces, dst.data(), pool);
-  else if (panels && size == 2)
-    packPanels<uint16_t>(spec, pieces, dst.data(), pool);
-  else if (panels) // packedBytes() lets only 16 and 32 bits through
-    packPanels<uint32_t>(spec, pieces, dst.data(), pool);
-  else if (size == 2)
-    packTransposedRows<uint16_t>(spec, pieces, dst.data(), pool);
-  else if (size == 4)
-    packTransposedRows<uint32_t>(spec, pieces, dst.data(), pool);
-  else
-    return Status::error("weight '" + spec.names.front() +
-                         "': cannot transpose elements of " +
-                         std::string(nameOf(spec.type)));
-  return Status();
+  return catchExceptions(
+             [&] { return pack(spec, pieces, dst.data(), options); })
+      .in("weight '" + spec.names.front() + "'");
 }
 
 Result<AlignedBuffer> packWeight(const WeightSpec &spec,
-                                 const WeightSource &source, ThreadPool *pool) {
+                                 const WeightSource &source,
+                                 const PackOptions &options) {
   KF_ASSIGN_OR_RETURN(int64_t bytes, spec.packedBytes());
   KF_ASSIGN_OR_RETURN(AlignedBuffer buffer, AlignedBuffer::allocate(bytes));
-  KF_RETURN_IF_ERROR(packWeightInto(spec, source, buffer.span(), pool));
+  KF_RETURN_IF_ERROR(packWeightInto(spec, source, buffer.span(), options));
   return buffer;
 }
 

@@ -17,6 +17,7 @@
 #define KF_RUNTIME_WEIGHTPACKING_H
 
 #include "runtime/AlignedBuffer.h"
+#include "runtime/Cancellation.h"
 #include "runtime/Executable.h"
 #include "runtime/ThreadPool.h"
 #include "runtime/WeightSource.h"
@@ -25,17 +26,25 @@
 
 namespace kf {
 
+/// How weights are packed.
+struct PackOptions {
+  ThreadPool *pool = nullptr;     ///< null: the caller's thread does all
+  CancelFlag cancelled = nullptr; ///< ends it within a weight
+};
+
 /// Writes the weight that `spec` describes to `dst`, which is
 /// spec.packedBytes() long and aligned to KF_BUFFER_ALIGNMENT. Element types
-/// that differ are converted through f32. `pool` may be null: then the caller's
-/// thread does all. Errors: a checkpoint tensor that is missing or has an
-/// unexpected shape or type; the line names it.
+/// that differ are converted through f32. Errors: a checkpoint tensor that is
+/// missing or has an unexpected shape or type; no memory; the line names the
+/// tensor or the weight.
 Status packWeightInto(const WeightSpec &spec, const WeightSource &source,
-                      std::span<std::byte> dst, ThreadPool *pool);
+                      std::span<std::byte> dst,
+                      const PackOptions &options = {});
 
 /// The same into memory of its own.
 Result<AlignedBuffer> packWeight(const WeightSpec &spec,
-                                 const WeightSource &source, ThreadPool *pool);
+                                 const WeightSource &source,
+                                 const PackOptions &options = {});
 
 /// Whether the packed weight would be `view`'s bytes unchanged, so that
 /// Device::wrap(view.data, view.bytes) does without packing.

@@ -168,7 +168,7 @@ Status TensorRows::convert(const ConvertedTensor &tensor,
   FirstRow notFinite, tooLarge;
   for (int64_t begin = 0; begin < rows.count; begin += tasks * taskRows) {
     const int64_t end = std::min(rows.count, begin + tasks * taskRows);
-    pool.parallelFor(tasks, [&](int64_t task) {
+    auto convertTask = [&](int64_t task) {
       float *row = values.data() + task * taskRows * rows.columns;
       std::byte *out = bytes.data() + task * taskRows * rowBytes;
       const int64_t first = begin + task * taskRows;
@@ -186,7 +186,11 @@ Status TensorRows::convert(const ConvertedTensor &tensor,
         row += rows.columns;
         out += rowBytes;
       }
-    });
+    };
+    KF_RETURN_IF_ERROR(pool.parallelFor(tasks, [&](int64_t task) {
+      convertTask(task);
+      return Status();
+    }));
     if (notFinite.any())
       return Status::error(name + " has a NaN or an infinity in " +
                            notFinite.text());

@@ -83,7 +83,7 @@ int64_t roundUp(int64_t value, int64_t multiple) {
 Session::Session(ModelConfig config, Device &device, const WeightSource &source,
                  StepProvider provider, int64_t context, ThreadPool *pool)
     : model(std::move(config)), device(device), provider(std::move(provider)),
-      context(context), source(source), weights(device, &source, pool),
+      context(context), source(source), weights(device, &source, {pool}),
       cache(device, roundUp(context, kCacheGranularity)) {}
 
 Result<std::unique_ptr<Session>>

@@ -87,6 +87,8 @@ Result<Buffer *> WeightStore::get(const WeightSpec &spec) {
   std::unique_ptr<Buffer> &slot = buffers[keyOf(spec)];
   if (slot)
     return slot.get();
+  if (isCancelled(packing.cancelled))
+    return Status::cancelled();
   Stopwatch watch;
   Result<std::unique_ptr<Buffer>> made = make(spec);
   packSeconds += watch.seconds();
@@ -124,10 +126,11 @@ Result<std::unique_ptr<Buffer>> WeightStore::pack(const WeightSpec &spec,
   if (void *memory = buffer->hostPointer()) {
     KF_RETURN_IF_ERROR(packWeightInto(
         spec, *source,
-        {static_cast<std::byte *>(memory), static_cast<size_t>(bytes)}, pool));
+        {static_cast<std::byte *>(memory), static_cast<size_t>(bytes)},
+        packing));
     return buffer;
   }
-  KF_ASSIGN_OR_RETURN(AlignedBuffer packed, packWeight(spec, *source, pool));
+  KF_ASSIGN_OR_RETURN(AlignedBuffer packed, packWeight(spec, *source, packing));
   KF_RETURN_IF_ERROR(device.write(*buffer, 0, packed.data(), packed.size()));
   return buffer;
 }

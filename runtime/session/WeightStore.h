@@ -10,7 +10,7 @@
 #define KF_RUNTIME_SESSION_WEIGHTSTORE_H
 
 #include "runtime/Device.h"
-#include "runtime/ThreadPool.h"
+#include "runtime/WeightPacking.h"
 #include "runtime/WeightSource.h"
 
 #include <map>
@@ -23,14 +23,14 @@
 namespace kf {
 
 /// Holds every weight that the programs of a session asked for, packed as they
-/// asked for it. Owns the buffers; `device`, `source` and `pool` must outlive
-/// it. One thread.
+/// asked for it. Owns the buffers; `device`, `source` and what `packing` refers
+/// to must outlive it. One thread.
 class WeightStore {
 public:
-  /// `source` may be null for programs without weights; without `pool` the
-  /// caller's thread packs alone.
-  WeightStore(Device &device, const WeightSource *source, ThreadPool *pool)
-      : device(device), source(source), pool(pool) {}
+  /// `source` may be null for programs without weights.
+  WeightStore(Device &device, const WeightSource *source,
+              const PackOptions &packing = {})
+      : device(device), source(source), packing(packing) {}
 
   /// The buffer of `spec`, packed when it is first asked for. What the source
   /// holds as kernels want it is not copied; every other tensor is released as
@@ -54,7 +54,7 @@ private:
 
   Device &device;
   const WeightSource *source;
-  ThreadPool *pool;
+  PackOptions packing;
   std::map<std::string, std::unique_ptr<Buffer>> buffers; ///< by keyOf(spec)
   std::set<std::string> bound; ///< tensors that buffers refer to
   uint64_t totalBytes = 0;

@@ -176,7 +176,7 @@ private:
 std::vector<HostTensor> runOn(Device &device, const Executable &executable,
                               const WeightSource &source,
                               const std::vector<HostTensor> &inputs) {
-  WeightStore weights(device, &source, nullptr);
+  WeightStore weights(device, &source);
   KVCache cache(device, cacheCapacity);
   auto runner = ProgramRunner::create(executable, device, weights, cache);
   EXPECT_TRUE(runner.ok()) << runner.message();

@@ -238,7 +238,7 @@ Status exec(const ExecOptions &options) {
   KF_RETURN_IF_ERROR(
       checkCount("--output", options.outputs.size(), resultCount));
 
-  WeightStore weights(*device, source.get(), nullptr);
+  WeightStore weights(*device, source.get());
   KVCache cache(*device, capacity);
   KF_ASSIGN_OR_RETURN(
       std::unique_ptr<ProgramRunner> runner,

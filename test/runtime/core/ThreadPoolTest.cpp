@@ -11,6 +11,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <new>
+#include <stdexcept>
 #include <vector>
 
 using namespace kf;
@@ -24,7 +26,11 @@ TEST(ThreadPool, RunsEveryIndexOnce) {
     ASSERT_EQ((*pool)->size(), threads);
     for (int64_t count : {0, 1, 2, 5, 100}) {
       std::vector<std::atomic<int>> runs(count);
-      (*pool)->parallelFor(count, [&](int64_t i) { ++runs[i]; });
+      Status status = (*pool)->parallelFor(count, [&](int64_t i) {
+        ++runs[i];
+        return Status();
+      });
+      EXPECT_TRUE(status.ok()) << status.message();
       for (int64_t i = 0; i < count; ++i)
         EXPECT_EQ(runs[i], 1) << i << " of " << count;
     }
@@ -38,7 +44,13 @@ TEST(ThreadPool, SurvivesManySmallJobs) {
   std::atomic<int64_t> sum{0};
   for (int round = 0; round < 5000; ++round) {
     int64_t count = round % 9;
-    (*pool)->parallelFor(count, [&](int64_t i) { sum += i + round; });
+    EXPECT_TRUE((*pool)
+                    ->parallelFor(count,
+                                  [&](int64_t i) {
+                                    sum += i + round;
+                                    return Status();
+                                  })
+                    .ok());
     total += count * (count - 1) / 2 + count * round;
     if (round % 500 == 0) // long enough for workers to fall asleep
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -46,16 +58,71 @@ TEST(ThreadPool, SurvivesManySmallJobs) {
   EXPECT_EQ(sum, total);
 }
 
-TEST(ThreadPool, RunGivesEachPartItsNumber) {
-  Result<std::unique_ptr<ThreadPool>> pool = ThreadPool::create(3);
-  ASSERT_TRUE(pool.ok());
-  std::vector<std::atomic<int>> parts(3);
-  (*pool)->run([&](int part, int count) {
-    EXPECT_EQ(count, 3);
-    ++parts[part];
-  });
-  for (std::atomic<int> &part : parts)
-    EXPECT_EQ(part, 1);
+TEST(ThreadPool, TheFirstErrorEndsIt) {
+  for (int threads : {1, 2, 4}) {
+    std::unique_ptr<ThreadPool> pool = ThreadPool::create(threads).take();
+    for (int64_t bad : {0, 1, 50, 99}) {
+      std::atomic<int64_t> ended{0};
+      Status status = pool->parallelFor(100, [&](int64_t i) {
+        ++ended;
+        return i == bad ? Status::error("no " + std::to_string(i)) : Status();
+      });
+      EXPECT_EQ(status.message(), "no " + std::to_string(bad));
+      EXPECT_GT(ended, bad);
+      // Those that had begun are all that follow.
+      EXPECT_LE(ended, threads == 1 ? bad + 1 : 100);
+    }
+    // Every call fails: one error is returned, and no more calls than threads
+    // have begun when it is noted.
+    std::atomic<int64_t> begun{0};
+    Status status = pool->parallelFor(1000, [&](int64_t) {
+      ++begun;
+      return Status::error("failed");
+    });
+    EXPECT_EQ(status.message(), "failed");
+    EXPECT_LE(begun, threads);
+    EXPECT_TRUE(pool->parallelFor(7, [](int64_t) { return Status(); }).ok());
+  }
+}
+
+/// What a call throws, on the caller's thread or a worker's, neither ends the
+/// process nor leaves workers behind that use what is gone by then.
+TEST(ThreadPool, ExceptionsAreErrors) {
+  for (int threads : {1, 2, 4}) {
+    std::unique_ptr<ThreadPool> pool = ThreadPool::create(threads).take();
+    for (int round = 0; round < 50; ++round) {
+      std::vector<int64_t> values(64);
+      std::atomic<int> running{0};
+      Status status = pool->parallelFor(64, [&](int64_t i) -> Status {
+        ++running;
+        values[i] = i;
+        --running;
+        if (i == round)
+          throw std::bad_alloc();
+        return Status();
+      });
+      EXPECT_EQ(running, 0);
+      EXPECT_EQ(status.message(), Status::outOfMemory().message());
+    }
+    EXPECT_EQ(pool->parallelFor(2,
+                                [](int64_t) -> Status {
+                                  throw std::runtime_error(
+                                      "a reason of some length");
+                                })
+                  .message(),
+              "a reason of some length");
+    EXPECT_EQ(
+        pool->parallelFor(1, [](int64_t) -> Status { throw 3; }).message(),
+        "an exception of unknown type");
+    std::atomic<int> runs{0};
+    EXPECT_TRUE(pool->parallelFor(100,
+                                  [&](int64_t) {
+                                    ++runs;
+                                    return Status();
+                                  })
+                    .ok());
+    EXPECT_EQ(runs, 100);
+  }
 }
 
 TEST(ThreadPool, ResultsOfWorkersAreVisible) {
@@ -63,7 +130,11 @@ TEST(ThreadPool, ResultsOfWorkersAreVisible) {
   ASSERT_TRUE(pool.ok());
   std::vector<int64_t> values(64);
   for (int64_t round = 1; round < 500; ++round) {
-    (*pool)->parallelFor(64, [&](int64_t i) { values[i] += i * round; });
+    Status status = (*pool)->parallelFor(64, [&](int64_t i) {
+      values[i] += i * round;
+      return Status();
+    });
+    ASSERT_TRUE(status.ok());
     for (int64_t i = 0; i < 64; ++i)
       ASSERT_EQ(values[i], i * round * (round + 1) / 2);
   }
@@ -74,7 +145,8 @@ TEST(ThreadPool, CreatingAndDestroyingIsQuick) {
     Result<std::unique_ptr<ThreadPool>> pool = ThreadPool::create(4);
     ASSERT_TRUE(pool.ok());
     if (i % 2)
-      (*pool)->parallelFor(4, [](int64_t) {});
+      EXPECT_TRUE(
+          (*pool)->parallelFor(4, [](int64_t) { return Status(); }).ok());
   }
 }
 

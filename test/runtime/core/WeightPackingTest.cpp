@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <map>
@@ -123,7 +124,7 @@ std::vector<float> packedByFormula(const WeightSpec &spec,
 
 void expectPacked(const WeightSpec &spec, const WeightSource &source,
                   ThreadPool *pool, const std::string &label) {
-  Result<AlignedBuffer> packed = packWeight(spec, source, pool);
+  Result<AlignedBuffer> packed = packWeight(spec, source, {pool});
   ASSERT_TRUE(packed.ok()) << label << ": " << packed.message();
   std::vector<float> expected = packedByFormula(spec, source);
   ASSERT_EQ(packed->size(), expected.size() * sizeOf(spec.type)) << label;
@@ -221,7 +222,7 @@ TEST(WeightPacking, ErrorsNameTheTensor) {
     spec.shape = std::move(shape);
     spec.transposed = transposed;
     spec.stacked = stacked;
-    return packWeight(spec, source, nullptr).message();
+    return packWeight(spec, source).message();
   };
   EXPECT_EQ(message({"none"}, {40, 64}), "there is no tensor 'none'");
   EXPECT_EQ(message({"a"}, {41, 64}), "checkpoint tensor 'a' has shape "
@@ -256,11 +257,32 @@ TEST(WeightPacking, DestinationIsChecked) {
   spec.shape = {4, 4};
   AlignedBuffer buffer = AlignedBuffer::allocate(128).take();
   std::span<std::byte> bytes = buffer.span();
-  EXPECT_TRUE(packWeightInto(spec, source, bytes.first(64), nullptr).ok());
-  EXPECT_EQ(packWeightInto(spec, source, bytes, nullptr).message(),
+  EXPECT_TRUE(packWeightInto(spec, source, bytes.first(64)).ok());
+  EXPECT_EQ(packWeightInto(spec, source, bytes).message(),
             "weight 'a' takes 64 bytes, not the 128 given");
-  EXPECT_FALSE(
-      packWeightInto(spec, source, bytes.subspan(4, 64), nullptr).ok());
+  EXPECT_FALSE(packWeightInto(spec, source, bytes.subspan(4, 64)).ok());
+}
+
+TEST(WeightPacking, EndsWhenCancelled) {
+  RandomSource source;
+  source.add("a", DataType::F32, {640, 64});
+  WeightSpec spec;
+  spec.names = {"a"};
+  spec.shape = {640, 64};
+  spec.layout = {WeightLayout::Kind::Panels, 32, 0};
+  std::unique_ptr<ThreadPool> pool = ThreadPool::create(3).take();
+  AlignedBuffer buffer = AlignedBuffer::allocate(640 * 64 * 4).take();
+  std::atomic<bool> cancelled{true};
+  for (ThreadPool *threads : {pool.get(), static_cast<ThreadPool *>(nullptr)}) {
+    Status status =
+        packWeightInto(spec, source, buffer.span(), {threads, &cancelled});
+    EXPECT_TRUE(status.isCancelled()) << status.message();
+    EXPECT_EQ(std::ranges::count(buffer.span(), std::byte(0)), 640 * 64 * 4);
+  }
+  cancelled = false;
+  EXPECT_TRUE(
+      packWeightInto(spec, source, buffer.span(), {pool.get(), &cancelled})
+          .ok());
 }
 
 TEST(WeightPacking, DirectBinding) {

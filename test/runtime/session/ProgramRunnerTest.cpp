@@ -76,7 +76,7 @@ std::vector<float> valuesOf(const HostTensor &tensor) {
 struct Fixture {
   Fixture() : device(createReferenceDevice()) {
     source.tensors["w"] = {DataType::F32, {2, 2}, w, sizeof(w)};
-    weights = std::make_unique<WeightStore>(*device, &source, nullptr);
+    weights = std::make_unique<WeightStore>(*device, &source);
     cache = std::make_unique<KVCache>(*device, 64);
     auto made = ProgramRunner::create(addMatmul(), *device, *weights, *cache);
     EXPECT_TRUE(made.ok()) << made.message();
@@ -154,7 +154,7 @@ TEST(ProgramRunner, WrongExecutables) {
             std::string::npos);
   EXPECT_NE(errorOf([](Executable &e) { e.target = "cpu"; }).find("cpu"),
             std::string::npos);
-  WeightStore none(*fixture.device, nullptr, nullptr);
+  WeightStore none(*fixture.device, nullptr);
   auto made =
       ProgramRunner::create(addMatmul(), *fixture.device, none, *fixture.cache);
   EXPECT_EQ(made.message(), "program 'f': the program needs weight 'w', but "
@@ -170,7 +170,7 @@ TEST(WeightStore, PacksEachWeightOnce) {
     source.tensors["within"] = {DataType::F32, {3, 2}, w + 1, 24};
     source.tensors["unaligned"] = {
         DataType::F32, {3, 2}, reinterpret_cast<char *>(w) + 2, 24};
-    WeightStore store(device, &source, nullptr);
+    WeightStore store(device, &source);
 
     WeightSpec plain;
     plain.names = {"w"};
@@ -213,7 +213,7 @@ TEST(WeightStore, ReleasesWhatItCopied) {
     alignas(64) float w[8] = {1, 2, 3, 4, 5, 6};
     source.tensors["w"] = {DataType::F32, {3, 2}, w, 24};
     source.tensors["v"] = {DataType::F32, {1, 2}, w + 6, 8};
-    WeightStore store(device, &source, nullptr);
+    WeightStore store(device, &source);
 
     WeightSpec joined;
     joined.names = {"w", "v"};
@@ -241,7 +241,7 @@ TEST(WeightStore, BindsBlocksAtAnyByte) {
   FakeSource source;
   alignas(64) char bytes[64] = {};
   source.tensors["w"] = {DataType::Q4_0, {2, 32}, bytes + 1, 36};
-  WeightStore store(device, &source, nullptr);
+  WeightStore store(device, &source);
   WeightSpec spec;
   spec.names = {"w"};
   spec.type = DataType::Q4_0;
