@@ -9,29 +9,17 @@
 #include "runtime/ThreadPool.h"
 
 #include "runtime/Exceptions.h"
+#include "runtime/UsableThreads.h"
 
 #include <algorithm>
 #include <string>
 
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <time.h>
 
 namespace kf {
 namespace {
-
-/// Hardware threads that this process may run on: what taskset or a container
-/// left of the machine.
-int usableThreads() {
-#ifdef __linux__
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (::sched_getaffinity(0, sizeof(set), &set) == 0)
-    return std::max(1, CPU_COUNT(&set));
-#endif
-  return std::max(1u, std::thread::hardware_concurrency());
-}
 
 /// Names the calling thread for debuggers and profilers.
 void nameThread(int thread) {

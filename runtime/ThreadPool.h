@@ -45,8 +45,8 @@ public:
   static constexpr int maxThreads = 1024;
 
   /// A pool of `threads` threads, the caller's own among them; 0 stands for
-  /// one per hardware thread that this process may use. Errors: a number that
-  /// is not possible, threads that the system does not give.
+  /// usableThreads(). Errors: a number that is not possible, threads that the
+  /// system does not give.
   static Result<std::unique_ptr<ThreadPool>> create(int threads);
   ~ThreadPool();
 

@@ -22,9 +22,11 @@ void DeviceOptions::addTo(OptionParser &parser) {
                 {"cpu", "reference", "vulkan", "auto"},
                 "cpu (the default), reference (an interpreter, slow and "
                 "simple), vulkan, or auto");
-  parser.integer({"threads", 't', "N"}, threads, 0, ThreadPool::maxThreads,
-                 "threads of the CPU device; 0, the default, is one per "
-                 "hardware thread");
+  parser.integer(
+      {"threads", 't', "N"}, threads, 0, ThreadPool::maxThreads,
+      "threads of the CPU device; 0, the default, is one per CPU that "
+      "the process may use: its affinity and the CPU time of its "
+      "control groups (containers) count");
 }
 
 Result<std::unique_ptr<Device>> kf::openDevice(const DeviceOptions &options) {

@@ -22,7 +22,7 @@ namespace kf {
 /// What `--device` and `-t` say.
 struct DeviceOptions {
   std::string device = "cpu"; ///< or reference, vulkan, auto
-  int64_t threads = 0;        ///< 0: one per hardware thread
+  int64_t threads = 0;        ///< 0: usableThreads()
 
   /// Adds both options to `parser`.
   void addTo(OptionParser &parser);

@@ -256,7 +256,8 @@ int kf::runQuantize(Arguments arguments) {
               "iq4_nl, bf16, f16 or f32");
   parser.integer({"threads", 't', "N"}, options.threads, 0,
                  ThreadPool::maxThreads,
-                 "threads; 0, the default, is one per hardware thread");
+                 "threads; 0, the default, is one per CPU that the process may "
+                 "use");
   parser.flag({"force", 'f'}, options.force, "replaces OUT");
   options.dummy.addTo(parser, options.model);
   if (std::optional<int> code = parser.parse(arguments))

@@ -18,7 +18,7 @@
 namespace kf {
 
 struct CpuDeviceOptions {
-  /// Threads that work, the caller's included; 0 for one per hardware thread.
+  /// Threads that work, the caller's included; 0 for usableThreads().
   int threads = 0;
 };
 
