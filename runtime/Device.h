@@ -19,6 +19,7 @@
 #ifndef KF_RUNTIME_DEVICE_H
 #define KF_RUNTIME_DEVICE_H
 
+#include "runtime/Cancellation.h"
 #include "runtime/Executable.h"
 
 #include <memory>
@@ -58,8 +59,11 @@ public:
   /// graphs). May be called again.
   virtual Status bind(const BindingTable &table) = 0;
   /// Runs every dispatch in order and returns when results are in the bound
-  /// buffers. `scalars` has KF_SCALAR_COUNT entries.
-  virtual Status run(std::span<const int64_t> scalars) = 0;
+  /// buffers. `scalars` has KF_SCALAR_COUNT entries. Once `cancelled` is set,
+  /// it may end between two dispatches; what dispatches write is undefined
+  /// then.
+  virtual Status run(std::span<const int64_t> scalars,
+                     CancelFlag cancelled = nullptr) = 0;
 };
 
 class Device {

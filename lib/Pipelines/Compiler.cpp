@@ -16,6 +16,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Action.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
@@ -126,14 +127,38 @@ BuildPhase builderOf(Phase phase) {
   llvm_unreachable("every phase is handled");
 }
 
+/// Skips every pass that begins once the flag is set.
+class SkipWhenCancelled {
+public:
+  SkipWhenCancelled(MLIRContext *context, ::kf::CancelFlag cancelled)
+      : context(context), cancelled(cancelled) {
+    if (cancelled)
+      context->registerActionHandler([cancelled](
+                                         llvm::function_ref<void()> action,
+                                         const tracing::Action &what) {
+        if (!isa<PassExecutionAction>(what) || !::kf::isCancelled(cancelled))
+          action();
+      });
+  }
+  ~SkipWhenCancelled() {
+    if (cancelled)
+      context->registerActionHandler(nullptr);
+  }
+
+private:
+  MLIRContext *context;
+  ::kf::CancelFlag cancelled;
+};
+
 LogicalResult run(ModuleOp module, const PipelineOptions &options, Phase from,
-                  Phase to) {
+                  Phase to, ::kf::CancelFlag cancelled) {
   PassManager passes(module.getContext());
   for (Phase phase :
        {Phase::Fused, Phase::Program, Phase::Scheduled, Phase::Lowered})
     if (phase > from && phase <= to)
       builderOf(phase)(passes, options);
-  return passes.run(module);
+  SkipWhenCancelled skip(module.getContext(), cancelled);
+  return failure(failed(passes.run(module)) || ::kf::isCancelled(cancelled));
 }
 
 } // namespace
@@ -167,7 +192,7 @@ llvm::Error mlir::kf::runPhases(ModuleOp module, const CompileOptions &options,
   if (!resolved)
     return resolved.takeError();
   DiagnosticText diagnostics(module.getContext());
-  if (failed(run(module, *resolved, from, to)))
+  if (failed(run(module, *resolved, from, to, options.cancelled)))
     return diagnostics.error();
   return llvm::Error::success();
 }
@@ -185,7 +210,8 @@ static llvm::Error generateCpuCode(ModuleOp module,
   auto machine = createTargetMachine({options.targetCpu, ""});
   if (!machine)
     return machine.takeError();
-  if (failed(run(module, pipeline, Phase::Scheduled, Phase::Lowered)))
+  if (failed(run(module, pipeline, Phase::Scheduled, Phase::Lowered,
+                 options.cancelled)))
     return llvm::createStringError("");
   for (::kf::KernelSpec &kernel : executable.kernels)
     if (auto body =
@@ -197,7 +223,7 @@ static llvm::Error generateCpuCode(ModuleOp module,
     program.erase();
   registerBuiltinDialectTranslation(*module.getContext());
   registerLLVMDialectTranslation(*module.getContext());
-  auto object = compileToObject(module, **machine);
+  auto object = compileToObject(module, **machine, options.cancelled);
   if (!object)
     return object.takeError();
   executable.binary = std::move(*object);
@@ -210,7 +236,8 @@ mlir::kf::compile(ModuleOp module, const CompileOptions &options) {
   if (!pipeline)
     return pipeline.takeError();
   DiagnosticText diagnostics(module.getContext());
-  if (failed(run(module, *pipeline, Phase::Import, Phase::Scheduled)))
+  if (failed(run(module, *pipeline, Phase::Import, Phase::Scheduled,
+                 options.cancelled)))
     return diagnostics.error();
   FailureOr<::kf::Executable> executable =
       buildExecutable(module, nameOf(options.target));
@@ -232,7 +259,8 @@ mlir::kf::compile(ModuleOp module, const CompileOptions &options) {
     }
     return std::move(*executable);
   case Target::Vulkan:
-    if (failed(run(module, *pipeline, Phase::Scheduled, Phase::Lowered)) ||
+    if (failed(run(module, *pipeline, Phase::Scheduled, Phase::Lowered,
+                   options.cancelled)) ||
         failed(serializeForVulkan(module, *executable)))
       return diagnostics.error();
     return std::move(*executable);

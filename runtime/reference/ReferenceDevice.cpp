@@ -114,7 +114,7 @@ public:
   load(const Executable &executable);
 
   Status bind(const BindingTable &table) override;
-  Status run(std::span<const int64_t> scalars) override;
+  Status run(std::span<const int64_t> scalars, CancelFlag cancelled) override;
 
 private:
   Result<BoundMemory> find(const BindingTable &table,
@@ -200,7 +200,8 @@ Status ReferenceProgram::bind(const BindingTable &table) {
   return Status();
 }
 
-Status ReferenceProgram::run(std::span<const int64_t> scalars) {
+Status ReferenceProgram::run(std::span<const int64_t> scalars,
+                             CancelFlag cancelled) {
   if (!isBound)
     return Status::error("the program runs before its buffers are bound");
   if (scalars.size() < KF_SCALAR_COUNT)
@@ -212,9 +213,12 @@ Status ReferenceProgram::run(std::span<const int64_t> scalars) {
                          " tokens; the program takes 1 to " +
                          std::to_string(maxTokens));
   try {
-    for (size_t i = 0; i < dispatches.size(); ++i)
+    for (size_t i = 0; i < dispatches.size(); ++i) {
+      if (isCancelled(cancelled))
+        return Status::cancelled();
       KF_RETURN_IF_ERROR(kernels[dispatches[i].kernel].run(
           bound[i], nTokens, scalars[KF_SCALAR_CACHE_CAPACITY]));
+    }
   } catch (const std::bad_alloc &) {
     return Status::error("no memory for a step of " + std::to_string(nTokens) +
                          " tokens");

@@ -56,7 +56,7 @@ private:
 std::optional<StopReason> limitReached(const Session &session,
                                        const GenerationOptions &options,
                                        const Generation &result) {
-  if (options.cancelled && options.cancelled->load(std::memory_order_relaxed))
+  if (session.isCancelled())
     return StopReason::Cancelled;
   if (static_cast<int64_t>(result.ids.size()) >= options.maxTokens)
     return StopReason::MaxTokens;
@@ -98,9 +98,15 @@ Result<Generation> kf::generate(Session &session, Sampler &sampler,
   Generation result;
   Output output(tokenizer, prompt, options, result);
   Stopwatch start;
-  KF_ASSIGN_OR_RETURN(std::span<const float> logits, session.prefill(prompt));
-  result.promptTokens = static_cast<int64_t>(prompt.size());
+  Result<std::span<const float>> logits = session.prefill(prompt);
   result.prefillSeconds = start.seconds();
+  if (logits.status().isCancelled()) {
+    result.reason = StopReason::Cancelled;
+    return result;
+  }
+  if (!logits.ok())
+    return logits.status();
+  result.promptTokens = static_cast<int64_t>(prompt.size());
   for (int32_t id : prompt)
     sampler.accept(id);
 
@@ -112,10 +118,14 @@ Result<Generation> kf::generate(Session &session, Sampler &sampler,
       break;
     }
     if (!result.ids.empty()) {
-      KF_ASSIGN_OR_RETURN(logits, session.decode(result.ids.back()));
+      logits = session.decode(result.ids.back());
+      if (logits.status().isCancelled())
+        continue; // which limitReached() sees
+      if (!logits.ok())
+        return logits.status();
       ++result.decodeSteps;
     }
-    KF_ASSIGN_OR_RETURN(int32_t id, choose(sampler, logits, options));
+    KF_ASSIGN_OR_RETURN(int32_t id, choose(sampler, *logits, options));
     sampler.accept(id);
     if (result.ids.empty())
       result.firstTokenSeconds = start.seconds();

@@ -13,7 +13,6 @@
 #include "runtime/text/Sampler.h"
 #include "runtime/text/Tokenizer.h"
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -37,12 +36,15 @@ struct GenerationOptions {
   /// Called with the error where logits are not finite, and returns what
   /// generate() fails with: more about it. May be empty.
   std::function<Status(const Status &error)> onBadLogits;
-  /// Set by another thread or a signal handler to end the text; may be null.
-  const std::atomic<bool> *cancelled = nullptr;
 };
 
 /// Why a generation ended.
-enum class StopReason { StopToken, MaxTokens, ContextFull, Cancelled };
+enum class StopReason {
+  StopToken,
+  MaxTokens,
+  ContextFull,
+  Cancelled ///< by SessionOptions::cancelled
+};
 /// "stop token", "token limit", "context full", "cancelled".
 std::string_view nameOf(StopReason reason);
 
@@ -51,7 +53,7 @@ struct Generation {
   std::string text;         ///< valid UTF-8, without special tokens
   StopReason reason = StopReason::MaxTokens;
 
-  int64_t promptTokens = 0;
+  int64_t promptTokens = 0;     ///< that were read; 0 where cancelled before
   double prefillSeconds = 0;    ///< until the first logits, compiling included
   double firstTokenSeconds = 0; ///< until the first token was chosen
   int64_t decodeSteps = 0;      ///< tokens that went through Session::decode
@@ -60,7 +62,8 @@ struct Generation {
 
 /// Continues `prompt` from where `session` is. `sampler` learns of the prompt
 /// and of what it chose. Without `tokenizer` there are ids and no text. Errors:
-/// the session's and the sampler's; an empty prompt is the session's.
+/// the session's, where it was not cancelled, and the sampler's; an empty
+/// prompt is the session's.
 Result<Generation> generate(Session &session, Sampler &sampler,
                             const Tokenizer *tokenizer,
                             std::span<const int32_t> prompt,

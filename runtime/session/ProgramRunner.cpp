@@ -174,12 +174,14 @@ Status ProgramRunner::checkTokens(int64_t nTokens) const {
                        std::to_string(nTokens));
 }
 
-Status ProgramRunner::execute(int64_t nTokens) {
+Status ProgramRunner::execute(int64_t nTokens, CancelFlag cancelled) {
   KF_RETURN_IF_ERROR(checkTokens(nTokens));
+  if (isCancelled(cancelled))
+    return Status::cancelled();
   std::array<int64_t, KF_SCALAR_COUNT> scalars = {};
   scalars[KF_SCALAR_N_TOKENS] = nTokens;
   scalars[KF_SCALAR_CACHE_CAPACITY] = cacheCapacity;
-  return loaded->run(scalars);
+  return loaded->run(scalars, cancelled);
 }
 
 Result<const void *> ProgramRunner::read(size_t index, uint64_t offset,

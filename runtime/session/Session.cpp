@@ -81,9 +81,11 @@ int64_t roundUp(int64_t value, int64_t multiple) {
 //===----------------------------------------------------------------------===//
 
 Session::Session(ModelConfig config, Device &device, const WeightSource &source,
-                 StepProvider provider, int64_t context, ThreadPool *pool)
+                 StepProvider provider, int64_t context,
+                 const SessionOptions &options)
     : model(std::move(config)), device(device), provider(std::move(provider)),
-      context(context), source(source), weights(device, &source, {pool}),
+      context(context), cancelled(options.cancelled), source(source),
+      weights(device, &source, {options.pool, options.cancelled}),
       cache(device, roundUp(context, kCacheGranularity)) {}
 
 Result<std::unique_ptr<Session>>
@@ -98,13 +100,15 @@ Session::create(ModelConfig config, Device &device, const WeightSource &source,
                          std::to_string(config.maxPositions));
   return std::unique_ptr<Session>(new Session(std::move(config), device, source,
                                               std::move(provider), context,
-                                              options.pool));
+                                              options));
 }
 
 Result<ProgramRunner *> Session::program(StepKind kind, int64_t maxTokens) {
   std::unique_ptr<ProgramRunner> &slot = programs[{kind, maxTokens}];
   if (slot)
     return slot.get();
+  if (isCancelled())
+    return Status::cancelled();
   Stopwatch compiling;
   Result<Executable> executable = provider(kind, maxTokens);
   compileSeconds += compiling.seconds();
@@ -165,7 +169,7 @@ Result<std::span<const float>> Session::runDecode(int32_t id) {
   const int32_t position = static_cast<int32_t>(nextPosition);
   KF_RETURN_IF_ERROR(decoder->write(0, &id, sizeof(id)));
   KF_RETURN_IF_ERROR(decoder->write(1, &position, sizeof(position)));
-  KF_RETURN_IF_ERROR(decoder->execute(1));
+  KF_RETURN_IF_ERROR(decoder->execute(1, cancelled));
   const size_t count = static_cast<size_t>(model.vocabSize);
   KF_ASSIGN_OR_RETURN(const void *logits,
                       decoder->read(0, 0, count * sizeof(float)));
@@ -182,7 +186,8 @@ Status Session::runPrefill(ProgramRunner &runner,
   KF_RETURN_IF_ERROR(runner.write(0, ids.data(), ids.size_bytes()));
   KF_RETURN_IF_ERROR(
       runner.write(1, positions.data(), ids.size() * sizeof(int32_t)));
-  KF_RETURN_IF_ERROR(runner.execute(static_cast<int64_t>(ids.size())));
+  KF_RETURN_IF_ERROR(
+      runner.execute(static_cast<int64_t>(ids.size()), cancelled));
   nextPosition += static_cast<int64_t>(ids.size());
   return Status();
 }
@@ -193,7 +198,7 @@ Result<std::span<const float>> Session::runHead(ProgramRunner &head,
   const int64_t rows = static_cast<int64_t>(hidden.size()) / model.hiddenSize;
   const size_t count = static_cast<size_t>(rows * model.vocabSize);
   KF_RETURN_IF_ERROR(head.write(0, hidden.data(), hidden.size_bytes()));
-  KF_RETURN_IF_ERROR(head.execute(rows));
+  KF_RETURN_IF_ERROR(head.execute(rows, cancelled));
   KF_ASSIGN_OR_RETURN(const void *logits,
                       head.read(0, 0, count * sizeof(float)));
   return std::span(static_cast<const float *>(logits), count);

@@ -9,6 +9,7 @@
 #ifndef KF_RUNTIME_SESSION_SESSION_H
 #define KF_RUNTIME_SESSION_SESSION_H
 
+#include "runtime/Cancellation.h"
 #include "runtime/Device.h"
 #include "runtime/WeightSource.h"
 #include "runtime/model/ModelConfig.h"
@@ -41,6 +42,10 @@ struct SessionOptions {
   /// Threads that help to pack weights; null for none. Not owned; nobody else
   /// may use it while the session does.
   ThreadPool *pool = nullptr;
+  /// Ends what the session is at when it is set: a chunk between two
+  /// dispatches, where the device can; packing between parts of a weight. Not
+  /// owned.
+  CancelFlag cancelled = nullptr;
 };
 
 /// Bytes that a session holds on its device.
@@ -66,7 +71,8 @@ struct SessionTimings {
 /// kernels of a long one. Results do not depend on the chunks but for rounding.
 /// Refers to `device` and `source`, which must outlive it. One thread.
 ///
-/// A call that fails leaves position() as it was.
+/// A call that fails, or that SessionOptions::cancelled ends with
+/// Status::cancelled(), leaves position() as it was.
 class Session {
 public:
   /// Allocates nothing yet. Errors: a context length that the model cannot
@@ -95,6 +101,8 @@ public:
   /// Forgets the tokens from `position` on, so that others can follow those
   /// before it. Error: a position that was not reached.
   Status rewind(int64_t position);
+  /// Whether SessionOptions::cancelled is set.
+  bool isCancelled() const { return kf::isCancelled(cancelled); }
   /// How many tokens were read.
   int64_t position() const { return nextPosition; }
   int64_t contextLength() const { return context; }
@@ -107,7 +115,8 @@ public:
 
 private:
   Session(ModelConfig config, Device &device, const WeightSource &source,
-          StepProvider provider, int64_t context, ThreadPool *pool);
+          StepProvider provider, int64_t context,
+          const SessionOptions &options);
 
   Status checkIds(std::span<const int32_t> ids) const;
   int64_t prefillSizeFor(int64_t remaining) const;
@@ -123,6 +132,7 @@ private:
   Device &device;
   StepProvider provider;
   int64_t context;
+  CancelFlag cancelled;
   int64_t nextPosition = 0;
   double compileSeconds = 0, readySeconds = 0;
   const WeightSource &source;

@@ -8,13 +8,13 @@
 
 #include "ChatSession.h"
 #include "Commands.h"
+#include "Interrupt.h"
 #include "LineReader.h"
 #include "Report.h"
 #include "SamplerFlags.h"
 
 #include "runtime/io/Quote.h"
 
-#include <csignal>
 #include <cstdio>
 #include <filesystem>
 
@@ -22,15 +22,9 @@ using namespace kf;
 
 namespace {
 
-std::atomic<bool> interrupted{false};
-
-/// An interrupt ends what is going on, an answer or the reading of a line, and
-/// not the program.
-void noteInterrupts() {
-  struct sigaction action = {};
-  action.sa_handler = [](int) { interrupted = true; };
-  sigaction(SIGINT, &action, nullptr);
-}
+/// Set by an interrupt, which ends what is going on, an answer or the reading
+/// of a line, and not the program.
+std::atomic<bool> &interrupted = interruptFlag();
 
 constexpr std::string_view kHelp =
     "/clear      starts over, with the system message\n"
@@ -259,6 +253,6 @@ int kf::runChat(Arguments arguments) {
   Result<std::unique_ptr<ChatSession>> chat = ChatSession::open(options);
   if (!chat.ok())
     return report(chat.status());
-  noteInterrupts();
+  catchInterrupts();
   return Repl(**chat).run();
 }

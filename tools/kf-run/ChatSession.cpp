@@ -170,7 +170,10 @@ ChatSession::generateAnswer(std::span<const int32_t> ids, const OnText &onText,
   std::span<const int32_t> rest = ids.subspan(kept);
   while (rest.size() > kPrefillChunk && !cancelled.load()) {
     const std::span<const int32_t> chunk = rest.first(kPrefillChunk);
-    KF_RETURN_IF_ERROR(session.prefill(chunk).status());
+    const Status read = session.prefill(chunk).status();
+    if (read.isCancelled())
+      break;
+    KF_RETURN_IF_ERROR(read);
     cached.insert(cached.end(), chunk.begin(), chunk.end());
     for (int32_t id : chunk)
       sampler.accept(id);
@@ -184,7 +187,6 @@ ChatSession::generateAnswer(std::span<const int32_t> ids, const OnText &onText,
   settings.maxTokens = maxTokens;
   settings.stopIds = stopIds;
   settings.onText = onText;
-  settings.cancelled = &cancelled;
   settings.onBadLogits = [&](const Status &error) {
     return run->explainBadLogits(error);
   };
@@ -206,7 +208,8 @@ ChatSession::generateAnswer(std::span<const int32_t> ids, const OnText &onText,
                                   0};
   if (firstAnswer)
     ready = run->readying(static_cast<int64_t>(ids.size()));
-  last.computed = static_cast<int64_t>(ids.size() - kept);
+  last.computed = static_cast<int64_t>(ids.size() - rest.size() - kept) +
+                  result->promptTokens;
   last.generated = static_cast<int64_t>(result->ids.size());
   last.decodeSteps = result->decodeSteps;
   last.prefillSeconds = std::max(

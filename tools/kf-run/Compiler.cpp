@@ -185,6 +185,7 @@ Result<mlir::kf::CompileOptions> convert(const CompilerOptions &options) {
   result.targetCpu = options.targetCpu;
   result.workers = options.workers;
   result.maxTokens = options.maxTokens;
+  result.cancelled = options.cancelled;
   return result;
 }
 
@@ -271,6 +272,10 @@ Result<Executable> CompilerModule::compile(const CompilerOptions &options) {
   KF_ASSIGN_OR_RETURN(mlir::kf::CompileOptions converted, convert(options));
   llvm::Expected<Executable> executable =
       mlir::kf::compile(*contents->module, converted);
+  if (!executable && isCancelled(options.cancelled)) {
+    llvm::consumeError(executable.takeError());
+    return Status::cancelled();
+  }
   if (!executable)
     return statusOf(executable.takeError(), contents->path);
   return std::move(*executable);

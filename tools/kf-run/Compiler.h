@@ -16,6 +16,7 @@
 #ifndef KF_TOOLS_KF_RUN_COMPILER_H
 #define KF_TOOLS_KF_RUN_COMPILER_H
 
+#include "runtime/Cancellation.h"
 #include "runtime/Executable.h"
 #include "runtime/WeightSource.h"
 #include "runtime/model/ModelConfig.h"
@@ -33,6 +34,7 @@ struct CompilerOptions {
   std::string targetCpu = "native"; ///< as LLVM calls it
   int64_t workers = 0;              ///< Device::workers() of who will run it
   int64_t maxTokens = 512; ///< of functions that do not say `kf.max_tokens`
+  CancelFlag cancelled = nullptr; ///< ends compiling between two passes
 };
 
 /// What distinguishes the programs of this compiler and `options` from others.
@@ -46,8 +48,8 @@ Status checkRunsOnHost(const CompilerOptions &options);
 class CompilerModule {
 public:
   /// Reads the .mlir file at `path`, as text alone: functions of kf ops, or
-  /// programs that an earlier phase made of them. With `function`, only that one stays; with
-  /// `single`, there has to be just one to stay.
+  /// programs that an earlier phase made of them. With `function`, only that
+  /// one stays; with `single`, there has to be just one to stay.
   static Result<CompilerModule> parse(const std::string &path,
                                       const std::string &function, bool single);
   /// Imports one step of a model.

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
+#include "Interrupt.h"
 #include "ModelSession.h"
 #include "Prompt.h"
 #include "Report.h"
@@ -18,8 +19,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include <atomic>
-#include <csignal>
 #include <cstdio>
 
 using namespace kf;
@@ -55,16 +54,6 @@ struct GenerateOptions {
   }
 };
 
-std::atomic<bool> interrupted{false};
-
-/// The first interrupt ends the text in good order, the second one the process.
-void endOnInterrupt() {
-  struct sigaction action = {};
-  action.sa_handler = [](int) { interrupted = true; };
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
-  sigaction(SIGINT, &action, nullptr);
-}
-
 /// Seconds of each part of a run.
 struct Times {
   double load = 0;    ///< opening files, loading programs, packing weights
@@ -93,9 +82,11 @@ std::string phase(const char *name, int64_t tokens, double seconds) {
 std::string summary(ModelSession &run, const Generation &result,
                     const Times &times) {
   const StepCompiler &compiler = run.compiler();
-  std::string origin = compiler.compiled() == 0 ? "cached"
-                       : compiler.cached() == 0 ? "compiled"
-                                                : "partly cached";
+  std::string origin = compiler.compiled() + compiler.cached() == 0
+                           ? "not finished"
+                       : compiler.compiled() == 0 ? "cached"
+                       : compiler.cached() == 0   ? "compiled"
+                                                  : "partly cached";
   return run.device().name() + ": load " +
          formatted("%.1f ms", times.load * 1e3) + ", compile " +
          formatted("%.1f ms", times.compile * 1e3) + " (" + origin + "), " +
@@ -182,7 +173,6 @@ Status generateText(const GenerateOptions &options) {
   GenerationOptions settings;
   settings.maxTokens = options.tokens;
   settings.stopIds = run->model().config.eosIds;
-  settings.cancelled = &interrupted;
   settings.onBadLogits = [&](const Status &error) {
     return run->explainBadLogits(error);
   };
@@ -194,7 +184,7 @@ Status generateText(const GenerateOptions &options) {
       return;
     written = writeStdout(text);
     if (!written.ok())
-      interrupted = true;
+      interruptFlag() = true;
   };
   if (!tokenizer)
     settings.onToken = [&, first = true](int32_t id) mutable {
@@ -203,7 +193,7 @@ Status generateText(const GenerateOptions &options) {
     };
   if (options.echo)
     settings.onText(prompt);
-  endOnInterrupt();
+  catchInterrupt();
   const double started = watch.seconds();
   KF_ASSIGN_OR_RETURN(Generation result,
                       generate(session, sampler,
@@ -223,7 +213,7 @@ Status generateText(const GenerateOptions &options) {
 
 int finish(const Status &status) {
   const int code = report(status);
-  return code == ExitSuccess && interrupted ? ExitInterrupted : code;
+  return code == ExitSuccess && interruptFlag() ? ExitInterrupted : code;
 }
 
 } // namespace

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
+#include "Interrupt.h"
 #include "ModelSession.h"
 #include "Prompt.h"
 #include "Report.h"
@@ -57,6 +58,7 @@ Result<Scores> score(const ModelOptions &options,
   KF_ASSIGN_OR_RETURN(std::unique_ptr<ModelSession> run,
                       ModelSession::open(options, false));
   KF_RETURN_IF_ERROR(run->start(static_cast<int64_t>(ids.size())));
+  catchInterrupt();
   Scores scores;
   KF_RETURN_IF_ERROR(run->session().allLogits(
       ids, [&](int64_t position, std::span<const float> logits) {
@@ -95,6 +97,8 @@ int kf::runLogits(Arguments arguments) {
   if (!ids.ok())
     return parser.usageError(ids.message());
   Result<Scores> scores = score(options, *ids);
+  if (scores.status().isCancelled())
+    return reportInterrupt("no scores are written");
   if (!scores.ok())
     return report(scores.status());
   return report(json ? writeOutput(*json, jsonReport(*scores))

@@ -8,6 +8,7 @@
 
 #include "ModelSession.h"
 
+#include "Interrupt.h"
 #include "Report.h"
 
 #include "runtime/session/Stopwatch.h"
@@ -51,6 +52,7 @@ ModelSession::open(const ModelOptions &options, bool withTokenizer) {
   compiler.target = result->target->name();
   compiler.targetCpu = options.targetCpu;
   compiler.workers = result->target->workers();
+  compiler.cancelled = &interruptFlag();
   KF_RETURN_IF_ERROR(checkRunsOnHost(compiler));
   KF_ASSIGN_OR_RETURN(
       result->steps,
@@ -66,6 +68,7 @@ Status ModelSession::start(int64_t tokens) {
     settings.contextLength =
         std::min(opened.config.maxPositions, std::max(kDefaultContext, tokens));
   settings.pool = pool.get();
+  settings.cancelled = &interruptFlag();
   KF_ASSIGN_OR_RETURN(running, Session::create(
                                    opened.config, *target, *opened.weights,
                                    [this](StepKind kind, int64_t maxTokens) {

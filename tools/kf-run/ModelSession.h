@@ -42,8 +42,9 @@ public:
   /// Opens the device and the model.
   static Result<std::unique_ptr<ModelSession>> open(const ModelOptions &options,
                                                     bool withTokenizer);
-  /// Makes the session. Without `--context` it has room for `tokens`, for 4096
-  /// if that is more, and in no case for more than the model was made for.
+  /// Makes the session, which an interrupt ends (Interrupt.h). Without
+  /// `--context` it has room for `tokens`, for 4096 if that is more, and in no
+  /// case for more than the model was made for.
   Status start(int64_t tokens);
 
   const Model &model() const { return opened; }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
+#include "Interrupt.h"
 #include "ModelSession.h"
 #include "Report.h"
 #include "Scores.h"
@@ -133,6 +134,7 @@ Result<Loss> measure(const ModelOptions &options, const std::string &file) {
   KF_ASSIGN_OR_RETURN(std::unique_ptr<ModelSession> run,
                       ModelSession::open(options, true));
   KF_RETURN_IF_ERROR(run->start(0));
+  catchInterrupt();
   Loss loss;
   Progress progress(documents.size());
   for (size_t i = 0; i < documents.size(); ++i) {
@@ -171,6 +173,8 @@ int kf::runPerplexity(Arguments arguments) {
   if (file.empty())
     return parser.usageError("--file is missing");
   Result<Loss> loss = measure(options, file);
+  if (loss.status().isCancelled())
+    return reportInterrupt("the perplexity is not known");
   if (!loss.ok())
     return report(loss.status());
   const std::string nll = jsonNumber(loss->perToken());

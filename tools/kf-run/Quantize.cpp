@@ -282,10 +282,8 @@ int kf::runQuantize(Arguments arguments) {
   Result<WriteSummary> summary = quantize(options);
   const std::chrono::duration<double> elapsed =
       std::chrono::steady_clock::now() - start;
-  if (!summary.ok() && interrupted) {
-    printError("interrupted; " + quotePath(options.out) + " was not written");
-    return ExitInterrupted;
-  }
+  if (!summary.ok() && interrupted)
+    return reportInterrupt(quotePath(options.out) + " was not written");
   if (!summary.ok())
     return report(summary.status());
   return report(writeStdout(summaryOf(*summary, options, elapsed.count())));

@@ -117,6 +117,12 @@ int kf::report(const Status &status) {
   return ExitFailure;
 }
 
+int kf::reportInterrupt(std::string_view undone) {
+  std::fflush(stdout);
+  printError("interrupted; " + std::string(undone));
+  return ExitInterrupted;
+}
+
 std::string kf::jsonNumber(double value) { return shortest(value); }
 std::string kf::jsonNumber(float value) { return shortest(value); }
 

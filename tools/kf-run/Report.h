@@ -56,6 +56,9 @@ public:
 
 /// Prints the error, if it is one, and returns the exit code.
 int report(const Status &status);
+/// Prints that an interrupt ended the command, and what it did not do; returns
+/// the exit code.
+int reportInterrupt(std::string_view undone);
 
 /// The shortest decimal number that reads back as `value`; "null" for JSON's
 /// lack of NaN and infinities.

@@ -10,6 +10,7 @@
 #define KF_PIPELINES_COMPILER_H
 
 #include "kf/Pipelines/Pipelines.h"
+#include "runtime/Cancellation.h"
 #include "runtime/Executable.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -47,6 +48,9 @@ struct CompileOptions {
   int64_t workers = 0;
   /// Largest n_tokens of functions without `kf.max_tokens`.
   int64_t maxTokens = 512;
+  /// Ends compiling between two passes, with an error; the module is spent
+  /// then.
+  ::kf::CancelFlag cancelled = nullptr;
 };
 
 /// What distinguishes this compiler's output for `options` from that of any

@@ -151,7 +151,8 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
 }
 
 llvm::Expected<std::string>
-mlir::kf::compileToObject(ModuleOp module, llvm::TargetMachine &machine) {
+mlir::kf::compileToObject(ModuleOp module, llvm::TargetMachine &machine,
+                          ::kf::CancelFlag cancelled) {
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> llvmModule =
       translateModuleToLLVMIR(module, context, "kf_kernels");
@@ -167,7 +168,11 @@ mlir::kf::compileToObject(ModuleOp module, llvm::TargetMachine &machine) {
     function.addFnAttr("target-features", machine.getTargetFeatureString());
     function.addFnAttr("prefer-vector-width", "512");
   }
+  if (::kf::isCancelled(cancelled))
+    return llvm::createStringError("cancelled");
   optimize(*llvmModule, machine);
+  if (::kf::isCancelled(cancelled))
+    return llvm::createStringError("cancelled");
 
   llvm::SmallString<0> object;
   llvm::raw_svector_ostream stream(object);

@@ -262,7 +262,8 @@ void CpuProgram::reset() {
   currentRun.store(0, std::memory_order_relaxed);
 }
 
-Status CpuProgram::run(std::span<const int64_t> newScalars) {
+Status CpuProgram::run(std::span<const int64_t> newScalars,
+                       CancelFlag newCancelled) {
   if (!bound)
     return Status::error("the program runs before its buffers are bound");
   if (newScalars.size() != KF_SCALAR_COUNT)
@@ -270,12 +271,14 @@ Status CpuProgram::run(std::span<const int64_t> newScalars) {
                          " scalars, not " + std::to_string(newScalars.size()));
   if (!prepared || !std::ranges::equal(newScalars, scalars))
     KF_RETURN_IF_ERROR(prepare(newScalars));
+  if (cancelled != newCancelled) {
+    context.pool->quiesce();
+    cancelled = newCancelled;
+  }
   if (context.pool->size() > 1)
     context.team->update(ThreadTeam::Clock::now());
-  if (context.team->size() == 1) {
-    runAlone();
-    return Status();
-  }
+  if (context.team->size() == 1)
+    return runAlone() ? Status() : Status::cancelled();
 
   uint64_t run = currentRun.load(std::memory_order_relaxed) + 1;
   // Numbers of dispatches have 40 bits; start over long before they wrap.
@@ -288,16 +291,23 @@ Status CpuProgram::run(std::span<const int64_t> newScalars) {
   }
   currentRun.store(run, std::memory_order_release);
   context.pool->start(*this);
-  walk(0, run);
-  return Status();
+  if (walk(0, run))
+    return Status();
+  context.pool->quiesce();
+  reset();
+  return Status::cancelled();
 }
 
-void CpuProgram::runAlone() {
+/// Whether it got to the end.
+bool CpuProgram::runAlone() {
   for (size_t d = 0; d < calls.size(); ++d) {
+    if (isCancelled(cancelled))
+      return false;
     int64_t count = static_cast<int64_t>(before[d + 1] - before[d]);
     for (int64_t workgroup = 0; workgroup < count; ++workgroup)
       call(0, d, workgroup);
   }
+  return true;
 }
 
 void CpuProgram::work(int thread) {
@@ -311,14 +321,19 @@ inline void CpuProgram::call(int thread, size_t dispatch, int64_t workgroup) {
 }
 
 /// Takes part in run number `run` (from 1) until its last dispatch is over. A
-/// thread that comes late, even in a later run, finds every dispatch over.
-void CpuProgram::walk(int thread, uint64_t run) {
+/// thread that comes late, even in a later run, finds every dispatch over. Each
+/// thread leaves by itself when the run is cancelled, always between
+/// dispatches, so that whoever is still in one finds its workgroups done or
+/// unclaimed. Returns whether the thread got to the end.
+bool CpuProgram::walk(int thread, uint64_t run) {
   const int members = context.team->size();
   const int rank = context.team->rankOf(thread);
   if (rank < 0)
-    return;
+    return true;
   const uint64_t base = (run - 1) * before.back();
   for (size_t d = 0; d < calls.size(); ++d) {
+    if (isCancelled(cancelled))
+      return false;
     const uint64_t target = base + before[d + 1];
     auto over = [&] {
       return finished.load(std::memory_order_acquire) >= target;
@@ -341,6 +356,7 @@ void CpuProgram::walk(int thread, uint64_t run) {
     if (!spinUntil(over, EventCount::spinLimit))
       waitFor(thread, number, target);
   }
+  return true;
 }
 
 /// Sleeps until the dispatch is over. By now every workgroup is claimed: what

@@ -49,7 +49,7 @@ public:
   ~CpuProgram() override;
 
   Status bind(const BindingTable &table) override;
-  Status run(std::span<const int64_t> scalars) override;
+  Status run(std::span<const int64_t> scalars, CancelFlag cancelled) override;
 
 private:
   /// One dispatch, ready to call.
@@ -83,9 +83,9 @@ private:
   Status prepare(std::span<const int64_t> newScalars);
   Status checkSizes(std::span<const int64_t> newScalars) const;
   void reset();
-  void runAlone();
+  bool runAlone();
   void work(int thread) override;
-  void walk(int thread, uint64_t run);
+  bool walk(int thread, uint64_t run);
   void waitFor(int thread, uint64_t number, uint64_t target);
   uint64_t runShare(int owner, int thread, size_t dispatch, uint64_t number);
   void call(int thread, size_t dispatch, int64_t workgroup);
@@ -114,6 +114,8 @@ private:
   std::array<int64_t, KF_SCALAR_COUNT> scalars{};
   /// Workgroups before each dispatch; [dispatches + 1].
   std::vector<uint64_t> before;
+  /// Of the last run; looked at between dispatches.
+  CancelFlag cancelled = nullptr;
 
   // What threads share during a run. Workgroups of all runs since the last
   // reset() are counted in one row: dispatch d of run r is over when

@@ -64,7 +64,9 @@ Status VulkanProgram::bind(const BindingTable &table) {
   return context.finish(bindAll(table));
 }
 
-Status VulkanProgram::run(std::span<const int64_t> scalars) {
+Status VulkanProgram::run(std::span<const int64_t> scalars,
+                          CancelFlag /*cancelled*/) {
+  // All dispatches are one submission.
   return context.finish(runAll(scalars));
 }
 

@@ -35,7 +35,7 @@ public:
   VulkanProgram &operator=(const VulkanProgram &) = delete;
 
   Status bind(const BindingTable &table) override;
-  Status run(std::span<const int64_t> scalars) override;
+  Status run(std::span<const int64_t> scalars, CancelFlag cancelled) override;
 
 private:
   using Grid = std::array<uint32_t, 3>; // workgroups in x, y, z

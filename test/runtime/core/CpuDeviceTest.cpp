@@ -174,6 +174,49 @@ TEST_P(CpuDeviceTest, DispatchesRunInOrder) {
   }
 }
 
+/// Whoever sets the flag, no dispatch after the one that is going on begins,
+/// and later runs do all of theirs.
+TEST_P(CpuDeviceTest, CancelledBetweenDispatches) {
+  std::unique_ptr<Device> device = makeDevice(GetParam());
+  Executable executable = withKernels({"count_runs", "set_flag"});
+  constexpr int64_t width = 64;
+  constexpr int before = 5, after = 20;
+  DispatchSpec count, set;
+  count.grid[0] = {-1, width};
+  set.kernel = 1;
+  set.bindings = {{KF_BINDING_OUTPUT, 0, 0}};
+  for (int i = 0; i < before + after; ++i) {
+    if (i == before)
+      executable.dispatches.push_back(set);
+    count.bindings = {{KF_BINDING_ARENA, 0, i * width * sizeof(int64_t)}};
+    executable.dispatches.push_back(count);
+  }
+  executable.arenaBytes = (before + after) * width * sizeof(int64_t);
+  executable.outputs = {{DataType::F32, {1}}};
+  std::unique_ptr<Buffer> arena =
+      device->allocate(executable.arenaBytes).take();
+  std::unique_ptr<Buffer> output = device->allocate(4).take();
+  std::unique_ptr<LoadedProgram> program = device->load(executable).take();
+  BindingTable table;
+  table.arena = arena.get();
+  table.outputs = {output.get()};
+  ASSERT_TRUE(program->bind(table).ok());
+  auto *cancelled = new (output->hostPointer()) std::atomic<bool>(false);
+  const int64_t *runs = dataOf<int64_t>(*arena);
+  int64_t whole = 0;
+  for (int64_t run = 1; run <= 200; ++run) {
+    *cancelled = false;
+    // Every third run has no flag to look at.
+    const bool ends = run % 3;
+    Status status = program->run(scalarsFor(1), ends ? cancelled : nullptr);
+    ASSERT_EQ(status.isCancelled(), ends) << status.message();
+    whole += !ends;
+    for (int64_t i = 0; i < (before + after) * width; ++i)
+      ASSERT_EQ(runs[i], i < before * width ? run : whole)
+          << "run " << run << ", workgroup " << i;
+  }
+}
+
 TEST_P(CpuDeviceTest, MoreThreadsThanCoresOnABusyMachine) {
   std::atomic<bool> stop{false};
   std::vector<std::thread> others;

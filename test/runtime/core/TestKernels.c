@@ -44,6 +44,12 @@ void add_all(void *const *bindings, const int64_t *scalars, void *scratch,
   to[workgroup] = 1 + sum % 1000003;
 }
 
+/// flag = 1.
+void set_flag(void *const *bindings, const int64_t *scalars, void *scratch,
+              int64_t workgroup) {
+  *(_Atomic _Bool *)bindings[0] = 1;
+}
+
 /// cache layer: first element = capacity.
 void mark_layer(void *const *bindings, const int64_t *scalars, void *scratch,
                 int64_t workgroup) {

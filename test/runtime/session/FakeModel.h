@@ -20,6 +20,7 @@
 #include "runtime/session/Session.h"
 
 #include <cstring>
+#include <functional>
 #include <map>
 
 namespace kf::test {
@@ -65,15 +66,17 @@ private:
 /// Runs one step; its Executable's name says which.
 class FakeProgram : public LoadedProgram {
 public:
-  FakeProgram(std::string name, int &runs)
-      : name(std::move(name)), runs(runs) {}
+  FakeProgram(std::string name, int &runs, const std::function<void()> &onRun)
+      : name(std::move(name)), runs(runs), onRun(onRun) {}
 
   Status bind(const BindingTable &buffers) override {
     table = buffers;
     return Status();
   }
-  Status run(std::span<const int64_t> scalars) override {
+  Status run(std::span<const int64_t> scalars, CancelFlag) override {
     ++runs;
+    if (onRun)
+      onRun();
     const int64_t rows = scalars[KF_SCALAR_N_TOKENS];
     const float *in = floats(table.inputs[0]);
     float *out = floats(table.outputs[0]);
@@ -114,6 +117,7 @@ private:
 
   std::string name;
   int &runs;
+  const std::function<void()> &onRun;
   BindingTable table;
 };
 
@@ -154,11 +158,12 @@ public:
   Result<std::unique_ptr<LoadedProgram>>
   load(const Executable &executable) override {
     return std::unique_ptr<LoadedProgram>(
-        new FakeProgram(executable.programName, runs));
+        new FakeProgram(executable.programName, runs, onRun));
   }
 
-  int runs = 0;  ///< of all programs
-  int wraps = 0; ///< calls of wrap()
+  int runs = 0;                ///< of all programs
+  std::function<void()> onRun; ///< called by each; may be empty
+  int wraps = 0;               ///< calls of wrap()
 
 private:
   bool shared;

@@ -28,9 +28,10 @@ struct Fixture {
     auto provider = [](StepKind kind, int64_t maxTokens) -> Result<Executable> {
       return fakeStep(kind, maxTokens);
     };
-    session = Session::create(fakeConfig(), device, source, provider,
-                              {context, nullptr})
-                  .take();
+    session =
+        Session::create(fakeConfig(), device, source, provider,
+                        {.contextLength = context, .cancelled = &cancelled})
+            .take();
   }
 
   Result<Generation> run(std::vector<int32_t> prompt,
@@ -42,6 +43,7 @@ struct Fixture {
   FakeSource source;
   Tokenizer tokenizer;
   Sampler sampler;
+  std::atomic<bool> cancelled{false};
   std::unique_ptr<Session> session;
 };
 
@@ -100,15 +102,26 @@ TEST(Generator, NothingToGenerate) {
 
 TEST(Generator, Cancelled) {
   Fixture fixture;
-  std::atomic<bool> cancelled = false;
   GenerationOptions options = limit(50);
-  options.cancelled = &cancelled;
   int pieces = 0;
-  options.onText = [&](std::string_view) { cancelled = ++pieces == 3; };
+  options.onText = [&](std::string_view) { fixture.cancelled = ++pieces == 3; };
   auto result = fixture.run({1, 2}, options);
   ASSERT_TRUE(result.ok()) << result.message();
   EXPECT_EQ(result->reason, StopReason::Cancelled);
   EXPECT_EQ(result->ids.size(), 3u);
+  EXPECT_EQ(result->promptTokens, 2);
+}
+
+TEST(Generator, CancelledWithinThePrompt) {
+  Fixture fixture(1000);
+  fixture.device.onRun = [&] { fixture.cancelled = true; };
+  auto result = fixture.run(std::vector<int32_t>(800, 1), limit(50));
+  ASSERT_TRUE(result.ok()) << result.message();
+  EXPECT_EQ(result->reason, StopReason::Cancelled);
+  EXPECT_TRUE(result->ids.empty());
+  EXPECT_EQ(result->promptTokens, 0);
+  EXPECT_EQ(fixture.device.runs, 1);
+  EXPECT_EQ(fixture.session->position(), 0);
 }
 
 TEST(Generator, Errors) {

@@ -25,6 +25,7 @@ struct Fixture {
       : device(shared) {
     SessionOptions options;
     options.contextLength = context;
+    options.cancelled = &cancelled;
     auto provider = [this](StepKind kind,
                            int64_t maxTokens) -> Result<Executable> {
       asked.push_back(std::string(nameOf(kind)) + std::to_string(maxTokens));
@@ -44,6 +45,7 @@ struct Fixture {
   FakeDevice device;
   FakeSource source;
   std::vector<std::string> asked;
+  std::atomic<bool> cancelled{false};
   Status failure; ///< what the provider fails with
   std::function<void(Executable &)> change;
   std::unique_ptr<Session> session;
@@ -211,7 +213,7 @@ TEST(Session, WrongContextLength) {
   FakeSource source;
   for (int64_t context : {int64_t(-1), int64_t(1201), INT64_MAX}) {
     auto session = Session::create(fakeConfig(), device, source, nullptr,
-                                   {context, nullptr});
+                                   {.contextLength = context});
     EXPECT_EQ(session.message(), "a context of " + std::to_string(context) +
                                      " positions is not possible; the model "
                                      "was made for 1 to 1200");
@@ -225,6 +227,45 @@ TEST(Session, FailureOfTheProvider) {
   EXPECT_EQ(fixture.session->position(), 0);
   fixture.failure = Status();
   expectLogits(fixture.session->prefill(tokens(20)), tokens(20));
+}
+
+/// Between any two steps, and while programs are made.
+TEST(Session, CancelledLeavesThePosition) {
+  const std::vector<int32_t> ids = tokens(1100); // 512, 512 and 76 of them
+  const std::span<const int32_t> all(ids);
+  auto ignore = [](int64_t, std::span<const float>) { return Status(); };
+  for (int last = 1; last <= 4; ++last) {
+    SCOPED_TRACE(last);
+    Fixture fixture;
+    Session &session = *fixture.session;
+    expectLogits(session.prefill(all.first(5)), all.first(5));
+    fixture.device.runs = 0;
+    fixture.device.onRun = [&] {
+      fixture.cancelled = fixture.device.runs == last;
+    };
+    // Three chunks and the last row's logits; the run that is going on ends.
+    Status status = session.prefill(all.subspan(5)).status();
+    EXPECT_EQ(status.isCancelled(), last < 4) << status.message();
+    EXPECT_EQ(fixture.device.runs, last);
+    EXPECT_EQ(session.position(), last < 4 ? 5 : 1100);
+    ASSERT_TRUE(session.rewind(5).ok());
+
+    fixture.cancelled = false;
+    fixture.device.runs = 0;
+    status = session.allLogits(all.subspan(5), ignore);
+    EXPECT_TRUE(status.isCancelled()) << status.message();
+    EXPECT_EQ(fixture.device.runs, last);
+    EXPECT_EQ(session.position(), 5);
+    EXPECT_TRUE(session.decode(1).status().isCancelled());
+
+    fixture.device.onRun = nullptr;
+    fixture.cancelled = false;
+    expectLogits(session.prefill(all.subspan(5)), all);
+  }
+  Fixture fixture;
+  fixture.cancelled = true;
+  EXPECT_TRUE(fixture.session->prefill(all).status().isCancelled());
+  EXPECT_TRUE(fixture.asked.empty());
 }
 
 TEST(Session, StepsThatDoNotFit) {

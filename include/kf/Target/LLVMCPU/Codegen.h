@@ -9,6 +9,8 @@
 #ifndef KF_TARGET_LLVMCPU_CODEGEN_H
 #define KF_TARGET_LLVMCPU_CODEGEN_H
 
+#include "runtime/Cancellation.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/Error.h"
@@ -46,9 +48,11 @@ bool hasInt8Dot(const llvm::TargetMachine &machine);
 void buildCpuCodegenPipeline(OpPassManager &passes);
 
 /// Translates a module in the LLVM dialect to a relocatable object file,
-/// optimized for `machine`.
-llvm::Expected<std::string> compileToObject(ModuleOp module,
-                                            llvm::TargetMachine &machine);
+/// optimized for `machine`. Once `cancelled` is set it ends, with an error,
+/// before it optimizes or emits code.
+llvm::Expected<std::string>
+compileToObject(ModuleOp module, llvm::TargetMachine &machine,
+                ::kf::CancelFlag cancelled = nullptr);
 
 } // namespace mlir::kf
 
