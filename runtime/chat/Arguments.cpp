@@ -50,9 +50,9 @@ int64_t Bound::integer(size_t index, int64_t otherwise) const {
   return values[index]->integer();
 }
 
-std::string Bound::text(size_t index, std::string_view otherwise) const {
+std::string_view Bound::text(size_t index, std::string_view otherwise) const {
   if (!values[index])
-    return std::string(otherwise);
+    return otherwise;
   requireDefined(*values[index]);
   if (!values[index]->isString())
     fail(function + " takes a string, not " + typeName(*values[index]));

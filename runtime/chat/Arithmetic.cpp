@@ -121,6 +121,8 @@ Value repeat(Interpreter &interpreter, const Value &value, int64_t count) {
     if (__builtin_mul_overflow(value.text().size(), times, &size))
       size = UINT64_MAX;
     interpreter.budget.text(size);
+    if (size)
+      interpreter.budget.steps(times / 8);
     std::string result;
     if (size)
       for (uint64_t i = 0; i < times; ++i)

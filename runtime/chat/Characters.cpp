@@ -8,10 +8,11 @@
 
 #include "runtime/chat/Characters.h"
 
-#include "runtime/text/Utf8.h"
+#include "runtime/chat/TextSearch.h"
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 using namespace kf;
 using namespace kf::jinja;
@@ -37,32 +38,49 @@ struct Special {
 
 #include "CharacterTables.inc"
 
+char32_t firstOf(const Run &row) { return row.first; }
+char32_t firstOf(const Mapping &row) { return row.first; }
+char32_t firstOf(const Special &row) { return row.code; }
+
 bool contains(const Run &run, char32_t c) {
   return c >= run.first && c <= run.last && (c - run.first) % run.step == 0;
 }
 
-template <size_t N> bool isIn(const Run (&runs)[N], char32_t c) {
+/// The row that may have `c`, or null; rows do not overlap.
+template <typename Row, size_t N>
+const Row *findRow(const Row (&rows)[N], char32_t c) {
   auto it = std::upper_bound(
-      std::begin(runs), std::end(runs), c,
-      [](char32_t value, const Run &run) { return value < run.first; });
-  return it != std::begin(runs) && contains(*std::prev(it), c);
+      std::begin(rows), std::end(rows), c,
+      [](char32_t value, const Row &row) { return value < firstOf(row); });
+  return it == std::begin(rows) ? nullptr : &*std::prev(it);
+}
+
+template <size_t N> bool isIn(const Run (&runs)[N], char32_t c) {
+  const Run *run = findRow(runs, c);
+  return run && contains(*run, c);
+}
+
+/// Appends what `c` is by the table, if it is there.
+template <size_t N>
+bool appendSpecial(std::string &out, char32_t c, const Special (&specials)[N]) {
+  const Special *special = findRow(specials, c);
+  if (!special || special->code != c)
+    return false;
+  out += special->text;
+  return true;
 }
 
 template <size_t N, size_t M>
 void appendMapped(std::string &out, const Character &character,
                   const Mapping (&mappings)[N], const Special (&specials)[M]) {
   const char32_t c = character.code;
-  for (const Special &special : specials)
-    if (special.code == c) {
-      out += special.text;
-      return;
-    }
-  for (const Mapping &m : mappings)
-    if (contains({m.first, m.last, m.step}, c)) {
-      appendUtf8(out, static_cast<char32_t>(static_cast<int64_t>(c) + m.delta));
-      return;
-    }
-  out += character.bytes;
+  if (appendSpecial(out, c, specials))
+    return;
+  const Mapping *m = findRow(mappings, c);
+  if (m && contains({m->first, m->last, m->step}, c))
+    appendUtf8(out, static_cast<char32_t>(static_cast<int64_t>(c) + m->delta));
+  else
+    out += character.bytes;
 }
 
 bool isAscii(char32_t c) { return c < 0x80; }
@@ -76,40 +94,28 @@ void appendUpper(std::string &out, const Character &c) {
 }
 
 void appendTitle(std::string &out, const Character &c) {
-  for (const Special &special : kSpecialTitle)
-    if (special.code == c.code) {
-      out += special.text;
-      return;
-    }
-  appendUpper(out, c);
+  if (isAscii(c.code) || !appendSpecial(out, c.code, kSpecialTitle))
+    appendUpper(out, c);
 }
 
-/// Lower case of `text[i]`, which a sigma owes to its neighbours.
-void appendLower(std::string &out, const std::vector<Character> &text,
-                 size_t i) {
+/// Lower case of `c`, which a sigma owes to its neighbours' code points.
+void appendLower(std::string &out, const Character &c, char32_t before,
+                 char32_t after) {
   constexpr char32_t sigma = 0x3a3, finalSigma = 0x3c2;
-  const Character &c = text[i];
-  if (isAscii(c.code)) {
+  if (isAscii(c.code))
     out += c.code >= 'A' && c.code <= 'Z' ? static_cast<char>(c.code + 32)
                                           : c.bytes[0];
-  } else if (c.code == sigma && i > 0 && isCased(text[i - 1].code) &&
-             (i + 1 == text.size() || !isCased(text[i + 1].code))) {
+  else if (c.code == sigma && isCased(before) && !isCased(after))
     appendUtf8(out, finalSigma);
-  } else {
+  else
     appendMapped(out, c, kLower, kSpecialLower);
-  }
 }
 
-bool isIn(const std::vector<Character> &set, const Character &c) {
-  return std::ranges::any_of(
-      set, [&](const Character &other) { return other.bytes == c.bytes; });
-}
-
-/// A line ends after `text[i]`.
-bool endsLine(const std::vector<Character> &text, size_t i) {
-  switch (text[i].code) {
+/// A line ends after the character `c`, which `after` follows.
+bool endsLine(char32_t c, char32_t after) {
+  switch (c) {
   case '\r':
-    return i + 1 == text.size() || text[i + 1].code != '\n';
+    return after != '\n';
   case '\n':
   case 0x0b:
   case 0x0c:
@@ -125,23 +131,60 @@ bool endsLine(const std::vector<Character> &text, size_t i) {
   }
 }
 
+/// The last character of `text`, which is not empty.
+Character lastCharacter(std::string_view text) {
+  for (size_t back = 1; back <= 4 && back <= text.size(); ++back) {
+    const std::string_view end = text.substr(text.size() - back);
+    if ((static_cast<unsigned char>(end[0]) & 0xc0) == 0x80)
+      continue;
+    const Character c = firstCharacter(end);
+    if (c.bytes.size() == back)
+      return c;
+    break;
+  }
+  return {text.substr(text.size() - 1), 0xfffd};
+}
+
+/// `text` without the characters at its ends that `goes` says.
+template <typename Goes>
+std::string_view stripWhere(std::string_view text, bool left, bool right,
+                            Goes goes) {
+  while (left && !text.empty()) {
+    const Character c = firstCharacter(text);
+    if (!goes(c))
+      break;
+    text.remove_prefix(c.bytes.size());
+  }
+  while (right && !text.empty()) {
+    const Character c = lastCharacter(text);
+    if (!goes(c))
+      break;
+    text.remove_suffix(c.bytes.size());
+  }
+  return text;
+}
+
 /// The words of `text`, at most `limit` cut off; the rest stays in one piece.
 std::vector<std::string_view> splitAtSpace(std::string_view text, int64_t limit,
-                                           bool fromRight) {
+                                           bool fromRight, Budget &budget) {
   std::vector<std::string_view> words;
+  auto add = [&](const char *begin, const char *end) {
+    budget.item();
+    words.emplace_back(begin, static_cast<size_t>(end - begin));
+  };
   const char *begin = nullptr;
-  for (const Character &c : charactersOf(text)) {
+  for (const Character &c : Characters(text, budget)) {
     const bool space = isSpace(c.code);
     if (!space && !begin)
       begin = c.bytes.data();
     if (space && begin) {
-      words.emplace_back(begin, static_cast<size_t>(c.bytes.data() - begin));
+      add(begin, c.bytes.data());
       begin = nullptr;
     }
   }
   const char *end = text.data() + text.size();
   if (begin)
-    words.emplace_back(begin, static_cast<size_t>(end - begin));
+    add(begin, end);
   if (limit < 0 || static_cast<uint64_t>(limit) >= words.size())
     return words;
   const size_t cut = static_cast<size_t>(limit);
@@ -160,28 +203,23 @@ std::vector<std::string_view> splitAtSpace(std::string_view text, int64_t limit,
 
 } // namespace
 
-std::vector<Character> jinja::charactersOf(std::string_view text) {
-  std::vector<Character> result;
-  result.reserve(text.size());
-  while (!text.empty()) {
-    const Utf8Step step = stepUtf8(text);
-    const bool valid = step.kind == Utf8Step::Kind::Character;
-    const size_t length = valid ? step.length : 1;
-    result.push_back({text.substr(0, length), valid ? step.character : 0xfffd});
-    text.remove_prefix(length);
-  }
-  return result;
+size_t jinja::countCharacters(std::string_view text, Budget &budget) {
+  size_t count = 0;
+  for ([[maybe_unused]] const Character &c : Characters(text, budget))
+    ++count;
+  return count;
 }
 
-size_t jinja::countCharacters(std::string_view text) {
-  size_t count = 0;
-  while (!text.empty()) {
-    const Utf8Step step = stepUtf8(text);
-    text.remove_prefix(step.kind == Utf8Step::Kind::Character ? step.length
-                                                              : 1);
-    ++count;
+size_t jinja::bytesOfCharacters(std::string_view text, size_t count,
+                                Budget &budget) {
+  constexpr size_t block = 256;
+  size_t bytes = 0;
+  for (size_t i = 0; i < count && bytes < text.size(); ++i) {
+    if (i % block == 0)
+      budget.characters(std::min(block, count - i));
+    bytes += firstCharacter(text.substr(bytes)).bytes.size();
   }
-  return count;
+  return bytes;
 }
 
 bool jinja::isSpace(char32_t c) {
@@ -201,99 +239,94 @@ bool jinja::isCased(char32_t c) {
   return isLower(c) || isUpper(c) || isIn(kTitlecase, c);
 }
 
-std::string jinja::toUpper(std::string_view text) {
+std::string jinja::toUpper(std::string_view text, Budget &budget) {
   std::string out;
-  out.reserve(text.size());
-  for (const Character &c : charactersOf(text))
+  for (const Character &c : Characters(text, budget))
     appendUpper(out, c);
   return out;
 }
 
-std::string jinja::toLower(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  const std::vector<Character> characters = charactersOf(text);
-  for (size_t i = 0; i < characters.size(); ++i)
-    appendLower(out, characters, i);
-  return out;
-}
+namespace {
 
-std::string jinja::toCapitalized(std::string_view text) {
+/// Every character lower, but for those that `isTitle(before)` says, where
+/// `before` is the code point before, 0 at the start.
+template <typename IsTitle>
+std::string lowerBut(std::string_view text, Budget &budget, IsTitle isTitle) {
   std::string out;
-  out.reserve(text.size());
-  const std::vector<Character> characters = charactersOf(text);
-  for (size_t i = 0; i < characters.size(); ++i)
-    if (i == 0)
-      appendTitle(out, characters[i]);
+  char32_t before = 0;
+  const Characters characters(text, budget);
+  for (auto it = characters.begin(); it != characters.end(); ++it) {
+    if (isTitle(before))
+      appendTitle(out, *it);
     else
-      appendLower(out, characters, i);
-  return out;
-}
-
-std::string jinja::toTitle(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  const std::vector<Character> characters = charactersOf(text);
-  bool inside = false;
-  for (size_t i = 0; i < characters.size(); ++i) {
-    if (inside)
-      appendLower(out, characters, i);
-    else
-      appendTitle(out, characters[i]);
-    inside = isCased(characters[i].code);
+      appendLower(out, *it, before, it.nextCode());
+    before = it->code;
   }
   return out;
+}
+
+} // namespace
+
+std::string jinja::toLower(std::string_view text, Budget &budget) {
+  return lowerBut(text, budget, [](char32_t) { return false; });
+}
+
+std::string jinja::toCapitalized(std::string_view text, Budget &budget) {
+  bool first = true;
+  return lowerBut(text, budget,
+                  [&](char32_t) { return std::exchange(first, false); });
+}
+
+std::string jinja::toTitle(std::string_view text, Budget &budget) {
+  return lowerBut(text, budget,
+                  [](char32_t before) { return !isCased(before); });
+}
+
+std::string jinja::swapCase(std::string_view text, Budget &budget) {
+  std::string out;
+  for (const Character &c : Characters(text, budget))
+    if (isUpper(c.code))
+      appendLower(out, c, 0, 0);
+    else
+      appendUpper(out, c);
+  return out;
+}
+
+std::string_view jinja::stripSpace(std::string_view text, bool left,
+                                   bool right) {
+  return stripWhere(text, left, right,
+                    [](const Character &c) { return isSpace(c.code); });
 }
 
 std::string_view jinja::strip(std::string_view text,
                               const std::string_view *chars, bool left,
-                              bool right) {
-  std::vector<Character> set;
+                              bool right, Budget &budget) {
+  std::vector<std::string_view> set;
   if (chars)
-    set = charactersOf(*chars);
-  auto goes = [&](const Character &c) {
-    return chars ? isIn(set, c) : isSpace(c.code);
-  };
-  while (left && !text.empty()) {
-    const Utf8Step step = stepUtf8(text);
-    const bool valid = step.kind == Utf8Step::Kind::Character;
-    const size_t length = valid ? step.length : 1;
-    if (!goes({text.substr(0, length), valid ? step.character : 0xfffd}))
-      break;
-    text.remove_prefix(length);
-  }
-  while (right && !text.empty()) {
-    // Back to where the last character begins.
-    size_t start = text.size() - 1;
-    for (size_t back = 1; back <= 4 && back <= text.size(); ++back) {
-      const size_t at = text.size() - back;
-      if ((static_cast<unsigned char>(text[at]) & 0xc0) != 0x80) {
-        const Utf8Step step = stepUtf8(text.substr(at));
-        if (step.kind == Utf8Step::Kind::Character && step.length == back)
-          start = at;
-        break;
-      }
+    for (const Character &c : Characters(*chars, budget)) {
+      budget.item();
+      set.push_back(c.bytes);
     }
-    const Utf8Step step = stepUtf8(text.substr(start));
-    const bool valid = step.kind == Utf8Step::Kind::Character;
-    if (!goes({text.substr(start), valid ? step.character : 0xfffd}))
-      break;
-    text = text.substr(0, start);
-  }
-  return text;
+  return stripWhere(text, left, right, [&](const Character &c) {
+    budget.steps(1 + set.size() / 16);
+    return chars ? std::ranges::find(set, c.bytes) != set.end()
+                 : isSpace(c.code);
+  });
 }
 
 std::vector<std::string_view> jinja::split(std::string_view text,
                                            const std::string_view *separator,
-                                           int64_t limit, bool fromRight) {
+                                           int64_t limit, bool fromRight,
+                                           Budget &budget) {
   if (!separator)
-    return splitAtSpace(text, limit, fromRight);
+    return splitAtSpace(text, limit, fromRight, budget);
+  const TextSearch search(*separator, fromRight, budget);
   std::vector<std::string_view> parts;
   while (limit < 0 || static_cast<int64_t>(parts.size()) < limit) {
-    const size_t at =
-        fromRight ? text.rfind(*separator) : text.find(*separator);
+    const size_t at = search.find(text);
     if (at == std::string_view::npos)
       break;
+    budget.item();
     if (fromRight) {
       parts.push_back(text.substr(at + separator->size()));
       text = text.substr(0, at);
@@ -309,23 +342,26 @@ std::vector<std::string_view> jinja::split(std::string_view text,
 }
 
 std::vector<std::string_view> jinja::splitLines(std::string_view text,
-                                                bool keepEnds) {
+                                                bool keepEnds, Budget &budget) {
   std::vector<std::string_view> lines;
-  const std::vector<Character> characters = charactersOf(text);
-  const char *begin = text.data();
-  for (size_t i = 0; i < characters.size(); ++i) {
-    if (!endsLine(characters, i))
-      continue;
-    const std::string_view mark = characters[i].bytes;
-    const char *end = mark.data() + mark.size();
-    const char *stop = keepEnds ? end : mark.data();
-    if (!keepEnds && mark == "\n" && i > 0 && characters[i - 1].code == '\r')
-      --stop;
+  const char *begin = text.data(), *const last = begin + text.size();
+  auto add = [&](const char *stop) {
+    budget.item();
     lines.emplace_back(begin, static_cast<size_t>(stop - begin));
-    begin = end;
+  };
+  const Characters characters(text, budget);
+  char32_t before = 0;
+  for (auto it = characters.begin(); it != characters.end(); ++it) {
+    const std::string_view mark = it->bytes;
+    if (endsLine(it->code, it.nextCode())) {
+      const char *end = mark.data() + mark.size();
+      const bool two = it->code == '\n' && before == '\r';
+      add(keepEnds ? end : mark.data() - (two ? 1 : 0));
+      begin = end;
+    }
+    before = it->code;
   }
-  if (begin != text.data() + text.size())
-    lines.emplace_back(begin,
-                       static_cast<size_t>(text.data() + text.size() - begin));
+  if (begin != last)
+    add(last);
   return lines;
 }

@@ -33,8 +33,11 @@ Status statusOf(const Failure &failure) {
   if (failure.raised)
     return Status::error(
         line.empty() ? "the chat template refuses the conversation" : line);
-  return Status::error("chat template, line " + std::to_string(failure.line) +
-                       ": " + line);
+  // What fails before the first line has none.
+  return Status::error(
+      "chat template" +
+      (failure.line ? ", line " + std::to_string(failure.line) : "") + ": " +
+      line);
 }
 
 Value fromJson(const Json &json, Budget &budget) {
@@ -104,7 +107,8 @@ Result<std::string>
 ChatTemplate::render(const std::vector<ChatMessage> &messages,
                      const ChatRenderOptions &options) const {
   try {
-    Interpreter interpreter(timeOr(options.now), options.maxSteps);
+    Interpreter interpreter(timeOr(options.now), options.maxSteps,
+                            options.cancelled);
     Budget &budget = interpreter.budget;
     std::vector<Value> items;
     for (const ChatMessage &message : messages)

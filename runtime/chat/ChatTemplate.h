@@ -13,11 +13,11 @@
 // their tojson, raise_exception and strftime_now, {% generation %}).
 //
 // Templates come with models from anywhere: what a rendering may compute, how
-// deep it may nest and how much text it may make is bounded, and it reaches
-// nothing but its variables. What is not supported (block, extends, include,
-// import; filters for the web such as urlize; integers past 64 bits) is an
-// error that names it and its line, when it is reached. `safe` and `escape`
-// give plain strings, since templates of prompts do not escape.
+// deep it may nest and how much text it may make is bounded (Budget.h), and it
+// reaches nothing but its variables. What is not supported (block, extends,
+// include, import; filters for the web such as urlize; integers past 64 bits)
+// is an error that names it and its line, when it is reached. `safe` and
+// `escape` give plain strings, since templates of prompts do not escape.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,6 +28,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <ctime>
 #include <map>
@@ -57,6 +58,8 @@ struct ChatRenderOptions {
   std::optional<std::tm> now;
   /// Steps after which a rendering is given up: some seconds.
   uint64_t maxSteps = kMaxSteps;
+  /// Ends the rendering with an error soon after it becomes true, where given.
+  const std::atomic<bool> *cancelled = nullptr;
 
   static constexpr uint64_t kMaxSteps = 20'000'000;
 };

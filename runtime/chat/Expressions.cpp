@@ -8,6 +8,7 @@
 
 #include "runtime/chat/Characters.h"
 #include "runtime/chat/Interpreter.h"
+#include "runtime/io/Quote.h"
 
 #include <algorithm>
 #include <cmath>
@@ -35,12 +36,20 @@ std::string objectName(const Value &value) {
   return value.isNone() ? "None" : typeName(value) + " object";
 }
 
+Value missing(const Value &object, std::string_view name, Budget &budget) {
+  return makeUndefined("'" + objectName(object) + "' has no attribute " +
+                           quotedName(name),
+                       budget);
+}
 Value missing(const Value &object, const Value &key, Budget &budget) {
   if (key.isString())
-    return makeUndefined("'" + objectName(object) + "' has no attribute " +
-                         quoted(key.text()));
+    return missing(object, key.text(), budget);
+  constexpr size_t most = 80;
+  const std::string name = toRepr(key, budget);
   return makeUndefined(objectName(object) + " has no element " +
-                       toRepr(key, budget));
+                           std::string(cutText(name, most)) +
+                           (name.size() > most ? "..." : ""),
+                       budget);
 }
 
 /// Clamps a slice's bound as Python does.
@@ -55,30 +64,53 @@ int64_t clampBound(const Value &bound, int64_t length, int64_t least,
   return std::clamp(index, least, most);
 }
 
-/// The indices that a slice of `length` items takes.
-std::vector<int64_t> sliceIndices(int64_t length, const Value &start,
-                                  const Value &stop, const Value &step,
-                                  Budget &budget) {
+/// What a slice takes: `count` items from `first`, each `stride` further.
+struct Slice {
+  int64_t first = 0, stride = 1;
+  uint64_t count = 0;
+
+  size_t operator[](uint64_t i) const {
+    return static_cast<size_t>(first + static_cast<int64_t>(i) * stride);
+  }
+};
+
+/// A slice of so many items with the bounds start, stop and step.
+Slice sliceOf(size_t items, const Value (&bounds)[3]) {
+  const auto &[start, stop, step] = bounds;
   requireDefined(step);
   if (!step.isNone() && !step.isInt())
     fail("slice indices must be integers or None, not " + typeName(step));
-  const int64_t stride = step.isNone() ? 1 : step.integer();
-  if (stride == 0)
+  Slice slice;
+  slice.stride = step.isNone() ? 1 : step.integer();
+  if (slice.stride == 0)
     fail("slice step cannot be zero");
-  const bool up = stride > 0;
+  const bool up = slice.stride > 0;
+  const auto length = static_cast<int64_t>(items);
   const int64_t least = up ? 0 : -1, most = up ? length : length - 1;
-  int64_t at = start.isNone() ? (up ? least : most)
-                              : clampBound(start, length, least, most);
+  slice.first = start.isNone() ? (up ? least : most)
+                               : clampBound(start, length, least, most);
   const int64_t end = stop.isNone() ? (up ? most : least)
                                     : clampBound(stop, length, least, most);
-  std::vector<int64_t> indices;
-  budget.steps(static_cast<uint64_t>(length) / 8);
-  while (up ? at < end : at > end) {
-    indices.push_back(at);
-    if (__builtin_add_overflow(at, stride, &at))
-      break;
-  }
-  return indices;
+  const int64_t distance = up ? end - slice.first : slice.first - end;
+  const auto bits = static_cast<uint64_t>(slice.stride);
+  if (distance > 0)
+    slice.count =
+        (static_cast<uint64_t>(distance) - 1) / (up ? bits : 0 - bits) + 1;
+  return slice;
+}
+
+/// The characters of `text` that a slice takes.
+std::string sliceText(std::string_view text, const Value (&bounds)[3],
+                      Budget &budget) {
+  std::vector<uint32_t> offsets; // of the characters; texts are less than 4 GiB
+  for (const Character &c : Characters(text, budget))
+    offsets.push_back(static_cast<uint32_t>(c.bytes.data() - text.data()));
+  const Slice slice = sliceOf(offsets.size(), bounds);
+  budget.characters(slice.count);
+  std::string result;
+  for (uint64_t i = 0; i < slice.count; ++i)
+    result += firstCharacter(text.substr(offsets[slice[i]])).bytes;
+  return result;
 }
 
 } // namespace
@@ -112,15 +144,16 @@ Value Interpreter::loopAttribute(const std::shared_ptr<Object> &object,
     return Value(int64_t(loop.level));
   if (name == "previtem")
     return index > 0 ? loop.items[loop.index - 1]
-                     : makeUndefined("there is no previous item");
+                     : makeUndefined("there is no previous item", budget);
   if (name == "nextitem")
     return index + 1 < length ? loop.items[loop.index + 1]
-                              : makeUndefined("there is no next item");
-  const Value self(Kind::Loop, object);
-  return missing(self, makeLiteral(std::string(name)), budget);
+                              : makeUndefined("there is no next item", budget);
+  return missing(Value(Kind::Loop, object), name, budget);
 }
 
 Value Interpreter::getAttribute(const Value &object, std::string_view name) {
+  budget.steps(1);
+  budget.bytes(name.size());
   requireDefined(object);
   switch (methodKind(object, name)) {
   case MethodKind::Supported: {
@@ -135,22 +168,19 @@ Value Interpreter::getAttribute(const Value &object, std::string_view name) {
     fail("'" + std::string(name) + "' of " + typeName(object) +
          " is not supported in chat templates");
   case MethodKind::Forbidden:
-    return makeUndefined("access to attribute '" + std::string(name) +
-                         "' of '" + typeName(object) + "' object is unsafe");
+    return makeUndefined("access to attribute " + quotedName(name) + " of '" +
+                             typeName(object) + "' object is unsafe",
+                         budget);
   case MethodKind::None:
     break;
   }
   if (object.is(Kind::Loop))
     return loopAttribute(object.object(), name);
   if (object.is(Kind::Namespace)) {
-    Namespace &names = object.as<Namespace>();
-    budget.steps(names.entries.size() / 8);
-    if (const Value *found = names.find(name))
+    if (const Value *found = object.as<Namespace>().find(name, budget))
       return *found;
   } else if (object.is(Kind::Dict)) {
-    const Dict &dict = object.as<Dict>();
-    budget.steps(dict.entries.size() / 8);
-    if (const Value *found = dict.find(name))
+    if (const Value *found = object.as<Dict>().find(name, budget))
       return *found;
   } else if (object.is(Kind::Macro) && name == "name") {
     return text(object.as<Macro>().code->name);
@@ -159,14 +189,15 @@ Value Interpreter::getAttribute(const Value &object, std::string_view name) {
     if (name == "grouper" || name == "list")
       return object.as<Sequence>().items[name == "list"];
   }
-  return missing(object, makeLiteral(std::string(name)), budget);
+  return missing(object, name, budget);
 }
 
 Value Interpreter::getItem(const Value &object, const Value &key) {
+  budget.steps(1);
   requireDefined(object);
   if (object.is(Kind::Dict)) {
     if (!key.is(Kind::List) && !key.is(Kind::Dict)) {
-      requireHashable(key);
+      requireHashable(key, budget);
       if (const Value *found = object.as<Dict>().find(key, budget))
         return *found;
     }
@@ -181,12 +212,14 @@ Value Interpreter::getItem(const Value &object, const Value &key) {
       if (index >= 0 && index < length)
         return items[static_cast<size_t>(index)];
     } else if (object.isString()) {
-      budget.steps(object.text().size() / 64);
-      const std::vector<Character> characters = charactersOf(object.text());
-      const auto length = static_cast<int64_t>(characters.size());
-      index += index < 0 ? length : 0;
-      if (index >= 0 && index < length)
-        return text(std::string(characters[static_cast<size_t>(index)].bytes));
+      std::string_view rest = object.text();
+      if (index < 0)
+        index += static_cast<int64_t>(countCharacters(rest, budget));
+      if (index >= 0)
+        rest.remove_prefix(
+            bytesOfCharacters(rest, static_cast<size_t>(index), budget));
+      if (index >= 0 && !rest.empty())
+        return text(std::string(firstCharacter(rest).bytes));
     }
   }
   if (key.isString() && !object.is(Kind::Dict))
@@ -203,23 +236,17 @@ Value Interpreter::evaluateSlice(const Expression &expression) {
     if (expression.operands[i + 1])
       bounds[i] = evaluate(*expression.operands[i + 1]);
   requireDefined(object);
-  if (object.isString()) {
-    budget.steps(object.text().size() / 64);
-    const std::vector<Character> characters = charactersOf(object.text());
-    std::string result;
-    for (int64_t i : sliceIndices(static_cast<int64_t>(characters.size()),
-                                  bounds[0], bounds[1], bounds[2], budget))
-      result += characters[static_cast<size_t>(i)].bytes;
-    return text(std::move(result));
-  }
+  if (object.isString())
+    return text(sliceText(object.text(), bounds, budget));
   if (!object.is(Kind::List) && !object.is(Kind::Tuple) &&
       !object.is(Kind::Range))
     fail("'" + typeName(object) + "' object cannot be sliced");
   const auto &items = object.as<Sequence>().items;
+  const Slice slice = sliceOf(items.size(), bounds);
+  budget.steps(slice.count);
   std::vector<Value> result;
-  for (int64_t i : sliceIndices(static_cast<int64_t>(items.size()), bounds[0],
-                                bounds[1], bounds[2], budget))
-    result.push_back(items[static_cast<size_t>(i)]);
+  for (uint64_t i = 0; i < slice.count; ++i)
+    result.push_back(items[slice[i]]);
   return makeSequence(object.is(Kind::Tuple) ? Kind::Tuple : Kind::List,
                       std::move(result), budget);
 }
@@ -238,7 +265,8 @@ Value Interpreter::evaluate(const Expression &expression) {
   case Node::Name: {
     const Value *found = lookUp(expression.name);
     return found ? *found
-                 : makeUndefined("'" + expression.name + "' is undefined");
+                 : makeUndefined("'" + expression.name + "' is undefined",
+                                 budget);
   }
   case Node::List:
   case Node::Tuple:
@@ -304,9 +332,10 @@ Value Interpreter::evaluateConditional(const Expression &expression) {
     return evaluate(*expression.operands[0]);
   if (expression.operands[2])
     return evaluate(*expression.operands[2]);
-  return makeUndefined("the inline if-expression on line " +
-                       std::to_string(expression.line) +
-                       " evaluated to false and no else section was defined");
+  return makeUndefined(
+      "the inline if-expression on line " + std::to_string(expression.line) +
+          " evaluated to false and no else section was defined",
+      budget);
 }
 
 Value Interpreter::evaluateConcat(const Expression &expression) {

@@ -32,19 +32,29 @@ size_t countOf(std::string_view what, int64_t value) {
   return static_cast<size_t>(value);
 }
 
-/// Text with the ASCII forms of Python's int() and float() taken out of it.
-std::string numeral(std::string_view text) {
-  std::string digits(strip(text, nullptr, true, true));
-  for (size_t i = 1; i + 1 < digits.size(); ++i)
-    if (digits[i] == '_' &&
-        std::isalnum(static_cast<unsigned char>(digits[i - 1])) &&
-        std::isalnum(static_cast<unsigned char>(digits[i + 1])))
-      digits.erase(i, 1);
+std::string spaces(size_t count, Budget &budget) {
+  budget.text(count);
+  return std::string(count, ' ');
+}
+
+/// Text with the ASCII forms of Python's int() and float() taken out of it:
+/// white space around it, and single underscores between digits.
+std::string numeral(std::string_view text, Budget &budget) {
+  budget.characters(text.size());
+  auto isDigit = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0;
+  };
+  text = stripSpace(text, true, true);
+  std::string digits;
+  for (size_t i = 0; i < text.size(); ++i)
+    if (text[i] != '_' || i == 0 || i + 1 == text.size() ||
+        !isDigit(text[i - 1]) || !isDigit(text[i + 1]))
+      digits += text[i];
   return digits;
 }
 
-bool parseFloat(std::string_view text, double &value) {
-  std::string digits = numeral(text);
+bool parseFloat(std::string_view text, double &value, Budget &budget) {
+  std::string digits = numeral(text, budget);
   if (digits.starts_with('+') && !digits.starts_with("+-"))
     digits.erase(0, 1);
   const char *end = digits.data() + digits.size();
@@ -56,12 +66,13 @@ bool parseFloat(std::string_view text, double &value) {
   return code != std::errc::invalid_argument;
 }
 
-bool parseInt(std::string_view text, int64_t base, int64_t &value) {
-  std::string digits = numeral(text);
+bool parseInt(std::string_view text, int64_t base, int64_t &value,
+              Budget &budget) {
+  std::string digits = numeral(text, budget);
   bool negative = digits.starts_with('-');
   if (negative || digits.starts_with('+'))
     digits.erase(0, 1);
-  const std::string prefix = toLower(digits.substr(0, 2));
+  const std::string prefix = toLower(digits.substr(0, 2), budget);
   for (auto [mark, of] : {std::pair("0x", 16), {"0o", 8}, {"0b", 2}})
     if (prefix == mark && (base == of || base == 0)) {
       digits.erase(0, 2);
@@ -94,7 +105,7 @@ bool truncate(double real, int64_t &value) {
   return true;
 }
 
-Value toIntFilter(Run &, const Value &input, const Args &arguments) {
+Value toIntFilter(Run &run, const Value &input, const Args &arguments) {
   Bound bound("int", arguments, {"default", "base"});
   requireDefined(input);
   const Value otherwise = bound[0] ? *bound[0] : Value(int64_t(0));
@@ -106,20 +117,20 @@ Value toIntFilter(Run &, const Value &input, const Args &arguments) {
     return truncate(input.real(), value) ? Value(value) : otherwise;
   if (!input.isString())
     return otherwise;
-  if (parseInt(input.text(), bound.integer(1, 10), value))
+  if (parseInt(input.text(), bound.integer(1, 10), value, run.budget))
     return Value(value);
-  if (parseFloat(input.text(), real) && truncate(real, value))
+  if (parseFloat(input.text(), real, run.budget) && truncate(real, value))
     return Value(value);
   return otherwise;
 }
 
-Value toFloatFilter(Run &, const Value &input, const Args &arguments) {
+Value toFloatFilter(Run &run, const Value &input, const Args &arguments) {
   Bound bound("float", arguments, {"default"});
   requireDefined(input);
   double value = 0;
   if (input.isNumber())
     return Value(input.real());
-  if (input.isString() && parseFloat(input.text(), value))
+  if (input.isString() && parseFloat(input.text(), value, run.budget))
     return Value(value);
   return bound[0] ? *bound[0] : Value(0.0);
 }
@@ -136,10 +147,10 @@ Value absolute(Run &run, const Value &input, const Args &arguments) {
              : Value(input.integer());
 }
 
-Value roundFilter(Run &, const Value &input, const Args &arguments) {
+Value roundFilter(Run &run, const Value &input, const Args &arguments) {
   Bound bound("round", arguments, {"precision", "method"});
   requireDefined(input);
-  const std::string method = bound.text(1, "common");
+  const std::string_view method = bound.text(1, "common");
   if (method != "common" && method != "ceil" && method != "floor")
     fail("round's method must be common, ceil or floor");
   if (!input.isNumber())
@@ -156,11 +167,13 @@ Value roundFilter(Run &, const Value &input, const Args &arguments) {
     if (!std::isfinite(input.real()))
       return input;
     // Python rounds the decimal form of the exact value, half to even.
+    run.budget.steps(kRealDigitsSteps);
     char buffer[700];
     if (precision >= 0) {
       const int length =
           std::snprintf(buffer, sizeof(buffer), "%.*f",
                         static_cast<int>(precision), input.real());
+      run.budget.steps(static_cast<uint64_t>(length) / 4);
       double value = 0;
       std::from_chars(buffer, buffer + length, value);
       return Value(value);
@@ -176,29 +189,27 @@ Value roundFilter(Run &, const Value &input, const Args &arguments) {
                scale);
 }
 
-template <std::string (*function)(std::string_view)>
+template <std::string (*function)(std::string_view, Budget &)>
 Value mapText(Run &run, const Value &input, const Args &arguments) {
   Bound bound("a filter of case", arguments, {});
-  const std::string text = run.str(input);
-  run.budget.steps(text.size() / 8);
-  return run.text(function(text));
+  return run.text(function(run.str(input), run.budget));
 }
 
 /// do_title: words begin after white space and some punctuation.
-std::string titleWords(std::string_view text) {
+std::string titleWords(std::string_view text, Budget &budget) {
   std::string result;
   size_t begin = 0;
   auto close = [&](size_t end) {
-    const std::vector<Character> word =
-        charactersOf(text.substr(begin, end - begin));
-    if (!word.empty())
-      result += toUpper(word[0].bytes) +
-                toLower(text.substr(begin + word[0].bytes.size(),
-                                    end - begin - word[0].bytes.size()));
+    const std::string_view word = text.substr(begin, end - begin);
+    if (!word.empty()) {
+      const size_t first = firstCharacter(word).bytes.size();
+      result += toUpper(word.substr(0, first), budget);
+      result += toLower(word.substr(first), budget);
+    }
     begin = end;
   };
   bool between = false;
-  for (const Character &c : charactersOf(text)) {
+  for (const Character &c : Characters(text, budget)) {
     const auto at = static_cast<size_t>(c.bytes.data() - text.data());
     const bool splits = isSpace(c.code) || c.code == '-' || c.code == '(' ||
                         c.code == '{' || c.code == '[' || c.code == '<';
@@ -213,13 +224,10 @@ std::string titleWords(std::string_view text) {
 Value trim(Run &run, const Value &input, const Args &arguments) {
   Bound bound("trim", arguments, {"chars"});
   const std::string text = run.str(input);
-  run.budget.steps(text.size() / 64);
-  if (!bound[0] || bound[0]->isNone())
-    return run.text(std::string(strip(text, nullptr, true, true)));
-  const std::string chars = bound.text(0, "");
-  run.budget.steps(chars.size());
-  const std::string_view view = chars;
-  return run.text(std::string(strip(text, &view, true, true)));
+  const bool given = bound[0] && !bound[0]->isNone();
+  const std::string_view chars = given ? bound.text(0, "") : "";
+  return run.text(std::string(
+      strip(text, given ? &chars : nullptr, true, true, run.budget)));
 }
 
 Value toString(Run &run, const Value &input, const Args &arguments) {
@@ -230,7 +238,9 @@ Value toString(Run &run, const Value &input, const Args &arguments) {
 Value escape(Run &run, const Value &input, const Args &arguments) {
   Bound bound("escape", arguments, {});
   std::string result;
-  for (char c : run.str(input)) {
+  const std::string text = run.str(input);
+  run.budget.characters(text.size());
+  for (char c : text) {
     switch (c) {
     case '&':
       result += "&amp;";
@@ -271,15 +281,14 @@ Value indent(Run &run, const Value &input, const Args &arguments) {
     fail("indent takes a string, not " + typeName(input));
   std::string margin(4, ' ');
   if (bound[0] && bound[0]->isString())
-    margin = bound[0]->text();
+    margin = run.str(*bound[0]);
   else if (bound[0])
-    margin.assign(countOf("an indent", bound.integer(0, 4)), ' ');
+    margin = spaces(countOf("an indent", bound.integer(0, 4)), run.budget);
   const bool blank = bound.flag(2);
   std::string result = bound.flag(1) ? margin : "";
-  const std::string text = input.text() + "\n";
-  run.budget.steps(text.size() / 16);
+  const std::string text = run.str(input) + "\n";
   bool first = true;
-  for (std::string_view line : splitLines(text, false)) {
+  for (std::string_view line : splitLines(text, false, run.budget)) {
     const size_t before = result.size();
     run.budget.text(before + 1 + margin.size() + line.size(), before);
     if (!first)
@@ -296,13 +305,13 @@ Value center(Run &run, const Value &input, const Args &arguments) {
   Bound bound("center", arguments, {"width"});
   const std::string text = run.str(input);
   const size_t width = countOf("a width", bound.integer(0, 80));
-  const size_t length = countCharacters(text);
-  if (width <= length)
-    return run.text(text);
-  const size_t margin = width - length;
+  const size_t length = countCharacters(text, run.budget);
+  const size_t margin = width > length ? width - length : 0;
   const size_t left = margin / 2 + (margin & width & 1);
-  return run.text(std::string(left, ' ') + text +
-                  std::string(margin - left, ' '));
+  run.budget.text(text.size() + margin);
+  std::string result(left, ' ');
+  result += text;
+  return makeLiteral(result.append(margin - left, ' '));
 }
 
 Value truncateText(Run &run, const Value &input, const Args &arguments) {
@@ -312,27 +321,26 @@ Value truncateText(Run &run, const Value &input, const Args &arguments) {
     fail("truncate takes a string, not " + typeName(input));
   const size_t length = countOf("a length", bound.integer(0, 255));
   const size_t leeway = countOf("a leeway", bound.integer(3, 5));
-  const std::string end = bound.text(2, "...");
-  run.budget.steps(input.text().size() / 16);
-  const std::vector<Character> characters = charactersOf(input.text());
-  const size_t endLength = countCharacters(end);
+  const std::string_view end = bound.text(2, "..."), text = input.text();
+  const size_t endLength = countCharacters(end, run.budget);
   if (length < endLength)
     fail("truncate's length is less than that of its end");
-  if (characters.size() <= length + leeway)
+  if (bytesOfCharacters(text, length + leeway, run.budget) == text.size())
     return input;
-  std::string result;
-  for (size_t i = 0; i < length - endLength; ++i)
-    result += characters[i].bytes;
+  std::string_view kept =
+      text.substr(0, bytesOfCharacters(text, length - endLength, run.budget));
   if (!bound.flag(1))
-    result = result.substr(0, std::min(result.rfind(' '), result.size()));
-  return run.text(result + end);
+    kept = kept.substr(0, kept.rfind(' '));
+  run.budget.text(kept.size() + end.size());
+  return makeLiteral(std::string(kept).append(end));
 }
 
 Value wordCount(Run &run, const Value &input, const Args &arguments) {
   Bound bound("wordcount", arguments, {});
   int64_t count = 0;
   bool inside = false;
-  for (const Character &c : charactersOf(run.str(input))) {
+  const std::string text = run.str(input);
+  for (const Character &c : Characters(text, run.budget)) {
     const bool word =
         c.code == '_' || isAlphabetic(c.code) || isNumeric(c.code);
     count += word && !inside;
@@ -366,16 +374,16 @@ Value tojson(Run &run, const Value &input, const Args &arguments) {
     style.itemSeparator = ",";
     style.indent =
         bound[1]->isString()
-            ? bound[1]->text()
-            : std::string(countOf("an indent", bound.integer(1, 0)), ' ');
+            ? run.str(*bound[1])
+            : spaces(countOf("an indent", bound.integer(1, 0)), run.budget);
   }
   if (bound[2] && !bound[2]->isNone()) {
     const std::vector<Value> separators = iterate(*bound[2], run.budget);
     if (separators.size() != 2 || !separators[0].isString() ||
         !separators[1].isString())
       fail("tojson's separators are a pair of strings");
-    style.itemSeparator = separators[0].text();
-    style.keySeparator = separators[1].text();
+    style.itemSeparator = run.str(separators[0]);
+    style.keySeparator = run.str(separators[1]);
   }
   return run.text(toJson(input, style, run.budget));
 }

@@ -44,18 +44,20 @@ int readNumber(std::string_view text, size_t &at, int most) {
   return value;
 }
 
-std::string pad(const Spec &spec, std::string sign, const std::string &text,
-                char align) {
-  const size_t length = sign.size() + countCharacters(text);
+std::string pad(const Spec &spec, std::string_view sign, std::string_view text,
+                char align, Budget &budget) {
+  const size_t length = sign.size() + countCharacters(text, budget);
   const auto width = static_cast<size_t>(spec.width);
   const size_t margin = width > length ? width - length : 0;
+  budget.characters(margin);
   const size_t left = align == '<' ? 0 : align == '^' ? margin / 2 : margin;
-  std::string before, after;
+  std::string result(align == '=' ? sign : "");
   for (size_t i = 0; i < left; ++i)
-    before += spec.fill;
+    result += spec.fill;
+  result.append(align == '=' ? "" : sign).append(text);
   for (size_t i = left; i < margin; ++i)
-    after += spec.fill;
-  return align == '=' ? sign + before + text : before + sign + text + after;
+    result += spec.fill;
+  return result;
 }
 
 std::string withCommas(const std::string &digits) {
@@ -94,7 +96,7 @@ std::string realDigits(const Spec &spec, double value) {
          (percent ? "%" : "");
 }
 
-std::string formatNumber(Spec spec, const Value &value) {
+std::string formatNumber(Spec spec, const Value &value, Budget &budget) {
   const bool integral =
       value.isInt() && (spec.type == 0 || std::string_view("diuxXob").find(
                                               spec.type) != std::string::npos);
@@ -116,6 +118,7 @@ std::string formatNumber(Spec spec, const Value &value) {
     if (spec.alternate && base != 10)
       digits.insert(0, std::string("0") + spec.type);
   } else {
+    budget.steps(kRealDigitsSteps);
     const double real = value.real();
     negative = std::signbit(real) && !std::isnan(real);
     if (spec.type == 0 && spec.precision < 0) {
@@ -130,19 +133,16 @@ std::string formatNumber(Spec spec, const Value &value) {
   const std::string sign = negative           ? "-"
                            : spec.sign == '-' ? ""
                                               : std::string(1, spec.sign);
-  return pad(spec, sign, digits, spec.align ? spec.align : '>');
+  return pad(spec, sign, digits, spec.align ? spec.align : '>', budget);
 }
 
-std::string formatString(const Spec &spec, const std::string &text) {
-  std::string shown = text;
-  if (spec.precision >= 0) {
-    shown.clear();
-    const std::vector<Character> characters = charactersOf(text);
-    for (size_t i = 0;
-         i < characters.size() && i < static_cast<size_t>(spec.precision); ++i)
-      shown += characters[i].bytes;
-  }
-  return pad(spec, "", shown, spec.align ? spec.align : '<');
+std::string formatString(const Spec &spec, std::string_view text,
+                         Budget &budget) {
+  if (spec.precision >= 0)
+    text = text.substr(
+        0,
+        bytesOfCharacters(text, static_cast<size_t>(spec.precision), budget));
+  return pad(spec, "", text, spec.align ? spec.align : '<', budget);
 }
 
 bool isRealType(char type) {
@@ -160,6 +160,7 @@ public:
       : run(run), format(format), arguments(arguments) {}
 
   std::string formatAll() {
+    run.budget.characters(format.size());
     std::string result;
     while (at < format.size()) {
       const size_t mark = std::min(format.find('%', at), format.size());
@@ -217,9 +218,9 @@ private:
       if (!arguments.is(Kind::Dict))
         fail("format requires a mapping");
       const std::string_view key = format.substr(at + 1, close - at - 1);
-      const Value *found = arguments.as<Dict>().find(key);
+      const Value *found = arguments.as<Dict>().find(key, run.budget);
       if (!found)
-        fail("the mapping of a format has no key " + quoted(key));
+        fail("the mapping of a format has no key " + quotedName(key));
       named = *found;
       at = close + 1;
     }
@@ -257,38 +258,40 @@ private:
   std::string convert(Spec spec, const Value &value, bool zero) {
     const char type = spec.type;
     if (type == 's')
-      return formatString(spec, run.str(value));
+      return formatString(spec, run.str(value), run.budget);
     if (type == 'r')
-      return formatString(spec, toRepr(value, run.budget));
+      return formatString(spec, toRepr(value, run.budget), run.budget);
     requireDefined(value);
     if (zero && spec.align != '<') {
       spec.fill = "0";
       spec.align = '=';
     }
-    if (type == 'c' && value.isString() && countCharacters(value.text()) == 1) {
+    if (type == 'c' && value.isString() &&
+        countCharacters(value.text(), run.budget) == 1) {
       spec.precision = -1;
-      return formatString(spec, value.text());
+      return formatString(spec, value.text(), run.budget);
     }
     if (std::string_view("diu").find(type) != std::string::npos) {
       if (!value.isNumber())
         fail(std::string("%") + type + " format: a number is required, not " +
              typeName(value));
       if (value.isInt())
-        return formatNumber(spec, Value(value.integer()));
+        return formatNumber(spec, Value(value.integer()), run.budget);
       if (!std::isfinite(value.real()) || std::abs(value.real()) > 9e18)
         fail("a number is too large");
-      return formatNumber(spec, Value(static_cast<int64_t>(value.real())));
+      return formatNumber(spec, Value(static_cast<int64_t>(value.real())),
+                          run.budget);
     }
     if (std::string_view("xXo").find(type) != std::string::npos) {
       if (!value.isInt())
         fail(std::string("%") + type + " format: an integer is required, not " +
              typeName(value));
-      return formatNumber(spec, Value(value.integer()));
+      return formatNumber(spec, Value(value.integer()), run.budget);
     }
     if (isRealType(type)) {
       if (!value.isNumber())
         fail("must be real number, not " + typeName(value));
-      return formatNumber(spec, Value(value.real()));
+      return formatNumber(spec, Value(value.real()), run.budget);
     }
     fail("the format %" + std::string(1, type) + " is not supported");
   }
@@ -305,16 +308,17 @@ private:
 
 Spec parseSpec(std::string_view text) {
   Spec spec;
-  const std::vector<Character> characters = charactersOf(text);
-  auto isAlign = [](std::string_view c) {
-    return c == "<" || c == ">" || c == "^" || c == "=";
+  auto isAlign = [&](size_t i) {
+    return i < text.size() &&
+           std::string_view("<>^=").find(text[i]) != std::string_view::npos;
   };
   size_t at = 0;
-  if (characters.size() > 1 && isAlign(characters[1].bytes)) {
-    spec.fill = characters[0].bytes;
-    spec.align = characters[1].bytes[0];
-    at = spec.fill.size() + 1;
-  } else if (!text.empty() && isAlign(text.substr(0, 1))) {
+  const size_t first = text.empty() ? 0 : firstCharacter(text).bytes.size();
+  if (isAlign(first) && first > 0) {
+    spec.fill = text.substr(0, first);
+    spec.align = text[first];
+    at = first + 1;
+  } else if (isAlign(0)) {
     spec.align = text[0];
     at = 1;
   }
@@ -342,7 +346,7 @@ Spec parseSpec(std::string_view text) {
   if (at < text.size())
     spec.type = text[at++];
   if (at < text.size())
-    fail("the format " + quoted(text) + " is not supported");
+    fail("the format " + quotedName(text) + " is not supported");
   return spec;
 }
 
@@ -357,12 +361,14 @@ std::string formatValue(Interpreter &run, const Value &value,
   if (value.isNumber() &&
       (spec.type == 0 || realType || (integerType && value.isInt())))
     return formatNumber(spec,
-                        value.is(Kind::Bool) ? Value(value.integer()) : value);
+                        value.is(Kind::Bool) ? Value(value.integer()) : value,
+                        run.budget);
   if (value.isString() && (spec.type == 0 || spec.type == 's') &&
       spec.align != '=' && !spec.commas)
-    return formatString(spec, value.text());
+    return formatString(spec, value.text(), run.budget);
   requireDefined(value);
-  fail("the format " + quoted(specText) + " does not fit a " + typeName(value));
+  fail("the format " + quotedName(specText) + " does not fit a " +
+       typeName(value));
 }
 
 /// The value that a field's name leads to: "0", "name.attribute[index]".
@@ -382,12 +388,13 @@ Value fieldValue(Interpreter &run, std::string_view name, size_t &automatic,
       fail("a replacement index is out of range for the arguments");
     value = arguments.positional[index];
   } else {
+    run.budget.steps(arguments.keywords.size() / 8);
     const auto it =
         std::ranges::find_if(arguments.keywords, [&](const auto &item) {
           return item.first == first;
         });
     if (it == arguments.keywords.end())
-      fail("format has no argument " + quoted(first));
+      fail("format has no argument " + quotedName(first));
     value = it->second;
   }
   name.remove_prefix(end);
@@ -424,6 +431,7 @@ std::string jinja::formatPercent(Interpreter &interpreter,
 std::string jinja::formatBraces(Interpreter &interpreter,
                                 std::string_view format,
                                 const Arguments &arguments) {
+  interpreter.budget.characters(format.size());
   std::string result;
   size_t automatic = 0;
   auto append = [&](std::string_view part) {
@@ -465,15 +473,17 @@ std::string jinja::formatBraces(Interpreter &interpreter,
     else if (conversion == "s")
       value = interpreter.text(interpreter.str(value));
     else if (!conversion.empty())
-      fail("the conversion !" + std::string(conversion) + " is not supported");
+      fail("the conversion " + quotedName(conversion) + " is not supported");
     append(formatValue(interpreter, value, spec));
   }
   return result;
 }
 
-std::string jinja::formatTime(const std::tm &time, std::string_view format) {
+std::string jinja::formatTime(const std::tm &time, std::string_view format,
+                              Budget &budget) {
   if (format.size() > 4096)
     fail("the format of a time is longer than 4096 bytes");
+  budget.steps(2 * format.size());
   // Python's naive time: no zone, and microseconds, which nobody asks for.
   std::string plain;
   for (size_t i = 0; i < format.size(); ++i) {

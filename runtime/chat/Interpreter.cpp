@@ -9,6 +9,7 @@
 #include "runtime/chat/Interpreter.h"
 
 #include <algorithm>
+#include <bit>
 
 using namespace kf;
 using namespace kf::jinja;
@@ -72,8 +73,10 @@ private:
 // Interpreter
 //===----------------------------------------------------------------------===//
 
-Interpreter::Interpreter(const std::tm &now, uint64_t maxSteps)
-    : budget(maxSteps), now(now), scope(std::make_shared<Scope>(nullptr)) {
+Interpreter::Interpreter(const std::tm &now, uint64_t maxSteps,
+                         const std::atomic<bool> *cancelled)
+    : budget(maxSteps, cancelled), now(now),
+      scope(std::make_shared<Scope>(nullptr)) {
   for (const char *name :
        {"range", "dict", "namespace", "raise_exception", "strftime_now"}) {
     auto function = std::make_shared<Function>();
@@ -121,10 +124,17 @@ void Interpreter::emit(std::string_view text) {
   *out += text;
 }
 
+void Interpreter::emitValue(const Value &value) {
+  if (value.isString())
+    emit(value.text());
+  else
+    emit(str(value));
+}
+
 const Value *Interpreter::lookUp(std::string_view name) {
   uint64_t scopes = 0;
   for (const Scope *at = scope.get(); at; at = at->parent.get()) {
-    budget.steps(++scopes % 4 == 0);
+    budget.steps((++scopes % 4 == 0) + std::bit_width(at->names.size()) / 8);
     auto it = at->names.find(name);
     if (it != at->names.end())
       return &it->second;
@@ -153,7 +163,7 @@ Interpreter::Flow Interpreter::execute(const Statement &statement) {
     emit(statement.text);
     break;
   case Kind::Print:
-    emit(str(evaluate(*statement.expression)));
+    emitValue(evaluate(*statement.expression));
     break;
   case Kind::If:
     return executeIf(statement);
@@ -177,7 +187,7 @@ Interpreter::Flow Interpreter::execute(const Statement &statement) {
     if (statement.kind == Kind::SetBlock)
       assign(statement.target, value);
     else
-      emit(str(value));
+      emitValue(value);
     break;
   }
   case Kind::Macro:
@@ -267,7 +277,7 @@ void Interpreter::executeCall(const Statement &statement) {
   const Value callee = evaluate(*expression.operands[0]);
   Arguments arguments = evaluateArguments(expression.arguments);
   arguments.keywords.emplace_back("caller", makeMacro(statement.macro));
-  emit(str(call(callee, arguments)));
+  emitValue(call(callee, arguments));
 }
 
 void Interpreter::assign(const Target &target, const Value &value) {
@@ -295,8 +305,7 @@ void Interpreter::assign(const Target &target, const Value &value) {
     fail("attributes of a namespace do not begin with an underscore, as '" +
          target.attribute + "' does");
   Namespace &names = found->as<Namespace>();
-  budget.steps(1 + names.entries.size() / 8);
-  if (Value *known = names.find(target.attribute)) {
+  if (Value *known = names.find(target.attribute, budget)) {
     const Value old = std::exchange(*known, value);
   } else {
     budget.items(2);
@@ -319,6 +328,8 @@ Value Interpreter::callMacro(const Macro &macro, const Arguments &arguments) {
   Level level(*this);
   const MacroCode &code = *macro.code;
   const size_t count = code.parameters.size();
+  budget.steps(2 * count + arguments.positional.size() +
+               arguments.keywords.size() * (1 + count / 8));
   const std::string where = "macro '" + code.name + "' ";
   std::vector<const Value *> given(count);
   std::vector<std::pair<Value, Value>> more;
@@ -349,7 +360,7 @@ Value Interpreter::callMacro(const Macro &macro, const Arguments &arguments) {
   if (code.usesCaller && caller)
     define("caller", *caller);
   else if (code.usesCaller)
-    define("caller", makeUndefined("No caller defined"));
+    define("caller", makeUndefined("No caller defined", budget));
   if (code.usesKeywords)
     define("kwargs", makeDict(std::move(more), budget));
   if (code.usesArguments)
@@ -362,7 +373,8 @@ Value Interpreter::callMacro(const Macro &macro, const Arguments &arguments) {
       define(parameter.name, evaluate(*parameter.otherwise));
     else
       define(parameter.name, makeUndefined("parameter '" + parameter.name +
-                                           "' was not provided"));
+                                               "' was not provided",
+                                           budget));
   }
   Capture capture(*this);
   execute(code.body);
@@ -435,6 +447,7 @@ Value Interpreter::makeRange(const Arguments &arguments) {
   if (count > most)
     fail("range of " + std::to_string(count) + " items; templates may have " +
          std::to_string(most) + " at most");
+  budget.steps(count);
   std::vector<Value> items;
   items.reserve(count);
   for (uint64_t i = 0; i < count; ++i)
@@ -455,7 +468,7 @@ Value Interpreter::callGlobal(std::string_view name,
   }
   if (name == "strftime_now") {
     Bound bound(name, arguments, {"format"}, 1);
-    return text(formatTime(now, bound.text(0, "")));
+    return text(formatTime(now, bound.text(0, ""), budget));
   }
   // dict and namespace: a mapping or pairs, and keywords.
   std::vector<std::pair<Value, Value>> entries;
@@ -463,6 +476,7 @@ Value Interpreter::callGlobal(std::string_view name,
     fail(std::string(name) + " takes at most 1 positional argument");
   for (const Value &first : arguments.positional) {
     if (first.is(Kind::Dict)) {
+      budget.items(2 * first.as<Dict>().entries.size());
       entries = first.as<Dict>().entries;
       continue;
     }

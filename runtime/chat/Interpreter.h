@@ -40,8 +40,8 @@ public:
   const Value *operator[](size_t index) const { return values[index]; }
   bool flag(size_t index, bool otherwise = false) const;
   int64_t integer(size_t index, int64_t otherwise) const;
-  /// A text; fails on anything else that was given.
-  std::string text(size_t index, std::string_view otherwise) const;
+  /// A text, the argument's own; fails on anything else that was given.
+  std::string_view text(size_t index, std::string_view otherwise) const;
 
 private:
   std::string function;
@@ -83,8 +83,10 @@ struct Function : Object {
 /// One rendering of one template. The template must outlive it. One thread.
 class Interpreter {
 public:
-  /// `now` is the local time that strftime_now() tells.
-  Interpreter(const std::tm &now, uint64_t maxSteps);
+  /// `now` is the local time that strftime_now() tells; the rendering fails
+  /// when `cancelled`, if there is one, becomes true.
+  Interpreter(const std::tm &now, uint64_t maxSteps,
+              const std::atomic<bool> *cancelled = nullptr);
   Interpreter(const Interpreter &) = delete;
   Interpreter &operator=(const Interpreter &) = delete;
   ~Interpreter();
@@ -133,6 +135,7 @@ private:
                                  std::vector<Value> items);
   void executeCall(const Statement &statement);
   void emit(std::string_view text);
+  void emitValue(const Value &value);
   void assign(const Target &target, const Value &value);
   const Value *lookUp(std::string_view name);
   Value makeMacro(const MacroCode &code);
@@ -176,13 +179,17 @@ MethodKind methodKind(const Value &object, std::string_view name);
 Value callMethod(Interpreter &interpreter, const Value &self,
                  std::string_view name, const Arguments &arguments);
 
+/// What it costs to write a real number in digits, or to read one.
+inline constexpr uint64_t kRealDigitsSteps = 8;
+
 /// Format.cpp: Python's `format % arguments`, format.format(...) and
 /// datetime.strftime(format).
 std::string formatPercent(Interpreter &interpreter, std::string_view format,
                           const Value &arguments);
 std::string formatBraces(Interpreter &interpreter, std::string_view format,
                          const Arguments &arguments);
-std::string formatTime(const std::tm &time, std::string_view format);
+std::string formatTime(const std::tm &time, std::string_view format,
+                       Budget &budget);
 
 } // namespace kf::jinja
 

@@ -21,6 +21,7 @@ using namespace kf::jinja;
 namespace {
 
 constexpr size_t npos = std::string_view::npos;
+constexpr size_t kMaxName = 1000;
 
 std::string normalizeLines(std::string_view source) {
   std::string text;
@@ -76,7 +77,7 @@ private:
       push(Token::Kind::Data, std::string(data));
   }
   size_t skipSpace(size_t from) const {
-    return text.size() - strip(text.substr(from), nullptr, true, false).size();
+    return text.size() - stripSpace(text.substr(from), true, false).size();
   }
   bool startsWith(size_t from, std::string_view what) const {
     return text.substr(std::min(from, text.size())).starts_with(what);
@@ -98,13 +99,13 @@ private:
   std::string_view beforeTag(std::string_view data, char sign,
                              bool variable) const {
     if (sign == '-')
-      return strip(data, nullptr, false, true);
+      return stripSpace(data, false, true);
     if (sign == '+' || variable)
       return data;
     const size_t newline = data.rfind('\n');
     const size_t begin = newline == npos ? 0 : newline + 1;
     if ((begin > 0 || lineStarts) &&
-        strip(data.substr(begin), nullptr, true, false).empty())
+        stripSpace(data.substr(begin), true, false).empty())
       return data.substr(0, begin);
     return data;
   }
@@ -234,6 +235,11 @@ void Lexer::readExpressionToken() {
   size_t end = at;
   while (end < text.size() && (isNameStart(text[end]) || isDecimal(text[end])))
     ++end;
+  // Names are compared whenever one is looked up.
+  if (end - at > kMaxName)
+    fail("a name has " + std::to_string(end - at) + " bytes; at most " +
+             std::to_string(kMaxName) + " are supported",
+         line);
   push(Token::Kind::Name, std::string(text.substr(at, end - at)));
   advance(end);
 }
@@ -353,12 +359,12 @@ void Lexer::readOperator() {
     if (startsWith(at, two))
       found = two;
   if (found.size() == 1 && ones.find(found[0]) == npos)
-    fail("unexpected character " + quoted(found), line);
+    fail("unexpected character " + quotedName(found), line);
   if (found == "(" || found == "[" || found == "{") {
     open += found == "(" ? ')' : found == "[" ? ']' : '}';
   } else if (found == ")" || found == "]" || found == "}") {
     if (open.empty() || open.back() != found[0])
-      fail("unexpected " + quoted(found), line);
+      fail("unexpected " + quotedName(found), line);
     open.pop_back();
   }
   push(Token::Kind::Operator, std::string(found));

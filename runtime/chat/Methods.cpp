@@ -8,6 +8,7 @@
 
 #include "runtime/chat/Characters.h"
 #include "runtime/chat/Interpreter.h"
+#include "runtime/chat/TextSearch.h"
 
 #include <algorithm>
 #include <span>
@@ -21,34 +22,22 @@ using Run = Interpreter;
 using Args = Arguments;
 using Method = Value (*)(Run &, const Value &, const Args &);
 
-template <std::string (*function)(std::string_view)>
+template <std::string (*function)(std::string_view, Budget &)>
 Value mapText(Run &run, const Value &self, const Args &arguments) {
   Bound bound("the method", arguments, {});
-  run.budget.steps(self.text().size() / 8);
-  return run.text(function(self.text()));
-}
-
-std::string swapCase(std::string_view text) {
-  std::string result;
-  for (const Character &c : charactersOf(text))
-    result += isUpper(c.code) ? toLower(c.bytes) : toUpper(c.bytes);
-  return result;
+  return run.text(function(self.text(), run.budget));
 }
 
 template <bool left, bool right>
 Value stripText(Run &run, const Value &self, const Args &arguments) {
   Bound bound("strip", arguments, {"chars"});
-  run.budget.steps(self.text().size() / 64);
-  if (!bound[0] || bound[0]->isNone())
-    return run.text(std::string(strip(self.text(), nullptr, left, right)));
-  const std::string chars = bound.text(0, "");
-  run.budget.steps(chars.size() * (1 + self.text().size() / 256));
-  const std::string_view view = chars;
-  return run.text(std::string(strip(self.text(), &view, left, right)));
+  const bool given = bound[0] && !bound[0]->isNone();
+  const std::string_view chars = given ? bound.text(0, "") : "";
+  return run.text(std::string(
+      strip(self.text(), given ? &chars : nullptr, left, right, run.budget)));
 }
 
 Value listOf(Run &run, const std::vector<std::string_view> &parts) {
-  run.budget.items(parts.size());
   std::vector<Value> items;
   for (std::string_view part : parts)
     items.push_back(run.text(std::string(part)));
@@ -58,39 +47,39 @@ Value listOf(Run &run, const std::vector<std::string_view> &parts) {
 template <bool fromRight>
 Value splitText(Run &run, const Value &self, const Args &arguments) {
   Bound bound("split", arguments, {"sep", "maxsplit"});
-  run.budget.steps(self.text().size() / 16);
   const int64_t limit = bound.integer(1, -1);
-  if (!bound[0] || bound[0]->isNone())
-    return listOf(run, split(self.text(), nullptr, limit, fromRight));
-  const std::string separator = bound.text(0, "");
+  const bool given = bound[0] && !bound[0]->isNone();
+  const std::string_view separator = given ? bound.text(0, "") : " ";
   if (separator.empty())
     fail("empty separator");
-  const std::string_view view = separator;
-  return listOf(run, split(self.text(), &view, limit, fromRight));
+  return listOf(run, split(self.text(), given ? &separator : nullptr, limit,
+                           fromRight, run.budget));
 }
 
 Value splitLinesText(Run &run, const Value &self, const Args &arguments) {
   Bound bound("splitlines", arguments, {"keepends"});
-  run.budget.steps(self.text().size() / 16);
-  return listOf(run, splitLines(self.text(), bound.flag(0)));
+  return listOf(run, splitLines(self.text(), bound.flag(0), run.budget));
 }
 
 template <bool fromRight>
 Value partition(Run &run, const Value &self, const Args &arguments) {
   Bound bound("partition", arguments, {"sep"}, 1);
-  const std::string separator = bound.text(0, "");
+  const std::string_view separator = bound.text(0, ""), text = self.text();
   if (separator.empty())
     fail("empty separator");
-  const std::string &text = self.text();
-  const size_t at = fromRight ? text.rfind(separator) : text.find(separator);
-  std::vector<std::string> parts = {text, "", ""};
-  if (at != std::string::npos)
-    parts = {text.substr(0, at), separator, text.substr(at + separator.size())};
-  else if (fromRight)
-    parts = {"", "", text};
-  return makeSequence(
-      Kind::Tuple, {run.text(parts[0]), run.text(parts[1]), run.text(parts[2])},
-      run.budget);
+  const size_t at = TextSearch(separator, fromRight, run.budget).find(text);
+  std::string_view parts[3];
+  if (at != std::string_view::npos) {
+    parts[0] = text.substr(0, at);
+    parts[1] = separator;
+    parts[2] = text.substr(at + separator.size());
+  } else {
+    parts[fromRight ? 2 : 0] = text;
+  }
+  std::vector<Value> items;
+  for (std::string_view part : parts)
+    items.push_back(run.text(std::string(part)));
+  return makeSequence(Kind::Tuple, std::move(items), run.budget);
 }
 
 /// startswith and endswith, with a string or a tuple of them.
@@ -108,6 +97,7 @@ Value hasAffix(Run &run, const Value &self, const Args &arguments) {
     if (!affix.isString())
       fail(std::string(name) + " takes a string or a tuple of strings, not " +
            typeName(affix));
+    run.budget.bytes(affix.text().size());
     if (atEnd ? self.text().ends_with(affix.text())
               : self.text().starts_with(affix.text()))
       return Value(true);
@@ -119,22 +109,22 @@ template <bool suffix>
 Value removeAffix(Run &run, const Value &self, const Args &arguments) {
   Bound bound(suffix ? "removesuffix" : "removeprefix", arguments, {"affix"},
               1);
-  const std::string affix = bound.text(0, "");
-  std::string text = self.text();
+  const std::string_view affix = bound.text(0, "");
+  std::string_view text = self.text();
+  run.budget.bytes(affix.size());
   if (suffix && text.ends_with(affix))
-    text.resize(text.size() - affix.size());
+    text.remove_suffix(affix.size());
   else if (!suffix && text.starts_with(affix))
-    text.erase(0, affix.size());
-  return run.text(std::move(text));
+    text.remove_prefix(affix.size());
+  return run.text(std::string(text));
 }
 
 Value replaceText(Run &run, const Value &self, const Args &arguments) {
   Bound bound("replace", arguments, {"old", "new", "count"}, 2);
-  const std::string old = bound.text(0, ""), with = bound.text(1, "");
+  const std::string_view old = bound.text(0, ""), with = bound.text(1, "");
   int64_t left = bound.integer(2, -1);
-  const std::string &text = self.text();
+  const std::string_view text = self.text();
   std::string result;
-  run.budget.steps(text.size() / 16);
   auto append = [&](std::string_view part) {
     run.budget.text(result.size() + part.size(), result.size());
     result += part;
@@ -143,7 +133,7 @@ Value replaceText(Run &run, const Value &self, const Args &arguments) {
   if (old.empty()) {
     // Before every character, and at the end.
     uint64_t times = left < 0 ? UINT64_MAX : static_cast<uint64_t>(left);
-    for (const Character &c : charactersOf(text)) {
+    for (const Character &c : Characters(text, run.budget)) {
       if (times == 0)
         break;
       --times;
@@ -155,16 +145,16 @@ Value replaceText(Run &run, const Value &self, const Args &arguments) {
     if (times > 0)
       append(with);
   }
+  const TextSearch search(old, false, run.budget);
   while (!old.empty() && left-- != 0) {
-    const size_t found = text.find(old, at);
-    if (found == std::string::npos)
+    const size_t found = search.find(text.substr(at));
+    if (found == std::string_view::npos)
       break;
-    run.budget.steps(1);
-    append(std::string_view(text).substr(at, found - at));
+    append(text.substr(at, found));
     append(with);
-    at = found + old.size();
+    at += found + old.size();
   }
-  append(std::string_view(text).substr(at));
+  append(text.substr(at));
   return makeLiteral(std::move(result));
 }
 
@@ -191,33 +181,28 @@ enum class Find { Find, RFind, Index, RIndex };
 template <Find how>
 Value findText(Run &run, const Value &self, const Args &arguments) {
   Bound bound("find", arguments, {"sub", "start", "end"}, 1);
-  const std::string sub = bound.text(0, "");
-  const std::string &text = self.text();
-  run.budget.steps(text.size() / 16);
+  const std::string_view sub = bound.text(0, ""), text = self.text();
   // Positions count characters.
-  const std::vector<Character> characters = charactersOf(text);
-  const auto length = static_cast<int64_t>(characters.size());
+  const auto length = static_cast<int64_t>(countCharacters(text, run.budget));
   auto clamp = [&](int64_t at) {
     return std::clamp<int64_t>(at < 0 ? std::max(at, -length) + length : at, 0,
                                length);
   };
-  auto offset = [&](int64_t at) {
-    return at == length ? text.size()
-                        : static_cast<size_t>(
-                              characters[static_cast<size_t>(at)].bytes.data() -
-                              text.data());
-  };
   const int64_t start = clamp(bound.integer(1, 0));
   const int64_t end = clamp(bound.integer(2, length));
-  size_t found = std::string::npos;
   if (start <= end && bound.integer(1, 0) <= length) {
-    const std::string_view part = std::string_view(text).substr(
-        offset(start), offset(end) - offset(start));
-    found = how == Find::RFind || how == Find::RIndex ? part.rfind(sub)
-                                                      : part.find(sub);
+    const size_t begin =
+        bytesOfCharacters(text, static_cast<size_t>(start), run.budget);
+    std::string_view part = text.substr(begin);
+    part =
+        part.substr(0, bytesOfCharacters(part, static_cast<size_t>(end - start),
+                                         run.budget));
+    const size_t found =
+        TextSearch(sub, how == Find::RFind || how == Find::RIndex, run.budget)
+            .find(part);
     if (found != std::string_view::npos)
-      return Value(
-          start + static_cast<int64_t>(countCharacters(part.substr(0, found))));
+      return Value(start + static_cast<int64_t>(countCharacters(
+                               part.substr(0, found), run.budget)));
   }
   if (how == Find::Index || how == Find::RIndex)
     fail("substring not found");
@@ -226,14 +211,17 @@ Value findText(Run &run, const Value &self, const Args &arguments) {
 
 Value countText(Run &run, const Value &self, const Args &arguments) {
   Bound bound("count", arguments, {"sub"}, 1);
-  const std::string sub = bound.text(0, "");
-  run.budget.steps(self.text().size() / 16);
+  const std::string_view sub = bound.text(0, "");
+  std::string_view text = self.text();
   if (sub.empty())
-    return Value(static_cast<int64_t>(countCharacters(self.text())) + 1);
+    return Value(static_cast<int64_t>(countCharacters(text, run.budget)) + 1);
+  const TextSearch search(sub, false, run.budget);
   int64_t count = 0;
-  for (size_t at = self.text().find(sub); at != std::string::npos;
-       at = self.text().find(sub, at + sub.size()))
+  for (size_t at = search.find(text); at != std::string_view::npos;
+       at = search.find(text)) {
+    text.remove_prefix(at + sub.size());
     ++count;
+  }
   return Value(count);
 }
 
@@ -245,12 +233,10 @@ Value formatText(Run &run, const Value &self, const Args &arguments) {
 template <bool (*test)(char32_t)>
 Value areAll(Run &run, const Value &self, const Args &arguments) {
   Bound bound("the method", arguments, {});
-  run.budget.steps(self.text().size() / 8);
-  const std::vector<Character> characters = charactersOf(self.text());
-  return Value(!characters.empty() &&
-               std::ranges::all_of(characters, [](const Character &c) {
-                 return test(c.code);
-               }));
+  for (const Character &c : Characters(self.text(), run.budget))
+    if (!test(c.code))
+      return Value(false);
+  return Value(!self.text().empty());
 }
 bool isAlnum(char32_t c) { return isAlphabetic(c) || isNumeric(c); }
 bool isAscii(char32_t c) { return c < 0x80; }
@@ -258,7 +244,6 @@ bool isAscii(char32_t c) { return c < 0x80; }
 template <bool upper>
 Value isCase(Run &run, const Value &self, const Args &arguments) {
   Bound bound("the method", arguments, {});
-  run.budget.steps(self.text().size() / 8);
   Args none;
   return Value(run.applyTest(upper ? "upper" : "lower", self, none));
 }
@@ -268,10 +253,11 @@ enum class Pad { Left, Right, Center, Zero };
 template <Pad how>
 Value padText(Run &run, const Value &self, const Args &arguments) {
   Bound bound("a justifying method", arguments, {"width", "fillchar"}, 1);
-  const std::string fill = bound.text(1, how == Pad::Zero ? "0" : " ");
-  if (countCharacters(fill) != 1)
+  const std::string_view fill = bound.text(1, how == Pad::Zero ? "0" : " ");
+  if (countCharacters(fill, run.budget) != 1)
     fail("the fill character must be exactly one character long");
-  const auto length = static_cast<int64_t>(countCharacters(self.text()));
+  std::string_view text = self.text();
+  const auto length = static_cast<int64_t>(countCharacters(text, run.budget));
   const int64_t width = bound.integer(0, 0);
   if (width <= length)
     return self;
@@ -283,17 +269,19 @@ Value padText(Run &run, const Value &self, const Args &arguments) {
     left = margin;
   if (how == Pad::Center)
     left = margin / 2 + (margin & static_cast<uint64_t>(width) & 1);
-  std::string result, text = self.text();
+  run.budget.characters(margin);
+  run.budget.text(text.size() + margin * fill.size());
+  std::string result;
   if (how == Pad::Zero && (text.starts_with('-') || text.starts_with('+'))) {
     result = text.substr(0, 1);
-    text.erase(0, 1);
+    text.remove_prefix(1);
   }
   for (uint64_t i = 0; i < left; ++i)
     result += fill;
   result += text;
   for (uint64_t i = left; i < margin; ++i)
     result += fill;
-  return run.text(std::move(result));
+  return makeLiteral(std::move(result));
 }
 
 //===----------------------------------------------------------------------===//
@@ -317,7 +305,7 @@ Value viewDict(Run &run, const Value &self, const Args &arguments) {
 
 Value getKey(Run &run, const Value &self, const Args &arguments) {
   Bound bound("get", arguments, {"key", "default"}, 1);
-  requireHashable(*bound[0]);
+  requireHashable(*bound[0], run.budget);
   if (const Value *found = self.as<Dict>().find(*bound[0], run.budget))
     return *found;
   return bound[1] ? *bound[1] : Value();

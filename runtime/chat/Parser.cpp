@@ -36,7 +36,7 @@ static std::string describe(const Token &token) {
   case TokenKind::String:
     return "a string";
   default:
-    return quoted(token.text.substr(0, 40));
+    return quotedName(token.text);
   }
 }
 

@@ -63,8 +63,8 @@ std::string PromptEncoder::guard(std::string_view text,
 }
 
 Result<std::vector<int32_t>>
-PromptEncoder::encode(const std::vector<ChatMessage> &messages,
-                      bool forAnswer) const {
+PromptEncoder::encode(const std::vector<ChatMessage> &messages, bool forAnswer,
+                      const std::atomic<bool> *cancelled) const {
   KF_ASSIGN_OR_RETURN(const std::string mark, findMark(messages));
   std::vector<ChatMessage> guarded;
   for (const ChatMessage &message : messages)
@@ -72,6 +72,7 @@ PromptEncoder::encode(const std::vector<ChatMessage> &messages,
         {guard(message.role, mark), guard(message.content, mark)});
   ChatRenderOptions settings = options;
   settings.addGenerationPrompt = forAnswer;
+  settings.cancelled = cancelled;
   Result<std::string> rendered = chat.render(guarded, settings);
   if (!rendered.ok())
     return rendered.status().in(origin);

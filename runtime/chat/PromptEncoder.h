@@ -42,9 +42,11 @@ public:
   /// The tokens of `messages`; `forAnswer` adds what begins an answer. Special
   /// tokens are the template's own. Errors: the template's, one that makes no
   /// text, the tokenizer's, and messages that hold all 32 noncharacters from
-  /// U+FDD0 on.
-  Result<std::vector<int32_t>> encode(const std::vector<ChatMessage> &messages,
-                                      bool forAnswer) const;
+  /// U+FDD0 on. The template ends soon after `cancelled` becomes true, where
+  /// given.
+  Result<std::vector<int32_t>>
+  encode(const std::vector<ChatMessage> &messages, bool forAnswer,
+         const std::atomic<bool> *cancelled = nullptr) const;
 
   /// Ids that the template puts behind an answer: the first special token
   /// there, none if there is none or the template refuses to tell.

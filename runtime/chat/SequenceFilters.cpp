@@ -31,7 +31,8 @@ std::vector<Value> pathOf(Run &run, const Value *attribute) {
   if (!attribute->isString())
     return {*attribute};
   const std::string_view dot = ".";
-  for (std::string_view part : split(attribute->text(), &dot, -1, false)) {
+  for (std::string_view part :
+       split(attribute->text(), &dot, -1, false, run.budget)) {
     const bool digits =
         !part.empty() && part.size() < 18 &&
         part.find_first_not_of("0123456789") == std::string_view::npos;
@@ -52,13 +53,14 @@ Value follow(Run &run, Value item, const std::vector<Value> &path,
 }
 
 Value ignoreCase(Run &run, const Value &value, bool caseSensitive) {
-  return caseSensitive || !value.isString() ? value
-                                            : run.text(toLower(value.text()));
+  return caseSensitive || !value.isString()
+             ? value
+             : run.text(toLower(value.text(), run.budget));
 }
 
-Value length(Run &, const Value &input, const Args &arguments) {
+Value length(Run &run, const Value &input, const Args &arguments) {
   Bound bound("length", arguments, {});
-  return Value(lengthOf(input));
+  return Value(lengthOf(input, run.budget));
 }
 
 Value toList(Run &run, const Value &input, const Args &arguments) {
@@ -71,16 +73,17 @@ Value first(Run &run, const Value &input, const Args &arguments) {
   if (input.is(Kind::Generator)) {
     auto &sequence = input.as<Sequence>();
     if (!sequence.consumed && !sequence.items.empty()) {
+      run.budget.steps(sequence.items.size() / 8);
       Value item = sequence.items.front();
       sequence.items.erase(sequence.items.begin());
-      run.budget.steps(sequence.items.size() / 8);
       return item;
     }
-    return makeUndefined("No first item, sequence was empty.");
+    return makeUndefined("No first item, sequence was empty.", run.budget);
   }
   const std::vector<Value> items = iterate(input, run.budget);
-  return items.empty() ? makeUndefined("No first item, sequence was empty.")
-                       : items.front();
+  return items.empty()
+             ? makeUndefined("No first item, sequence was empty.", run.budget)
+             : items.front();
 }
 
 Value last(Run &run, const Value &input, const Args &arguments) {
@@ -88,8 +91,9 @@ Value last(Run &run, const Value &input, const Args &arguments) {
   if (input.is(Kind::Generator))
     fail("'generator' object is not reversible");
   const std::vector<Value> items = iterate(input, run.budget);
-  return items.empty() ? makeUndefined("No last item, sequence was empty.")
-                       : items.back();
+  return items.empty()
+             ? makeUndefined("No last item, sequence was empty.", run.budget)
+             : items.back();
 }
 
 Value join(Run &run, const Value &input, const Args &arguments) {
@@ -149,7 +153,7 @@ std::vector<Value> sorted(Run &run, const std::vector<Value> &items,
 
 Value dictsort(Run &run, const Value &input, const Args &arguments) {
   Bound bound("dictsort", arguments, {"case_sensitive", "by", "reverse"});
-  const std::string by = bound.text(1, "key");
+  const std::string_view by = bound.text(1, "key");
   if (by != "key" && by != "value")
     fail("dictsort sorts by key or value");
   requireDefined(input);
@@ -169,7 +173,8 @@ Value sort(Run &run, const Value &input, const Args &arguments) {
   std::vector<std::vector<Value>> paths;
   if (bound[2] && bound[2]->isString()) {
     const std::string_view comma = ",";
-    for (std::string_view part : split(bound[2]->text(), &comma, -1, false)) {
+    for (std::string_view part :
+         split(bound[2]->text(), &comma, -1, false, run.budget)) {
       const Value name = run.text(std::string(part));
       paths.push_back(pathOf(run, &name));
     }
@@ -192,7 +197,7 @@ Value unique(Run &run, const Value &input, const Args &arguments) {
   std::vector<Value> seen, result;
   for (const Value &item : iterate(input, run.budget)) {
     const Value key = ignoreCase(run, follow(run, item, path), bound.flag(0));
-    requireHashable(key);
+    requireHashable(key, run.budget);
     if (std::ranges::any_of(seen, [&](const Value &other) {
           return equals(key, other, run.budget);
         }))
@@ -211,7 +216,7 @@ Value extreme(Run &run, const Value &input, const Args &arguments) {
   const std::vector<Value> path = pathOf(run, bound[1]);
   const std::vector<Value> items = iterate(input, run.budget);
   if (items.empty())
-    return makeUndefined("No aggregated item, sequence was empty.");
+    return makeUndefined("No aggregated item, sequence was empty.", run.budget);
   size_t best = 0;
   Value bestKey;
   for (size_t i = 0; i < items.size(); ++i) {
@@ -299,10 +304,11 @@ Value select(Run &run, const Value &input, const Args &arguments) {
 Value attribute(Run &run, const Value &input, const Args &arguments) {
   Bound bound("attr", arguments, {"name"}, 1);
   requireDefined(input);
-  const std::string name = bound.text(0, "");
+  const std::string_view name = bound.text(0, "");
   // Unlike the dot, this does not look for an item of that name.
   if (input.is(Kind::Dict) && methodKind(input, name) == MethodKind::None)
-    return makeUndefined("'dict object' has no attribute " + quoted(name));
+    return makeUndefined("'dict object' has no attribute " + quotedName(name),
+                         run.budget);
   return run.getAttribute(input, name);
 }
 

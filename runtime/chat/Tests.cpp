@@ -76,7 +76,8 @@ bool isDivisible(Run &run, const Value &value, const Args &arguments) {
 bool hasCase(Run &run, const Value &value, bool (*wanted)(char32_t),
              bool (*other)(char32_t)) {
   bool found = false;
-  for (const Character &c : charactersOf(run.str(value))) {
+  const std::string text = run.str(value);
+  for (const Character &c : Characters(text, run.budget)) {
     if (other(c.code))
       return false;
     found |= wanted(c.code);

@@ -8,6 +8,7 @@
 
 #include "runtime/chat/Characters.h"
 #include "runtime/chat/Values.h"
+#include "runtime/io/Quote.h"
 
 #include <charconv>
 #include <cmath>
@@ -65,7 +66,7 @@ void writeRepr(Writer &out, const Value &value) {
   case Kind::Float:
     return out.put(floatText(value.real()));
   case Kind::String:
-    return out.put(quoted(value.text()));
+    return out.put(quoted(value.text(), out.budget));
   case Kind::List:
     out.put("[");
     writeItems(out, value.as<Sequence>().items);
@@ -103,7 +104,7 @@ void writeRepr(Writer &out, const Value &value) {
 
 void writeJsonText(Writer &out, std::string_view text, bool ascii) {
   std::string quote = "\"";
-  for (const Character &c : charactersOf(text)) {
+  for (const Character &c : Characters(text, out.budget)) {
     switch (c.code) {
     case '"':
       quote += "\\\"";
@@ -235,12 +236,12 @@ void writeJson(Writer &out, const Value &value, const JsonStyle &style,
 
 } // namespace
 
-std::string jinja::quoted(std::string_view text) {
+std::string jinja::quoted(std::string_view text, Budget &budget) {
   const bool single = text.find('\'') == std::string_view::npos;
   const char quote =
       single || text.find('"') != std::string_view::npos ? '\'' : '"';
   std::string out(1, quote);
-  for (const Character &c : charactersOf(text)) {
+  for (const Character &c : Characters(text, budget)) {
     if (c.code == static_cast<char32_t>(quote) || c.code == '\\') {
       out += '\\';
       out += c.bytes;
@@ -261,6 +262,13 @@ std::string jinja::quoted(std::string_view text) {
     }
   }
   return out + quote;
+}
+
+std::string jinja::quotedName(std::string_view text) {
+  constexpr size_t most = 80;
+  Budget budget(UINT64_MAX);
+  const std::string shown = quoted(cutText(text, most), budget);
+  return text.size() > most ? shown + "..." : shown;
 }
 
 std::string jinja::floatText(double value) {
@@ -295,8 +303,10 @@ std::string jinja::toRepr(const Value &value, Budget &budget) {
 }
 
 std::string jinja::toText(const Value &value, Budget &budget) {
-  if (value.isString())
+  if (value.isString()) {
+    budget.bytes(value.text().size());
     return value.text();
+  }
   if (value.isUndefined())
     return "";
   return toRepr(value, budget);

@@ -9,6 +9,7 @@
 #include "runtime/chat/Values.h"
 
 #include "runtime/chat/Characters.h"
+#include "runtime/chat/TextSearch.h"
 
 #include <algorithm>
 #include <cmath>
@@ -20,47 +21,6 @@ using namespace kf::jinja;
 /// Containers inside containers; what Python's own limit would allow is more
 /// than any template needs.
 static constexpr int kMaxNesting = 100;
-
-void jinja::fail(std::string message, int line) {
-  throw Failure{std::move(message), line};
-}
-
-//===----------------------------------------------------------------------===//
-// Budget
-//===----------------------------------------------------------------------===//
-
-void Budget::tooManySteps() {
-  fail("the template does not end within " + std::to_string(maxSteps) +
-       " steps");
-}
-
-void Budget::tooDeep() {
-  fail("the template nests calls and expressions more than " +
-       std::to_string(kMaxDepth) + " deep");
-}
-
-void Budget::bytes(uint64_t count) {
-  held += count;
-  if (held > kMaxBytes)
-    fail("the template makes more than " + std::to_string(kMaxBytes >> 20) +
-         " MiB of text and lists");
-}
-
-void Budget::text(uint64_t count, uint64_t before) {
-  if (count > kMaxText)
-    fail("the template makes a text of more than " +
-         std::to_string(kMaxText >> 20) + " MiB");
-  const uint64_t added = count > before ? count - before : 0;
-  steps(added / 64);
-  bytes(added);
-}
-
-void Budget::items(uint64_t count) {
-  if (count > kMaxBytes / sizeof(Value))
-    fail("the template makes a list of " + std::to_string(count) + " items");
-  steps(count);
-  bytes(count * sizeof(Value) + 64);
-}
 
 //===----------------------------------------------------------------------===//
 // Making values
@@ -76,7 +36,8 @@ int jinja::depthAround(int depth, const Value &item) {
   return std::max(depth, around);
 }
 
-Value jinja::makeUndefined(std::string why) {
+Value jinja::makeUndefined(std::string why, Budget &budget) {
+  budget.hold(sizeof(UndefinedInfo) + why.size());
   auto info = std::make_shared<UndefinedInfo>();
   info->why = std::move(why);
   return Value(Kind::Undefined, std::move(info));
@@ -91,6 +52,7 @@ Value jinja::makeLiteral(std::string text) {
 Value jinja::makeText(std::string text, Budget &budget) {
   budget.text(text.size());
   budget.steps(1);
+  budget.hold(sizeof(Text));
   return makeLiteral(std::move(text));
 }
 
@@ -116,7 +78,7 @@ Value jinja::makeDict(std::vector<std::pair<Value, Value>> entries,
   auto dict = std::make_shared<Dict>();
   dict->entries.reserve(entries.size());
   for (auto &[key, value] : entries) {
-    requireHashable(key);
+    requireHashable(key, budget);
     dict->depth = depthAround(depthAround(dict->depth, key), value);
     if (const Value *known = dict->find(key, budget))
       *const_cast<Value *>(known) = std::move(value);
@@ -127,24 +89,31 @@ Value jinja::makeDict(std::vector<std::pair<Value, Value>> entries,
 }
 
 const Value *Dict::find(const Value &key, Budget &budget) const {
-  budget.steps(entries.size() / 4);
   for (const auto &[name, value] : entries)
     if (equals(name, key, budget))
       return &value;
   return nullptr;
 }
 
-const Value *Dict::find(std::string_view key) const {
+const Value *Dict::find(std::string_view key, Budget &budget) const {
+  budget.steps(entries.size() / 4);
   for (const auto &[name, value] : entries)
-    if (name.isString() && name.text() == key)
-      return &value;
+    if (name.isString() && name.text().size() == key.size()) {
+      budget.bytes(key.size());
+      if (name.text() == key)
+        return &value;
+    }
   return nullptr;
 }
 
-Value *Namespace::find(std::string_view name) {
+Value *Namespace::find(std::string_view name, Budget &budget) {
+  budget.steps(entries.size() / 4);
   for (auto &[key, value] : entries)
-    if (key == name)
-      return &value;
+    if (key.size() == name.size()) {
+      budget.bytes(name.size());
+      if (key == name)
+        return &value;
+    }
   return nullptr;
 }
 
@@ -153,14 +122,15 @@ void jinja::requireDefined(const Value &value) {
     fail(value.as<UndefinedInfo>().why);
 }
 
-void jinja::requireHashable(const Value &key) {
+void jinja::requireHashable(const Value &key, Budget &budget) {
+  budget.steps(1);
   switch (key.kind()) {
   case Kind::List:
   case Kind::Dict:
     fail("unhashable type: '" + typeName(key) + "'");
   case Kind::Tuple:
     for (const Value &item : key.as<Sequence>().items)
-      requireHashable(item);
+      requireHashable(item, budget);
     return;
   default:
     return;
@@ -233,12 +203,12 @@ bool jinja::isTrue(const Value &value) {
   }
 }
 
-int64_t jinja::lengthOf(const Value &value) {
+int64_t jinja::lengthOf(const Value &value, Budget &budget) {
   switch (value.kind()) {
   case Kind::Undefined:
     return 0;
   case Kind::String:
-    return static_cast<int64_t>(countCharacters(value.text()));
+    return static_cast<int64_t>(countCharacters(value.text(), budget));
   case Kind::List:
   case Kind::Tuple:
   case Kind::Range:
@@ -257,9 +227,10 @@ std::vector<Value> jinja::iterate(const Value &value, Budget &budget) {
   case Kind::Undefined:
     break;
   case Kind::String: {
-    budget.items(value.text().size());
-    for (const Character &c : charactersOf(value.text()))
+    for (const Character &c : Characters(value.text(), budget)) {
+      budget.item();
       items.push_back(makeText(std::string(c.bytes), budget));
+    }
     break;
   }
   case Kind::List:
@@ -314,7 +285,9 @@ bool jinja::equals(const Value &a, const Value &b, Budget &budget) {
   case Kind::None:
     return true;
   case Kind::String:
-    budget.steps(std::min(a.text().size(), b.text().size()) / 256);
+    if (a.text().size() != b.text().size())
+      return false;
+    budget.bytes(a.text().size());
     return a.text() == b.text();
   case Kind::List:
   case Kind::Tuple:
@@ -348,7 +321,7 @@ int jinja::compare(const Value &a, const Value &b, std::string_view op,
   if (a.isNumber() && b.isNumber())
     return compareNumbers(a, b);
   if (a.isString() && b.isString()) {
-    budget.steps(std::min(a.text().size(), b.text().size()) / 256);
+    budget.bytes(std::min(a.text().size(), b.text().size()));
     const int order = a.text().compare(b.text());
     return order < 0 ? -1 : order > 0;
   }
@@ -370,10 +343,10 @@ bool jinja::contains(const Value &haystack, const Value &needle,
     if (!needle.isString())
       fail("'in <string>' requires string as left operand, not " +
            typeName(needle));
-    budget.steps(haystack.text().size() / 64);
-    return haystack.text().find(needle.text()) != std::string::npos;
+    return TextSearch(needle.text(), false, budget).find(haystack.text()) !=
+           std::string::npos;
   case Kind::Dict:
-    requireHashable(needle);
+    requireHashable(needle, budget);
     return haystack.as<Dict>().find(needle, budget) != nullptr;
   case Kind::Undefined:
     return false;
@@ -381,11 +354,15 @@ bool jinja::contains(const Value &haystack, const Value &needle,
   case Kind::Tuple:
   case Kind::Range:
   case Kind::View:
-  case Kind::Generator:
-    for (const Value &item : iterate(haystack, budget))
-      if (equals(item, needle, budget))
-        return true;
-    return false;
+  case Kind::Generator: {
+    Sequence &sequence = haystack.as<Sequence>();
+    if (sequence.consumed)
+      return false;
+    sequence.consumed = haystack.is(Kind::Generator);
+    return std::ranges::any_of(sequence.items, [&](const Value &item) {
+      return equals(item, needle, budget);
+    });
+  }
   default:
     fail("argument of type '" + typeName(haystack) + "' is not iterable");
   }

@@ -10,7 +10,8 @@
 // Python's values as far as templates meet them. Everything but Namespace and
 // Macro is immutable once made. Containers know how deep they are nested, and
 // the budget counts what is made of them, so that neither a template's stack
-// nor its memory is out of bounds.
+// nor its memory is out of bounds. What looks at more than one value or at a
+// text takes the budget, which pays for it.
 //
 // Errors inside the interpreter travel as an exception, jinja::Failure, which
 // ChatTemplate turns into a Status; nothing else sees it.
@@ -19,6 +20,8 @@
 
 #ifndef KF_RUNTIME_CHAT_VALUES_H
 #define KF_RUNTIME_CHAT_VALUES_H
+
+#include "runtime/chat/Budget.h"
 
 #include <cstdint>
 #include <functional>
@@ -29,48 +32,6 @@
 #include <vector>
 
 namespace kf::jinja {
-
-/// What ends parsing or rendering. `line` 0: not known yet.
-struct Failure {
-  std::string message;
-  int line = 0;
-  bool raised = false; ///< by raise_exception: the message stands alone
-};
-[[noreturn]] void fail(std::string message, int line = 0);
-
-/// What one rendering may use. Every operation pays before it does.
-class Budget {
-public:
-  explicit Budget(uint64_t maxSteps) : maxSteps(maxSteps) {}
-
-  static constexpr uint64_t kMaxBytes = uint64_t(256) << 20;
-  static constexpr uint64_t kMaxText = uint64_t(16) << 20;
-  static constexpr int kMaxDepth = 800; ///< of nested evaluations
-
-  void steps(uint64_t count) {
-    used += count;
-    if (used > maxSteps)
-      tooManySteps();
-  }
-  /// Before a text of `count` bytes is made, or has grown to them from
-  /// `before`.
-  void text(uint64_t count, uint64_t before = 0);
-  /// Before a container of `count` items is made.
-  void items(uint64_t count);
-  void enter() {
-    if (++depth > kMaxDepth)
-      tooDeep();
-  }
-  void leave() { --depth; }
-
-private:
-  [[noreturn]] void tooManySteps();
-  [[noreturn]] void tooDeep();
-  void bytes(uint64_t count);
-
-  uint64_t maxSteps, used = 0, held = 0;
-  int depth = 0;
-};
 
 enum class Kind : uint8_t {
   Undefined,
@@ -162,14 +123,14 @@ struct Sequence : Object {
 struct Dict : Object {
   std::vector<std::pair<Value, Value>> entries; ///< in order of insertion
   const Value *find(const Value &key, Budget &budget) const;
-  const Value *find(std::string_view key) const;
+  const Value *find(std::string_view key, Budget &budget) const;
 };
 struct Namespace : Object {
   std::vector<std::pair<std::string, Value>> entries;
-  Value *find(std::string_view name);
+  Value *find(std::string_view name, Budget &budget);
 };
 
-Value makeUndefined(std::string why);
+Value makeUndefined(std::string why, Budget &budget);
 /// A text that is charged to `budget`.
 Value makeText(std::string text, Budget &budget);
 /// A text of the source, which was paid for by its length.
@@ -193,7 +154,9 @@ bool isTrue(const Value &value);
 std::string toText(const Value &value, Budget &budget);
 std::string toRepr(const Value &value, Budget &budget);
 /// A text as Python's repr quotes it.
-std::string quoted(std::string_view text);
+std::string quoted(std::string_view text, Budget &budget);
+/// The same of a name in an error, cut off after 80 bytes.
+std::string quotedName(std::string_view text);
 /// Python's repr(float).
 std::string floatText(double value);
 
@@ -205,12 +168,12 @@ int compare(const Value &a, const Value &b, std::string_view op,
 /// `needle in haystack`.
 bool contains(const Value &haystack, const Value &needle, Budget &budget);
 /// Fails unless `key` can be a dict's key.
-void requireHashable(const Value &key);
+void requireHashable(const Value &key, Budget &budget);
 
 /// What `for item in value` goes through; consumes a Generator.
 std::vector<Value> iterate(const Value &value, Budget &budget);
 /// Python's len(value).
-int64_t lengthOf(const Value &value);
+int64_t lengthOf(const Value &value, Budget &budget);
 
 /// The order of `count` items by `less(i, j)`, stable. Ends whatever `less`
 /// answers.

@@ -21,17 +21,20 @@ def runs(points):
 
 
 def mapped(method):
-    """[first, last, step, delta] for characters that map to one."""
-    by_delta = {}
+    """[first, last, step, delta] for characters that map to one; no run begins
+    inside another."""
+    rows = []
+    points, delta = [], 0
     for c in CHARACTERS:
         to = getattr(c, method)()
-        if len(to) == 1 and to != c:
-            by_delta.setdefault(ord(to) - ord(c), []).append(ord(c))
-    rows = []
-    for delta, points in by_delta.items():
-        rows += [run + [delta] for run in runs(points)]
-    # Runs of step 2 may interleave with others, so lookup scans from here.
-    return sorted(rows)
+        if len(to) != 1 or to == c:
+            continue
+        if points and ord(to) - ord(c) != delta:
+            rows += [run + [delta] for run in runs(points)]
+            points = []
+        delta = ord(to) - ord(c)
+        points.append(ord(c))
+    return rows + [run + [delta] for run in runs(points)]
 
 
 def table(kind, name, rows):

@@ -128,8 +128,11 @@ Result<StopReason> ChatSession::say(std::string text, const OnText &onText,
 
 Result<StopReason> ChatSession::answer(const OnText &onText,
                                        const std::atomic<bool> &cancelled) {
-  KF_ASSIGN_OR_RETURN(std::vector<int32_t> ids,
-                      encoder.encode(conversation, true));
+  Result<std::vector<int32_t>> encoded =
+      encoder.encode(conversation, true, &cancelled);
+  if (cancelled.load())
+    return StopReason::Cancelled;
+  KF_ASSIGN_OR_RETURN(std::vector<int32_t> ids, std::move(encoded));
   const Session &session = run->session();
   if (static_cast<int64_t>(ids.size()) >= session.contextLength())
     return Status::error(

@@ -10,6 +10,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <thread>
 
 using namespace kf;
@@ -132,7 +134,9 @@ TEST(ChatTemplate, WorkHasLimits) {
       {"{{ range(-9223372036854775807, 9223372036854775807)|length }}",
        "templates may have 100000 at most"},
       {many + many + "{% endfor %}{% endfor %}", "MiB"},
-      {many + "{% for b in 'x' * 500 %}{% endfor %}{% endfor %}", steps},
+      {many + "{% if " + repeated("1 and ", 150) +
+           "1 %}{% endif %}{% endfor %}",
+       steps},
       {many + "{% for b in [1] * 1000 %}{{ b }}{% endfor %}{% endfor %}",
        "MiB"},
       {"{{ 'x' * 10 ** 12 }}", text},
@@ -207,6 +211,249 @@ TEST(ChatTemplate, WorkHasLimits) {
         << source.substr(0, 100) << "\n  " << result.substr(0, 300);
     EXPECT_EQ(result.find('\n'), std::string::npos);
   }
+}
+
+/// What goes through a text or a container pays for its length, so that no
+/// operation is too cheap to be limited. A step covers 64 bytes at most.
+TEST(ChatTemplate, WorkCostsItsLength) {
+  constexpr int size = 100'000, rounds = 200;
+  // s, t: a long text, and one more that is equal but for its end; a: of one
+  // letter, n: a needle that is found or not after half of that; l: a list.
+  const std::string prelude =
+      "{% set s = 'Ab ' * 33333 %}{% set t = s ~ 'z' %}"
+      "{% set a = 'a' * 100001 %}{% set n = 'a' * 50000 %}"
+      "{% set nb = n ~ 'b' %}{% set bn = 'b' ~ n %}{% set d = '1_' * 50000 %}"
+      "{% set u = '\u00c9\u00df' * 25000 %}{% set q = '\x01' * 100000 %}"
+      "{% set l = range(10000)|list %}";
+  ChatRenderOptions options;
+  options.maxSteps = rounds * (size / 64) / 2;
+  for (const char *expression :
+       {"s|length",
+        "s|count",
+        "d|int",
+        "d|float",
+        "s|wordcount",
+        "s|upper",
+        "s|lower",
+        "s|capitalize",
+        "s|title",
+        "u|upper",
+        "u|lower",
+        "u|title",
+        "s|trim('AbBa \n')",
+        "a|trim('a')",
+        "s|string",
+        "s|safe",
+        "s|escape",
+        "s|e",
+        "s|forceescape",
+        "s|replace('x', '')",
+        "s|indent",
+        "s|indent(s)",
+        "s|center(150000)",
+        "'x'|center(150000)",
+        "'x'|indent(150000)",
+        "1|tojson(indent=150000)",
+        "s|truncate(150000)",
+        "s|truncate(100000)",
+        "s|tojson",
+        "u|tojson(ensure_ascii=true)",
+        "q|tojson",
+        "'%s'|format(s)",
+        "s|first",
+        "s|last",
+        "s|list",
+        "s|reverse",
+        "[s]|join",
+        "[s, s]|join(s)",
+        "[s]|map('upper')|list",
+        "[s]|map('length')|list",
+        "[s]|select('upper')|list",
+        "[s, t]|sort(case_sensitive=true)",
+        "[s, t]|sort",
+        "[s, t]|unique|list",
+        "[s, t]|min",
+        "[s, t]|max",
+        "[{'k': s}, {'k': t}]|groupby('k')",
+        "{s: 1}|dictsort",
+        "[{}]|map(attribute=s, default=1)|list",
+        "s is upper",
+        "s is lower",
+        "s is in t",
+        "'z' is in s",
+        "s == s ~ ''",
+        "s is eq(s ~ '')",
+        "s < t",
+        "s >= t",
+        "s is lt(t)",
+        "[s] == [s ~ '']",
+        "'z' in s",
+        "nb in a",
+        "a in nb",
+        "n ~ 'b' not in a",
+        "s ~ t",
+        "s + t",
+        "'ab' * 50000",
+        "s[90000]",
+        "s[-1]",
+        "s[1:]",
+        "s[::-1]",
+        "u[::2]",
+        "'%s' % s",
+        "'%r' % s",
+        "'%10s' % s",
+        "'%150000d' % 1",
+        "('%%' * 100000) % ()",
+        "'{}'.format(s)",
+        "'{:150000}'.format(1)",
+        "'{!r}'.format(s)",
+        "('{{' * 100000).format()",
+        "s.upper()",
+        "s.lower()",
+        "s.capitalize()",
+        "s.title()",
+        "s.swapcase()",
+        "a.strip('a')",
+        "a.lstrip('a')",
+        "a.rstrip('a')",
+        "a.strip(nb)",
+        "s.split()",
+        "s.split('x')",
+        "a.split(nb)",
+        "a.rsplit(bn)",
+        "s.rsplit(' ', 1) and s.rsplit('x')",
+        "s.splitlines()",
+        "s.partition('x')",
+        "s.rpartition('x')",
+        "t.startswith(s)",
+        "t.endswith(t ~ '')",
+        "t.startswith(('x', s))",
+        "t.removeprefix('x')",
+        "t.removesuffix(t ~ '')",
+        "s.replace('x', 'y')",
+        "s.replace('', 'y')",
+        "a.replace(nb, '')",
+        "s.join(['', ''])",
+        "','.join(s)",
+        "s.find('x')",
+        "a.find(nb)",
+        "a.rfind(bn)",
+        "a.index(n)",
+        "a.rindex(n)",
+        "a.count(nb)",
+        "s.count('x')",
+        "s.count('')",
+        "s.find('A', 50000)",
+        "s.format()",
+        "a.isalnum()",
+        "a.isalpha()",
+        "a.isascii()",
+        "('1' * 100000).isdigit()",
+        "('1' * 100000).isnumeric()",
+        "(' ' * 100000).isspace()",
+        "s.islower()",
+        "a.islower()",
+        "s.isupper()",
+        "s.ljust(150000)",
+        "s.rjust(150000)",
+        "s.center(150000)",
+        "s.zfill(150000)",
+        "'x'.ljust(150000)",
+        "{s: 1}[s ~ '']",
+        "{s: 1}.get(s ~ '')",
+        "dict([(s, 1), (s ~ '', 2)])",
+        "[t, s] < [t, t]",
+        "s ~ '' in [t, s]",
+        "[t, s].index(s ~ '')",
+        "[s].count(s ~ '')",
+        "l|length and l|list",
+        "l|last",
+        "l|reverse|list",
+        "l|sort",
+        "l|sum",
+        "l|max",
+        "l|min",
+        "l|join",
+        "l|batch(9)|list",
+        "l|slice(9)|list",
+        "l|map('string')|list",
+        "l|map(attribute='x')|list",
+        "l|select('odd')|list",
+        "l|reject('odd')|list",
+        "l|selectattr('x')|list",
+        "([{'k': 1}] * 10000)|groupby('k')",
+        "l|unique|first",
+        "l|tojson",
+        "l|string",
+        "l == l ~ '' or l == l + []",
+        "l < l + [1]",
+        "'x' in l",
+        "l.index(9999)",
+        "l.count(1)",
+        "l + l",
+        "l * 2",
+        "l[::-1]",
+        "l[1:]",
+        "range(10000)",
+        "(l|map('string')|list)|sort",
+        "strftime_now('%c' * 2000)",
+        "namespace(**dict(l[:100]|map('string')|batch(2)))"}) {
+    const std::string source =
+        prelude + "{% for i in range(" + std::to_string(rounds) +
+        ") %}{% set x = " + expression + " %}{% endfor %}";
+    const std::string result = render(source, {}, options);
+    // Texts and lists that are kept are bounded, too.
+    EXPECT_TRUE(result.find("does not end within") != std::string::npos ||
+                result.find("MiB of text and lists") != std::string::npos)
+        << expression << ": " << result.substr(0, 200);
+  }
+}
+
+/// A search takes time in proportion to the lengths, not to their product; so
+/// do tuples that hold themselves many times over.
+TEST(ChatTemplate, WorkIsNeverTheProductOfLengths) {
+  EXPECT_EQ(render("{% set a = 'a' * 4000000 %}{% set n = 'a' * 2000000 %}"
+                   "{{ n ~ 'b' in a }} {{ a.find(n ~ 'b') }} "
+                   "{{ a.rfind('b' ~ n) }} {{ a.count(n) }} "
+                   "{{ a.replace(n, 'x') }} {{ a.split(n ~ 'b')|length }} "
+                   "{{ a.rpartition('b' ~ n)[0]|length }} "
+                   "{{ ('1_' * 1000000 ~ 'x')|int }}"),
+            "False -1 -1 2 xx 1 0 0");
+  EXPECT_NE(render("{% set ns = namespace(t=1) %}{% for i in range(90) %}"
+                   "{% set ns.t = (ns.t, ns.t) %}{% endfor %}{{ {ns.t: 1} }}")
+                .find("does not end within"),
+            std::string::npos);
+}
+
+TEST(ChatTemplate, EndsWhenItIsCancelled) {
+  const std::string endless =
+      "{% macro m(x) %}{% if x %}{{ m(x - 1) }}{{ m(x - 1) }}{% endif %}"
+      "{% endmacro %}{{ m(100) }}";
+  std::atomic<bool> cancelled{true};
+  ChatRenderOptions options;
+  options.maxSteps = UINT64_MAX;
+  options.cancelled = &cancelled;
+  EXPECT_EQ(render(endless, {}, options),
+            "error: chat template: the rendering was cancelled");
+  cancelled = false;
+  std::thread other([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    cancelled = true;
+  });
+  EXPECT_EQ(render(endless, {}, options),
+            "error: chat template, line 1: the rendering was cancelled");
+  other.join();
+}
+
+TEST(ChatTemplate, NamesAreShort) {
+  EXPECT_EQ(render("{{ " + std::string(1000, 'x') + " }}"), "");
+  EXPECT_EQ(render("\n{{ " + std::string(1001, 'x') + " }}"),
+            "error: chat template, line 2: a name has 1001 bytes; at most 1000 "
+            "are supported");
+  // What a template makes is cut where an error shows it.
+  EXPECT_EQ(render("{{ {}['\u00e9' * 1000] + 1 }}"),
+            "error: chat template, line 1: 'dict object' has no attribute '" +
+                repeated("\u00e9", 40) + "'...");
 }
 
 /// Circles through namespaces, macros and loops leave nothing behind; the leak

@@ -6,6 +6,8 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
+import time
 
 chat = subprocess.Popen(
     [sys.argv[1], "chat", *sys.argv[2:]],
@@ -26,6 +28,30 @@ lines = out.decode().splitlines()
 last = next(line for line in lines if line.startswith("last: "))
 generated = int(last.split("generated ")[1].split(",")[0])
 assert 0 < generated < 900, last
+
+# A template that would go on for seconds ends, too.
+with tempfile.NamedTemporaryFile("w", suffix=".jinja") as template:
+    template.write(
+        "{% macro m(x) %}{% if x %}{{ m(x - 1) }}{{ m(x - 1) }}{% endif %}"
+        "{% endmacro %}{{ m(100) if messages|length == 1 }}"
+    )
+    template.flush()
+    chat = subprocess.Popen(
+        [sys.argv[1], "chat", "--template", template.name, *sys.argv[2:]],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    chat.stdin.write(b"/help\nHello\n")
+    chat.stdin.flush()
+    while b"Ctrl-C stops" not in chat.stdout.readline():
+        pass
+    # Once it is past reading the line, its time goes by in the template.
+    time.sleep(0.2)
+    chat.send_signal(signal.SIGINT)
+    out, err = chat.communicate(b"/exit\n", timeout=300)
+    assert chat.returncode == 0, (chat.returncode, out, err)
+    assert b"[cancelled]" in err and b"error" not in err, err
 
 # At the prompt, the second one in a row ends the program.
 chat = subprocess.Popen(
