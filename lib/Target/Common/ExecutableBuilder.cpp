@@ -126,6 +126,12 @@ private:
 
   LogicalResult addWeight(WeightOp op) {
     auto type = cast<RankedTensorType>(op.getType());
+    auto [known, isNew] = weights.try_emplace(
+        {op.getNames(), op.getStackedAttr(), op.getTransposedAttr(), type},
+        executable.weights.size());
+    bindings[op.getResult()] = {KF_BINDING_WEIGHT, known->second, 0};
+    if (!isNew)
+      return success();
     FailureOr<::kf::DataType> element = toDataType(type.getElementType());
     if (failed(element))
       return op.emitOpError("an executable has no weights of type ") << type;
@@ -139,12 +145,7 @@ private:
     if (LayoutAttr layout = getLayout(type))
       spec.layout = {::kf::WeightLayout::Kind::Panels, layout.getPanel(),
                      layout.getInterleave()};
-    auto found = llvm::find(executable.weights, spec);
-    bindings[op.getResult()] = {
-        KF_BINDING_WEIGHT,
-        static_cast<uint32_t>(found - executable.weights.begin()), 0};
-    if (found == executable.weights.end())
-      executable.weights.push_back(spec);
+    executable.weights.push_back(std::move(spec));
     return success();
   }
 
@@ -182,6 +183,8 @@ private:
   ::kf::Executable executable;
   DenseMap<Value, kf_binding> bindings;
   DenseMap<StringAttr, uint32_t> kernels;
+  /// By names, whether they are stacked and transposed, and type.
+  DenseMap<std::tuple<Attribute, Attribute, Attribute, Type>, uint32_t> weights;
 };
 
 } // namespace
