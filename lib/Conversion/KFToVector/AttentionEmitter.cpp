@@ -34,6 +34,12 @@ using namespace mlir::kf;
 
 namespace {
 
+/// Columns of a head that are unrolled. A wider one has them in a loop, whose
+/// code does not grow with the head.
+constexpr int64_t maxUnrolledColumns = 512;
+/// Vectors of columns that are summed up at once.
+constexpr int64_t vectorsAtOnce = 8;
+
 /// The score of a hidden key, and the maximum of no score: finite, so that the
 /// one less the other is no NaN.
 constexpr double hiddenScore = -std::numeric_limits<double>::infinity();
@@ -102,7 +108,14 @@ private:
       tokens = q.getDimSize(0);
     if (ShapedType::isDynamic(tokens))
       return fail("schedule needs a workgroup tile of the tokens");
-    blockRows = std::min<int64_t>(e.schedule.getTile()[0], tokens * heads);
+    int64_t most; // rows of the tile
+    if (llvm::MulOverflow(tokens, heads, most) || most > maxScratchBytes)
+      return fail("a workgroup of " + Twine(tokens) + " tokens and " +
+                  Twine(heads) + " heads is too large; tile fewer tokens");
+    blockRows = std::min<int64_t>(e.schedule.getTile()[0], most);
+    if (blockRows * keyTile / lanes > maxTileVectors)
+      return fail("tile and reduction need more than " + Twine(maxTileVectors) +
+                  " vector registers");
     return success();
   }
 
@@ -266,23 +279,19 @@ private:
     });
   }
 
-  /// sums[row + r] += scores[r, j] * v[key + j] for the keys that row sees; a
-  /// few rows and as many columns as registers hold at a time where all do.
+  /// sums[row + r] += scores[r, j] * v[key + j] for the keys that row sees.
   void accumulateValues(Value row, Value key, const VisibleKeys::Range &seen) {
-    Value first = e.sub(seen.common, key), last = e.sub(seen.commonEnd, key);
-    SmallVector<std::pair<int64_t, unsigned>> pieces; // column, width
-    e.forPiecesStatic(dim, [&](int64_t column, unsigned width) {
-      pieces.push_back({column, width});
-    });
-    int64_t piecesAtOnce = std::min<int64_t>(pieces.size(), 8);
-    int64_t rowsAtOnce = std::clamp<int64_t>(16 / piecesAtOnce, 1, blockRows);
-    while (blockRows % rowsAtOnce != 0)
-      --rowsAtOnce;
-    for (int64_t r = 0; r < blockRows; r += rowsAtOnce)
-      for (size_t at = 0; at < pieces.size(); at += piecesAtOnce)
-        accumulatePieces(
-            row, key, first, last, r, rowsAtOnce,
-            ArrayRef(pieces).drop_front(at).take_front(piecesAtOnce));
+    KeysOfRows all = {row, key, e.sub(seen.common, key),
+                      e.sub(seen.commonEnd, key)};
+    int64_t step = vectorsAtOnce * lanes;
+    int64_t looped = dim > maxUnrolledColumns ? dim / step * step : 0;
+    if (looped > 0)
+      e.loop(e.index(0), e.index(looped), e.index(step), {},
+             [&](Value column, ValueRange) {
+               accumulateColumns(all, column, step);
+               return SmallVector<Value>();
+             });
+    accumulateColumns(all, e.index(looped), dim - looped);
     // Before and behind them are the keys that some rows see.
     Value before = e.sub(seen.common, seen.begin);
     Value partial = e.add(before, e.sub(seen.end, seen.commonEnd));
@@ -311,23 +320,54 @@ private:
     });
   }
 
-  void accumulatePieces(Value row, Value key, Value first, Value last,
+  /// A block of rows at `row`, and keys [first, last) behind `key` that all of
+  /// them see.
+  struct KeysOfRows {
+    Value row, key, first, last;
+  };
+
+  /// accumulateValues for `columns` columns from `firstColumn` on, a few rows
+  /// and as many columns as registers hold at a time.
+  void accumulateColumns(const KeysOfRows &all, Value firstColumn,
+                         int64_t columns) {
+    SmallVector<std::pair<int64_t, unsigned>> pieces; // column, width
+    e.forPiecesStatic(columns, [&](int64_t column, unsigned width) {
+      pieces.push_back({column, width});
+    });
+    if (pieces.empty())
+      return;
+    int64_t piecesAtOnce = std::min<int64_t>(pieces.size(), vectorsAtOnce);
+    int64_t rowsAtOnce = std::clamp<int64_t>(16 / piecesAtOnce, 1, blockRows);
+    while (blockRows % rowsAtOnce != 0)
+      --rowsAtOnce;
+    for (int64_t r = 0; r < blockRows; r += rowsAtOnce)
+      for (size_t at = 0; at < pieces.size(); at += piecesAtOnce)
+        accumulatePieces(
+            all, firstColumn, r, rowsAtOnce,
+            ArrayRef(pieces).drop_front(at).take_front(piecesAtOnce));
+  }
+
+  void accumulatePieces(const KeysOfRows &all, Value firstColumn,
                         int64_t firstRow, int64_t rowCount,
                         ArrayRef<std::pair<int64_t, unsigned>> pieces) {
+    auto columnOf = [&](int64_t offset) {
+      return e.add(firstColumn, e.index(offset));
+    };
     SmallVector<Value> inits;
     for (int64_t r = 0; r < rowCount; ++r)
       for (auto [column, width] : pieces)
         inits.push_back(e.loadMemref(
-            sums, {e.add(row, e.index(firstRow + r)), e.index(column)}, width));
-    Value base = e.add(values, e.mul(key, e.index(dim)));
-    auto accumulated =
-        e.loop(first, last, e.index(1), inits, [&](Value j, ValueRange args) {
+            sums, {e.add(all.row, e.index(firstRow + r)), columnOf(column)},
+            width));
+    Value base = e.add(values, e.mul(all.key, e.index(dim)));
+    auto accumulated = e.loop(
+        all.first, all.last, e.index(1), inits, [&](Value j, ValueRange args) {
           SmallVector<Value> acc(args);
           Value place = e.add(base, e.mul(j, e.index(dim)));
           SmallVector<Value> v;
           for (auto [column, width] : pieces)
             v.push_back(
-                e.loadMemref(cache, e.add(place, e.index(column)), width));
+                e.loadMemref(cache, e.add(place, columnOf(column)), width));
           for (int64_t r = 0; r < rowCount; ++r) {
             Value weight = e.loadMemref(scores, {e.index(firstRow + r), j}, 0);
             for (auto [number, piece] : llvm::enumerate(pieces)) {
@@ -342,7 +382,7 @@ private:
     for (int64_t r = 0; r < rowCount; ++r)
       for (auto [column, width] : pieces)
         e.store(accumulated.getResult(next++), sums,
-                {e.add(row, e.index(firstRow + r)), e.index(column)});
+                {e.add(all.row, e.index(firstRow + r)), columnOf(column)});
   }
 
   void writeResult() {

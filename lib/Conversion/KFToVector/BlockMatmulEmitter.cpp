@@ -44,7 +44,9 @@ public:
       : MatmulEmitter(e), format(format), packed(format) {}
 
 protected:
-  LogicalResult checkWeight(LayoutAttr) override { return success(); }
+  LogicalResult checkWeight(LayoutAttr) override {
+    return checkTile(/*sums=*/1, /*unroll=*/unit);
+  }
 
   /// Adds the products of one sub-block: `firstQuad` of the unit begins it.
   virtual void addSubBlock(Value firstRow, Value k, Value x, int64_t firstQuad,
@@ -267,10 +269,10 @@ public:
   using BlockMatmulEmitter::BlockMatmulEmitter;
 
 private:
-  LogicalResult checkWeight(LayoutAttr) override {
+  LogicalResult checkWeight(LayoutAttr layout) override {
     if (lanes < 4 || lanes > 16)
       return fail("dot = i8 needs 4, 8 or 16 lanes");
-    return success();
+    return BlockMatmulEmitter::checkWeight(layout);
   }
 
   LogicalResult computeRows(int64_t most) override {

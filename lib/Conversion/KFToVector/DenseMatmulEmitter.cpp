@@ -37,7 +37,7 @@ private:
     interleaved = layout.getInterleave() != 0;
     unroll = std::min<int64_t>(e.schedule.getUnroll(), extent);
     sums = std::min<int64_t>(e.schedule.getAccumulators(), unroll);
-    return success();
+    return checkTile(sums, unroll);
   }
 
   LogicalResult computeRows(int64_t most) override {

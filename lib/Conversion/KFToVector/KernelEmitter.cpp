@@ -71,6 +71,12 @@ LogicalResult KernelEmitter::emit() {
   if (failed(emitted) || failed(budget.check(kernel, "convert-kf-to-vector")))
     return failure();
 
+  if (scratchBytes > maxScratchBytes)
+    return kernel.emitError("convert-kf-to-vector: a workgroup of this kernel "
+                            "needs more than ")
+           << maxScratchBytes
+           << " bytes of scratch memory; make its rows shorter or its "
+              "workgroup tile smaller";
   function->setAttr("kf.scratch_bytes", b.getI64IntegerAttr(scratchBytes));
   b.eraseOp(kernel);
   return success();
@@ -248,7 +254,8 @@ Value KernelEmitter::scratch(ArrayRef<int64_t> shape, Type element) {
     element = b.getF32Type();
   int64_t bytes = element.getIntOrFloatBitWidth() / 8;
   for (int64_t extent : shape)
-    bytes *= extent;
+    if (llvm::MulOverflow(bytes, extent, bytes) || bytes > maxScratchBytes)
+      bytes = maxScratchBytes + 1;
   int64_t offset = scratchBytes;
   scratchBytes = llvm::alignTo(offset + bytes, KF_BUFFER_ALIGNMENT);
   OpBuilder::InsertionGuard guard(b);

@@ -16,6 +16,7 @@
 #define KF_CONVERSION_KFTOVECTOR_KERNELEMITTER_H
 
 #include "../Common/TileEmitter.h"
+#include "kf/Conversion/VectorLimits.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -64,7 +65,8 @@ public:
                    ValueRange indices, unsigned width, Value mask);
   /// The entries of a table of 16 at a vector of i32 codes, as f32.
   Value lookUp(const int8_t *table, Value codes);
-  /// Uninitialized scratch of f32 (or `element`).
+  /// Uninitialized scratch of f32 (or `element`). emit() fails in the end if
+  /// there is more than maxScratchBytes.
   Value scratch(ArrayRef<int64_t> shape, Type element = Type());
 
   //===--------------------------------------------------------------------===//

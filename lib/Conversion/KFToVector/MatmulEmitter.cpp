@@ -88,6 +88,17 @@ LogicalResult MatmulEmitter::check() {
   return checkWeight(layout);
 }
 
+LogicalResult MatmulEmitter::checkTile(int64_t sums, int64_t unroll) {
+  int64_t vectors = tileRows * vectorsPerRow();
+  if (vectors * sums > maxTileVectors)
+    return fail("tile and accumulators need more than " +
+                Twine(maxTileVectors) + " vector registers");
+  if (vectors * unroll > maxUnrolledProducts)
+    return fail("tile and unroll make more than " + Twine(maxUnrolledProducts) +
+                " products of vectors a step");
+  return success();
+}
+
 /// Bias, gate, elementwise consumers, and the store of each row.
 void MatmulEmitter::storeTile(Value firstRow, Value p, ArrayRef<Value> sums) {
   int64_t vectors = panel / lanes;

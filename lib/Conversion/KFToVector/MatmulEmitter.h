@@ -39,6 +39,9 @@ protected:
   virtual SmallVector<Value> sumTile(Value p, Value firstRow) = 0;
 
   LogicalResult fail(const Twine &message);
+  /// Checks that a register tile with `sums` partial sums of each element, and
+  /// `unroll` elements of K a step, is within VectorLimits.h.
+  LogicalResult checkTile(int64_t sums, int64_t unroll);
   /// computeRows() as f32: `x` becomes scratch [most, K + padding].
   LogicalResult computeFloatRows(int64_t most, Value &x);
   /// Vectors of the result that a row of the tile has.

@@ -8,14 +8,12 @@
 
 #include "VerifySchedule.h"
 
+#include "kf/Conversion/VectorLimits.h"
+
 using namespace mlir;
 using namespace mlir::kf;
 
 namespace {
-
-/// Vector registers that a register tile may take; more than there are, for a
-/// tile that spills is slow and not wrong.
-constexpr int64_t maxRegisters = 256;
 
 class Verifier {
 public:
@@ -86,12 +84,17 @@ private:
                   ")");
     if (failed(verifyRows(op.getX())))
       return failure();
-    int64_t vectors = tile[0] * tile[1] / schedule.getVector() *
-                      schedule.getAccumulators() * (op.getGlu() ? 2 : 1);
-    if (vectors > maxRegisters)
-      return fail("tile and accumulators need " + Twine(vectors) +
-                  " vector registers; 32 are there, and " +
-                  Twine(maxRegisters) + " are accepted");
+    int64_t vectors =
+        tile[0] * tile[1] / schedule.getVector() * (op.getGlu() ? 2 : 1);
+    if (failed(verifyRegisters("tile and accumulators",
+                               vectors * schedule.getAccumulators())))
+      return failure();
+    int64_t products =
+        vectors * (quantized ? ::kf::PackedBlock::unit : schedule.getUnroll());
+    if (products > maxUnrolledProducts)
+      return fail("tile and unroll make " + Twine(products) +
+                  " products of vectors a step; at most " +
+                  Twine(maxUnrolledProducts) + " are accepted");
     return success();
   }
 
@@ -104,6 +107,9 @@ private:
       return fail("attention needs a reduction that divides 64 and is a "
                   "multiple of vector, found " +
                   Twine(keys));
+    if (failed(verifyRegisters("tile and reduction",
+                               schedule.getTile()[0] * keys / vector)))
+      return failure();
     auto q = cast<RankedTensorType>(op.getQ().getType());
     int64_t kvHeads = op.getCache().getType().getKvHeads();
     int64_t group = q.getDimSize(1) / kvHeads;
@@ -111,6 +117,14 @@ private:
       return fail("workgroup heads (" + Twine(workgroup(1)) + ") must be the " +
                   Twine(group) + " that share a KV head");
     return verifyRows(op.getQ());
+  }
+
+  LogicalResult verifyRegisters(const Twine &fields, int64_t vectors) {
+    if (vectors <= maxTileVectors)
+      return success();
+    return fail(fields + " need " + Twine(vectors) +
+                " vector registers; 32 are there, and " +
+                Twine(maxTileVectors) + " are accepted");
   }
 
   /// Rows of a workgroup lie in scratch, whose size has to be known.

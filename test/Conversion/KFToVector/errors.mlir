@@ -89,6 +89,33 @@ kf.kernel @part_of_a_panel(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layou
 
 // -----
 
+kf.kernel @registers(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.schedule<workgroup = [65536, 32], tile = [65536, 32], vector = 16>} {
+  // expected-error @+1 {{convert-kf-to-vector: tile and accumulators need more than 256 vector registers}}
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+kf.kernel @products(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.schedule<workgroup = [128, 32], tile = [128, 32], vector = 16, unroll = 64>} {
+  // expected-error @+1 {{convert-kf-to-vector: tile and unroll make more than 4096 products of vectors a step}}
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+// expected-error @+1 {{convert-kf-to-vector: a workgroup of this kernel needs more than 1073741824 bytes of scratch memory; make its rows shorter or its workgroup tile smaller}}
+kf.kernel @scratch(%x: tensor<?x16777216xf32>, %w: tensor<96x16777216xf32, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.schedule<workgroup = [17, 32], tile = [1, 32], vector = 16>} {
+  %0 = kf.matmul %x, %w : tensor<?x16777216xf32>, tensor<96x16777216xf32, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
 // Scratch holds the rows of a workgroup: their number must be known.
 kf.kernel @all_rows(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
     attributes {schedule = #kf.schedule<workgroup = [0, 32], tile = [4, 32], vector = 16>} {

@@ -69,6 +69,34 @@ kf.kernel @registers(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>) -> tensor<64x
 
 // -----
 
+// expected-error @+1 {{schedule cannot run on this CPU: tile and unroll make 8192 products of vectors a step; at most 4096 are accepted}}
+kf.kernel @products(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>) -> tensor<64x64xf32>
+    attributes {schedule = #kf.schedule<workgroup = [64, 64], tile = [16, 64], vector = 8, unroll = 64>} {
+  %0 = kf.matmul %x, %w : tensor<64x64xf32>, tensor<64x64xf32>
+  kf.yield %0 : tensor<64x64xf32>
+}
+
+// -----
+
+// Blocks of 32 elements are unrolled.
+// expected-error @+1 {{schedule cannot run on this CPU: tile and unroll make 8192 products of vectors a step; at most 4096 are accepted}}
+kf.kernel @block_products(%x: tensor<64x64xf32>, %w: tensor<64x64x!kf.quant<q8_0>>) -> tensor<64x64xf32>
+    attributes {schedule = #kf.schedule<workgroup = [64, 64], tile = [32, 64], vector = 8>} {
+  %0 = kf.matmul %x, %w : tensor<64x64xf32>, tensor<64x64x!kf.quant<q8_0>>
+  kf.yield %0 : tensor<64x64xf32>
+}
+
+// -----
+
+// expected-error @+1 {{schedule cannot run on this CPU: tile and reduction need 264 vector registers; 32 are there, and 256 are accepted}}
+kf.kernel @query_registers(%q: tensor<?x4x32xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 32, type = f32, key_block = 8>, %p: tensor<?xi32>) -> tensor<?x4x32xf32>
+    attributes {schedule = #kf.schedule<workgroup = [32, 4], tile = [33], reduction = 64, vector = 8>} {
+  %0 = kf.attention %q, %c, %p {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x4x32xf32>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 32, type = f32, key_block = 8>, tensor<?xi32>
+  kf.yield %0 : tensor<?x4x32xf32>
+}
+
+// -----
+
 // expected-error @+1 {{schedule cannot run on this CPU: dot = i8 needs VNNI}}
 kf.kernel @int8(%x: tensor<4x64xf32>, %w: tensor<96x64x!kf.quant<q8_0>>) -> tensor<4x96xf32>
     attributes {schedule = #kf.schedule<workgroup = [4, 16], tile = [4, 16], vector = 8, dot = i8>} {
