@@ -16,7 +16,8 @@ namespace kf {
 /// Bounds far beyond any model: products of two sizes stay below 2^48, and the
 /// step's IR, which grows with the layers, stays small.
 inline constexpr int64_t kMaxSize = 1 << 24;
-inline constexpr int64_t kMaxLayers = 4096;
+inline constexpr int64_t kMaxHeadDim = 1 << 16;
+inline constexpr int64_t kMaxLayers = 1024;
 inline constexpr int64_t kMaxPositions = 1 << 30;
 inline constexpr int64_t kMaxId = INT32_MAX;
 

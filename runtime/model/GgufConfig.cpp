@@ -206,8 +206,16 @@ Status GgufConfigReader::readHeads() {
   std::optional<int64_t> fallback;
   if (config.hiddenSize % config.heads == 0)
     fallback = config.hiddenSize / config.heads;
+  if (!gguf.lookUp(keyOf("attention.key_length")) && fallback &&
+      *fallback > kMaxHeadDim)
+    return Status::error("metadata " + inQuotes(keyOf("embedding_length")) +
+                         " " + std::to_string(config.hiddenSize) + " with " +
+                         inQuotes(keyOf("attention.head_count")) + " " +
+                         std::to_string(config.heads) + " makes heads of " +
+                         std::to_string(*fallback) + " elements; at most " +
+                         std::to_string(kMaxHeadDim) + " are possible");
   KF_ASSIGN_OR_RETURN(config.headDim,
-                      size("attention.key_length", kMaxSize, fallback));
+                      size("attention.key_length", kMaxHeadDim, fallback));
   KF_ASSIGN_OR_RETURN(int64_t values,
                       size("attention.value_length", kMaxSize, config.headDim));
   if (values != config.headDim)

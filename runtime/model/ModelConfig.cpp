@@ -331,6 +331,19 @@ Status notMultiple(const char *name, int64_t value, const char *of,
                        std::to_string(divisor));
 }
 
+/// The size of heads of which a file has only the number.
+Result<int64_t> divideHidden(const ModelConfig &config, const Family &family) {
+  const int64_t dim = config.hiddenSize / config.heads;
+  if (dim > kMaxHeadDim)
+    return Status::error("'" + std::string(family.hiddenSize) + "' " +
+                         std::to_string(config.hiddenSize) + " with '" +
+                         family.heads + "' " + std::to_string(config.heads) +
+                         " makes heads of " + std::to_string(dim) +
+                         " elements; at most " + std::to_string(kMaxHeadDim) +
+                         " are possible");
+  return dim;
+}
+
 /// GPT-2 states no more than its hidden size and heads.
 Status readGpt2Heads(const ConfigReader &reader, const Family &family,
                      ModelConfig &config) {
@@ -338,7 +351,7 @@ Status readGpt2Heads(const ConfigReader &reader, const Family &family,
     return notMultiple(family.hiddenSize, config.hiddenSize, family.heads,
                        config.heads);
   config.kvHeads = config.heads;
-  config.headDim = config.hiddenSize / config.heads;
+  KF_ASSIGN_OR_RETURN(config.headDim, divideHidden(config, family));
   KF_ASSIGN_OR_RETURN(
       config.intermediateSize,
       reader.integer("n_inner", 1, kMaxSize, 4 * config.hiddenSize));
@@ -359,12 +372,14 @@ Status readHeads(const ConfigReader &reader, const Family &family,
   if (config.heads % config.kvHeads != 0)
     return notMultiple(family.heads, config.heads, "num_key_value_heads",
                        config.kvHeads);
-  if (family.defaultHeadDim)
+  if (family.defaultHeadDim) {
     headDim = family.defaultHeadDim;
-  else if (config.hiddenSize % config.heads == 0)
-    headDim = config.hiddenSize / config.heads;
+  } else if (!reader.contains("head_dim") &&
+             config.hiddenSize % config.heads == 0) {
+    KF_ASSIGN_OR_RETURN(headDim, divideHidden(config, family));
+  }
   KF_ASSIGN_OR_RETURN(config.headDim,
-                      reader.integer("head_dim", 1, kMaxSize, headDim));
+                      reader.integer("head_dim", 1, kMaxHeadDim, headDim));
   if (config.headDim % 2 != 0)
     return Status::error("a head dimension of " +
                          std::to_string(config.headDim) +

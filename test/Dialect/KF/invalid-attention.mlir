@@ -74,6 +74,14 @@ func.func @f(%x: tensor<?x4x8xf32>, %p: tensor<?xi32>) {
 
 // -----
 
+func.func @rope_wide(%x: tensor<?x2x131072xf32>, %p: tensor<?xi32>) -> tensor<?x2x131072xf32> {
+  // expected-error @+1 {{C3: rotary_dim must be even, positive and at most 65536, found 131072}}
+  %0 = kf.rope %x, %p {rotary_dim = 131072 : i64, theta = 1.0e4 : f64} : tensor<?x2x131072xf32>, tensor<?xi32>
+  return %0 : tensor<?x2x131072xf32>
+}
+
+// -----
+
 func.func @f(%x: tensor<?x4x8xf32>, %p: tensor<?xi32>) {
   // expected-error @+1 {{C4: theta must be positive and finite}}
   %0 = kf.rope %x, %p {rotary_dim = 8 : i64, theta = 0.0 : f64} : tensor<?x4x8xf32>, tensor<?xi32>

@@ -232,6 +232,21 @@ func.func private @f(!kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8, type =
 
 // -----
 
+// expected-error @+1 {{kv_cache: head_dim is at most 65536, key_block 65536}}
+func.func private @f(!kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 65537, type = f32>)
+
+// -----
+
+// expected-error @+1 {{kv_cache: head_dim is at most 65536, key_block 65536}}
+func.func private @f(!kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8, type = f32, key_block = 65537>)
+
+// -----
+
+// expected-error @+1 {{kv_cache: layers and kv_heads are at most 2147483647}}
+func.func private @f(!kf.kv_cache<layers = 2147483648, kv_heads = 1, head_dim = 8, type = f32>)
+
+// -----
+
 // expected-error @+1 {{kv_cache: elements must be f32, f16 or bf16, found 'f64'}}
 func.func private @f(!kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8, type = f64>)
 

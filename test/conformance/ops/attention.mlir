@@ -1,5 +1,6 @@
 !cache = !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 32, type = f32>
 !wide = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 40, type = f32>
+!wider = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 1030, type = f32>
 
 func.func @grouped(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>, %v: tensor<?x2x32xf32>, %p: tensor<?xi32>, %c: !cache) -> tensor<?x4x32xf32> attributes {kf.max_tokens = 100 : i64} {
   kf.kv_append %c, %k, %v, %p {layer = 1 : i64} : !cache, tensor<?x2x32xf32>, tensor<?xi32>
@@ -17,6 +18,13 @@ func.func @wide_heads(%q: tensor<?x4x40xf32>, %k: tensor<?x1x40xf32>, %v: tensor
   kf.kv_append %c, %k, %v, %p {layer = 0 : i64} : !wide, tensor<?x1x40xf32>, tensor<?xi32>
   %0 = kf.attention %q, %c, %p {layer = 0 : i64, scale = 0.158 : f32} : tensor<?x4x40xf32>, !wide, tensor<?xi32>
   return %0 : tensor<?x4x40xf32>
+}
+
+// So wide that columns are in a loop.
+func.func @wider_heads(%q: tensor<?x2x1030xf32>, %k: tensor<?x1x1030xf32>, %v: tensor<?x1x1030xf32>, %p: tensor<?xi32>, %c: !wider) -> tensor<?x2x1030xf32> attributes {kf.max_tokens = 20 : i64} {
+  kf.kv_append %c, %k, %v, %p {layer = 0 : i64} : !wider, tensor<?x1x1030xf32>, tensor<?xi32>
+  %0 = kf.attention %q, %c, %p {layer = 0 : i64, scale = 0.03 : f32} : tensor<?x2x1030xf32>, !wider, tensor<?xi32>
+  return %0 : tensor<?x2x1030xf32>
 }
 
 func.func @rotated(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>, %v: tensor<?x2x32xf32>, %g: tensor<32xf32>, %p: tensor<?xi32>, %c: !cache) -> tensor<?x4x32xf32> attributes {kf.max_tokens = 40 : i64} {

@@ -313,16 +313,31 @@ TEST(GgufConfig, MissingKeys) {
 TEST(GgufConfig, SizesAreBounded) {
   EXPECT_EQ(least().u32("llama.block_count", 0).error(),
             "test: metadata 'llama.block_count' is 0, but a number from 1 to "
-            "4096 is expected");
+            "1024 is expected");
   EXPECT_EQ(least().u32("llama.block_count", 4000000000).error(),
             "test: metadata 'llama.block_count' is 4000000000, but a number "
-            "from 1 to 4096 is expected");
+            "from 1 to 1024 is expected");
   EXPECT_EQ(least().text("llama.block_count", "2").error(),
             "test: metadata 'llama.block_count' is a string where an unsigned "
             "integer is expected");
-  EXPECT_EQ(least().u32("llama.attention.key_length", 1 << 23).error(),
-            "test: 4 heads of 8388608 elements have 33554432; at most 16777216 "
+  EXPECT_EQ(least().u32("llama.attention.key_length", 65537).error(),
+            "test: metadata 'llama.attention.key_length' is 65537, but a "
+            "number from 1 to 65536 is expected");
+  EXPECT_EQ(least()
+                .u32("llama.attention.head_count", 512)
+                .u32("llama.attention.head_count_kv", 512)
+                .u32("llama.attention.key_length", 65536)
+                .error(),
+            "test: 512 heads of 65536 elements have 33554432; at most 16777216 "
             "is possible");
+  EXPECT_EQ(least()
+                .u32("llama.embedding_length", 131072)
+                .u32("llama.attention.head_count", 1)
+                .u32("llama.attention.head_count_kv", 1)
+                .error(),
+            "test: metadata 'llama.embedding_length' 131072 with "
+            "'llama.attention.head_count' 1 makes heads of 131072 elements; at "
+            "most 65536 are possible");
   EXPECT_EQ(least().u32("llama.attention.sliding_window", 4000000000).error(),
             "test: metadata 'llama.attention.sliding_window' is 4000000000, "
             "but a number from 0 to 1073741824 is expected");

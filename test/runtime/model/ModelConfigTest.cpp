@@ -514,8 +514,19 @@ TEST(ModelConfig, SizesOutOfRange) {
   expectContains(errorOf({{"hidden_size", 66}}), "'head_dim' is missing");
   expectContains(errorOf({{"num_attention_heads", 1 << 20},
                           {"num_key_value_heads", 1},
-                          {"head_dim", 1 << 20}}),
+                          {"head_dim", 1 << 16}}),
                  "'num_attention_heads' times 'head_dim'");
+  expectContains(errorOf({{"head_dim", 65538}}),
+                 "'head_dim' is 65538, but an integer from 1 to 65536");
+  const json oneHead = {{"hidden_size", 1 << 17},
+                        {"num_attention_heads", 1},
+                        {"num_key_value_heads", 1}};
+  expectContains(errorOf(oneHead),
+                 "'hidden_size' 131072 with 'num_attention_heads' 1 makes "
+                 "heads of 131072 elements; at most 65536 are possible");
+  expectContains(
+      parse(with(smallGpt2(), {{"n_embd", 1 << 17}, {"n_head", 1}})).message(),
+      "'n_embd' 131072 with 'n_head' 1 makes heads of 131072 elements");
   expectContains(errorOf({{"rms_norm_eps", -1.0}}), "not negative");
   expectContains(parse(with(smallGpt2(), {{"n_head", 5}})).message(),
                  "'n_embd' 64 is not a multiple of 'n_head' 5");

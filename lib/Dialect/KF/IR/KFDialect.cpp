@@ -8,6 +8,8 @@
 
 #include "kf/Dialect/KF/IR/KF.h"
 
+#include "runtime/model/ConfigLimits.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -322,6 +324,12 @@ LogicalResult KVCacheType::verify(function_ref<InFlightDiagnostic()> emitError,
                                   int64_t keyBlock) {
   if (layers <= 0 || kvHeads <= 0 || headDim <= 0 || keyBlock <= 0)
     return emitError() << "kv_cache: every size must be positive";
+  if (layers > maxSize || kvHeads > maxSize)
+    return emitError() << "kv_cache: layers and kv_heads are at most "
+                       << maxSize;
+  if (headDim > ::kf::kMaxHeadDim || keyBlock > maxTile)
+    return emitError() << "kv_cache: head_dim is at most " << ::kf::kMaxHeadDim
+                       << ", key_block " << maxTile;
   if (!type.isF32() && !type.isF16() && !type.isBF16())
     return emitError() << "kv_cache: elements must be f32, f16 or bf16, found "
                        << type;

@@ -8,6 +8,8 @@
 
 #include "kf/Dialect/KF/IR/KF.h"
 
+#include "runtime/model/ConfigLimits.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Matchers.h"
@@ -474,9 +476,10 @@ LogicalResult RopeOp::verify() {
                        "found ")
            << getPositions().getType();
   int64_t rotary = getRotaryDim();
-  if (rotary <= 0 || rotary % 2 != 0 || rotary > x.getDimSize(2))
+  int64_t most = std::min(x.getDimSize(2), ::kf::kMaxHeadDim);
+  if (rotary <= 0 || rotary % 2 != 0 || rotary > most)
     return emitOpError("C3: rotary_dim must be even, positive and at most ")
-           << x.getDimSize(2) << ", found " << rotary;
+           << most << ", found " << rotary;
   if (!isFiniteAndNotNegative(getTheta()) || getTheta().isZero())
     return emitOpError("C4: theta must be positive and finite");
   if (getFactors() && !isFloatOfShape(getFactors().getType(), {rotary / 2}))

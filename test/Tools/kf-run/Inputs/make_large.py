@@ -7,6 +7,7 @@ KIND is one of
   chain     N elementwise ops, one behind the other
   shared    N additions of a value to itself
   views     N slices of one another
+  heads     attention of heads of N elements
   kernel    a kernel of N elementwise ops
   slices    a kernel that adds the neighbours of each element, N times
   kernels   N norms, each with an eps of its own and eight exponentials
@@ -60,6 +61,17 @@ def views(count):
     return function({"0": type(0)}, "\n".join(lines), type(count))
 
 
+def heads(count):
+    cache = f"!kf.kv_cache<layers = 1, kv_heads = 1, head_dim = {count}, type = f32>"
+    type = f"tensor<?x1x{count}xf32>"
+    body = (f"  kf.kv_append %c, %x, %x, %p {{layer = 0 : i64}} "
+            f": {cache}, {type}, tensor<?xi32>\n"
+            f"  %r = kf.attention %x, %c, %p {{layer = 0 : i64, scale = 1.0 : f32}} "
+            f": {type}, {cache}, tensor<?xi32>\n"
+            f"  return %r : {type}")
+    return function({"x": type, "p": "tensor<?xi32>", "c": cache}, body, type)
+
+
 def long_kernel(count):
     type = "tensor<?x4xf32>"
     return kernel(type, type, ops("%{b} = math.exp %{a} : " + type, count) +
@@ -91,7 +103,7 @@ def kernels(count):
                     ops(form, count) + f"\n  return %{count} : {type}", type)
 
 
-KINDS = {"chain": chain, "shared": shared, "views": views,
+KINDS = {"chain": chain, "shared": shared, "views": views, "heads": heads,
          "kernel": long_kernel, "slices": slices, "kernels": kernels}
 
 if __name__ == "__main__":

@@ -227,7 +227,7 @@ def KF_RopeOp : KF_LoopOp<"rope"> {
     - C1: `x` is a rank 3 tensor [T, heads, D] of float elements, the last two
       dimensions static.
     - C2: `positions` is a rank 1 tensor of i32 with dim 0 of `x`.
-    - C3: `rotary_dim` is even, positive and at most D.
+    - C3: `rotary_dim` is even, positive and at most D and 65536.
     - C4: `theta` is positive and finite.
     - C5: the result has the type of `x`.
     - C6: `factors`, where present, is [rotary_dim / 2] of a float type; each

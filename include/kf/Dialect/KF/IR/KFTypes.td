@@ -22,7 +22,8 @@ def KF_KVCacheType : KF_Type<"KVCache", "kv_cache"> {
     dimension is K, 1 is V. The capacity is known at run time. Within a K head,
     positions come in blocks of `key_block`, transposed:
     [capacity / key_block][head_dim][key_block], so that scores of `key_block`
-    keys are one vector.
+    keys are one vector. `head_dim` and
+    `key_block` are at most 65536, the others 2^31 - 1.
 
     ```mlir
     !kf.kv_cache<layers = 8, kv_heads = 2, head_dim = 64, type = f32, key_block = 16>
