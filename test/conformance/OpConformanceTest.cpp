@@ -204,6 +204,13 @@ void expectNear(const std::vector<HostTensor> &found,
   ASSERT_EQ(found.size(), expected.size());
   for (size_t number = 0; number < expected.size(); ++number) {
     ASSERT_EQ(found[number].shape, expected[number].shape);
+    if (expected[number].type == DataType::I32) {
+      for (int64_t i = 0; i < expected[number].elementCount(); ++i)
+        ASSERT_EQ(found[number].data<int32_t>()[i],
+                  expected[number].data<int32_t>()[i])
+            << "result " << number << ", element " << i;
+      continue;
+    }
     std::vector<double> a = toDoubles(found[number]),
                         b = toDoubles(expected[number]);
     double unit = expected[number].type == DataType::F32   ? 2e-5
