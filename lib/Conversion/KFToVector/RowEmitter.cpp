@@ -265,46 +265,6 @@ LogicalResult mlir::kf::emitRowKernel(KernelEmitter &e) {
   return e.forRows(sizes, emitRow, [&](Value token) { e.beginToken(token); });
 }
 
-LogicalResult mlir::kf::emitArgmaxKernel(KernelEmitter &e) {
-  auto op = e.find<ArgmaxOp>();
-  Value logits = op.getLogits();
-  if (e.tileResult() != op.getResult())
-    return op.emitOpError(
-        "convert-kf-to-vector: must make the kernel's result");
-  SmallVector<Value> sizes = e.sizesOf(logits);
-  OpBuilder &b = e.b;
-  Location loc = e.loc;
-  LogicalResult result = success();
-  e.loop(sizes[0], [&](Value row) {
-    Value buffer =
-        e.scratch({cast<RankedTensorType>(logits.getType()).getDimSize(1)});
-    result = e.emitRow(logits, row, [&](Value column, unsigned, Value values) {
-      e.store(values, buffer, column);
-    });
-    if (failed(result))
-      return;
-    Value largest = e.reducePieces(sizes[1], vector::CombiningKind::MAXNUMF,
-                                   [&](Value column, unsigned width) {
-                                     return e.loadMemref(buffer, column, width);
-                                   });
-    // The lowest index that holds the largest value; 0 in a row of NaNs.
-    auto search =
-        e.loop(e.index(0), sizes[1], e.index(1), e.index(0),
-               [&](Value step, ValueRange args) {
-                 Value column = e.sub(e.sub(sizes[1], e.index(1)), step);
-                 Value value = memref::LoadOp::create(b, loc, buffer, column);
-                 Value equal = arith::CmpFOp::create(
-                     b, loc, arith::CmpFPredicate::OEQ, value, largest);
-                 return SmallVector<Value>{
-                     arith::SelectOp::create(b, loc, equal, column, args[0])};
-               });
-    Value found =
-        arith::IndexCastOp::create(b, loc, b.getI32Type(), search.getResult(0));
-    e.storeResult(found, row);
-  });
-  return result;
-}
-
 LogicalResult mlir::kf::emitPackKernel(KernelEmitter &e) {
   auto op = e.find<PackOp>();
   auto type = cast<RankedTensorType>(op.getType());

@@ -172,15 +172,16 @@ func.func @rope(%x: tensor<2x1x4xf32>, %p: tensor<2xi32>) -> tensor<2x1x4xf32> {
   return %0 : tensor<2x1x4xf32>
 }
 
+// NaN is smaller than every number.
 // RUN: kf-run exec %s --device cpu --function argmax \
-// RUN:   --input 2x4xf32=1,5,5,2,9,1,1,1 \
-// RUN:   '--expected=2xi32=1,0'
+// RUN:   --input 6x4xf32=1,5,5,2,9,1,1,1,nan,-nan,-7,-inf,nan,-inf,nan,-inf,nan,nan,nan,nan,0,inf,nan,inf \
+// RUN:   '--expected=6xi32=1,0,2,1,0,1'
 // RUN: kf-run exec %s --device reference --function argmax \
-// RUN:   --input 2x4xf32=1,5,5,2,9,1,1,1 \
-// RUN:   '--expected=2xi32=1,0'
-func.func @argmax(%x: tensor<2x4xf32>) -> tensor<2xi32> {
-  %0 = kf.argmax %x : tensor<2x4xf32>
-  return %0 : tensor<2xi32>
+// RUN:   --input 6x4xf32=1,5,5,2,9,1,1,1,nan,-nan,-7,-inf,nan,-inf,nan,-inf,nan,nan,nan,nan,0,inf,nan,inf \
+// RUN:   '--expected=6xi32=1,0,2,1,0,1'
+func.func @argmax(%x: tensor<6x4xf32>) -> tensor<6xi32> {
+  %0 = kf.argmax %x : tensor<6x4xf32>
+  return %0 : tensor<6xi32>
 }
 
 // RUN: kf-run exec %s --device reference --function sample \

@@ -55,6 +55,26 @@ func.func @argmax(%x: tensor<?x307xf32>) -> tensor<?xi32> {
   return %0 : tensor<?xi32>
 }
 
+// Ties are common: the lowest index counts.
+func.func @argmax_bf16(%x: tensor<?x1000xbf16>) -> tensor<?xi32> {
+  %0 = kf.argmax %x : tensor<?x1000xbf16>
+  return %0 : tensor<?xi32>
+}
+
+func.func @argmax_of_sum(%x: tensor<?x260xf32>, %y: tensor<?x260xf32>) -> tensor<?xi32> {
+  %s = arith.addf %x, %y : tensor<?x260xf32>
+  %0 = kf.argmax %s : tensor<?x260xf32>
+  return %0 : tensor<?xi32>
+}
+
+func.func @argmax_of_slice(%y: tensor<?x300xf32>) -> tensor<?xi32> {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %y, %c0 : tensor<?x300xf32>
+  %x = tensor.extract_slice %y[0, 3] [%n, 256] [1, 1] : tensor<?x300xf32> to tensor<?x256xf32>
+  %0 = kf.argmax %x : tensor<?x256xf32>
+  return %0 : tensor<?xi32>
+}
+
 func.func @embedding(%ids: tensor<?xi32>, %t: tensor<9x40xbf16>) -> tensor<?x40xf32> {
   %0 = kf.embedding %ids, %t : tensor<?xi32>, tensor<9x40xbf16>
   return %0 : tensor<?x40xf32>
