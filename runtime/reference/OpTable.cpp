@@ -287,15 +287,19 @@ Result<Evaluate> prepareArgmax(const OpSite &) {
 }
 
 Result<Evaluate> prepareSample(const OpSite &site) {
-  SampleOptions options;
-  KF_ASSIGN_OR_RETURN(double temperature,
-                      site.attributes.number("temperature"));
-  KF_ASSIGN_OR_RETURN(options.topK, site.attributes.integer("top_k", 0));
-  KF_ASSIGN_OR_RETURN(double topP, site.attributes.number("top_p", 1.0));
-  options.temperature = static_cast<float>(temperature);
-  options.topP = static_cast<float>(topP);
-  return Evaluate([options](const OpCall &call) {
-    return sample(call.tensor(0), call.tensor(1), options);
+  constexpr size_t settings = 7, all = 15;
+  if (site.operandCount != settings && site.operandCount != all)
+    return Status::error("it has " + std::to_string(site.operandCount) +
+                         " operands; " + std::to_string(settings) + ", or " +
+                         std::to_string(all) +
+                         " with adjustments, are expected");
+  return Evaluate([](const OpCall &call) {
+    auto at = [&](size_t i) { return call.optionalTensor(i); };
+    SampleOperands operands = {at(1), at(2), at(3), at(4), at(5), at(6)};
+    if (at(settings))
+      operands.adjustments = {at(7),  at(8),  at(9),  at(10),
+                              at(11), at(12), at(13), at(14)};
+    return sample(call.tensor(0), operands);
   });
 }
 
@@ -417,7 +421,7 @@ constexpr OpEntry kOps[] = {
     {"kf.attention", "tct", true, prepareAttention},
     {"kf.kv_append", "cttt", false, prepareKVAppend},
     {"kf.argmax", "t", true, prepareArgmax},
-    {"kf.sample", "tt", true, prepareSample},
+    {"kf.sample", "tttttttTTTTTTTT", true, prepareSample},
     {"kf.quantize", "t", true, prepareQuantize},
     {"kf.dequantize", "t", true, prepareDequantize},
     {"arith.constant", "", true, prepareConstant},

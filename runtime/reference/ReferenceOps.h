@@ -163,19 +163,29 @@ Result<Tensor> attention(const TensorView &q, const CacheView &cache,
 /// than every number. logits [T, V] -> [T] of i32.
 Result<Tensor> argmax(const TensorView &logits);
 
-struct SampleOptions {
-  float temperature = 1;
-  int64_t topK = 0; ///< 0: all
-  float topP = 1;
+/// What kf.sample changes logits by: row r's entries are those from first[r] to
+/// first[r] + count[r], as far as there are.
+struct SampleAdjustments {
+  const TensorView *first, *count;                     ///< [R] of i32
+  const TensorView *ids, *seen;                        ///< [A] of i32
+  const TensorView *bias;                              ///< [A] of f32
+  const TensorView *repetition, *presence, *frequency; ///< [R] of f32
 };
 
-/// kf.sample: of the topK largest logits (the lower index first among equals),
-/// the most likely ones whose probabilities reach topP; returns the first, in
-/// falling order, at which the cumulative probability passes uniform[t] times
-/// that of all kept. NaN counts as minus infinity; an infinite largest logit is
-/// chosen outright. logits [T, V], uniform [T] of f32 in [0, 1) -> [T] of i32.
-Result<Tensor> sample(const TensorView &logits, const TensorView &uniform,
-                      const SampleOptions &options);
+/// Settings of the rows of kf.sample.
+struct SampleOperands {
+  const TensorView *temperature; ///< [R] of f32
+  const TensorView *topK;        ///< [R] of i32
+  const TensorView *topP, *minP; ///< [R] of f32
+  const TensorView *seed;        ///< [R] of i64
+  const TensorView *counter;     ///< [R] of i32
+  std::optional<SampleAdjustments> adjustments = std::nullopt;
+};
+
+/// kf.sample: a token of each row, or -1 where the row's settings are out of
+/// range, or its logits, adjusted, hold NaN or +inf or nothing but -inf.
+/// logits [R, V] -> [R] of i32. The arithmetic is SamplingMath.h's.
+Result<Tensor> sample(const TensorView &logits, const SampleOperands &operands);
 
 //===----------------------------------------------------------------------===//
 // Storage and shape (ShapeOps.cpp)

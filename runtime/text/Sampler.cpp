@@ -13,8 +13,12 @@
 #include <cstdio>
 #include <limits>
 #include <string>
+#include <utility>
 
 using namespace kf;
+
+static constexpr float kLargest = std::numeric_limits<float>::max();
+static constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 //===----------------------------------------------------------------------===//
 // Options
@@ -40,11 +44,55 @@ Status SamplerOptions::validate() const {
     return outOfRange("min-p", "from 0 to 1", minP);
   if (!(repetitionPenalty > 0 && std::isfinite(repetitionPenalty)))
     return outOfRange("repetition penalty", "above 0", repetitionPenalty);
-  if (penaltyWindow < 0)
-    return outOfRange("repetition window", "0 or more",
+  if (!std::isfinite(presencePenalty))
+    return outOfRange("presence penalty", "finite", presencePenalty);
+  if (!std::isfinite(frequencyPenalty))
+    return outOfRange("frequency penalty", "finite", frequencyPenalty);
+  if (penaltyWindow < -1)
+    return outOfRange("repetition window", "0 or more, or -1 for all tokens",
                       static_cast<double>(penaltyWindow));
+  for (const LogitBias &entry : logitBias)
+    if (!(entry.bias < kInfinity))
+      return outOfRange("logit bias", "finite or -inf", entry.bias);
   return Status();
 }
+
+Status SamplerOptions::validateIds(int64_t size) const {
+  for (const LogitBias &entry : logitBias)
+    if (entry.id < 0 || entry.id >= size)
+      return Status::error(
+          "logit bias: there is no token " + std::to_string(entry.id) +
+          "; the vocabulary's ids are 0 to " + std::to_string(size - 1));
+  return Status();
+}
+
+/// The nearest float from `least` to the largest.
+static float toFloat(double value, float least = -kLargest) {
+  return static_cast<float>(std::clamp<double>(value, least, kLargest));
+}
+
+SampleSettings Sampler::settings() const {
+  constexpr float tiny = std::numeric_limits<float>::min();
+  constexpr int64_t most = std::numeric_limits<int32_t>::max();
+  return {toFloat(options.temperature),
+          static_cast<int32_t>(std::min(options.topK, most)),
+          toFloat(options.topP, tiny),
+          toFloat(options.minP),
+          options.seed,
+          static_cast<uint32_t>(position)};
+}
+
+SamplePenalties Sampler::penalties() const {
+  constexpr float tiny = std::numeric_limits<float>::min();
+  return {toFloat(options.repetitionPenalty, tiny),
+          toFloat(options.presencePenalty), toFloat(options.frequencyPenalty)};
+}
+
+//===----------------------------------------------------------------------===//
+// Tokens so far
+//===----------------------------------------------------------------------===//
+
+Sampler::Sampler(const SamplerOptions &options) : options(options) { reset(); }
 
 Result<Sampler> Sampler::create(const SamplerOptions &options) {
   KF_RETURN_IF_ERROR(options.validate());
@@ -52,147 +100,181 @@ Result<Sampler> Sampler::create(const SamplerOptions &options) {
 }
 
 void Sampler::reset() {
+  position = 0;
+  oldest = 0;
   history.clear();
-  random = Random(options.seed);
+  adjusted.clear();
+  for (const LogitBias &entry : options.logitBias) {
+    const int32_t id = static_cast<int32_t>(entry.id);
+    const float bias = entry.bias < 0 && std::isinf(entry.bias)
+                           ? -kInfinity
+                           : toFloat(entry.bias);
+    adjusted[id] = {id, 0, bias};
+  }
+}
+
+bool Sampler::penalizes() const {
+  return options.penaltyWindow != 0 &&
+         (options.repetitionPenalty != 1 || options.presencePenalty != 0 ||
+          options.frequencyPenalty != 0);
+}
+
+void Sampler::accept(int32_t id) {
+  ++position;
+  if (!penalizes())
+    return;
+  LogitAdjustment &entry = adjusted[id];
+  entry.id = id;
+  ++entry.seen;
+  if (options.penaltyWindow < 0)
+    return;
+  if (history.size() < static_cast<uint64_t>(options.penaltyWindow)) {
+    history.push_back(id);
+    return;
+  }
+  forgetOne(std::exchange(history[oldest], id));
+  oldest = (oldest + 1) % history.size();
+}
+
+void Sampler::forgetOne(int32_t id) {
+  auto it = adjusted.find(id);
+  if (--it->second.seen == 0 && it->second.bias == 0)
+    adjusted.erase(it);
+}
+
+std::vector<LogitAdjustment> Sampler::adjustments() const {
+  std::vector<LogitAdjustment> list;
+  list.reserve(adjusted.size());
+  for (const auto &[id, adjustment] : adjusted)
+    list.push_back(adjustment);
+  return list;
 }
 
 //===----------------------------------------------------------------------===//
 // Filters
 //===----------------------------------------------------------------------===//
 
-Status Sampler::checkLogits(std::span<const float> logits) const {
-  bool any = false;
-  for (size_t i = 0; i < logits.size(); ++i) {
-    if (std::isnan(logits[i]) ||
-        logits[i] == std::numeric_limits<float>::infinity())
-      return Status::error("the logit of token " + std::to_string(i) + " is " +
-                           (std::isnan(logits[i]) ? "NaN" : "infinite"));
-    any |= std::isfinite(logits[i]);
-  }
-  return any ? Status() : Status::error("no token has a finite logit");
-}
+namespace {
 
-void Sampler::penalize(std::span<const float> logits) {
-  adjusted.assign(logits.begin(), logits.end());
-  if (options.repetitionPenalty == 1)
-    return;
-  // Each token once, however often it was seen.
-  seenAt.resize(logits.size(), 0);
-  if (++round == 0) {
-    std::fill(seenAt.begin(), seenAt.end(), 0);
-    round = 1;
-  }
-  size_t window = options.penaltyWindow == 0
-                      ? history.size()
-                      : std::min(history.size(),
-                                 static_cast<size_t>(options.penaltyWindow));
-  for (size_t i = history.size() - window; i < history.size(); ++i) {
-    int32_t id = history[i];
-    if (id < 0 || static_cast<size_t>(id) >= logits.size() ||
-        seenAt[id] == round)
-      continue;
-    seenAt[id] = round;
-    float &logit = adjusted[id];
-    if (!std::isfinite(logit))
-      continue;
-    double penalized = logit > 0 ? logit / options.repetitionPenalty
-                                 : logit * options.repetitionPenalty;
-    // Finite stays finite, whatever the penalty.
-    constexpr double limit = std::numeric_limits<float>::max();
-    logit = static_cast<float>(std::clamp(penalized, -limit, limit));
-  }
-}
-
-int32_t Sampler::mostLikely() const {
-  return static_cast<int32_t>(
-      std::max_element(adjusted.begin(), adjusted.end()) - adjusted.begin());
-}
-
-/// The order of likelihood.
-static constexpr auto moreLikely = [](const auto &a, const auto &b) {
-  return a.weight != b.weight ? a.weight > b.weight : a.id < b.id;
+struct Candidate {
+  float logit;
+  int32_t id;
+  uint32_t weight;
 };
+using Candidates = std::vector<Candidate>;
 
-void Sampler::keepTopK() {
-  if (options.topK == 0 ||
-      static_cast<uint64_t>(options.topK) >= candidates.size())
-    return;
-  std::nth_element(candidates.begin(), candidates.begin() + options.topK - 1,
-                   candidates.end(), moreLikely);
-  candidates.resize(options.topK);
+bool moreLikely(const Candidate &a, const Candidate &b) {
+  return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
 }
 
-void Sampler::keepTopP() {
-  if (options.topP == 1)
-    return;
-  double total = 0;
+uint64_t sumOf(const Candidates &candidates) {
+  uint64_t sum = 0;
   for (const Candidate &candidate : candidates)
-    total += candidate.weight;
+    sum += candidate.weight;
+  return sum;
+}
+
+void keepTopK(Candidates &candidates, int32_t topK) {
+  if (topK == 0 || static_cast<size_t>(topK) >= candidates.size())
+    return;
+  std::nth_element(candidates.begin(), candidates.begin() + topK - 1,
+                   candidates.end(), moreLikely);
+  candidates.resize(topK);
+}
+
+void keepTopP(Candidates &candidates, float topP) {
+  if (topP == 1)
+    return;
+  const uint64_t wanted = topPSum(sumOf(candidates), topP);
   // Take the likeliest from a heap until they reach the sum: the vocabulary is
   // large and few are wanted.
   auto lessLikely = [](const Candidate &a, const Candidate &b) {
     return moreLikely(b, a);
   };
   std::make_heap(candidates.begin(), candidates.end(), lessLikely);
-  double sum = 0, wanted = options.topP * total;
+  uint64_t sum = 0;
   auto rest = candidates.end();
-  while (rest != candidates.begin() && sum < wanted) {
+  do {
     std::pop_heap(candidates.begin(), rest, lessLikely);
     sum += (--rest)->weight;
-  }
+  } while (rest != candidates.begin() && sum < wanted);
   candidates.erase(candidates.begin(), rest);
 }
 
-void Sampler::keepMinP() {
-  if (options.minP == 0)
-    return;
-  double highest = 0;
-  for (const Candidate &candidate : candidates)
-    highest = std::max(highest, candidate.weight);
-  std::erase_if(candidates, [&](const Candidate &candidate) {
-    return candidate.weight < options.minP * highest;
-  });
-}
-
-int32_t Sampler::draw() {
+int32_t draw(Candidates &candidates, uint64_t bits) {
   // By id, so that how the filters ordered them has no influence.
   auto byId = [](const Candidate &a, const Candidate &b) {
     return a.id < b.id;
   };
   if (!std::is_sorted(candidates.begin(), candidates.end(), byId))
     std::sort(candidates.begin(), candidates.end(), byId);
-  double total = 0;
-  for (const Candidate &candidate : candidates)
-    total += candidate.weight;
-  double point = random.uniform() * total;
-  int32_t last = candidates.front().id;
+  uint64_t point = drawPoint(sumOf(candidates), bits);
   for (const Candidate &candidate : candidates) {
-    if (candidate.weight == 0)
-      continue;
-    last = candidate.id;
     if (point < candidate.weight)
-      break;
+      return candidate.id;
     point -= candidate.weight;
   }
-  return last;
+  return -1; // never: the point lies below the sum
 }
 
-Result<int32_t> Sampler::sample(std::span<const float> logits) {
-  KF_RETURN_IF_ERROR(checkLogits(logits));
-  penalize(logits);
-  int32_t best = mostLikely();
-  if (options.temperature == 0)
+} // namespace
+
+int32_t kf::sampleToken(std::span<const float> logits,
+                        const SampleSettings &settings) {
+  float largest = -kInfinity;
+  int32_t best = -1;
+  for (size_t i = 0; i < logits.size(); ++i) {
+    if (!(logits[i] < kInfinity))
+      return -1;
+    if (logits[i] > largest) {
+      largest = logits[i];
+      best = static_cast<int32_t>(i);
+    }
+  }
+  if (best < 0 || settings.temperature == 0)
     return best;
 
-  double highest = adjusted[best];
-  candidates.clear();
-  candidates.reserve(adjusted.size());
-  for (size_t i = 0; i < adjusted.size(); ++i)
-    candidates.push_back(
-        {std::exp((adjusted[i] - highest) / options.temperature),
-         static_cast<int32_t>(i)});
-  keepTopK();
-  keepTopP();
-  keepMinP();
-  return draw();
+  const float scale = exponentScale(settings.temperature);
+  Candidates candidates;
+  candidates.reserve(logits.size());
+  // What weighs nothing is never drawn and comes last in every order.
+  for (size_t i = 0; i < logits.size(); ++i)
+    if (uint32_t weight = tokenWeight(logits[i], largest, scale))
+      candidates.push_back({logits[i], static_cast<int32_t>(i), weight});
+  keepTopK(candidates, settings.topK);
+  keepTopP(candidates, settings.topP);
+  std::erase_if(candidates, [least = minPWeight(settings.minP)](
+                                const Candidate &candidate) {
+    return candidate.weight < least;
+  });
+  return draw(candidates, randomBits(settings.seed, settings.counter));
+}
+
+//===----------------------------------------------------------------------===//
+// Choosing
+//===----------------------------------------------------------------------===//
+
+static Status checkLogits(std::span<const float> logits) {
+  for (size_t i = 0; i < logits.size(); ++i)
+    if (!(logits[i] < kInfinity))
+      return Status::error("the logit of token " + std::to_string(i) + " is " +
+                           (std::isnan(logits[i]) ? "NaN" : "infinite"));
+  return Status::error("no token has a finite logit");
+}
+
+Result<int32_t> Sampler::sample(std::span<const float> logits) const {
+  std::vector<float> changed;
+  std::span<const float> chosenFrom = logits;
+  if (!adjusted.empty()) {
+    changed.assign(logits.begin(), logits.end());
+    for (const auto &[id, entry] : adjusted)
+      if (id >= 0 && static_cast<size_t>(id) < changed.size())
+        changed[id] =
+            adjustLogit(changed[id], entry.seen, entry.bias, penalties());
+    chosenFrom = changed;
+  }
+  const int32_t id = sampleToken(chosenFrom, settings());
+  if (id < 0)
+    return checkLogits(chosenFrom);
+  return id;
 }

@@ -9,14 +9,21 @@
 #ifndef KF_RUNTIME_TEXT_SAMPLER_H
 #define KF_RUNTIME_TEXT_SAMPLER_H
 
+#include "runtime/SamplingMath.h"
 #include "runtime/Status.h"
-#include "runtime/text/Random.h"
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
 namespace kf {
+
+/// A number to add to a token's logit; -inf excludes the token.
+struct LogitBias {
+  int64_t id = 0;
+  double bias = 0;
+};
 
 /// How to choose. The defaults choose the most likely token.
 struct SamplerOptions {
@@ -30,58 +37,61 @@ struct SamplerOptions {
   double minP = 0;
   /// Divides positive and multiplies negative logits of tokens seen before.
   double repetitionPenalty = 1;
-  /// How many of the last tokens count as seen; 0 counts all.
-  int64_t penaltyWindow = 0;
+  /// Subtracted from the logits of tokens seen before.
+  double presencePenalty = 0;
+  /// Subtracted from a token's logit for each time that it was seen.
+  double frequencyPenalty = 0;
+  /// How many of the last tokens count as seen; -1: all.
+  int64_t penaltyWindow = -1;
+  /// Added to the logits of tokens, whether seen or not. Of a token that comes
+  /// twice, the last one counts.
+  std::vector<LogitBias> logitBias = {};
   uint64_t seed = 0;
 
   /// Fails, naming the option, unless every one is in its range.
   Status validate() const;
+  /// Fails if a token of `logitBias` is none of a vocabulary of `size`.
+  Status validateIds(int64_t size) const;
 };
 
-/// Chooses tokens. The filters apply in the order of Hugging Face's generate,
-/// for which checkpoints' generation settings are written: repetition penalty,
-/// temperature, top-k, top-p, min-p; what is left is drawn by its probability.
-/// Of equally likely tokens the lower id counts as the more likely one. The
-/// same logits, options and seed give the same tokens. One thread.
+/// Chooses tokens as kf.sample does: the same logits, options, seed and tokens
+/// so far give the same choice on the host and on every device. A draw is the
+/// one of its seed that has the number of tokens so far, whatever was chosen
+/// before. One thread.
 class Sampler {
 public:
   static Result<Sampler> create(const SamplerOptions &options);
 
-  /// Records a token, of the prompt or generated, for the repetition penalty.
-  void accept(int32_t id) { history.push_back(id); }
+  /// Records a token, of the prompt or generated.
+  void accept(int32_t id);
   /// Chooses from `logits` [vocabulary]; does not accept the choice. -inf
   /// excludes a token. Fails if a logit is NaN or +inf, or all are -inf.
-  Result<int32_t> sample(std::span<const float> logits);
-  /// Forgets the tokens seen; the random numbers go on.
-  void forget() { history.clear(); }
-  /// Forgets the tokens seen and starts the random numbers over.
+  Result<int32_t> sample(std::span<const float> logits) const;
+  /// Forgets the tokens so far.
   void reset();
 
-private:
-  /// A token and its logit, later its weight (unnormalized probability).
-  struct Candidate {
-    double weight;
-    int32_t id;
-  };
+  /// What kf.sample takes for the next token: numbers in their ranges.
+  SampleSettings settings() const;
+  SamplePenalties penalties() const;
+  /// The tokens whose logits change, by id, each once.
+  std::vector<LogitAdjustment> adjustments() const;
 
-  explicit Sampler(const SamplerOptions &options)
-      : options(options), random(options.seed) {}
-  Status checkLogits(std::span<const float> logits) const;
-  void penalize(std::span<const float> logits);
-  int32_t mostLikely() const;
-  void keepTopK();
-  void keepTopP();
-  void keepMinP();
-  int32_t draw();
+private:
+  explicit Sampler(const SamplerOptions &options);
+  bool penalizes() const;
+  void forgetOne(int32_t id);
 
   SamplerOptions options;
-  Random random;
-  std::vector<int32_t> history;
-  std::vector<float> adjusted;  ///< logits after the penalty
-  std::vector<uint32_t> seenAt; ///< by id: the round that penalized it
-  uint32_t round = 0;
-  std::vector<Candidate> candidates; ///< what the filters have left
+  uint64_t position = 0;        ///< tokens so far
+  std::vector<int32_t> history; ///< the last ones, if they are penalized
+  size_t oldest = 0;            ///< where in a full history the next one goes
+  std::map<int32_t, LogitAdjustment> adjusted; ///< by id
 };
+
+/// A choice by kf.sample's rules from logits that were adjusted; -1 if they
+/// hold NaN, +inf, or nothing but -inf. `settings` are valid.
+int32_t sampleToken(std::span<const float> logits,
+                    const SampleSettings &settings);
 
 } // namespace kf
 

@@ -153,7 +153,7 @@ Result<size_t> ChatSession::reuse(std::span<const int32_t> ids) {
   kept = std::min(kept, ids.empty() ? 0 : ids.size() - 1);
   KF_RETURN_IF_ERROR(run->session().rewind(static_cast<int64_t>(kept)));
   cached.resize(kept);
-  sampler.forget();
+  sampler.reset();
   for (int32_t id : cached)
     sampler.accept(id);
   return kept;

@@ -8,7 +8,7 @@
 func.func @dynamic(%ids: tensor<?xi32>, %t: tensor<100x64xbf16>, %x: tensor<?x64xf32>,
                    %w: tensor<96x64xbf16>, %g: tensor<2x48x64xf32>, %d: tensor<64x96xf32>,
                    %n: tensor<64xbf16>, %h: tensor<?x4x32xf16>, %p: tensor<?xi32>,
-                   %c: !cache, %u: tensor<?xf32>) {
+                   %c: !cache, %u: tensor<?xf32>, %s: tensor<?xi64>) {
   // CHECK: "kf.embedding"{{.*}} -> tensor<?x64xf32>
   %0 = kf.embedding %ids, %t : tensor<?xi32>, tensor<100x64xbf16>
   // CHECK: "kf.matmul"{{.*}} -> tensor<?x96xf32>
@@ -32,7 +32,8 @@ func.func @dynamic(%ids: tensor<?xi32>, %t: tensor<100x64xbf16>, %x: tensor<?x64
   // CHECK: "kf.argmax"{{.*}} -> tensor<?xi32>
   %10 = kf.argmax %x : tensor<?x64xf32>
   // CHECK: "kf.sample"{{.*}} -> tensor<?xi32>
-  %11 = kf.sample %x, %u {temperature = 1.0 : f32} : tensor<?x64xf32>, tensor<?xf32>
+  %11 = kf.sample %x temperature(%u) top_k(%p) top_p(%u) min_p(%u) seed(%s) counter(%p)
+      : (tensor<?x64xf32>, tensor<?xf32>, tensor<?xi32>, tensor<?xf32>, tensor<?xf32>, tensor<?xi64>, tensor<?xi32>)
   // CHECK: "kf.quantize"{{.*}} -> tensor<?x64x!kf.quant<q4_0>>
   %12 = kf.quantize %x <q4_0> : tensor<?x64xf32>
   // CHECK: "kf.dequantize"{{.*}} -> tensor<?x64xf32>
@@ -43,7 +44,7 @@ func.func @dynamic(%ids: tensor<?xi32>, %t: tensor<100x64xbf16>, %x: tensor<?x64
 // CHECK-LABEL: sym_name = "static"
 func.func @static(%ids: tensor<3xi32>, %t: tensor<100x64x!kf.quant<q8_0>>, %x: tensor<3x64xbf16>,
                   %w: tensor<96x64xbf16>, %g: tensor<2x48x64xf32>, %d: tensor<32x96xf32>,
-                  %n: tensor<64xf32>, %u: tensor<3xf32>, %y: tensor<3x2x64xf32>) {
+                  %n: tensor<64xf32>, %u: tensor<3xf32>, %s: tensor<3xi64>, %y: tensor<3x2x64xf32>) {
   // CHECK: "kf.embedding"{{.*}} -> tensor<3x64xf32>
   %0 = kf.embedding %ids, %t : tensor<3xi32>, tensor<100x64x!kf.quant<q8_0>>
   // CHECK: "kf.matmul"{{.*}} -> tensor<3x96xbf16>
@@ -59,7 +60,8 @@ func.func @static(%ids: tensor<3xi32>, %t: tensor<100x64x!kf.quant<q8_0>>, %x: t
   // CHECK: "kf.argmax"{{.*}} -> tensor<3xi32>
   %6 = kf.argmax %x : tensor<3x64xbf16>
   // CHECK: "kf.sample"{{.*}} -> tensor<3xi32>
-  %7 = kf.sample %x, %u {temperature = 1.0 : f32} : tensor<3x64xbf16>, tensor<3xf32>
+  %7 = kf.sample %x temperature(%u) top_k(%ids) top_p(%u) min_p(%u) seed(%s) counter(%ids)
+      : (tensor<3x64xbf16>, tensor<3xf32>, tensor<3xi32>, tensor<3xf32>, tensor<3xf32>, tensor<3xi64>, tensor<3xi32>)
   // CHECK: "kf.quantize"{{.*}} -> tensor<3x2x64x!kf.quant<q8_0>>
   %8 = kf.quantize %y <q8_0> : tensor<3x2x64xf32>
   return

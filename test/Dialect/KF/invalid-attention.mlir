@@ -1,6 +1,6 @@
 // RUN: kf-opt %s -verify-diagnostics -split-input-file
 
-// rope, attention, kv_append, argmax and sample.
+// rope, attention, kv_append and argmax.
 
 func.func @f(%x: tensor<?x8xf32>, %p: tensor<?xi32>) {
   // expected-error @+1 {{C1: x must be [T, heads, D] of float elements, the last two dimensions static, found 'tensor<?x8xf32>'}}
@@ -275,79 +275,5 @@ func.func @f(%x: tensor<4x8xf32>) {
   // expected-error @+2 {{inferred type(s) 'tensor<4xi32>' are incompatible with return type(s) of operation 'tensor<4xi64>'}}
   // expected-error @+1 {{failed to infer returned types}}
   %0 = "kf.argmax"(%x) : (tensor<4x8xf32>) -> tensor<4xi64>
-  return
-}
-
-// -----
-
-func.func @f(%x: tensor<?x8xi32>, %u: tensor<?xf32>) {
-  // expected-error @+1 {{C1: logits must be [T, V] of float elements, V static, found 'tensor<?x8xi32>'}}
-  %0 = kf.sample %x, %u {temperature = 1.0 : f32} : tensor<?x8xi32>, tensor<?xf32>
-  return
-}
-
-// -----
-
-func.func @f(%x: tensor<8xf32>, %u: tensor<?xf32>) {
-  // expected-error @+1 {{C1: logits must be [T, V], found 'tensor<8xf32>'}}
-  %0 = kf.sample %x, %u {temperature = 1.0 : f32} : tensor<8xf32>, tensor<?xf32>
-  return
-}
-
-// -----
-
-func.func @f(%x: tensor<?x8xf32>, %u: tensor<?xf64>) {
-  // expected-error @+1 {{C2: uniform must be f32, one for each row of logits, found 'tensor<?xf64>'}}
-  %0 = kf.sample %x, %u {temperature = 1.0 : f32} : tensor<?x8xf32>, tensor<?xf64>
-  return
-}
-
-// -----
-
-func.func @f(%x: tensor<?x8xf32>, %u: tensor<8xf32>) {
-  // expected-error @+1 {{C2: uniform must be f32, one for each row of logits, found 'tensor<8xf32>'}}
-  %0 = kf.sample %x, %u {temperature = 1.0 : f32} : tensor<?x8xf32>, tensor<8xf32>
-  return
-}
-
-// -----
-
-func.func @f(%x: tensor<?x8xf32>, %u: tensor<?xf32>) {
-  // expected-error @+1 {{C3: temperature must be positive, top_k not negative, top_p in (0, 1]}}
-  %0 = kf.sample %x, %u {temperature = 0.0 : f32} : tensor<?x8xf32>, tensor<?xf32>
-  return
-}
-
-// -----
-
-func.func @f(%x: tensor<?x8xf32>, %u: tensor<?xf32>) {
-  // expected-error @+1 {{C3: temperature must be positive}}
-  %0 = kf.sample %x, %u {temperature = 1.0 : f32, top_k = -1 : i64} : tensor<?x8xf32>, tensor<?xf32>
-  return
-}
-
-// -----
-
-func.func @f(%x: tensor<?x8xf32>, %u: tensor<?xf32>) {
-  // expected-error @+1 {{C3: temperature must be positive}}
-  %0 = kf.sample %x, %u {temperature = 1.0 : f32, top_p = 0.0 : f32} : tensor<?x8xf32>, tensor<?xf32>
-  return
-}
-
-// -----
-
-func.func @f(%x: tensor<?x8xf32>, %u: tensor<?xf32>) {
-  // expected-error @+1 {{C3: temperature must be positive}}
-  %0 = kf.sample %x, %u {temperature = 1.0 : f32, top_p = 1.5 : f32} : tensor<?x8xf32>, tensor<?xf32>
-  return
-}
-
-// -----
-
-// sample C4
-func.func @f(%x: tensor<4x8xf32>, %u: tensor<4xf32>) {
-  // expected-error @+2 {{inferred type(s) 'tensor<4xi32>' are incompatible with return type(s) of operation 'tensor<8xi32>'}}
-  // expected-error @+1 {{failed to infer returned types}}
-  %0 = "kf.sample"(%x, %u) <{temperature = 1.0 : f32}> : (tensor<4x8xf32>, tensor<4xf32>) -> tensor<8xi32>
   return
 }

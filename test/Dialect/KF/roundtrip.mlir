@@ -116,14 +116,18 @@ func.func private @cache_types(
     !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8, type = f16, key_block = 1>)
 
 // CHECK-LABEL: @tokens
-func.func @tokens(%l: tensor<?x100xf32>, %u: tensor<?xf32>) {
+func.func @tokens(%l: tensor<?x100xf32>, %f: tensor<?xf32>, %i: tensor<?xi32>, %s: tensor<?xi64>,
+                  %ids: tensor<9xi32>, %bias: tensor<9xf32>) {
   // CHECK: kf.argmax %{{.*}} : tensor<?x100xf32>
   %0 = kf.argmax %l : tensor<?x100xf32>
-  // CHECK: kf.sample %{{.*}}, %{{.*}} {temperature = 8.000000e-01 : f32} : tensor<?x100xf32>, tensor<?xf32>
-  %1 = kf.sample %l, %u {temperature = 0.8 : f32} : tensor<?x100xf32>, tensor<?xf32>
-  // CHECK: kf.sample %{{.*}}, %{{.*}} {temperature = 1.000000e+00 : f32, top_k = 40 : i64, top_p = 0.899999976 : f32}
-  %2 = kf.sample %l, %u {temperature = 1.0 : f32, top_k = 40 : i64, top_p = 0.9 : f32}
-      : tensor<?x100xf32>, tensor<?xf32>
+  // CHECK: kf.sample %[[L:.*]] temperature(%[[F:.*]]) top_k(%[[I:.*]]) top_p(%[[F]]) min_p(%[[F]]) seed(%[[S:.*]]) counter(%[[I]]) : (tensor<?x100xf32>, tensor<?xf32>, tensor<?xi32>, tensor<?xf32>, tensor<?xf32>, tensor<?xi64>, tensor<?xi32>)
+  %1 = kf.sample %l temperature(%f) top_k(%i) top_p(%f) min_p(%f) seed(%s) counter(%i)
+      : (tensor<?x100xf32>, tensor<?xf32>, tensor<?xi32>, tensor<?xf32>, tensor<?xf32>, tensor<?xi64>, tensor<?xi32>)
+  // CHECK: kf.sample %[[L]] {{.*}} counter(%[[I]]) adjustments(%[[I]], %[[I]], %[[IDS:.*]], %[[IDS]], %{{.*}}) penalties(%[[F]], %[[F]], %[[F]]) : (
+  %2 = kf.sample %l temperature(%f) top_k(%i) top_p(%f) min_p(%f) seed(%s) counter(%i)
+      adjustments(%i, %i, %ids, %ids, %bias) penalties(%f, %f, %f)
+      : (tensor<?x100xf32>, tensor<?xf32>, tensor<?xi32>, tensor<?xf32>, tensor<?xf32>, tensor<?xi64>, tensor<?xi32>,
+         tensor<?xi32>, tensor<?xi32>, tensor<9xi32>, tensor<9xi32>, tensor<9xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>)
   return
 }
 

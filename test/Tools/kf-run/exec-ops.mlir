@@ -184,12 +184,33 @@ func.func @argmax(%x: tensor<6x4xf32>) -> tensor<6xi32> {
   return %0 : tensor<6xi32>
 }
 
+// Greedy, and what each filter leaves; no choice with a NaN or a temperature
+// below 0.
 // RUN: kf-run exec %s --device reference --function sample \
-// RUN:   --input 2x4xf32=0,0,0,0,0,0,0,100 \
-// RUN:   --input 2xf32=0.3,0.5 \
-// RUN:   '--expected=2xi32=1,3'
-func.func @sample(%x: tensor<2x4xf32>, %u: tensor<2xf32>) -> tensor<2xi32> {
-  %0 = kf.sample %x, %u {temperature = 1.0 : f32} : tensor<2x4xf32>, tensor<2xf32>
+// RUN:   --input 6x4xf32=1,5,5,2,1,5,5,2,1,5,5,2,1,5,5,2,1,5,nan,2,1,5,5,2 \
+// RUN:   --input 6xf32=0,1,1,1,1,-1 --input 6xi32=0,1,0,0,0,0 \
+// RUN:   --input 6xf32=1,1,0.4,1,1,1 --input 6xf32=0,0,0,0.9,0,0 \
+// RUN:   --input 6xi64=0,1,2,3,4,5 --input 6xi32=0,0,0,1,0,0 \
+// RUN:   '--expected=6xi32=1,1,1,2,-1,-1'
+func.func @sample(%x: tensor<6x4xf32>, %t: tensor<6xf32>, %k: tensor<6xi32>, %p: tensor<6xf32>, %m: tensor<6xf32>, %s: tensor<6xi64>, %c: tensor<6xi32>) -> tensor<6xi32> {
+  %0 = kf.sample %x temperature(%t) top_k(%k) top_p(%p) min_p(%m) seed(%s) counter(%c)
+      : (tensor<6x4xf32>, tensor<6xf32>, tensor<6xi32>, tensor<6xf32>, tensor<6xf32>, tensor<6xi64>, tensor<6xi32>)
+  return %0 : tensor<6xi32>
+}
+
+// 6 / 2 - 2 * 0.5 - 0.75 and 5 / 2 - 0.5 - 0.75 leave the last one; then 2 + 4.5.
+// RUN: kf-run exec %s --device reference --function sample_adjusted \
+// RUN:   --input 2x4xf32=1,6,5,2,1,6,5,2 --input 2xf32=0 --input 2xi32=0 \
+// RUN:   --input 2xf32=1 --input 2xf32=0 --input 2xi64=0 --input 2xi32=0 \
+// RUN:   --input 2xi32=0,2 --input 2xi32=2,1 --input 3xi32=1,2,3 \
+// RUN:   --input 3xi32=2,1,0 --input 3xf32=0,0,4.5 --input 2xf32=2,1 \
+// RUN:   --input 2xf32=0.75,0 --input 2xf32=0.5,0 \
+// RUN:   '--expected=2xi32=3,3'
+func.func @sample_adjusted(%x: tensor<2x4xf32>, %t: tensor<2xf32>, %k: tensor<2xi32>, %p: tensor<2xf32>, %m: tensor<2xf32>, %s: tensor<2xi64>, %c: tensor<2xi32>, %first: tensor<2xi32>, %count: tensor<2xi32>, %ids: tensor<3xi32>, %seen: tensor<3xi32>, %bias: tensor<3xf32>, %r: tensor<2xf32>, %pr: tensor<2xf32>, %fr: tensor<2xf32>) -> tensor<2xi32> {
+  %0 = kf.sample %x temperature(%t) top_k(%k) top_p(%p) min_p(%m) seed(%s) counter(%c)
+      adjustments(%first, %count, %ids, %seen, %bias) penalties(%r, %pr, %fr)
+      : (tensor<2x4xf32>, tensor<2xf32>, tensor<2xi32>, tensor<2xf32>, tensor<2xf32>, tensor<2xi64>, tensor<2xi32>,
+         tensor<2xi32>, tensor<2xi32>, tensor<3xi32>, tensor<3xi32>, tensor<3xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>)
   return %0 : tensor<2xi32>
 }
 

@@ -9,7 +9,6 @@
 #include "runtime/text/Tokenizer.h"
 
 #include "runtime/io/MappedFile.h"
-#include "runtime/text/Random.h"
 #include "runtime/text/Utf8.h"
 
 #include <gtest/gtest.h>
@@ -18,6 +17,7 @@
 #include <chrono>
 #include <limits>
 #include <map>
+#include <random>
 
 using namespace kf;
 using nlohmann::json;
@@ -100,7 +100,7 @@ TEST(Tokenizer, KnowsItsTokens) {
 }
 
 /// Bytes of a few kinds that often stand beside one another.
-std::string randomBytes(Random &random) {
+std::string randomBytes(std::mt19937_64 &random) {
   static const std::vector<std::string> parts = {
       " ",        "  ",
       "\n",       "a",
@@ -114,17 +114,17 @@ std::string randomBytes(Random &random) {
       "<|eot_id", "\xe2\x80\x83",
       "\r\n",     std::string(1, '\0')};
   std::string text;
-  for (uint64_t count = random.next() % 40; count > 0; --count) {
-    if (random.next() % 4 == 0)
-      text += static_cast<char>(random.next());
+  for (uint64_t count = random() % 40; count > 0; --count) {
+    if (random() % 4 == 0)
+      text += static_cast<char>(random());
     else
-      text += parts[random.next() % parts.size()];
+      text += parts[random() % parts.size()];
   }
   return text;
 }
 
 TEST(Tokenizer, RoundTripsAnyBytes) {
-  Random random(1);
+  std::mt19937_64 random(1);
   for (int i = 0; i < 3000; ++i) {
     std::string text = randomBytes(random);
     EXPECT_EQ(stories().decode(encode(stories(), text), false), text);
@@ -137,7 +137,7 @@ TEST(Tokenizer, RoundTripsAnyBytes) {
 }
 
 TEST(Tokenizer, StreamsWholeCharacters) {
-  Random random(2);
+  std::mt19937_64 random(2);
   for (int i = 0; i < 1000; ++i) {
     std::string text = randomBytes(random);
     for (bool skip : {false, true}) {

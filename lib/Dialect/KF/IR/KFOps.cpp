@@ -18,6 +18,7 @@
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 using namespace mlir;
@@ -688,27 +689,79 @@ LogicalResult SampleOp::inferReturnTypes(MLIRContext *,
 }
 
 LogicalResult SampleOp::verify() {
-  if (failed(verifyLogits(*this, tensorType(getLogits()))))
+  RankedTensorType logits = tensorType(getLogits());
+  if (failed(verifyLogits(*this, logits)))
     return failure();
-  if (!isPerRow(getUniform(), tensorType(getLogits()), /*wantInt=*/false))
-    return emitOpError("C2: uniform must be f32, one for each row of logits, "
-                       "found ")
-           << getUniform().getType();
-  float topP = getTopP().convertToFloat();
-  if (!(getTemperature().convertToFloat() > 0) ||
-      static_cast<int64_t>(getTopK()) < 0 || !(topP > 0) || topP > 1)
-    return emitOpError("C3: temperature must be positive, top_k not negative, "
-                       "top_p in (0, 1]");
-  return success();
+  if (logits.getDimSize(1) > std::numeric_limits<int32_t>::max())
+    return emitOpError("C1: logits must have fewer than 2^31 columns, found ")
+           << logits;
+  auto isVector = [](Value value, int64_t extent, Type element) {
+    RankedTensorType type = tensorType(value);
+    return type.getRank() == 1 && type.getDimSize(0) == extent &&
+           type.getElementType() == element;
+  };
+  Builder b(getContext());
+  Type f32 = b.getF32Type(), i32 = b.getI32Type(), i64 = b.getI64Type();
+  using Named = std::tuple<StringRef, Value, Type>;
+  auto verifyAll = [&](StringRef constraint, StringRef what, int64_t extent,
+                       ArrayRef<Named> operands) -> LogicalResult {
+    for (auto [name, value, element] : operands)
+      if (!isVector(value, extent, element))
+        return emitOpError(constraint)
+               << ": " << name << " must be " << element << ", one for each "
+               << what << ", found " << value.getType();
+    return success();
+  };
+  int64_t rows = logits.getDimSize(0);
+  if (failed(verifyAll("C2", "row of logits", rows,
+                       {{"temperature", getTemperature(), f32},
+                        {"top_k", getTopK(), i32},
+                        {"top_p", getTopP(), f32},
+                        {"min_p", getMinP(), f32},
+                        {"seed", getSeed(), i64},
+                        {"counter", getCounter(), i32}})))
+    return failure();
+
+  Value adjusting[] = {getFirst(),    getCount(),    getIds(),
+                       getSeen(),     getBias(),     getRepetition(),
+                       getPresence(), getFrequency()};
+  if (llvm::none_of(adjusting, [](Value value) { return value; }))
+    return success();
+  if (!llvm::all_of(adjusting, [](Value value) { return value; }))
+    return emitOpError("C3: adjustments and penalties come together, none of "
+                       "them alone");
+  if (failed(verifyAll("C3", "row of logits", rows,
+                       {{"first", getFirst(), i32},
+                        {"count", getCount(), i32},
+                        {"repetition", getRepetition(), f32},
+                        {"presence", getPresence(), f32},
+                        {"frequency", getFrequency(), f32}})))
+    return failure();
+  RankedTensorType ids = tensorType(getIds());
+  if (ids.getRank() != 1)
+    return emitOpError("C4: ids must be a rank 1 tensor of i32, found ") << ids;
+  return verifyAll("C4", "id", ids.getDimSize(0),
+                   {{"ids", getIds(), i32},
+                    {"seen", getSeen(), i32},
+                    {"bias", getBias(), f32}});
 }
 
 SmallVector<utils::IteratorType> SampleOp::getLoopTypes() {
   return {parallel()};
 }
 
+/// Rows are independent; each may read all of the lists of adjustments.
 SmallVector<AffineMap> SampleOp::getLoopMaps() {
   MLIRContext *c = getContext();
-  return {loopMap(c, 1, {0, -1}), loopMap(c, 1, {0}), loopMap(c, 1, {0})};
+  AffineMap perRow = loopMap(c, 1, {0}), whole = loopMap(c, 1, {-1});
+  SmallVector<AffineMap> maps = {loopMap(c, 1, {0, -1})};
+  maps.append(6, perRow);
+  if (hasAdjustments()) {
+    maps.append({perRow, perRow, whole, whole, whole});
+    maps.append(3, perRow);
+  }
+  maps.push_back(perRow); // the result
+  return maps;
 }
 
 //===----------------------------------------------------------------------===//

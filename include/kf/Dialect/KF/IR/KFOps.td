@@ -352,33 +352,89 @@ def KF_ArgmaxOp : KF_LoopOp<"argmax"> {
   let assemblyFormat = "$logits attr-dict `:` type($logits)";
 }
 
-def KF_SampleOp : KF_LoopOp<"sample"> {
-  let summary = "draws an index from each row of logits";
+def KF_SampleOp : KF_LoopOp<"sample", [AttrSizedOperandSegments]> {
+  let summary = "chooses a token from each row of logits";
   let description = [{
-    Keeps the `top_k` largest logits (0: all), softmax of `logits /
-    temperature`, keeps the smallest set of most likely entries whose
-    probabilities reach `top_p`, and returns the first entry, in falling order
-    of probability, at which the cumulative probability passes
-    `uniform[t] * sum of kept`.
+    Row r has settings of its own, so that one op serves sequences that want
+    different things, and what it chooses depends on nothing but its logits and
+    settings.
 
-    - C1: `logits` is a rank 2 tensor [T, V] of float elements, V static.
-    - C2: `uniform` is a rank 1 tensor of f32 with dim 0 of `logits`; its values
-      lie in [0, 1).
-    - C3: `temperature` is positive, `top_k` not negative, `top_p` in (0, 1].
-    - C4: the result is [T] of i32.
+    1. *Adjustments*, where there are any: each entry i from `first[r]` to
+       `first[r] + count[r]`, as far as the lists reach, changes the logit x of
+       token `ids[i]`, if there is such a token. If the token was seen,
+       `seen[i]` times, x becomes x / `repetition[r]` where it is positive and
+       x * `repetition[r]` where not, less `frequency[r] * seen[i]`, less
+       `presence[r]`; then `bias[i]` is added. What was finite stays finite; a
+       bias of -inf excludes the token.
+    2. With `temperature[r] = 0` the token with the largest logit is chosen, the
+       lowest of equals. Else logits are divided by the temperature.
+    3. *Filters*, in Hugging Face's order, each on what the one before left:
+       the `top_k[r]` most likely tokens stay (0: all); the fewest most likely
+       ones whose probabilities reach `top_p[r]`; those with at least `min_p[r]`
+       times the probability of the most likely one. Of equal logits the lower
+       id is the more likely one.
+    4. *Draw*: the first token left, in order of ids, up to which probabilities
+       sum up to more than u times the sum of all left. u in [0, 1) is 64 bits
+       of Philox4x32-10 (Salmon et al., 2011) with `seed[r]` as the key and
+       `counter[r]` as the counter: draw number `counter[r]` of the seed.
+
+    The result is -1 where a row has NaN, +inf or nothing but -inf for logits
+    after the adjustments, and where a setting is out of its range: a
+    temperature that is negative or not finite, `top_k` below 0, `top_p` outside
+    of (0, 1], `min_p` outside of [0, 1], penalties that are not finite, and a
+    `repetition` that is not positive.
+
+    Every target chooses the same token: probabilities are integers, in units of
+    2^-30 of the largest, and runtime/SamplingMath.h defines them to the bit.
+
+    - C1: `logits` is a rank 2 tensor [R, V] of float elements, V static and
+      below 2^31.
+    - C2: `temperature`, `top_p` and `min_p` are [R] of f32, `top_k` and
+      `counter` [R] of i32, `seed` [R] of i64.
+    - C3: adjustments and penalties come together: `first` and `count` are [R]
+      of i32, `repetition`, `presence` and `frequency` [R] of f32.
+    - C4: `ids` and `seen` are [A] of i32, `bias` [A] of f32.
+    - C5: the result is [R] of i32.
 
     ```mlir
-    %0 = kf.sample %logits, %uniform {temperature = 0.8 : f32, top_k = 40 : i64}
-        : tensor<?x1477xf32>, tensor<?xf32>
+    %0 = kf.sample %logits temperature(%t) top_k(%k) top_p(%p) min_p(%m)
+        seed(%s) counter(%c)
+        : (tensor<?x1477xf32>, tensor<?xf32>, tensor<?xi32>, tensor<?xf32>,
+           tensor<?xf32>, tensor<?xi64>, tensor<?xi32>)
+    %1 = kf.sample %logits temperature(%t) top_k(%k) top_p(%p) min_p(%m)
+        seed(%s) counter(%c)
+        adjustments(%first, %count, %ids, %seen, %bias)
+        penalties(%repetition, %presence, %frequency)
+        : (tensor<?x1477xf32>, tensor<?xf32>, tensor<?xi32>, tensor<?xf32>,
+           tensor<?xf32>, tensor<?xi64>, tensor<?xi32>, tensor<?xi32>,
+           tensor<?xi32>, tensor<64xi32>, tensor<64xi32>, tensor<64xf32>,
+           tensor<?xf32>, tensor<?xf32>, tensor<?xf32>)
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$logits, AnyRankedTensor:$uniform,
-                       F32Attr:$temperature,
-                       DefaultValuedAttr<I64Attr, "0">:$top_k,
-                       DefaultValuedAttr<F32Attr, "1.0f">:$top_p);
+  let arguments = (ins AnyRankedTensor:$logits, AnyRankedTensor:$temperature,
+                       AnyRankedTensor:$top_k, AnyRankedTensor:$top_p,
+                       AnyRankedTensor:$min_p, AnyRankedTensor:$seed,
+                       AnyRankedTensor:$counter,
+                       Optional<AnyRankedTensor>:$first,
+                       Optional<AnyRankedTensor>:$count,
+                       Optional<AnyRankedTensor>:$ids,
+                       Optional<AnyRankedTensor>:$seen,
+                       Optional<AnyRankedTensor>:$bias,
+                       Optional<AnyRankedTensor>:$repetition,
+                       Optional<AnyRankedTensor>:$presence,
+                       Optional<AnyRankedTensor>:$frequency);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
-    $logits `,` $uniform attr-dict `:` type($logits) `,` type($uniform)
+    $logits `temperature` `(` $temperature `)` `top_k` `(` $top_k `)`
+    `top_p` `(` $top_p `)` `min_p` `(` $min_p `)` `seed` `(` $seed `)`
+    `counter` `(` $counter `)`
+    (`adjustments` `(` $first^ `,` $count `,` $ids `,` $seen `,` $bias `)`
+     `penalties` `(` $repetition `,` $presence `,` $frequency `)`)?
+    attr-dict `:` `(` type(operands) `)`
+  }];
+  let extraClassDeclaration = [{
+    /// Whether logits are changed before anything else happens.
+    bool hasAdjustments() { return getIds() != nullptr; }
   }];
 }
 
