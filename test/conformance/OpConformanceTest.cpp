@@ -104,6 +104,11 @@ HostTensor makeInput(const TensorSpec &spec, int64_t rows, std::mt19937 &random,
       tensor.data<int32_t>()[i] = static_cast<int32_t>(i);
     return tensor;
   }
+  if (spec.type == DataType::I64) {
+    for (int64_t i = 0; i < tensor.elementCount(); ++i)
+      tensor.data<int64_t>()[i] = i;
+    return tensor;
+  }
   std::vector<float> values(tensor.elementCount());
   for (float &value : values)
     value = static_cast<float>(random() % 4096) / 2048.0f - 1.0f;
@@ -309,8 +314,8 @@ std::vector<Case> cases() {
     for (const std::string &function : OpFile(path).functions()) {
       for (const char *device : {"cpu", "cpu2", "vulkan"})
         list.push_back({path.filename(), function, device});
-      // Blocks have code of their own for each width of vectors.
-      if (path.filename() == "blocks.mlir")
+      // Blocks and samplers have code of their own for each width of vectors.
+      if (path.filename() == "blocks.mlir" || path.filename() == "sample.mlir")
         for (const char *cpu : {"x86-64-v2", "x86-64-v3", "x86-64-v4"})
           list.push_back({path.filename(), function, cpu});
     }

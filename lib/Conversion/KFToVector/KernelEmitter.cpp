@@ -64,6 +64,8 @@ LogicalResult KernelEmitter::emit() {
     emitted = emitAppendKernel(*this);
   else if (find<ArgmaxOp>())
     emitted = emitArgmaxKernel(*this);
+  else if (find<SampleOp>())
+    emitted = emitSampleKernel(*this);
   else if (find<PackOp>())
     emitted = emitPackKernel(*this);
   else

@@ -123,6 +123,7 @@ LogicalResult emitBlockMatmulKernel(KernelEmitter &emitter);
 LogicalResult emitAttentionKernel(KernelEmitter &emitter);
 LogicalResult emitAppendKernel(KernelEmitter &emitter);
 LogicalResult emitArgmaxKernel(KernelEmitter &emitter);
+LogicalResult emitSampleKernel(KernelEmitter &emitter);
 LogicalResult emitPackKernel(KernelEmitter &emitter);
 LogicalResult emitRowKernel(KernelEmitter &emitter);
 

@@ -182,8 +182,11 @@ private:
       type = append.getK().getType();
     if (auto argmax = find<ArgmaxOp>(kernel))
       type = argmax.getLogits().getType();
-    if (auto sample = find<SampleOp>(kernel))
+    int64_t wanted = 8192; // elements
+    if (auto sample = find<SampleOp>(kernel)) {
       type = sample.getLogits().getType();
+      wanted = 2048; // which filters read again and again
+    }
     auto tensor = dyn_cast_or_null<RankedTensorType>(type);
     if (!tensor) // nothing to tile: one workgroup
       return draft.get(&getContext());
@@ -198,7 +201,7 @@ private:
     for (int64_t extent : tensor.getShape().drop_front())
       elements *= extent;
     draft.workgroup = {
-        std::clamp<int64_t>(8192 / std::max<int64_t>(elements, 1), 1, 64)};
+        std::clamp<int64_t>(wanted / std::max<int64_t>(elements, 1), 1, 64)};
     return draft.get(&getContext());
   }
 };

@@ -31,12 +31,14 @@ kf.kernel @dense_i8(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel
 
 // -----
 
-kf.kernel @sample(%x: tensor<?x40xf32>, %t: tensor<?xf32>, %i: tensor<?xi32>, %s: tensor<?xi64>) -> tensor<?xi32>
+kf.kernel @sample(%x: tensor<?x40xf32>, %t: tensor<?x1xf32>, %i: tensor<?xi32>, %s: tensor<?xi64>) -> tensor<?xi32>
     attributes {schedule = #kf.schedule<workgroup = [4], vector = 16>} {
-  // expected-error @+1 {{'kf.sample' op convert-kf-to-vector: no vector code for this op yet; --device=reference computes it}}
-  %0 = kf.sample %x temperature(%t) top_k(%i) top_p(%t) min_p(%t) seed(%s) counter(%i)
+  %0 = kf.softmax %t : tensor<?x1xf32>
+  %1 = tensor.collapse_shape %0 [[0, 1]] : tensor<?x1xf32> into tensor<?xf32>
+  // expected-error @+1 {{'kf.sample' op convert-kf-to-vector: settings must be arguments of the kernel, or elementwise ops on them}}
+  %2 = kf.sample %x temperature(%1) top_k(%i) top_p(%1) min_p(%1) seed(%s) counter(%i)
       : (tensor<?x40xf32>, tensor<?xf32>, tensor<?xi32>, tensor<?xf32>, tensor<?xf32>, tensor<?xi64>, tensor<?xi32>)
-  kf.yield %0 : tensor<?xi32>
+  kf.yield %2 : tensor<?xi32>
 }
 
 // -----

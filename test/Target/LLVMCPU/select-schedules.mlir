@@ -84,6 +84,15 @@ kf.kernel @long_rows(%x: tensor<?x32000xf32>) -> tensor<?xi32> {
   kf.yield %0 : tensor<?xi32>
 }
 
+// Fewer rows where each is read again and again.
+// CHECK-LABEL: kf.kernel @sample(
+// CHECK-SAME:    schedule = #kf.schedule<workgroup = [8], vector = 16>
+kf.kernel @sample(%x: tensor<?x256xf32>, %f: tensor<?xf32>, %i: tensor<?xi32>, %s: tensor<?xi64>) -> tensor<?xi32> {
+  %0 = kf.sample %x temperature(%f) top_k(%i) top_p(%f) min_p(%f) seed(%s) counter(%i)
+      : (tensor<?x256xf32>, tensor<?xf32>, tensor<?xi32>, tensor<?xf32>, tensor<?xf32>, tensor<?xi64>, tensor<?xi32>)
+  kf.yield %0 : tensor<?xi32>
+}
+
 // CHECK-LABEL: kf.kernel @append(
 // CHECK-SAME:    schedule = #kf.schedule<workgroup = [64], vector = 16>
 kf.kernel @append(%c: !layer, %k: tensor<?x2x64xf32>, %p: tensor<?xi32>) {

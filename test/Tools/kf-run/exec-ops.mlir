@@ -186,6 +186,12 @@ func.func @argmax(%x: tensor<6x4xf32>) -> tensor<6xi32> {
 
 // Greedy, and what each filter leaves; no choice with a NaN or a temperature
 // below 0.
+// RUN: kf-run exec %s --device cpu --function sample \
+// RUN:   --input 6x4xf32=1,5,5,2,1,5,5,2,1,5,5,2,1,5,5,2,1,5,nan,2,1,5,5,2 \
+// RUN:   --input 6xf32=0,1,1,1,1,-1 --input 6xi32=0,1,0,0,0,0 \
+// RUN:   --input 6xf32=1,1,0.4,1,1,1 --input 6xf32=0,0,0,0.9,0,0 \
+// RUN:   --input 6xi64=0,1,2,3,4,5 --input 6xi32=0,0,0,1,0,0 \
+// RUN:   '--expected=6xi32=1,1,1,2,-1,-1'
 // RUN: kf-run exec %s --device reference --function sample \
 // RUN:   --input 6x4xf32=1,5,5,2,1,5,5,2,1,5,5,2,1,5,5,2,1,5,nan,2,1,5,5,2 \
 // RUN:   --input 6xf32=0,1,1,1,1,-1 --input 6xi32=0,1,0,0,0,0 \
@@ -199,6 +205,13 @@ func.func @sample(%x: tensor<6x4xf32>, %t: tensor<6xf32>, %k: tensor<6xi32>, %p:
 }
 
 // 6 / 2 - 2 * 0.5 - 0.75 and 5 / 2 - 0.5 - 0.75 leave the last one; then 2 + 4.5.
+// RUN: kf-run exec %s --device cpu --function sample_adjusted \
+// RUN:   --input 2x4xf32=1,6,5,2,1,6,5,2 --input 2xf32=0 --input 2xi32=0 \
+// RUN:   --input 2xf32=1 --input 2xf32=0 --input 2xi64=0 --input 2xi32=0 \
+// RUN:   --input 2xi32=0,2 --input 2xi32=2,1 --input 3xi32=1,2,3 \
+// RUN:   --input 3xi32=2,1,0 --input 3xf32=0,0,4.5 --input 2xf32=2,1 \
+// RUN:   --input 2xf32=0.75,0 --input 2xf32=0.5,0 \
+// RUN:   '--expected=2xi32=3,3'
 // RUN: kf-run exec %s --device reference --function sample_adjusted \
 // RUN:   --input 2x4xf32=1,6,5,2,1,6,5,2 --input 2xf32=0 --input 2xi32=0 \
 // RUN:   --input 2xf32=1 --input 2xf32=0 --input 2xi64=0 --input 2xi32=0 \
