@@ -70,6 +70,7 @@ ChatSession::open(const ChatOptions &options) {
   KF_ASSIGN_OR_RETURN(std::unique_ptr<ModelSession> run,
                       ModelSession::open(options.model, true));
   const Model &model = run->model();
+  KF_RETURN_IF_ERROR(options.sampler.validateIds(model.config.vocabSize));
   if (!model.tokenizer)
     return Status::error("model " + quotePath(model.name) +
                          " has no tokenizer; chats need one");

@@ -154,6 +154,8 @@ Status generateText(const GenerateOptions &options) {
   }
   KF_ASSIGN_OR_RETURN(std::unique_ptr<ModelSession> run,
                       ModelSession::open(options.model, withTokenizer));
+  KF_RETURN_IF_ERROR(
+      options.sampler.validateIds(run->model().config.vocabSize));
   const std::optional<Tokenizer> &tokenizer = run->model().tokenizer;
   KF_ASSIGN_OR_RETURN(std::vector<int32_t> ids,
                       options.ids.empty() ? promptIds(run->model(), prompt)

@@ -8,7 +8,36 @@
 
 #include "SamplerFlags.h"
 
+#include "runtime/io/Quote.h"
+
+#include <charconv>
+#include <limits>
+#include <memory>
+
 using namespace kf;
+
+namespace {
+
+/// Reads "15+0.5", "15-2" or "15-inf".
+std::optional<LogitBias> parseLogitBias(std::string_view text) {
+  const char *last = text.data() + text.size();
+  LogitBias entry;
+  auto [sign, idError] = std::from_chars(text.data(), last, entry.id);
+  if (idError != std::errc() || entry.id < 0 ||
+      entry.id > std::numeric_limits<int32_t>::max() || sign == last ||
+      (*sign != '+' && *sign != '-'))
+    return std::nullopt;
+  const char *number = *sign == '+' ? sign + 1 : sign;
+  if (number + (*sign == '-') == last || number[*sign == '-'] == '-')
+    return std::nullopt;
+  auto [end, error] = std::from_chars(number, last, entry.bias);
+  if (error != std::errc() || end != last ||
+      !(entry.bias < std::numeric_limits<double>::infinity()))
+    return std::nullopt;
+  return entry;
+}
+
+} // namespace
 
 void kf::addSamplerFlags(OptionParser &parser, SamplerOptions &out) {
   parser.real({"temp", 0, "X"}, out.temperature, 0, 1e6,
@@ -22,8 +51,34 @@ void kf::addSamplerFlags(OptionParser &parser, SamplerOptions &out) {
               "leaves out tokens less likely than X times the most likely "
               "one; 0 by default");
   parser.real({"repeat-penalty", 0, "X"}, out.repetitionPenalty, 0, 1e6,
-              "makes tokens that were seen less likely; 1, the default, "
-              "does not");
+              "divides the logits of tokens that were seen, which makes them "
+              "less likely; 1, the default, does not");
+  parser.real({"presence-penalty", 0, "X"}, out.presencePenalty, -1e6, 1e6,
+              "subtracts X from the logits of tokens that were seen; 0 by "
+              "default");
+  parser.real({"frequency-penalty", 0, "X"}, out.frequencyPenalty, -1e6, 1e6,
+              "subtracts X from a token's logit for each time that it was "
+              "seen; 0 by default");
+  parser.integer({"repeat-last-n", 0, "N"}, out.penaltyWindow, -1,
+                 int64_t(1) << 24,
+                 "how many of the last tokens count as seen for the three "
+                 "penalties; -1, the default: all");
+  auto biases = std::make_shared<std::vector<std::string>>();
+  parser.texts({"logit-bias", 0, "ID+X"}, *biases,
+               "adds X to the logit of token ID, or subtracts it with ID-X; "
+               "ID-inf excludes the token. May be given more than once");
+  parser.addCheck([biases, &out] {
+    for (const std::string &text : *biases) {
+      std::optional<LogitBias> entry = parseLogitBias(text);
+      if (!entry)
+        return Status::error("--logit-bias takes a token's id and a number to "
+                             "add or to subtract, as in 15+0.5 or 15-inf, "
+                             "not " +
+                             inQuotes(text));
+      out.logitBias.push_back(*entry);
+    }
+    return Status();
+  });
   parser.number({"seed", 0, "N"}, out.seed,
                 "the same seed gives the same text; 0 by default");
 }

@@ -15,7 +15,9 @@
 
 namespace kf {
 
-/// Adds --temp, --top-k, --top-p, --min-p, --repeat-penalty and --seed.
+/// Adds --temp, --top-k, --top-p, --min-p, --repeat-penalty,
+/// --presence-penalty, --frequency-penalty, --repeat-last-n, --logit-bias and
+/// --seed.
 void addSamplerFlags(OptionParser &parser, SamplerOptions &out);
 
 } // namespace kf
