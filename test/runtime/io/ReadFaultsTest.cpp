@@ -97,10 +97,11 @@ TEST(ReadFaultsDeathTest, OnTheThreadsOfAPool) {
     fs::resize_file(path, 100);
     const std::thread::id caller = std::this_thread::get_id();
     auto pool = ThreadPool::create(4).take();
-    pool->parallelFor(4, [&](int64_t) {
+    (void)pool->parallelFor(4, [&](int64_t) {
       while (std::this_thread::get_id() == caller)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
       lastOf(*file);
+      return Status();
     });
   };
   EXPECT_EXIT(onThreads(), testing::ExitedWithCode(1), shorter(path));
