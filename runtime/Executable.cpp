@@ -232,6 +232,14 @@ Result<int64_t> CacheSpec::bytes(int64_t capacity) const {
   return checkedByteCount(type, shape);
 }
 
+Status checkTokens(int64_t tokens, int64_t least, int64_t most) {
+  if (tokens >= least && tokens <= most)
+    return Status();
+  return Status::error("a step of " + std::to_string(tokens) +
+                       " tokens; the program takes " + std::to_string(least) +
+                       " to " + std::to_string(most));
+}
+
 Status Executable::verify() const {
   if (target.empty())
     return Status::error("an executable without a target");
@@ -241,6 +249,10 @@ Status Executable::verify() const {
     return Status::error("maximum number of tokens " +
                          std::to_string(maxTokens) +
                          " is not between 1 and 2^31");
+  if (minTokens < 1 || minTokens > maxTokens)
+    return Status::error(
+        "minimum number of tokens " + std::to_string(minTokens) +
+        " is not between 1 and the maximum, " + std::to_string(maxTokens));
   if (arenaBytes > kMaxArenaBytes)
     return Status::error("an arena of " + std::to_string(arenaBytes) +
                          " bytes is larger than any machine's memory");

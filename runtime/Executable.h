@@ -96,7 +96,9 @@ struct DispatchSpec {
 struct Executable {
   std::string target; ///< "cpu", "reference", "vulkan", "cuda"
   std::string programName;
-  int64_t maxTokens = 1; ///< the largest n_tokens that the arena has room for
+  /// The n_tokens that a step may have: with fewer or more, a kernel would read
+  /// past the end of a tensor.
+  int64_t minTokens = 1, maxTokens = 1;
   uint64_t arenaBytes = 0;
   std::vector<KernelSpec> kernels;
   std::vector<WeightSpec> weights;
@@ -113,6 +115,10 @@ struct Executable {
   std::string serialize() const;
   static Result<Executable> deserialize(std::string_view bytes);
 };
+
+/// An error unless a step of a program with these bounds (Executable) may have
+/// `tokens` tokens.
+Status checkTokens(int64_t tokens, int64_t least, int64_t most);
 
 } // namespace kf
 

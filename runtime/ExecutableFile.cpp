@@ -262,6 +262,7 @@ Status read(const Json &json, DispatchSpec &out) {
 Status readHead(const Json &json, Executable &out) {
   KF_RETURN_IF_ERROR(field(json, "target", out.target));
   KF_RETURN_IF_ERROR(field(json, "program", out.programName));
+  KF_RETURN_IF_ERROR(field(json, "min_tokens", out.minTokens));
   KF_RETURN_IF_ERROR(field(json, "max_tokens", out.maxTokens));
   KF_RETURN_IF_ERROR(field(json, "arena_bytes", out.arenaBytes));
   KF_RETURN_IF_ERROR(field(json, "kernels", out.kernels));
@@ -277,6 +278,7 @@ Status readHead(const Json &json, Executable &out) {
 std::string Executable::serialize() const {
   Json head = {{"target", target},
                {"program", programName},
+               {"min_tokens", minTokens},
                {"max_tokens", maxTokens},
                {"arena_bytes", arenaBytes},
                {"kernels", listToJson(kernels)},

@@ -37,6 +37,7 @@ void mlir::kf::buildProgramPipeline(OpPassManager &passes,
   passes.addPass(createCSEPass());
   passes.addPass(createFormKernels(
       {/*fuse=*/options.target != Target::Reference, options.maxTokens}));
+  passes.addPass(createBoundTokens());
 }
 
 void mlir::kf::buildSchedulePipeline(OpPassManager &passes,

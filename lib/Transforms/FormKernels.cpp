@@ -407,7 +407,7 @@ private:
     auto program = ProgramOp::create(
         builder, function.getLoc(), function.getSymNameAttr(),
         function.getFunctionTypeAttr(), builder.getI64IntegerAttr(tokens),
-        IntegerAttr(), StringAttr(), ArrayAttr(), ArrayAttr());
+        IntegerAttr(), IntegerAttr(), StringAttr(), ArrayAttr(), ArrayAttr());
     Block &source = function.getBody().front();
     Block *block = builder.createBlock(
         &program.getBody(), {}, source.getArgumentTypes(),

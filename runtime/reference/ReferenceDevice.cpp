@@ -122,7 +122,7 @@ private:
 
   std::vector<KernelInterpreter> kernels;
   std::vector<DispatchSpec> dispatches;
-  int64_t maxTokens = 0;
+  int64_t minTokens = 0, maxTokens = 0;
   bool isBound = false;
   std::vector<std::vector<BoundMemory>> bound; ///< by dispatch, then binding
 };
@@ -154,6 +154,7 @@ ReferenceProgram::load(const Executable &executable) {
             .in("dispatch " + std::to_string(i)));
   }
   program->dispatches = executable.dispatches;
+  program->minTokens = executable.minTokens;
   program->maxTokens = executable.maxTokens;
   return std::unique_ptr<LoadedProgram>(std::move(program));
 }
@@ -208,10 +209,7 @@ Status ReferenceProgram::run(std::span<const int64_t> scalars,
     return Status::error("a step has " + std::to_string(scalars.size()) +
                          " scalars of " + std::to_string(KF_SCALAR_COUNT));
   int64_t nTokens = scalars[KF_SCALAR_N_TOKENS];
-  if (nTokens < 1 || nTokens > maxTokens)
-    return Status::error("a step of " + std::to_string(nTokens) +
-                         " tokens; the program takes 1 to " +
-                         std::to_string(maxTokens));
+  KF_RETURN_IF_ERROR(checkTokens(nTokens, minTokens, maxTokens));
   try {
     for (size_t i = 0; i < dispatches.size(); ++i) {
       if (isCancelled(cancelled))

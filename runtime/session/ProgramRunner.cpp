@@ -166,10 +166,10 @@ Status ProgramRunner::write(size_t index, const void *data, uint64_t bytes) {
 }
 
 Status ProgramRunner::checkTokens(int64_t nTokens) const {
-  if (nTokens >= 1 && nTokens <= executable.maxTokens)
+  if (nTokens >= executable.minTokens && nTokens <= executable.maxTokens)
     return Status();
-  return Status::error("program '" + executable.programName +
-                       "' runs with 1 to " +
+  return Status::error("program '" + executable.programName + "' runs with " +
+                       std::to_string(executable.minTokens) + " to " +
                        std::to_string(executable.maxTokens) + " rows, not " +
                        std::to_string(nTokens));
 }

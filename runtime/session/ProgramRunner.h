@@ -46,15 +46,17 @@ public:
 
   /// Writes the first `bytes` of input number `index`.
   Status write(size_t index, const void *data, uint64_t bytes);
-  /// Runs the program on what was written; nTokens from 1 to maxTokens(). Ends
-  /// before or between dispatches when `cancelled` is set, where the device
-  /// can; outputs and the cache's rows of these tokens are undefined then.
+  /// Runs the program on what was written; nTokens from minTokens() to
+  /// maxTokens(). Ends before or between dispatches when `cancelled` is set,
+  /// where the device can; outputs and the cache's rows of these tokens are
+  /// undefined then.
   Status execute(int64_t nTokens, CancelFlag cancelled = nullptr);
   /// Bytes [offset, offset + bytes) of output number `index`, valid until the
   /// next call.
   Result<const void *> read(size_t index, uint64_t offset, uint64_t bytes);
 
   const Executable &program() const { return executable; }
+  int64_t minTokens() const { return executable.minTokens; }
   int64_t maxTokens() const { return executable.maxTokens; }
   uint64_t arenaBytes() const { return arena ? arena->size() : 0; }
   /// Bytes of the buffers of inputs and outputs.

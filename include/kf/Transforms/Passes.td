@@ -108,6 +108,30 @@ def FormKernels : Pass<"kf-form-kernels", "::mlir::ModuleOp"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
+def BoundTokens : Pass<"kf-bound-tokens", "::mlir::ModuleOp"> {
+  let summary = "Keep views of `?` rows inside of what they view";
+  let description = [{
+    Every `?` is n_tokens, so that a slice's offset, size and source are linear
+    in it: with 10 tokens, the slice below would read past its source. Programs
+    get the `min_tokens` and `max_tokens` with which all views of their kernels
+    stay inside, and every device checks a step's tokens before it runs.
+    ```mlir
+    kf.kernel @k(%x: tensor<?x4xf32>, %table: tensor<8x4xf32>) ... {
+      %n = tensor.dim %x, %c0 : tensor<?x4xf32>
+      %0 = tensor.extract_slice %table[0, 0] [%n, 4] [1, 1] : ...
+    kf.program @f(...) attributes {max_tokens = 512 : i64} {
+      %0 = kf.dispatch @k(%x, %table) : ...
+    ```
+    becomes
+    ```mlir
+    kf.program @f(...) attributes {max_tokens = 8 : i64} {
+    ```
+    A view that no n_tokens allows is an error, and so is one that makes a `?`
+    of another number: of `?` and 4 joined, say. Tiled kernels, whose slices lie
+    where their grid says, are left as they are.
+  }];
+}
+
 def PackWeights : Pass<"kf-pack-weights", "::mlir::ModuleOp"> {
   let summary = "Give matmul weights the layout that their schedule names";
   let description = [{

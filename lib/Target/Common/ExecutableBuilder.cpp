@@ -49,6 +49,7 @@ public:
 
   FailureOr<::kf::Executable> build() {
     executable.programName = program.getSymName().str();
+    executable.minTokens = program.getMinTokens().value_or(1);
     executable.maxTokens = program.getMaxTokens();
     executable.arenaBytes = program.getArenaBytes().value_or(0);
     if (failed(addInterface()))

@@ -117,10 +117,10 @@ Status CpuContext::reserveScratch(uint64_t bytes) {
 //===----------------------------------------------------------------------===//
 
 CpuProgram::CpuProgram(const Executable &executable, CpuContext &context)
-    : context(context), maxTokens(executable.maxTokens),
-      arenaBytes(executable.arenaBytes), caches(executable.caches),
-      inputs(executable.inputs), outputs(executable.outputs),
-      dispatches(executable.dispatches),
+    : context(context), minTokens(executable.minTokens),
+      maxTokens(executable.maxTokens), arenaBytes(executable.arenaBytes),
+      caches(executable.caches), inputs(executable.inputs),
+      outputs(executable.outputs), dispatches(executable.dispatches),
       shares(new Share[context.pool->size()]),
       activities(new Activity[context.pool->size()]) {}
 
@@ -204,10 +204,7 @@ Status CpuProgram::bind(const BindingTable &table) {
 
 Status CpuProgram::checkSizes(std::span<const int64_t> newScalars) const {
   int64_t tokens = newScalars[KF_SCALAR_N_TOKENS];
-  if (tokens < 1 || tokens > maxTokens)
-    return Status::error("a step of " + std::to_string(tokens) +
-                         " tokens; the program takes 1 to " +
-                         std::to_string(maxTokens));
+  KF_RETURN_IF_ERROR(checkTokens(tokens, minTokens, maxTokens));
   int64_t capacity = newScalars[KF_SCALAR_CACHE_CAPACITY];
   for (size_t i = 0; i < caches.size(); ++i) {
     KF_ASSIGN_OR_RETURN(int64_t bytes, caches[i].bytes(capacity));

@@ -33,6 +33,7 @@ Status VulkanProgram::createAll(const Executable &executable) {
   KF_RETURN_IF_ERROR(executable.verify());
   program.target = executable.target;
   program.programName = executable.programName;
+  program.minTokens = executable.minTokens;
   program.maxTokens = executable.maxTokens;
   program.arenaBytes = executable.arenaBytes;
   program.kernels = executable.kernels;

@@ -249,10 +249,7 @@ Status VulkanProgram::checkScalars(std::span<const int64_t> scalars) const {
                            std::to_string(scalars[i]) +
                            ": not within 0..2147483647");
   int64_t tokens = scalars[KF_SCALAR_N_TOKENS];
-  if (tokens < 1 || tokens > program.maxTokens)
-    return Status::error("a step of " + std::to_string(tokens) +
-                         " tokens; program '" + program.programName +
-                         "' takes 1 to " + std::to_string(program.maxTokens));
+  KF_RETURN_IF_ERROR(checkTokens(tokens, program.minTokens, program.maxTokens));
   KF_RETURN_IF_ERROR(
       checkTensors(program.inputs, boundTable.inputs, tokens, "input"));
   KF_RETURN_IF_ERROR(

@@ -197,6 +197,13 @@ kf.program @p() attributes {max_tokens = 0 : i64} {
 
 // -----
 
+// expected-error @+1 {{C2: min_tokens must be between 1 and max_tokens, found 9}}
+kf.program @p() attributes {max_tokens = 8 : i64, min_tokens = 9 : i64} {
+  kf.yield
+}
+
+// -----
+
 // expected-error @+1 {{requires attribute 'max_tokens'}}
 kf.program @p() {
   kf.yield

@@ -199,6 +199,11 @@ void ProgramOp::print(OpAsmPrinter &printer) {
 LogicalResult ProgramOp::verify() {
   if (static_cast<int64_t>(getMaxTokens()) <= 0)
     return emitOpError("C2: max_tokens must be positive");
+  int64_t least = static_cast<int64_t>(getMinTokens().value_or(1));
+  if (least < 1 || least > static_cast<int64_t>(getMaxTokens()))
+    return emitOpError("C2: min_tokens must be between 1 and max_tokens, "
+                       "found ")
+           << least;
   if (failed(verifyTerminator(*this, "C3")))
     return failure();
   for (Operation &op : getBody().front())

@@ -140,13 +140,13 @@ def KF_ProgramOp : KF_Op<"program", [IsolatedFromAbove, Symbol,
     FunctionOpInterface, SingleBlock]> {
   let summary = "a straight list of dispatches";
   let description = [{
-    One step, replayed by the runtime. `max_tokens` is the largest `n_tokens`
-    that it runs with; `arena_bytes` is the size of the buffer that holds its
+    One step, replayed by the runtime. `min_tokens` (1 by default) and
+    `max_tokens` are the smallest and the largest `n_tokens` that it runs with; `arena_bytes` is the size of the buffer that holds its
     intermediate tensors, once planned.
 
     - C1: the body holds `kf.weight`, `kf.cache_layer`, `kf.dispatch` and the
       `kf.yield` only.
-    - C2: `max_tokens` is positive.
+    - C2: `max_tokens` is positive, and `min_tokens` between 1 and it.
     - C3: there is a body, and it ends in a `kf.yield`.
 
     ```mlir
@@ -161,6 +161,7 @@ def KF_ProgramOp : KF_Op<"program", [IsolatedFromAbove, Symbol,
   let arguments = (ins SymbolNameAttr:$sym_name,
                        TypeAttrOf<FunctionType>:$function_type,
                        I64Attr:$max_tokens,
+                       OptionalAttr<I64Attr>:$min_tokens,
                        OptionalAttr<I64Attr>:$arena_bytes,
                        OptionalAttr<StrAttr>:$sym_visibility,
                        OptionalAttr<DictArrayAttr>:$arg_attrs,

@@ -1,0 +1,62 @@
+// RUN: kf-opt %s -kf-form-kernels -kf-bound-tokens -split-input-file -verify-diagnostics
+
+func.func @past_the_end(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x4xf32>
+  // expected-error@+1 {{kf-bound-tokens: reaches past the end of its source, whatever n_tokens is}}
+  %0 = tensor.extract_slice %x[1, 0] [%n, 4] [1, 1]
+      : tensor<?x4xf32> to tensor<?x4xf32>
+  %1 = kf.activation(relu) %0 : tensor<?x4xf32>
+  return %1 : tensor<?x4xf32>
+}
+
+// -----
+
+func.func @at_the_end(%x: tensor<?x4xf32>) -> tensor<1x4xf32> {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x4xf32>
+  // expected-error@+1 {{kf-bound-tokens: reaches past the end of its source}}
+  %0 = tensor.extract_slice %x[%n, 0] [1, 4] [1, 1]
+      : tensor<?x4xf32> to tensor<1x4xf32>
+  %1 = kf.activation(relu) %0 : tensor<1x4xf32>
+  return %1 : tensor<1x4xf32>
+}
+
+// -----
+
+func.func @split(%x: tensor<?xf32>) -> tensor<?x4xf32> {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?xf32>
+  // expected-error@+1 {{kf-bound-tokens: every `?` is n_tokens, so that a dynamic dimension can only be reshaped together with dimensions of 1}}
+  %0 = tensor.expand_shape %x [[0, 1]] output_shape [%n, 4]
+      : tensor<?xf32> into tensor<?x4xf32>
+  %1 = kf.activation(relu) %0 : tensor<?x4xf32>
+  return %1 : tensor<?x4xf32>
+}
+
+// -----
+
+func.func @joined(%x: tensor<?x4xf32>) -> tensor<?xf32> {
+  // expected-error@+1 {{kf-bound-tokens: every `?` is n_tokens}}
+  %0 = tensor.collapse_shape %x [[0, 1]] : tensor<?x4xf32> into tensor<?xf32>
+  %1 = kf.activation(relu) %0 : tensor<?xf32>
+  return %1 : tensor<?xf32>
+}
+
+// -----
+
+kf.kernel @few(%x: tensor<?x4xf32>, %t: tensor<2x4xf32>) -> tensor<?x4xf32> {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x4xf32>
+  %0 = tensor.extract_slice %t[0, 0] [%n, 4] [1, 1]
+      : tensor<2x4xf32> to tensor<?x4xf32>
+  %1 = kf.activation(relu) %0 : tensor<?x4xf32>
+  kf.yield %1 : tensor<?x4xf32>
+}
+kf.program @many(%x: tensor<?x4xf32>, %t: tensor<2x4xf32>) -> tensor<?x4xf32>
+    attributes {max_tokens = 9 : i64, min_tokens = 3 : i64} {
+  // expected-error@+1 {{kf-bound-tokens: its views allow 1 to 2 tokens, the program before it 3 to 9}}
+  %0 = kf.dispatch @few(%x, %t)
+      : (tensor<?x4xf32>, tensor<2x4xf32>) -> tensor<?x4xf32>
+  kf.yield %0 : tensor<?x4xf32>
+}
