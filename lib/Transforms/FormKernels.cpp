@@ -319,21 +319,13 @@ private:
     if (!function.getBody().hasOneBlock())
       return function.emitError("kf-form-kernels: a program has one block, "
                                 "found control flow");
-    auto fits = [](Type type) {
-      auto tensor = dyn_cast<RankedTensorType>(type);
-      return isa<KVCacheType>(type) ||
-             (tensor && tensor.getRank() > 0 && !isEmptyTensor(tensor) &&
-              llvm::none_of(tensor.getShape().drop_front(),
-                            ShapedType::isDynamic));
-    };
-    for (Type type :
-         llvm::concat<const Type>(function.getFunctionType().getInputs(),
-                                  function.getFunctionType().getResults()))
-      if (!fits(type))
-        return function.emitError("kf-form-kernels: ")
-               << type
-               << " is neither a KV cache nor a tensor of rank 1 or more whose "
-                  "dimensions are static but for the first, and not 0";
+    for (Type type : function.getArgumentTypes())
+      if (failed(checkBoundary(function, type, "takes", "take", "kf.pack it")))
+        return failure();
+    for (Type type : function.getResultTypes())
+      if (failed(checkBoundary(function, type, "returns", "return",
+                               "leave out kf.pack")))
+        return failure();
     for (Type type : function.getFunctionType().getResults())
       if (isa<KVCacheType>(type))
         return function.emitError("kf-form-kernels: a KV cache is a reference; "
@@ -352,6 +344,28 @@ private:
                             "and math.{exp,sqrt,rsqrt,tanh} on tensors");
     }
     return checkViews(function.getBody().front());
+  }
+
+  /// What callers give and get: caches, and tensors that lie in the order of
+  /// their shape.
+  static LogicalResult checkBoundary(func::FuncOp function, Type type,
+                                     StringRef verb, StringRef instead,
+                                     StringRef packing) {
+    if (isa<KVCacheType>(type))
+      return success();
+    if (!isRowsTensor(type))
+      return function.emitError("kf-form-kernels: ")
+             << type
+             << " is neither a KV cache nor a tensor of rank 1 or more whose "
+                "dimensions are static but for the first, and not 0";
+    auto tensor = cast<RankedTensorType>(type);
+    if (!tensor.getEncoding())
+      return success();
+    return function.emitError("kf-form-kernels: ")
+           << verb << " " << type << ", and a caller knows nothing of layouts; "
+           << instead << " "
+           << RankedTensorType::get(tensor.getShape(), tensor.getElementType())
+           << " and " << packing;
   }
 
   /// Views are cloned into every kernel that reads through them.

@@ -20,16 +20,16 @@ using namespace mlir::kf;
 
 namespace {
 
-/// The argument of `kernel` that is the weight of its matmul, where the
-/// schedule asks for panels; -1 otherwise.
-int64_t findWeightArgument(KernelOp kernel) {
+/// The matmul of `kernel` whose weight is an argument, where the schedule asks
+/// for panels; null otherwise.
+MatmulOp findMatmul(KernelOp kernel) {
   ScheduleAttr schedule = kernel.getScheduleAttr();
   if (!schedule || schedule.getTile().size() != 2)
-    return -1;
+    return nullptr;
   for (auto matmul : kernel.getBody().getOps<MatmulOp>())
-    if (auto argument = dyn_cast<BlockArgument>(matmul.getW()))
-      return argument.getArgNumber();
-  return -1;
+    if (isa<BlockArgument>(matmul.getW()))
+      return matmul;
+  return nullptr;
 }
 
 /// Panels of the register tile's columns; halves of 16-bit panels interleave
@@ -42,25 +42,11 @@ LayoutAttr layoutFor(ScheduleAttr schedule, Type element) {
 
 struct PackWeightsPass : mlir::kf::impl::PackWeightsBase<PackWeightsPass> {
   void runOnOperation() override {
-    DenseMap<StringAttr, int64_t> packed; // kernel -> argument
-    for (auto kernel : getOperation().getOps<KernelOp>()) {
-      int64_t number = findWeightArgument(kernel);
-      if (number < 0)
-        continue;
-      BlockArgument argument = kernel.getArgument(number);
-      auto type = cast<RankedTensorType>(argument.getType());
-      if (type.getEncoding())
-        continue;
-      auto packedType = RankedTensorType::get(
-          type.getShape(), type.getElementType(),
-          layoutFor(kernel.getScheduleAttr(), type.getElementType()));
-      argument.setType(packedType);
-      SmallVector<Type> inputs(kernel.getArgumentTypes());
-      inputs[number] = packedType;
-      kernel.setFunctionType(
-          FunctionType::get(&getContext(), inputs, kernel.getResultTypes()));
-      packed[kernel.getSymNameAttr()] = number;
-    }
+    DenseMap<StringAttr, PackedArgument> packed; // by kernel
+    for (auto kernel : getOperation().getOps<KernelOp>())
+      if (MatmulOp matmul = findMatmul(kernel))
+        if (!tensorType(matmul.getW()).getEncoding())
+          packed[kernel.getSymNameAttr()] = packArgument(kernel, matmul);
     WalkResult result = getOperation().walk([&](DispatchOp dispatch) {
       return WalkResult(pack(dispatch, packed));
     });
@@ -69,17 +55,47 @@ struct PackWeightsPass : mlir::kf::impl::PackWeightsBase<PackWeightsPass> {
   }
 
 private:
+  /// Where a dispatch takes the weight from, and where its kernel wants it
+  /// packed: behind the others if the kernel reads the weight as it is, too.
+  struct PackedArgument {
+    unsigned source, target;
+  };
+
+  static RankedTensorType tensorType(Value value) {
+    return cast<RankedTensorType>(value.getType());
+  }
+
+  /// Makes the weight of `matmul` a packed argument of `kernel`.
+  PackedArgument packArgument(KernelOp kernel, MatmulOp matmul) {
+    auto argument = cast<BlockArgument>(matmul.getW());
+    unsigned source = argument.getArgNumber();
+    RankedTensorType type = tensorType(argument);
+    auto packedType = RankedTensorType::get(
+        type.getShape(), type.getElementType(),
+        layoutFor(kernel.getScheduleAttr(), type.getElementType()));
+    if (argument.hasOneUse())
+      argument.setType(packedType);
+    else
+      argument = kernel.getBody().addArgument(packedType, argument.getLoc());
+    matmul.getWMutable().assign(argument);
+    kernel.setFunctionType(
+        FunctionType::get(&getContext(), kernel.getBody().getArgumentTypes(),
+                          kernel.getResultTypes()));
+    return {source, argument.getArgNumber()};
+  }
+
   /// Packs the weight operand: at load where it is a kf.weight, else by a
   /// dispatch of a pack kernel.
   LogicalResult pack(DispatchOp dispatch,
-                     const DenseMap<StringAttr, int64_t> &packed) {
+                     const DenseMap<StringAttr, PackedArgument> &packed) {
     auto it = packed.find(dispatch.getKernelAttr().getAttr());
     if (it == packed.end())
       return success();
-    Value source = dispatch.getOperands_()[it->second];
+    auto [number, target] = it->second;
+    Value source = dispatch.getOperands_()[number];
     auto kernel = SymbolTable::lookupNearestSymbolFrom<KernelOp>(
         dispatch, dispatch.getKernelAttr());
-    Type type = kernel.getArgument(it->second).getType();
+    Type type = kernel.getArgument(target).getType();
     OpBuilder builder(dispatch);
     Value result;
     if (auto weight = source.getDefiningOp<WeightOp>()) {
@@ -88,7 +104,7 @@ private:
                                 weight.getTransposedAttr());
     } else if (isa<QuantType>(cast<RankedTensorType>(type).getElementType())) {
       return dispatch.emitOpError("kf-pack-weights: operand ")
-             << it->second << " is quantized, and only the blocks of a "
+             << number << " is quantized, and only the blocks of a "
              << "kf.weight can be packed";
     } else {
       KernelOp packKernel =
@@ -98,7 +114,10 @@ private:
                                   DenseI64ArrayAttr())
                    .getResult(0);
     }
-    dispatch->setOperand(it->second, result);
+    if (target == dispatch.getOperands_().size())
+      dispatch.getOperands_Mutable().append(result);
+    else
+      dispatch->setOperand(target, result);
     if (auto weight = source.getDefiningOp<WeightOp>())
       if (weight->use_empty())
         weight->erase();

@@ -52,7 +52,7 @@ FailureOr<int64_t> byteSize(RankedTensorType type, int64_t tokens) {
   if (auto quant = dyn_cast<QuantType>(type.getElementType())) {
     const ::kf::BlockFormat &info = getStorage(quant.getFormat());
     blockElements = info.elements;
-    blockBytes = info.bytes;
+    blockBytes = getLayout(type) ? ::kf::PackedBlock(info).bytes : info.bytes;
   } else {
     blockBytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
   }

@@ -402,7 +402,8 @@ Result<Evaluate> prepareExtractSlice(const OpSite &site) {
   });
 }
 
-/// tensor.expand_shape and collapse_shape: the result type says it all.
+/// tensor.expand_shape and collapse_shape: the result type says it all. So it
+/// does for kf.pack, as every tensor lies in the order of its shape here.
 Result<Evaluate> prepareReshape(const OpSite &site) {
   return Evaluate([type = *site.result](const OpCall &call) {
     return reshape(call.tensor(0), type.resolve(call.nTokens));
@@ -424,6 +425,7 @@ constexpr OpEntry kOps[] = {
     {"kf.sample", "tttttttTTTTTTTT", true, prepareSample},
     {"kf.quantize", "t", true, prepareQuantize},
     {"kf.dequantize", "t", true, prepareDequantize},
+    {"kf.pack", "t", true, prepareReshape},
     {"arith.constant", "", true, prepareConstant},
     {"arith.addf", "tt", true, prepareBinary<Binary::Add>},
     {"arith.subf", "tt", true, prepareBinary<Binary::Sub>},

@@ -60,6 +60,30 @@ func.func @rank_0(%x: tensor<f32>) {
 
 // -----
 
+// expected-error @+1 {{kf-form-kernels: takes 'tensor<32x4xf32, #kf.layout<panel = 32>>', and a caller knows nothing of layouts; take 'tensor<32x4xf32>' and kf.pack it}}
+func.func @takes_packed(%x: tensor<2x4xf32>, %w: tensor<32x4xf32, #kf.layout<panel = 32>>)
+    -> tensor<2x32xf32> {
+  %0 = kf.matmul %x, %w : tensor<2x4xf32>, tensor<32x4xf32, #kf.layout<panel = 32>>
+  return %0 : tensor<2x32xf32>
+}
+
+// -----
+
+// expected-error @+1 {{kf-form-kernels: returns 'tensor<1x4xf32, #kf.layout<panel = 32>>', and a caller knows nothing of layouts; return 'tensor<1x4xf32>' and leave out kf.pack}}
+func.func @returns_packed(%w: tensor<1x4xf32>) -> tensor<1x4xf32, #kf.layout<panel = 32>> {
+  %0 = kf.pack %w : tensor<1x4xf32> to tensor<1x4xf32, #kf.layout<panel = 32>>
+  return %0 : tensor<1x4xf32, #kf.layout<panel = 32>>
+}
+
+// -----
+
+// expected-error @+1 {{kf-form-kernels: takes 'tensor<4xf32, "rows">'}}
+func.func @takes_other_encoding(%x: tensor<4xf32, "rows">) {
+  return
+}
+
+// -----
+
 // expected-error @+1 {{kf-form-kernels: a program has one block, found control flow}}
 func.func @control_flow(%x: tensor<4xf32>) {
   cf.br ^bb1

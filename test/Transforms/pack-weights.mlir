@@ -89,3 +89,23 @@ kf.kernel @packed(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel =
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32, #kf.layout<panel = 8>>
   kf.yield %0 : tensor<?x96xf32>
 }
+
+// -----
+
+// A kernel that reads the weight as it is, too, takes it twice.
+// CHECK-LABEL: kf.kernel @square(
+// CHECK-SAME:    %[[A:.*]]: tensor<32x32xf32>, %[[W:.*]]: tensor<32x32xf32, #kf.layout<panel = 32>>)
+// CHECK-NEXT:    kf.matmul %[[A]], %[[W]]
+// CHECK-LABEL: kf.program @twice(
+// CHECK-SAME:    %[[A:.*]]: tensor<32x32xf32>)
+// CHECK-NEXT:    %[[W:.*]] = kf.dispatch @pack(%[[A]])
+// CHECK-NEXT:    kf.dispatch @square(%[[A]], %[[W]])
+kf.kernel @square(%a: tensor<32x32xf32>) -> tensor<32x32xf32>
+    attributes {schedule = #kf.schedule<workgroup = [14, 32], tile = [14, 32], vector = 16>} {
+  %0 = kf.matmul %a, %a : tensor<32x32xf32>, tensor<32x32xf32>
+  kf.yield %0 : tensor<32x32xf32>
+}
+kf.program @twice(%a: tensor<32x32xf32>) -> tensor<32x32xf32> attributes {max_tokens = 1 : i64} {
+  %0 = kf.dispatch @square(%a) : (tensor<32x32xf32>) -> tensor<32x32xf32>
+  kf.yield %0 : tensor<32x32xf32>
+}

@@ -265,6 +265,23 @@ LogicalResult mlir::kf::emitRowKernel(KernelEmitter &e) {
   return e.forRows(sizes, emitRow, [&](Value token) { e.beginToken(token); });
 }
 
+/// Where element `i` of a panel row is stored; see #kf.layout.
+static Value packedColumn(KernelEmitter &e, LayoutAttr layout, Value i) {
+  int64_t half = layout.getInterleave();
+  if (half == 0)
+    return i;
+  auto divide = [&](Value value, int64_t by) -> Value {
+    return arith::DivUIOp::create(e.b, e.loc, value, e.index(by));
+  };
+  auto remainder = [&](Value value, int64_t by) -> Value {
+    return arith::RemUIOp::create(e.b, e.loc, value, e.index(by));
+  };
+  // 2 * half elements: the first half at even places, the second at odd ones.
+  Value at = remainder(i, 2 * half);
+  Value pair = e.add(e.mul(remainder(at, half), e.index(2)), divide(at, half));
+  return e.add(e.sub(i, at), pair);
+}
+
 LogicalResult mlir::kf::emitPackKernel(KernelEmitter &e) {
   auto op = e.find<PackOp>();
   auto type = cast<RankedTensorType>(op.getType());
@@ -273,35 +290,26 @@ LogicalResult mlir::kf::emitPackKernel(KernelEmitter &e) {
   OpBuilder &b = e.b;
   Location loc = e.loc;
   SmallVector<Value> sizes = e.sizesOf(op.getSource());
-  SmallVector<Value> offsets = e.tileOffsets();
-  Value rows = sizes[rank - 2];
+  Value firstRow = e.tileOffsets()[rank - 2], rows = sizes[rank - 2];
+  Value firstPanel = arith::DivUIOp::create(b, loc, firstRow, e.index(panel));
   Value groups = rank == 3 ? sizes[0] : e.index(1);
-  // Where lane i of a panel is stored; see #kf.layout.
-  int64_t half = layout.getInterleave();
-  SmallVector<int64_t> lanes;
-  for (int64_t i = 0; i < panel; ++i) {
-    int64_t group = half ? i / (2 * half) * (2 * half) : 0, at = i - group;
-    lanes.push_back(!half       ? i
-                    : at < half ? group + 2 * at
-                                : group + 2 * (at - half) + 1);
-  }
-  Value panelIndex =
-      arith::DivUIOp::create(b, loc, offsets[rank - 2], e.index(panel));
   Value result = e.resultStorage();
-  e.loop(groups, [&](Value group) {
-    e.loop(sizes[rank - 1], [&](Value k) {
-      for (int64_t i = 0; i < panel; ++i) {
-        Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
-                                             e.index(i), rows);
-        Value row =
-            arith::SelectOp::create(b, loc, inside, e.index(i), e.index(0));
-        SmallVector<Value> source = {row, k};
-        if (rank == 3)
-          source.insert(source.begin(), group);
-        Value value = arith::SelectOp::create(
-            b, loc, inside, e.load(op.getSource(), source, 0), e.f32(0.0));
-        e.store(value, result, {panelIndex, group, k, e.index(lanes[i])});
-      }
+  auto packElement = [&](Value p, Value group, Value k, Value i) {
+    Value row = e.add(e.mul(p, e.index(panel)), i);
+    Value inside = e.isLess(row, rows);
+    SmallVector<Value> source = {e.select(inside, row, e.index(0)), k};
+    if (rank == 3)
+      source.insert(source.begin(), group);
+    Value value =
+        e.select(inside, e.load(op.getSource(), source, 0), e.f32(0.0));
+    e.store(value, result,
+            {e.add(firstPanel, p), group, k, packedColumn(e, layout, i)});
+  };
+  e.loop(e.ceilDiv(rows, panel), [&](Value p) {
+    e.loop(groups, [&](Value group) {
+      e.loop(sizes[rank - 1], [&](Value k) {
+        e.loop(e.index(panel), [&](Value i) { packElement(p, group, k, i); });
+      });
     });
   });
   return success();

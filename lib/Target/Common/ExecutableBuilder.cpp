@@ -143,7 +143,9 @@ private:
     spec.transposed = op.getTransposed();
     spec.type = *element;
     spec.shape = type.getShape();
-    if (LayoutAttr layout = getLayout(type))
+    // The reference reads every tensor in the order of its shape.
+    LayoutAttr layout = getLayout(type);
+    if (layout && executable.target != "reference")
       spec.layout = {::kf::WeightLayout::Kind::Panels, layout.getPanel(),
                      layout.getInterleave()};
     executable.weights.push_back(std::move(spec));

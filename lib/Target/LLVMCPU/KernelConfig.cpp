@@ -72,13 +72,11 @@ struct SelectCpuSchedulesPass
     }
     DenseMap<StringAttr, int64_t> tokens = mostTokens(getOperation());
     for (auto kernel : getOperation().getOps<KernelOp>()) {
-      if (kernel.getSchedule()) {
-        if (failed(verifyCpuSchedule(kernel, lanes, int8Dot)))
-          return signalPassFailure();
-        continue;
-      }
       int64_t most = tokens.lookup(kernel.getSymNameAttr());
-      kernel.setScheduleAttr(select(kernel, most ? most : 512));
+      if (!kernel.getSchedule())
+        kernel.setScheduleAttr(select(kernel, most ? most : 512));
+      if (failed(verifyCpuSchedule(kernel, lanes, int8Dot)))
+        return signalPassFailure();
     }
   }
 
@@ -98,6 +96,8 @@ private:
       return selectMatmul(matmul, tokens);
     if (auto attention = find<AttentionOp>(kernel))
       return selectAttention(attention, tokens);
+    if (auto pack = find<PackOp>(kernel))
+      return selectPack(pack);
     return selectRows(kernel, tokens);
   }
 
@@ -118,18 +118,20 @@ private:
     int64_t groups = op.getGlu() ? 2 : 1;
     Draft draft;
     draft.vector = lanes;
-    int64_t panel = 2 * lanes, registers = lanes == 16 ? 28 : 12;
-    int64_t perRow = groups * panel / lanes;
+    // A weight that is packed by a person has its panels.
+    LayoutAttr layout = getLayout(w);
+    int64_t panel = layout ? layout.getPanel() : 2 * lanes;
+    int64_t registers = lanes == 16 ? 28 : 12;
+    int64_t perRow = std::max<int64_t>(groups * panel / lanes, 1);
     if (isQuantized(op)) {
       // Codes, scales and minimums take registers too, and each sum of 8-bit
       // products one beside the sum of blocks.
       draft.dot = int8Dot ? DotKind::I8 : DotKind::F32;
       registers = int8Dot ? registers * 3 / 7 : registers * 5 / 7;
     }
-    int64_t tileRows = std::min<int64_t>(registers / perRow, rows);
+    int64_t tileRows = std::clamp<int64_t>(registers / perRow, 1, rows);
     // Even tiles rather than a last one that is mostly padding.
     tileRows = llvm::divideCeil(rows, llvm::divideCeil(rows, tileRows));
-    tileRows = std::max<int64_t>(tileRows, 1);
     if (!isQuantized(op))
       draft.unroll = extent % 4 == 0 ? 4 : extent % 2 == 0 ? 2 : 1;
     draft.accumulators =
@@ -170,6 +172,15 @@ private:
     draft.tile = {std::clamp<int64_t>(registers / vectors, 1,
                                       draft.workgroup[0] * group)};
     draft.reduction = keyTile;
+    return draft.get(&getContext());
+  }
+
+  /// A panel to a workgroup.
+  ScheduleAttr selectPack(PackOp op) {
+    auto type = cast<RankedTensorType>(op.getType());
+    Draft draft;
+    draft.workgroup.assign(type.getRank() - 1, 0);
+    draft.workgroup.back() = getLayout(type).getPanel();
     return draft.get(&getContext());
   }
 

@@ -41,7 +41,8 @@ public:
       return verifyAttention();
     if (!schedule.getTile().empty() || schedule.getReduction() != 0)
       return fail("tile and reduction are for matmuls and attention");
-    return success();
+    auto packs = kernel.getBody().getOps<PackOp>();
+    return packs.empty() ? success() : verifyPack(*packs.begin());
   }
 
 private:
@@ -125,6 +126,18 @@ private:
     return fail(fields + " need " + Twine(vectors) +
                 " vector registers; 32 are there, and " +
                 Twine(maxTileVectors) + " are accepted");
+  }
+
+  /// Workgroups share no panel.
+  LogicalResult verifyPack(PackOp op) {
+    auto type = cast<RankedTensorType>(op.getType());
+    int64_t rows = workgroup(type.getRank() - 2);
+    int64_t panel = getLayout(type).getPanel();
+    if (rows % panel != 0)
+      return fail("workgroup rows (" + Twine(rows) +
+                  ") must be a multiple of the layout's panel (" +
+                  Twine(panel) + ")");
+    return success();
   }
 
   /// Rows of a workgroup lie in scratch, whose size has to be known.

@@ -169,6 +169,48 @@ kf.kernel @k(%c: !layer) -> !layer {
 
 // -----
 
+// expected-error @+1 {{C3: 'tensor<?x4xf32, #kf.layout<panel = 4>>' has an encoding, which only static tensors can have, and must be a #kf.layout}}
+kf.kernel @k(%x: tensor<?x4xf32, #kf.layout<panel = 4>>) {
+  kf.yield
+}
+
+// -----
+
+// expected-error @+1 {{C3: 'tensor<8x4xf32, "rows">' has an encoding}}
+kf.kernel @k(%x: tensor<8x4xf32, "rows">) {
+  kf.yield
+}
+
+// -----
+
+// Not a weight, and not a matmul.
+!packed = tensor<8x8xf32, #kf.layout<panel = 8>>
+kf.kernel @k(%x: !packed, %w: !packed) -> tensor<8x8xf32> {
+  // expected-error @+1 {{'kf.matmul' op kf.kernel C4: has no meaning for the layout of 'tensor<8x8xf32, #kf.layout<panel = 8>>'; kf.pack makes packed tensors, and kf.matmul reads them as its weight}}
+  %0 = "kf.matmul"(%x, %w) : (!packed, !packed) -> tensor<8x8xf32>
+  kf.yield %0 : tensor<8x8xf32>
+}
+
+// -----
+
+!packed = tensor<8x8xf32, #kf.layout<panel = 8>>
+kf.kernel @k(%x: !packed) -> !packed {
+  // expected-error @+1 {{'arith.addf' op kf.kernel C4: has no meaning for the layout}}
+  %0 = arith.addf %x, %x : !packed
+  kf.yield %0 : !packed
+}
+
+// -----
+
+!packed = tensor<8x8xf32, #kf.layout<panel = 8>>
+kf.kernel @k(%x: tensor<8x8xf32>) -> !packed {
+  // expected-error @+1 {{'arith.constant' op kf.kernel C4: has no meaning for the layout}}
+  %0 = arith.constant dense<1.0> : !packed
+  kf.yield %0 : !packed
+}
+
+// -----
+
 // expected-error @+1 {{C2: needs a body that ends in kf.yield}}
 kf.kernel private @k(tensor<4xf32>)
 
@@ -213,6 +255,52 @@ kf.program @p() {
 
 // expected-error @+1 {{C3: needs a body that ends in kf.yield}}
 kf.program private @p(tensor<4xf32>) attributes {max_tokens = 1 : i64}
+
+// -----
+
+// expected-error @+1 {{C4: argument 'memref<4xf32>' must be a KV cache or a tensor of rank 1 or more, without an encoding, whose dimensions are static but for the first, and not 0}}
+kf.program @p(%x: memref<4xf32>) attributes {max_tokens = 1 : i64} {
+  kf.yield
+}
+
+// -----
+
+// expected-error @+1 {{C4: argument 'tensor<8x4xf32, #kf.layout<panel = 4>>' must be}}
+kf.program @p(%x: tensor<8x4xf32, #kf.layout<panel = 4>>) attributes {max_tokens = 1 : i64} {
+  kf.yield
+}
+
+// -----
+
+!packed = tensor<8x4xf32, #kf.layout<panel = 4>>
+kf.kernel @k(%x: tensor<8x4xf32>) -> !packed {
+  %0 = kf.pack %x : tensor<8x4xf32> to !packed
+  kf.yield %0 : !packed
+}
+// expected-error @+1 {{C4: result 'tensor<8x4xf32, #kf.layout<panel = 4>>' must be a tensor of rank 1 or more, without an encoding}}
+kf.program @p(%x: tensor<8x4xf32>) -> !packed attributes {max_tokens = 1 : i64} {
+  %0 = kf.dispatch @k(%x) : (tensor<8x4xf32>) -> !packed
+  kf.yield %0 : !packed
+}
+
+// -----
+
+// expected-error @+1 {{C5: each result must be made by a kf.dispatch, and yielded once}}
+kf.program @p(%x: tensor<4xf32>) -> tensor<4xf32> attributes {max_tokens = 1 : i64} {
+  kf.yield %x : tensor<4xf32>
+}
+
+// -----
+
+kf.kernel @k(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = kf.softmax %x : tensor<4xf32>
+  kf.yield %0 : tensor<4xf32>
+}
+// expected-error @+1 {{C5: each result must be made by a kf.dispatch, and yielded once}}
+kf.program @p(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) attributes {max_tokens = 1 : i64} {
+  %0 = kf.dispatch @k(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  kf.yield %0, %0 : tensor<4xf32>, tensor<4xf32>
+}
 
 // -----
 

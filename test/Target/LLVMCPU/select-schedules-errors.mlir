@@ -187,3 +187,21 @@ kf.kernel @heads(%q: tensor<?x4x16xf32>, %c: !kf.kv_cache<layers = 1, kv_heads =
       : tensor<?x4x16xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32>, tensor<?xi32>
   kf.yield %0 : tensor<?x4x16xf32>
 }
+
+// -----
+
+// expected-error @+1 {{schedule cannot run on this CPU: workgroup rows (24) must be a multiple of the layout's panel (16)}}
+kf.kernel @pack(%w: tensor<96x64xf32>) -> tensor<96x64xf32, #kf.layout<panel = 16>>
+    attributes {schedule = #kf.schedule<workgroup = [24]>} {
+  %0 = kf.pack %w : tensor<96x64xf32> to tensor<96x64xf32, #kf.layout<panel = 16>>
+  kf.yield %0 : tensor<96x64xf32, #kf.layout<panel = 16>>
+}
+
+// -----
+
+// A panel that is no multiple of the vector's lanes has no register tile.
+// expected-error @+1 {{schedule cannot run on this CPU: tile columns must be a multiple of vector}}
+kf.kernel @packed(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 12>>) -> tensor<?x96xf32> {
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32, #kf.layout<panel = 12>>
+  kf.yield %0 : tensor<?x96xf32>
+}

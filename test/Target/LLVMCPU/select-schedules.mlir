@@ -121,3 +121,20 @@ kf.kernel @one_vector(%x: tensor<10000xf32>) -> tensor<10000xf32> {
 kf.kernel @nothing(%x: tensor<4xf32>) {
   kf.yield
 }
+
+// A packed weight has its panels, and a panel is packed by one workgroup.
+// CHECK-LABEL: kf.kernel @packed(
+// CHECK-SAME:    tile = [9, 48], vector = 16, unroll = 4>
+// AVX2-LABEL:  kf.kernel @packed(
+// AVX2-SAME:     tile = [2, 48], vector = 8, unroll = 4>
+kf.kernel @packed(%x: tensor<?x256xf32>, %w: tensor<768x256xbf16, #kf.layout<panel = 48>>) -> tensor<?x768xf32> {
+  %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<768x256xbf16, #kf.layout<panel = 48>>
+  kf.yield %0 : tensor<?x768xf32>
+}
+
+// CHECK-LABEL: kf.kernel @pack(
+// CHECK-SAME:    schedule = #kf.schedule<workgroup = [0, 48]>
+kf.kernel @pack(%w: tensor<2x70x24xbf16>) -> tensor<2x70x24xbf16, #kf.layout<panel = 48>> {
+  %0 = kf.pack %w : tensor<2x70x24xbf16> to tensor<2x70x24xbf16, #kf.layout<panel = 48>>
+  kf.yield %0 : tensor<2x70x24xbf16, #kf.layout<panel = 48>>
+}

@@ -86,3 +86,28 @@ func.func @norm_read_twice(%x: tensor<?x64xf32>, %g: tensor<64xf32>, %w: tensor<
   %2 = arith.addf %1, %0 : tensor<?x64xf32>
   return %2 : tensor<?x64xf32>
 }
+
+// Packed by hand, in panels of other sizes than kf-pack-weights would choose.
+func.func @packed(%x: tensor<?x40xf32>, %w: tensor<100x40xf32>) -> tensor<?x100xf32> attributes {kf.max_tokens = 20 : i64} {
+  %p = kf.pack %w : tensor<100x40xf32> to tensor<100x40xf32, #kf.layout<panel = 16>>
+  %0 = kf.matmul %x, %p : tensor<?x40xf32>, tensor<100x40xf32, #kf.layout<panel = 16>>
+  return %0 : tensor<?x100xf32>
+}
+
+func.func @packed_gate(%x: tensor<?x24xf32>, %w: tensor<2x70x24xbf16>) -> tensor<?x70xf32> attributes {kf.max_tokens = 9 : i64} {
+  %p = kf.pack %w : tensor<2x70x24xbf16> to tensor<2x70x24xbf16, #kf.layout<panel = 48>>
+  %0 = kf.matmul %x, %p glu(silu) : tensor<?x24xf32>, tensor<2x70x24xbf16, #kf.layout<panel = 48>>
+  return %0 : tensor<?x70xf32>
+}
+
+func.func @packed_weight(%x: tensor<?x64xf32>) -> tensor<?x72xf32> attributes {kf.max_tokens = 9 : i64} {
+  %w = kf.weight ["packed"] : tensor<72x64xf32, #kf.layout<panel = 32>>
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<72x64xf32, #kf.layout<panel = 32>>
+  return %0 : tensor<?x72xf32>
+}
+
+// A weight that its kernel reads in both forms.
+func.func @square(%a: tensor<40x40xf32>) -> tensor<40x40xf32> {
+  %0 = kf.matmul %a, %a : tensor<40x40xf32>, tensor<40x40xf32>
+  return %0 : tensor<40x40xf32>
+}

@@ -162,26 +162,57 @@ void KernelOp::print(OpAsmPrinter &printer) {
 }
 
 LogicalResult KernelOp::verify() {
-  auto fits = [](Type type) {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    return tensor && tensor.getRank() > 0 && !isEmptyTensor(tensor) &&
-           llvm::none_of(tensor.getShape().drop_front(), ShapedType::isDynamic);
-  };
   for (Type type : getArgumentTypes())
-    if (!fits(type) && !isa<KVCacheType>(type))
+    if (!isRowsTensor(type) && !isa<KVCacheType>(type))
       return emitOpError("C1: argument ")
              << type
              << " must be a KV cache or a tensor of rank 1 or more whose "
                 "dimensions are "
                 "static but for the first, and not 0";
   for (Type type : getResultTypes())
-    if (!fits(type))
+    if (!isRowsTensor(type))
       return emitOpError("C1: result ")
              << type
              << " must be a tensor of rank 1 or more whose dimensions are "
                 "static but for "
                 "the first, and not 0";
+  for (Type type :
+       llvm::concat<const Type>(getArgumentTypes(), getResultTypes())) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (tensor && tensor.getEncoding() &&
+        (!getLayout(tensor) || !tensor.hasStaticShape()))
+      return emitOpError("C3: ")
+             << type << " has an encoding, which only static tensors can have, "
+             << "and must be a #kf.layout";
+  }
   return verifyTerminator(*this, "C2");
+}
+
+/// Checks who makes and reads packed tensors.
+LogicalResult KernelOp::verifyRegions() {
+  if (getGrid()) // slices of them, too
+    return success();
+  auto isEncoded = [](Value value) {
+    auto tensor = dyn_cast<RankedTensorType>(value.getType());
+    return tensor && tensor.getEncoding();
+  };
+  auto fail = [](Operation &op, Value value) {
+    return op.emitOpError("kf.kernel C4: has no meaning for the layout of ")
+           << value.getType()
+           << "; kf.pack makes packed tensors, and kf.matmul reads them as its "
+              "weight";
+  };
+  for (Operation &op : getBody().front().without_terminator()) {
+    auto matmul = dyn_cast<MatmulOp>(op);
+    for (OpOperand &operand : op.getOpOperands())
+      if (isEncoded(operand.get()) &&
+          !(matmul && operand == matmul.getWMutable()))
+        return fail(op, operand.get());
+    for (Value result : op.getResults())
+      if (isEncoded(result) && !isa<PackOp>(op))
+        return fail(op, result);
+  }
+  return success();
 }
 
 YieldOp KernelOp::getYield() {
@@ -210,6 +241,31 @@ LogicalResult ProgramOp::verify() {
     if (!isa<WeightOp, CacheLayerOp, DispatchOp, YieldOp>(op))
       return op.emitOpError("C1: a kf.program holds kf.weight, kf.cache_layer, "
                             "kf.dispatch and kf.yield only");
+  auto isPlain = [](Type type) {
+    return isRowsTensor(type) && !cast<RankedTensorType>(type).getEncoding();
+  };
+  for (Type type : getArgumentTypes())
+    if (!isPlain(type) && !isa<KVCacheType>(type))
+      return emitOpError("C4: argument ")
+             << type
+             << " must be a KV cache or a tensor of rank 1 or more, without an "
+                "encoding, whose dimensions are static but for the first, and "
+                "not 0";
+  for (Type type : getResultTypes())
+    if (!isPlain(type))
+      return emitOpError("C4: result ")
+             << type
+             << " must be a tensor of rank 1 or more, without an encoding, "
+                "whose dimensions are static but for the first, and not 0";
+  return success();
+}
+
+LogicalResult ProgramOp::verifyRegions() {
+  DenseSet<Value> yielded;
+  for (Value value : getYield().getValues())
+    if (!value.getDefiningOp<DispatchOp>() || !yielded.insert(value).second)
+      return emitOpError("C5: each result must be made by a kf.dispatch, and "
+                         "yielded once");
   return success();
 }
 

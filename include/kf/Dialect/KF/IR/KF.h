@@ -43,6 +43,14 @@ inline bool isEmptyTensor(Type type) {
   return tensor && llvm::is_contained(tensor.getShape(), 0);
 }
 
+/// Whether kernels and programs can take and make values of `type`: a tensor of
+/// rank 1 or more whose dimensions are static but for the first, and not 0.
+inline bool isRowsTensor(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.getRank() > 0 && !isEmptyTensor(tensor) &&
+         llvm::none_of(tensor.getShape().drop_front(), ShapedType::isDynamic);
+}
+
 /// Trait of ops whose operands and results have no dimension of size 0.
 template <typename OpTy>
 class NonEmptyTensors : public OpTrait::TraitBase<OpTy, NonEmptyTensors> {

@@ -102,6 +102,9 @@ def KF_KernelOp : KF_Op<"kernel", [IsolatedFromAbove, Symbol,
     - C1: arguments and results are tensors of rank 1 or more, or KV caches
       (arguments only); a dimension other than the first is static, none is 0.
     - C2: there is a body, and it ends in a `kf.yield`.
+    - C3: a tensor's encoding is a `#kf.layout`, and the tensor is static.
+    - C4: until the kernel is tiled, `kf.pack` makes tensors with a layout, and
+      `kf.matmul` reads them as its `w`; no other op knows of layouts.
 
     `schedule` says how it is computed; `grid` is set once it is tiled.
 
@@ -123,6 +126,7 @@ def KF_KernelOp : KF_Op<"kernel", [IsolatedFromAbove, Symbol,
   let regions = (region AnyRegion:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
+  let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() {
       return getFunctionType().getInputs();
@@ -148,6 +152,10 @@ def KF_ProgramOp : KF_Op<"program", [IsolatedFromAbove, Symbol,
       `kf.yield` only.
     - C2: `max_tokens` is positive, and `min_tokens` between 1 and it.
     - C3: there is a body, and it ends in a `kf.yield`.
+    - C4: arguments are KV caches, or as results tensors of rank 1 or more
+      without an encoding; a dimension other than the first is static, none is
+      0. What is packed is so within the program alone.
+    - C5: each result is made by a `kf.dispatch`, and yielded once.
 
     ```mlir
     kf.program @step(%x: tensor<?x64xf32>) -> tensor<?x64xf32>
@@ -169,6 +177,7 @@ def KF_ProgramOp : KF_Op<"program", [IsolatedFromAbove, Symbol,
   let regions = (region AnyRegion:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
+  let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() {
       return getFunctionType().getInputs();
