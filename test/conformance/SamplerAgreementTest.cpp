@@ -103,7 +103,7 @@ public:
     oneThread.threads = 1;
     device = isReference ? createReferenceDevice()
                          : createCpuDevice(oneThread).take();
-    weights = std::make_unique<WeightStore>(*device, nullptr, nullptr);
+    weights = std::make_unique<WeightStore>(*device, nullptr);
     cache = std::make_unique<KVCache>(*device, 64);
     runner =
         ProgramRunner::create(std::move(*program), *device, *weights, *cache)

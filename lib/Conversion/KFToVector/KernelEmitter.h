@@ -91,8 +91,8 @@ public:
   /// The same pieces of a static size, without loops.
   void forPiecesStatic(int64_t size,
                        function_ref<void(int64_t, unsigned)> body);
-  /// Reduces `body`'s vectors over [0, size) to a scalar: ADD, MAXIMUMF, of
-  /// which a NaN makes a NaN, or MAXNUMF, which passes over NaNs.
+  /// Reduces `body`'s vectors over [0, size) to a scalar: ADD, or MAXIMUMF, of
+  /// which a NaN makes a NaN.
   Value reducePieces(Value size, vector::CombiningKind kind,
                      function_ref<Value(Value, unsigned)> body);
   /// sin and cos of `angle`, to about 1e-7 for angles up to 1e6.
