@@ -1,7 +1,9 @@
 # Build options and compiler flags that hold for every target.
 
 option(KF_STATIC_LLVM "Link LLVM and MLIR statically: one file per tool" OFF)
-option(KF_SANITIZE "Address and undefined-behaviour sanitizers" OFF)
+set(KF_SANITIZE "" CACHE STRING
+  "Sanitizers: address (with undefined behaviour), thread, or none")
+set_property(CACHE KF_SANITIZE PROPERTY STRINGS "" address thread)
 option(KF_BUILD_TESTS "Build the tests" ON)
 option(KF_BUILD_BENCHMARKS "Build the benchmarks" ON)
 option(KF_BUILD_FUZZERS "Build the libFuzzer targets (clang only)" OFF)
@@ -19,10 +21,16 @@ add_compile_options(-Wall -Wextra -Wno-unused-parameter -fvisibility-inlines-hid
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   add_link_options(-fuse-ld=lld)
 endif()
-if(KF_SANITIZE)
+if(KF_SANITIZE STREQUAL "address")
   add_compile_options(-fsanitize=address,undefined -fno-sanitize=vptr,function
                       -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
+elseif(KF_SANITIZE STREQUAL "thread")
+  add_compile_options(-fsanitize=thread -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=thread)
+elseif(KF_SANITIZE)
+  message(FATAL_ERROR "KF_SANITIZE is '${KF_SANITIZE}'; address, thread and "
+    "nothing are possible")
 else()
   add_link_options(-Wl,--gc-sections -Wl,--as-needed)
 endif()

@@ -89,9 +89,12 @@ function(kf_add_tool name)
   add_dependencies(${name} KFIncGen)
 endfunction()
 
-# kf_add_unittest(NAME sources... [LINK libraries...]): a GoogleTest in ctest.
+# kf_add_unittest(NAME sources... [THREADS] [LINK libraries...]): a GoogleTest
+# in ctest. Those with THREADS have the label `threads`; the target
+# kf_thread_tests builds all of them, for the thread sanitizer.
+add_custom_target(kf_thread_tests)
 function(kf_add_unittest name)
-  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  cmake_parse_arguments(ARG "THREADS" "" "LINK" ${ARGN})
   find_package(GTest REQUIRED)
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
@@ -99,4 +102,8 @@ function(kf_add_unittest name)
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest GTest::gtest_main)
   kf_use_sanitizer_options(${name})
   add_test(NAME ${name} COMMAND ${name})
+  if(ARG_THREADS)
+    set_tests_properties(${name} PROPERTIES LABELS threads)
+    add_dependencies(kf_thread_tests ${name})
+  endif()
 endfunction()

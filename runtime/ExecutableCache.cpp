@@ -8,6 +8,7 @@
 
 #include "runtime/ExecutableCache.h"
 
+#include "runtime/Exceptions.h"
 #include "runtime/io/PrivateFolder.h"
 #include "runtime/io/Quote.h"
 #include "runtime/io/WriteFile.h"
@@ -159,7 +160,7 @@ Status ExecutableCache::checkWritable() const {
 //===----------------------------------------------------------------------===//
 
 Result<std::optional<Executable>>
-ExecutableCache::lookup(std::string_view key) const {
+ExecutableCache::lookup(std::string_view key) const try {
   KF_RETURN_IF_ERROR(checkKey(key));
   auto nothing = [&](const std::string &why) {
     if (!why.empty())
@@ -197,6 +198,8 @@ ExecutableCache::lookup(std::string_view key) const {
                      : "the cache entry " + pathOf(name) + " is unusable (" +
                            executable.message() +
                            ") and cannot be removed: " + removed.message());
+} catch (...) {
+  return statusOfException();
 }
 
 Result<std::vector<ExecutableCache::Entry>> ExecutableCache::list() const {
@@ -249,7 +252,7 @@ Status ExecutableCache::write(std::string_view key,
 }
 
 Status ExecutableCache::store(std::string_view key,
-                              const Executable &executable) const {
+                              const Executable &executable) const try {
   KF_RETURN_IF_ERROR(checkKey(key));
   if (most == 0)
     return Status();
@@ -258,6 +261,8 @@ Status ExecutableCache::store(std::string_view key,
   else
     evict();
   return Status();
+} catch (...) {
+  return statusOfException();
 }
 
 /// Makes room, as far as it can: what cannot be listed or removed is the

@@ -8,6 +8,7 @@
 
 #include "runtime/convert/GgufPlan.h"
 
+#include "runtime/Exceptions.h"
 #include "runtime/convert/ModelMetadata.h"
 #include "runtime/convert/TensorTypes.h"
 #include "runtime/convert/TokenizerMetadata.h"
@@ -100,7 +101,7 @@ int64_t countQueriesPerKey(const Gguf &source) {
 Result<GgufPlan> kf::planFromModel(const ModelConfig &config,
                                    const WeightSource &weights,
                                    const TokenizerTexts &tokenizer,
-                                   const std::string &name, DataType type) {
+                                   const std::string &name, DataType type) try {
   GgufPlan plan;
   // First of all, so that the sizes that follow are those of the weights.
   KF_ASSIGN_OR_RETURN(std::vector<ConvertedTensor> tensors,
@@ -136,9 +137,11 @@ Result<GgufPlan> kf::planFromModel(const ModelConfig &config,
               .tied = config.tiedEmbeddings},
              plan);
   return plan;
+} catch (...) {
+  return statusOfException();
 }
 
-Result<GgufPlan> kf::planFromGguf(const Gguf &source, DataType type) {
+Result<GgufPlan> kf::planFromGguf(const Gguf &source, DataType type) try {
   if (source.tensors().empty())
     return Status::error(source.source() + " has no tensors");
   GgufPlan plan;
@@ -173,4 +176,6 @@ Result<GgufPlan> kf::planFromGguf(const Gguf &source, DataType type) {
                          " tensors of the source are quantized already: "
                          "quantize the original for the best result");
   return plan;
+} catch (...) {
+  return statusOfException();
 }

@@ -8,6 +8,7 @@
 
 #include "runtime/convert/WriteGguf.h"
 
+#include "runtime/Exceptions.h"
 #include "runtime/convert/TensorRows.h"
 
 using namespace kf;
@@ -80,7 +81,7 @@ private:
 Result<WriteSummary> kf::writeGguf(const GgufPlan &plan,
                                    const WeightSource &weights,
                                    const std::string &path, ThreadPool &pool,
-                                   const WriteOptions &options) {
+                                   const WriteOptions &options) try {
   std::vector<GgufTensorInfo> infos;
   for (const GgufPlan::Tensor &planned : plan.tensors)
     infos.push_back({planned.tensor.name, planned.tensor.shape, planned.type});
@@ -88,4 +89,6 @@ Result<WriteSummary> kf::writeGguf(const GgufPlan &plan,
       std::unique_ptr<GgufWriter> writer,
       GgufWriter::create(path, plan.metadata, infos, options.replace));
   return PlanWriter(plan, weights, *writer, pool, options).write();
+} catch (...) {
+  return statusOfException();
 }

@@ -10,6 +10,7 @@
 
 #include "GgufParser.h"
 
+#include "runtime/Exceptions.h"
 #include "runtime/io/Quote.h"
 
 #include <algorithm>
@@ -172,16 +173,20 @@ std::string GgufTensor::typeName() const {
 // The file
 //===----------------------------------------------------------------------===//
 
-Result<std::unique_ptr<Gguf>> Gguf::openIfGguf(const std::string &path) {
+Result<std::unique_ptr<Gguf>> Gguf::openIfGguf(const std::string &path) try {
   KF_ASSIGN_OR_RETURN(MappedFile mapped, MappedFile::open(path));
   if (!recognize(mapped.bytes()))
     return std::unique_ptr<Gguf>();
   return openMapped(std::move(mapped));
+} catch (...) {
+  return statusOfException();
 }
 
-Result<std::unique_ptr<Gguf>> Gguf::open(const std::string &path) {
+Result<std::unique_ptr<Gguf>> Gguf::open(const std::string &path) try {
   KF_ASSIGN_OR_RETURN(MappedFile mapped, MappedFile::open(path));
   return openMapped(std::move(mapped));
+} catch (...) {
+  return statusOfException();
 }
 
 Result<std::unique_ptr<Gguf>> Gguf::openMapped(MappedFile mapped) {
@@ -194,12 +199,14 @@ Result<std::unique_ptr<Gguf>> Gguf::openMapped(MappedFile mapped) {
 }
 
 Result<std::unique_ptr<Gguf>> Gguf::parse(std::span<const std::byte> bytes,
-                                          std::string name) {
+                                          std::string name) try {
   std::unique_ptr<Gguf> result(new Gguf());
   result->name = std::move(name);
   result->image = bytes;
   KF_RETURN_IF_ERROR(GgufParser(*result).parse().in(result->name));
   return result;
+} catch (...) {
+  return statusOfException();
 }
 
 bool Gguf::recognize(std::span<const std::byte> bytes) {

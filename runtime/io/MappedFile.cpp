@@ -8,6 +8,9 @@
 
 #include "runtime/io/MappedFile.h"
 
+#include "runtime/Exceptions.h"
+#include "runtime/io/Descriptor.h"
+
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -22,43 +25,34 @@ static Status cannotOpen(const std::string &path, const char *reason) {
   return Status::error("cannot open '" + path + "': " + reason);
 }
 
-Result<MappedFile> MappedFile::open(const std::string &path) {
+Result<MappedFile> MappedFile::open(const std::string &path) try {
   // A path with a NUL in it would name another file than the one printed.
   if (path.find('\0') != std::string::npos)
     return cannotOpen(path.c_str(), "the name holds a zero byte");
   // O_NONBLOCK: a pipe answers at once instead of waiting for a writer.
-  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0)
+  Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd.ok())
     return cannotOpen(path, std::strerror(errno));
   struct stat info;
-  if (::fstat(fd, &info) != 0) {
-    Status failure = cannotOpen(path, std::strerror(errno));
-    ::close(fd);
-    return failure;
-  }
-  if (!S_ISREG(info.st_mode)) {
-    ::close(fd);
+  if (::fstat(fd.get(), &info) != 0)
+    return cannotOpen(path, std::strerror(errno));
+  if (!S_ISREG(info.st_mode))
     return cannotOpen(path, S_ISDIR(info.st_mode) ? "Is a directory"
                                                   : "Not a regular file");
-  }
-
   MappedFile file;
   file.name = path;
-  file.size = static_cast<size_t>(info.st_size);
-  if (file.size != 0) {
-    void *mapped = ::mmap(nullptr, file.size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (mapped == MAP_FAILED) {
-      Status failure =
-          Status::error("cannot map '" + path + "': " + std::strerror(errno));
-      file.size = 0;
-      ::close(fd);
-      return failure;
-    }
-    file.data = mapped;
-    file.known = KnownMapping(mapped, file.size, path);
-  }
-  ::close(fd);
+  if (info.st_size == 0)
+    return file;
+  const size_t size = static_cast<size_t>(info.st_size);
+  void *mapped = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
+  if (mapped == MAP_FAILED)
+    return Status::error("cannot map '" + path + "': " + std::strerror(errno));
+  file.data = mapped;
+  file.size = size;
+  file.known = KnownMapping(mapped, size, path);
   return file;
+} catch (...) {
+  return statusOfException();
 }
 
 MappedFile::MappedFile(MappedFile &&other) noexcept

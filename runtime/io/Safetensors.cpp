@@ -8,6 +8,7 @@
 
 #include "runtime/io/Safetensors.h"
 
+#include "runtime/Exceptions.h"
 #include "runtime/io/Json.h"
 #include "runtime/io/Quote.h"
 #include "runtime/io/ScaledWeights.h"
@@ -82,22 +83,26 @@ std::optional<uint64_t> byteCount(std::span<const int64_t> shape,
 //===----------------------------------------------------------------------===//
 
 Result<std::unique_ptr<Safetensors>>
-Safetensors::open(const std::string &path) {
+Safetensors::open(const std::string &path) try {
   KF_ASSIGN_OR_RETURN(MappedFile mapped, MappedFile::open(path));
   std::unique_ptr<Safetensors> result(new Safetensors());
   result->source = path;
   result->file = std::move(mapped);
   KF_RETURN_IF_ERROR(result->parse(result->file->bytes()).in(path));
   return result;
+} catch (...) {
+  return statusOfException();
 }
 
 Result<std::unique_ptr<Safetensors>>
 Safetensors::fromMemory(std::span<const std::byte> bytes,
-                        const std::string &name) {
+                        const std::string &name) try {
   std::unique_ptr<Safetensors> result(new Safetensors());
   result->source = name;
   KF_RETURN_IF_ERROR(result->parse(bytes).in(name));
   return result;
+} catch (...) {
+  return statusOfException();
 }
 
 Status Safetensors::parse(std::span<const std::byte> bytes) {
@@ -257,7 +262,7 @@ std::vector<std::string> Safetensors::names() const {
 //===----------------------------------------------------------------------===//
 
 Result<std::unique_ptr<ShardedSafetensors>>
-ShardedSafetensors::open(const std::string &indexPath) {
+ShardedSafetensors::open(const std::string &indexPath) try {
   KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(indexPath));
   Result<json> parsed = parseJson(file.text());
   if (!parsed.ok())
@@ -297,6 +302,8 @@ ShardedSafetensors::open(const std::string &indexPath) {
                              inQuotes(shard));
     }
   return result;
+} catch (...) {
+  return statusOfException();
 }
 
 Result<TensorView> ShardedSafetensors::find(const std::string &name) const {
@@ -321,7 +328,7 @@ std::vector<std::string> ShardedSafetensors::names() const {
 }
 
 Result<std::unique_ptr<WeightSource>>
-kf::openSafetensors(const std::string &path) {
+kf::openSafetensors(const std::string &path) try {
   std::string file = path;
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
@@ -349,4 +356,6 @@ kf::openSafetensors(const std::string &path) {
   if (!scaled.ok())
     return scaled.status().in(file);
   return std::unique_ptr<WeightSource>(scaled.take());
+} catch (...) {
+  return statusOfException();
 }

@@ -8,6 +8,7 @@
 
 #include "runtime/model/ChatConfig.h"
 
+#include "runtime/Exceptions.h"
 #include "runtime/io/Json.h"
 #include "runtime/io/MappedFile.h"
 #include "runtime/io/Quote.h"
@@ -100,7 +101,7 @@ Result<std::string> tokenNamedBy(const Gguf &gguf, std::string_view key,
 
 } // namespace
 
-Result<ChatConfig> kf::parseChatConfig(std::string_view tokenizerConfig) {
+Result<ChatConfig> kf::parseChatConfig(std::string_view tokenizerConfig) try {
   KF_ASSIGN_OR_RETURN(json object, parseJson(tokenizerConfig));
   if (!object.is_object())
     return Status::error("a JSON object is expected");
@@ -114,9 +115,11 @@ Result<ChatConfig> kf::parseChatConfig(std::string_view tokenizerConfig) {
   KF_ASSIGN_OR_RETURN(config.bosToken, readToken(reader, "bos_token"));
   KF_ASSIGN_OR_RETURN(config.eosToken, readToken(reader, "eos_token"));
   return config;
+} catch (...) {
+  return statusOfException();
 }
 
-Result<ChatConfig> kf::loadChatConfig(const std::string &folder) {
+Result<ChatConfig> kf::loadChatConfig(const std::string &folder) try {
   const std::filesystem::path base(folder);
   KF_ASSIGN_OR_RETURN(ChatConfig config,
                       readFile(base / "tokenizer_config.json"));
@@ -136,9 +139,11 @@ Result<ChatConfig> kf::loadChatConfig(const std::string &folder) {
     config.templateOrigin = path.string();
   }
   return config;
+} catch (...) {
+  return statusOfException();
 }
 
-Result<ChatConfig> kf::readChatConfig(const Gguf &gguf) {
+Result<ChatConfig> kf::readChatConfig(const Gguf &gguf) try {
   ChatConfig config;
   constexpr std::string_view key = "tokenizer.chat_template";
   KF_ASSIGN_OR_RETURN(std::string_view text, gguf.getString(key, ""));
@@ -156,4 +161,6 @@ Result<ChatConfig> kf::readChatConfig(const Gguf &gguf) {
       config.eosToken,
       tokenNamedBy(gguf, "tokenizer.ggml.eos_token_id", tokens));
   return config;
+} catch (...) {
+  return statusOfException();
 }

@@ -8,6 +8,7 @@
 
 #include "runtime/model/GgufConfig.h"
 
+#include "runtime/Exceptions.h"
 #include "runtime/io/Quote.h"
 #include "runtime/model/ConfigLimits.h"
 #include "runtime/model/GgufOddities.h"
@@ -352,12 +353,14 @@ Result<ModelConfig> GgufConfigReader::read() {
 
 } // namespace
 
-Result<ModelConfig> kf::readGgufConfig(const Gguf &gguf) {
+Result<ModelConfig> kf::readGgufConfig(const Gguf &gguf) try {
   Result<ModelConfig> result = GgufConfigReader(gguf).read();
   // Errors of lookups name the file already.
   if (result.ok() || result.message().starts_with(gguf.source() + ": "))
     return result;
   return result.status().in(gguf.source());
+} catch (...) {
+  return statusOfException();
 }
 
 bool kf::isGgufArchitecture(std::string_view name) {

@@ -8,6 +8,7 @@
 
 #include "runtime/model/ModelConfig.h"
 
+#include "runtime/Exceptions.h"
 #include "runtime/io/Json.h"
 #include "runtime/io/MappedFile.h"
 #include "runtime/io/Quote.h"
@@ -479,8 +480,9 @@ std::string_view kf::nameOf(Architecture architecture) {
   return "";
 }
 
-Result<ModelConfig> kf::parseModelConfig(std::string_view config,
-                                         std::string_view generationConfig) {
+Result<ModelConfig>
+kf::parseModelConfig(std::string_view config,
+                     std::string_view generationConfig) try {
   Result<json> object = parseJson(config);
   if (!object.ok())
     return object.status().in("config.json");
@@ -491,9 +493,11 @@ Result<ModelConfig> kf::parseModelConfig(std::string_view config,
     KF_RETURN_IF_ERROR(readGenerationConfig(generationConfig, *result)
                            .in("generation_config.json"));
   return result;
+} catch (...) {
+  return statusOfException();
 }
 
-Result<ModelConfig> kf::loadModelConfig(const std::string &folder) {
+Result<ModelConfig> kf::loadModelConfig(const std::string &folder) try {
   const std::filesystem::path base(folder);
   KF_ASSIGN_OR_RETURN(MappedFile file,
                       MappedFile::open((base / "config.json").string()));
@@ -509,4 +513,6 @@ Result<ModelConfig> kf::loadModelConfig(const std::string &folder) {
   if (!result.ok())
     return Status::error((base / result.message()).string());
   return result;
+} catch (...) {
+  return statusOfException();
 }

@@ -9,6 +9,7 @@
 #include "runtime/reference/ReferenceDevice.h"
 
 #include "runtime/AlignedBuffer.h"
+#include "runtime/Exceptions.h"
 #include "runtime/io/Json.h"
 #include "runtime/reference/KernelInterpreter.h"
 
@@ -185,7 +186,7 @@ Result<BoundMemory> ReferenceProgram::find(const BindingTable &table,
   return BoundMemory{*data, host->size() - binding.offset};
 }
 
-Status ReferenceProgram::bind(const BindingTable &table) {
+Status ReferenceProgram::bind(const BindingTable &table) try {
   isBound = false;
   bound.clear();
   for (const DispatchSpec &dispatch : dispatches) {
@@ -199,6 +200,8 @@ Status ReferenceProgram::bind(const BindingTable &table) {
   }
   isBound = true;
   return Status();
+} catch (...) {
+  return statusOfException();
 }
 
 Status ReferenceProgram::run(std::span<const int64_t> scalars,
@@ -231,16 +234,20 @@ public:
     return "interpreter of plain C++ functions, f32, one thread";
   }
 
-  Result<std::unique_ptr<Buffer>> allocate(uint64_t bytes) override {
+  Result<std::unique_ptr<Buffer>> allocate(uint64_t bytes) override try {
     KF_ASSIGN_OR_RETURN(AlignedBuffer memory, AlignedBuffer::allocate(bytes));
     return std::unique_ptr<Buffer>(new HostBuffer(std::move(memory)));
+  } catch (...) {
+    return statusOfException();
   }
 
   Result<std::unique_ptr<Buffer>> wrap(const void *data,
-                                       uint64_t bytes) override {
+                                       uint64_t bytes) override try {
     if (!data && bytes > 0)
       return Status::error("no memory to wrap");
     return std::unique_ptr<Buffer>(new HostBuffer(data, bytes));
+  } catch (...) {
+    return statusOfException();
   }
 
   Status write(Buffer &dst, uint64_t offset, const void *src,

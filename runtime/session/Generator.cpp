@@ -8,6 +8,7 @@
 
 #include "runtime/session/Generator.h"
 
+#include "runtime/Exceptions.h"
 #include "runtime/session/Stopwatch.h"
 
 #include <algorithm>
@@ -94,7 +95,7 @@ std::string_view kf::nameOf(StopReason reason) {
 Result<Generation> kf::generate(Session &session, Sampler &sampler,
                                 const Tokenizer *tokenizer,
                                 std::span<const int32_t> prompt,
-                                const GenerationOptions &options) {
+                                const GenerationOptions &options) try {
   Generation result;
   Output output(tokenizer, prompt, options, result);
   Stopwatch start;
@@ -136,4 +137,6 @@ Result<Generation> kf::generate(Session &session, Sampler &sampler,
   result.decodeSeconds = decoding.seconds();
   output.finish();
   return result;
+} catch (...) {
+  return statusOfException();
 }

@@ -8,6 +8,8 @@
 
 #include "runtime/session/ProgramRunner.h"
 
+#include "runtime/Exceptions.h"
+
 #include <algorithm>
 
 using namespace kf;
@@ -72,13 +74,15 @@ std::string kf::describe(const TensorSpec &spec) {
 
 Result<std::unique_ptr<ProgramRunner>>
 ProgramRunner::create(Executable executable, Device &device,
-                      WeightStore &weights, KVCache &cache) {
+                      WeightStore &weights, KVCache &cache) try {
   std::string name = executable.programName;
   std::unique_ptr<ProgramRunner> runner(
       new ProgramRunner(std::move(executable), device, cache.capacity()));
   KF_RETURN_IF_ERROR(
       runner->prepare(weights, cache).in("program '" + name + "'"));
   return runner;
+} catch (...) {
+  return statusOfException();
 }
 
 Status ProgramRunner::prepare(WeightStore &weights, KVCache &cache) {
@@ -140,7 +144,7 @@ ProgramRunner::countTokens(std::span<const HostTensor> values,
 
 Result<std::vector<HostTensor>>
 ProgramRunner::run(std::span<const HostTensor> values,
-                   std::optional<int64_t> nTokens) {
+                   std::optional<int64_t> nTokens) try {
   KF_ASSIGN_OR_RETURN(int64_t tokens, countTokens(values, nTokens));
   for (size_t i = 0; i < values.size(); ++i)
     KF_RETURN_IF_ERROR(
@@ -158,6 +162,8 @@ ProgramRunner::run(std::span<const HostTensor> values,
     results.push_back(std::move(result));
   }
   return results;
+} catch (...) {
+  return statusOfException();
 }
 
 Status ProgramRunner::write(size_t index, const void *data, uint64_t bytes) {

@@ -8,6 +8,7 @@
 
 #include "runtime/session/Session.h"
 
+#include "runtime/Exceptions.h"
 #include "runtime/model/TensorList.h"
 #include "runtime/session/Stopwatch.h"
 
@@ -90,7 +91,7 @@ Session::Session(ModelConfig config, Device &device, const WeightSource &source,
 
 Result<std::unique_ptr<Session>>
 Session::create(ModelConfig config, Device &device, const WeightSource &source,
-                StepProvider provider, const SessionOptions &options) {
+                StepProvider provider, const SessionOptions &options) try {
   int64_t context =
       options.contextLength ? options.contextLength : config.maxPositions;
   if (context < 1 || context > config.maxPositions)
@@ -101,6 +102,8 @@ Session::create(ModelConfig config, Device &device, const WeightSource &source,
   return std::unique_ptr<Session>(new Session(std::move(config), device, source,
                                               std::move(provider), context,
                                               options));
+} catch (...) {
+  return statusOfException();
 }
 
 Result<ProgramRunner *> Session::program(StepKind kind, int64_t maxTokens) {
@@ -214,12 +217,15 @@ Status Session::rewind(int64_t position) {
   return Status();
 }
 
-Result<std::span<const float>> Session::decode(int32_t id) {
+Result<std::span<const float>> Session::decode(int32_t id) try {
   KF_RETURN_IF_ERROR(checkIds({&id, 1}));
   return runDecode(id);
+} catch (...) {
+  return statusOfException();
 }
 
-Result<std::span<const float>> Session::prefill(std::span<const int32_t> ids) {
+Result<std::span<const float>>
+Session::prefill(std::span<const int32_t> ids) try {
   KF_RETURN_IF_ERROR(checkIds(ids));
   PositionGuard guard(nextPosition);
   ProgramRunner *runner = nullptr;
@@ -246,10 +252,12 @@ Result<std::span<const float>> Session::prefill(std::span<const int32_t> ids) {
   if (logits.ok())
     guard.keep();
   return logits;
+} catch (...) {
+  return statusOfException();
 }
 
 Status Session::allLogits(std::span<const int32_t> ids,
-                          const LogitsCallback &callback) {
+                          const LogitsCallback &callback) try {
   KF_RETURN_IF_ERROR(checkIds(ids));
   PositionGuard guard(nextPosition);
   while (!ids.empty()) {
@@ -260,6 +268,8 @@ Status Session::allLogits(std::span<const int32_t> ids,
   }
   guard.keep();
   return Status();
+} catch (...) {
+  return statusOfException();
 }
 
 /// Reads ids that the prefill program of `rows` rows takes at once.

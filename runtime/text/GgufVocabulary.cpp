@@ -12,6 +12,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/io/Gguf.h"
+
+#include "runtime/Exceptions.h"
 #include "runtime/io/Quote.h"
 #include "runtime/text/Bpe.h"
 #include "runtime/text/GgufPreTokenizers.h"
@@ -259,11 +261,13 @@ bool Tokenizer::isIn(const Gguf &file) {
   return !name || (*name != "none" && *name != "no_vocab");
 }
 
-Result<Tokenizer> Tokenizer::fromGguf(const Gguf &file) {
+Result<Tokenizer> Tokenizer::fromGguf(const Gguf &file) try {
   Result<Tokenizer> tokenizer = GgufVocabularyLoader(file).load();
   // Errors about one key name the file already.
   if (!tokenizer.ok() &&
       !std::string_view(tokenizer.message()).starts_with(file.source()))
     return tokenizer.status().in(file.source());
   return tokenizer;
+} catch (...) {
+  return statusOfException();
 }

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/io/Quote.h"
+
+#include "runtime/Exceptions.h"
 #include "runtime/text/ScoreBpe.h"
 #include "runtime/text/SentencePieceFile.h"
 #include "runtime/text/SentencePieceNormalizer.h"
@@ -153,7 +155,7 @@ Result<Tokenizer> SentencePieceLoader::load() {
 }
 
 Result<Tokenizer> Tokenizer::fromSentencePiece(std::string_view model,
-                                               const std::string &name) {
+                                               const std::string &name) try {
   Result<SentencePieceFile> file = SentencePieceFile::parse(model);
   if (!file.ok())
     return file.status().in(name);
@@ -161,4 +163,6 @@ Result<Tokenizer> Tokenizer::fromSentencePiece(std::string_view model,
   if (!tokenizer.ok())
     return tokenizer.status().in(name);
   return tokenizer;
+} catch (...) {
+  return statusOfException();
 }

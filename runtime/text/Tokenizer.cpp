@@ -8,6 +8,7 @@
 
 #include "runtime/text/Tokenizer.h"
 
+#include "runtime/Exceptions.h"
 #include "runtime/text/Utf8.h"
 
 #include <algorithm>
@@ -19,7 +20,8 @@ using namespace kf;
 //===----------------------------------------------------------------------===//
 
 Result<std::vector<int32_t>>
-Tokenizer::encode(std::string_view text, const EncodeOptions &options) const {
+Tokenizer::encode(std::string_view text, const EncodeOptions &options) const
+    try {
   if (text.size() > INT32_MAX)
     return Status::error("a text of " + std::to_string(text.size()) +
                          " bytes is too long to tokenize at once");
@@ -44,6 +46,8 @@ Tokenizer::encode(std::string_view text, const EncodeOptions &options) const {
   if (options.addSpecial)
     ids.insert(ids.end(), suffix.begin(), suffix.end());
   return ids;
+} catch (...) {
+  return statusOfException();
 }
 
 Status Tokenizer::encodePiece(std::string_view text, bool first,

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/io/Gguf.h"
+
+#include "runtime/Exceptions.h"
 #include "runtime/io/Json.h"
 #include "runtime/io/MappedFile.h"
 #include "runtime/text/Tokenizer.h"
@@ -62,7 +64,7 @@ Result<Tokenizer> Tokenizer::openFolder(const std::string &folder) {
   return result;
 }
 
-Result<Tokenizer> Tokenizer::open(const std::string &path) {
+Result<Tokenizer> Tokenizer::open(const std::string &path) try {
   if (isFolder(path))
     return openFolder(path);
   KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
@@ -77,4 +79,6 @@ Result<Tokenizer> Tokenizer::open(const std::string &path) {
   if (start.starts_with('{') || path.ends_with(".json"))
     return fromJson(file.text(), path);
   return fromSentencePiece(file.text(), path);
+} catch (...) {
+  return statusOfException();
 }

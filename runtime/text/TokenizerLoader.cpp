@@ -11,6 +11,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/io/Quote.h"
+
+#include "runtime/Exceptions.h"
 #include "runtime/text/Bpe.h"
 #include "runtime/text/Tokenizer.h"
 #include "runtime/text/TokenizerReader.h"
@@ -542,9 +544,11 @@ Result<Tokenizer> TokenizerLoader::load(std::string_view text) {
 }
 
 Result<Tokenizer> Tokenizer::fromJson(std::string_view json,
-                                      const std::string &name) {
+                                      const std::string &name) try {
   Result<Tokenizer> tokenizer = TokenizerLoader::load(json);
   if (!tokenizer.ok())
     return tokenizer.status().in(name);
   return tokenizer;
+} catch (...) {
+  return statusOfException();
 }

@@ -8,6 +8,7 @@
 
 #include "Compiler.h"
 
+#include "OutOfMemory.h"
 #include "Report.h"
 
 #include "kf/Dialect/KF/IR/KF.h"
@@ -46,18 +47,10 @@ struct CompilerModule::Contents {
 
 namespace {
 
-/// LLVM ends the process on some errors; it then does so with one line.
 [[noreturn]] void endOnFatalError(void *, const char *reason, bool) {
+  const NoBadAlloc guard;
   printError(std::string("the compiler cannot go on: ") + reason);
   _exit(ExitFailure);
-}
-
-void installErrorHandlers() {
-  [[maybe_unused]] static const bool installed = [] {
-    llvm::install_fatal_error_handler(endOnFatalError);
-    llvm::install_bad_alloc_error_handler(endOnFatalError);
-    return true;
-  }();
 }
 
 /// The error's text. One that begins with a position in the file `path` is
@@ -191,7 +184,14 @@ Result<mlir::kf::CompileOptions> convert(const CompilerOptions &options) {
 
 } // namespace
 
+void kf::installCompilerErrorHandlers() {
+  llvm::install_fatal_error_handler(endOnFatalError);
+  llvm::install_bad_alloc_error_handler(
+      [](void *, const char *, bool) { exitOutOfMemory(); });
+}
+
 Result<std::string> kf::compilerFingerprint(const CompilerOptions &options) {
+  const NoBadAlloc guard;
   KF_ASSIGN_OR_RETURN(mlir::kf::CompileOptions converted, convert(options));
   llvm::Expected<std::string> text = mlir::kf::fingerprint(converted);
   if (!text)
@@ -200,6 +200,7 @@ Result<std::string> kf::compilerFingerprint(const CompilerOptions &options) {
 }
 
 Status kf::checkRunsOnHost(const CompilerOptions &options) {
+  const NoBadAlloc guard;
   KF_ASSIGN_OR_RETURN(mlir::kf::CompileOptions converted, convert(options));
   if (llvm::Error error = mlir::kf::checkRunsOnHost(converted))
     return statusOf(std::move(error));
@@ -210,12 +211,15 @@ CompilerModule::CompilerModule(std::unique_ptr<Contents> contents)
     : contents(std::move(contents)) {}
 CompilerModule::CompilerModule(CompilerModule &&) noexcept = default;
 CompilerModule &CompilerModule::operator=(CompilerModule &&) noexcept = default;
-CompilerModule::~CompilerModule() = default;
+CompilerModule::~CompilerModule() {
+  const NoBadAlloc guard;
+  contents.reset();
+}
 
 Result<CompilerModule> CompilerModule::parse(const std::string &path,
                                              const std::string &function,
                                              bool single) {
-  installErrorHandlers();
+  const NoBadAlloc guard;
   KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
   KF_RETURN_IF_ERROR(checkIsText(file.text()).in(path));
   KF_RETURN_IF_ERROR(checkNesting(file.text()).in(path));
@@ -237,7 +241,7 @@ Result<CompilerModule> CompilerModule::import(const ModelConfig &config,
                                               const WeightSource &source,
                                               StepKind kind,
                                               int64_t maxTokens) {
-  installErrorHandlers();
+  const NoBadAlloc guard;
   auto contents = std::make_unique<Contents>();
   mlir::kf::ImportOptions options;
   options.kind = kind;
@@ -251,6 +255,7 @@ Result<CompilerModule> CompilerModule::import(const ModelConfig &config,
 }
 
 std::vector<size_t> CompilerModule::positionInputs() const {
+  const NoBadAlloc guard;
   std::set<size_t> found;
   contents->module->walk([&](mlir::kf::KVAppendOp op) {
     auto argument = llvm::dyn_cast<mlir::BlockArgument>(op.getPositions());
@@ -269,6 +274,7 @@ std::vector<size_t> CompilerModule::positionInputs() const {
 }
 
 Result<Executable> CompilerModule::compile(const CompilerOptions &options) {
+  const NoBadAlloc guard;
   KF_ASSIGN_OR_RETURN(mlir::kf::CompileOptions converted, convert(options));
   llvm::Expected<Executable> executable =
       mlir::kf::compile(*contents->module, converted);
@@ -283,6 +289,7 @@ Result<Executable> CompilerModule::compile(const CompilerOptions &options) {
 
 Result<std::string> CompilerModule::print(const CompilerOptions &options,
                                           const std::string &phase) {
+  const NoBadAlloc guard;
   KF_ASSIGN_OR_RETURN(mlir::kf::CompileOptions converted, convert(options));
   std::optional<mlir::kf::Phase> to = mlir::kf::parsePhase(phase);
   if (!to || *to == mlir::kf::Phase::Binary)

@@ -37,6 +37,10 @@ struct CompilerOptions {
   CancelFlag cancelled = nullptr; ///< ends compiling between two passes
 };
 
+/// For main(), once: what LLVM ends the process for, it ends with an error's
+/// line and exit code, as it does for want of memory in all that is below.
+void installCompilerErrorHandlers();
+
 /// What distinguishes the programs of this compiler and `options` from others.
 Result<std::string> compilerFingerprint(const CompilerOptions &options);
 

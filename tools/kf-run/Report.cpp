@@ -8,6 +8,8 @@
 
 #include "Report.h"
 
+#include "OutOfMemory.h"
+
 #include "runtime/io/WriteFile.h"
 
 #include <algorithm>
@@ -100,6 +102,11 @@ void kf::printWarning(std::string_view message) {
 }
 
 void HeldWarnings::begin() { Warnings::held = true; }
+
+HeldWarnings::~HeldWarnings() {
+  const NoBadAlloc guard;
+  end();
+}
 
 void HeldWarnings::end() {
   Warnings::held = false;

@@ -49,7 +49,7 @@ public:
   HeldWarnings() = default;
   HeldWarnings(const HeldWarnings &) = delete;
   HeldWarnings &operator=(const HeldWarnings &) = delete;
-  ~HeldWarnings() { end(); }
+  ~HeldWarnings();
   void begin();
   void end();
 };

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
+#include "Compiler.h"
+#include "OutOfMemory.h"
 #include "Report.h"
 
 #include "runtime/io/Quote.h"
@@ -88,14 +90,20 @@ int dispatch(Arguments arguments) {
 
 int main(int argc, char **argv) {
   exitOnReadFaults();
+  exitOnFaultsOutOfMemory();
+  installCompilerErrorHandlers();
   // A limit on the size of files is an error like a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
   try {
-    return dispatch(Arguments(argv, static_cast<size_t>(argc)).subspan(1));
-  } catch (const std::bad_alloc &) {
-    std::fputs("error: there is not enough memory\n", stderr);
-  } catch (const std::exception &failure) {
-    printError(failure.what());
+    try {
+      return dispatch(Arguments(argv, static_cast<size_t>(argc)).subspan(1));
+    } catch (const std::bad_alloc &) {
+      throw;
+    } catch (const std::exception &failure) {
+      printError(failure.what());
+    }
+  } catch (const std::bad_alloc &) { // of the command or of its error
+    exitOutOfMemory();
   }
   return ExitFailure;
 }

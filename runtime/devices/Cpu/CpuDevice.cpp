@@ -8,6 +8,7 @@
 
 #include "runtime/devices/Cpu/CpuDevice.h"
 
+#include "runtime/Exceptions.h"
 #include "runtime/devices/Cpu/CpuProgram.h"
 
 #include <algorithm>
@@ -89,18 +90,22 @@ public:
            (threads == 1 ? " thread" : " threads");
   }
 
-  Result<std::unique_ptr<Buffer>> allocate(uint64_t bytes) override {
+  Result<std::unique_ptr<Buffer>> allocate(uint64_t bytes) override try {
     KF_ASSIGN_OR_RETURN(AlignedBuffer memory, AlignedBuffer::allocate(bytes));
     return std::unique_ptr<Buffer>(new CpuBuffer(std::move(memory)));
+  } catch (...) {
+    return statusOfException();
   }
 
   Result<std::unique_ptr<Buffer>> wrap(const void *data,
-                                       uint64_t bytes) override {
+                                       uint64_t bytes) override try {
     if (!data && bytes > 0)
       return Status::error("cannot wrap a null pointer");
     auto buffer = std::make_unique<CpuBuffer>(data, bytes);
     buffer->readOnly = true;
     return std::unique_ptr<Buffer>(std::move(buffer));
+  } catch (...) {
+    return statusOfException();
   }
 
   Status write(Buffer &dst, uint64_t offset, const void *src,
@@ -124,7 +129,7 @@ public:
   }
 
   Result<std::unique_ptr<LoadedProgram>>
-  load(const Executable &executable) override {
+  load(const Executable &executable) override try {
     if (executable.target != name())
       return Status::error("the program '" + executable.programName +
                            "' was compiled for '" + executable.target +
@@ -132,6 +137,8 @@ public:
     KF_ASSIGN_OR_RETURN(std::unique_ptr<CpuProgram> program,
                         CpuProgram::load(executable, context));
     return std::unique_ptr<LoadedProgram>(std::move(program));
+  } catch (...) {
+    return statusOfException();
   }
 
 private:
@@ -141,13 +148,15 @@ private:
 } // namespace
 
 Result<std::unique_ptr<Device>>
-createCpuDevice(const CpuDeviceOptions &options) {
+createCpuDevice(const CpuDeviceOptions &options) try {
   CpuContext context;
   KF_ASSIGN_OR_RETURN(context.pool, ThreadPool::create(options.threads));
   context.team = std::make_unique<ThreadTeam>(*context.pool);
   KF_ASSIGN_OR_RETURN(context.loader, ObjectLoader::create());
   KF_RETURN_IF_ERROR(context.reserveScratch(0));
   return std::unique_ptr<Device>(new CpuDevice(std::move(context)));
+} catch (...) {
+  return statusOfException();
 }
 
 } // namespace kf

@@ -8,6 +8,8 @@
 
 #include "runtime/devices/Cpu/CpuProgram.h"
 
+#include "runtime/Exceptions.h"
+
 #include <algorithm>
 
 namespace kf {
@@ -148,7 +150,7 @@ CpuProgram::load(const Executable &executable, CpuContext &context) {
 
 CpuProgram::~CpuProgram() { context.pool->quiesce(); }
 
-Status CpuProgram::bind(const BindingTable &table) {
+Status CpuProgram::bind(const BindingTable &table) try {
   context.pool->quiesce();
   bound = prepared = false;
   if (arenaBytes > 0)
@@ -196,6 +198,8 @@ Status CpuProgram::bind(const BindingTable &table) {
   }
   bound = true;
   return Status();
+} catch (...) {
+  return statusOfException();
 }
 
 //===----------------------------------------------------------------------===//
@@ -260,7 +264,7 @@ void CpuProgram::reset() {
 }
 
 Status CpuProgram::run(std::span<const int64_t> newScalars,
-                       CancelFlag newCancelled) {
+                       CancelFlag newCancelled) try {
   if (!bound)
     return Status::error("the program runs before its buffers are bound");
   if (newScalars.size() != KF_SCALAR_COUNT)
@@ -293,6 +297,8 @@ Status CpuProgram::run(std::span<const int64_t> newScalars,
   context.pool->quiesce();
   reset();
   return Status::cancelled();
+} catch (...) {
+  return statusOfException();
 }
 
 /// Whether it got to the end.

@@ -14,6 +14,7 @@
 #include "runtime/devices/Cpu/ObjectLoader.h"
 
 #include "runtime/Tensor.h"
+#include "runtime/devices/Cpu/SpareMemory.h"
 
 #include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
 #include "llvm/ExecutionEngine/Orc/Core.h"
@@ -83,7 +84,10 @@ struct ObjectLoader::Session {
         reported = std::move(text);
     });
   }
-  ~Session() { llvm::consumeError(execution.endSession()); }
+  ~Session() {
+    ending.emplace(spare);
+    llvm::consumeError(execution.endSession());
+  }
 
   /// The error to show for `error`: the linker's own, where it has one.
   Status failure(llvm::Error error) {
@@ -93,6 +97,8 @@ struct ObjectLoader::Session {
     return Status::error("cannot load the compiled kernels: " + text);
   }
 
+  SpareMemory spare;
+  std::optional<SpareMemory::Use> ending; ///< until those below are gone
   llvm::orc::ExecutionSession execution;
   llvm::orc::ObjectLinkingLayer linker;
   std::string reported;
@@ -100,6 +106,7 @@ struct ObjectLoader::Session {
 };
 
 ObjectLoader::LoadedObject::~LoadedObject() {
+  SpareMemory::Use use(session.spare);
   llvm::consumeError(session.execution.removeJITDylib(
       *static_cast<llvm::orc::JITDylib *>(library)));
 }
@@ -110,17 +117,35 @@ ObjectLoader::ObjectLoader(std::unique_ptr<Session> session)
 ObjectLoader::~ObjectLoader() = default;
 
 Result<std::unique_ptr<ObjectLoader>> ObjectLoader::create() {
+  SpareMemory spare;
+  KF_RETURN_IF_ERROR(spare.fill());
+  SpareMemory::Use use(spare);
   auto process = llvm::orc::SelfExecutorProcessControl::Create(
       nullptr, std::make_unique<llvm::orc::InPlaceTaskDispatcher>());
   if (!process)
     return Status::error("cannot set up the kernel linker: " +
                          textOf(process.takeError()));
-  return std::unique_ptr<ObjectLoader>(
+  std::unique_ptr<ObjectLoader> loader(
       new ObjectLoader(std::make_unique<Session>(std::move(*process))));
+  if (!spare.isFull())
+    return Status::outOfMemory();
+  KF_RETURN_IF_ERROR(loader->session->spare.fill());
+  return loader;
 }
 
 Result<std::unique_ptr<ObjectLoader::LoadedObject>>
 ObjectLoader::load(std::string_view object,
+                   std::span<const std::string> names) {
+  KF_RETURN_IF_ERROR(session->spare.fill());
+  SpareMemory::Use use(session->spare);
+  auto loaded = link(object, names);
+  if (!session->spare.isFull())
+    return Status::outOfMemory();
+  return loaded;
+}
+
+Result<std::unique_ptr<ObjectLoader::LoadedObject>>
+ObjectLoader::link(std::string_view object,
                    std::span<const std::string> names) {
   using namespace llvm::orc;
   ExecutionSession &execution = session->execution;

@@ -25,7 +25,8 @@
 
 namespace kf {
 
-/// One thread at a time may use a loader and its objects.
+/// One thread at a time may use a loader and its objects. Where there is no
+/// memory, operations are errors (SpareMemory.h).
 class ObjectLoader {
 public:
   struct Session;
@@ -58,6 +59,8 @@ public:
 
 private:
   explicit ObjectLoader(std::unique_ptr<Session> session);
+  Result<std::unique_ptr<LoadedObject>>
+  link(std::string_view object, std::span<const std::string> names);
 
   std::unique_ptr<Session> session;
 };

@@ -1,0 +1,108 @@
+"""Runs kf-run with too little address space, and without new threads.
+
+check_memory_limits.py KF_RUN FOLDER EXEC_FILE
+"""
+import os
+import resource
+import subprocess
+import sys
+
+kf_run, folder, exec_file = sys.argv[1:]
+MIB = 1 << 20
+LEAST, MOST, STEP = 16 * MIB, 2048 * MIB, 4 * MIB
+
+
+def run(arguments, limits, user=None):
+    def prepare():
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        for which, value in limits.items():
+            resource.setrlimit(which, (value, value))
+        if user is not None:
+            os.setgroups([])
+            os.setgid(user)
+            os.setuid(user)
+
+    return subprocess.run(
+        [kf_run, *arguments],
+        preexec_fn=prepare,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        timeout=300,
+    )
+
+
+def is_loaded(done):
+    """Not by the dynamic linker, which has errors of its own."""
+    return done.returncode != 127 or b"shared librar" not in done.stderr
+
+
+def least(arguments, condition):
+    """The least limit of address space with which `condition` holds."""
+    low, high = LEAST, MOST
+    while high - low > STEP:
+        middle = (low + high) // 2
+        if condition(run(arguments, {resource.RLIMIT_AS: middle})):
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def check(arguments, limits, done):
+    what = (arguments, limits, done.returncode, done.stdout[-200:], done.stderr)
+    assert done.returncode in (0, 1), what
+    lines = done.stderr.decode().splitlines()
+    errors = [line for line in lines if line.startswith("error: ")]
+    assert len(errors) == done.returncode, what
+    if errors:
+        assert lines[-1] == errors[0], what
+        assert all(line.startswith("warning: ") for line in lines[:-1]), what
+
+
+# Between the limit with which a command can begin and the one with which it is
+# done, at odd distances, so that memory ends in another place each time.
+out = os.path.join(folder, "out.gguf")
+loads = least(["--version"], is_loaded)
+for arguments, count in (
+    (["inspect"], 8),
+    (["quantize", out, "--type", "q4_0"], 8),
+    (["exec", exec_file, "--function=two", *["--input=2x2xf32=1,2,3,4"] * 2], 16),
+    (["generate", "--prompt=Once", "-n3", "-t2", "--no-cache"], 16),
+    (["generate", "--prompt=Once", "-n3", "-t2"], 8),
+):
+    if arguments[0] == "generate":  # with and without programs in the cache
+        run(arguments, {})
+
+    def succeeds(done):
+        if os.path.exists(out):
+            os.remove(out)
+        return done.returncode == 0
+
+    enough = least(arguments, succeeds)
+    failures = 0
+    for i in range(count):
+        limit = loads + (enough - loads) * i // count + i * 12288
+        limits = {resource.RLIMIT_AS: limit}
+        done = run(arguments, limits)
+        if not is_loaded(done):
+            continue
+        check(arguments, limits, done)
+        failures += done.returncode
+        assert done.returncode == 0 or not os.path.exists(out), limits
+        if os.path.exists(out):
+            os.remove(out)
+    assert failures > count // 2, (arguments, loads, enough, failures)
+
+# Limits of processes are not root's; an unprivileged user may be unable to
+# reach the build.
+user = 65534 if os.getuid() == 0 else None
+arguments = ["generate", "--prompt=Once", "-n3", "-t4", "--no-cache"]
+try:
+    done = run(arguments, {resource.RLIMIT_NPROC: 1}, user)
+except PermissionError:
+    sys.exit(0)
+assert done.returncode == 1 and done.stderr == (
+    b"error: cannot start thread 2 of 4: Resource temporarily unavailable; "
+    b"use fewer threads\n"
+), done

@@ -1,0 +1,69 @@
+//===- OutOfMemory.cpp - An error where there is no memory ----------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "OutOfMemory.h"
+
+#include "Report.h"
+
+#include <csignal>
+#include <cstdlib>
+#include <string_view>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+using namespace kf;
+
+namespace {
+
+/// What malloc asks the system for at last: where it has failed, this does.
+constexpr size_t kProbe = size_t(1) << 20;
+
+struct sigaction previous;
+/// The handler's own, for the case that the stack is what cannot grow.
+alignas(64) char handlerStack[size_t(32) << 10];
+
+bool isMemoryGone() {
+  void *probe = ::mmap(nullptr, kProbe, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (probe == MAP_FAILED)
+    return true;
+  ::munmap(probe, kProbe);
+  return false;
+}
+
+/// Where there is memory, the fault comes again, with what handled it before.
+void onFault(int, siginfo_t *, void *) {
+  if (isMemoryGone())
+    exitOutOfMemory();
+  ::sigaction(SIGSEGV, &previous, nullptr);
+}
+
+} // namespace
+
+void kf::exitOutOfMemory() {
+  constexpr std::string_view line = "error: there is not enough memory\n";
+  (void)!::write(STDERR_FILENO, line.data(), line.size());
+  _exit(ExitFailure);
+}
+
+void kf::exitOnFaultsOutOfMemory() {
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+  return; // it reports faults in its own way
+#endif
+#endif
+  stack_t stack = {};
+  stack.ss_sp = handlerStack;
+  stack.ss_size = sizeof(handlerStack);
+  struct sigaction action = {};
+  action.sa_sigaction = onFault;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  if (::sigaltstack(&stack, nullptr) == 0)
+    ::sigaction(SIGSEGV, &action, &previous);
+}
