@@ -15,6 +15,7 @@
 #include "kf/Import/Import.h"
 #include "kf/Pipelines/Compiler.h"
 #include "kf/Pipelines/Registration.h"
+#include "kf/Pipelines/SourceText.h"
 #include "runtime/io/MappedFile.h"
 #include "runtime/io/Quote.h"
 
@@ -97,37 +98,6 @@ Status checkIsText(std::string_view text) {
   return Status::error("this is MLIR bytecode; only text is read, which "
                        "'kf-opt FILE -o TEXT.mlir' makes of a file that you "
                        "trust");
-}
-
-/// Refuses text whose brackets are nested deeper than anything real, since
-/// MLIR's parser calls itself for each of them.
-Status checkNesting(std::string_view text) {
-  constexpr int64_t limit = 512;
-  int64_t depth = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    switch (text[i]) {
-    case '(':
-    case '[':
-    case '{':
-    case '<':
-      if (++depth > limit)
-        return Status::error("brackets are nested more than " +
-                             std::to_string(limit) + " deep");
-      break;
-    case '>':
-      if (i > 0 && text[i - 1] == '-')
-        break;
-      [[fallthrough]];
-    case ')':
-    case ']':
-    case '}':
-      depth = std::max<int64_t>(depth - 1, 0);
-      break;
-    default:
-      break;
-    }
-  }
-  return Status();
 }
 
 /// What can be compiled: a function of kf ops, or a program of dispatches that
@@ -221,12 +191,13 @@ Result<CompilerModule> CompilerModule::parse(const std::string &path,
                                              bool single) {
   const NoBadAlloc guard;
   KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
-  KF_RETURN_IF_ERROR(checkIsText(file.text()).in(path));
-  KF_RETURN_IF_ERROR(checkNesting(file.text()).in(path));
-  auto contents = std::make_unique<Contents>();
-  FirstError errors(&contents->context);
   // The parser wants a zero after the text, which a mapping does not have.
   const std::string text(file.text());
+  KF_RETURN_IF_ERROR(checkIsText(text).in(path));
+  if (llvm::Error error = mlir::kf::checkSourceText(text))
+    return statusOf(std::move(error)).in(path);
+  auto contents = std::make_unique<Contents>();
+  FirstError errors(&contents->context);
   contents->module = mlir::parseSourceString<mlir::ModuleOp>(
       text, mlir::ParserConfig(&contents->context), path);
   if (!contents->module)

@@ -10,6 +10,11 @@ KIND is one of
   heads     attention of heads of N elements
   kernel    a kernel of N elementwise ops
   slices    a kernel that adds the neighbours of each element, N times
+  affine    an affine map of N terms
+  minus     an affine map with N signs before a number
+  doubled   N aliases, each of a list of the one before, twice
+  nested    N aliases, each of a tuple of the one before
+  places    N aliases of locations, each of the one before
   kernels   N norms, each with an eps of its own and eight exponentials
 """
 
@@ -103,8 +108,45 @@ def kernels(count):
                     ops(form, count) + f"\n  return %{count} : {type}", type)
 
 
+def with_aliases(lines):
+    """`lines`, and a function that has the last alias as an attribute."""
+    name = lines[-1].split()[0]
+    type = "tensor<4xf32>"
+    where, what = ("", f" {{x = {name}}}")
+    if name.startswith("#loc"):
+        where, what = (f" loc({name})", "")
+    return "\n".join(lines) + "\n" + function(
+        {"0": type}, f"  %1 = math.exp %0{what} : {type}{where}\n"
+        f"  return %1 : {type}", type)
+
+
+def affine(count):
+    return with_aliases([f"#m = affine_map<(d0) -> ({' + '.join(['d0'] * count)})>"])
+
+
+def minus(count):
+    return with_aliases([f"#m = affine_map<(d0) -> ({'-' * count}d0)>"])
+
+
+def doubled(count):
+    return with_aliases(["#a0 = 7 : i32"] + [
+        f"#a{i + 1} = [#a{i}, #a{i}]" for i in range(count)])
+
+
+def nested(count):
+    return with_aliases(["!t0 = tuple<i32>"] + [
+        f"!t{i + 1} = tuple<!t{i}>" for i in range(count)])
+
+
+def places(count):
+    return with_aliases(['#loc0 = loc("x")'] + [
+        f"#loc{i + 1} = loc(callsite(#loc{i} at #loc0))" for i in range(count)])
+
+
 KINDS = {"chain": chain, "shared": shared, "views": views, "heads": heads,
-         "kernel": long_kernel, "slices": slices, "kernels": kernels}
+         "kernel": long_kernel, "slices": slices,
+         "affine": affine, "minus": minus, "doubled": doubled,
+         "nested": nested, "places": places, "kernels": kernels}
 
 if __name__ == "__main__":
     sys.stdout.write(KINDS[sys.argv[1]](int(sys.argv[2])))
