@@ -78,9 +78,7 @@ Result<std::vector<int32_t>> kf::parseIds(std::string_view text) {
 
 Result<std::string> kf::readPrompt(const std::optional<std::string> &text,
                                    const std::string &file) {
-  // A descriptor that is closed is no prompt, and no reason to stop.
-  if (!text && file.empty() &&
-      (fcntl(STDIN_FILENO, F_GETFD) < 0 || isatty(STDIN_FILENO)))
+  if (!text && file.empty() && isatty(STDIN_FILENO))
     return std::string();
   KF_ASSIGN_OR_RETURN(std::string prompt,
                       readBytes(text, file.empty() ? "-" : file));
