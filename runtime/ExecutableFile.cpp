@@ -19,7 +19,8 @@
 
 #include "runtime/Executable.h"
 
-#include <nlohmann/json.hpp>
+#include "runtime/io/Json.h"
+
 #include <zlib.h>
 
 #include <limits>
@@ -259,7 +260,9 @@ Status read(const Json &json, DispatchSpec &out) {
   return field(json, "grid", out.grid);
 }
 
-Status readHead(const Json &json, Executable &out) {
+Status readHead(std::string_view head, Executable &out) {
+  KF_ASSIGN_OR_RETURN(JsonDocument document, parseJson(head));
+  const Json &json = *document;
   KF_RETURN_IF_ERROR(field(json, "target", out.target));
   KF_RETURN_IF_ERROR(field(json, "program", out.programName));
   KF_RETURN_IF_ERROR(field(json, "min_tokens", out.minTokens));
@@ -323,11 +326,8 @@ Result<Executable> Executable::deserialize(std::string_view bytes) {
   if (checksum(covered) != stored)
     return Status::error("the executable is damaged (its checksum differs)");
 
-  Json json = Json::parse(head, /*cb=*/nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded())
-    return Status::error("the executable's head is not valid JSON");
   Executable executable;
-  KF_RETURN_IF_ERROR(readHead(json, executable).in("the executable's head"));
+  KF_RETURN_IF_ERROR(readHead(head, executable).in("the executable's head"));
   executable.binary = binary;
   KF_RETURN_IF_ERROR(executable.verify());
   return executable;

@@ -452,6 +452,6 @@ Status kf::addTokenizerMetadata(std::string_view tokenizerJson,
                                 const ModelConfig &config,
                                 GgufMetadata &metadata,
                                 std::vector<std::string> &notes) {
-  KF_ASSIGN_OR_RETURN(json document, parseJson(tokenizerJson));
-  return TokenizerReader(document, config, metadata, notes).read();
+  KF_ASSIGN_OR_RETURN(JsonDocument document, parseJson(tokenizerJson));
+  return TokenizerReader(*document, config, metadata, notes).read();
 }

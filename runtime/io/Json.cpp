@@ -13,12 +13,28 @@
 using namespace kf;
 using nlohmann::json;
 
-Result<json> kf::parseJson(std::string_view text) {
+/// Takes the values out of `value`, those within them first; at most
+/// kMaxJsonDepth calls deep.
+static void takeApart(json &value) {
+  if (value.is_array()) {
+    auto &items = value.get_ref<json::array_t &>();
+    for (; !items.empty(); items.pop_back())
+      takeApart(items.back());
+  } else if (value.is_object()) {
+    auto &members = value.get_ref<json::object_t &>();
+    for (; !members.empty(); members.erase(members.begin()))
+      takeApart(members.begin()->second);
+  }
+}
+
+JsonDocument::~JsonDocument() { takeApart(value); }
+
+Result<JsonDocument> kf::parseJson(std::string_view text) {
   return JsonBuilder().parse(text);
 }
 
-Result<json> JsonBuilder::parse(std::string_view text) {
-  root = json();
+Result<JsonDocument> JsonBuilder::parse(std::string_view text) {
+  root = JsonDocument();
   stack.clear();
   keys.clear();
   failure = Status();
@@ -43,7 +59,7 @@ bool JsonBuilder::parse_error(std::size_t position, const std::string &,
 
 bool JsonBuilder::put(json value) {
   if (stack.empty()) {
-    root = std::move(value);
+    *root = std::move(value);
   } else if (stack.back()->is_array()) {
     stack.back()->push_back(std::move(value));
   } else {
@@ -58,7 +74,7 @@ bool JsonBuilder::open(json container) {
                 " deep");
   put(std::move(container));
   if (stack.empty())
-    stack.push_back(&root);
+    stack.push_back(&*root);
   else if (stack.back()->is_array())
     stack.push_back(&stack.back()->back());
   else

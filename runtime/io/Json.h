@@ -26,18 +26,47 @@
 
 namespace kf {
 
+/// Owns a JSON document. The library's destructor of arrays and objects makes a
+/// vector, and ends the process where there is no memory for it; this one takes
+/// a document apart first, from the inside out.
+class JsonDocument {
+public:
+  JsonDocument() = default;
+  explicit JsonDocument(nlohmann::json value) : value(std::move(value)) {}
+  JsonDocument(JsonDocument &&) = default;
+  JsonDocument &operator=(JsonDocument &&other) noexcept {
+    std::swap(value, other.value);
+    return *this;
+  }
+  ~JsonDocument();
+
+  nlohmann::json &operator*() { return value; }
+  const nlohmann::json &operator*() const { return value; }
+  nlohmann::json *operator->() { return &value; }
+  const nlohmann::json *operator->() const { return &value; }
+
+private:
+  nlohmann::json value;
+};
+
 /// Parses one JSON document, nested at most `kMaxJsonDepth` deep. An error
 /// names the byte offset; callers add the file's name with Status::in.
-Result<nlohmann::json> parseJson(std::string_view text);
+Result<JsonDocument> parseJson(std::string_view text);
 
 inline constexpr size_t kMaxJsonDepth = 32;
+
+/// Whether `value` is that text. The library's == makes a document of the text,
+/// and ends the process where there is no memory for it.
+inline bool isText(const nlohmann::json &value, std::string_view text) {
+  return value.is_string() && value.get_ref<const std::string &>() == text;
+}
 
 /// A SAX consumer that builds a document. Returning false from any event ends
 /// the parse with the error that `fail` was given.
 class JsonBuilder : public nlohmann::json_sax<nlohmann::json> {
 public:
   /// Runs the parser over `text` and returns the document.
-  Result<nlohmann::json> parse(std::string_view text);
+  Result<JsonDocument> parse(std::string_view text);
 
   bool null() override { return put(nullptr); }
   bool boolean(bool value) override { return put(value); }
@@ -68,7 +97,7 @@ private:
   bool open(nlohmann::json container);
   bool close();
 
-  nlohmann::json root;
+  JsonDocument root;
   std::vector<nlohmann::json *> stack; ///< open containers, outermost first
   std::vector<std::string> keys;       ///< one per open container
   Status failure;

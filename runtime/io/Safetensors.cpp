@@ -131,11 +131,11 @@ Status Safetensors::parse(std::span<const std::byte> bytes) {
 }
 
 Status Safetensors::parseHeader(std::string_view header) {
-  Result<json> parsed = parseJson(header);
+  Result<JsonDocument> parsed = parseJson(header);
   if (!parsed.ok())
     return parsed.status().in("header");
   // Without parse errors, text that starts with '{' is an object.
-  for (const auto &[name, value] : parsed->items()) {
+  for (const auto &[name, value] : (*parsed)->items()) {
     if (name == "__metadata__") {
       if (!value.is_object())
         return Status::error("header: __metadata__ is not an object");
@@ -264,17 +264,18 @@ std::vector<std::string> Safetensors::names() const {
 Result<std::unique_ptr<ShardedSafetensors>>
 ShardedSafetensors::open(const std::string &indexPath) try {
   KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(indexPath));
-  Result<json> parsed = parseJson(file.text());
+  Result<JsonDocument> parsed = parseJson(file.text());
   if (!parsed.ok())
     return parsed.status().in(indexPath);
-  if (!parsed->is_object() || !parsed->contains("weight_map") ||
-      !(*parsed)["weight_map"].is_object())
+  const json &index = **parsed;
+  if (!index.is_object() || !index.contains("weight_map") ||
+      !index["weight_map"].is_object())
     return Status::error(indexPath + ": no object 'weight_map'");
 
   std::unique_ptr<ShardedSafetensors> result(new ShardedSafetensors());
   result->source = indexPath;
   std::filesystem::path folder = std::filesystem::path(indexPath).parent_path();
-  for (const auto &[tensor, shard] : (*parsed)["weight_map"].items()) {
+  for (const auto &[tensor, shard] : index["weight_map"].items()) {
     if (!shard.is_string())
       return Status::error(indexPath + ": the file of tensor " +
                            inQuotes(tensor) + " is not a string");

@@ -55,7 +55,7 @@ Result<std::optional<std::string>> readTemplate(const ConfigReader &reader) {
         !item["name"].is_string() || !item.contains("template") ||
         !item["template"].is_string())
       return unexpected;
-    if (item["name"] == "default")
+    if (isText(item["name"], "default"))
       result = item["template"].get<std::string>();
   }
   return result;
@@ -102,10 +102,10 @@ Result<std::string> tokenNamedBy(const Gguf &gguf, std::string_view key,
 } // namespace
 
 Result<ChatConfig> kf::parseChatConfig(std::string_view tokenizerConfig) try {
-  KF_ASSIGN_OR_RETURN(json object, parseJson(tokenizerConfig));
-  if (!object.is_object())
+  KF_ASSIGN_OR_RETURN(JsonDocument object, parseJson(tokenizerConfig));
+  if (!object->is_object())
     return Status::error("a JSON object is expected");
-  ConfigReader reader(object);
+  ConfigReader reader(*object);
   ChatConfig config;
   KF_ASSIGN_OR_RETURN(std::optional<std::string> text, readTemplate(reader));
   if (text) {

@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <span>
 
 using namespace kf;
 using nlohmann::json;
@@ -105,7 +106,7 @@ Result<const Family *> readFamily(const ConfigReader &reader) {
   if (!classes)
     return found;
   if (!classes->is_array() || classes->size() != 1 ||
-      (*classes)[0] != found->className)
+      !isText((*classes)[0], found->className))
     return reader.unexpected("architectures",
                              "[\"" + std::string(found->className) + "\"]");
   return found;
@@ -258,9 +259,9 @@ Status readWindows(const ConfigReader &reader, const json &object,
     return reader.unexpected("layer_types", "a list of one entry a layer");
   for (int64_t i = 0; i < config.layers; ++i) {
     const json &type = (*types)[i];
-    if (type == "full_attention") {
+    if (isText(type, "full_attention")) {
       config.windows[i] = 0;
-    } else if (type != "sliding_attention") {
+    } else if (!isText(type, "sliding_attention")) {
       return Status::error("'layer_types' has " + shortDump(type) +
                            ", which is not supported (supported: "
                            "full_attention, sliding_attention)");
@@ -282,7 +283,9 @@ Status readIds(const ConfigReader &reader, std::string_view key,
   const json *value = reader.find(key);
   if (!value)
     return Status();
-  json list = value->is_array() ? *value : json::array({*value});
+  std::span<const json> list(value, 1);
+  if (value->is_array())
+    list = value->get_ref<const json::array_t &>();
   for (const json &id : list) {
     bool fits = id.is_number_integer() && id >= 0 && id <= kMaxId;
     if (!fits)
@@ -465,10 +468,10 @@ Result<ModelConfig> readModel(const json &object) {
 }
 
 Status readGenerationConfig(std::string_view text, ModelConfig &config) {
-  KF_ASSIGN_OR_RETURN(json object, parseJson(text));
-  if (!object.is_object())
+  KF_ASSIGN_OR_RETURN(JsonDocument object, parseJson(text));
+  if (!object->is_object())
     return Status::error("a JSON object is expected");
-  return readTokens(ConfigReader(object), config);
+  return readTokens(ConfigReader(*object), config);
 }
 
 } // namespace
@@ -483,10 +486,10 @@ std::string_view kf::nameOf(Architecture architecture) {
 Result<ModelConfig>
 kf::parseModelConfig(std::string_view config,
                      std::string_view generationConfig) try {
-  Result<json> object = parseJson(config);
+  Result<JsonDocument> object = parseJson(config);
   if (!object.ok())
     return object.status().in("config.json");
-  Result<ModelConfig> result = readModel(*object);
+  Result<ModelConfig> result = readModel(**object);
   if (!result.ok())
     return result.status().in("config.json");
   if (!generationConfig.empty())

@@ -181,9 +181,9 @@ struct KernelInterpreter::Parser {
     KF_RETURN_IF_ERROR(checkOperands(op, *operands, kernel.types));
     size_t result = kernel.types.size();
     KF_RETURN_IF_ERROR(parseResult(json, op));
-    nlohmann::json attributes = nlohmann::json::object();
-    if (json.contains("attributes"))
-      attributes = json["attributes"];
+    static const nlohmann::json none = nlohmann::json::object();
+    const nlohmann::json &attributes =
+        json.contains("attributes") ? json["attributes"] : none;
     if (!attributes.is_object())
       return Status::error("member 'attributes' is not an object");
     Attributes members(attributes);

@@ -132,9 +132,10 @@ Result<std::unique_ptr<LoadedProgram>>
 ReferenceProgram::load(const Executable &executable) {
   KF_RETURN_IF_ERROR(executable.verify());
   auto program = std::make_unique<ReferenceProgram>();
-  Result<nlohmann::json> code = parseJson(executable.binary);
-  if (!code)
-    return code.status().in("kernel code");
+  Result<JsonDocument> parsed = parseJson(executable.binary);
+  if (!parsed)
+    return parsed.status().in("kernel code");
+  const nlohmann::json *code = &**parsed;
   if (!code->is_array() || code->size() != executable.kernels.size())
     return Status::error("kernel code is not an array of " +
                          std::to_string(executable.kernels.size()) +

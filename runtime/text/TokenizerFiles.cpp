@@ -32,9 +32,10 @@ static bool exists(const std::string &path) {
 static Status applyConfig(const std::string &path, bool &addBegin,
                           bool &addEnd) {
   KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
-  Result<nlohmann::json> config = parseJson(file.text());
-  if (!config.ok())
-    return config.status().in(path);
+  Result<JsonDocument> parsed = parseJson(file.text());
+  if (!parsed.ok())
+    return parsed.status().in(path);
+  const nlohmann::json *config = &**parsed;
   for (auto [key, flag] : {std::pair("add_bos_token", &addBegin),
                            std::pair("add_eos_token", &addEnd)}) {
     auto value = config->find(key);

@@ -198,7 +198,7 @@ Status TokenizerLoader::readModel(const json &model, bool hasMerges) {
     return Status::error("there is none");
   // Older files leave the type out; merges are BPE's alone.
   const json &type = member(model, "type");
-  if (type.is_string() && type != "BPE")
+  if (type.is_string() && !isText(type, "BPE"))
     return unsupported("type " + inQuotes(type.get<std::string>()));
   if (!type.is_string() && !hasMerges)
     return Status::error("no 'type'");
@@ -207,7 +207,7 @@ Status TokenizerLoader::readModel(const json &model, bool hasMerges) {
     return unsupported("dropout");
   for (const char *key : {"continuing_subword_prefix", "end_of_word_suffix"}) {
     const json &value = member(model, key);
-    if (!value.is_null() && value != "")
+    if (!value.is_null() && !isText(value, ""))
       return unsupported(key);
   }
   if (!member(model, "unk_token").is_null()) {
@@ -511,7 +511,8 @@ Status TokenizerLoader::readDecoderStep(const json &step,
 
 Result<Tokenizer> TokenizerLoader::load(std::string_view text) {
   TokenizerReader reader;
-  KF_ASSIGN_OR_RETURN(json document, reader.parse(text));
+  KF_ASSIGN_OR_RETURN(JsonDocument parsed, reader.parse(text));
+  const json &document = *parsed;
   if (!document.is_object())
     return Status::error("not a JSON object");
   // truncation and padding are left aside, as transformers does when it loads

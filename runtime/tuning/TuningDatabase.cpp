@@ -182,7 +182,8 @@ Result<TuningEntry> readEntry(const json &object) {
 }
 
 Result<std::map<TuningKey, TuningEntry>> readEntries(std::string_view text) {
-  KF_ASSIGN_OR_RETURN(json file, parseJson(text));
+  KF_ASSIGN_OR_RETURN(JsonDocument parsed, parseJson(text));
+  const json &file = *parsed;
   auto version = file.is_object() ? file.find("version") : file.end();
   if (version == file.end() || !version->is_number_integer())
     return Status::error("this is no tuning database: it has no 'version'");

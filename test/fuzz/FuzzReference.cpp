@@ -161,9 +161,9 @@ std::string run(const Executable &program, int64_t tokens, uint32_t seed) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   auto code =
       parseJson(std::string_view(reinterpret_cast<const char *>(data), size));
-  if (!code.ok() || !code->is_array())
+  if (!code.ok() || !(*code)->is_array())
     return 0;
-  for (const nlohmann::json &json : *code) {
+  for (const nlohmann::json &json : **code) {
     auto kernel = KernelInterpreter::parse(json);
     if (!kernel.ok() || !isSmall(json) || kernel->resultCount() > 8)
       continue;

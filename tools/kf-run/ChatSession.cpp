@@ -247,12 +247,13 @@ Status ChatSession::load(const std::string &path) {
   if (file.text().size() > most)
     return Status::error(name + " has more than 64 MiB; no context is that "
                                 "long");
-  Result<nlohmann::json> json = parseJson(file.text());
-  if (!json.ok())
-    return json.status().in(name);
-  const nlohmann::json *messages =
-      json->is_object() && json->contains("messages") ? &(*json)["messages"]
-                                                      : nullptr;
+  Result<JsonDocument> parsed = parseJson(file.text());
+  if (!parsed.ok())
+    return parsed.status().in(name);
+  const nlohmann::json &json = **parsed;
+  const nlohmann::json *messages = json.is_object() && json.contains("messages")
+                                       ? &json["messages"]
+                                       : nullptr;
   if (!messages || !messages->is_array())
     return Status::error(name + " holds no conversation: an object with the "
                                 "array 'messages'");

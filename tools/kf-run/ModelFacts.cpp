@@ -92,10 +92,10 @@ std::string modelTypeOf(const std::string &folder) {
   Result<MappedFile> file = MappedFile::open(folder + "/config.json");
   if (!file.ok())
     return {};
-  Result<nlohmann::json> object = parseJson(file->text());
-  if (!object.ok() || !object->is_object())
+  Result<JsonDocument> object = parseJson(file->text());
+  if (!object.ok() || !(*object)->is_object())
     return {};
-  Result<std::string> type = ConfigReader(*object).text("model_type", "");
+  Result<std::string> type = ConfigReader(**object).text("model_type", "");
   return type.ok() ? type.take() : std::string();
 }
 

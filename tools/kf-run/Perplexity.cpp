@@ -36,9 +36,10 @@ Result<std::vector<std::string>> readDocuments(const std::string &path) {
   KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
   if (!path.ends_with(".json"))
     return std::vector<std::string>{std::string(file.text())};
-  Result<nlohmann::json> json = parseJson(file.text());
-  if (!json.ok())
-    return json.status().in(quotePath(path));
+  Result<JsonDocument> parsed = parseJson(file.text());
+  if (!parsed.ok())
+    return parsed.status().in(quotePath(path));
+  const nlohmann::json *json = &**parsed;
   if (!json->is_array())
     return Status::error(quotePath(path) + " holds no array of texts");
   std::vector<std::string> documents;
