@@ -150,8 +150,24 @@ private:
   ::kf::CancelFlag cancelled;
 };
 
+/// Names what the phases do not take from a file: tiled kernels, whose slices
+/// they would have to trust, and what they make themselves.
+LogicalResult checkSource(ModuleOp module) {
+  for (Operation &op : *module.getBody()) {
+    if (!isa<func::FuncOp, KernelOp, ProgramOp>(op))
+      return op.emitOpError("cannot be compiled; a file holds func.func, "
+                            "kf.kernel and kf.program");
+    if (auto kernel = dyn_cast<KernelOp>(op); kernel && kernel.getGrid())
+      return op.emitOpError("is tiled already; give the text that "
+                            "--compile-to=program prints");
+  }
+  return success();
+}
+
 LogicalResult run(ModuleOp module, const PipelineOptions &options, Phase from,
                   Phase to, ::kf::CancelFlag cancelled) {
+  if (from == Phase::Import && failed(checkSource(module)))
+    return failure();
   PassManager passes(module.getContext());
   for (Phase phase :
        {Phase::Fused, Phase::Program, Phase::Scheduled, Phase::Lowered})

@@ -137,10 +137,30 @@ LogicalResult checkReshape(Operation *op, RankedTensorType expanded,
   return success();
 }
 
+/// Checks that the results of `op` are tensors of static rows, or extents of
+/// such tensors: whatever else a person writes has no meaning in a kernel.
+LogicalResult checkValues(Operation &op) {
+  auto isExtent = [&](Type type) {
+    auto dim = dyn_cast<tensor::DimOp>(op);
+    return type.isIndex() &&
+           (isa<arith::ConstantOp>(op) || (dim && dim.getConstantIndex()));
+  };
+  for (Type type : op.getResultTypes())
+    if (!isRowsTensor(type) && !isExtent(type))
+      return op.emitOpError("kf-bound-tokens: makes ")
+             << type
+             << "; a kernel has tensors of rank 1 or more whose dimensions are "
+                "static but for the first, index constants, and the tensor.dim "
+                "of tensors";
+  return success();
+}
+
 /// Takes what the views of `kernel` ask for into `range`.
 LogicalResult boundKernel(KernelOp kernel, TokenRange &range) {
   for (Operation &op : kernel.getBody().front()) {
-    LogicalResult result = success();
+    LogicalResult result = checkValues(op);
+    if (failed(result))
+      return failure();
     if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op))
       result = boundSlice(slice, range);
     else if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op))

@@ -109,6 +109,10 @@ private:
     if (count > maxOps)
       return kernel.emitError("kf-tile-kernels: a kernel has at most ")
              << maxOps << " ops, found " << count;
+    if (kernel.getNumResults() > 0)
+      for (auto append : kernel.getBody().getOps<KVAppendOp>())
+        return append.emitOpError("kf-tile-kernels: must be in a kernel of its "
+                                  "own, without results");
     DenseSet<Value>
         products; // of a matmul, and what elementwise ops make of it
     for (Operation &op : kernel.getBody().front()) {

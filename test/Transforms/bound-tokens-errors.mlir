@@ -60,3 +60,17 @@ kf.program @many(%x: tensor<?x4xf32>, %t: tensor<2x4xf32>) -> tensor<?x4xf32>
       : (tensor<?x4xf32>, tensor<2x4xf32>) -> tensor<?x4xf32>
   kf.yield %0 : tensor<?x4xf32>
 }
+
+// -----
+
+// Nothing is computed of n_tokens: here, a division by zero.
+kf.kernel @arithmetic(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x4xf32>
+  // expected-error@+1 {{'arith.divui' op kf-bound-tokens: makes 'index'; a kernel has tensors of rank 1 or more whose dimensions are static but for the first, index constants, and the tensor.dim of tensors}}
+  %d = arith.divui %n, %c0 : index
+  %0 = tensor.extract_slice %x[%d, 0] [%n, 4] [1, 1]
+      : tensor<?x4xf32> to tensor<?x4xf32>
+  %1 = kf.activation(relu) %0 : tensor<?x4xf32>
+  kf.yield %1 : tensor<?x4xf32>
+}

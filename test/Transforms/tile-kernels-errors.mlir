@@ -167,3 +167,15 @@ kf.kernel @computed_ids(%i: tensor<1x2xi32>, %t: tensor<8x4xf32>) -> tensor<2x4x
   %1 = kf.embedding %0, %t : tensor<2xi32>, tensor<8x4xf32>
   kf.yield %1 : tensor<2x4xf32>
 }
+
+// -----
+
+// The tile of the result would leave the append out.
+!layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 4, type = f32, key_block = 16>
+kf.kernel @append_and_more(%c: !layer, %x: tensor<2x1x4xf32>, %p: tensor<2xi32>) -> tensor<2x1x4xf32>
+    attributes {schedule = #kf.schedule<workgroup = [1]>} {
+  // expected-error @+1 {{'kf.kv_append' op kf-tile-kernels: must be in a kernel of its own, without results}}
+  kf.kv_append %c, %x, %x, %p {layer = 0 : i64} : !layer, tensor<2x1x4xf32>, tensor<2xi32>
+  %0 = arith.addf %x, %x : tensor<2x1x4xf32>
+  kf.yield %0 : tensor<2x1x4xf32>
+}

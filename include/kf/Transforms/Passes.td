@@ -127,8 +127,9 @@ def BoundTokens : Pass<"kf-bound-tokens", "::mlir::ModuleOp"> {
     kf.program @f(...) attributes {max_tokens = 8 : i64} {
     ```
     A view that no n_tokens allows is an error, and so is one that makes a `?`
-    of another number: of `?` and 4 joined, say. Tiled kernels, whose slices lie
-    where their grid says, are left as they are.
+    of another number: of `?` and 4 joined, say. So is an index that is neither
+    a constant nor the extent of a tensor, and a `?` behind the first dimension.
+    Tiled kernels, whose slices lie where their grid says, are left as they are.
   }];
 }
 
