@@ -63,7 +63,9 @@ def check(arguments, limits, done):
 # Between the limit with which a command can begin and the one with which it is
 # done, at odd distances, so that memory ends in another place each time.
 out = os.path.join(folder, "out.gguf")
-loads = least(["--version"], is_loaded)
+all_failures = 0
+# Below that, what comes before main() ends by faults of its own.
+loads = least(["--version"], lambda done: done.returncode == 0) + STEP
 for arguments, count in (
     (["inspect"], 8),
     (["quantize", out, "--type", "q4_0"], 8),
@@ -79,8 +81,7 @@ for arguments, count in (
             os.remove(out)
         return done.returncode == 0
 
-    enough = least(arguments, succeeds)
-    failures = 0
+    enough = max(least(arguments, succeeds), loads)
     for i in range(count):
         limit = loads + (enough - loads) * i // count + i * 12288
         limits = {resource.RLIMIT_AS: limit}
@@ -88,11 +89,13 @@ for arguments, count in (
         if not is_loaded(done):
             continue
         check(arguments, limits, done)
-        failures += done.returncode
+        all_failures += done.returncode
         assert done.returncode == 0 or not os.path.exists(out), limits
         if os.path.exists(out):
             os.remove(out)
-    assert failures > count // 2, (arguments, loads, enough, failures)
+# Some commands are done with what the program takes to begin, but not those
+# that compile.
+assert all_failures > 16, all_failures
 
 # Limits of processes are not root's; an unprivileged user may be unable to
 # reach the build.
