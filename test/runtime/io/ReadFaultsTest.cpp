@@ -110,7 +110,7 @@ TEST(ReadFaultsDeathTest, OnTheThreadsOfAPool) {
 /// A fault elsewhere, and a signal that someone sent, are nobody's file.
 TEST(ReadFaultsDeathTest, LeavesOtherBusErrorsAlone) {
 #if defined(__has_feature)
-#if __has_feature(address_sanitizer)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
   GTEST_SKIP() << "the sanitizer reports bus errors in its own way";
 #endif
 #endif
