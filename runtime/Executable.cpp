@@ -25,13 +25,24 @@ std::string numbered(const char *what, size_t index) {
   return std::string(what) + " " + std::to_string(index);
 }
 
-Status checkTensorSpec(const TensorSpec &spec, int64_t maxTokens) {
-  std::vector<int64_t> largest = spec.shape;
-  for (int64_t &dim : largest)
-    if (dim == -1)
-      dim = maxTokens;
-  Result<int64_t> bytes = checkedByteCount(spec.type, largest);
+Status checkTensorSpec(const TensorSpec &spec, const Executable &executable) {
+  for (int64_t extent : spec.shape)
+    if (extent < 0 && (!isSizeExtent(extent) ||
+                       slotOfExtent(extent) >= executable.slotCount()))
+      return Status::error("an extent of " + std::to_string(extent) +
+                           " is no size of the program");
+  Result<int64_t> bytes = checkedByteCount(
+      spec.type, resolveShape(spec.shape, executable.largestSizes()));
   return bytes.ok() ? Status() : bytes.status();
+}
+
+Status checkSizeRange(const SizeRange &range) {
+  if (range.least < 0 || range.least > range.most || range.most > kMaxTokens)
+    return Status::error("size '" + range.name + "' is from " +
+                         std::to_string(range.least) + " to " +
+                         std::to_string(range.most) +
+                         ", which is not within 0 and 2^31");
+  return Status();
 }
 
 Status checkBinding(const kf_binding &binding, const Executable &executable) {
@@ -85,22 +96,24 @@ Status checkBinding(const kf_binding &binding, const Executable &executable) {
   return Status();
 }
 
-Status checkGrid(const std::array<kf_grid_dim, 3> &grid, int64_t maxTokens) {
+Status checkGrid(const std::array<kf_grid_dim, 3> &grid,
+                 const Executable &executable) {
+  const std::array<int64_t, KF_SCALAR_COUNT> largest =
+      executable.largestSizes();
   int64_t total = 1;
   for (const kf_grid_dim &dim : grid) {
-    if (dim.scalar >= KF_SCALAR_COUNT)
-      return Status::error("a grid dimension reads scalar " +
-                           std::to_string(dim.scalar) + " of " +
-                           std::to_string(KF_SCALAR_COUNT));
+    if (dim.scalar >= 0 && (!isSizeExtent(extentOfSlot(dim.scalar)) ||
+                            dim.scalar >= executable.slotCount()))
+      return Status::error("a grid dimension divides scalar " +
+                           std::to_string(dim.scalar) +
+                           ", which is no size of the program");
     if (dim.value < 1)
       return Status::error("a grid dimension has value " +
                            std::to_string(dim.value) +
                            "; 1 or more is expected");
     int64_t extent = dim.value;
-    if (dim.scalar == KF_SCALAR_N_TOKENS)
-      extent = (maxTokens - 1) / dim.value + 1;
-    else if (dim.scalar >= 0) // only known at run time
-      extent = 1;
+    if (dim.scalar >= 0)
+      extent = std::max<int64_t>((largest[dim.scalar] - 1) / dim.value + 1, 1);
     if (__builtin_mul_overflow(total, extent, &total))
       return Status::error("a grid has more workgroups than 63 bits can count");
   }
@@ -116,7 +129,7 @@ Status checkDispatch(const DispatchSpec &dispatch,
   for (size_t i = 0; i < dispatch.bindings.size(); ++i)
     KF_RETURN_IF_ERROR(checkBinding(dispatch.bindings[i], executable)
                            .in(numbered("binding", i)));
-  return checkGrid(dispatch.grid, executable.maxTokens);
+  return checkGrid(dispatch.grid, executable);
 }
 
 Status checkKernel(const KernelSpec &kernel) {
@@ -232,12 +245,50 @@ Result<int64_t> CacheSpec::bytes(int64_t capacity) const {
   return checkedByteCount(type, shape);
 }
 
-Status checkTokens(int64_t tokens, int64_t least, int64_t most) {
-  if (tokens >= least && tokens <= most)
-    return Status();
-  return Status::error("a step of " + std::to_string(tokens) +
-                       " tokens; the program takes " + std::to_string(least) +
-                       " to " + std::to_string(most));
+std::vector<int64_t> resolveShape(std::span<const int64_t> shape,
+                                  std::span<const int64_t> scalars) {
+  std::vector<int64_t> resolved(shape.begin(), shape.end());
+  for (int64_t &extent : resolved)
+    if (isSizeExtent(extent))
+      extent = scalars[static_cast<size_t>(slotOfExtent(extent))];
+  return resolved;
+}
+
+Status StepLimits::check(std::span<const int64_t> scalars) const {
+  auto isOutside = [](const SizeRange &range, int64_t size) {
+    return size < range.least || size > range.most;
+  };
+  auto takes = [](const SizeRange &range) {
+    return "; the program takes " + std::to_string(range.least) + " to " +
+           std::to_string(range.most);
+  };
+  int64_t count = scalars[KF_SCALAR_N_TOKENS];
+  if (isOutside(tokens, count))
+    return Status::error("a step of " + std::to_string(count) + " tokens" +
+                         takes(tokens));
+  for (size_t i = 0; i < named.size(); ++i) {
+    int64_t size = scalars[KF_SCALAR_NAMED_SIZES + i];
+    if (isOutside(named[i], size))
+      return Status::error("a step with '" + named[i].name +
+                           "' = " + std::to_string(size) + takes(named[i]));
+  }
+  return Status();
+}
+
+int64_t Executable::slotCount() const {
+  return KF_SCALAR_NAMED_SIZES + static_cast<int64_t>(namedSizes.size());
+}
+
+std::array<int64_t, KF_SCALAR_COUNT> Executable::largestSizes() const {
+  std::array<int64_t, KF_SCALAR_COUNT> largest = {};
+  largest[KF_SCALAR_N_TOKENS] = maxTokens;
+  for (size_t i = 0; i < namedSizes.size(); ++i)
+    largest[KF_SCALAR_NAMED_SIZES + i] = namedSizes[i].most;
+  return largest;
+}
+
+StepLimits Executable::limits() const {
+  return {{"n_tokens", minTokens, maxTokens}, namedSizes};
 }
 
 Status Executable::verify() const {
@@ -253,6 +304,13 @@ Status Executable::verify() const {
     return Status::error(
         "minimum number of tokens " + std::to_string(minTokens) +
         " is not between 1 and the maximum, " + std::to_string(maxTokens));
+  if (namedSizes.size() > KF_NAMED_SIZE_COUNT)
+    return Status::error("the program has " +
+                         std::to_string(namedSizes.size()) +
+                         " named sizes; at most " +
+                         std::to_string(KF_NAMED_SIZE_COUNT) + " are possible");
+  for (const SizeRange &range : namedSizes)
+    KF_RETURN_IF_ERROR(checkSizeRange(range));
   if (arenaBytes > kMaxArenaBytes)
     return Status::error("an arena of " + std::to_string(arenaBytes) +
                          " bytes is larger than any machine's memory");
@@ -274,10 +332,10 @@ Status Executable::verify() const {
   }
   for (size_t i = 0; i < inputs.size(); ++i)
     KF_RETURN_IF_ERROR(
-        checkTensorSpec(inputs[i], maxTokens).in(numbered("input", i)));
+        checkTensorSpec(inputs[i], *this).in(numbered("input", i)));
   for (size_t i = 0; i < outputs.size(); ++i)
     KF_RETURN_IF_ERROR(
-        checkTensorSpec(outputs[i], maxTokens).in(numbered("output", i)));
+        checkTensorSpec(outputs[i], *this).in(numbered("output", i)));
   for (size_t i = 0; i < dispatches.size(); ++i)
     KF_RETURN_IF_ERROR(
         checkDispatch(dispatches[i], *this).in(numbered("dispatch", i)));

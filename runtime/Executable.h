@@ -20,6 +20,7 @@
 #include "runtime/abi.h"
 
 #include <array>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -63,11 +64,33 @@ struct WeightSpec {
   bool operator==(const WeightSpec &) const = default;
 };
 
-/// An input or output of a program; -1 stands for n_tokens.
+/// An input or output of a program. A negative extent -1 - s stands for what
+/// slot s of the step's scalars says: -1 for n_tokens, the named sizes below.
 struct TensorSpec {
   DataType type = DataType::F32;
   std::vector<int64_t> shape;
   bool operator==(const TensorSpec &) const = default;
+};
+
+/// The extent that stands for a slot of the scalars, and the slot again.
+constexpr int64_t extentOfSlot(int64_t slot) { return -1 - slot; }
+constexpr int64_t slotOfExtent(int64_t extent) { return -1 - extent; }
+/// Whether an extent is a number, or stands for a size of the step.
+constexpr bool isSizeExtent(int64_t extent) {
+  return extent == extentOfSlot(KF_SCALAR_N_TOKENS) ||
+         (extent <= extentOfSlot(KF_SCALAR_NAMED_SIZES) &&
+          extent > extentOfSlot(KF_SCALAR_COUNT));
+}
+/// `shape` with the step's sizes in place.
+std::vector<int64_t> resolveShape(std::span<const int64_t> shape,
+                                  std::span<const int64_t> scalars);
+
+/// What a size of a step may be: with less or more, a kernel would read past
+/// the end of a tensor.
+struct SizeRange {
+  std::string name; ///< "n_tokens", or as `#kf.size` says
+  int64_t least = 1, most = 1;
+  bool operator==(const SizeRange &) const = default;
 };
 
 /// A KV cache: [layers][2][kvHeads][capacity][headDim] elements; index 0 of
@@ -79,6 +102,16 @@ struct CacheSpec {
 
   Result<int64_t> bytes(int64_t capacity) const;
   bool operator==(const CacheSpec &) const = default;
+};
+
+/// The sizes that a program's steps may have.
+struct StepLimits {
+  SizeRange tokens;
+  std::vector<SizeRange> named;
+
+  /// An error, which says which, unless the sizes among `scalars` (of
+  /// KF_SCALAR_COUNT) are within them.
+  Status check(std::span<const int64_t> scalars) const;
 };
 
 struct KernelSpec {
@@ -99,6 +132,8 @@ struct Executable {
   /// The n_tokens that a step may have: with fewer or more, a kernel would read
   /// past the end of a tensor.
   int64_t minTokens = 1, maxTokens = 1;
+  /// Sizes with a name, in the order of their slots from KF_SCALAR_NAMED_SIZES.
+  std::vector<SizeRange> namedSizes;
   uint64_t arenaBytes = 0;
   std::vector<KernelSpec> kernels;
   std::vector<WeightSpec> weights;
@@ -109,16 +144,17 @@ struct Executable {
   /// JSON list of op lists (reference).
   std::string binary;
 
+  /// The largest sizes that a step may have, in their slots; 0 elsewhere.
+  std::array<int64_t, KF_SCALAR_COUNT> largestSizes() const;
+  /// Slots of the scalars up to the last named size.
+  int64_t slotCount() const;
+  StepLimits limits() const;
   /// Checks every index and offset; run on whatever came from a file.
   Status verify() const;
   /// File form: magic, version, sizes, a JSON head, the binary, a checksum.
   std::string serialize() const;
   static Result<Executable> deserialize(std::string_view bytes);
 };
-
-/// An error unless a step of a program with these bounds (Executable) may have
-/// `tokens` tokens.
-Status checkTokens(int64_t tokens, int64_t least, int64_t most);
 
 } // namespace kf
 

@@ -98,6 +98,10 @@ Json toJson(const TensorSpec &tensor) {
   return {{"type", nameOf(tensor.type)}, {"shape", tensor.shape}};
 }
 
+Json toJson(const SizeRange &range) {
+  return {{"name", range.name}, {"least", range.least}, {"most", range.most}};
+}
+
 Json toJson(const kf_binding &binding) {
   return {{"kind", binding.kind},
           {"index", binding.index},
@@ -181,6 +185,7 @@ Status read(const Json &json, KernelSpec &out);
 Status read(const Json &json, WeightSpec &out);
 Status read(const Json &json, CacheSpec &out);
 Status read(const Json &json, TensorSpec &out);
+Status read(const Json &json, SizeRange &out);
 Status read(const Json &json, kf_binding &out);
 Status read(const Json &json, kf_grid_dim &out);
 Status read(const Json &json, DispatchSpec &out);
@@ -243,6 +248,12 @@ Status read(const Json &json, TensorSpec &out) {
   return field(json, "shape", out.shape);
 }
 
+Status read(const Json &json, SizeRange &out) {
+  KF_RETURN_IF_ERROR(field(json, "name", out.name));
+  KF_RETURN_IF_ERROR(field(json, "least", out.least));
+  return field(json, "most", out.most);
+}
+
 Status read(const Json &json, kf_binding &out) {
   KF_RETURN_IF_ERROR(field(json, "kind", out.kind));
   KF_RETURN_IF_ERROR(field(json, "index", out.index));
@@ -267,6 +278,7 @@ Status readHead(std::string_view head, Executable &out) {
   KF_RETURN_IF_ERROR(field(json, "program", out.programName));
   KF_RETURN_IF_ERROR(field(json, "min_tokens", out.minTokens));
   KF_RETURN_IF_ERROR(field(json, "max_tokens", out.maxTokens));
+  KF_RETURN_IF_ERROR(field(json, "sizes", out.namedSizes));
   KF_RETURN_IF_ERROR(field(json, "arena_bytes", out.arenaBytes));
   KF_RETURN_IF_ERROR(field(json, "kernels", out.kernels));
   KF_RETURN_IF_ERROR(field(json, "weights", out.weights));
@@ -283,6 +295,7 @@ std::string Executable::serialize() const {
                {"program", programName},
                {"min_tokens", minTokens},
                {"max_tokens", maxTokens},
+               {"sizes", listToJson(namedSizes)},
                {"arena_bytes", arenaBytes},
                {"kernels", listToJson(kernels)},
                {"weights", listToJson(weights)},

@@ -23,16 +23,19 @@ extern "C" {
 #endif
 
 /// Changes whenever anything below changes meaning; part of every cache key.
-#define KF_ABI_VERSION 1
+#define KF_ABI_VERSION 2
 
 /// Slots of the scalar buffer (int64 each). Kernels read them at run time, so
 /// that nothing is compiled or recorded again from token to token.
 enum kf_scalar {
-  /// Extent of every dynamic (`?`) leading dimension: rows in this step.
+  /// Tokens of this step: extent of every leading `?` without a name.
   KF_SCALAR_N_TOKENS = 0,
   /// Positions that the KV cache has room for; a multiple of its key block.
   KF_SCALAR_CACHE_CAPACITY = 1,
-  KF_SCALAR_COUNT = 8
+  /// The first of the program's named sizes (`#kf.size`), in its order.
+  KF_SCALAR_NAMED_SIZES = 2,
+  KF_SCALAR_COUNT = 8,
+  KF_NAMED_SIZE_COUNT = KF_SCALAR_COUNT - KF_SCALAR_NAMED_SIZES
 };
 
 /// A CPU kernel runs one workgroup. `bindings[i]` is the buffer of the

@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/SymbolTable.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace mlir::kf {
 #define GEN_PASS_DEF_BOUNDTOKENS
@@ -23,57 +24,97 @@ using namespace mlir::kf;
 
 namespace {
 
-/// constant + factor * n_tokens. Constants are 64-bit numbers and products of
-/// two of them, so that sums of a few do not overflow.
+/// constant + the sum of factor * size, over sizes of the step; the null name
+/// is n_tokens. Constants are 64-bit numbers and products of two of them, so
+/// that sums of a few do not overflow.
 struct Linear {
-  __int128 constant = 0, factor = 0;
+  __int128 constant = 0;
+  SmallVector<std::pair<StringAttr, __int128>, 1> terms; // no factor is 0
+
+  static Linear size(StringAttr name) { return {0, {{name, 1}}}; }
+
+  void add(StringAttr name, __int128 factor) {
+    auto it = llvm::find_if(terms, [&](auto &t) { return t.first == name; });
+    if (it == terms.end()) {
+      terms.push_back({name, factor});
+      return;
+    }
+    it->second += factor;
+    if (it->second == 0)
+      terms.erase(it);
+  }
 };
 
-Linear operator+(Linear a, Linear b) {
-  return {a.constant + b.constant, a.factor + b.factor};
+Linear operator*(Linear a, int64_t b) {
+  a.constant *= b;
+  for (auto &[name, factor] : a.terms)
+    factor *= b;
+  if (b == 0)
+    a.terms.clear();
+  return a;
 }
-Linear operator-(Linear a, Linear b) {
-  return {a.constant - b.constant, a.factor - b.factor};
+Linear operator+(Linear a, const Linear &b) {
+  a.constant += b.constant;
+  for (auto [name, factor] : b.terms)
+    a.add(name, factor);
+  return a;
 }
-Linear operator*(Linear a, int64_t b) { return {a.constant * b, a.factor * b}; }
+Linear operator-(Linear a, const Linear &b) { return a + b * -1; }
 
-/// Every `?` is n_tokens.
 Linear extentOf(RankedTensorType type, int64_t dim) {
   if (type.isDynamicDim(dim))
-    return {0, 1};
-  return {type.getDimSize(dim), 0};
+    return Linear::size(getSizeName(type));
+  return {type.getDimSize(dim), {}};
 }
 
-/// The values of n_tokens with which the views of kernels stay inside of what
+/// The values of one size with which the views of kernels stay inside of what
 /// they view.
-struct TokenRange {
-  int64_t least = 1, most = std::numeric_limits<int64_t>::max();
-
+struct Range {
+  int64_t least = 0, most = std::numeric_limits<int64_t>::max();
   bool isEmpty() const { return least > most; }
-  /// Leaves those with which `x` is not negative.
-  void requireNotNegative(Linear x) {
-    if (x.factor == 0) {
-      if (x.constant < 0)
-        most = 0;
-    } else if (x.factor > 0) {
-      if (x.constant < 0)
-        least = std::max(least, clamp((-x.constant + x.factor - 1) / x.factor));
-    } else {
-      most = std::min(most, x.constant < 0 ? 0 : clamp(x.constant / -x.factor));
-    }
+};
+
+/// Those of all sizes of a step.
+class Ranges {
+public:
+  /// Leaves the sizes with which `x` is not negative.
+  LogicalResult requireNotNegative(const Linear &x, Operation *view) {
+    if (x.terms.empty())
+      return x.constant >= 0 ? success() : pastTheEnd(view);
+    if (x.terms.size() > 1)
+      return view->emitOpError("kf-bound-tokens: compares sizes of different "
+                               "names, and nothing says which is larger");
+    auto [name, factor] = x.terms.front();
+    // A step has a token.
+    Range &range = bySize.try_emplace(name, Range{name ? 0 : 1}).first->second;
+    if (factor > 0 && x.constant < 0)
+      range.least =
+          std::max(range.least, clamp((-x.constant + factor - 1) / factor));
+    if (factor < 0)
+      range.most = std::min(range.most,
+                            x.constant < 0 ? -1 : clamp(x.constant / -factor));
+    return range.isEmpty() ? pastTheEnd(view) : success();
   }
 
+  const llvm::MapVector<StringAttr, Range> &all() const { return bySize; }
+
 private:
+  static LogicalResult pastTheEnd(Operation *view) {
+    return view->emitOpError("kf-bound-tokens: reaches past the end of its "
+                             "source, whatever the sizes of a step are");
+  }
   static int64_t clamp(__int128 value) {
     return static_cast<int64_t>(
         std::min<__int128>(value, std::numeric_limits<int64_t>::max()));
   }
+
+  llvm::MapVector<StringAttr, Range> bySize;
 };
 
 /// An index of a view: a constant, or the extent of a tensor.
 FailureOr<Linear> evaluate(OpFoldResult index, Operation *view) {
   if (std::optional<int64_t> constant = getConstantIntValue(index))
-    return Linear{*constant, 0};
+    return Linear{*constant, {}};
   auto dim = cast<Value>(index).getDefiningOp<tensor::DimOp>();
   auto type = dim ? dyn_cast<RankedTensorType>(dim.getSource().getType())
                   : RankedTensorType();
@@ -84,7 +125,10 @@ FailureOr<Linear> evaluate(OpFoldResult index, Operation *view) {
                            "the tensor.dim of a ranked tensor");
 }
 
-LogicalResult boundSlice(tensor::ExtractSliceOp slice, TokenRange &range) {
+LogicalResult boundSlice(tensor::ExtractSliceOp slice, Ranges &ranges) {
+  auto require = [&](const Linear &x) {
+    return ranges.requireNotNegative(x, slice);
+  };
   SmallVector<OpFoldResult> offsets = slice.getMixedOffsets();
   SmallVector<OpFoldResult> sizes = slice.getMixedSizes();
   SmallVector<OpFoldResult> strides = slice.getMixedStrides();
@@ -99,24 +143,28 @@ LogicalResult boundSlice(tensor::ExtractSliceOp slice, TokenRange &range) {
     if (!stride || *stride < 1)
       return slice.emitOpError("kf-bound-tokens: strides must be positive "
                                "constants");
-    range.requireNotNegative(*offset);
-    range.requireNotNegative(*size - Linear{1, 0});
+    const Linear one = {1, {}};
     // The last element lies before the source's end.
-    Linear last = *offset + (*size - Linear{1, 0}) * *stride;
-    range.requireNotNegative(extentOf(slice.getSourceType(), dim) - last -
-                             Linear{1, 0});
-    if (dropped.test(dim))
-      continue;
-    if (slice.getType().isDynamicDim(resultDim++)) {
-      // What is called n_tokens has to be as many.
-      range.requireNotNegative(*size - Linear{0, 1});
-      range.requireNotNegative(Linear{0, 1} - *size);
-    }
+    Linear last = *offset + (*size - one) * *stride;
+    if (failed(require(*offset)) ||
+        failed(require(extentOf(slice.getSourceType(), dim) - last - one)))
+      return failure();
+    bool isDynamic =
+        !dropped.test(dim) && slice.getType().isDynamicDim(resultDim);
+    resultDim += !dropped.test(dim);
+    // What has a size's name has to be as many; what has none is not empty.
+    Linear named = Linear::size(getSizeName(slice.getType()));
+    if (isDynamic &&
+        (failed(require(*size - named)) || failed(require(named - *size))))
+      return failure();
+    if (!isDynamic && failed(require(*size - one)))
+      return failure();
   }
   return success();
 }
 
-/// A `?` stays as long as it is: nothing but 1 is split from it or joins it.
+/// A `?` stays as long as it is: nothing but 1 is split from it or joins it,
+/// and it keeps its name.
 LogicalResult checkReshape(Operation *op, RankedTensorType expanded,
                            RankedTensorType collapsed,
                            ArrayRef<ReassociationIndices> groups) {
@@ -130,10 +178,14 @@ LogicalResult checkReshape(Operation *op, RankedTensorType expanded,
     bool isKept = collapsed.isDynamicDim(dim) ? dynamic == 1 && others == 1
                                               : dynamic == 0;
     if (!isKept)
-      return op->emitOpError("kf-bound-tokens: every `?` is n_tokens, so that "
-                             "a dynamic dimension can only be reshaped "
-                             "together with dimensions of 1");
+      return op->emitOpError("kf-bound-tokens: every `?` is n_tokens or has a "
+                             "name, so that a dynamic dimension can only be "
+                             "reshaped together with dimensions of 1");
   }
+  if (getSize(expanded) != getSize(collapsed))
+    return op->emitOpError("kf-bound-tokens: gives the rows of ")
+           << op->getOperand(0).getType() << " another name in "
+           << op->getResult(0).getType();
   return success();
 }
 
@@ -155,14 +207,14 @@ LogicalResult checkValues(Operation &op) {
   return success();
 }
 
-/// Takes what the views of `kernel` ask for into `range`.
-LogicalResult boundKernel(KernelOp kernel, TokenRange &range) {
+/// Takes what the views of `kernel` ask for into `ranges`.
+LogicalResult boundKernel(KernelOp kernel, Ranges &ranges) {
   for (Operation &op : kernel.getBody().front()) {
     LogicalResult result = checkValues(op);
     if (failed(result))
       return failure();
     if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op))
-      result = boundSlice(slice, range);
+      result = boundSlice(slice, ranges);
     else if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op))
       result = checkReshape(expand, expand.getResultType(), expand.getSrcType(),
                             expand.getReassociationIndices());
@@ -172,16 +224,13 @@ LogicalResult boundKernel(KernelOp kernel, TokenRange &range) {
                             collapse.getReassociationIndices());
     if (failed(result))
       return failure();
-    if (range.isEmpty())
-      return op.emitOpError("kf-bound-tokens: reaches past the end of its "
-                            "source, whatever n_tokens is");
   }
   return success();
 }
 
 struct BoundTokensPass : mlir::kf::impl::BoundTokensBase<BoundTokensPass> {
   void runOnOperation() override {
-    DenseMap<StringAttr, TokenRange> ranges; // by kernel
+    DenseMap<StringAttr, Ranges> ranges; // by kernel
     for (auto kernel : getOperation().getOps<KernelOp>()) {
       // Tiles of a kernel lie where its grid says.
       if (kernel.getGrid())
@@ -196,26 +245,57 @@ struct BoundTokensPass : mlir::kf::impl::BoundTokensBase<BoundTokensPass> {
 
 private:
   LogicalResult bound(ProgramOp program,
-                      const DenseMap<StringAttr, TokenRange> &ranges) {
-    const int64_t min = program.getMinTokens().value_or(1);
-    const int64_t max = program.getMaxTokens();
-    int64_t least = min, most = max;
+                      const DenseMap<StringAttr, Ranges> &ranges) {
+    llvm::MapVector<StringAttr, Range> sizes;
+    auto add = [&](StringAttr name) {
+      auto [least, most] = *program.getRange(name);
+      sizes[name] = {least, most};
+    };
+    add(StringAttr());
+    if (ArrayAttr named = program.getSizesAttr())
+      for (auto size : named.getAsRange<SizeRangeAttr>())
+        add(size.getName());
     for (auto dispatch : program.getBody().front().getOps<DispatchOp>()) {
       auto found = ranges.find(dispatch.getKernelAttr().getAttr());
       if (found == ranges.end())
         continue;
-      const TokenRange &range = found->second;
-      if (range.least > most || range.most < least)
-        return dispatch.emitOpError("kf-bound-tokens: its views allow ")
-               << range.least << " to " << range.most
-               << " tokens, the program before it " << least << " to " << most;
-      least = std::max(least, range.least);
-      most = std::min(most, range.most);
+      for (auto [name, wanted] : found->second.all()) {
+        auto known = sizes.find(name);
+        if (known == sizes.end())
+          return dispatch.emitOpError("kf-bound-tokens: a view is called after "
+                                      "a size that its program lacks, '")
+                 << name.getValue() << "'";
+        Range &range = known->second;
+        if (wanted.least > range.most || wanted.most < range.least)
+          return dispatch.emitOpError("kf-bound-tokens: its views allow ")
+                 << wanted.least << " to " << wanted.most << " "
+                 << describe(name) << ", the program before it " << range.least
+                 << " to " << range.most;
+        range.least = std::max(range.least, wanted.least);
+        range.most = std::min(range.most, wanted.most);
+      }
     }
-    if (least != min)
-      program.setMinTokens(least);
-    program.setMaxTokens(most);
+    store(program, sizes);
     return success();
+  }
+
+  static StringRef describe(StringAttr name) {
+    return name ? name.getValue() : "tokens";
+  }
+
+  static void store(ProgramOp program,
+                    const llvm::MapVector<StringAttr, Range> &sizes) {
+    SmallVector<Attribute> named;
+    for (auto [name, range] : sizes)
+      if (name)
+        named.push_back(SizeRangeAttr::get(program.getContext(), name,
+                                           range.least, range.most));
+    Range tokens = sizes.lookup(StringAttr());
+    if (tokens.least != program.getRange(StringAttr())->first)
+      program.setMinTokens(tokens.least);
+    program.setMaxTokens(tokens.most);
+    if (!named.empty())
+      program.setSizesAttr(ArrayAttr::get(program.getContext(), named));
   }
 };
 

@@ -8,6 +8,8 @@
 
 #include "kf/Transforms/Passes.h"
 
+#include "runtime/abi.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -205,8 +207,8 @@ private:
       if (inner.contains(operand))
         continue;
       Operation *producer = operand.getDefiningOp();
-      if (isa_and_nonnull<tensor::DimOp>(producer) &&
-          mapToKnownRows(operand, body, inner, kernel))
+      if (auto dim = dyn_cast_if_present<tensor::DimOp>(producer);
+          dim && mapToKnownRows(dim, body, inner, kernel))
         continue;
       if (producer && isView(producer)) {
         importOperands(producer, body, inner, kernel, program, values,
@@ -223,15 +225,19 @@ private:
     }
   }
 
-  /// Every `?` is n_tokens: takes it from an argument that the kernel has.
-  static bool mapToKnownRows(Value rows, Block &body, IRMapping &inner,
+  /// Every `?` of a name is the same: takes it from an argument that the kernel
+  /// has.
+  static bool mapToKnownRows(tensor::DimOp rows, Block &body, IRMapping &inner,
                              OpBuilder &kernel) {
+    SizeAttr size = getSize(rows.getSource().getType());
     for (BlockArgument argument : body.getArguments()) {
       auto type = dyn_cast<RankedTensorType>(argument.getType());
-      if (!type || type.getRank() == 0 || !type.isDynamicDim(0))
+      if (!type || type.getRank() == 0 || !type.isDynamicDim(0) ||
+          getSize(type) != size)
         continue;
-      inner.map(rows, tensor::DimOp::create(kernel, rows.getLoc(), argument, 0)
-                          .getResult());
+      inner.map(rows.getResult(),
+                tensor::DimOp::create(kernel, rows.getLoc(), argument, 0)
+                    .getResult());
       return true;
     }
     return false;
@@ -293,6 +299,8 @@ struct FormKernelsPass : mlir::kf::impl::FormKernelsBase<FormKernelsPass> {
   using FormKernelsBase::FormKernelsBase;
 
   void runOnOperation() override {
+    if (failed(nameSizes()))
+      return signalPassFailure();
     SymbolTable symbols(getOperation());
     Outliner outliner(symbols);
     for (auto function :
@@ -314,6 +322,68 @@ struct FormKernelsPass : mlir::kf::impl::FormKernelsBase<FormKernelsPass> {
   }
 
 private:
+  /// Gives each name of a size that functions use its place in the module's
+  /// list.
+  LogicalResult nameSizes() {
+    ModuleOp module = getOperation();
+    llvm::SetVector<Attribute> names;
+    if (auto known = module->getAttrOfType<ArrayAttr>(kSizesAttrName))
+      names.insert_range(known);
+    for (auto function : module.getOps<func::FuncOp>())
+      for (StringAttr name : sizesOf(function))
+        names.insert(name);
+    if (names.size() > KF_NAMED_SIZE_COUNT)
+      return module.emitError("kf-form-kernels: a module has at most ")
+             << int64_t(KF_NAMED_SIZE_COUNT) << " named sizes, found "
+             << names.size();
+    if (!names.empty())
+      module->setAttr(kSizesAttrName,
+                      ArrayAttr::get(&getContext(), names.getArrayRef()));
+    return success();
+  }
+
+  /// The names of sizes in the types of a function's values, in their order.
+  static llvm::SetVector<StringAttr> sizesOf(func::FuncOp function) {
+    llvm::SetVector<StringAttr> names;
+    auto add = [&](TypeRange types) {
+      for (Type type : types)
+        if (StringAttr name = getSizeName(type))
+          names.insert(name);
+    };
+    add(function.getArgumentTypes());
+    function.walk([&](Operation *op) { add(op->getResultTypes()); });
+    return names;
+  }
+
+  /// What each of them may be, as `kf.size_ranges` says, else from 0 to
+  /// `tokens`.
+  FailureOr<ArrayAttr> rangesOf(func::FuncOp function, int64_t tokens) {
+    llvm::MapVector<StringAttr, SizeRangeAttr> ranges;
+    for (StringAttr name : sizesOf(function))
+      ranges[name] = SizeRangeAttr::get(&getContext(), name, 0, tokens);
+    if (Attribute given = function->getAttr(kSizeRangesAttrName)) {
+      auto list = dyn_cast<ArrayAttr>(given);
+      if (!list || !llvm::all_of(list, llvm::IsaPred<SizeRangeAttr>))
+        return function.emitError("kf-form-kernels: ")
+               << kSizeRangesAttrName << " must be a list of #kf.size_range";
+      for (auto range : list.getAsRange<SizeRangeAttr>()) {
+        auto found = ranges.find(range.getName());
+        if (found == ranges.end())
+          return function.emitError("kf-form-kernels: ")
+                 << kSizeRangesAttrName << " has '"
+                 << range.getName().getValue()
+                 << "', which no tensor of the function is called after";
+        found->second = range;
+      }
+    }
+    if (ranges.empty())
+      return ArrayAttr();
+    SmallVector<Attribute> list;
+    for (auto [name, range] : ranges)
+      list.push_back(range);
+    return ArrayAttr::get(&getContext(), list);
+  }
+
   /// Names what a program cannot hold.
   LogicalResult check(func::FuncOp function) {
     if (!function.getBody().hasOneBlock())
@@ -359,8 +429,12 @@ private:
              << " is neither a KV cache nor a tensor of rank 1 or more whose "
                 "dimensions are static but for the first, and not 0";
     auto tensor = cast<RankedTensorType>(type);
-    if (!tensor.getEncoding())
+    if (!tensor.getEncoding() || (getSize(tensor) && !tensor.hasStaticShape()))
       return success();
+    if (getSize(tensor))
+      return function.emitError("kf-form-kernels: ")
+             << verb << " " << type
+             << ", and #kf.size is the name of a `?`; leave it out";
     return function.emitError("kf-form-kernels: ")
            << verb << " " << type << ", and a caller knows nothing of layouts; "
            << instead << " "
@@ -417,11 +491,15 @@ private:
     int64_t tokens = maxTokens;
     if (auto attribute = function->getAttrOfType<IntegerAttr>("kf.max_tokens"))
       tokens = attribute.getInt();
+    FailureOr<ArrayAttr> sizes = rangesOf(function, tokens);
+    if (failed(sizes))
+      return failure();
     OpBuilder builder(function);
     auto program = ProgramOp::create(
         builder, function.getLoc(), function.getSymNameAttr(),
         function.getFunctionTypeAttr(), builder.getI64IntegerAttr(tokens),
-        IntegerAttr(), IntegerAttr(), StringAttr(), ArrayAttr(), ArrayAttr());
+        /*min_tokens=*/IntegerAttr(), *sizes, /*arena_bytes=*/IntegerAttr(),
+        StringAttr(), ArrayAttr(), ArrayAttr());
     Block &source = function.getBody().front();
     Block *block = builder.createBlock(
         &program.getBody(), {}, source.getArgumentTypes(),

@@ -35,11 +35,11 @@ struct Interval {
 /// More than any tensor has, and far enough from overflow to be rounded up.
 constexpr int64_t maxBytes = int64_t(1) << 60;
 
-/// Bytes of a tensor with `tokens` rows in place of `?`; fails on overflow.
-FailureOr<int64_t> byteSize(RankedTensorType type, int64_t tokens) {
+/// Bytes of a tensor with `rows` in place of `?`; fails on overflow.
+FailureOr<int64_t> byteSize(RankedTensorType type, int64_t rows) {
   int64_t elements = 1;
   for (auto [dim, extent] : llvm::enumerate(type.getShape())) {
-    int64_t size = ShapedType::isDynamic(extent) ? tokens : extent;
+    int64_t size = ShapedType::isDynamic(extent) ? rows : extent;
     if (size > maxBytes)
       return failure();
     if (LayoutAttr layout = getLayout(type);
@@ -105,14 +105,15 @@ private:
       for (OpResult result : dispatch->getResults()) {
         if (llvm::any_of(result.getUses(), isResult))
           continue;
-        FailureOr<int64_t> bytes = byteSize(
-            cast<RankedTensorType>(result.getType()), program.getMaxTokens());
+        auto type = cast<RankedTensorType>(result.getType());
+        int64_t rows = program.getMostRows(type);
+        FailureOr<int64_t> bytes = byteSize(type, rows);
         if (failed(bytes) ||
             llvm::AddOverflow<int64_t>(
                 total, static_cast<int64_t>(llvm::alignTo(*bytes, alignment)),
                 total)) {
           dispatch.emitError("kf-plan-memory: with ")
-              << result.getType() << " of " << program.getMaxTokens()
+              << type << " of " << rows
               << " rows, the arena's size overflows 64 bits";
           return WalkResult::interrupt();
         }

@@ -35,8 +35,15 @@ constexpr int64_t maxOps = 1024;
 struct TiledLoop {
   unsigned loop;       // of the root op
   int64_t step;        // tile size
-  OpFoldResult extent; // static, or n_tokens
+  OpFoldResult extent; // static, or a size of the step
 };
+
+/// The type whose rows the root op's first loop runs over.
+RankedTensorType rowsTypeOf(Operation *root) {
+  if (auto append = dyn_cast<KVAppendOp>(root))
+    return cast<RankedTensorType>(append.getK().getType());
+  return cast<RankedTensorType>(root->getResult(0).getType());
+}
 
 /// The op that makes the kernel's result, or that appends to the cache.
 TilingInterface findRoot(KernelOp kernel) {
@@ -80,7 +87,7 @@ private:
     if (failed(created))
       return failure();
     scf::ForallOp forall = *created;
-    setGrid(kernel, *loops);
+    setGrid(kernel, root, *loops);
     SmallVector<OpFoldResult> offsets, sizes;
     rewriter.setInsertionPoint(forall.getTerminator());
     computeTile(rewriter, forall, domain, *loops, offsets, sizes);
@@ -196,21 +203,24 @@ private:
     return loops;
   }
 
-  void setGrid(KernelOp kernel, ArrayRef<TiledLoop> loops) {
+  void setGrid(KernelOp kernel, Operation *root, ArrayRef<TiledLoop> loops) {
     SmallVector<int64_t> tokens, counts;
+    StringAttr size;
     for (const TiledLoop &loop : loops) {
       std::optional<int64_t> extent = getConstantIntValue(loop.extent);
       tokens.push_back(extent ? 0 : loop.step);
       counts.push_back(extent ? llvm::divideCeil(*extent, loop.step) : 0);
+      if (!extent)
+        size = getSizeName(rowsTypeOf(root));
     }
-    kernel.setGridAttr(GridAttr::get(&getContext(), tokens, counts));
+    kernel.setGridAttr(GridAttr::get(&getContext(), tokens, counts, size));
   }
 
   FailureOr<scf::ForallOp> createForall(RewriterBase &rewriter, Operation *root,
                                         ArrayRef<TiledLoop> loops) {
     Location loc = root->getLoc();
     SmallVector<Value> outputs;
-    OpFoldResult rows; // the loop over n_tokens, if any
+    OpFoldResult rows; // the loop over a size of the step, if any
     for (const TiledLoop &loop : loops)
       if (!getConstantIntValue(loop.extent))
         rows = loop.extent;
@@ -220,7 +230,7 @@ private:
       if (!type.hasStaticShape()) {
         Value count = rows
                           ? getValueOrCreateConstantIndexOp(rewriter, loc, rows)
-                          : getRows(rewriter, root);
+                          : getRows(rewriter, root, type);
         if (!count)
           return root->emitOpError("kf-tile-kernels: makes a tensor with rows "
                                    "that no argument of the kernel has");
@@ -238,11 +248,12 @@ private:
                                  /*mapping=*/std::nullopt);
   }
 
-  /// n_tokens, from the first argument that has it; null if none has.
-  Value getRows(OpBuilder &builder, Operation *root) {
+  /// The number of rows of `rows`, from the first argument that has as many;
+  /// null if none has.
+  Value getRows(OpBuilder &builder, Operation *root, RankedTensorType rows) {
     for (BlockArgument argument : root->getBlock()->getArguments())
       if (auto type = dyn_cast<RankedTensorType>(argument.getType());
-          type && !type.hasStaticShape())
+          type && haveSameRows(type, rows))
         return tensor::DimOp::create(builder, root->getLoc(), argument, 0);
     return Value();
   }

@@ -67,11 +67,14 @@ Result<ValueType> parseType(const nlohmann::json &json) {
   KF_ASSIGN_OR_RETURN(value.type, parseDataType(element));
   KF_ASSIGN_OR_RETURN(value.shape, members.integers("shape"));
   for (size_t i = 0; i < value.shape.size(); ++i)
-    if (value.shape[i] < 1 && (value.shape[i] != -1 || i != 0))
+    if (value.shape[i] < 1 && (!isSizeExtent(value.shape[i]) || i != 0))
       return Status::error("a shape has dimension " +
                            std::to_string(value.shape[i]) +
-                           "; positive ones are expected, or -1 in front");
-  if (Result<int64_t> bytes = checkedByteCount(value.type, value.resolve(1));
+                           "; positive ones are expected, or a size of the "
+                           "step in front");
+  std::array<int64_t, KF_SCALAR_COUNT> ones;
+  ones.fill(1);
+  if (Result<int64_t> bytes = checkedByteCount(value.type, value.resolve(ones));
       !bytes)
     return bytes.status();
   return value;
@@ -255,13 +258,14 @@ Status checkSize(const BoundMemory &memory, int64_t bytes) {
 
 /// What an argument's memory holds; an error if it is too small.
 Result<Operand> viewMemory(const ValueType &type, const BoundMemory &memory,
-                           int64_t nTokens, int64_t cacheCapacity) {
+                           std::span<const int64_t> scalars) {
   if (!type.cache) {
-    std::vector<int64_t> shape = type.resolve(nTokens);
+    std::vector<int64_t> shape = type.resolve(scalars);
     KF_ASSIGN_OR_RETURN(int64_t bytes, checkedByteCount(type.type, shape));
     KF_RETURN_IF_ERROR(checkSize(memory, bytes));
     return Operand(TensorView{type.type, shape, memory.data});
   }
+  const int64_t cacheCapacity = scalars[KF_SCALAR_CACHE_CAPACITY];
   CacheSpec upToLast = *type.cache;
   upToLast.layers += memory.firstLayer;
   KF_ASSIGN_OR_RETURN(int64_t bytes, upToLast.bytes(cacheCapacity));
@@ -272,22 +276,23 @@ Result<Operand> viewMemory(const ValueType &type, const BoundMemory &memory,
 
 } // namespace
 
-Status KernelInterpreter::runStep(const Step &step, int64_t nTokens,
+Status KernelInterpreter::runStep(const Step &step,
+                                  std::span<const int64_t> scalars,
                                   std::vector<Operand> &values,
                                   std::vector<Tensor> &owned) const {
   std::vector<Operand> operands;
   for (size_t slot : step.operands)
     operands.push_back(values[slot]);
-  Result<Tensor> result = step.evaluate({operands, nTokens});
+  Result<Tensor> result = step.evaluate({operands, scalars});
   if (!result)
     return result.status();
   if (!step.op->hasResult)
     return Status();
   const ValueType &type = types[step.result];
-  if (result->shape != type.resolve(nTokens))
+  if (result->shape != type.resolve(scalars))
     return Status::error("its result is " +
                          describe(result->type, result->shape) + ", not " +
-                         describe(type.type, type.resolve(nTokens)));
+                         describe(type.type, type.resolve(scalars)));
   result = roundTo(result.take(), type.type);
   if (!result)
     return result.status();
@@ -297,7 +302,7 @@ Status KernelInterpreter::runStep(const Step &step, int64_t nTokens,
 }
 
 Status KernelInterpreter::run(std::span<const BoundMemory> memory,
-                              int64_t nTokens, int64_t cacheCapacity) const {
+                              std::span<const int64_t> scalars) const {
   std::string where = "kernel " + inQuotes(symbol);
   if (memory.size() != arguments + results.size())
     return Status::error(where + ": " + std::to_string(memory.size()) +
@@ -307,14 +312,13 @@ Status KernelInterpreter::run(std::span<const BoundMemory> memory,
   std::vector<Operand> values(types.size());
   std::vector<Tensor> owned(types.size());
   for (size_t i = 0; i < arguments; ++i) {
-    Result<Operand> value =
-        viewMemory(types[i], memory[i], nTokens, cacheCapacity);
+    Result<Operand> value = viewMemory(types[i], memory[i], scalars);
     if (!value)
       return value.status().in(where + ": argument " + std::to_string(i));
     values[i] = value.take();
   }
   for (size_t i = 0; i < steps.size(); ++i)
-    KF_RETURN_IF_ERROR(runStep(steps[i], nTokens, values, owned)
+    KF_RETURN_IF_ERROR(runStep(steps[i], scalars, values, owned)
                            .in(where + ": op " + std::to_string(i) + " (" +
                                std::string(steps[i].op->name) + ")"));
   for (size_t i = 0; i < results.size(); ++i) {

@@ -14,8 +14,8 @@
 //             "attributes": {"eps": 1e-5}}],
 //    "results": [2]}
 //
-// TYPE is {"tensor": "f32", "shape": [-1, 256]}, -1 meaning n_tokens and being
-// allowed in front only, or {"cache": {"layers": 8, "kv_heads": 2,
+// TYPE is {"tensor": "f32", "shape": [-1, 256]}, a size of the step being -1 -
+// slot and allowed in front only, or {"cache": {"layers": 8, "kv_heads": 2,
 // "head_dim": 64, "type": "f32", "key_block": 1}}. The arguments are the values
 // 0, 1, ...; every other value has the id that its op gives it. Attributes have
 // their ODS names; integers and floats are numbers, enums their keywords, and
@@ -65,8 +65,9 @@ public:
   /// Runs all ops; then writes the results, so that these may share memory with
   /// the arguments. `memory` has the arguments, then the results. Fails where
   /// memory is too small or an op's operands do not fit it.
-  Status run(std::span<const BoundMemory> memory, int64_t nTokens,
-             int64_t cacheCapacity) const;
+  /// `scalars` has KF_SCALAR_COUNT entries.
+  Status run(std::span<const BoundMemory> memory,
+             std::span<const int64_t> scalars) const;
 
 private:
   /// Values live in slots: the arguments first, then every op's result.
@@ -78,7 +79,7 @@ private:
   };
   struct Parser;
 
-  Status runStep(const Step &step, int64_t nTokens,
+  Status runStep(const Step &step, std::span<const int64_t> scalars,
                  std::vector<Operand> &values,
                  std::vector<Tensor> &owned) const;
 

@@ -97,13 +97,6 @@ Result<Attributes> Attributes::members(const char *name) const {
   return Attributes(*value);
 }
 
-std::vector<int64_t> ValueType::resolve(int64_t nTokens) const {
-  std::vector<int64_t> resolved = shape;
-  if (!resolved.empty() && resolved.front() == -1)
-    resolved.front() = nTokens;
-  return resolved;
-}
-
 //===----------------------------------------------------------------------===//
 // One function per op
 //===----------------------------------------------------------------------===//
@@ -356,7 +349,7 @@ Result<Evaluate> prepareConstant(const OpSite &site) {
   bool splat = !value->is_array();
   return Evaluate(
       [type, values, splat, isInt](const OpCall &call) -> Result<Tensor> {
-        std::vector<int64_t> shape = type.resolve(call.nTokens);
+        std::vector<int64_t> shape = type.resolve(call.scalars);
         KF_ASSIGN_OR_RETURN(int64_t count, checkedElementCount(shape, 4));
         if (splat ? count > kMaxSplatElements
                   : static_cast<size_t>(count) != values.size())
@@ -393,12 +386,14 @@ Result<Evaluate> prepareExtractSlice(const OpSite &site) {
   return Evaluate([offsets, sizes, strides,
                    type = *site.result](const OpCall &call) -> Result<Tensor> {
     std::vector<int64_t> resolved = sizes;
+    // What has no constant extent has the result's.
+    const std::vector<int64_t> shape = type.resolve(call.scalars);
     for (int64_t &size : resolved)
       if (size == kDynamic)
-        size = call.nTokens;
+        size = shape.front();
     KF_ASSIGN_OR_RETURN(
         Tensor slice, extractSlice(call.tensor(0), offsets, resolved, strides));
-    return reshape(slice.view(), type.resolve(call.nTokens));
+    return reshape(slice.view(), shape);
   });
 }
 
@@ -406,7 +401,7 @@ Result<Evaluate> prepareExtractSlice(const OpSite &site) {
 /// does for kf.pack, as every tensor lies in the order of its shape here.
 Result<Evaluate> prepareReshape(const OpSite &site) {
   return Evaluate([type = *site.result](const OpCall &call) {
-    return reshape(call.tensor(0), type.resolve(call.nTokens));
+    return reshape(call.tensor(0), type.resolve(call.scalars));
   });
 }
 

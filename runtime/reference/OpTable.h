@@ -49,15 +49,17 @@ private:
   const nlohmann::json &object;
 };
 
-/// Type of a value of a kernel. -1, allowed as the first dimension only, stands
-/// for n_tokens.
+/// Type of a value of a kernel. A size of the step, as a TensorSpec has it, is
+/// allowed as the first dimension only.
 struct ValueType {
   std::optional<CacheSpec> cache; ///< then a cache, and the rest is unused
   DataType type = DataType::F32;
   std::vector<int64_t> shape;
 
-  /// The shape with n_tokens in place.
-  std::vector<int64_t> resolve(int64_t nTokens) const;
+  /// The shape with the step's sizes in place.
+  std::vector<int64_t> resolve(std::span<const int64_t> scalars) const {
+    return resolveShape(shape, scalars);
+  }
 };
 
 using Operand = std::variant<TensorView, CacheView>;
@@ -72,7 +74,7 @@ struct OpSite {
 /// The operands of a running op, of the number and kinds that its entry says.
 struct OpCall {
   std::span<const Operand> operands;
-  int64_t nTokens;
+  std::span<const int64_t> scalars; ///< of the step
 
   const TensorView &tensor(size_t index) const {
     return std::get<TensorView>(operands[index]);

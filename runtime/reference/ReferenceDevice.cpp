@@ -123,7 +123,7 @@ private:
 
   std::vector<KernelInterpreter> kernels;
   std::vector<DispatchSpec> dispatches;
-  int64_t minTokens = 0, maxTokens = 0;
+  StepLimits limits;
   bool isBound = false;
   std::vector<std::vector<BoundMemory>> bound; ///< by dispatch, then binding
 };
@@ -156,8 +156,7 @@ ReferenceProgram::load(const Executable &executable) {
             .in("dispatch " + std::to_string(i)));
   }
   program->dispatches = executable.dispatches;
-  program->minTokens = executable.minTokens;
-  program->maxTokens = executable.maxTokens;
+  program->limits = executable.limits();
   return std::unique_ptr<LoadedProgram>(std::move(program));
 }
 
@@ -212,17 +211,16 @@ Status ReferenceProgram::run(std::span<const int64_t> scalars,
   if (scalars.size() < KF_SCALAR_COUNT)
     return Status::error("a step has " + std::to_string(scalars.size()) +
                          " scalars of " + std::to_string(KF_SCALAR_COUNT));
-  int64_t nTokens = scalars[KF_SCALAR_N_TOKENS];
-  KF_RETURN_IF_ERROR(checkTokens(nTokens, minTokens, maxTokens));
+  KF_RETURN_IF_ERROR(limits.check(scalars));
   try {
     for (size_t i = 0; i < dispatches.size(); ++i) {
       if (isCancelled(cancelled))
         return Status::cancelled();
-      KF_RETURN_IF_ERROR(kernels[dispatches[i].kernel].run(
-          bound[i], nTokens, scalars[KF_SCALAR_CACHE_CAPACITY]));
+      KF_RETURN_IF_ERROR(kernels[dispatches[i].kernel].run(bound[i], scalars));
     }
   } catch (const std::bad_alloc &) {
-    return Status::error("no memory for a step of " + std::to_string(nTokens) +
+    return Status::error("no memory for a step of " +
+                         std::to_string(scalars[KF_SCALAR_N_TOKENS]) +
                          " tokens");
   }
   return Status();

@@ -16,19 +16,14 @@ using namespace kf;
 
 namespace {
 
-/// Bytes of a tensor of `nTokens` rows.
-Result<int64_t> bytesOf(const TensorSpec &spec, int64_t nTokens) {
-  std::vector<int64_t> shape = spec.shape;
-  std::ranges::replace(shape, -1, nTokens);
-  return checkedByteCount(spec.type, shape);
-}
-
 Status allocateAll(Device &device, std::span<const TensorSpec> specs,
-                   int64_t maxTokens,
+                   std::span<const int64_t> largest,
                    std::vector<std::unique_ptr<Buffer>> &buffers,
                    std::vector<Buffer *> &table) {
   for (const TensorSpec &spec : specs) {
-    KF_ASSIGN_OR_RETURN(int64_t bytes, bytesOf(spec, maxTokens));
+    KF_ASSIGN_OR_RETURN(
+        int64_t bytes,
+        checkedByteCount(spec.type, resolveShape(spec.shape, largest)));
     KF_ASSIGN_OR_RETURN(
         std::unique_ptr<Buffer> buffer,
         device.allocate(std::max<int64_t>(bytes, KF_BUFFER_ALIGNMENT)));
@@ -38,20 +33,17 @@ Status allocateAll(Device &device, std::span<const TensorSpec> specs,
   return Status();
 }
 
-/// Checks `input` against `spec` but for n_tokens, which is found instead: -1
-/// where the shape does not say.
-Result<int64_t> checkInput(const TensorSpec &spec, const HostTensor &input) {
+using FoundSizes = std::array<std::optional<int64_t>, KF_SCALAR_COUNT>;
+
+/// Checks `input` against `spec`, and takes from its shape what `found` has not
+/// yet.
+Status checkInput(const TensorSpec &spec, const HostTensor &input,
+                  FoundSizes &found) {
   bool fits =
       input.type == spec.type && input.shape.size() == spec.shape.size();
-  int64_t tokens = -1;
-  for (size_t i = 0; fits && i < spec.shape.size(); ++i) {
-    if (spec.shape[i] != -1)
+  for (size_t i = 0; fits && i < spec.shape.size(); ++i)
+    if (!isSizeExtent(spec.shape[i]))
       fits = input.shape[i] == spec.shape[i];
-    else if (tokens == -1)
-      tokens = input.shape[i];
-    else
-      fits = input.shape[i] == tokens;
-  }
   if (!fits)
     return Status::error("is " + describe({input.type, input.shape}) +
                          ", but the program takes " + describe(spec));
@@ -60,15 +52,31 @@ Result<int64_t> checkInput(const TensorSpec &spec, const HostTensor &input) {
     return Status::error("has " + std::to_string(input.bytes.size()) +
                          " bytes for the shape " +
                          describe({input.type, input.shape}));
-  return tokens;
+  for (size_t i = 0; i < spec.shape.size(); ++i) {
+    if (!isSizeExtent(spec.shape[i]))
+      continue;
+    std::optional<int64_t> &size = found[slotOfExtent(spec.shape[i])];
+    if (size && *size != input.shape[i])
+      return Status::error("has " + std::to_string(input.shape[i]) +
+                           " rows where " + std::to_string(*size) +
+                           " are expected");
+    size = input.shape[i];
+  }
+  return Status();
 }
 
 } // namespace
 
+StepSizes::StepSizes(int64_t tokens, std::initializer_list<int64_t> named) {
+  assert(named.size() <= KF_NAMED_SIZE_COUNT && "more sizes than slots");
+  scalars[KF_SCALAR_N_TOKENS] = tokens;
+  std::ranges::copy(named, scalars.begin() + KF_SCALAR_NAMED_SIZES);
+}
+
 std::string kf::describe(const TensorSpec &spec) {
   std::string text;
   for (int64_t dim : spec.shape)
-    text += (dim == -1 ? "?" : std::to_string(dim)) + "x";
+    text += (isSizeExtent(dim) ? "?" : std::to_string(dim)) + "x";
   return text + std::string(nameOf(spec.type));
 }
 
@@ -101,10 +109,11 @@ Status ProgramRunner::prepare(WeightStore &weights, KVCache &cache) {
     KF_ASSIGN_OR_RETURN(arena, device.allocate(executable.arenaBytes));
     table.arena = arena.get();
   }
-  KF_RETURN_IF_ERROR(allocateAll(device, executable.inputs,
-                                 executable.maxTokens, inputs, table.inputs));
-  KF_RETURN_IF_ERROR(allocateAll(device, executable.outputs,
-                                 executable.maxTokens, outputs, table.outputs));
+  const auto largest = executable.largestSizes();
+  KF_RETURN_IF_ERROR(
+      allocateAll(device, executable.inputs, largest, inputs, table.inputs));
+  KF_RETURN_IF_ERROR(
+      allocateAll(device, executable.outputs, largest, outputs, table.outputs));
   return loaded->bind(table);
 }
 
@@ -117,46 +126,43 @@ uint64_t ProgramRunner::ioBytes() const {
   return total;
 }
 
-Result<int64_t>
-ProgramRunner::countTokens(std::span<const HostTensor> values,
-                           std::optional<int64_t> nTokens) const {
+Result<StepSizes> ProgramRunner::sizesOf(std::span<const HostTensor> values,
+                                         std::optional<int64_t> nTokens) const {
   if (values.size() != executable.inputs.size())
     return Status::error(std::to_string(values.size()) +
                          " inputs are given, but the program takes " +
                          std::to_string(executable.inputs.size()));
-  std::optional<int64_t> found = nTokens;
-  for (size_t i = 0; i < values.size(); ++i) {
-    const std::string which = "input " + std::to_string(i);
-    Result<int64_t> rows = checkInput(executable.inputs[i], values[i]);
-    if (!rows.ok())
-      return Status::error(which + " " + rows.message());
-    if (*rows == -1)
-      continue;
-    if (found && *found != *rows)
-      return Status::error(which + " has " + std::to_string(*rows) +
-                           " rows where " + std::to_string(*found) +
-                           " are expected");
-    found = *rows;
+  FoundSizes found;
+  found[KF_SCALAR_N_TOKENS] = nTokens;
+  for (size_t i = 0; i < values.size(); ++i)
+    if (Status status = checkInput(executable.inputs[i], values[i], found);
+        !status)
+      return Status::error("input " + std::to_string(i) + " " +
+                           status.message());
+  StepSizes sizes(found[KF_SCALAR_N_TOKENS].value_or(1));
+  for (size_t i = 0; i < executable.namedSizes.size(); ++i) {
+    const std::optional<int64_t> &size = found[KF_SCALAR_NAMED_SIZES + i];
+    sizes.scalars[KF_SCALAR_NAMED_SIZES + i] =
+        size.value_or(executable.namedSizes[i].least);
   }
-  KF_RETURN_IF_ERROR(checkTokens(found.value_or(1)));
-  return found.value_or(1);
+  KF_RETURN_IF_ERROR(checkSizes(sizes));
+  return sizes;
 }
 
 Result<std::vector<HostTensor>>
 ProgramRunner::run(std::span<const HostTensor> values,
                    std::optional<int64_t> nTokens) try {
-  KF_ASSIGN_OR_RETURN(int64_t tokens, countTokens(values, nTokens));
+  KF_ASSIGN_OR_RETURN(StepSizes sizes, sizesOf(values, nTokens));
   for (size_t i = 0; i < values.size(); ++i)
     KF_RETURN_IF_ERROR(
         write(i, values[i].bytes.data(), values[i].bytes.size()));
-  KF_RETURN_IF_ERROR(execute(tokens));
+  KF_RETURN_IF_ERROR(execute(sizes));
   std::vector<HostTensor> results;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const TensorSpec &spec = executable.outputs[i];
-    std::vector<int64_t> shape = spec.shape;
-    std::ranges::replace(shape, -1, tokens);
-    KF_ASSIGN_OR_RETURN(HostTensor result,
-                        HostTensor::zeros(spec.type, std::move(shape)));
+    KF_ASSIGN_OR_RETURN(
+        HostTensor result,
+        HostTensor::zeros(spec.type, resolveShape(spec.shape, sizes.scalars)));
     KF_RETURN_IF_ERROR(
         device.read(*outputs[i], 0, result.bytes.data(), result.bytes.size()));
     results.push_back(std::move(result));
@@ -171,21 +177,16 @@ Status ProgramRunner::write(size_t index, const void *data, uint64_t bytes) {
   return device.write(*inputs[index], 0, data, bytes);
 }
 
-Status ProgramRunner::checkTokens(int64_t nTokens) const {
-  if (nTokens >= executable.minTokens && nTokens <= executable.maxTokens)
-    return Status();
-  return Status::error("program '" + executable.programName + "' runs with " +
-                       std::to_string(executable.minTokens) + " to " +
-                       std::to_string(executable.maxTokens) + " rows, not " +
-                       std::to_string(nTokens));
+Status ProgramRunner::checkSizes(const StepSizes &sizes) const {
+  return executable.limits()
+      .check(sizes.scalars)
+      .in("program '" + executable.programName + "'");
 }
 
-Status ProgramRunner::execute(int64_t nTokens, CancelFlag cancelled) {
-  KF_RETURN_IF_ERROR(checkTokens(nTokens));
+Status ProgramRunner::execute(const StepSizes &sizes, CancelFlag cancelled) {
   if (isCancelled(cancelled))
     return Status::cancelled();
-  std::array<int64_t, KF_SCALAR_COUNT> scalars = {};
-  scalars[KF_SCALAR_N_TOKENS] = nTokens;
+  std::array<int64_t, KF_SCALAR_COUNT> scalars = sizes.scalars;
   scalars[KF_SCALAR_CACHE_CAPACITY] = cacheCapacity;
   return loaded->run(scalars, cancelled);
 }

@@ -14,6 +14,7 @@
 #include "runtime/session/WeightStore.h"
 
 #include <array>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -21,8 +22,16 @@
 
 namespace kf {
 
-/// "2x8xf32", as tensor literals spell it; "?" for n_tokens.
+/// "2x8xf32", as tensor literals spell it; "?" for a size of the step.
 std::string describe(const TensorSpec &spec);
+
+/// The sizes of one step.
+struct StepSizes {
+  /// Named sizes come in the order of Executable::namedSizes.
+  StepSizes(int64_t tokens, std::initializer_list<int64_t> named = {});
+
+  std::array<int64_t, KF_SCALAR_COUNT> scalars = {}; ///< in their slots
+};
 
 /// One Executable on one Device with all its buffers. Owns its arena and the
 /// buffers of its inputs and outputs; refers to `device`, `weights` and
@@ -36,21 +45,23 @@ public:
                                                        WeightStore &weights,
                                                        KVCache &cache);
 
-  /// Runs the program once. Dynamic dimensions of `inputs` say how many tokens
-  /// there are; for a program that has them in its outputs alone `nTokens`
-  /// does. Errors: inputs that do not fit the program, before anything runs.
+  /// Runs the program once. Dynamic dimensions of `inputs` say what its sizes
+  /// are; for a program that has tokens in its outputs alone `nTokens` does.
+  /// Errors: inputs that do not fit the program, before anything runs.
   Result<std::vector<HostTensor>> run(std::span<const HostTensor> inputs,
                                       std::optional<int64_t> nTokens = {});
+  /// What run() takes from `inputs`.
+  Result<StepSizes> sizesOf(std::span<const HostTensor> inputs,
+                            std::optional<int64_t> nTokens = {}) const;
 
   // The same in steps, for callers that keep inputs and outputs in place.
 
   /// Writes the first `bytes` of input number `index`.
   Status write(size_t index, const void *data, uint64_t bytes);
-  /// Runs the program on what was written; nTokens from minTokens() to
-  /// maxTokens(). Ends before or between dispatches when `cancelled` is set,
-  /// where the device can; outputs and the cache's rows of these tokens are
-  /// undefined then.
-  Status execute(int64_t nTokens, CancelFlag cancelled = nullptr);
+  /// Runs the program on what was written, with sizes within its limits. Ends
+  /// before or between dispatches when `cancelled` is set, where the device
+  /// can; outputs and the cache's rows of these tokens are undefined then.
+  Status execute(const StepSizes &sizes, CancelFlag cancelled = nullptr);
   /// Bytes [offset, offset + bytes) of output number `index`, valid until the
   /// next call.
   Result<const void *> read(size_t index, uint64_t offset, uint64_t bytes);
@@ -68,9 +79,7 @@ private:
         cacheCapacity(cacheCapacity) {}
 
   Status prepare(WeightStore &weights, KVCache &cache);
-  Status checkTokens(int64_t nTokens) const;
-  Result<int64_t> countTokens(std::span<const HostTensor> inputs,
-                              std::optional<int64_t> nTokens) const;
+  Status checkSizes(const StepSizes &sizes) const;
 
   Executable executable;
   Device &device;

@@ -3,7 +3,7 @@
 func.func @past_the_end(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
   %c0 = arith.constant 0 : index
   %n = tensor.dim %x, %c0 : tensor<?x4xf32>
-  // expected-error@+1 {{kf-bound-tokens: reaches past the end of its source, whatever n_tokens is}}
+  // expected-error@+1 {{kf-bound-tokens: reaches past the end of its source, whatever the sizes of a step are}}
   %0 = tensor.extract_slice %x[1, 0] [%n, 4] [1, 1]
       : tensor<?x4xf32> to tensor<?x4xf32>
   %1 = kf.activation(relu) %0 : tensor<?x4xf32>
@@ -27,7 +27,7 @@ func.func @at_the_end(%x: tensor<?x4xf32>) -> tensor<1x4xf32> {
 func.func @split(%x: tensor<?xf32>) -> tensor<?x4xf32> {
   %c0 = arith.constant 0 : index
   %n = tensor.dim %x, %c0 : tensor<?xf32>
-  // expected-error@+1 {{kf-bound-tokens: every `?` is n_tokens, so that a dynamic dimension can only be reshaped together with dimensions of 1}}
+  // expected-error@+1 {{kf-bound-tokens: every `?` is n_tokens or has a name, so that a dynamic dimension can only be reshaped together with dimensions of 1}}
   %0 = tensor.expand_shape %x [[0, 1]] output_shape [%n, 4]
       : tensor<?xf32> into tensor<?x4xf32>
   %1 = kf.activation(relu) %0 : tensor<?x4xf32>
@@ -73,4 +73,31 @@ kf.kernel @arithmetic(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
       : tensor<?x4xf32> to tensor<?x4xf32>
   %1 = kf.activation(relu) %0 : tensor<?x4xf32>
   kf.yield %1 : tensor<?x4xf32>
+}
+
+// -----
+
+// As many wanted rows as there are tokens at most: nothing says so.
+func.func @unrelated(%x: tensor<?x4xf32>, %y: tensor<?x4xf32, #kf.size<wanted>>)
+    -> tensor<?x4xf32, #kf.size<wanted>> {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %y, %c0 : tensor<?x4xf32, #kf.size<wanted>>
+  // expected-error@+1 {{kf-bound-tokens: compares sizes of different names, and nothing says which is larger}}
+  %0 = tensor.extract_slice %x[0, 0] [%n, 4] [1, 1]
+      : tensor<?x4xf32> to tensor<?x4xf32, #kf.size<wanted>>
+  %1 = arith.addf %0, %y : tensor<?x4xf32, #kf.size<wanted>>
+  return %1 : tensor<?x4xf32, #kf.size<wanted>>
+}
+
+// -----
+
+func.func @renamed(%x: tensor<?x8xf32>, %y: tensor<?x2x4xf32, #kf.size<wanted>>)
+    -> tensor<?x2x4xf32, #kf.size<wanted>> {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %y, %c0 : tensor<?x2x4xf32, #kf.size<wanted>>
+  // expected-error@+1 {{kf-bound-tokens: gives the rows of 'tensor<?x8xf32>' another name in 'tensor<?x2x4xf32, #kf.size<wanted>>'}}
+  %0 = tensor.expand_shape %x [[0], [1, 2]] output_shape [%n, 2, 4]
+      : tensor<?x8xf32> into tensor<?x2x4xf32, #kf.size<wanted>>
+  %1 = arith.addf %0, %y : tensor<?x2x4xf32, #kf.size<wanted>>
+  return %1 : tensor<?x2x4xf32, #kf.size<wanted>>
 }

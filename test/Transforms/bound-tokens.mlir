@@ -79,3 +79,19 @@ kf.program @written(%x: tensor<?x4xf32>) -> tensor<3x4xf32>
   %0 = kf.dispatch @first(%x) : (tensor<?x4xf32>) -> tensor<3x4xf32>
   kf.yield %0 : tensor<3x4xf32>
 }
+
+// A size with a name has bounds of its own, here those of a table.
+// CHECK-LABEL: kf.program @wanted
+// CHECK-SAME: max_tokens = 512 : i64
+// CHECK-SAME: sizes = [#kf.size_range<wanted, most = 8>]
+func.func @wanted(%x: tensor<?x4xf32>, %y: tensor<?x4xf32, #kf.size<wanted>>,
+                  %table: tensor<8x4xf32>)
+    -> (tensor<?x4xf32>, tensor<?x4xf32, #kf.size<wanted>>) {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %y, %c0 : tensor<?x4xf32, #kf.size<wanted>>
+  %rows = tensor.extract_slice %table[0, 0] [%n, 4] [1, 1]
+      : tensor<8x4xf32> to tensor<?x4xf32, #kf.size<wanted>>
+  %0 = arith.addf %y, %rows : tensor<?x4xf32, #kf.size<wanted>>
+  %1 = arith.addf %x, %x : tensor<?x4xf32>
+  return %1, %0 : tensor<?x4xf32>, tensor<?x4xf32, #kf.size<wanted>>
+}

@@ -113,3 +113,42 @@ func.func @no_tokens(%x: tensor<4xf32>) -> tensor<4xf32> attributes {kf.max_toke
   %0 = kf.softmax %x : tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+// expected-error @+1 {{kf-form-kernels: kf.size_ranges has 'wanted', which no tensor of the function is called after}}
+func.func @no_such_size(%x: tensor<?x4xf32>) -> tensor<?x4xf32>
+    attributes {kf.size_ranges = [#kf.size_range<wanted, most = 4>]} {
+  %0 = kf.softmax %x : tensor<?x4xf32>
+  return %0 : tensor<?x4xf32>
+}
+
+// -----
+
+// expected-error @+1 {{kf-form-kernels: kf.size_ranges must be a list of #kf.size_range}}
+func.func @no_ranges(%x: tensor<?x4xf32>) -> tensor<?x4xf32>
+    attributes {kf.size_ranges = 4} {
+  %0 = kf.softmax %x : tensor<?x4xf32>
+  return %0 : tensor<?x4xf32>
+}
+
+// -----
+
+// expected-error @+1 {{kf-form-kernels: takes 'tensor<4x4xf32, #kf.size<wanted>>', and #kf.size is the name of a `?`; leave it out}}
+func.func @static(%x: tensor<4x4xf32, #kf.size<wanted>>) -> tensor<4x4xf32, #kf.size<wanted>> {
+  %0 = kf.softmax %x : tensor<4x4xf32, #kf.size<wanted>>
+  return %0 : tensor<4x4xf32, #kf.size<wanted>>
+}
+
+// -----
+
+// expected-error @+1 {{kf-form-kernels: a module has at most 6 named sizes, found 7}}
+module {
+func.func @many(%0: tensor<?x4xf32, #kf.size<a>>, %1: tensor<?x4xf32, #kf.size<b>>,
+                %2: tensor<?x4xf32, #kf.size<c>>, %3: tensor<?x4xf32, #kf.size<d>>,
+                %4: tensor<?x4xf32, #kf.size<e>>, %5: tensor<?x4xf32, #kf.size<f>>,
+                %6: tensor<?x4xf32, #kf.size<g>>) -> tensor<?x4xf32, #kf.size<a>> {
+  %7 = kf.softmax %0 : tensor<?x4xf32, #kf.size<a>>
+  return %7 : tensor<?x4xf32, #kf.size<a>>
+}
+}

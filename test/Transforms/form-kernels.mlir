@@ -197,3 +197,30 @@ func.func @copies(%x: tensor<?x8xf32>)
 // Declarations stay functions.
 // CHECK: func.func private @declared
 func.func private @declared(tensor<4xf32>)
+
+// -----
+
+// The rows that are wanted join the product that reads them; the module numbers
+// the names of sizes, and the program says what they may be.
+// CHECK: module attributes {kf.sizes = ["wanted", "other"]}
+// CHECK-LABEL: kf.program @wanted(
+// CHECK-SAME:    max_tokens = 32 : i64
+// CHECK-SAME:    sizes = [#kf.size_range<wanted, least = 1, most = 4>, #kf.size_range<other, most = 32>]
+// CHECK-LABEL: kf.kernel @embedding_rms_norm_matmul_0
+// CHECK-SAME:    -> tensor<?x8xf32, #kf.size<wanted>>
+func.func @wanted(%x: tensor<?x64xf32>, %rows: tensor<?xi32, #kf.size<wanted>>,
+                  %y: tensor<?x8xf32, #kf.size<other>>)
+    -> (tensor<?x8xf32, #kf.size<wanted>>, tensor<?x8xf32, #kf.size<other>>)
+    attributes {kf.max_tokens = 32 : i64,
+                kf.size_ranges = [#kf.size_range<wanted, least = 1, most = 4>]} {
+  %g = kf.weight ["norm"] : tensor<64xf32>
+  %w = kf.weight ["head"] : tensor<8x64xf32>
+  %0 = kf.embedding %rows, %x
+      : tensor<?xi32, #kf.size<wanted>>, tensor<?x64xf32>
+  %1 = kf.rms_norm %0, %g eps(1.0e-5)
+      : tensor<?x64xf32, #kf.size<wanted>>, tensor<64xf32>
+  %2 = kf.matmul %1, %w : tensor<?x64xf32, #kf.size<wanted>>, tensor<8x64xf32>
+  %3 = kf.softmax %y : tensor<?x8xf32, #kf.size<other>>
+  return %2, %3
+      : tensor<?x8xf32, #kf.size<wanted>>, tensor<?x8xf32, #kf.size<other>>
+}

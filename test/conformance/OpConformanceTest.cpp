@@ -93,12 +93,11 @@ private:
 
 /// Floats in [-1, 1), of which three anywhere are not finite if `special`;
 /// integers count up from 0, as positions and ids do.
-HostTensor makeInput(const TensorSpec &spec, int64_t rows, std::mt19937 &random,
-                     bool special = false) {
-  std::vector<int64_t> shape = spec.shape;
-  for (int64_t &extent : shape)
-    extent = extent < 0 ? rows : extent;
-  HostTensor tensor = HostTensor::zeros(spec.type, shape).take();
+HostTensor makeInput(const TensorSpec &spec, const StepSizes &sizes,
+                     std::mt19937 &random, bool special = false) {
+  HostTensor tensor =
+      HostTensor::zeros(spec.type, resolveShape(spec.shape, sizes.scalars))
+          .take();
   if (spec.type == DataType::I32) {
     for (int64_t i = 0; i < tensor.elementCount(); ++i)
       tensor.data<int32_t>()[i] = static_cast<int32_t>(i);
@@ -113,7 +112,7 @@ HostTensor makeInput(const TensorSpec &spec, int64_t rows, std::mt19937 &random,
   for (float &value : values)
     value = static_cast<float>(random() % 4096) / 2048.0f - 1.0f;
   constexpr float infinity = std::numeric_limits<float>::infinity();
-  if (special)
+  if (special && !values.empty())
     for (float value :
          {infinity, -infinity, std::numeric_limits<float>::quiet_NaN()})
       values[random() % values.size()] = value;
@@ -129,6 +128,18 @@ std::vector<double> toDoubles(const HostTensor &tensor) {
                              values.data())
                   .ok());
   return {values.begin(), values.end()};
+}
+
+/// `rows` tokens; of each named size fewer than of the one before, down to
+/// none.
+StepSizes makeSizes(const Executable &program, int64_t rows) {
+  StepSizes sizes(rows);
+  for (size_t i = 0; i < program.namedSizes.size(); ++i) {
+    const SizeRange &range = program.namedSizes[i];
+    sizes.scalars[KF_SCALAR_NAMED_SIZES + i] =
+        std::clamp(rows / 2 - static_cast<int64_t>(i), range.least, range.most);
+  }
+  return sizes;
 }
 
 /// Random values for every weight that a program names: floats in [-1, 1), and
@@ -293,9 +304,10 @@ TEST_P(OpConformance, MatchesReference) {
                                 : std::vector<int64_t>{1}) {
       SCOPED_TRACE("rows = " + std::to_string(rows) +
                    (special ? ", some values not finite" : ""));
+      const StepSizes sizes = makeSizes(*program, rows);
       std::vector<HostTensor> inputs;
       for (const TensorSpec &input : program->inputs)
-        inputs.push_back(makeInput(input, rows, random, special));
+        inputs.push_back(makeInput(input, sizes, random, special));
       expectNear(runOn(*device, *program, source, inputs),
                  runOn(*reference, *expectedProgram, source, inputs), isInt8);
       if (testing::Test::HasFatalFailure())

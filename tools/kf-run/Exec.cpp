@@ -153,11 +153,11 @@ Status showResult(size_t index, const HostTensor &result,
 }
 
 /// Times runs on the inputs that the program has had.
-Status bench(ProgramRunner &runner, int64_t tokens, int64_t count) {
+Status bench(ProgramRunner &runner, const StepSizes &sizes, int64_t count) {
   std::vector<double> seconds;
   for (int64_t i = 0; i < count; ++i) {
     Stopwatch watch;
-    KF_RETURN_IF_ERROR(runner.execute(tokens));
+    KF_RETURN_IF_ERROR(runner.execute(sizes));
     seconds.push_back(watch.seconds());
   }
   std::ranges::sort(seconds);
@@ -165,16 +165,6 @@ Status bench(ProgramRunner &runner, int64_t tokens, int64_t count) {
                static_cast<long long>(count), seconds.front() * 1e3,
                seconds[seconds.size() / 2] * 1e3);
   return Status();
-}
-
-/// The value of `?` that the inputs give a program; 1 if it has none.
-int64_t tokensOf(const Executable &program,
-                 std::span<const HostTensor> inputs) {
-  for (size_t i = 0; i < program.inputs.size(); ++i)
-    for (size_t dim = 0; dim < program.inputs[i].shape.size(); ++dim)
-      if (program.inputs[i].shape[dim] == -1)
-        return inputs[i].shape[dim];
-  return 1;
 }
 
 /// An error where rows would not get into caches of `capacity` positions.
@@ -244,9 +234,10 @@ Status exec(const ExecOptions &options) {
       std::unique_ptr<ProgramRunner> runner,
       ProgramRunner::create(std::move(executable), *device, weights, cache));
   KF_ASSIGN_OR_RETURN(std::vector<HostTensor> results, runner->run(inputs));
-  if (options.bench)
-    KF_RETURN_IF_ERROR(
-        bench(*runner, tokensOf(runner->program(), inputs), options.bench));
+  if (options.bench) {
+    KF_ASSIGN_OR_RETURN(StepSizes sizes, runner->sizesOf(inputs));
+    KF_RETURN_IF_ERROR(bench(*runner, sizes, options.bench));
+  }
 
   // Without anything else to do with them, results are printed.
   const bool print = options.outputs.empty() && options.expected.empty();

@@ -97,7 +97,10 @@ def FormKernels : Pass<"kf-form-kernels", "::mlir::ModuleOp"> {
       kf.yield %0 : ...
     }
     ```
-    `fuse=false` gives every op a kernel of its own.
+    `fuse=false` gives every op a kernel of its own. The names of sizes that
+    functions use are listed on the module (`kf.sizes`), and each program says
+    what its sizes may be: what the function's `kf.size_ranges` does, or from 0
+    to its tokens.
   }];
   let options = [
     Option<"fuse", "fuse", "bool", "true", "fuse ops into clusters">,
@@ -111,10 +114,11 @@ def FormKernels : Pass<"kf-form-kernels", "::mlir::ModuleOp"> {
 def BoundTokens : Pass<"kf-bound-tokens", "::mlir::ModuleOp"> {
   let summary = "Keep views of `?` rows inside of what they view";
   let description = [{
-    Every `?` is n_tokens, so that a slice's offset, size and source are linear
-    in it: with 10 tokens, the slice below would read past its source. Programs
-    get the `min_tokens` and `max_tokens` with which all views of their kernels
-    stay inside, and every device checks a step's tokens before it runs.
+    Every `?` is n_tokens, or the size that the tensor's `#kf.size` names, so
+    that a slice's offset, size and source are linear in them: with 10 tokens,
+    the slice below would read past its source. Programs get the `min_tokens`,
+    `max_tokens` and `sizes` with which all views of their kernels stay inside,
+    and every device checks a step's sizes before it runs.
     ```mlir
     kf.kernel @k(%x: tensor<?x4xf32>, %table: tensor<8x4xf32>) ... {
       %n = tensor.dim %x, %c0 : tensor<?x4xf32>
@@ -126,9 +130,11 @@ def BoundTokens : Pass<"kf-bound-tokens", "::mlir::ModuleOp"> {
     ```mlir
     kf.program @f(...) attributes {max_tokens = 8 : i64} {
     ```
-    A view that no n_tokens allows is an error, and so is one that makes a `?`
-    of another number: of `?` and 4 joined, say. So is an index that is neither
-    a constant nor the extent of a tensor, and a `?` behind the first dimension.
+    A view that no sizes allow is an error, and so is one that makes a `?`
+    of another number: of `?` and 4 joined, say, or of rows with another name.
+    So is an index that is neither a constant nor the extent of a tensor, a `?`
+    behind the first dimension, and a view that is right if one size is smaller
+    than another, for nothing says that.
     Tiled kernels, whose slices lie where their grid says, are left as they are.
   }];
 }

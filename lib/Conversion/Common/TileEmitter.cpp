@@ -67,6 +67,12 @@ void TileEmitter::cloneIndices() {
     }
 }
 
+Value TileEmitter::loadSize(StringAttr name) {
+  FailureOr<unsigned> slot = getSizeSlot(kernel, name);
+  assert(succeeded(slot) && "checked with the kernel");
+  return loadScalar(*slot);
+}
+
 /// The insertion of the tile into the kernel's result.
 static tensor::ParallelInsertSliceOp findInsertion(scf::ForallOp forall) {
   auto inserts =
@@ -94,7 +100,7 @@ SmallVector<Value> TileEmitter::sizesOf(Value tensor) {
   if (type.hasStaticShape())
     return sizes;
   if (isa<BlockArgument>(tensor)) {
-    sizes[0] = loadScalar(KF_SCALAR_N_TOKENS);
+    sizes[0] = loadSize(getSizeName(type));
     return sizes;
   }
   if (auto slice = tensor.getDefiningOp<tensor::ExtractSliceOp>()) {

@@ -66,6 +66,8 @@ public:
   SmallVector<Value> sizesOf(Value tensor);
   /// A slot of the scalar buffer, as an index.
   virtual Value loadScalar(unsigned slot) = 0;
+  /// The size of the step that `name` names; n_tokens where it is null.
+  Value loadSize(StringAttr name);
 
   //===--------------------------------------------------------------------===//
   // Elements

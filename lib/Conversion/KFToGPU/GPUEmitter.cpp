@@ -40,7 +40,7 @@ LogicalResult GPUEmitter::emit() {
 /// What one buffer of the kernel holds; null for what GPU code cannot read.
 static Type elementOf(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  if (!tensor || tensor.getRank() == 0 || tensor.getEncoding())
+  if (!tensor || tensor.getRank() == 0 || getLayout(tensor))
     return Type();
   Type element = tensor.getElementType();
   return element.isF32() || element.isInteger(32) ? element : Type();

@@ -149,7 +149,7 @@ void KernelEmitter::emitWorkgroupIndices(Value workgroup) {
     if (dim > 0) {
       Value count;
       if (int64_t divisor = grid.getTokens()[dim]) {
-        count = ceilDiv(loadScalar(KF_SCALAR_N_TOKENS), divisor);
+        count = ceilDiv(loadSize(grid.getSize()), divisor);
       } else {
         count = index(grid.getCounts()[dim]);
       }

@@ -51,6 +51,7 @@ public:
     executable.programName = program.getSymName().str();
     executable.minTokens = program.getMinTokens().value_or(1);
     executable.maxTokens = program.getMaxTokens();
+    addSizes();
     executable.arenaBytes = program.getArenaBytes().value_or(0);
     if (failed(addInterface()))
       return failure();
@@ -81,9 +82,26 @@ private:
       return op->emitError("an executable has no tensors of type ") << type;
     ::kf::TensorSpec spec;
     spec.type = *element;
+    FailureOr<unsigned> slot = getSizeSlot(op, getSizeName(tensor));
+    if (failed(slot))
+      return op->emitError("the module's kf.sizes lacks the size of ") << type;
     for (int64_t extent : tensor.getShape())
-      spec.shape.push_back(ShapedType::isDynamic(extent) ? -1 : extent);
+      spec.shape.push_back(
+          ShapedType::isDynamic(extent) ? ::kf::extentOfSlot(*slot) : extent);
     return spec;
+  }
+
+  /// All sizes that the module knows, so that they have their slots; those that
+  /// the program has none of stay 0.
+  void addSizes() {
+    auto names = module->getAttrOfType<ArrayAttr>(kSizesAttrName);
+    if (!names)
+      return;
+    for (auto name : names.getAsRange<StringAttr>()) {
+      auto [least, most] =
+          program.getRange(name).value_or(std::pair<int64_t, int64_t>(0, 0));
+      executable.namedSizes.push_back({name.str(), least, most});
+    }
   }
 
   /// Inputs and caches are the program's arguments, outputs what it yields.
@@ -171,12 +189,17 @@ private:
       }
       spec.bindings.push_back(bindings.lookup(result));
     }
-    if (GridAttr grid = kernel.getGridAttr())
+    if (GridAttr grid = kernel.getGridAttr()) {
+      FailureOr<unsigned> slot = getSizeSlot(kernel, grid.getSize());
+      if (failed(slot))
+        return kernel.emitOpError("the module's kf.sizes lacks '")
+               << grid.getSize().getValue() << "'";
       for (size_t dim = 0; dim < grid.getTokens().size(); ++dim)
-        spec.grid[dim] =
-            grid.getTokens()[dim]
-                ? kf_grid_dim{KF_SCALAR_N_TOKENS, grid.getTokens()[dim]}
-                : kf_grid_dim{-1, grid.getCounts()[dim]};
+        spec.grid[dim] = grid.getTokens()[dim]
+                             ? kf_grid_dim{static_cast<int32_t>(*slot),
+                                           grid.getTokens()[dim]}
+                             : kf_grid_dim{-1, grid.getCounts()[dim]};
+    }
     executable.dispatches.push_back(std::move(spec));
     return success();
   }

@@ -80,8 +80,8 @@ private:
       strides.push_back(constant(stride));
       stride *= ShapedType::isDynamic(extent) ? 1 : extent;
     }
-    // Only a leading dimension is dynamic, and then n_tokens. (The extent of
-    // caches and scratch, which are flat, is never read.)
+    // Only a leading dimension is dynamic. Code takes its extent from the
+    // scalars by its name, never from here, so that any size will do.
     for (int64_t extent : type.getShape())
       fields.push_back(ShapedType::isDynamic(extent)
                            ? load(scalars, b.getI64Type(), KF_SCALAR_N_TOKENS)

@@ -13,7 +13,7 @@
 
 #include "VerifySchedule.h"
 
-#include "kf/Target/Common/KernelTokens.h"
+#include "kf/Target/Common/KernelRows.h"
 #include "kf/Target/LLVMCPU/Passes.h"
 
 #include "mlir/IR/SymbolTable.h"
@@ -70,9 +70,9 @@ struct SelectCpuSchedulesPass
           << lanes.getValue();
       return signalPassFailure();
     }
-    DenseMap<StringAttr, int64_t> tokens = mostTokens(getOperation());
+    DenseMap<StringAttr, int64_t> rows = mostRows(getOperation());
     for (auto kernel : getOperation().getOps<KernelOp>()) {
-      int64_t most = tokens.lookup(kernel.getSymNameAttr());
+      int64_t most = rows.lookup(kernel.getSymNameAttr());
       if (!kernel.getSchedule())
         kernel.setScheduleAttr(select(kernel, most ? most : 512));
       if (failed(verifyCpuSchedule(kernel, lanes, int8Dot)))

@@ -8,6 +8,8 @@
 
 #include "kf/Target/Reference/Serialize.h"
 
+#include "runtime/Executable.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -27,7 +29,8 @@ std::string elementName(Type type) {
   return name;
 }
 
-json::Value toJson(Type type) {
+/// A type of a value in `op`, whose module numbers its size.
+json::Value toJson(Operation *op, Type type) {
   if (auto cache = dyn_cast<KVCacheType>(type))
     return json::Object{
         {"cache", json::Object{{"layers", cache.getLayers()},
@@ -36,9 +39,12 @@ json::Value toJson(Type type) {
                                {"type", elementName(cache.getType())},
                                {"key_block", cache.getKeyBlock()}}}};
   auto tensor = cast<RankedTensorType>(type);
+  FailureOr<unsigned> slot = getSizeSlot(op, getSizeName(tensor));
+  assert(succeeded(slot) && "checked with the kernel");
   json::Array shape;
   for (int64_t extent : tensor.getShape())
-    shape.push_back(ShapedType::isDynamic(extent) ? -1 : extent);
+    shape.push_back(ShapedType::isDynamic(extent) ? ::kf::extentOfSlot(*slot)
+                                                  : extent);
   return json::Object{{"tensor", elementName(tensor.getElementType())},
                       {"shape", std::move(shape)}};
 }
@@ -122,10 +128,10 @@ public:
     json::Array arguments, ops, results;
     for (BlockArgument argument : kernel.getArguments()) {
       ids[argument] = ids.size();
-      arguments.push_back(toJson(argument.getType()));
+      arguments.push_back(toJson(kernel, argument.getType()));
     }
     for (Operation &op : kernel.getBody().front().without_terminator()) {
-      // Extents of dynamic dimensions are n_tokens and need no op.
+      // Extents of dynamic dimensions are sizes of the step and need no op.
       if (op.getNumResults() == 1 && op.getResult(0).getType().isIndex())
         continue;
       FailureOr<json::Value> written = write(&op);
@@ -150,7 +156,7 @@ private:
     for (Value result : op->getResults()) {
       ids[result] = ids.size();
       results.push_back(json::Object{{"id", ids.lookup(result)},
-                                     {"type", toJson(result.getType())}});
+                                     {"type", toJson(op, result.getType())}});
     }
     json::Object attributes;
     if (!isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op))

@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kf/Conversion/KernelShape.h"
-#include "kf/Target/Common/KernelTokens.h"
+#include "kf/Target/Common/KernelRows.h"
 #include "kf/Target/SPIRV/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -71,7 +71,7 @@ bool isSupported(Operation *op) {
 /// Whether buffers of this type can be read and written.
 bool isSupported(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor && tensor.getRank() > 0 && !tensor.getEncoding() &&
+  return tensor && tensor.getRank() > 0 && !getLayout(tensor) &&
          (tensor.getElementType().isF32() ||
           tensor.getElementType().isInteger(32));
 }
@@ -99,10 +99,9 @@ struct SelectSpirvSchedulesPass
           "max-workgroup-memory not negative");
       return signalPassFailure();
     }
-    DenseMap<StringAttr, int64_t> tokens = mostTokens(getOperation());
+    DenseMap<StringAttr, int64_t> rows = mostRows(getOperation());
     for (auto kernel : getOperation().getOps<KernelOp>()) {
-      int64_t most =
-          std::max<int64_t>(tokens.lookup(kernel.getSymNameAttr()), 1);
+      int64_t most = std::max<int64_t>(rows.lookup(kernel.getSymNameAttr()), 1);
       if (failed(checkSupport(kernel, most)))
         return signalPassFailure();
       if (!kernel.getSchedule())

@@ -68,18 +68,19 @@ std::byte *bytesOf(Buffer *buffer) {
   return static_cast<std::byte *>(buffer->hostPointer());
 }
 
-/// Checks buffers of inputs or outputs against what `tokens` rows need.
+/// Checks buffers of inputs or outputs against what a step's sizes need.
 Status checkTensors(const char *what, const std::vector<TensorSpec> &specs,
-                    const std::vector<uint64_t> &sizes, int64_t tokens) {
+                    const std::vector<uint64_t> &sizes,
+                    std::span<const int64_t> scalars) {
   for (size_t i = 0; i < specs.size(); ++i) {
-    std::vector<int64_t> shape = specs[i].shape;
-    std::ranges::replace(shape, int64_t(-1), tokens);
-    KF_ASSIGN_OR_RETURN(int64_t bytes, checkedByteCount(specs[i].type, shape));
+    KF_ASSIGN_OR_RETURN(
+        int64_t bytes,
+        checkedByteCount(specs[i].type, resolveShape(specs[i].shape, scalars)));
     if (sizes[i] < static_cast<uint64_t>(bytes))
-      return Status::error(numbered(what, i) + " needs " +
-                           std::to_string(bytes) + " bytes for " +
-                           std::to_string(tokens) + " tokens; its buffer has " +
-                           std::to_string(sizes[i]));
+      return Status::error(
+          numbered(what, i) + " needs " + std::to_string(bytes) +
+          " bytes for " + std::to_string(scalars[KF_SCALAR_N_TOKENS]) +
+          " tokens; its buffer has " + std::to_string(sizes[i]));
   }
   return Status();
 }
@@ -119,10 +120,10 @@ Status CpuContext::reserveScratch(uint64_t bytes) {
 //===----------------------------------------------------------------------===//
 
 CpuProgram::CpuProgram(const Executable &executable, CpuContext &context)
-    : context(context), minTokens(executable.minTokens),
-      maxTokens(executable.maxTokens), arenaBytes(executable.arenaBytes),
-      caches(executable.caches), inputs(executable.inputs),
-      outputs(executable.outputs), dispatches(executable.dispatches),
+    : context(context), limits(executable.limits()),
+      arenaBytes(executable.arenaBytes), caches(executable.caches),
+      inputs(executable.inputs), outputs(executable.outputs),
+      dispatches(executable.dispatches),
       shares(new Share[context.pool->size()]),
       activities(new Activity[context.pool->size()]) {}
 
@@ -207,8 +208,7 @@ Status CpuProgram::bind(const BindingTable &table) try {
 //===----------------------------------------------------------------------===//
 
 Status CpuProgram::checkSizes(std::span<const int64_t> newScalars) const {
-  int64_t tokens = newScalars[KF_SCALAR_N_TOKENS];
-  KF_RETURN_IF_ERROR(checkTokens(tokens, minTokens, maxTokens));
+  KF_RETURN_IF_ERROR(limits.check(newScalars));
   int64_t capacity = newScalars[KF_SCALAR_CACHE_CAPACITY];
   for (size_t i = 0; i < caches.size(); ++i) {
     KF_ASSIGN_OR_RETURN(int64_t bytes, caches[i].bytes(capacity));
@@ -218,8 +218,8 @@ Status CpuProgram::checkSizes(std::span<const int64_t> newScalars) const {
           " bytes for " + std::to_string(capacity) +
           " positions; its buffer has " + std::to_string(cacheSizes[i]));
   }
-  KF_RETURN_IF_ERROR(checkTensors("input", inputs, inputSizes, tokens));
-  return checkTensors("output", outputs, outputSizes, tokens);
+  KF_RETURN_IF_ERROR(checkTensors("input", inputs, inputSizes, newScalars));
+  return checkTensors("output", outputs, outputSizes, newScalars);
 }
 
 /// Everything that depends on the scalars' values; decoding changes none from

@@ -95,7 +95,7 @@ private:
   std::unique_ptr<ObjectLoader::LoadedObject> object;
 
   // From the executable.
-  int64_t minTokens, maxTokens;
+  StepLimits limits;
   uint64_t arenaBytes;
   std::vector<uint64_t> weightBytes;
   std::vector<CacheSpec> caches;

@@ -35,6 +35,7 @@ Status VulkanProgram::createAll(const Executable &executable) {
   program.programName = executable.programName;
   program.minTokens = executable.minTokens;
   program.maxTokens = executable.maxTokens;
+  program.namedSizes = executable.namedSizes;
   program.arenaBytes = executable.arenaBytes;
   program.kernels = executable.kernels;
   program.weights = executable.weights;

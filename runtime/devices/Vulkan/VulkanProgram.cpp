@@ -30,13 +30,6 @@ std::string describe(const kf_binding &binding) {
              : kind + " " + std::to_string(binding.index);
 }
 
-/// Bytes of a tensor of `tokens` rows.
-Result<int64_t> bytesOf(const TensorSpec &spec, int64_t tokens) {
-  std::vector<int64_t> shape = spec.shape;
-  std::ranges::replace(shape, -1, tokens);
-  return checkedByteCount(spec.type, shape);
-}
-
 Status checkSize(Buffer *buffer, int64_t needed, const char *kind,
                  size_t index) {
   if (buffer && buffer->size() >= static_cast<uint64_t>(needed))
@@ -47,12 +40,14 @@ Status checkSize(Buffer *buffer, int64_t needed, const char *kind,
                               : what + ", none is bound");
 }
 
-/// Checks `specs` with their -1 dimensions being `tokens`.
+/// Checks buffers of inputs or outputs against what a step's sizes need.
 Status checkTensors(const std::vector<TensorSpec> &specs,
-                    const std::vector<Buffer *> &buffers, int64_t tokens,
-                    const char *kind) {
+                    const std::vector<Buffer *> &buffers,
+                    std::span<const int64_t> scalars, const char *kind) {
   for (size_t i = 0; i < specs.size(); ++i) {
-    KF_ASSIGN_OR_RETURN(int64_t bytes, bytesOf(specs[i], tokens));
+    KF_ASSIGN_OR_RETURN(
+        int64_t bytes,
+        checkedByteCount(specs[i].type, resolveShape(specs[i].shape, scalars)));
     KF_RETURN_IF_ERROR(checkSize(buffers[i], bytes, kind, i));
   }
   return {};
@@ -157,6 +152,10 @@ Result<uint64_t> VulkanProgram::byteOffset(const kf_binding &binding,
 Result<uint64_t> VulkanProgram::byteRange(const kf_binding &binding,
                                           int64_t capacity) const {
   std::string what = describe(binding);
+  auto largestOf = [&](const TensorSpec &spec) {
+    return checkedByteCount(spec.type,
+                            resolveShape(spec.shape, program.largestSizes()));
+  };
   int64_t bytes = 0; // that kernels may reach
   switch (binding.kind) {
   case KF_BINDING_ARENA:
@@ -176,13 +175,11 @@ Result<uint64_t> VulkanProgram::byteRange(const kf_binding &binding,
     break;
   }
   case KF_BINDING_INPUT: {
-    KF_ASSIGN_OR_RETURN(
-        bytes, bytesOf(program.inputs[binding.index], program.maxTokens));
+    KF_ASSIGN_OR_RETURN(bytes, largestOf(program.inputs[binding.index]));
     break;
   }
   case KF_BINDING_OUTPUT: {
-    KF_ASSIGN_OR_RETURN(
-        bytes, bytesOf(program.outputs[binding.index], program.maxTokens));
+    KF_ASSIGN_OR_RETURN(bytes, largestOf(program.outputs[binding.index]));
     break;
   }
   }
@@ -248,12 +245,11 @@ Status VulkanProgram::checkScalars(std::span<const int64_t> scalars) const {
       return Status::error("scalar " + std::to_string(i) + " is " +
                            std::to_string(scalars[i]) +
                            ": not within 0..2147483647");
-  int64_t tokens = scalars[KF_SCALAR_N_TOKENS];
-  KF_RETURN_IF_ERROR(checkTokens(tokens, program.minTokens, program.maxTokens));
+  KF_RETURN_IF_ERROR(program.limits().check(scalars));
   KF_RETURN_IF_ERROR(
-      checkTensors(program.inputs, boundTable.inputs, tokens, "input"));
+      checkTensors(program.inputs, boundTable.inputs, scalars, "input"));
   KF_RETURN_IF_ERROR(
-      checkTensors(program.outputs, boundTable.outputs, tokens, "output"));
+      checkTensors(program.outputs, boundTable.outputs, scalars, "output"));
   const int64_t capacity = scalars[KF_SCALAR_CACHE_CAPACITY];
   for (size_t i = 0; i < program.caches.size(); ++i) {
     kf_binding layer = {KF_BINDING_CACHE, static_cast<uint32_t>(i), 0};

@@ -169,7 +169,7 @@ kf.kernel @k(%c: !layer) -> !layer {
 
 // -----
 
-// expected-error @+1 {{C3: 'tensor<?x4xf32, #kf.layout<panel = 4>>' has an encoding, which only static tensors can have, and must be a #kf.layout}}
+// expected-error @+1 {{C3: 'tensor<?x4xf32, #kf.layout<panel = 4>>' has an encoding that is neither the #kf.layout of a static tensor nor the #kf.size of a dynamic one}}
 kf.kernel @k(%x: tensor<?x4xf32, #kf.layout<panel = 4>>) {
   kf.yield
 }
@@ -258,7 +258,7 @@ kf.program private @p(tensor<4xf32>) attributes {max_tokens = 1 : i64}
 
 // -----
 
-// expected-error @+1 {{C4: argument 'memref<4xf32>' must be a KV cache or a tensor of rank 1 or more, without an encoding, whose dimensions are static but for the first, and not 0}}
+// expected-error @+1 {{C4: argument 'memref<4xf32>' must be a KV cache or a tensor of rank 1 or more, without an encoding but #kf.size, whose dimensions are static but for the first, and not 0}}
 kf.program @p(%x: memref<4xf32>) attributes {max_tokens = 1 : i64} {
   kf.yield
 }

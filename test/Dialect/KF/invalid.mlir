@@ -21,7 +21,7 @@ func.func @matmul_c2_blocks(%x: tensor<?x500xf32>, %w: tensor<96x500x!kf.quant<q
 // -----
 
 func.func @embedding_c2_blocks(%ids: tensor<?xi32>, %t: tensor<96x33x!kf.quant<q8_0>>) {
-  // expected-error @+1 {{C2: table must be a static rank 2 tensor of f32, f16, bf16 or whole blocks of a quantized type}}
+  // expected-error @+1 {{C2: table must be a rank 2 tensor with static columns of f32, f16, bf16 or whole blocks of a quantized type}}
   %0 = kf.embedding %ids, %t : tensor<?xi32>, tensor<96x33x!kf.quant<q8_0>>
   return
 }
@@ -38,16 +38,16 @@ func.func @f(%i: tensor<?x2xi32>, %t: tensor<8x4xf32>) {
 // -----
 
 func.func @f(%i: tensor<?xi32>, %t: tensor<8x4xi8>) {
-  // expected-error @+1 {{C2: table must be a static rank 2 tensor of f32, f16, bf16 or whole blocks of a quantized type, found 'tensor<8x4xi8>'}}
+  // expected-error @+1 {{C2: table must be a rank 2 tensor with static columns of f32, f16, bf16 or whole blocks of a quantized type, found 'tensor<8x4xi8>'}}
   %0 = kf.embedding %i, %t : tensor<?xi32>, tensor<8x4xi8>
   return
 }
 
 // -----
 
-func.func @f(%i: tensor<?xi32>, %t: tensor<?x4xf32>) {
-  // expected-error @+1 {{C2: table must be a static rank 2 tensor}}
-  %0 = kf.embedding %i, %t : tensor<?xi32>, tensor<?x4xf32>
+func.func @f(%i: tensor<?xi32>, %t: tensor<8x?xf32>) {
+  // expected-error @+1 {{C2: table must be a rank 2 tensor with static columns}}
+  %0 = kf.embedding %i, %t : tensor<?xi32>, tensor<8x?xf32>
   return
 }
 

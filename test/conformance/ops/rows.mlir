@@ -115,3 +115,32 @@ func.func @rope_weight_factors(%x: tensor<?x2x16xf32>, %p: tensor<?xi32>) -> ten
   %0 = kf.rope %x, %p factors(%f) {rotary_dim = 16 : i64, theta = 1.0e4 : f64} : tensor<?x2x16xf32>, tensor<?xi32>, tensor<8xf32>
   return %0 : tensor<?x2x16xf32>
 }
+
+// Rows that are wanted of a step's, and what is computed of them alone.
+func.func @wanted_rows(%x: tensor<?x40xf32>, %wanted: tensor<?xi32, #kf.size<wanted>>) -> tensor<?x40xf32, #kf.size<wanted>> {
+  %w = kf.weight ["norm.weight"] : tensor<40xf32>
+  %0 = arith.addf %x, %x : tensor<?x40xf32>
+  %1 = kf.rms_norm %0, %w eps(1.0e-5) : tensor<?x40xf32>, tensor<40xf32>
+  %2 = kf.embedding %wanted, %1 : tensor<?xi32, #kf.size<wanted>>, tensor<?x40xf32>
+  return %2 : tensor<?x40xf32, #kf.size<wanted>>
+}
+
+func.func @wanted_logits(%x: tensor<?x40xf32>, %wanted: tensor<?xi32, #kf.size<wanted>>) -> (tensor<?x33xf32, #kf.size<wanted>>, tensor<?xi32, #kf.size<wanted>>) {
+  %g = kf.weight ["norm.weight"] : tensor<40xf32>
+  %head = kf.weight ["head.weight"] : tensor<33x40xf32>
+  %0 = kf.embedding %wanted, %x : tensor<?xi32, #kf.size<wanted>>, tensor<?x40xf32>
+  %1 = kf.rms_norm %0, %g eps(1.0e-5) : tensor<?x40xf32, #kf.size<wanted>>, tensor<40xf32>
+  %2 = kf.matmul %1, %head : tensor<?x40xf32, #kf.size<wanted>>, tensor<33x40xf32>
+  %3 = kf.argmax %2 : tensor<?x33xf32, #kf.size<wanted>>
+  return %2, %3 : tensor<?x33xf32, #kf.size<wanted>>, tensor<?xi32, #kf.size<wanted>>
+}
+
+// Several names, of which one has nothing to do with the others.
+func.func @two_sizes(%x: tensor<?x8xf32, #kf.size<a>>, %y: tensor<?x8xf32, #kf.size<b>>) -> (tensor<?x2x4xf32, #kf.size<b>>, tensor<?x8xf32, #kf.size<a>>) {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %y, %c0 : tensor<?x8xf32, #kf.size<b>>
+  %0 = kf.softmax %y : tensor<?x8xf32, #kf.size<b>>
+  %1 = tensor.expand_shape %0 [[0], [1, 2]] output_shape [%n, 2, 4] : tensor<?x8xf32, #kf.size<b>> into tensor<?x2x4xf32, #kf.size<b>>
+  %2 = kf.activation(silu) %x : tensor<?x8xf32, #kf.size<a>>
+  return %1, %2 : tensor<?x2x4xf32, #kf.size<b>>, tensor<?x8xf32, #kf.size<a>>
+}

@@ -148,8 +148,14 @@ TEST(Executable, VerifyNamesWhatIsWrong) {
        }},
       {"cache 0: a cache has a dimension below 1",
        [](Executable &e) { e.caches[0].headDim = 0; }},
-      {"input 0: negative dimension -2 in a shape",
+      {"input 0: an extent of -2 is no size of the program",
        [](Executable &e) { e.inputs[0].shape = {-2}; }},
+      {"input 0: an extent of -3 is no size of the program",
+       [](Executable &e) { e.inputs[0].shape = {-3}; }},
+      {"size 'wanted' is from 5 to 4, which is not within 0 and 2^31",
+       [](Executable &e) { e.namedSizes = {{"wanted", 5, 4}}; }},
+      {"the program has 7 named sizes; at most 6 are possible",
+       [](Executable &e) { e.namedSizes.resize(7); }},
       {"dispatch 0: there is no kernel 7 (the executable has 2)",
        [](Executable &e) { e.dispatches[0].kernel = 7; }},
       {"dispatch 0: binding 0: there is no input 1 (the program has 1)",
@@ -165,7 +171,11 @@ TEST(Executable, VerifyNamesWhatIsWrong) {
        [](Executable &e) { e.dispatches[0].bindings[2].offset = 65536; }},
       {"dispatch 1: binding 3: there is no layer 3 in cache 0 of 3",
        [](Executable &e) { e.dispatches[1].bindings[3].offset = 3; }},
-      {"dispatch 1: a grid dimension reads scalar 8 of 8",
+      {"dispatch 1: a grid dimension divides scalar 1, which is no size of "
+       "the program",
+       [](Executable &e) { e.dispatches[1].grid[0].scalar = 1; }},
+      {"dispatch 1: a grid dimension divides scalar 8, which is no size of "
+       "the program",
        [](Executable &e) { e.dispatches[1].grid[0].scalar = 8; }},
       {"dispatch 1: a grid dimension has value 0; 1 or more is expected",
        [](Executable &e) { e.dispatches[1].grid[2].value = 0; }},
@@ -182,6 +192,35 @@ TEST(Executable, VerifyNamesWhatIsWrong) {
     EXPECT_EQ(Executable::deserialize(executable.serialize()).message(),
               bad.message);
   }
+}
+
+TEST(Executable, NamedSizes) {
+  Executable executable = sampleExecutable();
+  executable.minTokens = 2;
+  executable.maxTokens = 9;
+  executable.namedSizes = {{"wanted", 0, 4}, {"other", 1, 6}};
+  const int64_t wanted = extentOfSlot(KF_SCALAR_NAMED_SIZES);
+  executable.inputs[0].shape = {wanted, 8};
+  executable.dispatches[0].grid[0] = {KF_SCALAR_NAMED_SIZES + 1, 2};
+  ASSERT_TRUE(executable.verify().ok()) << executable.verify().message();
+  auto copy = Executable::deserialize(executable.serialize());
+  ASSERT_TRUE(copy.ok()) << copy.message();
+  EXPECT_EQ(copy->namedSizes, executable.namedSizes);
+  EXPECT_EQ(copy->inputs, executable.inputs);
+  EXPECT_EQ(resolveShape(copy->inputs[0].shape, copy->largestSizes()),
+            (std::vector<int64_t>{4, 8}));
+
+  auto errorOf = [&](std::vector<int64_t> sizes) {
+    sizes.resize(KF_SCALAR_COUNT);
+    return copy->limits().check(sizes).message();
+  };
+  EXPECT_EQ(errorOf({2, 64, 0, 6}), "");
+  EXPECT_EQ(errorOf({1, 64, 0, 6}),
+            "a step of 1 tokens; the program takes 2 to 9");
+  EXPECT_EQ(errorOf({2, 64, 5, 6}),
+            "a step with 'wanted' = 5; the program takes 0 to 4");
+  EXPECT_EQ(errorOf({2, 64, 4, 0}),
+            "a step with 'other' = 0; the program takes 1 to 6");
 }
 
 TEST(Executable, Sizes) {

@@ -40,7 +40,8 @@ Result<Tensor> runKernel(const std::string &ops, const std::string &results,
   BoundMemory memory[] = {{reinterpret_cast<std::byte *>(a.data()), 8},
                           {reinterpret_cast<std::byte *>(b.data()), 16},
                           {out.bytes.data(), out.bytes.size()}};
-  KF_RETURN_IF_ERROR(kernel.run(memory, 2, 0));
+  const int64_t scalars[KF_SCALAR_COUNT] = {2};
+  KF_RETURN_IF_ERROR(kernel.run(memory, scalars));
   return out;
 }
 

@@ -125,9 +125,9 @@ TEST(ProgramRunner, WrongInputs) {
   EXPECT_EQ(fixture.errorOf(*HostTensor::zeros(DataType::F16, {2, 2})),
             "input 0 is 2x2xf16, but the program takes ?x2xf32");
   EXPECT_EQ(fixture.errorOf(floats({5, 2}, std::vector<float>(10))),
-            "program 'f' runs with 1 to 4 rows, not 5");
+            "program 'f': a step of 5 tokens; the program takes 1 to 4");
   EXPECT_EQ(fixture.errorOf(floats({0, 2}, {})),
-            "program 'f' runs with 1 to 4 rows, not 0");
+            "program 'f': a step of 0 tokens; the program takes 1 to 4");
   EXPECT_EQ(fixture.errorOf(floats({1, 2}, {1, 2}), 2),
             "input 0 has 1 rows where 2 are expected");
   HostTensor torn = floats({2, 2}, {1, 2, 3, 4});

@@ -8,6 +8,7 @@
 
 #include "kf/Dialect/KF/IR/KF.h"
 
+#include "runtime/abi.h"
 #include "runtime/model/ConfigLimits.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -46,6 +47,18 @@ static void printSizes(AsmPrinter &printer, ArrayRef<int64_t> sizes) {
   printer << "[";
   llvm::interleaveComma(sizes, printer);
   printer << "]";
+}
+
+static ParseResult parseSizeName(AsmParser &parser, StringAttr &name) {
+  StringRef word;
+  if (parser.parseKeyword(&word))
+    return failure();
+  name = StringAttr::get(parser.getContext(), word);
+  return success();
+}
+
+static void printSizeName(AsmPrinter &printer, StringAttr name) {
+  printer << name.getValue();
 }
 } // namespace mlir::kf
 
@@ -163,6 +176,117 @@ LayoutAttr mlir::kf::getLayout(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   return tensor ? dyn_cast_or_null<LayoutAttr>(tensor.getEncoding())
                 : LayoutAttr();
+}
+
+//===----------------------------------------------------------------------===//
+// Names of dynamic sizes
+//===----------------------------------------------------------------------===//
+
+/// How n_tokens is called where a size needs a name.
+static constexpr StringLiteral tokensName = "n_tokens";
+
+static LogicalResult
+verifySizeName(function_ref<InFlightDiagnostic()> emitError, StringRef name) {
+  // What the parser takes for a keyword.
+  bool isName = !name.empty() && name.size() <= 64 &&
+                (llvm::isAlpha(name[0]) || name[0] == '_') &&
+                llvm::all_of(name, [](char c) {
+                  return llvm::isAlnum(c) || c == '_' || c == '$' || c == '.';
+                });
+  if (!isName)
+    return emitError() << "a size is named by a word of up to 64 letters, "
+                          "digits and '_', found '"
+                       << name.take_front(64) << "'";
+  if (name == tokensName)
+    return emitError() << "n_tokens is the `?` of a tensor without #kf.size";
+  return success();
+}
+
+LogicalResult SizeAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                               StringAttr name) {
+  return verifySizeName(emitError, name.getValue());
+}
+
+LogicalResult
+SizeAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
+                         function_ref<InFlightDiagnostic()> emitError) const {
+  if (shape.empty())
+    return emitError() << "#kf.size needs a tensor of rank 1 or more";
+  if (llvm::any_of(shape.drop_front(), ShapedType::isDynamic))
+    return emitError() << "#kf.size names the first dimension; the others must "
+                          "be static";
+  return success();
+}
+
+LogicalResult
+SizeRangeAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                      StringAttr name, int64_t least, int64_t most) {
+  if (failed(verifySizeName(emitError, name.getValue())))
+    return failure();
+  if (least < 0 || most < 1 || least > most || most > maxSize)
+    return emitError() << "size_range of '" << name.getValue()
+                       << "': needs 0 <= least <= most, and most in [1, "
+                       << maxSize << "], found " << least << " and " << most;
+  return success();
+}
+
+SizeAttr mlir::kf::getSize(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor ? dyn_cast_or_null<SizeAttr>(tensor.getEncoding()) : SizeAttr();
+}
+
+StringAttr mlir::kf::getSizeName(Type type) {
+  SizeAttr size = getSize(type);
+  return size ? size.getName() : StringAttr();
+}
+
+RankedTensorType mlir::kf::getRowsOf(RankedTensorType rows,
+                                     ArrayRef<int64_t> shape, Type element) {
+  SmallVector<int64_t> whole = {rows.getDimSize(0)};
+  whole.append(shape.begin(), shape.end());
+  return RankedTensorType::get(whole, element, getSize(rows));
+}
+
+bool mlir::kf::haveSameRows(RankedTensorType a, RankedTensorType b) {
+  return a.getRank() > 0 && b.getRank() > 0 &&
+         a.getDimSize(0) == b.getDimSize(0) && getSize(a) == getSize(b);
+}
+
+FailureOr<unsigned> mlir::kf::getSizeSlot(Operation *op, StringAttr name) {
+  if (!name)
+    return unsigned(KF_SCALAR_N_TOKENS);
+  auto module =
+      isa<ModuleOp>(op) ? cast<ModuleOp>(op) : op->getParentOfType<ModuleOp>();
+  auto names =
+      module ? module->getAttrOfType<ArrayAttr>(kSizesAttrName) : ArrayAttr();
+  if (names)
+    for (auto [number, known] : llvm::enumerate(names))
+      if (known == name)
+        return static_cast<unsigned>(KF_SCALAR_NAMED_SIZES + number);
+  return failure();
+}
+
+LogicalResult KFDialect::verifyOperationAttribute(Operation *op,
+                                                  NamedAttribute attribute) {
+  if (attribute.getName() != kSizesAttrName)
+    return success();
+  auto names = dyn_cast<ArrayAttr>(attribute.getValue());
+  if (!isa<ModuleOp>(op) || !names ||
+      !llvm::all_of(names, llvm::IsaPred<StringAttr>))
+    return op->emitError("kf.sizes lists names on a module");
+  if (names.size() > KF_NAMED_SIZE_COUNT)
+    return op->emitError("kf.sizes: a module has at most ")
+           << int64_t(KF_NAMED_SIZE_COUNT) << " named sizes, found "
+           << names.size();
+  DenseSet<Attribute> seen;
+  for (auto name : names.getAsRange<StringAttr>()) {
+    if (!seen.insert(name).second)
+      return op->emitError("kf.sizes has '") << name.getValue() << "' twice";
+    if (failed(verifySizeName([&] { return op->emitError("kf.sizes: "); },
+                              name.getValue())))
+      return failure();
+  }
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -303,7 +427,9 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 
 LogicalResult GridAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                ArrayRef<int64_t> tokens,
-                               ArrayRef<int64_t> counts) {
+                               ArrayRef<int64_t> counts, StringAttr size) {
+  if (size && failed(verifySizeName(emitError, size.getValue())))
+    return failure();
   if (tokens.size() != counts.size() || tokens.size() > 3)
     return emitError() << "grid: tokens and counts need the same length, at "
                           "most 3";

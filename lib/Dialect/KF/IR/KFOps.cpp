@@ -89,12 +89,11 @@ static bool hasStaticFloatRows(RankedTensorType type) {
          !ShapedType::isDynamic(type.getShape().back());
 }
 
-/// `positions`-like operands: rank 1 of `element`, one entry a row of `rows`.
-static bool isPerRow(Value value, RankedTensorType rows, bool wantInt) {
+/// `positions`-like operands: rank 1 of i32, one entry a row of `rows`.
+static bool isPerRow(Value value, RankedTensorType rows) {
   RankedTensorType type = tensorType(value);
-  return type.getRank() == 1 && type.getDimSize(0) == rows.getDimSize(0) &&
-         (wantInt ? type.getElementType().isInteger(32)
-                  : type.getElementType().isF32());
+  return type.getRank() == 1 && haveSameRows(type, rows) &&
+         type.getElementType().isInteger(32);
 }
 
 static bool isFiniteAndNotNegative(const APFloat &value) {
@@ -159,8 +158,8 @@ LogicalResult EmbeddingOp::inferReturnTypes(MLIRContext *context,
                                     ids);
   if (table.getRank() != 2)
     return cannotInfer<EmbeddingOp>(loc, "C2: table must have rank 2", table);
-  types.push_back(RankedTensorType::get(
-      {ids.getDimSize(0), table.getDimSize(1)}, Float32Type::get(context)));
+  types.push_back(
+      getRowsOf(ids, table.getDimSize(1), Float32Type::get(context)));
   return success();
 }
 
@@ -168,9 +167,10 @@ LogicalResult EmbeddingOp::verify() {
   RankedTensorType ids = tensorType(getIds()), table = tensorType(getTable());
   if (ids.getRank() != 1 || !ids.getElementType().isInteger(32))
     return emitOpError("C1: ids must be a rank 1 tensor of i32, found ") << ids;
-  if (table.getRank() != 2 || !isWeightTensor(table) || !table.hasStaticShape())
-    return emitOpError("C2: table must be a static rank 2 tensor of f32, f16, "
-                       "bf16 or whole blocks of a quantized type, found ")
+  if (table.getRank() != 2 || !isWeightTensor(table) || table.isDynamicDim(1))
+    return emitOpError("C2: table must be a rank 2 tensor with static columns "
+                       "of f32, f16, bf16 or whole blocks of a quantized type, "
+                       "found ")
            << table;
   return success();
 }
@@ -199,8 +199,8 @@ LogicalResult MatmulOp::inferReturnTypes(MLIRContext *,
   if (w.getRank() < 2)
     return cannotInfer<MatmulOp>(loc, "C2: w must have rank 2, or 3 with glu",
                                  w);
-  types.push_back(RankedTensorType::get(
-      {x.getDimSize(0), w.getDimSize(w.getRank() - 2)}, x.getElementType()));
+  types.push_back(
+      getRowsOf(x, w.getDimSize(w.getRank() - 2), x.getElementType()));
   return success();
 }
 
@@ -280,8 +280,7 @@ LogicalResult MlpOp::inferReturnTypes(MLIRContext *,
     return cannotInfer<MlpOp>(loc, "C1: x must have rank 2", x);
   if (down.getRank() != 2)
     return cannotInfer<MlpOp>(loc, "C3: down must have rank 2", down);
-  types.push_back(RankedTensorType::get({x.getDimSize(0), down.getDimSize(0)},
-                                        x.getElementType()));
+  types.push_back(getRowsOf(x, down.getDimSize(0), x.getElementType()));
   return success();
 }
 
@@ -472,7 +471,7 @@ LogicalResult RopeOp::verify() {
     return emitOpError("C1: x must be [T, heads, D] of float elements, the "
                        "last two dimensions static, found ")
            << x;
-  if (!isPerRow(getPositions(), x, /*wantInt=*/true))
+  if (!isPerRow(getPositions(), x))
     return emitOpError("C2: positions must be i32, one for each row of x, "
                        "found ")
            << getPositions().getType();
@@ -583,7 +582,7 @@ LogicalResult AttentionOp::verify() {
            << q.getDimSize(1)
            << ") must be a multiple of the cache's kv_heads ("
            << cache.getKvHeads() << ")";
-  if (!isPerRow(getPositions(), q, /*wantInt=*/true))
+  if (!isPerRow(getPositions(), q))
     return emitOpError("C4: positions must be i32, one for each row of q, "
                        "found ")
            << getPositions().getType();
@@ -618,7 +617,7 @@ LogicalResult KVAppendOp::verify() {
     return emitOpError("C1: k and v must be [T, ")
            << cache.getKvHeads() << ", " << cache.getHeadDim()
            << "] of float elements, found " << k;
-  if (!isPerRow(getPositions(), k, /*wantInt=*/true))
+  if (!isPerRow(getPositions(), k))
     return emitOpError("C2: positions must be i32, one for each row of k, "
                        "found ")
            << getPositions().getType();
@@ -649,8 +648,7 @@ static LogicalResult inferTokens(std::optional<Location> loc, Value logits,
   auto type = cast<RankedTensorType>(logits.getType());
   if (type.getRank() != 2)
     return cannotInfer<OpTy>(loc, "C1: logits must be [T, V]", type);
-  types.push_back(RankedTensorType::get(
-      {type.getDimSize(0)}, IntegerType::get(type.getContext(), 32)));
+  types.push_back(getRowsOf(type, {}, IntegerType::get(type.getContext(), 32)));
   return success();
 }
 
@@ -695,25 +693,25 @@ LogicalResult SampleOp::verify() {
   if (logits.getDimSize(1) > std::numeric_limits<int32_t>::max())
     return emitOpError("C1: logits must have fewer than 2^31 columns, found ")
            << logits;
-  auto isVector = [](Value value, int64_t extent, Type element) {
+  auto isVector = [](Value value, RankedTensorType rows, Type element) {
     RankedTensorType type = tensorType(value);
-    return type.getRank() == 1 && type.getDimSize(0) == extent &&
+    return type.getRank() == 1 && haveSameRows(type, rows) &&
            type.getElementType() == element;
   };
   Builder b(getContext());
   Type f32 = b.getF32Type(), i32 = b.getI32Type(), i64 = b.getI64Type();
   using Named = std::tuple<StringRef, Value, Type>;
-  auto verifyAll = [&](StringRef constraint, StringRef what, int64_t extent,
+  auto verifyAll = [&](StringRef constraint, StringRef what,
+                       RankedTensorType rows,
                        ArrayRef<Named> operands) -> LogicalResult {
     for (auto [name, value, element] : operands)
-      if (!isVector(value, extent, element))
+      if (!isVector(value, rows, element))
         return emitOpError(constraint)
                << ": " << name << " must be " << element << ", one for each "
                << what << ", found " << value.getType();
     return success();
   };
-  int64_t rows = logits.getDimSize(0);
-  if (failed(verifyAll("C2", "row of logits", rows,
+  if (failed(verifyAll("C2", "row of logits", logits,
                        {{"temperature", getTemperature(), f32},
                         {"top_k", getTopK(), i32},
                         {"top_p", getTopP(), f32},
@@ -730,7 +728,7 @@ LogicalResult SampleOp::verify() {
   if (!llvm::all_of(adjusting, [](Value value) { return value; }))
     return emitOpError("C3: adjustments and penalties come together, none of "
                        "them alone");
-  if (failed(verifyAll("C3", "row of logits", rows,
+  if (failed(verifyAll("C3", "row of logits", logits,
                        {{"first", getFirst(), i32},
                         {"count", getCount(), i32},
                         {"repetition", getRepetition(), f32},
@@ -740,7 +738,7 @@ LogicalResult SampleOp::verify() {
   RankedTensorType ids = tensorType(getIds());
   if (ids.getRank() != 1)
     return emitOpError("C4: ids must be a rank 1 tensor of i32, found ") << ids;
-  return verifyAll("C4", "id", ids.getDimSize(0),
+  return verifyAll("C4", "id", ids,
                    {{"ids", getIds(), i32},
                     {"seen", getSeen(), i32},
                     {"bias", getBias(), f32}});
@@ -784,7 +782,7 @@ LogicalResult QuantizeOp::inferReturnTypes(MLIRContext *context,
                                            SmallVectorImpl<Type> &types) {
   auto x = cast<RankedTensorType>(adaptor.getX().getType());
   types.push_back(RankedTensorType::get(
-      x.getShape(), QuantType::get(context, adaptor.getFormat())));
+      x.getShape(), QuantType::get(context, adaptor.getFormat()), getSize(x)));
   return success();
 }
 
@@ -809,8 +807,8 @@ LogicalResult DequantizeOp::inferReturnTypes(MLIRContext *context,
                                              Adaptor adaptor,
                                              SmallVectorImpl<Type> &types) {
   auto x = cast<RankedTensorType>(adaptor.getX().getType());
-  types.push_back(
-      RankedTensorType::get(x.getShape(), Float32Type::get(context)));
+  types.push_back(RankedTensorType::get(x.getShape(), Float32Type::get(context),
+                                        getSize(x)));
   return success();
 }
 

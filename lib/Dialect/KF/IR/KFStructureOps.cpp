@@ -176,14 +176,27 @@ LogicalResult KernelOp::verify() {
              << " must be a tensor of rank 1 or more whose dimensions are "
                 "static but for "
                 "the first, and not 0";
+  auto verifySize = [&](StringAttr name) -> LogicalResult {
+    if (succeeded(getSizeSlot(*this, name)))
+      return success();
+    return emitOpError("C5: the module's kf.sizes lacks '")
+           << name.getValue() << "'";
+  };
+  if (GridAttr grid = getGridAttr(); grid && failed(verifySize(grid.getSize())))
+    return failure();
   for (Type type :
        llvm::concat<const Type>(getArgumentTypes(), getResultTypes())) {
     auto tensor = dyn_cast<RankedTensorType>(type);
-    if (tensor && tensor.getEncoding() &&
-        (!getLayout(tensor) || !tensor.hasStaticShape()))
+    if (!tensor || !tensor.getEncoding())
+      continue;
+    bool isKnown = tensor.hasStaticShape() ? getLayout(tensor) != nullptr
+                                           : getSize(tensor) != nullptr;
+    if (!isKnown)
       return emitOpError("C3: ")
-             << type << " has an encoding, which only static tensors can have, "
-             << "and must be a #kf.layout";
+             << type << " has an encoding that is neither the #kf.layout of a "
+             << "static tensor nor the #kf.size of a dynamic one";
+    if (failed(verifySize(getSizeName(type))))
+      return failure();
   }
   return verifyTerminator(*this, "C2");
 }
@@ -194,7 +207,7 @@ LogicalResult KernelOp::verifyRegions() {
     return success();
   auto isEncoded = [](Value value) {
     auto tensor = dyn_cast<RankedTensorType>(value.getType());
-    return tensor && tensor.getEncoding();
+    return tensor && tensor.getEncoding() && !getSize(tensor);
   };
   auto fail = [](Operation &op, Value value) {
     return op.emitOpError("kf.kernel C4: has no meaning for the layout of ")
@@ -217,6 +230,34 @@ LogicalResult KernelOp::verifyRegions() {
 
 YieldOp KernelOp::getYield() {
   return cast<YieldOp>(getBody().front().getTerminator());
+}
+
+/// Checks that every named size of the program has one range and a slot.
+static LogicalResult verifySizes(ProgramOp program) {
+  DenseSet<StringAttr> ranges;
+  if (ArrayAttr sizes = program.getSizesAttr())
+    for (auto range : sizes.getAsRange<SizeRangeAttr>()) {
+      StringAttr name = range.getName();
+      if (!ranges.insert(name).second)
+        return program.emitOpError("C6: sizes has '")
+               << name.getValue() << "' twice";
+      if (failed(getSizeSlot(program, name)))
+        return program.emitOpError("C6: the module's kf.sizes lacks '")
+               << name.getValue() << "'";
+    }
+  auto verifyNamed = [&](Operation *op, TypeRange types) -> LogicalResult {
+    for (Type type : types)
+      if (StringAttr name = getSizeName(type); name && !ranges.contains(name))
+        return op->emitOpError("C6: sizes of kf.program lacks '")
+               << name.getValue() << "'";
+    return success();
+  };
+  if (failed(verifyNamed(program, program.getArgumentTypes())))
+    return failure();
+  for (Operation &op : program.getBody().front())
+    if (failed(verifyNamed(&op, op.getResultTypes())))
+      return failure();
+  return success();
 }
 
 ParseResult ProgramOp::parse(OpAsmParser &parser, OperationState &result) {
@@ -242,22 +283,27 @@ LogicalResult ProgramOp::verify() {
       return op.emitOpError("C1: a kf.program holds kf.weight, kf.cache_layer, "
                             "kf.dispatch and kf.yield only");
   auto isPlain = [](Type type) {
-    return isRowsTensor(type) && !cast<RankedTensorType>(type).getEncoding();
+    if (!isRowsTensor(type))
+      return false;
+    auto tensor = cast<RankedTensorType>(type);
+    return !tensor.getEncoding() ||
+           (getSize(tensor) && !tensor.hasStaticShape());
   };
   for (Type type : getArgumentTypes())
     if (!isPlain(type) && !isa<KVCacheType>(type))
       return emitOpError("C4: argument ")
              << type
              << " must be a KV cache or a tensor of rank 1 or more, without an "
-                "encoding, whose dimensions are static but for the first, and "
-                "not 0";
+                "encoding but #kf.size, whose dimensions are static but for "
+                "the first, and not 0";
   for (Type type : getResultTypes())
     if (!isPlain(type))
       return emitOpError("C4: result ")
              << type
-             << " must be a tensor of rank 1 or more, without an encoding, "
-                "whose dimensions are static but for the first, and not 0";
-  return success();
+             << " must be a tensor of rank 1 or more, without an encoding but "
+                "#kf.size, whose dimensions are static but for the first, and "
+                "not 0";
+  return verifySizes(*this);
 }
 
 LogicalResult ProgramOp::verifyRegions() {
@@ -267,6 +313,26 @@ LogicalResult ProgramOp::verifyRegions() {
       return emitOpError("C5: each result must be made by a kf.dispatch, and "
                          "yielded once");
   return success();
+}
+
+std::optional<std::pair<int64_t, int64_t>>
+ProgramOp::getRange(StringAttr name) {
+  if (!name)
+    return std::pair(static_cast<int64_t>(getMinTokens().value_or(1)),
+                     static_cast<int64_t>(getMaxTokens()));
+  if (ArrayAttr sizes = getSizesAttr())
+    for (auto range : sizes.getAsRange<SizeRangeAttr>())
+      if (range.getName() == name)
+        return std::pair(range.getLeast(), range.getMost());
+  return std::nullopt;
+}
+
+int64_t ProgramOp::getMostRows(RankedTensorType tensor) {
+  if (!tensor.isDynamicDim(0))
+    return tensor.getDimSize(0);
+  auto range = getRange(getSizeName(tensor));
+  assert(range && "C6: every size has a range");
+  return range->second;
 }
 
 YieldOp ProgramOp::getYield() {

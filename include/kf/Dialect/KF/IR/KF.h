@@ -82,6 +82,28 @@ Type getElementType(MLIRContext *context, ::kf::DataType type);
 /// The `#kf.layout` of a tensor type, or null.
 LayoutAttr getLayout(Type type);
 
+/// The `#kf.size` of a tensor type, or null: its `?` is n_tokens then.
+SizeAttr getSize(Type type);
+/// The name of getSize(), or null.
+StringAttr getSizeName(Type type);
+/// A tensor with the rows of `rows`, their name included, and of `shape` behind
+/// them.
+RankedTensorType getRowsOf(RankedTensorType rows, ArrayRef<int64_t> shape,
+                           Type element);
+/// Whether two tensors have as many rows by their types.
+bool haveSameRows(RankedTensorType a, RankedTensorType b);
+
+/// The module's attribute that lists the names of its sizes. Their order gives
+/// them slots in the scalar buffer (runtime/abi.h) for all of its kernels.
+constexpr StringLiteral kSizesAttrName = "kf.sizes";
+/// The attribute of a function that lists the `#kf.size_range`s of its sizes;
+/// one that it leaves out is at most as large as n_tokens.
+constexpr StringLiteral kSizeRangesAttrName = "kf.size_ranges";
+/// The slot of n_tokens where `name` is null, or of the size that the module
+/// around `op` knows by `name`; fails where it knows none, without a
+/// diagnostic.
+FailureOr<unsigned> getSizeSlot(Operation *op, StringAttr name);
+
 /// Whether `op` tiles by kf's TilingInterface: ops of kf with loops, and the
 /// elementwise arith and math ops that fuse with them. (Ops of other dialects
 /// only promise the interface.)

@@ -138,6 +138,49 @@ def KF_LayoutAttr : KF_Attr<"Layout", "layout",
 }
 
 //===----------------------------------------------------------------------===//
+// Names of dynamic sizes
+//===----------------------------------------------------------------------===//
+
+def KF_SizeAttr : KF_Attr<"Size", "size",
+    [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
+  let summary = "the number of a tensor's rows, by name (tensor encoding)";
+  let description = [{
+    Says which of a step's sizes the leading `?` of a tensor is. A `?` without
+    a name is `n_tokens`, and no other size can be called so. Equal names mean
+    equal extents, different names nothing about each other. A tile of such a
+    tensor keeps the name, also where its extent is a number.
+
+    ```mlir
+    tensor<?x256xf32>                    // n_tokens rows
+    tensor<?x256xf32, #kf.size<wanted>>  // as many as there are wanted rows
+    ```
+  }];
+  let parameters = (ins "::mlir::StringAttr":$name);
+  let assemblyFormat = "`<` custom<SizeName>($name) `>`";
+  let genVerifyDecl = 1;
+}
+
+def KF_SizeRangeAttr : KF_Attr<"SizeRange", "size_range"> {
+  let summary = "the extents that a named size of a program may have";
+  let description = [{
+    From `least`, which may be 0, to `most`.
+
+    ```mlir
+    #kf.size_range<wanted, least = 0, most = 16>
+    ```
+  }];
+  let parameters = (ins
+    "::mlir::StringAttr":$name,
+    DefaultValuedParameter<"int64_t", "0">:$least,
+    "int64_t":$most
+  );
+  let assemblyFormat = [{
+    `<` custom<SizeName>($name) `,` struct($least, $most) `>`
+  }];
+  let genVerifyDecl = 1;
+}
+
+//===----------------------------------------------------------------------===//
 // Schedule
 //===----------------------------------------------------------------------===//
 
@@ -195,18 +238,22 @@ def KF_GridAttr : KF_Attr<"Grid", "grid"> {
   let description = [{
     One entry a dimension, the last varying fastest. Where `tokens[i]` is not
     0, the dimension has ceil(n_tokens / tokens[i]) workgroups, else
-    `counts[i]`.
+    `counts[i]`. With `size`, it is that size of the step that is divided, and
+    not n_tokens.
 
     ```mlir
     #kf.grid<tokens = [56, 0], counts = [0, 4]>
+    #kf.grid<tokens = [16, 0], counts = [0, 4], size = wanted>
     ```
   }];
   let parameters = (ins
     ArrayRefParameter<"int64_t">:$tokens,
-    ArrayRefParameter<"int64_t">:$counts
+    ArrayRefParameter<"int64_t">:$counts,
+    OptionalParameter<"::mlir::StringAttr">:$size
   );
   let assemblyFormat = [{ `<` `tokens` `=` custom<Sizes>($tokens) `,`
-                              `counts` `=` custom<Sizes>($counts) `>` }];
+                              `counts` `=` custom<Sizes>($counts)
+                              (`,` `size` `=` custom<SizeName>($size)^)? `>` }];
   let genVerifyDecl = 1;
 }
 

@@ -25,9 +25,10 @@ def KF_Dialect : Dialect {
 
     1. *Tensor ops* (`kf.matmul`, `kf.rms_norm`, `kf.attention`, ...) have value
        semantics. The KV cache is the exception: a reference with memory
-       effects. A `?` may stand only as the leading dimension of a tensor, and
-       means the same number everywhere: the rows of this step (`n_tokens`). No
-       dimension is 0.
+       effects. A `?` may stand only as the leading dimension of a tensor. It is
+       the number of the step's tokens (`n_tokens`), or the size that the
+       tensor's `#kf.size` names, and the same everywhere. No static dimension
+       is 0.
     2. *Kernels* (`kf.kernel`) are clusters of tensor ops that one launch
        computes. A kernel carries its `#kf.schedule`; passes obey it.
     3. *Programs* (`kf.program`) are straight lists of `kf.dispatch`, which the
@@ -39,6 +40,7 @@ def KF_Dialect : Dialect {
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::math::MathDialect",
                            "::mlir::tensor::TensorDialect"];
+  let hasOperationAttrVerify = 1;
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
 }

@@ -37,15 +37,18 @@ def KF_EmbeddingOp : KF_LoopOp<"embedding"> {
   let summary = "rows of a table";
   let description = [{
     `result[i, :] = table[ids[i], :]`, widened to f32. An id outside the table
-    gives a row of zeros.
+    gives a row of zeros. With a table of as many rows as a step has tokens, it
+    picks some of them.
 
     - C1: `ids` is a rank 1 tensor of i32.
-    - C2: `table` is a static rank 2 tensor of f32, f16, bf16 or a quantized
-      type; rows of blocks are whole blocks.
+    - C2: `table` is a rank 2 tensor of f32, f16, bf16 or a quantized type with
+      static columns; rows of blocks are whole blocks.
     - C3: the result has shape [dim(ids, 0), dim(table, 1)] and type f32.
 
     ```mlir
     %0 = kf.embedding %ids, %table : tensor<?xi32>, tensor<1477x256xbf16>
+    %1 = kf.embedding %wanted, %x
+        : tensor<?xi32, #kf.size<wanted>>, tensor<?x256xf32>
     ```
   }];
   let arguments = (ins AnyRankedTensor:$ids, AnyRankedTensor:$table);

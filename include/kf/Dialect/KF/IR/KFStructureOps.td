@@ -102,9 +102,11 @@ def KF_KernelOp : KF_Op<"kernel", [IsolatedFromAbove, Symbol,
     - C1: arguments and results are tensors of rank 1 or more, or KV caches
       (arguments only); a dimension other than the first is static, none is 0.
     - C2: there is a body, and it ends in a `kf.yield`.
-    - C3: a tensor's encoding is a `#kf.layout`, and the tensor is static.
+    - C3: a tensor's encoding is a `#kf.layout`, and the tensor is static, or a
+      `#kf.size`, and it is not.
     - C4: until the kernel is tiled, `kf.pack` makes tensors with a layout, and
       `kf.matmul` reads them as its `w`; no other op knows of layouts.
+    - C5: the module's `kf.sizes` lists every name of a size.
 
     `schedule` says how it is computed; `grid` is set once it is tiled.
 
@@ -140,22 +142,28 @@ def KF_KernelOp : KF_Op<"kernel", [IsolatedFromAbove, Symbol,
   }];
 }
 
+def KF_SizeRangeArrayAttr
+    : TypedArrayAttrBase<KF_SizeRangeAttr, "array of #kf.size_range">;
+
 def KF_ProgramOp : KF_Op<"program", [IsolatedFromAbove, Symbol,
     FunctionOpInterface, SingleBlock]> {
   let summary = "a straight list of dispatches";
   let description = [{
     One step, replayed by the runtime. `min_tokens` (1 by default) and
-    `max_tokens` are the smallest and the largest `n_tokens` that it runs with; `arena_bytes` is the size of the buffer that holds its
-    intermediate tensors, once planned.
+    `max_tokens` are the smallest and the largest `n_tokens` that it runs with,
+    and `sizes` says the same of each size that has a name; `arena_bytes` is
+    the size of the buffer that holds its intermediate tensors, once planned.
 
     - C1: the body holds `kf.weight`, `kf.cache_layer`, `kf.dispatch` and the
       `kf.yield` only.
     - C2: `max_tokens` is positive, and `min_tokens` between 1 and it.
     - C3: there is a body, and it ends in a `kf.yield`.
     - C4: arguments are KV caches, or as results tensors of rank 1 or more
-      without an encoding; a dimension other than the first is static, none is
-      0. What is packed is so within the program alone.
+      without an encoding but `#kf.size`; a dimension other than the first is
+      static, none is 0. What is packed is so within the program alone.
     - C5: each result is made by a `kf.dispatch`, and yielded once.
+    - C6: `sizes` has one entry for each name, and the module's `kf.sizes`
+      numbers it.
 
     ```mlir
     kf.program @step(%x: tensor<?x64xf32>) -> tensor<?x64xf32>
@@ -170,6 +178,7 @@ def KF_ProgramOp : KF_Op<"program", [IsolatedFromAbove, Symbol,
                        TypeAttrOf<FunctionType>:$function_type,
                        I64Attr:$max_tokens,
                        OptionalAttr<I64Attr>:$min_tokens,
+                       OptionalAttr<KF_SizeRangeArrayAttr>:$sizes,
                        OptionalAttr<I64Attr>:$arena_bytes,
                        OptionalAttr<StrAttr>:$sym_visibility,
                        OptionalAttr<DictArrayAttr>:$arg_attrs,
@@ -188,6 +197,11 @@ def KF_ProgramOp : KF_Op<"program", [IsolatedFromAbove, Symbol,
     ::mlir::Region *getCallableRegion() { return &getBody(); }
     /// The terminator of the body.
     ::mlir::kf::YieldOp getYield();
+    /// Least and most of a size: of n_tokens where `name` is null, else as
+    /// `sizes` says; nothing where it does not.
+    std::optional<std::pair<int64_t, int64_t>> getRange(::mlir::StringAttr name);
+    /// The largest number of rows of `tensor`; its extent where that is static.
+    int64_t getMostRows(::mlir::RankedTensorType tensor);
   }];
 }
 
