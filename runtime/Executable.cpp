@@ -37,6 +37,13 @@ Status checkTensorSpec(const TensorSpec &spec, const Executable &executable) {
 }
 
 Status checkSizeRange(const SizeRange &range) {
+  auto isInName = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           (c >= '0' && c <= '9') || c == '_' || c == '$' || c == '.';
+  };
+  if (range.name.empty() || range.name.size() > 64 ||
+      !std::ranges::all_of(range.name, isInName))
+    return Status::error("a size's name is no word of up to 64 letters");
   if (range.least < 0 || range.least > range.most || range.most > kMaxTokens)
     return Status::error("size '" + range.name + "' is from " +
                          std::to_string(range.least) + " to " +

@@ -20,6 +20,7 @@
 #include "runtime/Executable.h"
 
 #include "runtime/io/Json.h"
+#include "runtime/io/Quote.h"
 
 #include <zlib.h>
 
@@ -175,7 +176,7 @@ Status read(const Json &json, WeightLayout::Kind &out) {
   std::string name;
   KF_RETURN_IF_ERROR(read(json, name));
   if (name != "panels" && name != "row_major")
-    return Status::error("unknown weight layout '" + name + "'");
+    return Status::error("unknown weight layout " + inQuotes(name));
   out = name == "panels" ? WeightLayout::Kind::Panels
                          : WeightLayout::Kind::RowMajor;
   return Status();

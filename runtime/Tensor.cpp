@@ -9,6 +9,7 @@
 #include "runtime/Tensor.h"
 
 #include "runtime/BlockFormat.h"
+#include "runtime/io/Quote.h"
 
 #include <array>
 #include <bit>
@@ -172,8 +173,8 @@ Result<DataType> parseDataType(std::string_view name) {
     known += known.empty() ? "" : ", ";
     known += info.name;
   }
-  return Status::error("unknown element type '" + std::string(name) +
-                       "'; known are " + known);
+  return Status::error("unknown element type " + inQuotes(name) +
+                       "; known are " + known);
 }
 
 Result<int64_t> checkedElementCount(std::span<const int64_t> shape,

@@ -154,6 +154,8 @@ TEST(Executable, VerifyNamesWhatIsWrong) {
        [](Executable &e) { e.inputs[0].shape = {-3}; }},
       {"size 'wanted' is from 5 to 4, which is not within 0 and 2^31",
        [](Executable &e) { e.namedSizes = {{"wanted", 5, 4}}; }},
+      {"a size's name is no word of up to 64 letters",
+       [](Executable &e) { e.namedSizes = {{"two\nlines", 0, 4}}; }},
       {"the program has 7 named sizes; at most 6 are possible",
        [](Executable &e) { e.namedSizes.resize(7); }},
       {"dispatch 0: there is no kernel 7 (the executable has 2)",
