@@ -45,6 +45,13 @@ void Budget::hold(uint64_t count) {
          " MiB of text and lists");
 }
 
+void Budget::characters(std::string_view text) {
+  characters(text.size());
+  const auto others = std::ranges::count_if(
+      text, [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
+  steps(static_cast<uint64_t>(others) / 4);
+}
+
 void Budget::text(uint64_t count, uint64_t before) {
   if (count > kMaxText)
     fail("the template makes a text of more than " +

@@ -21,6 +21,7 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace kf::jinja {
 
@@ -54,8 +55,11 @@ public:
   }
   /// Before `count` bytes are copied or compared.
   void bytes(uint64_t count) { steps(count / 64); }
-  /// Before a text of `count` bytes is gone through character by character.
+  /// Before a text of `count` bytes is gone through byte by byte.
   void characters(uint64_t count) { steps(1 + count / 8); }
+  /// Before `text` is gone through character by character: what is not ASCII
+  /// is looked up in tables.
+  void characters(std::string_view text);
   /// Before a text of `count` bytes is made, or has grown to them from
   /// `before`.
   void text(uint64_t count, uint64_t before = 0);
@@ -65,6 +69,8 @@ public:
   void item();
   /// Before anything else that takes `count` bytes is made.
   void hold(uint64_t count);
+  /// After something is gone for which hold(count) was paid.
+  void release(uint64_t count) { held -= count; }
   void enter() {
     if (++depth > kMaxDepth)
       tooDeep();

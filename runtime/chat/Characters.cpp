@@ -229,14 +229,27 @@ bool jinja::isSpace(char32_t c) {
          c == 0x3000;
 }
 
-bool jinja::isPrintable(char32_t c) { return !isIn(kUnprintable, c); }
-bool jinja::isAlphabetic(char32_t c) { return isIn(kAlphabetic, c); }
-bool jinja::isNumeric(char32_t c) { return isIn(kNumeric, c); }
-bool jinja::isDigit(char32_t c) { return isIn(kDigit, c); }
-bool jinja::isLower(char32_t c) { return isIn(kIsLower, c); }
-bool jinja::isUpper(char32_t c) { return isIn(kIsUpper, c); }
+// ASCII, which most texts are, needs no table.
+bool jinja::isPrintable(char32_t c) {
+  return isAscii(c) ? c >= 0x20 && c != 0x7f : !isIn(kUnprintable, c);
+}
+bool jinja::isAlphabetic(char32_t c) {
+  return isAscii(c) ? isLower(c) || isUpper(c) : isIn(kAlphabetic, c);
+}
+bool jinja::isNumeric(char32_t c) {
+  return isAscii(c) ? c >= '0' && c <= '9' : isIn(kNumeric, c);
+}
+bool jinja::isDigit(char32_t c) {
+  return isAscii(c) ? c >= '0' && c <= '9' : isIn(kDigit, c);
+}
+bool jinja::isLower(char32_t c) {
+  return isAscii(c) ? c >= 'a' && c <= 'z' : isIn(kIsLower, c);
+}
+bool jinja::isUpper(char32_t c) {
+  return isAscii(c) ? c >= 'A' && c <= 'Z' : isIn(kIsUpper, c);
+}
 bool jinja::isCased(char32_t c) {
-  return isLower(c) || isUpper(c) || isIn(kTitlecase, c);
+  return isLower(c) || isUpper(c) || (!isAscii(c) && isIn(kTitlecase, c));
 }
 
 std::string jinja::toUpper(std::string_view text, Budget &budget) {

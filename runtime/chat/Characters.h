@@ -80,7 +80,7 @@ public:
   };
 
   Characters(std::string_view text, Budget &budget) : text(text) {
-    budget.characters(text.size());
+    budget.characters(text);
   }
   Iterator begin() const { return Iterator(text); }
   std::default_sentinel_t end() const { return {}; }

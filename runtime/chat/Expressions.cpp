@@ -157,6 +157,7 @@ Value Interpreter::getAttribute(const Value &object, std::string_view name) {
   requireDefined(object);
   switch (methodKind(object, name)) {
   case MethodKind::Supported: {
+    budget.hold(sizeof(Function));
     auto method = std::make_shared<Function>();
     method->name = name;
     method->isMethod = true;
@@ -405,6 +406,7 @@ Arguments Interpreter::evaluateArguments(const CallArguments &arguments) {
     for (const auto &[key, value] : more.as<Dict>().entries) {
       if (!key.isString())
         fail("keywords must be strings");
+      budget.bytes(key.text().size());
       result.keywords.emplace_back(key.text(), value);
     }
   }

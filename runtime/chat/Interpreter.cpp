@@ -14,6 +14,14 @@
 using namespace kf;
 using namespace kf::jinja;
 
+Scope::~Scope() {
+  std::shared_ptr<Scope> next = std::move(parent);
+  while (next && next.use_count() == 1) {
+    std::shared_ptr<Scope> after = std::move(next->parent);
+    next = std::move(after);
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // Guards
 //===----------------------------------------------------------------------===//
@@ -36,19 +44,27 @@ private:
   std::string *outer;
 };
 
-/// Opens a scope as long as it lives.
+/// Opens a scope as long as it lives. The scope lives on where a macro or a
+/// recursive loop has it.
 class Interpreter::ScopeGuard {
 public:
   ScopeGuard(Interpreter &interpreter, std::shared_ptr<Scope> parent)
       : interpreter(interpreter), outer(interpreter.scope) {
+    constexpr uint64_t bytes = sizeof(Scope) + 64;
     interpreter.budget.steps(1);
+    interpreter.budget.hold(bytes);
     interpreter.scope = std::make_shared<Scope>(std::move(parent));
+    interpreter.scope->held = bytes;
   }
   explicit ScopeGuard(Interpreter &interpreter)
       : ScopeGuard(interpreter, interpreter.scope) {}
   ScopeGuard(const ScopeGuard &) = delete;
   ScopeGuard &operator=(const ScopeGuard &) = delete;
-  ~ScopeGuard() { interpreter.scope = std::move(outer); }
+  ~ScopeGuard() {
+    if (interpreter.scope.use_count() == 1)
+      interpreter.budget.release(interpreter.scope->held);
+    interpreter.scope = std::move(outer);
+  }
 
 private:
   Interpreter &interpreter;
@@ -103,7 +119,15 @@ Value Interpreter::own(Kind kind, std::shared_ptr<Object> object) {
 }
 
 void Interpreter::define(std::string name, Value value) {
-  scope->names.insert_or_assign(std::move(name), std::move(value));
+  budget.bytes(name.size());
+  if (auto known = scope->names.find(name); known != scope->names.end()) {
+    const Value old = std::exchange(known->second, std::move(value));
+    return;
+  }
+  const uint64_t bytes = sizeof(*scope->names.begin()) + 64 + name.size();
+  budget.hold(bytes);
+  scope->held += bytes;
+  scope->names.emplace(std::move(name), std::move(value));
 }
 
 std::string Interpreter::run(const Body &body) {

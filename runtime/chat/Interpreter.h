@@ -52,8 +52,15 @@ private:
 /// namespaces may close a circle.
 struct Scope {
   explicit Scope(std::shared_ptr<Scope> parent) : parent(std::move(parent)) {}
+  Scope(const Scope &) = delete;
+  Scope &operator=(const Scope &) = delete;
+  /// Parents that nothing else has go one after the other: a recursive loop
+  /// that is called again and again makes a chain of any length.
+  ~Scope();
+
   std::shared_ptr<Scope> parent;
   std::map<std::string, Value, std::less<>> names;
+  uint64_t held = 0; ///< bytes that the budget counts for it
 };
 
 /// A macro with the names around its definition.

@@ -6,15 +6,20 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/chat/ChatTemplate.h"
+#include "TemplateUse.h"
 
-#include <string>
-#include <vector>
+#include <cstdio>
+#include <cstdlib>
 
 using namespace kf;
 
+/// Steps of a rendering, and the time of the CPU that they may take with the
+/// sanitizers: five times what the dearest steps are known to.
+static constexpr uint64_t kMaxSteps = 200'000;
+static constexpr double kMaxSeconds = 1;
+
 /// The bytes are a template; with a zero byte among them, what follows it is
-/// the user's message.
+/// the user's message. Steps that do not bound the time are a finding.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   std::string_view source(reinterpret_cast<const char *>(data), size);
   std::string content = " It's <|im_end|> {{ x }} \xff\u00e9\u2003\n";
@@ -22,21 +27,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     content = source.substr(zero + 1);
     source = source.substr(0, zero);
   }
-  auto parsed = ChatTemplate::parse(source);
-  if (!parsed.ok())
-    return 0;
-  const std::vector<ChatMessage> messages = {{"system", "Be brief."},
-                                             {"user", content},
-                                             {"assistant", "<think>\n</think>"},
-                                             {"user", ""}};
-  ChatRenderOptions options;
-  options.bosToken = "<s>";
-  options.eosToken = "</s>";
-  options.addGenerationPrompt = true;
-  options.maxSteps = 200'000;
-  options.now = std::tm{};
-  options.variables["tools"] =
-      R"([{"type": "function", "function": {"name": "f", "parameters": {}}}])";
-  (void)parsed->render(messages, options);
+  const double seconds = useTemplate(source, content, kMaxSteps);
+  if (seconds > kMaxSeconds) {
+    std::fprintf(stderr, "%llu steps took %.2f s\n",
+                 static_cast<unsigned long long>(kMaxSteps), seconds);
+    std::abort();
+  }
   return 0;
 }

@@ -150,7 +150,7 @@ Result<WriteSummary> write(const GgufPlan &plan, const WeightSource &weights,
   for (const std::string &warning : plan.warnings)
     printWarning(warning);
   for (const std::string &note : plan.notes)
-    std::fprintf(stderr, "note: %s\n", oneLine(note).c_str());
+    printNote(note);
   KF_ASSIGN_OR_RETURN(std::unique_ptr<ThreadPool> pool,
                       ThreadPool::create(static_cast<int>(options.threads)));
   catchInterrupts();

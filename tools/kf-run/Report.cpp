@@ -10,6 +10,7 @@
 
 #include "OutOfMemory.h"
 
+#include "runtime/io/Shorten.h"
 #include "runtime/io/WriteFile.h"
 
 #include <algorithm>
@@ -26,9 +27,12 @@ using namespace kf;
 
 namespace {
 
+/// Bytes that a message may have where it is printed.
+constexpr size_t kMaxMessage = 2000;
+
 void printLine(std::string_view kind, std::string_view message) {
   std::string line(kind);
-  line += oneLine(message);
+  line += shorten(oneLine(message), kMaxMessage);
   line += '\n';
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
@@ -100,6 +104,8 @@ void kf::printWarning(std::string_view message) {
   else
     printLine("warning: ", message);
 }
+
+void kf::printNote(std::string_view message) { printLine("note: ", message); }
 
 void HeldWarnings::begin() { Warnings::held = true; }
 

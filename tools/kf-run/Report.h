@@ -36,11 +36,16 @@ std::string quotePath(std::string_view path);
 /// A number of bytes as people read it: "512 B", "1.50 KiB", "23.4 GiB".
 std::string bytesText(uint64_t bytes);
 
-/// Prints "error: <message>" as one line to stderr. A diagnostic that begins
-/// with its position ("file:line:column: error: ...") is printed as it is.
+// Every message of kf-run goes through these: to stderr, as oneLine makes it,
+// and in at most 2000 bytes (shorten).
+
+/// Prints "error: <message>". A diagnostic that begins with its position
+/// ("file:line:column: error: ...") is printed without another "error: ".
 void printError(std::string_view message);
-/// Prints "warning: <message>" as one line to stderr, each message once.
+/// Prints "warning: <message>", each message once.
 void printWarning(std::string_view message);
+/// Prints "note: <message>".
+void printNote(std::string_view message);
 
 /// Keeps warnings out of text that is printed bit by bit: they wait from
 /// begin() to end(), which the end of its life implies. One at a time.

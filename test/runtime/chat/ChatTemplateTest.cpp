@@ -203,6 +203,14 @@ TEST(ChatTemplate, WorkHasLimits) {
       {"{{ 'a'|map(" + repeated("'map', ", 5000) + "'upper')|list }}",
        "nests calls and expressions more than 800 deep"},
       {"{{ strftime_now('%c' * 10000) }}", "longer than 4096 bytes"},
+      {"{% set d = {'k' * 16000000: 1} %}" + many +
+           "{% set t = loop.cycle(1, **d) %}{% endfor %}",
+       steps},
+      // Scopes that a macro keeps, with their names.
+      {many + "{% set " + repeated("a", 1000) + " = 1 %}{% set " +
+           repeated("b", 1000) +
+           " = 1 %}{% macro m() %}{% endmacro %}{% endfor %}",
+       bytes},
   };
   for (const auto &[source, message] : cases) {
     const std::string result = render(source);
@@ -211,6 +219,13 @@ TEST(ChatTemplate, WorkHasLimits) {
         << source.substr(0, 100) << "\n  " << result.substr(0, 300);
     EXPECT_EQ(result.find('\n'), std::string::npos);
   }
+}
+
+/// What ends with a scope is not counted for ever.
+TEST(ChatTemplate, ScopesThatEndAreFree) {
+  EXPECT_EQ(render("{% for a in range(1000) %}{% for b in range(1000) %}"
+                   "{% set c = b %}{% endfor %}{% endfor %}done"),
+            "done");
 }
 
 /// What goes through a text or a container pays for its length, so that no
@@ -464,6 +479,16 @@ TEST(ChatTemplate, CirclesEnd) {
                    "{% for i in [1] recursive %}{% set ns.l = loop %}"
                    "{% set kept = ns.l %}{% endfor %}done"),
             "done");
+}
+
+/// Scopes of which each has the one before end without nesting.
+TEST(ChatTemplate, ChainsOfScopesEnd) {
+  EXPECT_NE(render("{% set ns = namespace() %}{% for x in [ns] recursive %}"
+                   "{% set x.l = loop %}{% endfor %}"
+                   "{% for a in range(1000) %}{% for b in range(1000) %}"
+                   "{% set t = ns.l([ns]) %}{% endfor %}{% endfor %}")
+                .find("more than 256 MiB"),
+            std::string::npos);
 }
 
 TEST(ChatTemplate, RendersOnManyThreads) {
