@@ -13,9 +13,10 @@
 using namespace kf;
 using namespace kf::test;
 
-/// Every place is tried of so many allocations, then one in as many of those
-/// that came before.
-static constexpr int64_t kEvery = 50;
+/// Each of the first so many allocations fails in a run, every second one of
+/// the next so many, and so on: all where it matters, for a fault may be at
+/// one.
+static constexpr int64_t kEvery = 2000;
 
 void kf::test::failEverywhere(const std::function<Status()> &work,
                               std::initializer_list<Failing> kinds,

@@ -166,7 +166,7 @@ TEST(Allocation, Npy) {
 
 TEST(Allocation, Tokenizers) {
   for (const char *name :
-       {"gpt2.json", "llama-metaspace.json", "metaspace.json",
+       {"gpt2.json", "llama3.json", "llama-metaspace.json", "metaspace.json",
         "llama-prepend.json", "llama.model", "unigram-rules.model",
         "llama3.gguf", "llama-prepend.gguf"}) {
     SCOPED_TRACE(name);
