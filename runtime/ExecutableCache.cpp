@@ -145,9 +145,11 @@ std::string ExecutableCache::pathOf(std::string_view name) const {
   return path + "/" + std::string(name);
 }
 
-Status ExecutableCache::prepare() const {
+Status ExecutableCache::prepare() const try {
   KF_ASSIGN_OR_RETURN(PrivateFolder folder, PrivateFolder::make(path));
   return folder.checkPrivate();
+} catch (...) {
+  return statusOfException();
 }
 
 Status ExecutableCache::checkWritable() const {
@@ -202,7 +204,7 @@ ExecutableCache::lookup(std::string_view key) const try {
   return statusOfException();
 }
 
-Result<std::vector<ExecutableCache::Entry>> ExecutableCache::list() const {
+Result<std::vector<ExecutableCache::Entry>> ExecutableCache::list() const try {
   KF_ASSIGN_OR_RETURN(std::optional<PrivateFolder> folder,
                       PrivateFolder::open(path));
   std::vector<Entry> entries;
@@ -231,6 +233,8 @@ Result<std::vector<ExecutableCache::Entry>> ExecutableCache::list() const {
     entries.push_back(std::move(entry));
   }
   return entries;
+} catch (...) {
+  return statusOfException();
 }
 
 //===----------------------------------------------------------------------===//
@@ -292,7 +296,7 @@ void ExecutableCache::evict() const {
   }
 }
 
-Result<int64_t> ExecutableCache::clear() const {
+Result<int64_t> ExecutableCache::clear() const try {
   KF_ASSIGN_OR_RETURN(std::optional<PrivateFolder> folder,
                       PrivateFolder::open(path));
   if (!folder)
@@ -309,6 +313,8 @@ Result<int64_t> ExecutableCache::clear() const {
     removed += isEntry;
   }
   return removed;
+} catch (...) {
+  return statusOfException();
 }
 
 } // namespace kf

@@ -19,7 +19,9 @@
 
 #include "runtime/Executable.h"
 
+#include "runtime/Exceptions.h"
 #include "runtime/io/Json.h"
+#include "runtime/io/JsonText.h"
 #include "runtime/io/Quote.h"
 
 #include <zlib.h>
@@ -69,63 +71,64 @@ uint32_t checksum(std::string_view bytes) {
 // Head: struct to JSON
 //===----------------------------------------------------------------------===//
 
-Json toJson(const KernelSpec &kernel) {
-  return {{"name", kernel.name},
-          {"scratch_bytes", kernel.scratchBytes},
-          {"workgroup_size", kernel.workgroupSize}};
+std::string toJson(const KernelSpec &kernel) {
+  return jsonObject({{"name", jsonText(kernel.name)},
+                     {"scratch_bytes", jsonText(kernel.scratchBytes)},
+                     {"workgroup_size", jsonArray(kernel.workgroupSize)}});
 }
 
-Json toJson(const WeightSpec &weight) {
+std::string toJson(const WeightSpec &weight) {
   bool panels = weight.layout.kind == WeightLayout::Kind::Panels;
-  return {{"names", weight.names},
-          {"stacked", weight.stacked},
-          {"transposed", weight.transposed},
-          {"type", nameOf(weight.type)},
-          {"shape", weight.shape},
-          {"layout", panels ? "panels" : "row_major"},
-          {"panel", weight.layout.panel},
-          {"interleave", weight.layout.interleave}};
+  return jsonObject({{"names", jsonArray(weight.names)},
+                     {"stacked", jsonText(weight.stacked)},
+                     {"transposed", jsonText(weight.transposed)},
+                     {"type", jsonText(nameOf(weight.type))},
+                     {"shape", jsonArray(weight.shape)},
+                     {"layout", jsonText(panels ? "panels" : "row_major")},
+                     {"panel", jsonText(weight.layout.panel)},
+                     {"interleave", jsonText(weight.layout.interleave)}});
 }
 
-Json toJson(const CacheSpec &cache) {
-  return {{"type", nameOf(cache.type)},
-          {"layers", cache.layers},
-          {"kv_heads", cache.kvHeads},
-          {"head_dim", cache.headDim},
-          {"key_block", cache.keyBlock}};
+std::string toJson(const CacheSpec &cache) {
+  return jsonObject({{"type", jsonText(nameOf(cache.type))},
+                     {"layers", jsonText(cache.layers)},
+                     {"kv_heads", jsonText(cache.kvHeads)},
+                     {"head_dim", jsonText(cache.headDim)},
+                     {"key_block", jsonText(cache.keyBlock)}});
 }
 
-Json toJson(const TensorSpec &tensor) {
-  return {{"type", nameOf(tensor.type)}, {"shape", tensor.shape}};
+std::string toJson(const TensorSpec &tensor) {
+  return jsonObject({{"type", jsonText(nameOf(tensor.type))},
+                     {"shape", jsonArray(tensor.shape)}});
 }
 
-Json toJson(const SizeRange &range) {
-  return {{"name", range.name}, {"least", range.least}, {"most", range.most}};
+std::string toJson(const SizeRange &range) {
+  return jsonObject({{"name", jsonText(range.name)},
+                     {"least", jsonText(range.least)},
+                     {"most", jsonText(range.most)}});
 }
 
-Json toJson(const kf_binding &binding) {
-  return {{"kind", binding.kind},
-          {"index", binding.index},
-          {"offset", binding.offset}};
+std::string toJson(const kf_binding &binding) {
+  return jsonObject({{"kind", jsonText(binding.kind)},
+                     {"index", jsonText(binding.index)},
+                     {"offset", jsonText(binding.offset)}});
 }
 
-Json toJson(const kf_grid_dim &dim) {
-  return {{"scalar", dim.scalar}, {"value", dim.value}};
+std::string toJson(const kf_grid_dim &dim) {
+  return jsonObject(
+      {{"scalar", jsonText(dim.scalar)}, {"value", jsonText(dim.value)}});
 }
 
-Json toJson(const DispatchSpec &dispatch);
+std::string toJson(const DispatchSpec &dispatch);
 
-template <typename List> Json listToJson(const List &list) {
-  Json array = Json::array();
-  for (const auto &element : list)
-    array.push_back(toJson(element));
-  return array;
+template <typename List> std::string listToJson(const List &list) {
+  return jsonArray(list, [](const auto &element) { return toJson(element); });
 }
 
-Json toJson(const DispatchSpec &dispatch) {
-  return {{"kernel", dispatch.kernel},
-          {"bindings", listToJson(dispatch.bindings)},
-          {"grid", listToJson(dispatch.grid)}};
+std::string toJson(const DispatchSpec &dispatch) {
+  return jsonObject({{"kernel", jsonText(dispatch.kernel)},
+                     {"bindings", listToJson(dispatch.bindings)},
+                     {"grid", listToJson(dispatch.grid)}});
 }
 
 //===----------------------------------------------------------------------===//
@@ -292,21 +295,18 @@ Status readHead(std::string_view head, Executable &out) {
 } // namespace
 
 std::string Executable::serialize() const {
-  Json head = {{"target", target},
-               {"program", programName},
-               {"min_tokens", minTokens},
-               {"max_tokens", maxTokens},
-               {"sizes", listToJson(namedSizes)},
-               {"arena_bytes", arenaBytes},
-               {"kernels", listToJson(kernels)},
-               {"weights", listToJson(weights)},
-               {"caches", listToJson(caches)},
-               {"inputs", listToJson(inputs)},
-               {"outputs", listToJson(outputs)},
-               {"dispatches", listToJson(dispatches)}};
-  // Names come from JSON or MLIR, which hold UTF-8; `replace` keeps dump()
-  // from throwing on any other.
-  std::string text = head.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::string text = jsonObject({{"target", jsonText(target)},
+                                       {"program", jsonText(programName)},
+                                       {"min_tokens", jsonText(minTokens)},
+                                       {"max_tokens", jsonText(maxTokens)},
+                                       {"sizes", listToJson(namedSizes)},
+                                       {"arena_bytes", jsonText(arenaBytes)},
+                                       {"kernels", listToJson(kernels)},
+                                       {"weights", listToJson(weights)},
+                                       {"caches", listToJson(caches)},
+                                       {"inputs", listToJson(inputs)},
+                                       {"outputs", listToJson(outputs)},
+                                       {"dispatches", listToJson(dispatches)}});
   std::string out(kMagic);
   out.reserve(kMagic.size() + text.size() + binary.size() + 32);
   appendInteger<uint32_t>(out, KF_ABI_VERSION);
@@ -318,7 +318,7 @@ std::string Executable::serialize() const {
   return out;
 }
 
-Result<Executable> Executable::deserialize(std::string_view bytes) {
+Result<Executable> Executable::deserialize(std::string_view bytes) try {
   std::string_view rest = bytes;
   KF_ASSIGN_OR_RETURN(std::string_view magic, takeBytes(rest, kMagic.size()));
   if (magic != kMagic)
@@ -345,6 +345,8 @@ Result<Executable> Executable::deserialize(std::string_view bytes) {
   executable.binary = binary;
   KF_RETURN_IF_ERROR(executable.verify());
   return executable;
+} catch (...) {
+  return statusOfException();
 }
 
 } // namespace kf

@@ -8,6 +8,7 @@
 
 #include "runtime/chat/ChatTemplate.h"
 
+#include "runtime/Exceptions.h"
 #include "runtime/chat/Interpreter.h"
 
 #include <nlohmann/json.hpp>
@@ -40,42 +41,22 @@ Status statusOf(const Failure &failure) {
       line);
 }
 
-Value fromJson(const Json &json, Budget &budget) {
-  switch (json.type()) {
-  case Json::value_t::boolean:
-    return Value(json.get<bool>());
-  case Json::value_t::number_integer:
-    return Value(json.get<int64_t>());
-  case Json::value_t::number_unsigned:
-    if (json.get<uint64_t>() > INT64_MAX)
-      fail("a number is too large");
-    return Value(json.get<int64_t>());
-  case Json::value_t::number_float:
-    return Value(json.get<double>());
-  case Json::value_t::string:
-    return makeText(json.get<std::string>(), budget);
-  case Json::value_t::array: {
-    std::vector<Value> items;
-    for (const Json &item : json)
-      items.push_back(fromJson(item, budget));
-    return makeSequence(Kind::List, std::move(items), budget);
-  }
-  case Json::value_t::object: {
-    std::vector<std::pair<Value, Value>> entries;
-    for (const auto &[key, item] : json.items())
-      entries.emplace_back(makeText(key, budget), fromJson(item, budget));
-    return makeDict(std::move(entries), budget);
-  }
-  default:
-    return Value();
-  }
-}
-
 Value messageValue(const ChatMessage &message, Budget &budget) {
   return makeDict(
       {{makeText("role", budget), makeText(message.role, budget)},
        {makeText("content", budget), makeText(message.content, budget)}},
       budget);
+}
+
+/// Returns fn(), a Result. What it throws becomes an error.
+template <typename Fn> auto catchFailures(Fn &&fn) {
+  return catchExceptions([&]() -> decltype(fn()) {
+    try {
+      return fn();
+    } catch (const Failure &failure) {
+      return statusOf(failure);
+    }
+  });
 }
 
 std::tm timeOr(const std::optional<std::tm> &now) {
@@ -90,23 +71,21 @@ std::tm timeOr(const std::optional<std::tm> &now) {
 } // namespace
 
 Result<ChatTemplate> ChatTemplate::parse(std::string_view source) {
-  if (source.size() > kMaxSource)
-    return Status::error("the chat template has " +
-                         std::to_string(source.size()) +
-                         " bytes; at most 1 MiB is supported");
-  try {
+  return catchFailures([&]() -> Result<ChatTemplate> {
+    if (source.size() > kMaxSource)
+      return Status::error("the chat template has " +
+                           std::to_string(source.size()) +
+                           " bytes; at most 1 MiB is supported");
     auto parsed = std::make_shared<Parsed>();
     parsed->body = parseTemplate(source);
     return ChatTemplate(std::move(parsed));
-  } catch (const Failure &failure) {
-    return statusOf(failure);
-  }
+  });
 }
 
 Result<std::string>
 ChatTemplate::render(const std::vector<ChatMessage> &messages,
                      const ChatRenderOptions &options) const {
-  try {
+  return catchFailures([&]() -> Result<std::string> {
     Interpreter interpreter(timeOr(options.now), options.maxSteps,
                             options.cancelled);
     Budget &budget = interpreter.budget;
@@ -125,28 +104,24 @@ ChatTemplate::render(const std::vector<ChatMessage> &messages,
     if (options.eosToken)
       interpreter.define("eos_token", makeText(*options.eosToken, budget));
     for (const auto &[name, text] : options.variables) {
-      const Json json = Json::parse(text, nullptr, false);
-      if (json.is_discarded())
+      std::optional<Value> value = fromJson(text, budget);
+      if (!value)
         return Status::error("variable '" + name +
                              "' of the chat template is not JSON");
-      interpreter.define(name, fromJson(json, budget));
+      interpreter.define(name, std::move(*value));
     }
     return interpreter.run(parsed->body);
-  } catch (const Failure &failure) {
-    return statusOf(failure);
-  }
+  });
 }
 
 Result<std::string>
 ChatTemplate::render(const Json &variables,
                      const std::optional<std::tm> &now) const {
-  try {
+  return catchFailures([&]() -> Result<std::string> {
     Interpreter interpreter(timeOr(now), ChatRenderOptions::kMaxSteps);
     if (variables.is_object())
       for (const auto &[name, value] : variables.items())
-        interpreter.define(name, fromJson(value, interpreter.budget));
+        interpreter.define(name, *fromJson(value.dump(), interpreter.budget));
     return interpreter.run(parsed->body);
-  } catch (const Failure &failure) {
-    return statusOf(failure);
-  }
+  });
 }

@@ -8,6 +8,7 @@
 
 #include "runtime/chat/PromptEncoder.h"
 
+#include "runtime/Exceptions.h"
 #include "runtime/text/Utf8.h"
 
 #include <algorithm>
@@ -64,7 +65,7 @@ std::string PromptEncoder::guard(std::string_view text,
 
 Result<std::vector<int32_t>>
 PromptEncoder::encode(const std::vector<ChatMessage> &messages, bool forAnswer,
-                      const std::atomic<bool> *cancelled) const {
+                      const std::atomic<bool> *cancelled) const try {
   KF_ASSIGN_OR_RETURN(const std::string mark, findMark(messages));
   std::vector<ChatMessage> guarded;
   for (const ChatMessage &message : messages)
@@ -102,6 +103,8 @@ PromptEncoder::encode(const std::vector<ChatMessage> &messages, bool forAnswer,
     return Status::error("the chat template makes no text of the conversation")
         .in(origin);
   return ids;
+} catch (...) {
+  return statusOfException();
 }
 
 std::vector<int64_t> PromptEncoder::endOfTurnIds() const {

@@ -26,6 +26,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -189,6 +190,9 @@ struct JsonStyle {
   std::string itemSeparator = ", ", keySeparator = ": ";
 };
 std::string toJson(const Value &value, const JsonStyle &style, Budget &budget);
+/// The value of a JSON document, objects in their order; nothing where `text`
+/// is none. Fails on integers past 64 bits and on what nests too deep.
+std::optional<Value> fromJson(std::string_view text, Budget &budget);
 
 } // namespace kf::jinja
 

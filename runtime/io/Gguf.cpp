@@ -293,38 +293,44 @@ Gguf::getString(std::string_view key,
 }
 
 Result<std::vector<std::string_view>>
-Gguf::getStrings(std::string_view key) const {
+Gguf::getStrings(std::string_view key) const try {
   using Strings = std::vector<std::string_view>;
   return orFallback<Strings>(
       key,
       findAs<Strings>(key, "an array of strings",
                       [](const GgufValue &v) { return v.toStrings(); }),
       {});
+} catch (...) {
+  return statusOfException();
 }
 
-Result<std::vector<int64_t>> Gguf::getIntegers(std::string_view key) const {
+Result<std::vector<int64_t>> Gguf::getIntegers(std::string_view key) const try {
   using Integers = std::vector<int64_t>;
   return orFallback<Integers>(
       key,
       findAs<Integers>(key, "an array of integers",
                        [](const GgufValue &v) { return v.toIntegers(); }),
       {});
+} catch (...) {
+  return statusOfException();
 }
 
-Result<std::vector<float>> Gguf::getFloats(std::string_view key) const {
+Result<std::vector<float>> Gguf::getFloats(std::string_view key) const try {
   using Floats = std::vector<float>;
   return orFallback<Floats>(
       key,
       findAs<Floats>(key, "an array of f32",
                      [](const GgufValue &v) { return v.toFloats(); }),
       {});
+} catch (...) {
+  return statusOfException();
 }
 
 //===----------------------------------------------------------------------===//
 // Tensors
 //===----------------------------------------------------------------------===//
 
-Result<TensorView> Gguf::find(const std::string &tensor) const {
+Result<TensorView> Gguf::find(const std::string &tensor) const try {
   const GgufTensor *info = lookUpTensor(tensor);
   if (!info)
     return Status::error(name + ": no tensor " + inQuotes(tensor));
@@ -344,6 +350,8 @@ Result<TensorView> Gguf::find(const std::string &tensor) const {
   view.data = data.data() + info->offset;
   view.bytes = info->bytes;
   return view;
+} catch (...) {
+  return statusOfException();
 }
 
 void Gguf::release(const std::string &tensor) const {

@@ -8,6 +8,7 @@
 
 #include "runtime/io/Npy.h"
 
+#include "runtime/Exceptions.h"
 #include "runtime/io/MappedFile.h"
 #include "runtime/io/Quote.h"
 #include "runtime/io/WriteFile.h"
@@ -149,7 +150,7 @@ private:
 
 } // namespace
 
-Result<HostTensor> kf::parseNpy(std::span<const std::byte> bytes) {
+Result<HostTensor> kf::parseNpy(std::span<const std::byte> bytes) try {
   std::string_view text(reinterpret_cast<const char *>(bytes.data()),
                         bytes.size());
   if (text.size() < 10 || !text.starts_with("\x93NUMPY"))
@@ -203,17 +204,21 @@ Result<HostTensor> kf::parseNpy(std::span<const std::byte> bytes) {
   if (!payload.empty())
     std::memcpy(tensor.bytes.data(), payload.data(), payload.size());
   return tensor;
+} catch (...) {
+  return statusOfException();
 }
 
-Result<HostTensor> kf::readNpy(const std::string &path) {
+Result<HostTensor> kf::readNpy(const std::string &path) try {
   KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
   Result<HostTensor> tensor = parseNpy(file.bytes());
   if (!tensor.ok())
     return tensor.status().in(path);
   return tensor;
+} catch (...) {
+  return statusOfException();
 }
 
-Result<std::string> kf::formatNpy(const HostTensor &tensor) {
+Result<std::string> kf::formatNpy(const HostTensor &tensor) try {
   auto known = std::find_if(
       std::begin(kNpyTypes), std::end(kNpyTypes),
       [&](const NpyType &type) { return type.type == tensor.type; });
@@ -241,9 +246,13 @@ Result<std::string> kf::formatNpy(const HostTensor &tensor) {
   result.append(reinterpret_cast<const char *>(tensor.bytes.data()),
                 tensor.bytes.size());
   return result;
+} catch (...) {
+  return statusOfException();
 }
 
-Status kf::writeNpy(const std::string &path, const HostTensor &tensor) {
+Status kf::writeNpy(const std::string &path, const HostTensor &tensor) try {
   KF_ASSIGN_OR_RETURN(std::string bytes, formatNpy(tensor));
   return writeFile(path, bytes);
+} catch (...) {
+  return statusOfException();
 }

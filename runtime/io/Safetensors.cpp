@@ -223,7 +223,7 @@ Status Safetensors::checkCoverage() const {
   return Status();
 }
 
-Result<TensorView> Safetensors::find(const std::string &name) const {
+Result<TensorView> Safetensors::find(const std::string &name) const try {
   auto it = tensors.find(name);
   if (it == tensors.end())
     return Status::error(source + ": no tensor " + inQuotes(name));
@@ -240,6 +240,8 @@ Result<TensorView> Safetensors::find(const std::string &name) const {
   view.data = data.data() + entry.begin;
   view.bytes = entry.end - entry.begin;
   return view;
+} catch (...) {
+  return statusOfException();
 }
 
 void Safetensors::release(const std::string &name) const {
@@ -307,11 +309,13 @@ ShardedSafetensors::open(const std::string &indexPath) try {
   return statusOfException();
 }
 
-Result<TensorView> ShardedSafetensors::find(const std::string &name) const {
+Result<TensorView> ShardedSafetensors::find(const std::string &name) const try {
   auto it = where.find(name);
   if (it == where.end())
     return Status::error(source + ": no tensor " + inQuotes(name));
   return it->second->find(name);
+} catch (...) {
+  return statusOfException();
 }
 
 void ShardedSafetensors::release(const std::string &name) const {

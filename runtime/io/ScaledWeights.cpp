@@ -9,6 +9,7 @@
 #include "runtime/io/ScaledWeights.h"
 
 #include "runtime/AlignedBuffer.h"
+#include "runtime/Exceptions.h"
 #include "runtime/io/Quote.h"
 
 #include <algorithm>
@@ -126,7 +127,7 @@ bool ScaledWeights::isNeeded(const WeightSource &source) {
 }
 
 Result<std::unique_ptr<ScaledWeights>>
-ScaledWeights::create(std::unique_ptr<WeightSource> source) {
+ScaledWeights::create(std::unique_ptr<WeightSource> source) try {
   std::unique_ptr<ScaledWeights> result(new ScaledWeights(std::move(source)));
   std::set<std::string> hidden;
   const std::vector<std::string> all = result->source->names();
@@ -144,6 +145,8 @@ ScaledWeights::create(std::unique_ptr<WeightSource> source) {
     if (!hidden.count(name))
       result->visible.push_back(name);
   return result;
+} catch (...) {
+  return statusOfException();
 }
 
 Status ScaledWeights::add(const std::string &name, const TensorView &view,
@@ -211,7 +214,7 @@ Status ScaledWeights::add(const std::string &name, const TensorView &view,
   return Status();
 }
 
-Result<TensorView> ScaledWeights::find(const std::string &name) const {
+Result<TensorView> ScaledWeights::find(const std::string &name) const try {
   auto it = entries.find(name);
   if (it == entries.end())
     return source->find(name);
@@ -229,14 +232,18 @@ Result<TensorView> ScaledWeights::find(const std::string &name) const {
   }
   return TensorView{DataType::BF16, entry.shape, entry.memory->data(),
                     entry.bytes};
+} catch (...) {
+  return statusOfException();
 }
 
-Result<TensorView> ScaledWeights::describe(const std::string &name) const {
+Result<TensorView> ScaledWeights::describe(const std::string &name) const try {
   auto it = entries.find(name);
   if (it == entries.end())
     return source->describe(name);
   return TensorView{DataType::BF16, it->second->shape, nullptr,
                     it->second->bytes};
+} catch (...) {
+  return statusOfException();
 }
 
 void ScaledWeights::release(const std::string &name) const {

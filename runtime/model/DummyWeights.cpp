@@ -10,6 +10,7 @@
 
 #include "runtime/AlignedBuffer.h"
 #include "runtime/BlockFormat.h"
+#include "runtime/Exceptions.h"
 #include "runtime/io/Quote.h"
 #include "runtime/model/TensorList.h"
 
@@ -220,7 +221,8 @@ DummyWeights::DummyWeights() = default;
 DummyWeights::~DummyWeights() = default;
 
 Result<std::unique_ptr<DummyWeights>>
-DummyWeights::create(const ModelConfig &config, DataType type, uint64_t seed) {
+DummyWeights::create(const ModelConfig &config, DataType type,
+                     uint64_t seed) try {
   if (!isFloat(type) && !isBlock(type))
     return Status::error(
         "weights cannot be of type " + std::string(nameOf(type)) +
@@ -242,6 +244,8 @@ DummyWeights::create(const ModelConfig &config, DataType type, uint64_t seed) {
     result->entries.emplace(tensor.name, std::move(entry));
   }
   return result;
+} catch (...) {
+  return statusOfException();
 }
 
 Result<DummyWeights::Entry *>
@@ -252,12 +256,14 @@ DummyWeights::entryOf(const std::string &name) const {
   return it->second.get();
 }
 
-Result<TensorView> DummyWeights::describe(const std::string &name) const {
+Result<TensorView> DummyWeights::describe(const std::string &name) const try {
   KF_ASSIGN_OR_RETURN(Entry * entry, entryOf(name));
   return TensorView{entry->type, entry->shape, nullptr, entry->bytes};
+} catch (...) {
+  return statusOfException();
 }
 
-Result<TensorView> DummyWeights::find(const std::string &name) const {
+Result<TensorView> DummyWeights::find(const std::string &name) const try {
   KF_ASSIGN_OR_RETURN(Entry * entry, entryOf(name));
   std::lock_guard lock(entry->making);
   if (entry->memory)
@@ -275,6 +281,8 @@ Result<TensorView> DummyWeights::find(const std::string &name) const {
                memory->data());
   entry->memory = memory.take();
   return entry->view();
+} catch (...) {
+  return statusOfException();
 }
 
 void DummyWeights::release(const std::string &name) const {

@@ -8,6 +8,7 @@
 
 #include "runtime/model/QuantizationField.h"
 
+#include "runtime/io/Json.h"
 #include "runtime/model/UnsupportedFields.h"
 
 using namespace kf;
@@ -24,9 +25,15 @@ const json *fieldOf(const json &object, const char *name) {
 }
 
 /// Whether the field is absent, null, or `value`.
-bool isAbsentOr(const json &object, const char *name, const json &value) {
+bool isAbsentOr(const json &object, const char *name, bool value) {
   const json *found = fieldOf(object, name);
   return !found || *found == value;
+}
+
+/// Whether `value` is a list of one size of blocks, in rows and columns.
+bool isBlockOf(const json &value, int64_t size) {
+  return value.is_array() && value.size() == 2 && value[0] == size &&
+         value[1] == size;
 }
 
 Status unsupported(const std::string &what) {
@@ -47,7 +54,7 @@ Status checkWeights(const json &weights) {
                        "supported");
   const json *strategy = fieldOf(weights, "strategy");
   for (const char *known : {"tensor", "channel", "group", "block"})
-    if (!strategy || *strategy == known)
+    if (!strategy || isText(*strategy, known))
       return Status();
   return unsupported("has weights of strategy " + shortDump(*strategy) +
                      ", which is not supported (supported: tensor, channel, "
@@ -59,7 +66,7 @@ Status checkCompressedTensors(const json &object) {
   bool known = false;
   for (const char *name :
        {"float-quantized", "int-quantized", "naive-quantized"})
-    known |= format && *format == name;
+    known |= format && isText(*format, name);
   if (!known)
     return unsupported("has the format " +
                        (format ? shortDump(*format) : "null") +
@@ -67,10 +74,12 @@ Status checkCompressedTensors(const json &object) {
                        "int-quantized, naive-quantized)");
   if (fieldOf(object, "kv_cache_scheme"))
     return unsupported("has a 'kv_cache_scheme', which is not supported");
-  if (const json *sparsity = fieldOf(object, "sparsity_config"))
-    if (!sparsity->is_object() ||
-        (!sparsity->empty() && !isAbsentOr(*sparsity, "format", "dense")))
+  if (const json *sparsity = fieldOf(object, "sparsity_config")) {
+    const json *kind =
+        sparsity->is_object() ? fieldOf(*sparsity, "format") : nullptr;
+    if (!sparsity->is_object() || (kind && !isText(*kind, "dense")))
       return unsupported("has a 'sparsity_config', which is not supported");
+  }
   const json *groups = fieldOf(object, "config_groups");
   if (!groups || !groups->is_object())
     return unsupported("has no object 'config_groups'");
@@ -92,15 +101,15 @@ Status kf::checkQuantization(const ConfigReader &reader) {
   if (!value || !value->is_object())
     return checkNeutral(reader, kField, NeutralValue::Off);
   const json *method = fieldOf(*value, "quant_method");
-  if (method && *method == "compressed-tensors")
+  if (method && isText(*method, "compressed-tensors"))
     return checkCompressedTensors(*value);
-  if (method && *method == "fbgemm_fp8")
+  if (method && isText(*method, "fbgemm_fp8"))
     return Status();
-  if (method && *method == "fp8") {
-    if (isAbsentOr(*value, "weight_block_size", {128, 128}))
+  if (method && isText(*method, "fp8")) {
+    const json *block = fieldOf(*value, "weight_block_size");
+    if (!block || isBlockOf(*block, 128))
       return Status();
-    return unsupported("has blocks of " +
-                       shortDump((*value)["weight_block_size"]) +
+    return unsupported("has blocks of " + shortDump(*block) +
                        "; [128,128] is supported");
   }
   return checkNeutral(reader, kField, NeutralValue::Off);

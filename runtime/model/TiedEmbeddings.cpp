@@ -8,6 +8,7 @@
 
 #include "runtime/model/TiedEmbeddings.h"
 
+#include "runtime/Exceptions.h"
 #include "runtime/io/Quote.h"
 #include "runtime/model/TensorList.h"
 
@@ -48,7 +49,7 @@ Result<bool> areEqual(const TensorView &a, const TensorView &b) {
 } // namespace
 
 Status kf::settleTiedEmbeddings(ModelConfig &config,
-                                const WeightSource &weights) {
+                                const WeightSource &weights) try {
   if (!config.tiedEmbeddings)
     return Status();
   const TensorNames &tensors = tensorNames(config);
@@ -75,4 +76,6 @@ Status kf::settleTiedEmbeddings(ModelConfig &config,
       inQuotes(head) + " differs from " + inQuotes(table) +
       "; it is used, as in transformers: set the field to false");
   return Status();
+} catch (...) {
+  return statusOfException();
 }

@@ -101,7 +101,7 @@ static Result<TextPattern> readPattern(const json &step) {
   TextPattern result;
   if (regex.is_string()) {
     KF_ASSIGN_OR_RETURN(result.regex, Regex::compile(regex.get<std::string>()));
-  } else if (literal.is_string() && literal != "") {
+  } else if (literal.is_string() && !isText(literal, "")) {
     result.literal = literal.get<std::string>();
   } else {
     return Status::error("'pattern' is neither {Regex} nor {String}");
@@ -121,7 +121,7 @@ static Result<SplitStep::Behavior> readBehavior(const json &step) {
   if (!behavior.is_string())
     return Status::error("no 'behavior'");
   for (const auto &[name, value] : behaviors)
-    if (behavior == name)
+    if (isText(behavior, name))
       return value;
   return unsupported("behavior " + inQuotes(behavior.get<std::string>()));
 }
@@ -146,7 +146,7 @@ static Result<MetaspaceStep> readMetaspace(const json &step) {
   if (scheme.is_null())
     return result;
   for (const auto &[name, value] : schemes) {
-    if (scheme == name) {
+    if (isText(scheme, name)) {
       result.prepend = value;
       return result;
     }
@@ -424,7 +424,8 @@ Status TokenizerLoader::readTemplate(const json &step) {
   for (const json &piece : pieces) {
     const json &sequence = member(piece, "Sequence");
     const json &token = member(piece, "SpecialToken");
-    if (sequence.is_object() && member(sequence, "id") == "A" && !sawText) {
+    if (sequence.is_object() && isText(member(sequence, "id"), "A") &&
+        !sawText) {
       sawText = true;
       continue;
     }

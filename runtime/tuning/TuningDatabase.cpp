@@ -8,9 +8,11 @@
 
 #include "runtime/tuning/TuningDatabase.h"
 
+#include "runtime/Exceptions.h"
 #include "runtime/ExecutableCache.h"
 #include "runtime/io/Descriptor.h"
 #include "runtime/io/Json.h"
+#include "runtime/io/JsonText.h"
 #include "runtime/io/MappedFile.h"
 #include "runtime/io/PrivateFolder.h"
 #include "runtime/io/Quote.h"
@@ -211,17 +213,20 @@ Result<std::map<TuningKey, TuningEntry>> readEntries(std::string_view text) {
 //===----------------------------------------------------------------------===//
 
 std::string entryText(const TuningEntry &entry) {
-  nlohmann::ordered_json key = {
-      {"op", entry.key.op},         {"shapes", entry.key.shapes},
-      {"types", entry.key.types},   {"target", entry.key.target},
-      {"device", entry.key.device}, {"compiler", entry.key.compiler}};
-  nlohmann::ordered_json measured = {{"seconds", entry.seconds}};
-  if (!entry.date.empty())
-    measured["date"] = entry.date;
-  return nlohmann::ordered_json{{"key", std::move(key)},
-                                {"schedule", entry.schedule},
-                                {"measured", std::move(measured)}}
-      .dump();
+  const TuningKey &key = entry.key;
+  const std::string seconds = jsonText(entry.seconds);
+  return jsonObject(
+      {{"key", jsonObject({{"op", jsonText(key.op)},
+                           {"shapes", jsonArray(key.shapes)},
+                           {"types", jsonArray(key.types)},
+                           {"target", jsonText(key.target)},
+                           {"device", jsonText(key.device)},
+                           {"compiler", jsonText(key.compiler)}})},
+       {"schedule", jsonText(entry.schedule)},
+       {"measured", entry.date.empty()
+                        ? jsonObject({{"seconds", seconds}})
+                        : jsonObject({{"seconds", seconds},
+                                      {"date", jsonText(entry.date)}})}});
 }
 
 Status failed(const char *verb, const std::string &path) {
@@ -236,7 +241,7 @@ Status failed(const char *verb, const std::string &path) {
 //===----------------------------------------------------------------------===//
 
 Result<TuningDatabase> TuningDatabase::parse(std::string_view text,
-                                             const std::string &name) {
+                                             const std::string &name) try {
   if (text.size() > kMaxFileBytes)
     return Status::error(name + ": " + std::to_string(text.size()) +
                          " bytes are too many for a tuning database");
@@ -246,14 +251,18 @@ Result<TuningDatabase> TuningDatabase::parse(std::string_view text,
   TuningDatabase result;
   result.entries = entries.take();
   return result;
+} catch (...) {
+  return statusOfException();
 }
 
-Result<TuningDatabase> TuningDatabase::load(const std::string &path) {
+Result<TuningDatabase> TuningDatabase::load(const std::string &path) try {
   struct stat info;
   if (::stat(path.c_str(), &info) != 0 && errno == ENOENT)
     return TuningDatabase();
   KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
   return parse(file.text(), path);
+} catch (...) {
+  return statusOfException();
 }
 
 Result<std::string> TuningDatabase::defaultPath() {
@@ -266,12 +275,14 @@ const TuningEntry *TuningDatabase::find(const TuningKey &key) const {
   return it == entries.end() ? nullptr : &it->second;
 }
 
-Status TuningDatabase::insert(TuningEntry entry) {
+Status TuningDatabase::insert(TuningEntry entry) try {
   KF_RETURN_IF_ERROR(checkEntry(entry).in("tuning database"));
-  inserted.insert(entry.key);
   TuningKey key = entry.key;
+  inserted.insert(key);
   entries.insert_or_assign(std::move(key), std::move(entry));
   return Status();
+} catch (...) {
+  return statusOfException();
 }
 
 std::vector<TuningEntry> TuningDatabase::list() const {
@@ -294,7 +305,7 @@ std::string TuningDatabase::serialize() const {
   return text + "\n]}\n";
 }
 
-Status TuningDatabase::save(const std::string &path) const {
+Status TuningDatabase::save(const std::string &path) const try {
   const std::filesystem::path folder =
       std::filesystem::path(path).parent_path();
   // The cache's folder by default, which is private.
@@ -318,4 +329,6 @@ Status TuningDatabase::save(const std::string &path) const {
     else
       merged.entries.emplace(key, entry);
   return writeFile(path, merged.serialize());
+} catch (...) {
+  return statusOfException();
 }

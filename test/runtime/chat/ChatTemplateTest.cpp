@@ -112,6 +112,17 @@ TEST(ChatTemplate, VariablesAreJson) {
   options.variables["v"] = "{";
   EXPECT_EQ(render("x", {}, options),
             "error: variable 'v' of the chat template is not JSON");
+  options.variables["v"] = R"({"z": [1, -2, 2.5, "\u00e9"], "a": {"b": null},
+                               "t": true, "z2": {}, "t": false})";
+  EXPECT_EQ(render("{{ v }}|{{ v | tojson }}", {}, options),
+            "{'z': [1, -2, 2.5, '\u00e9'], 'a': {'b': None}, 't': False, "
+            "'z2': {}}|{\"z\": [1, -2, 2.5, \"\u00e9\"], \"a\": "
+            "{\"b\": null}, \"t\": false, \"z2\": {}}");
+  options.variables["v"] = "[9223372036854775808]";
+  EXPECT_EQ(render("x", {}, options), "error: chat template: a number is too "
+                                      "large");
+  options.variables["v"] = repeated("[", 2000) + repeated("]", 2000);
+  EXPECT_EQ(render("x", {}, options).substr(0, 22), "error: chat template: ");
 }
 
 TEST(ChatTemplate, SourceHasALimit) {

@@ -1,0 +1,182 @@
+//===- SessionTest.cpp - Loading and running models without memory --------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// As in ReadersTest.cpp, of what runs a model: devices, weights, programs.
+//
+//===----------------------------------------------------------------------===//
+
+#include "FailingAllocations.h"
+
+#include "runtime/Exceptions.h"
+#include "runtime/devices/Cpu/CpuDevice.h"
+#include "runtime/io/Safetensors.h"
+#include "runtime/reference/ReferenceDevice.h"
+#include "runtime/session/Generator.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <sstream>
+
+using namespace kf;
+using namespace kf::test;
+
+namespace {
+
+/// Of the checkpoint that is read.
+constexpr int64_t kVocab = 307, kHidden = 64;
+
+/// Code of the reference for a model without layers.
+const std::map<StepKind, std::string> kReferenceCode = {
+    {StepKind::Decode, R"([{"name": "decode", "arguments": [
+       {"tensor": "i32", "shape": [1]},
+       {"tensor": "f32", "shape": [307, 64]},
+       {"tensor": "f32", "shape": [307, 64]}],
+     "ops": [
+       {"name": "kf.embedding", "operands": [0, 1], "results": [
+         {"id": 3, "type": {"tensor": "f32", "shape": [1, 64]}}]},
+       {"name": "kf.matmul", "operands": [3, 2], "results": [
+         {"id": 4, "type": {"tensor": "f32", "shape": [1, 307]}}]}],
+     "results": [4]}])"},
+    {StepKind::Prefill, R"([{"name": "prefill", "arguments": [
+       {"tensor": "i32", "shape": [-1]},
+       {"tensor": "f32", "shape": [307, 64]},
+       {"tensor": "f32", "shape": [307, 64]}],
+     "ops": [
+       {"name": "kf.embedding", "operands": [0, 1], "results": [
+         {"id": 3, "type": {"tensor": "f32", "shape": [-1, 64]}}]}],
+     "results": [3]}])"},
+    {StepKind::Head, R"([{"name": "head", "arguments": [
+       {"tensor": "f32", "shape": [1, 64]},
+       {"tensor": "f32", "shape": [307, 64]},
+       {"tensor": "f32", "shape": [307, 64]}],
+     "ops": [
+       {"name": "kf.matmul", "operands": [0, 2], "results": [
+         {"id": 3, "type": {"tensor": "f32", "shape": [1, 307]}}]}],
+     "results": [3]}])"}};
+
+/// A step of a model without layers. On the CPU its kernel counts workgroups,
+/// and logits are zero.
+Executable stepOf(const ModelConfig &model, StepKind kind, int64_t maxTokens,
+                  const std::string &target, const std::string &object) {
+  const int64_t rows = maxTokens == 1 ? 1 : -1;
+  const TensorSpec ids = {DataType::I32, {rows}};
+  const TensorSpec hidden = {DataType::F32, {rows, kHidden}};
+  const TensorSpec logits = {DataType::F32, {rows, kVocab}};
+  Executable step;
+  step.target = target;
+  step.programName = std::string(nameOf(kind));
+  step.maxTokens = maxTokens;
+  step.arenaBytes = 256;
+  DispatchSpec dispatch;
+  if (target == "cpu") {
+    step.binary = object;
+    step.kernels = {{"count_runs", 64, {1, 1, 1}}};
+    dispatch.bindings = {{KF_BINDING_ARENA, 0, 0}};
+    dispatch.grid[0] = {-1, 8};
+    step.dispatches = {dispatch, dispatch};
+  } else {
+    step.binary = kReferenceCode.at(kind);
+    step.kernels = {{step.programName, 0, {1, 1, 1}}};
+    dispatch.bindings = {{KF_BINDING_INPUT, 0, 0},
+                         {KF_BINDING_WEIGHT, 0, 0},
+                         {KF_BINDING_WEIGHT, 1, 0},
+                         {KF_BINDING_OUTPUT, 0, 0}};
+    step.dispatches = {dispatch};
+  }
+  // As they lie in the file; joined, converted and packed.
+  WeightSpec table, head, packed;
+  table.names = {"model.embed_tokens.weight"};
+  head.names = {"lm_head.weight"};
+  table.shape = head.shape = {kVocab, kHidden};
+  const std::string attention = "model.layers.0.self_attn.";
+  packed.names = {attention + "q_proj.weight", attention + "k_proj.weight"};
+  packed.type = DataType::BF16;
+  packed.shape = {2 * kHidden, kHidden};
+  packed.layout = {WeightLayout::Kind::Panels, 32, 16};
+  step.weights = {table, head, packed};
+  step.inputs = {ids, ids};
+  if (kind == StepKind::Head)
+    step.inputs = {hidden};
+  else
+    step.caches = {
+        {DataType::F32, model.layers, model.kvHeads, model.headDim, 16}};
+  step.outputs = {kind == StepKind::Prefill ? hidden : logits};
+  return step;
+}
+
+/// A model, and its steps for one target, made beforehand.
+struct Model {
+  explicit Model(const std::string &target) {
+    std::ifstream file(KF_TEST_KERNELS, std::ios::binary);
+    std::ostringstream object;
+    object << file.rdbuf();
+    for (auto [kind, rows] : {std::pair(StepKind::Decode, int64_t(1)),
+                              {StepKind::Prefill, int64_t(16)},
+                              {StepKind::Head, int64_t(1)}})
+      steps[{kind, rows}] = stepOf(config, kind, rows, target, object.str());
+    provider = [this](StepKind kind, int64_t rows) -> Result<Executable> {
+      return steps.at({kind, rows});
+    };
+    options.maxTokens = 6;
+  }
+
+  /// Makes a session, reads prompts and generates; packs on two threads.
+  Status run(Device &device) const {
+    ModelConfig model;
+    StepProvider steps;
+    KF_RETURN_IF_ERROR(catchExceptions([&] { // the arguments' copies
+      model = config;
+      steps = provider;
+      return Status();
+    }));
+    KF_ASSIGN_OR_RETURN(std::unique_ptr<ThreadPool> pool,
+                        ThreadPool::create(2));
+    KF_ASSIGN_OR_RETURN(std::unique_ptr<Session> session,
+                        Session::create(std::move(model), device, *weights,
+                                        std::move(steps),
+                                        {.pool = pool.get()}));
+    const int32_t prompt[] = {1, 2, 3, 4, 5};
+    KF_RETURN_IF_ERROR(session->prefill(prompt).status());
+    KF_ASSIGN_OR_RETURN(Sampler sampler, Sampler::create({}));
+    KF_ASSIGN_OR_RETURN(Generation generation,
+                        generate(*session, sampler, nullptr, prompt, options));
+    return generation.ids.size() == 6 ? Status()
+                                      : Status::error("too few tokens");
+  }
+
+  ModelConfig config = loadModelConfig(folder).take();
+  std::unique_ptr<WeightSource> weights = openSafetensors(folder).take();
+  std::map<std::pair<StepKind, int64_t>, Executable> steps;
+  StepProvider provider;
+  GenerationOptions options;
+
+  static inline const std::string folder =
+      KF_SOURCE_DIR "/test/golden/llama2-mha";
+};
+
+TEST(Allocation, SessionOnTheReference) {
+  const Model model("reference");
+  const std::unique_ptr<Device> device = createReferenceDevice();
+  failEverywhere([&] { return model.run(*device); });
+}
+
+TEST(Allocation, SessionOnTheCpu) {
+  const Model model("cpu");
+  // The linker is LLVM's, which does not go on without any memory at all.
+  failEverywhere(
+      [&] {
+        KF_ASSIGN_OR_RETURN(std::unique_ptr<Device> device,
+                            createCpuDevice({.threads = 2}));
+        return model.run(*device);
+      },
+      {Failing::One});
+}
+
+} // namespace
