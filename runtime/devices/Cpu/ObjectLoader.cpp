@@ -151,6 +151,8 @@ ObjectLoader::link(std::string_view object,
   ExecutionSession &execution = session->execution;
   auto buffer = llvm::MemoryBuffer::getMemBufferCopy(
       llvm::StringRef(object.data(), object.size()), "kernels");
+  if (!buffer)
+    return Status::outOfMemory();
 
   // The linker would take any architecture's object.
   auto file = llvm::object::ObjectFile::createObjectFile(*buffer);
