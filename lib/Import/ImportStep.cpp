@@ -66,7 +66,7 @@ public:
         loc(NameLoc::get(b.getStringAttr(::kf::nameOf(options.kind)))),
         cacheType(KVCacheType::get(context, config.layers, config.kvHeads,
                                    config.headDim, cacheElement,
-                                   options.keyBlock)) {}
+                                   options.keyBlock, ::kf::kCachePage)) {}
 
   OwningOpRef<ModuleOp> build() {
     OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
@@ -77,7 +77,7 @@ public:
     if (options.kind == StepKind::Head)
       inputs = {rowsOf(config.hiddenSize)};
     else
-      inputs = {idsType(), idsType(), cacheType};
+      inputs = {idsType(), idsType(), idsType(), pageTableType(), cacheType};
     auto func =
         func::FuncOp::create(b, loc, ::kf::nameOf(options.kind),
                              b.getFunctionType(inputs, {rowsOf(result)}));
@@ -93,7 +93,9 @@ private:
     if (options.kind == StepKind::Head)
       return logits(arguments[0]);
     positions = arguments[1];
-    cache = arguments[2];
+    sequences = arguments[2];
+    pageTable = arguments[3];
+    cache = arguments[4];
     Value x = embed(arguments[0]);
     for (int64_t i = 0; i < config.layers; ++i)
       x = decoderLayer(x, i);
@@ -142,12 +144,12 @@ private:
       q = rope(q);
       k = rope(k);
     }
-    KVAppendOp::create(b, loc, cache, k, v, positions,
+    KVAppendOp::create(b, loc, cache, k, v, positions, sequences, pageTable,
                        b.getI64IntegerAttr(layer));
     const int64_t window = config.windows[layer];
     Value attended = AttentionOp::create(
-        b, loc, q, cache, positions, /*kv_head=*/Value(),
-        b.getI64IntegerAttr(layer),
+        b, loc, q, cache, positions, sequences, pageTable,
+        /*kv_head=*/Value(), b.getI64IntegerAttr(layer),
         b.getF32FloatAttr(static_cast<float>(config.attentionScale)),
         window ? b.getI64IntegerAttr(window) : IntegerAttr());
     return linear(fromHeads(attended), at + std::string(names.output));
@@ -248,6 +250,13 @@ private:
   RankedTensorType idsType() {
     return RankedTensorType::get({rowCount()}, b.getI32Type());
   }
+  /// [S, P]: the pages of each sequence, as many as the model has positions
+  /// for.
+  RankedTensorType pageTableType() {
+    return RankedTensorType::get(
+        {options.sequences, ::kf::cachePagesOf(config.maxPositions)},
+        b.getI32Type());
+  }
   RankedTensorType rowsOf(int64_t size) {
     return RankedTensorType::get({rowCount(), size}, b.getF32Type());
   }
@@ -293,8 +302,9 @@ private:
   OpBuilder b;
   Location loc; ///< says which part of the model an op belongs to
   KVCacheType cacheType;
-  OpFoldResult rows; ///< T
-  Value positions;   ///< [T] of i32
+  OpFoldResult rows;          ///< T
+  Value positions, sequences; ///< [T] of i32
+  Value pageTable;            ///< [S, P] of i32
   Value cache;
 };
 
@@ -306,10 +316,16 @@ llvm::Error checkOptions(const ImportOptions &options) {
   if (options.kind == StepKind::Decode && options.maxTokens != 1)
     return llvm::createStringError("a decode step takes 1 token, not " +
                                    std::to_string(options.maxTokens));
-  if (options.keyBlock < 1)
-    return llvm::createStringError("a key block of " +
-                                   std::to_string(options.keyBlock) +
-                                   " positions is not possible");
+  if (options.keyBlock < 1 || ::kf::kCachePage % options.keyBlock != 0)
+    return llvm::createStringError(
+        "a key block of " + std::to_string(options.keyBlock) +
+        " positions is not possible; one that divides a page of " +
+        std::to_string(::kf::kCachePage) + " is");
+  if (options.sequences < 1 || options.sequences > kMaxTokens)
+    return llvm::createStringError("a step of " +
+                                   std::to_string(options.sequences) +
+                                   " sequences is not possible; 1 to " +
+                                   std::to_string(kMaxTokens) + " are");
   return llvm::Error::success();
 }
 

@@ -7,7 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // What Session asks its compiler for, and what import builds. T is the number
-// of tokens of the step, D the hidden size, V the vocabulary.
+// of tokens of the step, D the hidden size, V the vocabulary. S is the number
+// of sequences that rows may belong to, P the pages that one may have. A
+// Session has one sequence.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,14 +22,25 @@
 namespace kf {
 
 enum class StepKind {
-  /// ids [1] i32, positions [1] i32, cache -> logits [1, V] f32.
+  /// ids, positions, sequences [1] i32, page table [S, P] i32, cache ->
+  /// logits [1, V] f32.
   Decode,
-  /// ids [T] i32, positions [T] i32, cache -> hidden [T, D] f32, before the
-  /// final norm.
+  /// ids, positions, sequences [T] i32, page table [S, P] i32, cache ->
+  /// hidden [T, D] f32, before the final norm.
   Prefill,
   /// hidden [T, D] f32 -> logits [T, V] f32.
   Head
 };
+
+/// Positions of a page of the cache: a multiple of every device's block and
+/// tile of keys, and few, so that a short sequence does not hold much that it
+/// does not use.
+constexpr int64_t kCachePage = 64;
+
+/// Pages that hold `positions` positions of a sequence.
+constexpr int64_t cachePagesOf(int64_t positions) {
+  return (positions + kCachePage - 1) / kCachePage;
+}
 
 /// The function's name: "decode", "prefill", "head".
 constexpr std::string_view nameOf(StepKind kind) {

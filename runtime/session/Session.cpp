@@ -25,9 +25,6 @@ constexpr int64_t kSmallPrefill = 16;
 constexpr int64_t kLargePrefill = 512;
 /// Rows that allLogits() brings to logits at a time.
 constexpr int64_t kHeadRows = 16;
-/// The cache has room for a multiple of this many positions, which every
-/// compiled key block divides.
-constexpr int64_t kCacheGranularity = 64;
 
 /// Checks that a program takes and returns what the step has to, so that
 /// buffers of the session fit whatever the provider handed out.
@@ -35,11 +32,13 @@ Status checkStep(const Executable &executable, StepKind kind, int64_t maxTokens,
                  const ModelConfig &model) {
   const int64_t rows = maxTokens == 1 ? 1 : -1;
   const TensorSpec ids = {DataType::I32, {rows}};
+  const TensorSpec table = {DataType::I32,
+                            {1, cachePagesOf(model.maxPositions)}};
   const TensorSpec hidden = {DataType::F32, {rows, model.hiddenSize}};
   const TensorSpec logits = {DataType::F32, {rows, model.vocabSize}};
   const bool head = kind == StepKind::Head;
   const std::vector<TensorSpec> inputs =
-      head ? std::vector{hidden} : std::vector{ids, ids};
+      head ? std::vector{hidden} : std::vector{ids, ids, ids, table};
   const std::vector<TensorSpec> outputs = {kind == StepKind::Prefill ? hidden
                                                                      : logits};
   bool fits = executable.inputs == inputs && executable.outputs == outputs &&
@@ -47,7 +46,7 @@ Status checkStep(const Executable &executable, StepKind kind, int64_t maxTokens,
               executable.caches.size() == (head ? 0 : 1);
   for (const CacheSpec &cache : executable.caches)
     fits &= cache.layers == model.layers && cache.kvHeads == model.kvHeads &&
-            cache.headDim == model.headDim;
+            cache.headDim == model.headDim && cache.page == kCachePage;
   if (fits)
     return Status();
   return Status::error(
@@ -71,10 +70,6 @@ private:
   int64_t before;
 };
 
-int64_t roundUp(int64_t value, int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
-
 } // namespace
 
 //===----------------------------------------------------------------------===//
@@ -87,7 +82,7 @@ Session::Session(ModelConfig config, Device &device, const WeightSource &source,
     : model(std::move(config)), device(device), provider(std::move(provider)),
       context(context), cancelled(options.cancelled), source(source),
       weights(device, &source, {options.pool, options.cancelled}),
-      cache(device, roundUp(context, kCacheGranularity)) {}
+      cache(device, cachePagesOf(context)) {}
 
 Result<std::unique_ptr<Session>>
 Session::create(ModelConfig config, Device &device, const WeightSource &source,
@@ -124,8 +119,18 @@ Result<ProgramRunner *> Session::program(StepKind kind, int64_t maxTokens) {
   readySeconds += readying.seconds();
   if (!runner.ok())
     return runner.status();
+  if (kind != StepKind::Head)
+    KF_RETURN_IF_ERROR(writeSequence(**runner));
   slot = runner.take();
   return slot.get();
+}
+
+/// Tells a step, once, that all rows belong to one sequence whose pages come in
+/// order; sequences are zeros, as all buffers are at first.
+Status Session::writeSequence(ProgramRunner &runner) const {
+  std::vector<int32_t> table(static_cast<size_t>(cache.pages()));
+  std::iota(table.begin(), table.end(), 0);
+  return runner.write(3, table.data(), table.size() * sizeof(int32_t));
 }
 
 /// Rows of the prefill program for the next chunk. A program that is there

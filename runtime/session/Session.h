@@ -121,6 +121,7 @@ private:
   Status checkIds(std::span<const int32_t> ids) const;
   int64_t prefillSizeFor(int64_t remaining) const;
   Result<ProgramRunner *> program(StepKind kind, int64_t maxTokens);
+  Status writeSequence(ProgramRunner &runner) const;
   Result<std::span<const float>> runDecode(int32_t id);
   Status runPrefill(ProgramRunner &runner, std::span<const int32_t> ids);
   Result<std::span<const float>> runHead(ProgramRunner &head,

@@ -157,16 +157,21 @@ TEST(Import, SignaturesAreWhatStepSays) {
                             "head_dim = 64, type = f32, key_block = 16>";
   expectContains(
       import(model, StepKind::Decode, 1, options),
-      "@decode(%arg0: tensor<1xi32>, %arg1: tensor<1xi32>, %arg2: " + cache +
+      "@decode(%arg0: tensor<1xi32>, %arg1: tensor<1xi32>, %arg2: "
+      "tensor<1xi32>, %arg3: tensor<1x16xi32>, %arg4: " +
+          cache +
           ") -> tensor<1x1477xf32> attributes {kf.max_tokens = 1 : i64}");
-  expectContains(
-      import(model, StepKind::Prefill, 512, options),
-      "@prefill(%arg0: tensor<?xi32>, %arg1: tensor<?xi32>, %arg2: " + cache +
-          ") -> tensor<?x256xf32>");
+  expectContains(import(model, StepKind::Prefill, 512, options),
+                 "@prefill(%arg0: tensor<?xi32>, %arg1: tensor<?xi32>, %arg2: "
+                 "tensor<?xi32>, %arg3: tensor<1x16xi32>, %arg4: " +
+                     cache + ") -> tensor<?x256xf32>");
   expectContains(import(model, StepKind::Head, 16, options),
                  "@head(%arg0: tensor<?x256xf32>) -> tensor<?x1477xf32>");
   expectContains(import(model, StepKind::Head, 1, options),
                  "@head(%arg0: tensor<1x256xf32>) -> tensor<1x1477xf32>");
+  options.sequences = 4;
+  expectContains(import(model, StepKind::Decode, 1, options),
+                 "%arg3: tensor<4x16xi32>");
   options.cacheType = DataType::BF16;
   expectContains(import(model, StepKind::Decode, 1, options), "type = bf16");
 }

@@ -24,6 +24,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,18 @@ Result<std::string> compilerFingerprint(const CompilerOptions &options);
 /// An error if this machine lacks what `options.targetCpu` asks for.
 Status checkRunsOnHost(const CompilerOptions &options);
 
+/// An op on a KV cache: which tensors it takes, by their number, and how.
+struct CacheUse {
+  size_t positions = 0, sequences = 0, pageTable = 0;
+  int64_t page = 0; ///< positions of a page
+  /// An attention reads all positions up to a row's, and no more of them than
+  /// `window`; an append writes the row's alone.
+  bool isAttention = false;
+  std::optional<int64_t> window;
+
+  auto operator<=>(const CacheUse &) const = default;
+};
+
 /// A module of functions, to be compiled once. Errors are one line; those of
 /// the parser begin with their position. One thread.
 class CompilerModule {
@@ -64,10 +77,10 @@ public:
   CompilerModule &operator=(CompilerModule &&) noexcept;
   ~CompilerModule();
 
-  /// Which of the tensors that the only function takes hold positions in a KV
-  /// cache, as far as its kv_append ops take them as they come; none for a
-  /// program that an earlier phase made.
-  std::vector<size_t> positionInputs() const;
+  /// What the ops on KV caches of the only function do with the tensors that it
+  /// takes, as far as they take positions, sequences and page table as they
+  /// come; none for a program that an earlier phase made.
+  std::vector<CacheUse> cacheUses() const;
   /// Compiles the module's only function; the module is spent then.
   Result<Executable> compile(const CompilerOptions &options);
   /// Runs the phases up to `phase` (import to lowered) and prints the module,

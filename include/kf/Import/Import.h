@@ -29,8 +29,11 @@ struct ImportOptions {
   /// The most tokens that a step takes; 1 makes every shape static. A decode
   /// step takes 1.
   int64_t maxTokens = 1;
-  /// Positions per block of the cache's keys (see !kf.kv_cache).
+  /// Positions per block of the cache's keys (see !kf.kv_cache); divides
+  /// kCachePage.
   int64_t keyBlock = 1;
+  /// S: the most sequences that rows of a step belong to.
+  int64_t sequences = 1;
   /// Element type of the cache: F32, F16 or BF16.
   ::kf::DataType cacheType = ::kf::DataType::F32;
 };

@@ -87,7 +87,7 @@ public:
       return Status();
     }
     for (int64_t row = 0; row < rows; ++row) {
-      float sum = read(row, scalars[KF_SCALAR_CACHE_CAPACITY]);
+      float sum = read(row, scalars[KF_SCALAR_CACHE_CAPACITY] * kCachePage);
       if (name == "decode")
         for (int64_t v = 0; v < kVocab; ++v)
           out[v] = sum + v;
@@ -105,13 +105,18 @@ private:
   float read(int64_t row, int64_t capacity) {
     auto ids = reinterpret_cast<int32_t *>(floats(table.inputs[0]));
     auto positions = reinterpret_cast<int32_t *>(floats(table.inputs[1]));
+    auto sequences = reinterpret_cast<int32_t *>(floats(table.inputs[2]));
+    auto pages = reinterpret_cast<int32_t *>(floats(table.inputs[3]));
     float *tokens = floats(table.caches[0]);
-    if (positions[row] >= capacity)
+    if (positions[row] >= capacity || sequences[row] != 0)
       return -1;
-    tokens[positions[row]] = static_cast<float>(ids[row]);
+    auto token = [&](int64_t i) -> float & {
+      return tokens[pages[i / kCachePage] * kCachePage + i % kCachePage];
+    };
+    token(positions[row]) = static_cast<float>(ids[row]);
     float sum = 0;
     for (int32_t i = 0; i <= positions[row]; ++i)
-      sum += (i + 1) * tokens[i];
+      sum += (i + 1) * token(i);
     return sum;
   }
 
@@ -190,7 +195,8 @@ public:
 };
 
 /// The fake model's step, as a StepProvider has to return it.
-inline Executable fakeStep(StepKind kind, int64_t maxTokens) {
+inline Executable fakeStep(StepKind kind, int64_t maxTokens,
+                           const ModelConfig &config = fakeConfig()) {
   const int64_t rows = maxTokens == 1 ? 1 : -1;
   const TensorSpec ids = {DataType::I32, {rows}};
   const TensorSpec hidden = {DataType::F32, {rows, kHidden}};
@@ -203,7 +209,9 @@ inline Executable fakeStep(StepKind kind, int64_t maxTokens) {
   if (kind == StepKind::Head) {
     executable.inputs = {hidden};
   } else {
-    executable.inputs = {ids, ids};
+    const TensorSpec table = {DataType::I32,
+                              {1, cachePagesOf(config.maxPositions)}};
+    executable.inputs = {ids, ids, ids, table};
     CacheSpec cache;
     cache.layers = cache.kvHeads = 1;
     cache.headDim = 2;

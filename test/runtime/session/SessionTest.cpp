@@ -276,6 +276,8 @@ TEST(Session, StepsThatDoNotFit) {
       [](Executable &step) { step.outputs.clear(); },
       [](Executable &step) { step.caches.clear(); },
       [](Executable &step) { step.caches[0].kvHeads = 2; },
+      [](Executable &step) { step.caches[0].page = 128; },
+      [](Executable &step) { step.inputs[3].shape[1] = 1; },
       [](Executable &step) { step.maxTokens = 2; }};
   for (const auto &change : changes) {
     Fixture fixture;
@@ -308,8 +310,9 @@ TEST(Session, Accounting) {
   EXPECT_EQ(memory.weights, 0u);
   EXPECT_EQ(memory.cache, 2u * 128 * 2 * sizeof(float)); // 100 rounded up
   EXPECT_EQ(memory.arenas, 2u * 256);
-  // prefill 16: ids, positions, hidden; head: hidden, logits.
-  EXPECT_EQ(memory.io, 64u + 64 + 16 * kHidden * 4 + 64 + 64);
+  // prefill 16: ids, positions, sequences, pages of 1200, hidden; head: hidden,
+  // logits.
+  EXPECT_EQ(memory.io, 3u * 64 + 19 * 4 + 16 * kHidden * 4 + 64 + 64);
   EXPECT_EQ(memory.total(), memory.cache + memory.arenas + memory.io);
   SessionTimings timings = fixture.session->timings();
   EXPECT_GE(timings.compile, 0.004);
