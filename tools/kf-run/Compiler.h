@@ -33,6 +33,7 @@ namespace kf {
 struct CompilerOptions {
   std::string target = "cpu";       ///< a device's name
   std::string targetCpu = "native"; ///< as LLVM calls it
+  std::string cacheType = "f32";    ///< of a model's KV cache: f32, f16, bf16
   int64_t workers = 0;              ///< Device::workers() of who will run it
   int64_t maxTokens = 512; ///< of functions that do not say `kf.max_tokens`
   CancelFlag cancelled = nullptr; ///< ends compiling between two passes
@@ -69,10 +70,11 @@ public:
   /// one stays; with `single`, there has to be just one to stay.
   static Result<CompilerModule> parse(const std::string &path,
                                       const std::string &function, bool single);
-  /// Imports one step of a model.
+  /// Imports one step of a model; `cacheType` as in CompilerOptions.
   static Result<CompilerModule> import(const ModelConfig &config,
                                        const WeightSource &source,
-                                       StepKind kind, int64_t maxTokens);
+                                       StepKind kind, int64_t maxTokens,
+                                       const std::string &cacheType);
   CompilerModule(CompilerModule &&) noexcept;
   CompilerModule &operator=(CompilerModule &&) noexcept;
   ~CompilerModule();

@@ -42,6 +42,9 @@ struct EmitOptions {
                   "what to compile for; cpu by default");
     parser.choice({"step", 0, "STEP"}, step, {"decode", "prefill", "head"},
                   "which step of a model: decode (the default), prefill, head");
+    parser.choice({"cache-type", 0, "TYPE"}, compiler.cacheType,
+                  {"f32", "f16", "bf16"},
+                  "elements of a model's KV cache; f32 by default");
     parser.text({"function", 0, "NAME"}, function,
                 "which function of a file; all by default");
     parser.integer({"max-tokens", 0, "N"}, maxTokens, 1, int64_t(1) << 24,
@@ -72,8 +75,9 @@ Result<CompilerModule> openSource(const EmitOptions &options) {
   int64_t tokens = options.maxTokens;
   if (!tokens)
     tokens = options.kind() == StepKind::Prefill ? 512 : 1;
-  Result<CompilerModule> module = CompilerModule::import(
-      model.config, *model.weights, options.kind(), tokens);
+  Result<CompilerModule> module =
+      CompilerModule::import(model.config, *model.weights, options.kind(),
+                             tokens, options.compiler.cacheType);
   if (!module.ok())
     return nameModel(model, module.status());
   return module;

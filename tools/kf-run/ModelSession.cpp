@@ -30,6 +30,9 @@ void ModelOptions::addTo(OptionParser &parser) {
   parser.integer({"context", 0, "N"}, context, 1, int64_t(1) << 24,
                  "positions of the context; by default what the command needs "
                  "and at least 4096, as far as the model goes");
+  parser.choice({"cache-type", 0, "TYPE"}, cacheType, {"f32", "f16", "bf16"},
+                "elements of the KV cache; f32 by default. The others take "
+                "half the memory and round keys and values");
   parser.flag({"no-cache"}, noCache,
               "neither read nor write the cache of compiled programs");
   parser.text({"target-cpu", 0, "CPU"}, targetCpu,
@@ -50,6 +53,7 @@ ModelSession::open(const ModelOptions &options, bool withTokenizer) {
   }
   CompilerOptions compiler;
   compiler.target = result->target->name();
+  compiler.cacheType = options.cacheType;
   compiler.targetCpu = options.targetCpu;
   compiler.workers = result->target->workers();
   compiler.cancelled = &interruptFlag();

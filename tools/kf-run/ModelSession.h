@@ -30,7 +30,7 @@ struct ModelOptions {
   DeviceOptions device;
   int64_t context = 0; ///< 0: chosen by the command's need
   bool noCache = false;
-  std::string targetCpu = "native";
+  std::string cacheType = "f32", targetCpu = "native";
 
   /// Adds MODEL and the options to `parser`.
   void addTo(OptionParser &parser);

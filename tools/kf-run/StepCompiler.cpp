@@ -45,7 +45,7 @@ Status StepCompiler::openCache() {
 
 std::string StepCompiler::keyOf(StepKind kind, int64_t maxTokens) const {
   return hashKey({signature, nameOf(kind), std::to_string(maxTokens),
-                  fingerprint, identity});
+                  options.cacheType, fingerprint, identity});
 }
 
 Result<Executable> StepCompiler::compile(StepKind kind, int64_t maxTokens) {
@@ -58,8 +58,8 @@ Result<Executable> StepCompiler::compile(StepKind kind, int64_t maxTokens) {
       return std::move(*found);
     }
   }
-  Result<CompilerModule> module =
-      CompilerModule::import(model->config, *model->weights, kind, maxTokens);
+  Result<CompilerModule> module = CompilerModule::import(
+      model->config, *model->weights, kind, maxTokens, options.cacheType);
   if (!module.ok())
     return nameModel(*model, module.status());
   KF_ASSIGN_OR_RETURN(Executable executable, module->compile(options));
