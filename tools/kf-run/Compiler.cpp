@@ -210,13 +210,12 @@ Result<CompilerModule> CompilerModule::parse(const std::string &path,
 
 Result<CompilerModule> CompilerModule::import(const ModelConfig &config,
                                               const WeightSource &source,
-                                              StepKind kind, int64_t maxTokens,
+                                              const StepShape &shape,
                                               const std::string &cacheType) {
   const NoBadAlloc guard;
   auto contents = std::make_unique<Contents>();
   mlir::kf::ImportOptions options;
-  options.kind = kind;
-  options.maxTokens = maxTokens;
+  options.shape = shape;
   KF_ASSIGN_OR_RETURN(options.cacheType, parseDataType(cacheType));
   auto module =
       mlir::kf::importStep(contents->context, config, source, options);

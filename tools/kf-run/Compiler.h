@@ -73,7 +73,7 @@ public:
   /// Imports one step of a model; `cacheType` as in CompilerOptions.
   static Result<CompilerModule> import(const ModelConfig &config,
                                        const WeightSource &source,
-                                       StepKind kind, int64_t maxTokens,
+                                       const StepShape &shape,
                                        const std::string &cacheType);
   CompilerModule(CompilerModule &&) noexcept;
   CompilerModule &operator=(CompilerModule &&) noexcept;

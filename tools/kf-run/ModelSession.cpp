@@ -73,12 +73,11 @@ Status ModelSession::start(int64_t tokens) {
         std::min(opened.config.maxPositions, std::max(kDefaultContext, tokens));
   settings.pool = pool.get();
   settings.cancelled = &interruptFlag();
-  KF_ASSIGN_OR_RETURN(running, Session::create(
-                                   opened.config, *target, *opened.weights,
-                                   [this](StepKind kind, int64_t maxTokens) {
-                                     return provide(kind, maxTokens);
-                                   },
-                                   settings));
+  KF_ASSIGN_OR_RETURN(
+      running,
+      Session::create(
+          opened.config, *target, *opened.weights,
+          [this](const StepShape &shape) { return provide(shape); }, settings));
   return Status();
 }
 
@@ -90,12 +89,12 @@ Status ModelSession::explainBadLogits(const Status &error) const {
       .in("model " + quotePath(opened.name));
 }
 
-Result<Executable> ModelSession::provide(StepKind kind, int64_t maxTokens) {
-  if (kind == StepKind::Decode) {
+Result<Executable> ModelSession::provide(const StepShape &shape) {
+  if (shape.tokens == 1) {
     decodePosition = running->position();
     decodeRequested = readySeconds();
   }
-  return steps->compile(kind, maxTokens);
+  return steps->compile(shape);
 }
 
 double ModelSession::readySeconds() const {

@@ -70,7 +70,7 @@ public:
 private:
   ModelSession() = default;
 
-  Result<Executable> provide(StepKind kind, int64_t maxTokens);
+  Result<Executable> provide(const StepShape &shape);
   double readySeconds() const;
 
   ModelOptions options;

@@ -82,7 +82,8 @@ TEST(Executable, DamageWithARightChecksumNeverCrashes) {
     Result<Executable> result = Executable::deserialize(bytes);
     if (!result.ok()) {
       EXPECT_NE(result.message(), "");
-      EXPECT_EQ(result.message().find('\n'), std::string::npos);
+      EXPECT_EQ(result.message().find('\n'), std::string::npos)
+          << result.message();
       continue;
     }
     ++accepted; // in a name or the binary
