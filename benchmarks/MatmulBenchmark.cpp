@@ -94,7 +94,7 @@ void kfMatmul(benchmark::State &state) {
   auto device = createCpuDevice(options);
   OneWeight source(filled({n, k}));
   WeightStore weights(**device, &source);
-  KVCache cache(**device, 64);
+  KVCache cache(**device, 1);
   auto runner = ProgramRunner::create(*executable, **device, weights, cache);
   if (!runner.ok())
     return state.SkipWithError(runner.message().c_str());

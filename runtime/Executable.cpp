@@ -237,18 +237,20 @@ Result<int64_t> WeightSpec::packedBytes() const {
   return blocks;
 }
 
-Result<int64_t> CacheSpec::bytes(int64_t capacity) const {
+Result<int64_t> CacheSpec::bytes(int64_t pages) const {
   if (!isFloat(type))
     return Status::error("a cache of " + std::string(nameOf(type)) +
                          "; f32, f16 and bf16 are possible");
-  if (layers < 1 || kvHeads < 1 || headDim < 1 || keyBlock < 1)
+  if (layers < 1 || kvHeads < 1 || headDim < 1 || keyBlock < 1 || page < 1)
     return Status::error("a cache has a dimension below 1");
-  if (capacity < 1 || capacity % keyBlock != 0)
-    return Status::error(
-        "a cache of " + std::to_string(capacity) +
-        " positions is not possible; a positive multiple of the key block " +
-        std::to_string(keyBlock) + " is");
-  int64_t shape[] = {layers, 2, kvHeads, capacity, headDim};
+  if (page % keyBlock != 0)
+    return Status::error("a cache with pages of " + std::to_string(page) +
+                         " positions, which is no multiple of the key block " +
+                         std::to_string(keyBlock));
+  if (pages < 1)
+    return Status::error("a cache of " + std::to_string(pages) +
+                         " pages is not possible; a positive number is");
+  int64_t shape[] = {layers, pages, 2, kvHeads, page, headDim};
   return checkedByteCount(type, shape);
 }
 
@@ -332,8 +334,7 @@ Status Executable::verify() const {
       return bytes.status();
   }
   for (size_t i = 0; i < caches.size(); ++i) {
-    Result<int64_t> bytes =
-        caches[i].bytes(std::max<int64_t>(caches[i].keyBlock, 1));
+    Result<int64_t> bytes = caches[i].bytes(/*pages=*/1);
     if (!bytes.ok())
       return bytes.status().in(numbered("cache", i));
   }

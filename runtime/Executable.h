@@ -93,14 +93,16 @@ struct SizeRange {
   bool operator==(const SizeRange &) const = default;
 };
 
-/// A KV cache: [layers][2][kvHeads][capacity][headDim] elements; index 0 of
-/// the second dimension is K, 1 is V. Within a K head, positions come in
-/// blocks of `keyBlock`: [capacity/keyBlock][headDim][keyBlock].
+/// A KV cache, a pool of pages that hold `page` positions each:
+/// [layers][pages][2][kvHeads][page][headDim] elements; index 0 of the third
+/// dimension is K, 1 is V. Within a K head of a page, positions come in blocks
+/// of `keyBlock`, which divides `page`: [page/keyBlock][headDim][keyBlock].
 struct CacheSpec {
   DataType type = DataType::F32;
-  int64_t layers = 0, kvHeads = 0, headDim = 0, keyBlock = 1;
+  int64_t layers = 0, kvHeads = 0, headDim = 0, keyBlock = 1, page = 64;
 
-  Result<int64_t> bytes(int64_t capacity) const;
+  /// Bytes of a pool of `pages` pages; an error where there is no such cache.
+  Result<int64_t> bytes(int64_t pages) const;
   bool operator==(const CacheSpec &) const = default;
 };
 

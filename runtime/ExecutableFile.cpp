@@ -94,7 +94,8 @@ std::string toJson(const CacheSpec &cache) {
                      {"layers", jsonText(cache.layers)},
                      {"kv_heads", jsonText(cache.kvHeads)},
                      {"head_dim", jsonText(cache.headDim)},
-                     {"key_block", jsonText(cache.keyBlock)}});
+                     {"key_block", jsonText(cache.keyBlock)},
+                     {"page", jsonText(cache.page)}});
 }
 
 std::string toJson(const TensorSpec &tensor) {
@@ -244,7 +245,8 @@ Status read(const Json &json, CacheSpec &out) {
   KF_RETURN_IF_ERROR(field(json, "layers", out.layers));
   KF_RETURN_IF_ERROR(field(json, "kv_heads", out.kvHeads));
   KF_RETURN_IF_ERROR(field(json, "head_dim", out.headDim));
-  return field(json, "key_block", out.keyBlock);
+  KF_RETURN_IF_ERROR(field(json, "key_block", out.keyBlock));
+  return field(json, "page", out.page);
 }
 
 Status read(const Json &json, TensorSpec &out) {

@@ -23,14 +23,14 @@ extern "C" {
 #endif
 
 /// Changes whenever anything below changes meaning; part of every cache key.
-#define KF_ABI_VERSION 2
+#define KF_ABI_VERSION 3
 
 /// Slots of the scalar buffer (int64 each). Kernels read them at run time, so
 /// that nothing is compiled or recorded again from token to token.
 enum kf_scalar {
   /// Tokens of this step: extent of every leading `?` without a name.
   KF_SCALAR_N_TOKENS = 0,
-  /// Positions that the KV cache has room for; a multiple of its key block.
+  /// Pages that the pool of each KV cache has.
   KF_SCALAR_CACHE_CAPACITY = 1,
   /// The first of the program's named sizes (`#kf.size`), in its order.
   KF_SCALAR_NAMED_SIZES = 2,

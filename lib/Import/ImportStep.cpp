@@ -19,7 +19,6 @@
 using namespace mlir;
 using namespace mlir::kf;
 using ::kf::ModelConfig;
-using ::kf::StepKind;
 
 namespace {
 
@@ -55,7 +54,7 @@ RopeScalingAttr scalingAttr(MLIRContext *context,
 }
 
 /// Writes the ops of a step in the order in which they run. T is the number of
-/// rows, D the hidden size.
+/// rows, L of those whose logits are wanted, D the hidden size.
 class StepBuilder {
 public:
   StepBuilder(MLIRContext *context, const ModelConfig &config,
@@ -63,25 +62,25 @@ public:
               Type cacheElement)
       : config(config), names(::kf::tensorNames(config)),
         checkpoint(checkpoint), options(options), b(context),
-        loc(NameLoc::get(b.getStringAttr(::kf::nameOf(options.kind)))),
+        name(::kf::nameOf(options.shape)),
+        loc(NameLoc::get(b.getStringAttr(name))),
         cacheType(KVCacheType::get(context, config.layers, config.kvHeads,
                                    config.headDim, cacheElement,
-                                   options.keyBlock)) {}
+                                   options.keyBlock, ::kf::kCachePage)) {}
 
   OwningOpRef<ModuleOp> build() {
     OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
     b.setInsertionPointToEnd(module->getBody());
-    const int64_t result = options.kind == StepKind::Prefill ? config.hiddenSize
-                                                             : config.vocabSize;
-    SmallVector<Type> inputs;
-    if (options.kind == StepKind::Head)
-      inputs = {rowsOf(config.hiddenSize)};
-    else
-      inputs = {idsType(), idsType(), cacheType};
+    SmallVector<Type> inputs = {idsType(),       idsType(),    idsType(),
+                                pageTableType(), wantedType(), cacheType};
+    Type result = getRowsOf(wantedType(), config.vocabSize, b.getF32Type());
     auto func =
-        func::FuncOp::create(b, loc, ::kf::nameOf(options.kind),
-                             b.getFunctionType(inputs, {rowsOf(result)}));
-    func->setAttr("kf.max_tokens", b.getI64IntegerAttr(options.maxTokens));
+        func::FuncOp::create(b, loc, name, b.getFunctionType(inputs, {result}));
+    func->setAttr("kf.max_tokens", b.getI64IntegerAttr(options.shape.tokens));
+    if (StringAttr size = getSizeName(wantedType()))
+      func->setAttr(kSizeRangesAttrName,
+                    b.getArrayAttr(SizeRangeAttr::get(b.getContext(), size, 0,
+                                                      options.shape.wanted)));
     b.setInsertionPointToStart(func.addEntryBlock());
     setRows(func.getArgument(0));
     func::ReturnOp::create(b, loc, buildBody(func.getArguments()));
@@ -90,15 +89,15 @@ public:
 
 private:
   Value buildBody(ValueRange arguments) {
-    if (options.kind == StepKind::Head)
-      return logits(arguments[0]);
-    positions = arguments[1];
-    cache = arguments[2];
-    Value x = embed(arguments[0]);
+    positions = arguments[::kf::kStepPositions];
+    sequences = arguments[::kf::kStepSequences];
+    pageTable = arguments[::kf::kStepPageTable];
+    cache = arguments.back();
+    Value x = embed(arguments[::kf::kStepIds]);
     for (int64_t i = 0; i < config.layers; ++i)
       x = decoderLayer(x, i);
     loc = NameLoc::get(b.getStringAttr("output"));
-    return options.kind == StepKind::Prefill ? x : logits(x);
+    return logits(EmbeddingOp::create(b, loc, arguments[::kf::kStepWanted], x));
   }
 
   //===--- The model ------------------------------------------------------===//
@@ -125,7 +124,7 @@ private:
     return arith::AddFOp::create(b, loc, x, fed);
   }
 
-  /// [T, D] -> [T, V].
+  /// [L, D] -> [L, V].
   Value logits(Value x) { return linear(norm(x, names.finalNorm), names.head); }
 
   /// [T, D] -> [T, D]; `at` begins the layer's names.
@@ -142,12 +141,12 @@ private:
       q = rope(q);
       k = rope(k);
     }
-    KVAppendOp::create(b, loc, cache, k, v, positions,
+    KVAppendOp::create(b, loc, cache, k, v, positions, sequences, pageTable,
                        b.getI64IntegerAttr(layer));
     const int64_t window = config.windows[layer];
     Value attended = AttentionOp::create(
-        b, loc, q, cache, positions, /*kv_head=*/Value(),
-        b.getI64IntegerAttr(layer),
+        b, loc, q, cache, positions, sequences, pageTable,
+        /*kv_head=*/Value(), b.getI64IntegerAttr(layer),
         b.getF32FloatAttr(static_cast<float>(config.attentionScale)),
         window ? b.getI64IntegerAttr(window) : IntegerAttr());
     return linear(fromHeads(attended), at + std::string(names.output));
@@ -243,10 +242,24 @@ private:
   //===--- Shapes ---------------------------------------------------------===//
 
   int64_t rowCount() const {
-    return options.maxTokens == 1 ? 1 : ShapedType::kDynamic;
+    return options.shape.tokens == 1 ? 1 : ShapedType::kDynamic;
   }
   RankedTensorType idsType() {
     return RankedTensorType::get({rowCount()}, b.getI32Type());
+  }
+  /// [S, P]: the pages of each sequence, as many as the model has positions
+  /// for.
+  RankedTensorType pageTableType() {
+    return RankedTensorType::get(
+        {options.sequences, ::kf::cachePagesOf(config.maxPositions)},
+        b.getI32Type());
+  }
+  RankedTensorType wantedType() {
+    if (options.shape.wanted == 1)
+      return RankedTensorType::get({1}, b.getI32Type());
+    return RankedTensorType::get(
+        {ShapedType::kDynamic}, b.getI32Type(),
+        SizeAttr::get(b.getContext(), b.getStringAttr(::kf::kWantedSize)));
   }
   RankedTensorType rowsOf(int64_t size) {
     return RankedTensorType::get({rowCount(), size}, b.getF32Type());
@@ -291,25 +304,36 @@ private:
   const Checkpoint &checkpoint;
   const ImportOptions &options;
   OpBuilder b;
-  Location loc; ///< says which part of the model an op belongs to
+  std::string name; ///< of the step
+  Location loc;     ///< says which part of the model an op belongs to
   KVCacheType cacheType;
-  OpFoldResult rows; ///< T
-  Value positions;   ///< [T] of i32
+  OpFoldResult rows;          ///< T
+  Value positions, sequences; ///< [T] of i32
+  Value pageTable;            ///< [S, P] of i32
   Value cache;
 };
 
 llvm::Error checkOptions(const ImportOptions &options) {
-  if (options.maxTokens < 1 || options.maxTokens > kMaxTokens)
+  const auto [tokens, wanted] = options.shape;
+  if (tokens < 1 || tokens > kMaxTokens)
+    return llvm::createStringError("a step of " + std::to_string(tokens) +
+                                   " tokens is not possible; 1 to " +
+                                   std::to_string(kMaxTokens) + " are");
+  if (wanted < 1 || wanted > tokens)
     return llvm::createStringError(
-        "a step of " + std::to_string(options.maxTokens) +
-        " tokens is not possible; 1 to " + std::to_string(kMaxTokens) + " are");
-  if (options.kind == StepKind::Decode && options.maxTokens != 1)
-    return llvm::createStringError("a decode step takes 1 token, not " +
-                                   std::to_string(options.maxTokens));
-  if (options.keyBlock < 1)
-    return llvm::createStringError("a key block of " +
-                                   std::to_string(options.keyBlock) +
-                                   " positions is not possible");
+        "logits of " + std::to_string(wanted) + " rows of a step of " +
+        std::to_string(tokens) + " tokens are not possible; 1 to " +
+        std::to_string(tokens) + " are");
+  if (options.keyBlock < 1 || ::kf::kCachePage % options.keyBlock != 0)
+    return llvm::createStringError(
+        "a key block of " + std::to_string(options.keyBlock) +
+        " positions is not possible; one that divides a page of " +
+        std::to_string(::kf::kCachePage) + " is");
+  if (options.sequences < 1 || options.sequences > kMaxTokens)
+    return llvm::createStringError("a step of " +
+                                   std::to_string(options.sequences) +
+                                   " sequences is not possible; 1 to " +
+                                   std::to_string(kMaxTokens) + " are");
   return llvm::Error::success();
 }
 

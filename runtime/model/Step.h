@@ -6,40 +6,67 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What Session asks its compiler for, and what import builds. T is the number
-// of tokens of the step, D the hidden size, V the vocabulary.
+// What Session asks its compiler for, and what import builds: one kind of
+// program, in sizes. T is the number of tokens of the step, each a row that
+// belongs to one of S sequences, of which each has up to P pages of the cache;
+// L is the number of rows whose logits are wanted, V the vocabulary. Only
+// these L rows visit the final norm and the output matrix.
+//
+//   ids, positions, sequences [T] i32, page table [S, P] i32, wanted [L] i32,
+//   cache -> logits [L, V] f32
+//
+// `wanted` are numbers of rows, from 0 to T - 1; any other gives the logits of
+// a row of zeros. A Session has one sequence.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef KF_RUNTIME_MODEL_STEP_H
 #define KF_RUNTIME_MODEL_STEP_H
 
+#include <compare>
+#include <cstddef>
 #include <cstdint>
-#include <string_view>
+#include <string>
 
 namespace kf {
 
-enum class StepKind {
-  /// ids [1] i32, positions [1] i32, cache -> logits [1, V] f32.
-  Decode,
-  /// ids [T] i32, positions [T] i32, cache -> hidden [T, D] f32, before the
-  /// final norm.
-  Prefill,
-  /// hidden [T, D] f32 -> logits [T, V] f32.
-  Head
+/// The sizes that a step is compiled for.
+struct StepShape {
+  /// T at most. 1: always 1, with static shapes.
+  int64_t tokens = 1;
+  /// L at most. 1: always 1; else L may be 0.
+  int64_t wanted = 1;
+
+  auto operator<=>(const StepShape &) const = default;
 };
 
-/// The function's name: "decode", "prefill", "head".
-constexpr std::string_view nameOf(StepKind kind) {
-  switch (kind) {
-  case StepKind::Decode:
-    return "decode";
-  case StepKind::Prefill:
-    return "prefill";
-  case StepKind::Head:
-    return "head";
-  }
-  return "";
+/// The function's and the program's name: "step_512", and "step_512_16" where
+/// there can be more wanted rows than one.
+inline std::string nameOf(const StepShape &shape) {
+  std::string name = "step_" + std::to_string(shape.tokens);
+  return shape.wanted == 1 ? name : name + "_" + std::to_string(shape.wanted);
+}
+
+/// Numbers of a step's inputs; caches are not counted.
+enum StepInput : size_t {
+  kStepIds,
+  kStepPositions,
+  kStepSequences,
+  kStepPageTable,
+  kStepWanted
+};
+
+/// How L is called (`#kf.size`).
+inline constexpr char kWantedSize[] = "wanted";
+
+/// Positions of a page of the cache: a multiple of every device's block and
+/// tile of keys, and few, so that a short sequence does not hold much that it
+/// does not use.
+constexpr int64_t kCachePage = 64;
+
+/// Pages that hold `positions` positions of a sequence.
+constexpr int64_t cachePagesOf(int64_t positions) {
+  return (positions + kCachePage - 1) / kCachePage;
 }
 
 } // namespace kf

@@ -45,9 +45,10 @@ Result<ValueType> parseCacheType(const nlohmann::json &json) {
   KF_ASSIGN_OR_RETURN(spec.kvHeads, members.integer("kv_heads"));
   KF_ASSIGN_OR_RETURN(spec.headDim, members.integer("head_dim"));
   KF_ASSIGN_OR_RETURN(spec.keyBlock, members.integer("key_block", 1));
+  KF_ASSIGN_OR_RETURN(spec.page, members.integer("page", 64));
   KF_ASSIGN_OR_RETURN(std::string type, members.keyword("type"));
   KF_ASSIGN_OR_RETURN(spec.type, parseDataType(type));
-  if (Result<int64_t> bytes = spec.bytes(spec.keyBlock); !bytes)
+  if (Result<int64_t> bytes = spec.bytes(/*pages=*/1); !bytes)
     return bytes.status();
   ValueType value;
   value.cache = spec;
@@ -265,13 +266,13 @@ Result<Operand> viewMemory(const ValueType &type, const BoundMemory &memory,
     KF_RETURN_IF_ERROR(checkSize(memory, bytes));
     return Operand(TensorView{type.type, shape, memory.data});
   }
-  const int64_t cacheCapacity = scalars[KF_SCALAR_CACHE_CAPACITY];
+  const int64_t cachePages = scalars[KF_SCALAR_CACHE_CAPACITY];
   CacheSpec upToLast = *type.cache;
   upToLast.layers += memory.firstLayer;
-  KF_ASSIGN_OR_RETURN(int64_t bytes, upToLast.bytes(cacheCapacity));
+  KF_ASSIGN_OR_RETURN(int64_t bytes, upToLast.bytes(cachePages));
   KF_RETURN_IF_ERROR(checkSize(memory, bytes));
   int64_t skipped = bytes / upToLast.layers * memory.firstLayer;
-  return Operand(CacheView{*type.cache, cacheCapacity, memory.data + skipped});
+  return Operand(CacheView{*type.cache, cachePages, memory.data + skipped});
 }
 
 } // namespace

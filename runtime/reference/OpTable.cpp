@@ -262,15 +262,17 @@ Result<Evaluate> prepareAttention(const OpSite &site) {
     KF_ASSIGN_OR_RETURN(options.window, site.attributes.integer("window"));
   }
   return Evaluate([options](const OpCall &call) {
-    return attention(call.tensor(0), call.cache(1), call.tensor(2), options);
+    return attention(call.tensor(0), call.cache(1),
+                     {call.tensor(2), call.tensor(3), call.tensor(4)}, options);
   });
 }
 
 Result<Evaluate> prepareKVAppend(const OpSite &site) {
   KF_ASSIGN_OR_RETURN(int64_t layer, site.attributes.integer("layer"));
   return Evaluate([layer](const OpCall &call) -> Result<Tensor> {
-    KF_RETURN_IF_ERROR(kvAppend(call.cache(0), call.tensor(1), call.tensor(2),
-                                call.tensor(3), layer));
+    KF_RETURN_IF_ERROR(
+        kvAppend(call.cache(0), call.tensor(1), call.tensor(2),
+                 {call.tensor(3), call.tensor(4), call.tensor(5)}, layer));
     return Tensor();
   });
 }
@@ -414,8 +416,8 @@ constexpr OpEntry kOps[] = {
     {"kf.softmax", "t", true, prepareSoftmax},
     {"kf.activation", "t", true, prepareActivation},
     {"kf.rope", "ttT", true, prepareRope},
-    {"kf.attention", "tct", true, prepareAttention},
-    {"kf.kv_append", "cttt", false, prepareKVAppend},
+    {"kf.attention", "tcttt", true, prepareAttention},
+    {"kf.kv_append", "cttttt", false, prepareKVAppend},
     {"kf.argmax", "t", true, prepareArgmax},
     {"kf.sample", "tttttttTTTTTTTT", true, prepareSample},
     {"kf.quantize", "t", true, prepareQuantize},

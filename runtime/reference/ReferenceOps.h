@@ -133,12 +133,19 @@ std::vector<float> ropeFrequencies(const RopeOptions &options);
 Result<Tensor> rope(const TensorView &x, const TensorView &positions,
                     const TensorView *factors, const RopeOptions &options);
 
-/// kf.kv_append: writes row t of k and v at positions[t] of a layer, rounded to
-/// the cache's type; rows outside the capacity are dropped.
-/// k, v [T, kv heads, D], positions [T] of i32.
+/// Where the T rows of a step stand in a cache of pages. A row without a
+/// position in [0, P * page) is in none, and its sequence may be anything.
+struct CacheRows {
+  TensorView positions; ///< [T] of i32
+  TensorView sequences; ///< [T] of i32, in [0, S)
+  TensorView pageTable; ///< [S, P] of i32: pages of the cache
+};
+
+/// kf.kv_append: writes row t of k and v to the page of its position in a
+/// layer, rounded to the cache's type; rows without a position are dropped.
+/// k, v [T, kv heads, D]. Errors: a sequence or a page that there is not.
 Status kvAppend(const CacheView &cache, const TensorView &k,
-                const TensorView &v, const TensorView &positions,
-                int64_t layer);
+                const TensorView &v, const CacheRows &rows, int64_t layer);
 
 struct AttentionOptions {
   int64_t layer = 0;
@@ -146,13 +153,15 @@ struct AttentionOptions {
   std::optional<int64_t> window; ///< positive; empty: all earlier positions
 };
 
-/// kf.attention: query row t of head h attends to cached positions p with
-/// p <= positions[t], p > positions[t] - window and p < capacity, of KV head
-/// h / (heads / kv heads); zeros where there are none. q [T, heads, D],
-/// positions [T] of i32 -> [T, heads, D]. Vaswani et al., "Attention Is All You
-/// Need", 2017; grouped heads: Ainslie et al., "GQA", 2023.
+/// kf.attention: query row t of head h attends to its sequence's positions p
+/// with p <= positions[t], p > positions[t] - window and p < P * page, of KV
+/// head h / (heads / kv heads); zeros where there are none. q [T, heads, D] ->
+/// [T, heads, D]. Vaswani et al., "Attention Is All You Need", 2017; grouped
+/// heads: Ainslie et al., "GQA", 2023; pages: Kwon et al., "Efficient Memory
+/// Management for Large Language Model Serving with PagedAttention", 2023.
+/// Errors: a sequence or a page that there is not where a row needs it.
 Result<Tensor> attention(const TensorView &q, const CacheView &cache,
-                         const TensorView &positions,
+                         const CacheRows &rows,
                          const AttentionOptions &options);
 
 //===----------------------------------------------------------------------===//

@@ -107,49 +107,52 @@ Result<std::vector<int32_t>> readInts(const TensorView &tensor,
 // CacheView
 //===----------------------------------------------------------------------===//
 
-std::byte *CacheView::head(int64_t layer, int kind, int64_t head) const {
-  int64_t index = (layer * 2 + kind) * spec.kvHeads + head;
-  return data + index * capacity * spec.headDim *
+std::byte *CacheView::head(int64_t layer, int kind, int64_t head,
+                           int64_t slot) const {
+  int64_t page = layer * pages + slot / spec.page;
+  int64_t index = (page * 2 + kind) * spec.kvHeads + head;
+  return data + index * spec.page * spec.headDim *
                     static_cast<int64_t>(sizeOf(spec.type));
 }
 
-std::byte *CacheView::keyElement(int64_t layer, int64_t head, int64_t position,
+std::byte *CacheView::keyElement(int64_t layer, int64_t head, int64_t slot,
                                  int64_t d) const {
-  int64_t block = position / spec.keyBlock, lane = position % spec.keyBlock;
+  int64_t place = slot % spec.page;
+  int64_t block = place / spec.keyBlock, lane = place % spec.keyBlock;
   int64_t element = (block * spec.headDim + d) * spec.keyBlock + lane;
-  return this->head(layer, 0, head) +
+  return this->head(layer, 0, head, slot) +
          element * static_cast<int64_t>(sizeOf(spec.type));
 }
 
-void CacheView::readKey(int64_t layer, int64_t head, int64_t position,
+std::byte *CacheView::value(int64_t layer, int64_t head, int64_t slot) const {
+  size_t row = sizeOf(spec.type) * static_cast<size_t>(spec.headDim);
+  return this->head(layer, 1, head, slot) + slot % spec.page * row;
+}
+
+void CacheView::readKey(int64_t layer, int64_t head, int64_t slot,
                         float *dst) const {
   if (spec.keyBlock == 1) {
-    widenPlain(spec.type, keyElement(layer, head, position, 0), spec.headDim,
-               dst);
+    widenPlain(spec.type, keyElement(layer, head, slot, 0), spec.headDim, dst);
     return;
   }
   for (int64_t d = 0; d < spec.headDim; ++d)
-    widenPlain(spec.type, keyElement(layer, head, position, d), 1, dst + d);
+    widenPlain(spec.type, keyElement(layer, head, slot, d), 1, dst + d);
 }
 
-void CacheView::readValue(int64_t layer, int64_t head, int64_t position,
+void CacheView::readValue(int64_t layer, int64_t head, int64_t slot,
                           float *dst) const {
-  size_t row = sizeOf(spec.type) * static_cast<size_t>(spec.headDim);
-  widenPlain(spec.type, this->head(layer, 1, head) + position * row,
-             spec.headDim, dst);
+  widenPlain(spec.type, value(layer, head, slot), spec.headDim, dst);
 }
 
-void CacheView::writeKey(int64_t layer, int64_t head, int64_t position,
+void CacheView::writeKey(int64_t layer, int64_t head, int64_t slot,
                          const float *src) const {
   for (int64_t d = 0; d < spec.headDim; ++d)
-    roundPlain(spec.type, src + d, 1, keyElement(layer, head, position, d));
+    roundPlain(spec.type, src + d, 1, keyElement(layer, head, slot, d));
 }
 
-void CacheView::writeValue(int64_t layer, int64_t head, int64_t position,
+void CacheView::writeValue(int64_t layer, int64_t head, int64_t slot,
                            const float *src) const {
-  size_t row = sizeOf(spec.type) * static_cast<size_t>(spec.headDim);
-  roundPlain(spec.type, src, spec.headDim,
-             this->head(layer, 1, head) + position * row);
+  roundPlain(spec.type, src, spec.headDim, value(layer, head, slot));
 }
 
 } // namespace kf::reference

@@ -72,27 +72,29 @@ Result<std::vector<int32_t>> readInts(const TensorView &tensor,
                                       const char *what);
 
 /// A KV cache in memory that somebody else owns; CacheSpec describes the
-/// layout. A row is the headDim elements of one position of one head. Indices
+/// layout. A row is the headDim elements of one position of one head; its slot
+/// is the page of the pool times spec.page, plus the place in the page. Indices
 /// are the caller's to check.
 struct CacheView {
   CacheSpec spec;
-  int64_t capacity = 0;      ///< positions, a multiple of spec.keyBlock
-  std::byte *data = nullptr; ///< [spec.bytes(capacity)]
+  int64_t pages = 0;
+  std::byte *data = nullptr; ///< [spec.bytes(pages)]
 
-  void readKey(int64_t layer, int64_t head, int64_t position, float *dst) const;
-  void readValue(int64_t layer, int64_t head, int64_t position,
-                 float *dst) const;
-  void writeKey(int64_t layer, int64_t head, int64_t position,
+  void readKey(int64_t layer, int64_t head, int64_t slot, float *dst) const;
+  void readValue(int64_t layer, int64_t head, int64_t slot, float *dst) const;
+  void writeKey(int64_t layer, int64_t head, int64_t slot,
                 const float *src) const;
-  void writeValue(int64_t layer, int64_t head, int64_t position,
+  void writeValue(int64_t layer, int64_t head, int64_t slot,
                   const float *src) const;
 
 private:
-  /// First byte of a head; `kind` is 0 for K, 1 for V.
-  std::byte *head(int64_t layer, int kind, int64_t head) const;
+  /// First byte of the slot's page of a head; `kind` is 0 for K, 1 for V.
+  std::byte *head(int64_t layer, int kind, int64_t head, int64_t slot) const;
   /// Byte of element `d` of a key.
-  std::byte *keyElement(int64_t layer, int64_t head, int64_t position,
+  std::byte *keyElement(int64_t layer, int64_t head, int64_t slot,
                         int64_t d) const;
+  /// Byte of the first element of a value.
+  std::byte *value(int64_t layer, int64_t head, int64_t slot) const;
 };
 
 /// Inner product, in 16 partial sums that a compiler can keep in vectors and

@@ -15,7 +15,7 @@ Result<Buffer *> KVCache::get(size_t index, const CacheSpec &spec) {
     entries.resize(index + 1);
   Entry &entry = entries[index];
   if (!entry.buffer) {
-    KF_ASSIGN_OR_RETURN(int64_t bytes, spec.bytes(positions));
+    KF_ASSIGN_OR_RETURN(int64_t bytes, spec.bytes(poolPages));
     KF_ASSIGN_OR_RETURN(entry.buffer, device.allocate(bytes));
     entry.spec = spec;
   }

@@ -20,16 +20,14 @@ namespace kf {
 /// Executable::caches. Owns them; `device` must outlive it. One thread.
 class KVCache {
 public:
-  /// `capacity` is the number of positions, a multiple of every program's key
-  /// block; nothing is allocated yet.
-  KVCache(Device &device, int64_t capacity)
-      : device(device), positions(capacity) {}
+  /// `pages` is the number of pages of each pool; nothing is allocated yet.
+  KVCache(Device &device, int64_t pages) : device(device), poolPages(pages) {}
 
   /// Cache number `index`, zeros when it is first asked for; an error if it was
   /// made with another `spec`.
   Result<Buffer *> get(size_t index, const CacheSpec &spec);
 
-  int64_t capacity() const { return positions; }
+  int64_t pages() const { return poolPages; }
   uint64_t bytes() const;
 
 private:
@@ -39,7 +37,7 @@ private:
   };
 
   Device &device;
-  int64_t positions;
+  int64_t poolPages;
   std::vector<Entry> entries; ///< by index; `buffer` is null until asked for
 };
 

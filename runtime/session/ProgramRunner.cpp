@@ -85,7 +85,7 @@ ProgramRunner::create(Executable executable, Device &device,
                       WeightStore &weights, KVCache &cache) try {
   std::string name = executable.programName;
   std::unique_ptr<ProgramRunner> runner(
-      new ProgramRunner(std::move(executable), device, cache.capacity()));
+      new ProgramRunner(std::move(executable), device, cache.pages()));
   KF_RETURN_IF_ERROR(
       runner->prepare(weights, cache).in("program '" + name + "'"));
   return runner;
@@ -187,7 +187,7 @@ Status ProgramRunner::execute(const StepSizes &sizes, CancelFlag cancelled) {
   if (isCancelled(cancelled))
     return Status::cancelled();
   std::array<int64_t, KF_SCALAR_COUNT> scalars = sizes.scalars;
-  scalars[KF_SCALAR_CACHE_CAPACITY] = cacheCapacity;
+  scalars[KF_SCALAR_CACHE_CAPACITY] = cachePages;
   return loaded->run(scalars, cancelled);
 }
 

@@ -74,16 +74,16 @@ public:
   uint64_t ioBytes() const;
 
 private:
-  ProgramRunner(Executable executable, Device &device, int64_t cacheCapacity)
+  ProgramRunner(Executable executable, Device &device, int64_t cachePages)
       : executable(std::move(executable)), device(device),
-        cacheCapacity(cacheCapacity) {}
+        cachePages(cachePages) {}
 
   Status prepare(WeightStore &weights, KVCache &cache);
   Status checkSizes(const StepSizes &sizes) const;
 
   Executable executable;
   Device &device;
-  int64_t cacheCapacity;
+  int64_t cachePages; ///< of each pool
   std::unique_ptr<Buffer> arena;
   std::vector<std::unique_ptr<Buffer>> inputs, outputs;
   std::vector<std::byte> staging; ///< what read() copied from the device

@@ -23,37 +23,37 @@ namespace {
 /// run quickly, enough for a long one to be bound by arithmetic.
 constexpr int64_t kSmallPrefill = 16;
 constexpr int64_t kLargePrefill = 512;
-/// Rows that allLogits() brings to logits at a time.
-constexpr int64_t kHeadRows = 16;
-/// The cache has room for a multiple of this many positions, which every
-/// compiled key block divides.
-constexpr int64_t kCacheGranularity = 64;
+/// Elements of the logits that allLogits() has at once: 128 MiB.
+constexpr int64_t kMostLogits = int64_t(1) << 25;
 
 /// Checks that a program takes and returns what the step has to, so that
 /// buffers of the session fit whatever the provider handed out.
-Status checkStep(const Executable &executable, StepKind kind, int64_t maxTokens,
+Status checkStep(const Executable &executable, const StepShape &shape,
                  const ModelConfig &model) {
-  const int64_t rows = maxTokens == 1 ? 1 : -1;
+  const int64_t rows = shape.tokens == 1 ? 1 : extentOfSlot(KF_SCALAR_N_TOKENS);
+  const int64_t wanted =
+      shape.wanted == 1 ? 1 : extentOfSlot(KF_SCALAR_NAMED_SIZES);
+  std::vector<SizeRange> sizes;
+  if (shape.wanted != 1)
+    sizes = {{kWantedSize, 0, shape.wanted}};
   const TensorSpec ids = {DataType::I32, {rows}};
-  const TensorSpec hidden = {DataType::F32, {rows, model.hiddenSize}};
-  const TensorSpec logits = {DataType::F32, {rows, model.vocabSize}};
-  const bool head = kind == StepKind::Head;
-  const std::vector<TensorSpec> inputs =
-      head ? std::vector{hidden} : std::vector{ids, ids};
-  const std::vector<TensorSpec> outputs = {kind == StepKind::Prefill ? hidden
-                                                                     : logits};
+  const TensorSpec table = {DataType::I32,
+                            {1, cachePagesOf(model.maxPositions)}};
+  const std::vector<TensorSpec> inputs = {
+      ids, ids, ids, table, {DataType::I32, {wanted}}};
+  const std::vector<TensorSpec> outputs = {
+      {DataType::F32, {wanted, model.vocabSize}}};
   bool fits = executable.inputs == inputs && executable.outputs == outputs &&
-              executable.maxTokens == maxTokens &&
-              executable.caches.size() == (head ? 0 : 1);
+              executable.maxTokens == shape.tokens &&
+              executable.namedSizes == sizes && executable.caches.size() == 1;
   for (const CacheSpec &cache : executable.caches)
     fits &= cache.layers == model.layers && cache.kvHeads == model.kvHeads &&
-            cache.headDim == model.headDim;
+            cache.headDim == model.headDim && cache.page == kCachePage;
   if (fits)
     return Status();
-  return Status::error(
-      "the program '" + executable.programName +
-      "' that was compiled for step '" + std::string(nameOf(kind)) + "' of " +
-      std::to_string(maxTokens) + " tokens does not fit the model");
+  return Status::error("the program '" + executable.programName +
+                       "' that was compiled for '" + nameOf(shape) +
+                       "' does not fit the model");
 }
 
 /// Puts a position back when it goes out of scope, unless told to keep it.
@@ -71,10 +71,6 @@ private:
   int64_t before;
 };
 
-int64_t roundUp(int64_t value, int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
-
 } // namespace
 
 //===----------------------------------------------------------------------===//
@@ -87,7 +83,7 @@ Session::Session(ModelConfig config, Device &device, const WeightSource &source,
     : model(std::move(config)), device(device), provider(std::move(provider)),
       context(context), cancelled(options.cancelled), source(source),
       weights(device, &source, {options.pool, options.cancelled}),
-      cache(device, roundUp(context, kCacheGranularity)) {}
+      cache(device, cachePagesOf(context)) {}
 
 Result<std::unique_ptr<Session>>
 Session::create(ModelConfig config, Device &device, const WeightSource &source,
@@ -106,35 +102,45 @@ Session::create(ModelConfig config, Device &device, const WeightSource &source,
   return statusOfException();
 }
 
-Result<ProgramRunner *> Session::program(StepKind kind, int64_t maxTokens) {
-  std::unique_ptr<ProgramRunner> &slot = programs[{kind, maxTokens}];
+Result<ProgramRunner *> Session::program(const StepShape &shape) {
+  std::unique_ptr<ProgramRunner> &slot = programs[shape];
   if (slot)
     return slot.get();
   if (isCancelled())
     return Status::cancelled();
   Stopwatch compiling;
-  Result<Executable> executable = provider(kind, maxTokens);
+  Result<Executable> executable = provider(shape);
   compileSeconds += compiling.seconds();
   if (!executable.ok())
     return executable.status();
-  KF_RETURN_IF_ERROR(checkStep(*executable, kind, maxTokens, model));
+  KF_RETURN_IF_ERROR(checkStep(*executable, shape, model));
   Stopwatch readying;
   Result<std::unique_ptr<ProgramRunner>> runner =
       ProgramRunner::create(executable.take(), device, weights, cache);
   readySeconds += readying.seconds();
   if (!runner.ok())
     return runner.status();
+  KF_RETURN_IF_ERROR(writeSequence(**runner));
   slot = runner.take();
   return slot.get();
 }
 
-/// Rows of the prefill program for the next chunk. A program that is there
+/// Tells a step, once, that all rows belong to one sequence whose pages come in
+/// order; sequences are zeros, as all buffers are at first.
+Status Session::writeSequence(ProgramRunner &runner) const {
+  std::vector<int32_t> table(static_cast<size_t>(cache.pages()));
+  std::iota(table.begin(), table.end(), 0);
+  return runner.write(kStepPageTable, table.data(),
+                      table.size() * sizeof(int32_t));
+}
+
+/// Tokens of the step for the next chunk of a prompt. A program that is there
 /// already is better than one that would have to be compiled.
 int64_t Session::prefillSizeFor(int64_t remaining) const {
   const int64_t small = std::min(kSmallPrefill, context);
   const int64_t large = std::min(kLargePrefill, context);
   auto isReady = [&](int64_t rows) {
-    auto it = programs.find({StepKind::Prefill, rows});
+    auto it = programs.find({rows, 1});
     return it != programs.end() && it->second;
   };
   if (remaining > small)
@@ -164,47 +170,35 @@ Status Session::checkIds(std::span<const int32_t> ids) const {
   return Status();
 }
 
+/// Reads ids that were checked; returns the logits of the last `wanted` of
+/// them.
+Result<std::span<const float>> Session::runStep(ProgramRunner &runner,
+                                                std::span<const int32_t> ids,
+                                                size_t wanted) {
+  auto writeNumbers = [&](StepInput input, size_t count, int64_t first) {
+    rows.resize(count);
+    std::iota(rows.begin(), rows.end(), static_cast<int32_t>(first));
+    return runner.write(input, rows.data(), count * sizeof(int32_t));
+  };
+  const int64_t tokens = static_cast<int64_t>(ids.size());
+  const int64_t count = static_cast<int64_t>(wanted);
+  KF_RETURN_IF_ERROR(runner.write(kStepIds, ids.data(), ids.size_bytes()));
+  KF_RETURN_IF_ERROR(writeNumbers(kStepPositions, ids.size(), nextPosition));
+  KF_RETURN_IF_ERROR(writeNumbers(kStepWanted, wanted, tokens - count));
+  KF_RETURN_IF_ERROR(runner.execute({tokens, {count}}, cancelled));
+  nextPosition += tokens;
+  const size_t elements = wanted * static_cast<size_t>(model.vocabSize);
+  KF_ASSIGN_OR_RETURN(const void *logits,
+                      runner.read(0, 0, elements * sizeof(float)));
+  return std::span(static_cast<const float *>(logits), elements);
+}
+
 /// Reads one id that was checked.
 Result<std::span<const float>> Session::runDecode(int32_t id) {
   if (!decoder) {
-    KF_ASSIGN_OR_RETURN(decoder, program(StepKind::Decode, 1));
+    KF_ASSIGN_OR_RETURN(decoder, program({}));
   }
-  const int32_t position = static_cast<int32_t>(nextPosition);
-  KF_RETURN_IF_ERROR(decoder->write(0, &id, sizeof(id)));
-  KF_RETURN_IF_ERROR(decoder->write(1, &position, sizeof(position)));
-  KF_RETURN_IF_ERROR(decoder->execute(1, cancelled));
-  const size_t count = static_cast<size_t>(model.vocabSize);
-  KF_ASSIGN_OR_RETURN(const void *logits,
-                      decoder->read(0, 0, count * sizeof(float)));
-  ++nextPosition;
-  return std::span(static_cast<const float *>(logits), count);
-}
-
-/// Reads ids that were checked; their hidden states are the runner's output.
-Status Session::runPrefill(ProgramRunner &runner,
-                           std::span<const int32_t> ids) {
-  positions.resize(ids.size());
-  std::iota(positions.begin(), positions.end(),
-            static_cast<int32_t>(nextPosition));
-  KF_RETURN_IF_ERROR(runner.write(0, ids.data(), ids.size_bytes()));
-  KF_RETURN_IF_ERROR(
-      runner.write(1, positions.data(), ids.size() * sizeof(int32_t)));
-  KF_RETURN_IF_ERROR(
-      runner.execute(static_cast<int64_t>(ids.size()), cancelled));
-  nextPosition += static_cast<int64_t>(ids.size());
-  return Status();
-}
-
-/// hidden [rows, hidden size] -> logits [rows, vocabulary].
-Result<std::span<const float>> Session::runHead(ProgramRunner &head,
-                                                std::span<const float> hidden) {
-  const int64_t rows = static_cast<int64_t>(hidden.size()) / model.hiddenSize;
-  const size_t count = static_cast<size_t>(rows * model.vocabSize);
-  KF_RETURN_IF_ERROR(head.write(0, hidden.data(), hidden.size_bytes()));
-  KF_RETURN_IF_ERROR(head.execute(rows, cancelled));
-  KF_ASSIGN_OR_RETURN(const void *logits,
-                      head.read(0, 0, count * sizeof(float)));
-  return std::span(static_cast<const float *>(logits), count);
+  return runStep(*decoder, {&id, 1}, 1);
 }
 
 Status Session::rewind(int64_t position) {
@@ -228,77 +222,59 @@ Result<std::span<const float>>
 Session::prefill(std::span<const int32_t> ids) try {
   KF_RETURN_IF_ERROR(checkIds(ids));
   PositionGuard guard(nextPosition);
-  ProgramRunner *runner = nullptr;
-  size_t chunk = 0;
-  // A last chunk of one token is left to the decode step.
-  while (ids.size() > 1) {
-    const int64_t rows = prefillSizeFor(static_cast<int64_t>(ids.size()));
-    KF_ASSIGN_OR_RETURN(runner, program(StepKind::Prefill, rows));
-    chunk = std::min(ids.size(), static_cast<size_t>(rows));
-    KF_RETURN_IF_ERROR(runPrefill(*runner, ids.first(chunk)));
-    ids = ids.subspan(chunk);
-  }
   Result<std::span<const float>> logits = Status::error("no token");
-  if (!ids.empty()) {
-    logits = runDecode(ids.front());
-  } else {
-    KF_ASSIGN_OR_RETURN(ProgramRunner * head, program(StepKind::Head, 1));
-    const size_t rowBytes = model.hiddenSize * sizeof(float);
-    KF_ASSIGN_OR_RETURN(const void *last,
-                        runner->read(0, (chunk - 1) * rowBytes, rowBytes));
-    logits = runHead(*head, {static_cast<const float *>(last),
-                             static_cast<size_t>(model.hiddenSize)});
+  while (!ids.empty()) {
+    // A last chunk of one token is left to the step of one.
+    if (ids.size() == 1) {
+      logits = runDecode(ids.front());
+      ids = {};
+    } else {
+      const int64_t most = prefillSizeFor(static_cast<int64_t>(ids.size()));
+      const size_t chunk = std::min(ids.size(), static_cast<size_t>(most));
+      KF_ASSIGN_OR_RETURN(ProgramRunner * runner, program({most, 1}));
+      logits = runStep(*runner, ids.first(chunk), 1);
+      ids = ids.subspan(chunk);
+    }
+    if (!logits.ok())
+      return logits;
   }
-  if (logits.ok())
-    guard.keep();
+  guard.keep();
   return logits;
 } catch (...) {
   return statusOfException();
+}
+
+/// Tokens of the steps that give the logits of all their rows.
+int64_t Session::allLogitsSizeFor(int64_t remaining) const {
+  int64_t most = std::min(kLargePrefill, context);
+  if (remaining <= kSmallPrefill)
+    most = std::min(kSmallPrefill, context);
+  return std::clamp<int64_t>(kMostLogits / model.vocabSize, 1, most);
 }
 
 Status Session::allLogits(std::span<const int32_t> ids,
                           const LogitsCallback &callback) try {
   KF_RETURN_IF_ERROR(checkIds(ids));
   PositionGuard guard(nextPosition);
+  const size_t vocab = static_cast<size_t>(model.vocabSize);
   while (!ids.empty()) {
-    const int64_t rows = prefillSizeFor(static_cast<int64_t>(ids.size()));
-    const size_t chunk = std::min(ids.size(), static_cast<size_t>(rows));
-    KF_RETURN_IF_ERROR(chunkLogits(ids.first(chunk), rows, callback));
+    const int64_t first = nextPosition;
+    const int64_t most =
+        ids.size() == 1 ? 1
+                        : allLogitsSizeFor(static_cast<int64_t>(ids.size()));
+    const size_t chunk = std::min(ids.size(), static_cast<size_t>(most));
+    KF_ASSIGN_OR_RETURN(ProgramRunner * runner, program({most, most}));
+    KF_ASSIGN_OR_RETURN(std::span<const float> logits,
+                        runStep(*runner, ids.first(chunk), chunk));
+    for (size_t row = 0; row < chunk; ++row)
+      KF_RETURN_IF_ERROR(callback(first + static_cast<int64_t>(row),
+                                  logits.subspan(row * vocab, vocab)));
     ids = ids.subspan(chunk);
   }
   guard.keep();
   return Status();
 } catch (...) {
   return statusOfException();
-}
-
-/// Reads ids that the prefill program of `rows` rows takes at once.
-Status Session::chunkLogits(std::span<const int32_t> chunk, int64_t rows,
-                            const LogitsCallback &callback) {
-  const int64_t first = nextPosition;
-  if (chunk.size() == 1) {
-    KF_ASSIGN_OR_RETURN(std::span<const float> logits,
-                        runDecode(chunk.front()));
-    return callback(first, logits);
-  }
-  const size_t hidden = static_cast<size_t>(model.hiddenSize);
-  const size_t vocab = static_cast<size_t>(model.vocabSize);
-  KF_ASSIGN_OR_RETURN(ProgramRunner * runner, program(StepKind::Prefill, rows));
-  KF_ASSIGN_OR_RETURN(ProgramRunner * head, program(StepKind::Head, kHeadRows));
-  KF_RETURN_IF_ERROR(runPrefill(*runner, chunk));
-  for (size_t row = 0; row < chunk.size(); row += kHeadRows) {
-    const size_t count = std::min<size_t>(kHeadRows, chunk.size() - row);
-    const size_t bytes = count * hidden * sizeof(float);
-    KF_ASSIGN_OR_RETURN(const void *states,
-                        runner->read(0, row * hidden * sizeof(float), bytes));
-    KF_ASSIGN_OR_RETURN(
-        std::span<const float> logits,
-        runHead(*head, {static_cast<const float *>(states), count * hidden}));
-    for (size_t i = 0; i < count; ++i)
-      KF_RETURN_IF_ERROR(callback(first + static_cast<int64_t>(row + i),
-                                  logits.subspan(i * vocab, vocab)));
-  }
-  return Status();
 }
 
 std::optional<std::string> Session::findNonFiniteWeight() const {

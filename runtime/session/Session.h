@@ -30,10 +30,9 @@
 
 namespace kf {
 
-/// Compiles one step for at most `maxTokens` tokens (a decode step: 1), with
-/// inputs and outputs as runtime/model/Step.h says, for the session's device.
-using StepProvider =
-    std::function<Result<Executable>(StepKind kind, int64_t maxTokens)>;
+/// Compiles one step, with inputs and outputs as runtime/model/Step.h says, for
+/// the session's device.
+using StepProvider = std::function<Result<Executable>(const StepShape &shape)>;
 
 struct SessionOptions {
   /// Positions that the session has room for; 0 for as many as the model was
@@ -120,13 +119,12 @@ private:
 
   Status checkIds(std::span<const int32_t> ids) const;
   int64_t prefillSizeFor(int64_t remaining) const;
-  Result<ProgramRunner *> program(StepKind kind, int64_t maxTokens);
+  int64_t allLogitsSizeFor(int64_t remaining) const;
+  Result<ProgramRunner *> program(const StepShape &shape);
+  Status writeSequence(ProgramRunner &runner) const;
+  Result<std::span<const float>>
+  runStep(ProgramRunner &runner, std::span<const int32_t> ids, size_t wanted);
   Result<std::span<const float>> runDecode(int32_t id);
-  Status runPrefill(ProgramRunner &runner, std::span<const int32_t> ids);
-  Result<std::span<const float>> runHead(ProgramRunner &head,
-                                         std::span<const float> hidden);
-  Status chunkLogits(std::span<const int32_t> chunk, int64_t rows,
-                     const LogitsCallback &callback);
 
   ModelConfig model;
   Device &device;
@@ -138,10 +136,9 @@ private:
   const WeightSource &source;
   WeightStore weights;
   KVCache cache;
-  std::map<std::pair<StepKind, int64_t>, std::unique_ptr<ProgramRunner>>
-      programs;
+  std::map<StepShape, std::unique_ptr<ProgramRunner>> programs;
   ProgramRunner *decoder = nullptr; ///< the decode step, once it is there
-  std::vector<int32_t> positions;   ///< of the chunk being read
+  std::vector<int32_t> rows; ///< positions of a step's rows, or their numbers
 };
 
 } // namespace kf

@@ -25,7 +25,7 @@ using namespace mlir;
 using namespace mlir::kf;
 using ::kf::DataType;
 using ::kf::ModelConfig;
-using ::kf::StepKind;
+using ::kf::StepShape;
 
 namespace {
 
@@ -74,10 +74,9 @@ Model load(const std::string &folder) {
 Model golden(const std::string &name) { return load("test/golden/" + name); }
 
 /// The module's text, or the error.
-std::string import(const Model &model, StepKind kind, int64_t maxTokens,
+std::string import(const Model &model, const StepShape &shape,
                    ImportOptions options = {}) {
-  options.kind = kind;
-  options.maxTokens = maxTokens;
+  options.shape = shape;
   MLIRContext context;
   auto module = importStep(context, model.config, model.source, options);
   if (!module)
@@ -89,9 +88,8 @@ std::string import(const Model &model, StepKind kind, int64_t maxTokens,
   return text;
 }
 
-std::string decode(const Model &model) {
-  return import(model, StepKind::Decode, 1);
-}
+/// The step of one token.
+std::string decode(const Model &model) { return import(model, {}); }
 
 size_t countOf(const std::string &text, const std::string &part) {
   size_t count = 0;
@@ -137,14 +135,14 @@ TEST(Import, EveryModelAndStepVerifies) {
     Model model = load(folder);
     const std::string layers = std::to_string(model.config.layers);
     std::string step = decode(model);
-    expectContains(step, "func.func @decode(");
+    expectContains(step, "func.func @step_1(");
     EXPECT_EQ(countOf(step, "kf.attention"),
               static_cast<size_t>(model.config.layers));
     for (int64_t tokens : {1, 16, 512}) {
-      expectContains(import(model, StepKind::Prefill, tokens),
+      expectContains(import(model, {tokens, 1}),
                      "kf.max_tokens = " + std::to_string(tokens) + " : i64");
-      std::string head = import(model, StepKind::Head, tokens);
-      EXPECT_EQ(countOf(head, "kf.matmul"), 1u);
+      EXPECT_EQ(countOf(import(model, {tokens, tokens}), "kf.matmul"),
+                countOf(step, "kf.matmul"));
     }
   }
 }
@@ -156,28 +154,33 @@ TEST(Import, SignaturesAreWhatStepSays) {
   const std::string cache = "!kf.kv_cache<layers = 8, kv_heads = 2, "
                             "head_dim = 64, type = f32, key_block = 16>";
   expectContains(
-      import(model, StepKind::Decode, 1, options),
-      "@decode(%arg0: tensor<1xi32>, %arg1: tensor<1xi32>, %arg2: " + cache +
+      import(model, {}, options),
+      "@step_1(%arg0: tensor<1xi32>, %arg1: tensor<1xi32>, %arg2: "
+      "tensor<1xi32>, %arg3: tensor<1x16xi32>, %arg4: tensor<1xi32>, %arg5: " +
+          cache +
           ") -> tensor<1x1477xf32> attributes {kf.max_tokens = 1 : i64}");
-  expectContains(
-      import(model, StepKind::Prefill, 512, options),
-      "@prefill(%arg0: tensor<?xi32>, %arg1: tensor<?xi32>, %arg2: " + cache +
-          ") -> tensor<?x256xf32>");
-  expectContains(import(model, StepKind::Head, 16, options),
-                 "@head(%arg0: tensor<?x256xf32>) -> tensor<?x1477xf32>");
-  expectContains(import(model, StepKind::Head, 1, options),
-                 "@head(%arg0: tensor<1x256xf32>) -> tensor<1x1477xf32>");
+  expectContains(import(model, {512, 1}, options),
+                 "@step_512(%arg0: tensor<?xi32>, %arg1: tensor<?xi32>, %arg2: "
+                 "tensor<?xi32>, %arg3: tensor<1x16xi32>, %arg4: tensor<1xi32>"
+                 ", %arg5: " +
+                     cache + ") -> tensor<1x1477xf32>");
+  expectContains(import(model, {512, 16}, options),
+                 "%arg4: tensor<?xi32, #kf.size<wanted>>, %arg5: " + cache +
+                     ") -> tensor<?x1477xf32, #kf.size<wanted>> attributes "
+                     "{kf.max_tokens = 512 : i64, kf.size_ranges = "
+                     "[#kf.size_range<wanted, most = 16>]}");
+  options.sequences = 4;
+  expectContains(import(model, {}, options), "%arg3: tensor<4x16xi32>");
   options.cacheType = DataType::BF16;
-  expectContains(import(model, StepKind::Decode, 1, options), "type = bf16");
+  expectContains(import(model, {}, options), "type = bf16");
 }
 
 TEST(Import, OneTokenMakesEveryShapeStatic) {
   for (const char *name : {"llama2-mha", "gpt2-layernorm"}) {
-    std::string step = import(golden(name), StepKind::Prefill, 1);
+    std::string step = import(golden(name), {});
     EXPECT_EQ(countOf(step, "?"), 0u);
     EXPECT_EQ(countOf(step, "tensor.dim"), 0u);
-    EXPECT_EQ(
-        countOf(import(golden(name), StepKind::Prefill, 16), "tensor.dim"), 1u);
+    EXPECT_EQ(countOf(import(golden(name), {16, 16}), "tensor.dim"), 1u);
   }
 }
 
@@ -253,7 +256,8 @@ TEST(Import, Gpt2) {
                        "{transposed} : tensor<256x64xf32>");
   expectContains(step, "kf.weight [\"transformer.wte.weight\"] : ");
   EXPECT_EQ(countOf(step, "tensor.extract_slice"), 3u * 2);
-  EXPECT_EQ(countOf(step, "kf.embedding"), 2u);
+  // Of ids, of positions, and of the rows that are wanted.
+  EXPECT_EQ(countOf(step, "kf.embedding"), 3u);
   EXPECT_EQ(countOf(step, "kf.layer_norm"), 5u);
   EXPECT_EQ(countOf(step, "kf.rope"), 0u);
   expectContains(step, "(gelu_tanh)");
@@ -388,23 +392,21 @@ TEST(Import, TensorThatTheModelDoesNotUse) {
       DataType::F32, {8}, nullptr, 32};
   old.source.tensors["lm_head.weight"] =
       old.source.tensors["model.embed_tokens.weight"];
-  expectContains(decode(old), "func.func @decode");
+  expectContains(decode(old), "func.func @step_1");
 }
 
 TEST(Import, Options) {
   Model model = golden("llama2-mha");
-  EXPECT_EQ(import(model, StepKind::Decode, 2),
-            "a decode step takes 1 token, not 2");
-  expectContains(import(model, StepKind::Prefill, 0),
-                 "a step of 0 tokens is not possible");
+  EXPECT_EQ(import(model, {2, 3}),
+            "logits of 3 rows of a step of 2 tokens are not possible; 1 to 2 "
+            "are");
+  expectContains(import(model, {0, 1}), "a step of 0 tokens is not possible");
   ImportOptions options;
   options.keyBlock = 0;
-  expectContains(import(model, StepKind::Decode, 1, options),
-                 "a key block of 0");
+  expectContains(import(model, {}, options), "a key block of 0");
   options.keyBlock = 1;
   options.cacheType = DataType::I32;
-  expectContains(import(model, StepKind::Decode, 1, options),
-                 "a cache of i32 is not supported");
+  expectContains(import(model, {}, options), "a cache of i32 is not supported");
 }
 
 } // namespace

@@ -40,12 +40,12 @@ func.func @norm_matmul_residual(%x: tensor<?x64xf32>, %g: tensor<64xf32>, %r: te
 // the attention. The views of the joined projection are cloned into both. Each
 // kernel sees one layer of the cache.
 // CHECK-LABEL: kf.program @rotate(
-// CHECK-SAME:    %[[Y:.*]]: tensor<?x128xf32>, %[[G:.*]]: tensor<16xf32>, %[[P:.*]]: tensor<?xi32>, %[[C:.*]]: !kf.kv_cache<layers = 2
+// CHECK-SAME:    %[[Y:.*]]: tensor<?x128xf32>, %[[G:.*]]: tensor<16xf32>, %[[P:.*]]: tensor<?xi32>, %[[S:.*]]: tensor<?xi32>, %[[T:.*]]: tensor<1x4xi32>, %[[C:.*]]: !kf.kv_cache<layers = 2
 // CHECK-SAME:    attributes {max_tokens = 512 : i64}
 // CHECK-NEXT:    %[[L0:.*]] = kf.cache_layer %[[C]][1]
-// CHECK-NEXT:    kf.dispatch @rms_norm_rope_kv_append_0(%[[Y]], %[[G]], %[[P]], %[[L0]])
+// CHECK-NEXT:    kf.dispatch @rms_norm_rope_kv_append_0(%[[Y]], %[[G]], %[[P]], %[[L0]], %[[S]], %[[T]])
 // CHECK-NEXT:    %[[L1:.*]] = kf.cache_layer %[[C]][1]
-// CHECK-NEXT:    %[[A:.*]] = kf.dispatch @rope_attention_0(%[[Y]], %[[P]], %[[L1]])
+// CHECK-NEXT:    %[[A:.*]] = kf.dispatch @rope_attention_0(%[[Y]], %[[P]], %[[L1]], %[[S]], %[[T]])
 // CHECK-NEXT:    kf.yield %[[A]]
 // CHECK-LABEL: kf.kernel @rms_norm_rope_kv_append_0(
 // CHECK:         tensor.extract_slice %{{.*}}[0, 64]
@@ -54,11 +54,11 @@ func.func @norm_matmul_residual(%x: tensor<?x64xf32>, %g: tensor<64xf32>, %r: te
 // CHECK:         kf.kv_append %{{.*}} {layer = 0 : i64}
 // CHECK-NEXT:    kf.yield{{$}}
 // CHECK-LABEL: kf.kernel @rope_attention_0(
-// CHECK-SAME:    %[[Y:.*]]: tensor<?x128xf32>, %[[P:.*]]: tensor<?xi32>, %[[L:.*]]: !kf.kv_cache<layers = 1
+// CHECK-SAME:    %[[Y:.*]]: tensor<?x128xf32>, %[[P:.*]]: tensor<?xi32>, %[[L:.*]]: !kf.kv_cache<layers = 1, {{.*}}>, %[[S:.*]]: tensor<?xi32>, %[[T:.*]]: tensor<1x4xi32>
 // CHECK:         tensor.extract_slice %[[Y]][0, 0]
 // CHECK:         tensor.expand_shape
 // CHECK:         %[[Q:.*]] = kf.rope
-// CHECK:         %[[A:.*]] = kf.attention %[[Q]], %[[L]], %[[P]] {layer = 0 : i64
+// CHECK:         %[[A:.*]] = kf.attention %[[Q]], %[[L]], %[[P]], %[[S]], %[[T]] {layer = 0 : i64
 // CHECK-NEXT:    kf.yield %[[A]]
 
 // APART-LABEL: kf.program @rotate(
@@ -67,7 +67,7 @@ func.func @norm_matmul_residual(%x: tensor<?x64xf32>, %g: tensor<64xf32>, %r: te
 // APART:         kf.dispatch @kv_append_0
 // APART:         kf.dispatch @rope_1
 // APART:         kf.dispatch @attention_0
-func.func @rotate(%y: tensor<?x128xf32>, %g: tensor<16xf32>, %p: tensor<?xi32>, %c: !cache)
+func.func @rotate(%y: tensor<?x128xf32>, %g: tensor<16xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !cache)
     -> tensor<?x4x16xf32> {
   %c0 = arith.constant 0 : index
   %n = tensor.dim %y, %c0 : tensor<?x128xf32>
@@ -79,10 +79,10 @@ func.func @rotate(%y: tensor<?x128xf32>, %g: tensor<16xf32>, %p: tensor<?xi32>, 
   %v1 = tensor.expand_shape %v0 [[0], [1, 2]] output_shape [%n, 2, 16] : tensor<?x32xf32> into tensor<?x2x16xf32>
   %k2 = kf.rms_norm %k1, %g eps(1.0e-6) : tensor<?x2x16xf32>, tensor<16xf32>
   %k3 = kf.rope %k2, %p {rotary_dim = 16 : i64, theta = 1.0e4 : f64} : tensor<?x2x16xf32>, tensor<?xi32>
-  kf.kv_append %c, %k3, %v1, %p {layer = 1 : i64} : !cache, tensor<?x2x16xf32>, tensor<?xi32>
+  kf.kv_append %c, %k3, %v1, %p, %sp, %pt {layer = 1 : i64} : !cache, tensor<?x2x16xf32>, tensor<?xi32>, tensor<1x4xi32>
   %q2 = kf.rope %q1, %p {rotary_dim = 16 : i64, theta = 1.0e4 : f64} : tensor<?x4x16xf32>, tensor<?xi32>
-  %0 = kf.attention %q2, %c, %p {layer = 1 : i64, scale = 0.25 : f32}
-      : tensor<?x4x16xf32>, !cache, tensor<?xi32>
+  %0 = kf.attention %q2, %c, %p, %sp, %pt {layer = 1 : i64, scale = 0.25 : f32}
+      : tensor<?x4x16xf32>, !cache, tensor<?xi32>, tensor<1x4xi32>
   return %0 : tensor<?x4x16xf32>
 }
 
@@ -102,7 +102,7 @@ func.func @rotate(%y: tensor<?x128xf32>, %g: tensor<16xf32>, %p: tensor<?xi32>, 
 // CHECK:         kf.dispatch @[[M]](
 // CHECK-COUNT-3: kf.kernel
 // CHECK-NOT:     kf.kernel
-func.func @two_layers(%x: tensor<?x16xf32>, %p: tensor<?xi32>, %c: !cache) -> tensor<?x16xf32> {
+func.func @two_layers(%x: tensor<?x16xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !cache) -> tensor<?x16xf32> {
   %w0 = kf.weight ["layers.0.o"] : tensor<16x16xf32>
   %g0 = kf.weight ["layers.0.norm"] : tensor<16xf32>
   %w1 = kf.weight ["layers.1.o"] : tensor<16x16xf32>
@@ -110,15 +110,15 @@ func.func @two_layers(%x: tensor<?x16xf32>, %p: tensor<?xi32>, %c: !cache) -> te
   %c0 = arith.constant 0 : index
   %n = tensor.dim %x, %c0 : tensor<?x16xf32>
   %h0 = tensor.expand_shape %x [[0], [1, 2]] output_shape [%n, 1, 16] : tensor<?x16xf32> into tensor<?x1x16xf32>
-  kf.kv_append %c, %h0, %h0, %p {layer = 0 : i64} : !cache, tensor<?x1x16xf32>, tensor<?xi32>
-  %a0 = kf.attention %h0, %c, %p {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x1x16xf32>, !cache, tensor<?xi32>
+  kf.kv_append %c, %h0, %h0, %p, %sp, %pt {layer = 0 : i64} : !cache, tensor<?x1x16xf32>, tensor<?xi32>, tensor<1x4xi32>
+  %a0 = kf.attention %h0, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x1x16xf32>, !cache, tensor<?xi32>, tensor<1x4xi32>
   %f0 = tensor.collapse_shape %a0 [[0], [1, 2]] : tensor<?x1x16xf32> into tensor<?x16xf32>
   %n0 = kf.rms_norm %f0, %g0 eps(1.0e-5) : tensor<?x16xf32>, tensor<16xf32>
   %m0 = kf.matmul %n0, %w0 : tensor<?x16xf32>, tensor<16x16xf32>
   %r0 = arith.addf %m0, %x : tensor<?x16xf32>
   %h1 = tensor.expand_shape %r0 [[0], [1, 2]] output_shape [%n, 1, 16] : tensor<?x16xf32> into tensor<?x1x16xf32>
-  kf.kv_append %c, %h1, %h1, %p {layer = 1 : i64} : !cache, tensor<?x1x16xf32>, tensor<?xi32>
-  %a1 = kf.attention %h1, %c, %p {layer = 1 : i64, scale = 0.25 : f32} : tensor<?x1x16xf32>, !cache, tensor<?xi32>
+  kf.kv_append %c, %h1, %h1, %p, %sp, %pt {layer = 1 : i64} : !cache, tensor<?x1x16xf32>, tensor<?xi32>, tensor<1x4xi32>
+  %a1 = kf.attention %h1, %c, %p, %sp, %pt {layer = 1 : i64, scale = 0.25 : f32} : tensor<?x1x16xf32>, !cache, tensor<?xi32>, tensor<1x4xi32>
   %f1 = tensor.collapse_shape %a1 [[0], [1, 2]] : tensor<?x1x16xf32> into tensor<?x16xf32>
   %n1 = kf.rms_norm %f1, %g1 eps(1.0e-5) : tensor<?x16xf32>, tensor<16xf32>
   %m1 = kf.matmul %n1, %w1 : tensor<?x16xf32>, tensor<16x16xf32>

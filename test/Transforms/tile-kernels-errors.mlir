@@ -120,11 +120,11 @@ kf.kernel @part_of_a_row(%x: tensor<8x64xf32>) -> tensor<8x64xf32>
 // -----
 
 !layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32>
-kf.kernel @all_heads(%q: tensor<?x4x16xf32>, %c: !layer, %p: tensor<?xi32>) -> tensor<?x4x16xf32>
+kf.kernel @all_heads(%q: tensor<?x4x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x4x16xf32>
     attributes {schedule = #kf.schedule<workgroup = [8, 4]>} {
   // expected-error @+1 {{must be tiled by the 2 heads that share a KV head}}
-  %0 = kf.attention %q, %c, %p {layer = 0 : i64, scale = 0.25 : f32}
-      : tensor<?x4x16xf32>, !layer, tensor<?xi32>
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32}
+      : tensor<?x4x16xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
   kf.yield %0 : tensor<?x4x16xf32>
 }
 
@@ -172,10 +172,10 @@ kf.kernel @computed_ids(%i: tensor<1x2xi32>, %t: tensor<8x4xf32>) -> tensor<2x4x
 
 // The tile of the result would leave the append out.
 !layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 4, type = f32, key_block = 16>
-kf.kernel @append_and_more(%c: !layer, %x: tensor<2x1x4xf32>, %p: tensor<2xi32>) -> tensor<2x1x4xf32>
+kf.kernel @append_and_more(%c: !layer, %x: tensor<2x1x4xf32>, %p: tensor<2xi32>, %sp: tensor<2xi32>, %pt: tensor<1x4xi32>) -> tensor<2x1x4xf32>
     attributes {schedule = #kf.schedule<workgroup = [1]>} {
   // expected-error @+1 {{'kf.kv_append' op kf-tile-kernels: must be in a kernel of its own, without results}}
-  kf.kv_append %c, %x, %x, %p {layer = 0 : i64} : !layer, tensor<2x1x4xf32>, tensor<2xi32>
+  kf.kv_append %c, %x, %x, %p, %sp, %pt {layer = 0 : i64} : !layer, tensor<2x1x4xf32>, tensor<2xi32>, tensor<1x4xi32>
   %0 = arith.addf %x, %x : tensor<2x1x4xf32>
   kf.yield %0 : tensor<2x1x4xf32>
 }

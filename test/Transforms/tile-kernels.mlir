@@ -66,11 +66,11 @@ kf.kernel @residual(%x: tensor<4x64xf32>, %w: tensor<64x64xf32>, %b: tensor<64xf
 // CHECK:         scf.forall (%[[T:.*]], %[[H:.*]]) =
 // CHECK:           %[[Q:.*]] = tensor.extract_slice %{{.*}}[%[[T]], %[[H]], 0] [%{{.*}}, 2, 16]
 // CHECK:           %[[KV:.*]] = arith.divui %[[H]], %c2
-// CHECK:           kf.attention %[[Q]], %{{.*}}, %{{.*}} kv_head(%[[KV]]) {layer = 0 : i64
-kf.kernel @attention(%q: tensor<?x4x16xf32>, %c: !layer, %p: tensor<?xi32>) -> tensor<?x4x16xf32>
+// CHECK:           kf.attention %[[Q]], %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} kv_head(%[[KV]]) {layer = 0 : i64
+kf.kernel @attention(%q: tensor<?x4x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x4x16xf32>
     attributes {schedule = #kf.schedule<workgroup = [8, 2], tile = [4], reduction = 64, vector = 16>} {
-  %0 = kf.attention %q, %c, %p {layer = 0 : i64, scale = 0.25 : f32}
-      : tensor<?x4x16xf32>, !layer, tensor<?xi32>
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32}
+      : tensor<?x4x16xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
   kf.yield %0 : tensor<?x4x16xf32>
 }
 
@@ -81,10 +81,10 @@ kf.kernel @attention(%q: tensor<?x4x16xf32>, %c: !layer, %p: tensor<?xi32>) -> t
 // CHECK:           kf.rope %[[K]]
 // CHECK:           kf.kv_append
 // CHECK:         kf.yield{{$}}
-kf.kernel @append(%c: !layer, %k: tensor<?x2x16xf32>, %p: tensor<?xi32>)
+kf.kernel @append(%c: !layer, %k: tensor<?x2x16xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>)
     attributes {schedule = #kf.schedule<workgroup = [4]>} {
   %0 = kf.rope %k, %p {rotary_dim = 16 : i64, theta = 1.0e4 : f64} : tensor<?x2x16xf32>, tensor<?xi32>
-  kf.kv_append %c, %0, %k, %p {layer = 0 : i64} : !layer, tensor<?x2x16xf32>, tensor<?xi32>
+  kf.kv_append %c, %0, %k, %p, %sp, %pt {layer = 0 : i64} : !layer, tensor<?x2x16xf32>, tensor<?xi32>, tensor<1x4xi32>
   kf.yield
 }
 

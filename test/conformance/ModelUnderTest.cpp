@@ -32,21 +32,18 @@
 using namespace kf;
 using namespace kf::test;
 
-Result<Executable> ModelUnderTest::compileStep(StepKind kind,
-                                               int64_t maxTokens) {
+Result<Executable> ModelUnderTest::compileStep(const StepShape &shape) {
   // Tests of one model share its executables.
-  using Key =
-      std::tuple<std::string, std::string, std::string, StepKind, int64_t>;
+  using Key = std::tuple<std::string, std::string, std::string, StepShape>;
   static std::map<Key, Executable> compiled;
-  auto key = std::tuple(path, target, cpu, kind, maxTokens);
+  auto key = std::tuple(path, target, cpu, shape);
   if (auto found = compiled.find(key); found != compiled.end())
     return found->second;
   mlir::DialectRegistry registry;
   mlir::kf::registerDialects(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   mlir::kf::ImportOptions importOptions;
-  importOptions.kind = kind;
-  importOptions.maxTokens = maxTokens;
+  importOptions.shape = shape;
   auto module = mlir::kf::importStep(context, config, *weights, importOptions);
   if (!module)
     return Status::error(llvm::toString(module.takeError()));
@@ -97,10 +94,9 @@ std::unique_ptr<ModelUnderTest> ModelUnderTest::open(const std::string &path,
     model->device = created.take();
   }
   ModelUnderTest *self = model.get();
-  auto session = Session::create(model->config, *model->device, *model->weights,
-                                 [self](StepKind kind, int64_t maxTokens) {
-                                   return self->compileStep(kind, maxTokens);
-                                 });
+  auto session = Session::create(
+      model->config, *model->device, *model->weights,
+      [self](const StepShape &shape) { return self->compileStep(shape); });
   if (!session.ok()) {
     ADD_FAILURE() << session.message();
     return nullptr;

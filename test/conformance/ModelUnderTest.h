@@ -33,7 +33,7 @@ public:
 
 private:
   Status readModel();
-  Result<Executable> compileStep(StepKind kind, int64_t maxTokens);
+  Result<Executable> compileStep(const StepShape &shape);
 
   ModelConfig config;
   std::string path, target, cpu;

@@ -17,6 +17,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kf/Dialect/KF/IR/KF.h"
 #include "kf/Pipelines/Compiler.h"
 #include "kf/Pipelines/Registration.h"
 #include "runtime/BlockFormat.h"
@@ -36,13 +37,21 @@
 #include <limits>
 #include <map>
 #include <random>
+#include <set>
 
 using namespace kf;
 
 namespace {
 
 const std::string opsFolder = KF_SOURCE_DIR "/test/conformance/ops";
-constexpr int64_t cacheCapacity = 128;
+/// Pages of a cache, and how many of them a function's page table may have.
+constexpr int64_t cachePages = 4;
+
+/// Inputs that say which sequence a row belongs to, and where its pages are, by
+/// their numbers among the tensors that a function takes.
+struct CacheInputs {
+  std::set<size_t> sequences, pageTables;
+};
 
 /// Parsed functions of one file, one module each.
 class OpFile {
@@ -59,6 +68,28 @@ public:
     for (auto function : module->getOps<mlir::func::FuncOp>())
       names.push_back(function.getName().str());
     return names;
+  }
+
+  CacheInputs cacheInputs(const std::string &name) {
+    CacheInputs inputs;
+    auto module = parse();
+    auto numberOf = [](mlir::Value value) {
+      auto argument = llvm::cast<mlir::BlockArgument>(value);
+      size_t number = 0;
+      for (mlir::BlockArgument before :
+           argument.getOwner()->getArguments().take_front(
+               argument.getArgNumber()))
+        number += llvm::isa<mlir::RankedTensorType>(before.getType());
+      return number;
+    };
+    auto add = [&](auto op) {
+      inputs.sequences.insert(numberOf(op.getSequences()));
+      inputs.pageTables.insert(numberOf(op.getPageTable()));
+    };
+    auto function = module->lookupSymbol<mlir::func::FuncOp>(name);
+    function.walk([&](mlir::kf::AttentionOp op) { add(op); });
+    function.walk([&](mlir::kf::KVAppendOp op) { add(op); });
+    return inputs;
   }
 
   llvm::Expected<Executable> compile(const std::string &name,
@@ -122,14 +153,6 @@ HostTensor makeInput(const TensorSpec &spec, const StepSizes &sizes,
   return tensor;
 }
 
-std::vector<double> toDoubles(const HostTensor &tensor) {
-  std::vector<float> values(tensor.elementCount());
-  EXPECT_TRUE(convertToFloat(tensor.type, tensor.bytes.data(), values.size(),
-                             values.data())
-                  .ok());
-  return {values.begin(), values.end()};
-}
-
 /// `rows` tokens; of each named size fewer than of the one before, down to
 /// none.
 StepSizes makeSizes(const Executable &program, int64_t rows) {
@@ -140,6 +163,35 @@ StepSizes makeSizes(const Executable &program, int64_t rows) {
         std::clamp(rows / 2 - static_cast<int64_t>(i), range.least, range.most);
   }
   return sizes;
+}
+
+/// Inputs of `program` for a step of `sizes`, all rows of one sequence whose
+/// pages come in no order.
+std::vector<HostTensor> makeInputs(const Executable &program,
+                                   const StepSizes &sizes, std::mt19937 &random,
+                                   bool special,
+                                   const CacheInputs &cacheInputs) {
+  std::vector<HostTensor> inputs;
+  for (const TensorSpec &spec : program.inputs) {
+    HostTensor input = makeInput(spec, sizes, random, special);
+    if (cacheInputs.sequences.contains(inputs.size()))
+      std::ranges::fill(input.bytes, std::byte());
+    if (cacheInputs.pageTables.contains(inputs.size())) {
+      EXPECT_LE(input.elementCount(), cachePages);
+      const int32_t pages[cachePages] = {3, 0, 2, 1};
+      std::copy_n(pages, input.elementCount(), input.data<int32_t>());
+    }
+    inputs.push_back(std::move(input));
+  }
+  return inputs;
+}
+
+std::vector<double> toDoubles(const HostTensor &tensor) {
+  std::vector<float> values(tensor.elementCount());
+  EXPECT_TRUE(convertToFloat(tensor.type, tensor.bytes.data(), values.size(),
+                             values.data())
+                  .ok());
+  return {values.begin(), values.end()};
 }
 
 /// Random values for every weight that a program names: floats in [-1, 1), and
@@ -193,7 +245,7 @@ std::vector<HostTensor> runOn(Device &device, const Executable &executable,
                               const WeightSource &source,
                               const std::vector<HostTensor> &inputs) {
   WeightStore weights(device, &source);
-  KVCache cache(device, cacheCapacity);
+  KVCache cache(device, cachePages);
   auto runner = ProgramRunner::create(executable, device, weights, cache);
   EXPECT_TRUE(runner.ok()) << runner.message();
   if (!runner.ok())
@@ -294,6 +346,7 @@ TEST_P(OpConformance, MatchesReference) {
   }
   bool isInt8 = cpu == "native" && test.file == "blocks.mlir" &&
                 target == mlir::kf::Target::Cpu;
+  const CacheInputs cacheInputs = file.cacheInputs(test.function);
   RandomWeights source(*expectedProgram);
   std::mt19937 random(7);
   bool dynamic = false;
@@ -305,9 +358,8 @@ TEST_P(OpConformance, MatchesReference) {
       SCOPED_TRACE("rows = " + std::to_string(rows) +
                    (special ? ", some values not finite" : ""));
       const StepSizes sizes = makeSizes(*program, rows);
-      std::vector<HostTensor> inputs;
-      for (const TensorSpec &input : program->inputs)
-        inputs.push_back(makeInput(input, sizes, random, special));
+      std::vector<HostTensor> inputs =
+          makeInputs(*program, sizes, random, special, cacheInputs);
       expectNear(runOn(*device, *program, source, inputs),
                  runOn(*reference, *expectedProgram, source, inputs), isInt8);
       if (testing::Test::HasFatalFailure())

@@ -104,7 +104,7 @@ public:
     device = isReference ? createReferenceDevice()
                          : createCpuDevice(oneThread).take();
     weights = std::make_unique<WeightStore>(*device, nullptr);
-    cache = std::make_unique<KVCache>(*device, 64);
+    cache = std::make_unique<KVCache>(*device, 1);
     runner =
         ProgramRunner::create(std::move(*program), *device, *weights, *cache)
             .take();

@@ -127,14 +127,9 @@ std::string run(const Executable &program, int64_t tokens, uint32_t seed) {
       return "";
     table.inputs.push_back(allocate(*bytes, input.type));
   }
-  int64_t capacity = 8;
+  const int64_t pages = 3;
   for (const CacheSpec &cache : program.caches) {
-    if (cache.keyBlock > 64)
-      return "";
-    capacity = std::max(capacity, cache.keyBlock);
-  }
-  for (const CacheSpec &cache : program.caches) {
-    auto bytes = cache.bytes(capacity);
+    auto bytes = cache.bytes(pages);
     if (!bytes.ok() || *bytes > 16 * maxElements)
       return "";
     table.caches.push_back(allocate(*bytes, cache.type));
@@ -143,7 +138,7 @@ std::string run(const Executable &program, int64_t tokens, uint32_t seed) {
 
   std::vector<int64_t> scalars(KF_SCALAR_COUNT, 0);
   scalars[KF_SCALAR_N_TOKENS] = tokens;
-  scalars[KF_SCALAR_CACHE_CAPACITY] = capacity;
+  scalars[KF_SCALAR_CACHE_CAPACITY] = pages;
   if (!(*loaded)->bind(table).ok() || !(*loaded)->run(scalars).ok())
     return "";
   std::string all;

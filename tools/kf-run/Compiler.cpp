@@ -210,13 +210,13 @@ Result<CompilerModule> CompilerModule::parse(const std::string &path,
 
 Result<CompilerModule> CompilerModule::import(const ModelConfig &config,
                                               const WeightSource &source,
-                                              StepKind kind,
-                                              int64_t maxTokens) {
+                                              const StepShape &shape,
+                                              const std::string &cacheType) {
   const NoBadAlloc guard;
   auto contents = std::make_unique<Contents>();
   mlir::kf::ImportOptions options;
-  options.kind = kind;
-  options.maxTokens = maxTokens;
+  options.shape = shape;
+  KF_ASSIGN_OR_RETURN(options.cacheType, parseDataType(cacheType));
   auto module =
       mlir::kf::importStep(contents->context, config, source, options);
   if (!module)
@@ -225,21 +225,36 @@ Result<CompilerModule> CompilerModule::import(const ModelConfig &config,
   return CompilerModule(std::move(contents));
 }
 
-std::vector<size_t> CompilerModule::positionInputs() const {
+/// The number of the tensor that a function takes, if `value` is one.
+static std::optional<size_t> findInput(mlir::Value value) {
+  auto argument = llvm::dyn_cast<mlir::BlockArgument>(value);
+  if (!argument ||
+      !llvm::isa<mlir::func::FuncOp>(argument.getOwner()->getParentOp()))
+    return std::nullopt;
+  // Caches are no inputs.
+  size_t index = 0;
+  for (mlir::BlockArgument before :
+       argument.getOwner()->getArguments().take_front(argument.getArgNumber()))
+    index += llvm::isa<mlir::RankedTensorType>(before.getType());
+  return index;
+}
+
+std::vector<CacheUse> CompilerModule::cacheUses() const {
   const NoBadAlloc guard;
-  std::set<size_t> found;
+  std::set<CacheUse> found;
+  auto add = [&](auto op, bool isAttention, std::optional<int64_t> window) {
+    std::optional<size_t> positions = findInput(op.getPositions()),
+                          sequences = findInput(op.getSequences()),
+                          pageTable = findInput(op.getPageTable());
+    if (positions && sequences && pageTable)
+      found.insert({*positions, *sequences, *pageTable,
+                    op.getCache().getType().getPage(), isAttention, window});
+  };
   contents->module->walk([&](mlir::kf::KVAppendOp op) {
-    auto argument = llvm::dyn_cast<mlir::BlockArgument>(op.getPositions());
-    if (!argument ||
-        !llvm::isa<mlir::func::FuncOp>(argument.getOwner()->getParentOp()))
-      return;
-    // Caches are no inputs.
-    size_t index = 0;
-    for (mlir::BlockArgument before :
-         argument.getOwner()->getArguments().take_front(
-             argument.getArgNumber()))
-      index += llvm::isa<mlir::RankedTensorType>(before.getType());
-    found.insert(index);
+    add(op, /*isAttention=*/false, std::nullopt);
+  });
+  contents->module->walk([&](mlir::kf::AttentionOp op) {
+    add(op, /*isAttention=*/true, op.getWindow());
   });
   return {found.begin(), found.end()};
 }

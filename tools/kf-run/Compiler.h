@@ -24,6 +24,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,7 @@ namespace kf {
 struct CompilerOptions {
   std::string target = "cpu";       ///< a device's name
   std::string targetCpu = "native"; ///< as LLVM calls it
+  std::string cacheType = "f32";    ///< of a model's KV cache: f32, f16, bf16
   int64_t workers = 0;              ///< Device::workers() of who will run it
   int64_t maxTokens = 512; ///< of functions that do not say `kf.max_tokens`
   CancelFlag cancelled = nullptr; ///< ends compiling between two passes
@@ -47,6 +49,18 @@ Result<std::string> compilerFingerprint(const CompilerOptions &options);
 /// An error if this machine lacks what `options.targetCpu` asks for.
 Status checkRunsOnHost(const CompilerOptions &options);
 
+/// An op on a KV cache: which tensors it takes, by their number, and how.
+struct CacheUse {
+  size_t positions = 0, sequences = 0, pageTable = 0;
+  int64_t page = 0; ///< positions of a page
+  /// An attention reads all positions up to a row's, and no more of them than
+  /// `window`; an append writes the row's alone.
+  bool isAttention = false;
+  std::optional<int64_t> window;
+
+  auto operator<=>(const CacheUse &) const = default;
+};
+
 /// A module of functions, to be compiled once. Errors are one line; those of
 /// the parser begin with their position. One thread.
 class CompilerModule {
@@ -56,18 +70,19 @@ public:
   /// one stays; with `single`, there has to be just one to stay.
   static Result<CompilerModule> parse(const std::string &path,
                                       const std::string &function, bool single);
-  /// Imports one step of a model.
+  /// Imports one step of a model; `cacheType` as in CompilerOptions.
   static Result<CompilerModule> import(const ModelConfig &config,
                                        const WeightSource &source,
-                                       StepKind kind, int64_t maxTokens);
+                                       const StepShape &shape,
+                                       const std::string &cacheType);
   CompilerModule(CompilerModule &&) noexcept;
   CompilerModule &operator=(CompilerModule &&) noexcept;
   ~CompilerModule();
 
-  /// Which of the tensors that the only function takes hold positions in a KV
-  /// cache, as far as its kv_append ops take them as they come; none for a
-  /// program that an earlier phase made.
-  std::vector<size_t> positionInputs() const;
+  /// What the ops on KV caches of the only function do with the tensors that it
+  /// takes, as far as they take positions, sequences and page table as they
+  /// come; none for a program that an earlier phase made.
+  std::vector<CacheUse> cacheUses() const;
   /// Compiles the module's only function; the module is spent then.
   Result<Executable> compile(const CompilerOptions &options);
   /// Runs the phases up to `phase` (import to lowered) and prints the module,

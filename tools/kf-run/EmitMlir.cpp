@@ -15,13 +15,15 @@
 
 #include "runtime/ThreadPool.h"
 
+#include <algorithm>
+
 using namespace kf;
 
 namespace {
 
 struct EmitOptions {
-  std::string source, phase = "lowered", step = "decode", function, out = "-";
-  int64_t maxTokens = 0;
+  std::string source, phase = "lowered", function, out = "-";
+  int64_t maxTokens = 0, maxLogits = 0;
   CompilerOptions compiler;
   DummyOptions dummy;
 
@@ -40,13 +42,17 @@ struct EmitOptions {
     parser.choice({"device", 0, "NAME"}, compiler.target,
                   {"cpu", "reference", "vulkan"},
                   "what to compile for; cpu by default");
-    parser.choice({"step", 0, "STEP"}, step, {"decode", "prefill", "head"},
-                  "which step of a model: decode (the default), prefill, head");
+    parser.choice({"cache-type", 0, "TYPE"}, compiler.cacheType,
+                  {"f32", "f16", "bf16"},
+                  "elements of a model's KV cache; f32 by default");
     parser.text({"function", 0, "NAME"}, function,
                 "which function of a file; all by default");
     parser.integer({"max-tokens", 0, "N"}, maxTokens, 1, int64_t(1) << 24,
-                   "the most tokens of a step; 1 for decode and head, 512 "
-                   "otherwise by default");
+                   "the most tokens of a step; by default 1 of a model's, "
+                   "512 of a file's");
+    parser.integer({"max-logits", 0, "N"}, maxLogits, 1, int64_t(1) << 24,
+                   "the most rows of a model's step whose logits can be wanted "
+                   "at once; 1 by default");
     parser.text({"target-cpu", 0, "CPU"}, compiler.targetCpu,
                 "LLVM's name of the CPU to compile for; native by default");
     parser.integer({"threads", 't', "N"}, compiler.workers, 0,
@@ -54,12 +60,6 @@ struct EmitOptions {
                    "threads that the CPU's kernels are divided for; 0, the "
                    "default, is not known");
     parser.text({"output", 'o', "FILE"}, out, "writes FILE instead of stdout");
-  }
-
-  StepKind kind() const {
-    return step == "prefill" ? StepKind::Prefill
-           : step == "head"  ? StepKind::Head
-                             : StepKind::Decode;
   }
 };
 
@@ -69,11 +69,11 @@ Result<CompilerModule> openSource(const EmitOptions &options) {
                                  options.phase == "binary");
   KF_ASSIGN_OR_RETURN(Model model,
                       openModel(options.source, false, options.dummy));
-  int64_t tokens = options.maxTokens;
-  if (!tokens)
-    tokens = options.kind() == StepKind::Prefill ? 512 : 1;
-  Result<CompilerModule> module = CompilerModule::import(
-      model.config, *model.weights, options.kind(), tokens);
+  Result<CompilerModule> module =
+      CompilerModule::import(model.config, *model.weights,
+                             {std::max<int64_t>(options.maxTokens, 1),
+                              std::max<int64_t>(options.maxLogits, 1)},
+                             options.compiler.cacheType);
   if (!module.ok())
     return nameModel(model, module.status());
   return module;
@@ -106,9 +106,10 @@ int kf::runEmitMlir(Arguments arguments) {
   if (options.phase == "binary" && options.out == "-")
     return parser.usageError("--compile-to=binary needs -o FILE");
   if (!file && !options.function.empty())
-    return parser.usageError("--function is for .mlir files; a model has "
-                             "--step");
-  if (!file && options.step == "decode" && options.maxTokens > 1)
-    return parser.usageError("--max-tokens is 1 for --step=decode");
+    return parser.usageError("--function is for .mlir files; a model has one "
+                             "step");
+  if (file && options.maxLogits)
+    return parser.usageError("--max-logits is for models; a function of a file "
+                             "has kf.size_ranges");
   return report(emit(options));
 }

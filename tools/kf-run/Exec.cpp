@@ -21,7 +21,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 
 #include <sys/stat.h>
 
@@ -29,9 +28,6 @@ using namespace kf;
 
 namespace {
 
-/// The cache has room for a multiple of this many positions, which every
-/// compiled key block divides.
-constexpr int64_t kCacheGranularity = 64;
 /// An --expected that every result meets.
 constexpr std::string_view kIgnored = "(ignored)";
 
@@ -62,9 +58,10 @@ struct ExecOptions {
                 "tolerance relative to the expected value; 1e-05 by default");
     parser.text({"weights", 0, "FILE"}, weights,
                 "a safetensors or GGUF file that holds what kf.weight names");
-    parser.integer({"context", 0, "N"}, context, 1, int64_t(1) << 24,
-                   "positions of KV caches, which start as zeros; 256 by "
-                   "default");
+    parser.integer(
+        {"context", 0, "N"}, context, 1, int64_t(1) << 24,
+        "positions that the pages of a KV cache have room for, which "
+        "start as zeros; 256 by default");
     parser.integer({"max-tokens", 0, "N"}, maxTokens, 1, int64_t(1) << 24,
                    "the largest `?` to compile for; by default the inputs' "
                    "and at least 512");
@@ -167,26 +164,68 @@ Status bench(ProgramRunner &runner, const StepSizes &sizes, int64_t count) {
   return Status();
 }
 
-/// An error where rows would not get into caches of `capacity` positions.
-Status checkPositions(std::span<const HostTensor> inputs,
-                      std::span<const size_t> positionInputs,
-                      int64_t capacity) {
-  for (size_t index : positionInputs) {
-    if (index >= inputs.size() || inputs[index].type != DataType::I32)
-      continue; // the runner says what is wrong
-    const std::vector<std::byte> &bytes = inputs[index].bytes;
-    for (size_t at = 0; at + sizeof(int32_t) <= bytes.size();
-         at += sizeof(int32_t)) {
-      int32_t position = 0;
-      std::memcpy(&position, bytes.data() + at, sizeof(position));
-      if (position >= capacity)
-        return Status::error(
-            "input " + std::to_string(index) + " has the position " +
-            std::to_string(position) + ", but KV caches have room for " +
-            std::to_string(capacity) + "; --context N makes more");
+/// The i32 elements of an input; nothing where it is of another type, which the
+/// runner reports.
+std::span<const int32_t> intsOf(std::span<const HostTensor> inputs,
+                                size_t index) {
+  if (index >= inputs.size() || inputs[index].type != DataType::I32)
+    return {};
+  return {inputs[index].data<int32_t>(),
+          inputs[index].bytes.size() / sizeof(int32_t)};
+}
+
+/// An error where a row's page is not one of a cache of `pages` pages, or where
+/// it would not be stored.
+Status checkCacheUse(std::span<const HostTensor> inputs, const CacheUse &use,
+                     int64_t pages) {
+  const auto positions = intsOf(inputs, use.positions),
+             sequences = intsOf(inputs, use.sequences),
+             table = intsOf(inputs, use.pageTable);
+  if (positions.size() != sequences.size() || table.empty() ||
+      inputs[use.pageTable].shape.size() != 2)
+    return Status(); // the runner says what is wrong
+  const int64_t count = inputs[use.pageTable].shape[0],
+                tablePages = inputs[use.pageTable].shape[1];
+  auto fail = [](size_t input, const std::string &message) {
+    return Status::error("input " + std::to_string(input) + " has " + message);
+  };
+  for (size_t row = 0; row < positions.size(); ++row) {
+    const int64_t position = positions[row], sequence = sequences[row];
+    if (position < 0)
+      continue;
+    if (position / use.page >= tablePages)
+      return fail(use.positions, "the position " + std::to_string(position) +
+                                     ", but the page table, input " +
+                                     std::to_string(use.pageTable) +
+                                     ", has room for " +
+                                     std::to_string(tablePages * use.page));
+    if (sequence < 0 || sequence >= count)
+      return fail(use.sequences, "the sequence " + std::to_string(sequence) +
+                                     ", but the page table, input " +
+                                     std::to_string(use.pageTable) + ", has " +
+                                     std::to_string(count));
+    int64_t first = position;
+    if (use.isAttention)
+      first = use.window ? std::max<int64_t>(position - *use.window + 1, 0) : 0;
+    for (int64_t i = first / use.page; i <= position / use.page; ++i) {
+      const int64_t page = table[sequence * tablePages + i];
+      if (page < 0 || page >= pages)
+        return fail(use.pageTable, "the page " + std::to_string(page) +
+                                       ", but KV caches have " +
+                                       std::to_string(pages) + " of " +
+                                       std::to_string(use.page) +
+                                       " positions; --context N makes more");
     }
   }
   return Status();
+}
+
+/// Pages of pools that have room for `positions` positions.
+int64_t cachePages(const Executable &program, int64_t positions) {
+  int64_t pages = 1;
+  for (const CacheSpec &cache : program.caches)
+    pages = std::max(pages, (positions + cache.page - 1) / cache.page);
+  return pages;
 }
 
 Status exec(const ExecOptions &options) {
@@ -214,10 +253,11 @@ Status exec(const ExecOptions &options) {
       compiler.maxTokens = std::max(compiler.maxTokens, input.shape.front());
   if (options.maxTokens)
     compiler.maxTokens = options.maxTokens;
-  const int64_t capacity = (options.context + kCacheGranularity - 1) /
-                           kCacheGranularity * kCacheGranularity;
-  KF_RETURN_IF_ERROR(checkPositions(inputs, module.positionInputs(), capacity));
+  const std::vector<CacheUse> cacheUses = module.cacheUses();
   KF_ASSIGN_OR_RETURN(Executable executable, module.compile(compiler));
+  const int64_t pages = cachePages(executable, options.context);
+  for (const CacheUse &use : cacheUses)
+    KF_RETURN_IF_ERROR(checkCacheUse(inputs, use, pages));
   if (!source && !executable.weights.empty())
     return Status::error("the function reads weight " +
                          inQuotes(executable.weights.front().names.front()) +
@@ -229,7 +269,7 @@ Status exec(const ExecOptions &options) {
       checkCount("--output", options.outputs.size(), resultCount));
 
   WeightStore weights(*device, source.get());
-  KVCache cache(*device, capacity);
+  KVCache cache(*device, pages);
   KF_ASSIGN_OR_RETURN(
       std::unique_ptr<ProgramRunner> runner,
       ProgramRunner::create(std::move(executable), *device, weights, cache));

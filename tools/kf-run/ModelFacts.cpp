@@ -17,6 +17,7 @@
 #include "runtime/model/ChatConfig.h"
 #include "runtime/model/ConfigReader.h"
 #include "runtime/model/GgufConfig.h"
+#include "runtime/model/Step.h"
 #include "runtime/model/TiedEmbeddings.h"
 
 #include <unistd.h>
@@ -227,9 +228,9 @@ std::vector<MemoryFacts> ModelFacts::memory() const {
   contexts.push_back(config->maxPositions);
   for (int64_t context : contexts) {
     cache.type = DataType::F16;
-    Result<int64_t> half = cache.bytes(context);
+    Result<int64_t> half = cache.bytes(cachePagesOf(context));
     cache.type = DataType::F32;
-    Result<int64_t> full = cache.bytes(context);
+    Result<int64_t> full = cache.bytes(cachePagesOf(context));
     if (half.ok() && full.ok()) // else no machine has so much
       result.push_back({context, static_cast<uint64_t>(*half),
                         static_cast<uint64_t>(*full)});

@@ -30,6 +30,9 @@ void ModelOptions::addTo(OptionParser &parser) {
   parser.integer({"context", 0, "N"}, context, 1, int64_t(1) << 24,
                  "positions of the context; by default what the command needs "
                  "and at least 4096, as far as the model goes");
+  parser.choice({"cache-type", 0, "TYPE"}, cacheType, {"f32", "f16", "bf16"},
+                "elements of the KV cache; f32 by default. The others take "
+                "half the memory and round keys and values");
   parser.flag({"no-cache"}, noCache,
               "neither read nor write the cache of compiled programs");
   parser.text({"target-cpu", 0, "CPU"}, targetCpu,
@@ -50,6 +53,7 @@ ModelSession::open(const ModelOptions &options, bool withTokenizer) {
   }
   CompilerOptions compiler;
   compiler.target = result->target->name();
+  compiler.cacheType = options.cacheType;
   compiler.targetCpu = options.targetCpu;
   compiler.workers = result->target->workers();
   compiler.cancelled = &interruptFlag();
@@ -69,12 +73,11 @@ Status ModelSession::start(int64_t tokens) {
         std::min(opened.config.maxPositions, std::max(kDefaultContext, tokens));
   settings.pool = pool.get();
   settings.cancelled = &interruptFlag();
-  KF_ASSIGN_OR_RETURN(running, Session::create(
-                                   opened.config, *target, *opened.weights,
-                                   [this](StepKind kind, int64_t maxTokens) {
-                                     return provide(kind, maxTokens);
-                                   },
-                                   settings));
+  KF_ASSIGN_OR_RETURN(
+      running,
+      Session::create(
+          opened.config, *target, *opened.weights,
+          [this](const StepShape &shape) { return provide(shape); }, settings));
   return Status();
 }
 
@@ -86,12 +89,12 @@ Status ModelSession::explainBadLogits(const Status &error) const {
       .in("model " + quotePath(opened.name));
 }
 
-Result<Executable> ModelSession::provide(StepKind kind, int64_t maxTokens) {
-  if (kind == StepKind::Decode) {
+Result<Executable> ModelSession::provide(const StepShape &shape) {
+  if (shape.tokens == 1) {
     decodePosition = running->position();
     decodeRequested = readySeconds();
   }
-  return steps->compile(kind, maxTokens);
+  return steps->compile(shape);
 }
 
 double ModelSession::readySeconds() const {

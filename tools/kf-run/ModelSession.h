@@ -30,7 +30,7 @@ struct ModelOptions {
   DeviceOptions device;
   int64_t context = 0; ///< 0: chosen by the command's need
   bool noCache = false;
-  std::string targetCpu = "native";
+  std::string cacheType = "f32", targetCpu = "native";
 
   /// Adds MODEL and the options to `parser`.
   void addTo(OptionParser &parser);
@@ -70,7 +70,7 @@ public:
 private:
   ModelSession() = default;
 
-  Result<Executable> provide(StepKind kind, int64_t maxTokens);
+  Result<Executable> provide(const StepShape &shape);
   double readySeconds() const;
 
   ModelOptions options;

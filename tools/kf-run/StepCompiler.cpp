@@ -43,23 +43,23 @@ Status StepCompiler::openCache() {
   return Status();
 }
 
-std::string StepCompiler::keyOf(StepKind kind, int64_t maxTokens) const {
-  return hashKey({signature, nameOf(kind), std::to_string(maxTokens),
-                  fingerprint, identity});
+std::string StepCompiler::keyOf(const StepShape &shape) const {
+  return hashKey(
+      {signature, nameOf(shape), options.cacheType, fingerprint, identity});
 }
 
-Result<Executable> StepCompiler::compile(StepKind kind, int64_t maxTokens) {
+Result<Executable> StepCompiler::compile(const StepShape &shape) {
   std::string key;
   if (cache) {
-    key = keyOf(kind, maxTokens);
+    key = keyOf(shape);
     KF_ASSIGN_OR_RETURN(std::optional<Executable> found, cache->lookup(key));
     if (found) {
       ++cachedCount;
       return std::move(*found);
     }
   }
-  Result<CompilerModule> module =
-      CompilerModule::import(model->config, *model->weights, kind, maxTokens);
+  Result<CompilerModule> module = CompilerModule::import(
+      model->config, *model->weights, shape, options.cacheType);
   if (!module.ok())
     return nameModel(*model, module.status());
   KF_ASSIGN_OR_RETURN(Executable executable, module->compile(options));

@@ -29,7 +29,7 @@ public:
   static Result<StepCompiler> create(const Model &model,
                                      CompilerOptions options, bool useCache);
 
-  Result<Executable> compile(StepKind kind, int64_t maxTokens);
+  Result<Executable> compile(const StepShape &shape);
 
   /// How many programs were compiled, and how many were in the cache.
   int64_t compiled() const { return compiledCount; }
@@ -41,7 +41,7 @@ private:
 
   /// Sets the cache; an error says why there is none.
   Status openCache();
-  std::string keyOf(StepKind kind, int64_t maxTokens) const;
+  std::string keyOf(const StepShape &shape) const;
 
   const Model *model;
   CompilerOptions options;

@@ -25,18 +25,19 @@
 namespace mlir::kf {
 
 struct ImportOptions {
-  ::kf::StepKind kind = ::kf::StepKind::Decode;
-  /// The most tokens that a step takes; 1 makes every shape static. A decode
-  /// step takes 1.
-  int64_t maxTokens = 1;
-  /// Positions per block of the cache's keys (see !kf.kv_cache).
+  ::kf::StepShape shape;
+  /// Positions per block of the cache's keys (see !kf.kv_cache); divides
+  /// kCachePage.
   int64_t keyBlock = 1;
+  /// S: the most sequences that rows of a step belong to.
+  int64_t sequences = 1;
   /// Element type of the cache: F32, F16 or BF16.
   ::kf::DataType cacheType = ::kf::DataType::F32;
 };
 
-/// A module with one func.func, named nameOf(options.kind), that takes and
-/// returns what runtime/model/Step.h says and carries `kf.max_tokens`. Weights
+/// A module with one func.func, named nameOf(options.shape), that takes and
+/// returns what runtime/model/Step.h says and carries `kf.max_tokens` and
+/// `kf.size_ranges`. Weights
 /// keep their stored element type; activations are f32. Loads the dialects
 /// that it uses into `context`. Errors: a tensor that the model needs and the
 /// checkpoint lacks, one with another shape or a type that is not float, and

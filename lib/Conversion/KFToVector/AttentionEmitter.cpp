@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // One workgroup computes a tile of tokens for the query heads that share a KV
-// head. Keys are visited in blocks; each query row keeps the largest score, the
+// head, one run of tokens of the same sequence after another. Keys are visited
+// in blocks, each within a page; each query row keeps the largest score, the
 // sum of exponentials and the weighted sum of values seen so far, and rescales
 // them when a block raises the maximum (Milakov and Gimelshein, "Online
 // normalizer calculation for softmax", 2018; Dao et al., "FlashAttention",
@@ -20,6 +21,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "PagedCache.h"
 #include "VisibleKeys.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -49,17 +51,65 @@ class AttentionEmitter {
 public:
   explicit AttentionEmitter(KernelEmitter &e)
       : e(e), b(e.b), loc(e.loc), op(e.find<AttentionOp>()),
-        type(op.getCache().getType()), visible(e, op) {}
+        type(op.getCache().getType()), visible(e, op),
+        pages(e, op.getCache(), op.getSequences(), op.getPageTable()) {}
 
   LogicalResult emit() {
     if (failed(check()))
       return failure();
-    locateCache();
+    cache = pages.memref();
+    limit = pages.limit();
     allocate();
+    return emitRuns();
+  }
+
+private:
+  /// Runs of neighbouring tokens that belong to one sequence, each as if it
+  /// were alone. A table for one sequence makes them one run.
+  LogicalResult emitRuns() {
+    Value tokenCount = e.sizesOf(op.getQ())[0];
+    if (pages.hasOneSequence() || getConstantIntValue(tokenCount) == 1)
+      return emitRun(e.index(0), tokenCount);
+    LogicalResult result = success();
+    Value one = e.index(1);
+    auto compare = [&](arith::CmpIPredicate kind, Value lhs,
+                       Value rhs) -> Value {
+      return arith::CmpIOp::create(b, loc, kind, lhs, rhs);
+    };
+    auto emitRunAt = [&](Value token, Value own) {
+      Value next = e.add(token, one);
+      auto end =
+          e.loop(next, tokenCount, one, next, [&](Value at, ValueRange args) {
+            Value isOwn = arith::AndIOp::create(
+                b, loc, compare(arith::CmpIPredicate::eq, args[0], at),
+                compare(arith::CmpIPredicate::eq, pages.sequenceOf(at), own));
+            return SmallVector<Value>{e.select(isOwn, e.add(at, one), args[0])};
+          });
+      if (failed(emitRun(token, e.sub(end.getResult(0), token))))
+        result = failure();
+    };
+    e.loop(tokenCount, [&](Value token) {
+      Value own = pages.sequenceOf(token);
+      Value isFirst = compare(arith::CmpIPredicate::eq, token, e.index(0));
+      Value before = e.select(isFirst, token, e.sub(token, one));
+      Value begins = arith::OrIOp::create(
+          b, loc, isFirst,
+          compare(arith::CmpIPredicate::ne, pages.sequenceOf(before), own));
+      e.ifThen(begins, [&] { emitRunAt(token, own); });
+    });
+    return result;
+  }
+
+  /// Tokens [first, first + count) of the tile, which belong to one sequence.
+  LogicalResult emitRun(Value first, Value count) {
+    firstToken = first;
+    tokenCount = count;
+    sequence = pages.sequenceOf(first);
     if (failed(readQueries()))
       return failure();
     Value rowBlocks = e.ceilDiv(rows, blockRows);
     e.loop(firstKey, endKey, e.index(keyTile), {}, [&](Value key, ValueRange) {
+      locateKeys(key);
       e.loop(rowBlocks, [&](Value block) {
         Value row = e.mul(block, e.index(blockRows));
         Value end = arith::MinSIOp::create(b, loc, e.add(key, e.index(keyTile)),
@@ -78,7 +128,6 @@ public:
     return success();
   }
 
-private:
   LogicalResult check() {
     auto fail = [&](const Twine &message) {
       return op.emitOpError("convert-kf-to-vector: " + message);
@@ -99,9 +148,11 @@ private:
                   " lanes; run kf-set-cache-layout with the same number");
     if (e.schedule.getTile().size() != 1)
       return fail("schedule needs tile = [query rows]");
-    if (keyTile <= 0 || keyTile % lanes != 0 || 64 % keyTile != 0)
+    if (keyTile <= 0 || keyTile % lanes != 0 || type.getPage() % keyTile != 0)
       return fail("reduction (" + Twine(keyTile) +
-                  ") must be a multiple of the vector's lanes that divides 64");
+                  ") must be a multiple of the vector's lanes that divides the "
+                  "cache's page (" +
+                  Twine(type.getPage()) + ")");
     tokens =
         e.schedule.getWorkgroup().empty() ? 0 : e.schedule.getWorkgroup()[0];
     if (tokens == 0)
@@ -119,15 +170,16 @@ private:
     return success();
   }
 
-  /// Offsets of the KV head's keys and values in the cache.
-  void locateCache() {
-    cache = e.memrefOf(cast<BlockArgument>(op.getCache()));
-    capacity = e.capacity();
-    Value headSize = e.mul(capacity, e.index(dim));
+  /// Finds the tile of keys at position `key` of the sequence: it lies in one
+  /// page, as its size divides a page's.
+  void locateKeys(Value key) {
+    Value place = arith::RemUIOp::create(b, loc, key, e.index(type.getPage()));
     Value head =
         op.getKvHead() ? e.index(OpFoldResult(op.getKvHead())) : e.index(0);
-    keys = e.mul(head, headSize);
-    values = e.add(keys, e.mul(headSize, e.index(type.getKvHeads())));
+    keys = e.add(pages.findPage(sequence, key),
+                 e.add(e.mul(head, e.index(pages.headSize())),
+                       e.mul(place, e.index(dim))));
+    values = e.add(keys, e.index(pages.valuesOffset()));
   }
 
   void allocate() {
@@ -144,18 +196,18 @@ private:
   /// Scaled queries, positions and initial state of every row; the range of
   /// keys that any row sees.
   LogicalResult readQueries() {
-    Value count = e.sizesOf(op.getQ())[0];
-    rows = e.mul(count, e.index(heads));
+    rows = e.mul(tokenCount, e.index(heads));
     SmallVector<Value> offsets;
     Value source = e.sourceMemref(op.getPositions(), offsets);
     Value scale = e.f32(op.getScale().convertToDouble());
     LogicalResult result = success();
-    auto readToken = [&](Value token, Value low, Value high) {
+    auto readToken = [&](Value local, Value low, Value high) {
+      Value token = e.add(firstToken, local);
       e.beginToken(token);
       Value position =
           memref::LoadOp::create(b, loc, source, e.add(offsets[0], token));
       e.loop(e.index(heads), [&](Value h) {
-        Value row = e.add(e.mul(token, e.index(heads)), h);
+        Value row = e.add(e.mul(local, e.index(heads)), h);
         visible.setPosition(row, position);
         e.store(e.f32(lowestMaximum), maxima, row);
         e.store(e.f32(0.0), totals, row);
@@ -169,15 +221,15 @@ private:
       return SmallVector<Value>{arith::MinSIOp::create(b, loc, low, at),
                                 arith::MaxSIOp::create(b, loc, high, at)};
     };
-    auto range =
-        e.loop(e.index(0), count, e.index(1), ValueRange{capacity, e.index(-1)},
-               [&](Value token, ValueRange args) {
-                 return readToken(token, args[0], args[1]);
-               });
+    auto range = e.loop(e.index(0), tokenCount, e.index(1),
+                        ValueRange{limit, e.index(-1)},
+                        [&](Value local, ValueRange args) {
+                          return readToken(local, args[0], args[1]);
+                        });
     if (failed(result))
       return failure();
     endKey = arith::MinSIOp::create(
-        b, loc, e.add(range.getResult(1), e.index(1)), capacity);
+        b, loc, e.add(range.getResult(1), e.index(1)), limit);
     firstKey = visible.firstOf(range.getResult(0));
     firstKey = e.mul(arith::DivUIOp::create(b, loc, firstKey, e.index(keyTile)),
                      e.index(keyTile));
@@ -206,7 +258,6 @@ private:
   /// scores[r, j] = q[row + r] . k[key + j] for a block of rows and keys.
   void emitScores(Value row, Value key) {
     int64_t vectors = keyTile / lanes;
-    Value base = e.add(keys, e.mul(key, e.index(dim)));
     SmallVector<Value> zeros(blockRows * vectors, e.splat(e.f32(0.0), lanes));
     int64_t unroll = dim % 4 == 0 ? 4 : 1;
     auto products = e.loop(
@@ -215,7 +266,7 @@ private:
           SmallVector<Value> acc(args);
           for (int64_t u = 0; u < unroll; ++u) {
             Value d = e.add(first, e.index(u));
-            Value place = e.add(base, e.mul(d, e.index(lanes)));
+            Value place = e.add(keys, e.mul(d, e.index(lanes)));
             SmallVector<Value> k;
             for (int64_t v = 0; v < vectors; ++v)
               k.push_back(e.loadMemref(
@@ -281,8 +332,7 @@ private:
 
   /// sums[row + r] += scores[r, j] * v[key + j] for the keys that row sees.
   void accumulateValues(Value row, Value key, const VisibleKeys::Range &seen) {
-    KeysOfRows all = {row, key, e.sub(seen.common, key),
-                      e.sub(seen.commonEnd, key)};
+    KeysOfRows all = {row, e.sub(seen.common, key), e.sub(seen.commonEnd, key)};
     int64_t step = vectorsAtOnce * lanes;
     int64_t looped = dim > maxUnrolledColumns ? dim / step * step : 0;
     if (looped > 0)
@@ -305,7 +355,7 @@ private:
   /// Adds the value at `at`, of the tile of keys at `key`, to the rows that see
   /// it.
   void accumulateWhereSeen(Value row, Value key, Value at) {
-    Value base = e.add(values, e.mul(at, e.index(dim)));
+    Value base = e.add(values, e.mul(e.sub(at, key), e.index(dim)));
     e.loop(e.index(blockRows), [&](Value r) {
       Value own = e.add(row, r);
       e.ifThen(visible.sees(own, at), [&] {
@@ -320,10 +370,10 @@ private:
     });
   }
 
-  /// A block of rows at `row`, and keys [first, last) behind `key` that all of
+  /// A block of rows at `row`, and keys [first, last) of the tile that all of
   /// them see.
   struct KeysOfRows {
-    Value row, key, first, last;
+    Value row, first, last;
   };
 
   /// accumulateValues for `columns` columns from `firstColumn` on, a few rows
@@ -359,11 +409,10 @@ private:
         inits.push_back(e.loadMemref(
             sums, {e.add(all.row, e.index(firstRow + r)), columnOf(column)},
             width));
-    Value base = e.add(values, e.mul(all.key, e.index(dim)));
     auto accumulated = e.loop(
         all.first, all.last, e.index(1), inits, [&](Value j, ValueRange args) {
           SmallVector<Value> acc(args);
-          Value place = e.add(base, e.mul(j, e.index(dim)));
+          Value place = e.add(values, e.mul(j, e.index(dim)));
           SmallVector<Value> v;
           for (auto [column, width] : pieces)
             v.push_back(
@@ -386,18 +435,17 @@ private:
   }
 
   void writeResult() {
-    Value count = e.sizesOf(op.getQ())[0];
-    e.loop(count, [&](Value token) {
+    e.loop(tokenCount, [&](Value local) {
       e.loop(e.index(heads), [&](Value h) {
-        Value row = e.add(e.mul(token, e.index(heads)), h);
+        Value row = e.add(e.mul(local, e.index(heads)), h);
         Value total = e.loadMemref(totals, row, 0);
         Value inverse = e.select(
-            visible.seesAny(row, capacity),
+            visible.seesAny(row, limit),
             arith::DivFOp::create(b, loc, e.f32(1.0), total), e.f32(0.0));
         e.forPieces(e.index(dim), [&](Value column, unsigned width) {
           Value result = e.mul(e.loadMemref(sums, {row, column}, width),
                                e.splat(inverse, width));
-          e.storeResult(result, {token, h, column});
+          e.storeResult(result, {e.add(firstToken, local), h, column});
         });
       });
     });
@@ -409,15 +457,17 @@ private:
   AttentionOp op;
   KVCacheType type;
   VisibleKeys visible;
+  PagedCache pages;
   int64_t lanes = 0, dim = 0, heads = 0, keyTile = 0, tokens = 0;
   int64_t blockRows = 0, mostRows = 0;
-  Value cache, capacity;
-  Value keys, values;     // element offsets of this KV head
-  Value rows;             // tokens of the tile times heads
-  Value firstKey, endKey; // that any row sees
-  Value queries, sums;    // scratch [mostRows, dim]
-  Value scores;           // scratch [blockRows, keyTile]
-  Value maxima, totals;   // scratch [mostRows]
+  Value cache, limit; // elements; positions that a sequence may have
+  Value firstToken, tokenCount, sequence; // of the run
+  Value keys, values;                     // element offsets of the tile of keys
+  Value rows;                             // tokens of the run times heads
+  Value firstKey, endKey;                 // that any row sees
+  Value queries, sums;                    // scratch [mostRows, dim]
+  Value scores;                           // scratch [blockRows, keyTile]
+  Value maxima, totals;                   // scratch [mostRows]
 };
 
 } // namespace

@@ -187,7 +187,9 @@ Value KernelEmitter::loadScalar(unsigned slot) {
       memref::LoadOp::create(b, loc, scalars, index(slot)));
 }
 
-Value KernelEmitter::capacity() { return loadScalar(KF_SCALAR_CACHE_CAPACITY); }
+Value KernelEmitter::cachePages() {
+  return loadScalar(KF_SCALAR_CACHE_CAPACITY);
+}
 
 //===----------------------------------------------------------------------===//
 // Elements

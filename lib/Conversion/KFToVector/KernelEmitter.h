@@ -48,7 +48,8 @@ public:
   Value sourceMemref(Value tensor, SmallVectorImpl<Value> &offsets);
   Value memrefOf(BlockArgument argument) { return memrefs.lookup(argument); }
   Value loadScalar(unsigned slot) override;
-  Value capacity();
+  /// Pages of the pool of each KV cache.
+  Value cachePages();
   /// The memref of the kernel's result.
   Value resultStorage() { return resultMemref; }
   /// Stores f32 elements to a memref of any float type, rounding as needed.

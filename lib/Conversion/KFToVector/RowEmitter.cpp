@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "KernelEmitter.h"
+#include "PagedCache.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -325,22 +325,21 @@ LogicalResult mlir::kf::emitAppendKernel(KernelEmitter &e) {
   OpBuilder &b = e.b;
   Location loc = e.loc;
   int64_t dim = type.getHeadDim(), block = type.getKeyBlock();
-  Value cache = e.memrefOf(cast<BlockArgument>(op.getCache()));
-  Value capacity = e.capacity();
-  Value head = e.mul(capacity, e.index(dim)); // elements of one head
-  Value values = e.mul(head, e.index(type.getKvHeads())); // where V begins
+  PagedCache pages(e, op.getCache(), op.getSequences(), op.getPageTable());
+  Value cache = pages.memref();
   SmallVector<Value> offsets;
   Value positions = e.sourceMemref(op.getPositions(), offsets);
   LogicalResult result = success();
 
-  auto appendHead = [&](Value token, Value h, Value position) {
-    Value row = e.mul(h, head);
+  // `place` is the row's in its page, which begins at `page`.
+  auto appendHead = [&](Value token, Value h, Value page, Value place) {
+    Value head = e.add(page, e.mul(h, e.index(pages.headSize())));
     Value blockBase = e.add(
-        row,
-        e.add(e.mul(arith::DivUIOp::create(b, loc, position, e.index(block)),
-                    e.index(block * dim)),
-              arith::RemUIOp::create(b, loc, position, e.index(block))));
-    Value plainBase = e.add(row, e.mul(position, e.index(dim)));
+        head, e.add(e.mul(arith::DivUIOp::create(b, loc, place, e.index(block)),
+                          e.index(block * dim)),
+                    arith::RemUIOp::create(b, loc, place, e.index(block))));
+    Value plainBase = e.add(head, e.mul(place, e.index(dim)));
+    Value valueBase = e.add(plainBase, e.index(pages.valuesOffset()));
     auto storeKey = [&](Value column, unsigned width, Value key) {
       if (block == 1)
         return e.store(key, cache, e.add(plainBase, column));
@@ -351,7 +350,7 @@ LogicalResult mlir::kf::emitAppendKernel(KernelEmitter &e) {
       }
     };
     auto storeValue = [&](Value column, unsigned, Value value) {
-      e.store(value, cache, e.add(values, e.add(plainBase, column)));
+      e.store(value, cache, e.add(valueBase, column));
     };
     if (failed(e.emitRow(op.getK(), {token, h}, storeKey)) ||
         failed(e.emitRow(op.getV(), {token, h}, storeValue)))
@@ -362,11 +361,11 @@ LogicalResult mlir::kf::emitAppendKernel(KernelEmitter &e) {
     Value position = arith::IndexCastOp::create(
         b, loc, b.getIndexType(),
         memref::LoadOp::create(b, loc, positions, e.add(offsets[0], token)));
-    Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
-                                         position, capacity);
-    e.ifThen(inside, [&] {
+    pages.ifExists(pages.sequenceOf(token), position, [&](Value page) {
+      Value place =
+          arith::RemUIOp::create(b, loc, position, e.index(type.getPage()));
       e.loop(e.index(type.getKvHeads()),
-             [&](Value h) { appendHead(token, h, position); });
+             [&](Value h) { appendHead(token, h, page, place); });
     });
   });
   return result;

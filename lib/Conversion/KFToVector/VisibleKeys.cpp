@@ -141,10 +141,10 @@ Value VisibleKeys::isSeen(Value key, Value position,
   return arith::AndIOp::create(b, loc, seen, inWindow);
 }
 
-Value VisibleKeys::seesAny(Value row, Value capacity) {
+Value VisibleKeys::seesAny(Value row, Value limit) {
   Value position = positionOf(row, positions);
   Value end =
-      arith::MinSIOp::create(b, loc, e.add(position, e.index(1)), capacity);
+      arith::MinSIOp::create(b, loc, e.add(position, e.index(1)), limit);
   return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
                                firstOf(position), end);
 }

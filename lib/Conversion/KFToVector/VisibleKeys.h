@@ -48,8 +48,8 @@ public:
   Value mask(Value scores, Value row, Value key, Value hidden);
   /// Whether row `row` sees `key`, an index.
   Value sees(Value row, Value key);
-  /// Whether row `row` sees any of the cache's `capacity` keys.
-  Value seesAny(Value row, Value capacity);
+  /// Whether row `row` sees any of the first `limit` keys.
+  Value seesAny(Value row, Value limit);
 
 private:
   Value positionOf(Value row, Value table);

@@ -113,7 +113,8 @@ private:
                               0};
         executable.caches.push_back({*toDataType(cache.getType()),
                                      cache.getLayers(), cache.getKvHeads(),
-                                     cache.getHeadDim(), cache.getKeyBlock()});
+                                     cache.getHeadDim(), cache.getKeyBlock(),
+                                     cache.getPage()});
         continue;
       }
       auto spec = describe(program, argument.getType());

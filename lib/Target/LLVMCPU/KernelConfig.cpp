@@ -18,6 +18,8 @@
 
 #include "mlir/IR/SymbolTable.h"
 
+#include <numeric>
+
 namespace mlir::kf {
 #define GEN_PASS_DEF_SELECTCPUSCHEDULES
 #include "kf/Target/LLVMCPU/Passes.h.inc"
@@ -40,6 +42,8 @@ constexpr int64_t unknownWorkers = 8;
 constexpr int64_t maxWorkers = 65536;
 /// Keys of one softmax block.
 constexpr int64_t keyTile = 64;
+/// Rows of a step that reads no long prompts.
+constexpr int64_t fewRows = 16;
 
 /// A schedule while it is put together.
 struct Draft {
@@ -161,17 +165,31 @@ private:
   /// A KV head and a few tokens to a workgroup.
   ScheduleAttr selectAttention(AttentionOp op, int64_t tokens) {
     auto q = cast<RankedTensorType>(op.getQ().getType());
-    int64_t group = q.getDimSize(1) / op.getCache().getType().getKvHeads();
+    KVCacheType cache = op.getCache().getType();
+    int64_t group = q.getDimSize(1) / cache.getKvHeads();
+    // A tile of keys lies in one page.
+    int64_t keys = std::gcd(keyTile, cache.getPage());
     int64_t rows = q.isDynamicDim(0) ? tokens : q.getDimSize(0);
+    int64_t rowsOfGroup =
+        std::min<int64_t>(rows, std::max<int64_t>(1, 32 / group));
+    int64_t vectors =
+        std::max<int64_t>(keys / lanes, 1); // of scores, for each query row
+    int64_t registers = lanes == 16 ? 24 : 12;
+    int64_t tileRows =
+        std::clamp<int64_t>(registers / vectors, 1, rowsOfGroup * group);
+    // Few rows of several sequences are mostly one of each: nothing to share.
+    bool severalSequences =
+        cast<RankedTensorType>(op.getPageTable().getType()).getDimSize(0) > 1;
+    if (severalSequences && rows <= fewRows) {
+      rowsOfGroup = 1;
+      int64_t tiles = llvm::divideCeil(group, tileRows);
+      tileRows = llvm::divideCeil(group, tiles);
+    }
     Draft draft;
     draft.vector = lanes;
-    draft.workgroup = {
-        std::min<int64_t>(rows, std::max<int64_t>(1, 32 / group)), group};
-    int64_t vectors = keyTile / lanes; // of scores, for each query row
-    int64_t registers = lanes == 16 ? 24 : 12;
-    draft.tile = {std::clamp<int64_t>(registers / vectors, 1,
-                                      draft.workgroup[0] * group)};
-    draft.reduction = keyTile;
+    draft.workgroup = {rowsOfGroup, group};
+    draft.tile = {tileRows};
+    draft.reduction = keys;
     return draft.get(&getContext());
   }
 

@@ -31,15 +31,26 @@ struct SetCacheLayoutPass
           << keyBlock.getValue();
       return signalPassFailure();
     }
+    KVCacheType tooSmall;
     AttrTypeReplacer replacer;
     replacer.addReplacement([&](KVCacheType type) -> Type {
+      if (type.getPage() % keyBlock != 0) {
+        tooSmall = type;
+        return type;
+      }
       return KVCacheType::get(type.getContext(), type.getLayers(),
                               type.getKvHeads(), type.getHeadDim(),
-                              type.getType(), keyBlock);
+                              type.getType(), keyBlock, type.getPage());
     });
     replacer.recursivelyReplaceElementsIn(getOperation(), /*replaceAttrs=*/true,
                                           /*replaceLocs=*/false,
                                           /*replaceTypes=*/true);
+    if (!tooSmall)
+      return;
+    getOperation().emitError("kf-set-cache-layout: pages of ")
+        << tooSmall.getPage() << " positions cannot hold key blocks of "
+        << keyBlock.getValue() << "; page must be a multiple of it";
+    signalPassFailure();
   }
 };
 

@@ -104,9 +104,11 @@ private:
     if (schedule.getTile().size() != 1)
       return fail("attention needs tile = [query rows]");
     int64_t vector = schedule.getVector(), keys = schedule.getReduction();
-    if (keys == 0 || keys % vector != 0 || 64 % keys != 0)
-      return fail("attention needs a reduction that divides 64 and is a "
-                  "multiple of vector, found " +
+    int64_t page = op.getCache().getType().getPage();
+    if (keys == 0 || keys % vector != 0 || page % keys != 0)
+      return fail("attention needs a reduction that divides the cache's page "
+                  "(" +
+                  Twine(page) + ") and is a multiple of vector, found " +
                   Twine(keys));
     if (failed(verifyRegisters("tile and reduction",
                                schedule.getTile()[0] * keys / vector)))

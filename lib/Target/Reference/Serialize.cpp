@@ -37,7 +37,8 @@ json::Value toJson(Operation *op, Type type) {
                                {"kv_heads", cache.getKvHeads()},
                                {"head_dim", cache.getHeadDim()},
                                {"type", elementName(cache.getType())},
-                               {"key_block", cache.getKeyBlock()}}}};
+                               {"key_block", cache.getKeyBlock()},
+                               {"page", cache.getPage()}}}};
   auto tensor = cast<RankedTensorType>(type);
   FailureOr<unsigned> slot = getSizeSlot(op, getSizeName(tensor));
   assert(succeeded(slot) && "checked with the kernel");

@@ -215,8 +215,8 @@ Status CpuProgram::checkSizes(std::span<const int64_t> newScalars) const {
     if (cacheSizes[i] < static_cast<uint64_t>(bytes))
       return Status::error(
           numbered("cache", i) + " needs " + std::to_string(bytes) +
-          " bytes for " + std::to_string(capacity) +
-          " positions; its buffer has " + std::to_string(cacheSizes[i]));
+          " bytes for " + std::to_string(capacity) + " pages; its buffer has " +
+          std::to_string(cacheSizes[i]));
   }
   KF_RETURN_IF_ERROR(checkTensors("input", inputs, inputSizes, newScalars));
   return checkTensors("output", outputs, outputSizes, newScalars);

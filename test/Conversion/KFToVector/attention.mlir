@@ -1,17 +1,23 @@
 // RUN: kf-opt %s --pass-pipeline='builtin.module(kf.kernel(kf-tile-kernels),convert-kf-to-vector,canonicalize,cse)' -split-input-file | FileCheck %s
 
-// Online softmax: blocks of `reduction` keys, tiles of query rows. Keys lie in
+// A table for one sequence: all rows are one run. Online softmax: blocks of `reduction` keys, tiles of query rows. Keys lie in
 // blocks of key_block, transposed, so that scores of 16 keys are one vector.
 // CHECK-LABEL: func.func @attention(
-// CHECK-SAME:    %[[Q:.*]]: memref<?x2x16xf32>, %[[C:.*]]: memref<?xf32>, %[[P:.*]]: memref<?xi32>, %[[R:.*]]: memref<?x2x16xf32>
+// CHECK-SAME:    %[[Q:.*]]: memref<?x2x16xf32>, %[[C:.*]]: memref<?xf32>, %[[P:.*]]: memref<?xi32>, %{{.*}}: memref<?xi32>, %[[T:.*]]: memref<1x4xi32>, %[[R:.*]]: memref<?x2x16xf32>
 // CHECK-SAME:    kf.grid = #kf.grid<tokens = [4, 0], counts = [0, 1]>
 // The scaled queries and their positions:
 // CHECK:         memref.load %[[P]]
 // CHECK:         vector.load %[[Q]]
 // CHECK-NEXT:    arith.mulf %{{.*}}, %cst{{.*}} : vector<16xf32>
-// Blocks of keys, tiles of two rows that see some of them, and the scores of 16
+// Blocks of keys, each in one page of the cache, tiles of two rows that see some of them, and the scores of 16
 // keys:
-// CHECK:         scf.for %{{.*}} = %c0 to %{{.*}} step %c16
+// CHECK:         scf.for %[[KEY:.*]] = %c0 to %{{.*}} step %c16
+// CHECK-NEXT:      arith.remui %[[KEY]], %c64
+// CHECK-NEXT:      %[[NUMBER:.*]] = arith.divui %[[KEY]], %c64
+// CHECK-NEXT:      %[[ENTRY:.*]] = memref.load %[[T]][%c0, %[[NUMBER]]]
+// CHECK-NEXT:      %[[PAGE:.*]] = arith.index_cast %[[ENTRY]] : i32 to index
+// CHECK:           arith.minui %[[PAGE]]
+// CHECK-NEXT:      arith.muli %{{.*}}, %c2048
 // CHECK:           scf.for
 // CHECK:             scf.if
 // CHECK:               scf.for {{.*}} iter_args({{.*}}) -> (vector<16xf32>, vector<16xf32>)
@@ -31,10 +37,10 @@
 // CHECK:                     vector.load %[[C]]
 // CHECK:         vector.store %{{.*}}, %[[R]]
 !layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 16, type = f32, key_block = 16>
-kf.kernel @attention(%q: tensor<?x2x16xf32>, %c: !layer, %p: tensor<?xi32>) -> tensor<?x2x16xf32>
+kf.kernel @attention(%q: tensor<?x2x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x2x16xf32>
     attributes {schedule = #kf.schedule<workgroup = [4, 2], tile = [2], reduction = 16, vector = 16>} {
-  %0 = kf.attention %q, %c, %p {layer = 0 : i64, scale = 0.25 : f32}
-      : tensor<?x2x16xf32>, !layer, tensor<?xi32>
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32}
+      : tensor<?x2x16xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
   kf.yield %0 : tensor<?x2x16xf32>
 }
 
@@ -48,10 +54,10 @@ kf.kernel @attention(%q: tensor<?x2x16xf32>, %c: !layer, %p: tensor<?xi32>) -> t
 // CHECK-NOT:     vector<16xf32>
 // CHECK:         return
 !layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 16, type = f32, key_block = 8>
-kf.kernel @attention(%q: tensor<?x2x16xf32>, %c: !layer, %p: tensor<?xi32>) -> tensor<?x2x16xf32>
+kf.kernel @attention(%q: tensor<?x2x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x2x16xf32>
     attributes {schedule = #kf.schedule<workgroup = [4, 2], tile = [4], reduction = 64, vector = 8>} {
-  %0 = kf.attention %q, %c, %p {layer = 0 : i64, scale = 0.25 : f32}
-      : tensor<?x2x16xf32>, !layer, tensor<?xi32>
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32}
+      : tensor<?x2x16xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
   kf.yield %0 : tensor<?x2x16xf32>
 }
 
@@ -59,7 +65,7 @@ kf.kernel @attention(%q: tensor<?x2x16xf32>, %c: !layer, %p: tensor<?xi32>) -> t
 
 // Rotated queries of a windowed attention with a bf16 cache of two KV heads.
 // CHECK-LABEL: func.func @rotated(
-// CHECK-SAME:    %{{.*}}: memref<?x4x16xf32>, %{{.*}}: memref<?xi32>, %[[C:.*]]: memref<?xbf16>
+// CHECK-SAME:    %[[C:[a-z0-9]+]]: memref<?xbf16>
 // CHECK-SAME:    %[[GROUP:[a-z0-9]+]]: index) attributes {kf.grid = #kf.grid<tokens = [4, 0], counts = [0, 2]>
 // CHECK-DAG:     arith.remui %[[GROUP]], %c2
 // CHECK-DAG:     arith.divui %[[GROUP]], %c2
@@ -68,10 +74,36 @@ kf.kernel @attention(%q: tensor<?x2x16xf32>, %c: !layer, %p: tensor<?xi32>) -> t
 // CHECK:         arith.cmpi sle
 // CHECK:         arith.cmpi sgt
 !layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = bf16, key_block = 16>
-kf.kernel @rotated(%q: tensor<?x4x16xf32>, %p: tensor<?xi32>, %c: !layer) -> tensor<?x4x16xf32>
+kf.kernel @rotated(%q: tensor<?x4x16xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !layer) -> tensor<?x4x16xf32>
     attributes {schedule = #kf.schedule<workgroup = [4, 2], tile = [2], reduction = 16, vector = 16>} {
   %0 = kf.rope %q, %p {rotary_dim = 16 : i64, theta = 1.0e4 : f64} : tensor<?x4x16xf32>, tensor<?xi32>
-  %1 = kf.attention %0, %c, %p {layer = 0 : i64, scale = 0.25 : f32, window = 8 : i64}
-      : tensor<?x4x16xf32>, !layer, tensor<?xi32>
+  %1 = kf.attention %0, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32, window = 8 : i64}
+      : tensor<?x4x16xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
   kf.yield %1 : tensor<?x4x16xf32>
+}
+
+// -----
+
+// A table for three sequences: a run ends where another sequence begins, and
+// each run is computed as if it were alone.
+// CHECK-LABEL: func.func @sequences(
+// CHECK-SAME:    %{{.*}}: memref<?x2x16xf32>, %{{.*}}: memref<?xf32>, %{{.*}}: memref<?xi32>, %[[S:.*]]: memref<?xi32>, %[[T:.*]]: memref<3x4xi32>
+// CHECK:         scf.for %[[TOKEN:.*]] = %c0 to
+// CHECK:           memref.load %[[S]]
+// CHECK-NEXT:      %[[OWN:.*]] = arith.index_cast
+// CHECK:           memref.load %[[S]]
+// CHECK-NEXT:      %[[BEFORE:.*]] = arith.index_cast
+// CHECK-NEXT:      %[[DIFFERS:.*]] = arith.cmpi ne, %[[BEFORE]], %[[OWN]] : index
+// CHECK-NEXT:      %[[BEGINS:.*]] = arith.ori %{{.*}}, %[[DIFFERS]]
+// CHECK-NEXT:      scf.if %[[BEGINS]] {
+// CHECK:             %[[END:.*]] = scf.for {{.*}} iter_args({{.*}}) -> (index)
+// CHECK:             arith.subi %[[END]], %[[TOKEN]]
+// CHECK:             %[[KNOWN:.*]] = arith.minui %{{.*}}, %c2
+// CHECK:             memref.load %[[T]][%[[KNOWN]]
+!layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 16, type = f32, key_block = 16>
+kf.kernel @sequences(%q: tensor<?x2x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<3x4xi32>) -> tensor<?x2x16xf32>
+    attributes {schedule = #kf.schedule<workgroup = [4, 2], tile = [2], reduction = 16, vector = 16>} {
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32}
+      : tensor<?x2x16xf32>, !layer, tensor<?xi32>, tensor<3x4xi32>
+  kf.yield %0 : tensor<?x2x16xf32>
 }

@@ -134,50 +134,50 @@ kf.kernel @all_rows(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel
 //===----------------------------------------------------------------------===//
 
 !layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32>
-kf.kernel @key_block(%q: tensor<?x4x16xf32>, %c: !layer, %p: tensor<?xi32>) -> tensor<?x4x16xf32>
+kf.kernel @key_block(%q: tensor<?x4x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x4x16xf32>
     attributes {schedule = #kf.schedule<workgroup = [4, 2], tile = [2], reduction = 64, vector = 16>} {
   // expected-error @+1 {{convert-kf-to-vector: cache has key_block = 1, the schedule's vector 16 lanes; run kf-set-cache-layout with the same number}}
-  %0 = kf.attention %q, %c, %p {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x4x16xf32>, !layer, tensor<?xi32>
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x4x16xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
   kf.yield %0 : tensor<?x4x16xf32>
 }
 
 // -----
 
 !layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32, key_block = 16>
-kf.kernel @no_tile(%q: tensor<?x4x16xf32>, %c: !layer, %p: tensor<?xi32>) -> tensor<?x4x16xf32>
+kf.kernel @no_tile(%q: tensor<?x4x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x4x16xf32>
     attributes {schedule = #kf.schedule<workgroup = [4, 2], reduction = 64, vector = 16>} {
   // expected-error @+1 {{convert-kf-to-vector: schedule needs tile = [query rows]}}
-  %0 = kf.attention %q, %c, %p {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x4x16xf32>, !layer, tensor<?xi32>
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x4x16xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
   kf.yield %0 : tensor<?x4x16xf32>
 }
 
 // -----
 
 !layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32, key_block = 16>
-kf.kernel @reduction(%q: tensor<?x4x16xf32>, %c: !layer, %p: tensor<?xi32>) -> tensor<?x4x16xf32>
+kf.kernel @reduction(%q: tensor<?x4x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x4x16xf32>
     attributes {schedule = #kf.schedule<workgroup = [4, 2], tile = [2], reduction = 48, vector = 16>} {
-  // expected-error @+1 {{convert-kf-to-vector: reduction (48) must be a multiple of the vector's lanes that divides 64}}
-  %0 = kf.attention %q, %c, %p {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x4x16xf32>, !layer, tensor<?xi32>
+  // expected-error @+1 {{convert-kf-to-vector: reduction (48) must be a multiple of the vector's lanes that divides the cache's page (64)}}
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x4x16xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
   kf.yield %0 : tensor<?x4x16xf32>
 }
 
 // -----
 
 !layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32, key_block = 16>
-kf.kernel @all_tokens(%q: tensor<?x4x16xf32>, %c: !layer, %p: tensor<?xi32>) -> tensor<?x4x16xf32>
+kf.kernel @all_tokens(%q: tensor<?x4x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x4x16xf32>
     attributes {schedule = #kf.schedule<workgroup = [0, 2], tile = [2], reduction = 64, vector = 16>} {
   // expected-error @+1 {{convert-kf-to-vector: schedule needs a workgroup tile of the tokens}}
-  %0 = kf.attention %q, %c, %p {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x4x16xf32>, !layer, tensor<?xi32>
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x4x16xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
   kf.yield %0 : tensor<?x4x16xf32>
 }
 
 // -----
 
 !layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 16, type = f32, key_block = 16>
-kf.kernel @not_the_result(%q: tensor<?x2x16xf32>, %c: !layer, %p: tensor<?xi32>) -> tensor<?x2x16xf32>
+kf.kernel @not_the_result(%q: tensor<?x2x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x2x16xf32>
     attributes {schedule = #kf.schedule<workgroup = [4, 2], tile = [2], reduction = 64, vector = 16>} {
   // expected-error @+1 {{convert-kf-to-vector: must make the kernel's result}}
-  %0 = kf.attention %q, %c, %p {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x2x16xf32>, !layer, tensor<?xi32>
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x2x16xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
   %1 = kf.activation(relu) %0 : tensor<?x2x16xf32>
   kf.yield %1 : tensor<?x2x16xf32>
 }

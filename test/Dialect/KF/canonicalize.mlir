@@ -136,11 +136,11 @@ func.func @pack_of_argument(%w: tensor<64x8xf32>) -> tensor<64x8xf32, #kf.layout
 // CHECK-LABEL: @effects
 // CHECK-NEXT:    kf.kv_append
 // CHECK-NEXT:    return
-func.func @effects(%x: tensor<?x2x8xf32>, %p: tensor<?xi32>, %c: !cache) {
+func.func @effects(%x: tensor<?x2x8xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !cache) {
   %0 = kf.softmax %x : tensor<?x2x8xf32>
   %w = kf.weight ["w"] : tensor<8xf32>
-  kf.kv_append %c, %x, %x, %p {layer = 0 : i64} : !cache, tensor<?x2x8xf32>, tensor<?xi32>
-  %1 = kf.attention %x, %c, %p {layer = 0 : i64, scale = 1.0 : f32}
-      : tensor<?x2x8xf32>, !cache, tensor<?xi32>
+  kf.kv_append %c, %x, %x, %p, %sp, %pt {layer = 0 : i64} : !cache, tensor<?x2x8xf32>, tensor<?xi32>, tensor<1x4xi32>
+  %1 = kf.attention %x, %c, %p, %sp, %pt {layer = 0 : i64, scale = 1.0 : f32}
+      : tensor<?x2x8xf32>, !cache, tensor<?xi32>, tensor<1x4xi32>
   return
 }

@@ -7,7 +7,7 @@
 // CHECK-LABEL: sym_name = "dynamic"
 func.func @dynamic(%ids: tensor<?xi32>, %t: tensor<100x64xbf16>, %x: tensor<?x64xf32>,
                    %w: tensor<96x64xbf16>, %g: tensor<2x48x64xf32>, %d: tensor<64x96xf32>,
-                   %n: tensor<64xbf16>, %h: tensor<?x4x32xf16>, %p: tensor<?xi32>,
+                   %n: tensor<64xbf16>, %h: tensor<?x4x32xf16>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>,
                    %c: !cache, %u: tensor<?xf32>, %s: tensor<?xi64>) {
   // CHECK: "kf.embedding"{{.*}} -> tensor<?x64xf32>
   %0 = kf.embedding %ids, %t : tensor<?xi32>, tensor<100x64xbf16>
@@ -28,7 +28,7 @@ func.func @dynamic(%ids: tensor<?xi32>, %t: tensor<100x64xbf16>, %x: tensor<?x64
   // CHECK: "kf.rope"{{.*}} -> tensor<?x4x32xf16>
   %8 = kf.rope %h, %p {rotary_dim = 32 : i64, theta = 1.0e4 : f64} : tensor<?x4x32xf16>, tensor<?xi32>
   // CHECK: "kf.attention"{{.*}} -> tensor<?x4x32xf16>
-  %9 = kf.attention %h, %c, %p {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x4x32xf16>, !cache, tensor<?xi32>
+  %9 = kf.attention %h, %c, %p, %sp, %pt {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x4x32xf16>, !cache, tensor<?xi32>, tensor<1x4xi32>
   // CHECK: "kf.argmax"{{.*}} -> tensor<?xi32>
   %10 = kf.argmax %x : tensor<?x64xf32>
   // CHECK: "kf.sample"{{.*}} -> tensor<?xi32>

@@ -232,13 +232,28 @@ func.func private @f(!kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8, type =
 
 // -----
 
-// expected-error @+1 {{kv_cache: head_dim is at most 65536, key_block 65536}}
+// expected-error @+1 {{kv_cache: head_dim is at most 65536, key_block and page 65536}}
 func.func private @f(!kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 65537, type = f32>)
 
 // -----
 
-// expected-error @+1 {{kv_cache: head_dim is at most 65536, key_block 65536}}
+// expected-error @+1 {{kv_cache: head_dim is at most 65536, key_block and page 65536}}
 func.func private @f(!kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8, type = f32, key_block = 65537>)
+
+// -----
+
+// expected-error @+1 {{kv_cache: every size must be positive}}
+func.func private @f(!kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8, type = f32, page = 0>)
+
+// -----
+
+// expected-error @+1 {{kv_cache: head_dim is at most 65536, key_block and page 65536}}
+func.func private @f(!kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8, type = f32, page = 65537>)
+
+// -----
+
+// expected-error @+1 {{kv_cache: page (24) must be a multiple of key_block (16)}}
+func.func private @f(!kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8, type = f32, key_block = 16, page = 24>)
 
 // -----
 

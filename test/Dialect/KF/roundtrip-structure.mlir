@@ -54,21 +54,22 @@ kf.kernel @scale(%x: tensor<?x64xf32>, %w: tensor<64xf32>) -> tensor<?x64xf32>
 }
 
 // CHECK-LABEL: kf.kernel @append(
-kf.kernel @append(%c: !layer, %k: tensor<?x2x64xf32>, %p: tensor<?xi32>) {
-  kf.kv_append %c, %k, %k, %p {layer = 0 : i64} : !layer, tensor<?x2x64xf32>, tensor<?xi32>
+kf.kernel @append(%c: !layer, %k: tensor<?x2x64xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) {
+  kf.kv_append %c, %k, %k, %p, %sp, %pt {layer = 0 : i64} : !layer, tensor<?x2x64xf32>, tensor<?xi32>, tensor<1x4xi32>
   // CHECK: kf.yield{{$}}
   kf.yield
 }
 
 // CHECK-LABEL: kf.program @step(
 // CHECK-SAME: attributes {arena_bytes = 4096 : i64, max_tokens = 8 : i64}
-kf.program @step(%x: tensor<?x64xf32>, %k: tensor<?x2x64xf32>, %p: tensor<?xi32>, %c: !cache)
+kf.program @step(%x: tensor<?x64xf32>, %k: tensor<?x2x64xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !cache)
     -> tensor<?x64xf32> attributes {max_tokens = 8 : i64, arena_bytes = 4096 : i64} {
   %w = kf.weight ["norm"] : tensor<64xf32>
   // CHECK: kf.cache_layer %{{.*}}[3] : <layers = 8, {{.*}}> to <layers = 1, {{.*}}>
   %l = kf.cache_layer %c[3] : !cache to !layer
-  // CHECK: kf.dispatch @append(%{{.*}}, %{{.*}}, %{{.*}}) : (!kf.kv_cache<layers = 1, {{.*}}>, tensor<?x2x64xf32>, tensor<?xi32>) -> ()
-  kf.dispatch @append(%l, %k, %p) : (!layer, tensor<?x2x64xf32>, tensor<?xi32>) -> ()
+  // CHECK: kf.dispatch @append({{.*}}) : (!kf.kv_cache<layers = 1, {{.*}}>, tensor<?x2x64xf32>, tensor<?xi32>, tensor<?xi32>, tensor<1x4xi32>) -> ()
+  kf.dispatch @append(%l, %k, %p, %sp, %pt)
+      : (!layer, tensor<?x2x64xf32>, tensor<?xi32>, tensor<?xi32>, tensor<1x4xi32>) -> ()
   // CHECK: kf.dispatch @scale(%{{.*}}, %{{.*}}) {offsets = array<i64: 1024>} : (tensor<?x64xf32>, tensor<64xf32>) -> tensor<?x64xf32>
   %0 = kf.dispatch @scale(%x, %w) {offsets = array<i64: 1024>}
       : (tensor<?x64xf32>, tensor<64xf32>) -> tensor<?x64xf32>

@@ -95,25 +95,29 @@ func.func @rope(%x: tensor<?x4x32xf32>, %p: tensor<?xi32>, %f: tensor<16xf32>) {
 }
 
 // CHECK-LABEL: @attention
-func.func @attention(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>, %p: tensor<?xi32>,
+func.func @attention(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>,
                      %c: !cache, %h: index) {
-  // CHECK: kf.kv_append %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {layer = 1 : i64} : <layers = 2, kv_heads = 2, head_dim = 32, type = f32>, tensor<?x2x32xf32>, tensor<?xi32>
-  kf.kv_append %c, %k, %k, %p {layer = 1 : i64} : !cache, tensor<?x2x32xf32>, tensor<?xi32>
-  // CHECK: kf.attention %{{.*}}, %{{.*}}, %{{.*}} {layer = 1 : i64, scale = 1.250000e-01 : f32} : tensor<?x4x32xf32>, <{{.*}}>, tensor<?xi32>
-  %0 = kf.attention %q, %c, %p {layer = 1 : i64, scale = 0.125 : f32}
-      : tensor<?x4x32xf32>, !cache, tensor<?xi32>
-  // CHECK: kf.attention %{{.*}}, %{{.*}}, %{{.*}} kv_head(%{{.*}}) {layer = 0 : i64, scale = 1.250000e-01 : f32, window = 8 : i64}
-  %1 = kf.attention %q, %c, %p kv_head(%h) {layer = 0 : i64, scale = 0.125 : f32, window = 8 : i64}
-      : tensor<?x4x32xf32>, !cache, tensor<?xi32>
+  // CHECK: kf.kv_append %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {layer = 1 : i64} : <layers = 2, kv_heads = 2, head_dim = 32, type = f32>, tensor<?x2x32xf32>, tensor<?xi32>, tensor<1x4xi32>
+  kf.kv_append %c, %k, %k, %p, %sp, %pt {layer = 1 : i64} : !cache, tensor<?x2x32xf32>, tensor<?xi32>, tensor<1x4xi32>
+  // CHECK: kf.attention %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {layer = 1 : i64, scale = 1.250000e-01 : f32} : tensor<?x4x32xf32>, <{{.*}}>, tensor<?xi32>, tensor<1x4xi32>
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 1 : i64, scale = 0.125 : f32}
+      : tensor<?x4x32xf32>, !cache, tensor<?xi32>, tensor<1x4xi32>
+  // CHECK: kf.attention %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} kv_head(%{{.*}}) {layer = 0 : i64, scale = 1.250000e-01 : f32, window = 8 : i64}
+  %1 = kf.attention %q, %c, %p, %sp, %pt kv_head(%h) {layer = 0 : i64, scale = 0.125 : f32, window = 8 : i64}
+      : tensor<?x4x32xf32>, !cache, tensor<?xi32>, tensor<1x4xi32>
   return
 }
 
 // CHECK-LABEL: @cache_types
 // CHECK-SAME: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8, type = bf16, key_block = 16>
 // CHECK-SAME: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8, type = f16>
+// CHECK-SAME: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8, type = f32, key_block = 8, page = 24>
+// CHECK-SAME: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8, type = f32>
 func.func private @cache_types(
     !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8, type = bf16, key_block = 16>,
-    !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8, type = f16, key_block = 1>)
+    !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8, type = f16, key_block = 1>,
+    !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8, type = f32, key_block = 8, page = 24>,
+    !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8, type = f32, page = 64>)
 
 // CHECK-LABEL: @tokens
 func.func @tokens(%l: tensor<?x100xf32>, %f: tensor<?xf32>, %i: tensor<?xi32>, %s: tensor<?xi64>,

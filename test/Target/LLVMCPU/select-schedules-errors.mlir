@@ -89,9 +89,9 @@ kf.kernel @block_products(%x: tensor<64x64xf32>, %w: tensor<64x64x!kf.quant<q8_0
 // -----
 
 // expected-error @+1 {{schedule cannot run on this CPU: tile and reduction need 264 vector registers; 32 are there, and 256 are accepted}}
-kf.kernel @query_registers(%q: tensor<?x4x32xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 32, type = f32, key_block = 8>, %p: tensor<?xi32>) -> tensor<?x4x32xf32>
+kf.kernel @query_registers(%q: tensor<?x4x32xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 32, type = f32, key_block = 8>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x4x32xf32>
     attributes {schedule = #kf.schedule<workgroup = [32, 4], tile = [33], reduction = 64, vector = 8>} {
-  %0 = kf.attention %q, %c, %p {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x4x32xf32>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 32, type = f32, key_block = 8>, tensor<?xi32>
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x4x32xf32>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 32, type = f32, key_block = 8>, tensor<?xi32>, tensor<1x4xi32>
   kf.yield %0 : tensor<?x4x32xf32>
 }
 
@@ -161,30 +161,30 @@ kf.kernel @tiled_softmax(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
 // -----
 
 // expected-error @+1 {{schedule cannot run on this CPU: attention needs tile = [query rows]}}
-kf.kernel @query_rows(%q: tensor<?x4x16xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32>, %p: tensor<?xi32>) -> tensor<?x4x16xf32>
+kf.kernel @query_rows(%q: tensor<?x4x16xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x4x16xf32>
     attributes {schedule = #kf.schedule<workgroup = [8, 2], reduction = 64, vector = 8>} {
-  %0 = kf.attention %q, %c, %p {layer = 0 : i64, scale = 0.25 : f32}
-      : tensor<?x4x16xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32>, tensor<?xi32>
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32}
+      : tensor<?x4x16xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32>, tensor<?xi32>, tensor<1x4xi32>
   kf.yield %0 : tensor<?x4x16xf32>
 }
 
 // -----
 
-// expected-error @+1 {{schedule cannot run on this CPU: attention needs a reduction that divides 64 and is a multiple of vector, found 48}}
-kf.kernel @keys(%q: tensor<?x4x16xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32>, %p: tensor<?xi32>) -> tensor<?x4x16xf32>
+// expected-error @+1 {{schedule cannot run on this CPU: attention needs a reduction that divides the cache's page (64) and is a multiple of vector, found 48}}
+kf.kernel @keys(%q: tensor<?x4x16xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x4x16xf32>
     attributes {schedule = #kf.schedule<workgroup = [8, 2], tile = [4], reduction = 48, vector = 8>} {
-  %0 = kf.attention %q, %c, %p {layer = 0 : i64, scale = 0.25 : f32}
-      : tensor<?x4x16xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32>, tensor<?xi32>
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32}
+      : tensor<?x4x16xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32>, tensor<?xi32>, tensor<1x4xi32>
   kf.yield %0 : tensor<?x4x16xf32>
 }
 
 // -----
 
 // expected-error @+1 {{schedule cannot run on this CPU: workgroup heads (1) must be the 2 that share a KV head}}
-kf.kernel @heads(%q: tensor<?x4x16xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32>, %p: tensor<?xi32>) -> tensor<?x4x16xf32>
+kf.kernel @heads(%q: tensor<?x4x16xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x4x16xf32>
     attributes {schedule = #kf.schedule<workgroup = [8, 1], tile = [4], reduction = 64, vector = 8>} {
-  %0 = kf.attention %q, %c, %p {layer = 0 : i64, scale = 0.25 : f32}
-      : tensor<?x4x16xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32>, tensor<?xi32>
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32}
+      : tensor<?x4x16xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32>, tensor<?xi32>, tensor<1x4xi32>
   kf.yield %0 : tensor<?x4x16xf32>
 }
 

@@ -63,9 +63,28 @@ kf.kernel @odd(%x: tensor<?x37xf32>, %w: tensor<45x37xf32>) -> tensor<?x45xf32> 
 // Heads that share a KV head share a workgroup; keys come in blocks of 64.
 // CHECK-LABEL: kf.kernel @attention(
 // CHECK-SAME:    workgroup = [16, 2], tile = [6], reduction = 64, vector = 16>
-kf.kernel @attention(%q: tensor<?x4x64xf32>, %c: !layer, %p: tensor<?xi32>) -> tensor<?x4x64xf32> {
-  %0 = kf.attention %q, %c, %p {layer = 0 : i64, scale = 0.125 : f32}
-      : tensor<?x4x64xf32>, !layer, tensor<?xi32>
+kf.kernel @attention(%q: tensor<?x4x64xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x4x64xf32> {
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.125 : f32}
+      : tensor<?x4x64xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
+  kf.yield %0 : tensor<?x4x64xf32>
+}
+
+// Few rows of several sequences: a workgroup for each.
+// CHECK-LABEL: kf.kernel @attention_of_several(
+// CHECK-SAME:    workgroup = [1, 8], tile = [4], reduction = 64, vector = 16>
+kf.kernel @attention_of_several(%q: tensor<16x16x64xf32>, %c: !layer, %p: tensor<16xi32>, %sp: tensor<16xi32>, %pt: tensor<4x4xi32>) -> tensor<16x16x64xf32> {
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.125 : f32}
+      : tensor<16x16x64xf32>, !layer, tensor<16xi32>, tensor<4x4xi32>
+  kf.yield %0 : tensor<16x16x64xf32>
+}
+
+// A tile of keys lies in one page.
+!small = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 64, type = f32, key_block = 16, page = 48>
+// CHECK-LABEL: kf.kernel @small_pages(
+// CHECK-SAME:    workgroup = [16, 2], tile = [24], reduction = 16, vector = 16>
+kf.kernel @small_pages(%q: tensor<?x4x64xf32>, %c: !small, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<4x4xi32>) -> tensor<?x4x64xf32> {
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.125 : f32}
+      : tensor<?x4x64xf32>, !small, tensor<?xi32>, tensor<4x4xi32>
   kf.yield %0 : tensor<?x4x64xf32>
 }
 
@@ -95,8 +114,8 @@ kf.kernel @sample(%x: tensor<?x256xf32>, %f: tensor<?xf32>, %i: tensor<?xi32>, %
 
 // CHECK-LABEL: kf.kernel @append(
 // CHECK-SAME:    schedule = #kf.schedule<workgroup = [64], vector = 16>
-kf.kernel @append(%c: !layer, %k: tensor<?x2x64xf32>, %p: tensor<?xi32>) {
-  kf.kv_append %c, %k, %k, %p {layer = 0 : i64} : !layer, tensor<?x2x64xf32>, tensor<?xi32>
+kf.kernel @append(%c: !layer, %k: tensor<?x2x64xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) {
+  kf.kv_append %c, %k, %k, %p, %sp, %pt {layer = 0 : i64} : !layer, tensor<?x2x64xf32>, tensor<?xi32>, tensor<1x4xi32>
   kf.yield
 }
 

@@ -231,19 +231,19 @@ func.func @sample_adjusted(%x: tensor<2x4xf32>, %t: tensor<2xf32>, %k: tensor<2x
 // RUN:   --input 2x2x4xf32=1 \
 // RUN:   --input 2x1x4xf32=1 \
 // RUN:   --input 2x1x4xf32=1,2,3,4,3,4,5,6 \
-// RUN:   --input 2xi32=0,1 \
+// RUN:   --input 2xi32=0,1 --input 2xi32=0 --input 1x4xi32=3,0,1,2 \
 // RUN:   '--expected=2x2x4xf32=[[1 2 3 4][1 2 3 4]][[2 3 4 5][2 3 4 5]]'
 // RUN: kf-run exec %s --device reference --function attention \
 // RUN:   --input 2x2x4xf32=1 \
 // RUN:   --input 2x1x4xf32=1 \
 // RUN:   --input 2x1x4xf32=1,2,3,4,3,4,5,6 \
-// RUN:   --input 2xi32=0,1 \
+// RUN:   --input 2xi32=0,1 --input 2xi32=0 --input 1x4xi32=3,0,1,2 \
 // RUN:   '--expected=2x2x4xf32=[[1 2 3 4][1 2 3 4]][[2 3 4 5][2 3 4 5]]'
 func.func @attention(%q: tensor<2x2x4xf32>, %k: tensor<2x1x4xf32>, %v: tensor<2x1x4xf32>, %p: tensor<2xi32>,
-    %cache: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 4, type = f32>) -> tensor<2x2x4xf32> {
-  kf.kv_append %cache, %k, %v, %p {layer = 0 : i64}
-      : !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 4, type = f32>, tensor<2x1x4xf32>, tensor<2xi32>
-  %0 = kf.attention %q, %cache, %p {layer = 0 : i64, scale = 0.5 : f32}
-      : tensor<2x2x4xf32>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 4, type = f32>, tensor<2xi32>
+    %sp: tensor<2xi32>, %pt: tensor<1x4xi32>, %cache: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 4, type = f32>) -> tensor<2x2x4xf32> {
+  kf.kv_append %cache, %k, %v, %p, %sp, %pt {layer = 0 : i64}
+      : !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 4, type = f32>, tensor<2x1x4xf32>, tensor<2xi32>, tensor<1x4xi32>
+  %0 = kf.attention %q, %cache, %p, %sp, %pt {layer = 0 : i64, scale = 0.5 : f32}
+      : tensor<2x2x4xf32>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 4, type = f32>, tensor<2xi32>, tensor<1x4xi32>
   return %0 : tensor<2x2x4xf32>
 }

@@ -2,37 +2,37 @@
 !wide = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 40, type = f32>
 !wider = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 1030, type = f32>
 
-func.func @grouped(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>, %v: tensor<?x2x32xf32>, %p: tensor<?xi32>, %c: !cache) -> tensor<?x4x32xf32> attributes {kf.max_tokens = 100 : i64} {
-  kf.kv_append %c, %k, %v, %p {layer = 1 : i64} : !cache, tensor<?x2x32xf32>, tensor<?xi32>
-  %0 = kf.attention %q, %c, %p {layer = 1 : i64, scale = 0.17 : f32} : tensor<?x4x32xf32>, !cache, tensor<?xi32>
+func.func @grouped(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>, %v: tensor<?x2x32xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !cache) -> tensor<?x4x32xf32> attributes {kf.max_tokens = 100 : i64} {
+  kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 1 : i64} : !cache, tensor<?x2x32xf32>, tensor<?xi32>, tensor<1x4xi32>
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 1 : i64, scale = 0.17 : f32} : tensor<?x4x32xf32>, !cache, tensor<?xi32>, tensor<1x4xi32>
   return %0 : tensor<?x4x32xf32>
 }
 
-func.func @window(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>, %v: tensor<?x2x32xf32>, %p: tensor<?xi32>, %c: !cache) -> tensor<?x4x32xf32> attributes {kf.max_tokens = 128 : i64} {
-  kf.kv_append %c, %k, %v, %p {layer = 0 : i64} : !cache, tensor<?x2x32xf32>, tensor<?xi32>
-  %0 = kf.attention %q, %c, %p {layer = 0 : i64, scale = 0.17 : f32, window = 8 : i64} : tensor<?x4x32xf32>, !cache, tensor<?xi32>
+func.func @window(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>, %v: tensor<?x2x32xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !cache) -> tensor<?x4x32xf32> attributes {kf.max_tokens = 128 : i64} {
+  kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 0 : i64} : !cache, tensor<?x2x32xf32>, tensor<?xi32>, tensor<1x4xi32>
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.17 : f32, window = 8 : i64} : tensor<?x4x32xf32>, !cache, tensor<?xi32>, tensor<1x4xi32>
   return %0 : tensor<?x4x32xf32>
 }
 
-func.func @wide_heads(%q: tensor<?x4x40xf32>, %k: tensor<?x1x40xf32>, %v: tensor<?x1x40xf32>, %p: tensor<?xi32>, %c: !wide) -> tensor<?x4x40xf32> attributes {kf.max_tokens = 20 : i64} {
-  kf.kv_append %c, %k, %v, %p {layer = 0 : i64} : !wide, tensor<?x1x40xf32>, tensor<?xi32>
-  %0 = kf.attention %q, %c, %p {layer = 0 : i64, scale = 0.158 : f32} : tensor<?x4x40xf32>, !wide, tensor<?xi32>
+func.func @wide_heads(%q: tensor<?x4x40xf32>, %k: tensor<?x1x40xf32>, %v: tensor<?x1x40xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !wide) -> tensor<?x4x40xf32> attributes {kf.max_tokens = 20 : i64} {
+  kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 0 : i64} : !wide, tensor<?x1x40xf32>, tensor<?xi32>, tensor<1x4xi32>
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.158 : f32} : tensor<?x4x40xf32>, !wide, tensor<?xi32>, tensor<1x4xi32>
   return %0 : tensor<?x4x40xf32>
 }
 
 // So wide that columns are in a loop.
-func.func @wider_heads(%q: tensor<?x2x1030xf32>, %k: tensor<?x1x1030xf32>, %v: tensor<?x1x1030xf32>, %p: tensor<?xi32>, %c: !wider) -> tensor<?x2x1030xf32> attributes {kf.max_tokens = 20 : i64} {
-  kf.kv_append %c, %k, %v, %p {layer = 0 : i64} : !wider, tensor<?x1x1030xf32>, tensor<?xi32>
-  %0 = kf.attention %q, %c, %p {layer = 0 : i64, scale = 0.03 : f32} : tensor<?x2x1030xf32>, !wider, tensor<?xi32>
+func.func @wider_heads(%q: tensor<?x2x1030xf32>, %k: tensor<?x1x1030xf32>, %v: tensor<?x1x1030xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !wider) -> tensor<?x2x1030xf32> attributes {kf.max_tokens = 20 : i64} {
+  kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 0 : i64} : !wider, tensor<?x1x1030xf32>, tensor<?xi32>, tensor<1x4xi32>
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.03 : f32} : tensor<?x2x1030xf32>, !wider, tensor<?xi32>, tensor<1x4xi32>
   return %0 : tensor<?x2x1030xf32>
 }
 
-func.func @rotated(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>, %v: tensor<?x2x32xf32>, %g: tensor<32xf32>, %p: tensor<?xi32>, %c: !cache) -> tensor<?x4x32xf32> attributes {kf.max_tokens = 40 : i64} {
+func.func @rotated(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>, %v: tensor<?x2x32xf32>, %g: tensor<32xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !cache) -> tensor<?x4x32xf32> attributes {kf.max_tokens = 40 : i64} {
   %qn = kf.rms_norm %q, %g eps(1.0e-6) : tensor<?x4x32xf32>, tensor<32xf32>
   %kn = kf.rms_norm %k, %g eps(1.0e-6) : tensor<?x2x32xf32>, tensor<32xf32>
   %qr = kf.rope %qn, %p {rotary_dim = 32 : i64, theta = 1.0e4 : f64} : tensor<?x4x32xf32>, tensor<?xi32>
   %kr = kf.rope %kn, %p {rotary_dim = 32 : i64, theta = 1.0e4 : f64} : tensor<?x2x32xf32>, tensor<?xi32>
-  kf.kv_append %c, %kr, %v, %p {layer = 1 : i64} : !cache, tensor<?x2x32xf32>, tensor<?xi32>
-  %0 = kf.attention %qr, %c, %p {layer = 1 : i64, scale = 0.17 : f32} : tensor<?x4x32xf32>, !cache, tensor<?xi32>
+  kf.kv_append %c, %kr, %v, %p, %sp, %pt {layer = 1 : i64} : !cache, tensor<?x2x32xf32>, tensor<?xi32>, tensor<1x4xi32>
+  %0 = kf.attention %qr, %c, %p, %sp, %pt {layer = 1 : i64, scale = 0.17 : f32} : tensor<?x4x32xf32>, !cache, tensor<?xi32>, tensor<1x4xi32>
   return %0 : tensor<?x4x32xf32>
 }

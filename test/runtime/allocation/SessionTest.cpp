@@ -32,47 +32,37 @@ namespace {
 /// Of the checkpoint that is read.
 constexpr int64_t kVocab = 307, kHidden = 64;
 
-/// Code of the reference for a model without layers.
-const std::map<StepKind, std::string> kReferenceCode = {
-    {StepKind::Decode, R"([{"name": "decode", "arguments": [
+/// Code of the reference for a step of a model without layers, of `rows`.
+std::string referenceCode(const std::string &name, const std::string &rows) {
+  return R"([{"name": ")" + name + R"(", "arguments": [
+       {"tensor": "i32", "shape": [)" +
+         rows + R"(]},
        {"tensor": "i32", "shape": [1]},
        {"tensor": "f32", "shape": [307, 64]},
        {"tensor": "f32", "shape": [307, 64]}],
      "ops": [
-       {"name": "kf.embedding", "operands": [0, 1], "results": [
-         {"id": 3, "type": {"tensor": "f32", "shape": [1, 64]}}]},
-       {"name": "kf.matmul", "operands": [3, 2], "results": [
-         {"id": 4, "type": {"tensor": "f32", "shape": [1, 307]}}]}],
-     "results": [4]}])"},
-    {StepKind::Prefill, R"([{"name": "prefill", "arguments": [
-       {"tensor": "i32", "shape": [-1]},
-       {"tensor": "f32", "shape": [307, 64]},
-       {"tensor": "f32", "shape": [307, 64]}],
-     "ops": [
-       {"name": "kf.embedding", "operands": [0, 1], "results": [
-         {"id": 3, "type": {"tensor": "f32", "shape": [-1, 64]}}]}],
-     "results": [3]}])"},
-    {StepKind::Head, R"([{"name": "head", "arguments": [
-       {"tensor": "f32", "shape": [1, 64]},
-       {"tensor": "f32", "shape": [307, 64]},
-       {"tensor": "f32", "shape": [307, 64]}],
-     "ops": [
-       {"name": "kf.matmul", "operands": [0, 2], "results": [
-         {"id": 3, "type": {"tensor": "f32", "shape": [1, 307]}}]}],
-     "results": [3]}])"}};
+       {"name": "kf.embedding", "operands": [0, 2], "results": [
+         {"id": 4, "type": {"tensor": "f32", "shape": [)" +
+         rows + R"(, 64]}}]},
+       {"name": "kf.embedding", "operands": [1, 4], "results": [
+         {"id": 5, "type": {"tensor": "f32", "shape": [1, 64]}}]},
+       {"name": "kf.matmul", "operands": [5, 3], "results": [
+         {"id": 6, "type": {"tensor": "f32", "shape": [1, 307]}}]}],
+     "results": [6]}])";
+}
 
 /// A step of a model without layers. On the CPU its kernel counts workgroups,
 /// and logits are zero.
-Executable stepOf(const ModelConfig &model, StepKind kind, int64_t maxTokens,
+Executable stepOf(const ModelConfig &model, const StepShape &shape,
                   const std::string &target, const std::string &object) {
-  const int64_t rows = maxTokens == 1 ? 1 : -1;
+  const int64_t rows = shape.tokens == 1 ? 1 : extentOfSlot(KF_SCALAR_N_TOKENS);
   const TensorSpec ids = {DataType::I32, {rows}};
-  const TensorSpec hidden = {DataType::F32, {rows, kHidden}};
-  const TensorSpec logits = {DataType::F32, {rows, kVocab}};
+  const TensorSpec table = {DataType::I32,
+                            {1, cachePagesOf(model.maxPositions)}};
   Executable step;
   step.target = target;
-  step.programName = std::string(nameOf(kind));
-  step.maxTokens = maxTokens;
+  step.programName = nameOf(shape);
+  step.maxTokens = shape.tokens;
   step.arenaBytes = 256;
   DispatchSpec dispatch;
   if (target == "cpu") {
@@ -82,32 +72,30 @@ Executable stepOf(const ModelConfig &model, StepKind kind, int64_t maxTokens,
     dispatch.grid[0] = {-1, 8};
     step.dispatches = {dispatch, dispatch};
   } else {
-    step.binary = kReferenceCode.at(kind);
+    step.binary = referenceCode(step.programName, std::to_string(rows));
     step.kernels = {{step.programName, 0, {1, 1, 1}}};
-    dispatch.bindings = {{KF_BINDING_INPUT, 0, 0},
+    dispatch.bindings = {{KF_BINDING_INPUT, kStepIds, 0},
+                         {KF_BINDING_INPUT, kStepWanted, 0},
                          {KF_BINDING_WEIGHT, 0, 0},
                          {KF_BINDING_WEIGHT, 1, 0},
                          {KF_BINDING_OUTPUT, 0, 0}};
     step.dispatches = {dispatch};
   }
   // As they lie in the file; joined, converted and packed.
-  WeightSpec table, head, packed;
-  table.names = {"model.embed_tokens.weight"};
+  WeightSpec embedding, head, packed;
+  embedding.names = {"model.embed_tokens.weight"};
   head.names = {"lm_head.weight"};
-  table.shape = head.shape = {kVocab, kHidden};
+  embedding.shape = head.shape = {kVocab, kHidden};
   const std::string attention = "model.layers.0.self_attn.";
   packed.names = {attention + "q_proj.weight", attention + "k_proj.weight"};
   packed.type = DataType::BF16;
   packed.shape = {2 * kHidden, kHidden};
   packed.layout = {WeightLayout::Kind::Panels, 32, 16};
-  step.weights = {table, head, packed};
-  step.inputs = {ids, ids};
-  if (kind == StepKind::Head)
-    step.inputs = {hidden};
-  else
-    step.caches = {
-        {DataType::F32, model.layers, model.kvHeads, model.headDim, 16}};
-  step.outputs = {kind == StepKind::Prefill ? hidden : logits};
+  step.weights = {embedding, head, packed};
+  step.inputs = {ids, ids, ids, table, {DataType::I32, {1}}};
+  step.outputs = {{DataType::F32, {1, kVocab}}};
+  step.caches = {
+      {DataType::F32, model.layers, model.kvHeads, model.headDim, 16}};
   return step;
 }
 
@@ -117,12 +105,10 @@ struct Model {
     std::ifstream file(KF_TEST_KERNELS, std::ios::binary);
     std::ostringstream object;
     object << file.rdbuf();
-    for (auto [kind, rows] : {std::pair(StepKind::Decode, int64_t(1)),
-                              {StepKind::Prefill, int64_t(16)},
-                              {StepKind::Head, int64_t(1)}})
-      steps[{kind, rows}] = stepOf(config, kind, rows, target, object.str());
-    provider = [this](StepKind kind, int64_t rows) -> Result<Executable> {
-      return steps.at({kind, rows});
+    for (StepShape shape : {StepShape{1, 1}, {16, 1}})
+      steps[shape] = stepOf(config, shape, target, object.str());
+    provider = [this](const StepShape &shape) -> Result<Executable> {
+      return steps.at(shape);
     };
     options.maxTokens = 6;
   }
@@ -153,7 +139,7 @@ struct Model {
 
   ModelConfig config = loadModelConfig(folder).take();
   std::unique_ptr<WeightSource> weights = openSafetensors(folder).take();
-  std::map<std::pair<StepKind, int64_t>, Executable> steps;
+  std::map<StepShape, Executable> steps;
   StepProvider provider;
   GenerationOptions options;
 

@@ -248,30 +248,30 @@ TEST_P(CpuDeviceTest, MoreThreadsThanCoresOnABusyMachine) {
 
 INSTANTIATE_TEST_SUITE_P(Threads, CpuDeviceTest, testing::Values(1, 2, 4));
 
-TEST(CpuDevice, CacheLayersFollowTheCapacity) {
+TEST(CpuDevice, CacheLayersFollowThePages) {
   std::unique_ptr<Device> device = makeDevice(1);
   Executable executable = withKernels({"mark_layer"});
-  executable.caches = {{DataType::F32, 3, 1, 4, 8}};
+  executable.caches = {{DataType::F32, 3, 1, 4, 8, 8}};
   for (uint64_t layer = 0; layer < 3; ++layer) {
     DispatchSpec dispatch;
     dispatch.bindings = {{KF_BINDING_CACHE, 0, layer}};
     executable.dispatches.push_back(dispatch);
   }
-  uint64_t bytes = *executable.caches[0].bytes(32);
+  uint64_t bytes = *executable.caches[0].bytes(4);
   std::unique_ptr<Buffer> cache = device->allocate(bytes).take();
   std::unique_ptr<LoadedProgram> program = device->load(executable).take();
   BindingTable table;
   table.caches = {cache.get()};
   ASSERT_TRUE(program->bind(table).ok());
-  for (int64_t capacity : {8, 16, 32}) {
-    ASSERT_TRUE(program->run(scalarsFor(1, capacity)).ok());
+  for (int64_t pages : {1, 2, 4}) {
+    ASSERT_TRUE(program->run(scalarsFor(1, pages)).ok());
     for (int64_t layer = 0; layer < 3; ++layer)
-      EXPECT_EQ(dataOf<float>(*cache)[layer * 2 * capacity * 4], capacity);
+      EXPECT_EQ(dataOf<float>(*cache)[layer * pages * 2 * 8 * 4], pages);
   }
-  EXPECT_EQ(program->run(scalarsFor(1, 40)).message(),
-            "cache 0 needs 3840 bytes for 40 positions; its buffer has 3072");
-  EXPECT_FALSE(program->run(scalarsFor(1, 9)).ok());
-  EXPECT_FALSE(program->run(scalarsFor(1, -8)).ok());
+  EXPECT_EQ(program->run(scalarsFor(1, 5)).message(),
+            "cache 0 needs 3840 bytes for 5 pages; its buffer has 3072");
+  EXPECT_FALSE(program->run(scalarsFor(1, 0)).ok());
+  EXPECT_FALSE(program->run(scalarsFor(1, -1)).ok());
 }
 
 TEST(CpuDevice, KernelsCallTheProcess) {

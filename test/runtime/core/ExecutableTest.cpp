@@ -82,7 +82,8 @@ TEST(Executable, DamageWithARightChecksumNeverCrashes) {
     Result<Executable> result = Executable::deserialize(bytes);
     if (!result.ok()) {
       EXPECT_NE(result.message(), "");
-      EXPECT_EQ(result.message().find('\n'), std::string::npos);
+      EXPECT_EQ(result.message().find('\n'), std::string::npos)
+          << result.message();
       continue;
     }
     ++accepted; // in a name or the binary
@@ -148,6 +149,11 @@ TEST(Executable, VerifyNamesWhatIsWrong) {
        }},
       {"cache 0: a cache has a dimension below 1",
        [](Executable &e) { e.caches[0].headDim = 0; }},
+      {"cache 0: a cache has a dimension below 1",
+       [](Executable &e) { e.caches[0].page = 0; }},
+      {"cache 0: a cache with pages of 24 positions, which is no multiple of "
+       "the key block 16",
+       [](Executable &e) { e.caches[0].page = 24; }},
       {"input 0: an extent of -2 is no size of the program",
        [](Executable &e) { e.inputs[0].shape = {-2}; }},
       {"input 0: an extent of -3 is no size of the program",
@@ -230,9 +236,8 @@ TEST(Executable, Sizes) {
   EXPECT_EQ(*executable.weights[0].packedBytes(), 64 * 4);
   // 40 rows in 2 panels of 32, 64 columns, 2 bytes.
   EXPECT_EQ(*executable.weights[1].packedBytes(), 2 * 32 * 64 * 2);
-  EXPECT_EQ(*executable.caches[0].bytes(32), 3 * 2 * 2 * 32 * 8 * 4);
+  EXPECT_EQ(*executable.caches[0].bytes(5), 3 * 5 * 2 * 2 * 32 * 8 * 4);
   EXPECT_FALSE(executable.caches[0].bytes(0).ok());
-  EXPECT_FALSE(executable.caches[0].bytes(33).ok());
   EXPECT_FALSE(executable.caches[0].bytes(INT64_MAX / 16 * 16).ok());
 }
 

@@ -30,7 +30,7 @@ inline Executable sampleExecutable() {
   matrix.shape = {40, 64};
   matrix.layout = {WeightLayout::Kind::Panels, 32, 16};
   executable.weights = {norm, matrix};
-  executable.caches = {{DataType::F32, 3, 2, 8, 16}};
+  executable.caches = {{DataType::F32, 3, 2, 8, 16, 32}};
   executable.inputs = {{DataType::F32, {-1, 64}}};
   executable.outputs = {{DataType::F32, {-1, 40}}};
   DispatchSpec first;

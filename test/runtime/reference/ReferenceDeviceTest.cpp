@@ -24,28 +24,32 @@ const char *kCode = R"([
      {"tensor": "f32", "shape": [-1, 2]},
      {"tensor": "f32", "shape": [2, 2]},
      {"cache": {"layers": 1, "kv_heads": 1, "head_dim": 2, "type": "f32",
-                "key_block": 2}},
-     {"tensor": "i32", "shape": [-1]}],
+                "key_block": 2, "page": 2}},
+     {"tensor": "i32", "shape": [-1]},
+     {"tensor": "i32", "shape": [-1]},
+     {"tensor": "i32", "shape": [1, 2]}],
    "ops": [
      {"name": "kf.matmul", "operands": [0, 1],
       "results": [{"id": 10, "type": {"tensor": "f32", "shape": [-1, 2]}}],
       "attributes": {}},
      {"name": "tensor.expand_shape", "operands": [10],
       "results": [{"id": 11, "type": {"tensor": "f32", "shape": [-1, 1, 2]}}]},
-     {"name": "kf.kv_append", "operands": [2, 11, 11, 3], "results": [],
+     {"name": "kf.kv_append", "operands": [2, 11, 11, 3, 4, 5], "results": [],
       "attributes": {"layer": 0}}],
    "results": [11]},
   {"name": "attend",
    "arguments": [
      {"tensor": "f32", "shape": [-1, 1, 2]},
      {"cache": {"layers": 1, "kv_heads": 1, "head_dim": 2, "type": "f32",
-                "key_block": 2}},
-     {"tensor": "i32", "shape": [-1]}],
+                "key_block": 2, "page": 2}},
+     {"tensor": "i32", "shape": [-1]},
+     {"tensor": "i32", "shape": [-1]},
+     {"tensor": "i32", "shape": [1, 2]}],
    "ops": [
-     {"name": "kf.attention", "operands": [0, 1, 2],
-      "results": [{"id": 3, "type": {"tensor": "f32", "shape": [-1, 1, 2]}}],
+     {"name": "kf.attention", "operands": [0, 1, 2, 3, 4],
+      "results": [{"id": 5, "type": {"tensor": "f32", "shape": [-1, 1, 2]}}],
       "attributes": {"layer": 0, "scale": 0.0}}],
-   "results": [3]}])";
+   "results": [5]}])";
 
 /// The program of both kernels on layer 1 of a cache of two layers.
 Executable makeExecutable() {
@@ -59,21 +63,22 @@ Executable makeExecutable() {
   weight.names = {"w"};
   weight.shape = {2, 2};
   executable.weights = {weight};
-  executable.caches = {{DataType::F32, 2, 1, 2, 2}};
-  executable.inputs = {{DataType::F32, {-1, 2}}, {DataType::I32, {-1}}};
+  executable.caches = {{DataType::F32, 2, 1, 2, 2, 2}};
+  executable.inputs = {{DataType::F32, {-1, 2}},
+                       {DataType::I32, {-1}},
+                       {DataType::I32, {-1}},
+                       {DataType::I32, {1, 2}}};
   executable.outputs = {{DataType::F32, {-1, 1, 2}}};
   DispatchSpec project, attend;
   project.kernel = 0;
-  project.bindings = {{KF_BINDING_INPUT, 0, 0},
-                      {KF_BINDING_WEIGHT, 0, 0},
-                      {KF_BINDING_CACHE, 0, 1},
-                      {KF_BINDING_INPUT, 1, 0},
+  project.bindings = {{KF_BINDING_INPUT, 0, 0}, {KF_BINDING_WEIGHT, 0, 0},
+                      {KF_BINDING_CACHE, 0, 1}, {KF_BINDING_INPUT, 1, 0},
+                      {KF_BINDING_INPUT, 2, 0}, {KF_BINDING_INPUT, 3, 0},
                       {KF_BINDING_ARENA, 0, 64}};
   attend.kernel = 1;
-  attend.bindings = {{KF_BINDING_ARENA, 0, 64},
-                     {KF_BINDING_CACHE, 0, 1},
-                     {KF_BINDING_INPUT, 1, 0},
-                     {KF_BINDING_OUTPUT, 0, 0}};
+  attend.bindings = {{KF_BINDING_ARENA, 0, 64}, {KF_BINDING_CACHE, 0, 1},
+                     {KF_BINDING_INPUT, 1, 0},  {KF_BINDING_INPUT, 2, 0},
+                     {KF_BINDING_INPUT, 3, 0},  {KF_BINDING_OUTPUT, 0, 0}};
   executable.dispatches = {project, attend};
   executable.binary = kCode;
   return executable;
@@ -81,12 +86,15 @@ Executable makeExecutable() {
 
 class ReferenceDeviceTest : public testing::Test {
 protected:
-  static constexpr int64_t kCapacity = 4;
+  static constexpr int64_t kPages = 2;
 
   void SetUp() override {
     arena = allocate(executable.arenaBytes);
-    cache = allocate(2 * 2 * kCapacity * 2 * sizeof(float));
+    cache = allocate(2 * kPages * 2 * 2 * 2 * sizeof(float));
     ids = allocate(4 * sizeof(int32_t));
+    sequences = allocate(4 * sizeof(int32_t));
+    pageTable = allocate(2 * sizeof(int32_t));
+    write<int32_t>(*pageTable, {1, 0});
     x = allocate(4 * 2 * sizeof(float));
     out = allocate(4 * 2 * sizeof(float));
     Result<std::unique_ptr<Buffer>> wrapped =
@@ -105,13 +113,12 @@ protected:
     return {arena.get(),
             {weight.get()},
             {cache.get()},
-            {x.get(), ids.get()},
+            {x.get(), ids.get(), sequences.get(), pageTable.get()},
             {out.get()}};
   }
 
-  Status step(LoadedProgram &program, int64_t nTokens,
-              int64_t capacity = kCapacity) {
-    int64_t scalars[KF_SCALAR_COUNT] = {nTokens, capacity};
+  Status step(LoadedProgram &program, int64_t nTokens, int64_t pages = kPages) {
+    int64_t scalars[KF_SCALAR_COUNT] = {nTokens, pages};
     return program.run(scalars);
   }
 
@@ -138,7 +145,8 @@ protected:
   const float weights[4] = {2, 0, 0, 1};
   Executable executable = makeExecutable();
   std::unique_ptr<Device> device = createReferenceDevice();
-  std::unique_ptr<Buffer> arena, weight, cache, ids, x, out;
+  std::unique_ptr<Buffer> arena, weight, cache, ids, sequences, pageTable, x,
+      out;
 };
 
 TEST_F(ReferenceDeviceTest, RunsAProgramStepByStep) {
@@ -157,11 +165,12 @@ TEST_F(ReferenceDeviceTest, RunsAProgramStepByStep) {
   status = step(*program, 1);
   ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(read(*out, 2), (std::vector<float>{6, 4}));
-  // Layer 0 is untouched; layer 1 has keys in blocks of 2, then values.
+  // Layer 0 is untouched; a page of layer 1 has keys in a block of 2, then
+  // values. The first page of the sequence is the second of the cache.
   EXPECT_EQ(
       read(*cache, 32),
-      (std::vector<float>{0, 0, 0, 0, 0,  0, 0, 0, 0, 0, 0, 0, 0,  0, 0, 0,
-                          2, 6, 2, 4, 10, 0, 6, 0, 2, 2, 6, 4, 10, 6, 0, 0}));
+      (std::vector<float>{0,  0, 0, 0, 0,  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+                          10, 0, 6, 0, 10, 6, 0, 0, 2, 6, 2, 4, 2, 2, 6, 4}));
 }
 
 TEST_F(ReferenceDeviceTest, DescribesItself) {
@@ -189,11 +198,25 @@ TEST_F(ReferenceDeviceTest, ChecksWhatItRunsWith) {
   expectError(step(*program, 0), "1 to 4");
   expectError(step(*program, 5), "1 to 4");
   expectError(step(*program, -1), "1 to 4");
-  expectError(step(*program, 1, 0), "a cache of 0 positions");
-  expectError(step(*program, 1, 3), "multiple of the key block 2");
-  expectError(step(*program, 1, 6), "argument 2: its memory has 128 of 192");
+  expectError(step(*program, 1, 0), "a cache of 0 pages");
+  expectError(step(*program, 1, 3), "argument 2: its memory has 128 of 192");
   expectError(step(*program, 1, INT64_MAX - 1), "argument 2");
   expectError(program->run(std::vector<int64_t>{1}), "1 scalars of 8");
+}
+
+TEST_F(ReferenceDeviceTest, FindsPagesThatThereAreNot) {
+  std::unique_ptr<LoadedProgram> program = load();
+  ASSERT_TRUE(program);
+  ASSERT_TRUE(program->bind(table()).ok());
+  write<int32_t>(*ids, {3});
+  write<int32_t>(*pageTable, {0, 2});
+  expectError(step(*program, 1),
+              "kernel 'project': op 2 (kf.kv_append): "
+              "kf.kv_append C5: page 1 of sequence 0 is 2 of a "
+              "cache of 2 pages");
+  write<int32_t>(*sequences, {1});
+  expectError(step(*program, 1),
+              "row 0 belongs to sequence 1, but the page table has 1");
 }
 
 TEST_F(ReferenceDeviceTest, ChecksItsBuffers) {
@@ -205,7 +228,7 @@ TEST_F(ReferenceDeviceTest, ChecksItsBuffers) {
   expectError(step(*program, 1), "before its buffers are bound");
   bad = table();
   bad.inputs.pop_back();
-  expectError(program->bind(bad), "input 1 has no buffer");
+  expectError(program->bind(bad), "input 3 has no buffer");
   bad = table();
   bad.caches[0] = weight.get();
   expectError(program->bind(bad), "cache 0 is written to");
@@ -259,7 +282,7 @@ TEST_F(ReferenceDeviceTest, RejectsExecutablesThatDoNotFit) {
                   "'attend' where the executable has 'other'");
   expectLoadError([&] { e.dispatches[0].kernel = 2; }, "no kernel 2");
   expectLoadError([&] { e.dispatches[1].bindings.pop_back(); },
-                  "dispatch 1: it has 3 bindings; kernel 'attend' has 4");
+                  "dispatch 1: it has 5 bindings; kernel 'attend' has 6");
   expectLoadError([&] { e.dispatches[0].bindings[0].kind = KF_BINDING_CACHE; },
                   "binding 0 is a cache");
   expectLoadError(
@@ -272,7 +295,7 @@ TEST_F(ReferenceDeviceTest, RejectsExecutablesThatDoNotFit) {
   expectLoadError([&] { e.dispatches[0].bindings[2].offset = UINT64_MAX; },
                   "dispatch 0");
   expectLoadError(
-      [&] { e.dispatches[1].bindings[3] = {KF_BINDING_WEIGHT, 0, 0}; },
+      [&] { e.dispatches[1].bindings[5] = {KF_BINDING_WEIGHT, 0, 0}; },
       "it writes to weight 0");
   expectLoadError(
       [&] { e.binary.replace(e.binary.find("kf.matmul"), 9, "kf.mutmal"); },

@@ -63,11 +63,12 @@ private:
   bool shared;
 };
 
-/// Runs one step; its Executable's name says which.
+/// Runs one step.
 class FakeProgram : public LoadedProgram {
 public:
-  FakeProgram(std::string name, int &runs, const std::function<void()> &onRun)
-      : name(std::move(name)), runs(runs), onRun(onRun) {}
+  /// With `oneWanted`, a run gives the logits of one row.
+  FakeProgram(bool oneWanted, int &runs, const std::function<void()> &onRun)
+      : oneWanted(oneWanted), runs(runs), onRun(onRun) {}
 
   Status bind(const BindingTable &buffers) override {
     table = buffers;
@@ -77,23 +78,15 @@ public:
     ++runs;
     if (onRun)
       onRun();
-    const int64_t rows = scalars[KF_SCALAR_N_TOKENS];
-    const float *in = floats(table.inputs[0]);
+    std::vector<float> sums;
+    for (int64_t row = 0; row < scalars[KF_SCALAR_N_TOKENS]; ++row)
+      sums.push_back(read(row, scalars[KF_SCALAR_CACHE_CAPACITY] * kCachePage));
+    const int32_t *wanted = ints(kStepWanted);
     float *out = floats(table.outputs[0]);
-    if (name == "head") {
-      for (int64_t row = 0; row < rows; ++row)
-        for (int64_t v = 0; v < kVocab; ++v)
-          out[row * kVocab + v] = in[row * kHidden + 1] + v;
-      return Status();
-    }
-    for (int64_t row = 0; row < rows; ++row) {
-      float sum = read(row, scalars[KF_SCALAR_CACHE_CAPACITY]);
-      if (name == "decode")
-        for (int64_t v = 0; v < kVocab; ++v)
-          out[v] = sum + v;
-      else
-        out[row * kHidden + 1] = sum;
-    }
+    const int64_t count = oneWanted ? 1 : scalars[KF_SCALAR_NAMED_SIZES];
+    for (int64_t row = 0; row < count; ++row)
+      for (int64_t v = 0; v < kVocab; ++v)
+        out[row * kVocab + v] = sums.at(wanted[row]) + v;
     return Status();
   }
 
@@ -101,21 +94,28 @@ private:
   static float *floats(Buffer *buffer) {
     return reinterpret_cast<float *>(static_cast<FakeBuffer *>(buffer)->data());
   }
+  const int32_t *ints(StepInput input) {
+    return reinterpret_cast<int32_t *>(floats(table.inputs[input]));
+  }
   /// Keeps row `row`'s token in the cache; returns the sum up to there.
   float read(int64_t row, int64_t capacity) {
-    auto ids = reinterpret_cast<int32_t *>(floats(table.inputs[0]));
-    auto positions = reinterpret_cast<int32_t *>(floats(table.inputs[1]));
+    const int32_t *ids = ints(kStepIds), *positions = ints(kStepPositions),
+                  *sequences = ints(kStepSequences),
+                  *pages = ints(kStepPageTable);
     float *tokens = floats(table.caches[0]);
-    if (positions[row] >= capacity)
+    if (positions[row] >= capacity || sequences[row] != 0)
       return -1;
-    tokens[positions[row]] = static_cast<float>(ids[row]);
+    auto token = [&](int64_t i) -> float & {
+      return tokens[pages[i / kCachePage] * kCachePage + i % kCachePage];
+    };
+    token(positions[row]) = static_cast<float>(ids[row]);
     float sum = 0;
     for (int32_t i = 0; i <= positions[row]; ++i)
-      sum += (i + 1) * tokens[i];
+      sum += (i + 1) * token(i);
     return sum;
   }
 
-  std::string name;
+  bool oneWanted;
   int &runs;
   const std::function<void()> &onRun;
   BindingTable table;
@@ -158,7 +158,7 @@ public:
   Result<std::unique_ptr<LoadedProgram>>
   load(const Executable &executable) override {
     return std::unique_ptr<LoadedProgram>(
-        new FakeProgram(executable.programName, runs, onRun));
+        new FakeProgram(executable.namedSizes.empty(), runs, onRun));
   }
 
   int runs = 0;                ///< of all programs
@@ -190,27 +190,28 @@ public:
 };
 
 /// The fake model's step, as a StepProvider has to return it.
-inline Executable fakeStep(StepKind kind, int64_t maxTokens) {
-  const int64_t rows = maxTokens == 1 ? 1 : -1;
+inline Executable fakeStep(const StepShape &shape,
+                           const ModelConfig &config = fakeConfig()) {
+  const int64_t rows = shape.tokens == 1 ? 1 : -1;
+  const int64_t wanted =
+      shape.wanted == 1 ? 1 : extentOfSlot(KF_SCALAR_NAMED_SIZES);
   const TensorSpec ids = {DataType::I32, {rows}};
-  const TensorSpec hidden = {DataType::F32, {rows, kHidden}};
-  const TensorSpec logits = {DataType::F32, {rows, kVocab}};
+  const TensorSpec table = {DataType::I32,
+                            {1, cachePagesOf(config.maxPositions)}};
   Executable executable;
   executable.target = "fake";
-  executable.programName = std::string(nameOf(kind));
-  executable.maxTokens = maxTokens;
+  executable.programName = nameOf(shape);
+  executable.maxTokens = shape.tokens;
+  if (shape.wanted != 1)
+    executable.namedSizes = {{kWantedSize, 0, shape.wanted}};
   executable.arenaBytes = 256;
-  if (kind == StepKind::Head) {
-    executable.inputs = {hidden};
-  } else {
-    executable.inputs = {ids, ids};
-    CacheSpec cache;
-    cache.layers = cache.kvHeads = 1;
-    cache.headDim = 2;
-    cache.keyBlock = 16;
-    executable.caches = {cache};
-  }
-  executable.outputs = {kind == StepKind::Prefill ? hidden : logits};
+  executable.inputs = {ids, ids, ids, table, {DataType::I32, {wanted}}};
+  executable.outputs = {{DataType::F32, {wanted, kVocab}}};
+  CacheSpec cache;
+  cache.layers = cache.kvHeads = 1;
+  cache.headDim = 2;
+  cache.keyBlock = 16;
+  executable.caches = {cache};
   return executable;
 }
 

@@ -25,8 +25,8 @@ struct Fixture {
       : tokenizer(*Tokenizer::open(KF_SOURCE_DIR
                                    "/models/kf-stories/tokenizer.json")),
         sampler(*Sampler::create({})) {
-    auto provider = [](StepKind kind, int64_t maxTokens) -> Result<Executable> {
-      return fakeStep(kind, maxTokens);
+    auto provider = [](const StepShape &shape) -> Result<Executable> {
+      return fakeStep(shape);
     };
     session =
         Session::create(fakeConfig(), device, source, provider,

@@ -77,7 +77,7 @@ struct Fixture {
   Fixture() : device(createReferenceDevice()) {
     source.tensors["w"] = {DataType::F32, {2, 2}, w, sizeof(w)};
     weights = std::make_unique<WeightStore>(*device, &source);
-    cache = std::make_unique<KVCache>(*device, 64);
+    cache = std::make_unique<KVCache>(*device, 1);
     auto made = ProgramRunner::create(addMatmul(), *device, *weights, *cache);
     EXPECT_TRUE(made.ok()) << made.message();
     if (made.ok())
@@ -254,7 +254,7 @@ TEST(WeightStore, BindsBlocksAtAnyByte) {
 
 TEST(KVCache, SharesByIndex) {
   FakeDevice device;
-  KVCache cache(device, 64);
+  KVCache cache(device, 2);
   CacheSpec spec;
   spec.layers = spec.kvHeads = 1;
   spec.headDim = 4;
@@ -263,12 +263,12 @@ TEST(KVCache, SharesByIndex) {
   auto first = cache.get(0, spec);
   ASSERT_TRUE(first.ok()) << first.message();
   EXPECT_EQ(*first, *cache.get(0, spec));
-  EXPECT_EQ(cache.bytes(), 2u * 64 * 4 * sizeof(float));
+  EXPECT_EQ(cache.bytes(), 2u * 2 * 64 * 4 * sizeof(float));
   spec.keyBlock = 8;
   EXPECT_FALSE(cache.get(0, spec).ok());
   EXPECT_TRUE(cache.get(1, spec).ok());
   spec.keyBlock = 24;
-  EXPECT_FALSE(cache.get(2, spec).ok()); // does not divide the capacity
+  EXPECT_FALSE(cache.get(2, spec).ok()); // does not divide the page
 }
 
 } // namespace

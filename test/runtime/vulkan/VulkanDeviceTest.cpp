@@ -219,7 +219,7 @@ TEST_F(VulkanDeviceTest, KeepsSeveralPrograms) {
 TEST_F(VulkanDeviceTest, BindsLayersOfCaches) {
   // z goes to layer 1 of a cache instead, which begins at byte 32 * capacity.
   Executable executable = scaleTwice();
-  executable.caches = {{DataType::F32, 2, 1, 4, 1}};
+  executable.caches = {{DataType::F32, 2, 1, 4, 1, 1}};
   executable.dispatches[1].bindings[2] = {KF_BINDING_CACHE, 0, 1};
   ASSERT_TRUE(succeeds(prepare(scaleTwice())));
   Result<std::unique_ptr<LoadedProgram>> cached = device->load(executable);
@@ -317,7 +317,7 @@ TEST_F(VulkanDeviceTest, RefusesWhatNoBindingHolds) {
 TEST_F(VulkanDeviceTest, BindsOneLayerOfALargeCache) {
   // Layers of 48 MiB: lavapipe binds at most 128 MiB.
   Executable executable = scaleTwice();
-  executable.caches = {{DataType::F32, 3, 1, 64, 1}};
+  executable.caches = {{DataType::F32, 3, 1, 64, 1, 1}};
   executable.dispatches[1].bindings[2] = {KF_BINDING_CACHE, 0, 1};
   ASSERT_TRUE(succeeds(prepare(scaleTwice())));
   Result<std::unique_ptr<LoadedProgram>> cached = device->load(executable);

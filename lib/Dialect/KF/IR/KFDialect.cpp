@@ -446,16 +446,20 @@ LogicalResult GridAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 
 LogicalResult KVCacheType::verify(function_ref<InFlightDiagnostic()> emitError,
                                   int64_t layers, int64_t kvHeads,
-                                  int64_t headDim, Type type,
-                                  int64_t keyBlock) {
-  if (layers <= 0 || kvHeads <= 0 || headDim <= 0 || keyBlock <= 0)
+                                  int64_t headDim, Type type, int64_t keyBlock,
+                                  int64_t page) {
+  if (layers <= 0 || kvHeads <= 0 || headDim <= 0 || keyBlock <= 0 || page <= 0)
     return emitError() << "kv_cache: every size must be positive";
   if (layers > maxSize || kvHeads > maxSize)
     return emitError() << "kv_cache: layers and kv_heads are at most "
                        << maxSize;
-  if (headDim > ::kf::kMaxHeadDim || keyBlock > maxTile)
+  if (headDim > ::kf::kMaxHeadDim || keyBlock > maxTile || page > maxTile)
     return emitError() << "kv_cache: head_dim is at most " << ::kf::kMaxHeadDim
-                       << ", key_block " << maxTile;
+                       << ", key_block and page " << maxTile;
+  if (page % keyBlock != 0)
+    return emitError() << "kv_cache: page (" << page
+                       << ") must be a multiple of key_block (" << keyBlock
+                       << ")";
   if (!type.isF32() && !type.isF16() && !type.isBF16())
     return emitError() << "kv_cache: elements must be f32, f16 or bf16, found "
                        << type;

@@ -558,6 +558,13 @@ void RopeOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
 // attention, kv_append
 //===----------------------------------------------------------------------===//
 
+/// Whether `table` is [S, P] of i32, both static.
+static bool isPageTable(Value table) {
+  RankedTensorType type = tensorType(table);
+  return type.getRank() == 2 && type.hasStaticShape() &&
+         type.getElementType().isInteger(32);
+}
+
 LogicalResult AttentionOp::inferReturnTypes(MLIRContext *,
                                             std::optional<Location>,
                                             Adaptor adaptor,
@@ -592,6 +599,9 @@ LogicalResult AttentionOp::verify() {
            << layer << " is outside the cache's " << cache.getLayers();
   if (getWindow() && static_cast<int64_t>(*getWindow()) <= 0)
     return emitOpError("C6: window must be positive");
+  if (!isPageTable(getPageTable()))
+    return emitOpError("C9: page_table must be a static [S, P] of i32, found ")
+           << getPageTable().getType();
   return success();
 }
 
@@ -602,7 +612,8 @@ SmallVector<utils::IteratorType> AttentionOp::getLoopTypes() {
 SmallVector<AffineMap> AttentionOp::getLoopMaps() {
   MLIRContext *c = getContext();
   SmallVector<AffineMap> maps = {loopMap(c, 2, {0, 1, -1}), loopMap(c, 2, {}),
-                                 loopMap(c, 2, {0})};
+                                 loopMap(c, 2, {0}), loopMap(c, 2, {0}),
+                                 loopMap(c, 2, {-1, -1})};
   if (getKvHead())
     maps.push_back(loopMap(c, 2, {}));
   maps.push_back(loopMap(c, 2, {0, 1, -1}));
@@ -625,6 +636,9 @@ LogicalResult KVAppendOp::verify() {
   if (layer < 0 || layer >= cache.getLayers())
     return emitOpError("C3: layer ")
            << layer << " is outside the cache's " << cache.getLayers();
+  if (!isPageTable(getPageTable()))
+    return emitOpError("C5: page_table must be a static [S, P] of i32, found ")
+           << getPageTable().getType();
   return success();
 }
 
@@ -634,8 +648,9 @@ SmallVector<utils::IteratorType> KVAppendOp::getLoopTypes() {
 
 SmallVector<AffineMap> KVAppendOp::getLoopMaps() {
   MLIRContext *c = getContext();
-  return {loopMap(c, 1, {}), loopMap(c, 1, {0, -1, -1}),
-          loopMap(c, 1, {0, -1, -1}), loopMap(c, 1, {0})};
+  return {loopMap(c, 1, {}),          loopMap(c, 1, {0, -1, -1}),
+          loopMap(c, 1, {0, -1, -1}), loopMap(c, 1, {0}),
+          loopMap(c, 1, {0}),         loopMap(c, 1, {-1, -1})};
 }
 
 //===----------------------------------------------------------------------===//

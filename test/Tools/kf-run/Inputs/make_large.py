@@ -69,12 +69,13 @@ def views(count):
 def heads(count):
     cache = f"!kf.kv_cache<layers = 1, kv_heads = 1, head_dim = {count}, type = f32>"
     type = f"tensor<?x1x{count}xf32>"
-    body = (f"  kf.kv_append %c, %x, %x, %p {{layer = 0 : i64}} "
-            f": {cache}, {type}, tensor<?xi32>\n"
-            f"  %r = kf.attention %x, %c, %p {{layer = 0 : i64, scale = 1.0 : f32}} "
-            f": {type}, {cache}, tensor<?xi32>\n"
+    body = (f"  kf.kv_append %c, %x, %x, %p, %s, %t {{layer = 0 : i64}} "
+            f": {cache}, {type}, tensor<?xi32>, tensor<1x4xi32>\n"
+            f"  %r = kf.attention %x, %c, %p, %s, %t {{layer = 0 : i64, scale = 1.0 : f32}} "
+            f": {type}, {cache}, tensor<?xi32>, tensor<1x4xi32>\n"
             f"  return %r : {type}")
-    return function({"x": type, "p": "tensor<?xi32>", "c": cache}, body, type)
+    return function({"x": type, "p": "tensor<?xi32>", "s": "tensor<?xi32>",
+                     "t": "tensor<1x4xi32>", "c": cache}, body, type)
 
 
 def long_kernel(count):

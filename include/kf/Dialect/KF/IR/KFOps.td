@@ -262,14 +262,28 @@ def KF_RopeOp : KF_LoopOp<"rope"> {
 }
 
 def KF_AttentionOp : KF_Op<"attention", [KF_NonEmptyTensors, InferTypeOpAdaptor,
+    AllTypesMatch<["positions", "sequences"]>,
     DeclareOpInterfaceMethods<KF_LoopOpInterface>]> {
   let hasVerifier = 1;
   let summary = "causal attention of queries to a layer of the KV cache";
   let description = [{
-    Query row t of head h attends to the cached positions p with
-    `p <= positions[t]` and, with `window`, `p > positions[t] - window`:
-    softmax of `scale * q k^T`, then the weighted sum of v. Other positions have
-    no part in it, whatever the cache holds there; a row without any is zeros.
+    Query row t of head h belongs to sequence s = `sequences[t]` and attends to
+    that sequence's positions p with `p <= positions[t]` and, with `window`,
+    `p > positions[t] - window`: softmax of `scale * q k^T`, then the weighted
+    sum of v. Position p lies in page `page_table[s, p / page]` of the cache.
+    Other positions, pages and sequences have no part in it, whatever the cache
+    holds there, and their entries of the table may be anything; a row without
+    any position is zeros.
+
+    Rows may come in any order. Those of one sequence that are neighbours, as
+    the rows of a step are, share the work.
+
+    Positions past the table's P pages are not attended to. A sequence outside
+    [0, S), or an entry of the table outside of the cache's pages, that a row
+    with a position wants, is an error of the caller: the reference reports it,
+    and compiled code reads another page of the pool instead, nothing outside
+    of it.
+
     Query head h reads KV head h / (heads / kv_heads) (grouped heads; Ainslie et
     al., 2023).
 
@@ -284,51 +298,65 @@ def KF_AttentionOp : KF_Op<"attention", [KF_NonEmptyTensors, InferTypeOpAdaptor,
     - C5: `layer` is in [0, layers of the cache).
     - C6: `window`, where present, is positive.
     - C7: the result has the type of `q`.
+    - C8: `sequences` has the type of `positions`.
+    - C9: `page_table` is [S, P] of i32, both static.
 
     ```mlir
-    %0 = kf.attention %q, %cache, %positions {layer = 3 : i64, scale = 0.125 : f32}
+    %0 = kf.attention %q, %cache, %positions, %sequences, %page_table
+        {layer = 3 : i64, scale = 0.125 : f32}
         : tensor<?x4x64xf32>,
           !kf.kv_cache<layers = 8, kv_heads = 2, head_dim = 64, type = f32>,
-          tensor<?xi32>
+          tensor<?xi32>, tensor<1x32xi32>
     ```
   }];
   let arguments = (ins AnyRankedTensor:$q,
                        Arg<KF_KVCacheType, "", [MemRead]>:$cache,
-                       AnyRankedTensor:$positions,
+                       AnyRankedTensor:$positions, AnyRankedTensor:$sequences,
+                       AnyRankedTensor:$page_table,
                        Optional<Index>:$kv_head,
                        I64Attr:$layer, F32Attr:$scale,
                        OptionalAttr<I64Attr>:$window);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
-    $q `,` $cache `,` $positions (`kv_head` `(` $kv_head^ `)`)? attr-dict
-    `:` type($q) `,` type($cache) `,` type($positions)
+    $q `,` $cache `,` $positions `,` $sequences `,` $page_table
+    (`kv_head` `(` $kv_head^ `)`)? attr-dict
+    `:` type($q) `,` type($cache) `,` type($positions) `,` type($page_table)
   }];
 }
 
 def KF_KVAppendOp : KF_Op<"kv_append", [KF_NonEmptyTensors, AllTypesMatch<["k", "v"]>,
+    AllTypesMatch<["positions", "sequences"]>,
     DeclareOpInterfaceMethods<KF_LoopOpInterface>]> {
   let summary = "writes keys and values into a layer of the KV cache";
   let description = [{
-    Stores row t of `k` and `v` at `positions[t]`. Rows whose position is
-    outside the capacity are not stored.
+    Stores row t of `k` and `v` at position p = `positions[t]` of sequence
+    s = `sequences[t]`, which lies in page `page_table[s, p / page]` of the
+    cache. Rows whose position is negative or past the table's P pages are not
+    stored. Nor are those with a sequence outside [0, S) or whose page is not
+    one of the cache's, which is an error of the caller that the reference
+    reports.
 
     - C1: `k` and `v` are rank 3 tensors of one type, [T, kv_heads, D], with the
       cache's kv_heads and head_dim.
     - C2: `positions` is a rank 1 tensor of i32 with dim 0 of `k`.
     - C3: `layer` is in [0, layers of the cache).
+    - C4: `sequences` has the type of `positions`.
+    - C5: `page_table` is [S, P] of i32, both static.
 
     ```mlir
-    kf.kv_append %cache, %k, %v, %positions {layer = 3 : i64}
+    kf.kv_append %cache, %k, %v, %positions, %sequences, %page_table
+        {layer = 3 : i64}
         : !kf.kv_cache<layers = 8, kv_heads = 2, head_dim = 64, type = f32>,
-          tensor<?x2x64xf32>, tensor<?xi32>
+          tensor<?x2x64xf32>, tensor<?xi32>, tensor<1x32xi32>
     ```
   }];
   let arguments = (ins Arg<KF_KVCacheType, "", [MemRead, MemWrite]>:$cache,
                        AnyRankedTensor:$k, AnyRankedTensor:$v,
-                       AnyRankedTensor:$positions, I64Attr:$layer);
+                       AnyRankedTensor:$positions, AnyRankedTensor:$sequences,
+                       AnyRankedTensor:$page_table, I64Attr:$layer);
   let assemblyFormat = [{
-    $cache `,` $k `,` $v `,` $positions attr-dict
-    `:` type($cache) `,` type($k) `,` type($positions)
+    $cache `,` $k `,` $v `,` $positions `,` $sequences `,` $page_table attr-dict
+    `:` type($cache) `,` type($k) `,` type($positions) `,` type($page_table)
   }];
   let hasVerifier = 1;
 }

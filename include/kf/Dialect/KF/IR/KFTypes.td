@@ -16,17 +16,21 @@ class KF_Type<string name, string typeMnemonic> : TypeDef<KF_Dialect, name> {
 }
 
 def KF_KVCacheType : KF_Type<"KVCache", "kv_cache"> {
-  let summary = "reference to the keys and values of all layers";
+  let summary = "reference to a pool of pages with keys and values";
   let description = [{
-    In memory: [layers][2][kv_heads][capacity][head_dim]; index 0 of the second
-    dimension is K, 1 is V. The capacity is known at run time. Within a K head,
+    A page has room for the keys and values of `page` positions of one sequence,
+    in every layer. In memory: [layers][pages][2][kv_heads][page][head_dim];
+    index 0 of the third dimension is K, 1 is V. The number of pages is known at
+    run time; which page holds which positions of which sequence is said by the
+    page table that each op on the cache takes. Within a K head of a page,
     positions come in blocks of `key_block`, transposed:
-    [capacity / key_block][head_dim][key_block], so that scores of `key_block`
-    keys are one vector. `head_dim` and
-    `key_block` are at most 65536, the others 2^31 - 1.
+    [page / key_block][head_dim][key_block], so that scores of `key_block` keys
+    are one vector. `page` is a multiple of `key_block`. `head_dim`, `key_block`
+    and `page` are at most 65536, the others 2^31 - 1.
 
     ```mlir
     !kf.kv_cache<layers = 8, kv_heads = 2, head_dim = 64, type = f32, key_block = 16>
+    !kf.kv_cache<layers = 8, kv_heads = 2, head_dim = 64, type = f32, page = 128>
     ```
   }];
   let parameters = (ins
@@ -34,15 +38,16 @@ def KF_KVCacheType : KF_Type<"KVCache", "kv_cache"> {
     "int64_t":$kv_heads,
     "int64_t":$head_dim,
     "::mlir::Type":$type,
-    DefaultValuedParameter<"int64_t", "1">:$key_block
+    DefaultValuedParameter<"int64_t", "1">:$key_block,
+    DefaultValuedParameter<"int64_t", "64">:$page
   );
   let assemblyFormat = [{ `<` struct($layers, $kv_heads, $head_dim, $type,
-                                     $key_block) `>` }];
+                                     $key_block, $page) `>` }];
   let extraClassDeclaration = [{
     /// This type with another number of layers.
     KVCacheType withLayers(int64_t layers) const {
       return get(getContext(), layers, getKvHeads(), getHeadDim(), getType(),
-                 getKeyBlock());
+                 getKeyBlock(), getPage());
     }
   }];
   let genVerifyDecl = 1;

@@ -1,0 +1,66 @@
+//===- PagedCache.h - Where positions of sequences lie ----------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A kernel sees one layer of the cache: [pages][2][kv_heads][page][head_dim].
+// Page tables and sequences come from outside. What they say is never trusted
+// with memory: a sequence or page that does not exist is told apart, or another
+// one is taken.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_CONVERSION_KFTOVECTOR_PAGEDCACHE_H
+#define KF_CONVERSION_KFTOVECTOR_PAGEDCACHE_H
+
+#include "KernelEmitter.h"
+
+namespace mlir::kf {
+
+class PagedCache {
+public:
+  /// Reads what the kernel is given; `sequences` [T] and `pageTable` [S, P] are
+  /// operands of the op on `cache`.
+  PagedCache(KernelEmitter &emitter, TypedValue<KVCacheType> cache,
+             Value sequences, Value pageTable);
+
+  /// The cache's elements, flat.
+  Value memref() const { return cache; }
+  /// Positions that a sequence may have: those of its P pages.
+  Value limit() const;
+  /// Elements of K, or of V, of one head of one page.
+  int64_t headSize() const { return type.getPage() * type.getHeadDim(); }
+  /// Elements between a page's K and its V.
+  int64_t valuesOffset() const { return headSize() * type.getKvHeads(); }
+  /// Whether all rows belong to one sequence, as the table has but one.
+  bool hasOneSequence() const { return sequenceCount == 1; }
+
+  /// The sequence of row `row` as it was given, an index.
+  Value sequenceOf(Value row);
+  /// Where the page begins that holds `position`, in [0, limit), of `sequence`.
+  /// A sequence or a page that does not exist is taken for the last one.
+  Value findPage(Value sequence, Value position);
+  /// Calls `body` with the same if both exist; `position` may be any.
+  void ifExists(Value sequence, Value position, function_ref<void(Value)> body);
+
+private:
+  Value pageNumber(Value sequence, Value position);
+  Value offsetOf(Value number);
+  Value isBelow(Value value, Value end);
+  Value atMost(Value value, Value last);
+
+  KernelEmitter &e;
+  OpBuilder &b;
+  Location loc;
+  KVCacheType type;
+  Value cache, pages, sequences, table;
+  SmallVector<Value> rowOffset, tableOffset;
+  int64_t sequenceCount, tablePages; // S, P
+};
+
+} // namespace mlir::kf
+
+#endif // KF_CONVERSION_KFTOVECTOR_PAGEDCACHE_H

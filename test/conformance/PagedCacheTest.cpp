@@ -1,0 +1,430 @@
+//===- PagedCacheTest.cpp - Several sequences in the pages of one cache ---===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Steps of a few sequences on one cache, on each device, against softmax in
+// doubles over what each sequence has appended. Pages are handed out in no
+// order; before they are, they hold NaNs and infinities, as do entries of the
+// page table that nobody may read.
+//
+//===----------------------------------------------------------------------===//
+
+#include "kf/Pipelines/Compiler.h"
+#include "kf/Pipelines/Registration.h"
+#include "runtime/devices/Cpu/CpuDevice.h"
+#include "runtime/reference/ReferenceDevice.h"
+#include "runtime/session/ProgramRunner.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "gtest/gtest.h"
+
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <random>
+
+using namespace kf;
+
+namespace {
+
+constexpr int64_t kHeads = 4, kKVHeads = 2, kDim = 24;
+constexpr int64_t kSequences = 4, kTablePages = 4, kPoolPages = 11;
+constexpr float kScale = 0.2f;
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+/// What a test varies; `rows` is T, -1 for any.
+struct Variant {
+  std::string device = "cpu", type = "f32";
+  int64_t page = 64, rows = -1;
+  std::optional<int64_t> window;
+};
+
+/// Appends to layer 1 of a cache of two and attends to it.
+std::string programText(const Variant &variant) {
+  const std::string t = variant.rows < 0 ? "?" : std::to_string(variant.rows);
+  const std::string d = "x" + std::to_string(kDim) + "xf32>";
+  const std::string q = "tensor<" + t + "x" + std::to_string(kHeads) + d,
+                    kv = "tensor<" + t + "x" + std::to_string(kKVHeads) + d,
+                    ints = "tensor<" + t + "xi32>",
+                    table = "tensor<" + std::to_string(kSequences) + "x" +
+                            std::to_string(kTablePages) + "xi32>";
+  const std::string cache =
+      "!kf.kv_cache<layers = 2, kv_heads = " + std::to_string(kKVHeads) +
+      ", head_dim = " + std::to_string(kDim) + ", type = " + variant.type +
+      ", page = " + std::to_string(variant.page) + ">";
+  const std::string window =
+      variant.window ? ", window = " + std::to_string(*variant.window) : "";
+  return "func.func @step(%q: " + q + ", %k: " + kv + ", %v: " + kv +
+         ", %p: " + ints + ", %s: " + ints + ", %t: " + table +
+         ", %c: " + cache + ") -> " + q +
+         " attributes {kf.max_tokens = 48 : i64} {\n"
+         "kf.kv_append %c, %k, %v, %p, %s, %t {layer = 1 : i64} : " +
+         cache + ", " + kv + ", " + ints + ", " + table +
+         "\n%0 = kf.attention %q, %c, %p, %s, %t {layer = 1 : i64, scale = " +
+         std::to_string(kScale) + " : f32" + window + "} : " + q + ", " +
+         cache + ", " + ints + ", " + table + "\nreturn %0 : " + q + "\n}\n";
+}
+
+Executable compileStep(const Variant &variant) {
+  mlir::DialectRegistry registry;
+  mlir::kf::registerDialects(registry);
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  context.loadAllAvailableDialects();
+  auto module =
+      mlir::parseSourceString<mlir::ModuleOp>(programText(variant), &context);
+  if (!module) {
+    ADD_FAILURE() << programText(variant);
+    return {};
+  }
+  mlir::kf::CompileOptions options;
+  options.target = variant.device == "reference" ? mlir::kf::Target::Reference
+                                                 : mlir::kf::Target::Cpu;
+  auto executable = mlir::kf::compile(*module, options);
+  if (!executable) {
+    ADD_FAILURE() << llvm::toString(executable.takeError());
+    return {};
+  }
+  return std::move(*executable);
+}
+
+std::unique_ptr<Device> makeDevice(const std::string &name) {
+  if (name == "reference")
+    return createReferenceDevice();
+  CpuDeviceOptions options;
+  options.threads = name == "cpu2" ? 2 : 1;
+  return createCpuDevice(options).take();
+}
+
+/// One row of a step, and what it has to give.
+struct Row {
+  int64_t sequence, position;
+  std::vector<float> q;        // [heads, dim]
+  std::vector<float> k, v;     // [kv heads, dim]
+  std::vector<float> expected; // [heads, dim]
+};
+
+/// What a sequence has appended, as the cache keeps it.
+struct History {
+  std::vector<std::vector<float>> keys, values; // [position][kv heads, dim]
+};
+
+class PagedCacheTest : public testing::TestWithParam<const char *> {
+protected:
+  /// A cache of poisoned pages, which nobody has.
+  void start(Variant variant) {
+    variant.device = GetParam();
+    this->variant = variant;
+    runner.reset();
+    cache.reset();
+    weights.reset();
+    device = makeDevice(variant.device);
+    weights = std::make_unique<WeightStore>(*device, nullptr);
+    cache = std::make_unique<KVCache>(*device, kPoolPages);
+    runner = load(variant);
+    ASSERT_TRUE(runner);
+    spec = runner->program().caches[0];
+    poison();
+    table.assign(kSequences * kTablePages, 1 << 30);
+    free = {7, 2, 9, 0, 5, 10, 3, 8, 1, 6, 4};
+    histories.assign(kSequences, {});
+  }
+
+  std::unique_ptr<ProgramRunner> load(const Variant &variant) {
+    auto loaded =
+        ProgramRunner::create(compileStep(variant), *device, *weights, *cache);
+    EXPECT_TRUE(loaded.ok()) << loaded.message();
+    return loaded.ok() ? loaded.take() : nullptr;
+  }
+
+  void poison() {
+    Buffer *buffer = cache->get(0, spec).take();
+    std::vector<float> values(buffer->size() / sizeOf(spec.type));
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] = i % 3 == 0 ? kInfinity : std::nanf("");
+    std::vector<std::byte> bytes(buffer->size());
+    ASSERT_TRUE(convertFromFloat(spec.type, values.data(),
+                                 static_cast<int64_t>(values.size()),
+                                 bytes.data())
+                    .ok());
+    ASSERT_TRUE(device->write(*buffer, 0, bytes.data(), bytes.size()).ok());
+  }
+
+  std::vector<std::byte> content() {
+    Buffer *buffer = cache->get(0, spec).take();
+    std::vector<std::byte> bytes(buffer->size());
+    EXPECT_TRUE(device->read(*buffer, 0, bytes.data(), bytes.size()).ok());
+    return bytes;
+  }
+
+  int32_t &entry(int64_t sequence, int64_t number) {
+    return table[sequence * kTablePages + number];
+  }
+
+  std::vector<float> randomFloats(int64_t count) {
+    std::vector<float> values(count);
+    for (float &value : values)
+      value = static_cast<float>(random() % 4096) / 2048.0f - 1.0f;
+    return values;
+  }
+
+  std::vector<float> rounded(const std::vector<float> &values) const {
+    const int64_t count = static_cast<int64_t>(values.size());
+    std::vector<std::byte> bytes(values.size() * sizeOf(spec.type));
+    std::vector<float> result(values.size());
+    EXPECT_TRUE(
+        convertFromFloat(spec.type, values.data(), count, bytes.data()).ok());
+    EXPECT_TRUE(
+        convertToFloat(spec.type, bytes.data(), count, result.data()).ok());
+    return result;
+  }
+
+  /// The next row of a sequence, whose page is taken from the free ones if it
+  /// is a new one.
+  Row nextRow(int64_t sequence) {
+    History &history = histories[sequence];
+    Row row;
+    row.sequence = sequence;
+    row.position = static_cast<int64_t>(history.keys.size());
+    if (row.position % variant.page == 0) {
+      EXPECT_FALSE(free.empty());
+      entry(sequence, row.position / variant.page) = free.back();
+      free.pop_back();
+    }
+    row.q = randomFloats(kHeads * kDim);
+    row.k = randomFloats(kKVHeads * kDim);
+    row.v = randomFloats(kKVHeads * kDim);
+    history.keys.push_back(rounded(row.k));
+    history.values.push_back(rounded(row.v));
+    row.expected = attend(row);
+    return row;
+  }
+
+  /// Softmax over the row's history, in doubles.
+  std::vector<float> attend(const Row &row) const {
+    const History &history = histories[row.sequence];
+    int64_t first = 0;
+    if (variant.window)
+      first = std::max<int64_t>(row.position - *variant.window + 1, 0);
+    std::vector<float> result;
+    for (int64_t h = 0; h < kHeads; ++h) {
+      const int64_t at = h / (kHeads / kKVHeads) * kDim;
+      double sum = 0;
+      std::vector<double> weighted(kDim);
+      for (int64_t p = first; p <= row.position; ++p) {
+        double score = 0;
+        for (int64_t d = 0; d < kDim; ++d)
+          score += double(row.q[h * kDim + d]) * history.keys[p][at + d];
+        const double weight = std::exp(score * double(kScale));
+        sum += weight;
+        for (int64_t d = 0; d < kDim; ++d)
+          weighted[d] += weight * history.values[p][at + d];
+      }
+      for (double element : weighted)
+        result.push_back(static_cast<float>(element / sum));
+    }
+    return result;
+  }
+
+  std::vector<HostTensor> inputsOf(const std::vector<Row> &rows) const {
+    const int64_t count = static_cast<int64_t>(rows.size());
+    std::vector<HostTensor> inputs;
+    for (auto [member, heads] :
+         {std::pair(&Row::q, kHeads), std::pair(&Row::k, kKVHeads),
+          std::pair(&Row::v, kKVHeads)}) {
+      HostTensor tensor =
+          HostTensor::zeros(DataType::F32, {count, heads, kDim}).take();
+      for (int64_t i = 0; i < count; ++i)
+        std::ranges::copy(rows[i].*member,
+                          tensor.data<float>() + i * heads * kDim);
+      inputs.push_back(std::move(tensor));
+    }
+    for (auto member : {&Row::position, &Row::sequence}) {
+      HostTensor tensor = HostTensor::zeros(DataType::I32, {count}).take();
+      for (int64_t i = 0; i < count; ++i)
+        tensor.data<int32_t>()[i] = static_cast<int32_t>(rows[i].*member);
+      inputs.push_back(std::move(tensor));
+    }
+    HostTensor pages =
+        HostTensor::zeros(DataType::I32, {kSequences, kTablePages}).take();
+    std::ranges::copy(table, pages.data<int32_t>());
+    inputs.push_back(std::move(pages));
+    return inputs;
+  }
+
+  void run(ProgramRunner &program, const std::vector<Row> &rows) {
+    auto results = program.run(inputsOf(rows));
+    ASSERT_TRUE(results.ok()) << results.message();
+    const float *found = (*results)[0].data<float>();
+    for (size_t i = 0; i < rows.size(); ++i)
+      for (int64_t j = 0; j < kHeads * kDim; ++j) {
+        const float value = found[i * kHeads * kDim + j];
+        const float expected = rows[i].expected[j];
+        if (std::isnan(expected))
+          ASSERT_TRUE(std::isnan(value)) << "row " << i << " is " << value;
+        else
+          ASSERT_NEAR(value, expected, 1e-5)
+              << "row " << i << ", position " << rows[i].position
+              << " of sequence " << rows[i].sequence << ", element " << j;
+      }
+  }
+
+  /// A step with the next `count` rows of `sequence` for each pair.
+  void step(const std::vector<std::pair<int64_t, int64_t>> &runs) {
+    std::vector<Row> rows;
+    for (auto [sequence, count] : runs)
+      for (int64_t i = 0; i < count; ++i)
+        rows.push_back(nextRow(sequence));
+    run(*runner, rows);
+  }
+
+  Variant variant;
+  std::mt19937 random{5};
+  std::unique_ptr<Device> device;
+  std::unique_ptr<WeightStore> weights;
+  std::unique_ptr<KVCache> cache;
+  std::unique_ptr<ProgramRunner> runner;
+  CacheSpec spec;
+  std::vector<int32_t> table; // [S, P]
+  std::vector<int32_t> free;  // pages that nobody has
+  std::vector<History> histories;
+};
+
+/// Prompts in chunks beside decoding, pages of all in no order, and a sequence
+/// whose rows are not all neighbours.
+const std::vector<std::vector<std::pair<int64_t, int64_t>>> mixedSteps = {
+    {{0, 30}, {1, 10}},
+    {{1, 40}},
+    {{1, 25}, {2, 3}, {0, 12}},
+    {{0, 40}, {3, 1}},
+    {{3, 1}, {0, 1}, {1, 1}, {2, 1}},
+    {{0, 1}, {2, 1}, {0, 1}, {0, 2}, {2, 40}},
+    {{2, 40}, {3, 1}, {0, 7}},
+    {{3, 1}},
+    {{0, 1}, {1, 1}, {2, 1}, {3, 1}}};
+
+TEST_P(PagedCacheTest, StepsOfSeveralSequences) {
+  start({});
+  for (const auto &runs : mixedSteps)
+    ASSERT_NO_FATAL_FAILURE(step(runs));
+}
+
+TEST_P(PagedCacheTest, WindowsOfSeveralSequences) {
+  Variant windowed;
+  windowed.window = 20;
+  start(windowed);
+  for (const auto &runs : mixedSteps) {
+    ASSERT_NO_FATAL_FAILURE(step(runs));
+    // What no later row sees is given back, and is poison from then on.
+    for (int64_t sequence = 0; sequence < kSequences; ++sequence) {
+      const int64_t next =
+          static_cast<int64_t>(histories[sequence].keys.size());
+      for (int64_t i = 0; (i + 1) * variant.page <= next - *variant.window; ++i)
+        entry(sequence, i) = -7;
+    }
+  }
+}
+
+TEST_P(PagedCacheTest, SmallPages) {
+  Variant small;
+  small.page = 32;
+  start(small);
+  ASSERT_NO_FATAL_FAILURE(step({{0, 33}, {1, 15}}));
+  ASSERT_NO_FATAL_FAILURE(step({{1, 20}, {2, 1}, {0, 20}}));
+  ASSERT_NO_FATAL_FAILURE(step({{0, 40}, {3, 1}}));
+}
+
+TEST_P(PagedCacheTest, CachesOf16Bits) {
+  for (const char *type : {"f16", "bf16"}) {
+    Variant half;
+    half.type = type;
+    start(half);
+    ASSERT_NO_FATAL_FAILURE(step({{0, 33}, {1, 15}}));
+    ASSERT_NO_FATAL_FAILURE(step({{1, 2}, {2, 1}, {0, 40}}));
+    ASSERT_NO_FATAL_FAILURE(step({{1, 1}, {2, 1}, {0, 1}}));
+  }
+}
+
+TEST_P(PagedCacheTest, DecodesFourAtOnce) {
+  start({});
+  ASSERT_NO_FATAL_FAILURE(step({{0, 40}, {1, 3}}));
+  ASSERT_NO_FATAL_FAILURE(step({{0, 40}, {2, 1}}));
+  Variant four = variant;
+  four.rows = 4;
+  std::unique_ptr<ProgramRunner> decoder = load(four);
+  ASSERT_TRUE(decoder);
+  for (int64_t i = 0; i < 3; ++i) {
+    std::vector<Row> rows;
+    for (int64_t sequence : {2, 0, 3, 1})
+      rows.push_back(nextRow(sequence));
+    ASSERT_NO_FATAL_FAILURE(run(*decoder, rows));
+  }
+}
+
+TEST_P(PagedCacheTest, SharesPagesOfAPrefix) {
+  start({});
+  ASSERT_NO_FATAL_FAILURE(step({{0, 48}}));
+  ASSERT_NO_FATAL_FAILURE(step({{0, 16}}));
+  for (int64_t sequence : {1, 3}) {
+    entry(sequence, 0) = entry(0, 0);
+    histories[sequence] = histories[0];
+  }
+  ASSERT_NO_FATAL_FAILURE(step({{0, 5}, {1, 7}, {3, 1}}));
+  ASSERT_NO_FATAL_FAILURE(step({{3, 1}, {1, 1}, {0, 1}, {2, 1}}));
+}
+
+TEST_P(PagedCacheTest, NaNsStayInTheirSequence) {
+  start({});
+  ASSERT_NO_FATAL_FAILURE(step({{0, 10}, {2, 5}}));
+  std::vector<Row> rows = {nextRow(0), nextRow(1), nextRow(2)};
+  rows[1].k.assign(kKVHeads * kDim, kInfinity);
+  rows[1].v.assign(kKVHeads * kDim, std::nanf(""));
+  rows[1].expected.assign(kHeads * kDim, std::nanf(""));
+  ASSERT_NO_FATAL_FAILURE(run(*runner, rows));
+  histories[1].values[0] = rows[1].v;
+  ASSERT_NO_FATAL_FAILURE(step({{0, 3}, {1, 2}, {2, 4}}));
+}
+
+TEST_P(PagedCacheTest, RowsWithoutAPosition) {
+  start({});
+  ASSERT_NO_FATAL_FAILURE(step({{0, 3}}));
+  Row nowhere = nextRow(0);
+  histories[0].keys.pop_back();
+  histories[0].values.pop_back();
+  nowhere.position = -1;
+  nowhere.expected.assign(kHeads * kDim, 0);
+  Row stranger = nowhere;
+  stranger.sequence = 77;
+  const std::vector<std::byte> before = content();
+  ASSERT_NO_FATAL_FAILURE(run(*runner, {nowhere, stranger, nowhere}));
+  EXPECT_EQ(content(), before);
+  ASSERT_NO_FATAL_FAILURE(run(*runner, {nowhere, nextRow(0), stranger}));
+}
+
+/// Compiled code stays inside the cache whatever the tables say, and stores
+/// nothing in a page that was not named.
+TEST_P(PagedCacheTest, WrongTables) {
+  start({});
+  Row row = nextRow(0);
+  const std::vector<std::byte> before = content();
+  const std::pair<int64_t, int32_t> wrong[] = {
+      {0, kPoolPages}, {0, INT32_MAX}, {0, INT32_MIN}, {0, -1},
+      {kSequences, 0}, {INT32_MAX, 0}, {-1, 0},        {INT32_MIN, 0}};
+  for (auto [sequence, page] : wrong) {
+    row.sequence = sequence;
+    entry(0, 0) = page;
+    auto results = runner->run(inputsOf({row}));
+    EXPECT_EQ(results.ok(), variant.device != "reference") << results.message();
+    EXPECT_EQ(content(), before) << sequence << ", " << page;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, PagedCacheTest,
+                         testing::Values("cpu", "cpu2", "reference"),
+                         [](const auto &info) { return info.param; });
+
+} // namespace
