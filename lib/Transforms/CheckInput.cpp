@@ -120,8 +120,7 @@ private:
                          : DenseElementsAttr();
     if (list && !list.isSplat() && list.getNumElements() > maxListElements)
       return fail(op) << "a constant has one value, or a list of at most "
-                      << maxListElements << ", found "
-                      << list.getNumElements()
+                      << maxListElements << ", found " << list.getNumElements()
                       << "; pass data as an argument or a kf.weight";
     return success();
   }
@@ -183,8 +182,7 @@ private:
                                      ArrayRef<int64_t> shape) {
     int64_t elements = 1;
     for (int64_t extent : shape) {
-      auto product =
-          llvm::checkedMul(elements, std::max<int64_t>(extent, 1));
+      auto product = llvm::checkedMul(elements, std::max<int64_t>(extent, 1));
       if (!product || *product > maxElements)
         return fail(op) << "a tensor, or a position of a cache, has at most "
                         << maxElements << " elements, found " << type;

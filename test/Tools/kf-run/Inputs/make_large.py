@@ -22,6 +22,11 @@ KIND is one of
   name      a function whose name has N letters
   functions N functions
   copied    N norms that read through one view with a long attribute
+  bits      a list of integers of N bits
+  shape     a tensor of N dimensions
+  digits    a number of N digits
+  fraction  a number of N digits, most behind the point
+  names     an affine map of N names
 """
 
 import sys
@@ -136,6 +141,31 @@ def name(count):
                     "tensor<4xf32>").replace("@f", "@" + "f" * count)
 
 
+def attribute(value):
+    return with_aliases([f"#a = {value}"])
+
+
+def bits(count):
+    return attribute(f"dense<[{', '.join('1' * 1000)}]> : tensor<1000xi{count}>")
+
+
+def shape(count):
+    return attribute(f"dense<1> : tensor<{'1x' * count}i8>")
+
+
+def digits(count):
+    return attribute(f"{'9' * count} : f32")
+
+
+def fraction(count):
+    return attribute(f"1.{'3' * (count - 1)} : f32")
+
+
+def names(count):
+    dims = ", ".join(f"d{i}" for i in range(count))
+    return attribute(f"affine_map<({dims}) -> (d0)>")
+
+
 def functions(count):
     return "".join(f"func.func private @f{i}()\n" for i in range(count))
 
@@ -189,7 +219,8 @@ KINDS = {"chain": chain, "shared": shared, "views": views, "heads": heads,
          "affine": affine, "minus": minus, "doubled": doubled,
          "nested": nested, "places": places, "kernels": kernels,
          "rows": rows, "values": values, "arguments": arguments, "name": name,
-         "functions": functions, "copied": copied}
+         "functions": functions, "copied": copied, "bits": bits, "shape": shape,
+         "digits": digits, "fraction": fraction, "names": names}
 
 if __name__ == "__main__":
     sys.stdout.write(KINDS[sys.argv[1]](int(sys.argv[2])))
