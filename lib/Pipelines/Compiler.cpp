@@ -14,7 +14,6 @@
 #include "kf/Target/Reference/Serialize.h"
 #include "kf/Target/SPIRV/Codegen.h"
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Action.h"
 #include "mlir/IR/Diagnostics.h"
@@ -150,25 +149,11 @@ private:
   ::kf::CancelFlag cancelled;
 };
 
-/// Names what the phases do not take from a file: tiled kernels, whose slices
-/// they would have to trust, and what they make themselves.
-LogicalResult checkSource(ModuleOp module) {
-  for (Operation &op : *module.getBody()) {
-    if (!isa<func::FuncOp, KernelOp, ProgramOp>(op))
-      return op.emitOpError("cannot be compiled; a file holds func.func, "
-                            "kf.kernel and kf.program");
-    if (auto kernel = dyn_cast<KernelOp>(op); kernel && kernel.getGrid())
-      return op.emitOpError("is tiled already; give the text that "
-                            "--compile-to=program prints");
-  }
-  return success();
-}
-
 LogicalResult run(ModuleOp module, const PipelineOptions &options, Phase from,
                   Phase to, ::kf::CancelFlag cancelled) {
-  if (from == Phase::Import && failed(checkSource(module)))
-    return failure();
   PassManager passes(module.getContext());
+  if (from == Phase::Import)
+    buildCheckPipeline(passes);
   for (Phase phase :
        {Phase::Fused, Phase::Program, Phase::Scheduled, Phase::Lowered})
     if (phase > from && phase <= to)

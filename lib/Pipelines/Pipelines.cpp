@@ -21,6 +21,10 @@
 using namespace mlir;
 using namespace mlir::kf;
 
+void mlir::kf::buildCheckPipeline(OpPassManager &passes) {
+  passes.addPass(createCheckInput());
+}
+
 void mlir::kf::buildFusePipeline(OpPassManager &passes,
                                  const PipelineOptions &options) {
   if (options.target == Target::Cpu)
@@ -74,6 +78,7 @@ void mlir::kf::registerPipelines() {
                buildLowerPipeline);
   Registration("kf-compile", "Every phase from kf functions to the target",
                [](OpPassManager &passes, const PipelineOptions &options) {
+                 buildCheckPipeline(passes);
                  buildFusePipeline(passes, options);
                  buildProgramPipeline(passes, options);
                  buildSchedulePipeline(passes, options);

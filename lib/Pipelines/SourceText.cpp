@@ -8,8 +8,12 @@
 
 #include "kf/Pipelines/SourceText.h"
 
+#include "mlir/Bytecode/BytecodeReader.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Parser/Parser.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/Support/MemoryBufferRef.h"
 
 using namespace mlir;
 using namespace mlir::kf;
@@ -17,6 +21,12 @@ using namespace mlir::kf;
 namespace {
 
 constexpr int64_t maxDepth = 512, maxLength = int64_t(64) << 20;
+/// The parser reads a shape again for each of its dimensions, takes a time like
+/// the square of their digits for numbers, and looks for each name of an affine
+/// map in all that it declares.
+constexpr size_t maxNumberBytes = 256, maxWordBytes = 4096;
+constexpr int64_t maxMapNames = 64;
+constexpr unsigned maxBits = 64;
 
 class TextMeter {
 public:
@@ -143,6 +153,8 @@ private:
       endDefinition();
     if (llvm::Error error = addExtent())
       return error;
+    if (llvm::Error error = checkToken())
+      return error;
     switch (kind) {
     case Kind::Open:
       operators.push_back(0);
@@ -166,6 +178,38 @@ private:
     default:
       break;
     }
+    return llvm::Error::success();
+  }
+
+  /// Checks a token for itself, and where it stands in an affine map or set.
+  llvm::Error checkToken() {
+    if (kind == Kind::Word || kind == Kind::Number) {
+      // 4x8xi32, x8xi32 (behind a `?`) or i32.
+      const size_t shape =
+          std::min(token.find_first_not_of("0123456789x"), token.size());
+      StringRef type = token.substr(shape);
+      type.consume_front("s") || type.consume_front("u");
+      unsigned bits;
+      if (type.consume_front("i") && !type.empty() &&
+          llvm::all_of(type, llvm::isDigit) &&
+          (type.getAsInteger(10, bits) || bits > maxBits))
+        return fail("an integer has at most " + Twine(maxBits) + " bits");
+      if ((kind == Kind::Number || shape > 0) && token.size() > maxNumberBytes)
+        return fail("a number or shape is longer than " +
+                    Twine(maxNumberBytes) + " bytes");
+    }
+    if (kind != Kind::String && token.size() > maxWordBytes)
+      return fail("a name is longer than " + Twine(maxWordBytes) + " bytes");
+
+    const int64_t depth = operators.size();
+    if (kind == Kind::Word && (token == "affine_map" || token == "affine_set"))
+      mapDepth = depth, mapNames = 0;
+    else if (kind == Kind::Close && depth - 1 <= mapDepth)
+      mapDepth = noMap;
+    else if (kind == Kind::Other && token == "," && depth > mapDepth &&
+             ++mapNames > maxMapNames)
+      return fail("an affine map has more than " + Twine(maxMapNames) +
+                  " names and results");
     return llvm::Error::success();
   }
 
@@ -225,14 +269,57 @@ private:
   /// Operators of the expression so far, for each open bracket and outside.
   SmallVector<int64_t> operators = {0};
   int64_t length = 0;
+  static constexpr int64_t noMap = std::numeric_limits<int64_t>::max();
+  int64_t mapDepth = noMap; // around the affine map that is being read
+  int64_t mapNames = 0;     // and its commas so far
   llvm::StringMap<Extent> aliases;
   std::string name; // of the alias that is being defined; empty if none is
   Extent definition;
   int64_t baseDepth = 0;
 };
 
+/// Keeps the first error that is reported in a context.
+class FirstError {
+public:
+  explicit FirstError(MLIRContext *context)
+      : handler(context, [this](Diagnostic &diagnostic) {
+          if (diagnostic.getSeverity() != DiagnosticSeverity::Error ||
+              !text.empty())
+            return;
+          llvm::raw_string_ostream stream(text);
+          if (auto place = dyn_cast<FileLineColLoc>(diagnostic.getLocation()))
+            stream << place.getFilename().getValue() << ':' << place.getLine()
+                   << ':' << place.getColumn() << ": error: ";
+          stream << diagnostic;
+        }) {}
+
+  std::string text;
+
+private:
+  ScopedDiagnosticHandler handler;
+};
+
 } // namespace
 
 llvm::Error mlir::kf::checkSourceText(StringRef text) {
   return TextMeter(text).measure();
+}
+
+llvm::Expected<OwningOpRef<ModuleOp>>
+mlir::kf::parseSource(StringRef text, StringRef name, MLIRContext *context) {
+  if (isBytecode(llvm::MemoryBufferRef(text, name)))
+    return llvm::createStringError(
+        name + ": this is MLIR bytecode; only text is read, which 'kf-opt FILE "
+               "-o TEXT.mlir' makes of a file that you trust");
+  if (llvm::Error error = checkSourceText(text))
+    return llvm::createStringError(name + ": " +
+                                   llvm::toString(std::move(error)));
+  FirstError errors(context);
+  OwningOpRef<ModuleOp> module =
+      parseSourceString<ModuleOp>(text, ParserConfig(context), name);
+  if (!module)
+    return llvm::createStringError(errors.text.empty()
+                                       ? name + ": error: it cannot be parsed"
+                                       : Twine(errors.text));
+  return module;
 }

@@ -55,6 +55,9 @@ bool isNorm(Operation *op) { return isa<RmsNormOp, LayerNormOp>(op); }
 constexpr size_t maxClusterOps = 32, maxViews = 32;
 /// Kernels of a module: models have some dozens.
 constexpr size_t maxKernels = 1024;
+/// Bytes of the text by which kernels are compared, before equal ones are one.
+/// A view that many kernels read through is part of each.
+constexpr size_t maxText = size_t(256) << 20;
 
 /// Decides the loops of its kernel; a cluster has at most one.
 bool isAnchor(Operation *op) {
@@ -163,13 +166,20 @@ std::string kernelName(ArrayRef<Operation *> ops) {
   return name;
 }
 
+InFlightDiagnostic emitTooManyKernels(Location loc) {
+  return emitError(loc, "kf-form-kernels: a module has at most ")
+         << maxKernels
+         << " different kernels; compile fewer functions at a time";
+}
+
 class Outliner {
 public:
   explicit Outliner(SymbolTable &symbols) : symbols(symbols) {}
 
   /// Dispatches `cluster` from `program`, whose values `values` maps from the
   /// function's.
-  void outline(const Cluster &cluster, OpBuilder &program, IRMapping &values) {
+  LogicalResult outline(const Cluster &cluster, OpBuilder &program,
+                        IRMapping &values) {
     SmallVector<Operation *> ops = llvm::to_vector(cluster.ops);
     llvm::sort(
         ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
@@ -189,12 +199,15 @@ public:
       yielded.push_back(inner.lookup(result));
     YieldOp::create(builder, cluster.root()->getLoc(), yielded);
 
-    StringRef kernel = intern(body, kernelName(ops), cluster.root());
+    FailureOr<StringRef> kernel = intern(body, kernelName(ops), cluster.root());
+    if (failed(kernel))
+      return failure();
     auto dispatch = DispatchOp::create(
         program, cluster.root()->getLoc(), results.getTypes(),
-        SymbolRefAttr::get(program.getContext(), kernel), operands,
+        SymbolRefAttr::get(program.getContext(), *kernel), operands,
         DenseI64ArrayAttr());
     values.map(results, dispatch.getResults());
+    return success();
   }
 
 private:
@@ -258,7 +271,7 @@ private:
   }
 
   /// The kernel with this body; made if there is none yet.
-  StringRef intern(Block &body, StringRef name, Operation *root) {
+  FailureOr<StringRef> intern(Block &body, StringRef name, Operation *root) {
     OpBuilder builder(root->getContext());
     auto type = builder.getFunctionType(
         body.getArgumentTypes(), body.getTerminator()->getOperandTypes());
@@ -276,19 +289,33 @@ private:
     std::string text;
     llvm::raw_string_ostream stream(text);
     kernel->print(stream, OpPrintingFlags().useLocalScope());
+    textBytes += text.size();
     auto [it, isNew] = kernels.try_emplace(text);
+    if (kernels.size() > maxKernels || textBytes > maxText) {
+      kernel->erase();
+      return failTooMany(root);
+    }
     if (!isNew) {
       kernel->erase();
-      return it->second;
+      return StringRef(it->second);
     }
     kernel.setSymName((name + "_" + Twine(counts[name]++)).str());
     it->second = symbols.insert(kernel).str();
-    return it->second;
+    return StringRef(it->second);
+  }
+
+  LogicalResult failTooMany(Operation *root) {
+    if (kernels.size() > maxKernels)
+      return emitTooManyKernels(root->getLoc());
+    return emitError(root->getLoc(), "kf-form-kernels: the kernels up to this "
+                                     "one have more than ")
+           << maxText << " bytes of text; let fewer ops read through views";
   }
 
   SymbolTable &symbols;
   llvm::StringMap<std::string> kernels; // printed body -> symbol
   llvm::StringMap<int64_t> counts;      // name -> kernels so called
+  size_t textBytes = 0;                 // of all kernels, equal ones too
 };
 
 //===----------------------------------------------------------------------===//
@@ -311,12 +338,11 @@ struct FormKernelsPass : mlir::kf::impl::FormKernelsBase<FormKernelsPass> {
           failed(convert(function, outliner, symbols)))
         return signalPassFailure();
     }
+    // With those that the source has.
     for (auto [number, kernel] :
          llvm::enumerate(getOperation().getOps<KernelOp>()))
       if (number == maxKernels) {
-        kernel.emitError("kf-form-kernels: a module has at most ")
-            << maxKernels << " different kernels; compile fewer functions at "
-            << "a time";
+        emitTooManyKernels(kernel.getLoc());
         return signalPassFailure();
       }
   }
@@ -510,7 +536,8 @@ private:
       if (!weight->use_empty())
         builder.clone(*weight, values);
     for (const Cluster &cluster : formClusters(source, fuse))
-      outliner.outline(cluster, builder, values);
+      if (failed(outliner.outline(cluster, builder, values)))
+        return failure();
     SmallVector<Value> results;
     for (Value result : source.getTerminator()->getOperands())
       results.push_back(values.lookup(result));

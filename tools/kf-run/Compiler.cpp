@@ -19,12 +19,8 @@
 #include "runtime/io/MappedFile.h"
 #include "runtime/io/Quote.h"
 
-#include "mlir/Bytecode/BytecodeReader.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/Diagnostics.h"
-#include "mlir/Parser/Parser.h"
 #include "llvm/Support/ErrorHandling.h"
-#include "llvm/Support/MemoryBufferRef.h"
 
 #include <set>
 #include <unistd.h>
@@ -64,40 +60,6 @@ Status statusOf(llvm::Error error, const std::string &path = {}) {
       text.insert(end, " error:");
   }
   return Status::error(text);
-}
-
-/// Keeps the first error that is reported in a context.
-class FirstError {
-public:
-  explicit FirstError(mlir::MLIRContext *context)
-      : handler(context, [this](mlir::Diagnostic &diagnostic) {
-          if (diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error ||
-              !text.empty())
-            return;
-          llvm::raw_string_ostream stream(text);
-          if (auto place = llvm::dyn_cast<mlir::FileLineColLoc>(
-                  diagnostic.getLocation()))
-            stream << place.getFilename().getValue() << ':' << place.getLine()
-                   << ':' << place.getColumn() << ": error: ";
-          stream << diagnostic;
-        }) {}
-
-  Status status(const std::string &otherwise) const {
-    return Status::error(text.empty() ? otherwise : text);
-  }
-
-private:
-  std::string text;
-  mlir::ScopedDiagnosticHandler handler;
-};
-
-/// Refuses MLIR's bytecode, whose reader is not made for hostile files.
-Status checkIsText(std::string_view text) {
-  if (!mlir::isBytecode(llvm::MemoryBufferRef(text, "")))
-    return Status();
-  return Status::error("this is MLIR bytecode; only text is read, which "
-                       "'kf-opt FILE -o TEXT.mlir' makes of a file that you "
-                       "trust");
 }
 
 /// What can be compiled: a function of kf ops, or a program of dispatches that
@@ -193,15 +155,11 @@ Result<CompilerModule> CompilerModule::parse(const std::string &path,
   KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
   // The parser wants a zero after the text, which a mapping does not have.
   const std::string text(file.text());
-  KF_RETURN_IF_ERROR(checkIsText(text).in(path));
-  if (llvm::Error error = mlir::kf::checkSourceText(text))
-    return statusOf(std::move(error)).in(path);
   auto contents = std::make_unique<Contents>();
-  FirstError errors(&contents->context);
-  contents->module = mlir::parseSourceString<mlir::ModuleOp>(
-      text, mlir::ParserConfig(&contents->context), path);
-  if (!contents->module)
-    return errors.status(path + ": error: the file cannot be parsed");
+  auto module = mlir::kf::parseSource(text, path, &contents->context);
+  if (!module)
+    return Status::error(llvm::toString(module.takeError()));
+  contents->module = std::move(*module);
   KF_RETURN_IF_ERROR(
       selectFunction(*contents->module, function, single).in(path));
   contents->path = path;

@@ -54,6 +54,9 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
       llvm::cl::init(512)};
 };
 
+/// What comes from outside goes through this first.
+void buildCheckPipeline(OpPassManager &passes);
+
 /// Phase by phase; see Phase in Compiler.h.
 void buildFusePipeline(OpPassManager &passes, const PipelineOptions &options);
 void buildProgramPipeline(OpPassManager &passes,

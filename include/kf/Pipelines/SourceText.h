@@ -9,7 +9,8 @@
 #ifndef KF_PIPELINES_SOURCETEXT_H
 #define KF_PIPELINES_SOURCETEXT_H
 
-#include "mlir/Support/LLVM.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
 #include "llvm/Support/Error.h"
 
 namespace mlir::kf {
@@ -20,9 +21,17 @@ namespace mlir::kf {
 /// no bounds for any of that, and a larger stack would only move them. So the
 /// text is measured first, in one pass and without recursion, as if aliases
 /// were written out where they are used: brackets may be 512 deep, an affine
-/// expression have 512 operators, the whole be 64 MiB long. The error names the
-/// line.
+/// expression have 512 operators, the whole be 64 MiB long. And where the
+/// parser asks for more than a multiple of a text's length, that is bounded:
+/// integers have 64 bits, numbers and shapes 256 bytes, names 4096, an affine
+/// map 64 names and results. The error names the line.
 llvm::Error checkSourceText(StringRef text);
+
+/// Parses a text that may be hostile: refuses bytecode, whose reader is not
+/// made for that, and what checkSourceText() refuses. Errors are one line that
+/// begins with `name`; those of the parser are "name:line:column: error: ...".
+llvm::Expected<OwningOpRef<ModuleOp>>
+parseSource(StringRef text, StringRef name, MLIRContext *context);
 
 } // namespace mlir::kf
 

@@ -15,6 +15,41 @@
 
 include "mlir/Pass/PassBase.td"
 
+def CheckInput : Pass<"kf-check-input", "::mlir::ModuleOp"> {
+  let summary = "Refuse what the pipeline has no place or no bounds for";
+  let description = [{
+    The first pass over text that a person or another program wrote. What it
+    lets through costs the passes behind it time and memory like its length, and
+    their sums of sizes fit into 64 bits. IR stays as it is.
+
+    - A module holds `func.func`, `kf.kernel` and `kf.program`, 4096 at most,
+      whose names have at most 1024 bytes. Kernels are not tiled: passes trust
+      the slices of those that are.
+    - Bodies have one level. They hold kf, `arith` and `math` ops, `tensor.dim`,
+      `extract_slice`, `expand_shape`, `collapse_shape` and `cast`: 65536 ops in
+      a module.
+    - An op takes and a function has at most 8192 values, and makes or returns
+      as many.
+    - A value is a KV cache, a ranked tensor, or a scalar. Elements are floats
+      or integers of up to 64 bits, `index`, or `!kf.quant`. A tensor has up to
+      8 dimensions of up to 2^31 - 1, and 2^40 elements, not counting `?`; a
+      cache has 2^40 for each position.
+    - A constant that is a list has at most 256 elements. Data belongs into
+      arguments and `kf.weight`.
+    - `kf.max_tokens` and `max_tokens` are from 1 to 2^31 - 1.
+
+    The steps of Llama 3.1 405B are about 2000 ops with tensors of up to 2^31
+    elements.
+    ```mlir
+    %0 = kf.weight ["w"] : tensor<2147483648x4xf32>
+    ```
+    gives
+    ```
+    error: 'kf.weight' op kf-check-input: a dimension is at most 2147483647, found 'tensor<2147483648x4xf32>'
+    ```
+  }];
+}
+
 def ExpandMlp : Pass<"kf-expand-mlp", "::mlir::func::FuncOp"> {
   let summary = "Rewrite kf.mlp to matrix products and activations";
   let description = [{

@@ -16,6 +16,17 @@ KIND is one of
   nested    N aliases, each of a tuple of the one before
   places    N aliases of locations, each of the one before
   kernels   N norms, each with an eps of its own and eight exponentials
+  rows      N norms of rows, which share one kernel
+  values    a constant of N values
+  arguments a function of N arguments
+  name      a function whose name has N letters
+  functions N functions
+  copied    N norms that read through one view with a long attribute
+  bits      a list of integers of N bits
+  shape     a tensor of N dimensions
+  digits    a number of N digits
+  fraction  a number of N digits, most behind the point
+  names     an affine map of N names
 """
 
 import sys
@@ -109,6 +120,66 @@ def kernels(count):
                     ops(form, count) + f"\n  return %{count} : {type}", type)
 
 
+def rows(count):
+    return elementwise("%{b} = kf.softmax %{a}", count)
+
+
+def values(count):
+    type = f"tensor<{count}xf32>"
+    numbers = ", ".join(f"{i}.0" for i in range(count))
+    return function({"0": type}, f"  %1 = arith.constant dense<[{numbers}]> : {type}\n"
+                    f"  return %1 : {type}", type)
+
+
+def arguments(count):
+    type = "tensor<4xf32>"
+    return function({str(i): type for i in range(count)}, f"  return %0 : {type}",
+                    type)
+
+
+def name(count):
+    return function({"0": "tensor<4xf32>"}, "  return %0 : tensor<4xf32>",
+                    "tensor<4xf32>").replace("@f", "@" + "f" * count)
+
+
+def attribute(value):
+    return with_aliases([f"#a = {value}"])
+
+
+def bits(count):
+    return attribute(f"dense<[{', '.join('1' * 1000)}]> : tensor<1000xi{count}>")
+
+
+def shape(count):
+    return attribute(f"dense<1> : tensor<{'1x' * count}i8>")
+
+
+def digits(count):
+    return attribute(f"{'9' * count} : f32")
+
+
+def fraction(count):
+    return attribute(f"1.{'3' * (count - 1)} : f32")
+
+
+def names(count):
+    dims = ", ".join(f"d{i}" for i in range(count))
+    return attribute(f"affine_map<({dims}) -> (d0)>")
+
+
+def functions(count):
+    return "".join(f"func.func private @f{i}()\n" for i in range(count))
+
+
+def copied(count):
+    type = "tensor<?x4xf32>"
+    view = (f'  %v = tensor.collapse_shape %w [[0, 1]] {{note = "{"x" * 1000000}"}} '
+            ": tensor<1x4xf32> into tensor<4xf32>\n")
+    form = "%{b} = kf.rms_norm %{a}, %v eps(1.0e-5) : " + type + ", tensor<4xf32>"
+    return function({"0": type, "w": "tensor<1x4xf32>"},
+                    view + ops(form, count) + f"\n  return %{count} : {type}", type)
+
+
 def with_aliases(lines):
     """`lines`, and a function that has the last alias as an attribute."""
     name = lines[-1].split()[0]
@@ -147,7 +218,10 @@ def places(count):
 KINDS = {"chain": chain, "shared": shared, "views": views, "heads": heads,
          "kernel": long_kernel, "slices": slices,
          "affine": affine, "minus": minus, "doubled": doubled,
-         "nested": nested, "places": places, "kernels": kernels}
+         "nested": nested, "places": places, "kernels": kernels,
+         "rows": rows, "values": values, "arguments": arguments, "name": name,
+         "functions": functions, "copied": copied, "bits": bits, "shape": shape,
+         "digits": digits, "fraction": fraction, "names": names}
 
 if __name__ == "__main__":
     sys.stdout.write(KINDS[sys.argv[1]](int(sys.argv[2])))
