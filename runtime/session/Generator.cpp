@@ -27,28 +27,67 @@ public:
       decoder.emplace(*tokenizer, /*skipSpecial=*/true, prompt);
   }
 
-  /// Appends `id`; returns whether it ends the text.
-  bool push(int32_t id) {
+  /// Appends `id`; returns why it ends the text, if it does.
+  std::optional<StopReason> push(int32_t id) {
     result.ids.push_back(id);
     if (options.onToken)
       options.onToken(id);
-    if (decoder)
-      emit(decoder->push(id));
-    return std::ranges::find(options.stopIds, id) != options.stopIds.end();
+    if (decoder && emit(decoder->push(id)))
+      return StopReason::StopText;
+    if (std::ranges::find(options.stopIds, id) != options.stopIds.end())
+      return StopReason::StopToken;
+    return std::nullopt;
   }
-  void finish() {
-    if (decoder)
-      emit(decoder->flush());
+  /// What was held back, when no more tokens come; true as for emit().
+  bool finish() {
+    if (!decoder || emit(decoder->flush()))
+      return decoder.has_value();
+    release(held.size());
+    return false;
   }
 
 private:
-  void emit(const std::string &text) {
+  /// Lets `text` out but for what may be the beginning of a stop text; returns
+  /// whether there was a whole one, from which on there is no text.
+  bool emit(const std::string &text) {
+    if (stopped)
+      return true;
+    held += text;
+    size_t first = std::string::npos;
+    for (const std::string &stop : options.stopTexts)
+      first = std::min(first, held.find(stop));
+    if (first != std::string::npos) {
+      release(first);
+      held.clear();
+      stopped = true;
+      return true;
+    }
+    size_t kept = 0;
+    for (const std::string &stop : options.stopTexts)
+      kept = std::max(kept, commonEnd(stop));
+    release(held.size() - kept);
+    return false;
+  }
+
+  /// How many bytes at the end of `held` a proper beginning of `stop` is.
+  size_t commonEnd(std::string_view stop) const {
+    for (size_t n = std::min(held.size(), stop.size() - 1); n > 0; --n)
+      if (held.ends_with(stop.substr(0, n)))
+        return n;
+    return 0;
+  }
+
+  void release(size_t count) {
+    const std::string text = held.substr(0, count);
+    held.erase(0, count);
     result.text += text;
     if (options.onText && !text.empty())
       options.onText(text);
   }
 
   std::optional<StreamDecoder> decoder; ///< none: no text
+  std::string held;                     ///< may begin a stop text
+  bool stopped = false;                 ///< there was a stop text
   const GenerationOptions &options;
   Generation &result;
 };
@@ -82,6 +121,8 @@ std::string_view kf::nameOf(StopReason reason) {
   switch (reason) {
   case StopReason::StopToken:
     return "stop token";
+  case StopReason::StopText:
+    return "stop text";
   case StopReason::MaxTokens:
     return "token limit";
   case StopReason::ContextFull:
@@ -112,12 +153,11 @@ Result<Generation> kf::generate(Session &session, Sampler &sampler,
     sampler.accept(id);
 
   Stopwatch decoding;
-  bool stopped = false;
-  while (!stopped) {
-    if (auto reason = limitReached(session, options, result)) {
-      result.reason = *reason;
+  std::optional<StopReason> reason;
+  while (!reason) {
+    reason = limitReached(session, options, result);
+    if (reason)
       break;
-    }
     if (!result.ids.empty()) {
       logits = session.decode(result.ids.back());
       if (logits.status().isCancelled())
@@ -130,12 +170,11 @@ Result<Generation> kf::generate(Session &session, Sampler &sampler,
     sampler.accept(id);
     if (result.ids.empty())
       result.firstTokenSeconds = start.seconds();
-    stopped = output.push(id);
+    reason = output.push(id);
   }
-  if (stopped)
-    result.reason = StopReason::StopToken;
   result.decodeSeconds = decoding.seconds();
-  output.finish();
+  // The last bytes of a text may complete a stop text.
+  result.reason = output.finish() ? StopReason::StopText : *reason;
   return result;
 } catch (...) {
   return statusOfException();

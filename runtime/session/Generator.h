@@ -28,6 +28,9 @@ struct GenerationOptions {
   int64_t maxTokens = 256;
   /// Ids that end the text, ModelConfig::eosIds mostly.
   std::vector<int64_t> stopIds;
+  /// Texts that end it: it is cut where the first of them begins. None is
+  /// empty; without a tokenizer there is no text to find them in.
+  std::vector<std::string> stopTexts;
   /// Called with every piece of text as soon as it is complete UTF-8; may be
   /// empty.
   std::function<void(std::string_view text)> onText;
@@ -41,16 +44,19 @@ struct GenerationOptions {
 /// Why a generation ended.
 enum class StopReason {
   StopToken,
+  StopText,
   MaxTokens,
   ContextFull,
   Cancelled ///< by SessionOptions::cancelled
 };
-/// "stop token", "token limit", "context full", "cancelled".
+/// "stop token", "stop text", "token limit", "context full", "cancelled".
 std::string_view nameOf(StopReason reason);
 
 struct Generation {
-  std::vector<int32_t> ids; ///< generated; a stop token is the last
-  std::string text;         ///< valid UTF-8, without special tokens
+  /// Generated; a stop token is the last, or the one that ended a stop text.
+  std::vector<int32_t> ids;
+  /// Valid UTF-8, without special tokens, up to a stop text.
+  std::string text;
   StopReason reason = StopReason::MaxTokens;
 
   int64_t promptTokens = 0;     ///< that were read; 0 where cancelled before

@@ -19,7 +19,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstdio>
+#include <limits>
 
 using namespace kf;
 
@@ -29,7 +31,9 @@ struct GenerateOptions {
   ModelOptions model;
   std::optional<std::string> prompt;
   std::string file, ids, json;
-  int64_t tokens = 256;
+  int64_t tokens = 256; ///< -1: until the context is full
+  std::vector<std::string> stops;
+  bool ignoreEos = false, quiet = false;
   bool echo = false; ///< prints the prompt first
   SamplerOptions sampler;
 
@@ -44,12 +48,18 @@ struct GenerateOptions {
     parser.text({"ids", 0, "1,2,3"}, ids,
                 "the prompt as token ids, read as they are. A model without a "
                 "tokenizer answers with ids");
-    parser.integer({"tokens", 'n', "N"}, tokens, 0, int64_t(1) << 24,
-                   "the most tokens to generate; 256 by default");
+    parser.integer({"tokens", 'n', "N"}, tokens, -1, int64_t(1) << 24,
+                   "the most tokens to generate; 256 by default, -1: until the "
+                   "context is full");
+    parser.texts({"stop", 0, "TEXT"}, stops,
+                 "ends where TEXT would begin. May be given more than once");
+    parser.flag({"ignore-eos"}, ignoreEos,
+                "goes on after tokens that end a text");
     addSamplerFlags(parser, sampler);
     parser.text({"json", 0, "FILE"}, json,
                 "writes ids, text, timings and memory to FILE; - is stdout, "
                 "after the text");
+    parser.flag({"quiet"}, quiet, "prints the text and nothing about it");
     model.addTo(parser);
   }
 };
@@ -161,7 +171,7 @@ Status generateText(const GenerateOptions &options) {
                       options.ids.empty() ? promptIds(run->model(), prompt)
                                           : parseIds(options.ids));
   const int64_t count = static_cast<int64_t>(ids.size());
-  KF_RETURN_IF_ERROR(run->start(count + options.tokens));
+  KF_RETURN_IF_ERROR(run->start(count + std::max<int64_t>(options.tokens, 0)));
   Session &session = run->session();
   if (count > session.contextLength())
     return Status::error(
@@ -173,8 +183,12 @@ Status generateText(const GenerateOptions &options) {
              : "; shorten the prompt"));
 
   GenerationOptions settings;
-  settings.maxTokens = options.tokens;
-  settings.stopIds = run->model().config.eosIds;
+  settings.maxTokens = options.tokens == -1
+                           ? std::numeric_limits<int64_t>::max()
+                           : options.tokens;
+  if (!options.ignoreEos)
+    settings.stopIds = run->model().config.eosIds;
+  settings.stopTexts = options.stops;
   settings.onBadLogits = [&](const Status &error) {
     return run->explainBadLogits(error);
   };
@@ -206,7 +220,8 @@ Status generateText(const GenerateOptions &options) {
   warnings.end();
   Times times = timesOf(*run, session, result, started);
   times.total = watch.seconds();
-  std::fputs(summary(*run, result, times).c_str(), stderr);
+  if (!options.quiet)
+    std::fputs(summary(*run, result, times).c_str(), stderr);
   if (options.json.empty())
     return Status();
   return writeOutput(options.json,
@@ -229,6 +244,9 @@ int kf::runGenerate(Arguments arguments) {
   options.addTo(parser);
   if (std::optional<int> code = parser.parse(arguments))
     return *code;
+  for (const std::string &stop : options.stops)
+    if (stop.empty())
+      return parser.usageError("--stop takes a text that is not empty");
   if (options.prompt && !options.file.empty())
     return parser.usageError("--prompt and --file exclude each other");
   if (!options.ids.empty()) {

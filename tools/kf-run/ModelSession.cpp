@@ -27,7 +27,8 @@ void ModelOptions::addTo(OptionParser &parser) {
                     "without it, the embedded model, kf-stories");
   dummy.addTo(parser, model);
   device.addTo(parser);
-  parser.integer({"context", 0, "N"}, context, 1, int64_t(1) << 24,
+  parser.text({"model", 'm', "MODEL"}, model, "the same as MODEL");
+  parser.integer({"context", 'c', "N"}, context, 1, int64_t(1) << 24,
                  "positions of the context; by default what the command needs "
                  "and at least 4096, as far as the model goes");
   parser.choice({"cache-type", 0, "TYPE"}, cacheType, {"f32", "f16", "bf16"},

@@ -79,6 +79,6 @@ void kf::addSamplerFlags(OptionParser &parser, SamplerOptions &out) {
     }
     return Status();
   });
-  parser.number({"seed", 0, "N"}, out.seed,
+  parser.number({"seed", 's', "N"}, out.seed,
                 "the same seed gives the same text; 0 by default");
 }

@@ -17,6 +17,7 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <new>
 #include <string>
 #include <string_view>
@@ -50,7 +51,8 @@ int printHelp() {
   std::string out =
       "usage: kf-run [COMMAND] [arguments]\n\n"
       "Compiles decoders of the LLaMA family and runs them. Without arguments\n"
-      "it continues a story with the model that it carries inside.\n\n"
+      "it continues a story with the model that it carries inside; a model in\n"
+      "place of COMMAND is one to generate with.\n\n"
       "commands:\n";
   for (const Command &command : kCommands) {
     out += "  " + std::string(command.name);
@@ -60,6 +62,14 @@ int printHelp() {
   out += "\n'kf-run COMMAND --help' describes a command. 'kf-run --version' "
          "prints the\nversion.\n";
   return report(writeStdout(out));
+}
+
+/// Whether a first argument is a model rather than a misspelt command.
+bool isModel(std::string_view argument) {
+  std::error_code error;
+  return argument.ends_with(".gguf") ||
+         argument.find('/') != std::string_view::npos ||
+         std::filesystem::exists(argument, error);
 }
 
 int dispatch(Arguments arguments) {
@@ -80,9 +90,10 @@ int dispatch(Arguments arguments) {
   for (const Command &command : kCommands)
     if (command.name == first)
       return command.run(arguments.subspan(1));
-  if (first.starts_with('-'))
+  if (first.starts_with('-') || isModel(first))
     return runGenerate(arguments);
-  printError("unknown command " + inQuotes(first) + "; see 'kf-run --help'");
+  printError("there is no command or file " + inQuotes(first) +
+             "; see 'kf-run --help'");
   return ExitUsage;
 }
 

@@ -82,6 +82,43 @@ TEST(Generator, StopTokenIsTheLast) {
   EXPECT_EQ(result->decodeSteps, 0);
 }
 
+/// The text of n answers, which a stop text may span.
+TEST(Generator, StopTextIsCutOff) {
+  const std::string one = Fixture().tokenizer.decode({{kAnswer}});
+  ASSERT_GE(one.size(), 1u);
+  for (const std::string &stop : {one + one + one, one + one.substr(0, 1)}) {
+    Fixture fixture;
+    std::string streamed;
+    GenerationOptions options = limit(9);
+    options.stopTexts = {"nowhere", stop};
+    options.onText = [&](std::string_view text) {
+      EXPECT_FALSE(text.empty());
+      streamed += text;
+    };
+    auto result = fixture.run({1, 2, 3}, options);
+    ASSERT_TRUE(result.ok()) << result.message();
+    EXPECT_EQ(result->reason, StopReason::StopText);
+    EXPECT_EQ(result->text, "");
+    EXPECT_EQ(streamed, "");
+    EXPECT_LT(result->ids.size(), 9u);
+  }
+}
+
+/// What only begins a stop text is there when nothing follows.
+TEST(Generator, HeldTextComesAtTheEnd) {
+  const std::string one = Fixture().tokenizer.decode({{kAnswer}});
+  Fixture fixture;
+  std::string streamed;
+  GenerationOptions options = limit(3);
+  options.stopTexts = {one + one + one + one};
+  options.onText = [&](std::string_view text) { streamed += text; };
+  auto result = fixture.run({1, 2, 3}, options);
+  ASSERT_TRUE(result.ok()) << result.message();
+  EXPECT_EQ(result->reason, StopReason::MaxTokens);
+  EXPECT_EQ(result->text, fixture.tokenizer.decode(result->ids));
+  EXPECT_EQ(streamed, result->text);
+}
+
 TEST(Generator, ContextFull) {
   Fixture fixture(8);
   auto result = fixture.run({1, 2, 3}, limit(100));
