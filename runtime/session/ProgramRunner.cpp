@@ -94,7 +94,6 @@ ProgramRunner::create(Executable executable, Device &device,
 }
 
 Status ProgramRunner::prepare(WeightStore &weights, KVCache &cache) {
-  KF_RETURN_IF_ERROR(executable.verify());
   KF_ASSIGN_OR_RETURN(loaded, device.load(executable));
   BindingTable table;
   for (const WeightSpec &spec : executable.weights) {
@@ -114,7 +113,9 @@ Status ProgramRunner::prepare(WeightStore &weights, KVCache &cache) {
       allocateAll(device, executable.inputs, largest, inputs, table.inputs));
   KF_RETURN_IF_ERROR(
       allocateAll(device, executable.outputs, largest, outputs, table.outputs));
-  return loaded->bind(table);
+  KF_ASSIGN_OR_RETURN(instance, loaded->bind(table));
+  KF_ASSIGN_OR_RETURN(stream, device.createStream());
+  return Status();
 }
 
 uint64_t ProgramRunner::ioBytes() const {
@@ -158,15 +159,19 @@ ProgramRunner::run(std::span<const HostTensor> values,
         write(i, values[i].bytes.data(), values[i].bytes.size()));
   KF_RETURN_IF_ERROR(execute(sizes));
   std::vector<HostTensor> results;
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    const TensorSpec &spec = executable.outputs[i];
+  for (const TensorSpec &spec : executable.outputs) {
     KF_ASSIGN_OR_RETURN(
         HostTensor result,
         HostTensor::zeros(spec.type, resolveShape(spec.shape, sizes.scalars)));
-    KF_RETURN_IF_ERROR(
-        device.read(*outputs[i], 0, result.bytes.data(), result.bytes.size()));
     results.push_back(std::move(result));
   }
+  Status status;
+  for (size_t i = 0; status.ok() && i < outputs.size(); ++i)
+    status = stream->download(*outputs[i], 0, std::span(results[i].bytes));
+  // In any case: what was enqueued writes to `results`.
+  Status done = stream->synchronize();
+  KF_RETURN_IF_ERROR(status);
+  KF_RETURN_IF_ERROR(done);
   return results;
 } catch (...) {
   return statusOfException();
@@ -174,7 +179,9 @@ ProgramRunner::run(std::span<const HostTensor> values,
 
 Status ProgramRunner::write(size_t index, const void *data, uint64_t bytes) {
   assert(index < inputs.size() && "no such input");
-  return device.write(*inputs[index], 0, data, bytes);
+  KF_RETURN_IF_ERROR(stream->upload(
+      *inputs[index], 0, {static_cast<const std::byte *>(data), bytes}));
+  return bytes <= Stream::smallUpload ? Status() : stream->synchronize();
 }
 
 Status ProgramRunner::checkSizes(const StepSizes &sizes) const {
@@ -188,7 +195,8 @@ Status ProgramRunner::execute(const StepSizes &sizes, CancelFlag cancelled) {
     return Status::cancelled();
   std::array<int64_t, KF_SCALAR_COUNT> scalars = sizes.scalars;
   scalars[KF_SCALAR_CACHE_CAPACITY] = cachePages;
-  return loaded->run(scalars, cancelled);
+  KF_RETURN_IF_ERROR(stream->enqueue(*instance, scalars));
+  return stream->synchronize(cancelled);
 }
 
 Result<const void *> ProgramRunner::read(size_t index, uint64_t offset,
@@ -200,6 +208,7 @@ Result<const void *> ProgramRunner::read(size_t index, uint64_t offset,
   if (void *memory = buffer.hostPointer())
     return static_cast<const std::byte *>(memory) + offset;
   staging.resize(bytes);
-  KF_RETURN_IF_ERROR(device.read(buffer, offset, staging.data(), bytes));
+  KF_RETURN_IF_ERROR(stream->download(buffer, offset, std::span(staging)));
+  KF_RETURN_IF_ERROR(stream->synchronize());
   return staging.data();
 }

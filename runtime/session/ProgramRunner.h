@@ -56,7 +56,8 @@ public:
 
   // The same in steps, for callers that keep inputs and outputs in place.
 
-  /// Writes the first `bytes` of input number `index`.
+  /// Writes the first `bytes` of input number `index`; `data` is free again
+  /// afterwards.
   Status write(size_t index, const void *data, uint64_t bytes);
   /// Runs the program on what was written, with sizes within its limits. Ends
   /// before or between dispatches when `cancelled` is set, where the device
@@ -88,6 +89,8 @@ private:
   std::vector<std::unique_ptr<Buffer>> inputs, outputs;
   std::vector<std::byte> staging; ///< what read() copied from the device
   std::unique_ptr<LoadedProgram> loaded;
+  std::unique_ptr<Instance> instance;
+  std::unique_ptr<Stream> stream; ///< idle between calls, small writes apart
 };
 
 } // namespace kf

@@ -131,6 +131,10 @@ Result<std::unique_ptr<Buffer>> WeightStore::pack(const WeightSpec &spec,
     return buffer;
   }
   KF_ASSIGN_OR_RETURN(AlignedBuffer packed, packWeight(spec, *source, packing));
-  KF_RETURN_IF_ERROR(device.write(*buffer, 0, packed.data(), packed.size()));
+  if (!stream) {
+    KF_ASSIGN_OR_RETURN(stream, device.createStream());
+  }
+  KF_RETURN_IF_ERROR(stream->upload(*buffer, 0, packed.span()));
+  KF_RETURN_IF_ERROR(stream->synchronize());
   return buffer;
 }

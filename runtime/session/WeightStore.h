@@ -55,6 +55,8 @@ private:
   Device &device;
   const WeightSource *source;
   PackOptions packing;
+  std::unique_ptr<Stream>
+      stream; ///< for what the host cannot write; may be null
   std::map<std::string, std::unique_ptr<Buffer>> buffers; ///< by keyOf(spec)
   std::set<std::string> bound; ///< tensors that buffers refer to
   uint64_t totalBytes = 0;

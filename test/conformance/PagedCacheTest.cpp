@@ -18,6 +18,7 @@
 #include "runtime/devices/Cpu/CpuDevice.h"
 #include "runtime/reference/ReferenceDevice.h"
 #include "runtime/session/ProgramRunner.h"
+#include "test/runtime/DeviceSteps.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
@@ -151,13 +152,17 @@ protected:
                                  static_cast<int64_t>(values.size()),
                                  bytes.data())
                     .ok());
-    ASSERT_TRUE(device->write(*buffer, 0, bytes.data(), bytes.size()).ok());
+    ASSERT_TRUE(
+        test::writeAndWait(*device, *buffer, 0, bytes.data(), bytes.size())
+            .ok());
   }
 
   std::vector<std::byte> content() {
     Buffer *buffer = cache->get(0, spec).take();
     std::vector<std::byte> bytes(buffer->size());
-    EXPECT_TRUE(device->read(*buffer, 0, bytes.data(), bytes.size()).ok());
+    EXPECT_TRUE(
+        test::readAndWait(*device, *buffer, 0, bytes.data(), bytes.size())
+            .ok());
     return bytes;
   }
 

@@ -16,6 +16,7 @@
 #include "runtime/io/Json.h"
 #include "runtime/reference/KernelInterpreter.h"
 #include "runtime/reference/ReferenceDevice.h"
+#include "test/runtime/DeviceSteps.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -110,7 +111,7 @@ std::string run(const Executable &program, int64_t tokens, uint32_t seed) {
     if (!buffer.ok())
       std::abort();
     std::string content = makeContent(bytes, type, random);
-    if (!device->write(**buffer, 0, content.data(), bytes).ok())
+    if (!test::writeAndWait(*device, **buffer, 0, content.data(), bytes).ok())
       std::abort();
     buffers.push_back(buffer.take());
     return buffers.back().get();
@@ -139,12 +140,14 @@ std::string run(const Executable &program, int64_t tokens, uint32_t seed) {
   std::vector<int64_t> scalars(KF_SCALAR_COUNT, 0);
   scalars[KF_SCALAR_N_TOKENS] = tokens;
   scalars[KF_SCALAR_CACHE_CAPACITY] = pages;
-  if (!(*loaded)->bind(table).ok() || !(*loaded)->run(scalars).ok())
+  auto instance = (*loaded)->bind(table);
+  if (!instance.ok() || !test::runAndWait(*device, **instance, scalars).ok())
     return "";
   std::string all;
   for (Buffer *buffer : written) {
     std::string content(buffer->size(), '\0');
-    if (!device->read(*buffer, 0, content.data(), content.size()).ok())
+    if (!test::readAndWait(*device, *buffer, 0, content.data(), content.size())
+             .ok())
       std::abort();
     all += content;
   }

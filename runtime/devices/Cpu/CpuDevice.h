@@ -22,9 +22,9 @@ struct CpuDeviceOptions {
   int threads = 0;
 };
 
-/// The host as a device. wrap() refers to the caller's memory, never copies it;
-/// buffers it made are read-only. allocate() gives zeros. Errors: a number of
-/// threads that cannot be had.
+/// The host as a device. wrap() refers to the caller's memory, never copies it.
+/// Streams do their work on the thread that waits for it, which the others
+/// help (runtime/HostDevice.h). Errors: a number of threads that cannot be had.
 Result<std::unique_ptr<Device>>
 createCpuDevice(const CpuDeviceOptions &options);
 

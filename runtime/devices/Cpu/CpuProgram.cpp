@@ -8,8 +8,6 @@
 
 #include "runtime/devices/Cpu/CpuProgram.h"
 
-#include "runtime/Exceptions.h"
-
 #include <algorithm>
 
 namespace kf {
@@ -30,77 +28,11 @@ Range shareOf(uint64_t total, uint64_t thread, uint64_t threads) {
   return {thread * each + std::min(thread, rest), each + (thread < rest)};
 }
 
-std::string numbered(const char *what, size_t index) {
-  return std::string(what) + " " + std::to_string(index);
-}
-
-Status checkBuffer(Buffer *buffer, uint64_t bytes) {
-  if (!buffer)
-    return Status::error("no buffer is bound");
-  if (!buffer->hostPointer() && bytes > 0)
-    return Status::error("its buffer is not in the CPU's memory");
-  if (buffer->size() < bytes)
-    return Status::error("its buffer has " + std::to_string(buffer->size()) +
-                         " bytes where " + std::to_string(bytes) +
-                         " are needed");
-  return Status();
-}
-
-/// Checks the number of buffers of one kind and that each is there; their
-/// sizes go to `sizes`.
-Status checkBuffers(const char *what, const std::vector<Buffer *> &buffers,
-                    size_t count, std::vector<uint64_t> &sizes) {
-  if (buffers.size() != count)
-    return Status::error(std::to_string(buffers.size()) + " " + what +
-                         " buffers are bound where the program has " +
-                         std::to_string(count));
-  sizes.clear();
-  for (size_t i = 0; i < count; ++i) {
-    KF_RETURN_IF_ERROR(checkBuffer(buffers[i], 0).in(numbered(what, i)));
-    KF_RETURN_IF_ERROR(
-        checkBuffer(buffers[i], buffers[i]->size()).in(numbered(what, i)));
-    sizes.push_back(buffers[i]->size());
-  }
-  return Status();
-}
-
-std::byte *bytesOf(Buffer *buffer) {
-  return static_cast<std::byte *>(buffer->hostPointer());
-}
-
-/// Checks buffers of inputs or outputs against what a step's sizes need.
-Status checkTensors(const char *what, const std::vector<TensorSpec> &specs,
-                    const std::vector<uint64_t> &sizes,
-                    std::span<const int64_t> scalars) {
-  for (size_t i = 0; i < specs.size(); ++i) {
-    KF_ASSIGN_OR_RETURN(
-        int64_t bytes,
-        checkedByteCount(specs[i].type, resolveShape(specs[i].shape, scalars)));
-    if (sizes[i] < static_cast<uint64_t>(bytes))
-      return Status::error(
-          numbered(what, i) + " needs " + std::to_string(bytes) +
-          " bytes for " + std::to_string(scalars[KF_SCALAR_N_TOKENS]) +
-          " tokens; its buffer has " + std::to_string(sizes[i]));
-  }
-  return Status();
-}
-
-Result<uint64_t> workgroupCount(const DispatchSpec &dispatch,
-                                std::span<const int64_t> scalars) {
-  int64_t total = 1;
-  for (const kf_grid_dim &dim : dispatch.grid) {
-    int64_t extent = dim.value;
-    if (dim.scalar >= 0) {
-      int64_t scalar = scalars[dim.scalar];
-      if (scalar < 0)
-        return Status::error("scalar " + std::to_string(dim.scalar) +
-                             " of a grid is negative");
-      extent = scalar / dim.value + (scalar % dim.value != 0);
-    }
-    if (__builtin_mul_overflow(total, extent, &total))
-      return Status::error("a grid has more workgroups than 63 bits can count");
-  }
-  return static_cast<uint64_t>(total);
+/// Workgroups of a dispatch whose grid was checked.
+uint64_t workgroupCount(const DispatchSpec &dispatch,
+                        std::span<const int64_t> scalars) {
+  const std::array<int64_t, 3> grid = *gridOf(dispatch, scalars);
+  return static_cast<uint64_t>(grid[0]) * grid[1] * grid[2];
 }
 
 } // namespace
@@ -119,22 +51,9 @@ Status CpuContext::reserveScratch(uint64_t bytes) {
 // Loading and binding
 //===----------------------------------------------------------------------===//
 
-CpuProgram::CpuProgram(const Executable &executable, CpuContext &context)
-    : context(context), limits(executable.limits()),
-      arenaBytes(executable.arenaBytes), caches(executable.caches),
-      inputs(executable.inputs), outputs(executable.outputs),
-      dispatches(executable.dispatches),
-      shares(new Share[context.pool->size()]),
-      activities(new Activity[context.pool->size()]) {}
-
-Result<std::unique_ptr<CpuProgram>>
+Result<std::unique_ptr<LoadedProgram>>
 CpuProgram::load(const Executable &executable, CpuContext &context) {
-  KF_RETURN_IF_ERROR(executable.verify());
   std::unique_ptr<CpuProgram> program(new CpuProgram(executable, context));
-  for (const WeightSpec &weight : executable.weights) {
-    KF_ASSIGN_OR_RETURN(int64_t bytes, weight.packedBytes());
-    program->weightBytes.push_back(static_cast<uint64_t>(bytes));
-  }
   uint64_t scratchBytes = 0;
   std::vector<std::string> names;
   for (const KernelSpec &kernel : executable.kernels) {
@@ -142,107 +61,71 @@ CpuProgram::load(const Executable &executable, CpuContext &context) {
     names.push_back(kernel.name);
   }
   KF_RETURN_IF_ERROR(context.reserveScratch(scratchBytes));
-  if (names.empty())
-    return program;
-  KF_ASSIGN_OR_RETURN(program->object,
-                      context.loader->load(executable.binary, names));
-  return program;
+  if (!names.empty()) {
+    KF_ASSIGN_OR_RETURN(program->object,
+                        context.loader->load(executable.binary, names));
+  }
+  return std::unique_ptr<LoadedProgram>(std::move(program));
 }
 
-CpuProgram::~CpuProgram() { context.pool->quiesce(); }
+Result<std::unique_ptr<Instance>>
+CpuProgram::doBind(const BindingTable &table) {
+  std::span<const kf_kernel_fn> kernels;
+  if (object)
+    kernels = object->functions();
+  return std::unique_ptr<Instance>(
+      std::make_unique<CpuInstance>(program(), table, kernels, context));
+}
 
-Status CpuProgram::bind(const BindingTable &table) try {
-  context.pool->quiesce();
-  bound = prepared = false;
-  if (arenaBytes > 0)
-    KF_RETURN_IF_ERROR(checkBuffer(table.arena, arenaBytes).in("the arena"));
-  std::vector<uint64_t> weightSizes;
-  KF_RETURN_IF_ERROR(
-      checkBuffers("weight", table.weights, weightBytes.size(), weightSizes));
-  for (size_t i = 0; i < weightBytes.size(); ++i)
-    KF_RETURN_IF_ERROR(checkBuffer(table.weights[i], weightBytes[i])
-                           .in(numbered("weight", i)));
-  KF_RETURN_IF_ERROR(
-      checkBuffers("cache", table.caches, caches.size(), cacheSizes));
-  KF_RETURN_IF_ERROR(
-      checkBuffers("input", table.inputs, inputs.size(), inputSizes));
-  KF_RETURN_IF_ERROR(
-      checkBuffers("output", table.outputs, outputs.size(), outputSizes));
-
-  // verify() has checked every index and arena offset.
-  auto addressOf = [&](const kf_binding &binding) {
-    switch (binding.kind) {
-    case KF_BINDING_WEIGHT:
-      return bytesOf(table.weights[binding.index]);
-    case KF_BINDING_CACHE: // of its first layer; prepare() finds the others
-      return bytesOf(table.caches[binding.index]);
-    case KF_BINDING_INPUT:
-      return bytesOf(table.inputs[binding.index]);
-    case KF_BINDING_OUTPUT:
-      return bytesOf(table.outputs[binding.index]);
-    default:
-      return bytesOf(table.arena) + binding.offset;
-    }
-  };
-  calls.clear();
-  pointers.clear();
-  layers.clear();
-  for (const DispatchSpec &dispatch : dispatches) {
-    calls.push_back({object->functions()[dispatch.kernel], pointers.size()});
+CpuInstance::CpuInstance(const Executable &program, const BindingTable &table,
+                         std::span<const kf_kernel_fn> kernels,
+                         CpuContext &context)
+    : HostInstance(program, table), context(context),
+      shares(new Share[context.pool->size()]),
+      activities(new Activity[context.pool->size()]) {
+  for (const DispatchSpec &dispatch : program.dispatches) {
+    calls.push_back({kernels[dispatch.kernel], pointers.size()});
     for (const kf_binding &binding : dispatch.bindings) {
-      std::byte *address = addressOf(binding);
-      if (binding.kind == KF_BINDING_CACHE)
+      std::byte *address = HostBuffer::of(*bufferOf(table, binding)).data();
+      if (binding.kind == KF_BINDING_CACHE) // prepare() finds its layer
         layers.push_back(
             {pointers.size(), binding.index, binding.offset, address});
+      else
+        address += binding.offset;
       pointers.push_back(address);
     }
   }
-  bound = true;
-  return Status();
-} catch (...) {
-  return statusOfException();
 }
+
+CpuInstance::~CpuInstance() { context.pool->quiesce(); }
 
 //===----------------------------------------------------------------------===//
 // Running
 //===----------------------------------------------------------------------===//
 
-Status CpuProgram::checkSizes(std::span<const int64_t> newScalars) const {
-  KF_RETURN_IF_ERROR(limits.check(newScalars));
-  int64_t capacity = newScalars[KF_SCALAR_CACHE_CAPACITY];
-  for (size_t i = 0; i < caches.size(); ++i) {
-    KF_ASSIGN_OR_RETURN(int64_t bytes, caches[i].bytes(capacity));
-    if (cacheSizes[i] < static_cast<uint64_t>(bytes))
-      return Status::error(
-          numbered("cache", i) + " needs " + std::to_string(bytes) +
-          " bytes for " + std::to_string(capacity) + " pages; its buffer has " +
-          std::to_string(cacheSizes[i]));
-  }
-  KF_RETURN_IF_ERROR(checkTensors("input", inputs, inputSizes, newScalars));
-  return checkTensors("output", outputs, outputSizes, newScalars);
+Status CpuInstance::doCheck(std::span<const int64_t> newScalars) {
+  if (context.pool->size() == 1)
+    return Status();
+  for (size_t i = 0; i < program().dispatches.size(); ++i)
+    if (uint64_t count = workgroupCount(program().dispatches[i], newScalars);
+        count >= uint64_t(1) << kIndexBits)
+      return Status::error("dispatch " + std::to_string(i) + " has " +
+                           std::to_string(count) +
+                           " workgroups, more than the CPU device can count");
+  return Status();
 }
 
 /// Everything that depends on the scalars' values; decoding changes none from
 /// token to token.
-Status CpuProgram::prepare(std::span<const int64_t> newScalars) {
+Status CpuInstance::prepare(std::span<const int64_t> newScalars) {
   context.pool->quiesce();
   prepared = false;
-  KF_RETURN_IF_ERROR(checkSizes(newScalars));
-  const bool counted = context.pool->size() > 1;
   before.assign(1, 0);
-  for (size_t i = 0; i < dispatches.size(); ++i) {
-    Result<uint64_t> count = workgroupCount(dispatches[i], newScalars);
-    if (!count.ok())
-      return count.status().in(numbered("dispatch", i));
-    if (counted && *count >= uint64_t(1) << kIndexBits)
-      return Status::error(numbered("dispatch", i) + " has " +
-                           std::to_string(*count) +
-                           " workgroups, more than the CPU device can count");
-    before.push_back(before.back() + *count);
-  }
-  // checkSizes() has found that every layer lies in its buffer.
+  for (const DispatchSpec &dispatch : program().dispatches)
+    before.push_back(before.back() + workgroupCount(dispatch, newScalars));
+  // Every layer lies in its buffer: that was checked when the run was enqueued.
   for (const Layer &layer : layers) {
-    const CacheSpec &cache = caches[layer.cache];
+    const CacheSpec &cache = program().caches[layer.cache];
     KF_ASSIGN_OR_RETURN(int64_t bytes,
                         cache.bytes(newScalars[KF_SCALAR_CACHE_CAPACITY]));
     pointers[layer.pointer] = layer.base + layer.index * (bytes / cache.layers);
@@ -255,7 +138,7 @@ Status CpuProgram::prepare(std::span<const int64_t> newScalars) {
 
 /// Starts counting anew, with the team as it is; no worker may be in this
 /// program.
-void CpuProgram::reset() {
+void CpuInstance::reset() {
   teamVersion = context.team->version();
   for (int i = 0; i < context.pool->size(); ++i)
     shares[i].claimed.store(0, std::memory_order_relaxed);
@@ -263,19 +146,32 @@ void CpuProgram::reset() {
   currentRun.store(0, std::memory_order_relaxed);
 }
 
-Status CpuProgram::run(std::span<const int64_t> newScalars,
-                       CancelFlag newCancelled) try {
-  if (!bound)
-    return Status::error("the program runs before its buffers are bound");
-  if (newScalars.size() != KF_SCALAR_COUNT)
-    return Status::error("a program takes " + std::to_string(KF_SCALAR_COUNT) +
-                         " scalars, not " + std::to_string(newScalars.size()));
+Status CpuInstance::run(std::span<const int64_t> newScalars,
+                        CancelFlag newCancelled, DispatchTimes *times) {
   if (!prepared || !std::ranges::equal(newScalars, scalars))
     KF_RETURN_IF_ERROR(prepare(newScalars));
   if (cancelled != newCancelled) {
     context.pool->quiesce();
     cancelled = newCancelled;
   }
+  if (!times)
+    return runOnce();
+  ends.resize(calls.size());
+  Clock::time_point begin = Clock::now();
+  Status status = runOnce();
+  times->clear();
+  for (size_t d = 0; status.ok() && d < calls.size(); ++d) {
+    times->push_back({program().kernels[program().dispatches[d].kernel].name,
+                      static_cast<uint64_t>(
+                          std::chrono::nanoseconds(ends[d] - begin).count())});
+    begin = ends[d];
+  }
+  ends.clear();
+  return status;
+}
+
+/// Runs all dispatches for the scalars that were prepared.
+Status CpuInstance::runOnce() {
   if (context.pool->size() > 1)
     context.team->update(ThreadTeam::Clock::now());
   if (context.team->size() == 1)
@@ -285,7 +181,7 @@ Status CpuProgram::run(std::span<const int64_t> newScalars,
   // Numbers of dispatches have 40 bits; start over long before they wrap.
   constexpr uint64_t lastNumber = uint64_t(1) << (63 - kIndexBits);
   if (teamVersion != context.team->version() ||
-      run >= lastNumber / (dispatches.size() + 1)) {
+      run >= lastNumber / (calls.size() + 1)) {
     context.pool->quiesce();
     reset();
     run = 1;
@@ -297,27 +193,27 @@ Status CpuProgram::run(std::span<const int64_t> newScalars,
   context.pool->quiesce();
   reset();
   return Status::cancelled();
-} catch (...) {
-  return statusOfException();
 }
 
 /// Whether it got to the end.
-bool CpuProgram::runAlone() {
+bool CpuInstance::runAlone() {
   for (size_t d = 0; d < calls.size(); ++d) {
     if (isCancelled(cancelled))
       return false;
     int64_t count = static_cast<int64_t>(before[d + 1] - before[d]);
     for (int64_t workgroup = 0; workgroup < count; ++workgroup)
       call(0, d, workgroup);
+    if (!ends.empty())
+      ends[d] = Clock::now();
   }
   return true;
 }
 
-void CpuProgram::work(int thread) {
+void CpuInstance::work(int thread) {
   walk(thread, currentRun.load(std::memory_order_acquire));
 }
 
-inline void CpuProgram::call(int thread, size_t dispatch, int64_t workgroup) {
+inline void CpuInstance::call(int thread, size_t dispatch, int64_t workgroup) {
   const Call &ready = calls[dispatch];
   ready.function(pointers.data() + ready.firstBinding, scalars.data(),
                  context.scratch[thread].data(), workgroup);
@@ -328,8 +224,7 @@ inline void CpuProgram::call(int thread, size_t dispatch, int64_t workgroup) {
 /// thread leaves by itself when the run is cancelled, always between
 /// dispatches, so that whoever is still in one finds its workgroups done or
 /// unclaimed. Returns whether the thread got to the end.
-bool CpuProgram::walk(int thread, uint64_t run) {
-  const int members = context.team->size();
+bool CpuInstance::walk(int thread, uint64_t run) {
   const int rank = context.team->rankOf(thread);
   if (rank < 0)
     return true;
@@ -337,35 +232,43 @@ bool CpuProgram::walk(int thread, uint64_t run) {
   for (size_t d = 0; d < calls.size(); ++d) {
     if (isCancelled(cancelled))
       return false;
-    const uint64_t target = base + before[d + 1];
-    auto over = [&] {
-      return finished.load(std::memory_order_acquire) >= target;
-    };
-    if (over())
-      continue;
-    const uint64_t number = run * calls.size() + d;
-    std::atomic<uint64_t> &activity = activities[thread].number;
-    activity.store(number, std::memory_order_relaxed);
-    finish(runShare(rank, thread, d, number), number, target);
-    activity.store(0, std::memory_order_relaxed);
-    if (spinUntil(over, kStealDelay))
-      continue;
-    activity.store(number, std::memory_order_relaxed);
-    uint64_t stolen = 0;
-    for (int i = 1; i < members; ++i)
-      stolen += runShare((rank + i) % members, thread, d, number);
-    finish(stolen, number, target);
-    activity.store(0, std::memory_order_relaxed);
-    if (!spinUntil(over, EventCount::spinLimit))
-      waitFor(thread, number, target);
+    takePart(thread, rank, d, run * calls.size() + d, base + before[d + 1]);
+    if (thread == 0 && !ends.empty())
+      ends[d] = Clock::now();
   }
   return true;
+}
+
+/// Helps with dispatch `d`, the one with this number, until it is over: when
+/// `target` workgroups are finished.
+void CpuInstance::takePart(int thread, int rank, size_t d, uint64_t number,
+                           uint64_t target) {
+  auto over = [&] {
+    return finished.load(std::memory_order_acquire) >= target;
+  };
+  if (over())
+    return;
+  std::atomic<uint64_t> &activity = activities[thread].number;
+  activity.store(number, std::memory_order_relaxed);
+  finish(runShare(rank, thread, d, number), number, target);
+  activity.store(0, std::memory_order_relaxed);
+  if (spinUntil(over, kStealDelay))
+    return;
+  activity.store(number, std::memory_order_relaxed);
+  const int members = context.team->size();
+  uint64_t stolen = 0;
+  for (int i = 1; i < members; ++i)
+    stolen += runShare((rank + i) % members, thread, d, number);
+  finish(stolen, number, target);
+  activity.store(0, std::memory_order_relaxed);
+  if (!spinUntil(over, EventCount::spinLimit))
+    waitFor(thread, number, target);
 }
 
 /// Sleeps until the dispatch is over. By now every workgroup is claimed: what
 /// is waited for is in other threads' hands, and one of them may be without a
 /// core.
-void CpuProgram::waitFor(int thread, uint64_t number, uint64_t target) {
+void CpuInstance::waitFor(int thread, uint64_t number, uint64_t target) {
   auto over = [&] {
     return finished.load(std::memory_order_acquire) >= target;
   };
@@ -387,8 +290,8 @@ void CpuProgram::waitFor(int thread, uint64_t number, uint64_t target) {
 
 /// Claims and runs what is left of `owner`'s share of a dispatch; how many
 /// workgroups that were. `owner` is a rank in the team.
-uint64_t CpuProgram::runShare(int owner, int thread, size_t dispatch,
-                              uint64_t number) {
+uint64_t CpuInstance::runShare(int owner, int thread, size_t dispatch,
+                               uint64_t number) {
   const Range range = shareOf(before[dispatch + 1] - before[dispatch], owner,
                               context.team->size());
   std::atomic<uint64_t> &claimed = shares[owner].claimed;
@@ -417,7 +320,8 @@ uint64_t CpuProgram::runShare(int owner, int thread, size_t dispatch,
 
 /// Counts workgroups as done; wakes the others if they were the dispatch's
 /// last.
-void CpuProgram::finish(uint64_t workgroups, uint64_t number, uint64_t target) {
+void CpuInstance::finish(uint64_t workgroups, uint64_t number,
+                         uint64_t target) {
   if (workgroups == 0)
     return;
   uint64_t now = finished.fetch_add(workgroups, std::memory_order_acq_rel);

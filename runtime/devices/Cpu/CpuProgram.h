@@ -21,7 +21,7 @@
 #define KF_RUNTIME_DEVICES_CPU_CPUPROGRAM_H
 
 #include "runtime/AlignedBuffer.h"
-#include "runtime/Device.h"
+#include "runtime/HostDevice.h"
 #include "runtime/ThreadPool.h"
 #include "runtime/devices/Cpu/ObjectLoader.h"
 #include "runtime/devices/Cpu/ThreadTeam.h"
@@ -42,14 +42,31 @@ struct CpuContext {
   Status reserveScratch(uint64_t bytes);
 };
 
-class CpuProgram final : public LoadedProgram, private ThreadPool::Job {
+/// An executable's kernels in memory. `context` outlives it.
+class CpuProgram final : public LoadedProgram {
 public:
-  static Result<std::unique_ptr<CpuProgram>> load(const Executable &executable,
-                                                  CpuContext &context);
-  ~CpuProgram() override;
+  static Result<std::unique_ptr<LoadedProgram>>
+  load(const Executable &executable, CpuContext &context);
 
-  Status bind(const BindingTable &table) override;
-  Status run(std::span<const int64_t> scalars, CancelFlag cancelled) override;
+private:
+  CpuProgram(const Executable &executable, CpuContext &context)
+      : LoadedProgram(executable), context(context) {}
+  Result<std::unique_ptr<Instance>> doBind(const BindingTable &table) override;
+
+  CpuContext &context;
+  std::unique_ptr<ObjectLoader::LoadedObject> object; // null without kernels
+};
+
+/// Calls of kernels on bound buffers.
+class CpuInstance final : public HostInstance, private ThreadPool::Job {
+public:
+  /// `kernels` has a function for each of the program's kernels.
+  CpuInstance(const Executable &program, const BindingTable &table,
+              std::span<const kf_kernel_fn> kernels, CpuContext &context);
+  ~CpuInstance() override;
+
+  Status run(std::span<const int64_t> scalars, CancelFlag cancelled,
+             DispatchTimes *times) override;
 
 private:
   /// One dispatch, ready to call.
@@ -78,33 +95,24 @@ private:
   };
   static constexpr int kIndexBits = 24;
 
-  CpuProgram(const Executable &executable, CpuContext &context);
+  using Clock = std::chrono::steady_clock;
 
+  Status doCheck(std::span<const int64_t> scalars) override;
   Status prepare(std::span<const int64_t> newScalars);
-  Status checkSizes(std::span<const int64_t> newScalars) const;
+  Status runOnce();
   void reset();
   bool runAlone();
   void work(int thread) override;
   bool walk(int thread, uint64_t run);
+  void takePart(int thread, int rank, size_t d, uint64_t number,
+                uint64_t target);
   void waitFor(int thread, uint64_t number, uint64_t target);
   uint64_t runShare(int owner, int thread, size_t dispatch, uint64_t number);
   void call(int thread, size_t dispatch, int64_t workgroup);
   void finish(uint64_t workgroups, uint64_t number, uint64_t target);
 
   CpuContext &context;
-  std::unique_ptr<ObjectLoader::LoadedObject> object;
-
-  // From the executable.
-  StepLimits limits;
-  uint64_t arenaBytes;
-  std::vector<uint64_t> weightBytes;
-  std::vector<CacheSpec> caches;
-  std::vector<TensorSpec> inputs, outputs;
-  std::vector<DispatchSpec> dispatches;
-
-  // From bind().
-  bool bound = false;
-  std::vector<uint64_t> cacheSizes, inputSizes, outputSizes;
+  // From the buffers.
   std::vector<Call> calls;      // [dispatches]
   std::vector<void *> pointers; // bindings of all calls
   std::vector<Layer> layers;
@@ -116,6 +124,9 @@ private:
   std::vector<uint64_t> before;
   /// Of the last run; looked at between dispatches.
   CancelFlag cancelled = nullptr;
+  /// When each dispatch of this run got over, for the caller's thread to write;
+  /// empty where nobody asks.
+  std::vector<Clock::time_point> ends;
 
   // What threads share during a run. Workgroups of all runs since the last
   // reset() are counted in one row: dispatch d of run r is over when

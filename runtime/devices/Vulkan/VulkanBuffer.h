@@ -18,23 +18,21 @@
 namespace kf {
 
 /// Owns `memory`; `context` outlives it.
-class VulkanBuffer : public Buffer {
+class VulkanBuffer final : public Buffer {
 public:
   VulkanBuffer(VulkanContext &context, VulkanMemory memory, uint64_t bytes)
       : Buffer(bytes), context(context), memory(memory) {}
   ~VulkanBuffer() override { context.release(memory); }
-  VulkanBuffer(const VulkanBuffer &) = delete;
-  VulkanBuffer &operator=(const VulkanBuffer &) = delete;
 
   /// Null where reading through a mapping would be slow, or there is none.
   void *hostPointer() override {
-    return memory.hostCached ? memory.mapped : nullptr;
+    return memory.hostCached || kind() == MemoryKind::HostPinned ? memory.mapped
+                                                                 : nullptr;
   }
 
-  /// `buffer` as a buffer of `context`; null if it is of another device.
-  static VulkanBuffer *of(const VulkanContext &context, Buffer *buffer) {
-    auto *mine = dynamic_cast<VulkanBuffer *>(buffer);
-    return mine && &mine->context == &context ? mine : nullptr;
+  /// `buffer`, which the Vulkan device made, as what it is.
+  static VulkanBuffer &of(Buffer &buffer) {
+    return static_cast<VulkanBuffer &>(buffer);
   }
 
   VulkanContext &context;

@@ -140,6 +140,19 @@ Status VulkanContext::createDevice() {
     return Status::error(std::string("Vulkan device ") + deviceName() +
                          " has no compute queue");
   queueFamily = static_cast<uint32_t>(compute - family.begin());
+  timestampBits = compute->timestampValidBits;
+
+  uint32_t extensions = 0;
+  ivk.vkEnumerateDeviceExtensionProperties(physical, nullptr, &extensions,
+                                           nullptr);
+  std::vector<VkExtensionProperties> extension(extensions);
+  ivk.vkEnumerateDeviceExtensionProperties(physical, nullptr, &extensions,
+                                           extension.data());
+  const char *budget = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME;
+  hasBudget =
+      std::ranges::any_of(extension, [&](const VkExtensionProperties &e) {
+        return std::strcmp(e.extensionName, budget) == 0;
+      });
 
   // Ask what there is, then keep what kernels can use.
   VkPhysicalDeviceVulkan11Features has11{
@@ -170,6 +183,7 @@ Status VulkanContext::createDevice() {
   features12.vulkanMemoryModel = has12.vulkanMemoryModel;
   features12.vulkanMemoryModelDeviceScope = has12.vulkanMemoryModelDeviceScope;
   features12.shaderSubgroupExtendedTypes = has12.shaderSubgroupExtendedTypes;
+  features12.timelineSemaphore = VK_TRUE; // every device of Vulkan 1.2 has them
   features13.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES;
   features13.shaderIntegerDotProduct = has13.shaderIntegerDotProduct;
 
@@ -185,6 +199,8 @@ Status VulkanContext::createDevice() {
   info.pEnabledFeatures = &features;
   info.queueCreateInfoCount = 1;
   info.pQueueCreateInfos = &queueInfo;
+  info.enabledExtensionCount = hasBudget;
+  info.ppEnabledExtensionNames = &budget;
   VkDevice created = VK_NULL_HANDLE;
   KF_RETURN_IF_ERROR(
       vulkanStatus(ivk.vkCreateDevice(physical, &info, nullptr, &created),
@@ -204,16 +220,21 @@ Status VulkanContext::createDevice() {
 #undef KF_LOAD
   vk.vkGetDeviceQueue(device, queueFamily, 0, &queue);
 
-  VkFenceCreateInfo fenceInfo{VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
+  VkSemaphoreTypeCreateInfo typeInfo{
+      VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO};
+  typeInfo.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
+  VkSemaphoreCreateInfo semaphoreInfo{VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO};
+  semaphoreInfo.pNext = &typeInfo;
   KF_RETURN_IF_ERROR(vulkanStatus(
-      vk.vkCreateFence(device, &fenceInfo, nullptr, &fence), "vkCreateFence"));
+      vk.vkCreateSemaphore(device, &semaphoreInfo, nullptr, &timeline),
+      "vkCreateSemaphore"));
   VkCommandPoolCreateInfo poolInfo{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
   poolInfo.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
   poolInfo.queueFamilyIndex = queueFamily;
   KF_RETURN_IF_ERROR(vulkanStatus(
       vk.vkCreateCommandPool(device, &poolInfo, nullptr, &commandPool),
       "vkCreateCommandPool"));
-  KF_ASSIGN_OR_RETURN(copyCommands, allocateCommands());
+  KF_ASSIGN_OR_RETURN(clearCommands, allocateCommands());
   return {};
 }
 
@@ -226,12 +247,10 @@ VulkanContext::~VulkanContext() {
     (void)instance.release();
     return;
   }
-  release(uploadStaging);
-  release(downloadStaging);
   if (commandPool)
     vk.vkDestroyCommandPool(device, commandPool, nullptr);
-  if (fence)
-    vk.vkDestroyFence(device, fence, nullptr);
+  if (timeline)
+    vk.vkDestroySemaphore(device, timeline, nullptr);
   if (vk.vkDestroyDevice)
     vk.vkDestroyDevice(device, nullptr);
 }
@@ -261,6 +280,47 @@ std::string VulkanContext::description() const {
   if (features13.shaderIntegerDotProduct)
     text += ", dot product";
   return text;
+}
+
+DeviceMemory VulkanContext::memory() const {
+  uint32_t heap = 0;
+  for (uint32_t i = 0; i < memoryProperties.memoryHeapCount; ++i) {
+    auto rank = [&](uint32_t index) {
+      const VkMemoryHeap &candidate = memoryProperties.memoryHeaps[index];
+      return std::pair(candidate.flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT,
+                       candidate.size);
+    };
+    heap = rank(i) > rank(heap) ? i : heap;
+  }
+  DeviceMemory memory;
+  memory.total = memoryProperties.memoryHeaps[heap].size;
+  uint64_t most = memory.total, used = heapUse[heap];
+  if (hasBudget) {
+    VkPhysicalDeviceMemoryBudgetPropertiesEXT budget{
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT};
+    VkPhysicalDeviceMemoryProperties2 properties2{
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2};
+    properties2.pNext = &budget;
+    instance->vk.vkGetPhysicalDeviceMemoryProperties2(physical, &properties2);
+    most = std::min<uint64_t>(most, budget.heapBudget[heap]);
+    used = budget.heapUsage[heap];
+  }
+  memory.free = most - std::min(most, used);
+  memory.largestBuffer =
+      std::min({memory.total, maxAllocationBytes, maxBufferBytes}) /
+      VulkanMemory::granularity * VulkanMemory::granularity;
+  return memory;
+}
+
+Result<uint64_t> VulkanContext::nanosecondsBetween(uint64_t first,
+                                                   uint64_t second) const {
+  if (timestampBits == 0)
+    return Status::error(std::string(deviceName()) +
+                         " cannot measure the times of dispatches");
+  const uint64_t mask =
+      timestampBits >= 64 ? UINT64_MAX : (uint64_t(1) << timestampBits) - 1;
+  return static_cast<uint64_t>(static_cast<double>((second - first) & mask) *
+                               limits().timestampPeriod);
 }
 
 Status VulkanContext::checkCapability(uint32_t capability) const {

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // What buffers and programs of one Vulkan device share: functions, limits,
-// features, memory, submission and staging copies.
+// features, memory and submission.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
+#include <span>
 #include <string>
 
 namespace kf {
@@ -30,6 +30,8 @@ struct VulkanMemory {
   VkBuffer buffer = VK_NULL_HANDLE;
   VkDeviceMemory memory = VK_NULL_HANDLE;
   uint64_t bytes = 0;      ///< of the VkBuffer: what was asked for, rounded up
+  uint64_t allocated = 0;  ///< of `memory`
+  uint32_t heap = 0;       ///< where `memory` is
   void *mapped = nullptr;  ///< all of it, for as long as it lives, or null
   bool hostCached = false; ///< reading through `mapped` is fast
 
@@ -59,6 +61,11 @@ public:
   /// The x of the newest SPIR-V 1.x that the device takes.
   uint32_t maxSpirvMinor() const;
 
+  /// Of the heap that kernels' data is in.
+  DeviceMemory memory() const;
+  /// Nanoseconds between two timestamps of a queue; an error if it has none.
+  Result<uint64_t> nanosecondsBetween(uint64_t first, uint64_t second) const;
+
   /// What memory is for; decides where it lies.
   enum class MemoryUse {
     Device,   ///< kernels' data: device-local, mapped where that is possible
@@ -71,18 +78,23 @@ public:
   /// Makes all of it zeros.
   Status clear(const VulkanMemory &memory);
 
-  /// Host copies through staging memory; the range lies within the buffer.
-  Status upload(const VulkanMemory &dst, uint64_t offset, const void *src,
-                uint64_t bytes);
-  Status download(const VulkanMemory &src, uint64_t offset, void *dst,
-                  uint64_t bytes);
-
   Result<VkCommandBuffer> allocateCommands();
   void freeCommands(VkCommandBuffer commands);
-  /// Runs recorded commands and waits for their end.
-  Status submit(VkCommandBuffer commands);
-  /// False if the device still works on something that did not end in time;
-  /// objects in use must then be left undestroyed.
+  /// Whatever follows in `commands`, and behind them, comes after whatever is
+  /// ahead of it.
+  void orderAll(VkCommandBuffer commands) const;
+
+  // Submissions are numbered from 1; they go to one queue and end in order.
+
+  /// Submits recorded commands and returns at once; the submission's number.
+  Result<uint64_t> submit(std::span<const VkCommandBuffer> commands);
+  /// Number of the last submission that has ended.
+  uint64_t ended();
+  /// Returns when submission `number` has ended. An error if one takes longer
+  /// than VulkanDeviceOptions::timeout; the device is of no use then.
+  Status waitFor(uint64_t number);
+  /// Waits for all submissions. False if the device still works on something
+  /// that did not end in time; objects in use must then be left undestroyed.
   bool idle();
 
   /// What a public call returns: its status, with validation's messages.
@@ -104,12 +116,7 @@ private:
   std::vector<uint32_t> memoryTypes(uint32_t allowed, MemoryUse use) const;
   /// An error that names the limit that a buffer of `bytes` exceeds.
   Status checkAllocation(uint64_t bytes) const;
-  /// Copies `bytes` from one buffer to another and waits.
-  Status copy(VkBuffer src, uint64_t srcOffset, VkBuffer dst,
-              uint64_t dstOffset, uint64_t bytes);
-  /// Submits the transfer that `record` adds to copyCommands, after whatever
-  /// ran before and ahead of whatever follows, and waits.
-  Status transfer(const std::function<void()> &record);
+  Status fail(VkResult result, const char *what);
 
   const VulkanDeviceOptions options;
   std::unique_ptr<VulkanInstance> instance;
@@ -127,13 +134,16 @@ private:
   uint32_t queueFamily = 0;
   VkQueue queue = VK_NULL_HANDLE;
   VkCommandPool commandPool = VK_NULL_HANDLE;
-  VkCommandBuffer copyCommands = VK_NULL_HANDLE;
-  VkFence fence = VK_NULL_HANDLE;
-  VulkanMemory uploadStaging, downloadStaging; // empty until first used
+  VkSemaphore timeline = VK_NULL_HANDLE; ///< counts ended submissions
+  VkCommandBuffer clearCommands = VK_NULL_HANDLE;
+  bool hasBudget = false;     ///< VK_EXT_memory_budget
+  uint32_t timestampBits = 0; ///< that count, of a timestamp; 0: there are none
+  uint64_t heapUse[VK_MAX_MEMORY_HEAPS] = {}; ///< bytes that allocate() gave
   uint32_t allocations = 0; ///< alive, against maxMemoryAllocationCount
-  bool pending = false;     ///< the fence belongs to unfinished work
-  bool graceGiven = false;  ///< idle() has waited for it in vain
-  Status broken;            ///< why nothing can be submitted any more
+  uint64_t submitted = 0, knownEnded = 0; ///< numbers of submissions
+  bool isLost = false;     ///< nothing is at work, nor ever will be
+  bool graceGiven = false; ///< idle() has waited for a device that hangs
+  Status broken;           ///< why nothing can be submitted any more
 };
 
 } // namespace kf

@@ -24,10 +24,12 @@ namespace kf {
 #define KF_VULKAN_INSTANCE_FUNCTIONS(X)                                        \
   X(vkCreateDevice)                                                            \
   X(vkDestroyInstance)                                                         \
+  X(vkEnumerateDeviceExtensionProperties)                                      \
   X(vkEnumeratePhysicalDevices)                                                \
   X(vkGetDeviceProcAddr)                                                       \
   X(vkGetPhysicalDeviceFeatures2)                                              \
   X(vkGetPhysicalDeviceMemoryProperties)                                       \
+  X(vkGetPhysicalDeviceMemoryProperties2)                                      \
   X(vkGetPhysicalDeviceProperties)                                             \
   X(vkGetPhysicalDeviceProperties2)                                            \
   X(vkGetPhysicalDeviceQueueFamilyProperties)
@@ -44,33 +46,39 @@ namespace kf {
   X(vkCmdDispatch)                                                             \
   X(vkCmdFillBuffer)                                                           \
   X(vkCmdPipelineBarrier)                                                      \
+  X(vkCmdResetQueryPool)                                                       \
+  X(vkCmdUpdateBuffer)                                                         \
+  X(vkCmdWriteTimestamp)                                                       \
   X(vkCreateBuffer)                                                            \
   X(vkCreateCommandPool)                                                       \
   X(vkCreateComputePipelines)                                                  \
   X(vkCreateDescriptorPool)                                                    \
   X(vkCreateDescriptorSetLayout)                                               \
-  X(vkCreateFence)                                                             \
   X(vkCreatePipelineLayout)                                                    \
+  X(vkCreateQueryPool)                                                         \
+  X(vkCreateSemaphore)                                                         \
   X(vkCreateShaderModule)                                                      \
   X(vkDestroyBuffer)                                                           \
   X(vkDestroyCommandPool)                                                      \
   X(vkDestroyDescriptorPool)                                                   \
   X(vkDestroyDescriptorSetLayout)                                              \
   X(vkDestroyDevice)                                                           \
-  X(vkDestroyFence)                                                            \
   X(vkDestroyPipeline)                                                         \
   X(vkDestroyPipelineLayout)                                                   \
+  X(vkDestroyQueryPool)                                                        \
+  X(vkDestroySemaphore)                                                        \
   X(vkDestroyShaderModule)                                                     \
   X(vkEndCommandBuffer)                                                        \
   X(vkFreeCommandBuffers)                                                      \
   X(vkFreeMemory)                                                              \
   X(vkGetBufferMemoryRequirements)                                             \
   X(vkGetDeviceQueue)                                                          \
+  X(vkGetQueryPoolResults)                                                     \
+  X(vkGetSemaphoreCounterValue)                                                \
   X(vkMapMemory)                                                               \
   X(vkQueueSubmit)                                                             \
-  X(vkResetFences)                                                             \
   X(vkUpdateDescriptorSets)                                                    \
-  X(vkWaitForFences)
+  X(vkWaitSemaphores)
 
 #define KF_DECLARE_VULKAN_FUNCTION(name) PFN_##name name = nullptr;
 struct VulkanInstanceFunctions {

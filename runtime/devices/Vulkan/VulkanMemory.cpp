@@ -15,8 +15,6 @@ using namespace kf;
 
 namespace {
 
-/// Copies to and from memory that the host cannot address go in such pieces.
-constexpr uint64_t stagingBytes = 16u << 20;
 /// How long destruction waits for work that has missed its timeout.
 constexpr uint64_t graceNanoseconds = 10'000'000'000;
 
@@ -140,6 +138,10 @@ Result<VulkanMemory> VulkanContext::allocate(uint64_t bytes, MemoryUse use) {
     return fail(vulkanStatus(allocated, "vkAllocateMemory"));
   }
   ++allocations;
+  result.allocated = requirements.size;
+  result.heap =
+      memoryProperties.memoryTypes[memoryInfo.memoryTypeIndex].heapIndex;
+  heapUse[result.heap] += result.allocated;
   if (Status bound = vulkanStatus(
           vk.vkBindBufferMemory(device, result.buffer, result.memory, 0),
           "vkBindBufferMemory");
@@ -159,49 +161,15 @@ Result<VulkanMemory> VulkanContext::allocate(uint64_t bytes, MemoryUse use) {
 }
 
 void VulkanContext::release(VulkanMemory &memory) {
-  if (idle()) {
-    if (memory.buffer)
-      vk.vkDestroyBuffer(device, memory.buffer, nullptr);
+  if (memory.buffer && idle()) {
+    vk.vkDestroyBuffer(device, memory.buffer, nullptr);
     if (memory.memory) {
       vk.vkFreeMemory(device, memory.memory, nullptr);
+      heapUse[memory.heap] -= memory.allocated;
       --allocations;
     }
   }
   memory = {};
-}
-
-Status VulkanContext::upload(const VulkanMemory &dst, uint64_t offset,
-                             const void *src, uint64_t bytes) {
-  if (!uploadStaging.buffer) {
-    KF_ASSIGN_OR_RETURN(uploadStaging,
-                        allocate(stagingBytes, MemoryUse::Upload));
-  }
-  const char *from = static_cast<const char *>(src);
-  for (uint64_t done = 0; done < bytes;) {
-    uint64_t piece = std::min(stagingBytes, bytes - done);
-    std::memcpy(uploadStaging.mapped, from + done, piece);
-    KF_RETURN_IF_ERROR(
-        copy(uploadStaging.buffer, 0, dst.buffer, offset + done, piece));
-    done += piece;
-  }
-  return {};
-}
-
-Status VulkanContext::download(const VulkanMemory &src, uint64_t offset,
-                               void *dst, uint64_t bytes) {
-  if (!downloadStaging.buffer) {
-    KF_ASSIGN_OR_RETURN(downloadStaging,
-                        allocate(stagingBytes, MemoryUse::Download));
-  }
-  char *to = static_cast<char *>(dst);
-  for (uint64_t done = 0; done < bytes;) {
-    uint64_t piece = std::min(stagingBytes, bytes - done);
-    KF_RETURN_IF_ERROR(
-        copy(src.buffer, offset + done, downloadStaging.buffer, 0, piece));
-    std::memcpy(to + done, downloadStaging.mapped, piece);
-    done += piece;
-  }
-  return {};
 }
 
 Status VulkanContext::clear(const VulkanMemory &memory) {
@@ -209,50 +177,32 @@ Status VulkanContext::clear(const VulkanMemory &memory) {
     std::memset(memory.mapped, 0, memory.bytes);
     return {};
   }
-  return transfer([&] {
-    vk.vkCmdFillBuffer(copyCommands, memory.buffer, 0, memory.bytes, 0);
-  });
-}
-
-Status VulkanContext::copy(VkBuffer src, uint64_t srcOffset, VkBuffer dst,
-                           uint64_t dstOffset, uint64_t bytes) {
-  return transfer([&] {
-    VkBufferCopy region{srcOffset, dstOffset, bytes};
-    vk.vkCmdCopyBuffer(copyCommands, src, dst, 1, &region);
-  });
-}
-
-Status VulkanContext::transfer(const std::function<void()> &record) {
   // An earlier timeout may have left the commands in use.
   KF_RETURN_IF_ERROR(broken);
   VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
   begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
-  KF_RETURN_IF_ERROR(vulkanStatus(vk.vkBeginCommandBuffer(copyCommands, &begin),
-                                  "vkBeginCommandBuffer"));
-  // Behind and ahead: kernels, other copies and the host.
-  const VkPipelineStageFlags others = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT |
-                                      VK_PIPELINE_STAGE_TRANSFER_BIT |
-                                      VK_PIPELINE_STAGE_HOST_BIT;
-  const VkAccessFlags othersWrite = VK_ACCESS_SHADER_WRITE_BIT |
-                                    VK_ACCESS_TRANSFER_WRITE_BIT |
-                                    VK_ACCESS_HOST_WRITE_BIT;
-  const VkAccessFlags transfer =
-      VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
-  VkMemoryBarrier before{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
-  before.srcAccessMask = othersWrite;
-  before.dstAccessMask = transfer;
-  vk.vkCmdPipelineBarrier(copyCommands, others, VK_PIPELINE_STAGE_TRANSFER_BIT,
-                          0, 1, &before, 0, nullptr, 0, nullptr);
-  record();
-  VkMemoryBarrier after{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
-  after.srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT;
-  after.dstAccessMask = othersWrite | transfer | VK_ACCESS_SHADER_READ_BIT |
-                        VK_ACCESS_HOST_READ_BIT;
-  vk.vkCmdPipelineBarrier(copyCommands, VK_PIPELINE_STAGE_TRANSFER_BIT, others,
-                          0, 1, &after, 0, nullptr, 0, nullptr);
+  KF_RETURN_IF_ERROR(vulkanStatus(
+      vk.vkBeginCommandBuffer(clearCommands, &begin), "vkBeginCommandBuffer"));
+  vk.vkCmdFillBuffer(clearCommands, memory.buffer, 0, memory.bytes, 0);
+  orderAll(clearCommands);
   KF_RETURN_IF_ERROR(
-      vulkanStatus(vk.vkEndCommandBuffer(copyCommands), "vkEndCommandBuffer"));
-  return submit(copyCommands);
+      vulkanStatus(vk.vkEndCommandBuffer(clearCommands), "vkEndCommandBuffer"));
+  KF_ASSIGN_OR_RETURN(uint64_t number, submit({&clearCommands, 1}));
+  return waitFor(number);
+}
+
+void VulkanContext::orderAll(VkCommandBuffer commands) const {
+  const VkPipelineStageFlags all = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT |
+                                   VK_PIPELINE_STAGE_TRANSFER_BIT |
+                                   VK_PIPELINE_STAGE_HOST_BIT;
+  VkMemoryBarrier memory{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
+  memory.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT |
+                         VK_ACCESS_TRANSFER_WRITE_BIT |
+                         VK_ACCESS_HOST_WRITE_BIT;
+  memory.dstAccessMask = memory.srcAccessMask | VK_ACCESS_SHADER_READ_BIT |
+                         VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_HOST_READ_BIT;
+  vk.vkCmdPipelineBarrier(commands, all, all, 0, 1, &memory, 0, nullptr, 0,
+                          nullptr);
 }
 
 Result<VkCommandBuffer> VulkanContext::allocateCommands() {
@@ -272,44 +222,83 @@ void VulkanContext::freeCommands(VkCommandBuffer commands) {
   vk.vkFreeCommandBuffers(device, commandPool, 1, &commands);
 }
 
-Status VulkanContext::submit(VkCommandBuffer commands) {
+/// Remembers why the device is of no use any more.
+Status VulkanContext::fail(VkResult result, const char *what) {
+  isLost |= result == VK_ERROR_DEVICE_LOST;
+  Status status = vulkanStatus(result, what);
+  broken = status.in("the Vulkan device has failed earlier");
+  return status;
+}
+
+Result<uint64_t>
+VulkanContext::submit(std::span<const VkCommandBuffer> commands) {
   KF_RETURN_IF_ERROR(broken);
-  KF_RETURN_IF_ERROR(
-      vulkanStatus(vk.vkResetFences(device, 1, &fence), "vkResetFences"));
+  const uint64_t number = submitted + 1;
+  VkTimelineSemaphoreSubmitInfo values{
+      VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO};
+  values.signalSemaphoreValueCount = 1;
+  values.pSignalSemaphoreValues = &number;
   VkSubmitInfo info{VK_STRUCTURE_TYPE_SUBMIT_INFO};
-  info.commandBufferCount = 1;
-  info.pCommandBuffers = &commands;
-  Status done =
-      vulkanStatus(vk.vkQueueSubmit(queue, 1, &info, fence), "vkQueueSubmit");
-  if (done) {
-    pending = true;
-    VkResult waited = vk.vkWaitForFences(
-        device, 1, &fence, VK_TRUE,
+  info.pNext = &values;
+  info.commandBufferCount = static_cast<uint32_t>(commands.size());
+  info.pCommandBuffers = commands.data();
+  info.signalSemaphoreCount = 1;
+  info.pSignalSemaphores = &timeline;
+  VkResult result = vk.vkQueueSubmit(queue, 1, &info, VK_NULL_HANDLE);
+  if (result != VK_SUCCESS)
+    return fail(result, "vkQueueSubmit");
+  submitted = number;
+  return number;
+}
+
+uint64_t VulkanContext::ended() {
+  uint64_t value = 0;
+  if (knownEnded < submitted && !isLost &&
+      vk.vkGetSemaphoreCounterValue(device, timeline, &value) == VK_SUCCESS)
+    knownEnded = std::clamp(value, knownEnded, submitted);
+  return knownEnded;
+}
+
+Status VulkanContext::waitFor(uint64_t number) {
+  for (uint64_t before = ended(); before < number;) {
+    KF_RETURN_IF_ERROR(broken);
+    VkSemaphoreWaitInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO};
+    info.semaphoreCount = 1;
+    info.pSemaphores = &timeline;
+    info.pValues = &number;
+    VkResult result = vk.vkWaitSemaphores(
+        device, &info,
         static_cast<uint64_t>(std::max<int64_t>(0, options.timeout.count())));
-    if (waited == VK_TIMEOUT) {
-      done = Status::error(
+    if (result != VK_SUCCESS && result != VK_TIMEOUT)
+      return fail(result, "vkWaitSemaphores");
+    const uint64_t now = ended();
+    if (now == before) {
+      Status hangs = Status::error(
           std::string("Vulkan device ") + deviceName() + " did not finish in " +
           std::to_string(
               std::chrono::duration<double>(options.timeout).count()) +
           " s: it hangs, or needs smaller steps");
-    } else {
-      pending = false;
-      done = vulkanStatus(waited, "vkWaitForFences");
+      broken = hangs.in("the Vulkan device has failed earlier");
+      return hangs;
     }
+    before = now;
   }
-  if (!done)
-    broken = done.in("the Vulkan device has failed earlier");
-  return done;
+  return {};
 }
 
 bool VulkanContext::idle() {
-  if (!pending)
+  if (isLost || ended() == submitted)
+    return true;
+  if (broken.ok() && waitFor(submitted).ok())
     return true;
   if (graceGiven)
-    return false;
+    return isLost;
   graceGiven = true;
-  VkResult waited =
-      vk.vkWaitForFences(device, 1, &fence, VK_TRUE, graceNanoseconds);
-  pending = waited == VK_TIMEOUT;
-  return !pending;
+  VkSemaphoreWaitInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO};
+  info.semaphoreCount = 1;
+  info.pSemaphores = &timeline;
+  info.pValues = &submitted;
+  VkResult result = vk.vkWaitSemaphores(device, &info, graceNanoseconds);
+  isLost |= result == VK_ERROR_DEVICE_LOST;
+  return isLost || ended() == submitted;
 }

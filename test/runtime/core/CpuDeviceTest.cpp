@@ -9,6 +9,7 @@
 #include "runtime/devices/Cpu/CpuDevice.h"
 
 #include "runtime/EventCount.h"
+#include "test/runtime/DeviceSteps.h"
 
 #include <gtest/gtest.h>
 
@@ -19,6 +20,9 @@
 #include <thread>
 
 using namespace kf;
+using kf::test::readAndWait;
+using kf::test::runAndWait;
+using kf::test::writeAndWait;
 
 namespace {
 
@@ -93,19 +97,19 @@ TEST_P(CpuDeviceTest, DynamicGrid) {
   table.weights = {w.get()};
   table.inputs = {x.get()};
   table.outputs = {y.get()};
-  ASSERT_TRUE((*program)->bind(table).ok());
+  std::unique_ptr<Instance> instance = (*program)->bind(table).take();
   for (int64_t tokens : {1, 100, 3, 1, 1, 17, 100}) {
     std::vector<float> unset(1600, -1.0f), result(1600);
-    ASSERT_TRUE(device->write(*y, 0, unset.data(), 6400).ok());
-    ASSERT_EQ((*program)->run(scalarsFor(tokens)).message(), "");
-    ASSERT_TRUE(device->read(*y, 0, result.data(), 6400).ok());
+    ASSERT_TRUE(writeAndWait(*device, *y, 0, unset.data(), 6400).ok());
+    ASSERT_EQ(runAndWait(*device, *instance, scalarsFor(tokens)).message(), "");
+    ASSERT_TRUE(readAndWait(*device, *y, 0, result.data(), 6400).ok());
     for (int64_t i = 0; i < 1600; ++i)
       ASSERT_EQ(result[i], i / 16 < tokens ? i * weights[i % 16] : -1.0f);
   }
-  EXPECT_EQ((*program)->run(scalarsFor(0)).message(),
+  EXPECT_EQ(runAndWait(*device, *instance, scalarsFor(0)).message(),
             "a step of 0 tokens; the program takes 1 to 100");
-  EXPECT_FALSE((*program)->run(scalarsFor(101)).ok());
-  EXPECT_FALSE((*program)->run(Scalars(3, 1)).ok());
+  EXPECT_FALSE(runAndWait(*device, *instance, scalarsFor(101)).ok());
+  EXPECT_FALSE(runAndWait(*device, *instance, Scalars(3, 1)).ok());
 }
 
 /// Every workgroup of every dispatch exactly once, run after run.
@@ -128,11 +132,11 @@ TEST_P(CpuDeviceTest, EachWorkgroupRunsOnce) {
   std::unique_ptr<LoadedProgram> program = device->load(executable).take();
   BindingTable table;
   table.arena = arena.get();
-  ASSERT_TRUE(program->bind(table).ok());
+  std::unique_ptr<Instance> instance = program->bind(table).take();
   for (int64_t run = 1; run <= 500; ++run) {
     if (run % 100 == 0) // workers fall asleep
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    ASSERT_TRUE(program->run(scalarsFor(1)).ok());
+    ASSERT_TRUE(runAndWait(*device, *instance, scalarsFor(1)).ok());
     for (size_t d = 0; d < offsets.size(); ++d)
       for (int64_t i = 0; i < grids[d]; ++i)
         ASSERT_EQ(dataOf<int64_t>(*arena)[offsets[d] / 8 + i], run)
@@ -160,13 +164,13 @@ TEST_P(CpuDeviceTest, DispatchesRunInOrder) {
   std::unique_ptr<LoadedProgram> other = device->load(executable).take();
   BindingTable table;
   table.arena = arena.get();
-  ASSERT_TRUE(program->bind(table).ok());
-  ASSERT_TRUE(other->bind(table).ok());
+  std::unique_ptr<Instance> instance = program->bind(table).take();
+  std::unique_ptr<Instance> second = other->bind(table).take();
   int64_t expected = 0;
   for (int run = 0; run < 1000; ++run) {
     // Two programs in turn: workers may still be on their way out of one.
-    LoadedProgram &current = run % 3 ? *program : *other;
-    ASSERT_TRUE(current.run(scalarsFor(1)).ok());
+    Instance &current = run % 3 ? *instance : *second;
+    ASSERT_TRUE(runAndWait(*device, current, scalarsFor(1)).ok());
     for (int i = 0; i < length; ++i)
       expected = 1 + 64 * expected % 1000003;
     for (int i = 0; i < 64; ++i)
@@ -200,7 +204,7 @@ TEST_P(CpuDeviceTest, CancelledBetweenDispatches) {
   BindingTable table;
   table.arena = arena.get();
   table.outputs = {output.get()};
-  ASSERT_TRUE(program->bind(table).ok());
+  std::unique_ptr<Instance> instance = program->bind(table).take();
   auto *cancelled = new (output->hostPointer()) std::atomic<bool>(false);
   const int64_t *runs = dataOf<int64_t>(*arena);
   int64_t whole = 0;
@@ -208,7 +212,8 @@ TEST_P(CpuDeviceTest, CancelledBetweenDispatches) {
     *cancelled = false;
     // Every third run has no flag to look at.
     const bool ends = run % 3;
-    Status status = program->run(scalarsFor(1), ends ? cancelled : nullptr);
+    Status status = runAndWait(*device, *instance, scalarsFor(1),
+                               ends ? cancelled : nullptr);
     ASSERT_EQ(status.isCancelled(), ends) << status.message();
     whole += !ends;
     for (int64_t i = 0; i < (before + after) * width; ++i)
@@ -236,9 +241,9 @@ TEST_P(CpuDeviceTest, MoreThreadsThanCoresOnABusyMachine) {
   std::unique_ptr<LoadedProgram> program = device->load(executable).take();
   BindingTable table;
   table.arena = arena.get();
-  ASSERT_TRUE(program->bind(table).ok());
+  std::unique_ptr<Instance> instance = program->bind(table).take();
   for (int64_t run = 1; run <= 100; ++run)
-    ASSERT_TRUE(program->run(scalarsFor(1)).ok());
+    ASSERT_TRUE(runAndWait(*device, *instance, scalarsFor(1)).ok());
   for (int i = 0; i < 64; ++i)
     EXPECT_EQ(dataOf<int64_t>(*arena)[i], 1000);
   stop.store(true);
@@ -262,16 +267,16 @@ TEST(CpuDevice, CacheLayersFollowThePages) {
   std::unique_ptr<LoadedProgram> program = device->load(executable).take();
   BindingTable table;
   table.caches = {cache.get()};
-  ASSERT_TRUE(program->bind(table).ok());
+  std::unique_ptr<Instance> instance = program->bind(table).take();
   for (int64_t pages : {1, 2, 4}) {
-    ASSERT_TRUE(program->run(scalarsFor(1, pages)).ok());
+    ASSERT_TRUE(runAndWait(*device, *instance, scalarsFor(1, pages)).ok());
     for (int64_t layer = 0; layer < 3; ++layer)
       EXPECT_EQ(dataOf<float>(*cache)[layer * pages * 2 * 8 * 4], pages);
   }
-  EXPECT_EQ(program->run(scalarsFor(1, 5)).message(),
+  EXPECT_EQ(runAndWait(*device, *instance, scalarsFor(1, 5)).message(),
             "cache 0 needs 3840 bytes for 5 pages; its buffer has 3072");
-  EXPECT_FALSE(program->run(scalarsFor(1, 0)).ok());
-  EXPECT_FALSE(program->run(scalarsFor(1, -1)).ok());
+  EXPECT_FALSE(runAndWait(*device, *instance, scalarsFor(1, 0)).ok());
+  EXPECT_FALSE(runAndWait(*device, *instance, scalarsFor(1, -1)).ok());
 }
 
 TEST(CpuDevice, KernelsCallTheProcess) {
@@ -289,8 +294,8 @@ TEST(CpuDevice, KernelsCallTheProcess) {
   BindingTable table;
   table.inputs = {x.get()};
   table.outputs = {y.get()};
-  ASSERT_TRUE(program->bind(table).ok());
-  ASSERT_TRUE(program->run(scalarsFor(1)).ok());
+  std::unique_ptr<Instance> instance = program->bind(table).take();
+  ASSERT_TRUE(runAndWait(*device, *instance, scalarsFor(1)).ok());
   for (int i = 0; i < 4; ++i)
     EXPECT_EQ(dataOf<float>(*y)[i], std::exp(values[i]));
 }
@@ -340,8 +345,6 @@ TEST(CpuDevice, BindErrors) {
   dispatch.bindings = {{KF_BINDING_ARENA, 0, 64}};
   executable.dispatches = {dispatch};
   std::unique_ptr<LoadedProgram> program = device->load(executable).take();
-  EXPECT_EQ(program->run(scalarsFor(1)).message(),
-            "the program runs before its buffers are bound");
   std::unique_ptr<Buffer> small = device->allocate(64).take();
   std::unique_ptr<Buffer> right = device->allocate(128).take();
   BindingTable table;
@@ -355,13 +358,13 @@ TEST(CpuDevice, BindErrors) {
   table.outputs = {nullptr};
   EXPECT_EQ(program->bind(table).message(), "output 0: no buffer is bound");
   table.outputs = {small.get()};
-  ASSERT_TRUE(program->bind(table).ok());
-  EXPECT_TRUE(program->run(scalarsFor(4)).ok());
+  std::unique_ptr<Instance> instance = program->bind(table).take();
+  EXPECT_TRUE(runAndWait(*device, *instance, scalarsFor(4)).ok());
   std::unique_ptr<Buffer> tiny = device->allocate(16).take();
   table.outputs = {tiny.get()};
-  ASSERT_TRUE(program->bind(table).ok());
-  EXPECT_TRUE(program->run(scalarsFor(1)).ok());
-  EXPECT_EQ(program->run(scalarsFor(2)).message(),
+  instance = program->bind(table).take();
+  EXPECT_TRUE(runAndWait(*device, *instance, scalarsFor(1)).ok());
+  EXPECT_EQ(runAndWait(*device, *instance, scalarsFor(2)).message(),
             "output 0 needs 32 bytes for 2 tokens; its buffer has 16");
 }
 
@@ -369,18 +372,18 @@ TEST(CpuDevice, Buffers) {
   std::unique_ptr<Device> device = makeDevice(1);
   std::unique_ptr<Buffer> buffer = device->allocate(16).take();
   char bytes[16] = "fifteen letters";
-  EXPECT_TRUE(device->write(*buffer, 0, bytes, 16).ok());
+  EXPECT_TRUE(writeAndWait(*device, *buffer, 0, bytes, 16).ok());
   char back[8];
-  EXPECT_TRUE(device->read(*buffer, 8, back, 8).ok());
+  EXPECT_TRUE(readAndWait(*device, *buffer, 8, back, 8).ok());
   EXPECT_STREQ(back, "letters");
-  EXPECT_FALSE(device->write(*buffer, 9, bytes, 8).ok());
-  EXPECT_FALSE(device->read(*buffer, ~uint64_t(0), back, 2).ok());
-  EXPECT_FALSE(device->read(*buffer, 2, back, ~uint64_t(0)).ok());
+  EXPECT_FALSE(writeAndWait(*device, *buffer, 9, bytes, 8).ok());
+  EXPECT_FALSE(readAndWait(*device, *buffer, ~uint64_t(0), back, 2).ok());
+  EXPECT_FALSE(readAndWait(*device, *buffer, 2, back, ~uint64_t(0)).ok());
 
   alignas(64) static char aligned[128] = "shared";
   std::unique_ptr<Buffer> shared = device->wrap(aligned, 64).take();
   EXPECT_EQ(shared->hostPointer(), aligned);
-  EXPECT_FALSE(device->write(*shared, 0, bytes, 1).ok());
+  EXPECT_FALSE(writeAndWait(*device, *shared, 0, bytes, 1).ok());
   std::unique_ptr<Buffer> within = device->wrap(aligned + 1, 64).take();
   EXPECT_EQ(within->hostPointer(), aligned + 1);
   EXPECT_FALSE(device->allocate(uint64_t(1) << 62).ok());

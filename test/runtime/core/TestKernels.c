@@ -24,6 +24,18 @@ void scale_rows(void *const *bindings, const int64_t *scalars, void *scratch,
       y[r * 16 + c] = x[r * 16 + c] * w[c];
 }
 
+/// y = a[0] * x for the first n_tokens elements; a workgroup does 64 of them.
+void scale(void *const *bindings, const int64_t *scalars, void *scratch,
+           int64_t workgroup) {
+  const float *x = bindings[0], *a = bindings[1];
+  float *y = bindings[2];
+  int64_t end = workgroup * 64 + 64;
+  if (end > scalars[KF_SCALAR_N_TOKENS])
+    end = scalars[KF_SCALAR_N_TOKENS];
+  for (int64_t i = workgroup * 64; i < end; ++i)
+    y[i] = a[0] * x[i];
+}
+
 /// counts[workgroup] += 1.
 void count_runs(void *const *bindings, const int64_t *scalars, void *scratch,
                 int64_t workgroup) {

@@ -9,11 +9,15 @@
 #include "runtime/reference/ReferenceDevice.h"
 
 #include "ReferenceTestUtils.h"
+#include "test/runtime/DeviceSteps.h"
 
 namespace kf {
 namespace {
 
 using reference::expectError;
+using test::readAndWait;
+using test::runAndWait;
+using test::writeAndWait;
 
 /// Two kernels. "project": x [?, 2] and a weight [2, 2] give y [?, 1, 2] (in
 /// the arena), which is appended to layer 0 of a cache of one layer as key and
@@ -117,9 +121,9 @@ protected:
             {out.get()}};
   }
 
-  Status step(LoadedProgram &program, int64_t nTokens, int64_t pages = kPages) {
+  Status step(Instance &instance, int64_t nTokens, int64_t pages = kPages) {
     int64_t scalars[KF_SCALAR_COUNT] = {nTokens, pages};
-    return program.run(scalars);
+    return runAndWait(*device, instance, scalars);
   }
 
   std::unique_ptr<LoadedProgram> load() {
@@ -129,15 +133,15 @@ protected:
   }
 
   template <typename T> void write(Buffer &buffer, std::vector<T> values) {
-    Status status =
-        device->write(buffer, 0, values.data(), values.size() * sizeof(T));
+    Status status = writeAndWait(*device, buffer, 0, values.data(),
+                                 values.size() * sizeof(T));
     ASSERT_TRUE(status.ok()) << status.message();
   }
 
   std::vector<float> read(Buffer &buffer, size_t count) {
     std::vector<float> values(count);
     Status status =
-        device->read(buffer, 0, values.data(), count * sizeof(float));
+        readAndWait(*device, buffer, 0, values.data(), count * sizeof(float));
     EXPECT_TRUE(status.ok()) << status.message();
     return values;
   }
@@ -152,17 +156,16 @@ protected:
 TEST_F(ReferenceDeviceTest, RunsAProgramStepByStep) {
   std::unique_ptr<LoadedProgram> program = load();
   ASSERT_TRUE(program);
-  Status status = program->bind(table());
-  ASSERT_TRUE(status.ok()) << status.message();
+  std::unique_ptr<Instance> instance = program->bind(table()).take();
   write<float>(*x, {1, 2, 3, 4});
   write<int32_t>(*ids, {0, 1});
-  status = step(*program, 2);
+  Status status = step(*instance, 2);
   ASSERT_TRUE(status.ok()) << status.message();
   // Rows (2, 2) and (6, 4); with scale 0 attention is the mean of what it sees.
   EXPECT_EQ(read(*out, 4), (std::vector<float>{2, 2, 4, 3}));
   write<float>(*x, {5, 6});
   write<int32_t>(*ids, {2});
-  status = step(*program, 1);
+  status = step(*instance, 1);
   ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(read(*out, 2), (std::vector<float>{6, 4}));
   // Layer 0 is untouched; a page of layer 1 has keys in a block of 2, then
@@ -178,92 +181,73 @@ TEST_F(ReferenceDeviceTest, DescribesItself) {
   EXPECT_EQ(device->description().find('\n'), std::string::npos);
 }
 
-TEST_F(ReferenceDeviceTest, ChecksReadsAndWrites) {
-  float value = 1;
-  expectError(device->write(*out, 32, &value, 4), "not in a buffer of 32");
-  expectError(device->write(*out, UINT64_MAX, &value, 4), "not in a buffer");
-  expectError(device->read(*out, 30, &value, 4), "not in a buffer");
-  expectError(device->read(*out, 4, &value, UINT64_MAX), "not in a buffer");
-  expectError(device->write(*weight, 0, &value, 4), "wraps memory");
-  expectError(device->wrap(nullptr, 4), "no memory to wrap");
-  expectError(device->allocate(UINT64_MAX), "no memory");
-  EXPECT_TRUE(device->write(*out, 32, nullptr, 0).ok());
-}
-
 TEST_F(ReferenceDeviceTest, ChecksWhatItRunsWith) {
   std::unique_ptr<LoadedProgram> program = load();
   ASSERT_TRUE(program);
-  expectError(step(*program, 1), "before its buffers are bound");
-  ASSERT_TRUE(program->bind(table()).ok());
-  expectError(step(*program, 0), "1 to 4");
-  expectError(step(*program, 5), "1 to 4");
-  expectError(step(*program, -1), "1 to 4");
-  expectError(step(*program, 1, 0), "a cache of 0 pages");
-  expectError(step(*program, 1, 3), "argument 2: its memory has 128 of 192");
-  expectError(step(*program, 1, INT64_MAX - 1), "argument 2");
-  expectError(program->run(std::vector<int64_t>{1}), "1 scalars of 8");
+  std::unique_ptr<Instance> instance = program->bind(table()).take();
+  expectError(step(*instance, 0), "1 to 4");
+  expectError(step(*instance, 5), "1 to 4");
+  expectError(step(*instance, -1), "1 to 4");
+  expectError(step(*instance, 1, 0), "a cache of 0 pages");
+  expectError(step(*instance, 1, 3), "cache 0 needs 192 bytes");
+  expectError(step(*instance, 1, INT64_MAX - 1), "more elements than");
+  expectError(runAndWait(*device, *instance, std::vector<int64_t>{1}),
+              "8 scalars, not 1");
+  BindingTable other = table();
+  std::unique_ptr<Buffer> small = allocate(4);
+  other.outputs[0] = small.get();
+  instance = program->bind(other).take();
+  expectError(step(*instance, 1), "output 0 needs 8 bytes");
 }
 
 TEST_F(ReferenceDeviceTest, FindsPagesThatThereAreNot) {
   std::unique_ptr<LoadedProgram> program = load();
   ASSERT_TRUE(program);
-  ASSERT_TRUE(program->bind(table()).ok());
+  std::unique_ptr<Instance> instance = program->bind(table()).take();
   write<int32_t>(*ids, {3});
   write<int32_t>(*pageTable, {0, 2});
-  expectError(step(*program, 1),
+  expectError(step(*instance, 1),
               "kernel 'project': op 2 (kf.kv_append): "
               "kf.kv_append C5: page 1 of sequence 0 is 2 of a "
               "cache of 2 pages");
   write<int32_t>(*sequences, {1});
-  expectError(step(*program, 1),
+  expectError(step(*instance, 1),
               "row 0 belongs to sequence 1, but the page table has 1");
 }
 
-TEST_F(ReferenceDeviceTest, ChecksItsBuffers) {
+/// What a kernel finds wrong ends the stream's work, and that of streams that
+/// wait for it, until it was reported.
+TEST_F(ReferenceDeviceTest, ErrorsOfKernelsEndTheStreamsWork) {
+  executable.arenaBytes = 64 + 2 * sizeof(float); // one row
+  arena = allocate(executable.arenaBytes);
   std::unique_ptr<LoadedProgram> program = load();
   ASSERT_TRUE(program);
-  BindingTable bad = table();
-  bad.arena = nullptr;
-  expectError(program->bind(bad), "arena has no buffer");
-  expectError(step(*program, 1), "before its buffers are bound");
-  bad = table();
-  bad.inputs.pop_back();
-  expectError(program->bind(bad), "input 3 has no buffer");
-  bad = table();
-  bad.caches[0] = weight.get();
-  expectError(program->bind(bad), "cache 0 is written to");
-  bad = table();
-  std::unique_ptr<Buffer> small = allocate(32);
-  bad.arena = small.get();
-  expectError(program->bind(bad), "arena: bytes 64");
-  bad = table();
-  bad.outputs[0] = weight.get();
-  expectError(program->bind(bad), "output 0 is written to");
-  bad = table();
-  small = allocate(12);
-  bad.weights[0] = small.get();
-  ASSERT_TRUE(program->bind(bad).ok());
-  expectError(step(*program, 1), "kernel 'project': argument 1: its memory has "
-                                 "12 of 16 bytes");
-  bad = table();
-  small = allocate(4);
-  bad.outputs[0] = small.get();
-  ASSERT_TRUE(program->bind(bad).ok());
-  expectError(step(*program, 1), "result 0: its memory has 4 of 8 bytes");
-}
-
-TEST_F(ReferenceDeviceTest, RejectsBuffersOfOtherDevices) {
-  class ForeignBuffer : public Buffer {
-  public:
-    ForeignBuffer() : Buffer(1024) {}
-  } foreign;
-  std::unique_ptr<LoadedProgram> program = load();
-  ASSERT_TRUE(program);
-  BindingTable bad = table();
-  bad.inputs[0] = &foreign;
-  expectError(program->bind(bad), "input 0 is a buffer of another device");
-  float value;
-  expectError(device->read(foreign, 0, &value, 4), "another device");
+  std::unique_ptr<Instance> instance = program->bind(table()).take();
+  std::unique_ptr<Stream> stream = device->createStream().take();
+  std::unique_ptr<Stream> waiting = device->createStream().take();
+  std::unique_ptr<Event> before = device->createEvent().take();
+  std::unique_ptr<Event> after = device->createEvent().take();
+  int64_t scalars[KF_SCALAR_COUNT] = {2, kPages};
+  write<float>(*out, std::vector<float>(8, -1));
+  ASSERT_TRUE(stream->record(*before).ok());
+  ASSERT_TRUE(stream->enqueue(*instance, scalars).ok());
+  ASSERT_TRUE(stream->fill(*out, 0, 32, 0).ok());
+  ASSERT_TRUE(stream->record(*after).ok());
+  ASSERT_TRUE(waiting->wait(*before).ok());
+  ASSERT_TRUE(waiting->fill(*x, 0, 4, 0x3f800000).ok());
+  EXPECT_TRUE(waiting->synchronize().ok());
+  ASSERT_TRUE(waiting->wait(*after).ok());
+  ASSERT_TRUE(waiting->fill(*x, 4, 4, 0x3f800000).ok());
+  const char *message = "kernel 'project': result 0: its memory has 8 of 16";
+  expectError(waiting->synchronize(), message);
+  expectError(after->synchronize(), message);
+  EXPECT_TRUE(before->synchronize().ok());
+  EXPECT_EQ(read(*x, 2), (std::vector<float>{1, 0}));
+  expectError(stream->synchronize(), message);
+  EXPECT_EQ(read(*out, 1), std::vector<float>{-1});
+  scalars[KF_SCALAR_N_TOKENS] = 1;
+  ASSERT_TRUE(stream->enqueue(*instance, scalars).ok());
+  EXPECT_EQ(stream->synchronize().message(), "");
 }
 
 TEST_F(ReferenceDeviceTest, RejectsExecutablesThatDoNotFit) {
@@ -273,7 +257,7 @@ TEST_F(ReferenceDeviceTest, RejectsExecutablesThatDoNotFit) {
     expectError(device->load(executable), message);
   };
   auto &e = executable;
-  expectLoadError([&] { e.target = "cpu"; }, "target 'cpu'");
+  expectLoadError([&] { e.target = "cpu"; }, "compiled for 'cpu'");
   expectLoadError([&] { e.binary = "[{]"; }, "kernel code: ");
   expectLoadError([&] { e.binary = "{}"; }, "not an array of 2 kernels");
   expectLoadError([&] { e.kernels.pop_back(), e.dispatches.pop_back(); },

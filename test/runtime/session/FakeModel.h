@@ -16,7 +16,7 @@
 #ifndef KF_TEST_RUNTIME_SESSION_FAKEMODEL_H
 #define KF_TEST_RUNTIME_SESSION_FAKEMODEL_H
 
-#include "runtime/AlignedBuffer.h"
+#include "runtime/HostDevice.h"
 #include "runtime/session/Session.h"
 
 #include <cstring>
@@ -45,36 +45,23 @@ inline float fakeLogit(std::span<const int32_t> tokens, int64_t v) {
   return sum;
 }
 
-class FakeBuffer : public Buffer {
+class FakeBuffer : public HostBuffer {
 public:
-  FakeBuffer(AlignedBuffer owned, bool shared)
-      : Buffer(owned.size()), memory(std::move(owned)), base(memory.data()),
-        shared(shared) {}
-  /// The caller's memory.
-  FakeBuffer(const void *data, uint64_t bytes)
-      : Buffer(bytes), base(static_cast<std::byte *>(const_cast<void *>(data))),
-        shared(true) {}
-  void *hostPointer() override { return shared ? base : nullptr; }
-  std::byte *data() { return base; }
-
-private:
-  AlignedBuffer memory;
-  std::byte *base;
-  bool shared;
+  using HostBuffer::HostBuffer;
+  void *hostPointer() override { return nullptr; }
 };
 
 /// Runs one step.
-class FakeProgram : public LoadedProgram {
+class FakeInstance : public HostInstance {
 public:
   /// With `oneWanted`, a run gives the logits of one row.
-  FakeProgram(bool oneWanted, int &runs, const std::function<void()> &onRun)
-      : oneWanted(oneWanted), runs(runs), onRun(onRun) {}
+  FakeInstance(const Executable &program, const BindingTable &table,
+               bool oneWanted, int &runs, const std::function<void()> &onRun)
+      : HostInstance(program, table), table(table), oneWanted(oneWanted),
+        runs(runs), onRun(onRun) {}
 
-  Status bind(const BindingTable &buffers) override {
-    table = buffers;
-    return Status();
-  }
-  Status run(std::span<const int64_t> scalars, CancelFlag) override {
+  Status run(std::span<const int64_t> scalars, CancelFlag,
+             DispatchTimes *) override {
     ++runs;
     if (onRun)
       onRun();
@@ -92,7 +79,7 @@ public:
 
 private:
   static float *floats(Buffer *buffer) {
-    return reinterpret_cast<float *>(static_cast<FakeBuffer *>(buffer)->data());
+    return reinterpret_cast<float *>(HostBuffer::of(*buffer).data());
   }
   const int32_t *ints(StepInput input) {
     return reinterpret_cast<int32_t *>(floats(table.inputs[input]));
@@ -115,57 +102,65 @@ private:
     return sum;
   }
 
+  BindingTable table;
   bool oneWanted;
   int &runs;
   const std::function<void()> &onRun;
-  BindingTable table;
 };
 
-class FakeDevice : public Device {
+class FakeProgram : public LoadedProgram {
+public:
+  FakeProgram(const Executable &executable, int &runs,
+              const std::function<void()> &onRun)
+      : LoadedProgram(executable), runs(runs), onRun(onRun) {}
+
+private:
+  Result<std::unique_ptr<Instance>> doBind(const BindingTable &table) override {
+    return std::unique_ptr<Instance>(new FakeInstance(
+        program(), table, program().namedSizes.empty(), runs, onRun));
+  }
+
+  int &runs;
+  const std::function<void()> &onRun;
+};
+
+class FakeDevice : public HostDevice {
 public:
   /// With `shared`, the host sees the buffers' memory.
   explicit FakeDevice(bool shared = true) : shared(shared) {}
   std::string name() const override { return "fake"; }
   std::string description() const override { return "a fake"; }
 
-  Result<std::unique_ptr<Buffer>> allocate(uint64_t bytes) override {
-    KF_ASSIGN_OR_RETURN(AlignedBuffer memory, AlignedBuffer::allocate(bytes));
-    return std::unique_ptr<Buffer>(new FakeBuffer(std::move(memory), shared));
-  }
-  Result<std::unique_ptr<Buffer>> wrap(const void *data,
-                                       uint64_t bytes) override {
-    ++wraps;
-    if (shared)
-      return std::unique_ptr<Buffer>(new FakeBuffer(data, bytes));
-    KF_ASSIGN_OR_RETURN(AlignedBuffer memory, AlignedBuffer::allocate(bytes));
-    std::memcpy(memory.data(), data, bytes);
-    return std::unique_ptr<Buffer>(new FakeBuffer(std::move(memory), shared));
-  }
-  Status write(Buffer &dst, uint64_t offset, const void *src,
-               uint64_t bytes) override {
-    if (offset > dst.size() || bytes > dst.size() - offset)
-      return Status::error("outside the buffer");
-    std::memcpy(static_cast<FakeBuffer &>(dst).data() + offset, src, bytes);
-    return Status();
-  }
-  Status read(Buffer &src, uint64_t offset, void *dst,
-              uint64_t bytes) override {
-    if (offset > src.size() || bytes > src.size() - offset)
-      return Status::error("outside the buffer");
-    std::memcpy(dst, static_cast<FakeBuffer &>(src).data() + offset, bytes);
-    return Status();
-  }
-  Result<std::unique_ptr<LoadedProgram>>
-  load(const Executable &executable) override {
-    return std::unique_ptr<LoadedProgram>(
-        new FakeProgram(executable.namedSizes.empty(), runs, onRun));
-  }
-
   int runs = 0;                ///< of all programs
   std::function<void()> onRun; ///< called by each; may be empty
   int wraps = 0;               ///< calls of wrap()
 
 private:
+  Result<std::unique_ptr<Buffer>> doAllocate(uint64_t bytes,
+                                             MemoryKind) override {
+    KF_ASSIGN_OR_RETURN(AlignedBuffer memory, AlignedBuffer::allocate(bytes));
+    return make(std::move(memory));
+  }
+  Result<std::unique_ptr<Buffer>> doWrap(const void *data,
+                                         uint64_t bytes) override {
+    ++wraps;
+    if (shared)
+      return std::unique_ptr<Buffer>(new HostBuffer(data, bytes));
+    KF_ASSIGN_OR_RETURN(AlignedBuffer memory, AlignedBuffer::allocate(bytes));
+    std::memcpy(memory.data(), data, bytes);
+    return make(std::move(memory));
+  }
+  Result<std::unique_ptr<LoadedProgram>>
+  doLoad(const Executable &executable) override {
+    return std::unique_ptr<LoadedProgram>(
+        new FakeProgram(executable, runs, onRun));
+  }
+  std::unique_ptr<Buffer> make(AlignedBuffer memory) const {
+    if (shared)
+      return std::make_unique<HostBuffer>(std::move(memory));
+    return std::make_unique<FakeBuffer>(std::move(memory));
+  }
+
   bool shared;
 };
 

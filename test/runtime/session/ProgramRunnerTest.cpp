@@ -10,6 +10,7 @@
 
 #include "FakeModel.h"
 #include "runtime/reference/ReferenceDevice.h"
+#include "test/runtime/DeviceSteps.h"
 
 #include <gtest/gtest.h>
 
@@ -198,7 +199,8 @@ TEST(WeightStore, PacksEachWeightOnce) {
     ASSERT_TRUE(packed.ok()) << packed.message();
     EXPECT_NE(*packed, *first);
     float values[8];
-    ASSERT_TRUE(device.read(**packed, 0, values, sizeof(values)).ok());
+    ASSERT_TRUE(
+        test::readAndWait(device, **packed, 0, values, sizeof(values)).ok());
     EXPECT_EQ(std::vector<float>(values, values + 8),
               (std::vector<float>{1, 3, 2, 4, 5, 0, 6, 0}));
     EXPECT_EQ(store.bytes(), 24u + 24 + 24 + 32);

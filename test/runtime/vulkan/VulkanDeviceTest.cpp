@@ -14,6 +14,7 @@
 #include "runtime/devices/Vulkan/VulkanDevice.h"
 
 #include "SpirvTestModules.h"
+#include "test/runtime/DeviceSteps.h"
 #include "test/runtime/VulkanRequirement.h"
 
 #include <algorithm>
@@ -21,6 +22,9 @@
 #include <gtest/gtest.h>
 
 using namespace kf;
+using kf::test::readAndWait;
+using kf::test::runAndWait;
+using kf::test::writeAndWait;
 
 namespace {
 
@@ -88,6 +92,7 @@ protected:
   void SetUp() override { open(); }
 
   void TearDown() override {
+    instance.reset();
     program.reset();
     x.reset();
     a.reset();
@@ -113,9 +118,11 @@ protected:
     std::vector<float> values(maxTokens);
     for (int64_t i = 0; i < maxTokens; ++i)
       values[i] = 0.5f * static_cast<float>(i);
-    KF_RETURN_IF_ERROR(device->write(*x, 0, values.data(), maxTokens * 4));
+    KF_RETURN_IF_ERROR(
+        writeAndWait(*device, *x, 0, values.data(), maxTokens * 4));
     KF_ASSIGN_OR_RETURN(program, device->load(executable));
-    return program->bind(table());
+    KF_ASSIGN_OR_RETURN(instance, program->bind(table()));
+    return {};
   }
 
   BindingTable table() {
@@ -125,37 +132,21 @@ protected:
   /// Runs `tokens` rows over a z of -1 and checks all of z.
   void runAndCheck(int64_t tokens) {
     std::vector<float> got(maxTokens, -1.0f);
-    ASSERT_TRUE(succeeds(device->write(*z, 0, got.data(), maxTokens * 4)));
-    ASSERT_TRUE(succeeds(program->run(scalarsFor(tokens))));
-    ASSERT_TRUE(succeeds(device->read(*z, 0, got.data(), maxTokens * 4)));
+    ASSERT_TRUE(
+        succeeds(writeAndWait(*device, *z, 0, got.data(), maxTokens * 4)));
+    ASSERT_TRUE(succeeds(runAndWait(*device, *instance, scalarsFor(tokens))));
+    ASSERT_TRUE(
+        succeeds(readAndWait(*device, *z, 0, got.data(), maxTokens * 4)));
     for (int64_t i = 0; i < maxTokens; ++i)
       ASSERT_EQ(got[i], i < tokens ? 4.5f * static_cast<float>(i) : -1.0f)
           << "at " << i << " of " << tokens;
-  }
-
-  /// What was freed comes back as zeros, in sizes that are no whole words too.
-  void allocateDirtyAndAgain() {
-    for (uint64_t bytes : {uint64_t(13), uint64_t(4096), uint64_t(3) << 20}) {
-      std::vector<unsigned char> content(bytes, 0xa5);
-      std::unique_ptr<Buffer> first = allocate(bytes);
-      ASSERT_NE(first, nullptr);
-      ASSERT_TRUE(succeeds(device->write(*first, 0, content.data(), bytes)));
-      first.reset();
-      for (int round = 0; round < 3; ++round) {
-        std::unique_ptr<Buffer> again = allocate(bytes);
-        ASSERT_NE(again, nullptr);
-        ASSERT_TRUE(succeeds(device->read(*again, 0, content.data(), bytes)));
-        ASSERT_EQ(std::ranges::count(content, 0), bytes);
-        std::ranges::fill(content, 0xa5);
-        ASSERT_TRUE(succeeds(device->write(*again, 0, content.data(), bytes)));
-      }
-    }
   }
 
   std::vector<std::string> messages, expectedMessages;
   std::unique_ptr<Device> device;
   std::unique_ptr<Buffer> x, a, arena, z;
   std::unique_ptr<LoadedProgram> program;
+  std::unique_ptr<Instance> instance;
 };
 
 /// As on a GPU whose memory the host cannot address.
@@ -202,18 +193,11 @@ TEST_F(VulkanDeviceTest, BindsOtherBuffers) {
   runAndCheck(100);
   std::unique_ptr<Buffer> old = std::move(z);
   z = allocate(maxTokens * 4);
-  ASSERT_TRUE(succeeds(program->bind(table())));
+  Result<std::unique_ptr<Instance>> again = program->bind(table());
+  ASSERT_TRUE(again.ok()) << again.message();
+  instance = again.take();
   old.reset();
   runAndCheck(100);
-}
-
-TEST_F(VulkanDeviceTest, KeepsSeveralPrograms) {
-  ASSERT_TRUE(succeeds(prepare(scaleTwice())));
-  Result<std::unique_ptr<LoadedProgram>> other = device->load(scaleTwice());
-  ASSERT_TRUE(other.ok()) << other.message();
-  ASSERT_TRUE(succeeds((*other)->bind(table())));
-  ASSERT_TRUE(succeeds((*other)->run(scalarsFor(3))));
-  runAndCheck(5);
 }
 
 TEST_F(VulkanDeviceTest, BindsLayersOfCaches) {
@@ -228,14 +212,15 @@ TEST_F(VulkanDeviceTest, BindsLayersOfCaches) {
   std::unique_ptr<Buffer> cache = allocate(got.size() * 4);
   BindingTable caches = table();
   caches.caches = {cache.get()};
-  ASSERT_TRUE(succeeds((*cached)->bind(caches)));
+  Result<std::unique_ptr<Instance>> bound = (*cached)->bind(caches);
+  ASSERT_TRUE(bound.ok()) << bound.message();
   for (int64_t capacity : {8, 64}) {
     std::fill(got.begin(), got.end(), -1.0f);
-    ASSERT_TRUE(succeeds(device->write(*cache, 0, got.data(), 4096)));
+    ASSERT_TRUE(succeeds(writeAndWait(*device, *cache, 0, got.data(), 4096)));
     std::vector<int64_t> scalars = scalarsFor(32);
     scalars[KF_SCALAR_CACHE_CAPACITY] = capacity;
-    ASSERT_TRUE(succeeds((*cached)->run(scalars)));
-    ASSERT_TRUE(succeeds(device->read(*cache, 0, got.data(), 4096)));
+    ASSERT_TRUE(succeeds(runAndWait(*device, **bound, scalars)));
+    ASSERT_TRUE(succeeds(readAndWait(*device, *cache, 0, got.data(), 4096)));
     for (int64_t i = 0; i < 1024; ++i) {
       int64_t at = i - 8 * capacity;
       ASSERT_EQ(got[i], at >= 0 && at < 32 ? 4.5f * static_cast<float>(at) : -1)
@@ -244,7 +229,8 @@ TEST_F(VulkanDeviceTest, BindsLayersOfCaches) {
   }
   std::vector<int64_t> scalars = scalarsFor(1);
   scalars[KF_SCALAR_CACHE_CAPACITY] = 65;
-  EXPECT_TRUE(failsWith((*cached)->run(scalars), "cache 0 needs"));
+  EXPECT_TRUE(
+      failsWith(runAndWait(*device, **bound, scalars), "cache 0 needs"));
   executable.dispatches[1].bindings[2].offset = 2;
   EXPECT_FALSE(device->load(executable).ok());
 }
@@ -255,34 +241,6 @@ TEST_F(VulkanStagingTest, RunsThroughStagingCopies) {
   for (int64_t tokens : {1, 1000, 64})
     runAndCheck(tokens);
 }
-
-TEST_F(VulkanStagingTest, CopiesMoreThanOneStagingBuffer) {
-  const uint64_t bytes = (33u << 20) + 13;
-  std::vector<unsigned char> source(bytes), copy(bytes - 5);
-  for (uint64_t i = 0; i < bytes; ++i)
-    source[i] = static_cast<unsigned char>(i * 2654435761u >> 13);
-  std::unique_ptr<Buffer> buffer = allocate(bytes);
-  ASSERT_NE(buffer, nullptr);
-  ASSERT_TRUE(succeeds(device->write(*buffer, 0, source.data(), bytes)));
-  ASSERT_TRUE(succeeds(device->read(*buffer, 5, copy.data(), copy.size())));
-  EXPECT_TRUE(std::equal(copy.begin(), copy.end(), source.begin() + 5));
-}
-
-TEST_F(VulkanDeviceTest, ChecksRangesOfCopies) {
-  std::unique_ptr<Buffer> buffer = allocate(10);
-  char bytes[16] = {};
-  EXPECT_TRUE(succeeds(device->write(*buffer, 10, bytes, 0)));
-  EXPECT_TRUE(succeeds(device->write(*buffer, 2, bytes, 8)));
-  EXPECT_TRUE(failsWith(device->write(*buffer, 2, bytes, 9), "past the end"));
-  EXPECT_TRUE(failsWith(device->read(*buffer, 11, bytes, 0), "past the end"));
-  EXPECT_TRUE(
-      failsWith(device->read(*buffer, 1, bytes, UINT64_MAX), "past the end"));
-  EXPECT_EQ(allocate(0)->size(), 0u);
-}
-
-TEST_F(VulkanDeviceTest, AllocatesZeros) { allocateDirtyAndAgain(); }
-
-TEST_F(VulkanStagingTest, AllocatesZeros) { allocateDirtyAndAgain(); }
 
 TEST_F(VulkanDeviceTest, RefusesBuffersThatNoAllocationHolds) {
   for (uint64_t bytes : {uint64_t(1) << 50, UINT64_MAX - 1, UINT64_MAX}) {
@@ -327,37 +285,26 @@ TEST_F(VulkanDeviceTest, BindsOneLayerOfALargeCache) {
   ASSERT_NE(cache, nullptr);
   BindingTable caches = table();
   caches.caches = {cache.get()};
-  ASSERT_TRUE(succeeds((*cached)->bind(caches)));
+  Result<std::unique_ptr<Instance>> bound = (*cached)->bind(caches);
+  ASSERT_TRUE(bound.ok()) << bound.message();
   std::vector<int64_t> scalars = scalarsFor(32);
   scalars[KF_SCALAR_CACHE_CAPACITY] = capacity;
-  ASSERT_TRUE(succeeds((*cached)->run(scalars)));
+  ASSERT_TRUE(succeeds(runAndWait(*device, **bound, scalars)));
   float got = 0;
-  ASSERT_TRUE(succeeds(device->read(*cache, layerBytes + 31 * 4, &got, 4)));
+  ASSERT_TRUE(
+      succeeds(readAndWait(*device, *cache, layerBytes + 31 * 4, &got, 4)));
   EXPECT_EQ(got, 4.5f * 31);
 
-  scalars[KF_SCALAR_CACHE_CAPACITY] = int64_t(1) << 30;
-  EXPECT_TRUE(failsWith((*cached)->run(scalars),
-                        "layer 0 of cache 0 has 549755813888 bytes, "));
-}
-
-TEST_F(VulkanDeviceTest, RefusesForeignBuffers) {
-  ASSERT_TRUE(succeeds(prepare(scaleTwice())));
-  Result<std::unique_ptr<Device>> other = createVulkanDevice();
-  ASSERT_TRUE(other.ok()) << other.message();
-  Result<std::unique_ptr<Buffer>> foreign = (*other)->allocate(rowBytes);
-  ASSERT_TRUE(foreign.ok()) << foreign.message();
-  BindingTable wrong = table();
-  wrong.outputs[0] = foreign->get();
-  EXPECT_TRUE(failsWith(program->bind(wrong), "another device"));
-  float value = 0;
-  EXPECT_TRUE(
-      failsWith(device->write(**foreign, 0, &value, 4), "another device"));
-}
-
-TEST_F(VulkanDeviceTest, RefusesOtherTargets) {
-  Executable executable = scaleTwice();
-  executable.target = "cpu";
-  EXPECT_TRUE(failsWith(device->load(executable).status(), "'cpu'"));
+  // The whole of it as one layer is more than can be bound.
+  executable.caches[0].layers = 1;
+  executable.dispatches[1].bindings[2].offset = 0;
+  scalars[KF_SCALAR_CACHE_CAPACITY] = 3 * capacity;
+  Result<std::unique_ptr<LoadedProgram>> wide = device->load(executable);
+  ASSERT_TRUE(wide.ok()) << wide.message();
+  Result<std::unique_ptr<Instance>> tooWide = (*wide)->bind(caches);
+  ASSERT_TRUE(tooWide.ok()) << tooWide.message();
+  EXPECT_TRUE(failsWith(runAndWait(*device, **tooWide, scalars),
+                        "layer 0 of cache 0 has 150994944 bytes, "));
 }
 
 TEST_F(VulkanDeviceTest, RefusesDamagedBinaries) {
@@ -416,7 +363,7 @@ TEST_F(VulkanDeviceTest, RefusesGridsOutOfRange) {
   Executable executable = scaleTwice();
   executable.dispatches[1].grid[2] = {-1, int64_t(1) << 40};
   ASSERT_TRUE(succeeds(prepare(executable)));
-  EXPECT_TRUE(failsWith(program->run(scalarsFor(1)),
+  EXPECT_TRUE(failsWith(runAndWait(*device, *instance, scalarsFor(1)),
                         "1099511627776 workgroups along z"));
   executable.dispatches[1].grid[2] = {-1, 0};
   EXPECT_FALSE(device->load(executable).ok());
@@ -424,35 +371,39 @@ TEST_F(VulkanDeviceTest, RefusesGridsOutOfRange) {
   EXPECT_FALSE(device->load(executable).ok());
 }
 
-TEST_F(VulkanDeviceTest, RefusesIncompleteBindings) {
+/// Kernels read the low words of scalars.
+TEST_F(VulkanDeviceTest, RefusesScalarsOfMoreThan31Bits) {
   ASSERT_TRUE(succeeds(prepare(scaleTwice())));
-  BindingTable wrong = table();
-  wrong.arena = nullptr;
-  EXPECT_TRUE(failsWith(program->bind(wrong), "none is bound"));
-  EXPECT_TRUE(failsWith(program->run(scalarsFor(1)), "before its buffers"));
-  wrong = table();
-  wrong.outputs.clear();
-  EXPECT_TRUE(failsWith(program->bind(wrong), "fewer buffers"));
-  std::unique_ptr<Buffer> small = allocate(64);
-  wrong = table();
-  wrong.arena = small.get();
-  EXPECT_TRUE(failsWith(program->bind(wrong), "arena 0 needs a buffer"));
-  wrong = table();
-  wrong.outputs[0] = small.get();
-  ASSERT_TRUE(succeeds(program->bind(wrong)));
-  EXPECT_TRUE(succeeds(program->run(scalarsFor(16))));
-  EXPECT_TRUE(failsWith(program->run(scalarsFor(17)), "output 0 needs"));
+  for (int64_t value : {int64_t(-1), int64_t(1) << 31}) {
+    std::vector<int64_t> scalars = scalarsFor(1);
+    scalars[KF_SCALAR_COUNT - 1] = value;
+    EXPECT_TRUE(failsWith(runAndWait(*device, *instance, scalars),
+                          "scalar 7 is " + std::to_string(value)));
+  }
 }
 
-TEST_F(VulkanDeviceTest, RefusesBadScalars) {
+/// More grids than are kept recorded, more than once each, none waited for.
+TEST_F(VulkanDeviceTest, RecordsForManyGridsWithoutWaiting) {
   ASSERT_TRUE(succeeds(prepare(scaleTwice())));
-  EXPECT_TRUE(failsWith(program->run(scalarsFor(-1)), "scalar 0 is -1"));
-  EXPECT_TRUE(failsWith(program->run(scalarsFor(0)), "a step of 0 tokens"));
-  EXPECT_TRUE(failsWith(program->run(scalarsFor(maxTokens + 1)), "1 to 1000"));
-  EXPECT_TRUE(
-      failsWith(program->run(scalarsFor(int64_t(1) << 32)), "scalar 0 is"));
-  std::vector<int64_t> few(2, 1);
-  EXPECT_TRUE(failsWith(program->run(few), "2 scalars"));
+  std::unique_ptr<Stream> stream = device->createStream().take();
+  std::vector<std::unique_ptr<Buffer>> results;
+  for (int round = 0; round < 40; ++round) {
+    results.push_back(allocate(maxTokens * 4));
+    ASSERT_TRUE(succeeds(stream->fill(*z, 0, maxTokens * 4, 0)));
+    ASSERT_TRUE(succeeds(
+        stream->enqueue(*instance, scalarsFor(1 + 64 * (round * 7 % 15)))));
+    ASSERT_TRUE(
+        succeeds(stream->copy(*results.back(), 0, *z, 0, maxTokens * 4)));
+  }
+  ASSERT_TRUE(succeeds(stream->synchronize()));
+  for (int round = 0; round < 40; ++round) {
+    std::vector<float> got(maxTokens);
+    ASSERT_TRUE(succeeds(
+        readAndWait(*device, *results[round], 0, got.data(), maxTokens * 4)));
+    const int64_t last = 64 * (round * 7 % 15);
+    EXPECT_EQ(got[last], 4.5f * static_cast<float>(last)) << round;
+    EXPECT_EQ(got[last + 1], 0.0f) << round;
+  }
 }
 
 TEST_F(VulkanDeviceTest, ValidationMessagesAreErrors) {
@@ -485,9 +436,10 @@ Status useForLong(Device &device) {
   KF_ASSIGN_OR_RETURN(auto program, device.load(executable));
   KF_ASSIGN_OR_RETURN(auto arena, device.allocate(executable.arenaBytes));
   KF_ASSIGN_OR_RETURN(auto row, device.allocate(rowBytes));
-  KF_RETURN_IF_ERROR(
+  KF_ASSIGN_OR_RETURN(
+      auto instance,
       program->bind({arena.get(), {row.get()}, {}, {row.get()}, {row.get()}}));
-  return program->run(scalarsFor(1));
+  return runAndWait(device, *instance, scalarsFor(1));
 }
 
 /// Where the host cannot address the device's memory, zeros are the first work

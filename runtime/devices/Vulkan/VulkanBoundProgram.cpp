@@ -1,0 +1,272 @@
+//===- VulkanBoundProgram.cpp - Recorded runs of a program ----------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/devices/Vulkan/VulkanBoundProgram.h"
+
+#include <algorithm>
+#include <limits>
+
+using namespace kf;
+
+namespace {
+
+std::string atDispatch(size_t index) {
+  return "dispatch " + std::to_string(index);
+}
+
+} // namespace
+
+VulkanRecording::~VulkanRecording() {
+  if (use > context.ended() && !context.idle())
+    return;
+  if (commands)
+    context.freeCommands(commands);
+  context.vk.vkDestroyDescriptorPool(context.device, pool, nullptr);
+  context.vk.vkDestroyQueryPool(context.device, queries, nullptr);
+}
+
+Result<std::unique_ptr<Instance>>
+VulkanBoundProgram::create(VulkanContext &context, const VulkanProgram &program,
+                           const BindingTable &table) {
+  std::unique_ptr<VulkanBoundProgram> self(
+      new VulkanBoundProgram(context, program, table));
+  KF_ASSIGN_OR_RETURN(self->scalarMemory,
+                      context.allocate(KF_SCALAR_COUNT * sizeof(int64_t),
+                                       VulkanContext::MemoryUse::Device));
+  return std::unique_ptr<Instance>(std::move(self));
+}
+
+VulkanBoundProgram::~VulkanBoundProgram() { context.release(scalarMemory); }
+
+//===----------------------------------------------------------------------===//
+// What the device asks of scalars and buffers
+//===----------------------------------------------------------------------===//
+
+bool VulkanBoundProgram::hasScalars(std::span<const int64_t> scalars) const {
+  return std::ranges::equal(scalars, current);
+}
+
+Status VulkanBoundProgram::doCheck(std::span<const int64_t> scalars) {
+  // Kernels read the low words only.
+  for (size_t i = 0; i < scalars.size(); ++i)
+    if (scalars[i] < 0 || scalars[i] > std::numeric_limits<int32_t>::max())
+      return Status::error("scalar " + std::to_string(i) + " is " +
+                           std::to_string(scalars[i]) +
+                           ": not within 0..2147483647");
+  KF_RETURN_IF_ERROR(evaluateGrids(scalars).status());
+  for (size_t i = 0; i < program().dispatches.size(); ++i)
+    KF_RETURN_IF_ERROR(descriptorsOf(i, scalars[KF_SCALAR_CACHE_CAPACITY])
+                           .status()
+                           .in(atDispatch(i)));
+  return {};
+}
+
+Result<uint64_t> VulkanBoundProgram::byteOffset(const kf_binding &binding,
+                                                int64_t capacity) const {
+  if (binding.kind == KF_BINDING_ARENA)
+    return binding.offset;
+  if (binding.kind != KF_BINDING_CACHE || binding.offset == 0)
+    return uint64_t(0);
+  const CacheSpec &cache = program().caches[binding.index];
+  KF_ASSIGN_OR_RETURN(int64_t bytes, cache.bytes(capacity));
+  // Layers are equal, so this is within `bytes`.
+  uint64_t offset =
+      static_cast<uint64_t>(bytes / cache.layers) * binding.offset;
+  uint64_t alignment = context.limits().minStorageBufferOffsetAlignment;
+  if (offset % alignment != 0)
+    return Status::error("cache layer " + std::to_string(binding.offset) +
+                         " begins at byte " + std::to_string(offset) +
+                         ", not a multiple of " + std::to_string(alignment) +
+                         " (minStorageBufferOffsetAlignment): use a larger "
+                         "cache capacity");
+  return offset;
+}
+
+Result<std::vector<VkDescriptorBufferInfo>>
+VulkanBoundProgram::descriptorsOf(size_t index, int64_t capacity) const {
+  std::vector<VkDescriptorBufferInfo> infos;
+  for (const kf_binding &binding : program().dispatches[index].bindings) {
+    VulkanBuffer &buffer = VulkanBuffer::of(*bufferOf(buffers(), binding));
+    KF_ASSIGN_OR_RETURN(uint64_t offset, byteOffset(binding, capacity));
+    KF_ASSIGN_OR_RETURN(uint64_t range, loaded.byteRange(binding, capacity));
+    const uint64_t end = buffer.memory.bytes;
+    if (offset >= end)
+      return Status::error("offset " + std::to_string(offset) +
+                           " is past the end of a buffer of " +
+                           std::to_string(buffer.size()) + " bytes");
+    infos.push_back(
+        {buffer.memory.buffer, offset, std::min(range, end - offset)});
+  }
+  infos.push_back({scalarMemory.buffer, 0, scalarMemory.bytes});
+  return infos;
+}
+
+Result<std::vector<VulkanBoundProgram::Grid>>
+VulkanBoundProgram::evaluateGrids(std::span<const int64_t> scalars) const {
+  const uint32_t *limit = context.limits().maxComputeWorkGroupCount;
+  std::vector<Grid> result;
+  for (size_t i = 0; i < program().dispatches.size(); ++i) {
+    auto counts = gridOf(program().dispatches[i], scalars);
+    if (!counts)
+      return counts.status().in(atDispatch(i));
+    Grid grid{};
+    for (size_t d = 0; d < grid.size(); ++d) {
+      if ((*counts)[d] > int64_t(limit[d]))
+        return Status::error(
+            atDispatch(i) + ": " + std::to_string((*counts)[d]) +
+            " workgroups along " + "xyz"[d] + ", " + context.deviceName() +
+            " allows " + std::to_string(limit[d]) +
+            " (maxComputeWorkGroupCount); use larger tiles or fewer tokens");
+      grid[d] = static_cast<uint32_t>((*counts)[d]);
+    }
+    result.push_back(grid);
+  }
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Recording
+//===----------------------------------------------------------------------===//
+
+Status VulkanBoundProgram::writeDescriptors(VulkanRecording &recording) const {
+  for (size_t i = 0; i < recording.sets.size(); ++i) {
+    KF_ASSIGN_OR_RETURN(std::vector<VkDescriptorBufferInfo> infos,
+                        descriptorsOf(i, recording.capacity));
+    std::vector<VkWriteDescriptorSet> writes;
+    for (size_t j = 0; j < infos.size(); ++j) {
+      VkWriteDescriptorSet write{VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET};
+      write.dstSet = recording.sets[i];
+      write.dstBinding = static_cast<uint32_t>(j);
+      write.descriptorCount = 1;
+      write.descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+      write.pBufferInfo = &infos[j];
+      writes.push_back(write);
+    }
+    context.vk.vkUpdateDescriptorSets(context.device,
+                                      static_cast<uint32_t>(writes.size()),
+                                      writes.data(), 0, nullptr);
+  }
+  return {};
+}
+
+Status VulkanBoundProgram::record(VulkanRecording &recording,
+                                  std::vector<Grid> grids,
+                                  int64_t capacity) const {
+  const VulkanDeviceFunctions &vk = context.vk;
+  recording.grids.clear();
+  if (!recording.commands) {
+    KF_ASSIGN_OR_RETURN(recording.commands, context.allocateCommands());
+    KF_RETURN_IF_ERROR(
+        loaded.createDescriptorSets(recording.pool, recording.sets));
+  }
+  if (recording.capacity != capacity) {
+    recording.capacity = capacity;
+    KF_RETURN_IF_ERROR(writeDescriptors(recording));
+  }
+  VkCommandBuffer commands = recording.commands;
+  VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+  begin.flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;
+  KF_RETURN_IF_ERROR(vulkanStatus(vk.vkBeginCommandBuffer(commands, &begin),
+                                  "vkBeginCommandBuffer"));
+  const std::vector<DispatchSpec> &dispatches = program().dispatches;
+  auto mark = [&](uint32_t query) {
+    if (recording.queries)
+      vk.vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT,
+                             recording.queries, query);
+  };
+  if (recording.queries)
+    vk.vkCmdResetQueryPool(commands, recording.queries, 0,
+                           static_cast<uint32_t>(dispatches.size() + 1));
+  context.orderAll(commands);
+  mark(0);
+  VkPipeline current = VK_NULL_HANDLE;
+  for (size_t i = 0; i < dispatches.size(); ++i) {
+    if (VkPipeline pipeline = loaded.pipelineOf(dispatches[i]);
+        pipeline != current) {
+      current = pipeline;
+      vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, current);
+    }
+    vk.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE,
+                               loaded.layoutOf(dispatches[i]), 0, 1,
+                               &recording.sets[i], 0, nullptr);
+    vk.vkCmdDispatch(commands, grids[i][0], grids[i][1], grids[i][2]);
+    if (i + 1 < dispatches.size()) {
+      VkMemoryBarrier memory{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
+      memory.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT;
+      memory.dstAccessMask =
+          VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
+      vk.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                              VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1,
+                              &memory, 0, nullptr, 0, nullptr);
+    }
+    mark(static_cast<uint32_t>(i + 1));
+  }
+  context.orderAll(commands);
+  KF_RETURN_IF_ERROR(
+      vulkanStatus(vk.vkEndCommandBuffer(commands), "vkEndCommandBuffer"));
+  recording.grids = std::move(grids);
+  return {};
+}
+
+Result<VulkanRecording *>
+VulkanBoundProgram::recordingFor(std::span<const int64_t> scalars) {
+  const int64_t capacity = scalars[KF_SCALAR_CACHE_CAPACITY];
+  KF_ASSIGN_OR_RETURN(std::vector<Grid> grids, evaluateGrids(scalars));
+  const uint64_t ended = context.ended();
+  VulkanRecording *oldest = nullptr; // of those that nothing uses
+  for (std::unique_ptr<VulkanRecording> &recording : recordings) {
+    if (recording->capacity == capacity && recording->grids == grids)
+      return recording.get();
+    if (recording->use <= ended && (!oldest || recording->use < oldest->use))
+      oldest = recording.get();
+  }
+  if (!oldest || recordings.size() < keptRecordings) {
+    recordings.push_back(std::make_unique<VulkanRecording>(context));
+    oldest = recordings.back().get();
+  }
+  KF_RETURN_IF_ERROR(record(*oldest, std::move(grids), capacity));
+  return oldest;
+}
+
+Result<std::shared_ptr<VulkanRecording>>
+VulkanBoundProgram::recordTimed(std::span<const int64_t> scalars) {
+  KF_RETURN_IF_ERROR(context.nanosecondsBetween(0, 0).status());
+  KF_ASSIGN_OR_RETURN(std::vector<Grid> grids, evaluateGrids(scalars));
+  auto recording = std::make_shared<VulkanRecording>(context);
+  VkQueryPoolCreateInfo info{VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO};
+  info.queryType = VK_QUERY_TYPE_TIMESTAMP;
+  info.queryCount = static_cast<uint32_t>(program().dispatches.size() + 1);
+  KF_RETURN_IF_ERROR(
+      vulkanStatus(context.vk.vkCreateQueryPool(context.device, &info, nullptr,
+                                                &recording->queries),
+                   "vkCreateQueryPool"));
+  KF_RETURN_IF_ERROR(
+      record(*recording, std::move(grids), scalars[KF_SCALAR_CACHE_CAPACITY]));
+  return recording;
+}
+
+Status VulkanBoundProgram::readTimes(const VulkanRecording &recording,
+                                     DispatchTimes &times) const {
+  const std::vector<DispatchSpec> &dispatches = program().dispatches;
+  std::vector<uint64_t> stamps(dispatches.size() + 1);
+  KF_RETURN_IF_ERROR(vulkanStatus(
+      context.vk.vkGetQueryPoolResults(
+          context.device, recording.queries, 0,
+          static_cast<uint32_t>(stamps.size()),
+          stamps.size() * sizeof(uint64_t), stamps.data(), sizeof(uint64_t),
+          VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT),
+      "vkGetQueryPoolResults"));
+  times.clear();
+  for (size_t i = 0; i < dispatches.size(); ++i) {
+    KF_ASSIGN_OR_RETURN(uint64_t nanoseconds,
+                        context.nanosecondsBetween(stamps[i], stamps[i + 1]));
+    times.push_back(
+        {program().kernels[dispatches[i].kernel].name, nanoseconds});
+  }
+  return {};
+}

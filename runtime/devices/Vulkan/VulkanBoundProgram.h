@@ -1,0 +1,102 @@
+//===- VulkanBoundProgram.h - Recorded runs of a program --------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The Vulkan device's Instance: descriptor sets for bound buffers and command
+// buffers with all dispatches, one for each of the grid sizes and cache
+// capacities that were asked for last. What is recorded is submitted again and
+// again; scalars reach it through a buffer.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_DEVICES_VULKAN_VULKANBOUNDPROGRAM_H
+#define KF_RUNTIME_DEVICES_VULKAN_VULKANBOUNDPROGRAM_H
+
+#include "runtime/devices/Vulkan/VulkanProgram.h"
+
+#include <array>
+#include <memory>
+#include <vector>
+
+namespace kf {
+
+/// Commands for all dispatches. Destruction waits for their end.
+struct VulkanRecording {
+  using Grid = std::array<uint32_t, 3>; // workgroups in x, y, z
+
+  explicit VulkanRecording(VulkanContext &context) : context(context) {}
+  ~VulkanRecording();
+  VulkanRecording(const VulkanRecording &) = delete;
+  VulkanRecording &operator=(const VulkanRecording &) = delete;
+
+  VulkanContext &context;
+  VkDescriptorPool pool = VK_NULL_HANDLE;
+  std::vector<VkDescriptorSet> sets; ///< [dispatches]
+  VkCommandBuffer commands = VK_NULL_HANDLE;
+  VkQueryPool queries = VK_NULL_HANDLE; ///< [dispatches + 1] times, or null
+  std::vector<Grid> grids;              ///< [dispatches], as recorded
+  int64_t capacity = -1;                ///< of the caches
+  uint64_t use = 0;                     ///< the last submission with it
+};
+
+/// `program` and its context outlive it.
+class VulkanBoundProgram final : public Instance {
+public:
+  static Result<std::unique_ptr<Instance>> create(VulkanContext &context,
+                                                  const VulkanProgram &program,
+                                                  const BindingTable &table);
+  ~VulkanBoundProgram() override;
+
+  /// Commands for scalars that were checked; valid until the next call.
+  Result<VulkanRecording *> recordingFor(std::span<const int64_t> scalars);
+  /// The same, measuring times, for one submission.
+  Result<std::shared_ptr<VulkanRecording>>
+  recordTimed(std::span<const int64_t> scalars);
+  /// What a recording that has run has measured.
+  Status readTimes(const VulkanRecording &recording,
+                   DispatchTimes &times) const;
+
+  /// int64 [KF_SCALAR_COUNT], which the stream writes where they change.
+  VkBuffer scalarBuffer() const { return scalarMemory.buffer; }
+  bool hasScalars(std::span<const int64_t> scalars) const;
+  void setScalars(std::span<const int64_t> scalars) {
+    current.assign(scalars.begin(), scalars.end());
+  }
+
+private:
+  using Grid = VulkanRecording::Grid;
+  /// So many recordings are kept at least; more only while all are in use.
+  static constexpr size_t keptRecordings = 8;
+
+  VulkanBoundProgram(VulkanContext &context, const VulkanProgram &loaded,
+                     const BindingTable &table)
+      : Instance(loaded.program(), table), context(context), loaded(loaded) {}
+  Status doCheck(std::span<const int64_t> scalars) override;
+  Result<std::vector<Grid>>
+  evaluateGrids(std::span<const int64_t> scalars) const;
+  /// Bytes before `binding` in its buffer; `capacity` positions in the caches.
+  Result<uint64_t> byteOffset(const kf_binding &binding,
+                              int64_t capacity) const;
+  /// What dispatch `index` is bound to, the scalars last.
+  Result<std::vector<VkDescriptorBufferInfo>>
+  descriptorsOf(size_t index, int64_t capacity) const;
+  /// Makes pool, sets and commands that a recording lacks, and records.
+  Status record(VulkanRecording &recording, std::vector<Grid> grids,
+                int64_t capacity) const;
+  Status writeDescriptors(VulkanRecording &recording) const;
+
+  VulkanContext &context;
+  const VulkanProgram &loaded;
+  VulkanMemory scalarMemory;
+  std::vector<int64_t>
+      current; ///< what scalarMemory holds by then; empty: none
+  std::vector<std::unique_ptr<VulkanRecording>> recordings;
+};
+
+} // namespace kf
+
+#endif // KF_RUNTIME_DEVICES_VULKAN_VULKANBOUNDPROGRAM_H
