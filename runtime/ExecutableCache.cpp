@@ -65,6 +65,11 @@ bool isStale(const PrivateFolder::File &file) {
          file.changed / kNanoseconds + kStaleSeconds < ::time(nullptr);
 }
 
+/// Whether what failed may go well another time, when there is more memory.
+bool isWantOfMemory(const Status &status) {
+  return status.message().ends_with(Status::outOfMemory().message());
+}
+
 /// The executable in the bytes of the file of `key`.
 Result<Executable> executableIn(std::string_view bytes, std::string_view key) {
   const std::string head = headOf(key);
@@ -141,6 +146,13 @@ void ExecutableCache::warning(const std::string &line) const {
     warn(line);
 }
 
+void ExecutableCache::warnOfException(const char *what) const noexcept {
+  try {
+    warning(what + statusOfException().message());
+  } catch (...) {
+  }
+}
+
 std::string ExecutableCache::pathOf(std::string_view name) const {
   return path + "/" + std::string(name);
 }
@@ -162,8 +174,7 @@ Status ExecutableCache::checkWritable() const {
 //===----------------------------------------------------------------------===//
 
 Result<std::optional<Executable>>
-ExecutableCache::lookup(std::string_view key) const try {
-  KF_RETURN_IF_ERROR(checkKey(key));
+ExecutableCache::find(std::string_view key) const {
   auto nothing = [&](const std::string &why) {
     if (!why.empty())
       warning(why);
@@ -193,6 +204,9 @@ ExecutableCache::lookup(std::string_view key) const try {
     folder.touch(name);
     return std::optional<Executable>(executable.take());
   }
+  if (isWantOfMemory(executable.status()))
+    return nothing("cannot read the cache entry " + pathOf(name) + ": " +
+                   executable.message());
   const Status removed = folder.remove(name);
   return nothing(removed.ok()
                      ? "removed the unusable cache entry " + pathOf(name) +
@@ -200,8 +214,15 @@ ExecutableCache::lookup(std::string_view key) const try {
                      : "the cache entry " + pathOf(name) + " is unusable (" +
                            executable.message() +
                            ") and cannot be removed: " + removed.message());
+}
+
+Result<std::optional<Executable>>
+ExecutableCache::lookup(std::string_view key) const try {
+  KF_RETURN_IF_ERROR(checkKey(key));
+  return find(key);
 } catch (...) {
-  return statusOfException();
+  warnOfException("cannot look into the cache of programs: ");
+  return std::optional<Executable>();
 }
 
 Result<std::vector<ExecutableCache::Entry>> ExecutableCache::list() const try {
@@ -266,7 +287,8 @@ Status ExecutableCache::store(std::string_view key,
     evict();
   return Status();
 } catch (...) {
-  return statusOfException();
+  warnOfException("could not keep the compiled program: ");
+  return Status();
 }
 
 /// Makes room, as far as it can: what cannot be listed or removed is the

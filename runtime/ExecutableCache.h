@@ -75,15 +75,16 @@ public:
   Status checkWritable() const;
 
   /// The program stored under `key`, or nothing. Whatever else is there is
-  /// warned about and counts as nothing: a file that cannot be read stays, one
-  /// that is damaged, holds another program or is not private is removed. The
-  /// only error is a key that is not 1 to 64 hexadecimal digits.
+  /// warned about and counts as nothing: a file that cannot be read, for want
+  /// of memory too, stays; one that is damaged, holds another program or is not
+  /// private is removed. The only error is a key that is not 1 to 64
+  /// hexadecimal digits.
   Result<std::optional<Executable>> lookup(std::string_view key) const;
 
   /// Writes `executable` under `key`, replacing what was there in one step,
   /// then removes entries until the limit holds; those that were used since
-  /// this object was made stay. A folder that cannot be written is a warning;
-  /// the only error is a bad key.
+  /// this object was made stay. A folder that cannot be written, and want of
+  /// memory, are warnings; the only error is a bad key.
   Status store(std::string_view key, const Executable &executable) const;
 
   /// All entries, sorted by key; none if the folder does not exist. One that
@@ -96,6 +97,10 @@ public:
 
 private:
   void warning(const std::string &line) const;
+  /// Warns that the exception that is being handled ended `what`; says nothing
+  /// where there is no memory for that either.
+  void warnOfException(const char *what) const noexcept;
+  Result<std::optional<Executable>> find(std::string_view key) const;
   std::string pathOf(std::string_view name) const;
   Status write(std::string_view key, const Executable &executable) const;
   void evict() const;

@@ -78,19 +78,18 @@ ThreadPool::ThreadPool(int threads)
     : threadCount(threads), workers(new Worker[threads - 1]),
       caller(::pthread_self()) {}
 
-Result<std::unique_ptr<ThreadPool>> ThreadPool::create(int threads) {
+Result<std::unique_ptr<ThreadPool>> ThreadPool::create(int threads) try {
   if (threads < 0 || threads > maxThreads)
     return Status::error("cannot use " + std::to_string(threads) +
                          " threads; 0 (all) to " + std::to_string(maxThreads) +
                          " are possible");
   if (threads == 0)
     threads = std::min(usableThreads(), maxThreads);
-  using Pool = std::unique_ptr<ThreadPool>;
-  return catchExceptions([&]() -> Result<Pool> {
-    Pool pool(new ThreadPool(threads));
-    KF_RETURN_IF_ERROR(pool->startWorkers());
-    return pool;
-  });
+  std::unique_ptr<ThreadPool> pool(new ThreadPool(threads));
+  KF_RETURN_IF_ERROR(pool->startWorkers());
+  return pool;
+} catch (...) {
+  return statusOfException();
 }
 
 Status ThreadPool::startWorkers() {

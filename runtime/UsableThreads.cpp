@@ -145,10 +145,12 @@ std::optional<double> limitIn(const std::string &root, Version version) {
   // The part of the group's path that lies below what is mounted. A container
   // may have its group mounted as the root, and its path as the host sees it.
   std::string below = *group;
-  if (mount->group != "/" && below.starts_with(mount->group))
-    below = below.substr(mount->group.size());
-  else if (mount->group != "/")
-    below.clear();
+  if (mount->group != "/") {
+    below = below.starts_with(mount->group) ? below.substr(mount->group.size())
+                                            : std::string();
+    if (!below.starts_with('/'))
+      below.clear(); // the group itself, or one whose name begins the same
+  }
   if (below.find("/..") != below.npos)
     below.clear(); // outside of what this process may see
   std::optional<double> least;

@@ -477,7 +477,8 @@ Status pack(const WeightSpec &spec, std::span<const Piece> pieces,
 } // namespace
 
 Status packWeightInto(const WeightSpec &spec, const WeightSource &source,
-                      std::span<std::byte> dst, const PackOptions &options) {
+                      std::span<std::byte> dst,
+                      const PackOptions &options) try {
   KF_ASSIGN_OR_RETURN(int64_t bytes, spec.packedBytes());
   if (dst.size() != static_cast<uint64_t>(bytes))
     return Status::error("weight '" + spec.names.front() + "' takes " +
@@ -490,15 +491,19 @@ Status packWeightInto(const WeightSpec &spec, const WeightSource &source,
   return catchExceptions(
              [&] { return pack(spec, pieces, dst.data(), options); })
       .in("weight '" + spec.names.front() + "'");
+} catch (...) { // no memory for an error's line
+  return statusOfException();
 }
 
 Result<AlignedBuffer> packWeight(const WeightSpec &spec,
                                  const WeightSource &source,
-                                 const PackOptions &options) {
+                                 const PackOptions &options) try {
   KF_ASSIGN_OR_RETURN(int64_t bytes, spec.packedBytes());
   KF_ASSIGN_OR_RETURN(AlignedBuffer buffer, AlignedBuffer::allocate(bytes));
   KF_RETURN_IF_ERROR(packWeightInto(spec, source, buffer.span(), options));
   return buffer;
+} catch (...) {
+  return statusOfException();
 }
 
 bool canBindDirectly(const WeightSpec &spec, const TensorView &view) {

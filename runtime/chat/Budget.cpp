@@ -22,8 +22,8 @@ void jinja::fail(std::string message, int line) {
 }
 
 void Budget::takeMore(uint64_t count) {
-  if (cancelled && cancelled->load(std::memory_order_relaxed))
-    fail("the rendering was cancelled");
+  if (isCancelled(cancelled))
+    throw Cancelled();
   const uint64_t missing = count - ready;
   if (missing > left)
     fail("the template does not end within " + std::to_string(maxSteps) +

@@ -17,8 +17,9 @@
 #ifndef KF_RUNTIME_CHAT_BUDGET_H
 #define KF_RUNTIME_CHAT_BUDGET_H
 
+#include "runtime/Cancellation.h"
+
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -33,15 +34,16 @@ struct Failure {
 };
 [[noreturn]] void fail(std::string message, int line = 0);
 
+/// What ends a rendering that is cancelled.
+struct Cancelled {};
+
 /// The steps, bytes and nesting of one rendering. Every operation pays before
 /// it does; it throws Failure where that cannot be afforded. One thread, but
 /// for `cancelled`.
 class Budget {
 public:
-  /// The rendering fails soon after `cancelled`, where there is one, becomes
-  /// true. It must outlive the budget.
-  explicit Budget(uint64_t maxSteps,
-                  const std::atomic<bool> *cancelled = nullptr)
+  /// Paying throws Cancelled soon after `cancelled` is set.
+  explicit Budget(uint64_t maxSteps, CancelFlag cancelled = nullptr)
       : maxSteps(maxSteps), left(maxSteps), cancelled(cancelled) {}
 
   static constexpr uint64_t kMaxBytes = uint64_t(256) << 20;
@@ -87,7 +89,7 @@ private:
   uint64_t ready = 0; ///< steps until somebody looks at `cancelled`
   uint64_t held = 0;  ///< bytes
   int depth = 0;
-  const std::atomic<bool> *cancelled;
+  CancelFlag cancelled;
 };
 
 } // namespace kf::jinja

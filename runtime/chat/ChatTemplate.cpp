@@ -55,6 +55,8 @@ template <typename Fn> auto catchFailures(Fn &&fn) {
       return fn();
     } catch (const Failure &failure) {
       return statusOf(failure);
+    } catch (const Cancelled &) {
+      return Status::cancelled();
     }
   });
 }

@@ -24,11 +24,11 @@
 #ifndef KF_RUNTIME_CHAT_CHATTEMPLATE_H
 #define KF_RUNTIME_CHAT_CHATTEMPLATE_H
 
+#include "runtime/Cancellation.h"
 #include "runtime/Status.h"
 
 #include <nlohmann/json_fwd.hpp>
 
-#include <atomic>
 #include <cstdint>
 #include <ctime>
 #include <map>
@@ -58,8 +58,7 @@ struct ChatRenderOptions {
   std::optional<std::tm> now;
   /// Steps after which a rendering is given up: some seconds.
   uint64_t maxSteps = kMaxSteps;
-  /// Ends the rendering with an error soon after it becomes true, where given.
-  const std::atomic<bool> *cancelled = nullptr;
+  CancelFlag cancelled = nullptr; ///< ends it within a hundredth of a second
 
   static constexpr uint64_t kMaxSteps = 20'000'000;
 };
@@ -72,7 +71,8 @@ public:
   static Result<ChatTemplate> parse(std::string_view source);
 
   /// The prompt for `messages`. Errors: what raise_exception() was called with,
-  /// as it is; anything else with the template's line.
+  /// as it is; anything else with the template's line, but for
+  /// Status::cancelled().
   Result<std::string> render(const std::vector<ChatMessage> &messages,
                              const ChatRenderOptions &options = {}) const;
 

@@ -90,7 +90,7 @@ private:
 //===----------------------------------------------------------------------===//
 
 Interpreter::Interpreter(const std::tm &now, uint64_t maxSteps,
-                         const std::atomic<bool> *cancelled)
+                         CancelFlag cancelled)
     : budget(maxSteps, cancelled), now(now),
       scope(std::make_shared<Scope>(nullptr)) {
   for (const char *name :

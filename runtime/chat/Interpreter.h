@@ -90,17 +90,17 @@ struct Function : Object {
 /// One rendering of one template. The template must outlive it. One thread.
 class Interpreter {
 public:
-  /// `now` is the local time that strftime_now() tells; the rendering fails
-  /// when `cancelled`, if there is one, becomes true.
+  /// `now` is the local time that strftime_now() tells; what takes steps throws
+  /// Cancelled soon after `cancelled` is set.
   Interpreter(const std::tm &now, uint64_t maxSteps,
-              const std::atomic<bool> *cancelled = nullptr);
+              CancelFlag cancelled = nullptr);
   Interpreter(const Interpreter &) = delete;
   Interpreter &operator=(const Interpreter &) = delete;
   ~Interpreter();
 
   /// Gives the template a variable.
   void define(std::string name, Value value);
-  /// Renders. Throws Failure, with a line.
+  /// Renders. Throws Failure, with a line, or Cancelled.
   std::string run(const Body &body);
 
   Budget budget;

@@ -65,7 +65,7 @@ std::string PromptEncoder::guard(std::string_view text,
 
 Result<std::vector<int32_t>>
 PromptEncoder::encode(const std::vector<ChatMessage> &messages, bool forAnswer,
-                      const std::atomic<bool> *cancelled) const try {
+                      CancelFlag cancelled) const try {
   KF_ASSIGN_OR_RETURN(const std::string mark, findMark(messages));
   std::vector<ChatMessage> guarded;
   for (const ChatMessage &message : messages)

@@ -5,7 +5,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-
 //
 // A prompt's control tokens are the template's to write. What people write is
 // text, also where it spells "<|im_end|>". But templates trim, cut and compare
@@ -42,11 +41,10 @@ public:
   /// The tokens of `messages`; `forAnswer` adds what begins an answer. Special
   /// tokens are the template's own. Errors: the template's, one that makes no
   /// text, the tokenizer's, and messages that hold all 32 noncharacters from
-  /// U+FDD0 on. The template ends soon after `cancelled` becomes true, where
-  /// given.
-  Result<std::vector<int32_t>>
-  encode(const std::vector<ChatMessage> &messages, bool forAnswer,
-         const std::atomic<bool> *cancelled = nullptr) const;
+  /// U+FDD0 on; Status::cancelled() where `cancelled` ended the template.
+  Result<std::vector<int32_t>> encode(const std::vector<ChatMessage> &messages,
+                                      bool forAnswer,
+                                      CancelFlag cancelled = nullptr) const;
 
   /// Ids that the template puts behind an answer: the first special token
   /// there, none if there is none or the template refuses to tell.

@@ -1,5 +1,4 @@
-//===- Quote.h - Values from files inside error lines ------------*- C++
-//-*-===//
+//===- Quote.h - Values from files inside error lines -----------*- C++ -*-===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -150,9 +150,11 @@ Status AtomicFile::append(std::string_view bytes) {
 }
 
 Status AtomicFile::finish() {
-  if (::fsync(descriptor) != 0)
-    return failed(errno);
-  if (::close(std::exchange(descriptor, -1)) != 0)
+  while (::fsync(descriptor) != 0)
+    if (errno != EINTR)
+      return failed(errno);
+  // What an interrupt ends is closed all the same.
+  if (::close(std::exchange(descriptor, -1)) != 0 && errno != EINTR)
     return failed(errno);
   int renamed = -1;
   if (!mayReplace) {

@@ -62,10 +62,10 @@ private:
 
 /// Writes `bytes` to the file `path`, which becomes theirs alone or, if that
 /// fails, stays as it was (AtomicFile); without `replace`, a file of that name
-/// is an error. Besides regular files it may be a
-/// character device such as /dev/null; of pipes, which may wait for a reader
-/// for ever, only those that the process has open already: /dev/stdout,
-/// /dev/stderr, /dev/fd/N. These are written in place. Errors name the file.
+/// is an error. Besides regular files it may be a character device such as
+/// /dev/null; of pipes, which may wait for a reader for ever, only those that
+/// the process has open already: /dev/stdout, /dev/stderr, /dev/fd/N. These are
+/// written in place. Errors name the file.
 Status writeFile(const std::string &path, std::string_view bytes,
                  bool replace = true);
 

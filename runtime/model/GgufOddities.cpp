@@ -142,6 +142,20 @@ bool isKnown(std::string_view name) {
              std::end(neutralKeys);
 }
 
+/// What is odd about the bytes behind the last tensor; empty if nothing is.
+std::string describeRest(const Gguf &gguf) {
+  const std::span<const std::byte> rest = gguf.rest();
+  const bool isPadding =
+      std::ranges::all_of(rest.first(std::min(rest.size(), kLookedAt)),
+                          [](std::byte byte) { return byte == std::byte(0); });
+  if (isPadding || gguf.tensors().empty())
+    return "";
+  return std::to_string(rest.size()) +
+         " bytes that are no padding follow the last tensor, " +
+         inQuotes(gguf.tensors().back().name) +
+         ": its type or its shape may be wrong";
+}
+
 } // namespace
 
 Status kf::checkGgufKeys(const Gguf &gguf, std::string_view architecture) {
@@ -169,10 +183,12 @@ Status kf::checkGgufKeys(const Gguf &gguf, std::string_view architecture) {
 std::vector<std::string> kf::findGgufOddities(const Gguf &gguf,
                                               std::string_view architecture) {
   const std::string prefix = std::string(architecture) + ".";
+  const std::string behind = describeRest(gguf);
+  const size_t mostKeys = kMostOddities - (behind.empty() ? 0 : 1);
   std::vector<std::string> lines;
   for (const GgufEntry &entry : gguf.metadata()) {
     const bool own = entry.key.starts_with(prefix);
-    if (lines.size() == kMostOddities)
+    if (lines.size() == mostKeys)
       break;
     if (own && isKnown(entry.key.substr(prefix.size())))
       continue;
@@ -184,14 +200,7 @@ std::vector<std::string> kf::findGgufOddities(const Gguf &gguf,
       lines.push_back("metadata " + inQuotes(entry.key) +
                       " is not read; did you mean " + inQuotes(nearest) + "?");
   }
-  const std::span<const std::byte> rest = gguf.rest();
-  const bool isPadding =
-      std::ranges::all_of(rest.first(std::min(rest.size(), kLookedAt)),
-                          [](std::byte byte) { return byte == std::byte(0); });
-  if (!isPadding && !gguf.tensors().empty())
-    lines.push_back(std::to_string(rest.size()) +
-                    " bytes that are no padding follow the last tensor, " +
-                    inQuotes(gguf.tensors().back().name) +
-                    ": its type or its shape may be wrong");
+  if (!behind.empty())
+    lines.push_back(behind);
   return lines;
 }

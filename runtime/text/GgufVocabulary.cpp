@@ -11,9 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/io/Gguf.h"
-
 #include "runtime/Exceptions.h"
+#include "runtime/io/Gguf.h"
 #include "runtime/io/Quote.h"
 #include "runtime/text/Bpe.h"
 #include "runtime/text/GgufPreTokenizers.h"

@@ -254,7 +254,8 @@ int32_t kf::sampleToken(std::span<const float> logits,
 // Choosing
 //===----------------------------------------------------------------------===//
 
-static Status checkLogits(std::span<const float> logits) {
+/// Why no token can be drawn from `logits`.
+static Status describeBadLogits(std::span<const float> logits) {
   for (size_t i = 0; i < logits.size(); ++i)
     if (!(logits[i] < kInfinity))
       return Status::error("the logit of token " + std::to_string(i) + " is " +
@@ -275,6 +276,6 @@ Result<int32_t> Sampler::sample(std::span<const float> logits) const {
   }
   const int32_t id = sampleToken(chosenFrom, settings());
   if (id < 0)
-    return checkLogits(chosenFrom);
+    return describeBadLogits(chosenFrom);
   return id;
 }

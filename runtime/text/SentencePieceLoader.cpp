@@ -6,9 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/io/Quote.h"
-
 #include "runtime/Exceptions.h"
+#include "runtime/io/Quote.h"
 #include "runtime/text/ScoreBpe.h"
 #include "runtime/text/SentencePieceFile.h"
 #include "runtime/text/SentencePieceNormalizer.h"

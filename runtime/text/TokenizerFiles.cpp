@@ -6,9 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/io/Gguf.h"
-
 #include "runtime/Exceptions.h"
+#include "runtime/io/Gguf.h"
 #include "runtime/io/Json.h"
 #include "runtime/io/MappedFile.h"
 #include "runtime/text/Tokenizer.h"

@@ -229,6 +229,20 @@ std::string entryText(const TuningEntry &entry) {
                                       {"date", jsonText(entry.date)}})}});
 }
 
+/// Makes `folder` where it is missing; for this user alone where it is that of
+/// the cache of programs, which is private.
+Status makeFolder(const std::string &folder) {
+  if (const auto cache = ExecutableCache::defaultFolder();
+      cache.ok() && *cache == folder)
+    return PrivateFolder::make(folder).status();
+  std::error_code code;
+  if (!folder.empty() && !std::filesystem::is_directory(folder, code))
+    std::filesystem::create_directories(folder, code);
+  return code ? Status::error("cannot make the folder " + inQuotes(folder) +
+                              ": " + code.message())
+              : Status();
+}
+
 Status failed(const char *verb, const std::string &path) {
   return Status::error("cannot " + std::string(verb) + " " + inQuotes(path) +
                        ": " + std::strerror(errno));
@@ -306,11 +320,8 @@ std::string TuningDatabase::serialize() const {
 }
 
 Status TuningDatabase::save(const std::string &path) const try {
-  const std::filesystem::path folder =
-      std::filesystem::path(path).parent_path();
-  // The cache's folder by default, which is private.
-  if (!folder.empty())
-    KF_RETURN_IF_ERROR(PrivateFolder::make(folder.string()).status());
+  KF_RETURN_IF_ERROR(
+      makeFolder(std::filesystem::path(path).parent_path().string()));
   // The lock has a file of its own, for the database's is replaced. It ends
   // with the descriptor.
   const std::string lockPath = path + ".lock";

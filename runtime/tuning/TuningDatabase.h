@@ -83,10 +83,11 @@ public:
   /// What load() reads.
   std::string serialize() const;
   /// Replaces the file at `path` in one step, making its folder where there is
-  /// none. The file keeps what others saved since load(); keys that were
-  /// inserted here are this database's. A lock file beside it, `path`.lock,
-  /// makes writers wait for each other. Errors: a file that load() refuses,
-  /// which stays as it is; one that cannot be written.
+  /// none, which is for this user alone in case of defaultPath(). The file
+  /// keeps what others saved since load(); keys that were inserted here are
+  /// this database's. A lock file beside it, `path`.lock, makes writers wait
+  /// for each other. Errors: a file that load() refuses, which stays as it is;
+  /// one that cannot be written.
   Status save(const std::string &path) const;
 
 private:

@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What every GoogleTest of Vulkan asks first. The lit suite's rule is the same:
-// see test/Tools/kf-run/lit.local.cfg.
+// What every GoogleTest of Vulkan asks first. The lit suite asks for a device
+// alone, for kf-run does without the validation layer:
+// test/Tools/kf-run/lit.local.cfg.
 //
 //===----------------------------------------------------------------------===//
 

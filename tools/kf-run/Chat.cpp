@@ -129,7 +129,7 @@ private:
   }
 
   Result<StopReason> say(const std::string &text) {
-    return chat.say(text, onText(), interrupted);
+    return chat.say(text, onText(), &interrupted);
   }
   ChatSession::OnText onText() {
     return [this](std::string_view text) {
@@ -211,7 +211,7 @@ private:
     print("loaded " + std::to_string(chat.messages().size()) + " messages\n");
     if (!chat.awaitsAnswer())
       return Status();
-    return finish(chat.answer(onText(), interrupted));
+    return finish(chat.answer(onText(), &interrupted));
   }
 
   std::string stats() {

@@ -118,7 +118,7 @@ void ChatSession::clear() {
 }
 
 Result<StopReason> ChatSession::say(std::string text, const OnText &onText,
-                                    const std::atomic<bool> &cancelled) {
+                                    CancelFlag cancelled) {
   conversation.push_back({"user", std::move(text)});
   Result<StopReason> reason = answer(onText, cancelled);
   // Roles take turns: without an answer the question goes too.
@@ -128,10 +128,10 @@ Result<StopReason> ChatSession::say(std::string text, const OnText &onText,
 }
 
 Result<StopReason> ChatSession::answer(const OnText &onText,
-                                       const std::atomic<bool> &cancelled) {
+                                       CancelFlag cancelled) {
   Result<std::vector<int32_t>> encoded =
-      encoder.encode(conversation, true, &cancelled);
-  if (cancelled.load())
+      encoder.encode(conversation, true, cancelled);
+  if (encoded.status().isCancelled())
     return StopReason::Cancelled;
   KF_ASSIGN_OR_RETURN(std::vector<int32_t> ids, std::move(encoded));
   const Session &session = run->session();
@@ -160,9 +160,9 @@ Result<size_t> ChatSession::reuse(std::span<const int32_t> ids) {
   return kept;
 }
 
-Result<StopReason>
-ChatSession::generateAnswer(std::span<const int32_t> ids, const OnText &onText,
-                            const std::atomic<bool> &cancelled) {
+Result<StopReason> ChatSession::generateAnswer(std::span<const int32_t> ids,
+                                               const OnText &onText,
+                                               CancelFlag cancelled) {
   Session &session = run->session();
   const SessionTimings before = session.timings();
   const bool firstAnswer = session.position() == 0 && total.computed == 0;
@@ -172,7 +172,7 @@ ChatSession::generateAnswer(std::span<const int32_t> ids, const OnText &onText,
 
   Stopwatch prefilling;
   std::span<const int32_t> rest = ids.subspan(kept);
-  while (rest.size() > kPrefillChunk && !cancelled.load()) {
+  while (rest.size() > kPrefillChunk && !isCancelled(cancelled)) {
     const std::span<const int32_t> chunk = rest.first(kPrefillChunk);
     const Status read = session.prefill(chunk).status();
     if (read.isCancelled())
@@ -184,7 +184,7 @@ ChatSession::generateAnswer(std::span<const int32_t> ids, const OnText &onText,
     rest = rest.subspan(kPrefillChunk);
   }
   last.prefillSeconds = prefilling.seconds();
-  if (cancelled.load())
+  if (isCancelled(cancelled))
     return StopReason::Cancelled;
 
   GenerationOptions settings;

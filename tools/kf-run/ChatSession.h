@@ -11,10 +11,10 @@
 
 #include "ModelSession.h"
 
+#include "runtime/Cancellation.h"
 #include "runtime/chat/PromptEncoder.h"
 #include "runtime/session/Generator.h"
 
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -57,10 +57,9 @@ public:
   /// Says `text` as the user and adds the answer to the conversation. An error
   /// (of the template, or a full context) leaves the conversation as it was.
   Result<StopReason> say(std::string text, const OnText &onText,
-                         const std::atomic<bool> &cancelled);
+                         CancelFlag cancelled);
   /// Answers a conversation that ends with the user's message.
-  Result<StopReason> answer(const OnText &onText,
-                            const std::atomic<bool> &cancelled);
+  Result<StopReason> answer(const OnText &onText, CancelFlag cancelled);
 
   const std::vector<ChatMessage> &messages() const { return conversation; }
   /// The user spoke last.
@@ -85,8 +84,7 @@ private:
 
   Result<size_t> reuse(std::span<const int32_t> ids);
   Result<StopReason> generateAnswer(std::span<const int32_t> ids,
-                                    const OnText &onText,
-                                    const std::atomic<bool> &cancelled);
+                                    const OnText &onText, CancelFlag cancelled);
 
   std::unique_ptr<ModelSession> run;
   PromptEncoder encoder;

@@ -11,12 +11,12 @@
 #include "OutOfMemory.h"
 #include "Report.h"
 
+#include "runtime/Exceptions.h"
 #include "runtime/io/Quote.h"
 #include "runtime/io/ReadFaults.h"
 
 #include <csignal>
 #include <cstdio>
-#include <exception>
 #include <filesystem>
 #include <new>
 #include <string>
@@ -106,15 +106,11 @@ int main(int argc, char **argv) {
   // A limit on the size of files is an error like a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
   try {
-    try {
+    const Result<int> code = catchExceptions([&]() -> Result<int> {
       return dispatch(Arguments(argv, static_cast<size_t>(argc)).subspan(1));
-    } catch (const std::bad_alloc &) {
-      throw;
-    } catch (const std::exception &failure) {
-      printError(failure.what());
-    }
-  } catch (const std::bad_alloc &) { // of the command or of its error
+    });
+    return code.ok() ? *code : report(code.status());
+  } catch (const std::bad_alloc &) { // of the error's line
     exitOutOfMemory();
   }
-  return ExitFailure;
 }

@@ -14,6 +14,7 @@
 #include "FailingAllocations.h"
 
 #include "runtime/Exceptions.h"
+#include "runtime/ExecutableCache.h"
 #include "runtime/chat/ChatTemplate.h"
 #include "runtime/io/Gguf.h"
 #include "runtime/io/Npy.h"
@@ -213,6 +214,42 @@ TEST(Allocation, Executables) {
     }
     return Status();
   });
+}
+
+/// The cache of programs may be lost, but nothing else: what it holds stays,
+/// and want of memory is a warning.
+TEST(Allocation, ExecutableCache) {
+  const TempFolder folder;
+  std::filesystem::permissions(folder.path(),
+                               std::filesystem::perms::owner_all);
+  bool warned = false;
+  const ExecutableCache cache(folder.path(),
+                              [&](const std::string &) { warned = true; });
+  const Executable executable = sampleExecutable();
+  const std::string key = "12ab";
+  ASSERT_TRUE(cache.store(key, executable).ok());
+  const std::string entry = folder.path(key + ".kfexec");
+  const auto check = [&] {
+    EXPECT_TRUE(std::filesystem::exists(entry));
+    EXPECT_TRUE(cache.lookup(key)->has_value());
+  };
+  failEverywhere(
+      [&]() -> Status {
+        const Result<std::optional<Executable>> found = cache.lookup(key);
+        if (!found.ok())
+          ADD_FAILURE() << found.message();
+        return found.ok() && *found ? Status() : Status::error("not found");
+      },
+      {Failing::One, Failing::Rest}, check);
+  failEverywhere(
+      [&]() -> Status {
+        warned = false;
+        const Status stored = cache.store(key, executable);
+        if (!stored.ok())
+          ADD_FAILURE() << stored.message();
+        return warned ? Status::error("not stored") : Status();
+      },
+      {Failing::One}, check);
 }
 
 TEST(Allocation, TuningDatabase) {

@@ -13,6 +13,7 @@
 #include "FailingAllocations.h"
 
 #include "runtime/Exceptions.h"
+#include "runtime/WeightPacking.h"
 #include "runtime/devices/Cpu/CpuDevice.h"
 #include "runtime/io/Safetensors.h"
 #include "runtime/reference/ReferenceDevice.h"
@@ -146,6 +147,24 @@ struct Model {
   static inline const std::string folder =
       KF_SOURCE_DIR "/test/golden/llama2-mha";
 };
+
+TEST(Allocation, ThreadPools) {
+  failEverywhere([] { return ThreadPool::create(0).status(); });
+  failEverywhere([] { return ThreadPool::create(3).status(); });
+}
+
+TEST(Allocation, PackedWeights) {
+  const auto weights = openSafetensors(Model::folder).take();
+  const auto pool = ThreadPool::create(2).take();
+  WeightSpec spec;
+  spec.names = {"model.embed_tokens.weight"};
+  spec.type = DataType::BF16;
+  spec.shape = {kVocab, kHidden};
+  spec.layout = {WeightLayout::Kind::Panels, 32, 16};
+  failEverywhere([&] {
+    return packWeight(spec, *weights, {.pool = pool.get()}).status();
+  });
+}
 
 TEST(Allocation, SessionOnTheReference) {
   const Model model("reference");

@@ -115,4 +115,11 @@ TEST_F(PromptEncoderTest, TemplateErrorsAreErrors) {
             "origin: the chat template makes no text of the conversation");
 }
 
+TEST_F(PromptEncoderTest, CancellationIsNoError) {
+  const std::atomic<bool> cancelled{true};
+  const Status status =
+      encoder(kTemplate).encode({{"user", "x"}}, true, &cancelled).status();
+  EXPECT_TRUE(status.isCancelled()) << status.message();
+}
+
 } // namespace

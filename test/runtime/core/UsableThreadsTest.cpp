@@ -117,6 +117,9 @@ TEST(UsableThreads, Containers) {
   EXPECT_EQ(root.cpus(), 3.0);
   root.write("/sys/fs/cgroup/cpu.max", "100000 100000");
   EXPECT_EQ(root.cpus(), 1.0);
+  // Beside what is mounted, with a name that begins the same.
+  root.write("/proc/self/cgroup", "0::/docker/4e05b/x\n");
+  EXPECT_EQ(root.cpus(), 1.0);
 }
 
 TEST(UsableThreads, EscapedPaths) {

@@ -12,6 +12,7 @@
 
 #include "runtime/io/MappedFile.h"
 
+#include <cerrno>
 #include <csignal>
 #include <filesystem>
 #include <gtest/gtest.h>
@@ -61,7 +62,30 @@ private:
   sighandler_t handler;
 };
 
+/// How many of the next calls of fsync and close a signal interrupts.
+int interruptedSyncs = 0, interruptedCloses = 0;
+
+int interrupt(int &count) {
+  --count;
+  errno = EINTR;
+  return -1;
+}
+
 } // namespace
+
+// In place of fsync and close, where this project calls them (CMakeLists.txt).
+extern "C" {
+int __real_fsync(int descriptor);
+int __real_close(int descriptor);
+int __wrap_fsync(int descriptor) {
+  return interruptedSyncs > 0 ? interrupt(interruptedSyncs)
+                              : __real_fsync(descriptor);
+}
+int __wrap_close(int descriptor) {
+  const int result = __real_close(descriptor);
+  return interruptedCloses > 0 ? interrupt(interruptedCloses) : result;
+}
+}
 
 TEST(WriteFile, ReplacesWhatWasThere) {
   TempFolder temp;
@@ -82,6 +106,18 @@ TEST(WriteFile, LeavesWhatWasThereWhenItFails) {
   EXPECT_EQ(status.message(), "cannot write '" + path + "': File too large");
   EXPECT_EQ(contentOf(path), "old");
   EXPECT_EQ(filesIn(temp), 1u);
+}
+
+TEST(WriteFile, OutlastsInterrupts) {
+  TempFolder temp;
+  const std::string path = temp.path("x");
+  interruptedSyncs = 2;
+  interruptedCloses = 1;
+  const Status status = writeFile(path, "whole");
+  EXPECT_EQ(interruptedSyncs, 0);
+  EXPECT_EQ(interruptedCloses, 0);
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(contentOf(path), "whole");
 }
 
 TEST(WriteFile, ReplacesNothingUnlessItMay) {

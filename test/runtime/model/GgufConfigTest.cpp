@@ -8,6 +8,7 @@
 
 #include "runtime/model/GgufConfig.h"
 
+#include "runtime/model/GgufOddities.h"
 #include "test/runtime/GgufBuilder.h"
 
 #include <gtest/gtest.h>
@@ -453,6 +454,12 @@ TEST(GgufConfig, KeysThatMissTheArchitectureAreWarnings) {
   for (char c = 'a'; c <= 'z'; ++c)
     many.f32(std::string("lam") + c + ".rope.freq_base", 1);
   EXPECT_EQ(warnings(many).size(), 8u);
+  // The bytes behind the last tensor are among them.
+  const std::string image = many.bytes() + "x";
+  auto gguf = Gguf::parse(std::as_bytes(std::span(image)), "test").take();
+  const std::vector<std::string> lines = findGgufOddities(*gguf, "llama");
+  ASSERT_EQ(lines.size(), 8u);
+  EXPECT_TRUE(lines.back().starts_with("1 bytes that are no padding"));
 }
 
 TEST(GgufConfig, BytesBehindTheLastTensorAreAWarning) {

@@ -14,10 +14,14 @@
 #include <nlohmann/json.hpp>
 
 #include <cmath>
+#include <cstdlib>
 #include <fstream>
 #include <limits>
+#include <optional>
 #include <sstream>
 #include <thread>
+
+#include <sys/stat.h>
 
 using namespace kf;
 using kf::test::TempFolder;
@@ -136,6 +140,33 @@ TEST(TuningDatabase, SavesInOneStepAndMerges) {
   const std::filesystem::directory_iterator first(
       std::filesystem::path(path).parent_path());
   EXPECT_EQ(std::distance(first, {}), 2);
+}
+
+TEST(TuningDatabase, OnlyTheDefaultFolderIsPrivate) {
+  TempFolder temp;
+  const mode_t mask = umask(022);
+  const char *before = std::getenv("XDG_CACHE_HOME");
+  const std::optional<std::string> kept =
+      before ? std::optional<std::string>(before) : std::nullopt;
+  setenv("XDG_CACHE_HOME", temp.path("cache").c_str(), 1);
+  const std::string usual = TuningDatabase::defaultPath().take();
+  const std::string shared = temp.path("deep/er/tuning.json");
+  for (const std::string &path : {usual, shared}) {
+    const Status saved = databaseOf({entryOf("a")}).save(path);
+    EXPECT_TRUE(saved.ok()) << saved.message();
+  }
+  if (kept)
+    setenv("XDG_CACHE_HOME", kept->c_str(), 1);
+  else
+    unsetenv("XDG_CACHE_HOME");
+  umask(mask);
+  auto modeOf = [](const std::filesystem::path &path) {
+    return static_cast<unsigned>(std::filesystem::status(path).permissions());
+  };
+  EXPECT_EQ(modeOf(std::filesystem::path(usual).parent_path()), 0700u);
+  EXPECT_EQ(modeOf(temp.path("deep")), 0755u);
+  EXPECT_EQ(modeOf(temp.path("deep/er")), 0755u);
+  EXPECT_EQ(modeOf(shared), 0644u);
 }
 
 TEST(TuningDatabase, WritersWaitForEachOther) {
