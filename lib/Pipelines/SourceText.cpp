@@ -314,9 +314,11 @@ mlir::kf::parseSource(StringRef text, StringRef name, MLIRContext *context) {
   if (llvm::Error error = checkSourceText(text))
     return llvm::createStringError(name + ": " +
                                    llvm::toString(std::move(error)));
+  // The parser wants a zero after the text, which a mapping does not have.
+  const std::string copy = text.str();
   FirstError errors(context);
   OwningOpRef<ModuleOp> module =
-      parseSourceString<ModuleOp>(text, ParserConfig(context), name);
+      parseSourceString<ModuleOp>(copy, ParserConfig(context), name);
   if (!module)
     return llvm::createStringError(errors.text.empty()
                                        ? name + ": error: it cannot be parsed"
