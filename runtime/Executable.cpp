@@ -175,8 +175,8 @@ Status checkLayout(const WeightSpec &spec) {
     return Status::error("a negative interleave");
   if (layout.interleave == 0)
     return Status();
-  if (isBlock(spec.type) || sizeOf(spec.type) != 2)
-    return Status::error("only 16-bit elements can be interleaved, not " +
+  if (spec.type != DataType::BF16)
+    return Status::error("only bf16 elements can be interleaved, not " +
                          std::string(nameOf(spec.type)));
   if (layout.interleave > layout.panel / 2 ||
       layout.panel % (2 * layout.interleave) != 0)

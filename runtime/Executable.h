@@ -38,9 +38,9 @@ struct WeightLayout {
   };
   Kind kind = Kind::RowMajor;
   int64_t panel = 0;
-  /// Panels of 16-bit types: within each group of 2*interleave columns of a
-  /// panel row, element i and element i+interleave are neighbours, so that one
-  /// 32-bit lane holds both (i in the low half). 0: no interleaving.
+  /// Panels of bf16: within each group of 2*interleave columns of a panel row,
+  /// element i and element i+interleave are neighbours, so that one 32-bit lane
+  /// holds both (i in the low half). 0: no interleaving.
   int64_t interleave = 0;
 
   bool operator==(const WeightLayout &) const = default;

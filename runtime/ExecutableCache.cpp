@@ -180,6 +180,8 @@ ExecutableCache::find(std::string_view key) const {
       warning(why);
     return std::optional<Executable>();
   };
+  if (most == 0)
+    return nothing("");
   Result<std::optional<PrivateFolder>> opened = PrivateFolder::open(path);
   if (!opened.ok())
     return nothing(opened.message());
@@ -279,12 +281,11 @@ Status ExecutableCache::write(std::string_view key,
 Status ExecutableCache::store(std::string_view key,
                               const Executable &executable) const try {
   KF_RETURN_IF_ERROR(checkKey(key));
-  if (most == 0)
-    return Status();
-  if (Status written = write(key, executable); !written.ok())
-    warning("could not keep the compiled program: " + written.message());
-  else
+  const Status written = most > 0 ? write(key, executable) : Status();
+  if (written.ok())
     evict();
+  else
+    warning("could not keep the compiled program: " + written.message());
   return Status();
 } catch (...) {
   warnOfException("could not keep the compiled program: ");

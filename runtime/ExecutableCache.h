@@ -54,7 +54,8 @@ public:
 
   /// A cache in `folder`, which prepare() or the first store() makes. Entries
   /// that were not used for the longest time go where all would have more than
-  /// `limit` bytes; with 0, nothing is stored. `warn` may be empty.
+  /// `limit` bytes; with 0, nothing is found or stored, and store() removes
+  /// what other limits left. `warn` may be empty.
   explicit ExecutableCache(std::string folder, Warning warn = {},
                            uint64_t limit = kDefaultLimit);
 

@@ -93,19 +93,18 @@ private:
         at += text[at] == '\\' ? 2 : 1;
       at = std::min(at, text.size());
       at += at < text.size() && text[at] == '"';
-    } else if (c == '#' || c == '!') {
-      kind = Kind::Alias;
+    } else if (c == '#' || c == '!' || c == '%' || c == '^') {
+      kind = c == '#' || c == '!' ? Kind::Alias : Kind::Word;
       if (at < text.size() && llvm::isDigit(text[at]))
         takeWhile(llvm::isDigit);
       else
         takeWhile(isWordLike);
-    } else if (llvm::isAlpha(c) || c == '_' || c == '%' || c == '@' ||
-               c == '^') {
+    } else if (llvm::isAlpha(c) || c == '_' || c == '@') {
       kind = Kind::Word;
       takeWhile([](char c) { return isWordLike(c) && c != '-'; });
     } else if (llvm::isDigit(c)) {
       kind = Kind::Number;
-      takeWhile([](char c) { return llvm::isAlnum(c) || c == '.'; });
+      takeNumber(c);
     } else if (takeArrow(c)) {
       kind = Kind::Other;
     } else {
@@ -124,6 +123,33 @@ private:
   void takeWhile(function_ref<bool(char)> belongs) {
     while (at < text.size() && belongs(text[at]))
       ++at;
+  }
+
+  /// Takes the rest of a number as MLIR's lexer does, so that what follows
+  /// without a blank is a token of its own: 42, 0x2a, 4.2 or 4.2e+1.
+  void takeNumber(char first) {
+    auto next = [&](size_t skipped) {
+      return at + skipped < text.size() ? text[at + skipped] : '\0';
+    };
+    if (first == '0' && next(0) == 'x') {
+      if (!llvm::isHexDigit(next(1)))
+        return;
+      ++at;
+      takeWhile(llvm::isHexDigit);
+      return;
+    }
+    takeWhile(llvm::isDigit);
+    if (next(0) != '.')
+      return;
+    ++at;
+    takeWhile(llvm::isDigit);
+    if (next(0) != 'e' && next(0) != 'E')
+      return;
+    const size_t sign = next(1) == '+' || next(1) == '-';
+    if (!llvm::isDigit(next(1 + sign)))
+      return;
+    at += 1 + sign;
+    takeWhile(llvm::isDigit);
   }
 
   /// Takes the rest of "->", ">=", "<=" and "==", whose signs are no brackets.
@@ -314,9 +340,11 @@ mlir::kf::parseSource(StringRef text, StringRef name, MLIRContext *context) {
   if (llvm::Error error = checkSourceText(text))
     return llvm::createStringError(name + ": " +
                                    llvm::toString(std::move(error)));
+  // The parser wants a zero after the text, which a mapping does not have.
+  const std::string copy = text.str();
   FirstError errors(context);
   OwningOpRef<ModuleOp> module =
-      parseSourceString<ModuleOp>(text, ParserConfig(context), name);
+      parseSourceString<ModuleOp>(copy, ParserConfig(context), name);
   if (!module)
     return llvm::createStringError(errors.text.empty()
                                        ? name + ": error: it cannot be parsed"

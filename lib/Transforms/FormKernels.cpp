@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kf/Transforms/KernelLimits.h"
 #include "kf/Transforms/Passes.h"
 
 #include "runtime/abi.h"
@@ -16,6 +17,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace mlir::kf {
@@ -68,13 +70,37 @@ bool isAnchor(Operation *op) {
 struct Cluster {
   SmallVector<Operation *> ops; // from consumer to producer while it grows
   Operation *anchor = nullptr;
+  SetVector<Operation *> views; // that the ops read through
 
   Operation *root() const { return ops.front(); }
   bool contains(Operation *op) const { return llvm::is_contained(ops, op); }
-  void add(Operation *op) {
+
+  /// Adds `op`, unless it is one of several and makes the kernel too long.
+  bool add(Operation *op) {
+    const size_t known = views.size();
+    addViews(op);
+    const size_t kernelOps = views.size() + ops.size() + 2; // op and kf.yield
+    if (!ops.empty() &&
+        (ops.size() == maxClusterOps || kernelOps > maxKernelOps)) {
+      while (views.size() > known)
+        views.pop_back();
+      return false;
+    }
     ops.push_back(op);
     if (isAnchor(op) && !anchor)
       anchor = op;
+    return true;
+  }
+
+private:
+  /// As many as count.
+  void addViews(Operation *op) {
+    for (Value operand : op->getOperands()) {
+      Operation *producer = operand.getDefiningOp();
+      if (views.size() < maxKernelOps && producer && isView(producer) &&
+          views.insert(producer))
+        addViews(producer);
+    }
   }
 };
 
@@ -136,12 +162,9 @@ SmallVector<Cluster> formClusters(Block &block, bool fuse) {
       Operation *consumer = cluster.ops[next];
       for (Value operand : consumer->getOperands()) {
         Operation *producer = operand.getDefiningOp();
-        if (cluster.ops.size() == maxClusterOps || !producer ||
-            isStructural(producer) || taken.contains(producer) ||
-            !fuses(cluster, producer, consumer))
-          continue;
-        cluster.add(producer);
-        taken.insert(producer);
+        if (producer && !isStructural(producer) && !taken.contains(producer) &&
+            fuses(cluster, producer, consumer) && cluster.add(producer))
+          taken.insert(producer);
       }
     }
     clusters.push_back(std::move(cluster));

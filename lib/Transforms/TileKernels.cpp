@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kf/Transforms/KernelLimits.h"
 #include "kf/Transforms/Passes.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -26,10 +27,6 @@ using namespace mlir;
 using namespace mlir::kf;
 
 namespace {
-
-/// Ops of a kernel at most, of which kf-form-kernels makes far fewer; what
-/// follows the operands of ops calls itself for each.
-constexpr int64_t maxOps = 1024;
 
 /// One tiled loop of the root op.
 struct TiledLoop {
@@ -112,10 +109,10 @@ private:
 
   /// Names what no target has code for.
   LogicalResult checkBody(KernelOp kernel) {
-    int64_t count = llvm::range_size(kernel.getBody().front());
-    if (count > maxOps)
+    size_t count = llvm::range_size(kernel.getBody().front());
+    if (count > maxKernelOps)
       return kernel.emitError("kf-tile-kernels: a kernel has at most ")
-             << maxOps << " ops, found " << count;
+             << maxKernelOps << " ops, found " << count;
     if (kernel.getNumResults() > 0)
       for (auto append : kernel.getBody().getOps<KVAppendOp>())
         return append.emitOpError("kf-tile-kernels: must be in a kernel of its "

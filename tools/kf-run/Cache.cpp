@@ -42,7 +42,9 @@ std::string padded(std::string text, size_t width) {
 }
 
 /// The latest used first: the limit takes from the end.
-Status list(const ExecutableCache &cache) {
+Status list(const std::string &folder) {
+  KF_ASSIGN_OR_RETURN(uint64_t limit, ExecutableCache::defaultLimit());
+  const ExecutableCache cache(folder, printWarning, limit);
   KF_ASSIGN_OR_RETURN(std::vector<ExecutableCache::Entry> entries,
                       cache.list());
   std::ranges::sort(entries, std::ranges::greater(),
@@ -65,7 +67,8 @@ Status list(const ExecutableCache &cache) {
   return writeStdout(out);
 }
 
-Status clear(const ExecutableCache &cache) {
+Status clear(const std::string &folder) {
+  const ExecutableCache cache(folder, printWarning);
   KF_ASSIGN_OR_RETURN(int64_t count, cache.clear());
   return writeStdout("removed " + std::to_string(count) + " programs from " +
                      cache.folder() + "\n");
@@ -75,9 +78,7 @@ Status manage(const std::string &action, std::string folder) {
   if (folder.empty()) {
     KF_ASSIGN_OR_RETURN(folder, ExecutableCache::defaultFolder());
   }
-  KF_ASSIGN_OR_RETURN(uint64_t limit, ExecutableCache::defaultLimit());
-  const ExecutableCache cache(folder, printWarning, limit);
-  return action == "list" ? list(cache) : clear(cache);
+  return action == "list" ? list(folder) : clear(folder);
 }
 
 } // namespace

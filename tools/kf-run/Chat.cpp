@@ -253,6 +253,6 @@ int kf::runChat(Arguments arguments) {
   Result<std::unique_ptr<ChatSession>> chat = ChatSession::open(options);
   if (!chat.ok())
     return report(chat.status());
-  catchInterrupts();
+  catchEveryInterrupt();
   return Repl(**chat).run();
 }

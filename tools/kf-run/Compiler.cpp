@@ -153,10 +153,8 @@ Result<CompilerModule> CompilerModule::parse(const std::string &path,
                                              bool single) {
   const NoBadAlloc guard;
   KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
-  // The parser wants a zero after the text, which a mapping does not have.
-  const std::string text(file.text());
   auto contents = std::make_unique<Contents>();
-  auto module = mlir::kf::parseSource(text, path, &contents->context);
+  auto module = mlir::kf::parseSource(file.text(), path, &contents->context);
   if (!module)
     return Status::error(llvm::toString(module.takeError()));
   contents->module = std::move(*module);

@@ -209,7 +209,7 @@ Status generateText(const GenerateOptions &options) {
     };
   if (options.echo)
     settings.onText(prompt);
-  catchInterrupt();
+  catchFirstInterrupt();
   const double started = watch.seconds();
   KF_ASSIGN_OR_RETURN(Generation result,
                       generate(session, sampler,

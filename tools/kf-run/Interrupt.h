@@ -10,6 +10,7 @@
 #define KF_TOOLS_KF_RUN_INTERRUPT_H
 
 #include <atomic>
+#include <initializer_list>
 
 namespace kf {
 
@@ -20,9 +21,10 @@ std::atomic<bool> &interruptFlag();
 
 /// From now on the first interrupt sets the flag, and the second one ends the
 /// process as it would have without this.
-void catchInterrupt();
-/// The same for every interrupt; reading from a terminal ends, too.
-void catchInterrupts();
+void catchFirstInterrupt();
+/// From now on every interrupt sets the flag, and so do the signals `others`;
+/// reading from a terminal ends, too.
+void catchEveryInterrupt(std::initializer_list<int> others = {});
 
 } // namespace kf
 

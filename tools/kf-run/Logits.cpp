@@ -58,7 +58,7 @@ Result<Scores> score(const ModelOptions &options,
   KF_ASSIGN_OR_RETURN(std::unique_ptr<ModelSession> run,
                       ModelSession::open(options, false));
   KF_RETURN_IF_ERROR(run->start(static_cast<int64_t>(ids.size())));
-  catchInterrupt();
+  catchFirstInterrupt();
   Scores scores;
   KF_RETURN_IF_ERROR(run->session().allLogits(
       ids, [&](int64_t position, std::span<const float> logits) {

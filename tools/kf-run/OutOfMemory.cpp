@@ -37,11 +37,14 @@ bool isMemoryGone() {
   return false;
 }
 
-/// Where there is memory, the fault comes again, with what handled it before.
-void onFault(int, siginfo_t *, void *) {
-  if (isMemoryGone())
+void onFault(int, siginfo_t *info, void *) {
+  const bool isFault = info->si_code > 0; // nobody has sent the signal
+  if (isFault && isMemoryGone())
     exitOutOfMemory();
+  // Where there is memory, a fault comes again as soon as this returns.
   ::sigaction(SIGSEGV, &previous, nullptr);
+  if (!isFault)
+    ::raise(SIGSEGV);
 }
 
 } // namespace

@@ -135,7 +135,7 @@ Result<Loss> measure(const ModelOptions &options, const std::string &file) {
   KF_ASSIGN_OR_RETURN(std::unique_ptr<ModelSession> run,
                       ModelSession::open(options, true));
   KF_RETURN_IF_ERROR(run->start(0));
-  catchInterrupt();
+  catchFirstInterrupt();
   Loss loss;
   Progress progress(documents.size());
   for (size_t i = 0; i < documents.size(); ++i) {

@@ -9,6 +9,7 @@
 #include "Commands.h"
 #include "DummyModel.h"
 #include "EmbeddedModel.h"
+#include "Interrupt.h"
 #include "Model.h"
 #include "OptionParser.h"
 #include "Report.h"
@@ -41,20 +42,6 @@ struct QuantizeOptions {
   int64_t threads = 0;
   bool force = false;
 };
-
-volatile std::sig_atomic_t interrupted = 0;
-
-void onInterrupt(int) { interrupted = 1; }
-
-/// Lets Ctrl-C and a request to end finish the work instead of the process, so
-/// that no temporary file stays.
-void catchInterrupts() {
-  struct sigaction action = {};
-  action.sa_handler = onInterrupt;
-  sigemptyset(&action.sa_mask);
-  for (int number : {SIGINT, SIGTERM, SIGHUP})
-    sigaction(number, &action, nullptr);
-}
 
 /// A bar on a terminal; nothing elsewhere.
 class Progress {
@@ -153,13 +140,14 @@ Result<WriteSummary> write(const GgufPlan &plan, const WeightSource &weights,
     printNote(note);
   KF_ASSIGN_OR_RETURN(std::unique_ptr<ThreadPool> pool,
                       ThreadPool::create(static_cast<int>(options.threads)));
-  catchInterrupts();
+  // They finish the work instead of the process: no temporary file stays.
+  catchEveryInterrupt({SIGTERM, SIGHUP});
   Progress progress;
   return writeGguf(
       plan, weights, options.out, *pool,
       {.replace = options.force, .progress = [&](int64_t done, int64_t all) {
          progress.show(done, all);
-         return !interrupted;
+         return !interruptFlag();
        }});
 }
 
@@ -282,7 +270,7 @@ int kf::runQuantize(Arguments arguments) {
   Result<WriteSummary> summary = quantize(options);
   const std::chrono::duration<double> elapsed =
       std::chrono::steady_clock::now() - start;
-  if (!summary.ok() && interrupted)
+  if (!summary.ok() && interruptFlag())
     return reportInterrupt(quotePath(options.out) + " was not written");
   if (!summary.ok())
     return report(summary.status());

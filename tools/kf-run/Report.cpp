@@ -23,6 +23,8 @@
 #include <set>
 #include <vector>
 
+#include <unistd.h>
+
 using namespace kf;
 
 namespace {
@@ -139,9 +141,17 @@ int kf::reportInterrupt(std::string_view undone) {
 std::string kf::jsonNumber(double value) { return shortest(value); }
 std::string kf::jsonNumber(float value) { return shortest(value); }
 
+// Past stdio, which loses what it holds when a signal interrupts a write.
 Status kf::writeStdout(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() ||
-      std::fflush(stdout) != 0)
+  bool failed = std::fflush(stdout) != 0;
+  while (!failed && !text.empty()) {
+    const ssize_t count = ::write(STDOUT_FILENO, text.data(), text.size());
+    if (count >= 0)
+      text.remove_prefix(static_cast<size_t>(count));
+    else
+      failed = errno != EINTR;
+  }
+  if (failed)
     return Status::error(std::string("cannot write to stdout: ") +
                          std::strerror(errno));
   return Status();

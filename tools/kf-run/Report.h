@@ -73,7 +73,7 @@ std::string jsonNumber(float value);
 /// Writes `text` to the file `path` (writeFile), or to stdout if it is "-".
 /// Errors name the file.
 Status writeOutput(const std::string &path, std::string_view text);
-/// Writes `text` to stdout and flushes it.
+/// Writes `text` to stdout, whatever signals arrive meanwhile.
 Status writeStdout(std::string_view text);
 
 /// Bytes of memory that this process had at most; 0 where the system does not

@@ -122,11 +122,13 @@ private:
     int64_t groups = op.getGlu() ? 2 : 1;
     Draft draft;
     draft.vector = lanes;
-    // A weight that is packed by a person has its panels.
+    // A weight that is packed by a person has its panels, and its halves.
     LayoutAttr layout = getLayout(w);
     int64_t panel = layout ? layout.getPanel() : 2 * lanes;
+    if (layout && llvm::isPowerOf2_64(layout.getInterleave()))
+      draft.vector = std::min<int64_t>(lanes, layout.getInterleave());
     int64_t registers = lanes == 16 ? 28 : 12;
-    int64_t perRow = std::max<int64_t>(groups * panel / lanes, 1);
+    int64_t perRow = std::max<int64_t>(groups * panel / draft.vector, 1);
     if (isQuantized(op)) {
       // Codes, scales and minimums take registers too, and each sum of 8-bit
       // products one beside the sum of blocks.

@@ -60,12 +60,17 @@ func.func private @f(tensor<8xf32, #kf.layout<panel = 4>>)
 
 // -----
 
-// expected-error @+1 {{#kf.layout with interleave needs 16-bit elements, found 'f32'}}
+// expected-error @+1 {{#kf.layout with interleave needs bf16 elements, found 'f32'}}
 func.func private @f(tensor<8x4xf32, #kf.layout<panel = 4, interleave = 2>>)
 
 // -----
 
-// expected-error @+1 {{#kf.layout with interleave needs 16-bit elements}}
+// expected-error @+1 {{#kf.layout with interleave needs bf16 elements, found 'f16'}}
+func.func private @f(tensor<64x64xf16, #kf.layout<panel = 32, interleave = 16>>)
+
+// -----
+
+// expected-error @+1 {{#kf.layout with interleave needs bf16 elements, found '!kf.quant<q8_0>'}}
 func.func private @f(tensor<8x32x!kf.quant<q8_0>, #kf.layout<panel = 4, interleave = 2>>)
 
 // -----

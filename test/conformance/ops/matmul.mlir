@@ -100,6 +100,19 @@ func.func @packed_gate(%x: tensor<?x24xf32>, %w: tensor<2x70x24xbf16>) -> tensor
   return %0 : tensor<?x70xf32>
 }
 
+// Halves of 32-bit lanes, for fewer lanes than the vectors of most CPUs have.
+func.func @interleaved(%x: tensor<?x40xf32>, %w: tensor<70x40xbf16>) -> tensor<?x70xf32> attributes {kf.max_tokens = 9 : i64} {
+  %p = kf.pack %w : tensor<70x40xbf16> to tensor<70x40xbf16, #kf.layout<panel = 32, interleave = 8>>
+  %0 = kf.matmul %x, %p : tensor<?x40xf32>, tensor<70x40xbf16, #kf.layout<panel = 32, interleave = 8>>
+  return %0 : tensor<?x70xf32>
+}
+
+func.func @interleaved_gate(%x: tensor<1x24xf32>, %w: tensor<2x37x24xbf16>) -> tensor<1x37xf32> {
+  %p = kf.pack %w : tensor<2x37x24xbf16> to tensor<2x37x24xbf16, #kf.layout<panel = 8, interleave = 4>>
+  %0 = kf.matmul %x, %p glu(silu) : tensor<1x24xf32>, tensor<2x37x24xbf16, #kf.layout<panel = 8, interleave = 4>>
+  return %0 : tensor<1x37xf32>
+}
+
 func.func @packed_weight(%x: tensor<?x64xf32>) -> tensor<?x72xf32> attributes {kf.max_tokens = 9 : i64} {
   %w = kf.weight ["packed"] : tensor<72x64xf32, #kf.layout<panel = 32>>
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<72x64xf32, #kf.layout<panel = 32>>

@@ -351,6 +351,21 @@ TEST_F(ExecutableCacheTest, KeepsWhatIsInUse) {
   EXPECT_TRUE(warnings.empty());
 }
 
+/// Whatever an earlier process kept is not used, and goes.
+TEST_F(ExecutableCacheTest, KeepsNothingWithLimitZero) {
+  using namespace std::chrono_literals;
+  ExecutableCache before = cache();
+  for (const char *key : {"a1", "b2"}) {
+    ASSERT_TRUE(before.store(key, sampleExecutable()).ok());
+    age(before, key, 1h);
+  }
+  ExecutableCache none = cache("a/b", 0);
+  EXPECT_FALSE(none.lookup("a1")->has_value());
+  ASSERT_TRUE(none.store("a1", sampleExecutable()).ok());
+  EXPECT_TRUE(keysOf(none).empty());
+  EXPECT_TRUE(warnings.empty());
+}
+
 TEST_F(ExecutableCacheTest, LimitFollowsTheEnvironment) {
   auto with = [](const char *size) {
     ::setenv("KF_CACHE_SIZE", size, 1);

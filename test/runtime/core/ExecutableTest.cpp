@@ -139,8 +139,10 @@ TEST(Executable, VerifyNamesWhatIsWrong) {
       {"weight 'q': a panel of 24 rows is no multiple of twice the interleave "
        "16",
        [](Executable &e) { e.weights[1].layout.panel = 24; }},
-      {"weight 'q': only 16-bit elements can be interleaved, not f32",
+      {"weight 'q': only bf16 elements can be interleaved, not f32",
        [](Executable &e) { e.weights[1].type = DataType::F32; }},
+      {"weight 'q': only bf16 elements can be interleaved, not f16",
+       [](Executable &e) { e.weights[1].type = DataType::F16; }},
       {"weight 'norm': a row-major weight has a panel or an interleave",
        [](Executable &e) { e.weights[0].layout.panel = 8; }},
       {"weight 'q': a shape has more elements than 63 bits can count",

@@ -163,10 +163,8 @@ LayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
   if (shape.size() != 2 && shape.size() != 3)
     return emitError() << "#kf.layout needs a rank 2 or 3 tensor, found rank "
                        << shape.size();
-  if (getInterleave() > 0 && !elementType.isIntOrFloat())
-    return emitError() << "#kf.layout with interleave needs 16-bit elements";
-  if (getInterleave() > 0 && elementType.getIntOrFloatBitWidth() != 16)
-    return emitError() << "#kf.layout with interleave needs 16-bit elements, "
+  if (getInterleave() > 0 && !elementType.isBF16())
+    return emitError() << "#kf.layout with interleave needs bf16 elements, "
                           "found "
                        << elementType;
   return success();

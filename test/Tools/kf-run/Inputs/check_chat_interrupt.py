@@ -2,11 +2,13 @@
 
 check_chat_interrupt.py KF_RUN [arguments]
 """
+import fcntl
 import os
 import signal
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 
 
@@ -69,6 +71,43 @@ with tempfile.NamedTemporaryFile("w", suffix=".jinja") as template:
             break
     assert chat.returncode == 0, (chat.returncode, out, err)
     assert b"[cancelled]" in err and b"error" not in err, err
+
+# A pipe that nobody reads holds up the text: interrupts lose none of it.
+reader, writer = os.pipe()
+fcntl.fcntl(writer, fcntl.F_SETFL, os.O_NONBLOCK)
+filled = 0
+try:
+    while True:
+        filled += os.write(writer, b"." * 4096)
+except BlockingIOError:
+    pass
+fcntl.fcntl(writer, fcntl.F_SETFL, 0)
+chat = subprocess.Popen(
+    [sys.argv[1], "chat", *sys.argv[2:]],
+    stdin=subprocess.PIPE,
+    stdout=writer,
+    stderr=subprocess.PIPE,
+)
+os.close(writer)
+chat.stdin.write(b"/help\n")
+chat.stdin.flush()
+unread = bytearray(b"\xff" * 4)
+while any(unread):
+    assert chat.poll() is None, (chat.returncode, chat.stderr.read())
+    time.sleep(0.01)
+    fcntl.ioctl(chat.stdin, termios.FIONREAD, unread)
+time.sleep(0.5)  # It has read the line, and waits for room by then.
+for interrupts in range(3):
+    chat.send_signal(signal.SIGINT)
+    time.sleep(0.1)
+chat.stdin.write(b"/exit\n")
+chat.stdin.close()
+out = b""
+while part := os.read(reader, 1 << 20):
+    out += part
+err = chat.stderr.read()
+assert chat.wait(timeout=300) == 0 and b"error" not in err, (chat.returncode, err)
+assert b"Ctrl-C stops" in out[filled:], out[filled:]
 
 # At the prompt, the second one in a row ends the program.
 chat = subprocess.Popen(

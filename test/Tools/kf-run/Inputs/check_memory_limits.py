@@ -4,6 +4,7 @@ check_memory_limits.py KF_RUN FOLDER EXEC_FILE
 """
 import os
 import resource
+import signal
 import subprocess
 import sys
 
@@ -60,6 +61,14 @@ def check(arguments, limits, done):
         assert all(line.startswith("warning: ") for line in lines[:-1]), what
 
 
+# A text is measured before it is copied.
+large = os.path.join(folder, "large.mlir")
+with open(large, "w") as file:
+    file.truncate(5 << 30)
+done = run(["exec", large], {resource.RLIMIT_AS: 7 << 30})
+os.remove(large)
+assert done.returncode == 1 and b"is longer than 67108864 bytes" in done.stderr, done
+
 # Between the limit with which a command can begin and the one with which it is
 # done, at odd distances, so that memory ends in another place each time.
 out = os.path.join(folder, "out.gguf")
@@ -96,6 +105,24 @@ for arguments, count in (
 # Some commands are done with what the program takes to begin, but not those
 # that compile.
 assert all_failures > 16, all_failures
+
+# The handler that tells faults for want of memory is no shield from a signal
+# that somebody sends.
+with subprocess.Popen(
+    [kf_run, "chat"],
+    stdin=subprocess.PIPE,
+    stdout=subprocess.PIPE,
+    stderr=subprocess.PIPE,
+    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)),
+) as process:
+    process.stdin.write(b"/help\n")
+    process.stdin.flush()
+    process.stdout.readline()
+    process.send_signal(signal.SIGSEGV)
+    try:
+        assert process.wait(timeout=60) == -signal.SIGSEGV, process.returncode
+    finally:
+        process.kill()
 
 # Limits of processes are not root's; an unprivileged user may be unable to
 # reach the build.

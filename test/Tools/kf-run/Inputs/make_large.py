@@ -7,11 +7,13 @@ KIND is one of
   chain     N elementwise ops, one behind the other
   shared    N additions of a value to itself
   views     N slices of one another
+  readers   N additions, each of an argument through 32 slices
   heads     attention of heads of N elements
   kernel    a kernel of N elementwise ops
   slices    a kernel that adds the neighbours of each element, N times
   affine    an affine map of N terms
   minus     an affine map with N signs before a number
+  joined    an affine map with N divisions by numbers, without blanks
   doubled   N aliases, each of a list of the one before, twice
   nested    N aliases, each of a tuple of the one before
   places    N aliases of locations, each of the one before
@@ -75,6 +77,20 @@ def views(count):
     lines += [f"  %r = math.exp %{count} : {type(count)}",
               f"  return %r : {type(count)}"]
     return function({"0": type(0)}, "\n".join(lines), type(count))
+
+
+def readers(count):
+    def type(number):
+        return f"tensor<{64 - number}xf32>"
+
+    lines = []
+    for i in range(count):
+        lines += [f"  %v{i}_{j + 1} = tensor.extract_slice %v{i}_{j}[1] [{63 - j}] "
+                  f"[1] : {type(j)} to {type(j + 1)}" for j in range(32)]
+        lines.append(f"  %{i + 1} = arith.addf %{i}, %v{i}_32 : {type(32)}")
+    lines.append(f"  return %{count} : {type(32)}")
+    arguments = {"0": type(32), **{f"v{i}_0": type(0) for i in range(count)}}
+    return function(arguments, "\n".join(lines), type(32))
 
 
 def heads(count):
@@ -200,6 +216,11 @@ def minus(count):
     return with_aliases([f"#m = affine_map<(d0) -> ({'-' * count}d0)>"])
 
 
+def joined(count):
+    return with_aliases([f"#m = affine_map<(d0) -> (d0 floordiv "
+                         f"{'3floordiv ' * (count - 1)}3)>"])
+
+
 def doubled(count):
     return with_aliases(["#a0 = 7 : i32"] + [
         f"#a{i + 1} = [#a{i}, #a{i}]" for i in range(count)])
@@ -215,10 +236,11 @@ def places(count):
         f"#loc{i + 1} = loc(callsite(#loc{i} at #loc0))" for i in range(count)])
 
 
-KINDS = {"chain": chain, "shared": shared, "views": views, "heads": heads,
+KINDS = {"chain": chain, "shared": shared, "views": views,
+         "readers": readers, "heads": heads,
          "kernel": long_kernel, "slices": slices,
-         "affine": affine, "minus": minus, "doubled": doubled,
-         "nested": nested, "places": places, "kernels": kernels,
+         "affine": affine, "minus": minus, "joined": joined,
+         "doubled": doubled, "nested": nested, "places": places, "kernels": kernels,
          "rows": rows, "values": values, "arguments": arguments, "name": name,
          "functions": functions, "copied": copied, "bits": bits, "shape": shape,
          "digits": digits, "fraction": fraction, "names": names}

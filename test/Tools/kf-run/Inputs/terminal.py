@@ -6,12 +6,15 @@ Each line of the file LINES is typed when the command prompts for one, and /exit
 at the end. Prints what the terminal showed, without the control sequences of
 line editing, and exits as the command did.
 """
+import fcntl
 import os
 import pty
 import re
 import select
 import signal
+import struct
 import sys
+import termios
 import time
 
 PROMPT = re.compile(rb"(?:^|[\r\n])(?:> |\. |[^\r\n]*\[y/N\] )$")
@@ -22,6 +25,8 @@ with open(sys.argv[1], "rb") as file:
 
 child, terminal = pty.fork()
 if child == 0:
+    # Wide enough for any path in a line.
+    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 1000, 0, 0))
     os.environ["TERM"] = "dumb"
     os.execvp(sys.argv[2], sys.argv[2:])
 
