@@ -101,10 +101,10 @@ def FormKernels : Pass<"kf-form-kernels", "::mlir::ModuleOp"> {
     - rope and q/k norms that feed an attention or a cache append,
     - views of operands.
 
-    A cluster has at most 32 ops, so that a long chain of elementwise ops becomes
-    several kernels: by then a pass over memory is a small part of the work,
-    while compile time grows faster than the kernel does. Pieces of a regular
-    chain share a kernel. At most 32 views may lie one behind the other.
+    A cluster has at most 32 ops, its kernel 1024 with the views: a long chain
+    of elementwise ops becomes several kernels. By then a pass over memory costs
+    little, while compile time grows faster than the kernel does. Pieces of a
+    regular chain share a kernel. At most 32 views may lie behind one another.
 
     Clusters that are equal but for their operands share a kernel, so that the
     layers of a model are dispatches of the same few kernels.

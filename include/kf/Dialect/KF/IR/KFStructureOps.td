@@ -224,7 +224,8 @@ def KF_DispatchOp : KF_Op<"dispatch",
                        OptionalAttr<DenseI64ArrayAttr>:$offsets);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
-    $kernel `(` $operands_ `)` attr-dict `:` functional-type($operands_, $results)
+    $kernel `(` $operands_ `)` attr-dict `:`
+    functional-type($operands_, $results)
   }];
   let hasVerifier = 1;
 }
