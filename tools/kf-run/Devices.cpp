@@ -8,20 +8,63 @@
 
 #include "Devices.h"
 
+#include "Report.h"
+
 #include "runtime/ThreadPool.h"
 #include "runtime/devices/Cpu/CpuDevice.h"
 #include "runtime/devices/Vulkan/VulkanDevice.h"
+#include "runtime/io/Quote.h"
 #include "runtime/reference/ReferenceDevice.h"
 
-#include <cstdio>
+#include <algorithm>
+#include <string_view>
 
 using namespace kf;
 
+namespace {
+
+/// "vulkan:1": the kind, and which of it ("" where that is not said).
+struct DeviceName {
+  std::string_view kind, which;
+};
+
+DeviceName split(std::string_view device) {
+  const size_t colon = device.find(':');
+  if (colon == std::string_view::npos)
+    return {device, {}};
+  return {device.substr(0, colon), device.substr(colon + 1)};
+}
+
+Status checkName(const std::string &device) {
+  const auto [kind, which] = split(device);
+  if (kind != "cpu" && kind != "reference" && kind != "vulkan" &&
+      kind != "auto")
+    return Status::error("--device takes one of cpu, reference, vulkan, auto, "
+                         "not " +
+                         inQuotes(device));
+  if (kind.size() == device.size())
+    return Status();
+  const bool isNumber =
+      !which.empty() && which.size() < 4 &&
+      std::ranges::all_of(which, [](char c) { return c >= '0' && c <= '9'; });
+  if (!isNumber)
+    return Status::error("--device takes a device's number behind ':', as in "
+                         "vulkan:1, not " +
+                         inQuotes(device));
+  if (kind != "vulkan" && which != "0")
+    return Status::error("--device " + device + ": there is one " +
+                         std::string(kind) + " device, number 0");
+  return Status();
+}
+
+} // namespace
+
 void DeviceOptions::addTo(OptionParser &parser) {
-  parser.choice({"device", 0, "NAME"}, device,
-                {"cpu", "reference", "vulkan", "auto"},
-                "cpu (the default), reference (an interpreter, slow and "
-                "simple), vulkan, or auto");
+  parser.text({"device", 0, "NAME[:N]"}, device,
+              "cpu (the default), reference (an interpreter, slow and "
+              "simple), vulkan, or auto; N is the number of the device where "
+              "'kf-run devices' lists several");
+  parser.addCheck([this] { return checkName(device); });
   parser.integer(
       {"threads", 't', "N"}, threads, 0, ThreadPool::maxThreads,
       "threads of the CPU device; 0, the default, is one per CPU that "
@@ -30,9 +73,9 @@ void DeviceOptions::addTo(OptionParser &parser) {
 }
 
 Result<std::unique_ptr<Device>> kf::openDevice(const DeviceOptions &options) {
-  std::string name = options.device;
+  auto [name, which] = split(options.device);
   if (name == "auto") {
-    std::fputs("device: cpu (chosen by --device auto)\n", stderr);
+    printNote("--device auto takes cpu: no other device runs attention yet");
     name = "cpu";
   }
   if (name == "cpu")
@@ -41,8 +84,8 @@ Result<std::unique_ptr<Device>> kf::openDevice(const DeviceOptions &options) {
     return Status::error("-t " + std::to_string(options.threads) +
                          ": threads are the CPU device's; leave -t out with "
                          "--device " +
-                         name);
+                         options.device);
   if (name == "reference")
     return createReferenceDevice();
-  return createVulkanDevice();
+  return createVulkanDevice({.device = std::string(which)});
 }

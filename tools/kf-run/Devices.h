@@ -21,14 +21,16 @@ namespace kf {
 
 /// What `--device` and `-t` say.
 struct DeviceOptions {
-  std::string device = "cpu"; ///< or reference, vulkan, auto
-  int64_t threads = 0;        ///< 0: usableThreads()
+  /// "cpu", "reference", "vulkan", "auto", or "vulkan:1" for the device of
+  /// that number.
+  std::string device = "cpu";
+  int64_t threads = 0; ///< 0: usableThreads()
 
   /// Adds both options to `parser`.
   void addTo(OptionParser &parser);
 };
 
-/// Opens the device. "auto" takes the CPU and says so on stderr. Errors:
+/// Opens the device. "auto" takes the CPU and says why on stderr. Errors:
 /// threads for a device that has none, a device that cannot be had.
 Result<std::unique_ptr<Device>> openDevice(const DeviceOptions &options);
 
