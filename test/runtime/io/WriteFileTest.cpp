@@ -73,7 +73,8 @@ int interrupt(int &count) {
 
 } // namespace
 
-// In place of fsync and close, where this project calls them (CMakeLists.txt).
+// In place of fsync, close and getpid, where this project calls them
+// (CMakeLists.txt).
 extern "C" {
 int __real_fsync(int descriptor);
 int __real_close(int descriptor);
@@ -85,6 +86,8 @@ int __wrap_close(int descriptor) {
   const int result = __real_close(descriptor);
   return interruptedCloses > 0 ? interrupt(interruptedCloses) : result;
 }
+/// Processes of different containers that share a folder may have one number.
+pid_t __wrap_getpid() { return 1; }
 }
 
 TEST(WriteFile, ReplacesWhatWasThere) {
@@ -192,6 +195,23 @@ TEST(AtomicFile, HasTheModeThatItIsGiven) {
     EXPECT_EQ(modeOf(path), mode & ~022u);
   }
   umask(mask);
+}
+
+TEST(AtomicFile, SharesItsTemporaryWithNoOtherProcess) {
+  TempFolder temp;
+  const std::string path = temp.path("x");
+  // Two that end while they write, with the same number and memory.
+  for (int i = 0; i < 2; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      const Result<AtomicFile> file = AtomicFile::create(path, {});
+      _exit(file.ok() ? 0 : 1);
+    }
+    int result = -1;
+    ASSERT_EQ(waitpid(child, &result, 0), child);
+    EXPECT_EQ(result, 0);
+  }
+  EXPECT_EQ(filesIn(temp), 2u);
 }
 
 TEST(WriteFile, TakesDevices) {
