@@ -207,6 +207,17 @@ LogicalResult checkValues(Operation &op) {
   return success();
 }
 
+/// A cast changes no number of rows, nor its name.
+LogicalResult checkCast(tensor::CastOp cast) {
+  auto from = dyn_cast<RankedTensorType>(cast.getSource().getType());
+  auto to = dyn_cast<RankedTensorType>(cast.getType());
+  if (from && to && haveSameRows(from, to))
+    return success();
+  return cast.emitOpError("kf-bound-tokens: gives the rows of ")
+         << cast.getSource().getType() << " another number or name in "
+         << cast.getType();
+}
+
 /// Takes what the views of `kernel` ask for into `ranges`.
 LogicalResult boundKernel(KernelOp kernel, Ranges &ranges) {
   for (Operation &op : kernel.getBody().front()) {
@@ -215,6 +226,13 @@ LogicalResult boundKernel(KernelOp kernel, Ranges &ranges) {
       return failure();
     if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op))
       result = boundSlice(slice, ranges);
+    else if (auto castOp = dyn_cast<tensor::CastOp>(op))
+      result = checkCast(castOp);
+    else if (auto embedding = dyn_cast<EmbeddingOp>(op)) // reads row 0 at least
+      result = ranges.requireNotNegative(
+          extentOf(cast<RankedTensorType>(embedding.getTable().getType()), 0) -
+              Linear{1, {}},
+          embedding);
     else if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op))
       result = checkReshape(expand, expand.getResultType(), expand.getSrcType(),
                             expand.getReassociationIndices());

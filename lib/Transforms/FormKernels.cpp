@@ -540,6 +540,10 @@ private:
     int64_t tokens = maxTokens;
     if (auto attribute = function->getAttrOfType<IntegerAttr>("kf.max_tokens"))
       tokens = attribute.getInt();
+    if (tokens < 1)
+      return function.emitError("kf-form-kernels: kf.max_tokens must be "
+                                "positive, found ")
+             << tokens;
     FailureOr<ArrayAttr> sizes = rangesOf(function, tokens);
     if (failed(sizes))
       return failure();

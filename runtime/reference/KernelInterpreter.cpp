@@ -330,7 +330,8 @@ Status KernelInterpreter::run(std::span<const BoundMemory> memory,
       return bytes.status().in(where);
     KF_RETURN_IF_ERROR(
         checkSize(target, *bytes).in(where + ": result " + std::to_string(i)));
-    std::memmove(target.data, value.data, static_cast<size_t>(*bytes));
+    if (*bytes > 0)
+      std::memmove(target.data, value.data, static_cast<size_t>(*bytes));
   }
   return Status();
 }

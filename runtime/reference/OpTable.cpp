@@ -385,6 +385,9 @@ Result<Evaluate> prepareExtractSlice(const OpSite &site) {
       if (value == kDynamic)
         return Status::error("offsets and strides that are not constant have "
                              "no reference");
+  if (site.result->shape.empty() && std::ranges::count(sizes, kDynamic) > 0)
+    return Status::error("a size that is not constant has no reference in a "
+                         "result of rank 0");
   return Evaluate([offsets, sizes, strides,
                    type = *site.result](const OpCall &call) -> Result<Tensor> {
     std::vector<int64_t> resolved = sizes;

@@ -65,6 +65,14 @@ Status checkInput(const TensorSpec &spec, const HostTensor &input,
   return Status();
 }
 
+/// ": 2x8xf32, 8xi32"; nothing for none.
+std::string listed(std::span<const TensorSpec> specs) {
+  std::string text;
+  for (const TensorSpec &spec : specs)
+    text += (text.empty() ? ": " : ", ") + describe(spec);
+  return text;
+}
+
 } // namespace
 
 StepSizes::StepSizes(int64_t tokens, std::initializer_list<int64_t> named) {
@@ -132,7 +140,8 @@ Result<StepSizes> ProgramRunner::sizesOf(std::span<const HostTensor> values,
   if (values.size() != executable.inputs.size())
     return Status::error(std::to_string(values.size()) +
                          " inputs are given, but the program takes " +
-                         std::to_string(executable.inputs.size()));
+                         std::to_string(executable.inputs.size()) +
+                         listed(executable.inputs));
   FoundSizes found;
   found[KF_SCALAR_N_TOKENS] = nTokens;
   for (size_t i = 0; i < values.size(); ++i)

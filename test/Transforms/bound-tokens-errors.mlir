@@ -101,3 +101,14 @@ func.func @renamed(%x: tensor<?x8xf32>, %y: tensor<?x2x4xf32, #kf.size<wanted>>)
   %1 = arith.addf %0, %y : tensor<?x2x4xf32, #kf.size<wanted>>
   return %1 : tensor<?x2x4xf32, #kf.size<wanted>>
 }
+
+// -----
+
+module attributes {kf.sizes = ["ghost"]} {
+kf.kernel @cast(%ids: tensor<?xi32>, %x: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  // expected-error@+1 {{kf-bound-tokens: gives the rows of 'tensor<?x4xf32>' another number or name in 'tensor<?x4xf32, #kf.size<ghost>>'}}
+  %0 = tensor.cast %x : tensor<?x4xf32> to tensor<?x4xf32, #kf.size<ghost>>
+  %1 = kf.embedding %ids, %0 : tensor<?xi32>, tensor<?x4xf32, #kf.size<ghost>>
+  kf.yield %1 : tensor<?x4xf32>
+}
+}

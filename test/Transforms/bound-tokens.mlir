@@ -95,3 +95,12 @@ func.func @wanted(%x: tensor<?x4xf32>, %y: tensor<?x4xf32, #kf.size<wanted>>,
   %1 = arith.addf %x, %x : tensor<?x4xf32>
   return %1, %0 : tensor<?x4xf32>, tensor<?x4xf32, #kf.size<wanted>>
 }
+
+// A table has a row at least, which is read where an id is outside.
+// CHECK-LABEL: kf.program @table_rows
+// CHECK-SAME: sizes = [#kf.size_range<rows, least = 1, most = 512>]
+func.func @table_rows(%ids: tensor<?xi32>, %x: tensor<?x4xf32, #kf.size<rows>>)
+    -> tensor<?x4xf32> {
+  %0 = kf.embedding %ids, %x : tensor<?xi32>, tensor<?x4xf32, #kf.size<rows>>
+  return %0 : tensor<?x4xf32>
+}

@@ -108,7 +108,7 @@ func.func @returns_ids(%x: tensor<4xi32>) -> tensor<4xi32> {
 
 // -----
 
-// expected-error @+1 {{'kf.program' op C2: max_tokens must be positive}}
+// expected-error @+1 {{kf-form-kernels: kf.max_tokens must be positive, found 0}}
 func.func @no_tokens(%x: tensor<4xf32>) -> tensor<4xf32> attributes {kf.max_tokens = 0 : i64} {
   %0 = kf.softmax %x : tensor<4xf32>
   return %0 : tensor<4xf32>

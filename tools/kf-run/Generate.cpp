@@ -167,6 +167,9 @@ Status generateText(const GenerateOptions &options) {
   KF_RETURN_IF_ERROR(
       options.sampler.validateIds(run->model().config.vocabSize));
   const std::optional<Tokenizer> &tokenizer = run->model().tokenizer;
+  if (!tokenizer && !options.stops.empty())
+    return Status::error("--stop is found in text, and the model has no "
+                         "tokenizer; give --tokenizer, or leave it out");
   KF_ASSIGN_OR_RETURN(std::vector<int32_t> ids,
                       options.ids.empty() ? promptIds(run->model(), prompt)
                                           : parseIds(options.ids));
@@ -245,8 +248,9 @@ int kf::runGenerate(Arguments arguments) {
   if (std::optional<int> code = parser.parse(arguments))
     return *code;
   for (const std::string &stop : options.stops)
-    if (stop.empty())
-      return parser.usageError("--stop takes a text that is not empty");
+    if (stop.empty() || toValidUtf8(stop) != stop)
+      return parser.usageError(
+          "--stop takes a text in UTF-8 that is not empty");
   if (options.prompt && !options.file.empty())
     return parser.usageError("--prompt and --file exclude each other");
   if (!options.ids.empty()) {

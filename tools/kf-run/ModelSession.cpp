@@ -11,6 +11,7 @@
 #include "Interrupt.h"
 #include "Report.h"
 
+#include "runtime/io/Quote.h"
 #include "runtime/session/Stopwatch.h"
 
 #include <algorithm>
@@ -27,7 +28,18 @@ void ModelOptions::addTo(OptionParser &parser) {
                     "without it, the embedded model, kf-stories");
   dummy.addTo(parser, model);
   device.addTo(parser);
-  parser.text({"model", 'm', "MODEL"}, model, "the same as MODEL");
+  parser.text({"model", 'm', "MODEL"}, named, "the same as MODEL");
+  parser.addCheck([this] {
+    if (!named)
+      return Status();
+    if (named->empty())
+      return Status::error("--model is empty");
+    if (!model.empty())
+      return Status::error("MODEL is given twice: " + inQuotes(model) +
+                           " and --model " + inQuotes(*named));
+    model = *named;
+    return Status();
+  });
   parser.integer({"context", 'c', "N"}, context, 1, int64_t(1) << 24,
                  "positions of the context; by default what the command needs "
                  "and at least 4096, as far as the model goes");

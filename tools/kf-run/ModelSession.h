@@ -25,7 +25,8 @@ namespace kf {
 
 /// Options of every command that runs a model.
 struct ModelOptions {
-  std::string model; ///< empty: the embedded one
+  std::string model;                ///< empty: the embedded one
+  std::optional<std::string> named; ///< the model, as an option says it
   DummyOptions dummy;
   DeviceOptions device;
   int64_t context = 0; ///< 0: chosen by the command's need

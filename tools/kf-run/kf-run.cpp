@@ -14,6 +14,7 @@
 #include "runtime/Exceptions.h"
 #include "runtime/io/Quote.h"
 #include "runtime/io/ReadFaults.h"
+#include "runtime/model/NamedConfigs.h"
 
 #include <csignal>
 #include <cstdio>
@@ -69,6 +70,7 @@ bool isModel(std::string_view argument) {
   std::error_code error;
   return argument.ends_with(".gguf") ||
          argument.find('/') != std::string_view::npos ||
+         findNamedConfig(argument) != nullptr ||
          std::filesystem::exists(argument, error);
 }
 

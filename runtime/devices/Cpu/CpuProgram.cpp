@@ -177,6 +177,7 @@ Status CpuInstance::runOnce() {
   if (context.team->size() == 1)
     return runAlone() ? Status() : Status::cancelled();
 
+  stopped.store(false, std::memory_order_relaxed);
   uint64_t run = currentRun.load(std::memory_order_relaxed) + 1;
   // Numbers of dispatches have 40 bits; start over long before they wrap.
   constexpr uint64_t lastNumber = uint64_t(1) << (63 - kIndexBits);
@@ -230,7 +231,10 @@ bool CpuInstance::walk(int thread, uint64_t run) {
     return true;
   const uint64_t base = (run - 1) * before.back();
   for (size_t d = 0; d < calls.size(); ++d) {
-    if (isCancelled(cancelled))
+    // Whoever comes late must not look at the caller's flag, which may be gone.
+    if (thread == 0 && isCancelled(cancelled))
+      stopped.store(true, std::memory_order_relaxed);
+    if (stopped.load(std::memory_order_relaxed))
       return false;
     takePart(thread, rank, d, run * calls.size() + d, base + before[d + 1]);
     if (thread == 0 && !ends.empty())
@@ -324,6 +328,9 @@ void CpuInstance::finish(uint64_t workgroups, uint64_t number,
                          uint64_t target) {
   if (workgroups == 0)
     return;
+  // The run is not over before these are counted, so that the flag is there.
+  if (isCancelled(cancelled))
+    stopped.store(true, std::memory_order_relaxed);
   uint64_t now = finished.fetch_add(workgroups, std::memory_order_acq_rel);
   if (now + workgroups != target)
     return;

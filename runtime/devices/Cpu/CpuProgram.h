@@ -122,8 +122,10 @@ private:
   std::array<int64_t, KF_SCALAR_COUNT> scalars{};
   /// Workgroups before each dispatch; [dispatches + 1].
   std::vector<uint64_t> before;
-  /// Of the last run; looked at between dispatches.
+  /// Of the last run; looked at while it cannot be over.
   CancelFlag cancelled = nullptr;
+  /// It was set; threads look at this between dispatches.
+  std::atomic<bool> stopped = false;
   /// When each dispatch of this run got over, for the caller's thread to write;
   /// empty where nobody asks.
   std::vector<Clock::time_point> ends;

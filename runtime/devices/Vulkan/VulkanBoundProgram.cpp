@@ -226,10 +226,18 @@ VulkanBoundProgram::recordingFor(std::span<const int64_t> scalars) {
       oldest = recording.get();
   }
   if (!oldest || recordings.size() < keptRecordings) {
-    recordings.push_back(std::make_unique<VulkanRecording>(context));
-    oldest = recordings.back().get();
+    // A recording that is half made is not kept.
+    auto made = std::make_unique<VulkanRecording>(context);
+    KF_RETURN_IF_ERROR(record(*made, std::move(grids), capacity));
+    recordings.push_back(std::move(made));
+    return recordings.back().get();
   }
-  KF_RETURN_IF_ERROR(record(*oldest, std::move(grids), capacity));
+  // Descriptors may be half written: they are written anew then.
+  Status status = record(*oldest, std::move(grids), capacity);
+  if (!status) {
+    oldest->capacity = -1;
+    return status;
+  }
   return oldest;
 }
 

@@ -45,8 +45,9 @@ void VulkanCompletions::assign(uint64_t number) {
 
 void VulkanCompletions::finish(uint64_t ended) {
   while (!entries.empty() && entries.front().submission <= ended) {
-    Status status = entries.front().finish();
+    Entry entry = std::move(entries.front());
     entries.pop_front();
+    Status status = catchExceptions([&] { return entry.finish(); });
     if (failure.ok())
       failure = std::move(status);
   }
@@ -69,6 +70,7 @@ Status VulkanEvent::doSynchronize(CancelFlag /*cancelled*/) {
 
 VulkanStream::~VulkanStream() {
   (void)catchExceptions([&] { return waitForAll(); });
+  completions->drop();
   for (Chunks *chunks : {&uploads, &downloads})
     for (std::unique_ptr<Chunk> &chunk : *chunks)
       context.release(chunk->memory);
@@ -106,16 +108,24 @@ Result<VkCommandBuffer> VulkanStream::transfers() {
 Status VulkanStream::flush(VkCommandBuffer commands) {
   std::vector<VkCommandBuffer> batch;
   if (open) {
-    KF_RETURN_IF_ERROR(vulkanStatus(context.vk.vkEndCommandBuffer(open),
-                                    "vkEndCommandBuffer"));
-    closed.push_back({std::exchange(open, nullptr), notSubmitted});
-    batch.push_back(closed.back().commands);
+    VkCommandBuffer ended = std::exchange(open, nullptr);
+    Status status = vulkanStatus(context.vk.vkEndCommandBuffer(ended),
+                                 "vkEndCommandBuffer");
+    if (!status) {
+      context.freeCommands(ended);
+      return lose(status);
+    }
+    closed.push_back({ended, notSubmitted});
+    batch.push_back(ended);
   }
   if (commands)
     batch.push_back(commands);
   if (batch.empty())
     return {};
-  KF_ASSIGN_OR_RETURN(last, context.submit(batch));
+  Result<uint64_t> submitted = context.submit(batch);
+  if (!submitted)
+    return lose(submitted.status());
+  last = *submitted;
   for (Commands &used : closed)
     used.use = std::min(used.use, last);
   for (Chunks *chunks : {&uploads, &downloads})
@@ -125,11 +135,25 @@ Status VulkanStream::flush(VkCommandBuffer commands) {
   return {};
 }
 
+/// Work that was accepted is not done: synchronize() says so, too.
+Status VulkanStream::lose(Status status) {
+  completions->drop();
+  if (completions->failure.ok())
+    completions->failure = status;
+  return status;
+}
+
 bool VulkanStream::isIdle() { return !open && last <= context.ended(); }
 
 Status VulkanStream::waitForAll() {
-  KF_RETURN_IF_ERROR(flush());
-  KF_RETURN_IF_ERROR(context.waitFor(last));
+  Status status = flush();
+  if (status)
+    status = context.waitFor(last);
+  if (!status) {
+    completions->drop();
+    completions->failure = Status();
+    return status;
+  }
   completions->finish(last);
   return std::exchange(completions->failure, Status());
 }

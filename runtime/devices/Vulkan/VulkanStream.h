@@ -35,6 +35,9 @@ public:
   void assign(uint64_t number);
   /// Does what belongs to submissions up to `ended`, in order.
   void finish(uint64_t ended);
+  /// Forgets what is left: work that failed leaves nothing to do, and memory of
+  /// the caller may be gone.
+  void drop() { entries.clear(); }
 
   Status failure; ///< the first error since it was last taken
 
@@ -102,6 +105,8 @@ private:
   Status run(Instance &instance, std::span<const int64_t> scalars,
              const EnqueueOptions &options);
   Status waitForAll();
+  /// Forgets what was not submitted, because of `status`.
+  Status lose(Status status);
   /// Whether nothing is left to do, so that the host may touch buffers.
   bool isIdle();
   /// A chunk of at least `bytes` that nothing uses; waits where they are all in

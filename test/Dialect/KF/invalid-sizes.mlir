@@ -77,7 +77,7 @@ kf.program @p(%x: tensor<?x4xf32, #kf.size<wanted>>)
 
 // -----
 
-// expected-error @+1 {{size_range of 'wanted': needs 0 <= least <= most, and most in [1, 2147483647], found 5 and 4}}
+// expected-error @+1 {{size_range of 'wanted': needs 0 <= least <= most <= 2147483647, found 5 and 4}}
 #range = #kf.size_range<wanted, least = 5, most = 4>
 
 // -----

@@ -144,3 +144,8 @@ func.func @two_sizes(%x: tensor<?x8xf32, #kf.size<a>>, %y: tensor<?x8xf32, #kf.s
   %2 = kf.activation(silu) %x : tensor<?x8xf32, #kf.size<a>>
   return %1, %2 : tensor<?x2x4xf32, #kf.size<b>>, tensor<?x8xf32, #kf.size<a>>
 }
+
+func.func @named_table(%ids: tensor<?xi32>, %t: tensor<?x40xf32, #kf.size<rows>>) -> tensor<?x40xf32> {
+  %0 = kf.embedding %ids, %t : tensor<?xi32>, tensor<?x40xf32, #kf.size<rows>>
+  return %0 : tensor<?x40xf32>
+}

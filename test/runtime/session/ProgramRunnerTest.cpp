@@ -118,7 +118,7 @@ TEST(ProgramRunner, Runs) {
 TEST(ProgramRunner, WrongInputs) {
   Fixture fixture;
   EXPECT_EQ(fixture.runner->run({}).message(),
-            "0 inputs are given, but the program takes 1");
+            "0 inputs are given, but the program takes 1: ?x2xf32");
   EXPECT_EQ(fixture.errorOf(floats({2, 3}, {1, 2, 3, 4, 5, 6})),
             "input 0 is 2x3xf32, but the program takes ?x2xf32");
   EXPECT_EQ(fixture.errorOf(floats({2}, {1, 2})),

@@ -221,10 +221,10 @@ SizeRangeAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                       StringAttr name, int64_t least, int64_t most) {
   if (failed(verifySizeName(emitError, name.getValue())))
     return failure();
-  if (least < 0 || most < 1 || least > most || most > maxSize)
+  if (least < 0 || least > most || most > maxSize)
     return emitError() << "size_range of '" << name.getValue()
-                       << "': needs 0 <= least <= most, and most in [1, "
-                       << maxSize << "], found " << least << " and " << most;
+                       << "': needs 0 <= least <= most <= " << maxSize
+                       << ", found " << least << " and " << most;
   return success();
 }
 
