@@ -275,3 +275,8 @@ func.func private @f(!kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8, type =
 // expected-error @+2 {{expected ::mlir::kf::BlockFormat to be one of: q8_0, q4_0, q4_1, q5_0, q5_1, q2_k, q3_k, q4_k, q5_k, q6_k, iq4_nl}}
 // expected-error @+1 {{failed to parse KF_QuantType parameter}}
 func.func private @f(tensor<32x!kf.quant<q9_0>>)
+
+// -----
+
+// expected-error @+1 {{unknown  type `nothing` in dialect `kf`}}
+func.func private @f(tensor<96x64x!kf.nothing, #kf.layout<panel = 32, interleave = 16>>)

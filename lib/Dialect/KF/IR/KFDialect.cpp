@@ -160,6 +160,8 @@ LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 LogicalResult
 LayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
                            function_ref<InFlightDiagnostic()> emitError) const {
+  if (!elementType) // MLIR's parser has found it wrong, and asks all the same
+    return failure();
   if (shape.size() != 2 && shape.size() != 3)
     return emitError() << "#kf.layout needs a rank 2 or 3 tensor, found rank "
                        << shape.size();
