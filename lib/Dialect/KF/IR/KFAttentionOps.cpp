@@ -1,0 +1,224 @@
+//===- KFAttentionOps.cpp - Rotary embedding, attention, cache ------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "OpChecks.h"
+
+#include "runtime/model/ConfigLimits.h"
+
+#include "mlir/IR/PatternMatch.h"
+
+#include <cmath>
+#include <numbers>
+
+using namespace mlir;
+using namespace mlir::kf;
+
+//===----------------------------------------------------------------------===//
+// rope
+//===----------------------------------------------------------------------===//
+
+LogicalResult RopeOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                                       Adaptor adaptor,
+                                       SmallVectorImpl<Type> &types) {
+  types.push_back(adaptor.getX().getType());
+  return success();
+}
+
+/// [T, heads, D] with the last two dimensions static.
+static bool isHeads(RankedTensorType type) {
+  return type.getRank() == 3 && isFloatTensor(type) && !type.isDynamicDim(1) &&
+         !type.isDynamicDim(2);
+}
+
+LogicalResult RopeOp::verify() {
+  RankedTensorType x = tensorType(getX());
+  if (!isHeads(x))
+    return emitOpError("C1: x must be [T, heads, D] of float elements, the "
+                       "last two dimensions static, found ")
+           << x;
+  if (!isPerRow(getPositions(), x))
+    return emitOpError("C2: positions must be i32, one for each row of x, "
+                       "found ")
+           << getPositions().getType();
+  int64_t rotary = getRotaryDim();
+  int64_t most = std::min(x.getDimSize(2), ::kf::kMaxHeadDim);
+  if (rotary <= 0 || rotary % 2 != 0 || rotary > most)
+    return emitOpError("C3: rotary_dim must be even, positive and at most ")
+           << most << ", found " << rotary;
+  if (!isFiniteAndNotNegative(getTheta()) || getTheta().isZero())
+    return emitOpError("C4: theta must be positive and finite");
+  if (getFactors() && !isFloatOfShape(getFactors().getType(), {rotary / 2}))
+    return emitOpError("C6: factors must be [")
+           << rotary / 2 << "] of a float type, found "
+           << getFactors().getType();
+  return success();
+}
+
+SmallVector<utils::IteratorType> RopeOp::getLoopTypes() {
+  return {parallel(), parallel(), reduction()};
+}
+
+SmallVector<AffineMap> RopeOp::getLoopMaps() {
+  MLIRContext *c = getContext();
+  SmallVector<AffineMap> maps = {loopMap(c, 3, {0, 1, 2}), loopMap(c, 3, {0})};
+  if (getFactors())
+    maps.push_back(loopMap(c, 3, {-1}));
+  maps.push_back(loopMap(c, 3, {0, 1, 2}));
+  return maps;
+}
+
+SmallVector<float> RopeOp::getFrequencies() {
+  int64_t half = getRotaryDim() / 2;
+  double theta = getTheta().convertToDouble();
+  RopeScalingAttr scaling = getScalingAttr();
+  SmallVector<float> frequencies;
+  for (int64_t i = 0; i < half; ++i) {
+    float exponent = static_cast<float>(2 * i) / static_cast<float>(2 * half);
+    float frequency =
+        1.0f /
+        static_cast<float>(std::pow(theta, static_cast<double>(exponent)));
+    if (scaling && scaling.getKind() == RopeScalingKind::Linear)
+      frequency /= static_cast<float>(scaling.getFactor().convertToDouble());
+    if (scaling && scaling.getKind() == RopeScalingKind::Llama3) {
+      double context = static_cast<double>(scaling.getOriginalContext());
+      double low = scaling.getLowFreqFactor().convertToDouble();
+      double high = scaling.getHighFreqFactor().convertToDouble();
+      double factor = scaling.getFactor().convertToDouble();
+      double wavelength = 2 * std::numbers::pi / frequency;
+      if (wavelength > context / low) {
+        frequency = static_cast<float>(frequency / factor);
+      } else if (wavelength >= context / high) {
+        double smooth = (context / wavelength - low) / (high - low);
+        frequency = static_cast<float>((1 - smooth) * frequency / factor +
+                                       smooth * frequency);
+      }
+    }
+    frequencies.push_back(frequency);
+  }
+  return frequencies;
+}
+
+namespace {
+/// rope scaling(linear, 1) -> rope
+struct DropUnitScaling : OpRewritePattern<RopeOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(RopeOp op,
+                                PatternRewriter &rewriter) const override {
+    RopeScalingAttr scaling = op.getScalingAttr();
+    if (!scaling || scaling.getKind() != RopeScalingKind::Linear ||
+        !scaling.getFactor().isExactlyValue(1.0))
+      return failure();
+    rewriter.modifyOpInPlace(op, [&] { op.removeScalingAttr(); });
+    return success();
+  }
+};
+} // namespace
+
+void RopeOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                         MLIRContext *context) {
+  patterns.add<DropUnitScaling>(context);
+}
+
+//===----------------------------------------------------------------------===//
+// attention, kv_append
+//===----------------------------------------------------------------------===//
+
+/// Whether `table` is [S, P] of i32, both static.
+static bool isPageTable(Value table) {
+  RankedTensorType type = tensorType(table);
+  return type.getRank() == 2 && type.hasStaticShape() &&
+         type.getElementType().isInteger(32);
+}
+
+LogicalResult AttentionOp::inferReturnTypes(MLIRContext *,
+                                            std::optional<Location>,
+                                            Adaptor adaptor,
+                                            SmallVectorImpl<Type> &types) {
+  types.push_back(adaptor.getQ().getType());
+  return success();
+}
+
+LogicalResult AttentionOp::verify() {
+  RankedTensorType q = tensorType(getQ());
+  KVCacheType cache = getCache().getType();
+  if (!isHeads(q))
+    return emitOpError("C1: q must be [T, heads, D] of float elements, the "
+                       "last two dimensions static, found ")
+           << q;
+  if (q.getDimSize(2) != cache.getHeadDim())
+    return emitOpError("C2: head dimension of q (")
+           << q.getDimSize(2) << ") differs from the cache's ("
+           << cache.getHeadDim() << ")";
+  if (!getKvHead() && q.getDimSize(1) % cache.getKvHeads() != 0)
+    return emitOpError("C3: heads of q (")
+           << q.getDimSize(1)
+           << ") must be a multiple of the cache's kv_heads ("
+           << cache.getKvHeads() << ")";
+  if (!isPerRow(getPositions(), q))
+    return emitOpError("C4: positions must be i32, one for each row of q, "
+                       "found ")
+           << getPositions().getType();
+  int64_t layer = getLayer();
+  if (layer < 0 || layer >= cache.getLayers())
+    return emitOpError("C5: layer ")
+           << layer << " is outside the cache's " << cache.getLayers();
+  if (getWindow() && static_cast<int64_t>(*getWindow()) <= 0)
+    return emitOpError("C6: window must be positive");
+  if (!isPageTable(getPageTable()))
+    return emitOpError("C9: page_table must be a static [S, P] of i32, found ")
+           << getPageTable().getType();
+  return success();
+}
+
+SmallVector<utils::IteratorType> AttentionOp::getLoopTypes() {
+  return {parallel(), parallel()};
+}
+
+SmallVector<AffineMap> AttentionOp::getLoopMaps() {
+  MLIRContext *c = getContext();
+  SmallVector<AffineMap> maps = {loopMap(c, 2, {0, 1, -1}), loopMap(c, 2, {}),
+                                 loopMap(c, 2, {0}), loopMap(c, 2, {0}),
+                                 loopMap(c, 2, {-1, -1})};
+  if (getKvHead())
+    maps.push_back(loopMap(c, 2, {}));
+  maps.push_back(loopMap(c, 2, {0, 1, -1}));
+  return maps;
+}
+
+LogicalResult KVAppendOp::verify() {
+  RankedTensorType k = tensorType(getK());
+  KVCacheType cache = getCache().getType();
+  if (!isHeads(k) || k.getDimSize(1) != cache.getKvHeads() ||
+      k.getDimSize(2) != cache.getHeadDim())
+    return emitOpError("C1: k and v must be [T, ")
+           << cache.getKvHeads() << ", " << cache.getHeadDim()
+           << "] of float elements, found " << k;
+  if (!isPerRow(getPositions(), k))
+    return emitOpError("C2: positions must be i32, one for each row of k, "
+                       "found ")
+           << getPositions().getType();
+  int64_t layer = getLayer();
+  if (layer < 0 || layer >= cache.getLayers())
+    return emitOpError("C3: layer ")
+           << layer << " is outside the cache's " << cache.getLayers();
+  if (!isPageTable(getPageTable()))
+    return emitOpError("C5: page_table must be a static [S, P] of i32, found ")
+           << getPageTable().getType();
+  return success();
+}
+
+SmallVector<utils::IteratorType> KVAppendOp::getLoopTypes() {
+  return {parallel()};
+}
+
+SmallVector<AffineMap> KVAppendOp::getLoopMaps() {
+  MLIRContext *c = getContext();
+  return {loopMap(c, 1, {}),          loopMap(c, 1, {0, -1, -1}),
+          loopMap(c, 1, {0, -1, -1}), loopMap(c, 1, {0}),
+          loopMap(c, 1, {0}),         loopMap(c, 1, {-1, -1})};
+}

@@ -1,0 +1,107 @@
+//===- OpChecks.h - What ops ask of their operands --------------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Checks of types, and the loops of ops on rows, that verifiers, inference and
+// loop interfaces of several ops share.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_LIB_DIALECT_KF_IR_OPCHECKS_H
+#define KF_LIB_DIALECT_KF_IR_OPCHECKS_H
+
+#include "kf/Dialect/KF/IR/KF.h"
+
+namespace mlir::kf {
+
+inline RankedTensorType tensorType(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+inline bool isFloatTensor(Type type) {
+  Type element = cast<RankedTensorType>(type).getElementType();
+  return element.isF32() || element.isF16() || element.isBF16();
+}
+
+/// Floats, or rows of whole blocks.
+inline bool isWeightTensor(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  auto quant = dyn_cast<QuantType>(tensor.getElementType());
+  if (!quant)
+    return isFloatTensor(type);
+  int64_t columns = tensor.getRank() ? tensor.getShape().back() : 1;
+  return !ShapedType::isDynamic(columns) &&
+         columns % getStorage(quant.getFormat()).elements == 0;
+}
+
+/// Whether `type` has the given shape and float elements.
+inline bool isFloatOfShape(Type type, ArrayRef<int64_t> shape) {
+  return isFloatTensor(type) &&
+         cast<RankedTensorType>(type).getShape() == shape;
+}
+
+/// A rank >= 1 float tensor whose last dimension is static.
+inline bool hasStaticFloatRows(RankedTensorType type) {
+  return type.getRank() >= 1 && isFloatTensor(type) &&
+         !ShapedType::isDynamic(type.getShape().back());
+}
+
+/// `positions`-like operands: rank 1 of i32, one entry a row of `rows`.
+inline bool isPerRow(Value value, RankedTensorType rows) {
+  RankedTensorType type = tensorType(value);
+  return type.getRank() == 1 && haveSameRows(type, rows) &&
+         type.getElementType().isInteger(32);
+}
+
+inline bool isFiniteAndNotNegative(const APFloat &value) {
+  return value.isFinite() && !(value.isNegative() && value.isNonZero());
+}
+
+/// What inference says when operands have no result type: the parser infers
+/// before the op is verified.
+template <typename OpTy>
+LogicalResult cannotInfer(std::optional<Location> loc,
+                                 const Twine &message, Type found) {
+  return emitOptionalError(loc, "'", OpTy::getOperationName(), "' op ", message,
+                           ", found ", found);
+}
+
+inline utils::IteratorType parallel() { return utils::IteratorType::parallel; }
+inline utils::IteratorType reduction() {
+  return utils::IteratorType::reduction;
+}
+
+/// Builds a map over `loops` dims; entry >= 0 is that dim, -1 a whole dim.
+inline AffineMap loopMap(MLIRContext *context, unsigned loops,
+                         ArrayRef<int> results) {
+  SmallVector<AffineExpr> exprs;
+  for (int result : results)
+    exprs.push_back(result >= 0 ? getAffineDimExpr(result, context)
+                                : getAffineConstantExpr(0, context));
+  return AffineMap::get(loops, 0, exprs, context);
+}
+
+/// Loops of an op on rows: parallel but for the last dimension, which is whole.
+inline SmallVector<utils::IteratorType> rowLoopTypes(RankedTensorType type) {
+  SmallVector<utils::IteratorType> types(type.getRank(), parallel());
+  types.back() = reduction();
+  return types;
+}
+
+inline AffineMap rowMap(RankedTensorType type) {
+  return AffineMap::getMultiDimIdentityMap(type.getRank(), type.getContext());
+}
+
+/// A vector operand along the rows' last dimension.
+inline AffineMap lastDimMap(RankedTensorType type) {
+  return loopMap(type.getContext(), type.getRank(),
+                 {static_cast<int>(type.getRank()) - 1});
+}
+
+} // namespace mlir::kf
+
+#endif // KF_LIB_DIALECT_KF_IR_OPCHECKS_H
