@@ -8,6 +8,8 @@
 
 #include "kf/Pipelines/Compiler.h"
 
+#include "FirstError.h"
+
 #include "kf/Dialect/KF/IR/KF.h"
 #include "kf/Target/Common/ExecutableBuilder.h"
 #include "kf/Target/LLVMCPU/Codegen.h"
@@ -16,7 +18,6 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Action.h"
-#include "mlir/IR/Diagnostics.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "llvm/Config/llvm-config.h"
@@ -66,30 +67,10 @@ std::optional<Phase> mlir::kf::parsePhase(StringRef name) {
 
 namespace {
 
-/// Collects the errors of a run of passes in one line.
-class DiagnosticText {
-public:
-  explicit DiagnosticText(MLIRContext *context)
-      : handler(context, [this](Diagnostic &diagnostic) {
-          if (diagnostic.getSeverity() != DiagnosticSeverity::Error ||
-              !text.empty())
-            return;
-          llvm::raw_string_ostream stream(text);
-          if (auto location =
-                  dyn_cast<FileLineColLoc>(diagnostic.getLocation()))
-            stream << location.getFilename().getValue() << ":"
-                   << location.getLine() << ":" << location.getColumn() << ": ";
-          stream << diagnostic;
-        }) {}
-
-  llvm::Error error() const {
-    return llvm::createStringError(text.empty() ? "compilation failed" : text);
-  }
-
-private:
-  std::string text;
-  ScopedDiagnosticHandler handler;
-};
+llvm::Error failureOf(const FirstError &errors) {
+  return llvm::createStringError(errors.text.empty() ? "compilation failed"
+                                                     : errors.text);
+}
 
 /// What the pipelines need to know of `options`.
 llvm::Expected<PipelineOptions> resolve(const CompileOptions &options) {
@@ -192,9 +173,9 @@ llvm::Error mlir::kf::runPhases(ModuleOp module, const CompileOptions &options,
   llvm::Expected<PipelineOptions> resolved = resolve(options);
   if (!resolved)
     return resolved.takeError();
-  DiagnosticText diagnostics(module.getContext());
+  FirstError errors(module.getContext(), ": ");
   if (failed(run(module, *resolved, from, to, options.cancelled)))
-    return diagnostics.error();
+    return failureOf(errors);
   return llvm::Error::success();
 }
 
@@ -236,19 +217,19 @@ mlir::kf::compile(ModuleOp module, const CompileOptions &options) {
   llvm::Expected<PipelineOptions> pipeline = resolve(options);
   if (!pipeline)
     return pipeline.takeError();
-  DiagnosticText diagnostics(module.getContext());
+  FirstError errors(module.getContext(), ": ");
   if (failed(run(module, *pipeline, Phase::Import, Phase::Scheduled,
                  options.cancelled)))
-    return diagnostics.error();
+    return failureOf(errors);
   FailureOr<::kf::Executable> executable =
       buildExecutable(module, nameOf(options.target));
   if (failed(executable))
-    return diagnostics.error();
+    return failureOf(errors);
   switch (options.target) {
   case Target::Reference: {
     FailureOr<std::string> binary = serializeForReference(module);
     if (failed(binary))
-      return diagnostics.error();
+      return failureOf(errors);
     executable->binary = std::move(*binary);
     return std::move(*executable);
   }
@@ -256,14 +237,14 @@ mlir::kf::compile(ModuleOp module, const CompileOptions &options) {
     if (llvm::Error error =
             generateCpuCode(module, options, *pipeline, *executable)) {
       std::string text = llvm::toString(std::move(error));
-      return text.empty() ? diagnostics.error() : llvm::createStringError(text);
+      return text.empty() ? failureOf(errors) : llvm::createStringError(text);
     }
     return std::move(*executable);
   case Target::Vulkan:
     if (failed(run(module, *pipeline, Phase::Scheduled, Phase::Lowered,
                    options.cancelled)) ||
         failed(serializeForVulkan(module, *executable)))
-      return diagnostics.error();
+      return failureOf(errors);
     return std::move(*executable);
   }
   llvm_unreachable("every target is compiled above");

@@ -8,8 +8,9 @@
 
 #include "kf/Pipelines/SourceText.h"
 
+#include "FirstError.h"
+
 #include "mlir/Bytecode/BytecodeReader.h"
-#include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -304,27 +305,6 @@ private:
   int64_t baseDepth = 0;
 };
 
-/// Keeps the first error that is reported in a context.
-class FirstError {
-public:
-  explicit FirstError(MLIRContext *context)
-      : handler(context, [this](Diagnostic &diagnostic) {
-          if (diagnostic.getSeverity() != DiagnosticSeverity::Error ||
-              !text.empty())
-            return;
-          llvm::raw_string_ostream stream(text);
-          if (auto place = dyn_cast<FileLineColLoc>(diagnostic.getLocation()))
-            stream << place.getFilename().getValue() << ':' << place.getLine()
-                   << ':' << place.getColumn() << ": error: ";
-          stream << diagnostic;
-        }) {}
-
-  std::string text;
-
-private:
-  ScopedDiagnosticHandler handler;
-};
-
 } // namespace
 
 llvm::Error mlir::kf::checkSourceText(StringRef text) {
@@ -342,7 +322,7 @@ mlir::kf::parseSource(StringRef text, StringRef name, MLIRContext *context) {
                                    llvm::toString(std::move(error)));
   // The parser wants a zero after the text, which a mapping does not have.
   const std::string copy = text.str();
-  FirstError errors(context);
+  FirstError errors(context, ": error: ");
   OwningOpRef<ModuleOp> module =
       parseSourceString<ModuleOp>(copy, ParserConfig(context), name);
   if (!module)
