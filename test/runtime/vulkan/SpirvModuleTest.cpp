@@ -9,22 +9,14 @@
 #include "runtime/devices/Vulkan/SpirvModule.h"
 
 #include "SpirvTestModules.h"
+#include "test/runtime/StatusAssertions.h"
 
 #include <gtest/gtest.h>
 
 using namespace kf;
+using kf::test::failsWith;
 
 namespace {
-
-testing::AssertionResult failsWith(const Status &status,
-                                   const std::string &text) {
-  if (status.ok())
-    return testing::AssertionFailure() << "succeeded";
-  if (status.message().find(text) == std::string::npos ||
-      status.message().find('\n') != std::string::npos)
-    return testing::AssertionFailure() << status.message();
-  return testing::AssertionSuccess();
-}
 
 TEST(SpirvModule, ReadsWhatTheDeviceChecks) {
   Result<SpirvModule> module = parseSpirv(readSpirv("scale"));

@@ -19,12 +19,25 @@ def cpu_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-chat = subprocess.Popen(
-    [sys.argv[1], "chat", *sys.argv[2:]],
-    stdin=subprocess.PIPE,
-    stdout=subprocess.PIPE,
-    stderr=subprocess.PIPE,
-)
+def start(*arguments, stdout=subprocess.PIPE):
+    """A conversation, with the arguments of this script and others."""
+    return subprocess.Popen(
+        [sys.argv[1], "chat", *arguments, *sys.argv[2:]],
+        stdin=subprocess.PIPE,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+    )
+
+
+def read_help(chat):
+    """Asks for help, and returns once it is there."""
+    chat.stdin.write(b"/help\n")
+    chat.stdin.flush()
+    while b"Ctrl-C stops" not in chat.stdout.readline():
+        pass
+
+
+chat = start()
 chat.stdin.write(b"Tell me a story.\n")
 chat.stdin.flush()
 # The answer has begun; the interrupt comes in the middle of it.
@@ -48,16 +61,8 @@ with tempfile.NamedTemporaryFile("w", suffix=".jinja") as template:
     )
     template.flush()
     for attempt in range(20):
-        chat = subprocess.Popen(
-            [sys.argv[1], "chat", "--template", template.name, *sys.argv[2:]],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-        chat.stdin.write(b"/help\n")
-        chat.stdin.flush()
-        while b"Ctrl-C stops" not in chat.stdout.readline():
-            pass
+        chat = start("--template", template.name)
+        read_help(chat)
         # Reading a line takes next to none of the processor's time: what is
         # used from here on is the template's.
         begun = cpu_seconds(chat.pid)
@@ -82,12 +87,7 @@ try:
 except BlockingIOError:
     pass
 fcntl.fcntl(writer, fcntl.F_SETFL, 0)
-chat = subprocess.Popen(
-    [sys.argv[1], "chat", *sys.argv[2:]],
-    stdin=subprocess.PIPE,
-    stdout=writer,
-    stderr=subprocess.PIPE,
-)
+chat = start(stdout=writer)
 os.close(writer)
 chat.stdin.write(b"/help\n")
 chat.stdin.flush()
@@ -110,16 +110,8 @@ assert chat.wait(timeout=300) == 0 and b"error" not in err, (chat.returncode, er
 assert b"Ctrl-C stops" in out[filled:], out[filled:]
 
 # At the prompt, the second one in a row ends the program.
-chat = subprocess.Popen(
-    [sys.argv[1], "chat", *sys.argv[2:]],
-    stdin=subprocess.PIPE,
-    stdout=subprocess.PIPE,
-    stderr=subprocess.PIPE,
-)
-chat.stdin.write(b"/help\n")
-chat.stdin.flush()
-while b"Ctrl-C stops" not in chat.stdout.readline():
-    pass
+chat = start()
+read_help(chat)
 # How far it is on its way back to the prompt is not known: ask until it is.
 for attempt in range(100):
     chat.send_signal(signal.SIGINT)
