@@ -96,7 +96,7 @@ Status checkScalars(const Executable &program, const BindingTable &table,
     return Status::error("a program takes " + std::to_string(KF_SCALAR_COUNT) +
                          " scalars, not " + std::to_string(scalars.size()));
   KF_RETURN_IF_ERROR(program.limits().check(scalars));
-  const int64_t pages = scalars[KF_SCALAR_CACHE_CAPACITY];
+  const int64_t pages = scalars[KF_SCALAR_CACHE_PAGES];
   for (size_t i = 0; i < program.caches.size(); ++i) {
     KF_ASSIGN_OR_RETURN(int64_t bytes, program.caches[i].bytes(pages));
     if (table.caches[i]->size() < static_cast<uint64_t>(bytes))

@@ -171,8 +171,9 @@ private:
   }
 
   Status doWait(Event &event) override {
-    queue.push([mark = static_cast<HostEvent &>(event).mark](CancelFlag flag) {
-      return reach(mark, flag);
+    // Whoever cancels this stream does not cancel the one that it waits for.
+    queue.push([mark = static_cast<HostEvent &>(event).mark](CancelFlag) {
+      return reach(mark, nullptr);
     });
     return Status();
   }

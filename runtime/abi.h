@@ -31,7 +31,7 @@ enum kf_scalar {
   /// Tokens of this step: extent of every leading `?` without a name.
   KF_SCALAR_N_TOKENS = 0,
   /// Pages that the pool of each KV cache has.
-  KF_SCALAR_CACHE_CAPACITY = 1,
+  KF_SCALAR_CACHE_PAGES = 1,
   /// The first of the program's named sizes (`#kf.size`), in its order.
   KF_SCALAR_NAMED_SIZES = 2,
   KF_SCALAR_COUNT = 8,

@@ -266,7 +266,7 @@ Result<Operand> viewMemory(const ValueType &type, const BoundMemory &memory,
     KF_RETURN_IF_ERROR(checkSize(memory, bytes));
     return Operand(TensorView{type.type, shape, memory.data});
   }
-  const int64_t cachePages = scalars[KF_SCALAR_CACHE_CAPACITY];
+  const int64_t cachePages = scalars[KF_SCALAR_CACHE_PAGES];
   CacheSpec upToLast = *type.cache;
   upToLast.layers += memory.firstLayer;
   KF_ASSIGN_OR_RETURN(int64_t bytes, upToLast.bytes(cachePages));

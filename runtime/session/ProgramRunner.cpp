@@ -203,7 +203,7 @@ Status ProgramRunner::execute(const StepSizes &sizes, CancelFlag cancelled) {
   if (isCancelled(cancelled))
     return Status::cancelled();
   std::array<int64_t, KF_SCALAR_COUNT> scalars = sizes.scalars;
-  scalars[KF_SCALAR_CACHE_CAPACITY] = cachePages;
+  scalars[KF_SCALAR_CACHE_PAGES] = cachePages;
   KF_RETURN_IF_ERROR(stream->enqueue(*instance, scalars));
   return stream->synchronize(cancelled);
 }

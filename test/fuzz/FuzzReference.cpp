@@ -139,7 +139,7 @@ std::string run(const Executable &program, int64_t tokens, uint32_t seed) {
 
   std::vector<int64_t> scalars(KF_SCALAR_COUNT, 0);
   scalars[KF_SCALAR_N_TOKENS] = tokens;
-  scalars[KF_SCALAR_CACHE_CAPACITY] = pages;
+  scalars[KF_SCALAR_CACHE_PAGES] = pages;
   auto instance = (*loaded)->bind(table);
   if (!instance.ok() || !test::runAndWait(*device, **instance, scalars).ok())
     return "";

@@ -87,5 +87,7 @@ Result<std::unique_ptr<Device>> kf::openDevice(const DeviceOptions &options) {
                          options.device);
   if (name == "reference")
     return createReferenceDevice();
-  return createVulkanDevice({.device = std::string(which)});
+  VulkanDeviceOptions vulkan;
+  vulkan.device = which;
+  return createVulkanDevice(vulkan);
 }

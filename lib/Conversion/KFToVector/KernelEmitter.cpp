@@ -187,9 +187,7 @@ Value KernelEmitter::loadScalar(unsigned slot) {
       memref::LoadOp::create(b, loc, scalars, index(slot)));
 }
 
-Value KernelEmitter::cachePages() {
-  return loadScalar(KF_SCALAR_CACHE_CAPACITY);
-}
+Value KernelEmitter::cachePages() { return loadScalar(KF_SCALAR_CACHE_PAGES); }
 
 //===----------------------------------------------------------------------===//
 // Elements

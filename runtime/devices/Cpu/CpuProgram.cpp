@@ -127,7 +127,7 @@ Status CpuInstance::prepare(std::span<const int64_t> newScalars) {
   for (const Layer &layer : layers) {
     const CacheSpec &cache = program().caches[layer.cache];
     KF_ASSIGN_OR_RETURN(int64_t bytes,
-                        cache.bytes(newScalars[KF_SCALAR_CACHE_CAPACITY]));
+                        cache.bytes(newScalars[KF_SCALAR_CACHE_PAGES]));
     pointers[layer.pointer] = layer.base + layer.index * (bytes / cache.layers);
   }
   std::ranges::copy(newScalars, scalars.begin());

@@ -75,7 +75,7 @@ private:
     size_t firstBinding = 0; // index into `pointers`
   };
 
-  /// A binding of a cache's layer, whose place depends on the capacity.
+  /// A binding of a cache's layer, whose place depends on the pages.
   struct Layer {
     size_t pointer; // index into `pointers`
     uint32_t cache;

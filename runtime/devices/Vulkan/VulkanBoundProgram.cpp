@@ -60,20 +60,20 @@ Status VulkanBoundProgram::doCheck(std::span<const int64_t> scalars) {
                            ": not within 0..2147483647");
   KF_RETURN_IF_ERROR(evaluateGrids(scalars).status());
   for (size_t i = 0; i < program().dispatches.size(); ++i)
-    KF_RETURN_IF_ERROR(descriptorsOf(i, scalars[KF_SCALAR_CACHE_CAPACITY])
+    KF_RETURN_IF_ERROR(descriptorsOf(i, scalars[KF_SCALAR_CACHE_PAGES])
                            .status()
                            .in(atDispatch(i)));
   return {};
 }
 
 Result<uint64_t> VulkanBoundProgram::byteOffset(const kf_binding &binding,
-                                                int64_t capacity) const {
+                                                int64_t pages) const {
   if (binding.kind == KF_BINDING_ARENA)
     return binding.offset;
   if (binding.kind != KF_BINDING_CACHE || binding.offset == 0)
     return uint64_t(0);
   const CacheSpec &cache = program().caches[binding.index];
-  KF_ASSIGN_OR_RETURN(int64_t bytes, cache.bytes(capacity));
+  KF_ASSIGN_OR_RETURN(int64_t bytes, cache.bytes(pages));
   // Layers are equal, so this is within `bytes`.
   uint64_t offset =
       static_cast<uint64_t>(bytes / cache.layers) * binding.offset;
@@ -83,17 +83,17 @@ Result<uint64_t> VulkanBoundProgram::byteOffset(const kf_binding &binding,
                          " begins at byte " + std::to_string(offset) +
                          ", not a multiple of " + std::to_string(alignment) +
                          " (minStorageBufferOffsetAlignment): use a larger "
-                         "cache capacity");
+                         "cache");
   return offset;
 }
 
 Result<std::vector<VkDescriptorBufferInfo>>
-VulkanBoundProgram::descriptorsOf(size_t index, int64_t capacity) const {
+VulkanBoundProgram::descriptorsOf(size_t index, int64_t pages) const {
   std::vector<VkDescriptorBufferInfo> infos;
   for (const kf_binding &binding : program().dispatches[index].bindings) {
     VulkanBuffer &buffer = VulkanBuffer::of(*bufferOf(buffers(), binding));
-    KF_ASSIGN_OR_RETURN(uint64_t offset, byteOffset(binding, capacity));
-    KF_ASSIGN_OR_RETURN(uint64_t range, loaded.byteRange(binding, capacity));
+    KF_ASSIGN_OR_RETURN(uint64_t offset, byteOffset(binding, pages));
+    KF_ASSIGN_OR_RETURN(uint64_t range, loaded.byteRange(binding, pages));
     const uint64_t end = buffer.memory.bytes;
     if (offset >= end)
       return Status::error("offset " + std::to_string(offset) +
@@ -136,7 +136,7 @@ VulkanBoundProgram::evaluateGrids(std::span<const int64_t> scalars) const {
 Status VulkanBoundProgram::writeDescriptors(VulkanRecording &recording) const {
   for (size_t i = 0; i < recording.sets.size(); ++i) {
     KF_ASSIGN_OR_RETURN(std::vector<VkDescriptorBufferInfo> infos,
-                        descriptorsOf(i, recording.capacity));
+                        descriptorsOf(i, recording.pages));
     std::vector<VkWriteDescriptorSet> writes;
     for (size_t j = 0; j < infos.size(); ++j) {
       VkWriteDescriptorSet write{VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET};
@@ -156,7 +156,7 @@ Status VulkanBoundProgram::writeDescriptors(VulkanRecording &recording) const {
 
 Status VulkanBoundProgram::record(VulkanRecording &recording,
                                   std::vector<Grid> grids,
-                                  int64_t capacity) const {
+                                  int64_t pages) const {
   const VulkanDeviceFunctions &vk = context.vk;
   recording.grids.clear();
   if (!recording.commands) {
@@ -164,8 +164,8 @@ Status VulkanBoundProgram::record(VulkanRecording &recording,
     KF_RETURN_IF_ERROR(
         loaded.createDescriptorSets(recording.pool, recording.sets));
   }
-  if (recording.capacity != capacity) {
-    recording.capacity = capacity;
+  if (recording.pages != pages) {
+    recording.pages = pages;
     KF_RETURN_IF_ERROR(writeDescriptors(recording));
   }
   VkCommandBuffer commands = recording.commands;
@@ -215,12 +215,12 @@ Status VulkanBoundProgram::record(VulkanRecording &recording,
 
 Result<VulkanRecording *>
 VulkanBoundProgram::recordingFor(std::span<const int64_t> scalars) {
-  const int64_t capacity = scalars[KF_SCALAR_CACHE_CAPACITY];
+  const int64_t pages = scalars[KF_SCALAR_CACHE_PAGES];
   KF_ASSIGN_OR_RETURN(std::vector<Grid> grids, evaluateGrids(scalars));
   const uint64_t ended = context.ended();
   VulkanRecording *oldest = nullptr; // of those that nothing uses
   for (std::unique_ptr<VulkanRecording> &recording : recordings) {
-    if (recording->capacity == capacity && recording->grids == grids)
+    if (recording->pages == pages && recording->grids == grids)
       return recording.get();
     if (recording->use <= ended && (!oldest || recording->use < oldest->use))
       oldest = recording.get();
@@ -228,14 +228,14 @@ VulkanBoundProgram::recordingFor(std::span<const int64_t> scalars) {
   if (!oldest || recordings.size() < keptRecordings) {
     // A recording that is half made is not kept.
     auto made = std::make_unique<VulkanRecording>(context);
-    KF_RETURN_IF_ERROR(record(*made, std::move(grids), capacity));
+    KF_RETURN_IF_ERROR(record(*made, std::move(grids), pages));
     recordings.push_back(std::move(made));
     return recordings.back().get();
   }
   // Descriptors may be half written: they are written anew then.
-  Status status = record(*oldest, std::move(grids), capacity);
+  Status status = record(*oldest, std::move(grids), pages);
   if (!status) {
-    oldest->capacity = -1;
+    oldest->pages = -1;
     return status;
   }
   return oldest;
@@ -254,7 +254,7 @@ VulkanBoundProgram::recordTimed(std::span<const int64_t> scalars) {
                                                 &recording->queries),
                    "vkCreateQueryPool"));
   KF_RETURN_IF_ERROR(
-      record(*recording, std::move(grids), scalars[KF_SCALAR_CACHE_CAPACITY]));
+      record(*recording, std::move(grids), scalars[KF_SCALAR_CACHE_PAGES]));
   return recording;
 }
 

@@ -39,7 +39,7 @@ struct VulkanRecording {
   VkCommandBuffer commands = VK_NULL_HANDLE;
   VkQueryPool queries = VK_NULL_HANDLE; ///< [dispatches + 1] times, or null
   std::vector<Grid> grids;              ///< [dispatches], as recorded
-  int64_t capacity = -1;                ///< of the caches
+  int64_t pages = -1;                   ///< of the caches
   uint64_t use = 0;                     ///< the last submission with it
 };
 
@@ -78,15 +78,14 @@ private:
   Status doCheck(std::span<const int64_t> scalars) override;
   Result<std::vector<Grid>>
   evaluateGrids(std::span<const int64_t> scalars) const;
-  /// Bytes before `binding` in its buffer; `capacity` positions in the caches.
-  Result<uint64_t> byteOffset(const kf_binding &binding,
-                              int64_t capacity) const;
+  /// Bytes before `binding` in its buffer; the caches have `pages`.
+  Result<uint64_t> byteOffset(const kf_binding &binding, int64_t pages) const;
   /// What dispatch `index` is bound to, the scalars last.
   Result<std::vector<VkDescriptorBufferInfo>>
-  descriptorsOf(size_t index, int64_t capacity) const;
+  descriptorsOf(size_t index, int64_t pages) const;
   /// Makes pool, sets and commands that a recording lacks, and records.
   Status record(VulkanRecording &recording, std::vector<Grid> grids,
-                int64_t capacity) const;
+                int64_t pages) const;
   Status writeDescriptors(VulkanRecording &recording) const;
 
   VulkanContext &context;

@@ -8,6 +8,7 @@
 
 #include "runtime/devices/Vulkan/VulkanDevice.h"
 
+#include "runtime/Exceptions.h"
 #include "runtime/devices/Vulkan/VulkanProgram.h"
 #include "runtime/devices/Vulkan/VulkanStream.h"
 
@@ -84,14 +85,16 @@ private:
 } // namespace
 
 Result<std::unique_ptr<Device>>
-kf::createVulkanDevice(const VulkanDeviceOptions &options) {
+kf::createVulkanDevice(const VulkanDeviceOptions &options) try {
   KF_ASSIGN_OR_RETURN(std::unique_ptr<VulkanContext> context,
                       VulkanContext::create(options));
   return std::unique_ptr<Device>(
       std::make_unique<VulkanDevice>(std::move(context)));
+} catch (...) {
+  return statusOfException();
 }
 
-Result<std::vector<std::string>> kf::listVulkanDevices() {
+Result<std::vector<std::string>> kf::listVulkanDevices() try {
   KF_ASSIGN_OR_RETURN(std::unique_ptr<VulkanInstance> instance,
                       VulkanInstance::create(false, {}));
   KF_ASSIGN_OR_RETURN(std::vector<VkPhysicalDevice> devices,
@@ -100,4 +103,6 @@ Result<std::vector<std::string>> kf::listVulkanDevices() {
   for (VkPhysicalDevice device : devices)
     lines.push_back(instance->describe(device));
   return lines;
+} catch (...) {
+  return statusOfException();
 }

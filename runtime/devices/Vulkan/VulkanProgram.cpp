@@ -92,7 +92,7 @@ Status VulkanProgram::checkDispatches() {
             where + ": arena offset " + std::to_string(binding.offset) +
             " is not a multiple of " + std::to_string(alignment) +
             " (minStorageBufferOffsetAlignment)");
-      // The capacity of caches is not known yet.
+      // How many pages caches have is not known yet.
       if (binding.kind != KF_BINDING_CACHE)
         KF_RETURN_IF_ERROR(byteRange(binding, 0).status().in(where));
     }
@@ -215,7 +215,7 @@ Status VulkanProgram::createPipeline(size_t kernel, const SpirvModule &module) {
 }
 
 Result<uint64_t> VulkanProgram::byteRange(const kf_binding &binding,
-                                          int64_t capacity) const {
+                                          int64_t pages) const {
   std::string what = describe(binding);
   auto largestOf = [&](const TensorSpec &spec) {
     return checkedByteCount(spec.type,
@@ -234,7 +234,7 @@ Result<uint64_t> VulkanProgram::byteRange(const kf_binding &binding,
   }
   case KF_BINDING_CACHE: {
     const CacheSpec &cache = program().caches[binding.index];
-    KF_ASSIGN_OR_RETURN(bytes, cache.bytes(capacity));
+    KF_ASSIGN_OR_RETURN(bytes, cache.bytes(pages));
     bytes /= cache.layers;
     what = "layer " + std::to_string(binding.offset) + " of " + what;
     break;

@@ -33,10 +33,10 @@ public:
   Status createDescriptorSets(VkDescriptorPool &pool,
                               std::vector<VkDescriptorSet> &sets) const;
   /// Bytes that `binding` gives to a kernel, the buffer permitting: a whole
-  /// weight, input or output, one layer of a cache of `capacity` positions, the
+  /// weight, input or output, one layer of a cache of `pages`, the
   /// arena from its offset on. An error that names it if the device binds
   /// fewer.
-  Result<uint64_t> byteRange(const kf_binding &binding, int64_t capacity) const;
+  Result<uint64_t> byteRange(const kf_binding &binding, int64_t pages) const;
   VkPipeline pipelineOf(const DispatchSpec &dispatch) const {
     return pipelines[dispatch.kernel];
   }

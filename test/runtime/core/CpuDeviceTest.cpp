@@ -38,7 +38,7 @@ using Scalars = std::vector<int64_t>;
 Scalars scalarsFor(int64_t tokens, int64_t capacity = 0) {
   Scalars scalars(KF_SCALAR_COUNT, 0);
   scalars[KF_SCALAR_N_TOKENS] = tokens;
-  scalars[KF_SCALAR_CACHE_CAPACITY] = capacity;
+  scalars[KF_SCALAR_CACHE_PAGES] = capacity;
   return scalars;
 }
 

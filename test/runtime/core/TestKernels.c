@@ -65,7 +65,7 @@ void set_flag(void *const *bindings, const int64_t *scalars, void *scratch,
 /// cache layer: first element = capacity.
 void mark_layer(void *const *bindings, const int64_t *scalars, void *scratch,
                 int64_t workgroup) {
-  ((float *)bindings[0])[0] = (float)scalars[KF_SCALAR_CACHE_CAPACITY];
+  ((float *)bindings[0])[0] = (float)scalars[KF_SCALAR_CACHE_PAGES];
 }
 
 /// y[workgroup] = exp(x[workgroup]), from the C library.

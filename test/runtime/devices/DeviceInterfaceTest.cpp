@@ -15,6 +15,7 @@
 #include "runtime/devices/Cpu/CpuDevice.h"
 #include "runtime/devices/Vulkan/VulkanDevice.h"
 #include "runtime/reference/ReferenceDevice.h"
+#include "test/runtime/StatusAssertions.h"
 #include "test/runtime/VulkanRequirement.h"
 #include "test/runtime/vulkan/SpirvTestModules.h"
 
@@ -25,27 +26,13 @@
 #include <cstring>
 
 using namespace kf;
+using kf::test::failsWith;
+using kf::test::succeeds;
 
 namespace {
 
 constexpr int64_t maxTokens = 1000;
 constexpr uint64_t rowBytes = 4096; // of maxTokens floats, rounded up
-
-testing::AssertionResult succeeds(const Status &status) {
-  if (status.ok())
-    return testing::AssertionSuccess();
-  return testing::AssertionFailure() << status.message();
-}
-
-testing::AssertionResult failsWith(const Status &status,
-                                   const std::string &text) {
-  if (status.ok())
-    return testing::AssertionFailure() << "succeeded";
-  if (status.message().find(text) == std::string::npos ||
-      status.message().find('\n') != std::string::npos)
-    return testing::AssertionFailure() << status.message();
-  return testing::AssertionSuccess();
-}
 
 std::string readFile(const std::string &path) {
   std::ifstream file(path, std::ios::binary);

@@ -67,7 +67,7 @@ public:
       onRun();
     std::vector<float> sums;
     for (int64_t row = 0; row < scalars[KF_SCALAR_N_TOKENS]; ++row)
-      sums.push_back(read(row, scalars[KF_SCALAR_CACHE_CAPACITY] * kCachePage));
+      sums.push_back(read(row, scalars[KF_SCALAR_CACHE_PAGES] * kCachePage));
     const int32_t *wanted = ints(kStepWanted);
     float *out = floats(table.outputs[0]);
     const int64_t count = oneWanted ? 1 : scalars[KF_SCALAR_NAMED_SIZES];

@@ -15,6 +15,7 @@
 
 #include "SpirvTestModules.h"
 #include "test/runtime/DeviceSteps.h"
+#include "test/runtime/StatusAssertions.h"
 #include "test/runtime/VulkanRequirement.h"
 
 #include <algorithm>
@@ -22,30 +23,16 @@
 #include <gtest/gtest.h>
 
 using namespace kf;
+using kf::test::failsWith;
 using kf::test::readAndWait;
 using kf::test::runAndWait;
+using kf::test::succeeds;
 using kf::test::writeAndWait;
 
 namespace {
 
 constexpr int64_t maxTokens = 1000;
 constexpr uint64_t rowBytes = 4096; // of maxTokens floats, rounded up
-
-testing::AssertionResult failsWith(const Status &status,
-                                   const std::string &text) {
-  if (status.ok())
-    return testing::AssertionFailure() << "succeeded";
-  if (status.message().find(text) == std::string::npos ||
-      status.message().find('\n') != std::string::npos)
-    return testing::AssertionFailure() << status.message();
-  return testing::AssertionSuccess();
-}
-
-testing::AssertionResult succeeds(const Status &status) {
-  if (status.ok())
-    return testing::AssertionSuccess();
-  return testing::AssertionFailure() << status.message();
-}
 
 /// z = a * (a * x) by two dispatches of one kernel, through the arena.
 Executable scaleTwice() {
@@ -218,7 +205,7 @@ TEST_F(VulkanDeviceTest, BindsLayersOfCaches) {
     std::fill(got.begin(), got.end(), -1.0f);
     ASSERT_TRUE(succeeds(writeAndWait(*device, *cache, 0, got.data(), 4096)));
     std::vector<int64_t> scalars = scalarsFor(32);
-    scalars[KF_SCALAR_CACHE_CAPACITY] = capacity;
+    scalars[KF_SCALAR_CACHE_PAGES] = capacity;
     ASSERT_TRUE(succeeds(runAndWait(*device, **bound, scalars)));
     ASSERT_TRUE(succeeds(readAndWait(*device, *cache, 0, got.data(), 4096)));
     for (int64_t i = 0; i < 1024; ++i) {
@@ -228,7 +215,7 @@ TEST_F(VulkanDeviceTest, BindsLayersOfCaches) {
     }
   }
   std::vector<int64_t> scalars = scalarsFor(1);
-  scalars[KF_SCALAR_CACHE_CAPACITY] = 65;
+  scalars[KF_SCALAR_CACHE_PAGES] = 65;
   EXPECT_TRUE(
       failsWith(runAndWait(*device, **bound, scalars), "cache 0 needs"));
   executable.dispatches[1].bindings[2].offset = 2;
@@ -288,7 +275,7 @@ TEST_F(VulkanDeviceTest, BindsOneLayerOfALargeCache) {
   Result<std::unique_ptr<Instance>> bound = (*cached)->bind(caches);
   ASSERT_TRUE(bound.ok()) << bound.message();
   std::vector<int64_t> scalars = scalarsFor(32);
-  scalars[KF_SCALAR_CACHE_CAPACITY] = capacity;
+  scalars[KF_SCALAR_CACHE_PAGES] = capacity;
   ASSERT_TRUE(succeeds(runAndWait(*device, **bound, scalars)));
   float got = 0;
   ASSERT_TRUE(
@@ -299,7 +286,7 @@ TEST_F(VulkanDeviceTest, BindsOneLayerOfALargeCache) {
   // there; others write where it begins.
   executable.caches[0].layers = 1;
   executable.dispatches[1].bindings[2].offset = 0;
-  scalars[KF_SCALAR_CACHE_CAPACITY] = 3 * capacity;
+  scalars[KF_SCALAR_CACHE_PAGES] = 3 * capacity;
   Result<std::unique_ptr<LoadedProgram>> wide = device->load(executable);
   ASSERT_TRUE(wide.ok()) << wide.message();
   Result<std::unique_ptr<Instance>> tooWide = (*wide)->bind(caches);
