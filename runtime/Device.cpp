@@ -38,13 +38,20 @@ Status checkBuffer(const Buffer *buffer, const Device *owner, uint64_t bytes,
   return Status();
 }
 
-/// Checks the buffers of one kind, of which the program has `count`.
+Status checkCount(const char *what, const std::vector<Buffer *> &buffers,
+                  size_t count) {
+  if (buffers.size() == count)
+    return Status();
+  return Status::error(std::to_string(buffers.size()) + " " + what +
+                       " buffers are bound where the program has " +
+                       std::to_string(count));
+}
+
+/// Checks the buffers of one kind, of which the program has `count`, but for
+/// their sizes.
 Status checkBuffers(const char *what, const std::vector<Buffer *> &buffers,
                     size_t count, const Device *owner, bool isWritten) {
-  if (buffers.size() != count)
-    return Status::error(std::to_string(buffers.size()) + " " + what +
-                         " buffers are bound where the program has " +
-                         std::to_string(count));
+  KF_RETURN_IF_ERROR(checkCount(what, buffers, count));
   for (size_t i = 0; i < count; ++i)
     KF_RETURN_IF_ERROR(
         checkBuffer(buffers[i], owner, 0, isWritten).in(numbered(what, i)));
@@ -56,8 +63,8 @@ Status checkTable(const Executable &program, const BindingTable &table,
   if (program.arenaBytes > 0)
     KF_RETURN_IF_ERROR(checkBuffer(table.arena, owner, program.arenaBytes, true)
                            .in("the arena"));
-  KF_RETURN_IF_ERROR(checkBuffers("weight", table.weights,
-                                  program.weights.size(), owner, false));
+  KF_RETURN_IF_ERROR(
+      checkCount("weight", table.weights, program.weights.size()));
   for (size_t i = 0; i < program.weights.size(); ++i) {
     KF_ASSIGN_OR_RETURN(int64_t bytes, program.weights[i].packedBytes());
     KF_RETURN_IF_ERROR(checkBuffer(table.weights[i], owner,

@@ -28,8 +28,9 @@ struct GenerationOptions {
   int64_t maxTokens = 256;
   /// Ids that end the text, ModelConfig::eosIds mostly.
   std::vector<int64_t> stopIds;
-  /// Texts that end it: it is cut where the first of them begins. None is
-  /// empty; without a tokenizer there is no text to find them in.
+  /// Texts that end it: it is cut where one begins, as soon as one is complete.
+  /// Each is valid UTF-8 and not empty; without a tokenizer there is no text to
+  /// find them in.
   std::vector<std::string> stopTexts;
   /// Called with every piece of text as soon as it is complete UTF-8; may be
   /// empty.

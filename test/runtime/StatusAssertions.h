@@ -25,7 +25,7 @@ inline testing::AssertionResult succeeds(const Status &status) {
 
 /// An error of one line that has `text` in it.
 inline testing::AssertionResult failsWith(const Status &status,
-                                   const std::string &text) {
+                                          const std::string &text) {
   if (status.ok())
     return testing::AssertionFailure() << "succeeded";
   if (status.message().find(text) == std::string::npos ||

@@ -69,7 +69,8 @@ public:
 
 private:
   using Grid = VulkanRecording::Grid;
-  /// So many recordings are kept at least; more only while all are in use.
+  /// So many recordings are kept; more are made where all of them are in use,
+  /// and kept then.
   static constexpr size_t keptRecordings = 8;
 
   VulkanBoundProgram(VulkanContext &context, const VulkanProgram &loaded,

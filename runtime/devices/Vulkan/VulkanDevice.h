@@ -6,9 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The "vulkan" device: storage buffers, one compute pipeline per kernel, one
-// recorded command buffer per program. The Vulkan loader is opened at run
-// time, so a binary with this device runs on machines that have none.
+// The "vulkan" device: storage buffers, one compute pipeline per kernel,
+// recorded command buffers per binding of a program. The Vulkan loader is
+// opened at run time, so a binary with this device runs on machines that have
+// none.
 //
 // What it loads: Executable::binary is one SPIR-V module per kernel, in order,
 // each preceded by its length in bytes (little-endian u64). A module's entry

@@ -64,8 +64,8 @@ inline bool isFiniteAndNotNegative(const APFloat &value) {
 /// What inference says when operands have no result type: the parser infers
 /// before the op is verified.
 template <typename OpTy>
-LogicalResult cannotInfer(std::optional<Location> loc,
-                                 const Twine &message, Type found) {
+LogicalResult cannotInfer(std::optional<Location> loc, const Twine &message,
+                          Type found) {
   return emitOptionalError(loc, "'", OpTy::getOperationName(), "' op ", message,
                            ", found ", found);
 }

@@ -97,7 +97,7 @@ bool haveSameRows(RankedTensorType a, RankedTensorType b);
 /// them slots in the scalar buffer (runtime/abi.h) for all of its kernels.
 constexpr StringLiteral kSizesAttrName = "kf.sizes";
 /// The attribute of a function that lists the `#kf.size_range`s of its sizes;
-/// one that it leaves out is at most as large as n_tokens.
+/// one that it leaves out is at most as large as n_tokens can be.
 constexpr StringLiteral kSizeRangesAttrName = "kf.size_ranges";
 /// The slot of n_tokens where `name` is null, or of the size that the module
 /// around `op` knows by `name`; fails where it knows none, without a
