@@ -18,9 +18,11 @@
 
 #include "TemplateUse.h"
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 
 #include <sys/resource.h>
 
@@ -28,16 +30,20 @@ using namespace kf;
 
 namespace {
 
-/// Ends the process with SIGXCPU once it has used `seconds` more of the CPU.
-void limitSeconds(long seconds) {
-  rusage used = {};
-  getrusage(RUSAGE_SELF, &used);
-  rlimit limit = {};
-  getrlimit(RLIMIT_CPU, &limit);
-  // Whole seconds count, of both parts.
-  limit.rlim_cur = static_cast<rlim_t>(used.ru_utime.tv_sec +
-                                       used.ru_stime.tv_sec + 2 + seconds);
-  setrlimit(RLIMIT_CPU, &limit);
+/// Ends the process with SIGXCPU once it has used `seconds` more of the CPU. A
+/// limit by setrlimit() counts clock ticks, which is off by more than that in a
+/// process that renders thousands on a busy machine.
+bool limitSeconds(long seconds) {
+  static timer_t timer;
+  static const bool isMade = [] {
+    sigevent event = {};
+    event.sigev_notify = SIGEV_SIGNAL;
+    event.sigev_signo = SIGXCPU;
+    return ::timer_create(CLOCK_PROCESS_CPUTIME_ID, &event, &timer) == 0;
+  }();
+  itimerspec limit = {};
+  limit.it_value.tv_sec = seconds;
+  return isMade && ::timer_settime(timer, 0, &limit, nullptr) == 0;
 }
 
 void limitAddresses([[maybe_unused]] long mib) {
@@ -95,7 +101,10 @@ int main(int argc, char **argv) {
     if (std::fread(source.data(), 1, size, stdin) != size)
       return 1;
     forgetPeak();
-    limitSeconds(seconds);
+    if (!limitSeconds(seconds)) {
+      std::perror("kf_run_templates: no timer of the CPU's time");
+      return 1;
+    }
     const double taken =
         useTemplate(source, content, ChatRenderOptions::kMaxSteps);
     std::printf("%.3f %lu\n", taken, peakKib());
