@@ -18,7 +18,7 @@
 #include "kf/Pipelines/Compiler.h"
 #include "kf/Pipelines/Registration.h"
 #include "runtime/devices/Cpu/CpuDevice.h"
-#include "runtime/session/ProgramRunner.h"
+#include "runtime/engine/ProgramRunner.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"

@@ -9,7 +9,7 @@
 #include "kf/Transforms/KernelLimits.h"
 #include "kf/Transforms/Passes.h"
 
-#include "runtime/abi.h"
+#include "runtime/program/abi.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

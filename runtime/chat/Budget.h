@@ -17,7 +17,7 @@
 #ifndef KF_RUNTIME_CHAT_BUDGET_H
 #define KF_RUNTIME_CHAT_BUDGET_H
 
-#include "runtime/Cancellation.h"
+#include "runtime/core/Cancellation.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -8,8 +8,8 @@
 
 #include "runtime/chat/ChatTemplate.h"
 
-#include "runtime/Exceptions.h"
 #include "runtime/chat/Interpreter.h"
+#include "runtime/core/Exceptions.h"
 
 #include <nlohmann/json.hpp>
 

@@ -24,8 +24,8 @@
 #ifndef KF_RUNTIME_CHAT_CHATTEMPLATE_H
 #define KF_RUNTIME_CHAT_CHATTEMPLATE_H
 
-#include "runtime/Cancellation.h"
-#include "runtime/Status.h"
+#include "runtime/core/Cancellation.h"
+#include "runtime/core/Status.h"
 
 #include <nlohmann/json_fwd.hpp>
 

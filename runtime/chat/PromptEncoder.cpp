@@ -8,7 +8,7 @@
 
 #include "runtime/chat/PromptEncoder.h"
 
-#include "runtime/Exceptions.h"
+#include "runtime/core/Exceptions.h"
 #include "runtime/text/Utf8.h"
 
 #include <algorithm>

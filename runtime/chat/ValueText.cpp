@@ -8,7 +8,7 @@
 
 #include "runtime/chat/Characters.h"
 #include "runtime/chat/Values.h"
-#include "runtime/io/Quote.h"
+#include "runtime/core/Quote.h"
 
 #include <charconv>
 #include <cmath>

@@ -8,10 +8,10 @@
 
 #include "runtime/convert/GgufPlan.h"
 
-#include "runtime/Exceptions.h"
 #include "runtime/convert/ModelMetadata.h"
 #include "runtime/convert/TensorTypes.h"
 #include "runtime/convert/TokenizerMetadata.h"
+#include "runtime/core/Exceptions.h"
 
 #include <algorithm>
 #include <map>

@@ -8,8 +8,8 @@
 
 #include "runtime/convert/TensorRows.h"
 
-#include "runtime/BlockFormat.h"
-#include "runtime/io/Quote.h"
+#include "runtime/core/BlockFormat.h"
+#include "runtime/core/Quote.h"
 
 #include <algorithm>
 #include <atomic>

@@ -9,8 +9,8 @@
 #ifndef KF_RUNTIME_CONVERT_TENSORROWS_H
 #define KF_RUNTIME_CONVERT_TENSORROWS_H
 
-#include "runtime/ThreadPool.h"
 #include "runtime/convert/TensorNames.h"
+#include "runtime/core/ThreadPool.h"
 
 #include <cstddef>
 #include <functional>

@@ -37,7 +37,7 @@
 #ifndef KF_RUNTIME_CONVERT_TENSORTYPES_H
 #define KF_RUNTIME_CONVERT_TENSORTYPES_H
 
-#include "runtime/Tensor.h"
+#include "runtime/core/Tensor.h"
 
 #include <cstdint>
 #include <span>

@@ -8,8 +8,8 @@
 
 #include "runtime/convert/TokenizerMetadata.h"
 
-#include "runtime/io/Json.h"
-#include "runtime/io/Quote.h"
+#include "runtime/core/Json.h"
+#include "runtime/core/Quote.h"
 #include "runtime/text/SentencePieceFile.h"
 
 #include <algorithm>

@@ -8,8 +8,8 @@
 
 #include "runtime/convert/WriteGguf.h"
 
-#include "runtime/Exceptions.h"
 #include "runtime/convert/TensorRows.h"
+#include "runtime/core/Exceptions.h"
 
 using namespace kf;
 

@@ -9,8 +9,8 @@
 #ifndef KF_RUNTIME_CONVERT_WRITEGGUF_H
 #define KF_RUNTIME_CONVERT_WRITEGGUF_H
 
-#include "runtime/ThreadPool.h"
 #include "runtime/convert/GgufPlan.h"
+#include "runtime/core/ThreadPool.h"
 
 #include <functional>
 #include <map>

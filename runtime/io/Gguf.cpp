@@ -10,8 +10,8 @@
 
 #include "GgufParser.h"
 
-#include "runtime/Exceptions.h"
-#include "runtime/io/Quote.h"
+#include "runtime/core/Exceptions.h"
+#include "runtime/core/Quote.h"
 
 #include <algorithm>
 

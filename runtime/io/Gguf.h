@@ -17,9 +17,9 @@
 #ifndef KF_RUNTIME_IO_GGUF_H
 #define KF_RUNTIME_IO_GGUF_H
 
-#include "runtime/WeightSource.h"
+#include "runtime/core/MappedFile.h"
 #include "runtime/io/GgufFormat.h"
-#include "runtime/io/MappedFile.h"
+#include "runtime/weights/WeightSource.h"
 
 #include <map>
 #include <memory>

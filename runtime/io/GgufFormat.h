@@ -23,7 +23,7 @@
 #ifndef KF_RUNTIME_IO_GGUFFORMAT_H
 #define KF_RUNTIME_IO_GGUFFORMAT_H
 
-#include "runtime/Tensor.h"
+#include "runtime/core/Tensor.h"
 
 #include <array>
 #include <cstdint>

@@ -8,7 +8,7 @@
 
 #include "GgufParser.h"
 
-#include "runtime/io/Quote.h"
+#include "runtime/core/Quote.h"
 
 #include <algorithm>
 #include <bit>

@@ -8,7 +8,7 @@
 
 #include "runtime/io/GgufWriter.h"
 
-#include "runtime/io/Quote.h"
+#include "runtime/core/Quote.h"
 
 #include <algorithm>
 #include <bit>

@@ -16,8 +16,8 @@
 #ifndef KF_RUNTIME_IO_GGUFWRITER_H
 #define KF_RUNTIME_IO_GGUFWRITER_H
 
+#include "runtime/core/WriteFile.h"
 #include "runtime/io/Gguf.h"
-#include "runtime/io/WriteFile.h"
 
 #include <cstddef>
 #include <cstdint>

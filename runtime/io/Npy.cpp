@@ -8,10 +8,10 @@
 
 #include "runtime/io/Npy.h"
 
-#include "runtime/Exceptions.h"
-#include "runtime/io/MappedFile.h"
-#include "runtime/io/Quote.h"
-#include "runtime/io/WriteFile.h"
+#include "runtime/core/Exceptions.h"
+#include "runtime/core/MappedFile.h"
+#include "runtime/core/Quote.h"
+#include "runtime/core/WriteFile.h"
 
 #include <algorithm>
 #include <charconv>

@@ -14,7 +14,7 @@
 #ifndef KF_RUNTIME_IO_NPY_H
 #define KF_RUNTIME_IO_NPY_H
 
-#include "runtime/Tensor.h"
+#include "runtime/core/Tensor.h"
 
 #include <span>
 #include <string>

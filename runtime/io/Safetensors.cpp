@@ -8,9 +8,9 @@
 
 #include "runtime/io/Safetensors.h"
 
-#include "runtime/Exceptions.h"
-#include "runtime/io/Json.h"
-#include "runtime/io/Quote.h"
+#include "runtime/core/Exceptions.h"
+#include "runtime/core/Json.h"
+#include "runtime/core/Quote.h"
 #include "runtime/io/ScaledWeights.h"
 
 #include <algorithm>

@@ -16,8 +16,8 @@
 #ifndef KF_RUNTIME_IO_SAFETENSORS_H
 #define KF_RUNTIME_IO_SAFETENSORS_H
 
-#include "runtime/WeightSource.h"
-#include "runtime/io/MappedFile.h"
+#include "runtime/core/MappedFile.h"
+#include "runtime/weights/WeightSource.h"
 
 #include <map>
 #include <memory>

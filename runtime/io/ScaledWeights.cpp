@@ -8,9 +8,9 @@
 
 #include "runtime/io/ScaledWeights.h"
 
-#include "runtime/AlignedBuffer.h"
-#include "runtime/Exceptions.h"
-#include "runtime/io/Quote.h"
+#include "runtime/core/AlignedBuffer.h"
+#include "runtime/core/Exceptions.h"
+#include "runtime/core/Quote.h"
 
 #include <algorithm>
 #include <array>

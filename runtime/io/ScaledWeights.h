@@ -15,7 +15,7 @@
 #ifndef KF_RUNTIME_IO_SCALEDWEIGHTS_H
 #define KF_RUNTIME_IO_SCALEDWEIGHTS_H
 
-#include "runtime/WeightSource.h"
+#include "runtime/weights/WeightSource.h"
 
 #include <map>
 #include <memory>

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/io/MappedFile.h"
+#include "runtime/core/MappedFile.h"
+#include "runtime/core/Quote.h"
 #include "runtime/io/Npy.h"
-#include "runtime/io/Quote.h"
 
 #include <bit>
 #include <charconv>

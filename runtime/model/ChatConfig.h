@@ -9,7 +9,7 @@
 #ifndef KF_RUNTIME_MODEL_CHATCONFIG_H
 #define KF_RUNTIME_MODEL_CHATCONFIG_H
 
-#include "runtime/Status.h"
+#include "runtime/core/Status.h"
 #include "runtime/io/Gguf.h"
 
 #include <string>

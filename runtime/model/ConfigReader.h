@@ -9,7 +9,7 @@
 #ifndef KF_RUNTIME_MODEL_CONFIGREADER_H
 #define KF_RUNTIME_MODEL_CONFIGREADER_H
 
-#include "runtime/Status.h"
+#include "runtime/core/Status.h"
 
 #include <nlohmann/json.hpp>
 

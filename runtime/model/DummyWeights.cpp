@@ -8,10 +8,10 @@
 
 #include "runtime/model/DummyWeights.h"
 
-#include "runtime/AlignedBuffer.h"
-#include "runtime/BlockFormat.h"
-#include "runtime/Exceptions.h"
-#include "runtime/io/Quote.h"
+#include "runtime/core/AlignedBuffer.h"
+#include "runtime/core/BlockFormat.h"
+#include "runtime/core/Exceptions.h"
+#include "runtime/core/Quote.h"
 #include "runtime/model/TensorList.h"
 
 #include <array>

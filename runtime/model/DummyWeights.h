@@ -15,8 +15,8 @@
 #ifndef KF_RUNTIME_MODEL_DUMMYWEIGHTS_H
 #define KF_RUNTIME_MODEL_DUMMYWEIGHTS_H
 
-#include "runtime/WeightSource.h"
 #include "runtime/model/ModelConfig.h"
+#include "runtime/weights/WeightSource.h"
 
 #include <cstdint>
 #include <map>

@@ -8,8 +8,8 @@
 
 #include "runtime/model/GgufConfig.h"
 
-#include "runtime/Exceptions.h"
-#include "runtime/io/Quote.h"
+#include "runtime/core/Exceptions.h"
+#include "runtime/core/Quote.h"
 #include "runtime/model/ConfigLimits.h"
 #include "runtime/model/GgufOddities.h"
 

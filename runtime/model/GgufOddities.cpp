@@ -8,7 +8,7 @@
 
 #include "runtime/model/GgufOddities.h"
 
-#include "runtime/io/Quote.h"
+#include "runtime/core/Quote.h"
 
 #include <algorithm>
 #include <array>

@@ -8,10 +8,10 @@
 
 #include "runtime/model/ModelConfig.h"
 
-#include "runtime/Exceptions.h"
-#include "runtime/io/Json.h"
-#include "runtime/io/MappedFile.h"
-#include "runtime/io/Quote.h"
+#include "runtime/core/Exceptions.h"
+#include "runtime/core/Json.h"
+#include "runtime/core/MappedFile.h"
+#include "runtime/core/Quote.h"
 #include "runtime/model/ConfigLimits.h"
 #include "runtime/model/ConfigReader.h"
 #include "runtime/model/UnsupportedFields.h"

@@ -18,8 +18,8 @@
 #ifndef KF_RUNTIME_MODEL_MODELCONFIG_H
 #define KF_RUNTIME_MODEL_MODELCONFIG_H
 
-#include "runtime/Status.h"
-#include "runtime/Tensor.h"
+#include "runtime/core/Status.h"
+#include "runtime/core/Tensor.h"
 
 #include <cstdint>
 #include <optional>

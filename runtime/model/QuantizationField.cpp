@@ -8,7 +8,7 @@
 
 #include "runtime/model/QuantizationField.h"
 
-#include "runtime/io/Json.h"
+#include "runtime/core/Json.h"
 #include "runtime/model/UnsupportedFields.h"
 
 using namespace kf;

@@ -8,7 +8,7 @@
 
 #include "runtime/model/TensorList.h"
 
-#include "runtime/io/Quote.h"
+#include "runtime/core/Quote.h"
 
 #include <algorithm>
 #include <set>

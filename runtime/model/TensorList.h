@@ -9,8 +9,8 @@
 #ifndef KF_RUNTIME_MODEL_TENSORLIST_H
 #define KF_RUNTIME_MODEL_TENSORLIST_H
 
-#include "runtime/WeightSource.h"
 #include "runtime/model/ModelConfig.h"
+#include "runtime/weights/WeightSource.h"
 
 #include <cstdint>
 #include <string>

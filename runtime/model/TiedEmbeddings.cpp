@@ -8,8 +8,8 @@
 
 #include "runtime/model/TiedEmbeddings.h"
 
-#include "runtime/Exceptions.h"
-#include "runtime/io/Quote.h"
+#include "runtime/core/Exceptions.h"
+#include "runtime/core/Quote.h"
 #include "runtime/model/TensorList.h"
 
 #include <algorithm>

@@ -9,8 +9,8 @@
 #ifndef KF_RUNTIME_MODEL_TIEDEMBEDDINGS_H
 #define KF_RUNTIME_MODEL_TIEDEMBEDDINGS_H
 
-#include "runtime/WeightSource.h"
 #include "runtime/model/ModelConfig.h"
+#include "runtime/weights/WeightSource.h"
 
 namespace kf {
 

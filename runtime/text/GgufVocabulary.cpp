@@ -11,9 +11,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/Exceptions.h"
+#include "runtime/core/Exceptions.h"
+#include "runtime/core/Quote.h"
 #include "runtime/io/Gguf.h"
-#include "runtime/io/Quote.h"
 #include "runtime/text/Bpe.h"
 #include "runtime/text/GgufPreTokenizers.h"
 #include "runtime/text/ScoreBpe.h"

@@ -8,7 +8,7 @@
 
 #include "runtime/text/Regex.h"
 
-#include "runtime/io/Quote.h"
+#include "runtime/core/Quote.h"
 #include "runtime/text/Utf8.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8

@@ -18,7 +18,7 @@
 #ifndef KF_RUNTIME_TEXT_REGEX_H
 #define KF_RUNTIME_TEXT_REGEX_H
 
-#include "runtime/Status.h"
+#include "runtime/core/Status.h"
 
 #include <cstddef>
 #include <memory>

@@ -15,7 +15,7 @@
 #ifndef KF_RUNTIME_TEXT_SENTENCEPIECEFILE_H
 #define KF_RUNTIME_TEXT_SENTENCEPIECEFILE_H
 
-#include "runtime/Status.h"
+#include "runtime/core/Status.h"
 #include "runtime/text/Vocabulary.h"
 
 #include <string_view>

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/Exceptions.h"
-#include "runtime/io/Quote.h"
+#include "runtime/core/Exceptions.h"
+#include "runtime/core/Quote.h"
 #include "runtime/text/ScoreBpe.h"
 #include "runtime/text/SentencePieceFile.h"
 #include "runtime/text/SentencePieceNormalizer.h"

@@ -10,7 +10,7 @@
 #ifndef KF_RUNTIME_TEXT_SENTENCEPIECENORMALIZER_H
 #define KF_RUNTIME_TEXT_SENTENCEPIECENORMALIZER_H
 
-#include "runtime/Status.h"
+#include "runtime/core/Status.h"
 #include "runtime/text/ByteTrie.h"
 
 #include <cstdint>

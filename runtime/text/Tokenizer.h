@@ -21,7 +21,7 @@
 #ifndef KF_RUNTIME_TEXT_TOKENIZER_H
 #define KF_RUNTIME_TEXT_TOKENIZER_H
 
-#include "runtime/Status.h"
+#include "runtime/core/Status.h"
 #include "runtime/text/AddedTokens.h"
 #include "runtime/text/Normalizer.h"
 #include "runtime/text/PieceDecoder.h"

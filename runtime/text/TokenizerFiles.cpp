@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/Exceptions.h"
+#include "runtime/core/Exceptions.h"
+#include "runtime/core/Json.h"
+#include "runtime/core/MappedFile.h"
 #include "runtime/io/Gguf.h"
-#include "runtime/io/Json.h"
-#include "runtime/io/MappedFile.h"
 #include "runtime/text/Tokenizer.h"
 
 #include <sys/stat.h>

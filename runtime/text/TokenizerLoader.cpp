@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/Exceptions.h"
-#include "runtime/io/Quote.h"
+#include "runtime/core/Exceptions.h"
+#include "runtime/core/Quote.h"
 #include "runtime/text/Bpe.h"
 #include "runtime/text/Tokenizer.h"
 #include "runtime/text/TokenizerReader.h"

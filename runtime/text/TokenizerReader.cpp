@@ -8,7 +8,7 @@
 
 #include "runtime/text/TokenizerReader.h"
 
-#include "runtime/io/Quote.h"
+#include "runtime/core/Quote.h"
 
 using namespace kf;
 

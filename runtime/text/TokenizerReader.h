@@ -9,7 +9,7 @@
 #ifndef KF_RUNTIME_TEXT_TOKENIZERREADER_H
 #define KF_RUNTIME_TEXT_TOKENIZERREADER_H
 
-#include "runtime/io/Json.h"
+#include "runtime/core/Json.h"
 #include "runtime/text/Vocabulary.h"
 
 #include <string>

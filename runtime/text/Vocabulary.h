@@ -9,7 +9,7 @@
 #ifndef KF_RUNTIME_TEXT_VOCABULARY_H
 #define KF_RUNTIME_TEXT_VOCABULARY_H
 
-#include "runtime/Status.h"
+#include "runtime/core/Status.h"
 
 #include <cstdint>
 #include <functional>

@@ -8,15 +8,15 @@
 
 #include "runtime/tuning/TuningDatabase.h"
 
-#include "runtime/Exceptions.h"
-#include "runtime/ExecutableCache.h"
-#include "runtime/io/Descriptor.h"
-#include "runtime/io/Json.h"
-#include "runtime/io/JsonText.h"
-#include "runtime/io/MappedFile.h"
-#include "runtime/io/PrivateFolder.h"
-#include "runtime/io/Quote.h"
-#include "runtime/io/WriteFile.h"
+#include "runtime/core/Descriptor.h"
+#include "runtime/core/Exceptions.h"
+#include "runtime/core/Json.h"
+#include "runtime/core/JsonText.h"
+#include "runtime/core/MappedFile.h"
+#include "runtime/core/PrivateFolder.h"
+#include "runtime/core/Quote.h"
+#include "runtime/core/WriteFile.h"
+#include "runtime/program/ExecutableCache.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -24,7 +24,7 @@
 #ifndef KF_RUNTIME_TUNING_TUNINGDATABASE_H
 #define KF_RUNTIME_TUNING_TUNINGDATABASE_H
 
-#include "runtime/Status.h"
+#include "runtime/core/Status.h"
 
 #include <compare>
 #include <cstdint>

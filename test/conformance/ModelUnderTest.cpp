@@ -12,12 +12,12 @@
 #include "kf/Pipelines/Compiler.h"
 #include "kf/Pipelines/Registration.h"
 #include "runtime/devices/Cpu/CpuDevice.h"
+#include "runtime/devices/Reference/ReferenceDevice.h"
 #include "runtime/io/Gguf.h"
 #include "runtime/io/Safetensors.h"
 #include "runtime/model/GgufConfig.h"
 #include "runtime/model/ModelConfig.h"
 #include "runtime/model/TiedEmbeddings.h"
-#include "runtime/reference/ReferenceDevice.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "gtest/gtest.h"

@@ -9,9 +9,9 @@
 #ifndef KF_TEST_CONFORMANCE_MODELUNDERTEST_H
 #define KF_TEST_CONFORMANCE_MODELUNDERTEST_H
 
-#include "runtime/Device.h"
-#include "runtime/WeightSource.h"
-#include "runtime/session/Session.h"
+#include "runtime/devices/Device.h"
+#include "runtime/engine/Session.h"
+#include "runtime/weights/WeightSource.h"
 
 #include "runtime/text/Tokenizer.h"
 

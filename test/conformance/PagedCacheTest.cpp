@@ -16,8 +16,8 @@
 #include "kf/Pipelines/Compiler.h"
 #include "kf/Pipelines/Registration.h"
 #include "runtime/devices/Cpu/CpuDevice.h"
-#include "runtime/reference/ReferenceDevice.h"
-#include "runtime/session/ProgramRunner.h"
+#include "runtime/devices/Reference/ReferenceDevice.h"
+#include "runtime/engine/ProgramRunner.h"
 #include "test/runtime/DeviceSteps.h"
 
 #include "mlir/IR/MLIRContext.h"

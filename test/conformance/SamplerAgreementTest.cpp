@@ -15,9 +15,9 @@
 #include "kf/Pipelines/Compiler.h"
 #include "kf/Pipelines/Registration.h"
 #include "runtime/devices/Cpu/CpuDevice.h"
-#include "runtime/reference/ReferenceDevice.h"
-#include "runtime/session/ProgramRunner.h"
-#include "runtime/text/Sampler.h"
+#include "runtime/devices/Reference/ReferenceDevice.h"
+#include "runtime/engine/ProgramRunner.h"
+#include "runtime/engine/Sampler.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"

@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/Executable.h"
+#include "runtime/program/Executable.h"
 
 #include <zlib.h>
 

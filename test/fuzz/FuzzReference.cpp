@@ -13,9 +13,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/io/Json.h"
-#include "runtime/reference/KernelInterpreter.h"
-#include "runtime/reference/ReferenceDevice.h"
+#include "runtime/core/Json.h"
+#include "runtime/devices/Reference/KernelInterpreter.h"
+#include "runtime/devices/Reference/ReferenceDevice.h"
 #include "test/runtime/DeviceSteps.h"
 
 #include <cstdlib>

@@ -23,7 +23,7 @@
 
 #include "test/fuzz/MlirText.h"
 
-#include "runtime/io/MappedFile.h"
+#include "runtime/core/MappedFile.h"
 
 #include "llvm/Support/ErrorHandling.h"
 

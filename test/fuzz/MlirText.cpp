@@ -13,7 +13,7 @@
 #include "kf/Pipelines/Registration.h"
 #include "kf/Pipelines/SourceText.h"
 #include "runtime/devices/Cpu/CpuDevice.h"
-#include "runtime/session/ProgramRunner.h"
+#include "runtime/engine/ProgramRunner.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/xxhash.h"

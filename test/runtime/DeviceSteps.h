@@ -14,7 +14,7 @@
 #ifndef KF_TEST_RUNTIME_DEVICESTEPS_H
 #define KF_TEST_RUNTIME_DEVICESTEPS_H
 
-#include "runtime/Device.h"
+#include "runtime/devices/Device.h"
 
 namespace kf::test {
 

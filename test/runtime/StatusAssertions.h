@@ -9,7 +9,7 @@
 #ifndef KF_TEST_RUNTIME_STATUSASSERTIONS_H
 #define KF_TEST_RUNTIME_STATUSASSERTIONS_H
 
-#include "runtime/Status.h"
+#include "runtime/core/Status.h"
 
 #include <gtest/gtest.h>
 

@@ -10,8 +10,8 @@
 #include "OptionParser.h"
 #include "Report.h"
 
-#include "runtime/ExecutableCache.h"
-#include "runtime/io/Quote.h"
+#include "runtime/core/Quote.h"
+#include "runtime/program/ExecutableCache.h"
 
 #include <algorithm>
 #include <ctime>

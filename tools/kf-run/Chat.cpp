@@ -13,7 +13,7 @@
 #include "Report.h"
 #include "SamplerFlags.h"
 
-#include "runtime/io/Quote.h"
+#include "runtime/core/Quote.h"
 
 #include <cstdio>
 #include <filesystem>

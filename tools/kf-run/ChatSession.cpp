@@ -10,11 +10,11 @@
 
 #include "Report.h"
 
-#include "runtime/io/Json.h"
-#include "runtime/io/MappedFile.h"
-#include "runtime/io/Quote.h"
-#include "runtime/io/WriteFile.h"
-#include "runtime/session/Stopwatch.h"
+#include "runtime/core/Json.h"
+#include "runtime/core/MappedFile.h"
+#include "runtime/core/Quote.h"
+#include "runtime/core/Stopwatch.h"
+#include "runtime/core/WriteFile.h"
 
 #include <nlohmann/json.hpp>
 

@@ -11,9 +11,9 @@
 
 #include "ModelSession.h"
 
-#include "runtime/Cancellation.h"
 #include "runtime/chat/PromptEncoder.h"
-#include "runtime/session/Generator.h"
+#include "runtime/core/Cancellation.h"
+#include "runtime/engine/Generator.h"
 
 #include <functional>
 #include <memory>

@@ -16,8 +16,8 @@
 #include "kf/Pipelines/Compiler.h"
 #include "kf/Pipelines/Registration.h"
 #include "kf/Pipelines/SourceText.h"
-#include "runtime/io/MappedFile.h"
-#include "runtime/io/Quote.h"
+#include "runtime/core/MappedFile.h"
+#include "runtime/core/Quote.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/ErrorHandling.h"

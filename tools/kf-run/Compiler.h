@@ -16,11 +16,11 @@
 #ifndef KF_TOOLS_KF_RUN_COMPILER_H
 #define KF_TOOLS_KF_RUN_COMPILER_H
 
-#include "runtime/Cancellation.h"
-#include "runtime/Executable.h"
-#include "runtime/WeightSource.h"
+#include "runtime/core/Cancellation.h"
 #include "runtime/model/ModelConfig.h"
 #include "runtime/model/Step.h"
+#include "runtime/program/Executable.h"
+#include "runtime/weights/WeightSource.h"
 
 #include <cstddef>
 #include <memory>

@@ -10,11 +10,11 @@
 
 #include "Report.h"
 
-#include "runtime/ThreadPool.h"
+#include "runtime/core/Quote.h"
+#include "runtime/core/ThreadPool.h"
 #include "runtime/devices/Cpu/CpuDevice.h"
+#include "runtime/devices/Reference/ReferenceDevice.h"
 #include "runtime/devices/Vulkan/VulkanDevice.h"
-#include "runtime/io/Quote.h"
-#include "runtime/reference/ReferenceDevice.h"
 
 #include <algorithm>
 #include <string_view>

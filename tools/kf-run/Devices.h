@@ -12,7 +12,7 @@
 
 #include "OptionParser.h"
 
-#include "runtime/Device.h"
+#include "runtime/devices/Device.h"
 
 #include <memory>
 #include <string>

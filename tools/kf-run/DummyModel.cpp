@@ -11,7 +11,7 @@
 #include "Model.h"
 
 #include "runtime/convert/TensorTypes.h"
-#include "runtime/io/Quote.h"
+#include "runtime/core/Quote.h"
 #include "runtime/model/DummyWeights.h"
 #include "runtime/model/NamedConfigs.h"
 

@@ -11,7 +11,7 @@
 
 #include "OptionParser.h"
 
-#include "runtime/Status.h"
+#include "runtime/core/Status.h"
 
 #include <optional>
 #include <string>

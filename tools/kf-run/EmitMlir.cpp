@@ -13,7 +13,7 @@
 #include "OptionParser.h"
 #include "Report.h"
 
-#include "runtime/ThreadPool.h"
+#include "runtime/core/ThreadPool.h"
 
 #include <algorithm>
 

@@ -12,12 +12,12 @@
 #include "Report.h"
 #include "TensorText.h"
 
+#include "runtime/core/Quote.h"
+#include "runtime/core/Stopwatch.h"
+#include "runtime/engine/ProgramRunner.h"
 #include "runtime/io/Gguf.h"
 #include "runtime/io/Npy.h"
-#include "runtime/io/Quote.h"
 #include "runtime/io/Safetensors.h"
-#include "runtime/session/ProgramRunner.h"
-#include "runtime/session/Stopwatch.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -13,8 +13,8 @@
 #include "Report.h"
 #include "SamplerFlags.h"
 
-#include "runtime/session/Generator.h"
-#include "runtime/session/Stopwatch.h"
+#include "runtime/core/Stopwatch.h"
+#include "runtime/engine/Generator.h"
 #include "runtime/text/Utf8.h"
 
 #include <nlohmann/json.hpp>

@@ -9,7 +9,7 @@
 #ifndef KF_TOOLS_KF_RUN_LINEREADER_H
 #define KF_TOOLS_KF_RUN_LINEREADER_H
 
-#include "runtime/Status.h"
+#include "runtime/core/Status.h"
 
 #include <memory>
 #include <string>

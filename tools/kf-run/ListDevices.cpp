@@ -11,8 +11,8 @@
 #include "Report.h"
 
 #include "runtime/devices/Cpu/CpuDevice.h"
+#include "runtime/devices/Reference/ReferenceDevice.h"
 #include "runtime/devices/Vulkan/VulkanDevice.h"
-#include "runtime/reference/ReferenceDevice.h"
 
 using namespace kf;
 

@@ -11,8 +11,8 @@
 #include "EmbeddedModel.h"
 #include "Report.h"
 
+#include "runtime/core/MappedFile.h"
 #include "runtime/io/Gguf.h"
-#include "runtime/io/MappedFile.h"
 #include "runtime/io/Safetensors.h"
 #include "runtime/model/GgufConfig.h"
 #include "runtime/model/NamedConfigs.h"

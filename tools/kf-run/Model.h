@@ -9,10 +9,10 @@
 #ifndef KF_TOOLS_KF_RUN_MODEL_H
 #define KF_TOOLS_KF_RUN_MODEL_H
 
-#include "runtime/WeightSource.h"
 #include "runtime/model/ChatConfig.h"
 #include "runtime/model/ModelConfig.h"
 #include "runtime/text/Tokenizer.h"
+#include "runtime/weights/WeightSource.h"
 
 #include <memory>
 #include <optional>

@@ -11,14 +11,14 @@
 #include "Model.h"
 #include "Report.h"
 
-#include "runtime/Executable.h"
-#include "runtime/io/Json.h"
+#include "runtime/core/Json.h"
 #include "runtime/io/Safetensors.h"
 #include "runtime/model/ChatConfig.h"
 #include "runtime/model/ConfigReader.h"
 #include "runtime/model/GgufConfig.h"
 #include "runtime/model/Step.h"
 #include "runtime/model/TiedEmbeddings.h"
+#include "runtime/program/Executable.h"
 
 #include <unistd.h>
 

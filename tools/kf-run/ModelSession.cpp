@@ -11,8 +11,8 @@
 #include "Interrupt.h"
 #include "Report.h"
 
-#include "runtime/io/Quote.h"
-#include "runtime/session/Stopwatch.h"
+#include "runtime/core/Quote.h"
+#include "runtime/core/Stopwatch.h"
 
 #include <algorithm>
 

@@ -15,8 +15,8 @@
 #include "OptionParser.h"
 #include "StepCompiler.h"
 
-#include "runtime/ThreadPool.h"
-#include "runtime/session/Session.h"
+#include "runtime/core/ThreadPool.h"
+#include "runtime/engine/Session.h"
 
 #include <memory>
 #include <string>

@@ -16,7 +16,7 @@
 #ifndef KF_TOOLS_KF_RUN_OPTIONPARSER_H
 #define KF_TOOLS_KF_RUN_OPTIONPARSER_H
 
-#include "runtime/Status.h"
+#include "runtime/core/Status.h"
 
 #include <cstdint>
 #include <functional>

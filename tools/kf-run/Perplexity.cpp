@@ -12,8 +12,8 @@
 #include "Report.h"
 #include "Scores.h"
 
-#include "runtime/io/Json.h"
-#include "runtime/io/MappedFile.h"
+#include "runtime/core/Json.h"
+#include "runtime/core/MappedFile.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -10,7 +10,7 @@
 
 #include "Report.h"
 
-#include "runtime/io/Quote.h"
+#include "runtime/core/Quote.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -16,8 +16,8 @@
 
 #include "runtime/convert/TensorTypes.h"
 #include "runtime/convert/WriteGguf.h"
+#include "runtime/core/MappedFile.h"
 #include "runtime/io/Gguf.h"
-#include "runtime/io/MappedFile.h"
 #include "runtime/model/ChatConfig.h"
 #include "runtime/model/GgufConfig.h"
 #include "runtime/model/GgufOddities.h"

@@ -10,8 +10,8 @@
 
 #include "OutOfMemory.h"
 
-#include "runtime/io/Shorten.h"
-#include "runtime/io/WriteFile.h"
+#include "runtime/core/Shorten.h"
+#include "runtime/core/WriteFile.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -10,7 +10,7 @@
 #ifndef KF_TOOLS_KF_RUN_REPORT_H
 #define KF_TOOLS_KF_RUN_REPORT_H
 
-#include "runtime/Status.h"
+#include "runtime/core/Status.h"
 
 #include <cstdint>
 #include <string>

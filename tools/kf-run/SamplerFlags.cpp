@@ -8,7 +8,7 @@
 
 #include "SamplerFlags.h"
 
-#include "runtime/io/Quote.h"
+#include "runtime/core/Quote.h"
 
 #include <charconv>
 #include <limits>

@@ -11,7 +11,7 @@
 
 #include "OptionParser.h"
 
-#include "runtime/text/Sampler.h"
+#include "runtime/engine/Sampler.h"
 
 namespace kf {
 

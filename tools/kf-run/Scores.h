@@ -9,7 +9,7 @@
 #ifndef KF_TOOLS_KF_RUN_SCORES_H
 #define KF_TOOLS_KF_RUN_SCORES_H
 
-#include "runtime/Status.h"
+#include "runtime/core/Status.h"
 
 #include <algorithm>
 #include <cmath>

@@ -10,7 +10,7 @@
 
 #include "Report.h"
 
-#include "runtime/ProgramIdentity.h"
+#include "runtime/program/ProgramIdentity.h"
 
 using namespace kf;
 

@@ -12,7 +12,7 @@
 #include "Compiler.h"
 #include "Model.h"
 
-#include "runtime/ExecutableCache.h"
+#include "runtime/program/ExecutableCache.h"
 
 #include <optional>
 #include <string>

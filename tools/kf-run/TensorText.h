@@ -9,7 +9,7 @@
 #ifndef KF_TOOLS_KF_RUN_TENSORTEXT_H
 #define KF_TOOLS_KF_RUN_TENSORTEXT_H
 
-#include "runtime/Tensor.h"
+#include "runtime/core/Tensor.h"
 
 #include <cstdint>
 #include <string>

@@ -11,9 +11,9 @@
 #include "OutOfMemory.h"
 #include "Report.h"
 
-#include "runtime/Exceptions.h"
-#include "runtime/io/Quote.h"
-#include "runtime/io/ReadFaults.h"
+#include "runtime/core/Exceptions.h"
+#include "runtime/core/Quote.h"
+#include "runtime/core/ReadFaults.h"
 #include "runtime/model/NamedConfigs.h"
 
 #include <csignal>

@@ -17,9 +17,9 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
-#include "runtime/WeightSource.h"
 #include "runtime/model/ModelConfig.h"
 #include "runtime/model/Step.h"
+#include "runtime/weights/WeightSource.h"
 #include "llvm/Support/Error.h"
 
 namespace mlir::kf {

@@ -10,8 +10,8 @@
 #define KF_PIPELINES_COMPILER_H
 
 #include "kf/Pipelines/Pipelines.h"
-#include "runtime/Cancellation.h"
-#include "runtime/Executable.h"
+#include "runtime/core/Cancellation.h"
+#include "runtime/program/Executable.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"

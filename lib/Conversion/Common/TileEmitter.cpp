@@ -8,7 +8,7 @@
 
 #include "TileEmitter.h"
 
-#include "runtime/abi.h"
+#include "runtime/program/abi.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"

@@ -8,7 +8,7 @@
 
 #include "GPUEmitter.h"
 
-#include "runtime/abi.h"
+#include "runtime/program/abi.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

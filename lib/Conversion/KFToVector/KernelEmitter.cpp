@@ -14,7 +14,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "runtime/abi.h"
+#include "runtime/program/abi.h"
 
 using namespace mlir;
 using namespace mlir::kf;

@@ -8,7 +8,7 @@
 
 #include "SampleMath.h"
 
-#include "runtime/SamplingMath.h"
+#include "runtime/core/SamplingMath.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"

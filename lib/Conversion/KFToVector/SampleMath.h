@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Code for the functions of runtime/SamplingMath.h, which gives the same bits.
+// Code for the functions of runtime/core/SamplingMath.h, which gives the same
+// bits.
 //
 //===----------------------------------------------------------------------===//
 

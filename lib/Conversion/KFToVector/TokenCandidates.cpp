@@ -8,7 +8,7 @@
 
 #include "TokenCandidates.h"
 
-#include "runtime/SamplingMath.h"
+#include "runtime/core/SamplingMath.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kf/Target/LLVMCPU/Passes.h"
-#include "runtime/abi.h"
+#include "runtime/program/abi.h"
 
 #include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"

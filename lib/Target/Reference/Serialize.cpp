@@ -8,7 +8,7 @@
 
 #include "kf/Target/Reference/Serialize.h"
 
-#include "runtime/Executable.h"
+#include "runtime/program/Executable.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"

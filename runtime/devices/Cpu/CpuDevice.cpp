@@ -8,7 +8,7 @@
 
 #include "runtime/devices/Cpu/CpuDevice.h"
 
-#include "runtime/Exceptions.h"
+#include "runtime/core/Exceptions.h"
 #include "runtime/devices/Cpu/CpuProgram.h"
 
 #include <algorithm>

@@ -13,7 +13,7 @@
 #ifndef KF_RUNTIME_DEVICES_CPU_CPUDEVICE_H
 #define KF_RUNTIME_DEVICES_CPU_CPUDEVICE_H
 
-#include "runtime/Device.h"
+#include "runtime/devices/Device.h"
 
 namespace kf {
 
@@ -24,7 +24,8 @@ struct CpuDeviceOptions {
 
 /// The host as a device. wrap() refers to the caller's memory, never copies it.
 /// Streams do their work on the thread that waits for it, which the others
-/// help (runtime/HostDevice.h). Errors: a number of threads that cannot be had.
+/// help (runtime/devices/HostDevice.h). Errors: a number of threads that cannot
+/// be had.
 Result<std::unique_ptr<Device>>
 createCpuDevice(const CpuDeviceOptions &options);
 

@@ -20,11 +20,11 @@
 #ifndef KF_RUNTIME_DEVICES_CPU_CPUPROGRAM_H
 #define KF_RUNTIME_DEVICES_CPU_CPUPROGRAM_H
 
-#include "runtime/AlignedBuffer.h"
-#include "runtime/HostDevice.h"
-#include "runtime/ThreadPool.h"
+#include "runtime/core/AlignedBuffer.h"
+#include "runtime/core/ThreadPool.h"
 #include "runtime/devices/Cpu/ObjectLoader.h"
 #include "runtime/devices/Cpu/ThreadTeam.h"
+#include "runtime/devices/HostDevice.h"
 
 #include <array>
 #include <atomic>

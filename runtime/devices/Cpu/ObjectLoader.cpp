@@ -13,7 +13,7 @@
 
 #include "runtime/devices/Cpu/ObjectLoader.h"
 
-#include "runtime/Tensor.h"
+#include "runtime/core/Tensor.h"
 #include "runtime/devices/Cpu/SpareMemory.h"
 
 #include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"

@@ -14,8 +14,8 @@
 #ifndef KF_RUNTIME_DEVICES_CPU_OBJECTLOADER_H
 #define KF_RUNTIME_DEVICES_CPU_OBJECTLOADER_H
 
-#include "runtime/Status.h"
-#include "runtime/abi.h"
+#include "runtime/core/Status.h"
+#include "runtime/program/abi.h"
 
 #include <memory>
 #include <span>

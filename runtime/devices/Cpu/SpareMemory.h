@@ -16,7 +16,7 @@
 #ifndef KF_RUNTIME_DEVICES_CPU_SPAREMEMORY_H
 #define KF_RUNTIME_DEVICES_CPU_SPAREMEMORY_H
 
-#include "runtime/Status.h"
+#include "runtime/core/Status.h"
 
 #include <atomic>
 #include <mutex>

@@ -17,7 +17,7 @@
 #ifndef KF_RUNTIME_DEVICES_CPU_THREADTEAM_H
 #define KF_RUNTIME_DEVICES_CPU_THREADTEAM_H
 
-#include "runtime/ThreadPool.h"
+#include "runtime/core/ThreadPool.h"
 
 #include <atomic>
 #include <chrono>

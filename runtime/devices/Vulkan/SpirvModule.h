@@ -15,7 +15,7 @@
 #ifndef KF_RUNTIME_DEVICES_VULKAN_SPIRVMODULE_H
 #define KF_RUNTIME_DEVICES_VULKAN_SPIRVMODULE_H
 
-#include "runtime/Status.h"
+#include "runtime/core/Status.h"
 
 #include <array>
 #include <cstdint>

@@ -8,7 +8,7 @@
 
 #include "runtime/devices/Vulkan/VulkanDevice.h"
 
-#include "runtime/Exceptions.h"
+#include "runtime/core/Exceptions.h"
 #include "runtime/devices/Vulkan/VulkanProgram.h"
 #include "runtime/devices/Vulkan/VulkanStream.h"
 

@@ -23,7 +23,7 @@
 #ifndef KF_RUNTIME_DEVICES_VULKAN_VULKANDEVICE_H
 #define KF_RUNTIME_DEVICES_VULKAN_VULKANDEVICE_H
 
-#include "runtime/Device.h"
+#include "runtime/devices/Device.h"
 
 #include <chrono>
 #include <functional>

@@ -14,7 +14,7 @@
 #ifndef KF_RUNTIME_DEVICES_VULKAN_VULKANINSTANCE_H
 #define KF_RUNTIME_DEVICES_VULKAN_VULKANINSTANCE_H
 
-#include "runtime/Status.h"
+#include "runtime/core/Status.h"
 #include "runtime/devices/Vulkan/VulkanFunctions.h"
 
 #include <functional>

@@ -8,7 +8,7 @@
 
 #include "runtime/devices/Vulkan/VulkanStream.h"
 
-#include "runtime/Exceptions.h"
+#include "runtime/core/Exceptions.h"
 #include "runtime/devices/Vulkan/VulkanBoundProgram.h"
 
 #include <algorithm>

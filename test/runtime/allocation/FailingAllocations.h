@@ -15,7 +15,7 @@
 #ifndef KF_TEST_RUNTIME_ALLOCATION_FAILINGALLOCATIONS_H
 #define KF_TEST_RUNTIME_ALLOCATION_FAILINGALLOCATIONS_H
 
-#include "runtime/Status.h"
+#include "runtime/core/Status.h"
 
 #include <cstdint>
 #include <functional>

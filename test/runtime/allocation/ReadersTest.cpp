@@ -13,9 +13,8 @@
 
 #include "FailingAllocations.h"
 
-#include "runtime/Exceptions.h"
-#include "runtime/ExecutableCache.h"
 #include "runtime/chat/ChatTemplate.h"
+#include "runtime/core/Exceptions.h"
 #include "runtime/io/Gguf.h"
 #include "runtime/io/Npy.h"
 #include "runtime/io/Safetensors.h"
@@ -24,10 +23,11 @@
 #include "runtime/model/GgufConfig.h"
 #include "runtime/model/ModelConfig.h"
 #include "runtime/model/TiedEmbeddings.h"
+#include "runtime/program/ExecutableCache.h"
 #include "runtime/text/Tokenizer.h"
 #include "runtime/tuning/TuningDatabase.h"
-#include "test/runtime/core/TestExecutable.h"
-#include "test/runtime/io/TempFile.h"
+#include "test/runtime/TempFile.h"
+#include "test/runtime/TestExecutable.h"
 
 #include <gtest/gtest.h>
 

@@ -12,12 +12,12 @@
 
 #include "FailingAllocations.h"
 
-#include "runtime/Exceptions.h"
-#include "runtime/WeightPacking.h"
+#include "runtime/core/Exceptions.h"
 #include "runtime/devices/Cpu/CpuDevice.h"
+#include "runtime/devices/Reference/ReferenceDevice.h"
+#include "runtime/engine/Generator.h"
 #include "runtime/io/Safetensors.h"
-#include "runtime/reference/ReferenceDevice.h"
-#include "runtime/session/Generator.h"
+#include "runtime/weights/WeightPacking.h"
 
 #include <gtest/gtest.h>
 

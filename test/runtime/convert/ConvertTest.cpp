@@ -6,17 +6,17 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/BlockFormat.h"
 #include "runtime/convert/ModelMetadata.h"
 #include "runtime/convert/TensorRows.h"
 #include "runtime/convert/TensorTypes.h"
 #include "runtime/convert/WriteGguf.h"
-#include "runtime/io/MappedFile.h"
-#include "runtime/io/ReadFaults.h"
+#include "runtime/core/BlockFormat.h"
+#include "runtime/core/MappedFile.h"
+#include "runtime/core/ReadFaults.h"
 #include "runtime/io/Safetensors.h"
 #include "runtime/model/DummyWeights.h"
 #include "runtime/model/GgufConfig.h"
-#include "test/runtime/io/TempFile.h"
+#include "test/runtime/TempFile.h"
 
 #include <gtest/gtest.h>
 

@@ -8,9 +8,9 @@
 
 #include "runtime/convert/TokenizerMetadata.h"
 
-#include "runtime/io/MappedFile.h"
+#include "runtime/core/MappedFile.h"
 #include "runtime/text/Tokenizer.h"
-#include "test/runtime/io/TempFile.h"
+#include "test/runtime/TempFile.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/SamplingMath.h"
+#include "runtime/core/SamplingMath.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/Tensor.h"
+#include "runtime/core/Tensor.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/ThreadPool.h"
+#include "runtime/core/ThreadPool.h"
 
 #include <gtest/gtest.h>
 

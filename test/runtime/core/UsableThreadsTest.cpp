@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/UsableThreads.h"
+#include "runtime/core/UsableThreads.h"
 
-#include "runtime/ThreadPool.h"
-#include "test/runtime/io/TempFile.h"
+#include "runtime/core/ThreadPool.h"
+#include "test/runtime/TempFile.h"
 
 #include <gtest/gtest.h>
 

@@ -6,18 +6,18 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The promises of runtime/Device.h, on every device. All have the same program,
-// z = a * (a * x) by two dispatches through the arena, and Vulkan runs with
-// validation: a message is a failure.
+// The promises of runtime/devices/Device.h, on every device. All have the same
+// program, z = a * (a * x) by two dispatches through the arena, and Vulkan runs
+// with validation: a message is a failure.
 //
 //===----------------------------------------------------------------------===//
 
 #include "runtime/devices/Cpu/CpuDevice.h"
+#include "runtime/devices/Reference/ReferenceDevice.h"
 #include "runtime/devices/Vulkan/VulkanDevice.h"
-#include "runtime/reference/ReferenceDevice.h"
 #include "test/runtime/StatusAssertions.h"
 #include "test/runtime/VulkanRequirement.h"
-#include "test/runtime/vulkan/SpirvTestModules.h"
+#include "test/runtime/devices/Vulkan/SpirvTestModules.h"
 
 #include <gtest/gtest.h>
 

@@ -8,8 +8,8 @@
 
 #include "runtime/io/GgufWriter.h"
 
-#include "TempFile.h"
 #include "test/runtime/GgufBuilder.h"
+#include "test/runtime/TempFile.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 
 #include "runtime/io/Npy.h"
 
-#include "TempFile.h"
+#include "test/runtime/TempFile.h"
 
 #include <gtest/gtest.h>
 

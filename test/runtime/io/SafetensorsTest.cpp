@@ -8,7 +8,7 @@
 
 #include "runtime/io/Safetensors.h"
 
-#include "TempFile.h"
+#include "test/runtime/TempFile.h"
 
 #include <gtest/gtest.h>
 

@@ -8,8 +8,8 @@
 
 #include "runtime/io/ScaledWeights.h"
 
-#include "TempFile.h"
 #include "runtime/io/Safetensors.h"
+#include "test/runtime/TempFile.h"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@
 #include "runtime/model/ChatConfig.h"
 
 #include "test/runtime/GgufBuilder.h"
-#include "test/runtime/io/TempFile.h"
+#include "test/runtime/TempFile.h"
 
 #include <gtest/gtest.h>
 

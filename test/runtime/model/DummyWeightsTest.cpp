@@ -8,7 +8,7 @@
 
 #include "runtime/model/DummyWeights.h"
 
-#include "runtime/BlockFormat.h"
+#include "runtime/core/BlockFormat.h"
 #include "runtime/io/Safetensors.h"
 #include "runtime/model/NamedConfigs.h"
 #include "runtime/model/TensorList.h"

@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/core/MappedFile.h"
 #include "runtime/io/Gguf.h"
-#include "runtime/io/MappedFile.h"
 #include "runtime/text/Tokenizer.h"
 #include "runtime/text/Utf8.h"
 

@@ -8,7 +8,7 @@
 
 #include "runtime/text/Tokenizer.h"
 
-#include "runtime/io/MappedFile.h"
+#include "runtime/core/MappedFile.h"
 #include "runtime/text/Utf8.h"
 
 #include <gtest/gtest.h>

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/core/MappedFile.h"
 #include "runtime/io/Gguf.h"
-#include "runtime/io/MappedFile.h"
 #include "runtime/text/Tokenizer.h"
 
 #include "test/runtime/GgufBuilder.h"

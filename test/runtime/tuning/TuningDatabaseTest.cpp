@@ -8,7 +8,7 @@
 
 #include "runtime/tuning/TuningDatabase.h"
 
-#include "../io/TempFile.h"
+#include "test/runtime/TempFile.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

@@ -10,7 +10,7 @@
 #define KF_TARGET_COMMON_EXECUTABLEBUILDER_H
 
 #include "kf/Dialect/KF/IR/KF.h"
-#include "runtime/Executable.h"
+#include "runtime/program/Executable.h"
 
 #include "mlir/IR/BuiltinOps.h"
 

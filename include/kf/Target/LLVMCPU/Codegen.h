@@ -9,7 +9,7 @@
 #ifndef KF_TARGET_LLVMCPU_CODEGEN_H
 #define KF_TARGET_LLVMCPU_CODEGEN_H
 
-#include "runtime/Cancellation.h"
+#include "runtime/core/Cancellation.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"

@@ -59,7 +59,7 @@ def EmitCpuEntryPoints : Pass<"kf-cpu-emit-entry-points", "::mlir::ModuleOp"> {
   let summary = "Wrap vectorized kernels in the ABI that the runtime calls";
   let description = [{
     A function from `convert-kf-to-vector` becomes private; a function of its
-    name with the signature of `kf_kernel_fn` (runtime/abi.h) loads the
+    name with the signature of `kf_kernel_fn` (runtime/program/abi.h) loads the
     buffer pointers, describes each buffer as a memref, and calls it.
     ```mlir
     func.func @k(%x: memref<?x64xf32>, ...) attributes {kf.grid = ...}

@@ -18,8 +18,8 @@
 namespace mlir::kf {
 
 /// The kernels of `module` as JSON, in module order: the binary of executables
-/// for the reference device. runtime/reference/KernelInterpreter.h documents
-/// the form. Emits a diagnostic on failure.
+/// for the reference device. runtime/devices/Reference/KernelInterpreter.h
+/// documents the form. Emits a diagnostic on failure.
 FailureOr<std::string> serializeForReference(ModuleOp module);
 
 } // namespace mlir::kf

@@ -9,7 +9,7 @@
 #ifndef KF_TARGET_SPIRV_CODEGEN_H
 #define KF_TARGET_SPIRV_CODEGEN_H
 
-#include "runtime/Executable.h"
+#include "runtime/program/Executable.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"

@@ -8,8 +8,8 @@
 
 #include "kf/Dialect/KF/IR/KF.h"
 
-#include "runtime/abi.h"
 #include "runtime/model/ConfigLimits.h"
+#include "runtime/program/abi.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

@@ -24,7 +24,7 @@
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "runtime/BlockFormat.h"
+#include "runtime/core/BlockFormat.h"
 
 #include "kf/Dialect/KF/IR/KFDialect.h.inc"
 #include "kf/Dialect/KF/IR/KFEnums.h.inc"
@@ -94,7 +94,8 @@ RankedTensorType getRowsOf(RankedTensorType rows, ArrayRef<int64_t> shape,
 bool haveSameRows(RankedTensorType a, RankedTensorType b);
 
 /// The module's attribute that lists the names of its sizes. Their order gives
-/// them slots in the scalar buffer (runtime/abi.h) for all of its kernels.
+/// them slots in the scalar buffer (runtime/program/abi.h) for all of its
+/// kernels.
 constexpr StringLiteral kSizesAttrName = "kf.sizes";
 /// The attribute of a function that lists the `#kf.size_range`s of its sizes;
 /// one that it leaves out is at most as large as n_tokens can be.

@@ -68,7 +68,8 @@ def KF_BlockFormatAttr : EnumAttr<KF_Dialect, KF_BlockFormat, "block_format"> {
   let summary = "storage of a block-quantized element type";
   let description = [{
     Names one of GGUF's block formats. `getStorage` gives its storage, which
-    runtime/BlockFormat.h describes once for the reference, packing and code.
+    runtime/core/BlockFormat.h describes once for the reference, packing and
+    code.
   }];
   let assemblyFormat = "`<` $value `>`";
 }

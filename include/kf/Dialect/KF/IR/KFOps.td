@@ -416,7 +416,8 @@ def KF_SampleOp : KF_LoopOp<"sample", [AttrSizedOperandSegments]> {
     `repetition` that is not positive.
 
     Every target chooses the same token: probabilities are integers, in units of
-    2^-30 of the largest, and runtime/SamplingMath.h defines them to the bit.
+    2^-30 of the largest, and runtime/core/SamplingMath.h defines them to the
+    bit.
 
     - C1: `logits` is a rank 2 tensor [R, V] of float elements, V static and
       below 2^31.

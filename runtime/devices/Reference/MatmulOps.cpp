@@ -1,0 +1,109 @@
+//===- MatmulOps.cpp - Lookup and matrix products -------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/devices/Reference/ReferenceOps.h"
+
+namespace kf::reference {
+namespace {
+
+/// `bias` is null or has the elements [groups, N] or [N].
+Status checkBias(const TensorView *bias, bool gated, int64_t n) {
+  if (!bias)
+    return Status();
+  std::vector<int64_t> expected =
+      gated ? std::vector<int64_t>{2, n} : std::vector<int64_t>{n};
+  if (bias->shape != expected || !isFloat(bias->type))
+    return Status::error(
+        "kf.matmul C4: bias is " + describe(bias->type, bias->shape) +
+        " where a float tensor of shape " + (gated ? "2x" : "") +
+        std::to_string(n) + " is expected");
+  return Status();
+}
+
+} // namespace
+
+Result<Tensor> embedding(const TensorView &ids, const TensorView &table) {
+  if (ids.rank() != 1)
+    return Status::error("kf.embedding C1: ids have rank " +
+                         std::to_string(ids.rank()) + ", not 1");
+  if (table.rank() != 2 || !(isFloat(table.type) || isBlock(table.type)))
+    return Status::error("kf.embedding C2: the table is " +
+                         describe(table.type, table.shape) +
+                         ", not a matrix of float or quantized elements");
+  KF_ASSIGN_OR_RETURN(std::vector<int32_t> rows,
+                      readInts(ids, "kf.embedding C1: ids"));
+  int64_t columns = table.shape[1];
+  KF_ASSIGN_OR_RETURN(Tensor result,
+                      Tensor::zeros(DataType::F32, {ids.shape[0], columns}));
+  for (size_t i = 0; i < rows.size(); ++i)
+    if (rows[i] >= 0 && rows[i] < table.shape[0])
+      widen(table, rows[i] * columns, columns, result.floats() + i * columns);
+  return result;
+}
+
+Result<Tensor> matmul(const TensorView &x, const TensorView &w,
+                      const TensorView *bias, std::optional<Activation> glu) {
+  if (x.rank() != 2 || !isFloat(x.type))
+    return Status::error("kf.matmul C1: x is " + describe(x.type, x.shape) +
+                         ", not a matrix of float elements");
+  if (w.rank() != (glu ? 3u : 2u) || (glu && w.shape[0] != 2) ||
+      !(isFloat(w.type) || isBlock(w.type)))
+    return Status::error("kf.matmul C2: w is " + describe(w.type, w.shape) +
+                         " where " + (glu ? "[2, N, K]" : "[N, K]") +
+                         " of float or quantized elements is expected");
+  if (x.columns() != w.columns())
+    return Status::error("kf.matmul C3: x is " + describe(x.type, x.shape) +
+                         " and w is " + describe(w.type, w.shape) +
+                         "; their last dimensions differ");
+  int64_t m = x.shape[0], k = x.columns(), n = w.shape[w.rank() - 2];
+  KF_RETURN_IF_ERROR(checkBias(bias, glu.has_value(), n));
+
+  KF_ASSIGN_OR_RETURN(std::vector<float> lhs, widen(x)); // [M, K]
+  std::vector<float> offsets(glu ? 2 * n : n);           // [N] or [2, N]
+  if (bias)
+    widen(*bias, 0, bias->count(), offsets.data());
+  KF_ASSIGN_OR_RETURN(Tensor result, Tensor::zeros(DataType::F32, {m, n}));
+  float *out = result.floats(); // [M, N]
+  std::vector<float> first(k), second(k);
+  for (int64_t column = 0; column < n; ++column) {
+    widen(w, column * k, k, first.data());
+    if (glu)
+      widen(w, (n + column) * k, k, second.data());
+    for (int64_t row = 0; row < m; ++row) {
+      const float *from = lhs.data() + row * k;
+      float value = dot(from, first.data(), k) + offsets[column];
+      if (glu)
+        value = activate(*glu, value) *
+                (dot(from, second.data(), k) + offsets[n + column]);
+      out[row * n + column] = value;
+    }
+  }
+  return result;
+}
+
+Result<Tensor> mlp(const TensorView &x, const MlpWeights &weights,
+                   Activation kind) {
+  if (!weights.up || !weights.down)
+    return Status::error("kf.mlp needs the weights up and down");
+  if (weights.gateBias && !weights.gate)
+    return Status::error("kf.mlp C4: gate_bias needs gate");
+  KF_ASSIGN_OR_RETURN(Tensor hidden,
+                      matmul(x, *weights.up, weights.upBias)); // [M, F]
+  if (weights.gate) {
+    KF_ASSIGN_OR_RETURN(Tensor gate,
+                        matmul(x, *weights.gate, weights.gateBias)); // [M, F]
+    KF_ASSIGN_OR_RETURN(gate, activation(kind, gate.view()));
+    KF_ASSIGN_OR_RETURN(hidden,
+                        binary(Binary::Mul, gate.view(), hidden.view()));
+  } else {
+    KF_ASSIGN_OR_RETURN(hidden, activation(kind, hidden.view()));
+  }
+  return matmul(hidden.view(), *weights.down, weights.downBias);
+}
+
+} // namespace kf::reference

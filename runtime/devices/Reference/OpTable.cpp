@@ -1,0 +1,457 @@
+//===- OpTable.cpp - From op names to reference functions -----------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/devices/Reference/OpTable.h"
+
+#include "runtime/devices/Reference/ReferenceOps.h"
+
+#include <array>
+#include <cmath>
+#include <limits>
+
+namespace kf::reference {
+
+//===----------------------------------------------------------------------===//
+// Attributes
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+Status wrongType(const char *name, const char *expected) {
+  return Status::error(std::string("attribute '") + name + "' is not " +
+                       expected);
+}
+
+/// A JSON number that an int64_t holds.
+std::optional<int64_t> toInteger(const nlohmann::json &value) {
+  if (value.is_number_unsigned() &&
+      value.get<uint64_t>() > uint64_t(std::numeric_limits<int64_t>::max()))
+    return std::nullopt;
+  if (!value.is_number_integer())
+    return std::nullopt;
+  return value.get<int64_t>();
+}
+
+} // namespace
+
+Result<const nlohmann::json *> Attributes::any(const char *name) const {
+  auto found = object.find(name);
+  if (found == object.end())
+    return Status::error(std::string("attribute '") + name + "' is missing");
+  return &*found;
+}
+
+Result<double> Attributes::number(const char *name) const {
+  KF_ASSIGN_OR_RETURN(const nlohmann::json *value, any(name));
+  if (!value->is_number() || !std::isfinite(value->get<double>()))
+    return wrongType(name, "a finite number");
+  return value->get<double>();
+}
+
+Result<double> Attributes::number(const char *name, double fallback) const {
+  return has(name) ? number(name) : Result<double>(fallback);
+}
+
+Result<int64_t> Attributes::integer(const char *name) const {
+  KF_ASSIGN_OR_RETURN(const nlohmann::json *value, any(name));
+  std::optional<int64_t> integer = toInteger(*value);
+  if (!integer)
+    return wrongType(name, "a 64-bit integer");
+  return *integer;
+}
+
+Result<int64_t> Attributes::integer(const char *name, int64_t fallback) const {
+  return has(name) ? integer(name) : Result<int64_t>(fallback);
+}
+
+Result<std::string> Attributes::keyword(const char *name) const {
+  KF_ASSIGN_OR_RETURN(const nlohmann::json *value, any(name));
+  if (!value->is_string())
+    return wrongType(name, "a keyword");
+  return value->get<std::string>();
+}
+
+Result<std::vector<int64_t>> Attributes::integers(const char *name) const {
+  KF_ASSIGN_OR_RETURN(const nlohmann::json *value, any(name));
+  if (!value->is_array())
+    return wrongType(name, "an array of 64-bit integers");
+  std::vector<int64_t> integers;
+  for (const nlohmann::json &element : *value) {
+    std::optional<int64_t> integer = toInteger(element);
+    if (!integer)
+      return wrongType(name, "an array of 64-bit integers");
+    integers.push_back(*integer);
+  }
+  return integers;
+}
+
+Result<Attributes> Attributes::members(const char *name) const {
+  KF_ASSIGN_OR_RETURN(const nlohmann::json *value, any(name));
+  if (!value->is_object())
+    return wrongType(name, "an object");
+  return Attributes(*value);
+}
+
+//===----------------------------------------------------------------------===//
+// One function per op
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// MLIR's ShapedType::kDynamic.
+constexpr int64_t kDynamic = std::numeric_limits<int64_t>::min();
+
+/// A constant without data in the IR may not ask for more than this.
+constexpr int64_t kMaxSplatElements = int64_t(1) << 28;
+
+template <typename Enum, size_t N>
+Result<Enum> parseKeyword(const Attributes &attributes, const char *name,
+                          const std::pair<const char *, Enum> (&known)[N]) {
+  KF_ASSIGN_OR_RETURN(std::string word, attributes.keyword(name));
+  std::string words;
+  for (const auto &[spelling, value] : known) {
+    if (word == spelling)
+      return value;
+    words += (words.empty() ? "" : ", ") + std::string(spelling);
+  }
+  return Status::error(std::string("attribute '") + name + "' is '" + word +
+                       "'; known are " + words);
+}
+
+Result<Activation> parseActivation(const Attributes &attributes,
+                                   const char *name) {
+  constexpr std::pair<const char *, Activation> kinds[] = {
+      {"identity", Activation::Identity},
+      {"silu", Activation::Silu},
+      {"gelu", Activation::Gelu},
+      {"gelu_tanh", Activation::GeluTanh},
+      {"relu", Activation::Relu}};
+  return parseKeyword(attributes, name, kinds);
+}
+
+Result<Evaluate> prepareEmbedding(const OpSite &) {
+  return Evaluate([](const OpCall &call) {
+    return embedding(call.tensor(0), call.tensor(1));
+  });
+}
+
+Result<Evaluate> prepareMatmul(const OpSite &site) {
+  std::optional<Activation> glu;
+  if (site.attributes.has("glu")) {
+    KF_ASSIGN_OR_RETURN(glu, parseActivation(site.attributes, "glu"));
+  }
+  return Evaluate([glu](const OpCall &call) {
+    return matmul(call.tensor(0), call.tensor(1), call.optionalTensor(2), glu);
+  });
+}
+
+Result<Evaluate> prepareMlp(const OpSite &site) {
+  KF_ASSIGN_OR_RETURN(Activation kind,
+                      parseActivation(site.attributes, "activation"));
+  // x, gate, up, down, gate_bias, up_bias, down_bias: 1 where there.
+  KF_ASSIGN_OR_RETURN(std::vector<int64_t> segments,
+                      site.attributes.integers("operandSegmentSizes"));
+  constexpr std::array<bool, 7> kRequired = {true,  false, true, true,
+                                             false, false, false};
+  std::array<int, 7> position; // of each among the operands, or -1
+  if (segments.size() != position.size())
+    return wrongType("operandSegmentSizes", "an array of 7 integers");
+  int next = 0;
+  for (size_t i = 0; i < position.size(); ++i) {
+    if (segments[i] != 1 && (segments[i] != 0 || kRequired[i]))
+      return wrongType("operandSegmentSizes", "0 or 1 for each operand");
+    position[i] = segments[i] ? next++ : -1;
+  }
+  if (static_cast<size_t>(next) != site.operandCount)
+    return Status::error("attribute 'operandSegmentSizes' counts " +
+                         std::to_string(next) + " operands of " +
+                         std::to_string(site.operandCount));
+  return Evaluate([position, kind](const OpCall &call) {
+    auto at = [&](int i) {
+      return position[i] < 0 ? nullptr : call.optionalTensor(position[i]);
+    };
+    return mlp(*at(0), {at(1), at(2), at(3), at(4), at(5), at(6)}, kind);
+  });
+}
+
+Result<Evaluate> prepareRmsNorm(const OpSite &site) {
+  KF_ASSIGN_OR_RETURN(double eps, site.attributes.number("eps"));
+  return Evaluate([eps](const OpCall &call) {
+    return rmsNorm(call.tensor(0), call.tensor(1), static_cast<float>(eps));
+  });
+}
+
+Result<Evaluate> prepareLayerNorm(const OpSite &site) {
+  KF_ASSIGN_OR_RETURN(double eps, site.attributes.number("eps"));
+  return Evaluate([eps](const OpCall &call) {
+    return layerNorm(call.tensor(0), call.tensor(1), call.optionalTensor(2),
+                     static_cast<float>(eps));
+  });
+}
+
+Result<Evaluate> prepareSoftmax(const OpSite &) {
+  return Evaluate([](const OpCall &call) { return softmax(call.tensor(0)); });
+}
+
+Result<Evaluate> prepareActivation(const OpSite &site) {
+  KF_ASSIGN_OR_RETURN(Activation kind,
+                      parseActivation(site.attributes, "kind"));
+  return Evaluate(
+      [kind](const OpCall &call) { return activation(kind, call.tensor(0)); });
+}
+
+Result<RopeScaling> parseScaling(const Attributes &attributes) {
+  constexpr std::pair<const char *, RopeScaling::Kind> kinds[] = {
+      {"linear", RopeScaling::Kind::Linear},
+      {"llama3", RopeScaling::Kind::Llama3}};
+  RopeScaling scaling;
+  KF_ASSIGN_OR_RETURN(scaling.kind, parseKeyword(attributes, "kind", kinds));
+  KF_ASSIGN_OR_RETURN(scaling.factor, attributes.number("factor"));
+  if (!(scaling.factor > 0))
+    return wrongType("factor", "positive");
+  if (scaling.kind == RopeScaling::Kind::Linear)
+    return scaling;
+  KF_ASSIGN_OR_RETURN(scaling.lowFreqFactor,
+                      attributes.number("low_freq_factor"));
+  KF_ASSIGN_OR_RETURN(scaling.highFreqFactor,
+                      attributes.number("high_freq_factor"));
+  KF_ASSIGN_OR_RETURN(scaling.originalContext,
+                      attributes.integer("original_context"));
+  if (!(scaling.lowFreqFactor > 0) ||
+      !(scaling.highFreqFactor > scaling.lowFreqFactor) ||
+      scaling.originalContext < 1)
+    return Status::error("llama3 scaling needs 0 < low_freq_factor < "
+                         "high_freq_factor and a positive original_context");
+  return scaling;
+}
+
+Result<Evaluate> prepareRope(const OpSite &site) {
+  constexpr std::pair<const char *, RopeStyle> styles[] = {
+      {"half", RopeStyle::Half}, {"interleaved", RopeStyle::Interleaved}};
+  RopeOptions options;
+  KF_ASSIGN_OR_RETURN(options.theta, site.attributes.number("theta"));
+  KF_ASSIGN_OR_RETURN(options.rotaryDim, site.attributes.integer("rotary_dim"));
+  if (site.attributes.has("style")) {
+    KF_ASSIGN_OR_RETURN(options.style,
+                        parseKeyword(site.attributes, "style", styles));
+  }
+  if (site.attributes.has("scaling")) {
+    KF_ASSIGN_OR_RETURN(Attributes members, site.attributes.members("scaling"));
+    Result<RopeScaling> scaling = parseScaling(members);
+    if (!scaling)
+      return scaling.status().in("attribute 'scaling'");
+    options.scaling = *scaling;
+  }
+  return Evaluate([options](const OpCall &call) {
+    return rope(call.tensor(0), call.tensor(1), call.optionalTensor(2),
+                options);
+  });
+}
+
+Result<Evaluate> prepareAttention(const OpSite &site) {
+  AttentionOptions options;
+  KF_ASSIGN_OR_RETURN(options.layer, site.attributes.integer("layer"));
+  KF_ASSIGN_OR_RETURN(double scale, site.attributes.number("scale"));
+  options.scale = static_cast<float>(scale);
+  if (site.attributes.has("window")) {
+    KF_ASSIGN_OR_RETURN(options.window, site.attributes.integer("window"));
+  }
+  return Evaluate([options](const OpCall &call) {
+    return attention(call.tensor(0), call.cache(1),
+                     {call.tensor(2), call.tensor(3), call.tensor(4)}, options);
+  });
+}
+
+Result<Evaluate> prepareKVAppend(const OpSite &site) {
+  KF_ASSIGN_OR_RETURN(int64_t layer, site.attributes.integer("layer"));
+  return Evaluate([layer](const OpCall &call) -> Result<Tensor> {
+    KF_RETURN_IF_ERROR(
+        kvAppend(call.cache(0), call.tensor(1), call.tensor(2),
+                 {call.tensor(3), call.tensor(4), call.tensor(5)}, layer));
+    return Tensor();
+  });
+}
+
+Result<Evaluate> prepareArgmax(const OpSite &) {
+  return Evaluate([](const OpCall &call) { return argmax(call.tensor(0)); });
+}
+
+Result<Evaluate> prepareSample(const OpSite &site) {
+  constexpr size_t settings = 7, all = 15;
+  if (site.operandCount != settings && site.operandCount != all)
+    return Status::error("it has " + std::to_string(site.operandCount) +
+                         " operands; " + std::to_string(settings) + ", or " +
+                         std::to_string(all) +
+                         " with adjustments, are expected");
+  return Evaluate([](const OpCall &call) {
+    auto at = [&](size_t i) { return call.optionalTensor(i); };
+    SampleOperands operands = {at(1), at(2), at(3), at(4), at(5), at(6)};
+    if (at(settings))
+      operands.adjustments = {at(7),  at(8),  at(9),  at(10),
+                              at(11), at(12), at(13), at(14)};
+    return sample(call.tensor(0), operands);
+  });
+}
+
+Result<Evaluate> prepareQuantize(const OpSite &site) {
+  KF_ASSIGN_OR_RETURN(std::string name, site.attributes.keyword("format"));
+  Result<DataType> format = parseDataType(name);
+  if (!format || !isBlock(*format))
+    return Status::error("unknown block format '" + name + "'");
+  return Evaluate([format = *format](const OpCall &call) {
+    return quantize(call.tensor(0), format);
+  });
+}
+
+Result<Evaluate> prepareDequantize(const OpSite &) {
+  return Evaluate(
+      [](const OpCall &call) { return dequantize(call.tensor(0)); });
+}
+
+template <Binary kind> Result<Evaluate> prepareBinary(const OpSite &) {
+  return Evaluate([](const OpCall &call) {
+    return binary(kind, call.tensor(0), call.tensor(1));
+  });
+}
+
+template <Unary kind> Result<Evaluate> prepareUnary(const OpSite &) {
+  return Evaluate(
+      [](const OpCall &call) { return unary(kind, call.tensor(0)); });
+}
+
+/// arith.constant: `value` is one number for all elements, or one for each.
+Result<Evaluate> prepareConstant(const OpSite &site) {
+  const ValueType &type = *site.result;
+  bool isInt = type.type == DataType::I32;
+  if (type.cache || !(isFloat(type.type) || isInt))
+    return Status::error("a constant of f32, f16, bf16 or i32 is expected");
+  KF_ASSIGN_OR_RETURN(const nlohmann::json *value,
+                      site.attributes.any("value"));
+  std::vector<double> values;
+  auto append = [&](const nlohmann::json &element) {
+    std::optional<int64_t> integer = toInteger(element);
+    if (isInt ? !integer || *integer != static_cast<int32_t>(*integer)
+              : !element.is_number())
+      return wrongType("value",
+                       isInt ? "made of 32-bit integers" : "made of numbers");
+    values.push_back(element.get<double>());
+    return Status();
+  };
+  if (value->is_array()) {
+    for (const nlohmann::json &element : *value)
+      KF_RETURN_IF_ERROR(append(element));
+  } else {
+    KF_RETURN_IF_ERROR(append(*value));
+  }
+  bool splat = !value->is_array();
+  return Evaluate(
+      [type, values, splat, isInt](const OpCall &call) -> Result<Tensor> {
+        std::vector<int64_t> shape = type.resolve(call.scalars);
+        KF_ASSIGN_OR_RETURN(int64_t count, checkedElementCount(shape, 4));
+        if (splat ? count > kMaxSplatElements
+                  : static_cast<size_t>(count) != values.size())
+          return Status::error("a constant of type " +
+                               describe(type.type, shape) + " has " +
+                               std::to_string(values.size()) + " elements");
+        KF_ASSIGN_OR_RETURN(
+            Tensor result,
+            Tensor::zeros(isInt ? DataType::I32 : DataType::F32, shape));
+        for (int64_t i = 0; i < count; ++i) {
+          double element = values[splat ? 0 : i];
+          if (isInt)
+            result.ints()[i] = static_cast<int32_t>(element);
+          else
+            result.floats()[i] = static_cast<float>(element);
+        }
+        return result;
+      });
+}
+
+/// tensor.extract_slice, which may drop dimensions of size 1.
+Result<Evaluate> prepareExtractSlice(const OpSite &site) {
+  KF_ASSIGN_OR_RETURN(std::vector<int64_t> offsets,
+                      site.attributes.integers("static_offsets"));
+  KF_ASSIGN_OR_RETURN(std::vector<int64_t> sizes,
+                      site.attributes.integers("static_sizes"));
+  KF_ASSIGN_OR_RETURN(std::vector<int64_t> strides,
+                      site.attributes.integers("static_strides"));
+  for (const std::vector<int64_t> *fixed : {&offsets, &strides})
+    for (int64_t value : *fixed)
+      if (value == kDynamic)
+        return Status::error("offsets and strides that are not constant have "
+                             "no reference");
+  if (site.result->shape.empty() && std::ranges::count(sizes, kDynamic) > 0)
+    return Status::error("a size that is not constant has no reference in a "
+                         "result of rank 0");
+  return Evaluate([offsets, sizes, strides,
+                   type = *site.result](const OpCall &call) -> Result<Tensor> {
+    std::vector<int64_t> resolved = sizes;
+    // What has no constant extent has the result's.
+    const std::vector<int64_t> shape = type.resolve(call.scalars);
+    for (int64_t &size : resolved)
+      if (size == kDynamic)
+        size = shape.front();
+    KF_ASSIGN_OR_RETURN(
+        Tensor slice, extractSlice(call.tensor(0), offsets, resolved, strides));
+    return reshape(slice.view(), shape);
+  });
+}
+
+/// tensor.expand_shape and collapse_shape: the result type says it all. So it
+/// does for kf.pack, as every tensor lies in the order of its shape here.
+Result<Evaluate> prepareReshape(const OpSite &site) {
+  return Evaluate([type = *site.result](const OpCall &call) {
+    return reshape(call.tensor(0), type.resolve(call.scalars));
+  });
+}
+
+constexpr OpEntry kOps[] = {
+    {"kf.embedding", "tt", true, prepareEmbedding},
+    {"kf.matmul", "ttT", true, prepareMatmul},
+    {"kf.mlp", "tttTTTT", true, prepareMlp},
+    {"kf.rms_norm", "tt", true, prepareRmsNorm},
+    {"kf.layer_norm", "ttT", true, prepareLayerNorm},
+    {"kf.softmax", "t", true, prepareSoftmax},
+    {"kf.activation", "t", true, prepareActivation},
+    {"kf.rope", "ttT", true, prepareRope},
+    {"kf.attention", "tcttt", true, prepareAttention},
+    {"kf.kv_append", "cttttt", false, prepareKVAppend},
+    {"kf.argmax", "t", true, prepareArgmax},
+    {"kf.sample", "tttttttTTTTTTTT", true, prepareSample},
+    {"kf.quantize", "t", true, prepareQuantize},
+    {"kf.dequantize", "t", true, prepareDequantize},
+    {"kf.pack", "t", true, prepareReshape},
+    {"arith.constant", "", true, prepareConstant},
+    {"arith.addf", "tt", true, prepareBinary<Binary::Add>},
+    {"arith.subf", "tt", true, prepareBinary<Binary::Sub>},
+    {"arith.mulf", "tt", true, prepareBinary<Binary::Mul>},
+    {"arith.divf", "tt", true, prepareBinary<Binary::Div>},
+    {"arith.maximumf", "tt", true, prepareBinary<Binary::Maximum>},
+    {"arith.minimumf", "tt", true, prepareBinary<Binary::Minimum>},
+    {"arith.maxnumf", "tt", true, prepareBinary<Binary::MaxNum>},
+    {"arith.minnumf", "tt", true, prepareBinary<Binary::MinNum>},
+    {"arith.negf", "t", true, prepareUnary<Unary::Neg>},
+    {"math.exp", "t", true, prepareUnary<Unary::Exp>},
+    {"math.sqrt", "t", true, prepareUnary<Unary::Sqrt>},
+    {"math.rsqrt", "t", true, prepareUnary<Unary::Rsqrt>},
+    {"math.tanh", "t", true, prepareUnary<Unary::Tanh>},
+    {"tensor.extract_slice", "t", true, prepareExtractSlice},
+    {"tensor.expand_shape", "t", true, prepareReshape},
+    {"tensor.collapse_shape", "t", true, prepareReshape},
+};
+
+} // namespace
+
+const OpEntry *findOp(std::string_view name) {
+  for (const OpEntry &entry : kOps)
+    if (entry.name == name)
+      return &entry;
+  return nullptr;
+}
+
+} // namespace kf::reference

@@ -1,0 +1,225 @@
+//===- ReferenceOps.h - What every kf op means ------------------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One plain function per op: the oracle of the tests, the tuner and
+// `--device=reference`. Operands are widened to f32, everything is computed in
+// f32 (sums of norms and softmax in f64), and results are f32 for the caller to
+// round, except where an op says otherwise.
+//
+// A function fails, with the op's numbered constraint, when shapes or types do
+// not fit; the values of operands never make one fail. Results are owned by the
+// caller. Safe to call from several threads, but for two calls that write to
+// one cache.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_DEVICES_REFERENCE_REFERENCEOPS_H
+#define KF_RUNTIME_DEVICES_REFERENCE_REFERENCEOPS_H
+
+#include "runtime/devices/Reference/ReferenceTensor.h"
+
+#include <optional>
+
+namespace kf::reference {
+
+//===----------------------------------------------------------------------===//
+// Lookup and matrix products (MatmulOps.cpp)
+//===----------------------------------------------------------------------===//
+
+enum class Activation { Identity, Silu, Gelu, GeluTanh, Relu };
+
+/// kf.embedding: row `ids[i]` of `table`, zeros where there is none.
+/// ids [T] of i32, table [V, D] -> [T, D].
+Result<Tensor> embedding(const TensorView &ids, const TensorView &table);
+
+/// kf.matmul: x W^T + bias. x [M, K], w [N, K], bias [N] or null -> [M, N].
+/// With `glu`: glu(x W[0]^T + bias[0]) * (x W[1]^T + bias[1]), w [2, N, K],
+/// bias [2, N].
+Result<Tensor> matmul(const TensorView &x, const TensorView &w,
+                      const TensorView *bias,
+                      std::optional<Activation> glu = std::nullopt);
+
+/// Weights of kf.mlp; optional ones are null.
+struct MlpWeights {
+  const TensorView *gate = nullptr;                        ///< [F, K]
+  const TensorView *up = nullptr;                          ///< [F, K]
+  const TensorView *down = nullptr;                        ///< [N, F]
+  const TensorView *gateBias = nullptr, *upBias = nullptr; ///< [F]
+  const TensorView *downBias = nullptr;                    ///< [N]
+};
+
+/// kf.mlp: act(x Wup^T + bup) Wdown^T + bdown, or with a gate
+/// (act(x Wgate^T + bgate) * (x Wup^T + bup)) Wdown^T + bdown.
+/// x [M, K] -> [M, N].
+Result<Tensor> mlp(const TensorView &x, const MlpWeights &weights,
+                   Activation activation);
+
+//===----------------------------------------------------------------------===//
+// Normalization and elementwise (ElementwiseOps.cpp)
+//===----------------------------------------------------------------------===//
+
+/// kf.rms_norm: x / sqrt(mean(x^2) + eps) * weight over the last dimension.
+/// x [..., D], weight [D] -> [..., D]. Zhang and Sennrich, "Root Mean Square
+/// Layer Normalization", 2019.
+Result<Tensor> rmsNorm(const TensorView &x, const TensorView &weight,
+                       float eps);
+
+/// kf.layer_norm: (x - mean(x)) / sqrt(var(x) + eps) * weight + bias over the
+/// last dimension, var being the biased variance. x [..., D], weight [D],
+/// bias [D] or null -> [..., D]. Ba, Kiros and Hinton, "Layer Normalization",
+/// 2016.
+Result<Tensor> layerNorm(const TensorView &x, const TensorView &weight,
+                         const TensorView *bias, float eps);
+
+/// kf.softmax: exp(x - max(x)) / sum(exp(x - max(x))) over the last dimension.
+/// x [..., D] -> [..., D].
+Result<Tensor> softmax(const TensorView &x);
+
+/// kf.activation of one number.
+/// silu: x / (1 + exp(-x)). gelu: x (1 + erf(x / sqrt 2)) / 2. gelu_tanh:
+/// x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2 (Hendrycks and Gimpel,
+/// "Gaussian Error Linear Units", 2016). relu: max(x, 0). identity: x.
+float activate(Activation kind, float x);
+
+/// kf.activation: activate of every element. x [...] -> [...].
+Result<Tensor> activation(Activation kind, const TensorView &x);
+
+/// arith.addf, subf, mulf, divf; maximumf and minimumf return NaN if either
+/// operand is, maxnumf and minnumf the other operand.
+enum class Binary { Add, Sub, Mul, Div, Maximum, Minimum, MaxNum, MinNum };
+/// a [...], b [...] of one shape -> [...].
+Result<Tensor> binary(Binary kind, const TensorView &a, const TensorView &b);
+
+/// arith.negf, math.exp, sqrt, rsqrt, tanh.
+enum class Unary { Neg, Exp, Sqrt, Rsqrt, Tanh };
+/// x [...] -> [...].
+Result<Tensor> unary(Unary kind, const TensorView &x);
+
+//===----------------------------------------------------------------------===//
+// Attention (AttentionOps.cpp)
+//===----------------------------------------------------------------------===//
+
+enum class RopeStyle { Half, Interleaved };
+
+struct RopeScaling {
+  enum class Kind { Linear, Llama3 } kind = Kind::Linear;
+  double factor = 1;
+  /// Llama3 only.
+  double lowFreqFactor = 1, highFreqFactor = 1;
+  int64_t originalContext = 0;
+};
+
+struct RopeOptions {
+  double theta = 10000;
+  int64_t rotaryDim = 0; ///< even, positive, at most D
+  RopeStyle style = RopeStyle::Half;
+  std::optional<RopeScaling> scaling;
+};
+
+/// The rotaryDim / 2 frequencies in radians per position, in the order of f32
+/// operations of Hugging Face's modeling_rope_utils.py: 1 / theta^(2i / dim),
+/// then scaled. `rotaryDim` is even and positive.
+std::vector<float> ropeFrequencies(const RopeOptions &options);
+
+/// kf.rope: rotates pairs of each head's first rotaryDim elements by the f32
+/// product of position and frequency. x [T, heads, D], positions [T] of i32 ->
+/// [T, heads, D]. Su et al., "RoFormer", 2021. `factors`, where given,
+/// [rotaryDim / 2], divide the frequencies.
+Result<Tensor> rope(const TensorView &x, const TensorView &positions,
+                    const TensorView *factors, const RopeOptions &options);
+
+/// Where the T rows of a step stand in a cache of pages. A row without a
+/// position in [0, P * page) is in none, and its sequence may be anything.
+struct CacheRows {
+  TensorView positions; ///< [T] of i32
+  TensorView sequences; ///< [T] of i32, in [0, S)
+  TensorView pageTable; ///< [S, P] of i32: pages of the cache
+};
+
+/// kf.kv_append: writes row t of k and v to the page of its position in a
+/// layer, rounded to the cache's type; rows without a position are dropped.
+/// k, v [T, kv heads, D]. Errors: a sequence or a page that there is not.
+Status kvAppend(const CacheView &cache, const TensorView &k,
+                const TensorView &v, const CacheRows &rows, int64_t layer);
+
+struct AttentionOptions {
+  int64_t layer = 0;
+  float scale = 1;
+  std::optional<int64_t> window; ///< positive; empty: all earlier positions
+};
+
+/// kf.attention: query row t of head h attends to its sequence's positions p
+/// with p <= positions[t], p > positions[t] - window and p < P * page, of KV
+/// head h / (heads / kv heads); zeros where there are none. q [T, heads, D] ->
+/// [T, heads, D]. Vaswani et al., "Attention Is All You Need", 2017; grouped
+/// heads: Ainslie et al., "GQA", 2023; pages: Kwon et al., "Efficient Memory
+/// Management for Large Language Model Serving with PagedAttention", 2023.
+/// Errors: a sequence or a page that there is not where a row needs it.
+Result<Tensor> attention(const TensorView &q, const CacheView &cache,
+                         const CacheRows &rows,
+                         const AttentionOptions &options);
+
+//===----------------------------------------------------------------------===//
+// Token selection (SelectionOps.cpp)
+//===----------------------------------------------------------------------===//
+
+/// kf.argmax: the lowest index of each row's largest element; NaN is smaller
+/// than every number. logits [T, V] -> [T] of i32.
+Result<Tensor> argmax(const TensorView &logits);
+
+/// What kf.sample changes logits by: row r's entries are those from first[r] to
+/// first[r] + count[r], as far as there are.
+struct SampleAdjustments {
+  const TensorView *first, *count;                     ///< [R] of i32
+  const TensorView *ids, *seen;                        ///< [A] of i32
+  const TensorView *bias;                              ///< [A] of f32
+  const TensorView *repetition, *presence, *frequency; ///< [R] of f32
+};
+
+/// Settings of the rows of kf.sample.
+struct SampleOperands {
+  const TensorView *temperature; ///< [R] of f32
+  const TensorView *topK;        ///< [R] of i32
+  const TensorView *topP, *minP; ///< [R] of f32
+  const TensorView *seed;        ///< [R] of i64
+  const TensorView *counter;     ///< [R] of i32
+  std::optional<SampleAdjustments> adjustments = std::nullopt;
+};
+
+/// kf.sample: a token of each row, or -1 where the row's settings are out of
+/// range, or its logits, adjusted, hold NaN or +inf or nothing but -inf.
+/// logits [R, V] -> [R] of i32. The arithmetic is SamplingMath.h's.
+Result<Tensor> sample(const TensorView &logits, const SampleOperands &operands);
+
+//===----------------------------------------------------------------------===//
+// Storage and shape (ShapeOps.cpp)
+//===----------------------------------------------------------------------===//
+
+/// kf.quantize: quantizeBlocks of every row. x [..., D] of f32, D a multiple of
+/// the block -> [..., D] of `format`.
+Result<Tensor> quantize(const TensorView &x, DataType format);
+
+/// kf.dequantize: dequantizeBlocks of every row. x [..., D] of a block format
+/// -> [..., D].
+Result<Tensor> dequantize(const TensorView &x);
+
+/// tensor.extract_slice: element i of dimension d is element
+/// offsets[d] + i * strides[d] of `x`. One offset, size and stride a dimension,
+/// strides positive -> [sizes...] of the type of `x`, which is not quantized.
+Result<Tensor> extractSlice(const TensorView &x,
+                            std::span<const int64_t> offsets,
+                            std::span<const int64_t> sizes,
+                            std::span<const int64_t> strides);
+
+/// tensor.expand_shape, tensor.collapse_shape: the same elements in another
+/// shape of as many -> [shape...] of the type of `x`.
+Result<Tensor> reshape(const TensorView &x, std::vector<int64_t> shape);
+
+} // namespace kf::reference
+
+#endif // KF_RUNTIME_DEVICES_REFERENCE_REFERENCEOPS_H

@@ -1,0 +1,103 @@
+//===- ShapeOps.cpp - Quantization, slices, reshapes ----------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/devices/Reference/ReferenceOps.h"
+
+#include <cstring>
+
+namespace kf::reference {
+namespace {
+
+/// Elements offset + i * stride, i < size, exist in a dimension of `extent`.
+bool sliceFits(int64_t extent, int64_t offset, int64_t size, int64_t stride) {
+  if (offset < 0 || size < 0 || stride < 1)
+    return false;
+  if (size == 0)
+    return offset <= extent;
+  int64_t last;
+  return !__builtin_mul_overflow(size - 1, stride, &last) &&
+         !__builtin_add_overflow(last, offset, &last) && last < extent;
+}
+
+} // namespace
+
+Result<Tensor> quantize(const TensorView &x, DataType format) {
+  if (!(x.type == DataType::F32))
+    return Status::error("kf.quantize C1: x is " + describe(x.type, x.shape) +
+                         "; f32 elements are expected");
+  Result<Tensor> result = Tensor::zeros(format, x.shape);
+  if (!result)
+    return result.status().in("kf.quantize C2");
+  KF_ASSIGN_OR_RETURN(std::vector<float> values, widen(x));
+  quantizeBlocks(format, values.data(), x.count() / elementsPerBlock(format),
+                 result->bytes.data());
+  return result;
+}
+
+Result<Tensor> dequantize(const TensorView &x) {
+  if (!isBlock(x.type))
+    return Status::error("kf.dequantize C1: x is " + describe(x.type, x.shape) +
+                         "; quantized elements are expected");
+  KF_ASSIGN_OR_RETURN(Tensor result, Tensor::zeros(DataType::F32, x.shape));
+  widen(x, 0, x.count(), result.floats());
+  return result;
+}
+
+Result<Tensor> extractSlice(const TensorView &x,
+                            std::span<const int64_t> offsets,
+                            std::span<const int64_t> sizes,
+                            std::span<const int64_t> strides) {
+  if (isBlock(x.type))
+    return Status::error("a quantized tensor cannot be sliced; dequantize it "
+                         "first");
+  size_t rank = x.rank();
+  if (offsets.size() != rank || sizes.size() != rank || strides.size() != rank)
+    return Status::error("a slice of a tensor of rank " + std::to_string(rank) +
+                         " needs as many offsets, sizes and strides");
+  for (size_t i = 0; i < rank; ++i)
+    if (!sliceFits(x.shape[i], offsets[i], sizes[i], strides[i]))
+      return Status::error("elements " + std::to_string(offsets[i]) +
+                           " + i * " + std::to_string(strides[i]) + ", i < " +
+                           std::to_string(sizes[i]) +
+                           ", are not in dimension " + std::to_string(i) +
+                           " of " + describe(x.type, x.shape));
+  KF_ASSIGN_OR_RETURN(
+      Tensor result,
+      Tensor::zeros(x.type, std::vector<int64_t>(sizes.begin(), sizes.end())));
+  size_t bytes = sizeOf(x.type);
+  std::vector<int64_t> index(rank); // of the element in the result
+  int64_t count = result.view().count();
+  for (int64_t element = 0; element < count; ++element) {
+    int64_t source = 0;
+    for (size_t i = 0; i < rank; ++i)
+      source = source * x.shape[i] + offsets[i] + index[i] * strides[i];
+    std::memcpy(result.bytes.data() + element * bytes, x.data + source * bytes,
+                bytes);
+    for (size_t i = rank; i-- > 0;) {
+      if (++index[i] < sizes[i])
+        break;
+      index[i] = 0;
+    }
+  }
+  return result;
+}
+
+Result<Tensor> reshape(const TensorView &x, std::vector<int64_t> shape) {
+  KF_ASSIGN_OR_RETURN(int64_t from, checkedByteCount(x.type, x.shape));
+  KF_ASSIGN_OR_RETURN(int64_t to, checkedByteCount(x.type, shape));
+  if (from != to)
+    return Status::error("a tensor of type " + describe(x.type, x.shape) +
+                         " has not as many elements as one of type " +
+                         describe(x.type, shape));
+  KF_ASSIGN_OR_RETURN(Tensor result, Tensor::zeros(x.type, std::move(shape)));
+  if (from > 0)
+    std::memcpy(result.bytes.data(), x.data, result.bytes.size());
+  return result;
+}
+
+} // namespace kf::reference

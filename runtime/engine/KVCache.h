@@ -1,0 +1,46 @@
+//===- KVCache.h - Keys and values of past positions ------------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_ENGINE_KVCACHE_H
+#define KF_RUNTIME_ENGINE_KVCACHE_H
+
+#include "runtime/devices/Device.h"
+
+#include <memory>
+#include <vector>
+
+namespace kf {
+
+/// The cache buffers that the programs of a session share, by their index in
+/// Executable::caches. Owns them; `device` must outlive it. One thread.
+class KVCache {
+public:
+  /// `pages` is the number of pages of each pool; nothing is allocated yet.
+  KVCache(Device &device, int64_t pages) : device(device), poolPages(pages) {}
+
+  /// Cache number `index`, zeros when it is first asked for; an error if it was
+  /// made with another `spec`.
+  Result<Buffer *> get(size_t index, const CacheSpec &spec);
+
+  int64_t pages() const { return poolPages; }
+  uint64_t bytes() const;
+
+private:
+  struct Entry {
+    CacheSpec spec;
+    std::unique_ptr<Buffer> buffer;
+  };
+
+  Device &device;
+  int64_t poolPages;
+  std::vector<Entry> entries; ///< by index; `buffer` is null until asked for
+};
+
+} // namespace kf
+
+#endif // KF_RUNTIME_ENGINE_KVCACHE_H

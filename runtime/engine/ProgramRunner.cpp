@@ -1,0 +1,223 @@
+//===- ProgramRunner.cpp - One program, ready to run ----------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/engine/ProgramRunner.h"
+
+#include "runtime/core/Exceptions.h"
+
+#include <algorithm>
+
+using namespace kf;
+
+namespace {
+
+Status allocateAll(Device &device, std::span<const TensorSpec> specs,
+                   std::span<const int64_t> largest,
+                   std::vector<std::unique_ptr<Buffer>> &buffers,
+                   std::vector<Buffer *> &table) {
+  for (const TensorSpec &spec : specs) {
+    KF_ASSIGN_OR_RETURN(
+        int64_t bytes,
+        checkedByteCount(spec.type, resolveShape(spec.shape, largest)));
+    KF_ASSIGN_OR_RETURN(
+        std::unique_ptr<Buffer> buffer,
+        device.allocate(std::max<int64_t>(bytes, KF_BUFFER_ALIGNMENT)));
+    table.push_back(buffer.get());
+    buffers.push_back(std::move(buffer));
+  }
+  return Status();
+}
+
+using FoundSizes = std::array<std::optional<int64_t>, KF_SCALAR_COUNT>;
+
+/// Checks `input` against `spec`, and takes from its shape what `found` has not
+/// yet.
+Status checkInput(const TensorSpec &spec, const HostTensor &input,
+                  FoundSizes &found) {
+  bool fits =
+      input.type == spec.type && input.shape.size() == spec.shape.size();
+  for (size_t i = 0; fits && i < spec.shape.size(); ++i)
+    if (!isSizeExtent(spec.shape[i]))
+      fits = input.shape[i] == spec.shape[i];
+  if (!fits)
+    return Status::error("is " + describe({input.type, input.shape}) +
+                         ", but the program takes " + describe(spec));
+  KF_ASSIGN_OR_RETURN(int64_t bytes, checkedByteCount(input.type, input.shape));
+  if (input.bytes.size() != static_cast<uint64_t>(bytes))
+    return Status::error("has " + std::to_string(input.bytes.size()) +
+                         " bytes for the shape " +
+                         describe({input.type, input.shape}));
+  for (size_t i = 0; i < spec.shape.size(); ++i) {
+    if (!isSizeExtent(spec.shape[i]))
+      continue;
+    std::optional<int64_t> &size = found[slotOfExtent(spec.shape[i])];
+    if (size && *size != input.shape[i])
+      return Status::error("has " + std::to_string(input.shape[i]) +
+                           " rows where " + std::to_string(*size) +
+                           " are expected");
+    size = input.shape[i];
+  }
+  return Status();
+}
+
+/// ": 2x8xf32, 8xi32"; nothing for none.
+std::string listed(std::span<const TensorSpec> specs) {
+  std::string text;
+  for (const TensorSpec &spec : specs)
+    text += (text.empty() ? ": " : ", ") + describe(spec);
+  return text;
+}
+
+} // namespace
+
+StepSizes::StepSizes(int64_t tokens, std::initializer_list<int64_t> named) {
+  assert(named.size() <= KF_NAMED_SIZE_COUNT && "more sizes than slots");
+  scalars[KF_SCALAR_N_TOKENS] = tokens;
+  std::ranges::copy(named, scalars.begin() + KF_SCALAR_NAMED_SIZES);
+}
+
+std::string kf::describe(const TensorSpec &spec) {
+  std::string text;
+  for (int64_t dim : spec.shape)
+    text += (isSizeExtent(dim) ? "?" : std::to_string(dim)) + "x";
+  return text + std::string(nameOf(spec.type));
+}
+
+Result<std::unique_ptr<ProgramRunner>>
+ProgramRunner::create(Executable executable, Device &device,
+                      WeightStore &weights, KVCache &cache) try {
+  std::string name = executable.programName;
+  std::unique_ptr<ProgramRunner> runner(
+      new ProgramRunner(std::move(executable), device, cache.pages()));
+  KF_RETURN_IF_ERROR(
+      runner->prepare(weights, cache).in("program '" + name + "'"));
+  return runner;
+} catch (...) {
+  return statusOfException();
+}
+
+Status ProgramRunner::prepare(WeightStore &weights, KVCache &cache) {
+  KF_ASSIGN_OR_RETURN(loaded, device.load(executable));
+  BindingTable table;
+  for (const WeightSpec &spec : executable.weights) {
+    KF_ASSIGN_OR_RETURN(Buffer * buffer, weights.get(spec));
+    table.weights.push_back(buffer);
+  }
+  for (size_t i = 0; i < executable.caches.size(); ++i) {
+    KF_ASSIGN_OR_RETURN(Buffer * buffer, cache.get(i, executable.caches[i]));
+    table.caches.push_back(buffer);
+  }
+  if (executable.arenaBytes) {
+    KF_ASSIGN_OR_RETURN(arena, device.allocate(executable.arenaBytes));
+    table.arena = arena.get();
+  }
+  const auto largest = executable.largestSizes();
+  KF_RETURN_IF_ERROR(
+      allocateAll(device, executable.inputs, largest, inputs, table.inputs));
+  KF_RETURN_IF_ERROR(
+      allocateAll(device, executable.outputs, largest, outputs, table.outputs));
+  KF_ASSIGN_OR_RETURN(instance, loaded->bind(table));
+  KF_ASSIGN_OR_RETURN(stream, device.createStream());
+  return Status();
+}
+
+uint64_t ProgramRunner::ioBytes() const {
+  uint64_t total = 0;
+  for (const auto &buffer : inputs)
+    total += buffer->size();
+  for (const auto &buffer : outputs)
+    total += buffer->size();
+  return total;
+}
+
+Result<StepSizes> ProgramRunner::sizesOf(std::span<const HostTensor> values,
+                                         std::optional<int64_t> nTokens) const {
+  if (values.size() != executable.inputs.size())
+    return Status::error(std::to_string(values.size()) +
+                         " inputs are given, but the program takes " +
+                         std::to_string(executable.inputs.size()) +
+                         listed(executable.inputs));
+  FoundSizes found;
+  found[KF_SCALAR_N_TOKENS] = nTokens;
+  for (size_t i = 0; i < values.size(); ++i)
+    if (Status status = checkInput(executable.inputs[i], values[i], found);
+        !status)
+      return Status::error("input " + std::to_string(i) + " " +
+                           status.message());
+  StepSizes sizes(found[KF_SCALAR_N_TOKENS].value_or(1));
+  for (size_t i = 0; i < executable.namedSizes.size(); ++i) {
+    const std::optional<int64_t> &size = found[KF_SCALAR_NAMED_SIZES + i];
+    sizes.scalars[KF_SCALAR_NAMED_SIZES + i] =
+        size.value_or(executable.namedSizes[i].least);
+  }
+  KF_RETURN_IF_ERROR(checkSizes(sizes));
+  return sizes;
+}
+
+Result<std::vector<HostTensor>>
+ProgramRunner::run(std::span<const HostTensor> values,
+                   std::optional<int64_t> nTokens) try {
+  KF_ASSIGN_OR_RETURN(StepSizes sizes, sizesOf(values, nTokens));
+  for (size_t i = 0; i < values.size(); ++i)
+    KF_RETURN_IF_ERROR(
+        write(i, values[i].bytes.data(), values[i].bytes.size()));
+  KF_RETURN_IF_ERROR(execute(sizes));
+  std::vector<HostTensor> results;
+  for (const TensorSpec &spec : executable.outputs) {
+    KF_ASSIGN_OR_RETURN(
+        HostTensor result,
+        HostTensor::zeros(spec.type, resolveShape(spec.shape, sizes.scalars)));
+    results.push_back(std::move(result));
+  }
+  Status status;
+  for (size_t i = 0; status.ok() && i < outputs.size(); ++i)
+    status = stream->download(*outputs[i], 0, std::span(results[i].bytes));
+  // In any case: what was enqueued writes to `results`.
+  Status done = stream->synchronize();
+  KF_RETURN_IF_ERROR(status);
+  KF_RETURN_IF_ERROR(done);
+  return results;
+} catch (...) {
+  return statusOfException();
+}
+
+Status ProgramRunner::write(size_t index, const void *data, uint64_t bytes) {
+  assert(index < inputs.size() && "no such input");
+  KF_RETURN_IF_ERROR(stream->upload(
+      *inputs[index], 0, {static_cast<const std::byte *>(data), bytes}));
+  return bytes <= Stream::smallUpload ? Status() : stream->synchronize();
+}
+
+Status ProgramRunner::checkSizes(const StepSizes &sizes) const {
+  return executable.limits()
+      .check(sizes.scalars)
+      .in("program '" + executable.programName + "'");
+}
+
+Status ProgramRunner::execute(const StepSizes &sizes, CancelFlag cancelled) {
+  if (isCancelled(cancelled))
+    return Status::cancelled();
+  std::array<int64_t, KF_SCALAR_COUNT> scalars = sizes.scalars;
+  scalars[KF_SCALAR_CACHE_PAGES] = cachePages;
+  KF_RETURN_IF_ERROR(stream->enqueue(*instance, scalars));
+  return stream->synchronize(cancelled);
+}
+
+Result<const void *> ProgramRunner::read(size_t index, uint64_t offset,
+                                         uint64_t bytes) {
+  assert(index < outputs.size() && "no such output");
+  Buffer &buffer = *outputs[index];
+  assert(offset <= buffer.size() && bytes <= buffer.size() - offset &&
+         "outside the output");
+  if (void *memory = buffer.hostPointer())
+    return static_cast<const std::byte *>(memory) + offset;
+  staging.resize(bytes);
+  KF_RETURN_IF_ERROR(stream->download(buffer, offset, std::span(staging)));
+  KF_RETURN_IF_ERROR(stream->synchronize());
+  return staging.data();
+}

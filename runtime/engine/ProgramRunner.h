@@ -1,0 +1,98 @@
+//===- ProgramRunner.h - One program, ready to run --------------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_ENGINE_PROGRAMRUNNER_H
+#define KF_RUNTIME_ENGINE_PROGRAMRUNNER_H
+
+#include "runtime/devices/Device.h"
+#include "runtime/engine/KVCache.h"
+#include "runtime/weights/WeightStore.h"
+
+#include <array>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace kf {
+
+/// "2x8xf32", as tensor literals spell it; "?" for a size of the step.
+std::string describe(const TensorSpec &spec);
+
+/// The sizes of one step.
+struct StepSizes {
+  /// Named sizes come in the order of Executable::namedSizes.
+  StepSizes(int64_t tokens, std::initializer_list<int64_t> named = {});
+
+  std::array<int64_t, KF_SCALAR_COUNT> scalars = {}; ///< in their slots
+};
+
+/// One Executable on one Device with all its buffers. Owns its arena and the
+/// buffers of its inputs and outputs; refers to `device`, `weights` and
+/// `cache`, which must outlive it. One thread.
+class ProgramRunner {
+public:
+  /// Loads the program, packs the weights that `weights` lacks, and binds all
+  /// buffers.
+  static Result<std::unique_ptr<ProgramRunner>> create(Executable executable,
+                                                       Device &device,
+                                                       WeightStore &weights,
+                                                       KVCache &cache);
+
+  /// Runs the program once. Dynamic dimensions of `inputs` say what its sizes
+  /// are; for a program that has tokens in its outputs alone `nTokens` does.
+  /// Errors: inputs that do not fit the program, before anything runs.
+  Result<std::vector<HostTensor>> run(std::span<const HostTensor> inputs,
+                                      std::optional<int64_t> nTokens = {});
+  /// What run() takes from `inputs`.
+  Result<StepSizes> sizesOf(std::span<const HostTensor> inputs,
+                            std::optional<int64_t> nTokens = {}) const;
+
+  // The same in steps, for callers that keep inputs and outputs in place.
+
+  /// Writes the first `bytes` of input number `index`; `data` is free again
+  /// afterwards.
+  Status write(size_t index, const void *data, uint64_t bytes);
+  /// Runs the program on what was written, with sizes within its limits. Ends
+  /// before or between dispatches when `cancelled` is set, where the device
+  /// can; outputs and the cache's rows of these tokens are undefined then.
+  Status execute(const StepSizes &sizes, CancelFlag cancelled = nullptr);
+  /// Bytes [offset, offset + bytes) of output number `index`, valid until the
+  /// next call.
+  Result<const void *> read(size_t index, uint64_t offset, uint64_t bytes);
+
+  const Executable &program() const { return executable; }
+  int64_t minTokens() const { return executable.minTokens; }
+  int64_t maxTokens() const { return executable.maxTokens; }
+  uint64_t arenaBytes() const { return arena ? arena->size() : 0; }
+  /// Bytes of the buffers of inputs and outputs.
+  uint64_t ioBytes() const;
+
+private:
+  ProgramRunner(Executable executable, Device &device, int64_t cachePages)
+      : executable(std::move(executable)), device(device),
+        cachePages(cachePages) {}
+
+  Status prepare(WeightStore &weights, KVCache &cache);
+  Status checkSizes(const StepSizes &sizes) const;
+
+  Executable executable;
+  Device &device;
+  int64_t cachePages; ///< of each pool
+  std::unique_ptr<Buffer> arena;
+  std::vector<std::unique_ptr<Buffer>> inputs, outputs;
+  std::vector<std::byte> staging; ///< what read() copied from the device
+  std::unique_ptr<LoadedProgram> loaded;
+  std::unique_ptr<Instance> instance;
+  std::unique_ptr<Stream> stream; ///< idle between calls, small writes apart
+};
+
+} // namespace kf
+
+#endif // KF_RUNTIME_ENGINE_PROGRAMRUNNER_H

@@ -1,0 +1,353 @@
+//===- Executable.cpp - Sizes and checks of a compiled program ------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/program/Executable.h"
+
+#include "runtime/core/BlockFormat.h"
+
+#include <algorithm>
+
+namespace kf {
+namespace {
+
+/// Far beyond any kernel's need; a larger request is a damaged file.
+constexpr uint64_t kMaxScratchBytes = uint64_t(1) << 32;
+constexpr uint64_t kMaxArenaBytes = uint64_t(1) << 46;
+constexpr int64_t kMaxPanel = 4096;
+constexpr int64_t kMaxTokens = int64_t(1) << 31;
+
+std::string numbered(const char *what, size_t index) {
+  return std::string(what) + " " + std::to_string(index);
+}
+
+Status checkTensorSpec(const TensorSpec &spec, const Executable &executable) {
+  for (int64_t extent : spec.shape)
+    if (extent < 0 && (!isSizeExtent(extent) ||
+                       slotOfExtent(extent) >= executable.slotCount()))
+      return Status::error("an extent of " + std::to_string(extent) +
+                           " is no size of the program");
+  Result<int64_t> bytes = checkedByteCount(
+      spec.type, resolveShape(spec.shape, executable.largestSizes()));
+  return bytes.ok() ? Status() : bytes.status();
+}
+
+Status checkSizeRange(const SizeRange &range) {
+  auto isInName = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           (c >= '0' && c <= '9') || c == '_' || c == '$' || c == '.';
+  };
+  if (range.name.empty() || range.name.size() > 64 ||
+      !std::ranges::all_of(range.name, isInName))
+    return Status::error("a size's name is no word of up to 64 letters");
+  if (range.least < 0 || range.least > range.most || range.most > kMaxTokens)
+    return Status::error("size '" + range.name + "' is from " +
+                         std::to_string(range.least) + " to " +
+                         std::to_string(range.most) +
+                         ", which is not within 0 and 2^31");
+  return Status();
+}
+
+Status checkBinding(const kf_binding &binding, const Executable &executable) {
+  if (binding.kind == KF_BINDING_ARENA) {
+    if (binding.index != 0)
+      return Status::error("an arena binding has index " +
+                           std::to_string(binding.index) + " instead of 0");
+    if (binding.offset >= executable.arenaBytes)
+      return Status::error("arena offset " + std::to_string(binding.offset) +
+                           " is outside the arena of " +
+                           std::to_string(executable.arenaBytes) + " bytes");
+    if (binding.offset % KF_BUFFER_ALIGNMENT != 0)
+      return Status::error("arena offset " + std::to_string(binding.offset) +
+                           " is not a multiple of " +
+                           std::to_string(KF_BUFFER_ALIGNMENT));
+    return Status();
+  }
+  size_t count = 0;
+  const char *what = "";
+  switch (binding.kind) {
+  case KF_BINDING_WEIGHT:
+    count = executable.weights.size(), what = "weight";
+    break;
+  case KF_BINDING_CACHE:
+    count = executable.caches.size(), what = "cache";
+    break;
+  case KF_BINDING_INPUT:
+    count = executable.inputs.size(), what = "input";
+    break;
+  case KF_BINDING_OUTPUT:
+    count = executable.outputs.size(), what = "output";
+    break;
+  default:
+    return Status::error("unknown binding kind " +
+                         std::to_string(binding.kind));
+  }
+  if (binding.index >= count)
+    return Status::error("there is no " + numbered(what, binding.index) +
+                         " (the program has " + std::to_string(count) + ")");
+  if (binding.kind == KF_BINDING_CACHE) {
+    int64_t layers = executable.caches[binding.index].layers;
+    if (binding.offset >= static_cast<uint64_t>(layers))
+      return Status::error(
+          "there is no layer " + std::to_string(binding.offset) + " in " +
+          numbered("cache", binding.index) + " of " + std::to_string(layers));
+    return Status();
+  }
+  if (binding.offset != 0)
+    return Status::error("the binding of " + numbered(what, binding.index) +
+                         " has an offset");
+  return Status();
+}
+
+Status checkGrid(const std::array<kf_grid_dim, 3> &grid,
+                 const Executable &executable) {
+  const std::array<int64_t, KF_SCALAR_COUNT> largest =
+      executable.largestSizes();
+  int64_t total = 1;
+  for (const kf_grid_dim &dim : grid) {
+    if (dim.scalar >= 0 && (!isSizeExtent(extentOfSlot(dim.scalar)) ||
+                            dim.scalar >= executable.slotCount()))
+      return Status::error("a grid dimension divides scalar " +
+                           std::to_string(dim.scalar) +
+                           ", which is no size of the program");
+    if (dim.value < 1)
+      return Status::error("a grid dimension has value " +
+                           std::to_string(dim.value) +
+                           "; 1 or more is expected");
+    int64_t extent = dim.value;
+    if (dim.scalar >= 0)
+      extent = std::max<int64_t>((largest[dim.scalar] - 1) / dim.value + 1, 1);
+    if (__builtin_mul_overflow(total, extent, &total))
+      return Status::error("a grid has more workgroups than 63 bits can count");
+  }
+  return Status();
+}
+
+Status checkDispatch(const DispatchSpec &dispatch,
+                     const Executable &executable) {
+  if (dispatch.kernel >= executable.kernels.size())
+    return Status::error("there is no " + numbered("kernel", dispatch.kernel) +
+                         " (the executable has " +
+                         std::to_string(executable.kernels.size()) + ")");
+  for (size_t i = 0; i < dispatch.bindings.size(); ++i)
+    KF_RETURN_IF_ERROR(checkBinding(dispatch.bindings[i], executable)
+                           .in(numbered("binding", i)));
+  return checkGrid(dispatch.grid, executable);
+}
+
+Status checkKernel(const KernelSpec &kernel) {
+  if (kernel.name.empty())
+    return Status::error("its name is empty");
+  if (kernel.scratchBytes > kMaxScratchBytes)
+    return Status::error("it asks for " + std::to_string(kernel.scratchBytes) +
+                         " bytes of scratch; at most " +
+                         std::to_string(kMaxScratchBytes) + " are possible");
+  for (uint32_t size : kernel.workgroupSize)
+    if (size == 0)
+      return Status::error("its workgroup has a dimension of 0 threads");
+  return Status();
+}
+
+Status checkLayout(const WeightSpec &spec) {
+  const WeightLayout &layout = spec.layout;
+  if (layout.kind == WeightLayout::Kind::RowMajor) {
+    if (layout.panel != 0 || layout.interleave != 0)
+      return Status::error("a row-major weight has a panel or an interleave");
+    return Status();
+  }
+  if (layout.kind != WeightLayout::Kind::Panels)
+    return Status::error("unknown weight layout");
+  if (spec.shape.size() != 2 && spec.shape.size() != 3)
+    return Status::error("panels need a weight of rank 2 or 3, not " +
+                         std::to_string(spec.shape.size()));
+  if (!isFloat(spec.type) && !isBlock(spec.type))
+    return Status::error("panels need float or block elements, not " +
+                         std::string(nameOf(spec.type)));
+  if (layout.panel < 1 || layout.panel > kMaxPanel)
+    return Status::error("a panel has " + std::to_string(layout.panel) +
+                         " rows; 1 to " + std::to_string(kMaxPanel) +
+                         " are possible");
+  if (layout.interleave < 0)
+    return Status::error("a negative interleave");
+  if (layout.interleave == 0)
+    return Status();
+  if (spec.type != DataType::BF16)
+    return Status::error("only bf16 elements can be interleaved, not " +
+                         std::string(nameOf(spec.type)));
+  if (layout.interleave > layout.panel / 2 ||
+      layout.panel % (2 * layout.interleave) != 0)
+    return Status::error("a panel of " + std::to_string(layout.panel) +
+                         " rows is no multiple of twice the interleave " +
+                         std::to_string(layout.interleave));
+  return Status();
+}
+
+/// Everything but the size.
+Status checkWeight(const WeightSpec &spec) {
+  if (spec.names.empty())
+    return Status::error("a weight without checkpoint tensors");
+  for (const std::string &name : spec.names)
+    if (name.empty())
+      return Status::error("a weight names a checkpoint tensor ''");
+  if (spec.shape.empty())
+    return Status::error("a weight of rank 0");
+  for (int64_t dim : spec.shape)
+    if (dim < 1)
+      return Status::error("a weight has dimension " + std::to_string(dim) +
+                           "; 1 or more is expected");
+  uint64_t first = static_cast<uint64_t>(spec.shape[0]);
+  if (spec.stacked ? first != spec.names.size() : first < spec.names.size())
+    return Status::error("a weight's first dimension " + std::to_string(first) +
+                         " does not fit its " +
+                         std::to_string(spec.names.size()) +
+                         " checkpoint tensors");
+  if (spec.transposed && isBlock(spec.type))
+    return Status::error("blocks cannot be transposed while packing");
+  if (spec.transposed && spec.shape.size() != (spec.stacked ? 3u : 2u))
+    return Status::error("only matrices can be transposed while packing");
+  return checkLayout(spec);
+}
+
+} // namespace
+
+Result<int64_t> WeightSpec::packedBytes() const {
+  std::string where =
+      names.empty() ? "weight" : "weight '" + names.front() + "'";
+  KF_RETURN_IF_ERROR(checkWeight(*this).in(where));
+  std::vector<int64_t> packed = shape;
+  if (layout.kind == WeightLayout::Kind::Panels) {
+    int64_t &rows = packed[packed.size() - 2];
+    int64_t panels = (rows - 1) / layout.panel + 1;
+    if (__builtin_mul_overflow(panels, layout.panel, &rows))
+      return Status::error(where + ": its panels are too large");
+  }
+  Result<int64_t> bytes = checkedByteCount(type, packed);
+  if (!bytes.ok())
+    return bytes.status().in(where);
+  const BlockFormat *format = findBlockFormat(type);
+  if (!format || layout.kind == WeightLayout::Kind::RowMajor)
+    return bytes;
+  int64_t blocks = *bytes / format->bytes;
+  if (__builtin_mul_overflow(blocks, PackedBlock(*format).bytes, &blocks))
+    return Status::error(where + ": its panels are too large");
+  return blocks;
+}
+
+Result<int64_t> CacheSpec::bytes(int64_t pages) const {
+  if (!isFloat(type))
+    return Status::error("a cache of " + std::string(nameOf(type)) +
+                         "; f32, f16 and bf16 are possible");
+  if (layers < 1 || kvHeads < 1 || headDim < 1 || keyBlock < 1 || page < 1)
+    return Status::error("a cache has a dimension below 1");
+  if (page % keyBlock != 0)
+    return Status::error("a cache with pages of " + std::to_string(page) +
+                         " positions, which is no multiple of the key block " +
+                         std::to_string(keyBlock));
+  if (pages < 1)
+    return Status::error("a cache of " + std::to_string(pages) +
+                         " pages is not possible; a positive number is");
+  int64_t shape[] = {layers, pages, 2, kvHeads, page, headDim};
+  return checkedByteCount(type, shape);
+}
+
+std::vector<int64_t> resolveShape(std::span<const int64_t> shape,
+                                  std::span<const int64_t> scalars) {
+  std::vector<int64_t> resolved(shape.begin(), shape.end());
+  for (int64_t &extent : resolved)
+    if (isSizeExtent(extent))
+      extent = scalars[static_cast<size_t>(slotOfExtent(extent))];
+  return resolved;
+}
+
+Status StepLimits::check(std::span<const int64_t> scalars) const {
+  auto isOutside = [](const SizeRange &range, int64_t size) {
+    return size < range.least || size > range.most;
+  };
+  auto takes = [](const SizeRange &range) {
+    return "; the program takes " + std::to_string(range.least) + " to " +
+           std::to_string(range.most);
+  };
+  int64_t count = scalars[KF_SCALAR_N_TOKENS];
+  if (isOutside(tokens, count))
+    return Status::error("a step of " + std::to_string(count) + " tokens" +
+                         takes(tokens));
+  for (size_t i = 0; i < named.size(); ++i) {
+    int64_t size = scalars[KF_SCALAR_NAMED_SIZES + i];
+    if (isOutside(named[i], size))
+      return Status::error("a step with '" + named[i].name +
+                           "' = " + std::to_string(size) + takes(named[i]));
+  }
+  return Status();
+}
+
+int64_t Executable::slotCount() const {
+  return KF_SCALAR_NAMED_SIZES + static_cast<int64_t>(namedSizes.size());
+}
+
+std::array<int64_t, KF_SCALAR_COUNT> Executable::largestSizes() const {
+  std::array<int64_t, KF_SCALAR_COUNT> largest = {};
+  largest[KF_SCALAR_N_TOKENS] = maxTokens;
+  for (size_t i = 0; i < namedSizes.size(); ++i)
+    largest[KF_SCALAR_NAMED_SIZES + i] = namedSizes[i].most;
+  return largest;
+}
+
+StepLimits Executable::limits() const {
+  return {{"n_tokens", minTokens, maxTokens}, namedSizes};
+}
+
+Status Executable::verify() const {
+  if (target.empty())
+    return Status::error("an executable without a target");
+  if (programName.empty())
+    return Status::error("an executable without a program name");
+  if (maxTokens < 1 || maxTokens > kMaxTokens)
+    return Status::error("maximum number of tokens " +
+                         std::to_string(maxTokens) +
+                         " is not between 1 and 2^31");
+  if (minTokens < 1 || minTokens > maxTokens)
+    return Status::error(
+        "minimum number of tokens " + std::to_string(minTokens) +
+        " is not between 1 and the maximum, " + std::to_string(maxTokens));
+  if (namedSizes.size() > KF_NAMED_SIZE_COUNT)
+    return Status::error("the program has " +
+                         std::to_string(namedSizes.size()) +
+                         " named sizes; at most " +
+                         std::to_string(KF_NAMED_SIZE_COUNT) + " are possible");
+  for (const SizeRange &range : namedSizes)
+    KF_RETURN_IF_ERROR(checkSizeRange(range));
+  if (arenaBytes > kMaxArenaBytes)
+    return Status::error("an arena of " + std::to_string(arenaBytes) +
+                         " bytes is larger than any machine's memory");
+  if (binary.empty() && !dispatches.empty())
+    return Status::error("an executable with dispatches but no kernel code");
+
+  for (size_t i = 0; i < kernels.size(); ++i)
+    KF_RETURN_IF_ERROR(checkKernel(kernels[i]).in(numbered("kernel", i)));
+  for (const WeightSpec &weight : weights) {
+    Result<int64_t> bytes = weight.packedBytes();
+    if (!bytes.ok())
+      return bytes.status();
+  }
+  for (size_t i = 0; i < caches.size(); ++i) {
+    Result<int64_t> bytes = caches[i].bytes(/*pages=*/1);
+    if (!bytes.ok())
+      return bytes.status().in(numbered("cache", i));
+  }
+  for (size_t i = 0; i < inputs.size(); ++i)
+    KF_RETURN_IF_ERROR(
+        checkTensorSpec(inputs[i], *this).in(numbered("input", i)));
+  for (size_t i = 0; i < outputs.size(); ++i)
+    KF_RETURN_IF_ERROR(
+        checkTensorSpec(outputs[i], *this).in(numbered("output", i)));
+  for (size_t i = 0; i < dispatches.size(); ++i)
+    KF_RETURN_IF_ERROR(
+        checkDispatch(dispatches[i], *this).in(numbered("dispatch", i)));
+  return Status();
+}
+
+} // namespace kf

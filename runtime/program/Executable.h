@@ -1,0 +1,163 @@
+//===- Executable.h - A compiled program and its kernels --------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the compiler hands to the runtime: kernel binaries, one program (a
+// straight list of dispatches) and the list of weights in the layouts that
+// its kernels read. Plain data, serializable, loadable without the compiler.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_PROGRAM_EXECUTABLE_H
+#define KF_RUNTIME_PROGRAM_EXECUTABLE_H
+
+#include "runtime/core/Status.h"
+#include "runtime/core/Tensor.h"
+#include "runtime/program/abi.h"
+
+#include <array>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace kf {
+
+/// How a weight lies in memory when its kernels read it (`#kf.layout`).
+struct WeightLayout {
+  enum class Kind {
+    RowMajor, ///< as its logical shape says
+    /// Panels of `panel` rows for matmul: logical [N, K] becomes
+    /// [ceil(N/panel)][K][panel], logical [G, N, K] becomes
+    /// [ceil(N/panel)][G][K][panel]; rows past N are zero. Block types have
+    /// [ceil(N/panel)][G][K / elements of a block][PackedBlock of the panel].
+    Panels
+  };
+  Kind kind = Kind::RowMajor;
+  int64_t panel = 0;
+  /// Panels of bf16: within each group of 2*interleave columns of a panel row,
+  /// element i and element i+interleave are neighbours, so that one 32-bit lane
+  /// holds both (i in the low half). 0: no interleaving.
+  int64_t interleave = 0;
+
+  bool operator==(const WeightLayout &) const = default;
+};
+
+/// One weight as kernels want it.
+struct WeightSpec {
+  /// Checkpoint tensors that make it up, in order along its first dimension:
+  /// concatenated, or stacked when `stacked` (shape gains a leading dimension).
+  std::vector<std::string> names;
+  bool stacked = false;
+  /// Checkpoint tensors are stored [K, N] and are transposed to [N, K]
+  /// (GPT-2's Conv1D).
+  bool transposed = false;
+  DataType type = DataType::F32; ///< of the packed elements
+  std::vector<int64_t> shape;    ///< logical, after concatenation
+  WeightLayout layout;
+
+  /// Bytes that the packed weight takes.
+  Result<int64_t> packedBytes() const;
+  bool operator==(const WeightSpec &) const = default;
+};
+
+/// An input or output of a program. A negative extent -1 - s stands for what
+/// slot s of the step's scalars says: -1 for n_tokens, the named sizes below.
+struct TensorSpec {
+  DataType type = DataType::F32;
+  std::vector<int64_t> shape;
+  bool operator==(const TensorSpec &) const = default;
+};
+
+/// The extent that stands for a slot of the scalars, and the slot again.
+constexpr int64_t extentOfSlot(int64_t slot) { return -1 - slot; }
+constexpr int64_t slotOfExtent(int64_t extent) { return -1 - extent; }
+/// Whether an extent is a number, or stands for a size of the step.
+constexpr bool isSizeExtent(int64_t extent) {
+  return extent == extentOfSlot(KF_SCALAR_N_TOKENS) ||
+         (extent <= extentOfSlot(KF_SCALAR_NAMED_SIZES) &&
+          extent > extentOfSlot(KF_SCALAR_COUNT));
+}
+/// `shape` with the step's sizes in place.
+std::vector<int64_t> resolveShape(std::span<const int64_t> shape,
+                                  std::span<const int64_t> scalars);
+
+/// What a size of a step may be: with less or more, a kernel would read past
+/// the end of a tensor.
+struct SizeRange {
+  std::string name; ///< "n_tokens", or as `#kf.size` says
+  int64_t least = 1, most = 1;
+  bool operator==(const SizeRange &) const = default;
+};
+
+/// A KV cache, a pool of pages that hold `page` positions each:
+/// [layers][pages][2][kvHeads][page][headDim] elements; index 0 of the third
+/// dimension is K, 1 is V. Within a K head of a page, positions come in blocks
+/// of `keyBlock`, which divides `page`: [page/keyBlock][headDim][keyBlock].
+struct CacheSpec {
+  DataType type = DataType::F32;
+  int64_t layers = 0, kvHeads = 0, headDim = 0, keyBlock = 1, page = 64;
+
+  /// Bytes of a pool of `pages` pages; an error where there is no such cache.
+  Result<int64_t> bytes(int64_t pages) const;
+  bool operator==(const CacheSpec &) const = default;
+};
+
+/// The sizes that a program's steps may have.
+struct StepLimits {
+  SizeRange tokens;
+  std::vector<SizeRange> named;
+
+  /// An error, which says which, unless the sizes among `scalars` (of
+  /// KF_SCALAR_COUNT) are within them.
+  Status check(std::span<const int64_t> scalars) const;
+};
+
+struct KernelSpec {
+  std::string name; ///< symbol in the binary, or SPIR-V entry point
+  uint64_t scratchBytes = 0;
+  std::array<uint32_t, 3> workgroupSize = {1, 1, 1}; ///< GPU threads
+};
+
+struct DispatchSpec {
+  uint32_t kernel = 0; ///< index into Executable::kernels
+  std::vector<kf_binding> bindings;
+  std::array<kf_grid_dim, 3> grid = {{{-1, 1}, {-1, 1}, {-1, 1}}};
+};
+
+struct Executable {
+  std::string target; ///< "cpu", "reference", "vulkan", "cuda"
+  std::string programName;
+  /// The n_tokens that a step may have: with fewer or more, a kernel would read
+  /// past the end of a tensor.
+  int64_t minTokens = 1, maxTokens = 1;
+  /// Sizes with a name, in the order of their slots from KF_SCALAR_NAMED_SIZES.
+  std::vector<SizeRange> namedSizes;
+  uint64_t arenaBytes = 0;
+  std::vector<KernelSpec> kernels;
+  std::vector<WeightSpec> weights;
+  std::vector<CacheSpec> caches;
+  std::vector<TensorSpec> inputs, outputs;
+  std::vector<DispatchSpec> dispatches;
+  /// Target's kernel code: an ELF object (cpu), a SPIR-V module (vulkan), a
+  /// JSON list of op lists (reference).
+  std::string binary;
+
+  /// The largest sizes that a step may have, in their slots; 0 elsewhere.
+  std::array<int64_t, KF_SCALAR_COUNT> largestSizes() const;
+  /// Slots of the scalars up to the last named size.
+  int64_t slotCount() const;
+  StepLimits limits() const;
+  /// Checks every index and offset; run on whatever came from a file.
+  Status verify() const;
+  /// File form: magic, version, sizes, a JSON head, the binary, a checksum.
+  std::string serialize() const;
+  static Result<Executable> deserialize(std::string_view bytes);
+};
+
+} // namespace kf
+
+#endif // KF_RUNTIME_PROGRAM_EXECUTABLE_H

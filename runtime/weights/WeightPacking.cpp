@@ -1,0 +1,522 @@
+//===- WeightPacking.cpp - Weights in the layouts of their kernels --------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/weights/WeightPacking.h"
+
+#include "runtime/core/Exceptions.h"
+#include "runtime/weights/BlockPacking.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+namespace kf {
+namespace {
+
+std::string shapeText(std::span<const int64_t> shape) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size(); ++i)
+    text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + "]";
+}
+
+//===----------------------------------------------------------------------===//
+// Checkpoint tensors and where they go
+//===----------------------------------------------------------------------===//
+
+/// The logical weight is [groups][rows][columns]; rank 1 and 2 have fewer.
+struct Extents {
+  int64_t groups = 1, rows = 1, columns = 1;
+};
+
+Extents extentsOf(std::span<const int64_t> shape) {
+  Extents extents;
+  extents.columns = shape.back();
+  if (shape.size() >= 2)
+    extents.rows = shape[shape.size() - 2];
+  for (size_t i = 0; i + 2 < shape.size(); ++i)
+    extents.groups *= shape[i];
+  return extents;
+}
+
+/// One checkpoint tensor and the first of the logical rows (over all groups)
+/// or, for rank 1, columns that it fills.
+struct Piece {
+  const std::byte *data = nullptr;
+  DataType type = DataType::F32;
+  int64_t firstRow = 0, rows = 0; ///< in rows of the weight, groups * rows
+  int64_t count = 0;              ///< elements
+};
+
+Status wrongShape(const std::string &name, const std::string &expected,
+                  std::span<const int64_t> found) {
+  return Status::error("checkpoint tensor '" + name + "' has shape " +
+                       shapeText(found) + " where " + expected +
+                       " is expected");
+}
+
+/// Checks that `view` is what one name of `spec` has to be, and returns its
+/// extent along the joined dimension.
+Result<int64_t> checkView(const WeightSpec &spec, const std::string &name,
+                          const TensorView &view) {
+  Result<int64_t> size = checkedByteCount(view.type, view.shape);
+  if (!size.ok())
+    return size.status().in("checkpoint tensor '" + name + "'");
+  uint64_t bytes = static_cast<uint64_t>(*size);
+  if (view.bytes != bytes || (!view.data && bytes))
+    return Status::error("checkpoint tensor '" + name + "' holds " +
+                         std::to_string(view.bytes) + " bytes where " +
+                         std::to_string(bytes) + " are expected");
+  bool convertible = (isFloat(view.type) || view.type == DataType::F64 ||
+                      view.type == DataType::F8E4M3) &&
+                     isFloat(spec.type);
+  if (view.type != spec.type && !convertible)
+    return Status::error("checkpoint tensor '" + name + "' has type " +
+                         std::string(nameOf(view.type)) +
+                         ", which cannot be converted to " +
+                         std::string(nameOf(spec.type)));
+
+  // What the tensor's shape has to be; -1 where any size goes.
+  std::vector<int64_t> expected(spec.shape.begin() + (spec.stacked ? 1 : 0),
+                                spec.shape.end());
+  if (!spec.stacked)
+    expected[0] = spec.names.size() == 1 ? spec.shape[0] : -1;
+  if (spec.transposed)
+    std::swap(expected[0], expected[1]);
+  bool fits = view.shape.size() == expected.size();
+  for (size_t i = 0; fits && i < expected.size(); ++i)
+    fits = expected[i] == -1 ? view.shape[i] > 0 : view.shape[i] == expected[i];
+  if (!fits) {
+    std::string text = shapeText(expected);
+    if (size_t any = text.find("-1"); any != std::string::npos)
+      text.replace(any, 2, "any");
+    return wrongShape(name, text, view.shape);
+  }
+  return spec.stacked ? 1 : view.shape[spec.transposed ? 1 : 0];
+}
+
+Result<std::vector<Piece>> findPieces(const WeightSpec &spec,
+                                      const WeightSource &source) {
+  std::vector<Piece> pieces;
+  int64_t joined = 0, firstRow = 0;
+  for (const std::string &name : spec.names) {
+    KF_ASSIGN_OR_RETURN(TensorView view, source.find(name));
+    KF_ASSIGN_OR_RETURN(int64_t extent, checkView(spec, name, view));
+    Piece piece;
+    piece.data = static_cast<const std::byte *>(view.data);
+    piece.type = view.type;
+    piece.count = static_cast<int64_t>(view.bytes) / bytesPerBlock(view.type) *
+                  elementsPerBlock(view.type);
+    piece.rows = piece.count / spec.shape.back();
+    piece.firstRow = firstRow;
+    firstRow += piece.rows;
+    pieces.push_back(piece);
+    if (extent > spec.shape[0] - joined)
+      return Status::error("checkpoint tensors '" + spec.names.front() +
+                           "' to '" + name + "' make more than the " +
+                           std::to_string(spec.shape[0]) +
+                           " rows that are expected");
+    joined += extent;
+  }
+  if (joined != spec.shape[0])
+    return Status::error("checkpoint tensors '" + spec.names.front() +
+                         "' to '" + spec.names.back() + "' make " +
+                         std::to_string(joined) + " rows where " +
+                         std::to_string(spec.shape[0]) + " are expected");
+  return pieces;
+}
+
+/// Bytes of `count` elements, whole blocks where there are blocks.
+int64_t bytesOf(DataType type, int64_t count) {
+  return count / elementsPerBlock(type) * bytesPerBlock(type);
+}
+
+/// Runs fn(i) for i below `count`.
+Status forEach(const PackOptions &options, int64_t count,
+               const std::function<void(int64_t)> &fn) {
+  auto task = [&](int64_t i) {
+    if (isCancelled(options.cancelled))
+      return Status::cancelled();
+    fn(i);
+    return Status();
+  };
+  if (options.pool)
+    return options.pool->parallelFor(count, task);
+  for (int64_t i = 0; i < count; ++i)
+    KF_RETURN_IF_ERROR(task(i));
+  return Status();
+}
+
+/// Converts `count` elements, in steps that stay in the nearest cache. Types
+/// were checked before.
+void convert(DataType from, const std::byte *src, DataType to, std::byte *dst,
+             int64_t count) {
+  if (from == to) {
+    std::memcpy(dst, src, static_cast<size_t>(bytesOf(to, count)));
+    return;
+  }
+  float values[1024];
+  for (int64_t at = 0; at < count; at += 1024) {
+    int64_t n = std::min<int64_t>(1024, count - at);
+    Status status = convertToFloat(from, src + at * sizeOf(from), n, values);
+    if (status.ok())
+      status = convertFromFloat(to, values, n, dst + at * sizeOf(to));
+    assert(status.ok() && "checkView() passed types without a conversion");
+    (void)status;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Transposition of small blocks
+//===----------------------------------------------------------------------===//
+
+/// dst[c * dstStride + r] = rows[r][c] for r below `rowCount`, c below
+/// `columnCount`; strides in elements.
+template <typename T>
+void transposeScalar(const std::byte *const *rows, int64_t rowCount,
+                     int64_t columnCount, T *dst, int64_t dstStride) {
+  for (int64_t c = 0; c < columnCount; ++c)
+    for (int64_t r = 0; r < rowCount; ++r)
+      std::memcpy(dst + c * dstStride + r, rows[r] + c * sizeof(T), sizeof(T));
+}
+
+/// The same for an 8x8 (16-bit) or 4x4 (32-bit) block, in 16-byte vectors.
+void transposeTile(const std::byte *const *rows, int64_t column, uint16_t *dst,
+                   int64_t dstStride) {
+  typedef uint16_t V16 __attribute__((vector_size(16)));
+  typedef uint32_t V32 __attribute__((vector_size(16)));
+  typedef uint64_t V64 __attribute__((vector_size(16)));
+  V16 in[8];
+  for (int i = 0; i < 8; ++i)
+    std::memcpy(&in[i], rows[i] + column * sizeof(uint16_t), 16);
+  // Pairs of rows, then pairs of pairs, then halves.
+  V32 pairs[8];
+  for (int i = 0; i < 4; ++i) {
+    pairs[2 * i] = (V32)__builtin_shufflevector(in[2 * i], in[2 * i + 1], 0, 8,
+                                                1, 9, 2, 10, 3, 11);
+    pairs[2 * i + 1] = (V32)__builtin_shufflevector(in[2 * i], in[2 * i + 1], 4,
+                                                    12, 5, 13, 6, 14, 7, 15);
+  }
+  V64 quads[8]; // quads[4 * h + q]: rows 4h to 4h+3 of columns 2q and 2q+1
+  for (int h = 0; h < 2; ++h)
+    for (int s = 0; s < 2; ++s) {
+      V32 upper = pairs[4 * h + s], lower = pairs[4 * h + 2 + s];
+      quads[4 * h + 2 * s] =
+          (V64)__builtin_shufflevector(upper, lower, 0, 4, 1, 5);
+      quads[4 * h + 2 * s + 1] =
+          (V64)__builtin_shufflevector(upper, lower, 2, 6, 3, 7);
+    }
+  for (int q = 0; q < 4; ++q) {
+    V64 even = __builtin_shufflevector(quads[q], quads[4 + q], 0, 2);
+    V64 odd = __builtin_shufflevector(quads[q], quads[4 + q], 1, 3);
+    std::memcpy(dst + (2 * q) * dstStride, &even, 16);
+    std::memcpy(dst + (2 * q + 1) * dstStride, &odd, 16);
+  }
+}
+
+void transposeTile(const std::byte *const *rows, int64_t column, uint32_t *dst,
+                   int64_t dstStride) {
+  typedef uint32_t V32 __attribute__((vector_size(16)));
+  typedef uint64_t V64 __attribute__((vector_size(16)));
+  V32 in[4];
+  for (int i = 0; i < 4; ++i)
+    std::memcpy(&in[i], rows[i] + column * sizeof(uint32_t), 16);
+  for (int s = 0; s < 2; ++s) {
+    V64 upper = (V64)(s ? __builtin_shufflevector(in[0], in[1], 2, 6, 3, 7)
+                        : __builtin_shufflevector(in[0], in[1], 0, 4, 1, 5));
+    V64 lower = (V64)(s ? __builtin_shufflevector(in[2], in[3], 2, 6, 3, 7)
+                        : __builtin_shufflevector(in[2], in[3], 0, 4, 1, 5));
+    V64 even = __builtin_shufflevector(upper, lower, 0, 2);
+    V64 odd = __builtin_shufflevector(upper, lower, 1, 3);
+    std::memcpy(dst + (2 * s) * dstStride, &even, 16);
+    std::memcpy(dst + (2 * s + 1) * dstStride, &odd, 16);
+  }
+}
+
+/// transposeScalar() for any size, in blocks of a cache line of each row.
+template <typename T>
+void transpose(const std::byte *const *rows, int64_t rowCount,
+               int64_t columnCount, T *dst, int64_t dstStride) {
+  constexpr int64_t tile = 16 / sizeof(T);
+  constexpr int64_t block = 64 / sizeof(T);
+  int64_t fullRows = rowCount / tile * tile;
+  int64_t fullColumns = columnCount / tile * tile;
+  for (int64_t c0 = 0; c0 < fullColumns; c0 += block) {
+    int64_t end = std::min(c0 + block, fullColumns);
+    for (int64_t r = 0; r < fullRows; r += tile)
+      for (int64_t c = c0; c < end; c += tile)
+        transposeTile(rows + r, c, dst + c * dstStride + r, dstStride);
+  }
+  if (fullRows < rowCount)
+    transposeScalar(rows + fullRows, rowCount - fullRows, fullColumns,
+                    dst + fullRows, dstStride);
+  if (fullColumns == columnCount)
+    return;
+  for (int64_t r = 0; r < rowCount; ++r)
+    for (int64_t c = fullColumns; c < columnCount; ++c)
+      std::memcpy(dst + c * dstStride + r, rows[r] + c * sizeof(T), sizeof(T));
+}
+
+//===----------------------------------------------------------------------===//
+// Layouts
+//===----------------------------------------------------------------------===//
+
+/// Stored position -> logical row of a panel (see WeightLayout::interleave).
+std::vector<int64_t> panelOrder(const WeightLayout &layout) {
+  std::vector<int64_t> order(layout.panel);
+  int64_t half = layout.interleave;
+  for (int64_t s = 0; s < layout.panel; ++s) {
+    int64_t group = half ? s / (2 * half) * (2 * half) : s;
+    int64_t within = s - group;
+    order[s] = half ? group + within / 2 + within % 2 * half : s;
+  }
+  return order;
+}
+
+/// Reads elements of the logical weight in spec.type, whatever the checkpoint
+/// stores. One per thread that packs.
+template <typename T> class RowReader {
+public:
+  RowReader(const WeightSpec &spec, std::span<const Piece> pieces)
+      : spec(spec), pieces(pieces), extents(extentsOf(spec.shape)) {}
+
+  /// The piece that holds row `row` (over all groups), and the row within it.
+  const Piece &pieceOf(int64_t row, int64_t &within) const {
+    auto after = std::ranges::upper_bound(pieces, row, {}, &Piece::firstRow);
+    const Piece &piece = *(after - 1);
+    within = row - piece.firstRow;
+    return piece;
+  }
+
+  /// Columns [first, first + count) of row `row` of an untransposed weight:
+  /// the checkpoint's own bytes, or a conversion in `scratch`.
+  const std::byte *rowBytes(int64_t row, int64_t first, int64_t count,
+                            T *scratch) const {
+    int64_t within = 0;
+    const Piece &piece = pieceOf(row, within);
+    const std::byte *src =
+        piece.data + (within * extents.columns + first) * sizeOf(piece.type);
+    if (piece.type == spec.type)
+      return src;
+    std::byte *converted = reinterpret_cast<std::byte *>(scratch);
+    convert(piece.type, src, spec.type, converted, count);
+    return converted;
+  }
+
+  /// dst[i] = element (row + i, column) of a transposed weight, for `count`
+  /// rows of one piece; the checkpoint holds them side by side.
+  void columnBytes(const Piece &piece, int64_t within, int64_t column,
+                   int64_t count, T *dst) const {
+    const std::byte *src =
+        piece.data + (column * piece.rows + within) * sizeOf(piece.type);
+    convert(piece.type, src, spec.type, reinterpret_cast<std::byte *>(dst),
+            count);
+  }
+
+  const WeightSpec &spec;
+  std::span<const Piece> pieces;
+  const Extents extents;
+};
+
+/// Packs panel `panel` of group `group`: [columns][spec.layout.panel] at `dst`.
+template <typename T>
+void packPanel(const RowReader<T> &reader, std::span<const int64_t> order,
+               int64_t group, int64_t panel, T *dst) {
+  const Extents &extents = reader.extents;
+  int64_t width = static_cast<int64_t>(order.size());
+  int64_t base = group * extents.rows + panel * width;
+  int64_t valid = std::min(width, extents.rows - panel * width);
+
+  if (reader.spec.transposed) {
+    // A panel row is a stretch of the checkpoint's row, but for its order.
+    std::vector<T> line(width, T(0));
+    for (int64_t column = 0; column < extents.columns; ++column) {
+      for (int64_t i = 0; i < valid;) {
+        int64_t within = 0;
+        const Piece &piece = reader.pieceOf(base + i, within);
+        int64_t count = std::min(valid - i, piece.rows - within);
+        reader.columnBytes(piece, within, column, count, line.data() + i);
+        i += count;
+      }
+      for (int64_t s = 0; s < width; ++s)
+        dst[column * width + s] = line[order[s]];
+    }
+    return;
+  }
+
+  // Columns at a time: enough to convert in long runs, few enough for the
+  // panel's rows to stay in the cache.
+  constexpr int64_t step = 256;
+  std::vector<T> zeros(step, T(0));
+  std::vector<T> scratch;
+  int64_t within = 0;
+  for (int64_t i = 0; i < valid && scratch.empty(); ++i)
+    if (reader.pieceOf(base + i, within).type != reader.spec.type)
+      scratch.resize(width * step);
+  std::vector<const std::byte *> rows(width);
+  for (int64_t first = 0; first < extents.columns; first += step) {
+    int64_t count = std::min(step, extents.columns - first);
+    for (int64_t s = 0; s < width; ++s)
+      rows[s] =
+          order[s] < valid
+              ? reader.rowBytes(base + order[s], first, count,
+                                scratch.empty() ? nullptr : &scratch[s * step])
+              : reinterpret_cast<const std::byte *>(zeros.data());
+    transpose(rows.data(), width, count, dst + first * width, width);
+  }
+}
+
+template <typename T>
+Status packPanels(const WeightSpec &spec, std::span<const Piece> pieces,
+                  std::byte *dst, const PackOptions &options) {
+  RowReader<T> reader(spec, pieces);
+  const Extents &extents = reader.extents;
+  std::vector<int64_t> order = panelOrder(spec.layout);
+  int64_t panels = (extents.rows - 1) / spec.layout.panel + 1;
+  int64_t panelElements = extents.columns * spec.layout.panel;
+  return forEach(options, panels * extents.groups, [&](int64_t i) {
+    packPanel(reader, order, i % extents.groups, i / extents.groups,
+              reinterpret_cast<T *>(dst) + i * panelElements);
+  });
+}
+
+/// Panels of a block type, from rows of the same type.
+Status packBlockPanels(const WeightSpec &spec, std::span<const Piece> pieces,
+                       std::byte *dst, const PackOptions &options) {
+  const Extents extents = extentsOf(spec.shape);
+  const int64_t width = spec.layout.panel;
+  const int64_t blocks = extents.columns / elementsPerBlock(spec.type);
+  const int64_t panelBytes =
+      width * blocks * PackedBlock(*findBlockFormat(spec.type)).bytes;
+  const int64_t panels = (extents.rows - 1) / width + 1;
+  return forEach(options, panels * extents.groups, [&](int64_t i) {
+    int64_t group = i % extents.groups, panel = i / extents.groups;
+    std::vector<const std::byte *> rows(width);
+    for (int64_t r = 0; r < width && panel * width + r < extents.rows; ++r) {
+      int64_t row = group * extents.rows + panel * width + r;
+      const Piece &piece =
+          *(std::ranges::upper_bound(pieces, row, {}, &Piece::firstRow) - 1);
+      rows[r] = piece.data +
+                bytesOf(piece.type, (row - piece.firstRow) * extents.columns);
+    }
+    packBlockPanel(spec.type, rows, blocks, dst + i * panelBytes);
+  });
+}
+
+/// Row-major from tensors stored the same way: a conversion in long runs.
+Status packRows(const WeightSpec &spec, std::span<const Piece> pieces,
+                std::byte *dst, const PackOptions &options) {
+  constexpr int64_t run = int64_t(1) << 17; // elements
+  for (const Piece &piece : pieces) {
+    auto convertRun = [&](int64_t i) {
+      int64_t count = std::min(run, piece.count - i * run);
+      convert(piece.type, piece.data + bytesOf(piece.type, i * run), spec.type,
+              dst + bytesOf(spec.type, i * run), count);
+    };
+    KF_RETURN_IF_ERROR(
+        forEach(options, (piece.count + run - 1) / run, convertRun));
+    dst += bytesOf(spec.type, piece.count);
+  }
+  return Status();
+}
+
+/// Row-major from transposed tensors, 64 logical rows at a time.
+template <typename T>
+Status packTransposedRows(const WeightSpec &spec, std::span<const Piece> pieces,
+                          std::byte *dst, const PackOptions &options) {
+  constexpr int64_t blockRows = 64, blockColumns = 64;
+  RowReader<T> reader(spec, pieces);
+  int64_t columns = reader.extents.columns;
+  for (const Piece &piece : pieces) {
+    auto packBlock = [&](int64_t i) {
+      int64_t first = i * blockRows;
+      int64_t rows = std::min(blockRows, piece.rows - first);
+      T *out = reinterpret_cast<T *>(dst) + (piece.firstRow + first) * columns;
+      T block[blockColumns * blockRows];
+      const std::byte *lines[blockColumns];
+      for (int64_t c = 0; c < columns; c += blockColumns) {
+        int64_t count = std::min(blockColumns, columns - c);
+        for (int64_t k = 0; k < count; ++k) {
+          reader.columnBytes(piece, first, c + k, rows, block + k * blockRows);
+          lines[k] = reinterpret_cast<std::byte *>(block + k * blockRows);
+        }
+        transpose(lines, count, rows, out + c, columns);
+      }
+    };
+    KF_RETURN_IF_ERROR(
+        forEach(options, (piece.rows + blockRows - 1) / blockRows, packBlock));
+  }
+  return Status();
+}
+
+Status pack(const WeightSpec &spec, std::span<const Piece> pieces,
+            std::byte *dst, const PackOptions &options) {
+  int64_t size = isBlock(spec.type) ? 0 : int64_t(sizeOf(spec.type));
+  bool panels = spec.layout.kind == WeightLayout::Kind::Panels;
+  if (!panels && !spec.transposed)
+    return packRows(spec, pieces, dst, options);
+  if (panels && isBlock(spec.type))
+    return packBlockPanels(spec, pieces, dst, options);
+  if (panels && size == 2)
+    return packPanels<uint16_t>(spec, pieces, dst, options);
+  if (panels) // packedBytes() lets only 16 and 32 bits through
+    return packPanels<uint32_t>(spec, pieces, dst, options);
+  if (size == 2)
+    return packTransposedRows<uint16_t>(spec, pieces, dst, options);
+  if (size == 4)
+    return packTransposedRows<uint32_t>(spec, pieces, dst, options);
+  return Status::error("cannot transpose elements of " +
+                       std::string(nameOf(spec.type)));
+}
+
+} // namespace
+
+Status packWeightInto(const WeightSpec &spec, const WeightSource &source,
+                      std::span<std::byte> dst,
+                      const PackOptions &options) try {
+  KF_ASSIGN_OR_RETURN(int64_t bytes, spec.packedBytes());
+  if (dst.size() != static_cast<uint64_t>(bytes))
+    return Status::error("weight '" + spec.names.front() + "' takes " +
+                         std::to_string(bytes) + " bytes, not the " +
+                         std::to_string(dst.size()) + " given");
+  if (reinterpret_cast<uintptr_t>(dst.data()) % KF_BUFFER_ALIGNMENT != 0)
+    return Status::error("weight '" + spec.names.front() +
+                         "' is packed into memory that is not aligned");
+  KF_ASSIGN_OR_RETURN(std::vector<Piece> pieces, findPieces(spec, source));
+  return catchExceptions(
+             [&] { return pack(spec, pieces, dst.data(), options); })
+      .in("weight '" + spec.names.front() + "'");
+} catch (...) { // no memory for an error's line
+  return statusOfException();
+}
+
+Result<AlignedBuffer> packWeight(const WeightSpec &spec,
+                                 const WeightSource &source,
+                                 const PackOptions &options) try {
+  KF_ASSIGN_OR_RETURN(int64_t bytes, spec.packedBytes());
+  KF_ASSIGN_OR_RETURN(AlignedBuffer buffer, AlignedBuffer::allocate(bytes));
+  KF_RETURN_IF_ERROR(packWeightInto(spec, source, buffer.span(), options));
+  return buffer;
+} catch (...) {
+  return statusOfException();
+}
+
+bool canBindDirectly(const WeightSpec &spec, const TensorView &view) {
+  if (spec.layout.kind != WeightLayout::Kind::RowMajor || spec.transposed ||
+      spec.names.size() != 1 || view.type != spec.type)
+    return false;
+  // A stack of one has a leading dimension that the checkpoint lacks.
+  std::span<const int64_t> shape(spec.shape);
+  if (spec.stacked)
+    shape = shape.subspan(1);
+  Result<int64_t> bytes = spec.packedBytes();
+  return std::ranges::equal(shape, view.shape) && bytes.ok() &&
+         view.bytes == static_cast<uint64_t>(*bytes);
+}
+
+} // namespace kf

@@ -1,0 +1,55 @@
+//===- WeightPacking.h - Weights in the layouts of their kernels -*- C++
+//-*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Brings checkpoint tensors into the form that a WeightSpec describes: joined,
+// transposed, converted, and laid out in panels. Runs once, at load, straight
+// from the mapped file into the device's memory.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_WEIGHTS_WEIGHTPACKING_H
+#define KF_RUNTIME_WEIGHTS_WEIGHTPACKING_H
+
+#include "runtime/core/AlignedBuffer.h"
+#include "runtime/core/Cancellation.h"
+#include "runtime/core/ThreadPool.h"
+#include "runtime/program/Executable.h"
+#include "runtime/weights/WeightSource.h"
+
+#include <span>
+
+namespace kf {
+
+/// How weights are packed.
+struct PackOptions {
+  ThreadPool *pool = nullptr;     ///< null: the caller's thread does all
+  CancelFlag cancelled = nullptr; ///< ends it within a weight
+};
+
+/// Writes the weight that `spec` describes to `dst`, which is
+/// spec.packedBytes() long and aligned to KF_BUFFER_ALIGNMENT. Element types
+/// that differ are converted through f32. Errors: a checkpoint tensor that is
+/// missing or has an unexpected shape or type; no memory; the line names the
+/// tensor or the weight.
+Status packWeightInto(const WeightSpec &spec, const WeightSource &source,
+                      std::span<std::byte> dst,
+                      const PackOptions &options = {});
+
+/// The same into memory of its own.
+Result<AlignedBuffer> packWeight(const WeightSpec &spec,
+                                 const WeightSource &source,
+                                 const PackOptions &options = {});
+
+/// Whether the packed weight would be `view`'s bytes unchanged, so that
+/// Device::wrap(view.data, view.bytes) does without packing.
+bool canBindDirectly(const WeightSpec &spec, const TensorView &view);
+
+} // namespace kf
+
+#endif // KF_RUNTIME_WEIGHTS_WEIGHTPACKING_H

@@ -1,0 +1,140 @@
+//===- WeightStore.cpp - Weights on a device, each once -------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/weights/WeightStore.h"
+
+#include "runtime/core/Quote.h"
+#include "runtime/core/Stopwatch.h"
+#include "runtime/weights/WeightPacking.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+using namespace kf;
+
+namespace {
+
+/// A string that two specifications share only if they are equal.
+std::string keyOf(const WeightSpec &spec) {
+  std::string key;
+  for (int64_t number :
+       {static_cast<int64_t>(spec.stacked),
+        static_cast<int64_t>(spec.transposed), static_cast<int64_t>(spec.type),
+        static_cast<int64_t>(spec.layout.kind), spec.layout.panel,
+        spec.layout.interleave, static_cast<int64_t>(spec.shape.size())})
+    key += std::to_string(number) + ' ';
+  for (int64_t dim : spec.shape)
+    key += std::to_string(dim) + ' ';
+  for (const std::string &name : spec.names)
+    key += std::to_string(name.size()) + ':' + name;
+  return key;
+}
+
+/// Whether kernels can read `view` where it lies: they load elements one by one
+/// or in vectors that need no more alignment, and blocks by the byte.
+bool isAligned(const TensorView &view) {
+  const size_t alignment = isBlock(view.type) ? 1 : sizeOf(view.type);
+  return reinterpret_cast<uintptr_t>(view.data) % alignment == 0;
+}
+
+/// What `view` has that is no finite number: "a NaN in row 3".
+std::optional<std::string> nonFiniteIn(const TensorView &view) {
+  const int64_t columns = view.shape.empty() ? 1 : view.shape.back();
+  if (columns == 0 || view.bytes == 0)
+    return std::nullopt;
+  const uint64_t rowBytes = static_cast<uint64_t>(
+      columns / elementsPerBlock(view.type) * bytesPerBlock(view.type));
+  const std::byte *data = static_cast<const std::byte *>(view.data);
+  // A scale that is not finite makes every element of its block so.
+  std::vector<float> values(static_cast<size_t>(columns));
+  for (uint64_t row = 0; row < view.bytes / rowBytes; ++row) {
+    if (!convertToFloat(view.type, data + row * rowBytes, columns,
+                        values.data())
+             .ok())
+      return std::nullopt;
+    auto bad = std::ranges::find_if_not(
+        values, [](float value) { return std::isfinite(value); });
+    if (bad != values.end())
+      return (std::isnan(*bad) ? "a NaN in row " : "an infinity in row ") +
+             std::to_string(row);
+  }
+  return std::nullopt;
+}
+
+} // namespace
+
+std::optional<std::string>
+WeightStore::findNonFinite(std::span<const std::string> names) const {
+  for (const std::string &name : names) {
+    Result<TensorView> view = source->find(name);
+    if (!view.ok())
+      continue;
+    if (std::optional<std::string> found = nonFiniteIn(*view))
+      return "tensor " + inQuotes(name) + " has " + *found;
+    if (!bound.count(name))
+      source->release(name);
+  }
+  return std::nullopt;
+}
+
+Result<Buffer *> WeightStore::get(const WeightSpec &spec) {
+  std::unique_ptr<Buffer> &slot = buffers[keyOf(spec)];
+  if (slot)
+    return slot.get();
+  if (isCancelled(packing.cancelled))
+    return Status::cancelled();
+  Stopwatch watch;
+  Result<std::unique_ptr<Buffer>> made = make(spec);
+  packSeconds += watch.seconds();
+  if (!made.ok())
+    return made.status();
+  slot = made.take();
+  totalBytes += slot->size();
+  return slot.get();
+}
+
+Result<std::unique_ptr<Buffer>> WeightStore::make(const WeightSpec &spec) {
+  KF_ASSIGN_OR_RETURN(int64_t bytes, spec.packedBytes());
+  if (!source)
+    return Status::error("the program needs weight '" + spec.names.front() +
+                         "', but there is no checkpoint");
+  // A view that fails to be found is reported, with its name, by packing.
+  Result<TensorView> view = source->find(spec.names.front());
+  std::unique_ptr<Buffer> buffer;
+  if (view.ok() && canBindDirectly(spec, *view) && isAligned(*view)) {
+    KF_ASSIGN_OR_RETURN(buffer, device.wrap(view->data, view->bytes));
+    if (buffer->hostPointer() == view->data)
+      bound.insert(spec.names.front());
+  } else {
+    KF_ASSIGN_OR_RETURN(buffer, pack(spec, bytes));
+  }
+  for (const std::string &name : spec.names)
+    if (!bound.count(name))
+      source->release(name);
+  return buffer;
+}
+
+Result<std::unique_ptr<Buffer>> WeightStore::pack(const WeightSpec &spec,
+                                                  int64_t bytes) {
+  KF_ASSIGN_OR_RETURN(std::unique_ptr<Buffer> buffer, device.allocate(bytes));
+  if (void *memory = buffer->hostPointer()) {
+    KF_RETURN_IF_ERROR(packWeightInto(
+        spec, *source,
+        {static_cast<std::byte *>(memory), static_cast<size_t>(bytes)},
+        packing));
+    return buffer;
+  }
+  KF_ASSIGN_OR_RETURN(AlignedBuffer packed, packWeight(spec, *source, packing));
+  if (!stream) {
+    KF_ASSIGN_OR_RETURN(stream, device.createStream());
+  }
+  KF_RETURN_IF_ERROR(stream->upload(*buffer, 0, packed.span()));
+  KF_RETURN_IF_ERROR(stream->synchronize());
+  return buffer;
+}

@@ -1,0 +1,68 @@
+//===- WeightStore.h - Weights on a device, each once -----------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_WEIGHTS_WEIGHTSTORE_H
+#define KF_RUNTIME_WEIGHTS_WEIGHTSTORE_H
+
+#include "runtime/devices/Device.h"
+#include "runtime/weights/WeightPacking.h"
+#include "runtime/weights/WeightSource.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+
+namespace kf {
+
+/// Holds every weight that the programs of a session asked for, packed as they
+/// asked for it. Owns the buffers; `device`, `source` and what `packing` refers
+/// to must outlive it. One thread.
+class WeightStore {
+public:
+  /// `source` may be null for programs without weights.
+  WeightStore(Device &device, const WeightSource *source,
+              const PackOptions &packing = {})
+      : device(device), source(source), packing(packing) {}
+
+  /// The buffer of `spec`, packed when it is first asked for. What the source
+  /// holds as kernels want it is not copied; every other tensor is released as
+  /// soon as it is packed, for few are needed again.
+  Result<Buffer *> get(const WeightSpec &spec);
+
+  /// The first of the tensors `names` with an element, or a block's scale, that
+  /// is no finite number: "tensor 'x' has a NaN in row 3"; nothing if there is
+  /// none. Reads them all.
+  std::optional<std::string>
+  findNonFinite(std::span<const std::string> names) const;
+
+  /// Bytes of all weights, those that lie in the file included.
+  uint64_t bytes() const { return totalBytes; }
+  /// Time spent in packing so far.
+  double seconds() const { return packSeconds; }
+
+private:
+  Result<std::unique_ptr<Buffer>> make(const WeightSpec &spec);
+  Result<std::unique_ptr<Buffer>> pack(const WeightSpec &spec, int64_t bytes);
+
+  Device &device;
+  const WeightSource *source;
+  PackOptions packing;
+  std::unique_ptr<Stream>
+      stream; ///< for what the host cannot write; may be null
+  std::map<std::string, std::unique_ptr<Buffer>> buffers; ///< by keyOf(spec)
+  std::set<std::string> bound; ///< tensors that buffers refer to
+  uint64_t totalBytes = 0;
+  double packSeconds = 0;
+};
+
+} // namespace kf
+
+#endif // KF_RUNTIME_WEIGHTS_WEIGHTSTORE_H

@@ -1,0 +1,99 @@
+//===- ShapeOpsTest.cpp - Slices, reshapes, types ------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/devices/Reference/ReferenceOps.h"
+
+#include "ReferenceTestUtils.h"
+
+#include <numeric>
+
+namespace kf::reference {
+namespace {
+
+using Dims = std::vector<int64_t>;
+
+Tensor counting(Dims shape) {
+  Tensor tensor = Tensor::zeros(DataType::F32, std::move(shape)).take();
+  std::iota(tensor.floats(), tensor.floats() + tensor.view().count(), 0.0f);
+  return tensor;
+}
+
+TEST(ExtractSlice, TakesAnyBox) {
+  Tensor x = counting({3, 4});
+  auto slice = [&](Dims offsets, Dims sizes, Dims strides) {
+    return extractSlice(x.view(), offsets, sizes, strides);
+  };
+  expectFloats(slice({0, 0}, {3, 4}, {1, 1}),
+               {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+  Result<Tensor> columns = slice({0, 1}, {3, 2}, {1, 1});
+  expectShape(columns, {3, 2});
+  expectFloats(columns, {1, 2, 5, 6, 9, 10});
+  expectFloats(slice({0, 1}, {2, 2}, {2, 2}), {1, 3, 9, 11});
+  expectFloats(slice({2, 3}, {1, 1}, {9, 9}), {11});
+  expectShape(slice({3, 0}, {0, 4}, {1, 1}), {0, 4});
+}
+
+TEST(ExtractSlice, KeepsTheType) {
+  Tensor ids = makeInts({16777217, 5, -7}); // not all are floats
+  expectInts(extractSlice(ids.view(), Dims{0}, Dims{2}, Dims{2}),
+             {16777217, -7});
+}
+
+TEST(ExtractSlice, RejectsWhatIsOutside) {
+  Tensor x = counting({3, 4});
+  constexpr int64_t huge = INT64_MAX;
+  for (auto [offset, size, stride] : {std::array<int64_t, 3>{0, 4, 1},
+                                      {2, 2, 1},
+                                      {-1, 1, 1},
+                                      {0, -1, 1},
+                                      {0, 2, 3},
+                                      {0, 1, 0},
+                                      {0, 1, -1},
+                                      {huge, huge, huge},
+                                      {0, huge, 1},
+                                      {4, 0, 1}})
+    expectError(
+        extractSlice(x.view(), Dims{offset, 0}, Dims{size, 1}, Dims{stride, 1}),
+        "are not in dimension 0");
+  expectError(extractSlice(x.view(), Dims{0}, Dims{1}, Dims{1}), "as many");
+  Tensor blocks = Tensor::zeros(DataType::Q8_0, {1, 32}).take();
+  expectError(extractSlice(blocks.view(), Dims{0, 0}, Dims{1, 32}, Dims{1, 1}),
+              "cannot be sliced");
+}
+
+TEST(Reshape, KeepsTheElements) {
+  Tensor x = counting({2, 6});
+  Result<Tensor> expanded = reshape(x.view(), {2, 3, 2});
+  expectShape(expanded, {2, 3, 2});
+  expectFloats(expanded, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+  expectShape(reshape(x.view(), {12}), {12});
+  expectShape(reshape(makeTensor({1}, {3}).view(), {}), {});
+  expectError(reshape(x.view(), {2, 5}), "not as many elements");
+  // Before there is memory for it.
+  expectError(reshape(x.view(), {1 << 30, 1 << 30}), "not as many elements");
+}
+
+TEST(TypeSizes, AreChecked) {
+  EXPECT_EQ(*checkedByteCount(DataType::BF16, Dims{3, 5}), 30);
+  EXPECT_EQ(*checkedByteCount(DataType::F32, Dims{}), 4);
+  EXPECT_EQ(*checkedByteCount(DataType::Q4_K, Dims{2, 512}), 4 * 144);
+  expectError(checkedByteCount(DataType::Q6_K, Dims{2, 255}), "blocks of 256");
+  expectError(checkedByteCount(DataType::Q8_0, Dims{}), "blocks of 32");
+  expectError(checkedByteCount(DataType::F32, Dims{INT64_MAX, 2}), "63 bits");
+  expectError(checkedByteCount(DataType::F32, Dims{-1}), "negative");
+}
+
+TEST(TypeNames, RoundTrip) {
+  for (const char *name :
+       {"f32", "bf16", "i32", "q8_0", "q4_0", "q4_k", "q6_k"})
+    EXPECT_EQ(nameOf(*parseDataType(name)), name);
+  expectError(parseDataType("q9_1"), "unknown element type 'q9_1'");
+}
+
+} // namespace
+} // namespace kf::reference

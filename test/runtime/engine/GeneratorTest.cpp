@@ -1,0 +1,173 @@
+//===- GeneratorTest.cpp - Streaming, stopping, statistics ----------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/engine/Generator.h"
+
+#include "FakeModel.h"
+
+#include <gtest/gtest.h>
+
+using namespace kf;
+using namespace kf::test;
+
+namespace {
+
+/// The fake model's highest logit is always that of the last id.
+constexpr int32_t kAnswer = kVocab - 1;
+
+struct Fixture {
+  explicit Fixture(int64_t context = 100)
+      : tokenizer(*Tokenizer::open(KF_SOURCE_DIR
+                                   "/models/kf-stories/tokenizer.json")),
+        sampler(*Sampler::create({})) {
+    auto provider = [](const StepShape &shape) -> Result<Executable> {
+      return fakeStep(shape);
+    };
+    session =
+        Session::create(fakeConfig(), device, source, provider,
+                        {.contextLength = context, .cancelled = &cancelled})
+            .take();
+  }
+
+  Result<Generation> run(std::vector<int32_t> prompt,
+                         const GenerationOptions &options) {
+    return generate(*session, sampler, tokenizer, prompt, options);
+  }
+
+  FakeDevice device;
+  FakeSource source;
+  Tokenizer tokenizer;
+  Sampler sampler;
+  std::atomic<bool> cancelled{false};
+  std::unique_ptr<Session> session;
+};
+
+GenerationOptions limit(int64_t maxTokens) {
+  GenerationOptions options;
+  options.maxTokens = maxTokens;
+  return options;
+}
+
+TEST(Generator, StreamsWhatItGenerates) {
+  Fixture fixture;
+  std::string streamed;
+  GenerationOptions options = limit(5);
+  options.onText = [&](std::string_view text) { streamed += text; };
+  auto result = fixture.run({1, 2, 3}, options);
+  ASSERT_TRUE(result.ok()) << result.message();
+  EXPECT_EQ(result->ids, std::vector<int32_t>(5, kAnswer));
+  EXPECT_EQ(result->text, fixture.tokenizer.decode(result->ids));
+  EXPECT_EQ(streamed, result->text);
+  EXPECT_EQ(result->reason, StopReason::MaxTokens);
+  EXPECT_EQ(result->promptTokens, 3);
+  EXPECT_EQ(result->decodeSteps, 4); // nothing is read after the last token
+  EXPECT_EQ(fixture.session->position(), 7);
+  EXPECT_GT(result->prefillSeconds, 0.0);
+  EXPECT_GE(result->firstTokenSeconds, result->prefillSeconds);
+}
+
+TEST(Generator, StopTokenIsTheLast) {
+  Fixture fixture;
+  GenerationOptions options = limit(5);
+  options.stopIds = {3, kAnswer};
+  auto result = fixture.run({1, 2, 3}, options);
+  ASSERT_TRUE(result.ok()) << result.message();
+  EXPECT_EQ(result->ids, std::vector<int32_t>{kAnswer});
+  EXPECT_EQ(result->reason, StopReason::StopToken);
+  EXPECT_EQ(result->decodeSteps, 0);
+}
+
+/// The text of n answers, which a stop text may span.
+TEST(Generator, StopTextIsCutOff) {
+  const std::string one = Fixture().tokenizer.decode({{kAnswer}});
+  ASSERT_GE(one.size(), 1u);
+  for (const std::string &stop : {one + one + one, one + one.substr(0, 1)}) {
+    Fixture fixture;
+    std::string streamed;
+    GenerationOptions options = limit(9);
+    options.stopTexts = {"nowhere", stop};
+    options.onText = [&](std::string_view text) {
+      EXPECT_FALSE(text.empty());
+      streamed += text;
+    };
+    auto result = fixture.run({1, 2, 3}, options);
+    ASSERT_TRUE(result.ok()) << result.message();
+    EXPECT_EQ(result->reason, StopReason::StopText);
+    EXPECT_EQ(result->text, "");
+    EXPECT_EQ(streamed, "");
+    EXPECT_LT(result->ids.size(), 9u);
+  }
+}
+
+/// What only begins a stop text is there when nothing follows.
+TEST(Generator, HeldTextComesAtTheEnd) {
+  const std::string one = Fixture().tokenizer.decode({{kAnswer}});
+  Fixture fixture;
+  std::string streamed;
+  GenerationOptions options = limit(3);
+  options.stopTexts = {one + one + one + one};
+  options.onText = [&](std::string_view text) { streamed += text; };
+  auto result = fixture.run({1, 2, 3}, options);
+  ASSERT_TRUE(result.ok()) << result.message();
+  EXPECT_EQ(result->reason, StopReason::MaxTokens);
+  EXPECT_EQ(result->text, fixture.tokenizer.decode(result->ids));
+  EXPECT_EQ(streamed, result->text);
+}
+
+TEST(Generator, ContextFull) {
+  Fixture fixture(8);
+  auto result = fixture.run({1, 2, 3}, limit(100));
+  ASSERT_TRUE(result.ok()) << result.message();
+  // The token after the last position is known, but cannot be read.
+  EXPECT_EQ(result->ids.size(), 6u);
+  EXPECT_EQ(result->reason, StopReason::ContextFull);
+  EXPECT_EQ(fixture.session->position(), 8);
+}
+
+TEST(Generator, NothingToGenerate) {
+  Fixture fixture;
+  auto result = fixture.run({1}, limit(0));
+  ASSERT_TRUE(result.ok()) << result.message();
+  EXPECT_TRUE(result->ids.empty());
+  EXPECT_EQ(result->reason, StopReason::MaxTokens);
+}
+
+TEST(Generator, Cancelled) {
+  Fixture fixture;
+  GenerationOptions options = limit(50);
+  int pieces = 0;
+  options.onText = [&](std::string_view) { fixture.cancelled = ++pieces == 3; };
+  auto result = fixture.run({1, 2}, options);
+  ASSERT_TRUE(result.ok()) << result.message();
+  EXPECT_EQ(result->reason, StopReason::Cancelled);
+  EXPECT_EQ(result->ids.size(), 3u);
+  EXPECT_EQ(result->promptTokens, 2);
+}
+
+TEST(Generator, CancelledWithinThePrompt) {
+  Fixture fixture(1000);
+  fixture.device.onRun = [&] { fixture.cancelled = true; };
+  auto result = fixture.run(std::vector<int32_t>(800, 1), limit(50));
+  ASSERT_TRUE(result.ok()) << result.message();
+  EXPECT_EQ(result->reason, StopReason::Cancelled);
+  EXPECT_TRUE(result->ids.empty());
+  EXPECT_EQ(result->promptTokens, 0);
+  EXPECT_EQ(fixture.device.runs, 1);
+  EXPECT_EQ(fixture.session->position(), 0);
+}
+
+TEST(Generator, Errors) {
+  Fixture fixture(4);
+  EXPECT_NE(fixture.run({}, limit(5)).message().find("no tokens"),
+            std::string::npos);
+  EXPECT_NE(
+      fixture.run({1, 2, 3, 4, 5}, limit(5)).message().find("context is full"),
+      std::string::npos);
+}
+
+} // namespace

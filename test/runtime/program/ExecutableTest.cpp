@@ -1,0 +1,246 @@
+//===- ExecutableTest.cpp - Checks and the file form of executables -------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/runtime/TestExecutable.h"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <functional>
+#include <random>
+
+using namespace kf;
+
+namespace {
+
+TEST(Executable, RoundTrips) {
+  Executable executable = sampleExecutable();
+  ASSERT_EQ(executable.verify().message(), "");
+  std::string bytes = executable.serialize();
+  Result<Executable> back = Executable::deserialize(bytes);
+  ASSERT_TRUE(back.ok()) << back.message();
+  EXPECT_EQ(back->serialize(), bytes);
+  EXPECT_EQ(back->target, executable.target);
+  EXPECT_EQ(back->programName, executable.programName);
+  EXPECT_EQ(back->maxTokens, executable.maxTokens);
+  EXPECT_EQ(back->arenaBytes, executable.arenaBytes);
+  EXPECT_EQ(back->weights, executable.weights);
+  EXPECT_EQ(back->caches, executable.caches);
+  EXPECT_EQ(back->inputs, executable.inputs);
+  EXPECT_EQ(back->outputs, executable.outputs);
+  EXPECT_EQ(back->binary, executable.binary);
+  ASSERT_EQ(back->kernels.size(), 2u);
+  EXPECT_EQ(back->kernels[1].scratchBytes, 4096u);
+  EXPECT_EQ(back->kernels[1].workgroupSize[0], 64u);
+  ASSERT_EQ(back->dispatches.size(), 2u);
+  EXPECT_EQ(back->dispatches[1].bindings[3].offset, 2u);
+  EXPECT_EQ(back->dispatches[1].grid[0].scalar, 0);
+  EXPECT_EQ(back->dispatches[1].grid[0].value, 16);
+  EXPECT_EQ(back->dispatches[0].grid[0].scalar, -1);
+}
+
+TEST(Executable, EveryTruncationIsAnError) {
+  std::string bytes = sampleExecutable().serialize();
+  for (size_t length = 0; length < bytes.size(); ++length)
+    EXPECT_FALSE(
+        Executable::deserialize(std::string_view(bytes).substr(0, length)).ok())
+        << length;
+  EXPECT_FALSE(Executable::deserialize(bytes + '\0').ok());
+}
+
+TEST(Executable, EveryFlippedBitIsAnError) {
+  std::string bytes = sampleExecutable().serialize();
+  for (size_t i = 0; i < bytes.size(); ++i)
+    for (int bit = 0; bit < 8; ++bit) {
+      bytes[i] ^= 1 << bit;
+      EXPECT_FALSE(Executable::deserialize(bytes).ok()) << i << "." << bit;
+      bytes[i] ^= 1 << bit;
+    }
+}
+
+/// A checksum protects from accidents only; whoever writes one gets no crash
+/// either.
+TEST(Executable, DamageWithARightChecksumNeverCrashes) {
+  const std::string good = sampleExecutable().serialize();
+  std::mt19937 random(1);
+  int accepted = 0;
+  for (int round = 0; round < 20000; ++round) {
+    std::string bytes = good.substr(0, good.size() - 4);
+    for (int i = 0, n = 1 + random() % 3; i < n; ++i)
+      bytes[random() % bytes.size()] = random() % 2
+                                           ? "0123456789{}[]\",-"[random() % 17]
+                                           : static_cast<char>(random());
+    uint32_t sum =
+        crc32_z(0, reinterpret_cast<const Bytef *>(bytes.data()), bytes.size());
+    for (int i = 0; i < 4; ++i)
+      bytes.push_back(static_cast<char>(sum >> (8 * i)));
+    Result<Executable> result = Executable::deserialize(bytes);
+    if (!result.ok()) {
+      EXPECT_NE(result.message(), "");
+      EXPECT_EQ(result.message().find('\n'), std::string::npos)
+          << result.message();
+      continue;
+    }
+    ++accepted; // in a name or the binary
+    EXPECT_TRUE(result->verify().ok());
+  }
+  EXPECT_GT(accepted, 0);
+}
+
+TEST(Executable, OtherVersionsAreNamed) {
+  std::string bytes = sampleExecutable().serialize();
+  bytes[8] = 99;
+  EXPECT_EQ(Executable::deserialize(bytes).message(),
+            "the executable was made for ABI version 99; this is version " +
+                std::to_string(KF_ABI_VERSION) + ", compile it again");
+  EXPECT_EQ(Executable::deserialize("not one at all").message(),
+            "this is no KernelForge executable");
+}
+
+struct BadCase {
+  const char *message;
+  std::function<void(Executable &)> damage;
+};
+
+TEST(Executable, VerifyNamesWhatIsWrong) {
+  const BadCase cases[] = {
+      {"an executable without a target",
+       [](Executable &e) { e.target.clear(); }},
+      {"an executable without a program name",
+       [](Executable &e) { e.programName.clear(); }},
+      {"maximum number of tokens 0 is not between 1 and 2^31",
+       [](Executable &e) { e.maxTokens = 0; }},
+      {"an arena of 18446744073709551615 bytes is larger than any machine's "
+       "memory",
+       [](Executable &e) { e.arenaBytes = ~uint64_t(0); }},
+      {"an executable with dispatches but no kernel code",
+       [](Executable &e) { e.binary.clear(); }},
+      {"kernel 0: its name is empty",
+       [](Executable &e) { e.kernels[0].name.clear(); }},
+      {"kernel 1: its workgroup has a dimension of 0 threads",
+       [](Executable &e) { e.kernels[1].workgroupSize[2] = 0; }},
+      {"kernel 1: it asks for 1099511627776 bytes of scratch; at most "
+       "4294967296 are possible",
+       [](Executable &e) { e.kernels[1].scratchBytes = uint64_t(1) << 40; }},
+      {"weight: a weight without checkpoint tensors",
+       [](Executable &e) { e.weights[0].names.clear(); }},
+      {"weight 'norm': a weight has dimension 0; 1 or more is expected",
+       [](Executable &e) { e.weights[0].shape = {0}; }},
+      {"weight 'q': a weight's first dimension 1 does not fit its 2 checkpoint "
+       "tensors",
+       [](Executable &e) { e.weights[1].shape[0] = 1; }},
+      {"weight 'q': a panel has 0 rows; 1 to 4096 are possible",
+       [](Executable &e) { e.weights[1].layout.panel = 0; }},
+      {"weight 'q': a panel of 24 rows is no multiple of twice the interleave "
+       "16",
+       [](Executable &e) { e.weights[1].layout.panel = 24; }},
+      {"weight 'q': only bf16 elements can be interleaved, not f32",
+       [](Executable &e) { e.weights[1].type = DataType::F32; }},
+      {"weight 'q': only bf16 elements can be interleaved, not f16",
+       [](Executable &e) { e.weights[1].type = DataType::F16; }},
+      {"weight 'norm': a row-major weight has a panel or an interleave",
+       [](Executable &e) { e.weights[0].layout.panel = 8; }},
+      {"weight 'q': a shape has more elements than 63 bits can count",
+       [](Executable &e) {
+         e.weights[1].shape = {int64_t(1) << 40, int64_t(1) << 40};
+       }},
+      {"cache 0: a cache has a dimension below 1",
+       [](Executable &e) { e.caches[0].headDim = 0; }},
+      {"cache 0: a cache has a dimension below 1",
+       [](Executable &e) { e.caches[0].page = 0; }},
+      {"cache 0: a cache with pages of 24 positions, which is no multiple of "
+       "the key block 16",
+       [](Executable &e) { e.caches[0].page = 24; }},
+      {"input 0: an extent of -2 is no size of the program",
+       [](Executable &e) { e.inputs[0].shape = {-2}; }},
+      {"input 0: an extent of -3 is no size of the program",
+       [](Executable &e) { e.inputs[0].shape = {-3}; }},
+      {"size 'wanted' is from 5 to 4, which is not within 0 and 2^31",
+       [](Executable &e) { e.namedSizes = {{"wanted", 5, 4}}; }},
+      {"a size's name is no word of up to 64 letters",
+       [](Executable &e) { e.namedSizes = {{"two\nlines", 0, 4}}; }},
+      {"the program has 7 named sizes; at most 6 are possible",
+       [](Executable &e) { e.namedSizes.resize(7); }},
+      {"dispatch 0: there is no kernel 7 (the executable has 2)",
+       [](Executable &e) { e.dispatches[0].kernel = 7; }},
+      {"dispatch 0: binding 0: there is no input 1 (the program has 1)",
+       [](Executable &e) { e.dispatches[0].bindings[0].index = 1; }},
+      {"dispatch 0: binding 0: the binding of input 0 has an offset",
+       [](Executable &e) { e.dispatches[0].bindings[0].offset = 64; }},
+      {"dispatch 0: binding 0: unknown binding kind 9",
+       [](Executable &e) { e.dispatches[0].bindings[0].kind = 9; }},
+      {"dispatch 0: binding 2: arena offset 100 is not a multiple of 64",
+       [](Executable &e) { e.dispatches[0].bindings[2].offset = 100; }},
+      {"dispatch 0: binding 2: arena offset 65536 is outside the arena of "
+       "65536 bytes",
+       [](Executable &e) { e.dispatches[0].bindings[2].offset = 65536; }},
+      {"dispatch 1: binding 3: there is no layer 3 in cache 0 of 3",
+       [](Executable &e) { e.dispatches[1].bindings[3].offset = 3; }},
+      {"dispatch 1: a grid dimension divides scalar 1, which is no size of "
+       "the program",
+       [](Executable &e) { e.dispatches[1].grid[0].scalar = 1; }},
+      {"dispatch 1: a grid dimension divides scalar 8, which is no size of "
+       "the program",
+       [](Executable &e) { e.dispatches[1].grid[0].scalar = 8; }},
+      {"dispatch 1: a grid dimension has value 0; 1 or more is expected",
+       [](Executable &e) { e.dispatches[1].grid[2].value = 0; }},
+      {"dispatch 1: a grid has more workgroups than 63 bits can count",
+       [](Executable &e) {
+         e.dispatches[1].grid[1].value = INT64_MAX;
+         e.dispatches[1].grid[2].value = 2;
+       }},
+  };
+  for (const BadCase &bad : cases) {
+    Executable executable = sampleExecutable();
+    bad.damage(executable);
+    EXPECT_EQ(executable.verify().message(), bad.message);
+    EXPECT_EQ(Executable::deserialize(executable.serialize()).message(),
+              bad.message);
+  }
+}
+
+TEST(Executable, NamedSizes) {
+  Executable executable = sampleExecutable();
+  executable.minTokens = 2;
+  executable.maxTokens = 9;
+  executable.namedSizes = {{"wanted", 0, 4}, {"other", 1, 6}};
+  const int64_t wanted = extentOfSlot(KF_SCALAR_NAMED_SIZES);
+  executable.inputs[0].shape = {wanted, 8};
+  executable.dispatches[0].grid[0] = {KF_SCALAR_NAMED_SIZES + 1, 2};
+  ASSERT_TRUE(executable.verify().ok()) << executable.verify().message();
+  auto copy = Executable::deserialize(executable.serialize());
+  ASSERT_TRUE(copy.ok()) << copy.message();
+  EXPECT_EQ(copy->namedSizes, executable.namedSizes);
+  EXPECT_EQ(copy->inputs, executable.inputs);
+  EXPECT_EQ(resolveShape(copy->inputs[0].shape, copy->largestSizes()),
+            (std::vector<int64_t>{4, 8}));
+
+  auto errorOf = [&](std::vector<int64_t> sizes) {
+    sizes.resize(KF_SCALAR_COUNT);
+    return copy->limits().check(sizes).message();
+  };
+  EXPECT_EQ(errorOf({2, 64, 0, 6}), "");
+  EXPECT_EQ(errorOf({1, 64, 0, 6}),
+            "a step of 1 tokens; the program takes 2 to 9");
+  EXPECT_EQ(errorOf({2, 64, 5, 6}),
+            "a step with 'wanted' = 5; the program takes 0 to 4");
+  EXPECT_EQ(errorOf({2, 64, 4, 0}),
+            "a step with 'other' = 0; the program takes 1 to 6");
+}
+
+TEST(Executable, Sizes) {
+  Executable executable = sampleExecutable();
+  EXPECT_EQ(*executable.weights[0].packedBytes(), 64 * 4);
+  // 40 rows in 2 panels of 32, 64 columns, 2 bytes.
+  EXPECT_EQ(*executable.weights[1].packedBytes(), 2 * 32 * 64 * 2);
+  EXPECT_EQ(*executable.caches[0].bytes(5), 3 * 5 * 2 * 2 * 32 * 8 * 4);
+  EXPECT_FALSE(executable.caches[0].bytes(0).ok());
+  EXPECT_FALSE(executable.caches[0].bytes(INT64_MAX / 16 * 16).ok());
+}
+
+} // namespace
