@@ -22,30 +22,41 @@
 
 namespace kf {
 
+/// What kind of end a call came to, for callers that do not do the same in all
+/// cases; people read the message.
+enum class StatusCode {
+  Ok,
+  Failed,      ///< what the message says: input that is wrong, mostly
+  OutOfMemory, ///< of the host or a device, or pages of a cache
+  Cancelled    ///< told to end (Cancellation.h); nothing went wrong
+};
+
 class [[nodiscard]] Status {
 public:
   /// Success.
   Status() = default;
   /// Failure; `message` is one line without a trailing full stop or newline.
-  static Status error(std::string message) {
+  static Status error(std::string message,
+                      StatusCode code = StatusCode::Failed) {
+    assert(code != StatusCode::Ok && "an error that is none");
     Status status;
     status.text = std::move(message);
+    status.kind = code;
     return status;
   }
   /// Failure for want of memory. Making and moving it takes none: the line is
   /// short enough for the string itself.
-  static Status outOfMemory() { return error("no memory left"); }
-  /// The end of work that was told to end (Cancellation.h): no success, and
-  /// nothing that went wrong.
+  static Status outOfMemory() {
+    return error("no memory left", StatusCode::OutOfMemory);
+  }
   static Status cancelled() {
-    Status status = error("cancelled");
-    status.wasCancelled = true;
-    return status;
+    return error("cancelled", StatusCode::Cancelled);
   }
 
   bool ok() const { return !text; }
   explicit operator bool() const { return ok(); }
-  bool isCancelled() const { return wasCancelled; }
+  StatusCode code() const { return kind; }
+  bool isCancelled() const { return kind == StatusCode::Cancelled; }
   /// The error's line; empty on success.
   const std::string &message() const {
     static const std::string none;
@@ -55,14 +66,12 @@ public:
   Status in(const std::string &where) const {
     if (ok())
       return Status();
-    Status status = error(where + ": " + *text);
-    status.wasCancelled = wasCancelled;
-    return status;
+    return error(where + ": " + *text, kind);
   }
 
 private:
   std::optional<std::string> text;
-  bool wasCancelled = false;
+  StatusCode kind = StatusCode::Ok;
 };
 
 template <typename T> class [[nodiscard]] Result {
