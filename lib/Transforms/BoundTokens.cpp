@@ -233,6 +233,12 @@ LogicalResult boundKernel(KernelOp kernel, Ranges &ranges) {
           extentOf(cast<RankedTensorType>(embedding.getTable().getType()), 0) -
               Linear{1, {}},
           embedding);
+    else if (auto attention = dyn_cast<AttentionOp>(op)) // of the last sequence
+      result = ranges.requireNotNegative(
+          extentOf(cast<RankedTensorType>(attention.getPageTable().getType()),
+                   0) -
+              Linear{1, {}},
+          attention);
     else if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op))
       result = checkReshape(expand, expand.getResultType(), expand.getSrcType(),
                             expand.getReassociationIndices());

@@ -104,3 +104,12 @@ func.func @table_rows(%ids: tensor<?xi32>, %x: tensor<?x4xf32, #kf.size<rows>>)
   %0 = kf.embedding %ids, %x : tensor<?xi32>, tensor<?x4xf32, #kf.size<rows>>
   return %0 : tensor<?x4xf32>
 }
+
+// So has a page table: that of the last sequence is read for one that it lacks.
+// CHECK-LABEL: kf.program @page_table
+// CHECK-SAME: sizes = [#kf.size_range<sequences, least = 1, most = 512>]
+!cache = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 8, type = f32>
+func.func @page_table(%q: tensor<?x4x8xf32>, %p: tensor<?xi32>, %s: tensor<?xi32>, %pt: tensor<?x4xi32, #kf.size<sequences>>, %c: !cache) -> tensor<?x4x8xf32> {
+  %0 = kf.attention %q, %c, %p, %s, %pt {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x4x8xf32>, !cache, tensor<?xi32>, tensor<?x4xi32, #kf.size<sequences>>
+  return %0 : tensor<?x4x8xf32>
+}

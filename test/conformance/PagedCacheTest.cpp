@@ -38,10 +38,10 @@ constexpr int64_t kSequences = 4, kTablePages = 4, kPoolPages = 11;
 constexpr float kScale = 0.2f;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-/// What a test varies; `rows` is T, -1 for any.
+/// What a test varies; `rows` is T and `sequences` S, -1 for any.
 struct Variant {
   std::string device = "cpu", type = "f32";
-  int64_t page = 64, rows = -1;
+  int64_t page = 64, rows = -1, sequences = -1;
   std::optional<int64_t> window;
 };
 
@@ -52,8 +52,17 @@ std::string programText(const Variant &variant) {
   const std::string q = "tensor<" + t + "x" + std::to_string(kHeads) + d,
                     kv = "tensor<" + t + "x" + std::to_string(kKVHeads) + d,
                     ints = "tensor<" + t + "xi32>",
-                    table = "tensor<" + std::to_string(kSequences) + "x" +
-                            std::to_string(kTablePages) + "xi32>";
+                    pages = "x" + std::to_string(kTablePages) + "xi32",
+                    table = variant.sequences < 0
+                                ? "tensor<?" + pages + ", #kf.size<sequences>>"
+                                : "tensor<" +
+                                      std::to_string(variant.sequences) +
+                                      pages + ">";
+  const std::string range = variant.sequences < 0
+                                ? ", kf.size_ranges = [#kf.size_range<"
+                                  "sequences, least = 1, most = " +
+                                      std::to_string(kSequences) + ">]"
+                                : "";
   const std::string cache =
       "!kf.kv_cache<layers = 2, kv_heads = " + std::to_string(kKVHeads) +
       ", head_dim = " + std::to_string(kDim) + ", type = " + variant.type +
@@ -63,7 +72,8 @@ std::string programText(const Variant &variant) {
   return "func.func @step(%q: " + q + ", %k: " + kv + ", %v: " + kv +
          ", %p: " + ints + ", %s: " + ints + ", %t: " + table +
          ", %c: " + cache + ") -> " + q +
-         " attributes {kf.max_tokens = 48 : i64} {\n"
+         " attributes {kf.max_tokens = 48 : i64" + range +
+         "} {\n"
          "kf.kv_append %c, %k, %v, %p, %s, %t {layer = 1 : i64} : " +
          cache + ", " + kv + ", " + ints + ", " + table +
          "\n%0 = kf.attention %q, %c, %p, %s, %t {layer = 1 : i64, scale = " +
@@ -235,7 +245,9 @@ protected:
     return result;
   }
 
-  std::vector<HostTensor> inputsOf(const std::vector<Row> &rows) const {
+  /// The table has `sequences` rows.
+  std::vector<HostTensor> inputsOf(const std::vector<Row> &rows,
+                                   int64_t sequences = kSequences) const {
     const int64_t count = static_cast<int64_t>(rows.size());
     std::vector<HostTensor> inputs;
     for (auto [member, heads] :
@@ -255,8 +267,8 @@ protected:
       inputs.push_back(std::move(tensor));
     }
     HostTensor pages =
-        HostTensor::zeros(DataType::I32, {kSequences, kTablePages}).take();
-    std::ranges::copy(table, pages.data<int32_t>());
+        HostTensor::zeros(DataType::I32, {sequences, kTablePages}).take();
+    std::copy_n(table.begin(), sequences * kTablePages, pages.data<int32_t>());
     inputs.push_back(std::move(pages));
     return inputs;
   }
@@ -359,7 +371,7 @@ TEST_P(PagedCacheTest, DecodesFourAtOnce) {
   ASSERT_NO_FATAL_FAILURE(step({{0, 40}, {1, 3}}));
   ASSERT_NO_FATAL_FAILURE(step({{0, 40}, {2, 1}}));
   Variant four = variant;
-  four.rows = 4;
+  four.rows = four.sequences = 4;
   std::unique_ptr<ProgramRunner> decoder = load(four);
   ASSERT_TRUE(decoder);
   for (int64_t i = 0; i < 3; ++i) {
@@ -426,6 +438,26 @@ TEST_P(PagedCacheTest, WrongTables) {
     EXPECT_EQ(results.ok(), variant.device != "reference") << results.message();
     EXPECT_EQ(content(), before) << sequence << ", " << page;
   }
+}
+
+/// As many rows of the table count as the step has, not as there is room for.
+TEST_P(PagedCacheTest, SequencesThatTheStepLacks) {
+  start({});
+  ASSERT_NO_FATAL_FAILURE(step({{0, 3}, {1, 5}, {2, 4}, {3, 2}}));
+  std::vector<Row> rows = {nextRow(0), nextRow(1)};
+  auto results = runner->run(inputsOf(rows, 2));
+  ASSERT_TRUE(results.ok()) << results.message();
+  EXPECT_NEAR((*results)[0].data<float>()[kHeads * kDim], rows[1].expected[0],
+              1e-5);
+  const std::vector<std::byte> before = content();
+  Row row = nextRow(3);
+  for (int64_t sequences : {1, 2, 3}) {
+    auto refused = runner->run(inputsOf({row}, sequences));
+    EXPECT_EQ(refused.ok(), variant.device != "reference") << refused.message();
+    EXPECT_EQ(content(), before) << sequences;
+  }
+  EXPECT_FALSE(runner->run(inputsOf({row}, 0)).ok());
+  ASSERT_NO_FATAL_FAILURE(run(*runner, {row}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, PagedCacheTest,

@@ -181,9 +181,11 @@ Status checkCacheUse(std::span<const HostTensor> inputs, const CacheUse &use,
   const auto positions = intsOf(inputs, use.positions),
              sequences = intsOf(inputs, use.sequences),
              table = intsOf(inputs, use.pageTable);
-  if (positions.size() != sequences.size() || table.empty() ||
+  // The runner says what is wrong with them.
+  if (positions.size() != sequences.size() || use.pageTable >= inputs.size() ||
+      inputs[use.pageTable].type != DataType::I32 ||
       inputs[use.pageTable].shape.size() != 2)
-    return Status(); // the runner says what is wrong
+    return Status();
   const int64_t count = inputs[use.pageTable].shape[0],
                 tablePages = inputs[use.pageTable].shape[1];
   auto fail = [](size_t input, const std::string &message) {

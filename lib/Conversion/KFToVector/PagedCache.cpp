@@ -21,9 +21,12 @@ PagedCache::PagedCache(KernelEmitter &emitter, TypedValue<KVCacheType> cache,
       pages(e.cachePages()) {
   this->sequences = e.sourceMemref(sequences, rowOffset);
   table = e.sourceMemref(pageTable, tableOffset);
-  auto shape = mlir::cast<RankedTensorType>(pageTable.getType()).getShape();
-  sequenceCount = shape[0];
-  tablePages = shape[1];
+  sequenceCount = e.sizesOf(pageTable)[0];
+  tablePages = mlir::cast<RankedTensorType>(pageTable.getType()).getDimSize(1);
+}
+
+bool PagedCache::hasOneSequence() const {
+  return getConstantIntValue(sequenceCount) == 1;
 }
 
 Value PagedCache::limit() const {
@@ -64,17 +67,17 @@ Value PagedCache::offsetOf(Value number) {
 }
 
 Value PagedCache::findPage(Value sequence, Value position) {
-  Value known = hasOneSequence() ? e.index(0)
-                                 : atMost(sequence, e.index(sequenceCount - 1));
+  Value known = hasOneSequence()
+                    ? e.index(0)
+                    : atMost(sequence, e.sub(sequenceCount, e.index(1)));
   return offsetOf(
       atMost(pageNumber(known, position), e.sub(pages, e.index(1))));
 }
 
 void PagedCache::ifExists(Value sequence, Value position,
                           function_ref<void(Value)> body) {
-  Value inTable =
-      arith::AndIOp::create(b, loc, isBelow(sequence, e.index(sequenceCount)),
-                            isBelow(position, limit()));
+  Value inTable = arith::AndIOp::create(
+      b, loc, isBelow(sequence, sequenceCount), isBelow(position, limit()));
   e.ifThen(inTable, [&] {
     Value number = pageNumber(sequence, position);
     e.ifThen(isBelow(number, pages), [&] { body(offsetOf(number)); });

@@ -36,7 +36,7 @@ public:
   /// Elements between a page's K and its V.
   int64_t valuesOffset() const { return headSize() * type.getKvHeads(); }
   /// Whether all rows belong to one sequence, as the table has but one.
-  bool hasOneSequence() const { return sequenceCount == 1; }
+  bool hasOneSequence() const;
 
   /// The sequence of row `row` as it was given, an index.
   Value sequenceOf(Value row);
@@ -58,7 +58,8 @@ private:
   KVCacheType type;
   Value cache, pages, sequences, table;
   SmallVector<Value> rowOffset, tableOffset;
-  int64_t sequenceCount, tablePages; // S, P
+  Value sequenceCount; // S
+  int64_t tablePages;  // P
 };
 
 } // namespace mlir::kf

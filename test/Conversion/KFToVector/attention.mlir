@@ -107,3 +107,24 @@ kf.kernel @sequences(%q: tensor<?x2x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp:
       : tensor<?x2x16xf32>, !layer, tensor<?xi32>, tensor<3x4xi32>
   kf.yield %0 : tensor<?x2x16xf32>
 }
+
+// -----
+
+// As many sequences as the step has.
+// CHECK-LABEL: func.func @any_sequences(
+// CHECK-SAME:    %[[T:[^ ]*]]: memref<?x4xi32>
+// CHECK-SAME:    %[[SCALARS:[^ ]*]]: memref<8xi64>
+// CHECK:         %[[SIZE:.*]] = memref.load %[[SCALARS]][%c2]
+// CHECK-NEXT:    %[[COUNT:.*]] = arith.index_cast %[[SIZE]]
+// CHECK:         %[[LAST:.*]] = arith.subi %[[COUNT]], %c1
+// CHECK:         %[[KNOWN:.*]] = arith.minui %{{.*}}, %[[LAST]]
+// CHECK:         memref.load %[[T]][%[[KNOWN]]
+!layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 16, type = f32, key_block = 16>
+module attributes {kf.sizes = ["sequences"]} {
+kf.kernel @any_sequences(%q: tensor<?x2x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<?x4xi32, #kf.size<sequences>>) -> tensor<?x2x16xf32>
+    attributes {schedule = #kf.schedule<workgroup = [4, 2], tile = [2], reduction = 16, vector = 16>} {
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32}
+      : tensor<?x2x16xf32>, !layer, tensor<?xi32>, tensor<?x4xi32, #kf.size<sequences>>
+  kf.yield %0 : tensor<?x2x16xf32>
+}
+}

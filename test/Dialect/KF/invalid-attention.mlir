@@ -301,7 +301,7 @@ func.func @f(%k: tensor<?x2x8xf32>, %p: tensor<?xi32>, %s: tensor<?xi64>, %pt: t
 
 !cache = !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 8, type = f32>
 func.func @f(%q: tensor<?x4x8xf32>, %p: tensor<?xi32>, %s: tensor<?xi32>, %pt: tensor<4xi32>, %c: !cache) -> tensor<?x4x8xf32> {
-  // expected-error @+1 {{C9: page_table must be a static [S, P] of i32, found 'tensor<4xi32>'}}
+  // expected-error @+1 {{C9: page_table must be [S, P] of i32, P static, found 'tensor<4xi32>'}}
   %0 = kf.attention %q, %c, %p, %s, %pt {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x4x8xf32>, !cache, tensor<?xi32>, tensor<4xi32>
   return %0 : tensor<?x4x8xf32>
 }
@@ -309,9 +309,9 @@ func.func @f(%q: tensor<?x4x8xf32>, %p: tensor<?xi32>, %s: tensor<?xi32>, %pt: t
 // -----
 
 !cache = !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 8, type = f32>
-func.func @f(%q: tensor<?x4x8xf32>, %p: tensor<?xi32>, %s: tensor<?xi32>, %pt: tensor<?x4xi32>, %c: !cache) -> tensor<?x4x8xf32> {
-  // expected-error @+1 {{C9: page_table must be a static [S, P] of i32, found 'tensor<?x4xi32>'}}
-  %0 = kf.attention %q, %c, %p, %s, %pt {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x4x8xf32>, !cache, tensor<?xi32>, tensor<?x4xi32>
+func.func @f(%q: tensor<?x4x8xf32>, %p: tensor<?xi32>, %s: tensor<?xi32>, %pt: tensor<1x?xi32>, %c: !cache) -> tensor<?x4x8xf32> {
+  // expected-error @+1 {{C9: page_table must be [S, P] of i32, P static, found 'tensor<1x?xi32>'}}
+  %0 = kf.attention %q, %c, %p, %s, %pt {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x4x8xf32>, !cache, tensor<?xi32>, tensor<1x?xi32>
   return %0 : tensor<?x4x8xf32>
 }
 
@@ -319,7 +319,7 @@ func.func @f(%q: tensor<?x4x8xf32>, %p: tensor<?xi32>, %s: tensor<?xi32>, %pt: t
 
 !cache = !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 8, type = f32>
 func.func @f(%k: tensor<?x2x8xf32>, %p: tensor<?xi32>, %s: tensor<?xi32>, %pt: tensor<1x4xi64>, %c: !cache) {
-  // expected-error @+1 {{C5: page_table must be a static [S, P] of i32, found 'tensor<1x4xi64>'}}
+  // expected-error @+1 {{C5: page_table must be [S, P] of i32, P static, found 'tensor<1x4xi64>'}}
   kf.kv_append %c, %k, %k, %p, %s, %pt {layer = 0 : i64} : !cache, tensor<?x2x8xf32>, tensor<?xi32>, tensor<1x4xi64>
   return
 }

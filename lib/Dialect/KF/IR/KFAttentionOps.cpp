@@ -128,10 +128,10 @@ void RopeOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
 // attention, kv_append
 //===----------------------------------------------------------------------===//
 
-/// Whether `table` is [S, P] of i32, both static.
+/// Whether `table` is [S, P] of i32, P static.
 static bool isPageTable(Value table) {
   RankedTensorType type = tensorType(table);
-  return type.getRank() == 2 && type.hasStaticShape() &&
+  return type.getRank() == 2 && !type.isDynamicDim(1) &&
          type.getElementType().isInteger(32);
 }
 
@@ -170,7 +170,7 @@ LogicalResult AttentionOp::verify() {
   if (getWindow() && static_cast<int64_t>(*getWindow()) <= 0)
     return emitOpError("C6: window must be positive");
   if (!isPageTable(getPageTable()))
-    return emitOpError("C9: page_table must be a static [S, P] of i32, found ")
+    return emitOpError("C9: page_table must be [S, P] of i32, P static, found ")
            << getPageTable().getType();
   return success();
 }
@@ -207,7 +207,7 @@ LogicalResult KVAppendOp::verify() {
     return emitOpError("C3: layer ")
            << layer << " is outside the cache's " << cache.getLayers();
   if (!isPageTable(getPageTable()))
-    return emitOpError("C5: page_table must be a static [S, P] of i32, found ")
+    return emitOpError("C5: page_table must be [S, P] of i32, P static, found ")
            << getPageTable().getType();
   return success();
 }

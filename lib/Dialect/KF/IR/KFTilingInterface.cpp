@@ -61,6 +61,11 @@ void projectTile(OpBuilder &builder, Location loc, Value value, AffineMap map,
   }
 }
 
+/// Whether every tile reads the whole of an operand, whatever its rows are.
+bool isReadWhole(AffineMap map) {
+  return llvm::none_of(map.getResults(), llvm::IsaPred<AffineDimExpr>);
+}
+
 /// Whether the slice is the whole of a static tensor.
 bool isWhole(RankedTensorType type, ArrayRef<OpFoldResult> offsets,
              ArrayRef<OpFoldResult> sizes) {
@@ -83,10 +88,10 @@ FailureOr<TilingResult> tile(Operation *op, OpBuilder &builder,
        llvm::zip(op->getOperands(), ArrayRef(nest.maps))) {
     auto type = dyn_cast<RankedTensorType>(operand.getType());
     SmallVector<OpFoldResult> sliceOffsets, sliceSizes;
-    if (type)
+    if (type && !isReadWhole(map))
       projectTile(builder, loc, operand, map, offsets, sizes, sliceOffsets,
                   sliceSizes);
-    if (!type || isWhole(type, sliceOffsets, sliceSizes)) {
+    if (!type || isReadWhole(map) || isWhole(type, sliceOffsets, sliceSizes)) {
       operands.push_back(operand);
       continue;
     }

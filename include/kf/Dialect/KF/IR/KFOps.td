@@ -299,7 +299,7 @@ def KF_AttentionOp : KF_Op<"attention", [KF_NonEmptyTensors, InferTypeOpAdaptor,
     - C6: `window`, where present, is positive.
     - C7: the result has the type of `q`.
     - C8: `sequences` has the type of `positions`.
-    - C9: `page_table` is [S, P] of i32, both static.
+    - C9: `page_table` is [S, P] of i32, P static.
 
     ```mlir
     %0 = kf.attention %q, %cache, %positions, %sequences, %page_table
@@ -341,7 +341,7 @@ def KF_KVAppendOp : KF_Op<"kv_append", [KF_NonEmptyTensors, AllTypesMatch<["k", 
     - C2: `positions` is a rank 1 tensor of i32 with dim 0 of `k`.
     - C3: `layer` is in [0, layers of the cache).
     - C4: `sequences` has the type of `positions`.
-    - C5: `page_table` is [S, P] of i32, both static.
+    - C5: `page_table` is [S, P] of i32, P static.
 
     ```mlir
     kf.kv_append %cache, %k, %v, %positions, %sequences, %page_table
