@@ -54,7 +54,7 @@ RopeScalingAttr scalingAttr(MLIRContext *context,
 }
 
 /// Writes the ops of a step in the order in which they run. T is the number of
-/// rows, L of those whose logits are wanted, D the hidden size.
+/// rows, L of those that are wanted, D the hidden size.
 class StepBuilder {
 public:
   StepBuilder(MLIRContext *context, const ModelConfig &config,
@@ -63,6 +63,7 @@ public:
       : config(config), names(::kf::tensorNames(config)),
         checkpoint(checkpoint), options(options), b(context),
         name(::kf::nameOf(options.shape)),
+        signature(::kf::stepSignature(options.shape, config)),
         loc(NameLoc::get(b.getStringAttr(name))),
         cacheType(KVCacheType::get(context, config.layers, config.kvHeads,
                                    config.headDim, cacheElement,
@@ -71,16 +72,18 @@ public:
   OwningOpRef<ModuleOp> build() {
     OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
     b.setInsertionPointToEnd(module->getBody());
-    SmallVector<Type> inputs = {idsType(),       idsType(),    idsType(),
-                                pageTableType(), wantedType(), cacheType};
-    Type result = getRowsOf(wantedType(), config.vocabSize, b.getF32Type());
-    auto func =
-        func::FuncOp::create(b, loc, name, b.getFunctionType(inputs, {result}));
+    SmallVector<Type> inputs = typesOf(signature.inputs);
+    inputs.push_back(cacheType);
+    auto func = func::FuncOp::create(
+        b, loc, name, b.getFunctionType(inputs, typesOf(signature.outputs)));
     func->setAttr("kf.max_tokens", b.getI64IntegerAttr(options.shape.tokens));
-    if (StringAttr size = getSizeName(wantedType()))
-      func->setAttr(kSizeRangesAttrName,
-                    b.getArrayAttr(SizeRangeAttr::get(b.getContext(), size, 0,
-                                                      options.shape.wanted)));
+    SmallVector<Attribute> ranges;
+    for (const ::kf::SizeRange &range : signature.sizes)
+      ranges.push_back(SizeRangeAttr::get(b.getContext(),
+                                          b.getStringAttr(range.name),
+                                          range.least, range.most));
+    if (!ranges.empty())
+      func->setAttr(kSizeRangesAttrName, b.getArrayAttr(ranges));
     b.setInsertionPointToStart(func.addEntryBlock());
     setRows(func.getArgument(0));
     func::ReturnOp::create(b, loc, buildBody(func.getArguments()));
@@ -97,7 +100,9 @@ private:
     for (int64_t i = 0; i < config.layers; ++i)
       x = decoderLayer(x, i);
     loc = NameLoc::get(b.getStringAttr("output"));
-    return logits(EmbeddingOp::create(b, loc, arguments[::kf::kStepWanted], x));
+    x = logits(EmbeddingOp::create(b, loc, arguments[::kf::kStepWanted], x));
+    return options.shape.output == ::kf::StepOutput::Ids ? sample(x, arguments)
+                                                         : x;
   }
 
   //===--- The model ------------------------------------------------------===//
@@ -126,6 +131,19 @@ private:
 
   /// [L, D] -> [L, V].
   Value logits(Value x) { return linear(norm(x, names.finalNorm), names.head); }
+
+  /// [L, V] -> [L].
+  Value sample(Value logits, ValueRange arguments) {
+    auto input = [&](::kf::StepInput number) { return arguments[number]; };
+    return SampleOp::create(
+        b, loc, logits, input(::kf::kStepTemperature), input(::kf::kStepTopK),
+        input(::kf::kStepTopP), input(::kf::kStepMinP), input(::kf::kStepSeed),
+        input(::kf::kStepCounter), input(::kf::kStepFirst),
+        input(::kf::kStepCount), input(::kf::kStepAdjustedIds),
+        input(::kf::kStepSeen), input(::kf::kStepBias),
+        input(::kf::kStepRepetition), input(::kf::kStepPresence),
+        input(::kf::kStepFrequency));
+  }
 
   /// [T, D] -> [T, D]; `at` begins the layer's names.
   Value attention(Value x, const std::string &at, int64_t layer) {
@@ -244,23 +262,33 @@ private:
   int64_t rowCount() const {
     return options.shape.tokens == 1 ? 1 : ShapedType::kDynamic;
   }
-  RankedTensorType idsType() {
-    return RankedTensorType::get({rowCount()}, b.getI32Type());
+
+  /// The types of tensors that the step takes or gives.
+  SmallVector<Type> typesOf(ArrayRef<::kf::TensorSpec> specs) {
+    SmallVector<Type> types;
+    for (const ::kf::TensorSpec &spec : specs)
+      types.push_back(typeOf(spec));
+    return types;
   }
-  /// [S, P]: the pages of each sequence, as many as the model has positions
-  /// for.
-  RankedTensorType pageTableType() {
-    return RankedTensorType::get(
-        {options.sequences, ::kf::cachePagesOf(config.maxPositions)},
-        b.getI32Type());
+
+  /// The first dimension alone may be a size of the step.
+  Type typeOf(const ::kf::TensorSpec &spec) {
+    SmallVector<int64_t> shape(spec.shape.begin(), spec.shape.end());
+    Attribute size;
+    if (::kf::isSizeExtent(shape.front())) {
+      const int64_t named =
+          ::kf::slotOfExtent(shape.front()) - KF_SCALAR_NAMED_SIZES;
+      if (named >= 0)
+        size = SizeAttr::get(b.getContext(),
+                             b.getStringAttr(signature.sizes[named].name));
+      shape.front() = ShapedType::kDynamic;
+    }
+    Type element = getElementType(b.getContext(), spec.type);
+    if (!element) // i32 and i64
+      element = b.getIntegerType(8 * ::kf::sizeOf(spec.type));
+    return RankedTensorType::get(shape, element, size);
   }
-  RankedTensorType wantedType() {
-    if (options.shape.wanted == 1)
-      return RankedTensorType::get({1}, b.getI32Type());
-    return RankedTensorType::get(
-        {ShapedType::kDynamic}, b.getI32Type(),
-        SizeAttr::get(b.getContext(), b.getStringAttr(::kf::kWantedSize)));
-  }
+
   RankedTensorType rowsOf(int64_t size) {
     return RankedTensorType::get({rowCount(), size}, b.getF32Type());
   }
@@ -305,7 +333,8 @@ private:
   const ImportOptions &options;
   OpBuilder b;
   std::string name; ///< of the step
-  Location loc;     ///< says which part of the model an op belongs to
+  ::kf::StepSignature signature;
+  Location loc; ///< says which part of the model an op belongs to
   KVCacheType cacheType;
   OpFoldResult rows;          ///< T
   Value positions, sequences; ///< [T] of i32
@@ -314,14 +343,14 @@ private:
 };
 
 llvm::Error checkOptions(const ImportOptions &options) {
-  const auto [tokens, wanted] = options.shape;
+  const auto [tokens, wanted, output] = options.shape;
   if (tokens < 1 || tokens > kMaxTokens)
     return llvm::createStringError("a step of " + std::to_string(tokens) +
                                    " tokens is not possible; 1 to " +
                                    std::to_string(kMaxTokens) + " are");
   if (wanted < 1 || wanted > tokens)
     return llvm::createStringError(
-        "logits of " + std::to_string(wanted) + " rows of a step of " +
+        std::to_string(wanted) + " wanted rows of a step of " +
         std::to_string(tokens) + " tokens are not possible; 1 to " +
         std::to_string(tokens) + " are");
   if (options.keyBlock < 1 || ::kf::kCachePage % options.keyBlock != 0)
@@ -329,11 +358,6 @@ llvm::Error checkOptions(const ImportOptions &options) {
         "a key block of " + std::to_string(options.keyBlock) +
         " positions is not possible; one that divides a page of " +
         std::to_string(::kf::kCachePage) + " is");
-  if (options.sequences < 1 || options.sequences > kMaxTokens)
-    return llvm::createStringError("a step of " +
-                                   std::to_string(options.sequences) +
-                                   " sequences is not possible; 1 to " +
-                                   std::to_string(kMaxTokens) + " are");
   return llvm::Error::success();
 }
 

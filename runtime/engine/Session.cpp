@@ -30,22 +30,12 @@ constexpr int64_t kMostLogits = int64_t(1) << 25;
 /// buffers of the session fit whatever the provider handed out.
 Status checkStep(const Executable &executable, const StepShape &shape,
                  const ModelConfig &model) {
-  const int64_t rows = shape.tokens == 1 ? 1 : extentOfSlot(KF_SCALAR_N_TOKENS);
-  const int64_t wanted =
-      shape.wanted == 1 ? 1 : extentOfSlot(KF_SCALAR_NAMED_SIZES);
-  std::vector<SizeRange> sizes;
-  if (shape.wanted != 1)
-    sizes = {{kWantedSize, 0, shape.wanted}};
-  const TensorSpec ids = {DataType::I32, {rows}};
-  const TensorSpec table = {DataType::I32,
-                            {1, cachePagesOf(model.maxPositions)}};
-  const std::vector<TensorSpec> inputs = {
-      ids, ids, ids, table, {DataType::I32, {wanted}}};
-  const std::vector<TensorSpec> outputs = {
-      {DataType::F32, {wanted, model.vocabSize}}};
-  bool fits = executable.inputs == inputs && executable.outputs == outputs &&
+  const StepSignature wanted = stepSignature(shape, model);
+  bool fits = executable.inputs == wanted.inputs &&
+              executable.outputs == wanted.outputs &&
               executable.maxTokens == shape.tokens &&
-              executable.namedSizes == sizes && executable.caches.size() == 1;
+              executable.namedSizes == wanted.sizes &&
+              executable.caches.size() == 1;
   for (const CacheSpec &cache : executable.caches)
     fits &= cache.layers == model.layers && cache.kvHeads == model.kvHeads &&
             cache.headDim == model.headDim && cache.page == kCachePage;
@@ -102,10 +92,11 @@ Session::create(ModelConfig config, Device &device, const WeightSource &source,
   return statusOfException();
 }
 
-Result<ProgramRunner *> Session::program(const StepShape &shape) {
+Result<Session::Step> Session::program(int64_t tokens, int64_t wanted) {
+  const StepShape shape = {tokens, wanted, StepOutput::Logits};
   std::unique_ptr<ProgramRunner> &slot = programs[shape];
   if (slot)
-    return slot.get();
+    return Step{shape, slot.get()};
   if (isCancelled())
     return Status::cancelled();
   Stopwatch compiling;
@@ -122,7 +113,7 @@ Result<ProgramRunner *> Session::program(const StepShape &shape) {
     return runner.status();
   KF_RETURN_IF_ERROR(writeSequence(**runner));
   slot = runner.take();
-  return slot.get();
+  return Step{shape, slot.get()};
 }
 
 /// Tells a step, once, that all rows belong to one sequence whose pages come in
@@ -140,7 +131,7 @@ int64_t Session::prefillSizeFor(int64_t remaining) const {
   const int64_t small = std::min(kSmallPrefill, context);
   const int64_t large = std::min(kLargePrefill, context);
   auto isReady = [&](int64_t rows) {
-    auto it = programs.find({rows, 1});
+    auto it = programs.find({rows, 1, StepOutput::Logits});
     return it != programs.end() && it->second;
   };
   if (remaining > small)
@@ -172,21 +163,26 @@ Status Session::checkIds(std::span<const int32_t> ids) const {
 
 /// Reads ids that were checked; returns the logits of the last `wanted` of
 /// them.
-Result<std::span<const float>> Session::runStep(ProgramRunner &runner,
+Result<std::span<const float>> Session::runStep(const Step &step,
                                                 std::span<const int32_t> ids,
                                                 size_t wanted) {
+  ProgramRunner &runner = *step.runner;
   auto writeNumbers = [&](StepInput input, size_t count, int64_t first) {
     rows.resize(count);
     std::iota(rows.begin(), rows.end(), static_cast<int32_t>(first));
     return runner.write(input, rows.data(), count * sizeof(int32_t));
   };
-  const int64_t tokens = static_cast<int64_t>(ids.size());
-  const int64_t count = static_cast<int64_t>(wanted);
+  StepCounts counts;
+  counts.tokens = static_cast<int64_t>(ids.size());
+  counts.wanted = static_cast<int64_t>(wanted);
   KF_RETURN_IF_ERROR(runner.write(kStepIds, ids.data(), ids.size_bytes()));
   KF_RETURN_IF_ERROR(writeNumbers(kStepPositions, ids.size(), nextPosition));
-  KF_RETURN_IF_ERROR(writeNumbers(kStepWanted, wanted, tokens - count));
-  KF_RETURN_IF_ERROR(runner.execute({tokens, {count}}, cancelled));
-  nextPosition += tokens;
+  KF_RETURN_IF_ERROR(
+      writeNumbers(kStepWanted, wanted, counts.tokens - counts.wanted));
+  StepSizes sizes(counts.tokens);
+  sizes.scalars = stepScalars(step.shape, counts);
+  KF_RETURN_IF_ERROR(runner.execute(sizes, cancelled));
+  nextPosition += counts.tokens;
   const size_t elements = wanted * static_cast<size_t>(model.vocabSize);
   KF_ASSIGN_OR_RETURN(const void *logits,
                       runner.read(0, 0, elements * sizeof(float)));
@@ -195,10 +191,10 @@ Result<std::span<const float>> Session::runStep(ProgramRunner &runner,
 
 /// Reads one id that was checked.
 Result<std::span<const float>> Session::runDecode(int32_t id) {
-  if (!decoder) {
-    KF_ASSIGN_OR_RETURN(decoder, program({}));
+  if (!decoder.runner) {
+    KF_ASSIGN_OR_RETURN(decoder, program(1, 1));
   }
-  return runStep(*decoder, {&id, 1}, 1);
+  return runStep(decoder, {&id, 1}, 1);
 }
 
 Status Session::rewind(int64_t position) {
@@ -231,8 +227,8 @@ Session::prefill(std::span<const int32_t> ids) try {
     } else {
       const int64_t most = prefillSizeFor(static_cast<int64_t>(ids.size()));
       const size_t chunk = std::min(ids.size(), static_cast<size_t>(most));
-      KF_ASSIGN_OR_RETURN(ProgramRunner * runner, program({most, 1}));
-      logits = runStep(*runner, ids.first(chunk), 1);
+      KF_ASSIGN_OR_RETURN(Step step, program(most, 1));
+      logits = runStep(step, ids.first(chunk), 1);
       ids = ids.subspan(chunk);
     }
     if (!logits.ok())
@@ -263,9 +259,9 @@ Status Session::allLogits(std::span<const int32_t> ids,
         ids.size() == 1 ? 1
                         : allLogitsSizeFor(static_cast<int64_t>(ids.size()));
     const size_t chunk = std::min(ids.size(), static_cast<size_t>(most));
-    KF_ASSIGN_OR_RETURN(ProgramRunner * runner, program({most, most}));
+    KF_ASSIGN_OR_RETURN(Step step, program(most, most));
     KF_ASSIGN_OR_RETURN(std::span<const float> logits,
-                        runStep(*runner, ids.first(chunk), chunk));
+                        runStep(step, ids.first(chunk), chunk));
     for (size_t row = 0; row < chunk; ++row)
       KF_RETURN_IF_ERROR(callback(first + static_cast<int64_t>(row),
                                   logits.subspan(row * vocab, vocab)));

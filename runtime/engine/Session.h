@@ -120,10 +120,15 @@ private:
   Status checkIds(std::span<const int32_t> ids) const;
   int64_t prefillSizeFor(int64_t remaining) const;
   int64_t allLogitsSizeFor(int64_t remaining) const;
-  Result<ProgramRunner *> program(const StepShape &shape);
+  /// One that can be run, for StepOutput::Logits.
+  struct Step {
+    StepShape shape;
+    ProgramRunner *runner = nullptr;
+  };
+  Result<Step> program(int64_t tokens, int64_t wanted);
   Status writeSequence(ProgramRunner &runner) const;
   Result<std::span<const float>>
-  runStep(ProgramRunner &runner, std::span<const int32_t> ids, size_t wanted);
+  runStep(const Step &step, std::span<const int32_t> ids, size_t wanted);
   Result<std::span<const float>> runDecode(int32_t id);
 
   ModelConfig model;
@@ -137,7 +142,7 @@ private:
   WeightStore weights;
   KVCache cache;
   std::map<StepShape, std::unique_ptr<ProgramRunner>> programs;
-  ProgramRunner *decoder = nullptr; ///< the decode step, once it is there
+  Step decoder;              ///< of one token, once it is there
   std::vector<int32_t> rows; ///< positions of a step's rows, or their numbers
 };
 

@@ -6,58 +6,124 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What Session asks its compiler for, and what import builds: one kind of
+// What runs a model asks its compiler for, and what import builds: one kind of
 // program, in sizes. T is the number of tokens of the step, each a row that
-// belongs to one of S sequences, of which each has up to P pages of the cache;
-// L is the number of rows whose logits are wanted, V the vocabulary. Only
-// these L rows visit the final norm and the output matrix.
+// belongs to one of its S sequences, of which each has up to P pages of the
+// cache; L is the number of rows that are wanted, V the vocabulary, A the
+// number of logits that are adjusted. Only the L wanted rows visit the final
+// norm and the output matrix. Inputs in their order, caches apart:
 //
-//   ids, positions, sequences [T] i32, page table [S, P] i32, wanted [L] i32,
-//   cache -> logits [L, V] f32
+//   ids, positions, sequences  [T] i32
+//   page table                 [S, P] i32    pages of the step's sequences
+//   wanted                     [L] i32       numbers of rows
 //
-// `wanted` are numbers of rows, from 0 to T - 1; any other gives the logits of
-// a row of zeros. A Session has one sequence.
+// and with StepOutput::Ids, for each wanted row, what kf.sample takes:
+//
+//   temperature                [L] f32
+//   top_k                      [L] i32
+//   top_p, min_p               [L] f32
+//   seed                       [L] i64
+//   counter, first, count      [L] i32
+//   repetition, presence, frequency  [L] f32
+//   ids and seen of adjustments      [A] i32
+//   bias of adjustments        [A] f32
+//
+// The output is [L] i32, the tokens that were chosen, or -1; with
+// StepOutput::Logits it is [L, V] f32.
+//
+// `wanted` are numbers from 0 to T - 1; any other gives the logits of a row of
+// zeros. `sequences` are numbers from 0 to S - 1, of rows of this step's page
+// table: a program does not depend on how many sequences there are in all.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef KF_RUNTIME_MODEL_STEP_H
 #define KF_RUNTIME_MODEL_STEP_H
 
+#include "runtime/model/ModelConfig.h"
+#include "runtime/program/Executable.h"
+
+#include <array>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace kf {
 
-/// The sizes that a step is compiled for.
+/// What a step gives for each wanted row.
+enum class StepOutput {
+  Ids,   ///< the token that its sampling inputs choose
+  Logits ///< all logits
+};
+
+/// What a step is compiled for.
 struct StepShape {
-  /// T at most. 1: always 1, with static shapes.
+  /// T at most. 1: T and S are always 1, with static shapes; else S may be 1 to
+  /// T at most.
   int64_t tokens = 1;
   /// L at most. 1: always 1; else L may be 0.
   int64_t wanted = 1;
+  StepOutput output = StepOutput::Ids;
 
   auto operator<=>(const StepShape &) const = default;
 };
 
-/// The function's and the program's name: "step_512", and "step_512_16" where
-/// there can be more wanted rows than one.
-inline std::string nameOf(const StepShape &shape) {
-  std::string name = "step_" + std::to_string(shape.tokens);
-  return shape.wanted == 1 ? name : name + "_" + std::to_string(shape.wanted);
-}
+/// The function's and the program's name: "step_512", "step_512_16" where there
+/// can be more wanted rows than one, and "step_512_logits" for logits.
+std::string nameOf(const StepShape &shape);
 
-/// Numbers of a step's inputs; caches are not counted.
+/// Numbers of a step's inputs; caches are not counted. A step that gives logits
+/// has those up to `kStepWanted`.
 enum StepInput : size_t {
   kStepIds,
   kStepPositions,
   kStepSequences,
   kStepPageTable,
-  kStepWanted
+  kStepWanted,
+  kStepTemperature,
+  kStepTopK,
+  kStepTopP,
+  kStepMinP,
+  kStepSeed,
+  kStepCounter,
+  kStepFirst,
+  kStepCount,
+  kStepRepetition,
+  kStepPresence,
+  kStepFrequency,
+  kStepAdjustedIds,
+  kStepSeen,
+  kStepBias,
+  kStepInputCount
 };
 
-/// How L is called (`#kf.size`).
+/// How S, L and A are called (`#kf.size`).
+inline constexpr char kSequencesSize[] = "sequences";
 inline constexpr char kWantedSize[] = "wanted";
+inline constexpr char kAdjustmentsSize[] = "adjustments";
+
+/// A at most: room for one row that adjusts every token, and for many that
+/// adjust a few thousand each; inputs for all tokens of all rows would take
+/// tens of megabytes.
+int64_t mostAdjustments(int64_t vocabulary, int64_t wanted);
+
+/// What a step's program takes, gives and may have for sizes.
+struct StepSignature {
+  std::vector<TensorSpec> inputs; ///< by StepInput
+  std::vector<TensorSpec> outputs;
+  std::vector<SizeRange> sizes; ///< with names, in the order of their slots
+};
+StepSignature stepSignature(const StepShape &shape, const ModelConfig &model);
+
+/// How many of everything one run of a step has.
+struct StepCounts {
+  int64_t tokens = 1, sequences = 1, wanted = 1, adjustments = 0;
+};
+/// The counts in the slots of a step's scalars, but for those that are static.
+std::array<int64_t, KF_SCALAR_COUNT> stepScalars(const StepShape &shape,
+                                                 const StepCounts &counts);
 
 /// Positions of a page of the cache: a multiple of every device's block and
 /// tile of keys, and few, so that a short sequence does not hold much that it

@@ -25,6 +25,7 @@ using namespace mlir;
 using namespace mlir::kf;
 using ::kf::DataType;
 using ::kf::ModelConfig;
+using ::kf::StepOutput;
 using ::kf::StepShape;
 
 namespace {
@@ -154,30 +155,52 @@ TEST(Import, SignaturesAreWhatStepSays) {
   const std::string cache = "!kf.kv_cache<layers = 8, kv_heads = 2, "
                             "head_dim = 64, type = f32, key_block = 16>";
   expectContains(
-      import(model, {}, options),
-      "@step_1(%arg0: tensor<1xi32>, %arg1: tensor<1xi32>, %arg2: "
+      import(model, {1, 1, StepOutput::Logits}, options),
+      "@step_1_logits(%arg0: tensor<1xi32>, %arg1: tensor<1xi32>, %arg2: "
       "tensor<1xi32>, %arg3: tensor<1x16xi32>, %arg4: tensor<1xi32>, %arg5: " +
           cache +
           ") -> tensor<1x1477xf32> attributes {kf.max_tokens = 1 : i64}");
-  expectContains(import(model, {512, 1}, options),
-                 "@step_512(%arg0: tensor<?xi32>, %arg1: tensor<?xi32>, %arg2: "
-                 "tensor<?xi32>, %arg3: tensor<1x16xi32>, %arg4: tensor<1xi32>"
-                 ", %arg5: " +
-                     cache + ") -> tensor<1x1477xf32>");
-  expectContains(import(model, {512, 16}, options),
+  const std::string table = "tensor<?x16xi32, #kf.size<sequences>>";
+  expectContains(
+      import(model, {512, 1, StepOutput::Logits}, options),
+      "@step_512_logits(%arg0: tensor<?xi32>, %arg1: tensor<?xi32>, %arg2: "
+      "tensor<?xi32>, %arg3: " +
+          table + ", %arg4: tensor<1xi32>, %arg5: " + cache +
+          ") -> tensor<1x1477xf32> attributes {kf.max_tokens = 512 : i64, "
+          "kf.size_ranges = "
+          "[#kf.size_range<sequences, least = 1, most = 512>]}");
+  expectContains(import(model, {512, 16, StepOutput::Logits}, options),
                  "%arg4: tensor<?xi32, #kf.size<wanted>>, %arg5: " + cache +
                      ") -> tensor<?x1477xf32, #kf.size<wanted>> attributes "
                      "{kf.max_tokens = 512 : i64, kf.size_ranges = "
-                     "[#kf.size_range<wanted, most = 16>]}");
-  options.sequences = 4;
-  expectContains(import(model, {}, options), "%arg3: tensor<4x16xi32>");
+                     "[#kf.size_range<sequences, least = 1, most = 512>, "
+                     "#kf.size_range<wanted, most = 16>]}");
+  const std::string rows = "tensor<?xi32, #kf.size<wanted>>",
+                    reals = "tensor<?xf32, #kf.size<wanted>>",
+                    lists = "tensor<?xi32, #kf.size<adjustments>>";
+  expectContains(
+      import(model, {512, 16}, options),
+      "@step_512_16(%arg0: tensor<?xi32>, %arg1: tensor<?xi32>, %arg2: "
+      "tensor<?xi32>, %arg3: " +
+          table + ", %arg4: " + rows + ", %arg5: " + reals +
+          ", %arg6: " + rows + ", %arg7: " + reals + ", %arg8: " + reals +
+          ", %arg9: tensor<?xi64, #kf.size<wanted>>, %arg10: " + rows +
+          ", %arg11: " + rows + ", %arg12: " + rows + ", %arg13: " + reals +
+          ", %arg14: " + reals + ", %arg15: " + reals + ", %arg16: " + lists +
+          ", %arg17: " + lists +
+          ", %arg18: tensor<?xf32, #kf.size<adjustments>>, %arg19: " + cache +
+          ") -> " + rows +
+          " attributes {kf.max_tokens = 512 : i64, kf.size_ranges = "
+          "[#kf.size_range<sequences, least = 1, most = 512>, "
+          "#kf.size_range<wanted, most = 16>, "
+          "#kf.size_range<adjustments, most = 23632>]}");
   options.cacheType = DataType::BF16;
   expectContains(import(model, {}, options), "type = bf16");
 }
 
 TEST(Import, OneTokenMakesEveryShapeStatic) {
   for (const char *name : {"llama2-mha", "gpt2-layernorm"}) {
-    std::string step = import(golden(name), {});
+    std::string step = import(golden(name), {1, 1, StepOutput::Logits});
     EXPECT_EQ(countOf(step, "?"), 0u);
     EXPECT_EQ(countOf(step, "tensor.dim"), 0u);
     EXPECT_EQ(countOf(import(golden(name), {16, 16}), "tensor.dim"), 1u);
@@ -398,8 +421,7 @@ TEST(Import, TensorThatTheModelDoesNotUse) {
 TEST(Import, Options) {
   Model model = golden("llama2-mha");
   EXPECT_EQ(import(model, {2, 3}),
-            "logits of 3 rows of a step of 2 tokens are not possible; 1 to 2 "
-            "are");
+            "3 wanted rows of a step of 2 tokens are not possible; 1 to 2 are");
   expectContains(import(model, {0, 1}), "a step of 0 tokens is not possible");
   ImportOptions options;
   options.keyBlock = 0;

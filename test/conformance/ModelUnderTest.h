@@ -31,9 +31,13 @@ public:
        const std::string &cpu = "native");
   Session &session() { return *current; }
 
+  // For tests that run steps themselves.
+  Result<Executable> compileStep(const StepShape &shape);
+  Device &runsOn() { return *device; }
+  const WeightSource &source() const { return *weights; }
+
 private:
   Status readModel();
-  Result<Executable> compileStep(const StepShape &shape);
 
   ModelConfig config;
   std::string path, target, cpu;

@@ -22,7 +22,7 @@ using namespace kf;
 namespace {
 
 struct EmitOptions {
-  std::string source, phase = "lowered", function, out = "-";
+  std::string source, phase = "lowered", function, result, out = "-";
   int64_t maxTokens = 0, maxLogits = 0;
   CompilerOptions compiler;
   DummyOptions dummy;
@@ -51,8 +51,11 @@ struct EmitOptions {
                    "the most tokens of a step; by default 1 of a model's, "
                    "512 of a file's");
     parser.integer({"max-logits", 0, "N"}, maxLogits, 1, int64_t(1) << 24,
-                   "the most rows of a model's step whose logits can be wanted "
-                   "at once; 1 by default");
+                   "the most rows of a model's step that can be wanted at "
+                   "once; 1 by default");
+    parser.choice({"result", 0, "WHAT"}, result, {"ids", "logits"},
+                  "what a model's step gives for each of these rows: the id "
+                  "that its settings choose, the default, or all logits");
     parser.text({"target-cpu", 0, "CPU"}, compiler.targetCpu,
                 "LLVM's name of the CPU to compile for; native by default");
     parser.integer({"threads", 't', "N"}, compiler.workers, 0,
@@ -69,11 +72,12 @@ Result<CompilerModule> openSource(const EmitOptions &options) {
                                  options.phase == "binary");
   KF_ASSIGN_OR_RETURN(Model model,
                       openModel(options.source, false, options.dummy));
-  Result<CompilerModule> module =
-      CompilerModule::import(model.config, *model.weights,
-                             {std::max<int64_t>(options.maxTokens, 1),
-                              std::max<int64_t>(options.maxLogits, 1)},
-                             options.compiler.cacheType);
+  const StepShape shape = {std::max<int64_t>(options.maxTokens, 1),
+                           std::max<int64_t>(options.maxLogits, 1),
+                           options.result == "logits" ? StepOutput::Logits
+                                                      : StepOutput::Ids};
+  Result<CompilerModule> module = CompilerModule::import(
+      model.config, *model.weights, shape, options.compiler.cacheType);
   if (!module.ok())
     return nameModel(model, module.status());
   return module;
@@ -111,5 +115,8 @@ int kf::runEmitMlir(Arguments arguments) {
   if (file && options.maxLogits)
     return parser.usageError("--max-logits is for models; a function of a file "
                              "has kf.size_ranges");
+  if (file && !options.result.empty())
+    return parser.usageError("--result is for models; a function of a file "
+                             "gives what it returns");
   return report(emit(options));
 }

@@ -29,8 +29,6 @@ struct ImportOptions {
   /// Positions per block of the cache's keys (see !kf.kv_cache); divides
   /// kCachePage.
   int64_t keyBlock = 1;
-  /// S: the most sequences that rows of a step belong to.
-  int64_t sequences = 1;
   /// Element type of the cache: F32, F16 or BF16.
   ::kf::DataType cacheType = ::kf::DataType::F32;
 };

@@ -57,9 +57,7 @@ std::string referenceCode(const std::string &name, const std::string &rows) {
 Executable stepOf(const ModelConfig &model, const StepShape &shape,
                   const std::string &target, const std::string &object) {
   const int64_t rows = shape.tokens == 1 ? 1 : extentOfSlot(KF_SCALAR_N_TOKENS);
-  const TensorSpec ids = {DataType::I32, {rows}};
-  const TensorSpec table = {DataType::I32,
-                            {1, cachePagesOf(model.maxPositions)}};
+  const StepSignature signature = stepSignature(shape, model);
   Executable step;
   step.target = target;
   step.programName = nameOf(shape);
@@ -93,8 +91,9 @@ Executable stepOf(const ModelConfig &model, const StepShape &shape,
   packed.shape = {2 * kHidden, kHidden};
   packed.layout = {WeightLayout::Kind::Panels, 32, 16};
   step.weights = {embedding, head, packed};
-  step.inputs = {ids, ids, ids, table, {DataType::I32, {1}}};
-  step.outputs = {{DataType::F32, {1, kVocab}}};
+  step.inputs = signature.inputs;
+  step.outputs = signature.outputs;
+  step.namedSizes = signature.sizes;
   step.caches = {
       {DataType::F32, model.layers, model.kvHeads, model.headDim, 16}};
   return step;
@@ -106,8 +105,10 @@ struct Model {
     std::ifstream file(KF_TEST_KERNELS, std::ios::binary);
     std::ostringstream object;
     object << file.rdbuf();
-    for (StepShape shape : {StepShape{1, 1}, {16, 1}})
+    for (int64_t tokens : {1, 16}) {
+      const StepShape shape = {tokens, 1, StepOutput::Logits};
       steps[shape] = stepOf(config, shape, target, object.str());
+    }
     provider = [this](const StepShape &shape) -> Result<Executable> {
       return steps.at(shape);
     };

@@ -54,11 +54,11 @@ public:
 /// Runs one step.
 class FakeInstance : public HostInstance {
 public:
-  /// With `oneWanted`, a run gives the logits of one row.
-  FakeInstance(const Executable &program, const BindingTable &table,
-               bool oneWanted, int &runs, const std::function<void()> &onRun)
-      : HostInstance(program, table), table(table), oneWanted(oneWanted),
-        runs(runs), onRun(onRun) {}
+  FakeInstance(const Executable &program, const BindingTable &table, int &runs,
+               const std::function<void()> &onRun)
+      : HostInstance(program, table), table(table),
+        wantedShape(program.inputs[kStepWanted].shape), runs(runs),
+        onRun(onRun) {}
 
   Status run(std::span<const int64_t> scalars, CancelFlag,
              DispatchTimes *) override {
@@ -70,7 +70,7 @@ public:
       sums.push_back(read(row, scalars[KF_SCALAR_CACHE_PAGES] * kCachePage));
     const int32_t *wanted = ints(kStepWanted);
     float *out = floats(table.outputs[0]);
-    const int64_t count = oneWanted ? 1 : scalars[KF_SCALAR_NAMED_SIZES];
+    const int64_t count = resolveShape(wantedShape, scalars)[0];
     for (int64_t row = 0; row < count; ++row)
       for (int64_t v = 0; v < kVocab; ++v)
         out[row * kVocab + v] = sums.at(wanted[row]) + v;
@@ -103,7 +103,7 @@ private:
   }
 
   BindingTable table;
-  bool oneWanted;
+  std::vector<int64_t> wantedShape;
   int &runs;
   const std::function<void()> &onRun;
 };
@@ -116,8 +116,8 @@ public:
 
 private:
   Result<std::unique_ptr<Instance>> doBind(const BindingTable &table) override {
-    return std::unique_ptr<Instance>(new FakeInstance(
-        program(), table, program().namedSizes.empty(), runs, onRun));
+    return std::unique_ptr<Instance>(
+        new FakeInstance(program(), table, runs, onRun));
   }
 
   int &runs;
@@ -187,21 +187,15 @@ public:
 /// The fake model's step, as a StepProvider has to return it.
 inline Executable fakeStep(const StepShape &shape,
                            const ModelConfig &config = fakeConfig()) {
-  const int64_t rows = shape.tokens == 1 ? 1 : -1;
-  const int64_t wanted =
-      shape.wanted == 1 ? 1 : extentOfSlot(KF_SCALAR_NAMED_SIZES);
-  const TensorSpec ids = {DataType::I32, {rows}};
-  const TensorSpec table = {DataType::I32,
-                            {1, cachePagesOf(config.maxPositions)}};
+  const StepSignature signature = stepSignature(shape, config);
   Executable executable;
   executable.target = "fake";
   executable.programName = nameOf(shape);
   executable.maxTokens = shape.tokens;
-  if (shape.wanted != 1)
-    executable.namedSizes = {{kWantedSize, 0, shape.wanted}};
+  executable.namedSizes = signature.sizes;
   executable.arenaBytes = 256;
-  executable.inputs = {ids, ids, ids, table, {DataType::I32, {wanted}}};
-  executable.outputs = {{DataType::F32, {wanted, kVocab}}};
+  executable.inputs = signature.inputs;
+  executable.outputs = signature.outputs;
   CacheSpec cache;
   cache.layers = cache.kvHeads = 1;
   cache.headDim = 2;

@@ -131,29 +131,29 @@ TEST(Session, ProgramsAreAskedForWhenNeeded) {
   Fixture fixture;
   EXPECT_TRUE(fixture.asked.empty());
   (void)fixture.session->prefill(tokens(1));
-  EXPECT_EQ(fixture.asked, Names({"step_1"}));
+  EXPECT_EQ(fixture.asked, Names({"step_1_logits"}));
   (void)fixture.session->prefill(tokens(5));
-  EXPECT_EQ(fixture.asked, Names({"step_1", "step_16"}));
+  EXPECT_EQ(fixture.asked, Names({"step_1_logits", "step_16_logits"}));
   (void)fixture.session->prefill(tokens(16));
   EXPECT_EQ(fixture.asked.size(), 2u);
   (void)fixture.session->prefill(tokens(17));
-  EXPECT_EQ(fixture.asked.back(), "step_512");
+  EXPECT_EQ(fixture.asked.back(), "step_512_logits");
   auto ignore = [](int64_t, std::span<const float>) { return Status(); };
   (void)fixture.session->allLogits(tokens(16), ignore);
-  EXPECT_EQ(fixture.asked.back(), "step_16_16");
+  EXPECT_EQ(fixture.asked.back(), "step_16_16_logits");
   (void)fixture.session->allLogits(tokens(17), ignore);
-  EXPECT_EQ(fixture.asked.back(), "step_512_512");
+  EXPECT_EQ(fixture.asked.back(), "step_512_512_logits");
   EXPECT_EQ(fixture.asked.size(), 5u);
   // What is there serves, rather than being compiled for.
   Fixture large;
   (void)large.session->prefill(tokens(520));
-  EXPECT_EQ(large.asked, Names({"step_512"}));
+  EXPECT_EQ(large.asked, Names({"step_512_logits"}));
 }
 
 TEST(Session, ShortContextMakesSmallPrograms) {
   Fixture fixture(5);
   (void)fixture.session->prefill(tokens(4));
-  EXPECT_EQ(fixture.asked, Names({"step_5"}));
+  EXPECT_EQ(fixture.asked, Names({"step_5_logits"}));
   Fixture one(1);
   expectLogits(one.session->prefill(tokens(1)), tokens(1));
 }
@@ -290,19 +290,21 @@ TEST(Session, StepsThatDoNotFit) {
     Fixture fixture;
     fixture.change = change;
     EXPECT_EQ(fixture.session->decode(1).message(),
-              "the program 'step_1' that was compiled for 'step_1' does not "
+              "the program 'step_1_logits' that was compiled for "
+              "'step_1_logits' does not "
               "fit the model");
   }
   // Caches that differ between programs.
   Fixture fixture;
   fixture.change = [](Executable &step) {
-    if (step.programName == "step_16")
+    if (step.programName == "step_16_logits")
       step.caches[0].keyBlock = 8;
   };
   EXPECT_TRUE(fixture.session->decode(1).ok());
-  EXPECT_EQ(fixture.session->prefill(tokens(3)).message(),
-            "program 'step_16': two programs of one session lay cache 0 out "
-            "differently; compile them alike");
+  EXPECT_EQ(
+      fixture.session->prefill(tokens(3)).message(),
+      "program 'step_16_logits': two programs of one session lay cache 0 out "
+      "differently; compile them alike");
   EXPECT_EQ(fixture.session->position(), 1);
 }
 
@@ -317,8 +319,8 @@ TEST(Session, Accounting) {
   EXPECT_EQ(memory.weights, 0u);
   EXPECT_EQ(memory.cache, 2u * 128 * 2 * sizeof(float)); // 100 rounded up
   EXPECT_EQ(memory.arenas, 256u);
-  // Ids, positions, sequences, pages of 1200, wanted row, logits.
-  EXPECT_EQ(memory.io, 3u * 64 + 19 * 4 + 64 + 64);
+  // Ids, positions, sequences, pages of 1200 for 16, wanted row, logits.
+  EXPECT_EQ(memory.io, 3u * 64 + 16 * 19 * 4 + 64 + 64);
   EXPECT_EQ(memory.total(), memory.cache + memory.arenas + memory.io);
   SessionTimings timings = fixture.session->timings();
   EXPECT_GE(timings.compile, 0.002);

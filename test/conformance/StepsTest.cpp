@@ -1,0 +1,296 @@
+//===- StepsTest.cpp - Steps of several sequences that choose tokens ------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A step that gives ids chooses what the sampler on the host chooses from the
+// logits of the step that gives logits, for rows of several sequences with
+// settings of their own. Greedy rows continue as Hugging Face's model does,
+// whatever the other sequences do.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ModelUnderTest.h"
+
+#include "runtime/engine/Sampler.h"
+
+#include "gtest/gtest.h"
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+
+using namespace kf;
+using namespace kf::test;
+
+namespace {
+
+constexpr int64_t kPoolPages = 12;
+
+struct Sequence {
+  explicit Sequence(std::vector<int32_t> prompt, SamplerOptions options = {})
+      : ids(std::move(prompt)), prompt(ids.size()),
+        sampler(Sampler::create(options).take()) {
+    for (int32_t id : ids)
+      sampler.accept(id);
+  }
+
+  std::vector<int32_t> generated() const {
+    return {ids.begin() + prompt, ids.end()};
+  }
+
+  std::vector<int32_t> ids;
+  size_t prompt, read = 0; ///< tokens of the prompt, and in the cache
+  Sampler sampler;
+  std::vector<int32_t> pages; ///< of the pool
+};
+
+/// The next `count` tokens of a sequence.
+struct Part {
+  Sequence *sequence;
+  size_t count;
+};
+
+/// Elements of one input.
+template <typename T> HostTensor tensorOf(const std::vector<T> &values) {
+  const DataType type = std::is_same_v<T, float> ? DataType::F32
+                        : sizeof(T) == 8         ? DataType::I64
+                                                 : DataType::I32;
+  HostTensor tensor =
+      HostTensor::zeros(type, {static_cast<int64_t>(values.size())}).take();
+  std::ranges::copy(values, tensor.data<T>());
+  return tensor;
+}
+
+/// Runs steps of a model's sequences on one cache.
+class Stepper {
+public:
+  explicit Stepper(ModelUnderTest &model)
+      : model(model), weights(model.runsOn(), &model.source()),
+        cache(model.runsOn(), kPoolPages) {
+    for (int32_t page = 0; page < kPoolPages; ++page)
+      free.push_back(page * 5 % kPoolPages);
+  }
+
+  /// Reads `parts`, and the next token of each whose end is reached, which is
+  /// checked against the sampler's choice from the logits.
+  void step(int64_t tokens, int64_t wanted, const std::vector<Part> &parts) {
+    std::vector<HostTensor> inputs = inputsOf(parts, wanted);
+    auto ids = run({tokens, wanted, StepOutput::Ids}, inputs);
+    inputs.resize(kStepWanted + 1);
+    auto logits = run({tokens, wanted, StepOutput::Logits}, inputs);
+    ASSERT_EQ(ids.size(), 1u);
+    ASSERT_EQ(logits.size(), 1u);
+    const size_t vocab = logits[0].shape[1];
+    size_t row = 0;
+    for (const Part &part : parts) {
+      Sequence &own = *part.sequence;
+      own.read += part.count;
+      if (own.read != own.ids.size())
+        continue;
+      std::span<const float> values(logits[0].data<float>() + row * vocab,
+                                    vocab);
+      auto expected = own.sampler.sample(values);
+      ASSERT_TRUE(expected.ok()) << expected.message();
+      ASSERT_EQ(ids[0].data<int32_t>()[row], *expected) << "row " << row;
+      own.ids.push_back(*expected);
+      own.sampler.accept(*expected);
+      ++row;
+    }
+    ASSERT_EQ(static_cast<int64_t>(row), ids[0].shape[0]);
+  }
+
+private:
+  std::vector<HostTensor> inputsOf(const std::vector<Part> &parts,
+                                   int64_t mostWanted) {
+    std::vector<int32_t> ids, positions, sequences, table, wanted, topK,
+        counter, first, count, adjusted, seen;
+    std::vector<float> temperature, topP, minP, repetition, presence, frequency,
+        bias;
+    std::vector<int64_t> seed;
+    const int64_t tablePages =
+        cachePagesOf(model.session().config().maxPositions);
+    for (const Part &part : parts) {
+      Sequence &own = *part.sequence;
+      const int32_t number = static_cast<int32_t>(table.size() / tablePages);
+      const size_t end = own.read + part.count;
+      for (size_t i = own.read; i < end; ++i) {
+        ids.push_back(own.ids[i]);
+        positions.push_back(static_cast<int32_t>(i));
+        sequences.push_back(number);
+      }
+      while (static_cast<int64_t>(own.pages.size()) < cachePagesOf(end)) {
+        own.pages.push_back(free.back());
+        free.pop_back();
+      }
+      table.insert(table.end(), own.pages.begin(), own.pages.end());
+      table.resize((number + 1) * tablePages, -1);
+      if (end != own.ids.size())
+        continue;
+      wanted.push_back(static_cast<int32_t>(ids.size()) - 1);
+      const SampleSettings settings = own.sampler.settings();
+      temperature.push_back(settings.temperature);
+      topK.push_back(settings.topK);
+      topP.push_back(settings.topP);
+      minP.push_back(settings.minP);
+      seed.push_back(static_cast<int64_t>(settings.seed));
+      counter.push_back(static_cast<int32_t>(settings.counter));
+      const SamplePenalties penalties = own.sampler.penalties();
+      repetition.push_back(penalties.repetition);
+      presence.push_back(penalties.presence);
+      frequency.push_back(penalties.frequency);
+      first.push_back(static_cast<int32_t>(adjusted.size()));
+      for (const LogitAdjustment &entry : own.sampler.adjustments()) {
+        adjusted.push_back(entry.id);
+        seen.push_back(entry.seen);
+        bias.push_back(entry.bias);
+      }
+      count.push_back(static_cast<int32_t>(adjusted.size()) - first.back());
+    }
+    EXPECT_TRUE(mostWanted > 1 || wanted.size() == 1);
+    std::vector<HostTensor> inputs(kStepInputCount);
+    inputs[kStepIds] = tensorOf(ids);
+    inputs[kStepPositions] = tensorOf(positions);
+    inputs[kStepSequences] = tensorOf(sequences);
+    inputs[kStepPageTable] = tensorOf(table);
+    inputs[kStepPageTable].shape = {
+        static_cast<int64_t>(table.size()) / tablePages, tablePages};
+    inputs[kStepWanted] = tensorOf(wanted);
+    inputs[kStepTemperature] = tensorOf(temperature);
+    inputs[kStepTopK] = tensorOf(topK);
+    inputs[kStepTopP] = tensorOf(topP);
+    inputs[kStepMinP] = tensorOf(minP);
+    inputs[kStepSeed] = tensorOf(seed);
+    inputs[kStepCounter] = tensorOf(counter);
+    inputs[kStepFirst] = tensorOf(first);
+    inputs[kStepCount] = tensorOf(count);
+    inputs[kStepRepetition] = tensorOf(repetition);
+    inputs[kStepPresence] = tensorOf(presence);
+    inputs[kStepFrequency] = tensorOf(frequency);
+    inputs[kStepAdjustedIds] = tensorOf(adjusted);
+    inputs[kStepSeen] = tensorOf(seen);
+    inputs[kStepBias] = tensorOf(bias);
+    return inputs;
+  }
+
+  std::vector<HostTensor> run(const StepShape &shape,
+                              const std::vector<HostTensor> &inputs) {
+    std::unique_ptr<ProgramRunner> &runner = runners[shape];
+    if (!runner) {
+      auto executable = model.compileStep(shape);
+      EXPECT_TRUE(executable.ok()) << executable.message();
+      if (!executable.ok())
+        return {};
+      const StepSignature signature =
+          stepSignature(shape, model.session().config());
+      EXPECT_EQ(executable->inputs, signature.inputs);
+      EXPECT_EQ(executable->outputs, signature.outputs);
+      EXPECT_EQ(executable->namedSizes, signature.sizes);
+      auto loaded = ProgramRunner::create(executable.take(), model.runsOn(),
+                                          weights, cache);
+      EXPECT_TRUE(loaded.ok()) << loaded.message();
+      if (!loaded.ok())
+        return {};
+      runner = loaded.take();
+    }
+    auto results = runner->run(inputs);
+    EXPECT_TRUE(results.ok()) << results.message();
+    return results.ok() ? results.take() : std::vector<HostTensor>();
+  }
+
+  ModelUnderTest &model;
+  WeightStore weights;
+  KVCache cache;
+  std::vector<int32_t> free; ///< pages
+  std::map<StepShape, std::unique_ptr<ProgramRunner>> runners;
+};
+
+struct Case {
+  std::string model, device;
+  unsigned threads;
+};
+
+class Steps : public testing::TestWithParam<Case> {
+protected:
+  void SetUp() override {
+    const std::string golden = KF_SOURCE_DIR "/test/golden/";
+    std::ifstream file(golden + "reference.json");
+    reference = nlohmann::json::parse(file).at(GetParam().model);
+    model = ModelUnderTest::open(golden + GetParam().model, GetParam().device,
+                                 GetParam().threads);
+    ASSERT_TRUE(model);
+  }
+
+  std::vector<int32_t> prompt(size_t most) const {
+    auto ids = reference.at("ids").get<std::vector<int32_t>>();
+    ids.resize(std::min(ids.size(), most));
+    return ids;
+  }
+
+  nlohmann::json reference;
+  std::unique_ptr<ModelUnderTest> model;
+};
+
+TEST_P(Steps, ChooseAsTheHostDoes) {
+  SamplerOptions warm, nucleus, biased;
+  warm.temperature = 0.8;
+  warm.topK = 40;
+  warm.repetitionPenalty = 1.3;
+  warm.seed = 7;
+  nucleus.temperature = 1.4;
+  nucleus.topP = 0.9;
+  nucleus.presencePenalty = 0.5;
+  nucleus.frequencyPenalty = 0.25;
+  nucleus.penaltyWindow = 6;
+  nucleus.seed = uint64_t(-3);
+  biased.repetitionPenalty = 1.1;
+  biased.logitBias = {{3, 4.0}, {17, -std::numeric_limits<double>::infinity()}};
+  Sequence greedy(prompt(100)), second(prompt(5), warm),
+      third(prompt(9), nucleus), fourth(prompt(2), biased);
+  Stepper steps(*model);
+  // A prompt in pieces beside others; nothing is wanted of the first step.
+  ASSERT_NO_FATAL_FAILURE(steps.step(16, 16, {{&greedy, 10}}));
+  ASSERT_NO_FATAL_FAILURE(steps.step(16, 16, {{&second, 5}, {&greedy, 8}}));
+  const size_t rest = greedy.ids.size() - greedy.read;
+  ASSERT_LE(rest + 5, 16u);
+  ASSERT_NO_FATAL_FAILURE(
+      steps.step(16, 16, {{&third, 4}, {&greedy, rest}, {&second, 1}}));
+  ASSERT_NO_FATAL_FAILURE(steps.step(
+      16, 16, {{&fourth, 2}, {&greedy, 1}, {&third, 5}, {&second, 1}}));
+  while (greedy.generated().size() < 18)
+    ASSERT_NO_FATAL_FAILURE(steps.step(
+        16, 16, {{&second, 1}, {&greedy, 1}, {&fourth, 1}, {&third, 1}}));
+  // Programs of other sizes go on with the same cache.
+  ASSERT_NO_FATAL_FAILURE(steps.step(16, 1, {{&greedy, 1}}));
+  ASSERT_NO_FATAL_FAILURE(steps.step(1, 1, {{&greedy, 1}}));
+  for (Sequence *sequence : {&second, &third, &fourth})
+    ASSERT_NO_FATAL_FAILURE(steps.step(1, 1, {{sequence, 1}}));
+  EXPECT_EQ(greedy.generated(),
+            reference.at("greedy_20").get<std::vector<int32_t>>());
+  for (const Sequence *sequence : {&second, &third, &fourth})
+    EXPECT_GT(sequence->generated().size(), 12u);
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> list;
+  for (const char *model :
+       {"llama3-gqa-scaled", "mistral-window", "gpt2-layernorm"}) {
+    list.push_back({model, "reference", 1});
+    list.push_back({model, "cpu", 1});
+    list.push_back({model, "cpu", 2});
+  }
+  return list;
+}
+
+std::string caseName(const testing::TestParamInfo<Case> &info) {
+  std::string name = info.param.model + "_" + info.param.device +
+                     std::to_string(info.param.threads);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Steps, testing::ValuesIn(cases()), caseName);
+
+} // namespace
