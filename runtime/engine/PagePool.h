@@ -1,0 +1,220 @@
+//===- PagePool.h - Who has which pages of the cache ------------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The host's side of a paged KV cache. A page holds kCachePage positions of one
+// sequence, in every layer; a pool has a number of them, and sequences whose
+// tokens begin alike share those of the common beginning. No device is known
+// here: what has to be copied is said, and whoever runs the steps does it.
+//
+//   PagedSequence sequence(pool);
+//   sequence.reusePrefix(prompt)      what other sequences have computed
+//   sequence.reserve(count, copies)   for each sequence of a step
+//   (make the copies, run the step with sequence.pages() as its table)
+//   sequence.commit(ids)              unless the step failed
+//
+// What the pool expects of its caller, so that nobody reads keys and values
+// that are not there:
+//
+// - Copies and steps have effect in the order of the calls that led to them, as
+//   those of one stream do: the copies of reserve() before the step that it was
+//   called for, and before the copies that later calls ask for.
+// - A copy is made even if no step follows. Where that fails, the sequence has
+//   lost what it held: forget() it, then drop it.
+// - commit() means that the step was run, or that it is in the stream.
+//
+// A page whose tokens are committed can be found by others while sequences have
+// it, and afterwards as a cached page, until it is evicted for want of a free
+// one. docs/decisions/pages.md says why it is made so.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_ENGINE_PAGEPOOL_H
+#define KF_RUNTIME_ENGINE_PAGEPOOL_H
+
+#include "runtime/core/Status.h"
+#include "runtime/model/Step.h"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace kf {
+
+/// A copy of a whole page, in every layer.
+struct PageCopy {
+  int32_t from = 0;
+  int32_t to = 0;
+
+  bool operator==(const PageCopy &) const = default;
+};
+
+class PagedSequence;
+
+/// The pages 0 to total - 1 of a cache, and which tokens they hold. It must
+/// outlive its sequences. One thread, its sequences included.
+class PagePool {
+public:
+  /// A pool of 1 to 2^31 - 2 pages. All that it will ever need itself is
+  /// allocated here, about 300 bytes for each page.
+  static Result<std::unique_ptr<PagePool>> create(int64_t pages);
+  ~PagePool();
+  PagePool(const PagePool &) = delete;
+  PagePool &operator=(const PagePool &) = delete;
+
+  /// total() == used() + cached() + free().
+  int64_t total() const { return root; }
+  /// Pages that living sequences have; a shared one counts once.
+  int64_t used() const { return usedCount; }
+  /// Pages that no sequence has, kept for those whose tokens begin alike.
+  int64_t cached() const { return cachedCount; }
+  int64_t free() const { return total() - used() - cached(); }
+  /// Pages that sequences can be given: free ones, and cached ones, which are
+  /// evicted for it, the least recently used first.
+  int64_t available() const { return total() - used(); }
+
+  /// For tests: an error that names the first thing that is not as it should
+  /// be. `living` are all sequences of this pool.
+  Status check(std::span<const PagedSequence *const> living) const;
+
+private:
+  friend class PagedSequence;
+
+  /// No page.
+  static constexpr int32_t kNone = -1;
+
+  /// What is known of a page. Listed pages form a tree, in which a page follows
+  /// the one with the positions before its own: the tokens from the root to a
+  /// page are those that its keys and values come from. What follows a page
+  /// follows all of its kCachePage tokens.
+  struct Page {
+    std::array<int32_t, kCachePage> ids; ///< the tokens, `filled` of them
+    int32_t filled = 0;                  ///< positions that hold something
+    int64_t users = 0;                   ///< living sequences that have it
+    bool listed = false;                 ///< can be found
+    int32_t parent = kNone;              ///< if listed
+    int32_t child = kNone;               ///< the first of those that follow
+    int32_t sibling = kNone;             ///< the next one with this parent
+    int32_t previousSibling = kNone;
+    /// Cached: the next one to be used again or evicted. Free: the next one.
+    int32_t newer = kNone;
+    int32_t older = kNone;   ///< cached
+    int32_t another = kNone; ///< find(): the next page that matches as well
+  };
+
+  /// A run of tokens that ends in `page`; kNone if there are none.
+  struct Match {
+    int32_t page = kNone;
+    int64_t tokens = 0;
+  };
+
+  explicit PagePool(int64_t count);
+
+  /// The longest run of the beginning of `ids` that listed pages hold.
+  Match find(std::span<const int32_t> ids);
+  /// An empty page for a sequence; available() is not 0.
+  int32_t take();
+  void share(int32_t page);
+  void release(int32_t page);
+  /// Lets `page` be found behind `parent`, which is full and listed.
+  void list(int32_t page, int32_t parent);
+  /// Lets `page` and all that follows it not be found; frees what is cached.
+  void unlist(int32_t page);
+  /// unlist() of all that follows `page`.
+  void unlistFollowing(int32_t page);
+  void removeFromTree(int32_t page);
+  void removeFromCached(int32_t page);
+  void makeFree(int32_t page);
+
+  std::vector<Page> pages; ///< and the root of the tree as the last one
+  int32_t root;
+  int64_t usedCount = 0;
+  int64_t cachedCount = 0;
+  int32_t firstFree = kNone;
+  /// Cached pages, in the order in which they ceased to be used. A sequence
+  /// gives its last page back first, so none comes before one that follows it.
+  int32_t oldest = kNone;
+  int32_t newest = kNone;
+};
+
+/// The tokens of a sequence whose keys and values are in the cache, and the
+/// pages that hold them. Gives its pages back on destruction. A sequence that
+/// was moved from can be destroyed or assigned to.
+class PagedSequence {
+public:
+  explicit PagedSequence(PagePool &pool) : pool(&pool) {}
+  PagedSequence(PagedSequence &&other) noexcept;
+  PagedSequence &operator=(PagedSequence &&other) noexcept;
+  ~PagedSequence();
+
+  /// Positions with keys and values; the next token is at this one.
+  int64_t length() const { return static_cast<int64_t>(tokens.size()); }
+  /// [length()]
+  std::span<const int32_t> ids() const { return tokens; }
+  /// The row of a step's page table: page i of the sequence, for all that is
+  /// committed or reserved.
+  std::span<const int32_t> pages() const { return held; }
+
+  /// Takes over what other sequences, living and ended, have computed of the
+  /// beginning of `ids`: as much as there is, but not the last one of `ids`,
+  /// whose logits the caller wants. Returns how many tokens that are. Takes no
+  /// page from those available other than cached ones that it uses. length() is
+  /// 0. Fails for want of the host's memory, with nothing changed.
+  Result<int64_t> reusePrefix(std::span<const int32_t> ids);
+
+  /// Pages that reserve(count) needs: it succeeds if they are available().
+  int64_t pagesFor(int64_t count) const;
+
+  /// Makes the positions from length() to length() + count - 1 writable, for
+  /// one step: takes pages, and adds to `copies` what must be copied first, a
+  /// page that others have, or that is kept for them. What the sequence held
+  /// behind length() before truncate() is lost. Fails, with nothing changed, if
+  /// fewer pages are available than needed, or for want of the host's memory.
+  Status reserve(int64_t count, std::vector<PageCopy> &copies);
+
+  /// The step has written these tokens, as many as were reserved or fewer. From
+  /// now on others can find them. Ends what reserve() began.
+  void commit(std::span<const int32_t> ids);
+
+  /// Goes back to `length` tokens, at most length(). Gives back pages behind
+  /// them, those that were reserved too.
+  void truncate(int64_t length);
+
+  /// Another sequence with the same tokens, without what is reserved. It shares
+  /// all pages, the last one too; who writes there first copies it. Fails for
+  /// want of the host's memory.
+  Result<PagedSequence> fork() const;
+
+  /// Keeps pages from others: what this sequence, or the one that it was forked
+  /// from, has computed cannot be found from now on, nor what follows it, nor
+  /// what this sequence and its later forks compute. For sequences whose
+  /// numbers are not finite. Living sequences that share such pages go on with
+  /// them; pages that reusePrefix() found stay what they were.
+  void forget();
+
+private:
+  friend class PagePool;
+
+  Status tryReserve(int64_t count, std::vector<PageCopy> &copies);
+  /// The page with length() in it has tokens before it.
+  bool inPage() const { return length() % kCachePage != 0; }
+  int32_t lastPage() const { return held[length() / kCachePage]; }
+  void giveBack(size_t keep);
+
+  PagePool *pool;
+  std::vector<int32_t> tokens;
+  std::vector<int32_t> held;
+  int64_t reserved = 0; ///< positions that commit() may be told of
+  size_t found = 0;     ///< the first pages, which others have computed
+  bool findable = true; ///< until forget()
+};
+
+} // namespace kf
+
+#endif // KF_RUNTIME_ENGINE_PAGEPOOL_H
