@@ -1,0 +1,453 @@
+//===- PagePool.cpp - Who has which pages of the cache --------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/engine/PagePool.h"
+
+#include "runtime/core/Exceptions.h"
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+
+using namespace kf;
+
+//===----------------------------------------------------------------------===//
+// PagePool
+//===----------------------------------------------------------------------===//
+
+Result<std::unique_ptr<PagePool>> PagePool::create(int64_t pages) {
+  constexpr int64_t most = std::numeric_limits<int32_t>::max() - 1;
+  if (pages < 1 || pages > most)
+    return Status::error("a KV cache of " + std::to_string(pages) +
+                         " pages; it has from 1 to " + std::to_string(most));
+  return catchExceptions([&]() -> Result<std::unique_ptr<PagePool>> {
+    return std::unique_ptr<PagePool>(new PagePool(pages));
+  });
+}
+
+PagePool::PagePool(int64_t count)
+    : pages(count + 1), root(static_cast<int32_t>(count)) {
+  for (int32_t page = root; page-- > 0;)
+    makeFree(page);
+  pages[root].filled = kCachePage;
+  pages[root].listed = true;
+}
+
+PagePool::~PagePool() {
+  assert(usedCount == 0 && "the pool's sequences have to go first");
+}
+
+PagePool::Match PagePool::find(std::span<const int32_t> ids) {
+  Match best;
+  // Several pages may hold the same tokens, each with others that follow it:
+  // go on from all of them.
+  int32_t parents = root;
+  pages[root].another = kNone;
+  for (int64_t done = 0; parents != kNone; done += kCachePage) {
+    const auto rest = ids.subspan(done);
+    int32_t whole = kNone;
+    for (int32_t parent = parents; parent != kNone;
+         parent = pages[parent].another)
+      for (int32_t number = pages[parent].child; number != kNone;
+           number = pages[number].sibling) {
+        Page &page = pages[number];
+        const size_t most = std::min<size_t>(page.filled, rest.size());
+        const int64_t equal =
+            std::mismatch(rest.begin(), rest.begin() + most, page.ids.begin())
+                .first -
+            rest.begin();
+        if (done + equal > best.tokens)
+          best = {number, done + equal};
+        if (equal == kCachePage) {
+          page.another = whole;
+          whole = number;
+        }
+      }
+    parents = whole;
+  }
+  return best;
+}
+
+int32_t PagePool::take() {
+  if (firstFree == kNone) {
+    assert(oldest != kNone && "no page is available");
+    unlist(oldest);
+  }
+  const int32_t number = firstFree;
+  Page &page = pages[number];
+  firstFree = page.newer;
+  page.newer = kNone;
+  page.users = 1;
+  ++usedCount;
+  return number;
+}
+
+void PagePool::share(int32_t number) {
+  Page &page = pages[number];
+  if (page.users == 0) {
+    removeFromCached(number);
+    ++usedCount;
+  }
+  ++page.users;
+}
+
+void PagePool::release(int32_t number) {
+  Page &page = pages[number];
+  if (--page.users != 0)
+    return;
+  --usedCount;
+  if (!page.listed)
+    return makeFree(number);
+  page.older = newest;
+  (newest == kNone ? oldest : pages[newest].newer) = number;
+  newest = number;
+  ++cachedCount;
+}
+
+void PagePool::list(int32_t number, int32_t parent) {
+  Page &page = pages[number];
+  assert(!page.listed && pages[parent].listed &&
+         pages[parent].filled == kCachePage && "nothing follows that page");
+  page.listed = true;
+  page.parent = parent;
+  page.sibling = pages[parent].child;
+  if (page.sibling != kNone)
+    pages[page.sibling].previousSibling = number;
+  pages[parent].child = number;
+}
+
+void PagePool::unlist(int32_t number) {
+  if (!pages[number].listed)
+    return;
+  unlistFollowing(number);
+  removeFromTree(number);
+}
+
+void PagePool::unlistFollowing(int32_t top) {
+  // A path may be as long as the pool is large: no recursion.
+  for (int32_t number = top; number != top || pages[top].child != kNone;) {
+    if (pages[number].child != kNone) {
+      number = pages[number].child;
+      continue;
+    }
+    const int32_t parent = pages[number].parent;
+    removeFromTree(number);
+    number = parent;
+  }
+}
+
+void PagePool::removeFromTree(int32_t number) {
+  Page &page = pages[number];
+  assert(page.child == kNone && "pages follow this one");
+  (page.previousSibling == kNone ? pages[page.parent].child
+                                 : pages[page.previousSibling].sibling) =
+      page.sibling;
+  if (page.sibling != kNone)
+    pages[page.sibling].previousSibling = page.previousSibling;
+  page.listed = false;
+  page.parent = page.sibling = page.previousSibling = kNone;
+  if (page.users != 0)
+    return;
+  removeFromCached(number);
+  makeFree(number);
+}
+
+void PagePool::removeFromCached(int32_t number) {
+  Page &page = pages[number];
+  (page.older == kNone ? oldest : pages[page.older].newer) = page.newer;
+  (page.newer == kNone ? newest : pages[page.newer].older) = page.older;
+  page.older = page.newer = kNone;
+  --cachedCount;
+}
+
+void PagePool::makeFree(int32_t number) {
+  Page &page = pages[number];
+  page.filled = 0;
+  page.newer = firstFree;
+  firstFree = number;
+}
+
+//===----------------------------------------------------------------------===//
+// PagedSequence
+//===----------------------------------------------------------------------===//
+
+PagedSequence::PagedSequence(PagedSequence &&other) noexcept
+    : pool(other.pool), tokens(std::move(other.tokens)),
+      held(std::move(other.held)), reserved(other.reserved), found(other.found),
+      findable(other.findable) {
+  other.tokens.clear();
+  other.held.clear();
+}
+
+PagedSequence &PagedSequence::operator=(PagedSequence &&other) noexcept {
+  if (this == &other)
+    return *this;
+  giveBack(0);
+  pool = other.pool;
+  tokens = std::move(other.tokens);
+  held = std::move(other.held);
+  reserved = other.reserved;
+  found = other.found;
+  findable = other.findable;
+  other.tokens.clear();
+  other.held.clear();
+  return *this;
+}
+
+PagedSequence::~PagedSequence() { giveBack(0); }
+
+/// Gives back all pages but the first `keep`, the last one first.
+void PagedSequence::giveBack(size_t keep) {
+  for (; held.size() > keep; held.pop_back())
+    pool->release(held.back());
+  found = std::min(found, keep);
+}
+
+Result<int64_t> PagedSequence::reusePrefix(std::span<const int32_t> ids) {
+  assert(length() == 0 && "only a beginning can be reused");
+  if (ids.empty())
+    return 0;
+  return catchExceptions([&]() -> Result<int64_t> {
+    const PagePool::Match match = pool->find(ids.first(ids.size() - 1));
+    const size_t count = cachePagesOf(match.tokens);
+    std::vector<int32_t> path(count);
+    tokens.reserve(count * kCachePage);
+    truncate(0);
+    int32_t page = match.page;
+    for (size_t i = count; i-- > 0; page = pool->pages[page].parent) {
+      path[i] = page;
+      pool->share(page);
+    }
+    held = std::move(path);
+    found = count;
+    tokens.assign(ids.begin(), ids.begin() + match.tokens);
+    return match.tokens;
+  });
+}
+
+/// Pages behind those of the sequence that `count` more positions need.
+static int64_t pagesBehind(int64_t room, int64_t count) {
+  const int64_t over = std::max<int64_t>(count - room, 0);
+  return over / kCachePage + (over % kCachePage != 0);
+}
+
+int64_t PagedSequence::pagesFor(int64_t count) const {
+  assert(count >= 0 && "a number of positions");
+  const int64_t room =
+      static_cast<int64_t>(held.size()) * kCachePage - length();
+  const bool shared =
+      count > 0 && inPage() && pool->pages[lastPage()].users > 1;
+  return pagesBehind(room, count) + shared;
+}
+
+/// Room for `size` elements. Grows as push_back() does: a sequence that becomes
+/// longer page by page is not copied for each.
+static void growTo(std::vector<int32_t> &values, size_t size) {
+  if (values.capacity() < size)
+    values.reserve(std::max(size, 2 * values.capacity()));
+}
+
+Status PagedSequence::reserve(int64_t count, std::vector<PageCopy> &copies) {
+  return catchExceptions([&] { return tryReserve(count, copies); });
+}
+
+Status PagedSequence::tryReserve(int64_t count, std::vector<PageCopy> &copies) {
+  const int64_t needed = pagesFor(count);
+  const int64_t available = pool->available();
+  if (needed > available)
+    return Status::error(
+        "the KV cache is full: " + std::to_string(pool->used()) + " of its " +
+        std::to_string(pool->total()) + " pages of " +
+        std::to_string(kCachePage) +
+        " positions are in use, and a sequence "
+        "needs " +
+        std::to_string(needed) +
+        " more; raise --context or run fewer sequences");
+
+  const size_t size =
+      std::max<size_t>(cachePagesOf(length() + count), held.size());
+  growTo(held, size);
+  growTo(tokens, size * kCachePage);
+  if (count > 0 && inPage()) {
+    const int32_t number = lastPage();
+    const int32_t filled = length() % kCachePage;
+    PagePool::Page &page = pool->pages[number];
+    // What others computed is worth a page as long as there is one.
+    const bool kept = page.listed && page.filled > filled &&
+                      held.size() == found && needed < available;
+    if (page.users > 1 || kept) {
+      copies.emplace_back(); // nothing after this allocates
+      const int32_t target = pool->take();
+      copies.back() = {number, target};
+      pool->pages[target].ids = page.ids;
+      if (page.listed && findable)
+        pool->list(target, page.parent);
+      held[length() / kCachePage] = target;
+      pool->release(number);
+      pool->pages[target].filled = filled;
+    } else {
+      // What follows in the tree follows tokens that are lost.
+      if (findable)
+        pool->unlistFollowing(number);
+      else
+        pool->unlist(number);
+      page.filled = filled;
+    }
+    found = std::min<size_t>(found, length() / kCachePage);
+  }
+  while (held.size() < size)
+    held.push_back(pool->take());
+  reserved = count;
+  return Status();
+}
+
+void PagedSequence::commit(std::span<const int32_t> ids) {
+  assert(static_cast<int64_t>(ids.size()) <= reserved &&
+         "tokens at positions that were not reserved");
+  reserved = 0;
+  while (!ids.empty()) {
+    const size_t index = length() / kCachePage;
+    const int64_t filled = length() % kCachePage;
+    const auto added =
+        ids.first(std::min<size_t>(ids.size(), kCachePage - filled));
+    PagePool::Page &page = pool->pages[held[index]];
+    assert(page.filled == filled && "another sequence wrote there");
+    std::copy(added.begin(), added.end(), page.ids.begin() + filled);
+    page.filled += static_cast<int32_t>(added.size());
+    const int32_t before = index == 0 ? pool->root : held[index - 1];
+    if (filled == 0 && findable && pool->pages[before].listed)
+      pool->list(held[index], before);
+    tokens.insert(tokens.end(), added.begin(), added.end());
+    ids = ids.subspan(added.size());
+  }
+}
+
+void PagedSequence::truncate(int64_t length) {
+  assert(length >= 0 && length <= this->length() && "it has no such length");
+  giveBack(cachePagesOf(length));
+  tokens.resize(length);
+  reserved = 0;
+}
+
+Result<PagedSequence> PagedSequence::fork() const {
+  return catchExceptions([&]() -> Result<PagedSequence> {
+    PagedSequence other(*pool);
+    std::vector<int32_t> pages(held.begin(),
+                               held.begin() + cachePagesOf(length()));
+    other.tokens = tokens;
+    for (int32_t page : pages)
+      pool->share(page);
+    other.held = std::move(pages);
+    other.found = found;
+    other.findable = findable;
+    return other;
+  });
+}
+
+void PagedSequence::forget() {
+  findable = false;
+  if (found < held.size())
+    pool->unlist(held[found]);
+}
+
+//===----------------------------------------------------------------------===//
+// What tests check
+//===----------------------------------------------------------------------===//
+
+Status PagePool::check(std::span<const PagedSequence *const> living) const {
+  const auto wrong = [](int32_t page, const char *what) {
+    return Status::error("page " + std::to_string(page) + ": " + what);
+  };
+
+  std::vector<int64_t> users(root);
+  for (const PagedSequence *sequence : living) {
+    const int64_t length = sequence->length();
+    int32_t before = root;
+    for (size_t i = 0; i < sequence->held.size(); ++i) {
+      const int32_t number = sequence->held[i];
+      const Page &page = pages[number];
+      ++users[number];
+      const int64_t own =
+          std::clamp<int64_t>(length - i * kCachePage, 0, kCachePage);
+      if (page.filled < own ||
+          !std::equal(page.ids.begin(), page.ids.begin() + own,
+                      sequence->tokens.begin() + i * kCachePage))
+        return wrong(number, "does not hold a sequence's tokens");
+      if (own == 0 && (page.filled != 0 || page.users != 1))
+        return wrong(number, "reserved, but not empty or not alone");
+      if (page.listed && page.parent != before)
+        return wrong(number, "listed behind what a sequence does not have");
+      before = number;
+    }
+    if (sequence->found > sequence->held.size())
+      return Status::error("more pages were found than are there");
+  }
+
+  // Where a page is in the order of eviction; 0: nowhere.
+  std::vector<int64_t> turn(root);
+  int64_t cachedPages = 0;
+  int32_t older = kNone;
+  for (int32_t number = oldest; number != kNone;
+       older = number, number = pages[number].newer) {
+    if (turn[number] != 0 || pages[number].older != older)
+      return wrong(number, "links of cached pages are broken");
+    turn[number] = ++cachedPages;
+  }
+  if (older != newest || cachedPages != cachedCount)
+    return Status::error("cached pages are miscounted");
+
+  std::vector<bool> isFree(root);
+  int64_t freePages = 0;
+  for (int32_t number = firstFree; number != kNone;
+       number = pages[number].newer) {
+    if (isFree[number])
+      return wrong(number, "twice in the list of free pages");
+    isFree[number] = true;
+    ++freePages;
+  }
+  if (freePages != free())
+    return Status::error("free pages are miscounted");
+
+  int64_t usedPages = 0;
+  int64_t children = 0;
+  int64_t listedPages = 0;
+  for (int32_t number = 0; number <= root; ++number) {
+    const Page &page = pages[number];
+    int32_t previous = kNone;
+    for (int32_t child = page.child; child != kNone;
+         previous = child, child = pages[child].sibling) {
+      if (!page.listed || page.filled != kCachePage)
+        return wrong(number, "others follow what is not whole or not listed");
+      if (!pages[child].listed || pages[child].parent != number ||
+          pages[child].previousSibling != previous)
+        return wrong(child, "links of the tree are broken");
+      if (number != root && turn[number] != 0 &&
+          (turn[child] == 0 || turn[child] > turn[number]))
+        return wrong(number, "evicted before one that follows it");
+      if (++children > root)
+        return Status::error("the tree has a circle");
+    }
+    if (number == root)
+      continue;
+    listedPages += page.listed;
+    usedPages += page.users != 0;
+    if (page.users != users[number])
+      return wrong(number, "its users are miscounted");
+    if ((page.users != 0) + (turn[number] != 0) + isFree[number] != 1)
+      return wrong(number, "neither used nor cached nor free, or two of these");
+    if (turn[number] != 0 && !page.listed)
+      return wrong(number, "cached, but cannot be found");
+    if (page.listed && page.filled < 1)
+      return wrong(number, "listed, but empty");
+    if (isFree[number] && (page.listed || page.filled != 0))
+      return wrong(number, "free, but listed or not empty");
+  }
+  if (usedPages != usedCount || children != listedPages)
+    return Status::error("used or listed pages are miscounted");
+  return Status();
+}

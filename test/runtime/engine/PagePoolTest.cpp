@@ -1,0 +1,773 @@
+//===- PagePoolTest.cpp - Sharing, copying, keeping and evicting pages ----===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/engine/PagePool.h"
+
+#include "test/runtime/StatusAssertions.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <numeric>
+#include <optional>
+
+using namespace kf;
+using namespace kf::test;
+
+namespace {
+
+using Ids = std::vector<int32_t>;
+
+std::unique_ptr<PagePool> makePool(int64_t pages) {
+  auto pool = PagePool::create(pages);
+  EXPECT_TRUE(succeeds(pool.status()));
+  return pool.take();
+}
+
+/// first, first + 1, ...: `count` tokens.
+Ids range(int32_t first, int64_t count) {
+  Ids ids(count);
+  std::iota(ids.begin(), ids.end(), first);
+  return ids;
+}
+
+Ids join(Ids ids, const Ids &more) {
+  ids.insert(ids.end(), more.begin(), more.end());
+  return ids;
+}
+
+Ids pagesOf(const PagedSequence &sequence) {
+  return Ids(sequence.pages().begin(), sequence.pages().end());
+}
+
+Ids idsOf(const PagedSequence &sequence) {
+  return Ids(sequence.ids().begin(), sequence.ids().end());
+}
+
+/// One step that succeeds. Returns what had to be copied.
+std::vector<PageCopy> append(PagedSequence &sequence, const Ids &ids) {
+  std::vector<PageCopy> copies;
+  EXPECT_TRUE(succeeds(sequence.reserve(ids.size(), copies)));
+  sequence.commit(ids);
+  return copies;
+}
+
+/// A sequence of `ids`, of which it finds what there is.
+PagedSequence compute(PagePool &pool, const Ids &ids) {
+  PagedSequence sequence(pool);
+  auto reused = sequence.reusePrefix(ids);
+  EXPECT_TRUE(succeeds(reused.status()));
+  append(sequence, Ids(ids.begin() + *reused, ids.end()));
+  return sequence;
+}
+
+/// How many of `ids` another sequence would find.
+int64_t findable(PagePool &pool, const Ids &ids) {
+  PagedSequence sequence(pool);
+  return *sequence.reusePrefix(join(ids, {-1}));
+}
+
+template <typename... Sequences>
+testing::AssertionResult isSound(const PagePool &pool,
+                                 const Sequences &...living) {
+  const std::vector<const PagedSequence *> all = {&living...};
+  return succeeds(pool.check(all));
+}
+
+} // namespace
+
+TEST(PagePool, SizesThatNoPoolHas) {
+  for (int64_t pages :
+       {std::numeric_limits<int64_t>::min(), int64_t(-1), int64_t(0),
+        int64_t(std::numeric_limits<int32_t>::max()),
+        std::numeric_limits<int64_t>::max()})
+    EXPECT_TRUE(failsWith(PagePool::create(pages).status(),
+                          "a KV cache of " + std::to_string(pages) + " pages"));
+}
+
+TEST(PagePool, PagesComeAndAreKept) {
+  const auto pool = makePool(4);
+  EXPECT_EQ(pool->free(), 4);
+  {
+    PagedSequence sequence(*pool);
+    EXPECT_EQ(sequence.length(), 0);
+    EXPECT_EQ(append(sequence, range(0, 64)).size(), 0u);
+    EXPECT_EQ(sequence.pages().size(), 1u);
+    EXPECT_EQ(append(sequence, {64}).size(), 0u);
+    ASSERT_EQ(sequence.pages().size(), 2u);
+    EXPECT_NE(sequence.pages()[0], sequence.pages()[1]);
+    EXPECT_EQ(idsOf(sequence), range(0, 65));
+    EXPECT_EQ(pool->used(), 2);
+    EXPECT_EQ(pool->free(), 2);
+    EXPECT_TRUE(isSound(*pool, sequence));
+  }
+  EXPECT_EQ(pool->used(), 0);
+  EXPECT_EQ(pool->cached(), 2);
+  EXPECT_EQ(pool->available(), 4);
+  EXPECT_TRUE(isSound(*pool));
+}
+
+TEST(PagePool, OnlyCommittedTokensAreFound) {
+  const auto pool = makePool(4);
+  PagedSequence sequence(*pool);
+  std::vector<PageCopy> copies;
+  ASSERT_TRUE(succeeds(sequence.reserve(100, copies)));
+  EXPECT_EQ(sequence.pages().size(), 2u);
+  EXPECT_EQ(findable(*pool, range(0, 100)), 0);
+  // The step failed; the next one is for fewer tokens, and not all are kept.
+  ASSERT_TRUE(succeeds(sequence.reserve(80, copies)));
+  EXPECT_TRUE(isSound(*pool, sequence));
+  sequence.commit(range(0, 70));
+  EXPECT_EQ(sequence.length(), 70);
+  EXPECT_EQ(findable(*pool, range(0, 100)), 70);
+  EXPECT_TRUE(copies.empty());
+  // What was never written is not kept.
+  ASSERT_TRUE(succeeds(sequence.reserve(100, copies)));
+  sequence = PagedSequence(*pool);
+  EXPECT_EQ(pool->cached(), 2);
+  EXPECT_EQ(pool->free(), 2);
+  EXPECT_TRUE(isSound(*pool, sequence));
+}
+
+TEST(PagePool, ReservedPagesAreGivenBack) {
+  const auto pool = makePool(4);
+  PagedSequence sequence = compute(*pool, range(0, 10));
+  std::vector<PageCopy> copies;
+  ASSERT_TRUE(succeeds(sequence.reserve(200, copies)));
+  EXPECT_EQ(pool->used(), 4);
+  sequence.truncate(10);
+  EXPECT_EQ(pool->used(), 1);
+  EXPECT_EQ(pool->free(), 3);
+  EXPECT_TRUE(isSound(*pool, sequence));
+}
+
+TEST(PagePool, ACommonBeginningIsShared) {
+  const auto pool = makePool(8);
+  PagedSequence first = compute(*pool, range(0, 140));
+  PagedSequence second(*pool);
+  EXPECT_EQ(*second.reusePrefix(join(range(0, 135), range(500, 60))), 135);
+  EXPECT_EQ(idsOf(second), range(0, 135));
+  EXPECT_EQ(pool->used(), 3);
+  EXPECT_EQ(pagesOf(second), pagesOf(first));
+
+  // The last page is shared in part: it is copied before it is written.
+  EXPECT_EQ(second.pagesFor(57), 1);
+  const auto copies = append(second, range(500, 57));
+  ASSERT_EQ(second.pages().size(), 3u);
+  EXPECT_EQ(copies,
+            (std::vector<PageCopy>{{first.pages()[2], second.pages()[2]}}));
+  EXPECT_NE(first.pages()[2], second.pages()[2]);
+  EXPECT_EQ(second.pages()[1], first.pages()[1]);
+  EXPECT_TRUE(append(first, range(140, 1)).empty());
+  EXPECT_EQ(findable(*pool, range(0, 141)), 141);
+  EXPECT_EQ(findable(*pool, join(range(0, 135), range(500, 57))), 192);
+  EXPECT_TRUE(isSound(*pool, first, second));
+}
+
+TEST(PagePool, TheLastTokenIsReadAgain) {
+  const auto pool = makePool(8);
+  const PagedSequence first = compute(*pool, range(0, 128));
+  for (int64_t length : {0, 1, 2, 64, 65, 128}) {
+    PagedSequence second(*pool);
+    EXPECT_EQ(*second.reusePrefix(range(0, length)),
+              std::max<int64_t>(length - 1, 0));
+    EXPECT_TRUE(isSound(*pool, first, second));
+  }
+}
+
+TEST(PagePool, AnEndedSequenceIsReused) {
+  const auto pool = makePool(8);
+  Ids pages;
+  {
+    const PagedSequence first = compute(*pool, range(0, 140));
+    pages = pagesOf(first);
+  }
+  EXPECT_EQ(pool->cached(), 3);
+  PagedSequence second(*pool);
+  EXPECT_EQ(*second.reusePrefix(range(0, 134)), 133);
+  EXPECT_EQ(pagesOf(second), pages);
+  EXPECT_EQ(pool->cached(), 0);
+  // There is room: what is kept in the last page stays.
+  EXPECT_EQ(second.pagesFor(1), 0);
+  EXPECT_EQ(append(second, {-2}),
+            (std::vector<PageCopy>{{pages[2], second.pages()[2]}}));
+  EXPECT_EQ(pool->cached(), 1);
+  EXPECT_EQ(findable(*pool, range(0, 140)), 140);
+  EXPECT_EQ(findable(*pool, join(range(0, 133), {-2})), 134);
+  EXPECT_TRUE(isSound(*pool, second));
+}
+
+TEST(PagePool, WithoutRoomAKeptPageIsWrittenTo) {
+  const auto pool = makePool(3);
+  compute(*pool, range(0, 140));
+  PagedSequence second(*pool);
+  EXPECT_EQ(*second.reusePrefix(range(0, 134)), 133);
+  EXPECT_EQ(pool->available(), 0);
+  const int32_t last = second.pages()[2];
+  EXPECT_TRUE(append(second, {-2}).empty());
+  EXPECT_EQ(second.pages()[2], last);
+  EXPECT_EQ(findable(*pool, range(0, 140)), 133);
+  EXPECT_EQ(findable(*pool, join(range(0, 133), {-2})), 134);
+  EXPECT_TRUE(isSound(*pool, second));
+}
+
+TEST(PagePool, WhatFollowsAnOverwrittenPageIsDropped) {
+  const auto pool = makePool(3);
+  compute(*pool, range(0, 192));
+  PagedSequence second(*pool);
+  EXPECT_EQ(*second.reusePrefix(join(range(0, 70), {-2})), 70);
+  EXPECT_EQ(pool->cached(), 1);
+  // A copy would evict the page that follows; one page is left after it.
+  EXPECT_EQ(append(second, {-2}).size(), 1u);
+  EXPECT_EQ(findable(*pool, range(0, 192)), 128);
+  EXPECT_TRUE(isSound(*pool, second));
+  // Now the last page is the sequence's own.
+  EXPECT_TRUE(append(second, {-3}).empty());
+  EXPECT_EQ(idsOf(second), join(range(0, 70), {-2, -3}));
+  EXPECT_TRUE(isSound(*pool, second));
+}
+
+TEST(PagePool, AFullPoolIsAnErrorForOneSequence) {
+  const auto pool = makePool(4);
+  PagedSequence first = compute(*pool, range(0, 120));
+  PagedSequence second = compute(*pool, range(1000, 60));
+  PagedSequence third = first.fork().take();
+  EXPECT_EQ(pool->used(), 3);
+  std::vector<PageCopy> copies = {{7, 8}};
+  // A copy of the shared page and another page.
+  EXPECT_EQ(third.pagesFor(9), 2);
+  const Ids before = pagesOf(third);
+  EXPECT_TRUE(failsWith(
+      third.reserve(9, copies),
+      "the KV cache is full: 3 of its 4 pages of 64 positions are in use, and "
+      "a sequence needs 2 more; raise --context or run fewer sequences"));
+  EXPECT_EQ(copies, (std::vector<PageCopy>{{7, 8}}));
+  EXPECT_EQ(pagesOf(third), before);
+  EXPECT_EQ(pool->used(), 3);
+  EXPECT_TRUE(isSound(*pool, first, second, third));
+  EXPECT_TRUE(failsWith(
+      second.reserve(std::numeric_limits<int64_t>::max(), copies), "is full"));
+
+  EXPECT_TRUE(append(second, range(1060, 68)).empty());
+  EXPECT_EQ(pool->available(), 0);
+  EXPECT_TRUE(failsWith(first.reserve(1, copies), "needs 1 more"));
+  // Who is alone needs no copy.
+  third = PagedSequence(*pool);
+  EXPECT_TRUE(append(first, range(120, 8)).empty());
+  EXPECT_TRUE(failsWith(first.reserve(1, copies), "4 of its 4 pages"));
+  second = PagedSequence(*pool);
+  EXPECT_TRUE(append(first, range(128, 1)).empty());
+  EXPECT_TRUE(isSound(*pool, first, second, third));
+}
+
+TEST(PagePool, TheLeastRecentlyUsedIsEvictedFirst) {
+  const auto pool = makePool(6);
+  compute(*pool, range(1000, 128));
+  compute(*pool, range(2000, 128));
+  compute(*pool, range(3000, 128));
+  EXPECT_EQ(pool->cached(), 6);
+  EXPECT_EQ(findable(*pool, range(1000, 128)), 128); // uses it
+  // From the second one's end on: what follows goes before what it follows.
+  PagedSequence sequence = compute(*pool, range(4000, 64));
+  EXPECT_TRUE(isSound(*pool, sequence));
+  EXPECT_EQ(pool->cached(), 5);
+  append(sequence, range(4064, 128)); // one more of it, one of the third
+  EXPECT_TRUE(isSound(*pool, sequence));
+  EXPECT_EQ(findable(*pool, range(2000, 128)), 0);
+  EXPECT_EQ(findable(*pool, range(3000, 128)), 64);
+  EXPECT_EQ(findable(*pool, range(1000, 128)), 128);
+}
+
+TEST(PagePool, AnEvictedEndLeavesTheBeginning) {
+  const auto pool = makePool(3);
+  compute(*pool, range(0, 192));
+  const PagedSequence sequence = compute(*pool, range(500, 64));
+  EXPECT_EQ(findable(*pool, range(0, 192)), 128);
+  EXPECT_TRUE(isSound(*pool, sequence));
+}
+
+TEST(PagePool, WhoeverWritesFirstCopies) {
+  for (bool forkFirst : {false, true}) {
+    const auto pool = makePool(8);
+    PagedSequence first = compute(*pool, range(0, 100));
+    PagedSequence second = first.fork().take();
+    EXPECT_EQ(pagesOf(first), pagesOf(second));
+    EXPECT_EQ(pool->used(), 2);
+    PagedSequence &writer = forkFirst ? second : first;
+    PagedSequence &other = forkFirst ? first : second;
+    const int32_t shared = other.pages()[1];
+    const auto copies = append(writer, {-1});
+    EXPECT_EQ(copies, (std::vector<PageCopy>{{shared, writer.pages()[1]}}));
+    EXPECT_EQ(other.pages()[1], shared);
+    EXPECT_TRUE(append(other, {-2}).empty());
+    EXPECT_EQ(other.pages()[1], shared);
+    EXPECT_EQ(idsOf(writer), join(range(0, 100), {-1}));
+    EXPECT_EQ(idsOf(other), join(range(0, 100), {-2}));
+    EXPECT_EQ(findable(*pool, idsOf(first)), 101);
+    EXPECT_EQ(findable(*pool, idsOf(second)), 101);
+    EXPECT_TRUE(isSound(*pool, first, second));
+  }
+}
+
+TEST(PagePool, AForkSharesNothingThatIsReserved) {
+  const auto pool = makePool(8);
+  PagedSequence first = compute(*pool, range(0, 60));
+  std::vector<PageCopy> copies;
+  ASSERT_TRUE(succeeds(first.reserve(10, copies)));
+  PagedSequence second = first.fork().take();
+  EXPECT_EQ(second.pages().size(), 1u);
+  // Its copy has what is committed alone.
+  EXPECT_EQ(append(second, {-1}).size(), 1u);
+  first.commit(range(60, 10));
+  EXPECT_TRUE(isSound(*pool, first, second));
+  EXPECT_EQ(findable(*pool, range(0, 70)), 70);
+}
+
+TEST(PagePool, AForkThatGoesBackCopies) {
+  const auto pool = makePool(8);
+  PagedSequence first = compute(*pool, range(0, 150));
+  PagedSequence second = first.fork().take();
+  second.truncate(70);
+  EXPECT_EQ(second.pages().size(), 2u);
+  EXPECT_EQ(append(second, {-1}),
+            (std::vector<PageCopy>{{first.pages()[1], second.pages()[1]}}));
+  EXPECT_EQ(findable(*pool, range(0, 150)), 150);
+  EXPECT_EQ(findable(*pool, join(range(0, 70), {-1})), 71);
+  second.truncate(64);
+  EXPECT_TRUE(append(second, {-2}).empty());
+  EXPECT_EQ(second.pages()[0], first.pages()[0]);
+  EXPECT_TRUE(isSound(*pool, first, second));
+}
+
+TEST(PagePool, GoingBackKeepsWhatIsNotOverwritten) {
+  const auto pool = makePool(8);
+  PagedSequence first = compute(*pool, range(0, 192));
+  first.truncate(70);
+  EXPECT_EQ(pool->used(), 2);
+  EXPECT_EQ(pool->cached(), 1);
+  EXPECT_EQ(findable(*pool, range(0, 192)), 192);
+  // Its own page: no copy, and what followed is no longer true.
+  EXPECT_TRUE(append(first, {-1}).empty());
+  EXPECT_EQ(pool->cached(), 0);
+  EXPECT_EQ(findable(*pool, range(0, 192)), 70);
+  EXPECT_EQ(findable(*pool, join(range(0, 70), {-1})), 71);
+  EXPECT_TRUE(isSound(*pool, first));
+  first.truncate(0);
+  EXPECT_EQ(pool->used(), 0);
+  EXPECT_EQ(pool->cached(), 2);
+  EXPECT_TRUE(isSound(*pool, first));
+}
+
+TEST(PagePool, OfEqualPagesTheOneThatLeadsFurthestIsTaken) {
+  for (bool swap : {false, true}) {
+    const auto pool = makePool(16);
+    PagedSequence first(*pool), second(*pool);
+    for (PagedSequence *sequence : {&first, &second})
+      append(*sequence, range(0, 64));
+    if (swap)
+      std::swap(first, second);
+    append(first, range(100, 64));
+    append(second, range(200, 64));
+    append(second, range(300, 30));
+    EXPECT_EQ(pool->used(), 5);
+    PagedSequence third(*pool), fourth(*pool);
+    EXPECT_EQ(*third.reusePrefix(join(range(0, 64), range(100, 65))), 128);
+    EXPECT_EQ(pagesOf(third), pagesOf(first));
+    EXPECT_EQ(*fourth.reusePrefix(
+                  join(join(range(0, 64), range(200, 64)), range(300, 9))),
+              136);
+    EXPECT_EQ(pagesOf(fourth), pagesOf(second));
+    EXPECT_TRUE(isSound(*pool, first, second, third, fourth));
+  }
+}
+
+TEST(PagePool, ForgottenPagesAreNotFound) {
+  const auto pool = makePool(16);
+  const PagedSequence healthy = compute(*pool, range(0, 100));
+  // Shares a page, copies one and computes two.
+  PagedSequence sick = compute(*pool, join(range(0, 70), range(500, 140)));
+  const Ids sickIds = idsOf(sick);
+  PagedSequence before = sick.fork().take();
+  EXPECT_EQ(findable(*pool, sickIds), 210);
+  // Two that use its pages: one of them goes on behind them.
+  PagedSequence follower = compute(*pool, join(sickIds, range(900, 100)));
+  sick.forget();
+  EXPECT_EQ(findable(*pool, sickIds), 70);
+  EXPECT_EQ(findable(*pool, range(0, 100)), 100);
+  EXPECT_TRUE(isSound(*pool, healthy, sick, before, follower));
+
+  // Nor is what they compute from there on.
+  PagedSequence after = sick.fork().take();
+  append(sick, range(600, 200));
+  append(before, range(700, 200));
+  append(after, range(800, 100));
+  EXPECT_EQ(findable(*pool, idsOf(sick)), 70);
+  EXPECT_EQ(findable(*pool, idsOf(before)), 70);
+  EXPECT_EQ(findable(*pool, idsOf(after)), 70);
+  EXPECT_EQ(findable(*pool, idsOf(follower)), 70);
+  EXPECT_TRUE(isSound(*pool, healthy, sick, before, follower, after));
+  for (PagedSequence *sequence : {&sick, &before, &after, &follower})
+    *sequence = PagedSequence(*pool);
+  EXPECT_EQ(pool->cached(), 0);
+  EXPECT_EQ(pool->used(), 2);
+}
+
+TEST(PagePool, ForgottenTokensInAFirstPage) {
+  // Nothing comes before them that others could have.
+  const auto pool = makePool(8);
+  PagedSequence sick = compute(*pool, range(0, 30));
+  PagedSequence before = sick.fork().take();
+  sick.forget();
+  append(before, range(30, 10)); // a copy
+  append(sick, range(30, 10));   // in place
+  sick.truncate(20);
+  append(sick, range(20, 10));
+  EXPECT_EQ(findable(*pool, range(0, 40)), 0);
+  EXPECT_TRUE(isSound(*pool, sick, before));
+  // The sequence may read what others have, but what it writes stays its own.
+  sick.truncate(0);
+  before.truncate(0);
+  EXPECT_EQ(pool->free(), 8);
+  append(before, range(0, 40));
+  before = PagedSequence(*pool);
+  EXPECT_EQ(*sick.reusePrefix(range(0, 35)), 34);
+  PagedSequence all(*pool);
+  append(all, range(2000, 7 * 64));
+  EXPECT_TRUE(append(sick, range(500, 1)).empty());
+  EXPECT_EQ(findable(*pool, range(0, 40)), 0);
+  EXPECT_TRUE(isSound(*pool, sick, before, all));
+}
+
+TEST(PagePool, SequencesMove) {
+  const auto pool = makePool(4);
+  std::optional<PagedSequence> first = compute(*pool, range(0, 70));
+  const Ids pages = pagesOf(*first);
+  PagedSequence second(std::move(*first));
+  first.reset();
+  EXPECT_EQ(pagesOf(second), pages);
+  EXPECT_EQ(pool->used(), 2);
+  PagedSequence third = compute(*pool, range(100, 70));
+  EXPECT_EQ(pool->used(), 4);
+  third = std::move(second);
+  EXPECT_EQ(pool->used(), 2);
+  EXPECT_EQ(pagesOf(third), pages);
+  EXPECT_EQ(idsOf(third), range(0, 70));
+  EXPECT_TRUE(isSound(*pool, third));
+}
+
+TEST(PagePool, LongPathsAreDroppedWithoutRecursion) {
+  const int64_t pages = 100'000;
+  const auto pool = makePool(pages);
+  PagedSequence sequence = compute(*pool, range(0, pages * kCachePage));
+  sequence.forget();
+  EXPECT_TRUE(isSound(*pool, sequence));
+  sequence.truncate(0);
+  EXPECT_EQ(pool->free(), pages);
+}
+
+//===----------------------------------------------------------------------===//
+// Against a pool whose pages say what was written to them
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// What stands for the keys and values of a position: a hash of all tokens up
+/// to there, or of something else in a sequence that went wrong.
+using Content = uint64_t;
+
+Content hash(Content before, uint64_t token) {
+  uint64_t x = before * 0x9e3779b97f4a7c15u + token + 1;
+  x ^= x >> 31;
+  x *= 0xbf58476d1ce4e5b9u;
+  return x ^ x >> 29;
+}
+
+struct Random {
+  uint64_t state;
+  /// 0 to `count` - 1.
+  int64_t operator()(int64_t count) {
+    state = hash(state, 1);
+    return static_cast<int64_t>((state >> 8) % count);
+  }
+  bool percent(int64_t chance) { return (*this)(100) < chance; }
+};
+
+/// Texts of few words that begin alike for a while, so that much is found.
+int32_t wordAt(int64_t text, int64_t position) {
+  constexpr int64_t common[] = {0, 30, 64, 100, 128, 200, 400};
+  const int64_t source = position < common[text % 7] ? 0 : text;
+  return static_cast<int32_t>(hash(hash(7, source), position) % 3);
+}
+
+/// A sequence, what its positions have to hold, and a step in flight.
+struct Modelled {
+  PagedSequence sequence;
+  std::vector<Content> expected;
+  int64_t text = 0;
+  bool sick = false;
+  Ids pending;
+  std::vector<Content> pendingContent;
+};
+
+class RandomPool {
+public:
+  RandomPool(int64_t pages, uint64_t seed, bool sickness)
+      : pool(makePool(pages)), memory(pages * kCachePage), random{seed},
+        sickness(sickness) {}
+
+  void run(int64_t operations) {
+    for (int64_t i = 0; i < operations && !testing::Test::HasFailure(); ++i) {
+      SCOPED_TRACE(i);
+      operate();
+      verify();
+    }
+    living.clear();
+    EXPECT_TRUE(succeeds(pool->check({})));
+    EXPECT_EQ(pool->used(), 0);
+    EXPECT_EQ(pool->free() + pool->cached(), pool->total());
+  }
+
+  int64_t reused = 0, full = 0, copied = 0, evicting = 0;
+
+private:
+  Modelled &any() { return *living[random(living.size())]; }
+
+  void operate() {
+    const int64_t choice = random(100);
+    if (living.empty() || (choice < 12 && living.size() < 7))
+      return begin();
+    if (choice < 45)
+      return step();
+    if (choice < 75)
+      return commit(any());
+    if (choice < 85)
+      return goBack(any());
+    if (choice < 91 && living.size() < 7)
+      return fork();
+    if (choice < 93 && sickness)
+      return sicken(any());
+    if (choice < 97)
+      living.erase(living.begin() + random(living.size()));
+  }
+
+  /// A sequence with a prompt, of which it reads what is not found.
+  void begin() {
+    auto added = std::make_unique<Modelled>(PagedSequence(*pool));
+    added->text = random(12);
+    Ids prompt;
+    for (int64_t i = random(300); i > 0; --i)
+      prompt.push_back(wordAt(added->text, prompt.size()));
+    if (!prompt.empty() && random.percent(20))
+      prompt[random(prompt.size())] = 5;
+
+    // What living sequences have is there to be found.
+    int64_t least = 0;
+    for (const auto &other : living) {
+      const auto ids = other->sequence.ids();
+      const int64_t most =
+          std::min<int64_t>(ids.size(), std::ssize(prompt) - 1);
+      int64_t equal = 0;
+      while (equal < most && ids[equal] == prompt[equal])
+        ++equal;
+      least = std::max(least, equal);
+    }
+    auto count = added->sequence.reusePrefix(prompt);
+    ASSERT_TRUE(succeeds(count.status()));
+    EXPECT_EQ(*count, added->sequence.length());
+    EXPECT_LE(*count, std::max<int64_t>(std::ssize(prompt) - 1, 0));
+    if (!sickness)
+      EXPECT_GE(*count, least);
+    ASSERT_TRUE(std::equal(added->sequence.ids().begin(),
+                           added->sequence.ids().end(), prompt.begin()));
+    Content content = 0;
+    for (int64_t i = 0; i < *count; ++i)
+      added->expected.push_back(content = hash(content, prompt[i]));
+    reused += *count;
+    living.push_back(std::move(added));
+  }
+
+  /// A step of some sequences. What it writes is committed later, or never.
+  void step() {
+    std::vector<PageCopy> copies;
+    std::vector<std::pair<Modelled *, int64_t>> members;
+    for (auto &member : living) {
+      if (random.percent(50))
+        continue;
+      PagedSequence &sequence = member->sequence;
+      const int64_t count = random.percent(60) ? 1 : random(150);
+      const int64_t needed = sequence.pagesFor(count);
+      const int64_t available = pool->available(), free = pool->free();
+      const Ids before = pagesOf(sequence);
+      const size_t copiesBefore = copies.size();
+      const Status status = sequence.reserve(count, copies);
+      ASSERT_EQ(status.ok(), needed <= available) << status.message();
+      if (!status.ok()) {
+        ++full;
+        EXPECT_EQ(pagesOf(sequence), before);
+        EXPECT_EQ(copies.size(), copiesBefore);
+        EXPECT_EQ(pool->available(), available);
+        EXPECT_EQ(pool->free(), free);
+        continue;
+      }
+      evicting += needed > free;
+      ASSERT_LE(sequence.length() + count,
+                std::ssize(sequence.pages()) * kCachePage);
+      member->pending.clear();
+      members.push_back({member.get(), count});
+    }
+    copied += copies.size();
+    for (const PageCopy &copy : copies) {
+      ASSERT_NE(copy.from, copy.to);
+      std::copy_n(memory.begin() + copy.from * kCachePage, kCachePage,
+                  memory.begin() + copy.to * kCachePage);
+    }
+    for (auto [member, count] : members)
+      write(*member, count);
+    // Who runs the steps would end a sequence, too.
+    if (members.empty() && random.percent(50))
+      living.erase(living.begin() + random(living.size()));
+  }
+
+  void write(Modelled &member, int64_t count) {
+    const bool fails = random.percent(10);
+    int64_t position = member.sequence.length();
+    Content content = position == 0 ? 0 : member.expected.back();
+    member.pendingContent.clear();
+    for (; count > 0; --count, ++position) {
+      const int32_t id = random.percent(2) ? 5 : wordAt(member.text, position);
+      content = hash(content, id);
+      if (member.sick || fails)
+        content = hash(content, 1000 + random(1000));
+      memory[member.sequence.pages()[position / kCachePage] * kCachePage +
+             position % kCachePage] = content;
+      if (fails)
+        continue;
+      member.pending.push_back(id);
+      member.pendingContent.push_back(content);
+    }
+  }
+
+  void commit(Modelled &member) {
+    size_t count = member.pending.size();
+    if (count != 0 && random.percent(20))
+      count = random(count);
+    member.sequence.commit(std::span(member.pending).first(count));
+    member.expected.insert(member.expected.end(), member.pendingContent.begin(),
+                           member.pendingContent.begin() + count);
+    member.pending.clear();
+  }
+
+  void goBack(Modelled &member) {
+    const int64_t length = member.sequence.length();
+    int64_t to = random(length + 1);
+    if (random.percent(50))
+      to = std::max<int64_t>(length - random(6), 0);
+    else if (random.percent(30))
+      to -= to % kCachePage;
+    member.sequence.truncate(to);
+    member.expected.resize(to);
+    member.pending.clear();
+    if (random.percent(20))
+      member.text = random(12);
+  }
+
+  void fork() {
+    const Modelled &from = any();
+    auto other = from.sequence.fork();
+    ASSERT_TRUE(succeeds(other.status()));
+    auto added = std::make_unique<Modelled>(other.take());
+    added->expected = from.expected;
+    added->text = random.percent(50) ? from.text : random(12);
+    added->sick = from.sick;
+    living.push_back(std::move(added));
+  }
+
+  /// From the step in flight on, a sequence computes what no other would.
+  void sicken(Modelled &member) {
+    member.sick = true;
+    for (size_t i = 0; i < member.pending.size(); ++i) {
+      const int64_t position = member.sequence.length() + i;
+      member.pendingContent[i] = hash(member.pendingContent[i], 9999);
+      memory[member.sequence.pages()[position / kCachePage] * kCachePage +
+             position % kCachePage] = member.pendingContent[i];
+    }
+    const bool early = random.percent(50);
+    if (early)
+      member.sequence.forget();
+    commit(member);
+    if (!early)
+      member.sequence.forget();
+  }
+
+  void verify() {
+    std::vector<const PagedSequence *> sequences;
+    for (const auto &member : living) {
+      sequences.push_back(&member->sequence);
+      const auto pages = member->sequence.pages();
+      ASSERT_EQ(member->sequence.length(), std::ssize(member->expected));
+      for (size_t i = 0; i < member->expected.size(); ++i)
+        ASSERT_EQ(memory[pages[i / kCachePage] * kCachePage + i % kCachePage],
+                  member->expected[i])
+            << "position " << i << " of " << member->expected.size();
+    }
+    ASSERT_TRUE(succeeds(pool->check(sequences)));
+  }
+
+  std::unique_ptr<PagePool> pool;
+  std::vector<Content> memory; ///< [pages, kCachePage]
+  Random random;
+  bool sickness;
+  std::vector<std::unique_ptr<Modelled>> living;
+};
+
+} // namespace
+
+TEST(PagePool, EveryPositionHoldsItsOwnHistory) {
+  for (bool sickness : {false, true})
+    for (int64_t pages : {1, 2, 3, 5, 8, 12, 20, 40}) {
+      SCOPED_TRACE(std::to_string(pages) + " pages" +
+                   (sickness ? ", sickness" : ""));
+      RandomPool model(pages, 100 * pages + sickness, sickness);
+      model.run(10'000);
+      // That all of it happens at all.
+      if (pages >= 3) {
+        EXPECT_GT(model.reused, 1000);
+        EXPECT_GT(model.copied, 100);
+        EXPECT_GT(model.evicting, 100);
+      }
+      if (pages <= 12)
+        EXPECT_GT(model.full, 1000);
+      if (HasFailure())
+        return;
+    }
+}
+
+TEST(PagePool, AllThatFitsIsFound) {
+  const auto pool = makePool(4096);
+  Random random{1};
+  std::vector<Ids> ended;
+  for (int i = 0; i < 400; ++i) {
+    Ids prompt(1 + random(400));
+    const int64_t text = random(40);
+    for (size_t j = 0; j < prompt.size(); ++j)
+      prompt[j] = wordAt(text, j);
+    int64_t longest = 0;
+    for (const Ids &other : ended)
+      longest = std::max<int64_t>(
+          longest, std::mismatch(other.begin(), other.end(), prompt.begin(),
+                                 prompt.end() - 1)
+                           .first -
+                       other.begin());
+    PagedSequence sequence(*pool);
+    ASSERT_EQ(*sequence.reusePrefix(prompt), longest);
+    append(sequence, Ids(prompt.begin() + longest, prompt.end()));
+    ASSERT_TRUE(isSound(*pool, sequence));
+    ended.push_back(std::move(prompt));
+  }
+  ASSERT_GT(pool->free(), 0);
+}
