@@ -143,7 +143,12 @@ TEST(PagePool, ReservedPagesAreGivenBack) {
   sequence.truncate(10);
   EXPECT_EQ(pool->used(), 1);
   EXPECT_EQ(pool->free(), 3);
-  EXPECT_TRUE(isSound(*pool, sequence));
+  // By what takes their place, too.
+  PagedSequence other(*pool);
+  ASSERT_TRUE(succeeds(other.reserve(192, copies)));
+  EXPECT_EQ(*other.reusePrefix(range(0, 9)), 8);
+  EXPECT_EQ(pool->used(), 1);
+  EXPECT_TRUE(isSound(*pool, sequence, other));
 }
 
 TEST(PagePool, ACommonBeginningIsShared) {
@@ -256,6 +261,8 @@ TEST(PagePool, AFullPoolIsAnErrorForOneSequence) {
   EXPECT_TRUE(append(second, range(1060, 68)).empty());
   EXPECT_EQ(pool->available(), 0);
   EXPECT_TRUE(failsWith(first.reserve(1, copies), "needs 1 more"));
+  EXPECT_TRUE(succeeds(first.reserve(0, copies)));
+  EXPECT_EQ(copies.size(), 1u);
   // Who is alone needs no copy.
   third = PagedSequence(*pool);
   EXPECT_TRUE(append(first, range(120, 8)).empty());
@@ -415,6 +422,16 @@ TEST(PagePool, ForgottenPagesAreNotFound) {
     *sequence = PagedSequence(*pool);
   EXPECT_EQ(pool->cached(), 0);
   EXPECT_EQ(pool->used(), 2);
+}
+
+TEST(PagePool, AForkKnowsWhatWasFound) {
+  const auto pool = makePool(8);
+  compute(*pool, range(0, 64));
+  const PagedSequence first = compute(*pool, range(0, 100));
+  PagedSequence second = first.fork().take();
+  second.forget();
+  EXPECT_EQ(findable(*pool, range(0, 100)), 64);
+  EXPECT_TRUE(isSound(*pool, first, second));
 }
 
 TEST(PagePool, ForgottenTokensInAFirstPage) {
