@@ -245,6 +245,16 @@ int64_t PagedSequence::pagesFor(int64_t count) const {
   return pagesBehind(room, count) + shared;
 }
 
+static Status full(const PagePool &pool, int64_t needed) {
+  std::string message = "the KV cache is full: ";
+  message += std::to_string(pool.used()) + " of its ";
+  message += std::to_string(pool.total()) + " pages of ";
+  message += std::to_string(kCachePage) + " positions are in use, and a ";
+  message += "sequence needs " + std::to_string(needed) + " more; ";
+  message += "raise --context or run fewer sequences";
+  return Status::error(std::move(message), StatusCode::OutOfMemory);
+}
+
 /// Room for `size` elements. Grows as push_back() does: a sequence that becomes
 /// longer page by page is not copied for each.
 static void growTo(std::vector<int32_t> &values, size_t size) {
@@ -260,14 +270,7 @@ Status PagedSequence::tryReserve(int64_t count, std::vector<PageCopy> &copies) {
   const int64_t needed = pagesFor(count);
   const int64_t available = pool->available();
   if (needed > available)
-    return Status::error(
-        "the KV cache is full: " + std::to_string(pool->used()) + " of its " +
-        std::to_string(pool->total()) + " pages of " +
-        std::to_string(kCachePage) +
-        " positions are in use, and a sequence "
-        "needs " +
-        std::to_string(needed) +
-        " more; raise --context or run fewer sequences");
+    return full(*pool, needed);
 
   const size_t size =
       std::max<size_t>(cachePagesOf(length() + count), held.size());

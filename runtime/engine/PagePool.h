@@ -174,8 +174,9 @@ public:
   /// Makes the positions from length() to length() + count - 1 writable, for
   /// one step: takes pages, and adds to `copies` what must be copied first, a
   /// page that others have, or that is kept for them. What the sequence held
-  /// behind length() before truncate() is lost. Fails, with nothing changed, if
-  /// fewer pages are available than needed, or for want of the host's memory.
+  /// behind length() before truncate() is lost. Fails, with nothing changed
+  /// and StatusCode::OutOfMemory, if fewer pages are available than needed, or
+  /// for want of the host's memory.
   Status reserve(int64_t count, std::vector<PageCopy> &copies);
 
   /// The step has written these tokens, as many as were reserved or fewer. From

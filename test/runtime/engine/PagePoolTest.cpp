@@ -261,6 +261,7 @@ TEST(PagePool, AFullPoolIsAnErrorForOneSequence) {
   EXPECT_TRUE(append(second, range(1060, 68)).empty());
   EXPECT_EQ(pool->available(), 0);
   EXPECT_TRUE(failsWith(first.reserve(1, copies), "needs 1 more"));
+  EXPECT_EQ(first.reserve(1, copies).code(), StatusCode::OutOfMemory);
   EXPECT_TRUE(succeeds(first.reserve(0, copies)));
   EXPECT_EQ(copies.size(), 1u);
   // Who is alone needs no copy.
