@@ -38,38 +38,48 @@ void readPeak(benchmark::State &state) {
 }
 BENCHMARK(readPeak)->Unit(benchmark::kMicrosecond);
 
-/// The model with the programs compiled that `prompt` and decoding need.
-std::unique_ptr<test::ModelUnderTest>
-openModel(int64_t threads, const std::vector<int32_t> &prompt) {
-  auto model =
-      test::ModelUnderTest::open(KF_SOURCE_DIR "/models/kf-stories", "cpu",
-                                 static_cast<unsigned>(threads));
-  (void)model->session().prefill(prompt).ok();
-  (void)model->session().decode(0).ok();
-  model->session().reset();
-  return model;
-}
+/// A model that reads everything anew, and a sequence of it.
+struct Running {
+  explicit Running(int64_t threads)
+      : model(test::ModelUnderTest::open(KF_SOURCE_DIR "/models/kf-stories",
+                                         "cpu", static_cast<unsigned>(threads),
+                                         "native", {.reusesPrefixes = false})),
+        sequence(model->sequence()) {}
+
+  /// The most likely token behind `ids`, which are read.
+  Result<int32_t> read(std::span<const int32_t> ids) {
+    Reading reading;
+    reading.ids.assign(ids.begin(), ids.end());
+    reading.sampler = &sampler;
+    std::optional<Reading::Outcome> end;
+    reading.done = [&](const Reading::Outcome &outcome) { end = outcome; };
+    KF_RETURN_IF_ERROR(sequence->read(std::move(reading)));
+    while (!end)
+      model->engine().step();
+    KF_RETURN_IF_ERROR(end->status());
+    return ***end;
+  }
+
+  std::unique_ptr<test::ModelUnderTest> model;
+  std::unique_ptr<Sequence> sequence;
+  Sampler sampler = Sampler::create({}).take();
+};
 
 /// Steps after the first state.range(1) tokens.
 void decode(benchmark::State &state) {
   std::vector<int32_t> prompt(state.range(1), 256);
-  auto model = openModel(state.range(0), prompt);
-  Session &session = model->session();
-  auto logits = session.prefill(prompt);
-  if (!logits.ok())
-    return state.SkipWithError(logits.message().c_str());
-  int32_t next = test::argmax(*logits);
+  Running run(state.range(0));
+  Result<int32_t> next = run.read(prompt);
   for (auto _ : state) {
-    if (session.position() + 1 >= session.contextLength()) {
+    if (!next.ok())
+      return state.SkipWithError(next.message().c_str());
+    if (run.sequence->position() + 1 >= run.sequence->contextLength()) {
       state.PauseTiming();
-      session.reset();
-      (void)session.prefill(prompt).ok();
+      (void)run.sequence->rewind(state.range(1)).ok();
       state.ResumeTiming();
     }
-    auto step = session.decode(next);
-    if (!step.ok())
-      return state.SkipWithError(step.message().c_str());
-    next = test::argmax(*step);
+    const int32_t id = *next;
+    next = run.read({&id, 1});
   }
   setRate(state, "tok/s", 1);
   setRate(state, "B/s", weightBytes);
@@ -84,12 +94,12 @@ BENCHMARK(decode)
 
 void prefill(benchmark::State &state) {
   std::vector<int32_t> prompt(state.range(1), 256);
-  auto model = openModel(state.range(0), prompt);
+  Running run(state.range(0));
+  (void)run.read(prompt).ok(); // compiles
   for (auto _ : state) {
-    model->session().reset();
-    auto logits = model->session().prefill(prompt);
-    if (!logits.ok())
-      return state.SkipWithError(logits.message().c_str());
+    (void)run.sequence->rewind(0).ok();
+    if (Result<int32_t> next = run.read(prompt); !next.ok())
+      return state.SkipWithError(next.message().c_str());
   }
   setRate(state, "tok/s", static_cast<double>(prompt.size()));
 }

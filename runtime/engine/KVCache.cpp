@@ -20,10 +20,31 @@ Result<Buffer *> KVCache::get(size_t index, const CacheSpec &spec) {
     entry.spec = spec;
   }
   if (entry.spec != spec)
-    return Status::error("two programs of one session lay cache " +
+    return Status::error("two programs of one engine lay cache " +
                          std::to_string(index) +
                          " out differently; compile them alike");
   return entry.buffer.get();
+}
+
+Status KVCache::copyPages(Stream &stream, std::span<const PageCopy> copies) {
+  for (const Entry &entry : entries) {
+    if (!entry.buffer)
+      continue;
+    // A layer has the pages one behind the other.
+    const uint64_t pages = static_cast<uint64_t>(poolPages);
+    const uint64_t layers = static_cast<uint64_t>(entry.spec.layers);
+    const uint64_t bytes = entry.buffer->size() / layers / pages;
+    for (const PageCopy &copy : copies)
+      for (uint64_t layer = 0; layer < layers; ++layer) {
+        auto offset = [&](int32_t page) {
+          return (layer * pages + static_cast<uint64_t>(page)) * bytes;
+        };
+        KF_RETURN_IF_ERROR(stream.copy(*entry.buffer, offset(copy.to),
+                                       *entry.buffer, offset(copy.from),
+                                       bytes));
+      }
+  }
+  return Status();
 }
 
 uint64_t KVCache::bytes() const {

@@ -10,13 +10,15 @@
 #define KF_RUNTIME_ENGINE_KVCACHE_H
 
 #include "runtime/devices/Device.h"
+#include "runtime/engine/PagePool.h"
 
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace kf {
 
-/// The cache buffers that the programs of a session share, by their index in
+/// The cache buffers that the programs of an engine share, by their index in
 /// Executable::caches. Owns them; `device` must outlive it. One thread.
 class KVCache {
 public:
@@ -26,6 +28,9 @@ public:
   /// Cache number `index`, zeros when it is first asked for; an error if it was
   /// made with another `spec`.
   Result<Buffer *> get(size_t index, const CacheSpec &spec);
+
+  /// Copies whole pages of all caches, one after the other.
+  Status copyPages(Stream &stream, std::span<const PageCopy> copies);
 
   int64_t pages() const { return poolPages; }
   uint64_t bytes() const;

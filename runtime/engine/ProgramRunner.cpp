@@ -89,20 +89,33 @@ std::string kf::describe(const TensorSpec &spec) {
 }
 
 Result<std::unique_ptr<ProgramRunner>>
-ProgramRunner::create(Executable executable, Device &device,
+ProgramRunner::create(const Executable &executable, Device &device,
                       WeightStore &weights, KVCache &cache) try {
-  std::string name = executable.programName;
+  const std::string where = "program '" + executable.programName + "'";
+  Result<std::unique_ptr<LoadedProgram>> loaded = device.load(executable);
+  if (!loaded.ok())
+    return loaded.status().in(where);
+  KF_ASSIGN_OR_RETURN(std::unique_ptr<ProgramRunner> runner,
+                      create(**loaded, device, weights, cache));
+  runner->owned = loaded.take();
+  return runner;
+} catch (...) {
+  return statusOfException();
+}
+
+Result<std::unique_ptr<ProgramRunner>>
+ProgramRunner::create(LoadedProgram &loaded, Device &device,
+                      WeightStore &weights, KVCache &cache) try {
   std::unique_ptr<ProgramRunner> runner(
-      new ProgramRunner(std::move(executable), device, cache.pages()));
-  KF_RETURN_IF_ERROR(
-      runner->prepare(weights, cache).in("program '" + name + "'"));
+      new ProgramRunner(loaded, device, cache.pages()));
+  KF_RETURN_IF_ERROR(runner->prepare(weights, cache)
+                         .in("program '" + loaded.program().programName + "'"));
   return runner;
 } catch (...) {
   return statusOfException();
 }
 
 Status ProgramRunner::prepare(WeightStore &weights, KVCache &cache) {
-  KF_ASSIGN_OR_RETURN(loaded, device.load(executable));
   BindingTable table;
   for (const WeightSpec &spec : executable.weights) {
     KF_ASSIGN_OR_RETURN(Buffer * buffer, weights.get(spec));
@@ -121,7 +134,7 @@ Status ProgramRunner::prepare(WeightStore &weights, KVCache &cache) {
       allocateAll(device, executable.inputs, largest, inputs, table.inputs));
   KF_RETURN_IF_ERROR(
       allocateAll(device, executable.outputs, largest, outputs, table.outputs));
-  KF_ASSIGN_OR_RETURN(instance, loaded->bind(table));
+  KF_ASSIGN_OR_RETURN(instance, loaded.bind(table));
   KF_ASSIGN_OR_RETURN(stream, device.createStream());
   return Status();
 }

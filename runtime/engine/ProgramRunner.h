@@ -29,18 +29,24 @@ std::string describe(const TensorSpec &spec);
 struct StepSizes {
   /// Named sizes come in the order of Executable::namedSizes.
   StepSizes(int64_t tokens, std::initializer_list<int64_t> named = {});
+  explicit StepSizes(const std::array<int64_t, KF_SCALAR_COUNT> &scalars)
+      : scalars(scalars) {}
 
   std::array<int64_t, KF_SCALAR_COUNT> scalars = {}; ///< in their slots
 };
 
-/// One Executable on one Device with all its buffers. Owns its arena and the
+/// One program on one Device with all its buffers. Owns its arena and the
 /// buffers of its inputs and outputs; refers to `device`, `weights` and
 /// `cache`, which must outlive it. One thread.
 class ProgramRunner {
 public:
   /// Loads the program, packs the weights that `weights` lacks, and binds all
   /// buffers.
-  static Result<std::unique_ptr<ProgramRunner>> create(Executable executable,
+  static Result<std::unique_ptr<ProgramRunner>>
+  create(const Executable &executable, Device &device, WeightStore &weights,
+         KVCache &cache);
+  /// The same of a program that is loaded, and outlives the runner.
+  static Result<std::unique_ptr<ProgramRunner>> create(LoadedProgram &loaded,
                                                        Device &device,
                                                        WeightStore &weights,
                                                        KVCache &cache);
@@ -68,27 +74,26 @@ public:
   Result<const void *> read(size_t index, uint64_t offset, uint64_t bytes);
 
   const Executable &program() const { return executable; }
-  int64_t minTokens() const { return executable.minTokens; }
-  int64_t maxTokens() const { return executable.maxTokens; }
   uint64_t arenaBytes() const { return arena ? arena->size() : 0; }
   /// Bytes of the buffers of inputs and outputs.
   uint64_t ioBytes() const;
 
 private:
-  ProgramRunner(Executable executable, Device &device, int64_t cachePages)
-      : executable(std::move(executable)), device(device),
+  ProgramRunner(LoadedProgram &loaded, Device &device, int64_t cachePages)
+      : loaded(loaded), executable(loaded.program()), device(device),
         cachePages(cachePages) {}
 
   Status prepare(WeightStore &weights, KVCache &cache);
   Status checkSizes(const StepSizes &sizes) const;
 
-  Executable executable;
+  std::unique_ptr<LoadedProgram> owned; ///< may be null
+  LoadedProgram &loaded;
+  const Executable &executable; ///< without its binary
   Device &device;
   int64_t cachePages; ///< of each pool
   std::unique_ptr<Buffer> arena;
   std::vector<std::unique_ptr<Buffer>> inputs, outputs;
   std::vector<std::byte> staging; ///< what read() copied from the device
-  std::unique_ptr<LoadedProgram> loaded;
   std::unique_ptr<Instance> instance;
   std::unique_ptr<Stream> stream; ///< idle between calls, small writes apart
 };

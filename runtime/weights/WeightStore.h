@@ -22,7 +22,7 @@
 
 namespace kf {
 
-/// Holds every weight that the programs of a session asked for, packed as they
+/// Holds every weight that the programs of a model asked for, packed as they
 /// asked for it. Owns the buffers; `device`, `source` and what `packing` refers
 /// to must outlive it. One thread.
 class WeightStore {

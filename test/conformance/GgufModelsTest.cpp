@@ -74,15 +74,8 @@ TEST_P(GgufModels, GreedyTokensMatch) {
   auto prompt = tokenizer->encode("Once upon a time", /*addSpecial=*/true);
   ASSERT_TRUE(prompt.ok()) << prompt.message();
   auto wanted = expected.at("greedy_60").get<std::vector<int32_t>>();
-  auto logits = model->session().prefill(*prompt);
-  std::vector<int32_t> ids;
-  while (logits.ok()) {
-    ids.push_back(argmax(*logits));
-    if (ids.size() == wanted.size())
-      break;
-    logits = model->session().decode(ids.back());
-  }
-  ASSERT_TRUE(logits.ok()) << logits.message();
+  const std::vector<int32_t> ids =
+      model->continueGreedily(*prompt, wanted.size());
   if (isExact)
     EXPECT_EQ(ids, wanted);
   else // the first words are sure enough for 8 bits
@@ -96,8 +89,8 @@ TEST_P(GgufModels, HeldOutLikelihoodMatches) {
   if (GetParam().device == "reference")
     GTEST_SKIP() << "minutes long with sanitizers";
 #endif
-  HeldOut found = measureHeldOut(model->session(), *tokenizer,
-                                 models + "kf-stories/heldout.json");
+  HeldOut found =
+      measureHeldOut(*model, *tokenizer, models + "kf-stories/heldout.json");
   EXPECT_EQ(found.tokens, expected.at("tokens").get<int64_t>());
   EXPECT_NEAR(found.nllPerToken,
               expected.at("heldout_nll_per_token").get<double>(),

@@ -47,33 +47,14 @@ protected:
     ASSERT_TRUE(model);
   }
 
-  /// The greedy continuation of `prompt`, `count` tokens or up to a stop token,
-  /// which is part of it.
-  std::vector<int32_t> continueGreedily(const std::vector<int32_t> &prompt,
-                                        size_t count) {
-    Session &session = model->session();
-    session.reset();
-    auto logits = session.prefill(prompt);
-    std::vector<int32_t> ids;
-    const auto &stops = session.config().eosIds;
-    while (logits.ok() && ids.size() < count) {
-      ids.push_back(argmax(*logits));
-      if (std::find(stops.begin(), stops.end(), ids.back()) != stops.end() ||
-          ids.size() == count)
-        break;
-      logits = session.decode(ids.back());
-    }
-    EXPECT_TRUE(logits.ok()) << logits.message();
-    return ids;
-  }
-
   void expectContinuation(const nlohmann::json &entry, bool addSpecial) {
     auto prompt =
         tokenizer->encode(entry.at("prompt").get<std::string>(), addSpecial);
     ASSERT_TRUE(prompt.ok()) << prompt.message();
     EXPECT_EQ(*prompt, entry.at("prompt_ids").get<std::vector<int32_t>>());
     auto expected = entry.at("ids").get<std::vector<int32_t>>();
-    std::vector<int32_t> ids = continueGreedily(*prompt, expected.size());
+    std::vector<int32_t> ids = model->continueGreedily(*prompt, expected.size(),
+                                                       model->config().eosIds);
     EXPECT_EQ(ids, expected);
     EXPECT_EQ(tokenizer->decode(ids), entry.at("text").get<std::string>());
   }
@@ -102,11 +83,12 @@ TEST_P(KfStories, LogitsMatch) {
   auto argmaxes = reference.at("argmax").get<std::vector<int32_t>>();
   auto normalizers = reference.at("logsumexp").get<std::vector<double>>();
   auto last = reference.at("last").get<std::vector<double>>();
-  Status status = model->session().allLogits(
-      ids, [&](int64_t position, std::span<const float> logits) {
+  auto sequence = model->sequence();
+  Status status = readLogits(
+      *sequence, ids, [&](size_t position, std::span<const float> logits) {
         EXPECT_EQ(argmax(logits), argmaxes.at(position)) << position;
         EXPECT_NEAR(logSumExp(logits), normalizers.at(position), 2e-4);
-        if (position + 1 == static_cast<int64_t>(ids.size()))
+        if (position + 1 == ids.size())
           for (size_t i = 0; i < last.size(); ++i)
             EXPECT_NEAR(logits[i], last[i], 2e-4) << "logit " << i;
         return Status();
@@ -118,8 +100,7 @@ TEST_P(KfStories, HeldOutLikelihoodMatches) {
   if (std::string(GetParam()) == "reference")
     GTEST_SKIP() << "the reference device is too slow for 22959 tokens";
   auto expected = readJson("reference.json").at("heldout");
-  HeldOut found =
-      measureHeldOut(model->session(), *tokenizer, folder + "heldout.json");
+  HeldOut found = measureHeldOut(*model, *tokenizer, folder + "heldout.json");
   EXPECT_EQ(found.tokens, expected.at("tokens").get<int64_t>());
   double wanted = expected.at("perplexity").get<double>();
   EXPECT_NEAR(std::exp(found.nllPerToken), wanted, 0.0005 * wanted);

@@ -44,7 +44,8 @@ Result<Executable> ModelUnderTest::compileStep(const StepShape &shape) {
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   mlir::kf::ImportOptions importOptions;
   importOptions.shape = shape;
-  auto module = mlir::kf::importStep(context, config, *weights, importOptions);
+  auto module =
+      mlir::kf::importStep(context, modelConfig, *weights, importOptions);
   if (!module)
     return Status::error(llvm::toString(module.takeError()));
   mlir::kf::CompileOptions options;
@@ -60,19 +61,19 @@ Result<Executable> ModelUnderTest::compileStep(const StepShape &shape) {
 Status ModelUnderTest::readModel() {
   if (path.ends_with(".gguf")) {
     KF_ASSIGN_OR_RETURN(std::unique_ptr<Gguf> file, Gguf::open(path));
-    KF_ASSIGN_OR_RETURN(config, readGgufConfig(*file));
+    KF_ASSIGN_OR_RETURN(modelConfig, readGgufConfig(*file));
     weights = std::move(file);
     return Status();
   }
-  KF_ASSIGN_OR_RETURN(config, loadModelConfig(path));
+  KF_ASSIGN_OR_RETURN(modelConfig, loadModelConfig(path));
   KF_ASSIGN_OR_RETURN(weights, openSafetensors(path));
-  return settleTiedEmbeddings(config, *weights);
+  return settleTiedEmbeddings(modelConfig, *weights);
 }
 
-std::unique_ptr<ModelUnderTest> ModelUnderTest::open(const std::string &path,
-                                                     const std::string &device,
-                                                     unsigned threads,
-                                                     const std::string &cpu) {
+std::unique_ptr<ModelUnderTest>
+ModelUnderTest::open(const std::string &path, const std::string &device,
+                     unsigned threads, const std::string &cpu,
+                     const EngineOptions &options) {
   auto model = std::make_unique<ModelUnderTest>();
   model->target = device;
   model->path = path;
@@ -84,9 +85,7 @@ std::unique_ptr<ModelUnderTest> ModelUnderTest::open(const std::string &path,
   if (device == "reference") {
     model->device = createReferenceDevice();
   } else {
-    CpuDeviceOptions options;
-    options.threads = threads;
-    auto created = createCpuDevice(options);
+    auto created = createCpuDevice({.threads = static_cast<int>(threads)});
     if (!created.ok()) {
       ADD_FAILURE() << created.message();
       return nullptr;
@@ -94,18 +93,59 @@ std::unique_ptr<ModelUnderTest> ModelUnderTest::open(const std::string &path,
     model->device = created.take();
   }
   ModelUnderTest *self = model.get();
-  auto session = Session::create(
-      model->config, *model->device, *model->weights,
-      [self](const StepShape &shape) { return self->compileStep(shape); });
-  if (!session.ok()) {
-    ADD_FAILURE() << session.message();
+  model->model = std::make_unique<Model>(
+      model->modelConfig, *model->device, *model->weights,
+      [self](const StepShape &shape) { return self->compileStep(shape); },
+      ModelOptions{path, nullptr, nullptr});
+  auto engine = Engine::create(*model->model, options);
+  if (!engine.ok()) {
+    ADD_FAILURE() << engine.message();
     return nullptr;
   }
-  model->current = session.take();
+  model->running = engine.take();
   return model;
 }
 
-HeldOut kf::test::measureHeldOut(Session &session, const Tokenizer &tokenizer,
+std::unique_ptr<Sequence> ModelUnderTest::sequence() {
+  return running->createSequence().take();
+}
+
+std::vector<int32_t>
+ModelUnderTest::continueGreedily(std::span<const int32_t> prompt, size_t count,
+                                 std::vector<int64_t> stops) {
+  auto own = sequence();
+  Sampler sampler = Sampler::create({}).take();
+  GenerationOptions options;
+  options.maxTokens = static_cast<int64_t>(count);
+  options.stopIds = std::move(stops);
+  auto generated = generate(*own, sampler, nullptr, prompt, options);
+  EXPECT_TRUE(generated.ok()) << generated.message();
+  return generated.ok() ? generated->ids : std::vector<int32_t>();
+}
+
+Result<std::vector<float>> kf::test::lastLogits(Sequence &sequence,
+                                                std::span<const int32_t> ids) {
+  Reading reading;
+  reading.ids.assign(ids.begin(), ids.end());
+  reading.firstLogits = ids.size() - 1;
+  std::vector<float> last;
+  reading.onLogits = [&](size_t, std::span<const float> logits) {
+    last.assign(logits.begin(), logits.end());
+    return Status();
+  };
+  std::optional<Status> end;
+  reading.done = [&](const Reading::Outcome &outcome) {
+    end = outcome.status();
+  };
+  KF_RETURN_IF_ERROR(sequence.read(std::move(reading)));
+  while (!end)
+    sequence.engine().step();
+  KF_RETURN_IF_ERROR(*end);
+  return last;
+}
+
+HeldOut kf::test::measureHeldOut(ModelUnderTest &model,
+                                 const Tokenizer &tokenizer,
                                  const std::string &path) {
   constexpr int32_t beginToken = 1472, endToken = 1473; // of kf-stories
   std::ifstream file(path);
@@ -117,15 +157,14 @@ HeldOut kf::test::measureHeldOut(Session &session, const Tokenizer &tokenizer,
     std::vector<int32_t> ids = {beginToken};
     ids.insert(ids.end(), text->begin(), text->end());
     ids.push_back(endToken);
-    session.reset();
-    Status status =
-        session.allLogits(std::span<const int32_t>(ids).first(ids.size() - 1),
-                          [&](int64_t position, std::span<const float> logits) {
-                            nll +=
-                                logSumExp(logits) - logits[ids[position + 1]];
-                            ++result.tokens;
-                            return Status();
-                          });
+    auto sequence = model.sequence();
+    Status status = readLogits(
+        *sequence, std::span<const int32_t>(ids).first(ids.size() - 1),
+        [&](size_t index, std::span<const float> logits) {
+          nll += logSumExp(logits) - logits[ids[index + 1]];
+          ++result.tokens;
+          return Status();
+        });
     EXPECT_TRUE(status.ok()) << status.message();
   }
   result.nllPerToken = nll / static_cast<double>(result.tokens);

@@ -10,17 +10,20 @@
 #define KF_TEST_CONFORMANCE_MODELUNDERTEST_H
 
 #include "runtime/devices/Device.h"
-#include "runtime/engine/Session.h"
+#include "runtime/engine/Generation.h"
 #include "runtime/weights/WeightSource.h"
 
 #include "runtime/text/Tokenizer.h"
 
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace kf::test {
 
-/// A model, a device and a session that compiles in memory.
+/// A model, a device and an engine that compiles in memory.
 class ModelUnderTest {
 public:
   /// `path` is a folder of Hugging Face's or a GGUF file; `device` is "cpu" or
@@ -28,8 +31,17 @@ public:
   /// test on an error.
   static std::unique_ptr<ModelUnderTest>
   open(const std::string &path, const std::string &device, unsigned threads = 1,
-       const std::string &cpu = "native");
-  Session &session() { return *current; }
+       const std::string &cpu = "native", const EngineOptions &options = {});
+  Engine &engine() { return *running; }
+  const ModelConfig &config() const { return modelConfig; }
+  /// A sequence without tokens.
+  std::unique_ptr<Sequence> sequence();
+  /// What follows `prompt` if the most likely token is always taken: `count`
+  /// tokens, or fewer, up to one of `stops`, which is the last then. Fails the
+  /// current test on an error.
+  std::vector<int32_t> continueGreedily(std::span<const int32_t> prompt,
+                                        size_t count,
+                                        std::vector<int64_t> stops = {});
 
   // For tests that run steps themselves.
   Result<Executable> compileStep(const StepShape &shape);
@@ -39,12 +51,17 @@ public:
 private:
   Status readModel();
 
-  ModelConfig config;
+  ModelConfig modelConfig;
   std::string path, target, cpu;
   std::unique_ptr<WeightSource> weights;
   std::unique_ptr<Device> device;
-  std::unique_ptr<Session> current;
+  std::unique_ptr<Model> model;
+  std::unique_ptr<Engine> running;
 };
+
+/// Reads `ids`; the logits [vocabulary] that follow the last one.
+Result<std::vector<float>> lastLogits(Sequence &sequence,
+                                      std::span<const int32_t> ids);
 
 /// Mean negative log-likelihood of the stories in a JSON array of texts, by the
 /// rule of kf-stories' reference.json: begin token, text, end token, no context
@@ -53,7 +70,7 @@ struct HeldOut {
   double nllPerToken = 0;
   int64_t tokens = 0;
 };
-HeldOut measureHeldOut(Session &session, const Tokenizer &tokenizer,
+HeldOut measureHeldOut(ModelUnderTest &model, const Tokenizer &tokenizer,
                        const std::string &path);
 
 /// Index of the largest element, the lowest where several are.

@@ -29,8 +29,8 @@ namespace {
 
 constexpr int64_t kPoolPages = 12;
 
-struct Sequence {
-  explicit Sequence(std::vector<int32_t> prompt, SamplerOptions options = {})
+struct History {
+  explicit History(std::vector<int32_t> prompt, SamplerOptions options = {})
       : ids(std::move(prompt)), prompt(ids.size()),
         sampler(Sampler::create(options).take()) {
     for (int32_t id : ids)
@@ -49,7 +49,7 @@ struct Sequence {
 
 /// The next `count` tokens of a sequence.
 struct Part {
-  Sequence *sequence;
+  History *sequence;
   size_t count;
 };
 
@@ -86,7 +86,7 @@ public:
     const size_t vocab = logits[0].shape[1];
     size_t row = 0;
     for (const Part &part : parts) {
-      Sequence &own = *part.sequence;
+      History &own = *part.sequence;
       own.read += part.count;
       if (own.read != own.ids.size())
         continue;
@@ -110,10 +110,9 @@ private:
     std::vector<float> temperature, topP, minP, repetition, presence, frequency,
         bias;
     std::vector<int64_t> seed;
-    const int64_t tablePages =
-        cachePagesOf(model.session().config().maxPositions);
+    const int64_t tablePages = cachePagesOf(model.config().maxPositions);
     for (const Part &part : parts) {
-      Sequence &own = *part.sequence;
+      History &own = *part.sequence;
       const int32_t number = static_cast<int32_t>(table.size() / tablePages);
       const size_t end = own.read + part.count;
       for (size_t i = own.read; i < end; ++i) {
@@ -183,8 +182,7 @@ private:
       EXPECT_TRUE(executable.ok()) << executable.message();
       if (!executable.ok())
         return {};
-      const StepSignature signature =
-          stepSignature(shape, model.session().config());
+      const StepSignature signature = stepSignature(shape, model.config());
       EXPECT_EQ(executable->inputs, signature.inputs);
       EXPECT_EQ(executable->outputs, signature.outputs);
       EXPECT_EQ(executable->namedSizes, signature.sizes);
@@ -247,7 +245,7 @@ TEST_P(Steps, ChooseAsTheHostDoes) {
   nucleus.seed = uint64_t(-3);
   biased.repetitionPenalty = 1.1;
   biased.logitBias = {{3, 4.0}, {17, -std::numeric_limits<double>::infinity()}};
-  Sequence greedy(prompt(100)), second(prompt(5), warm),
+  History greedy(prompt(100)), second(prompt(5), warm),
       third(prompt(9), nucleus), fourth(prompt(2), biased);
   Stepper steps(*model);
   // A prompt in pieces beside others; nothing is wanted of the first step.
@@ -265,11 +263,11 @@ TEST_P(Steps, ChooseAsTheHostDoes) {
   // Programs of other sizes go on with the same cache.
   ASSERT_NO_FATAL_FAILURE(steps.step(16, 1, {{&greedy, 1}}));
   ASSERT_NO_FATAL_FAILURE(steps.step(1, 1, {{&greedy, 1}}));
-  for (Sequence *sequence : {&second, &third, &fourth})
+  for (History *sequence : {&second, &third, &fourth})
     ASSERT_NO_FATAL_FAILURE(steps.step(1, 1, {{sequence, 1}}));
   EXPECT_EQ(greedy.generated(),
             reference.at("greedy_20").get<std::vector<int32_t>>());
-  for (const Sequence *sequence : {&second, &third, &fourth})
+  for (const History *sequence : {&second, &third, &fourth})
     EXPECT_GT(sequence->generated().size(), 12u);
 }
 

@@ -90,10 +90,10 @@ public:
 
 private:
   void greet() {
-    std::fprintf(
-        stderr, "%s on %s, context %lld. /help tells the commands.\n",
-        chat.model().model().name.c_str(), chat.model().device().name().c_str(),
-        static_cast<long long>(chat.model().session().contextLength()));
+    std::fprintf(stderr, "%s on %s, context %lld. /help tells the commands.\n",
+                 chat.model().files().name.c_str(),
+                 chat.model().device().name().c_str(),
+                 static_cast<long long>(chat.model().engine().contextLength()));
   }
 
   Result<LineReader::Event> readMessage(std::string &message) {
@@ -215,10 +215,10 @@ private:
   }
 
   std::string stats() {
-    return "cache: " + std::to_string(chat.cachedTokens()) + " of " +
-           std::to_string(chat.model().session().contextLength()) +
-           " tokens; " + std::to_string(chat.messages().size()) +
-           " messages\n" + describe("last", chat.lastCounts()) +
+    return "cache: " + std::to_string(chat.position()) + " of " +
+           std::to_string(chat.model().engine().contextLength()) + " tokens; " +
+           std::to_string(chat.messages().size()) + " messages\n" +
+           describe("last", chat.lastCounts()) +
            describe("all", chat.totalCounts());
   }
 

@@ -13,7 +13,6 @@
 #include "runtime/core/Json.h"
 #include "runtime/core/MappedFile.h"
 #include "runtime/core/Quote.h"
-#include "runtime/core/Stopwatch.h"
 #include "runtime/core/WriteFile.h"
 
 #include <nlohmann/json.hpp>
@@ -22,9 +21,6 @@
 #include <sys/stat.h>
 
 using namespace kf;
-
-/// Prompt tokens that are read before looking for an interrupt again.
-static constexpr size_t kPrefillChunk = 512;
 
 void ChatCounts::add(const ChatCounts &other) {
   reused += other.reused;
@@ -45,7 +41,7 @@ struct TemplateText {
 };
 
 static Result<TemplateText> findTemplate(const ChatOptions &options,
-                                         const Model &model) {
+                                         const ModelFiles &model) {
   TemplateText found = {model.chat.chatTemplate, model.chat.templateOrigin};
   if (!options.templateFile.empty()) {
     KF_ASSIGN_OR_RETURN(MappedFile file,
@@ -69,7 +65,7 @@ ChatSession::open(const ChatOptions &options) {
   KF_ASSIGN_OR_RETURN(Sampler sampler, Sampler::create(options.sampler));
   KF_ASSIGN_OR_RETURN(std::unique_ptr<ModelSession> run,
                       ModelSession::open(options.model, true));
-  const Model &model = run->model();
+  const ModelFiles &model = run->files();
   KF_RETURN_IF_ERROR(options.sampler.validateIds(model.config.vocabSize));
   if (!model.tokenizer)
     return Status::error("model " + quotePath(model.name) +
@@ -95,11 +91,11 @@ ChatSession::ChatSession(std::unique_ptr<ModelSession> run,
                          const ChatOptions &options)
     : run(std::move(run)), encoder(std::move(encoder)),
       sampler(std::move(sampler)), system(options.system),
-      maxTokens(options.tokens), stopIds(this->run->model().config.eosIds) {
+      maxTokens(options.tokens), stopIds(this->run->files().config.eosIds) {
   for (int64_t id : this->encoder.endOfTurnIds())
     stopIds.push_back(id);
   if (maxTokens == 0)
-    maxTokens = this->run->session().contextLength();
+    maxTokens = this->run->engine().contextLength();
   clear();
 }
 
@@ -134,95 +130,43 @@ Result<StopReason> ChatSession::answer(const OnText &onText,
   if (encoded.status().isCancelled())
     return StopReason::Cancelled;
   KF_ASSIGN_OR_RETURN(std::vector<int32_t> ids, std::move(encoded));
-  const Session &session = run->session();
-  if (static_cast<int64_t>(ids.size()) >= session.contextLength())
-    return Status::error(
-        "the conversation has " + std::to_string(ids.size()) +
-        " tokens, but the context has room for " +
-        std::to_string(session.contextLength()) + "; /clear starts over" +
-        (session.contextLength() < run->model().config.maxPositions
-             ? ", --context N makes more room"
-             : ""));
-  return generateAnswer(ids, onText, cancelled);
-}
-
-/// Goes back in the cache to the tokens that `ids` begin with; returns how
-/// many. The last of `ids` is always left to be read, for its logits.
-Result<size_t> ChatSession::reuse(std::span<const int32_t> ids) {
-  const auto [inCache, inIds] = std::ranges::mismatch(cached, ids);
-  size_t kept = static_cast<size_t>(inIds - ids.begin());
-  kept = std::min(kept, ids.empty() ? 0 : ids.size() - 1);
-  KF_RETURN_IF_ERROR(run->session().rewind(static_cast<int64_t>(kept)));
-  cached.resize(kept);
-  sampler.reset();
-  for (int32_t id : cached)
-    sampler.accept(id);
-  return kept;
+  const int64_t context = run->engine().contextLength();
+  if (static_cast<int64_t>(ids.size()) >= context)
+    return Status::error("the conversation has " + std::to_string(ids.size()) +
+                         " tokens, but the context has room for " +
+                         std::to_string(context) + "; /clear starts over" +
+                         (context < run->files().config.maxPositions
+                              ? ", --context N makes more room"
+                              : ""));
+  return generateAnswer(ids, onText);
 }
 
 Result<StopReason> ChatSession::generateAnswer(std::span<const int32_t> ids,
-                                               const OnText &onText,
-                                               CancelFlag cancelled) {
-  Session &session = run->session();
-  const SessionTimings before = session.timings();
-  const bool firstAnswer = session.position() == 0 && total.computed == 0;
-  KF_ASSIGN_OR_RETURN(const size_t kept, reuse(ids));
-  last = {};
-  last.reused = static_cast<int64_t>(kept);
-
-  Stopwatch prefilling;
-  std::span<const int32_t> rest = ids.subspan(kept);
-  while (rest.size() > kPrefillChunk && !isCancelled(cancelled)) {
-    const std::span<const int32_t> chunk = rest.first(kPrefillChunk);
-    const Status read = session.prefill(chunk).status();
-    if (read.isCancelled())
-      break;
-    KF_RETURN_IF_ERROR(read);
-    cached.insert(cached.end(), chunk.begin(), chunk.end());
-    for (int32_t id : chunk)
-      sampler.accept(id);
-    rest = rest.subspan(kPrefillChunk);
-  }
-  last.prefillSeconds = prefilling.seconds();
-  if (isCancelled(cancelled))
-    return StopReason::Cancelled;
-
+                                               const OnText &onText) {
+  // Gives its pages back, where the new one finds them.
+  sequence.reset();
+  KF_ASSIGN_OR_RETURN(sequence, run->engine().createSequence());
+  sampler.reset();
   GenerationOptions settings;
   settings.maxTokens = maxTokens;
   settings.stopIds = stopIds;
   settings.onText = onText;
-  settings.onBadLogits = [&](const Status &error) {
-    return run->explainBadLogits(error);
-  };
-  Result<Generation> result =
-      generate(session, sampler, run->tokenizer(), rest, settings);
-  if (!result.ok()) {
-    // What was read by then is known up to the prompt only.
-    KF_RETURN_IF_ERROR(session.rewind(cachedTokens()));
-    return result.status();
-  }
-  cached.insert(cached.end(), rest.begin(), rest.end());
-  cached.insert(cached.end(), result->ids.begin(), result->ids.end());
-  cached.resize(static_cast<size_t>(session.position()));
-
-  const SessionTimings after = session.timings();
-  ModelSession::Readying ready = {after.compile + after.load + after.pack -
-                                      before.compile - before.load -
-                                      before.pack,
-                                  0};
-  if (firstAnswer)
-    ready = run->readying(static_cast<int64_t>(ids.size()));
-  last.computed = static_cast<int64_t>(ids.size() - rest.size() - kept) +
-                  result->promptTokens;
-  last.generated = static_cast<int64_t>(result->ids.size());
-  last.decodeSteps = result->decodeSteps;
-  last.prefillSeconds = std::max(
-      0.0, last.prefillSeconds + result->prefillSeconds - ready.prefill);
-  last.decodeSeconds = std::max(0.0, result->decodeSeconds - ready.decode);
+  KF_ASSIGN_OR_RETURN(
+      GenerationResult result,
+      generate(*sequence, sampler, &run->tokenizer(), ids, settings));
+  last = {};
+  last.reused = result.reusedTokens;
+  last.computed = result.promptTokens - result.reusedTokens;
+  last.generated = static_cast<int64_t>(result.ids.size());
+  last.decodeSteps = result.decodeSteps;
+  last.prefillSeconds =
+      std::max(0.0, result.prefillSeconds - result.prefillReadying);
+  last.decodeSeconds =
+      std::max(0.0, result.decodeSeconds - result.decodeReadying);
   total.add(last);
-  if (!result->ids.empty())
-    conversation.push_back({"assistant", std::move(result->text)});
-  return result->reason;
+  if (!result.ids.empty())
+    conversation.push_back({"assistant", std::move(result.text)});
+  return result.reason;
 }
 
 //===----------------------------------------------------------------------===//

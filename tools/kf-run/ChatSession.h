@@ -13,7 +13,7 @@
 
 #include "runtime/chat/PromptEncoder.h"
 #include "runtime/core/Cancellation.h"
-#include "runtime/engine/Generator.h"
+#include "runtime/engine/Generation.h"
 
 #include <functional>
 #include <memory>
@@ -24,7 +24,7 @@
 namespace kf {
 
 struct ChatOptions {
-  ModelOptions model;
+  ModelFlags model;
   std::string templateFile; ///< empty: the model's own template
   std::string system;       ///< empty: no system message
   int64_t tokens = 0;       ///< the most of an answer; 0: what fits
@@ -42,11 +42,10 @@ struct ChatCounts {
   void add(const ChatCounts &other);
 };
 
-/// A model, a conversation, and the tokens of it that are in the model's cache.
-/// For each answer the whole conversation is rendered and tokenized; what it
-/// has in common with the cache, from the start, is kept, and the rest is
-/// computed. So a template may rewrite what was said earlier: then less is
-/// kept. One thread.
+/// A model and a conversation. For each answer the whole conversation is
+/// rendered and tokenized, and read as a new sequence: what the engine's cache
+/// has of its beginning is reused, and the rest is computed. So a template may
+/// rewrite what was said earlier: then less is reused. One thread.
 class ChatSession {
 public:
   /// Opens the model and makes its session. Errors: a model without a template.
@@ -73,8 +72,8 @@ public:
   Status load(const std::string &path);
 
   ModelSession &model() { return *run; }
-  /// Tokens in the cache.
-  int64_t cachedTokens() const { return static_cast<int64_t>(cached.size()); }
+  /// Tokens of the conversation that were read.
+  int64_t position() const { return sequence ? sequence->position() : 0; }
   const ChatCounts &lastCounts() const { return last; }
   const ChatCounts &totalCounts() const { return total; }
 
@@ -82,9 +81,8 @@ private:
   ChatSession(std::unique_ptr<ModelSession> run, PromptEncoder encoder,
               Sampler sampler, const ChatOptions &options);
 
-  Result<size_t> reuse(std::span<const int32_t> ids);
   Result<StopReason> generateAnswer(std::span<const int32_t> ids,
-                                    const OnText &onText, CancelFlag cancelled);
+                                    const OnText &onText);
 
   std::unique_ptr<ModelSession> run;
   PromptEncoder encoder;
@@ -93,7 +91,7 @@ private:
   int64_t maxTokens;
   std::vector<int64_t> stopIds;
   std::vector<ChatMessage> conversation;
-  std::vector<int32_t> cached; ///< the tokens that the session has read
+  std::unique_ptr<Sequence> sequence; ///< of the last answer; may be null
   ChatCounts last, total;
 };
 

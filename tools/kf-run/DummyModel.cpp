@@ -76,14 +76,14 @@ Status DummyOptions::check(const std::string &model) const {
   return weightType.empty() ? Status() : parseWeightType(weightType).status();
 }
 
-Result<Model> kf::openModel(const std::string &path, bool withTokenizer,
-                            const DummyOptions &dummy) {
+Result<ModelFiles> kf::openModel(const std::string &path, bool withTokenizer,
+                                 const DummyOptions &dummy) {
   if (!dummy.used())
     return openModel(path, withTokenizer);
   const NamedConfig *named = findNamedConfig(path);
   if (!named)
     return Status::error("there is no model called " + inQuotes(path));
-  Model model;
+  ModelFiles model;
   model.name = std::string(named->name) + " (dummy weights)";
   model.configText = named->json;
   KF_ASSIGN_OR_RETURN(model.config, parseModelConfig(model.configText));

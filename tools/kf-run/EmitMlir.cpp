@@ -70,7 +70,7 @@ Result<CompilerModule> openSource(const EmitOptions &options) {
   if (options.source.ends_with(".mlir"))
     return CompilerModule::parse(options.source, options.function,
                                  options.phase == "binary");
-  KF_ASSIGN_OR_RETURN(Model model,
+  KF_ASSIGN_OR_RETURN(ModelFiles model,
                       openModel(options.source, false, options.dummy));
   const StepShape shape = {std::max<int64_t>(options.maxTokens, 1),
                            std::max<int64_t>(options.maxLogits, 1),

@@ -14,7 +14,7 @@
 #include "SamplerFlags.h"
 
 #include "runtime/core/Stopwatch.h"
-#include "runtime/engine/Generator.h"
+#include "runtime/engine/Generation.h"
 #include "runtime/text/Utf8.h"
 
 #include <nlohmann/json.hpp>
@@ -28,7 +28,7 @@ using namespace kf;
 namespace {
 
 struct GenerateOptions {
-  ModelOptions model;
+  ModelFlags model;
   std::optional<std::string> prompt;
   std::string file, ids, json;
   int64_t tokens = 256; ///< -1: until the context is full
@@ -89,7 +89,7 @@ std::string phase(const char *name, int64_t tokens, double seconds) {
          formatted("%.0f tok/s", rate(tokens, seconds)) + ")";
 }
 
-std::string summary(ModelSession &run, const Generation &result,
+std::string summary(ModelSession &run, const GenerationResult &result,
                     const Times &times) {
   const StepCompiler &compiler = run.compiler();
   std::string origin = compiler.compiled() + compiler.cached() == 0
@@ -108,16 +108,16 @@ std::string summary(ModelSession &run, const Generation &result,
 
 std::string jsonReport(ModelSession &run, const std::string &prompt,
                        std::span<const int32_t> promptIds,
-                       const Generation &result, const Times &times) {
-  const SessionMemory memory = run.session().memory();
-  nlohmann::ordered_json json = {{"model", run.model().name},
+                       const GenerationResult &result, const Times &times) {
+  const EngineMemory memory = run.engine().memory();
+  nlohmann::ordered_json json = {{"model", run.files().name},
                                  {"device", run.device().name()},
                                  {"prompt", toValidUtf8(prompt)},
                                  {"prompt_ids", promptIds},
                                  {"ids", result.ids},
                                  {"text", result.text},
                                  {"stop_reason", nameOf(result.reason)},
-                                 {"context", run.session().contextLength()},
+                                 {"context", run.engine().contextLength()},
                                  {"timings",
                                   {{"load", times.load},
                                    {"compile", times.compile},
@@ -137,16 +137,15 @@ std::string jsonReport(ModelSession &run, const std::string &prompt,
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-Times timesOf(const ModelSession &run, Session &session,
-              const Generation &result, double started) {
-  const auto ready = run.readying(result.promptTokens);
-  const SessionTimings timings = session.timings();
+Times timesOf(const ModelSession &run, const GenerationResult &result,
+              double started) {
+  const EngineTimings timings = run.engine().timings();
   Times times;
   times.compile = timings.compile;
   times.load = run.openSeconds() + timings.load + timings.pack;
-  times.prefill = std::max(0.0, result.prefillSeconds - ready.prefill);
-  times.decode = std::max(0.0, result.decodeSeconds - ready.decode);
-  times.firstToken = started + result.firstTokenSeconds;
+  times.prefill = std::max(0.0, result.prefillSeconds - result.prefillReadying);
+  times.decode = std::max(0.0, result.decodeSeconds - result.decodeReadying);
+  times.firstToken = started + result.prefillSeconds;
   return times;
 }
 
@@ -165,36 +164,32 @@ Status generateText(const GenerateOptions &options) {
   KF_ASSIGN_OR_RETURN(std::unique_ptr<ModelSession> run,
                       ModelSession::open(options.model, withTokenizer));
   KF_RETURN_IF_ERROR(
-      options.sampler.validateIds(run->model().config.vocabSize));
-  const std::optional<Tokenizer> &tokenizer = run->model().tokenizer;
+      options.sampler.validateIds(run->files().config.vocabSize));
+  const std::optional<Tokenizer> &tokenizer = run->files().tokenizer;
   if (!tokenizer && !options.stops.empty())
     return Status::error("--stop is found in text, and the model has no "
                          "tokenizer; give --tokenizer, or leave it out");
   KF_ASSIGN_OR_RETURN(std::vector<int32_t> ids,
-                      options.ids.empty() ? promptIds(run->model(), prompt)
+                      options.ids.empty() ? promptIds(run->files(), prompt)
                                           : parseIds(options.ids));
   const int64_t count = static_cast<int64_t>(ids.size());
   KF_RETURN_IF_ERROR(run->start(count + std::max<int64_t>(options.tokens, 0)));
-  Session &session = run->session();
-  if (count > session.contextLength())
-    return Status::error(
-        "the prompt has " + std::to_string(count) +
-        " tokens, but the context has room for " +
-        std::to_string(session.contextLength()) +
-        (session.contextLength() < run->model().config.maxPositions
-             ? "; raise --context or shorten the prompt"
-             : "; shorten the prompt"));
+  const int64_t context = run->engine().contextLength();
+  if (count > context)
+    return Status::error("the prompt has " + std::to_string(count) +
+                         " tokens, but the context has room for " +
+                         std::to_string(context) +
+                         (context < run->files().config.maxPositions
+                              ? "; raise --context or shorten the prompt"
+                              : "; shorten the prompt"));
 
   GenerationOptions settings;
   settings.maxTokens = options.tokens == -1
                            ? std::numeric_limits<int64_t>::max()
                            : options.tokens;
   if (!options.ignoreEos)
-    settings.stopIds = run->model().config.eosIds;
+    settings.stopIds = run->files().config.eosIds;
   settings.stopTexts = options.stops;
-  settings.onBadLogits = [&](const Status &error) {
-    return run->explainBadLogits(error);
-  };
   Status written;
   HeldWarnings warnings;
   settings.onText = [&](std::string_view text) {
@@ -214,14 +209,16 @@ Status generateText(const GenerateOptions &options) {
     settings.onText(prompt);
   catchFirstInterrupt();
   const double started = watch.seconds();
-  KF_ASSIGN_OR_RETURN(Generation result,
-                      generate(session, sampler,
+  KF_ASSIGN_OR_RETURN(std::unique_ptr<Sequence> sequence,
+                      run->engine().createSequence());
+  KF_ASSIGN_OR_RETURN(GenerationResult result,
+                      generate(*sequence, sampler,
                                tokenizer ? &*tokenizer : nullptr, ids,
                                settings));
   KF_RETURN_IF_ERROR(written);
   KF_RETURN_IF_ERROR(writeStdout("\n"));
   warnings.end();
-  Times times = timesOf(*run, session, result, started);
+  Times times = timesOf(*run, result, started);
   times.total = watch.seconds();
   if (!options.quiet)
     std::fputs(summary(*run, result, times).c_str(), stderr);

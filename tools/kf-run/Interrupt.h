@@ -15,7 +15,7 @@
 namespace kf {
 
 /// Set by an interrupt once one of the functions below was called; what the
-/// process is at then ends in good order. Sessions look at it between
+/// process is at then ends in good order. Steps look at it between
 /// dispatches, the compiler between passes.
 std::atomic<bool> &interruptFlag();
 

@@ -53,20 +53,21 @@ std::string textReport(std::span<const int32_t> ids, const Scores &scores) {
   return out;
 }
 
-Result<Scores> score(const ModelOptions &options,
-                     std::span<const int32_t> ids) {
+Result<Scores> score(const ModelFlags &options, std::span<const int32_t> ids) {
   KF_ASSIGN_OR_RETURN(std::unique_ptr<ModelSession> run,
                       ModelSession::open(options, false));
   KF_RETURN_IF_ERROR(run->start(static_cast<int64_t>(ids.size())));
   catchFirstInterrupt();
   Scores scores;
-  KF_RETURN_IF_ERROR(run->session().allLogits(
-      ids, [&](int64_t position, std::span<const float> logits) {
-        if (Status status = checkLogits(position, logits); !status.ok())
-          return run->explainBadLogits(status);
+  KF_ASSIGN_OR_RETURN(std::unique_ptr<Sequence> sequence,
+                      run->engine().createSequence());
+  KF_RETURN_IF_ERROR(readLogits(
+      *sequence, ids, [&](size_t index, std::span<const float> logits) {
+        if (Status status = checkLogits(index, logits); !status.ok())
+          return run->engine().model().explainBadLogits(status);
         scores.argmax.push_back(argmax(logits));
         scores.logSumExp.push_back(logSumExp(logits));
-        if (position + 1 == static_cast<int64_t>(ids.size()))
+        if (index + 1 == ids.size())
           scores.last.assign(logits.begin(), logits.end());
         return Status();
       }));
@@ -76,7 +77,7 @@ Result<Scores> score(const ModelOptions &options,
 } // namespace
 
 int kf::runLogits(Arguments arguments) {
-  ModelOptions options;
+  ModelFlags options;
   std::string idsText;
   std::optional<std::string> json;
   OptionParser parser(

@@ -27,8 +27,8 @@ using namespace kf;
 
 namespace {
 
-Result<Model> openEmbedded(bool withTokenizer) {
-  Model model;
+Result<ModelFiles> openEmbedded(bool withTokenizer) {
+  ModelFiles model;
   model.name = "kf-stories (embedded)";
   model.configText = KF_EMBEDDED(config);
   KF_ASSIGN_OR_RETURN(
@@ -50,8 +50,8 @@ Result<Model> openEmbedded(bool withTokenizer) {
   return model;
 }
 
-Result<Model> openFolder(const std::string &path, bool withTokenizer) {
-  Model model;
+Result<ModelFiles> openFolder(const std::string &path, bool withTokenizer) {
+  ModelFiles model;
   model.name = path;
   KF_ASSIGN_OR_RETURN(model.config, loadModelConfig(path));
   KF_ASSIGN_OR_RETURN(MappedFile config,
@@ -66,8 +66,8 @@ Result<Model> openFolder(const std::string &path, bool withTokenizer) {
   return model;
 }
 
-Result<Model> openGguf(const std::string &path, bool withTokenizer) {
-  Model model;
+Result<ModelFiles> openGguf(const std::string &path, bool withTokenizer) {
+  ModelFiles model;
   model.name = path;
   KF_ASSIGN_OR_RETURN(std::unique_ptr<Gguf> gguf, Gguf::open(path));
   KF_ASSIGN_OR_RETURN(model.config, readGgufConfig(*gguf));
@@ -103,13 +103,13 @@ Result<ModelKind> kf::findModelKind(const std::string &path) {
                        "folder that holds config.json and model.safetensors");
 }
 
-Result<Model> kf::openModel(const std::string &path, bool withTokenizer) {
+Result<ModelFiles> kf::openModel(const std::string &path, bool withTokenizer) {
   KF_ASSIGN_OR_RETURN(ModelKind kind, findModelKind(path));
   if (kind == ModelKind::Embedded)
     return openEmbedded(withTokenizer);
-  Result<Model> model = kind == ModelKind::Gguf
-                            ? openGguf(path, withTokenizer)
-                            : openFolder(path, withTokenizer);
+  Result<ModelFiles> model = kind == ModelKind::Gguf
+                                 ? openGguf(path, withTokenizer)
+                                 : openFolder(path, withTokenizer);
   if (model.ok())
     printModelWarnings(path, model->config);
   return model;
@@ -121,7 +121,7 @@ void kf::printModelWarnings(const std::string &path,
     printWarning("model " + quotePath(path) + ": " + line);
 }
 
-Status kf::openTokenizer(const std::string &path, Model &model) {
+Status kf::openTokenizer(const std::string &path, ModelFiles &model) {
   struct stat info;
   const bool isFolder = stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
   if (isFolder) {
@@ -151,12 +151,12 @@ Result<bool> kf::hasTokenizer(const std::string &path) {
          access((path + "/tokenizer.model").c_str(), F_OK) == 0;
 }
 
-Status kf::nameModel(const Model &model, const Status &status) {
+Status kf::nameModel(const ModelFiles &model, const Status &status) {
   const bool named = status.message().find(model.name) != std::string::npos;
   return named ? status : status.in(model.name);
 }
 
-std::string kf::signatureOf(const Model &model) {
+std::string kf::signatureOf(const ModelFiles &model) {
   std::string text = model.configText;
   // The tensors' values decide this.
   text += model.config.tiedEmbeddings ? "\ntied" : "\nuntied";

@@ -32,7 +32,7 @@ enum class ModelKind {
 Result<ModelKind> findModelKind(const std::string &path);
 
 /// A checkpoint and what belongs to it.
-struct Model {
+struct ModelFiles {
   std::string name; ///< for people: the path, or "kf-stories (embedded)"
   ModelConfig config;
   /// What `config` was read from, as text: config.json, or the metadata of a
@@ -48,12 +48,12 @@ struct Model {
 /// Opens the model at `path`, or the embedded one if it is empty, and prints
 /// its configuration's warnings. Weights are mapped, not read. Errors name the
 /// file.
-Result<Model> openModel(const std::string &path, bool withTokenizer);
+Result<ModelFiles> openModel(const std::string &path, bool withTokenizer);
 
 /// Gives `model` the tokenizer at `path`: a folder's or a GGUF file's with its
 /// chat template, or a tokenizer.json or tokenizer.model alone. Errors name the
 /// file.
-Status openTokenizer(const std::string &path, Model &model);
+Status openTokenizer(const std::string &path, ModelFiles &model);
 
 /// Whether the model at `path` comes with a tokenizer, readable or not.
 Result<bool> hasTokenizer(const std::string &path);
@@ -61,19 +61,19 @@ Result<bool> hasTokenizer(const std::string &path);
 struct DummyOptions;
 /// The same where `dummy` may say that `path` is a known model's name. Such a
 /// model has the tokenizer that `dummy` names; asking for one fails without.
-Result<Model> openModel(const std::string &path, bool withTokenizer,
-                        const DummyOptions &dummy);
+Result<ModelFiles> openModel(const std::string &path, bool withTokenizer,
+                             const DummyOptions &dummy);
 
 /// Prints what `config`, of the model at `path`, warns of.
 void printModelWarnings(const std::string &path, const ModelConfig &config);
 
 /// `status` with the model's name in front, unless an error has it already.
-Status nameModel(const Model &model, const Status &status);
+Status nameModel(const ModelFiles &model, const Status &status);
 
 /// Everything about `model` that its compiled programs depend on, as bytes to
 /// hash: what its configuration was read from, and the tensors' names, types
 /// and shapes.
-std::string signatureOf(const Model &model);
+std::string signatureOf(const ModelFiles &model);
 
 } // namespace kf
 

@@ -61,7 +61,7 @@ void setChat(const Result<ChatConfig> &chat, ModelFacts &facts) {
 }
 
 Result<ModelFacts> collectEmbedded() {
-  KF_ASSIGN_OR_RETURN(Model model, openModel("", /*withTokenizer=*/true));
+  KF_ASSIGN_OR_RETURN(ModelFiles model, openModel("", /*withTokenizer=*/true));
   ModelFacts facts;
   facts.name = model.name;
   facts.format = "safetensors";
@@ -75,7 +75,7 @@ Result<ModelFacts> collectEmbedded() {
 
 Result<ModelFacts> collectDummy(const std::string &name,
                                 const DummyOptions &dummy) {
-  KF_ASSIGN_OR_RETURN(Model model, openModel(name, false, dummy));
+  KF_ASSIGN_OR_RETURN(ModelFiles model, openModel(name, false, dummy));
   ModelFacts facts;
   facts.name = model.name;
   facts.format = "configuration by name";

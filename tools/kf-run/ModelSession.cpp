@@ -21,7 +21,7 @@ using namespace kf;
 /// Positions that a session has room for unless more or fewer are asked for.
 static constexpr int64_t kDefaultContext = 4096;
 
-void ModelOptions::addTo(OptionParser &parser) {
+void ModelFlags::addTo(OptionParser &parser) {
   parser.positional("MODEL", false, model,
                     "a GGUF file, or a folder with config.json, "
                     "model.safetensors (or its index) and a tokenizer; "
@@ -53,7 +53,7 @@ void ModelOptions::addTo(OptionParser &parser) {
 }
 
 Result<std::unique_ptr<ModelSession>>
-ModelSession::open(const ModelOptions &options, bool withTokenizer) {
+ModelSession::open(const ModelFlags &options, bool withTokenizer) {
   Stopwatch watch;
   std::unique_ptr<ModelSession> result(new ModelSession());
   result->options = options;
@@ -78,58 +78,30 @@ ModelSession::open(const ModelOptions &options, bool withTokenizer) {
   return result;
 }
 
-Status ModelSession::start(int64_t tokens) {
-  SessionOptions settings;
+Status ModelSession::start(int64_t tokens, int64_t parallel) {
+  model = std::make_unique<Model>(
+      opened.config, *target, *opened.weights,
+      [this](const StepShape &shape) { return steps->compile(shape); },
+      ModelOptions{opened.name, pool.get(), &interruptFlag()});
+  EngineOptions settings;
   settings.contextLength = options.context;
   if (!options.context)
     settings.contextLength =
         std::min(opened.config.maxPositions, std::max(kDefaultContext, tokens));
-  settings.pool = pool.get();
+  settings.parallel = parallel;
   settings.cancelled = &interruptFlag();
-  KF_ASSIGN_OR_RETURN(
-      running,
-      Session::create(
-          opened.config, *target, *opened.weights,
-          [this](const StepShape &shape) { return provide(shape); }, settings));
+  KF_ASSIGN_OR_RETURN(running, Engine::create(*model, settings));
   return Status();
 }
 
-Status ModelSession::explainBadLogits(const Status &error) const {
-  const std::optional<std::string> weight = running->findNonFiniteWeight();
-  return Status::error(error.message() + "; " +
-                       weight.value_or("all weights are finite, so what the "
-                                       "model computes overflows"))
-      .in("model " + quotePath(opened.name));
-}
-
-Result<Executable> ModelSession::provide(const StepShape &shape) {
-  if (shape.tokens == 1) {
-    decodePosition = running->position();
-    decodeRequested = readySeconds();
-  }
-  return steps->compile(shape);
-}
-
-double ModelSession::readySeconds() const {
-  const SessionTimings timings = running->timings();
-  return timings.compile + timings.load + timings.pack;
-}
-
-ModelSession::Readying ModelSession::readying(int64_t tokens) const {
-  const double total = readySeconds();
-  if (decodePosition < tokens)
-    return {total, 0};
-  return {decodeRequested, total - decodeRequested};
-}
-
-std::vector<int32_t> kf::beginIds(const Model &model) {
+std::vector<int32_t> kf::beginIds(const ModelFiles &model) {
   std::vector<int32_t> ids = model.tokenizer->prefixIds();
   if (ids.empty() && model.config.bosId)
     ids.push_back(static_cast<int32_t>(*model.config.bosId));
   return ids;
 }
 
-Result<std::vector<int32_t>> kf::promptIds(const Model &model,
+Result<std::vector<int32_t>> kf::promptIds(const ModelFiles &model,
                                            std::string_view text) {
   KF_ASSIGN_OR_RETURN(std::vector<int32_t> ids,
                       model.tokenizer->encode(text, false));

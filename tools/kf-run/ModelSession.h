@@ -16,15 +16,16 @@
 #include "StepCompiler.h"
 
 #include "runtime/core/ThreadPool.h"
-#include "runtime/engine/Session.h"
+#include "runtime/engine/Engine.h"
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace kf {
 
 /// Options of every command that runs a model.
-struct ModelOptions {
+struct ModelFlags {
   std::string model;                ///< empty: the embedded one
   std::optional<std::string> named; ///< the model, as an option says it
   DummyOptions dummy;
@@ -37,64 +38,50 @@ struct ModelOptions {
   void addTo(OptionParser &parser);
 };
 
-/// A model, the device that it runs on, and the session. One thread.
+/// A model, the device that it runs on, and the engine that runs it. One
+/// thread.
 class ModelSession {
 public:
   /// Opens the device and the model.
-  static Result<std::unique_ptr<ModelSession>> open(const ModelOptions &options,
+  static Result<std::unique_ptr<ModelSession>> open(const ModelFlags &options,
                                                     bool withTokenizer);
-  /// Makes the session, which an interrupt ends (Interrupt.h). Without
-  /// `--context` it has room for `tokens`, for 4096 if that is more, and in no
-  /// case for more than the model was made for.
-  Status start(int64_t tokens);
+  /// Makes the engine, which an interrupt ends (Interrupt.h), for `parallel`
+  /// sequences at once. Without `--context` one has room for `tokens`, for 4096
+  /// if that is more, and in no case for more than the model was made for.
+  Status start(int64_t tokens, int64_t parallel = 1);
 
-  const Model &model() const { return opened; }
+  const ModelFiles &files() const { return opened; }
   const Tokenizer &tokenizer() const { return *opened.tokenizer; }
   Device &device() { return *target; }
   /// After start().
-  Session &session() { return *running; }
+  Engine &engine() { return *running; }
+  const Engine &engine() const { return *running; }
   const StepCompiler &compiler() const { return *steps; }
-
-  /// `error`, that logits are not finite, with the model's name and with the
-  /// weight that is to blame, if there is one. Reads all weights.
-  Status explainBadLogits(const Status &error) const;
 
   /// Seconds that open() took.
   double openSeconds() const { return seconds; }
-  /// Seconds that it took to make programs ready for a prefill of `tokens`
-  /// tokens and, if only what followed needed it, the decode step.
-  struct Readying {
-    double prefill = 0, decode = 0;
-  };
-  Readying readying(int64_t tokens) const;
 
 private:
   ModelSession() = default;
 
-  Result<Executable> provide(const StepShape &shape);
-  double readySeconds() const;
-
-  ModelOptions options;
+  ModelFlags options;
   std::unique_ptr<Device> target;
   std::unique_ptr<ThreadPool> pool;
-  Model opened;
+  ModelFiles opened;
   std::optional<StepCompiler> steps;
-  std::unique_ptr<Session> running;
+  std::unique_ptr<Model> model;
+  std::unique_ptr<Engine> running;
   double seconds = 0;
-  /// When the decode step was asked for: tokens read by then, and
-  /// readySeconds().
-  int64_t decodePosition = -1;
-  double decodeRequested = 0;
 };
 
 /// The tokens that generation continues: `text` behind the begin-of-text token
 /// where the model has one and `text` does not begin with it. Errors: no token
 /// to start from.
-Result<std::vector<int32_t>> promptIds(const Model &model,
+Result<std::vector<int32_t>> promptIds(const ModelFiles &model,
                                        std::string_view text);
 
 /// The tokens that begin every text of `model`: maybe none.
-std::vector<int32_t> beginIds(const Model &model);
+std::vector<int32_t> beginIds(const ModelFiles &model);
 
 } // namespace kf
 

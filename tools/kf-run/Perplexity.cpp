@@ -83,15 +83,16 @@ Status addWindow(ModelSession &run, std::span<const int32_t> begin,
   const size_t first = begin.empty() ? 1 : begin.size();
   if (inputs.size() <= first)
     return Status();
-  run.session().reset();
-  return run.session().allLogits(
-      std::span(inputs).first(inputs.size() - 1),
-      [&](int64_t position, std::span<const float> logits) {
-        const size_t next = static_cast<size_t>(position) + 1;
+  KF_ASSIGN_OR_RETURN(std::unique_ptr<Sequence> sequence,
+                      run.engine().createSequence());
+  return readLogits(
+      *sequence, std::span(inputs).first(inputs.size() - 1),
+      [&](size_t position, std::span<const float> logits) {
+        const size_t next = position + 1;
         if (next < first)
           return Status();
         if (Status status = checkLogits(position, logits); !status.ok())
-          return run.explainBadLogits(status);
+          return run.engine().model().explainBadLogits(status);
         const float logit = logits[static_cast<size_t>(inputs[next])];
         loss.sum += logSumExp(logits) - logit;
         ++loss.tokens;
@@ -102,7 +103,7 @@ Status addWindow(ModelSession &run, std::span<const int32_t> begin,
 /// Adds the loss of one document: begin tokens, text, end token. One that is
 /// longer than the context is cut into windows, each of which begins anew.
 Status addDocument(ModelSession &run, const std::string &text, Loss &loss) {
-  const Model &model = run.model();
+  const ModelFiles &model = run.files();
   const std::vector<int32_t> begin = beginIds(model);
   KF_ASSIGN_OR_RETURN(std::vector<int32_t> ids,
                       run.tokenizer().encode(text, false));
@@ -114,7 +115,7 @@ Status addDocument(ModelSession &run, const std::string &text, Loss &loss) {
                            std::to_string(id) +
                            ", which the model's vocabulary of " +
                            std::to_string(model.config.vocabSize) + " lacks");
-  const size_t context = static_cast<size_t>(run.session().contextLength());
+  const size_t context = static_cast<size_t>(run.engine().contextLength());
   if (context < begin.size() + 1)
     return Status::error("a context of " + std::to_string(context) +
                          " is too short to predict anything");
@@ -128,7 +129,7 @@ Status addDocument(ModelSession &run, const std::string &text, Loss &loss) {
   return Status();
 }
 
-Result<Loss> measure(const ModelOptions &options, const std::string &file) {
+Result<Loss> measure(const ModelFlags &options, const std::string &file) {
   KF_ASSIGN_OR_RETURN(std::vector<std::string> documents, readDocuments(file));
   if (std::ranges::all_of(documents, &std::string::empty))
     return Status::error(quotePath(file) + " has no text to predict");
@@ -154,7 +155,7 @@ Result<Loss> measure(const ModelOptions &options, const std::string &file) {
 } // namespace
 
 int kf::runPerplexity(Arguments arguments) {
-  ModelOptions options;
+  ModelFlags options;
   std::string file;
   std::optional<std::string> json;
   OptionParser parser(

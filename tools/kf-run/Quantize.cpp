@@ -190,7 +190,7 @@ Result<TokenizerFiles> openTokenizerFiles(const fs::path &path) {
 }
 
 Result<WriteSummary> quantizeModel(const QuantizeOptions &options) {
-  KF_ASSIGN_OR_RETURN(Model model,
+  KF_ASSIGN_OR_RETURN(ModelFiles model,
                       openModel(options.model, false, options.dummy));
   TokenizerFiles files;
   TokenizerTexts texts;

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -20,7 +21,7 @@
 namespace kf {
 
 /// An error if a logit is not finite: no score means anything then.
-inline Status checkLogits(int64_t position, std::span<const float> logits) {
+inline Status checkLogits(size_t position, std::span<const float> logits) {
   if (std::ranges::all_of(logits,
                           [](float logit) { return std::isfinite(logit); }))
     return Status();

@@ -14,7 +14,7 @@
 
 using namespace kf;
 
-Result<StepCompiler> StepCompiler::create(const Model &model,
+Result<StepCompiler> StepCompiler::create(const ModelFiles &model,
                                           CompilerOptions options,
                                           bool useCache) {
   StepCompiler result(model, std::move(options));

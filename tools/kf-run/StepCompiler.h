@@ -19,14 +19,14 @@
 
 namespace kf {
 
-/// Provides a session with the programs of a model: from the executable cache
+/// Provides the programs of a model: from the executable cache
 /// where it has them, else compiled and stored there. One thread.
 class StepCompiler {
 public:
   /// `model` must outlive it. Without `useCache` nothing is looked up or
   /// stored. A cache that cannot be had is a warning. Errors: options that the
   /// compiler does not know.
-  static Result<StepCompiler> create(const Model &model,
+  static Result<StepCompiler> create(const ModelFiles &model,
                                      CompilerOptions options, bool useCache);
 
   Result<Executable> compile(const StepShape &shape);
@@ -36,14 +36,14 @@ public:
   int64_t cached() const { return cachedCount; }
 
 private:
-  StepCompiler(const Model &model, CompilerOptions options)
+  StepCompiler(const ModelFiles &model, CompilerOptions options)
       : model(&model), options(std::move(options)) {}
 
   /// Sets the cache; an error says why there is none.
   Status openCache();
   std::string keyOf(const StepShape &shape) const;
 
-  const Model *model;
+  const ModelFiles *model;
   CompilerOptions options;
   std::optional<ExecutableCache> cache;
   bool keeps = true; ///< the cache can be written to

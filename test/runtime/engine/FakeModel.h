@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 //
 // A decoder whose logits have a closed form, so that a test can say what the
-// session has to return: after tokens t0 ... tp, logit v is
-// v + sum over i of (i + 1) * ti. Its "kernels" keep the tokens in the cache,
-// and poison what they must not be asked for.
+// engine has to return: after tokens t0 ... tp, logit v is
+// v + sum over i of (i + 1) * ti, or, where it is told to vary, a number that
+// is as good as random in 0 to 15, but depends on all of these. Its "kernels"
+// keep the tokens in the cache, and choose as kf.sample does.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,10 +18,12 @@
 #define KF_TEST_RUNTIME_ENGINE_FAKEMODEL_H
 
 #include "runtime/devices/HostDevice.h"
-#include "runtime/engine/Session.h"
+#include "runtime/engine/Engine.h"
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <map>
 
 namespace kf::test {
@@ -37,12 +40,30 @@ inline ModelConfig fakeConfig(int64_t maxPositions = 1200) {
   return config;
 }
 
+/// What the fake model does; tests change it at any time.
+struct FakeBehavior {
+  std::function<void()> onRun; ///< called by each run; may be empty
+  bool varies = false;         ///< logits are as good as random
+  int32_t poison = -1;         ///< a token behind which logits are NaN
+  Status failure;              ///< what runs end with
+  int runs = 0;                ///< of all programs
+  int64_t rows = 0;            ///< in them
+};
+
 /// What the fake model answers for entry `v` after `tokens`.
-inline float fakeLogit(std::span<const int32_t> tokens, int64_t v) {
-  float sum = static_cast<float>(v);
-  for (size_t i = 0; i < tokens.size(); ++i)
+inline float fakeLogit(std::span<const int32_t> tokens, int64_t v,
+                       const FakeBehavior &behavior = {}) {
+  float sum = 0;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i] == behavior.poison)
+      return std::numeric_limits<float>::quiet_NaN();
     sum += static_cast<float>((i + 1) * tokens[i]);
-  return sum;
+  }
+  if (!behavior.varies)
+    return sum + static_cast<float>(v);
+  const uint64_t bits = randomBits(static_cast<uint64_t>(sum),
+                                   static_cast<uint32_t>(v + tokens.size()));
+  return static_cast<float>(bits >> 40) / 0x1p20f;
 }
 
 class FakeBuffer : public HostBuffer {
@@ -54,74 +75,114 @@ public:
 /// Runs one step.
 class FakeInstance : public HostInstance {
 public:
-  FakeInstance(const Executable &program, const BindingTable &table, int &runs,
-               const std::function<void()> &onRun)
+  FakeInstance(const Executable &program, const BindingTable &table,
+               FakeBehavior &behavior)
       : HostInstance(program, table), table(table),
-        wantedShape(program.inputs[kStepWanted].shape), runs(runs),
-        onRun(onRun) {}
+        wantedShape(program.inputs[kStepWanted].shape),
+        pages(program.inputs[kStepPageTable].shape[1]),
+        givesLogits(program.inputs.size() == kStepWanted + 1),
+        behavior(behavior) {}
 
-  Status run(std::span<const int64_t> scalars, CancelFlag,
+  Status run(std::span<const int64_t> scalars, CancelFlag cancelled,
              DispatchTimes *) override {
-    ++runs;
-    if (onRun)
-      onRun();
-    std::vector<float> sums;
-    for (int64_t row = 0; row < scalars[KF_SCALAR_N_TOKENS]; ++row)
-      sums.push_back(read(row, scalars[KF_SCALAR_CACHE_PAGES] * kCachePage));
-    const int32_t *wanted = ints(kStepWanted);
-    float *out = floats(table.outputs[0]);
+    ++behavior.runs;
+    const int64_t rows = scalars[KF_SCALAR_N_TOKENS];
+    behavior.rows += rows;
+    if (behavior.onRun)
+      behavior.onRun();
+    KF_RETURN_IF_ERROR(behavior.failure);
+    if (isCancelled(cancelled))
+      return Status::cancelled();
+    for (int64_t row = 0; row < rows; ++row)
+      KF_RETURN_IF_ERROR(keep(row, scalars[KF_SCALAR_CACHE_PAGES]));
     const int64_t count = resolveShape(wantedShape, scalars)[0];
-    for (int64_t row = 0; row < count; ++row)
-      for (int64_t v = 0; v < kVocab; ++v)
-        out[row * kVocab + v] = sums.at(wanted[row]) + v;
+    for (int64_t i = 0; i < count; ++i) {
+      const int32_t row = ints(kStepWanted)[i];
+      if (row < 0 || row >= rows)
+        return Status::error("a row is wanted that there is not");
+      std::vector<float> logits = logitsOf(row);
+      if (givesLogits)
+        std::ranges::copy(logits, floats(table.outputs[0]) + i * kVocab);
+      else
+        of<int32_t>(table.outputs[0])[i] = choose(i, logits);
+    }
     return Status();
   }
 
 private:
-  static float *floats(Buffer *buffer) {
-    return reinterpret_cast<float *>(HostBuffer::of(*buffer).data());
+  template <typename T> static T *of(Buffer *buffer) {
+    return reinterpret_cast<T *>(HostBuffer::of(*buffer).data());
   }
+  static float *floats(Buffer *buffer) { return of<float>(buffer); }
   const int32_t *ints(StepInput input) {
-    return reinterpret_cast<int32_t *>(floats(table.inputs[input]));
+    return of<int32_t>(table.inputs[input]);
   }
-  /// Keeps row `row`'s token in the cache; returns the sum up to there.
-  float read(int64_t row, int64_t capacity) {
-    const int32_t *ids = ints(kStepIds), *positions = ints(kStepPositions),
-                  *sequences = ints(kStepSequences),
-                  *pages = ints(kStepPageTable);
-    float *tokens = floats(table.caches[0]);
-    if (positions[row] >= capacity || sequences[row] != 0)
-      return -1;
-    auto token = [&](int64_t i) -> float & {
-      return tokens[pages[i / kCachePage] * kCachePage + i % kCachePage];
-    };
-    token(positions[row]) = static_cast<float>(ids[row]);
-    float sum = 0;
-    for (int32_t i = 0; i <= positions[row]; ++i)
-      sum += (i + 1) * token(i);
-    return sum;
+  const float *reals(StepInput input) { return of<float>(table.inputs[input]); }
+
+  /// Where the cache keeps the token at `position` of row `row`'s sequence.
+  float &token(int64_t row, int64_t position) {
+    const int32_t page =
+        ints(kStepPageTable)[ints(kStepSequences)[row] * pages +
+                             position / kCachePage];
+    // Of the page's keys and values, two each, the first is used.
+    return floats(
+        table.caches[0])[(page * 4 * kCachePage) + position % kCachePage];
+  }
+  Status keep(int64_t row, int64_t poolPages) {
+    const int64_t position = ints(kStepPositions)[row];
+    const int32_t page =
+        ints(kStepPageTable)[ints(kStepSequences)[row] * pages +
+                             position / kCachePage];
+    if (page < 0 || page >= poolPages)
+      return Status::error("a page that there is not");
+    token(row, position) = static_cast<float>(ints(kStepIds)[row]);
+    return Status();
+  }
+  std::vector<float> logitsOf(int64_t row) {
+    std::vector<int32_t> tokens;
+    for (int64_t i = 0; i <= ints(kStepPositions)[row]; ++i)
+      tokens.push_back(static_cast<int32_t>(token(row, i)));
+    std::vector<float> logits;
+    for (int64_t v = 0; v < kVocab; ++v)
+      logits.push_back(fakeLogit(tokens, v, behavior));
+    return logits;
+  }
+  int32_t choose(int64_t i, std::vector<float> &logits) {
+    const SamplePenalties penalties = {reals(kStepRepetition)[i],
+                                       reals(kStepPresence)[i],
+                                       reals(kStepFrequency)[i]};
+    const int32_t first = ints(kStepFirst)[i];
+    for (int32_t j = first; j < first + ints(kStepCount)[i]; ++j) {
+      float &logit = logits[ints(kStepAdjustedIds)[j]];
+      logit = adjustLogit(logit, ints(kStepSeen)[j], reals(kStepBias)[j],
+                          penalties);
+    }
+    const int64_t seed = of<int64_t>(table.inputs[kStepSeed])[i];
+    return sampleToken(logits, {reals(kStepTemperature)[i], ints(kStepTopK)[i],
+                                reals(kStepTopP)[i], reals(kStepMinP)[i],
+                                static_cast<uint64_t>(seed),
+                                static_cast<uint32_t>(ints(kStepCounter)[i])});
   }
 
   BindingTable table;
   std::vector<int64_t> wantedShape;
-  int &runs;
-  const std::function<void()> &onRun;
+  int64_t pages; ///< of a sequence
+  bool givesLogits;
+  FakeBehavior &behavior;
 };
 
 class FakeProgram : public LoadedProgram {
 public:
-  FakeProgram(const Executable &executable, int &runs,
-              const std::function<void()> &onRun)
-      : LoadedProgram(executable), runs(runs), onRun(onRun) {}
+  FakeProgram(const Executable &executable, FakeBehavior &behavior)
+      : LoadedProgram(executable), behavior(behavior) {}
 
 private:
   Result<std::unique_ptr<Instance>> doBind(const BindingTable &table) override {
     return std::unique_ptr<Instance>(
-        new FakeInstance(program(), table, runs, onRun));
+        new FakeInstance(program(), table, behavior));
   }
 
-  int &runs;
-  const std::function<void()> &onRun;
+  FakeBehavior &behavior;
 };
 
 class FakeDevice : public HostDevice {
@@ -131,9 +192,8 @@ public:
   std::string name() const override { return "fake"; }
   std::string description() const override { return "a fake"; }
 
-  int runs = 0;                ///< of all programs
-  std::function<void()> onRun; ///< called by each; may be empty
-  int wraps = 0;               ///< calls of wrap()
+  FakeBehavior behavior;
+  int wraps = 0; ///< calls of wrap()
 
 private:
   Result<std::unique_ptr<Buffer>> doAllocate(uint64_t bytes,
@@ -153,7 +213,7 @@ private:
   Result<std::unique_ptr<LoadedProgram>>
   doLoad(const Executable &executable) override {
     return std::unique_ptr<LoadedProgram>(
-        new FakeProgram(executable, runs, onRun));
+        new FakeProgram(executable, behavior));
   }
   std::unique_ptr<Buffer> make(AlignedBuffer memory) const {
     if (shared)

@@ -1,4 +1,4 @@
-//===- SessionTest.cpp - Loading and running models without memory --------===//
+//===- EngineTest.cpp - Loading and running models without memory ---------===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -15,7 +15,7 @@
 #include "runtime/core/Exceptions.h"
 #include "runtime/devices/Cpu/CpuDevice.h"
 #include "runtime/devices/Reference/ReferenceDevice.h"
-#include "runtime/engine/Generator.h"
+#include "runtime/engine/Generation.h"
 #include "runtime/io/Safetensors.h"
 #include "runtime/weights/WeightPacking.h"
 
@@ -48,12 +48,14 @@ std::string referenceCode(const std::string &name, const std::string &rows) {
        {"name": "kf.embedding", "operands": [1, 4], "results": [
          {"id": 5, "type": {"tensor": "f32", "shape": [1, 64]}}]},
        {"name": "kf.matmul", "operands": [5, 3], "results": [
-         {"id": 6, "type": {"tensor": "f32", "shape": [1, 307]}}]}],
-     "results": [6]}])";
+         {"id": 6, "type": {"tensor": "f32", "shape": [1, 307]}}]},
+       {"name": "kf.argmax", "operands": [6], "results": [
+         {"id": 7, "type": {"tensor": "i32", "shape": [1]}}]}],
+     "results": [7]}])";
 }
 
 /// A step of a model without layers. On the CPU its kernel counts workgroups,
-/// and logits are zero.
+/// and tokens are zero.
 Executable stepOf(const ModelConfig &model, const StepShape &shape,
                   const std::string &target, const std::string &object) {
   const int64_t rows = shape.tokens == 1 ? 1 : extentOfSlot(KF_SCALAR_N_TOKENS);
@@ -100,13 +102,13 @@ Executable stepOf(const ModelConfig &model, const StepShape &shape,
 }
 
 /// A model, and its steps for one target, made beforehand.
-struct Model {
-  explicit Model(const std::string &target) {
+struct Decoder {
+  explicit Decoder(const std::string &target) {
     std::ifstream file(KF_TEST_KERNELS, std::ios::binary);
     std::ostringstream object;
     object << file.rdbuf();
     for (int64_t tokens : {1, 16}) {
-      const StepShape shape = {tokens, 1, StepOutput::Logits};
+      const StepShape shape = {tokens, 1, StepOutput::Ids};
       steps[shape] = stepOf(config, shape, target, object.str());
     }
     provider = [this](const StepShape &shape) -> Result<Executable> {
@@ -115,26 +117,29 @@ struct Model {
     options.maxTokens = 6;
   }
 
-  /// Makes a session, reads prompts and generates; packs on two threads.
+  /// Makes an engine, reads prompts and generates; packs on two threads.
   Status run(Device &device) const {
-    ModelConfig model;
+    ModelConfig config;
     StepProvider steps;
+    GenerationOptions options;
     KF_RETURN_IF_ERROR(catchExceptions([&] { // the arguments' copies
-      model = config;
+      config = this->config;
       steps = provider;
+      options = this->options;
       return Status();
     }));
     KF_ASSIGN_OR_RETURN(std::unique_ptr<ThreadPool> pool,
                         ThreadPool::create(2));
-    KF_ASSIGN_OR_RETURN(std::unique_ptr<Session> session,
-                        Session::create(std::move(model), device, *weights,
-                                        std::move(steps),
-                                        {.pool = pool.get()}));
+    kf::Model model(std::move(config), device, *weights, std::move(steps),
+                    {.pool = pool.get()});
+    KF_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, Engine::create(model));
+    KF_ASSIGN_OR_RETURN(std::unique_ptr<Sequence> sequence,
+                        engine->createSequence());
     const int32_t prompt[] = {1, 2, 3, 4, 5};
-    KF_RETURN_IF_ERROR(session->prefill(prompt).status());
     KF_ASSIGN_OR_RETURN(Sampler sampler, Sampler::create({}));
-    KF_ASSIGN_OR_RETURN(Generation generation,
-                        generate(*session, sampler, nullptr, prompt, options));
+    KF_ASSIGN_OR_RETURN(
+        GenerationResult generation,
+        generate(*sequence, sampler, nullptr, prompt, std::move(options)));
     return generation.ids.size() == 6 ? Status()
                                       : Status::error("too few tokens");
   }
@@ -155,7 +160,7 @@ TEST(Allocation, ThreadPools) {
 }
 
 TEST(Allocation, PackedWeights) {
-  const auto weights = openSafetensors(Model::folder).take();
+  const auto weights = openSafetensors(Decoder::folder).take();
   const auto pool = ThreadPool::create(2).take();
   WeightSpec spec;
   spec.names = {"model.embed_tokens.weight"};
@@ -167,14 +172,14 @@ TEST(Allocation, PackedWeights) {
   });
 }
 
-TEST(Allocation, SessionOnTheReference) {
-  const Model model("reference");
+TEST(Allocation, EngineOnTheReference) {
+  const Decoder model("reference");
   const std::unique_ptr<Device> device = createReferenceDevice();
   failEverywhere([&] { return model.run(*device); });
 }
 
-TEST(Allocation, SessionOnTheCpu) {
-  const Model model("cpu");
+TEST(Allocation, EngineOnTheCpu) {
+  const Decoder model("cpu");
   // The linker is LLVM's, which does not go on without any memory at all.
   failEverywhere(
       [&] {

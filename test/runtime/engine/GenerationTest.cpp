@@ -1,4 +1,4 @@
-//===- GeneratorTest.cpp - Streaming, stopping, statistics ----------------===//
+//===- GenerationTest.cpp - Streaming, stopping, statistics ---------------===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/engine/Generator.h"
+#include "runtime/engine/Generation.h"
 
 #include "FakeModel.h"
 
@@ -28,15 +28,16 @@ struct Fixture {
     auto provider = [](const StepShape &shape) -> Result<Executable> {
       return fakeStep(shape);
     };
-    session =
-        Session::create(fakeConfig(), device, source, provider,
-                        {.contextLength = context, .cancelled = &cancelled})
-            .take();
+    model = std::make_unique<Model>(fakeConfig(), device, source, provider);
+    engine = Engine::create(*model,
+                            {.contextLength = context, .cancelled = &cancelled})
+                 .take();
+    sequence = engine->createSequence().take();
   }
 
-  Result<Generation> run(std::vector<int32_t> prompt,
-                         const GenerationOptions &options) {
-    return generate(*session, sampler, tokenizer, prompt, options);
+  Result<GenerationResult> run(std::vector<int32_t> prompt,
+                               const GenerationOptions &options) {
+    return generate(*sequence, sampler, &tokenizer, prompt, options);
   }
 
   FakeDevice device;
@@ -44,7 +45,9 @@ struct Fixture {
   Tokenizer tokenizer;
   Sampler sampler;
   std::atomic<bool> cancelled{false};
-  std::unique_ptr<Session> session;
+  std::unique_ptr<Model> model;
+  std::unique_ptr<Engine> engine;
+  std::unique_ptr<Sequence> sequence;
 };
 
 GenerationOptions limit(int64_t maxTokens) {
@@ -53,7 +56,7 @@ GenerationOptions limit(int64_t maxTokens) {
   return options;
 }
 
-TEST(Generator, StreamsWhatItGenerates) {
+TEST(Generation, StreamsWhatItGenerates) {
   Fixture fixture;
   std::string streamed;
   GenerationOptions options = limit(5);
@@ -66,12 +69,11 @@ TEST(Generator, StreamsWhatItGenerates) {
   EXPECT_EQ(result->reason, StopReason::MaxTokens);
   EXPECT_EQ(result->promptTokens, 3);
   EXPECT_EQ(result->decodeSteps, 4); // nothing is read after the last token
-  EXPECT_EQ(fixture.session->position(), 7);
+  EXPECT_EQ(fixture.sequence->position(), 7);
   EXPECT_GT(result->prefillSeconds, 0.0);
-  EXPECT_GE(result->firstTokenSeconds, result->prefillSeconds);
 }
 
-TEST(Generator, StopTokenIsTheLast) {
+TEST(Generation, StopTokenIsTheLast) {
   Fixture fixture;
   GenerationOptions options = limit(5);
   options.stopIds = {3, kAnswer};
@@ -83,7 +85,7 @@ TEST(Generator, StopTokenIsTheLast) {
 }
 
 /// The text of n answers, which a stop text may span.
-TEST(Generator, StopTextIsCutOff) {
+TEST(Generation, StopTextIsCutOff) {
   const std::string one = Fixture().tokenizer.decode({{kAnswer}});
   ASSERT_GE(one.size(), 1u);
   for (const std::string &stop : {one + one + one, one + one.substr(0, 1)}) {
@@ -105,7 +107,7 @@ TEST(Generator, StopTextIsCutOff) {
 }
 
 /// What only begins a stop text is there when nothing follows.
-TEST(Generator, HeldTextComesAtTheEnd) {
+TEST(Generation, HeldTextComesAtTheEnd) {
   const std::string one = Fixture().tokenizer.decode({{kAnswer}});
   Fixture fixture;
   std::string streamed;
@@ -119,17 +121,17 @@ TEST(Generator, HeldTextComesAtTheEnd) {
   EXPECT_EQ(streamed, result->text);
 }
 
-TEST(Generator, ContextFull) {
+TEST(Generation, ContextFull) {
   Fixture fixture(8);
   auto result = fixture.run({1, 2, 3}, limit(100));
   ASSERT_TRUE(result.ok()) << result.message();
   // The token after the last position is known, but cannot be read.
   EXPECT_EQ(result->ids.size(), 6u);
   EXPECT_EQ(result->reason, StopReason::ContextFull);
-  EXPECT_EQ(fixture.session->position(), 8);
+  EXPECT_EQ(fixture.sequence->position(), 8);
 }
 
-TEST(Generator, NothingToGenerate) {
+TEST(Generation, NothingToGenerate) {
   Fixture fixture;
   auto result = fixture.run({1}, limit(0));
   ASSERT_TRUE(result.ok()) << result.message();
@@ -137,7 +139,7 @@ TEST(Generator, NothingToGenerate) {
   EXPECT_EQ(result->reason, StopReason::MaxTokens);
 }
 
-TEST(Generator, Cancelled) {
+TEST(Generation, Cancelled) {
   Fixture fixture;
   GenerationOptions options = limit(50);
   int pieces = 0;
@@ -149,19 +151,19 @@ TEST(Generator, Cancelled) {
   EXPECT_EQ(result->promptTokens, 2);
 }
 
-TEST(Generator, CancelledWithinThePrompt) {
+TEST(Generation, CancelledWithinThePrompt) {
   Fixture fixture(1000);
-  fixture.device.onRun = [&] { fixture.cancelled = true; };
+  fixture.device.behavior.onRun = [&] { fixture.cancelled = true; };
   auto result = fixture.run(std::vector<int32_t>(800, 1), limit(50));
   ASSERT_TRUE(result.ok()) << result.message();
   EXPECT_EQ(result->reason, StopReason::Cancelled);
   EXPECT_TRUE(result->ids.empty());
   EXPECT_EQ(result->promptTokens, 0);
-  EXPECT_EQ(fixture.device.runs, 1);
-  EXPECT_EQ(fixture.session->position(), 0);
+  EXPECT_EQ(fixture.device.behavior.runs, 1);
+  EXPECT_EQ(fixture.sequence->position(), 0);
 }
 
-TEST(Generator, Errors) {
+TEST(Generation, Errors) {
   Fixture fixture(4);
   EXPECT_NE(fixture.run({}, limit(5)).message().find("no tokens"),
             std::string::npos);

@@ -1,0 +1,187 @@
+//===- Engine.cpp - Sequences and what they read --------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What a step is made of and how it runs: EngineStep.cpp.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/engine/Engine.h"
+
+#include "runtime/core/Exceptions.h"
+
+#include <algorithm>
+#include <cassert>
+#include <string>
+#include <utility>
+
+using namespace kf;
+
+Engine::Engine(Model &model, const EngineOptions &options,
+               std::unique_ptr<PagePool> pool)
+    : decoder(model), options(options), pool(std::move(pool)),
+      cache(model.device(), options.pages) {}
+
+Engine::~Engine() {
+  assert(sequences == 0 && "sequences must not outlive their engine");
+}
+
+/// An error unless 1 <= value <= most.
+static Status checkRange(const char *what, int64_t value, int64_t most) {
+  if (value >= 1 && value <= most)
+    return Status();
+  return Status::error(std::string(what) + " " + std::to_string(value) +
+                       " is not possible; 1 to " + std::to_string(most) +
+                       " are");
+}
+
+Result<std::unique_ptr<Engine>>
+Engine::create(Model &model, const EngineOptions &wanted) try {
+  constexpr int64_t most = int64_t(1) << 24;
+  EngineOptions options = wanted;
+  const int64_t positions = model.config().maxPositions;
+  if (options.contextLength == 0)
+    options.contextLength = positions;
+  if (options.contextLength < 1 || options.contextLength > positions)
+    return Status::error("a context of " +
+                         std::to_string(options.contextLength) +
+                         " positions is not possible; the model was made for 1 "
+                         "to " +
+                         std::to_string(positions));
+  KF_RETURN_IF_ERROR(
+      checkRange("a number of parallel sequences of", options.parallel, most));
+  KF_RETURN_IF_ERROR(
+      checkRange("a number of rows of", options.rowsPerStep, most));
+  options.rowsPerStep =
+      std::min(options.rowsPerStep, options.parallel * options.contextLength);
+  if (options.pages == 0)
+    options.pages = options.parallel * cachePagesOf(options.contextLength);
+  KF_ASSIGN_OR_RETURN(std::unique_ptr<PagePool> pool,
+                      PagePool::create(options.pages));
+  return std::unique_ptr<Engine>(new Engine(model, options, std::move(pool)));
+} catch (...) {
+  return statusOfException();
+}
+
+Result<std::unique_ptr<Sequence>> Engine::createSequence() try {
+  return std::unique_ptr<Sequence>(new Sequence(*this, PagedSequence(*pool)));
+} catch (...) {
+  return statusOfException();
+}
+
+//===----------------------------------------------------------------------===//
+// Readings
+//===----------------------------------------------------------------------===//
+
+void Engine::add(Sequence &sequence) {
+  // Readings end without a need for memory.
+  ended.reserve(ended.size() + queue.size() + 1);
+  queue.push_back(&sequence);
+}
+
+bool Engine::isQueued(const Sequence &sequence) const {
+  return std::ranges::find(queue, &sequence) != queue.end();
+}
+
+/// What `sequence` reads is no part of any step from now on.
+void Engine::remove(Sequence &sequence) {
+  std::erase(queue, &sequence);
+  for (Piece &piece : plan.pieces)
+    if (piece.sequence == &sequence)
+      piece.sequence = nullptr;
+}
+
+/// Of a sequence that is being destroyed.
+void Engine::forget(Sequence &sequence) {
+  remove(sequence);
+  for (Ended &entry : ended)
+    if (entry.sequence == &sequence)
+      entry.sequence = nullptr;
+}
+
+/// Ends what `sequence` reads; tell() lets it know. An error takes back what
+/// was read of it.
+void Engine::end(Sequence &sequence, Reading::Outcome outcome) {
+  if (!outcome.ok())
+    sequence.pages.truncate(sequence.before);
+  remove(sequence);
+  ended.push_back({&sequence, std::move(outcome)});
+}
+
+/// Ends what `sequence` reads with `status`, or for want of memory for that.
+void Engine::fail(Sequence &sequence, const Status &status) {
+  end(sequence, catchExceptions([&] { return status; }));
+}
+
+void Engine::failAll(const Status &status) {
+  while (!queue.empty())
+    fail(*queue.front(), status);
+}
+
+/// Calls `done` of what has ended. What it calls may end more, begin more, and
+/// destroy sequences.
+void Engine::tell() {
+  while (!ended.empty()) {
+    const Ended first = std::move(ended.front());
+    ended.erase(ended.begin());
+    if (!first.sequence)
+      continue;
+    const Reading reading = std::move(*first.sequence->reading);
+    first.sequence->reading.reset();
+    if (reading.done)
+      reading.done(first.outcome);
+  }
+}
+
+bool Engine::step() {
+  if (isCancelled())
+    failAll(Status::cancelled());
+  if (!queue.empty())
+    if (Status status = catchExceptions([&] { return runStep(); });
+        !status.ok())
+      failAll(status);
+  tell();
+  return !queue.empty();
+}
+
+Status kf::readLogits(Sequence &sequence, std::span<const int32_t> ids,
+                      LogitsCallback onLogits) try {
+  Reading reading;
+  reading.ids.assign(ids.begin(), ids.end());
+  reading.onLogits = std::move(onLogits);
+  std::optional<Status> end;
+  reading.done = [&](const Reading::Outcome &outcome) {
+    end = outcome.status();
+  };
+  KF_RETURN_IF_ERROR(sequence.read(std::move(reading)));
+  while (!end)
+    sequence.engine().step();
+  return *end;
+} catch (...) {
+  return statusOfException();
+}
+
+//===----------------------------------------------------------------------===//
+// Accounting
+//===----------------------------------------------------------------------===//
+
+EngineMemory Engine::memory() const {
+  EngineMemory memory;
+  memory.weights = decoder.weights().bytes();
+  memory.cache = cache.bytes();
+  for (const auto &[shape, runner] : runners) {
+    memory.arenas += runner->arenaBytes();
+    memory.io += runner->ioBytes();
+  }
+  return memory;
+}
+
+EngineTimings Engine::timings() const {
+  const double packing = decoder.weights().seconds();
+  return {decoder.compileSeconds(), decoder.loadSeconds() + binding - packing,
+          packing};
+}

@@ -1,0 +1,193 @@
+//===- Engine.h - Many sequences in one step --------------------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+//   std::unique_ptr<Engine> engine = Engine::create(model, options).take();
+//   std::unique_ptr<Sequence> sequence = engine->createSequence();
+//   sequence->read({.ids = prompt, .sampler = &sampler, .done = next});
+//   while (engine->step()) {
+//   }
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_ENGINE_ENGINE_H
+#define KF_RUNTIME_ENGINE_ENGINE_H
+
+#include "runtime/engine/KVCache.h"
+#include "runtime/engine/Model.h"
+#include "runtime/engine/PagePool.h"
+#include "runtime/engine/Sequence.h"
+#include "runtime/engine/StepRunner.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace kf {
+
+struct EngineOptions {
+  /// Positions that a sequence has room for; 0 for as many as the model was
+  /// made for, which is also the most.
+  int64_t contextLength = 0;
+  /// Sequences that read at once. There may be more; steps take turns then.
+  int64_t parallel = 1;
+  /// Pages of the cache, kCachePage positions each; 0 for as many as
+  /// `parallel` sequences of whole contexts need.
+  int64_t pages = 0;
+  /// The most rows of a step, at least 1: what is read of a prompt beside
+  /// sequences that generate, and so how long those wait.
+  int64_t rowsPerStep = 512;
+  /// Whether sequences take over what the cache has of their first tokens.
+  bool reusesPrefixes = true;
+  /// Ends what is read when it is set: a step between two dispatches, where
+  /// the device can. Not owned.
+  CancelFlag cancelled = nullptr;
+};
+
+/// What happened so far.
+struct EngineCounts {
+  int64_t steps = 0;
+  int64_t rows = 0;      ///< ids that were read in them
+  int64_t chosen = 0;    ///< tokens that samplers chose
+  int64_t mostPages = 0; ///< that sequences had at once
+};
+
+/// Bytes that an engine and its model hold on their device.
+struct EngineMemory {
+  uint64_t weights = 0; ///< those that lie in the mapped file included
+  uint64_t cache = 0;   ///< keys and values
+  uint64_t arenas = 0;  ///< intermediate tensors of the programs
+  uint64_t io = 0;      ///< inputs and outputs of the programs
+
+  uint64_t total() const { return weights + cache + arenas + io; }
+};
+
+/// Seconds spent in making programs ready, so far.
+struct EngineTimings {
+  double compile = 0; ///< in the StepProvider
+  double load = 0;    ///< in loading and binding
+  double pack = 0;    ///< in packing weights
+
+  double total() const { return compile + load + pack; }
+};
+
+/// Reads many sequences of one model, a step at a time. A step takes one row of
+/// every sequence that generates, and fills up with rows of prompts, chunk by
+/// chunk, in turns. Programs come in few sizes: for 1 row, up to 16, and up to
+/// EngineOptions::rowsPerStep. What a sequence gets does not depend on the
+/// others, but for rounding; where one fails, by a full cache or by logits that
+/// are not finite, the others go on.
+///
+/// A prompt that begins as one that is being read waits for what the two have
+/// in common, and then shares its pages.
+///
+/// Refers to `model`, which must outlive it; its sequences must not. One
+/// thread.
+class Engine {
+public:
+  /// Allocates nothing on the device yet. Errors: a context length that the
+  /// model cannot have.
+  static Result<std::unique_ptr<Engine>>
+  create(Model &model, const EngineOptions &options = {});
+  ~Engine();
+  Engine(const Engine &) = delete;
+  Engine &operator=(const Engine &) = delete;
+
+  /// A sequence without tokens.
+  Result<std::unique_ptr<Sequence>> createSequence();
+  /// Runs one step of what there is to read, and tells sequences what came of
+  /// it; returns whether there is more to read. What fails ends readings.
+  bool step();
+  bool isIdle() const { return queue.empty(); }
+
+  /// Whether EngineOptions::cancelled is set.
+  bool isCancelled() const { return kf::isCancelled(options.cancelled); }
+  int64_t contextLength() const { return options.contextLength; }
+  const Model &model() const { return decoder; }
+  const PagePool &pages() const { return *pool; }
+
+  EngineCounts counts() const { return counters; }
+  EngineMemory memory() const;
+  EngineTimings timings() const;
+
+private:
+  friend class Sequence;
+
+  /// Ids that a sequence reads in a step: the next `count` ones.
+  struct Piece {
+    Sequence *sequence; ///< null once what it read has ended
+    size_t count;
+    size_t wanted; ///< rows, the last ones, of which something is wanted
+  };
+  struct Plan {
+    StepOutput output = StepOutput::Ids;
+    std::vector<Piece> pieces;
+    StepBatch batch;
+    std::vector<PageCopy> copies; ///< to be made before the step
+  };
+  struct Ended {
+    Sequence *sequence; ///< null once it is destroyed
+    Reading::Outcome outcome;
+  };
+
+  Engine(Model &model, const EngineOptions &options,
+         std::unique_ptr<PagePool> pool);
+
+  // Readings.
+  void add(Sequence &sequence);
+  bool isQueued(const Sequence &sequence) const;
+  void remove(Sequence &sequence);
+  void forget(Sequence &sequence);
+  void end(Sequence &sequence, Reading::Outcome outcome);
+  void fail(Sequence &sequence, const Status &status);
+  void failAll(const Status &status);
+  void tell();
+
+  // What a step is made of.
+  StepOutput nextOutput() const;
+  void makePlan();
+  bool waitsForPrefix(const Sequence &sequence) const;
+  Status takePrefix(Sequence &sequence);
+  void addPiece(Sequence &sequence, int64_t rows);
+  Status tryAddPiece(Sequence &sequence, int64_t rows);
+  int64_t wantedLimit() const;
+  StepShape shapeOfPlan() const;
+
+  // Running it.
+  Status runStep();
+  Status runPlan();
+  Status copyPages();
+  Result<StepRunner *> runner(const StepShape &shape);
+  void commit();
+  Status giveChosen(StepRunner &runner);
+  Status giveLogits(StepRunner &runner);
+
+  Model &decoder;
+  EngineOptions options;
+  std::unique_ptr<PagePool> pool;
+  KVCache cache;
+  std::map<StepShape, std::unique_ptr<StepRunner>> runners;
+  std::unique_ptr<Stream> copying; ///< for pages; null until it is needed
+  std::vector<Sequence *> queue; ///< those that read, who was served last last
+  std::vector<Ended> ended;      ///< whose `done` is to be called
+  Plan plan;                     ///< of the step that runs, or ran last
+  EngineCounts counters;
+  double binding = 0;    ///< seconds, packing included
+  int64_t sequences = 0; ///< that live
+};
+
+/// Reads `ids` alone and calls `onLogits` for each of them, as Reading says:
+/// runs the sequence's engine until that is done. Errors: those of a reading.
+Status readLogits(Sequence &sequence, std::span<const int32_t> ids,
+                  LogitsCallback onLogits);
+
+} // namespace kf
+
+#endif // KF_RUNTIME_ENGINE_ENGINE_H

@@ -1,0 +1,339 @@
+//===- EngineStep.cpp - What a step is made of, and how it runs -----------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/core/Exceptions.h"
+#include "runtime/core/Stopwatch.h"
+#include "runtime/engine/Engine.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+using namespace kf;
+
+namespace {
+
+/// Rows of the middle program: few enough for a short prompt to compile and run
+/// quickly, and as many as mostly generate at once.
+constexpr int64_t kFewRows = 16;
+/// The most tokens that a step chooses: with more rows, products are bound by
+/// arithmetic, so that a second step takes no longer.
+constexpr int64_t kMostChosen = 64;
+/// Elements of the logits of a step: 128 MiB.
+constexpr int64_t kMostLogits = int64_t(1) << 25;
+/// Tokens that a prompt has to have in common with another one to wait for it.
+constexpr size_t kWorthWaiting = 16;
+
+StepOutput outputOf(const Reading &reading) {
+  return reading.onLogits ? StepOutput::Logits : StepOutput::Ids;
+}
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Planning
+//===----------------------------------------------------------------------===//
+
+/// A step gives ids or logits; where sequences want both, steps take turns.
+StepOutput Engine::nextOutput() const {
+  auto isWanted = [&](StepOutput output) {
+    return std::ranges::any_of(queue, [&](const Sequence *sequence) {
+      return outputOf(*sequence->reading) == output;
+    });
+  };
+  const StepOutput other =
+      plan.output == StepOutput::Ids ? StepOutput::Logits : StepOutput::Ids;
+  return isWanted(other) ? other : plan.output;
+}
+
+/// The most wanted rows of a step.
+int64_t Engine::wantedLimit() const {
+  const int64_t most =
+      plan.output == StepOutput::Ids
+          ? std::min(kMostChosen, options.parallel)
+          : std::max<int64_t>(kMostLogits / decoder.config().vocabSize, 1);
+  return std::min(most, options.rowsPerStep);
+}
+
+/// Whether what `sequence` begins with is about to be read for another one.
+bool Engine::waitsForPrefix(const Sequence &sequence) const {
+  const std::span<const int32_t> ids = sequence.reading->ids;
+  auto isPlanned = [&](const Sequence *other) {
+    return std::ranges::find(plan.pieces, other, &Piece::sequence) !=
+           plan.pieces.end();
+  };
+  return std::ranges::any_of(queue, [&](const Sequence *other) {
+    if (other->position() == 0 && !isPlanned(other))
+      return false;
+    const std::span<const int32_t> read = other->tokens();
+    const std::span<const int32_t> coming =
+        std::span(other->reading->ids).subspan(other->next);
+    if (coming.size() < kWorthWaiting || read.size() >= ids.size() ||
+        !std::ranges::equal(read, ids.first(read.size())))
+      return false;
+    const auto end =
+        std::ranges::mismatch(coming, ids.subspan(read.size())).in1;
+    return static_cast<size_t>(end - coming.begin()) >= kWorthWaiting;
+  });
+}
+
+/// Begins a sequence with what the cache has of its first tokens, but for those
+/// of which something is to be known.
+Status Engine::takePrefix(Sequence &sequence) {
+  const Reading &reading = *sequence.reading;
+  std::span<const int32_t> ids = reading.ids;
+  if (reading.onLogits && reading.firstLogits < ids.size())
+    ids = ids.first(reading.firstLogits + 1);
+  KF_ASSIGN_OR_RETURN(sequence.reused, sequence.pages.reusePrefix(ids));
+  sequence.next = static_cast<size_t>(sequence.reused);
+  return Status();
+}
+
+/// Adds as much of what `sequence` reads as `rows` rows hold.
+Status Engine::tryAddPiece(Sequence &sequence, int64_t rows) {
+  if (sequence.position() == 0 && options.reusesPrefixes)
+    KF_RETURN_IF_ERROR(takePrefix(sequence));
+
+  const Reading &reading = *sequence.reading;
+  StepBatch &batch = plan.batch;
+  const size_t rest = reading.ids.size() - sequence.next;
+  const size_t freeWanted =
+      static_cast<size_t>(wantedLimit()) - batch.wanted.size();
+  Piece piece = {&sequence, std::min(rest, static_cast<size_t>(rows)), 0};
+  std::vector<LogitAdjustment> adjustments;
+  if (reading.onLogits) {
+    const size_t before = reading.firstLogits > sequence.next
+                              ? reading.firstLogits - sequence.next
+                              : 0; // ids that are read for their keys alone
+    piece.count = std::min(piece.count, before + freeWanted);
+    piece.wanted = piece.count - std::min(before, piece.count);
+  } else if (reading.sampler && piece.count == rest) {
+    adjustments = reading.sampler->adjustments();
+    const int64_t most =
+        mostAdjustments(decoder.config().vocabSize, wantedLimit());
+    piece.wanted = 1;
+    if (freeWanted == 0 || batch.adjustedIds.size() + adjustments.size() >
+                               static_cast<size_t>(most)) {
+      --piece.count; // the last one waits for a step with room
+      piece.wanted = 0;
+    }
+  }
+  if (piece.count == 0)
+    return Status();
+
+  const int64_t position = sequence.position();
+  KF_RETURN_IF_ERROR(
+      sequence.pages.reserve(static_cast<int64_t>(piece.count), plan.copies));
+  plan.pieces.push_back(piece);
+  batch.pages.push_back(sequence.pages.pages());
+  for (size_t i = 0; i < piece.count; ++i) {
+    batch.addRow(reading.ids[sequence.next + i],
+                 position + static_cast<int64_t>(i));
+    if (reading.onLogits && i + piece.wanted >= piece.count)
+      batch.want();
+  }
+  if (!reading.onLogits && piece.wanted)
+    batch.want(reading.sampler->settings(), reading.sampler->penalties(),
+               adjustments);
+  return Status();
+}
+
+/// Where a sequence cannot be given what it needs, pages for one, its reading
+/// ends.
+void Engine::addPiece(Sequence &sequence, int64_t rows) {
+  if (sequence.position() == 0 && options.reusesPrefixes &&
+      waitsForPrefix(sequence))
+    return;
+  if (Status status = tryAddPiece(sequence, rows); !status.ok())
+    end(sequence, std::move(status));
+}
+
+/// In the order of who was not served for longest. A prompt leaves a row to
+/// each sequence behind it that generates.
+void Engine::makePlan() {
+  plan.output = nextOutput();
+  plan.pieces.clear();
+  plan.batch.clear();
+  plan.copies.clear();
+  std::vector<Sequence *> waiting;
+  std::ranges::copy_if(queue, std::back_inserter(waiting),
+                       [&](const Sequence *sequence) {
+                         return outputOf(*sequence->reading) == plan.output;
+                       });
+  auto isGenerating = [](const Sequence *sequence) {
+    return sequence->reading->ids.size() - sequence->next == 1;
+  };
+  int64_t behind = std::ranges::count_if(waiting, isGenerating);
+  for (Sequence *sequence : waiting) {
+    const int64_t room = options.rowsPerStep - plan.batch.rows();
+    if (room == 0)
+      return;
+    behind -= isGenerating(sequence);
+    addPiece(*sequence, std::max<int64_t>(room - behind, 1));
+  }
+}
+
+/// The smallest program for the step; one that is there already is better than
+/// one that would have to be compiled.
+StepShape Engine::shapeOfPlan() const {
+  auto shapeOf = [&](int64_t rows) {
+    rows = std::min(rows, options.rowsPerStep);
+    return StepShape{rows, std::min(rows, wantedLimit()), plan.output};
+  };
+  const StepShape few = shapeOf(kFewRows), many = shapeOf(options.rowsPerStep);
+  const int64_t rows = plan.batch.rows();
+  if (rows == 1)
+    return shapeOf(1);
+  if (rows > few.tokens)
+    return many;
+  return decoder.hasProgram(many) && !decoder.hasProgram(few) ? many : few;
+}
+
+//===----------------------------------------------------------------------===//
+// Running
+//===----------------------------------------------------------------------===//
+
+/// Errors are those that no sequence can go on with.
+Status Engine::runStep() {
+  makePlan();
+  counters.mostPages = std::max(counters.mostPages, pool->used());
+  if (plan.pieces.empty())
+    return Status(); // all that there was to do has ended
+  const Status status = catchExceptions([&] { return runPlan(); });
+  if (status.isCancelled())
+    return status;
+  if (!status.ok())
+    for (const Piece &piece : plan.pieces)
+      if (piece.sequence)
+        fail(*piece.sequence, status);
+  return Status();
+}
+
+Status Engine::runPlan() {
+  KF_RETURN_IF_ERROR(copyPages());
+  const StepShape shape = shapeOfPlan();
+  KF_ASSIGN_OR_RETURN(StepRunner * runner, this->runner(shape));
+  // A program for one wanted row computes it, whether it is wanted or not.
+  if (shape.wanted == 1 && plan.batch.wanted.empty())
+    plan.batch.want(SampleSettings(), SamplePenalties(), {});
+  KF_RETURN_IF_ERROR(runner->run(plan.batch, options.cancelled));
+  ++counters.steps;
+  counters.rows += plan.batch.rows();
+  commit();
+  return plan.output == StepOutput::Ids ? giveChosen(*runner)
+                                        : giveLogits(*runner);
+}
+
+/// Copies are made whether a step follows or not. Where they are not, the pages
+/// of sequences hold no longer what they should.
+Status Engine::copyPages() {
+  if (plan.copies.empty())
+    return Status();
+  Status status;
+  if (!copying) {
+    Result<std::unique_ptr<Stream>> made = decoder.device().createStream();
+    status = made.status();
+    if (made.ok())
+      copying = made.take();
+  }
+  if (status.ok())
+    status = cache.copyPages(*copying, plan.copies);
+  if (copying)
+    if (Status done = copying->synchronize(); status.ok())
+      status = std::move(done);
+  if (!status.ok())
+    for (const Piece &piece : plan.pieces)
+      piece.sequence->pages.forget();
+  return status;
+}
+
+Result<StepRunner *> Engine::runner(const StepShape &shape) {
+  std::unique_ptr<StepRunner> &slot = runners[shape];
+  if (slot)
+    return slot.get();
+  if (isCancelled())
+    return Status::cancelled();
+  KF_ASSIGN_OR_RETURN(LoadedProgram * program, decoder.program(shape));
+  Stopwatch watch;
+  Result<std::unique_ptr<StepRunner>> made = StepRunner::create(
+      *program, shape, decoder.device(), decoder.weights(), cache);
+  binding += watch.seconds();
+  if (!made.ok())
+    return made.status();
+  slot = made.take();
+  return slot.get();
+}
+
+/// The step was run.
+void Engine::commit() {
+  for (const Piece &piece : plan.pieces) {
+    Sequence &sequence = *piece.sequence;
+    sequence.pages.commit(
+        std::span(sequence.reading->ids).subspan(sequence.next, piece.count));
+    sequence.next += piece.count;
+    // Who was served stands behind who was not.
+    std::erase(queue, &sequence);
+    queue.push_back(&sequence);
+  }
+}
+
+/// What a reading comes to that ends with the choice `id`.
+static Reading::Outcome outcomeOf(int32_t id, const Reading &reading,
+                                  const Model &model) {
+  if (id >= 0)
+    return std::optional(id);
+  const bool excludes = std::ranges::any_of(
+      reading.sampler->adjustments(),
+      [](const LogitAdjustment &entry) { return std::isinf(entry.bias); });
+  if (excludes)
+    return Status::error("no token can be chosen: logits are not finite, or "
+                         "biases of -inf exclude all tokens");
+  return model.explainBadLogits(Status::error("logits are not finite"));
+}
+
+Status Engine::giveChosen(StepRunner &runner) {
+  KF_ASSIGN_OR_RETURN(std::span<const int32_t> chosen, runner.chosen());
+  size_t row = 0;
+  for (const Piece &piece : plan.pieces) {
+    Sequence &sequence = *piece.sequence;
+    const bool isWhole = sequence.next == sequence.reading->ids.size();
+    if (piece.wanted) {
+      const int32_t id = chosen[row++];
+      counters.chosen += id >= 0;
+      end(sequence, outcomeOf(id, *sequence.reading, decoder));
+    } else if (isWhole) {
+      end(sequence, std::optional<int32_t>());
+    }
+  }
+  return Status();
+}
+
+/// Hands out logits, row by row. What is called may end readings and destroy
+/// sequences.
+Status Engine::giveLogits(StepRunner &runner) {
+  size_t row = 0;
+  for (const Piece &piece : plan.pieces) {
+    Status status;
+    for (size_t i = 0; i < piece.wanted; ++i, ++row) {
+      if (!piece.sequence || !status.ok())
+        continue;
+      const Reading &reading = *piece.sequence->reading;
+      KF_ASSIGN_OR_RETURN(std::span<const float> logits, runner.logits(row));
+      status =
+          reading.onLogits(piece.sequence->next - piece.wanted + i, logits);
+    }
+    if (!piece.sequence)
+      continue;
+    Sequence &sequence = *piece.sequence;
+    if (!status.ok())
+      end(sequence, std::move(status));
+    else if (sequence.next == sequence.reading->ids.size())
+      end(sequence, std::optional<int32_t>());
+  }
+  return Status();
+}

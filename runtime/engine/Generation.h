@@ -1,0 +1,121 @@
+//===- Generation.h - Tokens out of tokens ----------------------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_ENGINE_GENERATION_H
+#define KF_RUNTIME_ENGINE_GENERATION_H
+
+#include "runtime/core/Stopwatch.h"
+#include "runtime/engine/Engine.h"
+#include "runtime/engine/Sampler.h"
+#include "runtime/text/Tokenizer.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kf {
+
+struct GenerationOptions {
+  /// The most tokens to generate.
+  int64_t maxTokens = 256;
+  /// Ids that end the text, ModelConfig::eosIds mostly.
+  std::vector<int64_t> stopIds;
+  /// Texts that end it: it is cut where one begins, as soon as one is complete.
+  /// Each is valid UTF-8 and not empty; without a tokenizer there is no text to
+  /// find them in.
+  std::vector<std::string> stopTexts;
+  /// Called with every piece of text as soon as it is complete UTF-8; may be
+  /// empty.
+  std::function<void(std::string_view text)> onText;
+  /// Called with every token, before its text; may be empty.
+  std::function<void(int32_t id)> onToken;
+};
+
+/// Why a generation ended.
+enum class StopReason {
+  StopToken,
+  StopText,
+  MaxTokens,
+  ContextFull,
+  Cancelled ///< by EngineOptions::cancelled, or Sequence::cancel()
+};
+/// "stop token", "stop text", "token limit", "context full", "cancelled".
+std::string_view nameOf(StopReason reason);
+
+struct GenerationResult {
+  /// Generated; a stop token is the last, or the one that ended a stop text.
+  std::vector<int32_t> ids;
+  /// Valid UTF-8, without special tokens, up to a stop text.
+  std::string text;
+  StopReason reason = StopReason::MaxTokens;
+
+  int64_t promptTokens = 0;  ///< that were read; 0 where cancelled before
+  int64_t reusedTokens = 0;  ///< of them, those that were in the cache
+  double prefillSeconds = 0; ///< until it was read and a token chosen
+  int64_t decodeSteps = 0;   ///< tokens that were read one by one
+  double decodeSeconds = 0;  ///< in that, steps of others included
+  /// Parts of the two that went into making programs ready.
+  double prefillReadying = 0, decodeReadying = 0;
+};
+
+/// A text that is being generated, token by token, while its engine runs.
+class Generation {
+public:
+  /// Without `tokenizer` there are ids and no text. It, the sequence and the
+  /// sampler must outlive the generation, or its end.
+  Generation(Sequence &sequence, Sampler &sampler, const Tokenizer *tokenizer,
+             GenerationOptions options);
+  ~Generation();
+  Generation(const Generation &) = delete;
+  Generation &operator=(const Generation &) = delete;
+
+  /// Continues `prompt` from where the sequence is. The sampler learns of the
+  /// prompt and of what it chose. Errors: the sequence's; an empty prompt is
+  /// one. Call once.
+  Status start(std::span<const int32_t> prompt);
+  bool isDone() const { return end.has_value(); }
+  /// What came of it, when it is done. Errors: those that ended it, but for
+  /// being cancelled.
+  Result<GenerationResult> take();
+
+private:
+  class Output;
+
+  Status read(std::vector<int32_t> ids, bool choose);
+  void onRead(const Reading::Outcome &outcome);
+  Status goOn(std::optional<int32_t> id);
+  void finish(StopReason reason);
+  double readied() const { return sequence.engine().timings().total(); }
+
+  Sequence &sequence;
+  Sampler &sampler;
+  const Tokenizer *tokenizer;
+  GenerationOptions options;
+  GenerationResult result;
+  std::unique_ptr<Output> output; ///< from the start on
+  int64_t promptCount = 0;
+  // Since the start, and from when the prompt was read since then.
+  Stopwatch watch;
+  double readiedBefore = 0;  ///< seconds, what the engine had spent in it
+  std::optional<Status> end; ///< success, or what ended it
+};
+
+/// Generates alone: runs the sequence's engine until the generation is done.
+Result<GenerationResult> generate(Sequence &sequence, Sampler &sampler,
+                                  const Tokenizer *tokenizer,
+                                  std::span<const int32_t> prompt,
+                                  GenerationOptions options);
+
+} // namespace kf
+
+#endif // KF_RUNTIME_ENGINE_GENERATION_H

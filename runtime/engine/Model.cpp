@@ -1,0 +1,93 @@
+//===- Model.cpp - A decoder on a device ----------------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/engine/Model.h"
+
+#include "runtime/core/Exceptions.h"
+#include "runtime/core/Quote.h"
+#include "runtime/core/Stopwatch.h"
+#include "runtime/model/TensorList.h"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+using namespace kf;
+
+/// Checks that a program takes and returns what the step has to, so that
+/// buffers fit whatever the provider handed out.
+static Status checkStep(const Executable &executable, const StepShape &shape,
+                        const ModelConfig &model) {
+  const StepSignature wanted = stepSignature(shape, model);
+  bool fits = executable.inputs == wanted.inputs &&
+              executable.outputs == wanted.outputs &&
+              executable.maxTokens == shape.tokens &&
+              executable.namedSizes == wanted.sizes &&
+              executable.caches.size() == 1;
+  for (const CacheSpec &cache : executable.caches)
+    fits &= cache.layers == model.layers && cache.kvHeads == model.kvHeads &&
+            cache.headDim == model.headDim && cache.page == kCachePage;
+  if (fits)
+    return Status();
+  return Status::error("the program '" + executable.programName +
+                       "' that was compiled for '" + nameOf(shape) +
+                       "' does not fit the model");
+}
+
+Model::Model(ModelConfig config, Device &device, const WeightSource &source,
+             StepProvider provider, ModelOptions options)
+    : name(std::move(options.name)), model(std::move(config)), target(device),
+      source(source), provider(std::move(provider)),
+      store(device, &source, {options.pool, options.cancelled}) {}
+
+bool Model::hasProgram(const StepShape &shape) const {
+  return programs.count(shape) != 0;
+}
+
+Result<LoadedProgram *> Model::program(const StepShape &shape) try {
+  if (auto found = programs.find(shape); found != programs.end())
+    return found->second.get();
+  Stopwatch watch;
+  Result<Executable> executable = provider(shape);
+  compiling += watch.seconds();
+  if (!executable.ok())
+    return executable.status();
+  KF_RETURN_IF_ERROR(checkStep(*executable, shape, model));
+  watch = Stopwatch();
+  Result<std::unique_ptr<LoadedProgram>> loaded = target.load(*executable);
+  loading += watch.seconds();
+  if (!loaded.ok())
+    return loaded.status().in("program '" + executable->programName + "'");
+  return programs.emplace(shape, loaded.take()).first->second.get();
+} catch (...) {
+  return statusOfException();
+}
+
+/// Which of the weights is not finite, if one is.
+static std::optional<std::string>
+findNonFiniteWeight(const WeightStore &weights, const ModelConfig &config,
+                    const WeightSource &source) {
+  Result<std::vector<ListedTensor>> tensors = findTensors(config, source);
+  if (!tensors.ok())
+    return std::nullopt;
+  std::vector<std::string> names;
+  for (ListedTensor &tensor : *tensors)
+    names.push_back(std::move(tensor.name));
+  return weights.findNonFinite(names);
+}
+
+Status Model::explainBadLogits(const Status &error) const try {
+  if (cause.empty())
+    cause = findNonFiniteWeight(store, model, source)
+                .value_or("all weights are finite, so what the model computes "
+                          "overflows");
+  return Status::error(error.message() + "; " + cause)
+      .in("model " + inQuotes(name));
+} catch (...) {
+  return statusOfException();
+}

@@ -1,0 +1,82 @@
+//===- Model.h - A decoder on a device --------------------------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_ENGINE_MODEL_H
+#define KF_RUNTIME_ENGINE_MODEL_H
+
+#include "runtime/core/Cancellation.h"
+#include "runtime/devices/Device.h"
+#include "runtime/model/ModelConfig.h"
+#include "runtime/model/Step.h"
+#include "runtime/weights/WeightSource.h"
+#include "runtime/weights/WeightStore.h"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace kf {
+
+/// Compiles one step, with inputs and outputs as runtime/model/Step.h says, for
+/// the model's device.
+using StepProvider = std::function<Result<Executable>(const StepShape &shape)>;
+
+struct ModelOptions {
+  /// How errors call the model: a path mostly.
+  std::string name;
+  /// Threads that help to pack weights; null for none. Not owned; nobody else
+  /// may use it while the model does.
+  ThreadPool *pool = nullptr;
+  /// Ends packing, between parts of a weight, when it is set. Not owned.
+  CancelFlag cancelled = nullptr;
+};
+
+/// What all sequences of a decoder share: its programs, which come from the
+/// StepProvider when they are first needed, and its weights, each once. Refers
+/// to `device` and `source`, which must outlive it. One thread.
+class Model {
+public:
+  Model(ModelConfig config, Device &device, const WeightSource &source,
+        StepProvider provider, ModelOptions options = {});
+
+  /// The program of `shape`, ready to be bound. Errors: the provider's, the
+  /// device's, and a program that does not fit the model.
+  Result<LoadedProgram *> program(const StepShape &shape);
+  /// Whether program(shape) is there without any work.
+  bool hasProgram(const StepShape &shape) const;
+
+  const ModelConfig &config() const { return model; }
+  Device &device() const { return target; }
+  WeightStore &weights() { return store; }
+  const WeightStore &weights() const { return store; }
+  /// `error`, that logits are not finite, with the model's name and with the
+  /// weight that is to blame, if one is not finite. Reads all weights when it
+  /// is first asked for.
+  Status explainBadLogits(const Status &error) const;
+
+  /// Seconds in the StepProvider and in loading programs, so far.
+  double compileSeconds() const { return compiling; }
+  double loadSeconds() const { return loading; }
+
+private:
+  std::string name;
+  ModelConfig model;
+  Device &target;
+  const WeightSource &source;
+  StepProvider provider;
+  WeightStore store;
+  std::map<StepShape, std::unique_ptr<LoadedProgram>> programs;
+  double compiling = 0, loading = 0;
+  mutable std::string cause; ///< of logits that are not finite, once known
+};
+
+} // namespace kf
+
+#endif // KF_RUNTIME_ENGINE_MODEL_H

@@ -1,0 +1,92 @@
+//===- Sequence.cpp - A text that a model reads and continues -------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/engine/Sequence.h"
+
+#include "runtime/core/Exceptions.h"
+#include "runtime/engine/Engine.h"
+
+#include <utility>
+
+using namespace kf;
+
+Sequence::Sequence(Engine &owner, PagedSequence pages)
+    : owner(owner), pages(std::move(pages)) {
+  ++owner.sequences;
+}
+
+Sequence::~Sequence() {
+  owner.forget(*this);
+  --owner.sequences;
+}
+
+static Status checkIds(std::span<const int32_t> ids, int64_t vocabulary) {
+  if (ids.empty())
+    return Status::error("there are no tokens to read; begin with the "
+                         "begin-of-text token");
+  for (int32_t id : ids)
+    if (id < 0 || id >= vocabulary)
+      return Status::error("token id " + std::to_string(id) +
+                           " is outside the vocabulary of " +
+                           std::to_string(vocabulary));
+  return Status();
+}
+
+static Status readsAlready() {
+  return Status::error("the sequence is reading; wait for the end, or cancel");
+}
+
+Status Sequence::read(Reading wanted) try {
+  if (isReading())
+    return readsAlready();
+  KF_RETURN_IF_ERROR(checkIds(wanted.ids, owner.model().config().vocabSize));
+  const int64_t context = owner.contextLength();
+  if (static_cast<uint64_t>(context - position()) < wanted.ids.size())
+    return Status::error("context is full: " + std::to_string(position()) +
+                         " of " + std::to_string(context) +
+                         " positions are used, no room for " +
+                         std::to_string(wanted.ids.size()) + " more");
+  owner.add(*this);
+  reading = std::move(wanted);
+  next = 0;
+  before = position();
+  if (before == 0)
+    reused = 0;
+  return Status();
+} catch (...) {
+  return statusOfException();
+}
+
+void Sequence::cancel() {
+  if (!owner.isQueued(*this)) // `done` is about to be called, if it reads
+    return;
+  owner.end(*this, Status::cancelled());
+  owner.tell();
+}
+
+int64_t Sequence::contextLength() const { return owner.contextLength(); }
+
+Status Sequence::rewind(int64_t position) {
+  if (isReading())
+    return readsAlready();
+  if (position < 0 || position > pages.length())
+    return Status::error("cannot go back to position " +
+                         std::to_string(position) + "; " +
+                         std::to_string(pages.length()) + " tokens were read");
+  pages.truncate(position);
+  return Status();
+}
+
+Result<std::unique_ptr<Sequence>> Sequence::fork() const try {
+  if (isReading())
+    return readsAlready();
+  KF_ASSIGN_OR_RETURN(PagedSequence shared, pages.fork());
+  return std::unique_ptr<Sequence>(new Sequence(owner, std::move(shared)));
+} catch (...) {
+  return statusOfException();
+}

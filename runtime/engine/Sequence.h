@@ -1,0 +1,106 @@
+//===- Sequence.h - A text that a model reads and continues -----*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_ENGINE_SEQUENCE_H
+#define KF_RUNTIME_ENGINE_SEQUENCE_H
+
+#include "runtime/core/Status.h"
+#include "runtime/engine/PagePool.h"
+#include "runtime/engine/Sampler.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace kf {
+
+class Engine;
+
+/// Called with the number of an id among those that are read, and the logits
+/// [vocabulary] that follow it, which are valid during the call. An error ends
+/// the reading.
+using LogitsCallback =
+    std::function<Status(size_t index, std::span<const float> logits)>;
+
+/// Tokens that a sequence is to read, and what is wanted to know of what
+/// follows them. The engine calls its functions from within Engine::step() and
+/// Sequence::cancel(). They may use the engine, but for step(), and all
+/// sequences; while `onLogits` is called, its own one has to stay as it is.
+/// They throw nothing.
+struct Reading {
+  /// At least one; ids of the vocabulary.
+  std::vector<int32_t> ids;
+
+  /// Chooses the token that follows the last id; null where none is wanted.
+  /// It has seen all tokens up to there. Not owned; must live until `done`.
+  const Sampler *sampler = nullptr;
+
+  /// Instead of a sampler: called for each id from number `firstLogits` on, in
+  /// order.
+  LogitsCallback onLogits;
+  size_t firstLogits = 0;
+
+  /// Called once: with the token that was chosen, if one was wanted, or with
+  /// the error that ended the reading. The sequence has nothing to read then
+  /// and may be given more, or be destroyed.
+  using Outcome = Result<std::optional<int32_t>>;
+  std::function<void(const Outcome &outcome)> done;
+};
+
+/// One sequence of tokens, and the pages of the engine's cache that hold their
+/// keys and values; made by an Engine, which must outlive it. One thread.
+class Sequence {
+public:
+  /// Gives the pages back. What it reads ends without a call of `done`.
+  ~Sequence();
+  Sequence(const Sequence &) = delete;
+  Sequence &operator=(const Sequence &) = delete;
+
+  /// Reads on, during the next steps of the engine. A sequence without tokens
+  /// takes over what the engine's cache has of the beginning of `ids`. Where
+  /// that fails the sequence is what it was before. Errors at once: ids that
+  /// are none, more than the context has room for, a sequence that reads.
+  Status read(Reading reading);
+  bool isReading() const { return reading.has_value(); }
+  /// Ends what it reads with Status::cancelled(), which `done` is called with.
+  void cancel();
+
+  Engine &engine() const { return owner; }
+  /// EngineOptions::contextLength.
+  int64_t contextLength() const;
+  /// How many tokens were read, and which.
+  int64_t position() const { return pages.length(); }
+  std::span<const int32_t> tokens() const { return pages.ids(); }
+  /// How many of them were found in the cache when the first were read.
+  int64_t reusedTokens() const { return reused; }
+
+  /// Forgets the tokens from `position` on, so that others can follow those
+  /// before it. Errors: a position that was not reached, a sequence that reads.
+  Status rewind(int64_t position);
+  /// A sequence of the same tokens, which share their pages until one of the
+  /// two writes to them. Error: a sequence that reads.
+  Result<std::unique_ptr<Sequence>> fork() const;
+
+private:
+  friend class Engine;
+  Sequence(Engine &owner, PagedSequence pages);
+
+  Engine &owner;
+  PagedSequence pages;
+  std::optional<Reading> reading;
+  size_t next = 0;    ///< of the reading's ids, those before it were read
+  int64_t before = 0; ///< position when the reading began
+  int64_t reused = 0;
+};
+
+} // namespace kf
+
+#endif // KF_RUNTIME_ENGINE_SEQUENCE_H

@@ -1,0 +1,155 @@
+//===- StepRunner.cpp - One size of step, ready to run --------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/engine/StepRunner.h"
+
+#include "runtime/core/Exceptions.h"
+
+#include <algorithm>
+#include <utility>
+
+using namespace kf;
+
+//===----------------------------------------------------------------------===//
+// StepBatch
+//===----------------------------------------------------------------------===//
+
+void StepBatch::addRow(int32_t id, int64_t position) {
+  ids.push_back(id);
+  positions.push_back(static_cast<int32_t>(position));
+  sequences.push_back(static_cast<int32_t>(pages.size()) - 1);
+}
+
+void StepBatch::want(const SampleSettings &settings,
+                     const SamplePenalties &penalties,
+                     std::span<const LogitAdjustment> adjustments) {
+  want();
+  temperature.push_back(settings.temperature);
+  topK.push_back(settings.topK);
+  topP.push_back(settings.topP);
+  minP.push_back(settings.minP);
+  seed.push_back(static_cast<int64_t>(settings.seed));
+  counter.push_back(static_cast<int32_t>(settings.counter));
+  repetition.push_back(penalties.repetition);
+  presence.push_back(penalties.presence);
+  frequency.push_back(penalties.frequency);
+  first.push_back(static_cast<int32_t>(adjustedIds.size()));
+  count.push_back(static_cast<int32_t>(adjustments.size()));
+  for (const LogitAdjustment &adjustment : adjustments) {
+    adjustedIds.push_back(adjustment.id);
+    seen.push_back(adjustment.seen);
+    bias.push_back(adjustment.bias);
+  }
+}
+
+void StepBatch::clear() {
+  auto empty = [](auto &...lists) { (lists.clear(), ...); };
+  empty(ids, positions, sequences, pages, wanted, temperature, topP, minP, topK,
+        counter, first, count, seed, repetition, presence, frequency,
+        adjustedIds, seen, bias);
+}
+
+//===----------------------------------------------------------------------===//
+// StepRunner
+//===----------------------------------------------------------------------===//
+
+StepRunner::StepRunner(std::unique_ptr<ProgramRunner> program,
+                       const StepShape &shape)
+    : program(std::move(program)), shape(shape),
+      written(this->program->program().inputs.size()) {}
+
+Result<std::unique_ptr<StepRunner>>
+StepRunner::create(LoadedProgram &program, const StepShape &shape,
+                   Device &device, WeightStore &weights, KVCache &cache) try {
+  KF_ASSIGN_OR_RETURN(std::unique_ptr<ProgramRunner> runner,
+                      ProgramRunner::create(program, device, weights, cache));
+  return std::unique_ptr<StepRunner>(new StepRunner(std::move(runner), shape));
+} catch (...) {
+  return statusOfException();
+}
+
+/// Writes `values` unless the input has them already: most of what steps take
+/// is the same from token to token.
+template <typename T>
+Status StepRunner::write(StepInput input, const std::vector<T> &values) {
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(values));
+  std::vector<std::byte> &known = written[input];
+  if (known.size() >= bytes.size() &&
+      std::equal(bytes.begin(), bytes.end(), known.begin()))
+    return Status();
+  known.clear(); // until it is written
+  KF_RETURN_IF_ERROR(program->write(input, bytes.data(), bytes.size()));
+  known.assign(bytes.begin(), bytes.end());
+  return Status();
+}
+
+/// The table's columns are pages of a sequence; those that it has not are not
+/// read.
+Status StepRunner::writePages(const StepBatch &batch) {
+  const std::vector<int64_t> &dims =
+      program->program().inputs[kStepPageTable].shape;
+  const size_t columns = static_cast<size_t>(dims[1]);
+  table.resize(batch.pages.size() * columns);
+  for (size_t i = 0; i < batch.pages.size(); ++i)
+    std::ranges::copy(batch.pages[i],
+                      table.begin() + static_cast<ptrdiff_t>(i * columns));
+  return write(kStepPageTable, table);
+}
+
+Status StepRunner::writeSampling(const StepBatch &batch) {
+  KF_RETURN_IF_ERROR(write(kStepTemperature, batch.temperature));
+  KF_RETURN_IF_ERROR(write(kStepTopK, batch.topK));
+  KF_RETURN_IF_ERROR(write(kStepTopP, batch.topP));
+  KF_RETURN_IF_ERROR(write(kStepMinP, batch.minP));
+  KF_RETURN_IF_ERROR(write(kStepSeed, batch.seed));
+  KF_RETURN_IF_ERROR(write(kStepCounter, batch.counter));
+  KF_RETURN_IF_ERROR(write(kStepFirst, batch.first));
+  KF_RETURN_IF_ERROR(write(kStepCount, batch.count));
+  KF_RETURN_IF_ERROR(write(kStepRepetition, batch.repetition));
+  KF_RETURN_IF_ERROR(write(kStepPresence, batch.presence));
+  KF_RETURN_IF_ERROR(write(kStepFrequency, batch.frequency));
+  KF_RETURN_IF_ERROR(write(kStepAdjustedIds, batch.adjustedIds));
+  KF_RETURN_IF_ERROR(write(kStepSeen, batch.seen));
+  return write(kStepBias, batch.bias);
+}
+
+Status StepRunner::writeInputs(const StepBatch &batch) {
+  KF_RETURN_IF_ERROR(write(kStepIds, batch.ids));
+  KF_RETURN_IF_ERROR(write(kStepPositions, batch.positions));
+  KF_RETURN_IF_ERROR(write(kStepSequences, batch.sequences));
+  KF_RETURN_IF_ERROR(writePages(batch));
+  KF_RETURN_IF_ERROR(write(kStepWanted, batch.wanted));
+  return shape.output == StepOutput::Ids ? writeSampling(batch) : Status();
+}
+
+Status StepRunner::run(const StepBatch &batch, CancelFlag cancelled) try {
+  KF_RETURN_IF_ERROR(writeInputs(batch));
+  StepCounts counts;
+  counts.tokens = batch.rows();
+  counts.sequences = static_cast<int64_t>(batch.pages.size());
+  counts.wanted = static_cast<int64_t>(batch.wanted.size());
+  counts.adjustments = static_cast<int64_t>(batch.adjustedIds.size());
+  wanted = batch.wanted.size();
+  return program->execute(StepSizes(stepScalars(shape, counts)), cancelled);
+} catch (...) {
+  return statusOfException();
+}
+
+Result<std::span<const int32_t>> StepRunner::chosen() {
+  KF_ASSIGN_OR_RETURN(const void *ids,
+                      program->read(0, 0, wanted * sizeof(int32_t)));
+  return std::span(static_cast<const int32_t *>(ids), wanted);
+}
+
+Result<std::span<const float>> StepRunner::logits(size_t index) {
+  const size_t columns =
+      static_cast<size_t>(program->program().outputs[0].shape[1]);
+  const uint64_t bytes = columns * sizeof(float);
+  KF_ASSIGN_OR_RETURN(const void *row, program->read(0, index * bytes, bytes));
+  return std::span(static_cast<const float *>(row), columns);
+}

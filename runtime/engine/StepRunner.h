@@ -1,0 +1,87 @@
+//===- StepRunner.h - One size of step, ready to run ------------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_ENGINE_STEPRUNNER_H
+#define KF_RUNTIME_ENGINE_STEPRUNNER_H
+
+#include "runtime/core/SamplingMath.h"
+#include "runtime/engine/ProgramRunner.h"
+#include "runtime/model/Step.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace kf {
+
+/// What a step reads and what is wanted of it: the inputs that
+/// runtime/model/Step.h lists, those of rows in the order of the rows.
+struct StepBatch {
+  std::vector<int32_t> ids, positions, sequences; ///< [T]
+  std::vector<std::span<const int32_t>> pages;    ///< [S], in use; not owned
+  std::vector<int32_t> wanted;                    ///< [L]
+
+  std::vector<float> temperature, topP, minP; ///< [L], as what follows
+  std::vector<int32_t> topK, counter, first, count;
+  std::vector<int64_t> seed;
+  std::vector<float> repetition, presence, frequency;
+  std::vector<int32_t> adjustedIds, seen; ///< [A]
+  std::vector<float> bias;                ///< [A]
+
+  int64_t rows() const { return static_cast<int64_t>(ids.size()); }
+  /// Adds a row of the last of `pages`.
+  void addRow(int32_t id, int64_t position);
+  /// Asks for what follows the last row. A step that chooses tokens needs to
+  /// know how.
+  void want() { wanted.push_back(static_cast<int32_t>(rows() - 1)); }
+  void want(const SampleSettings &settings, const SamplePenalties &penalties,
+            std::span<const LogitAdjustment> adjustments);
+  void clear();
+};
+
+/// A step's program with its buffers. Refers to what ProgramRunner does. One
+/// thread.
+class StepRunner {
+public:
+  /// `program` was compiled for `shape` and fits the model.
+  static Result<std::unique_ptr<StepRunner>>
+  create(LoadedProgram &program, const StepShape &shape, Device &device,
+         WeightStore &weights, KVCache &cache);
+
+  /// Runs `batch`, which fits the shape. Errors: as ProgramRunner::execute().
+  Status run(const StepBatch &batch, CancelFlag cancelled);
+  /// What the last run chose for its wanted rows; -1: their logits are not
+  /// finite. Valid until the next call.
+  Result<std::span<const int32_t>> chosen();
+  /// The logits of wanted row `index`, valid until the next call.
+  Result<std::span<const float>> logits(size_t index);
+
+  uint64_t arenaBytes() const { return program->arenaBytes(); }
+  uint64_t ioBytes() const { return program->ioBytes(); }
+
+private:
+  StepRunner(std::unique_ptr<ProgramRunner> program, const StepShape &shape);
+
+  Status writeInputs(const StepBatch &batch);
+  Status writeSampling(const StepBatch &batch);
+  Status writePages(const StepBatch &batch);
+  template <typename T>
+  Status write(StepInput input, const std::vector<T> &values);
+
+  std::unique_ptr<ProgramRunner> program;
+  StepShape shape;
+  size_t wanted = 0;                           ///< of the last run
+  std::vector<std::vector<std::byte>> written; ///< what each input holds
+  std::vector<int32_t> table;                  ///< [S, P]
+};
+
+} // namespace kf
+
+#endif // KF_RUNTIME_ENGINE_STEPRUNNER_H

@@ -1,0 +1,868 @@
+//===- EngineTest.cpp - Sequences that are read together ------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/engine/Engine.h"
+
+#include "FakeModel.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <thread>
+
+using namespace kf;
+using namespace kf::test;
+
+namespace {
+
+/// An engine of the fake model that records which steps it asked for.
+struct Fixture {
+  explicit Fixture(EngineOptions options = {}, bool shared = true)
+      : device(shared) {
+    options.cancelled = &cancelled;
+    auto provider = [this](const StepShape &shape) -> Result<Executable> {
+      asked.push_back(nameOf(shape));
+      if (!failure.ok())
+        return failure;
+      Executable step = fakeStep(shape);
+      if (change)
+        change(step);
+      return step;
+    };
+    model = std::make_unique<Model>(fakeConfig(), device, source, provider,
+                                    ModelOptions{"the fake", nullptr, nullptr});
+    auto made = Engine::create(*model, options);
+    EXPECT_TRUE(made.ok()) << made.message();
+    engine = made.take();
+  }
+
+  std::unique_ptr<Sequence> sequence() {
+    return engine->createSequence().take();
+  }
+  void runAll() {
+    while (engine->step()) {
+    }
+  }
+
+  FakeDevice device;
+  FakeSource source;
+  std::vector<std::string> asked;
+  std::atomic<bool> cancelled{false};
+  Status failure; ///< what the provider fails with
+  std::function<void(Executable &)> change;
+  std::unique_ptr<Model> model;
+  std::unique_ptr<Engine> engine;
+};
+
+std::vector<int32_t> tokens(size_t count, size_t seed = 1) {
+  std::vector<int32_t> ids(count);
+  for (size_t i = 0; i < count; ++i)
+    ids[i] = static_cast<int32_t>((3 * i + i / 5 + seed) % kVocab);
+  return ids;
+}
+
+/// What became of a reading.
+struct Answer {
+  std::optional<Reading::Outcome> outcome;
+
+  std::function<void(const Reading::Outcome &)> take() {
+    return [this](const Reading::Outcome &given) {
+      EXPECT_FALSE(outcome) << "called twice";
+      outcome = given;
+    };
+  }
+  bool isDone() const { return outcome.has_value(); }
+  std::string error() const { return outcome ? outcome->message() : "none"; }
+  int32_t id() const {
+    if (!outcome || !outcome->ok() || !**outcome)
+      return -1;
+    return ***outcome;
+  }
+};
+
+/// Reads `ids`; a token is chosen where there is a sampler.
+Status begin(Sequence &sequence, std::span<const int32_t> ids, Answer &answer,
+             const Sampler *sampler = nullptr) {
+  answer = {};
+  Reading reading;
+  reading.ids.assign(ids.begin(), ids.end());
+  reading.sampler = sampler;
+  reading.done = answer.take();
+  return sequence.read(std::move(reading));
+}
+
+Status readAll(Sequence &sequence, std::span<const int32_t> ids) {
+  Answer answer;
+  KF_RETURN_IF_ERROR(begin(sequence, ids, answer));
+  while (!answer.isDone())
+    sequence.engine().step();
+  return answer.outcome->status();
+}
+
+/// Reads `ids` and checks the logits behind each from number `first` on.
+Status expectLogits(Sequence &sequence, std::span<const int32_t> ids,
+                    size_t first = 0) {
+  std::vector<int32_t> all(sequence.tokens().begin(), sequence.tokens().end());
+  const size_t before = all.size();
+  all.insert(all.end(), ids.begin(), ids.end());
+  Reading reading;
+  reading.ids.assign(ids.begin(), ids.end());
+  reading.firstLogits = first;
+  size_t next = first;
+  reading.onLogits = [&](size_t index, std::span<const float> logits) {
+    EXPECT_EQ(index, next++);
+    for (int64_t v = 0; v < kVocab; ++v)
+      EXPECT_EQ(logits[v],
+                fakeLogit(std::span(all).first(before + index + 1), v));
+    return Status();
+  };
+  Answer answer;
+  reading.done = answer.take();
+  KF_RETURN_IF_ERROR(sequence.read(std::move(reading)));
+  while (!answer.isDone())
+    sequence.engine().step();
+  if (answer.outcome->ok()) {
+    EXPECT_EQ(next, std::max(first, ids.size()));
+    EXPECT_TRUE(std::ranges::equal(sequence.tokens(), all));
+  }
+  return answer.outcome->status();
+}
+
+using Names = std::vector<std::string>;
+
+//===----------------------------------------------------------------------===//
+// One sequence
+//===----------------------------------------------------------------------===//
+
+TEST(Engine, AnyChunkingGivesTheSameLogits) {
+  for (bool shared : {true, false})
+    for (size_t count : {1, 2, 15, 16, 17, 40, 512, 513, 600, 1030, 1200})
+      for (size_t first : {size_t(0), size_t(1), size_t(5), count / 2}) {
+        SCOPED_TRACE(std::to_string(first) + " of " + std::to_string(count));
+        const std::vector<int32_t> ids = tokens(count);
+        const std::span<const int32_t> all(ids);
+        Fixture fixture({}, shared);
+        auto sequence = fixture.sequence();
+        first = std::min(first, count - 1);
+        if (first)
+          EXPECT_EQ(readAll(*sequence, all.first(first)).message(), "");
+        const Status status = expectLogits(*sequence, all.subspan(first));
+        EXPECT_TRUE(status.ok()) << status.message();
+        EXPECT_EQ(sequence->position(), static_cast<int64_t>(count));
+      }
+}
+
+TEST(Engine, LogitsFromSomeIdOn) {
+  for (size_t first : {0, 1, 16, 17, 90, 99, 100, 101}) {
+    Fixture fixture({.rowsPerStep = 30});
+    auto sequence = fixture.sequence();
+    const Status status = expectLogits(*sequence, tokens(100), first);
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+}
+
+TEST(Engine, ProgramsAreAskedForWhenNeeded) {
+  Fixture fixture;
+  auto read = [&](size_t count) {
+    EXPECT_TRUE(readAll(*fixture.sequence(), tokens(count, count)).ok());
+    return fixture.asked;
+  };
+  EXPECT_TRUE(fixture.asked.empty());
+  EXPECT_EQ(read(1), Names({"step_1"}));
+  EXPECT_EQ(read(5), Names({"step_1", "step_16"}));
+  EXPECT_EQ(read(16).size(), 2u);
+  EXPECT_EQ(read(17), Names({"step_1", "step_16", "step_512"}));
+  EXPECT_TRUE(expectLogits(*fixture.sequence(), tokens(16)).ok());
+  EXPECT_EQ(fixture.asked.back(), "step_16_16_logits");
+  EXPECT_TRUE(expectLogits(*fixture.sequence(), tokens(17)).ok());
+  EXPECT_EQ(fixture.asked.back(), "step_512_512_logits");
+  EXPECT_EQ(fixture.asked.size(), 5u);
+  // What is there serves, rather than being compiled for.
+  Fixture large;
+  EXPECT_TRUE(readAll(*large.sequence(), tokens(512 + 8)).ok());
+  EXPECT_EQ(large.asked, Names({"step_512"}));
+  // Several sequences want several tokens.
+  Fixture many({.contextLength = 8, .parallel = 3});
+  EXPECT_TRUE(readAll(*many.sequence(), tokens(5)).ok());
+  EXPECT_TRUE(readAll(*many.sequence(), tokens(1)).ok());
+  EXPECT_EQ(many.asked, Names({"step_16_3", "step_1"}));
+}
+
+TEST(Engine, FullContext) {
+  Fixture fixture({.contextLength = 20});
+  auto sequence = fixture.sequence();
+  EXPECT_TRUE(readAll(*sequence, tokens(18)).ok());
+  const int runs = fixture.device.behavior.runs;
+  EXPECT_EQ(readAll(*sequence, tokens(3)).message(),
+            "context is full: 18 of 20 positions are used, no room for 3 more");
+  EXPECT_EQ(fixture.device.behavior.runs, runs);
+  EXPECT_EQ(sequence->position(), 18);
+  EXPECT_TRUE(readAll(*sequence, tokens(2)).ok());
+  EXPECT_EQ(readAll(*sequence, tokens(1)).message(),
+            "context is full: 20 of 20 positions are used, no room for 1 more");
+  EXPECT_TRUE(sequence->rewind(0).ok());
+  EXPECT_TRUE(readAll(*sequence, tokens(1)).ok());
+}
+
+TEST(Engine, Rewind) {
+  Fixture fixture;
+  auto sequence = fixture.sequence();
+  ASSERT_TRUE(readAll(*sequence, tokens(40)).ok());
+  ASSERT_TRUE(sequence->rewind(25).ok());
+  EXPECT_EQ(sequence->position(), 25);
+  // Others follow the 25: fewer, and then more than there were.
+  for (size_t count : {1, 3, 30})
+    EXPECT_TRUE(
+        expectLogits(*sequence, std::vector<int32_t>(count, count % 7)).ok());
+  ASSERT_TRUE(sequence->rewind(0).ok());
+  EXPECT_TRUE(expectLogits(*sequence, tokens(1)).ok());
+  EXPECT_EQ(sequence->rewind(2).message(),
+            "cannot go back to position 2; 1 tokens were read");
+  EXPECT_FALSE(sequence->rewind(-1).ok());
+  EXPECT_EQ(sequence->position(), 1);
+}
+
+TEST(Engine, WhatCannotBeRead) {
+  Fixture fixture;
+  auto sequence = fixture.sequence();
+  EXPECT_EQ(readAll(*sequence, {}).message(),
+            "there are no tokens to read; begin with the begin-of-text token");
+  EXPECT_EQ(readAll(*sequence, {{kVocab}}).message(),
+            "token id 11 is outside the vocabulary of 11");
+  EXPECT_EQ(readAll(*sequence, std::vector<int32_t>{0, -1}).message(),
+            "token id -1 is outside the vocabulary of 11");
+  Answer answer, other;
+  EXPECT_TRUE(begin(*sequence, tokens(3), answer).ok());
+  const std::string reads =
+      "the sequence is reading; wait for the end, or cancel";
+  EXPECT_EQ(begin(*sequence, tokens(3), other).message(), reads);
+  EXPECT_EQ(sequence->rewind(0).message(), reads);
+  EXPECT_EQ(sequence->fork().message(), reads);
+  EXPECT_TRUE(fixture.asked.empty());
+  fixture.runAll();
+  EXPECT_TRUE(answer.outcome->ok());
+}
+
+TEST(Engine, WrongOptions) {
+  FakeDevice device;
+  FakeSource source;
+  Model model(fakeConfig(), device, source, nullptr);
+  for (int64_t context : {int64_t(-1), int64_t(1201), INT64_MAX})
+    EXPECT_EQ(Engine::create(model, {.contextLength = context}).message(),
+              "a context of " + std::to_string(context) +
+                  " positions is not possible; the model was made for 1 to "
+                  "1200");
+  EXPECT_FALSE(Engine::create(model, {.parallel = 0}).ok());
+  EXPECT_FALSE(Engine::create(model, {.parallel = INT64_MAX}).ok());
+  EXPECT_FALSE(Engine::create(model, {.rowsPerStep = 0}).ok());
+  EXPECT_FALSE(Engine::create(model, {.pages = -1}).ok());
+  EXPECT_FALSE(Engine::create(model, {.pages = INT64_MAX}).ok());
+}
+
+//===----------------------------------------------------------------------===//
+// Failures
+//===----------------------------------------------------------------------===//
+
+TEST(Engine, FailureOfTheProvider) {
+  Fixture fixture;
+  auto sequence = fixture.sequence();
+  fixture.failure = Status::error("no compiler");
+  EXPECT_EQ(readAll(*sequence, tokens(20)).message(), "no compiler");
+  EXPECT_EQ(sequence->position(), 0);
+  fixture.failure = Status();
+  EXPECT_TRUE(expectLogits(*sequence, tokens(20)).ok());
+}
+
+/// What was read before the failure is taken back with it.
+TEST(Engine, FailureOfTheDevice) {
+  Fixture fixture;
+  auto sequence = fixture.sequence();
+  EXPECT_TRUE(readAll(*sequence, tokens(70)).ok());
+  fixture.device.behavior.runs = 0;
+  fixture.device.behavior.onRun = [&] {
+    if (fixture.device.behavior.runs == 2)
+      fixture.device.behavior.failure = Status::error("on fire");
+  };
+  EXPECT_EQ(readAll(*sequence, tokens(600)).message(), "on fire");
+  EXPECT_EQ(sequence->position(), 70);
+  fixture.device.behavior.failure = Status();
+  fixture.device.behavior.onRun = nullptr;
+  EXPECT_TRUE(expectLogits(*sequence, tokens(600)).ok());
+}
+
+TEST(Engine, CallbackEndsAReading) {
+  Fixture fixture;
+  auto sequence = fixture.sequence();
+  const Status status = readLogits(
+      *sequence, tokens(20), [](size_t index, std::span<const float>) {
+        return index == 3 ? Status::error("enough") : Status();
+      });
+  EXPECT_EQ(status.message(), "enough");
+  EXPECT_EQ(sequence->position(), 0);
+}
+
+/// Between any two steps, and while programs are made.
+TEST(Engine, CancelledLeavesThePosition) {
+  const std::vector<int32_t> ids = tokens(1100);
+  const std::span<const int32_t> all(ids);
+  for (int last = 1; last <= 3; ++last) {
+    SCOPED_TRACE(last);
+    Fixture fixture;
+    auto sequence = fixture.sequence();
+    EXPECT_TRUE(readAll(*sequence, all.first(5)).ok());
+    FakeBehavior &behavior = fixture.device.behavior;
+    behavior.runs = 0;
+    behavior.onRun = [&] { fixture.cancelled = behavior.runs == last; };
+    // Three chunks: 512, 512 and 71.
+    EXPECT_TRUE(readAll(*sequence, all.subspan(5)).isCancelled());
+    EXPECT_EQ(behavior.runs, last);
+    EXPECT_EQ(sequence->position(), 5);
+    EXPECT_TRUE(readAll(*sequence, all.subspan(5)).isCancelled());
+    EXPECT_EQ(behavior.runs, last);
+
+    behavior.onRun = nullptr;
+    fixture.cancelled = false;
+    EXPECT_TRUE(expectLogits(*sequence, all.subspan(5)).ok());
+  }
+  Fixture fixture;
+  fixture.cancelled = true;
+  auto sequence = fixture.sequence();
+  EXPECT_TRUE(readAll(*sequence, all).isCancelled());
+  EXPECT_TRUE(fixture.asked.empty());
+}
+
+TEST(Engine, StepsThatDoNotFit) {
+  const std::function<void(Executable &)> changes[] = {
+      [](Executable &step) { step.inputs.pop_back(); },
+      [](Executable &step) { step.inputs[0].type = DataType::I64; },
+      [](Executable &step) { step.outputs[0].type = DataType::F32; },
+      [](Executable &step) { step.outputs.clear(); },
+      [](Executable &step) { step.caches.clear(); },
+      [](Executable &step) { step.caches[0].kvHeads = 2; },
+      [](Executable &step) { step.caches[0].page = 128; },
+      [](Executable &step) { step.inputs[3].shape[1] = 1; },
+      [](Executable &step) { step.namedSizes = {{"wanted", 0, 4}}; },
+      [](Executable &step) { step.maxTokens = 2; }};
+  for (const auto &change : changes) {
+    Fixture fixture;
+    fixture.change = change;
+    EXPECT_EQ(readAll(*fixture.sequence(), tokens(1)).message(),
+              "the program 'step_1' that was compiled for 'step_1' does not "
+              "fit the model");
+  }
+  // Caches that differ between programs.
+  Fixture fixture;
+  fixture.change = [](Executable &step) {
+    if (step.programName == "step_16")
+      step.caches[0].keyBlock = 8;
+  };
+  auto sequence = fixture.sequence();
+  EXPECT_TRUE(readAll(*sequence, tokens(1)).ok());
+  EXPECT_EQ(readAll(*sequence, tokens(3)).message(),
+            "program 'step_16': two programs of one engine lay cache 0 out "
+            "differently; compile them alike");
+  EXPECT_EQ(sequence->position(), 1);
+}
+
+//===----------------------------------------------------------------------===//
+// Many sequences
+//===----------------------------------------------------------------------===//
+
+/// A text that is continued by `sampler`, one token after the other.
+class Text {
+public:
+  Text(std::unique_ptr<Sequence> sequence, const SamplerOptions &options,
+       size_t count)
+      : sequence(std::move(sequence)), sampler(*Sampler::create(options)),
+        count(count) {}
+
+  Status read(std::vector<int32_t> ids) {
+    for (int32_t id : ids)
+      sampler.accept(id);
+    Reading reading;
+    reading.ids = std::move(ids);
+    reading.sampler = &sampler;
+    reading.done = [this](const Reading::Outcome &outcome) { next(outcome); };
+    return sequence->read(std::move(reading));
+  }
+  /// Tokens of the sequence that the sampler has not seen.
+  void know(std::span<const int32_t> ids) {
+    for (int32_t id : ids)
+      sampler.accept(id);
+  }
+  bool isDone() const { return !error.ok() || chosen.size() == count; }
+
+  std::unique_ptr<Sequence> sequence;
+  std::vector<int32_t> chosen;
+  Status error;
+
+private:
+  void next(const Reading::Outcome &outcome) {
+    if (!outcome.ok()) {
+      error = outcome.status();
+      return;
+    }
+    chosen.push_back(**outcome);
+    if (chosen.size() < count)
+      error = read({chosen.back()});
+  }
+
+  Sampler sampler;
+  size_t count;
+};
+
+SamplerOptions optionsOf(size_t i) {
+  SamplerOptions options;
+  options.temperature = static_cast<double>(i % 3) * 0.7;
+  options.topK = static_cast<int64_t>(i % 4) * 2;
+  options.topP = i % 5 ? 1 : 0.8;
+  options.seed = i;
+  if (i % 2) {
+    options.repetitionPenalty = 1.3;
+    options.frequencyPenalty = 0.2;
+    options.penaltyWindow = static_cast<int64_t>(i % 7) * 9;
+  }
+  if (i % 3 == 1)
+    options.logitBias = {{int64_t(i % kVocab), 4.0}, {3, -INFINITY}};
+  return options;
+}
+
+/// What the text has to be.
+std::vector<int32_t> expected(std::vector<int32_t> ids,
+                              const SamplerOptions &options, size_t count,
+                              const FakeBehavior &behavior) {
+  Sampler sampler = *Sampler::create(options);
+  for (int32_t id : ids)
+    sampler.accept(id);
+  std::vector<int32_t> chosen;
+  while (chosen.size() < count) {
+    std::vector<float> logits;
+    for (int64_t v = 0; v < kVocab; ++v)
+      logits.push_back(fakeLogit(ids, v, behavior));
+    chosen.push_back(*sampler.sample(logits));
+    sampler.accept(chosen.back());
+    ids.push_back(chosen.back());
+  }
+  return chosen;
+}
+
+TEST(Engine, TextsDoNotDependOnOneAnother) {
+  for (const int64_t rows : {4, 20, 512}) {
+    SCOPED_TRACE(rows);
+    Fixture fixture({.parallel = 16, .rowsPerStep = rows});
+    fixture.device.behavior.varies = true;
+    std::vector<std::unique_ptr<Text>> texts;
+    for (size_t i = 0; i < 24; ++i) {
+      texts.push_back(std::make_unique<Text>(fixture.sequence(), optionsOf(i),
+                                             10 + i * 3 % 17));
+      EXPECT_TRUE(texts.back()->read(tokens(1 + i * 13 % 150, i)).ok());
+    }
+    fixture.runAll();
+    for (size_t i = 0; i < texts.size(); ++i) {
+      EXPECT_EQ(texts[i]->error.message(), "");
+      EXPECT_EQ(texts[i]->chosen,
+                expected(tokens(1 + i * 13 % 150, i), optionsOf(i),
+                         10 + i * 3 % 17, fixture.device.behavior))
+          << "text " << i;
+    }
+  }
+}
+
+/// Who generates gets a row in every step while a long prompt is read, and the
+/// prompt the rest; neither waits for the other to end.
+TEST(Engine, PromptsAreReadBesideTexts) {
+  Fixture fixture({.contextLength = 1000, .parallel = 4, .rowsPerStep = 10});
+  std::vector<std::unique_ptr<Text>> texts;
+  for (size_t i = 0; i < 3; ++i) {
+    texts.push_back(
+        std::make_unique<Text>(fixture.sequence(), SamplerOptions(), 900));
+    EXPECT_TRUE(texts.back()->read(tokens(1, i)).ok());
+  }
+  fixture.engine->step();
+  auto prompt = fixture.sequence();
+  Answer answer;
+  EXPECT_TRUE(begin(*prompt, tokens(700, 3), answer).ok());
+  for (int step = 1; step <= 50; ++step) {
+    fixture.engine->step();
+    EXPECT_EQ(prompt->position(), step * 7);
+    for (const auto &text : texts)
+      EXPECT_EQ(text->chosen.size(), 1u + step);
+  }
+}
+
+/// With fewer rows than sequences, they take turns.
+TEST(Engine, TurnsAreTaken) {
+  Fixture fixture({.contextLength = 400, .parallel = 8, .rowsPerStep = 4});
+  std::vector<std::unique_ptr<Text>> texts;
+  for (size_t i = 0; i < 8; ++i) {
+    texts.push_back(
+        std::make_unique<Text>(fixture.sequence(), SamplerOptions(), 300));
+    EXPECT_TRUE(texts.back()->read(tokens(1, i)).ok());
+  }
+  auto prompt = fixture.sequence();
+  Answer answer;
+  EXPECT_TRUE(begin(*prompt, tokens(40), answer).ok());
+  for (int step = 0; step < 180; ++step)
+    fixture.engine->step();
+  for (const auto &text : texts)
+    EXPECT_NEAR(static_cast<double>(text->chosen.size()), 85, 6);
+  EXPECT_TRUE(answer.isDone());
+}
+
+/// Readings that want logits and readings that want tokens take turns, too.
+TEST(Engine, LogitsBesideTexts) {
+  Fixture fixture({.parallel = 2});
+  Text text(fixture.sequence(), SamplerOptions(), 100);
+  EXPECT_TRUE(text.read(tokens(3)).ok());
+  auto sequence = fixture.sequence();
+  EXPECT_TRUE(expectLogits(*sequence, tokens(700, 5)).ok());
+  EXPECT_GE(text.chosen.size(), 1u);
+  EXPECT_LE(text.chosen.size(), 4u);
+}
+
+TEST(Engine, CommonPrefixesAreReadOnce) {
+  const std::vector<int32_t> prefix = tokens(400);
+  for (const bool together : {true, false}) {
+    Fixture fixture({.parallel = 16, .rowsPerStep = 100});
+    fixture.device.behavior.varies = true;
+    std::vector<std::unique_ptr<Text>> texts;
+    for (size_t i = 0; i < 16; ++i) {
+      std::vector<int32_t> ids = prefix;
+      // Behind the prefix come tokens that differ from the first on.
+      ids.push_back(static_cast<int32_t>(i % kVocab));
+      ids.push_back(static_cast<int32_t>(i / kVocab));
+      for (int32_t id : tokens(20, i))
+        ids.push_back(id);
+      texts.push_back(
+          std::make_unique<Text>(fixture.sequence(), optionsOf(i), 5));
+      EXPECT_TRUE(texts.back()->read(ids).ok());
+      if (!together)
+        fixture.runAll();
+    }
+    fixture.runAll();
+    int64_t reused = 0;
+    for (size_t i = 0; i < texts.size(); ++i) {
+      ASSERT_TRUE(texts[i]->error.ok()) << texts[i]->error.message();
+      std::vector<int32_t> ids(texts[i]->sequence->tokens().begin(),
+                               texts[i]->sequence->tokens().begin() + 422);
+      EXPECT_EQ(texts[i]->chosen,
+                expected(ids, optionsOf(i), 5, fixture.device.behavior));
+      reused += texts[i]->sequence->reusedTokens();
+      if (i)
+        EXPECT_GE(texts[i]->sequence->reusedTokens(), 400);
+    }
+    EXPECT_EQ(texts[0]->sequence->reusedTokens(), 0);
+    // All rows but those of the prefix, which were read once.
+    EXPECT_EQ(fixture.device.behavior.rows, 16 * (422 + 4) - reused);
+  }
+}
+
+/// Of a prompt that is there already, the last token is read again.
+TEST(Engine, ASamePromptIsReused) {
+  Fixture fixture({.parallel = 2});
+  fixture.device.behavior.varies = true;
+  std::vector<int32_t> first;
+  for (int i = 0; i < 3; ++i) {
+    Text text(fixture.sequence(), SamplerOptions(), 4);
+    EXPECT_TRUE(text.read(tokens(129)).ok());
+    fixture.runAll();
+    EXPECT_EQ(text.sequence->reusedTokens(), i ? 128 : 0);
+    if (i == 0)
+      first = text.chosen;
+    EXPECT_EQ(text.chosen, first);
+  }
+}
+
+TEST(Engine, Forks) {
+  Fixture fixture({.parallel = 4});
+  fixture.device.behavior.varies = true;
+  auto first = fixture.sequence();
+  EXPECT_TRUE(readAll(*first, tokens(100)).ok());
+  std::vector<std::unique_ptr<Text>> texts;
+  for (size_t i = 0; i < 3; ++i) {
+    texts.push_back(
+        std::make_unique<Text>(first->fork().take(), SamplerOptions(), 90));
+    EXPECT_TRUE(texts.back()->read(tokens(i + 1, 5 + i)).ok());
+  }
+  fixture.runAll();
+  for (size_t i = 0; i < 3; ++i) {
+    std::vector<int32_t> ids = tokens(100);
+    for (int32_t id : tokens(i + 1, 5 + i))
+      ids.push_back(id);
+    EXPECT_EQ(texts[i]->chosen,
+              expected(ids, SamplerOptions(), 90, fixture.device.behavior));
+  }
+  EXPECT_EQ(first->position(), 100);
+}
+
+/// Without pages, the one that needs one ends; the others go on.
+TEST(Engine, FullPool) {
+  Fixture fixture({.contextLength = 640, .parallel = 3, .pages = 6});
+  std::vector<std::unique_ptr<Text>> texts;
+  for (size_t i = 0; i < 3; ++i) {
+    texts.push_back(
+        std::make_unique<Text>(fixture.sequence(), SamplerOptions(), 70));
+    // Two pages, two, and one of which the third becomes full at 64.
+    EXPECT_TRUE(texts.back()->read(tokens(i < 2 ? 100 : 20, i)).ok());
+  }
+  fixture.runAll();
+  int failed = 0;
+  for (const auto &text : texts) {
+    failed += !text->error.ok();
+    if (text->error.ok()) {
+      EXPECT_EQ(text->chosen.size(), 70u);
+    } else {
+      EXPECT_EQ(text->error.code(), StatusCode::OutOfMemory)
+          << text->error.message();
+    }
+  }
+  EXPECT_EQ(failed, 2);
+  texts.clear();
+  EXPECT_EQ(fixture.engine->pages().used(), 0);
+  // What was given back can be had again.
+  EXPECT_TRUE(expectLogits(*fixture.sequence(), tokens(6 * 64)).ok());
+}
+
+TEST(Engine, BadLogitsEndTheirSequenceAlone) {
+  Fixture fixture({.parallel = 2});
+  fixture.device.behavior.varies = true;
+  fixture.device.behavior.poison = 7;
+  Text bad(fixture.sequence(), SamplerOptions(), 30);
+  Text good(fixture.sequence(), {.logitBias = {{7, -INFINITY}}}, 30);
+  const std::vector<int32_t> healthy = {1, 2, 3};
+  EXPECT_TRUE(bad.read({1, 2, 7}).ok());
+  EXPECT_TRUE(good.read(healthy).ok());
+  fixture.runAll();
+  EXPECT_EQ(bad.error.message(),
+            "model 'the fake': logits are not finite; all weights are finite, "
+            "so what the model computes overflows");
+  EXPECT_EQ(bad.sequence->position(), 0);
+  EXPECT_EQ(good.chosen, expected(healthy, {.logitBias = {{7, -INFINITY}}}, 30,
+                                  fixture.device.behavior));
+  // Biases may leave nothing to choose.
+  SamplerOptions none;
+  for (int64_t id = 0; id < kVocab; ++id)
+    none.logitBias.push_back({id, -INFINITY});
+  Text nothing(fixture.sequence(), none, 1);
+  EXPECT_TRUE(nothing.read({1}).ok());
+  fixture.runAll();
+  EXPECT_EQ(nothing.error.message(),
+            "no token can be chosen: logits are not finite, or biases of -inf "
+            "exclude all tokens");
+}
+
+TEST(Engine, CancelEndsOneReading) {
+  Fixture fixture({.parallel = 2, .rowsPerStep = 8});
+  auto first = fixture.sequence(), second = fixture.sequence();
+  Answer one, two;
+  EXPECT_TRUE(begin(*first, tokens(100), one).ok());
+  EXPECT_TRUE(begin(*second, tokens(50, 6), two).ok());
+  fixture.engine->step();
+  fixture.engine->step();
+  EXPECT_FALSE(one.isDone());
+  first->cancel();
+  ASSERT_TRUE(one.isDone());
+  EXPECT_TRUE(one.outcome->status().isCancelled());
+  EXPECT_EQ(first->position(), 0);
+  first->cancel();
+  fixture.runAll();
+  EXPECT_TRUE(two.outcome->ok());
+  EXPECT_TRUE(expectLogits(*first, tokens(100)).ok());
+}
+
+/// What readings call may begin, cancel and destroy others.
+TEST(Engine, CallbacksMayDoAnything) {
+  Fixture fixture({.parallel = 8});
+  auto other = fixture.sequence(), third = fixture.sequence();
+  auto first = fixture.sequence();
+  Answer otherAnswer, thirdAnswer, again;
+  bool called = false;
+  Reading reading;
+  reading.ids = tokens(3);
+  reading.done = [&](const Reading::Outcome &outcome) {
+    called = true;
+    EXPECT_TRUE(outcome.ok());
+    other.reset();   // has ended in the same step, and is told nothing
+    third->cancel(); // likewise, but it is told that it was read
+    EXPECT_TRUE(begin(*first, tokens(2), again).ok());
+  };
+  EXPECT_TRUE(first->read(std::move(reading)).ok());
+  EXPECT_TRUE(begin(*other, tokens(3, 4), otherAnswer).ok());
+  EXPECT_TRUE(begin(*third, tokens(3, 5), thirdAnswer).ok());
+  fixture.runAll();
+  EXPECT_TRUE(called);
+  EXPECT_FALSE(otherAnswer.isDone());
+  ASSERT_TRUE(thirdAnswer.isDone());
+  EXPECT_TRUE(thirdAnswer.outcome->ok());
+  EXPECT_TRUE(again.isDone());
+  EXPECT_EQ(first->position(), 5);
+
+  // Logits are handed out in the middle of a step.
+  auto logits = fixture.sequence(), later = fixture.sequence();
+  Answer laterAnswer, logitsAnswer;
+  Reading wanted;
+  wanted.ids = tokens(3, 7);
+  wanted.onLogits = [&](size_t index, std::span<const float>) {
+    if (index == 1)
+      later.reset();
+    return Status();
+  };
+  wanted.done = logitsAnswer.take();
+  Reading doomed;
+  doomed.ids = tokens(5, 9);
+  doomed.onLogits = [&](size_t, std::span<const float>) {
+    ADD_FAILURE() << "the sequence is gone";
+    return Status();
+  };
+  EXPECT_TRUE(logits->read(std::move(wanted)).ok());
+  EXPECT_TRUE(later->read(std::move(doomed)).ok());
+  fixture.runAll();
+  EXPECT_TRUE(logitsAnswer.outcome->ok());
+}
+
+TEST(Engine, AbandonedReadingsAreForgotten) {
+  Fixture fixture({.parallel = 2});
+  Answer answer;
+  {
+    auto sequence = fixture.sequence();
+    EXPECT_TRUE(begin(*sequence, tokens(600), answer).ok());
+    EXPECT_TRUE(fixture.engine->step());
+  }
+  EXPECT_TRUE(fixture.engine->isIdle());
+  EXPECT_FALSE(fixture.engine->step());
+  EXPECT_FALSE(answer.isDone());
+  EXPECT_EQ(fixture.engine->pages().used(), 0);
+}
+
+//===----------------------------------------------------------------------===//
+// At random
+//===----------------------------------------------------------------------===//
+
+/// Texts come, are forked, cancelled, rewound and dropped at random, with fewer
+/// pages than they would like to have. Every token has to be the one that the
+/// text's own tokens lead to, and no page may be lost.
+TEST(Engine, Stress) {
+  std::mt19937 random(17);
+  auto below = [&](size_t n) { return random() % n; };
+  Fixture fixture(
+      {.contextLength = 400, .parallel = 12, .pages = 16, .rowsPerStep = 96});
+  fixture.device.behavior.varies = true;
+  struct Job {
+    std::unique_ptr<Text> text;
+    std::vector<int32_t> prompt; ///< all that it read before it chose
+    SamplerOptions options;
+    size_t count;
+    bool checked = false;
+  };
+  std::vector<Job> jobs;
+  int64_t ended = 0, finished = 0, full = 0, cancelled = 0, forked = 0;
+  auto check = [&](const Job &job) {
+    const std::vector<int32_t> want =
+        expected(job.prompt, job.options, job.text->chosen.size(),
+                 fixture.device.behavior);
+    ASSERT_EQ(job.text->chosen, want);
+  };
+  while (fixture.engine->counts().steps < 10000) {
+    if (jobs.size() < 12 && below(2) == 0) {
+      Job job;
+      job.options = optionsOf(below(30));
+      job.count = 1 + below(60);
+      if (!jobs.empty() && below(3) == 0) {
+        // A fork of one that does not read.
+        Job &origin = jobs[below(jobs.size())];
+        Result<std::unique_ptr<Sequence>> fork = origin.text->sequence->fork();
+        if (fork.ok()) {
+          const std::span<const int32_t> read = (*fork)->tokens();
+          job.prompt.assign(read.begin(), read.end());
+          job.text =
+              std::make_unique<Text>(fork.take(), job.options, job.count);
+          ++forked;
+        }
+      }
+      if (!job.text)
+        job.text =
+            std::make_unique<Text>(fixture.sequence(), job.options, job.count);
+      // Few different beginnings, so that they are often the same.
+      std::vector<int32_t> ids = tokens(1 + below(150), below(4));
+      const size_t room = 400 - job.prompt.size();
+      if (ids.size() + job.count > room) {
+        job.text.reset();
+      } else {
+        // The sampler has to know what a fork has read.
+        job.prompt.insert(job.prompt.end(), ids.begin(), ids.end());
+        job.text->know(
+            std::span(job.prompt).first(job.prompt.size() - ids.size()));
+        ASSERT_TRUE(job.text->read(ids).ok());
+        jobs.push_back(std::move(job));
+      }
+    }
+    if (!jobs.empty() && below(40) == 0) {
+      Job &job = jobs[below(jobs.size())];
+      job.text->sequence->cancel();
+    }
+    fixture.engine->step();
+    for (size_t i = jobs.size(); i-- > 0;) {
+      Job &job = jobs[i];
+      if (!job.text->isDone())
+        continue;
+      if (!job.checked) {
+        check(job);
+        job.checked = true;
+        ++ended;
+        const Status &error = job.text->error;
+        finished += error.ok();
+        full += error.code() == StatusCode::OutOfMemory;
+        cancelled += error.isCancelled();
+      }
+      // They stay for a while, to be forked.
+      if (below(10) == 0)
+        jobs.erase(jobs.begin() + static_cast<ptrdiff_t>(i));
+    }
+    if (fixture.engine->counts().steps % 500 == 0) {
+      const PagePool &pool = fixture.engine->pages();
+      ASSERT_EQ(pool.used() + pool.cached() + pool.free(), pool.total());
+    }
+  }
+  EXPECT_EQ(full + finished + cancelled, ended);
+  EXPECT_GT(finished, 1000);
+  EXPECT_GT(full, 50);
+  EXPECT_GT(cancelled, 50);
+  EXPECT_GT(forked, 50);
+  jobs.clear();
+  EXPECT_EQ(fixture.engine->pages().used(), 0);
+  EXPECT_TRUE(fixture.engine->pages().check({}).ok());
+}
+
+//===----------------------------------------------------------------------===//
+// Accounting
+//===----------------------------------------------------------------------===//
+
+TEST(Engine, Accounting) {
+  Fixture fixture({.contextLength = 100});
+  fixture.change = [](Executable &) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  };
+  EXPECT_EQ(fixture.engine->memory().total(), 0u);
+  EXPECT_TRUE(expectLogits(*fixture.sequence(), tokens(3)).ok());
+  const EngineMemory memory = fixture.engine->memory();
+  EXPECT_EQ(memory.weights, 0u);
+  EXPECT_EQ(memory.cache, 2u * 128 * 2 * sizeof(float)); // 100 rounded up
+  EXPECT_EQ(memory.arenas, 256u);
+  // Ids, positions, sequences, 16 rows of 19 pages, wanted rows, logits.
+  EXPECT_EQ(memory.io, 3u * 64 + 16 * 19 * 4 + 64 + 16 * kVocab * 4);
+  EXPECT_EQ(memory.total(), memory.cache + memory.arenas + memory.io);
+  const EngineTimings timings = fixture.engine->timings();
+  EXPECT_GE(timings.compile, 0.002);
+  EXPECT_GE(timings.load, 0.0);
+  EXPECT_EQ(timings.pack, 0.0);
+  EXPECT_EQ(fixture.engine->counts().steps, 1);
+  EXPECT_EQ(fixture.engine->counts().rows, 3);
+  EXPECT_EQ(fixture.engine->counts().mostPages, 1);
+}
+
+} // namespace
