@@ -8,6 +8,8 @@
 
 #include "runtime/devices/Vulkan/VulkanInstance.h"
 
+#include "runtime/core/Exceptions.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -37,16 +39,27 @@ Result<PFN_vkGetInstanceProcAddr> openLoader() {
   return get;
 }
 
+/// Nothing is thrown through the C library, which holds a lock meanwhile.
 std::set<std::string> loadedLibraries() {
-  std::set<std::string> names;
+  struct {
+    std::set<std::string> names;
+    std::exception_ptr failure;
+  } found;
   dl_iterate_phdr(
       [](dl_phdr_info *info, size_t, void *user) {
-        if (info->dlpi_name && *info->dlpi_name)
-          static_cast<std::set<std::string> *>(user)->insert(info->dlpi_name);
-        return 0;
+        auto &result = *static_cast<decltype(found) *>(user);
+        try {
+          if (info->dlpi_name && *info->dlpi_name)
+            result.names.insert(info->dlpi_name);
+        } catch (...) {
+          result.failure = std::current_exception();
+        }
+        return result.failure ? 1 : 0;
       },
-      &names);
-  return names;
+      &found);
+  if (found.failure)
+    std::rethrow_exception(found.failure);
+  return std::move(found.names);
 }
 
 /// Keeps the drivers and layers that came since `before` in the process when
@@ -138,23 +151,30 @@ Status kf::vulkanStatus(VkResult result, const char *what) {
   return Status::error(std::string(what) + ": " + nameOf(result));
 }
 
-void VulkanMessages::add(std::string_view message) {
-  std::string line(message);
-  std::replace(line.begin(), line.end(), '\n', ' ');
+void VulkanMessages::add(std::string_view message) noexcept {
   std::lock_guard<std::mutex> lock(mutex);
-  if (listener)
-    listener(line);
-  pending.push_back(std::move(line));
+  try {
+    std::string &line = pending.emplace_back(message);
+    std::replace(line.begin(), line.end(), '\n', ' ');
+    if (listener)
+      listener(line);
+  } catch (...) {
+    hasFailed = true;
+  }
 }
 
 Status VulkanMessages::take() {
   std::lock_guard<std::mutex> lock(mutex);
-  if (pending.empty())
+  if (pending.empty() && !hasFailed)
     return {};
   std::string text = "Vulkan validation: ";
   for (size_t i = 0; i < pending.size(); ++i)
     text += (i ? " | " : "") + pending[i];
+  if (hasFailed)
+    text += std::string(pending.empty() ? "" : " | ") +
+            "a message was lost for want of memory, or its listener failed";
   pending.clear();
+  hasFailed = false;
   return Status::error(std::move(text));
 }
 
@@ -244,7 +264,7 @@ VulkanInstance::~VulkanInstance() {
     vk.vkDestroyDebugUtilsMessengerEXT(instance, messenger, nullptr);
   if (instance && vk.vkDestroyInstance)
     vk.vkDestroyInstance(instance, nullptr);
-  Status last = messages.take();
+  Status last = catchExceptions([&] { return messages.take(); });
   if (!last && !messages.hasListener())
     std::fprintf(stderr, "error: %s\n", last.message().c_str());
 }

@@ -36,7 +36,9 @@ class VulkanMessages {
 public:
   explicit VulkanMessages(std::function<void(std::string_view)> listener)
       : listener(std::move(listener)) {}
-  void add(std::string_view message);
+  /// For C code to call, which nothing may be thrown through: what the listener
+  /// throws, or the want of memory, is part of the next error.
+  void add(std::string_view message) noexcept;
   /// All messages since the last call as one error; success if there are none.
   Status take();
   bool hasListener() const { return static_cast<bool>(listener); }
@@ -44,6 +46,7 @@ public:
 private:
   std::mutex mutex;
   std::vector<std::string> pending;
+  bool hasFailed = false; ///< a message or its listener, since take()
   std::function<void(std::string_view)> listener;
 };
 

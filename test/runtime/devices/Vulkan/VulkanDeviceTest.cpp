@@ -408,6 +408,26 @@ TEST_F(VulkanDeviceTest, ValidationMessagesAreErrors) {
   runAndCheck(10);
 }
 
+/// What the listener throws does not get into the driver's or the layer's code.
+TEST_F(VulkanDeviceTest, ListenersMayThrow) {
+  VulkanDeviceOptions options;
+  options.validation = true;
+  int calls = 0;
+  options.onMessage = [&](std::string_view) {
+    ++calls;
+    throw std::bad_alloc();
+  };
+  auto opened = createVulkanDevice(options);
+  ASSERT_TRUE(opened.ok()) << opened.message();
+  Executable executable = scaleTwice();
+  executable.binary = lengthPrefixed(readSpirv("invalid"));
+  Status status = (*opened)->load(executable).status();
+  EXPECT_TRUE(failsWith(status, "Int64"));
+  EXPECT_TRUE(failsWith(status, "or its listener failed"));
+  EXPECT_GT(calls, 0);
+  EXPECT_TRUE((*opened)->load(scaleTwice()).ok());
+}
+
 /// Holds on every machine: one without a loader says so as well.
 TEST(VulkanMissingTest, AMachineWithoutDriversIsAnError) {
   setenv("VK_ICD_FILENAMES", "/nonexistent.json", 1);
