@@ -168,7 +168,8 @@ private:
 
 /// A place in a stream's work that others can wait for. One that was never
 /// recorded is reached. A wait is for what was recorded last before it, so that
-/// no two streams can wait for one another.
+/// no two streams can wait for one another. An error that kept the work from
+/// being done stays the event's until it is recorded again.
 class Event {
 public:
   virtual ~Event() = default;
@@ -191,8 +192,9 @@ private:
 };
 
 /// Work in order. After an error, what is behind it in the stream, and what
-/// waits for that in other streams, does not happen, until synchronize() has
-/// returned the error. Destruction waits for the work; its errors are lost.
+/// waits for that in other streams, is dropped, but for what a device has begun
+/// ahead of time; so is what comes until synchronize() has returned the error.
+/// Destruction waits for the work; its errors are lost.
 class Stream {
 public:
   /// Up to so many bytes upload() copies before it returns.
@@ -211,7 +213,8 @@ public:
   Status upload(Buffer &target, uint64_t offset,
                 std::span<const std::byte> source);
   /// [offset, offset + target.size()) to host memory, which is not to be
-  /// touched until the stream, or an event behind this, is synchronized.
+  /// touched, nor uploaded, until the stream, an event behind this, or one that
+  /// has waited for such an event, is synchronized.
   Status download(Buffer &source, uint64_t offset, std::span<std::byte> target);
   /// `bytes` bytes from one buffer to another, or to a part of the same that
   /// does not overlap.

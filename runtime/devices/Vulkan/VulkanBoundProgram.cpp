@@ -48,7 +48,7 @@ VulkanBoundProgram::~VulkanBoundProgram() { context.release(scalarMemory); }
 //===----------------------------------------------------------------------===//
 
 bool VulkanBoundProgram::hasScalars(std::span<const int64_t> scalars) const {
-  return std::ranges::equal(scalars, current);
+  return current && std::ranges::equal(scalars, *current);
 }
 
 Status VulkanBoundProgram::doCheck(std::span<const int64_t> scalars) {

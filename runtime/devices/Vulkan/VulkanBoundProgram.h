@@ -18,8 +18,10 @@
 
 #include "runtime/devices/Vulkan/VulkanProgram.h"
 
+#include <algorithm>
 #include <array>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace kf {
@@ -64,8 +66,10 @@ public:
   VkBuffer scalarBuffer() const { return scalarMemory.buffer; }
   bool hasScalars(std::span<const int64_t> scalars) const;
   void setScalars(std::span<const int64_t> scalars) {
-    current.assign(scalars.begin(), scalars.end());
+    std::ranges::copy(scalars, current.emplace().begin());
   }
+  /// Its content is not known until setScalars().
+  void forgetScalars() { current.reset(); }
 
 private:
   using Grid = VulkanRecording::Grid;
@@ -92,8 +96,8 @@ private:
   VulkanContext &context;
   const VulkanProgram &loaded;
   VulkanMemory scalarMemory;
-  std::vector<int64_t>
-      current; ///< what scalarMemory holds by then; empty: none
+  /// What scalarMemory holds behind all that was submitted; none: unknown.
+  std::optional<std::array<int64_t, KF_SCALAR_COUNT>> current;
   std::vector<std::unique_ptr<VulkanRecording>> recordings;
 };
 

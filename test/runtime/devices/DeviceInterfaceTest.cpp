@@ -22,8 +22,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <bit>
 #include <chrono>
 #include <cstring>
+#include <functional>
 
 using namespace kf;
 using kf::test::failsWith;
@@ -583,6 +586,73 @@ TEST_P(DeviceInterfaceTest, WaitsAreForEarlierRecords) {
   EXPECT_TRUE(succeeds(other->synchronize()));
 }
 
+/// Whoever waits for a download, through whatever events and streams, finds
+/// that it has come when he is synchronized, and that none comes again.
+TEST_P(DeviceInterfaceTest, WaitsBringDownloads) {
+  std::unique_ptr<Buffer> buffer = allocate(4);
+  std::unique_ptr<Stream> third = device->createStream().take();
+  std::unique_ptr<Event> second = device->createEvent().take();
+  const std::function<Status()> waits[] = {
+      [&] { return stream->synchronize(); },
+      [&] { return event->synchronize(); },
+      [&] { return other->synchronize(); },
+      [&] { return second->synchronize(); },
+      [&] { return third->synchronize(); },
+      // The waiting streams may be gone, and the one with the download.
+      [&] {
+        other.reset();
+        return third->synchronize();
+      },
+      [&] {
+        stream.reset();
+        return event->synchronize();
+      }};
+  for (size_t i = 0; i < std::size(waits); ++i) {
+    float got = 0;
+    ASSERT_TRUE(succeeds(stream->fill(*buffer, 0, 4, minusOne)));
+    ASSERT_TRUE(succeeds(stream->download(
+        *buffer, 0, std::as_writable_bytes(std::span(&got, 1)))));
+    ASSERT_TRUE(succeeds(stream->record(*event)));
+    if (!other)
+      other = device->createStream().take();
+    ASSERT_TRUE(succeeds(other->wait(*event)));
+    ASSERT_TRUE(succeeds(other->record(*second)));
+    ASSERT_TRUE(succeeds(third->wait(*second)));
+    ASSERT_TRUE(succeeds(waits[i]()));
+    EXPECT_EQ(got, -1) << "wait " << i;
+    got = 7;
+    for (Stream *each : {third.get(), other.get(), stream.get()})
+      if (each)
+        ASSERT_TRUE(succeeds(each->synchronize()));
+    EXPECT_EQ(got, 7) << "wait " << i;
+  }
+}
+
+/// To the same memory of the host, even where the second can be done in place
+/// as soon as it is asked for.
+TEST_P(DeviceInterfaceTest, DownloadsAreInOrder) {
+  std::unique_ptr<Buffer> one = allocate(4), two = allocate(4);
+  std::unique_ptr<Stream> third = device->createStream().take();
+  ASSERT_TRUE(succeeds(third->fill(*two, 0, 4, 0x40000000)));
+  ASSERT_TRUE(succeeds(third->synchronize()));
+  for (Stream *first : {stream.get(), other.get()}) {
+    float got = 0;
+    std::span bytes = std::as_writable_bytes(std::span(&got, 1));
+    ASSERT_TRUE(succeeds(first->fill(*one, 0, 4, minusOne)));
+    ASSERT_TRUE(succeeds(first->download(*one, 0, bytes)));
+    ASSERT_TRUE(succeeds(first->record(*event)));
+    ASSERT_TRUE(succeeds(stream->wait(*event)));
+    // A device that works by itself has done all of that by now.
+    ASSERT_TRUE(succeeds(third->fill(*one, 0, 4, 0)));
+    ASSERT_TRUE(succeeds(third->synchronize()));
+    ASSERT_TRUE(succeeds(stream->download(*two, 0, bytes)));
+    ASSERT_TRUE(succeeds(stream->synchronize()));
+    EXPECT_EQ(got, 2);
+    ASSERT_TRUE(succeeds(first->synchronize()));
+    EXPECT_EQ(got, 2);
+  }
+}
+
 TEST_P(DeviceInterfaceTest, DestroyedStreamsFinishTheirWork) {
   Bound bound = bind();
   ASSERT_TRUE(succeeds(put(*other, *bound.x, counting(1))));
@@ -646,6 +716,114 @@ TEST_P(DeviceInterfaceTest, CancelledWork) {
     cancelled = true;
   }
 }
+
+/// A run may end between two dispatches if it is told to: here by its first,
+/// which writes the flag. Then nothing behind it happens, either.
+TEST_P(DeviceInterfaceTest, CancelsBetweenDispatches) {
+  static_assert(sizeof(std::atomic<bool>) == 1);
+  Bound bound = bind();
+  const float one = 1, flagged = std::bit_cast<float>(0x3f800001);
+  std::unique_ptr<Buffer> a = device->wrap(&one, sizeof(one)).take();
+  std::unique_ptr<Buffer> arena =
+      allocate(256 + rowBytes, MemoryKind::HostPinned);
+  auto *cancelled = new (static_cast<std::byte *>(arena->hostPointer()) + 256)
+      std::atomic<bool>(false);
+  std::unique_ptr<Instance> instance =
+      program
+          ->bind({arena.get(), {a.get()}, {}, {bound.x.get()}, {bound.z.get()}})
+          .take();
+  for (bool byEvent : {false, true}) {
+    float got = 0;
+    ASSERT_TRUE(succeeds(stream->fill(*bound.z, 0, rowBytes, minusOne)));
+    ASSERT_TRUE(succeeds(put(*stream, *bound.x, {&flagged, 1})));
+    ASSERT_TRUE(succeeds(stream->synchronize()));
+    *cancelled = false;
+    ASSERT_TRUE(succeeds(stream->enqueue(*instance, scalarsFor(1))));
+    ASSERT_TRUE(succeeds(stream->download(
+        *bound.z, 0, std::as_writable_bytes(std::span(&got, 1)))));
+    ASSERT_TRUE(succeeds(stream->record(*event)));
+    ASSERT_TRUE(succeeds(other->wait(*event)));
+    ASSERT_TRUE(succeeds(other->fill(*bound.x, 0, 4, 0)));
+    const Status status = byEvent ? event->synchronize(cancelled)
+                                  : stream->synchronize(cancelled);
+    EXPECT_TRUE(*cancelled);
+    EXPECT_EQ(status.isCancelled(), !isVulkan()) << status.message();
+    EXPECT_EQ(other->synchronize().isCancelled(), !isVulkan());
+    if (byEvent) // which does not make the stream forget
+      EXPECT_EQ(stream->synchronize().isCancelled(), !isVulkan());
+    EXPECT_EQ(got, isVulkan() ? flagged : 0);
+    EXPECT_EQ(get(*bound.z, 1)[0], isVulkan() ? flagged : -1);
+    EXPECT_EQ(get(*bound.x, 1)[0], isVulkan() ? 0 : flagged);
+    // Both take work again.
+    ASSERT_TRUE(succeeds(other->enqueue(*bound.instance, scalarsFor(1))));
+    ASSERT_TRUE(succeeds(other->synchronize()));
+    ASSERT_TRUE(succeeds(stream->enqueue(*instance, scalarsFor(1))));
+    ASSERT_TRUE(succeeds(stream->synchronize()));
+    EXPECT_EQ(get(*bound.z, 1)[0], isVulkan() ? 0 : flagged);
+  }
+}
+
+/// The devices whose kernels can fail while they run.
+class FailingKernelTest : public DeviceInterfaceTest {};
+
+/// Here a slice of 3 rows, of fewer.
+TEST_P(FailingKernelTest, ALateErrorEndsWhatIsBehindIt) {
+  Executable executable = scaleTwice(device->name());
+  executable.binary = R"([
+      {"name": "scale",
+       "arguments": [{"tensor": "f32", "shape": [-1, 1]},
+                     {"tensor": "f32", "shape": [1, 1]}],
+       "ops": [{"name": "tensor.extract_slice", "operands": [0],
+                "results": [{"id": 2,
+                             "type": {"tensor": "f32", "shape": [3, 1]}}],
+                "attributes": {"static_offsets": [0, 0],
+                               "static_sizes": [3, 1],
+                               "static_strides": [1, 1]}}],
+       "results": [2]}])";
+  auto failing = device->load(executable);
+  ASSERT_TRUE(failing.ok()) << failing.message();
+  Bound bound = bind();
+  auto instance = (*failing)->bind(bound.instance->buffers());
+  ASSERT_TRUE(instance.ok()) << instance.message();
+  const char *message = "are not in dimension 0 of";
+  std::unique_ptr<Event> before = device->createEvent().take();
+  for (int order = 0; order < 4; ++order) {
+    std::vector<float> first(3), second(3, 7);
+    ASSERT_TRUE(succeeds(put(*stream, *bound.x, counting(1))));
+    ASSERT_TRUE(succeeds(stream->enqueue(**instance, scalarsFor(3))));
+    ASSERT_TRUE(succeeds(stream->download(
+        *bound.z, 0, std::as_writable_bytes(std::span(first)))));
+    ASSERT_TRUE(succeeds(stream->record(*before)));
+    ASSERT_TRUE(succeeds(stream->enqueue(**instance, scalarsFor(2))));
+    ASSERT_TRUE(succeeds(stream->fill(*bound.z, 0, rowBytes, minusOne)));
+    ASSERT_TRUE(succeeds(stream->download(
+        *bound.z, 0, std::as_writable_bytes(std::span(second)))));
+    ASSERT_TRUE(succeeds(stream->record(*event)));
+    ASSERT_TRUE(succeeds(other->wait(*event)));
+    ASSERT_TRUE(succeeds(other->fill(*bound.z, 0, rowBytes, minusOne)));
+    if (order == 0)
+      EXPECT_TRUE(succeeds(before->synchronize()));
+    if (order == 1)
+      EXPECT_TRUE(failsWith(other->synchronize(), message));
+    if (order == 2)
+      EXPECT_TRUE(failsWith(event->synchronize(), message));
+    EXPECT_TRUE(failsWith(stream->synchronize(), message));
+    EXPECT_TRUE(failsWith(event->synchronize(), message));
+    EXPECT_EQ(other->synchronize().ok(), order == 1);
+    EXPECT_TRUE(succeeds(before->synchronize()));
+    EXPECT_EQ(first, counting(1, 3));
+    EXPECT_EQ(second, std::vector<float>(3, 7));
+    EXPECT_EQ(get(*bound.z, 3), counting(1, 3));
+    EXPECT_TRUE(succeeds(stream->synchronize()));
+    EXPECT_TRUE(succeeds(other->synchronize()));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, FailingKernelTest,
+                         testing::Values("reference"),
+                         [](const testing::TestParamInfo<const char *> &info) {
+                           return std::string(info.param);
+                         });
 
 INSTANTIATE_TEST_SUITE_P(Devices, DeviceInterfaceTest,
                          testing::Values("cpu", "cpu2", "reference", "vulkan",
