@@ -87,15 +87,16 @@ public:
   // Submissions are numbered from 1; they go to one queue and end in order.
 
   /// Submits recorded commands and returns at once; the submission's number.
+  /// After an error nothing is submitted, and the commands are as they were.
   Result<uint64_t> submit(std::span<const VkCommandBuffer> commands);
   /// Number of the last submission that has ended.
-  uint64_t ended();
+  uint64_t ended() noexcept;
   /// Returns when submission `number` has ended. An error if one takes longer
   /// than VulkanDeviceOptions::timeout; the device is of no use then.
   Status waitFor(uint64_t number);
   /// Waits for all submissions. False if the device still works on something
   /// that did not end in time; objects in use must then be left undestroyed.
-  bool idle();
+  bool idle() noexcept;
 
   /// What a public call returns: its status, with validation's messages.
   Status finish(Status status);
@@ -116,6 +117,7 @@ private:
   std::vector<uint32_t> memoryTypes(uint32_t allowed, MemoryUse use) const;
   /// An error that names the limit that a buffer of `bytes` exceeds.
   Status checkAllocation(uint64_t bytes) const;
+  Status fail(Status status);
   Status fail(VkResult result, const char *what);
 
   const VulkanDeviceOptions options;

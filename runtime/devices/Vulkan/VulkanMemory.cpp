@@ -8,6 +8,8 @@
 
 #include "runtime/devices/Vulkan/VulkanContext.h"
 
+#include "runtime/core/Exceptions.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -222,12 +224,16 @@ void VulkanContext::freeCommands(VkCommandBuffer commands) {
   vk.vkFreeCommandBuffers(device, commandPool, 1, &commands);
 }
 
-/// Remembers why the device is of no use any more.
+/// Remembers why the device is of no use any more, even without memory for it.
+Status VulkanContext::fail(Status status) {
+  broken = catchExceptions(
+      [&] { return status.in("the Vulkan device has failed earlier"); });
+  return status;
+}
+
 Status VulkanContext::fail(VkResult result, const char *what) {
   isLost |= result == VK_ERROR_DEVICE_LOST;
-  Status status = vulkanStatus(result, what);
-  broken = status.in("the Vulkan device has failed earlier");
-  return status;
+  return fail(catchExceptions([&] { return vulkanStatus(result, what); }));
 }
 
 Result<uint64_t>
@@ -245,23 +251,30 @@ VulkanContext::submit(std::span<const VkCommandBuffer> commands) {
   info.signalSemaphoreCount = 1;
   info.pSignalSemaphores = &timeline;
   VkResult result = vk.vkQueueSubmit(queue, 1, &info, VK_NULL_HANDLE);
-  if (result != VK_SUCCESS)
+  if (result == VK_ERROR_DEVICE_LOST)
     return fail(result, "vkQueueSubmit");
+  KF_RETURN_IF_ERROR(vulkanStatus(result, "vkQueueSubmit"));
   submitted = number;
   return number;
 }
 
-uint64_t VulkanContext::ended() {
+uint64_t VulkanContext::ended() noexcept {
+  if (knownEnded == submitted || isLost)
+    return knownEnded;
   uint64_t value = 0;
-  if (knownEnded < submitted && !isLost &&
-      vk.vkGetSemaphoreCounterValue(device, timeline, &value) == VK_SUCCESS)
-    knownEnded = std::clamp(value, knownEnded, submitted);
+  VkResult result = vk.vkGetSemaphoreCounterValue(device, timeline, &value);
+  // Some drivers let a lost device's semaphores jump to the largest number.
+  isLost = result == VK_ERROR_DEVICE_LOST || value > submitted;
+  if (result == VK_SUCCESS && !isLost)
+    knownEnded = std::max(knownEnded, value);
   return knownEnded;
 }
 
 Status VulkanContext::waitFor(uint64_t number) {
   for (uint64_t before = ended(); before < number;) {
     KF_RETURN_IF_ERROR(broken);
+    if (isLost)
+      return fail(VK_ERROR_DEVICE_LOST, "vkGetSemaphoreCounterValue");
     VkSemaphoreWaitInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO};
     info.semaphoreCount = 1;
     info.pSemaphores = &timeline;
@@ -272,24 +285,24 @@ Status VulkanContext::waitFor(uint64_t number) {
     if (result != VK_SUCCESS && result != VK_TIMEOUT)
       return fail(result, "vkWaitSemaphores");
     const uint64_t now = ended();
-    if (now == before) {
-      Status hangs = Status::error(
-          std::string("Vulkan device ") + deviceName() + " did not finish in " +
-          std::to_string(
-              std::chrono::duration<double>(options.timeout).count()) +
-          " s: it hangs, or needs smaller steps");
-      broken = hangs.in("the Vulkan device has failed earlier");
-      return hangs;
-    }
+    if (now == before && !isLost)
+      return fail(catchExceptions([&] {
+        return Status::error(
+            std::string("Vulkan device ") + deviceName() +
+            " did not finish in " +
+            std::to_string(
+                std::chrono::duration<double>(options.timeout).count()) +
+            " s: it hangs, or needs smaller steps");
+      }));
     before = now;
   }
   return {};
 }
 
-bool VulkanContext::idle() {
+bool VulkanContext::idle() noexcept {
   if (isLost || ended() == submitted)
     return true;
-  if (broken.ok() && waitFor(submitted).ok())
+  if (broken.ok() && catchExceptions([&] { return waitFor(submitted); }).ok())
     return true;
   if (graceGiven)
     return isLost;

@@ -62,6 +62,10 @@ using FailingAllocate = Fault<&VulkanDeviceFunctions::vkAllocateMemory>;
 using FailingBegin = Fault<&VulkanDeviceFunctions::vkBeginCommandBuffer>;
 using FailingEnd = Fault<&VulkanDeviceFunctions::vkEndCommandBuffer>;
 using FailingQueries = Fault<&VulkanDeviceFunctions::vkGetQueryPoolResults>;
+using FailingCounter =
+    Fault<&VulkanDeviceFunctions::vkGetSemaphoreCounterValue>;
+using FailingWait = Fault<&VulkanDeviceFunctions::vkWaitSemaphores>;
+using FaultySubmit = Fault<&VulkanDeviceFunctions::vkQueueSubmit>;
 
 Answer noMemory() { return VK_ERROR_OUT_OF_DEVICE_MEMORY; }
 constexpr uint64_t kibibyte = 1024, mebibyte = 1024 * kibibyte;
@@ -293,6 +297,19 @@ TEST_F(VulkanStreamTest, WorkThatCannotBeSubmittedIsALateError) {
   EXPECT_EQ(word(), 3u);
 }
 
+/// For want of memory, that is, after which more may be had.
+TEST_F(VulkanStreamTest, AFailedSubmissionDoesNotEndTheDevice) {
+  ASSERT_TRUE(succeeds(stream->fill(*small, 0, 64, 1)));
+  {
+    FaultySubmit fault(*context, [](auto...) { return noMemory(); });
+    EXPECT_TRUE(failsWith(stream->synchronize(), "vkQueueSubmit"));
+  }
+  EXPECT_EQ(word(), 0u);
+  ASSERT_TRUE(succeeds(stream->fill(*small, 0, 64, 2)));
+  EXPECT_TRUE(succeeds(stream->synchronize()));
+  EXPECT_EQ(word(), 2u);
+}
+
 /// With a program, on a device whose memory the host can address.
 class VulkanRunTest : public VulkanStreamTest {
 protected:
@@ -388,5 +405,89 @@ TEST_F(VulkanRunTest, TimesThatCannotBeReadEndWhatIsBehind) {
     EXPECT_TRUE(succeeds(stream->synchronize()));
   }
 }
+
+//===----------------------------------------------------------------------===//
+// Devices that hang or are lost
+//===----------------------------------------------------------------------===//
+
+/// How it is noticed.
+enum class End { Hangs, LostInWait, LostInCounter, CounterAtMost };
+
+class VulkanEndTest : public VulkanStreamTest,
+                      public testing::WithParamInterface<End> {};
+
+/// What was to be downloaded has not come, and will not.
+TEST_P(VulkanEndTest, EndsAllWork) {
+  const End end = GetParam();
+  const char *message =
+      end == End::Hangs ? "did not finish" : "VK_ERROR_DEVICE_LOST";
+  VkSemaphore timeline = VK_NULL_HANDLE;
+  uint64_t number = 0;
+  FaultySubmit observed(
+      *context, [&](VkQueue, uint32_t, const VkSubmitInfo *info, VkFence) {
+        timeline = info->pSignalSemaphores[0];
+        number = static_cast<const VkTimelineSemaphoreSubmitInfo *>(info->pNext)
+                     ->pSignalSemaphoreValues[0];
+        return Answer();
+      });
+  bool isOver = false;
+  auto counter = std::make_unique<FailingCounter>(
+      *context, [&](VkDevice, VkSemaphore, uint64_t *value) -> Answer {
+        if (isOver && end == End::LostInCounter)
+          return VK_ERROR_DEVICE_LOST;
+        if (!isOver || end != End::CounterAtMost)
+          return VK_ERROR_OUT_OF_HOST_MEMORY; // nothing is known to have ended
+        *value = UINT64_MAX;
+        return VK_SUCCESS;
+      });
+  const std::vector<std::byte> before(64, std::byte(7));
+  std::vector<std::byte> first = before, second = before;
+  ASSERT_TRUE(succeeds(stream->download(*small, 0, first)));
+  ASSERT_TRUE(succeeds(stream->record(*event)));
+  ASSERT_TRUE(succeeds(other->wait(*event)));
+  ASSERT_TRUE(succeeds(other->download(*small, 0, second)));
+  VulkanEvent behind(*context);
+  ASSERT_TRUE(succeeds(other->record(behind)));
+  // In truth all of it is done, so that what follows may destroy it.
+  VkSemaphoreWaitInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO;
+  info.semaphoreCount = 1;
+  info.pSemaphores = &timeline;
+  info.pValues = &number;
+  ASSERT_EQ(context->vk.vkWaitSemaphores(context->device, &info, UINT64_MAX),
+            VK_SUCCESS);
+  isOver = true;
+  FailingWait wait(*context, [&](auto...) -> Answer {
+    return end == End::Hangs ? VK_TIMEOUT : VK_ERROR_DEVICE_LOST;
+  });
+  EXPECT_TRUE(failsWith(behind.synchronize(), message));
+  EXPECT_TRUE(failsWith(event->synchronize(), message));
+  EXPECT_TRUE(failsWith(other->synchronize(), message));
+  ASSERT_TRUE(succeeds(stream->fill(*small, 0, 64, 2)));
+  EXPECT_TRUE(failsWith(stream->synchronize(), message));
+  // The hanging one turns out to have been slow.
+  counter.reset();
+  EXPECT_EQ(stream->synchronize().ok(), end == End::Hangs);
+  EXPECT_TRUE(failsWith(event->synchronize(), message));
+  EXPECT_TRUE(failsWith(behind.synchronize(), message));
+  EXPECT_EQ(first, before);
+  EXPECT_EQ(second, before);
+  ASSERT_TRUE(succeeds(stream->fill(*small, 0, 64, 2)));
+  EXPECT_TRUE(failsWith(stream->synchronize(), "failed earlier"));
+  stream.reset();
+  other.reset();
+}
+
+std::string nameOfEnd(const testing::TestParamInfo<End> &info) {
+  constexpr const char *names[] = {"hangs", "lost_in_wait", "lost_in_counter",
+                                   "counter_at_most"};
+  return names[static_cast<int>(info.param)];
+}
+
+INSTANTIATE_TEST_SUITE_P(Ends, VulkanEndTest,
+                         testing::Values(End::Hangs, End::LostInWait,
+                                         End::LostInCounter,
+                                         End::CounterAtMost),
+                         nameOfEnd);
 
 } // namespace
