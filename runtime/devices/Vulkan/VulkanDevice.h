@@ -44,9 +44,9 @@ struct VulkanDeviceOptions {
   /// KF_VULKAN_VALIDATION=1 does the same.
   bool validation = false;
   /// Receives every validation message as well, also those that destruction
-  /// brings about, from the thread that caused it. What it throws goes no
-  /// further, and is told with the message. Empty: those of destruction go to
-  /// stderr.
+  /// brings about, from the thread that caused it; may not use the device. What
+  /// it throws goes no further, and is told with the message. Empty: those of
+  /// destruction go to stderr.
   std::function<void(std::string_view)> onMessage;
   /// False: never map device memory, but copy through a staging buffer, as on
   /// GPUs whose memory the host cannot address.

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cassert>
 #include <cstring>
 
 using namespace kf;
@@ -37,6 +38,7 @@ constexpr uint64_t mostStaging = 64u << 20;
 Status VulkanMark::reach() {
   if (!isPassed)
     completions->finish(submission, this);
+  assert(isPassed && "what is ahead of a mark was submitted before it");
   return status;
 }
 
@@ -165,9 +167,10 @@ Result<VkCommandBuffer> VulkanStream::transfers() {
 
 bool VulkanStream::flush(VkCommandBuffer commands) noexcept {
   Status status = catchExceptions([&] { return submit(commands); });
-  if (!status)
-    lose(std::move(status));
-  return !completions.isFailing();
+  if (status)
+    return true;
+  lose(std::move(status));
+  return false;
 }
 
 Status VulkanStream::submit(VkCommandBuffer commands) {

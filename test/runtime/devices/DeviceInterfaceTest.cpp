@@ -575,6 +575,7 @@ TEST_P(DeviceInterfaceTest, WaitsAreForEarlierRecords) {
   ASSERT_TRUE(succeeds(stream->wait(*event)));
   ASSERT_TRUE(succeeds(stream->fill(*buffer, 0, 4, 1)));
   ASSERT_TRUE(succeeds(stream->record(*second)));
+  ASSERT_TRUE(succeeds(stream->wait(*second))); // its own
   ASSERT_TRUE(succeeds(other->wait(*second)));
   ASSERT_TRUE(succeeds(other->fill(*buffer, 0, 4, 0x40000000)));
   ASSERT_TRUE(succeeds(other->record(*event)));
