@@ -107,6 +107,31 @@ private:
     sequence = pages.sequenceOf(first);
     if (failed(readQueries()))
       return failure();
+    ArrayRef<int64_t> tile = e.schedule.getTile();
+    if (tile.size() == 1) {
+      visitKeys(tile[0]);
+    } else {
+      Value isOne = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                          count, e.index(1));
+      auto branch = scf::IfOp::create(b, loc, isOne, /*withElseRegion=*/true);
+      Value rowsOfAll = rows;
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(branch.thenBlock());
+      rows = e.index(heads);
+      visitKeys(tile[1]);
+      b.setInsertionPointToStart(branch.elseBlock());
+      rows = rowsOfAll;
+      visitKeys(tile[0]);
+    }
+    writeResult();
+    return success();
+  }
+
+  /// Scores, weights and sums of the run's rows, `rowsOfBlock` at a time.
+  void visitKeys(int64_t rowsOfBlock) {
+    blockRows = rowsOfBlock;
+    clearPaddingRows();
+    visible.formBlocks(rows, blockRows);
     Value rowBlocks = e.ceilDiv(rows, blockRows);
     e.loop(firstKey, endKey, e.index(keyTile), {}, [&](Value key, ValueRange) {
       locateKeys(key);
@@ -124,8 +149,6 @@ private:
       });
       return SmallVector<Value>();
     });
-    writeResult();
-    return success();
   }
 
   LogicalResult check() {
@@ -146,8 +169,10 @@ private:
       return fail("cache has key_block = " + Twine(type.getKeyBlock()) +
                   ", the schedule's vector " + Twine(lanes) +
                   " lanes; run kf-set-cache-layout with the same number");
-    if (e.schedule.getTile().size() != 1)
-      return fail("schedule needs tile = [query rows]");
+    ArrayRef<int64_t> tile = e.schedule.getTile();
+    if (tile.empty() || tile.size() > 2)
+      return fail("schedule needs tile = [query rows] or [query rows, those of "
+                  "one token]");
     if (keyTile <= 0 || keyTile % lanes != 0 || type.getPage() % keyTile != 0)
       return fail("reduction (" + Twine(keyTile) +
                   ") must be a multiple of the vector's lanes that divides the "
@@ -163,8 +188,8 @@ private:
     if (llvm::MulOverflow(tokens, heads, most) || most > maxScratchBytes)
       return fail("a workgroup of " + Twine(tokens) + " tokens and " +
                   Twine(heads) + " heads is too large; tile fewer tokens");
-    blockRows = std::min<int64_t>(e.schedule.getTile()[0], most);
-    if (blockRows * keyTile / lanes > maxTileVectors)
+    mostBlockRows = *llvm::max_element(tile);
+    if (mostBlockRows * keyTile / lanes > maxTileVectors)
       return fail("tile and reduction need more than " + Twine(maxTileVectors) +
                   " vector registers");
     return success();
@@ -183,14 +208,14 @@ private:
   }
 
   void allocate() {
-    int64_t most = llvm::alignTo(tokens * heads, blockRows);
+    // With those of the last block past the last token.
+    int64_t most = tokens * heads + mostBlockRows - 1;
     queries = e.scratch({most, dim});
     sums = e.scratch({most, dim});
-    scores = e.scratch({blockRows, keyTile});
+    scores = e.scratch({mostBlockRows, keyTile});
     maxima = e.scratch({most});
     totals = e.scratch({most});
-    visible.allocate(most, blockRows);
-    mostRows = most;
+    visible.allocate(most);
   }
 
   /// Scaled queries, positions and initial state of every row; the range of
@@ -233,14 +258,13 @@ private:
     firstKey = visible.firstOf(range.getResult(0));
     firstKey = e.mul(arith::DivUIOp::create(b, loc, firstKey, e.index(keyTile)),
                      e.index(keyTile));
-    clearPaddingRows();
-    visible.finish(rows);
     return success();
   }
 
   /// Rows past the last token are computed with the others.
   void clearPaddingRows() {
-    if (getConstantIntValue(rows) == mostRows)
+    std::optional<int64_t> count = getConstantIntValue(rows);
+    if (count && *count % blockRows == 0)
       return;
     Value end = e.mul(e.ceilDiv(rows, blockRows), e.index(blockRows));
     e.loop(rows, end, e.index(1), {}, [&](Value row, ValueRange) {
@@ -459,15 +483,15 @@ private:
   VisibleKeys visible;
   PagedCache pages;
   int64_t lanes = 0, dim = 0, heads = 0, keyTile = 0, tokens = 0;
-  int64_t blockRows = 0, mostRows = 0;
+  int64_t blockRows = 0, mostBlockRows = 0;
   Value cache, limit; // elements; positions that a sequence may have
   Value firstToken, tokenCount, sequence; // of the run
   Value keys, values;                     // element offsets of the tile of keys
   Value rows;                             // tokens of the run times heads
   Value firstKey, endKey;                 // that any row sees
-  Value queries, sums;                    // scratch [mostRows, dim]
-  Value scores;                           // scratch [blockRows, keyTile]
-  Value maxima, totals;                   // scratch [mostRows]
+  Value queries, sums;                    // scratch [rows, dim]
+  Value scores;                           // scratch [mostBlockRows, keyTile]
+  Value maxima, totals;                   // scratch [rows]
 };
 
 } // namespace

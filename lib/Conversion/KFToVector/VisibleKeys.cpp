@@ -25,21 +25,21 @@ VisibleKeys::VisibleKeys(KernelEmitter &emitter, AttentionOp op)
 // Positions
 //===----------------------------------------------------------------------===//
 
-void VisibleKeys::allocate(int64_t most, int64_t rowsOfBlock) {
-  mostRows = most;
-  blockRows = rowsOfBlock;
-  positions = e.scratch({mostRows}, b.getI32Type());
-  lowest = e.scratch({mostRows / blockRows}, b.getI32Type());
-  highest = e.scratch({mostRows / blockRows}, b.getI32Type());
+void VisibleKeys::allocate(int64_t most) {
+  // A block has a row at least.
+  positions = e.scratch({most}, b.getI32Type());
+  lowest = e.scratch({most}, b.getI32Type());
+  highest = e.scratch({most}, b.getI32Type());
 }
 
 void VisibleKeys::setPosition(Value row, Value position) {
   memref::StoreOp::create(b, loc, position, positions, row);
 }
 
-void VisibleKeys::finish(Value rows) {
+void VisibleKeys::formBlocks(Value rows, int64_t blockRows) {
   Value blocks = e.ceilDiv(rows, blockRows);
-  if (getConstantIntValue(rows) != mostRows) {
+  std::optional<int64_t> count = getConstantIntValue(rows);
+  if (!count || *count % blockRows != 0) {
     Value last =
         memref::LoadOp::create(b, loc, positions, e.sub(rows, e.index(1)));
     e.loop(rows, e.mul(blocks, e.index(blockRows)), e.index(1), {},

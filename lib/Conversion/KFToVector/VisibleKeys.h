@@ -31,13 +31,14 @@ public:
 
   VisibleKeys(KernelEmitter &emitter, AttentionOp op);
 
-  /// Makes room for the positions of `most` rows, a multiple of `blockRows`.
-  void allocate(int64_t most, int64_t blockRows);
+  /// Makes room for the positions of `most` rows.
+  void allocate(int64_t most);
   /// Says where row `row` stands; `position` is an i32.
   void setPosition(Value row, Value position);
-  /// Gives the rows past the first `rows` of the last block the position of the
-  /// last one, and finds the range of each block's positions.
-  void finish(Value rows);
+  /// Cuts the first `rows` rows into blocks of `blockRows`: gives the rows past
+  /// them of the last block the position of the last one, and finds the range
+  /// of each block's positions.
+  void formBlocks(Value rows, int64_t blockRows);
 
   /// The first key that a row at `position`, an index, sees.
   Value firstOf(Value position);
@@ -59,9 +60,8 @@ private:
   OpBuilder &b;
   Location loc;
   std::optional<int64_t> window; // where it can hide a key
-  int64_t mostRows = 0, blockRows = 0;
-  Value positions;       // scratch [mostRows] of i32
-  Value lowest, highest; // of them, scratch [mostRows / blockRows] of i32
+  Value positions;               // scratch [rows] of i32
+  Value lowest, highest;         // of them, scratch [blocks] of i32
 };
 
 } // namespace mlir::kf

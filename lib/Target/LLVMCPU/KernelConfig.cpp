@@ -42,8 +42,6 @@ constexpr int64_t unknownWorkers = 8;
 constexpr int64_t maxWorkers = 65536;
 /// Keys of one softmax block.
 constexpr int64_t keyTile = 64;
-/// Rows of a step that reads no long prompts.
-constexpr int64_t fewRows = 16;
 
 /// A schedule while it is put together.
 struct Draft {
@@ -179,18 +177,26 @@ private:
     int64_t registers = lanes == 16 ? 24 : 12;
     int64_t tileRows =
         std::clamp<int64_t>(registers / vectors, 1, rowsOfGroup * group);
-    // Few rows of several sequences are mostly one of each: nothing to share.
-    bool severalSequences =
-        cast<RankedTensorType>(op.getPageTable().getType()).getDimSize(0) > 1;
-    if (severalSequences && rows <= fewRows) {
-      rowsOfGroup = 1;
-      int64_t tiles = llvm::divideCeil(group, tileRows);
-      tileRows = llvm::divideCeil(group, tiles);
-    }
+    // Even tiles of a token's heads.
+    int64_t tileOfToken =
+        llvm::divideCeil(group, llvm::divideCeil(group, tileRows));
+    // Few rows make few workgroups: less than a tile is not worth one, though.
+    while (rowsOfGroup / 2 * group >= tileRows &&
+           cache.getKvHeads() * llvm::divideCeil(rows, rowsOfGroup) <
+               wantedGroups())
+      rowsOfGroup /= 2;
     Draft draft;
     draft.vector = lanes;
     draft.workgroup = {rowsOfGroup, group};
-    draft.tile = {tileRows};
+    // Of several sequences, many rows may be alone in theirs.
+    bool severalSequences =
+        cast<RankedTensorType>(op.getPageTable().getType()).getDimSize(0) != 1;
+    if (rows == 1)
+      draft.tile = {tileOfToken};
+    else if (severalSequences && tileOfToken != tileRows)
+      draft.tile = {tileRows, tileOfToken};
+    else
+      draft.tile = {tileRows};
     draft.reduction = keys;
     return draft.get(&getContext());
   }

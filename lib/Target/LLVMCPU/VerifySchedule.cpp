@@ -101,8 +101,11 @@ private:
 
   LogicalResult verifyAttention() {
     AttentionOp op = *kernel.getBody().getOps<AttentionOp>().begin();
-    if (schedule.getTile().size() != 1)
-      return fail("attention needs tile = [query rows]");
+    ArrayRef<int64_t> tile = schedule.getTile();
+    if (tile.empty() || tile.size() > 2)
+      return fail(
+          "attention needs tile = [query rows] or [query rows, those of "
+          "one token]");
     int64_t vector = schedule.getVector(), keys = schedule.getReduction();
     int64_t page = op.getCache().getType().getPage();
     if (keys == 0 || keys % vector != 0 || page % keys != 0)
@@ -111,7 +114,7 @@ private:
                   Twine(page) + ") and is a multiple of vector, found " +
                   Twine(keys));
     if (failed(verifyRegisters("tile and reduction",
-                               schedule.getTile()[0] * keys / vector)))
+                               *llvm::max_element(tile) * keys / vector)))
       return failure();
     auto q = cast<RankedTensorType>(op.getQ().getType());
     int64_t kvHeads = op.getCache().getType().getKvHeads();

@@ -128,3 +128,23 @@ kf.kernel @any_sequences(%q: tensor<?x2x16xf32>, %c: !layer, %p: tensor<?xi32>, 
   kf.yield %0 : tensor<?x2x16xf32>
 }
 }
+
+// -----
+
+// A token that is alone of its sequence has tiles of its own: no row of them is
+// computed in vain.
+// CHECK-LABEL: func.func @alone(
+// CHECK:         %[[END:.*]] = scf.for {{.*}} -> (index) {
+// CHECK:         %[[COUNT:.*]] = arith.subi %[[END]], %{{.*}} : index
+// CHECK:         %[[ALONE:.*]] = arith.cmpi eq, %[[COUNT]], %c1
+// CHECK:         scf.if %[[ALONE]] {
+// CHECK:           scf.for {{.*}} -> (vector<16xf32>, vector<16xf32>) {
+// CHECK:         } else {
+// CHECK:           scf.for {{.*}} -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>) {
+!layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 16, type = f32, key_block = 16>
+kf.kernel @alone(%q: tensor<?x2x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<3x4xi32>) -> tensor<?x2x16xf32>
+    attributes {schedule = #kf.schedule<workgroup = [4, 2], tile = [6, 2], reduction = 16, vector = 16>} {
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32}
+      : tensor<?x2x16xf32>, !layer, tensor<?xi32>, tensor<3x4xi32>
+  kf.yield %0 : tensor<?x2x16xf32>
+}

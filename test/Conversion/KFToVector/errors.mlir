@@ -146,7 +146,7 @@ kf.kernel @key_block(%q: tensor<?x4x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp:
 !layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32, key_block = 16>
 kf.kernel @no_tile(%q: tensor<?x4x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x4x16xf32>
     attributes {schedule = #kf.schedule<workgroup = [4, 2], reduction = 64, vector = 16>} {
-  // expected-error @+1 {{convert-kf-to-vector: schedule needs tile = [query rows]}}
+  // expected-error @+1 {{convert-kf-to-vector: schedule needs tile = [query rows] or [query rows, those of one token]}}
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x4x16xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
   kf.yield %0 : tensor<?x4x16xf32>
 }

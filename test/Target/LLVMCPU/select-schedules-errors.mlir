@@ -160,7 +160,7 @@ kf.kernel @tiled_softmax(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
 
 // -----
 
-// expected-error @+1 {{schedule cannot run on this CPU: attention needs tile = [query rows]}}
+// expected-error @+1 {{schedule cannot run on this CPU: attention needs tile = [query rows] or [query rows, those of one token]}}
 kf.kernel @query_rows(%q: tensor<?x4x16xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x4x16xf32>
     attributes {schedule = #kf.schedule<workgroup = [8, 2], reduction = 64, vector = 8>} {
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32}

@@ -69,9 +69,9 @@ kf.kernel @attention(%q: tensor<?x4x64xf32>, %c: !layer, %p: tensor<?xi32>, %sp:
   kf.yield %0 : tensor<?x4x64xf32>
 }
 
-// Few rows of several sequences: a workgroup for each.
+// Of several sequences, tokens may be alone: tiles of the heads of one.
 // CHECK-LABEL: kf.kernel @attention_of_several(
-// CHECK-SAME:    workgroup = [1, 8], tile = [4], reduction = 64, vector = 16>
+// CHECK-SAME:    workgroup = [1, 8], tile = [6, 4], reduction = 64, vector = 16>
 kf.kernel @attention_of_several(%q: tensor<16x16x64xf32>, %c: !layer, %p: tensor<16xi32>, %sp: tensor<16xi32>, %pt: tensor<4x4xi32>) -> tensor<16x16x64xf32> {
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.125 : f32}
       : tensor<16x16x64xf32>, !layer, tensor<16xi32>, tensor<4x4xi32>
@@ -81,7 +81,7 @@ kf.kernel @attention_of_several(%q: tensor<16x16x64xf32>, %c: !layer, %p: tensor
 // A tile of keys lies in one page.
 !small = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 64, type = f32, key_block = 16, page = 48>
 // CHECK-LABEL: kf.kernel @small_pages(
-// CHECK-SAME:    workgroup = [16, 2], tile = [24], reduction = 16, vector = 16>
+// CHECK-SAME:    workgroup = [16, 2], tile = [24, 2], reduction = 16, vector = 16>
 kf.kernel @small_pages(%q: tensor<?x4x64xf32>, %c: !small, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<4x4xi32>) -> tensor<?x4x64xf32> {
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.125 : f32}
       : tensor<?x4x64xf32>, !small, tensor<?xi32>, tensor<4x4xi32>

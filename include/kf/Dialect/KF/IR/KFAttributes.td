@@ -197,7 +197,8 @@ def KF_ScheduleAttr : KF_Attr<"Schedule", "schedule"> {
 
     - `workgroup`: tile of each parallel loop of the kernel's root op that one
       workgroup computes; 0 leaves the loop whole.
-    - `tile`: register tile. matmul: [rows, columns]; attention: [query rows].
+    - `tile`: register tile. matmul: [rows, columns]; attention: [query rows],
+      or [query rows, those where a token is alone of its sequence].
     - `reduction`: tile of the reduction loop (GPU matmul's K step, attention's
       keys per softmax block); 0 means whole.
     - `vector`: lanes of a vector register, in f32 elements (1 on SPIR-V).
