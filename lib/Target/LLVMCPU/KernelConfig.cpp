@@ -40,6 +40,12 @@ constexpr int64_t workPerGroup = 128 * 1024;
 constexpr int64_t groupsPerWorker = 4;
 constexpr int64_t unknownWorkers = 8;
 constexpr int64_t maxWorkers = 65536;
+/// Rows of a register tile of 8-bit products: with more, sums are spilled, and
+/// the few rows of a step of many sequences leave less of the last tile unused.
+constexpr int64_t int8Rows = 4;
+/// Columns of a workgroup of 8-bit products of many rows, for which rounding
+/// the rows takes about a tenth of the time.
+constexpr int64_t int8Columns = 512;
 /// Keys of one softmax block.
 constexpr int64_t keyTile = 64;
 
@@ -131,9 +137,11 @@ private:
       // Codes, scales and minimums take registers too, and each sum of 8-bit
       // products one beside the sum of blocks.
       draft.dot = int8Dot ? DotKind::I8 : DotKind::F32;
-      registers = int8Dot ? registers * 3 / 7 : registers * 5 / 7;
+      registers = int8Dot ? (lanes == 16 ? 16 : 5) : registers * 5 / 7;
     }
-    int64_t tileRows = std::clamp<int64_t>(registers / perRow, 1, rows);
+    bool int8 = draft.dot == DotKind::I8;
+    int64_t tileRows = std::clamp<int64_t>(
+        registers / perRow, 1, int8 ? std::min(rows, int8Rows) : rows);
     // Even tiles rather than a last one that is mostly padding.
     tileRows = llvm::divideCeil(rows, llvm::divideCeil(rows, tileRows));
     if (!isQuantized(op))
@@ -143,7 +151,6 @@ private:
     while (draft.unroll % draft.accumulators != 0)
       --draft.accumulators;
 
-    bool int8 = draft.dot == DotKind::I8;
     int64_t rowTiles = llvm::divideCeil(rows, tileRows);
     int64_t tilesInCache = rowBytes / (extent * (int8 ? 1 : 4)) / tileRows;
     int64_t groupTiles = std::clamp<int64_t>(
@@ -152,10 +159,14 @@ private:
     int64_t panels = llvm::divideCeil(columns, panel);
     int64_t fewestPanels =
         llvm::divideCeil(workPerGroup, extent * panel * groups * groupRows);
+    int64_t wanted = wantedGroups();
+    // Each group rounds its rows anew.
+    if (int8 && rows > 1)
+      wanted = std::clamp<int64_t>(columns * groups / int8Columns,
+                                   wanted / groupsPerWorker, wanted);
     int64_t columnGroups = std::clamp<int64_t>(
         llvm::divideCeil(panels, fewestPanels), 1,
-        llvm::divideCeil(wantedGroups(),
-                         llvm::divideCeil(rowTiles, groupTiles)));
+        llvm::divideCeil(wanted, llvm::divideCeil(rowTiles, groupTiles)));
     panels = llvm::divideCeil(panels, columnGroups);
     draft.tile = {tileRows, panel};
     draft.workgroup = {groupRows, panels * panel};

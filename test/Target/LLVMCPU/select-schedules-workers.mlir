@@ -17,12 +17,22 @@ kf.kernel @one_row(%x: tensor<1x2048xf32>, %w: tensor<5632x2048x!kf.quant<q4_0>>
 
 // Many rows make workgroups of their own before columns are split.
 // CHECK-LABEL:   kf.kernel @rows(
-// CHECK-SAME:      workgroup = [96, 5632], tile = [6, 32]
+// CHECK-SAME:      workgroup = [64, 5632], tile = [4, 32]
 // TWO-LABEL:     kf.kernel @rows(
-// TWO-SAME:        workgroup = [96, 2816], tile = [6, 32]
+// TWO-SAME:        workgroup = [64, 5632], tile = [4, 32]
 kf.kernel @rows(%x: tensor<512x2048xf32>, %w: tensor<5632x2048x!kf.quant<q4_0>>) -> tensor<512x5632xf32> {
   %0 = kf.matmul %x, %w : tensor<512x2048xf32>, tensor<5632x2048x!kf.quant<q4_0>>
   kf.yield %0 : tensor<512x5632xf32>
+}
+
+// Rounding more than one row for few columns would take longer than the product.
+// TWO-LABEL:     kf.kernel @few_rows(
+// TWO-SAME:        workgroup = [16, 512], tile = [4, 32]
+// UNKNOWN-LABEL: kf.kernel @few_rows(
+// UNKNOWN-SAME:    workgroup = [16, 256], tile = [4, 32]
+kf.kernel @few_rows(%x: tensor<16x2048xf32>, %w: tensor<2048x2048x!kf.quant<q4_0>>) -> tensor<16x2048xf32> {
+  %0 = kf.matmul %x, %w : tensor<16x2048xf32>, tensor<2048x2048x!kf.quant<q4_0>>
+  kf.yield %0 : tensor<16x2048xf32>
 }
 
 // A workgroup with too little to do is not worth handing out.
