@@ -372,10 +372,18 @@ mlir::kf::importStep(MLIRContext &context, const ModelConfig &config,
   if (llvm::Error error = checkOptions(options))
     return std::move(error);
   Type cacheElement = getElementType(&context, options.cacheType);
-  if (!isa_and_present<FloatType>(cacheElement))
+  const std::string cacheName(::kf::nameOf(options.cacheType));
+  if (!isa_and_present<FloatType>(cacheElement) &&
+      options.cacheType != ::kf::DataType::Q8_0)
     return llvm::createStringError(
-        "a cache of " + std::string(::kf::nameOf(options.cacheType)) +
-        " is not supported; f32, f16 and bf16 are");
+        "a cache of " + cacheName +
+        " is not supported; f32, f16, bf16 and q8_0 are");
+  const int64_t block = ::kf::elementsPerBlock(options.cacheType);
+  if (config.headDim % block != 0)
+    return llvm::createStringError(
+        "a cache of " + cacheName + " needs heads of a multiple of " +
+        std::to_string(block) + " elements, and the model's have " +
+        std::to_string(config.headDim) + "; use f32, f16 or bf16");
   llvm::Expected<Checkpoint> checkpoint =
       Checkpoint::read(context, config, source);
   if (!checkpoint)

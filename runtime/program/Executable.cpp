@@ -238,11 +238,17 @@ Result<int64_t> WeightSpec::packedBytes() const {
 }
 
 Result<int64_t> CacheSpec::bytes(int64_t pages) const {
-  if (!isFloat(type))
+  if (!isFloat(type) && type != DataType::Q8_0)
     return Status::error("a cache of " + std::string(nameOf(type)) +
-                         "; f32, f16 and bf16 are possible");
+                         "; f32, f16, bf16 and q8_0 are possible");
   if (layers < 1 || kvHeads < 1 || headDim < 1 || keyBlock < 1 || page < 1)
     return Status::error("a cache has a dimension below 1");
+  if (headDim % elementsPerBlock(type) != 0)
+    return Status::error("a cache of " + std::string(nameOf(type)) +
+                         " with heads of " + std::to_string(headDim) +
+                         ", which is no multiple of " +
+                         std::to_string(elementsPerBlock(type)) +
+                         "; f32, f16 and bf16 are possible");
   if (page % keyBlock != 0)
     return Status::error("a cache with pages of " + std::to_string(page) +
                          " positions, which is no multiple of the key block " +

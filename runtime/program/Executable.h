@@ -97,8 +97,15 @@ struct SizeRange {
 /// [layers][pages][2][kvHeads][page][headDim] elements; index 0 of the third
 /// dimension is K, 1 is V. Within a K head of a page, positions come in blocks
 /// of `keyBlock`, which divides `page`: [page/keyBlock][headDim][keyBlock].
+///
+/// In q8_0, blocks are 32 elements of a row, whose headDim is a multiple of 32.
+/// Elements are codes of one byte then, in the order above, and the codes of a
+/// K or V head of a page are followed by their scales (f16):
+/// [page/keyBlock][headDim/32][keyBlock] of keys, [page][headDim/32] of values.
+/// Codes and scales are what quantizeBlocks makes of a block, but the scale of
+/// one with a NaN is a NaN, so that none is hidden.
 struct CacheSpec {
-  DataType type = DataType::F32;
+  DataType type = DataType::F32; ///< f32, f16, bf16 or q8_0
   int64_t layers = 0, kvHeads = 0, headDim = 0, keyBlock = 1, page = 64;
 
   /// Bytes of a pool of `pages` pages; an error where there is no such cache.

@@ -429,6 +429,14 @@ TEST(Import, Options) {
   options.keyBlock = 1;
   options.cacheType = DataType::I32;
   expectContains(import(model, {}, options), "a cache of i32 is not supported");
+  options.cacheType = DataType::Q4_0;
+  expectContains(import(model, {}, options),
+                 "a cache of q4_0 is not supported");
+  options.cacheType = DataType::Q8_0;
+  expectContains(
+      import(model, {}, options),
+      "a cache of q8_0 needs heads of a multiple of 32 elements, and "
+      "the model's have 16; use f32, f16 or bf16");
 }
 
 } // namespace

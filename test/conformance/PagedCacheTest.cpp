@@ -15,6 +15,7 @@
 
 #include "kf/Pipelines/Compiler.h"
 #include "kf/Pipelines/Registration.h"
+#include "runtime/core/BlockFormat.h"
 #include "runtime/devices/Cpu/CpuDevice.h"
 #include "runtime/devices/Reference/ReferenceDevice.h"
 #include "runtime/engine/ProgramRunner.h"
@@ -24,7 +25,9 @@
 #include "mlir/Parser/Parser.h"
 #include "gtest/gtest.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <optional>
 #include <random>
@@ -33,7 +36,7 @@ using namespace kf;
 
 namespace {
 
-constexpr int64_t kHeads = 4, kKVHeads = 2, kDim = 24;
+constexpr int64_t kHeads = 4, kKVHeads = 2;
 constexpr int64_t kSequences = 4, kTablePages = 4, kPoolPages = 11;
 constexpr float kScale = 0.2f;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -41,14 +44,14 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 /// What a test varies; `rows` is T and `sequences` S, -1 for any.
 struct Variant {
   std::string device = "cpu", type = "f32";
-  int64_t page = 64, rows = -1, sequences = -1;
+  int64_t page = 64, rows = -1, sequences = -1, dim = 24;
   std::optional<int64_t> window;
 };
 
 /// Appends to layer 1 of a cache of two and attends to it.
 std::string programText(const Variant &variant) {
   const std::string t = variant.rows < 0 ? "?" : std::to_string(variant.rows);
-  const std::string d = "x" + std::to_string(kDim) + "xf32>";
+  const std::string d = "x" + std::to_string(variant.dim) + "xf32>";
   const std::string q = "tensor<" + t + "x" + std::to_string(kHeads) + d,
                     kv = "tensor<" + t + "x" + std::to_string(kKVHeads) + d,
                     ints = "tensor<" + t + "xi32>",
@@ -65,8 +68,9 @@ std::string programText(const Variant &variant) {
                                 : "";
   const std::string cache =
       "!kf.kv_cache<layers = 2, kv_heads = " + std::to_string(kKVHeads) +
-      ", head_dim = " + std::to_string(kDim) + ", type = " + variant.type +
-      ", page = " + std::to_string(variant.page) + ">";
+      ", head_dim = " + std::to_string(variant.dim) +
+      ", type = " + variant.type + ", page = " + std::to_string(variant.page) +
+      ">";
   const std::string window =
       variant.window ? ", window = " + std::to_string(*variant.window) : "";
   return "func.func @step(%q: " + q + ", %k: " + kv + ", %v: " + kv +
@@ -154,6 +158,13 @@ protected:
 
   void poison() {
     Buffer *buffer = cache->get(0, spec).take();
+    if (isBlock(spec.type)) { // a NaN is the scale of codes that are not 0
+      const std::vector<std::byte> bytes(buffer->size(), std::byte(0x7e));
+      ASSERT_TRUE(
+          test::writeAndWait(*device, *buffer, 0, bytes.data(), bytes.size())
+              .ok());
+      return;
+    }
     std::vector<float> values(buffer->size() / sizeOf(spec.type));
     for (size_t i = 0; i < values.size(); ++i)
       values[i] = i % 3 == 0 ? kInfinity : std::nanf("");
@@ -189,8 +200,15 @@ protected:
 
   std::vector<float> rounded(const std::vector<float> &values) const {
     const int64_t count = static_cast<int64_t>(values.size());
-    std::vector<std::byte> bytes(values.size() * sizeOf(spec.type));
     std::vector<float> result(values.size());
+    if (isBlock(spec.type)) {
+      const int64_t blocks = count / elementsPerBlock(spec.type);
+      std::vector<std::byte> bytes(blocks * bytesPerBlock(spec.type));
+      quantizeBlocks(spec.type, values.data(), blocks, bytes.data());
+      dequantizeBlocks(spec.type, bytes.data(), blocks, result.data());
+      return result;
+    }
+    std::vector<std::byte> bytes(values.size() * sizeOf(spec.type));
     EXPECT_TRUE(
         convertFromFloat(spec.type, values.data(), count, bytes.data()).ok());
     EXPECT_TRUE(
@@ -210,9 +228,9 @@ protected:
       entry(sequence, row.position / variant.page) = free.back();
       free.pop_back();
     }
-    row.q = randomFloats(kHeads * kDim);
-    row.k = randomFloats(kKVHeads * kDim);
-    row.v = randomFloats(kKVHeads * kDim);
+    row.q = randomFloats(kHeads * variant.dim);
+    row.k = randomFloats(kKVHeads * variant.dim);
+    row.v = randomFloats(kKVHeads * variant.dim);
     history.keys.push_back(rounded(row.k));
     history.values.push_back(rounded(row.v));
     row.expected = attend(row);
@@ -227,16 +245,16 @@ protected:
       first = std::max<int64_t>(row.position - *variant.window + 1, 0);
     std::vector<float> result;
     for (int64_t h = 0; h < kHeads; ++h) {
-      const int64_t at = h / (kHeads / kKVHeads) * kDim;
+      const int64_t at = h / (kHeads / kKVHeads) * variant.dim;
       double sum = 0;
-      std::vector<double> weighted(kDim);
+      std::vector<double> weighted(variant.dim);
       for (int64_t p = first; p <= row.position; ++p) {
         double score = 0;
-        for (int64_t d = 0; d < kDim; ++d)
-          score += double(row.q[h * kDim + d]) * history.keys[p][at + d];
+        for (int64_t d = 0; d < variant.dim; ++d)
+          score += double(row.q[h * variant.dim + d]) * history.keys[p][at + d];
         const double weight = std::exp(score * double(kScale));
         sum += weight;
-        for (int64_t d = 0; d < kDim; ++d)
+        for (int64_t d = 0; d < variant.dim; ++d)
           weighted[d] += weight * history.values[p][at + d];
       }
       for (double element : weighted)
@@ -254,10 +272,10 @@ protected:
          {std::pair(&Row::q, kHeads), std::pair(&Row::k, kKVHeads),
           std::pair(&Row::v, kKVHeads)}) {
       HostTensor tensor =
-          HostTensor::zeros(DataType::F32, {count, heads, kDim}).take();
+          HostTensor::zeros(DataType::F32, {count, heads, variant.dim}).take();
       for (int64_t i = 0; i < count; ++i)
         std::ranges::copy(rows[i].*member,
-                          tensor.data<float>() + i * heads * kDim);
+                          tensor.data<float>() + i * heads * variant.dim);
       inputs.push_back(std::move(tensor));
     }
     for (auto member : {&Row::position, &Row::sequence}) {
@@ -273,13 +291,35 @@ protected:
     return inputs;
   }
 
+  /// A block of the cache as quantizeBlocks writes it: block `group` of a row,
+  /// K for `kind` 0 and V for 1, in layer 1.
+  std::vector<uint8_t> blockAt(const std::vector<std::byte> &bytes, int kind,
+                               int64_t page, int64_t head, int64_t place,
+                               int64_t group) const {
+    const int64_t groups = spec.headDim / 32;
+    const int64_t keyBlock = kind == 0 ? spec.keyBlock : 1;
+    const std::byte *codes =
+        bytes.data() +
+        (((kPoolPages + page) * 2 + kind) * spec.kvHeads + head) * spec.page *
+            groups * 34;
+    const std::byte *scales = codes + spec.page * spec.headDim;
+    const int64_t block = place / keyBlock, lane = place % keyBlock;
+    std::vector<uint8_t> result(34);
+    std::memcpy(result.data(),
+                scales + ((block * groups + group) * keyBlock + lane) * 2, 2);
+    for (int64_t i = 0; i < 32; ++i)
+      result[2 + i] = static_cast<uint8_t>(
+          codes[(block * spec.headDim + group * 32 + i) * keyBlock + lane]);
+    return result;
+  }
+
   void run(ProgramRunner &program, const std::vector<Row> &rows) {
     auto results = program.run(inputsOf(rows));
     ASSERT_TRUE(results.ok()) << results.message();
     const float *found = (*results)[0].data<float>();
     for (size_t i = 0; i < rows.size(); ++i)
-      for (int64_t j = 0; j < kHeads * kDim; ++j) {
-        const float value = found[i * kHeads * kDim + j];
+      for (int64_t j = 0; j < kHeads * variant.dim; ++j) {
+        const float value = found[i * kHeads * variant.dim + j];
         const float expected = rows[i].expected[j];
         if (std::isnan(expected))
           ASSERT_TRUE(std::isnan(value)) << "row " << i << " is " << value;
@@ -366,6 +406,67 @@ TEST_P(PagedCacheTest, CachesOf16Bits) {
   }
 }
 
+TEST_P(PagedCacheTest, CachesOfBlocks) {
+  for (int64_t dim : {32, 96}) {
+    Variant blocks;
+    blocks.type = "!kf.quant<q8_0>";
+    blocks.dim = dim;
+    start(blocks);
+    ASSERT_NO_FATAL_FAILURE(step({{0, 33}, {1, 15}}));
+    ASSERT_NO_FATAL_FAILURE(step({{1, 2}, {2, 1}, {0, 40}}));
+    ASSERT_NO_FATAL_FAILURE(step({{1, 1}, {2, 1}, {0, 1}}));
+    // A NaN is not hidden, and stays where it is.
+    std::vector<Row> rows = {nextRow(0), nextRow(3)};
+    for (int64_t i = 0; i < kKVHeads; ++i)
+      rows[1].v[i * dim + 7] = std::nanf("");
+    for (int64_t i = 0; i < kHeads * dim; ++i)
+      if (i % dim < 32)
+        rows[1].expected[i] = std::nanf("");
+    ASSERT_NO_FATAL_FAILURE(run(*runner, rows));
+    ASSERT_NO_FATAL_FAILURE(step({{0, 1}, {1, 1}}));
+  }
+}
+
+/// Every device stores the same bits: those of quantizeBlocks.
+TEST_P(PagedCacheTest, RoundsToBlocksAsWeightsAre) {
+  Variant blocks;
+  blocks.type = "!kf.quant<q8_0>";
+  blocks.dim = 64;
+  start(blocks);
+  std::vector<Row> rows;
+  for (int64_t i = 0; i < 48; ++i) {
+    rows.push_back(nextRow(0));
+    std::vector<float> &k = rows.back().k, &v = rows.back().v;
+    const float unit = std::ldexp(1.0f, static_cast<int>(i) * 3 - 120);
+    for (size_t j = 0; j < k.size(); ++j) {
+      k[j] *= unit;
+      // Codes are halves where the largest is 127: these are rounded away from
+      // zero.
+      v[j] = j % 32 == 0 ? 127.0f : std::round(v[j] * 100.0f) + 0.5f;
+    }
+    if (i == 5)
+      std::fill_n(k.begin(), 32, i % 2 ? -0.0f : 0.0f);
+  }
+  // What is attended to does not matter here.
+  ASSERT_TRUE(runner->run(inputsOf(rows)).ok());
+  const std::vector<std::byte> found = content();
+  for (size_t place = 0; place < rows.size(); ++place)
+    for (int kind : {0, 1})
+      for (int64_t head = 0; head < kKVHeads; ++head)
+        for (int64_t group = 0; group < 2; ++group) {
+          const std::vector<float> &row =
+              kind == 0 ? rows[place].k : rows[place].v;
+          std::vector<uint8_t> expected(34);
+          quantizeBlocks(DataType::Q8_0, row.data() + head * 64 + group * 32, 1,
+                         expected.data());
+          ASSERT_EQ(blockAt(found, kind, entry(0, 0), head,
+                            static_cast<int64_t>(place), group),
+                    expected)
+              << (kind == 0 ? "key " : "value ") << place << ", head " << head
+              << ", block " << group;
+        }
+}
+
 TEST_P(PagedCacheTest, DecodesFourAtOnce) {
   start({});
   ASSERT_NO_FATAL_FAILURE(step({{0, 40}, {1, 3}}));
@@ -398,9 +499,9 @@ TEST_P(PagedCacheTest, NaNsStayInTheirSequence) {
   start({});
   ASSERT_NO_FATAL_FAILURE(step({{0, 10}, {2, 5}}));
   std::vector<Row> rows = {nextRow(0), nextRow(1), nextRow(2)};
-  rows[1].k.assign(kKVHeads * kDim, kInfinity);
-  rows[1].v.assign(kKVHeads * kDim, std::nanf(""));
-  rows[1].expected.assign(kHeads * kDim, std::nanf(""));
+  rows[1].k.assign(kKVHeads * variant.dim, kInfinity);
+  rows[1].v.assign(kKVHeads * variant.dim, std::nanf(""));
+  rows[1].expected.assign(kHeads * variant.dim, std::nanf(""));
   ASSERT_NO_FATAL_FAILURE(run(*runner, rows));
   histories[1].values[0] = rows[1].v;
   ASSERT_NO_FATAL_FAILURE(step({{0, 3}, {1, 2}, {2, 4}}));
@@ -413,7 +514,7 @@ TEST_P(PagedCacheTest, RowsWithoutAPosition) {
   histories[0].keys.pop_back();
   histories[0].values.pop_back();
   nowhere.position = -1;
-  nowhere.expected.assign(kHeads * kDim, 0);
+  nowhere.expected.assign(kHeads * variant.dim, 0);
   Row stranger = nowhere;
   stranger.sequence = 77;
   const std::vector<std::byte> before = content();
@@ -447,8 +548,8 @@ TEST_P(PagedCacheTest, SequencesThatTheStepLacks) {
   std::vector<Row> rows = {nextRow(0), nextRow(1)};
   auto results = runner->run(inputsOf(rows, 2));
   ASSERT_TRUE(results.ok()) << results.message();
-  EXPECT_NEAR((*results)[0].data<float>()[kHeads * kDim], rows[1].expected[0],
-              1e-5);
+  EXPECT_NEAR((*results)[0].data<float>()[kHeads * variant.dim],
+              rows[1].expected[0], 1e-5);
   const std::vector<std::byte> before = content();
   Row row = nextRow(3);
   for (int64_t sequences : {1, 2, 3}) {

@@ -33,8 +33,9 @@ namespace kf {
 struct CompilerOptions {
   std::string target = "cpu";       ///< a device's name
   std::string targetCpu = "native"; ///< as LLVM calls it
-  std::string cacheType = "f32";    ///< of a model's KV cache: f32, f16, bf16
-  int64_t workers = 0;              ///< Device::workers() of who will run it
+  /// Elements of a model's KV cache: f32, f16, bf16 or q8_0.
+  std::string cacheType = "f32";
+  int64_t workers = 0;     ///< Device::workers() of who will run it
   int64_t maxTokens = 512; ///< of functions that do not say `kf.max_tokens`
   CancelFlag cancelled = nullptr; ///< ends compiling between two passes
 };

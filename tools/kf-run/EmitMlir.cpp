@@ -43,7 +43,7 @@ struct EmitOptions {
                   {"cpu", "reference", "vulkan"},
                   "what to compile for; cpu by default");
     parser.choice({"cache-type", 0, "TYPE"}, compiler.cacheType,
-                  {"f32", "f16", "bf16"},
+                  {"f32", "f16", "bf16", "q8_0"},
                   "elements of a model's KV cache; f32 by default");
     parser.text({"function", 0, "NAME"}, function,
                 "which function of a file; all by default");

@@ -43,9 +43,11 @@ void ModelFlags::addTo(OptionParser &parser) {
   parser.integer({"context", 'c', "N"}, context, 1, int64_t(1) << 24,
                  "positions of the context; by default what the command needs "
                  "and at least 4096, as far as the model goes");
-  parser.choice({"cache-type", 0, "TYPE"}, cacheType, {"f32", "f16", "bf16"},
-                "elements of the KV cache; f32 by default. The others take "
-                "half the memory and round keys and values");
+  parser.choice({"cache-type", 0, "TYPE"}, cacheType,
+                {"f32", "f16", "bf16", "q8_0"},
+                "elements of the KV cache; f32 by default. f16 and bf16 take "
+                "half the memory, q8_0 about a quarter; they round keys and "
+                "values");
   parser.flag({"no-cache"}, noCache,
               "neither read nor write the cache of compiled programs");
   parser.text({"target-cpu", 0, "CPU"}, targetCpu,

@@ -29,7 +29,8 @@ struct ImportOptions {
   /// Positions per block of the cache's keys (see !kf.kv_cache); divides
   /// kCachePage.
   int64_t keyBlock = 1;
-  /// Element type of the cache: F32, F16 or BF16.
+  /// Element type of the cache: F32, F16, BF16, or Q8_0 where heads have a
+  /// multiple of 32 elements.
   ::kf::DataType cacheType = ::kf::DataType::F32;
 };
 

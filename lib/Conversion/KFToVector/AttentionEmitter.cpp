@@ -169,6 +169,10 @@ private:
       return fail("cache has key_block = " + Twine(type.getKeyBlock()) +
                   ", the schedule's vector " + Twine(lanes) +
                   " lanes; run kf-set-cache-layout with the same number");
+    if (type.isQuantized() && pages.blockSize() % lanes != 0)
+      return fail("blocks of " + Twine(pages.blockSize()) +
+                  " elements need vectors of no more lanes, found " +
+                  Twine(lanes));
     ArrayRef<int64_t> tile = e.schedule.getTile();
     if (tile.empty() || tile.size() > 2)
       return fail("schedule needs tile = [query rows] or [query rows, those of "
@@ -201,10 +205,15 @@ private:
     Value place = arith::RemUIOp::create(b, loc, key, e.index(type.getPage()));
     Value head =
         op.getKvHead() ? e.index(OpFoldResult(op.getKvHead())) : e.index(0);
-    keys = e.add(pages.findPage(sequence, key),
-                 e.add(e.mul(head, e.index(pages.headSize())),
-                       e.mul(place, e.index(dim))));
+    Value begin = e.add(pages.findPage(sequence, key),
+                        e.mul(head, e.index(pages.headSize())));
+    keys = e.add(begin, e.mul(place, e.index(dim)));
     values = e.add(keys, e.index(pages.valuesOffset()));
+    if (!type.isQuantized())
+      return;
+    keyScales = e.add(pages.scalesOf(begin),
+                      e.mul(place, e.index(pages.scaleBytesOfRow())));
+    valueScales = e.add(keyScales, e.index(pages.valuesOffset()));
   }
 
   void allocate() {
@@ -282,19 +291,61 @@ private:
   /// scores[r, j] = q[row + r] . k[key + j] for a block of rows and keys.
   void emitScores(Value row, Value key) {
     int64_t vectors = keyTile / lanes;
-    SmallVector<Value> zeros(blockRows * vectors, e.splat(e.f32(0.0), lanes));
-    int64_t unroll = dim % 4 == 0 ? 4 : 1;
+    SmallVector<Value> sums(blockRows * vectors, e.splat(e.f32(0.0), lanes));
+    if (type.isQuantized()) {
+      int64_t size = pages.blockSize();
+      auto blocks = e.loop(e.index(0), e.index(pages.blocksOfRow()), e.index(1),
+                           sums, [&](Value block, ValueRange args) {
+                             Value first = e.mul(block, e.index(size));
+                             return addProducts(row, first, size,
+                                                SmallVector<Value>(args),
+                                                loadKeyScales(block));
+                           });
+      sums.assign(blocks.result_begin(), blocks.result_end());
+    } else {
+      sums = addProducts(row, e.index(0), dim, sums, {});
+    }
+    Value hidden = e.splat(e.f32(hiddenScore), lanes);
+    for (int64_t r = 0; r < blockRows; ++r)
+      for (int64_t v = 0; v < vectors; ++v)
+        e.store(visible.mask(sums[r * vectors + v], e.add(row, e.index(r)),
+                             e.add(key, e.index(v * lanes)), hidden),
+                scores, {e.index(r), e.index(v * lanes)});
+  }
+
+  /// The scales of block `block` of each vector of keys.
+  SmallVector<Value> loadKeyScales(Value block) {
+    SmallVector<Value> scales;
+    for (int64_t v = 0; v < keyTile / lanes; ++v) {
+      Value row = e.add(e.index(v * pages.blocksOfRow()), block);
+      scales.push_back(pages.loadScales(
+          e.add(keyScales, e.mul(row, e.index(lanes * pages.scaleBytes))),
+          lanes));
+    }
+    return scales;
+  }
+
+  /// `sums` [blockRows][vectors of keys] with the products of `count` elements
+  /// from `first` on added. Keys are multiplied by `scales` [vectors of keys],
+  /// where there are any.
+  SmallVector<Value> addProducts(Value row, Value first, int64_t count,
+                                 ArrayRef<Value> sums, ArrayRef<Value> scales) {
+    int64_t vectors = keyTile / lanes;
+    int64_t unroll = count % 4 == 0 ? 4 : 1;
     auto products = e.loop(
-        e.index(0), e.index(dim), e.index(unroll), zeros,
-        [&](Value first, ValueRange args) {
+        e.index(0), e.index(count), e.index(unroll), sums,
+        [&](Value offset, ValueRange args) {
           SmallVector<Value> acc(args);
           for (int64_t u = 0; u < unroll; ++u) {
-            Value d = e.add(first, e.index(u));
+            Value d = e.add(e.add(first, offset), e.index(u));
             Value place = e.add(keys, e.mul(d, e.index(lanes)));
             SmallVector<Value> k;
-            for (int64_t v = 0; v < vectors; ++v)
-              k.push_back(e.loadMemref(
-                  cache, e.add(place, e.index(v * lanes * dim)), lanes));
+            for (int64_t v = 0; v < vectors; ++v) {
+              Value at = e.add(place, e.index(v * lanes * dim));
+              k.push_back(scales.empty()
+                              ? e.loadMemref(cache, at, lanes)
+                              : e.mul(pages.loadCodes(at, lanes), scales[v]));
+            }
             for (int64_t r = 0; r < blockRows; ++r) {
               Value q = e.splat(
                   e.loadMemref(queries, {e.add(row, e.index(r)), d}, 0), lanes);
@@ -306,13 +357,21 @@ private:
           }
           return acc;
         });
-    Value hidden = e.splat(e.f32(hiddenScore), lanes);
-    for (int64_t r = 0; r < blockRows; ++r)
-      for (int64_t v = 0; v < vectors; ++v)
-        e.store(visible.mask(products.getResult(r * vectors + v),
-                             e.add(row, e.index(r)),
-                             e.add(key, e.index(v * lanes)), hidden),
-                scores, {e.index(r), e.index(v * lanes)});
+    return SmallVector<Value>(products.getResults());
+  }
+
+  /// `width` elements from column `column` on of the value of key `number` of
+  /// the tile.
+  Value loadValue(Value number, Value column, unsigned width) {
+    Value at = e.add(e.add(values, e.mul(number, e.index(dim))), column);
+    if (!type.isQuantized())
+      return e.loadMemref(cache, at, width);
+    Value block = e.add(
+        e.mul(number, e.index(pages.blocksOfRow())),
+        arith::DivUIOp::create(b, loc, column, e.index(pages.blockSize())));
+    Value scale = pages.loadScales(
+        e.add(valueScales, e.mul(block, e.index(pages.scaleBytes))), 0);
+    return e.mul(pages.loadCodes(at, width), e.splat(scale, width));
   }
 
   /// Turns a row's scores into weights and rescales its state.
@@ -379,13 +438,13 @@ private:
   /// Adds the value at `at`, of the tile of keys at `key`, to the rows that see
   /// it.
   void accumulateWhereSeen(Value row, Value key, Value at) {
-    Value base = e.add(values, e.mul(e.sub(at, key), e.index(dim)));
+    Value number = e.sub(at, key);
     e.loop(e.index(blockRows), [&](Value r) {
       Value own = e.add(row, r);
       e.ifThen(visible.sees(own, at), [&] {
-        Value weight = e.loadMemref(scores, {r, e.sub(at, key)}, 0);
+        Value weight = e.loadMemref(scores, {r, number}, 0);
         e.forPieces(e.index(dim), [&](Value column, unsigned width) {
-          Value v = e.loadMemref(cache, e.add(base, column), width);
+          Value v = loadValue(number, column, width);
           Value sum = e.loadMemref(sums, {own, column}, width);
           e.store(vector::FMAOp::create(b, loc, e.splat(weight, width), v, sum),
                   sums, {own, column});
@@ -436,11 +495,9 @@ private:
     auto accumulated = e.loop(
         all.first, all.last, e.index(1), inits, [&](Value j, ValueRange args) {
           SmallVector<Value> acc(args);
-          Value place = e.add(values, e.mul(j, e.index(dim)));
           SmallVector<Value> v;
           for (auto [column, width] : pieces)
-            v.push_back(
-                e.loadMemref(cache, e.add(place, columnOf(column)), width));
+            v.push_back(loadValue(j, columnOf(column), width));
           for (int64_t r = 0; r < rowCount; ++r) {
             Value weight = e.loadMemref(scores, {e.index(firstRow + r), j}, 0);
             for (auto [number, piece] : llvm::enumerate(pieces)) {
@@ -486,7 +543,8 @@ private:
   int64_t blockRows = 0, mostBlockRows = 0;
   Value cache, limit; // elements; positions that a sequence may have
   Value firstToken, tokenCount, sequence; // of the run
-  Value keys, values;                     // element offsets of the tile of keys
+  Value keys, values;                     // offsets of the tile of keys
+  Value keyScales, valueScales;           // the same of their blocks' scales
   Value rows;                             // tokens of the run times heads
   Value firstKey, endKey;                 // that any row sees
   Value queries, sums;                    // scratch [rows, dim]

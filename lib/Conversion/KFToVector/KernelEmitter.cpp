@@ -21,8 +21,11 @@ using namespace mlir::kf;
 
 /// Where kernel argument or result `type` lies in memory.
 static MemRefType storageType(Type type) {
-  if (auto cache = dyn_cast<KVCacheType>(type))
-    return MemRefType::get({ShapedType::kDynamic}, cache.getType());
+  if (auto cache = dyn_cast<KVCacheType>(type)) {
+    Type element = cache.isQuantized() ? IntegerType::get(type.getContext(), 8)
+                                       : cache.getType();
+    return MemRefType::get({ShapedType::kDynamic}, element);
+  }
   auto tensor = cast<RankedTensorType>(type);
   LayoutAttr layout = getLayout(tensor);
   auto quant = dyn_cast<QuantType>(tensor.getElementType());

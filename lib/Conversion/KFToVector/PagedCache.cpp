@@ -10,6 +10,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace mlir::kf;
@@ -34,6 +35,13 @@ Value PagedCache::limit() const {
   if (llvm::MulOverflow(tablePages, type.getPage(), positions))
     positions = INT64_MAX;
   return e.index(positions);
+}
+
+int64_t PagedCache::headSize() const {
+  int64_t elements = type.getPage() * type.getHeadDim();
+  if (!type.isQuantized())
+    return elements;
+  return elements + type.getPage() * scaleBytesOfRow();
 }
 
 Value PagedCache::sequenceOf(Value row) {
@@ -82,4 +90,45 @@ void PagedCache::ifExists(Value sequence, Value position,
     Value number = pageNumber(sequence, position);
     e.ifThen(isBelow(number, pages), [&] { body(offsetOf(number)); });
   });
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks
+//===----------------------------------------------------------------------===//
+
+int64_t PagedCache::blockSize() const {
+  return getStorage(mlir::cast<QuantType>(type.getType()).getFormat()).elements;
+}
+
+Value PagedCache::scalesOf(Value head) const {
+  return e.add(head, e.index(type.getPage() * type.getHeadDim()));
+}
+
+Value PagedCache::loadScales(Value offset, unsigned width) const {
+  unsigned count = std::max(width, 1u);
+  Value bytes = vector::LoadOp::create(
+      b, loc, e.vectorType(count * scaleBytes, b.getI8Type()), cache, offset);
+  Value halves = vector::BitCastOp::create(
+      b, loc, e.vectorType(count, b.getF16Type()), bytes);
+  if (width > 0)
+    return arith::ExtFOp::create(b, loc, e.vectorType(width), halves);
+  Value half = vector::ExtractOp::create(b, loc, halves, int64_t(0));
+  return arith::ExtFOp::create(b, loc, b.getF32Type(), half);
+}
+
+void PagedCache::storeScale(Value scale, Value offset) const {
+  Value half = arith::TruncFOp::create(b, loc, b.getF16Type(), scale);
+  Value bytes = vector::BitCastOp::create(
+      b, loc, e.vectorType(scaleBytes, b.getI8Type()),
+      vector::BroadcastOp::create(b, loc, e.vectorType(1, b.getF16Type()),
+                                  half));
+  vector::StoreOp::create(b, loc, bytes, cache, offset);
+}
+
+Value PagedCache::loadCodes(Value offset, unsigned width) const {
+  Value codes = vector::LoadOp::create(
+      b, loc, e.vectorType(width, b.getI8Type()), cache, offset);
+  Value wide = arith::ExtSIOp::create(
+      b, loc, e.vectorType(width, b.getI32Type()), codes);
+  return arith::SIToFPOp::create(b, loc, e.vectorType(width), wide);
 }

@@ -27,13 +27,13 @@ public:
   PagedCache(KernelEmitter &emitter, TypedValue<KVCacheType> cache,
              Value sequences, Value pageTable);
 
-  /// The cache's elements, flat.
+  /// The cache's elements, flat; its bytes if they lie in blocks.
   Value memref() const { return cache; }
   /// Positions that a sequence may have: those of its P pages.
   Value limit() const;
-  /// Elements of K, or of V, of one head of one page.
-  int64_t headSize() const { return type.getPage() * type.getHeadDim(); }
-  /// Elements between a page's K and its V.
+  /// Elements of the memref that hold K, or V, of one head of one page.
+  int64_t headSize() const;
+  /// Those between a page's K and its V.
   int64_t valuesOffset() const { return headSize() * type.getKvHeads(); }
   /// Whether all rows belong to one sequence, as the table has but one.
   bool hasOneSequence() const;
@@ -45,6 +45,24 @@ public:
   Value findPage(Value sequence, Value position);
   /// Calls `body` with the same if both exist; `position` may be any.
   void ifExists(Value sequence, Value position, function_ref<void(Value)> body);
+
+  //===--- Blocks; see !kf.kv_cache --------------------------------------===//
+
+  /// Bytes of a block's scale, an f16.
+  static constexpr int64_t scaleBytes = 2;
+
+  /// Elements of a block, and blocks of a row.
+  int64_t blockSize() const;
+  int64_t blocksOfRow() const { return type.getHeadDim() / blockSize(); }
+  int64_t scaleBytesOfRow() const { return blocksOfRow() * scaleBytes; }
+  /// Where the scales begin of K, or of V, of the head of a page that begins at
+  /// `head`.
+  Value scalesOf(Value head) const;
+  /// `width` scales (0: one scalar) from byte `offset` on, as f32.
+  Value loadScales(Value offset, unsigned width) const;
+  void storeScale(Value scale, Value offset) const;
+  /// `width` codes from byte `offset` on, as f32.
+  Value loadCodes(Value offset, unsigned width) const;
 
 private:
   Value pageNumber(Value sequence, Value position);

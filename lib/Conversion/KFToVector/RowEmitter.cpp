@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "PagedCache.h"
+#include "KernelEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -313,60 +313,4 @@ LogicalResult mlir::kf::emitPackKernel(KernelEmitter &e) {
     });
   });
   return success();
-}
-
-//===----------------------------------------------------------------------===//
-// Cache append
-//===----------------------------------------------------------------------===//
-
-LogicalResult mlir::kf::emitAppendKernel(KernelEmitter &e) {
-  auto op = e.find<KVAppendOp>();
-  KVCacheType type = op.getCache().getType();
-  OpBuilder &b = e.b;
-  Location loc = e.loc;
-  int64_t dim = type.getHeadDim(), block = type.getKeyBlock();
-  PagedCache pages(e, op.getCache(), op.getSequences(), op.getPageTable());
-  Value cache = pages.memref();
-  SmallVector<Value> offsets;
-  Value positions = e.sourceMemref(op.getPositions(), offsets);
-  LogicalResult result = success();
-
-  // `place` is the row's in its page, which begins at `page`.
-  auto appendHead = [&](Value token, Value h, Value page, Value place) {
-    Value head = e.add(page, e.mul(h, e.index(pages.headSize())));
-    Value blockBase = e.add(
-        head, e.add(e.mul(arith::DivUIOp::create(b, loc, place, e.index(block)),
-                          e.index(block * dim)),
-                    arith::RemUIOp::create(b, loc, place, e.index(block))));
-    Value plainBase = e.add(head, e.mul(place, e.index(dim)));
-    Value valueBase = e.add(plainBase, e.index(pages.valuesOffset()));
-    auto storeKey = [&](Value column, unsigned width, Value key) {
-      if (block == 1)
-        return e.store(key, cache, e.add(plainBase, column));
-      for (unsigned lane = 0; lane < width; ++lane) {
-        Value element = vector::ExtractOp::create(b, loc, key, lane);
-        Value place = e.mul(e.add(column, e.index(lane)), e.index(block));
-        e.store(element, cache, e.add(blockBase, place));
-      }
-    };
-    auto storeValue = [&](Value column, unsigned, Value value) {
-      e.store(value, cache, e.add(valueBase, column));
-    };
-    if (failed(e.emitRow(op.getK(), {token, h}, storeKey)) ||
-        failed(e.emitRow(op.getV(), {token, h}, storeValue)))
-      result = failure();
-  };
-  e.loop(e.sizesOf(op.getK())[0], [&](Value token) {
-    e.beginToken(token);
-    Value position = arith::IndexCastOp::create(
-        b, loc, b.getIndexType(),
-        memref::LoadOp::create(b, loc, positions, e.add(offsets[0], token)));
-    pages.ifExists(pages.sequenceOf(token), position, [&](Value page) {
-      Value place =
-          arith::RemUIOp::create(b, loc, position, e.index(type.getPage()));
-      e.loop(e.index(type.getKvHeads()),
-             [&](Value h) { appendHead(token, h, page, place); });
-    });
-  });
-  return result;
 }

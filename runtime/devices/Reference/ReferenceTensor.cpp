@@ -8,12 +8,18 @@
 
 #include "runtime/devices/Reference/ReferenceTensor.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <new>
 #include <stdexcept>
 
 namespace kf::reference {
 namespace {
+
+/// Bytes of a scale of blocks in a cache.
+constexpr int64_t kScaleBytes = 2;
 
 /// Conversions of types that were checked when their tensor was made.
 void widenPlain(DataType type, const void *src, int64_t count, float *dst) {
@@ -107,52 +113,93 @@ Result<std::vector<int32_t>> readInts(const TensorView &tensor,
 // CacheView
 //===----------------------------------------------------------------------===//
 
-std::byte *CacheView::head(int64_t layer, int kind, int64_t head,
-                           int64_t slot) const {
-  int64_t page = layer * pages + slot / spec.page;
-  int64_t index = (page * 2 + kind) * spec.kvHeads + head;
-  return data + index * spec.page * spec.headDim *
-                    static_cast<int64_t>(sizeOf(spec.type));
+CacheView::Row CacheView::find(int64_t layer, int kind, int64_t head,
+                               int64_t slot) const {
+  const bool isBlocks = isBlock(spec.type);
+  const int64_t d = spec.headDim, groups = d / elementsPerBlock(spec.type);
+  const int64_t element =
+      isBlocks ? 1 : static_cast<int64_t>(sizeOf(spec.type));
+  const int64_t codeBytes = spec.page * d * element;
+  const int64_t scaleBytes = isBlocks ? spec.page * groups * kScaleBytes : 0;
+  const int64_t page = layer * pages + slot / spec.page;
+  const int64_t index = (page * 2 + kind) * spec.kvHeads + head;
+  std::byte *elements = data + index * (codeBytes + scaleBytes);
+  std::byte *scales = elements + codeBytes;
+  // Values are as keys in blocks of one position.
+  const int64_t keyBlock = kind == 0 ? spec.keyBlock : 1;
+  const int64_t place = slot % spec.page;
+  const int64_t block = place / keyBlock, lane = place % keyBlock;
+  return {elements + (block * d * keyBlock + lane) * element,
+          scales + (block * groups * keyBlock + lane) * kScaleBytes,
+          keyBlock * element, keyBlock * kScaleBytes};
 }
 
-std::byte *CacheView::keyElement(int64_t layer, int64_t head, int64_t slot,
-                                 int64_t d) const {
-  int64_t place = slot % spec.page;
-  int64_t block = place / spec.keyBlock, lane = place % spec.keyBlock;
-  int64_t element = (block * spec.headDim + d) * spec.keyBlock + lane;
-  return this->head(layer, 0, head, slot) +
-         element * static_cast<int64_t>(sizeOf(spec.type));
+void CacheView::read(const Row &row, float *dst) const {
+  if (isBlock(spec.type))
+    return readBlocks(row, dst);
+  if (row.step == static_cast<int64_t>(sizeOf(spec.type)))
+    return widenPlain(spec.type, row.elements, spec.headDim, dst);
+  for (int64_t d = 0; d < spec.headDim; ++d)
+    widenPlain(spec.type, row.elements + d * row.step, 1, dst + d);
 }
 
-std::byte *CacheView::value(int64_t layer, int64_t head, int64_t slot) const {
-  size_t row = sizeOf(spec.type) * static_cast<size_t>(spec.headDim);
-  return this->head(layer, 1, head, slot) + slot % spec.page * row;
+void CacheView::readBlocks(const Row &row, float *dst) const {
+  const int64_t elements = elementsPerBlock(spec.type);
+  for (int64_t first = 0; first < spec.headDim; first += elements) {
+    float scale;
+    widenPlain(DataType::F16, row.scales + first / elements * row.scaleStep, 1,
+               &scale);
+    for (int64_t d = first; d < first + elements; ++d)
+      dst[d] = scale * static_cast<float>(
+                           static_cast<int8_t>(row.elements[d * row.step]));
+  }
+}
+
+void CacheView::write(const Row &row, const float *src) const {
+  if (isBlock(spec.type))
+    return writeBlocks(row, src);
+  for (int64_t d = 0; d < spec.headDim; ++d)
+    roundPlain(spec.type, src + d, 1, row.elements + d * row.step);
+}
+
+void CacheView::writeBlocks(const Row &row, const float *src) const {
+  assert(spec.type == DataType::Q8_0 && "no other cache has blocks");
+  constexpr BlockFormat format = *findBlockFormat(DataType::Q8_0);
+  for (int64_t group = 0; group < spec.headDim / format.elements; ++group) {
+    const float *values = src + group * format.elements;
+    uint8_t block[format.bytes];
+    quantizeBlocks(spec.type, values, 1, block);
+    if (std::any_of(values, values + format.elements,
+                    [](float value) { return std::isnan(value); })) {
+      const float nan = std::numeric_limits<float>::quiet_NaN();
+      roundPlain(DataType::F16, &nan, 1, block + format.scaleOffset);
+    }
+    std::memcpy(row.scales + group * row.scaleStep, block + format.scaleOffset,
+                kScaleBytes);
+    for (int i = 0; i < format.elements; ++i)
+      row.elements[(group * format.elements + i) * row.step] =
+          static_cast<std::byte>(block[format.low.byteOf(i)]);
+  }
 }
 
 void CacheView::readKey(int64_t layer, int64_t head, int64_t slot,
                         float *dst) const {
-  if (spec.keyBlock == 1) {
-    widenPlain(spec.type, keyElement(layer, head, slot, 0), spec.headDim, dst);
-    return;
-  }
-  for (int64_t d = 0; d < spec.headDim; ++d)
-    widenPlain(spec.type, keyElement(layer, head, slot, d), 1, dst + d);
+  read(find(layer, 0, head, slot), dst);
 }
 
 void CacheView::readValue(int64_t layer, int64_t head, int64_t slot,
                           float *dst) const {
-  widenPlain(spec.type, value(layer, head, slot), spec.headDim, dst);
+  read(find(layer, 1, head, slot), dst);
 }
 
 void CacheView::writeKey(int64_t layer, int64_t head, int64_t slot,
                          const float *src) const {
-  for (int64_t d = 0; d < spec.headDim; ++d)
-    roundPlain(spec.type, src + d, 1, keyElement(layer, head, slot, d));
+  write(find(layer, 0, head, slot), src);
 }
 
 void CacheView::writeValue(int64_t layer, int64_t head, int64_t slot,
                            const float *src) const {
-  roundPlain(spec.type, src, spec.headDim, value(layer, head, slot));
+  write(find(layer, 1, head, slot), src);
 }
 
 } // namespace kf::reference

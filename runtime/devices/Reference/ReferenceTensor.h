@@ -88,13 +88,18 @@ struct CacheView {
                   const float *src) const;
 
 private:
-  /// First byte of the slot's page of a head; `kind` is 0 for K, 1 for V.
-  std::byte *head(int64_t layer, int kind, int64_t head, int64_t slot) const;
-  /// Byte of element `d` of a key.
-  std::byte *keyElement(int64_t layer, int64_t head, int64_t slot,
-                        int64_t d) const;
-  /// Byte of the first element of a value.
-  std::byte *value(int64_t layer, int64_t head, int64_t slot) const;
+  /// Where a row lies: its elements, or the codes of its blocks and their
+  /// scales; how many bytes it is from one to the next.
+  struct Row {
+    std::byte *elements, *scales;
+    int64_t step, scaleStep;
+  };
+  /// `kind` is 0 for K, 1 for V.
+  Row find(int64_t layer, int kind, int64_t head, int64_t slot) const;
+  void read(const Row &row, float *dst) const;
+  void readBlocks(const Row &row, float *dst) const;
+  void write(const Row &row, const float *src) const;
+  void writeBlocks(const Row &row, const float *src) const;
 };
 
 /// Inner product, in 16 partial sums that a compiler can keep in vectors and

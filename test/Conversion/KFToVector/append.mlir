@@ -48,3 +48,34 @@ kf.kernel @fused(%c: !layer, %k: tensor<?x2x16xf32>, %g: tensor<16xf32>, %v: ten
   kf.kv_append %c, %1, %v, %p, %sp, %pt {layer = 0 : i64} : !layer, tensor<?x2x16xf32>, tensor<?xi32>, tensor<1x4xi32>
   kf.yield
 }
+
+// -----
+
+// Blocks: a row is computed first; then each block of 32 gets its scale, and
+// codes of one byte, keys one by one.
+// CHECK-LABEL: func.func @blocks(
+// CHECK-SAME:    %[[C:[a-z0-9]+]]: memref<?xi8>, %[[K:[a-z0-9]+]]: memref<?x1x64xf32>
+// CHECK:         vector.load %[[K]]
+// CHECK-NEXT:    vector.store
+// CHECK:         scf.for %{{.*}} = %c0 to %c2
+// CHECK-COUNT-2:   math.absf
+// CHECK:           vector.reduction <maximumf>
+// CHECK-NEXT:      %[[SCALE:.*]] = arith.divf %{{.*}}, %cst{{.*}} : f32
+// CHECK:           %[[HALF:.*]] = arith.truncf %[[SCALE]] : f32 to f16
+// CHECK-NEXT:      %[[ONE:.*]] = vector.broadcast %[[HALF]] : f16 to vector<1xf16>
+// CHECK-NEXT:      %[[BYTES:.*]] = vector.bitcast %[[ONE]] : vector<1xf16> to vector<2xi8>
+// CHECK:           vector.store %[[BYTES]], %[[C]]
+// CHECK:           arith.maxnumf
+// CHECK:           arith.minnumf
+// CHECK:           arith.fptosi
+// CHECK:           arith.trunci %{{.*}} : vector<16xi32> to vector<16xi8>
+// CHECK-COUNT-32:  memref.store %{{.*}}, %[[C]]
+// The value's row:
+// CHECK:         scf.for %{{.*}} = %c0 to %c2
+// CHECK-COUNT-3:   vector.store %{{.*}}, %[[C]]
+!layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = !kf.quant<q8_0>, key_block = 16>
+kf.kernel @blocks(%c: !layer, %k: tensor<?x1x64xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>)
+    attributes {schedule = #kf.schedule<workgroup = [4], vector = 16>} {
+  kf.kv_append %c, %k, %k, %p, %sp, %pt {layer = 0 : i64} : !layer, tensor<?x1x64xf32>, tensor<?xi32>, tensor<1x4xi32>
+  kf.yield
+}

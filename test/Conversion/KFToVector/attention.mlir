@@ -148,3 +148,29 @@ kf.kernel @alone(%q: tensor<?x2x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp: ten
       : tensor<?x2x16xf32>, !layer, tensor<?xi32>, tensor<3x4xi32>
   kf.yield %0 : tensor<?x2x16xf32>
 }
+
+// -----
+
+// Blocks: for each 32 elements of head_dim, the scales of 16 keys are loaded,
+// then codes, which are multiplied by them; the scale of a value is one number.
+// CHECK-LABEL: func.func @blocks(
+// CHECK-SAME:    %[[C:[a-z0-9]+]]: memref<?xi8>
+// CHECK:         scf.for %{{.*}} = %c0 to %c2 {{.*}} iter_args
+// CHECK:           vector.load %[[C]]{{.*}}, vector<32xi8>
+// CHECK-NEXT:      vector.bitcast %{{.*}} : vector<32xi8> to vector<16xf16>
+// CHECK-NEXT:      %[[SCALES:.*]] = arith.extf
+// CHECK-NEXT:      scf.for %{{.*}} = %c0 to %c32
+// CHECK:             %[[CODES:.*]] = vector.load %[[C]]{{.*}}, vector<16xi8>
+// CHECK-NEXT:        %[[WIDE:.*]] = arith.extsi %[[CODES]]
+// CHECK-NEXT:        %[[FLOATS:.*]] = arith.sitofp %[[WIDE]]
+// CHECK-NEXT:        arith.mulf %[[FLOATS]], %[[SCALES]]
+// CHECK:         math.exp
+// CHECK:         vector.load %[[C]]{{.*}}, vector<2xi8>
+// CHECK:         vector.load %[[C]]{{.*}}, vector<16xi8>
+!layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = !kf.quant<q8_0>, key_block = 16>
+kf.kernel @blocks(%q: tensor<?x2x64xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x2x64xf32>
+    attributes {schedule = #kf.schedule<workgroup = [4, 2], tile = [2], reduction = 16, vector = 16>} {
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32}
+      : tensor<?x2x64xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
+  kf.yield %0 : tensor<?x2x64xf32>
+}

@@ -267,8 +267,18 @@ func.func private @f(!kf.kv_cache<layers = 2147483648, kv_heads = 1, head_dim = 
 
 // -----
 
-// expected-error @+1 {{kv_cache: elements must be f32, f16 or bf16, found 'f64'}}
+// expected-error @+1 {{kv_cache: elements must be f32, f16, bf16 or !kf.quant<q8_0>, found 'f64'}}
 func.func private @f(!kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8, type = f64>)
+
+// -----
+
+// expected-error @+1 {{kv_cache: elements must be f32, f16, bf16 or !kf.quant<q8_0>, found '!kf.quant<q4_0>'}}
+func.func private @f(!kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 32, type = !kf.quant<q4_0>>)
+
+// -----
+
+// expected-error @+1 {{kv_cache: head_dim (48) must be a multiple of 32 for elements in blocks; use f32, f16 or bf16}}
+func.func private @f(!kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 48, type = !kf.quant<q8_0>>)
 
 // -----
 

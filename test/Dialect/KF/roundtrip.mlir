@@ -113,11 +113,13 @@ func.func @attention(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>, %p: tensor<
 // CHECK-SAME: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8, type = f16>
 // CHECK-SAME: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8, type = f32, key_block = 8, page = 24>
 // CHECK-SAME: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8, type = f32>
+// CHECK-SAME: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 32, type = !kf.quant<q8_0>, key_block = 8>
 func.func private @cache_types(
     !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8, type = bf16, key_block = 16>,
     !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8, type = f16, key_block = 1>,
     !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8, type = f32, key_block = 8, page = 24>,
-    !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8, type = f32, page = 64>)
+    !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8, type = f32, page = 64>,
+    !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 32, type = !kf.quant<q8_0>, key_block = 8>)
 
 // CHECK-LABEL: @tokens
 func.func @tokens(%l: tensor<?x100xf32>, %f: tensor<?xf32>, %i: tensor<?xi32>, %s: tensor<?xi64>,

@@ -1,6 +1,8 @@
 !cache = !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 32, type = f32>
 !wide = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 40, type = f32>
 !wider = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 1030, type = f32>
+!blocks = !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 64, type = !kf.quant<q8_0>>
+!wide_blocks = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 544, type = !kf.quant<q8_0>>
 
 func.func @grouped(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>, %v: tensor<?x2x32xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !cache) -> tensor<?x4x32xf32> attributes {kf.max_tokens = 100 : i64} {
   kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 1 : i64} : !cache, tensor<?x2x32xf32>, tensor<?xi32>, tensor<1x4xi32>
@@ -35,4 +37,18 @@ func.func @rotated(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>, %v: tensor<?x
   kf.kv_append %c, %kr, %v, %p, %sp, %pt {layer = 1 : i64} : !cache, tensor<?x2x32xf32>, tensor<?xi32>, tensor<1x4xi32>
   %0 = kf.attention %qr, %c, %p, %sp, %pt {layer = 1 : i64, scale = 0.17 : f32} : tensor<?x4x32xf32>, !cache, tensor<?xi32>, tensor<1x4xi32>
   return %0 : tensor<?x4x32xf32>
+}
+
+func.func @blocks(%q: tensor<?x4x64xf32>, %k: tensor<?x2x64xf32>, %v: tensor<?x2x64xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !blocks) -> tensor<?x4x64xf32> attributes {kf.max_tokens = 100 : i64} {
+  %kr = kf.rope %k, %p {rotary_dim = 64 : i64, theta = 1.0e4 : f64} : tensor<?x2x64xf32>, tensor<?xi32>
+  kf.kv_append %c, %kr, %v, %p, %sp, %pt {layer = 1 : i64} : !blocks, tensor<?x2x64xf32>, tensor<?xi32>, tensor<1x4xi32>
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 1 : i64, scale = 0.17 : f32, window = 70 : i64} : tensor<?x4x64xf32>, !blocks, tensor<?xi32>, tensor<1x4xi32>
+  return %0 : tensor<?x4x64xf32>
+}
+
+// Columns are in a loop, and some are left over.
+func.func @wide_blocks(%q: tensor<?x2x544xf32>, %k: tensor<?x1x544xf32>, %v: tensor<?x1x544xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !wide_blocks) -> tensor<?x2x544xf32> attributes {kf.max_tokens = 20 : i64} {
+  kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 0 : i64} : !wide_blocks, tensor<?x1x544xf32>, tensor<?xi32>, tensor<1x4xi32>
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.04 : f32} : tensor<?x2x544xf32>, !wide_blocks, tensor<?xi32>, tensor<1x4xi32>
+  return %0 : tensor<?x2x544xf32>
 }

@@ -156,6 +156,14 @@ TEST(Executable, VerifyNamesWhatIsWrong) {
       {"cache 0: a cache with pages of 24 positions, which is no multiple of "
        "the key block 16",
        [](Executable &e) { e.caches[0].page = 24; }},
+      {"cache 0: a cache of q4_0; f32, f16, bf16 and q8_0 are possible",
+       [](Executable &e) { e.caches[0].type = DataType::Q4_0; }},
+      {"cache 0: a cache of q8_0 with heads of 48, which is no multiple of 32; "
+       "f32, f16 and bf16 are possible",
+       [](Executable &e) {
+         e.caches[0].type = DataType::Q8_0;
+         e.caches[0].headDim = 48;
+       }},
       {"input 0: an extent of -2 is no size of the program",
        [](Executable &e) { e.inputs[0].shape = {-2}; }},
       {"input 0: an extent of -3 is no size of the program",
@@ -241,6 +249,8 @@ TEST(Executable, Sizes) {
   EXPECT_EQ(*executable.caches[0].bytes(5), 3 * 5 * 2 * 2 * 32 * 8 * 4);
   EXPECT_FALSE(executable.caches[0].bytes(0).ok());
   EXPECT_FALSE(executable.caches[0].bytes(INT64_MAX / 16 * 16).ok());
+  CacheSpec blocks{DataType::Q8_0, 3, 2, 64, 8, 32};
+  EXPECT_EQ(*blocks.bytes(5), 3 * 5 * 2 * 2 * 32 * (64 + 2 * 2));
 }
 
 } // namespace

@@ -460,8 +460,16 @@ LogicalResult KVCacheType::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "kv_cache: page (" << page
                        << ") must be a multiple of key_block (" << keyBlock
                        << ")";
-  if (!type.isF32() && !type.isF16() && !type.isBF16())
-    return emitError() << "kv_cache: elements must be f32, f16 or bf16, found "
+  auto quant = dyn_cast<QuantType>(type);
+  if (!type.isF32() && !type.isF16() && !type.isBF16() &&
+      (!quant || quant.getFormat() != BlockFormat::Q8_0))
+    return emitError() << "kv_cache: elements must be f32, f16, bf16 or "
+                          "!kf.quant<q8_0>, found "
                        << type;
+  if (quant && headDim % getStorage(quant.getFormat()).elements != 0)
+    return emitError() << "kv_cache: head_dim (" << headDim
+                       << ") must be a multiple of "
+                       << getStorage(quant.getFormat()).elements
+                       << " for elements in blocks; use f32, f16 or bf16";
   return success();
 }

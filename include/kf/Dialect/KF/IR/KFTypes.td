@@ -28,9 +28,18 @@ def KF_KVCacheType : KF_Type<"KVCache", "kv_cache"> {
     are one vector. `page` is a multiple of `key_block`. `head_dim`, `key_block`
     and `page` are at most 65536, the others 2^31 - 1.
 
+    `type` is f32, f16, bf16 or `!kf.quant<q8_0>`. With the last, 32 elements of
+    a row (head_dim is a multiple of 32) share a scale: their largest magnitude
+    / 127, rounded to f16. Elements are then codes of one byte, in the order
+    above, and the codes of a K or V head of a page are followed by their
+    scales: [page / key_block][head_dim / 32][key_block] of keys,
+    [page][head_dim / 32] of values. Codes are rounded halves away from zero. A
+    NaN makes the scale a NaN, so that none is hidden.
+
     ```mlir
     !kf.kv_cache<layers = 8, kv_heads = 2, head_dim = 64, type = f32, key_block = 16>
     !kf.kv_cache<layers = 8, kv_heads = 2, head_dim = 64, type = f32, page = 128>
+    !kf.kv_cache<layers = 8, kv_heads = 2, head_dim = 64, type = !kf.quant<q8_0>>
     ```
   }];
   let parameters = (ins
@@ -49,6 +58,8 @@ def KF_KVCacheType : KF_Type<"KVCache", "kv_cache"> {
       return get(getContext(), layers, getKvHeads(), getHeadDim(), getType(),
                  getKeyBlock(), getPage());
     }
+    /// Whether elements lie in blocks.
+    bool isQuantized() const { return ::llvm::isa<QuantType>(getType()); }
   }];
   let genVerifyDecl = 1;
 }
