@@ -470,7 +470,10 @@ private:
     if (pieces.empty())
       return;
     int64_t piecesAtOnce = std::min<int64_t>(pieces.size(), vectorsAtOnce);
-    int64_t rowsAtOnce = std::clamp<int64_t>(16 / piecesAtOnce, 1, blockRows);
+    // A value is read, and made f32, for as many rows as registers hold.
+    int64_t registers = lanes == 16 ? 24 : 16;
+    int64_t rowsAtOnce =
+        std::clamp<int64_t>(registers / piecesAtOnce, 1, blockRows);
     while (blockRows % rowsAtOnce != 0)
       --rowsAtOnce;
     for (int64_t r = 0; r < blockRows; r += rowsAtOnce)
