@@ -8,6 +8,8 @@
 
 #include "runtime/convert/ModelMetadata.h"
 
+#include "runtime/model/SamplingDefaults.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -70,6 +72,22 @@ private:
   std::string architecture;
   GgufMetadata &metadata;
 };
+
+void addSampling(const SamplingDefaults &sampling, GgufMetadata &metadata) {
+  auto add = [&](const char *key, std::optional<double> value) {
+    if (value)
+      metadata.addF32(key, static_cast<float>(*value));
+  };
+  // Readers draw where a file says how to, so one that does not draw says so.
+  const bool says = sampling.topK || sampling.topP || sampling.minP;
+  add(kGgufTemperature,
+      says && !sampling.temperature ? 0.0 : sampling.temperature);
+  if (sampling.topK)
+    metadata.addI32(kGgufTopK, static_cast<int32_t>(*sampling.topK));
+  add(kGgufTopP, sampling.topP);
+  add(kGgufMinP, sampling.minP);
+  add(kGgufRepetitionPenalty, sampling.repetitionPenalty);
+}
 
 } // namespace
 
@@ -141,5 +159,6 @@ Status kf::addModelMetadata(const ModelConfig &config, const std::string &name,
     }
   }
   add.integer("vocab_size", config.vocabSize);
+  addSampling(config.sampling, metadata);
   return Status();
 }

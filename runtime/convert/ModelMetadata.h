@@ -30,7 +30,8 @@ bool isBeyondQwen2(const ModelConfig &config);
 /// line each, with the name of the key or tensor.
 std::vector<std::string> listReaderProblems(const ModelConfig &config);
 
-/// Adds general.architecture, general.name and the architecture's own keys.
+/// Adds general.architecture, general.name, general.sampling and the
+/// architecture's own keys.
 /// What GGUF cannot say about a model (a sliding window of some layers only, an
 /// activation other than the architecture's, numbers beyond F32) is an error
 /// that names it.

@@ -23,6 +23,8 @@ namespace kf {
 struct LogitBias {
   int64_t id = 0;
   double bias = 0;
+
+  bool operator==(const LogitBias &) const = default;
 };
 
 /// How to choose. The defaults choose the most likely token.

@@ -62,6 +62,11 @@ void GgufMetadata::addU32(std::string_view key, uint32_t value) {
     putNumber(encoded, value);
 }
 
+void GgufMetadata::addI32(std::string_view key, int32_t value) {
+  if (begin(key, GgufValueType::I32))
+    putNumber(encoded, value);
+}
+
 void GgufMetadata::addF32(std::string_view key, float value) {
   if (begin(key, GgufValueType::F32))
     putNumber(encoded, value);

@@ -35,6 +35,7 @@ namespace kf {
 class GgufMetadata {
 public:
   void addU32(std::string_view key, uint32_t value);
+  void addI32(std::string_view key, int32_t value);
   void addF32(std::string_view key, float value);
   void addBool(std::string_view key, bool value);
   void addText(std::string_view key, std::string_view value);

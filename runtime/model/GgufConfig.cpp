@@ -12,6 +12,7 @@
 #include "runtime/core/Quote.h"
 #include "runtime/model/ConfigLimits.h"
 #include "runtime/model/GgufOddities.h"
+#include "runtime/model/SamplingDefaults.h"
 
 #include <algorithm>
 #include <cmath>
@@ -348,6 +349,7 @@ Result<ModelConfig> GgufConfigReader::read() {
   KF_RETURN_IF_ERROR(readRope());
   KF_RETURN_IF_ERROR(readWindows());
   KF_RETURN_IF_ERROR(readTokens());
+  config.sampling = readSamplingDefaults(gguf, config.warnings);
   return std::move(config);
 }
 

@@ -33,8 +33,8 @@ Result<ModelConfig> readGgufConfig(const Gguf &gguf);
 /// Whether readGgufConfig knows the architecture of that name.
 bool isGgufArchitecture(std::string_view name);
 
-/// The metadata that readGgufConfig depends on but for token ids, as text to
-/// hash.
+/// The metadata that readGgufConfig depends on but for token ids and sampling,
+/// as text to hash.
 std::string ggufConfigText(const Gguf &gguf);
 
 } // namespace kf

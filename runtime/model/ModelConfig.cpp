@@ -14,6 +14,7 @@
 #include "runtime/core/Quote.h"
 #include "runtime/model/ConfigLimits.h"
 #include "runtime/model/ConfigReader.h"
+#include "runtime/model/SamplingDefaults.h"
 #include "runtime/model/UnsupportedFields.h"
 
 #include <algorithm>
@@ -471,7 +472,13 @@ Status readGenerationConfig(std::string_view text, ModelConfig &config) {
   KF_ASSIGN_OR_RETURN(JsonDocument object, parseJson(text));
   if (!object->is_object())
     return Status::error("a JSON object is expected");
-  return readTokens(ConfigReader(*object), config);
+  const ConfigReader reader(*object);
+  KF_RETURN_IF_ERROR(readTokens(reader, config));
+  std::vector<std::string> warnings;
+  config.sampling = readSamplingDefaults(reader, warnings);
+  for (const std::string &line : warnings)
+    config.warnings.push_back("generation_config.json: " + line);
+  return Status();
 }
 
 } // namespace

@@ -57,6 +57,21 @@ struct RopeConfig {
   bool operator==(const RopeConfig &) const = default;
 };
 
+/// How a model's makers would have its tokens chosen, in the ranges and with
+/// the meaning of SamplerOptions; nothing where they say nothing.
+struct SamplingDefaults {
+  /// Above 0 where tokens are to be drawn. A model that says how to draw (this,
+  /// topK, topP or minP) draws, with 1 if need be, unless its do_sample is
+  /// false.
+  std::optional<double> temperature;
+  std::optional<int64_t> topK;
+  std::optional<double> topP, minP;
+  std::optional<double> repetitionPenalty;
+  std::optional<int64_t> penaltyWindow;
+
+  bool operator==(const SamplingDefaults &) const = default;
+};
+
 /// A decoder-only transformer. Sizes are positive and small enough that the
 /// product of any two fits in 63 bits.
 struct ModelConfig {
@@ -85,6 +100,7 @@ struct ModelConfig {
   std::optional<int64_t> bosId;
   /// Ids that end a generation, those of generation_config.json included.
   std::vector<int64_t> eosIds;
+  SamplingDefaults sampling; ///< of generation_config.json
   /// Element type that the checkpoint claims; its tensors have their own.
   std::optional<DataType> dtype;
 

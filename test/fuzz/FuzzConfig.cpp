@@ -11,6 +11,15 @@
 
 #include <cstdlib>
 
+/// Whether a sampler would take it.
+static bool isInRange(const kf::SamplingDefaults &sampling) {
+  return sampling.temperature.value_or(0) >= 0 &&
+         sampling.topK.value_or(0) >= 0 && sampling.topP.value_or(1) > 0 &&
+         sampling.topP.value_or(1) <= 1 && sampling.minP.value_or(0) >= 0 &&
+         sampling.minP.value_or(0) <= 1 &&
+         sampling.repetitionPenalty.value_or(1) > 0;
+}
+
 // config.json up to a NUL byte, where there is one, and from there on
 // generation_config.json; and the whole as tokenizer_config.json.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -20,8 +29,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       split == std::string_view::npos ? "" : text.substr(split + 1);
   auto config = kf::parseModelConfig(text.substr(0, split), generation);
   // What is accepted has to make sense to whoever allocates for it.
-  if (config.ok() && (config->layers <= 0 || config->hiddenSize <= 0 ||
-                      config->heads % config->kvHeads != 0))
+  if (config.ok() &&
+      (config->layers <= 0 || config->hiddenSize <= 0 ||
+       config->heads % config->kvHeads != 0 || !isInRange(config->sampling)))
     std::abort();
   auto chat = kf::parseChatConfig(text);
   if (chat.ok() && chat->chatTemplate.size() > size)

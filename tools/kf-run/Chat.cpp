@@ -77,6 +77,7 @@ public:
         continue;
       }
       wasInterrupted = interrupted = false;
+      noteSampling();
       if (Status status = handle(line); !status.ok()) {
         const int failure = report(status);
         // A person sees the error; a script learns of it.
@@ -94,6 +95,14 @@ private:
                  chat.model().files().name.c_str(),
                  chat.model().device().name().c_str(),
                  static_cast<long long>(chat.model().engine().contextLength()));
+    noteSampling();
+  }
+
+  /// Once.
+  void noteSampling() {
+    if (!noted)
+      chat.sampling().note();
+    noted = true;
   }
 
   Result<LineReader::Event> readMessage(std::string &message) {
@@ -226,7 +235,7 @@ private:
   LineReader lines;
   Status output; ///< of writing to stdout
   HeldWarnings warnings;
-  bool done = false, wasInterrupted = false;
+  bool done = false, wasInterrupted = false, noted = false;
   int code = ExitSuccess;
 };
 
@@ -246,7 +255,7 @@ int kf::runChat(Arguments arguments) {
               "a chat template (Jinja) instead of the model's own");
   parser.integer({"tokens", 'n', "N"}, options.tokens, 1, int64_t(1) << 24,
                  "the most tokens of an answer; by default as many as fit");
-  addSamplerFlags(parser, options.sampler);
+  addSamplerFlags(parser, options.sampler, ModelSampling::Always);
   options.model.addTo(parser);
   if (std::optional<int> code = parser.parse(arguments))
     return *code;

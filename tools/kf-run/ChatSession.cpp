@@ -62,11 +62,14 @@ static Result<TemplateText> findTemplate(const ChatOptions &options,
 
 Result<std::unique_ptr<ChatSession>>
 ChatSession::open(const ChatOptions &options) {
-  KF_ASSIGN_OR_RETURN(Sampler sampler, Sampler::create(options.sampler));
+  KF_RETURN_IF_ERROR(options.sampler.complete().validate());
   KF_ASSIGN_OR_RETURN(std::unique_ptr<ModelSession> run,
                       ModelSession::open(options.model, true));
   const ModelFiles &model = run->files();
-  KF_RETURN_IF_ERROR(options.sampler.validateIds(model.config.vocabSize));
+  ChosenSampling sampling = chooseSampling(
+      options.sampler, model.config.sampling, ModelSampling::Always);
+  KF_RETURN_IF_ERROR(sampling.options.validateIds(model.config.vocabSize));
+  KF_ASSIGN_OR_RETURN(Sampler sampler, Sampler::create(sampling.options));
   if (!model.tokenizer)
     return Status::error("model " + quotePath(model.name) +
                          " has no tokenizer; chats need one");
@@ -82,8 +85,10 @@ ChatSession::open(const ChatOptions &options) {
   PromptEncoder encoder(parsed.take(), text.origin, *model.tokenizer,
                         std::move(rendering));
   KF_RETURN_IF_ERROR(run->start(0));
-  return std::unique_ptr<ChatSession>(new ChatSession(
+  std::unique_ptr<ChatSession> chat(new ChatSession(
       std::move(run), std::move(encoder), std::move(sampler), options));
+  chat->chosen = std::move(sampling);
+  return chat;
 }
 
 ChatSession::ChatSession(std::unique_ptr<ModelSession> run,

@@ -10,6 +10,7 @@
 #define KF_TOOLS_KF_RUN_CHATSESSION_H
 
 #include "ModelSession.h"
+#include "SamplerFlags.h"
 
 #include "runtime/chat/PromptEncoder.h"
 #include "runtime/core/Cancellation.h"
@@ -25,10 +26,10 @@ namespace kf {
 
 struct ChatOptions {
   ModelFlags model;
-  std::string templateFile; ///< empty: the model's own template
-  std::string system;       ///< empty: no system message
-  int64_t tokens = 0;       ///< the most of an answer; 0: what fits
-  SamplerOptions sampler;
+  std::string templateFile;      ///< empty: the model's own template
+  std::string system;            ///< empty: no system message
+  int64_t tokens = 0;            ///< the most of an answer; 0: what fits
+  PartialSamplerOptions sampler; ///< the model says the rest
 };
 
 /// Tokens and seconds, of one answer or of all.
@@ -72,6 +73,8 @@ public:
   Status load(const std::string &path);
 
   ModelSession &model() { return *run; }
+  /// How tokens of answers are chosen.
+  const ChosenSampling &sampling() const { return chosen; }
   /// Tokens of the conversation that were read.
   int64_t position() const { return sequence ? sequence->position() : 0; }
   const ChatCounts &lastCounts() const { return last; }
@@ -87,6 +90,7 @@ private:
   std::unique_ptr<ModelSession> run;
   PromptEncoder encoder;
   Sampler sampler;
+  ChosenSampling chosen;
   std::string system;
   int64_t maxTokens;
   std::vector<int64_t> stopIds;

@@ -35,7 +35,7 @@ struct GenerateOptions {
   std::vector<std::string> stops;
   bool ignoreEos = false, quiet = false;
   bool echo = false; ///< prints the prompt first
-  SamplerOptions sampler;
+  PartialSamplerOptions sampler;
 
   void addTo(OptionParser &parser) {
     parser.text({"prompt", 'p', "TEXT"}, prompt,
@@ -55,7 +55,7 @@ struct GenerateOptions {
                  "ends where TEXT would begin. May be given more than once");
     parser.flag({"ignore-eos"}, ignoreEos,
                 "goes on after tokens that end a text");
-    addSamplerFlags(parser, sampler);
+    addSamplerFlags(parser, sampler, ModelSampling::WhenDrawing);
     parser.text({"json", 0, "FILE"}, json,
                 "writes ids, text, timings and memory to FILE; - is stdout, "
                 "after the text");
@@ -151,7 +151,7 @@ Times timesOf(const ModelSession &run, const GenerationResult &result,
 
 Status generateText(const GenerateOptions &options) {
   Stopwatch watch;
-  KF_ASSIGN_OR_RETURN(Sampler sampler, Sampler::create(options.sampler));
+  KF_RETURN_IF_ERROR(options.sampler.complete().validate());
   std::string prompt;
   if (options.ids.empty()) {
     KF_ASSIGN_OR_RETURN(prompt, readPrompt(options.prompt, options.file));
@@ -163,8 +163,12 @@ Status generateText(const GenerateOptions &options) {
   }
   KF_ASSIGN_OR_RETURN(std::unique_ptr<ModelSession> run,
                       ModelSession::open(options.model, withTokenizer));
+  const ChosenSampling sampling =
+      chooseSampling(options.sampler, run->files().config.sampling,
+                     ModelSampling::WhenDrawing);
   KF_RETURN_IF_ERROR(
-      options.sampler.validateIds(run->files().config.vocabSize));
+      sampling.options.validateIds(run->files().config.vocabSize));
+  KF_ASSIGN_OR_RETURN(Sampler sampler, Sampler::create(sampling.options));
   const std::optional<Tokenizer> &tokenizer = run->files().tokenizer;
   if (!tokenizer && !options.stops.empty())
     return Status::error("--stop is found in text, and the model has no "
@@ -182,6 +186,8 @@ Status generateText(const GenerateOptions &options) {
                          (context < run->files().config.maxPositions
                               ? "; raise --context or shorten the prompt"
                               : "; shorten the prompt"));
+  if (!options.quiet)
+    sampling.note();
 
   GenerationOptions settings;
   settings.maxTokens = options.tokens == -1

@@ -141,23 +141,34 @@ void OptionParser::optionalText(OptionName name, std::string_view otherwise,
       std::string(help));
 }
 
-void OptionParser::integer(OptionName name, int64_t &out, int64_t least,
-                           int64_t most, std::string_view help) {
+void OptionParser::addInteger(OptionName name, std::function<void(int64_t)> set,
+                              int64_t least, int64_t most,
+                              std::string_view help) {
   add(
       name, Takes::Value,
-      [&out, least, most](std::string_view text) {
+      [set = std::move(set), least, most](std::string_view text) {
         std::optional<int64_t> value = parseNumber<int64_t>(text);
         if (!value || *value < least || *value > most)
           return notA("an integer from " + std::to_string(least) + " to " +
                           std::to_string(most),
                       text);
-        out = *value;
+        set(*value);
         return Status();
       },
       std::string(help));
 }
 
-void OptionParser::number(OptionName name, uint64_t &out,
+void OptionParser::integer(OptionName name, int64_t &out, int64_t least,
+                           int64_t most, std::string_view help) {
+  addInteger(name, [&out](int64_t value) { out = value; }, least, most, help);
+}
+
+void OptionParser::integer(OptionName name, std::optional<int64_t> &out,
+                           int64_t least, int64_t most, std::string_view help) {
+  addInteger(name, [&out](int64_t value) { out = value; }, least, most, help);
+}
+
+void OptionParser::number(OptionName name, std::optional<uint64_t> &out,
                           std::string_view help) {
   add(
       name, Takes::Value,
@@ -171,20 +182,30 @@ void OptionParser::number(OptionName name, uint64_t &out,
       std::string(help));
 }
 
-void OptionParser::real(OptionName name, double &out, double least, double most,
-                        std::string_view help) {
+void OptionParser::addReal(OptionName name, std::function<void(double)> set,
+                           double least, double most, std::string_view help) {
   add(
       name, Takes::Value,
-      [&out, least, most](std::string_view text) {
+      [set = std::move(set), least, most](std::string_view text) {
         std::optional<double> value = parseNumber<double>(text);
         if (!value || !(*value >= least && *value <= most))
           return notA("a number from " + shortNumber(least) + " to " +
                           shortNumber(most),
                       text);
-        out = *value;
+        set(*value);
         return Status();
       },
       std::string(help));
+}
+
+void OptionParser::real(OptionName name, double &out, double least, double most,
+                        std::string_view help) {
+  addReal(name, [&out](double value) { out = value; }, least, most, help);
+}
+
+void OptionParser::real(OptionName name, std::optional<double> &out,
+                        double least, double most, std::string_view help) {
+  addReal(name, [&out](double value) { out = value; }, least, most, help);
 }
 
 void OptionParser::choice(OptionName name, std::string &out,

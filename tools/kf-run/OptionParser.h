@@ -58,11 +58,16 @@ public:
                     std::optional<std::string> &out, std::string_view help);
   void integer(OptionName name, int64_t &out, int64_t least, int64_t most,
                std::string_view help);
+  void integer(OptionName name, std::optional<int64_t> &out, int64_t least,
+               int64_t most, std::string_view help);
   /// Any 64-bit number without a sign.
-  void number(OptionName name, uint64_t &out, std::string_view help);
+  void number(OptionName name, std::optional<uint64_t> &out,
+              std::string_view help);
   /// A finite number from `least` to `most`.
   void real(OptionName name, double &out, double least, double most,
             std::string_view help);
+  void real(OptionName name, std::optional<double> &out, double least,
+            double most, std::string_view help);
   /// One of `choices`.
   void choice(OptionName name, std::string &out,
               std::initializer_list<std::string_view> choices,
@@ -100,6 +105,11 @@ private:
   };
 
   void add(OptionName name, Takes takes, Setter set, std::string help);
+  // `set` takes a value in the range.
+  void addInteger(OptionName name, std::function<void(int64_t)> set,
+                  int64_t least, int64_t most, std::string_view help);
+  void addReal(OptionName name, std::function<void(double)> set, double least,
+               double most, std::string_view help);
   std::string command() const;
   const Option *find(std::string_view argument, std::string_view &attached,
                      bool &hasAttached) const;

@@ -8,6 +8,8 @@
 
 #include "SamplerFlags.h"
 
+#include "Report.h"
+
 #include "runtime/core/Quote.h"
 
 #include <charconv>
@@ -37,11 +39,67 @@ std::optional<LogitBias> parseLogitBias(std::string_view text) {
   return entry;
 }
 
+/// "--flag value" for each option that `model` says, that no flag does, and
+/// that makes a difference to `chosen`.
+std::string takenFrom(const SamplingDefaults &model,
+                      const PartialSamplerOptions &flags,
+                      const SamplerOptions &chosen) {
+  std::string taken;
+  auto add = [&](const char *flag, const auto &said, const auto &given,
+                 auto neutral) {
+    if (said && !given && *said != neutral)
+      taken += std::string(taken.empty() ? "" : " ") + flag + " " +
+               spellNumber(static_cast<double>(*said));
+  };
+  const SamplerOptions neutral;
+  if (chosen.temperature > 0) {
+    add("--temp", model.temperature, flags.temperature, neutral.temperature);
+    add("--top-k", model.topK, flags.topK, neutral.topK);
+    add("--top-p", model.topP, flags.topP, neutral.topP);
+    add("--min-p", model.minP, flags.minP, neutral.minP);
+  }
+  add("--repeat-penalty", model.repetitionPenalty, flags.repetitionPenalty,
+      neutral.repetitionPenalty);
+  const bool penalizes =
+      chosen.repetitionPenalty != neutral.repetitionPenalty ||
+      chosen.presencePenalty != neutral.presencePenalty ||
+      chosen.frequencyPenalty != neutral.frequencyPenalty;
+  if (penalizes)
+    add("--repeat-last-n", model.penaltyWindow, flags.penaltyWindow,
+        neutral.penaltyWindow);
+  return taken;
+}
+
 } // namespace
 
-void kf::addSamplerFlags(OptionParser &parser, SamplerOptions &out) {
+void ChosenSampling::note() const {
+  if (!recommended.empty())
+    printNote("as the model recommends: " + recommended);
+}
+
+ChosenSampling kf::chooseSampling(const PartialSamplerOptions &flags,
+                                  const SamplingDefaults &model,
+                                  ModelSampling unsaid) {
+  if (unsaid == ModelSampling::WhenDrawing && !flags.asksToDraw())
+    return {flags.complete(), ""};
+  const SamplerOptions chosen =
+      flags.over(PartialSamplerOptions::of(model)).complete();
+  return {chosen, takenFrom(model, flags, chosen)};
+}
+
+void kf::addSamplerFlags(OptionParser &parser, PartialSamplerOptions &out,
+                         ModelSampling unsaid) {
+  const std::string model =
+      "what the model recommends (generation_config.json, or a GGUF file's "
+      "general.sampling)";
   parser.real({"temp", 0, "X"}, out.temperature, 0, 1e6,
-              "temperature; 0, the default, takes the most likely token");
+              "temperature; 0 takes the most likely token. " +
+                  (unsaid == ModelSampling::Always
+                       ? "What this option and the next ones leave open is " +
+                             model + "; without that, 0"
+                       : "0 by default; where it or one of the next three "
+                         "asks to draw, what they leave open is " +
+                             model));
   parser.integer({"top-k", 0, "N"}, out.topK, 0, int64_t(1) << 24,
                  "draws from the N most likely tokens; 0, the default: all");
   parser.real({"top-p", 0, "X"}, out.topP, 0, 1,
@@ -75,7 +133,9 @@ void kf::addSamplerFlags(OptionParser &parser, SamplerOptions &out) {
                              "add or to subtract, as in 15+0.5 or 15-inf, "
                              "not " +
                              inQuotes(text));
-      out.logitBias.push_back(*entry);
+      if (!out.logitBias)
+        out.logitBias.emplace();
+      out.logitBias->push_back(*entry);
     }
     return Status();
   });

@@ -11,14 +11,39 @@
 
 #include "OptionParser.h"
 
-#include "runtime/engine/Sampler.h"
+#include "runtime/engine/PartialSamplerOptions.h"
+#include "runtime/model/ModelConfig.h"
+
+#include <string>
 
 namespace kf {
 
+/// When what flags leave open is the model's to say.
+enum class ModelSampling {
+  Always,
+  WhenDrawing ///< if a flag asks to draw; else the most likely token is taken
+};
+
 /// Adds --temp, --top-k, --top-p, --min-p, --repeat-penalty,
 /// --presence-penalty, --frequency-penalty, --repeat-last-n, --logit-bias and
-/// --seed.
-void addSamplerFlags(OptionParser &parser, SamplerOptions &out);
+/// --seed, which say what nobody says otherwise: `unsaid`.
+void addSamplerFlags(OptionParser &parser, PartialSamplerOptions &out,
+                     ModelSampling unsaid);
+
+struct ChosenSampling {
+  SamplerOptions options;
+  /// What of it is the model's choice and makes a difference, as flags: "--temp
+  /// 0.8 --top-p 0.95".
+  std::string recommended;
+
+  /// Prints a note of what is `recommended`, if anything.
+  void note() const;
+};
+
+/// What `flags` say, then what the model does, and a sampler's defaults.
+ChosenSampling chooseSampling(const PartialSamplerOptions &flags,
+                              const SamplingDefaults &model,
+                              ModelSampling unsaid);
 
 } // namespace kf
 

@@ -45,13 +45,14 @@ TEST(GgufWriter, IsReadBack) {
   GgufMetadata metadata;
   metadata.addText("general.architecture", "llama");
   metadata.addU32("a.u32", 0xfedcba98);
+  metadata.addI32("a.i32", -7);
   metadata.addF32("a.f32", -0.1f);
   metadata.addBool("a.bool", true);
   metadata.addTexts("a.texts", std::vector<std::string>{"", "x y", "\xff"});
   metadata.addI32s("a.i32s", std::vector<int32_t>{-1, 2});
   metadata.addF32s("a.f32s", std::vector<float>{});
   metadata.addU32("a.u32", 5); // there already
-  EXPECT_EQ(metadata.size(), 7u);
+  EXPECT_EQ(metadata.size(), 8u);
   EXPECT_TRUE(metadata.contains("a.f32s"));
 
   const std::vector<GgufTensorInfo> tensors = {
@@ -81,6 +82,7 @@ TEST(GgufWriter, IsReadBack) {
   EXPECT_EQ(gguf.version(), 3u);
   EXPECT_EQ(*gguf.getString("general.architecture"), "llama");
   EXPECT_EQ(*gguf.getUnsigned("a.u32"), 0xfedcba98u);
+  EXPECT_EQ(gguf.lookUp("a.i32")->toSigned(), -7);
   EXPECT_EQ(float(*gguf.getFloat("a.f32")), -0.1f);
   EXPECT_TRUE(*gguf.getBool("a.bool"));
   EXPECT_EQ(*gguf.getStrings("a.texts"),

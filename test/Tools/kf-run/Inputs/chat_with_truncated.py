@@ -11,7 +11,9 @@ import sys
 
 file, model = sys.argv[1:]
 chat = subprocess.Popen(
-    ["kf-run", "chat", model], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ["kf-run", "chat", "--temp", "0", model],
+    stdin=subprocess.PIPE,
+    stdout=subprocess.PIPE,
 )
 # Whoever answers this has opened the model.
 chat.stdin.write(b"/stats\n")
