@@ -117,10 +117,7 @@ ProgramRunner::create(LoadedProgram &loaded, Device &device,
 
 Status ProgramRunner::prepare(WeightStore &weights, KVCache &cache) {
   BindingTable table;
-  for (const WeightSpec &spec : executable.weights) {
-    KF_ASSIGN_OR_RETURN(Buffer * buffer, weights.get(spec));
-    table.weights.push_back(buffer);
-  }
+  KF_ASSIGN_OR_RETURN(table.weights, weights.getAll(executable.weights));
   for (size_t i = 0; i < executable.caches.size(); ++i) {
     KF_ASSIGN_OR_RETURN(Buffer * buffer, cache.get(i, executable.caches[i]));
     table.caches.push_back(buffer);

@@ -99,6 +99,47 @@ Result<Buffer *> WeightStore::get(const WeightSpec &spec) {
   return slot.get();
 }
 
+Result<std::vector<Buffer *>>
+WeightStore::getAll(std::span<const WeightSpec> specs) {
+  if (!progress)
+    return getEach(specs, [](const std::string &) {});
+  std::map<std::string, uint64_t> missing;
+  uint64_t all = 0, done = 0;
+  for (const WeightSpec &spec : specs) {
+    std::string key = keyOf(spec);
+    auto found = buffers.find(key);
+    if (found != buffers.end() && found->second)
+      continue;
+    KF_ASSIGN_OR_RETURN(int64_t bytes, spec.packedBytes());
+    if (missing.emplace(std::move(key), bytes).second)
+      all += static_cast<uint64_t>(bytes);
+  }
+  if (all == 0)
+    return getEach(specs, [](const std::string &) {});
+  progress(0, all);
+  auto result = getEach(specs, [&](const std::string &key) {
+    if (auto made = missing.extract(key)) {
+      done += made.mapped();
+      progress(done, all);
+    }
+  });
+  if (done != all)
+    progress(all, all);
+  return result;
+}
+
+Result<std::vector<Buffer *>>
+WeightStore::getEach(std::span<const WeightSpec> specs,
+                     const std::function<void(const std::string &)> &onBuffer) {
+  std::vector<Buffer *> result;
+  for (const WeightSpec &spec : specs) {
+    KF_ASSIGN_OR_RETURN(Buffer * buffer, get(spec));
+    result.push_back(buffer);
+    onBuffer(keyOf(spec));
+  }
+  return result;
+}
+
 Result<std::unique_ptr<Buffer>> WeightStore::make(const WeightSpec &spec) {
   KF_ASSIGN_OR_RETURN(int64_t bytes, spec.packedBytes());
   if (!source)

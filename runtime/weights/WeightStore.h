@@ -13,12 +13,15 @@
 #include "runtime/weights/WeightPacking.h"
 #include "runtime/weights/WeightSource.h"
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace kf {
 
@@ -37,6 +40,14 @@ public:
   /// soon as it is packed, for few are needed again.
   Result<Buffer *> get(const WeightSpec &spec);
 
+  /// The buffers of `specs`, in their order: get() for each.
+  Result<std::vector<Buffer *>> getAll(std::span<const WeightSpec> specs);
+  /// From now on, a getAll() that has weights to make calls `callback` with the
+  /// bytes of those that are made and of all: before the first one, after each,
+  /// and once more with all of all where it fails.
+  using Progress = std::function<void(uint64_t done, uint64_t all)>;
+  void onProgress(Progress callback) { progress = std::move(callback); }
+
   /// The first of the tensors `names` with an element, or a block's scale, that
   /// is no finite number: "tensor 'x' has a NaN in row 3"; nothing if there is
   /// none. Reads them all.
@@ -49,12 +60,17 @@ public:
   double seconds() const { return packSeconds; }
 
 private:
+  /// get() for each, and `onBuffer` with its key.
+  Result<std::vector<Buffer *>>
+  getEach(std::span<const WeightSpec> specs,
+          const std::function<void(const std::string &)> &onBuffer);
   Result<std::unique_ptr<Buffer>> make(const WeightSpec &spec);
   Result<std::unique_ptr<Buffer>> pack(const WeightSpec &spec, int64_t bytes);
 
   Device &device;
   const WeightSource *source;
   PackOptions packing;
+  Progress progress;
   std::unique_ptr<Stream>
       stream; ///< for what the host cannot write; may be null
   std::map<std::string, std::unique_ptr<Buffer>> buffers; ///< by keyOf(spec)

@@ -208,6 +208,47 @@ TEST(WeightStore, PacksEachWeightOnce) {
   }
 }
 
+TEST(WeightStore, SaysHowMuchIsPacked) {
+  FakeDevice device;
+  FakeSource source;
+  alignas(64) float w[8] = {1, 2, 3, 4, 5, 6};
+  source.tensors["w"] = {DataType::F32, {3, 2}, w, 24};
+  source.tensors["v"] = {DataType::F32, {1, 2}, w + 6, 8};
+  WeightStore store(device, &source);
+  using Calls = std::vector<std::pair<uint64_t, uint64_t>>;
+  Calls calls;
+  store.onProgress(
+      [&](uint64_t done, uint64_t all) { calls.emplace_back(done, all); });
+
+  WeightSpec plain, panels, other, wrong;
+  plain.names = {"w"};
+  plain.shape = {3, 2};
+  panels = plain;
+  panels.layout.kind = WeightLayout::Kind::Panels;
+  panels.layout.panel = 2; // 4 rows
+  other.names = {"v"};
+  other.shape = {1, 2};
+  wrong.names = {"none"};
+  wrong.shape = {2, 2};
+  auto first = store.getAll(std::vector{plain, panels, plain});
+  ASSERT_TRUE(first.ok()) << first.message();
+  EXPECT_EQ(*first,
+            (std::vector<Buffer *>{*store.get(plain), *store.get(panels),
+                                   *store.get(plain)}));
+  EXPECT_EQ(calls, (Calls{{0, 56}, {24, 56}, {56, 56}}));
+
+  // What is there takes no time.
+  calls.clear();
+  ASSERT_TRUE(store.getAll(std::vector{panels, plain}).ok());
+  EXPECT_EQ(calls, Calls());
+  // An error ends it, too, and what it left open is made another time.
+  for (int round = 0; round < 2; ++round) {
+    calls.clear();
+    ASSERT_FALSE(store.getAll(std::vector{plain, wrong, other}).ok());
+    EXPECT_EQ(calls, (Calls{{0, 24}, {24, 24}}));
+  }
+}
+
 TEST(WeightStore, ReleasesWhatItCopied) {
   for (bool shared : {true, false}) {
     FakeDevice device(shared);
