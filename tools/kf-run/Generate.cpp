@@ -9,6 +9,7 @@
 #include "Commands.h"
 #include "Interrupt.h"
 #include "ModelSession.h"
+#include "Progress.h"
 #include "Prompt.h"
 #include "Report.h"
 #include "SamplerFlags.h"
@@ -151,6 +152,8 @@ Times timesOf(const ModelSession &run, const GenerationResult &result,
 
 Status generateText(const GenerateOptions &options) {
   Stopwatch watch;
+  if (options.quiet)
+    Progress::turnOff();
   KF_RETURN_IF_ERROR(options.sampler.complete().validate());
   std::string prompt;
   if (options.ids.empty()) {

@@ -9,6 +9,7 @@
 #include "ModelSession.h"
 
 #include "Interrupt.h"
+#include "Progress.h"
 #include "Report.h"
 
 #include "runtime/core/Quote.h"
@@ -57,6 +58,7 @@ void ModelFlags::addTo(OptionParser &parser) {
 Result<std::unique_ptr<ModelSession>>
 ModelSession::open(const ModelFlags &options, bool withTokenizer) {
   Stopwatch watch;
+  const Progress progress("opening the model");
   std::unique_ptr<ModelSession> result(new ModelSession());
   result->options = options;
   KF_ASSIGN_OR_RETURN(result->opened,
@@ -105,8 +107,10 @@ std::vector<int32_t> kf::beginIds(const ModelFiles &model) {
 
 Result<std::vector<int32_t>> kf::promptIds(const ModelFiles &model,
                                            std::string_view text) {
+  std::optional<Progress> progress("reading the prompt's tokens");
   KF_ASSIGN_OR_RETURN(std::vector<int32_t> ids,
                       model.tokenizer->encode(text, false));
+  progress.reset();
   // A prompt with the begin-of-text token written out has it already.
   const std::vector<int32_t> &prefix = model.tokenizer->prefixIds();
   if (!std::ranges::equal(

@@ -8,6 +8,7 @@
 
 #include "OutOfMemory.h"
 
+#include "Progress.h"
 #include "Report.h"
 
 #include <csignal>
@@ -51,6 +52,8 @@ void onFault(int, siginfo_t *info, void *) {
 
 void kf::exitOutOfMemory() {
   constexpr std::string_view line = "error: there is not enough memory\n";
+  const std::string_view eraser = progressEraser();
+  (void)!::write(STDERR_FILENO, eraser.data(), eraser.size());
   (void)!::write(STDERR_FILENO, line.data(), line.size());
   _exit(ExitFailure);
 }

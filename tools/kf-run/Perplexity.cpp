@@ -9,6 +9,7 @@
 #include "Commands.h"
 #include "Interrupt.h"
 #include "ModelSession.h"
+#include "Progress.h"
 #include "Report.h"
 #include "Scores.h"
 
@@ -17,7 +18,7 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <unistd.h>
+#include <functional>
 
 using namespace kf;
 
@@ -53,30 +54,39 @@ Result<std::vector<std::string>> readDocuments(const std::string &path) {
   return documents;
 }
 
-/// Shows on a terminal how far the command has come.
-class Progress {
+/// How much of all texts is scored, and how well they were predicted so far.
+class ScoringProgress {
 public:
-  explicit Progress(size_t total)
-      : total(total), shown(isatty(STDERR_FILENO)) {}
-  ~Progress() {
-    if (shown)
-      std::fputs("\r\033[K", stderr);
+  explicit ScoringProgress(std::span<const std::string> documents) {
+    for (const std::string &document : documents)
+      bytes += document.size();
   }
-  void show(size_t done, const Loss &loss) const {
-    if (shown && loss.tokens)
-      std::fprintf(stderr, "\r\033[K%zu of %zu texts, perplexity %.4f", done,
-                   total, std::exp(loss.perToken()));
+  /// Goes on to the next document.
+  void begin(const std::string &document) {
+    before += current;
+    current = document.size();
+  }
+  /// `share` of the document is scored.
+  void show(double share, const Loss &loss) {
+    char perplexity[48];
+    std::snprintf(perplexity, sizeof(perplexity), "perplexity %.4f",
+                  std::exp(loss.perToken()));
+    line.update(
+        (static_cast<double>(before) + share * static_cast<double>(current)) /
+            static_cast<double>(bytes),
+        perplexity);
   }
 
 private:
-  size_t total;
-  bool shown;
+  size_t bytes = 0, before = 0, current = 0;
+  Progress line{"scoring"};
 };
 
 /// Adds the loss of predicting `targets` after `begin`: `inputs` is both but
-/// for the last target.
+/// for the last target. Calls `onTargets` with the number of those so far.
 Status addWindow(ModelSession &run, std::span<const int32_t> begin,
-                 std::span<const int32_t> targets, Loss &loss) {
+                 std::span<const int32_t> targets, Loss &loss,
+                 const std::function<void(size_t)> &onTargets) {
   std::vector<int32_t> inputs(begin.begin(), begin.end());
   inputs.insert(inputs.end(), targets.begin(), targets.end());
   // Nothing predicts the first token of all.
@@ -96,13 +106,15 @@ Status addWindow(ModelSession &run, std::span<const int32_t> begin,
         const float logit = logits[static_cast<size_t>(inputs[next])];
         loss.sum += logSumExp(logits) - logit;
         ++loss.tokens;
+        onTargets(next + 1 - begin.size());
         return Status();
       });
 }
 
 /// Adds the loss of one document: begin tokens, text, end token. One that is
 /// longer than the context is cut into windows, each of which begins anew.
-Status addDocument(ModelSession &run, const std::string &text, Loss &loss) {
+Status addDocument(ModelSession &run, const std::string &text, Loss &loss,
+                   ScoringProgress &progress) {
   const ModelFiles &model = run.files();
   const std::vector<int32_t> begin = beginIds(model);
   KF_ASSIGN_OR_RETURN(std::vector<int32_t> ids,
@@ -123,7 +135,13 @@ Status addDocument(ModelSession &run, const std::string &text, Loss &loss) {
   const size_t window = context - begin.size() + 1;
   for (std::span<const int32_t> rest(ids); !rest.empty();) {
     const size_t count = std::min(window, rest.size());
-    KF_RETURN_IF_ERROR(addWindow(run, begin, rest.first(count), loss));
+    const size_t before = ids.size() - rest.size();
+    KF_RETURN_IF_ERROR(
+        addWindow(run, begin, rest.first(count), loss, [&](size_t targets) {
+          progress.show(static_cast<double>(before + targets) /
+                            static_cast<double>(ids.size()),
+                        loss);
+        }));
     rest = rest.subspan(count);
   }
   return Status();
@@ -138,14 +156,14 @@ Result<Loss> measure(const ModelFlags &options, const std::string &file) {
   KF_RETURN_IF_ERROR(run->start(0));
   catchFirstInterrupt();
   Loss loss;
-  Progress progress(documents.size());
+  ScoringProgress progress(documents);
   for (size_t i = 0; i < documents.size(); ++i) {
+    progress.begin(documents[i]);
     KF_RETURN_IF_ERROR(
-        addDocument(*run, documents[i], loss)
+        addDocument(*run, documents[i], loss, progress)
             .in(documents.size() == 1
                     ? quotePath(file)
                     : "text " + std::to_string(i) + " of " + quotePath(file)));
-    progress.show(i + 1, loss);
   }
   if (loss.tokens == 0)
     return Status::error(quotePath(file) + " has no token to predict");

@@ -12,6 +12,7 @@
 #include "Interrupt.h"
 #include "Model.h"
 #include "OptionParser.h"
+#include "Progress.h"
 #include "Report.h"
 
 #include "runtime/convert/TensorTypes.h"
@@ -27,7 +28,6 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
-#include <unistd.h>
 
 using namespace kf;
 namespace fs = std::filesystem;
@@ -41,34 +41,6 @@ struct QuantizeOptions {
   DataType type = DataType::F32;
   int64_t threads = 0;
   bool force = false;
-};
-
-/// A bar on a terminal; nothing elsewhere.
-class Progress {
-public:
-  Progress() : shown(isatty(STDERR_FILENO)) {}
-  ~Progress() {
-    if (shown)
-      std::fputs("\033[K", stderr);
-  }
-  void show(int64_t done, int64_t all) {
-    const int percent =
-        all > 0 ? static_cast<int>(100.0 * static_cast<double>(done) /
-                                   static_cast<double>(all))
-                : 100;
-    if (!shown || percent == last)
-      return;
-    last = percent;
-    constexpr int width = 40;
-    std::string bar(width, '.');
-    std::fill_n(bar.begin(), percent * width / 100, '#');
-    // Whatever is printed next, by whomever, takes the bar's place.
-    std::fprintf(stderr, "\033[K[%s] %3d%%\r", bar.c_str(), percent);
-  }
-
-private:
-  bool shown;
-  int last = -1;
 };
 
 /// `value` with `digits` digits after the point.
@@ -142,11 +114,13 @@ Result<WriteSummary> write(const GgufPlan &plan, const WeightSource &weights,
                       ThreadPool::create(static_cast<int>(options.threads)));
   // They finish the work instead of the process: no temporary file stays.
   catchEveryInterrupt({SIGTERM, SIGHUP});
-  Progress progress;
+  Progress progress("writing " + quotePath(options.out));
   return writeGguf(
       plan, weights, options.out, *pool,
       {.replace = options.force, .progress = [&](int64_t done, int64_t all) {
-         progress.show(done, all);
+         progress.update(all > 0 ? static_cast<double>(done) /
+                                       static_cast<double>(all)
+                                 : 1);
          return !interruptFlag();
        }});
 }

@@ -9,6 +9,7 @@
 #include "Report.h"
 
 #include "OutOfMemory.h"
+#include "Progress.h"
 
 #include "runtime/core/Shorten.h"
 #include "runtime/core/WriteFile.h"
@@ -20,6 +21,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -36,6 +38,7 @@ void printLine(std::string_view kind, std::string_view message) {
   std::string line(kind);
   line += shorten(oneLine(message), kMaxMessage);
   line += '\n';
+  const ProgressPause pause;
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
@@ -143,6 +146,12 @@ std::string kf::jsonNumber(float value) { return shortest(value); }
 
 // Past stdio, which loses what it holds when a signal interrupts a write.
 Status kf::writeStdout(std::string_view text) {
+  static const bool onTerminal = isatty(STDOUT_FILENO);
+  std::optional<ProgressPause> pause;
+  if (onTerminal && !text.empty()) {
+    pause.emplace();
+    setLineOpen(!text.ends_with('\n'));
+  }
   bool failed = std::fflush(stdout) != 0;
   while (!failed && !text.empty()) {
     const ssize_t count = ::write(STDOUT_FILENO, text.data(), text.size());

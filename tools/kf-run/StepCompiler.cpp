@@ -8,6 +8,7 @@
 
 #include "StepCompiler.h"
 
+#include "Progress.h"
 #include "Report.h"
 
 #include "runtime/program/ProgramIdentity.h"
@@ -58,6 +59,7 @@ Result<Executable> StepCompiler::compile(const StepShape &shape) {
       return std::move(*found);
     }
   }
+  const Progress progress("compiling " + nameOf(shape));
   Result<CompilerModule> module = CompilerModule::import(
       model->config, *model->weights, shape, options.cacheType);
   if (!module.ok())

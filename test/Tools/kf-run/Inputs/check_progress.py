@@ -1,0 +1,130 @@
+"""Looks at what kf-run shows of long work on a terminal, and elsewhere.
+
+check_progress.py KF_RUN MODEL TEXTS.json
+"""
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+
+kf_run, model, text_file = sys.argv[1:]
+DRAWN = re.compile(rb"\r([^\r\n]*)\x1b\[K\r")
+
+
+def run_on_terminal(arguments, term="xterm", columns=80, stderr=None, stop=None):
+    """What a terminal got from a command, and the command's exit code. With
+    `stop`, the command is interrupted once that was shown."""
+    child, terminal = pty.fork()
+    if child == 0:
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        os.environ["TERM"] = term
+        if stderr:
+            os.dup2(os.open(stderr, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
+        os.execvp(kf_run, [kf_run, *arguments])
+    shown = b""
+    end = time.monotonic() + 300
+    while True:
+        assert select.select([terminal], [], [], end - time.monotonic())[0], shown
+        try:
+            data = os.read(terminal, 65536)
+        except OSError:
+            break
+        if not data:
+            break
+        shown += data
+        if stop and re.search(stop, shown):
+            os.kill(child, signal.SIGINT)
+            stop = None
+    return shown, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def screen(shown):
+    """What is left to be read of it."""
+    lines = []
+    for line in shown.split(b"\n"):
+        row = b""
+        for part in re.split(rb"(\r|\x1b\[K)", line):
+            if part == b"\r":
+                column = 0
+            elif part == b"\x1b[K":
+                row = row[:column]
+            else:
+                column = 0 if not row else column
+                row = row[:column] + part + row[column + len(part) :]
+                column += len(part)
+        lines.append(row)
+    return b"\n".join(lines)
+
+
+with open(text_file) as file:
+    texts = json.load(file)
+scoring = ["perplexity", model, "--file", "texts.json", "--device", "reference"]
+# As much text as the interpreter takes some seconds for.
+seconds, count = 0, 10
+while seconds < 2.5:
+    with open("texts.json", "w") as file:
+        json.dump((texts * (count // len(texts) + 1))[:count], file)
+    begun = time.monotonic()
+    shown, code = run_on_terminal(scoring)
+    seconds = time.monotonic() - begun
+    count *= 2
+
+# The line is there from the second second on, and gone at the end.
+assert code == 0, (code, shown)
+drawn = DRAWN.findall(shown)
+assert len(drawn) <= (seconds - 1) / 0.1 + 1, (seconds, len(drawn))
+shares = [
+    int(match[1])
+    for match in (re.fullmatch(rb"scoring: (\d+) %, perplexity \d+\.\d{4}", line) for line in drawn)
+    if match
+]
+assert shares and shares == sorted(shares) and shares[-1] <= 100, drawn
+left = screen(shown)
+assert re.fullmatch(rb"perplexity [0-9.]+ \(.* tokens\)\n", left), left
+
+# It keeps within the terminal's width.
+narrow, code = run_on_terminal(scoring, columns=12)
+assert code == 0
+lines = DRAWN.findall(narrow)
+assert lines and all(len(line) < 12 for line in lines), lines
+assert any(line.startswith(b"scoring: ") for line in lines), lines
+
+# An error, and what an interrupt says, take its place.
+shown, code = run_on_terminal(scoring, stop=rb"scoring: \d+ %")
+assert code == 130, (code, shown)
+left = screen(shown)
+assert left.endswith(b"error: interrupted; the perplexity is not known\n"), left
+assert b"scoring" not in left, left
+
+# Nothing of it where nobody would see it, or could not erase it.
+shown, code = run_on_terminal(scoring, stderr="err.txt")
+assert code == 0 and not DRAWN.findall(shown) and b"scoring" not in shown, shown
+with open("err.txt", "rb") as file:
+    assert file.read() == b""
+shown, code = run_on_terminal(scoring, term="dumb")
+assert code == 0 and b"scoring" not in shown, shown
+result = subprocess.run([kf_run, *scoring], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+assert result.returncode == 0 and result.stderr == b"", result.stderr
+
+# What is done within a second shows nothing.
+shown, code = run_on_terminal(["tokenize", model, "-p", "Once"])
+assert code == 0 and not DRAWN.findall(shown), shown
+
+# Work without a number; an error takes its place, and --quiet leaves it out.
+with open("prompt.txt", "w") as file:
+    file.write("Once upon a time there was a dog. " * 2000000)
+long_prompt = ["generate", model, "--file", "prompt.txt", "-n", "1"]
+shown, code = run_on_terminal(long_prompt)
+assert code == 1 and b"reading the prompt's tokens" in DRAWN.findall(shown), shown
+left = screen(shown)
+assert left.startswith(b"error: the prompt has ") and left.count(b"\n") == 1, left
+shown, code = run_on_terminal([*long_prompt, "--quiet"])
+assert code == 1 and not DRAWN.findall(shown), shown
