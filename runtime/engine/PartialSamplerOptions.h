@@ -23,6 +23,11 @@
 
 namespace kf {
 
+// Bounds of what people say, beyond which it makes no difference or no sense.
+inline constexpr double kMostTemperature = 1e6;
+inline constexpr double kMostPenalty = 1e6; ///< presence, frequency: and -1e6
+inline constexpr int64_t kMostTokens = int64_t(1) << 24; ///< of any count
+
 /// SamplerOptions as far as somebody said them.
 struct PartialSamplerOptions {
   std::optional<double> temperature;

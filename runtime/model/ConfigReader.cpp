@@ -8,6 +8,8 @@
 
 #include "runtime/model/ConfigReader.h"
 
+#include "runtime/core/Quote.h"
+
 #include <cmath>
 
 using namespace kf;
@@ -70,6 +72,20 @@ Result<double> ConfigReader::positive(std::string_view key,
     return unexpected(key, zero ? "a number that is not negative"
                                 : "a positive number");
   return number;
+}
+
+Result<double> ConfigReader::number(std::string_view key, double least,
+                                    double most, bool above) const {
+  const json *value = find(key);
+  if (!value)
+    return missing(key);
+  const double number = value->is_number() ? value->get<double>() : NAN;
+  if (number >= least && number <= most && !(above && number == least))
+    return number;
+  return unexpected(key, std::string("a number ") +
+                             (above ? "above " : "from ") + spellNumber(least) +
+                             (above ? " and at most " : " to ") +
+                             spellNumber(most));
 }
 
 Result<bool> ConfigReader::boolean(std::string_view key, bool fallback) const {

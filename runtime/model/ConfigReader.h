@@ -43,6 +43,9 @@ public:
   Result<double> positive(std::string_view key,
                           std::optional<double> fallback = {},
                           bool zero = false) const;
+  /// A number from `least`, or `above` it, to `most`; it has to be there.
+  Result<double> number(std::string_view key, double least, double most,
+                        bool above = false) const;
   Result<bool> boolean(std::string_view key, bool fallback) const;
   Result<std::string> text(std::string_view key,
                            std::optional<std::string> fallback = {}) const;

@@ -92,7 +92,7 @@ void kf::addSamplerFlags(OptionParser &parser, PartialSamplerOptions &out,
   const std::string model =
       "what the model recommends (generation_config.json, or a GGUF file's "
       "general.sampling)";
-  parser.real({"temp", 0, "X"}, out.temperature, 0, 1e6,
+  parser.real({"temp", 0, "X"}, out.temperature, 0, kMostTemperature,
               "temperature; 0 takes the most likely token. " +
                   (unsaid == ModelSampling::Always
                        ? "What this option and the next ones leave open is " +
@@ -100,7 +100,7 @@ void kf::addSamplerFlags(OptionParser &parser, PartialSamplerOptions &out,
                        : "0 by default; where it or one of the next three "
                          "asks to draw, what they leave open is " +
                              model));
-  parser.integer({"top-k", 0, "N"}, out.topK, 0, int64_t(1) << 24,
+  parser.integer({"top-k", 0, "N"}, out.topK, 0, kMostTokens,
                  "draws from the N most likely tokens; 0, the default: all");
   parser.real({"top-p", 0, "X"}, out.topP, 0, 1,
               "draws from the most likely tokens that sum up to X; 1 by "
@@ -108,17 +108,19 @@ void kf::addSamplerFlags(OptionParser &parser, PartialSamplerOptions &out,
   parser.real({"min-p", 0, "X"}, out.minP, 0, 1,
               "leaves out tokens less likely than X times the most likely "
               "one; 0 by default");
-  parser.real({"repeat-penalty", 0, "X"}, out.repetitionPenalty, 0, 1e6,
+  parser.real({"repeat-penalty", 0, "X"}, out.repetitionPenalty, 0,
+              kMostPenalty,
               "divides the logits of tokens that were seen, which makes them "
               "less likely; 1, the default, does not");
-  parser.real({"presence-penalty", 0, "X"}, out.presencePenalty, -1e6, 1e6,
+  parser.real({"presence-penalty", 0, "X"}, out.presencePenalty, -kMostPenalty,
+              kMostPenalty,
               "subtracts X from the logits of tokens that were seen; 0 by "
               "default");
-  parser.real({"frequency-penalty", 0, "X"}, out.frequencyPenalty, -1e6, 1e6,
+  parser.real({"frequency-penalty", 0, "X"}, out.frequencyPenalty,
+              -kMostPenalty, kMostPenalty,
               "subtracts X from a token's logit for each time that it was "
               "seen; 0 by default");
-  parser.integer({"repeat-last-n", 0, "N"}, out.penaltyWindow, -1,
-                 int64_t(1) << 24,
+  parser.integer({"repeat-last-n", 0, "N"}, out.penaltyWindow, -1, kMostTokens,
                  "how many of the last tokens count as seen for the three "
                  "penalties; -1, the default: all");
   auto biases = std::make_shared<std::vector<std::string>>();

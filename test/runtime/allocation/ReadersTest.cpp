@@ -13,6 +13,7 @@
 
 #include "FailingAllocations.h"
 
+#include "runtime/batch/BatchFile.h"
 #include "runtime/chat/ChatTemplate.h"
 #include "runtime/core/Exceptions.h"
 #include "runtime/io/Gguf.h"
@@ -250,6 +251,26 @@ TEST(Allocation, ExecutableCache) {
         return warned ? Status::error("not stored") : Status();
       },
       {Failing::One}, check);
+}
+
+TEST(Allocation, BatchRequests) {
+  failEverywhere([] {
+    BatchReader reader(
+        "{\"prompt\": \"What a long text for a short string.\", \"id\": 1}\n"
+        "{\"ids\": [1, 2], \"logit_bias\": {\"1\": 2}, \"stop\": \"a\"}\n"
+        "{\"messages\": [{\"role\": \"user\", \"content\": \"Hello\"}]}\n");
+    while (std::optional<Result<BatchRequest>> request = reader.next())
+      KF_RETURN_IF_ERROR(request->status());
+    return Status();
+  });
+  // An error is that of the line, or of the memory.
+  failEverywhere([]() -> Status {
+    const auto request =
+        BatchReader("{\"prompt\": \"a\", \"temp\": -1}").next();
+    if (request->message().ends_with("1e+06 is expected"))
+      return Status();
+    return request->status();
+  });
 }
 
 TEST(Allocation, TuningDatabase) {
