@@ -8,6 +8,7 @@
 
 #include "ChatSession.h"
 
+#include "ChatPrompts.h"
 #include "Report.h"
 
 #include "runtime/core/Json.h"
@@ -35,31 +36,6 @@ void ChatCounts::add(const ChatCounts &other) {
 // Opening
 //===----------------------------------------------------------------------===//
 
-/// The chat template, and what to call it in errors.
-struct TemplateText {
-  std::string source, origin;
-};
-
-static Result<TemplateText> findTemplate(const ChatOptions &options,
-                                         const ModelFiles &model) {
-  TemplateText found = {model.chat.chatTemplate, model.chat.templateOrigin};
-  if (!options.templateFile.empty()) {
-    KF_ASSIGN_OR_RETURN(MappedFile file,
-                        MappedFile::open(options.templateFile));
-    found = {std::string(file.text()), quotePath(options.templateFile)};
-  }
-  if (found.origin.empty())
-    return Status::error(
-        "model " + quotePath(model.name) +
-        " has no chat template, so it may not be made for chats; give one with "
-        "--template FILE, or use 'kf-run generate'");
-  if (found.source.find_first_not_of(" \t\r\n") == std::string::npos)
-    return Status::error("the chat template is empty; give one with "
-                         "--template FILE, or use 'kf-run generate'")
-        .in(found.origin);
-  return found;
-}
-
 Result<std::unique_ptr<ChatSession>>
 ChatSession::open(const ChatOptions &options) {
   KF_RETURN_IF_ERROR(options.sampler.complete().validate());
@@ -70,20 +46,8 @@ ChatSession::open(const ChatOptions &options) {
       options.sampler, model.config.sampling, ModelSampling::Always);
   KF_RETURN_IF_ERROR(sampling.options.validateIds(model.config.vocabSize));
   KF_ASSIGN_OR_RETURN(Sampler sampler, Sampler::create(sampling.options));
-  if (!model.tokenizer)
-    return Status::error("model " + quotePath(model.name) +
-                         " has no tokenizer; chats need one");
-  KF_ASSIGN_OR_RETURN(TemplateText text, findTemplate(options, model));
-  Result<ChatTemplate> parsed = ChatTemplate::parse(text.source);
-  if (!parsed.ok())
-    return parsed.status().in(text.origin);
-  ChatRenderOptions rendering;
-  if (!model.chat.bosToken.empty())
-    rendering.bosToken = model.chat.bosToken;
-  if (!model.chat.eosToken.empty())
-    rendering.eosToken = model.chat.eosToken;
-  PromptEncoder encoder(parsed.take(), text.origin, *model.tokenizer,
-                        std::move(rendering));
+  KF_ASSIGN_OR_RETURN(PromptEncoder encoder,
+                      openPromptEncoder(model, options.templateFile));
   KF_RETURN_IF_ERROR(run->start(0));
   std::unique_ptr<ChatSession> chat(new ChatSession(
       std::move(run), std::move(encoder), std::move(sampler), options));

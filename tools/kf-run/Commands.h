@@ -19,6 +19,7 @@ using Arguments = std::span<const char *const>;
 // Each runs a command and returns the exit code (see Report.h). Errors are
 // printed by then.
 int runGenerate(Arguments arguments);
+int runBatch(Arguments arguments);
 int runChat(Arguments arguments);
 int runLogits(Arguments arguments);
 int runPerplexity(Arguments arguments);

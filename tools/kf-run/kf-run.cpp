@@ -35,6 +35,7 @@ struct Command {
 
 constexpr Command kCommands[] = {
     {"generate", "continue a text; the default", runGenerate},
+    {"batch", "continue many texts at once", runBatch},
     {"chat", "talk with a model", runChat},
     {"logits", "scores of the next token after given ids", runLogits},
     {"perplexity", "how well a model predicts a text", runPerplexity},

@@ -1,0 +1,387 @@
+//===- Batch.cpp - kf-run batch -------------------------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ChatPrompts.h"
+#include "Commands.h"
+#include "Interrupt.h"
+#include "ModelSession.h"
+#include "Progress.h"
+#include "Report.h"
+#include "SamplerFlags.h"
+
+#include "runtime/batch/BatchFile.h"
+#include "runtime/core/MappedFile.h"
+#include "runtime/core/Stopwatch.h"
+#include "runtime/engine/Generation.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <limits>
+
+using namespace kf;
+
+namespace {
+
+struct BatchOptions {
+  ModelFlags model;
+  std::string file, json, templateFile;
+  int64_t tokens = 256; ///< of a request that does not say; -1: no limit
+  int64_t parallel = 16;
+  bool ignoreEos = false, quiet = false;
+  PartialSamplerOptions sampler;
+
+  void addTo(OptionParser &parser) {
+    parser.text({"file", 0, "FILE"}, file,
+                "the requests, a JSON object a line");
+    parser.integer({"parallel", 0, "N"}, parallel, 1, 4096,
+                   "how many are worked on at once; 16 by default");
+    parser.text({"json", 0, "FILE"}, json,
+                "writes the results to FILE instead of stdout");
+    parser.integer({"tokens", 'n', "N"}, tokens, -1, kMostTokens,
+                   "the most tokens to generate for a request that has no "
+                   "\"n\"; 256 by default, -1: until the context is full");
+    parser.flag({"ignore-eos"}, ignoreEos,
+                "goes on after tokens that end a text");
+    parser.text({"template", 0, "FILE"}, templateFile,
+                "a chat template (Jinja) for \"messages\", instead of the "
+                "model's own");
+    addSamplerFlags(parser, sampler, ModelSampling::WhenDrawing);
+    parser.flag({"quiet"}, quiet, "prints results and errors alone");
+    model.addTo(parser);
+  }
+};
+
+/// A line of the file, and what becomes of it.
+struct Job {
+  size_t line = 0;
+  std::string id; ///< as JSON; empty where there is none
+  std::vector<int32_t> prompt;
+  GenerationOptions settings;
+  std::optional<Sampler> sampler;
+
+  std::unique_ptr<Sequence> sequence;
+  std::unique_ptr<Generation> generation; ///< while it goes on
+  Status error;
+  GenerationResult result;
+  bool isDone = false;
+};
+
+/// As servers of such requests call it.
+std::string_view finishReason(StopReason reason) {
+  switch (reason) {
+  case StopReason::StopToken:
+  case StopReason::StopText:
+    return "stop";
+  case StopReason::MaxTokens:
+  case StopReason::ContextFull:
+    return "length";
+  case StopReason::Cancelled:
+    return "cancelled";
+  }
+  return "";
+}
+
+std::string jsonLine(const Job &job, bool hasText) {
+  using Json = nlohmann::ordered_json;
+  Json json = Json::object();
+  json["line"] = job.line;
+  if (!job.id.empty())
+    json["id"] = Json::parse(job.id);
+  if (!job.error.ok()) {
+    json["finish_reason"] = "error";
+    json["error"] = job.error.message();
+  } else {
+    json["ids"] = job.result.ids;
+    if (hasText)
+      json["text"] = job.result.text;
+    json["finish_reason"] = finishReason(job.result.reason);
+    json["prompt_tokens"] = job.prompt.size();
+    json["prompt_tokens_reused"] = job.result.reusedTokens;
+  }
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string formatted(const char *format, double value) {
+  char buffer[64];
+  std::snprintf(buffer, sizeof(buffer), format, value);
+  return buffer;
+}
+
+/// Requests of one file on one model.
+class Batch {
+public:
+  explicit Batch(const BatchOptions &options) : options(options) {}
+
+  /// Opens the model and reads the requests. A request that is wrong is a job
+  /// that has failed.
+  Status open() {
+    KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(options.file));
+    std::vector<BatchRequest> requests; // of jobs without an error
+    bool wantText = false;
+    BatchReader reader(file.text());
+    while (std::optional<Result<BatchRequest>> request = reader.next()) {
+      Job &job = jobs.emplace_back();
+      job.line = reader.line();
+      if (!request->ok()) {
+        fail(job, request->status());
+        requests.emplace_back();
+        continue;
+      }
+      wantText |= !(*request)->ids || (*request)->stops;
+      job.id = (*request)->id;
+      requests.push_back(request->take());
+    }
+    if (jobs.empty())
+      return Status::error(quotePath(options.file) +
+                           " holds no request: a JSON object a line, with "
+                           "\"prompt\", \"ids\" or \"messages\"");
+    KF_RETURN_IF_ERROR(openModel(wantText));
+    Progress progress("reading requests");
+    for (size_t i = 0; i < jobs.size(); ++i) {
+      if (isCancelled(&interruptFlag()))
+        break;
+      if (!jobs[i].isDone)
+        if (Status status = prepare(requests[i], jobs[i]); !status.ok())
+          fail(jobs[i], status.in("line " + std::to_string(jobs[i].line)));
+      progress.update(static_cast<double>(i + 1) /
+                      static_cast<double>(jobs.size()));
+    }
+    return start();
+  }
+
+  /// Works on all of them and writes what comes of them, in order.
+  Status run() {
+    Progress progress("generating");
+    Stopwatch watch;
+    const double readied = engine().timings().total();
+    std::vector<Job *> going;
+    size_t next = 0, written = 0, done = 0;
+    while (next < jobs.size() || !going.empty()) {
+      while (next < jobs.size() &&
+             going.size() < static_cast<size_t>(options.parallel)) {
+        Job &job = jobs[next++];
+        if (!job.isDone && begin(job))
+          going.push_back(&job);
+      }
+      engine().step();
+      std::erase_if(going, [&](Job *job) {
+        if (job->generation->isDone())
+          finish(*job);
+        return job->isDone;
+      });
+      done = next - going.size();
+      seconds = watch.seconds() - (engine().timings().total() - readied);
+      progress.update(static_cast<double>(done) /
+                          static_cast<double>(jobs.size()),
+                      std::to_string(done) + " of " +
+                          std::to_string(jobs.size()) + ", " + rateText());
+      KF_RETURN_IF_ERROR(write(written));
+    }
+    KF_RETURN_IF_ERROR(write(written));
+    return options.json.empty() ? Status() : writeOutput(options.json, pending);
+  }
+
+  bool anyFailed() const {
+    return std::ranges::any_of(jobs,
+                               [](const Job &job) { return !job.error.ok(); });
+  }
+
+  std::string summary() const {
+    const EngineCounts counts = model->engine().counts();
+    int64_t prompts = 0, reused = 0, failed = 0;
+    for (const Job &job : jobs) {
+      prompts += job.result.promptTokens;
+      reused += job.result.reusedTokens;
+      failed += !job.error.ok();
+    }
+    const double rows = static_cast<double>(counts.rows) /
+                        static_cast<double>(std::max<int64_t>(counts.steps, 1));
+    return std::to_string(jobs.size()) + " requests, " +
+           std::to_string(failed) + " failed: prompts " +
+           std::to_string(prompts) + " tokens (" + std::to_string(reused) +
+           " reused), generated " + std::to_string(counts.chosen) + " in " +
+           formatted("%.2f s", seconds) + " (" + rateText() + "), " +
+           std::to_string(counts.steps) + " steps of " +
+           formatted("%.1f", rows) + " rows, at most " +
+           std::to_string(counts.mostPages) + " of " +
+           std::to_string(model->engine().pages().total()) +
+           " cache pages used\n";
+  }
+
+private:
+  Engine &engine() { return model->engine(); }
+
+  void fail(Job &job, Status status) {
+    printError(quotePath(options.file) + ": " + status.message());
+    job.error = std::move(status);
+    job.isDone = true;
+  }
+
+  Status openModel(bool wantText) {
+    const DummyOptions &dummy = options.model.dummy;
+    bool withTokenizer = wantText || !dummy.tokenizer.empty();
+    if (!withTokenizer && !dummy.used()) {
+      KF_ASSIGN_OR_RETURN(withTokenizer, hasTokenizer(options.model.model));
+    }
+    KF_ASSIGN_OR_RETURN(model,
+                        ModelSession::open(options.model, withTokenizer));
+    catchFirstInterrupt();
+    return Status();
+  }
+
+  /// Makes tokens and settings of a request.
+  Status prepare(const BatchRequest &request, Job &job) {
+    const ModelFiles &files = model->files();
+    const ChosenSampling sampling =
+        chooseSampling(request.sampling.over(options.sampler),
+                       files.config.sampling, ModelSampling::WhenDrawing);
+    KF_RETURN_IF_ERROR(sampling.options.validateIds(files.config.vocabSize));
+    KF_ASSIGN_OR_RETURN(job.sampler, Sampler::create(sampling.options));
+    const int64_t tokens = request.tokens.value_or(options.tokens);
+    job.settings.maxTokens =
+        tokens == -1 ? std::numeric_limits<int64_t>::max() : tokens;
+    if (!request.ignoreEos.value_or(options.ignoreEos))
+      job.settings.stopIds = files.config.eosIds;
+    job.settings.stopTexts = request.stops.value_or(std::vector<std::string>());
+    if (request.ids) {
+      job.prompt = *request.ids;
+    } else if (request.prompt) {
+      KF_ASSIGN_OR_RETURN(job.prompt, promptIds(files, *request.prompt));
+    } else {
+      KF_RETURN_IF_ERROR(prepareChat(*request.messages, job));
+    }
+    return Status();
+  }
+
+  Status prepareChat(const std::vector<ChatMessage> &messages, Job &job) {
+    if (!encoder) {
+      KF_ASSIGN_OR_RETURN(
+          PromptEncoder made,
+          openPromptEncoder(model->files(), options.templateFile));
+      encoder.emplace(std::move(made));
+      endOfTurn = encoder->endOfTurnIds();
+    }
+    KF_ASSIGN_OR_RETURN(job.prompt,
+                        encoder->encode(messages, true, &interruptFlag()));
+    if (!job.settings.stopIds.empty())
+      job.settings.stopIds.insert(job.settings.stopIds.end(), endOfTurn.begin(),
+                                  endOfTurn.end());
+    return Status();
+  }
+
+  /// Makes the engine, with a context for the longest request.
+  Status start() {
+    int64_t longest = 0;
+    for (const Job &job : jobs) {
+      const int64_t prompt = static_cast<int64_t>(job.prompt.size());
+      const int64_t most = std::numeric_limits<int32_t>::max();
+      longest =
+          std::max(longest, prompt + std::min(job.settings.maxTokens, most));
+    }
+    return model->start(
+        longest, std::min(options.parallel, static_cast<int64_t>(jobs.size())));
+  }
+
+  /// Whether a job goes on now; else it is done.
+  bool begin(Job &job) {
+    const std::optional<Tokenizer> &tokenizer = model->files().tokenizer;
+    const Status status = [&]() -> Status {
+      if (isCancelled(&interruptFlag()))
+        return Status::cancelled();
+      KF_ASSIGN_OR_RETURN(job.sequence, engine().createSequence());
+      job.generation = std::make_unique<Generation>(
+          *job.sequence, *job.sampler, tokenizer ? &*tokenizer : nullptr,
+          job.settings);
+      return job.generation->start(job.prompt);
+    }();
+    if (status.ok())
+      return true;
+    end(job, status);
+    return false;
+  }
+
+  void finish(Job &job) {
+    Result<GenerationResult> result = job.generation->take();
+    if (result.ok())
+      job.result = result.take();
+    end(job, result.status());
+  }
+
+  void end(Job &job, const Status &status) {
+    job.generation.reset();
+    job.sequence.reset();
+    job.isDone = true;
+    if (status.isCancelled())
+      job.result.reason = StopReason::Cancelled;
+    else if (!status.ok())
+      fail(job, status.in("line " + std::to_string(job.line)));
+  }
+
+  /// Writes the results of the jobs from number `written` on that are done.
+  Status write(size_t &written) {
+    for (; written < jobs.size() && jobs[written].isDone; ++written)
+      pending += jsonLine(jobs[written], model->files().tokenizer.has_value());
+    if (!options.json.empty() || pending.empty())
+      return Status();
+    return writeStdout(std::exchange(pending, {}));
+  }
+
+  std::string rateText() const {
+    const double tokens = static_cast<double>(model->engine().counts().chosen);
+    return formatted("%.0f tok/s", seconds > 0 ? tokens / seconds : 0);
+  }
+
+  const BatchOptions &options;
+  std::unique_ptr<ModelSession> model;
+  std::vector<Job> jobs;
+  std::optional<PromptEncoder> encoder; ///< once messages were seen
+  std::vector<int64_t> endOfTurn;
+  std::string pending; ///< results that are not written yet
+  double seconds = 0;  ///< of generating, without making programs ready
+};
+
+Result<bool> runAll(const BatchOptions &options) {
+  if (options.quiet)
+    Progress::turnOff();
+  Batch batch(options);
+  KF_RETURN_IF_ERROR(batch.open());
+  KF_RETURN_IF_ERROR(batch.run());
+  if (!options.quiet)
+    std::fputs(batch.summary().c_str(), stderr);
+  return !batch.anyFailed();
+}
+
+} // namespace
+
+int kf::runBatch(Arguments arguments) {
+  BatchOptions options;
+  OptionParser parser(
+      "batch [MODEL] --file FILE [options]",
+      "Continues many texts at once. Each line of FILE is an object with "
+      "\"prompt\", \"ids\" or\n\"messages\", and what is to differ from the "
+      "options: \"n\", \"temp\", \"top_k\", \"seed\",\n\"stop\" and so on. "
+      "Each "
+      "becomes a line, in the same order: \"ids\", \"text\",\n"
+      "\"finish_reason\" (stop, length, cancelled, error), \"prompt_tokens\" "
+      "and\n\"prompt_tokens_reused\", or \"error\". What prompts have in "
+      "common "
+      "at their begin is\ncomputed once.");
+  options.addTo(parser);
+  if (std::optional<int> code = parser.parse(arguments))
+    return *code;
+  if (options.file.empty())
+    return parser.usageError("--file is missing");
+  const Result<bool> succeeded = runAll(options);
+  if (!succeeded.ok())
+    return report(succeeded.status());
+  if (interruptFlag())
+    return ExitInterrupted;
+  return *succeeded ? ExitSuccess : ExitFailure;
+}
