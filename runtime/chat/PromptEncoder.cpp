@@ -97,6 +97,7 @@ PromptEncoder::encode(const std::vector<ChatMessage> &messages, bool forAnswer,
   }
   EncodeOptions encoding;
   encoding.literal = literal;
+  encoding.cancelled = cancelled;
   KF_ASSIGN_OR_RETURN(std::vector<int32_t> ids,
                       tokenizer.encode(text, encoding));
   if (ids.empty())

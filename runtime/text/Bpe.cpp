@@ -131,7 +131,7 @@ void Bpe::startCharacters(std::string_view word,
     put(*options.unknown);
 }
 
-void Bpe::mergeAll(std::vector<Symbol> &symbols) const {
+Status Bpe::mergeAll(std::vector<Symbol> &symbols, CancelFlag cancelled) const {
   struct Candidate {
     uint32_t rank;
     int32_t position; ///< of the left symbol
@@ -156,11 +156,16 @@ void Bpe::mergeAll(std::vector<Symbol> &symbols) const {
     symbols[i].previous = i - 1;
     symbols[i].next = i + 1 < count ? i + 1 : -1;
   }
-  for (int32_t i = 0; i + 1 < count; ++i)
+  for (int32_t i = 0; i + 1 < count; ++i) {
+    if (isCancelled(cancelled))
+      return Status::cancelled();
     propose(i);
+  }
   std::make_heap(heap.begin(), heap.end(), later);
 
   while (!heap.empty()) {
+    if (isCancelled(cancelled))
+      return Status::cancelled();
     std::pop_heap(heap.begin(), heap.end(), later);
     Candidate best = heap.back();
     heap.pop_back();
@@ -181,9 +186,11 @@ void Bpe::mergeAll(std::vector<Symbol> &symbols) const {
     if (left.previous >= 0 && propose(left.previous))
       std::push_heap(heap.begin(), heap.end(), later);
   }
+  return Status();
 }
 
-void Bpe::encode(std::string_view word, std::vector<int32_t> &ids) const {
+Status Bpe::encode(std::string_view word, std::vector<int32_t> &ids,
+                   CancelFlag cancelled) const {
   if (options.ignoreMerges) {
     const Vocabulary::Token *whole =
         options.byteLevel ? vocabulary->findPiece(bytesToLetters(word))
@@ -192,7 +199,7 @@ void Bpe::encode(std::string_view word, std::vector<int32_t> &ids) const {
     // were not to be.
     if (whole && !whole->special) {
       ids.push_back(whole->id);
-      return;
+      return Status();
     }
   }
   std::vector<Symbol> symbols;
@@ -201,8 +208,9 @@ void Bpe::encode(std::string_view word, std::vector<int32_t> &ids) const {
   else
     startCharacters(word, symbols);
   if (symbols.empty())
-    return;
-  mergeAll(symbols);
+    return Status();
+  KF_RETURN_IF_ERROR(mergeAll(symbols, cancelled));
   for (int32_t i = 0; i >= 0; i = symbols[i].next)
     ids.push_back(symbols[i].id);
+  return Status();
 }

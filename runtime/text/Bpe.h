@@ -63,7 +63,8 @@ public:
   Bpe(std::shared_ptr<const Vocabulary> vocabulary, MergeTable merges,
       const BpeOptions &options);
 
-  void encode(std::string_view word, std::vector<int32_t> &ids) const override;
+  Status encode(std::string_view word, std::vector<int32_t> &ids,
+                CancelFlag cancelled) const override;
 
   /// Whether every byte has a token, so that no text is unknown.
   bool knowsAllBytes() const;
@@ -76,7 +77,7 @@ private:
   void startBytes(std::string_view word, std::vector<Symbol> &symbols) const;
   void startCharacters(std::string_view word,
                        std::vector<Symbol> &symbols) const;
-  void mergeAll(std::vector<Symbol> &symbols) const;
+  Status mergeAll(std::vector<Symbol> &symbols, CancelFlag cancelled) const;
 
   std::shared_ptr<const Vocabulary> vocabulary;
   MergeTable merges;

@@ -47,7 +47,7 @@ static Status onValidRuns(std::string_view text, std::string &out,
 }
 
 static Status apply(const NfcStep &, std::string_view text, std::string &out,
-                    size_t) {
+                    size_t, CancelFlag) {
   return onValidRuns(text, out, [&](std::string_view run) {
     out += toNfc(run);
     return Status();
@@ -55,7 +55,7 @@ static Status apply(const NfcStep &, std::string_view text, std::string &out,
 }
 
 static Status apply(const PrependStep &step, std::string_view text,
-                    std::string &out, size_t) {
+                    std::string &out, size_t, CancelFlag) {
   if (!text.empty())
     out = step.text;
   out += text;
@@ -63,10 +63,10 @@ static Status apply(const PrependStep &step, std::string_view text,
 }
 
 static Status apply(const ReplaceStep &step, std::string_view text,
-                    std::string &out, size_t limit) {
+                    std::string &out, size_t limit, CancelFlag cancelled) {
   return onValidRuns(text, out, [&](std::string_view run) {
     KF_ASSIGN_OR_RETURN(std::vector<Regex::Match> matches,
-                        step.pattern.findAll(run));
+                        step.pattern.findAll(run, cancelled));
     size_t done = 0;
     for (const Regex::Match &match : matches) {
       KF_RETURN_IF_ERROR(checkSize(out.size(), limit));
@@ -80,7 +80,7 @@ static Status apply(const ReplaceStep &step, std::string_view text,
 }
 
 static Status apply(const StripStep &step, std::string_view text,
-                    std::string &out, size_t) {
+                    std::string &out, size_t, CancelFlag) {
   if (step.left)
     text = trimLeft(text);
   if (step.right)
@@ -90,19 +90,24 @@ static Status apply(const StripStep &step, std::string_view text,
 }
 
 static Status apply(const SentencePieceStep &step, std::string_view text,
-                    std::string &out, size_t) {
+                    std::string &out, size_t, CancelFlag) {
   out = step->normalize(text);
   return Status();
 }
 
-Result<std::string> Normalizer::normalize(std::string_view text) const {
+Result<std::string> Normalizer::normalize(std::string_view text,
+                                          CancelFlag cancelled) const {
   const size_t limit = limitOf(text.size());
   std::string result(text);
   for (const Step &step : steps) {
+    if (isCancelled(cancelled))
+      return Status::cancelled();
     std::string out;
     out.reserve(result.size());
     KF_RETURN_IF_ERROR(std::visit(
-        [&](const auto &kind) { return apply(kind, result, out, limit); },
+        [&](const auto &kind) {
+          return apply(kind, result, out, limit, cancelled);
+        },
         step));
     KF_RETURN_IF_ERROR(checkSize(out.size(), limit));
     result = std::move(out);

@@ -48,8 +48,10 @@ struct Normalizer {
   bool isIdentity() const { return steps.empty(); }
   /// `text`, any bytes, normalized. Bytes that are no UTF-8 stay as they are,
   /// except that tokenizer.model has its own rule for them. Fails when a
-  /// pattern needs too many steps, or when steps blow the text up.
-  Result<std::string> normalize(std::string_view text) const;
+  /// pattern needs too many steps, or when steps blow the text up; `cancelled`
+  /// ends it between two steps, and between matches of a pattern.
+  Result<std::string> normalize(std::string_view text,
+                                CancelFlag cancelled = nullptr) const;
 };
 
 } // namespace kf

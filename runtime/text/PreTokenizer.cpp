@@ -16,13 +16,16 @@
 using namespace kf;
 
 Result<std::vector<Regex::Match>>
-TextPattern::findAll(std::string_view text) const {
+TextPattern::findAll(std::string_view text, CancelFlag cancelled) const {
   if (regex)
-    return regex->findAll(text);
+    return regex->findAll(text, cancelled);
   std::vector<Regex::Match> matches;
   for (size_t at = 0; (at = text.find(literal, at)) != std::string_view::npos;
-       at += literal.size())
+       at += literal.size()) {
+    if (isCancelled(cancelled))
+      return Status::cancelled();
     matches.push_back({at, at + literal.size()});
+  }
   return matches;
 }
 
@@ -36,9 +39,10 @@ struct Stretch {
 
 /// Matches and what lies between them, in order, covering `text`.
 Result<std::vector<Stretch>> findStretches(const SplitStep &step,
-                                           std::string_view text) {
+                                           std::string_view text,
+                                           CancelFlag cancelled) {
   KF_ASSIGN_OR_RETURN(std::vector<Regex::Match> matches,
-                      step.pattern.findAll(text));
+                      step.pattern.findAll(text, cancelled));
   std::vector<Stretch> stretches;
   stretches.reserve(2 * matches.size() + 1);
   size_t done = 0;
@@ -108,9 +112,10 @@ using Words = std::vector<Word>;
 /// Text that steps made.
 using Storage = std::deque<std::string>;
 
-Status apply(const SplitStep &step, const Word &word, Words &words, Storage &) {
+Status apply(const SplitStep &step, const Word &word, Words &words, Storage &,
+             CancelFlag cancelled) {
   KF_ASSIGN_OR_RETURN(std::vector<Stretch> stretches,
-                      findStretches(step, word.text));
+                      findStretches(step, word.text, cancelled));
   applyBehavior(step.behavior, stretches);
   for (const Stretch &stretch : stretches)
     if (stretch.begin != stretch.end)
@@ -121,7 +126,7 @@ Status apply(const SplitStep &step, const Word &word, Words &words, Storage &) {
 }
 
 Status apply(const PrefixSpaceStep &, const Word &word, Words &words,
-             Storage &storage) {
+             Storage &storage, CancelFlag) {
   words.push_back(word);
   if (!word.text.starts_with(' '))
     words.back().text = storage.emplace_back(' ' + std::string(word.text));
@@ -129,7 +134,7 @@ Status apply(const PrefixSpaceStep &, const Word &word, Words &words,
 }
 
 Status apply(const MetaspaceStep &step, const Word &word, Words &words,
-             Storage &storage) {
+             Storage &storage, CancelFlag cancelled) {
   using Prepend = MetaspaceStep::Prepend;
   std::string marked;
   marked.reserve(word.text.size() + step.mark.size());
@@ -149,6 +154,8 @@ Status apply(const MetaspaceStep &step, const Word &word, Words &words,
     return Status();
   }
   for (bool first = word.first; !rest.empty(); first = false) {
+    if (isCancelled(cancelled))
+      return Status::cancelled();
     size_t end = std::min(rest.find(step.mark, 1), rest.size());
     words.push_back({rest.substr(0, end), first});
     rest.remove_prefix(end);
@@ -180,9 +187,9 @@ std::string_view kf::gpt2SplitPattern() {
   return R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 }
 
-Status
-PreTokenizer::run(std::string_view text, bool first,
-                  const std::function<void(std::string_view)> &emit) const {
+Status PreTokenizer::run(std::string_view text, bool first,
+                         const std::function<Status(std::string_view)> &emit,
+                         CancelFlag cancelled) const {
   if (text.empty())
     return Status();
   bool splits = std::ranges::any_of(steps, [](const Step &step) {
@@ -193,16 +200,23 @@ PreTokenizer::run(std::string_view text, bool first,
   for (const Step &step : steps) {
     Words finer;
     for (const Word &word : words) {
+      if (isCancelled(cancelled))
+        return Status::cancelled();
       if (word.fixed)
         finer.push_back(word);
       else
         KF_RETURN_IF_ERROR(std::visit(
-            [&](const auto &kind) { return apply(kind, word, finer, storage); },
+            [&](const auto &kind) {
+              return apply(kind, word, finer, storage, cancelled);
+            },
             step));
     }
     words = std::move(finer);
   }
-  for (const Word &word : words)
-    emit(word.text);
+  for (const Word &word : words) {
+    if (isCancelled(cancelled))
+      return Status::cancelled();
+    KF_RETURN_IF_ERROR(emit(word.text));
+  }
   return Status();
 }

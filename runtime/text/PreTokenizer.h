@@ -26,7 +26,9 @@ struct TextPattern {
   std::string literal;        ///< not empty when it is used
 
   /// Every match in `text`, valid UTF-8, left to right, without overlaps.
-  Result<std::vector<Regex::Match>> findAll(std::string_view text) const;
+  /// `cancelled` ends it between two.
+  Result<std::vector<Regex::Match>> findAll(std::string_view text,
+                                            CancelFlag cancelled) const;
 };
 
 /// Hugging Face's Split pre-tokenizer.
@@ -63,12 +65,14 @@ struct PreTokenizer {
   using Step = std::variant<SplitStep, PrefixSpaceStep, MetaspaceStep>;
   std::vector<Step> steps;
 
-  /// Calls `emit` with every word of `text`, any bytes, in order. Where a step
+  /// Calls `emit` with every word of `text`, any bytes, in order, until it
+  /// fails. Where a step
   /// splits, bytes that are no UTF-8 are words of their own that no step
   /// touches. `first` says that the text starts what is encoded. Fails when a
-  /// pattern needs too many steps.
+  /// pattern needs too many steps; `cancelled` ends it between two words.
   Status run(std::string_view text, bool first,
-             const std::function<void(std::string_view)> &emit) const;
+             const std::function<Status(std::string_view)> &emit,
+             CancelFlag cancelled = nullptr) const;
 };
 
 /// The pattern of ByteLevel with use_regex.

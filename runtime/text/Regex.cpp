@@ -233,7 +233,8 @@ Result<Regex> Regex::compile(std::string_view pattern) {
   return Regex(std::move(owner));
 }
 
-Result<std::vector<Regex::Match>> Regex::findAll(std::string_view text) const {
+Result<std::vector<Regex::Match>> Regex::findAll(std::string_view text,
+                                                 CancelFlag cancelled) const {
   const auto *compiled = static_cast<const pcre2_code *>(code.get());
   MatchData data(pcre2_match_data_create(1, nullptr), pcre2_match_data_free);
   MatchContext context(pcre2_match_context_create(nullptr),
@@ -247,6 +248,8 @@ Result<std::vector<Regex::Match>> Regex::findAll(std::string_view text) const {
   auto subject = reinterpret_cast<PCRE2_SPTR>(text.data());
   size_t at = 0, lastEnd = std::string_view::npos;
   while (at <= text.size()) {
+    if (isCancelled(cancelled))
+      return Status::cancelled();
     int found = pcre2_match(compiled, subject, text.size(), at,
                             PCRE2_NO_UTF_CHECK, data.get(), context.get());
     // The JIT's stack is small; the interpreter's grows to the heap limit.

@@ -18,6 +18,7 @@
 #ifndef KF_RUNTIME_TEXT_REGEX_H
 #define KF_RUNTIME_TEXT_REGEX_H
 
+#include "runtime/core/Cancellation.h"
 #include "runtime/core/Status.h"
 
 #include <cstddef>
@@ -42,8 +43,10 @@ public:
   static Result<Regex> compile(std::string_view pattern);
 
   /// Every match in `text`, left to right, without overlaps. `text` must be
-  /// valid UTF-8. Fails when the pattern needs too many steps.
-  Result<std::vector<Match>> findAll(std::string_view text) const;
+  /// valid UTF-8. Fails when the pattern needs too many steps; `cancelled` ends
+  /// it between two matches.
+  Result<std::vector<Match>> findAll(std::string_view text,
+                                     CancelFlag cancelled = nullptr) const;
 
 private:
   explicit Regex(std::shared_ptr<const void> code) : code(std::move(code)) {}

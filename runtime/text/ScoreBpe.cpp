@@ -38,7 +38,8 @@ std::vector<ScoreBpe::Symbol> ScoreBpe::cut(std::string_view word) const {
   return symbols;
 }
 
-void ScoreBpe::encode(std::string_view word, std::vector<int32_t> &ids) const {
+Status ScoreBpe::encode(std::string_view word, std::vector<int32_t> &ids,
+                        CancelFlag cancelled) const {
   struct Candidate {
     float score;
     int32_t left, right;
@@ -65,11 +66,16 @@ void ScoreBpe::encode(std::string_view word, std::vector<int32_t> &ids) const {
       unused[text] = symbols[left].length;
     return true;
   };
-  for (size_t i = 1; i < symbols.size(); ++i)
+  for (size_t i = 1; i < symbols.size(); ++i) {
+    if (isCancelled(cancelled))
+      return Status::cancelled();
     propose(static_cast<int32_t>(i) - 1, static_cast<int32_t>(i));
+  }
   std::make_heap(heap.begin(), heap.end(), later);
 
   while (!heap.empty()) {
+    if (isCancelled(cancelled))
+      return Status::cancelled();
     std::pop_heap(heap.begin(), heap.end(), later);
     Candidate best = heap.back();
     heap.pop_back();
@@ -112,4 +118,5 @@ void ScoreBpe::encode(std::string_view word, std::vector<int32_t> &ids) const {
       afterUnknown = !token;
     }
   }
+  return Status();
 }

@@ -22,7 +22,8 @@ class ScoreBpe : public TokenModel {
 public:
   explicit ScoreBpe(ScoredPieces pieces);
 
-  void encode(std::string_view word, std::vector<int32_t> &ids) const override;
+  Status encode(std::string_view word, std::vector<int32_t> &ids,
+                CancelFlag cancelled) const override;
 
 private:
   struct Symbol {

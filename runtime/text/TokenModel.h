@@ -9,6 +9,9 @@
 #ifndef KF_RUNTIME_TEXT_TOKENMODEL_H
 #define KF_RUNTIME_TEXT_TOKENMODEL_H
 
+#include "runtime/core/Cancellation.h"
+#include "runtime/core/Status.h"
+
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -20,9 +23,9 @@ class TokenModel {
 public:
   virtual ~TokenModel() = default;
   /// Appends the tokens of `word`, any bytes, at most 2^31 - 1 of them, to
-  /// `ids`.
-  virtual void encode(std::string_view word,
-                      std::vector<int32_t> &ids) const = 0;
+  /// `ids`; `cancelled` ends it within a long word.
+  virtual Status encode(std::string_view word, std::vector<int32_t> &ids,
+                        CancelFlag cancelled) const = 0;
 };
 
 } // namespace kf

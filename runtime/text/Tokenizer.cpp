@@ -39,9 +39,9 @@ Tokenizer::encode(std::string_view text, const EncodeOptions &options) const
         options.literal, [&](const AddedTokens::Range &range) {
           return range.begin < piece.end && range.end > piece.begin;
         });
-    KF_RETURN_IF_ERROR(
-        encodePiece(text.substr(piece.begin, piece.end - piece.begin),
-                    piece.begin == 0, options.parseSpecial && !literal, ids));
+    KF_RETURN_IF_ERROR(encodePiece(
+        text.substr(piece.begin, piece.end - piece.begin), piece.begin == 0,
+        options.parseSpecial && !literal, options.cancelled, ids));
   }
   if (options.addSpecial)
     ids.insert(ids.end(), suffix.begin(), suffix.end());
@@ -51,11 +51,11 @@ Tokenizer::encode(std::string_view text, const EncodeOptions &options) const
 }
 
 Status Tokenizer::encodePiece(std::string_view text, bool first,
-                              bool parseSpecial,
+                              bool parseSpecial, CancelFlag cancelled,
                               std::vector<int32_t> &ids) const {
   std::string normalized;
   if (!normalizer.isIdentity()) {
-    KF_ASSIGN_OR_RETURN(normalized, normalizer.normalize(text));
+    KF_ASSIGN_OR_RETURN(normalized, normalizer.normalize(text, cancelled));
     text = normalized;
   }
   for (const AddedTokens::Piece &piece :
@@ -66,7 +66,10 @@ Status Tokenizer::encodePiece(std::string_view text, bool first,
       KF_RETURN_IF_ERROR(preTokenizer.run(
           text.substr(piece.begin, piece.end - piece.begin),
           first && piece.begin == 0,
-          [&](std::string_view word) { model->encode(word, ids); }));
+          [&](std::string_view word) {
+            return model->encode(word, ids, cancelled);
+          },
+          cancelled));
   }
   return Status();
 }

@@ -50,6 +50,8 @@ struct EncodeOptions {
   /// Stretches of the text, in order and apart, that no special token may reach
   /// into, whatever they spell: text from users inside a prompt.
   std::span<const AddedTokens::Range> literal = {};
+  /// Ends it, with Status::cancelled(), when it is set.
+  CancelFlag cancelled = nullptr;
 };
 
 /// A tokenizer. Const functions may run on many threads at once.
@@ -113,7 +115,7 @@ private:
   /// Text between added tokens that are found before normalization; `first`
   /// says that it starts what is encoded.
   Status encodePiece(std::string_view text, bool first, bool parseSpecial,
-                     std::vector<int32_t> &ids) const;
+                     CancelFlag cancelled, std::vector<int32_t> &ids) const;
   /// Appends what `id` adds to a text that is at `state`.
   void decodeInto(int32_t id, bool skipSpecial, PieceDecoder::State &state,
                   std::string &out) const;

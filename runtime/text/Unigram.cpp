@@ -37,7 +37,8 @@ Unigram::Unigram(ScoredPieces scored) : pieces(std::move(scored)) {
   unknownScore = lowest - kUnknownPenalty;
 }
 
-void Unigram::encode(std::string_view word, std::vector<int32_t> &ids) const {
+Status Unigram::encode(std::string_view word, std::vector<int32_t> &ids,
+                       CancelFlag cancelled) const {
   /// The best way to get to a byte: its last piece and where that starts.
   struct Node {
     float score = 0;
@@ -46,6 +47,8 @@ void Unigram::encode(std::string_view word, std::vector<int32_t> &ids) const {
   };
   std::vector<Node> nodes(word.size() + 1);
   for (size_t at = 0; at < word.size();) {
+    if (isCancelled(cancelled))
+      return Status::cancelled();
     const float before = nodes[at].score;
     const size_t length = stepUtf8(word.substr(at)).length;
     bool known = false;
@@ -91,4 +94,5 @@ void Unigram::encode(std::string_view word, std::vector<int32_t> &ids) const {
     afterUnknown = id == kUnknown;
     begin = end;
   }
+  return Status();
 }

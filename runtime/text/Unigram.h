@@ -24,7 +24,8 @@ public:
 
   explicit Unigram(ScoredPieces pieces);
 
-  void encode(std::string_view word, std::vector<int32_t> &ids) const override;
+  Status encode(std::string_view word, std::vector<int32_t> &ids,
+                CancelFlag cancelled) const override;
 
 private:
   ScoredPieces pieces;

@@ -176,6 +176,7 @@ Status generateText(const GenerateOptions &options) {
   if (!tokenizer && !options.stops.empty())
     return Status::error("--stop is found in text, and the model has no "
                          "tokenizer; give --tokenizer, or leave it out");
+  catchFirstInterrupt();
   KF_ASSIGN_OR_RETURN(std::vector<int32_t> ids,
                       options.ids.empty() ? promptIds(run->files(), prompt)
                                           : parseIds(options.ids));
@@ -216,7 +217,6 @@ Status generateText(const GenerateOptions &options) {
     };
   if (options.echo)
     settings.onText(prompt);
-  catchFirstInterrupt();
   const double started = watch.seconds();
   KF_ASSIGN_OR_RETURN(std::unique_ptr<Sequence> sequence,
                       run->engine().createSequence());
@@ -238,6 +238,8 @@ Status generateText(const GenerateOptions &options) {
 }
 
 int finish(const Status &status) {
+  if (status.isCancelled())
+    return reportInterrupt("nothing was generated");
   const int code = report(status);
   return code == ExitSuccess && interruptFlag() ? ExitInterrupted : code;
 }

@@ -108,8 +108,9 @@ std::vector<int32_t> kf::beginIds(const ModelFiles &model) {
 Result<std::vector<int32_t>> kf::promptIds(const ModelFiles &model,
                                            std::string_view text) {
   std::optional<Progress> progress("reading the prompt's tokens");
-  KF_ASSIGN_OR_RETURN(std::vector<int32_t> ids,
-                      model.tokenizer->encode(text, false));
+  KF_ASSIGN_OR_RETURN(
+      std::vector<int32_t> ids,
+      model.tokenizer->encode(text, {.cancelled = &interruptFlag()}));
   progress.reset();
   // A prompt with the begin-of-text token written out has it already.
   const std::vector<int32_t> &prefix = model.tokenizer->prefixIds();

@@ -75,8 +75,8 @@ private:
 };
 
 /// The tokens that generation continues: `text` behind the begin-of-text token
-/// where the model has one and `text` does not begin with it. Errors: no token
-/// to start from.
+/// where the model has one and `text` does not begin with it. An interrupt ends
+/// it (Interrupt.h). Errors: no token to start from.
 Result<std::vector<int32_t>> promptIds(const ModelFiles &model,
                                        std::string_view text);
 

@@ -117,8 +117,9 @@ Status addDocument(ModelSession &run, const std::string &text, Loss &loss,
                    ScoringProgress &progress) {
   const ModelFiles &model = run.files();
   const std::vector<int32_t> begin = beginIds(model);
-  KF_ASSIGN_OR_RETURN(std::vector<int32_t> ids,
-                      run.tokenizer().encode(text, false));
+  KF_ASSIGN_OR_RETURN(
+      std::vector<int32_t> ids,
+      run.tokenizer().encode(text, {.cancelled = &interruptFlag()}));
   if (!model.config.eosIds.empty())
     ids.push_back(static_cast<int32_t>(model.config.eosIds.front()));
   for (int32_t id : ids)

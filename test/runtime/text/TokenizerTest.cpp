@@ -14,10 +14,12 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <limits>
 #include <map>
 #include <random>
+#include <thread>
 
 using namespace kf;
 using nlohmann::json;
@@ -177,6 +179,29 @@ TEST(Tokenizer, IsFastOnLongWords) {
         std::chrono::steady_clock::now() - start;
     EXPECT_EQ(stories().decode(ids), text);
     EXPECT_LT(elapsed.count(), 20) << unit;
+  }
+}
+
+TEST(Tokenizer, EndsWhenItIsTold) {
+  // One long word, and many words.
+  std::string word(size_t(8) << 20, 'a'), words;
+  while (words.size() < word.size())
+    words += "Once upon a time ";
+  for (const char *name : {"gpt2.json", "llama.model", "unigram-bytes.model",
+                           "llama-metaspace.json", "qwen2.gguf"}) {
+    auto tokenizer = Tokenizer::open(
+        std::string(KF_SOURCE_DIR "/test/runtime/text/data/") + name);
+    ASSERT_TRUE(tokenizer.ok()) << tokenizer.message();
+    for (const std::string *text : {&word, &words}) {
+      std::atomic<bool> cancelled = false;
+      std::thread other([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        cancelled = true;
+      });
+      auto ids = tokenizer->encode(*text, {.cancelled = &cancelled});
+      other.join();
+      EXPECT_TRUE(ids.status().isCancelled()) << name << ids.message();
+    }
   }
 }
 
