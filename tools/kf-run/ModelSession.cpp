@@ -87,6 +87,13 @@ Status ModelSession::start(int64_t tokens, int64_t parallel) {
       opened.config, *target, *opened.weights,
       [this](const StepShape &shape) { return steps->compile(shape); },
       ModelOptions{opened.name, pool.get(), &interruptFlag()});
+  model->weights().onProgress([this](uint64_t done, uint64_t all) {
+    if (done == 0)
+      packing.emplace("packing weights");
+    packing->update(static_cast<double>(done) / static_cast<double>(all));
+    if (done == all)
+      packing.reset();
+  });
   EngineOptions settings;
   settings.contextLength = options.context;
   if (!options.context)

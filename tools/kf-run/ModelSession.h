@@ -13,12 +13,14 @@
 #include "DummyModel.h"
 #include "Model.h"
 #include "OptionParser.h"
+#include "Progress.h"
 #include "StepCompiler.h"
 
 #include "runtime/core/ThreadPool.h"
 #include "runtime/engine/Engine.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -67,6 +69,7 @@ private:
   ModelFlags options;
   std::unique_ptr<Device> target;
   std::unique_ptr<ThreadPool> pool;
+  std::optional<Progress> packing; ///< while weights are packed
   ModelFiles opened;
   std::optional<StepCompiler> steps;
   std::unique_ptr<Model> model;
