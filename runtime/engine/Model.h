@@ -30,7 +30,7 @@ using StepProvider = std::function<Result<Executable>(const StepShape &shape)>;
 
 struct ModelOptions {
   /// How errors call the model: a path mostly.
-  std::string name;
+  std::string name = {};
   /// Threads that help to pack weights; null for none. Not owned; nobody else
   /// may use it while the model does.
   ThreadPool *pool = nullptr;

@@ -70,10 +70,10 @@ Status ModelUnderTest::readModel() {
   return settleTiedEmbeddings(modelConfig, *weights);
 }
 
-std::unique_ptr<ModelUnderTest>
-ModelUnderTest::open(const std::string &path, const std::string &device,
-                     unsigned threads, const std::string &cpu,
-                     const EngineOptions &options) {
+std::unique_ptr<ModelUnderTest> ModelUnderTest::open(
+    const std::string &path, const std::string &device, unsigned threads,
+    const std::string &cpu, const EngineOptions &options,
+    const std::function<void(std::unique_ptr<WeightSource> &)> &change) {
   auto model = std::make_unique<ModelUnderTest>();
   model->target = device;
   model->path = path;
@@ -82,6 +82,8 @@ ModelUnderTest::open(const std::string &path, const std::string &device,
     ADD_FAILURE() << status.message();
     return nullptr;
   }
+  if (change)
+    change(model->weights);
   if (device == "reference") {
     model->device = createReferenceDevice();
   } else {

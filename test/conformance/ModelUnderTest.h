@@ -16,6 +16,7 @@
 #include "runtime/text/Tokenizer.h"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -28,10 +29,12 @@ class ModelUnderTest {
 public:
   /// `path` is a folder of Hugging Face's or a GGUF file; `device` is "cpu" or
   /// "reference"; `cpu` is the CPU that code is made for. Fails the current
-  /// test on an error.
+  /// test on an error. `change` may put other weights in the place of the
+  /// model's.
   static std::unique_ptr<ModelUnderTest>
   open(const std::string &path, const std::string &device, unsigned threads = 1,
-       const std::string &cpu = "native", const EngineOptions &options = {});
+       const std::string &cpu = "native", const EngineOptions &options = {},
+       const std::function<void(std::unique_ptr<WeightSource> &)> &change = {});
   Engine &engine() { return *running; }
   const ModelConfig &config() const { return modelConfig; }
   /// A sequence without tokens.

@@ -193,7 +193,8 @@ private:
         llvm::divideCeil(group, llvm::divideCeil(group, tileRows));
     // Few rows make few workgroups: less than a tile is not worth one, though.
     while (rowsOfGroup / 2 * group >= tileRows &&
-           cache.getKvHeads() * llvm::divideCeil(rows, rowsOfGroup) <
+           static_cast<int64_t>(cache.getKvHeads() *
+                                llvm::divideCeil(rows, rowsOfGroup)) <
                wantedGroups())
       rowsOfGroup /= 2;
     Draft draft;

@@ -1,0 +1,275 @@
+//===- ManySequencesTest.cpp - Models that read many texts at once --------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What a text becomes does not depend on those that are read beside it: not by
+// their numbers, not by when they come and go, not by pages that they share.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ModelUnderTest.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+
+using namespace kf;
+using namespace kf::test;
+
+namespace {
+
+const std::string goldenFolder = KF_SOURCE_DIR "/test/golden/";
+
+/// Ids of a vocabulary of 307, without the first ten.
+std::vector<int32_t> someIds(size_t count, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::vector<int32_t> ids(count);
+  for (int32_t &id : ids)
+    id = static_cast<int32_t>(10 + random() % 297);
+  return ids;
+}
+
+/// A text that is continued greedily.
+struct Text {
+  explicit Text(std::unique_ptr<Sequence> own, size_t count)
+      : sequence(std::move(own)), sampler(Sampler::create({}).take()),
+        count(count) {}
+
+  Status start(std::span<const int32_t> prompt) {
+    GenerationOptions options;
+    options.maxTokens = static_cast<int64_t>(count);
+    generation = std::make_unique<Generation>(*sequence, sampler, nullptr,
+                                              std::move(options));
+    return generation->start(prompt);
+  }
+
+  std::unique_ptr<Sequence> sequence;
+  Sampler sampler;
+  size_t count;
+  std::unique_ptr<Generation> generation;
+};
+
+//===----------------------------------------------------------------------===//
+// Numbers that are not finite
+//===----------------------------------------------------------------------===//
+
+constexpr int32_t kSickToken = 5;
+
+/// Another source but for the embedding of one token, which is NaN.
+class SickSource : public WeightSource {
+public:
+  SickSource(std::unique_ptr<WeightSource> healthy)
+      : healthy(std::move(healthy)) {
+    const TensorView view = this->healthy->find(name).take();
+    const std::byte *data = static_cast<const std::byte *>(view.data);
+    bytes.assign(data, data + view.bytes);
+    const size_t row = view.bytes / static_cast<size_t>(view.shape[0]);
+    // All bits set is NaN in every type of floats.
+    std::memset(bytes.data() + kSickToken * row, 0xff, row);
+  }
+
+  Result<TensorView> find(const std::string &wanted) const override {
+    Result<TensorView> view = healthy->find(wanted);
+    if (view.ok() && wanted == name)
+      view->data = bytes.data();
+    return view;
+  }
+  std::vector<std::string> names() const override { return healthy->names(); }
+
+private:
+  const std::string name = "model.embed_tokens.weight";
+  std::unique_ptr<WeightSource> healthy;
+  std::vector<std::byte> bytes;
+};
+
+struct Case {
+  std::string device;
+  unsigned threads;
+};
+
+class ManySequences : public testing::TestWithParam<Case> {
+protected:
+  std::unique_ptr<ModelUnderTest>
+  open(const EngineOptions &options, bool sick = false,
+       const std::string &model = "llama2-mha") {
+    return ModelUnderTest::open(
+        goldenFolder + model, GetParam().device, GetParam().threads, "native",
+        options, [&](std::unique_ptr<WeightSource> &weights) {
+          if (sick)
+            weights = std::make_unique<SickSource>(std::move(weights));
+        });
+  }
+};
+
+TEST_P(ManySequences, NaNStaysInItsSequence) {
+  auto alone = open({}, /*sick=*/true);
+  auto together = open({.parallel = 4}, /*sick=*/true);
+  ASSERT_TRUE(alone && together);
+  const std::vector<int32_t> prompt = someIds(75, 1);
+  const std::vector<int32_t> lone = alone->continueGreedily(prompt, 30);
+
+  Text healthy(together->sequence(), 30);
+  ASSERT_TRUE(healthy.start(prompt).ok());
+  // Of every length beside it, so that they are in its tiles and its pages'
+  // neighbours, again and again.
+  std::vector<std::unique_ptr<Text>> sick;
+  int failed = 0;
+  for (uint32_t round = 0; !healthy.generation->isDone(); ++round) {
+    if (sick.size() < 3) {
+      std::vector<int32_t> ids = someIds(1 + round * 7 % 90, 100 + round);
+      ids[ids.size() / 2] = kSickToken;
+      sick.push_back(std::make_unique<Text>(together->sequence(), 5));
+      ASSERT_TRUE(sick.back()->start(ids).ok());
+    }
+    together->engine().step();
+    std::erase_if(sick, [&](const std::unique_ptr<Text> &text) {
+      if (!text->generation->isDone())
+        return false;
+      const std::string error = text->generation->take().message();
+      EXPECT_NE(error.find("has a NaN in row 5"), std::string::npos) << error;
+      ++failed;
+      return true;
+    });
+  }
+  EXPECT_GT(failed, 20);
+  auto result = healthy.generation->take();
+  ASSERT_TRUE(result.ok()) << result.message();
+  EXPECT_EQ(result->ids, lone);
+}
+
+//===----------------------------------------------------------------------===//
+// Coming and going
+//===----------------------------------------------------------------------===//
+
+/// Prompts of which many begin alike: within a page, and behind some.
+std::vector<std::vector<int32_t>> prompts() {
+  std::vector<std::vector<int32_t>> list;
+  const std::vector<int32_t> common = someIds(140, 7);
+  for (uint32_t i = 0; i < 12; ++i) {
+    const size_t shared = std::array{0, 20, 64, 100, 128, 140}[i % 6];
+    std::vector<int32_t> ids(common.begin(),
+                             common.begin() + static_cast<ptrdiff_t>(shared));
+    for (int32_t id : someIds(1 + i * 5 % 23, i))
+      ids.push_back(id);
+    list.push_back(std::move(ids));
+  }
+  return list;
+}
+
+/// Texts come at random, are cancelled, and forked where they ended, for ten
+/// thousand steps; each has to become what the reference makes of it alone.
+TEST(ComingAndGoing, Stress) {
+  constexpr size_t kTokens = 20, kForked = 12, kForks = 3;
+  const std::vector<std::vector<int32_t>> list = prompts();
+  auto reference =
+      ModelUnderTest::open(goldenFolder + "llama3-gqa-scaled", "reference");
+  auto model = ModelUnderTest::open(
+      goldenFolder + "llama3-gqa-scaled", "cpu", 2, "native",
+      {.parallel = 8, .pages = 14, .rowsPerStep = 48});
+  ASSERT_TRUE(reference && model);
+  // What has to come of prompt p, and of its fork f.
+  struct Expected {
+    std::vector<int32_t> text;
+    std::vector<int32_t> forkPrompts[kForks], forks[kForks];
+  };
+  std::vector<Expected> expected;
+  for (size_t p = 0; p < list.size(); ++p) {
+    Expected &entry = expected.emplace_back();
+    entry.text = reference->continueGreedily(list[p], kTokens);
+    for (uint32_t f = 0; f < kForks; ++f) {
+      // The last token that was chosen was not read.
+      entry.forkPrompts[f] = {entry.text.back()};
+      for (int32_t id : someIds(1 + 9 * f, 40 + f))
+        entry.forkPrompts[f].push_back(id);
+      std::vector<int32_t> all = list[p];
+      all.insert(all.end(), entry.text.begin(), entry.text.end() - 1);
+      all.insert(all.end(), entry.forkPrompts[f].begin(),
+                 entry.forkPrompts[f].end());
+      entry.forks[f] = reference->continueGreedily(all, kForked);
+    }
+  }
+
+  struct Job {
+    std::unique_ptr<Text> text;
+    const std::vector<int32_t> *want;
+    size_t prompt;
+    bool isFork;
+  };
+  std::mt19937 random(5);
+  auto below = [&](size_t n) { return random() % n; };
+  std::vector<Job> going, ended;
+  int64_t right = 0, forked = 0, cancelled = 0, full = 0;
+  Engine &engine = model->engine();
+  while (engine.counts().steps < 10000) {
+    if (going.size() < 8 && below(3) == 0) {
+      const size_t p = below(list.size());
+      Job job = {std::make_unique<Text>(model->sequence(), kTokens),
+                 &expected[p].text, p, false};
+      ASSERT_TRUE(job.text->start(list[p]).ok());
+      going.push_back(std::move(job));
+    }
+    if (going.size() < 8 && !ended.empty() && below(4) == 0) {
+      const Job &origin = ended[below(ended.size())];
+      const uint32_t f = static_cast<uint32_t>(below(kForks));
+      Job job = {
+          std::make_unique<Text>(origin.text->sequence->fork().take(), kForked),
+          &expected[origin.prompt].forks[f], origin.prompt, true};
+      ASSERT_TRUE(job.text->start(expected[origin.prompt].forkPrompts[f]).ok());
+      going.push_back(std::move(job));
+      ++forked;
+    }
+    if (!going.empty() && below(50) == 0)
+      going[below(going.size())].text->sequence->cancel();
+    engine.step();
+    for (size_t i = going.size(); i-- > 0;) {
+      if (!going[i].text->generation->isDone())
+        continue;
+      Job job = std::move(going[i]);
+      going.erase(going.begin() + static_cast<ptrdiff_t>(i));
+      auto result = job.text->generation->take();
+      if (!result.ok()) {
+        ASSERT_EQ(result.status().code(), StatusCode::OutOfMemory)
+            << result.message();
+        ++full;
+        continue;
+      }
+      if (result->reason == StopReason::Cancelled) {
+        ASSERT_TRUE(std::equal(result->ids.begin(), result->ids.end(),
+                               job.want->begin()));
+        ++cancelled;
+        continue;
+      }
+      ASSERT_EQ(result->ids, *job.want)
+          << "prompt " << job.prompt << (job.isFork ? ", forked" : "");
+      ++right;
+      if (!job.isFork && ended.size() < 3)
+        ended.push_back(std::move(job));
+    }
+    if (!ended.empty() && below(30) == 0)
+      ended.erase(ended.begin() + static_cast<ptrdiff_t>(below(ended.size())));
+  }
+  EXPECT_GT(right, 1000);
+  EXPECT_GT(forked, 200);
+  EXPECT_GT(cancelled, 50);
+  EXPECT_GT(full, 20);
+  going.clear();
+  ended.clear();
+  EXPECT_EQ(engine.pages().used(), 0);
+  EXPECT_TRUE(engine.pages().check({}).ok());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ManySequences,
+                         testing::Values(Case{"reference", 1}, Case{"cpu", 1},
+                                         Case{"cpu", 2}),
+                         [](const testing::TestParamInfo<Case> &info) {
+                           return info.param.device +
+                                  std::to_string(info.param.threads);
+                         });
+
+} // namespace
