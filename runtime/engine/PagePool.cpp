@@ -251,7 +251,7 @@ static Status full(const PagePool &pool, int64_t needed) {
   message += std::to_string(pool.total()) + " pages of ";
   message += std::to_string(kCachePage) + " positions are in use, and a ";
   message += "sequence needs " + std::to_string(needed) + " more; ";
-  message += "raise --context or run fewer sequences";
+  message += "give the cache more memory or run fewer sequences";
   return Status::error(std::move(message), StatusCode::OutOfMemory);
 }
 

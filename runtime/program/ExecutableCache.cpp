@@ -8,6 +8,7 @@
 
 #include "runtime/program/ExecutableCache.h"
 
+#include "runtime/core/ByteCount.h"
 #include "runtime/core/Exceptions.h"
 #include "runtime/core/PrivateFolder.h"
 #include "runtime/core/Quote.h"
@@ -126,19 +127,10 @@ Result<uint64_t> ExecutableCache::defaultLimit() {
   const char *variable = std::getenv("KF_CACHE_SIZE");
   if (!variable || !*variable)
     return kDefaultLimit;
-  const std::string_view text(variable);
-  uint64_t number = 0;
-  auto [end, code] =
-      std::from_chars(text.data(), text.data() + text.size(), number);
-  const std::string_view unit(end, text.data() + text.size());
-  const size_t scale = std::string_view("KMG").find(unit) + 1;
-  const int shift = unit.empty() ? 0 : static_cast<int>(10 * scale);
-  if (code != std::errc() || unit.size() > 1 || scale == 0 ||
-      number > UINT64_MAX >> shift)
-    return Status::error("KF_CACHE_SIZE is " + inQuotes(text) +
-                         ", but a number of bytes is expected, with K, M or G "
-                         "behind it for KiB, MiB or GiB");
-  return number << shift;
+  if (std::optional<uint64_t> bytes = parseByteCount(variable))
+    return *bytes;
+  return Status::error("KF_CACHE_SIZE is " + inQuotes(variable) + ", but " +
+                       std::string(kByteCountText) + " is expected");
 }
 
 void ExecutableCache::warning(const std::string &line) const {

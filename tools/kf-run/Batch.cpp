@@ -365,7 +365,7 @@ int kf::runBatch(Arguments arguments) {
   OptionParser parser(
       "batch [MODEL] --file FILE [options]",
       "Continues many texts at once. Each line of FILE is an object with "
-      "\"prompt\", \"ids\" or\n\"messages\", and what is to differ from the "
+      "\"prompt\",\n\"ids\" or \"messages\", and what is to differ from the "
       "options: \"n\", \"temp\", \"top_k\", \"seed\",\n\"stop\" and so on. "
       "Each "
       "becomes a line, in the same order: \"ids\", \"text\",\n"

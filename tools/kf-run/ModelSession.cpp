@@ -49,6 +49,10 @@ void ModelFlags::addTo(OptionParser &parser) {
                 "elements of the KV cache; f32 by default. f16 and bf16 take "
                 "half the memory, q8_0 about a quarter; they round keys and "
                 "values");
+  parser.bytes({"cache-memory", 0, "SIZE"}, cacheMemory,
+               "the most that the KV cache takes: bytes, or 500M, 2G; by "
+               "default what all sequences need for whole contexts. It is "
+               "taken when it is used");
   parser.flag({"no-cache"}, noCache,
               "neither read nor write the cache of compiled programs");
   parser.text({"target-cpu", 0, "CPU"}, targetCpu,
@@ -82,6 +86,23 @@ ModelSession::open(const ModelFlags &options, bool withTokenizer) {
   return result;
 }
 
+/// Pages that a cache of `bytes` bytes has.
+Result<int64_t> ModelSession::pagesFor(uint64_t bytes) const {
+  const ModelConfig &config = opened.config;
+  CacheSpec spec;
+  KF_ASSIGN_OR_RETURN(spec.type, parseDataType(options.cacheType));
+  spec.layers = config.layers;
+  spec.kvHeads = config.kvHeads;
+  spec.headDim = config.headDim;
+  spec.page = kCachePage;
+  KF_ASSIGN_OR_RETURN(const int64_t page, spec.bytes(1));
+  if (bytes < static_cast<uint64_t>(page))
+    return Status::error("--cache-memory of " + bytesText(bytes) +
+                         " has no room for a page of the KV cache, of " +
+                         bytesText(static_cast<uint64_t>(page)));
+  return static_cast<int64_t>(bytes / static_cast<uint64_t>(page));
+}
+
 Status ModelSession::start(int64_t tokens, int64_t parallel) {
   model = std::make_unique<Model>(
       opened.config, *target, *opened.weights,
@@ -100,6 +121,11 @@ Status ModelSession::start(int64_t tokens, int64_t parallel) {
     settings.contextLength =
         std::min(opened.config.maxPositions, std::max(kDefaultContext, tokens));
   settings.parallel = parallel;
+  if (options.cacheMemory) {
+    KF_ASSIGN_OR_RETURN(const int64_t pages, pagesFor(options.cacheMemory));
+    settings.pages =
+        std::min(pages, parallel * cachePagesOf(settings.contextLength));
+  }
   settings.cancelled = &interruptFlag();
   KF_ASSIGN_OR_RETURN(running, Engine::create(*model, settings));
   return Status();

@@ -35,6 +35,7 @@ struct ModelFlags {
   int64_t context = 0; ///< 0: chosen by the command's need
   bool noCache = false;
   std::string cacheType = "f32", targetCpu = "native";
+  uint64_t cacheMemory = 0; ///< bytes of the KV cache at most; 0: any
 
   /// Adds MODEL and the options to `parser`.
   void addTo(OptionParser &parser);
@@ -65,6 +66,8 @@ public:
 
 private:
   ModelSession() = default;
+
+  Result<int64_t> pagesFor(uint64_t bytes) const;
 
   ModelFlags options;
   std::unique_ptr<Device> target;

@@ -10,6 +10,7 @@
 
 #include "Report.h"
 
+#include "runtime/core/ByteCount.h"
 #include "runtime/core/Quote.h"
 
 #include <algorithm>
@@ -176,6 +177,20 @@ void OptionParser::number(OptionName name, std::optional<uint64_t> &out,
         std::optional<uint64_t> value = parseNumber<uint64_t>(text);
         if (!value)
           return notA("an integer from 0 to 18446744073709551615", text);
+        out = *value;
+        return Status();
+      },
+      std::string(help));
+}
+
+void OptionParser::bytes(OptionName name, uint64_t &out,
+                         std::string_view help) {
+  add(
+      name, Takes::Value,
+      [&out](std::string_view text) {
+        std::optional<uint64_t> value = parseByteCount(text);
+        if (!value || *value == 0)
+          return notA(std::string(kByteCountText), text);
         out = *value;
         return Status();
       },

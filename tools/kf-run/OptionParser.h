@@ -63,6 +63,8 @@ public:
   /// Any 64-bit number without a sign.
   void number(OptionName name, std::optional<uint64_t> &out,
               std::string_view help);
+  /// A number of bytes, as parseByteCount reads it, above 0.
+  void bytes(OptionName name, uint64_t &out, std::string_view help);
   /// A finite number from `least` to `most`.
   void real(OptionName name, double &out, double least, double most,
             std::string_view help);

@@ -385,8 +385,8 @@ TEST_F(ExecutableCacheTest, LimitFollowsTheEnvironment) {
                           "17179869184G", "18446744073709551616"})
     EXPECT_EQ(with(bad).message(),
               "KF_CACHE_SIZE is '" + std::string(bad) +
-                  "', but a number of bytes is expected, with K, M or G behind "
-                  "it for KiB, MiB or GiB");
+                  "', but a number of bytes, with K, M or G behind it for KiB, "
+                  "MiB or GiB is expected");
 }
 
 TEST_F(ExecutableCacheTest, KeysCannotLeaveTheFolder) {
