@@ -164,8 +164,7 @@ public:
     std::vector<Job *> going;
     size_t next = 0, written = 0, done = 0;
     while (next < jobs.size() || !going.empty()) {
-      while (next < jobs.size() &&
-             going.size() < static_cast<size_t>(options.parallel)) {
+      while (next < jobs.size() && hasRoom(jobs[next], going)) {
         Job &job = jobs[next++];
         if (!job.isDone && begin(job))
           going.push_back(&job);
@@ -287,6 +286,25 @@ private:
     }
     return model->start(
         longest, std::min(options.parallel, static_cast<int64_t>(jobs.size())));
+  }
+
+  /// Pages of the cache that a job takes at most.
+  int64_t pagesOf(const Job &job) {
+    const int64_t prompt = static_cast<int64_t>(job.prompt.size());
+    const int64_t context = engine().contextLength();
+    return cachePagesOf(
+        std::min(context, prompt + std::min(job.settings.maxTokens, context)));
+  }
+  /// Whether `job` can be begun beside those that are going on, so that none
+  /// runs out of pages for the others' sake.
+  bool hasRoom(const Job &job, const std::vector<Job *> &going) {
+    if (job.isDone || going.empty())
+      return true;
+    int64_t pages = pagesOf(job);
+    for (const Job *other : going)
+      pages += pagesOf(*other);
+    return going.size() < static_cast<size_t>(options.parallel) &&
+           pages <= engine().pages().total();
   }
 
   /// Whether a job goes on now; else it is done.

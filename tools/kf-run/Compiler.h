@@ -26,15 +26,22 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace kf {
+
+/// Elements of a model's KV cache where nobody says: f16, half of f32's memory,
+/// and f32 on the reference, which rounds nothing.
+inline std::string defaultCacheType(std::string_view target) {
+  return target == "reference" ? "f32" : "f16";
+}
 
 struct CompilerOptions {
   std::string target = "cpu";       ///< a device's name
   std::string targetCpu = "native"; ///< as LLVM calls it
   /// Elements of a model's KV cache: f32, f16, bf16 or q8_0.
-  std::string cacheType = "f32";
+  std::string cacheType = "f16";
   int64_t workers = 0;     ///< Device::workers() of who will run it
   int64_t maxTokens = 512; ///< of functions that do not say `kf.max_tokens`
   CancelFlag cancelled = nullptr; ///< ends compiling between two passes

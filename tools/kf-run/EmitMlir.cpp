@@ -23,6 +23,7 @@ namespace {
 
 struct EmitOptions {
   std::string source, phase = "lowered", function, result, out = "-";
+  std::string cacheType; ///< empty: defaultCacheType()
   int64_t maxTokens = 0, maxLogits = 0;
   CompilerOptions compiler;
   DummyOptions dummy;
@@ -42,9 +43,10 @@ struct EmitOptions {
     parser.choice({"device", 0, "NAME"}, compiler.target,
                   {"cpu", "reference", "vulkan"},
                   "what to compile for; cpu by default");
-    parser.choice({"cache-type", 0, "TYPE"}, compiler.cacheType,
+    parser.choice({"cache-type", 0, "TYPE"}, cacheType,
                   {"f32", "f16", "bf16", "q8_0"},
-                  "elements of a model's KV cache; f32 by default");
+                  "elements of a model's KV cache; f16 by default, and f32 on "
+                  "the reference");
     parser.text({"function", 0, "NAME"}, function,
                 "which function of a file; all by default");
     parser.integer({"max-tokens", 0, "N"}, maxTokens, 1, int64_t(1) << 24,
@@ -84,6 +86,9 @@ Result<CompilerModule> openSource(const EmitOptions &options) {
 }
 
 Status emit(EmitOptions &options) {
+  options.compiler.cacheType = options.cacheType.empty()
+                                   ? defaultCacheType(options.compiler.target)
+                                   : options.cacheType;
   if (options.maxTokens)
     options.compiler.maxTokens = options.maxTokens;
   KF_ASSIGN_OR_RETURN(CompilerModule module, openSource(options));

@@ -46,9 +46,9 @@ void ModelFlags::addTo(OptionParser &parser) {
                  "and at least 4096, as far as the model goes");
   parser.choice({"cache-type", 0, "TYPE"}, cacheType,
                 {"f32", "f16", "bf16", "q8_0"},
-                "elements of the KV cache; f32 by default. f16 and bf16 take "
-                "half the memory, q8_0 about a quarter; they round keys and "
-                "values");
+                "elements of the KV cache; f16 by default, and f32 on the "
+                "reference. bf16 and f16 take half of f32's memory, q8_0 about "
+                "a quarter; they round keys and values");
   parser.bytes({"cache-memory", 0, "SIZE"}, cacheMemory,
                "the most that the KV cache takes: bytes, or 500M, 2G; by "
                "default what all sequences need for whole contexts. It is "
@@ -65,6 +65,7 @@ ModelSession::open(const ModelFlags &options, bool withTokenizer) {
   const Progress progress("opening the model");
   std::unique_ptr<ModelSession> result(new ModelSession());
   result->options = options;
+  std::string &cacheType = result->options.cacheType;
   KF_ASSIGN_OR_RETURN(result->opened,
                       openModel(options.model, withTokenizer, options.dummy));
   KF_ASSIGN_OR_RETURN(result->target, openDevice(options.device));
@@ -74,7 +75,9 @@ ModelSession::open(const ModelFlags &options, bool withTokenizer) {
   }
   CompilerOptions compiler;
   compiler.target = result->target->name();
-  compiler.cacheType = options.cacheType;
+  if (cacheType.empty())
+    cacheType = defaultCacheType(compiler.target);
+  compiler.cacheType = cacheType;
   compiler.targetCpu = options.targetCpu;
   compiler.workers = result->target->workers();
   compiler.cancelled = &interruptFlag();

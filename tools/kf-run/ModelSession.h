@@ -34,7 +34,8 @@ struct ModelFlags {
   DeviceOptions device;
   int64_t context = 0; ///< 0: chosen by the command's need
   bool noCache = false;
-  std::string cacheType = "f32", targetCpu = "native";
+  std::string cacheType; ///< empty: defaultCacheType()
+  std::string targetCpu = "native";
   uint64_t cacheMemory = 0; ///< bytes of the KV cache at most; 0: any
 
   /// Adds MODEL and the options to `parser`.
