@@ -80,10 +80,10 @@ struct EngineTimings {
 
 /// Reads many sequences of one model, a step at a time. A step takes one row of
 /// every sequence that generates, and fills up with rows of prompts, chunk by
-/// chunk, in turns. Programs come in few sizes: for 1 row, up to 16, and up to
-/// EngineOptions::rowsPerStep. What a sequence gets does not depend on the
-/// others, but for rounding; where one fails, by a full cache or by logits that
-/// are not finite, the others go on.
+/// chunk, in turns. Programs come in few sizes: for 1 row, up to 16, up to 64
+/// where many generate, and up to EngineOptions::rowsPerStep. What a sequence
+/// gets does not depend on the others, but for rounding; where one fails, by a
+/// full cache or by logits that are not finite, the others go on.
 ///
 /// A prompt that begins as one that is being read waits for what the two have
 /// in common, and then shares its pages.

@@ -21,6 +21,8 @@ namespace {
 /// Rows of the middle program: few enough for a short prompt to compile and run
 /// quickly, and as many as mostly generate at once.
 constexpr int64_t kFewRows = 16;
+/// Rows of another one, for as many as generate where there are many.
+constexpr int64_t kSomeRows = 64;
 /// The most tokens that a step chooses: with more rows, products are bound by
 /// arithmetic, so that a second step takes no longer.
 constexpr int64_t kMostChosen = 64;
@@ -178,20 +180,26 @@ void Engine::makePlan() {
   }
 }
 
-/// The smallest program for the step; one that is there already is better than
-/// one that would have to be compiled.
+/// The smallest program for the step. Sequences that generate take many steps
+/// alike, and programs for more rows leave threads without work. A prompt takes
+/// few: one that is there already is better than one that would have to be
+/// compiled.
 StepShape Engine::shapeOfPlan() const {
   auto shapeOf = [&](int64_t rows) {
     rows = std::min(rows, options.rowsPerStep);
     return StepShape{rows, std::min(rows, wantedLimit()), plan.output};
   };
-  const StepShape few = shapeOf(kFewRows), many = shapeOf(options.rowsPerStep);
+  const StepShape few = shapeOf(kFewRows), some = shapeOf(kSomeRows),
+                  many = shapeOf(options.rowsPerStep);
   const int64_t rows = plan.batch.rows();
   if (rows == 1)
     return shapeOf(1);
-  if (rows > few.tokens)
-    return many;
-  return decoder.hasProgram(many) && !decoder.hasProgram(few) ? many : few;
+  const bool isPrompt = plan.pieces.size() == 1;
+  if (rows <= few.tokens)
+    return isPrompt && decoder.hasProgram(many) && !decoder.hasProgram(few)
+               ? many
+               : few;
+  return rows <= some.tokens && !isPrompt ? some : many;
 }
 
 //===----------------------------------------------------------------------===//

@@ -9,7 +9,6 @@
 #include "runtime/engine/Model.h"
 
 #include "runtime/core/Exceptions.h"
-#include "runtime/core/Quote.h"
 #include "runtime/core/Stopwatch.h"
 #include "runtime/model/TensorList.h"
 
@@ -87,7 +86,7 @@ Status Model::explainBadLogits(const Status &error) const try {
                 .value_or("all weights are finite, so what the model computes "
                           "overflows");
   return Status::error(error.message() + "; " + cause)
-      .in("model " + inQuotes(name));
+      .in("model '" + name + "'");
 } catch (...) {
   return statusOfException();
 }

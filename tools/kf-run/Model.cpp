@@ -11,23 +11,14 @@
 #include "EmbeddedModel.h"
 #include "Report.h"
 
-#include "runtime/core/MappedFile.h"
-#include "runtime/io/Gguf.h"
 #include "runtime/io/Safetensors.h"
-#include "runtime/model/GgufConfig.h"
 #include "runtime/model/NamedConfigs.h"
-#include "runtime/model/TiedEmbeddings.h"
 
-#include <cerrno>
-#include <cstring>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <filesystem>
 
 using namespace kf;
 
-namespace {
-
-Result<ModelFiles> openEmbedded(bool withTokenizer) {
+static Result<ModelFiles> openEmbedded(bool withTokenizer) {
   ModelFiles model;
   model.name = "kf-stories (embedded)";
   model.configText = KF_EMBEDDED(config);
@@ -50,69 +41,33 @@ Result<ModelFiles> openEmbedded(bool withTokenizer) {
   return model;
 }
 
-Result<ModelFiles> openFolder(const std::string &path, bool withTokenizer) {
-  ModelFiles model;
-  model.name = path;
-  KF_ASSIGN_OR_RETURN(model.config, loadModelConfig(path));
-  KF_ASSIGN_OR_RETURN(MappedFile config,
-                      MappedFile::open(path + "/config.json"));
-  model.configText = config.text();
-  KF_ASSIGN_OR_RETURN(model.weights, openSafetensors(path));
-  KF_RETURN_IF_ERROR(settleTiedEmbeddings(model.config, *model.weights));
-  if (!withTokenizer)
-    return model;
-  KF_ASSIGN_OR_RETURN(model.tokenizer, Tokenizer::open(path));
-  KF_ASSIGN_OR_RETURN(model.chat, loadChatConfig(path));
-  return model;
-}
-
-Result<ModelFiles> openGguf(const std::string &path, bool withTokenizer) {
-  ModelFiles model;
-  model.name = path;
-  KF_ASSIGN_OR_RETURN(std::unique_ptr<Gguf> gguf, Gguf::open(path));
-  KF_ASSIGN_OR_RETURN(model.config, readGgufConfig(*gguf));
-  model.configText = ggufConfigText(*gguf);
-  if (withTokenizer) {
-    KF_ASSIGN_OR_RETURN(model.tokenizer, Tokenizer::fromGguf(*gguf));
-    KF_ASSIGN_OR_RETURN(model.chat, readChatConfig(*gguf));
-  }
-  model.weights = std::move(gguf);
-  return model;
-}
-
-} // namespace
-
 Result<ModelKind> kf::findModelKind(const std::string &path) {
   if (path.empty())
     return ModelKind::Embedded;
-  struct stat info;
-  if (stat(path.c_str(), &info) != 0 && findNamedConfig(path))
+  std::error_code ignored;
+  if (findNamedConfig(path) && !std::filesystem::exists(path, ignored))
     return Status::error("there are no weights of " + quotePath(path) +
                          " here; --dummy-weights makes random ones, or give "
                          "the path of the model");
-  if (stat(path.c_str(), &info) != 0)
-    return Status::error("cannot open model " + quotePath(path) + ": " +
-                         std::strerror(errno));
-  if (S_ISDIR(info.st_mode))
-    return ModelKind::Folder;
-  KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
-  if (Gguf::recognize(file.bytes()))
-    return ModelKind::Gguf;
-  return Status::error("model " + quotePath(path) +
-                       " is neither a GGUF file nor a folder; give one, or the "
-                       "folder that holds config.json and model.safetensors");
+  KF_ASSIGN_OR_RETURN(ModelFormat format, findModelFormat(path));
+  return format == ModelFormat::Gguf ? ModelKind::Gguf : ModelKind::Folder;
 }
 
 Result<ModelFiles> kf::openModel(const std::string &path, bool withTokenizer) {
   KF_ASSIGN_OR_RETURN(ModelKind kind, findModelKind(path));
   if (kind == ModelKind::Embedded)
     return openEmbedded(withTokenizer);
-  Result<ModelFiles> model = kind == ModelKind::Gguf
-                                 ? openGguf(path, withTokenizer)
-                                 : openFolder(path, withTokenizer);
+  Result<ModelFiles> model = openModelFiles(path, withTokenizer);
   if (model.ok())
     printModelWarnings(path, model->config);
   return model;
+}
+
+Result<bool> kf::hasTokenizer(const std::string &path) {
+  KF_ASSIGN_OR_RETURN(ModelKind kind, findModelKind(path));
+  if (kind == ModelKind::Embedded)
+    return true;
+  return findTokenizer(path);
 }
 
 void kf::printModelWarnings(const std::string &path,
@@ -121,54 +76,7 @@ void kf::printModelWarnings(const std::string &path,
     printWarning("model " + quotePath(path) + ": " + line);
 }
 
-Status kf::openTokenizer(const std::string &path, ModelFiles &model) {
-  struct stat info;
-  const bool isFolder = stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
-  if (isFolder) {
-    KF_ASSIGN_OR_RETURN(model.tokenizer, Tokenizer::open(path));
-    KF_ASSIGN_OR_RETURN(model.chat, loadChatConfig(path));
-    return Status();
-  }
-  KF_ASSIGN_OR_RETURN(std::unique_ptr<Gguf> gguf, Gguf::openIfGguf(path));
-  if (!gguf) {
-    KF_ASSIGN_OR_RETURN(model.tokenizer, Tokenizer::open(path));
-    return Status();
-  }
-  KF_ASSIGN_OR_RETURN(model.tokenizer, Tokenizer::fromGguf(*gguf));
-  KF_ASSIGN_OR_RETURN(model.chat, readChatConfig(*gguf));
-  return Status();
-}
-
-Result<bool> kf::hasTokenizer(const std::string &path) {
-  KF_ASSIGN_OR_RETURN(ModelKind kind, findModelKind(path));
-  if (kind == ModelKind::Embedded)
-    return true;
-  if (kind == ModelKind::Gguf) {
-    KF_ASSIGN_OR_RETURN(std::unique_ptr<Gguf> gguf, Gguf::open(path));
-    return Tokenizer::isIn(*gguf);
-  }
-  return access((path + "/tokenizer.json").c_str(), F_OK) == 0 ||
-         access((path + "/tokenizer.model").c_str(), F_OK) == 0;
-}
-
 Status kf::nameModel(const ModelFiles &model, const Status &status) {
   const bool named = status.message().find(model.name) != std::string::npos;
   return named ? status : status.in(model.name);
-}
-
-std::string kf::signatureOf(const ModelFiles &model) {
-  std::string text = model.configText;
-  // The tensors' values decide this.
-  text += model.config.tiedEmbeddings ? "\ntied" : "\nuntied";
-  for (const std::string &name : model.weights->names()) {
-    text += '\n' + name;
-    // A tensor of a type that nothing reads has no part in the programs.
-    Result<TensorView> view = model.weights->describe(name);
-    if (!view.ok())
-      continue;
-    for (int64_t dim : view->shape)
-      text += ' ' + std::to_string(dim);
-    text += ' ' + std::string(nameOf(view->type));
-  }
-  return text;
 }

@@ -134,29 +134,8 @@ Status ModelSession::start(int64_t tokens, int64_t parallel) {
   return Status();
 }
 
-std::vector<int32_t> kf::beginIds(const ModelFiles &model) {
-  std::vector<int32_t> ids = model.tokenizer->prefixIds();
-  if (ids.empty() && model.config.bosId)
-    ids.push_back(static_cast<int32_t>(*model.config.bosId));
-  return ids;
-}
-
 Result<std::vector<int32_t>> kf::promptIds(const ModelFiles &model,
                                            std::string_view text) {
-  std::optional<Progress> progress("reading the prompt's tokens");
-  KF_ASSIGN_OR_RETURN(
-      std::vector<int32_t> ids,
-      model.tokenizer->encode(text, {.cancelled = &interruptFlag()}));
-  progress.reset();
-  // A prompt with the begin-of-text token written out has it already.
-  const std::vector<int32_t> &prefix = model.tokenizer->prefixIds();
-  if (!std::ranges::equal(
-          prefix, std::span(ids).first(std::min(ids.size(), prefix.size()))))
-    ids.insert(ids.begin(), prefix.begin(), prefix.end());
-  if (ids.empty() && model.config.bosId)
-    ids.push_back(static_cast<int32_t>(*model.config.bosId));
-  if (ids.empty())
-    return Status::error("the prompt is empty, and the model has no "
-                         "begin-of-text token to start from; give a prompt");
-  return ids;
+  Progress progress("reading the prompt's tokens");
+  return encodePrompt(model, text, &interruptFlag());
 }

@@ -81,14 +81,9 @@ private:
   double seconds = 0;
 };
 
-/// The tokens that generation continues: `text` behind the begin-of-text token
-/// where the model has one and `text` does not begin with it. An interrupt ends
-/// it (Interrupt.h). Errors: no token to start from.
+/// encodePrompt(), which an interrupt ends, with progress.
 Result<std::vector<int32_t>> promptIds(const ModelFiles &model,
                                        std::string_view text);
-
-/// The tokens that begin every text of `model`: maybe none.
-std::vector<int32_t> beginIds(const ModelFiles &model);
 
 } // namespace kf
 

@@ -186,6 +186,25 @@ TEST(Engine, ProgramsAreAskedForWhenNeeded) {
   Fixture large;
   EXPECT_TRUE(readAll(*large.sequence(), tokens(512 + 8)).ok());
   EXPECT_EQ(large.asked, Names({"step_512"}));
+  // But not for sequences that generate: those take many steps.
+  Fixture several({.parallel = 40});
+  std::vector<std::unique_ptr<Sequence>> sequences;
+  std::vector<Answer> answers(40);
+  for (Answer &answer : answers) {
+    sequences.push_back(several.sequence());
+    EXPECT_TRUE(
+        begin(*sequences.back(), tokens(20, sequences.size()), answer).ok());
+  }
+  several.runAll();
+  EXPECT_EQ(several.asked.front(), "step_512_40");
+  EXPECT_EQ(std::ranges::count(several.asked, "step_16_16"), 0);
+  for (size_t count : {size_t(9), size_t(40)}) {
+    for (size_t i = 0; i < count; ++i)
+      EXPECT_TRUE(begin(*sequences[i], tokens(1), answers[i]).ok());
+    several.runAll();
+  }
+  EXPECT_EQ(std::ranges::count(several.asked, "step_16_16"), 1);
+  EXPECT_EQ(std::ranges::count(several.asked, "step_64_40"), 1);
   // Several sequences want several tokens.
   Fixture many({.contextLength = 8, .parallel = 3});
   EXPECT_TRUE(readAll(*many.sequence(), tokens(5)).ok());

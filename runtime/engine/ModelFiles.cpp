@@ -1,0 +1,151 @@
+//===- ModelFiles.cpp - What a model's files hold -------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/engine/ModelFiles.h"
+
+#include "runtime/core/MappedFile.h"
+#include "runtime/io/Gguf.h"
+#include "runtime/io/Safetensors.h"
+#include "runtime/model/GgufConfig.h"
+#include "runtime/model/TiedEmbeddings.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <span>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace kf;
+
+static Result<ModelFiles> openFolder(const std::string &path,
+                                     bool withTokenizer) {
+  ModelFiles model;
+  model.name = path;
+  KF_ASSIGN_OR_RETURN(model.config, loadModelConfig(path));
+  KF_ASSIGN_OR_RETURN(MappedFile config,
+                      MappedFile::open(path + "/config.json"));
+  model.configText = config.text();
+  KF_ASSIGN_OR_RETURN(model.weights, openSafetensors(path));
+  KF_RETURN_IF_ERROR(settleTiedEmbeddings(model.config, *model.weights));
+  if (!withTokenizer)
+    return model;
+  KF_ASSIGN_OR_RETURN(model.tokenizer, Tokenizer::open(path));
+  KF_ASSIGN_OR_RETURN(model.chat, loadChatConfig(path));
+  return model;
+}
+
+static Result<ModelFiles> openGguf(const std::string &path,
+                                   bool withTokenizer) {
+  ModelFiles model;
+  model.name = path;
+  KF_ASSIGN_OR_RETURN(std::unique_ptr<Gguf> gguf, Gguf::open(path));
+  KF_ASSIGN_OR_RETURN(model.config, readGgufConfig(*gguf));
+  model.configText = ggufConfigText(*gguf);
+  if (withTokenizer) {
+    KF_ASSIGN_OR_RETURN(model.tokenizer, Tokenizer::fromGguf(*gguf));
+    KF_ASSIGN_OR_RETURN(model.chat, readChatConfig(*gguf));
+  }
+  model.weights = std::move(gguf);
+  return model;
+}
+
+/// A path in an error: in full.
+static std::string quoted(const std::string &path) { return "'" + path + "'"; }
+
+Result<ModelFormat> kf::findModelFormat(const std::string &path) {
+  struct stat info;
+  if (stat(path.c_str(), &info) != 0)
+    return Status::error("cannot open model " + quoted(path) + ": " +
+                         std::strerror(errno));
+  if (S_ISDIR(info.st_mode))
+    return ModelFormat::Folder;
+  KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
+  if (Gguf::recognize(file.bytes()))
+    return ModelFormat::Gguf;
+  return Status::error("model " + quoted(path) +
+                       " is neither a GGUF file nor a folder; give one, or the "
+                       "folder that holds config.json and model.safetensors");
+}
+
+Result<ModelFiles> kf::openModelFiles(const std::string &path,
+                                      bool withTokenizer) {
+  KF_ASSIGN_OR_RETURN(ModelFormat format, findModelFormat(path));
+  return format == ModelFormat::Gguf ? openGguf(path, withTokenizer)
+                                     : openFolder(path, withTokenizer);
+}
+
+Status kf::openTokenizer(const std::string &path, ModelFiles &model) {
+  struct stat info;
+  const bool isFolder = stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+  if (isFolder) {
+    KF_ASSIGN_OR_RETURN(model.tokenizer, Tokenizer::open(path));
+    KF_ASSIGN_OR_RETURN(model.chat, loadChatConfig(path));
+    return Status();
+  }
+  KF_ASSIGN_OR_RETURN(std::unique_ptr<Gguf> gguf, Gguf::openIfGguf(path));
+  if (!gguf) {
+    KF_ASSIGN_OR_RETURN(model.tokenizer, Tokenizer::open(path));
+    return Status();
+  }
+  KF_ASSIGN_OR_RETURN(model.tokenizer, Tokenizer::fromGguf(*gguf));
+  KF_ASSIGN_OR_RETURN(model.chat, readChatConfig(*gguf));
+  return Status();
+}
+
+Result<bool> kf::findTokenizer(const std::string &path) {
+  KF_ASSIGN_OR_RETURN(ModelFormat format, findModelFormat(path));
+  if (format == ModelFormat::Gguf) {
+    KF_ASSIGN_OR_RETURN(std::unique_ptr<Gguf> gguf, Gguf::open(path));
+    return Tokenizer::isIn(*gguf);
+  }
+  return access((path + "/tokenizer.json").c_str(), F_OK) == 0 ||
+         access((path + "/tokenizer.model").c_str(), F_OK) == 0;
+}
+
+std::string kf::signatureOf(const ModelFiles &model) {
+  std::string text = model.configText;
+  // The tensors' values decide this.
+  text += model.config.tiedEmbeddings ? "\ntied" : "\nuntied";
+  for (const std::string &name : model.weights->names()) {
+    text += '\n' + name;
+    // A tensor of a type that nothing reads has no part in the programs.
+    Result<TensorView> view = model.weights->describe(name);
+    if (!view.ok())
+      continue;
+    for (int64_t dim : view->shape)
+      text += ' ' + std::to_string(dim);
+    text += ' ' + std::string(nameOf(view->type));
+  }
+  return text;
+}
+
+std::vector<int32_t> kf::beginIds(const ModelFiles &model) {
+  std::vector<int32_t> ids = model.tokenizer->prefixIds();
+  if (ids.empty() && model.config.bosId)
+    ids.push_back(static_cast<int32_t>(*model.config.bosId));
+  return ids;
+}
+
+Result<std::vector<int32_t>> kf::encodePrompt(const ModelFiles &model,
+                                              std::string_view text,
+                                              CancelFlag cancelled) {
+  KF_ASSIGN_OR_RETURN(std::vector<int32_t> ids,
+                      model.tokenizer->encode(text, {.cancelled = cancelled}));
+  // A prompt with the begin-of-text token written out has it already.
+  const std::vector<int32_t> &prefix = model.tokenizer->prefixIds();
+  if (!std::ranges::equal(
+          prefix, std::span(ids).first(std::min(ids.size(), prefix.size()))))
+    ids.insert(ids.begin(), prefix.begin(), prefix.end());
+  if (ids.empty() && model.config.bosId)
+    ids.push_back(static_cast<int32_t>(*model.config.bosId));
+  if (ids.empty())
+    return Status::error("the prompt is empty, and the model has no "
+                         "begin-of-text token to start from; give a prompt");
+  return ids;
+}

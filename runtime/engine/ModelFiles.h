@@ -1,0 +1,80 @@
+//===- ModelFiles.h - What a model's files hold -----------------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_ENGINE_MODELFILES_H
+#define KF_RUNTIME_ENGINE_MODELFILES_H
+
+#include "runtime/core/Cancellation.h"
+#include "runtime/model/ChatConfig.h"
+#include "runtime/model/ModelConfig.h"
+#include "runtime/text/Tokenizer.h"
+#include "runtime/weights/WeightSource.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kf {
+
+/// How the files of a model lie.
+enum class ModelFormat {
+  Folder, ///< as Hugging Face lays it out
+  Gguf    ///< one file
+};
+
+/// Looks at what is at `path`; a file is known by its first bytes. Other files
+/// are errors that say what would do.
+Result<ModelFormat> findModelFormat(const std::string &path);
+
+/// A checkpoint and what belongs to it.
+struct ModelFiles {
+  std::string name; ///< for people: the path, mostly
+  ModelConfig config;
+  /// What `config` was read from, as text: config.json, or the metadata of a
+  /// GGUF file that its architecture defines.
+  std::string configText;
+  std::unique_ptr<WeightSource> weights;
+
+  // Where the tokenizer was asked for:
+  std::optional<Tokenizer> tokenizer;
+  ChatConfig chat; ///< empty where the model has none
+};
+
+/// Opens the model at `path`. Weights are mapped, not read. Errors name the
+/// file; what the configuration warns of is in `config.warnings`.
+Result<ModelFiles> openModelFiles(const std::string &path, bool withTokenizer);
+
+/// Gives `model` the tokenizer at `path`: a folder's or a GGUF file's with its
+/// chat template, or a tokenizer.json or tokenizer.model alone. Errors name the
+/// file.
+Status openTokenizer(const std::string &path, ModelFiles &model);
+
+/// Whether the model at `path` comes with a tokenizer, readable or not.
+Result<bool> findTokenizer(const std::string &path);
+
+/// Everything about `model` that its compiled programs depend on, as bytes to
+/// hash: what its configuration was read from, and the tensors' names, types
+/// and shapes.
+std::string signatureOf(const ModelFiles &model);
+
+/// The tokens that generation continues: `text` behind the begin-of-text token
+/// where the model has one and `text` does not begin with it. An interrupt ends
+/// it (Interrupt.h). Errors: no token to start from, and the tokenizer's.
+Result<std::vector<int32_t>> encodePrompt(const ModelFiles &model,
+                                          std::string_view text,
+                                          CancelFlag cancelled = nullptr);
+
+/// The tokens that begin every text of `model`: maybe none.
+std::vector<int32_t> beginIds(const ModelFiles &model);
+
+} // namespace kf
+
+#endif // KF_RUNTIME_ENGINE_MODELFILES_H
