@@ -378,8 +378,9 @@ std::vector<Case> cases() {
     for (const std::string &function : OpFile(path).functions()) {
       for (const char *device : {"cpu", "cpu2", "vulkan"})
         list.push_back({path.filename(), function, device});
-      // Blocks and samplers have code of their own for each width of vectors.
-      if (path.filename() == "blocks.mlir" || path.filename() == "sample.mlir")
+      // What has code of its own for each width of vectors.
+      if (path.filename() == "attention.mlir" ||
+          path.filename() == "blocks.mlir" || path.filename() == "sample.mlir")
         for (const char *cpu : {"x86-64-v2", "x86-64-v3", "x86-64-v4"})
           list.push_back({path.filename(), function, cpu});
     }

@@ -41,7 +41,8 @@ constexpr int64_t kSequences = 4, kTablePages = 4, kPoolPages = 11;
 constexpr float kScale = 0.2f;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-/// What a test varies; `rows` is T and `sequences` S, -1 for any.
+/// What a test varies; `rows` is T and `sequences` S, -1 for any. `device` is
+/// cpu, cpu2 (two threads), reference, or a CPU that code is made for.
 struct Variant {
   std::string device = "cpu", type = "f32";
   int64_t page = 64, rows = -1, sequences = -1, dim = 24;
@@ -85,6 +86,15 @@ std::string programText(const Variant &variant) {
          cache + ", " + ints + ", " + table + "\nreturn %0 : " + q + "\n}\n";
 }
 
+mlir::kf::CompileOptions optionsFor(const std::string &device) {
+  mlir::kf::CompileOptions options;
+  if (device == "reference")
+    options.target = mlir::kf::Target::Reference;
+  if (device.starts_with("x86"))
+    options.targetCpu = device;
+  return options;
+}
+
 Executable compileStep(const Variant &variant) {
   mlir::DialectRegistry registry;
   mlir::kf::registerDialects(registry);
@@ -96,10 +106,7 @@ Executable compileStep(const Variant &variant) {
     ADD_FAILURE() << programText(variant);
     return {};
   }
-  mlir::kf::CompileOptions options;
-  options.target = variant.device == "reference" ? mlir::kf::Target::Reference
-                                                 : mlir::kf::Target::Cpu;
-  auto executable = mlir::kf::compile(*module, options);
+  auto executable = mlir::kf::compile(*module, optionsFor(variant.device));
   if (!executable) {
     ADD_FAILURE() << llvm::toString(executable.takeError());
     return {};
@@ -130,6 +137,12 @@ struct History {
 
 class PagedCacheTest : public testing::TestWithParam<const char *> {
 protected:
+  void SetUp() override {
+    const std::string device = GetParam();
+    if (llvm::errorToBool(mlir::kf::checkRunsOnHost(optionsFor(device))))
+      GTEST_SKIP() << "this machine cannot run code for " << device;
+  }
+
   /// A cache of poisoned pages, which nobody has.
   void start(Variant variant) {
     variant.device = GetParam();
@@ -562,7 +575,12 @@ TEST_P(PagedCacheTest, SequencesThatTheStepLacks) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, PagedCacheTest,
-                         testing::Values("cpu", "cpu2", "reference"),
-                         [](const auto &info) { return info.param; });
+                         testing::Values("cpu", "cpu2", "reference",
+                                         "x86-64-v2", "x86-64-v3"),
+                         [](const auto &info) {
+                           std::string name = info.param;
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
 
 } // namespace

@@ -44,15 +44,19 @@ std::string textOf(llvm::Error error) {
   return oneLine(llvm::toString(std::move(error)));
 }
 
-// What code for x86 CPUs without F16C calls to convert half precision. The
-// compiler's run-time library has them, but a static program does not export
-// them to the kernels that it loads.
+// What code for x86 CPUs without F16C, or without AVX512-BF16, calls to convert
+// 16 bits. The compiler's run-time library has them, but a static program does
+// not export them to the kernels that it loads.
 #ifdef __x86_64__
 float extendHalf(_Float16 value) {
   return halfToFloat(std::bit_cast<uint16_t>(value));
 }
 _Float16 truncateToHalf(float value) {
   return std::bit_cast<_Float16>(floatToHalf(value));
+}
+/// Bits of a bf16, which is returned in the same register as a _Float16.
+_Float16 truncateToBfloat(float value) {
+  return std::bit_cast<_Float16>(floatToBfloat(value));
 }
 #endif
 
@@ -67,6 +71,7 @@ llvm::orc::SymbolMap runtimeFunctions(llvm::orc::ExecutionSession &session) {
   };
   add("__extendhfsf2", extendHalf);
   add("__truncsfhf2", truncateToHalf);
+  add("__truncsfbf2", truncateToBfloat);
 #endif
   return map;
 }
