@@ -261,9 +261,8 @@ Status Engine::copyPages() {
 }
 
 Result<StepRunner *> Engine::runner(const StepShape &shape) {
-  std::unique_ptr<StepRunner> &slot = runners[shape];
-  if (slot)
-    return slot.get();
+  if (auto found = runners.find(shape); found != runners.end())
+    return found->second.get();
   if (isCancelled())
     return Status::cancelled();
   KF_ASSIGN_OR_RETURN(LoadedProgram * program, decoder.program(shape));
@@ -273,8 +272,7 @@ Result<StepRunner *> Engine::runner(const StepShape &shape) {
   binding += watch.seconds();
   if (!made.ok())
     return made.status();
-  slot = made.take();
-  return slot.get();
+  return runners.emplace(shape, made.take()).first->second.get();
 }
 
 /// The step was run.

@@ -293,6 +293,7 @@ TEST(Engine, FailureOfTheProvider) {
   fixture.failure = Status::error("no compiler");
   EXPECT_EQ(readAll(*sequence, tokens(20)).message(), "no compiler");
   EXPECT_EQ(sequence->position(), 0);
+  EXPECT_EQ(fixture.engine->memory().total(), 0u);
   fixture.failure = Status();
   EXPECT_TRUE(expectLogits(*sequence, tokens(20)).ok());
 }
