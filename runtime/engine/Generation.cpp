@@ -113,18 +113,22 @@ Generation::Generation(Sequence &sequence, Sampler &sampler,
 
 Generation::~Generation() {
   options = {}; // nobody is to be called any more
+  options.maxTokens = 0;
   if (output && !isDone())
     sequence.cancel();
 }
 
 Status Generation::start(std::span<const int32_t> prompt) try {
-  output = std::make_unique<Output>(tokenizer, prompt, options, result);
+  auto made = std::make_unique<Output>(tokenizer, prompt, options, result);
   for (int32_t id : prompt)
     sampler.accept(id);
   watch = Stopwatch();
   readiedBefore = readied();
   promptCount = static_cast<int64_t>(prompt.size());
-  return read({prompt.begin(), prompt.end()}, options.maxTokens > 0);
+  KF_RETURN_IF_ERROR(
+      read({prompt.begin(), prompt.end()}, options.maxTokens > 0));
+  output = std::move(made);
+  return Status();
 } catch (...) {
   return statusOfException();
 }

@@ -63,10 +63,11 @@ Status Sequence::read(Reading wanted) try {
 }
 
 void Sequence::cancel() {
-  if (!owner.isQueued(*this)) // `done` is about to be called, if it reads
+  if (!isReading())
     return;
-  owner.end(*this, Status::cancelled());
-  owner.tell();
+  if (owner.isQueued(*this))
+    owner.end(*this, Status::cancelled());
+  owner.tell(); // it may have ended before, within the step that calls this
 }
 
 int64_t Sequence::contextLength() const { return owner.contextLength(); }

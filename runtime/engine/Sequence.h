@@ -70,7 +70,9 @@ public:
   /// are none, more than the context has room for, a sequence that reads.
   Status read(Reading reading);
   bool isReading() const { return reading.has_value(); }
-  /// Ends what it reads with Status::cancelled(), which `done` is called with.
+  /// Ends what it reads with Status::cancelled(), which `done` is called with
+  /// before this returns; what ended in the step that calls this, with what
+  /// came of it.
   void cancel();
 
   Engine &engine() const { return owner; }

@@ -695,6 +695,26 @@ TEST(Engine, CancelEndsOneReading) {
   EXPECT_TRUE(expectLogits(*first, tokens(100)).ok());
 }
 
+/// One that ended in the same step learns at once what came of it.
+TEST(Engine, CancelOfWhatHasEnded) {
+  Fixture fixture({.parallel = 2});
+  auto first = fixture.sequence(), second = fixture.sequence();
+  Answer answer;
+  Reading reading;
+  reading.ids = tokens(3);
+  reading.done = [&](const Reading::Outcome &) {
+    EXPECT_TRUE(second->isReading());
+    second->cancel();
+    EXPECT_FALSE(second->isReading());
+    EXPECT_TRUE(answer.isDone());
+  };
+  EXPECT_TRUE(first->read(std::move(reading)).ok());
+  EXPECT_TRUE(begin(*second, tokens(3, 4), answer).ok());
+  fixture.runAll();
+  ASSERT_TRUE(answer.isDone());
+  EXPECT_TRUE(answer.outcome->ok());
+}
+
 /// What readings call may begin, cancel and destroy others.
 TEST(Engine, CallbacksMayDoAnything) {
   Fixture fixture({.parallel = 8});

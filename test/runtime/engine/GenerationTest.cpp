@@ -21,7 +21,7 @@ namespace {
 constexpr int32_t kAnswer = kVocab - 1;
 
 struct Fixture {
-  explicit Fixture(int64_t context = 100)
+  explicit Fixture(int64_t context = 100, int64_t parallel = 1)
       : tokenizer(*Tokenizer::open(KF_SOURCE_DIR
                                    "/models/kf-stories/tokenizer.json")),
         sampler(*Sampler::create({})) {
@@ -29,8 +29,9 @@ struct Fixture {
       return fakeStep(shape);
     };
     model = std::make_unique<Model>(fakeConfig(), device, source, provider);
-    engine = Engine::create(*model,
-                            {.contextLength = context, .cancelled = &cancelled})
+    engine = Engine::create(*model, {.contextLength = context,
+                                     .parallel = parallel,
+                                     .cancelled = &cancelled})
                  .take();
     sequence = engine->createSequence().take();
   }
@@ -170,6 +171,42 @@ TEST(Generation, Errors) {
   EXPECT_NE(
       fixture.run({1, 2, 3, 4, 5}, limit(5)).message().find("context is full"),
       std::string::npos);
+}
+
+/// One that cannot begin leaves the other's reading alone.
+TEST(Generation, SequenceOfAnother) {
+  Fixture fixture;
+  Generation first(*fixture.sequence, fixture.sampler, nullptr, limit(3));
+  ASSERT_TRUE(first.start({{1, 2}}).ok());
+  {
+    Sampler sampler = *Sampler::create({});
+    Generation second(*fixture.sequence, sampler, nullptr, limit(3));
+    EXPECT_NE(second.start({{1}}).message().find("is reading"),
+              std::string::npos);
+  }
+  while (!first.isDone())
+    fixture.engine->step();
+  EXPECT_EQ(first.take()->reason, StopReason::MaxTokens);
+}
+
+/// By another one, in the step that both get a token of.
+TEST(Generation, Destroyed) {
+  Fixture fixture(100, 2);
+  auto other = fixture.engine->createSequence().take();
+  Sampler sampler = *Sampler::create({});
+  auto second =
+      std::make_unique<Generation>(*other, sampler, nullptr, limit(9));
+  GenerationOptions options = limit(9);
+  options.onToken = [&](int32_t) {
+    second.reset();
+    EXPECT_FALSE(other->isReading());
+  };
+  Generation first(*fixture.sequence, fixture.sampler, nullptr, options);
+  ASSERT_TRUE(first.start({{1, 2}}).ok());
+  ASSERT_TRUE(second->start({{3, 4}}).ok());
+  while (!first.isDone())
+    fixture.engine->step();
+  EXPECT_EQ(other->position(), 2);
 }
 
 } // namespace
