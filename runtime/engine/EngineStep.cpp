@@ -62,9 +62,18 @@ int64_t Engine::wantedLimit() const {
   return std::min(most, options.rowsPerStep);
 }
 
-/// Whether what `sequence` begins with is about to be read for another one.
+/// The ids of a reading up to the first of which something is to be known:
+/// those before it may be taken over from others.
+static std::span<const int32_t> beginningOf(const Reading &reading) {
+  const std::span<const int32_t> ids = reading.ids;
+  return reading.onLogits && reading.firstLogits < ids.size()
+             ? ids.first(reading.firstLogits + 1)
+             : ids;
+}
+
+/// Whether what `sequence` could take over is about to be read for another one.
 bool Engine::waitsForPrefix(const Sequence &sequence) const {
-  const std::span<const int32_t> ids = sequence.reading->ids;
+  const std::span<const int32_t> ids = beginningOf(*sequence.reading);
   auto isPlanned = [&](const Sequence *other) {
     return std::ranges::find(plan.pieces, other, &Piece::sequence) !=
            plan.pieces.end();
@@ -87,11 +96,8 @@ bool Engine::waitsForPrefix(const Sequence &sequence) const {
 /// Begins a sequence with what the cache has of its first tokens, but for those
 /// of which something is to be known.
 Status Engine::takePrefix(Sequence &sequence) {
-  const Reading &reading = *sequence.reading;
-  std::span<const int32_t> ids = reading.ids;
-  if (reading.onLogits && reading.firstLogits < ids.size())
-    ids = ids.first(reading.firstLogits + 1);
-  KF_ASSIGN_OR_RETURN(sequence.reused, sequence.pages.reusePrefix(ids));
+  KF_ASSIGN_OR_RETURN(sequence.reused, sequence.pages.reusePrefix(
+                                           beginningOf(*sequence.reading)));
   sequence.next = static_cast<size_t>(sequence.reused);
   return Status();
 }
@@ -211,7 +217,7 @@ Status Engine::runStep() {
   makePlan();
   counters.mostPages = std::max(counters.mostPages, pool->used());
   if (plan.pieces.empty())
-    return Status(); // all that there was to do has ended
+    return Status(); // all have ended, or wait for steps of the other output
   const Status status = catchExceptions([&] { return runPlan(); });
   if (status.isCancelled())
     return status;

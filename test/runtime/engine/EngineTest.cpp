@@ -582,6 +582,21 @@ TEST(Engine, CommonPrefixesAreReadOnce) {
   }
 }
 
+/// Those that want all logits can take over nothing, and wait for nobody.
+TEST(Engine, LogitsDoNotWaitForPrefixes) {
+  Fixture fixture({.parallel = 4, .rowsPerStep = 400});
+  std::vector<std::unique_ptr<Sequence>> sequences;
+  for (size_t i = 0; i < 4; ++i) {
+    sequences.push_back(fixture.sequence());
+    Reading reading;
+    reading.ids = tokens(100);
+    reading.onLogits = [](size_t, std::span<const float>) { return Status(); };
+    EXPECT_TRUE(sequences.back()->read(std::move(reading)).ok());
+  }
+  fixture.runAll();
+  EXPECT_EQ(fixture.engine->counts().steps, 1);
+}
+
 /// Of a prompt that is there already, the last token is read again.
 TEST(Engine, ASamePromptIsReused) {
   Fixture fixture({.parallel = 2});
