@@ -316,6 +316,8 @@ Status Engine::giveChosen(StepRunner &runner) {
     const bool isWhole = sequence.next == sequence.reading->ids.size();
     if (piece.wanted) {
       const int32_t id = chosen[row++];
+      if (id < 0) // whatever gave them must not go on to others
+        sequence.pages.forget();
       counters.chosen += id >= 0;
       end(sequence, outcomeOf(id, *sequence.reading, decoder));
     } else if (isWhole) {

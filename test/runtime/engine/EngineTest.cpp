@@ -691,6 +691,22 @@ TEST(Engine, BadLogitsEndTheirSequenceAlone) {
             "exclude all tokens");
 }
 
+/// What went wrong once does not go on to others.
+TEST(Engine, BadKeysAreNotReused) {
+  Fixture fixture({.parallel = 2});
+  fixture.device.behavior.poison = 1;
+  Text bad(fixture.sequence(), SamplerOptions(), 1);
+  EXPECT_TRUE(bad.read(tokens(150)).ok());
+  fixture.runAll();
+  EXPECT_FALSE(bad.error.ok());
+  fixture.device.behavior.poison = -1;
+  Text good(fixture.sequence(), SamplerOptions(), 1);
+  EXPECT_TRUE(good.read(tokens(150)).ok());
+  fixture.runAll();
+  EXPECT_TRUE(good.error.ok());
+  EXPECT_EQ(good.sequence->reusedTokens(), 0);
+}
+
 TEST(Engine, CancelEndsOneReading) {
   Fixture fixture({.parallel = 2, .rowsPerStep = 8});
   auto first = fixture.sequence(), second = fixture.sequence();
