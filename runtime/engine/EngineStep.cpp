@@ -122,8 +122,12 @@ Status Engine::tryAddPiece(Sequence &sequence, int64_t rows) {
     piece.wanted = piece.count - std::min(before, piece.count);
   } else if (reading.sampler && piece.count == rest) {
     adjustments = reading.sampler->adjustments();
-    const int64_t most =
-        mostAdjustments(decoder.config().vocabSize, wantedLimit());
+    const int64_t vocabulary = decoder.config().vocabSize;
+    // So that they are never more than a step has room for.
+    std::erase_if(adjustments, [&](const LogitAdjustment &adjustment) {
+      return adjustment.id < 0 || adjustment.id >= vocabulary;
+    });
+    const int64_t most = mostAdjustments(vocabulary, wantedLimit());
     piece.wanted = 1;
     if (freeWanted == 0 || batch.adjustedIds.size() + adjustments.size() >
                                static_cast<size_t>(most)) {

@@ -707,6 +707,20 @@ TEST(Engine, BadKeysAreNotReused) {
   EXPECT_EQ(good.sequence->reusedTokens(), 0);
 }
 
+/// As with Sampler::sample(), however many there are.
+TEST(Engine, BiasesOfNoTokenAreIgnored) {
+  Fixture fixture({.parallel = 2});
+  SamplerOptions options;
+  options.logitBias = {{3, -INFINITY}};
+  for (int64_t id = 0; id < 100; ++id)
+    options.logitBias.push_back({kVocab + id, 5.0});
+  Text text(fixture.sequence(), options, 5);
+  EXPECT_TRUE(text.read({1, 2}).ok());
+  for (int step = 0; step < 10; ++step)
+    fixture.engine->step();
+  EXPECT_EQ(text.chosen, expected({1, 2}, options, 5, fixture.device.behavior));
+}
+
 TEST(Engine, CancelEndsOneReading) {
   Fixture fixture({.parallel = 2, .rowsPerStep = 8});
   auto first = fixture.sequence(), second = fixture.sequence();
