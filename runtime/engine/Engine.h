@@ -164,6 +164,7 @@ private:
   Status runStep();
   Status runPlan();
   Status copyPages();
+  Status tryCopyPages();
   Result<StepRunner *> runner(const StepShape &shape);
   void commit();
   Status giveChosen(StepRunner &runner);

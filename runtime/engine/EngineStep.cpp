@@ -139,9 +139,13 @@ Status Engine::tryAddPiece(Sequence &sequence, int64_t rows) {
     return Status();
 
   const int64_t position = sequence.position();
-  KF_RETURN_IF_ERROR(
-      sequence.pages.reserve(static_cast<int64_t>(piece.count), plan.copies));
-  plan.pieces.push_back(piece);
+  plan.pieces.push_back(piece); // first: whoever needs copies is in the plan
+  if (Status status = sequence.pages.reserve(static_cast<int64_t>(piece.count),
+                                             plan.copies);
+      !status.ok()) {
+    plan.pieces.pop_back();
+    return status;
+  }
   batch.pages.push_back(sequence.pages.pages());
   for (size_t i = 0; i < piece.count; ++i) {
     batch.addRow(reading.ids[sequence.next + i],
@@ -218,7 +222,14 @@ StepShape Engine::shapeOfPlan() const {
 
 /// Errors are those that no sequence can go on with.
 Status Engine::runStep() {
-  makePlan();
+  const Status planned = catchExceptions([&] {
+    makePlan();
+    return Status();
+  });
+  if (!planned.ok()) {
+    (void)copyPages(); // for those that have their pages
+    return planned;
+  }
   counters.mostPages = std::max(counters.mostPages, pool->used());
   if (plan.pieces.empty())
     return Status(); // all have ended, or wait for steps of the other output
@@ -247,11 +258,29 @@ Status Engine::runPlan() {
                                         : giveLogits(*runner);
 }
 
-/// Copies are made whether a step follows or not. Where they are not, the pages
-/// of sequences hold no longer what they should.
+/// Copies are made whether a step follows or not. Where they fail, sequences
+/// are without what was to be copied: they go back to before it, and nobody
+/// else finds it.
 Status Engine::copyPages() {
   if (plan.copies.empty())
     return Status();
+  const Status status = catchExceptions([&] { return tryCopyPages(); });
+  if (status.ok())
+    return status;
+  for (const Piece &piece : plan.pieces) {
+    Sequence &sequence = *piece.sequence;
+    const int64_t index = sequence.position() / kCachePage;
+    const int32_t page = sequence.pages.pages()[static_cast<size_t>(index)];
+    if (std::ranges::find(plan.copies, page, &PageCopy::to) ==
+        plan.copies.end())
+      continue;
+    sequence.pages.forget();
+    sequence.before = std::min(sequence.before, index * kCachePage);
+  }
+  return status;
+}
+
+Status Engine::tryCopyPages() {
   Status status;
   if (!copying) {
     Result<std::unique_ptr<Stream>> made = decoder.device().createStream();
@@ -264,9 +293,6 @@ Status Engine::copyPages() {
   if (copying)
     if (Status done = copying->synchronize(); status.ok())
       status = std::move(done);
-  if (!status.ok())
-    for (const Piece &piece : plan.pieces)
-      piece.sequence->pages.forget();
   return status;
 }
 

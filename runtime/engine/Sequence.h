@@ -66,8 +66,10 @@ public:
 
   /// Reads on, during the next steps of the engine. A sequence without tokens
   /// takes over what the engine's cache has of the beginning of `ids`. Where
-  /// that fails the sequence is what it was before. Errors at once: ids that
-  /// are none, more than the context has room for, a sequence that reads.
+  /// that fails the sequence is what it was before; only where a page of it
+  /// could not be copied, position() is the first of that page. Errors at once:
+  /// ids that are none, more than the context has room for, a sequence that
+  /// reads.
   Status read(Reading reading);
   bool isReading() const { return reading.has_value(); }
   /// Ends what it reads with Status::cancelled(), which `done` is called with

@@ -1,0 +1,111 @@
+//===- EngineStepTest.cpp - Steps of an engine without memory -------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "FailingAllocations.h"
+
+#include "../engine/FakeModel.h"
+
+#include "runtime/core/Exceptions.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+using namespace kf;
+using namespace kf::test;
+
+namespace {
+
+/// What several sequences read that share pages. Counts logits that are not
+/// those of the sequence's tokens.
+struct SharedPages {
+  FakeDevice device;
+  FakeSource source;
+  int64_t wrong = 0;
+
+  Reading readingOf(const Sequence &sequence, std::span<const int32_t> ids) {
+    Reading reading;
+    reading.ids.assign(ids.begin(), ids.end());
+    reading.onLogits = [this, &sequence](size_t index,
+                                         std::span<const float> logits) {
+      // All of the ids are read in one step.
+      const auto read = sequence.tokens().first(kBefore + index + 1);
+      for (int64_t v = 0; v < kVocab; ++v)
+        wrong += logits[v] != fakeLogit(read, v);
+      return Status();
+    };
+    return reading;
+  }
+
+  /// Reads on with forks, in one step, and once more where that fails.
+  Status run() {
+    KF_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, open());
+    KF_ASSIGN_OR_RETURN(
+        std::unique_ptr<Engine> engine,
+        Engine::create(*model, {.contextLength = 200, .parallel = 4}));
+    KF_ASSIGN_OR_RETURN(std::unique_ptr<Sequence> first,
+                        engine->createSequence());
+    Reading reading;
+    KF_RETURN_IF_ERROR(catchExceptions([&] {
+      for (int32_t i = 0; i < kBefore; ++i)
+        reading.ids.push_back(i % 7 + 1);
+      return Status();
+    }));
+    KF_RETURN_IF_ERROR(first->read(std::move(reading)));
+    while (engine->step()) {
+    }
+    std::unique_ptr<Sequence> forks[3];
+    for (std::unique_ptr<Sequence> &fork : forks) {
+      KF_ASSIGN_OR_RETURN(fork, first->fork());
+      if (fork->position() != kBefore)
+        return Status::outOfMemory();
+    }
+    const auto readOn = [&] {
+      return catchExceptions([&] {
+        for (const std::unique_ptr<Sequence> &fork : forks)
+          if (fork->position() == kBefore)
+            KF_RETURN_IF_ERROR(fork->read(readingOf(*fork, {{3, 1, 2}})));
+        return Status();
+      });
+    };
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      Status status = readOn();
+      while (engine->step()) {
+      }
+      KF_RETURN_IF_ERROR(status);
+    }
+    for (const std::unique_ptr<Sequence> &fork : forks)
+      if (fork->position() != kBefore + 3)
+        return Status::outOfMemory();
+    return Status();
+  }
+
+private:
+  static constexpr int64_t kBefore = 70; ///< tokens that they share
+
+  Result<std::unique_ptr<Model>> open() {
+    return catchExceptions([&]() -> Result<std::unique_ptr<Model>> {
+      return std::make_unique<Model>(
+          fakeConfig(), device, source,
+          [](const StepShape &shape) -> Result<Executable> {
+            return catchExceptions(
+                [&]() -> Result<Executable> { return fakeStep(shape); });
+          });
+    });
+  }
+};
+
+} // namespace
+
+/// A step that there is no memory for leaves no page that was to be copied.
+TEST(Allocation, CopiesOfPages) {
+  SharedPages pages;
+  failEverywhere([&] { return pages.run(); }, {Failing::One, Failing::Rest},
+                 [&] { EXPECT_EQ(std::exchange(pages.wrong, 0), 0); });
+}
