@@ -106,8 +106,10 @@ void Engine::forget(Sequence &sequence) {
 /// Ends what `sequence` reads; tell() lets it know. An error takes back what
 /// was read of it.
 void Engine::end(Sequence &sequence, Reading::Outcome outcome) {
-  if (!outcome.ok())
+  if (!outcome.ok()) {
     sequence.pages.truncate(sequence.before);
+    sequence.reused = std::min(sequence.reused, sequence.before);
+  }
   remove(sequence);
   ended.push_back({&sequence, std::move(outcome)});
 }
@@ -181,7 +183,6 @@ EngineMemory Engine::memory() const {
 }
 
 EngineTimings Engine::timings() const {
-  const double packing = decoder.weights().seconds();
-  return {decoder.compileSeconds(), decoder.loadSeconds() + binding - packing,
-          packing};
+  return {decoder.compileSeconds(), decoder.loadSeconds() + binding,
+          decoder.weights().seconds()};
 }

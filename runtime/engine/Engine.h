@@ -180,7 +180,7 @@ private:
   std::vector<Ended> ended;      ///< whose `done` is to be called
   Plan plan;                     ///< of the step that runs, or ran last
   EngineCounts counters;
-  double binding = 0;    ///< seconds, packing included
+  double binding = 0;    ///< seconds, packing apart
   int64_t sequences = 0; ///< that live
 };
 

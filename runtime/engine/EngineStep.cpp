@@ -190,7 +190,10 @@ void Engine::makePlan() {
     if (room == 0)
       return;
     behind -= isGenerating(sequence);
-    addPiece(*sequence, std::max<int64_t>(room - behind, 1));
+    // Those behind that no token can be chosen for are not in this step.
+    const int64_t left = std::min(
+        behind, wantedLimit() - static_cast<int64_t>(plan.batch.wanted.size()));
+    addPiece(*sequence, std::max<int64_t>(room - left, 1));
   }
 }
 
@@ -303,9 +306,10 @@ Result<StepRunner *> Engine::runner(const StepShape &shape) {
     return Status::cancelled();
   KF_ASSIGN_OR_RETURN(LoadedProgram * program, decoder.program(shape));
   Stopwatch watch;
+  const double packed = decoder.weights().seconds();
   Result<std::unique_ptr<StepRunner>> made = StepRunner::create(
       *program, shape, decoder.device(), decoder.weights(), cache);
-  binding += watch.seconds();
+  binding += watch.seconds() - (decoder.weights().seconds() - packed);
   if (!made.ok())
     return made.status();
   return runners.emplace(shape, made.take()).first->second.get();

@@ -11,6 +11,7 @@
 #include "runtime/core/Exceptions.h"
 #include "runtime/engine/Engine.h"
 
+#include <algorithm>
 #include <utility>
 
 using namespace kf;
@@ -80,6 +81,7 @@ Status Sequence::rewind(int64_t position) {
                          std::to_string(position) + "; " +
                          std::to_string(pages.length()) + " tokens were read");
   pages.truncate(position);
+  reused = std::min(reused, position);
   return Status();
 }
 

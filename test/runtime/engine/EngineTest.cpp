@@ -677,6 +677,7 @@ TEST(Engine, BadLogitsEndTheirSequenceAlone) {
             "model 'the fake': logits are not finite; all weights are finite, "
             "so what the model computes overflows");
   EXPECT_EQ(bad.sequence->position(), 0);
+  EXPECT_EQ(bad.sequence->reusedTokens(), 0);
   EXPECT_EQ(good.chosen, expected(healthy, {.logitBias = {{7, -INFINITY}}}, 30,
                                   fixture.device.behavior));
   // Biases may leave nothing to choose.

@@ -250,7 +250,8 @@ TEST(PagePool, AFullPoolIsAnErrorForOneSequence) {
   EXPECT_TRUE(failsWith(
       third.reserve(9, copies),
       "the KV cache is full: 3 of its 4 pages of 64 positions are in use, and "
-      "a sequence needs 2 more; give the cache more memory or run fewer sequences"));
+      "a sequence needs 2 more; give the cache more memory or run fewer "
+      "sequences"));
   EXPECT_EQ(copies, (std::vector<PageCopy>{{7, 8}}));
   EXPECT_EQ(pagesOf(third), before);
   EXPECT_EQ(pool->used(), 3);
