@@ -11,11 +11,11 @@
 #include "Interrupt.h"
 #include "ModelSession.h"
 #include "Progress.h"
+#include "Prompt.h"
 #include "Report.h"
 #include "SamplerFlags.h"
 
 #include "runtime/batch/BatchFile.h"
-#include "runtime/core/MappedFile.h"
 #include "runtime/core/Stopwatch.h"
 #include "runtime/engine/Generation.h"
 
@@ -23,6 +23,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <limits>
 
 using namespace kf;
@@ -34,19 +35,22 @@ struct BatchOptions {
   std::string file, json, templateFile;
   int64_t tokens = 256; ///< of a request that does not say; -1: no limit
   int64_t parallel = 16;
+  std::vector<std::string> stops;
   bool ignoreEos = false, quiet = false;
   PartialSamplerOptions sampler;
 
   void addTo(OptionParser &parser) {
     parser.text({"file", 0, "FILE"}, file,
-                "the requests, a JSON object a line");
+                "the requests, a JSON object a line; - is stdin");
     parser.integer({"parallel", 0, "N"}, parallel, 1, 4096,
                    "how many are worked on at once; 16 by default");
     parser.text({"json", 0, "FILE"}, json,
-                "writes the results to FILE instead of stdout");
+                "writes the results to FILE when all are there, instead of to "
+                "stdout one by one");
     parser.integer({"tokens", 'n', "N"}, tokens, -1, kMostTokens,
                    "the most tokens to generate for a request that has no "
                    "\"n\"; 256 by default, -1: until the context is full");
+    addStopFlag(parser, stops);
     parser.flag({"ignore-eos"}, ignoreEos,
                 "goes on after tokens that end a text");
     parser.text({"template", 0, "FILE"}, templateFile,
@@ -122,10 +126,11 @@ public:
   /// Opens the model and reads the requests. A request that is wrong is a job
   /// that has failed.
   Status open() {
-    KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(options.file));
+    KF_ASSIGN_OR_RETURN(const std::string file,
+                        readBytes(std::nullopt, options.file));
     std::vector<BatchRequest> requests; // of jobs without an error
     bool wantText = false;
-    BatchReader reader(file.text());
+    BatchReader reader(file);
     while (std::optional<Result<BatchRequest>> request = reader.next()) {
       Job &job = jobs.emplace_back();
       job.line = reader.line();
@@ -134,7 +139,8 @@ public:
         requests.emplace_back();
         continue;
       }
-      wantText |= !(*request)->ids || (*request)->stops;
+      wantText |=
+          !(*request)->ids || (*request)->stops || !options.stops.empty();
       job.id = (*request)->id;
       requests.push_back(request->take());
     }
@@ -194,18 +200,21 @@ public:
 
   std::string summary() const {
     const EngineCounts counts = model->engine().counts();
-    int64_t prompts = 0, reused = 0, failed = 0;
+    int64_t prompts = 0, reused = 0, failed = 0, cancelled = 0;
     for (const Job &job : jobs) {
       prompts += job.result.promptTokens;
       reused += job.result.reusedTokens;
       failed += !job.error.ok();
+      cancelled += job.result.reason == StopReason::Cancelled;
     }
     const double rows = static_cast<double>(counts.rows) /
                         static_cast<double>(std::max<int64_t>(counts.steps, 1));
     return std::to_string(jobs.size()) + " requests, " +
-           std::to_string(failed) + " failed: prompts " +
-           std::to_string(prompts) + " tokens (" + std::to_string(reused) +
-           " reused), generated " + std::to_string(counts.chosen) + " in " +
+           std::to_string(failed) + " failed" +
+           (cancelled ? ", " + std::to_string(cancelled) + " cancelled" : "") +
+           ": prompts " + std::to_string(prompts) + " tokens (" +
+           std::to_string(reused) + " reused), generated " +
+           std::to_string(counts.chosen) + " in " +
            formatted("%.2f s", seconds) + " (" + rateText() + "), " +
            std::to_string(counts.steps) + " steps of " +
            formatted("%.1f", rows) + " rows, at most " +
@@ -248,7 +257,11 @@ private:
         tokens == -1 ? std::numeric_limits<int64_t>::max() : tokens;
     if (!request.ignoreEos.value_or(options.ignoreEos))
       job.settings.stopIds = files.config.eosIds;
-    job.settings.stopTexts = request.stops.value_or(std::vector<std::string>());
+    job.settings.stopTexts = request.stops.value_or(options.stops);
+    if (!options.quiet && !noted) {
+      sampling.note();
+      noted = !sampling.recommended.empty();
+    }
     if (request.ids) {
       job.prompt = *request.ids;
     } else if (request.prompt) {
@@ -361,6 +374,7 @@ private:
   std::vector<Job> jobs;
   std::optional<PromptEncoder> encoder; ///< once messages were seen
   std::vector<int64_t> endOfTurn;
+  bool noted = false;  ///< how the model recommends to sample
   std::string pending; ///< results that are not written yet
   double seconds = 0;  ///< of generating, without making programs ready
 };
@@ -396,6 +410,11 @@ int kf::runBatch(Arguments arguments) {
     return *code;
   if (options.file.empty())
     return parser.usageError("--file is missing");
+  std::error_code none; // a file that is not there is another one
+  if (!options.json.empty() &&
+      std::filesystem::equivalent(options.file, options.json, none))
+    return parser.usageError("--json would replace the requests; name another "
+                             "file");
   const Result<bool> succeeded = runAll(options);
   if (!succeeded.ok())
     return report(succeeded.status());

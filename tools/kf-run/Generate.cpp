@@ -52,8 +52,7 @@ struct GenerateOptions {
     parser.integer({"tokens", 'n', "N"}, tokens, -1, int64_t(1) << 24,
                    "the most tokens to generate; 256 by default, -1: until the "
                    "context is full");
-    parser.texts({"stop", 0, "TEXT"}, stops,
-                 "ends where TEXT would begin. May be given more than once");
+    addStopFlag(parser, stops);
     parser.flag({"ignore-eos"}, ignoreEos,
                 "goes on after tokens that end a text");
     addSamplerFlags(parser, sampler, ModelSampling::WhenDrawing);
@@ -255,10 +254,6 @@ int kf::runGenerate(Arguments arguments) {
   options.addTo(parser);
   if (std::optional<int> code = parser.parse(arguments))
     return *code;
-  for (const std::string &stop : options.stops)
-    if (stop.empty() || toValidUtf8(stop) != stop)
-      return parser.usageError(
-          "--stop takes a text in UTF-8 that is not empty");
   if (options.prompt && !options.file.empty())
     return parser.usageError("--prompt and --file exclude each other");
   if (!options.ids.empty()) {

@@ -11,6 +11,7 @@
 #include "Report.h"
 
 #include "runtime/core/Quote.h"
+#include "runtime/text/Utf8.h"
 
 #include <charconv>
 #include <limits>
@@ -143,4 +144,15 @@ void kf::addSamplerFlags(OptionParser &parser, PartialSamplerOptions &out,
   });
   parser.number({"seed", 's', "N"}, out.seed,
                 "the same seed gives the same text; 0 by default");
+}
+
+void kf::addStopFlag(OptionParser &parser, std::vector<std::string> &out) {
+  parser.texts({"stop", 0, "TEXT"}, out,
+               "ends where TEXT would begin. May be given more than once");
+  parser.addCheck([&out] {
+    for (const std::string &stop : out)
+      if (stop.empty() || toValidUtf8(stop) != stop)
+        return Status::error("--stop takes a text in UTF-8 that is not empty");
+    return Status();
+  });
 }

@@ -15,6 +15,7 @@
 #include "runtime/model/ModelConfig.h"
 
 #include <string>
+#include <vector>
 
 namespace kf {
 
@@ -29,6 +30,9 @@ enum class ModelSampling {
 /// --seed, which say what nobody says otherwise: `unsaid`.
 void addSamplerFlags(OptionParser &parser, PartialSamplerOptions &out,
                      ModelSampling unsaid);
+
+/// Adds --stop.
+void addStopFlag(OptionParser &parser, std::vector<std::string> &out);
 
 struct ChosenSampling {
   SamplerOptions options;
