@@ -326,6 +326,7 @@ private:
     const Status status = [&]() -> Status {
       if (isCancelled(&interruptFlag()))
         return Status::cancelled();
+      KF_RETURN_IF_ERROR(model->checkFits(job.prompt));
       KF_ASSIGN_OR_RETURN(job.sequence, engine().createSequence());
       job.generation = std::make_unique<Generation>(
           *job.sequence, *job.sampler, tokenizer ? &*tokenizer : nullptr,

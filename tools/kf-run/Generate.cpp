@@ -181,14 +181,7 @@ Status generateText(const GenerateOptions &options) {
                                           : parseIds(options.ids));
   const int64_t count = static_cast<int64_t>(ids.size());
   KF_RETURN_IF_ERROR(run->start(count + std::max<int64_t>(options.tokens, 0)));
-  const int64_t context = run->engine().contextLength();
-  if (count > context)
-    return Status::error("the prompt has " + std::to_string(count) +
-                         " tokens, but the context has room for " +
-                         std::to_string(context) +
-                         (context < run->files().config.maxPositions
-                              ? "; raise --context or shorten the prompt"
-                              : "; shorten the prompt"));
+  KF_RETURN_IF_ERROR(run->checkFits(ids));
   if (!options.quiet)
     sampling.note();
 

@@ -134,6 +134,18 @@ Status ModelSession::start(int64_t tokens, int64_t parallel) {
   return Status();
 }
 
+Status ModelSession::checkFits(std::span<const int32_t> prompt) const {
+  const int64_t context = running->contextLength();
+  if (prompt.size() <= static_cast<size_t>(context))
+    return Status();
+  return Status::error("the prompt has " + std::to_string(prompt.size()) +
+                       " tokens, but the context has room for " +
+                       std::to_string(context) +
+                       (context < opened.config.maxPositions
+                            ? "; raise --context or shorten the prompt"
+                            : "; shorten the prompt"));
+}
+
 Result<std::vector<int32_t>> kf::promptIds(const ModelFiles &model,
                                            std::string_view text) {
   Progress progress("reading the prompt's tokens");

@@ -21,6 +21,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,9 @@ public:
   /// sequences at once. Without `--context` one has room for `tokens`, for 4096
   /// if that is more, and in no case for more than the model was made for.
   Status start(int64_t tokens, int64_t parallel = 1);
+
+  /// After start(): an error if the context has no room for a prompt.
+  Status checkFits(std::span<const int32_t> prompt) const;
 
   const ModelFiles &files() const { return opened; }
   const Tokenizer &tokenizer() const { return *opened.tokenizer; }
