@@ -51,13 +51,9 @@ struct Running {
     Reading reading;
     reading.ids.assign(ids.begin(), ids.end());
     reading.sampler = &sampler;
-    std::optional<Reading::Outcome> end;
-    reading.done = [&](const Reading::Outcome &outcome) { end = outcome; };
-    KF_RETURN_IF_ERROR(sequence->read(std::move(reading)));
-    while (!end)
-      model->engine().step();
-    KF_RETURN_IF_ERROR(end->status());
-    return ***end;
+    KF_ASSIGN_OR_RETURN(std::optional<int32_t> next,
+                        readAlone(*sequence, std::move(reading)));
+    return *next;
   }
 
   std::unique_ptr<test::ModelUnderTest> model;

@@ -150,19 +150,23 @@ bool Engine::step() {
   return !queue.empty();
 }
 
+Reading::Outcome kf::readAlone(Sequence &sequence, Reading reading) try {
+  std::optional<Reading::Outcome> end;
+  reading.done = [&](const Reading::Outcome &outcome) { end = outcome; };
+  KF_RETURN_IF_ERROR(sequence.read(std::move(reading)));
+  while (!end)
+    sequence.engine().step();
+  return *end;
+} catch (...) {
+  return statusOfException();
+}
+
 Status kf::readLogits(Sequence &sequence, std::span<const int32_t> ids,
                       LogitsCallback onLogits) try {
   Reading reading;
   reading.ids.assign(ids.begin(), ids.end());
   reading.onLogits = std::move(onLogits);
-  std::optional<Status> end;
-  reading.done = [&](const Reading::Outcome &outcome) {
-    end = outcome.status();
-  };
-  KF_RETURN_IF_ERROR(sequence.read(std::move(reading)));
-  while (!end)
-    sequence.engine().step();
-  return *end;
+  return readAlone(sequence, std::move(reading)).status();
 } catch (...) {
   return statusOfException();
 }

@@ -176,16 +176,19 @@ private:
   KVCache cache;
   std::map<StepShape, std::unique_ptr<StepRunner>> runners;
   std::unique_ptr<Stream> copying; ///< for pages; null until it is needed
-  std::vector<Sequence *> queue; ///< those that read, who was served last last
-  std::vector<Ended> ended;      ///< whose `done` is to be called
-  Plan plan;                     ///< of the step that runs, or ran last
+  std::vector<Sequence *>
+      queue;                ///< those that read, the last served at the end
+  std::vector<Ended> ended; ///< whose `done` is to be called
+  Plan plan;                ///< of the step that runs, or ran last
   EngineCounts counters;
   double binding = 0;    ///< seconds, packing apart
   int64_t sequences = 0; ///< that live
 };
 
-/// Reads `ids` alone and calls `onLogits` for each of them, as Reading says:
-/// runs the sequence's engine until that is done. Errors: those of a reading.
+/// Runs the sequence's engine until `reading`, whose `done` is not called, is
+/// over; returns what came of it.
+Reading::Outcome readAlone(Sequence &sequence, Reading reading);
+/// The same for the logits of all `ids`.
 Status readLogits(Sequence &sequence, std::span<const int32_t> ids,
                   LogitsCallback onLogits);
 

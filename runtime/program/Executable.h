@@ -102,8 +102,8 @@ struct SizeRange {
 /// Elements are codes of one byte then, in the order above, and the codes of a
 /// K or V head of a page are followed by their scales (f16):
 /// [page/keyBlock][headDim/32][keyBlock] of keys, [page][headDim/32] of values.
-/// Codes and scales are what quantizeBlocks makes of a block, but the scale of
-/// one with a NaN is a NaN, so that none is hidden.
+/// Codes and scales are what quantizeBlocks makes of a block. The scale of one
+/// with a NaN is a NaN, so that none is hidden; its codes say nothing then.
 struct CacheSpec {
   DataType type = DataType::F32; ///< f32, f16, bf16 or q8_0
   int64_t layers = 0, kvHeads = 0, headDim = 0, keyBlock = 1, page = 64;

@@ -27,12 +27,7 @@ namespace {
 constexpr double tolerance = 2e-4;
 const std::string goldenFolder = KF_SOURCE_DIR "/test/golden/";
 
-struct Case {
-  std::string model, device;
-  unsigned threads;
-};
-
-class GoldenModels : public testing::TestWithParam<Case> {
+class GoldenModels : public testing::TestWithParam<ModelCase> {
 protected:
   void SetUp() override {
     std::ifstream file(goldenFolder + "reference.json");
@@ -100,28 +95,13 @@ TEST_P(GoldenModels, ChunkingDoesNotMatter) {
   }
 }
 
-std::vector<Case> cases() {
-  std::vector<Case> list;
-  for (const char *model :
-       {"llama2-mha", "llama3-gqa-scaled", "llama-wide-head", "llama-bias",
-        "mistral-window", "qwen2-bias", "qwen3-qknorm", "gpt2-layernorm",
-        "llama-own-head", "llama-head-alone", "gpt2-own-head",
-        "qwen2-wide-head", "qwen3-bias"}) {
-    list.push_back({model, "reference", 1});
-    list.push_back({model, "cpu", 1});
-    list.push_back({model, "cpu", 2});
-  }
-  return list;
-}
-
-std::string caseName(const testing::TestParamInfo<Case> &info) {
-  std::string name = info.param.model + "_" + info.param.device +
-                     std::to_string(info.param.threads);
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(All, GoldenModels, testing::ValuesIn(cases()),
-                         caseName);
+INSTANTIATE_TEST_SUITE_P(
+    All, GoldenModels,
+    testing::ValuesIn(
+        casesOf({"llama2-mha", "llama3-gqa-scaled", "llama-wide-head",
+                 "llama-bias", "mistral-window", "qwen2-bias", "qwen3-qknorm",
+                 "gpt2-layernorm", "llama-own-head", "llama-head-alone",
+                 "gpt2-own-head", "qwen2-wide-head", "qwen3-bias"})),
+    caseName);
 
 } // namespace

@@ -125,6 +125,24 @@ ModelUnderTest::continueGreedily(std::span<const int32_t> prompt, size_t count,
   return generated.ok() ? generated->ids : std::vector<int32_t>();
 }
 
+std::vector<ModelCase>
+kf::test::casesOf(std::initializer_list<const char *> models) {
+  std::vector<ModelCase> list;
+  for (const char *model : models) {
+    list.push_back({model, "reference", 1});
+    list.push_back({model, "cpu", 1});
+    list.push_back({model, "cpu", 2});
+  }
+  return list;
+}
+
+std::string kf::test::caseName(const testing::TestParamInfo<ModelCase> &info) {
+  std::string name = info.param.model + "_" + info.param.device +
+                     std::to_string(info.param.threads);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
 Result<std::vector<float>> kf::test::lastLogits(Sequence &sequence,
                                                 std::span<const int32_t> ids) {
   Reading reading;
@@ -135,14 +153,7 @@ Result<std::vector<float>> kf::test::lastLogits(Sequence &sequence,
     last.assign(logits.begin(), logits.end());
     return Status();
   };
-  std::optional<Status> end;
-  reading.done = [&](const Reading::Outcome &outcome) {
-    end = outcome.status();
-  };
-  KF_RETURN_IF_ERROR(sequence.read(std::move(reading)));
-  while (!end)
-    sequence.engine().step();
-  KF_RETURN_IF_ERROR(*end);
+  KF_RETURN_IF_ERROR(readAlone(sequence, std::move(reading)).status());
   return last;
 }
 

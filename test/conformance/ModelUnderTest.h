@@ -15,8 +15,11 @@
 
 #include "runtime/text/Tokenizer.h"
 
+#include <gtest/gtest.h>
+
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -61,6 +64,16 @@ private:
   std::unique_ptr<Model> model;
   std::unique_ptr<Engine> running;
 };
+
+/// A model on a device: what tests of the golden models are made for.
+struct ModelCase {
+  std::string model, device;
+  unsigned threads;
+};
+/// Each model on the reference and, with one and two threads, on the CPU.
+std::vector<ModelCase> casesOf(std::initializer_list<const char *> models);
+/// "llama2_mha_cpu2".
+std::string caseName(const testing::TestParamInfo<ModelCase> &info);
 
 /// Reads `ids`; the logits [vocabulary] that follow the last one.
 Result<std::vector<float>> lastLogits(Sequence &sequence,

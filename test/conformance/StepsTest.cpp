@@ -205,12 +205,7 @@ private:
   std::map<StepShape, std::unique_ptr<ProgramRunner>> runners;
 };
 
-struct Case {
-  std::string model, device;
-  unsigned threads;
-};
-
-class Steps : public testing::TestWithParam<Case> {
+class Steps : public testing::TestWithParam<ModelCase> {
 protected:
   void SetUp() override {
     const std::string golden = KF_SOURCE_DIR "/test/golden/";
@@ -271,24 +266,10 @@ TEST_P(Steps, ChooseAsTheHostDoes) {
     EXPECT_GT(sequence->generated().size(), 12u);
 }
 
-std::vector<Case> cases() {
-  std::vector<Case> list;
-  for (const char *model :
-       {"llama3-gqa-scaled", "mistral-window", "gpt2-layernorm"}) {
-    list.push_back({model, "reference", 1});
-    list.push_back({model, "cpu", 1});
-    list.push_back({model, "cpu", 2});
-  }
-  return list;
-}
-
-std::string caseName(const testing::TestParamInfo<Case> &info) {
-  std::string name = info.param.model + "_" + info.param.device +
-                     std::to_string(info.param.threads);
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(All, Steps, testing::ValuesIn(cases()), caseName);
+INSTANTIATE_TEST_SUITE_P(All, Steps,
+                         testing::ValuesIn(casesOf({"llama3-gqa-scaled",
+                                                    "mistral-window",
+                                                    "gpt2-layernorm"})),
+                         caseName);
 
 } // namespace
