@@ -13,6 +13,7 @@
 #include "kf/Dialect/KF/IR/KF.h"
 #include "kf/Target/Common/ExecutableBuilder.h"
 #include "kf/Target/LLVMCPU/Codegen.h"
+#include "kf/Target/NVVM/Codegen.h"
 #include "kf/Target/Reference/Serialize.h"
 #include "kf/Target/SPIRV/Codegen.h"
 
@@ -35,6 +36,7 @@ std::optional<Target> mlir::kf::parseTarget(StringRef name) {
       .Case("cpu", Target::Cpu)
       .Case("reference", Target::Reference)
       .Case("vulkan", Target::Vulkan)
+      .Case("cuda", Target::Cuda)
       .Default(std::nullopt);
 }
 
@@ -46,6 +48,8 @@ StringRef mlir::kf::nameOf(Target target) {
     return "reference";
   case Target::Vulkan:
     return "vulkan";
+  case Target::Cuda:
+    return "cuda";
   }
   llvm_unreachable("every target has a name");
 }
@@ -72,6 +76,12 @@ llvm::Error failureOf(const FirstError &errors) {
                                                      : errors.text);
 }
 
+/// The GPU that code is generated for.
+StringRef chipOf(const CompileOptions &options) {
+  return options.targetCpu == "native" ? StringRef("sm_80")
+                                       : StringRef(options.targetCpu);
+}
+
 /// What the pipelines need to know of `options`.
 llvm::Expected<PipelineOptions> resolve(const CompileOptions &options) {
   PipelineOptions resolved;
@@ -85,6 +95,9 @@ llvm::Expected<PipelineOptions> resolve(const CompileOptions &options) {
     resolved.int8Dot = hasInt8Dot(**machine);
     resolved.workers = options.workers;
   }
+  if (options.target == Target::Cuda)
+    if (llvm::Error error = checkCudaChip(chipOf(options)))
+      return std::move(error);
   return resolved;
 }
 
@@ -159,6 +172,8 @@ mlir::kf::fingerprint(const CompileOptions &options) {
             (*machine)->getTargetFeatureString().str() + " workers-" +
             std::to_string(options.workers);
   }
+  if (options.target == Target::Cuda)
+    text += " " + chipOf(options).str();
   return text;
 }
 
@@ -244,6 +259,13 @@ mlir::kf::compile(ModuleOp module, const CompileOptions &options) {
     if (failed(run(module, *pipeline, Phase::Scheduled, Phase::Lowered,
                    options.cancelled)) ||
         failed(serializeForVulkan(module, *executable)))
+      return failureOf(errors);
+    return std::move(*executable);
+  case Target::Cuda:
+    if (failed(run(module, *pipeline, Phase::Scheduled, Phase::Lowered,
+                   options.cancelled)) ||
+        failed(serializeForCuda(module, *executable, chipOf(options),
+                                options.cancelled)))
       return failureOf(errors);
     return std::move(*executable);
   }

@@ -10,6 +10,7 @@
 
 #include "kf/Target/LLVMCPU/Codegen.h"
 #include "kf/Target/LLVMCPU/Passes.h"
+#include "kf/Target/NVVM/Codegen.h"
 #include "kf/Target/SPIRV/Codegen.h"
 #include "kf/Target/SPIRV/Passes.h"
 #include "kf/Transforms/Passes.h"
@@ -53,6 +54,8 @@ void mlir::kf::buildSchedulePipeline(OpPassManager &passes,
   }
   if (options.target == Target::Vulkan)
     passes.addPass(createSelectSpirvSchedules());
+  if (options.target == Target::Cuda)
+    passes.addPass(createSelectSpirvSchedules({256, kCudaStaticSharedBytes}));
   passes.addNestedPass<ProgramOp>(createPlanMemory());
   if (options.target != Target::Reference)
     passes.addNestedPass<KernelOp>(createTileKernels());
@@ -64,6 +67,8 @@ void mlir::kf::buildLowerPipeline(OpPassManager &passes,
     buildCpuCodegenPipeline(passes);
   if (options.target == Target::Vulkan)
     buildSpirvCodegenPipeline(passes);
+  if (options.target == Target::Cuda)
+    buildNvvmCodegenPipeline(passes);
 }
 
 void mlir::kf::registerPipelines() {

@@ -12,6 +12,7 @@
 #include "kf/Dialect/KF/IR/KF.h"
 #include "kf/Pipelines/Pipelines.h"
 #include "kf/Target/LLVMCPU/Passes.h"
+#include "kf/Target/NVVM/Passes.h"
 #include "kf/Target/SPIRV/Passes.h"
 #include "kf/Transforms/Passes.h"
 
@@ -32,6 +33,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
@@ -47,11 +49,12 @@
 using namespace mlir;
 
 void mlir::kf::registerDialects(DialectRegistry &registry) {
-  registry.insert<KFDialect, affine::AffineDialect, arith::ArithDialect,
-                  cf::ControlFlowDialect, func::FuncDialect, gpu::GPUDialect,
-                  LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect,
-                  scf::SCFDialect, spirv::SPIRVDialect, tensor::TensorDialect,
-                  ub::UBDialect, vector::VectorDialect>();
+  registry
+      .insert<KFDialect, affine::AffineDialect, arith::ArithDialect,
+              cf::ControlFlowDialect, func::FuncDialect, gpu::GPUDialect,
+              LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect,
+              NVVM::NVVMDialect, scf::SCFDialect, spirv::SPIRVDialect,
+              tensor::TensorDialect, ub::UBDialect, vector::VectorDialect>();
   registerTilingInterfaceExternalModels(registry);
 }
 
@@ -79,6 +82,7 @@ static void registerUpstreamPasses() {
 void mlir::kf::registerPasses() {
   registerKFConversionPasses();
   registerKFLLVMCPUPasses();
+  registerKFNVVMPasses();
   registerKFSPIRVPasses();
   registerKFTransformsPasses();
   registerPipelines();

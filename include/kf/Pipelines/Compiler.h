@@ -22,7 +22,7 @@
 
 namespace mlir::kf {
 
-/// "cpu", "reference", "vulkan"; nothing for another name.
+/// "cpu", "reference", "vulkan", "cuda"; nothing for another name.
 std::optional<Target> parseTarget(llvm::StringRef name);
 llvm::StringRef nameOf(Target target);
 
@@ -32,7 +32,7 @@ enum class Phase {
   Fused,     ///< projections joined, mlp expanded
   Program,   ///< kernels, and programs of dispatches
   Scheduled, ///< schedules chosen, weights packed, memory planned
-  Lowered,   ///< kernels in the target's dialect (LLVM, SPIR-V)
+  Lowered,   ///< kernels in the target's dialect (LLVM, SPIR-V, NVVM)
   Binary     ///< an executable
 };
 
@@ -41,7 +41,8 @@ std::optional<Phase> parsePhase(llvm::StringRef name);
 
 struct CompileOptions {
   Target target = Target::Cpu;
-  /// CPU target: LLVM's name of the CPU; "native" is this machine's.
+  /// CPU and CUDA targets: LLVM's name of the CPU or GPU; "native" is this
+  /// machine's CPU, and the oldest GPU that there is code for.
   std::string targetCpu = "native";
   /// CPU target: threads that will share a kernel's workgroups; 0: unknown.
   /// Any number of threads can run the result.

@@ -14,7 +14,7 @@
 
 namespace mlir::kf {
 
-enum class Target { Cpu, Reference, Vulkan };
+enum class Target { Cpu, Reference, Vulkan, Cuda };
 
 struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
   PipelineOptions() = default;
@@ -36,7 +36,8 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
       llvm::cl::values(
           clEnumValN(Target::Cpu, "cpu", "LLVM code for a CPU"),
           clEnumValN(Target::Reference, "reference", "interpreted in f32"),
-          clEnumValN(Target::Vulkan, "vulkan", "SPIR-V for a Vulkan device"))};
+          clEnumValN(Target::Vulkan, "vulkan", "SPIR-V for a Vulkan device"),
+          clEnumValN(Target::Cuda, "cuda", "NVVM for an NVIDIA GPU"))};
   Option<int64_t> lanes{*this, "vector-lanes",
                         llvm::cl::desc("f32 lanes of a CPU vector register"),
                         llvm::cl::init(16)};
