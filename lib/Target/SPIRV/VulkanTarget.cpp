@@ -11,6 +11,8 @@
 #include "kf/Target/Common/GpuSchedules.h"
 #include "kf/Target/SPIRV/Codegen.h"
 
+#include "mlir/Support/DebugStringHelper.h"
+
 using namespace mlir;
 using namespace mlir::kf;
 
@@ -33,8 +35,11 @@ struct VulkanTargetModel
                                int64_t rows) const {
     return verifyGpuSchedule(kernel, limitsOf(target), rows);
   }
-  void addLoweringPasses(Attribute, OpPassManager &passes) const {
-    buildSpirvCodegenPipeline(passes);
+  void addLoweringPasses(Attribute target, OpPassManager &passes) const {
+    SmallVector<std::string> types;
+    for (Type type : cast<VulkanTargetAttr>(target).getTypes())
+      types.push_back(debugString(type));
+    buildSpirvCodegenPipeline(passes, types);
   }
   LogicalResult serialize(Attribute, ModuleOp module,
                           ::kf::Executable &executable,
@@ -71,5 +76,6 @@ mlir::kf::createVulkanTarget(MLIRContext *context, StringRef chip, int64_t) {
         "chip '" +
         chip + "'; write #kf.vulkan_target<...>");
   return cast<TargetAttrInterface>(Attribute(VulkanTargetAttr::get(
-      context, /*threads=*/256, /*memory=*/16384, /*subgroup=*/4)));
+      context, /*threads=*/256, /*memory=*/16384, /*subgroup=*/4,
+      /*types=*/ArrayRef<Type>())));
 }

@@ -199,6 +199,11 @@ func.func private @f(tensor<8x32x!kf.quant<q8_0>, #kf.layout<panel = 4, interlea
 
 // -----
 
+// expected-error @+1 {{vulkan_target: types are f16, i8, i16 and i64, found 'f64'}}
+"test.op"() {a = #kf.vulkan_target<threads = 64, memory = 0, types = [i8, f64]>} : () -> ()
+
+// -----
+
 // expected-error @+1 {{cuda_target: chip must be sm_80 or later, as in sm_90a, found 'sm_75'}}
 "test.op"() {a = #kf.cuda_target<chip = "sm_75">} : () -> ()
 

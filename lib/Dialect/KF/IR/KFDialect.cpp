@@ -56,6 +56,21 @@ static FailureOr<SmallVector<int64_t>> parseSizeList(AsmParser &parser) {
   return sizes;
 }
 
+static FailureOr<SmallVector<Type>> parseTypeList(AsmParser &parser) {
+  SmallVector<Type> types;
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+        return parser.parseType(types.emplace_back());
+      }))
+    return failure();
+  return types;
+}
+
+static void printTypeList(AsmPrinter &printer, ArrayRef<Type> types) {
+  printer << "[";
+  llvm::interleaveComma(types, printer);
+  printer << "]";
+}
+
 static ParseResult parseSizeName(AsmParser &parser, StringAttr &name) {
   StringRef word;
   if (parser.parseKeyword(&word))

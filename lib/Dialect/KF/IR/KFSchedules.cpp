@@ -128,7 +128,8 @@ CpuTargetAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef,
 
 LogicalResult
 VulkanTargetAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                         int64_t threads, int64_t memory, int64_t subgroup) {
+                         int64_t threads, int64_t memory, int64_t subgroup,
+                         ArrayRef<Type> types) {
   if (threads < 1 || threads > maxTile)
     return emitError() << "vulkan_target: threads must be in [1, " << maxTile
                        << "], found " << threads;
@@ -138,6 +139,12 @@ VulkanTargetAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (subgroup < 1 || subgroup > 128)
     return emitError() << "vulkan_target: subgroup must be in [1, 128], found "
                        << subgroup;
+  for (Type type : types)
+    if (!type.isF16() && !type.isSignlessInteger(8) &&
+        !type.isSignlessInteger(16) && !type.isSignlessInteger(64))
+      return emitError() << "vulkan_target: types are f16, i8, i16 and i64, "
+                            "found "
+                         << type;
   return success();
 }
 

@@ -49,21 +49,31 @@ def KF_ReferenceTargetAttr : KF_Attr<"ReferenceTarget", "reference_target"> {
   }];
 }
 
+/// A list of types in brackets.
+def KF_Types : OptionalArrayRefParameter<"::mlir::Type"> {
+  let parser = "::mlir::kf::parseTypeList($_parser)";
+  let printer = "::mlir::kf::printTypeList($_printer, $_self)";
+}
+
 def KF_VulkanTargetAttr : KF_Attr<"VulkanTarget", "vulkan_target"> {
   let summary = "a Vulkan device";
   let description = [{
     - `threads`: of a workgroup (maxComputeWorkGroupInvocations).
     - `memory`: bytes of workgroup memory (maxComputeSharedMemorySize).
     - `subgroup`: threads that run in step (subgroupSize).
+    - `types`: of f16, i8, i16 and i64 those that it has in buffers and in
+      registers; f32 and i32 are everywhere. Without, they are packed into words
+      of 32 bits and computed with integers.
 
     ```mlir
-    #kf.vulkan_target<threads = 1024, memory = 49152, subgroup = 32>
+    #kf.vulkan_target<threads = 1024, memory = 49152, subgroup = 32, types = [f16, i8, i16]>
     ```
   }];
   let parameters = (ins
     "int64_t":$threads,
     "int64_t":$memory,
-    DefaultValuedParameter<"int64_t", "4">:$subgroup
+    DefaultValuedParameter<"int64_t", "4">:$subgroup,
+    KF_Types:$types
   );
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
