@@ -102,6 +102,7 @@ public:
   Value ceilDiv(Value lhs, int64_t rhs);
   Value isLess(Value lhs, Value rhs);
   Value select(Value condition, Value yes, Value no);
+  /// A vector of `width` times `scalar`; of width 0, `scalar`.
   Value splat(Value scalar, unsigned width);
   VectorType vectorType(unsigned width, Type element = Type());
   scf::ForOp loop(Value lower, Value upper, Value step, ValueRange inits,

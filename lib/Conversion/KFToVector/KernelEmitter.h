@@ -100,6 +100,7 @@ private:
   LogicalResult emitMatmul();
   void emitWorkgroupIndices(Value workgroup);
   LoadFn argumentLoad(BlockArgument argument);
+  StringAttr constantTable(MemRefType type, ArrayRef<float> values);
   void defineRmsNorm(RmsNormOp op, ValueRange row);
   void defineLayerNorm(LayerNormOp op, ValueRange row);
   LogicalResult emitSoftmax(SoftmaxOp op, ValueRange row, StoreFn store);

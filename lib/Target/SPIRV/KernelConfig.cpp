@@ -14,6 +14,7 @@
 #include "kf/Conversion/KernelShape.h"
 #include "kf/Target/Common/KernelRows.h"
 #include "kf/Target/SPIRV/Passes.h"
+#include "runtime/core/BlockFormat.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -61,7 +62,7 @@ bool isSupported(Operation *op) {
           tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::DimOp,
           arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp,
           arith::MaximumFOp, arith::MinimumFOp, arith::NegFOp, math::ExpOp,
-          math::SqrtOp, math::RsqrtOp, math::TanhOp>(op))
+          math::ErfOp, math::SqrtOp, math::RsqrtOp, math::TanhOp>(op))
     return true;
   if (auto constant = dyn_cast<arith::ConstantOp>(op))
     return isa<SplatElementsAttr, IntegerAttr>(constant.getValue());
@@ -71,15 +72,24 @@ bool isSupported(Operation *op) {
 /// Whether buffers of this type can be read and written.
 bool isSupported(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor && tensor.getRank() > 0 && !getLayout(tensor) &&
-         (tensor.getElementType().isF32() ||
-          tensor.getElementType().isInteger(32));
+  if (!tensor || getLayout(tensor))
+    return false;
+  Type element = tensor.getElementType();
+  return isa<QuantType>(element) || element.isF32() || element.isF16() ||
+         element.isBF16() || element.isInteger(1) || element.isInteger(8) ||
+         element.isInteger(32);
 }
 
-/// Whether `tokens` rows of the tensor can be counted in 32 bits.
+/// Whether `tokens` rows of the tensor can be counted in 32 bits; bytes, if it
+/// has blocks.
 bool isCountable(RankedTensorType type, int64_t tokens) {
   int64_t elements = 1;
-  for (int64_t extent : type.getShape())
+  SmallVector<int64_t> shape(type.getShape());
+  if (auto quant = dyn_cast<QuantType>(type.getElementType())) {
+    const ::kf::BlockFormat &format = getStorage(quant.getFormat());
+    shape.back() = shape.back() / format.elements * format.bytes;
+  }
+  for (int64_t extent : shape)
     if (llvm::MulOverflow(elements,
                           ShapedType::isDynamic(extent) ? tokens : extent,
                           elements) ||

@@ -57,3 +57,25 @@ kf.kernel @embedding(%ids: tensor<?xi32>, %table: tensor<50x32x!kf.quant<q8_0>>)
   %0 = kf.embedding %ids, %table : tensor<?xi32>, tensor<50x32x!kf.quant<q8_0>>
   kf.yield %0 : tensor<?x32xf32>
 }
+
+// -----
+
+// The table of a format is one constant of a module, found by what it holds.
+// CHECK:       memref.global "private" constant @kf_block_table : memref<16xf32> = dense<0.0
+// CHECK:       memref.global "private" constant @kf_block_table_0 : memref<16xf32> = dense<[-1.270000e+02, -1.040000e+02
+// CHECK-NOT:   memref.global
+// CHECK-LABEL: func.func @first(
+// CHECK:         memref.get_global @kf_block_table_0
+// CHECK-LABEL: func.func @second(
+// CHECK:         memref.get_global @kf_block_table_0
+memref.global "private" constant @kf_block_table : memref<16xf32> = dense<0.0>
+kf.kernel @first(%ids: tensor<?xi32>, %table: tensor<50x32x!kf.quant<iq4_nl>>) -> tensor<?x32xf32>
+    attributes {schedule = #kf.schedule<workgroup = [4], vector = 16>} {
+  %0 = kf.embedding %ids, %table : tensor<?xi32>, tensor<50x32x!kf.quant<iq4_nl>>
+  kf.yield %0 : tensor<?x32xf32>
+}
+kf.kernel @second(%ids: tensor<?xi32>, %table: tensor<50x64x!kf.quant<iq4_nl>>) -> tensor<?x64xf32>
+    attributes {schedule = #kf.schedule<workgroup = [4], vector = 16>} {
+  %0 = kf.embedding %ids, %table : tensor<?xi32>, tensor<50x64x!kf.quant<iq4_nl>>
+  kf.yield %0 : tensor<?x64xf32>
+}

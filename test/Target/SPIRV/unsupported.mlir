@@ -19,10 +19,10 @@ kf.kernel @rope(%x: tensor<?x2x8xf32>, %p: tensor<?xi32>) -> tensor<?x2x8xf32> {
 
 // -----
 
-kf.kernel @bf16(%x: tensor<?x8xf32>, %w: tensor<4x8xbf16>) -> tensor<?x4xf32> {
-  // expected-error @below {{no Vulkan kernel for 'kf.matmul' on 'tensor<4x8xbf16>' yet; use --device=cpu or --device=reference}}
-  %0 = kf.matmul %x, %w : tensor<?x8xf32>, tensor<4x8xbf16>
-  kf.yield %0 : tensor<?x4xf32>
+kf.kernel @f64(%x: tensor<?x8xf64>) -> tensor<?x8xf64> {
+  // expected-error @below {{no Vulkan kernel for 'arith.negf' on 'tensor<?x8xf64>' yet; use --device=cpu or --device=reference}}
+  %0 = arith.negf %x : tensor<?x8xf64>
+  kf.yield %0 : tensor<?x8xf64>
 }
 
 // -----
@@ -59,8 +59,8 @@ kf.kernel @nothing(%x: tensor<4xf32>) {
 
 // -----
 
-// expected-error @below {{no Vulkan kernel for 'tensor<8xi8>' yet; use --device=cpu or --device=reference}}
-kf.kernel @unread(%x: tensor<4xf32>, %y: tensor<8xi8>) -> tensor<4xf32> {
+// expected-error @below {{no Vulkan kernel for 'tensor<8xf64>' yet; use --device=cpu or --device=reference}}
+kf.kernel @unread(%x: tensor<4xf32>, %y: tensor<8xf64>) -> tensor<4xf32> {
   %0 = kf.activation(relu) %x : tensor<4xf32>
   kf.yield %0 : tensor<4xf32>
 }
