@@ -60,7 +60,8 @@ Value GPUEmitter::narrow(Value value, Type element) {
   Value half = arith::AddIOp::create(b, loc, odd, word(*this, 0x7fff));
   Value rounded = arith::ShRUIOp::create(
       b, loc, arith::AddIOp::create(b, loc, bits, half), word(*this, 16));
-  Value magnitude = arith::AndIOp::create(b, loc, bits, word(*this, 0x7fffffff));
+  Value magnitude =
+      arith::AndIOp::create(b, loc, bits, word(*this, 0x7fffffff));
   Value isNan = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ugt,
                                       magnitude, word(*this, 0x7f800000));
   Value quiet = arith::OrIOp::create(b, loc, high, word(*this, 0x40));
@@ -72,6 +73,29 @@ Value GPUEmitter::halfToFloat(Value bits) {
   Value narrow = arith::TruncIOp::create(b, loc, b.getI16Type(), bits);
   Value half = arith::BitcastOp::create(b, loc, b.getF16Type(), narrow);
   return arith::ExtFOp::create(b, loc, b.getF32Type(), half);
+}
+
+std::pair<Value, Value> GPUEmitter::loadWords(Value tensor, Value place) {
+  while (auto slice = tensor.getDefiningOp<tensor::ExtractSliceOp>()) {
+    place = add(place, index(slice.getMixedOffsets()[0]));
+    tensor = slice.getSource();
+  }
+  Value buffer = bufferOf(cast<BlockArgument>(tensor));
+  Value low = mul(place, index(2));
+  return {memref::LoadOp::create(b, loc, buffer, low),
+          memref::LoadOp::create(b, loc, buffer, add(low, index(1)))};
+}
+
+Value GPUEmitter::constantTable(MemRefType type, DenseElementsAttr data) {
+  std::string &name = tables[data];
+  if (name.empty()) {
+    name = (kernel.getSymName() + "_table_" + Twine(tables.size() - 1)).str();
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(function);
+    memref::GlobalOp::create(b, loc, name, b.getStringAttr("private"), type,
+                             data, /*constant=*/true, IntegerAttr());
+  }
+  return memref::GetGlobalOp::create(b, loc, type, name);
 }
 
 //===----------------------------------------------------------------------===//
@@ -90,8 +114,7 @@ public:
 
 private:
   Value byte(Value offset) override {
-    Value value =
-        memref::LoadOp::create(b, loc, buffer, e.add(base, offset));
+    Value value = memref::LoadOp::create(b, loc, buffer, e.add(base, offset));
     return arith::ExtUIOp::create(b, loc, b.getI32Type(), value);
   }
   Value bytes(Value offset) override { return byte(offset); }
@@ -111,8 +134,8 @@ private:
       for (int64_t i = 0; i < 4; ++i)
         packed |= uint32_t(uint8_t(table[4 * word + i])) << (8 * i);
       Value here = constant(static_cast<int32_t>(packed));
-      Value isBefore = arith::CmpIOp::create(
-          b, loc, arith::CmpIPredicate::ult, code, constant(4 * word + 4));
+      Value isBefore = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
+                                             code, constant(4 * word + 4));
       entry = entry ? e.select(isBefore, here, entry) : here;
     }
     // The byte to the top, and down again with its sign.
