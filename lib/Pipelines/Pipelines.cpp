@@ -33,6 +33,12 @@ void mlir::kf::buildFusePipeline(OpPassManager &passes,
     return; // runs ops as they are written
   passes.addNestedPass<func::FuncOp>(createExpandMlp());
   passes.addNestedPass<func::FuncOp>(createFuseProjections());
+  if (options.target != Target::Cpu)
+    return;
+  passes.addNestedPass<func::FuncOp>(createQuantizeCpuRows(
+      {options.int8Dot, options.workers, options.maxTokens}));
+  passes.addNestedPass<func::FuncOp>(
+      createSplitCpuAttention({options.workers, options.maxTokens}));
 }
 
 void mlir::kf::buildProgramPipeline(OpPassManager &passes,

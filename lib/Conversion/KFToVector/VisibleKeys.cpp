@@ -14,11 +14,11 @@
 using namespace mlir;
 using namespace mlir::kf;
 
-VisibleKeys::VisibleKeys(KernelEmitter &emitter, AttentionOp op)
+VisibleKeys::VisibleKeys(KernelEmitter &emitter, CacheAttentionInterface op)
     : e(emitter), b(e.b), loc(e.loc) {
   // Positions have 32 bits: a wider window hides nothing.
-  if (op.getWindow() && *op.getWindow() <= INT32_MAX)
-    window = *op.getWindow();
+  if (std::optional<uint64_t> size = op.getWindow(); size && *size <= INT32_MAX)
+    window = *size;
 }
 
 //===----------------------------------------------------------------------===//
