@@ -240,7 +240,7 @@ Value TileEmitter::loadProducer(Operation *op, ValueRange indices,
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
     auto splatValue = cast<DenseElementsAttr>(constant.getValue());
     Value scalar = f32(splatValue.getSplatValue<APFloat>().convertToDouble());
-    return width ? splat(scalar, width) : scalar;
+    return splat(scalar, width);
   }
   if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op)) {
     SmallVector<Value> source;
@@ -352,6 +352,8 @@ Value TileEmitter::select(Value condition, Value yes, Value no) {
 }
 
 Value TileEmitter::splat(Value scalar, unsigned width) {
+  if (width == 0)
+    return scalar;
   return vector::BroadcastOp::create(
       b, loc, vectorType(width, scalar.getType()), scalar);
 }

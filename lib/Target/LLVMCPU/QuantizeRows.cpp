@@ -28,7 +28,10 @@ struct QuantizeCpuRowsPass
   using QuantizeCpuRowsBase::QuantizeCpuRowsBase;
 
   void runOnOperation() override {
-    if (!int8Dot)
+    target = getCpuTarget(getOperation());
+    if (!target)
+      return signalPassFailure();
+    if (!target.getInt8Dot())
       return;
     SmallVector<MatmulOp> products;
     getOperation().walk([&](MatmulOp op) {
@@ -55,7 +58,7 @@ private:
     RankedTensorType x = typeOf(op.getX()), w = typeOf(op.getW());
     int64_t rows = getMostRows(getOperation(), x, maxTokens);
     int64_t columns = w.getShape().end()[-2] * (op.getGlu() ? 2 : 1);
-    int64_t threads = workers ? workers.getValue() : unknownWorkers;
+    int64_t threads = threadsOf(target);
     int64_t groups = int8ColumnGroups(rows, columns, threads);
     int64_t elements = rows * x.getDimSize(1);
     int64_t apart = elements * groups / threads;
@@ -72,6 +75,8 @@ private:
     op.getScalesMutable().assign(rows.getScales());
     op.getSumsMutable().assign(rows.getSums());
   }
+
+  CpuTargetAttr target;
 };
 
 } // namespace

@@ -30,6 +30,9 @@ struct SplitCpuAttentionPass
   using SplitCpuAttentionBase::SplitCpuAttentionBase;
 
   void runOnOperation() override {
+    target = getCpuTarget(getOperation());
+    if (!target)
+      return signalPassFailure();
     SmallVector<AttentionOp> ops;
     getOperation().walk([&](AttentionOp op) { ops.push_back(op); });
     for (AttentionOp op : ops)
@@ -42,7 +45,7 @@ private:
   int64_t splitsOf(AttentionOp op) {
     auto q = cast<RankedTensorType>(op.getQ().getType());
     KVCacheType cache = op.getCache().getType();
-    int64_t threads = workers ? workers.getValue() : unknownWorkers;
+    int64_t threads = threadsOf(target);
     int64_t groups =
         getMostRows(getOperation(), q, maxTokens) * cache.getKvHeads();
     if (!q.getElementType().isF32() || groups % threads == 0)
@@ -67,6 +70,8 @@ private:
     op.replaceAllUsesWith(combined.getResult());
     op.erase();
   }
+
+  CpuTargetAttr target;
 };
 
 } // namespace

@@ -11,6 +11,15 @@
 using namespace mlir;
 using namespace mlir::kf;
 
+CpuTargetAttr mlir::kf::getCpuTarget(func::FuncOp function) {
+  TargetAttrInterface target = getTarget(function);
+  auto cpu = dyn_cast_if_present<CpuTargetAttr>(target);
+  if (target && !cpu)
+    function.emitError("the module is for ")
+        << target << ", and this pass is for a #kf.cpu_target";
+  return cpu;
+}
+
 int64_t mlir::kf::getMostRows(func::FuncOp function, RankedTensorType tensor,
                               int64_t maxTokens) {
   if (!tensor.isDynamicDim(0))

@@ -27,6 +27,10 @@ namespace mlir::kf {
 inline constexpr int64_t groupsPerWorker = 4;
 /// Workers where their number is not known.
 inline constexpr int64_t unknownWorkers = 8;
+inline int64_t threadsOf(CpuTargetAttr target) {
+  return target.getWorkers() ? target.getWorkers() : unknownWorkers;
+}
+
 /// Columns of a workgroup of 8-bit products of many rows that rounds its rows
 /// itself, which takes about a tenth of the time.
 inline constexpr int64_t int8Columns = 512;
@@ -39,6 +43,10 @@ inline int64_t int8ColumnGroups(int64_t rows, int64_t columns,
   return rows == 1 ? wanted
                    : std::clamp(columns / int8Columns, workers, wanted);
 }
+
+/// The CPU that the module around `function` is for; null, with a diagnostic,
+/// where it is for none.
+CpuTargetAttr getCpuTarget(func::FuncOp function);
 
 /// The most rows that `tensor` has in a step of `function`, of which
 /// `maxTokens` tokens are the most where it says nothing.

@@ -11,54 +11,10 @@
 
 include "mlir/Pass/PassBase.td"
 
-def SetCacheLayout : Pass<"kf-set-cache-layout", "::mlir::ModuleOp"> {
-  let summary = "Give every KV cache the key block of the target's vectors";
-  let description = [{
-    With `key-block=16`,
-    ```mlir
-    !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 64, type = f32>
-    ```
-    becomes
-    ```mlir
-    !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 64, type = f32, key_block = 16>
-    ```
-    on every function argument, kernel and dispatch that has it.
-  }];
-  let options = [
-    Option<"keyBlock", "key-block", "int64_t", "16", "keys in a block">
-  ];
-  let dependentDialects = ["::mlir::kf::KFDialect"];
-}
-
-def SelectCpuSchedules : Pass<"kf-cpu-select-schedules", "::mlir::ModuleOp"> {
-  let summary = "Choose schedules of kernels for a CPU, and check given ones";
-  let description = [{
-    A kernel that carries a `#kf.schedule` keeps it, if the CPU can run it; the
-    others get one from the shapes of the kernel and the vectors of the target.
-    ```mlir
-    kf.kernel @k(%x: tensor<?x256xf32>, %w: tensor<768x256xbf16>) ... { kf.matmul }
-    ```
-    becomes
-    ```mlir
-    kf.kernel @k(...) attributes {schedule = #kf.schedule<
-        workgroup = [112, 256], tile = [14, 32], vector = 16, unroll = 4>} ...
-    ```
-  }];
-  let options = [
-    Option<"lanes", "vector-lanes", "int64_t", "16",
-           "f32 lanes of a vector register: 16 (AVX-512), 8 (AVX2), 4">,
-    Option<"int8Dot", "int8-dot", "bool", "false",
-           "the CPU multiplies bytes: vpdpbusd of AVX-512 VNNI or AVX-VNNI">,
-    Option<"workers", "workers", "int64_t", "0",
-           "threads that share the workgroups of a kernel; 0: unknown">
-  ];
-  let dependentDialects = ["::mlir::kf::KFDialect"];
-}
-
 def QuantizeCpuRows : Pass<"kf-cpu-quantize-rows", "::mlir::func::FuncOp"> {
   let summary = "Round rows of products once, where that is worth a kernel";
   let description = [{
-    With `int8-dot`, products with block-quantized weights multiply in 8 bits.
+    With `int8_dot` of the target, products with block-quantized weights multiply in 8 bits.
     Every workgroup of such a product would round the rows of x that it reads;
     where several do, and rounding takes longer than a dispatch, `kf-form-kernels`
     makes a kernel of its own of the op that this pass inserts, which takes a
@@ -76,10 +32,6 @@ def QuantizeCpuRows : Pass<"kf-cpu-quantize-rows", "::mlir::func::FuncOp"> {
     ```
   }];
   let options = [
-    Option<"int8Dot", "int8-dot", "bool", "false",
-           "the CPU multiplies bytes; without, nothing is done">,
-    Option<"workers", "workers", "int64_t", "0",
-           "threads that share the workgroups of a kernel; 0: unknown">,
     Option<"maxTokens", "max-tokens", "int64_t", "512",
            "largest n_tokens of functions without kf.max_tokens">
   ];
@@ -97,7 +49,7 @@ def SplitCpuAttention : Pass<"kf-cpu-split-attention", "::mlir::func::FuncOp"> {
     %0 = kf.attention %q, %cache, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32}
         : tensor<1x8x64xf32>, ...
     ```
-    becomes, with `workers=8` and a cache of 2 heads,
+    becomes, with 8 workers and a cache of 2 heads,
     ```mlir
     %m, %n, %v = kf.attention_partial %q, %cache, %p, %s, %t splits(8)
         {layer = 0 : i64, scale = 0.125 : f32} : tensor<1x8x64xf32>, ...
@@ -106,8 +58,6 @@ def SplitCpuAttention : Pass<"kf-cpu-split-attention", "::mlir::func::FuncOp"> {
     ```
   }];
   let options = [
-    Option<"workers", "workers", "int64_t", "0",
-           "threads that share the workgroups of a kernel; 0: unknown">,
     Option<"maxTokens", "max-tokens", "int64_t", "512",
            "largest n_tokens of functions without kf.max_tokens">
   ];
