@@ -129,12 +129,12 @@ Words SampleEmitter::addAll(const Words &own) {
   // Some threads add up what a few left, and all of them those sums.
   auto addUp = [&](Value first, int64_t count) {
     Value start[] = {i32(0), i32(0)};
-    auto sums =
-        e.loop(e.index(0), e.index(count), e.index(1), start,
-               [&](Value i, ValueRange args) {
-                 Words sum = add({args[0], args[1]}, load(e.add(first, i)));
-                 return SmallVector<Value>{sum.low, sum.high};
-               });
+    auto sums = e.loop(e.index(0), e.index(count), e.index(1), start,
+                       [&](Value i, ValueRange args) {
+                         Words sum =
+                             add({args[0], args[1]}, load(e.add(first, i)));
+                         return SmallVector<Value>{sum.low, sum.high};
+                       });
     return Words{sums.getResult(0), sums.getResult(1)};
   };
   store(own, e.thread);
@@ -243,11 +243,10 @@ void SampleEmitter::keep(Value condition, Unit unit,
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(find.thenBlock());
   Words target = wanted();
-  Value order = bisect(orderOf(e.f32(-kInfinity)),
-                       make<arith::AddIOp>(orderOf(largest), i32(1)), target,
-                       [&](Value order) {
-                         return reach({numberOf(order), last}, unit);
-                       });
+  Value order =
+      bisect(orderOf(e.f32(-kInfinity)),
+             make<arith::AddIOp>(orderOf(largest), i32(1)), target,
+             [&](Value order) { return reach({numberOf(order), last}, unit); });
   Value logit = numberOf(order);
   // Of several equal to it, ids up to the first that is enough: its negative is
   // the last number that is.

@@ -26,11 +26,3 @@ kf.kernel @quantize(%x: tensor<?x64xf32>) -> tensor<?x64x!kf.quant<q8_0>>
   kf.yield %0 : tensor<?x64x!kf.quant<q8_0>>
 }
 
-// -----
-
-kf.kernel @rope(%x: tensor<?x2x8xf32>, %p: tensor<?xi32>) -> tensor<?x2x8xf32>
-    attributes {schedule = #kf.simt<workgroup = [1], threads = [8]>} {
-  // expected-error @below {{convert-kf-to-gpu: no GPU code for this op yet}}
-  %0 = kf.rope %x, %p {rotary_dim = 8 : i64, theta = 1.0e4 : f64} : tensor<?x2x8xf32>, tensor<?xi32>
-  kf.yield %0 : tensor<?x2x8xf32>
-}

@@ -2,23 +2,6 @@
 
 // What Vulkan has no kernels for is named, with what would work.
 
-!cache = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 8, type = f32>
-kf.kernel @attention(%q: tensor<?x2x8xf32>, %c: !cache, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x2x8xf32> {
-  // expected-error @below {{no Vulkan kernel for 'kf.attention' yet; use --device=cpu or --device=reference}}
-  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x2x8xf32>, !cache, tensor<?xi32>, tensor<1x4xi32>
-  kf.yield %0 : tensor<?x2x8xf32>
-}
-
-// -----
-
-kf.kernel @rope(%x: tensor<?x2x8xf32>, %p: tensor<?xi32>) -> tensor<?x2x8xf32> {
-  // expected-error @below {{no Vulkan kernel for 'kf.rope' yet; use --device=cpu or --device=reference}}
-  %0 = kf.rope %x, %p {rotary_dim = 8 : i64, theta = 1.0e4 : f64} : tensor<?x2x8xf32>, tensor<?xi32>
-  kf.yield %0 : tensor<?x2x8xf32>
-}
-
-// -----
-
 kf.kernel @f64(%x: tensor<?x8xf64>) -> tensor<?x8xf64> {
   // expected-error @below {{no Vulkan kernel for 'arith.negf' on 'tensor<?x8xf64>' yet; use --device=cpu or --device=reference}}
   %0 = arith.negf %x : tensor<?x8xf64>
