@@ -17,6 +17,7 @@
 #include "GPUEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
@@ -174,7 +175,7 @@ private:
             staged(w, columnOf(j), group * shape.columns * shape.stride()));
       for (Value row : left)
         for (Value column : right) {
-          *sum = e.add(*sum, e.mul(row, column));
+          *sum = math::FmaOp::create(b, loc, row, column, *sum);
           ++sum;
         }
     }
