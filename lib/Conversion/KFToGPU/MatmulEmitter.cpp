@@ -17,7 +17,6 @@
 #include "GPUEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
@@ -175,7 +174,7 @@ private:
             staged(w, columnOf(j), group * shape.columns * shape.stride()));
       for (Value row : left)
         for (Value column : right) {
-          *sum = math::FmaOp::create(b, loc, row, column, *sum);
+          *sum = e.add(*sum, e.mul(row, column));
           ++sum;
         }
     }
