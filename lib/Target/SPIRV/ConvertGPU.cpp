@@ -78,8 +78,13 @@ private:
   LogicalResult convert(gpu::GPUModuleOp module) {
     if (!module->hasAttr(spirv::getTargetEnvAttrName()))
       module->setAttr(spirv::getTargetEnvAttrName(), defaultEnvironment());
-    for (auto function : module.getOps<gpu::GPUFuncOp>())
+    for (auto function : module.getOps<gpu::GPUFuncOp>()) {
       prepare(function);
+      moveTables(function);
+    }
+    for (auto table :
+         llvm::make_early_inc_range(module.getOps<memref::GlobalOp>()))
+      table.erase();
     spirv::MemorySpaceToStorageClassConverter spaces(storageClassOf);
     spirv::convertMemRefTypesAndAttrs(module, spaces);
 
@@ -102,6 +107,7 @@ private:
         SymbolTable::lookupSymbolIn(getOperation(), "__spv__" + name);
     SymbolTable::setSymbolName(converted, name);
     relaxAtomics(cast<spirv::ModuleOp>(converted));
+    keepRounding(cast<spirv::ModuleOp>(converted));
     return success();
   }
 
@@ -136,12 +142,59 @@ private:
         spirv::DeviceType::Unknown, spirv::TargetEnvAttr::kUnknownDeviceID);
   }
 
+  /// Arithmetic rounds as it is written: without this, drivers may make one
+  /// operation of several, and even other ones of them.
+  static void keepRounding(spirv::ModuleOp module) {
+    module.walk([&](Operation *op) {
+      if (isa<spirv::FAddOp, spirv::FSubOp, spirv::FMulOp, spirv::FDivOp,
+              spirv::GLFmaOp>(op))
+        op->setAttr("no_contraction", UnitAttr::get(op->getContext()));
+    });
+  }
+
   /// Parts of words are stored by two atomic ops: each is all that its word has
   /// to be ordered with.
   static void relaxAtomics(spirv::ModuleOp module) {
     auto relax = [](auto op) { op.setSemantics(spirv::MemorySemantics::None); };
     module.walk([&](spirv::AtomicAndOp op) { relax(op); });
     module.walk([&](spirv::AtomicOrOp op) { relax(op); });
+  }
+
+  /// Makes variables of the function of the module's constant tables, which the
+  /// upstream conversion does not know.
+  static void moveTables(gpu::GPUFuncOp function) {
+    llvm::MapVector<Attribute, Value> tables; // by their name
+    SmallVector<memref::GetGlobalOp> uses;
+    function.walk([&](memref::GetGlobalOp op) { uses.push_back(op); });
+    for (memref::GetGlobalOp use : uses) {
+      Value &table = tables[use.getNameAttr()];
+      if (!table) {
+        auto global = SymbolTable::lookupNearestSymbolFrom<memref::GlobalOp>(
+            use, use.getNameAttr());
+        auto data = cast<ElementsAttr>(*global.getInitialValue());
+        auto type =
+            spirv::ArrayType::get(data.getElementType(), data.getNumElements());
+        auto builder = OpBuilder::atBlockBegin(&function.getBody().front());
+        Value constant =
+            spirv::ConstantOp::create(builder, use.getLoc(), type, data);
+        table = spirv::VariableOp::create(
+            builder, use.getLoc(),
+            spirv::PointerType::get(type, spirv::StorageClass::Function),
+            spirv::StorageClass::Function, constant);
+      }
+      for (Operation *user : llvm::make_early_inc_range(use->getUsers())) {
+        auto load = cast<memref::LoadOp>(user);
+        OpBuilder builder(load);
+        Value index = arith::IndexCastOp::create(
+            builder, load.getLoc(), builder.getI32Type(), load.getIndices()[0]);
+        Value place =
+            spirv::AccessChainOp::create(builder, load.getLoc(), table, index);
+        load.replaceAllUsesWith(
+            spirv::LoadOp::create(builder, load.getLoc(), place).getResult());
+        load.erase();
+      }
+      use.erase();
+    }
   }
 
   /// States the workgroup size, and turns workgroup attributions, which the

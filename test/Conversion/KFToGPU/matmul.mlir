@@ -21,7 +21,7 @@ kf.kernel @plain(%x: tensor<?x64xf32>, %w: tensor<40x64xf32>, %r: tensor<?x40xf3
 // CHECK:             memref.store %{{.*}}, %[[W]]
 // CHECK:           gpu.barrier
 // CHECK:           scf.for %{{.*}} = %c0 to %c8 step %c1 iter_args
-// CHECK-COUNT-2:     arith.mulf
+// CHECK-COUNT-2:     math.fma
 // CHECK:           gpu.barrier
 // CHECK:         scf.if
 // CHECK:           arith.addf %[[SUMS]]#0
@@ -43,8 +43,8 @@ kf.kernel @unrolled(%x: tensor<?x64xf32>, %w: tensor<40x64xf32>) -> tensor<?x40x
 // CHECK-SAME:    memref<1056xf32, #gpu.address_space<workgroup>>
 // CHECK:         scf.for %{{.*}} = %c0 to %c64 step %c32
 // CHECK:           scf.for %{{.*}} = %c0 to %c32 step %c2 iter_args
-// CHECK-COUNT-16:    arith.mulf
-// CHECK-NOT:         arith.mulf
+// CHECK-COUNT-16:    math.fma
+// CHECK-NOT:         math.fma
 // CHECK:           gpu.barrier
 
 // -----
