@@ -36,6 +36,8 @@ namespace {
 constexpr int64_t rowThreads = 64;
 /// Elements that such a workgroup should have before another one starts.
 constexpr int64_t elementsPerGroup = 1024;
+/// Rows of a product up to which threads share sums, and how many threads do.
+constexpr int64_t fewRows = 16, sharingThreads = 32;
 /// Workgroups along a dimension: half of what every device allows.
 constexpr int64_t groupsPerDimension = 32768;
 /// Indices have 32 bits.
@@ -115,7 +117,7 @@ struct SelectSpirvSchedulesPass
       if (failed(checkSupport(kernel, most)))
         return signalPassFailure();
       if (!kernel.getSchedule())
-        kernel.setScheduleAttr(select(kernel));
+        kernel.setScheduleAttr(select(kernel, most));
       if (failed(checkLimits(kernel)))
         return signalPassFailure();
     }
@@ -166,14 +168,37 @@ private:
     return success();
   }
 
-  ScheduleAttr select(KernelOp kernel) {
+  ScheduleAttr select(KernelOp kernel, int64_t tokens) {
     auto matmuls = kernel.getBody().getOps<MatmulOp>();
-    if (!matmuls.empty())
-      return selectMatmul(*matmuls.begin());
+    if (!matmuls.empty()) {
+      MatmulOp op = *matmuls.begin();
+      auto type = cast<RankedTensorType>(op.getType());
+      int64_t rows = type.isDynamicDim(0) ? tokens : type.getDimSize(0);
+      return rows <= fewRows && maxThreads >= sharingThreads
+                 ? selectFewRows(op, rows)
+                 : selectMatmul(op);
+    }
     for (Operation &op : kernel.getBody().front())
       if (isRowOp(&op))
         return selectRows(&op);
     return selectElements(cast<RankedTensorType>(kernel.getResultTypes()[0]));
+  }
+
+  /// All rows and a few columns: each element of the weight is read once, by
+  /// neighbouring threads, several at a time so that memory is kept busy.
+  ScheduleAttr selectFewRows(MatmulOp op, int64_t rows) {
+    bool hasBlocks = isa<QuantType>(
+        cast<RankedTensorType>(op.getW().getType()).getElementType());
+    Draft draft;
+    int64_t columns = rows <= 4 ? 2 : 1, y = 4;
+    while (sharingThreads * y > maxThreads ||
+           (y > 1 && 16 * (sharingThreads + 1) * y > maxMemory / 8))
+      y /= 2;
+    draft.workgroup = {rows, columns * y};
+    draft.tile = {rows, columns};
+    draft.threads = {sharingThreads, y, 1};
+    draft.unroll = hasBlocks || rows > 4 ? 2 : rows > 2 ? 4 : 8;
+    return draft.get(&getContext());
   }
 
   /// A square of the product; of few rows, a strip. Threads keep a square of

@@ -170,3 +170,10 @@ func.func @mixed_gate(%x: tensor<?x256xf32>) -> tensor<?x64xf32> attributes {kf.
   %0 = kf.mlp %x gate(%gate) up(%up) down(%down) activation(silu) : (tensor<?x256xf32>, tensor<64x256x!kf.quant<q4_k>>, tensor<64x256x!kf.quant<q6_k>>, tensor<64x64xbf16>)
   return %0 : tensor<?x64xf32>
 }
+
+// So few rows that threads of a GPU share the sum of an element.
+func.func @few_rows_blocks(%x: tensor<3x512xf32>) -> tensor<3x44xf32> {
+  %w = kf.weight ["w"] : tensor<44x512x!kf.quant<q6_k>>
+  %0 = kf.matmul %x, %w : tensor<3x512xf32>, tensor<44x512x!kf.quant<q6_k>>
+  return %0 : tensor<3x44xf32>
+}
