@@ -66,8 +66,8 @@ struct TileKernelsPass : mlir::kf::impl::TileKernelsBase<TileKernelsPass> {
 private:
   LogicalResult tile(KernelOp kernel) {
     if (!kernel.getSchedule())
-      return kernel.emitError("kf-tile-kernels: needs a #kf.schedule; run a "
-                              "target's select-schedules pass first");
+      return kernel.emitError("kf-tile-kernels: needs a schedule; run "
+                              "kf-select-schedules first");
     if (failed(checkBody(kernel)))
       return failure();
     TilingInterface root = findRoot(kernel);

@@ -39,8 +39,7 @@ public:
 
   /// `budget` listens to `rewriter`.
   TileEmitter(KernelOp kernel, RewriterBase &rewriter, CodeBudget &budget)
-      : kernel(kernel), schedule(kernel.getScheduleAttr()), b(rewriter),
-        loc(kernel.getLoc()), budget(budget) {
+      : kernel(kernel), b(rewriter), loc(kernel.getLoc()), budget(budget) {
     budget.beginKernel();
   }
   virtual ~TileEmitter() = default;
@@ -50,7 +49,6 @@ public:
   //===--------------------------------------------------------------------===//
 
   KernelOp kernel;
-  ScheduleAttr schedule;
   scf::ForallOp forall;
 
   /// The op of the tile of type OpTy, or null.

@@ -31,11 +31,14 @@ public:
 
   KernelEmitter(KernelOp kernel, RewriterBase &rewriter, CodeBudget &budget)
       : TileEmitter(kernel, rewriter, budget),
-        lanes(schedule ? schedule.getVector() : 1) {}
+        schedule(
+            dyn_cast_if_present<VectorScheduleAttr>(kernel.getScheduleAttr())),
+        lanes(schedule ? schedule.getLanes() : 1) {}
 
   /// Replaces the kernel by a function; a diagnostic on failure.
   LogicalResult emit();
 
+  VectorScheduleAttr schedule;
   /// Lanes of a vector register in f32 elements.
   unsigned lanes;
 

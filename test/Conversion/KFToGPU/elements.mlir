@@ -4,7 +4,7 @@
 // Code computes in f32, whatever the buffers hold. Of bf16 they hold the bits,
 // rounded to nearest even; a NaN stays one.
 kf.kernel @bf16(%x: tensor<?x8xbf16>) -> tensor<?x8xbf16>
-    attributes {schedule = #kf.schedule<workgroup = [1], threads = [8]>} {
+    attributes {schedule = #kf.simt<workgroup = [1], threads = [8]>} {
   %0 = kf.activation(relu) %x : tensor<?x8xbf16>
   kf.yield %0 : tensor<?x8xbf16>
 }
@@ -23,7 +23,7 @@ kf.kernel @bf16(%x: tensor<?x8xbf16>) -> tensor<?x8xbf16>
 // -----
 
 kf.kernel @f16(%x: tensor<?x8xf16>, %w: tensor<8xbf16>) -> tensor<?x8xf16>
-    attributes {schedule = #kf.schedule<workgroup = [1], threads = [8]>} {
+    attributes {schedule = #kf.simt<workgroup = [1], threads = [8]>} {
   %0 = kf.rms_norm %x, %w eps(1.0e-5) : tensor<?x8xf16>, tensor<8xbf16>
   kf.yield %0 : tensor<?x8xf16>
 }
@@ -40,7 +40,7 @@ kf.kernel @f16(%x: tensor<?x8xf16>, %w: tensor<8xbf16>) -> tensor<?x8xf16>
 // Rows of blocks are bytes: each element has its block, and in it its code and
 // the scale, which are 18 bytes a block of q4_0.
 kf.kernel @blocks(%ids: tensor<?xi32>, %t: tensor<10x64x!kf.quant<q4_0>>) -> tensor<?x64xf32>
-    attributes {schedule = #kf.schedule<workgroup = [1], threads = [8]>} {
+    attributes {schedule = #kf.simt<workgroup = [1], threads = [8]>} {
   %0 = kf.embedding %ids, %t : tensor<?xi32>, tensor<10x64x!kf.quant<q4_0>>
   kf.yield %0 : tensor<?x64xf32>
 }
@@ -63,7 +63,7 @@ kf.kernel @blocks(%ids: tensor<?xi32>, %t: tensor<10x64x!kf.quant<q4_0>>) -> ten
 
 // The table of values is words in the code.
 kf.kernel @table(%ids: tensor<?xi32>, %t: tensor<10x64x!kf.quant<iq4_nl>>) -> tensor<?x64xf32>
-    attributes {schedule = #kf.schedule<workgroup = [1], threads = [8]>} {
+    attributes {schedule = #kf.simt<workgroup = [1], threads = [8]>} {
   %0 = kf.embedding %ids, %t : tensor<?xi32>, tensor<10x64x!kf.quant<iq4_nl>>
   kf.yield %0 : tensor<?x64xf32>
 }

@@ -11,32 +11,6 @@
 
 include "mlir/Pass/PassBase.td"
 
-def SelectSpirvSchedules : Pass<"kf-spirv-select-schedules", "::mlir::ModuleOp"> {
-  let summary = "Choose schedules of kernels for Vulkan, and check given ones";
-  let description = [{
-    A kernel that carries a `#kf.schedule` keeps it, if a device with the given
-    limits can run it; the others get one from their shapes. A kernel of which
-    an op or a type has no Vulkan code is an error that names it.
-    ```mlir
-    kf.kernel @k(%x: tensor<?x256xf32>, %w: tensor<768x256xf32>) ... { kf.matmul }
-    ```
-    becomes
-    ```mlir
-    kf.kernel @k(...) attributes {schedule = #kf.schedule<workgroup = [32, 32],
-        tile = [2, 2], reduction = 16, threads = [16, 16, 1]>} ...
-    ```
-    The defaults of the limits are those that Vulkan's Roadmap 2022 profile
-    guarantees.
-  }];
-  let options = [
-    Option<"maxThreads", "max-threads", "int64_t", "256",
-           "threads of a workgroup (maxComputeWorkGroupInvocations)">,
-    Option<"maxMemory", "max-workgroup-memory", "int64_t", "16384",
-           "bytes of workgroup memory (maxComputeSharedMemorySize)">
-  ];
-  let dependentDialects = ["::mlir::kf::KFDialect"];
-}
-
 def ExpandFloat16 : Pass<"kf-spirv-expand-float16", "::mlir::ModuleOp"> {
   let summary = "Compute conversions of f16 in GPU modules with integers";
   let description = [{

@@ -1,4 +1,4 @@
-//===- KernelConfig.cpp - Schedules for Vulkan ----------------------------===//
+//===- GpuSchedules.cpp - Schedules for GPUs ------------------------------===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,26 +6,19 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The policy of the SPIR-V target: which kernels it has, and the schedule of
+// The policy of all GPU targets: which kernels they have, and the schedule of
 // each on a plain GPU, without subgroup operations or matrix units.
 //
 //===----------------------------------------------------------------------===//
 
+#include "kf/Target/Common/GpuSchedules.h"
+
 #include "kf/Conversion/KernelShape.h"
-#include "kf/Target/Common/KernelRows.h"
-#include "kf/Target/SPIRV/Passes.h"
 #include "runtime/core/BlockFormat.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/SPIRV/IR/SPIRVDialect.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
-
-namespace mlir::kf {
-#define GEN_PASS_DEF_SELECTSPIRVSCHEDULES
-#include "kf/Target/SPIRV/Passes.h.inc"
-} // namespace mlir::kf
 
 using namespace mlir;
 using namespace mlir::kf;
@@ -40,17 +33,15 @@ constexpr int64_t elementsPerGroup = 1024;
 constexpr int64_t fewRows = 16, sharingThreads = 32;
 /// Workgroups along a dimension: half of what every device allows.
 constexpr int64_t groupsPerDimension = 32768;
-/// Indices have 32 bits.
-constexpr int64_t mostElements = std::numeric_limits<int32_t>::max();
 
 /// A schedule while it is put together.
 struct Draft {
   SmallVector<int64_t> workgroup, tile, threads;
   int64_t reduction = 0, unroll = 1;
 
-  ScheduleAttr get(MLIRContext *context) const {
-    return ScheduleAttr::get(context, workgroup, tile, reduction, 1, unroll, 1,
-                             threads, 1, 1, DotKind::F32);
+  SimtScheduleAttr get(MLIRContext *context) const {
+    return SimtScheduleAttr::get(context, workgroup, threads, tile, reduction,
+                                 unroll);
   }
 };
 
@@ -82,10 +73,10 @@ bool isSupported(Type type) {
          element.isInteger(32);
 }
 
-/// Whether `tokens` rows of the tensor can be counted in 32 bits; bytes, if it
-/// has blocks.
-bool isCountable(RankedTensorType type, int64_t tokens) {
-  int64_t elements = 1;
+/// Whether indices of `bits` bits can count `tokens` rows of the tensor; bytes,
+/// if it has blocks.
+bool isCountable(RankedTensorType type, int64_t tokens, int64_t bits) {
+  int64_t elements = 1, mostElements = llvm::maxIntN(bits);
   SmallVector<int64_t> shape(type.getShape());
   if (auto quant = dyn_cast<QuantType>(type.getElementType())) {
     const ::kf::BlockFormat &format = getStorage(quant.getFormat());
@@ -100,81 +91,78 @@ bool isCountable(RankedTensorType type, int64_t tokens) {
   return true;
 }
 
-struct SelectSpirvSchedulesPass
-    : mlir::kf::impl::SelectSpirvSchedulesBase<SelectSpirvSchedulesPass> {
-  using SelectSpirvSchedulesBase::SelectSpirvSchedulesBase;
+class Policy {
+public:
+  Policy(KernelOp kernel, const GpuLimits &limits)
+      : kernel(kernel), context(kernel.getContext()), limits(limits) {}
 
-  void runOnOperation() override {
-    if (maxThreads < 1 || maxMemory < 0) {
-      getOperation().emitError(
-          "kf-spirv-select-schedules: max-threads must be positive and "
-          "max-workgroup-memory not negative");
-      return signalPassFailure();
-    }
-    DenseMap<StringAttr, int64_t> rows = mostRows(getOperation());
-    for (auto kernel : getOperation().getOps<KernelOp>()) {
-      int64_t most = std::max<int64_t>(rows.lookup(kernel.getSymNameAttr()), 1);
-      if (failed(checkSupport(kernel, most)))
-        return signalPassFailure();
-      if (!kernel.getSchedule())
-        kernel.setScheduleAttr(select(kernel, most));
-      if (failed(checkLimits(kernel)))
-        return signalPassFailure();
-    }
+  LogicalResult verify(int64_t rows) {
+    return failure(failed(checkSupport(rows)) || failed(checkLimits()));
+  }
+
+  ScheduleAttrInterface select(int64_t rows) {
+    if (failed(checkSupport(rows)))
+      return {};
+    return selectSimt(rows);
   }
 
 private:
-  LogicalResult checkSupport(KernelOp kernel, int64_t tokens) {
+  LogicalResult checkSupport(int64_t tokens) {
     constexpr StringLiteral instead =
         " yet; use --device=cpu or --device=reference";
     for (Operation &op : kernel.getBody().front()) {
       if (!isSupported(&op))
-        return op.emitError("no Vulkan kernel for '")
-               << op.getName() << "'" << instead;
+        return op.emitError("no ") << limits.name << " kernel for '"
+                                   << op.getName() << "'" << instead;
       for (Type type :
            llvm::concat<const Type>(llvm::to_vector(op.getOperandTypes()),
                                     llvm::to_vector(op.getResultTypes())))
         if (!type.isIndex() && !isSupported(type))
-          return op.emitError("no Vulkan kernel for '")
-                 << op.getName() << "' on " << type << instead;
+          return op.emitError("no ")
+                 << limits.name << " kernel for '" << op.getName() << "' on "
+                 << type << instead;
     }
     if (kernel.getNumResults() != 1)
-      return kernel.emitError("no Vulkan kernel with ")
-             << kernel.getNumResults() << " results" << instead;
+      return kernel.emitError("no ")
+             << limits.name << " kernel with " << kernel.getNumResults()
+             << " results" << instead;
     for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(),
                                               kernel.getResultTypes()))
       if (!isSupported(type))
-        return kernel.emitError("no Vulkan kernel for ") << type << instead;
-      else if (!isCountable(cast<RankedTensorType>(type), tokens))
-        return kernel.emitError("no Vulkan kernel for ")
-               << type << " with " << tokens
-               << " rows: it has more elements than 32-bit indices count";
+        return kernel.emitError("no ")
+               << limits.name << " kernel for " << type << instead;
+      else if (!isCountable(cast<RankedTensorType>(type), tokens,
+                            limits.indexBits))
+        return kernel.emitError("no ")
+               << limits.name << " kernel for " << type << " with " << tokens
+               << " rows: it has more elements than " << limits.indexBits
+               << "-bit indices count";
     return success();
   }
 
-  LogicalResult checkLimits(KernelOp kernel) {
+  LogicalResult checkLimits() {
     FailureOr<KernelShape> shape = getKernelShape(kernel);
     if (failed(shape))
       return failure();
-    if (shape->threadCount > maxThreads)
-      return kernel.emitError("schedule cannot run on Vulkan: threads are ")
+    if (shape->threadCount > limits.threads)
+      return kernel.emitError(
+                 "schedule cannot run on this device: threads are ")
              << shape->threadCount << " a workgroup, the device allows "
-             << maxThreads.getValue();
-    if (shape->workgroupBytes > maxMemory)
-      return kernel.emitError("schedule cannot run on Vulkan: it needs ")
+             << limits.threads;
+    if (shape->workgroupBytes > limits.memory)
+      return kernel.emitError("schedule cannot run on this device: it needs ")
              << shape->workgroupBytes
-             << " bytes of workgroup memory, the device has "
-             << maxMemory.getValue();
+             << " bytes of workgroup memory, the device has " << limits.memory;
     return success();
   }
 
-  ScheduleAttr select(KernelOp kernel, int64_t tokens) {
+  SimtScheduleAttr selectSimt(int64_t tokens) {
     auto matmuls = kernel.getBody().getOps<MatmulOp>();
     if (!matmuls.empty()) {
       MatmulOp op = *matmuls.begin();
       auto type = cast<RankedTensorType>(op.getType());
       int64_t rows = type.isDynamicDim(0) ? tokens : type.getDimSize(0);
-      return rows <= fewRows && maxThreads >= sharingThreads
+      return rows <= fewRows && limits.threads >= sharingThreads
                  ? selectFewRows(op, rows)
                  : selectMatmul(op);
     }
@@ -186,24 +174,24 @@ private:
 
   /// All rows and a few columns: each element of the weight is read once, by
   /// neighbouring threads, several at a time so that memory is kept busy.
-  ScheduleAttr selectFewRows(MatmulOp op, int64_t rows) {
+  SimtScheduleAttr selectFewRows(MatmulOp op, int64_t rows) {
     bool hasBlocks = isa<QuantType>(
         cast<RankedTensorType>(op.getW().getType()).getElementType());
     Draft draft;
     int64_t columns = rows <= 4 ? 2 : 1, y = 4;
-    while (sharingThreads * y > maxThreads ||
-           (y > 1 && 16 * (sharingThreads + 1) * y > maxMemory / 8))
+    while (sharingThreads * y > limits.threads ||
+           (y > 1 && 16 * (sharingThreads + 1) * y > limits.memory / 8))
       y /= 2;
     draft.workgroup = {rows, columns * y};
     draft.tile = {rows, columns};
     draft.threads = {sharingThreads, y, 1};
     draft.unroll = hasBlocks || rows > 4 ? 2 : rows > 2 ? 4 : 8;
-    return draft.get(&getContext());
+    return draft.get(context);
   }
 
   /// A square of the product; of few rows, a strip. Threads keep a square of
   /// it each, so that a staged element is used more than once.
-  ScheduleAttr selectMatmul(MatmulOp op) {
+  SimtScheduleAttr selectMatmul(MatmulOp op) {
     auto type = cast<RankedTensorType>(op.getType());
     Draft draft;
     int64_t x = 16, y = 16, rows = 32, columns = 32;
@@ -215,15 +203,15 @@ private:
       x = 64;
       columns = 64;
     }
-    while (x * y > maxThreads)
+    while (x * y > limits.threads)
       (y > 1 ? y : x) /= 2;
     draft.workgroup = {rows, columns};
     draft.tile = {rows / y, columns / x};
     draft.threads = {x, y, 1};
     draft.reduction = 16;
-    while (draft.reduction > 1 && stagedBytes(op, draft) > maxMemory)
+    while (draft.reduction > 1 && stagedBytes(op, draft) > limits.memory)
       draft.reduction /= 2;
-    return draft.get(&getContext());
+    return draft.get(context);
   }
 
   int64_t stagedBytes(MatmulOp op, const Draft &draft) {
@@ -235,19 +223,19 @@ private:
   }
 
   /// A row to a workgroup, more where the grid would become too large.
-  ScheduleAttr selectRows(Operation *op) {
+  SimtScheduleAttr selectRows(Operation *op) {
     auto type = cast<RankedTensorType>(op->getOperand(0).getType());
     Draft draft;
-    draft.threads = {std::min<int64_t>(rowThreads, maxThreads)};
+    draft.threads = {std::min<int64_t>(rowThreads, limits.threads)};
     for (int64_t extent : type.getShape().drop_back().take_front(3))
       draft.workgroup.push_back(stepFor(extent, 1));
-    return draft.get(&getContext());
+    return draft.get(context);
   }
 
   /// Elements to a workgroup, whole rows where they are short.
-  ScheduleAttr selectElements(RankedTensorType type) {
+  SimtScheduleAttr selectElements(RankedTensorType type) {
     Draft draft;
-    draft.threads = {std::min<int64_t>(rowThreads, maxThreads)};
+    draft.threads = {std::min<int64_t>(rowThreads, limits.threads)};
     int64_t rest = elementsPerGroup;
     draft.workgroup.assign(type.getRank(), 0);
     for (int64_t dim = type.getRank() - 1; dim >= 0; --dim) {
@@ -259,7 +247,7 @@ private:
       else
         draft.workgroup[dim] = stepFor(extent, std::exchange(rest, 1));
     }
-    return draft.get(&getContext());
+    return draft.get(context);
   }
 
   /// A tile of at least `step` that keeps a static grid in bounds.
@@ -269,6 +257,22 @@ private:
     return std::max<int64_t>(step,
                              llvm::divideCeil(extent, groupsPerDimension));
   }
+
+  KernelOp kernel;
+  MLIRContext *context;
+  GpuLimits limits;
 };
 
 } // namespace
+
+ScheduleAttrInterface mlir::kf::selectGpuSchedule(KernelOp kernel,
+                                                  const GpuLimits &limits,
+                                                  int64_t rows) {
+  return Policy(kernel, limits).select(rows);
+}
+
+LogicalResult mlir::kf::verifyGpuSchedule(KernelOp kernel,
+                                          const GpuLimits &limits,
+                                          int64_t rows) {
+  return Policy(kernel, limits).verify(rows);
+}

@@ -1,4 +1,4 @@
-//===- PackWeights.cpp - Weight layouts from schedules --------------------===//
+//===- SetLayouts.cpp - Layouts of weights and KV caches ------------------===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,10 +8,11 @@
 
 #include "kf/Transforms/Passes.h"
 
+#include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/IR/SymbolTable.h"
 
 namespace mlir::kf {
-#define GEN_PASS_DEF_PACKWEIGHTS
+#define GEN_PASS_DEF_SETLAYOUTS
 #include "kf/Transforms/Passes.h.inc"
 } // namespace mlir::kf
 
@@ -20,33 +21,31 @@ using namespace mlir::kf;
 
 namespace {
 
-/// The matmul of `kernel` whose weight is an argument, where the schedule asks
-/// for panels; null otherwise.
+/// The matmul of `kernel` whose weight is an argument; null if there is none.
 MatmulOp findMatmul(KernelOp kernel) {
-  ScheduleAttr schedule = kernel.getScheduleAttr();
-  if (!schedule || schedule.getTile().size() != 2)
-    return nullptr;
   for (auto matmul : kernel.getBody().getOps<MatmulOp>())
     if (isa<BlockArgument>(matmul.getW()))
       return matmul;
   return nullptr;
 }
 
-/// Panels of the register tile's columns; halves of 16-bit panels interleave
-/// by the vector's lanes.
-LayoutAttr layoutFor(ScheduleAttr schedule, Type element) {
-  int64_t panel = schedule.getTile()[1], lanes = schedule.getVector();
-  bool interleave = element.isBF16() && panel % (2 * lanes) == 0;
-  return LayoutAttr::get(schedule.getContext(), panel, interleave ? lanes : 0);
-}
-
-struct PackWeightsPass : mlir::kf::impl::PackWeightsBase<PackWeightsPass> {
+struct SetLayoutsPass : mlir::kf::impl::SetLayoutsBase<SetLayoutsPass> {
   void runOnOperation() override {
+    TargetAttrInterface target = getTarget(getOperation());
+    if (!target)
+      return signalPassFailure();
+    if (target.isInterpreted())
+      return;
+    if (failed(setCacheLayouts(target)))
+      return signalPassFailure();
     DenseMap<StringAttr, PackedArgument> packed; // by kernel
-    for (auto kernel : getOperation().getOps<KernelOp>())
-      if (MatmulOp matmul = findMatmul(kernel))
-        if (!tensorType(matmul.getW()).getEncoding())
-          packed[kernel.getSymNameAttr()] = packArgument(kernel, matmul);
+    for (auto kernel : getOperation().getOps<KernelOp>()) {
+      MatmulOp matmul = findMatmul(kernel);
+      if (!matmul || tensorType(matmul.getW()).getEncoding())
+        continue;
+      if (LayoutAttr layout = target.getWeightLayout(tensorType(matmul.getW())))
+        packed[kernel.getSymNameAttr()] = packArgument(kernel, matmul, layout);
+    }
     WalkResult result = getOperation().walk([&](DispatchOp dispatch) {
       return WalkResult(pack(dispatch, packed));
     });
@@ -55,6 +54,25 @@ struct PackWeightsPass : mlir::kf::impl::PackWeightsBase<PackWeightsPass> {
   }
 
 private:
+  LogicalResult setCacheLayouts(TargetAttrInterface target) {
+    KVCacheType unfit;
+    AttrTypeReplacer replacer;
+    replacer.addReplacement([&](KVCacheType type) -> Type {
+      KVCacheType layout = target.getCacheLayout(type);
+      if (!layout)
+        unfit = type;
+      return layout ? layout : type;
+    });
+    replacer.recursivelyReplaceElementsIn(getOperation(), /*replaceAttrs=*/true,
+                                          /*replaceLocs=*/false,
+                                          /*replaceTypes=*/true);
+    if (!unfit)
+      return success();
+    return getOperation().emitError("kf-set-layouts: pages of ")
+           << unfit.getPage() << " positions cannot be laid out for " << target
+           << "; page must be a multiple of its vector's lanes";
+  }
+
   /// Where a dispatch takes the weight from, and where its kernel wants it
   /// packed: behind the others if the kernel reads the weight as it is, too.
   struct PackedArgument {
@@ -66,13 +84,13 @@ private:
   }
 
   /// Makes the weight of `matmul` a packed argument of `kernel`.
-  PackedArgument packArgument(KernelOp kernel, MatmulOp matmul) {
+  PackedArgument packArgument(KernelOp kernel, MatmulOp matmul,
+                              LayoutAttr layout) {
     auto argument = cast<BlockArgument>(matmul.getW());
     unsigned source = argument.getArgNumber();
     RankedTensorType type = tensorType(argument);
-    auto packedType = RankedTensorType::get(
-        type.getShape(), type.getElementType(),
-        layoutFor(kernel.getScheduleAttr(), type.getElementType()));
+    auto packedType =
+        RankedTensorType::get(type.getShape(), type.getElementType(), layout);
     if (argument.hasOneUse())
       argument.setType(packedType);
     else
@@ -103,7 +121,7 @@ private:
                                 weight.getNamesAttr(), weight.getStackedAttr(),
                                 weight.getTransposedAttr());
     } else if (isa<QuantType>(cast<RankedTensorType>(type).getElementType())) {
-      return dispatch.emitOpError("kf-pack-weights: operand ")
+      return dispatch.emitOpError("kf-set-layouts: operand ")
              << number << " is quantized, and only the blocks of a "
              << "kf.weight can be packed";
     } else {
@@ -132,16 +150,11 @@ private:
           isa<PackOp>(kernel.getBody().front().front()))
         return kernel;
     OpBuilder builder(&getContext());
-    // A panel of the rows, the last loop but one, to each workgroup.
-    SmallVector<int64_t> workgroup(cast<RankedTensorType>(result).getRank() - 1,
-                                   0);
-    workgroup.back() = getLayout(result).getPanel();
-    auto schedule = ScheduleAttr::get(&getContext(), workgroup, {}, 0, 1, 1, 1,
-                                      {}, 1, 1, DotKind::F32);
-    auto kernel = KernelOp::create(
-        builder, loc, builder.getStringAttr("pack"),
-        TypeAttr::get(builder.getFunctionType(source, result)), schedule,
-        GridAttr(), StringAttr(), ArrayAttr(), ArrayAttr());
+    auto kernel =
+        KernelOp::create(builder, loc, builder.getStringAttr("pack"),
+                         TypeAttr::get(builder.getFunctionType(source, result)),
+                         ScheduleAttrInterface(), GridAttr(), StringAttr(),
+                         ArrayAttr(), ArrayAttr());
     Block *block = builder.createBlock(&kernel.getBody(), {}, source, loc);
     Value packed = PackOp::create(builder, loc, result, block->getArgument(0));
     YieldOp::create(builder, loc, packed);
