@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Remarks.h"
 #include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -535,6 +536,19 @@ private:
     }
   }
 
+  /// Says what is one kernel.
+  void remark(func::FuncOp function, const Cluster &cluster) {
+    std::string ops;
+    for (Operation *op : llvm::reverse(cluster.ops))
+      ops += (ops.empty() ? "" : ", ") + op->getName().getStringRef().str();
+    mlir::remark::passed(cluster.root()->getLoc(),
+                         mlir::remark::RemarkOpts::name("Kernel")
+                             .category(getArgument())
+                             .function(function.getSymName()))
+        << mlir::remark::add("{0}", cluster.ops.size() == 1 ? "alone" : "fused")
+        << mlir::remark::metric("Ops", ops);
+  }
+
   LogicalResult convert(func::FuncOp function, Outliner &outliner,
                         SymbolTable &symbols) {
     copyPlainResults(function);
@@ -568,9 +582,11 @@ private:
             getOperation()->getAttrOfType<TargetAttrInterface>(kTargetAttrName))
       rules = target.getFusionRules(tokens);
     rules.fuses &= fuse;
-    for (const Cluster &cluster : formClusters(source, rules))
+    for (const Cluster &cluster : formClusters(source, rules)) {
+      remark(function, cluster);
       if (failed(outliner.outline(cluster, builder, values)))
         return failure();
+    }
     SmallVector<Value> results;
     for (Value result : source.getTerminator()->getOperands())
       results.push_back(values.lookup(result));

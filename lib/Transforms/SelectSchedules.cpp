@@ -54,7 +54,7 @@ private:
     if (failed(target.verifySchedule(kernel, rows)))
       return failure();
     remark::passed(kernel.getLoc(), remark::RemarkOpts::name("Schedule")
-                                        .category("kf-select-schedules")
+                                        .category(getArgument())
                                         .function(kernel.getSymName()))
         << remark::add(isGiven ? "given" : "chosen")
         << remark::metric("Schedule", debugString(kernel.getScheduleAttr()))

@@ -9,7 +9,9 @@
 #include "kf/Transforms/Passes.h"
 
 #include "mlir/IR/AttrTypeSubElements.h"
+#include "mlir/IR/Remarks.h"
 #include "mlir/IR/SymbolTable.h"
+#include "mlir/Support/DebugStringHelper.h"
 
 namespace mlir::kf {
 #define GEN_PASS_DEF_SETLAYOUTS
@@ -43,7 +45,13 @@ struct SetLayoutsPass : mlir::kf::impl::SetLayoutsBase<SetLayoutsPass> {
       MatmulOp matmul = findMatmul(kernel);
       if (!matmul || tensorType(matmul.getW()).getEncoding())
         continue;
-      if (LayoutAttr layout = target.getWeightLayout(tensorType(matmul.getW())))
+      LayoutAttr layout = target.getWeightLayout(tensorType(matmul.getW()));
+      remark::passed(kernel.getLoc(), remark::RemarkOpts::name("Layout")
+                                          .category(getArgument())
+                                          .function(kernel.getSymName()))
+          << remark::add("{0} weight", layout ? "packed" : "plain")
+          << remark::metric("Layout", layout ? debugString(layout) : "none");
+      if (layout)
         packed[kernel.getSymNameAttr()] = packArgument(kernel, matmul, layout);
     }
     WalkResult result = getOperation().walk([&](DispatchOp dispatch) {

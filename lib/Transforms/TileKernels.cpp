@@ -325,9 +325,8 @@ private:
         FailureOr<TilingResult> fused =
             tensor::replaceExtractSliceWithTiledProducer(
                 rewriter, first, cast<OpResult>(first.getSource()));
-        if (failed(fused))
-          return producer->emitError(
-              "kf-tile-kernels: cannot be fused into its consumer's tile");
+        if (failed(fused)) // reported by the op's TilingInterface
+          return failure();
         SmallVector<tensor::ExtractSliceOp> same, others;
         for (tensor::ExtractSliceOp slice : slices)
           (isSamePart(slice, first) ? same : others).push_back(slice);

@@ -110,8 +110,7 @@ kf.kernel @four_dimensions(%x: tensor<4x4x4x4xf32>) -> tensor<4x4x4x4xf32>
 // The softmax of a part of a row would not be a part of the softmax.
 kf.kernel @part_of_a_row(%x: tensor<8x64xf32>) -> tensor<8x64xf32>
     attributes {schedule = #kf.vector<workgroup = [1, 16]>} {
-  // expected-error @+2 {{must be tiled with dimension 1 of its result whole}}
-  // expected-error @+1 {{kf-tile-kernels: cannot be fused into its consumer's tile}}
+  // expected-error @+1 {{kf-tile-kernels: needs dimension 1 of its result whole, and the schedule's workgroup tile of the kernel splits it; make that entry of workgroup 0}}
   %0 = kf.softmax %x : tensor<8x64xf32>
   %1 = kf.activation(relu) %0 : tensor<8x64xf32>
   kf.yield %1 : tensor<8x64xf32>

@@ -60,7 +60,8 @@ Value GPUEmitter::narrow(Value value, Type element) {
   Value half = arith::AddIOp::create(b, loc, odd, word(*this, 0x7fff));
   Value rounded = arith::ShRUIOp::create(
       b, loc, arith::AddIOp::create(b, loc, bits, half), word(*this, 16));
-  Value magnitude = arith::AndIOp::create(b, loc, bits, word(*this, 0x7fffffff));
+  Value magnitude =
+      arith::AndIOp::create(b, loc, bits, word(*this, 0x7fffffff));
   Value isNan = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ugt,
                                       magnitude, word(*this, 0x7f800000));
   Value quiet = arith::OrIOp::create(b, loc, high, word(*this, 0x40));
@@ -90,8 +91,7 @@ public:
 
 private:
   Value byte(Value offset) override {
-    Value value =
-        memref::LoadOp::create(b, loc, buffer, e.add(base, offset));
+    Value value = memref::LoadOp::create(b, loc, buffer, e.add(base, offset));
     return arith::ExtUIOp::create(b, loc, b.getI32Type(), value);
   }
   Value bytes(Value offset) override { return byte(offset); }
@@ -111,8 +111,8 @@ private:
       for (int64_t i = 0; i < 4; ++i)
         packed |= uint32_t(uint8_t(table[4 * word + i])) << (8 * i);
       Value here = constant(static_cast<int32_t>(packed));
-      Value isBefore = arith::CmpIOp::create(
-          b, loc, arith::CmpIPredicate::ult, code, constant(4 * word + 4));
+      Value isBefore = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
+                                             code, constant(4 * word + 4));
       entry = entry ? e.select(isBefore, here, entry) : here;
     }
     // The byte to the top, and down again with its sign.

@@ -209,8 +209,11 @@ private:
       return draft.get(context);
     if (tensor.getRank() == 1) {
       // Rows have one dimension: a norm is one row, elementwise ops split it.
-      bool whole = find<RmsNormOp>(kernel) || find<LayerNormOp>(kernel) ||
-                   find<SoftmaxOp>(kernel);
+      bool whole = llvm::any_of(kernel.getBody().front(), [](Operation &op) {
+        auto loops = dyn_cast<LoopOpInterface>(op);
+        return loops &&
+               loops.getLoopTypes()[0] != utils::IteratorType::parallel;
+      });
       draft.workgroup = {whole ? 0 : 4096};
       return draft.get(context);
     }

@@ -47,7 +47,8 @@ public:
     Value small = arith::SubIOp::create(
         b, arith::BitcastOp::create(b, b.getI32Type(), sum),
         number(0x3f000000));
-    Value nan = either(number(0x7e00), both(right(magnitude, 13), number(0x1ff)));
+    Value nan =
+        either(number(0x7e00), both(right(magnitude, 13), number(0x1ff)));
     Value result =
         select(CmpIPredicate::ult, magnitude, 0x38800000, small, normal);
     result = select(CmpIPredicate::ugt, magnitude, 0x7f800000, nan, result);
@@ -108,9 +109,9 @@ private:
       if (!op.getType().isF16() || !op.getIn().getType().isF32())
         return;
       Bits bits(op);
-      op.replaceAllUsesWith(arith::BitcastOp::create(
-                                bits.b, op.getType(), bits.round(op.getIn()))
-                                .getResult());
+      op.replaceAllUsesWith(
+          arith::BitcastOp::create(bits.b, op.getType(), bits.round(op.getIn()))
+              .getResult());
       op.erase();
     });
     if (hasFloat16)
@@ -119,7 +120,8 @@ private:
       if (!op.getIn().getType().isF16() || !op.getType().isF32())
         return;
       Bits bits(op);
-      Value half = arith::BitcastOp::create(bits.b, bits.b.getI16Type(), op.getIn());
+      Value half =
+          arith::BitcastOp::create(bits.b, bits.b.getI16Type(), op.getIn());
       op.replaceAllUsesWith(bits.extend(half));
       op.erase();
     });
@@ -145,8 +147,8 @@ private:
         cast.erase();
       }
     });
-    SmallVector<Type> inputs = llvm::map_to_vector(
-        function.getFunctionType().getInputs(), asInteger);
+    SmallVector<Type> inputs =
+        llvm::map_to_vector(function.getFunctionType().getInputs(), asInteger);
     function.setFunctionType(FunctionType::get(&getContext(), inputs, {}));
   }
 
