@@ -35,8 +35,8 @@ struct KernelShape {
   int64_t step = 0, unroll = 1;
   int64_t sharing = 1;        ///< threads that share a sum: threads[0] or 1
   int64_t sharedElements = 0; ///< elements that threads add up at a time
-  int64_t groups = 1;     ///< 2 with glu: gate and up
-  int64_t statistics = 0; ///< per row, of the norm fused into x
+  int64_t groups = 1;         ///< 2 with glu: gate and up
+  int64_t statistics = 0;     ///< per row, of the norm fused into x
 
   /// Elements between the rows of a staged tile: odd, so that threads which
   /// read a column meet different banks.

@@ -8,6 +8,8 @@
 
 #include "MatmulEmitter.h"
 
+#include "../Common/RowFormulas.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -46,7 +48,7 @@ LogicalResult GPUMatmulEmitter::prepareInput() {
     prepared = e.prepareRow(norm->getOperand(0), row);
     if (failed(prepared))
       return;
-    SmallVector<Value> statistics = e.rowStatistics(norm, row);
+    SmallVector<Value> statistics = rowStatistics(e, norm, row);
     Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
                                           e.thread, e.index(0));
     e.ifThen(isFirst, [&] {
@@ -60,13 +62,13 @@ LogicalResult GPUMatmulEmitter::prepareInput() {
     for (int64_t number = 0; number < shape.statistics; ++number)
       statistics.push_back(
           memref::LoadOp::create(b, loc, memory, place(indices[0], number)));
-    return e.normalize(norm, indices, statistics);
+    return normalize(e, norm, statistics, indices, 0);
   });
   return prepared;
 }
 
 SmallVector<Value> GPUMatmulEmitter::groupIndices(int64_t group,
-                                               ValueRange indices) {
+                                                  ValueRange indices) {
   SmallVector<Value> all(indices);
   if (shape.groups == 2)
     all.insert(all.begin(), e.index(group));
@@ -74,21 +76,13 @@ SmallVector<Value> GPUMatmulEmitter::groupIndices(int64_t group,
 }
 
 LogicalResult GPUMatmulEmitter::storeElement(Value row, Value column,
-                                          ValueRange sums) {
+                                             ValueRange sums) {
   Value tensor = e.tileResult();
   LogicalResult stored = success();
-  auto biased = [&](int64_t group) {
-    return op.getBias() ? e.add(sums[group],
-                                e.load(op.getBias(),
-                                       groupIndices(group, column), 0))
-                        : sums[group];
-  };
   Value inside = arith::AndIOp::create(b, loc, e.isLess(row, rows),
                                        e.isLess(column, columns));
   e.ifThen(inside, [&] {
-    Value value = biased(0);
-    if (shape.groups == 2)
-      value = e.mul(e.activate(*op.getGlu(), value), biased(1));
+    Value value = finishProduct(e, op, sums, column, 0);
     e.define(op.getResult(),
              [value](ValueRange, unsigned, Value) { return value; });
     if (!e.isLoadable(tensor)) {

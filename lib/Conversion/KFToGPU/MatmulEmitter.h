@@ -30,7 +30,7 @@ protected:
   /// Sums the products of the tile and stores its elements.
   virtual LogicalResult emitProduct() = 0;
 
-  /// Indices into the weight and the bias for `column` of gate or up.
+  /// Indices into the weight: with those of gate or up where there are both.
   SmallVector<Value> groupIndices(int64_t group, ValueRange indices);
   /// Bias, gate, elementwise consumers, and the store of the element of the
   /// product with these sums, one a group, if it is inside of the tile.

@@ -58,31 +58,30 @@ private:
   /// `sums`: [rows][columns][groups].
   SmallVector<Value> sumFrom(Value begin, Value end, int64_t unroll,
                              ValueRange sums) {
-    auto steps = e.loop(
-        e.add(begin, e.threadX), end, e.index(shape.sharing * unroll), sums,
-        [&](Value k, ValueRange args) {
-          SmallVector<Value> acc(args);
-          SmallVector<SmallVector<Value>> left, right;
-          for (int64_t u = 0; u < unroll; ++u) {
-            Value position = e.add(k, e.index(u * shape.sharing));
-            left.push_back(loadRows(position));
-            right.push_back(loadColumns(position));
-          }
-          for (int64_t u = 0; u < unroll; ++u)
-            for (auto [i, x] : llvm::enumerate(left[u]))
-              for (auto [j, w] : llvm::enumerate(right[u])) {
-                Value &sum = acc[i * right[u].size() + j];
-                sum = multiplyAdd(x, w, sum);
-              }
-          return acc;
-        });
+    auto steps =
+        e.loop(e.add(begin, e.threadX), end, e.index(shape.sharing * unroll),
+               sums, [&](Value k, ValueRange args) {
+                 SmallVector<Value> acc(args);
+                 SmallVector<SmallVector<Value>> left, right;
+                 for (int64_t u = 0; u < unroll; ++u) {
+                   Value position = e.add(k, e.index(u * shape.sharing));
+                   left.push_back(loadRows(position));
+                   right.push_back(loadColumns(position));
+                 }
+                 for (int64_t u = 0; u < unroll; ++u)
+                   for (auto [i, x] : llvm::enumerate(left[u]))
+                     for (auto [j, w] : llvm::enumerate(right[u])) {
+                       Value &sum = acc[i * right[u].size() + j];
+                       sum = multiplyAdd(x, w, sum);
+                     }
+                 return acc;
+               });
     return SmallVector<Value>(steps.getResults());
   }
 
   SmallVector<Value> loadRows(Value k) {
-    return llvm::map_to_vector(tileRows, [&](Value row) {
-      return e.load(op.getX(), {row, k}, 0);
-    });
+    return llvm::map_to_vector(
+        tileRows, [&](Value row) { return e.load(op.getX(), {row, k}, 0); });
   }
 
   SmallVector<Value> loadColumns(Value k) {
@@ -106,9 +105,9 @@ private:
         e.barrier();
       for (auto [number, sum] : llvm::enumerate(
                sums.slice(first * shape.groups, count * shape.groups)))
-        memref::StoreOp::create(b, loc, sum, memory,
-                                e.add(place(e.index(number), e.threadY),
-                                      e.threadX));
+        memref::StoreOp::create(
+            b, loc, sum, memory,
+            e.add(place(e.index(number), e.threadY), e.threadX));
       e.barrier();
       if (failed(storeElements(first, count)))
         return failure();
@@ -126,8 +125,8 @@ private:
     return e
         .loop(e.index(0), e.index(shape.sharing), e.index(1), e.f32(0.0),
               [&](Value i, ValueRange sum) -> SmallVector<Value> {
-                Value part = memref::LoadOp::create(b, loc, memory,
-                                                    e.add(first, i));
+                Value part =
+                    memref::LoadOp::create(b, loc, memory, e.add(first, i));
                 return {e.add(sum[0], part)};
               })
         .getResult(0);

@@ -162,9 +162,7 @@ private:
       MatmulOp op = *matmuls.begin();
       auto type = cast<RankedTensorType>(op.getType());
       int64_t rows = type.isDynamicDim(0) ? tokens : type.getDimSize(0);
-      return rows <= fewRows && limits.threads >= sharingThreads
-                 ? selectFewRows(op, rows)
-                 : selectMatmul(op);
+      return rows <= fewRows ? selectFewRows(op, rows) : selectMatmul(op);
     }
     for (Operation &op : kernel.getBody().front())
       if (isRowOp(&op))
@@ -179,30 +177,23 @@ private:
         cast<RankedTensorType>(op.getW().getType()).getElementType());
     Draft draft;
     int64_t columns = rows <= 4 ? 2 : 1, y = 4;
-    while (sharingThreads * y > limits.threads ||
-           (y > 1 && 16 * (sharingThreads + 1) * y > limits.memory / 8))
+    int64_t x = std::min<int64_t>(sharingThreads, limits.threads);
+    // Parts of 8 elements of gate and up; statistics and sums of a fused norm.
+    auto bytes = [&] { return 4 * (16 * (x + 1) * y + 2 * rows + x * y); };
+    while (y > 1 && (x * y > limits.threads || bytes() > limits.memory))
       y /= 2;
     draft.workgroup = {rows, columns * y};
     draft.tile = {rows, columns};
-    draft.threads = {sharingThreads, y, 1};
+    draft.threads = {x, y, 1};
     draft.unroll = hasBlocks || rows > 4 ? 2 : rows > 2 ? 4 : 8;
     return draft.get(context);
   }
 
-  /// A square of the product; of few rows, a strip. Threads keep a square of
-  /// it each, so that a staged element is used more than once.
+  /// A square of the product. Threads keep a square of it each, so that a
+  /// staged element is used more than once.
   SimtScheduleAttr selectMatmul(MatmulOp op) {
-    auto type = cast<RankedTensorType>(op.getType());
     Draft draft;
     int64_t x = 16, y = 16, rows = 32, columns = 32;
-    if (!type.isDynamicDim(0) && type.getDimSize(0) < rows) {
-      rows = llvm::PowerOf2Ceil(std::max<int64_t>(type.getDimSize(0), 1));
-      y = std::min<int64_t>(y, rows);
-    }
-    if (y == 1) {
-      x = 64;
-      columns = 64;
-    }
     while (x * y > limits.threads)
       (y > 1 ? y : x) /= 2;
     draft.workgroup = {rows, columns};
