@@ -33,6 +33,12 @@ LogicalResult GPUEmitter::prepareRow(Value tensor, ValueRange row) {
         return failure();
     return success();
   }
+  if (auto rope = dyn_cast<RopeOp>(op)) {
+    if (failed(prepareRow(rope.getX(), row)))
+      return failure();
+    defineRope(rope);
+    return success();
+  }
   if (!hasRowStatistics(op))
     return op->emitOpError("convert-kf-to-gpu: no GPU code for this op yet; "
                            "--device=cpu and --device=reference compute it");

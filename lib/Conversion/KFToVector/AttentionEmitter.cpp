@@ -21,7 +21,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "PagedCache.h"
+#include "CacheMemory.h"
 #include "VisibleKeys.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -541,7 +541,7 @@ private:
   AttentionOp op;
   KVCacheType type;
   VisibleKeys visible;
-  PagedCache pages;
+  CacheMemory pages;
   int64_t lanes = 0, dim = 0, heads = 0, keyTile = 0, tokens = 0;
   int64_t blockRows = 0, mostBlockRows = 0;
   Value cache, limit; // elements; positions that a sequence may have

@@ -194,8 +194,6 @@ Value KernelEmitter::loadScalar(unsigned slot) {
       memref::LoadOp::create(b, loc, scalars, index(slot)));
 }
 
-Value KernelEmitter::cachePages() { return loadScalar(KF_SCALAR_CACHE_PAGES); }
-
 //===----------------------------------------------------------------------===//
 // Elements
 //===----------------------------------------------------------------------===//

@@ -51,8 +51,6 @@ public:
   Value sourceMemref(Value tensor, SmallVectorImpl<Value> &offsets);
   Value memrefOf(BlockArgument argument) { return memrefs.lookup(argument); }
   Value loadScalar(unsigned slot) override;
-  /// Pages of the pool of each KV cache.
-  Value cachePages();
   /// The memref of the kernel's result.
   Value resultStorage() { return resultMemref; }
   /// Stores f32 elements to a memref of any float type, rounding as needed.
@@ -97,8 +95,6 @@ public:
                        function_ref<void(int64_t, unsigned)> body);
   Value reduceRow(Value size, vector::CombiningKind kind,
                   function_ref<Value(Value, unsigned)> body) override;
-  /// sin and cos of `angle`, to about 1e-7 for angles up to 1e6.
-  std::pair<Value, Value> sinCos(Value angle);
 
 private:
   LogicalResult createFunction();

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Common/RopeFormulas.h"
 #include "../Common/RowFormulas.h"
 #include "KernelEmitter.h"
 
@@ -139,9 +140,10 @@ void KernelEmitter::beginToken(Value token) {
       if (Value factors = op.getFactors())
         frequency = arith::DivFOp::create(b, loc, frequency,
                                           load(factors, column, width));
-      auto [sine, cosine] = sinCos(mul(splat(position, width), frequency));
-      store(cosine, cosTable, column);
-      store(sine, sinTable, column);
+      SinCos angle = sinCos(*this, mul(splat(position, width), frequency),
+                            FmaRounding::Once);
+      store(angle.cosine, cosTable, column);
+      store(angle.sine, sinTable, column);
     });
   }
 }
@@ -155,17 +157,15 @@ LogicalResult KernelEmitter::emitRope(RopeOp op, ValueRange row,
     return load(op.getX(), indicesAt(row, column), width);
   };
   Value cosTable = cosines, sinTable = sines;
-  auto rotate = [&](Value a, Value c, Value column, unsigned width) {
-    Value cosine = loadMemref(cosTable, column, width);
-    Value sine = loadMemref(sinTable, column, width);
-    return std::pair(sub(mul(a, cosine), mul(c, sine)),
-                     add(mul(c, cosine), mul(a, sine)));
+  auto angle = [&](Value column, unsigned width) -> SinCos {
+    return {loadMemref(sinTable, column, width),
+            loadMemref(cosTable, column, width)};
   };
   forPieces(index(half), [&](Value column, unsigned width) {
     if (op.getStyle() == RopeStyle::Half) {
       Value second = add(column, index(half));
-      auto [x, y] =
-          rotate(element(column, width), element(second, width), column, width);
+      auto [x, y] = rotate(*this, element(column, width),
+                           element(second, width), angle(column, width));
       store(column, width, x);
       store(second, width, y);
       return;
@@ -173,7 +173,8 @@ LogicalResult KernelEmitter::emitRope(RopeOp op, ValueRange row,
     Value first = mul(column, index(2));
     Value pairs = element(first, 2 * width);
     auto parts = vector::DeinterleaveOp::create(b, loc, pairs);
-    auto [x, y] = rotate(parts.getResult(0), parts.getResult(1), column, width);
+    auto [x, y] = rotate(*this, parts.getResult(0), parts.getResult(1),
+                         angle(column, width));
     store(first, 2 * width, vector::InterleaveOp::create(b, loc, x, y));
   });
   int64_t extent = cast<RankedTensorType>(op.getType()).getDimSize(2);
