@@ -326,8 +326,8 @@ void KernelEmitter::forPiecesStatic(
   }
 }
 
-Value KernelEmitter::reducePieces(Value size, vector::CombiningKind kind,
-                                  function_ref<Value(Value, unsigned)> body) {
+Value KernelEmitter::reduceRow(Value size, vector::CombiningKind kind,
+                               function_ref<Value(Value, unsigned)> body) {
   auto combine = [&](Value lhs, Value rhs) {
     return vector::makeArithReduction(b, loc, kind, lhs, rhs);
   };

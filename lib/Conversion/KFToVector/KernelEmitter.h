@@ -94,10 +94,8 @@ public:
   /// The same pieces of a static size, without loops.
   void forPiecesStatic(int64_t size,
                        function_ref<void(int64_t, unsigned)> body);
-  /// Reduces `body`'s vectors over [0, size) to a scalar: ADD, or MAXIMUMF, of
-  /// which a NaN makes a NaN.
-  Value reducePieces(Value size, vector::CombiningKind kind,
-                     function_ref<Value(Value, unsigned)> body);
+  Value reduceRow(Value size, vector::CombiningKind kind,
+                  function_ref<Value(Value, unsigned)> body) override;
 
 private:
   LogicalResult createFunction();
@@ -105,9 +103,8 @@ private:
   void emitWorkgroupIndices(Value workgroup);
   LoadFn argumentLoad(BlockArgument argument);
   StringAttr constantTable(MemRefType type, ArrayRef<float> values);
-  void defineRmsNorm(RmsNormOp op, ValueRange row);
-  void defineLayerNorm(LayerNormOp op, ValueRange row);
-  LogicalResult emitSoftmax(SoftmaxOp op, ValueRange row, StoreFn store);
+  LogicalResult prepareInput(Operation *op, ValueRange row);
+  void defineNormalized(Operation *op, ValueRange row);
   LogicalResult emitRope(RopeOp op, ValueRange row, StoreFn store);
   LogicalResult materializeRow(Value tensor, ValueRange row);
   Value frequencies(RopeOp op);
