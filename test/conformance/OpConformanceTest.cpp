@@ -87,7 +87,7 @@ public:
       inputs.pageTables.insert(numberOf(op.getPageTable()));
     };
     auto function = module->lookupSymbol<mlir::func::FuncOp>(name);
-    function.walk([&](mlir::kf::AttentionOp op) { add(op); });
+    function.walk([&](mlir::kf::CacheAttentionInterface op) { add(op); });
     function.walk([&](mlir::kf::KVAppendOp op) { add(op); });
     return inputs;
   }

@@ -88,10 +88,8 @@ public:
   /// loadable: norms and softmax in it have their statistics computed, heads
   /// are rotated. All threads must come here.
   LogicalResult prepareRow(Value tensor, ValueRange row);
-  /// What the elements of a row of a norm or softmax depend on together.
-  SmallVector<Value> rowStatistics(Operation *op, ValueRange row);
-  /// The element of `op` at `indices`, given its row's statistics.
-  Value normalize(Operation *op, ValueRange indices, ValueRange statistics);
+  Value reduceRow(Value size, vector::CombiningKind kind,
+                  function_ref<Value(Value, unsigned)> element) override;
   /// Makes the op's elements loadable, as its input's are.
   void defineRope(RopeOp op);
 

@@ -67,6 +67,9 @@ FlashShape mlir::kf::getFlashShape(int64_t headDim, int64_t rows, int64_t keys,
   return shape;
 }
 
+/// Words of bits for the ids that kf.sample adjusts: 65536 ids have their own.
+static constexpr int64_t mostAdjustmentWords = 2048;
+
 using FailFn = function_ref<LogicalResult(const Twine &)>;
 
 /// Takes the schedule's threads.
@@ -129,6 +132,13 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
 
   KernelShape shape;
   setThreads(shape, kernel, schedule.getThreads());
+  if (auto sample = findOp<SampleOp>(kernel);
+      sample && sample.hasAdjustments()) {
+    auto logits = cast<RankedTensorType>(sample.getLogits().getType());
+    shape.adjustmentWords = std::clamp<int64_t>(
+        llvm::divideCeil(logits.getDimSize(1), 32), 1, mostAdjustmentWords);
+    shape.workgroupBytes += 4 * shape.adjustmentWords;
+  }
   auto matmul = findOp<MatmulOp>(kernel);
   if (!matmul) {
     if (!schedule.getTile().empty() || schedule.getReduction() != 0)
@@ -145,6 +155,23 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
   shape.columns = schedule.getWorkgroup()[1];
   shape.tileRows = schedule.getTile()[0];
   shape.tileColumns = schedule.getTile()[1];
+  shape.groups = matmul.getGlu() ? 2 : 1;
+  shape.unroll = schedule.getUnroll();
+  shape.statistics = statisticsOf(matmul.getX().getDefiningOp());
+  if (shape.tileRows * shape.tileColumns * shape.groups * shape.unroll > 1024)
+    return fail("tile and unroll make more than 1024 multiplications a thread "
+                "and step");
+  shape.workgroupBytes += 4 * shape.statistics * shape.rows;
+  if (shape.threads[0] > 1 && shape.tileRows == shape.rows &&
+      shape.tileColumns * shape.threads[1] == shape.columns) {
+    if (schedule.getReduction() != 0)
+      return fail("reduction is for products that are staged");
+    shape.sharing = shape.threads[0];
+    shape.sharedElements = std::min<int64_t>(
+        {shape.tileRows * shape.tileColumns, shape.threads[0], 8});
+    shape.workgroupBytes += 4 * shape.sharedSums() * shape.sharedStride();
+    return shape;
+  }
   if (shape.tileRows * shape.threads[1] != shape.rows ||
       shape.tileColumns * shape.threads[0] != shape.columns)
     return fail("tile [" + Twine(shape.tileRows) + ", " +
@@ -156,19 +183,12 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
       cast<RankedTensorType>(matmul.getX().getType()).getDimSize(1);
   shape.step = schedule.getReduction() ? schedule.getReduction()
                                        : std::max<int64_t>(extent, 1);
-  shape.unroll = schedule.getUnroll();
   if (shape.step > largest || shape.step % shape.unroll != 0)
     return fail("reduction (" + Twine(shape.step) +
                 ") must be a multiple of unroll (" + Twine(shape.unroll) +
                 ") and at most " + Twine(largest));
-  shape.groups = matmul.getGlu() ? 2 : 1;
-  if (shape.tileRows * shape.tileColumns * shape.groups * shape.unroll > 1024)
-    return fail("tile and unroll make more than 1024 multiplications a thread "
-                "and step");
-  shape.statistics = statisticsOf(matmul.getX().getDefiningOp());
   shape.workgroupBytes +=
-      4 * (shape.stride() * (shape.rows + shape.groups * shape.columns) +
-           shape.statistics * shape.rows);
+      4 * shape.stride() * (shape.rows + shape.groups * shape.columns);
   return shape;
 }
 

@@ -31,6 +31,9 @@ namespace {
 constexpr int64_t rowThreads = 64;
 /// Elements that such a workgroup should have before another one starts.
 constexpr int64_t elementsPerGroup = 1024;
+/// Rows up to which each is a workgroup's of attention, and up to which threads
+/// share the sums of a product; and how many threads do.
+constexpr int64_t fewRows = 16, sharingThreads = 32;
 /// Workgroups along a dimension: half of what every device allows.
 constexpr int64_t groupsPerDimension = 32768;
 
@@ -40,8 +43,6 @@ constexpr int64_t attentionThreads = 128;
 constexpr int64_t logitsOfThread = 16;
 /// Keys of one softmax block, and query rows that share it.
 constexpr int64_t keyTile = 32, queryRows = 8;
-/// Rows up to which each is a workgroup of its own.
-constexpr int64_t fewRows = 16;
 /// Columns that are rotated: their frequencies are a constant of the kernel.
 constexpr int64_t maxRotaryDim = 8192;
 
@@ -126,7 +127,7 @@ public:
     auto attentions = kernel.getBody().getOps<AttentionOp>();
     if (!attentions.empty())
       return selectFlash(*attentions.begin(), rows);
-    return selectSimt();
+    return selectSimt(rows);
   }
 
 private:
@@ -150,11 +151,6 @@ private:
                  << type << instead;
       if (failed(checkCache(&op)))
         return failure();
-      if (auto sample = dyn_cast<SampleOp>(op);
-          sample && sample.hasAdjustments())
-        return op.emitError("no ")
-               << limits.name << " kernel for 'kf.sample' with adjustments"
-               << instead;
     }
     bool appends = !kernel.getBody().getOps<KVAppendOp>().empty();
     if (kernel.getNumResults() != (appends ? 0 : 1))
@@ -225,10 +221,14 @@ private:
     return success();
   }
 
-  SimtScheduleAttr selectSimt() {
+  SimtScheduleAttr selectSimt(int64_t tokens) {
     auto matmuls = kernel.getBody().getOps<MatmulOp>();
-    if (!matmuls.empty())
-      return selectMatmul(*matmuls.begin());
+    if (!matmuls.empty()) {
+      MatmulOp op = *matmuls.begin();
+      auto type = cast<RankedTensorType>(op.getType());
+      int64_t rows = type.isDynamicDim(0) ? tokens : type.getDimSize(0);
+      return rows <= fewRows ? selectFewRows(op, rows) : selectMatmul(op);
+    }
     if (!kernel.getBody().getOps<KVAppendOp>().empty())
       return selectToken(rowThreads);
     for (auto sample : kernel.getBody().getOps<SampleOp>()) {
@@ -242,6 +242,25 @@ private:
       if (isRowOp(&op))
         return selectRows(&op);
     return selectElements(cast<RankedTensorType>(kernel.getResultTypes()[0]));
+  }
+
+  /// All rows and a few columns: each element of the weight is read once, by
+  /// neighbouring threads, several at a time so that memory is kept busy.
+  SimtScheduleAttr selectFewRows(MatmulOp op, int64_t rows) {
+    bool hasBlocks = isa<QuantType>(
+        cast<RankedTensorType>(op.getW().getType()).getElementType());
+    Draft draft;
+    int64_t columns = rows <= 4 ? 2 : 1, y = 4;
+    int64_t x = std::min<int64_t>(sharingThreads, limits.threads);
+    // Parts of 8 elements of gate and up; statistics and sums of a fused norm.
+    auto bytes = [&] { return 4 * (16 * (x + 1) * y + 2 * rows + x * y); };
+    while (y > 1 && (x * y > limits.threads || bytes() > limits.memory))
+      y /= 2;
+    draft.workgroup = {rows, columns * y};
+    draft.tile = {rows, columns};
+    draft.threads = {x, y, 1};
+    draft.unroll = hasBlocks || rows > 4 ? 2 : rows > 2 ? 4 : 8;
+    return draft.get(context);
   }
 
   /// The heads of a KV head and a few tokens to a workgroup.
@@ -269,20 +288,11 @@ private:
     return draft.get(context);
   }
 
-  /// A square of the product; of few rows, a strip. Threads keep a square of
-  /// it each, so that a staged element is used more than once.
+  /// A square of the product. Threads keep a square of it each, so that a
+  /// staged element is used more than once.
   SimtScheduleAttr selectMatmul(MatmulOp op) {
-    auto type = cast<RankedTensorType>(op.getType());
     Draft draft;
     int64_t x = 16, y = 16, rows = 32, columns = 32;
-    if (!type.isDynamicDim(0) && type.getDimSize(0) < rows) {
-      rows = llvm::PowerOf2Ceil(std::max<int64_t>(type.getDimSize(0), 1));
-      y = std::min<int64_t>(y, rows);
-    }
-    if (y == 1) {
-      x = 64;
-      columns = 64;
-    }
     while (x * y > limits.threads)
       (y > 1 ? y : x) /= 2;
     draft.workgroup = {rows, columns};

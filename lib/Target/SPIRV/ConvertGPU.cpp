@@ -13,6 +13,7 @@
 #include "mlir/Conversion/MathToSPIRV/MathToSPIRV.h"
 #include "mlir/Conversion/MemRefToSPIRV/MemRefToSPIRV.h"
 #include "mlir/Conversion/SCFToSPIRV/SCFToSPIRV.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
@@ -78,9 +79,13 @@ private:
   LogicalResult convert(gpu::GPUModuleOp module) {
     if (!module->hasAttr(spirv::getTargetEnvAttrName()))
       module->setAttr(spirv::getTargetEnvAttrName(), defaultEnvironment());
+    bool hasFloat16 = false;
     for (auto function : module.getOps<gpu::GPUFuncOp>()) {
       prepare(function);
       moveTables(function);
+      function.walk([&](arith::ExtFOp op) {
+        hasFloat16 |= op.getIn().getType().isF16();
+      });
     }
     for (auto table :
          llvm::make_early_inc_range(module.getOps<memref::GlobalOp>()))
@@ -107,6 +112,8 @@ private:
         SymbolTable::lookupSymbolIn(getOperation(), "__spv__" + name);
     SymbolTable::setSymbolName(converted, name);
     relaxAtomics(cast<spirv::ModuleOp>(converted));
+    if (hasFloat16)
+      keepSmallFloat16(cast<spirv::ModuleOp>(converted), name);
     keepRounding(cast<spirv::ModuleOp>(converted));
     return success();
   }
@@ -116,8 +123,10 @@ private:
     llvm::SetVector<Capability> capabilities;
     capabilities.insert(Capability::Shader);
     for (StringRef type : types) {
-      if (type == "f16")
+      if (type == "f16") {
         capabilities.insert(Capability::Float16);
+        capabilities.insert(Capability::DenormPreserve);
+      }
       if (type == "i16")
         capabilities.insert(Capability::Int16);
       if (type == "f16" || type == "i16")
@@ -133,6 +142,7 @@ private:
         spirv::Version::V_1_3, capabilities.getArrayRef(),
         ArrayRef<spirv::Extension>(
             {spirv::Extension::SPV_KHR_storage_buffer_storage_class,
+             spirv::Extension::SPV_KHR_float_controls,
              spirv::Extension::SPV_KHR_16bit_storage,
              spirv::Extension::SPV_KHR_8bit_storage}),
         &getContext());
@@ -140,6 +150,14 @@ private:
         triple, spirv::getDefaultResourceLimits(&getContext()),
         spirv::ClientAPI::Vulkan, spirv::Vendor::Unknown,
         spirv::DeviceType::Unknown, spirv::TargetEnvAttr::kUnknownDeviceID);
+  }
+
+  /// Has the subnormal numbers of f16 widened as what they are.
+  static void keepSmallFloat16(spirv::ModuleOp module, StringRef function) {
+    OpBuilder b = OpBuilder::atBlockEnd(module.getBody());
+    spirv::ExecutionModeOp::create(b, module.getLoc(), function,
+                                   spirv::ExecutionMode::DenormPreserve,
+                                   b.getI32ArrayAttr({16}));
   }
 
   /// Arithmetic rounds as it is written: without this, drivers may make one
