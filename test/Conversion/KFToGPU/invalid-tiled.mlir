@@ -34,3 +34,12 @@ kf.kernel @rope(%x: tensor<?x2x8xf32>, %p: tensor<?xi32>) -> tensor<?x2x8xf32>
   %0 = kf.rope %x, %p {rotary_dim = 8 : i64, theta = 1.0e4 : f64} : tensor<?x2x8xf32>, tensor<?xi32>
   kf.yield %0 : tensor<?x2x8xf32>
 }
+
+// -----
+
+kf.kernel @rows_in_8_bits(%x: tensor<4x64xi8>, %s: tensor<4x2xf32>, %t: tensor<4x2xi32>, %w: tensor<8x64x!kf.quant<q8_0>>) -> tensor<4x8xf32>
+    attributes {schedule = #kf.simt<workgroup = [1, 8], tile = [1, 1], reduction = 32, threads = [8]>} {
+  // expected-error @below {{'kf.matmul' op convert-kf-to-gpu: no GPU code for rows in 8 bits}}
+  %0 = kf.matmul %x scales(%s : tensor<4x2xf32>) sums(%t : tensor<4x2xi32>), %w : tensor<4x64xi8>, tensor<8x64x!kf.quant<q8_0>>
+  kf.yield %0 : tensor<4x8xf32>
+}
