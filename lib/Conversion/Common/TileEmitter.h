@@ -22,6 +22,7 @@
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -114,6 +115,11 @@ public:
                         SmallVector<Value> row = {});
   void ifThen(Value condition, function_ref<void()> body);
   Value activate(ActivationKind kind, Value x);
+  /// Combines the elements of a row of `size`, of which `element` gives some
+  /// from a column on (LoadFn's width), to one f32: ADD, or MAXIMUMF, of which
+  /// a NaN makes a NaN.
+  virtual Value reduceRow(Value size, vector::CombiningKind kind,
+                          function_ref<Value(Value, unsigned)> element) = 0;
 
 protected:
   CodeBudget &budget;

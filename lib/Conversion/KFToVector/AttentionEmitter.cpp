@@ -24,7 +24,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "PagedCache.h"
+#include "CacheMemory.h"
 #include "VisibleKeys.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -613,7 +613,7 @@ private:
   AttentionPartialOp partial; // null where it is not
   KVCacheType type;
   VisibleKeys visible;
-  PagedCache pages;
+  CacheMemory pages;
   int64_t lanes = 0, dim = 0, heads = 0, keyTile = 0, tokens = 0;
   int64_t blockRows = 0, mostBlockRows = 0;
   Value cache, limit; // elements; positions that a sequence may have

@@ -53,10 +53,10 @@ private:
     auto ofPart = [&](Value tensor, Value part, unsigned width) {
       return e.load(tensor, indicesAt(row, part), width);
     };
-    Value largest = e.reducePieces(size, vector::CombiningKind::MAXIMUMF,
-                                   [&](Value part, unsigned width) {
-                                     return ofPart(op.getMaxima(), part, width);
-                                   });
+    Value largest = e.reduceRow(size, vector::CombiningKind::MAXIMUMF,
+                                [&](Value part, unsigned width) {
+                                  return ofPart(op.getMaxima(), part, width);
+                                });
     Value isEmpty =
         arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, largest,
                               e.f32(-std::numeric_limits<double>::infinity()));
@@ -67,7 +67,7 @@ private:
           math::ExpOp::create(b, loc, e.sub(maxima, e.splat(largest, width))),
           weights, part);
     });
-    Value total = e.reducePieces(
+    Value total = e.reduceRow(
         size, vector::CombiningKind::ADD, [&](Value part, unsigned width) {
           return e.mul(e.loadMemref(weights, part, width),
                        ofPart(op.getTotals(), part, width));

@@ -203,8 +203,6 @@ Value KernelEmitter::loadScalar(unsigned slot) {
       memref::LoadOp::create(b, loc, scalars, index(slot)));
 }
 
-Value KernelEmitter::cachePages() { return loadScalar(KF_SCALAR_CACHE_PAGES); }
-
 //===----------------------------------------------------------------------===//
 // Elements
 //===----------------------------------------------------------------------===//
@@ -333,8 +331,8 @@ void KernelEmitter::forPiecesStatic(
   }
 }
 
-Value KernelEmitter::reducePieces(Value size, vector::CombiningKind kind,
-                                  function_ref<Value(Value, unsigned)> body) {
+Value KernelEmitter::reduceRow(Value size, vector::CombiningKind kind,
+                               function_ref<Value(Value, unsigned)> body) {
   auto combine = [&](Value lhs, Value rhs) {
     return vector::makeArithReduction(b, loc, kind, lhs, rhs);
   };

@@ -51,8 +51,6 @@ public:
   Value sourceMemref(Value tensor, SmallVectorImpl<Value> &offsets);
   Value memrefOf(BlockArgument argument) { return memrefs.lookup(argument); }
   Value loadScalar(unsigned slot) override;
-  /// Pages of the pool of each KV cache.
-  Value cachePages();
   /// The memref of the kernel's result number `number`.
   Value resultStorage(unsigned number = 0) { return resultMemrefs[number]; }
   /// Stores f32 elements to a memref of any float type, rounding as needed.
@@ -96,12 +94,8 @@ public:
   /// The same pieces of a static size, without loops.
   void forPiecesStatic(int64_t size,
                        function_ref<void(int64_t, unsigned)> body);
-  /// Reduces `body`'s vectors over [0, size) to a scalar: ADD, or MAXIMUMF, of
-  /// which a NaN makes a NaN.
-  Value reducePieces(Value size, vector::CombiningKind kind,
-                     function_ref<Value(Value, unsigned)> body);
-  /// sin and cos of `angle`, to about 1e-7 for angles up to 1e6.
-  std::pair<Value, Value> sinCos(Value angle);
+  Value reduceRow(Value size, vector::CombiningKind kind,
+                  function_ref<Value(Value, unsigned)> body) override;
 
 private:
   LogicalResult createFunction();
@@ -109,9 +103,8 @@ private:
   void emitWorkgroupIndices(Value workgroup);
   LoadFn argumentLoad(BlockArgument argument);
   StringAttr constantTable(MemRefType type, ArrayRef<float> values);
-  void defineRmsNorm(RmsNormOp op, ValueRange row);
-  void defineLayerNorm(LayerNormOp op, ValueRange row);
-  LogicalResult emitSoftmax(SoftmaxOp op, ValueRange row, StoreFn store);
+  LogicalResult prepareInput(Operation *op, ValueRange row);
+  void defineNormalized(Operation *op, ValueRange row);
   LogicalResult emitRope(RopeOp op, ValueRange row, StoreFn store);
   LogicalResult materializeRow(Value tensor, ValueRange row);
   Value frequencies(RopeOp op);

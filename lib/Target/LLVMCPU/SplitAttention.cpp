@@ -45,10 +45,10 @@ private:
   int64_t splitsOf(AttentionOp op) {
     auto q = cast<RankedTensorType>(op.getQ().getType());
     KVCacheType cache = op.getCache().getType();
-    int64_t threads = threadsOf(target);
+    const int64_t threads = target.getWorkers(); // 0 where that is unknown
     int64_t groups =
         getMostRows(getOperation(), q, maxTokens) * cache.getKvHeads();
-    if (!q.getElementType().isF32() || groups % threads == 0)
+    if (!q.getElementType().isF32() || threads == 0 || groups % threads == 0)
       return 1;
     int64_t pages =
         cast<RankedTensorType>(op.getPageTable().getType()).getDimSize(1);

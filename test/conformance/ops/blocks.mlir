@@ -198,3 +198,10 @@ func.func @many_rows_q4_0(%x: tensor<?x256xf32>, %g: tensor<256xf32>) -> tensor<
   %0 = kf.matmul %n, %w : tensor<?x256xf32>, tensor<1100x256x!kf.quant<q4_0>>
   return %0 : tensor<?x1100xf32>
 }
+
+// So few rows that threads of a GPU share the sum of an element.
+func.func @few_rows_blocks(%x: tensor<3x512xf32>) -> tensor<3x44xf32> {
+  %w = kf.weight ["w"] : tensor<44x512x!kf.quant<q6_k>>
+  %0 = kf.matmul %x, %w : tensor<3x512xf32>, tensor<44x512x!kf.quant<q6_k>>
+  return %0 : tensor<3x44xf32>
+}

@@ -37,8 +37,7 @@ def KF_TargetAttrInterface : AttrInterface<"TargetAttrInterface"> {
         up to `max_tokens`.
       }],
       "void", "addDivisionPasses",
-      (ins "::mlir::OpPassManager &":$passes, "int64_t":$max_tokens), "",
-      [{ return; }]>,
+      (ins "::mlir::OpPassManager &":$passes, "int64_t":$max_tokens), "", [{}]>,
     InterfaceMethod<[{
         How matmuls read a weight of this type, which has no layout yet; null:
         as it is stored. Kernels and step sizes of a model share it.
