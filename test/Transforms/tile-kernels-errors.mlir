@@ -178,3 +178,22 @@ kf.kernel @append_and_more(%c: !layer, %x: tensor<2x1x4xf32>, %p: tensor<2xi32>,
   %0 = arith.addf %x, %x : tensor<2x1x4xf32>
   kf.yield %0 : tensor<2x1x4xf32>
 }
+
+// -----
+
+// expected-error @+1 {{kf-tile-kernels: must yield the results of one op, all of them in their order; form kernels of the others}}
+kf.kernel @some_results(%x: tensor<4x64xf32>) -> (tensor<4x64xi8>, tensor<4x2xf32>)
+    attributes {schedule = #kf.vector<workgroup = [1]>} {
+  %c, %s, %t = kf.quantize_rows %x group(32) : tensor<4x64xf32>
+  kf.yield %c, %s : tensor<4x64xi8>, tensor<4x2xf32>
+}
+
+// -----
+
+kf.kernel @in_between(%x: tensor<4x64xf32>, %w: tensor<32x64x!kf.quant<q8_0>>) -> tensor<4x32xf32>
+    attributes {schedule = #kf.vector<workgroup = [1]>} {
+  // expected-error @+1 {{'kf.quantize_rows' op kf-tile-kernels: makes several results and must be the last op of its kernel}}
+  %c, %s, %t = kf.quantize_rows %x group(32) : tensor<4x64xf32>
+  %0 = kf.matmul %c scales(%s : tensor<4x2xf32>) sums(%t : tensor<4x2xi32>), %w : tensor<4x64xi8>, tensor<32x64x!kf.quant<q8_0>>
+  kf.yield %0 : tensor<4x32xf32>
+}

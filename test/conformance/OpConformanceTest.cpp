@@ -200,10 +200,14 @@ public:
   /// programs do.
   explicit RandomWeights(const Executable &program) {
     std::mt19937 random(11);
-    for (const WeightSpec &spec : program.weights)
-      tensors[spec.names.front()] =
-          isBlock(spec.type) ? makeBlocks(spec, random)
-                             : makeInput({spec.type, spec.shape}, 1, random);
+    for (WeightSpec spec : program.weights) {
+      if (spec.stacked)
+        spec.shape.erase(spec.shape.begin());
+      for (const std::string &name : spec.names)
+        tensors[name] = isBlock(spec.type)
+                            ? makeBlocks(spec, random)
+                            : makeInput({spec.type, spec.shape}, 1, random);
+    }
   }
 
   Result<TensorView> find(const std::string &name) const override {

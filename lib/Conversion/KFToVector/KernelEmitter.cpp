@@ -8,6 +8,8 @@
 
 #include "KernelEmitter.h"
 
+#include "kf/Conversion/VectorSchedule.h"
+
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -52,6 +54,9 @@ static MemRefType storageType(Type type) {
 
 LogicalResult KernelEmitter::emit() {
   if (failed(findTile("convert-kf-to-vector")))
+    return failure();
+  auto begin = [&] { return kernel.emitError("convert-kf-to-vector: "); };
+  if (failed(verifyVectorSchedule(kernel, begin)))
     return failure();
   if (!schedule)
     return kernel.emitError(

@@ -63,7 +63,9 @@ bool isRowOp(Operation *op) {
 }
 
 bool isSupported(Operation *op) {
-  if (isa<MatmulOp, ActivationOp, EmbeddingOp, YieldOp, tensor::ExtractSliceOp,
+  if (auto matmul = dyn_cast<MatmulOp>(op))
+    return !matmul.getScales();
+  if (isa<ActivationOp, EmbeddingOp, YieldOp, tensor::ExtractSliceOp,
           tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::DimOp,
           arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp,
           arith::MaximumFOp, arith::MinimumFOp, arith::NegFOp, math::ExpOp,

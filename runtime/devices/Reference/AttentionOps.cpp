@@ -158,14 +158,18 @@ void attendRow(const float *q, const HeadRows &rows, int64_t d, int64_t first,
   }
 }
 
-/// Of the scores of all entries of `rows`: the largest one, and the sums of
-/// exp(score - maximum), and of those times v. q [D], values [D].
+/// Of the scores of all entries of `rows`: the largest one, of -inf alone the
+/// lowest float, and the sums of exp(score - maximum), and of those times v. A
+/// NaN makes them NaN. q [D], values [D].
 void attendPart(const float *q, const HeadRows &rows, int64_t d, float scale,
                 float &maximum, float &total, float *values) {
   std::vector<float> scores(rows.keys.size() / d);
-  for (size_t p = 0; p < scores.size(); ++p)
+  maximum = std::numeric_limits<float>::lowest();
+  for (size_t p = 0; p < scores.size(); ++p) {
     scores[p] = scale * dot(q, rows.keys.data() + p * d, d);
-  maximum = *std::max_element(scores.begin(), scores.end());
+    if (scores[p] > maximum || std::isnan(scores[p]))
+      maximum = scores[p]; // no score is larger than NaN
+  }
   double sum = 0;
   for (size_t p = 0; p < scores.size(); ++p) {
     float weight = std::exp(scores[p] - maximum);

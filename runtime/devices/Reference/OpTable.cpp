@@ -10,7 +10,7 @@
 
 #include "runtime/devices/Reference/ReferenceOps.h"
 
-#include <array>
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -188,6 +188,7 @@ Result<Evaluate> prepareMlp(const OpSite &site) {
   KF_ASSIGN_OR_RETURN(Activation kind,
                       parseActivation(site.attributes, "activation"));
   // x, gate, up, down, gate_bias, up_bias, down_bias.
+  KF_RETURN_IF_ERROR(site.attributes.any("operandSegmentSizes").status());
   KF_ASSIGN_OR_RETURN(auto places, operandPlaces(site, "tTttTTT"));
   return Evaluate([places, kind](const OpCall &call) {
     auto at = [&](size_t i) {

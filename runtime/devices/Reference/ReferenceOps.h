@@ -165,8 +165,9 @@ Result<Tensor> attention(const TensorView &q, const CacheView &cache,
                          const AttentionOptions &options);
 
 /// kf.attention_partial: of each part of the keys that a row sees, the largest
-/// score, the sum of exp(score - maximum), and that of those times v; -inf, 0
-/// and zeros of a part without keys. The first of the `splits` parts has the
+/// score (the lowest float, where all are -inf), the sum of exp(score -
+/// maximum), and that of those times v; -inf, 0 and zeros of a part without
+/// keys. The first of the `splits` parts has the
 /// keys of the first ceil(n / splits) of the n pages that hold what the row
 /// sees, and so on. q [T, heads, D] -> [T, heads, splits] twice, and
 /// [T, heads, splits, D]. Dao et al., "Flash-Decoding for long-context

@@ -66,6 +66,46 @@ TEST(ExtractSlice, RejectsWhatIsOutside) {
               "cannot be sliced");
 }
 
+TEST(QuantizeRows, RoundsUnitsOf32) {
+  // The second unit is of zeros, the third has an infinity; ties go to even.
+  std::vector<float> values(96);
+  values[0] = -127;
+  values[1] = 2.5f;
+  values[2] = 3.5f;
+  values[17] = 0.4f;
+  values[64] = kInf;
+  values[65] = 1;
+  Result<std::vector<Tensor>> rows =
+      quantizeRows(makeTensor({1, 96}, values).view(), 16);
+  ASSERT_TRUE(rows.ok()) << rows.message();
+  ASSERT_EQ(rows->size(), 3u);
+  const Tensor &codes = (*rows)[0];
+  EXPECT_EQ(codes.type, DataType::I8);
+  EXPECT_EQ(codes.shape, (std::vector<int64_t>{1, 96}));
+  std::vector<std::byte> expected(96);
+  expected[0] = std::byte(-127);
+  expected[1] = std::byte(2);
+  expected[2] = std::byte(4);
+  EXPECT_EQ(codes.bytes, expected);
+  expectFloats((*rows)[1], {1, 0, kNan}, 1e-6f);
+  expectInts((*rows)[2], {-121, 0, 0, 0, 0, 0});
+
+  Result<Tensor> scaled = scaleRows(codes.view(), (*rows)[1].view());
+  ASSERT_TRUE(scaled.ok()) << scaled.message();
+  EXPECT_NEAR(scaled->floats()[0], -127, 1e-4f);
+  EXPECT_TRUE(std::isnan(scaled->floats()[65]));
+}
+
+TEST(QuantizeRows, RejectsWrongOperands) {
+  Tensor x = counting({2, 32});
+  expectError(quantizeRows(counting({2, 6}).view(), 32), "C1");
+  expectError(quantizeRows(counting({32}).view(), 32), "C1");
+  expectError(quantizeRows(x.view(), 8), "C2");
+  Tensor codes = quantizeRows(x.view(), 32).take()[0];
+  expectError(scaleRows(x.view(), x.view()), "kf.matmul C1");
+  expectError(scaleRows(codes.view(), x.view()), "kf.matmul C6");
+}
+
 TEST(Reshape, KeepsTheElements) {
   Tensor x = counting({2, 6});
   Result<Tensor> expanded = reshape(x.view(), {2, 3, 2});
