@@ -21,11 +21,10 @@
 #include "kf/Pipelines/Compiler.h"
 #include "kf/Pipelines/Registration.h"
 #include "runtime/core/BlockFormat.h"
-#include "runtime/devices/Cpu/CpuDevice.h"
 #include "runtime/devices/Reference/ReferenceDevice.h"
-#include "runtime/devices/Vulkan/VulkanDevice.h"
 #include "runtime/engine/ProgramRunner.h"
-#include "test/runtime/VulkanRequirement.h"
+#include "test/conformance/TestDevice.h"
+#include "test/runtime/TestFiles.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"
@@ -43,7 +42,8 @@ using namespace kf;
 
 namespace {
 
-const std::string opsFolder = KF_SOURCE_DIR "/test/conformance/ops";
+const std::string opsFolder =
+    test::testFile(KF_SOURCE_DIR "/test/conformance/ops");
 /// Pages of a cache, and how many of them a function's page table may have.
 constexpr int64_t cachePages = 4;
 
@@ -87,21 +87,20 @@ public:
       inputs.pageTables.insert(numberOf(op.getPageTable()));
     };
     auto function = module->lookupSymbol<mlir::func::FuncOp>(name);
-    function.walk([&](mlir::kf::AttentionOp op) { add(op); });
+    function.walk([&](mlir::kf::CacheAttentionInterface op) { add(op); });
     function.walk([&](mlir::kf::KVAppendOp op) { add(op); });
     return inputs;
   }
 
   llvm::Expected<Executable> compile(const std::string &name,
-                                     const std::string &target,
-                                     const std::string &cpu = "") {
+                                     const std::string &target) {
     auto module = parse();
     for (auto function :
          llvm::make_early_inc_range(module->getOps<mlir::func::FuncOp>()))
       if (function.getName() != name)
         function.erase();
     mlir::kf::CompileOptions options;
-    options.target = cpu.empty() ? target : target + ":" + cpu;
+    options.target = target;
     return mlir::kf::compile(*module, options);
   }
 
@@ -296,11 +295,9 @@ void expectNear(const std::vector<HostTensor> &found,
   }
 }
 
-/// `device` is cpu, cpu2 (two threads), vulkan (code for the device at hand),
-/// vulkan_any (code for every device), or a CPU that code is made for.
+/// `device` as in TestDevice.h.
 struct Case {
   std::string file, function, device;
-  bool isVulkan() const { return device.starts_with("vulkan"); }
 };
 
 /// What there is no code for on GPUs, by file and function, and a part of the
@@ -315,50 +312,32 @@ const std::map<std::string, std::string> gpuSkips = {
 
 class OpConformance : public testing::TestWithParam<Case> {};
 
-std::unique_ptr<Device> makeDevice(const Case &test) {
-  if (!test.isVulkan()) {
-    CpuDeviceOptions options;
-    options.threads = test.device == "cpu2" ? 2 : 1;
-    auto device = createCpuDevice(options);
-    EXPECT_TRUE(device.ok()) << device.message();
-    return device.ok() ? device.take() : nullptr;
-  }
-  VulkanDeviceOptions options;
-  options.validation = true;
-  auto device = createVulkanDevice(options);
-  EXPECT_TRUE(device.ok()) << device.message();
-  return device.ok() ? device.take() : nullptr;
 }
 
 TEST_P(OpConformance, MatchesReference) {
   const Case &test = GetParam();
-  if (test.isVulkan())
-    KF_REQUIRE_VULKAN();
-  std::unique_ptr<Device> device = makeDevice(test);
+  KF_REQUIRE_DEVICE(test.device);
+  std::unique_ptr<Device> device = test::openTestDevice(test.device);
   ASSERT_NE(device, nullptr);
   auto reference = createReferenceDevice();
   OpFile file(opsFolder + "/" + test.file);
   auto expectedProgram = file.compile(test.function, "reference");
   ASSERT_TRUE(bool(expectedProgram))
       << llvm::toString(expectedProgram.takeError());
-  const std::string target =
-      test.device == "vulkan" ? device->target() : device->name();
-  bool isModel = test.device.starts_with("x86");
-  std::string cpu = isModel ? test.device : "";
-  if (isModel && llvm::errorToBool(mlir::kf::checkRunsOnHost({"cpu:" + cpu})))
-    GTEST_SKIP() << "this machine cannot run code for " << cpu;
-  auto program = file.compile(test.function, target, cpu);
+  auto program =
+      file.compile(test.function, test::targetFor(*device, test.device));
   auto skip = gpuSkips.find(test.file.substr(0, test.file.find('.')) + "_" +
                             test.function);
-  bool isSkipped = test.isVulkan() && skip != gpuSkips.end();
+  bool isSkipped = test::isGpu(test.device) && skip != gpuSkips.end();
   EXPECT_EQ(bool(program), !isSkipped);
   if (!program) {
-    std::string message = llvm::toString(program.takeError());
+    const std::string message = llvm::toString(program.takeError());
     ASSERT_TRUE(isSkipped) << message;
     EXPECT_NE(message.find(skip->second), std::string::npos) << message;
     GTEST_SKIP() << message;
   }
-  bool isInt8 = cpu.empty() && test.file == "blocks.mlir" && target == "cpu";
+  const bool isInt8 =
+      test.file == "blocks.mlir" && test.device.starts_with("cpu");
   const CacheInputs cacheInputs = file.cacheInputs(test.function);
   RandomWeights source(*expectedProgram);
   std::mt19937 random(7);
@@ -389,7 +368,7 @@ std::vector<Case> cases() {
   std::sort(files.begin(), files.end());
   for (const auto &path : files)
     for (const std::string &function : OpFile(path).functions()) {
-      for (const char *device : {"cpu", "cpu2", "vulkan"})
+      for (const char *device : {"cpu", "cpu2", "vulkan", "cuda"})
         list.push_back({path.filename(), function, device});
       // What has code of its own for each width of vectors.
       if (path.filename() == "attention.mlir" ||

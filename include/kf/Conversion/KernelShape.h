@@ -96,6 +96,7 @@ struct KernelShape {
   int64_t partialSums() const { return threadCount; }
 
   std::optional<FlashShape> flash; ///< of attention
+  int64_t adjustmentWords = 0;     ///< of bits of kf.sample, one for some ids
 
   int64_t workgroupBytes = 0; ///< all workgroup memory of the kernel
 };

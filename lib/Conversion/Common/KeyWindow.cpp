@@ -13,7 +13,7 @@
 using namespace mlir;
 using namespace mlir::kf;
 
-KeyWindow::KeyWindow(TileEmitter &emitter, AttentionOp op)
+KeyWindow::KeyWindow(TileEmitter &emitter, CacheAttentionInterface op)
     : e(emitter), b(e.b), loc(e.loc) {
   // Positions have 32 bits: a wider window hides nothing.
   if (op.getWindow() && *op.getWindow() <= INT32_MAX)

@@ -22,7 +22,7 @@ namespace mlir::kf {
 
 class KeyWindow {
 public:
-  KeyWindow(TileEmitter &emitter, AttentionOp op);
+  KeyWindow(TileEmitter &emitter, CacheAttentionInterface op);
 
   /// Whether there is a window that can hide a key.
   bool isBounded() const { return window.has_value(); }

@@ -52,10 +52,9 @@ public:
 
   /// The largest element, and 1 / the sum of exponentials.
   SmallVector<Value> statisticsOf(SoftmaxOp) {
-    Value largest = e.reduceRow(size, CombiningKind::MAXIMUMF,
-                                [&](Value column, unsigned width) {
-                                  return element(column, width);
-                                });
+    Value largest = e.reduceRow(
+        size, CombiningKind::MAXIMUMF,
+        [&](Value column, unsigned width) { return element(column, width); });
     Value total = sum([&](Value column, unsigned width) -> Value {
       Value x = e.sub(element(column, width), e.splat(largest, width));
       return math::ExpOp::create(e.b, e.loc, x);

@@ -30,8 +30,8 @@ SmallVector<Value> rowStatistics(TileEmitter &e, Operation *op, ValueRange row);
 Value normalize(TileEmitter &e, Operation *op, ValueRange statistics,
                 ValueRange indices, unsigned width, Value mask = Value());
 
-/// Elements of the product from its sums, one a group: adds the bias and applies
-/// the gate.
+/// Elements of the product from its sums, one a group: adds the bias and
+/// applies the gate.
 Value finishProduct(TileEmitter &e, MatmulOp op, ValueRange sums, Value column,
                     unsigned width, Value mask = Value());
 

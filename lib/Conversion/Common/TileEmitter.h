@@ -57,10 +57,10 @@ public:
     auto ops = forall.getBody()->getOps<OpTy>();
     return ops.empty() ? OpTy() : *ops.begin();
   }
-  /// The tile's result; null when the kernel has none.
-  Value tileResult();
-  /// Where the tile's result goes in the kernel's: one index a dimension.
-  SmallVector<Value> tileOffsets();
+  /// The tile's result number `number`; null when the kernel has none.
+  Value tileResult(unsigned number = 0);
+  /// Where that goes in the kernel's result: one index a dimension.
+  SmallVector<Value> tileOffsets(unsigned number = 0);
   /// Sizes of a tile value, dimension by dimension.
   SmallVector<Value> sizesOf(Value tensor);
   /// A slot of the scalar buffer, as an index.

@@ -67,6 +67,9 @@ FlashShape mlir::kf::getFlashShape(int64_t headDim, int64_t rows, int64_t keys,
   return shape;
 }
 
+/// Words of bits for the ids that kf.sample adjusts: 65536 ids have their own.
+static constexpr int64_t mostAdjustmentWords = 2048;
+
 using FailFn = function_ref<LogicalResult(const Twine &)>;
 
 /// Takes the schedule's threads.
@@ -129,6 +132,13 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
 
   KernelShape shape;
   setThreads(shape, kernel, schedule.getThreads());
+  if (auto sample = findOp<SampleOp>(kernel);
+      sample && sample.hasAdjustments()) {
+    auto logits = cast<RankedTensorType>(sample.getLogits().getType());
+    shape.adjustmentWords = std::clamp<int64_t>(
+        llvm::divideCeil(logits.getDimSize(1), 32), 1, mostAdjustmentWords);
+    shape.workgroupBytes += 4 * shape.adjustmentWords;
+  }
   auto matmul = findOp<MatmulOp>(kernel);
   if (!matmul) {
     if (!schedule.getTile().empty() || schedule.getReduction() != 0)

@@ -13,6 +13,10 @@
 // draw narrows down a range of ids by the sums of as many parts as there are
 // threads.
 //
+// Logits are adjusted where they are read, for a kernel has no memory for a row
+// of its own: bits in workgroup memory tell which ids may be in the lists, and
+// who reads one of those goes through them.
+//
 // All sums are integers, so it does not matter in which order threads add. All
 // threads compute the same of what is not their own share, so that they agree
 // on every branch around a barrier.
@@ -43,6 +47,8 @@ public:
             cast<RankedTensorType>(op.getLogits().getType()).getDimSize(1)) {
     lowWords = e.workgroupMemory(e.shape.threadCount, b.getI32Type());
     highWords = e.workgroupMemory(e.shape.threadCount, b.getI32Type());
+    if (op.hasAdjustments())
+      marks = e.workgroupMemory(e.shape.adjustmentWords, b.getI32Type());
   }
 
   /// The token (i32) of row number `number` of the tile.
@@ -66,7 +72,10 @@ private:
   Value firstLargest();
   Value draw();
 
-  Value logitAt(Value id) { return e.load(op.getLogits(), {row, id}, 0); }
+  void findEntries(Value first, Value count);
+  void markEntries();
+  Value markPlace(Value id);
+  Value logitAt(Value id);
   Value passes(const Filter &filter, Value logit, Value id);
   Value weightOf(Value logit, Value id);
   Words sum(function_ref<Value(Value logit, Value id)> element);
@@ -83,6 +92,9 @@ private:
   Value row;
   Value temperature, topK, topP, minP, counter;
   Words seed;
+  Value repetition, presence, frequency; ///< with adjustments only
+  Value entry, entriesEnd;               ///< of the lists, the row's
+  Value marks;                           ///< workgroup memory: a bit an id
   Value largest, scale;
   SmallVector<Filter> filters; ///< so far
   Value leastWeight;           ///< i32; null: any
@@ -98,6 +110,12 @@ void SampleEmitter::loadSettings(Value number) {
   counter = load(op.getCounter());
   auto [low, high] = e.loadWords(op.getSeed(), number);
   seed = {low, high};
+  if (!op.hasAdjustments())
+    return;
+  repetition = load(op.getRepetition());
+  presence = load(op.getPresence());
+  frequency = load(op.getFrequency());
+  findEntries(load(op.getFirst()), load(op.getCount()));
 }
 
 Value SampleEmitter::settingsAreValid() {
@@ -106,7 +124,90 @@ Value SampleEmitter::settingsAreValid() {
   require(compare(CmpI::sge, topK, i32(0)));
   require(isWithin(topP, 0, 1, /*isOpen=*/true));
   require(isWithin(minP, 0, 1));
+  if (!op.hasAdjustments())
+    return valid;
+  require(isWithin(repetition, 0, kMost, /*isOpen=*/true));
+  require(isWithin(presence, -kMost, kMost));
+  require(isWithin(frequency, -kMost, kMost));
   return valid;
+}
+
+//===----------------------------------------------------------------------===//
+// Adjustments
+//===----------------------------------------------------------------------===//
+
+/// The row's entries are those from `first` on, `count` of them, as far as the
+/// lists reach; i32s.
+void SampleEmitter::findEntries(Value first, Value count) {
+  Value extent = toI32(e.sizesOf(op.getIds())[0]);
+  entry = make<arith::MaxSIOp>(first, i32(0));
+  // What lies before the lists does not count; the rest may be more than there
+  // are, and stays within 32 bits.
+  Value skipped = make<arith::SubIOp>(entry, first);
+  Value isAny = compare(CmpI::sgt, count, skipped);
+  Value left = e.select(isAny, make<arith::SubIOp>(count, skipped), i32(0));
+  entry = make<arith::MinSIOp>(entry, extent);
+  left = make<arith::MinSIOp>(left, make<arith::SubIOp>(extent, entry));
+  entriesEnd = toIndex(make<arith::AddIOp>(entry, left));
+  entry = toIndex(entry);
+}
+
+/// The word of `id`, an index, in `marks`.
+Value SampleEmitter::markPlace(Value id) {
+  Value number = make<arith::DivUIOp>(id, e.index(32));
+  return make<arith::RemUIOp>(number, e.index(e.shape.adjustmentWords));
+}
+
+static Value bitOf(SampleFormulas &code, Value id) {
+  Value place = code.both(code.toI32(id), code.i32(31));
+  return code.make<arith::ShLIOp>(code.i32(1), place);
+}
+
+/// Marks the ids of the row's entries. Each word is one thread's alone.
+void SampleEmitter::markEntries() {
+  e.forThreads(e.index(e.shape.adjustmentWords), [&](Value word) {
+    memref::StoreOp::create(b, loc, i32(0), marks, word);
+  });
+  e.loop(entry, entriesEnd, e.index(1), {}, [&](Value i, ValueRange) {
+    Value id = toIndex(e.load(op.getIds(), i, 0));
+    Value place = markPlace(id);
+    Value owner = make<arith::RemUIOp>(place, e.index(e.shape.threadCount));
+    Value isOwn = both(compare(CmpI::eq, owner, e.thread),
+                       e.isLess(id, e.index(columns)));
+    e.ifThen(isOwn, [&] {
+      Value bits = memref::LoadOp::create(b, loc, marks, place);
+      memref::StoreOp::create(
+          b, loc, make<arith::OrIOp>(bits, bitOf(*this, id)), marks, place);
+    });
+    return SmallVector<Value>();
+  });
+  e.barrier();
+}
+
+/// The logit of `id`, an index, after its adjustments.
+Value SampleEmitter::logitAt(Value id) {
+  Value logit = e.load(op.getLogits(), {row, id}, 0);
+  if (!op.hasAdjustments())
+    return logit;
+  Value bits = memref::LoadOp::create(b, loc, marks, markPlace(id));
+  Value isMarked = compare(CmpI::ne, both(bits, bitOf(*this, id)), i32(0));
+  auto adjust = [&] {
+    Value own = toI32(id);
+    auto adjusted = e.loop(
+        entry, entriesEnd, e.index(1), logit, [&](Value i, ValueRange args) {
+          Value isOwn = compare(CmpI::eq, e.load(op.getIds(), i, 0), own);
+          return SmallVector<Value>{ifElse(
+              isOwn,
+              [&] {
+                return adjustLogit(args[0], e.load(op.getSeen(), i, 0),
+                                   e.load(op.getBias(), i, 0), repetition,
+                                   presence, frequency);
+              },
+              [&] { return args[0]; })};
+        });
+    return adjusted.getResult(0);
+  };
+  return ifElse(isMarked, adjust, [&] { return logit; });
 }
 
 //===----------------------------------------------------------------------===//
@@ -129,12 +230,12 @@ Words SampleEmitter::addAll(const Words &own) {
   // Some threads add up what a few left, and all of them those sums.
   auto addUp = [&](Value first, int64_t count) {
     Value start[] = {i32(0), i32(0)};
-    auto sums =
-        e.loop(e.index(0), e.index(count), e.index(1), start,
-               [&](Value i, ValueRange args) {
-                 Words sum = add({args[0], args[1]}, load(e.add(first, i)));
-                 return SmallVector<Value>{sum.low, sum.high};
-               });
+    auto sums = e.loop(e.index(0), e.index(count), e.index(1), start,
+                       [&](Value i, ValueRange args) {
+                         Words sum =
+                             add({args[0], args[1]}, load(e.add(first, i)));
+                         return SmallVector<Value>{sum.low, sum.high};
+                       });
     return Words{sums.getResult(0), sums.getResult(1)};
   };
   store(own, e.thread);
@@ -243,11 +344,10 @@ void SampleEmitter::keep(Value condition, Unit unit,
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(find.thenBlock());
   Words target = wanted();
-  Value order = bisect(orderOf(e.f32(-kInfinity)),
-                       make<arith::AddIOp>(orderOf(largest), i32(1)), target,
-                       [&](Value order) {
-                         return reach({numberOf(order), last}, unit);
-                       });
+  Value order =
+      bisect(orderOf(e.f32(-kInfinity)),
+             make<arith::AddIOp>(orderOf(largest), i32(1)), target,
+             [&](Value order) { return reach({numberOf(order), last}, unit); });
   Value logit = numberOf(order);
   // Of several equal to it, ids up to the first that is enough: its negative is
   // the last number that is.
@@ -399,6 +499,8 @@ LogicalResult SampleEmitter::emit(Value number) {
   loadSettings(number);
   auto none = [&] { return i32(-1); };
   auto scan = [&]() -> Value {
+    if (op.hasAdjustments())
+      markEntries();
     // A NaN stays one, and is not within.
     largest = e.reduce(
         e.index(columns), e.f32(-kInfinity),
@@ -410,6 +512,9 @@ LogicalResult SampleEmitter::emit(Value number) {
   Value token = ifElse(settingsAreValid(), scan, none);
   e.ifThen(compare(CmpI::eq, e.thread, e.index(0)),
            [&] { e.storeResult(token, number); });
+  // The next row marks anew once all threads are done with this one's.
+  if (op.hasAdjustments())
+    e.barrier();
   return success();
 }
 
@@ -419,9 +524,6 @@ LogicalResult mlir::kf::emitGPUSample(GPUEmitter &e) {
   auto op = e.find<SampleOp>();
   if (e.tileResult() != op.getResult())
     return op.emitOpError("convert-kf-to-gpu: must make the kernel's result");
-  if (op.hasAdjustments())
-    return op.emitOpError("convert-kf-to-gpu: no GPU code for adjustments yet; "
-                          "--device=cpu and --device=reference make them");
   for (Value operand : op->getOperands().drop_front())
     if (!e.isLoadable(operand))
       return op.emitOpError("convert-kf-to-gpu: settings must be arguments of "

@@ -51,13 +51,14 @@ public:
   Value sourceMemref(Value tensor, SmallVectorImpl<Value> &offsets);
   Value memrefOf(BlockArgument argument) { return memrefs.lookup(argument); }
   Value loadScalar(unsigned slot) override;
-  /// The memref of the kernel's result.
-  Value resultStorage() { return resultMemref; }
+  /// The memref of the kernel's result number `number`.
+  Value resultStorage(unsigned number = 0) { return resultMemrefs[number]; }
   /// Stores f32 elements to a memref of any float type, rounding as needed.
   void store(Value values, Value memref, ValueRange indices,
              Value mask = Value());
-  /// Stores to the kernel's result at tile-local `indices`.
-  void storeResult(Value values, ValueRange indices, Value mask = Value());
+  /// Stores to the kernel's result number `number` at tile-local `indices`.
+  void storeResult(Value values, ValueRange indices, Value mask = Value(),
+                   unsigned number = 0);
   /// Reads `width` elements (0: one scalar) of a memref as f32.
   Value loadMemref(Value memref, ValueRange indices, unsigned width,
                    Value mask = Value());
@@ -111,7 +112,8 @@ private:
   func::FuncOp function;
   DenseMap<Value, Value> memrefs; // tensor and cache arguments
   DenseMap<Operation *, std::pair<Value, Value>> rotations; // cos, sin rows
-  Value resultMemref, scalars, scratchBase;
+  SmallVector<Value> resultMemrefs;
+  Value scalars, scratchBase;
   int64_t scratchBytes = 0;
 };
 
@@ -119,6 +121,8 @@ private:
 LogicalResult emitMatmulKernel(KernelEmitter &emitter);
 LogicalResult emitBlockMatmulKernel(KernelEmitter &emitter);
 LogicalResult emitAttentionKernel(KernelEmitter &emitter);
+LogicalResult emitCombineKernel(KernelEmitter &emitter);
+LogicalResult emitQuantizeRowsKernel(KernelEmitter &emitter);
 LogicalResult emitAppendKernel(KernelEmitter &emitter);
 LogicalResult emitArgmaxKernel(KernelEmitter &emitter);
 LogicalResult emitSampleKernel(KernelEmitter &emitter);

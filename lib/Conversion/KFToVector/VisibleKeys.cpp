@@ -14,7 +14,7 @@
 using namespace mlir;
 using namespace mlir::kf;
 
-VisibleKeys::VisibleKeys(KernelEmitter &emitter, AttentionOp op)
+VisibleKeys::VisibleKeys(KernelEmitter &emitter, CacheAttentionInterface op)
     : e(emitter), b(e.b), loc(e.loc), window(emitter, op) {}
 
 //===----------------------------------------------------------------------===//

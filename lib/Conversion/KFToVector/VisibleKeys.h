@@ -28,7 +28,7 @@ public:
     Value begin, common, commonEnd, end;
   };
 
-  VisibleKeys(KernelEmitter &emitter, AttentionOp op);
+  VisibleKeys(KernelEmitter &emitter, CacheAttentionInterface op);
 
   /// Makes room for the positions of `most` rows.
   void allocate(int64_t most);

@@ -151,11 +151,6 @@ private:
                  << type << instead;
       if (failed(checkCache(&op)))
         return failure();
-      if (auto sample = dyn_cast<SampleOp>(op);
-          sample && sample.hasAdjustments())
-        return op.emitError("no ")
-               << limits.name << " kernel for 'kf.sample' with adjustments"
-               << instead;
     }
     bool appends = !kernel.getBody().getOps<KVAppendOp>().empty();
     if (kernel.getNumResults() != (appends ? 0 : 1))

@@ -79,8 +79,8 @@ Result<std::string> PipelineCacheFile::read() const {
     return std::string();
   if (reading.state == State::Failed)
     return Status::error("cannot read " + where + ": " + reading.why);
-  Status usable = reading.state == State::Refused ? Status::error(reading.why)
-                                                  : Status();
+  Status usable =
+      reading.state == State::Refused ? Status::error(reading.why) : Status();
   std::string_view data(reading.bytes);
   data.remove_prefix(std::min(data.size(), head.size() + hashDigits + 1));
   if (usable && reading.bytes != headOf(data) + std::string(data))
@@ -106,7 +106,8 @@ Status PipelineCacheFile::write(std::string_view data) const {
   KF_ASSIGN_OR_RETURN(PrivateFolder opened, PrivateFolder::make(folder));
   KF_RETURN_IF_ERROR(opened.checkPrivate());
   // What is replaced hands on its owner and its mode.
-  if (opened.read(name, maxBytes).state == PrivateFolder::Reading::State::Refused)
+  if (opened.read(name, maxBytes).state ==
+      PrivateFolder::Reading::State::Refused)
     KF_RETURN_IF_ERROR(opened.remove(name).in(path()));
   KF_ASSIGN_OR_RETURN(AtomicFile file,
                       AtomicFile::create(path(), {.mode = 0600}));

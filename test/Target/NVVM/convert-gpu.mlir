@@ -48,8 +48,8 @@ gpu.module @reduce {
 !cache = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8, type = f32>
 kf.program @p(%x: tensor<?x8xf32>, %c: !cache) -> tensor<?x8xf32>
     attributes {max_tokens = 4 : i64, arena_bytes = 256 : i64} {
-  %w = kf.weight "w" : tensor<8xf32>
-  %l = kf.cache_layer %c {layer = 0 : i64} : !cache
+  %w = kf.weight ["w"] : tensor<8xf32>
+  %l = kf.cache_layer %c[0] : !cache to !cache
   %0 = kf.dispatch @k(%x, %w, %l) {offsets = array<i64: 0>} : (tensor<?x8xf32>, tensor<8xf32>, !cache) -> tensor<?x8xf32>
   %1 = kf.dispatch @last(%0, %w, %l) {offsets = array<i64: -1>} : (tensor<?x8xf32>, tensor<8xf32>, !cache) -> tensor<?x8xf32>
   kf.yield %1 : tensor<?x8xf32>
