@@ -61,8 +61,11 @@ std::string keyOf(const std::string &name) {
 
 /// Whether `file` is what a writer left that will not come back.
 bool isStale(const PrivateFolder::File &file) {
+  auto isOf = [&](std::string_view suffix) {
+    return file.name.find(suffix) != std::string::npos;
+  };
   return file.name.ends_with(AtomicFile::kSuffix) &&
-         file.name.find(kSuffix) != std::string::npos &&
+         (isOf(kSuffix) || isOf(ExecutableCache::kDriverSuffix)) &&
          file.changed / kNanoseconds + kStaleSeconds < ::time(nullptr);
 }
 
@@ -320,7 +323,7 @@ Result<int64_t> ExecutableCache::clear() const try {
   int64_t removed = 0;
   for (const PrivateFolder::File &file : files) {
     const bool isEntry = !keyOf(file.name).empty();
-    if (!isEntry && !isStale(file))
+    if (!isEntry && !isStale(file) && !file.name.ends_with(kDriverSuffix))
       continue;
     if (Status status = folder->remove(file.name); !status.ok())
       return Status::error("cannot remove " + pathOf(file.name) + ": " +

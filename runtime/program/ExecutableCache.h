@@ -43,6 +43,9 @@ public:
   using Warning = std::function<void(const std::string &)>;
 
   static constexpr uint64_t kDefaultLimit = uint64_t(1) << 30;
+  /// Ends the names of files that devices keep in the same folder: what their
+  /// drivers compiled. They count for nothing but clear().
+  static constexpr std::string_view kDriverSuffix = ".kfpipelines";
 
   struct Entry {
     std::string key;
@@ -92,8 +95,8 @@ public:
   /// is not private is warned about.
   Result<std::vector<Entry>> list() const;
 
-  /// Removes all entries and what writers left that were interrupted more than
-  /// an hour ago; returns how many entries there were.
+  /// Removes all entries, what drivers compiled, and what writers left that were
+  /// interrupted more than an hour ago; returns how many entries there were.
   Result<int64_t> clear() const;
 
 private:

@@ -17,7 +17,7 @@
 using namespace kf;
 
 bool kf::test::isSlow(const std::string &name) {
-  if (name != "vulkan")
+  if (!name.starts_with("vulkan"))
     return false;
   auto found = listVulkanDevices();
   return found.ok() && std::ranges::none_of(*found, &VulkanDeviceInfo::isGpu);
@@ -29,7 +29,7 @@ std::unique_ptr<Device> kf::test::openTestDevice(const std::string &name) {
     opened = createReferenceDevice();
   } else if (name == "cuda") {
     opened = createCudaDevice();
-  } else if (name == "vulkan") {
+  } else if (name.starts_with("vulkan")) {
     VulkanDeviceOptions options;
     options.validation = testsValidateVulkan();
     opened = createVulkanDevice(options);
@@ -41,6 +41,8 @@ std::unique_ptr<Device> kf::test::openTestDevice(const std::string &name) {
 }
 
 std::string kf::test::targetFor(const Device &device, const std::string &name) {
+  if (name == "vulkan_any")
+    return device.name();
   return name.starts_with("x86") ? "cpu:" + name : device.target();
 }
 

@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Tests name where they run: cpu, cpu2 (two threads), reference, vulkan (with
-// validation), cuda, or a CPU that code is made for, as x86-64-v3.
+// validation), vulkan_any (the same, by code for every Vulkan device and not for
+// the one at hand), cuda, or a CPU that code is made for, as x86-64-v3.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +25,7 @@
 namespace kf::test {
 
 inline bool isGpu(const std::string &name) {
-  return name == "vulkan" || name == "cuda";
+  return name.starts_with("vulkan") || name == "cuda";
 }
 
 /// Whether this is a Vulkan that computes on the CPU, which takes minutes for
@@ -45,7 +46,7 @@ std::string missingOfCpu(const std::string &name);
 #define KF_REQUIRE_DEVICE(name)                                                \
   do {                                                                         \
     const std::string kfName = name;                                           \
-    if (kfName == "vulkan")                                                    \
+    if (kfName.starts_with("vulkan"))                                                  \
       KF_REQUIRE_VULKAN();                                                     \
     if (kfName == "cuda")                                                      \
       KF_REQUIRE_CUDA();                                                       \

@@ -16,6 +16,7 @@
 #include "runtime/devices/Cuda/CudaDevice.h"
 #include "runtime/devices/Reference/ReferenceDevice.h"
 #include "runtime/devices/Vulkan/VulkanDevice.h"
+#include "runtime/program/ExecutableCache.h"
 
 #include <algorithm>
 #include <string_view>
@@ -71,6 +72,12 @@ Result<std::unique_ptr<Device>> openCuda(std::string_view which) {
 Result<std::unique_ptr<Device>> openVulkan(std::string_view which) {
   VulkanDeviceOptions options;
   options.device = which;
+  // Whoever keeps no programs keeps no pipelines; errors are the programs'.
+  const Result<std::string> folder = ExecutableCache::defaultFolder();
+  const Result<uint64_t> limit = ExecutableCache::defaultLimit();
+  if (folder.ok() && limit.ok() && *limit > 0)
+    options.cacheFolder = *folder;
+  options.onWarning = printWarning;
   return createVulkanDevice(options);
 }
 

@@ -258,6 +258,9 @@ private:
     auto bytes = [&] { return 4 * (16 * (x + 1) * y + 2 * rows + x * y); };
     while (y > 1 && (x * y > limits.threads || bytes() > limits.memory))
       y /= 2;
+    int64_t all = cast<RankedTensorType>(op.getType()).getDimSize(1);
+    columns = std::max(columns,
+                       llvm::divideCeil(all, y * groupsPerDimension));
     draft.workgroup = {rows, columns * y};
     draft.tile = {rows, columns};
     draft.threads = {x, y, 1};

@@ -42,7 +42,7 @@ PipelineCacheFile::PipelineCacheFile(std::string folder,
   name = hashKey({bytesOf(device.vendorID), bytesOf(device.deviceID),
                   bytesOf(device.driverVersion),
                   bytesOf(device.pipelineCacheUUID)}) +
-         ".kfpipelines";
+         std::string(ExecutableCache::kDriverSuffix);
 }
 
 void PipelineCacheFile::warning(const Status &status) const {

@@ -83,6 +83,15 @@ kf.kernel @k(%x: tensor<?x40xf32>) -> tensor<?x40xf32>
 
 // -----
 
+// expected-error @below {{schedule cannot run on a GPU: reduction is for products that are staged}}
+kf.kernel @k(%x: tensor<1x64xf32>, %w: tensor<40x64xf32>) -> tensor<1x40xf32>
+    attributes {schedule = #kf.simt<workgroup = [1, 8], threads = [32, 4], tile = [1, 2], reduction = 16>} {
+  %0 = kf.matmul %x, %w : tensor<1x64xf32>, tensor<40x64xf32>
+  kf.yield %0 : tensor<1x40xf32>
+}
+
+// -----
+
 // expected-error @below {{schedule cannot run on a GPU: attention needs #kf.flash}}
 kf.kernel @k(%q: tensor<?x2x8xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 8, type = f32>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x2x8xf32>
     attributes {schedule = #kf.simt<workgroup = [1, 1], threads = [8]>} {

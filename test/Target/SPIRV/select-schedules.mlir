@@ -28,6 +28,14 @@ kf.kernel @batch(%x: tensor<16x64xf32>, %w: tensor<40x64xf32>) -> tensor<16x40xf
   kf.yield %0 : tensor<16x40xf32>
 }
 
+// More columns to a thread where the grid would become too large.
+// CHECK-LABEL: kf.kernel @vocabulary
+// CHECK-SAME:    #kf.simt<workgroup = [8, 16], threads = [32, 4, 1], tile = [8, 4], unroll = 2>
+kf.kernel @vocabulary(%x: tensor<8x64xf32>, %w: tensor<400000x64xf32>) -> tensor<8x400000xf32> {
+  %0 = kf.matmul %x, %w : tensor<8x64xf32>, tensor<400000x64xf32>
+  kf.yield %0 : tensor<8x400000xf32>
+}
+
 // CHECK-LABEL: kf.kernel @row
 // CHECK-SAME:    #kf.simt<workgroup = [1], threads = [64]>
 kf.kernel @row(%x: tensor<?x40xf32>) -> tensor<?x40xf32> {

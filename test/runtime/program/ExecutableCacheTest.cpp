@@ -100,7 +100,12 @@ TEST_F(ExecutableCacheTest, KeepsWhatWasStored) {
   EXPECT_GT(entries->front().bytes, executable.serialize().size());
   EXPECT_GT(entries->front().used, 1600000000);
 
+  // What a driver compiled is no entry, but goes with them.
+  const std::string driver = kept.folder() + "/ab.kfpipelines";
+  std::ofstream(driver) << "pipelines";
+  EXPECT_EQ(kept.list()->size(), 2u);
   EXPECT_EQ(*kept.clear(), 2);
+  EXPECT_FALSE(fs::exists(driver));
   EXPECT_TRUE(kept.list()->empty());
   EXPECT_TRUE(warnings.empty());
 }
