@@ -304,9 +304,19 @@ struct Case {
   std::string file, function, device;
 };
 
+void PrintTo(const Case &test, std::ostream *out) {
+  *out << test.function << " of " << test.file << " on " << test.device;
+}
+
 /// What there is no code for on GPUs, by file and function, and a part of the
-/// error: panels of weights are the CPU's.
+/// error: panels of weights, and rows and attention that are divided ahead, are
+/// the CPU's.
 const std::map<std::string, std::string> gpuSkips = {
+    {"attention_combine", "'kf.attention_combine'"},
+    {"attention_partial", "'kf.attention_partial'"},
+    {"attention_partial_window", "'kf.attention_partial'"},
+    {"blocks_rounded_gate", "'kf.quantize_rows'"},
+    {"blocks_rounded_rows", "'kf.quantize_rows'"},
     {"matmul_packed", "'kf.pack'"},
     {"matmul_packed_gate", "'kf.pack'"},
     {"matmul_interleaved", "'kf.pack'"},
