@@ -327,6 +327,17 @@ private:
     return draft.get(context);
   }
 
+  /// Whether an op of the kernel computes this dimension in order: rows of a
+  /// table are looked up whole.
+  bool mustBeWhole(int64_t dim) {
+    return llvm::any_of(
+        kernel.getBody().getOps<LoopOpInterface>(), [&](LoopOpInterface op) {
+          SmallVector<utils::IteratorType> types = op.getLoopTypes();
+          return dim < static_cast<int64_t>(types.size()) &&
+                 types[dim] != utils::IteratorType::parallel;
+        });
+  }
+
   /// Elements to a workgroup, whole rows where they are short.
   SimtScheduleAttr selectElements(RankedTensorType type) {
     Draft draft;
@@ -335,7 +346,8 @@ private:
     draft.workgroup.assign(type.getRank(), 0);
     for (int64_t dim = type.getRank() - 1; dim >= 0; --dim) {
       int64_t extent = type.getDimSize(dim);
-      bool isWhole = !ShapedType::isDynamic(extent) && extent <= rest;
+      bool isWhole = (!ShapedType::isDynamic(extent) && extent <= rest) ||
+                     mustBeWhole(dim);
       // A grid has three dimensions; the first is always one of them.
       if (dim > 0 && (isWhole || dim > 2))
         rest = std::max<int64_t>(rest / std::max<int64_t>(extent, 1), 1);

@@ -179,11 +179,6 @@ static llvm::Expected<std::string> generatePtx(gpu::GPUModuleOp module,
     }
   optimizeKernels(*code, machine);
   kernel.scratchBytes = sharedBytes(*code);
-  if (kernel.scratchBytes > kCudaStaticSharedBytes)
-    return llvm::createStringError(
-        "it needs " + Twine(kernel.scratchBytes) +
-        " bytes of shared memory; a kernel may have " +
-        Twine(kCudaStaticSharedBytes));
   auto text = emitKernels(*code, machine, llvm::CodeGenFileType::AssemblyFile);
   if (text)
     text->push_back('\0');
