@@ -141,9 +141,16 @@ Result<Evaluate> prepareEmbedding(const OpSite &) {
 }
 
 /// Which of an op's operands are there: its place among them, or nothing.
-/// `known` has a letter for each, a capital one where it may be absent.
+/// `known` has a letter for each, a capital one where it may be absent. Without
+/// operandSegmentSizes, the last ones are.
 Result<std::vector<std::optional<size_t>>>
 operandPlaces(const OpSite &site, std::string_view known) {
+  if (!site.attributes.has("operandSegmentSizes")) {
+    std::vector<std::optional<size_t>> first(known.size());
+    for (size_t i = 0; i < std::min(known.size(), site.operandCount); ++i)
+      first[i] = i;
+    return first;
+  }
   KF_ASSIGN_OR_RETURN(std::vector<int64_t> segments,
                       site.attributes.integers("operandSegmentSizes"));
   if (segments.size() != known.size())

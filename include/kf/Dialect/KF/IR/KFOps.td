@@ -359,7 +359,8 @@ def KF_AttentionPartialOp : KF_Op<"attention_partial", [
     first ceil(n / splits) pages, and so on; the last ones may have none. So
     what a row's parts are depends on its own position alone.
 
-    Of the scores of each part's keys, `maxima` are the largest ones, `totals`
+    Of the scores of each part's keys, `maxima` are the largest ones (the lowest
+    float, where all scores are -inf, so that differences are no NaN), `totals`
     the sums of exp(score - maximum), and `values` the sums of
     exp(score - maximum) times v. A part without keys has -inf, 0 and zeros.
 
