@@ -9,9 +9,9 @@
 //
 // Compiles each function of test/conformance/ops for the reference device and
 // for the device under test, runs both on the same pseudo-random inputs with
-// one, a few and the most rows, and compares. Functions that a device has no code
-// for are listed below, with what the error must say. Then the same with an
-// infinity, its opposite and a NaN in each input of floats: what they do not
+// one, a few and the most rows, and compares. Functions that a device has no
+// code for are listed below, with what the error must say. Then the same with
+// an infinity, its opposite and a NaN in each input of floats: what they do not
 // touch stays as it is, and what they do is the infinity or NaN that the
 // reference gives.
 //
@@ -311,8 +311,6 @@ const std::map<std::string, std::string> gpuSkips = {
 };
 
 class OpConformance : public testing::TestWithParam<Case> {};
-
-}
 
 TEST_P(OpConformance, MatchesReference) {
   const Case &test = GetParam();
