@@ -301,8 +301,14 @@ struct Case {
 };
 
 /// What there is no code for on GPUs, by file and function, and a part of the
-/// error: panels of weights are the CPU's.
+/// error: how CPUs lay out weights, and how they divide attention and share
+/// rounded rows among workers.
 const std::map<std::string, std::string> gpuSkips = {
+    {"attention_partial", "'kf.attention_partial'"},
+    {"attention_partial_window", "'kf.attention_partial'"},
+    {"attention_combine", "'kf.attention_combine'"},
+    {"blocks_rounded_rows", "'kf.quantize_rows'"},
+    {"blocks_rounded_gate", "'kf.quantize_rows'"},
     {"matmul_packed", "'kf.pack'"},
     {"matmul_packed_gate", "'kf.pack'"},
     {"matmul_interleaved", "'kf.pack'"},
