@@ -95,8 +95,9 @@ public:
   /// is not private is warned about.
   Result<std::vector<Entry>> list() const;
 
-  /// Removes all entries, what drivers compiled, and what writers left that were
-  /// interrupted more than an hour ago; returns how many entries there were.
+  /// Removes all entries, what drivers compiled, and what writers left that
+  /// were interrupted more than an hour ago; returns how many entries there
+  /// were.
   Result<int64_t> clear() const;
 
 private:

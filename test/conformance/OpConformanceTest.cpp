@@ -9,9 +9,9 @@
 //
 // Compiles each function of test/conformance/ops for the reference device and
 // for the device under test, runs both on the same pseudo-random inputs with
-// one, a few and the most rows, and compares. Functions that a device has no code
-// for are listed below, with what the error must say. Then the same with an
-// infinity, its opposite and a NaN in each input of floats: what they do not
+// one, a few and the most rows, and compares. Functions that a device has no
+// code for are listed below, with what the error must say. Then the same with
+// an infinity, its opposite and a NaN in each input of floats: what they do not
 // touch stays as it is, and what they do is the infinity or NaN that the
 // reference gives.
 //
@@ -309,14 +309,14 @@ void PrintTo(const Case &test, std::ostream *out) {
 }
 
 /// What there is no code for on GPUs, by file and function, and a part of the
-/// error: panels of weights, and rows and attention that are divided ahead, are
-/// the CPU's.
+/// error: how CPUs lay out weights, and how they divide attention and share
+/// rounded rows among workers.
 const std::map<std::string, std::string> gpuSkips = {
-    {"attention_combine", "'kf.attention_combine'"},
     {"attention_partial", "'kf.attention_partial'"},
     {"attention_partial_window", "'kf.attention_partial'"},
-    {"blocks_rounded_gate", "'kf.quantize_rows'"},
+    {"attention_combine", "'kf.attention_combine'"},
     {"blocks_rounded_rows", "'kf.quantize_rows'"},
+    {"blocks_rounded_gate", "'kf.quantize_rows'"},
     {"matmul_packed", "'kf.pack'"},
     {"matmul_packed_gate", "'kf.pack'"},
     {"matmul_interleaved", "'kf.pack'"},
@@ -325,8 +325,6 @@ const std::map<std::string, std::string> gpuSkips = {
 };
 
 class OpConformance : public testing::TestWithParam<Case> {};
-
-}
 
 TEST_P(OpConformance, MatchesReference) {
   const Case &test = GetParam();

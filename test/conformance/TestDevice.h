@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Tests name where they run: cpu, cpu2 (two threads), reference, vulkan (with
-// validation), vulkan_any (the same, by code for every Vulkan device and not for
-// the one at hand), cuda, or a CPU that code is made for, as x86-64-v3.
+// validation), vulkan_any (the same, by code for every Vulkan device and not
+// for the one at hand), cuda, or a CPU that code is made for, as x86-64-v3.
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,7 +46,7 @@ std::string missingOfCpu(const std::string &name);
 #define KF_REQUIRE_DEVICE(name)                                                \
   do {                                                                         \
     const std::string kfName = name;                                           \
-    if (kfName.starts_with("vulkan"))                                                  \
+    if (kfName.starts_with("vulkan"))                                          \
       KF_REQUIRE_VULKAN();                                                     \
     if (kfName == "cuda")                                                      \
       KF_REQUIRE_CUDA();                                                       \

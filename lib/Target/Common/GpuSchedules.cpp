@@ -259,8 +259,8 @@ private:
     while (y > 1 && (x * y > limits.threads || bytes() > limits.memory))
       y /= 2;
     int64_t all = cast<RankedTensorType>(op.getType()).getDimSize(1);
-    columns = std::max(columns,
-                       llvm::divideCeil(all, y * groupsPerDimension));
+    columns = std::max<int64_t>(columns,
+                                llvm::divideCeil(all, y * groupsPerDimension));
     draft.workgroup = {rows, columns * y};
     draft.tile = {rows, columns};
     draft.threads = {x, y, 1};
