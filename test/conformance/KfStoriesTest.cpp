@@ -119,7 +119,8 @@ TEST_P(KfStories, HeldOutLikelihoodMatches) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, KfStories,
-                         testing::Values("reference", "cpu", "cpu2", "cuda"),
+                         testing::Values("reference", "cpu", "cpu2", "vulkan",
+                                         "cuda"),
                          [](const testing::TestParamInfo<const char *> &info) {
                            return std::string(info.param);
                          });
