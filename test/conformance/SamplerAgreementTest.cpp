@@ -351,6 +351,9 @@ std::vector<Case> cases() {
     list.push_back({device, 32003, 96});
   list.push_back({"cpu", 130000, 64});
   list.push_back({"cuda", 130000, 64});
+  // Few rows and columns, for a device may be a processor with barriers.
+  for (int64_t columns : {1, 7, 128, 1477})
+    list.push_back({"vulkan", columns, 128});
   list.push_back({"reference", 130000, 32});
   return list;
 }
