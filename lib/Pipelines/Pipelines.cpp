@@ -32,6 +32,7 @@ void mlir::kf::buildFusePipeline(OpPassManager &passes,
   if (options.target == Target::Reference)
     return; // runs ops as they are written
   passes.addNestedPass<func::FuncOp>(createExpandMlp());
+  passes.addNestedPass<func::FuncOp>(createExpandTensors());
   passes.addNestedPass<func::FuncOp>(createFuseProjections());
 }
 

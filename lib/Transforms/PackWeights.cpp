@@ -8,7 +8,10 @@
 
 #include "kf/Transforms/Passes.h"
 
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/SymbolTable.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace mlir::kf {
 #define GEN_PASS_DEF_PACKWEIGHTS
@@ -20,17 +23,44 @@ using namespace mlir::kf;
 
 namespace {
 
-/// The matmul of `kernel` whose weight is an argument, where the schedule asks
-/// for panels; null otherwise.
+/// The matmul of `kernel` whose schedule asks for panels; null otherwise.
 MatmulOp findMatmul(KernelOp kernel) {
   ScheduleAttr schedule = kernel.getScheduleAttr();
   if (!schedule || schedule.getTile().size() != 2)
     return nullptr;
-  for (auto matmul : kernel.getBody().getOps<MatmulOp>())
-    if (isa<BlockArgument>(matmul.getW()))
-      return matmul;
-  return nullptr;
+  auto matmuls = kernel.getBody().getOps<MatmulOp>();
+  return matmuls.empty() ? MatmulOp() : *matmuls.begin();
 }
+
+/// The views through which a kernel reads `value`, in order, and the arguments
+/// that they read; nothing where something else computes it.
+struct ViewChain {
+  SetVector<Operation *> ops;
+  SetVector<BlockArgument> arguments;
+
+  static std::optional<ViewChain> of(Value value) {
+    ViewChain chain;
+    SmallVector<Value> open = {value};
+    while (!open.empty()) {
+      Value next = open.pop_back_val();
+      if (auto argument = dyn_cast<BlockArgument>(next)) {
+        chain.arguments.insert(argument);
+        continue;
+      }
+      Operation *op = next.getDefiningOp();
+      if (!isView(op) && !isa<tensor::CastOp>(op))
+        return std::nullopt;
+      if (chain.ops.insert(op))
+        llvm::append_range(open, op->getOperands());
+    }
+    SmallVector<Operation *> ops = chain.ops.takeVector();
+    llvm::sort(ops, [](Operation *a, Operation *b) {
+      return a->isBeforeInBlock(b);
+    });
+    chain.ops.insert_range(ops);
+    return chain;
+  }
+};
 
 /// Panels of the register tile's columns; halves of 16-bit panels interleave
 /// by the vector's lanes.
@@ -43,10 +73,16 @@ LayoutAttr layoutFor(ScheduleAttr schedule, Type element) {
 struct PackWeightsPass : mlir::kf::impl::PackWeightsBase<PackWeightsPass> {
   void runOnOperation() override {
     DenseMap<StringAttr, PackedArgument> packed; // by kernel
-    for (auto kernel : getOperation().getOps<KernelOp>())
-      if (MatmulOp matmul = findMatmul(kernel))
-        if (!tensorType(matmul.getW()).getEncoding())
-          packed[kernel.getSymNameAttr()] = packArgument(kernel, matmul);
+    for (auto kernel :
+         llvm::make_early_inc_range(getOperation().getOps<KernelOp>())) {
+      MatmulOp matmul = findMatmul(kernel);
+      if (!matmul || tensorType(matmul.getW()).getEncoding())
+        continue;
+      if (isa<BlockArgument>(matmul.getW()))
+        packed[kernel.getSymNameAttr()] = packArgument(kernel, matmul);
+      else if (failed(packView(kernel, matmul)))
+        return signalPassFailure();
+    }
     WalkResult result = getOperation().walk([&](DispatchOp dispatch) {
       return WalkResult(pack(dispatch, packed));
     });
@@ -82,6 +118,66 @@ private:
         FunctionType::get(&getContext(), kernel.getBody().getArgumentTypes(),
                           kernel.getResultTypes()));
     return {source, argument.getArgNumber()};
+  }
+
+  /// Makes a weight that `matmul` reads through views a packed argument of
+  /// `kernel`, behind the others: a kernel of its own packs what the views show.
+  LogicalResult packView(KernelOp kernel, MatmulOp matmul) {
+    std::optional<ViewChain> chain = ViewChain::of(matmul.getW());
+    if (!chain) // computed in the kernel; convert-kf-to-vector says so
+      return success();
+    RankedTensorType type = tensorType(matmul.getW());
+    if (isa<QuantType>(type.getElementType()))
+      return matmul.emitOpError("kf-pack-weights: its weight is a view of "
+                                "blocks, and only whole kf.weights of them can "
+                                "be packed; kf.dequantize it and view that");
+    auto packedType = RankedTensorType::get(
+        type.getShape(), type.getElementType(),
+        layoutFor(kernel.getScheduleAttr(), type.getElementType()));
+    KernelOp packKernel = createViewKernel(matmul.getLoc(), *chain,
+                                           matmul.getW(), packedType);
+    BlockArgument argument =
+        kernel.getBody().addArgument(packedType, matmul.getLoc());
+    matmul.getWMutable().assign(argument);
+    for (Operation *op : llvm::reverse(chain->ops))
+      if (op->use_empty())
+        op->erase();
+    kernel.setFunctionType(
+        FunctionType::get(&getContext(), kernel.getBody().getArgumentTypes(),
+                          kernel.getResultTypes()));
+    getOperation().walk([&](DispatchOp dispatch) {
+      if (dispatch.getKernelAttr().getAttr() != kernel.getSymNameAttr())
+        return;
+      SmallVector<Value> operands;
+      for (BlockArgument source : chain->arguments)
+        operands.push_back(dispatch.getOperands_()[source.getArgNumber()]);
+      OpBuilder builder(dispatch);
+      Value packed =
+          DispatchOp::create(builder, dispatch.getLoc(), TypeRange(packedType),
+                             SymbolRefAttr::get(packKernel), operands,
+                             DenseI64ArrayAttr())
+              .getResult(0);
+      dispatch.getOperands_Mutable().append(packed);
+    });
+    return success();
+  }
+
+  /// A kernel that packs what `chain` shows of its arguments as `view`.
+  KernelOp createViewKernel(Location loc, const ViewChain &chain, Value view,
+                            RankedTensorType packedType) {
+    SmallVector<Type> types;
+    for (BlockArgument argument : chain.arguments)
+      types.push_back(argument.getType());
+    return createPackKernel(
+        loc, types, packedType, [&](OpBuilder &builder, Block *block) {
+          IRMapping values;
+          for (auto [argument, copy] :
+               llvm::zip_equal(chain.arguments, block->getArguments()))
+            values.map(argument, copy);
+          for (Operation *op : chain.ops)
+            builder.clone(*op, values);
+          return values.lookup(view);
+        });
   }
 
   /// Packs the weight operand: at load where it is a kf.weight, else by a
@@ -131,19 +227,30 @@ private:
           kernel.getResultTypes() == ArrayRef(result) &&
           isa<PackOp>(kernel.getBody().front().front()))
         return kernel;
+    return createPackKernel(
+        loc, source, cast<RankedTensorType>(result),
+        [](OpBuilder &, Block *block) { return block->getArgument(0); });
+  }
+
+  /// A kernel that packs what `makeSource` makes of its arguments.
+  KernelOp
+  createPackKernel(Location loc, TypeRange types, RankedTensorType result,
+                   function_ref<Value(OpBuilder &, Block *)> makeSource) {
     OpBuilder builder(&getContext());
     // A panel of the rows, the last loop but one, to each workgroup.
-    SmallVector<int64_t> workgroup(cast<RankedTensorType>(result).getRank() - 1,
-                                   0);
+    SmallVector<int64_t> workgroup(result.getRank() - 1, 0);
     workgroup.back() = getLayout(result).getPanel();
     auto schedule = ScheduleAttr::get(&getContext(), workgroup, {}, 0, 1, 1, 1,
                                       {}, 1, 1, DotKind::F32);
     auto kernel = KernelOp::create(
         builder, loc, builder.getStringAttr("pack"),
-        TypeAttr::get(builder.getFunctionType(source, result)), schedule,
+        TypeAttr::get(builder.getFunctionType(types, result)), schedule,
         GridAttr(), StringAttr(), ArrayAttr(), ArrayAttr());
-    Block *block = builder.createBlock(&kernel.getBody(), {}, source, loc);
-    Value packed = PackOp::create(builder, loc, result, block->getArgument(0));
+    Block *block =
+        builder.createBlock(&kernel.getBody(), {}, types,
+                            SmallVector<Location>(types.size(), loc));
+    Value packed =
+        PackOp::create(builder, loc, result, makeSource(builder, block));
     YieldOp::create(builder, loc, packed);
     SymbolTable(getOperation())
         .insert(kernel, getOperation().getBody()->begin());

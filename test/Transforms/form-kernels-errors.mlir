@@ -32,7 +32,7 @@ func.func @call(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// expected-error @+1 {{kf-form-kernels: 'tensor<4x?xf32>' is neither a KV cache nor a tensor of rank 1 or more whose dimensions are static but for the first, and not 0}}
+// expected-error @+1 {{kf-form-kernels: 'tensor<4x?xf32>' is neither a KV cache nor a tensor whose dimensions are static but for the first, and not 0}}
 func.func @dynamic_inner(%x: tensor<4x?xf32>) {
   return
 }

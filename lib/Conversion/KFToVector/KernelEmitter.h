@@ -25,7 +25,8 @@ namespace mlir::kf {
 
 class KernelEmitter : public TileEmitter {
 public:
-  /// Takes `width` f32 elements of a row from column `column` on.
+  /// Takes `width` elements of a row from column `column` on, of type
+  /// computeType().
   using StoreFn =
       std::function<void(Value column, unsigned width, Value values)>;
 
@@ -52,7 +53,8 @@ public:
   Value cachePages();
   /// The memref of the kernel's result.
   Value resultStorage() { return resultMemref; }
-  /// Stores f32 elements to a memref of any float type, rounding as needed.
+  /// Stores elements as they are computed to a memref of their type, rounding as
+  /// needed, or i1 to one of i8.
   void store(Value values, Value memref, ValueRange indices,
              Value mask = Value());
   /// Stores to the kernel's result at tile-local `indices`.
@@ -60,6 +62,10 @@ public:
   /// Reads `width` elements (0: one scalar) of a memref as f32.
   Value loadMemref(Value memref, ValueRange indices, unsigned width,
                    Value mask = Value());
+  /// loadMemref() of a memref that holds a tensor of `element`; without indices,
+  /// the one of rank 0.
+  Value loadStored(Type element, Value memref, ValueRange indices,
+                   unsigned width, Value mask = Value());
   /// Reads elements of an argument of rows of blocks as f32; the first column
   /// of a vector is a multiple of `width`, which is a power of two up to 16.
   Value loadBlocks(BlockArgument argument, const ::kf::BlockFormat &format,
@@ -93,9 +99,10 @@ public:
   void forPiecesStatic(int64_t size,
                        function_ref<void(int64_t, unsigned)> body);
   /// Reduces `body`'s vectors over [0, size) to a scalar: ADD, or MAXIMUMF, of
-  /// which a NaN makes a NaN.
+  /// which a NaN makes a NaN; other kinds, and elements but f32, with `neutral`.
   Value reducePieces(Value size, vector::CombiningKind kind,
-                     function_ref<Value(Value, unsigned)> body);
+                     function_ref<Value(Value, unsigned)> body,
+                     Value neutral = Value());
   /// sin and cos of `angle`, to about 1e-7 for angles up to 1e6.
   std::pair<Value, Value> sinCos(Value angle);
 
@@ -108,12 +115,18 @@ private:
   void defineLayerNorm(LayerNormOp op, ValueRange row);
   LogicalResult emitSoftmax(SoftmaxOp op, ValueRange row, StoreFn store);
   LogicalResult emitRope(RopeOp op, ValueRange row, StoreFn store);
+  LogicalResult emitReduce(ReduceOp op, ValueRange row, StoreFn store);
+  LogicalResult emitBatchMatmul(BatchMatmulOp op, ValueRange row,
+                                StoreFn store);
+  Value loadList(DenseElementsAttr list, Value linear, unsigned width,
+                 Value mask) override;
   LogicalResult materializeRow(Value tensor, ValueRange row);
   Value frequencies(RopeOp op);
 
   func::FuncOp function;
   DenseMap<Value, Value> memrefs; // tensor and cache arguments
   DenseMap<Operation *, std::pair<Value, Value>> rotations; // cos, sin rows
+  DenseMap<Attribute, std::string> lists; // names of constants' globals
   Value resultMemref, scalars, scratchBase;
   int64_t scratchBytes = 0;
 };

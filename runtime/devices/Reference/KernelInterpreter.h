@@ -72,7 +72,8 @@ public:
 private:
   /// Values live in slots: the arguments first, then every op's result.
   struct Step {
-    const OpEntry *op;
+    std::string name;
+    bool hasResult;
     Evaluate evaluate;
     std::vector<size_t> operands;
     size_t result; ///< unused where the op has none

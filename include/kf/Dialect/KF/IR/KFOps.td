@@ -67,17 +67,26 @@ def KF_MatmulOp : KF_LoopOp<"matmul"> {
     and an up matrix, and `result = act(x W[0]^T + bias[0]) * (x W[1]^T +
     bias[1])`.
 
-    - C1: `x` is a rank 2 tensor [M, K] of f32, f16 or bf16.
+    With `x` of rank 3 or 4, there is a product for each of its batches, its
+    dimensions but the last two: all of them with `w` where it is a matrix, else
+    each with its own. `kf-expand-tensors` makes `kf.matmul` on matrices and
+    `kf.batch_matmul` of it.
+
+    - C1: `x` is a tensor [..., M, K] of rank 2 to 4 of f32, f16 or bf16.
     - C2: `w` is [N, K], or [2, N, K] with `glu`, of f32, f16, bf16 or a
-      quantized type; rows of blocks are whole blocks.
+      quantized type; rows of blocks are whole blocks. Without `glu`, it may be
+      [..., N, K] of the rank of `x`, of f32, f16 or bf16: each batch dimension
+      is that of `x` or 1.
     - C3: the last dimensions of `x` and `w` are equal and static.
-    - C4: `bias`, where present, is [N], or [2, N] with `glu`, of a float type.
-    - C5: the result is [M, N] with the element type of `x`.
+    - C4: `bias`, where present, is [N], or [2, N] with `glu`, of a float type;
+      `w` has no batches then.
+    - C5: the result is [..., M, N] with the element type of `x`.
 
     ```mlir
     %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<768x256xbf16>
     %1 = kf.matmul %x, %w bias(%b) : tensor<?x64xf32>, tensor<96x64xf32>, tensor<96xf32>
     %2 = kf.matmul %x, %gu glu(silu) : tensor<?x256xf32>, tensor<2x704x256xbf16>
+    %3 = kf.matmul %q, %k : tensor<2x4x5x8xf32>, tensor<2x1x7x8xf32>
     ```
   }];
   let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$w,
@@ -89,6 +98,11 @@ def KF_MatmulOp : KF_LoopOp<"matmul"> {
     attr-dict `:` type($x) `,` type($w) (`,` type($bias)^)?
   }];
   let hasCanonicalizer = 1;
+  let extraClassDeclaration = [{
+    /// Whether x and w are matrices (or w two of them, with glu), as kernels
+    /// have them.
+    bool isOfMatrices();
+  }];
 }
 
 def KF_MlpOp : KF_TensorOp<"mlp", [AttrSizedOperandSegments]> {
@@ -507,6 +521,7 @@ def KF_DequantizeOp : KF_LoopOp<"dequantize"> {
   let assemblyFormat = "$x attr-dict `:` type($x)";
 }
 
+include "kf/Dialect/KF/IR/KFTensorOps.td"
 include "kf/Dialect/KF/IR/KFStructureOps.td"
 
 #endif // KF_DIALECT_KF_IR_KFOPS_TD
