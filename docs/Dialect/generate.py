@@ -26,6 +26,7 @@ plumbing = {"sym_name", "function_type", "sym_visibility", "arg_attrs",
 dialect_td = "kf/Dialect/KF/IR/KFOps.td"
 # In the order in which the pipelines run them.
 pass_folders = [
+    ("Phases", "kf/Pipelines/Passes.td"),
     ("Transforms", "kf/Transforms/Passes.td"),
     ("Conversions", "kf/Conversion/Passes.td"),
     ("CPU target", "kf/Target/LLVMCPU/Passes.td"),
@@ -95,7 +96,7 @@ def dialect_page(tblgen):
         contents, pages = [], []
         for heading, entry in entries:
             name = heading.split(" (")[0]
-            mnemonic = re.search(r"```(?:mlir)?\n([#!]kf\.\w+)<", entry)
+            mnemonic = re.search(r"```(?:mlir)?\n([#!]kf\.\w+)", entry)
             if mnemonic:
                 name = f"`{mnemonic[1]}`"
             anchor = re.sub(r"[^\w -]", "", name).lower().replace(" ", "-")
@@ -107,9 +108,8 @@ def dialect_page(tblgen):
 
 
 def passes_page(tblgen):
-    page = ("# Passes\n\nEach can be run alone with `kf-opt`; the pipelines "
-            "`kf-fuse`, `kf-program`,\n`kf-schedule`, `kf-lower` and `kf-compile` "
-            "run them by phase and target\n(lib/Pipelines/Pipelines.cpp).\n")
+    page = ("# Passes\n\nEach can be run alone with `kf-opt`; the phases run the "
+            "others for the module's\n`kf.target` (lib/Pipelines/Pipelines.cpp).\n")
     for title, path in pass_folders:
         order = re.findall(r'Pass<"([\w-]+)"', read(path))
         _, entries = sections(tblgen("-gen-pass-doc", path), 3)

@@ -13,15 +13,11 @@
 #include "kf/Dialect/KF/IR/KF.h"
 #include "kf/Target/Common/ExecutableBuilder.h"
 #include "kf/Target/LLVMCPU/Codegen.h"
-#include "kf/Target/Reference/Serialize.h"
-#include "kf/Target/SPIRV/Codegen.h"
+#include "kf/Target/Targets.h"
 
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Action.h"
-#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Support/DebugStringHelper.h"
 #include "llvm/Config/llvm-config.h"
-#include "llvm/Target/TargetMachine.h"
 
 using namespace mlir;
 using namespace mlir::kf;
@@ -29,26 +25,6 @@ using namespace mlir::kf;
 //===----------------------------------------------------------------------===//
 // Names
 //===----------------------------------------------------------------------===//
-
-std::optional<Target> mlir::kf::parseTarget(StringRef name) {
-  return llvm::StringSwitch<std::optional<Target>>(name)
-      .Case("cpu", Target::Cpu)
-      .Case("reference", Target::Reference)
-      .Case("vulkan", Target::Vulkan)
-      .Default(std::nullopt);
-}
-
-StringRef mlir::kf::nameOf(Target target) {
-  switch (target) {
-  case Target::Cpu:
-    return "cpu";
-  case Target::Reference:
-    return "reference";
-  case Target::Vulkan:
-    return "vulkan";
-  }
-  llvm_unreachable("every target has a name");
-}
 
 std::optional<Phase> mlir::kf::parsePhase(StringRef name) {
   return llvm::StringSwitch<std::optional<Phase>>(name)
@@ -72,39 +48,31 @@ llvm::Error failureOf(const FirstError &errors) {
                                                      : errors.text);
 }
 
-/// What the pipelines need to know of `options`.
-llvm::Expected<PipelineOptions> resolve(const CompileOptions &options) {
-  PipelineOptions resolved;
-  resolved.target = options.target;
-  resolved.maxTokens = options.maxTokens;
-  if (options.target == Target::Cpu) {
-    auto machine = createTargetMachine({options.targetCpu, ""});
-    if (!machine)
-      return machine.takeError();
-    resolved.lanes = vectorLanes(**machine);
-    resolved.int8Dot = hasInt8Dot(**machine);
-    resolved.workers = options.workers;
-  }
-  return resolved;
+/// Sets what `module` is compiled for.
+llvm::Expected<TargetAttrInterface> setTarget(ModuleOp module,
+                                              const CompileOptions &options) {
+  llvm::Expected<TargetAttrInterface> target =
+      parseTarget(options.target, module.getContext(), options.workers);
+  if (target)
+    module->setAttr(kTargetAttrName, *target);
+  return target;
 }
 
-using BuildPhase = void (*)(OpPassManager &, const PipelineOptions &);
-
-BuildPhase builderOf(Phase phase) {
+void addPhase(Phase phase, OpPassManager &passes, TargetAttrInterface target,
+              int64_t maxTokens) {
   switch (phase) {
   case Phase::Fused:
-    return buildFusePipeline;
+    return buildFusePipeline(passes, target);
   case Phase::Program:
-    return buildProgramPipeline;
+    return buildProgramPipeline(passes, target, maxTokens);
   case Phase::Scheduled:
-    return buildSchedulePipeline;
+    return buildSchedulePipeline(passes, target);
   case Phase::Lowered:
-    return buildLowerPipeline;
+    return buildLowerPipeline(passes, target);
   case Phase::Import:
   case Phase::Binary:
-    return nullptr;
+    return;
   }
-  llvm_unreachable("every phase is handled");
 }
 
 /// Skips every pass that begins once the flag is set.
@@ -130,51 +98,63 @@ private:
   ::kf::CancelFlag cancelled;
 };
 
-LogicalResult run(ModuleOp module, const PipelineOptions &options, Phase from,
-                  Phase to, ::kf::CancelFlag cancelled) {
+LogicalResult run(ModuleOp module, TargetAttrInterface target,
+                  const CompileOptions &options, Phase from, Phase to) {
   PassManager passes(module.getContext());
   if (from == Phase::Import)
     buildCheckPipeline(passes);
   for (Phase phase :
        {Phase::Fused, Phase::Program, Phase::Scheduled, Phase::Lowered})
     if (phase > from && phase <= to)
-      builderOf(phase)(passes, options);
-  SkipWhenCancelled skip(module.getContext(), cancelled);
-  return failure(failed(passes.run(module)) || ::kf::isCancelled(cancelled));
+      addPhase(phase, passes, target, options.maxTokens);
+  SkipWhenCancelled skip(module.getContext(), options.cancelled);
+  return failure(failed(passes.run(module)) ||
+                 ::kf::isCancelled(options.cancelled));
+}
+
+/// Calls `use` with the target of `options`, in a context of its own.
+template <typename Use>
+auto withTarget(const CompileOptions &options, Use use)
+    -> decltype(use(TargetAttrInterface())) {
+  DialectRegistry registry;
+  registry.insert<KFDialect>();
+  registerTargetModels(registry);
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  llvm::Expected<TargetAttrInterface> target =
+      parseTarget(options.target, &context, options.workers);
+  if (!target)
+    return target.takeError();
+  return use(*target);
 }
 
 } // namespace
 
 llvm::Expected<std::string>
 mlir::kf::fingerprint(const CompileOptions &options) {
-  std::string text = "kf-" KF_VERSION " llvm-" LLVM_VERSION_STRING " abi-" +
-                     std::to_string(KF_ABI_VERSION) + " " +
-                     nameOf(options.target).str();
-  if (options.target == Target::Cpu) {
-    auto machine = createTargetMachine({options.targetCpu, ""});
-    if (!machine)
-      return machine.takeError();
-    text += " " + (*machine)->getTargetTriple().str() + " " +
-            (*machine)->getTargetCPU().str() + " " +
-            (*machine)->getTargetFeatureString().str() + " workers-" +
-            std::to_string(options.workers);
-  }
-  return text;
+  return withTarget(
+      options, [](TargetAttrInterface target) -> llvm::Expected<std::string> {
+        return "kf-" KF_VERSION " llvm-" LLVM_VERSION_STRING " abi-" +
+               std::to_string(KF_ABI_VERSION) + " " + debugString(target) +
+               " " + target.getIdentity();
+      });
 }
 
 llvm::Error mlir::kf::checkRunsOnHost(const CompileOptions &options) {
-  if (options.target != Target::Cpu || options.targetCpu == "native")
-    return llvm::Error::success();
-  return checkRunsOnHost(CpuTarget{options.targetCpu, ""});
+  return withTarget(options, [](TargetAttrInterface target) -> llvm::Error {
+    auto cpu = dyn_cast<CpuTargetAttr>(target);
+    if (!cpu || cpu.getCpu() == "native")
+      return llvm::Error::success();
+    return checkRunsOnHost(CpuTarget{cpu.getCpu().str(), ""});
+  });
 }
 
 llvm::Error mlir::kf::runPhases(ModuleOp module, const CompileOptions &options,
                                 Phase from, Phase to) {
-  llvm::Expected<PipelineOptions> resolved = resolve(options);
-  if (!resolved)
-    return resolved.takeError();
+  llvm::Expected<TargetAttrInterface> target = setTarget(module, options);
+  if (!target)
+    return target.takeError();
   FirstError errors(module.getContext(), ": ");
-  if (failed(run(module, *resolved, from, to, options.cancelled)))
+  if (failed(run(module, *target, options, from, to)))
     return failureOf(errors);
   return llvm::Error::success();
 }
@@ -183,69 +163,19 @@ llvm::Error mlir::kf::runPhases(ModuleOp module, const CompileOptions &options,
 // Executables
 //===----------------------------------------------------------------------===//
 
-/// Machine code for the kernels of the scheduled `module`, and the scratch
-/// memory that each needs.
-static llvm::Error generateCpuCode(ModuleOp module,
-                                   const CompileOptions &options,
-                                   const PipelineOptions &pipeline,
-                                   ::kf::Executable &executable) {
-  auto machine = createTargetMachine({options.targetCpu, ""});
-  if (!machine)
-    return machine.takeError();
-  if (failed(run(module, pipeline, Phase::Scheduled, Phase::Lowered,
-                 options.cancelled)))
-    return llvm::createStringError("");
-  for (::kf::KernelSpec &kernel : executable.kernels)
-    if (auto body =
-            module.lookupSymbol<LLVM::LLVMFuncOp>(kernel.name + "_body"))
-      if (auto bytes = body->getAttrOfType<IntegerAttr>("kf.scratch_bytes"))
-        kernel.scratchBytes = bytes.getInt();
-  // Only functions translate; the program is described by the executable.
-  for (auto program : llvm::make_early_inc_range(module.getOps<ProgramOp>()))
-    program.erase();
-  registerBuiltinDialectTranslation(*module.getContext());
-  registerLLVMDialectTranslation(*module.getContext());
-  auto object = compileToObject(module, **machine, options.cancelled);
-  if (!object)
-    return object.takeError();
-  executable.binary = std::move(*object);
-  return llvm::Error::success();
-}
-
 llvm::Expected<::kf::Executable>
 mlir::kf::compile(ModuleOp module, const CompileOptions &options) {
-  llvm::Expected<PipelineOptions> pipeline = resolve(options);
-  if (!pipeline)
-    return pipeline.takeError();
+  llvm::Expected<TargetAttrInterface> target = setTarget(module, options);
+  if (!target)
+    return target.takeError();
   FirstError errors(module.getContext(), ": ");
-  if (failed(run(module, *pipeline, Phase::Import, Phase::Scheduled,
-                 options.cancelled)))
+  if (failed(run(module, *target, options, Phase::Import, Phase::Scheduled)))
     return failureOf(errors);
   FailureOr<::kf::Executable> executable =
-      buildExecutable(module, nameOf(options.target));
-  if (failed(executable))
+      buildExecutable(module, target->getDevice());
+  if (failed(executable) ||
+      failed(run(module, *target, options, Phase::Scheduled, Phase::Lowered)) ||
+      failed(target->serialize(module, *executable, options.cancelled)))
     return failureOf(errors);
-  switch (options.target) {
-  case Target::Reference: {
-    FailureOr<std::string> binary = serializeForReference(module);
-    if (failed(binary))
-      return failureOf(errors);
-    executable->binary = std::move(*binary);
-    return std::move(*executable);
-  }
-  case Target::Cpu:
-    if (llvm::Error error =
-            generateCpuCode(module, options, *pipeline, *executable)) {
-      std::string text = llvm::toString(std::move(error));
-      return text.empty() ? failureOf(errors) : llvm::createStringError(text);
-    }
-    return std::move(*executable);
-  case Target::Vulkan:
-    if (failed(run(module, *pipeline, Phase::Scheduled, Phase::Lowered,
-                   options.cancelled)) ||
-        failed(serializeForVulkan(module, *executable)))
-      return failureOf(errors);
-    return std::move(*executable);
-  }
-  llvm_unreachable("every target is compiled above");
+  return std::move(*executable);
 }

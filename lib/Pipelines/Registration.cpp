@@ -9,8 +9,7 @@
 #include "kf/Pipelines/Registration.h"
 
 #include "kf/Conversion/Passes.h"
-#include "kf/Dialect/KF/IR/KF.h"
-#include "kf/Pipelines/Pipelines.h"
+#include "kf/Pipelines/Passes.h"
 #include "kf/Target/LLVMCPU/Passes.h"
 #include "kf/Target/SPIRV/Passes.h"
 #include "kf/Transforms/Passes.h"
@@ -26,34 +25,11 @@
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVMPass.h"
-#include "mlir/Dialect/Affine/IR/AffineOps.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/SPIRV/IR/SPIRVDialect.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Dialect/UB/IR/UBOps.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/DialectRegistry.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
-
-void mlir::kf::registerDialects(DialectRegistry &registry) {
-  registry.insert<KFDialect, affine::AffineDialect, arith::ArithDialect,
-                  cf::ControlFlowDialect, func::FuncDialect, gpu::GPUDialect,
-                  LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect,
-                  scf::SCFDialect, spirv::SPIRVDialect, tensor::TensorDialect,
-                  ub::UBDialect, vector::VectorDialect>();
-  registerTilingInterfaceExternalModels(registry);
-}
 
 /// The upstream passes that the pipelines run, and two that tidy up.
 static void registerUpstreamPasses() {
@@ -79,8 +55,8 @@ static void registerUpstreamPasses() {
 void mlir::kf::registerPasses() {
   registerKFConversionPasses();
   registerKFLLVMCPUPasses();
+  registerKFPipelinesPasses();
   registerKFSPIRVPasses();
   registerKFTransformsPasses();
-  registerPipelines();
   registerUpstreamPasses();
 }

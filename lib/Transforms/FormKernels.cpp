@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Remarks.h"
 #include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -107,7 +108,8 @@ bool isEpilogue(Operation *op) {
 }
 
 /// Whether `producer` may join `cluster` through its use by `consumer`.
-bool fuses(const Cluster &cluster, Operation *producer, Operation *consumer) {
+bool fuses(const FusionRules &rules, const Cluster &cluster,
+           Operation *producer, Operation *consumer) {
   // A result that someone else reads has to reach memory.
   for (Operation *user : producer->getUsers())
     if (!cluster.contains(user))
@@ -117,7 +119,7 @@ bool fuses(const Cluster &cluster, Operation *producer, Operation *consumer) {
     return false;
   // Rows of a matmul are normalized as they are packed; nobody else sees them.
   if (auto matmul = dyn_cast<MatmulOp>(consumer))
-    return isNorm(producer) && producer->hasOneUse() &&
+    return rules.normIntoMatmul && isNorm(producer) && producer->hasOneUse() &&
            matmul.getX() == producer->getResult(0);
   // Heads are rotated, and normalized before, as they are read.
   if (isa<AttentionOp, KVAppendOp>(consumer))
@@ -144,7 +146,7 @@ bool fuses(const Cluster &cluster, Operation *producer, Operation *consumer) {
 }
 
 /// Clusters of a function's body in program order.
-SmallVector<Cluster> formClusters(Block &block, bool fuse) {
+SmallVector<Cluster> formClusters(Block &block, const FusionRules &rules) {
   SmallVector<Cluster> clusters;
   DenseSet<Operation *> taken;
   for (Operation &op : llvm::reverse(block)) {
@@ -153,12 +155,12 @@ SmallVector<Cluster> formClusters(Block &block, bool fuse) {
     Cluster cluster;
     cluster.add(&op);
     taken.insert(&op);
-    for (size_t next = 0; fuse && next < cluster.ops.size(); ++next) {
+    for (size_t next = 0; rules.fuses && next < cluster.ops.size(); ++next) {
       Operation *consumer = cluster.ops[next];
       for (Value operand : consumer->getOperands()) {
         Operation *producer = operand.getDefiningOp();
         if (producer && !isStructural(producer) && !taken.contains(producer) &&
-            fuses(cluster, producer, consumer) && cluster.add(producer))
+            fuses(rules, cluster, producer, consumer) && cluster.add(producer))
           taken.insert(producer);
       }
     }
@@ -295,7 +297,7 @@ private:
         body.getArgumentTypes(), body.getTerminator()->getOperandTypes());
     auto kernel = KernelOp::create(
         builder, root->getLoc(), builder.getStringAttr("kernel"),
-        TypeAttr::get(type), ScheduleAttr(), GridAttr(), StringAttr(),
+        TypeAttr::get(type), ScheduleAttrInterface(), GridAttr(), StringAttr(),
         ArrayAttr(), ArrayAttr());
     // The block moves into the kernel.
     Block *block = builder.createBlock(&kernel.getBody());
@@ -549,6 +551,19 @@ private:
     }
   }
 
+  /// Says what is one kernel.
+  void remark(func::FuncOp function, const Cluster &cluster) {
+    std::string ops;
+    for (Operation *op : llvm::reverse(cluster.ops))
+      ops += (ops.empty() ? "" : ", ") + op->getName().getStringRef().str();
+    mlir::remark::passed(cluster.root()->getLoc(),
+                         mlir::remark::RemarkOpts::name("Kernel")
+                             .category(getArgument())
+                             .function(function.getSymName()))
+        << mlir::remark::add("{0}", cluster.ops.size() == 1 ? "alone" : "fused")
+        << mlir::remark::metric("Ops", ops);
+  }
+
   LogicalResult convert(func::FuncOp function, Outliner &outliner,
                         SymbolTable &symbols) {
     copyPlainResults(function);
@@ -578,9 +593,16 @@ private:
     for (auto weight : source.getOps<WeightOp>())
       if (!weight->use_empty())
         builder.clone(*weight, values);
-    for (const Cluster &cluster : formClusters(source, fuse))
+    FusionRules rules;
+    if (auto target =
+            getOperation()->getAttrOfType<TargetAttrInterface>(kTargetAttrName))
+      rules = target.getFusionRules(tokens);
+    rules.fuses &= fuse;
+    for (const Cluster &cluster : formClusters(source, rules)) {
+      remark(function, cluster);
       if (failed(outliner.outline(cluster, builder, values)))
         return failure();
+    }
     SmallVector<Value> results;
     for (Value result : source.getTerminator()->getOperands())
       results.push_back(values.lookup(result));

@@ -66,8 +66,8 @@ struct TileKernelsPass : mlir::kf::impl::TileKernelsBase<TileKernelsPass> {
 private:
   LogicalResult tile(KernelOp kernel) {
     if (!kernel.getSchedule())
-      return kernel.emitError("kf-tile-kernels: needs a #kf.schedule; run a "
-                              "target's select-schedules pass first");
+      return kernel.emitError("kf-tile-kernels: needs a schedule; run "
+                              "kf-select-schedules first");
     if (failed(checkBody(kernel)))
       return failure();
     TilingInterface root = findRoot(kernel);
@@ -319,9 +319,8 @@ private:
         FailureOr<TilingResult> fused =
             tensor::replaceExtractSliceWithTiledProducer(
                 rewriter, first, cast<OpResult>(first.getSource()));
-        if (failed(fused))
-          return producer->emitError(
-              "kf-tile-kernels: cannot be fused into its consumer's tile");
+        if (failed(fused)) // reported by the op's TilingInterface
+          return failure();
         SmallVector<tensor::ExtractSliceOp> same, others;
         for (tensor::ExtractSliceOp slice : slices)
           (isSamePart(slice, first) ? same : others).push_back(slice);

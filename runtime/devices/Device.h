@@ -281,6 +281,9 @@ public:
 
   /// "cpu", "vulkan", ...; equals Executable::target of what it can load.
   virtual std::string name() const = 0;
+  /// What to compile for so that this very device runs it, as the compiler
+  /// spells targets: the name, or an attribute with what the device reports.
+  virtual std::string target() const { return name(); }
   /// One line for `kf-run devices`: model, features, limits.
   virtual std::string description() const = 0;
   /// Workgroups that run at the same time; 0: unknown.

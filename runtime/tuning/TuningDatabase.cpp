@@ -88,9 +88,9 @@ Status checkEntry(const TuningEntry &entry) {
       return Status::error("a shape has more than " + std::to_string(kMaxRank) +
                            " dimensions or one below -1");
   const std::string_view schedule = entry.schedule;
-  if (!schedule.starts_with("#kf.schedule<") || !schedule.ends_with('>') ||
+  if (!schedule.starts_with("#kf.") || !schedule.ends_with('>') ||
       schedule.size() > kMaxSchedule || !isPrintable(schedule))
-    return Status::error("the schedule is not #kf.schedule<...> of at most " +
+    return Status::error("the schedule is not #kf.NAME<...> of at most " +
                          std::to_string(kMaxSchedule) +
                          " printable characters");
   if (!std::isfinite(entry.seconds) || entry.seconds <= 0)

@@ -13,7 +13,7 @@
 //   {"key": {"op": "matmul", "shapes": [[-1, 2048], [5632, 2048]],
 //            "types": ["f32", "q4_0"], "target": "cpu", "device": "...",
 //            "compiler": "22.1.8"},
-//    "schedule": "#kf.schedule<...>",
+//    "schedule": "#kf.vector<...>",
 //    "measured": {"seconds": 1.25e-4, "date": "2026-01-31"}}
 //   ]}
 //
@@ -51,7 +51,7 @@ struct TuningKey {
 
 struct TuningEntry {
   TuningKey key;
-  std::string schedule; ///< "#kf.schedule<...>", printable ASCII
+  std::string schedule; ///< "#kf.vector<...>", printable ASCII
   double seconds = 0;   ///< of one run; finite and positive
   std::string date;     ///< "2026-01-31"; empty: unknown
 };

@@ -1,5 +1,5 @@
-// RUN: kf-opt %S/Inputs/block.mlir --kf-fuse --kf-program | FileCheck %s
-// RUN: kf-opt %S/Inputs/block.mlir --kf-fuse=target=reference --kf-program=target=reference \
+// RUN: kf-opt %S/Inputs/block.mlir --kf-set-target=target=cpu:x86-64-v4 --kf-fuse --kf-program | FileCheck %s
+// RUN: kf-opt %S/Inputs/block.mlir --kf-set-target=target=reference --kf-fuse --kf-program \
 // RUN:   | FileCheck %s --check-prefix=REFERENCE
 
 // A step is a list of dispatches, nine for this layer.

@@ -1,7 +1,7 @@
 // RUN: kf-opt %s --pass-pipeline='builtin.module(kf.kernel(kf-tile-kernels))' \
 // RUN:   -split-input-file -verify-diagnostics
 
-// expected-error @+1 {{kf-tile-kernels: needs a #kf.schedule; run a target's select-schedules pass first}}
+// expected-error @+1 {{kf-tile-kernels: needs a schedule; run kf-select-schedules first}}
 kf.kernel @unscheduled(%x: tensor<64xf32>) -> tensor<64xf32> {
   %0 = kf.softmax %x : tensor<64xf32>
   kf.yield %0 : tensor<64xf32>
@@ -10,14 +10,14 @@ kf.kernel @unscheduled(%x: tensor<64xf32>) -> tensor<64xf32> {
 // -----
 
 // expected-error @+1 {{kf-tile-kernels: no op of this kernel can be tiled}}
-kf.kernel @no_root(%x: tensor<64xf32>) -> tensor<64xf32> attributes {schedule = #kf.schedule<>} {
+kf.kernel @no_root(%x: tensor<64xf32>) -> tensor<64xf32> attributes {schedule = #kf.vector<>} {
   kf.yield %x : tensor<64xf32>
 }
 
 // -----
 
 // Ops of other dialects only promise to tile.
-kf.kernel @other_op(%x: tensor<64xf32>) -> tensor<64xf32> attributes {schedule = #kf.schedule<>} {
+kf.kernel @other_op(%x: tensor<64xf32>) -> tensor<64xf32> attributes {schedule = #kf.vector<>} {
   // expected-error @+1 {{'tensor.pad' op kf-tile-kernels: has no place in a kernel}}
   %0 = tensor.pad %x low[0] high[0] {
   ^bb0(%i: index):
@@ -30,7 +30,7 @@ kf.kernel @other_op(%x: tensor<64xf32>) -> tensor<64xf32> attributes {schedule =
 // -----
 
 kf.kernel @weight(%x: tensor<4x8xf32>) -> tensor<4x8xf32>
-    attributes {schedule = #kf.schedule<workgroup = [1]>} {
+    attributes {schedule = #kf.vector<workgroup = [1]>} {
   // expected-error @+1 {{'kf.weight' op kf-tile-kernels: has no place in a kernel}}
   %w = kf.weight ["w"] : tensor<8xf32>
   %0 = kf.rms_norm %x, %w eps(1.0e-5) : tensor<4x8xf32>, tensor<8xf32>
@@ -40,7 +40,7 @@ kf.kernel @weight(%x: tensor<4x8xf32>) -> tensor<4x8xf32>
 // -----
 
 kf.kernel @norm_of_product(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tensor<4x8xf32>
-    attributes {schedule = #kf.schedule<workgroup = [4]>} {
+    attributes {schedule = #kf.vector<workgroup = [4]>} {
   %0 = kf.matmul %x, %w : tensor<4x8xf32>, tensor<8x8xf32>
   %1 = kf.activation(relu) %0 : tensor<4x8xf32>
   // expected-error @+1 {{'kf.softmax' op kf-tile-kernels: cannot read a matrix product of its own kernel; elementwise ops can}}
@@ -51,7 +51,7 @@ kf.kernel @norm_of_product(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tensor<4
 // -----
 
 kf.kernel @product_of_product(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tensor<4x8xf32>
-    attributes {schedule = #kf.schedule<workgroup = [4, 8]>} {
+    attributes {schedule = #kf.vector<workgroup = [4, 8]>} {
   %0 = kf.matmul %x, %w : tensor<4x8xf32>, tensor<8x8xf32>
   // expected-error @+1 {{'kf.matmul' op kf-tile-kernels: cannot read a matrix product of its own kernel}}
   %1 = kf.matmul %0, %w : tensor<4x8xf32>, tensor<8x8xf32>
@@ -61,7 +61,7 @@ kf.kernel @product_of_product(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tenso
 // -----
 
 kf.kernel @strides(%x: tensor<4x8xf32>) -> tensor<4x4xf32>
-    attributes {schedule = #kf.schedule<workgroup = [1]>} {
+    attributes {schedule = #kf.vector<workgroup = [1]>} {
   // expected-error @+1 {{kf-tile-kernels: a slice must have strides of 1 and the rank of its source}}
   %0 = tensor.extract_slice %x[0, 0] [4, 4] [1, 2] : tensor<4x8xf32> to tensor<4x4xf32>
   %1 = kf.activation(relu) %0 : tensor<4x4xf32>
@@ -71,7 +71,7 @@ kf.kernel @strides(%x: tensor<4x8xf32>) -> tensor<4x4xf32>
 // -----
 
 kf.kernel @rank(%x: tensor<4x8xf32>) -> tensor<8xf32>
-    attributes {schedule = #kf.schedule<workgroup = [0]>} {
+    attributes {schedule = #kf.vector<workgroup = [0]>} {
   // expected-error @+1 {{kf-tile-kernels: a slice must have strides of 1 and the rank of its source}}
   %0 = tensor.extract_slice %x[1, 0] [1, 8] [1, 1] : tensor<4x8xf32> to tensor<8xf32>
   %1 = kf.activation(relu) %0 : tensor<8xf32>
@@ -82,7 +82,7 @@ kf.kernel @rank(%x: tensor<4x8xf32>) -> tensor<8xf32>
 
 // expected-error @+1 {{kf-tile-kernels: schedule tiles 3 loops, but kf.softmax has 2}}
 kf.kernel @too_many(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
-    attributes {schedule = #kf.schedule<workgroup = [1, 0, 0]>} {
+    attributes {schedule = #kf.vector<workgroup = [1, 0, 0]>} {
   %0 = kf.softmax %x : tensor<4x64xf32>
   kf.yield %0 : tensor<4x64xf32>
 }
@@ -91,7 +91,7 @@ kf.kernel @too_many(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
 
 // expected-error @+1 {{kf-tile-kernels: schedule tiles loop 1 of kf.softmax, which is not parallel}}
 kf.kernel @reduction(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
-    attributes {schedule = #kf.schedule<workgroup = [1, 16]>} {
+    attributes {schedule = #kf.vector<workgroup = [1, 16]>} {
   %0 = kf.softmax %x : tensor<4x64xf32>
   kf.yield %0 : tensor<4x64xf32>
 }
@@ -100,7 +100,7 @@ kf.kernel @reduction(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
 
 // expected-error @+1 {{kf-tile-kernels: a grid has at most 3 dimensions}}
 kf.kernel @four_dimensions(%x: tensor<4x4x4x4xf32>) -> tensor<4x4x4x4xf32>
-    attributes {schedule = #kf.schedule<workgroup = [1, 1, 1, 1]>} {
+    attributes {schedule = #kf.vector<workgroup = [1, 1, 1, 1]>} {
   %0 = kf.activation(relu) %x : tensor<4x4x4x4xf32>
   kf.yield %0 : tensor<4x4x4x4xf32>
 }
@@ -109,9 +109,8 @@ kf.kernel @four_dimensions(%x: tensor<4x4x4x4xf32>) -> tensor<4x4x4x4xf32>
 
 // The softmax of a part of a row would not be a part of the softmax.
 kf.kernel @part_of_a_row(%x: tensor<8x64xf32>) -> tensor<8x64xf32>
-    attributes {schedule = #kf.schedule<workgroup = [1, 16]>} {
-  // expected-error @+2 {{must be tiled with dimension 1 of its result whole}}
-  // expected-error @+1 {{kf-tile-kernels: cannot be fused into its consumer's tile}}
+    attributes {schedule = #kf.vector<workgroup = [1, 16]>} {
+  // expected-error @+1 {{kf-tile-kernels: needs dimension 1 of its result whole, and the schedule's workgroup tile of the kernel splits it; make that entry of workgroup 0}}
   %0 = kf.softmax %x : tensor<8x64xf32>
   %1 = kf.activation(relu) %0 : tensor<8x64xf32>
   kf.yield %1 : tensor<8x64xf32>
@@ -121,7 +120,7 @@ kf.kernel @part_of_a_row(%x: tensor<8x64xf32>) -> tensor<8x64xf32>
 
 !layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32>
 kf.kernel @all_heads(%q: tensor<?x4x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x4x16xf32>
-    attributes {schedule = #kf.schedule<workgroup = [8, 4]>} {
+    attributes {schedule = #kf.vector<workgroup = [8, 4]>} {
   // expected-error @+1 {{must be tiled by the 2 heads that share a KV head}}
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32}
       : tensor<?x4x16xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
@@ -131,7 +130,7 @@ kf.kernel @all_heads(%q: tensor<?x4x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp:
 // -----
 
 kf.kernel @rows_from_nowhere(%x: tensor<4x64xf32>) -> tensor<?x64xf32>
-    attributes {schedule = #kf.schedule<workgroup = [0]>} {
+    attributes {schedule = #kf.vector<workgroup = [0]>} {
   %0 = tensor.cast %x : tensor<4x64xf32> to tensor<?x64xf32>
   // expected-error @+1 {{kf-tile-kernels: makes a tensor with rows that no argument of the kernel has}}
   %1 = kf.softmax %0 : tensor<?x64xf32>
@@ -141,7 +140,7 @@ kf.kernel @rows_from_nowhere(%x: tensor<4x64xf32>) -> tensor<?x64xf32>
 // -----
 
 kf.kernel @constant(%x: tensor<2xf32>) -> tensor<2xf32>
-    attributes {schedule = #kf.schedule<workgroup = [0]>} {
+    attributes {schedule = #kf.vector<workgroup = [0]>} {
   // expected-error @+1 {{kf-tile-kernels: a constant must have float elements of one value; pass other data as an argument or a kf.weight}}
   %c = arith.constant dense<[1.0, 2.0]> : tensor<2xf32>
   %0 = arith.addf %x, %c : tensor<2xf32>
@@ -151,7 +150,7 @@ kf.kernel @constant(%x: tensor<2xf32>) -> tensor<2xf32>
 // -----
 
 kf.kernel @constant_ids(%t: tensor<8x4xf32>) -> tensor<1x4xf32>
-    attributes {schedule = #kf.schedule<workgroup = [0]>} {
+    attributes {schedule = #kf.vector<workgroup = [0]>} {
   // expected-error @+1 {{kf-tile-kernels: a constant must have float elements of one value}}
   %c = arith.constant dense<3> : tensor<1xi32>
   %0 = kf.embedding %c, %t : tensor<1xi32>, tensor<8x4xf32>
@@ -161,7 +160,7 @@ kf.kernel @constant_ids(%t: tensor<8x4xf32>) -> tensor<1x4xf32>
 // -----
 
 kf.kernel @computed_ids(%i: tensor<1x2xi32>, %t: tensor<8x4xf32>) -> tensor<2x4xf32>
-    attributes {schedule = #kf.schedule<workgroup = [0]>} {
+    attributes {schedule = #kf.vector<workgroup = [0]>} {
   %0 = tensor.collapse_shape %i [[0, 1]] : tensor<1x2xi32> into tensor<2xi32>
   // expected-error @+1 {{kf-tile-kernels: integer operands must be arguments of the kernel or slices of them}}
   %1 = kf.embedding %0, %t : tensor<2xi32>, tensor<8x4xf32>
@@ -173,7 +172,7 @@ kf.kernel @computed_ids(%i: tensor<1x2xi32>, %t: tensor<8x4xf32>) -> tensor<2x4x
 // The tile of the result would leave the append out.
 !layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 4, type = f32, key_block = 16>
 kf.kernel @append_and_more(%c: !layer, %x: tensor<2x1x4xf32>, %p: tensor<2xi32>, %sp: tensor<2xi32>, %pt: tensor<1x4xi32>) -> tensor<2x1x4xf32>
-    attributes {schedule = #kf.schedule<workgroup = [1]>} {
+    attributes {schedule = #kf.vector<workgroup = [1]>} {
   // expected-error @+1 {{'kf.kv_append' op kf-tile-kernels: must be in a kernel of its own, without results}}
   kf.kv_append %c, %x, %x, %p, %sp, %pt {layer = 0 : i64} : !layer, tensor<2x1x4xf32>, tensor<2xi32>, tensor<1x4xi32>
   %0 = arith.addf %x, %x : tensor<2x1x4xf32>

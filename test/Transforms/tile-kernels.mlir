@@ -17,7 +17,7 @@
 // CHECK:         kf.yield %[[R]]
 kf.kernel @norm_matmul(%x: tensor<?x64xf32>, %g: tensor<64xf32>, %w: tensor<96x64xf32>)
     -> tensor<?x96xf32>
-    attributes {schedule = #kf.schedule<workgroup = [14, 64], tile = [14, 32], vector = 16>} {
+    attributes {schedule = #kf.vector<workgroup = [14, 64], tile = [14, 32], lanes = 16>} {
   %0 = kf.rms_norm %x, %g eps(1.0e-5) : tensor<?x64xf32>, tensor<64xf32>
   %1 = kf.matmul %0, %w : tensor<?x64xf32>, tensor<96x64xf32>
   kf.yield %1 : tensor<?x96xf32>
@@ -35,7 +35,7 @@ kf.kernel @norm_matmul(%x: tensor<?x64xf32>, %g: tensor<64xf32>, %w: tensor<96x6
 // CHECK:           kf.matmul %{{.*}} : tensor<?x64xf32>, tensor<32x64xf32>
 kf.kernel @norm_matmul(%x: tensor<?x64xf32>, %g: tensor<64xf32>, %w: tensor<96x64xf32>)
     -> tensor<?x96xf32>
-    attributes {schedule = #kf.schedule<workgroup = [0, 32], tile = [14, 32], vector = 16>} {
+    attributes {schedule = #kf.vector<workgroup = [0, 32], tile = [14, 32], lanes = 16>} {
   %0 = kf.rms_norm %x, %g eps(1.0e-5) : tensor<?x64xf32>, tensor<64xf32>
   %1 = kf.matmul %0, %w : tensor<?x64xf32>, tensor<96x64xf32>
   kf.yield %1 : tensor<?x96xf32>
@@ -50,7 +50,7 @@ kf.kernel @norm_matmul(%x: tensor<?x64xf32>, %g: tensor<64xf32>, %w: tensor<96x6
 // CHECK:           arith.addf %[[P]], %{{.*}} : tensor<2x32xf32>
 kf.kernel @residual(%x: tensor<4x64xf32>, %w: tensor<64x64xf32>, %b: tensor<64xf32>,
                     %r: tensor<4x64xf32>) -> tensor<4x64xf32>
-    attributes {schedule = #kf.schedule<workgroup = [2, 32], tile = [2, 32], vector = 16>} {
+    attributes {schedule = #kf.vector<workgroup = [2, 32], tile = [2, 32], lanes = 16>} {
   %0 = kf.matmul %x, %w bias(%b) : tensor<4x64xf32>, tensor<64x64xf32>, tensor<64xf32>
   %1 = arith.addf %0, %r : tensor<4x64xf32>
   kf.yield %1 : tensor<4x64xf32>
@@ -68,7 +68,7 @@ kf.kernel @residual(%x: tensor<4x64xf32>, %w: tensor<64x64xf32>, %b: tensor<64xf
 // CHECK:           %[[KV:.*]] = arith.divui %[[H]], %c2
 // CHECK:           kf.attention %[[Q]], %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} kv_head(%[[KV]]) {layer = 0 : i64
 kf.kernel @attention(%q: tensor<?x4x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x4x16xf32>
-    attributes {schedule = #kf.schedule<workgroup = [8, 2], tile = [4], reduction = 64, vector = 16>} {
+    attributes {schedule = #kf.vector<workgroup = [8, 2], tile = [4], reduction = 64, lanes = 16>} {
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32}
       : tensor<?x4x16xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
   kf.yield %0 : tensor<?x4x16xf32>
@@ -82,7 +82,7 @@ kf.kernel @attention(%q: tensor<?x4x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp:
 // CHECK:           kf.kv_append
 // CHECK:         kf.yield{{$}}
 kf.kernel @append(%c: !layer, %k: tensor<?x2x16xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>)
-    attributes {schedule = #kf.schedule<workgroup = [4]>} {
+    attributes {schedule = #kf.vector<workgroup = [4]>} {
   %0 = kf.rope %k, %p {rotary_dim = 16 : i64, theta = 1.0e4 : f64} : tensor<?x2x16xf32>, tensor<?xi32>
   kf.kv_append %c, %0, %k, %p, %sp, %pt {layer = 0 : i64} : !layer, tensor<?x2x16xf32>, tensor<?xi32>, tensor<1x4xi32>
   kf.yield
@@ -95,7 +95,7 @@ kf.kernel @append(%c: !layer, %k: tensor<?x2x16xf32>, %p: tensor<?xi32>, %sp: te
 // CHECK-SAME:    grid = #kf.grid<tokens = [], counts = []>
 // CHECK:         kf.softmax %{{.*}} : tensor<64xf32>
 kf.kernel @one_workgroup(%x: tensor<64xf32>) -> tensor<64xf32>
-    attributes {schedule = #kf.schedule<workgroup = [0]>} {
+    attributes {schedule = #kf.vector<workgroup = [0]>} {
   %0 = kf.softmax %x : tensor<64xf32>
   kf.yield %0 : tensor<64xf32>
 }
@@ -105,7 +105,7 @@ kf.kernel @one_workgroup(%x: tensor<64xf32>) -> tensor<64xf32>
 // CHECK-NOT:     scf.forall
 // CHECK:         kf.yield
 kf.kernel @tiled(%x: tensor<64xf32>) -> tensor<64xf32>
-    attributes {schedule = #kf.schedule<workgroup = [0]>, grid = #kf.grid<tokens = [], counts = []>} {
+    attributes {schedule = #kf.vector<workgroup = [0]>, grid = #kf.grid<tokens = [], counts = []>} {
   %0 = kf.softmax %x : tensor<64xf32>
   kf.yield %0 : tensor<64xf32>
 }

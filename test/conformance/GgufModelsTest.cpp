@@ -49,7 +49,7 @@ protected:
     const Case &test = GetParam();
     isExact = test.device == "reference" || test.cpu != "native";
     mlir::kf::CompileOptions options;
-    options.targetCpu = test.cpu;
+    options.target = "cpu:" + test.cpu;
     if (llvm::errorToBool(mlir::kf::checkRunsOnHost(options)))
       GTEST_SKIP() << "this machine cannot run code for " << test.cpu;
     std::string path = models + "kf-stories-gguf/" + test.file;

@@ -49,8 +49,7 @@ Result<Executable> ModelUnderTest::compileStep(const StepShape &shape) {
   if (!module)
     return Status::error(llvm::toString(module.takeError()));
   mlir::kf::CompileOptions options;
-  options.target = *mlir::kf::parseTarget(target);
-  options.targetCpu = cpu;
+  options.target = cpu == "native" ? target : target + ":" + cpu;
   auto executable = mlir::kf::compile(**module, options);
   if (!executable)
     return Status::error(llvm::toString(executable.takeError()));

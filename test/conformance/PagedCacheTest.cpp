@@ -89,9 +89,9 @@ std::string programText(const Variant &variant) {
 mlir::kf::CompileOptions optionsFor(const std::string &device) {
   mlir::kf::CompileOptions options;
   if (device == "reference")
-    options.target = mlir::kf::Target::Reference;
+    options.target = "reference";
   if (device.starts_with("x86"))
-    options.targetCpu = device;
+    options.target = "cpu:" + device;
   return options;
 }
 

@@ -94,9 +94,9 @@ public:
         sampleFunction(columns, entries), &context);
     mlir::kf::CompileOptions options;
     if (isReference)
-      options.target = mlir::kf::Target::Reference;
+      options.target = "reference";
     else
-      options.targetCpu = cpu;
+      options.target = "cpu:" + cpu;
     auto program = mlir::kf::compile(*module, options);
     EXPECT_TRUE(bool(program)) << llvm::toString(program.takeError());
     CpuDeviceOptions oneThread;
@@ -321,10 +321,10 @@ class SamplerAgreement : public testing::TestWithParam<Case> {
 protected:
   void SetUp() override {
     mlir::kf::CompileOptions options;
-    options.targetCpu = GetParam().cpu;
+    options.target = "cpu:" + GetParam().cpu;
     if (GetParam().cpu != "reference" &&
         llvm::errorToBool(mlir::kf::checkRunsOnHost(options)))
-      GTEST_SKIP() << "this machine cannot run code for " << options.targetCpu;
+      GTEST_SKIP() << "this machine cannot run code for " << GetParam().cpu;
   }
 };
 

@@ -99,15 +99,11 @@ Status selectFunction(mlir::ModuleOp module, const std::string &name,
   return Status();
 }
 
-Result<mlir::kf::CompileOptions> convert(const CompilerOptions &options) {
+mlir::kf::CompileOptions convert(const CompilerOptions &options) {
   mlir::kf::CompileOptions result;
-  std::optional<mlir::kf::Target> target =
-      mlir::kf::parseTarget(options.target);
-  if (!target)
-    return Status::error("there is no compiler for device " +
-                         inQuotes(options.target));
-  result.target = *target;
-  result.targetCpu = options.targetCpu;
+  result.target = options.target;
+  if (options.targetCpu != "native")
+    result.target += ":" + options.targetCpu;
   result.workers = options.workers;
   result.maxTokens = options.maxTokens;
   result.cancelled = options.cancelled;
@@ -124,7 +120,7 @@ void kf::installCompilerErrorHandlers() {
 
 Result<std::string> kf::compilerFingerprint(const CompilerOptions &options) {
   const NoBadAlloc guard;
-  KF_ASSIGN_OR_RETURN(mlir::kf::CompileOptions converted, convert(options));
+  const mlir::kf::CompileOptions converted = convert(options);
   llvm::Expected<std::string> text = mlir::kf::fingerprint(converted);
   if (!text)
     return statusOf(text.takeError());
@@ -133,7 +129,7 @@ Result<std::string> kf::compilerFingerprint(const CompilerOptions &options) {
 
 Status kf::checkRunsOnHost(const CompilerOptions &options) {
   const NoBadAlloc guard;
-  KF_ASSIGN_OR_RETURN(mlir::kf::CompileOptions converted, convert(options));
+  const mlir::kf::CompileOptions converted = convert(options);
   if (llvm::Error error = mlir::kf::checkRunsOnHost(converted))
     return statusOf(std::move(error));
   return Status();
@@ -217,7 +213,7 @@ std::vector<CacheUse> CompilerModule::cacheUses() const {
 
 Result<Executable> CompilerModule::compile(const CompilerOptions &options) {
   const NoBadAlloc guard;
-  KF_ASSIGN_OR_RETURN(mlir::kf::CompileOptions converted, convert(options));
+  const mlir::kf::CompileOptions converted = convert(options);
   llvm::Expected<Executable> executable =
       mlir::kf::compile(*contents->module, converted);
   if (!executable && isCancelled(options.cancelled)) {
@@ -232,7 +228,7 @@ Result<Executable> CompilerModule::compile(const CompilerOptions &options) {
 Result<std::string> CompilerModule::print(const CompilerOptions &options,
                                           const std::string &phase) {
   const NoBadAlloc guard;
-  KF_ASSIGN_OR_RETURN(mlir::kf::CompileOptions converted, convert(options));
+  const mlir::kf::CompileOptions converted = convert(options);
   std::optional<mlir::kf::Phase> to = mlir::kf::parsePhase(phase);
   if (!to || *to == mlir::kf::Phase::Binary)
     return Status::error("there is no text of phase " + inQuotes(phase));

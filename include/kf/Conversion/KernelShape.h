@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The reading of `#kf.schedule` that convert-kf-to-gpu emits and that a
+// The reading of a kernel's schedule that convert-kf-to-gpu emits and that a
 // target's KernelConfig checks against its device's limits.
 //
 //===----------------------------------------------------------------------===//

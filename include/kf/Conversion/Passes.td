@@ -18,11 +18,11 @@ def ConvertKFToVector : Pass<"convert-kf-to-vector", "::mlir::ModuleOp"> {
     Its arguments are the kernel's operands and results as memrefs, the scalar
     buffer, the thread's scratch memory and the workgroup's number; programs are
     left as they are. Register tiles, vector widths and unrolling are those of
-    the kernel's `#kf.schedule`.
+    the kernel's `#kf.vector`.
     ```mlir
     kf.kernel @k(%x: tensor<?x64xf32>) -> tensor<?x64xf32> attributes {
         grid = #kf.grid<tokens = [16], counts = [0]>,
-        schedule = #kf.schedule<workgroup = [16], vector = 16>} {
+        schedule = #kf.vector<workgroup = [16], lanes = 16>} {
       ... scf.forall ... kf.softmax ...
     }
     ```
@@ -50,12 +50,12 @@ def ConvertKFToGPU : Pass<"convert-kf-to-gpu", "::mlir::ModuleOp"> {
     computes one workgroup. Its arguments are the kernel's operands and results
     as flat memrefs, then the scalar buffer as 32-bit words. Dimensions 0, 1, 2
     of the kernel's grid are the blocks along x, y, z. Threads, register tiles
-    and the step of the reduction are those of the kernel's `#kf.schedule`.
+    and the step of the reduction are those of the kernel's `#kf.simt`.
     Programs are left as they are.
     ```mlir
     kf.kernel @k(%x: tensor<?x64xf32>) -> tensor<?x64xf32> attributes {
         grid = #kf.grid<tokens = [1], counts = [0]>,
-        schedule = #kf.schedule<workgroup = [1], threads = [64]>} {
+        schedule = #kf.simt<workgroup = [1], threads = [64]>} {
       ... scf.forall ... kf.softmax ...
     }
     ```

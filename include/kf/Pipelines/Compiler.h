@@ -22,10 +22,6 @@
 
 namespace mlir::kf {
 
-/// "cpu", "reference", "vulkan"; nothing for another name.
-std::optional<Target> parseTarget(llvm::StringRef name);
-llvm::StringRef nameOf(Target target);
-
 /// How far to compile; each phase includes those before it.
 enum class Phase {
   Import,    ///< functions of kf ops
@@ -40,14 +36,13 @@ enum class Phase {
 std::optional<Phase> parsePhase(llvm::StringRef name);
 
 struct CompileOptions {
-  Target target = Target::Cpu;
-  /// CPU target: LLVM's name of the CPU; "native" is this machine's.
-  std::string targetCpu = "native";
+  /// What to compile for, as parseTarget() reads it: "cpu", "cuda:sm_90a".
+  std::string target = "cpu";
   /// CPU target: threads that will share a kernel's workgroups; 0: unknown.
   /// Any number of threads can run the result.
   int64_t workers = 0;
   /// Largest n_tokens of functions without `kf.max_tokens`.
-  int64_t maxTokens = 512;
+  int64_t maxTokens = defaultMaxTokens;
   /// Ends compiling between two passes, with an error; the module is spent
   /// then.
   ::kf::CancelFlag cancelled = nullptr;

@@ -159,6 +159,7 @@ def FormKernels : Pass<"kf-form-kernels", "::mlir::ModuleOp"> {
       kf.yield %0 : ...
     }
     ```
+    What is fused is said by the module's `kf.target`, where it has one, and
     `fuse=false` gives every op a kernel of its own. The names of sizes that
     functions use are listed on the module (`kf.sizes`), and each program says
     what its sizes may be: what the function's `kf.size_ranges` does, or from 0
@@ -201,22 +202,46 @@ def BoundTokens : Pass<"kf-bound-tokens", "::mlir::ModuleOp"> {
   }];
 }
 
-def PackWeights : Pass<"kf-pack-weights", "::mlir::ModuleOp"> {
-  let summary = "Give matmul weights the layout that their schedule names";
+def SetLayouts : Pass<"kf-set-layouts", "::mlir::ModuleOp"> {
+  let summary = "Lay weights and KV caches out as the target reads them";
   let description = [{
-    A scheduled matmul kernel with register tile [rows, columns] reads its
-    weight in panels of `columns`. The kernel's argument gets that `#kf.layout`,
-    and each dispatch a `kf.pack`, which folds into `kf.weight`; a weight
-    computed at run time, and what views show of one, is packed by a kernel of
-    its own.
+    Every KV cache gets the key block, and every weight that a matmul reads the
+    `#kf.layout`, that the module's `kf.target` wants: one for all kernels and
+    step sizes of a model, so that schedules are chosen inside of it and a
+    weight is in memory once. A dispatch gets a `kf.pack`, which folds into
+    `kf.weight`; a weight computed at run time, and what views show of one, is
+    packed by a kernel of its own. A weight that has a layout keeps it.
     ```mlir
-    kf.kernel @k(%x: tensor<?x64xf32>, %w: tensor<96x64xbf16>) ... {
-      schedule = #kf.schedule<workgroup = [14, 32], tile = [14, 32], vector = 16>}
+    kf.kernel @k(%x: tensor<?x64xf32>, %w: tensor<96x64xbf16>) ...
     ```
     becomes
     ```mlir
     kf.kernel @k(%x: tensor<?x64xf32>,
         %w: tensor<96x64xbf16, #kf.layout<panel = 32, interleave = 16>>) ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::kf::KFDialect"];
+}
+
+def SelectSchedules : Pass<"kf-select-schedules", "::mlir::ModuleOp"> {
+  let summary = "Choose schedules of kernels, and check given ones";
+  let description = [{
+    A kernel that carries a schedule keeps it, if the module's `kf.target` can
+    run it; the others get one from their shapes and the target's facts. A
+    kernel for which the target has no code is an error that names the op.
+    ```mlir
+    kf.kernel @k(%x: tensor<?x256xf32>, %w: tensor<768x256xbf16, #kf.layout<...>>)
+        ... { kf.matmul }
+    ```
+    becomes, on a CPU,
+    ```mlir
+    kf.kernel @k(...) attributes {schedule = #kf.vector<
+        workgroup = [112, 256], tile = [14, 32], lanes = 16, unroll = 4>} ...
+    ```
+    and on a GPU
+    ```mlir
+    kf.kernel @k(...) attributes {schedule = #kf.simt<workgroup = [32, 32],
+        threads = [16, 16, 1], tile = [2, 2], reduction = 16>} ...
     ```
   }];
   let dependentDialects = ["::mlir::kf::KFDialect"];
@@ -251,7 +276,7 @@ def TileKernels : Pass<"kf-tile-kernels", "::mlir::kf::KernelOp"> {
     kernel is vectorized.
     ```mlir
     kf.kernel @k(%x: tensor<?x64xf32>) -> tensor<?x64xf32>
-        attributes {schedule = #kf.schedule<workgroup = [16, 0]>} {
+        attributes {schedule = #kf.vector<workgroup = [16, 0]>} {
       %0 = kf.softmax %x : tensor<?x64xf32>
       kf.yield %0 : tensor<?x64xf32>
     }

@@ -323,6 +323,8 @@ Value TileEmitter::select(Value condition, Value yes, Value no) {
 }
 
 Value TileEmitter::splat(Value scalar, unsigned width) {
+  if (width == 0)
+    return scalar;
   return vector::BroadcastOp::create(
       b, loc, vectorType(width, scalar.getType()), scalar);
 }

@@ -40,8 +40,7 @@ public:
 
   /// `budget` listens to `rewriter`.
   TileEmitter(KernelOp kernel, RewriterBase &rewriter, CodeBudget &budget)
-      : kernel(kernel), schedule(kernel.getScheduleAttr()), b(rewriter),
-        loc(kernel.getLoc()), budget(budget) {
+      : kernel(kernel), b(rewriter), loc(kernel.getLoc()), budget(budget) {
     budget.beginKernel();
   }
   virtual ~TileEmitter() = default;
@@ -51,7 +50,6 @@ public:
   //===--------------------------------------------------------------------===//
 
   KernelOp kernel;
-  ScheduleAttr schedule;
   scf::ForallOp forall;
 
   /// The op of the tile of type OpTy, or null.
@@ -103,6 +101,7 @@ public:
   Value ceilDiv(Value lhs, int64_t rhs);
   Value isLess(Value lhs, Value rhs);
   Value select(Value condition, Value yes, Value no);
+  /// A vector of `width` times `scalar`; of width 0, `scalar`.
   Value splat(Value scalar, unsigned width);
   VectorType vectorType(unsigned width, Type element = Type());
   /// `element` itself where `width` is 0, else a vector of it.

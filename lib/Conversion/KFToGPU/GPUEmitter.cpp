@@ -37,28 +37,47 @@ LogicalResult GPUEmitter::emit() {
   return success();
 }
 
-/// What one buffer of the kernel holds; null for what GPU code cannot read.
-static Type elementOf(Type type) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  if (!tensor || tensor.getRank() == 0 || getLayout(tensor))
-    return Type();
-  Type element = tensor.getElementType();
-  return element.isF32() || element.isInteger(32) ? element : Type();
+/// The elements of the memref for buffers of `element`s; null for those that
+/// GPU code cannot read.
+static Type storedElement(Type element) {
+  MLIRContext *context = element.getContext();
+  if (element.isBF16())
+    return IntegerType::get(context, 16);
+  if (element.isInteger(1) || isa<QuantType>(element))
+    return IntegerType::get(context, 8);
+  bool isKnown = element.isF32() || element.isF16() || element.isInteger(8) ||
+                 element.isInteger(16) || element.isInteger(32) ||
+                 element.isInteger(64);
+  return isKnown ? element : Type();
+}
+
+/// The memref of an argument or a result; null for what has none.
+static MemRefType storageType(Type type) {
+  Type element;
+  if (auto cache = dyn_cast<KVCacheType>(type))
+    element = storedElement(cache.getType());
+  else if (auto tensor = dyn_cast<RankedTensorType>(type))
+    element =
+        getLayout(tensor) ? Type() : storedElement(tensor.getElementType());
+  return element ? MemRefType::get({ShapedType::kDynamic}, element)
+                 : MemRefType();
 }
 
 LogicalResult GPUEmitter::createFunction() {
   SmallVector<Type> types;
   for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(),
                                             kernel.getResultTypes())) {
-    Type element = elementOf(type);
-    if (!element)
+    types.push_back(storageType(type));
+    if (!types.back())
       return kernel.emitError("convert-kf-to-gpu: no GPU code for ")
              << type
-             << " yet; f32 and i32 tensors of rank 1 or more are supported";
-    types.push_back(MemRefType::get({ShapedType::kDynamic}, element));
+             << "; elements may be f32, f16, bf16, integers of up to 64 bits "
+                "and blocks, in the order of the tensor's shape";
   }
-  if (kernel.getNumResults() != 1)
-    return kernel.emitError("convert-kf-to-gpu: a kernel needs one result");
+  for (Type type : kernel.getResultTypes())
+    if (isa<QuantType>(cast<RankedTensorType>(type).getElementType()))
+      return kernel.emitError("convert-kf-to-gpu: no GPU code for a result of ")
+             << type << " yet; --device=reference computes it";
   types.push_back(MemRefType::get({ShapedType::kDynamic}, b.getI32Type()));
 
   b.setInsertionPoint(kernel);
@@ -75,18 +94,28 @@ LogicalResult GPUEmitter::createFunction() {
   gpu::ReturnOp::create(b, loc);
   b.setInsertionPointToStart(entry);
 
-  for (auto [argument, buffer] :
-       llvm::zip(kernel.getArguments(), entry->getArguments()))
-    define(
-        argument,
-        [this, buffer, argument](ValueRange indices, unsigned, Value) -> Value {
-          auto type = cast<RankedTensorType>(argument.getType());
-          return memref::LoadOp::create(b, loc, buffer,
-                                        linearIndex(indices, type.getShape()));
-        });
-  result = entry->getArgument(kernel.getNumArguments());
-  scalars = entry->getArgument(kernel.getNumArguments() + 1);
+  ArrayRef<BlockArgument> arguments = entry->getArguments();
+  for (auto [argument, buffer] : llvm::zip(kernel.getArguments(), arguments)) {
+    buffers[argument] = buffer;
+    if (isa<RankedTensorType>(argument.getType()))
+      define(argument, argumentLoad(argument));
+  }
+  llvm::append_range(results, arguments.slice(kernel.getNumArguments(),
+                                              kernel.getNumResults()));
+  scalars = arguments.back();
   return success();
+}
+
+GPUEmitter::LoadFn GPUEmitter::argumentLoad(BlockArgument argument) {
+  auto type = cast<RankedTensorType>(argument.getType());
+  if (auto quant = dyn_cast<QuantType>(type.getElementType()))
+    return [=, this](ValueRange indices, unsigned, Value) {
+      return loadBlocks(argument, getStorage(quant.getFormat()), indices);
+    };
+  return [=, this](ValueRange indices, unsigned, Value) {
+    return loadBuffer(bufferOf(argument), linearIndex(indices, type.getShape()),
+                      type.getElementType());
+  };
 }
 
 void GPUEmitter::emitThreadIds() {
@@ -108,6 +137,8 @@ void GPUEmitter::emitThreadIds() {
 
 /// Row-major; the first extent does not matter, and may be dynamic.
 Value GPUEmitter::linearIndex(ValueRange indices, ArrayRef<int64_t> shape) {
+  if (indices.empty())
+    return index(0);
   Value linear = indices.front();
   for (auto [position, extent] :
        llvm::zip(indices.drop_front(), shape.drop_front()))
@@ -121,13 +152,13 @@ Value GPUEmitter::loadScalar(unsigned slot) {
   return arith::IndexCastOp::create(b, loc, b.getIndexType(), word);
 }
 
-void GPUEmitter::storeResult(Value value, ValueRange indices) {
+void GPUEmitter::storeResult(Value value, ValueRange indices, unsigned number) {
   SmallVector<Value> position;
   for (auto [offset, local] : llvm::zip(tileOffsets(), indices))
     position.push_back(add(offset, local));
-  auto type = cast<RankedTensorType>(kernel.getResultTypes()[0]);
-  memref::StoreOp::create(b, loc, value, result,
-                          linearIndex(position, type.getShape()));
+  auto type = cast<RankedTensorType>(kernel.getResultTypes()[number]);
+  storeBuffer(value, results[number], linearIndex(position, type.getShape()),
+              type.getElementType());
 }
 
 //===----------------------------------------------------------------------===//

@@ -7,7 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // A tiled kf.kernel becomes a gpu.func whose workgroup computes one tile.
-// Buffers are flat memrefs, so that no dynamic shape reaches the target.
+// Buffers are flat memrefs, so that no dynamic shape reaches the target: of
+// their elements, but i16 for bf16 and i8 for i1 and for blocks, which not
+// every target has types for. A KV cache is one of its elements, too.
 // Threads share the work of a tile; what they must agree on (statistics of a
 // row, tiles of a matrix product) goes through workgroup memory.
 //
@@ -35,8 +37,27 @@ public:
   Value threadX, threadY;
 
   Value loadScalar(unsigned slot) override;
-  /// Stores to the kernel's result at tile-local `indices`.
-  void storeResult(Value value, ValueRange indices);
+  /// Stores to the kernel's result number `number` at tile-local `indices`.
+  void storeResult(Value value, ValueRange indices, unsigned number = 0);
+
+  //===--------------------------------------------------------------------===//
+  // Buffers
+  //===--------------------------------------------------------------------===//
+
+  /// The flat memref of an argument of the kernel: a tensor's or a cache's.
+  Value bufferOf(BlockArgument argument) { return buffers.lookup(argument); }
+  /// The element at `place` of a buffer of `element`s, and the other way.
+  Value loadBuffer(Value buffer, Value place, Type element);
+  void storeBuffer(Value value, Value buffer, Value place, Type element);
+  /// What code computes with, f32 for floats and integers as they are, of what
+  /// a buffer of `element`s holds; and the other way, rounding to nearest even.
+  Value widen(Value stored, Type element);
+  Value narrow(Value value, Type element);
+  /// The f32 of a half-precision number whose bits are in an i32.
+  Value halfToFloat(Value bits);
+  /// The element at `indices` of an argument of rows of blocks, in f32.
+  Value loadBlocks(BlockArgument argument, const ::kf::BlockFormat &format,
+                   ValueRange indices);
 
   //===--------------------------------------------------------------------===//
   // Threads
@@ -66,13 +87,27 @@ public:
   /// The element of `op` at `indices`, given its row's statistics.
   Value normalize(Operation *op, ValueRange indices, ValueRange statistics);
 
+protected:
+  /// A thread computes its elements of reductions and of products of batches
+  /// alone.
+  bool isElementLoop(Operation *op) override {
+    return isa<ReduceOp, BatchMatmulOp>(op);
+  }
+  Value round(Value x, Type element) override {
+    return computeType(element) == element ? x
+                                           : widen(narrow(x, element), element);
+  }
+
 private:
   LogicalResult createFunction();
   void emitThreadIds();
+  LoadFn argumentLoad(BlockArgument argument);
   Value linearIndex(ValueRange indices, ArrayRef<int64_t> shape);
 
   gpu::GPUFuncOp function;
-  Value result, scalars;
+  DenseMap<Value, Value> buffers; // of tensor and cache arguments
+  SmallVector<Value> results;     // their buffers
+  Value scalars;
   DenseMap<Type, Value> partials; // workgroup memory of `reduce`
 };
 

@@ -42,23 +42,17 @@ FailureOr<KernelShape> mlir::kf::getKernelShape(KernelOp kernel) {
   auto fail = [&](const Twine &message) {
     return kernel.emitError("schedule cannot run on a GPU: " + message);
   };
-  ScheduleAttr schedule = kernel.getScheduleAttr();
+  if (!kernel.getSchedule())
+    return fail("there is none; run kf-select-schedules first");
+  auto schedule = dyn_cast<SimtScheduleAttr>(kernel.getScheduleAttr());
   if (!schedule)
-    return fail("there is none; run a target's select-schedules pass first");
-  if (schedule.getVector() != 1)
-    return fail("vector must be 1, found " + Twine(schedule.getVector()));
-  if (schedule.getStages() != 1 || schedule.getSplitK() != 1)
-    return fail("stages and split_k must be 1");
-  if (schedule.getAccumulators() != 1)
-    return fail("accumulators must be 1");
+    return fail("it is no #kf.simt");
   for (ArrayRef<int64_t> list :
        {schedule.getWorkgroup(), schedule.getTile(), schedule.getThreads()})
     for (int64_t size : list)
       if (size > largest)
         return fail("sizes are at most " + Twine(largest) + ", found " +
                     Twine(size));
-  if (schedule.getThreads().empty())
-    return fail("it has no threads");
 
   KernelShape shape;
   for (auto [dim, size] : llvm::enumerate(schedule.getThreads())) {

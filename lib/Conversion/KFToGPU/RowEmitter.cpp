@@ -132,6 +132,8 @@ static void emitElements(GPUEmitter &e, Value tensor) {
 
 LogicalResult mlir::kf::emitGPURows(GPUEmitter &e) {
   Value tensor = e.tileResult();
+  if (!tensor)
+    return e.kernel.emitError("convert-kf-to-gpu: kernel has no result");
   if (e.isLoadable(tensor)) {
     emitElements(e, tensor);
     return success();

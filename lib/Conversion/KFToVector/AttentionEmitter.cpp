@@ -167,8 +167,8 @@ private:
                   "head");
     if (type.getKeyBlock() != lanes)
       return fail("cache has key_block = " + Twine(type.getKeyBlock()) +
-                  ", the schedule's vector " + Twine(lanes) +
-                  " lanes; run kf-set-cache-layout with the same number");
+                  ", the schedule's lanes are " + Twine(lanes) +
+                  "; run kf-set-layouts for a target with as many");
     if (type.isQuantized() && pages.blockSize() % lanes != 0)
       return fail("blocks of " + Twine(pages.blockSize()) +
                   " elements need vectors of no more lanes, found " +

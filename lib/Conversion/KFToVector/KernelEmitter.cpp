@@ -61,6 +61,10 @@ static MemRefType storageType(Type type) {
 LogicalResult KernelEmitter::emit() {
   if (failed(findTile("convert-kf-to-vector")))
     return failure();
+  if (!schedule)
+    return kernel.emitError(
+        "convert-kf-to-vector: needs a #kf.vector schedule; "
+        "run kf-select-schedules for a CPU first");
   if (failed(createFunction()))
     return failure();
   emitWorkgroupIndices(function.getArguments().back());

@@ -32,11 +32,14 @@ public:
 
   KernelEmitter(KernelOp kernel, RewriterBase &rewriter, CodeBudget &budget)
       : TileEmitter(kernel, rewriter, budget),
-        lanes(schedule ? schedule.getVector() : 1) {}
+        schedule(
+            dyn_cast_if_present<VectorScheduleAttr>(kernel.getScheduleAttr())),
+        lanes(schedule ? schedule.getLanes() : 1) {}
 
   /// Replaces the kernel by a function; a diagnostic on failure.
   LogicalResult emit();
 
+  VectorScheduleAttr schedule;
   /// Lanes of a vector register in f32 elements.
   unsigned lanes;
 
@@ -111,6 +114,7 @@ private:
   LogicalResult emitMatmul();
   void emitWorkgroupIndices(Value workgroup);
   LoadFn argumentLoad(BlockArgument argument);
+  StringAttr constantTable(MemRefType type, ArrayRef<float> values);
   void defineRmsNorm(RmsNormOp op, ValueRange row);
   void defineLayerNorm(LayerNormOp op, ValueRange row);
   LogicalResult emitSoftmax(SoftmaxOp op, ValueRange row, StoreFn store);

@@ -66,7 +66,7 @@ LogicalResult MatmulEmitter::computeFloatRows(int64_t most, Value &x) {
 LogicalResult MatmulEmitter::check() {
   LayoutAttr layout = getLayout(op.getW().getType());
   if (!layout)
-    return fail("weight is not packed; run kf-pack-weights first");
+    return fail("weight is not packed; run kf-set-layouts first");
   ArrayRef<int64_t> tile = e.schedule.getTile();
   if (tile.size() != 2)
     return fail("schedule needs tile = [rows, columns]");

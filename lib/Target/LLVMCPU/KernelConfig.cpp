@@ -7,23 +7,13 @@
 //===----------------------------------------------------------------------===//
 //
 // The policy of the CPU target: which tile sizes a kernel gets. Mechanism is in
-// the passes that read `#kf.schedule`.
+// what reads `#kf.vector`.
 //
 //===----------------------------------------------------------------------===//
 
-#include "VerifySchedule.h"
-
-#include "kf/Target/Common/KernelRows.h"
-#include "kf/Target/LLVMCPU/Passes.h"
-
-#include "mlir/IR/SymbolTable.h"
+#include "KernelConfig.h"
 
 #include <numeric>
-
-namespace mlir::kf {
-#define GEN_PASS_DEF_SELECTCPUSCHEDULES
-#include "kf/Target/LLVMCPU/Passes.h.inc"
-} // namespace mlir::kf
 
 using namespace mlir;
 using namespace mlir::kf;
@@ -39,7 +29,6 @@ constexpr int64_t workPerGroup = 128 * 1024;
 /// time, even where one of them loses its processor for a while.
 constexpr int64_t groupsPerWorker = 4;
 constexpr int64_t unknownWorkers = 8;
-constexpr int64_t maxWorkers = 65536;
 /// Rows of a register tile of 8-bit products: with more, sums are spilled, and
 /// the few rows of a step of many sequences leave less of the last tile unused.
 constexpr int64_t int8Rows = 4;
@@ -52,40 +41,29 @@ constexpr int64_t keyTile = 64;
 /// A schedule while it is put together.
 struct Draft {
   SmallVector<int64_t> workgroup, tile;
-  int64_t reduction = 0, vector = 1, unroll = 1, accumulators = 1;
+  int64_t reduction = 0, lanes = 1, unroll = 1, accumulators = 1;
   DotKind dot = DotKind::F32;
 
-  ScheduleAttr get(MLIRContext *context) const {
-    return ScheduleAttr::get(context, workgroup, tile, reduction, vector,
-                             unroll, accumulators, {}, 1, 1, dot);
+  VectorScheduleAttr get(MLIRContext *context) const {
+    return VectorScheduleAttr::get(context, workgroup, tile, reduction, lanes,
+                                   unroll, accumulators, dot);
   }
 };
 
-struct SelectCpuSchedulesPass
-    : mlir::kf::impl::SelectCpuSchedulesBase<SelectCpuSchedulesPass> {
-  using SelectCpuSchedulesBase::SelectCpuSchedulesBase;
+class Selector {
+public:
+  explicit Selector(CpuTargetAttr target)
+      : context(target.getContext()), lanes(target.getLanes()),
+        int8Dot(target.getInt8Dot()), workers(target.getWorkers()) {}
 
-  void runOnOperation() override {
-    if (workers < 0 || workers > maxWorkers) {
-      getOperation().emitError("kf-cpu-select-schedules: workers must be in "
-                               "[0, ")
-          << maxWorkers << "], found " << workers.getValue();
-      return signalPassFailure();
-    }
-    if (!llvm::isPowerOf2_64(lanes) || lanes < 4 || lanes > 16) {
-      getOperation().emitError("kf-cpu-select-schedules: vector-lanes must be "
-                               "4, 8 or 16, found ")
-          << lanes.getValue();
-      return signalPassFailure();
-    }
-    DenseMap<StringAttr, int64_t> rows = mostRows(getOperation());
-    for (auto kernel : getOperation().getOps<KernelOp>()) {
-      int64_t most = rows.lookup(kernel.getSymNameAttr());
-      if (!kernel.getSchedule())
-        kernel.setScheduleAttr(select(kernel, most ? most : 512));
-      if (failed(verifyCpuSchedule(kernel, lanes, int8Dot)))
-        return signalPassFailure();
-    }
+  VectorScheduleAttr select(KernelOp kernel, int64_t rows) {
+    if (auto matmul = find<MatmulOp>(kernel))
+      return selectMatmul(matmul, rows);
+    if (auto attention = find<AttentionOp>(kernel))
+      return selectAttention(attention, rows);
+    if (auto pack = find<PackOp>(kernel))
+      return selectPack(pack);
+    return selectRows(kernel);
   }
 
 private:
@@ -99,40 +77,30 @@ private:
         cast<RankedTensorType>(op.getW().getType()).getElementType());
   }
 
-  ScheduleAttr select(KernelOp kernel, int64_t tokens) {
-    if (auto matmul = find<MatmulOp>(kernel))
-      return selectMatmul(matmul, tokens);
-    if (auto attention = find<AttentionOp>(kernel))
-      return selectAttention(attention, tokens);
-    if (auto pack = find<PackOp>(kernel))
-      return selectPack(pack);
-    return selectRows(kernel, tokens);
-  }
-
   /// Of a kernel with enough work for them.
   int64_t wantedGroups() {
-    return groupsPerWorker * (workers ? workers.getValue() : unknownWorkers);
+    return groupsPerWorker * (workers ? workers : unknownWorkers);
   }
 
   /// Register tile: as many independent sums as registers hold, less two for
   /// the panel row and one for the broadcast. Wide rows share a workgroup as
   /// long as they fit in the second-level cache. Every workgroup makes the rows
   /// ready that it reads, so columns are split no further than the workers ask.
-  ScheduleAttr selectMatmul(MatmulOp op, int64_t tokens) {
+  VectorScheduleAttr selectMatmul(MatmulOp op, int64_t tokens) {
     auto x = cast<RankedTensorType>(op.getX().getType());
     auto w = cast<RankedTensorType>(op.getW().getType());
     int64_t extent = x.getDimSize(1), columns = w.getShape().end()[-2];
     int64_t rows = x.isDynamicDim(0) ? tokens : x.getDimSize(0);
     int64_t groups = op.getGlu() ? 2 : 1;
     Draft draft;
-    draft.vector = lanes;
+    draft.lanes = lanes;
     // A weight that is packed by a person has its panels, and its halves.
     LayoutAttr layout = getLayout(w);
     int64_t panel = layout ? layout.getPanel() : 2 * lanes;
     if (layout && llvm::isPowerOf2_64(layout.getInterleave()))
-      draft.vector = std::min<int64_t>(lanes, layout.getInterleave());
+      draft.lanes = std::min<int64_t>(lanes, layout.getInterleave());
     int64_t registers = lanes == 16 ? 28 : 12;
-    int64_t perRow = std::max<int64_t>(groups * panel / draft.vector, 1);
+    int64_t perRow = std::max<int64_t>(groups * panel / draft.lanes, 1);
     if (isQuantized(op)) {
       // Codes, scales and minimums take registers too, and each sum of 8-bit
       // products one beside the sum of blocks.
@@ -170,11 +138,11 @@ private:
     panels = llvm::divideCeil(panels, columnGroups);
     draft.tile = {tileRows, panel};
     draft.workgroup = {groupRows, panels * panel};
-    return draft.get(&getContext());
+    return draft.get(context);
   }
 
   /// A KV head and a few tokens to a workgroup.
-  ScheduleAttr selectAttention(AttentionOp op, int64_t tokens) {
+  VectorScheduleAttr selectAttention(AttentionOp op, int64_t tokens) {
     auto q = cast<RankedTensorType>(op.getQ().getType());
     KVCacheType cache = op.getCache().getType();
     int64_t group = q.getDimSize(1) / cache.getKvHeads();
@@ -198,7 +166,7 @@ private:
                wantedGroups())
       rowsOfGroup /= 2;
     Draft draft;
-    draft.vector = lanes;
+    draft.lanes = lanes;
     draft.workgroup = {rowsOfGroup, group};
     // Of several sequences, many rows may be alone in theirs.
     bool severalSequences =
@@ -210,22 +178,22 @@ private:
     else
       draft.tile = {tileRows};
     draft.reduction = keys;
-    return draft.get(&getContext());
+    return draft.get(context);
   }
 
   /// A panel to a workgroup.
-  ScheduleAttr selectPack(PackOp op) {
+  VectorScheduleAttr selectPack(PackOp op) {
     auto type = cast<RankedTensorType>(op.getType());
     Draft draft;
     draft.workgroup.assign(type.getRank() - 1, 0);
     draft.workgroup.back() = getLayout(type).getPanel();
-    return draft.get(&getContext());
+    return draft.get(context);
   }
 
   /// Rows to a workgroup, so that one holds some thousand elements.
-  ScheduleAttr selectRows(KernelOp kernel, int64_t tokens) {
+  VectorScheduleAttr selectRows(KernelOp kernel) {
     Draft draft;
-    draft.vector = lanes;
+    draft.lanes = lanes;
     Type type = kernel.getNumResults() ? kernel.getResultTypes()[0] : Type();
     if (auto append = find<KVAppendOp>(kernel))
       type = append.getK().getType();
@@ -237,22 +205,77 @@ private:
       wanted = 2048; // which filters read again and again
     }
     auto tensor = dyn_cast_or_null<RankedTensorType>(type);
-    if (!tensor) // nothing to tile: one workgroup
-      return draft.get(&getContext());
+    if (!tensor || tensor.getRank() == 0) // nothing to tile: one workgroup
+      return draft.get(context);
+    Operation *root = kernel.getNumResults()
+                          ? kernel.getYield().getOperand(0).getDefiningOp()
+                          : nullptr;
+    if (auto reduce = dyn_cast_or_null<ReduceOp>(root))
+      return selectReduce(reduce);
+    if (auto product = dyn_cast_or_null<BatchMatmulOp>(root))
+      return selectBatches(product);
     if (tensor.getRank() == 1) {
       // Rows have one dimension: a norm is one row, elementwise ops split it.
-      bool whole = find<RmsNormOp>(kernel) || find<LayerNormOp>(kernel) ||
-                   find<SoftmaxOp>(kernel);
+      bool whole = llvm::any_of(kernel.getBody().front(), [](Operation &op) {
+        auto loops = dyn_cast<LoopOpInterface>(op);
+        return loops &&
+               loops.getLoopTypes()[0] != utils::IteratorType::parallel;
+      });
       draft.workgroup = {whole ? 0 : 4096};
-      return draft.get(&getContext());
+      return draft.get(context);
     }
     int64_t elements = 1;
     for (int64_t extent : tensor.getShape().drop_front())
       elements *= extent;
     draft.workgroup = {
         std::clamp<int64_t>(wanted / std::max<int64_t>(elements, 1), 1, 64)};
-    return draft.get(&getContext());
+    return draft.get(context);
   }
+
+  /// The first loop that is not reduced, in steps of some thousand elements of
+  /// the operand.
+  VectorScheduleAttr selectReduce(ReduceOp op) {
+    Draft draft;
+    draft.lanes = lanes;
+    auto type = cast<RankedTensorType>(op.getX().getType());
+    int64_t elements = 1, loop = -1;
+    for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+      if (loop < 0 && !op.isReduced(dim))
+        loop = dim;
+      else if (!type.isDynamicDim(dim))
+        elements *= type.getDimSize(dim);
+    }
+    if (loop < 0)
+      return draft.get(context);
+    draft.workgroup.assign(loop + 1, 0);
+    draft.workgroup[loop] = std::clamp<int64_t>(
+        8192 / std::max<int64_t>(elements, 1), 1, 4096);
+    return draft.get(context);
+  }
+
+  /// Rows of a batch to a workgroup, with enough work for it.
+  VectorScheduleAttr selectBatches(BatchMatmulOp op) {
+    Draft draft;
+    draft.lanes = lanes;
+    auto w = cast<RankedTensorType>(op.getW().getType());
+    int64_t rank = w.getRank();
+    int64_t work = w.getDimSize(rank - 2) * w.getDimSize(rank - 1);
+    draft.workgroup.assign(rank - 1, 1);
+    draft.workgroup.back() =
+        std::clamp<int64_t>(workPerGroup / std::max<int64_t>(work, 1), 1, 64);
+    return draft.get(context);
+  }
+
+  MLIRContext *context;
+  int64_t lanes;
+  bool int8Dot;
+  int64_t workers;
 };
 
 } // namespace
+
+VectorScheduleAttr mlir::kf::selectCpuSchedule(KernelOp kernel,
+                                               CpuTargetAttr target,
+                                               int64_t rows) {
+  return Selector(target).select(kernel, rows);
+}

@@ -17,18 +17,17 @@ namespace {
 
 class Verifier {
 public:
-  Verifier(KernelOp kernel, int64_t lanes, bool int8Dot)
-      : kernel(kernel), schedule(kernel.getScheduleAttr()), lanes(lanes),
-        int8Dot(int8Dot) {}
+  Verifier(KernelOp kernel, CpuTargetAttr target)
+      : kernel(kernel),
+        schedule(dyn_cast<VectorScheduleAttr>(kernel.getScheduleAttr())),
+        lanes(target.getLanes()), int8Dot(target.getInt8Dot()) {}
 
   LogicalResult verify() {
-    if (schedule.getVector() > lanes)
-      return fail("vector = " + Twine(schedule.getVector()) +
-                  " exceeds the register's " + Twine(lanes) + " lanes");
-    if (!schedule.getThreads().empty())
-      return fail("threads is for GPUs");
-    if (schedule.getStages() != 1 || schedule.getSplitK() != 1)
-      return fail("stages and split_k must be 1");
+    if (!schedule)
+      return fail("it is no #kf.vector");
+    if (schedule.getLanes() > lanes)
+      return fail("lanes = " + Twine(schedule.getLanes()) +
+                  " exceeds the register's " + Twine(lanes));
     auto matmuls = kernel.getBody().getOps<MatmulOp>();
     if (!matmuls.empty())
       return verifyMatmul(*matmuls.begin());
@@ -47,9 +46,7 @@ public:
 
 private:
   LogicalResult fail(const Twine &message) {
-    return kernel.emitError("kf-cpu-select-schedules: schedule cannot run on "
-                            "this CPU: " +
-                            message);
+    return kernel.emitError("schedule cannot run on this CPU: " + message);
   }
 
   /// The tile of workgroup loop `dim`; 0 leaves it whole.
@@ -64,8 +61,8 @@ private:
     if (schedule.getDot() == DotKind::I8) {
       if (!int8Dot)
         return fail("dot = i8 needs VNNI");
-      if (schedule.getVector() < 4)
-        return fail("dot = i8 needs vector = 4, 8 or 16");
+      if (schedule.getLanes() < 4)
+        return fail("dot = i8 needs lanes = 4, 8 or 16");
       if (!quantized)
         return fail("dot = i8 is for matmuls with block-quantized weights");
     }
@@ -77,8 +74,13 @@ private:
     ArrayRef<int64_t> tile = schedule.getTile();
     if (tile.size() != 2)
       return fail("a matmul needs tile = [rows, columns]");
-    if (tile[1] % schedule.getVector() != 0)
-      return fail("tile columns must be a multiple of vector");
+    if (tile[1] % schedule.getLanes() != 0)
+      return fail("tile columns must be a multiple of lanes");
+    LayoutAttr layout = getLayout(weight);
+    if (layout && layout.getPanel() != tile[1])
+      return fail("tile columns (" + Twine(tile[1]) +
+                  ") must be the panel of the weight's layout (" +
+                  Twine(layout.getPanel()) + ")");
     if (workgroup(1) % tile[1] != 0)
       return fail("workgroup columns (" + Twine(workgroup(1)) +
                   ") must be a multiple of tile columns (" + Twine(tile[1]) +
@@ -86,7 +88,7 @@ private:
     if (failed(verifyRows(op.getX())))
       return failure();
     int64_t vectors =
-        tile[0] * tile[1] / schedule.getVector() * (op.getGlu() ? 2 : 1);
+        tile[0] * tile[1] / schedule.getLanes() * (op.getGlu() ? 2 : 1);
     if (failed(verifyRegisters("tile and accumulators",
                                vectors * schedule.getAccumulators())))
       return failure();
@@ -106,12 +108,12 @@ private:
       return fail(
           "attention needs tile = [query rows] or [query rows, those of "
           "one token]");
-    int64_t vector = schedule.getVector(), keys = schedule.getReduction();
+    int64_t vector = schedule.getLanes(), keys = schedule.getReduction();
     int64_t page = op.getCache().getType().getPage();
     if (keys == 0 || keys % vector != 0 || page % keys != 0)
       return fail("attention needs a reduction that divides the cache's page "
                   "(" +
-                  Twine(page) + ") and is a multiple of vector, found " +
+                  Twine(page) + ") and is a multiple of lanes, found " +
                   Twine(keys));
     if (failed(verifyRegisters("tile and reduction",
                                *llvm::max_element(tile) * keys / vector)))
@@ -154,14 +156,14 @@ private:
   }
 
   KernelOp kernel;
-  ScheduleAttr schedule;
+  VectorScheduleAttr schedule;
   int64_t lanes;
   bool int8Dot;
 };
 
 } // namespace
 
-LogicalResult mlir::kf::verifyCpuSchedule(KernelOp kernel, int64_t lanes,
-                                          bool int8Dot) {
-  return Verifier(kernel, lanes, int8Dot).verify();
+LogicalResult mlir::kf::verifyCpuSchedule(KernelOp kernel,
+                                          CpuTargetAttr target) {
+  return Verifier(kernel, target).verify();
 }

@@ -13,11 +13,9 @@
 
 namespace mlir::kf {
 
-/// Checks that a CPU whose vector registers have `lanes` f32 lanes can run
-/// `kernel` by its schedule, and that every field of the schedule has an
-/// effect. The error, on the kernel, names the field. `int8Dot`: there is
-/// vpdpbusd.
-LogicalResult verifyCpuSchedule(KernelOp kernel, int64_t lanes, bool int8Dot);
+/// Checks that `target` can run `kernel` by its schedule, and that every field
+/// of the schedule has an effect. The error, on the kernel, names the field.
+LogicalResult verifyCpuSchedule(KernelOp kernel, CpuTargetAttr target);
 
 } // namespace mlir::kf
 

@@ -20,12 +20,19 @@
 using namespace mlir;
 using namespace mlir::kf;
 
-void mlir::kf::buildSpirvCodegenPipeline(OpPassManager &passes) {
+void mlir::kf::buildSpirvCodegenPipeline(OpPassManager &passes,
+                                         ArrayRef<std::string> types) {
   passes.addPass(createConvertKFToGPU());
   passes.addPass(createLowerAffinePass());
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
-  passes.addPass(createConvertGPUToSpirv());
+  ExpandFloat16Options floats;
+  floats.hasFloat16 =
+      llvm::is_contained(types, "f16") && llvm::is_contained(types, "i16");
+  passes.addPass(createExpandFloat16(floats));
+  ConvertGPUToSpirvOptions conversion;
+  conversion.types.assign(types.begin(), types.end());
+  passes.addPass(createConvertGPUToSpirv(conversion));
   OpPassManager &modules = passes.nest<spirv::ModuleOp>();
   modules.addPass(spirv::createSPIRVLowerABIAttributesPass());
   modules.addPass(createCanonicalizerPass());

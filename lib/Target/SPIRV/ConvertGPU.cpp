@@ -19,6 +19,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/Transforms/Passes.h"
 #include "mlir/Dialect/SPIRV/IR/SPIRVDialect.h"
+#include "mlir/Dialect/SPIRV/IR/SPIRVOps.h"
 #include "mlir/Dialect/SPIRV/IR/TargetAndABI.h"
 #include "mlir/Dialect/SPIRV/Transforms/SPIRVConversion.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -48,6 +49,8 @@ std::optional<spirv::StorageClass> storageClassOf(Attribute space) {
 
 struct ConvertGPUToSpirvPass
     : mlir::kf::impl::ConvertGPUToSpirvBase<ConvertGPUToSpirvPass> {
+  using ConvertGPUToSpirvBase::ConvertGPUToSpirvBase;
+
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     populatePolynomialApproximateErfPattern(patterns);
@@ -58,6 +61,13 @@ struct ConvertGPUToSpirvPass
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))) ||
         failed(runPipeline(loops, getOperation())))
       return signalPassFailure();
+    for (StringRef type : types)
+      if (!llvm::is_contained({"f16", "i8", "i16", "i64"}, type)) {
+        getOperation().emitError("kf-spirv-convert-gpu: types are f16, i8, i16 "
+                                 "and i64, found ")
+            << type;
+        return signalPassFailure();
+      }
     for (auto module :
          llvm::make_early_inc_range(getOperation().getOps<gpu::GPUModuleOp>()))
       if (failed(convert(module)))
@@ -88,21 +98,50 @@ private:
     if (failed(applyFullConversion(module, *target, std::move(patterns))))
       return failure();
     // The conversion adds a prefix; dispatches know the kernel by its name.
-    SymbolTable::setSymbolName(
-        SymbolTable::lookupSymbolIn(getOperation(), "__spv__" + name), name);
+    Operation *converted =
+        SymbolTable::lookupSymbolIn(getOperation(), "__spv__" + name);
+    SymbolTable::setSymbolName(converted, name);
+    relaxAtomics(cast<spirv::ModuleOp>(converted));
     return success();
   }
 
   spirv::TargetEnvAttr defaultEnvironment() {
+    using spirv::Capability;
+    llvm::SetVector<Capability> capabilities;
+    capabilities.insert(Capability::Shader);
+    for (StringRef type : types) {
+      if (type == "f16")
+        capabilities.insert(Capability::Float16);
+      if (type == "i16")
+        capabilities.insert(Capability::Int16);
+      if (type == "f16" || type == "i16")
+        capabilities.insert(Capability::StorageBuffer16BitAccess);
+      if (type == "i8") {
+        capabilities.insert(Capability::Int8);
+        capabilities.insert(Capability::StorageBuffer8BitAccess);
+      }
+      if (type == "i64")
+        capabilities.insert(Capability::Int64);
+    }
     auto triple = spirv::VerCapExtAttr::get(
-        spirv::Version::V_1_3, {spirv::Capability::Shader},
+        spirv::Version::V_1_3, capabilities.getArrayRef(),
         ArrayRef<spirv::Extension>(
-            {spirv::Extension::SPV_KHR_storage_buffer_storage_class}),
+            {spirv::Extension::SPV_KHR_storage_buffer_storage_class,
+             spirv::Extension::SPV_KHR_16bit_storage,
+             spirv::Extension::SPV_KHR_8bit_storage}),
         &getContext());
     return spirv::TargetEnvAttr::get(
         triple, spirv::getDefaultResourceLimits(&getContext()),
         spirv::ClientAPI::Vulkan, spirv::Vendor::Unknown,
         spirv::DeviceType::Unknown, spirv::TargetEnvAttr::kUnknownDeviceID);
+  }
+
+  /// Parts of words are stored by two atomic ops: each is all that its word has
+  /// to be ordered with.
+  static void relaxAtomics(spirv::ModuleOp module) {
+    auto relax = [](auto op) { op.setSemantics(spirv::MemorySemantics::None); };
+    module.walk([&](spirv::AtomicAndOp op) { relax(op); });
+    module.walk([&](spirv::AtomicOrOp op) { relax(op); });
   }
 
   /// States the workgroup size, and turns workgroup attributions, which the

@@ -3,8 +3,7 @@
 
 // Blocks of 8 along K go through workgroup memory; a thread keeps 2 x 1 sums.
 kf.kernel @plain(%x: tensor<?x64xf32>, %w: tensor<40x64xf32>, %r: tensor<?x40xf32>) -> tensor<?x40xf32>
-    attributes {schedule = #kf.schedule<workgroup = [16, 16], tile = [2, 1],
-                                        reduction = 8, threads = [16, 8]>} {
+    attributes {schedule = #kf.simt<workgroup = [16, 16], threads = [16, 8], tile = [2, 1], reduction = 8>} {
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<40x64xf32>
   %1 = arith.addf %0, %r : tensor<?x40xf32>
   kf.yield %1 : tensor<?x40xf32>
@@ -35,8 +34,7 @@ kf.kernel @plain(%x: tensor<?x64xf32>, %w: tensor<40x64xf32>, %r: tensor<?x40xf3
 
 // Another schedule, another loop nest.
 kf.kernel @unrolled(%x: tensor<?x64xf32>, %w: tensor<40x64xf32>) -> tensor<?x40xf32>
-    attributes {schedule = #kf.schedule<workgroup = [8, 32], tile = [2, 4],
-                                        reduction = 32, unroll = 2, threads = [8, 4]>} {
+    attributes {schedule = #kf.simt<workgroup = [8, 32], threads = [8, 4], tile = [2, 4], reduction = 32, unroll = 2>} {
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<40x64xf32>
   kf.yield %0 : tensor<?x40xf32>
 }
@@ -53,8 +51,7 @@ kf.kernel @unrolled(%x: tensor<?x64xf32>, %w: tensor<40x64xf32>) -> tensor<?x40x
 
 // Both matrices of a gated product are staged; biases and the gate follow.
 kf.kernel @gated(%x: tensor<?x64xf32>, %w: tensor<2x40x64xf32>, %b: tensor<2x40xf32>) -> tensor<?x40xf32>
-    attributes {schedule = #kf.schedule<workgroup = [16, 16], tile = [1, 1],
-                                        reduction = 8, threads = [16, 16]>} {
+    attributes {schedule = #kf.simt<workgroup = [16, 16], threads = [16, 16], tile = [1, 1], reduction = 8>} {
   %0 = kf.matmul %x, %w bias(%b) glu(silu) : tensor<?x64xf32>, tensor<2x40x64xf32>, tensor<2x40xf32>
   kf.yield %0 : tensor<?x40xf32>
 }
@@ -69,8 +66,7 @@ kf.kernel @gated(%x: tensor<?x64xf32>, %w: tensor<2x40x64xf32>, %b: tensor<2x40x
 
 // A norm in front: one factor a row of the tile, in workgroup memory.
 kf.kernel @normed(%x: tensor<?x64xf32>, %g: tensor<64xf32>, %w: tensor<40x64xf32>) -> tensor<?x40xf32>
-    attributes {schedule = #kf.schedule<workgroup = [16, 16], tile = [1, 1],
-                                        reduction = 8, threads = [16, 16]>} {
+    attributes {schedule = #kf.simt<workgroup = [16, 16], threads = [16, 16], tile = [1, 1], reduction = 8>} {
   %0 = kf.rms_norm %x, %g eps(1.0e-5) : tensor<?x64xf32>, tensor<64xf32>
   %1 = kf.matmul %0, %w : tensor<?x64xf32>, tensor<40x64xf32>
   kf.yield %1 : tensor<?x40xf32>
@@ -89,8 +85,7 @@ kf.kernel @normed(%x: tensor<?x64xf32>, %g: tensor<64xf32>, %w: tensor<40x64xf32
 
 // An extent of K that is no multiple of the step: zeros past its end.
 kf.kernel @edge(%x: tensor<3x5xf32>, %w: tensor<7x5xf32>) -> tensor<3x7xf32>
-    attributes {schedule = #kf.schedule<workgroup = [4, 8], tile = [1, 1],
-                                        reduction = 4, threads = [8, 4]>} {
+    attributes {schedule = #kf.simt<workgroup = [4, 8], threads = [8, 4], tile = [1, 1], reduction = 4>} {
   %0 = kf.matmul %x, %w : tensor<3x5xf32>, tensor<7x5xf32>
   kf.yield %0 : tensor<3x7xf32>
 }

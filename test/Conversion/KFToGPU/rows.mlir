@@ -4,7 +4,7 @@
 // Threads stride over all elements of the tile, whose rows may be fewer than
 // the schedule's at the end of the tokens.
 kf.kernel @elementwise(%x: tensor<?x100xf32>, %y: tensor<?x100xf32>) -> tensor<?x100xf32>
-    attributes {schedule = #kf.schedule<workgroup = [10], threads = [64]>} {
+    attributes {schedule = #kf.simt<workgroup = [10], threads = [64]>} {
   %0 = arith.addf %x, %y : tensor<?x100xf32>
   %1 = kf.activation(silu) %0 : tensor<?x100xf32>
   kf.yield %1 : tensor<?x100xf32>
@@ -35,7 +35,7 @@ kf.kernel @elementwise(%x: tensor<?x100xf32>, %y: tensor<?x100xf32>) -> tensor<?
 
 // One row after another; its statistics through workgroup memory.
 kf.kernel @norm(%x: tensor<?x100xf32>, %w: tensor<100xf32>) -> tensor<?x100xf32>
-    attributes {schedule = #kf.schedule<workgroup = [2], threads = [48]>} {
+    attributes {schedule = #kf.simt<workgroup = [2], threads = [48]>} {
   %0 = kf.rms_norm %x, %w eps(1.0e-5) : tensor<?x100xf32>, tensor<100xf32>
   kf.yield %0 : tensor<?x100xf32>
 }
@@ -65,7 +65,7 @@ kf.kernel @norm(%x: tensor<?x100xf32>, %w: tensor<100xf32>) -> tensor<?x100xf32>
 
 // One thread needs neither workgroup memory nor barriers.
 kf.kernel @alone(%x: tensor<?x100xf32>) -> tensor<?x100xf32>
-    attributes {schedule = #kf.schedule<workgroup = [1], threads = [1]>} {
+    attributes {schedule = #kf.simt<workgroup = [1], threads = [1]>} {
   %0 = kf.softmax %x : tensor<?x100xf32>
   kf.yield %0 : tensor<?x100xf32>
 }
@@ -78,7 +78,7 @@ kf.kernel @alone(%x: tensor<?x100xf32>) -> tensor<?x100xf32>
 
 // The grid's dimensions are blocks along x and y.
 kf.kernel @heads(%x: tensor<?x6x16xf32>, %w: tensor<16xf32>) -> tensor<?x6x16xf32>
-    attributes {schedule = #kf.schedule<workgroup = [1, 1], threads = [16]>} {
+    attributes {schedule = #kf.simt<workgroup = [1, 1], threads = [16]>} {
   %0 = kf.rms_norm %x, %w eps(1.0e-5) : tensor<?x6x16xf32>, tensor<16xf32>
   kf.yield %0 : tensor<?x6x16xf32>
 }
@@ -91,7 +91,7 @@ kf.kernel @heads(%x: tensor<?x6x16xf32>, %w: tensor<16xf32>) -> tensor<?x6x16xf3
 
 // A maximum, then the lowest index that holds it; thread 0 stores it.
 kf.kernel @argmax(%x: tensor<?x100xf32>) -> tensor<?xi32>
-    attributes {schedule = #kf.schedule<workgroup = [1], threads = [64]>} {
+    attributes {schedule = #kf.simt<workgroup = [1], threads = [64]>} {
   %0 = kf.argmax %x : tensor<?x100xf32>
   kf.yield %0 : tensor<?xi32>
 }
@@ -108,7 +108,7 @@ kf.kernel @argmax(%x: tensor<?x100xf32>) -> tensor<?xi32>
 
 // An id outside the table reads row 0 and gives zeros.
 kf.kernel @embedding(%ids: tensor<?xi32>, %table: tensor<10x8xf32>) -> tensor<?x8xf32>
-    attributes {schedule = #kf.schedule<workgroup = [4], threads = [32]>} {
+    attributes {schedule = #kf.simt<workgroup = [4], threads = [32]>} {
   %0 = kf.embedding %ids, %table : tensor<?xi32>, tensor<10x8xf32>
   kf.yield %0 : tensor<?x8xf32>
 }

@@ -28,7 +28,7 @@
 // CHECK-NEXT:      vector.store %[[V]], %[[C]]
 !layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 16, type = bf16, key_block = 16>
 kf.kernel @append(%c: !layer, %k: tensor<?x1x16xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<3x4xi32>)
-    attributes {schedule = #kf.schedule<workgroup = [4], vector = 16>} {
+    attributes {schedule = #kf.vector<workgroup = [4], lanes = 16>} {
   kf.kv_append %c, %k, %k, %p, %sp, %pt {layer = 0 : i64} : !layer, tensor<?x1x16xf32>, tensor<?xi32>, tensor<3x4xi32>
   kf.yield
 }
@@ -42,7 +42,7 @@ kf.kernel @append(%c: !layer, %k: tensor<?x1x16xf32>, %p: tensor<?xi32>, %sp: te
 !layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32, key_block = 8>
 kf.kernel @fused(%c: !layer, %k: tensor<?x2x16xf32>, %g: tensor<16xf32>, %v: tensor<?x2x16xf32>,
                  %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>)
-    attributes {schedule = #kf.schedule<workgroup = [4], vector = 8>} {
+    attributes {schedule = #kf.vector<workgroup = [4], lanes = 8>} {
   %0 = kf.rms_norm %k, %g eps(1.0e-6) : tensor<?x2x16xf32>, tensor<16xf32>
   %1 = kf.rope %0, %p {rotary_dim = 16 : i64, theta = 1.0e4 : f64} : tensor<?x2x16xf32>, tensor<?xi32>
   kf.kv_append %c, %1, %v, %p, %sp, %pt {layer = 0 : i64} : !layer, tensor<?x2x16xf32>, tensor<?xi32>, tensor<1x4xi32>
@@ -75,7 +75,7 @@ kf.kernel @fused(%c: !layer, %k: tensor<?x2x16xf32>, %g: tensor<16xf32>, %v: ten
 // CHECK-COUNT-3:   vector.store %{{.*}}, %[[C]]
 !layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = !kf.quant<q8_0>, key_block = 16>
 kf.kernel @blocks(%c: !layer, %k: tensor<?x1x64xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>)
-    attributes {schedule = #kf.schedule<workgroup = [4], vector = 16>} {
+    attributes {schedule = #kf.vector<workgroup = [4], lanes = 16>} {
   kf.kv_append %c, %k, %k, %p, %sp, %pt {layer = 0 : i64} : !layer, tensor<?x1x64xf32>, tensor<?xi32>, tensor<1x4xi32>
   kf.yield
 }

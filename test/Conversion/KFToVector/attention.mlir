@@ -38,7 +38,7 @@
 // CHECK:         vector.store %{{.*}}, %[[R]]
 !layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 16, type = f32, key_block = 16>
 kf.kernel @attention(%q: tensor<?x2x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x2x16xf32>
-    attributes {schedule = #kf.schedule<workgroup = [4, 2], tile = [2], reduction = 16, vector = 16>} {
+    attributes {schedule = #kf.vector<workgroup = [4, 2], tile = [2], reduction = 16, lanes = 16>} {
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32}
       : tensor<?x2x16xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
   kf.yield %0 : tensor<?x2x16xf32>
@@ -55,7 +55,7 @@ kf.kernel @attention(%q: tensor<?x2x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp:
 // CHECK:         return
 !layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 16, type = f32, key_block = 8>
 kf.kernel @attention(%q: tensor<?x2x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x2x16xf32>
-    attributes {schedule = #kf.schedule<workgroup = [4, 2], tile = [4], reduction = 64, vector = 8>} {
+    attributes {schedule = #kf.vector<workgroup = [4, 2], tile = [4], reduction = 64, lanes = 8>} {
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32}
       : tensor<?x2x16xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
   kf.yield %0 : tensor<?x2x16xf32>
@@ -75,7 +75,7 @@ kf.kernel @attention(%q: tensor<?x2x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp:
 // CHECK:         arith.cmpi sgt
 !layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = bf16, key_block = 16>
 kf.kernel @rotated(%q: tensor<?x4x16xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !layer) -> tensor<?x4x16xf32>
-    attributes {schedule = #kf.schedule<workgroup = [4, 2], tile = [2], reduction = 16, vector = 16>} {
+    attributes {schedule = #kf.vector<workgroup = [4, 2], tile = [2], reduction = 16, lanes = 16>} {
   %0 = kf.rope %q, %p {rotary_dim = 16 : i64, theta = 1.0e4 : f64} : tensor<?x4x16xf32>, tensor<?xi32>
   %1 = kf.attention %0, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32, window = 8 : i64}
       : tensor<?x4x16xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
@@ -102,7 +102,7 @@ kf.kernel @rotated(%q: tensor<?x4x16xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>
 // CHECK:             memref.load %[[T]][%[[KNOWN]]
 !layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 16, type = f32, key_block = 16>
 kf.kernel @sequences(%q: tensor<?x2x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<3x4xi32>) -> tensor<?x2x16xf32>
-    attributes {schedule = #kf.schedule<workgroup = [4, 2], tile = [2], reduction = 16, vector = 16>} {
+    attributes {schedule = #kf.vector<workgroup = [4, 2], tile = [2], reduction = 16, lanes = 16>} {
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32}
       : tensor<?x2x16xf32>, !layer, tensor<?xi32>, tensor<3x4xi32>
   kf.yield %0 : tensor<?x2x16xf32>
@@ -122,7 +122,7 @@ kf.kernel @sequences(%q: tensor<?x2x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp:
 !layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 16, type = f32, key_block = 16>
 module attributes {kf.sizes = ["sequences"]} {
 kf.kernel @any_sequences(%q: tensor<?x2x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<?x4xi32, #kf.size<sequences>>) -> tensor<?x2x16xf32>
-    attributes {schedule = #kf.schedule<workgroup = [4, 2], tile = [2], reduction = 16, vector = 16>} {
+    attributes {schedule = #kf.vector<workgroup = [4, 2], tile = [2], reduction = 16, lanes = 16>} {
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32}
       : tensor<?x2x16xf32>, !layer, tensor<?xi32>, tensor<?x4xi32, #kf.size<sequences>>
   kf.yield %0 : tensor<?x2x16xf32>
@@ -143,7 +143,7 @@ kf.kernel @any_sequences(%q: tensor<?x2x16xf32>, %c: !layer, %p: tensor<?xi32>, 
 // CHECK:           scf.for {{.*}} -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>) {
 !layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 16, type = f32, key_block = 16>
 kf.kernel @alone(%q: tensor<?x2x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<3x4xi32>) -> tensor<?x2x16xf32>
-    attributes {schedule = #kf.schedule<workgroup = [4, 2], tile = [6, 2], reduction = 16, vector = 16>} {
+    attributes {schedule = #kf.vector<workgroup = [4, 2], tile = [6, 2], reduction = 16, lanes = 16>} {
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32}
       : tensor<?x2x16xf32>, !layer, tensor<?xi32>, tensor<3x4xi32>
   kf.yield %0 : tensor<?x2x16xf32>
@@ -169,7 +169,7 @@ kf.kernel @alone(%q: tensor<?x2x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp: ten
 // CHECK:         vector.load %[[C]]{{.*}}, vector<16xi8>
 !layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = !kf.quant<q8_0>, key_block = 16>
 kf.kernel @blocks(%q: tensor<?x2x64xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x2x64xf32>
-    attributes {schedule = #kf.schedule<workgroup = [4, 2], tile = [2], reduction = 16, vector = 16>} {
+    attributes {schedule = #kf.vector<workgroup = [4, 2], tile = [2], reduction = 16, lanes = 16>} {
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32}
       : tensor<?x2x64xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
   kf.yield %0 : tensor<?x2x64xf32>

@@ -20,7 +20,7 @@
 // CHECK:             scf.yield
 kf.kernel @int8(%x: tensor<1x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>)
     -> tensor<1x96xf32>
-    attributes {schedule = #kf.schedule<workgroup = [1, 96], tile = [1, 32], vector = 16, dot = i8>} {
+    attributes {schedule = #kf.vector<workgroup = [1, 96], tile = [1, 32], lanes = 16, dot = i8>} {
   %0 = kf.matmul %x, %w : tensor<1x64xf32>, tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>
   kf.yield %0 : tensor<1x96xf32>
 }
@@ -39,7 +39,7 @@ kf.kernel @int8(%x: tensor<1x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layo
 // CHECK-NOT:       vector.fma
 kf.kernel @float(%x: tensor<2x256xf32>, %w: tensor<96x256x!kf.quant<q4_k>, #kf.layout<panel = 16>>)
     -> tensor<2x96xf32>
-    attributes {schedule = #kf.schedule<workgroup = [2, 96], tile = [2, 16], vector = 8>} {
+    attributes {schedule = #kf.vector<workgroup = [2, 96], tile = [2, 16], lanes = 8>} {
   %0 = kf.matmul %x, %w : tensor<2x256xf32>, tensor<96x256x!kf.quant<q4_k>, #kf.layout<panel = 16>>
   kf.yield %0 : tensor<2x96xf32>
 }
@@ -53,7 +53,29 @@ kf.kernel @float(%x: tensor<2x256xf32>, %w: tensor<96x256x!kf.quant<q4_k>, #kf.l
 // CHECK:         vector.bitcast {{.*}} : vector<2xi8> to vector<1xf16>
 // CHECK:         vector.load %[[T]]{{.*}} vector<16xi8>
 kf.kernel @embedding(%ids: tensor<?xi32>, %table: tensor<50x32x!kf.quant<q8_0>>) -> tensor<?x32xf32>
-    attributes {schedule = #kf.schedule<workgroup = [4], vector = 16>} {
+    attributes {schedule = #kf.vector<workgroup = [4], lanes = 16>} {
   %0 = kf.embedding %ids, %table : tensor<?xi32>, tensor<50x32x!kf.quant<q8_0>>
   kf.yield %0 : tensor<?x32xf32>
+}
+
+// -----
+
+// The table of a format is one constant of a module, found by what it holds.
+// CHECK:       memref.global "private" constant @kf_block_table : memref<16xf32> = dense<0.0
+// CHECK:       memref.global "private" constant @kf_block_table_0 : memref<16xf32> = dense<[-1.270000e+02, -1.040000e+02
+// CHECK-NOT:   memref.global
+// CHECK-LABEL: func.func @first(
+// CHECK:         memref.get_global @kf_block_table_0
+// CHECK-LABEL: func.func @second(
+// CHECK:         memref.get_global @kf_block_table_0
+memref.global "private" constant @kf_block_table : memref<16xf32> = dense<0.0>
+kf.kernel @first(%ids: tensor<?xi32>, %table: tensor<50x32x!kf.quant<iq4_nl>>) -> tensor<?x32xf32>
+    attributes {schedule = #kf.vector<workgroup = [4], lanes = 16>} {
+  %0 = kf.embedding %ids, %table : tensor<?xi32>, tensor<50x32x!kf.quant<iq4_nl>>
+  kf.yield %0 : tensor<?x32xf32>
+}
+kf.kernel @second(%ids: tensor<?xi32>, %table: tensor<50x64x!kf.quant<iq4_nl>>) -> tensor<?x64xf32>
+    attributes {schedule = #kf.vector<workgroup = [4], lanes = 16>} {
+  %0 = kf.embedding %ids, %table : tensor<?xi32>, tensor<50x64x!kf.quant<iq4_nl>>
+  kf.yield %0 : tensor<?x64xf32>
 }

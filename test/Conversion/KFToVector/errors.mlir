@@ -6,7 +6,7 @@
 
 // expected-error @+1 {{convert-kf-to-vector: no vector code for a result of 'tensor<4x64x!kf.quant<q8_0>>'; use f32, f16 or bf16, or --device=reference}}
 kf.kernel @quantize(%x: tensor<4x64xf32>) -> tensor<4x64x!kf.quant<q8_0>>
-    attributes {schedule = #kf.schedule<vector = 16>} {
+    attributes {schedule = #kf.vector<lanes = 16>} {
   %0 = kf.quantize %x <q8_0> : tensor<4x64xf32>
   kf.yield %0 : tensor<4x64x!kf.quant<q8_0>>
 }
@@ -14,8 +14,8 @@ kf.kernel @quantize(%x: tensor<4x64xf32>) -> tensor<4x64x!kf.quant<q8_0>>
 // -----
 
 kf.kernel @blocks_not_packed(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q8_0>>) -> tensor<?x96xf32>
-    attributes {schedule = #kf.schedule<workgroup = [4, 32], tile = [4, 32], vector = 16>} {
-  // expected-error @+1 {{convert-kf-to-vector: weight is not packed; run kf-pack-weights first}}
+    attributes {schedule = #kf.vector<workgroup = [4, 32], tile = [4, 32], lanes = 16>} {
+  // expected-error @+1 {{convert-kf-to-vector: weight is not packed; run kf-set-layouts first}}
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64x!kf.quant<q8_0>>
   kf.yield %0 : tensor<?x96xf32>
 }
@@ -23,7 +23,7 @@ kf.kernel @blocks_not_packed(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q8
 // -----
 
 kf.kernel @dense_i8(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
-    attributes {schedule = #kf.schedule<workgroup = [4, 32], tile = [4, 32], vector = 16, dot = i8>} {
+    attributes {schedule = #kf.vector<workgroup = [4, 32], tile = [4, 32], lanes = 16, dot = i8>} {
   // expected-error @+1 {{convert-kf-to-vector: dot = i8 needs a block-quantized weight}}
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32, #kf.layout<panel = 32>>
   kf.yield %0 : tensor<?x96xf32>
@@ -32,7 +32,7 @@ kf.kernel @dense_i8(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel
 // -----
 
 kf.kernel @sample(%x: tensor<?x40xf32>, %t: tensor<?x1xf32>, %i: tensor<?xi32>, %s: tensor<?xi64>) -> tensor<?xi32>
-    attributes {schedule = #kf.schedule<workgroup = [4], vector = 16>} {
+    attributes {schedule = #kf.vector<workgroup = [4], lanes = 16>} {
   %0 = kf.softmax %t : tensor<?x1xf32>
   %1 = tensor.collapse_shape %0 [[0, 1]] : tensor<?x1xf32> into tensor<?xf32>
   // expected-error @+1 {{'kf.sample' op convert-kf-to-vector: settings must be arguments of the kernel, or elementwise ops on them}}
@@ -48,8 +48,8 @@ kf.kernel @sample(%x: tensor<?x40xf32>, %t: tensor<?x1xf32>, %i: tensor<?xi32>, 
 //===----------------------------------------------------------------------===//
 
 kf.kernel @not_packed(%x: tensor<?x64xf32>, %w: tensor<96x64xf32>) -> tensor<?x96xf32>
-    attributes {schedule = #kf.schedule<workgroup = [4, 32], tile = [4, 32], vector = 16>} {
-  // expected-error @+1 {{convert-kf-to-vector: weight is not packed; run kf-pack-weights first}}
+    attributes {schedule = #kf.vector<workgroup = [4, 32], tile = [4, 32], lanes = 16>} {
+  // expected-error @+1 {{convert-kf-to-vector: weight is not packed; run kf-set-layouts first}}
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32>
   kf.yield %0 : tensor<?x96xf32>
 }
@@ -57,7 +57,7 @@ kf.kernel @not_packed(%x: tensor<?x64xf32>, %w: tensor<96x64xf32>) -> tensor<?x9
 // -----
 
 kf.kernel @no_tile(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
-    attributes {schedule = #kf.schedule<workgroup = [4, 32], vector = 16>} {
+    attributes {schedule = #kf.vector<workgroup = [4, 32], lanes = 16>} {
   // expected-error @+1 {{convert-kf-to-vector: schedule needs tile = [rows, columns]}}
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32, #kf.layout<panel = 32>>
   kf.yield %0 : tensor<?x96xf32>
@@ -66,7 +66,7 @@ kf.kernel @no_tile(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel 
 // -----
 
 kf.kernel @other_panel(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 16>>) -> tensor<?x96xf32>
-    attributes {schedule = #kf.schedule<workgroup = [4, 32], tile = [4, 32], vector = 16>} {
+    attributes {schedule = #kf.vector<workgroup = [4, 32], tile = [4, 32], lanes = 16>} {
   // expected-error @+1 {{convert-kf-to-vector: tile columns (32) must be the weight's panel (16) and a multiple of the vector's lanes (16)}}
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32, #kf.layout<panel = 16>>
   kf.yield %0 : tensor<?x96xf32>
@@ -75,7 +75,7 @@ kf.kernel @other_panel(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<pa
 // -----
 
 kf.kernel @other_lanes(%x: tensor<?x64xf32>, %w: tensor<96x64xbf16, #kf.layout<panel = 32, interleave = 16>>) -> tensor<?x96xf32>
-    attributes {schedule = #kf.schedule<workgroup = [4, 32], tile = [4, 32], vector = 8>} {
+    attributes {schedule = #kf.vector<workgroup = [4, 32], tile = [4, 32], lanes = 8>} {
   // expected-error @+1 {{convert-kf-to-vector: weight is interleaved by 16 lanes, but the vector has 8}}
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xbf16, #kf.layout<panel = 32, interleave = 16>>
   kf.yield %0 : tensor<?x96xf32>
@@ -84,7 +84,7 @@ kf.kernel @other_lanes(%x: tensor<?x64xf32>, %w: tensor<96x64xbf16, #kf.layout<p
 // -----
 
 kf.kernel @part_of_a_panel(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
-    attributes {schedule = #kf.schedule<workgroup = [4, 48], tile = [4, 32], vector = 16>} {
+    attributes {schedule = #kf.vector<workgroup = [4, 48], tile = [4, 32], lanes = 16>} {
   // expected-error @+1 {{convert-kf-to-vector: workgroup columns (48) must be a multiple of tile columns (32)}}
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32, #kf.layout<panel = 32>>
   kf.yield %0 : tensor<?x96xf32>
@@ -93,7 +93,7 @@ kf.kernel @part_of_a_panel(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layou
 // -----
 
 kf.kernel @registers(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
-    attributes {schedule = #kf.schedule<workgroup = [65536, 32], tile = [65536, 32], vector = 16>} {
+    attributes {schedule = #kf.vector<workgroup = [65536, 32], tile = [65536, 32], lanes = 16>} {
   // expected-error @+1 {{convert-kf-to-vector: tile and accumulators need more than 256 vector registers}}
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32, #kf.layout<panel = 32>>
   kf.yield %0 : tensor<?x96xf32>
@@ -102,7 +102,7 @@ kf.kernel @registers(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<pane
 // -----
 
 kf.kernel @products(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
-    attributes {schedule = #kf.schedule<workgroup = [128, 32], tile = [128, 32], vector = 16, unroll = 64>} {
+    attributes {schedule = #kf.vector<workgroup = [128, 32], tile = [128, 32], lanes = 16, unroll = 64>} {
   // expected-error @+1 {{convert-kf-to-vector: tile and unroll make more than 4096 products of vectors a step}}
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32, #kf.layout<panel = 32>>
   kf.yield %0 : tensor<?x96xf32>
@@ -112,7 +112,7 @@ kf.kernel @products(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel
 
 // expected-error @+1 {{convert-kf-to-vector: a workgroup of this kernel needs more than 1073741824 bytes of scratch memory; make its rows shorter or its workgroup tile smaller}}
 kf.kernel @scratch(%x: tensor<?x16777216xf32>, %w: tensor<96x16777216xf32, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
-    attributes {schedule = #kf.schedule<workgroup = [17, 32], tile = [1, 32], vector = 16>} {
+    attributes {schedule = #kf.vector<workgroup = [17, 32], tile = [1, 32], lanes = 16>} {
   %0 = kf.matmul %x, %w : tensor<?x16777216xf32>, tensor<96x16777216xf32, #kf.layout<panel = 32>>
   kf.yield %0 : tensor<?x96xf32>
 }
@@ -121,7 +121,7 @@ kf.kernel @scratch(%x: tensor<?x16777216xf32>, %w: tensor<96x16777216xf32, #kf.l
 
 // Scratch holds the rows of a workgroup: their number must be known.
 kf.kernel @all_rows(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
-    attributes {schedule = #kf.schedule<workgroup = [0, 32], tile = [4, 32], vector = 16>} {
+    attributes {schedule = #kf.vector<workgroup = [0, 32], tile = [4, 32], lanes = 16>} {
   // expected-error @+1 {{convert-kf-to-vector: schedule needs a workgroup tile of the rows}}
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32, #kf.layout<panel = 32>>
   kf.yield %0 : tensor<?x96xf32>
@@ -135,8 +135,8 @@ kf.kernel @all_rows(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel
 
 !layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32>
 kf.kernel @key_block(%q: tensor<?x4x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x4x16xf32>
-    attributes {schedule = #kf.schedule<workgroup = [4, 2], tile = [2], reduction = 64, vector = 16>} {
-  // expected-error @+1 {{convert-kf-to-vector: cache has key_block = 1, the schedule's vector 16 lanes; run kf-set-cache-layout with the same number}}
+    attributes {schedule = #kf.vector<workgroup = [4, 2], tile = [2], reduction = 64, lanes = 16>} {
+  // expected-error @+1 {{convert-kf-to-vector: cache has key_block = 1, the schedule's lanes are 16; run kf-set-layouts for a target with as many}}
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x4x16xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
   kf.yield %0 : tensor<?x4x16xf32>
 }
@@ -145,7 +145,7 @@ kf.kernel @key_block(%q: tensor<?x4x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp:
 
 !layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32, key_block = 16>
 kf.kernel @no_tile(%q: tensor<?x4x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x4x16xf32>
-    attributes {schedule = #kf.schedule<workgroup = [4, 2], reduction = 64, vector = 16>} {
+    attributes {schedule = #kf.vector<workgroup = [4, 2], reduction = 64, lanes = 16>} {
   // expected-error @+1 {{convert-kf-to-vector: schedule needs tile = [query rows] or [query rows, those of one token]}}
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x4x16xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
   kf.yield %0 : tensor<?x4x16xf32>
@@ -155,7 +155,7 @@ kf.kernel @no_tile(%q: tensor<?x4x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp: t
 
 !layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32, key_block = 16>
 kf.kernel @reduction(%q: tensor<?x4x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x4x16xf32>
-    attributes {schedule = #kf.schedule<workgroup = [4, 2], tile = [2], reduction = 48, vector = 16>} {
+    attributes {schedule = #kf.vector<workgroup = [4, 2], tile = [2], reduction = 48, lanes = 16>} {
   // expected-error @+1 {{convert-kf-to-vector: reduction (48) must be a multiple of the vector's lanes that divides the cache's page (64)}}
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x4x16xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
   kf.yield %0 : tensor<?x4x16xf32>
@@ -165,7 +165,7 @@ kf.kernel @reduction(%q: tensor<?x4x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp:
 
 !layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32, key_block = 16>
 kf.kernel @all_tokens(%q: tensor<?x4x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x4x16xf32>
-    attributes {schedule = #kf.schedule<workgroup = [0, 2], tile = [2], reduction = 64, vector = 16>} {
+    attributes {schedule = #kf.vector<workgroup = [0, 2], tile = [2], reduction = 64, lanes = 16>} {
   // expected-error @+1 {{convert-kf-to-vector: schedule needs a workgroup tile of the tokens}}
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x4x16xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
   kf.yield %0 : tensor<?x4x16xf32>
@@ -175,7 +175,7 @@ kf.kernel @all_tokens(%q: tensor<?x4x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp
 
 !layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 16, type = f32, key_block = 16>
 kf.kernel @not_the_result(%q: tensor<?x2x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x2x16xf32>
-    attributes {schedule = #kf.schedule<workgroup = [4, 2], tile = [2], reduction = 64, vector = 16>} {
+    attributes {schedule = #kf.vector<workgroup = [4, 2], tile = [2], reduction = 64, lanes = 16>} {
   // expected-error @+1 {{convert-kf-to-vector: must make the kernel's result}}
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x2x16xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
   %1 = kf.activation(relu) %0 : tensor<?x2x16xf32>

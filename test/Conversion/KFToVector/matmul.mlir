@@ -23,7 +23,7 @@
 // CHECK:             vector.store %{{.*}}, %[[R]]
 kf.kernel @k(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 32>>)
     -> tensor<?x96xf32>
-    attributes {schedule = #kf.schedule<workgroup = [4, 96], tile = [2, 32], vector = 16, unroll = 2>} {
+    attributes {schedule = #kf.vector<workgroup = [4, 96], tile = [2, 32], lanes = 16, unroll = 2>} {
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32, #kf.layout<panel = 32>>
   kf.yield %0 : tensor<?x96xf32>
 }
@@ -42,8 +42,7 @@ kf.kernel @k(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 32>>
 // CHECK:         arith.addf %{{.*}} : vector<8xf32>
 kf.kernel @k(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 16>>)
     -> tensor<?x96xf32>
-    attributes {schedule = #kf.schedule<workgroup = [1, 32], tile = [1, 16], vector = 8, unroll = 4,
-                                        accumulators = 2>} {
+    attributes {schedule = #kf.vector<workgroup = [1, 32], tile = [1, 16], lanes = 8, unroll = 4, accumulators = 2>} {
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32, #kf.layout<panel = 16>>
   kf.yield %0 : tensor<?x96xf32>
 }
@@ -60,7 +59,7 @@ kf.kernel @k(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 16>>
 // CHECK:         vector.fma
 kf.kernel @bf16(%x: tensor<1x64xf32>, %w: tensor<96x64xbf16, #kf.layout<panel = 32, interleave = 16>>)
     -> tensor<1x96xf32>
-    attributes {schedule = #kf.schedule<workgroup = [1, 32], tile = [1, 32], vector = 16>} {
+    attributes {schedule = #kf.vector<workgroup = [1, 32], tile = [1, 32], lanes = 16>} {
   %0 = kf.matmul %x, %w : tensor<1x64xf32>, tensor<96x64xbf16, #kf.layout<panel = 32, interleave = 16>>
   kf.yield %0 : tensor<1x96xf32>
 }
@@ -82,7 +81,7 @@ kf.kernel @bf16(%x: tensor<1x64xf32>, %w: tensor<96x64xbf16, #kf.layout<panel = 
 // CHECK:         vector.maskedstore %[[R]]
 kf.kernel @fused(%x: tensor<?x64xf32>, %g: tensor<64xf32>, %w: tensor<40x64xf32, #kf.layout<panel = 16>>,
                  %b: tensor<40xf32>, %r: tensor<?x40xf32>) -> tensor<?x40xf32>
-    attributes {schedule = #kf.schedule<workgroup = [2, 48], tile = [2, 16], vector = 16>} {
+    attributes {schedule = #kf.vector<workgroup = [2, 48], tile = [2, 16], lanes = 16>} {
   %0 = kf.rms_norm %x, %g eps(1.0e-5) : tensor<?x64xf32>, tensor<64xf32>
   %1 = kf.matmul %0, %w bias(%b) : tensor<?x64xf32>, tensor<40x64xf32, #kf.layout<panel = 16>>, tensor<40xf32>
   %2 = kf.activation(relu) %1 : tensor<?x40xf32>
@@ -101,7 +100,7 @@ kf.kernel @fused(%x: tensor<?x64xf32>, %g: tensor<64xf32>, %w: tensor<40x64xf32,
 // CHECK:         vector.store
 kf.kernel @gated(%x: tensor<1x64xf32>, %w: tensor<2x32x64xf32, #kf.layout<panel = 16>>)
     -> tensor<1x32xf32>
-    attributes {schedule = #kf.schedule<workgroup = [1, 32], tile = [1, 16], vector = 16>} {
+    attributes {schedule = #kf.vector<workgroup = [1, 32], tile = [1, 16], lanes = 16>} {
   %0 = kf.matmul %x, %w glu(silu) : tensor<1x64xf32>, tensor<2x32x64xf32, #kf.layout<panel = 16>>
   kf.yield %0 : tensor<1x32xf32>
 }

@@ -14,7 +14,7 @@
 // CHECK:           vector.store %{{.*}}, %[[R]]{{.*}}, vector<16xf32>
 // CHECK:           vector.store %{{.*}}, %[[R]]{{.*}}, vector<8xf32>
 kf.kernel @softmax(%x: tensor<?x40xf32>) -> tensor<?x40xf32>
-    attributes {schedule = #kf.schedule<workgroup = [4], vector = 16>} {
+    attributes {schedule = #kf.vector<workgroup = [4], lanes = 16>} {
   %0 = kf.softmax %x : tensor<?x40xf32>
   kf.yield %0 : tensor<?x40xf32>
 }
@@ -27,7 +27,7 @@ kf.kernel @softmax(%x: tensor<?x40xf32>) -> tensor<?x40xf32>
 // CHECK-NOT:     vector<16xf32>
 // CHECK:         return
 kf.kernel @softmax(%x: tensor<?x40xf32>) -> tensor<?x40xf32>
-    attributes {schedule = #kf.schedule<workgroup = [4], vector = 8>} {
+    attributes {schedule = #kf.vector<workgroup = [4], lanes = 8>} {
   %0 = kf.softmax %x : tensor<?x40xf32>
   kf.yield %0 : tensor<?x40xf32>
 }
@@ -44,7 +44,7 @@ kf.kernel @softmax(%x: tensor<?x40xf32>) -> tensor<?x40xf32>
 // CHECK:         arith.extf %{{.*}} : vector<8xbf16> to vector<8xf32>
 // CHECK:         vector.store
 kf.kernel @rms_norm(%x: tensor<?x32xf32>, %r: tensor<?x32xf32>, %g: tensor<32xbf16>) -> tensor<?x32xf32>
-    attributes {schedule = #kf.schedule<workgroup = [4], vector = 8>} {
+    attributes {schedule = #kf.vector<workgroup = [4], lanes = 8>} {
   %0 = arith.addf %x, %r : tensor<?x32xf32>
   %1 = kf.rms_norm %0, %g eps(1.0e-5) : tensor<?x32xf32>, tensor<32xbf16>
   kf.yield %1 : tensor<?x32xf32>
@@ -57,7 +57,7 @@ kf.kernel @rms_norm(%x: tensor<?x32xf32>, %r: tensor<?x32xf32>, %g: tensor<32xbf
 // CHECK:         math.sqrt
 // CHECK:         vector.store %{{.*}} : memref<?x32xf32>, vector<16xf32>
 kf.kernel @layer_norm(%x: tensor<?x32xf32>, %g: tensor<32xf32>, %b: tensor<32xf32>) -> tensor<?x32xf32>
-    attributes {schedule = #kf.schedule<workgroup = [4], vector = 16>} {
+    attributes {schedule = #kf.vector<workgroup = [4], lanes = 16>} {
   %0 = kf.layer_norm %x, %g bias(%b) eps(1.0e-5) : tensor<?x32xf32>, tensor<32xf32>, tensor<32xf32>
   kf.yield %0 : tensor<?x32xf32>
 }
@@ -71,7 +71,7 @@ kf.kernel @layer_norm(%x: tensor<?x32xf32>, %g: tensor<32xf32>, %b: tensor<32xf3
 // CHECK:         arith.cmpi ult
 // CHECK:         arith.select
 kf.kernel @embedding(%ids: tensor<?xi32>, %t: tensor<100x16xbf16>) -> tensor<?x16xf32>
-    attributes {schedule = #kf.schedule<workgroup = [4], vector = 16>} {
+    attributes {schedule = #kf.vector<workgroup = [4], lanes = 16>} {
   %0 = kf.embedding %ids, %t : tensor<?xi32>, tensor<100x16xbf16>
   kf.yield %0 : tensor<?x16xf32>
 }
@@ -92,7 +92,7 @@ kf.kernel @embedding(%ids: tensor<?xi32>, %t: tensor<100x16xbf16>) -> tensor<?x1
 // CHECK:         vector.reduction <minsi>
 // CHECK:         memref.store %{{.*}} : memref<?xi32>
 kf.kernel @argmax(%x: tensor<?x300xf32>) -> tensor<?xi32>
-    attributes {schedule = #kf.schedule<workgroup = [4], vector = 16>} {
+    attributes {schedule = #kf.vector<workgroup = [4], lanes = 16>} {
   %0 = kf.argmax %x : tensor<?x300xf32>
   kf.yield %0 : tensor<?xi32>
 }
@@ -106,7 +106,7 @@ kf.kernel @argmax(%x: tensor<?x300xf32>) -> tensor<?xi32>
 // CHECK:         vector.load %[[Y]]{{.*}} : memref<?x128xf32>, vector<16xf32>
 // CHECK:         vector.store %{{.*}} : memref<?x2x32xf32>, vector<16xf32>
 kf.kernel @views(%y: tensor<?x128xf32>) -> tensor<?x2x32xf32>
-    attributes {schedule = #kf.schedule<workgroup = [4], vector = 16>} {
+    attributes {schedule = #kf.vector<workgroup = [4], lanes = 16>} {
   %c0 = arith.constant 0 : index
   %n = tensor.dim %y, %c0 : tensor<?x128xf32>
   %0 = tensor.extract_slice %y[0, 64] [%n, 64] [1, 1] : tensor<?x128xf32> to tensor<?x64xf32>
@@ -124,7 +124,7 @@ kf.kernel @views(%y: tensor<?x128xf32>) -> tensor<?x2x32xf32>
 // CHECK:         arith.truncf %{{.*}} : vector<16xf32> to vector<16xf16>
 // CHECK-NEXT:    vector.store
 kf.kernel @f16(%x: tensor<?x32xf16>) -> tensor<?x32xf16>
-    attributes {schedule = #kf.schedule<workgroup = [4], vector = 16>} {
+    attributes {schedule = #kf.vector<workgroup = [4], lanes = 16>} {
   %0 = kf.activation(relu) %x : tensor<?x32xf16>
   kf.yield %0 : tensor<?x32xf16>
 }
@@ -137,7 +137,7 @@ kf.kernel @f16(%x: tensor<?x32xf16>) -> tensor<?x32xf16>
 // CHECK-SAME:    memref<40x8xf32>, %{{.*}}: memref<3x1x8x16xf32> {llvm.noalias}
 // CHECK:         memref.store
 kf.kernel @pack(%w: tensor<40x8xf32>) -> tensor<40x8xf32, #kf.layout<panel = 16>>
-    attributes {schedule = #kf.schedule<workgroup = [16]>} {
+    attributes {schedule = #kf.vector<workgroup = [16]>} {
   %0 = kf.pack %w : tensor<40x8xf32> to tensor<40x8xf32, #kf.layout<panel = 16>>
   kf.yield %0 : tensor<40x8xf32, #kf.layout<panel = 16>>
 }

@@ -32,7 +32,7 @@
 // CHECK-NEXT:      scf.yield %[[NONE]]
 // CHECK:         memref.store %[[TOKEN]]
 kf.kernel @sample(%x: tensor<?x256xf32>, %t: tensor<?xf32>, %k: tensor<?xi32>, %p: tensor<?xf32>, %m: tensor<?xf32>, %s: tensor<?xi64>, %c: tensor<?xi32>) -> tensor<?xi32>
-    attributes {schedule = #kf.schedule<workgroup = [4], vector = 16>} {
+    attributes {schedule = #kf.vector<workgroup = [4], lanes = 16>} {
   %0 = kf.sample %x temperature(%t) top_k(%k) top_p(%p) min_p(%m) seed(%s) counter(%c)
       : (tensor<?x256xf32>, tensor<?xf32>, tensor<?xi32>, tensor<?xf32>, tensor<?xf32>, tensor<?xi64>, tensor<?xi32>)
   kf.yield %0 : tensor<?xi32>
@@ -59,7 +59,7 @@ kf.kernel @sample(%x: tensor<?x256xf32>, %t: tensor<?xf32>, %k: tensor<?xi32>, %
 // CHECK:         } else {
 // CHECK-NEXT:      scf.yield %[[INPLACE]]
 kf.kernel @adjusted(%x: tensor<?x256xf32>, %f: tensor<?xf32>, %i: tensor<?xi32>, %s: tensor<?xi64>, %ids: tensor<40xi32>, %bias: tensor<40xf32>) -> tensor<?xi32>
-    attributes {schedule = #kf.schedule<workgroup = [4], vector = 16>} {
+    attributes {schedule = #kf.vector<workgroup = [4], lanes = 16>} {
   %0 = kf.sample %x temperature(%f) top_k(%i) top_p(%f) min_p(%f) seed(%s) counter(%i)
       adjustments(%i, %i, %ids, %ids, %bias) penalties(%f, %f, %f)
       : (tensor<?x256xf32>, tensor<?xf32>, tensor<?xi32>, tensor<?xf32>, tensor<?xf32>, tensor<?xi64>, tensor<?xi32>,
@@ -74,7 +74,7 @@ kf.kernel @adjusted(%x: tensor<?x256xf32>, %f: tensor<?xf32>, %i: tensor<?xi32>,
 // CHECK-NOT:     memref.subview
 // CHECK:         arith.extf %{{.*}} : vector<16xf16> to vector<16xf32>
 kf.kernel @halves(%x: tensor<?x256xf16>, %f: tensor<?xf32>, %i: tensor<?xi32>, %s: tensor<?xi64>) -> tensor<?xi32>
-    attributes {schedule = #kf.schedule<workgroup = [4], vector = 16>} {
+    attributes {schedule = #kf.vector<workgroup = [4], lanes = 16>} {
   %0 = kf.sample %x temperature(%f) top_k(%i) top_p(%f) min_p(%f) seed(%s) counter(%i)
       : (tensor<?x256xf16>, tensor<?xf32>, tensor<?xi32>, tensor<?xf32>, tensor<?xf32>, tensor<?xi64>, tensor<?xi32>)
   kf.yield %0 : tensor<?xi32>

@@ -75,104 +75,147 @@ func.func private @f(tensor<8x32x!kf.quant<q8_0>, #kf.layout<panel = 4, interlea
 
 // -----
 
-// expected-error @+1 {{expected one of [f32, i8] for what a matmul multiplies in, got: i4}}
-"test.op"() {a = #kf.schedule<dot = i4>} : () -> ()
+// expected-error @+2 {{expected one of [f32, i8] for what a matmul multiplies in, got: i4}}
+// expected-error @+1 {{failed to parse KF_VectorScheduleAttr parameter 'dot'}}
+"test.op"() {a = #kf.vector<dot = i4>} : () -> ()
 
 // -----
 
-// schedule
-// expected-error @+1 {{unknown schedule field 'tiles'}}
-"test.op"() {a = #kf.schedule<tiles = [4]>} : () -> ()
+// schedules
+// expected-error @+1 {{duplicate or unknown struct parameter name: tiles}}
+"test.op"() {a = #kf.vector<tiles = [4]>} : () -> ()
 
 // -----
 
-// expected-error @+1 {{schedule field 'tile' twice}}
-"test.op"() {a = #kf.schedule<tile = [4], tile = [8]>} : () -> ()
+// expected-error @+1 {{duplicate or unknown struct parameter name: tile}}
+"test.op"() {a = #kf.vector<tile = [4], tile = [8]>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{duplicate or unknown struct parameter name: stages}}
+"test.op"() {a = #kf.simt<workgroup = [1], threads = [64], stages = 2>} : () -> ()
 
 // -----
 
 // expected-error @+1 {{expected '='}}
-"test.op"() {a = #kf.schedule<vector>} : () -> ()
+"test.op"() {a = #kf.vector<lanes>} : () -> ()
 
 // -----
 
-// expected-error @+1 {{expected '['}}
-"test.op"() {a = #kf.schedule<tile = 4>} : () -> ()
+// expected-error @+2 {{expected '['}}
+// expected-error @+1 {{failed to parse KF_VectorScheduleAttr parameter 'tile'}}
+"test.op"() {a = #kf.vector<tile = 4>} : () -> ()
 
 // -----
 
-// expected-error @+1 {{expected integer value}}
-"test.op"() {a = #kf.schedule<vector = [4]>} : () -> ()
+// expected-error @+1 {{schedule: workgroup has -1, which is not in [0, 2147483647]}}
+"test.op"() {a = #kf.vector<workgroup = [4, -1]>} : () -> ()
 
 // -----
 
-// expected-error @+1 {{schedule: a workgroup tile is not in [0, 2147483647]}}
-"test.op"() {a = #kf.schedule<workgroup = [4, -1]>} : () -> ()
+// expected-error @+1 {{schedule: workgroup has 4294967296, which is not in [0, 2147483647]}}
+"test.op"() {a = #kf.simt<workgroup = [4294967296], threads = [1]>} : () -> ()
 
 // -----
 
-// expected-error @+1 {{schedule: a workgroup tile is not in [0, 2147483647]}}
-"test.op"() {a = #kf.schedule<workgroup = [4294967296]>} : () -> ()
+// expected-error @+1 {{schedule: tile has 0, which is not in [1, 65536]}}
+"test.op"() {a = #kf.vector<tile = [0, 32]>} : () -> ()
 
 // -----
 
-// expected-error @+1 {{schedule: a register tile is not in [1, 65536]}}
-"test.op"() {a = #kf.schedule<tile = [0, 32]>} : () -> ()
+// expected-error @+1 {{schedule: tile has 100000, which is not in [1, 65536]}}
+"test.op"() {a = #kf.vector<tile = [1, 100000]>} : () -> ()
 
 // -----
 
-// expected-error @+1 {{schedule: a register tile is not in [1, 65536]}}
-"test.op"() {a = #kf.schedule<tile = [1, 100000]>} : () -> ()
+// expected-error @+1 {{schedule: reduction has -64, which is not in [0, 2147483647]}}
+"test.op"() {a = #kf.vector<reduction = -64>} : () -> ()
 
 // -----
 
-// expected-error @+1 {{schedule: reduction is not in [0, 2147483647]}}
-"test.op"() {a = #kf.schedule<reduction = -64>} : () -> ()
+// expected-error @+1 {{schedule: lanes must be a power of two up to 64, found 12}}
+"test.op"() {a = #kf.vector<lanes = 12>} : () -> ()
 
 // -----
 
-// expected-error @+1 {{schedule: vector must be a power of two up to 64, found 12}}
-"test.op"() {a = #kf.schedule<vector = 12>} : () -> ()
-
-// -----
-
-// expected-error @+1 {{schedule: vector must be a power of two up to 64, found 128}}
-"test.op"() {a = #kf.schedule<vector = 128>} : () -> ()
+// expected-error @+1 {{schedule: lanes must be a power of two up to 64, found 128}}
+"test.op"() {a = #kf.vector<lanes = 128>} : () -> ()
 
 // -----
 
 // expected-error @+1 {{schedule: needs 1 <= accumulators <= unroll <= 64, found accumulators 1, unroll 0}}
-"test.op"() {a = #kf.schedule<unroll = 0>} : () -> ()
+"test.op"() {a = #kf.vector<unroll = 0>} : () -> ()
 
 // -----
 
 // expected-error @+1 {{schedule: needs 1 <= accumulators <= unroll <= 64, found accumulators 8, unroll 4}}
-"test.op"() {a = #kf.schedule<unroll = 4, accumulators = 8>} : () -> ()
+"test.op"() {a = #kf.vector<unroll = 4, accumulators = 8>} : () -> ()
 
 // -----
 
 // expected-error @+1 {{schedule: needs 1 <= accumulators <= unroll <= 64, found accumulators 1, unroll 65}}
-"test.op"() {a = #kf.schedule<unroll = 65>} : () -> ()
+"test.op"() {a = #kf.vector<unroll = 65>} : () -> ()
 
 // -----
 
-// expected-error @+1 {{schedule: threads has up to 3 entries in [1, 65536]}}
-"test.op"() {a = #kf.schedule<threads = [1, 2, 3, 4]>} : () -> ()
+// expected-error @+1 {{schedule: unroll has 65, which is not in [1, 64]}}
+"test.op"() {a = #kf.simt<threads = [1], unroll = 65>} : () -> ()
 
 // -----
 
-// expected-error @+1 {{schedule: threads has up to 3 entries in [1, 65536]}}
-"test.op"() {a = #kf.schedule<threads = [0]>} : () -> ()
+// expected-error @+1 {{schedule: threads has one to 3 entries, found 4}}
+"test.op"() {a = #kf.simt<threads = [1, 2, 3, 4]>} : () -> ()
 
 // -----
 
-// expected-error @+1 {{schedule: stages and split_k must be in [1, 65536]}}
-"test.op"() {a = #kf.schedule<stages = 0>} : () -> ()
+// expected-error @+1 {{schedule: threads has one to 3 entries, found 0}}
+"test.op"() {a = #kf.simt<workgroup = [1]>} : () -> ()
 
 // -----
 
-// expected-error @+1 {{schedule: stages and split_k must be in [1, 65536]}}
-"test.op"() {a = #kf.schedule<split_k = -2>} : () -> ()
+// expected-error @+1 {{schedule: threads has 0, which is not in [1, 65536]}}
+"test.op"() {a = #kf.simt<threads = [0]>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{schedule: keys has 0, which is not in [1, 65536]}}
+"test.op"() {a = #kf.flash<workgroup = [1, 1], keys = 0, threads = [64]>} : () -> ()
+
+// -----
+
+// targets
+// expected-error @+1 {{cpu_target: lanes must be 4, 8 or 16, found 12}}
+"test.op"() {a = #kf.cpu_target<cpu = "native", lanes = 12>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{cpu_target: workers must be in [0, 65536], found -1}}
+"test.op"() {a = #kf.cpu_target<cpu = "native", workers = -1>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{vulkan_target: subgroup must be in [1, 128], found 0}}
+"test.op"() {a = #kf.vulkan_target<threads = 64, memory = 0, subgroup = 0>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{vulkan_target: types are f16, i8, i16 and i64, found 'f64'}}
+"test.op"() {a = #kf.vulkan_target<threads = 64, memory = 0, types = [i8, f64]>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{cuda_target: chip must be sm_80 or later, as in sm_90a, found 'sm_75'}}
+"test.op"() {a = #kf.cuda_target<chip = "sm_75">} : () -> ()
+
+// -----
+
+// expected-error @+1 {{cuda_target: chip must be sm_80 or later, as in sm_90a, found 'gfx90a'}}
+"test.op"() {a = #kf.cuda_target<chip = "gfx90a">} : () -> ()
+
+// -----
+
+// expected-error @+1 {{kf.target says what a module is compiled for, such as #kf.cpu_target<...>}}
+module attributes {kf.target = "cpu"} {}
 
 // -----
 

@@ -27,26 +27,25 @@ func.func @weights(%x: tensor<96x64xbf16>) {
 
 // Fields with their default values are not printed; an empty list is.
 // CHECK-LABEL: @schedules
-// CHECK-SAME: a = #kf.schedule<>
-// CHECK-SAME: b = #kf.schedule<workgroup = [56, 128], tile = [14, 32], vector = 16, unroll = 4>
-// CHECK-SAME: b8 = #kf.schedule<tile = [6, 32], vector = 16, dot = i8>
-// CHECK-SAME: c = #kf.schedule<workgroup = [0, 1], tile = [4], reduction = 64, vector = 8, unroll = 8, accumulators = 4, threads = [16, 16, 1], stages = 3, split_k = 2>
+// CHECK-SAME: b = #kf.vector<workgroup = [56, 128], tile = [14, 32], lanes = 16, unroll = 4>
+// CHECK-SAME: b8 = #kf.vector<tile = [6, 32], lanes = 16, dot = i8>
+// CHECK-SAME: c = #kf.simt<workgroup = [0, 1], threads = [16, 16, 1], tile = [4], reduction = 64, unroll = 8>
+// CHECK-SAME: c2 = #kf.flash<workgroup = [4, 8], keys = 32, threads = [64]>
 // CHECK-SAME: d = #kf.grid<tokens = [56, 0], counts = [0, 4]>
 // CHECK-SAME: e = #kf.grid<tokens = [], counts = []>
 func.func private @schedules() attributes {
-  a = #kf.schedule<reduction = 0, vector = 1, unroll = 1, workgroup = []>,
-  b = #kf.schedule<unroll = 4, vector = 16, tile = [14, 32], workgroup = [56, 128]>,
-  b8 = #kf.schedule<dot = i8, tile = [6, 32], vector = 16>,
-  c = #kf.schedule<workgroup = [0, 1], tile = [4], reduction = 64, vector = 8, unroll = 8,
-                   accumulators = 4, threads = [16, 16, 1], stages = 3, split_k = 2>,
+  b = #kf.vector<unroll = 4, lanes = 16, tile = [14, 32], workgroup = [56, 128]>,
+  b8 = #kf.vector<dot = i8, tile = [6, 32], lanes = 16>,
+  c = #kf.simt<tile = [4], reduction = 64, unroll = 8, threads = [16, 16, 1], workgroup = [0, 1]>,
+  c2 = #kf.flash<threads = [64], keys = 32, workgroup = [4, 8]>,
   d = #kf.grid<tokens = [56, 0], counts = [0, 4]>,
   e = #kf.grid<tokens = [], counts = []>}
 
 // CHECK-LABEL: kf.kernel @scale(
 // CHECK-SAME:    %{{.*}}: tensor<?x64xf32>, %{{.*}}: tensor<64xf32>) -> tensor<?x64xf32>
-// CHECK-SAME:    attributes {grid = #kf.grid<tokens = [8], counts = [0]>, schedule = #kf.schedule<workgroup = [8]>}
+// CHECK-SAME:    attributes {grid = #kf.grid<tokens = [8], counts = [0]>, schedule = #kf.vector<workgroup = [8]>}
 kf.kernel @scale(%x: tensor<?x64xf32>, %w: tensor<64xf32>) -> tensor<?x64xf32>
-    attributes {schedule = #kf.schedule<workgroup = [8]>,
+    attributes {schedule = #kf.vector<workgroup = [8]>,
                 grid = #kf.grid<tokens = [8], counts = [0]>} {
   %0 = kf.rms_norm %x, %w eps(1.0e-5) : tensor<?x64xf32>, tensor<64xf32>
   // CHECK: kf.yield %{{.*}} : tensor<?x64xf32>

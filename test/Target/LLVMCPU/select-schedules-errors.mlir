@@ -1,41 +1,23 @@
-// RUN: kf-opt %s --kf-cpu-select-schedules=vector-lanes=8 -split-input-file -verify-diagnostics
-// RUN: not kf-opt %s --kf-cpu-select-schedules=vector-lanes=12 2>&1 | FileCheck %s
+// RUN: kf-opt %s --kf-set-target=target=cpu:x86-64-v3 --kf-select-schedules -split-input-file -verify-diagnostics
+// RUN: not kf-opt %s --kf-set-target=target="#kf.cpu_target<cpu=\"native\",lanes=12>" 2>&1 | FileCheck %s
 
-// RUN: not kf-opt %s --kf-cpu-select-schedules=workers=-1 2>&1 | FileCheck %s --check-prefix=WORKERS
+// RUN: not kf-opt %s --kf-set-target="target=#kf.cpu_target<cpu=\"native\",workers=-1>" 2>&1 | FileCheck %s --check-prefix=WORKERS
 
-// CHECK: error: kf-cpu-select-schedules: vector-lanes must be 4, 8 or 16, found 12
-// WORKERS: error: kf-cpu-select-schedules: workers must be in [0, 65536], found -1
+// CHECK: cpu_target: lanes must be 4, 8 or 16, found 12
+// WORKERS: cpu_target: workers must be in [0, 65536], found -1
 
-// expected-error @+1 {{kf-cpu-select-schedules: schedule cannot run on this CPU: vector = 16 exceeds the register's 8 lanes}}
+// expected-error @+1 {{schedule cannot run on this CPU: lanes = 16 exceeds the register's 8}}
 kf.kernel @wide(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
-    attributes {schedule = #kf.schedule<workgroup = [1], vector = 16>} {
+    attributes {schedule = #kf.vector<workgroup = [1], lanes = 16>} {
   %0 = kf.softmax %x : tensor<4x64xf32>
   kf.yield %0 : tensor<4x64xf32>
 }
 
 // -----
 
-// expected-error @+1 {{schedule cannot run on this CPU: threads is for GPUs}}
+// expected-error @+1 {{schedule cannot run on this CPU: it is no #kf.vector}}
 kf.kernel @threads(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
-    attributes {schedule = #kf.schedule<workgroup = [1], threads = [64]>} {
-  %0 = kf.softmax %x : tensor<4x64xf32>
-  kf.yield %0 : tensor<4x64xf32>
-}
-
-// -----
-
-// expected-error @+1 {{schedule cannot run on this CPU: stages and split_k must be 1}}
-kf.kernel @stages(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
-    attributes {schedule = #kf.schedule<workgroup = [1], stages = 2>} {
-  %0 = kf.softmax %x : tensor<4x64xf32>
-  kf.yield %0 : tensor<4x64xf32>
-}
-
-// -----
-
-// expected-error @+1 {{schedule cannot run on this CPU: stages and split_k must be 1}}
-kf.kernel @split_k(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
-    attributes {schedule = #kf.schedule<workgroup = [1], split_k = 2>} {
+    attributes {schedule = #kf.simt<workgroup = [1], threads = [64]>} {
   %0 = kf.softmax %x : tensor<4x64xf32>
   kf.yield %0 : tensor<4x64xf32>
 }
@@ -44,16 +26,16 @@ kf.kernel @split_k(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
 
 // expected-error @+1 {{schedule cannot run on this CPU: a matmul needs tile = [rows, columns]}}
 kf.kernel @no_tile(%x: tensor<4x64xf32>, %w: tensor<32x64xf32>) -> tensor<4x32xf32>
-    attributes {schedule = #kf.schedule<workgroup = [4, 32]>} {
+    attributes {schedule = #kf.vector<workgroup = [4, 32]>} {
   %0 = kf.matmul %x, %w : tensor<4x64xf32>, tensor<32x64xf32>
   kf.yield %0 : tensor<4x32xf32>
 }
 
 // -----
 
-// expected-error @+1 {{schedule cannot run on this CPU: tile columns must be a multiple of vector}}
+// expected-error @+1 {{schedule cannot run on this CPU: tile columns must be a multiple of lanes}}
 kf.kernel @columns(%x: tensor<4x64xf32>, %w: tensor<32x64xf32>) -> tensor<4x32xf32>
-    attributes {schedule = #kf.schedule<workgroup = [4, 24], tile = [4, 12], vector = 8>} {
+    attributes {schedule = #kf.vector<workgroup = [4, 24], tile = [4, 12], lanes = 8>} {
   %0 = kf.matmul %x, %w : tensor<4x64xf32>, tensor<32x64xf32>
   kf.yield %0 : tensor<4x32xf32>
 }
@@ -62,7 +44,7 @@ kf.kernel @columns(%x: tensor<4x64xf32>, %w: tensor<32x64xf32>) -> tensor<4x32xf
 
 // expected-error @+1 {{schedule cannot run on this CPU: tile and accumulators need 512 vector registers; 32 are there, and 256 are accepted}}
 kf.kernel @registers(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>) -> tensor<64x64xf32>
-    attributes {schedule = #kf.schedule<workgroup = [64, 64], tile = [64, 64], vector = 8>} {
+    attributes {schedule = #kf.vector<workgroup = [64, 64], tile = [64, 64], lanes = 8>} {
   %0 = kf.matmul %x, %w : tensor<64x64xf32>, tensor<64x64xf32>
   kf.yield %0 : tensor<64x64xf32>
 }
@@ -71,7 +53,7 @@ kf.kernel @registers(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>) -> tensor<64x
 
 // expected-error @+1 {{schedule cannot run on this CPU: tile and unroll make 8192 products of vectors a step; at most 4096 are accepted}}
 kf.kernel @products(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>) -> tensor<64x64xf32>
-    attributes {schedule = #kf.schedule<workgroup = [64, 64], tile = [16, 64], vector = 8, unroll = 64>} {
+    attributes {schedule = #kf.vector<workgroup = [64, 64], tile = [16, 64], lanes = 8, unroll = 64>} {
   %0 = kf.matmul %x, %w : tensor<64x64xf32>, tensor<64x64xf32>
   kf.yield %0 : tensor<64x64xf32>
 }
@@ -81,7 +63,7 @@ kf.kernel @products(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>) -> tensor<64x6
 // Blocks of 32 elements are unrolled.
 // expected-error @+1 {{schedule cannot run on this CPU: tile and unroll make 8192 products of vectors a step; at most 4096 are accepted}}
 kf.kernel @block_products(%x: tensor<64x64xf32>, %w: tensor<64x64x!kf.quant<q8_0>>) -> tensor<64x64xf32>
-    attributes {schedule = #kf.schedule<workgroup = [64, 64], tile = [32, 64], vector = 8>} {
+    attributes {schedule = #kf.vector<workgroup = [64, 64], tile = [32, 64], lanes = 8>} {
   %0 = kf.matmul %x, %w : tensor<64x64xf32>, tensor<64x64x!kf.quant<q8_0>>
   kf.yield %0 : tensor<64x64xf32>
 }
@@ -90,7 +72,7 @@ kf.kernel @block_products(%x: tensor<64x64xf32>, %w: tensor<64x64x!kf.quant<q8_0
 
 // expected-error @+1 {{schedule cannot run on this CPU: tile and reduction need 264 vector registers; 32 are there, and 256 are accepted}}
 kf.kernel @query_registers(%q: tensor<?x4x32xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 32, type = f32, key_block = 8>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x4x32xf32>
-    attributes {schedule = #kf.schedule<workgroup = [32, 4], tile = [33], reduction = 64, vector = 8>} {
+    attributes {schedule = #kf.vector<workgroup = [32, 4], tile = [33], reduction = 64, lanes = 8>} {
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x4x32xf32>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 32, type = f32, key_block = 8>, tensor<?xi32>, tensor<1x4xi32>
   kf.yield %0 : tensor<?x4x32xf32>
 }
@@ -99,7 +81,7 @@ kf.kernel @query_registers(%q: tensor<?x4x32xf32>, %c: !kf.kv_cache<layers = 1, 
 
 // expected-error @+1 {{schedule cannot run on this CPU: dot = i8 needs VNNI}}
 kf.kernel @int8(%x: tensor<4x64xf32>, %w: tensor<96x64x!kf.quant<q8_0>>) -> tensor<4x96xf32>
-    attributes {schedule = #kf.schedule<workgroup = [4, 16], tile = [4, 16], vector = 8, dot = i8>} {
+    attributes {schedule = #kf.vector<workgroup = [4, 16], tile = [4, 16], lanes = 8, dot = i8>} {
   %0 = kf.matmul %x, %w : tensor<4x64xf32>, tensor<96x64x!kf.quant<q8_0>>
   kf.yield %0 : tensor<4x96xf32>
 }
@@ -108,7 +90,7 @@ kf.kernel @int8(%x: tensor<4x64xf32>, %w: tensor<96x64x!kf.quant<q8_0>>) -> tens
 
 // expected-error @+1 {{schedule cannot run on this CPU: unroll must be 1 for block-quantized weights, whose blocks are unrolled whole}}
 kf.kernel @unrolled_blocks(%x: tensor<4x64xf32>, %w: tensor<96x64x!kf.quant<q8_0>>) -> tensor<4x96xf32>
-    attributes {schedule = #kf.schedule<workgroup = [4, 16], tile = [4, 16], vector = 8, unroll = 2>} {
+    attributes {schedule = #kf.vector<workgroup = [4, 16], tile = [4, 16], lanes = 8, unroll = 2>} {
   %0 = kf.matmul %x, %w : tensor<4x64xf32>, tensor<96x64x!kf.quant<q8_0>>
   kf.yield %0 : tensor<4x96xf32>
 }
@@ -117,7 +99,7 @@ kf.kernel @unrolled_blocks(%x: tensor<4x64xf32>, %w: tensor<96x64x!kf.quant<q8_0
 
 // expected-error @+1 {{schedule cannot run on this CPU: a matmul's reduction is not tiled; reduction must be 0}}
 kf.kernel @reduction(%x: tensor<4x64xf32>, %w: tensor<96x64xf32>) -> tensor<4x96xf32>
-    attributes {schedule = #kf.schedule<workgroup = [4, 16], tile = [4, 16], reduction = 32, vector = 8>} {
+    attributes {schedule = #kf.vector<workgroup = [4, 16], tile = [4, 16], reduction = 32, lanes = 8>} {
   %0 = kf.matmul %x, %w : tensor<4x64xf32>, tensor<96x64xf32>
   kf.yield %0 : tensor<4x96xf32>
 }
@@ -126,7 +108,7 @@ kf.kernel @reduction(%x: tensor<4x64xf32>, %w: tensor<96x64xf32>) -> tensor<4x96
 
 // expected-error @+1 {{schedule cannot run on this CPU: workgroup columns (24) must be a multiple of tile columns (16)}}
 kf.kernel @group_columns(%x: tensor<4x64xf32>, %w: tensor<96x64xf32>) -> tensor<4x96xf32>
-    attributes {schedule = #kf.schedule<workgroup = [4, 24], tile = [4, 16], vector = 8>} {
+    attributes {schedule = #kf.vector<workgroup = [4, 24], tile = [4, 16], lanes = 8>} {
   %0 = kf.matmul %x, %w : tensor<4x64xf32>, tensor<96x64xf32>
   kf.yield %0 : tensor<4x96xf32>
 }
@@ -135,7 +117,7 @@ kf.kernel @group_columns(%x: tensor<4x64xf32>, %w: tensor<96x64xf32>) -> tensor<
 
 // expected-error @+1 {{schedule cannot run on this CPU: workgroup rows must be given, as their number is dynamic}}
 kf.kernel @dynamic_rows(%x: tensor<?x64xf32>, %w: tensor<96x64xf32>) -> tensor<?x96xf32>
-    attributes {schedule = #kf.schedule<workgroup = [0, 32], tile = [4, 16], vector = 8>} {
+    attributes {schedule = #kf.vector<workgroup = [0, 32], tile = [4, 16], lanes = 8>} {
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32>
   kf.yield %0 : tensor<?x96xf32>
 }
@@ -144,7 +126,7 @@ kf.kernel @dynamic_rows(%x: tensor<?x64xf32>, %w: tensor<96x64xf32>) -> tensor<?
 
 // expected-error @+1 {{schedule cannot run on this CPU: unroll is for matmuls}}
 kf.kernel @unrolled_softmax(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
-    attributes {schedule = #kf.schedule<workgroup = [1], vector = 8, unroll = 2>} {
+    attributes {schedule = #kf.vector<workgroup = [1], lanes = 8, unroll = 2>} {
   %0 = kf.softmax %x : tensor<4x64xf32>
   kf.yield %0 : tensor<4x64xf32>
 }
@@ -153,7 +135,7 @@ kf.kernel @unrolled_softmax(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
 
 // expected-error @+1 {{schedule cannot run on this CPU: tile and reduction are for matmuls and attention}}
 kf.kernel @tiled_softmax(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
-    attributes {schedule = #kf.schedule<workgroup = [1], tile = [1], vector = 8>} {
+    attributes {schedule = #kf.vector<workgroup = [1], tile = [1], lanes = 8>} {
   %0 = kf.softmax %x : tensor<4x64xf32>
   kf.yield %0 : tensor<4x64xf32>
 }
@@ -162,7 +144,7 @@ kf.kernel @tiled_softmax(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
 
 // expected-error @+1 {{schedule cannot run on this CPU: attention needs tile = [query rows] or [query rows, those of one token]}}
 kf.kernel @query_rows(%q: tensor<?x4x16xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x4x16xf32>
-    attributes {schedule = #kf.schedule<workgroup = [8, 2], reduction = 64, vector = 8>} {
+    attributes {schedule = #kf.vector<workgroup = [8, 2], reduction = 64, lanes = 8>} {
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32}
       : tensor<?x4x16xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32>, tensor<?xi32>, tensor<1x4xi32>
   kf.yield %0 : tensor<?x4x16xf32>
@@ -170,9 +152,9 @@ kf.kernel @query_rows(%q: tensor<?x4x16xf32>, %c: !kf.kv_cache<layers = 1, kv_he
 
 // -----
 
-// expected-error @+1 {{schedule cannot run on this CPU: attention needs a reduction that divides the cache's page (64) and is a multiple of vector, found 48}}
+// expected-error @+1 {{schedule cannot run on this CPU: attention needs a reduction that divides the cache's page (64) and is a multiple of lanes, found 48}}
 kf.kernel @keys(%q: tensor<?x4x16xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x4x16xf32>
-    attributes {schedule = #kf.schedule<workgroup = [8, 2], tile = [4], reduction = 48, vector = 8>} {
+    attributes {schedule = #kf.vector<workgroup = [8, 2], tile = [4], reduction = 48, lanes = 8>} {
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32}
       : tensor<?x4x16xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32>, tensor<?xi32>, tensor<1x4xi32>
   kf.yield %0 : tensor<?x4x16xf32>
@@ -182,7 +164,7 @@ kf.kernel @keys(%q: tensor<?x4x16xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 
 
 // expected-error @+1 {{schedule cannot run on this CPU: workgroup heads (1) must be the 2 that share a KV head}}
 kf.kernel @heads(%q: tensor<?x4x16xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x4x16xf32>
-    attributes {schedule = #kf.schedule<workgroup = [8, 1], tile = [4], reduction = 64, vector = 8>} {
+    attributes {schedule = #kf.vector<workgroup = [8, 1], tile = [4], reduction = 64, lanes = 8>} {
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32}
       : tensor<?x4x16xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32>, tensor<?xi32>, tensor<1x4xi32>
   kf.yield %0 : tensor<?x4x16xf32>
@@ -192,7 +174,7 @@ kf.kernel @heads(%q: tensor<?x4x16xf32>, %c: !kf.kv_cache<layers = 1, kv_heads =
 
 // expected-error @+1 {{schedule cannot run on this CPU: workgroup rows (24) must be a multiple of the layout's panel (16)}}
 kf.kernel @pack(%w: tensor<96x64xf32>) -> tensor<96x64xf32, #kf.layout<panel = 16>>
-    attributes {schedule = #kf.schedule<workgroup = [24]>} {
+    attributes {schedule = #kf.vector<workgroup = [24]>} {
   %0 = kf.pack %w : tensor<96x64xf32> to tensor<96x64xf32, #kf.layout<panel = 16>>
   kf.yield %0 : tensor<96x64xf32, #kf.layout<panel = 16>>
 }
@@ -200,8 +182,18 @@ kf.kernel @pack(%w: tensor<96x64xf32>) -> tensor<96x64xf32, #kf.layout<panel = 1
 // -----
 
 // A panel that is no multiple of the vector's lanes has no register tile.
-// expected-error @+1 {{schedule cannot run on this CPU: tile columns must be a multiple of vector}}
+// expected-error @+1 {{schedule cannot run on this CPU: tile columns must be a multiple of lanes}}
 kf.kernel @packed(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 12>>) -> tensor<?x96xf32> {
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32, #kf.layout<panel = 12>>
   kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+!packed = tensor<64x64xf32, #kf.layout<panel = 16>>
+// expected-error @+1 {{schedule cannot run on this CPU: tile columns (32) must be the panel of the weight's layout (16)}}
+kf.kernel @panel(%x: tensor<4x64xf32>, %w: !packed) -> tensor<4x64xf32>
+    attributes {schedule = #kf.vector<workgroup = [4, 64], tile = [4, 32], lanes = 8>} {
+  %0 = kf.matmul %x, %w : tensor<4x64xf32>, !packed
+  kf.yield %0 : tensor<4x64xf32>
 }

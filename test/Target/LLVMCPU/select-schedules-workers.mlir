@@ -1,6 +1,6 @@
-// RUN: kf-opt %s --kf-cpu-select-schedules="int8-dot=true workers=1" | FileCheck %s
-// RUN: kf-opt %s --kf-cpu-select-schedules="int8-dot=true workers=2" | FileCheck %s --check-prefix=TWO
-// RUN: kf-opt %s --kf-cpu-select-schedules="int8-dot=true" | FileCheck %s --check-prefix=UNKNOWN
+// RUN: kf-opt %s --kf-set-target="target=cpu:icelake-server workers=1" --kf-select-schedules | FileCheck %s
+// RUN: kf-opt %s --kf-set-target="target=cpu:icelake-server workers=2" --kf-select-schedules | FileCheck %s --check-prefix=TWO
+// RUN: kf-opt %s --kf-set-target=target=cpu:icelake-server --kf-select-schedules | FileCheck %s --check-prefix=UNKNOWN
 
 // Each workgroup rounds the rows that it reads: there are four to a worker, or
 // 32 where workers are unknown.

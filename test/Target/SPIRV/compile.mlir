@@ -1,4 +1,4 @@
-// RUN: kf-opt %s --kf-compile=target=vulkan | FileCheck %s
+// RUN: kf-opt %s --kf-set-target=target=vulkan --kf-compile | FileCheck %s
 
 // The whole path: a function of kf ops becomes a program and SPIR-V kernels.
 // Weights stay as they are; the last binding is the scalar buffer.

@@ -1,55 +1,10 @@
-// RUN: kf-opt %s -split-input-file --kf-spirv-select-schedules -verify-diagnostics
+// RUN: kf-opt %s -split-input-file --kf-set-target=target=vulkan --kf-select-schedules -verify-diagnostics
 
 // Schedules that no GPU, or not the device at hand, can run.
 
-// expected-error @below {{schedule cannot run on a GPU: vector must be 1, found 4}}
-kf.kernel @k(%x: tensor<?x40xf32>) -> tensor<?x40xf32>
-    attributes {schedule = #kf.schedule<workgroup = [1], vector = 4, threads = [64]>} {
-  %0 = kf.softmax %x : tensor<?x40xf32>
-  kf.yield %0 : tensor<?x40xf32>
-}
-
-// -----
-
-// expected-error @below {{schedule cannot run on a GPU: stages and split_k must be 1}}
-kf.kernel @k(%x: tensor<?x40xf32>) -> tensor<?x40xf32>
-    attributes {schedule = #kf.schedule<workgroup = [1], threads = [64], stages = 2>} {
-  %0 = kf.softmax %x : tensor<?x40xf32>
-  kf.yield %0 : tensor<?x40xf32>
-}
-
-// -----
-
-// expected-error @below {{schedule cannot run on a GPU: stages and split_k must be 1}}
-kf.kernel @k(%x: tensor<?x64xf32>, %w: tensor<40x64xf32>) -> tensor<?x40xf32>
-    attributes {schedule = #kf.schedule<workgroup = [32, 32], tile = [2, 2], reduction = 16, threads = [16, 16], split_k = 2>} {
-  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<40x64xf32>
-  kf.yield %0 : tensor<?x40xf32>
-}
-
-// -----
-
-// expected-error @below {{schedule cannot run on a GPU: accumulators must be 1}}
-kf.kernel @k(%x: tensor<?x64xf32>, %w: tensor<40x64xf32>) -> tensor<?x40xf32>
-    attributes {schedule = #kf.schedule<workgroup = [32, 32], tile = [2, 2], reduction = 16, unroll = 2, accumulators = 2, threads = [16, 16]>} {
-  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<40x64xf32>
-  kf.yield %0 : tensor<?x40xf32>
-}
-
-// -----
-
-// expected-error @below {{schedule cannot run on a GPU: it has no threads}}
-kf.kernel @k(%x: tensor<?x40xf32>) -> tensor<?x40xf32>
-    attributes {schedule = #kf.schedule<workgroup = [1]>} {
-  %0 = kf.softmax %x : tensor<?x40xf32>
-  kf.yield %0 : tensor<?x40xf32>
-}
-
-// -----
-
 // expected-error @below {{schedule cannot run on a GPU: sizes are at most 1048576, found 2097152}}
 kf.kernel @k(%x: tensor<?x40xf32>) -> tensor<?x40xf32>
-    attributes {schedule = #kf.schedule<workgroup = [2097152], threads = [64]>} {
+    attributes {schedule = #kf.simt<workgroup = [2097152], threads = [64]>} {
   %0 = kf.softmax %x : tensor<?x40xf32>
   kf.yield %0 : tensor<?x40xf32>
 }
@@ -58,7 +13,7 @@ kf.kernel @k(%x: tensor<?x40xf32>) -> tensor<?x40xf32>
 
 // expected-error @below {{schedule cannot run on a GPU: tile and reduction are for matmul}}
 kf.kernel @k(%x: tensor<?x40xf32>) -> tensor<?x40xf32>
-    attributes {schedule = #kf.schedule<workgroup = [1], tile = [2, 2], threads = [64]>} {
+    attributes {schedule = #kf.simt<workgroup = [1], threads = [64], tile = [2, 2]>} {
   %0 = kf.softmax %x : tensor<?x40xf32>
   kf.yield %0 : tensor<?x40xf32>
 }
@@ -67,7 +22,7 @@ kf.kernel @k(%x: tensor<?x40xf32>) -> tensor<?x40xf32>
 
 // expected-error @below {{schedule cannot run on a GPU: a matmul needs workgroup = [rows, columns], tile = [rows, columns] and threads = [x, y]}}
 kf.kernel @k(%x: tensor<?x64xf32>, %w: tensor<40x64xf32>) -> tensor<?x40xf32>
-    attributes {schedule = #kf.schedule<workgroup = [32], tile = [2, 2], threads = [16, 16]>} {
+    attributes {schedule = #kf.simt<workgroup = [32], threads = [16, 16], tile = [2, 2]>} {
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<40x64xf32>
   kf.yield %0 : tensor<?x40xf32>
 }
@@ -76,7 +31,7 @@ kf.kernel @k(%x: tensor<?x64xf32>, %w: tensor<40x64xf32>) -> tensor<?x40xf32>
 
 // expected-error @below {{schedule cannot run on a GPU: tile [2, 4] of 16 x 16 threads does not make the workgroup's [32, 32]}}
 kf.kernel @k(%x: tensor<?x64xf32>, %w: tensor<40x64xf32>) -> tensor<?x40xf32>
-    attributes {schedule = #kf.schedule<workgroup = [32, 32], tile = [2, 4], reduction = 16, threads = [16, 16]>} {
+    attributes {schedule = #kf.simt<workgroup = [32, 32], threads = [16, 16], tile = [2, 4], reduction = 16>} {
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<40x64xf32>
   kf.yield %0 : tensor<?x40xf32>
 }
@@ -85,7 +40,7 @@ kf.kernel @k(%x: tensor<?x64xf32>, %w: tensor<40x64xf32>) -> tensor<?x40xf32>
 
 // expected-error @below {{schedule cannot run on a GPU: reduction (16) must be a multiple of unroll (3) and at most 1048576}}
 kf.kernel @k(%x: tensor<?x64xf32>, %w: tensor<40x64xf32>) -> tensor<?x40xf32>
-    attributes {schedule = #kf.schedule<workgroup = [32, 32], tile = [2, 2], reduction = 16, unroll = 3, threads = [16, 16]>} {
+    attributes {schedule = #kf.simt<workgroup = [32, 32], threads = [16, 16], tile = [2, 2], reduction = 16, unroll = 3>} {
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<40x64xf32>
   kf.yield %0 : tensor<?x40xf32>
 }
@@ -94,25 +49,34 @@ kf.kernel @k(%x: tensor<?x64xf32>, %w: tensor<40x64xf32>) -> tensor<?x40xf32>
 
 // expected-error @below {{schedule cannot run on a GPU: tile and unroll make more than 1024 multiplications a thread and step}}
 kf.kernel @k(%x: tensor<?x64xf32>, %w: tensor<40x64xf32>) -> tensor<?x40xf32>
-    attributes {schedule = #kf.schedule<workgroup = [64, 64], tile = [64, 64], reduction = 16, threads = [1, 1]>} {
+    attributes {schedule = #kf.simt<workgroup = [64, 64], threads = [1, 1], tile = [64, 64], reduction = 16>} {
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<40x64xf32>
   kf.yield %0 : tensor<?x40xf32>
 }
 
 // -----
 
-// expected-error @below {{schedule cannot run on Vulkan: threads are 512 a workgroup, the device allows 256}}
+// expected-error @below {{schedule cannot run on this device: threads are 512 a workgroup, the device allows 256}}
 kf.kernel @k(%x: tensor<?x40xf32>) -> tensor<?x40xf32>
-    attributes {schedule = #kf.schedule<workgroup = [1], threads = [32, 16]>} {
+    attributes {schedule = #kf.simt<workgroup = [1], threads = [32, 16]>} {
   %0 = kf.softmax %x : tensor<?x40xf32>
   kf.yield %0 : tensor<?x40xf32>
 }
 
 // -----
 
-// expected-error @below {{schedule cannot run on Vulkan: it needs 33280 bytes of workgroup memory, the device has 16384}}
+// expected-error @below {{schedule cannot run on this device: it needs 33280 bytes of workgroup memory, the device has 16384}}
 kf.kernel @k(%x: tensor<?x64xf32>, %w: tensor<40x64xf32>) -> tensor<?x40xf32>
-    attributes {schedule = #kf.schedule<workgroup = [64, 64], tile = [4, 4], reduction = 0, threads = [16, 16]>} {
+    attributes {schedule = #kf.simt<workgroup = [64, 64], threads = [16, 16], tile = [4, 4], reduction = 0>} {
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<40x64xf32>
+  kf.yield %0 : tensor<?x40xf32>
+}
+
+// -----
+
+// expected-error @below {{schedule cannot run on a GPU: it is no #kf.simt}}
+kf.kernel @k(%x: tensor<?x40xf32>) -> tensor<?x40xf32>
+    attributes {schedule = #kf.vector<workgroup = [1], lanes = 4>} {
+  %0 = kf.softmax %x : tensor<?x40xf32>
   kf.yield %0 : tensor<?x40xf32>
 }

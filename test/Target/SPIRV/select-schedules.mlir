@@ -1,11 +1,11 @@
-// RUN: kf-opt %s --kf-spirv-select-schedules | FileCheck %s
-// RUN: kf-opt %s --kf-spirv-select-schedules="max-threads=32 max-workgroup-memory=2048" \
+// RUN: kf-opt %s --kf-set-target=target=vulkan --kf-select-schedules | FileCheck %s
+// RUN: kf-opt %s --kf-set-target=target="#kf.vulkan_target<threads=32,memory=2048>" --kf-select-schedules \
 // RUN:   | FileCheck %s --check-prefix=SMALL
 
 // CHECK-LABEL: kf.kernel @matmul
-// CHECK-SAME:    #kf.schedule<workgroup = [32, 32], tile = [2, 2], reduction = 16, threads = [16, 16, 1]>
+// CHECK-SAME:    #kf.simt<workgroup = [32, 32], threads = [16, 16, 1], tile = [2, 2], reduction = 16>
 // SMALL-LABEL: kf.kernel @matmul
-// SMALL-SAME:    #kf.schedule<workgroup = [32, 32], tile = [16, 2], reduction = 4, threads = [16, 2, 1]>
+// SMALL-SAME:    #kf.simt<workgroup = [32, 32], threads = [16, 2, 1], tile = [16, 2], reduction = 4>
 kf.kernel @matmul(%x: tensor<?x64xf32>, %w: tensor<40x64xf32>) -> tensor<?x40xf32> {
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<40x64xf32>
   kf.yield %0 : tensor<?x40xf32>
@@ -13,21 +13,21 @@ kf.kernel @matmul(%x: tensor<?x64xf32>, %w: tensor<40x64xf32>) -> tensor<?x40xf3
 
 // One row: a strip of the product.
 // CHECK-LABEL: kf.kernel @gemv
-// CHECK-SAME:    #kf.schedule<workgroup = [1, 64], tile = [1, 1], reduction = 16, threads = [64, 1, 1]>
+// CHECK-SAME:    #kf.simt<workgroup = [1, 64], threads = [64, 1, 1], tile = [1, 1], reduction = 16>
 kf.kernel @gemv(%x: tensor<1x64xf32>, %w: tensor<40x64xf32>) -> tensor<1x40xf32> {
   %0 = kf.matmul %x, %w : tensor<1x64xf32>, tensor<40x64xf32>
   kf.yield %0 : tensor<1x40xf32>
 }
 
 // CHECK-LABEL: kf.kernel @row
-// CHECK-SAME:    #kf.schedule<workgroup = [1], threads = [64]>
+// CHECK-SAME:    #kf.simt<workgroup = [1], threads = [64]>
 kf.kernel @row(%x: tensor<?x40xf32>) -> tensor<?x40xf32> {
   %0 = kf.softmax %x : tensor<?x40xf32>
   kf.yield %0 : tensor<?x40xf32>
 }
 
 // CHECK-LABEL: kf.kernel @heads
-// CHECK-SAME:    #kf.schedule<workgroup = [1, 1], threads = [64]>
+// CHECK-SAME:    #kf.simt<workgroup = [1, 1], threads = [64]>
 kf.kernel @heads(%x: tensor<?x6x16xf32>, %g: tensor<16xf32>) -> tensor<?x6x16xf32> {
   %0 = kf.rms_norm %x, %g eps(1.0e-5) : tensor<?x6x16xf32>, tensor<16xf32>
   kf.yield %0 : tensor<?x6x16xf32>
@@ -35,13 +35,13 @@ kf.kernel @heads(%x: tensor<?x6x16xf32>, %g: tensor<16xf32>) -> tensor<?x6x16xf3
 
 // Whole rows where they are short, parts of one where it is long.
 // CHECK-LABEL: kf.kernel @short
-// CHECK-SAME:    #kf.schedule<workgroup = [10, 0], threads = [64]>
+// CHECK-SAME:    #kf.simt<workgroup = [10, 0], threads = [64]>
 kf.kernel @short(%x: tensor<?x100xf32>) -> tensor<?x100xf32> {
   %0 = kf.activation(relu) %x : tensor<?x100xf32>
   kf.yield %0 : tensor<?x100xf32>
 }
 // CHECK-LABEL: kf.kernel @long
-// CHECK-SAME:    #kf.schedule<workgroup = [1, 1024], threads = [64]>
+// CHECK-SAME:    #kf.simt<workgroup = [1, 1024], threads = [64]>
 kf.kernel @long(%x: tensor<?x5000xf32>) -> tensor<?x5000xf32> {
   %0 = kf.activation(relu) %x : tensor<?x5000xf32>
   kf.yield %0 : tensor<?x5000xf32>
@@ -49,7 +49,7 @@ kf.kernel @long(%x: tensor<?x5000xf32>) -> tensor<?x5000xf32> {
 
 // A grid has at most 32768 workgroups along a dimension.
 // CHECK-LABEL: kf.kernel @many
-// CHECK-SAME:    #kf.schedule<workgroup = [4], threads = [64]>
+// CHECK-SAME:    #kf.simt<workgroup = [4], threads = [64]>
 kf.kernel @many(%x: tensor<100000x40xf32>) -> tensor<100000x40xf32> {
   %0 = kf.softmax %x : tensor<100000x40xf32>
   kf.yield %0 : tensor<100000x40xf32>
@@ -57,9 +57,9 @@ kf.kernel @many(%x: tensor<100000x40xf32>) -> tensor<100000x40xf32> {
 
 // A schedule that can run is kept.
 // CHECK-LABEL: kf.kernel @given
-// CHECK-SAME:    #kf.schedule<workgroup = [7], threads = [3]>
+// CHECK-SAME:    #kf.simt<workgroup = [7], threads = [3]>
 kf.kernel @given(%x: tensor<?x40xf32>) -> tensor<?x40xf32>
-    attributes {schedule = #kf.schedule<workgroup = [7], threads = [3]>} {
+    attributes {schedule = #kf.simt<workgroup = [7], threads = [3]>} {
   %0 = kf.softmax %x : tensor<?x40xf32>
   kf.yield %0 : tensor<?x40xf32>
 }

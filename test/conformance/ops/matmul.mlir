@@ -87,7 +87,7 @@ func.func @norm_read_twice(%x: tensor<?x64xf32>, %g: tensor<64xf32>, %w: tensor<
   return %2 : tensor<?x64xf32>
 }
 
-// Packed by hand, in panels of other sizes than kf-pack-weights would choose.
+// Packed by hand, in panels of other sizes than kf-set-layouts would choose.
 func.func @packed(%x: tensor<?x40xf32>, %w: tensor<100x40xf32>) -> tensor<?x100xf32> attributes {kf.max_tokens = 20 : i64} {
   %p = kf.pack %w : tensor<100x40xf32> to tensor<100x40xf32, #kf.layout<panel = 16>>
   %0 = kf.matmul %x, %p : tensor<?x40xf32>, tensor<100x40xf32, #kf.layout<panel = 16>>

@@ -281,7 +281,7 @@ TEST(Allocation, TuningDatabase) {
   TuningEntry entry;
   entry.key = {"matmul", {{-1, 2048}, {2048, 2048}}, {"f32", "bf16"},
                "cpu",    "some processor",           "1.0"};
-  entry.schedule = "#kf.schedule<tile = [1, 64]>";
+  entry.schedule = "#kf.vector<tile = [1, 64]>";
   entry.seconds = 0.125;
   entry.date = "2026-01-31";
   failEverywhere(

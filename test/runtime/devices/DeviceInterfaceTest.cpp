@@ -7,16 +7,20 @@
 //===----------------------------------------------------------------------===//
 //
 // The promises of runtime/devices/Device.h, on every device. All have the same
-// program, z = a * (a * x) by two dispatches through the arena, and Vulkan runs
-// with validation: a message is a failure.
+// program, z = a * (a * x) by two dispatches through the arena. Vulkan runs
+// with validation, where a message is a failure, and CUDA's driver also as a
+// fake one, that knows what a driver would not survive.
 //
 //===----------------------------------------------------------------------===//
 
 #include "runtime/devices/Cpu/CpuDevice.h"
+#include "runtime/devices/Cuda/CudaDevice.h"
 #include "runtime/devices/Reference/ReferenceDevice.h"
 #include "runtime/devices/Vulkan/VulkanDevice.h"
+#include "test/runtime/CudaRequirement.h"
 #include "test/runtime/StatusAssertions.h"
 #include "test/runtime/VulkanRequirement.h"
+#include "test/runtime/devices/Cuda/FakeCuda.h"
 #include "test/runtime/devices/Vulkan/SpirvTestModules.h"
 
 #include <gtest/gtest.h>
@@ -63,6 +67,8 @@ Executable scaleTwice(const std::string &target) {
     executable.binary = readFile(KF_TEST_KERNELS);
   else if (target == "vulkan")
     executable.binary = lengthPrefixed(readSpirv("scale"));
+  else if (target == "cuda")
+    executable.binary = test::scaleImage();
   else
     executable.binary = R"([
       {"name": "scale",
@@ -98,8 +104,8 @@ std::vector<float> countingThenUnset(float factor, int64_t count) {
 
 constexpr uint32_t minusOne = 0xbf800000; // as bits of a float
 
-/// cpu, cpu2 (two threads), reference, vulkan, or vulkan_staging: as on a GPU
-/// whose memory the host cannot address.
+/// cpu, cpu2 (two threads), reference, vulkan, vulkan_staging (as on a GPU
+/// whose memory the host cannot address), cuda, or cuda_fake.
 class DeviceInterfaceTest : public testing::TestWithParam<const char *> {
 protected:
   /// The program with buffers of its own; a is 3.
@@ -111,6 +117,10 @@ protected:
   void SetUp() override {
     if (isVulkan())
       KF_REQUIRE_VULKAN();
+    if (std::string_view(GetParam()) == "cuda")
+      KF_REQUIRE_CUDA();
+    if (std::string_view(GetParam()) == "cuda_fake")
+      fake = std::make_unique<test::FakeCuda>();
     device = open();
     ASSERT_NE(device, nullptr);
     auto loaded = device->load(scaleTwice(device->name()));
@@ -128,10 +138,18 @@ protected:
     program.reset();
     device.reset();
     EXPECT_EQ(messages, std::vector<std::string>());
+    if (fake) {
+      EXPECT_EQ(fake->violations, std::vector<std::string>());
+      EXPECT_EQ(fake->leftOver(), std::vector<std::string>());
+    }
   }
 
   bool isVulkan() const {
     return std::string_view(GetParam()).starts_with("vulkan");
+  }
+  /// Whose work cannot be taken back.
+  bool isGpu() const {
+    return isVulkan() || std::string_view(GetParam()).starts_with("cuda");
   }
 
   std::unique_ptr<Device> open() {
@@ -147,6 +165,9 @@ protected:
       opened = createReferenceDevice();
     else if (isVulkan())
       opened = createVulkanDevice(vulkan);
+    else if (isGpu())
+      opened = createCudaDevice(
+          {.device = {}, .driver = fake ? &fake->functions() : nullptr});
     else
       opened = createCpuDevice({.threads = name == "cpu2" ? 2 : 1});
     EXPECT_TRUE(opened.ok()) << opened.message();
@@ -191,8 +212,9 @@ protected:
     return values;
   }
 
-  static constexpr float three = 3;  ///< what wrapped buffers refer to
-  std::vector<std::string> messages; ///< of Vulkan's validation
+  static constexpr float three = 3;     ///< what wrapped buffers refer to
+  std::vector<std::string> messages;    ///< of Vulkan's validation
+  std::unique_ptr<test::FakeCuda> fake; ///< null but for cuda_fake
   std::unique_ptr<Device> device;
   std::unique_ptr<LoadedProgram> program;
   std::unique_ptr<Stream> stream, other;
@@ -701,17 +723,17 @@ TEST_P(DeviceInterfaceTest, CancelledWork) {
     ASSERT_TRUE(succeeds(other->wait(*event)));
     ASSERT_TRUE(succeeds(other->fill(*bound.z, 0, 4, minusOne)));
     const Status status = stream->synchronize(&cancelled);
-    EXPECT_EQ(status.isCancelled(), !isVulkan()) << status.message();
-    EXPECT_EQ(status.ok(), isVulkan()) << status.message();
+    EXPECT_EQ(status.isCancelled(), !isGpu()) << status.message();
+    EXPECT_EQ(status.ok(), isGpu()) << status.message();
     // The other stream's work depends on what was dropped.
-    EXPECT_EQ(other->synchronize().isCancelled(), !isVulkan());
-    EXPECT_EQ(event->synchronize().isCancelled(), !isVulkan());
-    if (!isVulkan())
+    EXPECT_EQ(other->synchronize().isCancelled(), !isGpu());
+    EXPECT_EQ(event->synchronize().isCancelled(), !isGpu());
+    if (!isGpu())
       EXPECT_EQ(get(*bound.z), countingThenUnset(0, 0));
     cancelled = round == 1;
     ASSERT_TRUE(succeeds(stream->enqueue(*bound.instance, scalarsFor(6))));
     ASSERT_EQ(stream->synchronize(&cancelled).isCancelled(),
-              cancelled && !isVulkan());
+              cancelled && !isGpu());
     if (!cancelled)
       EXPECT_EQ(get(*bound.z), countingThenUnset(9, 6));
     cancelled = true;
@@ -748,19 +770,19 @@ TEST_P(DeviceInterfaceTest, CancelsBetweenDispatches) {
     const Status status = byEvent ? event->synchronize(cancelled)
                                   : stream->synchronize(cancelled);
     EXPECT_TRUE(*cancelled);
-    EXPECT_EQ(status.isCancelled(), !isVulkan()) << status.message();
-    EXPECT_EQ(other->synchronize().isCancelled(), !isVulkan());
+    EXPECT_EQ(status.isCancelled(), !isGpu()) << status.message();
+    EXPECT_EQ(other->synchronize().isCancelled(), !isGpu());
     if (byEvent) // which does not make the stream forget
-      EXPECT_EQ(stream->synchronize().isCancelled(), !isVulkan());
-    EXPECT_EQ(got, isVulkan() ? flagged : 0);
-    EXPECT_EQ(get(*bound.z, 1)[0], isVulkan() ? flagged : -1);
-    EXPECT_EQ(get(*bound.x, 1)[0], isVulkan() ? 0 : flagged);
+      EXPECT_EQ(stream->synchronize().isCancelled(), !isGpu());
+    EXPECT_EQ(got, isGpu() ? flagged : 0);
+    EXPECT_EQ(get(*bound.z, 1)[0], isGpu() ? flagged : -1);
+    EXPECT_EQ(get(*bound.x, 1)[0], isGpu() ? 0 : flagged);
     // Both take work again.
     ASSERT_TRUE(succeeds(other->enqueue(*bound.instance, scalarsFor(1))));
     ASSERT_TRUE(succeeds(other->synchronize()));
     ASSERT_TRUE(succeeds(stream->enqueue(*instance, scalarsFor(1))));
     ASSERT_TRUE(succeeds(stream->synchronize()));
-    EXPECT_EQ(get(*bound.z, 1)[0], isVulkan() ? 0 : flagged);
+    EXPECT_EQ(get(*bound.z, 1)[0], isGpu() ? 0 : flagged);
   }
 }
 
@@ -828,7 +850,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, FailingKernelTest,
 
 INSTANTIATE_TEST_SUITE_P(Devices, DeviceInterfaceTest,
                          testing::Values("cpu", "cpu2", "reference", "vulkan",
-                                         "vulkan_staging"),
+                                         "vulkan_staging", "cuda", "cuda_fake"),
                          [](const testing::TestParamInfo<const char *> &info) {
                            return std::string(info.param);
                          });

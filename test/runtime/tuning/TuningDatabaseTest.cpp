@@ -30,7 +30,7 @@ using nlohmann::json;
 namespace {
 
 TuningEntry entryOf(const std::string &op, double seconds = 1.25e-4,
-                    const std::string &schedule = "#kf.schedule<tile = 8>") {
+                    const std::string &schedule = "#kf.vector<tile = 8>") {
   TuningEntry entry;
   entry.key = {op,    {{-1, 2048}, {5632, 2048}}, {"f32", "q4_0"},
                "cpu", "AMD EPYC; 2 threads",      "22.1.8"};
@@ -75,7 +75,7 @@ TEST(TuningDatabase, FindsWhatWasInserted) {
   EXPECT_EQ(database.size(), 2u);
   const TuningEntry *found = database.find(entryOf("matmul").key);
   ASSERT_TRUE(found);
-  EXPECT_EQ(found->schedule, "#kf.schedule<tile = 8>");
+  EXPECT_EQ(found->schedule, "#kf.vector<tile = 8>");
   EXPECT_EQ(found->seconds, 1.25e-4);
   // Every part of the key counts.
   for (auto change : std::vector<void (*)(TuningKey &)>{
@@ -92,7 +92,7 @@ TEST(TuningDatabase, FindsWhatWasInserted) {
   }
   // The last measurement holds, faster or not.
   ASSERT_TRUE(
-      database.insert(entryOf("matmul", 2, "#kf.schedule<tile = 4>")).ok());
+      database.insert(entryOf("matmul", 2, "#kf.vector<tile = 4>")).ok());
   EXPECT_EQ(database.size(), 2u);
   EXPECT_EQ(database.find(entryOf("matmul").key)->seconds, 2);
 }
@@ -219,7 +219,7 @@ TEST(TuningDatabase, RefusesEntries) {
       errorAfter([](TuningEntry &e) { e.key.op = std::string(1025, 'x'); }),
       "the op has 1025 characters; at most 1024");
   expectContains(errorAfter([](TuningEntry &e) { e.schedule = "tile"; }),
-                 "the schedule is not #kf.schedule<...>");
+                 "the schedule is not #kf.NAME<...>");
   for (double seconds : {0.0, -1.0, infinite, double(NAN)})
     expectContains(errorAfter([=](TuningEntry &e) { e.seconds = seconds; }),
                    "the time is not a positive number");

@@ -16,8 +16,10 @@
 
 namespace mlir::kf {
 
-/// Adds the passes from tiled kernels to one spirv.module a kernel.
-void buildSpirvCodegenPipeline(OpPassManager &passes);
+/// Adds the passes from tiled kernels to one spirv.module a kernel, for a
+/// device that has `types` (f16, i8, i16, i64) besides f32 and i32.
+void buildSpirvCodegenPipeline(OpPassManager &passes,
+                               ArrayRef<std::string> types = {});
 
 /// Serializes the kernels of `module`, which went through the pipeline above,
 /// to the binary of `executable` (see VulkanDevice.h for its form), and sets

@@ -11,30 +11,28 @@
 
 include "mlir/Pass/PassBase.td"
 
-def SelectSpirvSchedules : Pass<"kf-spirv-select-schedules", "::mlir::ModuleOp"> {
-  let summary = "Choose schedules of kernels for Vulkan, and check given ones";
+def ExpandFloat16 : Pass<"kf-spirv-expand-float16", "::mlir::ModuleOp"> {
+  let summary = "Compute conversions of f16 in GPU modules with integers";
   let description = [{
-    A kernel that carries a `#kf.schedule` keeps it, if a device with the given
-    limits can run it; the others get one from their shapes. A kernel of which
-    an op or a type has no Vulkan code is an error that names it.
+    Rounding to f16 becomes integer code, since SPIR-V leaves open which way it
+    goes. Without `has-float16`, for devices that have no f16, buffers of f16
+    become buffers of i16 and widening is integer code too. Either is exact for
+    every number, infinity and NaN.
     ```mlir
-    kf.kernel @k(%x: tensor<?x256xf32>, %w: tensor<768x256xf32>) ... { kf.matmul }
+    %h = arith.truncf %x : f32 to f16
+    memref.store %h, %m[%i] : memref<?xf16>
     ```
     becomes
     ```mlir
-    kf.kernel @k(...) attributes {schedule = #kf.schedule<workgroup = [32, 32],
-        tile = [2, 2], reduction = 16, threads = [16, 16, 1]>} ...
+    %bits = ... arith.trunci ... : i32 to i16
+    memref.store %bits, %m[%i] : memref<?xi16>
     ```
-    The defaults of the limits are those that Vulkan's Roadmap 2022 profile
-    guarantees.
   }];
   let options = [
-    Option<"maxThreads", "max-threads", "int64_t", "256",
-           "threads of a workgroup (maxComputeWorkGroupInvocations)">,
-    Option<"maxMemory", "max-workgroup-memory", "int64_t", "16384",
-           "bytes of workgroup memory (maxComputeSharedMemorySize)">
+    Option<"hasFloat16", "has-float16", "bool", "false",
+           "whether the device has f16 and i16 in buffers and registers">
   ];
-  let dependentDialects = ["::mlir::kf::KFDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
 def ConvertGPUToSpirv : Pass<"kf-spirv-convert-gpu", "::mlir::ModuleOp"> {
@@ -53,8 +51,16 @@ def ConvertGPUToSpirv : Pass<"kf-spirv-convert-gpu", "::mlir::ModuleOp"> {
           [0])>, StorageBuffer> {spirv.interface_var_abi = ...}, ...)
     ```
     A `gpu.module` may carry a `spirv.target_env` of its own; the default is
-    SPIR-V 1.3 with the Shader capability, which every Vulkan 1.1 device has.
+    SPIR-V 1.3 with the Shader capability, which every Vulkan 1.1 device has,
+    and those that `types` asks for. Buffers of other integers narrower than 32
+    bits become buffers of words, into which parts are stored atomically, so
+    that threads may store to neighbours.
   }];
+  let options = [
+    ListOption<"types", "types", "std::string",
+               "types that the device has, in buffers and registers, besides "
+               "f32 and i32: f16, i8, i16, i64">
+  ];
   let dependentDialects = ["::mlir::math::MathDialect",
                            "::mlir::memref::MemRefDialect",
                            "::mlir::spirv::SPIRVDialect",

@@ -49,6 +49,28 @@ static void printSizes(AsmPrinter &printer, ArrayRef<int64_t> sizes) {
   printer << "]";
 }
 
+static FailureOr<SmallVector<int64_t>> parseSizeList(AsmParser &parser) {
+  SmallVector<int64_t> sizes;
+  if (parseSizes(parser, sizes))
+    return failure();
+  return sizes;
+}
+
+static FailureOr<SmallVector<Type>> parseTypeList(AsmParser &parser) {
+  SmallVector<Type> types;
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+        return parser.parseType(types.emplace_back());
+      }))
+    return failure();
+  return types;
+}
+
+static void printTypeList(AsmPrinter &printer, ArrayRef<Type> types) {
+  printer << "[";
+  llvm::interleaveComma(types, printer);
+  printer << "]";
+}
+
 static ParseResult parseSizeName(AsmParser &parser, StringAttr &name) {
   StringRef word;
   if (parser.parseKeyword(&word))
@@ -65,6 +87,8 @@ static void printSizeName(AsmPrinter &printer, StringAttr name) {
 #include "kf/Dialect/KF/IR/KFDialect.cpp.inc"
 #include "kf/Dialect/KF/IR/KFEnums.cpp.inc"
 #include "kf/Dialect/KF/IR/KFInterfaces.cpp.inc"
+#include "kf/Dialect/KF/IR/KFScheduleInterface.cpp.inc"
+#include "kf/Dialect/KF/IR/KFTargetInterface.cpp.inc"
 #define GET_ATTRDEF_CLASSES
 #include "kf/Dialect/KF/IR/KFAttributes.cpp.inc"
 #define GET_TYPEDEF_CLASSES
@@ -266,8 +290,19 @@ FailureOr<unsigned> mlir::kf::getSizeSlot(Operation *op, StringAttr name) {
   return failure();
 }
 
+static LogicalResult verifyTarget(Operation *op, Attribute target) {
+  if (isa<ModuleOp>(op) &&
+      isa<CpuTargetAttr, CudaTargetAttr, ReferenceTargetAttr, VulkanTargetAttr>(
+          target))
+    return success();
+  return op->emitError("kf.target says what a module is compiled for, such as "
+                       "#kf.cpu_target<...>");
+}
+
 LogicalResult KFDialect::verifyOperationAttribute(Operation *op,
                                                   NamedAttribute attribute) {
+  if (attribute.getName() == kTargetAttrName)
+    return verifyTarget(op, attribute.getValue());
   if (attribute.getName() != kSizesAttrName)
     return success();
   auto names = dyn_cast<ArrayAttr>(attribute.getValue());
@@ -290,140 +325,8 @@ LogicalResult KFDialect::verifyOperationAttribute(Operation *op,
 }
 
 //===----------------------------------------------------------------------===//
-// Schedule
+// Grid
 //===----------------------------------------------------------------------===//
-
-namespace {
-/// The fields of a schedule while it is parsed.
-struct ScheduleFields {
-  SmallVector<int64_t> workgroup, tile, threads;
-  int64_t reduction = 0, vector = 1, unroll = 1, accumulators = 1, stages = 1,
-          splitK = 1;
-
-  SmallVector<int64_t> *list(StringRef name) {
-    return llvm::StringSwitch<SmallVector<int64_t> *>(name)
-        .Case("workgroup", &workgroup)
-        .Case("tile", &tile)
-        .Case("threads", &threads)
-        .Default(nullptr);
-  }
-  int64_t *number(StringRef name) {
-    return llvm::StringSwitch<int64_t *>(name)
-        .Case("reduction", &reduction)
-        .Case("vector", &vector)
-        .Case("unroll", &unroll)
-        .Case("accumulators", &accumulators)
-        .Case("stages", &stages)
-        .Case("split_k", &splitK)
-        .Default(nullptr);
-  }
-};
-} // namespace
-
-Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
-  ScheduleFields fields;
-  DotKind dot = DotKind::F32;
-  SmallVector<StringRef> seen;
-  auto parseField = [&]() -> ParseResult {
-    StringRef name;
-    SMLoc loc = parser.getCurrentLocation();
-    if (parser.parseKeyword(&name) || parser.parseEqual())
-      return failure();
-    if (llvm::is_contained(seen, name))
-      return parser.emitError(loc) << "schedule field '" << name << "' twice";
-    seen.push_back(name);
-    if (SmallVector<int64_t> *list = fields.list(name))
-      return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
-        return parser.parseInteger(list->emplace_back());
-      });
-    if (int64_t *number = fields.number(name))
-      return parser.parseInteger(*number);
-    if (name == "dot") {
-      FailureOr<DotKind> kind = FieldParser<DotKind>::parse(parser);
-      if (failed(kind))
-        return failure();
-      dot = *kind;
-      return success();
-    }
-    return parser.emitError(loc) << "unknown schedule field '" << name << "'";
-  };
-  SMLoc loc = parser.getCurrentLocation();
-  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater,
-                                     parseField))
-    return {};
-  return ScheduleAttr::getChecked(
-      [&] { return parser.emitError(loc); }, parser.getContext(),
-      fields.workgroup, fields.tile, fields.reduction, fields.vector,
-      fields.unroll, fields.accumulators, fields.threads, fields.stages,
-      fields.splitK, dot);
-}
-
-void ScheduleAttr::print(AsmPrinter &printer) const {
-  printer << "<";
-  StringRef separator;
-  auto field = [&](StringRef name) -> AsmPrinter & {
-    printer << separator << name << " = ";
-    separator = ", ";
-    return printer;
-  };
-  auto list = [&](StringRef name, ArrayRef<int64_t> values) {
-    if (values.empty())
-      return;
-    printSizes(field(name), values);
-  };
-  auto number = [&](StringRef name, int64_t value, int64_t defaultValue) {
-    if (value != defaultValue)
-      field(name) << value;
-  };
-  list("workgroup", getWorkgroup());
-  list("tile", getTile());
-  number("reduction", getReduction(), 0);
-  number("vector", getVector(), 1);
-  number("unroll", getUnroll(), 1);
-  number("accumulators", getAccumulators(), 1);
-  list("threads", getThreads());
-  number("stages", getStages(), 1);
-  number("split_k", getSplitK(), 1);
-  if (getDot() != DotKind::F32)
-    field("dot") << stringifyDotKind(getDot());
-  printer << ">";
-}
-
-LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                   ArrayRef<int64_t> workgroup,
-                                   ArrayRef<int64_t> tile, int64_t reduction,
-                                   int64_t vector, int64_t unroll,
-                                   int64_t accumulators,
-                                   ArrayRef<int64_t> threads, int64_t stages,
-                                   int64_t splitK, DotKind) {
-  auto isOutside = [](int64_t low, int64_t high) {
-    return [low, high](int64_t size) { return size < low || size > high; };
-  };
-  if (llvm::any_of(workgroup, isOutside(0, maxSize)))
-    return emitError() << "schedule: a workgroup tile is not in [0, " << maxSize
-                       << "]";
-  if (llvm::any_of(tile, isOutside(1, maxTile)))
-    return emitError() << "schedule: a register tile is not in [1, " << maxTile
-                       << "]";
-  if (isOutside(0, maxSize)(reduction))
-    return emitError() << "schedule: reduction is not in [0, " << maxSize
-                       << "]";
-  if (!llvm::isPowerOf2_64(vector) || vector > 64)
-    return emitError() << "schedule: vector must be a power of two up to 64, "
-                          "found "
-                       << vector;
-  if (unroll <= 0 || unroll > 64 || accumulators <= 0 || accumulators > unroll)
-    return emitError() << "schedule: needs 1 <= accumulators <= unroll <= 64, "
-                          "found accumulators "
-                       << accumulators << ", unroll " << unroll;
-  if (threads.size() > 3 || llvm::any_of(threads, isOutside(1, maxTile)))
-    return emitError() << "schedule: threads has up to 3 entries in [1, "
-                       << maxTile << "]";
-  if (isOutside(1, maxTile)(stages) || isOutside(1, maxTile)(splitK))
-    return emitError() << "schedule: stages and split_k must be in [1, "
-                       << maxTile << "]";
-  return success();
-}
 
 LogicalResult GridAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                ArrayRef<int64_t> tokens,

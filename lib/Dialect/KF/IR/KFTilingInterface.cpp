@@ -192,8 +192,10 @@ struct LoopTiling : TilingInterface::ExternalModel<LoopTiling<OpTy>, OpTy> {
       if (nest.types[loop] != utils::IteratorType::parallel &&
           (!isConstantIntValue(resultOffsets[dim], 0) ||
            !isEqualConstantIntOrValue(resultSizes[dim], sizes[loop])))
-        return op->emitOpError("must be tiled with dimension ")
-               << dim << " of its result whole";
+        return op->emitOpError("kf-tile-kernels: needs dimension ")
+               << dim
+               << " of its result whole, and the schedule's workgroup tile of "
+                  "the kernel splits it; make that entry of workgroup 0";
       offsets[loop] = resultOffsets[dim];
       sizes[loop] = resultSizes[dim];
     }

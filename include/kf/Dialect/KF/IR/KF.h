@@ -25,9 +25,11 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "runtime/core/BlockFormat.h"
+#include "runtime/core/Cancellation.h"
 
 #include "kf/Dialect/KF/IR/KFDialect.h.inc"
 #include "kf/Dialect/KF/IR/KFEnums.h.inc"
+#include "kf/Dialect/KF/IR/KFScheduleInterface.h.inc"
 #define GET_ATTRDEF_CLASSES
 #include "kf/Dialect/KF/IR/KFAttributes.h.inc"
 #define GET_TYPEDEF_CLASSES
@@ -72,6 +74,28 @@ public:
 
 #define GET_OP_CLASSES
 #include "kf/Dialect/KF/IR/KFOps.h.inc"
+
+namespace kf {
+struct Executable;
+} // namespace kf
+
+namespace mlir {
+class OpPassManager;
+} // namespace mlir
+
+namespace mlir::kf {
+
+/// What kf-form-kernels puts into one kernel.
+struct FusionRules {
+  /// Anything at all: elementwise ops with what they read or change, views.
+  bool fuses = true;
+  /// A norm with the matmul whose rows it makes; else it is a kernel.
+  bool normIntoMatmul = true;
+};
+
+} // namespace mlir::kf
+
+#include "kf/Dialect/KF/IR/KFTargetInterface.h.inc"
 
 namespace mlir::kf {
 
@@ -122,6 +146,12 @@ StringRef describeTensorOps();
 
 /// Whether `from` becomes `to` by kf.broadcast, their element types apart.
 bool isBroadcastable(RankedTensorType from, RankedTensorType to);
+
+/// The module's attribute that says what it is compiled for.
+constexpr StringLiteral kTargetAttrName = "kf.target";
+/// The target of the module that `op` is or is in; null, with a diagnostic,
+/// where it has none.
+TargetAttrInterface getTarget(Operation *op);
 
 /// Whether `op` tiles by kf's TilingInterface: ops of kf with loops, and the
 /// elementwise arith and math ops that fuse with them. (Ops of other dialects

@@ -192,58 +192,8 @@ def KF_SizeRangeAttr : KF_Attr<"SizeRange", "size_range"> {
 }
 
 //===----------------------------------------------------------------------===//
-// Schedule
+// Grid
 //===----------------------------------------------------------------------===//
-
-def KF_DotKind : KF_I32Enum<"DotKind", "what a matmul multiplies in", [
-  I32EnumAttrCase<"F32", 0, "f32">,
-  I32EnumAttrCase<"I8", 1, "i8">]>;
-
-def KF_ScheduleAttr : KF_Attr<"Schedule", "schedule"> {
-  let summary = "how a kernel is computed: tile sizes per level, shapes, stages";
-  let description = [{
-    Policy writes it (a target's KernelConfig, the tuner, a person), passes
-    obey it, and the target's verifier rejects what it cannot run.
-
-    - `workgroup`: tile of each parallel loop of the kernel's root op that one
-      workgroup computes; 0 leaves the loop whole.
-    - `tile`: register tile. matmul: [rows, columns]; attention: [query rows],
-      or [query rows, those where a token is alone of its sequence].
-    - `reduction`: tile of the reduction loop (GPU matmul's K step, attention's
-      keys per softmax block); 0 means whole.
-    - `vector`: lanes of a vector register, in f32 elements (1 on SPIR-V).
-    - `unroll`: unrolling of the innermost reduction loop.
-    - `accumulators`: independent partial sums per output of a matmul.
-    - `threads`: threads of a GPU workgroup along x, y, z.
-    - `stages`: software pipeline stages of a GPU kernel's copies.
-    - `split_k`: workgroups that share one reduction.
-    - `dot`: what a matmul multiplies in. `f32` widens both operands in
-      registers; `i8`, for block-quantized weights on CPUs with VNNI, rounds
-      rows of x to 8 bits, with a scale for every 32 elements; an infinity
-      among them becomes a NaN.
-
-    Register tiles, threads, stages and split_k are at most 65536, other sizes
-    2^31 - 1.
-
-    ```mlir
-    #kf.schedule<workgroup = [56, 128], tile = [14, 32], vector = 16, unroll = 4>
-    ```
-  }];
-  let parameters = (ins
-    OptionalArrayRefParameter<"int64_t">:$workgroup,
-    OptionalArrayRefParameter<"int64_t">:$tile,
-    DefaultValuedParameter<"int64_t", "0">:$reduction,
-    DefaultValuedParameter<"int64_t", "1">:$vector,
-    DefaultValuedParameter<"int64_t", "1">:$unroll,
-    DefaultValuedParameter<"int64_t", "1">:$accumulators,
-    OptionalArrayRefParameter<"int64_t">:$threads,
-    DefaultValuedParameter<"int64_t", "1">:$stages,
-    DefaultValuedParameter<"int64_t", "1">:$split_k,
-    DefaultValuedParameter<"::mlir::kf::DotKind", "::mlir::kf::DotKind::F32">:$dot
-  );
-  let hasCustomAssemblyFormat = 1;
-  let genVerifyDecl = 1;
-}
 
 def KF_GridAttr : KF_Attr<"Grid", "grid"> {
   let summary = "number of workgroups of a tiled kernel";

@@ -30,9 +30,12 @@ def KF_Dialect : Dialect {
        tensor's `#kf.size` names, and the same everywhere. No static dimension
        is 0.
     2. *Kernels* (`kf.kernel`) are clusters of tensor ops that one launch
-       computes. A kernel carries its `#kf.schedule`; passes obey it.
+       computes. A kernel carries its schedule; passes obey it.
     3. *Programs* (`kf.program`) are straight lists of `kf.dispatch`, which the
        runtime replays.
+
+    A module says what it is compiled for in `kf.target`, which the passes ask
+    wherever targets differ.
 
     Constraints of an op are numbered C1, C2, ...; the verifier's messages and
     the tests cite them.

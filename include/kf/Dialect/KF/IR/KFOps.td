@@ -9,6 +9,8 @@
 #ifndef KF_DIALECT_KF_IR_KFOPS_TD
 #define KF_DIALECT_KF_IR_KFOPS_TD
 
+include "kf/Dialect/KF/IR/KFSchedules.td"
+include "kf/Dialect/KF/IR/KFTargets.td"
 include "kf/Dialect/KF/IR/KFTypes.td"
 include "kf/Dialect/KF/IR/KFInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"

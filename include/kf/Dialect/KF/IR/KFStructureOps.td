@@ -112,7 +112,7 @@ def KF_KernelOp : KF_Op<"kernel", [IsolatedFromAbove, Symbol,
 
     ```mlir
     kf.kernel @softmax_0(%x: tensor<?x64xf32>) -> tensor<?x64xf32>
-        attributes {schedule = #kf.schedule<workgroup = [16], vector = 16>} {
+        attributes {schedule = #kf.vector<workgroup = [16], lanes = 16>} {
       %0 = kf.softmax %x : tensor<?x64xf32>
       kf.yield %0 : tensor<?x64xf32>
     }
@@ -120,7 +120,7 @@ def KF_KernelOp : KF_Op<"kernel", [IsolatedFromAbove, Symbol,
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
                        TypeAttrOf<FunctionType>:$function_type,
-                       OptionalAttr<KF_ScheduleAttr>:$schedule,
+                       OptionalAttr<KF_AnyScheduleAttr>:$schedule,
                        OptionalAttr<KF_GridAttr>:$grid,
                        OptionalAttr<StrAttr>:$sym_visibility,
                        OptionalAttr<DictArrayAttr>:$arg_attrs,

@@ -58,6 +58,11 @@ def KF_KVCacheType : KF_Type<"KVCache", "kv_cache"> {
       return get(getContext(), layers, getKvHeads(), getHeadDim(), getType(),
                  getKeyBlock(), getPage());
     }
+    /// The same pool with keys in blocks of `keyBlock` positions.
+    KVCacheType withKeyBlock(int64_t keyBlock) const {
+      return get(getContext(), getLayers(), getKvHeads(), getHeadDim(),
+                 getType(), keyBlock, getPage());
+    }
     /// Whether elements lie in blocks.
     bool isQuantized() const { return ::llvm::isa<QuantType>(getType()); }
   }];

@@ -1,4 +1,4 @@
-//===- PackWeights.cpp - Weight layouts from schedules --------------------===//
+//===- SetLayouts.cpp - Layouts of weights and KV caches ------------------===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -10,11 +10,14 @@
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/AttrTypeSubElements.h"
+#include "mlir/IR/Remarks.h"
 #include "mlir/IR/SymbolTable.h"
+#include "mlir/Support/DebugStringHelper.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace mlir::kf {
-#define GEN_PASS_DEF_PACKWEIGHTS
+#define GEN_PASS_DEF_SETLAYOUTS
 #include "kf/Transforms/Passes.h.inc"
 } // namespace mlir::kf
 
@@ -23,11 +26,8 @@ using namespace mlir::kf;
 
 namespace {
 
-/// The matmul of `kernel` whose schedule asks for panels; null otherwise.
+/// The first matmul of `kernel`; null if there is none.
 MatmulOp findMatmul(KernelOp kernel) {
-  ScheduleAttr schedule = kernel.getScheduleAttr();
-  if (!schedule || schedule.getTile().size() != 2)
-    return nullptr;
   auto matmuls = kernel.getBody().getOps<MatmulOp>();
   return matmuls.empty() ? MatmulOp() : *matmuls.begin();
 }
@@ -62,26 +62,34 @@ struct ViewChain {
   }
 };
 
-/// Panels of the register tile's columns; halves of 16-bit panels interleave
-/// by the vector's lanes.
-LayoutAttr layoutFor(ScheduleAttr schedule, Type element) {
-  int64_t panel = schedule.getTile()[1], lanes = schedule.getVector();
-  bool interleave = element.isBF16() && panel % (2 * lanes) == 0;
-  return LayoutAttr::get(schedule.getContext(), panel, interleave ? lanes : 0);
-}
-
-struct PackWeightsPass : mlir::kf::impl::PackWeightsBase<PackWeightsPass> {
+struct SetLayoutsPass : mlir::kf::impl::SetLayoutsBase<SetLayoutsPass> {
   void runOnOperation() override {
+    TargetAttrInterface target = getTarget(getOperation());
+    if (!target)
+      return signalPassFailure();
+    if (target.isInterpreted())
+      return;
+    if (failed(setCacheLayouts(target)))
+      return signalPassFailure();
     DenseMap<StringAttr, PackedArgument> packed; // by kernel
     for (auto kernel :
          llvm::make_early_inc_range(getOperation().getOps<KernelOp>())) {
       MatmulOp matmul = findMatmul(kernel);
       if (!matmul || tensorType(matmul.getW()).getEncoding())
         continue;
-      if (isa<BlockArgument>(matmul.getW()))
-        packed[kernel.getSymNameAttr()] = packArgument(kernel, matmul);
-      else if (failed(packView(kernel, matmul)))
+      bool isArgument = isa<BlockArgument>(matmul.getW());
+      if (!isArgument && failed(checkViewed(matmul)))
         return signalPassFailure();
+      LayoutAttr layout = target.getWeightLayout(tensorType(matmul.getW()));
+      remark::passed(kernel.getLoc(), remark::RemarkOpts::name("Layout")
+                                          .category(getArgument())
+                                          .function(kernel.getSymName()))
+          << remark::add("{0} weight", layout ? "packed" : "plain")
+          << remark::metric("Layout", layout ? debugString(layout) : "none");
+      if (layout && isArgument)
+        packed[kernel.getSymNameAttr()] = packArgument(kernel, matmul, layout);
+      else if (layout)
+        packView(kernel, matmul, layout);
     }
     WalkResult result = getOperation().walk([&](DispatchOp dispatch) {
       return WalkResult(pack(dispatch, packed));
@@ -91,6 +99,25 @@ struct PackWeightsPass : mlir::kf::impl::PackWeightsBase<PackWeightsPass> {
   }
 
 private:
+  LogicalResult setCacheLayouts(TargetAttrInterface target) {
+    KVCacheType unfit;
+    AttrTypeReplacer replacer;
+    replacer.addReplacement([&](KVCacheType type) -> Type {
+      KVCacheType layout = target.getCacheLayout(type);
+      if (!layout)
+        unfit = type;
+      return layout ? layout : type;
+    });
+    replacer.recursivelyReplaceElementsIn(getOperation(), /*replaceAttrs=*/true,
+                                          /*replaceLocs=*/false,
+                                          /*replaceTypes=*/true);
+    if (!unfit)
+      return success();
+    return getOperation().emitError("kf-set-layouts: pages of ")
+           << unfit.getPage() << " positions cannot be laid out for " << target
+           << "; page must be a multiple of its vector's lanes";
+  }
+
   /// Where a dispatch takes the weight from, and where its kernel wants it
   /// packed: behind the others if the kernel reads the weight as it is, too.
   struct PackedArgument {
@@ -102,13 +129,13 @@ private:
   }
 
   /// Makes the weight of `matmul` a packed argument of `kernel`.
-  PackedArgument packArgument(KernelOp kernel, MatmulOp matmul) {
+  PackedArgument packArgument(KernelOp kernel, MatmulOp matmul,
+                              LayoutAttr layout) {
     auto argument = cast<BlockArgument>(matmul.getW());
     unsigned source = argument.getArgNumber();
     RankedTensorType type = tensorType(argument);
-    auto packedType = RankedTensorType::get(
-        type.getShape(), type.getElementType(),
-        layoutFor(kernel.getScheduleAttr(), type.getElementType()));
+    auto packedType =
+        RankedTensorType::get(type.getShape(), type.getElementType(), layout);
     if (argument.hasOneUse())
       argument.setType(packedType);
     else
@@ -120,20 +147,24 @@ private:
     return {source, argument.getArgNumber()};
   }
 
+  /// Blocks cannot be taken apart.
+  static LogicalResult checkViewed(MatmulOp matmul) {
+    if (!isa<QuantType>(tensorType(matmul.getW()).getElementType()))
+      return success();
+    return matmul.emitOpError("kf-set-layouts: its weight is a view of blocks, "
+                              "and kernels read those of whole tensors alone; "
+                              "kf.dequantize the tensor and view that");
+  }
+
   /// Makes a weight that `matmul` reads through views a packed argument of
   /// `kernel`, behind the others: a kernel of its own packs what the views show.
-  LogicalResult packView(KernelOp kernel, MatmulOp matmul) {
+  void packView(KernelOp kernel, MatmulOp matmul, LayoutAttr layout) {
     std::optional<ViewChain> chain = ViewChain::of(matmul.getW());
     if (!chain) // computed in the kernel; convert-kf-to-vector says so
-      return success();
+      return;
     RankedTensorType type = tensorType(matmul.getW());
-    if (isa<QuantType>(type.getElementType()))
-      return matmul.emitOpError("kf-pack-weights: its weight is a view of "
-                                "blocks, and only whole kf.weights of them can "
-                                "be packed; kf.dequantize it and view that");
-    auto packedType = RankedTensorType::get(
-        type.getShape(), type.getElementType(),
-        layoutFor(kernel.getScheduleAttr(), type.getElementType()));
+    auto packedType =
+        RankedTensorType::get(type.getShape(), type.getElementType(), layout);
     KernelOp packKernel = createViewKernel(matmul.getLoc(), *chain,
                                            matmul.getW(), packedType);
     BlockArgument argument =
@@ -159,7 +190,6 @@ private:
               .getResult(0);
       dispatch.getOperands_Mutable().append(packed);
     });
-    return success();
   }
 
   /// A kernel that packs what `chain` shows of its arguments as `view`.
@@ -199,9 +229,9 @@ private:
                                 weight.getNamesAttr(), weight.getStackedAttr(),
                                 weight.getTransposedAttr());
     } else if (isa<QuantType>(cast<RankedTensorType>(type).getElementType())) {
-      return dispatch.emitOpError("kf-pack-weights: operand ")
+      return dispatch.emitOpError("kf-set-layouts: operand ")
              << number << " is quantized, and only the blocks of a "
-             << "kf.weight can be packed";
+             << "kf.weight can be packed; kf.dequantize it first";
     } else {
       KernelOp packKernel =
           getPackKernel(dispatch.getLoc(), source.getType(), type);
@@ -237,15 +267,11 @@ private:
   createPackKernel(Location loc, TypeRange types, RankedTensorType result,
                    function_ref<Value(OpBuilder &, Block *)> makeSource) {
     OpBuilder builder(&getContext());
-    // A panel of the rows, the last loop but one, to each workgroup.
-    SmallVector<int64_t> workgroup(result.getRank() - 1, 0);
-    workgroup.back() = getLayout(result).getPanel();
-    auto schedule = ScheduleAttr::get(&getContext(), workgroup, {}, 0, 1, 1, 1,
-                                      {}, 1, 1, DotKind::F32);
-    auto kernel = KernelOp::create(
-        builder, loc, builder.getStringAttr("pack"),
-        TypeAttr::get(builder.getFunctionType(types, result)), schedule,
-        GridAttr(), StringAttr(), ArrayAttr(), ArrayAttr());
+    auto kernel =
+        KernelOp::create(builder, loc, builder.getStringAttr("pack"),
+                         TypeAttr::get(builder.getFunctionType(types, result)),
+                         ScheduleAttrInterface(), GridAttr(), StringAttr(),
+                         ArrayAttr(), ArrayAttr());
     Block *block =
         builder.createBlock(&kernel.getBody(), {}, types,
                             SmallVector<Location>(types.size(), loc));

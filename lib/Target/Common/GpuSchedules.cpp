@@ -1,4 +1,4 @@
-//===- KernelConfig.cpp - Schedules for Vulkan ----------------------------===//
+//===- GpuSchedules.cpp - Schedules for GPUs ------------------------------===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,25 +6,19 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The policy of the SPIR-V target: which kernels it has, and the schedule of
+// The policy of all GPU targets: which kernels they have, and the schedule of
 // each on a plain GPU, without subgroup operations or matrix units.
 //
 //===----------------------------------------------------------------------===//
 
+#include "kf/Target/Common/GpuSchedules.h"
+
 #include "kf/Conversion/KernelShape.h"
-#include "kf/Target/Common/KernelRows.h"
-#include "kf/Target/SPIRV/Passes.h"
+#include "runtime/core/BlockFormat.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/SPIRV/IR/SPIRVDialect.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
-
-namespace mlir::kf {
-#define GEN_PASS_DEF_SELECTSPIRVSCHEDULES
-#include "kf/Target/SPIRV/Passes.h.inc"
-} // namespace mlir::kf
 
 using namespace mlir;
 using namespace mlir::kf;
@@ -37,17 +31,15 @@ constexpr int64_t rowThreads = 64;
 constexpr int64_t elementsPerGroup = 1024;
 /// Workgroups along a dimension: half of what every device allows.
 constexpr int64_t groupsPerDimension = 32768;
-/// Indices have 32 bits.
-constexpr int64_t mostElements = std::numeric_limits<int32_t>::max();
 
 /// A schedule while it is put together.
 struct Draft {
   SmallVector<int64_t> workgroup, tile, threads;
   int64_t reduction = 0, unroll = 1;
 
-  ScheduleAttr get(MLIRContext *context) const {
-    return ScheduleAttr::get(context, workgroup, tile, reduction, 1, unroll, 1,
-                             threads, 1, 1, DotKind::F32);
+  SimtScheduleAttr get(MLIRContext *context) const {
+    return SimtScheduleAttr::get(context, workgroup, threads, tile, reduction,
+                                 unroll);
   }
 };
 
@@ -57,29 +49,39 @@ bool isRowOp(Operation *op) {
 }
 
 bool isSupported(Operation *op) {
-  if (isa<MatmulOp, ActivationOp, EmbeddingOp, YieldOp, tensor::ExtractSliceOp,
-          tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::DimOp,
-          arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp,
-          arith::MaximumFOp, arith::MinimumFOp, arith::NegFOp, math::ExpOp,
-          math::SqrtOp, math::RsqrtOp, math::TanhOp>(op))
+  // What no GPU has a function for.
+  if (isa<math::CbrtOp, math::ErfcOp, math::Atan2Op, math::TruncOp,
+          arith::BitcastOp>(op))
+    return false;
+  if (isElementwise(op) || isView(op) ||
+      isa<MatmulOp, EmbeddingOp, ReduceOp, BatchMatmulOp, YieldOp,
+          tensor::CastOp>(op))
     return true;
-  if (auto constant = dyn_cast<arith::ConstantOp>(op))
-    return isa<SplatElementsAttr, IntegerAttr>(constant.getValue());
   return isRowOp(op);
 }
 
 /// Whether buffers of this type can be read and written.
 bool isSupported(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor && tensor.getRank() > 0 && !getLayout(tensor) &&
-         (tensor.getElementType().isF32() ||
-          tensor.getElementType().isInteger(32));
+  if (!tensor || getLayout(tensor))
+    return false;
+  Type element = tensor.getElementType();
+  return isa<QuantType>(element) || element.isF32() || element.isF16() ||
+         element.isBF16() || element.isInteger(1) || element.isInteger(8) ||
+         element.isInteger(16) || element.isInteger(32) ||
+         element.isInteger(64);
 }
 
-/// Whether `tokens` rows of the tensor can be counted in 32 bits.
-bool isCountable(RankedTensorType type, int64_t tokens) {
-  int64_t elements = 1;
-  for (int64_t extent : type.getShape())
+/// Whether indices of `bits` bits can count `tokens` rows of the tensor; bytes,
+/// if it has blocks.
+bool isCountable(RankedTensorType type, int64_t tokens, int64_t bits) {
+  int64_t elements = 1, mostElements = llvm::maxIntN(bits);
+  SmallVector<int64_t> shape(type.getShape());
+  if (auto quant = dyn_cast<QuantType>(type.getElementType())) {
+    const ::kf::BlockFormat &format = getStorage(quant.getFormat());
+    shape.back() = shape.back() / format.elements * format.bytes;
+  }
+  for (int64_t extent : shape)
     if (llvm::MulOverflow(elements,
                           ShapedType::isDynamic(extent) ? tokens : extent,
                           elements) ||
@@ -88,75 +90,72 @@ bool isCountable(RankedTensorType type, int64_t tokens) {
   return true;
 }
 
-struct SelectSpirvSchedulesPass
-    : mlir::kf::impl::SelectSpirvSchedulesBase<SelectSpirvSchedulesPass> {
-  using SelectSpirvSchedulesBase::SelectSpirvSchedulesBase;
+class Policy {
+public:
+  Policy(KernelOp kernel, const GpuLimits &limits)
+      : kernel(kernel), context(kernel.getContext()), limits(limits) {}
 
-  void runOnOperation() override {
-    if (maxThreads < 1 || maxMemory < 0) {
-      getOperation().emitError(
-          "kf-spirv-select-schedules: max-threads must be positive and "
-          "max-workgroup-memory not negative");
-      return signalPassFailure();
-    }
-    DenseMap<StringAttr, int64_t> rows = mostRows(getOperation());
-    for (auto kernel : getOperation().getOps<KernelOp>()) {
-      int64_t most = std::max<int64_t>(rows.lookup(kernel.getSymNameAttr()), 1);
-      if (failed(checkSupport(kernel, most)))
-        return signalPassFailure();
-      if (!kernel.getSchedule())
-        kernel.setScheduleAttr(select(kernel));
-      if (failed(checkLimits(kernel)))
-        return signalPassFailure();
-    }
+  LogicalResult verify(int64_t rows) {
+    return failure(failed(checkSupport(rows)) || failed(checkLimits()));
+  }
+
+  ScheduleAttrInterface select(int64_t rows) {
+    if (failed(checkSupport(rows)))
+      return {};
+    return selectSimt();
   }
 
 private:
-  LogicalResult checkSupport(KernelOp kernel, int64_t tokens) {
+  LogicalResult checkSupport(int64_t tokens) {
     constexpr StringLiteral instead =
         " yet; use --device=cpu or --device=reference";
     for (Operation &op : kernel.getBody().front()) {
       if (!isSupported(&op))
-        return op.emitError("no Vulkan kernel for '")
-               << op.getName() << "'" << instead;
+        return op.emitError("no ") << limits.name << " kernel for '"
+                                   << op.getName() << "'" << instead;
       for (Type type :
            llvm::concat<const Type>(llvm::to_vector(op.getOperandTypes()),
                                     llvm::to_vector(op.getResultTypes())))
         if (!type.isIndex() && !isSupported(type))
-          return op.emitError("no Vulkan kernel for '")
-                 << op.getName() << "' on " << type << instead;
+          return op.emitError("no ")
+                 << limits.name << " kernel for '" << op.getName() << "' on "
+                 << type << instead;
     }
     if (kernel.getNumResults() != 1)
-      return kernel.emitError("no Vulkan kernel with ")
-             << kernel.getNumResults() << " results" << instead;
+      return kernel.emitError("no ")
+             << limits.name << " kernel with " << kernel.getNumResults()
+             << " results" << instead;
     for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(),
                                               kernel.getResultTypes()))
       if (!isSupported(type))
-        return kernel.emitError("no Vulkan kernel for ") << type << instead;
-      else if (!isCountable(cast<RankedTensorType>(type), tokens))
-        return kernel.emitError("no Vulkan kernel for ")
-               << type << " with " << tokens
-               << " rows: it has more elements than 32-bit indices count";
+        return kernel.emitError("no ")
+               << limits.name << " kernel for " << type << instead;
+      else if (!isCountable(cast<RankedTensorType>(type), tokens,
+                            limits.indexBits))
+        return kernel.emitError("no ")
+               << limits.name << " kernel for " << type << " with " << tokens
+               << " rows: it has more elements than " << limits.indexBits
+               << "-bit indices count";
     return success();
   }
 
-  LogicalResult checkLimits(KernelOp kernel) {
+  LogicalResult checkLimits() {
     FailureOr<KernelShape> shape = getKernelShape(kernel);
     if (failed(shape))
       return failure();
-    if (shape->threadCount > maxThreads)
-      return kernel.emitError("schedule cannot run on Vulkan: threads are ")
+    if (shape->threadCount > limits.threads)
+      return kernel.emitError(
+                 "schedule cannot run on this device: threads are ")
              << shape->threadCount << " a workgroup, the device allows "
-             << maxThreads.getValue();
-    if (shape->workgroupBytes > maxMemory)
-      return kernel.emitError("schedule cannot run on Vulkan: it needs ")
+             << limits.threads;
+    if (shape->workgroupBytes > limits.memory)
+      return kernel.emitError("schedule cannot run on this device: it needs ")
              << shape->workgroupBytes
-             << " bytes of workgroup memory, the device has "
-             << maxMemory.getValue();
+             << " bytes of workgroup memory, the device has " << limits.memory;
     return success();
   }
 
-  ScheduleAttr select(KernelOp kernel) {
+  SimtScheduleAttr selectSimt() {
     auto matmuls = kernel.getBody().getOps<MatmulOp>();
     if (!matmuls.empty())
       return selectMatmul(*matmuls.begin());
@@ -168,7 +167,7 @@ private:
 
   /// A square of the product; of few rows, a strip. Threads keep a square of
   /// it each, so that a staged element is used more than once.
-  ScheduleAttr selectMatmul(MatmulOp op) {
+  SimtScheduleAttr selectMatmul(MatmulOp op) {
     auto type = cast<RankedTensorType>(op.getType());
     Draft draft;
     int64_t x = 16, y = 16, rows = 32, columns = 32;
@@ -180,15 +179,15 @@ private:
       x = 64;
       columns = 64;
     }
-    while (x * y > maxThreads)
+    while (x * y > limits.threads)
       (y > 1 ? y : x) /= 2;
     draft.workgroup = {rows, columns};
     draft.tile = {rows / y, columns / x};
     draft.threads = {x, y, 1};
     draft.reduction = 16;
-    while (draft.reduction > 1 && stagedBytes(op, draft) > maxMemory)
+    while (draft.reduction > 1 && stagedBytes(op, draft) > limits.memory)
       draft.reduction /= 2;
-    return draft.get(&getContext());
+    return draft.get(context);
   }
 
   int64_t stagedBytes(MatmulOp op, const Draft &draft) {
@@ -200,19 +199,19 @@ private:
   }
 
   /// A row to a workgroup, more where the grid would become too large.
-  ScheduleAttr selectRows(Operation *op) {
+  SimtScheduleAttr selectRows(Operation *op) {
     auto type = cast<RankedTensorType>(op->getOperand(0).getType());
     Draft draft;
-    draft.threads = {std::min<int64_t>(rowThreads, maxThreads)};
+    draft.threads = {std::min<int64_t>(rowThreads, limits.threads)};
     for (int64_t extent : type.getShape().drop_back().take_front(3))
       draft.workgroup.push_back(stepFor(extent, 1));
-    return draft.get(&getContext());
+    return draft.get(context);
   }
 
   /// Elements to a workgroup, whole rows where they are short.
-  ScheduleAttr selectElements(RankedTensorType type) {
+  SimtScheduleAttr selectElements(RankedTensorType type) {
     Draft draft;
-    draft.threads = {std::min<int64_t>(rowThreads, maxThreads)};
+    draft.threads = {std::min<int64_t>(rowThreads, limits.threads)};
     int64_t rest = elementsPerGroup;
     draft.workgroup.assign(type.getRank(), 0);
     for (int64_t dim = type.getRank() - 1; dim >= 0; --dim) {
@@ -224,7 +223,17 @@ private:
       else
         draft.workgroup[dim] = stepFor(extent, std::exchange(rest, 1));
     }
-    return draft.get(&getContext());
+    // Loops of the op that makes the result, which may have more.
+    Operation *root = kernel.getYield().getOperand(0).getDefiningOp();
+    if (auto loops = dyn_cast_or_null<LoopOpInterface>(root)) {
+      SmallVector<int64_t> byLoop(loops.getLoopTypes().size(), 0);
+      AffineMap map = loops.getLoopMaps().back();
+      for (auto [dim, expr] : llvm::enumerate(map.getResults()))
+        if (auto loop = dyn_cast<AffineDimExpr>(expr))
+          byLoop[loop.getPosition()] = draft.workgroup[dim];
+      draft.workgroup = byLoop;
+    }
+    return draft.get(context);
   }
 
   /// A tile of at least `step` that keeps a static grid in bounds.
@@ -234,6 +243,22 @@ private:
     return std::max<int64_t>(step,
                              llvm::divideCeil(extent, groupsPerDimension));
   }
+
+  KernelOp kernel;
+  MLIRContext *context;
+  GpuLimits limits;
 };
 
 } // namespace
+
+ScheduleAttrInterface mlir::kf::selectGpuSchedule(KernelOp kernel,
+                                                  const GpuLimits &limits,
+                                                  int64_t rows) {
+  return Policy(kernel, limits).select(rows);
+}
+
+LogicalResult mlir::kf::verifyGpuSchedule(KernelOp kernel,
+                                          const GpuLimits &limits,
+                                          int64_t rows) {
+  return Policy(kernel, limits).verify(rows);
+}

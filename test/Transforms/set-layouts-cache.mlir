@@ -1,10 +1,10 @@
-// RUN: kf-opt %s --kf-set-cache-layout | FileCheck %s
-// RUN: kf-opt %s --kf-set-cache-layout=key-block=8 | FileCheck %s --check-prefix=EIGHT
-// RUN: not kf-opt %s --kf-set-cache-layout=key-block=0 2>&1 | FileCheck %s --check-prefix=ERROR
-// RUN: not kf-opt %s --kf-set-cache-layout=key-block=24 2>&1 | FileCheck %s --check-prefix=PAGE
+// RUN: kf-opt %s --kf-set-target=target=cpu:x86-64-v4 --kf-set-layouts | FileCheck %s
+// RUN: kf-opt %s --kf-set-target=target=cpu:x86-64-v3 --kf-set-layouts | FileCheck %s --check-prefix=EIGHT
+// RUN: kf-opt %s --kf-set-target=target=vulkan --kf-set-layouts | FileCheck %s --check-prefix=ROWS
+// RUN: not kf-opt %s --kf-set-layouts 2>&1 | FileCheck %s --check-prefix=TARGET
 
-// ERROR: error: kf-set-cache-layout: key-block must be positive, found 0
-// PAGE: error: kf-set-cache-layout: pages of 64 positions cannot hold key blocks of 24; page must be a multiple of it
+// TARGET: error: the module does not say what it is compiled for; run kf-set-target, as in --kf-set-target=target=cpu
+// ROWS-NOT: key_block
 
 !cache = !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 16, type = f32>
 !layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32>

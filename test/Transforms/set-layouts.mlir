@@ -1,20 +1,19 @@
-// RUN: kf-opt %s --kf-pack-weights -split-input-file | FileCheck %s
+// RUN: kf-opt %s --kf-set-target=target=cpu:x86-64-v4 --kf-set-layouts -split-input-file | FileCheck %s
 
-// Panels are the columns of the register tile. With bf16 and a panel of two
-// vectors or more, the halves of a panel interleave by lanes.
+// Panels are two vectors wide; the halves of a bf16 panel interleave by lanes.
 // CHECK-LABEL: kf.kernel @bf16(
 // CHECK-SAME:    %{{.*}}: tensor<?x64xf32>, %{{.*}}: tensor<96x64xbf16, #kf.layout<panel = 32, interleave = 16>>)
 kf.kernel @bf16(%x: tensor<?x64xf32>, %w: tensor<96x64xbf16>) -> tensor<?x96xf32>
-    attributes {schedule = #kf.schedule<workgroup = [14, 32], tile = [14, 32], vector = 16>} {
+    attributes {schedule = #kf.vector<workgroup = [14, 32], tile = [14, 32], lanes = 16>} {
   // CHECK: kf.matmul %{{.*}}, %{{.*}} : tensor<?x64xf32>, tensor<96x64xbf16, #kf.layout<panel = 32, interleave = 16>>
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xbf16>
   kf.yield %0 : tensor<?x96xf32>
 }
 
 // CHECK-LABEL: kf.kernel @f32(
-// CHECK-SAME:    tensor<2x48x96xf32, #kf.layout<panel = 16>>
+// CHECK-SAME:    tensor<2x48x96xf32, #kf.layout<panel = 32>>
 kf.kernel @f32(%x: tensor<?x96xf32>, %w: tensor<2x48x96xf32>) -> tensor<?x48xf32>
-    attributes {schedule = #kf.schedule<workgroup = [14, 32], tile = [14, 16], vector = 8>} {
+    attributes {schedule = #kf.vector<workgroup = [14, 32], tile = [14, 16], lanes = 8>} {
   %0 = kf.matmul %x, %w glu(silu) : tensor<?x96xf32>, tensor<2x48x96xf32>
   kf.yield %0 : tensor<?x48xf32>
 }
@@ -24,7 +23,7 @@ kf.kernel @f32(%x: tensor<?x96xf32>, %w: tensor<2x48x96xf32>) -> tensor<?x48xf32
 // CHECK-NOT:     kf.dispatch @pack
 // CHECK:         %[[W:.*]] = kf.weight ["w"] : tensor<96x64xbf16, #kf.layout<panel = 32, interleave = 16>>
 // CHECK:         kf.dispatch @bf16(%{{.*}}, %[[W]])
-// CHECK:         %[[V:.*]] = kf.weight ["gate", "up"] {stacked} : tensor<2x48x96xf32, #kf.layout<panel = 16>>
+// CHECK:         %[[V:.*]] = kf.weight ["gate", "up"] {stacked} : tensor<2x48x96xf32, #kf.layout<panel = 32>>
 // CHECK:         kf.dispatch @f32(%{{.*}}, %[[V]])
 kf.program @at_load(%x: tensor<?x64xf32>) -> tensor<?x48xf32> attributes {max_tokens = 8 : i64} {
   %w = kf.weight ["w"] : tensor<96x64xbf16>
@@ -40,7 +39,6 @@ kf.program @at_load(%x: tensor<?x64xf32>) -> tensor<?x48xf32> attributes {max_to
 // for each pair of types.
 // CHECK-LABEL: kf.kernel @pack(
 // CHECK-SAME:    tensor<96x64xf32>) -> tensor<96x64xf32, #kf.layout<panel = 32>>
-// CHECK-SAME:    schedule = #kf.schedule<workgroup = [32]>
 // CHECK:         kf.pack
 // CHECK-NOT:   kf.pack
 // CHECK-LABEL: kf.program @at_run_time(
@@ -50,7 +48,7 @@ kf.program @at_load(%x: tensor<?x64xf32>) -> tensor<?x48xf32> attributes {max_to
 // CHECK-NEXT:    %[[PB:.*]] = kf.dispatch @pack(%[[B]])
 // CHECK-NEXT:    kf.dispatch @k(%[[X]], %[[PB]])
 kf.kernel @k(%x: tensor<?x64xf32>, %w: tensor<96x64xf32>) -> tensor<?x96xf32>
-    attributes {schedule = #kf.schedule<workgroup = [14, 32], tile = [14, 32], vector = 16>} {
+    attributes {schedule = #kf.vector<workgroup = [14, 32], tile = [14, 32], lanes = 16>} {
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32>
   kf.yield %0 : tensor<?x96xf32>
 }
@@ -63,10 +61,9 @@ kf.program @at_run_time(%x: tensor<?x64xf32>, %a: tensor<96x64xf32>, %b: tensor<
 
 // -----
 
-// Kernels without a schedule of two tile sizes and what is packed already are
-// left alone.
+// Layouts come before schedules, and what is packed already is left alone.
 // CHECK-LABEL: kf.kernel @unscheduled(
-// CHECK-SAME:    tensor<96x64xf32>)
+// CHECK-SAME:    tensor<96x64xf32, #kf.layout<panel = 32>>)
 kf.kernel @unscheduled(%x: tensor<?x64xf32>, %w: tensor<96x64xf32>) -> tensor<?x96xf32> {
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32>
   kf.yield %0 : tensor<?x96xf32>
@@ -76,7 +73,7 @@ kf.kernel @unscheduled(%x: tensor<?x64xf32>, %w: tensor<96x64xf32>) -> tensor<?x
 // CHECK-LABEL: kf.kernel @quantized(
 // CHECK-SAME:    tensor<96x64x!kf.quant<q8_0>, #kf.layout<panel = 32>>)
 kf.kernel @quantized(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q8_0>>) -> tensor<?x96xf32>
-    attributes {schedule = #kf.schedule<workgroup = [14, 32], tile = [14, 32], vector = 16>} {
+    attributes {schedule = #kf.vector<workgroup = [14, 32], tile = [14, 32], lanes = 16>} {
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64x!kf.quant<q8_0>>
   kf.yield %0 : tensor<?x96xf32>
 }
@@ -85,7 +82,7 @@ kf.kernel @quantized(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q8_0>>) ->
 // CHECK-SAME:    tensor<96x64xf32, #kf.layout<panel = 8>>)
 kf.kernel @packed(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 8>>)
     -> tensor<?x96xf32>
-    attributes {schedule = #kf.schedule<workgroup = [14, 32], tile = [14, 32], vector = 16>} {
+    attributes {schedule = #kf.vector<workgroup = [14, 32], tile = [14, 32], lanes = 16>} {
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32, #kf.layout<panel = 8>>
   kf.yield %0 : tensor<?x96xf32>
 }
@@ -101,7 +98,7 @@ kf.kernel @packed(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel =
 // CHECK-NEXT:    %[[W:.*]] = kf.dispatch @pack(%[[A]])
 // CHECK-NEXT:    kf.dispatch @square(%[[A]], %[[W]])
 kf.kernel @square(%a: tensor<32x32xf32>) -> tensor<32x32xf32>
-    attributes {schedule = #kf.schedule<workgroup = [14, 32], tile = [14, 32], vector = 16>} {
+    attributes {schedule = #kf.vector<workgroup = [14, 32], tile = [14, 32], lanes = 16>} {
   %0 = kf.matmul %a, %a : tensor<32x32xf32>, tensor<32x32xf32>
   kf.yield %0 : tensor<32x32xf32>
 }

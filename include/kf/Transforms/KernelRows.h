@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef KF_TARGET_COMMON_KERNELROWS_H
-#define KF_TARGET_COMMON_KERNELROWS_H
+#ifndef KF_TRANSFORMS_KERNELROWS_H
+#define KF_TRANSFORMS_KERNELROWS_H
 
 #include "kf/Dialect/KF/IR/KF.h"
 
@@ -38,4 +38,4 @@ inline DenseMap<StringAttr, int64_t> mostRows(ModuleOp module) {
 
 } // namespace mlir::kf
 
-#endif // KF_TARGET_COMMON_KERNELROWS_H
+#endif // KF_TRANSFORMS_KERNELROWS_H

@@ -1,0 +1,134 @@
+//===- KFSchedules.td - How kernels are computed
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One attribute for each algorithm, with the fields that its emitter obeys and
+// no others. Policy writes it (a target, the tuner, a person), passes obey it,
+// and the target's check rejects what it cannot run.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_DIALECT_KF_IR_KFSCHEDULES_TD
+#define KF_DIALECT_KF_IR_KFSCHEDULES_TD
+
+include "kf/Dialect/KF/IR/KFAttributes.td"
+include "kf/Dialect/KF/IR/KFScheduleInterface.td"
+
+class KF_ScheduleAttr<string name, string attrMnemonic>
+    : KF_Attr<name # "Schedule", attrMnemonic, [KF_ScheduleAttrInterface]> {
+  let genVerifyDecl = 1;
+}
+
+/// What a kernel's `schedule` may be.
+def KF_AnyScheduleAttr
+    : Attr<CPred<"::llvm::isa<::mlir::kf::ScheduleAttrInterface>($_self)">,
+           "a schedule, such as #kf.vector or #kf.simt"> {
+  let storageType = "::mlir::kf::ScheduleAttrInterface";
+  let returnType = "::mlir::kf::ScheduleAttrInterface";
+  let convertFromStorage = "$_self";
+}
+
+/// A list of sizes in brackets.
+def KF_Sizes : OptionalArrayRefParameter<"int64_t"> {
+  let parser = "::mlir::kf::parseSizeList($_parser)";
+  let printer = "::mlir::kf::printSizes($_printer, $_self)";
+}
+
+def KF_DotKind : KF_I32Enum<"DotKind", "what a matmul multiplies in", [
+  I32EnumAttrCase<"F32", 0, "f32">,
+  I32EnumAttrCase<"I8", 1, "i8">]>;
+
+def KF_VectorScheduleAttr : KF_ScheduleAttr<"Vector", "vector"> {
+  let summary = "vector code for one thread a workgroup (CPUs)";
+  let description = [{
+    - `workgroup`: tile of each parallel loop of the kernel's root op that one
+      workgroup computes; 0 leaves the loop whole.
+    - `tile`: register tile. matmul: [rows, columns], the columns being the
+      panel of the weight's `#kf.layout`; attention: [query rows], or [query
+      rows, those where a token is alone of its sequence].
+    - `reduction`: attention's keys of one softmax block.
+    - `lanes`: lanes of a vector register, in f32 elements.
+    - `unroll`: unrolling of a matmul's reduction loop.
+    - `accumulators`: independent partial sums per output of a matmul.
+    - `dot`: what a matmul multiplies in. `f32` widens both operands in
+      registers; `i8`, for block-quantized weights on CPUs with VNNI, rounds
+      rows of x to 8 bits, with a scale for every 32 elements; an infinity
+      among them becomes a NaN.
+
+    Register tiles are at most 65536, other sizes 2^31 - 1.
+
+    ```mlir
+    #kf.vector<workgroup = [56, 128], tile = [14, 32], lanes = 16, unroll = 4>
+    ```
+  }];
+  let parameters = (ins
+    KF_Sizes:$workgroup,
+    KF_Sizes:$tile,
+    DefaultValuedParameter<"int64_t", "0">:$reduction,
+    DefaultValuedParameter<"int64_t", "1">:$lanes,
+    DefaultValuedParameter<"int64_t", "1">:$unroll,
+    DefaultValuedParameter<"int64_t", "1">:$accumulators,
+    DefaultValuedParameter<"::mlir::kf::DotKind", "::mlir::kf::DotKind::F32">:$dot
+  );
+  let assemblyFormat = "`<` struct(params) `>`";
+  let extraClassDeclaration = [{
+    ::llvm::ArrayRef<int64_t> getThreads() const { return {}; }
+  }];
+}
+
+def KF_SimtScheduleAttr : KF_ScheduleAttr<"Simt", "simt"> {
+  let summary = "scalar code for the threads of a GPU's workgroup";
+  let description = [{
+    - `workgroup`: tile of each parallel loop of the kernel's root op that one
+      workgroup computes; 0 leaves the loop whole.
+    - `threads`: threads of a workgroup along x, y, z.
+    - `tile`: elements of a matmul that each thread keeps in registers, [rows,
+      columns]: `workgroup` is `tile` times `threads`, y being rows.
+    - `reduction`: K step of a matmul that is staged in workgroup memory; 0
+      means whole.
+    - `unroll`: unrolling of the loop over a staged step.
+
+    Register tiles and threads are at most 65536, other sizes 2^31 - 1.
+
+    ```mlir
+    #kf.simt<workgroup = [32, 32], threads = [16, 16], tile = [2, 2], reduction = 16>
+    #kf.simt<workgroup = [1], threads = [64]>
+    ```
+  }];
+  let parameters = (ins
+    KF_Sizes:$workgroup,
+    KF_Sizes:$threads,
+    KF_Sizes:$tile,
+    DefaultValuedParameter<"int64_t", "0">:$reduction,
+    DefaultValuedParameter<"int64_t", "1">:$unroll
+  );
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def KF_FlashScheduleAttr : KF_ScheduleAttr<"Flash", "flash"> {
+  let summary = "attention on a GPU, with a softmax over blocks of keys";
+  let description = [{
+    A workgroup computes `workgroup` = [query rows, heads] of an attention: it
+    walks over the keys in blocks of `keys`, and keeps the largest score, the
+    sum and the weighted values of each row so far (Dao et al.,
+    "FlashAttention", 2022).
+
+    - `threads`: threads of a workgroup along x.
+
+    ```mlir
+    #kf.flash<workgroup = [4, 8], keys = 32, threads = [64]>
+    ```
+  }];
+  let parameters = (ins
+    KF_Sizes:$workgroup,
+    "int64_t":$keys,
+    KF_Sizes:$threads
+  );
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+#endif // KF_DIALECT_KF_IR_KFSCHEDULES_TD

@@ -1,0 +1,77 @@
+//===- KFTargetInterface.td - What passes ask of targets
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_DIALECT_KF_IR_KFTARGETINTERFACE_TD
+#define KF_DIALECT_KF_IR_KFTARGETINTERFACE_TD
+
+include "mlir/IR/OpBase.td"
+
+def KF_TargetAttrInterface : AttrInterface<"TargetAttrInterface"> {
+  let cppNamespace = "::mlir::kf";
+  let description = [{
+    What pipelines and passes ask of the module's `kf.target`. Each target
+    answers in lib/Target/<Name>; nobody switches on targets.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+        The device that runs the executables ("cpu").
+      }],
+      "::llvm::StringRef", "getDevice">,
+    InterfaceMethod<[{
+        Whether ops run as they are written, one by one: nothing is fused, laid
+        out, scheduled or lowered.
+      }],
+      "bool", "isInterpreted">,
+    InterfaceMethod<[{
+        What is fused in programs of up to `rows` rows.
+      }],
+      "::mlir::kf::FusionRules", "getFusionRules", (ins "int64_t":$rows)>,
+    InterfaceMethod<[{
+        How matmuls read a weight of this type, which has no layout yet; null:
+        as it is stored. Kernels and step sizes of a model share it.
+      }],
+      "::mlir::kf::LayoutAttr", "getWeightLayout",
+      (ins "::mlir::RankedTensorType":$weight)>,
+    InterfaceMethod<[{
+        The type of a KV cache as kernels of this target lay it out; null where
+        they cannot.
+      }],
+      "::mlir::kf::KVCacheType", "getCacheLayout",
+      (ins "::mlir::kf::KVCacheType":$cache)>,
+    InterfaceMethod<[{
+        A schedule for `kernel`, which computes up to `rows` rows; null after a
+        diagnostic that names what there is no code for.
+      }],
+      "::mlir::kf::ScheduleAttrInterface", "selectSchedule",
+      (ins "::mlir::kf::KernelOp":$kernel, "int64_t":$rows)>,
+    InterfaceMethod<[{
+        Fails, with a diagnostic, for a kernel whose schedule cannot run.
+      }],
+      "::llvm::LogicalResult", "verifySchedule",
+      (ins "::mlir::kf::KernelOp":$kernel, "int64_t":$rows)>,
+    InterfaceMethod<[{
+        Adds the passes from tiled kernels to what serialize() takes.
+      }],
+      "void", "addLoweringPasses", (ins "::mlir::OpPassManager &":$passes)>,
+    InterfaceMethod<[{
+        Makes code of the lowered `module`, which is spent then: the binary of
+        `executable`, and what each of its kernels needs to run. Diagnostics say
+        what failed.
+      }],
+      "::llvm::LogicalResult", "serialize",
+      (ins "::mlir::ModuleOp":$module, "::kf::Executable &":$executable,
+           "::kf::CancelFlag":$cancelled)>,
+    InterfaceMethod<[{
+        What code for this target depends on beside the attribute's text, such
+        as the machine that "native" means.
+      }],
+      "std::string", "getIdentity">
+  ];
+}
+
+#endif // KF_DIALECT_KF_IR_KFTARGETINTERFACE_TD

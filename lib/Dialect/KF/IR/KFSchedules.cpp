@@ -1,0 +1,170 @@
+//===- KFSchedules.cpp - Schedules and targets ----------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kf/Dialect/KF/IR/KF.h"
+
+using namespace mlir;
+using namespace mlir::kf;
+
+/// Bounds that keep products of sizes within 64 bits.
+static constexpr int64_t maxTile = 1 << 16;
+static constexpr int64_t maxSize = (int64_t(1) << 31) - 1;
+
+//===----------------------------------------------------------------------===//
+// Schedules
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Checks the fields of a schedule; `failed` says whether it has reported one.
+class FieldChecks {
+public:
+  explicit FieldChecks(function_ref<InFlightDiagnostic()> emitError)
+      : emitError(emitError) {}
+
+  void inRange(StringRef field, ArrayRef<int64_t> sizes, int64_t low,
+               int64_t high) {
+    for (int64_t size : sizes)
+      if (size < low || size > high)
+        return report(field + " has " + Twine(size) + ", which is not in [" +
+                      Twine(low) + ", " + Twine(high) + "]");
+  }
+  void check(bool holds, const Twine &message) {
+    if (!holds)
+      report(message);
+  }
+  LogicalResult result() const { return success(!hasFailed); }
+
+private:
+  void report(const Twine &message) {
+    if (!hasFailed)
+      emitError() << "schedule: " << message;
+    hasFailed = true;
+  }
+
+  function_ref<InFlightDiagnostic()> emitError;
+  bool hasFailed = false;
+};
+} // namespace
+
+static void checkThreads(FieldChecks &checks, ArrayRef<int64_t> threads) {
+  checks.check(!threads.empty() && threads.size() <= 3,
+               "threads has one to 3 entries, found " + Twine(threads.size()));
+  checks.inRange("threads", threads, 1, maxTile);
+}
+
+LogicalResult
+VectorScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                           ArrayRef<int64_t> workgroup, ArrayRef<int64_t> tile,
+                           int64_t reduction, int64_t lanes, int64_t unroll,
+                           int64_t accumulators, DotKind) {
+  FieldChecks checks(emitError);
+  checks.inRange("workgroup", workgroup, 0, maxSize);
+  checks.inRange("tile", tile, 1, maxTile);
+  checks.inRange("reduction", reduction, 0, maxSize);
+  checks.check(llvm::isPowerOf2_64(lanes) && lanes <= 64,
+               "lanes must be a power of two up to 64, found " + Twine(lanes));
+  checks.check(unroll > 0 && unroll <= 64 && accumulators > 0 &&
+                   accumulators <= unroll,
+               "needs 1 <= accumulators <= unroll <= 64, found accumulators " +
+                   Twine(accumulators) + ", unroll " + Twine(unroll));
+  return checks.result();
+}
+
+LogicalResult
+SimtScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                         ArrayRef<int64_t> workgroup, ArrayRef<int64_t> threads,
+                         ArrayRef<int64_t> tile, int64_t reduction,
+                         int64_t unroll) {
+  FieldChecks checks(emitError);
+  checks.inRange("workgroup", workgroup, 0, maxSize);
+  checkThreads(checks, threads);
+  checks.inRange("tile", tile, 1, maxTile);
+  checks.inRange("reduction", reduction, 0, maxSize);
+  checks.inRange("unroll", unroll, 1, 64);
+  return checks.result();
+}
+
+LogicalResult
+FlashScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                          ArrayRef<int64_t> workgroup, int64_t keys,
+                          ArrayRef<int64_t> threads) {
+  FieldChecks checks(emitError);
+  checks.inRange("workgroup", workgroup, 0, maxSize);
+  checks.inRange("keys", keys, 1, maxTile);
+  checkThreads(checks, threads);
+  return checks.result();
+}
+
+//===----------------------------------------------------------------------===//
+// Targets
+//===----------------------------------------------------------------------===//
+
+TargetAttrInterface mlir::kf::getTarget(Operation *op) {
+  auto module =
+      isa<ModuleOp>(op) ? cast<ModuleOp>(op) : op->getParentOfType<ModuleOp>();
+  Attribute target = module ? module->getAttr(kTargetAttrName) : Attribute();
+  if (!target)
+    op->emitError("the module does not say what it is compiled for; run "
+                  "kf-set-target, as in --kf-set-target=target=cpu");
+  return dyn_cast_if_present<TargetAttrInterface>(target);
+}
+
+LogicalResult
+CpuTargetAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef,
+                      int64_t lanes, bool, int64_t workers) {
+  if (!llvm::isPowerOf2_64(lanes) || lanes < 4 || lanes > 16)
+    return emitError() << "cpu_target: lanes must be 4, 8 or 16, found "
+                       << lanes;
+  if (workers < 0 || workers > maxTile)
+    return emitError() << "cpu_target: workers must be in [0, " << maxTile
+                       << "], found " << workers;
+  return success();
+}
+
+LogicalResult
+VulkanTargetAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                         int64_t threads, int64_t memory, int64_t subgroup,
+                         ArrayRef<Type> types) {
+  if (threads < 1 || threads > maxTile)
+    return emitError() << "vulkan_target: threads must be in [1, " << maxTile
+                       << "], found " << threads;
+  if (memory < 0 || memory > maxSize)
+    return emitError() << "vulkan_target: memory must be in [0, " << maxSize
+                       << "], found " << memory;
+  if (subgroup < 1 || subgroup > 128)
+    return emitError() << "vulkan_target: subgroup must be in [1, 128], found "
+                       << subgroup;
+  for (Type type : types)
+    if (!type.isF16() && !type.isSignlessInteger(8) &&
+        !type.isSignlessInteger(16) && !type.isSignlessInteger(64))
+      return emitError() << "vulkan_target: types are f16, i8, i16 and i64, "
+                            "found "
+                         << type;
+  return success();
+}
+
+LogicalResult
+CudaTargetAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                       StringRef chip, int64_t multiprocessors,
+                       int64_t memory) {
+  StringRef digits = chip;
+  bool isChip = digits.consume_front("sm_");
+  digits.consume_back("a");
+  unsigned number = 0;
+  if (!isChip || digits.getAsInteger(10, number) || number < 80 || number > 999)
+    return emitError() << "cuda_target: chip must be sm_80 or later, as in "
+                          "sm_90a, found '"
+                       << chip << "'";
+  if (multiprocessors < 0 || multiprocessors > maxTile)
+    return emitError() << "cuda_target: multiprocessors must be in [0, "
+                       << maxTile << "], found " << multiprocessors;
+  if (memory < 0 || memory > maxSize)
+    return emitError() << "cuda_target: memory must be in [0, " << maxSize
+                       << "], found " << memory;
+  return success();
+}

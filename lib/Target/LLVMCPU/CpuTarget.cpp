@@ -1,0 +1,120 @@
+//===- CpuTarget.cpp - A CPU as a target ----------------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kf/Target/LLVMCPU/CpuTarget.h"
+
+#include "KernelConfig.h"
+#include "VerifySchedule.h"
+
+#include "kf/Target/LLVMCPU/Codegen.h"
+
+#include "runtime/program/Executable.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "llvm/Target/TargetMachine.h"
+
+using namespace mlir;
+using namespace mlir::kf;
+
+namespace {
+
+struct CpuTargetModel
+    : TargetAttrInterface::ExternalModel<CpuTargetModel, CpuTargetAttr> {
+  StringRef getDevice(Attribute) const { return "cpu"; }
+  bool isInterpreted(Attribute) const { return false; }
+  FusionRules getFusionRules(Attribute, int64_t) const { return {}; }
+
+  /// Panels of two vectors; halves of 16-bit panels interleave by the vector's
+  /// lanes.
+  LayoutAttr getWeightLayout(Attribute target, RankedTensorType weight) const {
+    int64_t lanes = cast<CpuTargetAttr>(target).getLanes();
+    bool interleave = weight.getElementType().isBF16();
+    return LayoutAttr::get(target.getContext(), 2 * lanes,
+                           interleave ? lanes : 0);
+  }
+
+  /// A vector of keys is one load.
+  KVCacheType getCacheLayout(Attribute target, KVCacheType cache) const {
+    int64_t lanes = cast<CpuTargetAttr>(target).getLanes();
+    if (cache.getPage() % lanes != 0)
+      return {};
+    return cache.withKeyBlock(lanes);
+  }
+
+  ScheduleAttrInterface selectSchedule(Attribute target, KernelOp kernel,
+                                       int64_t rows) const {
+    return selectCpuSchedule(kernel, cast<CpuTargetAttr>(target), rows);
+  }
+  LogicalResult verifySchedule(Attribute target, KernelOp kernel,
+                               int64_t) const {
+    return verifyCpuSchedule(kernel, cast<CpuTargetAttr>(target));
+  }
+  void addLoweringPasses(Attribute, OpPassManager &passes) const {
+    buildCpuCodegenPipeline(passes);
+  }
+
+  LogicalResult serialize(Attribute target, ModuleOp module,
+                          ::kf::Executable &executable,
+                          ::kf::CancelFlag cancelled) const {
+    auto machine = createTargetMachine({cpuOf(target), ""});
+    if (!machine)
+      return module.emitError(llvm::toString(machine.takeError()));
+    for (::kf::KernelSpec &kernel : executable.kernels)
+      if (auto body =
+              module.lookupSymbol<LLVM::LLVMFuncOp>(kernel.name + "_body"))
+        if (auto bytes = body->getAttrOfType<IntegerAttr>("kf.scratch_bytes"))
+          kernel.scratchBytes = bytes.getInt();
+    // Only functions translate; the program is described by the executable.
+    for (auto program : llvm::make_early_inc_range(module.getOps<ProgramOp>()))
+      program.erase();
+    registerBuiltinDialectTranslation(*module.getContext());
+    registerLLVMDialectTranslation(*module.getContext());
+    auto object = compileToObject(module, **machine, cancelled);
+    if (!object)
+      return module.emitError(llvm::toString(object.takeError()));
+    executable.binary = std::move(*object);
+    return success();
+  }
+
+  std::string getIdentity(Attribute target) const {
+    auto machine = createTargetMachine({cpuOf(target), ""});
+    if (!machine) {
+      llvm::consumeError(machine.takeError());
+      return "";
+    }
+    return (*machine)->getTargetTriple().str() + " " +
+           (*machine)->getTargetCPU().str() + " " +
+           (*machine)->getTargetFeatureString().str();
+  }
+
+private:
+  static std::string cpuOf(Attribute target) {
+    return cast<CpuTargetAttr>(target).getCpu().str();
+  }
+};
+
+} // namespace
+
+void mlir::kf::registerCpuTarget(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, KFDialect *) {
+    CpuTargetAttr::attachInterface<CpuTargetModel>(*context);
+  });
+}
+
+llvm::Expected<TargetAttrInterface>
+mlir::kf::createCpuTarget(MLIRContext *context, StringRef chip,
+                          int64_t workers) {
+  std::string cpu = chip.empty() ? "native" : chip.str();
+  auto machine = createTargetMachine({cpu, ""});
+  if (!machine)
+    return machine.takeError();
+  return cast<TargetAttrInterface>(Attribute(CpuTargetAttr::get(
+      context, cpu, vectorLanes(**machine), hasInt8Dot(**machine), workers)));
+}

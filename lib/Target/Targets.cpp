@@ -1,0 +1,75 @@
+//===- Targets.cpp - The targets that there are ---------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kf/Target/Targets.h"
+
+#include "kf/Target/LLVMCPU/CpuTarget.h"
+#include "kf/Target/Reference/ReferenceTarget.h"
+#include "kf/Target/SPIRV/VulkanTarget.h"
+
+#include "mlir/AsmParser/AsmParser.h"
+
+using namespace mlir;
+using namespace mlir::kf;
+
+namespace {
+
+/// What a target's folder gives. A new target is a line in `targets`.
+struct TargetEntry {
+  StringLiteral device;
+  void (*registerModel)(DialectRegistry &);
+  /// `chip` as it stands behind the device's name, or empty.
+  llvm::Expected<TargetAttrInterface> (*create)(MLIRContext *, StringRef chip,
+                                                int64_t workers);
+};
+
+constexpr TargetEntry targets[] = {
+    {"cpu", registerCpuTarget, createCpuTarget},
+    {"reference", registerReferenceTarget, createReferenceTarget},
+    {"vulkan", registerVulkanTarget, createVulkanTarget},
+};
+
+llvm::Expected<TargetAttrInterface> parseWritten(StringRef text,
+                                                 MLIRContext *context) {
+  std::string message;
+  ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
+    if (message.empty())
+      message = diagnostic.str();
+    return success();
+  });
+  auto target = dyn_cast_if_present<TargetAttrInterface>(
+      mlir::parseAttribute(text, context));
+  if (target)
+    return target;
+  return llvm::createStringError(
+      "target '" + text +
+      "': " + (message.empty() ? std::string("is no target") : message));
+}
+
+} // namespace
+
+void mlir::kf::registerTargetModels(DialectRegistry &registry) {
+  for (const TargetEntry &target : targets)
+    target.registerModel(registry);
+}
+
+llvm::Expected<TargetAttrInterface>
+mlir::kf::parseTarget(StringRef text, MLIRContext *context, int64_t workers) {
+  context->loadDialect<KFDialect>();
+  if (text.starts_with("#"))
+    return parseWritten(text, context);
+  auto [device, chip] = text.split(':');
+  std::string names;
+  for (const TargetEntry &target : targets) {
+    if (device == target.device)
+      return target.create(context, chip, workers);
+    names += (names.empty() ? "" : ", ") + target.device.str();
+  }
+  return llvm::createStringError("there is no target '" + device +
+                                 "'; there are " + names);
+}

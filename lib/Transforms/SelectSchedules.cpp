@@ -1,0 +1,66 @@
+//===- SelectSchedules.cpp - The target's schedules for kernels -----------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kf/Transforms/KernelRows.h"
+#include "kf/Transforms/Passes.h"
+
+#include "mlir/IR/Remarks.h"
+#include "mlir/Support/DebugStringHelper.h"
+
+namespace mlir::kf {
+#define GEN_PASS_DEF_SELECTSCHEDULES
+#include "kf/Transforms/Passes.h.inc"
+} // namespace mlir::kf
+
+using namespace mlir;
+using namespace mlir::kf;
+
+namespace {
+
+/// Rows of a kernel that no program dispatches.
+constexpr int64_t unknownRows = 512;
+
+struct SelectSchedulesPass
+    : mlir::kf::impl::SelectSchedulesBase<SelectSchedulesPass> {
+  void runOnOperation() override {
+    TargetAttrInterface target = getTarget(getOperation());
+    if (!target)
+      return signalPassFailure();
+    if (target.isInterpreted())
+      return;
+    DenseMap<StringAttr, int64_t> rows = mostRows(getOperation());
+    for (auto kernel : getOperation().getOps<KernelOp>()) {
+      int64_t most = rows.lookup(kernel.getSymNameAttr());
+      if (failed(select(target, kernel, most ? most : unknownRows)))
+        return signalPassFailure();
+    }
+  }
+
+private:
+  LogicalResult select(TargetAttrInterface target, KernelOp kernel,
+                       int64_t rows) {
+    bool isGiven = kernel.getScheduleAttr() != nullptr;
+    if (!isGiven) {
+      ScheduleAttrInterface schedule = target.selectSchedule(kernel, rows);
+      if (!schedule)
+        return failure();
+      kernel.setScheduleAttr(schedule);
+    }
+    if (failed(target.verifySchedule(kernel, rows)))
+      return failure();
+    remark::passed(kernel.getLoc(), remark::RemarkOpts::name("Schedule")
+                                        .category(getArgument())
+                                        .function(kernel.getSymName()))
+        << remark::add(isGiven ? "given" : "chosen")
+        << remark::metric("Schedule", debugString(kernel.getScheduleAttr()))
+        << remark::metric("Rows", rows);
+    return success();
+  }
+};
+
+} // namespace

@@ -1,0 +1,56 @@
+//===- CudaDevice.h - Programs on NVIDIA GPUs -------------------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The "cuda" device: a module for each kernel, and a CUDA graph for each list
+// of grid sizes that an instance runs with. The driver is opened at run time,
+// so a binary with this device runs on machines that have none.
+//
+// What it loads: Executable::binary is one image per kernel, in order, each
+// preceded by its length in bytes (little-endian u64): PTX text that ends in a
+// NUL, or a cubin. Its entry `kf_kernel` takes a pointer to each buffer of a
+// dispatch, in order, and then one to the scalars (KF_SCALAR_COUNT int64).
+// Workgroups are blocks of KernelSpec::workgroupSize threads;
+// KernelSpec::scratchBytes is their static shared memory.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_DEVICES_CUDA_CUDADEVICE_H
+#define KF_RUNTIME_DEVICES_CUDA_CUDADEVICE_H
+
+#include "runtime/devices/Device.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace kf {
+
+struct CudaFunctions;
+
+struct CudaDeviceOptions {
+  /// An index into listCudaDevices(). Empty: the first device that is not too
+  /// old.
+  std::string device;
+  /// The driver's functions; null: those of the machine's driver.
+  const CudaFunctions *driver = nullptr;
+};
+
+/// Opens a device, whose work is done in its primary context. Errors: no
+/// driver, a driver before CUDA 12, no such device, one below compute
+/// capability 8.0, one that others use alone.
+Result<std::unique_ptr<Device>>
+createCudaDevice(const CudaDeviceOptions &options = {});
+
+/// One line per device of this machine: name, compute capability, size. Errors:
+/// no driver, one that is too old, no device.
+Result<std::vector<std::string>>
+listCudaDevices(const CudaFunctions *driver = nullptr);
+
+} // namespace kf
+
+#endif // KF_RUNTIME_DEVICES_CUDA_CUDADEVICE_H

@@ -1,0 +1,104 @@
+//===- CudaDriver.cpp - Functions of NVIDIA's driver ----------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/devices/Cuda/CudaDriver.h"
+
+#include <dlfcn.h>
+
+using namespace kf;
+
+namespace {
+
+/// "12.4" of 12040.
+std::string versionText(int version) {
+  return std::to_string(version / 1000) + "." +
+         std::to_string(version % 1000 / 10);
+}
+
+Status tooOld(const std::string &what) {
+  return Status::error(what + ": install NVIDIA's driver 525 (CUDA " +
+                       versionText(leastCudaVersion) + ") or later");
+}
+
+} // namespace
+
+Result<CudaFunctions> kf::loadCudaFunctions() {
+  // Never closed: the driver leaves threads behind.
+  void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (!library)
+    return Status::error("no NVIDIA driver (libcuda.so.1): install one, or let "
+                         "LD_LIBRARY_PATH say where it is");
+  CudaFunctions cu;
+#define KF_LOAD(name, symbol, parameters)                                      \
+  cu.name = reinterpret_cast<decltype(cu.name)>(dlsym(library, symbol));       \
+  if (!cu.name)                                                                \
+    return tooOld("libcuda.so.1 has no " symbol);
+  KF_CUDA_FUNCTIONS(KF_LOAD)
+#undef KF_LOAD
+  cu.cuFuncGetParamInfo = reinterpret_cast<decltype(cu.cuFuncGetParamInfo)>(
+      dlsym(library, "cuFuncGetParamInfo"));
+  return cu;
+}
+
+Status kf::startCuda(const CudaFunctions &cu) {
+  int version = 0; // can be asked before cuInit
+  KF_RETURN_IF_ERROR(
+      cudaStatus(cu, cu.cuDriverGetVersion(&version), "cuDriverGetVersion"));
+  if (version < leastCudaVersion)
+    return tooOld("the NVIDIA driver has CUDA " + versionText(version));
+  const CUresult result = cu.cuInit(0);
+  if (result == CUDA_ERROR_NO_DEVICE)
+    return Status::error("the NVIDIA driver finds no device");
+  if (result == CUDA_ERROR_STUB_LIBRARY)
+    return Status::error("libcuda.so.1 is the stub that programs are linked "
+                         "with, not a driver: take its folder out of "
+                         "LD_LIBRARY_PATH");
+  if (result == CUDA_ERROR_SYSTEM_DRIVER_MISMATCH)
+    return Status::error("libcuda.so.1 and the kernel's NVIDIA driver are of "
+                         "different versions: install both anew, or restart");
+  return cudaStatus(cu, result, "cuInit");
+}
+
+Status kf::cudaStatus(const CudaFunctions &cu, CUresult result,
+                      const char *what) {
+  if (result == CUDA_SUCCESS)
+    return {};
+  const char *name = nullptr, *text = nullptr;
+  std::string message = std::string(what) + ": ";
+  if (cu.cuGetErrorName(result, &name) == CUDA_SUCCESS && name)
+    message += name;
+  else
+    message += "CUresult " + std::to_string(static_cast<int>(result));
+  if (cu.cuGetErrorString(result, &text) == CUDA_SUCCESS && text)
+    message += std::string(", ") + text;
+  return Status::error(std::move(message), result == CUDA_ERROR_OUT_OF_MEMORY
+                                               ? StatusCode::OutOfMemory
+                                               : StatusCode::Failed);
+}
+
+bool kf::isSticky(CUresult result) {
+  switch (result) {
+  case CUDA_ERROR_ECC_UNCORRECTABLE:
+  case CUDA_ERROR_NVLINK_UNCORRECTABLE:
+  case CUDA_ERROR_CONTAINED:
+  case CUDA_ERROR_ILLEGAL_ADDRESS:
+  case CUDA_ERROR_LAUNCH_TIMEOUT:
+  case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+  case CUDA_ERROR_ASSERT:
+  case CUDA_ERROR_HARDWARE_STACK_ERROR:
+  case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+  case CUDA_ERROR_MISALIGNED_ADDRESS:
+  case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+  case CUDA_ERROR_INVALID_PC:
+  case CUDA_ERROR_LAUNCH_FAILED:
+  case CUDA_ERROR_EXTERNAL_DEVICE:
+    return true;
+  default:
+    return false;
+  }
+}

@@ -1,0 +1,97 @@
+//===- CudaInstance.h - Graphs of a program's runs --------------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A program bound to buffers. A run is one CUDA graph, made once for a list of
+// grid sizes; what kernels read of a step's sizes is in device memory, which
+// the stream writes where it changes.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_DEVICES_CUDA_CUDAINSTANCE_H
+#define KF_RUNTIME_DEVICES_CUDA_CUDAINSTANCE_H
+
+#include "runtime/devices/Cuda/CudaProgram.h"
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+
+namespace kf {
+
+/// `program` and its context outlive it.
+class CudaInstance final : public Instance {
+public:
+  static Result<std::unique_ptr<Instance>> create(CudaContext &context,
+                                                  const CudaProgram &program,
+                                                  const BindingTable &table);
+  ~CudaInstance() override;
+
+  /// The graph for scalars that were checked; null if no dispatch has a
+  /// workgroup. Valid until the next call; work with it may go on after that.
+  Result<CUgraphExec> graphFor(std::span<const int64_t> scalars);
+  /// Launches each dispatch by itself, after mark(its number), and calls mark
+  /// once more behind the last.
+  Status launchEach(CUstream stream, std::span<const int64_t> scalars,
+                    const std::function<Status(size_t)> &mark);
+
+  /// int64 [KF_SCALAR_COUNT], which the stream writes where they change.
+  CUdeviceptr scalarAddress() const { return scalarMemory.address; }
+  bool hasScalars(std::span<const int64_t> scalars) const {
+    return current && std::ranges::equal(scalars, *current);
+  }
+  void setScalars(std::span<const int64_t> scalars) {
+    std::ranges::copy(scalars, current.emplace().begin());
+  }
+
+private:
+  using Grid = std::array<unsigned, 3>; // blocks in x, y and z
+  using Scalars = std::array<int64_t, KF_SCALAR_COUNT>;
+
+  /// A graph, and what it was made for.
+  struct Recording {
+    std::vector<Grid> grids; ///< [dispatches]
+    int64_t pages = 0;       ///< of the caches
+    CUgraphExec graph = nullptr;
+    uint64_t turn = 0; ///< the larger, the later it was asked for
+  };
+  /// The parameters of one launch, in the form that the driver takes.
+  struct Launch {
+    Grid grid;
+    std::vector<CUdeviceptr> addresses;
+    std::vector<void *> parameters; ///< of addresses
+  };
+
+  static constexpr size_t keptGraphs = 8;
+
+  CudaInstance(CudaContext &context, const CudaProgram &loaded,
+               const BindingTable &table)
+      : Instance(loaded.program(), table), context(context), loaded(loaded) {}
+  Status doCheck(std::span<const int64_t> scalars) override;
+  Result<std::vector<Grid>>
+  evaluateGrids(std::span<const int64_t> scalars) const;
+  Result<Launch> launchOf(size_t dispatch, const Grid &grid,
+                          int64_t pages) const;
+  Result<CUgraphExec> record(const std::vector<Grid> &grids,
+                             int64_t pages) const;
+  Status addNodes(CUgraph graph, const std::vector<Grid> &grids,
+                  int64_t pages) const;
+
+  CudaContext &context;
+  const CudaProgram &loaded;
+  CudaMemory scalarMemory;
+  /// What scalarMemory holds behind all that was enqueued; none: unknown.
+  std::optional<Scalars> current;
+  std::vector<Recording> recordings;
+  uint64_t turns = 0;
+  /// The scalars of the last graphFor(), and the number of its recording.
+  std::optional<std::pair<Scalars, size_t>> last;
+};
+
+} // namespace kf
+
+#endif // KF_RUNTIME_DEVICES_CUDA_CUDAINSTANCE_H

@@ -1,0 +1,23 @@
+// RUN: kf-opt %s --kf-set-target=target=cpu:x86-64-v4 --kf-set-layouts -split-input-file -verify-diagnostics
+
+// Only what a checkpoint holds is packed as blocks.
+kf.kernel @k(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q8_0>>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [14, 32], tile = [14, 32], lanes = 16>} {
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64x!kf.quant<q8_0>>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+kf.program @p(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q8_0>>) -> tensor<?x96xf32> attributes {max_tokens = 8 : i64} {
+  // expected-error @+1 {{kf-set-layouts: operand 1 is quantized, and only the blocks of a kf.weight can be packed}}
+  %0 = kf.dispatch @k(%x, %w) : (tensor<?x64xf32>, tensor<96x64x!kf.quant<q8_0>>) -> tensor<?x96xf32>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+// expected-error @+1 {{kf-set-layouts: pages of 24 positions cannot be laid out for #kf.cpu_target<cpu = "x86-64-v4">; page must be a multiple of its vector's lanes}}
+module {
+  func.func @page(%c: !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 16, type = f32, page = 24>) {
+    return
+  }
+}

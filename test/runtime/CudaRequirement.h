@@ -1,0 +1,39 @@
+//===- CudaRequirement.h - Tests that need an NVIDIA GPU --------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_TEST_RUNTIME_CUDAREQUIREMENT_H
+#define KF_TEST_RUNTIME_CUDAREQUIREMENT_H
+
+#include "runtime/devices/Cuda/CudaDevice.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace kf {
+
+/// What this machine lacks of a driver and a device; empty where it has both.
+inline const std::string &missingForCuda() {
+  static const std::string missing = [] {
+    auto devices = listCudaDevices();
+    return devices ? std::string() : devices.message();
+  }();
+  return missing;
+}
+
+/// Skips a test where there is no GPU, as in CI: test/device/run.sh runs it on
+/// a machine that has one.
+#define KF_REQUIRE_CUDA()                                                      \
+  do {                                                                         \
+    if (!::kf::missingForCuda().empty())                                       \
+      GTEST_SKIP() << ::kf::missingForCuda();                                  \
+  } while (false)
+
+} // namespace kf
+
+#endif // KF_TEST_RUNTIME_CUDAREQUIREMENT_H

@@ -1,0 +1,149 @@
+//===- CudaImageTest.cpp - Code that the driver is given ------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/devices/Cuda/CudaImage.h"
+
+#include "FakeCuda.h"
+#include "test/runtime/StatusAssertions.h"
+
+#include <elf.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+using namespace kf;
+using namespace kf::test;
+
+namespace {
+
+std::string ptx(const std::string &text) { return text + '\0'; }
+
+Status errorOf(const std::string &code) {
+  return parseCudaImages(withLength(code), 1).status();
+}
+
+/// A cubin's tables: the null section, and one of 8 bytes behind the header.
+struct Cubin {
+  Elf64_Ehdr header = {};
+  uint64_t content = 0;
+  Elf64_Shdr sections[2] = {};
+
+  Cubin() {
+    std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+    header.e_ident[EI_CLASS] = ELFCLASS64;
+    header.e_ident[EI_DATA] = ELFDATA2LSB;
+    header.e_machine = 190;
+    header.e_shoff = offsetof(Cubin, sections);
+    header.e_shnum = 2;
+    header.e_shentsize = sizeof(Elf64_Shdr);
+    sections[1].sh_type = SHT_PROGBITS;
+    sections[1].sh_offset = offsetof(Cubin, content);
+    sections[1].sh_size = sizeof(content);
+  }
+  std::string bytes() const {
+    return {reinterpret_cast<const char *>(this), sizeof(*this)};
+  }
+};
+
+TEST(CudaImageTest, ReadsImagesInOrder) {
+  const std::string first = ptx(".version 8.0\n.target sm_90a\n"),
+                    second = Cubin().bytes(), third = ptx("//\n");
+  const std::string binary =
+      withLength(first) + withLength(second) + withLength(third);
+  auto images = parseCudaImages(binary, 3);
+  ASSERT_TRUE(images.ok()) << images.message();
+  EXPECT_EQ((*images)[0].bytes, first);
+  EXPECT_EQ((*images)[1].bytes, second);
+  EXPECT_EQ((*images)[2].bytes, third);
+  EXPECT_TRUE((*images)[0].isPtx);
+  EXPECT_FALSE((*images)[1].isPtx);
+  EXPECT_EQ((*images)[0].target, (PtxTarget{90, true, false}));
+  EXPECT_EQ((*images)[2].target, std::nullopt);
+  EXPECT_TRUE(parseCudaImages("", 0).ok());
+}
+
+TEST(CudaImageTest, ChecksLengths) {
+  const std::string one = withLength(ptx("//\n"));
+  auto fails = [](const std::string &binary, const char *message) {
+    return failsWith(parseCudaImages(binary, 1).status(), message);
+  };
+  EXPECT_TRUE(fails("", "code of kernel 0: there is none"));
+  EXPECT_TRUE(fails(one.substr(0, 7), "code of kernel 0: there is none"));
+  EXPECT_TRUE(fails(one.substr(0, one.size() - 1),
+                    "it has 4 bytes, of which 3 are there"));
+  EXPECT_TRUE(fails(std::string(8, '\xff'), "of which 0 are there"));
+  EXPECT_TRUE(fails(one + "x", "1 bytes follow the code of the last kernel"));
+}
+
+TEST(CudaImageTest, ChecksText) {
+  EXPECT_TRUE(failsWith(errorOf(""), "does not end in a NUL"));
+  EXPECT_TRUE(failsWith(errorOf(".version 8.0"), "does not end in a NUL"));
+  EXPECT_TRUE(failsWith(errorOf(ptx(std::string("a\0b", 3))),
+                        "neither PTX nor an ELF file: byte 1 is no text"));
+  EXPECT_TRUE(failsWith(errorOf(ptx("ab\x80")), "byte 2 is no text"));
+  EXPECT_TRUE(succeeds(errorOf(ptx("\t~ \r\n"))));
+}
+
+TEST(CudaImageTest, ChecksElfFiles) {
+  EXPECT_TRUE(succeeds(errorOf(Cubin().bytes())));
+  const std::string whole = Cubin().bytes();
+  for (size_t size = SELFMAG; size < whole.size(); ++size)
+    EXPECT_FALSE(errorOf(whole.substr(0, size)).ok()) << size << " bytes";
+  auto errorWith = [](auto change) {
+    Cubin cubin;
+    change(cubin);
+    return errorOf(cubin.bytes());
+  };
+  EXPECT_TRUE(failsWith(errorWith([](Cubin &c) { c.header.e_machine = 62; }),
+                        "no code for NVIDIA GPUs"));
+  EXPECT_TRUE(
+      failsWith(errorWith([](Cubin &c) { c.header.e_ident[EI_CLASS] = 1; }),
+                "no code for NVIDIA GPUs"));
+  const char *table = "section table is damaged";
+  EXPECT_TRUE(failsWith(
+      errorWith([](Cubin &c) { c.header.e_shoff = UINT64_MAX; }), table));
+  EXPECT_TRUE(
+      failsWith(errorWith([](Cubin &c) { c.header.e_shnum = 3; }), table));
+  EXPECT_TRUE(
+      failsWith(errorWith([](Cubin &c) { c.header.e_shstrndx = 2; }), table));
+  EXPECT_TRUE(
+      failsWith(errorWith([](Cubin &c) { c.header.e_shentsize = 0; }), table));
+  const char *section = "outside of the file";
+  EXPECT_TRUE(
+      failsWith(errorWith([](Cubin &c) { c.sections[1].sh_size = UINT64_MAX; }),
+                section));
+  EXPECT_TRUE(failsWith(
+      errorWith([](Cubin &c) { c.sections[1].sh_offset = UINT64_MAX; }),
+      section));
+  EXPECT_TRUE(succeeds(errorWith([](Cubin &c) {
+    c.sections[1].sh_type = SHT_NOBITS; // takes no room in the file
+    c.sections[1].sh_size = UINT64_MAX;
+  })));
+  EXPECT_TRUE(failsWith(errorWith([](Cubin &c) { c.header.e_phnum = 1; }),
+                        "program table is damaged"));
+}
+
+TEST(CudaImageTest, TellsWhichDevicesTextFits) {
+  auto targetOf = [](const std::string &name) {
+    const std::string binary = withLength(ptx("\n.target " + name + "\n"));
+    return parseCudaImages(binary, 1)->front().target;
+  };
+  EXPECT_EQ(targetOf("sm_"), std::nullopt);
+  EXPECT_EQ(targetOf("sm_99999999999"), std::nullopt);
+  const PtxTarget plain = *targetOf("sm_80"), exact = *targetOf("sm_90a, x"),
+                  family = *targetOf("sm_100f");
+  EXPECT_TRUE(plain.fits(8, 0));
+  EXPECT_TRUE(plain.fits(9, 0));
+  EXPECT_FALSE(plain.fits(7, 5));
+  EXPECT_TRUE(exact.fits(9, 0));
+  EXPECT_FALSE(exact.fits(10, 0));
+  EXPECT_TRUE(family.fits(10, 3));
+  EXPECT_FALSE(family.fits(12, 0));
+}
+
+} // namespace
