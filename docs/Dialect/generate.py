@@ -30,6 +30,7 @@ pass_folders = [
     ("Transforms", "kf/Transforms/Passes.td"),
     ("Conversions", "kf/Conversion/Passes.td"),
     ("CPU target", "kf/Target/LLVMCPU/Passes.td"),
+    ("NVVM target", "kf/Target/NVVM/Passes.td"),
     ("SPIR-V target", "kf/Target/SPIRV/Passes.td"),
 ]
 

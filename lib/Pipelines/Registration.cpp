@@ -11,6 +11,7 @@
 #include "kf/Conversion/Passes.h"
 #include "kf/Pipelines/Passes.h"
 #include "kf/Target/LLVMCPU/Passes.h"
+#include "kf/Target/NVVM/Passes.h"
 #include "kf/Target/SPIRV/Passes.h"
 #include "kf/Transforms/Passes.h"
 
@@ -56,6 +57,7 @@ void mlir::kf::registerPasses() {
   registerKFConversionPasses();
   registerKFLLVMCPUPasses();
   registerKFPipelinesPasses();
+  registerKFNVVMPasses();
   registerKFSPIRVPasses();
   registerKFTransformsPasses();
   registerUpstreamPasses();

@@ -9,6 +9,7 @@
 #include "kf/Target/Targets.h"
 
 #include "kf/Target/LLVMCPU/CpuTarget.h"
+#include "kf/Target/NVVM/CudaTarget.h"
 #include "kf/Target/Reference/ReferenceTarget.h"
 #include "kf/Target/SPIRV/VulkanTarget.h"
 
@@ -30,6 +31,7 @@ struct TargetEntry {
 
 constexpr TargetEntry targets[] = {
     {"cpu", registerCpuTarget, createCpuTarget},
+    {"cuda", registerCudaTarget, createCudaTarget},
     {"reference", registerReferenceTarget, createReferenceTarget},
     {"vulkan", registerVulkanTarget, createVulkanTarget},
 };

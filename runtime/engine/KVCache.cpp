@@ -10,13 +10,36 @@
 
 using namespace kf;
 
+/// What the device says where it has no room for a cache, and for how much it
+/// has.
+Status KVCache::explain(const Status &error, const CacheSpec &spec,
+                        int64_t bytes) const {
+  const Status named =
+      error.in("the KV cache of " + std::to_string(poolPages * spec.page) +
+               " positions, " + std::to_string(bytes) + " bytes");
+  const Result<DeviceMemory> memory = device.memory();
+  const Result<int64_t> page = spec.bytes(1);
+  if (error.code() != StatusCode::OutOfMemory || !memory.ok() || !page.ok())
+    return named;
+  // What else a program needs is small beside it.
+  const int64_t room =
+      static_cast<int64_t>(memory->free / static_cast<uint64_t>(*page));
+  return Status::error(named.message() + "; there is room for a context of " +
+                           std::to_string(room * spec.page) +
+                           " positions in all",
+                       StatusCode::OutOfMemory);
+}
+
 Result<Buffer *> KVCache::get(size_t index, const CacheSpec &spec) {
   if (index >= entries.size())
     entries.resize(index + 1);
   Entry &entry = entries[index];
   if (!entry.buffer) {
     KF_ASSIGN_OR_RETURN(int64_t bytes, spec.bytes(poolPages));
-    KF_ASSIGN_OR_RETURN(entry.buffer, device.allocate(bytes));
+    Result<std::unique_ptr<Buffer>> made = device.allocate(bytes);
+    if (!made.ok())
+      return explain(made.status(), spec, bytes);
+    entry.buffer = made.take();
     entry.spec = spec;
   }
   if (entry.spec != spec)

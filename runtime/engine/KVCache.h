@@ -25,8 +25,9 @@ public:
   /// `pages` is the number of pages of each pool; nothing is allocated yet.
   KVCache(Device &device, int64_t pages) : device(device), poolPages(pages) {}
 
-  /// Cache number `index`, zeros when it is first asked for; an error if it was
-  /// made with another `spec`.
+  /// Cache number `index`, zeros when it is first asked for. Errors: it was
+  /// made with another `spec`; no memory, with the positions that there is room
+  /// for.
   Result<Buffer *> get(size_t index, const CacheSpec &spec);
 
   /// Copies whole pages of all caches, one after the other.
@@ -36,6 +37,9 @@ public:
   uint64_t bytes() const;
 
 private:
+  Status explain(const Status &error, const CacheSpec &spec,
+                 int64_t bytes) const;
+
   struct Entry {
     CacheSpec spec;
     std::unique_ptr<Buffer> buffer;

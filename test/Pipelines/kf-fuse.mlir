@@ -3,7 +3,7 @@
 // RUN: kf-opt %S/Inputs/block.mlir --kf-set-target=target=reference --kf-fuse | FileCheck %s --check-prefix=REFERENCE
 // RUN: not kf-opt %S/Inputs/block.mlir --kf-set-target=target=abacus 2>&1 | FileCheck %s --check-prefix=ERROR
 
-// ERROR: error: kf-set-target: there is no target 'abacus'; there are cpu, reference, vulkan
+// ERROR: error: kf-set-target: there is no target 'abacus'; there are cpu, cuda, reference, vulkan
 
 // Projections are joined.
 // CHECK-LABEL: func.func @block(

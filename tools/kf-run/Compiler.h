@@ -38,7 +38,8 @@ inline std::string defaultCacheType(std::string_view target) {
 }
 
 struct CompilerOptions {
-  std::string target = "cpu";       ///< a device's name
+  /// A device's name, or what one reports (Device::target()).
+  std::string target = "cpu";
   std::string targetCpu = "native"; ///< as LLVM calls it
   /// Elements of a model's KV cache: f32, f16, bf16 or q8_0.
   std::string cacheType = "f16";

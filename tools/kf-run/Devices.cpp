@@ -13,6 +13,7 @@
 #include "runtime/core/Quote.h"
 #include "runtime/core/ThreadPool.h"
 #include "runtime/devices/Cpu/CpuDevice.h"
+#include "runtime/devices/Cuda/CudaDevice.h"
 #include "runtime/devices/Reference/ReferenceDevice.h"
 #include "runtime/devices/Vulkan/VulkanDevice.h"
 
@@ -38,9 +39,9 @@ DeviceName split(std::string_view device) {
 Status checkName(const std::string &device) {
   const auto [kind, which] = split(device);
   if (kind != "cpu" && kind != "reference" && kind != "vulkan" &&
-      kind != "auto")
-    return Status::error("--device takes one of cpu, reference, vulkan, auto, "
-                         "not " +
+      kind != "cuda" && kind != "auto")
+    return Status::error("--device takes one of cpu, reference, vulkan, cuda, "
+                         "auto, not " +
                          inQuotes(device));
   if (kind.size() == device.size())
     return Status();
@@ -51,10 +52,59 @@ Status checkName(const std::string &device) {
     return Status::error("--device takes a device's number behind ':', as in "
                          "vulkan:1, not " +
                          inQuotes(device));
-  if (kind != "vulkan" && which != "0")
+  if (kind == "auto")
+    return Status::error("--device auto chooses by itself; name a kind of "
+                         "device with a number, as in cuda:" +
+                         std::string(which));
+  if (kind != "vulkan" && kind != "cuda" && which != "0")
     return Status::error("--device " + device + ": there is one " +
                          std::string(kind) + " device, number 0");
   return Status();
+}
+
+Result<std::unique_ptr<Device>> openCuda(std::string_view which) {
+  CudaDeviceOptions options;
+  options.device = which;
+  return createCudaDevice(options);
+}
+
+Result<std::unique_ptr<Device>> openVulkan(std::string_view which) {
+  VulkanDeviceOptions options;
+  options.device = which;
+  return createVulkanDevice(options);
+}
+
+/// A GPU that is there, or null; why those that are there cannot be had.
+std::unique_ptr<Device> openAnyGpu(std::string &unusable) {
+  auto tryOpen = [&](Result<std::unique_ptr<Device>> opened) {
+    if (!opened.ok())
+      unusable += "; " + oneLine(opened.message());
+    return opened.ok() ? opened.take() : nullptr;
+  };
+  if (hasCudaDriver())
+    if (std::unique_ptr<Device> device = tryOpen(openCuda({})))
+      return device;
+  // A driver that computes on the CPU is slower there than the CPU's device.
+  const Result<std::vector<VulkanDeviceInfo>> found = listVulkanDevices();
+  if (found.ok() && std::ranges::any_of(*found, &VulkanDeviceInfo::isGpu))
+    return tryOpen(openVulkan({}));
+  return nullptr;
+}
+
+Result<std::unique_ptr<Device>> openCpu(const DeviceOptions &options) {
+  return createCpuDevice({.threads = static_cast<int>(options.threads)});
+}
+
+Result<std::unique_ptr<Device>> openFastest(const DeviceOptions &options) {
+  std::string unusable;
+  if (std::unique_ptr<Device> device = openAnyGpu(unusable)) {
+    printNote("--device auto takes " + device->name() + ": " +
+              oneLine(device->description()) + unusable);
+    return device;
+  }
+  printNote("--device auto takes cpu: there is no GPU that can be used" +
+            unusable);
+  return openCpu(options);
 }
 
 } // namespace
@@ -62,8 +112,9 @@ Status checkName(const std::string &device) {
 void DeviceOptions::addTo(OptionParser &parser) {
   parser.text({"device", 0, "NAME[:N]"}, device,
               "cpu (the default), reference (an interpreter, slow and "
-              "simple), vulkan, or auto; N is the number of the device where "
-              "'kf-run devices' lists several");
+              "simple), vulkan, cuda, or auto, the fastest of this machine; N "
+              "is the number of the device where 'kf-run devices' lists "
+              "several");
   parser.addCheck([this] { return checkName(device); });
   parser.integer(
       {"threads", 't', "N"}, threads, 0, ThreadPool::maxThreads,
@@ -73,13 +124,11 @@ void DeviceOptions::addTo(OptionParser &parser) {
 }
 
 Result<std::unique_ptr<Device>> kf::openDevice(const DeviceOptions &options) {
-  auto [name, which] = split(options.device);
-  if (name == "auto") {
-    printNote("--device auto takes cpu: no other device runs attention yet");
-    name = "cpu";
-  }
+  const auto [name, which] = split(options.device);
+  if (name == "auto")
+    return openFastest(options);
   if (name == "cpu")
-    return createCpuDevice({.threads = static_cast<int>(options.threads)});
+    return openCpu(options);
   if (options.threads > 1)
     return Status::error("-t " + std::to_string(options.threads) +
                          ": threads are the CPU device's; leave -t out with "
@@ -87,7 +136,9 @@ Result<std::unique_ptr<Device>> kf::openDevice(const DeviceOptions &options) {
                          options.device);
   if (name == "reference")
     return createReferenceDevice();
-  VulkanDeviceOptions vulkan;
-  vulkan.device = which;
-  return createVulkanDevice(vulkan);
+  return name == "cuda" ? openCuda(which) : openVulkan(which);
+}
+
+std::string kf::targetFor(const Device &device, const std::string &targetCpu) {
+  return targetCpu == "native" ? device.target() : device.name();
 }

@@ -21,8 +21,8 @@ namespace kf {
 
 /// What `--device` and `-t` say.
 struct DeviceOptions {
-  /// "cpu", "reference", "vulkan", "auto", or "vulkan:1" for the device of
-  /// that number.
+  /// "cpu", "reference", "vulkan", "cuda", "auto", or "vulkan:1" for the device
+  /// of that number.
   std::string device = "cpu";
   int64_t threads = 0; ///< 0: usableThreads()
 
@@ -30,9 +30,16 @@ struct DeviceOptions {
   void addTo(OptionParser &parser);
 };
 
-/// Opens the device. "auto" takes the CPU and says why on stderr. Errors:
-/// threads for a device that has none, a device that cannot be had.
+/// Opens the device. "auto" takes the first of an NVIDIA GPU, another GPU by
+/// Vulkan, and the CPU, and says on stderr which, and what is wrong with one
+/// that is there and cannot be had. Errors: threads for a device that has none,
+/// a device that cannot be had.
 Result<std::unique_ptr<Device>> openDevice(const DeviceOptions &options);
+
+/// What to compile for: the device as it reports itself, or, where
+/// `--target-cpu` names another chip than "native", its name alone, which that
+/// goes with.
+std::string targetFor(const Device &device, const std::string &targetCpu);
 
 } // namespace kf
 

@@ -41,7 +41,7 @@ struct EmitOptions {
         "dispatches), scheduled, lowered (the default: the target's "
         "dialect), or binary (an executable file, which needs -o)");
     parser.choice({"device", 0, "NAME"}, compiler.target,
-                  {"cpu", "reference", "vulkan"},
+                  {"cpu", "reference", "vulkan", "cuda"},
                   "what to compile for; cpu by default");
     parser.choice({"cache-type", 0, "TYPE"}, cacheType,
                   {"f32", "f16", "bf16", "q8_0"},
@@ -58,8 +58,10 @@ struct EmitOptions {
     parser.choice({"result", 0, "WHAT"}, result, {"ids", "logits"},
                   "what a model's step gives for each of these rows: the id "
                   "that its settings choose, the default, or all logits");
-    parser.text({"target-cpu", 0, "CPU"}, compiler.targetCpu,
-                "LLVM's name of the CPU to compile for; native by default");
+    parser.text(
+        {"target-cpu", 0, "CPU"}, compiler.targetCpu,
+        "LLVM's name of the CPU or GPU to compile for (sm_90a); native, "
+        "which on cuda is sm_80, by default");
     parser.integer({"threads", 't', "N"}, compiler.workers, 0,
                    ThreadPool::maxThreads,
                    "threads that the CPU's kernels are divided for; 0, the "

@@ -246,7 +246,7 @@ Status exec(const ExecOptions &options) {
                       openDevice(options.device));
 
   CompilerOptions compiler;
-  compiler.target = device->name();
+  compiler.target = targetFor(*device, options.targetCpu);
   compiler.targetCpu = options.targetCpu;
   compiler.workers = device->workers();
   KF_RETURN_IF_ERROR(checkRunsOnHost(compiler));

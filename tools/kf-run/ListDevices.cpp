@@ -11,6 +11,7 @@
 #include "Report.h"
 
 #include "runtime/devices/Cpu/CpuDevice.h"
+#include "runtime/devices/Cuda/CudaDevice.h"
 #include "runtime/devices/Reference/ReferenceDevice.h"
 #include "runtime/devices/Vulkan/VulkanDevice.h"
 
@@ -29,13 +30,19 @@ int kf::runDevices(Arguments arguments) {
   Result<std::unique_ptr<Device>> cpu = createCpuDevice({});
   out += line("cpu", cpu.ok() ? (*cpu)->description()
                               : "unavailable: " + cpu.message());
-  Result<std::vector<std::string>> vulkan = listVulkanDevices();
+  Result<std::vector<std::string>> cuda = listCudaDevices();
+  if (!cuda.ok())
+    out += line("cuda", "unavailable: " + oneLine(cuda.message()));
+  else
+    for (const std::string &device : *cuda)
+      out += line("cuda", device);
+  Result<std::vector<VulkanDeviceInfo>> vulkan = listVulkanDevices();
   if (!vulkan.ok())
     out += line("vulkan", "unavailable: " + oneLine(vulkan.message()));
   else if (vulkan->empty())
     out += line("vulkan", "unavailable: there is no such device");
   else
-    for (const std::string &device : *vulkan)
-      out += line("vulkan", device);
+    for (const VulkanDeviceInfo &device : *vulkan)
+      out += line("vulkan", device.description);
   return report(writeStdout(out));
 }

@@ -74,9 +74,9 @@ ModelSession::open(const ModelFlags &options, bool withTokenizer) {
                         ThreadPool::create(int(options.device.threads)));
   }
   CompilerOptions compiler;
-  compiler.target = result->target->name();
+  compiler.target = targetFor(*result->target, options.targetCpu);
   if (cacheType.empty())
-    cacheType = defaultCacheType(compiler.target);
+    cacheType = defaultCacheType(result->target->name());
   compiler.cacheType = cacheType;
   compiler.targetCpu = options.targetCpu;
   compiler.workers = result->target->workers();

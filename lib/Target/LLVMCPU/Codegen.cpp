@@ -9,6 +9,7 @@
 #include "kf/Target/LLVMCPU/Codegen.h"
 
 #include "kf/Conversion/Passes.h"
+#include "kf/Target/Common/LLVMBackend.h"
 #include "kf/Target/LLVMCPU/Passes.h"
 
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
@@ -25,12 +26,9 @@
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "mlir/Transforms/Passes.h"
-#include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
-#include "llvm/Support/SmallVectorMemoryBuffer.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
@@ -129,27 +127,6 @@ void mlir::kf::buildCpuCodegenPipeline(OpPassManager &passes) {
   passes.addPass(createReconcileUnrealizedCastsPass());
 }
 
-/// Inlining, scalar clean-up and loop-invariant code motion; the kernels come
-/// vectorized and unrolled, so LLVM's vectorizers have nothing to add.
-static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager graph;
-  llvm::ModuleAnalysisManager modules;
-  llvm::PipelineTuningOptions tuning;
-  tuning.LoopVectorization = false;
-  tuning.SLPVectorization = false;
-  tuning.LoopUnrolling = false;
-  llvm::PassBuilder builder(&machine, tuning);
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(graph);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, graph, modules);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2)
-      .run(module, modules);
-}
-
 llvm::Expected<std::string>
 mlir::kf::compileToObject(ModuleOp module, llvm::TargetMachine &machine,
                           ::kf::CancelFlag cancelled) {
@@ -170,17 +147,8 @@ mlir::kf::compileToObject(ModuleOp module, llvm::TargetMachine &machine,
   }
   if (::kf::isCancelled(cancelled))
     return llvm::createStringError("cancelled");
-  optimize(*llvmModule, machine);
+  optimizeKernels(*llvmModule, machine);
   if (::kf::isCancelled(cancelled))
     return llvm::createStringError("cancelled");
-
-  llvm::SmallString<0> object;
-  llvm::raw_svector_ostream stream(object);
-  llvm::legacy::PassManager passes;
-  if (machine.addPassesToEmitFile(passes, stream, nullptr,
-                                  llvm::CodeGenFileType::ObjectFile))
-    return llvm::createStringError(
-        "cpu target: LLVM cannot emit object files for this machine");
-  passes.run(*llvmModule);
-  return object.str().str();
+  return emitKernels(*llvmModule, machine, llvm::CodeGenFileType::ObjectFile);
 }

@@ -40,6 +40,9 @@ struct CudaDeviceOptions {
   const CudaFunctions *driver = nullptr;
 };
 
+/// Whether a driver is installed on this machine, of use or not.
+bool hasCudaDriver();
+
 /// Opens a device, whose work is done in its primary context. Errors: no
 /// driver, a driver before CUDA 12, no such device, one below compute
 /// capability 8.0, one that others use alone.

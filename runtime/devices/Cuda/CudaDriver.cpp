@@ -8,6 +8,8 @@
 
 #include "runtime/devices/Cuda/CudaDriver.h"
 
+#include "runtime/devices/Cuda/CudaDevice.h"
+
 #include <dlfcn.h>
 
 using namespace kf;
@@ -25,11 +27,15 @@ Status tooOld(const std::string &what) {
                        versionText(leastCudaVersion) + ") or later");
 }
 
+/// Null if there is none. It is never closed: the driver leaves threads behind.
+void *openLibrary() { return dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL); }
+
 } // namespace
 
+bool kf::hasCudaDriver() { return openLibrary() != nullptr; }
+
 Result<CudaFunctions> kf::loadCudaFunctions() {
-  // Never closed: the driver leaves threads behind.
-  void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  void *library = openLibrary();
   if (!library)
     return Status::error("no NVIDIA driver (libcuda.so.1): install one, or let "
                          "LD_LIBRARY_PATH say where it is");

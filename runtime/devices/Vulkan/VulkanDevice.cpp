@@ -94,15 +94,21 @@ kf::createVulkanDevice(const VulkanDeviceOptions &options) try {
   return statusOfException();
 }
 
-Result<std::vector<std::string>> kf::listVulkanDevices() try {
+Result<std::vector<VulkanDeviceInfo>> kf::listVulkanDevices() try {
   KF_ASSIGN_OR_RETURN(std::unique_ptr<VulkanInstance> instance,
                       VulkanInstance::create(false, {}));
   KF_ASSIGN_OR_RETURN(std::vector<VkPhysicalDevice> devices,
                       instance->physicalDevices());
-  std::vector<std::string> lines;
-  for (VkPhysicalDevice device : devices)
-    lines.push_back(instance->describe(device));
-  return lines;
+  std::vector<VulkanDeviceInfo> found;
+  for (VkPhysicalDevice device : devices) {
+    VkPhysicalDeviceProperties properties;
+    instance->vk.vkGetPhysicalDeviceProperties(device, &properties);
+    found.push_back(
+        {instance->describe(device),
+         properties.deviceType != VK_PHYSICAL_DEVICE_TYPE_CPU &&
+             properties.deviceType != VK_PHYSICAL_DEVICE_TYPE_OTHER});
+  }
+  return found;
 } catch (...) {
   return statusOfException();
 }

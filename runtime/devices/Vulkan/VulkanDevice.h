@@ -60,9 +60,13 @@ struct VulkanDeviceOptions {
 Result<std::unique_ptr<Device>>
 createVulkanDevice(const VulkanDeviceOptions &options = {});
 
-/// One line per device of this machine: name, kind, Vulkan version. Errors: no
-/// loader, no driver.
-Result<std::vector<std::string>> listVulkanDevices();
+struct VulkanDeviceInfo {
+  std::string description; ///< name, kind, Vulkan version
+  bool isGpu = false;      ///< no implementation for the CPU, as lavapipe is
+};
+
+/// The devices of this machine. Errors: no loader, no driver.
+Result<std::vector<VulkanDeviceInfo>> listVulkanDevices();
 
 } // namespace kf
 

@@ -314,4 +314,34 @@ TEST(KVCache, SharesByIndex) {
   EXPECT_FALSE(cache.get(2, spec).ok()); // does not divide the page
 }
 
+/// A device with room for some bytes.
+class SmallDevice final : public FakeDevice {
+public:
+  StatusCode code = StatusCode::OutOfMemory;
+
+private:
+  Result<std::unique_ptr<Buffer>> doAllocate(uint64_t, MemoryKind) override {
+    return Status::error("no room", code);
+  }
+  Result<DeviceMemory> doMemory() const override {
+    return DeviceMemory{10000, 5000, 10000};
+  }
+};
+
+TEST(KVCache, SaysForHowMuchThereIsRoom) {
+  SmallDevice device;
+  KVCache cache(device, 3);
+  CacheSpec spec;
+  spec.layers = spec.kvHeads = 1;
+  spec.headDim = 4; // a page has 2048 bytes
+  Status status = cache.get(0, spec).status();
+  EXPECT_EQ(status.code(), StatusCode::OutOfMemory);
+  EXPECT_EQ(status.message(),
+            "the KV cache of 192 positions, 6144 bytes: no room; there is room "
+            "for a context of 128 positions in all");
+  device.code = StatusCode::Failed;
+  EXPECT_EQ(cache.get(0, spec).status().message(),
+            "the KV cache of 192 positions, 6144 bytes: no room");
+}
+
 } // namespace

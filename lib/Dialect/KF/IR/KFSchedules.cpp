@@ -154,7 +154,7 @@ CudaTargetAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                        int64_t memory) {
   StringRef digits = chip;
   bool isChip = digits.consume_front("sm_");
-  digits.consume_back("a");
+  digits.consume_back("a") || digits.consume_back("f");
   unsigned number = 0;
   if (!isChip || digits.getAsInteger(10, number) || number < 80 || number > 999)
     return emitError() << "cuda_target: chip must be sm_80 or later, as in "

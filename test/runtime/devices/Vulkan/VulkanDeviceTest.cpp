@@ -153,12 +153,13 @@ TEST_F(VulkanDeviceTest, NamesAndDescribesItself) {
 }
 
 TEST_F(VulkanDeviceTest, ChoosesByIndexAndName) {
-  Result<std::vector<std::string>> list = listVulkanDevices();
+  Result<std::vector<VulkanDeviceInfo>> list = listVulkanDevices();
   ASSERT_TRUE(list.ok()) << list.message();
   VulkanDeviceOptions options;
   options.device = "0";
   EXPECT_TRUE(createVulkanDevice(options).ok());
-  options.device = list->front().substr(0, list->front().find(','));
+  const std::string &first = list->front().description;
+  options.device = first.substr(0, first.find(','));
   EXPECT_TRUE(createVulkanDevice(options).ok());
   options.device = std::to_string(list->size());
   EXPECT_TRUE(failsWith(createVulkanDevice(options).status(), "there are 0:"));

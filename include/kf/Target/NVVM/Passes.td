@@ -1,0 +1,69 @@
+//===- Passes.td - Passes of the NVVM target ------------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_TARGET_NVVM_PASSES_TD
+#define KF_TARGET_NVVM_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def ExpandNvvmMath : Pass<"kf-nvvm-expand-math"> {
+  let summary = "Expand functions of f32 that NVIDIA GPUs lack";
+  let description = [{
+    `math.exp`, `math.log`, `math.sin`, `math.cos`, `math.tanh`, `math.erf` and
+    `math.powf` of f32 become additions, multiplications, `math.fma` and
+    operations on bits, which every device rounds alike; of f16 they are
+    computed in f32. Infinities, NaNs, signed zeros and denormals come out as C's
+    functions give them. The error is below 2 units in the last place (exp, log,
+    tanh, erf), 3 (sin and cos, of any angle) and 16 (powf).
+    ```mlir
+    %y = math.exp %x : f32
+    ```
+    becomes
+    ```mlir
+    %t = math.fma %clamped, %log2e, %magic : f32
+    %n = arith.subf %t, %magic : f32
+    %r = math.fma %n, %ln2, %clamped : f32
+    ... math.fma ... arith.shli ... arith.mulf ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::math::MathDialect",
+                           "::mlir::scf::SCFDialect"];
+}
+
+def ConvertGPUToNvvm : Pass<"kf-nvvm-convert-gpu", "::mlir::ModuleOp"> {
+  let summary = "Lower GPU modules to the NVVM and LLVM dialects for CUDA";
+  let description = [{
+    In each `gpu.module`, the `gpu.func` becomes an `llvm.func` that CUDA can
+    launch: arguments are bare pointers, indices have 64 bits, attributions are
+    globals in shared memory. Pointers to what no kernel of the dispatch writes
+    (weights, and results of earlier dispatches in the arena) and to results in
+    the arena are marked so, as far as all dispatches of the kernel agree.
+    ```mlir
+    gpu.module @k {
+      gpu.func @k(%x: memref<?xf32>, %r: memref<?xf32>, %s: memref<?xi32>)
+          workgroup(%m: memref<64xf32, #gpu.address_space<workgroup>>) kernel
+          attributes {known_block_size = array<i32: 64, 1, 1>} {
+        ... gpu.thread_id x ... gpu.barrier ...
+    ```
+    becomes
+    ```mlir
+    gpu.module @k {
+      llvm.mlir.global internal @__wg_k_0() {addr_space = 3 : i32} : !llvm.array<64 x f32>
+      llvm.func @k(%x: !llvm.ptr {llvm.noalias, llvm.readonly}, %r: !llvm.ptr,
+                   %s: !llvm.ptr {llvm.noalias, llvm.readonly})
+          attributes {gpu.kernel, nvvm.kernel, nvvm.reqntid = array<i32: 64, 1, 1>} {
+        ... nvvm.read.ptx.sreg.tid.x ... nvvm.barrier ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::cf::ControlFlowDialect",
+                           "::mlir::LLVM::LLVMDialect",
+                           "::mlir::NVVM::NVVMDialect"];
+}
+
+#endif // KF_TARGET_NVVM_PASSES_TD

@@ -1,0 +1,211 @@
+//===- ConvertGPU.cpp - GPU modules to the NVVM dialect -------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kf/Target/NVVM/Passes.h"
+
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
+#include "mlir/Conversion/IndexToLLVM/IndexToLLVM.h"
+#include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
+#include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
+#include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Transforms/DialectConversion.h"
+
+namespace mlir::kf {
+#define GEN_PASS_DEF_CONVERTGPUTONVVM
+#include "kf/Target/NVVM/Passes.h.inc"
+} // namespace mlir::kf
+
+using namespace mlir;
+using namespace mlir::kf;
+
+namespace {
+
+/// What all dispatches of a kernel agree on, by the kernel's argument.
+struct BufferFacts {
+  llvm::BitVector constant; ///< no kernel of the dispatch writes there
+  llvm::BitVector alone;    ///< no other argument reaches it
+
+  BufferFacts(unsigned operands, unsigned results)
+      : constant(operands + results), alone(operands + results) {
+    constant.set(0, operands);
+    alone.set();
+  }
+};
+
+/// A result of a dispatch that the plan puts into the arena; what a caller
+/// provides instead may be the buffer of an input, too.
+bool isInArena(Value value) {
+  auto dispatch = value.getDefiningOp<DispatchOp>();
+  return dispatch && dispatch.getOffsets() &&
+         (*dispatch.getOffsets())[cast<OpResult>(value).getResultNumber()] >= 0;
+}
+
+/// Weights are never written, and the plan keeps what a dispatch reads in the
+/// arena apart from what it writes.
+llvm::StringMap<BufferFacts> collectFacts(ModuleOp module) {
+  llvm::StringMap<BufferFacts> facts;
+  module.walk([&](DispatchOp dispatch) {
+    auto operands = dispatch.getOperands_();
+    auto results = dispatch.getResults();
+    BufferFacts &known =
+        facts.try_emplace(dispatch.getKernel(), operands.size(), results.size())
+            .first->second;
+    for (auto [number, operand] : llvm::enumerate(operands))
+      if (!operand.getDefiningOp<WeightOp>() && !isInArena(operand)) {
+        known.constant.reset(number);
+        known.alone.reset(number);
+      }
+    for (auto [number, result] : llvm::enumerate(results))
+      if (!isInArena(result))
+        known.alone.reset(operands.size() + number);
+  });
+  return facts;
+}
+
+/// math ops that MLIR and LLVM lower to instructions of the GPU.
+bool isInstruction(Operation *op) {
+  return isa<math::AbsFOp, math::AbsIOp, math::CeilOp, math::CopySignOp,
+             math::CountLeadingZerosOp, math::CountTrailingZerosOp,
+             math::CtPopOp, math::FloorOp, math::FmaOp, math::IsFiniteOp,
+             math::IsInfOp, math::IsNaNOp, math::RoundEvenOp, math::RsqrtOp,
+             math::SqrtOp, math::TruncOp>(op);
+}
+
+struct ConvertGPUToNvvmPass
+    : mlir::kf::impl::ConvertGPUToNvvmBase<ConvertGPUToNvvmPass> {
+  void runOnOperation() override {
+    llvm::StringMap<BufferFacts> facts = collectFacts(getOperation());
+    for (auto module : getOperation().getOps<gpu::GPUModuleOp>()) {
+      if (failed(check(module)))
+        return signalPassFailure();
+      for (auto function : module.getOps<gpu::GPUFuncOp>()) {
+        auto known = facts.find(function.getName());
+        prepare(function, known == facts.end() ? nullptr : &known->second);
+      }
+      if (failed(convert(module)))
+        return signalPassFailure();
+    }
+  }
+
+private:
+  LogicalResult check(gpu::GPUModuleOp module) {
+    WalkResult walk = module.walk([](Operation *op) {
+      if (isa<math::MathDialect>(op->getDialect()) && !isInstruction(op)) {
+        op->emitError("kf-nvvm-convert-gpu: no CUDA code for '")
+            << op->getName() << "' on " << op->getResult(0).getType();
+        return WalkResult::interrupt();
+      }
+      if (auto dim = dyn_cast<memref::DimOp>(op);
+          dim && isa<BlockArgument>(dim.getSource())) {
+        op->emitError("kf-nvvm-convert-gpu: a kernel's arguments are pointers; "
+                      "their sizes are not known");
+        return WalkResult::interrupt();
+      }
+      return WalkResult::advance();
+    });
+    return failure(walk.wasInterrupted());
+  }
+
+  /// Makes memref arguments pointers, from which descriptors are put together
+  /// in the function; LLVM removes them.
+  void prepare(gpu::GPUFuncOp function, const BufferFacts *known) {
+    Block &entry = function.getBody().front();
+    auto builder = OpBuilder::atBlockBegin(&entry);
+    LLVMTypeConverter types(&getContext());
+    auto pointer = LLVM::LLVMPointerType::get(&getContext());
+    SmallVector<Type> inputs;
+    for (unsigned number = 0; number < function.getNumArguments(); ++number) {
+      BlockArgument argument = function.getArgument(number);
+      auto type = dyn_cast<MemRefType>(argument.getType());
+      inputs.push_back(type ? pointer : argument.getType());
+      if (!type)
+        continue;
+      if (known && number < known->alone.size())
+        markBuffer(function, number, *known);
+      else if (known) // the scalars
+        markConstant(function, number);
+      argument.setType(pointer);
+      replaceUses(builder, argument, type, types);
+    }
+    function.setFunctionType(builder.getFunctionType(inputs, {}));
+  }
+
+  void replaceUses(OpBuilder &builder, BlockArgument argument, MemRefType type,
+                   LLVMTypeConverter &types) {
+    Location loc = argument.getLoc();
+    auto descriptor =
+        MemRefDescriptor::poison(builder, loc, types.convertType(type));
+    descriptor.setAllocatedPtr(builder, loc, argument);
+    descriptor.setAlignedPtr(builder, loc, argument);
+    descriptor.setConstantOffset(builder, loc, 0);
+    descriptor.setConstantStride(builder, loc, 0, 1);
+    Value memref = UnrealizedConversionCastOp::create(builder, loc, type,
+                                                      Value(descriptor))
+                       .getResult(0);
+    argument.replaceUsesWithIf(memref, [](OpOperand &use) {
+      return !isa<LLVM::InsertValueOp>(use.getOwner());
+    });
+  }
+
+  void markConstant(gpu::GPUFuncOp function, unsigned number) {
+    auto unit = UnitAttr::get(&getContext());
+    function.setArgAttr(number, LLVM::LLVMDialect::getNoAliasAttrName(), unit);
+    function.setArgAttr(number, LLVM::LLVMDialect::getReadonlyAttrName(), unit);
+  }
+
+  void markBuffer(gpu::GPUFuncOp function, unsigned number,
+                  const BufferFacts &known) {
+    if (known.constant[number])
+      markConstant(function, number);
+    else if (known.alone[number])
+      function.setArgAttr(number, LLVM::LLVMDialect::getNoAliasAttrName(),
+                          UnitAttr::get(&getContext()));
+  }
+
+  LogicalResult convert(gpu::GPUModuleOp module) {
+    MLIRContext *context = &getContext();
+    LLVMTypeConverter types(context);
+    configureGpuToNVVMTypeConverter(types);
+    RewritePatternSet patterns(context);
+    populateGpuToNVVMConversionPatterns(types, patterns);
+    arith::populateArithToLLVMConversionPatterns(types, patterns);
+    cf::populateControlFlowToLLVMConversionPatterns(types, patterns);
+    index::populateIndexToLLVMConversionPatterns(types, patterns);
+    populateFinalizeMemRefToLLVMConversionPatterns(types, patterns);
+    // The GPU's patterns know calls of a device library, too.
+    populateMathToLLVMConversionPatterns(types, patterns,
+                                         /*approximateLog1p=*/false,
+                                         /*benefit=*/2);
+    populateVectorToLLVMConversionPatterns(types, patterns);
+    ub::populateUBToLLVMConversionPatterns(types, patterns);
+    LLVMConversionTarget target(*context);
+    target.addLegalDialect<NVVM::NVVMDialect>();
+    target.addLegalOp<gpu::GPUModuleOp>();
+    if (failed(applyFullConversion(module, target, std::move(patterns))))
+      return failure();
+    // A block has this size, not at most this.
+    for (auto function : module.getOps<LLVM::LLVMFuncOp>())
+      if (Attribute size =
+              function->removeAttr(NVVM::NVVMDialect::getMaxntidAttrName()))
+        function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(), size);
+    return success();
+  }
+};
+
+} // namespace
