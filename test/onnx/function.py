@@ -255,7 +255,7 @@ class Function:
         dims = sorted(d % x.rank for d in dims)
         shape = [1 if d in dims else n for d, n in enumerate(x.shape)
                  if keep or d not in dims]
-        text = " {keep_dims}" if keep else ""
+        text = " keep_dims" if keep else ""
         return self.emit(f"kf.reduce({kind}) {x.name} dims = {dims}{text} : "
                          f"{x.type}", shape, x.dtype)
 

@@ -150,13 +150,7 @@ def translate_swish(n):
 
 @op("SwiGLU")
 def translate_swiglu(n):
-    f, x = n.f, n.x()
-    axis = n.get("axis", -1) % x.rank
-    if x.shape[axis] % 2:
-        raise NotExpressible("halves of an odd dimension")
-    half = x.shape[axis] // 2
-    a, b = f.part(x, axis, 0, half), f.part(x, axis, half, half)
-    return f.op("arith.mulf", swish(f, a, n.get("alpha", 1.0)), b)
+    return n.f.op("arith.mulf", swish(n.f, n.x(0), n.get("alpha", 1.0)), n.x(1))
 
 
 @op("Sign")
@@ -284,9 +278,10 @@ for logic in ("And", "Or", "Xor"):
 
 @op("BitShift")
 def bit_shift(n):
-    left = n.get("direction") == "LEFT"
-    return n.f.op("arith.shli" if left else "arith.shrui",
-                  *n.f.common(n.x(0), n.x(1)))
+    name = "arith.shrsi" if n.x().is_signed else "arith.shrui"
+    if n.get("direction") == "LEFT":
+        name = "arith.shli"
+    return n.f.op(name, *n.f.common(n.x(0), n.x(1)))
 
 
 @op("Mod")
@@ -361,6 +356,8 @@ def cast(n):
 def bitcast(n):
     f, x, dtype = n.f, n.x(), str(n.expected[0].dtype)
     from function import element_type, type_text
+    if "i1" in (x.element, element_type(dtype)) and dtype != x.dtype:
+        raise NotExpressible("bytes of bool, which has a bit")
     if x.element == element_type(dtype):
         result = f.copy(x)
         result.dtype = dtype
@@ -694,6 +691,8 @@ def depth_to_space(n):
     else:
         y = f.reshape(x, (batch, c, h // b, b, w // b, b))
         order = [0, 3, 5, 1, 2, 4]
+        if n.get("mode", "DCR") == "CRD":
+            order = [0, 1, 3, 5, 2, 4]
     return f.reshape(f.transpose(y, order), result)
 
 
@@ -771,61 +770,145 @@ def gemm(n):
     return result
 
 
-@op("Attention")
-def attention(n):
-    f, q, k, v = n.f, n.x(0), n.x(1), n.x(2)
-    is_flat = q.rank == 3
-    if is_flat:
+class Heads:
+    """Attention's operands as [batch, heads, rows, columns]."""
+
+    def __init__(self, n):
+        self.n, f = n, n.f
+        self.is_flat = n.x(0).rank == 3
+
         def apart(x, heads):
+            if not self.is_flat:
+                return x
             y = f.reshape(x, x.shape[:2] + (heads, x.shape[2] // heads))
             return f.transpose(y, [0, 2, 1, 3])
-        q = apart(q, n.get("q_num_heads"))
-        k, v = apart(k, n.get("kv_num_heads")), apart(v, n.get("kv_num_heads"))
-    attributes, offset = [], 0
+        self.q = apart(n.x(0), n.get("q_num_heads"))
+        self.k = apart(n.x(1), n.get("kv_num_heads"))
+        self.v = apart(n.x(2), n.get("kv_num_heads"))
+        self.offset = 0
+        if n.has(4):
+            self.offset = n.x(4).shape[2]
+            self.k = f.concat([n.x(4), self.k], 2)
+            self.v = f.concat([n.x(5), self.v], 2)
+        self.shape = self.q.shape[:3] + (self.k.shape[2],)
+        self.causal = bool(n.get("is_causal", 0))
+        self.left = n.get("left_window_size", -1)
+        self.right = n.get("right_window_size", -1)
+        scale = n.get("scale")
+        self.scale = self.q.shape[3] ** -0.5 if scale is None else scale
+        self.softcap = n.get("softcap", 0.0)
+        self.mask = padded_mask(n, self.shape[3]) if n.has(3) else None
+
+    def joined(self, y):
+        if not self.is_flat:
+            return y
+        y = self.n.f.transpose(y, [0, 2, 1, 3])
+        return self.n.f.reshape(y, y.shape[:2] + (y.shape[2] * y.shape[3],))
+
+
+def padded_mask(n, keys):
+    """The mask, with keys that it lacks hidden."""
+    f, mask = n.f, n.x(3)
+    missing = keys - mask.shape[-1]
+    if missing == 0:
+        return mask
+    filler = 0 if mask.dtype == "bool" else -math.inf
+    rest = f.constant(filler, mask.shape[:-1] + (missing,), mask.dtype)
+    return f.concat([mask, rest], mask.rank - 1)
+
+
+def hide_keys(h):
+    """One mask of all that hides keys, for what the op has no attribute of."""
+    n, f, shape = h.n, h.n.f, h.shape
+    key = f.iota(shape, 3)
+    ahead = f.op("arith.subi", key, f.iota(shape, 2))
+    offset = f.like(h.offset, ahead)
+    seen = []
     if n.has(6):
-        raise NotExpressible("lengths of the keys of each batch")
-    if n.get("left_window_size", -1) >= 0 and not n.get("is_causal", 0) or \
-            n.get("right_window_size", -1) >= 0:
-        raise NotExpressible("a window without causality")
-    if len(n.outputs) > 3 and n.outputs[3]:
-        raise NotExpressible("the scores as an output")
-    if n.has(4):
-        past = n.x(4)
-        offset = past.shape[2]
-        k, v = f.concat([past, k], 2), f.concat([n.x(5), v], 2)
-    if n.get("scale") is not None:
-        attributes.append(f"scale = {n.get('scale'):e} : f32")
-    if n.get("softcap", 0.0):
-        attributes.append(f"softcap = {n.get('softcap'):e} : f32")
-    if n.get("is_causal", 0):
+        lengths = f.cast(n.x(6), "int64")
+        lengths = f.broadcast(f.reshape(lengths, (shape[0], 1, 1, 1)), shape)
+        seen.append(f.compare("lt", key, lengths))
+        offset = f.op("arith.subi", lengths, f.like(shape[2], key))
+    if h.causal:
+        seen.append(f.compare("le", ahead, offset))
+    for size, by, predicate in ((h.left, -h.left, "ge"),
+                                (h.right, h.right, "le")):
+        if size >= 0:
+            limit = f.op("arith.addi", offset, f.like(by, offset))
+            seen.append(f.compare(predicate, ahead, limit))
+    bias = None
+    if h.mask is not None:
+        mask = f.broadcast(h.mask, shape)
+        if mask.dtype == "bool":
+            seen.append(mask)
+        else:
+            bias = mask
+    allowed = None
+    for one in seen:
+        allowed = one if allowed is None else f.op("arith.andi", allowed, one)
+    if bias is None or allowed is None:
+        return bias if allowed is None else allowed
+    return f.select(allowed, bias, f.like(-math.inf, bias))
+
+
+def scores_of(h, mask, mode):
+    """Attention's scores as ONNX's fourth output has them."""
+    f, q = h.n.f, h.q
+    k, group = h.k, q.shape[1] // h.k.shape[1]
+    if group > 1:
+        k = f.reshape(k, k.shape[:2] + (1,) + k.shape[2:])
+        k = f.broadcast(k, k.shape[:2] + (group,) + k.shape[3:])
+        k = f.reshape(k, q.shape[:2] + k.shape[3:])
+    scores = f.cast(f.matmul(q, k), "float32")
+    scores = f.op("arith.mulf", scores, f.like(h.scale, scores))
+    if h.softcap:
+        tanh = f.op("math.tanh", f.op("arith.mulf", scores,
+                                      f.like(1 / h.softcap, scores)))
+        scores = f.op("arith.mulf", tanh, f.like(h.softcap, scores))
+    if mode >= 2 and mask is not None:
+        hidden = f.like(-math.inf, scores)
+        if mask.dtype == "bool":
+            scores = f.select(f.broadcast(mask, scores.shape), scores, hidden)
+        else:
+            bias = f.cast(f.broadcast(mask, scores.shape), "float32")
+            scores = f.op("arith.addf", scores, bias)
+    if mode == 3:
+        rows = f.softmax(f.op("arith.maximumf", scores, f.like(-3e38, scores)))
+        hidden = f.compare("eq", scores, f.like(-math.inf, scores))
+        scores = f.select(hidden, f.like(0, rows), rows)
+    return f.cast(scores, q.dtype)
+
+
+@op("Attention")
+def attention(n):
+    h, f, attributes = Heads(n), n.f, []
+    wants_scores = len(n.outputs) > 3 and n.outputs[3]
+    has_own = h.causal and h.right < 0 and not n.has(6) and not wants_scores
+    mask = h.mask
+    if h.causal and not has_own or n.has(6) or \
+            not h.causal and max(h.left, h.right) >= 0:
+        mask = hide_keys(h)
+    elif h.causal:
         attributes.append("causal")
-        if offset:
-            attributes.append(f"offset = {offset} : i64")
-        if n.get("left_window_size", -1) >= 0:
-            attributes.append(f"window = {n.get('left_window_size') + 1} : i64")
-    mask = None
-    if n.has(3):
-        mask = n.x(3)
-        missing = k.shape[2] - mask.shape[-1]
-        if missing > 0:
-            shape = mask.shape[:-1] + (missing,)
-            filler = 0 if mask.dtype == "bool" else -math.inf
-            mask = f.concat([mask, f.constant(filler, shape, mask.dtype)],
-                            mask.rank - 1)
+        if h.offset:
+            attributes.append(f"offset = {h.offset} : i64")
+        if h.left >= 0:
+            attributes.append(f"window = {h.left + 1} : i64")
+    attributes.append(f"scale = {h.scale:e} : f32")
+    if h.softcap:
+        attributes.append(f"softcap = {h.softcap:e} : f32")
+    q, k, v = h.q, h.k, h.v
     names = f"{q.name}, {k.name}, {v.name}"
     types = f"{q.type}, {k.type}, {v.type}"
-    if mask:
+    if mask is not None:
         names, types = f"{names} mask({mask.name})", f"{types}, {mask.type}"
-    text = "".join([" {", ", ".join(attributes), "}"]) if attributes else ""
-    y = f.emit(f"kf.scaled_dot_product_attention {names}{text} : {types}",
+    y = f.emit(f"kf.scaled_dot_product_attention {names} "
+               f"{{{', '.join(attributes)}}} : {types}",
                q.shape[:3] + (v.shape[3],), q.dtype)
-    if is_flat:
-        y = f.transpose(y, [0, 2, 1, 3])
-        y = f.reshape(y, y.shape[:2] + (y.shape[2] * y.shape[3],))
-    results = [y]
-    if len(n.outputs) > 2:
-        results += [f.copy(k) if n.has(4) else k, f.copy(v) if n.has(4) else v]
-    return results
+    results = [h.joined(y), k, v]
+    if wants_scores:
+        results.append(scores_of(h, mask, n.get("qk_matmul_output_mode", 0)))
+    return results[:len(n.outputs)]
 
 
 @op("RotaryEmbedding")

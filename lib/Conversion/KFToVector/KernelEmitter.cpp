@@ -125,7 +125,8 @@ LogicalResult KernelEmitter::createFunction() {
     if (!hasCode)
       return kernel.emitError("convert-kf-to-vector: no vector code for ")
              << (isResult ? "a result of " : "an argument of ") << type
-             << "; use f32, f16, bf16 or f64, or i1, i8, i16, i32 or i64";
+             << "; use f32, f16, bf16 or f64, integers of 1, 8, 16, 32 or 64 "
+                "bits, or --device=reference";
     types.push_back(storageType(type));
     return success();
   };

@@ -120,14 +120,15 @@ def KF_ReduceOp : KF_LoopOp<"reduce"> {
 
     ```mlir
     %0 = kf.reduce(sum) %x dims = [0, 2] : tensor<2x3x4xf32>
-    %1 = kf.reduce(max) %x dims = [1] {keep_dims} : tensor<?x3xi32>
+    %1 = kf.reduce(max) %x dims = [1] keep_dims : tensor<?x3xi32>
     ```
   }];
   let arguments = (ins AnyRankedTensor:$x, KF_ReduceKindAttr:$kind,
                        DenseI64ArrayAttr:$dims, UnitAttr:$keep_dims);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
-    `` custom<ReduceKind>($kind) $x `dims` `=` $dims attr-dict `:` type($x)
+    `` custom<ReduceKind>($kind) $x `dims` `=` $dims (`keep_dims` $keep_dims^)?
+    attr-dict `:` type($x)
   }];
   let extraClassDeclaration = [{
     /// Whether dimension `dim` of `x` is reduced.
