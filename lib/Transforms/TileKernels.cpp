@@ -263,7 +263,10 @@ private:
       offsets[loop.loop] = iv;
       std::optional<int64_t> size = getConstantIntValue(loop.extent);
       OpFoldResult step = builder.getIndexAttr(loop.step);
-      if (size && *size % loop.step == 0) {
+      // A part of what is smaller than the tile is no part.
+      if (size && *size <= loop.step)
+        step = builder.getIndexAttr(*size);
+      if (size && (*size <= loop.step || *size % loop.step == 0)) {
         sizes[loop.loop] = step;
         continue;
       }

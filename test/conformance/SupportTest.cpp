@@ -52,10 +52,10 @@ using Types = std::map<std::string, std::array<std::set<std::string>, 4>>;
 
 /// What a cell calls the elements of `type`: blocks of any format "blocks".
 std::string elementOf(Type type) {
-  if (auto cache = dyn_cast<kf::KVCacheType>(type))
+  if (auto cache = dyn_cast<mlir::kf::KVCacheType>(type))
     return elementOf(cache.getType());
   Type element = getElementTypeOrSelf(type);
-  if (isa<kf::QuantType>(element))
+  if (isa<mlir::kf::QuantType>(element))
     return "blocks";
   std::string name;
   llvm::raw_string_ostream(name) << element;
@@ -69,12 +69,12 @@ bool isListed(Operation &op) {
          op.getName().getStringRef() != "tensor.dim";
 }
 
-bool schedules(ModuleOp module, kf::TargetAttrInterface target) {
+bool schedules(ModuleOp module, mlir::kf::TargetAttrInterface target) {
   PassManager passes(module.getContext());
-  kf::buildFusePipeline(passes, target);
-  kf::buildProgramPipeline(passes, target, /*maxTokens=*/8);
-  kf::buildSchedulePipeline(passes, target);
-  module->setAttr(kf::kTargetAttrName, target);
+  mlir::kf::buildFusePipeline(passes, target);
+  mlir::kf::buildProgramPipeline(passes, target, /*maxTokens=*/8);
+  mlir::kf::buildSchedulePipeline(passes, target);
+  module->setAttr(mlir::kf::kTargetAttrName, target);
   return succeeded(passes.run(module));
 }
 
@@ -91,8 +91,8 @@ void addFunction(ModuleOp file, StringRef name, Types &types) {
         if (isListed(op))
           ops.emplace_back(op.getName().getStringRef().str(),
                            elementOf(op.getOperand(0).getType()));
-    llvm::Expected<kf::TargetAttrInterface> target =
-        kf::parseTarget(column.target, module->getContext());
+    llvm::Expected<mlir::kf::TargetAttrInterface> target =
+        mlir::kf::parseTarget(column.target, module->getContext());
     ASSERT_TRUE(bool(target)) << llvm::toString(target.takeError());
     ScopedDiagnosticHandler silent(module->getContext(),
                                    [](Diagnostic &) { return success(); });
@@ -126,7 +126,7 @@ std::string tableOf(const Types &types) {
 
 TEST(Support, PageSaysWhatEachDeviceTakes) {
   DialectRegistry registry;
-  kf::registerDialects(registry);
+  mlir::kf::registerDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   context.loadAllAvailableDialects();
   Types types;

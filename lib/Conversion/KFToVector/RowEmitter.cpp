@@ -81,6 +81,10 @@ LogicalResult KernelEmitter::prepareRow(Value tensor, ValueRange row) {
 LogicalResult KernelEmitter::materializeRow(Value tensor, ValueRange row) {
   auto type = cast<RankedTensorType>(tensor.getType());
   int64_t extent = type.getRank() ? type.getShape().back() : 1;
+  // A tile of a vector has no more elements than its loop steps over.
+  if (ShapedType::isDynamic(extent) && type.getRank() == 1 &&
+      forall.getRank() == 1)
+    extent = getConstantIntValue(forall.getMixedStep()[0]).value_or(extent);
   if (ShapedType::isDynamic(extent))
     return tensor.getDefiningOp()->emitOpError(
         "convert-kf-to-vector: needs a static last dimension");

@@ -328,6 +328,8 @@ ProgramOp::getRange(StringAttr name) {
 }
 
 int64_t ProgramOp::getMostRows(RankedTensorType tensor) {
+  if (tensor.getRank() == 0)
+    return 1;
   if (!tensor.isDynamicDim(0))
     return tensor.getDimSize(0);
   auto range = getRange(getSizeName(tensor));

@@ -263,14 +263,12 @@ LogicalResult BatchMatmulOp::inferReturnTypes(MLIRContext *,
 
 LogicalResult BatchMatmulOp::verify() {
   RankedTensorType x = tensorType(getX()), w = tensorType(getW());
-  auto isStaticBehind = [](RankedTensorType type) {
-    return llvm::none_of(type.getShape().drop_front(), ShapedType::isDynamic);
-  };
-  if (!isFloatTensor(x) || !isStaticBehind(x))
-    return emitOpError("C1: x must be of f32, f16 or bf16, static but for the "
-                       "first dimension, found ")
+  // Tiles of it may be of any number of rows.
+  if (!isFloatTensor(x) || ShapedType::isDynamic(x.getShape().back()))
+    return emitOpError("C1: x must be of f32, f16 or bf16, its last dimension "
+                       "static, found ")
            << x;
-  if (!isFloatTensor(w) || !isStaticBehind(w) ||
+  if (!isFloatTensor(w) ||
       w.getShape().drop_back(2) != x.getShape().drop_back(2))
     return emitOpError("C2: w must have the batches of x and f32, f16 or bf16 "
                        "elements, found ")

@@ -144,8 +144,7 @@ def KF_BatchMatmulOp : KF_LoopOp<"batch_matmul"> {
     `result[b] = x[b] w[b]^T`, accumulated in f32. `kf-expand-tensors` makes it
     of `kf.matmul` on tensors of rank 3 and 4.
 
-    - C1: `x` is [B, M, K] or [B, C, M, K] of f32, f16 or bf16, static but for
-      the first dimension.
+    - C1: `x` is [B, M, K] or [B, C, M, K] of f32, f16 or bf16, K static.
     - C2: `w` is of the same rank, [..., N, K], with the batches of `x`, of f32,
       f16 or bf16.
     - C3: the last dimensions of `x` and `w` are equal.
