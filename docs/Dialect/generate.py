@@ -86,8 +86,10 @@ def dialect_page(tblgen):
     head, parts = sections(text, 2)
     head = head.replace("# 'kf' Dialect", "# The kf dialect")
     head = head.replace("[TOC]\n", "").split("-->", 1)[1]
-    source = (read(dialect_td) + read("kf/Dialect/KF/IR/KFTensorOps.td") +
-              read("kf/Dialect/KF/IR/KFStructureOps.td"))
+    source = "".join(map(read, (dialect_td,
+                                "kf/Dialect/KF/IR/KFTensorOps.td",
+                                "kf/Dialect/KF/IR/KFStructureOps.td",
+                                "kf/Dialect/KF/IR/KFVectorOps.td")))
     order = re.findall(r'KF_(?:Loop|Tensor)?Op<"(\w+)"', source)
     page = clean(head)
     for title, body in parts:

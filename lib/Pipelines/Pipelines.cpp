@@ -29,8 +29,10 @@ void mlir::kf::buildFusePipeline(OpPassManager &passes,
   passes.addNestedPass<func::FuncOp>(createFuseProjections());
 }
 
-void mlir::kf::buildProgramPipeline(OpPassManager &passes, TargetAttrInterface,
+void mlir::kf::buildProgramPipeline(OpPassManager &passes,
+                                    TargetAttrInterface target,
                                     int64_t maxTokens) {
+  target.addDivisionPasses(passes, maxTokens);
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
   passes.addPass(createFormKernels({/*fuse=*/true, maxTokens}));

@@ -251,8 +251,8 @@ LogicalResult boundKernel(KernelOp kernel, Ranges &ranges) {
           extentOf(cast<RankedTensorType>(embedding.getTable().getType()), 0) -
               Linear{1, {}},
           embedding);
-    else if (auto attention = dyn_cast<AttentionOp>(op)) // of the last sequence
-      result = ranges.requireNotNegative(
+    else if (auto attention = dyn_cast<CacheAttentionInterface>(op))
+      result = ranges.requireNotNegative( // of the last sequence
           extentOf(cast<RankedTensorType>(attention.getPageTable().getType()),
                    0) -
               Linear{1, {}},

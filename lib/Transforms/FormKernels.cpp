@@ -61,7 +61,7 @@ bool isAnchor(Operation *op) {
   return !isElementwise(op) && !isStructural(op) && !isa<EmbeddingOp>(op);
 }
 
-/// Ops in program order that become one kernel; the last makes its result.
+/// Ops in program order that become one kernel; the last makes its results.
 struct Cluster {
   SmallVector<Operation *> ops; // from consumer to producer while it grows
   Operation *anchor = nullptr;
@@ -121,16 +121,20 @@ bool fuses(const FusionRules &rules, const Cluster &cluster,
   if (auto matmul = dyn_cast<MatmulOp>(consumer))
     return rules.normIntoMatmul && isNorm(producer) && producer->hasOneUse() &&
            matmul.getX() == producer->getResult(0);
+  // So are rows that are rounded.
+  if (isa<QuantizeRowsOp>(consumer) && isNorm(producer))
+    return producer->hasOneUse();
   // Heads are rotated, and normalized before, as they are read.
-  if (isa<AttentionOp, KVAppendOp>(consumer))
+  if (isa<CacheAttentionInterface, KVAppendOp>(consumer))
     return isa<RopeOp>(producer) ||
            (isa<RmsNormOp>(producer) &&
             cast<RankedTensorType>(producer->getResult(0).getType())
                     .getRank() == 3);
   if (isa<RopeOp>(consumer))
     return isa<RmsNormOp>(producer) && cluster.anchor &&
-           isa<AttentionOp, KVAppendOp>(cluster.anchor);
-  if (isa<PackOp, QuantizeOp, DequantizeOp, EmbeddingOp, SampleOp>(consumer) ||
+           isa<CacheAttentionInterface, KVAppendOp>(cluster.anchor);
+  if (isa<PackOp, QuantizeOp, DequantizeOp, EmbeddingOp, SampleOp,
+          AttentionCombineOp>(consumer) ||
       isExpanded(consumer))
     return false;
   // Elementwise ops and embeddings join whatever reads them one by one; but an
@@ -138,7 +142,8 @@ bool fuses(const FusionRules &rules, const Cluster &cluster,
   if (isElementwise(producer) || isa<EmbeddingOp>(producer))
     return isElementwise(consumer) ||
            (!isEpilogue(producer) &&
-            (isNorm(consumer) || isa<SoftmaxOp, ArgmaxOp, ReduceOp>(consumer)));
+            (isNorm(consumer) ||
+             isa<SoftmaxOp, ArgmaxOp, QuantizeRowsOp, ReduceOp>(consumer)));
   // Elementwise ops join the op whose result they change.
   return isElementwise(consumer) && !cluster.anchor &&
          isa<MatmulOp, RmsNormOp, LayerNormOp, SoftmaxOp, ReduceOp,
@@ -277,14 +282,14 @@ private:
   }
 
   static int64_t getLayer(Operation *op) {
-    if (auto attention = dyn_cast<AttentionOp>(op))
+    if (auto attention = dyn_cast<CacheAttentionInterface>(op))
       return attention.getLayer();
     return cast<KVAppendOp>(op).getLayer();
   }
 
   /// A kernel sees one layer of the cache, which the program picks.
   static void useOneLayer(Operation *op) {
-    if (auto attention = dyn_cast<AttentionOp>(op))
+    if (auto attention = dyn_cast<CacheAttentionInterface>(op))
       attention.setLayer(0);
     if (auto append = dyn_cast<KVAppendOp>(op))
       append.setLayer(0);
@@ -533,7 +538,8 @@ private:
   /// of rows are copied.
   void copyViewedInts(func::FuncOp function) {
     for (Operation &op : function.getBody().front()) {
-      if (!isa<EmbeddingOp, RopeOp, AttentionOp, KVAppendOp, SampleOp>(op))
+      if (!isa<EmbeddingOp, MatmulOp, RopeOp, CacheAttentionInterface, KVAppendOp,
+             SampleOp>(op))
         continue;
       OpBuilder builder(&op);
       for (OpOperand &operand : op.getOpOperands()) {

@@ -42,9 +42,9 @@ RankedTensorType rowsTypeOf(Operation *root) {
   return cast<RankedTensorType>(root->getResult(0).getType());
 }
 
-/// The op that makes the kernel's result, or that appends to the cache.
+/// The op that makes the kernel's results, or that appends to the cache.
 TilingInterface findRoot(KernelOp kernel) {
-  if (kernel.getYield().getNumOperands() == 1) {
+  if (kernel.getNumResults() > 0) {
     Operation *root = kernel.getYield().getOperand(0).getDefiningOp();
     return root && isTileable(root) ? cast<TilingInterface>(root) : nullptr;
   }
@@ -74,6 +74,10 @@ private:
     if (!root)
       return kernel.emitError("kf-tile-kernels: no op of this kernel can be "
                               "tiled");
+    if (!llvm::equal(kernel.getYield().getOperands(), root->getResults()))
+      return kernel.emitError("kf-tile-kernels: must yield the results of one "
+                              "op, all of them in their order; form kernels "
+                              "of the others");
     IRRewriter rewriter(&getContext());
     rewriter.setInsertionPoint(root);
     SmallVector<Range> domain = root.getIterationDomain(rewriter);
@@ -125,6 +129,9 @@ private:
         continue;
       if (failed(checkOperands(op)))
         return failure();
+      if (op.getNumResults() > 1 && !isa<YieldOp>(op.getNextNode()))
+        return op.emitOpError("kf-tile-kernels: makes several results and must "
+                              "be the last op of its kernel");
       bool readsProduct = llvm::any_of(op.getOperands(), [&](Value operand) {
         return products.contains(operand);
       });
@@ -149,7 +156,8 @@ private:
                             "kf-expand-tensors first");
     if (!isTileable(&op) && !isView(&op) && !isa<tensor::CastOp>(op))
       return op.emitOpError("kf-tile-kernels: has no place in a kernel");
-    if (!isa<EmbeddingOp, RopeOp, AttentionOp, KVAppendOp, SampleOp>(op))
+    if (!isa<EmbeddingOp, MatmulOp, RopeOp, CacheAttentionInterface, KVAppendOp,
+             SampleOp>(op))
       return success();
     // Ids and positions are read from memory.
     for (Value operand : op.getOperands()) {

@@ -95,7 +95,8 @@ Status PrivateFolder::checkWritable() const {
                        "': " + errorText());
 }
 
-PrivateFolder::Reading PrivateFolder::read(const std::string &name) const {
+PrivateFolder::Reading PrivateFolder::read(const std::string &name,
+                                           uint64_t most) const {
   using State = Reading::State;
   // O_NONBLOCK: do not hang on a pipe of that name.
   const Descriptor fd(::openat(folder.get(), name.c_str(),
@@ -115,6 +116,11 @@ PrivateFolder::Reading PrivateFolder::read(const std::string &name) const {
     return {State::Refused, {}, "it " + access};
   if (!fd.ok())
     return {State::Failed, {}, reason};
+  if (static_cast<uint64_t>(info.st_size) > most)
+    return {State::Refused,
+            {},
+            "it has " + std::to_string(info.st_size) + " bytes, more than " +
+                std::to_string(most)};
   Reading result{State::Done, {}, {}};
   try {
     result.bytes.resize(static_cast<size_t>(info.st_size));

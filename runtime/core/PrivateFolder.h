@@ -47,14 +47,14 @@ public:
       Done,
       Missing,
       Failed, ///< the system could not; the file may be sound
-      Refused ///< no regular file, or not private
+      Refused ///< no regular file, not private, or too large
     };
     State state = State::Missing;
     std::string bytes; ///< where it is done
     std::string why;   ///< where it failed or was refused
   };
-  /// Reads a file whole; never through a symbolic link.
-  Reading read(const std::string &name) const;
+  /// Reads a file of up to `most` bytes whole; never through a symbolic link.
+  Reading read(const std::string &name, uint64_t most = UINT64_MAX) const;
 
   struct File {
     std::string name;

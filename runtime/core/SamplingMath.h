@@ -114,7 +114,10 @@ inline float adjustLogit(float logit, int32_t seen, float bias,
   if (seen > 0) {
     logit =
         logit > 0 ? logit / penalties.repetition : logit * penalties.repetition;
-    logit = std::fma(-penalties.frequency, static_cast<float>(seen), logit);
+    // Two statements: a compiler may make one operation of one.
+    const float less =
+        std::clamp(penalties.frequency * static_cast<float>(seen), -most, most);
+    logit = logit - less;
     logit = logit - penalties.presence;
     logit = std::clamp(logit, -most, most);
   }

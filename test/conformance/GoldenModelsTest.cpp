@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ModelUnderTest.h"
+#include "test/runtime/TestFiles.h"
 
 #include "gtest/gtest.h"
 #include <nlohmann/json.hpp>
@@ -24,12 +25,17 @@ using namespace kf::test;
 
 namespace {
 
-constexpr double tolerance = 2e-4;
-const std::string goldenFolder = KF_SOURCE_DIR "/test/golden/";
+/// GPUs add up in another order.
+double toleranceOf(const std::string &device) {
+  return isGpu(device) ? 1e-3 : 2e-4;
+}
+const std::string goldenFolder = testFile(KF_SOURCE_DIR "/test/golden/");
 
 class GoldenModels : public testing::TestWithParam<ModelCase> {
 protected:
   void SetUp() override {
+    KF_REQUIRE_DEVICE(GetParam().device);
+    tolerance = toleranceOf(GetParam().device);
     std::ifstream file(goldenFolder + "reference.json");
     auto all = nlohmann::json::parse(file);
     reference = all.at(GetParam().model);
@@ -48,6 +54,7 @@ protected:
       ASSERT_NEAR(logits[i], expected[i], tolerance) << "logit " << i;
   }
 
+  double tolerance = 0;
   nlohmann::json reference;
   std::vector<int32_t> ids;
   std::unique_ptr<ModelUnderTest> model;

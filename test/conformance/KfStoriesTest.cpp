@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ModelUnderTest.h"
+#include "test/runtime/TestFiles.h"
 
 #include "runtime/text/Tokenizer.h"
 
@@ -28,16 +29,20 @@ using namespace kf::test;
 
 namespace {
 
-const std::string folder = KF_SOURCE_DIR "/models/kf-stories/";
+const std::string folder = testFile(KF_SOURCE_DIR "/models/kf-stories/");
 
 nlohmann::json readJson(const std::string &name) {
   std::ifstream file(folder + name);
   return nlohmann::json::parse(file);
 }
 
+/// How many greedy tokens are the same on every device.
+constexpr size_t sureTokens = 40;
+
 class KfStories : public testing::TestWithParam<const char *> {
 protected:
   void SetUp() override {
+    KF_REQUIRE_DEVICE(GetParam());
     auto opened = Tokenizer::open(folder + "tokenizer.json");
     ASSERT_TRUE(opened.ok()) << opened.message();
     tokenizer = std::make_unique<Tokenizer>(opened.take());
@@ -55,6 +60,12 @@ protected:
     auto expected = entry.at("ids").get<std::vector<int32_t>>();
     std::vector<int32_t> ids = model->continueGreedily(*prompt, expected.size(),
                                                        model->config().eosIds);
+    if (isGpu(GetParam())) { // which add up in another order
+      ids.resize(std::min(ids.size(), sureTokens));
+      expected.resize(std::min(expected.size(), sureTokens));
+      EXPECT_EQ(ids, expected);
+      return;
+    }
     EXPECT_EQ(ids, expected);
     EXPECT_EQ(tokenizer->decode(ids), entry.at("text").get<std::string>());
   }
@@ -83,22 +94,23 @@ TEST_P(KfStories, LogitsMatch) {
   auto argmaxes = reference.at("argmax").get<std::vector<int32_t>>();
   auto normalizers = reference.at("logsumexp").get<std::vector<double>>();
   auto last = reference.at("last").get<std::vector<double>>();
+  const double tolerance = isGpu(GetParam()) ? 1e-3 : 2e-4;
   auto sequence = model->sequence();
   Status status = readLogits(
       *sequence, ids, [&](size_t position, std::span<const float> logits) {
         EXPECT_EQ(argmax(logits), argmaxes.at(position)) << position;
-        EXPECT_NEAR(logSumExp(logits), normalizers.at(position), 2e-4);
+        EXPECT_NEAR(logSumExp(logits), normalizers.at(position), tolerance);
         if (position + 1 == ids.size())
           for (size_t i = 0; i < last.size(); ++i)
-            EXPECT_NEAR(logits[i], last[i], 2e-4) << "logit " << i;
+            EXPECT_NEAR(logits[i], last[i], tolerance) << "logit " << i;
         return Status();
       });
   EXPECT_TRUE(status.ok()) << status.message();
 }
 
 TEST_P(KfStories, HeldOutLikelihoodMatches) {
-  if (std::string(GetParam()) == "reference")
-    GTEST_SKIP() << "the reference device is too slow for 22959 tokens";
+  if (std::string(GetParam()) == "reference" || isSlow(GetParam()))
+    GTEST_SKIP() << "the device is too slow for 22959 tokens";
   auto expected = readJson("reference.json").at("heldout");
   HeldOut found = measureHeldOut(*model, *tokenizer, folder + "heldout.json");
   EXPECT_EQ(found.tokens, expected.at("tokens").get<int64_t>());
@@ -107,7 +119,7 @@ TEST_P(KfStories, HeldOutLikelihoodMatches) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, KfStories,
-                         testing::Values("reference", "cpu", "cpu2"),
+                         testing::Values("reference", "cpu", "cpu2", "cuda"),
                          [](const testing::TestParamInfo<const char *> &info) {
                            return std::string(info.param);
                          });

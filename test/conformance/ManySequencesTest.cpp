@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ModelUnderTest.h"
+#include "test/runtime/TestFiles.h"
 
 #include <gtest/gtest.h>
 
@@ -24,7 +25,7 @@ using namespace kf::test;
 
 namespace {
 
-const std::string goldenFolder = KF_SOURCE_DIR "/test/golden/";
+const std::string goldenFolder = testFile(KF_SOURCE_DIR "/test/golden/");
 
 /// Ids of a vocabulary of 307, without the first ten.
 std::vector<int32_t> someIds(size_t count, uint32_t seed) {
@@ -95,6 +96,8 @@ struct Case {
 
 class ManySequences : public testing::TestWithParam<Case> {
 protected:
+  void SetUp() override { KF_REQUIRE_DEVICE(GetParam().device); }
+
   std::unique_ptr<ModelUnderTest>
   open(const EngineOptions &options, bool sick = false,
        const std::string &model = "llama2-mha") {
@@ -266,7 +269,7 @@ TEST(ComingAndGoing, Stress) {
 
 INSTANTIATE_TEST_SUITE_P(All, ManySequences,
                          testing::Values(Case{"reference", 1}, Case{"cpu", 1},
-                                         Case{"cpu", 2}),
+                                         Case{"cpu", 2}, Case{"cuda", 1}),
                          [](const testing::TestParamInfo<Case> &info) {
                            return info.param.device +
                                   std::to_string(info.param.threads);

@@ -11,8 +11,6 @@
 #include "kf/Import/Import.h"
 #include "kf/Pipelines/Compiler.h"
 #include "kf/Pipelines/Registration.h"
-#include "runtime/devices/Cpu/CpuDevice.h"
-#include "runtime/devices/Reference/ReferenceDevice.h"
 #include "runtime/io/Gguf.h"
 #include "runtime/io/Safetensors.h"
 #include "runtime/model/GgufConfig.h"
@@ -34,9 +32,9 @@ using namespace kf::test;
 
 Result<Executable> ModelUnderTest::compileStep(const StepShape &shape) {
   // Tests of one model share its executables.
-  using Key = std::tuple<std::string, std::string, std::string, StepShape>;
+  using Key = std::tuple<std::string, std::string, StepShape>;
   static std::map<Key, Executable> compiled;
-  auto key = std::tuple(path, target, cpu, shape);
+  auto key = std::tuple(path, target, shape);
   if (auto found = compiled.find(key); found != compiled.end())
     return found->second;
   mlir::DialectRegistry registry;
@@ -49,7 +47,7 @@ Result<Executable> ModelUnderTest::compileStep(const StepShape &shape) {
   if (!module)
     return Status::error(llvm::toString(module.takeError()));
   mlir::kf::CompileOptions options;
-  options.target = cpu == "native" ? target : target + ":" + cpu;
+  options.target = target;
   auto executable = mlir::kf::compile(**module, options);
   if (!executable)
     return Status::error(llvm::toString(executable.takeError()));
@@ -74,25 +72,20 @@ std::unique_ptr<ModelUnderTest> ModelUnderTest::open(
     const std::string &cpu, const EngineOptions &options,
     const std::function<void(std::unique_ptr<WeightSource> &)> &change) {
   auto model = std::make_unique<ModelUnderTest>();
-  model->target = device;
   model->path = path;
-  model->cpu = cpu;
   if (Status status = model->readModel(); !status.ok()) {
     ADD_FAILURE() << status.message();
     return nullptr;
   }
   if (change)
     change(model->weights);
-  if (device == "reference") {
-    model->device = createReferenceDevice();
-  } else {
-    auto created = createCpuDevice({.threads = static_cast<int>(threads)});
-    if (!created.ok()) {
-      ADD_FAILURE() << created.message();
-      return nullptr;
-    }
-    model->device = created.take();
-  }
+  const std::string name = cpu != "native" ? cpu
+                           : threads == 2  ? device + "2"
+                                           : device;
+  model->device = openTestDevice(name);
+  if (!model->device)
+    return nullptr;
+  model->target = targetFor(*model->device, name);
   ModelUnderTest *self = model.get();
   model->model = std::make_unique<Model>(
       model->modelConfig, *model->device, *model->weights,
@@ -131,6 +124,8 @@ kf::test::casesOf(std::initializer_list<const char *> models) {
     list.push_back({model, "reference", 1});
     list.push_back({model, "cpu", 1});
     list.push_back({model, "cpu", 2});
+    for (const char *gpu : gpuDevices)
+      list.push_back({model, gpu, 1});
   }
   return list;
 }

@@ -9,6 +9,8 @@
 #ifndef KF_TEST_CONFORMANCE_MODELUNDERTEST_H
 #define KF_TEST_CONFORMANCE_MODELUNDERTEST_H
 
+#include "TestDevice.h"
+
 #include "runtime/devices/Device.h"
 #include "runtime/engine/Generation.h"
 #include "runtime/weights/WeightSource.h"
@@ -30,10 +32,10 @@ namespace kf::test {
 /// A model, a device and an engine that compiles in memory.
 class ModelUnderTest {
 public:
-  /// `path` is a folder of Hugging Face's or a GGUF file; `device` is "cpu" or
-  /// "reference"; `cpu` is the CPU that code is made for. Fails the current
-  /// test on an error. `change` may put other weights in the place of the
-  /// model's.
+  /// `path` is a folder of Hugging Face's or a GGUF file; `device` as in
+  /// TestDevice.h, with 1 or, on the CPU, 2 `threads`; `cpu` is the CPU that
+  /// code is made for. Fails the current test on an error. `change` may put
+  /// other weights in the place of the model's.
   static std::unique_ptr<ModelUnderTest>
   open(const std::string &path, const std::string &device, unsigned threads = 1,
        const std::string &cpu = "native", const EngineOptions &options = {},
@@ -58,7 +60,7 @@ private:
   Status readModel();
 
   ModelConfig modelConfig;
-  std::string path, target, cpu;
+  std::string path, target;
   std::unique_ptr<WeightSource> weights;
   std::unique_ptr<Device> device;
   std::unique_ptr<Model> model;
@@ -70,7 +72,10 @@ struct ModelCase {
   std::string model, device;
   unsigned threads;
 };
-/// Each model on the reference and, with one and two threads, on the CPU.
+/// GPUs that models run on.
+constexpr const char *gpuDevices[] = {"cuda"};
+/// Each model on the reference, with one and two threads on the CPU, and on
+/// GPUs.
 std::vector<ModelCase> casesOf(std::initializer_list<const char *> models);
 /// "llama2_mha_cpu2".
 std::string caseName(const testing::TestParamInfo<ModelCase> &info);

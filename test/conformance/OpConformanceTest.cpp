@@ -9,11 +9,11 @@
 //
 // Compiles each function of test/conformance/ops for the reference device and
 // for the device under test, runs both on the same pseudo-random inputs with
-// one, a few and the most rows, and compares. Vulkan, which has no code for
-// some ops yet, must say so in an error that names the op; that counts as
-// skipped. Then the same with an infinity, its opposite and a NaN in each input
-// of floats: what they do not touch stays as it is, and what they do is the
-// infinity or NaN that the reference gives.
+// one, a few and the most rows, and compares. A GPU that has no code for an op
+// must say so in an error that names it; that counts as skipped. Then the same
+// with an infinity, its opposite and a NaN in each input of floats: what they
+// do not touch stays as it is, and what they do is the infinity or NaN that the
+// reference gives.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,11 +21,10 @@
 #include "kf/Pipelines/Compiler.h"
 #include "kf/Pipelines/Registration.h"
 #include "runtime/core/BlockFormat.h"
-#include "runtime/devices/Cpu/CpuDevice.h"
 #include "runtime/devices/Reference/ReferenceDevice.h"
-#include "runtime/devices/Vulkan/VulkanDevice.h"
 #include "runtime/engine/ProgramRunner.h"
-#include "test/runtime/VulkanRequirement.h"
+#include "test/conformance/TestDevice.h"
+#include "test/runtime/TestFiles.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"
@@ -44,7 +43,8 @@ using namespace kf;
 
 namespace {
 
-const std::string opsFolder = KF_SOURCE_DIR "/test/conformance/ops";
+const std::string opsFolder =
+    test::testFile(KF_SOURCE_DIR "/test/conformance/ops");
 /// Pages of a cache, and how many of them a function's page table may have.
 constexpr int64_t cachePages = 4;
 
@@ -88,21 +88,20 @@ public:
       inputs.pageTables.insert(numberOf(op.getPageTable()));
     };
     auto function = module->lookupSymbol<mlir::func::FuncOp>(name);
-    function.walk([&](mlir::kf::AttentionOp op) { add(op); });
+    function.walk([&](mlir::kf::CacheAttentionInterface op) { add(op); });
     function.walk([&](mlir::kf::KVAppendOp op) { add(op); });
     return inputs;
   }
 
   llvm::Expected<Executable> compile(const std::string &name,
-                                     const std::string &target,
-                                     const std::string &cpu = "") {
+                                     const std::string &target) {
     auto module = parse();
     for (auto function :
          llvm::make_early_inc_range(module->getOps<mlir::func::FuncOp>()))
       if (function.getName() != name)
         function.erase();
     mlir::kf::CompileOptions options;
-    options.target = cpu.empty() ? target : target + ":" + cpu;
+    options.target = target;
     return mlir::kf::compile(*module, options);
   }
 
@@ -315,53 +314,39 @@ void expectNear(const std::vector<HostTensor> &found,
   }
 }
 
-/// `device` is cpu, cpu2 (two threads), vulkan, or a CPU that code is made for.
+/// `device` as in TestDevice.h.
 struct Case {
   std::string file, function, device;
 };
 
 class OpConformance : public testing::TestWithParam<Case> {};
 
-std::unique_ptr<Device> makeDevice(const std::string &name) {
-  if (name != "vulkan") {
-    CpuDeviceOptions options;
-    options.threads = name == "cpu2" ? 2 : 1;
-    auto device = createCpuDevice(options);
-    EXPECT_TRUE(device.ok()) << device.message();
-    return device.ok() ? device.take() : nullptr;
-  }
-  VulkanDeviceOptions options;
-  options.validation = true;
-  auto device = createVulkanDevice(options);
-  EXPECT_TRUE(device.ok()) << device.message();
-  return device.ok() ? device.take() : nullptr;
+/// Whether a GPU's code generator says that it has no code for an op.
+bool isUnsupported(const std::string &device, const std::string &message) {
+  const std::string name = device == "cuda" ? "CUDA" : "Vulkan";
+  return test::isGpu(device) &&
+         message.find("no " + name + " kernel for '") != std::string::npos;
 }
 
 TEST_P(OpConformance, MatchesReference) {
   const Case &test = GetParam();
-  if (test.device == "vulkan")
-    KF_REQUIRE_VULKAN();
-  std::unique_ptr<Device> device = makeDevice(test.device);
+  KF_REQUIRE_DEVICE(test.device);
+  std::unique_ptr<Device> device = test::openTestDevice(test.device);
   ASSERT_NE(device, nullptr);
   auto reference = createReferenceDevice();
   OpFile file(opsFolder + "/" + test.file);
   auto expectedProgram = file.compile(test.function, "reference");
   ASSERT_TRUE(bool(expectedProgram))
       << llvm::toString(expectedProgram.takeError());
-  const std::string target = device->name();
-  bool isModel = test.device.starts_with("x86");
-  std::string cpu = isModel ? test.device : "";
-  if (isModel && llvm::errorToBool(mlir::kf::checkRunsOnHost({"cpu:" + cpu})))
-    GTEST_SKIP() << "this machine cannot run code for " << cpu;
-  auto program = file.compile(test.function, target, cpu);
+  auto program =
+      file.compile(test.function, test::targetFor(*device, test.device));
   if (!program) {
-    std::string message = llvm::toString(program.takeError());
-    EXPECT_EQ(target, "vulkan") << message;
-    EXPECT_NE(message.find("no Vulkan kernel for '"), std::string::npos)
-        << message;
+    const std::string message = llvm::toString(program.takeError());
+    EXPECT_TRUE(isUnsupported(test.device, message)) << message;
     GTEST_SKIP() << message;
   }
-  bool isInt8 = cpu.empty() && test.file == "blocks.mlir" && target == "cpu";
+  const bool isInt8 =
+      test.file == "blocks.mlir" && test.device.starts_with("cpu");
   const CacheInputs cacheInputs = file.cacheInputs(test.function);
   RandomWeights source(*expectedProgram);
   std::mt19937 random(7);
@@ -392,7 +377,7 @@ std::vector<Case> cases() {
   std::sort(files.begin(), files.end());
   for (const auto &path : files)
     for (const std::string &function : OpFile(path).functions()) {
-      for (const char *device : {"cpu", "cpu2", "vulkan"})
+      for (const char *device : {"cpu", "cpu2", "vulkan", "cuda"})
         list.push_back({path.filename(), function, device});
       // What has code of its own for each width of vectors.
       if (path.filename() == "attention.mlir" ||

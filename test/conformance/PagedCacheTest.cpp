@@ -16,9 +16,8 @@
 #include "kf/Pipelines/Compiler.h"
 #include "kf/Pipelines/Registration.h"
 #include "runtime/core/BlockFormat.h"
-#include "runtime/devices/Cpu/CpuDevice.h"
-#include "runtime/devices/Reference/ReferenceDevice.h"
 #include "runtime/engine/ProgramRunner.h"
+#include "test/conformance/TestDevice.h"
 #include "test/runtime/DeviceSteps.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -41,8 +40,8 @@ constexpr int64_t kSequences = 4, kTablePages = 4, kPoolPages = 11;
 constexpr float kScale = 0.2f;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-/// What a test varies; `rows` is T and `sequences` S, -1 for any. `device` is
-/// cpu, cpu2 (two threads), reference, or a CPU that code is made for.
+/// What a test varies; `rows` is T and `sequences` S, -1 for any. `device` as
+/// in TestDevice.h.
 struct Variant {
   std::string device = "cpu", type = "f32";
   int64_t page = 64, rows = -1, sequences = -1, dim = 24;
@@ -86,16 +85,7 @@ std::string programText(const Variant &variant) {
          cache + ", " + ints + ", " + table + "\nreturn %0 : " + q + "\n}\n";
 }
 
-mlir::kf::CompileOptions optionsFor(const std::string &device) {
-  mlir::kf::CompileOptions options;
-  if (device == "reference")
-    options.target = "reference";
-  if (device.starts_with("x86"))
-    options.target = "cpu:" + device;
-  return options;
-}
-
-Executable compileStep(const Variant &variant) {
+Executable compileStep(const Device &device, const Variant &variant) {
   mlir::DialectRegistry registry;
   mlir::kf::registerDialects(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
@@ -106,20 +96,14 @@ Executable compileStep(const Variant &variant) {
     ADD_FAILURE() << programText(variant);
     return {};
   }
-  auto executable = mlir::kf::compile(*module, optionsFor(variant.device));
+  mlir::kf::CompileOptions options;
+  options.target = test::targetFor(device, variant.device);
+  auto executable = mlir::kf::compile(*module, options);
   if (!executable) {
     ADD_FAILURE() << llvm::toString(executable.takeError());
     return {};
   }
   return std::move(*executable);
-}
-
-std::unique_ptr<Device> makeDevice(const std::string &name) {
-  if (name == "reference")
-    return createReferenceDevice();
-  CpuDeviceOptions options;
-  options.threads = name == "cpu2" ? 2 : 1;
-  return createCpuDevice(options).take();
 }
 
 /// One row of a step, and what it has to give.
@@ -137,11 +121,7 @@ struct History {
 
 class PagedCacheTest : public testing::TestWithParam<const char *> {
 protected:
-  void SetUp() override {
-    const std::string device = GetParam();
-    if (llvm::errorToBool(mlir::kf::checkRunsOnHost(optionsFor(device))))
-      GTEST_SKIP() << "this machine cannot run code for " << device;
-  }
+  void SetUp() override { KF_REQUIRE_DEVICE(GetParam()); }
 
   /// A cache of poisoned pages, which nobody has.
   void start(Variant variant) {
@@ -150,7 +130,8 @@ protected:
     runner.reset();
     cache.reset();
     weights.reset();
-    device = makeDevice(variant.device);
+    device = test::openTestDevice(variant.device);
+    ASSERT_NE(device, nullptr);
     weights = std::make_unique<WeightStore>(*device, nullptr);
     cache = std::make_unique<KVCache>(*device, kPoolPages);
     runner = load(variant);
@@ -163,8 +144,8 @@ protected:
   }
 
   std::unique_ptr<ProgramRunner> load(const Variant &variant) {
-    auto loaded =
-        ProgramRunner::create(compileStep(variant), *device, *weights, *cache);
+    auto loaded = ProgramRunner::create(compileStep(*device, variant), *device,
+                                        *weights, *cache);
     EXPECT_TRUE(loaded.ok()) << loaded.message();
     return loaded.ok() ? loaded.take() : nullptr;
   }
@@ -575,7 +556,7 @@ TEST_P(PagedCacheTest, SequencesThatTheStepLacks) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, PagedCacheTest,
-                         testing::Values("cpu", "cpu2", "reference",
+                         testing::Values("cpu", "cpu2", "reference", "cuda",
                                          "x86-64-v2", "x86-64-v3"),
                          [](const auto &info) {
                            std::string name = info.param;

@@ -14,10 +14,9 @@
 
 #include "kf/Pipelines/Compiler.h"
 #include "kf/Pipelines/Registration.h"
-#include "runtime/devices/Cpu/CpuDevice.h"
-#include "runtime/devices/Reference/ReferenceDevice.h"
 #include "runtime/engine/ProgramRunner.h"
 #include "runtime/engine/Sampler.h"
+#include "test/conformance/TestDevice.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
@@ -83,26 +82,19 @@ std::string sampleFunction(int64_t columns, int64_t entries) {
 /// kf.sample on a device.
 class CompiledSampler {
 public:
-  /// `cpu` is what code is made for, or "reference".
-  CompiledSampler(const std::string &cpu, int64_t columns, int64_t entries)
+  /// `name` as in TestDevice.h.
+  CompiledSampler(const std::string &name, int64_t columns, int64_t entries)
       : columns(columns), entries(entries) {
-    const bool isReference = cpu == "reference";
+    device = test::openTestDevice(name);
     mlir::DialectRegistry registry;
     mlir::kf::registerDialects(registry);
     mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
     auto module = mlir::parseSourceString<mlir::ModuleOp>(
         sampleFunction(columns, entries), &context);
     mlir::kf::CompileOptions options;
-    if (isReference)
-      options.target = "reference";
-    else
-      options.target = "cpu:" + cpu;
+    options.target = test::targetFor(*device, name);
     auto program = mlir::kf::compile(*module, options);
     EXPECT_TRUE(bool(program)) << llvm::toString(program.takeError());
-    CpuDeviceOptions oneThread;
-    oneThread.threads = 1;
-    device = isReference ? createReferenceDevice()
-                         : createCpuDevice(oneThread).take();
     weights = std::make_unique<WeightStore>(*device, nullptr);
     cache = std::make_unique<KVCache>(*device, 1);
     runner =
@@ -310,27 +302,21 @@ private:
   std::mt19937 random;
 };
 
-/// Code for `cpu`, vocabularies of `columns`, `rows` rows.
+/// On `device`, vocabularies of `columns`, `rows` rows.
 struct Case {
-  std::string cpu;
+  std::string device;
   int64_t columns;
   int rows;
 };
 
 class SamplerAgreement : public testing::TestWithParam<Case> {
 protected:
-  void SetUp() override {
-    mlir::kf::CompileOptions options;
-    options.target = "cpu:" + GetParam().cpu;
-    if (GetParam().cpu != "reference" &&
-        llvm::errorToBool(mlir::kf::checkRunsOnHost(options)))
-      GTEST_SKIP() << "this machine cannot run code for " << GetParam().cpu;
-  }
+  void SetUp() override { KF_REQUIRE_DEVICE(GetParam().device); }
 };
 
 TEST_P(SamplerAgreement, WithTheHost) {
-  const auto [cpu, columns, total] = GetParam();
-  CompiledSampler compiled(cpu, columns, 512);
+  const auto [device, columns, total] = GetParam();
+  CompiledSampler compiled(device, columns, 512);
   RowMaker maker(columns, static_cast<uint32_t>(columns));
   int refused = 0, chosen = 0;
   for (int done = 0; done < total; done += 32) {
@@ -357,29 +343,30 @@ TEST_P(SamplerAgreement, WithTheHost) {
 
 std::vector<Case> cases() {
   std::vector<Case> list;
-  for (const char *cpu :
-       {"reference", "native", "x86-64-v2", "x86-64-v3", "x86-64-v4"})
+  for (const char *device :
+       {"reference", "cpu", "cuda", "x86-64-v2", "x86-64-v3", "x86-64-v4"})
     for (int64_t columns : {1, 7, 128, 307, 1477})
-      list.push_back({cpu, columns, columns > 1000 ? 512 : 1024});
-  for (const char *cpu : {"native", "x86-64-v2", "x86-64-v3"})
-    list.push_back({cpu, 32003, 96});
-  list.push_back({"native", 130000, 64});
+      list.push_back({device, columns, columns > 1000 ? 512 : 1024});
+  for (const char *device : {"cpu", "cuda", "x86-64-v2", "x86-64-v3"})
+    list.push_back({device, 32003, 96});
+  list.push_back({"cpu", 130000, 64});
+  list.push_back({"cuda", 130000, 64});
   list.push_back({"reference", 130000, 32});
   return list;
 }
 
 INSTANTIATE_TEST_SUITE_P(All, SamplerAgreement, testing::ValuesIn(cases()),
                          [](const testing::TestParamInfo<Case> &info) {
-                           std::string cpu = info.param.cpu;
-                           std::ranges::replace(cpu, '-', '_');
-                           return cpu + "_" +
+                           std::string device = info.param.device;
+                           std::ranges::replace(device, '-', '_');
+                           return device + "_" +
                                   std::to_string(info.param.columns);
                          });
 
 /// What a sampler with a history asks a device for is what it does itself.
 TEST(SamplerAgreement, OfWholeTexts) {
   constexpr int64_t columns = 307;
-  CompiledSampler compiled("native", columns, 512);
+  CompiledSampler compiled("cpu", columns, 512);
   std::mt19937 random(5);
   std::normal_distribution<float> normal(0, 2);
   const SamplerOptions options[] = {
@@ -416,7 +403,7 @@ TEST(SamplerAgreement, OfWholeTexts) {
 /// softmax of its logits.
 TEST(SamplerAgreement, DrawsByProbability) {
   constexpr int64_t columns = 40;
-  CompiledSampler compiled("native", columns, 1);
+  CompiledSampler compiled("cpu", columns, 1);
   Row row;
   row.logits.resize(columns);
   for (int64_t i = 0; i < columns; ++i)

@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ModelUnderTest.h"
+#include "test/runtime/TestFiles.h"
 
 #include "runtime/engine/Sampler.h"
 
@@ -208,7 +209,8 @@ private:
 class Steps : public testing::TestWithParam<ModelCase> {
 protected:
   void SetUp() override {
-    const std::string golden = KF_SOURCE_DIR "/test/golden/";
+    KF_REQUIRE_DEVICE(GetParam().device);
+    const std::string golden = testFile(KF_SOURCE_DIR "/test/golden/");
     std::ifstream file(golden + "reference.json");
     reference = nlohmann::json::parse(file).at(GetParam().model);
     model = ModelUnderTest::open(golden + GetParam().model, GetParam().device,

@@ -17,12 +17,62 @@
 #include "kf/Dialect/KF/IR/KF.h"
 
 #include <array>
+#include <optional>
 
 namespace mlir::kf {
 
+/// What a workgroup of attention does at a time; see
+/// lib/Conversion/KFToGPU/AttentionEmitter.cpp. Nothing of it that decides in
+/// which order a row is summed up depends on how many rows there are.
+struct FlashShape {
+  int64_t threads = 1;
+  int64_t rows = 1; ///< query rows: tokens times heads
+  int64_t keys = 1; ///< of a tile
+
+  int64_t parts = 1;        ///< threads that share a product with a key
+  int64_t queryColumns = 1; ///< of the queries in workgroup memory
+  int64_t columns = 1;      ///< threads side by side along a value
+  int64_t columnsOfThread = 1;
+
+  /// Keys that all threads multiply at once, and those of one thread.
+  int64_t keysAtOnce() const { return threads / parts; }
+  int64_t keysOfThread() const {
+    return (keys + keysAtOnce() - 1) / keysAtOnce();
+  }
+  /// Threads that take the same columns of different values.
+  int64_t groups() const { return threads / columns; }
+  /// Columns of the values that one pass over the keys covers.
+  int64_t columnsOfPass() const { return columns * columnsOfThread; }
+  int64_t passes(int64_t headDim) const {
+    return (headDim + columnsOfPass() - 1) / columnsOfPass();
+  }
+  int64_t queryChunks(int64_t headDim) const {
+    return (headDim + queryColumns - 1) / queryColumns;
+  }
+
+  // f32 elements of workgroup memory.
+  int64_t queryElements() const { return rows * queryColumns; }
+  int64_t partialElements() const {
+    return rows * std::max(keys * (parts + 1), groups() > 1 ? threads : 0);
+  }
+  int64_t scoreElements() const { return rows * std::max(keys, groups()); }
+  int64_t bytes() const {
+    return 4 * (queryElements() + partialElements() + scoreElements() +
+                rows * keys + 4 * rows);
+  }
+};
+
+/// The shape of a workgroup that takes `rows` rows of heads of `headDim`
+/// columns; `keys` and `threads` are the schedule's.
+FlashShape getFlashShape(int64_t headDim, int64_t rows, int64_t keys,
+                         int64_t threads);
+
 /// Threads and workgroup memory of one kernel. Of a matmul, a workgroup
-/// computes [rows, columns] of the product in steps of `step` along K; thread
-/// (x, y) computes the elements (y + i * threads[1], x + j * threads[0]).
+/// computes [rows, columns] of the product. Where `sharing` is 1, it goes in
+/// steps of `step` along K, which are staged in workgroup memory, and thread
+/// (x, y) computes the elements (y + i * threads[1], x + j * threads[0]). Else
+/// the threads along x share the sum of an element: thread (x, y) has a part of
+/// the elements (i, y + j * threads[1]).
 struct KernelShape {
   std::array<int64_t, 3> threads = {1, 1, 1};
   int64_t threadCount = 1;
@@ -30,14 +80,23 @@ struct KernelShape {
   int64_t rows = 0, columns = 0;         ///< of the workgroup's tile
   int64_t tileRows = 0, tileColumns = 0; ///< elements of a thread
   int64_t step = 0, unroll = 1;
-  int64_t groups = 1;     ///< 2 with glu: gate and up
-  int64_t statistics = 0; ///< per row, of the norm fused into x
+  int64_t sharing = 1;        ///< threads that share a sum: threads[0] or 1
+  int64_t sharedElements = 0; ///< elements that threads add up at a time
+  int64_t groups = 1;         ///< 2 with glu: gate and up
+  int64_t statistics = 0;     ///< per row, of the norm fused into x
 
   /// Elements between the rows of a staged tile: odd, so that threads which
   /// read a column meet different banks.
   int64_t stride() const { return step | 1; }
+  /// Parts of sums that threads add up at a time, and elements between those of
+  /// two sums: odd for the same reason.
+  int64_t sharedSums() const { return sharedElements * groups * threads[1]; }
+  int64_t sharedStride() const { return sharing | 1; }
   /// f32 elements of workgroup memory for one value a thread.
   int64_t partialSums() const { return threadCount; }
+
+  std::optional<FlashShape> flash; ///< of attention
+  int64_t adjustmentWords = 0;     ///< of bits of kf.sample, one for some ids
 
   int64_t workgroupBytes = 0; ///< all workgroup memory of the kernel
 };

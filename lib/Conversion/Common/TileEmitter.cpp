@@ -42,6 +42,13 @@ LogicalResult TileEmitter::findTile(StringRef pass) {
     return kernel.emitError(pass)
            << ": kernel is not tiled; run kf-tile-kernels first";
   forall = *loops.begin();
+  bool isWhole =
+      llvm::equal(kernel.getYield().getOperands(), forall.getResults());
+  for (unsigned number = 0; number < kernel.getNumResults(); ++number)
+    isWhole &= static_cast<bool>(tileResult(number));
+  if (!isWhole)
+    return kernel.emitError(pass)
+           << ": the loop of a tiled kernel makes its results, in their order";
   return success();
 }
 
@@ -69,21 +76,24 @@ Value TileEmitter::loadSize(StringAttr name) {
   return loadScalar(*slot);
 }
 
-/// The insertion of the tile into the kernel's result.
-static tensor::ParallelInsertSliceOp findInsertion(scf::ForallOp forall) {
-  auto inserts =
-      forall.getTerminator().getBody()->getOps<tensor::ParallelInsertSliceOp>();
-  return inserts.empty() ? tensor::ParallelInsertSliceOp() : *inserts.begin();
+/// The insertion of the tile into result number `number` of the kernel.
+static tensor::ParallelInsertSliceOp findInsertion(scf::ForallOp forall,
+                                                   unsigned number) {
+  if (number < forall.getRegionIterArgs().size())
+    for (Operation *user : forall.getRegionIterArgs()[number].getUsers())
+      if (auto insert = dyn_cast<tensor::ParallelInsertSliceOp>(user))
+        return insert;
+  return nullptr;
 }
 
-Value TileEmitter::tileResult() {
-  auto insert = findInsertion(forall);
+Value TileEmitter::tileResult(unsigned number) {
+  auto insert = findInsertion(forall, number);
   return insert ? insert.getSource() : Value();
 }
 
-SmallVector<Value> TileEmitter::tileOffsets() {
+SmallVector<Value> TileEmitter::tileOffsets(unsigned number) {
   SmallVector<Value> offsets;
-  for (OpFoldResult offset : findInsertion(forall).getMixedOffsets())
+  for (OpFoldResult offset : findInsertion(forall, number).getMixedOffsets())
     offsets.push_back(index(offset));
   return offsets;
 }
@@ -128,7 +138,9 @@ SmallVector<Value> TileEmitter::sizesOf(Value tensor) {
   }
   // A dimension is as long as the operand's that the same loop slices.
   SmallVector<AffineMap> maps = loops.getLoopMaps();
-  for (auto [size, expr] : llvm::zip(sizes, maps.back().getResults()))
+  AffineMap own =
+      maps[op->getNumOperands() + cast<OpResult>(tensor).getResultNumber()];
+  for (auto [size, expr] : llvm::zip(sizes, own.getResults()))
     for (auto [operand, map] : llvm::zip(op->getOperands(), maps))
       if (std::optional<unsigned> dim = map.getResultPosition(expr);
           dim && !size)

@@ -23,6 +23,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -57,10 +58,10 @@ public:
     auto ops = forall.getBody()->getOps<OpTy>();
     return ops.empty() ? OpTy() : *ops.begin();
   }
-  /// The tile's result; null when the kernel has none.
-  Value tileResult();
-  /// Where the tile's result goes in the kernel's: one index a dimension.
-  SmallVector<Value> tileOffsets();
+  /// The tile's result number `number`; null when the kernel has none.
+  Value tileResult(unsigned number = 0);
+  /// Where that goes in the kernel's result: one index a dimension.
+  SmallVector<Value> tileOffsets(unsigned number = 0);
   /// Sizes of a tile value, dimension by dimension.
   SmallVector<Value> sizesOf(Value tensor);
   /// A slot of the scalar buffer, as an index.
@@ -123,6 +124,11 @@ public:
                         SmallVector<Value> row = {});
   void ifThen(Value condition, function_ref<void()> body);
   Value activate(ActivationKind kind, Value x);
+  /// Combines the elements of a row of `size`, of which `element` gives some
+  /// from a column on (LoadFn's width), to one f32: ADD, or MAXIMUMF, of which
+  /// a NaN makes a NaN.
+  virtual Value reduceRow(Value size, vector::CombiningKind kind,
+                          function_ref<Value(Value, unsigned)> element) = 0;
 
 protected:
   CodeBudget &budget;

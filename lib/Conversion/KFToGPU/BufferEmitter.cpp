@@ -75,6 +75,29 @@ Value GPUEmitter::halfToFloat(Value bits) {
   return arith::ExtFOp::create(b, loc, b.getF32Type(), half);
 }
 
+std::pair<Value, Value> GPUEmitter::loadWords(Value tensor, Value place) {
+  while (auto slice = tensor.getDefiningOp<tensor::ExtractSliceOp>()) {
+    place = add(place, index(slice.getMixedOffsets()[0]));
+    tensor = slice.getSource();
+  }
+  Value buffer = bufferOf(cast<BlockArgument>(tensor));
+  Value low = mul(place, index(2));
+  return {memref::LoadOp::create(b, loc, buffer, low),
+          memref::LoadOp::create(b, loc, buffer, add(low, index(1)))};
+}
+
+Value GPUEmitter::constantTable(MemRefType type, DenseElementsAttr data) {
+  std::string &name = tables[data];
+  if (name.empty()) {
+    name = (kernel.getSymName() + "_table_" + Twine(tables.size() - 1)).str();
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(function);
+    memref::GlobalOp::create(b, loc, name, b.getStringAttr("private"), type,
+                             data, /*constant=*/true, IntegerAttr());
+  }
+  return memref::GetGlobalOp::create(b, loc, type, name);
+}
+
 //===----------------------------------------------------------------------===//
 // Rows of blocks
 //===----------------------------------------------------------------------===//

@@ -27,10 +27,16 @@ LogicalResult GPUEmitter::emit() {
     return failure();
   emitThreadIds();
   cloneIndices();
+  for (auto op : forall.getBody()->getOps<RopeOp>())
+    if (isLoadable(op.getX()))
+      defineRope(op);
 
-  LogicalResult emitted = find<MatmulOp>()   ? emitGPUMatmul(*this)
-                          : find<ArgmaxOp>() ? emitGPUArgmax(*this)
-                                             : emitGPURows(*this);
+  LogicalResult emitted = find<MatmulOp>()      ? emitGPUMatmul(*this)
+                          : find<AttentionOp>() ? emitGPUAttention(*this)
+                          : find<KVAppendOp>()  ? emitGPUAppend(*this)
+                          : find<ArgmaxOp>()    ? emitGPUArgmax(*this)
+                          : find<SampleOp>()    ? emitGPUSample(*this)
+                                                : emitGPURows(*this);
   if (failed(emitted) || failed(budget.check(kernel, "convert-kf-to-gpu")))
     return failure();
   b.eraseOp(kernel);
@@ -67,7 +73,11 @@ LogicalResult GPUEmitter::createFunction() {
   SmallVector<Type> types;
   for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(),
                                             kernel.getResultTypes())) {
-    types.push_back(storageType(type));
+    MemRefType storage = storageType(type);
+    // See loadWords.
+    if (storage && storage.getElementType().isInteger(64) && find<SampleOp>())
+      storage = MemRefType::get(storage.getShape(), b.getI32Type());
+    types.push_back(storage);
     if (!types.back())
       return kernel.emitError("convert-kf-to-gpu: no GPU code for ")
              << type

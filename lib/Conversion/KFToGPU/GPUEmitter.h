@@ -53,8 +53,14 @@ public:
   /// a buffer of `element`s holds; and the other way, rounding to nearest even.
   Value widen(Value stored, Type element);
   Value narrow(Value value, Type element);
+  /// The low and the high word (i32) of an element of `tensor`, an argument of
+  /// i64 or a slice of one, in a kernel of kf.sample: there is no arithmetic on
+  /// it that needs a type of 64 bits.
+  std::pair<Value, Value> loadWords(Value tensor, Value place);
   /// The f32 of a half-precision number whose bits are in an i32.
   Value halfToFloat(Value bits);
+  /// A constant of the module: one for all that ask for the same.
+  Value constantTable(MemRefType type, DenseElementsAttr data);
   /// The element at `indices` of an argument of rows of blocks, in f32.
   Value loadBlocks(BlockArgument argument, const ::kf::BlockFormat &format,
                    ValueRange indices);
@@ -79,13 +85,13 @@ public:
   //===--------------------------------------------------------------------===//
 
   /// Makes the elements of row `row` (indices but the last) of `tensor`
-  /// loadable: norms and softmax in it have their statistics computed. All
-  /// threads must come here.
+  /// loadable: norms and softmax in it have their statistics computed, heads
+  /// are rotated. All threads must come here.
   LogicalResult prepareRow(Value tensor, ValueRange row);
-  /// What the elements of a row of a norm or softmax depend on together.
-  SmallVector<Value> rowStatistics(Operation *op, ValueRange row);
-  /// The element of `op` at `indices`, given its row's statistics.
-  Value normalize(Operation *op, ValueRange indices, ValueRange statistics);
+  Value reduceRow(Value size, vector::CombiningKind kind,
+                  function_ref<Value(Value, unsigned)> element) override;
+  /// Makes the op's elements loadable, as its input's are.
+  void defineRope(RopeOp op);
 
 protected:
   /// A thread computes its elements of reductions and of products of batches
@@ -108,12 +114,16 @@ private:
   DenseMap<Value, Value> buffers; // of tensor and cache arguments
   SmallVector<Value> results;     // their buffers
   Value scalars;
-  DenseMap<Type, Value> partials; // workgroup memory of `reduce`
+  DenseMap<Type, Value> partials;          // workgroup memory of `reduce`
+  DenseMap<Attribute, std::string> tables; // names of the module's constants
 };
 
 /// The kinds of kernels; each emits the whole tile.
 LogicalResult emitGPUMatmul(GPUEmitter &emitter);
+LogicalResult emitGPUAttention(GPUEmitter &emitter);
+LogicalResult emitGPUAppend(GPUEmitter &emitter);
 LogicalResult emitGPUArgmax(GPUEmitter &emitter);
+LogicalResult emitGPUSample(GPUEmitter &emitter);
 LogicalResult emitGPURows(GPUEmitter &emitter);
 
 } // namespace mlir::kf

@@ -33,20 +33,96 @@ static int64_t statisticsOf(Operation *norm) {
 static int64_t reductionBytes(KernelOp kernel, int64_t threads) {
   if (findOp<ArgmaxOp>(kernel))
     return 2 * 4 * threads;
+  if (findOp<SampleOp>(kernel))
+    return 4 * 4 * threads;
   bool reduces = findOp<RmsNormOp>(kernel) || findOp<LayerNormOp>(kernel) ||
                  findOp<SoftmaxOp>(kernel);
   return reduces ? 4 * threads : 0;
 }
 
-FailureOr<KernelShape> mlir::kf::getKernelShape(KernelOp kernel) {
-  auto fail = [&](const Twine &message) {
-    return kernel.emitError("schedule cannot run on a GPU: " + message);
-  };
-  if (!kernel.getSchedule())
-    return fail("there is none; run kf-select-schedules first");
-  auto schedule = dyn_cast<SimtScheduleAttr>(kernel.getScheduleAttr());
-  if (!schedule)
-    return fail("it is no #kf.simt");
+/// Bytes of workgroup memory that every device has.
+static constexpr int64_t flashBytes = 16 * 1024;
+/// Sums that a thread keeps in registers, of products and of values.
+static constexpr int64_t flashSums = 32;
+/// Query rows that share what is read of keys and values.
+static constexpr int64_t flashRows = 8;
+
+FlashShape mlir::kf::getFlashShape(int64_t headDim, int64_t rows, int64_t keys,
+                                   int64_t threads) {
+  FlashShape shape;
+  shape.threads = threads;
+  shape.keys = keys;
+  while (shape.parts < 8 && threads % (2 * shape.parts) == 0)
+    shape.parts *= 2;
+  shape.queryColumns = std::min<int64_t>(headDim, 256);
+  shape.columns = std::min(threads, headDim);
+  int64_t columns = llvm::divideCeil(headDim, shape.columns);
+  shape.columnsOfThread = std::min(columns, flashSums / flashRows);
+  // A thread's part of each sum depends on none of this.
+  shape.rows = std::clamp<int64_t>(rows, 1, flashRows);
+  while (shape.rows > 1 && (shape.bytes() > flashBytes ||
+                            shape.rows * shape.keysOfThread() > flashSums))
+    --shape.rows;
+  shape.rows = llvm::divideCeil(rows, llvm::divideCeil(rows, shape.rows));
+  return shape;
+}
+
+/// Words of bits for the ids that kf.sample adjusts: 65536 ids have their own.
+static constexpr int64_t mostAdjustmentWords = 2048;
+
+using FailFn = function_ref<LogicalResult(const Twine &)>;
+
+/// Takes the schedule's threads.
+static void setThreads(KernelShape &shape, KernelOp kernel,
+                       ArrayRef<int64_t> threads) {
+  for (auto [dim, size] : llvm::enumerate(threads)) {
+    shape.threads[dim] = size;
+    shape.threadCount *= size;
+  }
+  shape.workgroupBytes = reductionBytes(kernel, shape.threadCount);
+}
+
+/// The shape of a kernel of attention.
+static FailureOr<KernelShape>
+getShape(KernelOp kernel, FlashScheduleAttr schedule, FailFn fail) {
+  auto op = findOp<AttentionOp>(kernel);
+  if (!op)
+    return fail("#kf.flash is for attention");
+  ArrayRef<int64_t> workgroup = schedule.getWorkgroup();
+  if (workgroup.size() != 2 || llvm::is_contained(workgroup, 0))
+    return fail("attention needs workgroup = [rows, heads]");
+  int64_t keys = schedule.getKeys(), tokens = workgroup[0],
+          heads = workgroup[1];
+  for (ArrayRef<int64_t> list :
+       {workgroup, ArrayRef(keys), schedule.getThreads()})
+    for (int64_t size : list)
+      if (size > largest)
+        return fail("sizes are at most " + Twine(largest) + ", found " +
+                    Twine(size));
+  int64_t page = op.getCache().getType().getPage();
+  if (page % keys != 0)
+    return fail("keys (" + Twine(keys) + ") must divide the cache's page (" +
+                Twine(page) + ")");
+  auto q = cast<RankedTensorType>(op.getQ().getType());
+  if (!q.isDynamicDim(0))
+    tokens = std::clamp<int64_t>(q.getDimSize(0), 1, tokens);
+  KernelShape shape;
+  setThreads(shape, kernel, schedule.getThreads());
+  shape.flash =
+      getFlashShape(q.getDimSize(2), tokens * heads, keys, shape.threadCount);
+  if (shape.flash->keysOfThread() > flashSums)
+    return fail("keys (" + Twine(keys) + ") are more than " + Twine(flashSums) +
+                " for each of " + Twine(shape.flash->keysAtOnce()) +
+                " groups of threads");
+  shape.workgroupBytes += shape.flash->bytes();
+  return shape;
+}
+
+/// The shape of any other kernel.
+static FailureOr<KernelShape> getShape(KernelOp kernel,
+                                       SimtScheduleAttr schedule, FailFn fail) {
+  if (findOp<AttentionOp>(kernel))
+    return fail("attention needs #kf.flash");
   for (ArrayRef<int64_t> list :
        {schedule.getWorkgroup(), schedule.getTile(), schedule.getThreads()})
     for (int64_t size : list)
@@ -55,11 +131,14 @@ FailureOr<KernelShape> mlir::kf::getKernelShape(KernelOp kernel) {
                     Twine(size));
 
   KernelShape shape;
-  for (auto [dim, size] : llvm::enumerate(schedule.getThreads())) {
-    shape.threads[dim] = size;
-    shape.threadCount *= size;
+  setThreads(shape, kernel, schedule.getThreads());
+  if (auto sample = findOp<SampleOp>(kernel);
+      sample && sample.hasAdjustments()) {
+    auto logits = cast<RankedTensorType>(sample.getLogits().getType());
+    shape.adjustmentWords = std::clamp<int64_t>(
+        llvm::divideCeil(logits.getDimSize(1), 32), 1, mostAdjustmentWords);
+    shape.workgroupBytes += 4 * shape.adjustmentWords;
   }
-  shape.workgroupBytes = reductionBytes(kernel, shape.threadCount);
   auto matmul = findOp<MatmulOp>(kernel);
   if (!matmul) {
     if (!schedule.getTile().empty() || schedule.getReduction() != 0)
@@ -76,6 +155,23 @@ FailureOr<KernelShape> mlir::kf::getKernelShape(KernelOp kernel) {
   shape.columns = schedule.getWorkgroup()[1];
   shape.tileRows = schedule.getTile()[0];
   shape.tileColumns = schedule.getTile()[1];
+  shape.groups = matmul.getGlu() ? 2 : 1;
+  shape.unroll = schedule.getUnroll();
+  shape.statistics = statisticsOf(matmul.getX().getDefiningOp());
+  if (shape.tileRows * shape.tileColumns * shape.groups * shape.unroll > 1024)
+    return fail("tile and unroll make more than 1024 multiplications a thread "
+                "and step");
+  shape.workgroupBytes += 4 * shape.statistics * shape.rows;
+  if (shape.threads[0] > 1 && shape.tileRows == shape.rows &&
+      shape.tileColumns * shape.threads[1] == shape.columns) {
+    if (schedule.getReduction() != 0)
+      return fail("reduction is for products that are staged");
+    shape.sharing = shape.threads[0];
+    shape.sharedElements = std::min<int64_t>(
+        {shape.tileRows * shape.tileColumns, shape.threads[0], 8});
+    shape.workgroupBytes += 4 * shape.sharedSums() * shape.sharedStride();
+    return shape;
+  }
   if (shape.tileRows * shape.threads[1] != shape.rows ||
       shape.tileColumns * shape.threads[0] != shape.columns)
     return fail("tile [" + Twine(shape.tileRows) + ", " +
@@ -87,18 +183,24 @@ FailureOr<KernelShape> mlir::kf::getKernelShape(KernelOp kernel) {
       cast<RankedTensorType>(matmul.getX().getType()).getDimSize(1);
   shape.step = schedule.getReduction() ? schedule.getReduction()
                                        : std::max<int64_t>(extent, 1);
-  shape.unroll = schedule.getUnroll();
   if (shape.step > largest || shape.step % shape.unroll != 0)
     return fail("reduction (" + Twine(shape.step) +
                 ") must be a multiple of unroll (" + Twine(shape.unroll) +
                 ") and at most " + Twine(largest));
-  shape.groups = matmul.getGlu() ? 2 : 1;
-  if (shape.tileRows * shape.tileColumns * shape.groups * shape.unroll > 1024)
-    return fail("tile and unroll make more than 1024 multiplications a thread "
-                "and step");
-  shape.statistics = statisticsOf(matmul.getX().getDefiningOp());
   shape.workgroupBytes +=
-      4 * (shape.stride() * (shape.rows + shape.groups * shape.columns) +
-           shape.statistics * shape.rows);
+      4 * shape.stride() * (shape.rows + shape.groups * shape.columns);
   return shape;
+}
+
+FailureOr<KernelShape> mlir::kf::getKernelShape(KernelOp kernel) {
+  auto fail = [&](const Twine &message) -> LogicalResult {
+    return kernel.emitError("schedule cannot run on a GPU: " + message);
+  };
+  if (!kernel.getSchedule())
+    return fail("there is none; run kf-select-schedules first");
+  if (auto flash = dyn_cast<FlashScheduleAttr>(kernel.getScheduleAttr()))
+    return getShape(kernel, flash, fail);
+  if (auto simt = dyn_cast<SimtScheduleAttr>(kernel.getScheduleAttr()))
+    return getShape(kernel, simt, fail);
+  return fail("it is neither #kf.simt nor #kf.flash");
 }

@@ -1,239 +1,105 @@
-//===- MatmulEmitter.cpp - Matrix products through workgroup memory -------===//
+//===- MatmulEmitter.cpp - Matrix products on a GPU -----------------------===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// The workgroup walks along K: all threads stage a block of x and a block of
-// the weight in workgroup memory, then each adds to the sums of its own
-// elements, which stay in registers. Elements past an edge are staged as zeros,
-// and not stored. A norm that is fused into x has the statistics of the tile's
-// rows computed first.
-//
-//===----------------------------------------------------------------------===//
 
-#include "GPUEmitter.h"
+#include "MatmulEmitter.h"
+
+#include "../Common/RowFormulas.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
 using namespace mlir::kf;
 
-namespace {
+LogicalResult GPUMatmulEmitter::emit() {
+  extent = cast<RankedTensorType>(op.getX().getType()).getDimSize(1);
+  SmallVector<Value> sizes = e.sizesOf(op.getResult());
+  rows = sizes[0];
+  columns = sizes[1];
+  if (failed(prepareInput()))
+    return failure();
+  if (!e.isLoadable(op.getW()))
+    return op.emitOpError("convert-kf-to-gpu: its weight must be in memory");
+  return emitProduct();
+}
 
-class MatmulEmitter {
-public:
-  explicit MatmulEmitter(GPUEmitter &e)
-      : e(e), b(e.b), loc(e.loc), shape(e.shape), op(e.find<MatmulOp>()) {}
-
-  LogicalResult emit() {
-    extent = cast<RankedTensorType>(op.getX().getType()).getDimSize(1);
-    SmallVector<Value> sizes = e.sizesOf(op.getResult());
-    rows = sizes[0];
-    columns = sizes[1];
-    if (failed(prepareInput()))
-      return failure();
-    if (!e.isLoadable(op.getW()))
-      return op.emitOpError("convert-kf-to-gpu: its weight must be in memory");
-    Type element = b.getF32Type();
-    x = e.workgroupMemory(shape.rows * shape.stride(), element);
-    w = e.workgroupMemory(shape.groups * shape.columns * shape.stride(),
-                          element);
-    SmallVector<Value> zeros(shape.tileRows * shape.tileColumns * shape.groups,
-                             e.f32(0.0));
-    auto blocks = e.loop(e.index(0), e.index(extent), e.index(shape.step),
-                         zeros, [&](Value k, ValueRange sums) {
-                           stageRows(k);
-                           stageColumns(k);
-                           e.barrier();
-                           SmallVector<Value> next = addBlock(sums);
-                           e.barrier();
-                           return next;
-                         });
-    return storeTile(blocks.getResults());
-  }
-
-private:
-  /// Makes rows of x loadable; those of a norm by statistics in workgroup
-  /// memory: [rows][statistics].
-  LogicalResult prepareInput() {
-    if (e.isLoadable(op.getX()))
-      return success();
-    Operation *norm = op.getX().getDefiningOp();
-    if (shape.statistics == 0)
-      return norm->emitOpError("convert-kf-to-gpu: no GPU code to fuse this op "
-                               "into a matmul");
-    Value memory =
-        e.workgroupMemory(shape.rows * shape.statistics, b.getF32Type());
-    auto place = [this](Value row, int64_t number) {
-      return e.add(e.mul(row, e.index(shape.statistics)), e.index(number));
-    };
-    LogicalResult prepared = success();
-    e.loop(rows, [&](Value row) {
-      prepared = e.prepareRow(norm->getOperand(0), row);
-      if (failed(prepared))
-        return;
-      SmallVector<Value> statistics = e.rowStatistics(norm, row);
-      e.ifThen(isFirstThread(), [&] {
-        for (auto [number, value] : llvm::enumerate(statistics))
-          memref::StoreOp::create(b, loc, value, memory, place(row, number));
-      });
-    });
-    e.barrier();
-    e.define(op.getX(), [=, this](ValueRange indices, unsigned, Value) {
-      SmallVector<Value> statistics;
-      for (int64_t number = 0; number < shape.statistics; ++number)
-        statistics.push_back(
-            memref::LoadOp::create(b, loc, memory, place(indices[0], number)));
-      return e.normalize(norm, indices, statistics);
-    });
-    return prepared;
-  }
-
-  Value isFirstThread() {
-    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, e.thread,
-                                 e.index(0));
-  }
-
-  /// Stages [lines, step] elements at `memory`, row by row; `element` is asked
-  /// only for lines below `limit` and k below K.
-  void stage(Value memory, int64_t base, int64_t lines, Value limit, Value k,
-             function_ref<Value(Value, Value)> element) {
-    e.forThreads(e.index(lines * shape.step), [&](Value i) {
-      Value step = e.index(shape.step);
-      Value line = arith::DivUIOp::create(b, loc, i, step);
-      Value offset = arith::RemUIOp::create(b, loc, i, step);
-      Value position = e.add(k, offset);
-      Value inside = e.isLess(line, limit);
-      if (extent % shape.step != 0)
-        inside = arith::AndIOp::create(b, loc, inside,
-                                       e.isLess(position, e.index(extent)));
-      Value zero = e.index(0);
-      Value value = element(e.select(inside, line, zero),
-                            e.select(inside, position, zero));
-      Value place = e.add(e.mul(line, e.index(shape.stride())), offset);
-      memref::StoreOp::create(b, loc, e.select(inside, value, e.f32(0.0)),
-                              memory, e.add(place, e.index(base)));
-    });
-  }
-
-  void stageRows(Value k) {
-    stage(x, 0, shape.rows, rows, k, [&](Value row, Value position) {
-      return e.load(op.getX(), {row, position}, 0);
-    });
-  }
-
-  void stageColumns(Value k) {
-    for (int64_t group = 0; group < shape.groups; ++group)
-      stage(w, group * shape.columns * shape.stride(), shape.columns, columns,
-            k, [&](Value column, Value position) {
-              SmallVector<Value> indices = {column, position};
-              if (shape.groups == 2)
-                indices.insert(indices.begin(), e.index(group));
-              return e.load(op.getW(), indices, 0);
-            });
-  }
-
-  /// Row and column, in the tile, of this thread's element (i, j).
-  Value rowOf(int64_t i) {
-    return e.add(e.threadY, e.index(i * shape.threads[1]));
-  }
-  Value columnOf(int64_t j) {
-    return e.add(e.threadX, e.index(j * shape.threads[0]));
-  }
-
-  /// Adds the products of the staged block to `sums`: [groups][rows][columns].
-  SmallVector<Value> addBlock(ValueRange sums) {
-    auto steps = e.loop(e.index(0), e.index(shape.step), e.index(shape.unroll),
-                        sums, [&](Value k, ValueRange args) {
-                          SmallVector<Value> acc(args);
-                          for (int64_t u = 0; u < shape.unroll; ++u)
-                            addProducts(e.add(k, e.index(u)), acc);
-                          return acc;
-                        });
-    return SmallVector<Value>(steps.getResults());
-  }
-
-  void addProducts(Value k, MutableArrayRef<Value> acc) {
-    auto staged = [&](Value memory, Value line, int64_t base) -> Value {
-      Value place = e.add(e.mul(line, e.index(shape.stride())), k);
-      return memref::LoadOp::create(b, loc, memory,
-                                    e.add(place, e.index(base)));
-    };
-    SmallVector<Value> left;
-    for (int64_t i = 0; i < shape.tileRows; ++i)
-      left.push_back(staged(x, rowOf(i), 0));
-    Value *sum = acc.begin();
-    for (int64_t group = 0; group < shape.groups; ++group) {
-      SmallVector<Value> right;
-      for (int64_t j = 0; j < shape.tileColumns; ++j)
-        right.push_back(
-            staged(w, columnOf(j), group * shape.columns * shape.stride()));
-      for (Value row : left)
-        for (Value column : right) {
-          *sum = e.add(*sum, e.mul(row, column));
-          ++sum;
-        }
-    }
-  }
-
-  /// Bias, gate, elementwise consumers, and the store of each element.
-  LogicalResult storeTile(ValueRange sums) {
-    Value tensor = e.tileResult();
-    int64_t count = shape.tileRows * shape.tileColumns;
-    for (int64_t i = 0; i < shape.tileRows; ++i)
-      for (int64_t j = 0; j < shape.tileColumns; ++j) {
-        Value row = rowOf(i), column = columnOf(j);
-        int64_t number = i * shape.tileColumns + j;
-        LogicalResult stored = success();
-        Value inside = arith::AndIOp::create(b, loc, e.isLess(row, rows),
-                                             e.isLess(column, columns));
-        e.ifThen(inside, [&] {
-          Value value = addBias(sums[number], 0, column);
-          if (shape.groups == 2)
-            value = e.mul(e.activate(*op.getGlu(), value),
-                          addBias(sums[count + number], 1, column));
-          e.define(op.getResult(),
-                   [value](ValueRange, unsigned, Value) { return value; });
-          if (!e.isLoadable(tensor)) {
-            stored = tensor.getDefiningOp()->emitOpError(
-                "convert-kf-to-gpu: no GPU code to fuse this op behind a "
-                "matmul");
-            return;
-          }
-          e.storeResult(e.load(tensor, {row, column}, 0), {row, column});
-        });
-        if (failed(stored))
-          return failure();
-      }
+/// Makes rows of x loadable; those of a norm by statistics in workgroup memory:
+/// [rows][statistics].
+LogicalResult GPUMatmulEmitter::prepareInput() {
+  if (e.isLoadable(op.getX()))
     return success();
-  }
+  Operation *norm = op.getX().getDefiningOp();
+  if (shape.statistics == 0)
+    return norm->emitOpError("convert-kf-to-gpu: no GPU code to fuse this op "
+                             "into a matmul");
+  Value memory =
+      e.workgroupMemory(shape.rows * shape.statistics, b.getF32Type());
+  auto place = [this](Value row, int64_t number) {
+    return e.add(e.mul(row, e.index(shape.statistics)), e.index(number));
+  };
+  LogicalResult prepared = success();
+  e.loop(rows, [&](Value row) {
+    prepared = e.prepareRow(norm->getOperand(0), row);
+    if (failed(prepared))
+      return;
+    SmallVector<Value> statistics = rowStatistics(e, norm, row);
+    Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                          e.thread, e.index(0));
+    e.ifThen(isFirst, [&] {
+      for (auto [number, value] : llvm::enumerate(statistics))
+        memref::StoreOp::create(b, loc, value, memory, place(row, number));
+    });
+  });
+  e.barrier();
+  e.define(op.getX(), [=, this](ValueRange indices, unsigned, Value) {
+    SmallVector<Value> statistics;
+    for (int64_t number = 0; number < shape.statistics; ++number)
+      statistics.push_back(
+          memref::LoadOp::create(b, loc, memory, place(indices[0], number)));
+    return normalize(e, norm, statistics, indices, 0);
+  });
+  return prepared;
+}
 
-  Value addBias(Value sum, int64_t group, Value column) {
-    if (!op.getBias())
-      return sum;
-    SmallVector<Value> indices = {column};
-    if (shape.groups == 2)
-      indices.insert(indices.begin(), e.index(group));
-    return e.add(sum, e.load(op.getBias(), indices, 0));
-  }
+SmallVector<Value> GPUMatmulEmitter::groupIndices(int64_t group,
+                                                  ValueRange indices) {
+  SmallVector<Value> all(indices);
+  if (shape.groups == 2)
+    all.insert(all.begin(), e.index(group));
+  return all;
+}
 
-  GPUEmitter &e;
-  OpBuilder &b;
-  Location loc;
-  const KernelShape &shape;
-  MatmulOp op;
-  int64_t extent = 0;  // K
-  Value rows, columns; // of this workgroup's tile, at its edges less than whole
-  Value x;             // workgroup memory [rows][stride]
-  Value w;             // workgroup memory [groups][columns][stride]
-};
+LogicalResult GPUMatmulEmitter::storeElement(Value row, Value column,
+                                             ValueRange sums) {
+  Value tensor = e.tileResult();
+  LogicalResult stored = success();
+  Value inside = arith::AndIOp::create(b, loc, e.isLess(row, rows),
+                                       e.isLess(column, columns));
+  e.ifThen(inside, [&] {
+    Value value = finishProduct(e, op, sums, column, 0);
+    e.define(op.getResult(),
+             [value](ValueRange, unsigned, Value) { return value; });
+    if (!e.isLoadable(tensor)) {
+      stored = tensor.getDefiningOp()->emitOpError(
+          "convert-kf-to-gpu: no GPU code to fuse this op behind a matmul");
+      return;
+    }
+    e.storeResult(e.load(tensor, {row, column}, 0), {row, column});
+  });
+  return stored;
+}
 
-} // namespace
+Value GPUMatmulEmitter::multiplyAdd(Value x, Value w, Value sum) {
+  return math::FmaOp::create(b, loc, x, w, sum);
+}
 
 LogicalResult mlir::kf::emitGPUMatmul(GPUEmitter &emitter) {
-  return MatmulEmitter(emitter).emit();
+  return emitter.shape.sharing > 1 ? emitSharedMatmul(emitter)
+                                   : emitStagedMatmul(emitter);
 }

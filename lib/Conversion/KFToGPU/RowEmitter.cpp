@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Common/RowFormulas.h"
 #include "GPUEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -32,81 +33,35 @@ LogicalResult GPUEmitter::prepareRow(Value tensor, ValueRange row) {
         return failure();
     return success();
   }
-  if (!isa<RmsNormOp, LayerNormOp, SoftmaxOp>(op))
+  if (auto rope = dyn_cast<RopeOp>(op)) {
+    if (failed(prepareRow(rope.getX(), row)))
+      return failure();
+    defineRope(rope);
+    return success();
+  }
+  if (!hasRowStatistics(op))
     return op->emitOpError("convert-kf-to-gpu: no GPU code for this op yet; "
                            "--device=cpu and --device=reference compute it");
   if (failed(prepareRow(op->getOperand(0), row)))
     return failure();
-  SmallVector<Value> statistics = rowStatistics(op, row);
+  SmallVector<Value> statistics = rowStatistics(*this, op, row);
   define(tensor, [=, this](ValueRange indices, unsigned, Value) {
-    return normalize(op, indices, statistics);
+    return normalize(*this, op, statistics, indices, 0);
   });
   return success();
 }
 
-SmallVector<Value> GPUEmitter::rowStatistics(Operation *op, ValueRange row) {
-  Value x = op->getOperand(0), size = sizesOf(x).back();
-  auto sum = [&](function_ref<Value(Value)> element) {
-    return reduce(
-        size, f32(0.0), [&](Value lhs, Value rhs) { return add(lhs, rhs); },
-        element);
-  };
-  auto element = [&](Value column) {
-    return load(x, indicesAt(row, column), 0);
-  };
-  auto divide = [&](Value lhs, Value rhs) -> Value {
-    return arith::DivFOp::create(b, loc, lhs, rhs);
-  };
-  if (isa<SoftmaxOp>(op)) {
-    Value lowest = f32(-std::numeric_limits<double>::infinity());
-    Value largest = reduce(
-        size, lowest,
-        [&](Value lhs, Value rhs) -> Value {
-          return arith::MaximumFOp::create(b, loc, lhs, rhs);
-        },
-        element);
-    Value total = sum([&](Value column) -> Value {
-      return math::ExpOp::create(b, loc, sub(element(column), largest));
-    });
-    return {largest, divide(f32(1.0), total)};
-  }
-
-  double extent = *getConstantIntValue(size);
-  Value inverse = f32(1.0 / extent);
-  auto scale = [&](Value meanSquare, const APFloat &eps) {
-    Value root = math::SqrtOp::create(
-        b, loc, add(meanSquare, f32(eps.convertToDouble())));
-    return divide(f32(1.0), root);
-  };
-  if (auto norm = dyn_cast<RmsNormOp>(op)) {
-    Value squares = sum([&](Value column) {
-      Value value = element(column);
-      return mul(value, value);
-    });
-    return {scale(mul(squares, inverse), norm.getEps())};
-  }
-  auto norm = cast<LayerNormOp>(op);
-  Value mean = mul(sum(element), inverse);
-  Value squares = sum([&](Value column) {
-    Value centered = sub(element(column), mean);
-    return mul(centered, centered);
-  });
-  return {scale(mul(squares, inverse), norm.getEps()), mean};
-}
-
-Value GPUEmitter::normalize(Operation *op, ValueRange indices,
-                            ValueRange statistics) {
-  Value x = load(op->getOperand(0), indices, 0), column = indices.back();
-  if (isa<SoftmaxOp>(op)) {
-    Value exp = math::ExpOp::create(b, loc, sub(x, statistics[0]));
-    return mul(exp, statistics[1]);
-  }
-  if (auto norm = dyn_cast<RmsNormOp>(op))
-    return mul(mul(x, statistics[0]), load(norm.getWeight(), column, 0));
-  auto norm = cast<LayerNormOp>(op);
-  Value result = mul(mul(sub(x, statistics[1]), statistics[0]),
-                     load(norm.getWeight(), column, 0));
-  return norm.getBias() ? add(result, load(norm.getBias(), column, 0)) : result;
+Value GPUEmitter::reduceRow(Value size, vector::CombiningKind kind,
+                            function_ref<Value(Value, unsigned)> element) {
+  Value neutral = f32(kind == vector::CombiningKind::ADD
+                          ? 0.0
+                          : -std::numeric_limits<double>::infinity());
+  return reduce(
+      size, neutral,
+      [&](Value lhs, Value rhs) {
+        return vector::makeArithReduction(b, loc, kind, lhs, rhs);
+      },
+      [&](Value column) { return element(column, 0); });
 }
 
 //===----------------------------------------------------------------------===//

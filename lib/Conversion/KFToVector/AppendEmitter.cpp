@@ -12,7 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "PagedCache.h"
+#include "../Common/BlockRounding.h"
+#include "CacheMemory.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -23,9 +24,6 @@ using namespace mlir;
 using namespace mlir::kf;
 
 namespace {
-
-/// The largest code of q8_0; the smallest is the negative one.
-constexpr int64_t largestCode = 127;
 
 class AppendEmitter {
 public:
@@ -52,7 +50,8 @@ public:
           b, loc, b.getIndexType(),
           memref::LoadOp::create(b, loc, positions, e.add(offsets[0], token)));
       pages.ifExists(pages.sequenceOf(token), position, [&](Value page) {
-        Value place = remainder(position, type.getPage());
+        Value place =
+            arith::RemUIOp::create(b, loc, position, e.index(type.getPage()));
         e.loop(e.index(type.getKvHeads()), [&](Value h) {
           Value keys = e.add(page, e.mul(h, e.index(pages.headSize())));
           Value values = e.add(keys, e.index(pages.valuesOffset()));
@@ -67,38 +66,13 @@ public:
   }
 
 private:
-  Value divide(Value value, int64_t by) {
-    return by == 1 ? value : arith::DivUIOp::create(b, loc, value, e.index(by));
-  }
-  Value remainder(Value value, int64_t by) {
-    return by == 1 ? e.index(0)
-                   : arith::RemUIOp::create(b, loc, value, e.index(by));
+  /// Where a row goes that is at place `place` of the head at `head`.
+  CacheRow locate(Value head, Value place, int64_t step) {
+    return locateCacheRow(e, pages, type, head, place, step);
   }
 
-  /// Where a row goes: its first element, or code; `step` elements on lies the
-  /// next. The same of its scales, if it has any.
-  struct Place {
-    Value first, firstScale;
-    int64_t step;
-  };
-
-  /// That of place `place` of the head of a page that begins at `head`, with
-  /// positions in blocks of `step`.
-  Place locate(Value head, Value place, int64_t step) {
-    Value block = divide(place, step), lane = remainder(place, step);
-    Place result;
-    result.step = step;
-    result.first = e.add(
-        head, e.add(e.mul(block, e.index(step * type.getHeadDim())), lane));
-    if (type.isQuantized())
-      result.firstScale =
-          e.add(pages.scalesOf(head),
-                e.add(e.mul(block, e.index(step * pages.scaleBytesOfRow())),
-                      e.mul(lane, e.index(pages.scaleBytes))));
-    return result;
-  }
-
-  LogicalResult storeRow(Value tensor, ValueRange indices, const Place &place) {
+  LogicalResult storeRow(Value tensor, ValueRange indices,
+                         const CacheRow &place) {
     if (!type.isQuantized())
       return e.emitRow(tensor, indices,
                        [&](Value column, unsigned width, Value values) {
@@ -114,7 +88,7 @@ private:
     return success();
   }
 
-  void storePiece(const Place &place, Value column, unsigned width,
+  void storePiece(const CacheRow &place, Value column, unsigned width,
                   Value values) {
     if (place.step == 1)
       return e.store(values, cache, e.add(place.first, column));
@@ -127,7 +101,7 @@ private:
 
   /// Rounds block `block` of the row in scratch to bits that are those of
   /// quantizeBlocks; a NaN goes into the scale.
-  void storeBlock(const Place &place, Value block) {
+  void storeBlock(const CacheRow &place, Value block) {
     Value first = e.mul(block, e.index(pages.blockSize()));
     SmallVector<Value> columns, pieces;
     Value largest;
@@ -140,11 +114,7 @@ private:
     }
     largest = vector::ReductionOp::create(
         b, loc, vector::CombiningKind::MAXIMUMF, largest);
-    Value scale = arith::DivFOp::create(b, loc, largest, e.f32(largestCode));
-    Value isZero = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
-                                         scale, e.f32(0.0));
-    Value inverse = e.select(isZero, e.f32(0.0),
-                             arith::DivFOp::create(b, loc, e.f32(1.0), scale));
+    auto [scale, inverse] = codeScale(e, largest);
     pages.storeScale(
         scale, e.add(place.firstScale,
                      e.mul(block, e.index(place.step * pages.scaleBytes))));
@@ -153,27 +123,9 @@ private:
                  round(e.mul(piece, e.splat(inverse, e.lanes))));
   }
 
-  /// The nearest codes, halves away from zero; the smallest for NaN.
   Value round(Value x) {
-    unsigned lanes = e.lanes;
-    VectorType ints = e.vectorType(lanes, b.getI32Type());
-    x = arith::MaxNumFOp::create(b, loc, x,
-                                 e.splat(e.f32(-largestCode), lanes));
-    x = arith::MinNumFOp::create(b, loc, x, e.splat(e.f32(largestCode), lanes));
-    Value whole = arith::FPToSIOp::create(b, loc, ints, x);
-    Value rest =
-        e.sub(x, arith::SIToFPOp::create(b, loc, e.vectorType(lanes), whole));
-    auto isBeyond = [&](arith::CmpFPredicate predicate, double half) -> Value {
-      Value is = arith::CmpFOp::create(b, loc, predicate, rest,
-                                       e.splat(e.f32(half), lanes));
-      return arith::ExtUIOp::create(b, loc, ints, is);
-    };
-    Value up = isBeyond(arith::CmpFPredicate::OGE, 0.5);
-    Value down = isBeyond(arith::CmpFPredicate::OLE, -0.5);
-    Value code = arith::SubIOp::create(
-        b, loc, arith::AddIOp::create(b, loc, whole, up), down);
-    return arith::TruncIOp::create(b, loc, e.vectorType(lanes, b.getI8Type()),
-                                   code);
+    return arith::TruncIOp::create(b, loc, e.vectorType(e.lanes, b.getI8Type()),
+                                   roundToCodes(e, x));
   }
 
   KernelEmitter &e;
@@ -181,7 +133,7 @@ private:
   Location loc;
   KVAppendOp op;
   KVCacheType type;
-  PagedCache pages;
+  CacheMemory pages;
   Value cache; // elements, or bytes
   Value row;   // scratch [head_dim], of blocks alone
 };

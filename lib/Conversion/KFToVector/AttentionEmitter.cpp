@@ -19,9 +19,12 @@
 // scores become -inf, and their values are not read, for 0 * NaN is NaN. Only
 // at the ends of what a block of rows sees do its rows differ in this.
 //
+// kf.attention_partial does the same with a part of the keys, a token at a
+// time, and stores what each row keeps instead of the quotient.
+//
 //===----------------------------------------------------------------------===//
 
-#include "PagedCache.h"
+#include "CacheMemory.h"
 #include "VisibleKeys.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -50,7 +53,8 @@ constexpr double lowestMaximum = std::numeric_limits<float>::lowest();
 class AttentionEmitter {
 public:
   explicit AttentionEmitter(KernelEmitter &e)
-      : e(e), b(e.b), loc(e.loc), op(e.find<AttentionOp>()),
+      : e(e), b(e.b), loc(e.loc), op(e.find<CacheAttentionInterface>()),
+        partial(dyn_cast<AttentionPartialOp>(op.getOperation())),
         type(op.getCache().getType()), visible(e, op),
         pages(e, op.getCache(), op.getSequences(), op.getPageTable()) {}
 
@@ -68,6 +72,12 @@ private:
   /// were alone. A table for one sequence makes them one run.
   LogicalResult emitRuns() {
     Value tokenCount = e.sizesOf(op.getQ())[0];
+    if (partial) {
+      LogicalResult result = success();
+      e.loop(tokenCount,
+             [&](Value token) { result = emitRun(token, e.index(1)); });
+      return result;
+    }
     if (pages.hasOneSequence() || getConstantIntValue(tokenCount) == 1)
       return emitRun(e.index(0), tokenCount);
     LogicalResult result = success();
@@ -108,8 +118,10 @@ private:
     if (failed(readQueries()))
       return failure();
     ArrayRef<int64_t> tile = e.schedule.getTile();
-    if (tile.size() == 1) {
-      visitKeys(tile[0]);
+    if (partial)
+      takePart();
+    if (partial || tile.size() == 1) {
+      visitKeys(tile.back());
     } else {
       Value isOne = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
                                           count, e.index(1));
@@ -123,8 +135,30 @@ private:
       rows = rowsOfAll;
       visitKeys(tile[0]);
     }
-    writeResult();
+    if (partial)
+      writePart();
+    else
+      writeResult();
     return success();
+  }
+
+  /// Leaves of the keys those of the pages of the tile's part.
+  void takePart() {
+    auto most = [&](Value lhs, Value rhs) -> Value {
+      return arith::MaxSIOp::create(b, loc, lhs, rhs);
+    };
+    Value page = e.index(type.getPage());
+    Value begin = arith::DivUIOp::create(b, loc, firstSeen, page);
+    Value end = e.ceilDiv(endKey, type.getPage());
+    Value share =
+        e.ceilDiv(most(e.sub(end, begin), e.index(0)), partial.getSplits());
+    Value split = partial.getSplit() ? e.index(OpFoldResult(partial.getSplit()))
+                                     : e.index(0);
+    begin = e.mul(e.add(begin, e.mul(split, share)), page);
+    end = e.add(begin, e.mul(share, page));
+    firstSeen = most(firstSeen, begin);
+    firstKey = most(firstKey, begin);
+    endKey = arith::MinSIOp::create(b, loc, endKey, end);
   }
 
   /// Scores, weights and sums of the run's rows, `rowsOfBlock` at a time.
@@ -153,15 +187,17 @@ private:
 
   LogicalResult check() {
     auto fail = [&](const Twine &message) {
-      return op.emitOpError("convert-kf-to-vector: " + message);
+      return op->emitOpError("convert-kf-to-vector: " + message);
     };
     auto q = cast<RankedTensorType>(op.getQ().getType());
     lanes = e.lanes;
     dim = q.getDimSize(2);
     heads = q.getDimSize(1);
     keyTile = e.schedule.getReduction();
-    if (e.tileResult() != op.getResult())
+    if (e.tileResult() != op->getResult(0))
       return fail("must make the kernel's result");
+    if (partial && !partial.getSplit() && partial.getSplits() != 1)
+      return fail("schedule must tile the splits one by one");
     if (!op.getKvHead() && type.getKvHeads() != 1)
       return fail("schedule must tile heads by the group that shares a KV "
                   "head");
@@ -264,9 +300,10 @@ private:
       return failure();
     endKey = arith::MinSIOp::create(
         b, loc, e.add(range.getResult(1), e.index(1)), limit);
-    firstKey = visible.firstOf(range.getResult(0));
-    firstKey = e.mul(arith::DivUIOp::create(b, loc, firstKey, e.index(keyTile)),
-                     e.index(keyTile));
+    firstSeen = visible.firstOf(range.getResult(0));
+    firstKey =
+        e.mul(arith::DivUIOp::create(b, loc, firstSeen, e.index(keyTile)),
+              e.index(keyTile));
     return success();
   }
 
@@ -535,13 +572,31 @@ private:
     });
   }
 
+  /// What the run's token has of the part's keys.
+  void writePart() {
+    Value hasKeys = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
+                                          firstSeen, endKey);
+    Value none = e.f32(hiddenScore);
+    e.loop(e.index(heads), [&](Value h) {
+      SmallVector<Value> place = {firstToken, h, e.index(0)};
+      e.storeResult(e.select(hasKeys, e.loadMemref(maxima, h, 0), none), place,
+                    Value(), 0);
+      e.storeResult(e.loadMemref(totals, h, 0), place, Value(), 1);
+      e.forPieces(e.index(dim), [&](Value column, unsigned width) {
+        e.storeResult(e.loadMemref(sums, {h, column}, width),
+                      indicesAt(place, column), Value(), 2);
+      });
+    });
+  }
+
   KernelEmitter &e;
   OpBuilder &b;
   Location loc;
-  AttentionOp op;
+  CacheAttentionInterface op;
+  AttentionPartialOp partial; // null where it is not
   KVCacheType type;
   VisibleKeys visible;
-  PagedCache pages;
+  CacheMemory pages;
   int64_t lanes = 0, dim = 0, heads = 0, keyTile = 0, tokens = 0;
   int64_t blockRows = 0, mostBlockRows = 0;
   Value cache, limit; // elements; positions that a sequence may have
@@ -549,7 +604,8 @@ private:
   Value keys, values;                     // offsets of the tile of keys
   Value keyScales, valueScales;           // the same of their blocks' scales
   Value rows;                             // tokens of the run times heads
-  Value firstKey, endKey;                 // that any row sees
+  Value firstKey, endKey;                 // that any row sees, whole tiles
+  Value firstSeen;                        // that any row sees
   Value queries, sums;                    // scratch [rows, dim]
   Value scores;                           // scratch [mostBlockRows, keyTile]
   Value maxima, totals;                   // scratch [rows]

@@ -11,16 +11,16 @@
 //   dot = f32  a code becomes (d * scale) * value + min in registers, and is
 //              multiplied by the broadcast element of x;
 //   dot = i8   rows of x are rounded to 8 bits with a scale for every 32
-//              elements (a unit); vpdpbusd adds up a quad's products in
-//              integers; scales are applied once a sub-block.
+//              elements (a unit), here or before by kf.quantize_rows; a quad's
+//              products are added up in integers; scales are applied once a
+//              sub-block.
 //
 //===----------------------------------------------------------------------===//
 
 #include "MatmulEmitter.h"
+#include "RowQuantizer.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -214,7 +214,25 @@ public:
 
 private:
   LogicalResult computeRows(int64_t most) override {
-    return computeFloatRows(most, rowsOfX);
+    if (!op.getScales())
+      return computeFloatRows(most, rowsOfX);
+    if (!e.isLoadable(op.getX()) || !e.isLoadable(op.getScales()))
+      return fail("codes and scales must be arguments of the kernel");
+    rowsOfX = e.scratch({most, extent});
+    e.loop(rows, [&](Value row) {
+      e.loop(e.index(extent / unit), [&](Value number) {
+        Value scale = e.load(op.getScales(), {row, number}, 0);
+        Value first = e.mul(number, e.index(unit));
+        e.forPiecesStatic(unit, [&](int64_t at, unsigned width) {
+          Value column = e.add(first, e.index(at));
+          Value codes = e.load(op.getX(), {row, column}, width);
+          Value value =
+              arith::SIToFPOp::create(b, loc, e.vectorType(width), codes);
+          e.store(e.mul(value, e.splat(scale, width)), rowsOfX, {row, column});
+        });
+      });
+    });
+    return success();
   }
 
   void addSubBlock(Value firstRow, Value k, Value, int64_t firstQuad,
@@ -276,83 +294,49 @@ private:
   }
 
   LogicalResult computeRows(int64_t most) override {
-    Type i32 = b.getI32Type();
-    quads = e.scratch({most, extent / 4}, i32);
-    factors = e.scratch({most, extent / unit});
-    totals = e.scratch({most, extent / format.subBlock}, i32);
+    if (op.getScales())
+      return bindRows();
+    x.codes = e.scratch({most, extent}, b.getI8Type());
+    x.scales = e.scratch({most, extent / unit});
+    x.sums = e.scratch({most, extent / format.subBlock}, b.getI32Type());
+    x.firstRow = e.index(0);
     LogicalResult result = success();
-    e.loop(rows, [&](Value r) {
-      // What is prepared holds in the body of this loop alone.
-      bool isPrepared = !e.isLoadable(op.getX());
-      result = e.prepareRow(op.getX(), r);
-      if (failed(result))
-        return;
-      e.loop(e.index(extent / unit), [&](Value u) { roundUnit(r, u); });
-      if (isPrepared)
-        e.undefine(op.getX());
+    e.loop(rows, [&](Value row) {
+      result = quantizeRow(e, op.getX(), row, format.subBlock, x);
     });
     return result;
   }
 
-  /// Rounds unit `u` of row `r` to 8 bits: x = factor * q, |q| <= 127. A unit
-  /// with an infinity or a NaN has a NaN as its factor, as sums with it would.
-  void roundUnit(Value r, Value u) {
-    Value k = e.mul(u, e.index(unit));
-    SmallVector<Value> values;
-    Value largest;
-    for (int64_t at = 0; at < unit; at += lanes) {
-      values.push_back(e.load(op.getX(), {r, e.add(k, e.index(at))}, lanes));
-      Value magnitude = math::AbsFOp::create(b, loc, values.back());
-      largest = largest ? arith::MaximumFOp::create(b, loc, largest, magnitude)
-                              .getResult()
-                        : magnitude;
-    }
-    Value most = vector::ReductionOp::create(
-        b, loc, vector::CombiningKind::MAXIMUMF, largest);
-    Value factor = e.mul(most, e.f32(1.0 / 127));
-    Value isZero = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
-                                         most, e.f32(0.0));
-    Value inverse = e.select(isZero, e.f32(0.0),
-                             arith::DivFOp::create(b, loc, e.f32(127.0), most));
-    // inf / inf and NaN: nothing to round.
-    Value isFinite =
-        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, most,
-                              e.f32(std::numeric_limits<float>::infinity()));
-    inverse = e.select(isFinite, inverse, e.f32(0.0));
-    factor = e.select(isFinite, factor,
-                      e.f32(std::numeric_limits<float>::quiet_NaN()));
-    memref::StoreOp::create(b, loc, factor, factors, ValueRange{r, u});
+  /// Takes rows that kf.quantize_rows rounded.
+  LogicalResult bindRows() {
+    SmallVector<Value> at, others;
+    x.codes = e.sourceMemref(op.getX(), at);
+    x.scales = e.sourceMemref(op.getScales(), others);
+    x.sums = e.sourceMemref(op.getSums(), others);
+    if (!x.codes || !x.scales || !x.sums)
+      return fail("codes, scales and sums must be arguments of the kernel");
+    x.firstRow = at[0];
+    return success();
+  }
 
-    Value zeros =
-        arith::ConstantOp::create(b, loc, b.getZeroAttr(e.vectorType(lanes)));
-    Value total;
-    for (auto [i, value] : llvm::enumerate(values)) {
-      Value scaled = e.mul(value, e.splat(inverse, lanes));
-      Value rounded = math::RoundEvenOp::create(b, loc, scaled);
-      // NaN times 0 stays NaN, which has no integer.
-      rounded = e.select(e.splat(isFinite, lanes), rounded, zeros);
-      Value integers = arith::FPToSIOp::create(b, loc, intType(), rounded);
-      Value bytes = arith::TruncIOp::create(
-          b, loc, e.vectorType(lanes, b.getI8Type()), integers);
-      Value packedQuads = vector::BitCastOp::create(
-          b, loc, e.vectorType(lanes / 4, b.getI32Type()), bytes);
-      int64_t at = i * lanes;
-      vector::StoreOp::create(
-          b, loc, packedQuads, quads,
-          ValueRange{r,
-                     e.add(e.mul(u, e.index(quadsPerUnit)), e.index(at / 4))});
-      total = total ? arith::AddIOp::create(b, loc, total, integers).getResult()
-                    : integers;
-      if ((at + lanes) % format.subBlock != 0)
-        continue;
-      Value sum = vector::ReductionOp::create(
-          b, loc, vector::CombiningKind::ADD, total);
-      memref::StoreOp::create(
-          b, loc, sum, totals,
-          ValueRange{r, e.add(e.mul(u, e.index(unit / format.subBlock)),
-                              e.index(at / format.subBlock))});
-      total = Value();
-    }
+  /// Where row `row` of a register tile lies. Those past the last row are that
+  /// one again where nobody has made room for them.
+  Value rowAt(Value firstRow, int64_t row) {
+    Value index = e.add(firstRow, e.index(row));
+    std::optional<int64_t> count = getConstantIntValue(rows);
+    if (op.getScales() && tileRows > 1 && !(count && *count % tileRows == 0))
+      index = arith::MinUIOp::create(b, loc, index, e.sub(rows, e.index(1)));
+    return e.add(x.firstRow, index);
+  }
+
+  /// Four neighbouring bytes of row `row`, on every lane.
+  Value loadQuad(Value row, Value number) {
+    Value bytes =
+        vector::LoadOp::create(b, loc, e.vectorType(4, b.getI8Type()), x.codes,
+                               ValueRange{row, e.mul(number, e.index(4))});
+    Value quad = vector::BitCastOp::create(
+        b, loc, e.vectorType(1, b.getI32Type()), bytes);
+    return e.splat(vector::ExtractOp::create(b, loc, quad, int64_t(0)), lanes);
   }
 
   void addSubBlock(Value firstRow, Value, Value u, int64_t firstQuad,
@@ -363,9 +347,9 @@ private:
     Value sub = e.add(e.mul(u, e.index(unit / format.subBlock)),
                       e.index(firstQuad * 4 / format.subBlock));
     for (int64_t row = 0; row < tileRows; ++row) {
-      rowIndices.push_back(e.add(firstRow, e.index(row)));
+      rowIndices.push_back(rowAt(firstRow, row));
       rowTotals.push_back(memref::LoadOp::create(
-          b, loc, totals, ValueRange{rowIndices[row], sub}));
+          b, loc, x.sums, ValueRange{rowIndices[row], sub}));
       // The sum of (code - zero) * q is that of code * q less zero times q's.
       Value start = splatInt(0);
       if (packed.zero)
@@ -384,20 +368,17 @@ private:
       Value column =
           e.add(e.mul(u, e.index(quadsPerUnit)), e.index(firstQuad + quad));
       for (int64_t row = 0; row < tileRows; ++row) {
-        Value x =
-            e.splat(memref::LoadOp::create(b, loc, quads,
-                                           ValueRange{rowIndices[row], column}),
-                    lanes);
+        Value bytes = loadQuad(rowIndices[row], column);
         for (int64_t v = 0; v < vectors; ++v) {
           Value &product = products[row * vectors + v];
-          product = dot(product, codes[v], x);
+          product = dot(product, codes[v], bytes);
         }
       }
     }
     for (int64_t row = 0; row < tileRows; ++row) {
-      Value factor = memref::LoadOp::create(b, loc, factors,
+      Value factor = memref::LoadOp::create(b, loc, x.scales,
                                             ValueRange{rowIndices[row], u});
-      Value x = e.splat(factor, lanes);
+      Value factors = e.splat(factor, lanes);
       Value total;
       if (!mins.empty())
         total =
@@ -407,48 +388,33 @@ private:
       for (int64_t v = 0; v < vectors; ++v) {
         Value &sum = sums[row * vectors + v];
         Value scaled = e.mul(toFloat(products[row * vectors + v]), scales[v]);
-        sum = vector::FMAOp::create(b, loc, scaled, x, sum);
+        sum = vector::FMAOp::create(b, loc, scaled, factors, sum);
         if (total)
           sum = vector::FMAOp::create(b, loc, mins[v], total, sum);
       }
     }
   }
 
-  Value intrinsic(StringRef name, Type result, ValueRange operands) {
-    return LLVM::CallIntrinsicOp::create(b, loc, result, b.getStringAttr(name),
-                                         operands)
-        .getResult(0);
-  }
-
   /// sum + the four products of unsigned bytes of `codes` and signed of `x`.
   Value dot(Value sum, Value codes, Value x) {
-    std::string name = "llvm.x86.avx512.vpdpbusd." + std::to_string(32 * lanes);
     VectorType bytes = e.vectorType(4 * lanes, b.getI8Type());
-    return intrinsic(name, sum.getType(),
-                     {sum, vector::BitCastOp::create(b, loc, bytes, codes),
-                      vector::BitCastOp::create(b, loc, bytes, x)});
+    return Dp4aOp::create(b, loc, sum,
+                          vector::BitCastOp::create(b, loc, bytes, codes),
+                          vector::BitCastOp::create(b, loc, bytes, x));
   }
 
   /// The table's entries, with packed.zero added, at the bytes of `codes`.
   Value lookUpBytes(Value codes) {
-    StringRef name = lanes == 16  ? "llvm.x86.avx512.pshuf.b.512"
-                     : lanes == 8 ? "llvm.x86.avx2.pshuf.b"
-                                  : "llvm.x86.ssse3.pshuf.b.128";
+    SmallVector<int8_t> entries;
+    for (int64_t i = 0; i < 16; ++i)
+      entries.push_back(static_cast<int8_t>(format.table[i] + packed.zero));
     VectorType bytes = e.vectorType(4 * lanes, b.getI8Type());
-    SmallVector<int8_t> entries; // again for each 16 bytes
-    for (int64_t i = 0; i < 4 * lanes; ++i)
-      entries.push_back(
-          static_cast<int8_t>(format.table[i % 16] + packed.zero));
-    Value table = arith::ConstantOp::create(
-        b, loc, DenseElementsAttr::get(bytes, ArrayRef<int8_t>(entries)));
-    Value found = intrinsic(
-        name, bytes, {table, vector::BitCastOp::create(b, loc, bytes, codes)});
+    Value found = LookUpOp::create(
+        b, loc, vector::BitCastOp::create(b, loc, bytes, codes), entries);
     return vector::BitCastOp::create(b, loc, intType(), found);
   }
 
-  Value quads;   // [rows, K / 4] of i32: four bytes of x each
-  Value factors; // [rows, K / 32]
-  Value totals;  // [rows, K / sub-block] of i32: sums of bytes
+  QuantizedRows x;
 };
 
 } // namespace

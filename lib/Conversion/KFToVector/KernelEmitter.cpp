@@ -73,8 +73,12 @@ LogicalResult KernelEmitter::emit() {
   LogicalResult emitted = success();
   if (find<MatmulOp>())
     emitted = emitMatmul();
-  else if (find<AttentionOp>())
+  else if (find<CacheAttentionInterface>())
     emitted = emitAttentionKernel(*this);
+  else if (find<AttentionCombineOp>())
+    emitted = emitCombineKernel(*this);
+  else if (find<QuantizeRowsOp>())
+    emitted = emitQuantizeRowsKernel(*this);
   else if (find<KVAppendOp>())
     emitted = emitAppendKernel(*this);
   else if (find<ArgmaxOp>())
@@ -155,9 +159,9 @@ LogicalResult KernelEmitter::createFunction() {
     if (isa<RankedTensorType>(argument.getType()))
       define(argument, argumentLoad(argument));
   }
-  if (kernel.getNumResults() == 1) {
+  for (unsigned result = 0; result < kernel.getNumResults(); ++result) {
     function.setArgAttr(next, "llvm.noalias", b.getUnitAttr());
-    resultMemref = entry->getArgument(next++);
+    resultMemrefs.push_back(entry->getArgument(next++));
   }
   scalars = entry->getArgument(next++);
   function.setArgAttr(next, "llvm.noalias", b.getUnitAttr());
@@ -210,8 +214,6 @@ Value KernelEmitter::loadScalar(unsigned slot) {
       b, loc, b.getIndexType(),
       memref::LoadOp::create(b, loc, scalars, index(slot)));
 }
-
-Value KernelEmitter::cachePages() { return loadScalar(KF_SCALAR_CACHE_PAGES); }
 
 //===----------------------------------------------------------------------===//
 // Elements
@@ -308,13 +310,14 @@ void KernelEmitter::store(Value values, Value memref, ValueRange indices,
     vector::StoreOp::create(b, loc, values, memref, indices);
 }
 
-void KernelEmitter::storeResult(Value values, ValueRange indices, Value mask) {
+void KernelEmitter::storeResult(Value values, ValueRange indices, Value mask,
+                                unsigned number) {
   SmallVector<Value> position;
-  for (auto [offset, local] : llvm::zip(tileOffsets(), indices))
+  for (auto [offset, local] : llvm::zip(tileOffsets(number), indices))
     position.push_back(add(offset, local));
   if (position.empty())
     position.push_back(index(0));
-  store(values, resultMemref, position, mask);
+  store(values, resultMemrefs[number], position, mask);
 }
 
 //===----------------------------------------------------------------------===//
@@ -384,6 +387,11 @@ void KernelEmitter::forPiecesStatic(
     body(whole, width);
     whole += width;
   }
+}
+
+Value KernelEmitter::reduceRow(Value size, vector::CombiningKind kind,
+                               function_ref<Value(Value, unsigned)> body) {
+  return reducePieces(size, kind, body, Value());
 }
 
 Value KernelEmitter::reducePieces(Value size, vector::CombiningKind kind,

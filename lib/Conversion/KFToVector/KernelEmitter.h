@@ -52,16 +52,15 @@ public:
   Value sourceMemref(Value tensor, SmallVectorImpl<Value> &offsets);
   Value memrefOf(BlockArgument argument) { return memrefs.lookup(argument); }
   Value loadScalar(unsigned slot) override;
-  /// Pages of the pool of each KV cache.
-  Value cachePages();
-  /// The memref of the kernel's result.
-  Value resultStorage() { return resultMemref; }
+  /// The memref of the kernel's result number `number`.
+  Value resultStorage(unsigned number = 0) { return resultMemrefs[number]; }
   /// Stores elements as they are computed to a memref of their type, rounding as
   /// needed, or i1 to one of i8.
   void store(Value values, Value memref, ValueRange indices,
              Value mask = Value());
-  /// Stores to the kernel's result at tile-local `indices`.
-  void storeResult(Value values, ValueRange indices, Value mask = Value());
+  /// Stores to the kernel's result number `number` at tile-local `indices`.
+  void storeResult(Value values, ValueRange indices, Value mask = Value(),
+                   unsigned number = 0);
   /// Reads `width` elements (0: one scalar) of a memref as f32.
   Value loadMemref(Value memref, ValueRange indices, unsigned width,
                    Value mask = Value());
@@ -101,13 +100,12 @@ public:
   /// The same pieces of a static size, without loops.
   void forPiecesStatic(int64_t size,
                        function_ref<void(int64_t, unsigned)> body);
-  /// Reduces `body`'s vectors over [0, size) to a scalar: ADD, or MAXIMUMF, of
-  /// which a NaN makes a NaN; other kinds, and elements but f32, with `neutral`.
+  Value reduceRow(Value size, vector::CombiningKind kind,
+                  function_ref<Value(Value, unsigned)> body) override;
+  /// reduceRow() of any kind and elements, from `neutral` on; without it, of
+  /// ADD or MAXIMUMF of f32.
   Value reducePieces(Value size, vector::CombiningKind kind,
-                     function_ref<Value(Value, unsigned)> body,
-                     Value neutral = Value());
-  /// sin and cos of `angle`, to about 1e-7 for angles up to 1e6.
-  std::pair<Value, Value> sinCos(Value angle);
+                     function_ref<Value(Value, unsigned)> body, Value neutral);
 
 private:
   LogicalResult createFunction();
@@ -115,9 +113,8 @@ private:
   void emitWorkgroupIndices(Value workgroup);
   LoadFn argumentLoad(BlockArgument argument);
   StringAttr constantTable(MemRefType type, ArrayRef<float> values);
-  void defineRmsNorm(RmsNormOp op, ValueRange row);
-  void defineLayerNorm(LayerNormOp op, ValueRange row);
-  LogicalResult emitSoftmax(SoftmaxOp op, ValueRange row, StoreFn store);
+  LogicalResult prepareInput(Operation *op, ValueRange row);
+  void defineNormalized(Operation *op, ValueRange row);
   LogicalResult emitRope(RopeOp op, ValueRange row, StoreFn store);
   LogicalResult emitReduce(ReduceOp op, ValueRange row, StoreFn store);
   LogicalResult emitBatchMatmul(BatchMatmulOp op, ValueRange row,
@@ -131,7 +128,8 @@ private:
   DenseMap<Value, Value> memrefs; // tensor and cache arguments
   DenseMap<Operation *, std::pair<Value, Value>> rotations; // cos, sin rows
   DenseMap<Attribute, std::string> lists; // names of constants' globals
-  Value resultMemref, scalars, scratchBase;
+  SmallVector<Value> resultMemrefs;
+  Value scalars, scratchBase;
   int64_t scratchBytes = 0;
 };
 
@@ -139,6 +137,8 @@ private:
 LogicalResult emitMatmulKernel(KernelEmitter &emitter);
 LogicalResult emitBlockMatmulKernel(KernelEmitter &emitter);
 LogicalResult emitAttentionKernel(KernelEmitter &emitter);
+LogicalResult emitCombineKernel(KernelEmitter &emitter);
+LogicalResult emitQuantizeRowsKernel(KernelEmitter &emitter);
 LogicalResult emitAppendKernel(KernelEmitter &emitter);
 LogicalResult emitArgmaxKernel(KernelEmitter &emitter);
 LogicalResult emitSampleKernel(KernelEmitter &emitter);

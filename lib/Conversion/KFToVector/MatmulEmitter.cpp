@@ -8,6 +8,8 @@
 
 #include "MatmulEmitter.h"
 
+#include "../Common/RowFormulas.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -112,10 +114,10 @@ void MatmulEmitter::storeTile(Value firstRow, Value p, ArrayRef<Value> sums) {
         Value column = e.add(e.mul(p, e.index(panel)), e.index(v * lanes));
         Value mask = columnMask(column);
         const Value *sum = &sums[row * groups * vectors];
-        Value value = addBias(sum[v], 0, column, mask);
+        SmallVector<Value> groupSums = {sum[v]};
         if (groups == 2)
-          value = e.mul(e.activate(*op.getGlu(), value),
-                        addBias(sum[vectors + v], 1, column, mask));
+          groupSums.push_back(sum[vectors + v]);
+        Value value = finishProduct(e, op, groupSums, column, lanes, mask);
         e.define(op.getResult(),
                  [value](ValueRange, unsigned, Value) { return value; });
         e.storeResult(e.load(result, {index, column}, lanes, mask),
@@ -152,14 +154,4 @@ int64_t MatmulEmitter::wholeColumns() {
     w = slice.getSource();
   auto type = cast<RankedTensorType>(w.getType());
   return type.getDimSize(type.getRank() - 2);
-}
-
-Value MatmulEmitter::addBias(Value sum, int64_t group, Value column,
-                             Value mask) {
-  if (!op.getBias())
-    return sum;
-  SmallVector<Value> indices = {column};
-  if (groups == 2)
-    indices.insert(indices.begin(), e.index(group));
-  return e.add(sum, e.load(op.getBias(), indices, lanes, mask));
 }

@@ -60,7 +60,6 @@ private:
   void storeTile(Value firstRow, Value p, ArrayRef<Value> sums);
   Value columnMask(Value column);
   int64_t wholeColumns();
-  Value addBias(Value sum, int64_t group, Value column, Value mask);
 };
 
 } // namespace mlir::kf

@@ -15,50 +15,10 @@
 #ifndef KF_CONVERSION_KFTOVECTOR_ROWBLOCKS_H
 #define KF_CONVERSION_KFTOVECTOR_ROWBLOCKS_H
 
+#include "../Common/ScalarCode.h"
 #include "KernelEmitter.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-
 namespace mlir::kf {
-
-/// Arithmetic on integers and vectors of them, and choices, for emitters.
-class ScalarCode {
-public:
-  explicit ScalarCode(KernelEmitter &e) : e(e), b(e.b), loc(e.loc) {}
-
-  /// A constant of an integer type, or a splat of a vector of one.
-  Value number(Type type, int64_t value);
-  Value i32(int64_t value) { return number(b.getI32Type(), value); }
-  Value i64(int64_t value) { return number(b.getI64Type(), value); }
-  /// The integer `value` on every lane of a vector.
-  Value splat(Value value) { return e.splat(value, e.lanes); }
-  Value toI64(Value index) {
-    return arith::IndexCastOp::create(b, loc, b.getI64Type(), index);
-  }
-  Value toIndex(Value integer) {
-    return arith::IndexCastOp::create(b, loc, b.getIndexType(), integer);
-  }
-  /// A binary op of arith whose result has the type of `lhs`.
-  template <typename OpTy> Value make(Value lhs, Value rhs) {
-    return OpTy::create(b, loc, lhs, rhs);
-  }
-  Value compare(arith::CmpIPredicate predicate, Value lhs, Value rhs) {
-    return arith::CmpIOp::create(b, loc, predicate, lhs, rhs);
-  }
-  Value compare(arith::CmpFPredicate predicate, Value lhs, Value rhs) {
-    return arith::CmpFOp::create(b, loc, predicate, lhs, rhs);
-  }
-  Value both(Value lhs, Value rhs) { return make<arith::AndIOp>(lhs, rhs); }
-  /// Whether a lane of `mask` is set.
-  Value any(Value mask);
-  /// The value of the branch that is taken.
-  Value ifElse(Value condition, function_ref<Value()> yes,
-               function_ref<Value()> no);
-
-  KernelEmitter &e;
-  RewriterBase &b;
-  Location loc;
-};
 
 /// A row of f32 values in memory, in blocks of kVectors vectors. The values
 /// past the last whole block are copied to a block of their own, which -inf
@@ -104,7 +64,10 @@ private:
   int64_t blockSize() const { return kVectors * e.lanes; }
   Value anyOffset(Value memref);
   void copyRest();
+  /// The integer `value` on every lane of a vector.
+  Value splat(Value value) { return e.splat(value, e.lanes); }
 
+  KernelEmitter &e;
   Value logits, values;
   int64_t size, whole, rest; ///< values, whole blocks, values past them
   Value maxima, tail, buffer;

@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Common/RopeFormulas.h"
+#include "../Common/RowFormulas.h"
 #include "KernelEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -37,24 +39,21 @@ LogicalResult KernelEmitter::emitRow(Value tensor, ValueRange row,
         return failure();
     return emitRow(tensor, row, store);
   }
-  if (isa<RmsNormOp, LayerNormOp>(op)) {
-    if (failed(prepareRow(tensor, row)) || failed(emitRow(tensor, row, store)))
+  if (hasRowStatistics(op)) {
+    if (failed(prepareInput(op, row)))
       return failure();
+    defineNormalized(op, row);
+    LogicalResult emitted = emitRow(tensor, row, store);
     undefine(tensor);
-    return success();
+    return emitted;
   }
   if (auto reduce = dyn_cast<ReduceOp>(op))
     return emitReduce(reduce, row, store);
   if (auto product = dyn_cast<BatchMatmulOp>(op))
     return emitBatchMatmul(product, row, store);
-  Value input = op->getNumOperands() ? op->getOperand(0) : Value();
-  if (isa<SoftmaxOp, RopeOp>(op)) {
-    if (!isLoadable(input) && failed(materializeRow(input, row)))
-      return failure();
-    if (auto softmax = dyn_cast<SoftmaxOp>(op))
-      return emitSoftmax(softmax, row, store);
-    return emitRope(cast<RopeOp>(op), row, store);
-  }
+  if (auto rope = dyn_cast<RopeOp>(op))
+    return failure(failed(prepareInput(op, row)) ||
+                   failed(emitRope(rope, row, store)));
   return op->emitOpError(
       "convert-kf-to-vector: no vector code for this op yet; "
       "--device=reference computes it");
@@ -63,17 +62,29 @@ LogicalResult KernelEmitter::emitRow(Value tensor, ValueRange row,
 LogicalResult KernelEmitter::prepareRow(Value tensor, ValueRange row) {
   if (isLoadable(tensor))
     return success();
+  // Of softmax, an element costs an exponential: they are computed once.
   Operation *op = tensor.getDefiningOp();
   if (!isa<RmsNormOp, LayerNormOp>(op))
     return materializeRow(tensor, row);
-  Value input = op->getOperand(0);
-  if (!isLoadable(input) && failed(materializeRow(input, row)))
+  if (failed(prepareInput(op, row)))
     return failure();
-  if (auto norm = dyn_cast<RmsNormOp>(op))
-    defineRmsNorm(norm, row);
-  else
-    defineLayerNorm(cast<LayerNormOp>(op), row);
+  defineNormalized(op, row);
   return success();
+}
+
+/// Makes the elements of row `row` of the op's first operand loadable.
+LogicalResult KernelEmitter::prepareInput(Operation *op, ValueRange row) {
+  Value input = op->getOperand(0);
+  return isLoadable(input) ? success() : materializeRow(input, row);
+}
+
+/// The row's statistics now; each element where it is loaded.
+void KernelEmitter::defineNormalized(Operation *op, ValueRange row) {
+  define(op->getResult(0),
+         [this, op, statistics = rowStatistics(*this, op, row)](
+             ValueRange indices, unsigned width, Value mask) {
+           return normalize(*this, op, statistics, indices, width, mask);
+         });
 }
 
 /// Computes a row into scratch, from where its elements are loaded until the
@@ -101,78 +112,6 @@ LogicalResult KernelEmitter::materializeRow(Value tensor, ValueRange row) {
                              indices.empty() ? indices : indices.take_back(),
                              width, mask);
          });
-  return success();
-}
-
-/// The row's scale now; each element where it is loaded.
-void KernelEmitter::defineRmsNorm(RmsNormOp op, ValueRange row) {
-  Value size = sizesOf(op.getX()).back();
-  Value squares = reducePieces(
-      size, vector::CombiningKind::ADD, [&](Value column, unsigned width) {
-        Value x = load(op.getX(), indicesAt(row, column), width);
-        return mul(x, x);
-      });
-  double extent = *getConstantIntValue(size);
-  Value mean = mul(squares, f32(1.0 / extent));
-  Value root = math::SqrtOp::create(
-      b, loc, add(mean, f32(op.getEps().convertToDouble())));
-  Value scale = arith::DivFOp::create(b, loc, f32(1.0), root);
-  define(op.getResult(), [this, op, scale](ValueRange indices, unsigned width,
-                                           Value mask) mutable {
-    Value x = load(op.getX(), indices, width, mask);
-    Value weight = load(op.getWeight(), indices.back(), width, mask);
-    return mul(mul(x, splat(scale, width)), weight);
-  });
-}
-
-/// Mean and scale of the row now; each element where it is loaded.
-void KernelEmitter::defineLayerNorm(LayerNormOp op, ValueRange row) {
-  Value size = sizesOf(op.getX()).back();
-  Value inverse = f32(1.0 / static_cast<double>(*getConstantIntValue(size)));
-  auto element = [&](Value column, unsigned width) {
-    return load(op.getX(), indicesAt(row, column), width);
-  };
-  Value mean =
-      mul(reducePieces(size, vector::CombiningKind::ADD, element), inverse);
-  Value variance = mul(reducePieces(size, vector::CombiningKind::ADD,
-                                    [&](Value column, unsigned width) {
-                                      Value d = sub(element(column, width),
-                                                    splat(mean, width));
-                                      return mul(d, d);
-                                    }),
-                       inverse);
-  Value root = math::SqrtOp::create(
-      b, loc, add(variance, f32(op.getEps().convertToDouble())));
-  Value scale = arith::DivFOp::create(b, loc, f32(1.0), root);
-  define(op.getResult(), [this, op, mean, scale](ValueRange indices,
-                                                 unsigned width,
-                                                 Value mask) mutable {
-    Value x = load(op.getX(), indices, width, mask);
-    Value column = indices.back();
-    Value result = mul(mul(sub(x, splat(mean, width)), splat(scale, width)),
-                       load(op.getWeight(), column, width, mask));
-    if (op.getBias())
-      result = add(result, load(op.getBias(), column, width, mask));
-    return result;
-  });
-}
-
-LogicalResult KernelEmitter::emitSoftmax(SoftmaxOp op, ValueRange row,
-                                         StoreFn store) {
-  Value size = sizesOf(op.getX()).back();
-  auto element = [&](Value column, unsigned width) {
-    return load(op.getX(), indicesAt(row, column), width);
-  };
-  Value largest = reducePieces(size, vector::CombiningKind::MAXIMUMF, element);
-  auto exponential = [&](Value column, unsigned width) -> Value {
-    return math::ExpOp::create(
-        b, loc, sub(element(column, width), splat(largest, width)));
-  };
-  Value sum = reducePieces(size, vector::CombiningKind::ADD, exponential);
-  Value scale = arith::DivFOp::create(b, loc, f32(1.0), sum);
-  forPieces(size, [&](Value column, unsigned width) {
-    store(column, width, mul(exponential(column, width), splat(scale, width)));
-  });
   return success();
 }
 
@@ -219,9 +158,10 @@ void KernelEmitter::beginToken(Value token) {
       if (Value factors = op.getFactors())
         frequency = arith::DivFOp::create(b, loc, frequency,
                                           load(factors, column, width));
-      auto [sine, cosine] = sinCos(mul(splat(position, width), frequency));
-      store(cosine, cosTable, column);
-      store(sine, sinTable, column);
+      SinCos angle = sinCos(*this, mul(splat(position, width), frequency),
+                            FmaRounding::Once);
+      store(angle.cosine, cosTable, column);
+      store(angle.sine, sinTable, column);
     });
   }
 }
@@ -235,17 +175,15 @@ LogicalResult KernelEmitter::emitRope(RopeOp op, ValueRange row,
     return load(op.getX(), indicesAt(row, column), width);
   };
   Value cosTable = cosines, sinTable = sines;
-  auto rotate = [&](Value a, Value c, Value column, unsigned width) {
-    Value cosine = loadMemref(cosTable, column, width);
-    Value sine = loadMemref(sinTable, column, width);
-    return std::pair(sub(mul(a, cosine), mul(c, sine)),
-                     add(mul(c, cosine), mul(a, sine)));
+  auto angle = [&](Value column, unsigned width) -> SinCos {
+    return {loadMemref(sinTable, column, width),
+            loadMemref(cosTable, column, width)};
   };
   forPieces(index(half), [&](Value column, unsigned width) {
     if (op.getStyle() == RopeStyle::Half) {
       Value second = add(column, index(half));
-      auto [x, y] =
-          rotate(element(column, width), element(second, width), column, width);
+      auto [x, y] = rotate(*this, element(column, width),
+                           element(second, width), angle(column, width));
       store(column, width, x);
       store(second, width, y);
       return;
@@ -253,7 +191,8 @@ LogicalResult KernelEmitter::emitRope(RopeOp op, ValueRange row,
     Value first = mul(column, index(2));
     Value pairs = element(first, 2 * width);
     auto parts = vector::DeinterleaveOp::create(b, loc, pairs);
-    auto [x, y] = rotate(parts.getResult(0), parts.getResult(1), column, width);
+    auto [x, y] = rotate(*this, parts.getResult(0), parts.getResult(1),
+                         angle(column, width));
     store(first, 2 * width, vector::InterleaveOp::create(b, loc, x, y));
   });
   int64_t extent = cast<RankedTensorType>(op.getType()).getDimSize(2);

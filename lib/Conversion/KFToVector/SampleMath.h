@@ -1,4 +1,4 @@
-//===- SampleMath.h - Formulas of kf.sample ---------------------*- C++ -*-===//
+//===- SampleMath.h - Sampling in vectors and wide integers -----*- C++ -*-===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,35 +6,24 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Code for the functions of runtime/core/SamplingMath.h, which gives the same
-// bits.
+// The formulas of kf.sample with sums and keys of 64 bits.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef KF_CONVERSION_KFTOVECTOR_SAMPLEMATH_H
 #define KF_CONVERSION_KFTOVECTOR_SAMPLEMATH_H
 
+#include "../Common/SampleFormulas.h"
 #include "RowBlocks.h"
 
 namespace mlir::kf {
 
-class SampleMath : public ScalarCode {
+class SampleMath : public SampleFormulas {
 public:
-  using ScalarCode::ScalarCode;
+  explicit SampleMath(KernelEmitter &e) : SampleFormulas(e), e(e) {}
 
-  /// Whether `low` <= value <= `high`, and `low` < value with `isOpen`; false
-  /// for NaN.
-  Value isWithin(Value value, double low, double high, bool isOpen = false);
-
-  /// See kf::adjustLogit; f32 but for `seen`, which is an i32.
-  Value adjustLogit(Value logit, Value seen, Value bias, Value repetition,
-                    Value presence, Value frequency);
-
-  /// See kf::exponentScale.
-  Value exponentScale(Value temperature);
-  /// The weights (i32) of a vector of logits; `largest` and `scale` are
-  /// scalars. See kf::tokenWeight.
-  Value tokenWeights(Value logits, Value largest, Value scale);
+  /// The integer `value` on every lane of a vector.
+  Value splat(Value value) { return e.splat(value, e.lanes); }
 
   /// Vectors of i64 that hold the lanes, without sign, of a vector of i32.
   SmallVector<Value> widen(Value vector);
@@ -43,21 +32,23 @@ public:
   /// The sum of all lanes of vectors of i64.
   Value sum(ValueRange parts);
 
-  /// See kf::topPSum; `sum` is an i64, `topP` an f32.
+  /// The formulas of Words, on i64s; `counter` is an i32, `topP` an f32.
   Value topPSum(Value sum, Value topP);
-  /// See kf::minPWeight: an i32.
-  Value minPWeight(Value minP);
-  /// See kf::drawPoint and kf::randomBits; i64 but for `counter`, an i32.
   Value drawPoint(Value sum, Value bits);
   Value randomBits(Value seed, Value counter);
 
-  /// Numbers (i64) in the order of the floats (f32) that they stand for: a
-  /// float's bits, those behind the sign turned over if it is negative.
+  /// orderOf() in 64 bits, and back.
   Value keyOf(Value number);
   Value floatOf(Value key);
 
+  KernelEmitter &e;
+
+protected:
+  Value powerOfTwo(Value fraction) override;
+
 private:
-  Value highWord(Value product);
+  Words split(Value value);
+  Value join(const Words &words);
 };
 
 } // namespace mlir::kf

@@ -14,12 +14,8 @@
 using namespace mlir;
 using namespace mlir::kf;
 
-VisibleKeys::VisibleKeys(KernelEmitter &emitter, AttentionOp op)
-    : e(emitter), b(e.b), loc(e.loc) {
-  // Positions have 32 bits: a wider window hides nothing.
-  if (op.getWindow() && *op.getWindow() <= INT32_MAX)
-    window = *op.getWindow();
-}
+VisibleKeys::VisibleKeys(KernelEmitter &emitter, CacheAttentionInterface op)
+    : e(emitter), b(e.b), loc(e.loc), window(emitter, op) {}
 
 //===----------------------------------------------------------------------===//
 // Positions
@@ -75,13 +71,6 @@ Value VisibleKeys::positionOf(Value row, Value table) {
 // Keys
 //===----------------------------------------------------------------------===//
 
-Value VisibleKeys::firstOf(Value position) {
-  if (!window)
-    return e.index(0);
-  return arith::MaxSIOp::create(b, loc, e.sub(position, e.index(*window - 1)),
-                                e.index(0));
-}
-
 VisibleKeys::Range VisibleKeys::find(Value block, Value key, Value end) {
   auto atLeast = [&](Value lhs, Value rhs) -> Value {
     return arith::MaxSIOp::create(b, loc, lhs, rhs);
@@ -91,10 +80,10 @@ VisibleKeys::Range VisibleKeys::find(Value block, Value key, Value end) {
   };
   Value low = positionOf(block, lowest), high = positionOf(block, highest);
   Range seen;
-  seen.begin = window ? atLeast(key, firstOf(low)) : key;
+  seen.begin = window.isBounded() ? atLeast(key, firstOf(low)) : key;
   seen.end = atLeast(atMost(end, e.add(high, e.index(1))), seen.begin);
   seen.common = seen.begin;
-  if (window)
+  if (window.isBounded())
     seen.common = atMost(atLeast(seen.begin, firstOf(high)), seen.end);
   seen.commonEnd =
       atLeast(atMost(seen.end, e.add(low, e.index(1))), seen.common);
@@ -116,35 +105,17 @@ Value VisibleKeys::mask(Value scores, Value row, Value key, Value hidden) {
       arith::ConstantOp::create(
           b, loc, DenseElementsAttr::get(integers, ArrayRef<int32_t>(iota))));
   Value position = memref::LoadOp::create(b, loc, positions, row);
-  return e.select(isSeen(index, position, splat), scores, hidden);
+  return e.select(window.isSeen(index, position, splat), scores, hidden);
 }
 
 Value VisibleKeys::sees(Value row, Value key) {
   Value index = arith::IndexCastOp::create(b, loc, b.getI32Type(), key);
   Value position = memref::LoadOp::create(b, loc, positions, row);
-  return isSeen(index, position, [](Value scalar) { return scalar; });
+  return window.isSeen(index, position, [](Value scalar) { return scalar; });
 }
 
 /// Whether a row at `position`, an i32, sees keys: an i32 or, where `splat`
 /// makes vectors, a vector of them.
-Value VisibleKeys::isSeen(Value key, Value position,
-                          function_ref<Value(Value)> splat) {
-  Value seen = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle, key,
-                                     splat(position));
-  if (!window)
-    return seen;
-  Value size = arith::ConstantOp::create(
-      b, loc, b.getI32IntegerAttr(static_cast<int32_t>(*window)));
-  Value before = arith::SubIOp::create(b, loc, position, size);
-  Value inWindow = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, key,
-                                         splat(before));
-  return arith::AndIOp::create(b, loc, seen, inWindow);
-}
-
 Value VisibleKeys::seesAny(Value row, Value limit) {
-  Value position = positionOf(row, positions);
-  Value end =
-      arith::MinSIOp::create(b, loc, e.add(position, e.index(1)), limit);
-  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
-                               firstOf(position), end);
+  return window.seesAny(positionOf(row, positions), limit);
 }

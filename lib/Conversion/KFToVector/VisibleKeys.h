@@ -15,9 +15,8 @@
 #ifndef KF_CONVERSION_KFTOVECTOR_VISIBLEKEYS_H
 #define KF_CONVERSION_KFTOVECTOR_VISIBLEKEYS_H
 
+#include "../Common/KeyWindow.h"
 #include "KernelEmitter.h"
-
-#include <optional>
 
 namespace mlir::kf {
 
@@ -29,7 +28,7 @@ public:
     Value begin, common, commonEnd, end;
   };
 
-  VisibleKeys(KernelEmitter &emitter, AttentionOp op);
+  VisibleKeys(KernelEmitter &emitter, CacheAttentionInterface op);
 
   /// Makes room for the positions of `most` rows.
   void allocate(int64_t most);
@@ -41,7 +40,7 @@ public:
   void formBlocks(Value rows, int64_t blockRows);
 
   /// The first key that a row at `position`, an index, sees.
-  Value firstOf(Value position);
+  Value firstOf(Value position) { return window.firstOf(position); }
   /// What the rows of `block` see of the keys [key, end).
   Range find(Value block, Value key, Value end);
   /// `scores` of row `row` with a vector of keys from `key` on, where it does
@@ -54,14 +53,13 @@ public:
 
 private:
   Value positionOf(Value row, Value table);
-  Value isSeen(Value key, Value position, function_ref<Value(Value)> splat);
 
   KernelEmitter &e;
   OpBuilder &b;
   Location loc;
-  std::optional<int64_t> window; // where it can hide a key
-  Value positions;               // scratch [rows] of i32
-  Value lowest, highest;         // of them, scratch [blocks] of i32
+  KeyWindow window;
+  Value positions;       // scratch [rows] of i32
+  Value lowest, highest; // of them, scratch [blocks] of i32
 };
 
 } // namespace mlir::kf

@@ -20,6 +20,8 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace mlir::kf;
 
@@ -29,8 +31,20 @@ namespace {
 constexpr int64_t rowThreads = 64;
 /// Elements that such a workgroup should have before another one starts.
 constexpr int64_t elementsPerGroup = 1024;
+/// Rows up to which each is a workgroup's of attention, and up to which threads
+/// share the sums of a product; and how many threads do.
+constexpr int64_t fewRows = 16, sharingThreads = 32;
 /// Workgroups along a dimension: half of what every device allows.
 constexpr int64_t groupsPerDimension = 32768;
+
+/// Threads of a workgroup of attention, and of one that chooses a token.
+constexpr int64_t attentionThreads = 128;
+/// Logits of a thread that are worth another one.
+constexpr int64_t logitsOfThread = 16;
+/// Keys of one softmax block, and query rows that share it.
+constexpr int64_t keyTile = 32, queryRows = 8;
+/// Columns that are rotated: their frequencies are a constant of the kernel.
+constexpr int64_t maxRotaryDim = 8192;
 
 /// A schedule while it is put together.
 struct Draft {
@@ -54,14 +68,16 @@ bool isSupported(Operation *op) {
           arith::BitcastOp>(op))
     return false;
   if (isElementwise(op) || isView(op) ||
-      isa<MatmulOp, EmbeddingOp, ReduceOp, BatchMatmulOp, YieldOp,
-          tensor::CastOp>(op))
+      isa<MatmulOp, EmbeddingOp, ReduceOp, BatchMatmulOp, RopeOp, AttentionOp,
+          KVAppendOp, SampleOp, YieldOp, tensor::CastOp>(op))
     return true;
   return isRowOp(op);
 }
 
 /// Whether buffers of this type can be read and written.
 bool isSupported(Type type) {
+  if (auto cache = dyn_cast<KVCacheType>(type))
+    return cache.getKeyBlock() == 1;
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor || getLayout(tensor))
     return false;
@@ -70,6 +86,12 @@ bool isSupported(Type type) {
          element.isBF16() || element.isInteger(1) || element.isInteger(8) ||
          element.isInteger(16) || element.isInteger(32) ||
          element.isInteger(64);
+}
+
+/// The same in a kernel of kf.sample, which reads seeds as two words.
+bool isSupportedBySample(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return (tensor && tensor.getElementType().isInteger(64)) || isSupported(type);
 }
 
 /// Whether indices of `bits` bits can count `tokens` rows of the tensor; bytes,
@@ -102,15 +124,22 @@ public:
   ScheduleAttrInterface select(int64_t rows) {
     if (failed(checkSupport(rows)))
       return {};
-    return selectSimt();
+    auto attentions = kernel.getBody().getOps<AttentionOp>();
+    if (!attentions.empty())
+      return selectFlash(*attentions.begin(), rows);
+    return selectSimt(rows);
   }
 
 private:
   LogicalResult checkSupport(int64_t tokens) {
     constexpr StringLiteral instead =
         " yet; use --device=cpu or --device=reference";
+    bool samples = !kernel.getBody().getOps<SampleOp>().empty();
+    auto isSupported = [&](Type type) {
+      return samples ? isSupportedBySample(type) : ::isSupported(type);
+    };
     for (Operation &op : kernel.getBody().front()) {
-      if (!isSupported(&op))
+      if (!::isSupported(&op))
         return op.emitError("no ") << limits.name << " kernel for '"
                                    << op.getName() << "'" << instead;
       for (Type type :
@@ -120,8 +149,11 @@ private:
           return op.emitError("no ")
                  << limits.name << " kernel for '" << op.getName() << "' on "
                  << type << instead;
+      if (failed(checkCache(&op)))
+        return failure();
     }
-    if (kernel.getNumResults() != 1)
+    bool appends = !kernel.getBody().getOps<KVAppendOp>().empty();
+    if (kernel.getNumResults() != (appends ? 0 : 1))
       return kernel.emitError("no ")
              << limits.name << " kernel with " << kernel.getNumResults()
              << " results" << instead;
@@ -130,12 +162,46 @@ private:
       if (!isSupported(type))
         return kernel.emitError("no ")
                << limits.name << " kernel for " << type << instead;
-      else if (!isCountable(cast<RankedTensorType>(type), tokens,
-                            limits.indexBits))
+      else if (auto tensor = dyn_cast<RankedTensorType>(type);
+               tensor && !isCountable(tensor, tokens, limits.indexBits))
         return kernel.emitError("no ")
                << limits.name << " kernel for " << type << " with " << tokens
                << " rows: it has more elements than " << limits.indexBits
                << "-bit indices count";
+    return success();
+  }
+
+  /// What positions and places in a cache have to fit in.
+  LogicalResult checkCache(Operation *op) {
+    if (auto rope = dyn_cast<RopeOp>(op);
+        rope && static_cast<int64_t>(rope.getRotaryDim()) > maxRotaryDim)
+      return op->emitError("no ")
+             << limits.name
+             << " kernel for rotary_dim = " << rope.getRotaryDim()
+             << ": at most " << maxRotaryDim << " columns are rotated";
+    if (!isa<AttentionOp, KVAppendOp>(op))
+      return success();
+    auto attention = dyn_cast<AttentionOp>(op);
+    KVCacheType cache = attention ? attention.getCache().getType()
+                                  : cast<KVAppendOp>(op).getCache().getType();
+    Value table = attention ? attention.getPageTable()
+                            : cast<KVAppendOp>(op).getPageTable();
+    int64_t positions, elements, most = llvm::maxIntN(limits.indexBits);
+    if (llvm::MulOverflow(cast<RankedTensorType>(table.getType()).getDimSize(1),
+                          cache.getPage(), positions) ||
+        positions > most)
+      return op->emitError("no ")
+             << limits.name
+             << " kernel for tables of so many pages: " << limits.indexBits
+             << "-bit indices count no more than " << most << " positions";
+    // K and V, and a scale for some elements.
+    if (llvm::MulOverflow(3 * cache.getPage() * cache.getHeadDim(),
+                          cache.getKvHeads(), elements) ||
+        elements > most)
+      return op->emitError("no ")
+             << limits.name
+             << " kernel for pages of so many elements: " << limits.indexBits
+             << "-bit indices count no more than " << most;
     return success();
   }
 
@@ -155,30 +221,78 @@ private:
     return success();
   }
 
-  SimtScheduleAttr selectSimt() {
+  SimtScheduleAttr selectSimt(int64_t tokens) {
     auto matmuls = kernel.getBody().getOps<MatmulOp>();
-    if (!matmuls.empty())
-      return selectMatmul(*matmuls.begin());
+    if (!matmuls.empty()) {
+      MatmulOp op = *matmuls.begin();
+      auto type = cast<RankedTensorType>(op.getType());
+      int64_t rows = type.isDynamicDim(0) ? tokens : type.getDimSize(0);
+      return rows <= fewRows ? selectFewRows(op, rows) : selectMatmul(op);
+    }
+    if (!kernel.getBody().getOps<KVAppendOp>().empty())
+      return selectToken(rowThreads);
+    for (auto sample : kernel.getBody().getOps<SampleOp>()) {
+      int64_t columns =
+          cast<RankedTensorType>(sample.getLogits().getType()).getDimSize(1);
+      return selectToken(std::clamp<int64_t>(
+          llvm::bit_ceil<uint64_t>(columns / logitsOfThread), 8,
+          attentionThreads));
+    }
     for (Operation &op : kernel.getBody().front())
       if (isRowOp(&op))
         return selectRows(&op);
     return selectElements(cast<RankedTensorType>(kernel.getResultTypes()[0]));
   }
 
-  /// A square of the product; of few rows, a strip. Threads keep a square of
-  /// it each, so that a staged element is used more than once.
+  /// All rows and a few columns: each element of the weight is read once, by
+  /// neighbouring threads, several at a time so that memory is kept busy.
+  SimtScheduleAttr selectFewRows(MatmulOp op, int64_t rows) {
+    bool hasBlocks = isa<QuantType>(
+        cast<RankedTensorType>(op.getW().getType()).getElementType());
+    Draft draft;
+    int64_t columns = rows <= 4 ? 2 : 1, y = 4;
+    int64_t x = std::min<int64_t>(sharingThreads, limits.threads);
+    // Parts of 8 elements of gate and up; statistics and sums of a fused norm.
+    auto bytes = [&] { return 4 * (16 * (x + 1) * y + 2 * rows + x * y); };
+    while (y > 1 && (x * y > limits.threads || bytes() > limits.memory))
+      y /= 2;
+    draft.workgroup = {rows, columns * y};
+    draft.tile = {rows, columns};
+    draft.threads = {x, y, 1};
+    draft.unroll = hasBlocks || rows > 4 ? 2 : rows > 2 ? 4 : 8;
+    return draft.get(context);
+  }
+
+  /// The heads of a KV head and a few tokens to a workgroup.
+  FlashScheduleAttr selectFlash(AttentionOp op, int64_t rows) {
+    KVCacheType cache = op.getCache().getType();
+    auto q = cast<RankedTensorType>(op.getQ().getType());
+    int64_t group = std::max<int64_t>(q.getDimSize(1) / cache.getKvHeads(), 1);
+    int64_t tokens =
+        rows <= fewRows ? 1 : std::max<int64_t>(queryRows / group, 1);
+    if (!q.isDynamicDim(0))
+      tokens = std::max<int64_t>(
+          tokens, llvm::divideCeil(q.getDimSize(0), groupsPerDimension));
+    int64_t threads = llvm::bit_floor<uint64_t>(
+        std::min<int64_t>(attentionThreads, limits.threads));
+    return FlashScheduleAttr::get(context, {tokens, group},
+                                  std::gcd(keyTile, cache.getPage()),
+                                  {threads});
+  }
+
+  /// A row of the step to a workgroup.
+  SimtScheduleAttr selectToken(int64_t threads) {
+    Draft draft;
+    draft.workgroup = {1};
+    draft.threads = {std::min(threads, limits.threads)};
+    return draft.get(context);
+  }
+
+  /// A square of the product. Threads keep a square of it each, so that a
+  /// staged element is used more than once.
   SimtScheduleAttr selectMatmul(MatmulOp op) {
-    auto type = cast<RankedTensorType>(op.getType());
     Draft draft;
     int64_t x = 16, y = 16, rows = 32, columns = 32;
-    if (!type.isDynamicDim(0) && type.getDimSize(0) < rows) {
-      rows = llvm::PowerOf2Ceil(std::max<int64_t>(type.getDimSize(0), 1));
-      y = std::min<int64_t>(y, rows);
-    }
-    if (y == 1) {
-      x = 64;
-      columns = 64;
-    }
     while (x * y > limits.threads)
       (y > 1 ? y : x) /= 2;
     draft.workgroup = {rows, columns};

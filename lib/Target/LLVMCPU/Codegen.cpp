@@ -109,6 +109,7 @@ bool mlir::kf::hasInt8Dot(const llvm::TargetMachine &machine) {
 
 void mlir::kf::buildCpuCodegenPipeline(OpPassManager &passes) {
   passes.addPass(createConvertKFToVector());
+  passes.addPass(createLowerCpuByteOps());
   passes.addPass(createEmitCpuEntryPoints());
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());

@@ -12,6 +12,7 @@
 #include "VerifySchedule.h"
 
 #include "kf/Target/LLVMCPU/Codegen.h"
+#include "kf/Target/LLVMCPU/Passes.h"
 
 #include "runtime/program/Executable.h"
 
@@ -30,6 +31,12 @@ struct CpuTargetModel
   StringRef getDevice(Attribute) const { return "cpu"; }
   bool isInterpreted(Attribute) const { return false; }
   FusionRules getFusionRules(Attribute, int64_t) const { return {}; }
+
+  void addDivisionPasses(Attribute, OpPassManager &passes,
+                         int64_t maxTokens) const {
+    passes.addNestedPass<func::FuncOp>(createQuantizeCpuRows({maxTokens}));
+    passes.addNestedPass<func::FuncOp>(createSplitCpuAttention({maxTokens}));
+  }
 
   /// Panels of two vectors; halves of 16-bit panels interleave by the vector's
   /// lanes.

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelConfig.h"
+#include "Workers.h"
 
 #include <numeric>
 
@@ -25,16 +26,9 @@ namespace {
 constexpr int64_t rowBytes = 512 * 1024;
 /// Multiply-adds that a workgroup should hold to be worth handing out.
 constexpr int64_t workPerGroup = 128 * 1024;
-/// Workgroups for each worker: enough for workers to end at about the same
-/// time, even where one of them loses its processor for a while.
-constexpr int64_t groupsPerWorker = 4;
-constexpr int64_t unknownWorkers = 8;
 /// Rows of a register tile of 8-bit products: with more, sums are spilled, and
 /// the few rows of a step of many sequences leave less of the last tile unused.
 constexpr int64_t int8Rows = 4;
-/// Columns of a workgroup of 8-bit products of many rows, for which rounding
-/// the rows takes about a tenth of the time.
-constexpr int64_t int8Columns = 512;
 /// Keys of one softmax block.
 constexpr int64_t keyTile = 64;
 
@@ -54,12 +48,12 @@ class Selector {
 public:
   explicit Selector(CpuTargetAttr target)
       : context(target.getContext()), lanes(target.getLanes()),
-        int8Dot(target.getInt8Dot()), workers(target.getWorkers()) {}
+        int8Dot(target.getInt8Dot()), threads(threadsOf(target)) {}
 
   VectorScheduleAttr select(KernelOp kernel, int64_t rows) {
     if (auto matmul = find<MatmulOp>(kernel))
       return selectMatmul(matmul, rows);
-    if (auto attention = find<AttentionOp>(kernel))
+    if (auto attention = find<CacheAttentionInterface>(kernel))
       return selectAttention(attention, rows);
     if (auto pack = find<PackOp>(kernel))
       return selectPack(pack);
@@ -78,9 +72,7 @@ private:
   }
 
   /// Of a kernel with enough work for them.
-  int64_t wantedGroups() {
-    return groupsPerWorker * (workers ? workers : unknownWorkers);
-  }
+  int64_t wantedGroups() { return groupsPerWorker * threads; }
 
   /// Register tile: as many independent sums as registers hold, less two for
   /// the panel row and one for the broadcast. Wide rows share a workgroup as
@@ -128,10 +120,9 @@ private:
     int64_t fewestPanels =
         llvm::divideCeil(workPerGroup, extent * panel * groups * groupRows);
     int64_t wanted = wantedGroups();
-    // Each group rounds its rows anew.
-    if (int8 && rows > 1)
-      wanted = std::clamp<int64_t>(columns * groups / int8Columns,
-                                   wanted / groupsPerWorker, wanted);
+    // Each group rounds its rows anew, if nobody did before.
+    if (int8 && !op.getScales())
+      wanted = int8ColumnGroups(rows, columns * groups, threads);
     int64_t columnGroups = std::clamp<int64_t>(
         llvm::divideCeil(panels, fewestPanels), 1,
         llvm::divideCeil(wanted, llvm::divideCeil(rowTiles, groupTiles)));
@@ -142,7 +133,8 @@ private:
   }
 
   /// A KV head and a few tokens to a workgroup.
-  VectorScheduleAttr selectAttention(AttentionOp op, int64_t tokens) {
+  VectorScheduleAttr selectAttention(CacheAttentionInterface op,
+                                     int64_t tokens) {
     auto q = cast<RankedTensorType>(op.getQ().getType());
     KVCacheType cache = op.getCache().getType();
     int64_t group = q.getDimSize(1) / cache.getKvHeads();
@@ -168,6 +160,13 @@ private:
     Draft draft;
     draft.lanes = lanes;
     draft.workgroup = {rowsOfGroup, group};
+    draft.reduction = keys;
+    if (isa<AttentionPartialOp>(op.getOperation())) {
+      // A part of a token's keys to a workgroup.
+      draft.workgroup = {1, group, 1};
+      draft.tile = {tileOfToken};
+      return draft.get(context);
+    }
     // Of several sequences, many rows may be alone in theirs.
     bool severalSequences =
         cast<RankedTensorType>(op.getPageTable().getType()).getDimSize(0) != 1;
@@ -177,7 +176,6 @@ private:
       draft.tile = {tileRows, tileOfToken};
     else
       draft.tile = {tileRows};
-    draft.reduction = keys;
     return draft.get(context);
   }
 
@@ -269,7 +267,7 @@ private:
   MLIRContext *context;
   int64_t lanes;
   bool int8Dot;
-  int64_t workers;
+  int64_t threads; // that share the workgroups
 };
 
 } // namespace

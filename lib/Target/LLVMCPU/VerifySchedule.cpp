@@ -35,9 +35,9 @@ public:
       return fail("dot = i8 is for matmuls with block-quantized weights");
     if (schedule.getUnroll() != 1)
       return fail("unroll is for matmuls");
-    auto attentions = kernel.getBody().getOps<AttentionOp>();
+    auto attentions = kernel.getBody().getOps<CacheAttentionInterface>();
     if (!attentions.empty())
-      return verifyAttention();
+      return verifyAttention(*attentions.begin());
     if (!schedule.getTile().empty() || schedule.getReduction() != 0)
       return fail("tile and reduction are for matmuls and attention");
     auto packs = kernel.getBody().getOps<PackOp>();
@@ -101,8 +101,7 @@ private:
     return success();
   }
 
-  LogicalResult verifyAttention() {
-    AttentionOp op = *kernel.getBody().getOps<AttentionOp>().begin();
+  LogicalResult verifyAttention(CacheAttentionInterface op) {
     ArrayRef<int64_t> tile = schedule.getTile();
     if (tile.empty() || tile.size() > 2)
       return fail(
@@ -124,6 +123,9 @@ private:
     if (kvHeads > 1 && workgroup(1) != group)
       return fail("workgroup heads (" + Twine(workgroup(1)) + ") must be the " +
                   Twine(group) + " that share a KV head");
+    auto partial = dyn_cast<AttentionPartialOp>(op.getOperation());
+    if (partial && partial.getSplits() > 1 && workgroup(2) != 1)
+      return fail("workgroup splits (" + Twine(workgroup(2)) + ") must be 1");
     return verifyRows(op.getQ());
   }
 

@@ -78,8 +78,10 @@ llvm::StringMap<BufferFacts> collectFacts(ModuleOp module) {
   return facts;
 }
 
-/// math ops that MLIR and LLVM lower to instructions of the GPU.
-bool isInstruction(Operation *op) {
+/// Whether MLIR and LLVM lower it without a library of functions.
+bool isSupported(Operation *op) {
+  if (!isa_and_nonnull<math::MathDialect>(op->getDialect()))
+    return !isa<arith::RemFOp>(op);
   return isa<math::AbsFOp, math::AbsIOp, math::CeilOp, math::CopySignOp,
              math::CountLeadingZerosOp, math::CountTrailingZerosOp,
              math::CtPopOp, math::FloorOp, math::FmaOp, math::IsFiniteOp,
@@ -105,8 +107,17 @@ struct ConvertGPUToNvvmPass
 
 private:
   LogicalResult check(gpu::GPUModuleOp module) {
+    for (auto function : module.getOps<gpu::GPUFuncOp>())
+      for (Type type : function.getArgumentTypes())
+        if (auto memref = dyn_cast<MemRefType>(type);
+            memref &&
+            (memref.getRank() != 1 || !memref.getLayout().isIdentity()))
+          return function.emitError(
+                     "kf-nvvm-convert-gpu: a kernel's buffer has "
+                     "one dimension, found ")
+                 << type;
     WalkResult walk = module.walk([](Operation *op) {
-      if (isa<math::MathDialect>(op->getDialect()) && !isInstruction(op)) {
+      if (!isSupported(op)) {
         op->emitError("kf-nvvm-convert-gpu: no CUDA code for '")
             << op->getName() << "' on " << op->getResult(0).getType();
         return WalkResult::interrupt();

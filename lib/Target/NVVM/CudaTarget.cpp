@@ -21,6 +21,7 @@ struct CudaTargetModel
   StringRef getDevice(Attribute) const { return "cuda"; }
   bool isInterpreted(Attribute) const { return false; }
   FusionRules getFusionRules(Attribute, int64_t) const { return {}; }
+  void addDivisionPasses(Attribute, OpPassManager &, int64_t) const {}
   LayoutAttr getWeightLayout(Attribute, RankedTensorType) const { return {}; }
   KVCacheType getCacheLayout(Attribute, KVCacheType cache) const {
     return cache.withKeyBlock(1);

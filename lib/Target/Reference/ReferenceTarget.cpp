@@ -22,6 +22,7 @@ struct ReferenceTargetModel
                                          ReferenceTargetAttr> {
   StringRef getDevice(Attribute) const { return "reference"; }
   bool isInterpreted(Attribute) const { return true; }
+  void addDivisionPasses(Attribute, OpPassManager &, int64_t) const {}
   FusionRules getFusionRules(Attribute, int64_t) const {
     return {/*fuses=*/false};
   }

@@ -13,6 +13,7 @@
 #include "mlir/Conversion/MathToSPIRV/MathToSPIRV.h"
 #include "mlir/Conversion/MemRefToSPIRV/MemRefToSPIRV.h"
 #include "mlir/Conversion/SCFToSPIRV/SCFToSPIRV.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
@@ -78,8 +79,17 @@ private:
   LogicalResult convert(gpu::GPUModuleOp module) {
     if (!module->hasAttr(spirv::getTargetEnvAttrName()))
       module->setAttr(spirv::getTargetEnvAttrName(), defaultEnvironment());
-    for (auto function : module.getOps<gpu::GPUFuncOp>())
+    bool hasFloat16 = false;
+    for (auto function : module.getOps<gpu::GPUFuncOp>()) {
       prepare(function);
+      moveTables(function);
+      function.walk([&](arith::ExtFOp op) {
+        hasFloat16 |= op.getIn().getType().isF16();
+      });
+    }
+    for (auto table :
+         llvm::make_early_inc_range(module.getOps<memref::GlobalOp>()))
+      table.erase();
     spirv::MemorySpaceToStorageClassConverter spaces(storageClassOf);
     spirv::convertMemRefTypesAndAttrs(module, spaces);
 
@@ -102,6 +112,9 @@ private:
         SymbolTable::lookupSymbolIn(getOperation(), "__spv__" + name);
     SymbolTable::setSymbolName(converted, name);
     relaxAtomics(cast<spirv::ModuleOp>(converted));
+    if (hasFloat16)
+      keepSmallFloat16(cast<spirv::ModuleOp>(converted), name);
+    keepRounding(cast<spirv::ModuleOp>(converted));
     return success();
   }
 
@@ -110,8 +123,10 @@ private:
     llvm::SetVector<Capability> capabilities;
     capabilities.insert(Capability::Shader);
     for (StringRef type : types) {
-      if (type == "f16")
+      if (type == "f16") {
         capabilities.insert(Capability::Float16);
+        capabilities.insert(Capability::DenormPreserve);
+      }
       if (type == "i16")
         capabilities.insert(Capability::Int16);
       if (type == "f16" || type == "i16")
@@ -127,6 +142,7 @@ private:
         spirv::Version::V_1_3, capabilities.getArrayRef(),
         ArrayRef<spirv::Extension>(
             {spirv::Extension::SPV_KHR_storage_buffer_storage_class,
+             spirv::Extension::SPV_KHR_float_controls,
              spirv::Extension::SPV_KHR_16bit_storage,
              spirv::Extension::SPV_KHR_8bit_storage}),
         &getContext());
@@ -136,12 +152,67 @@ private:
         spirv::DeviceType::Unknown, spirv::TargetEnvAttr::kUnknownDeviceID);
   }
 
+  /// Has the subnormal numbers of f16 widened as what they are.
+  static void keepSmallFloat16(spirv::ModuleOp module, StringRef function) {
+    OpBuilder b = OpBuilder::atBlockEnd(module.getBody());
+    spirv::ExecutionModeOp::create(b, module.getLoc(), function,
+                                   spirv::ExecutionMode::DenormPreserve,
+                                   b.getI32ArrayAttr({16}));
+  }
+
+  /// Arithmetic rounds as it is written: without this, drivers may make one
+  /// operation of several, and even other ones of them.
+  static void keepRounding(spirv::ModuleOp module) {
+    module.walk([&](Operation *op) {
+      if (isa<spirv::FAddOp, spirv::FSubOp, spirv::FMulOp, spirv::FDivOp,
+              spirv::GLFmaOp>(op))
+        op->setAttr("no_contraction", UnitAttr::get(op->getContext()));
+    });
+  }
+
   /// Parts of words are stored by two atomic ops: each is all that its word has
   /// to be ordered with.
   static void relaxAtomics(spirv::ModuleOp module) {
     auto relax = [](auto op) { op.setSemantics(spirv::MemorySemantics::None); };
     module.walk([&](spirv::AtomicAndOp op) { relax(op); });
     module.walk([&](spirv::AtomicOrOp op) { relax(op); });
+  }
+
+  /// Makes variables of the function of the module's constant tables, which the
+  /// upstream conversion does not know.
+  static void moveTables(gpu::GPUFuncOp function) {
+    llvm::MapVector<Attribute, Value> tables; // by their name
+    SmallVector<memref::GetGlobalOp> uses;
+    function.walk([&](memref::GetGlobalOp op) { uses.push_back(op); });
+    for (memref::GetGlobalOp use : uses) {
+      Value &table = tables[use.getNameAttr()];
+      if (!table) {
+        auto global = SymbolTable::lookupNearestSymbolFrom<memref::GlobalOp>(
+            use, use.getNameAttr());
+        auto data = cast<ElementsAttr>(*global.getInitialValue());
+        auto type =
+            spirv::ArrayType::get(data.getElementType(), data.getNumElements());
+        auto builder = OpBuilder::atBlockBegin(&function.getBody().front());
+        Value constant =
+            spirv::ConstantOp::create(builder, use.getLoc(), type, data);
+        table = spirv::VariableOp::create(
+            builder, use.getLoc(),
+            spirv::PointerType::get(type, spirv::StorageClass::Function),
+            spirv::StorageClass::Function, constant);
+      }
+      for (Operation *user : llvm::make_early_inc_range(use->getUsers())) {
+        auto load = cast<memref::LoadOp>(user);
+        OpBuilder builder(load);
+        Value index = arith::IndexCastOp::create(
+            builder, load.getLoc(), builder.getI32Type(), load.getIndices()[0]);
+        Value place =
+            spirv::AccessChainOp::create(builder, load.getLoc(), table, index);
+        load.replaceAllUsesWith(
+            spirv::LoadOp::create(builder, load.getLoc(), place).getResult());
+        load.erase();
+      }
+      use.erase();
+    }
   }
 
   /// States the workgroup size, and turns workgroup attributions, which the

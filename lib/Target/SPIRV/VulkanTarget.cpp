@@ -22,6 +22,7 @@ struct VulkanTargetModel
     : TargetAttrInterface::ExternalModel<VulkanTargetModel, VulkanTargetAttr> {
   StringRef getDevice(Attribute) const { return "vulkan"; }
   bool isInterpreted(Attribute) const { return false; }
+  void addDivisionPasses(Attribute, OpPassManager &, int64_t) const {}
   FusionRules getFusionRules(Attribute, int64_t) const { return {}; }
   LayoutAttr getWeightLayout(Attribute, RankedTensorType) const { return {}; }
   KVCacheType getCacheLayout(Attribute, KVCacheType cache) const {

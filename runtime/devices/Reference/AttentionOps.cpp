@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 namespace kf::reference {
@@ -157,8 +158,77 @@ void attendRow(const float *q, const HeadRows &rows, int64_t d, int64_t first,
   }
 }
 
-} // namespace
+/// Of the scores of all entries of `rows`: the largest one, and the sums of
+/// exp(score - maximum), and of those times v. q [D], values [D].
+void attendPart(const float *q, const HeadRows &rows, int64_t d, float scale,
+                float &maximum, float &total, float *values) {
+  std::vector<float> scores(rows.keys.size() / d);
+  for (size_t p = 0; p < scores.size(); ++p)
+    scores[p] = scale * dot(q, rows.keys.data() + p * d, d);
+  maximum = *std::max_element(scores.begin(), scores.end());
+  double sum = 0;
+  for (size_t p = 0; p < scores.size(); ++p) {
+    float weight = std::exp(scores[p] - maximum);
+    sum += weight;
+    for (int64_t i = 0; i < d; ++i)
+      values[i] += weight * rows.values[p * d + i];
+  }
+  total = static_cast<float>(sum);
+}
 
+/// Checks what kf.attention and kf.attention_partial, `op`, ask of their
+/// operands alike.
+Result<RowPlaces> readAttention(const char *op, const TensorView &q,
+                                const CacheView &cache,
+                                const CacheRows &cacheRows,
+                                const AttentionOptions &options) {
+  KF_RETURN_IF_ERROR(checkHeads(op, "q", q));
+  const std::string name = op;
+  int64_t heads = q.shape[1], d = q.shape[2], kvHeads = cache.spec.kvHeads;
+  if (d != cache.spec.headDim)
+    return Status::error(name + " C2: q has heads of " + std::to_string(d) +
+                         ", the cache of " +
+                         std::to_string(cache.spec.headDim));
+  if (heads % kvHeads != 0)
+    return Status::error(name + " C3: " + std::to_string(heads) +
+                         " heads are no multiple of the cache's " +
+                         std::to_string(kvHeads));
+  constexpr const char *constraints[] = {"C4", "C8", "C9"};
+  KF_ASSIGN_OR_RETURN(RowPlaces places,
+                      readPlaces(op, constraints, cacheRows, q));
+  KF_RETURN_IF_ERROR(checkLayer(op, "C5", options.layer, cache));
+  if (options.window && *options.window < 1)
+    return Status::error(name + " C6: window is " +
+                         std::to_string(*options.window) +
+                         "; a positive number is expected");
+  return places;
+}
+
+/// Positions [begin, end) that a row attends to; none where they are not less.
+struct Seen {
+  int64_t begin, end;
+};
+
+/// Those of a row at position `last`, of the first `limit` ones.
+Seen seenFrom(int64_t last, int64_t limit, const AttentionOptions &options) {
+  Seen seen = {0, std::min<int64_t>(last + 1, limit)};
+  if (options.window && *options.window <= last)
+    seen.begin = last - *options.window + 1;
+  return seen;
+}
+
+/// Part number `part` of `parts` of the pages with the positions `seen`.
+Seen partOf(Seen seen, int64_t part, int64_t parts, int64_t page) {
+  if (seen.begin >= seen.end)
+    return seen;
+  int64_t first = seen.begin / page, end = (seen.end + page - 1) / page;
+  int64_t share = (end - first + parts - 1) / parts;
+  int64_t begin = first + part * share;
+  return {std::max(seen.begin, begin * page),
+          std::min(seen.end, (begin + share) * page)};
+}
+
+} // namespace
 std::vector<float> ropeFrequencies(const RopeOptions &options) {
   std::vector<float> frequencies(options.rotaryDim / 2);
   float theta = static_cast<float>(options.theta);
@@ -254,26 +324,10 @@ Status kvAppend(const CacheView &cache, const TensorView &k,
 Result<Tensor> attention(const TensorView &q, const CacheView &cache,
                          const CacheRows &cacheRows,
                          const AttentionOptions &options) {
-  KF_RETURN_IF_ERROR(checkHeads("kf.attention", "q", q));
+  KF_ASSIGN_OR_RETURN(RowPlaces places, readAttention("kf.attention", q, cache,
+                                                      cacheRows, options));
   int64_t rows = q.shape[0], heads = q.shape[1], d = q.shape[2];
   int64_t kvHeads = cache.spec.kvHeads;
-  if (d != cache.spec.headDim)
-    return Status::error("kf.attention C2: q has heads of " +
-                         std::to_string(d) + ", the cache of " +
-                         std::to_string(cache.spec.headDim));
-  if (heads % kvHeads != 0)
-    return Status::error("kf.attention C3: " + std::to_string(heads) +
-                         " heads are no multiple of the cache's " +
-                         std::to_string(kvHeads));
-  constexpr const char *constraints[] = {"C4", "C8", "C9"};
-  KF_ASSIGN_OR_RETURN(RowPlaces places,
-                      readPlaces("kf.attention", constraints, cacheRows, q));
-  KF_RETURN_IF_ERROR(checkLayer("kf.attention", "C5", options.layer, cache));
-  if (options.window && *options.window < 1)
-    return Status::error("kf.attention C6: window is " +
-                         std::to_string(*options.window) +
-                         "; a positive number is expected");
-
   KF_ASSIGN_OR_RETURN(std::vector<float> queries, widen(q)); // [T, heads, D]
   KF_ASSIGN_OR_RETURN(Tensor result, Tensor::zeros(DataType::F32, q.shape));
   int64_t group = heads / kvHeads, limit = places.limit(cache);
@@ -282,16 +336,10 @@ Result<Tensor> attention(const TensorView &q, const CacheView &cache,
     next = t + 1;
     while (next < rows && places.sequences[next] == places.sequences[t])
       ++next;
-    struct Seen {
-      int64_t begin, end;
-    };
-    std::vector<Seen> seen; // positions [begin, end) of rows [t, next)
+    std::vector<Seen> seen; // of rows [t, next)
     int64_t begin = limit, end = 0;
     for (int64_t row = t; row < next; ++row) {
-      int64_t last = places.positions[row];
-      Seen own = {0, std::min<int64_t>(last + 1, limit)};
-      if (options.window && *options.window <= last)
-        own.begin = last - *options.window + 1;
+      Seen own = seenFrom(places.positions[row], limit, options);
       seen.push_back(own);
       if (own.begin >= own.end)
         continue;
@@ -321,6 +369,104 @@ Result<Tensor> attention(const TensorView &q, const CacheView &cache,
                     result.floats() + (row * heads + h) * d);
       }
     }
+  }
+  return result;
+}
+
+Result<std::vector<Tensor>> attentionPartial(const TensorView &q,
+                                             const CacheView &cache,
+                                             const CacheRows &cacheRows,
+                                             const AttentionOptions &options,
+                                             int64_t splits) {
+  constexpr const char *op = "kf.attention_partial";
+  KF_ASSIGN_OR_RETURN(RowPlaces places,
+                      readAttention(op, q, cache, cacheRows, options));
+  constexpr int64_t mostSplits = 65536;
+  if (splits < 1 || splits > mostSplits)
+    return Status::error(std::string(op) + " C10: splits is " +
+                         std::to_string(splits) + ", not in [1, " +
+                         std::to_string(mostSplits) + "]");
+  int64_t rows = q.shape[0], heads = q.shape[1], d = q.shape[2];
+  KF_ASSIGN_OR_RETURN(std::vector<float> queries, widen(q)); // [T, heads, D]
+  KF_ASSIGN_OR_RETURN(Tensor maxima,
+                      Tensor::zeros(DataType::F32, {rows, heads, splits}));
+  std::ranges::fill_n(maxima.floats(), rows * heads * splits,
+                      -std::numeric_limits<float>::infinity());
+  KF_ASSIGN_OR_RETURN(Tensor totals,
+                      Tensor::zeros(DataType::F32, {rows, heads, splits}));
+  KF_ASSIGN_OR_RETURN(Tensor values,
+                      Tensor::zeros(DataType::F32, {rows, heads, splits, d}));
+  int64_t group = heads / cache.spec.kvHeads, limit = places.limit(cache);
+  for (int64_t t = 0; t < rows; ++t)
+    for (int64_t split = 0; split < splits; ++split) {
+      Seen seen = partOf(seenFrom(places.positions[t], limit, options), split,
+                         splits, cache.spec.page);
+      if (seen.begin >= seen.end)
+        continue;
+      std::vector<int64_t> slots;
+      for (int64_t position = seen.begin; position < seen.end; ++position) {
+        Result<int64_t> slot = places.slot(cache, t, position);
+        if (!slot)
+          return slot.status().in(std::string(op) + " C9");
+        slots.push_back(*slot);
+      }
+      for (int64_t h = 0; h < heads; ++h) {
+        HeadRows cached = readHead(cache, options.layer, h / group, slots);
+        int64_t place = (t * heads + h) * splits + split;
+        attendPart(queries.data() + (t * heads + h) * d, cached, d,
+                   options.scale, maxima.floats()[place],
+                   totals.floats()[place], values.floats() + place * d);
+      }
+    }
+  std::vector<Tensor> results;
+  results.push_back(std::move(maxima));
+  results.push_back(std::move(totals));
+  results.push_back(std::move(values));
+  return results;
+}
+
+Result<Tensor> attentionCombine(const TensorView &maxima,
+                                const TensorView &totals,
+                                const TensorView &values) {
+  if (values.rank() != 4 || !(values.type == DataType::F32))
+    return Status::error("kf.attention_combine C1: values are " +
+                         describe(values.type, values.shape) +
+                         ", not [T, heads, splits, D] of f32");
+  std::vector<int64_t> shape(values.shape.begin(), values.shape.end() - 1);
+  for (const TensorView *part : {&maxima, &totals})
+    if (part->shape != shape || !(part->type == DataType::F32))
+      return Status::error("kf.attention_combine C2: maxima and totals are " +
+                           describe(part->type, part->shape) +
+                           " for values of " +
+                           describe(values.type, values.shape));
+  int64_t splits = values.shape[2], d = values.shape[3];
+  KF_ASSIGN_OR_RETURN(std::vector<float> largest, widen(maxima));
+  KF_ASSIGN_OR_RETURN(std::vector<float> sums, widen(totals));
+  KF_ASSIGN_OR_RETURN(std::vector<float> parts, widen(values));
+  KF_ASSIGN_OR_RETURN(
+      Tensor result,
+      Tensor::zeros(DataType::F32, {values.shape[0], values.shape[1], d}));
+  const float none = -std::numeric_limits<float>::infinity();
+  for (int64_t row = 0; row < values.shape[0] * values.shape[1]; ++row) {
+    float maximum = none;
+    for (int64_t s = 0; s < splits; ++s) {
+      float own = largest[row * splits + s];
+      maximum = own > maximum || std::isnan(own) ? own : maximum;
+      if (std::isnan(own))
+        break;
+    }
+    if (maximum == none)
+      continue;
+    double total = 0;
+    std::vector<float> weights;
+    for (int64_t s = 0; s < splits; ++s) {
+      weights.push_back(std::exp(largest[row * splits + s] - maximum));
+      total += weights.back() * sums[row * splits + s];
+    }
+    for (int64_t s = 0; s < splits; ++s)
+      for (int64_t i = 0; i < d; ++i)
+        result.floats()[row * d + i] += static_cast<float>(
+            weights[s] * parts[(row * splits + s) * d + i] / total);
   }
   return result;
 }

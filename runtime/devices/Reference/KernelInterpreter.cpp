@@ -156,18 +156,24 @@ struct KernelInterpreter::Parser {
     return Status();
   }
 
-  /// The op's result, if it has one, becomes a value.
-  Status parseResult(const nlohmann::json &json, const OpEntry &op) {
+  /// The op's results become values.
+  Status parseResults(const nlohmann::json &json, const OpEntry &op) {
     Result<const nlohmann::json *> list = arrayMember(json, "results");
     if (!list)
       return list.status();
-    if ((*list)->size() != (op.hasResult ? 1 : 0))
-      return Status::error("it has " + std::to_string((*list)->size()) +
-                           " results; " + (op.hasResult ? "1 is" : "none are") +
-                           " expected");
-    if (!op.hasResult)
-      return Status();
-    const nlohmann::json &result = (*list)->front();
+    if ((*list)->size() != op.results)
+      return Status::error(
+          "it has " + std::to_string((*list)->size()) + " results; " +
+          (op.results == 0 ? "none are"
+                           : std::to_string(op.results) +
+                                 (op.results == 1 ? " is" : " are")) +
+          " expected");
+    for (const nlohmann::json &result : **list)
+      KF_RETURN_IF_ERROR(parseResult(result));
+    return Status();
+  }
+
+  Status parseResult(const nlohmann::json &result) {
     if (!result.is_object() || !result.contains("type"))
       return Status::error("its result has no type");
     Result<int64_t> id = Attributes(result).integer("id");
@@ -188,7 +194,7 @@ struct KernelInterpreter::Parser {
       return operands.status();
     KF_RETURN_IF_ERROR(checkOperands(op, *operands, kernel.types));
     size_t result = kernel.types.size();
-    KF_RETURN_IF_ERROR(parseResult(json, op));
+    KF_RETURN_IF_ERROR(parseResults(json, op));
     static const nlohmann::json none = nlohmann::json::object();
     const nlohmann::json &attributes =
         json.contains("attributes") ? json["attributes"] : none;
@@ -197,11 +203,11 @@ struct KernelInterpreter::Parser {
     Attributes members(attributes);
     Result<Evaluate> evaluate =
         op.prepare({name, members, operands->size(),
-                    op.hasResult ? &kernel.types[result] : nullptr});
+                    op.results ? &kernel.types[result] : nullptr});
     if (!evaluate)
       return evaluate.status();
     kernel.steps.push_back(
-        {name, op.hasResult, evaluate.take(), operands.take(), result});
+        {name, op.results, evaluate.take(), operands.take(), result});
     return Status();
   }
 
@@ -289,21 +295,20 @@ Status KernelInterpreter::runStep(const Step &step,
   std::vector<Operand> operands;
   for (size_t slot : step.operands)
     operands.push_back(values[slot]);
-  Result<Tensor> result = step.evaluate({operands, scalars});
-  if (!result)
-    return result.status();
-  if (!step.hasResult)
-    return Status();
-  const ValueType &type = types[step.result];
-  if (result->shape != type.resolve(scalars))
-    return Status::error("its result is " +
-                         describe(result->type, result->shape) + ", not " +
-                         describe(type.type, type.resolve(scalars)));
-  result = roundTo(result.take(), type.type);
-  if (!result)
-    return result.status();
-  owned[step.result] = result.take();
-  values[step.result] = owned[step.result].view();
+  Result<std::vector<Tensor>> results = step.evaluate({operands, scalars});
+  if (!results)
+    return results.status();
+  for (size_t i = 0; i < step.resultCount; ++i) {
+    const size_t slot = step.result + i;
+    const ValueType &type = types[slot];
+    Tensor result = std::move((*results)[i]);
+    if (result.shape != type.resolve(scalars))
+      return Status::error("its result is " +
+                           describe(result.type, result.shape) + ", not " +
+                           describe(type.type, type.resolve(scalars)));
+    KF_ASSIGN_OR_RETURN(owned[slot], roundTo(std::move(result), type.type));
+    values[slot] = owned[slot].view();
+  }
   return Status();
 }
 

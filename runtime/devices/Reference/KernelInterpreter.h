@@ -70,13 +70,13 @@ public:
              std::span<const int64_t> scalars) const;
 
 private:
-  /// Values live in slots: the arguments first, then every op's result.
+  /// Values live in slots: the arguments first, then every op's results.
   struct Step {
     std::string name;
-    bool hasResult;
+    size_t resultCount;
     Evaluate evaluate;
     std::vector<size_t> operands;
-    size_t result; ///< unused where the op has none
+    size_t result; ///< the first one; unused where the op has none
   };
   struct Parser;
 

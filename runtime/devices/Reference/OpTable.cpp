@@ -141,43 +141,60 @@ Result<Evaluate> prepareEmbedding(const OpSite &) {
   });
 }
 
+/// Which of an op's operands are there: its place among them, or nothing.
+/// `known` has a letter for each, a capital one where it may be absent.
+Result<std::vector<std::optional<size_t>>>
+operandPlaces(const OpSite &site, std::string_view known) {
+  KF_ASSIGN_OR_RETURN(std::vector<int64_t> segments,
+                      site.attributes.integers("operandSegmentSizes"));
+  if (segments.size() != known.size())
+    return Status::error("attribute 'operandSegmentSizes' is not an array of " +
+                         std::to_string(known.size()) + " integers");
+  std::vector<std::optional<size_t>> places;
+  size_t next = 0;
+  for (size_t i = 0; i < known.size(); ++i) {
+    bool isRequired = known[i] >= 'a';
+    if (segments[i] != 1 && (segments[i] != 0 || isRequired))
+      return wrongType("operandSegmentSizes", "0 or 1 for each operand");
+    places.push_back(segments[i] ? std::optional(next++) : std::nullopt);
+  }
+  if (next != site.operandCount)
+    return Status::error("attribute 'operandSegmentSizes' counts " +
+                         std::to_string(next) + " operands of " +
+                         std::to_string(site.operandCount));
+  return places;
+}
+
 Result<Evaluate> prepareMatmul(const OpSite &site) {
   std::optional<Activation> glu;
   if (site.attributes.has("glu")) {
     KF_ASSIGN_OR_RETURN(glu, parseActivation(site.attributes, "glu"));
   }
-  return Evaluate([glu](const OpCall &call) {
-    if (!glu && call.tensor(0).rank() > 2)
-      return batchMatmul(call.tensor(0), call.tensor(1),
-                         call.optionalTensor(2));
-    return matmul(call.tensor(0), call.tensor(1), call.optionalTensor(2), glu);
+  // x, w, bias, scales, sums.
+  KF_ASSIGN_OR_RETURN(auto places, operandPlaces(site, "ttTTT"));
+  if (places[3].has_value() != places[4].has_value())
+    return Status::error("scales and sums come together");
+  return Evaluate([glu, places](const OpCall &call) -> Result<Tensor> {
+    auto at = [&](size_t i) {
+      return places[i] ? &call.tensor(*places[i]) : nullptr;
+    };
+    if (!glu && at(0)->rank() > 2)
+      return batchMatmul(*at(0), *at(1), at(2));
+    if (!at(3))
+      return matmul(*at(0), *at(1), at(2), glu);
+    KF_ASSIGN_OR_RETURN(Tensor x, scaleRows(*at(0), *at(3)));
+    return matmul(x.view(), *at(1), at(2), glu);
   });
 }
 
 Result<Evaluate> prepareMlp(const OpSite &site) {
   KF_ASSIGN_OR_RETURN(Activation kind,
                       parseActivation(site.attributes, "activation"));
-  // x, gate, up, down, gate_bias, up_bias, down_bias: 1 where there.
-  KF_ASSIGN_OR_RETURN(std::vector<int64_t> segments,
-                      site.attributes.integers("operandSegmentSizes"));
-  constexpr std::array<bool, 7> kRequired = {true,  false, true, true,
-                                             false, false, false};
-  std::array<int, 7> position; // of each among the operands, or -1
-  if (segments.size() != position.size())
-    return wrongType("operandSegmentSizes", "an array of 7 integers");
-  int next = 0;
-  for (size_t i = 0; i < position.size(); ++i) {
-    if (segments[i] != 1 && (segments[i] != 0 || kRequired[i]))
-      return wrongType("operandSegmentSizes", "0 or 1 for each operand");
-    position[i] = segments[i] ? next++ : -1;
-  }
-  if (static_cast<size_t>(next) != site.operandCount)
-    return Status::error("attribute 'operandSegmentSizes' counts " +
-                         std::to_string(next) + " operands of " +
-                         std::to_string(site.operandCount));
-  return Evaluate([position, kind](const OpCall &call) {
-    auto at = [&](int i) {
-      return position[i] < 0 ? nullptr : call.optionalTensor(position[i]);
+  // x, gate, up, down, gate_bias, up_bias, down_bias.
+  KF_ASSIGN_OR_RETURN(auto places, operandPlaces(site, "tTttTTT"));
+  return Evaluate([places, kind](const OpCall &call) {
+    auto at = [&](size_t i) {
+      return places[i] ? &call.tensor(*places[i]) : nullptr;
     };
     return mlp(*at(0), {at(1), at(2), at(3), at(4), at(5), at(6)}, kind);
   });
@@ -258,17 +275,40 @@ Result<Evaluate> prepareRope(const OpSite &site) {
   });
 }
 
-Result<Evaluate> prepareAttention(const OpSite &site) {
+Result<AttentionOptions> parseAttention(const Attributes &attributes) {
   AttentionOptions options;
-  KF_ASSIGN_OR_RETURN(options.layer, site.attributes.integer("layer"));
-  KF_ASSIGN_OR_RETURN(double scale, site.attributes.number("scale"));
+  KF_ASSIGN_OR_RETURN(options.layer, attributes.integer("layer"));
+  KF_ASSIGN_OR_RETURN(double scale, attributes.number("scale"));
   options.scale = static_cast<float>(scale);
-  if (site.attributes.has("window")) {
-    KF_ASSIGN_OR_RETURN(options.window, site.attributes.integer("window"));
+  if (attributes.has("window")) {
+    KF_ASSIGN_OR_RETURN(options.window, attributes.integer("window"));
   }
+  return options;
+}
+
+Result<Evaluate> prepareAttention(const OpSite &site) {
+  KF_ASSIGN_OR_RETURN(AttentionOptions options,
+                      parseAttention(site.attributes));
   return Evaluate([options](const OpCall &call) {
     return attention(call.tensor(0), call.cache(1),
                      {call.tensor(2), call.tensor(3), call.tensor(4)}, options);
+  });
+}
+
+Result<Evaluate> prepareAttentionPartial(const OpSite &site) {
+  KF_ASSIGN_OR_RETURN(AttentionOptions options,
+                      parseAttention(site.attributes));
+  KF_ASSIGN_OR_RETURN(int64_t splits, site.attributes.integer("splits"));
+  return Evaluate([options, splits](const OpCall &call) {
+    return attentionPartial(call.tensor(0), call.cache(1),
+                            {call.tensor(2), call.tensor(3), call.tensor(4)},
+                            options, splits);
+  });
+}
+
+Result<Evaluate> prepareAttentionCombine(const OpSite &) {
+  return Evaluate([](const OpCall &call) {
+    return attentionCombine(call.tensor(0), call.tensor(1), call.tensor(2));
   });
 }
 
@@ -310,6 +350,13 @@ Result<Evaluate> prepareQuantize(const OpSite &site) {
     return Status::error("unknown block format '" + name + "'");
   return Evaluate([format = *format](const OpCall &call) {
     return quantize(call.tensor(0), format);
+  });
+}
+
+Result<Evaluate> prepareQuantizeRows(const OpSite &site) {
+  KF_ASSIGN_OR_RETURN(int64_t group, site.attributes.integer("group"));
+  return Evaluate([group](const OpCall &call) {
+    return quantizeRows(call.tensor(0), group);
   });
 }
 
@@ -518,34 +565,37 @@ Result<Evaluate> prepareReshape(const OpSite &site) {
 }
 
 constexpr OpEntry kOps[] = {
-    {"kf.embedding", "tt", true, prepareEmbedding},
-    {"kf.matmul", "ttT", true, prepareMatmul},
-    {"kf.mlp", "tttTTTT", true, prepareMlp},
-    {"kf.rms_norm", "tt", true, prepareRmsNorm},
-    {"kf.layer_norm", "ttT", true, prepareLayerNorm},
-    {"kf.softmax", "t", true, prepareSoftmax},
-    {"kf.activation", "t", true, prepareActivation},
-    {"kf.rope", "ttT", true, prepareRope},
-    {"kf.attention", "tcttt", true, prepareAttention},
-    {"kf.kv_append", "cttttt", false, prepareKVAppend},
-    {"kf.argmax", "t", true, prepareArgmax},
-    {"kf.sample", "tttttttTTTTTTTT", true, prepareSample},
-    {"kf.quantize", "t", true, prepareQuantize},
-    {"kf.dequantize", "t", true, prepareDequantize},
-    {"kf.pack", "t", true, prepareReshape},
-    {"kf.batch_matmul", "tt", true, prepareBatchMatmul},
-    {"kf.scaled_dot_product_attention", "tttT", true, preparePlainAttention},
-    {"kf.rotary_embedding", "ttt", true, prepareRotaryEmbedding},
-    {"kf.reduce", "t", true, prepareReduce},
-    {"kf.transpose", "t", true, prepareTranspose},
-    {"kf.broadcast", "t", true, prepareBroadcast},
-    {"kf.iota", "", true, prepareIota},
-    {"arith.constant", "", true, prepareConstant},
-    {"tensor.extract_slice", "t", true, prepareExtractSlice},
-    {"tensor.expand_shape", "t", true, prepareReshape},
-    {"tensor.collapse_shape", "t", true, prepareReshape},
-    {"tensor.cast", "t", true, prepareReshape},
-    {"tensor.concat", "t*", true, prepareConcat},
+    {"kf.embedding", "tt", 1, prepareEmbedding},
+    {"kf.matmul", "ttTTT", 1, prepareMatmul},
+    {"kf.mlp", "tttTTTT", 1, prepareMlp},
+    {"kf.rms_norm", "tt", 1, prepareRmsNorm},
+    {"kf.layer_norm", "ttT", 1, prepareLayerNorm},
+    {"kf.softmax", "t", 1, prepareSoftmax},
+    {"kf.activation", "t", 1, prepareActivation},
+    {"kf.rope", "ttT", 1, prepareRope},
+    {"kf.attention", "tcttt", 1, prepareAttention},
+    {"kf.attention_partial", "tcttt", 3, prepareAttentionPartial},
+    {"kf.attention_combine", "ttt", 1, prepareAttentionCombine},
+    {"kf.kv_append", "cttttt", 0, prepareKVAppend},
+    {"kf.argmax", "t", 1, prepareArgmax},
+    {"kf.sample", "tttttttTTTTTTTT", 1, prepareSample},
+    {"kf.quantize", "t", 1, prepareQuantize},
+    {"kf.quantize_rows", "t", 3, prepareQuantizeRows},
+    {"kf.dequantize", "t", 1, prepareDequantize},
+    {"kf.pack", "t", 1, prepareReshape},
+    {"kf.batch_matmul", "tt", 1, prepareBatchMatmul},
+    {"kf.scaled_dot_product_attention", "tttT", 1, preparePlainAttention},
+    {"kf.rotary_embedding", "ttt", 1, prepareRotaryEmbedding},
+    {"kf.reduce", "t", 1, prepareReduce},
+    {"kf.transpose", "t", 1, prepareTranspose},
+    {"kf.broadcast", "t", 1, prepareBroadcast},
+    {"kf.iota", "", 1, prepareIota},
+    {"arith.constant", "", 1, prepareConstant},
+    {"tensor.extract_slice", "t", 1, prepareExtractSlice},
+    {"tensor.expand_shape", "t", 1, prepareReshape},
+    {"tensor.collapse_shape", "t", 1, prepareReshape},
+    {"tensor.cast", "t", 1, prepareReshape},
+    {"tensor.concat", "t*", 1, prepareConcat},
 };
 
 /// Elementwise ops, which have the name of their function.
@@ -567,9 +617,9 @@ Result<Evaluate> prepareScalarOp(const OpSite &site) {
 }
 
 constexpr OpEntry kScalarEntries[] = {
-    {"", "t", true, prepareScalarOp},
-    {"", "tt", true, prepareScalarOp},
-    {"", "ttt", true, prepareScalarOp},
+    {"", "t", 1, prepareScalarOp},
+    {"", "tt", 1, prepareScalarOp},
+    {"", "ttt", 1, prepareScalarOp},
 };
 
 } // namespace

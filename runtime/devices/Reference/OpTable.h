@@ -21,6 +21,7 @@
 #include <functional>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -69,7 +70,7 @@ struct OpSite {
   std::string_view name;
   const Attributes &attributes;
   size_t operandCount;
-  const ValueType *result; ///< null where the op has none
+  const ValueType *result; ///< the first one; null where the op has none
 };
 
 /// The operands of a running op, of the number and kinds that its entry says.
@@ -89,15 +90,41 @@ struct OpCall {
   }
 };
 
-/// Computes an op's result; an empty tensor for an op that has none.
-using Evaluate = std::function<Result<Tensor>(const OpCall &)>;
+/// Computes an op's results, in their order. Made of a function of an OpCall
+/// that returns them, or the one there is: an empty tensor where there is none.
+class Evaluate {
+public:
+  template <typename Fn>
+    requires std::is_invocable_v<const Fn &, const OpCall &>
+  Evaluate(Fn fn) {
+    if constexpr (std::is_same_v<
+                      std::invoke_result_t<const Fn &, const OpCall &>,
+                      Result<Tensor>>)
+      function = [fn = std::move(fn)](
+                     const OpCall &call) -> Result<std::vector<Tensor>> {
+        KF_ASSIGN_OR_RETURN(Tensor result, fn(call));
+        std::vector<Tensor> results;
+        results.push_back(std::move(result));
+        return results;
+      };
+    else
+      function = std::move(fn);
+  }
+
+  Result<std::vector<Tensor>> operator()(const OpCall &call) const {
+    return function(call);
+  }
+
+private:
+  std::function<Result<std::vector<Tensor>>(const OpCall &)> function;
+};
 
 struct OpEntry {
   std::string_view name;
   /// One letter an operand: t a tensor, c a cache, capital letters optional
   /// (and last); a * behind the last: any number of such.
   std::string_view operands;
-  bool hasResult;
+  size_t results; ///< how many
   /// Reads the attributes once, when the program is loaded.
   Result<Evaluate> (*prepare)(const OpSite &site);
 };

@@ -205,6 +205,25 @@ Result<Tensor> plainAttention(const TensorView &q, const TensorView &k,
 /// x [..., D], cos and sin broadcast to [..., R] -> [..., D].
 Result<Tensor> rotate(const TensorView &x, const TensorView &cos,
                       const TensorView &sin, RopeStyle style);
+/// kf.attention_partial: of each part of the keys that a row sees, the largest
+/// score, the sum of exp(score - maximum), and that of those times v; -inf, 0
+/// and zeros of a part without keys. The first of the `splits` parts has the
+/// keys of the first ceil(n / splits) of the n pages that hold what the row
+/// sees, and so on. q [T, heads, D] -> [T, heads, splits] twice, and
+/// [T, heads, splits, D]. Dao et al., "Flash-Decoding for long-context
+/// inference", 2023. Errors: those of attention.
+Result<std::vector<Tensor>> attentionPartial(const TensorView &q,
+                                             const CacheView &cache,
+                                             const CacheRows &rows,
+                                             const AttentionOptions &options,
+                                             int64_t splits);
+
+/// kf.attention_combine: attention's result from its parts; zeros where no part
+/// has keys. maxima, totals [T, heads, splits], values [T, heads, splits, D] of
+/// f32 -> [T, heads, D].
+Result<Tensor> attentionCombine(const TensorView &maxima,
+                                const TensorView &totals,
+                                const TensorView &values);
 
 //===----------------------------------------------------------------------===//
 // Token selection (SelectionOps.cpp)
@@ -245,6 +264,16 @@ Result<Tensor> sample(const TensorView &logits, const SampleOperands &operands);
 /// kf.quantize: quantizeBlocks of every row. x [..., D] of f32, D a multiple of
 /// the block -> [..., D] of `format`.
 Result<Tensor> quantize(const TensorView &x, DataType format);
+
+/// kf.quantize_rows: of each 32 neighbours, a scale, the largest magnitude /
+/// 127, and the elements * (127 / magnitude), rounded to even; NaN and zeros
+/// where one is not finite. Then sums of `group` codes, 16 or 32. x [M, K] ->
+/// codes [M, K] of i8, scales [M, K / 32], sums [M, K / group] of i32.
+Result<std::vector<Tensor>> quantizeRows(const TensorView &x, int64_t group);
+
+/// What quantizeRows' codes [M, K] of i8 and scales [M, K / 32] stand for:
+/// codes * scales [M, K].
+Result<Tensor> scaleRows(const TensorView &codes, const TensorView &scales);
 
 /// kf.dequantize: dequantizeBlocks of every row. x [..., D] of a block format
 /// -> [..., D].

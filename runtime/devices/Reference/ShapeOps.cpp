@@ -8,10 +8,16 @@
 
 #include "runtime/devices/Reference/ReferenceOps.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 namespace kf::reference {
 namespace {
+
+/// Elements of a row in 8 bits that share a scale.
+constexpr int64_t kUnit = PackedBlock::unit;
 
 /// Elements offset + i * stride, i < size, exist in a dimension of `extent`.
 bool sliceFits(int64_t extent, int64_t offset, int64_t size, int64_t stride) {
@@ -69,6 +75,66 @@ Result<Tensor> quantize(const TensorView &x, DataType format) {
   KF_ASSIGN_OR_RETURN(std::vector<float> values, widen(x));
   quantizeBlocks(format, values.data(), x.count() / elementsPerBlock(format),
                  result->bytes.data());
+  return result;
+}
+
+Result<std::vector<Tensor>> quantizeRows(const TensorView &x, int64_t group) {
+  if (x.rank() != 2 || !isFloat(x.type) || x.columns() % kUnit != 0)
+    return Status::error("kf.quantize_rows C1: x is " +
+                         describe(x.type, x.shape) +
+                         ", not [M, K] of float elements, K a multiple of 32");
+  if (group != 16 && group != 32)
+    return Status::error("kf.quantize_rows C2: group is " +
+                         std::to_string(group) + ", not 16 or 32");
+  const int64_t m = x.shape[0], k = x.shape[1];
+  KF_ASSIGN_OR_RETURN(std::vector<float> values, widen(x));
+  KF_ASSIGN_OR_RETURN(Tensor codes, Tensor::zeros(DataType::I8, {m, k}));
+  KF_ASSIGN_OR_RETURN(Tensor scales,
+                      Tensor::zeros(DataType::F32, {m, k / kUnit}));
+  KF_ASSIGN_OR_RETURN(Tensor sums,
+                      Tensor::zeros(DataType::I32, {m, k / group}));
+  auto *bytes = reinterpret_cast<int8_t *>(codes.bytes.data());
+  for (int64_t first = 0; first < m * k; first += kUnit) {
+    float most = 0;
+    bool isFinite = true;
+    for (int64_t i = first; i < first + kUnit; ++i) {
+      most = std::max(most, std::fabs(values[i]));
+      isFinite &= std::isfinite(values[i]);
+    }
+    scales.floats()[first / kUnit] =
+        isFinite ? most * (1.0f / 127)
+                 : std::numeric_limits<float>::quiet_NaN();
+    if (!isFinite || most == 0)
+      continue;
+    const float inverse = 127.0f / most;
+    for (int64_t i = first; i < first + kUnit; ++i) {
+      bytes[i] = static_cast<int8_t>(std::nearbyint(values[i] * inverse));
+      sums.ints()[i / group] += bytes[i];
+    }
+  }
+  std::vector<Tensor> results;
+  results.push_back(std::move(codes));
+  results.push_back(std::move(scales));
+  results.push_back(std::move(sums));
+  return results;
+}
+
+Result<Tensor> scaleRows(const TensorView &codes, const TensorView &scales) {
+  if (codes.rank() != 2 || !(codes.type == DataType::I8))
+    return Status::error("kf.matmul C1: x is " +
+                         describe(codes.type, codes.shape) +
+                         ", not a matrix of i8, as it has scales");
+  if (scales.shape !=
+          std::vector<int64_t>{codes.shape[0], codes.shape[1] / kUnit} ||
+      codes.shape[1] % kUnit != 0 || !(scales.type == DataType::F32))
+    return Status::error("kf.matmul C6: scales are " +
+                         describe(scales.type, scales.shape) +
+                         " for codes of " + describe(codes.type, codes.shape));
+  KF_ASSIGN_OR_RETURN(std::vector<float> factors, widen(scales));
+  KF_ASSIGN_OR_RETURN(Tensor result, Tensor::zeros(DataType::F32, codes.shape));
+  const auto *bytes = reinterpret_cast<const int8_t *>(codes.data);
+  for (int64_t i = 0; i < codes.count(); ++i)
+    result.floats()[i] = static_cast<float>(bytes[i]) * factors[i / kUnit];
   return result;
 }
 

@@ -203,6 +203,8 @@ std::string kf::capabilityName(uint32_t capability) {
     return "StorageBuffer8BitAccess";
   case 4449:
     return "UniformAndStorageBuffer8BitAccess";
+  case 4464:
+    return "DenormPreserve";
   case 5345:
     return "VulkanMemoryModel";
   case 5346:

@@ -59,6 +59,7 @@ VulkanContext::create(const VulkanDeviceOptions &options) {
       VulkanInstance::create(validationWanted(options), options.onMessage));
   KF_RETURN_IF_ERROR(self->choosePhysicalDevice());
   KF_RETURN_IF_ERROR(self->finish(self->createDevice()));
+  KF_RETURN_IF_ERROR(self->finish(self->createPipelineCache()));
   return self;
 }
 
@@ -114,16 +115,18 @@ Status VulkanContext::createDevice() {
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES};
   subgroup.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES;
   subgroup.pNext = &maintenance;
+  floats.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES;
+  maintenance.pNext = &floats;
   VkPhysicalDeviceVulkan13Properties properties13{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_PROPERTIES};
   const bool is13 = properties.apiVersion >= VK_API_VERSION_1_3;
   if (is13)
-    maintenance.pNext = &properties13;
+    floats.pNext = &properties13;
   VkPhysicalDeviceProperties2 properties2{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
   properties2.pNext = &subgroup;
   ivk.vkGetPhysicalDeviceProperties2(physical, &properties2);
-  subgroup.pNext = nullptr;
+  subgroup.pNext = floats.pNext = nullptr;
   maxAllocationBytes = maintenance.maxMemoryAllocationSize;
   maxBufferBytes = is13 ? properties13.maxBufferSize : UINT64_MAX;
 
@@ -238,6 +241,33 @@ Status VulkanContext::createDevice() {
   return {};
 }
 
+Status VulkanContext::createPipelineCache() {
+  pipelineFile.emplace(options.cacheFolder, properties, options.onWarning);
+  const std::string known = pipelineFile->load();
+  VkPipelineCacheCreateInfo info{VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
+  info.initialDataSize = known.size();
+  info.pInitialData = known.data();
+  keptBytes = known.size();
+  return vulkanStatus(
+      vk.vkCreatePipelineCache(device, &info, nullptr, &pipelineCache),
+      "vkCreatePipelineCache");
+}
+
+void VulkanContext::keepPipelines() {
+  size_t bytes = 0;
+  if (options.cacheFolder.empty() ||
+      vk.vkGetPipelineCacheData(device, pipelineCache, &bytes, nullptr) !=
+          VK_SUCCESS ||
+      bytes <= keptBytes || bytes > PipelineCacheFile::maxBytes)
+    return;
+  std::string data(bytes, '\0');
+  if (vk.vkGetPipelineCacheData(device, pipelineCache, &bytes, data.data()) !=
+      VK_SUCCESS)
+    return;
+  keptBytes = bytes;
+  pipelineFile->store(std::string_view(data).substr(0, bytes));
+}
+
 VulkanContext::~VulkanContext() {
   if (!device)
     return;
@@ -249,6 +279,8 @@ VulkanContext::~VulkanContext() {
   }
   if (commandPool)
     vk.vkDestroyCommandPool(device, commandPool, nullptr);
+  if (pipelineCache)
+    vk.vkDestroyPipelineCache(device, pipelineCache, nullptr);
   if (timeline)
     vk.vkDestroySemaphore(device, timeline, nullptr);
   if (vk.vkDestroyDevice)
@@ -280,6 +312,28 @@ std::string VulkanContext::description() const {
   if (features13.shaderIntegerDotProduct)
     text += ", dot product";
   return text;
+}
+
+std::string VulkanContext::target() const {
+  std::string types;
+  auto add = [&](const char *type, bool has) {
+    if (has)
+      types += (types.empty() ? "" : ", ") + std::string(type);
+  };
+  // Kernels that widen f16 need its small numbers too.
+  add("f16", features12.shaderFloat16 && features11.storageBuffer16BitAccess &&
+                 floats.shaderDenormPreserveFloat16 &&
+                 floats.denormBehaviorIndependence !=
+                     VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE);
+  add("i8", features12.shaderInt8 && features12.storageBuffer8BitAccess);
+  add("i16", features.shaderInt16 && features11.storageBuffer16BitAccess);
+  add("i64", features.shaderInt64);
+  return "#kf.vulkan_target<threads = " +
+         std::to_string(std::min(limits().maxComputeWorkGroupInvocations,
+                                 limits().maxComputeWorkGroupSize[0])) +
+         ", memory = " + std::to_string(limits().maxComputeSharedMemorySize) +
+         ", subgroup = " + std::to_string(subgroup.subgroupSize) +
+         (types.empty() ? "" : ", types = [" + types + "]") + ">";
 }
 
 DeviceMemory VulkanContext::memory() const {
@@ -347,6 +401,9 @@ Status VulkanContext::checkCapability(uint32_t capability) const {
       return features12.storageBuffer8BitAccess;
     case 4449:
       return features12.uniformAndStorageBuffer8BitAccess;
+    case 4464:
+      return floats.shaderDenormPreserveFloat16 ||
+             floats.shaderDenormPreserveFloat32;
     case 5345:
       return features12.vulkanMemoryModel;
     case 5346:

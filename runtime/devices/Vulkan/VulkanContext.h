@@ -14,12 +14,14 @@
 #ifndef KF_RUNTIME_DEVICES_VULKAN_VULKANCONTEXT_H
 #define KF_RUNTIME_DEVICES_VULKAN_VULKANCONTEXT_H
 
+#include "runtime/devices/Vulkan/PipelineCacheFile.h"
 #include "runtime/devices/Vulkan/VulkanDevice.h"
 #include "runtime/devices/Vulkan/VulkanInstance.h"
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -56,6 +58,8 @@ public:
   const char *deviceName() const { return properties.deviceName; }
   /// Model, kind, versions, memory and the features that schedules ask for.
   std::string description() const;
+  /// What to compile for, as the compiler spells it.
+  std::string target() const;
   /// Success if kernels may declare this SPIR-V capability here.
   Status checkCapability(uint32_t capability) const;
   /// The x of the newest SPIR-V 1.x that the device takes.
@@ -98,6 +102,9 @@ public:
   /// that did not end in time; objects in use must then be left undestroyed.
   bool idle() noexcept;
 
+  /// Puts what was compiled since the last time into the cache's file.
+  void keepPipelines();
+
   /// What a public call returns: its status, with validation's messages.
   Status finish(Status status);
   template <typename T> Result<T> finish(Result<T> result) {
@@ -107,12 +114,14 @@ public:
 
   VulkanDeviceFunctions vk;
   VkDevice device = VK_NULL_HANDLE;
+  VkPipelineCache pipelineCache = VK_NULL_HANDLE;
 
 private:
   explicit VulkanContext(const VulkanDeviceOptions &options)
       : options(options) {}
   Status choosePhysicalDevice();
   Status createDevice();
+  Status createPipelineCache();
   /// The memory types to try for `use`, best first.
   std::vector<uint32_t> memoryTypes(uint32_t allowed, MemoryUse use) const;
   /// An error that names the limit that a buffer of `bytes` exceeds.
@@ -128,11 +137,14 @@ private:
   uint64_t maxAllocationBytes = 0; ///< of one VkDeviceMemory
   uint64_t maxBufferBytes = 0;     ///< of one VkBuffer
   VkPhysicalDeviceSubgroupProperties subgroup{};
+  VkPhysicalDeviceFloatControlsProperties floats{};
   /// What the device was created with: all that kernels may use.
   VkPhysicalDeviceFeatures features{};
   VkPhysicalDeviceVulkan11Features features11{};
   VkPhysicalDeviceVulkan12Features features12{};
   VkPhysicalDeviceVulkan13Features features13{};
+  std::optional<PipelineCacheFile> pipelineFile;
+  size_t keptBytes = 0; ///< of `pipelineCache` in its file
   uint32_t queueFamily = 0;
   VkQueue queue = VK_NULL_HANDLE;
   VkCommandPool commandPool = VK_NULL_HANDLE;

@@ -22,6 +22,7 @@ public:
       : context(std::move(context)) {}
 
   std::string name() const override { return "vulkan"; }
+  std::string target() const override { return context->target(); }
   std::string description() const override { return context->description(); }
 
 private:

@@ -48,6 +48,11 @@ struct VulkanDeviceOptions {
   /// it throws goes no further, and is told with the message. Empty: those of
   /// destruction go to stderr.
   std::function<void(std::string_view)> onMessage;
+  /// Where compiled pipelines are kept between runs; empty: nowhere.
+  std::string cacheFolder;
+  /// Takes one line, for the user to see: what is wrong with that folder. May
+  /// be empty; from the thread that uses the device.
+  std::function<void(std::string_view)> onWarning;
   /// False: never map device memory, but copy through a staging buffer, as on
   /// GPUs whose memory the host cannot address.
   bool mapBuffers = true;

@@ -54,6 +54,7 @@ namespace kf {
   X(vkCreateComputePipelines)                                                  \
   X(vkCreateDescriptorPool)                                                    \
   X(vkCreateDescriptorSetLayout)                                               \
+  X(vkCreatePipelineCache)                                                     \
   X(vkCreatePipelineLayout)                                                    \
   X(vkCreateQueryPool)                                                         \
   X(vkCreateSemaphore)                                                         \
@@ -64,6 +65,7 @@ namespace kf {
   X(vkDestroyDescriptorSetLayout)                                              \
   X(vkDestroyDevice)                                                           \
   X(vkDestroyPipeline)                                                         \
+  X(vkDestroyPipelineCache)                                                    \
   X(vkDestroyPipelineLayout)                                                   \
   X(vkDestroyQueryPool)                                                        \
   X(vkDestroySemaphore)                                                        \
@@ -73,6 +75,7 @@ namespace kf {
   X(vkFreeMemory)                                                              \
   X(vkGetBufferMemoryRequirements)                                             \
   X(vkGetDeviceQueue)                                                          \
+  X(vkGetPipelineCacheData)                                                    \
   X(vkGetQueryPoolResults)                                                     \
   X(vkGetSemaphoreCounterValue)                                                \
   X(vkMapMemory)                                                               \

@@ -47,6 +47,7 @@ Status VulkanProgram::createAll(std::string_view binary) {
     if (!status)
       return status.in("kernel '" + kernel.name + "'");
   }
+  context.keepPipelines();
   return {};
 }
 
@@ -206,8 +207,8 @@ Status VulkanProgram::createPipeline(size_t kernel, const SpirvModule &module) {
     info.stage.pName = program().kernels[kernel].name.c_str();
     info.layout = layout.pipeline;
     status = vulkanStatus(
-        vk.vkCreateComputePipelines(context.device, VK_NULL_HANDLE, 1, &info,
-                                    nullptr, &pipelines[kernel]),
+        vk.vkCreateComputePipelines(context.device, context.pipelineCache, 1,
+                                    &info, nullptr, &pipelines[kernel]),
         "vkCreateComputePipelines");
   }
   vk.vkDestroyShaderModule(context.device, shader, nullptr);

@@ -28,9 +28,28 @@ kf.kernel @quantize(%x: tensor<?x64xf32>) -> tensor<?x64x!kf.quant<q8_0>>
 
 // -----
 
-kf.kernel @rope(%x: tensor<?x2x8xf32>, %p: tensor<?xi32>) -> tensor<?x2x8xf32>
+kf.kernel @keys(%c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 8, type = f32, key_block = 4>, %k: tensor<?x2x8xf32>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>)
     attributes {schedule = #kf.simt<workgroup = [1], threads = [8]>} {
-  // expected-error @below {{convert-kf-to-gpu: no GPU code for this op yet}}
-  %0 = kf.rope %x, %p {rotary_dim = 8 : i64, theta = 1.0e4 : f64} : tensor<?x2x8xf32>, tensor<?xi32>
+  // expected-error @below {{convert-kf-to-gpu: cache has key_block = 4, GPU code takes keys row by row (1)}}
+  kf.kv_append %c, %k, %k, %p, %s, %t {layer = 0 : i64} : !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 8, type = f32, key_block = 4>, tensor<?x2x8xf32>, tensor<?xi32>, tensor<1x4xi32>
+  kf.yield
+}
+
+// -----
+
+kf.kernel @attention(%q: tensor<?x2x8xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 8, type = f32, key_block = 4>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x2x8xf32>
+    attributes {schedule = #kf.flash<workgroup = [1, 1], keys = 16, threads = [8]>} {
+  // expected-error @below {{convert-kf-to-gpu: cache has key_block = 4, GPU code takes keys row by row (1)}}
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x2x8xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 8, type = f32, key_block = 4>, tensor<?xi32>, tensor<1x4xi32>
   kf.yield %0 : tensor<?x2x8xf32>
+}
+
+// -----
+
+kf.kernel @negated(%q: tensor<?x2x8xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 8, type = f32>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x2x8xf32>
+    attributes {schedule = #kf.flash<workgroup = [1, 1], keys = 16, threads = [8]>} {
+  // expected-error @below {{convert-kf-to-gpu: must make the kernel's result}}
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x2x8xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 8, type = f32>, tensor<?xi32>, tensor<1x4xi32>
+  %1 = arith.negf %0 : tensor<?x2x8xf32>
+  kf.yield %1 : tensor<?x2x8xf32>
 }

@@ -21,7 +21,7 @@ kf.kernel @plain(%x: tensor<?x64xf32>, %w: tensor<40x64xf32>, %r: tensor<?x40xf3
 // CHECK:             memref.store %{{.*}}, %[[W]]
 // CHECK:           gpu.barrier
 // CHECK:           scf.for %{{.*}} = %c0 to %c8 step %c1 iter_args
-// CHECK-COUNT-2:     arith.mulf
+// CHECK-COUNT-2:     math.fma
 // CHECK:           gpu.barrier
 // CHECK:         scf.if
 // CHECK:           arith.addf %[[SUMS]]#0
@@ -43,8 +43,8 @@ kf.kernel @unrolled(%x: tensor<?x64xf32>, %w: tensor<40x64xf32>) -> tensor<?x40x
 // CHECK-SAME:    memref<1056xf32, #gpu.address_space<workgroup>>
 // CHECK:         scf.for %{{.*}} = %c0 to %c64 step %c32
 // CHECK:           scf.for %{{.*}} = %c0 to %c32 step %c2 iter_args
-// CHECK-COUNT-16:    arith.mulf
-// CHECK-NOT:         arith.mulf
+// CHECK-COUNT-16:    math.fma
+// CHECK-NOT:         math.fma
 // CHECK:           gpu.barrier
 
 // -----
@@ -93,3 +93,54 @@ kf.kernel @edge(%x: tensor<3x5xf32>, %w: tensor<7x5xf32>) -> tensor<3x7xf32>
 // CHECK:         scf.for %[[K:.*]] = %c0 to %c5 step %c4
 // CHECK:           %[[POSITION:.*]] = arith.addi %[[K]]
 // CHECK:           arith.cmpi ult, %[[POSITION]], %c5
+
+// -----
+
+// 16 threads along x share each sum: they read neighbours of a row of the
+// weight, 4 at a time, and what is left over of 200 one by one. Their parts go
+// through workgroup memory, 17 floats apart, and one thread adds and stores
+// each of the 2 x 3 x 2 elements.
+kf.kernel @shared(%x: tensor<2x200xf32>, %w: tensor<40x200xbf16>) -> tensor<2x40xf32>
+    attributes {schedule = #kf.simt<workgroup = [2, 6], threads = [16, 2], tile = [2, 3], unroll = 4>} {
+  %0 = kf.matmul %x, %w : tensor<2x200xf32>, tensor<40x200xbf16>
+  kf.yield %0 : tensor<2x40xf32>
+}
+// CHECK-LABEL: gpu.func @shared
+// CHECK-SAME:    workgroup(%[[PARTS:.*]] : memref<204xf32, #gpu.address_space<workgroup>>)
+// CHECK-DAG:     %[[X:.*]] = gpu.thread_id x
+// CHECK-DAG:     %[[Y:.*]] = gpu.thread_id y
+// CHECK:         %[[MOST:.*]]:6 = scf.for %{{.*}} = %[[X]] to %c192 step %c64 iter_args
+// CHECK-COUNT-24:  math.fma
+// CHECK-NOT:       math.fma
+// CHECK:         %[[REST:.*]] = arith.addi %[[X]], %c192
+// CHECK:         %[[SUMS:.*]]:6 = scf.for %{{.*}} = %[[REST]] to %c200 step %c16 iter_args(%{{.*}} = %[[MOST]]#0
+// CHECK-COUNT-6:   math.fma
+// CHECK-NOT:       math.fma
+// CHECK-COUNT-6: memref.store %[[SUMS]]#{{.*}}, %[[PARTS]]
+// CHECK-NEXT:    gpu.barrier
+// CHECK-NOT:     gpu.barrier
+// CHECK:         arith.cmpi ult, %{{.*}}, %c12
+// CHECK:         scf.if
+// CHECK:           scf.for %{{.*}} = %c0 to %c16 step %c1 iter_args
+// CHECK:             memref.load %[[PARTS]]
+// CHECK:           scf.if
+// CHECK:             memref.store
+
+// -----
+
+// Eight elements at a time; barriers keep their parts apart.
+kf.kernel @many_shared(%x: tensor<9x32xf32>, %w: tensor<2x40x32xf16>) -> tensor<9x40xf32>
+    attributes {schedule = #kf.simt<workgroup = [9, 1], threads = [8, 1], tile = [9, 1], unroll = 1>} {
+  %0 = kf.matmul %x, %w glu(silu) : tensor<9x32xf32>, tensor<2x40x32xf16>
+  kf.yield %0 : tensor<9x40xf32>
+}
+// CHECK-LABEL: gpu.func @many_shared
+// CHECK-SAME:    workgroup(%[[PARTS:.*]] : memref<144xf32, #gpu.address_space<workgroup>>)
+// CHECK-COUNT-18: math.fma
+// CHECK-COUNT-16: memref.store %{{.*}}, %[[PARTS]]
+// CHECK:         gpu.barrier
+// CHECK:         memref.store %{{.*}}, %arg2
+// CHECK:         gpu.barrier
+// CHECK-COUNT-2: memref.store %{{.*}}, %[[PARTS]]
+// CHECK:         gpu.barrier
+// CHECK-NOT:     gpu.barrier

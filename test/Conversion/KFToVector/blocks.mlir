@@ -1,22 +1,22 @@
 // RUN: kf-opt %s --pass-pipeline='builtin.module(kf.kernel(kf-tile-kernels),convert-kf-to-vector,canonicalize,cse)' -split-input-file | FileCheck %s
 
-// dot = i8: the row is rounded to bytes, four to an i32, with a factor for each
+// dot = i8: the row is rounded to bytes, with a factor for each
 // 32 elements and their sum. Panels of q4_0: 32 rows, 2 blocks of 32 elements,
 // 18 bytes a row and block: 64 bytes of d, then 4 chunks of 128 bytes.
 // CHECK-LABEL: func.func @int8(
 // CHECK-SAME:    %{{.*}}: memref<1x64xf32>, %[[W:.*]]: memref<3x1x2x576xi8>
-// CHECK-DAG:     %[[QUADS:.*]] = memref.view {{.*}} to memref<1x16xi32>
+// CHECK-DAG:     %[[QUADS:.*]] = memref.view {{.*}} to memref<1x64xi8>
 // CHECK-DAG:     %[[FACTORS:.*]] = memref.view {{.*}} to memref<1x2xf32>
 // CHECK:         vector.reduction <maximumf>
 // CHECK:         math.roundeven
-// CHECK:         vector.store {{.*}} vector<4xi32>
+// CHECK:         vector.store {{.*}}, %[[QUADS]]{{.*}} vector<16xi8>
 // CHECK:         scf.for %[[PANEL:.*]] = %c0 to %c3
 // CHECK:           scf.for %[[BLOCK:.*]] = %c0 to %c2 {{.*}} -> (vector<16xf32>, vector<16xf32>)
 // CHECK:             vector.load %[[W]][%[[PANEL]], %c0, %[[BLOCK]], %c0{{.*}}] : memref<3x1x2x576xi8>, vector<32xi8>
 // CHECK:             vector.bitcast {{.*}} : vector<32xi8> to vector<16xf16>
 // CHECK:             vector.load %[[W]][%[[PANEL]], %c0, %[[BLOCK]], %c64{{.*}}] : memref<3x1x2x576xi8>, vector<64xi8>
-// CHECK-COUNT-16:    llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.512"
-// CHECK-NOT:         vpdpbusd
+// CHECK-COUNT-16:    kf.dp4a {{.*}} : vector<16xi32>, vector<64xi8>
+// CHECK-NOT:         kf.dp4a
 // CHECK:             scf.yield
 kf.kernel @int8(%x: tensor<1x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>)
     -> tensor<1x96xf32>

@@ -7,8 +7,8 @@
 // CHECK-SAME:    %[[X:.*]]: memref<?x256xf32>, %[[T:[^:]*]]: memref<?xf32>
 // CHECK-SAME:    kf.scratch_bytes = 2432
 // CHECK-DAG:     %[[NONE:.*]] = arith.constant -1 : i32
-// CHECK-DAG:     %[[FIRST:.*]] = arith.constant 3528531795 : i64
-// CHECK-DAG:     %[[SECOND:.*]] = arith.constant 3449720151 : i64
+// CHECK-DAG:     %[[FIRST:.*]] = arith.constant -766435501 : i32
+// CHECK-DAG:     %[[SECOND:.*]] = arith.constant -845247145 : i32
 // CHECK:         %[[TEMPERATURE:.*]] = memref.load %[[T]]
 // CHECK:         %[[TOKEN:.*]] = scf.if %{{.*}} -> (i32) {
 // CHECK:           %[[ROW:.*]] = memref.subview %[[X]][%{{.*}}, 0] [1, 256] [1, 1]
@@ -25,8 +25,8 @@
 // CHECK:           } else {
 // CHECK:             scf.while
 // CHECK:               arith.bitcast %{{.*}} : i32 to f32
-// CHECK:             arith.muli %{{.*}}, %[[FIRST]]
-// CHECK-NEXT:        arith.muli %{{.*}}, %[[SECOND]]
+// CHECK:             arith.mului_extended %{{.*}}, %[[FIRST]]
+// CHECK-NEXT:        {{.*}} = arith.mului_extended %{{.*}}, %[[SECOND]]
 // CHECK:             arith.mului_extended
 // CHECK:         } else {
 // CHECK-NEXT:      scf.yield %[[NONE]]
@@ -55,7 +55,8 @@ kf.kernel @sample(%x: tensor<?x256xf32>, %t: tensor<?xf32>, %k: tensor<?xi32>, %
 // CHECK:           %[[ID:.*]] = arith.index_cast %{{.*}} : i32 to index
 // CHECK-NEXT:      %[[INSIDE:.*]] = arith.cmpi ult, %[[ID]], %[[COLUMNS]]
 // CHECK-NEXT:      scf.if %[[INSIDE]] {
-// CHECK:             math.fma
+// CHECK:             arith.divf
+// CHECK:             arith.sitofp
 // CHECK:         } else {
 // CHECK-NEXT:      scf.yield %[[INPLACE]]
 kf.kernel @adjusted(%x: tensor<?x256xf32>, %f: tensor<?xf32>, %i: tensor<?xi32>, %s: tensor<?xi64>, %ids: tensor<40xi32>, %bias: tensor<40xf32>) -> tensor<?xi32>

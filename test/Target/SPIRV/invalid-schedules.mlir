@@ -74,9 +74,54 @@ kf.kernel @k(%x: tensor<?x64xf32>, %w: tensor<40x64xf32>) -> tensor<?x40xf32>
 
 // -----
 
-// expected-error @below {{schedule cannot run on a GPU: it is no #kf.simt}}
+// expected-error @below {{schedule cannot run on a GPU: it is neither #kf.simt nor #kf.flash}}
 kf.kernel @k(%x: tensor<?x40xf32>) -> tensor<?x40xf32>
     attributes {schedule = #kf.vector<workgroup = [1], lanes = 4>} {
+  %0 = kf.softmax %x : tensor<?x40xf32>
+  kf.yield %0 : tensor<?x40xf32>
+}
+
+// -----
+
+// expected-error @below {{schedule cannot run on a GPU: attention needs #kf.flash}}
+kf.kernel @k(%q: tensor<?x2x8xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 8, type = f32>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x2x8xf32>
+    attributes {schedule = #kf.simt<workgroup = [1, 1], threads = [8]>} {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x2x8xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 8, type = f32>, tensor<?xi32>, tensor<1x4xi32>
+  kf.yield %0 : tensor<?x2x8xf32>
+}
+
+// -----
+
+// expected-error @below {{schedule cannot run on a GPU: attention needs workgroup = [rows, heads]}}
+kf.kernel @k(%q: tensor<?x2x8xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 8, type = f32>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x2x8xf32>
+    attributes {schedule = #kf.flash<workgroup = [1], keys = 16, threads = [8]>} {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x2x8xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 8, type = f32>, tensor<?xi32>, tensor<1x4xi32>
+  kf.yield %0 : tensor<?x2x8xf32>
+}
+
+// -----
+
+// expected-error @below {{schedule cannot run on a GPU: keys (24) must divide the cache's page (64)}}
+kf.kernel @k(%q: tensor<?x2x8xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 8, type = f32>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x2x8xf32>
+    attributes {schedule = #kf.flash<workgroup = [1, 1], keys = 24, threads = [8]>} {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x2x8xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 8, type = f32>, tensor<?xi32>, tensor<1x4xi32>
+  kf.yield %0 : tensor<?x2x8xf32>
+}
+
+// -----
+
+// expected-error @below {{schedule cannot run on a GPU: keys (64) are more than 32 for each of 1 groups of threads}}
+kf.kernel @k(%q: tensor<?x2x8xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 8, type = f32>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x2x8xf32>
+    attributes {schedule = #kf.flash<workgroup = [1, 1], keys = 64, threads = [8]>} {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x2x8xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 8, type = f32>, tensor<?xi32>, tensor<1x4xi32>
+  kf.yield %0 : tensor<?x2x8xf32>
+}
+
+// -----
+
+// expected-error @below {{schedule cannot run on a GPU: #kf.flash is for attention}}
+kf.kernel @k(%x: tensor<?x40xf32>) -> tensor<?x40xf32>
+    attributes {schedule = #kf.flash<workgroup = [1, 1], keys = 16, threads = [8]>} {
   %0 = kf.softmax %x : tensor<?x40xf32>
   kf.yield %0 : tensor<?x40xf32>
 }

@@ -11,12 +11,21 @@ kf.kernel @matmul(%x: tensor<?x64xf32>, %w: tensor<40x64xf32>) -> tensor<?x40xf3
   kf.yield %0 : tensor<?x40xf32>
 }
 
-// One row: a strip of the product.
+// Few rows: neighbouring threads share sums.
 // CHECK-LABEL: kf.kernel @gemv
-// CHECK-SAME:    #kf.simt<workgroup = [1, 64], threads = [64, 1, 1], tile = [1, 1], reduction = 16>
+// CHECK-SAME:    #kf.simt<workgroup = [1, 8], threads = [32, 4, 1], tile = [1, 2], unroll = 8>
+// SMALL-LABEL: kf.kernel @gemv
+// SMALL-SAME:    #kf.simt<workgroup = [1, 2], threads = [32, 1, 1], tile = [1, 2], unroll = 8>
 kf.kernel @gemv(%x: tensor<1x64xf32>, %w: tensor<40x64xf32>) -> tensor<1x40xf32> {
   %0 = kf.matmul %x, %w : tensor<1x64xf32>, tensor<40x64xf32>
   kf.yield %0 : tensor<1x40xf32>
+}
+
+// CHECK-LABEL: kf.kernel @batch
+// CHECK-SAME:    #kf.simt<workgroup = [16, 4], threads = [32, 4, 1], tile = [16, 1], unroll = 2>
+kf.kernel @batch(%x: tensor<16x64xf32>, %w: tensor<40x64xf32>) -> tensor<16x40xf32> {
+  %0 = kf.matmul %x, %w : tensor<16x64xf32>, tensor<40x64xf32>
+  kf.yield %0 : tensor<16x40xf32>
 }
 
 // CHECK-LABEL: kf.kernel @row

@@ -2,19 +2,36 @@
 
 // What Vulkan has no kernels for is named, with what would work.
 
-!cache = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 8, type = f32>
-kf.kernel @attention(%q: tensor<?x2x8xf32>, %c: !cache, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x2x8xf32> {
-  // expected-error @below {{no Vulkan kernel for 'kf.attention' yet; use --device=cpu or --device=reference}}
-  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x2x8xf32>, !cache, tensor<?xi32>, tensor<1x4xi32>
+kf.kernel @attention(%q: tensor<?x2x8xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 8, type = f32, key_block = 4>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x2x8xf32> {
+  // expected-error @below {{no Vulkan kernel for 'kf.attention' on '!kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 8, type = f32, key_block = 4>' yet; use --device=cpu or --device=reference}}
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x2x8xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 8, type = f32, key_block = 4>, tensor<?xi32>, tensor<1x4xi32>
   kf.yield %0 : tensor<?x2x8xf32>
 }
 
 // -----
 
-kf.kernel @rope(%x: tensor<?x2x8xf32>, %p: tensor<?xi32>) -> tensor<?x2x8xf32> {
-  // expected-error @below {{no Vulkan kernel for 'kf.rope' yet; use --device=cpu or --device=reference}}
-  %0 = kf.rope %x, %p {rotary_dim = 8 : i64, theta = 1.0e4 : f64} : tensor<?x2x8xf32>, tensor<?xi32>
-  kf.yield %0 : tensor<?x2x8xf32>
+!cache = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 8, type = f32>
+kf.kernel @pages(%c: !cache, %k: tensor<?x2x8xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x33554432xi32>) {
+  // expected-error @below {{no Vulkan kernel for tables of so many pages: 32-bit indices count no more than 2147483647 positions}}
+  kf.kv_append %c, %k, %k, %p, %sp, %pt {layer = 0 : i64} : !cache, tensor<?x2x8xf32>, tensor<?xi32>, tensor<1x33554432xi32>
+  kf.yield
+}
+
+// -----
+
+!cache = !kf.kv_cache<layers = 1, kv_heads = 65536, head_dim = 65536, type = f32>
+kf.kernel @page(%c: !cache, %k: tensor<1x65536x65536xf32>, %p: tensor<1xi32>, %sp: tensor<1xi32>, %pt: tensor<1x4xi32>) {
+  // expected-error @below {{no Vulkan kernel for pages of so many elements: 32-bit indices count no more than 2147483647}}
+  kf.kv_append %c, %k, %k, %p, %sp, %pt {layer = 0 : i64} : !cache, tensor<1x65536x65536xf32>, tensor<1xi32>, tensor<1x4xi32>
+  kf.yield
+}
+
+// -----
+
+kf.kernel @rope(%x: tensor<?x2x8194xf32>, %p: tensor<?xi32>) -> tensor<?x2x8194xf32> {
+  // expected-error @below {{no Vulkan kernel for rotary_dim = 8194: at most 8192 columns are rotated}}
+  %0 = kf.rope %x, %p {rotary_dim = 8194 : i64, theta = 1.0e4 : f64} : tensor<?x2x8194xf32>, tensor<?xi32>
+  kf.yield %0 : tensor<?x2x8194xf32>
 }
 
 // -----

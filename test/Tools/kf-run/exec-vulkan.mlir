@@ -33,12 +33,10 @@ func.func @matmul(%x: tensor<?x3xf32>, %w: tensor<2x3xf32>) -> tensor<?x2xf32> {
   return %0 : tensor<?x2xf32>
 }
 
-// RUN: %fails 1 kf-run exec %s --device vulkan --function sample \
-// RUN:   --input 2x4xf32=1 --input 2xf32=0 --input 2xi32=0 --input 2xi64=0 \
-// RUN:   | FileCheck %s
-// CHECK: {{^}}{{.*}}exec-vulkan.mlir:{{[0-9]+}}:{{[0-9]+}}: error: {{.*}}kf.sample
-func.func @sample(%x: tensor<?x4xf32>, %f: tensor<?xf32>, %i: tensor<?xi32>, %s: tensor<?xi64>) -> tensor<?xi32> {
-  %0 = kf.sample %x temperature(%f) top_k(%i) top_p(%f) min_p(%f) seed(%s) counter(%i)
-      : (tensor<?x4xf32>, tensor<?xf32>, tensor<?xi32>, tensor<?xf32>, tensor<?xf32>, tensor<?xi64>, tensor<?xi32>)
-  return %0 : tensor<?xi32>
+// RUN: %fails 1 kf-run exec %s --device vulkan --function double \
+// RUN:   --input 2x4xf64=1 | FileCheck %s
+// CHECK: {{^}}{{.*}}exec-vulkan.mlir:{{[0-9]+}}:{{[0-9]+}}: error: no Vulkan kernel for 'arith.negf' on 'tensor<?x4xf64>'
+func.func @double(%x: tensor<?x4xf64>) -> tensor<?x4xf64> {
+  %0 = arith.negf %x : tensor<?x4xf64>
+  return %0 : tensor<?x4xf64>
 }

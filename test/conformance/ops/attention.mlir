@@ -52,3 +52,27 @@ func.func @wide_blocks(%q: tensor<?x2x544xf32>, %k: tensor<?x1x544xf32>, %v: ten
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.04 : f32} : tensor<?x2x544xf32>, !wide_blocks, tensor<?xi32>, tensor<1x4xi32>
   return %0 : tensor<?x2x544xf32>
 }
+
+// Parts of the keys: pages 0 and 1 of a row at position 99 are two parts of
+// three, with one behind them that is empty.
+func.func @partial(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>, %v: tensor<?x2x32xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !cache) -> (tensor<?x4x3xf32>, tensor<?x4x3xf32>, tensor<?x4x3x32xf32>) attributes {kf.max_tokens = 100 : i64} {
+  kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 1 : i64} : !cache, tensor<?x2x32xf32>, tensor<?xi32>, tensor<1x4xi32>
+  %m, %t, %o = kf.attention_partial %q, %c, %p, %sp, %pt splits(3) {layer = 1 : i64, scale = 0.17 : f32} : tensor<?x4x32xf32>, !cache, tensor<?xi32>, tensor<1x4xi32>
+  return %m, %t, %o : tensor<?x4x3xf32>, tensor<?x4x3xf32>, tensor<?x4x3x32xf32>
+}
+
+func.func @partial_window(%q: tensor<?x4x64xf32>, %k: tensor<?x2x64xf32>, %v: tensor<?x2x64xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !blocks) -> tensor<?x4x64xf32> attributes {kf.max_tokens = 200 : i64} {
+  kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 1 : i64} : !blocks, tensor<?x2x64xf32>, tensor<?xi32>, tensor<1x4xi32>
+  %qr = kf.rope %q, %p {rotary_dim = 64 : i64, theta = 1.0e4 : f64} : tensor<?x4x64xf32>, tensor<?xi32>
+  %m, %t, %o = kf.attention_partial %qr, %c, %p, %sp, %pt splits(2) {layer = 1 : i64, scale = 0.17 : f32, window = 70 : i64} : tensor<?x4x64xf32>, !blocks, tensor<?xi32>, tensor<1x4xi32>
+  %0 = kf.attention_combine %m, %t, %o : tensor<?x4x2xf32>, tensor<?x4x2x64xf32>
+  return %0 : tensor<?x4x64xf32>
+}
+
+// Made of any numbers, more parts than a vector has lanes.
+func.func @combine(%m: tensor<?x3x21xf32>, %t: tensor<?x3x21xf32>, %v: tensor<?x3x21x40xf32>) -> tensor<?x3x40xf32> attributes {kf.max_tokens = 9 : i64} {
+  %w = kf.activation(gelu) %t : tensor<?x3x21xf32>
+  %n = math.exp %w : tensor<?x3x21xf32>
+  %0 = kf.attention_combine %m, %n, %v : tensor<?x3x21xf32>, tensor<?x3x21x40xf32>
+  return %0 : tensor<?x3x40xf32>
+}

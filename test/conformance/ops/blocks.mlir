@@ -170,3 +170,38 @@ func.func @mixed_gate(%x: tensor<?x256xf32>) -> tensor<?x64xf32> attributes {kf.
   %0 = kf.mlp %x gate(%gate) up(%up) down(%down) activation(silu) : (tensor<?x256xf32>, tensor<64x256x!kf.quant<q4_k>>, tensor<64x256x!kf.quant<q6_k>>, tensor<64x64xbf16>)
   return %0 : tensor<?x64xf32>
 }
+
+// Rows that are rounded before, for products of two formats. Their sums are of
+// 32 and of 16 codes.
+func.func @rounded_rows(%x: tensor<?x256xf32>, %b: tensor<72xf32>) -> (tensor<?x72xf32>, tensor<?x30xf32>) attributes {kf.max_tokens = 9 : i64} {
+  %w = kf.weight ["w"] : tensor<72x256x!kf.quant<q4_1>>
+  %v = kf.weight ["v"] : tensor<30x256x!kf.quant<q6_k>>
+  %c, %s, %t = kf.quantize_rows %x group(32) : tensor<?x256xf32>
+  %d, %r, %u = kf.quantize_rows %x group(16) : tensor<?x256xf32>
+  %0 = kf.matmul %c scales(%s : tensor<?x8xf32>) sums(%t : tensor<?x8xi32>), %w bias(%b) : tensor<?x256xi8>, tensor<72x256x!kf.quant<q4_1>>, tensor<72xf32>
+  %1 = kf.matmul %d scales(%r : tensor<?x8xf32>) sums(%u : tensor<?x16xi32>), %v : tensor<?x256xi8>, tensor<30x256x!kf.quant<q6_k>>
+  return %0, %1 : tensor<?x72xf32>, tensor<?x30xf32>
+}
+
+func.func @rounded_gate(%x: tensor<?x256xf32>, %r: tensor<?x64xf32>) -> tensor<?x64xf32> attributes {kf.max_tokens = 40 : i64} {
+  %gu = kf.weight ["gate", "up"] {stacked} : tensor<2x64x256x!kf.quant<iq4_nl>>
+  %c, %s, %t = kf.quantize_rows %x group(32) : tensor<?x256xf32>
+  %0 = kf.matmul %c scales(%s : tensor<?x8xf32>) sums(%t : tensor<?x8xi32>), %gu glu(silu) : tensor<?x256xi8>, tensor<2x64x256x!kf.quant<iq4_nl>>
+  %1 = arith.addf %0, %r : tensor<?x64xf32>
+  return %1 : tensor<?x64xf32>
+}
+
+// So many rows and columns that rounding them once is worth a kernel.
+func.func @many_rows_q4_0(%x: tensor<?x256xf32>, %g: tensor<256xf32>) -> tensor<?x1100xf32> attributes {kf.max_tokens = 70 : i64} {
+  %w = kf.weight ["w"] : tensor<1100x256x!kf.quant<q4_0>>
+  %n = kf.rms_norm %x, %g eps(1.0e-5) : tensor<?x256xf32>, tensor<256xf32>
+  %0 = kf.matmul %n, %w : tensor<?x256xf32>, tensor<1100x256x!kf.quant<q4_0>>
+  return %0 : tensor<?x1100xf32>
+}
+
+// So few rows that threads of a GPU share the sum of an element.
+func.func @few_rows_blocks(%x: tensor<3x512xf32>) -> tensor<3x44xf32> {
+  %w = kf.weight ["w"] : tensor<44x512x!kf.quant<q6_k>>
+  %0 = kf.matmul %x, %w : tensor<3x512xf32>, tensor<44x512x!kf.quant<q6_k>>
+  return %0 : tensor<3x44xf32>
+}

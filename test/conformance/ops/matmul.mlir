@@ -124,3 +124,21 @@ func.func @square(%a: tensor<40x40xf32>) -> tensor<40x40xf32> {
   %0 = kf.matmul %a, %a : tensor<40x40xf32>, tensor<40x40xf32>
   return %0 : tensor<40x40xf32>
 }
+
+// So few rows that threads of a GPU share the sum of an element.
+func.func @few_rows(%x: tensor<?x523xf32>, %w: tensor<77x523xbf16>, %b: tensor<77xf32>) -> tensor<?x77xf32> attributes {kf.max_tokens = 7 : i64} {
+  %0 = kf.matmul %x, %w bias(%b) : tensor<?x523xf32>, tensor<77x523xbf16>, tensor<77xf32>
+  return %0 : tensor<?x77xf32>
+}
+
+func.func @few_rows_normed(%x: tensor<2x96xbf16>, %g: tensor<96xbf16>, %w: tensor<80x96xbf16>, %r: tensor<2x80xbf16>) -> tensor<2x80xbf16> {
+  %0 = kf.layer_norm %x, %g eps(1.0e-5) : tensor<2x96xbf16>, tensor<96xbf16>
+  %1 = kf.matmul %0, %w : tensor<2x96xbf16>, tensor<80x96xbf16>
+  %2 = arith.addf %r, %1 : tensor<2x80xbf16>
+  return %2 : tensor<2x80xbf16>
+}
+
+func.func @few_rows_gated(%x: tensor<?x256xf32>, %w: tensor<2x44x256xf16>) -> tensor<?x44xf32> attributes {kf.max_tokens = 16 : i64} {
+  %0 = kf.matmul %x, %w glu(silu) : tensor<?x256xf32>, tensor<2x44x256xf16>
+  return %0 : tensor<?x44xf32>
+}

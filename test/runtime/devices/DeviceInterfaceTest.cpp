@@ -156,7 +156,7 @@ protected:
     const std::string_view name = GetParam();
     Result<std::unique_ptr<Device>> opened = Status::error("unknown");
     VulkanDeviceOptions vulkan;
-    vulkan.validation = true;
+    vulkan.validation = testsValidateVulkan();
     vulkan.mapBuffers = name == "vulkan";
     vulkan.onMessage = [this](std::string_view message) {
       messages.emplace_back(message);

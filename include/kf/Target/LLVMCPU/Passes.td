@@ -11,6 +11,77 @@
 
 include "mlir/Pass/PassBase.td"
 
+def QuantizeCpuRows : Pass<"kf-cpu-quantize-rows", "::mlir::func::FuncOp"> {
+  let summary = "Round rows of products once, where that is worth a kernel";
+  let description = [{
+    With `int8_dot` of the target, products with block-quantized weights multiply in 8 bits.
+    Every workgroup of such a product would round the rows of x that it reads;
+    where several do, and rounding takes longer than a dispatch, `kf-form-kernels`
+    makes a kernel of its own of the op that this pass inserts, which takes a
+    norm in front of it, too.
+    ```mlir
+    %0 = kf.rms_norm %x, %g eps(1.0e-5) : tensor<?x2048xf32>, tensor<2048xf32>
+    %1 = kf.matmul %0, %w : tensor<?x2048xf32>, tensor<2560x2048x!kf.quant<q4_0>>
+    ```
+    becomes
+    ```mlir
+    %0 = kf.rms_norm %x, %g eps(1.0e-5) : tensor<?x2048xf32>, tensor<2048xf32>
+    %c, %s, %t = kf.quantize_rows %0 group(32) : tensor<?x2048xf32>
+    %1 = kf.matmul %c scales(%s : tensor<?x64xf32>) sums(%t : tensor<?x64xi32>),
+        %w : tensor<?x2048xi8>, tensor<2560x2048x!kf.quant<q4_0>>
+    ```
+  }];
+  let options = [
+    Option<"maxTokens", "max-tokens", "int64_t", "512",
+           "largest n_tokens of functions without kf.max_tokens">
+  ];
+  let dependentDialects = ["::mlir::kf::KFDialect"];
+}
+
+def SplitCpuAttention : Pass<"kf-cpu-split-attention", "::mlir::func::FuncOp"> {
+  let summary = "Divide the keys of few rows among the workers";
+  let description = [{
+    A workgroup of kf.attention takes a KV head of some rows. Where that is
+    fewer than there are workers, as for the one row of a decode step, and the
+    page table has room for many keys, parts of the keys become workgroups of
+    their own, and a second kernel combines what they found.
+    ```mlir
+    %0 = kf.attention %q, %cache, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32}
+        : tensor<1x8x64xf32>, ...
+    ```
+    becomes, with 8 workers and a cache of 2 heads,
+    ```mlir
+    %m, %n, %v = kf.attention_partial %q, %cache, %p, %s, %t splits(8)
+        {layer = 0 : i64, scale = 0.125 : f32} : tensor<1x8x64xf32>, ...
+    %0 = kf.attention_combine %m, %n, %v
+        : tensor<1x8x8xf32>, tensor<1x8x8x64xf32>
+    ```
+  }];
+  let options = [
+    Option<"maxTokens", "max-tokens", "int64_t", "512",
+           "largest n_tokens of functions without kf.max_tokens">
+  ];
+  let dependentDialects = ["::mlir::kf::KFDialect"];
+}
+
+def LowerCpuByteOps : Pass<"kf-cpu-lower-byte-ops", "::mlir::ModuleOp"> {
+  let summary = "Lower dot products and tables of bytes to x86 instructions";
+  let description = [{
+    `kf.dp4a` becomes `vpdpbusd`, and `kf.look_up` `pshufb`, of the vector's
+    width.
+    ```mlir
+    %0 = kf.dp4a %sum, %a, %b : vector<16xi32>, vector<64xi8>
+    ```
+    becomes
+    ```mlir
+    %0 = llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.512"(%sum, %a, %b)
+        : (vector<16xi32>, vector<64xi8>, vector<64xi8>) -> vector<16xi32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::LLVM::LLVMDialect"];
+}
+
 def EmitCpuEntryPoints : Pass<"kf-cpu-emit-entry-points", "::mlir::ModuleOp"> {
   let summary = "Wrap vectorized kernels in the ABI that the runtime calls";
   let description = [{

@@ -143,37 +143,39 @@ LogicalResult AttentionOp::inferReturnTypes(MLIRContext *,
   return success();
 }
 
-LogicalResult AttentionOp::verify() {
-  RankedTensorType q = tensorType(getQ());
-  KVCacheType cache = getCache().getType();
+/// C1 to C9 of the ops on a cache's keys, but for what they result in.
+static LogicalResult verifyCacheAttention(CacheAttentionInterface op) {
+  RankedTensorType q = tensorType(op.getQ());
+  KVCacheType cache = op.getCache().getType();
+  auto fail = [&] { return op->emitOpError(); };
   if (!isHeads(q))
-    return emitOpError("C1: q must be [T, heads, D] of float elements, the "
-                       "last two dimensions static, found ")
-           << q;
+    return fail() << "C1: q must be [T, heads, D] of float elements, the last "
+                     "two dimensions static, found "
+                  << q;
   if (q.getDimSize(2) != cache.getHeadDim())
-    return emitOpError("C2: head dimension of q (")
-           << q.getDimSize(2) << ") differs from the cache's ("
-           << cache.getHeadDim() << ")";
-  if (!getKvHead() && q.getDimSize(1) % cache.getKvHeads() != 0)
-    return emitOpError("C3: heads of q (")
-           << q.getDimSize(1)
-           << ") must be a multiple of the cache's kv_heads ("
-           << cache.getKvHeads() << ")";
-  if (!isPerRow(getPositions(), q))
-    return emitOpError("C4: positions must be i32, one for each row of q, "
-                       "found ")
-           << getPositions().getType();
-  int64_t layer = getLayer();
+    return fail() << "C2: head dimension of q (" << q.getDimSize(2)
+                  << ") differs from the cache's (" << cache.getHeadDim()
+                  << ")";
+  if (!op.getKvHead() && q.getDimSize(1) % cache.getKvHeads() != 0)
+    return fail() << "C3: heads of q (" << q.getDimSize(1)
+                  << ") must be a multiple of the cache's kv_heads ("
+                  << cache.getKvHeads() << ")";
+  if (!isPerRow(op.getPositions(), q))
+    return fail() << "C4: positions must be i32, one for each row of q, found "
+                  << op.getPositions().getType();
+  int64_t layer = op.getLayer();
   if (layer < 0 || layer >= cache.getLayers())
-    return emitOpError("C5: layer ")
-           << layer << " is outside the cache's " << cache.getLayers();
-  if (getWindow() && static_cast<int64_t>(*getWindow()) <= 0)
-    return emitOpError("C6: window must be positive");
-  if (!isPageTable(getPageTable()))
-    return emitOpError("C9: page_table must be [S, P] of i32, P static, found ")
-           << getPageTable().getType();
+    return fail() << "C5: layer " << layer << " is outside the cache's "
+                  << cache.getLayers();
+  if (op.getWindow() && static_cast<int64_t>(*op.getWindow()) <= 0)
+    return fail() << "C6: window must be positive";
+  if (!isPageTable(op.getPageTable()))
+    return fail() << "C9: page_table must be [S, P] of i32, P static, found "
+                  << op.getPageTable().getType();
   return success();
 }
+
+LogicalResult AttentionOp::verify() { return verifyCacheAttention(*this); }
 
 SmallVector<utils::IteratorType> AttentionOp::getLoopTypes() {
   return {parallel(), parallel()};
@@ -188,6 +190,90 @@ SmallVector<AffineMap> AttentionOp::getLoopMaps() {
     maps.push_back(loopMap(c, 2, {}));
   maps.push_back(loopMap(c, 2, {0, 1, -1}));
   return maps;
+}
+
+LogicalResult AttentionPartialOp::inferReturnTypes(
+    MLIRContext *context, std::optional<Location> loc, Adaptor adaptor,
+    SmallVectorImpl<Type> &types) {
+  auto q = cast<RankedTensorType>(adaptor.getQ().getType());
+  if (!isHeads(q))
+    return cannotInfer<AttentionPartialOp>(
+        loc,
+        "C1: q must be [T, heads, D] of float elements, the last two "
+        "dimensions static",
+        q);
+  constexpr int64_t most = 65536;
+  int64_t splits = adaptor.getSplits();
+  if (splits < 1 || splits > most)
+    return emitOptionalError(loc, "'", getOperationName(),
+                             "' op C10: splits must be in [1, ", most,
+                             "], found ", splits);
+  if (!adaptor.getTile().empty())
+    splits = 1;
+  int64_t heads = q.getDimSize(1), dim = q.getDimSize(2);
+  Type f32 = Float32Type::get(context);
+  types.append(2, getRowsOf(q, {heads, splits}, f32));
+  types.push_back(getRowsOf(q, {heads, splits, dim}, f32));
+  return success();
+}
+
+LogicalResult AttentionPartialOp::verify() {
+  if (!getTile().empty() && getTile().size() != 2)
+    return emitOpError("C10: tile must name a KV head and a split, found ")
+           << getTile().size() << " entries";
+  return verifyCacheAttention(*this);
+}
+
+SmallVector<utils::IteratorType> AttentionPartialOp::getLoopTypes() {
+  return {parallel(), parallel(), parallel()};
+}
+
+SmallVector<AffineMap> AttentionPartialOp::getLoopMaps() {
+  MLIRContext *c = getContext();
+  SmallVector<AffineMap> maps = {loopMap(c, 3, {0, 1, -1}), loopMap(c, 3, {}),
+                                 loopMap(c, 3, {0}), loopMap(c, 3, {0}),
+                                 loopMap(c, 3, {-1, -1})};
+  maps.append(getTile().size(), loopMap(c, 3, {}));
+  maps.append(2, loopMap(c, 3, {0, 1, 2}));
+  maps.push_back(loopMap(c, 3, {0, 1, 2, -1}));
+  return maps;
+}
+
+LogicalResult AttentionCombineOp::inferReturnTypes(
+    MLIRContext *context, std::optional<Location> loc, Adaptor adaptor,
+    SmallVectorImpl<Type> &types) {
+  auto values = cast<RankedTensorType>(adaptor.getValues().getType());
+  if (values.getRank() != 4)
+    return cannotInfer<AttentionCombineOp>(
+        loc, "C1: values must be [T, heads, splits, D] of f32", values);
+  types.push_back(getRowsOf(values,
+                            {values.getDimSize(1), values.getDimSize(3)},
+                            Float32Type::get(context)));
+  return success();
+}
+
+LogicalResult AttentionCombineOp::verify() {
+  RankedTensorType values = tensorType(getValues());
+  if (!isRowsTensor(values) || !values.getElementType().isF32())
+    return emitOpError("C1: values must be [T, heads, splits, D] of f32, all "
+                       "but T static, found ")
+           << values;
+  RankedTensorType wanted =
+      getRowsOf(values, values.getShape().slice(1, 2), values.getElementType());
+  if (getMaxima().getType() != wanted)
+    return emitOpError("C2: maxima and totals must be ")
+           << wanted << ", found " << getMaxima().getType();
+  return success();
+}
+
+SmallVector<utils::IteratorType> AttentionCombineOp::getLoopTypes() {
+  return {parallel(), parallel()};
+}
+
+SmallVector<AffineMap> AttentionCombineOp::getLoopMaps() {
+  MLIRContext *c = getContext();
+  return {loopMap(c, 2, {0, 1, -1}), loopMap(c, 2, {0, 1, -1}),
+          loopMap(c, 2, {0, 1, -1, -1}), loopMap(c, 2, {0, 1, -1})};
 }
 
 LogicalResult KVAppendOp::verify() {

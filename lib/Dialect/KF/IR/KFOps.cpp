@@ -116,7 +116,7 @@ SmallVector<AffineMap> EmbeddingOp::getLoopMaps() {
 // matmul
 //===----------------------------------------------------------------------===//
 
-LogicalResult MatmulOp::inferReturnTypes(MLIRContext *,
+LogicalResult MatmulOp::inferReturnTypes(MLIRContext *context,
                                          std::optional<Location> loc,
                                          Adaptor adaptor,
                                          SmallVectorImpl<Type> &types) {
@@ -129,7 +129,9 @@ LogicalResult MatmulOp::inferReturnTypes(MLIRContext *,
         loc, "C2: w must have rank 2, 3 with glu, or the rank of x", w);
   SmallVector<int64_t> shape(x.getShape().drop_front());
   shape.back() = w.getDimSize(w.getRank() - 2);
-  types.push_back(getRowsOf(x, shape, x.getElementType()));
+  Type element =
+      adaptor.getScales() ? Float32Type::get(context) : x.getElementType();
+  types.push_back(getRowsOf(x, shape, element));
   return success();
 }
 
@@ -149,11 +151,42 @@ static bool hasBatchesOf(RankedTensorType w, RankedTensorType x) {
   return true;
 }
 
+/// Checks the scales and sums of `op`, whose x holds codes.
+static LogicalResult verifyCodes(MatmulOp op) {
+  if (!op.getScales() || !op.getSums())
+    return op.emitOpError("C6: scales and sums come together");
+  RankedTensorType x = tensorType(op.getX()), w = tensorType(op.getW());
+  auto quant = dyn_cast<QuantType>(w.getElementType());
+  if (!quant)
+    return op.emitOpError("C6: with scales, w must be of a quantized type, "
+                          "found ")
+           << w;
+  Builder b(op.getContext());
+  int64_t k = x.getDimSize(1);
+  auto verifyPart = [&](StringRef name, Value value, int64_t elements,
+                        Type type) -> LogicalResult {
+    RankedTensorType wanted = getRowsOf(x, k / elements, type);
+    if (value.getType() == wanted)
+      return success();
+    return op.emitOpError("C6: ")
+           << name << " must be " << wanted << ", found " << value.getType();
+  };
+  if (failed(verifyPart("scales", op.getScales(), ::kf::PackedBlock::unit,
+                        b.getF32Type())))
+    return failure();
+  return verifyPart("sums", op.getSums(),
+                    getStorage(quant.getFormat()).subBlock, b.getI32Type());
+}
+
 LogicalResult MatmulOp::verify() {
   RankedTensorType x = tensorType(getX()), w = tensorType(getW());
-  if (x.getRank() < 2 || x.getRank() > 4 || !isFloatTensor(x))
-    return emitOpError("C1: x must be a tensor of rank 2 to 4 of f32, f16 or "
-                       "bf16, found ")
+  bool hasCodes = getScales() || getSums();
+  if (hasCodes ? x.getRank() != 2 || !x.getElementType().isInteger(8)
+               : x.getRank() < 2 || x.getRank() > 4 || !isFloatTensor(x))
+    return emitOpError("C1: x must be a ")
+           << (hasCodes ? "rank 2 tensor of i8 with scales"
+                        : "tensor of rank 2 to 4 of f32, f16 or bf16")
+           << ", found "
            << x;
   int64_t rank = getGlu() ? 3 : 2;
   bool hasBatches = !getGlu() && w.getRank() > 2 && hasBatchesOf(w, x);
@@ -176,7 +209,7 @@ LogicalResult MatmulOp::verify() {
                        "dimension and float elements, and w no batches, "
                        "found ")
            << getBias().getType() << " for w " << w;
-  return success();
+  return hasCodes ? verifyCodes(*this) : success();
 }
 
 SmallVector<utils::IteratorType> MatmulOp::getLoopTypes() {
@@ -192,6 +225,8 @@ SmallVector<AffineMap> MatmulOp::getLoopMaps() {
                                      : loopMap(c, 3, {1, 2})};
   if (getBias())
     maps.push_back(glu ? loopMap(c, 3, {-1, 1}) : loopMap(c, 3, {1}));
+  if (getScales())
+    maps.append(2, loopMap(c, 3, {0, -1})); // and sums
   maps.push_back(loopMap(c, 3, {0, 1}));
   return maps;
 }
@@ -204,8 +239,7 @@ struct DropZeroBias : OpRewritePattern<MatmulOp> {
                                 PatternRewriter &rewriter) const override {
     if (!op.getBias() || !matchPattern(op.getBias(), m_AnyZeroFloat()))
       return failure();
-    rewriter.replaceOpWithNewOp<MatmulOp>(op, op.getX(), op.getW(), Value(),
-                                          op.getGluAttr());
+    rewriter.modifyOpInPlace(op, [&] { op.getBiasMutable().clear(); });
     return success();
   }
 };
@@ -562,6 +596,45 @@ SmallVector<AffineMap> QuantizeOp::getLoopMaps() {
   return {rowMap(x), rowMap(x)};
 }
 
+LogicalResult QuantizeRowsOp::inferReturnTypes(MLIRContext *context,
+                                               std::optional<Location> loc,
+                                               Adaptor adaptor,
+                                               SmallVectorImpl<Type> &types) {
+  auto x = cast<RankedTensorType>(adaptor.getX().getType());
+  if (x.getRank() != 2 || x.isDynamicDim(1))
+    return cannotInfer<QuantizeRowsOp>(loc, "C1: x must be [M, K], K static",
+                                       x);
+  int64_t group = adaptor.getGroup();
+  if (group != 16 && group != 32)
+    return emitOptionalError(loc, "'", getOperationName(),
+                             "' op C2: group must be 16 or 32, found ", group);
+  Builder b(context);
+  int64_t k = x.getDimSize(1);
+  types.push_back(getRowsOf(x, k, b.getI8Type()));
+  types.push_back(getRowsOf(x, k / ::kf::PackedBlock::unit, b.getF32Type()));
+  types.push_back(getRowsOf(x, k / group, b.getI32Type()));
+  return success();
+}
+
+LogicalResult QuantizeRowsOp::verify() {
+  RankedTensorType x = tensorType(getX());
+  if (!isFloatTensor(x) || x.getDimSize(1) % ::kf::PackedBlock::unit != 0)
+    return emitOpError("C1: x must be [M, K] of float elements, K a multiple "
+                       "of 32, found ")
+           << x;
+  return success();
+}
+
+SmallVector<utils::IteratorType> QuantizeRowsOp::getLoopTypes() {
+  return {parallel(), reduction()};
+}
+
+SmallVector<AffineMap> QuantizeRowsOp::getLoopMaps() {
+  MLIRContext *c = getContext();
+  return {loopMap(c, 2, {0, 1}), loopMap(c, 2, {0, 1}), loopMap(c, 2, {0, -1}),
+          loopMap(c, 2, {0, -1})};
+}
+
 LogicalResult DequantizeOp::inferReturnTypes(MLIRContext *context,
                                              std::optional<Location>,
                                              Adaptor adaptor,
@@ -587,4 +660,24 @@ SmallVector<utils::IteratorType> DequantizeOp::getLoopTypes() {
 SmallVector<AffineMap> DequantizeOp::getLoopMaps() {
   RankedTensorType x = tensorType(getX());
   return {rowMap(x), rowMap(x)};
+}
+
+//===----------------------------------------------------------------------===//
+// dp4a, look_up
+//===----------------------------------------------------------------------===//
+
+LogicalResult Dp4aOp::verify() {
+  int64_t lanes = getSum().getType().getNumElements();
+  if (getA().getType().getNumElements() == 4 * lanes)
+    return success();
+  return emitOpError("C1: a and b must have four times the lanes of sum, "
+                     "found ")
+         << getA().getType() << " for " << getSum().getType();
+}
+
+LogicalResult LookUpOp::verify() {
+  if (getTable().size() == 16)
+    return success();
+  return emitOpError("C1: table must have 16 entries, found ")
+         << getTable().size();
 }

@@ -42,7 +42,9 @@ struct LoopNest {
     maps.assign(op->getNumOperands() + 1,
                 AffineMap::getMultiDimIdentityMap(rank, op->getContext()));
   }
-  AffineMap resultMap() const { return maps.back(); }
+  AffineMap resultMap(OpResult result) const {
+    return maps[result.getOwner()->getNumOperands() + result.getResultNumber()];
+  }
 };
 
 /// Offsets and sizes of the part of `type` that a tile of the loops touches.
@@ -103,9 +105,10 @@ FailureOr<TilingResult> tile(Operation *op, OpBuilder &builder,
   }
 
   SmallVector<Type> types;
-  for (Value result : op->getResults()) {
+  for (OpResult result : op->getResults()) {
     SmallVector<int64_t> shape;
-    for (auto [dim, expr] : llvm::enumerate(nest.resultMap().getResults())) {
+    for (auto [dim, expr] :
+         llvm::enumerate(nest.resultMap(result).getResults())) {
       auto loop = dyn_cast<AffineDimExpr>(expr);
       std::optional<int64_t> size =
           loop ? getConstantIntValue(sizes[loop.getPosition()])
@@ -116,9 +119,10 @@ FailureOr<TilingResult> tile(Operation *op, OpBuilder &builder,
   }
 
   // Heads of a tiled attention all read one KV head: name it.
-  auto attention = dyn_cast<AttentionOp>(op);
+  auto attention = dyn_cast<CacheAttentionInterface>(op);
   if (attention && !attention.getKvHead()) {
-    int64_t heads = cast<RankedTensorType>(attention.getType()).getDimSize(1);
+    int64_t heads =
+        cast<RankedTensorType>(attention.getQ().getType()).getDimSize(1);
     int64_t group = heads / attention.getCache().getType().getKvHeads();
     std::optional<int64_t> tileHeads = getConstantIntValue(sizes[1]);
     if (!tileHeads || *tileHeads != group)
@@ -127,6 +131,12 @@ FailureOr<TilingResult> tile(Operation *op, OpBuilder &builder,
     Value head = getValueOrCreateConstantIndexOp(builder, loc, offsets[1]);
     Value groupSize = arith::ConstantIndexOp::create(builder, loc, group);
     operands.push_back(arith::DivUIOp::create(builder, loc, head, groupSize));
+    if (isa<AttentionPartialOp>(op)) {
+      if (!isConstantIntValue(sizes[2], 1))
+        return op->emitOpError("must be tiled by single splits");
+      operands.push_back(
+          getValueOrCreateConstantIndexOp(builder, loc, offsets[2]));
+    }
   }
   Operation *tiled = mlir::clone(builder, op, types, operands);
   return TilingResult{{tiled}, SmallVector<Value>(tiled->getResults()), slices};
@@ -142,7 +152,10 @@ struct LoopTiling : TilingInterface::ExternalModel<LoopTiling<OpTy>, OpTy> {
                                         OpBuilder &builder) const {
     LoopNest nest(op);
     SmallVector<Range> ranges(nest.types.size());
-    for (auto [value, map] : llvm::zip(op->getOperands(), nest.maps))
+    // A loop that no operand has is a static dimension of a result.
+    SmallVector<Value> values(op->getOperands());
+    llvm::append_range(values, op->getResults());
+    for (auto [value, map] : llvm::zip(values, nest.maps))
       for (auto [dim, expr] : llvm::enumerate(map.getResults()))
         if (auto loop = dyn_cast<AffineDimExpr>(expr))
           if (!ranges[loop.getPosition()].size)
@@ -166,9 +179,9 @@ struct LoopTiling : TilingInterface::ExternalModel<LoopTiling<OpTy>, OpTy> {
                         ArrayRef<OpFoldResult> sizes,
                         SmallVector<OpFoldResult> &resultOffsets,
                         SmallVector<OpFoldResult> &resultSizes) const {
-    projectTile(builder, op->getLoc(), op->getResult(number),
-                LoopNest(op).resultMap(), offsets, sizes, resultOffsets,
-                resultSizes);
+    OpResult result = op->getResult(number);
+    projectTile(builder, op->getLoc(), result, LoopNest(op).resultMap(result),
+                offsets, sizes, resultOffsets, resultSizes);
     return success();
   }
 
@@ -183,7 +196,8 @@ struct LoopTiling : TilingInterface::ExternalModel<LoopTiling<OpTy>, OpTy> {
       sizes.push_back(range.size);
     }
     LoopNest nest(op);
-    for (auto [dim, expr] : llvm::enumerate(nest.resultMap().getResults())) {
+    for (auto [dim, expr] :
+         llvm::enumerate(nest.resultMap(op->getResult(number)).getResults())) {
       auto dimension = dyn_cast<AffineDimExpr>(expr);
       if (!dimension)
         continue;
@@ -219,9 +233,10 @@ void mlir::kf::registerTilingInterfaceExternalModels(
   registry.addExtension(+[](MLIRContext *context, KFDialect *,
                             arith::ArithDialect *, math::MathDialect *) {
     attach(OpList<EmbeddingOp, MatmulOp, RmsNormOp, LayerNormOp, SoftmaxOp,
-                  ActivationOp, RopeOp, AttentionOp, KVAppendOp, ArgmaxOp,
-                  SampleOp, QuantizeOp, DequantizeOp, PackOp, CopyOp, ReduceOp,
-                  BatchMatmulOp>(),
+                  ActivationOp, RopeOp, AttentionOp, AttentionPartialOp,
+                  AttentionCombineOp, KVAppendOp, ArgmaxOp, SampleOp,
+                  QuantizeOp, QuantizeRowsOp, DequantizeOp, PackOp, CopyOp,
+                  ReduceOp, BatchMatmulOp>(),
            context);
     attach(ElementwiseOps(), context);
   });

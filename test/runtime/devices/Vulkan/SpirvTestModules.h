@@ -9,6 +9,8 @@
 #ifndef KF_TEST_RUNTIME_DEVICES_VULKAN_SPIRVTESTMODULES_H
 #define KF_TEST_RUNTIME_DEVICES_VULKAN_SPIRVTESTMODULES_H
 
+#include "test/runtime/TestFiles.h"
+
 #include <cstdint>
 #include <fstream>
 #include <iterator>
@@ -18,8 +20,9 @@ namespace kf {
 
 /// The bytes of `name`.spvasm, assembled; empty if the file is missing.
 inline std::string readSpirv(const std::string &name) {
-  std::ifstream file(std::string(KF_SPIRV_DIR) + "/" + name + ".spv",
-                     std::ios::binary);
+  std::ifstream file(
+      test::testFile(std::string(KF_SPIRV_DIR) + "/" + name + ".spv"),
+      std::ios::binary);
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 

@@ -33,4 +33,30 @@ def KF_LoopOpInterface : OpInterface<"LoopOpInterface"> {
   ];
 }
 
+def KF_CacheAttentionInterface : OpInterface<"CacheAttentionInterface"> {
+  let cppNamespace = "::mlir::kf";
+  let description = [{
+    Attention to keys of a KV cache: what kf.attention and
+    kf.attention_partial, which computes parts of it, read alike.
+  }];
+  let methods = [
+    InterfaceMethod<"Queries, [T, heads, D].", "::mlir::Value", "getQ">,
+    InterfaceMethod<"The cache.",
+      "::mlir::TypedValue<::mlir::kf::KVCacheType>", "getCache">,
+    InterfaceMethod<"Position of each row.", "::mlir::Value", "getPositions">,
+    InterfaceMethod<"Sequence of each row.", "::mlir::Value", "getSequences">,
+    InterfaceMethod<"Pages of the sequences, [S, P].", "::mlir::Value",
+      "getPageTable">,
+    InterfaceMethod<"The KV head of all heads of a tile; null outside of one.",
+      "::mlir::Value", "getKvHead">,
+    InterfaceMethod<"Layer of the cache.", "uint64_t", "getLayer">,
+    InterfaceMethod<"Names another layer.", "void", "setLayer",
+      (ins "uint64_t":$layer)>,
+    InterfaceMethod<"What scores are multiplied by.", "::llvm::APFloat",
+      "getScale">,
+    InterfaceMethod<"Keys that a row sees, where it does not see all.",
+      "::std::optional<uint64_t>", "getWindow">
+  ];
+}
+
 #endif // KF_DIALECT_KF_IR_KFINTERFACES_TD

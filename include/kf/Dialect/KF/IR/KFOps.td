@@ -62,19 +62,23 @@ def KF_EmbeddingOp : KF_LoopOp<"embedding"> {
 // Matrix products
 //===----------------------------------------------------------------------===//
 
-def KF_MatmulOp : KF_LoopOp<"matmul"> {
+def KF_MatmulOp : KF_LoopOp<"matmul", [AttrSizedOperandSegments]> {
   let summary = "x times W transposed, optionally with bias and gating";
   let description = [{
     `result = x W^T + bias`, accumulated in f32. With `glu(act)`, W holds a gate
     and an up matrix, and `result = act(x W[0]^T + bias[0]) * (x W[1]^T +
     bias[1])`.
 
+    With `scales` and `sums`, `x` holds the codes of kf.quantize_rows, and
+    stands for codes times scales.
+
     With `x` of rank 3 or 4, there is a product for each of its batches, its
     dimensions but the last two: all of them with `w` where it is a matrix, else
     each with its own. `kf-expand-tensors` makes `kf.matmul` on matrices and
     `kf.batch_matmul` of it.
 
-    - C1: `x` is a tensor [..., M, K] of rank 2 to 4 of f32, f16 or bf16.
+    - C1: `x` is a tensor [..., M, K] of rank 2 to 4 of f32, f16 or bf16, or
+      with `scales` of rank 2 and i8.
     - C2: `w` is [N, K], or [2, N, K] with `glu`, of f32, f16, bf16 or a
       quantized type; rows of blocks are whole blocks. Without `glu`, it may be
       [..., N, K] of the rank of `x`, of f32, f16 or bf16: each batch dimension
@@ -82,23 +86,40 @@ def KF_MatmulOp : KF_LoopOp<"matmul"> {
     - C3: the last dimensions of `x` and `w` are equal and static.
     - C4: `bias`, where present, is [N], or [2, N] with `glu`, of a float type;
       `w` has no batches then.
-    - C5: the result is [..., M, N] with the element type of `x`.
+    - C5: the result is [..., M, N] with the element type of `x`, f32 with
+      `scales`.
+    - C6: `scales` and `sums` come together. `w` is of a quantized type then,
+      `scales` [M, K / 32] of f32, and `sums` [M, K / G] of i32, G being the
+      elements of the type's blocks that share a scale.
 
     ```mlir
     %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<768x256xbf16>
     %1 = kf.matmul %x, %w bias(%b) : tensor<?x64xf32>, tensor<96x64xf32>, tensor<96xf32>
     %2 = kf.matmul %x, %gu glu(silu) : tensor<?x256xf32>, tensor<2x704x256xbf16>
     %3 = kf.matmul %q, %k : tensor<2x4x5x8xf32>, tensor<2x1x7x8xf32>
+    %4 = kf.matmul %codes scales(%s : tensor<?x8xf32>) sums(%t : tensor<?x8xi32>),
+        %q : tensor<?x256xi8>, tensor<768x256x!kf.quant<q4_0>>
     ```
   }];
   let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$w,
                        Optional<AnyRankedTensor>:$bias,
+                       Optional<AnyRankedTensor>:$scales,
+                       Optional<AnyRankedTensor>:$sums,
                        OptionalAttr<KF_ActivationKindAttr>:$glu);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
-    $x `,` $w (`bias` `(` $bias^ `)`)? (`glu` `` custom<Activation>($glu)^)?
+    $x (`scales` `(` $scales^ `:` type($scales) `)`)?
+    (`sums` `(` $sums^ `:` type($sums) `)`)? `,` $w (`bias` `(` $bias^ `)`)?
+    (`glu` `` custom<Activation>($glu)^)?
     attr-dict `:` type($x) `,` type($w) (`,` type($bias)^)?
   }];
+  let builders = [
+    OpBuilder<(ins "::mlir::Value":$x, "::mlir::Value":$w,
+                   "::mlir::Value":$bias,
+                   "::mlir::kf::ActivationKindAttr":$glu), [{
+      build($_builder, $_state, x, w, bias, /*scales=*/{}, /*sums=*/{}, glu);
+    }]>
+  ];
   let hasCanonicalizer = 1;
   let extraClassDeclaration = [{
     /// Whether x and w are matrices (or w two of them, with glu), as kernels
@@ -278,7 +299,7 @@ def KF_RopeOp : KF_LoopOp<"rope"> {
 }
 
 def KF_AttentionOp : KF_Op<"attention", [KF_NonEmptyTensors, InferTypeOpAdaptor,
-    AllTypesMatch<["positions", "sequences"]>,
+    AllTypesMatch<["positions", "sequences"]>, KF_CacheAttentionInterface,
     DeclareOpInterfaceMethods<KF_LoopOpInterface>]> {
   let hasVerifier = 1;
   let summary = "causal attention of queries to a layer of the KV cache";
@@ -337,6 +358,98 @@ def KF_AttentionOp : KF_Op<"attention", [KF_NonEmptyTensors, InferTypeOpAdaptor,
     $q `,` $cache `,` $positions `,` $sequences `,` $page_table
     (`kv_head` `(` $kv_head^ `)`)? attr-dict
     `:` type($q) `,` type($cache) `,` type($positions) `,` type($page_table)
+  }];
+}
+
+def KF_AttentionPartialOp : KF_Op<"attention_partial", [
+    KF_NonEmptyTensors, InferTypeOpAdaptor,
+    AllTypesMatch<["positions", "sequences"]>, KF_CacheAttentionInterface,
+    DeclareOpInterfaceMethods<KF_LoopOpInterface>]> {
+  let hasVerifier = 1;
+  let summary = "kf.attention over parts of the keys";
+  let description = [{
+    What kf.attention_combine makes kf.attention's result of, computed apart
+    for each of `splits` parts of the keys that a row sees. The pages that hold
+    them, n of them, are divided evenly: the first part has the keys of the
+    first ceil(n / splits) pages, and so on; the last ones may have none. So
+    what a row's parts are depends on its own position alone.
+
+    Of the scores of each part's keys, `maxima` are the largest ones, `totals`
+    the sums of exp(score - maximum), and `values` the sums of
+    exp(score - maximum) times v. A part without keys has -inf, 0 and zeros.
+
+    In a tiled kernel, `tile` names the one KV head that all heads of `q` read,
+    and the one part that is computed.
+
+    - C1: `q` is a rank 3 tensor [T, heads, D] of float elements, the last two
+      dimensions static.
+    - C2: D is the cache's head_dim.
+    - C3: without `tile`, heads is a multiple of the cache's kv_heads.
+    - C4: `positions` is a rank 1 tensor of i32 with dim 0 of `q`.
+    - C5: `layer` is in [0, layers of the cache).
+    - C6: `window`, where present, is positive.
+    - C7: `maxima` and `totals` are [T, heads, splits], and `values` is
+      [T, heads, splits, D], of f32; with `tile`, one split is.
+    - C8: `sequences` has the type of `positions`.
+    - C9: `page_table` is [S, P] of i32, P static.
+    - C10: `splits` is in [1, 65536]; `tile`, where present, has two entries.
+
+    ```mlir
+    %m, %t, %v = kf.attention_partial %q, %cache, %positions, %sequences,
+        %page_table splits(4) {layer = 3 : i64, scale = 0.125 : f32}
+        : tensor<?x4x64xf32>,
+          !kf.kv_cache<layers = 8, kv_heads = 2, head_dim = 64, type = f32>,
+          tensor<?xi32>, tensor<1x32xi32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$q,
+                       Arg<KF_KVCacheType, "", [MemRead]>:$cache,
+                       AnyRankedTensor:$positions, AnyRankedTensor:$sequences,
+                       AnyRankedTensor:$page_table, Variadic<Index>:$tile,
+                       I64Attr:$splits, I64Attr:$layer, F32Attr:$scale,
+                       OptionalAttr<I64Attr>:$window);
+  let results = (outs AnyRankedTensor:$maxima, AnyRankedTensor:$totals,
+                      AnyRankedTensor:$values);
+  let assemblyFormat = [{
+    $q `,` $cache `,` $positions `,` $sequences `,` $page_table
+    `splits` `(` $splits `)` (`tile` `(` $tile^ `)`)? attr-dict
+    `:` type($q) `,` type($cache) `,` type($positions) `,` type($page_table)
+  }];
+  let extraClassDeclaration = [{
+    /// The KV head of all heads of a tile; null outside of one.
+    ::mlir::Value getKvHead() {
+      return getTile().empty() ? ::mlir::Value() : getTile().front();
+    }
+    /// The part of a tile; null outside of one.
+    ::mlir::Value getSplit() {
+      return getTile().empty() ? ::mlir::Value() : getTile().back();
+    }
+  }];
+}
+
+def KF_AttentionCombineOp : KF_LoopOp<"attention_combine",
+    [AllTypesMatch<["maxima", "totals"]>]> {
+  let summary = "kf.attention's result from parts of it";
+  let description = [{
+    With m the largest of a row's `maxima`, and w_s = exp(maxima[s] - m):
+    the sum of w_s * values[s], divided by that of w_s * totals[s]; zeros where
+    m is -inf, as no part has keys.
+
+    - C1: `values` is [T, heads, splits, D] of f32, all but T static.
+    - C2: `maxima` and `totals` are [T, heads, splits] of f32.
+    - C3: the result is [T, heads, D] of f32.
+
+    ```mlir
+    %0 = kf.attention_combine %m, %t, %v
+        : tensor<?x4x8xf32>, tensor<?x4x8x64xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$maxima, AnyRankedTensor:$totals,
+                       AnyRankedTensor:$values);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $maxima `,` $totals `,` $values attr-dict `:` type($maxima) `,`
+    type($values)
   }];
 }
 
@@ -507,6 +620,34 @@ def KF_QuantizeOp : KF_LoopOp<"quantize"> {
   let assemblyFormat = "$x $format attr-dict `:` type($x)";
 }
 
+def KF_QuantizeRowsOp : KF_LoopOp<"quantize_rows"> {
+  let summary = "rounds rows to 8 bits, with a scale for 32 elements";
+  let description = [{
+    Of each 32 neighbours of a row, `scales` is the largest magnitude / 127, and
+    `codes` are the elements * (127 / magnitude), rounded to the nearest
+    integer, ties to even; both are zero where the magnitude is. With an
+    infinity or a NaN among them the scale is a NaN, so that none is hidden, and
+    the codes are zeros. `sums` are the codes of each `group` elements added up,
+    which products with weights that have minimums or an offset need.
+
+    - C1: `x` is a rank 2 tensor [M, K] of float elements, K static and a
+      multiple of 32.
+    - C2: `group` is 16 or 32.
+    - C3: `codes` is [M, K] of i8, `scales` [M, K / 32] of f32, and `sums`
+      [M, K / group] of i32.
+
+    ```mlir
+    %codes, %scales, %sums = kf.quantize_rows %x group(32) : tensor<?x256xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$x, I64Attr:$group);
+  let results = (outs AnyRankedTensor:$codes, AnyRankedTensor:$scales,
+                      AnyRankedTensor:$sums);
+  let assemblyFormat = [{
+    $x `group` `(` $group `)` attr-dict `:` type($x)
+  }];
+}
+
 def KF_DequantizeOp : KF_LoopOp<"dequantize"> {
   let summary = "widens a block-quantized tensor to f32";
   let description = [{
@@ -525,5 +666,6 @@ def KF_DequantizeOp : KF_LoopOp<"dequantize"> {
 
 include "kf/Dialect/KF/IR/KFTensorOps.td"
 include "kf/Dialect/KF/IR/KFStructureOps.td"
+include "kf/Dialect/KF/IR/KFVectorOps.td"
 
 #endif // KF_DIALECT_KF_IR_KFOPS_TD

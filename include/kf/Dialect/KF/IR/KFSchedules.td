@@ -87,15 +87,19 @@ def KF_SimtScheduleAttr : KF_ScheduleAttr<"Simt", "simt"> {
       workgroup computes; 0 leaves the loop whole.
     - `threads`: threads of a workgroup along x, y, z.
     - `tile`: elements of a matmul that each thread keeps in registers, [rows,
-      columns]: `workgroup` is `tile` times `threads`, y being rows.
-    - `reduction`: K step of a matmul that is staged in workgroup memory; 0
-      means whole.
-    - `unroll`: unrolling of the loop over a staged step.
+      columns]. Either `workgroup` is `tile` times `threads`, y being rows, and
+      the operands are staged in workgroup memory. Or it has the tile's rows and
+      its columns times the threads along y, and those along x share each sum,
+      which is for few rows.
+    - `reduction`: K step of a matmul that is staged; 0 means whole.
+    - `unroll`: unrolling of the loop over a staged step, or over the products
+      of a thread.
 
     Register tiles and threads are at most 65536, other sizes 2^31 - 1.
 
     ```mlir
     #kf.simt<workgroup = [32, 32], threads = [16, 16], tile = [2, 2], reduction = 16>
+    #kf.simt<workgroup = [1, 8], threads = [32, 4], tile = [1, 2], unroll = 8>
     #kf.simt<workgroup = [1], threads = [64]>
     ```
   }];

@@ -32,6 +32,13 @@ def KF_TargetAttrInterface : AttrInterface<"TargetAttrInterface"> {
       }],
       "::mlir::kf::FusionRules", "getFusionRules", (ins "int64_t":$rows)>,
     InterfaceMethod<[{
+        Adds passes over functions that divide ops into parts which this target
+        computes in kernels of their own. Functions without `kf.max_tokens` have
+        up to `max_tokens`.
+      }],
+      "void", "addDivisionPasses",
+      (ins "::mlir::OpPassManager &":$passes, "int64_t":$max_tokens), "", [{}]>,
+    InterfaceMethod<[{
         How matmuls read a weight of this type, which has no layout yet; null:
         as it is stored. Kernels and step sizes of a model share it.
       }],

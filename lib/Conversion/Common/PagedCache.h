@@ -9,14 +9,14 @@
 // A kernel sees one layer of the cache: [pages][2][kv_heads][page][head_dim].
 // Page tables and sequences come from outside. What they say is never trusted
 // with memory: a sequence or page that does not exist is told apart, or another
-// one is taken.
+// one is taken. How elements are read and written is the target's.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef KF_CONVERSION_KFTOVECTOR_PAGEDCACHE_H
-#define KF_CONVERSION_KFTOVECTOR_PAGEDCACHE_H
+#ifndef KF_CONVERSION_COMMON_PAGEDCACHE_H
+#define KF_CONVERSION_COMMON_PAGEDCACHE_H
 
-#include "KernelEmitter.h"
+#include "TileEmitter.h"
 
 namespace mlir::kf {
 
@@ -24,14 +24,12 @@ class PagedCache {
 public:
   /// Reads what the kernel is given; `sequences` [T] and `pageTable` [S, P] are
   /// operands of the op on `cache`.
-  PagedCache(KernelEmitter &emitter, TypedValue<KVCacheType> cache,
+  PagedCache(TileEmitter &emitter, TypedValue<KVCacheType> cache,
              Value sequences, Value pageTable);
 
-  /// The cache's elements, flat; its bytes if they lie in blocks.
-  Value memref() const { return cache; }
   /// Positions that a sequence may have: those of its P pages.
   Value limit() const;
-  /// Elements of the memref that hold K, or V, of one head of one page.
+  /// Elements, or bytes of blocks, that hold K, or V, of one head of one page.
   int64_t headSize() const;
   /// Those between a page's K and its V.
   int64_t valuesOffset() const { return headSize() * type.getKvHeads(); }
@@ -58,28 +56,36 @@ public:
   /// Where the scales begin of K, or of V, of the head of a page that begins at
   /// `head`.
   Value scalesOf(Value head) const;
-  /// `width` scales (0: one scalar) from byte `offset` on, as f32.
-  Value loadScales(Value offset, unsigned width) const;
-  void storeScale(Value scale, Value offset) const;
-  /// `width` codes from byte `offset` on, as f32.
-  Value loadCodes(Value offset, unsigned width) const;
 
 private:
   Value pageNumber(Value sequence, Value position);
   Value offsetOf(Value number);
   Value isBelow(Value value, Value end);
   Value atMost(Value value, Value last);
+  Value loadIndex(Value tensor, ValueRange indices);
 
-  KernelEmitter &e;
+  TileEmitter &e;
   OpBuilder &b;
   Location loc;
   KVCacheType type;
-  Value cache, pages, sequences, table;
-  SmallVector<Value> rowOffset, tableOffset;
+  Value pages, sequences, table;
   Value sequenceCount; // S
   int64_t tablePages;  // P
 };
 
+/// Where a row of keys or values goes, or lies: its first element, or code;
+/// `step` elements on lies the next. The same of its scales, if it has any.
+struct CacheRow {
+  Value first, firstScale;
+  int64_t step = 1;
+};
+
+/// The row at place `place` of the head of a page that begins at `head`, with
+/// positions in blocks of `step`.
+CacheRow locateCacheRow(TileEmitter &emitter, const PagedCache &pages,
+                        KVCacheType type, Value head, Value place,
+                        int64_t step);
+
 } // namespace mlir::kf
 
-#endif // KF_CONVERSION_KFTOVECTOR_PAGEDCACHE_H
+#endif // KF_CONVERSION_COMMON_PAGEDCACHE_H

@@ -8,23 +8,20 @@
 
 #include "PagedCache.h"
 
+#include "runtime/program/abi.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace mlir::kf;
 
-PagedCache::PagedCache(KernelEmitter &emitter, TypedValue<KVCacheType> cache,
+PagedCache::PagedCache(TileEmitter &emitter, TypedValue<KVCacheType> cache,
                        Value sequences, Value pageTable)
     : e(emitter), b(e.b), loc(e.loc), type(cache.getType()),
-      cache(e.memrefOf(mlir::cast<BlockArgument>(cache))),
-      pages(e.cachePages()) {
-  this->sequences = e.sourceMemref(sequences, rowOffset);
-  table = e.sourceMemref(pageTable, tableOffset);
-  sequenceCount = e.sizesOf(pageTable)[0];
-  tablePages = mlir::cast<RankedTensorType>(pageTable.getType()).getDimSize(1);
-}
+      pages(e.loadScalar(KF_SCALAR_CACHE_PAGES)), sequences(sequences),
+      table(pageTable), sequenceCount(e.sizesOf(pageTable)[0]),
+      tablePages(
+          mlir::cast<RankedTensorType>(pageTable.getType()).getDimSize(1)) {}
 
 bool PagedCache::hasOneSequence() const {
   return getConstantIntValue(sequenceCount) == 1;
@@ -44,11 +41,12 @@ int64_t PagedCache::headSize() const {
   return elements + type.getPage() * scaleBytesOfRow();
 }
 
-Value PagedCache::sequenceOf(Value row) {
-  return arith::IndexCastOp::create(
-      b, loc, b.getIndexType(),
-      memref::LoadOp::create(b, loc, sequences, e.add(rowOffset[0], row)));
+Value PagedCache::loadIndex(Value tensor, ValueRange indices) {
+  return arith::IndexCastOp::create(b, loc, b.getIndexType(),
+                                    e.load(tensor, indices, 0));
 }
+
+Value PagedCache::sequenceOf(Value row) { return loadIndex(sequences, row); }
 
 Value PagedCache::isBelow(Value value, Value end) {
   return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, value, end);
@@ -62,11 +60,7 @@ Value PagedCache::atMost(Value value, Value last) {
 Value PagedCache::pageNumber(Value sequence, Value position) {
   Value number =
       arith::DivUIOp::create(b, loc, position, e.index(type.getPage()));
-  Value entry =
-      memref::LoadOp::create(b, loc, table,
-                             ValueRange{e.add(tableOffset[0], sequence),
-                                        e.add(tableOffset[1], number)});
-  return arith::IndexCastOp::create(b, loc, b.getIndexType(), entry);
+  return loadIndex(table, {sequence, number});
 }
 
 /// Elements before page number `number`.
@@ -92,10 +86,6 @@ void PagedCache::ifExists(Value sequence, Value position,
   });
 }
 
-//===----------------------------------------------------------------------===//
-// Blocks
-//===----------------------------------------------------------------------===//
-
 int64_t PagedCache::blockSize() const {
   return getStorage(mlir::cast<QuantType>(type.getType()).getFormat()).elements;
 }
@@ -104,31 +94,26 @@ Value PagedCache::scalesOf(Value head) const {
   return e.add(head, e.index(type.getPage() * type.getHeadDim()));
 }
 
-Value PagedCache::loadScales(Value offset, unsigned width) const {
-  unsigned count = std::max(width, 1u);
-  Value bytes = vector::LoadOp::create(
-      b, loc, e.vectorType(count * scaleBytes, b.getI8Type()), cache, offset);
-  Value halves = vector::BitCastOp::create(
-      b, loc, e.vectorType(count, b.getF16Type()), bytes);
-  if (width > 0)
-    return arith::ExtFOp::create(b, loc, e.vectorType(width), halves);
-  Value half = vector::ExtractOp::create(b, loc, halves, int64_t(0));
-  return arith::ExtFOp::create(b, loc, b.getF32Type(), half);
-}
-
-void PagedCache::storeScale(Value scale, Value offset) const {
-  Value half = arith::TruncFOp::create(b, loc, b.getF16Type(), scale);
-  Value bytes = vector::BitCastOp::create(
-      b, loc, e.vectorType(scaleBytes, b.getI8Type()),
-      vector::BroadcastOp::create(b, loc, e.vectorType(1, b.getF16Type()),
-                                  half));
-  vector::StoreOp::create(b, loc, bytes, cache, offset);
-}
-
-Value PagedCache::loadCodes(Value offset, unsigned width) const {
-  Value codes = vector::LoadOp::create(
-      b, loc, e.vectorType(width, b.getI8Type()), cache, offset);
-  Value wide = arith::ExtSIOp::create(
-      b, loc, e.vectorType(width, b.getI32Type()), codes);
-  return arith::SIToFPOp::create(b, loc, e.vectorType(width), wide);
+CacheRow mlir::kf::locateCacheRow(TileEmitter &e, const PagedCache &pages,
+                                  KVCacheType type, Value head, Value place,
+                                  int64_t step) {
+  auto divide = [&](Value value) -> Value {
+    return step == 1 ? value
+                     : arith::DivUIOp::create(e.b, e.loc, value, e.index(step));
+  };
+  auto remainder = [&](Value value) -> Value {
+    return step == 1 ? e.index(0)
+                     : arith::RemUIOp::create(e.b, e.loc, value, e.index(step));
+  };
+  Value block = divide(place), lane = remainder(place);
+  CacheRow row;
+  row.step = step;
+  row.first =
+      e.add(head, e.add(e.mul(block, e.index(step * type.getHeadDim())), lane));
+  if (type.isQuantized())
+    row.firstScale =
+        e.add(pages.scalesOf(head),
+              e.add(e.mul(block, e.index(step * pages.scaleBytesOfRow())),
+                    e.mul(lane, e.index(pages.scaleBytes))));
+  return row;
 }

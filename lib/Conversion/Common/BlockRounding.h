@@ -1,0 +1,40 @@
+//===- BlockRounding.h - Rounding to 8-bit codes ----------------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The formulas by which elements are rounded to q8_0; the bits are those of
+// quantizeBlocks in runtime/core.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_CONVERSION_COMMON_BLOCKROUNDING_H
+#define KF_CONVERSION_COMMON_BLOCKROUNDING_H
+
+#include "TileEmitter.h"
+
+namespace mlir::kf {
+
+/// The largest code of q8_0; the smallest is the negative one.
+inline constexpr int64_t kLargestCode = 127;
+
+/// What a block's codes are multiplied by, and what makes codes of elements;
+/// f32.
+struct CodeScale {
+  Value scale, inverse;
+};
+
+/// The scale of a block whose largest magnitude is `largest`, an f32; a NaN
+/// makes it a NaN.
+CodeScale codeScale(TileEmitter &emitter, Value largest);
+
+/// The nearest codes (i32) of `x`, f32 values times a block's inverse scale:
+/// halves away from zero, the smallest code for NaN. A scalar or a vector.
+Value roundToCodes(TileEmitter &emitter, Value x);
+
+} // namespace mlir::kf
+
+#endif // KF_CONVERSION_COMMON_BLOCKROUNDING_H

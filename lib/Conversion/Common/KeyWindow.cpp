@@ -1,0 +1,49 @@
+//===- KeyWindow.cpp - Keys that a query row sees -------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KeyWindow.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace mlir::kf;
+
+KeyWindow::KeyWindow(TileEmitter &emitter, CacheAttentionInterface op)
+    : e(emitter), b(e.b), loc(e.loc) {
+  // Positions have 32 bits: a wider window hides nothing.
+  if (op.getWindow() && *op.getWindow() <= INT32_MAX)
+    window = *op.getWindow();
+}
+
+Value KeyWindow::firstOf(Value position) {
+  if (!window)
+    return e.index(0);
+  return arith::MaxSIOp::create(b, loc, e.sub(position, e.index(*window - 1)),
+                                e.index(0));
+}
+
+Value KeyWindow::isSeen(Value key, Value position,
+                        function_ref<Value(Value)> splat) {
+  Value seen = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle, key,
+                                     splat(position));
+  if (!window)
+    return seen;
+  Value size = arith::ConstantOp::create(
+      b, loc, b.getI32IntegerAttr(static_cast<int32_t>(*window)));
+  Value before = arith::SubIOp::create(b, loc, position, size);
+  Value inWindow = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, key,
+                                         splat(before));
+  return arith::AndIOp::create(b, loc, seen, inWindow);
+}
+
+Value KeyWindow::seesAny(Value position, Value limit) {
+  Value end =
+      arith::MinSIOp::create(b, loc, e.add(position, e.index(1)), limit);
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
+                               firstOf(position), end);
+}

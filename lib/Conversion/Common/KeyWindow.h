@@ -1,0 +1,46 @@
+//===- KeyWindow.h - Keys that a query row sees -----------------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A row sees the keys up to its own position, and with a window none that is
+// too far behind it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_CONVERSION_COMMON_KEYWINDOW_H
+#define KF_CONVERSION_COMMON_KEYWINDOW_H
+
+#include "TileEmitter.h"
+
+#include <optional>
+
+namespace mlir::kf {
+
+class KeyWindow {
+public:
+  KeyWindow(TileEmitter &emitter, CacheAttentionInterface op);
+
+  /// Whether there is a window that can hide a key.
+  bool isBounded() const { return window.has_value(); }
+  /// The first key that a row at `position`, an index, sees.
+  Value firstOf(Value position);
+  /// Whether a row at `position`, an i32, sees `key`: a scalar i32, or a vector
+  /// of them, whose lanes `splat` gives a scalar.
+  Value isSeen(Value key, Value position, function_ref<Value(Value)> splat);
+  /// Whether a row at `position`, an index, sees any of the first `limit` keys.
+  Value seesAny(Value position, Value limit);
+
+private:
+  TileEmitter &e;
+  OpBuilder &b;
+  Location loc;
+  std::optional<int64_t> window;
+};
+
+} // namespace mlir::kf
+
+#endif // KF_CONVERSION_COMMON_KEYWINDOW_H

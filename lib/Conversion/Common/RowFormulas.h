@@ -1,0 +1,40 @@
+//===- RowFormulas.h - Formulas of rows and products ------------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Norms, softmax and what follows a product, for every target: over elements
+// that TileEmitter::load gives and TileEmitter::reduceRow combines.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_CONVERSION_COMMON_ROWFORMULAS_H
+#define KF_CONVERSION_COMMON_ROWFORMULAS_H
+
+#include "TileEmitter.h"
+
+namespace mlir::kf {
+
+/// Whether the elements of the op's rows depend on statistics of the row: those
+/// of norms and of softmax.
+bool hasRowStatistics(Operation *op);
+
+/// The statistics of row `row` (indices but the last) of such an op, whose
+/// input is loadable.
+SmallVector<Value> rowStatistics(TileEmitter &e, Operation *op, ValueRange row);
+
+/// Elements of such an op, given its row's statistics; see TileEmitter::LoadFn.
+Value normalize(TileEmitter &e, Operation *op, ValueRange statistics,
+                ValueRange indices, unsigned width, Value mask = Value());
+
+/// Elements of the product from its sums, one a group: adds the bias and
+/// applies the gate.
+Value finishProduct(TileEmitter &e, MatmulOp op, ValueRange sums, Value column,
+                    unsigned width, Value mask = Value());
+
+} // namespace mlir::kf
+
+#endif // KF_CONVERSION_COMMON_ROWFORMULAS_H

@@ -1,0 +1,205 @@
+//===- SampleFormulas.cpp - Formulas of kf.sample -------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "SampleFormulas.h"
+
+#include "runtime/core/SamplingMath.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::kf;
+
+static constexpr double kMost = std::numeric_limits<float>::max();
+
+/// The type of `x` with i32 elements.
+static Type integersLike(Value x) {
+  Type integer = IntegerType::get(x.getContext(), 32);
+  auto vector = dyn_cast<VectorType>(x.getType());
+  return vector ? Type(vector.clone(integer)) : integer;
+}
+
+/// `scalar` on every lane of what x has.
+static Value splatLike(TileEmitter &e, Value x, Value scalar) {
+  auto vector = dyn_cast<VectorType>(x.getType());
+  return vector ? e.splat(scalar, vector.getNumElements()) : scalar;
+}
+
+Value SampleFormulas::isWithin(Value value, double low, double high,
+                               bool isOpen) {
+  auto atLeast = isOpen ? arith::CmpFPredicate::OGT : arith::CmpFPredicate::OGE;
+  return both(compare(atLeast, value, tile.f32(low)),
+              compare(arith::CmpFPredicate::OLE, value, tile.f32(high)));
+}
+
+//===----------------------------------------------------------------------===//
+// Adjustments
+//===----------------------------------------------------------------------===//
+
+Value SampleFormulas::adjustLogit(Value logit, Value seen, Value bias,
+                                  Value repetition, Value presence,
+                                  Value frequency) {
+  auto clamp = [&](Value x) {
+    x = tile.select(compare(arith::CmpFPredicate::OLT, x, tile.f32(-kMost)),
+                    tile.f32(-kMost), x);
+    return tile.select(compare(arith::CmpFPredicate::OGT, x, tile.f32(kMost)),
+                       tile.f32(kMost), x);
+  };
+  Value isPositive = compare(arith::CmpFPredicate::OGT, logit, tile.f32(0.0));
+  Value x = tile.select(isPositive, make<arith::DivFOp>(logit, repetition),
+                        tile.mul(logit, repetition));
+  Value times = arith::SIToFPOp::create(b, loc, b.getF32Type(), seen);
+  x = tile.sub(x, clamp(tile.mul(frequency, times)));
+  x = clamp(tile.sub(x, presence));
+  Value wasSeen = compare(arith::CmpIPredicate::sgt, seen, i32(0));
+  Value biased = tile.add(tile.select(wasSeen, x, logit), bias);
+  biased = tile.select(isWithin(bias, -kMost, kMost), clamp(biased), biased);
+  return tile.select(isWithin(logit, -kMost, kMost), biased, logit);
+}
+
+//===----------------------------------------------------------------------===//
+// Weights
+//===----------------------------------------------------------------------===//
+
+Value SampleFormulas::exponentScale(Value temperature) {
+  Value scale = make<arith::DivFOp>(tile.f32(::kf::kLogitUnit), temperature);
+  return tile.select(compare(arith::CmpFPredicate::OLT, scale, tile.f32(kMost)),
+                     scale, tile.f32(kMost));
+}
+
+Value SampleFormulas::powerOfTwo(Value fraction) {
+  Type type = fraction.getType();
+  Value power = number(type, ::kf::kExp2.back());
+  for (uint32_t coefficient : llvm::reverse(ArrayRef(::kf::kExp2).drop_back()))
+    power = make<arith::AddIOp>(
+        number(type, coefficient),
+        arith::MulUIExtendedOp::create(b, loc, power, fraction).getHigh());
+  return power;
+}
+
+Value SampleFormulas::tokenWeights(Value logits, Value largest, Value scale) {
+  Type integers = integersLike(logits);
+  constexpr int bits = ::kf::kExponentBits;
+  Value least =
+      constantLike(tile, logits,
+                   std::ldexp(static_cast<double>(::kf::kLeastExponent), bits));
+  Value exponent = tile.mul(tile.sub(logits, splatLike(tile, logits, largest)),
+                            splatLike(tile, logits, scale));
+  Value weighs = compare(arith::CmpFPredicate::OGE, exponent, least);
+  Value fixed = arith::FPToSIOp::create(b, loc, integers,
+                                        tile.select(weighs, exponent, least));
+  Value fraction = make<arith::ShLIOp>(fixed, number(integers, 32 - bits));
+  Value power = powerOfTwo(fraction), one = number(integers, 1);
+  Value shift = make<arith::SubIOp>(
+      number(integers, 0), make<arith::ShRSIOp>(fixed, number(integers, bits)));
+  Value weight = make<arith::ShRUIOp>(make<arith::ShLIOp>(power, one), shift);
+  weight = make<arith::ShRUIOp>(make<arith::AddIOp>(weight, one), one);
+  return tile.select(weighs, weight, number(integers, 0));
+}
+
+Value SampleFormulas::minPWeight(Value minP) {
+  // Up to the next integer.
+  Value exact = tile.mul(minP, tile.f32(std::ldexp(1.0, ::kf::kWeightBits)));
+  Value down = arith::FPToSIOp::create(b, loc, b.getI32Type(), exact);
+  Value back = arith::SIToFPOp::create(b, loc, b.getF32Type(), down);
+  Value isLess = compare(arith::CmpFPredicate::OLT, back, exact);
+  return make<arith::AddIOp>(
+      down, arith::ExtUIOp::create(b, loc, b.getI32Type(), isLess));
+}
+
+//===----------------------------------------------------------------------===//
+// Words
+//===----------------------------------------------------------------------===//
+
+Words SampleFormulas::add(const Words &lhs, const Words &rhs) {
+  Value low = make<arith::AddIOp>(lhs.low, rhs.low);
+  Value carry = arith::ExtUIOp::create(
+      b, loc, b.getI32Type(), compare(arith::CmpIPredicate::ult, low, rhs.low));
+  return {low,
+          make<arith::AddIOp>(make<arith::AddIOp>(lhs.high, rhs.high), carry)};
+}
+
+Words SampleFormulas::subtract(const Words &lhs, const Words &rhs) {
+  Value borrow = arith::ExtUIOp::create(
+      b, loc, b.getI32Type(),
+      compare(arith::CmpIPredicate::ult, lhs.low, rhs.low));
+  return {make<arith::SubIOp>(lhs.low, rhs.low),
+          make<arith::SubIOp>(make<arith::SubIOp>(lhs.high, rhs.high), borrow)};
+}
+
+Words SampleFormulas::multiply(Value lhs, Value rhs) {
+  auto product = arith::MulUIExtendedOp::create(b, loc, lhs, rhs);
+  return {product.getLow(), product.getHigh()};
+}
+
+Value SampleFormulas::isBelow(const Words &lhs, const Words &rhs) {
+  Value equal = compare(arith::CmpIPredicate::eq, lhs.high, rhs.high);
+  return tile.select(equal,
+                     compare(arith::CmpIPredicate::ult, lhs.low, rhs.low),
+                     compare(arith::CmpIPredicate::ult, lhs.high, rhs.high));
+}
+
+Words SampleFormulas::topPSum(const Words &sum, Value topP) {
+  Value part = arith::FPToUIOp::create(b, loc, b.getI32Type(),
+                                       tile.mul(topP, tile.f32(0x1p32)));
+  return add(multiply(sum.high, part), {multiply(sum.low, part).high, i32(0)});
+}
+
+/// As kf::multiplyHigh.
+Words SampleFormulas::drawPoint(const Words &sum, const Words &bits) {
+  Value zero = i32(0);
+  Words middle = add(multiply(sum.high, bits.low),
+                     {multiply(sum.low, bits.low).high, zero});
+  Words other = add(multiply(sum.low, bits.high), {middle.low, zero});
+  return add(add(multiply(sum.high, bits.high), {middle.high, zero}),
+             {other.high, zero});
+}
+
+Words SampleFormulas::randomBits(const Words &seed, Value counter) {
+  auto exclusive = [&](Value a, Value c, Value d) -> Value {
+    return make<arith::XOrIOp>(make<arith::XOrIOp>(a, c), d);
+  };
+  auto word = [&](uint32_t bits) { return i32(static_cast<int32_t>(bits)); };
+  Value zero = i32(0);
+  SmallVector<Value> state = {counter, zero, zero, zero, seed.low, seed.high};
+  auto rounds = tile.loop(
+      tile.index(0), tile.index(::kf::kPhiloxRounds), tile.index(1), state,
+      [&](Value, ValueRange s) {
+        Words x = multiply(s[0], word(::kf::kPhiloxMultipliers[0])),
+              y = multiply(s[2], word(::kf::kPhiloxMultipliers[1]));
+        auto grow = [&](Value key, int number) {
+          return make<arith::AddIOp>(key, word(::kf::kPhiloxKeySteps[number]));
+        };
+        return SmallVector<Value>{exclusive(y.high, s[1], s[4]),
+                                  y.low,
+                                  exclusive(x.high, s[3], s[5]),
+                                  x.low,
+                                  grow(s[4], 0),
+                                  grow(s[5], 1)};
+      });
+  return {rounds.getResult(0), rounds.getResult(1)};
+}
+
+//===----------------------------------------------------------------------===//
+// Orders
+//===----------------------------------------------------------------------===//
+
+/// Its own inverse.
+Value SampleFormulas::turnNegative(Value bits) {
+  Value sign = make<arith::ShRSIOp>(bits, i32(31));
+  return make<arith::XOrIOp>(
+      bits, both(sign, i32(std::numeric_limits<int32_t>::max())));
+}
+
+Value SampleFormulas::orderOf(Value number) {
+  return turnNegative(arith::BitcastOp::create(b, loc, b.getI32Type(), number));
+}
+
+Value SampleFormulas::numberOf(Value order) {
+  return arith::BitcastOp::create(b, loc, b.getF32Type(), turnNegative(order));
+}

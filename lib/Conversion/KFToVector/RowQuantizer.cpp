@@ -1,0 +1,135 @@
+//===- RowQuantizer.cpp - Rows in 8 bits ----------------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RowQuantizer.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::kf;
+
+namespace {
+
+/// Elements that share a scale.
+constexpr int64_t unit = ::kf::PackedBlock::unit;
+
+class RowQuantizer {
+public:
+  RowQuantizer(KernelEmitter &e, Value x, Value row, int64_t group,
+               const QuantizedRows &into)
+      : e(e), b(e.b), loc(e.loc), lanes(e.lanes), x(x), row(row), group(group),
+        into(into), target(e.add(into.firstRow, row)) {}
+
+  /// Unit `u` of the row: x = scale * code, |code| <= 127.
+  void quantize(Value u) {
+    Value k = e.mul(u, e.index(unit));
+    SmallVector<Value> values;
+    Value largest;
+    for (int64_t at = 0; at < unit; at += lanes) {
+      values.push_back(e.load(x, {row, e.add(k, e.index(at))}, lanes));
+      Value magnitude = math::AbsFOp::create(b, loc, values.back());
+      largest = largest ? arith::MaximumFOp::create(b, loc, largest, magnitude)
+                              .getResult()
+                        : magnitude;
+    }
+    Value most = vector::ReductionOp::create(
+        b, loc, vector::CombiningKind::MAXIMUMF, largest);
+    Value scale = e.mul(most, e.f32(1.0 / 127));
+    Value isZero = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
+                                         most, e.f32(0.0));
+    Value inverse = e.select(isZero, e.f32(0.0),
+                             arith::DivFOp::create(b, loc, e.f32(127.0), most));
+    // inf / inf and NaN: nothing to round.
+    Value isFinite =
+        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, most,
+                              e.f32(std::numeric_limits<float>::infinity()));
+    inverse = e.select(isFinite, inverse, e.f32(0.0));
+    scale = e.select(isFinite, scale,
+                     e.f32(std::numeric_limits<float>::quiet_NaN()));
+    memref::StoreOp::create(b, loc, scale, into.scales, ValueRange{target, u});
+    round(u, k, values, inverse, isFinite);
+  }
+
+private:
+  /// Codes of the unit's `values`, and the sums of its groups.
+  void round(Value u, Value k, ArrayRef<Value> values, Value inverse,
+             Value isFinite) {
+    Value zeros =
+        arith::ConstantOp::create(b, loc, b.getZeroAttr(e.vectorType(lanes)));
+    VectorType integerType = e.vectorType(lanes, b.getI32Type());
+    Value total;
+    for (auto [i, value] : llvm::enumerate(values)) {
+      Value scaled = e.mul(value, e.splat(inverse, lanes));
+      Value rounded = math::RoundEvenOp::create(b, loc, scaled);
+      // NaN times 0 stays NaN, which has no integer.
+      rounded = e.select(e.splat(isFinite, lanes), rounded, zeros);
+      Value integers = arith::FPToSIOp::create(b, loc, integerType, rounded);
+      Value bytes = arith::TruncIOp::create(
+          b, loc, e.vectorType(lanes, b.getI8Type()), integers);
+      int64_t at = i * lanes;
+      vector::StoreOp::create(b, loc, bytes, into.codes,
+                              ValueRange{target, e.add(k, e.index(at))});
+      total = total ? arith::AddIOp::create(b, loc, total, integers).getResult()
+                    : integers;
+      if ((at + lanes) % group != 0)
+        continue;
+      Value sum = vector::ReductionOp::create(
+          b, loc, vector::CombiningKind::ADD, total);
+      Value number =
+          e.add(e.mul(u, e.index(unit / group)), e.index(at / group));
+      memref::StoreOp::create(b, loc, sum, into.sums,
+                              ValueRange{target, number});
+      total = Value();
+    }
+  }
+
+  KernelEmitter &e;
+  OpBuilder &b;
+  Location loc;
+  int64_t lanes;
+  Value x, row;
+  int64_t group;
+  const QuantizedRows &into;
+  Value target; // the row of `into`
+};
+
+} // namespace
+
+LogicalResult mlir::kf::quantizeRow(KernelEmitter &e, Value x, Value row,
+                                    int64_t group, const QuantizedRows &into) {
+  // What is prepared holds in the body of the loop over rows alone.
+  bool isPrepared = !e.isLoadable(x);
+  if (failed(e.prepareRow(x, row)))
+    return failure();
+  int64_t extent = cast<RankedTensorType>(x.getType()).getDimSize(1);
+  RowQuantizer quantizer(e, x, row, group, into);
+  e.loop(e.index(extent / unit), [&](Value u) { quantizer.quantize(u); });
+  if (isPrepared)
+    e.undefine(x);
+  return success();
+}
+
+LogicalResult mlir::kf::emitQuantizeRowsKernel(KernelEmitter &e) {
+  auto op = e.find<QuantizeRowsOp>();
+  if (e.tileResult() != op.getCodes())
+    return op.emitOpError(
+        "convert-kf-to-vector: must make the kernel's results");
+  if (e.lanes < 4 || e.lanes > 16)
+    return op.emitOpError(
+        "convert-kf-to-vector: schedule needs vector = 4, 8 or 16");
+  QuantizedRows rows = {e.resultStorage(0), e.resultStorage(1),
+                        e.resultStorage(2), e.tileOffsets()[0]};
+  LogicalResult result = success();
+  e.loop(e.sizesOf(op.getX())[0], [&](Value row) {
+    result = quantizeRow(e, op.getX(), row, op.getGroup(), rows);
+  });
+  return result;
+}

@@ -1,0 +1,37 @@
+//===- RowQuantizer.h - Rows in 8 bits --------------------------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What kf.quantize_rows computes, for the kernel of that op and for products
+// that round their rows themselves.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_CONVERSION_KFTOVECTOR_ROWQUANTIZER_H
+#define KF_CONVERSION_KFTOVECTOR_ROWQUANTIZER_H
+
+#include "KernelEmitter.h"
+
+namespace mlir::kf {
+
+/// Where rows in 8 bits lie, or go: memrefs as kf.quantize_rows' results are.
+struct QuantizedRows {
+  Value codes;  ///< [rows, K] of i8
+  Value scales; ///< [rows, K / 32]
+  Value sums;   ///< [rows, K / group] of i32
+  /// The first row of the workgroup's tile; an index.
+  Value firstRow;
+};
+
+/// Rounds row `row` of `x` to row `row` of the tile of `into`; a diagnostic on
+/// failure.
+LogicalResult quantizeRow(KernelEmitter &emitter, Value x, Value row,
+                          int64_t group, const QuantizedRows &into);
+
+} // namespace mlir::kf
+
+#endif // KF_CONVERSION_KFTOVECTOR_ROWQUANTIZER_H

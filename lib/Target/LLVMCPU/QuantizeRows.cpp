@@ -1,0 +1,82 @@
+//===- QuantizeRows.cpp - Rows in 8 bits, once for all workers ------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Workers.h"
+
+#include "kf/Target/LLVMCPU/Passes.h"
+
+namespace mlir::kf {
+#define GEN_PASS_DEF_QUANTIZECPUROWS
+#include "kf/Target/LLVMCPU/Passes.h.inc"
+} // namespace mlir::kf
+
+using namespace mlir;
+using namespace mlir::kf;
+
+namespace {
+
+/// Elements that a worker rounds in the time that one more dispatch takes.
+constexpr int64_t elementsPerDispatch = 8192;
+
+struct QuantizeCpuRowsPass
+    : mlir::kf::impl::QuantizeCpuRowsBase<QuantizeCpuRowsPass> {
+  using QuantizeCpuRowsBase::QuantizeCpuRowsBase;
+
+  void runOnOperation() override {
+    target = getCpuTarget(getOperation());
+    if (!target)
+      return signalPassFailure();
+    if (!target.getInt8Dot())
+      return;
+    SmallVector<MatmulOp> products;
+    getOperation().walk([&](MatmulOp op) {
+      if (isQuantized(op) && !op.getScales() && pays(op))
+        products.push_back(op);
+    });
+    for (MatmulOp op : products)
+      quantize(op);
+  }
+
+private:
+  static RankedTensorType typeOf(Value value) {
+    return cast<RankedTensorType>(value.getType());
+  }
+
+  static bool isQuantized(MatmulOp op) {
+    return typeOf(op.getX()).getElementType().isF32() &&
+           isa<QuantType>(typeOf(op.getW()).getElementType());
+  }
+
+  /// Whether rounding in every group of columns takes longer than rounding
+  /// once, in parallel if there are rows enough, and one more dispatch.
+  bool pays(MatmulOp op) {
+    RankedTensorType x = typeOf(op.getX()), w = typeOf(op.getW());
+    int64_t rows = getMostRows(getOperation(), x, maxTokens);
+    int64_t columns = w.getShape().end()[-2] * (op.getGlu() ? 2 : 1);
+    int64_t threads = threadsOf(target);
+    int64_t groups = int8ColumnGroups(rows, columns, threads);
+    int64_t elements = rows * x.getDimSize(1);
+    int64_t apart = elements * groups / threads;
+    int64_t once = elements / std::min(threads, rows) + elementsPerDispatch;
+    return threads > 1 && apart > once;
+  }
+
+  void quantize(MatmulOp op) {
+    OpBuilder b(op);
+    auto quant = cast<QuantType>(typeOf(op.getW()).getElementType());
+    auto rows = QuantizeRowsOp::create(b, op.getLoc(), op.getX(),
+                                       getStorage(quant.getFormat()).subBlock);
+    op.getXMutable().assign(rows.getCodes());
+    op.getScalesMutable().assign(rows.getScales());
+    op.getSumsMutable().assign(rows.getSums());
+  }
+
+  CpuTargetAttr target;
+};
+
+} // namespace

@@ -1,0 +1,38 @@
+//===- Workers.cpp - How work is shared by a CPU's threads ----------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Workers.h"
+
+using namespace mlir;
+using namespace mlir::kf;
+
+CpuTargetAttr mlir::kf::getCpuTarget(func::FuncOp function) {
+  TargetAttrInterface target = getTarget(function);
+  auto cpu = dyn_cast_if_present<CpuTargetAttr>(target);
+  if (target && !cpu)
+    function.emitError("the module is for ")
+        << target << ", and this pass is for a #kf.cpu_target";
+  return cpu;
+}
+
+int64_t mlir::kf::getMostRows(func::FuncOp function, RankedTensorType tensor,
+                              int64_t maxTokens) {
+  if (!tensor.isDynamicDim(0))
+    return tensor.getDimSize(0);
+  if (auto tokens = function->getAttrOfType<IntegerAttr>("kf.max_tokens"))
+    maxTokens = tokens.getInt();
+  StringAttr name = getSizeName(tensor);
+  auto ranges = function->getAttrOfType<ArrayAttr>(kSizeRangesAttrName);
+  if (!name || !ranges)
+    return maxTokens;
+  for (Attribute attribute : ranges)
+    if (auto range = dyn_cast<SizeRangeAttr>(attribute);
+        range && range.getName() == name)
+      return range.getMost();
+  return maxTokens;
+}

@@ -1,0 +1,58 @@
+//===- Workers.h - How work is shared by a CPU's threads --------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the parts of the CPU's policy agree on: the schedules of kernels, and
+// which ops become kernels of their own.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_LIB_TARGET_LLVMCPU_WORKERS_H
+#define KF_LIB_TARGET_LLVMCPU_WORKERS_H
+
+#include "kf/Dialect/KF/IR/KF.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <algorithm>
+
+namespace mlir::kf {
+
+/// Workgroups for each worker: enough for workers to end at about the same
+/// time, even where one of them loses its processor for a while.
+inline constexpr int64_t groupsPerWorker = 4;
+/// Workers where their number is not known.
+inline constexpr int64_t unknownWorkers = 8;
+inline int64_t threadsOf(CpuTargetAttr target) {
+  return target.getWorkers() ? target.getWorkers() : unknownWorkers;
+}
+
+/// Columns of a workgroup of 8-bit products of many rows that rounds its rows
+/// itself, which takes about a tenth of the time.
+inline constexpr int64_t int8Columns = 512;
+
+/// Groups of columns that an 8-bit product is divided into, each of which
+/// rounds its rows, for `columns` columns of `rows` rows.
+inline int64_t int8ColumnGroups(int64_t rows, int64_t columns,
+                                int64_t workers) {
+  int64_t wanted = groupsPerWorker * workers;
+  return rows == 1 ? wanted
+                   : std::clamp(columns / int8Columns, workers, wanted);
+}
+
+/// The CPU that the module around `function` is for; null, with a diagnostic,
+/// where it is for none.
+CpuTargetAttr getCpuTarget(func::FuncOp function);
+
+/// The most rows that `tensor` has in a step of `function`, of which
+/// `maxTokens` tokens are the most where it says nothing.
+int64_t getMostRows(func::FuncOp function, RankedTensorType tensor,
+                    int64_t maxTokens);
+
+} // namespace mlir::kf
+
+#endif // KF_LIB_TARGET_LLVMCPU_WORKERS_H

@@ -1,0 +1,59 @@
+//===- TestDevice.h - Devices of the conformance suite -------- -*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Tests name where they run: cpu, cpu2 (two threads), reference, vulkan (with
+// validation), cuda, or a CPU that code is made for, as x86-64-v3.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_TEST_CONFORMANCE_TESTDEVICE_H
+#define KF_TEST_CONFORMANCE_TESTDEVICE_H
+
+#include "runtime/devices/Device.h"
+#include "test/runtime/CudaRequirement.h"
+#include "test/runtime/VulkanRequirement.h"
+
+#include <memory>
+#include <string>
+
+namespace kf::test {
+
+inline bool isGpu(const std::string &name) {
+  return name == "vulkan" || name == "cuda";
+}
+
+/// Whether this is a Vulkan that computes on the CPU, which takes minutes for
+/// what takes others seconds.
+bool isSlow(const std::string &name);
+
+/// Opens the device; fails the current test, and returns null, on an error.
+std::unique_ptr<Device> openTestDevice(const std::string &name);
+
+/// What to compile for, so that `device`, of this name, runs it.
+std::string targetFor(const Device &device, const std::string &name);
+
+/// Why this machine's CPU cannot run code for the one of this name; empty if it
+/// can, and for devices.
+std::string missingOfCpu(const std::string &name);
+
+/// Ends a test that cannot run here.
+#define KF_REQUIRE_DEVICE(name)                                                \
+  do {                                                                         \
+    const std::string kfName = name;                                           \
+    if (kfName == "vulkan")                                                    \
+      KF_REQUIRE_VULKAN();                                                     \
+    if (kfName == "cuda")                                                      \
+      KF_REQUIRE_CUDA();                                                       \
+    if (const std::string kfMissing = ::kf::test::missingOfCpu(kfName);        \
+        !kfMissing.empty())                                                    \
+      GTEST_SKIP() << kfMissing;                                               \
+  } while (false)
+
+} // namespace kf::test
+
+#endif // KF_TEST_CONFORMANCE_TESTDEVICE_H

@@ -1,0 +1,173 @@
+#!/usr/bin/env bash
+# Runs the suites that pack.sh has packed, on this machine's GPUs. See README.md
+# beside it.
+set -uo pipefail
+
+usage() {
+  cat <<'EOF'
+usage: run.sh ARCHIVE.tar.xz
+
+Runs the suites of an archive that pack.sh made, prints a table, and ends with
+1 if anything failed.
+EOF
+}
+
+[[ ${1:-} != -h && ${1:-} != --help ]] || { usage; exit 0; }
+[[ $# -eq 1 ]] || { usage >&2; exit 2; }
+
+read -r -a devices <<< "${KF_DEVICES:-cuda vulkan}"
+limit=${KF_SECONDS:-470}
+shards=${KF_SHARDS:-$(nproc)}
+((shards <= 16)) || shards=16
+work=$(mktemp -d)
+logs=${KF_LOGS:-$work/logs}
+mkdir -p "$logs"
+tar -C "$work" -xJf "$1" || exit 1
+
+export KF_TEST_ROOT=$work/files KF_TEST_VALIDATION=${KF_TEST_VALIDATION:-0}
+export LD_LIBRARY_PATH=$work/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export XDG_CACHE_HOME=$work/cache
+unset CI
+mkdir "$XDG_CACHE_HOME"
+chmod 700 "$XDG_CACHE_HOME"
+kf_run=$work/bin/kf-run
+failures=0
+
+now() { date +%s.%N; }
+left() { printf '%d' $((limit - SECONDS)); }
+
+# row SUITE DEVICE PASSED FAILED SKIPPED BEGIN
+row() {
+  local seconds
+  seconds=$(awk -v a="$6" -v b="$(now)" 'BEGIN {printf "%.1f", b - a}')
+  printf '%-11s %-8s %7s %7s %7s %8s\n' "$1" "$2" "$3" "$4" "$5" "$seconds"
+  failures=$((failures + $4))
+}
+
+# sum PATTERN LOG...: the numbers that stand behind the pattern.
+sum() {
+  local pattern=$1
+  shift
+  sed -n "s/^\[  $pattern \] \([0-9]*\) test.*/\1/p" "$@" |
+    awk '{n += $1} END {print n + 0}'
+}
+
+# suite NAME DEVICE FILTER: GoogleTests, in several processes.
+suite() {
+  local name=$1 device=$2 filter=$3 begin pids=() files=() i code
+  local passed failed skipped lost=0
+  begin=$(now)
+  if (($(left) <= 0)); then
+    row "$name" "$device" 0 1 0 "$begin"
+    echo "$name on $device did not begin: $limit seconds are over" >> "$logs/lost"
+    return
+  fi
+  for ((i = 0; i < shards; ++i)); do
+    files+=("$logs/$name-$device-$i.log")
+    GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$i timeout -k 5 "$(left)" \
+      "$work/bin/kf_device_suites" --gtest_filter="$filter" \
+      > "${files[i]}" 2>&1 &
+    pids+=($!)
+  done
+  for ((i = 0; i < shards; ++i)); do
+    wait "${pids[i]}"
+    code=$?
+    # One that ends without a summary has failed, whatever it was at.
+    if ((code != 0)) && ! grep -q '^\[  FAILED  \] [0-9]* test' "${files[i]}"; then
+      lost=$((lost + 1))
+      echo "$name on $device: exit code $code in" \
+        "$(grep '^\[ RUN' "${files[i]}" | tail -n 1)" >> "$logs/lost"
+    fi
+  done
+  passed=$(sum 'PASSED ' "${files[@]}")
+  skipped=$(sum 'SKIPPED' "${files[@]}")
+  failed=$(($(sum 'FAILED ' "${files[@]}") + lost))
+  if ((passed + skipped + failed == 0)); then
+    failed=1
+    echo "$name on $device: no test is called $filter" >> "$logs/lost"
+  fi
+  row "$name" "$device" "$passed" "$failed" "$skipped" "$begin"
+}
+
+# Commands of kf-run beside what they give on the CPU, in f32.
+commands() {
+  local device=$1 begin passed=0 failed=0 out=$logs/kf-run-$1
+  local cpu=$logs/kf-run-cpu prompt="Once upon a time" id
+  begin=$(now)
+  mkdir -p "$out" "$cpu"
+  same() { # same NAME CHECK COMMAND...: on both devices
+    local name=$1 check=$2
+    shift 2
+    if [[ ! -e $cpu/$name ]]; then
+      timeout 60 "$kf_run" "$@" --device cpu > "$cpu/$name" 2> "$cpu/$name.err"
+    fi
+    if timeout 120 "$kf_run" "$@" --device "$device" > "$out/$name" \
+      2> "$out/$name.err" && "$check" "$cpu/$name" "$out/$name"; then
+      passed=$((passed + 1))
+    else
+      failed=$((failed + 1))
+      echo "kf-run on $device: $name differs from $cpu/$name, or fails:" \
+        "$(head -n 1 "$out/$name.err")" >> "$logs/lost"
+    fi
+  }
+  near() { # the numbers of two JSON texts, within 0.002
+    paste <(grep -o '[-0-9.e]\{2,\}' "$1") <(grep -o '[-0-9.e]\{2,\}' "$2") |
+      awk '{d = $1 - $2; if (d < 0) d = -d; if (d > 0.002) bad = 1}
+           END {exit bad || NR == 0}'
+  }
+  for ((id = 0; id < 16; ++id)); do
+    printf '{"prompt": "%s", "n": %d}\n' "${prompt:0:$((5 + id % 12))}" \
+      $((20 + id))
+  done > "$logs/requests.jsonl"
+  same generate cmp generate -p "$prompt" -n 40 --quiet --cache-type f32
+  same sampled cmp generate -p "$prompt" -n 12 --quiet --cache-type f32 \
+    --temp 0.8 --seed 3
+  same gguf cmp generate \
+    "$KF_TEST_ROOT/models/kf-stories-gguf/kf-stories-Q8_0.gguf" -p "$prompt" \
+    -n 9 --quiet
+  same batch16 cmp batch --file "$logs/requests.jsonl" --parallel 16 --quiet \
+    --cache-type f32
+  same batch1 cmp batch --file "$logs/requests.jsonl" --parallel 1 --quiet \
+    --cache-type f32
+  same logits near logits --ids 1,2,3,4,5,6,7 --json --cache-type f32
+  for id in batch16 batch1; do # reused tokens differ, texts do not
+    sed 's/,"prompt_tokens_reused":[0-9]*//' "$out/$id" > "$out/$id.text"
+  done
+  if cmp -s "$out/batch16.text" "$out/batch1.text"; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+    echo "kf-run on $device: 16 at once differ from one at a time" >> "$logs/lost"
+  fi
+  row kf-run "$device" "$passed" "$failed" 0 "$begin"
+}
+
+printf 'revision %s\n' "$(cat "$work/revision")"
+"$kf_run" devices | tee "$logs/devices"
+printf '\n%-11s %-8s %7s %7s %7s %8s\n' suite device passed failed skipped seconds
+for device in "${devices[@]}"; do
+  if ! grep "^$device " "$logs/devices" | grep -qv unavailable; then
+    row devices "$device" 0 1 0 "$(now)"
+    continue
+  fi
+  suite interface "$device" "Devices/DeviceInterfaceTest.*/$device:Devices/DeviceInterfaceTest.*/${device}_staging"
+  suite blocks "$device" "All/OpConformance.*/blocks_*_$device"
+  suite ops "$device" "All/OpConformance.*_$device-*/blocks_*"
+  suite pages "$device" "Devices/PagedCacheTest.*/$device"
+  suite sampling "$device" "All/SamplerAgreement.*/${device}_*"
+  suite steps "$device" "All/Steps.*_${device}1"
+  suite sequences "$device" "All/ManySequences.*/${device}1"
+  suite goldens "$device" "All/GoldenModels.*_${device}1"
+  suite kf-stories "$device" "All/KfStories.*/$device"
+  suite gguf "$device" "All/GgufModels.*_${device}_native"
+  commands "$device"
+done
+
+if ((failures > 0)); then
+  printf '\n%d failed; logs are in %s\n' "$failures" "$logs"
+  [[ ! -e $logs/lost ]] || cat "$logs/lost"
+  grep -h '^\[  FAILED  \] .*ms)$' "$logs"/*.log 2>/dev/null | sort -u | head -n 100
+  exit 1
+fi
+[[ -n ${KF_LOGS:-} ]] || rm -rf "$work"
+printf '\nall passed\n'
