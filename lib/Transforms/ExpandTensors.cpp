@@ -47,10 +47,10 @@ struct Builder {
       return tensor::CollapseShapeOp::create(b, loc, to, x, groups);
     SmallVector<OpFoldResult> sizes;
     for (int64_t extent : shape)
-      sizes.push_back(ShapedType::isDynamic(extent)
-                          ? OpFoldResult(tensor::DimOp::create(b, loc, x, 0)
-                                             .getResult())
-                          : b.getIndexAttr(extent));
+      sizes.push_back(
+          ShapedType::isDynamic(extent)
+              ? OpFoldResult(tensor::DimOp::create(b, loc, x, 0).getResult())
+              : b.getIndexAttr(extent));
     return tensor::ExpandShapeOp::create(b, loc, to, x, groups, sizes);
   }
 
@@ -109,11 +109,11 @@ struct Builder {
   }
 
   Value constant(RankedTensorType type, double value) {
-    Attribute element = isa<FloatType>(type.getElementType())
-                            ? Attribute(b.getFloatAttr(type.getElementType(),
-                                                       value))
-                            : b.getIntegerAttr(type.getElementType(),
-                                               static_cast<int64_t>(value));
+    Attribute element =
+        isa<FloatType>(type.getElementType())
+            ? Attribute(b.getFloatAttr(type.getElementType(), value))
+            : b.getIntegerAttr(type.getElementType(),
+                               static_cast<int64_t>(value));
     return arith::ConstantOp::create(b, loc,
                                      DenseElementsAttr::get(type, element));
   }
@@ -140,8 +140,8 @@ struct ExpandMatmul : OpRewritePattern<MatmulOp> {
       rewriter.replaceOp(op, multiplyRows(op, build));
       return success();
     }
-    if (op.getGlu() || llvm::any_of(x.getShape().drop_front(),
-                                    ShapedType::isDynamic))
+    if (op.getGlu() ||
+        llvm::any_of(x.getShape().drop_front(), ShapedType::isDynamic))
       return failure(); // checkLeft() says so
     Value weight = op.getW();
     if (isa<QuantType>(w.getElementType()))
@@ -171,8 +171,7 @@ struct ExpandMatmul : OpRewritePattern<MatmulOp> {
       groups[0].push_back(dim);
     groups[1] = {x.getRank() - 1};
     int64_t rows = x.getNumElements() / x.getShape().back();
-    Value flat =
-        build.reshape(op.getX(), {rows, x.getShape().back()}, groups);
+    Value flat = build.reshape(op.getX(), {rows, x.getShape().back()}, groups);
     Value product = MatmulOp::create(build.b, op.getLoc(), flat, op.getW(),
                                      op.getBias(), op.getGluAttr());
     return build.reshape(product, result.getShape(), groups);
@@ -214,9 +213,9 @@ struct ExpandAttention : OpRewritePattern<ScaledDotProductAttentionOp> {
       constexpr double lowest = std::numeric_limits<float>::lowest();
       Value finite = arith::MaximumFOp::create(rewriter, loc, scores,
                                                build.constant(type, lowest));
-      Value isHidden = arith::CmpFOp::create(
-          rewriter, loc, arith::CmpFPredicate::OEQ, scores,
-          build.constant(type, -infinity));
+      Value isHidden =
+          arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OEQ,
+                                scores, build.constant(type, -infinity));
       weights = arith::SelectOp::create(
           rewriter, loc, isHidden, build.constant(type, 0.0),
           SoftmaxOp::create(rewriter, loc, finite));
@@ -346,9 +345,8 @@ struct ExpandRotary : OpRewritePattern<RotaryEmbeddingOp> {
     SmallVector<int64_t> apart(type.getShape()), joined(type.getShape());
     apart.push_back(1);
     joined.back() *= 2;
-    Value pairs =
-        build.concatColumns({build.reshape(first, apart, groups),
-                             build.reshape(second, apart, groups)});
+    Value pairs = build.concatColumns({build.reshape(first, apart, groups),
+                                       build.reshape(second, apart, groups)});
     return build.reshape(pairs, joined, groups);
   }
 };

@@ -529,8 +529,7 @@ private:
     for (OpOperand &operand : terminator->getOpOperands()) {
       if (!isCopied(operand.get()) && seen.insert(operand.get()).second)
         continue;
-      operand.set(
-          CopyOp::create(builder, terminator.getLoc(), operand.get()));
+      operand.set(CopyOp::create(builder, terminator.getLoc(), operand.get()));
     }
   }
 
@@ -538,8 +537,8 @@ private:
   /// of rows are copied.
   void copyViewedInts(func::FuncOp function) {
     for (Operation &op : function.getBody().front()) {
-      if (!isa<EmbeddingOp, MatmulOp, RopeOp, CacheAttentionInterface, KVAppendOp,
-             SampleOp>(op))
+      if (!isa<EmbeddingOp, MatmulOp, RopeOp, CacheAttentionInterface,
+               KVAppendOp, SampleOp>(op))
         continue;
       OpBuilder builder(&op);
       for (OpOperand &operand : op.getOpOperands()) {

@@ -9,8 +9,8 @@
 #include "kf/Transforms/Passes.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/AttrTypeSubElements.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Remarks.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Support/DebugStringHelper.h"
@@ -54,9 +54,8 @@ struct ViewChain {
         llvm::append_range(open, op->getOperands());
     }
     SmallVector<Operation *> ops = chain.ops.takeVector();
-    llvm::sort(ops, [](Operation *a, Operation *b) {
-      return a->isBeforeInBlock(b);
-    });
+    llvm::sort(
+        ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
     chain.ops.insert_range(ops);
     return chain;
   }
@@ -157,7 +156,8 @@ private:
   }
 
   /// Makes a weight that `matmul` reads through views a packed argument of
-  /// `kernel`, behind the others: a kernel of its own packs what the views show.
+  /// `kernel`, behind the others: a kernel of its own packs what the views
+  /// show.
   void packView(KernelOp kernel, MatmulOp matmul, LayoutAttr layout) {
     std::optional<ViewChain> chain = ViewChain::of(matmul.getW());
     if (!chain) // computed in the kernel; convert-kf-to-vector says so
@@ -165,8 +165,8 @@ private:
     RankedTensorType type = tensorType(matmul.getW());
     auto packedType =
         RankedTensorType::get(type.getShape(), type.getElementType(), layout);
-    KernelOp packKernel = createViewKernel(matmul.getLoc(), *chain,
-                                           matmul.getW(), packedType);
+    KernelOp packKernel =
+        createViewKernel(matmul.getLoc(), *chain, matmul.getW(), packedType);
     BlockArgument argument =
         kernel.getBody().addArgument(packedType, matmul.getLoc());
     matmul.getWMutable().assign(argument);
@@ -272,9 +272,8 @@ private:
                          TypeAttr::get(builder.getFunctionType(types, result)),
                          ScheduleAttrInterface(), GridAttr(), StringAttr(),
                          ArrayAttr(), ArrayAttr());
-    Block *block =
-        builder.createBlock(&kernel.getBody(), {}, types,
-                            SmallVector<Location>(types.size(), loc));
+    Block *block = builder.createBlock(
+        &kernel.getBody(), {}, types, SmallVector<Location>(types.size(), loc));
     Value packed =
         PackOp::create(builder, loc, result, makeSource(builder, block));
     YieldOp::create(builder, loc, packed);

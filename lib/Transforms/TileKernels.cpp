@@ -152,8 +152,9 @@ private:
       return success();
     }
     if (auto matmul = dyn_cast<MatmulOp>(op); matmul && !matmul.isOfMatrices())
-      return op.emitOpError("kf-tile-kernels: a kernel multiplies matrices; run "
-                            "kf-expand-tensors first");
+      return op.emitOpError(
+          "kf-tile-kernels: a kernel multiplies matrices; run "
+          "kf-expand-tensors first");
     if (!isTileable(&op) && !isView(&op) && !isa<tensor::CastOp>(op))
       return op.emitOpError("kf-tile-kernels: has no place in a kernel");
     if (!isa<EmbeddingOp, MatmulOp, RopeOp, CacheAttentionInterface, KVAppendOp,

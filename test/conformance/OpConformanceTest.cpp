@@ -122,8 +122,8 @@ private:
 };
 
 /// Floats in [-1, 1), of which three anywhere are not finite if `special`;
-/// integers of 32 and 64 bits count up from 0, as positions and ids do; those of
-/// fewer bits are any.
+/// integers of 32 and 64 bits count up from 0, as positions and ids do; those
+/// of fewer bits are any.
 HostTensor makeInput(const TensorSpec &spec, const StepSizes &sizes,
                      std::mt19937 &random, bool special = false) {
   HostTensor tensor =

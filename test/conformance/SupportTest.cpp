@@ -143,8 +143,8 @@ TEST(Support, PageSaysWhatEachDeviceTakes) {
   std::string text = stream.str();
   size_t from = text.find(begin), to = text.find(end);
   ASSERT_TRUE(from != std::string::npos && to != std::string::npos) << page;
-  std::string wanted = text.substr(0, from + begin.size()) + tableOf(types) +
-                       text.substr(to);
+  std::string wanted =
+      text.substr(0, from + begin.size()) + tableOf(types) + text.substr(to);
   if (std::getenv("KF_UPDATE_SUPPORT"))
     std::ofstream(page) << wanted;
   else

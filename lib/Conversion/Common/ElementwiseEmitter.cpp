@@ -47,8 +47,8 @@ public:
           return e.round(value, to);
         })
         .Case<arith::SIToFPOp, arith::UIToFPOp>([&](auto cast) {
-          Value value = decltype(cast)::create(
-              b, loc, typeOf(e.computeType(to)), x);
+          Value value =
+              decltype(cast)::create(b, loc, typeOf(e.computeType(to)), x);
           return e.round(value, to);
         })
         .Case<arith::FPToSIOp, arith::FPToUIOp>(
@@ -66,8 +66,8 @@ public:
         })
         .Case([&](arith::ShRSIOp) -> Value {
           Value inside = less(y, integer(bits()));
-          return arith::ShRSIOp::create(
-              b, loc, x, choose(inside, y, integer(bits() - 1)));
+          return arith::ShRSIOp::create(b, loc, x,
+                                        choose(inside, y, integer(bits() - 1)));
         })
         .Case([&](math::AbsIOp) {
           Value isNegative = compare(arith::CmpIPredicate::slt, x, integer(0));
@@ -170,18 +170,17 @@ private:
     constexpr bool isSigned = std::is_same_v<CastOp, arith::FPToSIOp>;
     double top = std::ldexp(1.0, static_cast<int>(bits()) - isSigned);
     Value tooLarge = compare(arith::CmpFPredicate::OGE, x, real(top));
-    Value tooSmall = compare(arith::CmpFPredicate::OLE, x,
-                             real(isSigned ? -top : 0.0));
+    Value tooSmall =
+        compare(arith::CmpFPredicate::OLE, x, real(isSigned ? -top : 0.0));
     Value isOrdered = compare(arith::CmpFPredicate::ORD, x, x);
     Value outside = arith::OrIOp::create(b, loc, tooLarge, tooSmall);
-    Value safe =
-        choose(isOrdered, choose(outside, real(0.0), x), real(0.0));
+    Value safe = choose(isOrdered, choose(outside, real(0.0), x), real(0.0));
     Value value = CastOp::create(b, loc, typeOf(to), safe);
     auto width = static_cast<unsigned>(bits());
-    APInt most = isSigned ? APInt::getSignedMaxValue(width)
-                          : APInt::getMaxValue(width);
-    APInt least = isSigned ? APInt::getSignedMinValue(width)
-                           : APInt::getMinValue(width);
+    APInt most =
+        isSigned ? APInt::getSignedMaxValue(width) : APInt::getMaxValue(width);
+    APInt least =
+        isSigned ? APInt::getSignedMinValue(width) : APInt::getMinValue(width);
     value = choose(tooLarge, integer(most), value);
     return choose(tooSmall, integer(least), value);
   }
@@ -203,14 +202,14 @@ private:
       return quotient;
     // Of what is cut off, a part goes the other way.
     Value isCut = compare(arith::CmpIPredicate::ne, rest, zero);
-    Value differ = compare(
-        arith::CmpIPredicate::slt,
-        arith::XOrIOp::create(b, loc, x, y).getResult(), zero);
+    Value differ =
+        compare(arith::CmpIPredicate::slt,
+                arith::XOrIOp::create(b, loc, x, y).getResult(), zero);
     bool isFloor = isa<arith::FloorDivSIOp>(op);
-    Value next = isFloor ? arith::SubIOp::create(b, loc, quotient, integer(1))
-                               .getResult()
-                         : arith::AddIOp::create(b, loc, quotient, integer(1))
-                               .getResult();
+    Value next =
+        isFloor
+            ? arith::SubIOp::create(b, loc, quotient, integer(1)).getResult()
+            : arith::AddIOp::create(b, loc, quotient, integer(1)).getResult();
     Value moved = isFloor ? choose(differ, next, quotient)
                           : choose(differ, quotient, next);
     return choose(isCut, moved, quotient);
@@ -227,11 +226,10 @@ private:
         byZero, zero, arith::DivUIOp::create(b, loc, x, safe).getResult());
     if (isa<arith::DivUIOp>(op))
       return quotient;
-    Value isCut = compare(arith::CmpIPredicate::ne,
-                          arith::RemUIOp::create(b, loc, x, safe).getResult(),
-                          zero);
-    return choose(isCut,
-                  arith::AddIOp::create(b, loc, quotient, integer(1)),
+    Value isCut =
+        compare(arith::CmpIPredicate::ne,
+                arith::RemUIOp::create(b, loc, x, safe).getResult(), zero);
+    return choose(isCut, arith::AddIOp::create(b, loc, quotient, integer(1)),
                   quotient);
   }
 
@@ -247,8 +245,7 @@ private:
 
 } // namespace
 
-Value TileEmitter::compute(Operation *op, ValueRange operands,
-                           unsigned width) {
+Value TileEmitter::compute(Operation *op, ValueRange operands, unsigned width) {
   return Elements(*this, op, operands, width).compute();
 }
 

@@ -346,7 +346,8 @@ Type TileEmitter::typeOfWidth(unsigned width, Type element) {
 }
 
 Type TileEmitter::computeType(Type element) {
-  bool isNarrow = isa<QuantType>(element) || element.isF16() || element.isBF16();
+  bool isNarrow =
+      isa<QuantType>(element) || element.isF16() || element.isBF16();
   return isNarrow ? b.getF32Type() : element;
 }
 

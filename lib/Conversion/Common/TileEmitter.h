@@ -34,8 +34,8 @@ namespace mlir::kf {
 class TileEmitter {
 public:
   /// Yields `width` elements of a tensor, of type computeType(), from `indices`
-  /// on along the last dimension: a vector, or a scalar when `width` is 0. Lanes
-  /// where `mask` is false are not read.
+  /// on along the last dimension: a vector, or a scalar when `width` is 0.
+  /// Lanes where `mask` is false are not read.
   using LoadFn =
       std::function<Value(ValueRange indices, unsigned width, Value mask)>;
 

@@ -24,8 +24,7 @@ static RankedTensorType typeOf(Value tensor) {
 }
 
 Value TileEmitter::loadLanes(Type element, ValueRange indices, unsigned width,
-                             Value mask,
-                             function_ref<Value(ValueRange)> load) {
+                             Value mask, function_ref<Value(ValueRange)> load) {
   VectorType type = vectorType(width, computeType(element));
   Value result = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
   for (unsigned lane = 0; lane < width; ++lane) {
@@ -87,9 +86,9 @@ Value TileEmitter::loadSlice(tensor::ExtractSliceOp op, ValueRange indices,
     return source;
   };
   int64_t last = op.getSourceType().getRank() - 1;
-  bool isRow = width == 0 ||
-               (last >= 0 && !dropped.test(last) &&
-                isConstantIntValue(op.getMixedStrides()[last], 1));
+  bool isRow =
+      width == 0 || (last >= 0 && !dropped.test(last) &&
+                     isConstantIntValue(op.getMixedStrides()[last], 1));
   if (isRow)
     return load(op.getSource(), sourceIndices(indices), width, mask);
   return loadLanes(op.getSourceType().getElementType(), indices, width, mask,
@@ -110,10 +109,9 @@ Value TileEmitter::loadTranspose(TransposeOp op, ValueRange indices,
   int64_t last = static_cast<int64_t>(permutation.size()) - 1;
   if (width == 0 || permutation.empty() || permutation.back() == last)
     return load(op.getX(), sourceIndices(indices), width, mask);
-  return loadLanes(typeOf(op.getX()).getElementType(), indices, width, mask,
-                   [&](ValueRange one) {
-                     return load(op.getX(), sourceIndices(one), 0);
-                   });
+  return loadLanes(
+      typeOf(op.getX()).getElementType(), indices, width, mask,
+      [&](ValueRange one) { return load(op.getX(), sourceIndices(one), 0); });
 }
 
 Value TileEmitter::loadBroadcast(BroadcastOp op, ValueRange indices,
@@ -134,10 +132,9 @@ Value TileEmitter::loadConcat(tensor::ConcatOp op, ValueRange indices,
                               unsigned width, Value mask) {
   int64_t dim = static_cast<int64_t>(op.getDim());
   if (width > 0 && dim + 1 == op.getType().getRank())
-    return loadLanes(op.getType().getElementType(), indices, width, mask,
-                     [&](ValueRange one) {
-                       return loadConcat(op, one, 0, Value());
-                     });
+    return loadLanes(
+        op.getType().getElementType(), indices, width, mask,
+        [&](ValueRange one) { return loadConcat(op, one, 0, Value()); });
   Value result;
   int64_t end = 0;
   for (Value part : op.getInputs()) {
@@ -202,8 +199,8 @@ Value TileEmitter::loadList(DenseElementsAttr list, Value linear,
   auto choose = [&](ValueRange at) {
     Value result;
     for (auto [number, value] : llvm::enumerate(list.getValues<Attribute>())) {
-      Value constant = arith::ConstantOp::create(
-          b, loc, constantOf(*this, value, element));
+      Value constant =
+          arith::ConstantOp::create(b, loc, constantOf(*this, value, element));
       result = result ? select(isLess(at[0], index(number)), result, constant)
                       : constant;
     }
@@ -266,11 +263,10 @@ Value mlir::kf::combine(TileEmitter &e, ReduceKind kind, Value lhs, Value rhs) {
 Value TileEmitter::inLoop(Value size, Value init,
                           function_ref<Value(Value, Value)> body) {
   auto outside = computed;
-  Value result = loop(index(0), size, index(1), init,
-                      [&](Value iv, ValueRange args) {
-                        return SmallVector<Value>{body(iv, args[0])};
-                      })
-                     .getResult(0);
+  Value result =
+      loop(index(0), size, index(1), init, [&](Value iv, ValueRange args) {
+        return SmallVector<Value>{body(iv, args[0])};
+      }).getResult(0);
   computed = std::move(outside);
   return result;
 }
@@ -298,8 +294,8 @@ Value TileEmitter::loadReduce(ReduceOp op, ValueRange indices) {
       return nest(number + 1, arg);
     });
   };
-  Value result = nest(0, arith::ConstantOp::create(
-                             b, loc, neutralOf(op.getKind(), element)));
+  Value result = nest(
+      0, arith::ConstantOp::create(b, loc, neutralOf(op.getKind(), element)));
   if (op.getKind() == ReduceKind::Mean)
     result = arith::DivFOp::create(
         b, loc, result,

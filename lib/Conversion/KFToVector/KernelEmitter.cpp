@@ -234,8 +234,8 @@ KernelEmitter::LoadFn KernelEmitter::argumentLoad(BlockArgument argument) {
 Value KernelEmitter::loadStored(Type element, Value memref, ValueRange indices,
                                 unsigned width, Value mask) {
   Value first = indices.empty() ? index(0) : Value();
-  Value value = loadMemref(memref, first ? ValueRange(first) : indices, width,
-                           mask);
+  Value value =
+      loadMemref(memref, first ? ValueRange(first) : indices, width, mask);
   if (!element.isInteger(1))
     return value;
   Value zero =
@@ -250,8 +250,8 @@ Value KernelEmitter::loadList(DenseElementsAttr list, Value linear,
   int64_t count = list.getNumElements();
   auto type = MemRefType::get({count}, stored);
   auto data = RankedTensorType::get({count}, stored);
-  DenseElementsAttr values = list.reshape(
-      RankedTensorType::get({count}, element));
+  DenseElementsAttr values =
+      list.reshape(RankedTensorType::get({count}, element));
   if (stored != element) {
     SmallVector<int8_t> bytes;
     for (APInt bit : list.getValues<APInt>())

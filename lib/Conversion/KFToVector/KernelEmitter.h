@@ -54,8 +54,8 @@ public:
   Value loadScalar(unsigned slot) override;
   /// The memref of the kernel's result number `number`.
   Value resultStorage(unsigned number = 0) { return resultMemrefs[number]; }
-  /// Stores elements as they are computed to a memref of their type, rounding as
-  /// needed, or i1 to one of i8.
+  /// Stores elements as they are computed to a memref of their type, rounding
+  /// as needed, or i1 to one of i8.
   void store(Value values, Value memref, ValueRange indices,
              Value mask = Value());
   /// Stores to the kernel's result number `number` at tile-local `indices`.
@@ -64,8 +64,8 @@ public:
   /// Reads `width` elements (0: one scalar) of a memref as f32.
   Value loadMemref(Value memref, ValueRange indices, unsigned width,
                    Value mask = Value());
-  /// loadMemref() of a memref that holds a tensor of `element`; without indices,
-  /// the one of rank 0.
+  /// loadMemref() of a memref that holds a tensor of `element`; without
+  /// indices, the one of rank 0.
   Value loadStored(Type element, Value memref, ValueRange indices,
                    unsigned width, Value mask = Value());
   /// Reads elements of an argument of rows of blocks as f32; the first column

@@ -152,8 +152,8 @@ LogicalResult KernelEmitter::emitBatchMatmul(BatchMatmulOp op, ValueRange row,
       auto sums = loop(
           index(0), extent, index(1), zeros, [&](Value k, ValueRange args) {
             Value left = splat(element(op.getX(), row, k, 0), width);
-            Value right = element(transposed.getX(), indicesAt(batch, k),
-                                  column, width);
+            Value right =
+                element(transposed.getX(), indicesAt(batch, k), column, width);
             return SmallVector<Value>{
                 math::FmaOp::create(b, loc, left, right, args[0]).getResult()};
           });

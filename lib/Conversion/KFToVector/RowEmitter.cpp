@@ -106,12 +106,11 @@ LogicalResult KernelEmitter::materializeRow(Value tensor, ValueRange row) {
         store(values, buffer, column);
       })))
     return failure();
-  define(tensor,
-         [=, this](ValueRange indices, unsigned width, Value mask) {
-           return loadStored(element, buffer,
-                             indices.empty() ? indices : indices.take_back(),
-                             width, mask);
-         });
+  define(tensor, [=, this](ValueRange indices, unsigned width, Value mask) {
+    return loadStored(element, buffer,
+                      indices.empty() ? indices : indices.take_back(), width,
+                      mask);
+  });
   return success();
 }
 
@@ -217,8 +216,8 @@ LogicalResult mlir::kf::emitRowKernel(KernelEmitter &e) {
     sizes.pop_back();
   auto emitRow = [&](ValueRange row) {
     return e.emitRow(result, row, [&](Value column, unsigned, Value values) {
-      e.storeResult(values, isScalar ? SmallVector<Value>()
-                                     : indicesAt(row, column));
+      e.storeResult(values,
+                    isScalar ? SmallVector<Value>() : indicesAt(row, column));
     });
   };
   // Rotary angles are shared among the heads of a token.

@@ -246,8 +246,8 @@ private:
     if (loop < 0)
       return draft.get(context);
     draft.workgroup.assign(loop + 1, 0);
-    draft.workgroup[loop] = std::clamp<int64_t>(
-        8192 / std::max<int64_t>(elements, 1), 1, 4096);
+    draft.workgroup[loop] =
+        std::clamp<int64_t>(8192 / std::max<int64_t>(elements, 1), 1, 4096);
     return draft.get(context);
   }
 

@@ -541,8 +541,8 @@ Result<Tensor> plainAttention(const TensorView &q, const TensorView &k,
     if (mask)
       widen(spread.view(), row * keys, keys, added.data());
     for (int64_t key = 0; key < keys; ++key) {
-      float score = options.scale * dot(&left[row * d],
-                                        &right[(group * keys + key) * d], d);
+      float score = options.scale *
+                    dot(&left[row * d], &right[(group * keys + key) * d], d);
       if (options.softcap)
         score = *options.softcap * std::tanh(score / *options.softcap);
       const int64_t last = query + options.offset;

@@ -118,7 +118,8 @@ Result<Tensor> batchMatmul(const TensorView &x, const TensorView &w,
     TensorView rows{x.type, {m, k}, x.data + batch * m * k * sizeOf(x.type)};
     TensorView matrix = w;
     if (w.rank() > 2)
-      matrix = {w.type, {n, w.columns()},
+      matrix = {w.type,
+                {n, w.columns()},
                 w.data + of * n * w.columns() * sizeOf(w.type)};
     KF_ASSIGN_OR_RETURN(Tensor product, matmul(rows, matrix, bias));
     std::copy_n(product.floats(), m * n, result.floats() + batch * m * n);

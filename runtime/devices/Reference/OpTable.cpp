@@ -510,9 +510,8 @@ Result<Evaluate> prepareConstant(const OpSite &site) {
       Tensor list,
       Tensor::zeros(type.type, {splat ? 1 : int64_t(value->size())}));
   for (int64_t i = 0; i < list.shape[0]; ++i)
-    KF_RETURN_IF_ERROR(
-        writeElement(splat ? *value : (*value)[static_cast<size_t>(i)], list,
-                     i));
+    KF_RETURN_IF_ERROR(writeElement(
+        splat ? *value : (*value)[static_cast<size_t>(i)], list, i));
   return Evaluate([type, list, splat](const OpCall &call) -> Result<Tensor> {
     std::vector<int64_t> shape = type.resolve(call.scalars);
     KF_ASSIGN_OR_RETURN(int64_t count, checkedElementCount(shape, 8));
@@ -607,13 +606,13 @@ Result<Evaluate> prepareScalarOp(const OpSite &site) {
     if (!hasPredicate(op, predicate))
       return wrongType("predicate", "one of the op's");
   }
-  return Evaluate([&op, predicate, type = site.result->type](
-                      const OpCall &call) {
-    std::vector<TensorView> operands;
-    for (size_t i = 0; i < call.operands.size(); ++i)
-      operands.push_back(call.tensor(i));
-    return apply(op, operands, type, predicate);
-  });
+  return Evaluate(
+      [&op, predicate, type = site.result->type](const OpCall &call) {
+        std::vector<TensorView> operands;
+        for (size_t i = 0; i < call.operands.size(); ++i)
+          operands.push_back(call.tensor(i));
+        return apply(op, operands, type, predicate);
+      });
 }
 
 constexpr OpEntry kScalarEntries[] = {

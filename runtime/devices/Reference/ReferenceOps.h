@@ -44,8 +44,9 @@ Result<Tensor> matmul(const TensorView &x, const TensorView &w,
                       const TensorView *bias,
                       std::optional<Activation> glu = std::nullopt);
 
-/// kf.matmul and kf.batch_matmul of batches: x [..., M, K], w [..., N, K] of the
-/// same rank, whose other dimensions are those of x or 1, or [N, K] for all ->
+/// kf.matmul and kf.batch_matmul of batches: x [..., M, K], w [..., N, K] of
+/// the same rank, whose other dimensions are those of x or 1, or [N, K] for all
+/// ->
 /// [..., M, N].
 Result<Tensor> batchMatmul(const TensorView &x, const TensorView &w,
                            const TensorView *bias = nullptr);

@@ -32,8 +32,14 @@ struct ScalarOp {
   double (*ofDoubles)(const double *) = nullptr;
   int64_t (*ofIntegers)(const int64_t *, int bits) = nullptr;
   bool (*testsFloat)(double) = nullptr;
-  enum class Special { None, CmpF, CmpI, Select, Cast, Bitcast } special =
-      Special::None;
+  enum class Special {
+    None,
+    CmpF,
+    CmpI,
+    Select,
+    Cast,
+    Bitcast
+  } special = Special::None;
 };
 
 namespace {
@@ -161,9 +167,9 @@ const ScalarOp kScalarOps[] = {
     KF_INTEGERS("arith.remsi", 2, remainder(x[0], x[1])),
     KF_INTEGERS("arith.divui", 2,
                 divideUnsigned(toUnsigned(x[0], bits), toUnsigned(x[1], bits))),
-    KF_INTEGERS("arith.remui", 2,
-                remainderUnsigned(toUnsigned(x[0], bits),
-                                  toUnsigned(x[1], bits))),
+    KF_INTEGERS(
+        "arith.remui", 2,
+        remainderUnsigned(toUnsigned(x[0], bits), toUnsigned(x[1], bits))),
     KF_INTEGERS("arith.floordivsi", 2,
                 divide(x[0], x[1]) - (x[1] != 0 && remainder(x[0], x[1]) != 0 &&
                                       (x[0] < 0) != (x[1] < 0))),
@@ -192,8 +198,7 @@ const ScalarOp kScalarOps[] = {
                     ? 0
                     : toUnsigned(x[0], bits) >> toUnsigned(x[1], bits)),
     KF_INTEGERS("arith.shrsi", 2,
-                x[0] >>
-                    std::min<uint64_t>(toUnsigned(x[1], bits), bits - 1)),
+                x[0] >> std::min<uint64_t>(toUnsigned(x[1], bits), bits - 1)),
     KF_INTEGERS("math.absi", 1, x[0] < 0 ? 0 - uint64_t(x[0]) : uint64_t(x[0])),
     test("math.isfinite", [](double x) { return bool(std::isfinite(x)); }),
     test("math.isinf", [](double x) { return bool(std::isinf(x)); }),
@@ -322,8 +327,8 @@ bool compareReals(int64_t predicate, double a, double b) {
 /// arith's predicates of cmpi: eq, ne, slt, sle, sgt, sge, ult, ule, ugt, uge.
 bool compareIntegers(int64_t predicate, int64_t a, int64_t b, int bits) {
   uint64_t c = toUnsigned(a, bits), d = toUnsigned(b, bits);
-  const bool results[] = {a == b, a != b, a < b, a <= b, a > b,
-                          a >= b, c < d,  c <= d, c > d, c >= d};
+  const bool results[] = {
+      a == b, a != b, a<b, a <= b, a> b, a >= b, c<d, c <= d, c> d, c >= d};
   return results[predicate];
 }
 
@@ -346,9 +351,9 @@ void castElement(std::string_view name, const TensorView &x, int64_t i,
   if (name == "arith.extf" || name == "arith.truncf")
     return putReal(result, i, realAt(x, i));
   if (name == "arith.fptosi" || name == "arith.fptoui")
-    return putInteger(result, i,
-                      saturate(realAt(x, i), bitsOf(result.type),
-                               name == "arith.fptosi"));
+    return putInteger(
+        result, i,
+        saturate(realAt(x, i), bitsOf(result.type), name == "arith.fptosi"));
   int64_t value = integerAt(x, i);
   if (name == "arith.sitofp") {
     if (result.type == DataType::F64)
@@ -396,7 +401,9 @@ bool haveTypes(const ScalarOp &op, std::span<const TensorView> operands,
         return false;
     return true;
   };
-  auto isInteger = [](DataType type) { return isNumber(type) && !isReal(type); };
+  auto isInteger = [](DataType type) {
+    return isNumber(type) && !isReal(type);
+  };
   if (op.ofFloats)
     return all(isReal) && isReal(result);
   if (op.ofIntegers)
@@ -445,7 +452,8 @@ Result<Tensor> apply(const ScalarOp &op, std::span<const TensorView> operands,
                      DataType type, int64_t predicate) {
   std::string types;
   for (const TensorView &operand : operands)
-    types += (types.empty() ? "" : ", ") + describe(operand.type, operand.shape);
+    types +=
+        (types.empty() ? "" : ", ") + describe(operand.type, operand.shape);
   if (operands.size() != op.operands || !haveOneShape(operands) ||
       !hasPredicate(op, predicate) || !haveTypes(op, operands, type))
     return Status::error(std::string(op.name) + " does not take " + types +
@@ -525,8 +533,7 @@ std::vector<int64_t> targets(const TensorView &x,
   return list;
 }
 
-template <typename T>
-T combine(Reduction kind, T a, T b) {
+template <typename T> T combine(Reduction kind, T a, T b) {
   switch (kind) {
   case Reduction::Sum:
   case Reduction::Mean:
@@ -584,8 +591,8 @@ Result<Tensor> reduce(Reduction kind, const TensorView &x,
       reals[to] =
           isFirst ? realAt(x, i) : combine(kind, reals[to], realAt(x, i));
     else
-      ints[to] = isFirst ? integer(i) : combineIntegers(kind, ints[to],
-                                                        integer(i));
+      ints[to] =
+          isFirst ? integer(i) : combineIntegers(kind, ints[to], integer(i));
   }
   for (int64_t i = 0; i < count; ++i) {
     if (!isReal(x.type))

@@ -186,8 +186,7 @@ LogicalResult MatmulOp::verify() {
     return emitOpError("C1: x must be a ")
            << (hasCodes ? "rank 2 tensor of i8 with scales"
                         : "tensor of rank 2 to 4 of f32, f16 or bf16")
-           << ", found "
-           << x;
+           << ", found " << x;
   int64_t rank = getGlu() ? 3 : 2;
   bool hasBatches = !getGlu() && w.getRank() > 2 && hasBatchesOf(w, x);
   if ((w.getRank() != rank && !hasBatches) || !isWeightTensor(w) ||

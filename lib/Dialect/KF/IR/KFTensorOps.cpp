@@ -210,8 +210,7 @@ LogicalResult ReduceOp::verify() {
              << dim << " of " << x << " must be static to be reduced";
   Type element = x.getElementType();
   bool isNumber = isa<FloatType, IntegerType>(element);
-  bool isExtreme =
-      getKind() == ReduceKind::Max || getKind() == ReduceKind::Min;
+  bool isExtreme = getKind() == ReduceKind::Max || getKind() == ReduceKind::Min;
   if (!isNumber || (element.isInteger(1) && !isExtreme) ||
       (getKind() == ReduceKind::Mean && !isa<FloatType>(element)))
     return emitOpError("C2: there is no ")
@@ -256,8 +255,8 @@ LogicalResult BatchMatmulOp::inferReturnTypes(MLIRContext *,
     return cannotInfer<BatchMatmulOp>(loc, "C2: w must have the rank of x", w);
   SmallVector<int64_t> shape(x.getShape());
   shape.back() = w.getShape().end()[-2];
-  types.push_back(getRowsOf(x, ArrayRef(shape).drop_front(),
-                            x.getElementType()));
+  types.push_back(
+      getRowsOf(x, ArrayRef(shape).drop_front(), x.getElementType()));
   return success();
 }
 
@@ -368,8 +367,8 @@ LogicalResult ScaledDotProductAttentionOp::verify() {
              << ", found " << mask;
   }
   auto isPositive = [](std::optional<APFloat> value) {
-    return !value || (value->isFinite() && !value->isNegative() &&
-                      value->isNonZero());
+    return !value ||
+           (value->isFinite() && !value->isNegative() && value->isNonZero());
   };
   if (getScale() && !getScale()->isFinite())
     return emitOpError("C5: scale must be finite");
@@ -384,9 +383,10 @@ LogicalResult ScaledDotProductAttentionOp::verify() {
 // rotary_embedding
 //===----------------------------------------------------------------------===//
 
-LogicalResult RotaryEmbeddingOp::inferReturnTypes(
-    MLIRContext *, std::optional<Location>, Adaptor adaptor,
-    SmallVectorImpl<Type> &types) {
+LogicalResult
+RotaryEmbeddingOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                                    Adaptor adaptor,
+                                    SmallVectorImpl<Type> &types) {
   types.push_back(adaptor.getX().getType());
   return success();
 }

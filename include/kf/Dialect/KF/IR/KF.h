@@ -50,8 +50,8 @@ inline bool isEmptyTensor(Type type) {
 inline bool isRowsTensor(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   return tensor && !isEmptyTensor(tensor) &&
-         (tensor.getRank() == 0 || llvm::none_of(tensor.getShape().drop_front(),
-                                                 ShapedType::isDynamic));
+         (tensor.getRank() == 0 ||
+          llvm::none_of(tensor.getShape().drop_front(), ShapedType::isDynamic));
 }
 
 /// Trait of ops whose operands and results have no dimension of size 0.
@@ -131,8 +131,8 @@ constexpr StringLiteral kSizeRangesAttrName = "kf.size_ranges";
 FailureOr<unsigned> getSizeSlot(Operation *op, StringAttr name);
 
 /// Whether `op` makes each element of its result from those of its operands at
-/// the same place: kf.activation, kf.copy, and ops of arith and math on tensors.
-/// Every pass, target and device means this by "elementwise".
+/// the same place: kf.activation, kf.copy, and ops of arith and math on
+/// tensors. Every pass, target and device means this by "elementwise".
 bool isElementwise(Operation *op);
 
 /// Whether `op` shows elements of its operands in other places, or constants,
