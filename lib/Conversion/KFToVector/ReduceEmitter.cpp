@@ -162,7 +162,7 @@ LogicalResult KernelEmitter::emitBatchMatmul(BatchMatmulOp op, ValueRange row,
     return success();
   }
   loop(columns, [&](Value column) {
-    Value sum = reducePieces(
+    Value sum = reduceRow(
         extent, vector::CombiningKind::ADD, [&](Value k, unsigned width) {
           return mul(element(op.getX(), row, k, width),
                      element(op.getW(), indicesAt(batch, column), k, width));

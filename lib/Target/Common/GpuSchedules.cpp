@@ -152,6 +152,9 @@ private:
       if (failed(checkCache(&op)))
         return failure();
     }
+    for (Operation &op : kernel.getBody().front())
+      if (failed(checkIntegers(op)))
+        return failure();
     bool appends = !kernel.getBody().getOps<KVAppendOp>().empty();
     if (kernel.getNumResults() != (appends ? 0 : 1))
       return kernel.emitError("no ")
@@ -202,6 +205,27 @@ private:
              << limits.name
              << " kernel for pages of so many elements: " << limits.indexBits
              << "-bit indices count no more than " << most;
+    return success();
+  }
+
+  /// Arithmetic on integers that the device has none of would not wrap.
+  LogicalResult checkIntegers(Operation &op) {
+    if (!limits.integers || isa<CopyOp>(op) ||
+        !(isElementwise(&op) || isa<ReduceOp, IotaOp>(op)))
+      return success();
+    for (Type type :
+         llvm::concat<const Type>(llvm::to_vector(op.getOperandTypes()),
+                                  llvm::to_vector(op.getResultTypes()))) {
+      Type element = getElementTypeOrSelf(type);
+      if (!element.isInteger() || element.isInteger(1) ||
+          element.isInteger(32) ||
+          llvm::is_contained(*limits.integers, element.getIntOrFloatBitWidth()))
+        continue;
+      return op.emitError("no ")
+             << limits.name << " kernel for '" << op.getName() << "' on "
+             << type << ": the device has no " << element
+             << "; use i32, or --device=cpu";
+    }
     return success();
   }
 
