@@ -183,7 +183,7 @@ func.func @embed(%ids: tensor<?xi32>, %t: tensor<10x8xf32>, %y: tensor<?x8xf32>)
 // CHECK-DAG:     %[[B:.*]] = kf.dispatch @activation_{{[0-9]}}(%[[W]])
 // CHECK-DAG:     %[[C:.*]] = kf.dispatch @activation_{{[0-9]}}(%[[S]])
 // CHECK:         kf.yield %[[A]], %[[B]], %[[S]], %[[C]]
-// CHECK:       kf.activation(identity)
+// CHECK:       kf.copy
 func.func @copies(%x: tensor<?x8xf32>)
     -> (tensor<?x8xf32>, tensor<4xf32>, tensor<?x8xf32>, tensor<?x8xf32>) {
   %w = kf.weight ["w"] : tensor<4xf32>

@@ -4,7 +4,7 @@
 
 // CHECK: error: convert-kf-to-vector: kernel is not tiled; run kf-tile-kernels first
 
-// expected-error @+1 {{convert-kf-to-vector: no vector code for a result of 'tensor<4x64x!kf.quant<q8_0>>'; use f32, f16 or bf16, or --device=reference}}
+// expected-error @+1 {{convert-kf-to-vector: no vector code for a result of 'tensor<4x64x!kf.quant<q8_0>>'; use f32, f16, bf16 or f64, integers of 1, 8, 16, 32 or 64 bits, or --device=reference}}
 kf.kernel @quantize(%x: tensor<4x64xf32>) -> tensor<4x64x!kf.quant<q8_0>>
     attributes {schedule = #kf.vector<lanes = 16>} {
   %0 = kf.quantize %x <q8_0> : tensor<4x64xf32>

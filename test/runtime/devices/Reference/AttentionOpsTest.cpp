@@ -426,5 +426,42 @@ TEST(AttentionParts, RejectWrongOperands) {
               "kf.attention_combine C2");
 }
 
+TEST(PlainAttention, MasksScores) {
+  // Equal scores: means of the values of the keys that are seen.
+  Tensor q = makeTensor({1, 2, 1}, {0, 0}),
+         k = makeTensor({1, 3, 1}, {1, 2, 3});
+  Tensor v = makeTensor({1, 3, 1}, {3, 6, 12});
+  auto attend = [&](PlainAttentionOptions options,
+                    const TensorView *mask = nullptr) {
+    return plainAttention(q.view(), k.view(), v.view(), mask, options);
+  };
+  expectFloats(attend({}), {7, 7}, 1e-6f);
+  PlainAttentionOptions causal;
+  causal.causal = true;
+  expectFloats(attend(causal), {3, 4.5f}, 1e-6f);
+  causal.offset = 1;
+  causal.window = 1;
+  expectFloats(attend(causal), {6, 12}, 1e-6f);
+  causal.offset = -2;
+  expectFloats(attend(causal), {0, 0});
+  Tensor mask = makeTensor({2, 3}, {0, -kInf, -kInf, -kInf, 0, 0});
+  TensorView view = mask.view();
+  expectFloats(attend({}, &view), {3, 9}, 1e-6f);
+  expectError(plainAttention(q.view(), k.view(), q.view(), nullptr, {}),
+              "kf.scaled_dot_product_attention C3");
+}
+
+TEST(RotaryEmbedding, RotatesPairs) {
+  Tensor x = makeTensor({1, 5}, {1, 2, 3, 4, 9});
+  Tensor cos = makeTensor({2}, {0, 1}), sin = makeTensor({2}, {1, 0});
+  expectFloats(rotate(x.view(), cos.view(), sin.view(), RopeStyle::Half),
+               {-3, 2, 1, 4, 9});
+  expectFloats(rotate(x.view(), cos.view(), sin.view(), RopeStyle::Interleaved),
+               {-2, 1, 3, 4, 9});
+  Tensor wide = makeTensor({3}, {1, 1, 1});
+  expectError(rotate(x.view(), wide.view(), wide.view(), RopeStyle::Half),
+              "kf.rotary_embedding C2");
+}
+
 } // namespace
 } // namespace kf::reference

@@ -118,6 +118,55 @@ TEST(Reshape, KeepsTheElements) {
   expectError(reshape(x.view(), {1 << 30, 1 << 30}), "not as many elements");
 }
 
+TEST(Transpose, PermutesDimensions) {
+  Tensor x = makeTensor({2, 1, 3}, {1, 2, 3, 4, 5, 6});
+  Result<Tensor> y = transpose(x.view(), Dims{2, 0, 1});
+  expectShape(y, {3, 2, 1});
+  expectFloats(y, {1, 4, 2, 5, 3, 6});
+  expectError(transpose(x.view(), Dims{0, 0, 1}), "kf.transpose C1");
+  expectError(transpose(x.view(), Dims{0, 1}), "kf.transpose C1");
+}
+
+TEST(Broadcast, RepeatsOnes) {
+  Tensor x = makeTensor({2, 1}, {1, 2});
+  Result<Tensor> y = broadcast(x.view(), {2, 2, 3});
+  expectShape(y, {2, 2, 3});
+  expectFloats(y, {1, 1, 1, 2, 2, 2, 1, 1, 1, 2, 2, 2});
+  expectFloats(broadcast(makeTensor({}, {7}).view(), {2}), {7, 7});
+  expectError(broadcast(x.view(), {3, 1}), "kf.broadcast C3");
+  expectError(broadcast(x.view(), {2}), "kf.broadcast C2");
+}
+
+TEST(Concat, JoinsAlongADimension) {
+  Tensor a = makeTensor({2, 1}, {1, 2}), b = makeTensor({2, 2}, {3, 4, 5, 6});
+  std::vector<TensorView> parts = {a.view(), b.view()};
+  Result<Tensor> y = concat(parts, 1);
+  expectShape(y, {2, 3});
+  expectFloats(y, {1, 3, 4, 2, 5, 6});
+  expectError(concat(parts, 0), "does not fit");
+  expectError(concat(parts, 2), "dimension 2");
+}
+
+TEST(Iota, CountsAlongADimension) {
+  Result<Tensor> y = iota(DataType::I32, {2, 3}, 1);
+  ASSERT_TRUE(y.ok()) << y.message();
+  for (int32_t i = 0; i < 6; ++i)
+    EXPECT_EQ(y->ints()[i], i % 3);
+  expectError(iota(DataType::F32, {2, 3}, 1), "kf.iota");
+}
+
+TEST(Reduce, CombinesDimensions) {
+  Tensor x = makeTensor({2, 3}, {1, 5, -2, 4, 0, 6});
+  expectFloats(reduce(Reduction::Sum, x.view(), Dims{1}, {2}), {4, 10});
+  expectFloats(reduce(Reduction::Max, x.view(), Dims{0}, {1, 3}), {4, 5, 6});
+  expectFloats(reduce(Reduction::Mean, x.view(), Dims{0, 1}, {}), {14.0f / 6});
+  expectFloats(reduce(Reduction::Prod, x.view(), Dims{1}, {2}), {-10, 0});
+  expectError(reduce(Reduction::Sum, x.view(), Dims{2}, {2}), "kf.reduce C1");
+  expectError(reduce(Reduction::Sum, x.view(), Dims{1}, {3}), "kf.reduce C3");
+  expectError(reduce(Reduction::Mean, makeInts({1, 2}).view(), Dims{0}, {}),
+              "kf.reduce C2");
+}
+
 TEST(TypeSizes, AreChecked) {
   EXPECT_EQ(*checkedByteCount(DataType::BF16, Dims{3, 5}), 30);
   EXPECT_EQ(*checkedByteCount(DataType::F32, Dims{}), 4);
