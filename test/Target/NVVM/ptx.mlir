@@ -4,6 +4,8 @@
 // RUN: %ptx print %t | FileCheck %s --check-prefix=ROWS
 // RUN: kf-run emit-mlir %s --function product --device cuda --target-cpu sm_90a --compile-to=binary -o %t
 // RUN: %ptx print %t | FileCheck %s --check-prefix=PRODUCT
+// RUN: kf-run emit-mlir %s --function append --device cuda --target-cpu sm_90a --compile-to=binary -o %t
+// RUN: %ptx print %t | FileCheck %s --check-prefix=APPEND
 
 // One kernel of each kind of schedule, down to the text that the driver gets.
 // Nothing is rounded but as IEEE says, and denormals stay: no .approx, no .ftz.
@@ -57,4 +59,18 @@ func.func @product(%x: tensor<?x64xf32>) -> tensor<?x40xf32> {
   %w = kf.weight ["w"] : tensor<40x64xf32>
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<40x64xf32>
   return %0 : tensor<?x40xf32>
+}
+
+// Scales of q8_0 are stored byte by byte, and ptxas 13.0 gets the lower one wrong
+// if cvt.rn.f16.f32 made it.
+// APPEND:        kernel @kv_append_0
+// APPEND-NOT:    cvt.rn.f16.f32
+// APPEND:        cvt.rn.f16x2.f32
+// APPEND:        st.global.b8
+// APPEND-NOT:    cvt.rn.f16.f32
+!cache = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 32, type = !kf.quant<q8_0>>
+func.func @append(%c: !cache, %k: tensor<?x2x32xf32>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x2x32xf32> {
+  kf.kv_append %c, %k, %k, %p, %s, %t {layer = 0 : i64} : !cache, tensor<?x2x32xf32>, tensor<?xi32>, tensor<1x4xi32>
+  %0 = kf.attention %k, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x2x32xf32>, !cache, tensor<?xi32>, tensor<1x4xi32>
+  return %0 : tensor<?x2x32xf32>
 }

@@ -43,7 +43,9 @@ def ConvertGPUToNvvm : Pass<"kf-nvvm-convert-gpu", "::mlir::ModuleOp"> {
     launch: arguments are bare pointers, indices have 64 bits, attributions are
     globals in shared memory. Pointers to what no kernel of the dispatch writes
     (weights, and results of earlier dispatches in the arena) and to results in
-    the arena are marked so, as far as all dispatches of the kernel agree.
+    the arena are marked so, as far as all dispatches of the kernel agree. The bits
+    of a number that is rounded to f16 are taken from a pair, which assemblers of
+    PTX get right where its bytes are stored.
     ```mlir
     gpu.module @k {
       gpu.func @k(%x: memref<?xf32>, %r: memref<?xf32>, %s: memref<?xi32>)
