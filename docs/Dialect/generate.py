@@ -87,6 +87,7 @@ def dialect_page(tblgen):
     head = head.replace("# 'kf' Dialect", "# The kf dialect")
     head = head.replace("[TOC]\n", "").split("-->", 1)[1]
     source = "".join(map(read, (dialect_td,
+                                "kf/Dialect/KF/IR/KFTensorOps.td",
                                 "kf/Dialect/KF/IR/KFStructureOps.td",
                                 "kf/Dialect/KF/IR/KFVectorOps.td")))
     order = re.findall(r'KF_(?:Loop|Tensor)?Op<"(\w+)"', source)

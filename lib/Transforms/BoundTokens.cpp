@@ -201,7 +201,7 @@ LogicalResult checkValues(Operation &op) {
     if (!isRowsTensor(type) && !isExtent(type))
       return op.emitOpError("kf-bound-tokens: makes ")
              << type
-             << "; a kernel has tensors of rank 1 or more whose dimensions are "
+             << "; a kernel has tensors whose dimensions are "
                 "static but for the first, index constants, and the tensor.dim "
                 "of tensors";
   return success();
@@ -218,6 +218,22 @@ LogicalResult checkCast(tensor::CastOp cast) {
          << cast.getType();
 }
 
+/// What is joined is as long as its type says, and so is what it is joined by.
+LogicalResult checkConcat(tensor::ConcatOp concat) {
+  int64_t dim = static_cast<int64_t>(concat.getDim());
+  for (Value operand : concat.getOperands()) {
+    auto type = cast<RankedTensorType>(operand.getType());
+    if (type.isDynamicDim(dim) || concat.getType().isDynamicDim(dim))
+      return concat.emitOpError("kf-bound-tokens: joins tensors along a `?`; "
+                                "dimension ")
+             << dim << " must be static";
+    if (dim > 0 && !haveSameRows(type, concat.getType()))
+      return concat.emitOpError("kf-bound-tokens: gives the rows of ")
+             << type << " another number or name in " << concat.getType();
+  }
+  return success();
+}
+
 /// Takes what the views of `kernel` ask for into `ranges`.
 LogicalResult boundKernel(KernelOp kernel, Ranges &ranges) {
   for (Operation &op : kernel.getBody().front()) {
@@ -228,6 +244,8 @@ LogicalResult boundKernel(KernelOp kernel, Ranges &ranges) {
       result = boundSlice(slice, ranges);
     else if (auto castOp = dyn_cast<tensor::CastOp>(op))
       result = checkCast(castOp);
+    else if (auto concat = dyn_cast<tensor::ConcatOp>(op))
+      result = checkConcat(concat);
     else if (auto embedding = dyn_cast<EmbeddingOp>(op)) // reads row 0 at least
       result = ranges.requireNotNegative(
           extentOf(cast<RankedTensorType>(embedding.getTable().getType()), 0) -

@@ -102,14 +102,11 @@ private:
   LogicalResult checkOp(Operation *op) {
     if (++count > maxOps)
       return fail(op) << "a module has at most " << maxOps << " ops";
-    if (!isa<func::ReturnOp, tensor::DimOp, tensor::ExtractSliceOp,
-             tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp>(
-            op) &&
+    if (!isView(op) && !isa<func::ReturnOp, tensor::CastOp>(op) &&
         !isa<KFDialect, arith::ArithDialect, math::MathDialect>(
             op->getDialect()))
-      return fail(op) << "has no place in a kernel; use kf ops, "
-                         "arith.{add,sub,mul,div,maximum,minimum,neg}f and "
-                         "math.{exp,sqrt,rsqrt,tanh} on tensors";
+      return fail(op) << "has no place in a kernel; use "
+                      << describeTensorOps();
     if (op->getNumRegions() > 0)
       return fail(op) << "has no place inside of a body";
     if (failed(checkTypes(op, op->getOperandTypes(), "operands")) ||

@@ -35,20 +35,14 @@ namespace {
 // What an op is to a cluster
 //===----------------------------------------------------------------------===//
 
-/// Costs nothing and is cloned into every kernel that reads through it.
-bool isView(Operation *op) {
-  return isa<tensor::ExtractSliceOp, tensor::ExpandShapeOp,
-             tensor::CollapseShapeOp, tensor::DimOp, arith::ConstantOp>(op);
-}
-
 /// Stays in the program, outside of every kernel.
 bool isStructural(Operation *op) {
   return isa<WeightOp, func::ReturnOp>(op) || isView(op);
 }
 
-bool isElementwise(Operation *op) {
-  return isa<ActivationOp>(op) || (OpTrait::hasElementwiseMappableTraits(op) &&
-                                   !isa<arith::ConstantOp>(op));
+/// The reference alone computes these; other targets have them expanded.
+bool isExpanded(Operation *op) {
+  return isa<MlpOp, ScaledDotProductAttentionOp, RotaryEmbeddingOp>(op);
 }
 
 bool isNorm(Operation *op) { return isa<RmsNormOp, LayerNormOp>(op); }
@@ -139,8 +133,9 @@ bool fuses(const FusionRules &rules, const Cluster &cluster,
   if (isa<RopeOp>(consumer))
     return isa<RmsNormOp>(producer) && cluster.anchor &&
            isa<CacheAttentionInterface, KVAppendOp>(cluster.anchor);
-  if (isa<MlpOp, PackOp, QuantizeOp, DequantizeOp, EmbeddingOp, SampleOp,
-          AttentionCombineOp>(consumer))
+  if (isa<PackOp, QuantizeOp, DequantizeOp, EmbeddingOp, SampleOp,
+          AttentionCombineOp>(consumer) ||
+      isExpanded(consumer))
     return false;
   // Elementwise ops and embeddings join whatever reads them one by one; but an
   // epilogue stays with the product whose result it changes.
@@ -148,10 +143,11 @@ bool fuses(const FusionRules &rules, const Cluster &cluster,
     return isElementwise(consumer) ||
            (!isEpilogue(producer) &&
             (isNorm(consumer) ||
-             isa<SoftmaxOp, ArgmaxOp, QuantizeRowsOp>(consumer)));
+             isa<SoftmaxOp, ArgmaxOp, QuantizeRowsOp, ReduceOp>(consumer)));
   // Elementwise ops join the op whose result they change.
   return isElementwise(consumer) && !cluster.anchor &&
-         isa<MatmulOp, RmsNormOp, LayerNormOp, SoftmaxOp>(producer);
+         isa<MatmulOp, RmsNormOp, LayerNormOp, SoftmaxOp, ReduceOp,
+             BatchMatmulOp>(producer);
 }
 
 /// Clusters of a function's body in program order.
@@ -460,13 +456,13 @@ private:
       if (isCopied(result) && !isCopyable(result.getType()))
         return function.emitError("kf-form-kernels: returns ")
                << result.getType()
-               << " that no kernel makes; only float tensors are copied";
+               << " that no kernel makes, and blocks are not copied; "
+                  "kf.dequantize it";
     for (Operation &op : function.getBody().front()) {
-      if (isStructural(&op) || isa<MlpOp>(op) || isTileable(&op))
+      if (isStructural(&op) || isExpanded(&op) || isTileable(&op))
         continue;
-      return op.emitOpError("kf-form-kernels: has no place in a kernel; use kf "
-                            "ops, arith.{add,sub,mul,div,maximum,minimum,neg}f "
-                            "and math.{exp,sqrt,rsqrt,tanh} on tensors");
+      return op.emitOpError("kf-form-kernels: has no place in a kernel; use ")
+             << describeTensorOps();
     }
     return checkViews(function.getBody().front());
   }
@@ -481,8 +477,8 @@ private:
     if (!isRowsTensor(type))
       return function.emitError("kf-form-kernels: ")
              << type
-             << " is neither a KV cache nor a tensor of rank 1 or more whose "
-                "dimensions are static but for the first, and not 0";
+             << " is neither a KV cache nor a tensor whose dimensions are "
+                "static but for the first, and not 0";
     auto tensor = cast<RankedTensorType>(type);
     if (!tensor.getEncoding() || (getSize(tensor) && !tensor.hasStaticShape()))
       return success();
@@ -520,8 +516,7 @@ private:
   }
 
   static bool isCopyable(Type type) {
-    Type element = cast<RankedTensorType>(type).getElementType();
-    return element.isF32() || element.isF16() || element.isBF16();
+    return !isa<QuantType>(cast<RankedTensorType>(type).getElementType());
   }
 
   /// Returned values that no kernel makes, or that are returned twice, are
@@ -534,9 +529,30 @@ private:
     for (OpOperand &operand : terminator->getOpOperands()) {
       if (!isCopied(operand.get()) && seen.insert(operand.get()).second)
         continue;
-      operand.set(ActivationOp::create(builder, terminator.getLoc(),
-                                       operand.get(),
-                                       ActivationKind::Identity));
+      operand.set(CopyOp::create(builder, terminator.getLoc(), operand.get()));
+    }
+  }
+
+  /// Ids, positions and tables are read from memory: views of them but slices
+  /// of rows are copied.
+  void copyViewedInts(func::FuncOp function) {
+    for (Operation &op : function.getBody().front()) {
+      if (!isa<EmbeddingOp, MatmulOp, RopeOp, CacheAttentionInterface,
+               KVAppendOp, SampleOp>(op))
+        continue;
+      OpBuilder builder(&op);
+      for (OpOperand &operand : op.getOpOperands()) {
+        auto type = dyn_cast<RankedTensorType>(operand.get().getType());
+        Operation *view = operand.get().getDefiningOp();
+        if (!type || !type.getElementType().isInteger() || !view ||
+            !isView(view))
+          continue;
+        auto slice = dyn_cast<tensor::ExtractSliceOp>(view);
+        if (!slice || !slice.hasUnitStride() ||
+            slice.getSourceType().getRank() != type.getRank() ||
+            slice.getSource().getDefiningOp())
+          operand.set(CopyOp::create(builder, op.getLoc(), operand.get()));
+      }
     }
   }
 
@@ -556,6 +572,7 @@ private:
   LogicalResult convert(func::FuncOp function, Outliner &outliner,
                         SymbolTable &symbols) {
     copyPlainResults(function);
+    copyViewedInts(function);
     int64_t tokens = maxTokens;
     if (auto attribute = function->getAttrOfType<IntegerAttr>("kf.max_tokens"))
       tokens = attribute.getInt();

@@ -8,10 +8,13 @@
 
 #include "kf/Transforms/Passes.h"
 
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/AttrTypeSubElements.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Remarks.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Support/DebugStringHelper.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace mlir::kf {
 #define GEN_PASS_DEF_SETLAYOUTS
@@ -23,13 +26,40 @@ using namespace mlir::kf;
 
 namespace {
 
-/// The matmul of `kernel` whose weight is an argument; null if there is none.
+/// The first matmul of `kernel`; null if there is none.
 MatmulOp findMatmul(KernelOp kernel) {
-  for (auto matmul : kernel.getBody().getOps<MatmulOp>())
-    if (isa<BlockArgument>(matmul.getW()))
-      return matmul;
-  return nullptr;
+  auto matmuls = kernel.getBody().getOps<MatmulOp>();
+  return matmuls.empty() ? MatmulOp() : *matmuls.begin();
 }
+
+/// The views through which a kernel reads `value`, in order, and the arguments
+/// that they read; nothing where something else computes it.
+struct ViewChain {
+  SetVector<Operation *> ops;
+  SetVector<BlockArgument> arguments;
+
+  static std::optional<ViewChain> of(Value value) {
+    ViewChain chain;
+    SmallVector<Value> open = {value};
+    while (!open.empty()) {
+      Value next = open.pop_back_val();
+      if (auto argument = dyn_cast<BlockArgument>(next)) {
+        chain.arguments.insert(argument);
+        continue;
+      }
+      Operation *op = next.getDefiningOp();
+      if (!isView(op) && !isa<tensor::CastOp>(op))
+        return std::nullopt;
+      if (chain.ops.insert(op))
+        llvm::append_range(open, op->getOperands());
+    }
+    SmallVector<Operation *> ops = chain.ops.takeVector();
+    llvm::sort(
+        ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+    chain.ops.insert_range(ops);
+    return chain;
+  }
+};
 
 struct SetLayoutsPass : mlir::kf::impl::SetLayoutsBase<SetLayoutsPass> {
   void runOnOperation() override {
@@ -41,18 +71,24 @@ struct SetLayoutsPass : mlir::kf::impl::SetLayoutsBase<SetLayoutsPass> {
     if (failed(setCacheLayouts(target)))
       return signalPassFailure();
     DenseMap<StringAttr, PackedArgument> packed; // by kernel
-    for (auto kernel : getOperation().getOps<KernelOp>()) {
+    for (auto kernel :
+         llvm::make_early_inc_range(getOperation().getOps<KernelOp>())) {
       MatmulOp matmul = findMatmul(kernel);
       if (!matmul || tensorType(matmul.getW()).getEncoding())
         continue;
+      bool isArgument = isa<BlockArgument>(matmul.getW());
+      if (!isArgument && failed(checkViewed(matmul)))
+        return signalPassFailure();
       LayoutAttr layout = target.getWeightLayout(tensorType(matmul.getW()));
       remark::passed(kernel.getLoc(), remark::RemarkOpts::name("Layout")
                                           .category(getArgument())
                                           .function(kernel.getSymName()))
           << remark::add("{0} weight", layout ? "packed" : "plain")
           << remark::metric("Layout", layout ? debugString(layout) : "none");
-      if (layout)
+      if (layout && isArgument)
         packed[kernel.getSymNameAttr()] = packArgument(kernel, matmul, layout);
+      else if (layout)
+        packView(kernel, matmul, layout);
     }
     WalkResult result = getOperation().walk([&](DispatchOp dispatch) {
       return WalkResult(pack(dispatch, packed));
@@ -110,6 +146,70 @@ private:
     return {source, argument.getArgNumber()};
   }
 
+  /// Blocks cannot be taken apart.
+  static LogicalResult checkViewed(MatmulOp matmul) {
+    if (!isa<QuantType>(tensorType(matmul.getW()).getElementType()))
+      return success();
+    return matmul.emitOpError("kf-set-layouts: its weight is a view of blocks, "
+                              "and kernels read those of whole tensors alone; "
+                              "kf.dequantize the tensor and view that");
+  }
+
+  /// Makes a weight that `matmul` reads through views a packed argument of
+  /// `kernel`, behind the others: a kernel of its own packs what the views
+  /// show.
+  void packView(KernelOp kernel, MatmulOp matmul, LayoutAttr layout) {
+    std::optional<ViewChain> chain = ViewChain::of(matmul.getW());
+    if (!chain) // computed in the kernel; convert-kf-to-vector says so
+      return;
+    RankedTensorType type = tensorType(matmul.getW());
+    auto packedType =
+        RankedTensorType::get(type.getShape(), type.getElementType(), layout);
+    KernelOp packKernel =
+        createViewKernel(matmul.getLoc(), *chain, matmul.getW(), packedType);
+    BlockArgument argument =
+        kernel.getBody().addArgument(packedType, matmul.getLoc());
+    matmul.getWMutable().assign(argument);
+    for (Operation *op : llvm::reverse(chain->ops))
+      if (op->use_empty())
+        op->erase();
+    kernel.setFunctionType(
+        FunctionType::get(&getContext(), kernel.getBody().getArgumentTypes(),
+                          kernel.getResultTypes()));
+    getOperation().walk([&](DispatchOp dispatch) {
+      if (dispatch.getKernelAttr().getAttr() != kernel.getSymNameAttr())
+        return;
+      SmallVector<Value> operands;
+      for (BlockArgument source : chain->arguments)
+        operands.push_back(dispatch.getOperands_()[source.getArgNumber()]);
+      OpBuilder builder(dispatch);
+      Value packed =
+          DispatchOp::create(builder, dispatch.getLoc(), TypeRange(packedType),
+                             SymbolRefAttr::get(packKernel), operands,
+                             DenseI64ArrayAttr())
+              .getResult(0);
+      dispatch.getOperands_Mutable().append(packed);
+    });
+  }
+
+  /// A kernel that packs what `chain` shows of its arguments as `view`.
+  KernelOp createViewKernel(Location loc, const ViewChain &chain, Value view,
+                            RankedTensorType packedType) {
+    SmallVector<Type> types;
+    for (BlockArgument argument : chain.arguments)
+      types.push_back(argument.getType());
+    return createPackKernel(
+        loc, types, packedType, [&](OpBuilder &builder, Block *block) {
+          IRMapping values;
+          for (auto [argument, copy] :
+               llvm::zip_equal(chain.arguments, block->getArguments()))
+            values.map(argument, copy);
+          for (Operation *op : chain.ops)
+            builder.clone(*op, values);
+          return values.lookup(view);
+        });
+  }
+
   /// Packs the weight operand: at load where it is a kf.weight, else by a
   /// dispatch of a pack kernel.
   LogicalResult pack(DispatchOp dispatch,
@@ -131,7 +231,7 @@ private:
     } else if (isa<QuantType>(cast<RankedTensorType>(type).getElementType())) {
       return dispatch.emitOpError("kf-set-layouts: operand ")
              << number << " is quantized, and only the blocks of a "
-             << "kf.weight can be packed";
+             << "kf.weight can be packed; kf.dequantize it first";
     } else {
       KernelOp packKernel =
           getPackKernel(dispatch.getLoc(), source.getType(), type);
@@ -157,14 +257,25 @@ private:
           kernel.getResultTypes() == ArrayRef(result) &&
           isa<PackOp>(kernel.getBody().front().front()))
         return kernel;
+    return createPackKernel(
+        loc, source, cast<RankedTensorType>(result),
+        [](OpBuilder &, Block *block) { return block->getArgument(0); });
+  }
+
+  /// A kernel that packs what `makeSource` makes of its arguments.
+  KernelOp
+  createPackKernel(Location loc, TypeRange types, RankedTensorType result,
+                   function_ref<Value(OpBuilder &, Block *)> makeSource) {
     OpBuilder builder(&getContext());
     auto kernel =
         KernelOp::create(builder, loc, builder.getStringAttr("pack"),
-                         TypeAttr::get(builder.getFunctionType(source, result)),
+                         TypeAttr::get(builder.getFunctionType(types, result)),
                          ScheduleAttrInterface(), GridAttr(), StringAttr(),
                          ArrayAttr(), ArrayAttr());
-    Block *block = builder.createBlock(&kernel.getBody(), {}, source, loc);
-    Value packed = PackOp::create(builder, loc, result, block->getArgument(0));
+    Block *block = builder.createBlock(
+        &kernel.getBody(), {}, types, SmallVector<Location>(types.size(), loc));
+    Value packed =
+        PackOp::create(builder, loc, result, makeSource(builder, block));
     YieldOp::create(builder, loc, packed);
     SymbolTable(getOperation())
         .insert(kernel, getOperation().getBody()->begin());

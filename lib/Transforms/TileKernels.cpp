@@ -132,12 +132,10 @@ private:
       if (op.getNumResults() > 1 && !isa<YieldOp>(op.getNextNode()))
         return op.emitOpError("kf-tile-kernels: makes several results and must "
                               "be the last op of its kernel");
-      bool isElementwise =
-          isa<ActivationOp>(op) || OpTrait::hasElementwiseMappableTraits(&op);
       bool readsProduct = llvm::any_of(op.getOperands(), [&](Value operand) {
         return products.contains(operand);
       });
-      if (readsProduct && !isElementwise)
+      if (readsProduct && !isElementwise(&op))
         return op.emitOpError("kf-tile-kernels: cannot read a matrix product "
                               "of its own kernel; elementwise ops can");
       if (isa<MatmulOp>(op) || readsProduct)
@@ -148,36 +146,34 @@ private:
 
   LogicalResult checkOperands(Operation &op) {
     if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
-      auto splat = dyn_cast<SplatElementsAttr>(constant.getValue());
-      if (!splat || !isa<FloatType>(splat.getElementType()))
-        return op.emitOpError("kf-tile-kernels: a constant must have float "
-                              "elements of one value; pass other data as an "
-                              "argument or a kf.weight");
+      if (!isa<DenseIntOrFPElementsAttr>(constant.getValue()))
+        return op.emitOpError("kf-tile-kernels: a constant must have float or "
+                              "integer elements");
       return success();
     }
-    if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op)) {
-      if (!slice.hasUnitStride() ||
-          slice.getType().getRank() != slice.getSourceType().getRank())
-        return op.emitOpError("kf-tile-kernels: a slice must have strides of 1 "
-                              "and the rank of its source");
-      return success();
-    }
-    if (!isTileable(&op) && !OpTrait::hasElementwiseMappableTraits(&op) &&
-        !isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp>(
-            op))
+    if (auto matmul = dyn_cast<MatmulOp>(op); matmul && !matmul.isOfMatrices())
+      return op.emitOpError(
+          "kf-tile-kernels: a kernel multiplies matrices; run "
+          "kf-expand-tensors first");
+    if (!isTileable(&op) && !isView(&op) && !isa<tensor::CastOp>(op))
       return op.emitOpError("kf-tile-kernels: has no place in a kernel");
-    if (!isa<LoopOpInterface>(op))
+    if (!isa<EmbeddingOp, MatmulOp, RopeOp, CacheAttentionInterface, KVAppendOp,
+             SampleOp>(op))
       return success();
     // Ids and positions are read from memory.
     for (Value operand : op.getOperands()) {
       auto type = dyn_cast<RankedTensorType>(operand.getType());
       if (!type || !type.getElementType().isInteger())
         continue;
-      while (auto slice = operand.getDefiningOp<tensor::ExtractSliceOp>())
+      for (auto slice = operand.getDefiningOp<tensor::ExtractSliceOp>();
+           slice && slice.hasUnitStride() &&
+           slice.getSourceType().getRank() == type.getRank();
+           slice = operand.getDefiningOp<tensor::ExtractSliceOp>())
         operand = slice.getSource();
       if (!isa<BlockArgument>(operand))
         return op.emitOpError("kf-tile-kernels: integer operands must be "
-                              "arguments of the kernel or slices of them");
+                              "arguments of the kernel or slices of them of "
+                              "their rank and with strides of 1");
     }
     return success();
   }
@@ -276,7 +272,10 @@ private:
       offsets[loop.loop] = iv;
       std::optional<int64_t> size = getConstantIntValue(loop.extent);
       OpFoldResult step = builder.getIndexAttr(loop.step);
-      if (size && *size % loop.step == 0) {
+      // A part of what is smaller than the tile is no part.
+      if (size && *size <= loop.step)
+        step = builder.getIndexAttr(*size);
+      if (size && (*size <= loop.step || *size % loop.step == 0)) {
         sizes[loop.loop] = step;
         continue;
       }

@@ -67,7 +67,7 @@ kf.program @many(%x: tensor<?x4xf32>, %t: tensor<2x4xf32>) -> tensor<?x4xf32>
 kf.kernel @arithmetic(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
   %c0 = arith.constant 0 : index
   %n = tensor.dim %x, %c0 : tensor<?x4xf32>
-  // expected-error@+1 {{'arith.divui' op kf-bound-tokens: makes 'index'; a kernel has tensors of rank 1 or more whose dimensions are static but for the first, index constants, and the tensor.dim of tensors}}
+  // expected-error@+1 {{'arith.divui' op kf-bound-tokens: makes 'index'; a kernel has tensors whose dimensions are static but for the first, index constants, and the tensor.dim of tensors}}
   %d = arith.divui %n, %c0 : index
   %0 = tensor.extract_slice %x[%d, 0] [%n, 4] [1, 1]
       : tensor<?x4xf32> to tensor<?x4xf32>

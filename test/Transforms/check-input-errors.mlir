@@ -15,7 +15,7 @@ kf.kernel @tiled(%x: tensor<4xf32>) -> tensor<4xf32>
 
 func.func @foreign(%x: tensor<4xf32>, %i: index) -> tensor<4xf32> {
   %f = arith.constant 1.0 : f32
-  // expected-error @+1 {{'tensor.insert' op kf-check-input: has no place in a kernel; use kf ops, arith.{add,sub,mul,div,maximum,minimum,neg}f and math.{exp,sqrt,rsqrt,tanh} on tensors}}
+  // expected-error @+1 {{'tensor.insert' op kf-check-input: has no place in a kernel; use kf ops, the elementwise ops of arith and math on tensors, and tensor.{extract_slice,expand_shape,collapse_shape,concat,cast,dim}}}
   %0 = tensor.insert %f into %x[%i] : tensor<4xf32>
   return %0 : tensor<4xf32>
 }

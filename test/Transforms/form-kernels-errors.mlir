@@ -1,7 +1,7 @@
 // RUN: kf-opt %s --kf-form-kernels -split-input-file -verify-diagnostics
 
 func.func @other_op(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error @+1 {{'tensor.pad' op kf-form-kernels: has no place in a kernel; use kf ops, arith.{add,sub,mul,div,maximum,minimum,neg}f and math.{exp,sqrt,rsqrt,tanh} on tensors}}
+  // expected-error @+1 {{'tensor.pad' op kf-form-kernels: has no place in a kernel; use kf ops, the elementwise ops of arith and math on tensors, and tensor.{extract_slice,expand_shape,collapse_shape,concat,cast,dim}}}
   %0 = tensor.pad %x low[0] high[0] {
   ^bb0(%i: index):
     %c = arith.constant 0.0 : f32
@@ -32,7 +32,7 @@ func.func @call(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// expected-error @+1 {{kf-form-kernels: 'tensor<4x?xf32>' is neither a KV cache nor a tensor of rank 1 or more whose dimensions are static but for the first, and not 0}}
+// expected-error @+1 {{kf-form-kernels: 'tensor<4x?xf32>' is neither a KV cache nor a tensor whose dimensions are static but for the first, and not 0}}
 func.func @dynamic_inner(%x: tensor<4x?xf32>) {
   return
 }
@@ -101,9 +101,9 @@ func.func @returns_cache(%c: !cache) -> !cache {
 
 // -----
 
-// expected-error @+1 {{kf-form-kernels: returns 'tensor<4xi32>' that no kernel makes; only float tensors are copied}}
-func.func @returns_ids(%x: tensor<4xi32>) -> tensor<4xi32> {
-  return %x : tensor<4xi32>
+// expected-error @+1 {{kf-form-kernels: returns 'tensor<32x!kf.quant<q8_0>>' that no kernel makes, and blocks are not copied; kf.dequantize it}}
+func.func @returns_blocks(%x: tensor<32x!kf.quant<q8_0>>) -> tensor<32x!kf.quant<q8_0>> {
+  return %x : tensor<32x!kf.quant<q8_0>>
 }
 
 // -----

@@ -183,7 +183,7 @@ func.func @embed(%ids: tensor<?xi32>, %t: tensor<10x8xf32>, %y: tensor<?x8xf32>)
 // CHECK-DAG:     %[[B:.*]] = kf.dispatch @activation_{{[0-9]}}(%[[W]])
 // CHECK-DAG:     %[[C:.*]] = kf.dispatch @activation_{{[0-9]}}(%[[S]])
 // CHECK:         kf.yield %[[A]], %[[B]], %[[S]], %[[C]]
-// CHECK:       kf.activation(identity)
+// CHECK:       kf.copy
 func.func @copies(%x: tensor<?x8xf32>)
     -> (tensor<?x8xf32>, tensor<4xf32>, tensor<?x8xf32>, tensor<?x8xf32>) {
   %w = kf.weight ["w"] : tensor<4xf32>
@@ -223,4 +223,45 @@ func.func @wanted(%x: tensor<?x64xf32>, %rows: tensor<?xi32, #kf.size<wanted>>,
   %3 = kf.softmax %y : tensor<?x8xf32, #kf.size<other>>
   return %2, %3
       : tensor<?x8xf32, #kf.size<wanted>>, tensor<?x8xf32, #kf.size<other>>
+}
+
+// -----
+
+// A norm is computed as its rows are rounded; the residual joins the product.
+// CHECK-LABEL: kf.program @rounded(
+// CHECK:         %[[Q:.*]]:3 = kf.dispatch @rms_norm_quantize_rows_0(%{{.*}}, %{{.*}})
+// CHECK:         %[[Y:.*]] = kf.dispatch @matmul_add_0(%[[Q]]#0, %{{.*}}, %[[Q]]#1, %[[Q]]#2, %{{.*}})
+// CHECK:       kf.kernel @rms_norm_quantize_rows_0({{.*}}) -> (tensor<?x64xi8>, tensor<?x2xf32>, tensor<?x2xi32>)
+// CHECK:         %[[C:.*]], %[[S:.*]], %[[T:.*]] = kf.quantize_rows
+// CHECK:         kf.yield %[[C]], %[[S]], %[[T]]
+func.func @rounded(%x: tensor<?x64xf32>, %g: tensor<64xf32>, %r: tensor<?x32xf32>) -> tensor<?x32xf32>
+    attributes {kf.max_tokens = 8 : i64} {
+  %w = kf.weight ["w"] : tensor<32x64x!kf.quant<q8_0>>
+  %0 = kf.rms_norm %x, %g eps(1.0e-5) : tensor<?x64xf32>, tensor<64xf32>
+  %c, %s, %t = kf.quantize_rows %0 group(32) : tensor<?x64xf32>
+  %1 = kf.matmul %c scales(%s : tensor<?x2xf32>) sums(%t : tensor<?x2xi32>), %w
+      : tensor<?x64xi8>, tensor<32x64x!kf.quant<q8_0>>
+  %2 = arith.addf %1, %r : tensor<?x32xf32>
+  return %2 : tensor<?x32xf32>
+}
+
+// -----
+
+// Each layer's parts are a dispatch of one kernel, and so is what combines them.
+// CHECK-LABEL: kf.program @parts(
+// CHECK:         kf.dispatch @rope_attention_partial_0
+// CHECK:         kf.dispatch @attention_combine_0
+// CHECK:         kf.dispatch @rope_attention_partial_0
+// CHECK:         kf.dispatch @attention_combine_0
+// CHECK-NOT:     kf.kernel @attention_combine_1
+!cache = !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 32, type = f32>
+func.func @parts(%q: tensor<?x4x32xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !cache)
+    -> (tensor<?x4x32xf32>, tensor<?x4x32xf32>) attributes {kf.max_tokens = 8 : i64} {
+  %r = kf.rope %q, %p {rotary_dim = 32 : i64, theta = 1.0e4 : f64} : tensor<?x4x32xf32>, tensor<?xi32>
+  %m, %t, %v = kf.attention_partial %r, %c, %p, %sp, %pt splits(3) {layer = 0 : i64, scale = 0.125 : f32} : tensor<?x4x32xf32>, !cache, tensor<?xi32>, tensor<1x4xi32>
+  %0 = kf.attention_combine %m, %t, %v : tensor<?x4x3xf32>, tensor<?x4x3x32xf32>
+  %s = kf.rope %0, %p {rotary_dim = 32 : i64, theta = 1.0e4 : f64} : tensor<?x4x32xf32>, tensor<?xi32>
+  %n, %u, %w = kf.attention_partial %s, %c, %p, %sp, %pt splits(3) {layer = 1 : i64, scale = 0.125 : f32} : tensor<?x4x32xf32>, !cache, tensor<?xi32>, tensor<1x4xi32>
+  %1 = kf.attention_combine %n, %u, %w : tensor<?x4x3xf32>, tensor<?x4x3x32xf32>
+  return %0, %1 : tensor<?x4x32xf32>, tensor<?x4x32xf32>
 }

@@ -21,3 +21,12 @@ module {
     return
   }
 }
+
+// -----
+
+kf.kernel @view_of_blocks(%x: tensor<?x64xf32>, %a: tensor<96x64x!kf.quant<q8_0>>) -> tensor<?x32xf32> {
+  %w = tensor.extract_slice %a[0, 0] [32, 64] [1, 1] : tensor<96x64x!kf.quant<q8_0>> to tensor<32x64x!kf.quant<q8_0>>
+  // expected-error @+1 {{'kf.matmul' op kf-set-layouts: its weight is a view of blocks, and kernels read those of whole tensors alone; kf.dequantize the tensor and view that}}
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<32x64x!kf.quant<q8_0>>
+  kf.yield %0 : tensor<?x32xf32>
+}

@@ -106,3 +106,27 @@ kf.program @twice(%a: tensor<32x32xf32>) -> tensor<32x32xf32> attributes {max_to
   %0 = kf.dispatch @square(%a) : (tensor<32x32xf32>) -> tensor<32x32xf32>
   kf.yield %0 : tensor<32x32xf32>
 }
+
+// -----
+
+// What views show of a weight is packed by a kernel that reads through them.
+// CHECK-LABEL: kf.kernel @pack(
+// CHECK-SAME:    %[[A:.*]]: tensor<40x64xf32>)
+// CHECK-NEXT:    %[[T:.*]] = kf.transpose %[[A]] permutation = [1, 0]
+// CHECK-NEXT:    kf.pack %[[T]]
+// CHECK-LABEL: kf.kernel @viewed(
+// CHECK-SAME:    %[[X:.*]]: tensor<?x40xf32>, %{{.*}}: tensor<40x64xf32>, %[[W:.*]]: tensor<64x40xf32, #kf.layout<panel = 32>>)
+// CHECK-NEXT:    kf.matmul %[[X]], %[[W]]
+// CHECK-LABEL: kf.program @of_view(
+// CHECK-SAME:    %[[X:.*]]: tensor<?x40xf32>, %[[A:.*]]: tensor<40x64xf32>)
+// CHECK-NEXT:    %[[W:.*]] = kf.dispatch @pack(%[[A]])
+// CHECK-NEXT:    kf.dispatch @viewed(%[[X]], %[[A]], %[[W]])
+kf.kernel @viewed(%x: tensor<?x40xf32>, %a: tensor<40x64xf32>) -> tensor<?x64xf32> {
+  %w = kf.transpose %a permutation = [1, 0] : tensor<40x64xf32>
+  %0 = kf.matmul %x, %w : tensor<?x40xf32>, tensor<64x40xf32>
+  kf.yield %0 : tensor<?x64xf32>
+}
+kf.program @of_view(%x: tensor<?x40xf32>, %a: tensor<40x64xf32>) -> tensor<?x64xf32> attributes {max_tokens = 1 : i64} {
+  %0 = kf.dispatch @viewed(%x, %a) : (tensor<?x40xf32>, tensor<40x64xf32>) -> tensor<?x64xf32>
+  kf.yield %0 : tensor<?x64xf32>
+}

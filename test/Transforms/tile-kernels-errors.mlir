@@ -60,27 +60,6 @@ kf.kernel @product_of_product(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tenso
 
 // -----
 
-kf.kernel @strides(%x: tensor<4x8xf32>) -> tensor<4x4xf32>
-    attributes {schedule = #kf.vector<workgroup = [1]>} {
-  // expected-error @+1 {{kf-tile-kernels: a slice must have strides of 1 and the rank of its source}}
-  %0 = tensor.extract_slice %x[0, 0] [4, 4] [1, 2] : tensor<4x8xf32> to tensor<4x4xf32>
-  %1 = kf.activation(relu) %0 : tensor<4x4xf32>
-  kf.yield %1 : tensor<4x4xf32>
-}
-
-// -----
-
-kf.kernel @rank(%x: tensor<4x8xf32>) -> tensor<8xf32>
-    attributes {schedule = #kf.vector<workgroup = [0]>} {
-  // expected-error @+1 {{kf-tile-kernels: a slice must have strides of 1 and the rank of its source}}
-  %0 = tensor.extract_slice %x[1, 0] [1, 8] [1, 1] : tensor<4x8xf32> to tensor<8xf32>
-  %1 = kf.activation(relu) %0 : tensor<8xf32>
-  kf.yield %1 : tensor<8xf32>
-}
-
-// -----
-
-// expected-error @+1 {{kf-tile-kernels: schedule tiles 3 loops, but kf.softmax has 2}}
 kf.kernel @too_many(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
     attributes {schedule = #kf.vector<workgroup = [1, 0, 0]>} {
   %0 = kf.softmax %x : tensor<4x64xf32>
@@ -141,8 +120,8 @@ kf.kernel @rows_from_nowhere(%x: tensor<4x64xf32>) -> tensor<?x64xf32>
 
 kf.kernel @constant(%x: tensor<2xf32>) -> tensor<2xf32>
     attributes {schedule = #kf.vector<workgroup = [0]>} {
-  // expected-error @+1 {{kf-tile-kernels: a constant must have float elements of one value; pass other data as an argument or a kf.weight}}
-  %c = arith.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  // expected-error @+1 {{kf-tile-kernels: a constant must have float or integer elements}}
+  %c = arith.constant dense_resource<none> : tensor<2xf32>
   %0 = arith.addf %x, %c : tensor<2xf32>
   kf.yield %0 : tensor<2xf32>
 }
@@ -151,8 +130,8 @@ kf.kernel @constant(%x: tensor<2xf32>) -> tensor<2xf32>
 
 kf.kernel @constant_ids(%t: tensor<8x4xf32>) -> tensor<1x4xf32>
     attributes {schedule = #kf.vector<workgroup = [0]>} {
-  // expected-error @+1 {{kf-tile-kernels: a constant must have float elements of one value}}
   %c = arith.constant dense<3> : tensor<1xi32>
+  // expected-error @+1 {{kf-tile-kernels: integer operands must be arguments of the kernel or slices of them}}
   %0 = kf.embedding %c, %t : tensor<1xi32>, tensor<8x4xf32>
   kf.yield %0 : tensor<1x4xf32>
 }
@@ -169,6 +148,25 @@ kf.kernel @computed_ids(%i: tensor<1x2xi32>, %t: tensor<8x4xf32>) -> tensor<2x4x
 
 // -----
 
+kf.kernel @strided_ids(%i: tensor<4xi32>, %t: tensor<8x4xf32>) -> tensor<2x4xf32>
+    attributes {schedule = #kf.vector<workgroup = [0]>} {
+  %0 = tensor.extract_slice %i[0] [2] [2] : tensor<4xi32> to tensor<2xi32>
+  // expected-error @+1 {{kf-tile-kernels: integer operands must be arguments of the kernel or slices of them of their rank and with strides of 1}}
+  %1 = kf.embedding %0, %t : tensor<2xi32>, tensor<8x4xf32>
+  kf.yield %1 : tensor<2x4xf32>
+}
+
+// -----
+
+kf.kernel @batches(%x: tensor<2x3x4xf32>) -> tensor<2x3x3xf32>
+    attributes {schedule = #kf.vector<workgroup = [0]>} {
+  // expected-error @+1 {{kf-tile-kernels: a kernel multiplies matrices; run kf-expand-tensors first}}
+  %0 = kf.matmul %x, %x : tensor<2x3x4xf32>, tensor<2x3x4xf32>
+  kf.yield %0 : tensor<2x3x3xf32>
+}
+
+// -----
+
 // The tile of the result would leave the append out.
 !layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 4, type = f32, key_block = 16>
 kf.kernel @append_and_more(%c: !layer, %x: tensor<2x1x4xf32>, %p: tensor<2xi32>, %sp: tensor<2xi32>, %pt: tensor<1x4xi32>) -> tensor<2x1x4xf32>
@@ -177,4 +175,23 @@ kf.kernel @append_and_more(%c: !layer, %x: tensor<2x1x4xf32>, %p: tensor<2xi32>,
   kf.kv_append %c, %x, %x, %p, %sp, %pt {layer = 0 : i64} : !layer, tensor<2x1x4xf32>, tensor<2xi32>, tensor<1x4xi32>
   %0 = arith.addf %x, %x : tensor<2x1x4xf32>
   kf.yield %0 : tensor<2x1x4xf32>
+}
+
+// -----
+
+// expected-error @+1 {{kf-tile-kernels: must yield the results of one op, all of them in their order; form kernels of the others}}
+kf.kernel @some_results(%x: tensor<4x64xf32>) -> (tensor<4x64xi8>, tensor<4x2xf32>)
+    attributes {schedule = #kf.vector<workgroup = [1]>} {
+  %c, %s, %t = kf.quantize_rows %x group(32) : tensor<4x64xf32>
+  kf.yield %c, %s : tensor<4x64xi8>, tensor<4x2xf32>
+}
+
+// -----
+
+kf.kernel @in_between(%x: tensor<4x64xf32>, %w: tensor<32x64x!kf.quant<q8_0>>) -> tensor<4x32xf32>
+    attributes {schedule = #kf.vector<workgroup = [1]>} {
+  // expected-error @+1 {{'kf.quantize_rows' op kf-tile-kernels: makes several results and must be the last op of its kernel}}
+  %c, %s, %t = kf.quantize_rows %x group(32) : tensor<4x64xf32>
+  %0 = kf.matmul %c scales(%s : tensor<4x2xf32>) sums(%t : tensor<4x2xi32>), %w : tensor<4x64xi8>, tensor<32x64x!kf.quant<q8_0>>
+  kf.yield %0 : tensor<4x32xf32>
 }

@@ -109,3 +109,23 @@ kf.kernel @tiled(%x: tensor<64xf32>) -> tensor<64xf32>
   %0 = kf.softmax %x : tensor<64xf32>
   kf.yield %0 : tensor<64xf32>
 }
+
+// -----
+
+// Every result has a place of its own: rows of one, rows and heads of others,
+// and the loop over splits is one that no operand has.
+// CHECK-LABEL: kf.kernel @parts(
+// CHECK-SAME:    grid = #kf.grid<tokens = [1, 0, 0], counts = [0, 2, 3]>
+// CHECK:         %[[R:.*]]:3 = scf.forall (%[[I:.*]], %[[J:.*]], %[[S:.*]]) = (0, 0, 0) to (%{{.*}}, 4, 3) step (1, 2, 1) shared_outs(%[[A:.*]] = %{{.*}}, %[[B:.*]] = %{{.*}}, %[[C:.*]] = %{{.*}}) -> (tensor<?x4x3xf32>, tensor<?x4x3xf32>, tensor<?x4x3x16xf32>)
+// CHECK:           %[[HEAD:.*]] = arith.divui %[[J]]
+// CHECK:           %[[M:.*]], %[[T:.*]], %[[V:.*]] = kf.attention_partial %{{.*}} splits(3) tile(%[[HEAD]], %[[S]])
+// CHECK:           tensor.parallel_insert_slice %[[M]] into %[[A]][%[[I]], %[[J]], %[[S]]] [%{{.*}}, 2, 1] [1, 1, 1] : tensor<?x2x1xf32> into tensor<?x4x3xf32>
+// CHECK:           tensor.parallel_insert_slice %[[T]] into %[[B]]
+// CHECK:           tensor.parallel_insert_slice %[[V]] into %[[C]][%[[I]], %[[J]], %[[S]], 0] [%{{.*}}, 2, 1, 16]
+// CHECK:         kf.yield %[[R]]#0, %[[R]]#1, %[[R]]#2
+!layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32, key_block = 16>
+kf.kernel @parts(%q: tensor<?x4x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x8xi32>) -> (tensor<?x4x3xf32>, tensor<?x4x3xf32>, tensor<?x4x3x16xf32>)
+    attributes {schedule = #kf.vector<workgroup = [1, 2, 1], tile = [2], reduction = 64, lanes = 16>} {
+  %m, %t, %v = kf.attention_partial %q, %c, %p, %sp, %pt splits(3) {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x4x16xf32>, !layer, tensor<?xi32>, tensor<1x8xi32>
+  kf.yield %m, %t, %v : tensor<?x4x3xf32>, tensor<?x4x3xf32>, tensor<?x4x3x16xf32>
+}

@@ -72,12 +72,12 @@ TEST_P(GgufModels, GreedyTokensMatch) {
   auto prompt = tokenizer->encode("Once upon a time", /*addSpecial=*/true);
   ASSERT_TRUE(prompt.ok()) << prompt.message();
   auto wanted = expected.at("greedy_60").get<std::vector<int32_t>>();
+  if (isGpu(GetParam().device)) // which add up in another order
+    wanted.resize(40);
   const std::vector<int32_t> ids =
       model->continueGreedily(*prompt, wanted.size());
-  if (isExact)
+  if (isExact || isGpu(GetParam().device))
     EXPECT_EQ(ids, wanted);
-  else if (isGpu(GetParam().device)) // which add up in another order
-    EXPECT_TRUE(std::equal(ids.begin(), ids.begin() + 40, wanted.begin()));
   else // the first words are sure enough for 8 bits
     EXPECT_TRUE(std::equal(ids.begin(), ids.begin() + 9, wanted.begin()));
 }

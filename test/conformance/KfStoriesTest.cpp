@@ -58,16 +58,15 @@ protected:
     ASSERT_TRUE(prompt.ok()) << prompt.message();
     EXPECT_EQ(*prompt, entry.at("prompt_ids").get<std::vector<int32_t>>());
     auto expected = entry.at("ids").get<std::vector<int32_t>>();
+    // GPUs add up in another order.
+    const bool isWhole = !isGpu(GetParam());
+    if (!isWhole)
+      expected.resize(std::min(expected.size(), sureTokens));
     std::vector<int32_t> ids = model->continueGreedily(*prompt, expected.size(),
                                                        model->config().eosIds);
-    if (isGpu(GetParam())) { // which add up in another order
-      ids.resize(std::min(ids.size(), sureTokens));
-      expected.resize(std::min(expected.size(), sureTokens));
-      EXPECT_EQ(ids, expected);
-      return;
-    }
     EXPECT_EQ(ids, expected);
-    EXPECT_EQ(tokenizer->decode(ids), entry.at("text").get<std::string>());
+    if (isWhole)
+      EXPECT_EQ(tokenizer->decode(ids), entry.at("text").get<std::string>());
   }
 
   std::unique_ptr<Tokenizer> tokenizer;
@@ -119,7 +118,8 @@ TEST_P(KfStories, HeldOutLikelihoodMatches) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, KfStories,
-                         testing::Values("reference", "cpu", "cpu2", "cuda"),
+                         testing::Values("reference", "cpu", "cpu2", "vulkan",
+                                         "cuda"),
                          [](const testing::TestParamInfo<const char *> &info) {
                            return std::string(info.param);
                          });

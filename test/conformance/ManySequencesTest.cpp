@@ -269,7 +269,8 @@ TEST(ComingAndGoing, Stress) {
 
 INSTANTIATE_TEST_SUITE_P(All, ManySequences,
                          testing::Values(Case{"reference", 1}, Case{"cpu", 1},
-                                         Case{"cpu", 2}, Case{"cuda", 1}),
+                                         Case{"cpu", 2}, Case{"vulkan", 1},
+                                         Case{"cuda", 1}),
                          [](const testing::TestParamInfo<Case> &info) {
                            return info.param.device +
                                   std::to_string(info.param.threads);

@@ -73,7 +73,7 @@ struct ModelCase {
   unsigned threads;
 };
 /// GPUs that models run on.
-constexpr const char *gpuDevices[] = {"cuda"};
+constexpr const char *gpuDevices[] = {"vulkan", "cuda"};
 /// Each model on the reference, with one and two threads on the CPU, and on
 /// GPUs.
 std::vector<ModelCase> casesOf(std::initializer_list<const char *> models);

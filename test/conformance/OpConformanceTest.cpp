@@ -32,6 +32,7 @@
 #include "gtest/gtest.h"
 
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <limits>
 #include <map>
@@ -121,7 +122,8 @@ private:
 };
 
 /// Floats in [-1, 1), of which three anywhere are not finite if `special`;
-/// integers count up from 0, as positions and ids do.
+/// integers of 32 and 64 bits count up from 0, as positions and ids do; those
+/// of fewer bits are any.
 HostTensor makeInput(const TensorSpec &spec, const StepSizes &sizes,
                      std::mt19937 &random, bool special = false) {
   HostTensor tensor =
@@ -137,6 +139,12 @@ HostTensor makeInput(const TensorSpec &spec, const StepSizes &sizes,
       tensor.data<int64_t>()[i] = i;
     return tensor;
   }
+  if (spec.type == DataType::I1 || spec.type == DataType::I8 ||
+      spec.type == DataType::I16) {
+    for (std::byte &byte : tensor.bytes)
+      byte = std::byte(spec.type == DataType::I1 ? random() & 1 : random());
+    return tensor;
+  }
   std::vector<float> values(tensor.elementCount());
   for (float &value : values)
     value = static_cast<float>(random() % 4096) / 2048.0f - 1.0f;
@@ -145,6 +153,10 @@ HostTensor makeInput(const TensorSpec &spec, const StepSizes &sizes,
     for (float value :
          {infinity, -infinity, std::numeric_limits<float>::quiet_NaN()})
       values[random() % values.size()] = value;
+  if (spec.type == DataType::F64) {
+    std::ranges::copy(values, tensor.data<double>());
+    return tensor;
+  }
   EXPECT_TRUE(convertFromFloat(spec.type, values.data(), values.size(),
                                tensor.bytes.data())
                   .ok());
@@ -200,10 +212,14 @@ public:
   /// programs do.
   explicit RandomWeights(const Executable &program) {
     std::mt19937 random(11);
-    for (const WeightSpec &spec : program.weights)
-      tensors[spec.names.front()] =
-          isBlock(spec.type) ? makeBlocks(spec, random)
-                             : makeInput({spec.type, spec.shape}, 1, random);
+    for (WeightSpec spec : program.weights) {
+      if (spec.stacked)
+        spec.shape.erase(spec.shape.begin());
+      for (const std::string &name : spec.names)
+        tensors[name] = isBlock(spec.type)
+                            ? makeBlocks(spec, random)
+                            : makeInput({spec.type, spec.shape}, 1, random);
+    }
   }
 
   Result<TensorView> find(const std::string &name) const override {
@@ -270,16 +286,23 @@ void expectNear(const std::vector<HostTensor> &found,
   ASSERT_EQ(found.size(), expected.size());
   for (size_t number = 0; number < expected.size(); ++number) {
     ASSERT_EQ(found[number].shape, expected[number].shape);
-    if (expected[number].type == DataType::I32) {
+    ASSERT_EQ(found[number].type, expected[number].type);
+    if (!isFloat(expected[number].type) &&
+        expected[number].type != DataType::F64) {
+      const size_t size = sizeOf(expected[number].type);
       for (int64_t i = 0; i < expected[number].elementCount(); ++i)
-        ASSERT_EQ(found[number].data<int32_t>()[i],
-                  expected[number].data<int32_t>()[i])
-            << "result " << number << ", element " << i;
+        ASSERT_EQ(std::memcmp(&found[number].bytes[i * size],
+                              &expected[number].bytes[i * size], size),
+                  0)
+            << "result " << number << ", element " << i << " is "
+            << toDoubles(found[number])[i] << " instead of "
+            << toDoubles(expected[number])[i];
       continue;
     }
     std::vector<double> a = toDoubles(found[number]),
                         b = toDoubles(expected[number]);
-    double unit = expected[number].type == DataType::F32   ? 2e-5
+    double unit = !isFloat(expected[number].type)          ? 2e-5
+                  : expected[number].type == DataType::F32 ? 2e-5
                   : expected[number].type == DataType::F16 ? 2e-3
                                                            : 1.6e-2;
     double largest = 0;
@@ -299,6 +322,10 @@ void expectNear(const std::vector<HostTensor> &found,
 struct Case {
   std::string file, function, device;
 };
+
+void PrintTo(const Case &test, std::ostream *out) {
+  *out << test.function << " of " << test.file << " on " << test.device;
+}
 
 /// What there is no code for on GPUs, by file and function, and a part of the
 /// error: how CPUs lay out weights, and how they divide attention and share

@@ -556,8 +556,8 @@ TEST_P(PagedCacheTest, SequencesThatTheStepLacks) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, PagedCacheTest,
-                         testing::Values("cpu", "cpu2", "reference", "cuda",
-                                         "x86-64-v2", "x86-64-v3"),
+                         testing::Values("cpu", "cpu2", "reference", "vulkan",
+                                         "cuda", "x86-64-v2", "x86-64-v3"),
                          [](const auto &info) {
                            std::string name = info.param;
                            std::ranges::replace(name, '-', '_');

@@ -26,8 +26,8 @@ def CheckInput : Pass<"kf-check-input", "::mlir::ModuleOp"> {
       whose names have at most 1024 bytes. Kernels are not tiled: passes trust
       the slices of those that are.
     - Bodies have one level. They hold kf, `arith` and `math` ops, `tensor.dim`,
-      `extract_slice`, `expand_shape`, `collapse_shape` and `cast`: 65536 ops in
-      a module.
+      `extract_slice`, `expand_shape`, `collapse_shape`, `concat` and `cast`:
+      65536 ops in a module.
     - An op takes and a function has at most 8192 values, and makes or returns
       as many.
     - A value is a KV cache, a ranked tensor, or a scalar. Elements are floats
@@ -68,6 +68,29 @@ def ExpandMlp : Pass<"kf-expand-mlp", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def ExpandTensors : Pass<"kf-expand-tensors", "::mlir::func::FuncOp"> {
+  let summary = "Rewrite ops on batches to ops that kernels compute";
+  let description = [{
+    `kf.matmul` of tensors of rank 3 and 4 becomes one of matrices where all
+    batches share the weight, else a `kf.batch_matmul`:
+    ```mlir
+    %0 = kf.matmul %x, %w : tensor<2x5x8xf32>, tensor<7x8xf32>
+    ```
+    becomes
+    ```mlir
+    %1 = tensor.collapse_shape %x [[0, 1], [2]] : ...
+    %2 = kf.matmul %1, %w : tensor<10x8xf32>, tensor<7x8xf32>
+    %0 = tensor.expand_shape %2 [[0, 1], [2]] output_shape [2, 5, 7] : ...
+    ```
+    `kf.scaled_dot_product_attention` becomes two products with a softmax
+    between them; the scores are a tensor of f32. `kf.rotary_embedding` becomes
+    slices, elementwise ops and a `tensor.concat`.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::math::MathDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def FuseProjections : Pass<"kf-fuse-projections", "::mlir::func::FuncOp"> {
   let summary = "Join matrix products that read the same rows";
   let description = [{
@@ -99,7 +122,11 @@ def FormKernels : Pass<"kf-form-kernels", "::mlir::ModuleOp"> {
     - elementwise ops that alone consume its result (bias, activation, residual),
     - the normalization that feeds the rows of a matmul,
     - rope and q/k norms that feed an attention or a cache append,
-    - views of operands.
+    - views of operands: slices, reshapes, `kf.transpose`, `kf.broadcast`,
+      `tensor.concat`, `kf.iota` and constants.
+
+    What a program returns as a view is copied (`kf.copy`), and so are ids and
+    positions that are views but slices.
 
     A cluster has at most 32 ops, its kernel 1024 with the views: a long chain
     of elementwise ops becomes several kernels. By then a pass over memory costs
@@ -182,8 +209,8 @@ def SetLayouts : Pass<"kf-set-layouts", "::mlir::ModuleOp"> {
     `#kf.layout`, that the module's `kf.target` wants: one for all kernels and
     step sizes of a model, so that schedules are chosen inside of it and a
     weight is in memory once. A dispatch gets a `kf.pack`, which folds into
-    `kf.weight`; a weight computed at run time is packed by a kernel of its own.
-    A weight that has a layout keeps it.
+    `kf.weight`; a weight computed at run time, and what views show of one, is
+    packed by a kernel of its own. A weight that has a layout keeps it.
     ```mlir
     kf.kernel @k(%x: tensor<?x64xf32>, %w: tensor<96x64xbf16>) ...
     ```

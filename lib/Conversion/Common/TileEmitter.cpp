@@ -20,10 +20,6 @@
 using namespace mlir;
 using namespace mlir::kf;
 
-bool mlir::kf::isElementwise(Operation *op) {
-  return isa<ActivationOp>(op) || OpTrait::hasElementwiseMappableTraits(op);
-}
-
 SmallVector<Value> mlir::kf::indicesAt(ValueRange row, Value column) {
   SmallVector<Value> indices(row);
   indices.push_back(column);
@@ -120,6 +116,17 @@ SmallVector<Value> TileEmitter::sizesOf(Value tensor) {
     return sizes;
   }
   Operation *op = tensor.getDefiningOp();
+  // Behind the first dimension all are static.
+  if (isa<TransposeOp, BroadcastOp, tensor::ConcatOp>(op)) {
+    for (Value operand : op->getOperands())
+      if (cast<RankedTensorType>(operand.getType()).getRank() == type.getRank())
+        if (Value size = sizesOf(operand)[0];
+            size && !getConstantIntValue(size))
+          sizes[0] = size;
+    if (!sizes[0])
+      sizes[0] = loadSize(getSizeName(type));
+    return sizes;
+  }
   auto loops = dyn_cast<LoopOpInterface>(op);
   if (!loops) {
     // Elementwise ops and reshapes keep their first operand's.
@@ -155,14 +162,14 @@ bool TileEmitter::isLoadable(Value tensor) {
     Operation *op = values[next].getDefiningOp();
     if (!op)
       return false;
-    if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
-      auto data = dyn_cast<DenseFPElementsAttr>(constant.getValue());
-      if (!data || !data.isSplat())
-        return false;
-    } else if (isa<tensor::ExtractSliceOp, tensor::ExpandShapeOp,
-                   tensor::CollapseShapeOp>(op)) {
-      values.insert(op->getOperand(0));
-    } else if (isElementwise(op) || isa<EmbeddingOp>(op)) {
+    if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op)) {
+      values.insert(slice.getSource());
+    } else if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op)) {
+      values.insert(expand.getSrc());
+    } else if (isElementwise(op) || isElementLoop(op) ||
+               isa<EmbeddingOp, tensor::CollapseShapeOp, tensor::CastOp,
+                   tensor::ConcatOp, TransposeOp, BroadcastOp, IotaOp,
+                   arith::ConstantOp>(op)) {
       values.insert_range(op->getOperands());
     } else {
       return false;
@@ -199,10 +206,8 @@ Value TileEmitter::load(Value tensor, ValueRange indices, unsigned width,
 
 Value TileEmitter::zeros(Value tensor, unsigned width) {
   Type element = cast<RankedTensorType>(tensor.getType()).getElementType();
-  Type type = element.isInteger() ? element : b.getF32Type();
-  if (width)
-    type = vectorType(width, type);
-  return arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+  return arith::ConstantOp::create(
+      b, loc, b.getZeroAttr(typeOfWidth(width, computeType(element))));
 }
 
 /// Indices into the source of a reshape from indices into its result.
@@ -237,33 +242,8 @@ SmallVector<Value> TileEmitter::reshapeIndices(Operation *op,
 
 Value TileEmitter::loadProducer(Operation *op, ValueRange indices,
                                 unsigned width, Value mask) {
-  if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
-    auto splatValue = cast<DenseElementsAttr>(constant.getValue());
-    Value scalar = f32(splatValue.getSplatValue<APFloat>().convertToDouble());
-    return splat(scalar, width);
-  }
-  if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op)) {
-    SmallVector<Value> source;
-    for (auto [position, offset] : llvm::zip(indices, slice.getMixedOffsets()))
-      source.push_back(add(position, index(offset)));
-    return load(slice.getSource(), source, width, mask);
-  }
-  if (isa<tensor::CollapseShapeOp>(op) && width > 1 && !mask) {
-    // A vector must not cross rows of the source.
-    auto shape = cast<RankedTensorType>(op->getOperand(0).getType()).getShape();
-    if (shape.back() % width != 0) {
-      Value result = splat(f32(0.0), width);
-      for (unsigned lane = 0; lane < width; ++lane) {
-        SmallVector<Value> one(indices);
-        one.back() = add(one.back(), index(lane));
-        Value element = load(op->getOperand(0), reshapeIndices(op, one), 0);
-        result = vector::InsertOp::create(b, loc, element, result, lane);
-      }
-      return result;
-    }
-  }
-  if (isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op))
-    return load(op->getOperand(0), reshapeIndices(op, indices), width, mask);
+  if (isView(op) || isa<tensor::CastOp>(op))
+    return loadView(op, indices, width, mask);
   if (auto activation = dyn_cast<ActivationOp>(op))
     return activate(activation.getKind(),
                     load(activation.getX(), indices, width, mask));
@@ -275,14 +255,17 @@ Value TileEmitter::loadProducer(Operation *op, ValueRange indices,
     Value row = load(embedding.getTable(), {safe, indices[1]}, width, mask);
     return select(inside, row, constantLike(*this, row, 0.0));
   }
-  // Elementwise arith and math ops work on vectors as on tensors.
+  if (isElementLoop(op)) {
+    assert(width == 0 && "loops compute one element");
+    if (auto reduce = dyn_cast<ReduceOp>(op))
+      return loadReduce(reduce, indices);
+    return loadProduct(cast<BatchMatmulOp>(op), indices);
+  }
   assert(isElementwise(op) && "asked for elements of a value without them");
   SmallVector<Value> operands;
   for (Value operand : op->getOperands())
     operands.push_back(load(operand, indices, width, mask));
-  OperationState state(loc, op->getName(), operands,
-                       {operands.front().getType()}, op->getAttrs());
-  return b.create(state)->getResult(0);
+  return compute(op, operands, width);
 }
 
 //===----------------------------------------------------------------------===//
@@ -356,6 +339,16 @@ Value TileEmitter::splat(Value scalar, unsigned width) {
     return scalar;
   return vector::BroadcastOp::create(
       b, loc, vectorType(width, scalar.getType()), scalar);
+}
+
+Type TileEmitter::typeOfWidth(unsigned width, Type element) {
+  return width ? Type(vectorType(width, element)) : element;
+}
+
+Type TileEmitter::computeType(Type element) {
+  bool isNarrow =
+      isa<QuantType>(element) || element.isF16() || element.isBF16();
+  return isNarrow ? b.getF32Type() : element;
 }
 
 VectorType TileEmitter::vectorType(unsigned width, Type element) {

@@ -20,6 +20,7 @@
 
 #include "kf/Dialect/KF/IR/KF.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -32,9 +33,9 @@ namespace mlir::kf {
 
 class TileEmitter {
 public:
-  /// Yields `width` f32 elements of a tensor from `indices` on along the last
-  /// dimension: a vector, or a scalar when `width` is 0. Lanes where `mask` is
-  /// false are not read.
+  /// Yields `width` elements of a tensor, of type computeType(), from `indices`
+  /// on along the last dimension: a vector, or a scalar when `width` is 0.
+  /// Lanes where `mask` is false are not read.
   using LoadFn =
       std::function<Value(ValueRange indices, unsigned width, Value mask)>;
 
@@ -104,6 +105,14 @@ public:
   /// A vector of `width` times `scalar`; of width 0, `scalar`.
   Value splat(Value scalar, unsigned width);
   VectorType vectorType(unsigned width, Type element = Type());
+  /// `element` itself where `width` is 0, else a vector of it.
+  Type typeOfWidth(unsigned width, Type element);
+  /// What elements of a tensor of `element` are computed in: f32 for f16, bf16
+  /// and blocks; others as they are.
+  Type computeType(Type element);
+  /// Rounds `x`, computed for elements of type `element`, to what that type
+  /// can hold.
+  virtual Value round(Value x, Type element);
   scf::ForOp loop(Value lower, Value upper, Value step, ValueRange inits,
                   function_ref<SmallVector<Value>(Value, ValueRange)> body);
   void loop(Value upper, function_ref<void(Value)> body);
@@ -124,6 +133,14 @@ public:
 protected:
   CodeBudget &budget;
 
+  /// Elements of a constant that is a list, at `linear` in the order of its
+  /// shape; what load() yields. By default a choice among all of them.
+  virtual Value loadList(DenseElementsAttr list, Value linear, unsigned width,
+                         Value mask);
+  /// Whether an element of `op`'s result can be computed alone, by a loop over
+  /// elements of its operands: so it is with GPUs, where a thread has one.
+  virtual bool isElementLoop(Operation *op) { return false; }
+
   /// Sets `forall`; a diagnostic that begins with `pass` if there is none.
   LogicalResult findTile(StringRef pass);
   /// Says that this workgroup is number `position` along dimension `dim` of
@@ -133,10 +150,33 @@ protected:
   /// once the workgroup is known.
   void cloneIndices();
 
+  /// Calls `element` for each lane, with the indices of its element, where
+  /// lanes do not lie behind one another; a mask's false lanes have the first
+  /// column.
+  Value loadLanes(Type element, ValueRange indices, unsigned width, Value mask,
+                  function_ref<Value(ValueRange)> load);
+  /// The result of an elementwise op (ElementwiseEmitter.cpp).
+  Value compute(Operation *op, ValueRange operands, unsigned width);
+
 private:
   Value zeros(Value tensor, unsigned width);
   Value loadProducer(Operation *op, ValueRange indices, unsigned width,
                      Value mask);
+  Value loadView(Operation *op, ValueRange indices, unsigned width, Value mask);
+  Value loadSlice(tensor::ExtractSliceOp op, ValueRange indices, unsigned width,
+                  Value mask);
+  Value loadTranspose(TransposeOp op, ValueRange indices, unsigned width,
+                      Value mask);
+  Value loadBroadcast(BroadcastOp op, ValueRange indices, unsigned width,
+                      Value mask);
+  Value loadConcat(tensor::ConcatOp op, ValueRange indices, unsigned width,
+                   Value mask);
+  Value loadIota(IotaOp op, ValueRange indices, unsigned width);
+  Value loadConstant(arith::ConstantOp op, ValueRange indices, unsigned width,
+                     Value mask);
+  Value loadReduce(ReduceOp op, ValueRange indices);
+  Value loadProduct(BatchMatmulOp op, ValueRange indices);
+  Value inLoop(Value size, Value init, function_ref<Value(Value, Value)> body);
   SmallVector<Value> reshapeIndices(Operation *op, ValueRange indices);
 
   IRMapping indexMap;              // index values of the kernel
@@ -148,11 +188,13 @@ private:
   bool isLoading = false;
 };
 
-/// Elementwise ops of kf, arith and math.
-bool isElementwise(Operation *op);
-
 /// `row` with `column` behind it.
 SmallVector<Value> indicesAt(ValueRange row, Value column);
+
+/// `kind` of two elements, scalars or vectors of one type.
+Value combine(TileEmitter &emitter, ReduceKind kind, Value lhs, Value rhs);
+/// What leaves every element as it is in combine(), of type `element`.
+TypedAttr neutralOf(ReduceKind kind, Type element);
 
 /// A constant of x's type: a scalar or a splat.
 Value constantLike(TileEmitter &emitter, Value x, double value);

@@ -19,6 +19,9 @@ using namespace mlir::kf;
 LogicalResult GPUEmitter::emit() {
   if (failed(findTile("convert-kf-to-gpu")))
     return failure();
+  if (auto matmul = find<MatmulOp>(); matmul && matmul.getScales())
+    return matmul.emitOpError(
+        "convert-kf-to-gpu: no GPU code for rows in 8 bits");
   FailureOr<KernelShape> found = getKernelShape(kernel);
   if (failed(found))
     return failure();

@@ -93,6 +93,17 @@ public:
   /// Makes the op's elements loadable, as its input's are.
   void defineRope(RopeOp op);
 
+protected:
+  /// A thread computes its elements of reductions and of products of batches
+  /// alone.
+  bool isElementLoop(Operation *op) override {
+    return isa<ReduceOp, BatchMatmulOp>(op);
+  }
+  Value round(Value x, Type element) override {
+    return computeType(element) == element ? x
+                                           : widen(narrow(x, element), element);
+  }
+
 private:
   LogicalResult createFunction();
   void emitThreadIds();

@@ -44,6 +44,7 @@ namespace {
 constexpr int64_t maxUnrolledColumns = 512;
 /// Vectors of columns that are summed up at once.
 constexpr int64_t vectorsAtOnce = 8;
+constexpr int64_t cacheLineBytes = 64;
 
 /// The score of a hidden key, and the maximum of no score: finite, so that the
 /// one less the other is no NaN.
@@ -185,53 +186,21 @@ private:
     });
   }
 
+  /// Reads what verifyVectorSchedule() has checked.
   LogicalResult check() {
-    auto fail = [&](const Twine &message) {
-      return op->emitOpError("convert-kf-to-vector: " + message);
-    };
+    if (e.tileResult() != op->getResult(0))
+      return op->emitOpError(
+          "convert-kf-to-vector: must make the kernel's result");
     auto q = cast<RankedTensorType>(op.getQ().getType());
     lanes = e.lanes;
     dim = q.getDimSize(2);
     heads = q.getDimSize(1);
     keyTile = e.schedule.getReduction();
-    if (e.tileResult() != op->getResult(0))
-      return fail("must make the kernel's result");
-    if (partial && !partial.getSplit() && partial.getSplits() != 1)
-      return fail("schedule must tile the splits one by one");
-    if (!op.getKvHead() && type.getKvHeads() != 1)
-      return fail("schedule must tile heads by the group that shares a KV "
-                  "head");
-    if (type.getKeyBlock() != lanes)
-      return fail("cache has key_block = " + Twine(type.getKeyBlock()) +
-                  ", the schedule's lanes are " + Twine(lanes) +
-                  "; run kf-set-layouts for a target with as many");
-    if (type.isQuantized() && pages.blockSize() % lanes != 0)
-      return fail("blocks of " + Twine(pages.blockSize()) +
-                  " elements need vectors of no more lanes, found " +
-                  Twine(lanes));
-    ArrayRef<int64_t> tile = e.schedule.getTile();
-    if (tile.empty() || tile.size() > 2)
-      return fail("schedule needs tile = [query rows] or [query rows, those of "
-                  "one token]");
-    if (keyTile <= 0 || keyTile % lanes != 0 || type.getPage() % keyTile != 0)
-      return fail("reduction (" + Twine(keyTile) +
-                  ") must be a multiple of the vector's lanes that divides the "
-                  "cache's page (" +
-                  Twine(type.getPage()) + ")");
-    tokens =
-        e.schedule.getWorkgroup().empty() ? 0 : e.schedule.getWorkgroup()[0];
+    ArrayRef<int64_t> workgroup = e.schedule.getWorkgroup();
+    tokens = workgroup.empty() ? 0 : workgroup[0];
     if (tokens == 0)
       tokens = q.getDimSize(0);
-    if (ShapedType::isDynamic(tokens))
-      return fail("schedule needs a workgroup tile of the tokens");
-    int64_t most; // rows of the tile
-    if (llvm::MulOverflow(tokens, heads, most) || most > maxScratchBytes)
-      return fail("a workgroup of " + Twine(tokens) + " tokens and " +
-                  Twine(heads) + " heads is too large; tile fewer tokens");
-    mostBlockRows = *llvm::max_element(tile);
-    if (mostBlockRows * keyTile / lanes > maxTileVectors)
-      return fail("tile and reduction need more than " + Twine(maxTileVectors) +
-                  " vector registers");
+    mostBlockRows = *llvm::max_element(e.schedule.getTile());
     return success();
   }
 
@@ -239,17 +208,39 @@ private:
   /// page, as its size divides a page's.
   void locateKeys(Value key) {
     Value place = arith::RemUIOp::create(b, loc, key, e.index(type.getPage()));
-    Value head =
-        op.getKvHead() ? e.index(OpFoldResult(op.getKvHead())) : e.index(0);
-    Value begin = e.add(pages.findPage(sequence, key),
-                        e.mul(head, e.index(pages.headSize())));
+    Value begin = findHead(key);
     keys = e.add(begin, e.mul(place, e.index(dim)));
+    // The next tile; behind the last one, another that is there.
+    Value next = arith::MinSIOp::create(b, loc, e.add(key, e.index(keyTile)),
+                                        e.sub(endKey, e.index(1)));
+    Value nextPlace =
+        arith::RemUIOp::create(b, loc, next, e.index(type.getPage()));
+    nextKeys = e.add(findHead(next), e.mul(nextPlace, e.index(dim)));
     values = e.add(keys, e.index(pages.valuesOffset()));
     if (!type.isQuantized())
       return;
     keyScales = e.add(pages.scalesOf(begin),
                       e.mul(place, e.index(pages.scaleBytesOfRow())));
     valueScales = e.add(keyScales, e.index(pages.valuesOffset()));
+  }
+
+  /// Where the tile's head begins in the page that holds position `key`.
+  Value findHead(Value key) {
+    Value head =
+        op.getKvHead() ? e.index(OpFoldResult(op.getKvHead())) : e.index(0);
+    return e.add(pages.findPage(sequence, key),
+                 e.mul(head, e.index(pages.headSize())));
+  }
+
+  /// Asks for `count` elements of the cache from `first` on. A tile is a few
+  /// pages of memory somewhere, which no prefetcher of the machine foresees.
+  void prefetch(Value first, int64_t count) {
+    Type element = cast<MemRefType>(cache.getType()).getElementType();
+    int64_t line = cacheLineBytes * 8 / element.getIntOrFloatBitWidth();
+    for (int64_t at = 0; at < count; at += line)
+      memref::PrefetchOp::create(b, loc, cache, e.add(first, e.index(at)),
+                                 /*isWrite=*/false, /*localityHint=*/3,
+                                 /*isDataCache=*/true);
   }
 
   void allocate() {
@@ -373,8 +364,12 @@ private:
         e.index(0), e.index(count), e.index(unroll), sums,
         [&](Value offset, ValueRange args) {
           SmallVector<Value> acc(args);
+          // The tile's values are next.
+          Value column = e.add(first, offset);
+          prefetch(e.add(values, e.mul(column, e.index(keyTile))),
+                   unroll * keyTile);
           for (int64_t u = 0; u < unroll; ++u) {
-            Value d = e.add(e.add(first, offset), e.index(u));
+            Value d = e.add(column, e.index(u));
             Value place = e.add(keys, e.mul(d, e.index(lanes)));
             SmallVector<Value> k;
             for (int64_t v = 0; v < vectors; ++v) {
@@ -438,16 +433,34 @@ private:
     Value sum =
         vector::ReductionOp::create(b, loc, vector::CombiningKind::ADD, total,
                                     arith::FastMathFlags::reassoc);
-    Value difference = e.splat(e.sub(old, maximum), lanes);
-    Value factor = vector::ExtractOp::create(
-        b, loc, math::ExpOp::create(b, loc, difference).getResult(), 0);
-    e.store(e.add(e.mul(e.loadMemref(totals, row, 0), factor), sum), totals,
-            row);
+    Value isSame =
+        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, old, maximum);
+    auto rescaled = scf::IfOp::create(b, loc, b.getF32Type(), isSame,
+                                      /*withElseRegion=*/true);
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(rescaled.thenBlock());
+      scf::YieldOp::create(b, loc, e.f32(1.0));
+      b.setInsertionPointToStart(rescaled.elseBlock());
+      scf::YieldOp::create(b, loc, rescale(row, e.sub(old, maximum)));
+    }
+    e.store(
+        e.add(e.mul(e.loadMemref(totals, row, 0), rescaled.getResult(0)), sum),
+        totals, row);
+  }
+
+  /// Multiplies the sums of `row` by the exponential of `difference`, which it
+  /// returns.
+  Value rescale(Value row, Value difference) {
+    Value exponentials =
+        math::ExpOp::create(b, loc, e.splat(difference, lanes));
+    Value factor = vector::ExtractOp::create(b, loc, exponentials, 0);
     e.forPieces(e.index(dim), [&](Value column, unsigned width) {
       Value scaled = e.mul(e.loadMemref(sums, {row, column}, width),
                            e.splat(factor, width));
       e.store(scaled, sums, {row, column});
     });
+    return factor;
   }
 
   /// sums[row + r] += scores[r, j] * v[key + j] for the keys that row sees.
@@ -536,6 +549,10 @@ private:
         all.first, all.last, e.index(1), inits, [&](Value j, ValueRange args) {
           SmallVector<Value> acc(args);
           SmallVector<Value> v;
+          prefetch(e.add(e.add(nextKeys, e.mul(j, e.index(dim))),
+                         columnOf(pieces.front().first)),
+                   pieces.back().first + pieces.back().second -
+                       pieces.front().first);
           for (auto [column, width] : pieces)
             v.push_back(loadValue(j, columnOf(column), width));
           for (int64_t r = 0; r < rowCount; ++r) {
@@ -601,7 +618,7 @@ private:
   int64_t blockRows = 0, mostBlockRows = 0;
   Value cache, limit; // elements; positions that a sequence may have
   Value firstToken, tokenCount, sequence; // of the run
-  Value keys, values;                     // offsets of the tile of keys
+  Value keys, values, nextKeys;           // offsets of the tile of keys
   Value keyScales, valueScales;           // the same of their blocks' scales
   Value rows;                             // tokens of the run times heads
   Value firstKey, endKey;                 // that any row sees, whole tiles

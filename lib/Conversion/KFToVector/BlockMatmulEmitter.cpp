@@ -44,10 +44,6 @@ public:
       : MatmulEmitter(e), format(format), packed(format) {}
 
 protected:
-  LogicalResult checkWeight(LayoutAttr) override {
-    return checkTile(/*sums=*/1, /*unroll=*/unit);
-  }
-
   /// Adds the products of one sub-block: `firstQuad` of the unit begins it.
   virtual void addSubBlock(Value firstRow, Value k, Value x, int64_t firstQuad,
                            ArrayRef<Value> scales, ArrayRef<Value> mins,
@@ -287,12 +283,6 @@ public:
   using BlockMatmulEmitter::BlockMatmulEmitter;
 
 private:
-  LogicalResult checkWeight(LayoutAttr layout) override {
-    if (lanes < 4 || lanes > 16)
-      return fail("dot = i8 needs 4, 8 or 16 lanes");
-    return BlockMatmulEmitter::checkWeight(layout);
-  }
-
   LogicalResult computeRows(int64_t most) override {
     if (op.getScales())
       return bindRows();

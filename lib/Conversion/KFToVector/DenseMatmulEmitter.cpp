@@ -28,16 +28,10 @@ public:
   using MatmulEmitter::MatmulEmitter;
 
 private:
-  LogicalResult checkWeight(LayoutAttr layout) override {
-    if (layout.getInterleave() != 0 && layout.getInterleave() != lanes)
-      return fail("weight is interleaved by " + Twine(layout.getInterleave()) +
-                  " lanes, but the vector has " + Twine(lanes));
-    if (e.schedule.getDot() != DotKind::F32)
-      return fail("dot = i8 needs a block-quantized weight");
+  void readLayout(LayoutAttr layout) override {
     interleaved = layout.getInterleave() != 0;
     unroll = std::min<int64_t>(e.schedule.getUnroll(), extent);
     sums = std::min<int64_t>(e.schedule.getAccumulators(), unroll);
-    return checkTile(sums, unroll);
   }
 
   LogicalResult computeRows(int64_t most) override {

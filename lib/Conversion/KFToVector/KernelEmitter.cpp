@@ -8,6 +8,8 @@
 
 #include "KernelEmitter.h"
 
+#include "kf/Conversion/VectorSchedule.h"
+
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -18,6 +20,12 @@
 
 using namespace mlir;
 using namespace mlir::kf;
+
+/// What an element of a tensor of `element` is in memory.
+static Type storedElement(Type element) {
+  return element.isInteger(1) ? IntegerType::get(element.getContext(), 8)
+                              : element;
+}
 
 /// Where kernel argument or result `type` lies in memory.
 static MemRefType storageType(Type type) {
@@ -30,8 +38,10 @@ static MemRefType storageType(Type type) {
   LayoutAttr layout = getLayout(tensor);
   auto quant = dyn_cast<QuantType>(tensor.getElementType());
   Type byte = IntegerType::get(type.getContext(), 8);
-  if (!layout && !quant)
-    return MemRefType::get(tensor.getShape(), tensor.getElementType());
+  if (!layout && !quant) // rank 0 has a place, too
+    return MemRefType::get(tensor.getRank() ? tensor.getShape()
+                                            : ArrayRef<int64_t>(1),
+                           storedElement(tensor.getElementType()));
   SmallVector<int64_t> shape(tensor.getShape());
   const ::kf::BlockFormat *format =
       quant ? &getStorage(quant.getFormat()) : nullptr;
@@ -52,6 +62,9 @@ static MemRefType storageType(Type type) {
 
 LogicalResult KernelEmitter::emit() {
   if (failed(findTile("convert-kf-to-vector")))
+    return failure();
+  auto begin = [&] { return kernel.emitError("convert-kf-to-vector: "); };
+  if (failed(verifyVectorSchedule(kernel, begin)))
     return failure();
   if (!schedule)
     return kernel.emitError(
@@ -102,18 +115,27 @@ LogicalResult KernelEmitter::emitMatmul() {
   return emitMatmulKernel(*this);
 }
 
+/// Integers that the runtime has tensors of.
+static bool hasStorage(Type element) {
+  return llvm::any_of(ArrayRef<unsigned>{1, 8, 16, 32, 64}, [&](unsigned bits) {
+    return element.isSignlessInteger(bits);
+  });
+}
+
 LogicalResult KernelEmitter::createFunction() {
   SmallVector<Type> types;
   auto add = [&](Type type, bool isResult) -> LogicalResult {
     auto tensor = dyn_cast<RankedTensorType>(type);
     bool hasCode = !tensor ||
-                   isa<Float32Type, Float16Type, BFloat16Type, IntegerType>(
+                   isa<Float32Type, Float16Type, BFloat16Type, Float64Type>(
                        tensor.getElementType()) ||
+                   hasStorage(tensor.getElementType()) ||
                    (isa<QuantType>(tensor.getElementType()) && !isResult);
     if (!hasCode)
       return kernel.emitError("convert-kf-to-vector: no vector code for ")
              << (isResult ? "a result of " : "an argument of ") << type
-             << "; use f32, f16 or bf16, or --device=reference";
+             << "; use f32, f16, bf16 or f64, integers of 1, 8, 16, 32 or 64 "
+                "bits, or --device=reference";
     types.push_back(storageType(type));
     return success();
   };
@@ -203,14 +225,54 @@ Value KernelEmitter::loadScalar(unsigned slot) {
 //===----------------------------------------------------------------------===//
 
 KernelEmitter::LoadFn KernelEmitter::argumentLoad(BlockArgument argument) {
-  auto quant = dyn_cast<QuantType>(
-      cast<RankedTensorType>(argument.getType()).getElementType());
+  auto type = cast<RankedTensorType>(argument.getType());
+  auto quant = dyn_cast<QuantType>(type.getElementType());
   return [=, this](ValueRange indices, unsigned width, Value mask) {
     if (quant)
       return loadBlocks(argument, getStorage(quant.getFormat()), indices, width,
                         mask);
-    return loadMemref(memrefOf(argument), indices, width, mask);
+    return loadStored(type.getElementType(), memrefOf(argument), indices, width,
+                      mask);
   };
+}
+
+Value KernelEmitter::loadStored(Type element, Value memref, ValueRange indices,
+                                unsigned width, Value mask) {
+  Value first = indices.empty() ? index(0) : Value();
+  Value value =
+      loadMemref(memref, first ? ValueRange(first) : indices, width, mask);
+  if (!element.isInteger(1))
+    return value;
+  Value zero =
+      arith::ConstantOp::create(b, loc, b.getZeroAttr(value.getType()));
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, value, zero);
+}
+
+Value KernelEmitter::loadList(DenseElementsAttr list, Value linear,
+                              unsigned width, Value mask) {
+  Type element = list.getElementType();
+  Type stored = storedElement(element);
+  int64_t count = list.getNumElements();
+  auto type = MemRefType::get({count}, stored);
+  auto data = RankedTensorType::get({count}, stored);
+  DenseElementsAttr values =
+      list.reshape(RankedTensorType::get({count}, element));
+  if (stored != element) {
+    SmallVector<int8_t> bytes;
+    for (APInt bit : list.getValues<APInt>())
+      bytes.push_back(static_cast<int8_t>(bit.getZExtValue()));
+    values = DenseElementsAttr::get(data, ArrayRef<int8_t>(bytes));
+  }
+  std::string &name = lists[list];
+  if (name.empty()) {
+    name = (function.getName() + "_list_" + Twine(lists.size() - 1)).str();
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(function);
+    memref::GlobalOp::create(b, loc, name, b.getStringAttr("private"), type,
+                             values, /*constant=*/true, IntegerAttr());
+  }
+  Value global = memref::GetGlobalOp::create(b, loc, type, name);
+  return loadStored(element, global, linear, width, mask);
 }
 
 Value KernelEmitter::loadMemref(Value memref, ValueRange indices,
@@ -228,7 +290,7 @@ Value KernelEmitter::loadMemref(Value memref, ValueRange indices,
     value = vector::LoadOp::create(b, loc, vectorType(width, element), memref,
                                    indices);
   }
-  if (element.isF32() || !isa<FloatType>(element))
+  if (computeType(element) == element)
     return value;
   Type wide = width ? Type(vectorType(width)) : Type(b.getF32Type());
   return arith::ExtFOp::create(b, loc, wide, value);
@@ -238,9 +300,13 @@ void KernelEmitter::store(Value values, Value memref, ValueRange indices,
                           Value mask) {
   Type element = cast<MemRefType>(memref.getType()).getElementType();
   auto type = dyn_cast<VectorType>(values.getType());
-  if (!element.isF32() && isa<FloatType>(element))
-    values = arith::TruncFOp::create(
-        b, loc, type ? Type(type.clone(element)) : element, values);
+  Type from = getElementTypeOrSelf(values), to = values.getType();
+  if (from != element)
+    to = type ? Type(type.clone(element)) : element;
+  if (from != element && from.isInteger(1))
+    values = arith::ExtUIOp::create(b, loc, to, values);
+  else if (from != element)
+    values = arith::TruncFOp::create(b, loc, to, values);
   if (!type)
     memref::StoreOp::create(b, loc, values, memref, indices);
   else if (mask)
@@ -254,6 +320,8 @@ void KernelEmitter::storeResult(Value values, ValueRange indices, Value mask,
   SmallVector<Value> position;
   for (auto [offset, local] : llvm::zip(tileOffsets(number), indices))
     position.push_back(add(offset, local));
+  if (position.empty())
+    position.push_back(index(0));
   store(values, resultMemrefs[number], position, mask);
 }
 
@@ -328,6 +396,12 @@ void KernelEmitter::forPiecesStatic(
 
 Value KernelEmitter::reduceRow(Value size, vector::CombiningKind kind,
                                function_ref<Value(Value, unsigned)> body) {
+  return reducePieces(size, kind, body, Value());
+}
+
+Value KernelEmitter::reducePieces(Value size, vector::CombiningKind kind,
+                                  function_ref<Value(Value, unsigned)> body,
+                                  Value neutral) {
   auto combine = [&](Value lhs, Value rhs) {
     return vector::makeArithReduction(b, loc, kind, lhs, rhs);
   };
@@ -336,9 +410,10 @@ Value KernelEmitter::reduceRow(Value size, vector::CombiningKind kind,
                                        arith::FastMathFlags::reassoc);
   };
   int64_t extent = *getConstantIntValue(size), whole = extent / lanes * lanes;
-  Value neutral = f32(kind == vector::CombiningKind::ADD
-                          ? 0.0
-                          : -std::numeric_limits<double>::infinity());
+  if (!neutral)
+    neutral = f32(kind == vector::CombiningKind::ADD
+                      ? 0.0
+                      : -std::numeric_limits<double>::infinity());
   Value result = neutral;
   if (whole > 0) {
     auto sums =

@@ -25,7 +25,8 @@ namespace mlir::kf {
 
 class KernelEmitter : public TileEmitter {
 public:
-  /// Takes `width` f32 elements of a row from column `column` on.
+  /// Takes `width` elements of a row from column `column` on, of type
+  /// computeType().
   using StoreFn =
       std::function<void(Value column, unsigned width, Value values)>;
 
@@ -53,7 +54,8 @@ public:
   Value loadScalar(unsigned slot) override;
   /// The memref of the kernel's result number `number`.
   Value resultStorage(unsigned number = 0) { return resultMemrefs[number]; }
-  /// Stores f32 elements to a memref of any float type, rounding as needed.
+  /// Stores elements as they are computed to a memref of their type, rounding
+  /// as needed, or i1 to one of i8.
   void store(Value values, Value memref, ValueRange indices,
              Value mask = Value());
   /// Stores to the kernel's result number `number` at tile-local `indices`.
@@ -62,6 +64,10 @@ public:
   /// Reads `width` elements (0: one scalar) of a memref as f32.
   Value loadMemref(Value memref, ValueRange indices, unsigned width,
                    Value mask = Value());
+  /// loadMemref() of a memref that holds a tensor of `element`; without
+  /// indices, the one of rank 0.
+  Value loadStored(Type element, Value memref, ValueRange indices,
+                   unsigned width, Value mask = Value());
   /// Reads elements of an argument of rows of blocks as f32; the first column
   /// of a vector is a multiple of `width`, which is a power of two up to 16.
   Value loadBlocks(BlockArgument argument, const ::kf::BlockFormat &format,
@@ -96,6 +102,10 @@ public:
                        function_ref<void(int64_t, unsigned)> body);
   Value reduceRow(Value size, vector::CombiningKind kind,
                   function_ref<Value(Value, unsigned)> body) override;
+  /// reduceRow() of any kind and elements, from `neutral` on; without it, of
+  /// ADD or MAXIMUMF of f32.
+  Value reducePieces(Value size, vector::CombiningKind kind,
+                     function_ref<Value(Value, unsigned)> body, Value neutral);
 
 private:
   LogicalResult createFunction();
@@ -106,12 +116,18 @@ private:
   LogicalResult prepareInput(Operation *op, ValueRange row);
   void defineNormalized(Operation *op, ValueRange row);
   LogicalResult emitRope(RopeOp op, ValueRange row, StoreFn store);
+  LogicalResult emitReduce(ReduceOp op, ValueRange row, StoreFn store);
+  LogicalResult emitBatchMatmul(BatchMatmulOp op, ValueRange row,
+                                StoreFn store);
+  Value loadList(DenseElementsAttr list, Value linear, unsigned width,
+                 Value mask) override;
   LogicalResult materializeRow(Value tensor, ValueRange row);
   Value frequencies(RopeOp op);
 
   func::FuncOp function;
   DenseMap<Value, Value> memrefs; // tensor and cache arguments
   DenseMap<Operation *, std::pair<Value, Value>> rotations; // cos, sin rows
+  DenseMap<Attribute, std::string> lists; // names of constants' globals
   SmallVector<Value> resultMemrefs;
   Value scalars, scratchBase;
   int64_t scratchBytes = 0;

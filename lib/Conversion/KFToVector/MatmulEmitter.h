@@ -30,8 +30,8 @@ public:
   LogicalResult emit();
 
 protected:
-  /// Checks what the schedule and the weight's layout need besides.
-  virtual LogicalResult checkWeight(LayoutAttr layout) = 0;
+  /// Takes what else the schedule and the weight's layout say.
+  virtual void readLayout(LayoutAttr) {}
   /// Computes the workgroup's rows of x, `most` or fewer, into scratch.
   virtual LogicalResult computeRows(int64_t most) = 0;
   /// Sums over K of `tileRows` rows from `firstRow` on and panel `p` of the
@@ -39,9 +39,6 @@ protected:
   virtual SmallVector<Value> sumTile(Value p, Value firstRow) = 0;
 
   LogicalResult fail(const Twine &message);
-  /// Checks that a register tile with `sums` partial sums of each element, and
-  /// `unroll` elements of K a step, is within VectorLimits.h.
-  LogicalResult checkTile(int64_t sums, int64_t unroll);
   /// computeRows() as f32: `x` becomes scratch [most, K + padding].
   LogicalResult computeFloatRows(int64_t most, Value &x);
   /// Vectors of the result that a row of the tile has.

@@ -21,8 +21,13 @@ using namespace mlir::kf;
 LogicalResult KernelEmitter::emitRow(Value tensor, ValueRange row,
                                      StoreFn store) {
   if (isLoadable(tensor)) {
-    forPieces(sizesOf(tensor).back(), [&](Value column, unsigned width) {
-      store(column, width, load(tensor, indicesAt(row, column), width));
+    bool isScalar = cast<RankedTensorType>(tensor.getType()).getRank() == 0;
+    Value size = isScalar ? index(1) : sizesOf(tensor).back();
+    forPieces(size, [&](Value column, unsigned width) {
+      SmallVector<Value> indices;
+      if (!isScalar)
+        indices = indicesAt(row, column);
+      store(column, width, load(tensor, indices, width));
     });
     return success();
   }
@@ -42,6 +47,10 @@ LogicalResult KernelEmitter::emitRow(Value tensor, ValueRange row,
     undefine(tensor);
     return emitted;
   }
+  if (auto reduce = dyn_cast<ReduceOp>(op))
+    return emitReduce(reduce, row, store);
+  if (auto product = dyn_cast<BatchMatmulOp>(op))
+    return emitBatchMatmul(product, row, store);
   if (auto rope = dyn_cast<RopeOp>(op))
     return failure(failed(prepareInput(op, row)) ||
                    failed(emitRope(rope, row, store)));
@@ -81,19 +90,27 @@ void KernelEmitter::defineNormalized(Operation *op, ValueRange row) {
 /// Computes a row into scratch, from where its elements are loaded until the
 /// next row is.
 LogicalResult KernelEmitter::materializeRow(Value tensor, ValueRange row) {
-  int64_t extent = cast<RankedTensorType>(tensor.getType()).getShape().back();
+  auto type = cast<RankedTensorType>(tensor.getType());
+  int64_t extent = type.getRank() ? type.getShape().back() : 1;
+  // A tile of a vector has no more elements than its loop steps over.
+  if (ShapedType::isDynamic(extent) && type.getRank() == 1 &&
+      forall.getRank() == 1)
+    extent = getConstantIntValue(forall.getMixedStep()[0]).value_or(extent);
   if (ShapedType::isDynamic(extent))
     return tensor.getDefiningOp()->emitOpError(
         "convert-kf-to-vector: needs a static last dimension");
-  Value buffer = scratch({extent});
+  Type element = type.getElementType();
+  Value buffer = scratch({extent}, element.isInteger(1) ? b.getI8Type()
+                                                        : computeType(element));
   if (failed(emitRow(tensor, row, [&](Value column, unsigned, Value values) {
         store(values, buffer, column);
       })))
     return failure();
-  define(tensor,
-         [this, buffer](ValueRange indices, unsigned width, Value mask) {
-           return loadMemref(buffer, indices.back(), width, mask);
-         });
+  define(tensor, [=, this](ValueRange indices, unsigned width, Value mask) {
+    return loadStored(element, buffer,
+                      indices.empty() ? indices : indices.take_back(), width,
+                      mask);
+  });
   return success();
 }
 
@@ -194,10 +211,13 @@ LogicalResult mlir::kf::emitRowKernel(KernelEmitter &e) {
   if (!result)
     return e.kernel.emitError("convert-kf-to-vector: kernel has no result");
   SmallVector<Value> sizes = e.sizesOf(result);
-  sizes.pop_back();
+  bool isScalar = sizes.empty();
+  if (!isScalar)
+    sizes.pop_back();
   auto emitRow = [&](ValueRange row) {
     return e.emitRow(result, row, [&](Value column, unsigned, Value values) {
-      e.storeResult(values, indicesAt(row, column));
+      e.storeResult(values,
+                    isScalar ? SmallVector<Value>() : indicesAt(row, column));
     });
   };
   // Rotary angles are shared among the heads of a token.

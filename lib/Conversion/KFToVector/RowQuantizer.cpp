@@ -122,9 +122,6 @@ LogicalResult mlir::kf::emitQuantizeRowsKernel(KernelEmitter &e) {
   if (e.tileResult() != op.getCodes())
     return op.emitOpError(
         "convert-kf-to-vector: must make the kernel's results");
-  if (e.lanes < 4 || e.lanes > 16)
-    return op.emitOpError(
-        "convert-kf-to-vector: schedule needs vector = 4, 8 or 16");
   QuantizedRows rows = {e.resultStorage(0), e.resultStorage(1),
                         e.resultStorage(2), e.tileOffsets()[0]};
   LogicalResult result = success();

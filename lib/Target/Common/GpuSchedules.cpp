@@ -63,15 +63,16 @@ bool isRowOp(Operation *op) {
 }
 
 bool isSupported(Operation *op) {
-  if (isa<MatmulOp, ActivationOp, EmbeddingOp, YieldOp, tensor::ExtractSliceOp,
-          tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::DimOp,
-          arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp,
-          arith::MaximumFOp, arith::MinimumFOp, arith::NegFOp, math::ExpOp,
-          math::ErfOp, math::SqrtOp, math::RsqrtOp, math::TanhOp, RopeOp,
-          AttentionOp, KVAppendOp, SampleOp>(op))
+  if (auto matmul = dyn_cast<MatmulOp>(op))
+    return !matmul.getScales();
+  // What no GPU has a function for.
+  if (isa<math::CbrtOp, math::ErfcOp, math::Atan2Op, math::TruncOp,
+          arith::BitcastOp>(op))
+    return false;
+  if (isElementwise(op) || isView(op) ||
+      isa<EmbeddingOp, ReduceOp, BatchMatmulOp, RopeOp, AttentionOp,
+          KVAppendOp, SampleOp, YieldOp, tensor::CastOp>(op))
     return true;
-  if (auto constant = dyn_cast<arith::ConstantOp>(op))
-    return isa<SplatElementsAttr, IntegerAttr>(constant.getValue());
   return isRowOp(op);
 }
 
@@ -85,7 +86,8 @@ bool isSupported(Type type) {
   Type element = tensor.getElementType();
   return isa<QuantType>(element) || element.isF32() || element.isF16() ||
          element.isBF16() || element.isInteger(1) || element.isInteger(8) ||
-         element.isInteger(32);
+         element.isInteger(16) || element.isInteger(32) ||
+         element.isInteger(64);
 }
 
 /// The same in a kernel of kf.sample, which reads seeds as two words.
@@ -152,6 +154,9 @@ private:
       if (failed(checkCache(&op)))
         return failure();
     }
+    for (Operation &op : kernel.getBody().front())
+      if (failed(checkIntegers(op)))
+        return failure();
     bool appends = !kernel.getBody().getOps<KVAppendOp>().empty();
     if (kernel.getNumResults() != (appends ? 0 : 1))
       return kernel.emitError("no ")
@@ -202,6 +207,27 @@ private:
              << limits.name
              << " kernel for pages of so many elements: " << limits.indexBits
              << "-bit indices count no more than " << most;
+    return success();
+  }
+
+  /// Arithmetic on integers that the device has none of would not wrap.
+  LogicalResult checkIntegers(Operation &op) {
+    if (!limits.integers || isa<CopyOp>(op) ||
+        !(isElementwise(&op) || isa<ReduceOp, IotaOp>(op)))
+      return success();
+    for (Type type :
+         llvm::concat<const Type>(llvm::to_vector(op.getOperandTypes()),
+                                  llvm::to_vector(op.getResultTypes()))) {
+      Type element = getElementTypeOrSelf(type);
+      if (!element.isInteger() || element.isInteger(1) ||
+          element.isInteger(32) ||
+          llvm::is_contained(*limits.integers, element.getIntOrFloatBitWidth()))
+        continue;
+      return op.emitError("no ")
+             << limits.name << " kernel for '" << op.getName() << "' on "
+             << type << ": the device has no " << element
+             << "; use i32, or --device=cpu";
+    }
     return success();
   }
 
@@ -325,6 +351,17 @@ private:
     return draft.get(context);
   }
 
+  /// Whether an op of the kernel computes this dimension in order: rows of a
+  /// table are looked up whole.
+  bool mustBeWhole(int64_t dim) {
+    return llvm::any_of(
+        kernel.getBody().getOps<LoopOpInterface>(), [&](LoopOpInterface op) {
+          SmallVector<utils::IteratorType> types = op.getLoopTypes();
+          return dim < static_cast<int64_t>(types.size()) &&
+                 types[dim] != utils::IteratorType::parallel;
+        });
+  }
+
   /// Elements to a workgroup, whole rows where they are short.
   SimtScheduleAttr selectElements(RankedTensorType type) {
     Draft draft;
@@ -333,12 +370,23 @@ private:
     draft.workgroup.assign(type.getRank(), 0);
     for (int64_t dim = type.getRank() - 1; dim >= 0; --dim) {
       int64_t extent = type.getDimSize(dim);
-      bool isWhole = !ShapedType::isDynamic(extent) && extent <= rest;
+      bool isWhole = (!ShapedType::isDynamic(extent) && extent <= rest) ||
+                     mustBeWhole(dim);
       // A grid has three dimensions; the first is always one of them.
       if (dim > 0 && (isWhole || dim > 2))
         rest = std::max<int64_t>(rest / std::max<int64_t>(extent, 1), 1);
       else
         draft.workgroup[dim] = stepFor(extent, std::exchange(rest, 1));
+    }
+    // Loops of the op that makes the result, which may have more.
+    Operation *root = kernel.getYield().getOperand(0).getDefiningOp();
+    if (auto loops = dyn_cast_or_null<LoopOpInterface>(root)) {
+      SmallVector<int64_t> byLoop(loops.getLoopTypes().size(), 0);
+      AffineMap map = loops.getLoopMaps().back();
+      for (auto [dim, expr] : llvm::enumerate(map.getResults()))
+        if (auto loop = dyn_cast<AffineDimExpr>(expr))
+          byLoop[loop.getPosition()] = draft.workgroup[dim];
+      draft.workgroup = byLoop;
     }
     return draft.get(context);
   }

@@ -8,9 +8,12 @@
 
 #include "kf/Target/LLVMCPU/Passes.h"
 
+#include "mlir/Conversion/MathToLibm/MathToLibm.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Transforms/DialectConversion.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace mlir::kf {
@@ -35,6 +38,17 @@ struct ExpandCpuMathPass
     };
     populateMathPolynomialApproximationPatterns(patterns, isVectorized);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      return signalPassFailure();
+    // What LLVM has no intrinsic for, or none as exact as the C library.
+    ConversionTarget target(getContext());
+    target.markUnknownOpDynamicallyLegal([](Operation *op) {
+      return !isa<math::AcoshOp, math::AsinhOp, math::AtanhOp, math::CbrtOp,
+                  math::ErfOp, math::ErfcOp, math::ExpM1Op, math::Log1pOp>(op);
+    });
+    RewritePatternSet calls(&getContext());
+    populateMathToLibmConversionPatterns(calls);
+    if (failed(
+            applyPartialConversion(getOperation(), target, std::move(calls))))
       signalPassFailure();
   }
 };

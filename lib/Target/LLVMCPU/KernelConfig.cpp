@@ -203,8 +203,15 @@ private:
       wanted = 2048; // which filters read again and again
     }
     auto tensor = dyn_cast_or_null<RankedTensorType>(type);
-    if (!tensor) // nothing to tile: one workgroup
+    if (!tensor || tensor.getRank() == 0) // nothing to tile: one workgroup
       return draft.get(context);
+    Operation *root = kernel.getNumResults()
+                          ? kernel.getYield().getOperand(0).getDefiningOp()
+                          : nullptr;
+    if (auto reduce = dyn_cast_or_null<ReduceOp>(root))
+      return selectReduce(reduce);
+    if (auto product = dyn_cast_or_null<BatchMatmulOp>(root))
+      return selectBatches(product);
     if (tensor.getRank() == 1) {
       // Rows have one dimension: a norm is one row, elementwise ops split it.
       bool whole = llvm::any_of(kernel.getBody().front(), [](Operation &op) {
@@ -220,6 +227,40 @@ private:
       elements *= extent;
     draft.workgroup = {
         std::clamp<int64_t>(wanted / std::max<int64_t>(elements, 1), 1, 64)};
+    return draft.get(context);
+  }
+
+  /// The first loop that is not reduced, in steps of some thousand elements of
+  /// the operand.
+  VectorScheduleAttr selectReduce(ReduceOp op) {
+    Draft draft;
+    draft.lanes = lanes;
+    auto type = cast<RankedTensorType>(op.getX().getType());
+    int64_t elements = 1, loop = -1;
+    for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+      if (loop < 0 && !op.isReduced(dim))
+        loop = dim;
+      else if (!type.isDynamicDim(dim))
+        elements *= type.getDimSize(dim);
+    }
+    if (loop < 0)
+      return draft.get(context);
+    draft.workgroup.assign(loop + 1, 0);
+    draft.workgroup[loop] =
+        std::clamp<int64_t>(8192 / std::max<int64_t>(elements, 1), 1, 4096);
+    return draft.get(context);
+  }
+
+  /// Rows of a batch to a workgroup, with enough work for it.
+  VectorScheduleAttr selectBatches(BatchMatmulOp op) {
+    Draft draft;
+    draft.lanes = lanes;
+    auto w = cast<RankedTensorType>(op.getW().getType());
+    int64_t rank = w.getRank();
+    int64_t work = w.getDimSize(rank - 2) * w.getDimSize(rank - 1);
+    draft.workgroup.assign(rank - 1, 1);
+    draft.workgroup.back() =
+        std::clamp<int64_t>(workPerGroup / std::max<int64_t>(work, 1), 1, 64);
     return draft.get(context);
   }
 

@@ -133,22 +133,28 @@ void mlir::kf::buildNvvmCodegenPipeline(OpPassManager &passes) {
   passes.addPass(createSCFToControlFlowPass());
   passes.addPass(createConvertGPUToNvvm());
   passes.addPass(createReconcileUnrealizedCastsPass());
+  // Without descriptors of memory, the code is what it looks like.
+  passes.addNestedPass<gpu::GPUModuleOp>(createCanonicalizerPass());
+  passes.addNestedPass<gpu::GPUModuleOp>(createCSEPass());
 }
 
 //===----------------------------------------------------------------------===//
 // PTX
 //===----------------------------------------------------------------------===//
 
-/// Bytes of the module's variables in shared memory, in the order and with the
-/// alignment in which ptxas places them.
+/// Bytes of the module's variables in shared memory, with the alignment that
+/// their PTX has.
 static uint64_t sharedBytes(const llvm::Module &module) {
   constexpr unsigned sharedSpace = 3;
   const llvm::DataLayout &layout = module.getDataLayout();
   uint64_t bytes = 0;
   for (const llvm::GlobalVariable &variable : module.globals())
-    if (variable.getAddressSpace() == sharedSpace)
-      bytes = llvm::alignTo(bytes, layout.getPreferredAlign(&variable)) +
-              layout.getTypeAllocSize(variable.getValueType());
+    if (variable.getAddressSpace() == sharedSpace) {
+      llvm::Type *type = variable.getValueType();
+      bytes = llvm::alignTo(bytes, variable.getAlign().value_or(
+                                       layout.getPrefTypeAlign(type))) +
+              layout.getTypeAllocSize(type);
+    }
   return bytes;
 }
 
@@ -173,11 +179,6 @@ static llvm::Expected<std::string> generatePtx(gpu::GPUModuleOp module,
     }
   optimizeKernels(*code, machine);
   kernel.scratchBytes = sharedBytes(*code);
-  if (kernel.scratchBytes > kCudaStaticSharedBytes)
-    return llvm::createStringError(
-        "it needs " + Twine(kernel.scratchBytes) +
-        " bytes of shared memory; a kernel may have " +
-        Twine(kCudaStaticSharedBytes));
   auto text = emitKernels(*code, machine, llvm::CodeGenFileType::AssemblyFile);
   if (text)
     text->push_back('\0');

@@ -50,7 +50,9 @@ private:
     GpuLimits limits;
     limits.name = "CUDA";
     limits.threads = 256; // registers of a multiprocessor for several blocks
-    limits.memory = cast<CudaTargetAttr>(target).getMemory();
+    // More has to be asked for at each launch.
+    limits.memory = std::min(cast<CudaTargetAttr>(target).getMemory(),
+                             kCudaStaticSharedBytes);
     limits.indexBits = 64;
     return limits;
   }

@@ -68,11 +68,20 @@ double toDouble(APFloat value) {
   return value.convertToDouble();
 }
 
+/// A number, or the name of one that JSON has none for.
+json::Value toJson(const APFloat &value) {
+  if (value.isNaN())
+    return "nan";
+  if (value.isInfinity())
+    return value.isNegative() ? "-inf" : "inf";
+  return toDouble(value);
+}
+
 /// Elements of a constant: a number for a splat, else a list.
 FailureOr<json::Value> toJson(DenseElementsAttr dense) {
   auto element = [](auto value) -> json::Value {
     if constexpr (std::is_same_v<decltype(value), APFloat>)
-      return toDouble(value);
+      return toJson(value);
     else
       return value.getSExtValue();
   };
@@ -105,6 +114,9 @@ FailureOr<json::Value> toJson(Attribute attribute) {
       })
       .Case([](ActivationKindAttr kind) -> json::Value {
         return stringifyActivationKind(kind.getValue());
+      })
+      .Case([](ReduceKindAttr kind) -> json::Value {
+        return stringifyReduceKind(kind.getValue());
       })
       .Case([](RopeStyleAttr style) -> json::Value {
         return stringifyRopeStyle(style.getValue());
@@ -162,7 +174,9 @@ private:
     json::Object attributes;
     if (!isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op))
       for (NamedAttribute attribute : op->getAttrDictionary()) {
-        if (isa<arith::FastMathFlagsAttr>(attribute.getValue()))
+        // What lets compilers do more, which the reference does not.
+        if (isa<arith::FastMathFlagsAttr, arith::IntegerOverflowFlagsAttr>(
+                attribute.getValue()))
           continue;
         FailureOr<json::Value> value = toJson(attribute.getValue());
         if (failed(value))

@@ -57,6 +57,10 @@ private:
     limits.threads = vulkan.getThreads();
     limits.memory = vulkan.getMemory();
     limits.indexBits = 32;
+    limits.integers.emplace();
+    for (Type type : vulkan.getTypes())
+      if (type.isInteger())
+        limits.integers->push_back(type.getIntOrFloatBitWidth());
     return limits;
   }
 };

@@ -158,14 +158,18 @@ void attendRow(const float *q, const HeadRows &rows, int64_t d, int64_t first,
   }
 }
 
-/// Of the scores of all entries of `rows`: the largest one, and the sums of
-/// exp(score - maximum), and of those times v. q [D], values [D].
+/// Of the scores of all entries of `rows`: the largest one, of -inf alone the
+/// lowest float, and the sums of exp(score - maximum), and of those times v. A
+/// NaN makes them NaN. q [D], values [D].
 void attendPart(const float *q, const HeadRows &rows, int64_t d, float scale,
                 float &maximum, float &total, float *values) {
   std::vector<float> scores(rows.keys.size() / d);
-  for (size_t p = 0; p < scores.size(); ++p)
+  maximum = std::numeric_limits<float>::lowest();
+  for (size_t p = 0; p < scores.size(); ++p) {
     scores[p] = scale * dot(q, rows.keys.data() + p * d, d);
-  maximum = *std::max_element(scores.begin(), scores.end());
+    if (scores[p] > maximum || std::isnan(scores[p]))
+      maximum = scores[p]; // no score is larger than NaN
+  }
   double sum = 0;
   for (size_t p = 0; p < scores.size(); ++p) {
     float weight = std::exp(scores[p] - maximum);
@@ -468,6 +472,129 @@ Result<Tensor> attentionCombine(const TensorView &maxima,
         result.floats()[row * d + i] += static_cast<float>(
             weights[s] * parts[(row * splits + s) * d + i] / total);
   }
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// On tensors
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// softmax in place; zeros where all scores are -inf.
+void softmaxScores(std::vector<float> &scores) {
+  float largest = -std::numeric_limits<float>::infinity();
+  for (float score : scores)
+    largest = score > largest || std::isnan(score) ? score : largest;
+  double sum = 0;
+  for (float &score : scores) {
+    score = largest == -std::numeric_limits<float>::infinity()
+                ? 0.0f
+                : std::exp(score - largest);
+    sum += score;
+  }
+  for (float &score : scores)
+    score = sum == 0 ? 0.0f : static_cast<float>(score / sum);
+}
+
+} // namespace
+
+Result<Tensor> plainAttention(const TensorView &q, const TensorView &k,
+                              const TensorView &v, const TensorView *mask,
+                              const PlainAttentionOptions &options) {
+  const char *op = "kf.scaled_dot_product_attention ";
+  const size_t rank = q.rank();
+  auto fail = [&](const char *constraint) {
+    return Status::error(op + std::string(constraint) + ": q is " +
+                         describe(q.type, q.shape) + ", k " +
+                         describe(k.type, k.shape) + ", v " +
+                         describe(v.type, v.shape));
+  };
+  if (rank < 3 || rank > 4 || !isFloat(q.type))
+    return fail("C1");
+  if (k.rank() != rank || k.columns() != q.columns() || !isFloat(k.type) ||
+      k.shape[rank - 3] < 1 || q.shape[rank - 3] % k.shape[rank - 3] != 0 ||
+      (rank == 4 && k.shape[0] != q.shape[0]))
+    return fail("C2");
+  if (v.rank() != rank || !isFloat(v.type) ||
+      !std::equal(v.shape.begin(), v.shape.end() - 1, k.shape.begin()))
+    return fail("C3");
+  const int64_t heads = q.shape[rank - 3], queries = q.shape[rank - 2],
+                d = q.columns(), groups = k.shape[rank - 3],
+                keys = k.shape[rank - 2], e = v.columns(),
+                batches = rank == 4 ? q.shape[0] : 1;
+  std::vector<int64_t> scoreShape = q.shape, shape = q.shape;
+  scoreShape.back() = keys;
+  shape.back() = e;
+  Tensor spread; // the mask, of all scores
+  if (mask) {
+    Result<Tensor> all = broadcast(*mask, scoreShape);
+    if (!all.ok() || !(isFloat(mask->type) || mask->type == DataType::I1))
+      return fail("C4");
+    spread = all.take();
+  }
+  KF_ASSIGN_OR_RETURN(Tensor result, Tensor::zeros(DataType::F32, shape));
+  KF_ASSIGN_OR_RETURN(std::vector<float> left, widen(q));
+  KF_ASSIGN_OR_RETURN(std::vector<float> right, widen(k));
+  KF_ASSIGN_OR_RETURN(std::vector<float> values, widen(v));
+  std::vector<float> scores(keys), added(keys);
+  for (int64_t row = 0; row < batches * heads * queries; ++row) {
+    const int64_t query = row % queries, head = row / queries % heads,
+                  batch = row / queries / heads;
+    const int64_t group = batch * groups + head / (heads / groups);
+    if (mask)
+      widen(spread.view(), row * keys, keys, added.data());
+    for (int64_t key = 0; key < keys; ++key) {
+      float score = options.scale *
+                    dot(&left[row * d], &right[(group * keys + key) * d], d);
+      if (options.softcap)
+        score = *options.softcap * std::tanh(score / *options.softcap);
+      const int64_t last = query + options.offset;
+      bool isHidden =
+          (options.causal && key > last) ||
+          (options.window && key <= last - *options.window) ||
+          (mask && mask->type == DataType::I1 && added[key] == 0.0f);
+      if (mask && mask->type != DataType::I1)
+        score += added[key];
+      scores[key] = isHidden ? -std::numeric_limits<float>::infinity() : score;
+    }
+    softmaxScores(scores);
+    float *out = result.floats() + row * e;
+    for (int64_t key = 0; key < keys; ++key)
+      for (int64_t i = 0; i < e; ++i)
+        out[i] += scores[key] * values[(group * keys + key) * e + i];
+  }
+  return result;
+}
+
+Result<Tensor> rotate(const TensorView &x, const TensorView &cos,
+                      const TensorView &sin, RopeStyle style) {
+  std::vector<int64_t> shape = x.shape;
+  if (x.rank() < 2 || !isFloat(x.type) || cos.rank() < 1 ||
+      !isFloat(cos.type) || !isFloat(sin.type) || cos.shape != sin.shape ||
+      cos.columns() > x.columns() / 2)
+    return Status::error("kf.rotary_embedding C2: tables are " +
+                         describe(cos.type, cos.shape) + " for " +
+                         describe(x.type, x.shape));
+  const int64_t half = cos.columns(), d = x.columns();
+  shape.back() = half;
+  KF_ASSIGN_OR_RETURN(Tensor cosines, broadcast(cos, shape));
+  KF_ASSIGN_OR_RETURN(Tensor sines, broadcast(sin, shape));
+  KF_ASSIGN_OR_RETURN(std::vector<float> c, widen(cosines.view()));
+  KF_ASSIGN_OR_RETURN(std::vector<float> s, widen(sines.view()));
+  KF_ASSIGN_OR_RETURN(Tensor result, Tensor::zeros(DataType::F32, x.shape));
+  widen(x, 0, x.count(), result.floats());
+  for (int64_t row = 0; row < x.rows(); ++row)
+    for (int64_t i = 0; i < half; ++i) {
+      bool isHalf = style == RopeStyle::Half;
+      float *values = result.floats() + row * d;
+      float &a = values[isHalf ? i : 2 * i];
+      float &b = values[isHalf ? i + half : 2 * i + 1];
+      const float cosine = c[row * half + i], sine = s[row * half + i];
+      const float first = a * cosine - b * sine;
+      b = b * cosine + a * sine;
+      a = first;
+    }
   return result;
 }
 

@@ -44,47 +44,6 @@ Status checkFloat(const char *op, const TensorView &x) {
   return Status();
 }
 
-float applyBinary(Binary kind, float a, float b) {
-  switch (kind) {
-  case Binary::Add:
-    return a + b;
-  case Binary::Sub:
-    return a - b;
-  case Binary::Mul:
-    return a * b;
-  case Binary::Div:
-    return a / b;
-  case Binary::Maximum:
-  case Binary::Minimum:
-    if (std::isnan(a) || std::isnan(b))
-      return std::numeric_limits<float>::quiet_NaN();
-    if (a == b) // -0 is smaller than +0
-      return std::signbit(a) == (kind == Binary::Minimum) ? a : b;
-    return (a > b) == (kind == Binary::Maximum) ? a : b;
-  case Binary::MaxNum:
-    return std::fmax(a, b);
-  case Binary::MinNum:
-    return std::fmin(a, b);
-  }
-  return 0;
-}
-
-float applyUnary(Unary kind, float x) {
-  switch (kind) {
-  case Unary::Neg:
-    return -x;
-  case Unary::Exp:
-    return std::exp(x);
-  case Unary::Sqrt:
-    return std::sqrt(x);
-  case Unary::Rsqrt:
-    return 1.0f / std::sqrt(x);
-  case Unary::Tanh:
-    return std::tanh(x);
-  }
-  return 0;
-}
-
 } // namespace
 
 Result<Tensor> rmsNorm(const TensorView &x, const TensorView &weight,
@@ -180,32 +139,6 @@ Result<Tensor> activation(Activation kind, const TensorView &x) {
   widen(x, 0, x.count(), values);
   for (int64_t i = 0; i < x.count(); ++i)
     values[i] = activate(kind, values[i]);
-  return result;
-}
-
-Result<Tensor> binary(Binary kind, const TensorView &a, const TensorView &b) {
-  if (a.shape != b.shape || !isFloat(a.type) || !isFloat(b.type))
-    return Status::error("operands are " + describe(a.type, a.shape) + " and " +
-                         describe(b.type, b.shape) +
-                         "; float tensors of one shape are expected");
-  KF_ASSIGN_OR_RETURN(std::vector<float> right, widen(b));
-  KF_ASSIGN_OR_RETURN(Tensor result, Tensor::zeros(DataType::F32, a.shape));
-  float *values = result.floats();
-  widen(a, 0, a.count(), values);
-  for (size_t i = 0; i < right.size(); ++i)
-    values[i] = applyBinary(kind, values[i], right[i]);
-  return result;
-}
-
-Result<Tensor> unary(Unary kind, const TensorView &x) {
-  if (!isFloat(x.type))
-    return Status::error("the operand is " + describe(x.type, x.shape) +
-                         "; a float tensor is expected");
-  KF_ASSIGN_OR_RETURN(Tensor result, Tensor::zeros(DataType::F32, x.shape));
-  float *values = result.floats();
-  widen(x, 0, x.count(), values);
-  for (int64_t i = 0; i < x.count(); ++i)
-    values[i] = applyUnary(kind, values[i]);
   return result;
 }
 

@@ -8,6 +8,7 @@
 
 #include "runtime/devices/Reference/KernelInterpreter.h"
 
+#include <algorithm>
 #include <cstring>
 #include <unordered_map>
 
@@ -88,8 +89,10 @@ std::string describeKind(char letter) {
 /// Number and kinds of an op's operands.
 Status checkOperands(const OpEntry &op, const std::vector<size_t> &operands,
                      const std::vector<ValueType> &types) {
-  size_t most = op.operands.size(), least = 0;
-  while (least < most && op.operands[least] >= 'a')
+  const bool repeats = op.operands.ends_with('*');
+  const size_t letters = op.operands.size() - repeats;
+  size_t most = repeats ? operands.size() : letters, least = 0;
+  while (least < letters && op.operands[least] >= 'a')
     ++least;
   if (operands.size() < least || operands.size() > most)
     return Status::error("it has " + std::to_string(operands.size()) +
@@ -98,7 +101,7 @@ Status checkOperands(const OpEntry &op, const std::vector<size_t> &operands,
                          " are expected");
   for (size_t i = 0; i < operands.size(); ++i) {
     bool isCache = types[operands[i]].cache.has_value();
-    if (isCache != (op.operands[i] == 'c'))
+    if (isCache != (op.operands[std::min(i, letters - 1)] == 'c'))
       return Status::error("operand " + std::to_string(i) + " is not " +
                            describeKind(op.operands[i]));
   }
@@ -184,7 +187,8 @@ struct KernelInterpreter::Parser {
     return define(*id, type.take());
   }
 
-  Status parseOp(const nlohmann::json &json, const OpEntry &op) {
+  Status parseOp(const nlohmann::json &json, const std::string &name,
+                 const OpEntry &op) {
     Result<std::vector<size_t>> operands = parseUses(json, "operands");
     if (!operands)
       return operands.status();
@@ -198,11 +202,12 @@ struct KernelInterpreter::Parser {
       return Status::error("member 'attributes' is not an object");
     Attributes members(attributes);
     Result<Evaluate> evaluate =
-        op.prepare({members, operands->size(),
+        op.prepare({name, members, operands->size(),
                     op.results ? &kernel.types[result] : nullptr});
     if (!evaluate)
       return evaluate.status();
-    kernel.steps.push_back({&op, evaluate.take(), operands.take(), result});
+    kernel.steps.push_back(
+        {name, op.results, evaluate.take(), operands.take(), result});
     return Status();
   }
 
@@ -220,7 +225,7 @@ struct KernelInterpreter::Parser {
         return Status::error("reference device: no reference for op " +
                              inQuotes(*name));
       KF_RETURN_IF_ERROR(
-          parseOp(element, *op)
+          parseOp(element, *name, *op)
               .in("op " + std::to_string(i) + " (" + *name + ")"));
     }
     return Status();
@@ -293,7 +298,7 @@ Status KernelInterpreter::runStep(const Step &step,
   Result<std::vector<Tensor>> results = step.evaluate({operands, scalars});
   if (!results)
     return results.status();
-  for (size_t i = 0; i < step.op->results; ++i) {
+  for (size_t i = 0; i < step.resultCount; ++i) {
     const size_t slot = step.result + i;
     const ValueType &type = types[slot];
     Tensor result = std::move((*results)[i]);
@@ -326,7 +331,7 @@ Status KernelInterpreter::run(std::span<const BoundMemory> memory,
   for (size_t i = 0; i < steps.size(); ++i)
     KF_RETURN_IF_ERROR(runStep(steps[i], scalars, values, owned)
                            .in(where + ": op " + std::to_string(i) + " (" +
-                               std::string(steps[i].op->name) + ")"));
+                               steps[i].name + ")"));
   for (size_t i = 0; i < results.size(); ++i) {
     const TensorView &value = std::get<TensorView>(values[results[i]]);
     const BoundMemory &target = memory[arguments + i];

@@ -72,7 +72,8 @@ public:
 private:
   /// Values live in slots: the arguments first, then every op's results.
   struct Step {
-    const OpEntry *op;
+    std::string name;
+    size_t resultCount;
     Evaluate evaluate;
     std::vector<size_t> operands;
     size_t result; ///< the first one; unused where the op has none

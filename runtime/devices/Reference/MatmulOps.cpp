@@ -8,6 +8,8 @@
 
 #include "runtime/devices/Reference/ReferenceOps.h"
 
+#include <algorithm>
+
 namespace kf::reference {
 namespace {
 
@@ -86,6 +88,45 @@ Result<Tensor> matmul(const TensorView &x, const TensorView &w,
   return result;
 }
 
+Result<Tensor> batchMatmul(const TensorView &x, const TensorView &w,
+                           const TensorView *bias) {
+  const size_t rank = x.rank();
+  if (rank < 2 || !isFloat(x.type))
+    return Status::error("kf.matmul C1: x is " + describe(x.type, x.shape));
+  if (w.rank() != 2 && (w.rank() != rank || !isFloat(w.type)))
+    return Status::error("kf.matmul C2: w is " + describe(w.type, w.shape) +
+                         " for x " + describe(x.type, x.shape));
+  const int64_t m = x.shape[rank - 2], k = x.columns(),
+                n = w.shape[w.rank() - 2];
+  std::vector<int64_t> shape = x.shape;
+  shape.back() = n;
+  KF_ASSIGN_OR_RETURN(Tensor result, Tensor::zeros(DataType::F32, shape));
+  int64_t batches = 1;
+  for (size_t dim = 0; dim + 2 < rank; ++dim)
+    batches *= x.shape[dim];
+  for (int64_t batch = 0; batch < batches; ++batch) {
+    // The batch of w, which has one for all along dimensions of 1.
+    int64_t of = 0, rest = batch, stride = 1;
+    for (size_t dim = rank - 2; w.rank() > 2 && dim-- > 0;) {
+      if (w.shape[dim] != 1 && w.shape[dim] != x.shape[dim])
+        return Status::error("kf.matmul C2: w is " + describe(w.type, w.shape) +
+                             " for x " + describe(x.type, x.shape));
+      of += w.shape[dim] == 1 ? 0 : rest % x.shape[dim] * stride;
+      stride *= w.shape[dim];
+      rest /= x.shape[dim];
+    }
+    TensorView rows{x.type, {m, k}, x.data + batch * m * k * sizeOf(x.type)};
+    TensorView matrix = w;
+    if (w.rank() > 2)
+      matrix = {w.type,
+                {n, w.columns()},
+                w.data + of * n * w.columns() * sizeOf(w.type)};
+    KF_ASSIGN_OR_RETURN(Tensor product, matmul(rows, matrix, bias));
+    std::copy_n(product.floats(), m * n, result.floats() + batch * m * n);
+  }
+  return result;
+}
+
 Result<Tensor> mlp(const TensorView &x, const MlpWeights &weights,
                    Activation kind) {
   if (!weights.up || !weights.down)
@@ -98,8 +139,8 @@ Result<Tensor> mlp(const TensorView &x, const MlpWeights &weights,
     KF_ASSIGN_OR_RETURN(Tensor gate,
                         matmul(x, *weights.gate, weights.gateBias)); // [M, F]
     KF_ASSIGN_OR_RETURN(gate, activation(kind, gate.view()));
-    KF_ASSIGN_OR_RETURN(hidden,
-                        binary(Binary::Mul, gate.view(), hidden.view()));
+    for (int64_t i = 0; i < hidden.view().count(); ++i)
+      hidden.floats()[i] *= gate.floats()[i];
   } else {
     KF_ASSIGN_OR_RETURN(hidden, activation(kind, hidden.view()));
   }

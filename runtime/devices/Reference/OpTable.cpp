@@ -10,8 +10,9 @@
 
 #include "runtime/devices/Reference/ReferenceOps.h"
 
-#include <array>
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 namespace kf::reference {
@@ -141,9 +142,16 @@ Result<Evaluate> prepareEmbedding(const OpSite &) {
 }
 
 /// Which of an op's operands are there: its place among them, or nothing.
-/// `known` has a letter for each, a capital one where it may be absent.
+/// `known` has a letter for each, a capital one where it may be absent. Without
+/// operandSegmentSizes, the last ones are.
 Result<std::vector<std::optional<size_t>>>
 operandPlaces(const OpSite &site, std::string_view known) {
+  if (!site.attributes.has("operandSegmentSizes")) {
+    std::vector<std::optional<size_t>> first(known.size());
+    for (size_t i = 0; i < std::min(known.size(), site.operandCount); ++i)
+      first[i] = i;
+    return first;
+  }
   KF_ASSIGN_OR_RETURN(std::vector<int64_t> segments,
                       site.attributes.integers("operandSegmentSizes"));
   if (segments.size() != known.size())
@@ -177,6 +185,8 @@ Result<Evaluate> prepareMatmul(const OpSite &site) {
     auto at = [&](size_t i) {
       return places[i] ? &call.tensor(*places[i]) : nullptr;
     };
+    if (!glu && at(0)->rank() > 2)
+      return batchMatmul(*at(0), *at(1), at(2));
     if (!at(3))
       return matmul(*at(0), *at(1), at(2), glu);
     KF_ASSIGN_OR_RETURN(Tensor x, scaleRows(*at(0), *at(3)));
@@ -188,6 +198,7 @@ Result<Evaluate> prepareMlp(const OpSite &site) {
   KF_ASSIGN_OR_RETURN(Activation kind,
                       parseActivation(site.attributes, "activation"));
   // x, gate, up, down, gate_bias, up_bias, down_bias.
+  KF_RETURN_IF_ERROR(site.attributes.any("operandSegmentSizes").status());
   KF_ASSIGN_OR_RETURN(auto places, operandPlaces(site, "tTttTTT"));
   return Evaluate([places, kind](const OpCall &call) {
     auto at = [&](size_t i) {
@@ -248,15 +259,16 @@ Result<RopeScaling> parseScaling(const Attributes &attributes) {
   return scaling;
 }
 
+constexpr std::pair<const char *, RopeStyle> kRopeStyles[] = {
+    {"half", RopeStyle::Half}, {"interleaved", RopeStyle::Interleaved}};
+
 Result<Evaluate> prepareRope(const OpSite &site) {
-  constexpr std::pair<const char *, RopeStyle> styles[] = {
-      {"half", RopeStyle::Half}, {"interleaved", RopeStyle::Interleaved}};
   RopeOptions options;
   KF_ASSIGN_OR_RETURN(options.theta, site.attributes.number("theta"));
   KF_ASSIGN_OR_RETURN(options.rotaryDim, site.attributes.integer("rotary_dim"));
   if (site.attributes.has("style")) {
     KF_ASSIGN_OR_RETURN(options.style,
-                        parseKeyword(site.attributes, "style", styles));
+                        parseKeyword(site.attributes, "style", kRopeStyles));
   }
   if (site.attributes.has("scaling")) {
     KF_ASSIGN_OR_RETURN(Attributes members, site.attributes.members("scaling"));
@@ -361,63 +373,164 @@ Result<Evaluate> prepareDequantize(const OpSite &) {
       [](const OpCall &call) { return dequantize(call.tensor(0)); });
 }
 
-template <Binary kind> Result<Evaluate> prepareBinary(const OpSite &) {
+Result<Evaluate> prepareBatchMatmul(const OpSite &) {
   return Evaluate([](const OpCall &call) {
-    return binary(kind, call.tensor(0), call.tensor(1));
+    return batchMatmul(call.tensor(0), call.tensor(1));
   });
 }
 
-template <Unary kind> Result<Evaluate> prepareUnary(const OpSite &) {
-  return Evaluate(
-      [](const OpCall &call) { return unary(kind, call.tensor(0)); });
+Result<Evaluate> preparePlainAttention(const OpSite &site) {
+  PlainAttentionOptions options;
+  options.causal = site.attributes.has("causal");
+  KF_ASSIGN_OR_RETURN(options.offset, site.attributes.integer("offset", 0));
+  std::optional<double> scale;
+  if (site.attributes.has("scale")) {
+    KF_ASSIGN_OR_RETURN(scale, site.attributes.number("scale"));
+  }
+  if (site.attributes.has("softcap")) {
+    KF_ASSIGN_OR_RETURN(double softcap, site.attributes.number("softcap"));
+    options.softcap = static_cast<float>(softcap);
+  }
+  if (site.attributes.has("window")) {
+    KF_ASSIGN_OR_RETURN(options.window, site.attributes.integer("window"));
+  }
+  // Sums of what a file says must not overflow.
+  constexpr int64_t most = int64_t(1) << 31;
+  if (std::abs(options.offset) > most || options.window.value_or(1) > most ||
+      options.window.value_or(1) < 1)
+    return wrongType("offset", "a number of keys");
+  return Evaluate([options, scale](const OpCall &call) {
+    PlainAttentionOptions all = options;
+    all.scale = static_cast<float>(scale.value_or(
+        1.0 / std::sqrt(static_cast<double>(call.tensor(0).columns()))));
+    return plainAttention(call.tensor(0), call.tensor(1), call.tensor(2),
+                          call.optionalTensor(3), all);
+  });
+}
+
+Result<Evaluate> prepareRotaryEmbedding(const OpSite &site) {
+  RopeStyle style = RopeStyle::Half;
+  if (site.attributes.has("style")) {
+    KF_ASSIGN_OR_RETURN(style,
+                        parseKeyword(site.attributes, "style", kRopeStyles));
+  }
+  return Evaluate([style](const OpCall &call) {
+    return rotate(call.tensor(0), call.tensor(1), call.tensor(2), style);
+  });
+}
+
+Result<Evaluate> prepareReduce(const OpSite &site) {
+  constexpr std::pair<const char *, Reduction> kinds[] = {
+      {"sum", Reduction::Sum},
+      {"prod", Reduction::Prod},
+      {"max", Reduction::Max},
+      {"min", Reduction::Min},
+      {"mean", Reduction::Mean}};
+  KF_ASSIGN_OR_RETURN(Reduction kind,
+                      parseKeyword(site.attributes, "kind", kinds));
+  KF_ASSIGN_OR_RETURN(std::vector<int64_t> dims,
+                      site.attributes.integers("dims"));
+  return Evaluate([kind, dims, type = *site.result](const OpCall &call) {
+    return reduce(kind, call.tensor(0), dims, type.resolve(call.scalars));
+  });
+}
+
+Result<Evaluate> prepareTranspose(const OpSite &site) {
+  KF_ASSIGN_OR_RETURN(std::vector<int64_t> permutation,
+                      site.attributes.integers("permutation"));
+  return Evaluate([permutation](const OpCall &call) {
+    return transpose(call.tensor(0), permutation);
+  });
+}
+
+Result<Evaluate> prepareBroadcast(const OpSite &site) {
+  return Evaluate([type = *site.result](const OpCall &call) {
+    return broadcast(call.tensor(0), type.resolve(call.scalars));
+  });
+}
+
+Result<Evaluate> prepareConcat(const OpSite &site) {
+  KF_ASSIGN_OR_RETURN(int64_t dim, site.attributes.integer("dim"));
+  return Evaluate([dim](const OpCall &call) {
+    std::vector<TensorView> parts;
+    for (size_t i = 0; i < call.operands.size(); ++i)
+      parts.push_back(call.tensor(i));
+    return concat(parts, dim);
+  });
+}
+
+Result<Evaluate> prepareIota(const OpSite &site) {
+  KF_ASSIGN_OR_RETURN(int64_t dim, site.attributes.integer("dim"));
+  return Evaluate([dim, type = *site.result](const OpCall &call) {
+    return iota(type.type, type.resolve(call.scalars), dim);
+  });
+}
+
+/// An element of a constant: a number, or the text of one that JSON lacks.
+Result<double> parseElement(const nlohmann::json &element) {
+  if (element.is_number())
+    return element.get<double>();
+  if (element == "inf" || element == "-inf")
+    return (element == "inf" ? 1 : -1) *
+           std::numeric_limits<double>::infinity();
+  if (element == "nan")
+    return std::numeric_limits<double>::quiet_NaN();
+  return wrongType("value", "made of numbers");
+}
+
+/// Writes `element` as element `i` of a constant.
+Status writeElement(const nlohmann::json &element, Tensor &constant,
+                    int64_t i) {
+  if (isFloat(constant.type) || constant.type == DataType::F64) {
+    KF_ASSIGN_OR_RETURN(double value, parseElement(element));
+    float single = static_cast<float>(value);
+    std::byte *to = constant.bytes.data() + i * sizeOf(constant.type);
+    if (constant.type == DataType::F64)
+      std::memcpy(to, &value, sizeof(value));
+    else
+      KF_RETURN_IF_ERROR(convertFromFloat(constant.type, &single, 1, to));
+    return Status();
+  }
+  std::optional<int64_t> integer = toInteger(element);
+  if (!integer)
+    return wrongType("value", "made of integers");
+  if (constant.type == DataType::I1)
+    *integer &= 1;
+  // The low bytes are the number's, as far as it fits.
+  const size_t size = sizeOf(constant.type);
+  const int64_t rest = *integer >> (size * 8 - 1);
+  if (size < 8 && rest != 0 && rest != -1)
+    return wrongType("value", "made of integers of the constant's type");
+  std::memcpy(constant.bytes.data() + i * size, &*integer, size);
+  return Status();
 }
 
 /// arith.constant: `value` is one number for all elements, or one for each.
 Result<Evaluate> prepareConstant(const OpSite &site) {
   const ValueType &type = *site.result;
-  bool isInt = type.type == DataType::I32;
-  if (type.cache || !(isFloat(type.type) || isInt))
-    return Status::error("a constant of f32, f16, bf16 or i32 is expected");
+  if (type.cache || isBlock(type.type) || type.type == DataType::U8 ||
+      type.type == DataType::F8E4M3)
+    return Status::error("a constant of floats or integers is expected");
   KF_ASSIGN_OR_RETURN(const nlohmann::json *value,
                       site.attributes.any("value"));
-  std::vector<double> values;
-  auto append = [&](const nlohmann::json &element) {
-    std::optional<int64_t> integer = toInteger(element);
-    if (isInt ? !integer || *integer != static_cast<int32_t>(*integer)
-              : !element.is_number())
-      return wrongType("value",
-                       isInt ? "made of 32-bit integers" : "made of numbers");
-    values.push_back(element.get<double>());
-    return Status();
-  };
-  if (value->is_array()) {
-    for (const nlohmann::json &element : *value)
-      KF_RETURN_IF_ERROR(append(element));
-  } else {
-    KF_RETURN_IF_ERROR(append(*value));
-  }
-  bool splat = !value->is_array();
-  return Evaluate(
-      [type, values, splat, isInt](const OpCall &call) -> Result<Tensor> {
-        std::vector<int64_t> shape = type.resolve(call.scalars);
-        KF_ASSIGN_OR_RETURN(int64_t count, checkedElementCount(shape, 4));
-        if (splat ? count > kMaxSplatElements
-                  : static_cast<size_t>(count) != values.size())
-          return Status::error("a constant of type " +
-                               describe(type.type, shape) + " has " +
-                               std::to_string(values.size()) + " elements");
-        KF_ASSIGN_OR_RETURN(
-            Tensor result,
-            Tensor::zeros(isInt ? DataType::I32 : DataType::F32, shape));
-        for (int64_t i = 0; i < count; ++i) {
-          double element = values[splat ? 0 : i];
-          if (isInt)
-            result.ints()[i] = static_cast<int32_t>(element);
-          else
-            result.floats()[i] = static_cast<float>(element);
-        }
-        return result;
-      });
+  const bool splat = !value->is_array();
+  KF_ASSIGN_OR_RETURN(
+      Tensor list,
+      Tensor::zeros(type.type, {splat ? 1 : int64_t(value->size())}));
+  for (int64_t i = 0; i < list.shape[0]; ++i)
+    KF_RETURN_IF_ERROR(writeElement(
+        splat ? *value : (*value)[static_cast<size_t>(i)], list, i));
+  return Evaluate([type, list, splat](const OpCall &call) -> Result<Tensor> {
+    std::vector<int64_t> shape = type.resolve(call.scalars);
+    KF_ASSIGN_OR_RETURN(int64_t count, checkedElementCount(shape, 8));
+    if (splat ? count > kMaxSplatElements : count != list.shape[0])
+      return Status::error("a constant of type " + describe(type.type, shape) +
+                           " has " + std::to_string(list.shape[0]) +
+                           " elements");
+    if (splat)
+      return broadcast({list.type, {}, list.bytes.data()}, shape);
+    return reshape(list.view(), shape);
+  });
 }
 
 /// tensor.extract_slice, which may drop dimensions of size 1.
@@ -477,23 +590,43 @@ constexpr OpEntry kOps[] = {
     {"kf.quantize_rows", "t", 3, prepareQuantizeRows},
     {"kf.dequantize", "t", 1, prepareDequantize},
     {"kf.pack", "t", 1, prepareReshape},
+    {"kf.batch_matmul", "tt", 1, prepareBatchMatmul},
+    {"kf.scaled_dot_product_attention", "tttT", 1, preparePlainAttention},
+    {"kf.rotary_embedding", "ttt", 1, prepareRotaryEmbedding},
+    {"kf.reduce", "t", 1, prepareReduce},
+    {"kf.transpose", "t", 1, prepareTranspose},
+    {"kf.broadcast", "t", 1, prepareBroadcast},
+    {"kf.iota", "", 1, prepareIota},
     {"arith.constant", "", 1, prepareConstant},
-    {"arith.addf", "tt", 1, prepareBinary<Binary::Add>},
-    {"arith.subf", "tt", 1, prepareBinary<Binary::Sub>},
-    {"arith.mulf", "tt", 1, prepareBinary<Binary::Mul>},
-    {"arith.divf", "tt", 1, prepareBinary<Binary::Div>},
-    {"arith.maximumf", "tt", 1, prepareBinary<Binary::Maximum>},
-    {"arith.minimumf", "tt", 1, prepareBinary<Binary::Minimum>},
-    {"arith.maxnumf", "tt", 1, prepareBinary<Binary::MaxNum>},
-    {"arith.minnumf", "tt", 1, prepareBinary<Binary::MinNum>},
-    {"arith.negf", "t", 1, prepareUnary<Unary::Neg>},
-    {"math.exp", "t", 1, prepareUnary<Unary::Exp>},
-    {"math.sqrt", "t", 1, prepareUnary<Unary::Sqrt>},
-    {"math.rsqrt", "t", 1, prepareUnary<Unary::Rsqrt>},
-    {"math.tanh", "t", 1, prepareUnary<Unary::Tanh>},
     {"tensor.extract_slice", "t", 1, prepareExtractSlice},
     {"tensor.expand_shape", "t", 1, prepareReshape},
     {"tensor.collapse_shape", "t", 1, prepareReshape},
+    {"tensor.cast", "t", 1, prepareReshape},
+    {"tensor.concat", "t*", 1, prepareConcat},
+};
+
+/// Elementwise ops, which have the name of their function.
+Result<Evaluate> prepareScalarOp(const OpSite &site) {
+  const ScalarOp &op = *findScalarOp(site.name);
+  int64_t predicate = 0;
+  if (hasPredicate(op)) {
+    KF_ASSIGN_OR_RETURN(predicate, site.attributes.integer("predicate"));
+    if (!hasPredicate(op, predicate))
+      return wrongType("predicate", "one of the op's");
+  }
+  return Evaluate(
+      [&op, predicate, type = site.result->type](const OpCall &call) {
+        std::vector<TensorView> operands;
+        for (size_t i = 0; i < call.operands.size(); ++i)
+          operands.push_back(call.tensor(i));
+        return apply(op, operands, type, predicate);
+      });
+}
+
+constexpr OpEntry kScalarEntries[] = {
+    {"", "t", 1, prepareScalarOp},
+    {"", "tt", 1, prepareScalarOp},
+    {"", "ttt", 1, prepareScalarOp},
 };
 
 } // namespace
@@ -502,6 +635,8 @@ const OpEntry *findOp(std::string_view name) {
   for (const OpEntry &entry : kOps)
     if (entry.name == name)
       return &entry;
+  if (const ScalarOp *op = findScalarOp(name))
+    return &kScalarEntries[operandCount(*op) - 1];
   return nullptr;
 }
 

@@ -67,6 +67,7 @@ using Operand = std::variant<TensorView, CacheView>;
 
 /// One op as it stands in a kernel, while its call is prepared.
 struct OpSite {
+  std::string_view name;
   const Attributes &attributes;
   size_t operandCount;
   const ValueType *result; ///< the first one; null where the op has none
@@ -121,7 +122,7 @@ private:
 struct OpEntry {
   std::string_view name;
   /// One letter an operand: t a tensor, c a cache, capital letters optional
-  /// (and last).
+  /// (and last); a * behind the last: any number of such.
   std::string_view operands;
   size_t results; ///< how many
   /// Reads the attributes once, when the program is loaded.

@@ -44,6 +44,13 @@ Result<Tensor> matmul(const TensorView &x, const TensorView &w,
                       const TensorView *bias,
                       std::optional<Activation> glu = std::nullopt);
 
+/// kf.matmul and kf.batch_matmul of batches: x [..., M, K], w [..., N, K] of
+/// the same rank, whose other dimensions are those of x or 1, or [N, K] for all
+/// ->
+/// [..., M, N].
+Result<Tensor> batchMatmul(const TensorView &x, const TensorView &w,
+                           const TensorView *bias = nullptr);
+
 /// Weights of kf.mlp; optional ones are null.
 struct MlpWeights {
   const TensorView *gate = nullptr;                        ///< [F, K]
@@ -89,16 +96,31 @@ float activate(Activation kind, float x);
 /// kf.activation: activate of every element. x [...] -> [...].
 Result<Tensor> activation(Activation kind, const TensorView &x);
 
-/// arith.addf, subf, mulf, divf; maximumf and minimumf return NaN if either
-/// operand is, maxnumf and minnumf the other operand.
-enum class Binary { Add, Sub, Mul, Div, Maximum, Minimum, MaxNum, MinNum };
-/// a [...], b [...] of one shape -> [...].
-Result<Tensor> binary(Binary kind, const TensorView &a, const TensorView &b);
+//===----------------------------------------------------------------------===//
+// Arithmetic of any element type (ScalarOps.cpp)
+//===----------------------------------------------------------------------===//
 
-/// arith.negf, math.exp, sqrt, rsqrt, tanh.
-enum class Unary { Neg, Exp, Sqrt, Rsqrt, Tanh };
-/// x [...] -> [...].
-Result<Tensor> unary(Unary kind, const TensorView &x);
+/// An elementwise op of arith or math on tensors of one shape, or kf.copy.
+struct ScalarOp;
+/// By its name, "arith.addf"; null where there is none.
+const ScalarOp *findScalarOp(std::string_view name);
+size_t operandCount(const ScalarOp &op);
+/// Whether it has a `predicate`, as cmpf and cmpi do, and whether it knows this
+/// one; any will do for the others.
+bool hasPredicate(const ScalarOp &op);
+bool hasPredicate(const ScalarOp &op, int64_t predicate);
+/// `operands` [...] of one shape -> [...] of `type`; an error where the op does
+/// not take or make such types.
+Result<Tensor> apply(const ScalarOp &op, std::span<const TensorView> operands,
+                     DataType type, int64_t predicate = 0);
+
+enum class Reduction { Sum, Prod, Max, Min, Mean };
+/// kf.reduce: elements along `dims` combined, x [...] -> [shape...] of the type
+/// of `x`, the shape with or without dimensions of 1 in their place. Floats are
+/// summed in f64.
+Result<Tensor> reduce(Reduction kind, const TensorView &x,
+                      std::span<const int64_t> dims,
+                      std::vector<int64_t> shape);
 
 //===----------------------------------------------------------------------===//
 // Attention (AttentionOps.cpp)
@@ -164,9 +186,30 @@ Result<Tensor> attention(const TensorView &q, const CacheView &cache,
                          const CacheRows &rows,
                          const AttentionOptions &options);
 
+struct PlainAttentionOptions {
+  float scale = 1;
+  std::optional<float> softcap; ///< positive
+  bool causal = false;
+  int64_t offset = 0;            ///< keys before the queries'
+  std::optional<int64_t> window; ///< positive; empty: all earlier keys
+};
+
+/// kf.scaled_dot_product_attention: softmax(mask(cap(scale * q k^T))) v, zeros
+/// where a query attends to no key. q [..., H, T, D], k [..., G, S, D],
+/// v [..., G, S, E], mask null or broadcast to [..., H, T, S], of i1 or floats
+/// -> [..., H, T, E].
+Result<Tensor> plainAttention(const TensorView &q, const TensorView &k,
+                              const TensorView &v, const TensorView *mask,
+                              const PlainAttentionOptions &options);
+
+/// kf.rotary_embedding: rotates pairs of the first 2 * R elements of each row.
+/// x [..., D], cos and sin broadcast to [..., R] -> [..., D].
+Result<Tensor> rotate(const TensorView &x, const TensorView &cos,
+                      const TensorView &sin, RopeStyle style);
 /// kf.attention_partial: of each part of the keys that a row sees, the largest
-/// score, the sum of exp(score - maximum), and that of those times v; -inf, 0
-/// and zeros of a part without keys. The first of the `splits` parts has the
+/// score (the lowest float, where all are -inf), the sum of exp(score -
+/// maximum), and that of those times v; -inf, 0 and zeros of a part without
+/// keys. The first of the `splits` parts has the
 /// keys of the first ceil(n / splits) of the n pages that hold what the row
 /// sees, and so on. q [T, heads, D] -> [T, heads, splits] twice, and
 /// [T, heads, splits, D]. Dao et al., "Flash-Decoding for long-context
@@ -245,6 +288,22 @@ Result<Tensor> extractSlice(const TensorView &x,
                             std::span<const int64_t> offsets,
                             std::span<const int64_t> sizes,
                             std::span<const int64_t> strides);
+
+/// kf.transpose: dimension i of the result is dimension permutation[i] of `x`.
+Result<Tensor> transpose(const TensorView &x,
+                         std::span<const int64_t> permutation);
+
+/// kf.broadcast: dimensions of 1, and missing ones in front, are repeated
+/// -> [shape...] of the type of `x`.
+Result<Tensor> broadcast(const TensorView &x, std::vector<int64_t> shape);
+
+/// tensor.concat: `parts`, at least one, of one type, behind one another along
+/// dimension `dim`.
+Result<Tensor> concat(std::span<const TensorView> parts, int64_t dim);
+
+/// kf.iota: each element is its index along `dim`. -> [shape...] of `type`,
+/// i32 or i64.
+Result<Tensor> iota(DataType type, std::vector<int64_t> shape, int64_t dim);
 
 /// tensor.expand_shape, tensor.collapse_shape: the same elements in another
 /// shape of as many -> [shape...] of the type of `x`.

@@ -30,6 +30,39 @@ bool sliceFits(int64_t extent, int64_t offset, int64_t size, int64_t stride) {
          !__builtin_add_overflow(last, offset, &last) && last < extent;
 }
 
+/// Elements from one to the next along each dimension.
+std::vector<int64_t> stridesOf(const std::vector<int64_t> &shape) {
+  std::vector<int64_t> strides(shape.size());
+  int64_t stride = 1;
+  for (size_t i = shape.size(); i-- > 0;) {
+    strides[i] = stride;
+    stride *= shape[i];
+  }
+  return strides;
+}
+
+/// The tensor of `shape` whose element at an index is `x`'s number `first` plus
+/// the index times `steps`.
+Result<Tensor> gather(const TensorView &x, std::vector<int64_t> shape,
+                      int64_t first, const std::vector<int64_t> &steps) {
+  KF_ASSIGN_OR_RETURN(Tensor result, Tensor::zeros(x.type, shape));
+  size_t bytes = sizeOf(x.type);
+  std::vector<int64_t> index(shape.size()); // of the element in the result
+  int64_t count = result.view().count(), source = first;
+  for (int64_t element = 0; element < count; ++element) {
+    std::memcpy(result.bytes.data() + element * bytes, x.data + source * bytes,
+                bytes);
+    for (size_t i = shape.size(); i-- > 0;) {
+      source += steps[i];
+      if (++index[i] < shape[i])
+        break;
+      source -= steps[i] * shape[i];
+      index[i] = 0;
+    }
+  }
+  return result;
+}
+
 } // namespace
 
 Result<Tensor> quantize(const TensorView &x, DataType format) {
@@ -132,23 +165,96 @@ Result<Tensor> extractSlice(const TensorView &x,
                            std::to_string(sizes[i]) +
                            ", are not in dimension " + std::to_string(i) +
                            " of " + describe(x.type, x.shape));
-  KF_ASSIGN_OR_RETURN(
-      Tensor result,
-      Tensor::zeros(x.type, std::vector<int64_t>(sizes.begin(), sizes.end())));
-  size_t bytes = sizeOf(x.type);
-  std::vector<int64_t> index(rank); // of the element in the result
-  int64_t count = result.view().count();
-  for (int64_t element = 0; element < count; ++element) {
-    int64_t source = 0;
-    for (size_t i = 0; i < rank; ++i)
-      source = source * x.shape[i] + offsets[i] + index[i] * strides[i];
-    std::memcpy(result.bytes.data() + element * bytes, x.data + source * bytes,
-                bytes);
-    for (size_t i = rank; i-- > 0;) {
-      if (++index[i] < sizes[i])
-        break;
-      index[i] = 0;
+  std::vector<int64_t> steps = stridesOf(x.shape);
+  int64_t first = 0;
+  for (size_t i = 0; i < rank; ++i) {
+    first += offsets[i] * steps[i];
+    steps[i] *= strides[i];
+  }
+  return gather(x, {sizes.begin(), sizes.end()}, first, steps);
+}
+
+Result<Tensor> transpose(const TensorView &x,
+                         std::span<const int64_t> permutation) {
+  const size_t rank = x.rank();
+  std::vector<bool> seen(rank);
+  std::vector<int64_t> shape, steps, from = stridesOf(x.shape);
+  for (int64_t dim : permutation) {
+    if (dim < 0 || dim >= int64_t(rank) || seen[dim])
+      break;
+    seen[dim] = true;
+    shape.push_back(x.shape[dim]);
+    steps.push_back(from[dim]);
+  }
+  if (isBlock(x.type) || shape.size() != rank || permutation.size() != rank)
+    return Status::error("kf.transpose C1: the permutation does not fit " +
+                         describe(x.type, x.shape));
+  return gather(x, std::move(shape), 0, steps);
+}
+
+Result<Tensor> broadcast(const TensorView &x, std::vector<int64_t> shape) {
+  const size_t rank = x.rank();
+  if (isBlock(x.type) || shape.size() < rank)
+    return Status::error("kf.broadcast C2: x is " + describe(x.type, x.shape) +
+                         " for a result of rank " +
+                         std::to_string(shape.size()));
+  const size_t missing = shape.size() - rank;
+  std::vector<int64_t> steps(shape.size()), from = stridesOf(x.shape);
+  for (size_t dim = 0; dim < rank; ++dim) {
+    int64_t extent = x.shape[dim];
+    if (extent != 1 && extent != shape[dim + missing])
+      return Status::error("kf.broadcast C3: x is " +
+                           describe(x.type, x.shape) + " for a result of " +
+                           describe(x.type, shape));
+    steps[dim + missing] = extent == 1 ? 0 : from[dim];
+  }
+  return gather(x, std::move(shape), 0, steps);
+}
+
+Result<Tensor> concat(std::span<const TensorView> parts, int64_t dim) {
+  const TensorView &head = parts[0];
+  if (dim < 0 || dim >= int64_t(head.rank()) || isBlock(head.type))
+    return Status::error("tensor.concat: dimension " + std::to_string(dim) +
+                         " of " + describe(head.type, head.shape));
+  std::vector<int64_t> shape = head.shape;
+  shape[dim] = 0;
+  for (const TensorView &part : parts) {
+    std::vector<int64_t> others = part.shape;
+    if (part.rank() == head.rank())
+      others[dim] = head.shape[dim];
+    if (part.type != head.type || others != head.shape ||
+        __builtin_add_overflow(shape[dim], part.shape[dim], &shape[dim]))
+      return Status::error("tensor.concat: " + describe(part.type, part.shape) +
+                           " does not fit " + describe(head.type, head.shape));
+  }
+  KF_ASSIGN_OR_RETURN(Tensor result, Tensor::zeros(head.type, shape));
+  int64_t rows = 1;
+  for (int64_t i = 0; i < dim; ++i)
+    rows *= shape[i];
+  std::byte *to = result.bytes.data();
+  for (int64_t row = 0; row < rows; ++row)
+    for (const TensorView &part : parts) {
+      size_t bytes = sizeOf(part.type) * (part.count() / rows);
+      if (bytes > 0)
+        std::memcpy(to, part.data + row * bytes, bytes);
+      to += bytes;
     }
+  return result;
+}
+
+Result<Tensor> iota(DataType type, std::vector<int64_t> shape, int64_t dim) {
+  if ((type != DataType::I32 && type != DataType::I64) || dim < 0 ||
+      dim >= int64_t(shape.size()))
+    return Status::error("kf.iota: dimension " + std::to_string(dim) + " of " +
+                         describe(type, shape));
+  KF_ASSIGN_OR_RETURN(Tensor result, Tensor::zeros(type, shape));
+  int64_t step = stridesOf(shape)[dim];
+  for (int64_t i = 0; i < result.view().count(); ++i) {
+    int64_t value = i / step % shape[dim];
+    if (type == DataType::I32)
+      result.ints()[i] = static_cast<int32_t>(value);
+    else
+      std::memcpy(result.bytes.data() + i * 8, &value, 8);
   }
   return result;
 }

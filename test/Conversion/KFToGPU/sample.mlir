@@ -34,3 +34,34 @@ kf.kernel @sample(%x: tensor<?x256xf32>, %t: tensor<?xf32>, %k: tensor<?xi32>, %
 // CHECK:         } else {
 // CHECK-NEXT:      scf.yield %[[NONE]]
 // CHECK:         memref.store %[[TOKEN]]
+
+// -----
+
+// A bit for each id tells whether it may be in the row's part of the lists,
+// which ends where they do. Each word of bits is one thread's.
+kf.kernel @adjusted(%x: tensor<?x256xf32>, %f: tensor<?xf32>, %i: tensor<?xi32>, %s: tensor<?xi64>, %ids: tensor<40xi32>, %bias: tensor<40xf32>) -> tensor<?xi32>
+    attributes {schedule = #kf.simt<workgroup = [1], threads = [4]>} {
+  %0 = kf.sample %x temperature(%f) top_k(%i) top_p(%f) min_p(%f) seed(%s) counter(%i)
+      adjustments(%i, %i, %ids, %ids, %bias) penalties(%f, %f, %f)
+      : (tensor<?x256xf32>, tensor<?xf32>, tensor<?xi32>, tensor<?xf32>, tensor<?xf32>, tensor<?xi64>, tensor<?xi32>,
+         tensor<?xi32>, tensor<?xi32>, tensor<40xi32>, tensor<40xi32>, tensor<40xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>)
+  kf.yield %0 : tensor<?xi32>
+}
+// CHECK-LABEL: gpu.func @adjusted(
+// CHECK-SAME:    %[[IDS:[a-z0-9]+]]: memref<?xi32>, %{{[a-z0-9]+}}: memref<?xf32>, %{{[a-z0-9]+}}: memref<?xi32>, %{{[a-z0-9]+}}: memref<?xi32>)
+// CHECK-SAME:    %[[MARKS:[a-z0-9]+]] : memref<8xi32, #gpu.address_space<workgroup>>
+// CHECK:         %[[BEGIN:.*]] = arith.minsi %{{.*}}, %c40
+// CHECK:         arith.subi %c40{{.*}}, %[[BEGIN]]
+// CHECK:         memref.store %c0{{.*}}, %[[MARKS]]
+// CHECK:         scf.for
+// CHECK:           %[[OWNER:.*]] = arith.remui %{{.*}}, %c4
+// CHECK:           arith.cmpi eq, %[[OWNER]]
+// CHECK:           arith.shli
+// CHECK:           arith.ori
+// CHECK:           memref.store %{{.*}}, %[[MARKS]]
+// CHECK:         gpu.barrier
+// CHECK:         memref.load %[[MARKS]]
+// CHECK:         scf.if %{{.*}} -> (f32) {
+// CHECK:           scf.for
+// CHECK:             arith.cmpi eq
+// CHECK:             arith.divf

@@ -1,21 +1,21 @@
 // RUN: kf-opt %s --pass-pipeline='builtin.module(kf.kernel(kf-tile-kernels),convert-kf-to-vector,canonicalize,cse)' -split-input-file | FileCheck %s
 
-// dot = i8: the row is rounded to bytes, with a factor for each
-// 32 elements and their sum. Panels of q4_0: 32 rows, 2 blocks of 32 elements,
+// dot = i8: the row is rounded to bytes, with a scale for each 32 elements and
+// their sum. Panels of q4_0: 32 rows, 2 blocks of 32 elements,
 // 18 bytes a row and block: 64 bytes of d, then 4 chunks of 128 bytes.
 // CHECK-LABEL: func.func @int8(
 // CHECK-SAME:    %{{.*}}: memref<1x64xf32>, %[[W:.*]]: memref<3x1x2x576xi8>
-// CHECK-DAG:     %[[QUADS:.*]] = memref.view {{.*}} to memref<1x64xi8>
-// CHECK-DAG:     %[[FACTORS:.*]] = memref.view {{.*}} to memref<1x2xf32>
+// CHECK-DAG:     %[[CODES:.*]] = memref.view {{.*}} to memref<1x64xi8>
+// CHECK-DAG:     %[[SCALES:.*]] = memref.view {{.*}} to memref<1x2xf32>
 // CHECK:         vector.reduction <maximumf>
 // CHECK:         math.roundeven
-// CHECK:         vector.store {{.*}}, %[[QUADS]]{{.*}} vector<16xi8>
+// CHECK:         vector.store %{{.*}}, %[[CODES]]{{.*}} vector<16xi8>
 // CHECK:         scf.for %[[PANEL:.*]] = %c0 to %c3
 // CHECK:           scf.for %[[BLOCK:.*]] = %c0 to %c2 {{.*}} -> (vector<16xf32>, vector<16xf32>)
 // CHECK:             vector.load %[[W]][%[[PANEL]], %c0, %[[BLOCK]], %c0{{.*}}] : memref<3x1x2x576xi8>, vector<32xi8>
 // CHECK:             vector.bitcast {{.*}} : vector<32xi8> to vector<16xf16>
 // CHECK:             vector.load %[[W]][%[[PANEL]], %c0, %[[BLOCK]], %c64{{.*}}] : memref<3x1x2x576xi8>, vector<64xi8>
-// CHECK-COUNT-16:    kf.dp4a {{.*}} : vector<16xi32>, vector<64xi8>
+// CHECK-COUNT-16:    kf.dp4a
 // CHECK-NOT:         kf.dp4a
 // CHECK:             scf.yield
 kf.kernel @int8(%x: tensor<1x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>)
@@ -31,7 +31,7 @@ kf.kernel @int8(%x: tensor<1x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layo
 // 4 bytes of a lane one after the other.
 // CHECK-LABEL: func.func @float(
 // CHECK-SAME:    memref<6x1x1x2368xi8>
-// CHECK-NOT:     vpdpbusd
+// CHECK-NOT:     kf.dp4a
 // CHECK:         scf.for %{{.*}} = %c0 to %c8 step %c1 iter_args({{.*}}) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>)
 // CHECK:           arith.extui {{.*}} : vector<8xi8> to vector<8xi32>
 // CHECK:           arith.sitofp {{.*}} : vector<8xi32> to vector<8xf32>

@@ -4,7 +4,7 @@
 
 // CHECK: error: convert-kf-to-vector: kernel is not tiled; run kf-tile-kernels first
 
-// expected-error @+1 {{convert-kf-to-vector: no vector code for a result of 'tensor<4x64x!kf.quant<q8_0>>'; use f32, f16 or bf16, or --device=reference}}
+// expected-error @+1 {{convert-kf-to-vector: no vector code for a result of 'tensor<4x64x!kf.quant<q8_0>>'; use f32, f16, bf16 or f64, integers of 1, 8, 16, 32 or 64 bits, or --device=reference}}
 kf.kernel @quantize(%x: tensor<4x64xf32>) -> tensor<4x64x!kf.quant<q8_0>>
     attributes {schedule = #kf.vector<lanes = 16>} {
   %0 = kf.quantize %x <q8_0> : tensor<4x64xf32>
@@ -22,9 +22,9 @@ kf.kernel @blocks_not_packed(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q8
 
 // -----
 
+// expected-error @+1 {{convert-kf-to-vector: dot = i8 is for matmuls with block-quantized weights}}
 kf.kernel @dense_i8(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
     attributes {schedule = #kf.vector<workgroup = [4, 32], tile = [4, 32], lanes = 16, dot = i8>} {
-  // expected-error @+1 {{convert-kf-to-vector: dot = i8 needs a block-quantized weight}}
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32, #kf.layout<panel = 32>>
   kf.yield %0 : tensor<?x96xf32>
 }
@@ -56,54 +56,54 @@ kf.kernel @not_packed(%x: tensor<?x64xf32>, %w: tensor<96x64xf32>) -> tensor<?x9
 
 // -----
 
+// expected-error @+1 {{convert-kf-to-vector: a matmul needs tile = [rows, columns]}}
 kf.kernel @no_tile(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
     attributes {schedule = #kf.vector<workgroup = [4, 32], lanes = 16>} {
-  // expected-error @+1 {{convert-kf-to-vector: schedule needs tile = [rows, columns]}}
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32, #kf.layout<panel = 32>>
   kf.yield %0 : tensor<?x96xf32>
 }
 
 // -----
 
+// expected-error @+1 {{convert-kf-to-vector: tile columns (32) must be the panel of the weight's layout (16)}}
 kf.kernel @other_panel(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 16>>) -> tensor<?x96xf32>
     attributes {schedule = #kf.vector<workgroup = [4, 32], tile = [4, 32], lanes = 16>} {
-  // expected-error @+1 {{convert-kf-to-vector: tile columns (32) must be the weight's panel (16) and a multiple of the vector's lanes (16)}}
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32, #kf.layout<panel = 16>>
   kf.yield %0 : tensor<?x96xf32>
 }
 
 // -----
 
+// expected-error @+1 {{convert-kf-to-vector: lanes (8) must be those that interleave the weight's layout (16)}}
 kf.kernel @other_lanes(%x: tensor<?x64xf32>, %w: tensor<96x64xbf16, #kf.layout<panel = 32, interleave = 16>>) -> tensor<?x96xf32>
     attributes {schedule = #kf.vector<workgroup = [4, 32], tile = [4, 32], lanes = 8>} {
-  // expected-error @+1 {{convert-kf-to-vector: weight is interleaved by 16 lanes, but the vector has 8}}
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xbf16, #kf.layout<panel = 32, interleave = 16>>
   kf.yield %0 : tensor<?x96xf32>
 }
 
 // -----
 
+// expected-error @+1 {{convert-kf-to-vector: workgroup columns (48) must be a multiple of tile columns (32)}}
 kf.kernel @part_of_a_panel(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
     attributes {schedule = #kf.vector<workgroup = [4, 48], tile = [4, 32], lanes = 16>} {
-  // expected-error @+1 {{convert-kf-to-vector: workgroup columns (48) must be a multiple of tile columns (32)}}
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32, #kf.layout<panel = 32>>
   kf.yield %0 : tensor<?x96xf32>
 }
 
 // -----
 
+// expected-error @+1 {{convert-kf-to-vector: tile and accumulators need 131072 vector registers; 32 are there, and 256 are accepted}}
 kf.kernel @registers(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
     attributes {schedule = #kf.vector<workgroup = [65536, 32], tile = [65536, 32], lanes = 16>} {
-  // expected-error @+1 {{convert-kf-to-vector: tile and accumulators need more than 256 vector registers}}
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32, #kf.layout<panel = 32>>
   kf.yield %0 : tensor<?x96xf32>
 }
 
 // -----
 
+// expected-error @+1 {{convert-kf-to-vector: tile and unroll make 16384 products of vectors a step; at most 4096 are accepted}}
 kf.kernel @products(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
     attributes {schedule = #kf.vector<workgroup = [128, 32], tile = [128, 32], lanes = 16, unroll = 64>} {
-  // expected-error @+1 {{convert-kf-to-vector: tile and unroll make more than 4096 products of vectors a step}}
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32, #kf.layout<panel = 32>>
   kf.yield %0 : tensor<?x96xf32>
 }
@@ -120,9 +120,9 @@ kf.kernel @scratch(%x: tensor<?x16777216xf32>, %w: tensor<96x16777216xf32, #kf.l
 // -----
 
 // Scratch holds the rows of a workgroup: their number must be known.
+// expected-error @+1 {{convert-kf-to-vector: workgroup rows must be given, as their number is dynamic}}
 kf.kernel @all_rows(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
     attributes {schedule = #kf.vector<workgroup = [0, 32], tile = [4, 32], lanes = 16>} {
-  // expected-error @+1 {{convert-kf-to-vector: schedule needs a workgroup tile of the rows}}
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32, #kf.layout<panel = 32>>
   kf.yield %0 : tensor<?x96xf32>
 }
@@ -134,9 +134,9 @@ kf.kernel @all_rows(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel
 //===----------------------------------------------------------------------===//
 
 !layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32>
+// expected-error @+1 {{convert-kf-to-vector: lanes (16) must be the cache's key_block (1), which kf-set-layouts makes those of the target}}
 kf.kernel @key_block(%q: tensor<?x4x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x4x16xf32>
     attributes {schedule = #kf.vector<workgroup = [4, 2], tile = [2], reduction = 64, lanes = 16>} {
-  // expected-error @+1 {{convert-kf-to-vector: cache has key_block = 1, the schedule's lanes are 16; run kf-set-layouts for a target with as many}}
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x4x16xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
   kf.yield %0 : tensor<?x4x16xf32>
 }
@@ -144,9 +144,9 @@ kf.kernel @key_block(%q: tensor<?x4x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp:
 // -----
 
 !layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32, key_block = 16>
+// expected-error @+1 {{convert-kf-to-vector: attention needs tile = [query rows] or [query rows, those of one token]}}
 kf.kernel @no_tile(%q: tensor<?x4x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x4x16xf32>
     attributes {schedule = #kf.vector<workgroup = [4, 2], reduction = 64, lanes = 16>} {
-  // expected-error @+1 {{convert-kf-to-vector: schedule needs tile = [query rows] or [query rows, those of one token]}}
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x4x16xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
   kf.yield %0 : tensor<?x4x16xf32>
 }
@@ -154,9 +154,9 @@ kf.kernel @no_tile(%q: tensor<?x4x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp: t
 // -----
 
 !layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32, key_block = 16>
+// expected-error @+1 {{convert-kf-to-vector: attention needs a reduction that divides the cache's page (64) and is a multiple of lanes, found 48}}
 kf.kernel @reduction(%q: tensor<?x4x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x4x16xf32>
     attributes {schedule = #kf.vector<workgroup = [4, 2], tile = [2], reduction = 48, lanes = 16>} {
-  // expected-error @+1 {{convert-kf-to-vector: reduction (48) must be a multiple of the vector's lanes that divides the cache's page (64)}}
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x4x16xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
   kf.yield %0 : tensor<?x4x16xf32>
 }
@@ -164,9 +164,9 @@ kf.kernel @reduction(%q: tensor<?x4x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp:
 // -----
 
 !layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32, key_block = 16>
+// expected-error @+1 {{convert-kf-to-vector: workgroup rows must be given, as their number is dynamic}}
 kf.kernel @all_tokens(%q: tensor<?x4x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x4x16xf32>
     attributes {schedule = #kf.vector<workgroup = [0, 2], tile = [2], reduction = 64, lanes = 16>} {
-  // expected-error @+1 {{convert-kf-to-vector: schedule needs a workgroup tile of the tokens}}
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x4x16xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
   kf.yield %0 : tensor<?x4x16xf32>
 }
@@ -180,4 +180,46 @@ kf.kernel @not_the_result(%q: tensor<?x2x16xf32>, %c: !layer, %p: tensor<?xi32>,
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x2x16xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
   %1 = kf.activation(relu) %0 : tensor<?x2x16xf32>
   kf.yield %1 : tensor<?x2x16xf32>
+}
+
+// -----
+
+//===----------------------------------------------------------------------===//
+// rows in 8 bits, parts of attention
+//===----------------------------------------------------------------------===//
+
+kf.kernel @computed_scales(%x: tensor<?x64xi8>, %s: tensor<?x2xf32>, %t: tensor<?x2xi32>, %w: tensor<96x64x!kf.quant<q8_0>, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [4, 32], tile = [4, 32], lanes = 16, dot = i8>} {
+  %0 = kf.activation(relu) %s : tensor<?x2xf32>
+  // expected-error @+1 {{convert-kf-to-vector: codes, scales and sums must be arguments of the kernel}}
+  %1 = kf.matmul %x scales(%0 : tensor<?x2xf32>) sums(%t : tensor<?x2xi32>), %w : tensor<?x64xi8>, tensor<96x64x!kf.quant<q8_0>, #kf.layout<panel = 32>>
+  kf.yield %1 : tensor<?x96xf32>
+}
+
+// -----
+
+// expected-error @+1 {{convert-kf-to-vector: rows in 8 bits need lanes = 4, 8 or 16}}
+kf.kernel @wide_rows(%x: tensor<?x64xf32>) -> (tensor<?x64xi8>, tensor<?x2xf32>, tensor<?x2xi32>)
+    attributes {schedule = #kf.vector<workgroup = [4], lanes = 32>} {
+  %c, %s, %t = kf.quantize_rows %x group(32) : tensor<?x64xf32>
+  kf.yield %c, %s, %t : tensor<?x64xi8>, tensor<?x2xf32>, tensor<?x2xi32>
+}
+
+// -----
+
+!layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 16, type = f32, key_block = 16>
+// expected-error @+1 {{convert-kf-to-vector: workgroup splits (0) must be 1}}
+kf.kernel @splits(%q: tensor<1x2x16xf32>, %c: !layer, %p: tensor<1xi32>, %sp: tensor<1xi32>, %pt: tensor<1x4xi32>) -> (tensor<1x2x2xf32>, tensor<1x2x2xf32>, tensor<1x2x2x16xf32>)
+    attributes {schedule = #kf.vector<workgroup = [1, 2], tile = [2], reduction = 64, lanes = 16>, grid = #kf.grid<tokens = [0], counts = [1]>} {
+  %e = tensor.empty() : tensor<1x2x2xf32>
+  %f = tensor.empty() : tensor<1x2x2x16xf32>
+  %0:3 = scf.forall (%i) = (0) to (1) step (1) shared_outs(%a = %e, %b = %e, %d = %f) -> (tensor<1x2x2xf32>, tensor<1x2x2xf32>, tensor<1x2x2x16xf32>) {
+    %m, %t, %o = kf.attention_partial %q, %c, %p, %sp, %pt splits(2) {layer = 0 : i64, scale = 0.25 : f32} : tensor<1x2x16xf32>, !layer, tensor<1xi32>, tensor<1x4xi32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %m into %a[%i, 0, 0] [1, 2, 2] [1, 1, 1] : tensor<1x2x2xf32> into tensor<1x2x2xf32>
+      tensor.parallel_insert_slice %t into %b[%i, 0, 0] [1, 2, 2] [1, 1, 1] : tensor<1x2x2xf32> into tensor<1x2x2xf32>
+      tensor.parallel_insert_slice %o into %d[%i, 0, 0, 0] [1, 2, 2, 16] [1, 1, 1, 1] : tensor<1x2x2x16xf32> into tensor<1x2x2x16xf32>
+    }
+  }
+  kf.yield %0#0, %0#1, %0#2 : tensor<1x2x2xf32>, tensor<1x2x2xf32>, tensor<1x2x2x16xf32>
 }

@@ -133,7 +133,7 @@ func.func @f() {
 // -----
 
 // kernel
-// expected-error @+1 {{C1: argument 'f32' must be a KV cache or a tensor of rank 1 or more whose dimensions are static but for the first, and not 0}}
+// expected-error @+1 {{C1: argument 'f32' must be a KV cache or a tensor whose dimensions are static but for the first, and not 0}}
 kf.kernel @k(%x: f32) {
   kf.yield
 }
@@ -258,7 +258,7 @@ kf.program private @p(tensor<4xf32>) attributes {max_tokens = 1 : i64}
 
 // -----
 
-// expected-error @+1 {{C4: argument 'memref<4xf32>' must be a KV cache or a tensor of rank 1 or more, without an encoding but #kf.size, whose dimensions are static but for the first, and not 0}}
+// expected-error @+1 {{C4: argument 'memref<4xf32>' must be a KV cache or a tensor, without an encoding but #kf.size, whose dimensions are static but for the first, and not 0}}
 kf.program @p(%x: memref<4xf32>) attributes {max_tokens = 1 : i64} {
   kf.yield
 }
@@ -277,7 +277,7 @@ kf.kernel @k(%x: tensor<8x4xf32>) -> !packed {
   %0 = kf.pack %x : tensor<8x4xf32> to !packed
   kf.yield %0 : !packed
 }
-// expected-error @+1 {{C4: result 'tensor<8x4xf32, #kf.layout<panel = 4>>' must be a tensor of rank 1 or more, without an encoding}}
+// expected-error @+1 {{C4: result 'tensor<8x4xf32, #kf.layout<panel = 4>>' must be a tensor, without an encoding}}
 kf.program @p(%x: tensor<8x4xf32>) -> !packed attributes {max_tokens = 1 : i64} {
   %0 = kf.dispatch @k(%x) : (tensor<8x4xf32>) -> !packed
   kf.yield %0 : !packed

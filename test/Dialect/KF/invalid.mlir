@@ -13,7 +13,7 @@ func.func @f(%i: tensor<?xi64>, %t: tensor<8x4xf32>) {
 // -----
 
 func.func @matmul_c2_blocks(%x: tensor<?x500xf32>, %w: tensor<96x500x!kf.quant<q4_k>>) {
-  // expected-error @+1 {{C2: w must be [N, K] of f32, f16, bf16 or whole blocks of a quantized type}}
+  // expected-error @+1 {{C2: w must be [N, K], or [..., N, K] with the batches of x, of f32, f16, bf16 or, without batches, whole blocks of a quantized type}}
   %0 = kf.matmul %x, %w : tensor<?x500xf32>, tensor<96x500x!kf.quant<q4_k>>
   return
 }
@@ -72,7 +72,7 @@ func.func @f(%i: tensor<?xi32>, %t: tensor<8x4xf16>) {
 // -----
 
 func.func @f(%x: tensor<?x8xi32>, %w: tensor<4x8xf32>) {
-  // expected-error @+1 {{C1: x must be a rank 2 tensor of f32, f16 or bf16, found 'tensor<?x8xi32>'}}
+  // expected-error @+1 {{C1: x must be a tensor of rank 2 to 4 of f32, f16 or bf16, found 'tensor<?x8xi32>'}}
   %0 = kf.matmul %x, %w : tensor<?x8xi32>, tensor<4x8xf32>
   return
 }
@@ -80,7 +80,7 @@ func.func @f(%x: tensor<?x8xi32>, %w: tensor<4x8xf32>) {
 // -----
 
 func.func @f(%x: tensor<8xf32>, %w: tensor<4x8xf32>) {
-  // expected-error @+1 {{C1: x must have rank 2, found 'tensor<8xf32>'}}
+  // expected-error @+1 {{C1: x must have rank 2 to 4, found 'tensor<8xf32>'}}
   %0 = kf.matmul %x, %w : tensor<8xf32>, tensor<4x8xf32>
   return
 }
@@ -88,7 +88,7 @@ func.func @f(%x: tensor<8xf32>, %w: tensor<4x8xf32>) {
 // -----
 
 func.func @f(%x: tensor<?x8xf32>, %w: tensor<2x4x8xf32>) {
-  // expected-error @+1 {{C2: w must be [N, K] of f32, f16, bf16 or whole blocks of a quantized type, found 'tensor<2x4x8xf32>'}}
+  // expected-error @+1 {{C2: w must be [N, K], or [..., N, K] with the batches of x, of f32, f16, bf16 or, without batches, whole blocks of a quantized type, found 'tensor<2x4x8xf32>'}}
   %0 = kf.matmul %x, %w : tensor<?x8xf32>, tensor<2x4x8xf32>
   return
 }
@@ -96,7 +96,7 @@ func.func @f(%x: tensor<?x8xf32>, %w: tensor<2x4x8xf32>) {
 // -----
 
 func.func @f(%x: tensor<?x8xf32>, %w: tensor<4x8xf32>) {
-  // expected-error @+1 {{C2: w must be [2, N, K] with glu of f32, f16, bf16 or whole blocks of a quantized type, found 'tensor<4x8xf32>'}}
+  // expected-error @+1 {{C2: w must be [2, N, K] with glu of f32, f16, bf16 or, without batches, whole blocks of a quantized type, found 'tensor<4x8xf32>'}}
   %0 = kf.matmul %x, %w glu(silu) : tensor<?x8xf32>, tensor<4x8xf32>
   return
 }

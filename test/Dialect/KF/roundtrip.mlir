@@ -108,6 +108,21 @@ func.func @attention(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>, %p: tensor<
   return
 }
 
+// CHECK-LABEL: @parts
+func.func @parts(%q: tensor<?x4x32xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !cache, %h: index) {
+  // CHECK: %[[M:.*]], %[[T:.*]], %[[V:.*]] = kf.attention_partial %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} splits(3) {layer = 1 : i64, scale = 1.250000e-01 : f32} : tensor<?x4x32xf32>, <{{.*}}>, tensor<?xi32>, tensor<1x4xi32>
+  %m, %t, %v = kf.attention_partial %q, %c, %p, %sp, %pt splits(3) {layer = 1 : i64, scale = 0.125 : f32}
+      : tensor<?x4x32xf32>, !cache, tensor<?xi32>, tensor<1x4xi32>
+  // CHECK: kf.attention_combine %[[M]], %[[T]], %[[V]] : tensor<?x4x3xf32>, tensor<?x4x3x32xf32>
+  %0 = kf.attention_combine %m, %t, %v : tensor<?x4x3xf32>, tensor<?x4x3x32xf32>
+  // CHECK: kf.attention_partial %{{.*}} splits(3) tile(%[[H:.*]], %[[H]]) {
+  %n, %u, %w = kf.attention_partial %q, %c, %p, %sp, %pt splits(3) tile(%h, %h) {layer = 1 : i64, scale = 0.125 : f32, window = 8 : i64}
+      : tensor<?x4x32xf32>, !cache, tensor<?xi32>, tensor<1x4xi32>
+  // CHECK: kf.attention_combine %{{.*}} : tensor<?x4x1xf32>, tensor<?x4x1x32xf32>
+  %1 = kf.attention_combine %n, %u, %w : tensor<?x4x1xf32>, tensor<?x4x1x32xf32>
+  return
+}
+
 // CHECK-LABEL: @cache_types
 // CHECK-SAME: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8, type = bf16, key_block = 16>
 // CHECK-SAME: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8, type = f16>
@@ -149,5 +164,26 @@ func.func @quantization(%x: tensor<?x256xf32>) {
   %3 = kf.quantize %x <q4_k> : tensor<?x256xf32>
   // CHECK: kf.quantize %{{.*}} <q6_k>
   %4 = kf.quantize %x <q6_k> : tensor<?x256xf32>
+  return
+}
+
+// CHECK-LABEL: @rows_in_8_bits
+func.func @rows_in_8_bits(%x: tensor<?x256xf32>, %w: tensor<96x256x!kf.quant<q4_0>>, %b: tensor<96xf32>) {
+  // CHECK: %[[C:.*]], %[[S:.*]], %[[T:.*]] = kf.quantize_rows %{{.*}} group(32) : tensor<?x256xf32>
+  %c, %s, %t = kf.quantize_rows %x group(32) : tensor<?x256xf32>
+  // CHECK: kf.matmul %[[C]] scales(%[[S]] : tensor<?x8xf32>) sums(%[[T]] : tensor<?x8xi32>), %{{.*}} bias(%{{.*}}) : tensor<?x256xi8>, tensor<96x256x!kf.quant<q4_0>>, tensor<96xf32>
+  %0 = kf.matmul %c scales(%s : tensor<?x8xf32>) sums(%t : tensor<?x8xi32>), %w bias(%b)
+      : tensor<?x256xi8>, tensor<96x256x!kf.quant<q4_0>>, tensor<96xf32>
+  // CHECK: kf.activation(relu) %{{.*}} : tensor<?x96xf32>
+  %1 = kf.activation(relu) %0 : tensor<?x96xf32>
+  return
+}
+
+// CHECK-LABEL: @bytes
+func.func @bytes(%s: vector<16xi32>, %a: vector<64xi8>) {
+  // CHECK: kf.dp4a %{{.*}}, %{{.*}}, %{{.*}} : vector<16xi32>, vector<64xi8>
+  %0 = kf.dp4a %s, %a, %a : vector<16xi32>, vector<64xi8>
+  // CHECK: kf.look_up %{{.*}} [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, -15] : vector<64xi8>
+  %1 = kf.look_up %a [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, -15] : vector<64xi8>
   return
 }

@@ -163,10 +163,10 @@ kf.kernel @keys(%q: tensor<?x4x16xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 
 // -----
 
 // expected-error @+1 {{schedule cannot run on this CPU: workgroup heads (1) must be the 2 that share a KV head}}
-kf.kernel @heads(%q: tensor<?x4x16xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x4x16xf32>
+kf.kernel @heads(%q: tensor<?x4x16xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32, key_block = 8>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x4x16xf32>
     attributes {schedule = #kf.vector<workgroup = [8, 1], tile = [4], reduction = 64, lanes = 8>} {
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32}
-      : tensor<?x4x16xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32>, tensor<?xi32>, tensor<1x4xi32>
+      : tensor<?x4x16xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32, key_block = 8>, tensor<?xi32>, tensor<1x4xi32>
   kf.yield %0 : tensor<?x4x16xf32>
 }
 
@@ -196,4 +196,33 @@ kf.kernel @panel(%x: tensor<4x64xf32>, %w: !packed) -> tensor<4x64xf32>
     attributes {schedule = #kf.vector<workgroup = [4, 64], tile = [4, 32], lanes = 8>} {
   %0 = kf.matmul %x, %w : tensor<4x64xf32>, !packed
   kf.yield %0 : tensor<4x64xf32>
+}
+
+// -----
+
+// expected-error @+1 {{schedule cannot run on this CPU: lanes (8) must be the cache's key_block (16), which kf-set-layouts makes those of the target}}
+kf.kernel @key_block(%q: tensor<?x4x16xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32, key_block = 16>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x4x16xf32>
+    attributes {schedule = #kf.vector<workgroup = [8, 2], tile = [2], reduction = 64, lanes = 8>} {
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32}
+      : tensor<?x4x16xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32, key_block = 16>, tensor<?xi32>, tensor<1x4xi32>
+  kf.yield %0 : tensor<?x4x16xf32>
+}
+
+// -----
+
+// expected-error @+1 {{schedule cannot run on this CPU: lanes (8) must be those that interleave the weight's layout (16)}}
+kf.kernel @interleave(%x: tensor<?x64xf32>, %w: tensor<96x64xbf16, #kf.layout<panel = 32, interleave = 16>>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [4, 32], tile = [1, 32], lanes = 8>} {
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xbf16, #kf.layout<panel = 32, interleave = 16>>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+// expected-error @+1 {{schedule cannot run on this CPU: workgroup splits (2) must be 1}}
+kf.kernel @splits(%q: tensor<?x4x16xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32, key_block = 8>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> (tensor<?x4x4xf32>, tensor<?x4x4xf32>, tensor<?x4x4x16xf32>)
+    attributes {schedule = #kf.vector<workgroup = [1, 2, 2], tile = [2], reduction = 64, lanes = 8>} {
+  %m, %t, %o = kf.attention_partial %q, %c, %p, %sp, %pt splits(4) {layer = 0 : i64, scale = 0.25 : f32}
+      : tensor<?x4x16xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32, key_block = 8>, tensor<?xi32>, tensor<1x4xi32>
+  kf.yield %m, %t, %o : tensor<?x4x4xf32>, tensor<?x4x4xf32>, tensor<?x4x4x16xf32>
 }

@@ -80,3 +80,11 @@ kf.kernel @given(%x: tensor<?x40xf32>) -> tensor<?x40xf32>
   %0 = kf.softmax %x : tensor<?x40xf32>
   kf.yield %0 : tensor<?x40xf32>
 }
+
+// Rows of a table are looked up whole, however long.
+// CHECK-LABEL: kf.kernel @table
+// CHECK-SAME:    #kf.simt<workgroup = [1, 0], threads = [64]>
+kf.kernel @table(%ids: tensor<?xi32>, %t: tensor<100x4096xf32>) -> tensor<?x4096xf32> {
+  %0 = kf.embedding %ids, %t : tensor<?xi32>, tensor<100x4096xf32>
+  kf.yield %0 : tensor<?x4096xf32>
+}

@@ -81,3 +81,11 @@ kf.kernel @unread(%x: tensor<4xf32>, %y: tensor<8xf64>) -> tensor<4xf32> {
   %0 = kf.activation(relu) %x : tensor<4xf32>
   kf.yield %0 : tensor<4xf32>
 }
+
+// -----
+
+kf.kernel @rows_in_8_bits(%x: tensor<4x64xi8>, %s: tensor<4x2xf32>, %t: tensor<4x2xi32>, %w: tensor<8x64x!kf.quant<q8_0>>) -> tensor<4x8xf32> {
+  // expected-error @below {{no Vulkan kernel for 'kf.matmul' yet; use --device=cpu or --device=reference}}
+  %0 = kf.matmul %x scales(%s : tensor<4x2xf32>) sums(%t : tensor<4x2xi32>), %w : tensor<4x64xi8>, tensor<8x64x!kf.quant<q8_0>>
+  kf.yield %0 : tensor<4x8xf32>
+}

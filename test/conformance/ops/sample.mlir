@@ -44,7 +44,8 @@ func.func @sample_slice(%y: tensor<?x500xf32>, %r: tensor<?xf32>, %k: tensor<?xi
 }
 
 // Row r has r adjustments, of the tokens from r on.
-func.func @sample_adjusted(%x: tensor<?x307xf32>, %r: tensor<?xf32>, %k: tensor<?xi32>, %s: tensor<?xi64>, %ids: tensor<400xi32>, %bias: tensor<400xf32>, %f: tensor<?xf32>) -> tensor<?xi32> {
+func.func @sample_adjusted(%x: tensor<?x307xf32>, %r: tensor<?xf32>, %k: tensor<?xi32>, %s: tensor<?xi64>, %ids: tensor<400xi32>, %bias: tensor<400xf32>, %f: tensor<?xf32>) -> tensor<?xi32>
+    attributes {kf.max_tokens = 120 : i64} {
   %t = kf.activation(relu) %r : tensor<?xf32>
   %n = arith.negf %r : tensor<?xf32>
   %p = arith.maximumf %r, %n : tensor<?xf32>

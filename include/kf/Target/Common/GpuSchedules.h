@@ -19,6 +19,8 @@ struct GpuLimits {
   int64_t threads = 256;  ///< of a workgroup
   int64_t memory = 16384; ///< bytes of workgroup memory
   int64_t indexBits = 64; ///< of an index into a buffer
+  /// Bits of the integers in registers beside 1 and 32; all where it is empty.
+  std::optional<SmallVector<int64_t>> integers = std::nullopt;
 };
 
 /// A schedule for `kernel`, which computes up to `rows` rows; null after a

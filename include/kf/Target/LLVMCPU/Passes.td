@@ -113,8 +113,13 @@ def ExpandCpuMath : Pass<"kf-cpu-expand-math", "::mlir::ModuleOp"> {
     %1 = math.exp %0 : vector<16xf32>
     ```
     becomes a sequence of `math.fma` and bit operations on `vector<16xf32>`.
+    Functions that LLVM has no intrinsic for (`math.asinh`, `acosh`, `atanh`,
+    `cbrt`, `erfc`, and `erf` of f64), or a less exact one (`expm1`, `log1p`),
+    become calls of the C library's, lane by lane.
   }];
-  let dependentDialects = ["::mlir::math::MathDialect",
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::func::FuncDialect",
+                           "::mlir::math::MathDialect",
                            "::mlir::vector::VectorDialect"];
 }
 

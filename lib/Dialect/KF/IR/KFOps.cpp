@@ -46,6 +46,26 @@ static void printActivation(OpAsmPrinter &printer, Operation *,
   printer << "(" << stringifyActivationKind(kind.getValue()) << ")";
 }
 
+static ParseResult parseReduceKind(OpAsmParser &parser, ReduceKindAttr &kind) {
+  StringRef name;
+  if (parser.parseLParen())
+    return failure();
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseKeyword(&name))
+    return failure();
+  std::optional<ReduceKind> value = symbolizeReduceKind(name);
+  if (!value)
+    return parser.emitError(loc) << "unknown reduction '" << name
+                                 << "'; known: sum, prod, max, min, mean";
+  kind = ReduceKindAttr::get(parser.getContext(), *value);
+  return parser.parseRParen();
+}
+
+static void printReduceKind(OpAsmPrinter &printer, Operation *,
+                            ReduceKindAttr kind) {
+  printer << "(" << stringifyReduceKind(kind.getValue()) << ")";
+}
+
 #define GET_OP_CLASSES
 #include "kf/Dialect/KF/IR/KFOps.cpp.inc"
 
@@ -102,15 +122,33 @@ LogicalResult MatmulOp::inferReturnTypes(MLIRContext *context,
                                          SmallVectorImpl<Type> &types) {
   auto x = cast<RankedTensorType>(adaptor.getX().getType());
   auto w = cast<RankedTensorType>(adaptor.getW().getType());
-  if (x.getRank() != 2)
-    return cannotInfer<MatmulOp>(loc, "C1: x must have rank 2", x);
+  if (x.getRank() < 2 || x.getRank() > 4)
+    return cannotInfer<MatmulOp>(loc, "C1: x must have rank 2 to 4", x);
   if (w.getRank() < 2)
-    return cannotInfer<MatmulOp>(loc, "C2: w must have rank 2, or 3 with glu",
-                                 w);
+    return cannotInfer<MatmulOp>(
+        loc, "C2: w must have rank 2, 3 with glu, or the rank of x", w);
+  SmallVector<int64_t> shape(x.getShape().drop_front());
+  shape.back() = w.getDimSize(w.getRank() - 2);
   Type element =
       adaptor.getScales() ? Float32Type::get(context) : x.getElementType();
-  types.push_back(getRowsOf(x, w.getDimSize(w.getRank() - 2), element));
+  types.push_back(getRowsOf(x, shape, element));
   return success();
+}
+
+bool MatmulOp::isOfMatrices() {
+  return tensorType(getX()).getRank() == 2 &&
+         tensorType(getW()).getRank() == (getGlu() ? 3 : 2);
+}
+
+/// Whether each batch of `x` has one of `w`, which is the same for all along a
+/// dimension of 1.
+static bool hasBatchesOf(RankedTensorType w, RankedTensorType x) {
+  if (w.getRank() != x.getRank() || isa<QuantType>(w.getElementType()))
+    return false;
+  for (int64_t dim = 0; dim < w.getRank() - 2; ++dim)
+    if (w.getDimSize(dim) != 1 && w.getDimSize(dim) != x.getDimSize(dim))
+      return false;
+  return true;
 }
 
 /// Checks the scales and sums of `op`, whose x holds codes.
@@ -143,27 +181,32 @@ static LogicalResult verifyCodes(MatmulOp op) {
 LogicalResult MatmulOp::verify() {
   RankedTensorType x = tensorType(getX()), w = tensorType(getW());
   bool hasCodes = getScales() || getSums();
-  if (x.getRank() != 2 ||
-      !(hasCodes ? x.getElementType().isInteger(8) : isFloatTensor(x)))
-    return emitOpError("C1: x must be a rank 2 tensor of ")
-           << (hasCodes ? "i8 with scales" : "f32, f16 or bf16") << ", found "
-           << x;
+  if (hasCodes ? x.getRank() != 2 || !x.getElementType().isInteger(8)
+               : x.getRank() < 2 || x.getRank() > 4 || !isFloatTensor(x))
+    return emitOpError("C1: x must be a ")
+           << (hasCodes ? "rank 2 tensor of i8 with scales"
+                        : "tensor of rank 2 to 4 of f32, f16 or bf16")
+           << ", found " << x;
   int64_t rank = getGlu() ? 3 : 2;
-  if (w.getRank() != rank || !isWeightTensor(w) ||
+  bool hasBatches = !getGlu() && w.getRank() > 2 && hasBatchesOf(w, x);
+  if ((w.getRank() != rank && !hasBatches) || !isWeightTensor(w) ||
       (getGlu() && w.getDimSize(0) != 2))
     return emitOpError("C2: w must be ")
-           << (getGlu() ? "[2, N, K] with glu" : "[N, K]")
-           << " of f32, f16, bf16 or whole blocks of a quantized type, found "
+           << (getGlu() ? "[2, N, K] with glu"
+                        : "[N, K], or [..., N, K] with the batches of x,")
+           << " of f32, f16, bf16 or, without batches, whole blocks of a "
+              "quantized type, found "
            << w;
-  int64_t k = w.getDimSize(rank - 1);
-  if (ShapedType::isDynamic(k) || x.getDimSize(1) != k)
+  int64_t k = w.getShape().back();
+  if (ShapedType::isDynamic(k) || x.getShape().back() != k)
     return emitOpError("C3: last dimensions of x and w must be equal and "
                        "static, found ")
            << x << " and " << w;
-  if (getBias() &&
-      !isFloatOfShape(getBias().getType(), w.getShape().drop_back()))
+  if (getBias() && (hasBatches || !isFloatOfShape(getBias().getType(),
+                                                  w.getShape().drop_back())))
     return emitOpError("C4: bias must have w's shape without its last "
-                       "dimension and float elements, found ")
+                       "dimension and float elements, and w no batches, "
+                       "found ")
            << getBias().getType() << " for w " << w;
   return hasCodes ? verifyCodes(*this) : success();
 }
@@ -172,6 +215,7 @@ SmallVector<utils::IteratorType> MatmulOp::getLoopTypes() {
   return {parallel(), parallel(), reduction()};
 }
 
+/// Of matrices: kernels have no others.
 SmallVector<AffineMap> MatmulOp::getLoopMaps() {
   MLIRContext *c = getContext();
   bool glu = static_cast<bool>(getGlu());

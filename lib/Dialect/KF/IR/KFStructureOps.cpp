@@ -166,14 +166,14 @@ LogicalResult KernelOp::verify() {
     if (!isRowsTensor(type) && !isa<KVCacheType>(type))
       return emitOpError("C1: argument ")
              << type
-             << " must be a KV cache or a tensor of rank 1 or more whose "
+             << " must be a KV cache or a tensor whose "
                 "dimensions are "
                 "static but for the first, and not 0";
   for (Type type : getResultTypes())
     if (!isRowsTensor(type))
       return emitOpError("C1: result ")
              << type
-             << " must be a tensor of rank 1 or more whose dimensions are "
+             << " must be a tensor whose dimensions are "
                 "static but for "
                 "the first, and not 0";
   auto verifySize = [&](StringAttr name) -> LogicalResult {
@@ -293,14 +293,14 @@ LogicalResult ProgramOp::verify() {
     if (!isPlain(type) && !isa<KVCacheType>(type))
       return emitOpError("C4: argument ")
              << type
-             << " must be a KV cache or a tensor of rank 1 or more, without an "
+             << " must be a KV cache or a tensor, without an "
                 "encoding but #kf.size, whose dimensions are static but for "
                 "the first, and not 0";
   for (Type type : getResultTypes())
     if (!isPlain(type))
       return emitOpError("C4: result ")
              << type
-             << " must be a tensor of rank 1 or more, without an encoding but "
+             << " must be a tensor, without an encoding but "
                 "#kf.size, whose dimensions are static but for the first, and "
                 "not 0";
   return verifySizes(*this);
@@ -328,6 +328,8 @@ ProgramOp::getRange(StringAttr name) {
 }
 
 int64_t ProgramOp::getMostRows(RankedTensorType tensor) {
+  if (tensor.getRank() == 0)
+    return 1;
   if (!tensor.isDynamicDim(0))
     return tensor.getDimSize(0);
   auto range = getRange(getSizeName(tensor));

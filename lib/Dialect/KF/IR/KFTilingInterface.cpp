@@ -12,10 +12,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Elementwise.h"
+
 #include "kf/Dialect/KF/IR/KF.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/TilingInterface.h"
@@ -217,29 +217,27 @@ struct LoopTiling : TilingInterface::ExternalModel<LoopTiling<OpTy>, OpTy> {
   }
 };
 
-template <typename... OpTys> void attach(MLIRContext *context) {
+template <typename... OpTys>
+void attach(OpList<OpTys...>, MLIRContext *context) {
   (OpTys::template attachInterface<LoopTiling<OpTys>>(*context), ...);
 }
 
 } // namespace
 
 bool mlir::kf::isTileable(Operation *op) {
-  return isa_and_nonnull<KFDialect, arith::ArithDialect, math::MathDialect>(
-             op->getDialect()) &&
-         isa<TilingInterface>(op) &&
-         llvm::all_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>);
+  return isa<LoopOpInterface>(op) || isElementwise(op);
 }
 
 void mlir::kf::registerTilingInterfaceExternalModels(
     DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, KFDialect *,
                             arith::ArithDialect *, math::MathDialect *) {
-    attach<EmbeddingOp, MatmulOp, RmsNormOp, LayerNormOp, SoftmaxOp,
-           ActivationOp, RopeOp, AttentionOp, AttentionPartialOp,
-           AttentionCombineOp, KVAppendOp, ArgmaxOp, SampleOp, QuantizeOp,
-           QuantizeRowsOp, DequantizeOp, PackOp>(context);
-    attach<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp,
-           arith::MaximumFOp, arith::MinimumFOp, arith::NegFOp>(context);
-    attach<math::ExpOp, math::SqrtOp, math::RsqrtOp, math::TanhOp>(context);
+    attach(OpList<EmbeddingOp, MatmulOp, RmsNormOp, LayerNormOp, SoftmaxOp,
+                  ActivationOp, RopeOp, AttentionOp, AttentionPartialOp,
+                  AttentionCombineOp, KVAppendOp, ArgmaxOp, SampleOp,
+                  QuantizeOp, QuantizeRowsOp, DequantizeOp, PackOp, CopyOp,
+                  ReduceOp, BatchMatmulOp>(),
+           context);
+    attach(ElementwiseOps(), context);
   });
 }

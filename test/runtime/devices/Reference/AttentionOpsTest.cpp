@@ -372,5 +372,96 @@ TEST(Attention, RejectsWrongOperands) {
   expectError(attend(q, at), "kf.attention C9");
 }
 
+//===----------------------------------------------------------------------===//
+// attention_partial, attention_combine
+//===----------------------------------------------------------------------===//
+
+TEST(AttentionParts, DivideThePagesThatARowSees) {
+  // Pages of two positions with scores 0 and values 1, 10, 100, ...
+  Cache cache({DataType::F32, 1, 1, 1, 1, 2}, 3, {2, 0, 1});
+  float value = 1;
+  for (int64_t slot : {4, 5, 0, 1, 2, 3}) {
+    const float zero = 0;
+    cache.view.writeKey(0, 0, slot, &zero);
+    cache.view.writeValue(0, 0, slot, &value);
+    value *= 10;
+  }
+  Tensor q = makeTensor({4, 1, 1}, {1, 1, 1, 1});
+  // Two parts of three pages, of two, of one, and of no page.
+  Tensor at = makeInts({4, 2, 1, -1}), of = makeInts({0, 0, 0, 0});
+  auto parts = attentionPartial(
+      q.view(), cache.view, {at.view(), of.view(), cache.table.view()}, {}, 2);
+  ASSERT_TRUE(parts.ok()) << parts.message();
+  Tensor &maxima = (*parts)[0], &totals = (*parts)[1], &values = (*parts)[2];
+  EXPECT_EQ(values.shape, (std::vector<int64_t>{4, 1, 2, 1}));
+  expectFloats(Result<Tensor>(maxima), {0, 0, 0, 0, 0, -kInf, -kInf, -kInf});
+  expectFloats(Result<Tensor>(totals), {4, 1, 2, 1, 2, 0, 0, 0});
+  expectFloats(Result<Tensor>(values), {1111, 10000, 11, 100, 11, 0, 0, 0});
+  Result<Tensor> whole = cache.attend(q, at, {});
+  ASSERT_TRUE(whole.ok()) << whole.message();
+  Result<Tensor> combined =
+      attentionCombine(maxima.view(), totals.view(), values.view());
+  expectShape(combined, {4, 1, 1});
+  expectFloats(combined,
+               {whole->floats()[0], whole->floats()[1], whole->floats()[2], 0},
+               1e-2f);
+}
+
+TEST(AttentionParts, RejectWrongOperands) {
+  Cache cache = countingCache(2, 1);
+  Tensor q = makeTensor({1, 2, 1}, {1, 1}), at = makeInts({0});
+  auto divide = [&](const Tensor &q, int64_t splits) {
+    return attentionPartial(q.view(), cache.view,
+                            {at.view(), at.view(), cache.table.view()}, {},
+                            splits);
+  };
+  expectError(divide(at, 2), "kf.attention_partial C1");
+  expectError(divide(q, 0), "kf.attention_partial C10");
+  expectError(divide(q, 65537), "kf.attention_partial C10");
+  Tensor parts = makeTensor({1, 2, 1}, {0, 0});
+  expectError(attentionCombine(parts.view(), parts.view(), parts.view()),
+              "kf.attention_combine C1");
+  Tensor values = makeTensor({1, 1, 2, 1}, {0, 0});
+  expectError(attentionCombine(parts.view(), parts.view(), values.view()),
+              "kf.attention_combine C2");
+}
+
+TEST(PlainAttention, MasksScores) {
+  // Equal scores: means of the values of the keys that are seen.
+  Tensor q = makeTensor({1, 2, 1}, {0, 0}),
+         k = makeTensor({1, 3, 1}, {1, 2, 3});
+  Tensor v = makeTensor({1, 3, 1}, {3, 6, 12});
+  auto attend = [&](PlainAttentionOptions options,
+                    const TensorView *mask = nullptr) {
+    return plainAttention(q.view(), k.view(), v.view(), mask, options);
+  };
+  expectFloats(attend({}), {7, 7}, 1e-6f);
+  PlainAttentionOptions causal;
+  causal.causal = true;
+  expectFloats(attend(causal), {3, 4.5f}, 1e-6f);
+  causal.offset = 1;
+  causal.window = 1;
+  expectFloats(attend(causal), {6, 12}, 1e-6f);
+  causal.offset = -2;
+  expectFloats(attend(causal), {0, 0});
+  Tensor mask = makeTensor({2, 3}, {0, -kInf, -kInf, -kInf, 0, 0});
+  TensorView view = mask.view();
+  expectFloats(attend({}, &view), {3, 9}, 1e-6f);
+  expectError(plainAttention(q.view(), k.view(), q.view(), nullptr, {}),
+              "kf.scaled_dot_product_attention C3");
+}
+
+TEST(RotaryEmbedding, RotatesPairs) {
+  Tensor x = makeTensor({1, 5}, {1, 2, 3, 4, 9});
+  Tensor cos = makeTensor({2}, {0, 1}), sin = makeTensor({2}, {1, 0});
+  expectFloats(rotate(x.view(), cos.view(), sin.view(), RopeStyle::Half),
+               {-3, 2, 1, 4, 9});
+  expectFloats(rotate(x.view(), cos.view(), sin.view(), RopeStyle::Interleaved),
+               {-2, 1, 3, 4, 9});
+  Tensor wide = makeTensor({3}, {1, 1, 1});
+  expectError(rotate(x.view(), wide.view(), wide.view(), RopeStyle::Half),
+              "kf.rotary_embedding C2");
+}
+
 } // namespace
 } // namespace kf::reference

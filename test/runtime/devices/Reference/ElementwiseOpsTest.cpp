@@ -108,47 +108,116 @@ TEST(Activation, HoldsAtTheEnds) {
               "kf.activation C1");
 }
 
-TEST(Binary, ComputesElementwise) {
-  Tensor a = makeTensor({2, 2}, {1, -2, 6, 0.5f}, DataType::F16);
-  Tensor b = makeTensor({2, 2}, {4, 2, -3, 0.5f});
-  auto apply = [&](Binary kind) { return binary(kind, a.view(), b.view()); };
-  expectShape(apply(Binary::Add), {2, 2});
-  expectFloats(apply(Binary::Add), {5, 0, 3, 1});
-  expectFloats(apply(Binary::Sub), {-3, -4, 9, 0});
-  expectFloats(apply(Binary::Mul), {4, -4, -18, 0.25f});
-  expectFloats(apply(Binary::Div), {0.25f, -1, -2, 1});
-  expectFloats(apply(Binary::Maximum), {4, 2, 6, 0.5f});
-  expectFloats(apply(Binary::Minimum), {1, -2, -3, 0.5f});
-  expectFloats(apply(Binary::MaxNum), {4, 2, 6, 0.5f});
-  expectFloats(apply(Binary::MinNum), {1, -2, -3, 0.5f});
+/// `name` of tensors of any types, as `type`.
+Result<Tensor> scalarOp(std::string_view name,
+                        const std::vector<TensorView> &operands,
+                        DataType type = DataType::F32, int64_t predicate = 0) {
+  const ScalarOp *op = findScalarOp(name);
+  EXPECT_NE(op, nullptr) << name;
+  return apply(*op, operands, type, predicate);
 }
 
-TEST(Binary, TreatsNanAndZeroAsArithDoes) {
+/// A tensor of integers of `type`, the low bytes of each.
+Tensor makeIntegers(DataType type, const std::vector<int64_t> &values) {
+  Tensor tensor =
+      Tensor::zeros(type, {static_cast<int64_t>(values.size())}).take();
+  for (size_t i = 0; i < values.size(); ++i)
+    std::memcpy(tensor.bytes.data() + i * sizeOf(type), &values[i],
+                sizeOf(type));
+  return tensor;
+}
+
+void expectIntegers(const Result<Tensor> &found, DataType type,
+                    const std::vector<int64_t> &expected) {
+  ASSERT_TRUE(found.ok()) << found.message();
+  EXPECT_EQ(found->type, type);
+  EXPECT_EQ(found->bytes, makeIntegers(type, expected).bytes);
+}
+
+TEST(ScalarOps, ComputeFloats) {
+  Tensor a = makeTensor({2, 2}, {1, -2, 6, 0.5f}, DataType::F16);
+  Tensor b = makeTensor({2, 2}, {4, 2, -3, 0.5f}, DataType::F16);
+  auto of = [&](std::string_view name) {
+    return scalarOp(name, {a.view(), b.view()});
+  };
+  expectShape(of("arith.addf"), {2, 2});
+  expectFloats(of("arith.addf"), {5, 0, 3, 1});
+  expectFloats(of("arith.subf"), {-3, -4, 9, 0});
+  expectFloats(of("arith.mulf"), {4, -4, -18, 0.25f});
+  expectFloats(of("arith.divf"), {0.25f, -1, -2, 1});
+  expectFloats(of("arith.maximumf"), {4, 2, 6, 0.5f});
+  expectFloats(of("arith.minimumf"), {1, -2, -3, 0.5f});
+  expectFloats(of("arith.maxnumf"), {4, 2, 6, 0.5f});
+  expectFloats(of("arith.minnumf"), {1, -2, -3, 0.5f});
+  Tensor x = makeTensor({2}, {4, 0});
+  auto one = [&](std::string_view name) { return scalarOp(name, {x.view()}); };
+  expectFloats(one("arith.negf"), {-4, 0});
+  expectFloats(one("math.exp"), {54.598150f, 1}, 1e-5f);
+  expectFloats(one("math.sqrt"), {2, 0});
+  expectFloats(one("math.rsqrt"), {0.5f, kInf});
+  expectFloats(one("math.tanh"), {0.99932930f, 0}, 1e-6f);
+}
+
+TEST(ScalarOps, TreatNanAndZeroAsArithDoes) {
   Tensor a = makeTensor({4}, {kNan, 1, -0.0f, 0.0f});
   Tensor b = makeTensor({4}, {1, kNan, 0.0f, -0.0f});
-  expectFloats(binary(Binary::MaxNum, a.view(), b.view()), {1, 1, 0, 0});
-  expectFloats(binary(Binary::MinNum, a.view(), b.view()), {1, 1, 0, 0});
-  Result<Tensor> larger = binary(Binary::Maximum, a.view(), b.view());
-  Result<Tensor> smaller = binary(Binary::Minimum, a.view(), b.view());
+  auto of = [&](std::string_view name) {
+    return scalarOp(name, {a.view(), b.view()});
+  };
+  expectFloats(of("arith.maxnumf"), {1, 1, 0, 0});
+  expectFloats(of("arith.minnumf"), {1, 1, 0, 0});
+  Result<Tensor> larger = of("arith.maximumf"), smaller = of("arith.minimumf");
   expectFloats(larger, {kNan, kNan, 0, 0});
   expectFloats(smaller, {kNan, kNan, 0, 0});
   for (int i : {2, 3}) {
     EXPECT_FALSE(std::signbit(larger->floats()[i]));
     EXPECT_TRUE(std::signbit(smaller->floats()[i]));
   }
-  expectError(binary(Binary::Add, a.view(), makeTensor({1}, {1}).view()),
-              "one shape");
+  constexpr int64_t oeq = 1, une = 13, ult = 11;
+  Tensor c = makeTensor({4}, {kNan, 1, 2, -1});
+  auto compare = [&](int64_t predicate) {
+    return scalarOp("arith.cmpf", {a.view(), c.view()}, DataType::I1,
+                    predicate);
+  };
+  expectIntegers(compare(oeq), DataType::I1, {0, 1, 0, 0});
+  expectIntegers(compare(une), DataType::I1, {1, 0, 1, 1});
+  expectIntegers(compare(ult), DataType::I1, {1, 0, 1, 0});
 }
 
-TEST(Unary, ComputesElementwise) {
-  Tensor x = makeTensor({2}, {4, 0});
-  expectFloats(unary(Unary::Neg, x.view()), {-4, 0});
-  expectFloats(unary(Unary::Exp, x.view()), {54.598150f, 1}, 1e-5f);
-  expectFloats(unary(Unary::Sqrt, x.view()), {2, 0});
-  expectFloats(unary(Unary::Rsqrt, x.view()), {0.5f, kInf});
-  expectFloats(unary(Unary::Tanh, x.view()), {0.99932930f, 0}, 1e-6f);
-  expectFloats(unary(Unary::Sqrt, makeTensor({}, {-1}).view()), {kNan});
-  expectError(unary(Unary::Neg, makeInts({1}).view()), "float tensor");
+TEST(ScalarOps, WrapIntegersAndDefineWhatArithDoesNot) {
+  constexpr DataType i8 = DataType::I8;
+  Tensor a = makeIntegers(i8, {-128, 7, -7, 100}),
+         b = makeIntegers(i8, {-1, 0, 2, 100});
+  auto of = [&](std::string_view name) {
+    return scalarOp(name, {a.view(), b.view()}, i8);
+  };
+  expectIntegers(of("arith.addi"), i8, {127, 7, -5, -56});
+  expectIntegers(of("arith.divsi"), i8, {-128, 0, -3, 1});
+  expectIntegers(of("arith.remsi"), i8, {0, 7, -1, 0});
+  expectIntegers(of("arith.floordivsi"), i8, {-128, 0, -4, 1});
+  expectIntegers(of("arith.ceildivsi"), i8, {-128, 0, -3, 1});
+  expectIntegers(of("arith.divui"), i8, {0, 0, 124, 1});
+  expectIntegers(of("arith.shli"), i8, {0, 7, -28, 0});
+  expectIntegers(of("arith.shrsi"), i8, {-1, 7, -2, 0});
+  expectIntegers(of("arith.maxui"), i8, {-1, 7, -7, 100});
+  Tensor x = makeTensor({5}, {300, -300, 1.9f, -1.9f, kNan});
+  expectIntegers(scalarOp("arith.fptosi", {x.view()}, i8), i8,
+                 {127, -128, 1, -1, 0});
+  expectIntegers(scalarOp("arith.fptoui", {x.view()}, i8), i8,
+                 {255, 0, 1, 0, 0});
+}
+
+TEST(ScalarOps, RefuseOtherTypesAndShapes) {
+  Tensor a = makeTensor({4}, {1, 2, 3, 4}), b = makeTensor({1}, {1});
+  expectError(scalarOp("arith.addf", {a.view(), b.view()}),
+              "arith.addf does not take 4xf32, 1xf32 and make f32");
+  expectError(scalarOp("arith.negf", {makeInts({1}).view()}),
+              "arith.negf does not take");
+  expectError(scalarOp("arith.addi", {a.view(), a.view()}, DataType::I32),
+              "arith.addi does not take");
+  expectError(scalarOp("arith.cmpf", {a.view(), a.view()}, DataType::I1, 16),
+              "arith.cmpf does not take");
+  EXPECT_EQ(findScalarOp("arith.nothing"), nullptr);
 }
 
 TEST(RoundTo, RoundsToNearestEven) {

@@ -45,12 +45,13 @@ inline bool isEmptyTensor(Type type) {
   return tensor && llvm::is_contained(tensor.getShape(), 0);
 }
 
-/// Whether kernels and programs can take and make values of `type`: a tensor of
-/// rank 1 or more whose dimensions are static but for the first, and not 0.
+/// Whether kernels and programs can take and make values of `type`: a tensor
+/// whose dimensions are static but for the first, and not 0.
 inline bool isRowsTensor(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor && tensor.getRank() > 0 && !isEmptyTensor(tensor) &&
-         llvm::none_of(tensor.getShape().drop_front(), ShapedType::isDynamic);
+  return tensor && !isEmptyTensor(tensor) &&
+         (tensor.getRank() == 0 ||
+          llvm::none_of(tensor.getShape().drop_front(), ShapedType::isDynamic));
 }
 
 /// Trait of ops whose operands and results have no dimension of size 0.
@@ -128,6 +129,23 @@ constexpr StringLiteral kSizeRangesAttrName = "kf.size_ranges";
 /// around `op` knows by `name`; fails where it knows none, without a
 /// diagnostic.
 FailureOr<unsigned> getSizeSlot(Operation *op, StringAttr name);
+
+/// Whether `op` makes each element of its result from those of its operands at
+/// the same place: kf.activation, kf.copy, and ops of arith and math on
+/// tensors. Every pass, target and device means this by "elementwise".
+bool isElementwise(Operation *op);
+
+/// Whether `op` shows elements of its operands in other places, or constants,
+/// without memory of its own: slices, reshapes, kf.transpose, kf.broadcast,
+/// tensor.concat, kf.iota, arith.constant and tensor.dim.
+bool isView(Operation *op);
+
+/// What a source may hold, for messages: names of all ops that kernels know
+/// beside those of kf.
+StringRef describeTensorOps();
+
+/// Whether `from` becomes `to` by kf.broadcast, their element types apart.
+bool isBroadcastable(RankedTensorType from, RankedTensorType to);
 
 /// The module's attribute that says what it is compiled for.
 constexpr StringLiteral kTargetAttrName = "kf.target";

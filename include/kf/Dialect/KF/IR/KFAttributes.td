@@ -41,6 +41,16 @@ def KF_ActivationKindAttr
   let assemblyFormat = "`<` $value `>`";
 }
 
+def KF_ReduceKind : KF_I32Enum<"ReduceKind", "how elements are combined", [
+  I32EnumAttrCase<"Sum", 0, "sum">,
+  I32EnumAttrCase<"Prod", 1, "prod">,
+  I32EnumAttrCase<"Max", 2, "max">,
+  I32EnumAttrCase<"Min", 3, "min">,
+  I32EnumAttrCase<"Mean", 4, "mean">]>;
+def KF_ReduceKindAttr : EnumAttr<KF_Dialect, KF_ReduceKind, "reduce_kind"> {
+  let assemblyFormat = "`<` $value `>`";
+}
+
 def KF_RopeStyle : KF_I32Enum<"RopeStyle", "which elements rotate together", [
   I32EnumAttrCase<"Half", 0, "half">,
   I32EnumAttrCase<"Interleaved", 1, "interleaved">]>;

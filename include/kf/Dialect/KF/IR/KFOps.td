@@ -72,13 +72,22 @@ def KF_MatmulOp : KF_LoopOp<"matmul", [AttrSizedOperandSegments]> {
     With `scales` and `sums`, `x` holds the codes of kf.quantize_rows, and
     stands for codes times scales.
 
-    - C1: `x` is a rank 2 tensor [M, K] of f32, f16 or bf16, or with `scales`
-      of i8.
+    With `x` of rank 3 or 4, there is a product for each of its batches, its
+    dimensions but the last two: all of them with `w` where it is a matrix, else
+    each with its own. `kf-expand-tensors` makes `kf.matmul` on matrices and
+    `kf.batch_matmul` of it.
+
+    - C1: `x` is a tensor [..., M, K] of rank 2 to 4 of f32, f16 or bf16, or
+      with `scales` of rank 2 and i8.
     - C2: `w` is [N, K], or [2, N, K] with `glu`, of f32, f16, bf16 or a
-      quantized type; rows of blocks are whole blocks.
+      quantized type; rows of blocks are whole blocks. Without `glu`, it may be
+      [..., N, K] of the rank of `x`, of f32, f16 or bf16: each batch dimension
+      is that of `x` or 1.
     - C3: the last dimensions of `x` and `w` are equal and static.
-    - C4: `bias`, where present, is [N], or [2, N] with `glu`, of a float type.
-    - C5: the result is [M, N] with the element type of `x`, f32 with `scales`.
+    - C4: `bias`, where present, is [N], or [2, N] with `glu`, of a float type;
+      `w` has no batches then.
+    - C5: the result is [..., M, N] with the element type of `x`, f32 with
+      `scales`.
     - C6: `scales` and `sums` come together. `w` is of a quantized type then,
       `scales` [M, K / 32] of f32, and `sums` [M, K / G] of i32, G being the
       elements of the type's blocks that share a scale.
@@ -87,7 +96,8 @@ def KF_MatmulOp : KF_LoopOp<"matmul", [AttrSizedOperandSegments]> {
     %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<768x256xbf16>
     %1 = kf.matmul %x, %w bias(%b) : tensor<?x64xf32>, tensor<96x64xf32>, tensor<96xf32>
     %2 = kf.matmul %x, %gu glu(silu) : tensor<?x256xf32>, tensor<2x704x256xbf16>
-    %3 = kf.matmul %codes scales(%s : tensor<?x8xf32>) sums(%t : tensor<?x8xi32>),
+    %3 = kf.matmul %q, %k : tensor<2x4x5x8xf32>, tensor<2x1x7x8xf32>
+    %4 = kf.matmul %codes scales(%s : tensor<?x8xf32>) sums(%t : tensor<?x8xi32>),
         %q : tensor<?x256xi8>, tensor<768x256x!kf.quant<q4_0>>
     ```
   }];
@@ -111,6 +121,11 @@ def KF_MatmulOp : KF_LoopOp<"matmul", [AttrSizedOperandSegments]> {
     }]>
   ];
   let hasCanonicalizer = 1;
+  let extraClassDeclaration = [{
+    /// Whether x and w are matrices (or w two of them, with glu), as kernels
+    /// have them.
+    bool isOfMatrices();
+  }];
 }
 
 def KF_MlpOp : KF_TensorOp<"mlp", [AttrSizedOperandSegments]> {
@@ -359,7 +374,8 @@ def KF_AttentionPartialOp : KF_Op<"attention_partial", [
     first ceil(n / splits) pages, and so on; the last ones may have none. So
     what a row's parts are depends on its own position alone.
 
-    Of the scores of each part's keys, `maxima` are the largest ones, `totals`
+    Of the scores of each part's keys, `maxima` are the largest ones (the lowest
+    float, where all scores are -inf, so that differences are no NaN), `totals`
     the sums of exp(score - maximum), and `values` the sums of
     exp(score - maximum) times v. A part without keys has -inf, 0 and zeros.
 
@@ -649,6 +665,7 @@ def KF_DequantizeOp : KF_LoopOp<"dequantize"> {
   let assemblyFormat = "$x attr-dict `:` type($x)";
 }
 
+include "kf/Dialect/KF/IR/KFTensorOps.td"
 include "kf/Dialect/KF/IR/KFStructureOps.td"
 include "kf/Dialect/KF/IR/KFVectorOps.td"
 

@@ -99,7 +99,7 @@ def KF_KernelOp : KF_Op<"kernel", [IsolatedFromAbove, Symbol,
     FunctionOpInterface, SingleBlock]> {
   let summary = "tensor ops that one launch computes";
   let description = [{
-    - C1: arguments and results are tensors of rank 1 or more, or KV caches
+    - C1: arguments and results are tensors, or KV caches
       (arguments only); a dimension other than the first is static, none is 0.
     - C2: there is a body, and it ends in a `kf.yield`.
     - C3: a tensor's encoding is a `#kf.layout`, and the tensor is static, or a
@@ -158,7 +158,7 @@ def KF_ProgramOp : KF_Op<"program", [IsolatedFromAbove, Symbol,
       `kf.yield` only.
     - C2: `max_tokens` is positive, and `min_tokens` between 1 and it.
     - C3: there is a body, and it ends in a `kf.yield`.
-    - C4: arguments are KV caches, or as results tensors of rank 1 or more
+    - C4: arguments are KV caches, or as results tensors
       without an encoding but `#kf.size`; a dimension other than the first is
       static, none is 0. What is packed is so within the program alone.
     - C5: each result is made by a `kf.dispatch`, and yielded once.

@@ -1,0 +1,31 @@
+//===- VectorSchedule.h - What vector code asks of a schedule ---*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Legality of `#kf.vector`, whatever the machine: what targets check of the
+// schedules that people write, and emitters rely on.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_CONVERSION_VECTORSCHEDULE_H
+#define KF_CONVERSION_VECTORSCHEDULE_H
+
+#include "kf/Conversion/VectorLimits.h"
+#include "kf/Dialect/KF/IR/KF.h"
+
+namespace mlir::kf {
+
+/// Fails where convert-kf-to-vector has no code for `kernel` with its
+/// `#kf.vector`, before the kernel is tiled or after. `emitError` begins the
+/// diagnostic.
+LogicalResult
+verifyVectorSchedule(KernelOp kernel,
+                     function_ref<InFlightDiagnostic()> emitError);
+
+} // namespace mlir::kf
+
+#endif // KF_CONVERSION_VECTORSCHEDULE_H

@@ -1,0 +1,260 @@
+//===- ElementwiseEmitter.cpp - Elementwise ops on elements ---------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Most ops of arith and math work on elements and vectors as on tensors. Those
+// that arith leaves undefined for some operands are not: no data may end a
+// process, and devices agree. x / 0 is 0 and x mod 0 is x, shifts by the width
+// or more shift everything out, and conversions to integers saturate, with 0
+// for a NaN.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TileEmitter.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::kf;
+
+namespace {
+
+/// Elements of one op's result: scalars, or vectors of one width.
+class Elements {
+public:
+  Elements(TileEmitter &e, Operation *op, ValueRange operands, unsigned width)
+      : e(e), b(e.b), loc(e.loc), op(op), x(operands.front()),
+        y(operands.size() > 1 ? operands[1] : Value()), operands(operands),
+        width(width), from(cast<RankedTensorType>(op->getOperand(0).getType())
+                               .getElementType()),
+        to(cast<RankedTensorType>(op->getResult(0).getType())
+               .getElementType()) {}
+
+  Value compute() {
+    return TypeSwitch<Operation *, Value>(op)
+        .Case([&](CopyOp) { return x; })
+        .Case([&](arith::ExtFOp) { return widen(x, e.computeType(to)); })
+        .Case([&](arith::TruncFOp) {
+          Value value = x;
+          if (e.computeType(from) != e.computeType(to))
+            value = arith::TruncFOp::create(b, loc, typeOf(b.getF32Type()), x);
+          return e.round(value, to);
+        })
+        .Case<arith::SIToFPOp, arith::UIToFPOp>([&](auto cast) {
+          Value value =
+              decltype(cast)::create(b, loc, typeOf(e.computeType(to)), x);
+          return e.round(value, to);
+        })
+        .Case<arith::FPToSIOp, arith::FPToUIOp>(
+            [&](auto cast) { return toInteger<decltype(cast)>(); })
+        .Case([&](arith::BitcastOp) { return bitcast(); })
+        .Case<arith::DivSIOp, arith::RemSIOp, arith::FloorDivSIOp,
+              arith::CeilDivSIOp>([&](auto) { return divideSigned(); })
+        .Case<arith::DivUIOp, arith::RemUIOp, arith::CeilDivUIOp>(
+            [&](auto) { return divideUnsigned(); })
+        .Case<arith::ShLIOp, arith::ShRUIOp>([&](auto shift) {
+          Value inside = less(y, integer(bits()));
+          Value amount = choose(inside, y, integer(0));
+          Value shifted = decltype(shift)::create(b, loc, x, amount);
+          return choose(inside, shifted, integer(0));
+        })
+        .Case([&](arith::ShRSIOp) -> Value {
+          Value inside = less(y, integer(bits()));
+          return arith::ShRSIOp::create(b, loc, x,
+                                        choose(inside, y, integer(bits() - 1)));
+        })
+        .Case([&](math::AbsIOp) {
+          Value isNegative = compare(arith::CmpIPredicate::slt, x, integer(0));
+          return choose(isNegative, negative(x), x);
+        })
+        .Case([&](math::IsNaNOp) {
+          return compare(arith::CmpFPredicate::UNO, x, x);
+        })
+        .Case([&](math::IsInfOp) {
+          return compare(arith::CmpFPredicate::OEQ, magnitude(), infinity());
+        })
+        .Case([&](math::IsFiniteOp) {
+          return compare(arith::CmpFPredicate::OLT, magnitude(), infinity());
+        })
+        .Case([&](math::IsNormalOp) -> Value {
+          const auto &semantics = cast<FloatType>(from).getFloatSemantics();
+          APFloat least = APFloat::getSmallestNormalized(semantics);
+          bool losesInfo;
+          least.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven,
+                        &losesInfo);
+          Value large = compare(arith::CmpFPredicate::OGE, magnitude(),
+                                real(least.convertToDouble()));
+          Value finite =
+              compare(arith::CmpFPredicate::OLT, magnitude(), infinity());
+          return arith::AndIOp::create(b, loc, large, finite);
+        })
+        .Default([&](Operation *) { return asOnTensors(); });
+  }
+
+private:
+  /// The op itself, without promises about its operands.
+  Value asOnTensors() {
+    SmallVector<NamedAttribute> attributes;
+    for (NamedAttribute attribute : op->getAttrs())
+      if (attribute.getName() != "overflowFlags" &&
+          attribute.getName() != "isExact")
+        attributes.push_back(attribute);
+    OperationState state(loc, op->getName(), operands,
+                         {typeOf(e.computeType(to))}, attributes);
+    return b.create(state)->getResult(0);
+  }
+
+  Type typeOf(Type element) { return e.typeOfWidth(width, element); }
+  int64_t bits() { return to.getIntOrFloatBitWidth(); }
+
+  Value constant(TypedAttr value) {
+    Value scalar = arith::ConstantOp::create(b, loc, value);
+    return width ? e.splat(scalar, width) : scalar;
+  }
+  Value integer(const APInt &value) {
+    return constant(b.getIntegerAttr(to, value));
+  }
+  Value integer(int64_t value) {
+    return integer(APInt(bits(), value, /*isSigned=*/true,
+                         /*implicitTrunc=*/true));
+  }
+  Value real(double value) {
+    return constant(b.getFloatAttr(e.computeType(from), value));
+  }
+  Value infinity() { return real(std::numeric_limits<double>::infinity()); }
+  Value magnitude() { return math::AbsFOp::create(b, loc, x); }
+
+  Value compare(arith::CmpFPredicate predicate, Value lhs, Value rhs) {
+    return arith::CmpFOp::create(b, loc, predicate, lhs, rhs);
+  }
+  Value compare(arith::CmpIPredicate predicate, Value lhs, Value rhs) {
+    return arith::CmpIOp::create(b, loc, predicate, lhs, rhs);
+  }
+  /// As unsigned numbers.
+  Value less(Value lhs, Value rhs) {
+    // 1 does not count the bits of an i1.
+    if (bits() == 1)
+      return compare(arith::CmpIPredicate::eq, lhs, integer(0));
+    return compare(arith::CmpIPredicate::ult, lhs, rhs);
+  }
+  Value choose(Value condition, Value yes, Value no) {
+    return e.select(condition, yes, no);
+  }
+  Value negative(Value value) {
+    return arith::SubIOp::create(b, loc, integer(0), value);
+  }
+  Value widen(Value value, Type type) {
+    if (getElementTypeOrSelf(value) == type)
+      return value;
+    return arith::ExtFOp::create(b, loc, typeOf(type), value);
+  }
+
+  /// f16 and bf16 have their own bits, not those of the f32 that they are
+  /// computed in.
+  Value bitcast() {
+    Value value = x;
+    if (e.computeType(from) != from)
+      value = arith::TruncFOp::create(b, loc, typeOf(from), value);
+    if (from != to)
+      value = arith::BitcastOp::create(b, loc, typeOf(to), value);
+    return widen(value, e.computeType(to));
+  }
+
+  template <typename CastOp> Value toInteger() {
+    constexpr bool isSigned = std::is_same_v<CastOp, arith::FPToSIOp>;
+    double top = std::ldexp(1.0, static_cast<int>(bits()) - isSigned);
+    Value tooLarge = compare(arith::CmpFPredicate::OGE, x, real(top));
+    Value tooSmall =
+        compare(arith::CmpFPredicate::OLE, x, real(isSigned ? -top : 0.0));
+    Value isOrdered = compare(arith::CmpFPredicate::ORD, x, x);
+    Value outside = arith::OrIOp::create(b, loc, tooLarge, tooSmall);
+    Value safe = choose(isOrdered, choose(outside, real(0.0), x), real(0.0));
+    Value value = CastOp::create(b, loc, typeOf(to), safe);
+    auto width = static_cast<unsigned>(bits());
+    APInt most =
+        isSigned ? APInt::getSignedMaxValue(width) : APInt::getMaxValue(width);
+    APInt least =
+        isSigned ? APInt::getSignedMinValue(width) : APInt::getMinValue(width);
+    value = choose(tooLarge, integer(most), value);
+    return choose(tooSmall, integer(least), value);
+  }
+
+  /// Divides by 1 instead of 0 and -1, the only ones that trap.
+  Value divideSigned() {
+    Value zero = integer(0);
+    Value byZero = compare(arith::CmpIPredicate::eq, y, zero);
+    Value byMinusOne = compare(arith::CmpIPredicate::eq, y, integer(-1));
+    Value special = arith::OrIOp::create(b, loc, byZero, byMinusOne);
+    Value safe = choose(special, integer(1), y);
+    Value rest = arith::RemSIOp::create(b, loc, x, safe);
+    if (isa<arith::RemSIOp>(op))
+      return choose(byZero, x, rest);
+    Value quotient = arith::DivSIOp::create(b, loc, x, safe);
+    quotient = choose(byMinusOne, negative(x), quotient);
+    quotient = choose(byZero, zero, quotient);
+    if (isa<arith::DivSIOp>(op))
+      return quotient;
+    // Of what is cut off, a part goes the other way.
+    Value isCut = compare(arith::CmpIPredicate::ne, rest, zero);
+    Value differ =
+        compare(arith::CmpIPredicate::slt,
+                arith::XOrIOp::create(b, loc, x, y).getResult(), zero);
+    bool isFloor = isa<arith::FloorDivSIOp>(op);
+    Value next =
+        isFloor
+            ? arith::SubIOp::create(b, loc, quotient, integer(1)).getResult()
+            : arith::AddIOp::create(b, loc, quotient, integer(1)).getResult();
+    Value moved = isFloor ? choose(differ, next, quotient)
+                          : choose(differ, quotient, next);
+    return choose(isCut, moved, quotient);
+  }
+
+  Value divideUnsigned() {
+    Value zero = integer(0);
+    Value byZero = compare(arith::CmpIPredicate::eq, y, zero);
+    Value safe = choose(byZero, integer(1), y);
+    if (isa<arith::RemUIOp>(op))
+      return choose(byZero, x,
+                    arith::RemUIOp::create(b, loc, x, safe).getResult());
+    Value quotient = choose(
+        byZero, zero, arith::DivUIOp::create(b, loc, x, safe).getResult());
+    if (isa<arith::DivUIOp>(op))
+      return quotient;
+    Value isCut =
+        compare(arith::CmpIPredicate::ne,
+                arith::RemUIOp::create(b, loc, x, safe).getResult(), zero);
+    return choose(isCut, arith::AddIOp::create(b, loc, quotient, integer(1)),
+                  quotient);
+  }
+
+  TileEmitter &e;
+  RewriterBase &b;
+  Location loc;
+  Operation *op;
+  Value x, y;
+  ValueRange operands;
+  unsigned width;
+  Type from, to; // elements of the first operand and the result
+};
+
+} // namespace
+
+Value TileEmitter::compute(Operation *op, ValueRange operands, unsigned width) {
+  return Elements(*this, op, operands, width).compute();
+}
+
+Value TileEmitter::round(Value x, Type element) {
+  if (computeType(element) == element)
+    return x;
+  Type type = x.getType();
+  auto vector = dyn_cast<VectorType>(type);
+  Type narrow = vector ? Type(vector.clone(element)) : element;
+  Value rounded = arith::TruncFOp::create(b, loc, narrow, x);
+  return arith::ExtFOp::create(b, loc, type, rounded);
+}

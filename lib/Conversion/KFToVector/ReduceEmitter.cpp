@@ -1,0 +1,173 @@
+//===- ReduceEmitter.cpp - Reductions and products of batches -------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Where the last dimension stays, a vector of results sums up vectors; where it
+// is reduced, each result sums up vectors along it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelEmitter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::kf;
+
+static vector::CombiningKind kindOf(ReduceKind kind, Type element) {
+  bool isFloat = isa<FloatType>(element), isBit = element.isInteger(1);
+  switch (kind) {
+  case ReduceKind::Sum:
+  case ReduceKind::Mean:
+    return vector::CombiningKind::ADD;
+  case ReduceKind::Prod:
+    return vector::CombiningKind::MUL;
+  case ReduceKind::Max:
+    return isFloat ? vector::CombiningKind::MAXIMUMF
+           : isBit ? vector::CombiningKind::OR
+                   : vector::CombiningKind::MAXSI;
+  case ReduceKind::Min:
+    return isFloat ? vector::CombiningKind::MINIMUMF
+           : isBit ? vector::CombiningKind::AND
+                   : vector::CombiningKind::MINSI;
+  }
+  llvm_unreachable("every reduction has a kind of vectors");
+}
+
+LogicalResult KernelEmitter::emitReduce(ReduceOp op, ValueRange row,
+                                        StoreFn store) {
+  Value x = op.getX();
+  if (!isLoadable(x))
+    return op.emitOpError("convert-kf-to-vector: its operand must be in memory "
+                          "or made by elementwise ops");
+  auto type = cast<RankedTensorType>(x.getType());
+  auto resultType = cast<RankedTensorType>(op.getType());
+  Type element = computeType(type.getElementType());
+  SmallVector<Value> sizes = sizesOf(x);
+  int64_t last = type.getRank() - 1;
+  bool alongRows = op.isReduced(last);
+  SmallVector<int64_t> outer; // reduced dimensions in loops
+  int64_t count = 1;
+  for (int64_t dim : op.getDims()) {
+    count *= type.getDimSize(dim);
+    if (dim != last)
+      outer.push_back(dim);
+  }
+  // Indices of the result to those of x, but for reduced ones.
+  auto placeOf = [&](Value column) {
+    SmallVector<Value> place(type.getRank()), at(row);
+    if (resultType.getRank() > 0)
+      at.push_back(column);
+    size_t next = 0;
+    for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+      bool isReduced = op.isReduced(dim);
+      if (!isReduced)
+        place[dim] = at[next];
+      next += !isReduced || op.getKeepDims();
+    }
+    return place;
+  };
+  TypedAttr neutral = neutralOf(op.getKind(), element);
+  auto neutralValue = [&](unsigned width) {
+    Value scalar = arith::ConstantOp::create(b, loc, neutral);
+    return width ? splat(scalar, width) : scalar;
+  };
+  // The sum over `outer` of what `inner` makes at a place.
+  auto nest = [&](SmallVector<Value> place, Value init,
+                  function_ref<Value(ValueRange)> inner) {
+    std::function<Value(size_t, Value)> at = [&](size_t number, Value sum) {
+      if (number == outer.size())
+        return combine(*this, op.getKind(), sum, inner(place));
+      auto body = [&](Value iv, ValueRange args) {
+        place[outer[number]] = iv;
+        return SmallVector<Value>{at(number + 1, args[0])};
+      };
+      return loop(index(0), sizes[outer[number]], index(1), sum, body)
+          .getResult(0);
+    };
+    return at(0, init);
+  };
+  auto finish = [&](Value sum, unsigned width) -> Value {
+    if (op.getKind() != ReduceKind::Mean)
+      return sum;
+    Value by = arith::ConstantOp::create(
+        b, loc, b.getFloatAttr(element, static_cast<double>(count)));
+    return arith::DivFOp::create(b, loc, sum, width ? splat(by, width) : by);
+  };
+  Value size = resultType.getRank() ? sizesOf(op.getResult()).back() : index(1);
+  if (!alongRows) {
+    forPieces(size, [&](Value column, unsigned width) {
+      Value sum = nest(placeOf(column), neutralValue(width),
+                       [&](ValueRange place) { return load(x, place, width); });
+      store(column, width, finish(sum, width));
+    });
+    return success();
+  }
+  loop(size, [&](Value column) {
+    Value sum = nest(placeOf(column), neutralValue(0), [&](ValueRange place) {
+      return reducePieces(
+          sizes[last], kindOf(op.getKind(), element),
+          [&](Value at, unsigned width) {
+            SmallVector<Value> one(place);
+            one.back() = at;
+            return load(x, one, width);
+          },
+          neutralValue(0));
+    });
+    store(column, 1, splat(finish(sum, 0), 1));
+  });
+  return success();
+}
+
+/// A row of x times a panel of columns of w where w is the transpose of
+/// something, whose rows they are; else one column after another.
+LogicalResult KernelEmitter::emitBatchMatmul(BatchMatmulOp op, ValueRange row,
+                                             StoreFn store) {
+  if (!isLoadable(op.getW()))
+    return op.emitOpError("convert-kf-to-vector: its weight must be in memory");
+  if (failed(prepareRow(op.getX(), row)))
+    return failure();
+  ValueRange batch = row.drop_back();
+  Value columns = sizesOf(op.getResult()).back();
+  Value extent = sizesOf(op.getX()).back();
+  auto element = [&](Value tensor, ValueRange line, Value at, unsigned width) {
+    return load(tensor, indicesAt(line, at), width);
+  };
+  auto transposed = op.getW().getDefiningOp<TransposeOp>();
+  if (transposed) {
+    SmallVector<int64_t> order(transposed.getPermutation());
+    std::swap(order.end()[-1], order.end()[-2]);
+    if (!llvm::equal(order, llvm::seq<int64_t>(0, order.size())))
+      transposed = nullptr;
+  }
+  if (transposed) {
+    forPieces(columns, [&](Value column, unsigned width) {
+      Value zeros = splat(f32(0.0), width);
+      auto sums = loop(
+          index(0), extent, index(1), zeros, [&](Value k, ValueRange args) {
+            Value left = splat(element(op.getX(), row, k, 0), width);
+            Value right =
+                element(transposed.getX(), indicesAt(batch, k), column, width);
+            return SmallVector<Value>{
+                math::FmaOp::create(b, loc, left, right, args[0]).getResult()};
+          });
+      store(column, width, sums.getResult(0));
+    });
+    return success();
+  }
+  loop(columns, [&](Value column) {
+    Value sum = reduceRow(
+        extent, vector::CombiningKind::ADD, [&](Value k, unsigned width) {
+          return mul(element(op.getX(), row, k, width),
+                     element(op.getW(), indicesAt(batch, column), k, width));
+        });
+    store(column, 1, splat(sum, 1));
+  });
+  return success();
+}

@@ -1,0 +1,204 @@
+//===- VectorSchedule.cpp - What vector code asks of a schedule -----------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kf/Conversion/VectorSchedule.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace mlir::kf;
+
+namespace {
+
+class Verifier {
+public:
+  Verifier(KernelOp kernel, function_ref<InFlightDiagnostic()> emitError)
+      : kernel(kernel), emitError(emitError),
+        schedule(
+            dyn_cast_if_present<VectorScheduleAttr>(kernel.getScheduleAttr())) {
+  }
+
+  LogicalResult verify() {
+    if (!schedule)
+      return fail("it is no #kf.vector");
+    if (auto matmul = find<MatmulOp>())
+      return verifyMatmul(matmul);
+    if (schedule.getDot() == DotKind::I8)
+      return fail("dot = i8 is for matmuls with block-quantized weights");
+    if (schedule.getUnroll() != 1)
+      return fail("unroll is for matmuls");
+    if (auto attention = find<CacheAttentionInterface>())
+      return verifyAttention(attention);
+    if (!schedule.getTile().empty() || schedule.getReduction() != 0)
+      return fail("tile and reduction are for matmuls and attention");
+    if (find<QuantizeRowsOp>() &&
+        (schedule.getLanes() < 4 || schedule.getLanes() > 16))
+      return fail("rows in 8 bits need lanes = 4, 8 or 16");
+    if (auto pack = find<PackOp>())
+      return verifyPack(pack);
+    return success();
+  }
+
+private:
+  LogicalResult fail(const Twine &message) { return emitError() << message; }
+
+  /// The kernel's op of this type, in its tile if it has one; or null.
+  template <typename OpTy> OpTy find() {
+    for (Operation &op : kernel.getBody().front()) {
+      if (auto found = dyn_cast<OpTy>(op))
+        return found;
+      if (auto forall = dyn_cast<scf::ForallOp>(op))
+        for (auto found : forall.getBody()->getOps<OpTy>())
+          return found;
+    }
+    return nullptr;
+  }
+
+  /// The tile of workgroup loop `dim`; 0 leaves it whole.
+  int64_t workgroup(size_t dim) {
+    ArrayRef<int64_t> sizes = schedule.getWorkgroup();
+    return dim < sizes.size() ? sizes[dim] : 0;
+  }
+
+  LogicalResult verifyMatmul(MatmulOp op) {
+    auto weight = cast<RankedTensorType>(op.getW().getType());
+    bool quantized = isa<QuantType>(weight.getElementType());
+    int64_t lanes = schedule.getLanes();
+    if (schedule.getDot() == DotKind::I8) {
+      if (lanes < 4 || lanes > 16)
+        return fail("dot = i8 needs lanes = 4, 8 or 16");
+      if (!quantized)
+        return fail("dot = i8 is for matmuls with block-quantized weights");
+    }
+    if (quantized && schedule.getUnroll() != 1)
+      return fail("unroll must be 1 for block-quantized weights, whose blocks "
+                  "are unrolled whole");
+    if (schedule.getReduction() != 0)
+      return fail("a matmul's reduction is not tiled; reduction must be 0");
+    ArrayRef<int64_t> tile = schedule.getTile();
+    if (tile.size() != 2)
+      return fail("a matmul needs tile = [rows, columns]");
+    if (tile[1] % lanes != 0)
+      return fail("tile columns must be a multiple of lanes");
+    LayoutAttr layout = getLayout(weight);
+    if (layout && layout.getPanel() != tile[1])
+      return fail("tile columns (" + Twine(tile[1]) +
+                  ") must be the panel of the weight's layout (" +
+                  Twine(layout.getPanel()) + ")");
+    if (layout && layout.getInterleave() != 0 &&
+        layout.getInterleave() != lanes)
+      return fail("lanes (" + Twine(lanes) +
+                  ") must be those that interleave the weight's layout (" +
+                  Twine(layout.getInterleave()) + ")");
+    if (workgroup(1) % tile[1] != 0)
+      return fail("workgroup columns (" + Twine(workgroup(1)) +
+                  ") must be a multiple of tile columns (" + Twine(tile[1]) +
+                  ")");
+    if (failed(verifyRows(op.getX())))
+      return failure();
+    int64_t vectors = tile[0] * tile[1] / lanes * (op.getGlu() ? 2 : 1);
+    if (failed(verifyRegisters("tile and accumulators",
+                               vectors * schedule.getAccumulators())))
+      return failure();
+    int64_t products =
+        vectors * (quantized ? ::kf::PackedBlock::unit : schedule.getUnroll());
+    if (products > maxUnrolledProducts)
+      return fail("tile and unroll make " + Twine(products) +
+                  " products of vectors a step; at most " +
+                  Twine(maxUnrolledProducts) + " are accepted");
+    return success();
+  }
+
+  LogicalResult verifyAttention(CacheAttentionInterface op) {
+    ArrayRef<int64_t> tile = schedule.getTile();
+    if (tile.empty() || tile.size() > 2)
+      return fail("attention needs tile = [query rows] or [query rows, those "
+                  "of one token]");
+    KVCacheType cache = op.getCache().getType();
+    int64_t lanes = schedule.getLanes(), keys = schedule.getReduction();
+    if (keys == 0 || keys % lanes != 0 || cache.getPage() % keys != 0)
+      return fail("attention needs a reduction that divides the cache's page "
+                  "(" +
+                  Twine(cache.getPage()) +
+                  ") and is a multiple of lanes, found " + Twine(keys));
+    if (cache.getKeyBlock() != lanes)
+      return fail("lanes (" + Twine(lanes) +
+                  ") must be the cache's key_block (" +
+                  Twine(cache.getKeyBlock()) +
+                  "), which kf-set-layouts makes those of the target");
+    if (auto quant = dyn_cast<QuantType>(cache.getType()))
+      if (int64_t block = getStorage(quant.getFormat()).elements;
+          block % lanes != 0)
+        return fail("lanes (" + Twine(lanes) +
+                    ") must divide the blocks of the cache (" + Twine(block) +
+                    " elements)");
+    if (failed(verifyRegisters("tile and reduction",
+                               *llvm::max_element(tile) * keys / lanes)))
+      return failure();
+    if (failed(verifyHeads(op)))
+      return failure();
+    return verifyRows(op.getQ());
+  }
+
+  LogicalResult verifyHeads(CacheAttentionInterface op) {
+    auto q = cast<RankedTensorType>(op.getQ().getType());
+    int64_t kvHeads = op.getCache().getType().getKvHeads();
+    int64_t heads = q.getDimSize(1), group = heads / kvHeads;
+    if (!op.getKvHead() && kvHeads > 1 && workgroup(1) != group)
+      return fail("workgroup heads (" + Twine(workgroup(1)) + ") must be the " +
+                  Twine(group) + " that share a KV head");
+    auto partial = dyn_cast<AttentionPartialOp>(op.getOperation());
+    if (partial && partial.getSplits() > 1 && workgroup(2) != 1)
+      return fail("workgroup splits (" + Twine(workgroup(2)) + ") must be 1");
+    int64_t rows = workgroup(0) ? workgroup(0) : 1, most;
+    if (llvm::MulOverflow(rows, heads, most) || most > maxScratchBytes)
+      return fail("a workgroup of " + Twine(rows) + " tokens and " +
+                  Twine(heads) + " heads is too large; tile fewer tokens");
+    return success();
+  }
+
+  LogicalResult verifyRegisters(const Twine &fields, int64_t vectors) {
+    if (vectors <= maxTileVectors)
+      return success();
+    return fail(fields + " need " + Twine(vectors) +
+                " vector registers; 32 are there, and " +
+                Twine(maxTileVectors) + " are accepted");
+  }
+
+  /// Workgroups share no panel.
+  LogicalResult verifyPack(PackOp op) {
+    auto type = cast<RankedTensorType>(op.getType());
+    int64_t rows = workgroup(type.getRank() - 2);
+    int64_t panel = getLayout(type).getPanel();
+    if (rows % panel != 0)
+      return fail("workgroup rows (" + Twine(rows) +
+                  ") must be a multiple of the layout's panel (" +
+                  Twine(panel) + ")");
+    return success();
+  }
+
+  /// Rows of a workgroup lie in scratch, whose size has to be known.
+  LogicalResult verifyRows(Value x) {
+    if (workgroup(0) == 0 &&
+        cast<RankedTensorType>(x.getType()).isDynamicDim(0))
+      return fail("workgroup rows must be given, as their number is dynamic");
+    return success();
+  }
+
+  KernelOp kernel;
+  function_ref<InFlightDiagnostic()> emitError;
+  VectorScheduleAttr schedule;
+};
+
+} // namespace
+
+LogicalResult
+mlir::kf::verifyVectorSchedule(KernelOp kernel,
+                               function_ref<InFlightDiagnostic()> emitError) {
+  return Verifier(kernel, emitError).verify();
+}

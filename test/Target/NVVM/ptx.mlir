@@ -1,0 +1,60 @@
+// RUN: kf-run emit-mlir %s --function elements --device cuda --compile-to=binary -o %t
+// RUN: %ptx print %t | FileCheck %s --check-prefix=ELEMENTS
+// RUN: kf-run emit-mlir %s --function rows --device cuda --target-cpu sm_90 --compile-to=binary -o %t
+// RUN: %ptx print %t | FileCheck %s --check-prefix=ROWS
+// RUN: kf-run emit-mlir %s --function product --device cuda --target-cpu sm_90a --compile-to=binary -o %t
+// RUN: %ptx print %t | FileCheck %s --check-prefix=PRODUCT
+
+// One kernel of each kind of schedule, down to the text that the driver gets.
+// Nothing is rounded but as IEEE says, and denormals stay: no .approx, no .ftz.
+
+// ELEMENTS:      kernel @div_maximum_0 threads [64, 1, 1] shared 0
+// ELEMENTS:      .version 8.0
+// ELEMENTS-NEXT: .target sm_80
+// ELEMENTS-NEXT: .address_size 64
+// ELEMENTS:      .visible .entry kf_kernel(
+// ELEMENTS-NEXT:   .param .u64 .ptr {{.*}}kf_kernel_param_0,
+// ELEMENTS-NEXT:   .param .u64 .ptr {{.*}}kf_kernel_param_1,
+// ELEMENTS-NEXT:   .param .u64 .ptr {{.*}}kf_kernel_param_2,
+// ELEMENTS-NEXT:   .param .u64 .ptr {{.*}}kf_kernel_param_3
+// ELEMENTS:      .reqntid 64
+// ELEMENTS-NOT:  .approx
+// ELEMENTS-NOT:  .ftz
+// ELEMENTS-NOT:  call
+// ELEMENTS:      div.rn.f32
+// ELEMENTS:      max.NaN.f32
+// ELEMENTS:      st.global
+func.func @elements(%a: tensor<?x70xf32>, %b: tensor<?x70xf32>) -> tensor<?x70xf32> {
+  %0 = arith.divf %a, %b : tensor<?x70xf32>
+  %1 = arith.maximumf %0, %b : tensor<?x70xf32>
+  return %1 : tensor<?x70xf32>
+}
+
+// The sum goes through shared memory; a weight is read as what nobody writes.
+// ROWS:          kernel @rms_norm_0 threads [64, 1, 1] shared 256
+// ROWS:          .target sm_90{{$}}
+// ROWS-NOT:      .approx
+// ROWS-NOT:      call
+// ROWS:          .shared .align 4 .b8 {{.*}}[256];
+// ROWS:          st.shared
+// ROWS:          bar.sync
+// ROWS:          sqrt.rn.f32
+// ROWS:          ld.global.nc
+func.func @rows(%x: tensor<?x70xf32>) -> tensor<?x70xf32> {
+  %w = kf.weight ["w"] : tensor<70xf32>
+  %0 = kf.rms_norm %x, %w eps(1.0e-5) : tensor<?x70xf32>, tensor<70xf32>
+  return %0 : tensor<?x70xf32>
+}
+
+// PRODUCT:       kernel @matmul_0 threads [16, 16, 1] shared {{[1-9]}}
+// PRODUCT:       .target sm_90a
+// PRODUCT:       .reqntid 16, 16, 1
+// PRODUCT:       ld.global.nc
+// PRODUCT:       bar.sync
+// PRODUCT:       ld.shared
+// PRODUCT:       bar.sync
+func.func @product(%x: tensor<?x64xf32>) -> tensor<?x40xf32> {
+  %w = kf.weight ["w"] : tensor<40x64xf32>
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<40x64xf32>
+  return %0 : tensor<?x40xf32>
+}

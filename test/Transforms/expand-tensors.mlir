@@ -1,0 +1,79 @@
+// RUN: kf-opt %s --pass-pipeline='builtin.module(func.func(kf-expand-tensors))' | FileCheck %s
+
+// Batches with one weight are rows of one product.
+// CHECK-LABEL: func.func @shared
+// CHECK:       %[[X:.*]] = tensor.collapse_shape %{{.*}} {{\[}}[0, 1], [2]] : tensor<2x5x8xf32> into tensor<10x8xf32>
+// CHECK:       %[[Y:.*]] = kf.matmul %[[X]], %{{.*}} : tensor<10x8xf32>, tensor<7x8xf32>
+// CHECK:       tensor.expand_shape %[[Y]] {{\[}}[0, 1], [2]] output_shape [2, 5, 7]
+func.func @shared(%x: tensor<2x5x8xf32>, %w: tensor<7x8xf32>) -> tensor<2x5x7xf32> {
+  %0 = kf.matmul %x, %w : tensor<2x5x8xf32>, tensor<7x8xf32>
+  return %0 : tensor<2x5x7xf32>
+}
+
+// CHECK-LABEL: func.func @of_batches
+// CHECK:       %[[W:.*]] = kf.broadcast %{{.*}} : tensor<1x7x8xf32> to tensor<2x7x8xf32>
+// CHECK:       kf.batch_matmul %{{.*}}, %[[W]] : tensor<2x5x8xf32>, tensor<2x7x8xf32>
+func.func @of_batches(%x: tensor<2x5x8xf32>, %w: tensor<1x7x8xf32>) -> tensor<2x5x7xf32> {
+  %0 = kf.matmul %x, %w : tensor<2x5x8xf32>, tensor<1x7x8xf32>
+  return %0 : tensor<2x5x7xf32>
+}
+
+// A `?` joins no other dimension.
+// CHECK-LABEL: func.func @dynamic
+// CHECK:       %[[D:.*]] = kf.dequantize %{{.*}} : tensor<7x32x!kf.quant<q8_0>>
+// CHECK:       %[[W:.*]] = kf.broadcast %[[D]] : tensor<7x32xf32> to tensor<?x7x32xf32>
+// CHECK:       %[[P:.*]] = kf.batch_matmul %{{.*}}, %[[W]]
+// CHECK:       %[[B:.*]] = kf.broadcast %{{.*}} : tensor<7xf32> to tensor<?x5x7xf32>
+// CHECK:       arith.addf %[[P]], %[[B]]
+func.func @dynamic(%x: tensor<?x5x32xf32>, %w: tensor<7x32x!kf.quant<q8_0>>, %b: tensor<7xf32>) -> tensor<?x5x7xf32> {
+  %0 = kf.matmul %x, %w bias(%b) : tensor<?x5x32xf32>, tensor<7x32x!kf.quant<q8_0>>, tensor<7xf32>
+  return %0 : tensor<?x5x7xf32>
+}
+
+// CHECK-LABEL: func.func @matrices
+// CHECK-NEXT:  kf.matmul
+// CHECK-NEXT:  return
+func.func @matrices(%x: tensor<?x8xf32>, %w: tensor<2x7x8xf32>) -> tensor<?x7xf32> {
+  %0 = kf.matmul %x, %w glu(silu) : tensor<?x8xf32>, tensor<2x7x8xf32>
+  return %0 : tensor<?x7xf32>
+}
+
+// CHECK-LABEL: func.func @attention
+// CHECK-DAG:   %[[SCALE:.*]] = arith.constant dense<5.000000e-01> : tensor<4x5x7xf32>
+// CHECK:       %[[K:.*]] = kf.broadcast %{{.*}} : tensor<2x1x7x8xf32> to tensor<2x2x7x8xf32>
+// CHECK:       %[[ALL:.*]] = tensor.collapse_shape %[[K]] {{\[}}[0, 1], [2], [3]]
+// CHECK:       %[[S:.*]] = kf.batch_matmul %{{.*}}, %[[ALL]] : tensor<4x5x8xf32>, tensor<4x7x8xf32>
+// CHECK:       %[[SCALED:.*]] = arith.mulf %[[S]], %[[SCALE]]
+// CHECK:       %[[SEEN:.*]] = arith.cmpi sle
+// CHECK:       %[[HIDDEN:.*]] = arith.select %[[SEEN]], %[[SCALED]]
+// CHECK:       %[[P:.*]] = kf.softmax %[[HIDDEN]]
+// CHECK:       %[[V:.*]] = kf.transpose %{{.*}} permutation = [0, 2, 1]
+// CHECK:       kf.batch_matmul %[[P]], %[[V]] : tensor<4x5x7xf32>, tensor<4x16x7xf32>
+func.func @attention(%q: tensor<4x5x8xf32>, %k: tensor<2x7x8xf32>, %v: tensor<2x7x16xf32>) -> tensor<4x5x16xf32> {
+  %0 = kf.scaled_dot_product_attention %q, %k, %v {causal, scale = 0.5 : f32}
+      : tensor<4x5x8xf32>, tensor<2x7x8xf32>, tensor<2x7x16xf32>
+  return %0 : tensor<4x5x16xf32>
+}
+
+// A query may attend to no key: its row is zeros.
+// CHECK-LABEL: func.func @mask
+// CHECK:       %[[FINITE:.*]] = arith.maximumf
+// CHECK:       %[[NONE:.*]] = arith.cmpf oeq
+// CHECK:       %[[P:.*]] = kf.softmax %[[FINITE]]
+// CHECK:       arith.select %[[NONE]], %{{.*}}, %[[P]]
+func.func @mask(%q: tensor<4x5x8xf32>, %m: tensor<5x5xi1>) -> tensor<4x5x8xf32> {
+  %0 = kf.scaled_dot_product_attention %q, %q, %q mask(%m)
+      : tensor<4x5x8xf32>, tensor<4x5x8xf32>, tensor<4x5x8xf32>, tensor<5x5xi1>
+  return %0 : tensor<4x5x8xf32>
+}
+
+// CHECK-LABEL: func.func @rotary
+// CHECK:       %[[A:.*]] = tensor.extract_slice %{{.*}}[0, 0, 0] [%{{.*}}, 3, 4] [1, 1, 1]
+// CHECK:       %[[B:.*]] = tensor.extract_slice %{{.*}}[0, 0, 4] [%{{.*}}, 3, 4] [1, 1, 1]
+// CHECK:       kf.broadcast %{{.*}} : tensor<?x1x4xf32> to tensor<?x3x4xf32>
+// CHECK:       %[[REST:.*]] = tensor.extract_slice %{{.*}}[0, 0, 8] [%{{.*}}, 3, 2] [1, 1, 1]
+// CHECK:       tensor.concat dim(2) %{{.*}}, %{{.*}}, %[[REST]]
+func.func @rotary(%x: tensor<?x3x10xf32>, %c: tensor<?x1x4xf32>) -> tensor<?x3x10xf32> {
+  %0 = kf.rotary_embedding %x, %c, %c : tensor<?x3x10xf32>, tensor<?x1x4xf32>
+  return %0 : tensor<?x3x10xf32>
+}

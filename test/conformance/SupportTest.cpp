@@ -1,0 +1,154 @@
+//===- SupportTest.cpp - What each device takes ---------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// docs/Dialect/Support.md has a table of all ops in test/conformance/ops with
+// the element types that each target schedules kernels for. This test makes the
+// table anew and compares; KF_UPDATE_SUPPORT=1 writes it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "kf/Dialect/KF/IR/KF.h"
+#include "kf/Pipelines/Pipelines.h"
+#include "kf/Pipelines/Registration.h"
+#include "kf/Target/Targets.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "gtest/gtest.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+
+using namespace mlir;
+
+namespace {
+
+const std::string page = KF_SOURCE_DIR "/docs/Dialect/Support.md";
+constexpr StringLiteral begin = "<!-- table: made by SupportTest -->\n";
+constexpr StringLiteral end = "<!-- end of table -->\n";
+
+struct Column {
+  const char *name, *target;
+};
+constexpr Column columns[] = {{"reference", "reference"},
+                              {"cpu", "cpu:x86-64-v4"},
+                              {"vulkan", "vulkan"},
+                              {"cuda", "cuda:sm_80"}};
+
+/// Element types of an op's first tensor, by op and column.
+using Types = std::map<std::string, std::array<std::set<std::string>, 4>>;
+
+/// What a cell calls the elements of `type`: blocks of any format "blocks".
+std::string elementOf(Type type) {
+  if (auto cache = dyn_cast<mlir::kf::KVCacheType>(type))
+    return elementOf(cache.getType());
+  Type element = getElementTypeOrSelf(type);
+  if (isa<mlir::kf::QuantType>(element))
+    return "blocks";
+  std::string name;
+  llvm::raw_string_ostream(name) << element;
+  return name;
+}
+
+/// Ops whose result says more than their operands do.
+bool isListed(Operation &op) {
+  return !isa<func::ReturnOp>(op) && op.getNumOperands() > 0 &&
+         !op.getOperand(0).getType().isIndex() &&
+         op.getName().getStringRef() != "tensor.dim";
+}
+
+bool schedules(ModuleOp module, mlir::kf::TargetAttrInterface target) {
+  PassManager passes(module.getContext());
+  mlir::kf::buildFusePipeline(passes, target);
+  mlir::kf::buildProgramPipeline(passes, target, /*maxTokens=*/8);
+  mlir::kf::buildSchedulePipeline(passes, target);
+  module->setAttr(mlir::kf::kTargetAttrName, target);
+  return succeeded(passes.run(module));
+}
+
+void addFunction(ModuleOp file, StringRef name, Types &types) {
+  for (auto [number, column] : llvm::enumerate(columns)) {
+    OwningOpRef<ModuleOp> module = file.clone();
+    for (auto function :
+         llvm::make_early_inc_range(module->getOps<func::FuncOp>()))
+      if (function.getName() != name)
+        function.erase();
+    std::vector<std::pair<std::string, std::string>> ops;
+    for (auto function : module->getOps<func::FuncOp>())
+      for (Operation &op : function.getBody().front())
+        if (isListed(op))
+          ops.emplace_back(op.getName().getStringRef().str(),
+                           elementOf(op.getOperand(0).getType()));
+    llvm::Expected<mlir::kf::TargetAttrInterface> target =
+        mlir::kf::parseTarget(column.target, module->getContext());
+    ASSERT_TRUE(bool(target)) << llvm::toString(target.takeError());
+    ScopedDiagnosticHandler silent(module->getContext(),
+                                   [](Diagnostic &) { return success(); });
+    bool runs = schedules(*module, *target);
+    for (auto &[op, element] : ops) {
+      auto &cells = types[op];
+      if (runs)
+        cells[number].insert(element);
+    }
+  }
+}
+
+std::string tableOf(const Types &types) {
+  std::ostringstream table;
+  table << "| op |";
+  for (const Column &column : columns)
+    table << " " << column.name << " |";
+  table << "\n| --- | --- | --- | --- | --- |\n";
+  for (const auto &[op, cells] : types) {
+    table << "| `" << op << "` |";
+    for (const auto &cell : cells) {
+      std::string list;
+      for (const std::string &element : cell)
+        list += (list.empty() ? "" : ", ") + element;
+      table << " " << (list.empty() ? "-" : list) << " |";
+    }
+    table << "\n";
+  }
+  return table.str();
+}
+
+TEST(Support, PageSaysWhatEachDeviceTakes) {
+  DialectRegistry registry;
+  mlir::kf::registerDialects(registry);
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  context.loadAllAvailableDialects();
+  Types types;
+  for (const auto &entry : std::filesystem::directory_iterator(
+           KF_SOURCE_DIR "/test/conformance/ops")) {
+    OwningOpRef<ModuleOp> file =
+        parseSourceFile<ModuleOp>(entry.path().string(), &context);
+    ASSERT_TRUE(file) << entry.path();
+    for (auto function : file->getOps<func::FuncOp>())
+      addFunction(*file, function.getName(), types);
+  }
+  std::stringstream stream;
+  stream << std::ifstream(page).rdbuf();
+  std::string text = stream.str();
+  size_t from = text.find(begin), to = text.find(end);
+  ASSERT_TRUE(from != std::string::npos && to != std::string::npos) << page;
+  std::string wanted =
+      text.substr(0, from + begin.size()) + tableOf(types) + text.substr(to);
+  if (std::getenv("KF_UPDATE_SUPPORT"))
+    std::ofstream(page) << wanted;
+  else
+    EXPECT_EQ(text, wanted) << "run this test with KF_UPDATE_SUPPORT=1";
+}
+
+} // namespace
