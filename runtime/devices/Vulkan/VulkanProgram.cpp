@@ -223,6 +223,7 @@ Result<uint64_t> VulkanProgram::byteRange(const kf_binding &binding,
                             resolveShape(spec.shape, program().largestSizes()));
   };
   int64_t bytes = 0; // that kernels may reach
+  DataType type = DataType::F32;
   switch (binding.kind) {
   case KF_BINDING_ARENA:
     bytes = static_cast<int64_t>(program().arenaBytes - binding.offset);
@@ -230,6 +231,7 @@ Result<uint64_t> VulkanProgram::byteRange(const kf_binding &binding,
   case KF_BINDING_WEIGHT: {
     const WeightSpec &weight = program().weights[binding.index];
     KF_ASSIGN_OR_RETURN(bytes, weight.packedBytes());
+    type = weight.type;
     what += " '" + weight.names.front() + "'";
     break;
   }
@@ -237,18 +239,28 @@ Result<uint64_t> VulkanProgram::byteRange(const kf_binding &binding,
     const CacheSpec &cache = program().caches[binding.index];
     KF_ASSIGN_OR_RETURN(bytes, cache.bytes(pages));
     bytes /= cache.layers;
+    type = cache.type;
     what = "layer " + std::to_string(binding.offset) + " of " + what;
     break;
   }
   case KF_BINDING_INPUT: {
     KF_ASSIGN_OR_RETURN(bytes, largestOf(program().inputs[binding.index]));
+    type = program().inputs[binding.index].type;
     break;
   }
   case KF_BINDING_OUTPUT: {
     KF_ASSIGN_OR_RETURN(bytes, largestOf(program().outputs[binding.index]));
+    type = program().outputs[binding.index].type;
     break;
   }
   }
+  // Kernels count elements with 32 bits and a sign. Where they are bytes, as
+  // blocks are, a binding could have more.
+  if (bytes > std::numeric_limits<int32_t>::max() &&
+      (isBlock(type) || sizeOf(type) == 1))
+    return Status::error(what + " has " + std::to_string(bytes) +
+                         " bytes, of which Vulkan's kernels count 2147483647; "
+                         "use a smaller model, context or token count");
   uint64_t most = context.limits().maxStorageBufferRange;
   // Kernels read whole words.
   if (static_cast<uint64_t>(bytes) > most / 4 * 4)

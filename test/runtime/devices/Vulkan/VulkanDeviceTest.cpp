@@ -258,6 +258,13 @@ TEST_F(VulkanDeviceTest, RefusesWhatNoBindingHolds) {
   Status status = device->load(executable).status();
   EXPECT_TRUE(failsWith(status, "dispatch 0: arena has 8589934336 bytes, "));
   EXPECT_TRUE(failsWith(status, "(maxStorageBufferRange)"));
+  // Bytes, of which fewer can be counted than bound.
+  executable = scaleTwice();
+  executable.weights[0].type = DataType::Q8_0;
+  executable.weights[0].shape = {2, int64_t(1) << 30};
+  EXPECT_TRUE(failsWith(device->load(executable).status(),
+                        "dispatch 0: weight 0 'a' has 2281701376 bytes, of "
+                        "which Vulkan's kernels count 2147483647"));
 }
 
 TEST_F(VulkanDeviceTest, BindsOneLayerOfALargeCache) {
