@@ -59,12 +59,13 @@ class StepBuilder {
 public:
   StepBuilder(MLIRContext *context, const ModelConfig &config,
               const Checkpoint &checkpoint, const ImportOptions &options,
-              Type cacheElement)
+              Type cacheElement, FloatType activation)
       : config(config), names(::kf::tensorNames(config)),
         checkpoint(checkpoint), options(options), b(context),
         name(::kf::nameOf(options.shape)),
         signature(::kf::stepSignature(options.shape, config)),
         loc(NameLoc::get(b.getStringAttr(name))),
+        activation(activation),
         cacheType(KVCacheType::get(context, config.layers, config.kvHeads,
                                    config.headDim, cacheElement,
                                    options.keyBlock, ::kf::kCachePage)) {}
@@ -110,11 +111,14 @@ private:
   /// ids [T] -> [T, D].
   Value embed(Value ids) {
     Value x = EmbeddingOp::create(b, loc, ids, weight(names.embedding));
-    if (names.positions.empty())
+    if (!names.positions.empty()) {
+      Value learned =
+          EmbeddingOp::create(b, loc, positions, weight(names.positions));
+      x = arith::AddFOp::create(b, loc, x, learned);
+    }
+    if (activation.isF32())
       return x;
-    Value learned =
-        EmbeddingOp::create(b, loc, positions, weight(names.positions));
-    return arith::AddFOp::create(b, loc, x, learned);
+    return arith::TruncFOp::create(b, loc, rowsOf(config.hiddenSize), x);
   }
 
   /// [T, D] -> [T, D].
@@ -290,7 +294,7 @@ private:
   }
 
   RankedTensorType rowsOf(int64_t size) {
-    return RankedTensorType::get({rowCount(), size}, b.getF32Type());
+    return RankedTensorType::get({rowCount(), size}, activation);
   }
 
   /// Makes T available as `rows`, from an argument that has T rows.
@@ -301,7 +305,7 @@ private:
   /// [T, heads * head dim] -> [T, heads, head dim].
   Value toHeads(Value x, int64_t heads) {
     auto type = RankedTensorType::get({rowCount(), heads, config.headDim},
-                                      b.getF32Type());
+                                      activation);
     SmallVector<OpFoldResult> shape = {rows, b.getIndexAttr(heads),
                                        b.getIndexAttr(config.headDim)};
     return tensor::ExpandShapeOp::create(b, loc, type, x, headGroups(), shape);
@@ -335,6 +339,7 @@ private:
   std::string name; ///< of the step
   ::kf::StepSignature signature;
   Location loc; ///< says which part of the model an op belongs to
+  FloatType activation; ///< elements of what the layers hand on
   KVCacheType cacheType;
   OpFoldResult rows;          ///< T
   Value positions, sequences; ///< [T] of i32
@@ -378,6 +383,12 @@ mlir::kf::importStep(MLIRContext &context, const ModelConfig &config,
     return llvm::createStringError(
         "a cache of " + cacheName +
         " is not supported; f32, f16, bf16 and q8_0 are");
+  auto activation = dyn_cast_if_present<FloatType>(
+      getElementType(&context, options.activationType));
+  if (!activation)
+    return llvm::createStringError(
+        "activations of " + std::string(::kf::nameOf(options.activationType)) +
+        " are not supported; f32, f16 and bf16 are");
   const int64_t block = ::kf::elementsPerBlock(options.cacheType);
   if (config.headDim % block != 0)
     return llvm::createStringError(
@@ -388,6 +399,7 @@ mlir::kf::importStep(MLIRContext &context, const ModelConfig &config,
       Checkpoint::read(context, config, source);
   if (!checkpoint)
     return checkpoint.takeError();
-  return StepBuilder(&context, config, *checkpoint, options, cacheElement)
+  return StepBuilder(&context, config, *checkpoint, options, cacheElement,
+                     activation)
       .build();
 }

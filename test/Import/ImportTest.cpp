@@ -198,6 +198,19 @@ TEST(Import, SignaturesAreWhatStepSays) {
   expectContains(import(model, {}, options), "type = bf16");
 }
 
+TEST(Import, ActivationsHaveATypeOfTheirOwn) {
+  ImportOptions options;
+  options.activationType = DataType::F16;
+  for (const char *name : {"llama2-mha", "gpt2-layernorm"}) {
+    std::string step = import(golden(name), {16, 4}, options);
+    expectContains(step, "f32> to tensor<?x64xf16>");
+    expectContains(step, "x16xf16>, !kf.kv_cache<");
+    // What is wanted of the last layer, and what follows, is f32 again.
+    expectContains(step, ": tensor<?x64xf32, #kf.size<wanted>>, tensor<307x64");
+    EXPECT_EQ(countOf(step, "kf.kv_append"), countOf(step, "kf.attention"));
+  }
+}
+
 TEST(Import, OneTokenMakesEveryShapeStatic) {
   for (const char *name : {"llama2-mha", "gpt2-layernorm"}) {
     std::string step = import(golden(name), {1, 1, StepOutput::Logits});
@@ -427,6 +440,10 @@ TEST(Import, Options) {
   options.keyBlock = 0;
   expectContains(import(model, {}, options), "a key block of 0");
   options.keyBlock = 1;
+  options.activationType = DataType::Q8_0;
+  expectContains(import(model, {}, options),
+                 "activations of q8_0 are not supported");
+  options.activationType = DataType::F32;
   options.cacheType = DataType::I32;
   expectContains(import(model, {}, options), "a cache of i32 is not supported");
   options.cacheType = DataType::Q4_0;

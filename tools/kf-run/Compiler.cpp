@@ -163,14 +163,16 @@ Result<CompilerModule> CompilerModule::parse(const std::string &path,
 Result<CompilerModule> CompilerModule::import(const ModelConfig &config,
                                               const WeightSource &source,
                                               const StepShape &shape,
-                                              const std::string &cacheType) {
+                                              const CompilerOptions &options) {
   const NoBadAlloc guard;
   auto contents = std::make_unique<Contents>();
-  mlir::kf::ImportOptions options;
-  options.shape = shape;
-  KF_ASSIGN_OR_RETURN(options.cacheType, parseDataType(cacheType));
+  mlir::kf::ImportOptions import;
+  import.shape = shape;
+  KF_ASSIGN_OR_RETURN(import.cacheType, parseDataType(options.cacheType));
+  KF_ASSIGN_OR_RETURN(import.activationType,
+                      parseDataType(options.activationType));
   auto module =
-      mlir::kf::importStep(contents->context, config, source, options);
+      mlir::kf::importStep(contents->context, config, source, import);
   if (!module)
     return statusOf(module.takeError());
   contents->module = std::move(*module);

@@ -43,6 +43,8 @@ struct CompilerOptions {
   std::string targetCpu = "native"; ///< as LLVM calls it
   /// Elements of a model's KV cache: f32, f16, bf16 or q8_0.
   std::string cacheType = "f16";
+  /// Elements of what the kernels of a model hand on: f32, f16 or bf16.
+  std::string activationType = "f32";
   int64_t workers = 0;     ///< Device::workers() of who will run it
   int64_t maxTokens = 512; ///< of functions that do not say `kf.max_tokens`
   CancelFlag cancelled = nullptr; ///< ends compiling between two passes
@@ -79,11 +81,11 @@ public:
   /// one stays; with `single`, there has to be just one to stay.
   static Result<CompilerModule> parse(const std::string &path,
                                       const std::string &function, bool single);
-  /// Imports one step of a model; `cacheType` as in CompilerOptions.
+  /// Imports one step of a model, with the types that `options` say.
   static Result<CompilerModule> import(const ModelConfig &config,
                                        const WeightSource &source,
                                        const StepShape &shape,
-                                       const std::string &cacheType);
+                                       const CompilerOptions &options);
   CompilerModule(CompilerModule &&) noexcept;
   CompilerModule &operator=(CompilerModule &&) noexcept;
   ~CompilerModule();

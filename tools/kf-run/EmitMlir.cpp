@@ -47,6 +47,9 @@ struct EmitOptions {
                   {"f32", "f16", "bf16", "q8_0"},
                   "elements of a model's KV cache; f16 by default, and f32 on "
                   "the reference");
+    parser.choice({"activation-type", 0, "TYPE"}, compiler.activationType,
+                  {"f32", "f16", "bf16"},
+                  "elements of what a model's kernels hand on; f32 by default");
     parser.text({"function", 0, "NAME"}, function,
                 "which function of a file; all by default");
     parser.integer({"max-tokens", 0, "N"}, maxTokens, 1, int64_t(1) << 24,
@@ -81,7 +84,7 @@ Result<CompilerModule> openSource(const EmitOptions &options) {
                            options.result == "logits" ? StepOutput::Logits
                                                       : StepOutput::Ids};
   Result<CompilerModule> module = CompilerModule::import(
-      model.config, *model.weights, shape, options.compiler.cacheType);
+      model.config, *model.weights, shape, options.compiler);
   if (!module.ok())
     return nameModel(model, module.status());
   return module;

@@ -49,6 +49,10 @@ void ModelFlags::addTo(OptionParser &parser) {
                 "elements of the KV cache; f16 by default, and f32 on the "
                 "reference. bf16 and f16 take half of f32's memory, q8_0 about "
                 "a quarter; they round keys and values");
+  parser.choice({"activation-type", 0, "TYPE"}, activationType,
+                {"f32", "f16", "bf16"},
+                "elements of what kernels hand on to one another; f32 by "
+                "default. The others take half of its memory and round");
   parser.bytes({"cache-memory", 0, "SIZE"}, cacheMemory,
                "the most that the KV cache takes: bytes, or 500M, 2G; by "
                "default what all sequences need for whole contexts. It is "
@@ -78,6 +82,7 @@ ModelSession::open(const ModelFlags &options, bool withTokenizer) {
   if (cacheType.empty())
     cacheType = defaultCacheType(result->target->name());
   compiler.cacheType = cacheType;
+  compiler.activationType = options.activationType;
   compiler.targetCpu = options.targetCpu;
   compiler.workers = result->target->workers();
   compiler.cancelled = &interruptFlag();

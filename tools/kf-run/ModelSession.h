@@ -36,6 +36,7 @@ struct ModelFlags {
   int64_t context = 0; ///< 0: chosen by the command's need
   bool noCache = false;
   std::string cacheType; ///< empty: defaultCacheType()
+  std::string activationType = "f32";
   std::string targetCpu = "native";
   uint64_t cacheMemory = 0; ///< bytes of the KV cache at most; 0: any
 

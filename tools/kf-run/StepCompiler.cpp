@@ -46,7 +46,8 @@ Status StepCompiler::openCache() {
 
 std::string StepCompiler::keyOf(const StepShape &shape) const {
   return hashKey(
-      {signature, nameOf(shape), options.cacheType, fingerprint, identity});
+      {signature, nameOf(shape), options.cacheType,
+                  options.activationType, fingerprint, identity});
 }
 
 Result<Executable> StepCompiler::compile(const StepShape &shape) {
@@ -61,7 +62,7 @@ Result<Executable> StepCompiler::compile(const StepShape &shape) {
   }
   const Progress progress("compiling " + nameOf(shape));
   Result<CompilerModule> module = CompilerModule::import(
-      model->config, *model->weights, shape, options.cacheType);
+      model->config, *model->weights, shape, options);
   if (!module.ok())
     return nameModel(*model, module.status());
   KF_ASSIGN_OR_RETURN(Executable executable, module->compile(options));

@@ -32,12 +32,15 @@ struct ImportOptions {
   /// Element type of the cache: F32, F16, BF16, or Q8_0 where heads have a
   /// multiple of 32 elements.
   ::kf::DataType cacheType = ::kf::DataType::F32;
+  /// Element type of what kernels hand on: F32, F16 or BF16. Sums, norms and
+  /// logits are f32 in any case.
+  ::kf::DataType activationType = ::kf::DataType::F32;
 };
 
 /// A module with one func.func, named nameOf(options.shape), that takes and
 /// returns what runtime/model/Step.h says and carries `kf.max_tokens` and
 /// `kf.size_ranges`. Weights
-/// keep their stored element type; activations are f32. Loads the dialects
+/// keep their stored element type. Loads the dialects
 /// that it uses into `context`. Errors: a tensor that the model needs and the
 /// checkpoint lacks, one with another shape or a type that is not float, and
 /// one that the checkpoint has and the model does not use.
