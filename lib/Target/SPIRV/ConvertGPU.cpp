@@ -24,6 +24,7 @@
 #include "mlir/Dialect/SPIRV/IR/TargetAndABI.h"
 #include "mlir/Dialect/SPIRV/Transforms/SPIRVConversion.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
@@ -83,6 +84,7 @@ private:
     for (auto function : module.getOps<gpu::GPUFuncOp>()) {
       prepare(function);
       moveTables(function);
+      correctDivisions(function);
       function.walk([&](arith::ExtFOp op) {
         hasFloat16 |= op.getIn().getType().isF16();
       });
@@ -176,6 +178,68 @@ private:
     auto relax = [](auto op) { op.setSemantics(spirv::MemorySemantics::None); };
     module.walk([&](spirv::AtomicAndOp op) { relax(op); });
     module.walk([&](spirv::AtomicOrOp op) { relax(op); });
+  }
+
+  /// Rounds divisions to the nearest: Vulkan lets them be off by 2.5 units in
+  /// the last place. What the quotient leaves of the dividend is computed
+  /// exactly, by Dekker's product ("A floating-point technique for extending
+  /// the available precision", 1971), for an fma may round twice, too.
+  /// Quotients of very large and very small numbers stay as they are.
+  static void correctDivisions(gpu::GPUFuncOp function) {
+    SmallVector<arith::DivFOp> divisions;
+    function.walk([&](arith::DivFOp op) {
+      if (op.getType().isF32())
+        divisions.push_back(op);
+    });
+    for (arith::DivFOp op : divisions) {
+      ImplicitLocOpBuilder b(op.getLoc(), op->getContext());
+      b.setInsertionPointAfter(op);
+      auto number = [&](double value) -> Value {
+        return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
+      };
+      auto add = [&](Value x, Value y) -> Value {
+        return arith::AddFOp::create(b, x, y);
+      };
+      auto sub = [&](Value x, Value y) -> Value {
+        return arith::SubFOp::create(b, x, y);
+      };
+      auto mul = [&](Value x, Value y) -> Value {
+        return arith::MulFOp::create(b, x, y);
+      };
+      auto halves = [&](Value x) {
+        Value scaled = mul(x, number(4097.0));
+        Value high = sub(scaled, sub(scaled, x));
+        return std::pair(high, sub(x, high));
+      };
+      Value dividend = op.getLhs(), divisor = op.getRhs(), q = op.getResult();
+      Value product = mul(q, divisor);
+      auto [qHigh, qLow] = halves(q);
+      auto [high, low] = halves(divisor);
+      Value error = sub(mul(qHigh, high), product);
+      error = add(add(error, mul(qHigh, low)), mul(qLow, high));
+      error = add(error, mul(qLow, low));
+      Value rest = sub(sub(dividend, product), error);
+      auto step = arith::DivFOp::create(b, rest, divisor);
+      Value corrected = add(q, step);
+      Value isExact;
+      for (Value x : {dividend, divisor, q}) {
+        Value size = math::AbsFOp::create(b, x);
+        Value fits = arith::AndIOp::create(
+            b,
+            arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, size,
+                                  number(0x1p-75)),
+            arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, size,
+                                  number(0x1p100)));
+        isExact = isExact ? arith::AndIOp::create(b, isExact, fits).getResult()
+                          : fits;
+      }
+      auto result = arith::SelectOp::create(b, isExact, corrected, q);
+      q.replaceUsesWithIf(result, [&](OpOperand &use) {
+        Operation *user = use.getOwner();
+        return user->getBlock() != op->getBlock() ||
+               result->isBeforeInBlock(user);
+      });
+    }
   }
 
   /// Makes variables of the function of the module's constant tables, which the

@@ -50,3 +50,35 @@ gpu.module @erf {
     gpu.return
   }
 }
+
+// A table is a variable of the function, once. Arithmetic rounds as it is
+// written, and a division to the nearest.
+// CHECK-LABEL: spirv.module @table
+// CHECK:         spirv.func @table
+// CHECK-DAG:       %[[DATA:.*]] = spirv.Constant dense<[1.000000e+00, 5.000000e-01]> : tensor<2xf32> : !spirv.array<2 x f32>
+// CHECK-DAG:       %[[TABLE:.*]] = spirv.Variable init(%[[DATA]]) : !spirv.ptr<!spirv.array<2 x f32>, Function>
+// CHECK-NOT:       spirv.Variable
+// CHECK:           spirv.AccessChain %[[TABLE]]
+// CHECK:           spirv.AccessChain %[[TABLE]]
+// CHECK:           %[[Q:.*]] = spirv.FDiv %[[X:.*]], %[[Y:.*]] {no_contraction}
+// CHECK:           %[[P:.*]] = spirv.FMul %[[Q]], %[[Y]] {no_contraction}
+// CHECK:           %[[REST:.*]] = spirv.FSub %{{.*}}, %{{.*}} {no_contraction}
+// CHECK:           %[[STEP:.*]] = spirv.FDiv %{{.*}}, %[[Y]] {no_contraction}
+// CHECK:           %[[SUM:.*]] = spirv.FAdd %[[Q]], %[[STEP]] {no_contraction}
+// CHECK:           %[[NEAREST:.*]] = spirv.Select %{{.*}}, %[[SUM]], %[[Q]]
+// CHECK:           spirv.Store "StorageBuffer" %{{.*}}, %[[NEAREST]]
+gpu.module @table {
+  memref.global "private" constant @numbers : memref<2xf32> = dense<[1.0, 0.5]>
+  gpu.func @table(%x: memref<?xf32>) kernel
+      attributes {known_block_size = array<i32: 2, 1, 1>} {
+    %thread = gpu.thread_id x
+    %zero = arith.constant 0 : index
+    %t = memref.get_global @numbers : memref<2xf32>
+    %a = memref.load %t[%thread] : memref<2xf32>
+    %u = memref.get_global @numbers : memref<2xf32>
+    %b = memref.load %u[%zero] : memref<2xf32>
+    %q = arith.divf %a, %b : f32
+    memref.store %q, %x[%thread] : memref<?xf32>
+    gpu.return
+  }
+}
