@@ -35,6 +35,13 @@ failures=0
 
 now() { date +%s.%N; }
 left() { printf '%d' $((limit - SECONDS)); }
+# within SECONDS COMMAND...: ends it after that, or when the limit is reached.
+within() {
+  local most=$1
+  shift
+  (($(left) > most)) || most=$(left)
+  ((most > 0)) && timeout -k 5 "$most" "$@"
+}
 
 # row SUITE DEVICE PASSED FAILED SKIPPED BEGIN
 row() {
@@ -99,9 +106,9 @@ commands() {
     local name=$1 check=$2
     shift 2
     if [[ ! -e $cpu/$name ]]; then
-      timeout 60 "$kf_run" "$@" --device cpu > "$cpu/$name" 2> "$cpu/$name.err"
+      within 60 "$kf_run" "$@" --device cpu > "$cpu/$name" 2> "$cpu/$name.err"
     fi
-    if timeout 120 "$kf_run" "$@" --device "$device" > "$out/$name" \
+    if within 120 "$kf_run" "$@" --device "$device" > "$out/$name" \
       2> "$out/$name.err" && "$check" "$cpu/$name" "$out/$name"; then
       passed=$((passed + 1))
     else
