@@ -328,9 +328,16 @@ void PrintTo(const Case &test, std::ostream *out) {
 }
 
 /// What there is no code for on GPUs, by file and function, and a part of the
-/// error: how CPUs lay out weights, and how they divide attention and share
-/// rounded rows among workers.
+/// error: functions that they lack, how CPUs lay out weights, and how they
+/// divide attention and share rounded rows among workers.
 const std::map<std::string, std::string> gpuSkips = {
+    {"arithmetic_atan2", "'math.atan2'"},
+    {"arithmetic_bitcast_bf16_i16", "'arith.bitcast'"},
+    {"arithmetic_bitcast_f32_i32", "'arith.bitcast'"},
+    {"arithmetic_bitcast_i16_f16", "'arith.bitcast'"},
+    {"arithmetic_cbrt", "'math.cbrt'"},
+    {"arithmetic_erfc", "'math.erfc'"},
+    {"arithmetic_trunc", "'math.trunc'"},
     {"attention_partial", "'kf.attention_partial'"},
     {"attention_partial_window", "'kf.attention_partial'"},
     {"attention_combine", "'kf.attention_combine'"},

@@ -70,8 +70,8 @@ bool isSupported(Operation *op) {
           arith::BitcastOp>(op))
     return false;
   if (isElementwise(op) || isView(op) ||
-      isa<EmbeddingOp, ReduceOp, BatchMatmulOp, RopeOp, AttentionOp,
-          KVAppendOp, SampleOp, YieldOp, tensor::CastOp>(op))
+      isa<EmbeddingOp, ReduceOp, BatchMatmulOp, RopeOp, AttentionOp, KVAppendOp,
+          SampleOp, YieldOp, tensor::CastOp>(op))
     return true;
   return isRowOp(op);
 }
