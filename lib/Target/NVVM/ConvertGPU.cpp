@@ -96,7 +96,6 @@ struct ConvertGPUToNvvmPass
     for (auto module : getOperation().getOps<gpu::GPUModuleOp>()) {
       if (failed(check(module)))
         return signalPassFailure();
-      roundHalvesInPairs(module);
       for (auto function : module.getOps<gpu::GPUFuncOp>()) {
         auto known = facts.find(function.getName());
         prepare(function, known == facts.end() ? nullptr : &known->second);
@@ -132,32 +131,6 @@ private:
       return WalkResult::advance();
     });
     return failure(walk.wasInterrupted());
-  }
-
-  /// Takes the bits of a number that is rounded to f16 from a pair of them,
-  /// which is in a register of 32 bits. Where cvt.rn.f16.f32 writes one of 16
-  /// bits, and st.b8 stores a byte of it, the assembler of CUDA 13.0, which is
-  /// the driver's as well, stores another register.
-  void roundHalvesInPairs(gpu::GPUModuleOp module) {
-    module.walk([](arith::BitcastOp op) {
-      auto rounded = op.getIn().getDefiningOp<arith::TruncFOp>();
-      if (!rounded || !rounded.getIn().getType().isF32() ||
-          !rounded.getType().isF16() || !op.getType().isInteger(16))
-        return;
-      OpBuilder b(op);
-      Location loc = op.getLoc();
-      Value x = rounded.getIn();
-      auto pair = LLVM::CallIntrinsicOp::create(
-          b, loc, VectorType::get(2, b.getF16Type()),
-          b.getStringAttr("llvm.nvvm.ff2f16x2.rn"), ValueRange{x, x});
-      Value word =
-          LLVM::BitcastOp::create(b, loc, b.getI32Type(), pair.getResult(0));
-      op.replaceAllUsesWith(
-          LLVM::TruncOp::create(b, loc, b.getI16Type(), word).getResult());
-      op.erase();
-      if (rounded->use_empty())
-        rounded.erase();
-    });
   }
 
   /// Makes memref arguments pointers, from which descriptors are put together

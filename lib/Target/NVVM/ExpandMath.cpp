@@ -53,6 +53,8 @@ public:
   Value tanh(Value x);
   Value erf(Value x);
   Value pow(Value x, Value y);
+  /// The i16 that `x` is when rounded to f16.
+  Value halfBits(Value x);
 
 private:
   //===--------------------------------------------------------------------===//
@@ -266,6 +268,36 @@ Value MathExpander::pow(Value x, Value y) {
   return select(make<arith::OrIOp>(isEqual(y, zero), isEqual(x, one)), one, r);
 }
 
+Value MathExpander::halfBits(Value x) {
+  auto shiftRight = [&](Value value, int32_t by) {
+    return make<arith::ShRUIOp>(value, integer(by));
+  };
+  auto mask = [&](Value value, int32_t bits) {
+    return make<arith::AndIOp>(value, integer(bits));
+  };
+  auto isBelow = [&](Value value, int32_t limit) {
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, value,
+                                 integer(limit));
+  };
+  Value all = bits(x);
+  Value a = mask(all, ~signBit);
+  // Half a unit in the last place, and the last bit, so that ties become even.
+  Value large =
+      make<arith::AddIOp>(make<arith::AddIOp>(a, integer(0x0fff - 0x38000000)),
+                          mask(shiftRight(a, 13), 1));
+  large = make<arith::MinUIOp>(shiftRight(large, 13), integer(0x7c00));
+  // Denormals of f16 are multiples of the last place of 0.5.
+  Value small = make<arith::SubIOp>(bits(add(fromBits(a), number(0.5))),
+                                    bits(number(0.5)));
+  Value nan =
+      make<arith::OrIOp>(mask(shiftRight(a, 13), 0x3ff), integer(0x7e00));
+  Value half = select(isBelow(a, 0x38800000), small, large);
+  half = select(isBelow(a, 0x7f800001), half, nan);
+  Value sign = mask(shiftRight(all, 16), 0x8000);
+  return arith::TruncIOp::create(b, loc, b.getI16Type(),
+                                 make<arith::OrIOp>(half, sign));
+}
+
 //===----------------------------------------------------------------------===//
 // Sine and cosine
 //===----------------------------------------------------------------------===//
@@ -400,6 +432,22 @@ struct ExpandPow : OpRewritePattern<math::PowFOp> {
   }
 };
 
+/// See the pass's description for why.
+struct ExpandHalfBits : OpRewritePattern<arith::BitcastOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::BitcastOp op,
+                                PatternRewriter &rewriter) const override {
+    auto rounded = op.getIn().getDefiningOp<arith::TruncFOp>();
+    if (!rounded || !rounded.getIn().getType().isF32() ||
+        !rounded.getType().isF16() || !op.getType().isInteger(16))
+      return rewriter.notifyMatchFailure(op, "no bits of a rounded f16");
+    MathExpander expander(rewriter, op.getLoc());
+    rewriter.replaceOp(op, expander.halfBits(rounded.getIn()));
+    return success();
+  }
+};
+
 struct ExpandNvvmMathPass
     : mlir::kf::impl::ExpandNvvmMathBase<ExpandNvvmMathPass> {
   void runOnOperation() override {
@@ -421,8 +469,8 @@ struct ExpandNvvmMathPass
                ExpandUnary<math::SinOp, &MathExpander::sin>,
                ExpandUnary<math::CosOp, &MathExpander::cos>,
                ExpandUnary<math::TanhOp, &MathExpander::tanh>,
-               ExpandUnary<math::ErfOp, &MathExpander::erf>, ExpandPow>(
-        &getContext());
+               ExpandUnary<math::ErfOp, &MathExpander::erf>, ExpandPow,
+               ExpandHalfBits>(&getContext());
     walkAndApplyPatterns(getOperation(), std::move(expand));
   }
 };

@@ -56,6 +56,8 @@ public:
     compile("func.func @f(" + parameters + ") -> f32 {\n  %r = math." +
             op.str() + " " + x + " : f32\n  return %r : f32\n}");
   }
+  /// A function of f32 to f32, named @f.
+  explicit Function(const std::string &text) { compile(text); }
 
   bool isReady() const { return address != nullptr; }
   float operator()(float x) const {
@@ -172,6 +174,36 @@ INSTANTIATE_TEST_SUITE_P(AllFunctions, ExpandUnary,
                          [](const auto &info) {
                            return std::string(info.param.name);
                          });
+
+/// Rounding to f16 is what the host's is, but for what a NaN carries.
+TEST(ExpandHalfBits, AreTheHosts) {
+  Function function("func.func @f(%x: f32) -> f32 {\n"
+                    "  %h = arith.truncf %x : f32 to f16\n"
+                    "  %b = arith.bitcast %h : f16 to i16\n"
+                    "  %w = arith.extui %b : i16 to i32\n"
+                    "  %r = arith.sitofp %w : i32 to f32\n"
+                    "  return %r : f32\n}");
+  ASSERT_TRUE(function.isReady());
+  auto check = [&](uint32_t bits) {
+    const float x = std::bit_cast<float>(bits);
+    const auto found = static_cast<uint16_t>(function(x));
+    const auto expected = std::bit_cast<uint16_t>(static_cast<_Float16>(x));
+    if (std::isnan(x))
+      ASSERT_GT(found & 0x7fff, 0x7c00) << bits;
+    else
+      ASSERT_EQ(found, expected) << bits;
+  };
+  for (uint64_t bits = 0; bits <= 0xffffffff; bits += 1009)
+    check(static_cast<uint32_t>(bits));
+  // Every f16, and the ties between, with their neighbours.
+  for (uint32_t half = 0; half < 0x10000; ++half) {
+    const float x = static_cast<float>(
+        std::bit_cast<_Float16>(static_cast<uint16_t>(half)));
+    const auto bits = std::bit_cast<uint32_t>(x);
+    for (uint32_t offset : {0u, 0x1000u, 0x0fffu, 0x1001u, ~0u})
+      check(bits + offset);
+  }
+}
 
 TEST(ExpandPow, IsCloseEverywhere) {
   Function function("powf", 2);

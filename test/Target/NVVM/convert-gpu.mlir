@@ -111,26 +111,3 @@ gpu.module @warp {
     gpu.return
   }
 }
-
-// -----
-
-// Bits of a number that is rounded to f16 come from a pair of them: ptxas 13.0
-// stores a wrong byte where cvt.rn.f16.f32 wrote the register that st.b8 reads.
-
-// CHECK-LABEL: gpu.module @bytes
-// CHECK:         %[[X:.*]] = llvm.load {{.*}} : !llvm.ptr -> f32
-// CHECK-NOT:     llvm.fptrunc
-// CHECK:         %[[PAIR:.*]] = llvm.call_intrinsic "llvm.nvvm.ff2f16x2.rn"(%[[X]], %[[X]]) : (f32, f32) -> vector<2xf16>
-// CHECK:         %[[WORD:.*]] = llvm.bitcast %[[PAIR]] : vector<2xf16> to i32
-// CHECK:         llvm.trunc %[[WORD]] : i32 to i16
-gpu.module @bytes {
-  gpu.func @bytes(%x: memref<?xf32>, %r: memref<?xi8>) kernel {
-    %c0 = arith.constant 0 : index
-    %v = memref.load %x[%c0] : memref<?xf32>
-    %half = arith.truncf %v : f32 to f16
-    %bits = arith.bitcast %half : f16 to i16
-    %low = arith.trunci %bits : i16 to i8
-    memref.store %low, %r[%c0] : memref<?xi8>
-    gpu.return
-  }
-}

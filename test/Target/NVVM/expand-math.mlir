@@ -91,3 +91,23 @@ func.func @kept(%x: f32, %y: f64) -> (f32, f32, f64) {
   %2 = math.exp %y : f64
   return %0, %1, %2 : f32, f32, f64
 }
+
+// Bits of a number that is rounded to f16: ptxas 13.0 stores a wrong byte where
+// cvt.rn.f16.f32 wrote the register that st.b8 reads.
+// CHECK-LABEL: func.func @bits
+// CHECK-NOT:     arith.bitcast {{.*}} : f16 to i16
+// CHECK:         arith.trunci {{.*}} : i32 to i16
+// CHECK-NEXT:    return
+func.func @bits(%x: f32) -> i16 {
+  %half = arith.truncf %x : f32 to f16
+  %0 = arith.bitcast %half : f16 to i16
+  return %0 : i16
+}
+
+// A number that is used as such is rounded by the GPU.
+// CHECK-LABEL: func.func @number
+// CHECK-NEXT:    arith.truncf {{.*}} : f32 to f16
+func.func @number(%x: f32) -> f16 {
+  %0 = arith.truncf %x : f32 to f16
+  return %0 : f16
+}

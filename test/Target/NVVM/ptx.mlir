@@ -64,10 +64,9 @@ func.func @product(%x: tensor<?x64xf32>) -> tensor<?x40xf32> {
 // Scales of q8_0 are stored byte by byte, and ptxas 13.0 gets the lower one wrong
 // if cvt.rn.f16.f32 made it.
 // APPEND:        kernel @kv_append_0
-// APPEND-NOT:    cvt.rn.f16.f32
-// APPEND:        cvt.rn.f16x2.f32
+// APPEND-NOT:    cvt.rn.f16
 // APPEND:        st.global.b8
-// APPEND-NOT:    cvt.rn.f16.f32
+// APPEND-NOT:    cvt.rn.f16
 !cache = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 32, type = !kf.quant<q8_0>>
 func.func @append(%c: !cache, %k: tensor<?x2x32xf32>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x2x32xf32> {
   kf.kv_append %c, %k, %k, %p, %s, %t {layer = 0 : i64} : !cache, tensor<?x2x32xf32>, tensor<?xi32>, tensor<1x4xi32>

@@ -19,7 +19,10 @@ def ExpandNvvmMath : Pass<"kf-nvvm-expand-math"> {
     operations on bits, which every device rounds alike; of f16 they are
     computed in f32. Infinities, NaNs, signed zeros and denormals come out as C's
     functions give them. The error is below 2 units in the last place (exp, log,
-    tanh, erf), 3 (sin and cos, of any angle) and 16 (powf).
+    tanh, erf), 3 (sin and cos, of any angle) and 16 (powf). The bits of a number
+    that is rounded to f16 are computed as well: where `cvt.rn.f16.f32` writes a
+    register and `st.b8` stores a byte of it, the assembler of CUDA 13.0, which
+    is the driver's too, stores another.
     ```mlir
     %y = math.exp %x : f32
     ```
@@ -43,9 +46,7 @@ def ConvertGPUToNvvm : Pass<"kf-nvvm-convert-gpu", "::mlir::ModuleOp"> {
     launch: arguments are bare pointers, indices have 64 bits, attributions are
     globals in shared memory. Pointers to what no kernel of the dispatch writes
     (weights, and results of earlier dispatches in the arena) and to results in
-    the arena are marked so, as far as all dispatches of the kernel agree. The bits
-    of a number that is rounded to f16 are taken from a pair, which assemblers of
-    PTX get right where its bytes are stored.
+    the arena are marked so, as far as all dispatches of the kernel agree.
     ```mlir
     gpu.module @k {
       gpu.func @k(%x: memref<?xf32>, %r: memref<?xf32>, %s: memref<?xi32>)
