@@ -53,13 +53,6 @@ func.func @scalar(%x: f32) {
 
 // -----
 
-// expected-error @+1 {{kf-form-kernels: 'tensor<f32>' is neither}}
-func.func @rank_0(%x: tensor<f32>) {
-  return
-}
-
-// -----
-
 // expected-error @+1 {{kf-form-kernels: takes 'tensor<32x4xf32, #kf.layout<panel = 32>>', and a caller knows nothing of layouts; take 'tensor<32x4xf32>' and kf.pack it}}
 func.func @takes_packed(%x: tensor<2x4xf32>, %w: tensor<32x4xf32, #kf.layout<panel = 32>>)
     -> tensor<2x32xf32> {

@@ -179,9 +179,9 @@ func.func @embed(%ids: tensor<?xi32>, %t: tensor<10x8xf32>, %y: tensor<?x8xf32>)
 // CHECK-NEXT:    %[[W:.*]] = kf.weight ["w"]
 // CHECK-NOT:     kf.weight
 // CHECK-DAG:     %[[S:.*]] = kf.dispatch @softmax_0(%[[X]])
-// CHECK-DAG:     %[[A:.*]] = kf.dispatch @activation_{{[0-9]}}(%[[X]])
-// CHECK-DAG:     %[[B:.*]] = kf.dispatch @activation_{{[0-9]}}(%[[W]])
-// CHECK-DAG:     %[[C:.*]] = kf.dispatch @activation_{{[0-9]}}(%[[S]])
+// CHECK-DAG:     %[[A:.*]] = kf.dispatch @copy_{{[0-9]}}(%[[X]])
+// CHECK-DAG:     %[[B:.*]] = kf.dispatch @copy_{{[0-9]}}(%[[W]])
+// CHECK-DAG:     %[[C:.*]] = kf.dispatch @copy_{{[0-9]}}(%[[S]])
 // CHECK:         kf.yield %[[A]], %[[B]], %[[S]], %[[C]]
 // CHECK:       kf.copy
 func.func @copies(%x: tensor<?x8xf32>)

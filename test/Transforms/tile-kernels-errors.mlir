@@ -60,6 +60,7 @@ kf.kernel @product_of_product(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tenso
 
 // -----
 
+// expected-error @+1 {{kf-tile-kernels: schedule tiles 3 loops, but kf.softmax has 2}}
 kf.kernel @too_many(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
     attributes {schedule = #kf.vector<workgroup = [1, 0, 0]>} {
   %0 = kf.softmax %x : tensor<4x64xf32>

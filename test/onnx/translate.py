@@ -68,17 +68,19 @@ def translate(node, opset, values, expected):
     results = OPS[node.op_type](n)
     if not isinstance(results, (list, tuple)):
         results = [results]
-    wanted, returned = [], []
-    for result, name, array in zip(results, n.outputs, expected):
-        if not name or result is None:
+    wanted, returned, arrays = [], [], iter(expected)
+    for number, name in enumerate(n.outputs):
+        if not name:
             continue
+        array = next(arrays)
+        if number >= len(results):
+            raise NotExpressible("outputs beside the first")
+        result = results[number]
         # What .npy files lack.
         if result.element == "bf16":
             result = n.f.cast(result, "float32")
         wanted.append((len(returned), array))
         returned.append(result)
-    if len(wanted) < len([name for name in n.outputs if name]):
-        raise NotExpressible("outputs beside the first")
     return Translation(n.f.text(returned), n.inputs, wanted, n.f.ops <= 1)
 
 

@@ -2,7 +2,7 @@
 
 func.func @transpose_c1(%x: tensor<3x4xf32>) {
   // expected-error @+1 {{C1: permutation must have each dimension of x once, found 'tensor<3x4xf32>'}}
-  %0 = "kf.transpose"(%x) <{permutation = array<i64: 0, 0>}> : (tensor<3x4xf32>) -> tensor<3x3xf32>
+  %0 = kf.transpose %x permutation = [0, 0] : tensor<3x4xf32>
   return
 }
 
@@ -66,7 +66,7 @@ func.func @copy_c1(%x: tensor<4x32x!kf.quant<q8_0>>) {
 
 func.func @reduce_c1(%x: tensor<3x4xf32>) {
   // expected-error @+1 {{C1: dims must be dimensions of x in ascending order}}
-  %0 = "kf.reduce"(%x) <{dims = array<i64: 1, 0>, kind = #kf.reduce_kind<sum>}> : (tensor<3x4xf32>) -> tensor<f32>
+  %0 = kf.reduce(sum) %x dims = [1, 0] : tensor<3x4xf32>
   return
 }
 
@@ -98,7 +98,7 @@ func.func @reduce_kind(%x: tensor<3x4xi32>) {
 
 func.func @batch_matmul_c1(%x: tensor<3x4xf32>) {
   // expected-error @+1 {{C1: x must have rank 3 or 4}}
-  %0 = "kf.batch_matmul"(%x, %x) : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x3xf32>
+  %0 = kf.batch_matmul %x, %x : tensor<3x4xf32>, tensor<3x4xf32>
   return
 }
 
@@ -130,7 +130,7 @@ func.func @matmul_c2_batches(%x: tensor<2x3x4xf32>, %w: tensor<3x3x4xf32>) {
 
 func.func @attention_c1(%q: tensor<2x8xf32>) {
   // expected-error @+1 {{C1: q must be [B, H, T, D] or [H, T, D], found 'tensor<2x8xf32>'}}
-  %0 = "kf.scaled_dot_product_attention"(%q, %q, %q) : (tensor<2x8xf32>, tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<2x8xf32>
+  %0 = kf.scaled_dot_product_attention %q, %q, %q : tensor<2x8xf32>, tensor<2x8xf32>, tensor<2x8xf32>
   return
 }
 

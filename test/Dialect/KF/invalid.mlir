@@ -120,7 +120,7 @@ func.func @f(%x: tensor<?x8xf32>, %w: tensor<4x8xi8>) {
 // -----
 
 func.func @f(%x: tensor<?x8xf32>, %w: tensor<8xf32>) {
-  // expected-error @+1 {{C2: w must have rank 2, or 3 with glu, found 'tensor<8xf32>'}}
+  // expected-error @+1 {{C2: w must have rank 2, 3 with glu, or the rank of x, found 'tensor<8xf32>'}}
   %0 = kf.matmul %x, %w : tensor<?x8xf32>, tensor<8xf32>
   return
 }
@@ -144,7 +144,7 @@ func.func @f(%x: tensor<8x?xf32>, %w: tensor<4x?xf32>) {
 // -----
 
 func.func @f(%x: tensor<?x8xf32>, %w: tensor<4x8xf32>, %b: tensor<5xf32>) {
-  // expected-error @+1 {{C4: bias must have w's shape without its last dimension and float elements, found 'tensor<5xf32>' for w 'tensor<4x8xf32>'}}
+  // expected-error @+1 {{C4: bias must have w's shape without its last dimension and float elements, and w no batches, found 'tensor<5xf32>' for w 'tensor<4x8xf32>'}}
   %0 = kf.matmul %x, %w bias(%b) : tensor<?x8xf32>, tensor<4x8xf32>, tensor<5xf32>
   return
 }

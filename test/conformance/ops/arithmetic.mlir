@@ -448,140 +448,160 @@ func.func @absi_i16(%a: tensor<?x37xi16>) -> tensor<?x37xi16> {
 }
 
 func.func @addi_i32(%a: tensor<?x37xi32>, %y: tensor<?x37xi32>) -> tensor<?x37xi32> {
-  %k = arith.constant dense<9> : tensor<?x37xi32>
+  %one = arith.constant dense<9> : tensor<1xi32>
+  %k = kf.broadcast %one : tensor<1xi32> to tensor<?x37xi32>
   %b = arith.subi %y, %k : tensor<?x37xi32>
   %0 = arith.addi %a, %b : tensor<?x37xi32>
   return %0 : tensor<?x37xi32>
 }
 
 func.func @subi_i32(%a: tensor<?x37xi32>, %y: tensor<?x37xi32>) -> tensor<?x37xi32> {
-  %k = arith.constant dense<9> : tensor<?x37xi32>
+  %one = arith.constant dense<9> : tensor<1xi32>
+  %k = kf.broadcast %one : tensor<1xi32> to tensor<?x37xi32>
   %b = arith.subi %y, %k : tensor<?x37xi32>
   %0 = arith.subi %a, %b : tensor<?x37xi32>
   return %0 : tensor<?x37xi32>
 }
 
 func.func @muli_i32(%a: tensor<?x37xi32>, %y: tensor<?x37xi32>) -> tensor<?x37xi32> {
-  %k = arith.constant dense<9> : tensor<?x37xi32>
+  %one = arith.constant dense<9> : tensor<1xi32>
+  %k = kf.broadcast %one : tensor<1xi32> to tensor<?x37xi32>
   %b = arith.subi %y, %k : tensor<?x37xi32>
   %0 = arith.muli %a, %b : tensor<?x37xi32>
   return %0 : tensor<?x37xi32>
 }
 
 func.func @divsi_i32(%a: tensor<?x37xi32>, %y: tensor<?x37xi32>) -> tensor<?x37xi32> {
-  %k = arith.constant dense<9> : tensor<?x37xi32>
+  %one = arith.constant dense<9> : tensor<1xi32>
+  %k = kf.broadcast %one : tensor<1xi32> to tensor<?x37xi32>
   %b = arith.subi %y, %k : tensor<?x37xi32>
   %0 = arith.divsi %a, %b : tensor<?x37xi32>
   return %0 : tensor<?x37xi32>
 }
 
 func.func @divui_i32(%a: tensor<?x37xi32>, %y: tensor<?x37xi32>) -> tensor<?x37xi32> {
-  %k = arith.constant dense<9> : tensor<?x37xi32>
+  %one = arith.constant dense<9> : tensor<1xi32>
+  %k = kf.broadcast %one : tensor<1xi32> to tensor<?x37xi32>
   %b = arith.subi %y, %k : tensor<?x37xi32>
   %0 = arith.divui %a, %b : tensor<?x37xi32>
   return %0 : tensor<?x37xi32>
 }
 
 func.func @floordivsi_i32(%a: tensor<?x37xi32>, %y: tensor<?x37xi32>) -> tensor<?x37xi32> {
-  %k = arith.constant dense<9> : tensor<?x37xi32>
+  %one = arith.constant dense<9> : tensor<1xi32>
+  %k = kf.broadcast %one : tensor<1xi32> to tensor<?x37xi32>
   %b = arith.subi %y, %k : tensor<?x37xi32>
   %0 = arith.floordivsi %a, %b : tensor<?x37xi32>
   return %0 : tensor<?x37xi32>
 }
 
 func.func @ceildivsi_i32(%a: tensor<?x37xi32>, %y: tensor<?x37xi32>) -> tensor<?x37xi32> {
-  %k = arith.constant dense<9> : tensor<?x37xi32>
+  %one = arith.constant dense<9> : tensor<1xi32>
+  %k = kf.broadcast %one : tensor<1xi32> to tensor<?x37xi32>
   %b = arith.subi %y, %k : tensor<?x37xi32>
   %0 = arith.ceildivsi %a, %b : tensor<?x37xi32>
   return %0 : tensor<?x37xi32>
 }
 
 func.func @ceildivui_i32(%a: tensor<?x37xi32>, %y: tensor<?x37xi32>) -> tensor<?x37xi32> {
-  %k = arith.constant dense<9> : tensor<?x37xi32>
+  %one = arith.constant dense<9> : tensor<1xi32>
+  %k = kf.broadcast %one : tensor<1xi32> to tensor<?x37xi32>
   %b = arith.subi %y, %k : tensor<?x37xi32>
   %0 = arith.ceildivui %a, %b : tensor<?x37xi32>
   return %0 : tensor<?x37xi32>
 }
 
 func.func @remsi_i32(%a: tensor<?x37xi32>, %y: tensor<?x37xi32>) -> tensor<?x37xi32> {
-  %k = arith.constant dense<9> : tensor<?x37xi32>
+  %one = arith.constant dense<9> : tensor<1xi32>
+  %k = kf.broadcast %one : tensor<1xi32> to tensor<?x37xi32>
   %b = arith.subi %y, %k : tensor<?x37xi32>
   %0 = arith.remsi %a, %b : tensor<?x37xi32>
   return %0 : tensor<?x37xi32>
 }
 
 func.func @remui_i32(%a: tensor<?x37xi32>, %y: tensor<?x37xi32>) -> tensor<?x37xi32> {
-  %k = arith.constant dense<9> : tensor<?x37xi32>
+  %one = arith.constant dense<9> : tensor<1xi32>
+  %k = kf.broadcast %one : tensor<1xi32> to tensor<?x37xi32>
   %b = arith.subi %y, %k : tensor<?x37xi32>
   %0 = arith.remui %a, %b : tensor<?x37xi32>
   return %0 : tensor<?x37xi32>
 }
 
 func.func @maxsi_i32(%a: tensor<?x37xi32>, %y: tensor<?x37xi32>) -> tensor<?x37xi32> {
-  %k = arith.constant dense<9> : tensor<?x37xi32>
+  %one = arith.constant dense<9> : tensor<1xi32>
+  %k = kf.broadcast %one : tensor<1xi32> to tensor<?x37xi32>
   %b = arith.subi %y, %k : tensor<?x37xi32>
   %0 = arith.maxsi %a, %b : tensor<?x37xi32>
   return %0 : tensor<?x37xi32>
 }
 
 func.func @maxui_i32(%a: tensor<?x37xi32>, %y: tensor<?x37xi32>) -> tensor<?x37xi32> {
-  %k = arith.constant dense<9> : tensor<?x37xi32>
+  %one = arith.constant dense<9> : tensor<1xi32>
+  %k = kf.broadcast %one : tensor<1xi32> to tensor<?x37xi32>
   %b = arith.subi %y, %k : tensor<?x37xi32>
   %0 = arith.maxui %a, %b : tensor<?x37xi32>
   return %0 : tensor<?x37xi32>
 }
 
 func.func @minsi_i32(%a: tensor<?x37xi32>, %y: tensor<?x37xi32>) -> tensor<?x37xi32> {
-  %k = arith.constant dense<9> : tensor<?x37xi32>
+  %one = arith.constant dense<9> : tensor<1xi32>
+  %k = kf.broadcast %one : tensor<1xi32> to tensor<?x37xi32>
   %b = arith.subi %y, %k : tensor<?x37xi32>
   %0 = arith.minsi %a, %b : tensor<?x37xi32>
   return %0 : tensor<?x37xi32>
 }
 
 func.func @minui_i32(%a: tensor<?x37xi32>, %y: tensor<?x37xi32>) -> tensor<?x37xi32> {
-  %k = arith.constant dense<9> : tensor<?x37xi32>
+  %one = arith.constant dense<9> : tensor<1xi32>
+  %k = kf.broadcast %one : tensor<1xi32> to tensor<?x37xi32>
   %b = arith.subi %y, %k : tensor<?x37xi32>
   %0 = arith.minui %a, %b : tensor<?x37xi32>
   return %0 : tensor<?x37xi32>
 }
 
 func.func @andi_i32(%a: tensor<?x37xi32>, %y: tensor<?x37xi32>) -> tensor<?x37xi32> {
-  %k = arith.constant dense<9> : tensor<?x37xi32>
+  %one = arith.constant dense<9> : tensor<1xi32>
+  %k = kf.broadcast %one : tensor<1xi32> to tensor<?x37xi32>
   %b = arith.subi %y, %k : tensor<?x37xi32>
   %0 = arith.andi %a, %b : tensor<?x37xi32>
   return %0 : tensor<?x37xi32>
 }
 
 func.func @ori_i32(%a: tensor<?x37xi32>, %y: tensor<?x37xi32>) -> tensor<?x37xi32> {
-  %k = arith.constant dense<9> : tensor<?x37xi32>
+  %one = arith.constant dense<9> : tensor<1xi32>
+  %k = kf.broadcast %one : tensor<1xi32> to tensor<?x37xi32>
   %b = arith.subi %y, %k : tensor<?x37xi32>
   %0 = arith.ori %a, %b : tensor<?x37xi32>
   return %0 : tensor<?x37xi32>
 }
 
 func.func @xori_i32(%a: tensor<?x37xi32>, %y: tensor<?x37xi32>) -> tensor<?x37xi32> {
-  %k = arith.constant dense<9> : tensor<?x37xi32>
+  %one = arith.constant dense<9> : tensor<1xi32>
+  %k = kf.broadcast %one : tensor<1xi32> to tensor<?x37xi32>
   %b = arith.subi %y, %k : tensor<?x37xi32>
   %0 = arith.xori %a, %b : tensor<?x37xi32>
   return %0 : tensor<?x37xi32>
 }
 
 func.func @shli_i32(%a: tensor<?x37xi32>, %y: tensor<?x37xi32>) -> tensor<?x37xi32> {
-  %k = arith.constant dense<9> : tensor<?x37xi32>
+  %one = arith.constant dense<9> : tensor<1xi32>
+  %k = kf.broadcast %one : tensor<1xi32> to tensor<?x37xi32>
   %b = arith.subi %y, %k : tensor<?x37xi32>
   %0 = arith.shli %a, %b : tensor<?x37xi32>
   return %0 : tensor<?x37xi32>
 }
 
 func.func @shrsi_i32(%a: tensor<?x37xi32>, %y: tensor<?x37xi32>) -> tensor<?x37xi32> {
-  %k = arith.constant dense<9> : tensor<?x37xi32>
+  %one = arith.constant dense<9> : tensor<1xi32>
+  %k = kf.broadcast %one : tensor<1xi32> to tensor<?x37xi32>
   %b = arith.subi %y, %k : tensor<?x37xi32>
   %0 = arith.shrsi %a, %b : tensor<?x37xi32>
   return %0 : tensor<?x37xi32>
 }
 
 func.func @shrui_i32(%a: tensor<?x37xi32>, %y: tensor<?x37xi32>) -> tensor<?x37xi32> {
-  %k = arith.constant dense<9> : tensor<?x37xi32>
+  %one = arith.constant dense<9> : tensor<1xi32>
+  %k = kf.broadcast %one : tensor<1xi32> to tensor<?x37xi32>
   %b = arith.subi %y, %k : tensor<?x37xi32>
   %0 = arith.shrui %a, %b : tensor<?x37xi32>
   return %0 : tensor<?x37xi32>
@@ -593,42 +613,48 @@ func.func @absi_i32(%a: tensor<?x37xi32>) -> tensor<?x37xi32> {
 }
 
 func.func @addi_i64(%a: tensor<?x37xi64>, %y: tensor<?x37xi64>) -> tensor<?x37xi64> {
-  %k = arith.constant dense<9> : tensor<?x37xi64>
+  %one = arith.constant dense<9> : tensor<1xi64>
+  %k = kf.broadcast %one : tensor<1xi64> to tensor<?x37xi64>
   %b = arith.subi %y, %k : tensor<?x37xi64>
   %0 = arith.addi %a, %b : tensor<?x37xi64>
   return %0 : tensor<?x37xi64>
 }
 
 func.func @muli_i64(%a: tensor<?x37xi64>, %y: tensor<?x37xi64>) -> tensor<?x37xi64> {
-  %k = arith.constant dense<9> : tensor<?x37xi64>
+  %one = arith.constant dense<9> : tensor<1xi64>
+  %k = kf.broadcast %one : tensor<1xi64> to tensor<?x37xi64>
   %b = arith.subi %y, %k : tensor<?x37xi64>
   %0 = arith.muli %a, %b : tensor<?x37xi64>
   return %0 : tensor<?x37xi64>
 }
 
 func.func @divsi_i64(%a: tensor<?x37xi64>, %y: tensor<?x37xi64>) -> tensor<?x37xi64> {
-  %k = arith.constant dense<9> : tensor<?x37xi64>
+  %one = arith.constant dense<9> : tensor<1xi64>
+  %k = kf.broadcast %one : tensor<1xi64> to tensor<?x37xi64>
   %b = arith.subi %y, %k : tensor<?x37xi64>
   %0 = arith.divsi %a, %b : tensor<?x37xi64>
   return %0 : tensor<?x37xi64>
 }
 
 func.func @remui_i64(%a: tensor<?x37xi64>, %y: tensor<?x37xi64>) -> tensor<?x37xi64> {
-  %k = arith.constant dense<9> : tensor<?x37xi64>
+  %one = arith.constant dense<9> : tensor<1xi64>
+  %k = kf.broadcast %one : tensor<1xi64> to tensor<?x37xi64>
   %b = arith.subi %y, %k : tensor<?x37xi64>
   %0 = arith.remui %a, %b : tensor<?x37xi64>
   return %0 : tensor<?x37xi64>
 }
 
 func.func @minui_i64(%a: tensor<?x37xi64>, %y: tensor<?x37xi64>) -> tensor<?x37xi64> {
-  %k = arith.constant dense<9> : tensor<?x37xi64>
+  %one = arith.constant dense<9> : tensor<1xi64>
+  %k = kf.broadcast %one : tensor<1xi64> to tensor<?x37xi64>
   %b = arith.subi %y, %k : tensor<?x37xi64>
   %0 = arith.minui %a, %b : tensor<?x37xi64>
   return %0 : tensor<?x37xi64>
 }
 
 func.func @shrsi_i64(%a: tensor<?x37xi64>, %y: tensor<?x37xi64>) -> tensor<?x37xi64> {
-  %k = arith.constant dense<9> : tensor<?x37xi64>
+  %one = arith.constant dense<9> : tensor<1xi64>
+  %k = kf.broadcast %one : tensor<1xi64> to tensor<?x37xi64>
   %b = arith.subi %y, %k : tensor<?x37xi64>
   %0 = arith.shrsi %a, %b : tensor<?x37xi64>
   return %0 : tensor<?x37xi64>
@@ -740,28 +766,32 @@ func.func @uitofp_i1_f32(%a: tensor<?x37xi1>) -> tensor<?x37xf32> {
 }
 
 func.func @fptosi_f32_i8(%a: tensor<?x37xf32>) -> tensor<?x37xi8> {
-  %k = arith.constant dense<300.0> : tensor<?x37xf32>
+  %one = arith.constant dense<300.0> : tensor<1xf32>
+  %k = kf.broadcast %one : tensor<1xf32> to tensor<?x37xf32>
   %x = arith.mulf %a, %k : tensor<?x37xf32>
   %0 = arith.fptosi %x : tensor<?x37xf32> to tensor<?x37xi8>
   return %0 : tensor<?x37xi8>
 }
 
 func.func @fptoui_f32_i8(%a: tensor<?x37xf32>) -> tensor<?x37xi8> {
-  %k = arith.constant dense<300.0> : tensor<?x37xf32>
+  %one = arith.constant dense<300.0> : tensor<1xf32>
+  %k = kf.broadcast %one : tensor<1xf32> to tensor<?x37xf32>
   %x = arith.mulf %a, %k : tensor<?x37xf32>
   %0 = arith.fptoui %x : tensor<?x37xf32> to tensor<?x37xi8>
   return %0 : tensor<?x37xi8>
 }
 
 func.func @fptosi_f32_i32(%a: tensor<?x37xf32>) -> tensor<?x37xi32> {
-  %k = arith.constant dense<300.0> : tensor<?x37xf32>
+  %one = arith.constant dense<300.0> : tensor<1xf32>
+  %k = kf.broadcast %one : tensor<1xf32> to tensor<?x37xf32>
   %x = arith.mulf %a, %k : tensor<?x37xf32>
   %0 = arith.fptosi %x : tensor<?x37xf32> to tensor<?x37xi32>
   return %0 : tensor<?x37xi32>
 }
 
 func.func @fptosi_f16_i16(%a: tensor<?x37xf16>) -> tensor<?x37xi16> {
-  %k = arith.constant dense<300.0> : tensor<?x37xf16>
+  %one = arith.constant dense<300.0> : tensor<1xf16>
+  %k = kf.broadcast %one : tensor<1xf16> to tensor<?x37xf16>
   %x = arith.mulf %a, %k : tensor<?x37xf16>
   %0 = arith.fptosi %x : tensor<?x37xf16> to tensor<?x37xi16>
   return %0 : tensor<?x37xi16>
@@ -793,7 +823,8 @@ func.func @truncf_f64_f32(%a: tensor<?x37xf64>) -> tensor<?x37xf32> {
 }
 
 func.func @fptosi_f64_i64(%a: tensor<?x37xf64>) -> tensor<?x37xi64> {
-  %k = arith.constant dense<300.0> : tensor<?x37xf64>
+  %one = arith.constant dense<300.0> : tensor<1xf64>
+  %k = kf.broadcast %one : tensor<1xf64> to tensor<?x37xf64>
   %x = arith.mulf %a, %k : tensor<?x37xf64>
   %0 = arith.fptosi %x : tensor<?x37xf64> to tensor<?x37xi64>
   return %0 : tensor<?x37xi64>
