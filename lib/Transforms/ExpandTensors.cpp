@@ -206,22 +206,17 @@ struct ExpandAttention : OpRewritePattern<ScaledDotProductAttentionOp> {
       scores = scale(tanh, limit);
     }
     scores = hide(op, scores, build);
-    Value weights;
-    if (mayHideAll(op)) {
-      // Rows of nothing but -inf have zeros, and no NaN from their softmax.
-      constexpr double infinity = std::numeric_limits<double>::infinity();
-      constexpr double lowest = std::numeric_limits<float>::lowest();
-      Value finite = arith::MaximumFOp::create(rewriter, loc, scores,
-                                               build.constant(type, lowest));
-      Value isHidden =
-          arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OEQ,
-                                scores, build.constant(type, -infinity));
-      weights = arith::SelectOp::create(
-          rewriter, loc, isHidden, build.constant(type, 0.0),
-          SoftmaxOp::create(rewriter, loc, finite));
-    } else {
-      weights = SoftmaxOp::create(rewriter, loc, scores);
-    }
+    // Rows of nothing but -inf have zeros, and no NaN from their softmax.
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    constexpr double lowest = std::numeric_limits<float>::lowest();
+    Value finite = arith::MaximumFOp::create(rewriter, loc, scores,
+                                             build.constant(type, lowest));
+    Value isHidden =
+        arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OEQ, scores,
+                              build.constant(type, -infinity));
+    Value weights = arith::SelectOp::create(
+        rewriter, loc, isHidden, build.constant(type, 0.0),
+        SoftmaxOp::create(rewriter, loc, finite));
     Value result =
         BatchMatmulOp::create(rewriter, loc, weights, build.swapLast(v));
     rewriter.replaceOp(
@@ -286,13 +281,6 @@ struct ExpandAttention : OpRewritePattern<ScaledDotProductAttentionOp> {
       compare(arith::CmpIPredicate::sgt,
               offset - static_cast<int64_t>(*window));
     return scores;
-  }
-
-  /// Whether a query may attend to no key; without masks, each does to the
-  /// first one.
-  static bool mayHideAll(ScaledDotProductAttentionOp op) {
-    return op.getMask() || op.getWindow() ||
-           static_cast<int64_t>(op.getOffset()) < 0;
   }
 };
 

@@ -45,8 +45,9 @@ func.func @matrices(%x: tensor<?x8xf32>, %w: tensor<2x7x8xf32>) -> tensor<?x7xf3
 // CHECK:       %[[S:.*]] = kf.batch_matmul %{{.*}}, %[[ALL]] : tensor<4x5x8xf32>, tensor<4x7x8xf32>
 // CHECK:       %[[SCALED:.*]] = arith.mulf %[[S]], %[[SCALE]]
 // CHECK:       %[[SEEN:.*]] = arith.cmpi sle
-// CHECK:       %[[HIDDEN:.*]] = arith.select %[[SEEN]], %[[SCALED]]
-// CHECK:       %[[P:.*]] = kf.softmax %[[HIDDEN]]
+// CHECK:       arith.select %[[SEEN]], %[[SCALED]]
+// CHECK:       %[[R:.*]] = kf.softmax
+// CHECK:       %[[P:.*]] = arith.select %{{.*}}, %{{.*}}, %[[R]]
 // CHECK:       %[[V:.*]] = kf.transpose %{{.*}} permutation = [0, 2, 1]
 // CHECK:       kf.batch_matmul %[[P]], %[[V]] : tensor<4x5x7xf32>, tensor<4x16x7xf32>
 func.func @attention(%q: tensor<4x5x8xf32>, %k: tensor<2x7x8xf32>, %v: tensor<2x7x16xf32>) -> tensor<4x5x16xf32> {

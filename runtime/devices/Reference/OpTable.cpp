@@ -187,6 +187,15 @@ Result<Evaluate> prepareMatmul(const OpSite &site) {
     };
     if (!glu && at(0)->rank() > 2)
       return batchMatmul(*at(0), *at(1), at(2));
+    if (at(0)->rank() > 2) { // gated rows of all batches
+      TensorView rows = *at(0);
+      rows.shape = {rows.rows(), rows.columns()};
+      KF_ASSIGN_OR_RETURN(Tensor product, matmul(rows, *at(1), at(2), glu));
+      std::vector<int64_t> shape = at(0)->shape;
+      shape.back() = product.shape[1];
+      product.shape = shape;
+      return product;
+    }
     if (!at(3))
       return matmul(*at(0), *at(1), at(2), glu);
     KF_ASSIGN_OR_RETURN(Tensor x, scaleRows(*at(0), *at(3)));
