@@ -64,8 +64,7 @@ public:
         checkpoint(checkpoint), options(options), b(context),
         name(::kf::nameOf(options.shape)),
         signature(::kf::stepSignature(options.shape, config)),
-        loc(NameLoc::get(b.getStringAttr(name))),
-        activation(activation),
+        loc(NameLoc::get(b.getStringAttr(name))), activation(activation),
         cacheType(KVCacheType::get(context, config.layers, config.kvHeads,
                                    config.headDim, cacheElement,
                                    options.keyBlock, ::kf::kCachePage)) {}
@@ -304,8 +303,8 @@ private:
 
   /// [T, heads * head dim] -> [T, heads, head dim].
   Value toHeads(Value x, int64_t heads) {
-    auto type = RankedTensorType::get({rowCount(), heads, config.headDim},
-                                      activation);
+    auto type =
+        RankedTensorType::get({rowCount(), heads, config.headDim}, activation);
     SmallVector<OpFoldResult> shape = {rows, b.getIndexAttr(heads),
                                        b.getIndexAttr(config.headDim)};
     return tensor::ExpandShapeOp::create(b, loc, type, x, headGroups(), shape);
@@ -338,7 +337,7 @@ private:
   OpBuilder b;
   std::string name; ///< of the step
   ::kf::StepSignature signature;
-  Location loc; ///< says which part of the model an op belongs to
+  Location loc;         ///< says which part of the model an op belongs to
   FloatType activation; ///< elements of what the layers hand on
   KVCacheType cacheType;
   OpFoldResult rows;          ///< T

@@ -204,7 +204,7 @@ TEST(Import, ActivationsHaveATypeOfTheirOwn) {
   for (const char *name : {"llama2-mha", "gpt2-layernorm"}) {
     std::string step = import(golden(name), {16, 4}, options);
     expectContains(step, "f32> to tensor<?x64xf16>");
-    expectContains(step, "x16xf16>, !kf.kv_cache<");
+    expectContains(step, "x16xf16>");
     // What is wanted of the last layer, and what follows, is f32 again.
     expectContains(step, ": tensor<?x64xf32, #kf.size<wanted>>, tensor<307x64");
     EXPECT_EQ(countOf(step, "kf.kv_append"), countOf(step, "kf.attention"));

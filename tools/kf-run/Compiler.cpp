@@ -171,8 +171,7 @@ Result<CompilerModule> CompilerModule::import(const ModelConfig &config,
   KF_ASSIGN_OR_RETURN(import.cacheType, parseDataType(options.cacheType));
   KF_ASSIGN_OR_RETURN(import.activationType,
                       parseDataType(options.activationType));
-  auto module =
-      mlir::kf::importStep(contents->context, config, source, import);
+  auto module = mlir::kf::importStep(contents->context, config, source, import);
   if (!module)
     return statusOf(module.takeError());
   contents->module = std::move(*module);

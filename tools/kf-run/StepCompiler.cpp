@@ -45,8 +45,7 @@ Status StepCompiler::openCache() {
 }
 
 std::string StepCompiler::keyOf(const StepShape &shape) const {
-  return hashKey(
-      {signature, nameOf(shape), options.cacheType,
+  return hashKey({signature, nameOf(shape), options.cacheType,
                   options.activationType, fingerprint, identity});
 }
 
@@ -61,8 +60,8 @@ Result<Executable> StepCompiler::compile(const StepShape &shape) {
     }
   }
   const Progress progress("compiling " + nameOf(shape));
-  Result<CompilerModule> module = CompilerModule::import(
-      model->config, *model->weights, shape, options);
+  Result<CompilerModule> module =
+      CompilerModule::import(model->config, *model->weights, shape, options);
   if (!module.ok())
     return nameModel(*model, module.status());
   KF_ASSIGN_OR_RETURN(Executable executable, module->compile(options));
