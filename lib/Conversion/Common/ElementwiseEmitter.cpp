@@ -168,6 +168,8 @@ private:
 
   template <typename CastOp> Value toInteger() {
     constexpr bool isSigned = std::is_same_v<CastOp, arith::FPToSIOp>;
+    // What `from` would round up to an integer would otherwise be cut below it.
+    Value x = e.round(this->x, from);
     double top = std::ldexp(1.0, static_cast<int>(bits()) - isSigned);
     Value tooLarge = compare(arith::CmpFPredicate::OGE, x, real(top));
     Value tooSmall =
@@ -192,10 +194,12 @@ private:
     Value byMinusOne = compare(arith::CmpIPredicate::eq, y, integer(-1));
     Value special = arith::OrIOp::create(b, loc, byZero, byMinusOne);
     Value safe = choose(special, integer(1), y);
-    Value rest = arith::RemSIOp::create(b, loc, x, safe);
+    Value quotient = arith::DivSIOp::create(b, loc, x, safe);
+    // Not arith.remsi: SPIR-V has none for the smallest integer.
+    Value rest = arith::SubIOp::create(
+        b, loc, x, arith::MulIOp::create(b, loc, quotient, safe).getResult());
     if (isa<arith::RemSIOp>(op))
       return choose(byZero, x, rest);
-    Value quotient = arith::DivSIOp::create(b, loc, x, safe);
     quotient = choose(byMinusOne, negative(x), quotient);
     quotient = choose(byZero, zero, quotient);
     if (isa<arith::DivSIOp>(op))

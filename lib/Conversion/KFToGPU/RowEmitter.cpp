@@ -80,7 +80,8 @@ static void emitElements(GPUEmitter &e, Value tensor) {
       indices[dim] = arith::RemUIOp::create(e.b, e.loc, linear, sizes[dim]);
       linear = arith::DivUIOp::create(e.b, e.loc, linear, sizes[dim]);
     }
-    indices[0] = linear;
+    if (!indices.empty())
+      indices[0] = linear;
     e.storeResult(e.load(tensor, indices, 0), indices);
   });
 }

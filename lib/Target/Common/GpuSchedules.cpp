@@ -67,7 +67,7 @@ bool isSupported(Operation *op) {
     return !matmul.getScales();
   // What no GPU has a function for.
   if (isa<math::CbrtOp, math::ErfcOp, math::Atan2Op, math::TruncOp,
-          arith::BitcastOp>(op))
+          arith::BitcastOp, arith::RemFOp>(op))
     return false;
   if (isElementwise(op) || isView(op) ||
       isa<EmbeddingOp, ReduceOp, BatchMatmulOp, RopeOp, AttentionOp, KVAppendOp,
@@ -141,7 +141,8 @@ private:
       return samples ? isSupportedBySample(type) : ::isSupported(type);
     };
     for (Operation &op : kernel.getBody().front()) {
-      if (!::isSupported(&op))
+      if (!::isSupported(&op) ||
+          llvm::is_contained(limits.missing, op.getName().getStringRef()))
         return op.emitError("no ") << limits.name << " kernel for '"
                                    << op.getName() << "'" << instead;
       for (Type type :

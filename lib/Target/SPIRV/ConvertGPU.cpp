@@ -56,6 +56,14 @@ struct ConvertGPUToSpirvPass
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     populatePolynomialApproximateErfPattern(patterns);
+    // GLSL's are not as exact, and there is no exp2.
+    populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
+      return llvm::is_contained({math::AcosOp::getOperationName(),
+                                 math::AsinOp::getOperationName(),
+                                 math::AtanOp::getOperationName()},
+                                name);
+    });
+    math::populateExpansionPatterns(patterns, {"exp2"});
     // Upstream's lowering of scf.for leaves the results of a loop without
     // iterations undefined; that of scf.while does not.
     OpPassManager loops(ModuleOp::getOperationName());
@@ -85,6 +93,7 @@ private:
       prepare(function);
       moveTables(function);
       correctDivisions(function);
+      correctPowers(function);
       function.walk([&](arith::ExtFOp op) {
         hasFloat16 |= op.getIn().getType().isF16();
       });
@@ -238,6 +247,52 @@ private:
         Operation *user = use.getOwner();
         return user->getBlock() != op->getBlock() ||
                result->isBeforeInBlock(user);
+      });
+    }
+  }
+
+  /// Vulkan leaves powers of 0 and of NaNs undefined.
+  static void correctPowers(gpu::GPUFuncOp function) {
+    SmallVector<math::PowFOp> powers;
+    function.walk([&](math::PowFOp op) { powers.push_back(op); });
+    for (math::PowFOp op : powers) {
+      ImplicitLocOpBuilder b(op.getLoc(), op->getContext());
+      b.setInsertionPointAfter(op);
+      auto number = [&](double value) -> Value {
+        return arith::ConstantOp::create(b,
+                                         b.getFloatAttr(op.getType(), value));
+      };
+      auto is = [&](arith::CmpFPredicate predicate, Value x, Value y) -> Value {
+        return arith::CmpFOp::create(b, predicate, x, y);
+      };
+      Value x = op.getLhs(), y = op.getRhs(), zero = number(0.0);
+      Value half = arith::MulFOp::create(b, y, number(0.5));
+      auto isWhole = [&](Value value) {
+        return is(arith::CmpFPredicate::OEQ, math::FloorOp::create(b, value),
+                  value);
+      };
+      // Odd powers of -0 are negative.
+      Value isOdd = arith::CmpIOp::create(b, arith::CmpIPredicate::ne,
+                                          isWhole(y), isWhole(half));
+      Value none =
+          arith::SelectOp::create(b, isOdd, x, math::AbsFOp::create(b, x));
+      Value infinite = math::CopySignOp::create(
+          b, number(std::numeric_limits<double>::infinity()), none);
+      Value ofZero = arith::SelectOp::create(
+          b, is(arith::CmpFPredicate::OLT, y, zero), infinite, none);
+      Value result = arith::SelectOp::create(
+          b, is(arith::CmpFPredicate::OEQ, x, zero), ofZero, op.getResult());
+      result = arith::SelectOp::create(
+          b, is(arith::CmpFPredicate::UNO, x, y),
+          number(std::numeric_limits<double>::quiet_NaN()), result);
+      // Even of a NaN.
+      Value isOne =
+          arith::OrIOp::create(b, is(arith::CmpFPredicate::OEQ, y, zero),
+                               is(arith::CmpFPredicate::OEQ, x, number(1.0)));
+      auto all = arith::SelectOp::create(b, isOne, number(1.0), result);
+      op.getResult().replaceUsesWithIf(all, [&](OpOperand &use) {
+        Operation *user = use.getOwner();
+        return user->getBlock() != op->getBlock() || all->isBeforeInBlock(user);
       });
     }
   }

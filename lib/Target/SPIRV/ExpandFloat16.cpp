@@ -105,6 +105,10 @@ struct ExpandFloat16Pass
 
 private:
   void expand(gpu::GPUFuncOp function) {
+    function.walk([&](Operation *op) {
+      if (isa<arith::SIToFPOp, arith::UIToFPOp>(op))
+        convertThroughF32(op);
+    });
     function.walk([&](arith::TruncFOp op) {
       if (!op.getType().isF16() || !op.getIn().getType().isF32())
         return;
@@ -150,6 +154,19 @@ private:
     SmallVector<Type> inputs =
         llvm::map_to_vector(function.getFunctionType().getInputs(), asInteger);
     function.setFunctionType(FunctionType::get(&getContext(), inputs, {}));
+  }
+
+  /// Integers become f16 by way of f32, whose rounding is expanded.
+  static void convertThroughF32(Operation *op) {
+    Value result = op->getResult(0);
+    Type narrow = result.getType();
+    if (!narrow.isF16())
+      return;
+    OpBuilder b(op->getContext());
+    b.setInsertionPointAfter(op);
+    result.setType(b.getF32Type());
+    auto rounded = arith::TruncFOp::create(b, op->getLoc(), narrow, result);
+    result.replaceAllUsesExcept(rounded, rounded);
   }
 
   static Type asInteger(Type type) {

@@ -52,10 +52,9 @@ kf.kernel @packed(%x: tensor<?x8xf32>, %w: tensor<4x8xf32, #kf.layout<panel = 4>
 
 // -----
 
-kf.kernel @constant(%x: tensor<2xf32>) -> tensor<2xf32> {
-  // expected-error @below {{no Vulkan kernel for 'arith.constant' yet; use --device=cpu or --device=reference}}
-  %c = arith.constant dense<[1.0, 2.0]> : tensor<2xf32>
-  %0 = arith.addf %x, %c : tensor<2xf32>
+kf.kernel @remainder(%x: tensor<2xf32>) -> tensor<2xf32> {
+  // expected-error @below {{no Vulkan kernel for 'arith.remf' yet; use --device=cpu or --device=reference}}
+  %0 = arith.remf %x, %x : tensor<2xf32>
   kf.yield %0 : tensor<2xf32>
 }
 
