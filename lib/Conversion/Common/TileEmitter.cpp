@@ -190,12 +190,14 @@ Value TileEmitter::load(Value tensor, ValueRange indices, unsigned width,
   } else {
     SmallVector<void *> place = llvm::map_to_vector(
         indices, [](Value index) { return index.getAsOpaquePointer(); });
-    auto [known, isNew] = computed.try_emplace(
-        {tensor.getAsOpaquePointer(), width, mask.getAsOpaquePointer(), place});
-    if (isNew)
-      known->second =
-          loadProducer(tensor.getDefiningOp(), indices, width, mask);
-    result = known->second;
+    const std::tuple key(tensor.getAsOpaquePointer(), width,
+                         mask.getAsOpaquePointer(), place);
+    if (auto known = computed.find(key); known != computed.end()) {
+      result = known->second;
+    } else { // which may begin a loop, and with it another `computed`
+      result = loadProducer(tensor.getDefiningOp(), indices, width, mask);
+      computed[key] = result;
+    }
   }
   if (isOutermost) {
     computed.clear();
@@ -227,6 +229,8 @@ SmallVector<Value> TileEmitter::reshapeIndices(Operation *op,
   auto collapse = cast<tensor::CollapseShapeOp>(op);
   auto shape = cast<RankedTensorType>(collapse.getSrc().getType()).getShape();
   SmallVector<Value> source(shape.size());
+  if (indices.empty()) // the one element of a tensor of rank 0
+    source.assign(shape.size(), index(0));
   for (auto [group, linear] :
        llvm::zip(collapse.getReassociationIndices(), indices)) {
     Value rest = linear;

@@ -83,3 +83,10 @@ func.func @ids_of_a_view(%ids: tensor<3x4xi32>, %t: tensor<12x40xf32>) -> tensor
   %1 = kf.embedding %0, %t : tensor<12xi32>, tensor<12x40xf32>
   return %1 : tensor<12x40xf32>
 }
+
+// The one element of many dimensions.
+func.func @to_rank_0(%a: tensor<1x1xf32>) -> tensor<f32> {
+  %0 = tensor.collapse_shape %a [] : tensor<1x1xf32> into tensor<f32>
+  %1 = arith.negf %0 : tensor<f32>
+  return %1 : tensor<f32>
+}
