@@ -537,8 +537,7 @@ private:
   /// of rows are copied.
   void copyViewedInts(func::FuncOp function) {
     for (Operation &op : function.getBody().front()) {
-      if (!isa<EmbeddingOp, MatmulOp, RopeOp, CacheAttentionInterface,
-               KVAppendOp, SampleOp>(op))
+      if (!op.hasTrait<IntegersInMemory>())
         continue;
       OpBuilder builder(&op);
       for (OpOperand &operand : op.getOpOperands()) {

@@ -54,6 +54,11 @@ inline bool isRowsTensor(Type type) {
           llvm::none_of(tensor.getShape().drop_front(), ShapedType::isDynamic));
 }
 
+/// Trait of ops whose integer operands (ids, positions, page tables) kernels
+/// read from memory: they are arguments of the kernel, or slices of those.
+template <typename OpTy>
+class IntegersInMemory : public OpTrait::TraitBase<OpTy, IntegersInMemory> {};
+
 /// Trait of ops whose operands and results have no dimension of size 0.
 template <typename OpTy>
 class NonEmptyTensors : public OpTrait::TraitBase<OpTy, NonEmptyTensors> {
