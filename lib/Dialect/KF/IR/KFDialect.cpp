@@ -291,9 +291,7 @@ FailureOr<unsigned> mlir::kf::getSizeSlot(Operation *op, StringAttr name) {
 }
 
 static LogicalResult verifyTarget(Operation *op, Attribute target) {
-  if (isa<ModuleOp>(op) &&
-      isa<CpuTargetAttr, CudaTargetAttr, ReferenceTargetAttr, VulkanTargetAttr>(
-          target))
+  if (isa<ModuleOp>(op) && target.hasTrait<IsTarget>())
     return success();
   return op->emitError("kf.target says what a module is compiled for, such as "
                        "#kf.cpu_target<...>");

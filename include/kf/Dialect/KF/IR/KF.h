@@ -30,6 +30,14 @@
 #include "kf/Dialect/KF/IR/KFDialect.h.inc"
 #include "kf/Dialect/KF/IR/KFEnums.h.inc"
 #include "kf/Dialect/KF/IR/KFScheduleInterface.h.inc"
+
+namespace mlir::kf {
+/// Trait of attributes that say what a module is compiled for.
+template <typename AttrTy>
+class IsTarget : public AttributeTrait::TraitBase<AttrTy, IsTarget> {};
+
+} // namespace mlir::kf
+
 #define GET_ATTRDEF_CLASSES
 #include "kf/Dialect/KF/IR/KFAttributes.h.inc"
 #define GET_TYPEDEF_CLASSES
