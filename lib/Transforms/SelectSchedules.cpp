@@ -6,7 +6,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kf/Transforms/KernelRows.h"
 #include "kf/Transforms/Passes.h"
 
 #include "mlir/IR/Remarks.h"
@@ -21,6 +20,27 @@ using namespace mlir;
 using namespace mlir::kf;
 
 namespace {
+
+/// The most rows that each kernel computes in the programs that dispatch it, by
+/// the kernel's name: those of its result, or, where it has none, of what
+/// it reads. Kernels that nobody dispatches are missing.
+DenseMap<StringAttr, int64_t> mostRows(ModuleOp module) {
+  DenseMap<StringAttr, int64_t> rows;
+  for (auto program : module.getOps<ProgramOp>())
+    program.walk([&](DispatchOp dispatch) {
+      int64_t &most = rows[dispatch.getKernelAttr().getAttr()];
+      if (dispatch.getNumResults() > 0) {
+        auto type = cast<RankedTensorType>(dispatch.getResultTypes().front());
+        most = std::max<int64_t>(most, program.getMostRows(type));
+        return;
+      }
+      for (Type type : dispatch.getOperandTypes())
+        if (auto tensor = dyn_cast<RankedTensorType>(type);
+            tensor && tensor.isDynamicDim(0))
+          most = std::max<int64_t>(most, program.getMostRows(tensor));
+    });
+  return rows;
+}
 
 /// Rows of a kernel that no program dispatches.
 constexpr int64_t unknownRows = 512;
