@@ -10,6 +10,7 @@
 
 #include "mlir/IR/Remarks.h"
 #include "mlir/Support/DebugStringHelper.h"
+#include "llvm/Support/DebugLog.h"
 
 namespace mlir::kf {
 #define GEN_PASS_DEF_SELECTSCHEDULES
@@ -18,6 +19,8 @@ namespace mlir::kf {
 
 using namespace mlir;
 using namespace mlir::kf;
+
+#define DEBUG_TYPE "kf-select-schedules"
 
 namespace {
 
@@ -73,10 +76,13 @@ private:
     }
     if (failed(target.verifySchedule(kernel, rows)))
       return failure();
+    StringRef source = isGiven ? "given" : "chosen";
+    LDBG() << kernel.getSymName() << ", up to " << rows << " rows: " << source
+           << " " << kernel.getScheduleAttr();
     remark::passed(kernel.getLoc(), remark::RemarkOpts::name("Schedule")
-                                        .category(getArgument())
+                                        .category(DEBUG_TYPE)
                                         .function(kernel.getSymName()))
-        << remark::add(isGiven ? "given" : "chosen")
+        << remark::add("{0}", source)
         << remark::metric("Schedule", debugString(kernel.getScheduleAttr()))
         << remark::metric("Rows", rows);
     return success();
