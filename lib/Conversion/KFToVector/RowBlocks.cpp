@@ -210,9 +210,8 @@ Value RowBlocks::firstLargest() {
 
 LogicalResult mlir::kf::emitArgmaxKernel(KernelEmitter &e) {
   auto op = e.find<ArgmaxOp>();
-  if (e.tileResult() != op.getResult())
-    return op.emitOpError(
-        "convert-kf-to-vector: must make the kernel's result");
+  if (failed(e.checkResults(op)))
+    return failure();
   RowBlocks blocks(e, op.getLogits());
   LogicalResult result = success();
   e.loop(e.sizesOf(op.getLogits())[0], [&](Value row) {

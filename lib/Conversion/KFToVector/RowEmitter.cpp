@@ -207,9 +207,9 @@ LogicalResult KernelEmitter::emitRope(RopeOp op, ValueRange row,
 //===----------------------------------------------------------------------===//
 
 LogicalResult mlir::kf::emitRowKernel(KernelEmitter &e) {
+  if (failed(e.checkOneResult()))
+    return failure();
   Value result = e.tileResult();
-  if (!result)
-    return e.kernel.emitError("convert-kf-to-vector: kernel has no result");
   SmallVector<Value> sizes = e.sizesOf(result);
   bool isScalar = sizes.empty();
   if (!isScalar)
@@ -243,6 +243,8 @@ static Value packedColumn(KernelEmitter &e, LayoutAttr layout, Value i) {
 
 LogicalResult mlir::kf::emitPackKernel(KernelEmitter &e) {
   auto op = e.find<PackOp>();
+  if (failed(e.checkResults(op)))
+    return failure();
   auto type = cast<RankedTensorType>(op.getType());
   LayoutAttr layout = getLayout(type);
   int64_t rank = type.getRank(), panel = layout.getPanel();
