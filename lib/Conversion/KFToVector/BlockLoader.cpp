@@ -23,18 +23,19 @@ using Format = ::kf::BlockFormat;
 
 namespace {
 
-/// Reads a row of a memref of rows of bytes, from byte `base` on.
+/// Reads row `row` (indices but the last) of a memref of rows of bytes, from
+/// byte `base` on.
 class RowBlockReader : public BlockReader {
 public:
   RowBlockReader(KernelEmitter &e, const Format &format, Value memref,
-                 Value row, Value base, Value element, unsigned width)
+                 ValueRange row, Value base, Value element, unsigned width)
       : BlockReader(e, format, element, width), kernel(e), memref(memref),
         row(row), base(base) {}
 
 private:
   Value byte(Value offset) override {
     Value value = memref::LoadOp::create(b, loc, memref,
-                                         ValueRange{row, e.add(base, offset)});
+                                         indicesAt(row, e.add(base, offset)));
     return arith::ExtUIOp::create(b, loc, b.getI32Type(), value);
   }
   Value bytes(Value offset) override {
@@ -52,7 +53,7 @@ private:
 
   Value packed(Value offset, int64_t count) {
     return vector::LoadOp::create(b, loc, e.vectorType(count, b.getI8Type()),
-                                  memref, ValueRange{row, e.add(base, offset)});
+                                  memref, indicesAt(row, e.add(base, offset)));
   }
   /// `count` bytes as one scalar.
   Value as(Type type, int64_t offset, int64_t count) {
@@ -62,10 +63,32 @@ private:
   }
 
   KernelEmitter &kernel;
-  Value memref, row, base;
+  Value memref;
+  ValueRange row;
+  Value base;
 };
 
 } // namespace
+
+/// Slices of rows of blocks begin with a block: a vector of elements that does
+/// not begin at a multiple of its width could cross the end of one.
+LogicalResult KernelEmitter::checkSlices() {
+  WalkResult result = kernel.walk([](tensor::ExtractSliceOp slice) {
+    auto quant = dyn_cast<QuantType>(slice.getSourceType().getElementType());
+    if (!quant)
+      return WalkResult::advance();
+    int64_t elements = getStorage(quant.getFormat()).elements;
+    std::optional<int64_t> column =
+        getConstantIntValue(slice.getMixedOffsets().back());
+    if (column && *column % elements == 0)
+      return WalkResult::advance();
+    slice.emitOpError("convert-kf-to-vector: columns of a slice of ")
+        << slice.getSourceType() << " must begin with a block of " << elements
+        << "; slice what is read from it instead";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
 
 /// The name of a constant of the module with these values.
 StringAttr KernelEmitter::constantTable(MemRefType type,
@@ -117,9 +140,8 @@ Value KernelEmitter::loadBlocks(BlockArgument argument, const Format &format,
   Value element =
       arith::RemUIOp::create(b, loc, column, index(format.elements));
   Value base = mul(block, index(format.bytes));
-  assert(indices.size() == 2 && "tables have rows and columns");
-  Value values = RowBlockReader(*this, format, memrefOf(argument), indices[0],
-                                base, element, count)
+  Value values = RowBlockReader(*this, format, memrefOf(argument),
+                                indices.drop_back(), base, element, count)
                      .read();
   return width ? values
                : vector::ExtractOp::create(b, loc, values, int64_t(0))

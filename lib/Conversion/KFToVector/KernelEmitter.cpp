@@ -70,7 +70,7 @@ LogicalResult KernelEmitter::emit() {
     return kernel.emitError(
         "convert-kf-to-vector: needs a #kf.vector schedule; "
         "run kf-select-schedules for a CPU first");
-  if (failed(createFunction()))
+  if (failed(checkSlices()) || failed(createFunction()))
     return failure();
   emitWorkgroupIndices(function.getArguments().back());
   cloneIndices();

@@ -114,6 +114,7 @@ public:
 
 private:
   LogicalResult createFunction();
+  LogicalResult checkSlices();
   LogicalResult emitMatmul();
   void emitWorkgroupIndices(Value workgroup);
   LoadFn argumentLoad(BlockArgument argument);

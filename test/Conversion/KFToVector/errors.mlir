@@ -31,6 +31,25 @@ kf.kernel @dense_i8(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel
 
 // -----
 
+// expected-error @+1 {{convert-kf-to-vector: rows of blocks are read in at most 16 lanes}}
+kf.kernel @wide_blocks(%ids: tensor<?xi32>, %table: tensor<50x64x!kf.quant<q4_0>>) -> tensor<?x64xf32>
+    attributes {schedule = #kf.vector<workgroup = [4], lanes = 32>} {
+  %0 = kf.embedding %ids, %table : tensor<?xi32>, tensor<50x64x!kf.quant<q4_0>>
+  kf.yield %0 : tensor<?x64xf32>
+}
+
+// -----
+
+kf.kernel @part_of_a_block(%ids: tensor<?xi32>, %table: tensor<50x96x!kf.quant<q4_0>>) -> tensor<?x64xf32>
+    attributes {schedule = #kf.vector<workgroup = [4], lanes = 16>} {
+  // expected-error @+1 {{convert-kf-to-vector: columns of a slice of 'tensor<50x96x!kf.quant<q4_0>>' must begin with a block of 32; slice what is read from it instead}}
+  %0 = tensor.extract_slice %table[0, 8] [50, 64] [1, 1] : tensor<50x96x!kf.quant<q4_0>> to tensor<50x64x!kf.quant<q4_0>>
+  %1 = kf.embedding %ids, %0 : tensor<?xi32>, tensor<50x64x!kf.quant<q4_0>>
+  kf.yield %1 : tensor<?x64xf32>
+}
+
+// -----
+
 kf.kernel @sample(%x: tensor<?x40xf32>, %t: tensor<?x1xf32>, %i: tensor<?xi32>, %s: tensor<?xi64>) -> tensor<?xi32>
     attributes {schedule = #kf.vector<workgroup = [4], lanes = 16>} {
   %0 = kf.softmax %t : tensor<?x1xf32>
