@@ -63,13 +63,13 @@ static MemRefType storageType(Type type) {
 LogicalResult KernelEmitter::emit() {
   if (failed(findTile("convert-kf-to-vector")))
     return failure();
-  auto begin = [&] { return kernel.emitError("convert-kf-to-vector: "); };
-  if (failed(verifyVectorSchedule(kernel, begin)))
-    return failure();
   if (!schedule)
     return kernel.emitError(
         "convert-kf-to-vector: needs a #kf.vector schedule; "
         "run kf-select-schedules for a CPU first");
+  auto begin = [&] { return kernel.emitError("convert-kf-to-vector: "); };
+  if (failed(verifyVectorSchedule(kernel, begin)))
+    return failure();
   if (failed(checkSlices()) || failed(createFunction()))
     return failure();
   emitWorkgroupIndices(function.getArguments().back());

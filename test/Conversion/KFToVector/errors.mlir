@@ -283,6 +283,21 @@ kf.kernel @maxima_twice(%q: tensor<1x2x16xf32>, %c: !layer, %p: tensor<1xi32>, %
 
 // -----
 
+// expected-error @+1 {{convert-kf-to-vector: needs a #kf.vector schedule; run kf-select-schedules for a CPU first}}
+kf.kernel @no_schedule(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
+    attributes {grid = #kf.grid<tokens = [0], counts = [1]>} {
+  %e = tensor.empty() : tensor<4x64xf32>
+  %0 = scf.forall (%i) = (0) to (4) step (4) shared_outs(%a = %e) -> (tensor<4x64xf32>) {
+    %c = kf.softmax %x : tensor<4x64xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %c into %a[%i, 0] [4, 64] [1, 1] : tensor<4x64xf32> into tensor<4x64xf32>
+    }
+  }
+  kf.yield %0 : tensor<4x64xf32>
+}
+
+// -----
+
 // expected-error @+1 {{convert-kf-to-vector: must have one result, found 2}}
 kf.kernel @two_results(%x: tensor<4x64xf32>) -> (tensor<4x64xf32>, tensor<4x64xf32>)
     attributes {schedule = #kf.vector<workgroup = [4], lanes = 16>, grid = #kf.grid<tokens = [0], counts = [1]>} {
