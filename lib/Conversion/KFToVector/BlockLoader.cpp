@@ -90,31 +90,11 @@ LogicalResult KernelEmitter::checkSlices() {
   return failure(result.wasInterrupted());
 }
 
-/// The name of a constant of the module with these values.
-StringAttr KernelEmitter::constantTable(MemRefType type,
-                                        ArrayRef<float> values) {
-  auto module = function->getParentOfType<ModuleOp>();
-  Attribute data = DenseElementsAttr::get(
-      RankedTensorType::get(type.getShape(), b.getF32Type()), values);
-  for (auto global : module.getOps<memref::GlobalOp>())
-    if (global.getConstant() && global.getType() == type &&
-        global.getInitialValueAttr() == data)
-      return global.getSymNameAttr();
-  std::string name = "kf_block_table";
-  for (unsigned next = 0; module.lookupSymbol(name); ++next)
-    name = ("kf_block_table_" + Twine(next)).str();
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPoint(function);
-  return memref::GlobalOp::create(b, loc, name, b.getStringAttr("private"),
-                                  type, data, /*constant=*/true, IntegerAttr())
-      .getSymNameAttr();
-}
-
 Value KernelEmitter::lookUp(const int8_t *table, Value codes) {
   SmallVector<float> values(table, table + 16);
-  auto type = MemRefType::get({16}, b.getF32Type());
-  StringAttr name = constantTable(type, values);
-  Value memref = memref::GetGlobalOp::create(b, loc, type, name.getValue());
+  auto type = RankedTensorType::get({16}, b.getF32Type());
+  Value memref = constant(
+      "kf_block_table", DenseElementsAttr::get(type, ArrayRef<float>(values)));
   auto codeType = cast<VectorType>(codes.getType());
   Value all = arith::ConstantOp::create(
       b, loc, DenseElementsAttr::get(codeType.clone(b.getI1Type()), true));

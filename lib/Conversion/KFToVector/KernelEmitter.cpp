@@ -272,26 +272,40 @@ Value KernelEmitter::loadList(DenseElementsAttr list, Value linear,
   Type element = list.getElementType();
   Type stored = storedElement(element);
   int64_t count = list.getNumElements();
-  auto type = MemRefType::get({count}, stored);
-  auto data = RankedTensorType::get({count}, stored);
   DenseElementsAttr values =
       list.reshape(RankedTensorType::get({count}, element));
   if (stored != element) {
     SmallVector<int8_t> bytes;
     for (APInt bit : list.getValues<APInt>())
       bytes.push_back(static_cast<int8_t>(bit.getZExtValue()));
-    values = DenseElementsAttr::get(data, ArrayRef<int8_t>(bytes));
+    values = DenseElementsAttr::get(RankedTensorType::get({count}, stored),
+                                    ArrayRef<int8_t>(bytes));
   }
-  std::string &name = lists[list];
-  if (name.empty()) {
-    name = (function.getName() + "_list_" + Twine(lists.size() - 1)).str();
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPoint(function);
-    memref::GlobalOp::create(b, loc, name, b.getStringAttr("private"), type,
-                             values, /*constant=*/true, IntegerAttr());
+  Value memref = constant(function.getName() + "_list", values);
+  return loadStored(element, memref, linear, width, mask);
+}
+
+Value KernelEmitter::constant(const Twine &name, DenseElementsAttr values) {
+  auto module = function->getParentOfType<ModuleOp>();
+  auto type =
+      MemRefType::get(values.getType().getShape(), values.getElementType());
+  std::string unique = name.str();
+  for (unsigned next = 0;; ++next) {
+    Operation *found = module.lookupSymbol(unique);
+    if (!found) {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPoint(function);
+      memref::GlobalOp::create(b, loc, unique, b.getStringAttr("private"), type,
+                               values, /*constant=*/true, IntegerAttr());
+      break;
+    }
+    auto global = dyn_cast<memref::GlobalOp>(found);
+    if (global && global.getConstant() && global.getType() == type &&
+        global.getInitialValueAttr() == values)
+      break;
+    unique = (name + "_" + Twine(next)).str();
   }
-  Value global = memref::GetGlobalOp::create(b, loc, type, name);
-  return loadStored(element, global, linear, width, mask);
+  return memref::GetGlobalOp::create(b, loc, type, unique);
 }
 
 Value KernelEmitter::loadMemref(Value memref, ValueRange indices,

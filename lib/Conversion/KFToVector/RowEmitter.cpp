@@ -118,23 +118,14 @@ LogicalResult KernelEmitter::materializeRow(Value tensor, ValueRange row) {
 // Rotary embedding
 //===----------------------------------------------------------------------===//
 
-/// The op's frequencies as a constant of the module.
+/// The op's frequencies, in memory.
 Value KernelEmitter::frequencies(RopeOp op) {
   SmallVector<float> values = op.getFrequencies();
-  auto type =
-      MemRefType::get({static_cast<int64_t>(values.size())}, b.getF32Type());
-  auto data = DenseElementsAttr::get(
-      RankedTensorType::get(type.getShape(), b.getF32Type()),
-      ArrayRef<float>(values));
-  std::string name =
-      (function.getName() + "_frequencies_" + Twine(rotations.size())).str();
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPoint(function);
-    memref::GlobalOp::create(b, loc, name, b.getStringAttr("private"), type,
-                             data, /*constant=*/true, IntegerAttr());
-  }
-  return memref::GetGlobalOp::create(b, loc, type, name);
+  auto type = RankedTensorType::get({static_cast<int64_t>(values.size())},
+                                    b.getF32Type());
+  return constant(function.getName() + "_frequencies_" +
+                      Twine(rotations.size()),
+                  DenseElementsAttr::get(type, ArrayRef<float>(values)));
 }
 
 void KernelEmitter::beginToken(Value token) {
