@@ -377,6 +377,14 @@ Value KernelEmitter::scratch(ArrayRef<int64_t> shape, Type element) {
                                 scratchBase, index(offset), ValueRange());
 }
 
+Value KernelEmitter::laneNumbers() {
+  auto numbers = llvm::to_vector(llvm::seq<int32_t>(0, lanes));
+  return arith::ConstantOp::create(
+      b, loc,
+      DenseElementsAttr::get(vectorType(lanes, b.getI32Type()),
+                             ArrayRef<int32_t>(numbers)));
+}
+
 /// Pieces that cover the last `rest` (< lanes) elements.
 static SmallVector<unsigned> tailWidths(int64_t rest) {
   SmallVector<unsigned> widths;

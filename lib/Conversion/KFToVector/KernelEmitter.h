@@ -102,6 +102,8 @@ public:
   // Building blocks
   //===--------------------------------------------------------------------===//
 
+  /// 0, 1, 2 ..., an i32 for each lane.
+  Value laneNumbers();
   /// Calls `body` for consecutive pieces that cover [0, size): whole vectors in
   /// a loop, then smaller powers of two (single elements if `size` is dynamic).
   void forPieces(Value size, function_ref<void(Value, unsigned)> body);
