@@ -16,6 +16,7 @@
 
 #include "FakeCuda.h"
 #include "test/runtime/StatusAssertions.h"
+#include "test/runtime/devices/ScalePrograms.h"
 
 #include <gtest/gtest.h>
 
@@ -28,48 +29,18 @@ using namespace kf::test;
 namespace {
 
 constexpr uint64_t kibibyte = 1024, mebibyte = 1024 * kibibyte;
-constexpr int64_t maxTokens = 1000;
 
 /// z = a * (a * x), and a dispatch that has nothing to do without adjustments.
 Executable scaleTwice() {
-  Executable executable;
-  executable.target = "cuda";
-  executable.programName = "scale_twice";
-  executable.maxTokens = maxTokens;
+  Executable executable = test::scaleTwice("cuda", scaleImage() + scaleImage());
   executable.namedSizes = {{"extra", 0, maxTokens}};
-  executable.arenaBytes = maxTokens * 4;
   executable.kernels = {{"times", 0, {64, 1, 1}}, {"again", 0, {64, 1, 1}}};
-  executable.weights.resize(1);
-  executable.weights[0].names = {"a"};
-  executable.weights[0].shape = {1};
-  executable.inputs = executable.outputs = {{DataType::F32, {-1}}};
-  const std::array<kf_grid_dim, 3> grid = {
-      {{KF_SCALAR_N_TOKENS, 64}, {-1, 1}, {-1, 1}}};
-  const std::array<kf_grid_dim, 3> extra = {
-      {{KF_SCALAR_NAMED_SIZES, 64}, {-1, 1}, {-1, 1}}};
-  const kf_binding x = {KF_BINDING_INPUT, 0, 0}, a = {KF_BINDING_WEIGHT, 0, 0},
-                   arena = {KF_BINDING_ARENA, 0, 0},
-                   z = {KF_BINDING_OUTPUT, 0, 0};
-  executable.dispatches = {{0, {x, a, arena}, grid},
-                           {1, {arena, a, z}, grid},
-                           {1, {z, a, z}, extra}};
-  executable.binary = scaleImage() + scaleImage();
+  executable.dispatches[1].kernel = 1;
+  DispatchSpec extra = executable.dispatches[1];
+  extra.bindings[0] = extra.bindings[2];
+  extra.grid[0].scalar = KF_SCALAR_NAMED_SIZES;
+  executable.dispatches.push_back(extra);
   return executable;
-}
-
-std::array<int64_t, KF_SCALAR_COUNT> scalarsFor(int64_t tokens,
-                                                int64_t extra = 0) {
-  std::array<int64_t, KF_SCALAR_COUNT> scalars = {};
-  scalars[KF_SCALAR_N_TOKENS] = tokens;
-  scalars[KF_SCALAR_NAMED_SIZES] = extra;
-  return scalars;
-}
-
-std::vector<std::byte> noise(uint64_t bytes) {
-  std::vector<std::byte> result(bytes);
-  for (uint64_t i = 0; i < bytes; ++i)
-    result[i] = static_cast<std::byte>(i * 2654435761u >> 13);
-  return result;
 }
 
 class CudaStreamTest : public testing::Test {
@@ -83,7 +54,7 @@ protected:
     x = device->allocate(maxTokens * 4).take();
     a = device->allocate(4).take();
     z = device->allocate(maxTokens * 4).take();
-    arena = device->allocate(maxTokens * 4).take();
+    arena = device->allocate(256 + rowBytes).take();
     program = device->load(scaleTwice()).take();
     instance = program->bind({arena.get(), {a.get()}, {}, {x.get()}, {z.get()}})
                    .take();
@@ -392,7 +363,8 @@ public:
     KF_ASSIGN_OR_RETURN(std::unique_ptr<Buffer> a, device->wrap(&three, 4));
     KF_ASSIGN_OR_RETURN(std::unique_ptr<Buffer> x, device->allocate(4000));
     KF_ASSIGN_OR_RETURN(std::unique_ptr<Buffer> z, device->allocate(4000));
-    KF_ASSIGN_OR_RETURN(std::unique_ptr<Buffer> arena, device->allocate(4000));
+    KF_ASSIGN_OR_RETURN(std::unique_ptr<Buffer> arena,
+                        device->allocate(256 + rowBytes));
     KF_ASSIGN_OR_RETURN(std::unique_ptr<Buffer> pinned,
                         device->allocate(4000, MemoryKind::HostPinned));
     KF_ASSIGN_OR_RETURN(std::unique_ptr<LoadedProgram> program,

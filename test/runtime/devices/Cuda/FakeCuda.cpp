@@ -8,6 +8,8 @@
 
 #include "FakeCuda.h"
 
+#include "test/runtime/devices/ScalePrograms.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -685,13 +687,6 @@ std::string Cubin::bytes() const {
   return {reinterpret_cast<const char *>(this), sizeof(*this)};
 }
 
-std::string kf::test::withLength(const std::string &code) {
-  std::string result;
-  for (unsigned i = 0; i < 8; ++i)
-    result += static_cast<char>((uint64_t(code.size()) >> (8 * i)) & 0xff);
-  return result + code;
-}
-
 std::string kf::test::scaleImage() {
   const std::string text = R"(//
 .version 7.0
@@ -726,7 +721,7 @@ done:
   ret;
 }
 )";
-  return withLength(text + '\0');
+  return lengthPrefixed(text + '\0');
 }
 
 FakeCuda::Kernel kf::test::scaleKernel() {

@@ -161,9 +161,6 @@ struct Cubin {
   std::string bytes() const;
 };
 
-/// `code` with its length before it, as Executable::binary has it.
-std::string withLength(const std::string &code);
-
 } // namespace kf::test
 
 #endif // KF_TEST_RUNTIME_DEVICES_CUDA_FAKECUDA_H
