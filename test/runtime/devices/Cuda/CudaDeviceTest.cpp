@@ -113,18 +113,12 @@ TEST_F(CudaDeviceTest, SaysWhyThereIsNone) {
       {CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, "are of different versions"},
       {CUDA_ERROR_UNKNOWN, "cuInit: CUDA_ERROR_UNKNOWN"}};
   for (auto [result, message] : results) {
-    fake.answer = [result = result](const std::string &function) {
-      return function == "cuInit" ? result : CUDA_SUCCESS;
-    };
+    fake.fail("cuInit", result);
     EXPECT_TRUE(failsWith(errorOf(), message));
     EXPECT_TRUE(
         failsWith(listCudaDevices(&fake.functions()).status(), message));
   }
-  fake.answer = [](const std::string &function) {
-    return function == "cuDevicePrimaryCtxRetain"
-               ? CUDA_ERROR_DEVICE_UNAVAILABLE
-               : CUDA_SUCCESS;
-  };
+  fake.fail("cuDevicePrimaryCtxRetain", CUDA_ERROR_DEVICE_UNAVAILABLE);
   EXPECT_TRUE(failsWith(errorOf(), "in use by another process"));
 }
 
@@ -179,10 +173,7 @@ TEST_F(CudaDeviceTest, SaysWhatMemoryIsLeft) {
 
 TEST_F(CudaDeviceTest, PinnedMemoryMayBeShort) {
   start();
-  fake.answer = [](const std::string &function) {
-    return function == "cuMemHostAlloc" ? CUDA_ERROR_OUT_OF_MEMORY
-                                        : CUDA_SUCCESS;
-  };
+  fake.fail("cuMemHostAlloc", CUDA_ERROR_OUT_OF_MEMORY);
   const Status status =
       device->allocate(mebibyte, MemoryKind::HostPinned).status();
   EXPECT_EQ(status.code(), StatusCode::OutOfMemory);
@@ -216,15 +207,10 @@ TEST_F(CudaDeviceTest, ChecksCode) {
       {CUDA_ERROR_UNSUPPORTED_PTX_VERSION, "its PTX is newer than the driver"},
       {CUDA_ERROR_JIT_COMPILER_NOT_FOUND, "the driver has no compiler of PTX"}};
   for (auto [result, message] : results) {
-    fake.answer = [result = result](const std::string &function) {
-      return function == "cuModuleLoadDataEx" ? result : CUDA_SUCCESS;
-    };
+    fake.fail("cuModuleLoadDataEx", result);
     EXPECT_TRUE(failsWith(loadWith([](Executable &) {}), message));
   }
-  fake.answer = [](const std::string &function) {
-    return function == "cuModuleGetFunction" ? CUDA_ERROR_NOT_FOUND
-                                             : CUDA_SUCCESS;
-  };
+  fake.fail("cuModuleGetFunction", CUDA_ERROR_NOT_FOUND);
   EXPECT_TRUE(failsWith(loadWith([](Executable &) {}),
                         "its code has no entry kf_kernel"));
 }

@@ -80,19 +80,6 @@ protected:
     EXPECT_EQ(fake.leftOver(), std::vector<std::string>());
   }
 
-  /// Until failNothing(), calls of `function` fail from number `from` on, so
-  /// many times.
-  void fail(const std::string &function, CUresult result, int from = 0,
-            int times = 1 << 20) {
-    fake.answer = [=, calls = 0](const std::string &called) mutable {
-      if (called != function)
-        return CUDA_SUCCESS;
-      const int number = calls++;
-      return number >= from && number < from + times ? result : CUDA_SUCCESS;
-    };
-  }
-  void failNothing() { fake.answer = nullptr; }
-
   std::vector<std::byte> contentOf(Buffer &buffer) {
     std::vector<std::byte> content(buffer.size());
     std::unique_ptr<Stream> reader = device->createStream().take();
@@ -138,7 +125,7 @@ TEST_F(CudaStreamTest, WaitsForStagingMemory) {
   const std::vector<std::byte> source = noise(40 * mebibyte + 13);
   std::unique_ptr<Buffer> buffer = device->allocate(source.size()).take();
   stream = device->createStream().take();
-  fail("cuMemHostAlloc", CUDA_ERROR_OUT_OF_MEMORY, 1);
+  fake.fail("cuMemHostAlloc", CUDA_ERROR_OUT_OF_MEMORY, 1);
   std::vector<std::byte> back(source.size());
   ASSERT_TRUE(succeeds(stream->upload(*buffer, 0, source)));
   ASSERT_TRUE(succeeds(stream->download(*buffer, 0, back)));
@@ -150,11 +137,11 @@ TEST_F(CudaStreamTest, WithoutStagingMemoryTransfersHaveNoEffect) {
   std::vector<std::byte> bytes(mebibyte, std::byte(7));
   std::unique_ptr<Buffer> large = device->allocate(mebibyte).take();
   stream = device->createStream().take();
-  fail("cuMemHostAlloc", CUDA_ERROR_OUT_OF_MEMORY);
+  fake.fail("cuMemHostAlloc", CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT_TRUE(failsWith(stream->upload(*large, 0, bytes), "cuMemHostAlloc"));
   EXPECT_TRUE(failsWith(stream->download(*large, 0, bytes), "cuMemHostAlloc"));
   EXPECT_TRUE(succeeds(stream->synchronize()));
-  failNothing();
+  fake.failNothing();
   EXPECT_EQ(contentOf(*large), std::vector<std::byte>(mebibyte));
   EXPECT_EQ(bytes[0], std::byte(7));
 }
@@ -183,10 +170,10 @@ TEST_F(CudaStreamTest, TransfersThatFailHalfwayAreLateErrors) {
     const char *function = isUpload ? "cuMemcpyHtoDAsync" : "cuLaunchHostFunc";
     std::vector<std::byte> memory(bytes, std::byte(7)), late(64, memory[0]);
     ASSERT_TRUE(succeeds(stream->fill(*small, 0, 64, 1)));
-    fail(function, CUDA_ERROR_OUT_OF_MEMORY, 1);
+    fake.fail(function, CUDA_ERROR_OUT_OF_MEMORY, 1);
     ASSERT_TRUE(succeeds(isUpload ? stream->upload(*large, 0, memory)
                                   : stream->download(*large, 0, memory)));
-    failNothing();
+    fake.failNothing();
     // Nothing of this happens.
     ASSERT_TRUE(succeeds(stream->fill(*small, 0, 64, 2)));
     ASSERT_TRUE(succeeds(stream->copy(*small, 0, *large, 0, 64)));
@@ -262,9 +249,9 @@ TEST_F(CudaStreamTest, ARunThatFailsHasNoEffect) {
   for (const char *function :
        {"cuGraphCreate", "cuGraphAddKernelNode", "cuGraphInstantiate",
         "cuMemcpyHtoDAsync", "cuGraphLaunch"}) {
-    fail(function, CUDA_ERROR_OUT_OF_MEMORY);
+    fake.fail(function, CUDA_ERROR_OUT_OF_MEMORY);
     EXPECT_TRUE(failsWith(enqueue(300), function));
-    failNothing();
+    fake.failNothing();
     ASSERT_TRUE(succeeds(stream->synchronize()));
     EXPECT_EQ(rowsDone(), 0) << function;
   }
@@ -276,22 +263,22 @@ TEST_F(CudaStreamTest, ARunThatFailsHasNoEffect) {
 TEST_F(CudaStreamTest, MeasuredRunsThatFail) {
   DispatchTimes times;
   for (const char *function : {"cuEventCreate", "cuLaunchKernel"}) {
-    fail(function, CUDA_ERROR_OUT_OF_MEMORY);
+    fake.fail(function, CUDA_ERROR_OUT_OF_MEMORY);
     EXPECT_TRUE(failsWith(enqueue(10, {.times = &times}), function));
-    failNothing();
+    fake.failNothing();
     ASSERT_TRUE(succeeds(stream->synchronize()));
     EXPECT_EQ(rowsDone(), 0) << function;
   }
   // Its first dispatch has begun then.
-  fail("cuLaunchKernel", CUDA_ERROR_OUT_OF_MEMORY, 1);
+  fake.fail("cuLaunchKernel", CUDA_ERROR_OUT_OF_MEMORY, 1);
   ASSERT_TRUE(succeeds(enqueue(10, {.times = &times})));
-  failNothing();
+  fake.failNothing();
   EXPECT_TRUE(failsWith(stream->synchronize(), "dispatch 1: cuLaunchKernel"));
-  fail("cuEventElapsedTime", CUDA_ERROR_OUT_OF_MEMORY, 1);
+  fake.fail("cuEventElapsedTime", CUDA_ERROR_OUT_OF_MEMORY, 1);
   ASSERT_TRUE(succeeds(enqueue(10, {.times = &times})));
   EXPECT_TRUE(failsWith(stream->synchronize(), "cuEventElapsedTime"));
   EXPECT_EQ(times.size(), 0u);
-  failNothing();
+  fake.failNothing();
   ASSERT_TRUE(succeeds(enqueue(10, {.times = &times})));
   ASSERT_TRUE(succeeds(stream->synchronize()));
   ASSERT_EQ(times.size(), 3u);
@@ -340,7 +327,7 @@ TEST_F(CudaStreamTest, AFaultEndsTheDevice) {
 /// After a wait that failed for whatever reason nobody knows what is done.
 TEST_F(CudaStreamTest, AFailedWaitEndsTheDevice) {
   ASSERT_TRUE(succeeds(stream->fill(*small, 0, 64, 1)));
-  fail("cuStreamSynchronize", CUDA_ERROR_UNKNOWN, 0, 1);
+  fake.fail("cuStreamSynchronize", CUDA_ERROR_UNKNOWN, 0, 1);
   EXPECT_TRUE(failsWith(stream->synchronize(), "CUDA_ERROR_UNKNOWN"));
   EXPECT_TRUE(failsWith(other->fill(*small, 0, 64, 1), "has failed earlier"));
 }

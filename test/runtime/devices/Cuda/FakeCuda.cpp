@@ -52,6 +52,16 @@ T *FakeCuda::find(std::map<Handle, T> &all, Handle handle, const char *what) {
   return nullptr;
 }
 
+void FakeCuda::fail(const std::string &function, CUresult result, int from,
+                    int times) {
+  answer = [=, made = 0](const std::string &called) mutable {
+    if (called != function)
+      return CUDA_SUCCESS;
+    const int number = made++;
+    return number >= from && number < from + times ? result : CUDA_SUCCESS;
+  };
+}
+
 void FakeCuda::push(CUstream stream, std::function<void()> run) {
   if (Stream *state = find(streams, stream, "stream"))
     (*state)->work.push_back({std::move(run)});
