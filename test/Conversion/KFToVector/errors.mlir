@@ -84,6 +84,16 @@ kf.kernel @not_packed(%x: tensor<?x64xf32>, %w: tensor<96x64xf32>) -> tensor<?x9
 
 // -----
 
+kf.kernel @packed_here(%x: tensor<4x64xf32>, %w: tensor<96x64xf32>) -> tensor<4x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [4, 32], tile = [4, 32], lanes = 16>} {
+  %0 = kf.pack %w : tensor<96x64xf32> to tensor<96x64xf32, #kf.layout<panel = 32>>
+  // expected-error @+1 {{convert-kf-to-vector: weight must be an argument of the kernel}}
+  %1 = kf.matmul %x, %0 : tensor<4x64xf32>, tensor<96x64xf32, #kf.layout<panel = 32>>
+  kf.yield %1 : tensor<4x96xf32>
+}
+
+// -----
+
 // expected-error @+1 {{convert-kf-to-vector: a matmul needs tile = [rows, columns]}}
 kf.kernel @no_tile(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
     attributes {schedule = #kf.vector<workgroup = [4, 32], lanes = 16>} {
