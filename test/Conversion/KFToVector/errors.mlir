@@ -264,6 +264,26 @@ kf.kernel @splits(%q: tensor<1x2x16xf32>, %c: !layer, %p: tensor<1xi32>, %sp: te
 
 // -----
 
+kf.kernel @scales_of_other_columns(%x: tensor<4x64xi8>, %s: tensor<4x4xf32>, %t: tensor<4x2xi32>, %w: tensor<96x64x!kf.quant<q8_0>, #kf.layout<panel = 32>>) -> tensor<4x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [4, 32], tile = [4, 32], lanes = 16, dot = i8>} {
+  %0 = tensor.extract_slice %s[0, 1] [4, 2] [1, 1] : tensor<4x4xf32> to tensor<4x2xf32>
+  // expected-error @+1 {{convert-kf-to-vector: codes, scales and sums must be arguments of the kernel, or the same whole rows of them; slice what kf.quantize_rows reads instead}}
+  %1 = kf.matmul %x scales(%0 : tensor<4x2xf32>) sums(%t : tensor<4x2xi32>), %w : tensor<4x64xi8>, tensor<96x64x!kf.quant<q8_0>, #kf.layout<panel = 32>>
+  kf.yield %1 : tensor<4x96xf32>
+}
+
+// -----
+
+kf.kernel @scales_of_other_rows(%x: tensor<4x64xi8>, %s: tensor<8x2xf32>, %t: tensor<4x2xi32>, %w: tensor<96x64x!kf.quant<q8_0>, #kf.layout<panel = 32>>) -> tensor<4x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [4, 32], tile = [4, 32], lanes = 16, dot = i8>} {
+  %0 = tensor.extract_slice %s[4, 0] [4, 2] [1, 1] : tensor<8x2xf32> to tensor<4x2xf32>
+  // expected-error @+1 {{convert-kf-to-vector: codes, scales and sums must be arguments of the kernel, or the same whole rows of them}}
+  %1 = kf.matmul %x scales(%0 : tensor<4x2xf32>) sums(%t : tensor<4x2xi32>), %w : tensor<4x64xi8>, tensor<96x64x!kf.quant<q8_0>, #kf.layout<panel = 32>>
+  kf.yield %1 : tensor<4x96xf32>
+}
+
+// -----
+
 kf.kernel @computed_float_scales(%x: tensor<?x64xi8>, %s: tensor<?x2xf32>, %t: tensor<?x2xi32>, %w: tensor<96x64x!kf.quant<q8_0>, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
     attributes {schedule = #kf.vector<workgroup = [4, 32], tile = [4, 32], lanes = 16>} {
   %0 = kf.softmax %s : tensor<?x2xf32>
