@@ -132,9 +132,9 @@ TEST_F(VulkanDeviceTest, ChoosesByIndexAndName) {
   options.device = first.substr(0, first.find(','));
   EXPECT_TRUE(createVulkanDevice(options).ok());
   options.device = std::to_string(list->size());
-  EXPECT_TRUE(failsWith(createVulkanDevice(options).status(), "there are 0:"));
+  EXPECT_TRUE(failsWith(createVulkanDevice(options).status(), "known are 0:"));
   options.device = "99999999999999999999999";
-  EXPECT_TRUE(failsWith(createVulkanDevice(options).status(), "there are 0:"));
+  EXPECT_TRUE(failsWith(createVulkanDevice(options).status(), "known are 0:"));
   options.device = "no such card";
   EXPECT_TRUE(failsWith(createVulkanDevice(options).status(),
                         "no Vulkan device named 'no such card'"));
