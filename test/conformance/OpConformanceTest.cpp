@@ -197,6 +197,9 @@ std::vector<HostTensor> makeInputs(const Executable &program,
 }
 
 std::vector<double> toDoubles(const HostTensor &tensor) {
+  if (tensor.type == DataType::F64)
+    return {tensor.data<double>(),
+            tensor.data<double>() + tensor.elementCount()};
   std::vector<float> values(tensor.elementCount());
   EXPECT_TRUE(convertToFloat(tensor.type, tensor.bytes.data(), values.size(),
                              values.data())
