@@ -16,8 +16,6 @@
 #include "kf/Conversion/KernelShape.h"
 #include "runtime/core/BlockFormat.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 #include <numeric>
@@ -65,10 +63,6 @@ bool isRowOp(Operation *op) {
 bool isSupported(Operation *op) {
   if (auto matmul = dyn_cast<MatmulOp>(op))
     return !matmul.getScales();
-  // What no GPU has a function for.
-  if (isa<math::CbrtOp, math::ErfcOp, math::Atan2Op, math::TruncOp,
-          arith::BitcastOp, arith::RemFOp>(op))
-    return false;
   if (isElementwise(op) || isView(op) ||
       isa<EmbeddingOp, ReduceOp, BatchMatmulOp, RopeOp, AttentionOp, KVAppendOp,
           SampleOp, YieldOp, tensor::CastOp>(op))
@@ -141,8 +135,7 @@ private:
       return samples ? isSupportedBySample(type) : ::isSupported(type);
     };
     for (Operation &op : kernel.getBody().front()) {
-      if (!::isSupported(&op) ||
-          llvm::is_contained(limits.missing, op.getName().getStringRef()))
+      if (!::isSupported(&op))
         return op.emitError("no ") << limits.name << " kernel for '"
                                    << op.getName() << "'" << instead;
       for (Type type :

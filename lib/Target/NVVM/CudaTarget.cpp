@@ -46,12 +46,6 @@ struct CudaTargetModel
   std::string getIdentity(Attribute) const { return ""; }
 
 private:
-  /// Functions that NVVM has no instructions for, and kf-nvvm-expand-math none.
-  static constexpr StringLiteral missing[] = {
-      "math.acos",  "math.acosh", "math.asin",  "math.asinh", "math.atan",
-      "math.atanh", "math.cosh",  "math.exp2",  "math.expm1", "math.log10",
-      "math.log1p", "math.log2",  "math.round", "math.sinh",  "math.tan"};
-
   static GpuLimits limitsOf(Attribute target) {
     GpuLimits limits;
     limits.name = "CUDA";
@@ -60,7 +54,6 @@ private:
     limits.memory = std::min(cast<CudaTargetAttr>(target).getMemory(),
                              kCudaStaticSharedBytes);
     limits.indexBits = 64;
-    limits.missing = missing;
     return limits;
   }
 };

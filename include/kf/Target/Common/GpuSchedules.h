@@ -21,8 +21,6 @@ struct GpuLimits {
   int64_t indexBits = 64; ///< of an index into a buffer
   /// Bits of the integers in registers beside 1 and 32; all where it is empty.
   std::optional<SmallVector<int64_t>> integers = std::nullopt;
-  /// Names of ops that this target alone has no code for.
-  ArrayRef<StringLiteral> missing = {};
 };
 
 /// A schedule for `kernel`, which computes up to `rows` rows; null after a
