@@ -33,6 +33,8 @@ public:
         pages(e, op.getCache(), op.getSequences(), op.getPageTable()) {}
 
   LogicalResult emit() {
+    if (failed(e.checkResults(op)))
+      return failure();
     cache = pages.memref();
     if (type.isQuantized()) {
       if (pages.blockSize() % e.lanes != 0)

@@ -188,9 +188,8 @@ private:
 
   /// Reads what verifyVectorSchedule() has checked.
   LogicalResult check() {
-    if (e.tileResult() != op->getResult(0))
-      return op->emitOpError(
-          "convert-kf-to-vector: must make the kernel's result");
+    if (failed(e.checkResults(op)))
+      return failure();
     auto q = cast<RankedTensorType>(op.getQ().getType());
     lanes = e.lanes;
     dim = q.getDimSize(2);

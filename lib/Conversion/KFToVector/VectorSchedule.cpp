@@ -26,6 +26,9 @@ public:
   LogicalResult verify() {
     if (!schedule)
       return fail("it is no #kf.vector");
+    if (schedule.getLanes() > 16 &&
+        llvm::any_of(kernel.getArgumentTypes(), isRowsOfBlocks))
+      return fail("rows of blocks are read in at most 16 lanes");
     if (auto matmul = find<MatmulOp>())
       return verifyMatmul(matmul);
     if (schedule.getDot() == DotKind::I8)
@@ -45,6 +48,12 @@ public:
   }
 
 private:
+  static bool isRowsOfBlocks(Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && isa<QuantType>(tensor.getElementType()) &&
+           !getLayout(tensor);
+  }
+
   LogicalResult fail(const Twine &message) { return emitError() << message; }
 
   /// The kernel's op of this type, in its tile if it has one; or null.

@@ -31,6 +31,25 @@ kf.kernel @dense_i8(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel
 
 // -----
 
+// expected-error @+1 {{convert-kf-to-vector: rows of blocks are read in at most 16 lanes}}
+kf.kernel @wide_blocks(%ids: tensor<?xi32>, %table: tensor<50x64x!kf.quant<q4_0>>) -> tensor<?x64xf32>
+    attributes {schedule = #kf.vector<workgroup = [4], lanes = 32>} {
+  %0 = kf.embedding %ids, %table : tensor<?xi32>, tensor<50x64x!kf.quant<q4_0>>
+  kf.yield %0 : tensor<?x64xf32>
+}
+
+// -----
+
+kf.kernel @part_of_a_block(%ids: tensor<?xi32>, %table: tensor<50x96x!kf.quant<q4_0>>) -> tensor<?x64xf32>
+    attributes {schedule = #kf.vector<workgroup = [4], lanes = 16>} {
+  // expected-error @+1 {{convert-kf-to-vector: columns of a slice of 'tensor<50x96x!kf.quant<q4_0>>' must begin with a block of 32; slice what is read from it instead}}
+  %0 = tensor.extract_slice %table[0, 8] [50, 64] [1, 1] : tensor<50x96x!kf.quant<q4_0>> to tensor<50x64x!kf.quant<q4_0>>
+  %1 = kf.embedding %ids, %0 : tensor<?xi32>, tensor<50x64x!kf.quant<q4_0>>
+  kf.yield %1 : tensor<?x64xf32>
+}
+
+// -----
+
 kf.kernel @sample(%x: tensor<?x40xf32>, %t: tensor<?x1xf32>, %i: tensor<?xi32>, %s: tensor<?xi64>) -> tensor<?xi32>
     attributes {schedule = #kf.vector<workgroup = [4], lanes = 16>} {
   %0 = kf.softmax %t : tensor<?x1xf32>
@@ -222,4 +241,73 @@ kf.kernel @splits(%q: tensor<1x2x16xf32>, %c: !layer, %p: tensor<1xi32>, %sp: te
     }
   }
   kf.yield %0#0, %0#1, %0#2 : tensor<1x2x2xf32>, tensor<1x2x2xf32>, tensor<1x2x2x16xf32>
+}
+
+// -----
+
+//===----------------------------------------------------------------------===//
+// results of tiled kernels
+//===----------------------------------------------------------------------===//
+
+kf.kernel @codes_alone(%x: tensor<4x64xf32>) -> tensor<4x64xi8>
+    attributes {schedule = #kf.vector<workgroup = [4], lanes = 16>, grid = #kf.grid<tokens = [0], counts = [1]>} {
+  %e = tensor.empty() : tensor<4x64xi8>
+  %0 = scf.forall (%i) = (0) to (4) step (4) shared_outs(%a = %e) -> (tensor<4x64xi8>) {
+    // expected-error @+1 {{'kf.quantize_rows' op convert-kf-to-vector: must make the kernel's results}}
+    %c, %s, %t = kf.quantize_rows %x group(32) : tensor<4x64xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %c into %a[%i, 0] [4, 64] [1, 1] : tensor<4x64xi8> into tensor<4x64xi8>
+    }
+  }
+  kf.yield %0 : tensor<4x64xi8>
+}
+
+// -----
+
+!layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 16, type = f32, key_block = 16>
+kf.kernel @maxima_twice(%q: tensor<1x2x16xf32>, %c: !layer, %p: tensor<1xi32>, %sp: tensor<1xi32>, %pt: tensor<1x4xi32>) -> (tensor<1x2x1xf32>, tensor<1x2x1xf32>, tensor<1x2x1x16xf32>)
+    attributes {schedule = #kf.vector<workgroup = [1, 2], tile = [2], reduction = 64, lanes = 16>, grid = #kf.grid<tokens = [0], counts = [1]>} {
+  %e = tensor.empty() : tensor<1x2x1xf32>
+  %f = tensor.empty() : tensor<1x2x1x16xf32>
+  %0:3 = scf.forall (%i) = (0) to (1) step (1) shared_outs(%a = %e, %b = %e, %d = %f) -> (tensor<1x2x1xf32>, tensor<1x2x1xf32>, tensor<1x2x1x16xf32>) {
+    // expected-error @+1 {{'kf.attention_partial' op convert-kf-to-vector: must make the kernel's results}}
+    %m, %t, %o = kf.attention_partial %q, %c, %p, %sp, %pt splits(1) {layer = 0 : i64, scale = 0.25 : f32} : tensor<1x2x16xf32>, !layer, tensor<1xi32>, tensor<1x4xi32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %m into %a[%i, 0, 0] [1, 2, 1] [1, 1, 1] : tensor<1x2x1xf32> into tensor<1x2x1xf32>
+      tensor.parallel_insert_slice %m into %b[%i, 0, 0] [1, 2, 1] [1, 1, 1] : tensor<1x2x1xf32> into tensor<1x2x1xf32>
+      tensor.parallel_insert_slice %o into %d[%i, 0, 0, 0] [1, 2, 1, 16] [1, 1, 1, 1] : tensor<1x2x1x16xf32> into tensor<1x2x1x16xf32>
+    }
+  }
+  kf.yield %0#0, %0#1, %0#2 : tensor<1x2x1xf32>, tensor<1x2x1xf32>, tensor<1x2x1x16xf32>
+}
+
+// -----
+
+// expected-error @+1 {{convert-kf-to-vector: needs a #kf.vector schedule; run kf-select-schedules for a CPU first}}
+kf.kernel @no_schedule(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
+    attributes {grid = #kf.grid<tokens = [0], counts = [1]>} {
+  %e = tensor.empty() : tensor<4x64xf32>
+  %0 = scf.forall (%i) = (0) to (4) step (4) shared_outs(%a = %e) -> (tensor<4x64xf32>) {
+    %c = kf.softmax %x : tensor<4x64xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %c into %a[%i, 0] [4, 64] [1, 1] : tensor<4x64xf32> into tensor<4x64xf32>
+    }
+  }
+  kf.yield %0 : tensor<4x64xf32>
+}
+
+// -----
+
+// expected-error @+1 {{convert-kf-to-vector: must have one result, found 2}}
+kf.kernel @two_results(%x: tensor<4x64xf32>) -> (tensor<4x64xf32>, tensor<4x64xf32>)
+    attributes {schedule = #kf.vector<workgroup = [4], lanes = 16>, grid = #kf.grid<tokens = [0], counts = [1]>} {
+  %e = tensor.empty() : tensor<4x64xf32>
+  %0:2 = scf.forall (%i) = (0) to (4) step (4) shared_outs(%a = %e, %b = %e) -> (tensor<4x64xf32>, tensor<4x64xf32>) {
+    %c = kf.softmax %x : tensor<4x64xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %c into %a[%i, 0] [4, 64] [1, 1] : tensor<4x64xf32> into tensor<4x64xf32>
+      tensor.parallel_insert_slice %c into %b[%i, 0] [4, 64] [1, 1] : tensor<4x64xf32> into tensor<4x64xf32>
+    }
+  }
+  kf.yield %0#0, %0#1 : tensor<4x64xf32>, tensor<4x64xf32>
 }

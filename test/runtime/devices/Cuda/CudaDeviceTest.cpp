@@ -222,10 +222,6 @@ TEST_F(CudaDeviceTest, ChecksCode) {
       errorWith(ptx("\n.target sm_80\nsyntax error\n")),
       "kernel 'times': compiling its PTX: CUDA_ERROR_INVALID_PTX: line 3; "
       "fatal: no such thing"));
-  EXPECT_TRUE(failsWith(errorWith(ptx("\n// runs scale 2\n")),
-                        "its code does not take pointers to 3 buffers"));
-  EXPECT_TRUE(failsWith(errorWith(ptx("\n// runs scale 4\n")),
-                        "its code does not take pointers to 3 buffers"));
   const std::pair<CUresult, const char *> results[] = {
       {CUDA_ERROR_NO_BINARY_FOR_GPU, "its code is for another device"},
       {CUDA_ERROR_UNSUPPORTED_PTX_VERSION, "its PTX is newer than the driver"},
@@ -242,6 +238,33 @@ TEST_F(CudaDeviceTest, ChecksCode) {
   };
   EXPECT_TRUE(failsWith(loadWith([](Executable &) {}),
                         "its code has no entry kf_kernel"));
+}
+
+/// Text says how many it takes, so that the driver is asked for no others.
+TEST_F(CudaDeviceTest, ChecksParameters) {
+  start();
+  const char *message = "kernel 'times': its code does not take pointers to 3 "
+                        "buffers and the scalars";
+  EXPECT_TRUE(succeeds(loadWith([](Executable &) {})));
+  EXPECT_EQ(fake.calls["cuFuncGetParamInfo"], 4);
+  auto loadText = [&](const std::string &parameters, int buffers) {
+    return loadWith([&](Executable &e) {
+      e.binary = withLength("// runs scale " + std::to_string(buffers) +
+                            "\n.entry kf_kernel(" + parameters + ") {}" + '\0');
+    });
+  };
+  const std::string three = ".param .u64 a, .param .u64 b, .param .u64 c",
+                    four = three + ", .param .u64 d";
+  EXPECT_TRUE(succeeds(loadText(four, 3)));
+  EXPECT_TRUE(failsWith(loadText(three, 2), message));
+  EXPECT_TRUE(failsWith(loadText(four + ", .param .u64 e", 4), message));
+  EXPECT_TRUE(failsWith(loadText(four, 2), message)); // the driver knows better
+  for (size_t buffers : {2, 3, 4}) {
+    fake.cubinBuffers = buffers;
+    const Status status =
+        loadWith([](Executable &e) { e.binary = withLength(Cubin().bytes()); });
+    EXPECT_TRUE(buffers == 3 ? succeeds(status) : failsWith(status, message));
+  }
 }
 
 /// Before CUDA 12.4, the driver tells nothing about parameters.

@@ -507,9 +507,12 @@ struct kf::test::FakeCalls {
                                      unsigned count, CUjit_option *options,
                                      void **values) {
     KF_CALL("cuModuleLoadDataEx");
-    if (std::memcmp(image, "\177ELF", 4) == 0)
+    const bool isCubin = std::memcmp(image, ELFMAG, SELFMAG) == 0;
+    if (isCubin && !self.cubinBuffers)
       return CUDA_ERROR_NO_BINARY_FOR_GPU;
-    const std::string text = static_cast<const char *>(image);
+    const std::string text =
+        isCubin ? "// runs scale " + std::to_string(*self.cubinBuffers)
+                : static_cast<const char *>(image);
     if (text.find("syntax error") != std::string::npos) {
       char *log = nullptr;
       size_t room = 0;
@@ -664,6 +667,23 @@ FakeCuda::~FakeCuda() {
 //===----------------------------------------------------------------------===//
 // Images
 //===----------------------------------------------------------------------===//
+
+Cubin::Cubin() {
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = ELFCLASS64;
+  header.e_ident[EI_DATA] = ELFDATA2LSB;
+  header.e_machine = 190;
+  header.e_shoff = offsetof(Cubin, sections);
+  header.e_shnum = 2;
+  header.e_shentsize = sizeof(Elf64_Shdr);
+  sections[1].sh_type = SHT_PROGBITS;
+  sections[1].sh_offset = offsetof(Cubin, content);
+  sections[1].sh_size = sizeof(content);
+}
+
+std::string Cubin::bytes() const {
+  return {reinterpret_cast<const char *>(this), sizeof(*this)};
+}
 
 std::string kf::test::withLength(const std::string &code) {
   std::string result;
