@@ -105,13 +105,10 @@ Value FunctionCode::logTo(Value x, double ofTwo, double ofE) {
   return orSpecialLog(x, fma(n, number(ofTwo), r));
 }
 
-Value FunctionCode::log2(Value x) {
-  return logTo(x, 1.0, std::numbers::log2e);
-}
+Value FunctionCode::log2(Value x) { return logTo(x, 1.0, std::numbers::log2e); }
 
 Value FunctionCode::log10(Value x) {
-  return logTo(x, std::numbers::ln2 / std::numbers::ln10,
-               std::numbers::log10e);
+  return logTo(x, std::numbers::ln2 / std::numbers::ln10, std::numbers::log10e);
 }
 
 Value FunctionCode::logOfSum(Value sum, Value rest, Value doublings) {
@@ -123,8 +120,7 @@ Value FunctionCode::logOfSum(Value sum, Value rest, Value doublings) {
   f = select(isLess(sum, number(0x1p25)), fma(rest, scale, f), f);
   if (doublings)
     n = add(n, doublings);
-  return orSpecialLog(sum, fma(n, number(std::numbers::ln2),
-                               logOfFraction(f)));
+  return orSpecialLog(sum, fma(n, number(std::numbers::ln2), logOfFraction(f)));
 }
 
 /// 1 + x and what its rounding loses (Knuth, "The Art of Computer Programming",
@@ -148,8 +144,8 @@ Value FunctionCode::log1p(Value x) {
 Value FunctionCode::sinh(Value x) {
   Value a = abs(x), square = mul(x, x);
   // Taylor's series: the next term is less than 1e-9.
-  Value p = polynomial(square, {1.0 / 39916800, 1.0 / 362880, 1.0 / 5040,
-                                1.0 / 120, 1.0 / 6});
+  Value p = polynomial(
+      square, {1.0 / 39916800, 1.0 / 362880, 1.0 / 5040, 1.0 / 120, 1.0 / 6});
   Value small = fma(mul(p, square), a, a);
   Value half = exponential(a, Value(), /*doublings=*/-1);
   Value large = sub(half, divide(number(0.25), half));
@@ -233,9 +229,8 @@ Value FunctionCode::cbrt(Value x) {
   Value all = bits(select(isDenormal, mul(a, number(0x1p24)), a));
   // a = m * 2^(3 * third - 129), m in [1, 8).
   Value exponent = make<arith::ShRUIOp>(all, integer(23));
-  Value third =
-      make<arith::DivUIOp>(make<arith::AddIOp>(exponent, integer(2)),
-                           integer(3));
+  Value third = make<arith::DivUIOp>(make<arith::AddIOp>(exponent, integer(2)),
+                                     integer(3));
   auto shifted = [&](Value value) {
     return make<arith::ShLIOp>(value, integer(23));
   };
@@ -256,8 +251,8 @@ Value FunctionCode::cbrt(Value x) {
       third, select(isDenormal, integer(43 + 8), integer(43)));
   Value result = fromBits(make<arith::AddIOp>(bits(y), shifted(power)));
   // Zeros, infinities and NaNs.
-  Value isPlain = make<arith::AndIOp>(isLess(number(0.0), a),
-                                      isLess(a, number(infinity)));
+  Value isPlain =
+      make<arith::AndIOp>(isLess(number(0.0), a), isLess(a, number(infinity)));
   return select(isPlain, withSign(result, x), x);
 }
 
@@ -284,9 +279,9 @@ Value FunctionCode::remainder(Value x, Value y) {
     Value exponent = make<arith::ShRUIOp>(magnitude, integer(23));
     Value isDenormal = compare(arith::CmpIPredicate::eq, exponent, zero);
     Value fraction = mask(magnitude, 0x7fffff);
-    return {select(isDenormal, fraction,
-                   make<arith::OrIOp>(fraction, implicit)),
-            select(isDenormal, one, exponent)};
+    return {
+        select(isDenormal, fraction, make<arith::OrIOp>(fraction, implicit)),
+        select(isDenormal, one, exponent)};
   };
   Value xBits = mask(bits(x), ~signBit), yBits = mask(bits(y), ~signBit);
   auto [xMantissa, xExponent] = partsOf(xBits);
@@ -314,13 +309,13 @@ Value FunctionCode::remainder(Value x, Value y) {
       arith::CmpIPredicate::slt,
       make<arith::AddIOp>(make<arith::ShRUIOp>(asNumber, integer(23)), power),
       one);
-  isSmall = make<arith::OrIOp>(
-      isSmall, compare(arith::CmpIPredicate::eq, rest, zero));
-  Value small = shifted(rest, make<arith::MinSIOp>(difference(exponent, one),
-                                                   integer(31)));
+  isSmall = make<arith::OrIOp>(isSmall,
+                               compare(arith::CmpIPredicate::eq, rest, zero));
+  Value small = shifted(
+      rest, make<arith::MinSIOp>(difference(exponent, one), integer(31)));
   Value result = select(isSmall, small, normal);
-  result = select(compare(arith::CmpIPredicate::ult, xBits, yBits), xBits,
-                  result);
+  result =
+      select(compare(arith::CmpIPredicate::ult, xBits, yBits), xBits, result);
   Value hasNone = make<arith::OrIOp>(
       isZero, compare(arith::CmpIPredicate::uge, xBits, integer(0x7f800000)));
   hasNone = make<arith::OrIOp>(
@@ -365,10 +360,10 @@ struct ExpandBinary : OpRewritePattern<OpTy> {
 
 void mlir::kf::populateGpuMathPatterns(RewritePatternSet &patterns) {
   populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
-    return llvm::is_contained(
-        {math::AcosOp::getOperationName(), math::AsinOp::getOperationName(),
-         math::ErfcOp::getOperationName()},
-        name);
+    return llvm::is_contained({math::AcosOp::getOperationName(),
+                               math::AsinOp::getOperationName(),
+                               math::ErfcOp::getOperationName()},
+                              name);
   });
   patterns.add<ExpandUnary<math::Exp2Op, &FunctionCode::exp2>,
                ExpandUnary<math::ExpM1Op, &FunctionCode::expm1>,
@@ -383,5 +378,6 @@ void mlir::kf::populateGpuMathPatterns(RewritePatternSet &patterns) {
                ExpandUnary<math::CbrtOp, &FunctionCode::cbrt>,
                ExpandUnary<math::AtanOp, &FunctionCode::atan>,
                ExpandBinary<math::Atan2Op, &FunctionCode::atan2>,
-               ExpandBinary<arith::RemFOp, &FunctionCode::remainder>>(patterns.getContext());
+               ExpandBinary<arith::RemFOp, &FunctionCode::remainder>>(
+      patterns.getContext());
 }

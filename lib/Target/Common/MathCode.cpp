@@ -78,6 +78,5 @@ Value MathCode::orSpecialLog(Value x, Value value) {
 
 Value MathCode::log(Value x) {
   auto [n, f] = split(x);
-  return orSpecialLog(
-      x, fma(n, number(std::numbers::ln2), logOfFraction(f)));
+  return orSpecialLog(x, fma(n, number(std::numbers::ln2), logOfFraction(f)));
 }
