@@ -197,6 +197,9 @@ std::vector<HostTensor> makeInputs(const Executable &program,
 }
 
 std::vector<double> toDoubles(const HostTensor &tensor) {
+  if (tensor.type == DataType::F64)
+    return {tensor.data<double>(),
+            tensor.data<double>() + tensor.elementCount()};
   std::vector<float> values(tensor.elementCount());
   EXPECT_TRUE(convertToFloat(tensor.type, tensor.bytes.data(), values.size(),
                              values.data())
@@ -280,9 +283,22 @@ bool agrees(double found, double expected, double most, bool isInt8) {
   return found == expected;
 }
 
+/// What numbers of a type are computed to, relative to their size.
+double unitOf(DataType type) {
+  switch (type) {
+  case DataType::F64:
+    return 1e-12;
+  case DataType::F16:
+    return 2e-3;
+  case DataType::BF16:
+    return 1.6e-2;
+  default:
+    return 2e-5;
+  }
+}
+
 void expectNear(const std::vector<HostTensor> &found,
                 const std::vector<HostTensor> &expected, bool isInt8) {
-  const double rounding = isInt8 ? 3e-2 : 5e-6;
   ASSERT_EQ(found.size(), expected.size());
   for (size_t number = 0; number < expected.size(); ++number) {
     ASSERT_EQ(found[number].shape, expected[number].shape);
@@ -301,10 +317,8 @@ void expectNear(const std::vector<HostTensor> &found,
     }
     std::vector<double> a = toDoubles(found[number]),
                         b = toDoubles(expected[number]);
-    double unit = !isFloat(expected[number].type)          ? 2e-5
-                  : expected[number].type == DataType::F32 ? 2e-5
-                  : expected[number].type == DataType::F16 ? 2e-3
-                                                           : 1.6e-2;
+    const double unit = unitOf(expected[number].type);
+    const double rounding = isInt8 ? 3e-2 : std::min(unit, 5e-6);
     double largest = 0;
     for (double value : b)
       if (std::isfinite(value))
@@ -331,18 +345,10 @@ void PrintTo(const Case &test, std::ostream *out) {
 /// error: functions that they lack, how CPUs lay out weights, and how they
 /// divide attention and share rounded rows among workers.
 const std::map<std::string, std::string> gpuSkips = {
-    {"arithmetic_atan2", "'math.atan2'"},
-    {"arithmetic_bitcast_bf16_i16", "'arith.bitcast'"},
-    {"arithmetic_bitcast_f32_i32", "'arith.bitcast'"},
-    {"arithmetic_bitcast_i16_f16", "'arith.bitcast'"},
-    {"arithmetic_cbrt", "'math.cbrt'"},
     {"arithmetic_chain_f64", "xf64>"},
-    {"arithmetic_erfc", "'math.erfc'"},
     {"arithmetic_extf_f32_f64", "xf64>"},
     {"arithmetic_fptosi_f64_i64", "xf64>"},
-    {"arithmetic_remf", "'arith.remf'"},
     {"arithmetic_sitofp_i64_f64", "xf64>"},
-    {"arithmetic_trunc", "'math.trunc'"},
     {"arithmetic_truncf_f64_f32", "xf64>"},
     {"attention_partial", "'kf.attention_partial'"},
     {"attention_partial_window", "'kf.attention_partial'"},
@@ -357,27 +363,13 @@ const std::map<std::string, std::string> gpuSkips = {
     {"matmul_packed_weight", "#kf.layout<panel = 32>"},
 };
 
-/// What CUDA alone has no code for.
-const std::map<std::string, std::string> cudaSkips = {
-    {"arithmetic_acos", "'math.acos'"},   {"arithmetic_acosh", "'math.acosh'"},
-    {"arithmetic_asin", "'math.asin'"},   {"arithmetic_asinh", "'math.asinh'"},
-    {"arithmetic_atan", "'math.atan'"},   {"arithmetic_atanh", "'math.atanh'"},
-    {"arithmetic_cosh", "'math.cosh'"},   {"arithmetic_exp2", "'math.exp2'"},
-    {"arithmetic_expm1", "'math.expm1'"}, {"arithmetic_log10", "'math.log10'"},
-    {"arithmetic_log1p", "'math.log1p'"}, {"arithmetic_log2", "'math.log2'"},
-    {"arithmetic_round", "'math.round'"}, {"arithmetic_sinh", "'math.sinh'"},
-    {"arithmetic_tan", "'math.tan'"},
-};
-
 /// A part of the error that `function` ends with on `device`; empty where it
 /// runs.
 std::string skipOf(const std::string &function, const std::string &device) {
   if (!test::isGpu(device))
     return "";
-  if (auto skip = gpuSkips.find(function); skip != gpuSkips.end())
-    return skip->second;
-  auto skip = cudaSkips.find(function);
-  return device == "cuda" && skip != cudaSkips.end() ? skip->second : "";
+  auto skip = gpuSkips.find(function);
+  return skip == gpuSkips.end() ? "" : skip->second;
 }
 
 class OpConformance : public testing::TestWithParam<Case> {};

@@ -39,7 +39,11 @@ public:
   Value compute() {
     return TypeSwitch<Operation *, Value>(op)
         .Case([&](CopyOp) { return x; })
-        .Case([&](arith::ExtFOp) { return widen(x, e.computeType(to)); })
+        .Case([&](arith::ExtFOp) -> Value {
+          Type type = typeOf(e.computeType(to));
+          return x.getType() == type ? x
+                                     : arith::ExtFOp::create(b, loc, type, x);
+        })
         .Case([&](arith::TruncFOp) {
           Value value = x;
           if (e.computeType(from) != e.computeType(to))
@@ -149,21 +153,15 @@ private:
   Value negative(Value value) {
     return arith::SubIOp::create(b, loc, integer(0), value);
   }
-  Value widen(Value value, Type type) {
-    if (getElementTypeOrSelf(value) == type)
-      return value;
-    return arith::ExtFOp::create(b, loc, typeOf(type), value);
-  }
-
   /// f16 and bf16 have their own bits, not those of the f32 that they are
   /// computed in.
   Value bitcast() {
-    Value value = x;
-    if (e.computeType(from) != from)
-      value = arith::TruncFOp::create(b, loc, typeOf(from), value);
-    if (from != to)
-      value = arith::BitcastOp::create(b, loc, typeOf(to), value);
-    return widen(value, e.computeType(to));
+    Value value = e.computeType(from) == from ? x : e.narrow(x, from);
+    bool isComputed = e.computeType(to) == to;
+    Type type = typeOf(isComputed ? to : e.narrowType(to));
+    if (value.getType() != type)
+      value = arith::BitcastOp::create(b, loc, type, value);
+    return isComputed ? value : e.widen(value, to);
   }
 
   template <typename CastOp> Value toInteger() {
@@ -253,12 +251,16 @@ Value TileEmitter::compute(Operation *op, ValueRange operands, unsigned width) {
   return Elements(*this, op, operands, width).compute();
 }
 
-Value TileEmitter::round(Value x, Type element) {
-  if (computeType(element) == element)
-    return x;
-  Type type = x.getType();
-  auto vector = dyn_cast<VectorType>(type);
-  Type narrow = vector ? Type(vector.clone(element)) : element;
-  Value rounded = arith::TruncFOp::create(b, loc, narrow, x);
-  return arith::ExtFOp::create(b, loc, type, rounded);
+/// `element`, or a vector of it as `x` is one.
+static Type likeTypeOf(Value x, Type element) {
+  auto vector = dyn_cast<VectorType>(x.getType());
+  return vector ? Type(vector.clone(element)) : element;
+}
+
+Value TileEmitter::narrow(Value x, Type element) {
+  return arith::TruncFOp::create(b, loc, likeTypeOf(x, element), x);
+}
+
+Value TileEmitter::widen(Value x, Type element) {
+  return arith::ExtFOp::create(b, loc, likeTypeOf(x, computeType(element)), x);
 }

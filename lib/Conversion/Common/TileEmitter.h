@@ -109,9 +109,19 @@ public:
   /// What elements of a tensor of `element` are computed in: f32 for f16, bf16
   /// and blocks; others as they are.
   Type computeType(Type element);
+  /// What a rounded element is in registers, from which and to which narrow()
+  /// and widen() go: of 16-bit floats, their bits where a device lacks them.
+  virtual Type narrowType(Type element) { return element; }
+  /// `x`, computed for elements of type `element`, rounded to that type; and
+  /// the other way.
+  virtual Value narrow(Value x, Type element);
+  virtual Value widen(Value x, Type element);
   /// Rounds `x`, computed for elements of type `element`, to what that type
   /// can hold.
-  virtual Value round(Value x, Type element);
+  Value round(Value x, Type element) {
+    return computeType(element) == element ? x
+                                           : widen(narrow(x, element), element);
+  }
   scf::ForOp loop(Value lower, Value upper, Value step, ValueRange inits,
                   function_ref<SmallVector<Value>(Value, ValueRange)> body);
   void loop(Value upper, function_ref<void(Value)> body);

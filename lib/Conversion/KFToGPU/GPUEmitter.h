@@ -49,10 +49,13 @@ public:
   /// The element at `place` of a buffer of `element`s, and the other way.
   Value loadBuffer(Value buffer, Value place, Type element);
   void storeBuffer(Value value, Value buffer, Value place, Type element);
+  Type narrowType(Type element) override {
+    return element.isBF16() ? b.getI16Type() : element;
+  }
   /// What code computes with, f32 for floats and integers as they are, of what
   /// a buffer of `element`s holds; and the other way, rounding to nearest even.
-  Value widen(Value stored, Type element);
-  Value narrow(Value value, Type element);
+  Value widen(Value stored, Type element) override;
+  Value narrow(Value value, Type element) override;
   /// The low and the high word (i32) of an element of `tensor`, an argument of
   /// i64 or a slice of one, in a kernel of kf.sample: there is no arithmetic on
   /// it that needs a type of 64 bits.
@@ -98,10 +101,6 @@ protected:
   /// alone.
   bool isElementLoop(Operation *op) override {
     return isa<ReduceOp, BatchMatmulOp>(op);
-  }
-  Value round(Value x, Type element) override {
-    return computeType(element) == element ? x
-                                           : widen(narrow(x, element), element);
   }
 
 private:

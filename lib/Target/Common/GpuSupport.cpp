@@ -18,8 +18,6 @@
 #include "kf/Conversion/KernelShape.h"
 #include "runtime/core/BlockFormat.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -36,10 +34,6 @@ constexpr StringLiteral instead =
 bool isSupported(Operation *op) {
   if (auto matmul = dyn_cast<MatmulOp>(op))
     return !matmul.getScales();
-  // What no GPU has a function for.
-  if (isa<math::CbrtOp, math::ErfcOp, math::Atan2Op, math::TruncOp,
-          arith::BitcastOp, arith::RemFOp>(op))
-    return false;
   return isElementwise(op) || isView(op) ||
          isa<RmsNormOp, LayerNormOp, SoftmaxOp, ArgmaxOp, EmbeddingOp, ReduceOp,
              BatchMatmulOp, RopeOp, AttentionOp, KVAppendOp, SampleOp, YieldOp,
@@ -126,8 +120,7 @@ public:
 
 private:
   LogicalResult checkOp(Operation &op) {
-    if (!isSupported(&op) ||
-        llvm::is_contained(limits.missing, op.getName().getStringRef()))
+    if (!isSupported(&op))
       return op.emitError("no ") << limits.name << " kernel for '"
                                  << op.getName() << "'" << instead;
     for (Type type : typesOf(op))

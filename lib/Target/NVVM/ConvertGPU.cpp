@@ -85,8 +85,8 @@ bool isSupported(Operation *op) {
   return isa<math::AbsFOp, math::AbsIOp, math::CeilOp, math::CopySignOp,
              math::CountLeadingZerosOp, math::CountTrailingZerosOp,
              math::CtPopOp, math::FloorOp, math::FmaOp, math::IsFiniteOp,
-             math::IsInfOp, math::IsNaNOp, math::RoundEvenOp, math::RsqrtOp,
-             math::SqrtOp, math::TruncOp>(op);
+             math::IsInfOp, math::IsNaNOp, math::RoundEvenOp, math::RoundOp,
+             math::RsqrtOp, math::SqrtOp, math::TruncOp>(op);
 }
 
 struct ConvertGPUToNvvmPass

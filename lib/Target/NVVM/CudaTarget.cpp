@@ -34,16 +34,8 @@ struct CudaTargetModel : GpuTargetModel<CudaTargetModel, CudaTargetAttr> {
     // More has to be asked for at each launch.
     limits.memory = std::min(target.getMemory(), kCudaStaticSharedBytes);
     limits.indexBits = 64;
-    limits.missing = missing;
     return limits;
   }
-
-private:
-  /// Functions that NVVM has no instructions for, and kf-nvvm-expand-math none.
-  static constexpr StringLiteral missing[] = {
-      "math.acos",  "math.acosh", "math.asin",  "math.asinh", "math.atan",
-      "math.atanh", "math.cosh",  "math.exp2",  "math.expm1", "math.log10",
-      "math.log1p", "math.log2",  "math.round", "math.sinh",  "math.tan"};
 };
 
 llvm::Expected<Attribute> createCudaTarget(MLIRContext *context, StringRef chip,

@@ -6,17 +6,16 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Every operation here rounds as IEEE 754 says, so that a CPU finds the errors
-// that a GPU would make; ExpandMathTest measures them. Polynomials are minimax
-// fits in relative error, coefficients rounded to f32 from the lowest on, the
-// others fitted again.
+// The errors of what is made here are measured by ExpandMathTest. Polynomials
+// are minimax fits in relative error, coefficients rounded to f32 from the
+// lowest on, the others fitted again.
 //
 //===----------------------------------------------------------------------===//
 
+#include "kf/Target/Common/GpuMath.h"
+#include "kf/Target/Common/MathCode.h"
 #include "kf/Target/NVVM/Passes.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
@@ -33,23 +32,16 @@ using namespace mlir::kf;
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-/// 1.5 * 2^23: the integer nearest to x is in the low bits of x + magic.
-constexpr double magic = 12582912.0;
-constexpr int32_t magicBits = 0x4b400000;
-constexpr int32_t signBit = std::numeric_limits<int32_t>::min();
-/// Multiples of it have few bits, so that small ones are exact; with the rest.
-constexpr double ln2High = 0.693145751953125, ln2Low = 1.42860682030941723e-6;
+/// Which of the functions of an angle.
+enum class Circular { Sine, Cosine, Tangent };
 
-/// Emits arithmetic on scalars of f32, i32 and i64.
-class MathExpander {
+class MathExpander : public MathCode {
 public:
-  MathExpander(OpBuilder &b, Location loc) : b(b), loc(loc) {}
+  using MathCode::MathCode;
 
-  Value exp(Value x) { return expSum(x, Value()); }
-  Value log(Value x);
-  Value sin(Value x) { return sinCos(x, /*cosine=*/false); }
-  Value cos(Value x) { return sinCos(x, /*cosine=*/true); }
+  Value sin(Value x) { return circular(x, Circular::Sine); }
+  Value cos(Value x) { return circular(x, Circular::Cosine); }
+  Value tan(Value x) { return circular(x, Circular::Tangent); }
   Value tanh(Value x);
   Value erf(Value x);
   Value pow(Value x, Value y);
@@ -57,81 +49,7 @@ public:
   Value halfBits(Value x);
 
 private:
-  //===--------------------------------------------------------------------===//
-  // Operations
-  //===--------------------------------------------------------------------===//
-
-  Value number(double value) {
-    return arith::ConstantOp::create(b, loc, b.getF32FloatAttr(value));
-  }
-  Value integer(int32_t value) {
-    return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(value));
-  }
-  Value wide(int64_t value) {
-    return arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(value));
-  }
-  template <typename OpTy> Value make(Value lhs, Value rhs) {
-    return OpTy::create(b, loc, lhs, rhs);
-  }
-  Value add(Value x, Value y) { return make<arith::AddFOp>(x, y); }
-  Value sub(Value x, Value y) { return make<arith::SubFOp>(x, y); }
-  Value mul(Value x, Value y) { return make<arith::MulFOp>(x, y); }
-  Value fma(Value x, Value y, Value z) {
-    return math::FmaOp::create(b, loc, x, y, z);
-  }
-  Value negate(Value x) { return arith::NegFOp::create(b, loc, x); }
-  Value abs(Value x) { return math::AbsFOp::create(b, loc, x); }
-  Value bits(Value x) {
-    return arith::BitcastOp::create(b, loc, b.getI32Type(), x);
-  }
-  Value fromBits(Value x) {
-    return arith::BitcastOp::create(b, loc, b.getF32Type(), x);
-  }
-  Value select(Value condition, Value x, Value y) {
-    return arith::SelectOp::create(b, loc, condition, x, y);
-  }
-  /// Comparisons that are false where one side is a NaN.
-  Value isLess(Value x, Value y) { return is(arith::CmpFPredicate::OLT, x, y); }
-  Value isEqual(Value x, Value y) {
-    return is(arith::CmpFPredicate::OEQ, x, y);
-  }
-  Value is(arith::CmpFPredicate predicate, Value x, Value y) {
-    return arith::CmpFOp::create(b, loc, predicate, x, y);
-  }
-  Value hasBit(Value x, int32_t bit) {
-    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne,
-                                 make<arith::AndIOp>(x, integer(bit)),
-                                 integer(0));
-  }
-  Value truncate(Value x) {
-    return arith::TruncIOp::create(b, loc, b.getI32Type(), x);
-  }
-  Value extend(Value x) {
-    return arith::ExtUIOp::create(b, loc, b.getI64Type(), x);
-  }
-  Value toNumber(Value x) {
-    return arith::SIToFPOp::create(b, loc, b.getF32Type(), x);
-  }
-  /// By Horner's rule, highest coefficient first.
-  Value polynomial(Value x, ArrayRef<double> coefficients) {
-    Value sum = number(coefficients.front());
-    for (double coefficient : coefficients.drop_front())
-      sum = fma(sum, x, number(coefficient));
-    return sum;
-  }
-
-  //===--------------------------------------------------------------------===//
-  // Parts
-  //===--------------------------------------------------------------------===//
-
-  /// e^(x + rest), where `rest`, if there is one, is small.
-  Value expSum(Value x, Value rest);
-  /// A positive x is 2^exponent * (1 + fraction), fraction in [-1/3, 1/3).
-  struct Split {
-    Value exponent, fraction;
-  };
-  Split split(Value x);
-  Value sinCos(Value x, bool cosine);
+  Value circular(Value x, Circular kind);
   /// x = quarters * pi/2 + rest, rest in [-pi/4, pi/4] or hardly more; quarters
   /// (i32) modulo 4. Not for negative x.
   struct Angle {
@@ -139,59 +57,7 @@ private:
   };
   Angle reduce(Value x);
   Angle reduceLarge(Value x);
-
-  OpBuilder &b;
-  Location loc;
 };
-
-Value MathExpander::expSum(Value x, Value rest) {
-  // Below, all is 0, above, all is infinite. NaNs pass.
-  x = make<arith::MaximumFOp>(x, number(-105.0));
-  x = make<arith::MinimumFOp>(x, number(89.0));
-  Value shifted = fma(x, number(std::numbers::log2e), number(magic));
-  Value n = sub(shifted, number(magic));
-  Value r = fma(n, number(-ln2High), x);
-  r = fma(n, number(-ln2Low), r);
-  if (rest)
-    r = add(r, rest);
-  Value p = polynomial(r, {1.38403662e-3, 8.36934801e-3, 4.16680835e-2,
-                           0.166665152, 0.49999994, 1.0, 1.0});
-  // Two factors, each a normal number, reach denormals and infinity.
-  Value power = make<arith::SubIOp>(bits(shifted), integer(magicBits));
-  Value half = make<arith::ShRSIOp>(power, integer(1));
-  auto factor = [&](Value power) {
-    return fromBits(make<arith::ShLIOp>(
-        make<arith::AddIOp>(power, integer(127)), integer(23)));
-  };
-  return mul(mul(p, factor(half)), factor(make<arith::SubIOp>(power, half)));
-}
-
-MathExpander::Split MathExpander::split(Value x) {
-  Value isDenormal = isLess(x, number(0x1p-126));
-  Value normal = bits(select(isDenormal, mul(x, number(0x1p23)), x));
-  // Exponents count from 2/3 to 4/3.
-  Value exponent = make<arith::ShRSIOp>(
-      make<arith::SubIOp>(normal, bits(number(2.0 / 3.0))), integer(23));
-  Value mantissa = fromBits(
-      make<arith::SubIOp>(normal, make<arith::ShLIOp>(exponent, integer(23))));
-  return {
-      add(toNumber(exponent), select(isDenormal, number(-23.0), number(0.0))),
-      sub(mantissa, number(1.0))};
-}
-
-Value MathExpander::log(Value x) {
-  auto [n, f] = split(x);
-  Value p =
-      polynomial(f, {-0.129589871, 0.140097111, -0.121830203, 0.140047431,
-                     -0.16680263, 0.200104609, -0.249998018, 0.333332151});
-  Value square = mul(f, f);
-  Value r = add(fma(mul(p, f), square, mul(square, number(-0.5))), f);
-  r = fma(n, number(std::numbers::ln2), r);
-  // Infinity and NaNs are their own logarithms.
-  r = select(isLess(x, number(infinity)), r, x);
-  r = select(isEqual(x, number(0.0)), number(-infinity), r);
-  return select(isLess(x, number(0.0)), number(NAN), r);
-}
 
 Value MathExpander::tanh(Value x) {
   Value a = abs(x), square = mul(x, x);
@@ -245,7 +111,7 @@ Value MathExpander::pow(Value x, Value y) {
   Value product = mul(y, log);
   rest = fma(y, low, fma(y, log, negate(product)));
   rest = select(isLess(abs(product), number(200.0)), rest, zero);
-  Value r = expSum(select(isEqual(a, one), zero, product), rest);
+  Value r = exponential(select(isEqual(a, one), zero, product), rest);
 
   auto isWhole = [&](Value value) {
     return isEqual(math::FloorOp::create(b, loc, value), value);
@@ -299,7 +165,7 @@ Value MathExpander::halfBits(Value x) {
 }
 
 //===----------------------------------------------------------------------===//
-// Sine and cosine
+// Sine, cosine and tangent
 //===----------------------------------------------------------------------===//
 
 /// By multiples of pi/2 held in three parts (Cody and Waite, "Software Manual
@@ -363,7 +229,7 @@ MathExpander::Angle MathExpander::reduceLarge(Value x) {
           mul(toNumber(rest), number(std::numbers::pi / 2 * 0x1p-62))};
 }
 
-Value MathExpander::sinCos(Value x, bool cosine) {
+Value MathExpander::circular(Value x, Circular kind) {
   Value a = abs(x);
   auto yield = [](OpBuilder &b, Location loc, Angle angle) {
     scf::YieldOp::create(b, loc, ValueRange{angle.quarters, angle.rest});
@@ -389,15 +255,23 @@ Value MathExpander::sinCos(Value x, bool cosine) {
           fma(square, number(-0.5), number(1.0)));
 
   Value swap = hasBit(quarters, 1);
-  Value value = cosine ? select(swap, sine, cosineOfRest)
-                       : select(swap, cosineOfRest, sine);
-  if (cosine)
+  Value ofSine = select(swap, cosineOfRest, sine);
+  Value ofCosine = select(swap, sine, cosineOfRest);
+  Value signOfX = make<arith::AndIOp>(bits(x), integer(signBit));
+  if (kind == Circular::Tangent) {
+    Value sign = make<arith::ShLIOp>(quarters, integer(31));
+    return fromBits(
+        make<arith::XOrIOp>(bits(make<arith::DivFOp>(ofSine, ofCosine)),
+                            make<arith::XOrIOp>(sign, signOfX)));
+  }
+  bool isCosine = kind == Circular::Cosine;
+  Value value = isCosine ? ofCosine : ofSine;
+  if (isCosine)
     quarters = make<arith::AddIOp>(quarters, integer(1));
   Value sign = make<arith::ShLIOp>(make<arith::AndIOp>(quarters, integer(2)),
                                    integer(30));
-  if (!cosine)
-    sign = make<arith::XOrIOp>(sign,
-                               make<arith::AndIOp>(bits(x), integer(signBit)));
+  if (!isCosine)
+    sign = make<arith::XOrIOp>(sign, signOfX);
   return fromBits(make<arith::XOrIOp>(bits(value), sign));
 }
 
@@ -405,7 +279,7 @@ Value MathExpander::sinCos(Value x, bool cosine) {
 // Pass
 //===----------------------------------------------------------------------===//
 
-template <typename OpTy, Value (MathExpander::*expand)(Value)>
+template <typename OpTy, auto expand>
 struct ExpandUnary : OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
 
@@ -455,19 +329,24 @@ struct ExpandNvvmMathPass
       return llvm::is_contained(
           {math::ExpOp::getOperationName(), math::LogOp::getOperationName(),
            math::SinOp::getOperationName(), math::CosOp::getOperationName(),
-           math::TanhOp::getOperationName(), math::ErfOp::getOperationName(),
-           math::PowFOp::getOperationName()},
+           math::TanOp::getOperationName(), math::TanhOp::getOperationName(),
+           math::ErfOp::getOperationName(), math::PowFOp::getOperationName()},
           name);
     };
     RewritePatternSet widen(&getContext());
     populateMathF32ExpansionPatterns(widen, isExpanded);
     walkAndApplyPatterns(getOperation(), std::move(widen));
 
+    RewritePatternSet shared(&getContext());
+    populateGpuMathPatterns(shared);
+    walkAndApplyPatterns(getOperation(), std::move(shared));
+
     RewritePatternSet expand(&getContext());
     expand.add<ExpandUnary<math::ExpOp, &MathExpander::exp>,
                ExpandUnary<math::LogOp, &MathExpander::log>,
                ExpandUnary<math::SinOp, &MathExpander::sin>,
                ExpandUnary<math::CosOp, &MathExpander::cos>,
+               ExpandUnary<math::TanOp, &MathExpander::tan>,
                ExpandUnary<math::TanhOp, &MathExpander::tanh>,
                ExpandUnary<math::ErfOp, &MathExpander::erf>, ExpandPow,
                ExpandHalfBits>(&getContext());

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kf/Target/Common/GpuMath.h"
 #include "kf/Target/SPIRV/Passes.h"
 
 #include "mlir/Conversion/ArithToSPIRV/ArithToSPIRV.h"
@@ -49,6 +50,21 @@ std::optional<spirv::StorageClass> storageClassOf(Attribute space) {
   return std::nullopt;
 }
 
+/// trunc(x) = floor(|x|) with the sign of x.
+struct ExpandTrunc : OpRewritePattern<math::TruncOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::TruncOp op,
+                                PatternRewriter &rewriter) const override {
+    Value x = op.getOperand();
+    Value size = math::FloorOp::create(
+        rewriter, op.getLoc(),
+        math::AbsFOp::create(rewriter, op.getLoc(), x).getResult());
+    rewriter.replaceOpWithNewOp<math::CopySignOp>(op, size, x);
+    return success();
+  }
+};
+
 struct ConvertGPUToSpirvPass
     : mlir::kf::impl::ConvertGPUToSpirvBase<ConvertGPUToSpirvPass> {
   using ConvertGPUToSpirvBase::ConvertGPUToSpirvBase;
@@ -56,14 +72,9 @@ struct ConvertGPUToSpirvPass
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     populatePolynomialApproximateErfPattern(patterns);
-    // GLSL's are not as exact, and there is no exp2.
-    populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
-      return llvm::is_contained({math::AcosOp::getOperationName(),
-                                 math::AsinOp::getOperationName(),
-                                 math::AtanOp::getOperationName()},
-                                name);
-    });
-    math::populateExpansionPatterns(patterns, {"exp2"});
+    // GLSL lacks some, and its others are not as exact.
+    populateGpuMathPatterns(patterns);
+    patterns.add<ExpandTrunc>(&getContext());
     // Upstream's lowering of scf.for leaves the results of a loop without
     // iterations undefined; that of scf.while does not.
     OpPassManager loops(ModuleOp::getOperationName());

@@ -53,7 +53,8 @@ public:
   Function(StringRef op, int operands) {
     std::string x = operands == 2 ? "%x, %y" : "%x";
     std::string parameters = operands == 2 ? "%x: f32, %y: f32" : "%x: f32";
-    compile("func.func @f(" + parameters + ") -> f32 {\n  %r = math." +
+    std::string dialect = op == "remf" ? "arith." : "math.";
+    compile("func.func @f(" + parameters + ") -> f32 {\n  %r = " + dialect +
             op.str() + " " + x + " : f32\n  return %r : f32\n}");
   }
   /// A function of f32 to f32, named @f.
@@ -164,16 +165,21 @@ TEST_P(ExpandUnary, IsCloseEverywhere) {
   EXPECT_LE(worst, test.most) << "at " << worstAt;
 }
 
-INSTANTIATE_TEST_SUITE_P(AllFunctions, ExpandUnary,
-                         testing::Values(UnaryCase{"exp", std::exp, 1},
-                                         UnaryCase{"log", std::log, 2},
-                                         UnaryCase{"sin", std::sin, 3},
-                                         UnaryCase{"cos", std::cos, 3},
-                                         UnaryCase{"tanh", std::tanh, 2},
-                                         UnaryCase{"erf", std::erf, 2}),
-                         [](const auto &info) {
-                           return std::string(info.param.name);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    AllFunctions, ExpandUnary,
+    testing::Values(
+        UnaryCase{"exp", std::exp, 1}, UnaryCase{"log", std::log, 2},
+        UnaryCase{"sin", std::sin, 3}, UnaryCase{"cos", std::cos, 3},
+        UnaryCase{"tanh", std::tanh, 2}, UnaryCase{"erf", std::erf, 2},
+        UnaryCase{"tan", std::tan, 5}, UnaryCase{"acos", std::acos, 2},
+        UnaryCase{"acosh", std::acosh, 3}, UnaryCase{"asin", std::asin, 6},
+        UnaryCase{"asinh", std::asinh, 3}, UnaryCase{"atan", std::atan, 3},
+        UnaryCase{"atanh", std::atanh, 3}, UnaryCase{"cbrt", std::cbrt, 1},
+        UnaryCase{"cosh", std::cosh, 2}, UnaryCase{"erfc", std::erfc, 3},
+        UnaryCase{"exp2", std::exp2, 1}, UnaryCase{"expm1", std::expm1, 2},
+        UnaryCase{"log10", std::log10, 2}, UnaryCase{"log1p", std::log1p, 2},
+        UnaryCase{"log2", std::log2, 3}, UnaryCase{"sinh", std::sinh, 2}),
+    [](const auto &info) { return std::string(info.param.name); });
 
 /// Rounding to f16 is what the host's is, but for what a NaN carries.
 TEST(ExpandHalfBits, AreTheHosts) {
@@ -239,6 +245,59 @@ TEST(ExpandPow, IsCloseEverywhere) {
     check(-x, std::rint(y));
   }
   EXPECT_LE(worst, 16) << "at " << worstX << ", " << worstY;
+}
+
+constexpr float specialNumbers[] = {
+    0,      1,      2,      0.5f,    3,           2.5f,        infinity, nan,
+    1e-45f, 1e-40f, 1e-38f, 3.4e38f, 0x1p23f + 1, 0x1p24f + 2, 1e-30f};
+
+/// Calls `check` for pairs of special numbers of both signs, of numbers of any
+/// bits, and of such that are about as large.
+void forPairs(llvm::function_ref<void(float, float)> check) {
+  for (float x : specialNumbers)
+    for (float y : specialNumbers)
+      for (int signs = 0; signs < 4; ++signs)
+        check(signs & 1 ? -x : x, signs & 2 ? -y : y);
+  std::minstd_rand random(1);
+  auto bits = [&] {
+    return static_cast<uint32_t>(random()) << 16 ^
+           static_cast<uint32_t>(random());
+  };
+  for (int i = 0; i < 500000; ++i) {
+    const float x = std::bit_cast<float>(bits());
+    check(x, std::bit_cast<float>(bits()));
+    check(x, std::bit_cast<float>(std::bit_cast<uint32_t>(x) ^
+                                  (bits() & 0x81ffffff)));
+  }
+}
+
+TEST(ExpandAtan2, IsCloseEverywhere) {
+  Function function("atan2", 2);
+  ASSERT_TRUE(function.isReady());
+  double worst = 0;
+  float worstX = 0, worstY = 0;
+  forPairs([&](float y, float x) {
+    const double error =
+        errorOf(function(y, x), std::atan2(double(y), double(x)));
+    if (error > worst)
+      worst = error, worstX = x, worstY = y;
+  });
+  EXPECT_LE(worst, 3) << "at " << worstY << ", " << worstX;
+}
+
+/// What a remainder is has no error, however large the quotient.
+TEST(ExpandRemainder, IsExact) {
+  Function function("remf", 2);
+  ASSERT_TRUE(function.isReady());
+  forPairs([&](float x, float y) {
+    const float found = function(x, y), expected = std::fmod(x, y);
+    if (std::isnan(expected))
+      ASSERT_TRUE(std::isnan(found)) << x << ", " << y;
+    else
+      ASSERT_EQ(std::bit_cast<uint32_t>(found),
+                std::bit_cast<uint32_t>(expected))
+          << x << ", " << y;
+  });
 }
 
 } // namespace

@@ -52,14 +52,6 @@ kf.kernel @packed(%x: tensor<?x8xf32>, %w: tensor<4x8xf32, #kf.layout<panel = 4>
 
 // -----
 
-kf.kernel @remainder(%x: tensor<2xf32>) -> tensor<2xf32> {
-  // expected-error @below {{no Vulkan kernel for 'arith.remf' yet; use --device=cpu or --device=reference}}
-  %0 = arith.remf %x, %x : tensor<2xf32>
-  kf.yield %0 : tensor<2xf32>
-}
-
-// -----
-
 // expected-error @below {{no Vulkan kernel for 'tensor<65536x65536xf32>' with 512 rows: it has more elements than 32-bit indices count}}
 kf.kernel @large(%x: tensor<65536x65536xf32>) -> tensor<65536x65536xf32> {
   %0 = kf.activation(relu) %x : tensor<65536x65536xf32>

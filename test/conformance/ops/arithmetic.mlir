@@ -129,6 +129,27 @@ func.func @acosh(%a: tensor<?x37xf32>) -> tensor<?x37xf32> {
   return %0 : tensor<?x37xf32>
 }
 
+// From 1 on, where it has values.
+func.func @acosh_large(%a: tensor<?x37xf32>) -> tensor<?x37xf32> {
+  %large = arith.constant dense<1.0e6> : tensor<1xf32>
+  %k = kf.broadcast %large : tensor<1xf32> to tensor<?x37xf32>
+  %one = arith.constant dense<1.0> : tensor<1xf32>
+  %i = kf.broadcast %one : tensor<1xf32> to tensor<?x37xf32>
+  %s = arith.mulf %a, %a : tensor<?x37xf32>
+  %x = math.fma %s, %k, %i : tensor<?x37xf32>
+  %0 = math.acosh %x : tensor<?x37xf32>
+  return %0 : tensor<?x37xf32>
+}
+
+// Its square is infinite.
+func.func @asinh_large(%a: tensor<?x37xf32>) -> tensor<?x37xf32> {
+  %large = arith.constant dense<1.0e30> : tensor<1xf32>
+  %k = kf.broadcast %large : tensor<1xf32> to tensor<?x37xf32>
+  %x = arith.mulf %a, %k : tensor<?x37xf32>
+  %0 = math.asinh %x : tensor<?x37xf32>
+  return %0 : tensor<?x37xf32>
+}
+
 func.func @powf(%a: tensor<?x37xf32>, %b: tensor<?x37xf32>) -> tensor<?x37xf32> {
   %p = math.absf %a : tensor<?x37xf32>
   %0 = math.powf %p, %b : tensor<?x37xf32>
@@ -149,6 +170,15 @@ func.func @copysign(%a: tensor<?x37xf32>, %b: tensor<?x37xf32>) -> tensor<?x37xf
 
 func.func @remf(%a: tensor<?x37xf32>, %b: tensor<?x37xf32>) -> tensor<?x37xf32> {
   %0 = arith.remf %a, %b : tensor<?x37xf32>
+  return %0 : tensor<?x37xf32>
+}
+
+// Quotients of many more bits than a number has.
+func.func @remf_large(%a: tensor<?x37xf32>, %b: tensor<?x37xf32>) -> tensor<?x37xf32> {
+  %large = arith.constant dense<1.0e20> : tensor<1xf32>
+  %k = kf.broadcast %large : tensor<1xf32> to tensor<?x37xf32>
+  %x = arith.mulf %a, %k : tensor<?x37xf32>
+  %0 = arith.remf %x, %b : tensor<?x37xf32>
   return %0 : tensor<?x37xf32>
 }
 

@@ -21,8 +21,6 @@ struct GpuLimits {
   int64_t indexBits = 64; ///< of an index into a buffer
   /// Bits of the integers in registers beside 1 and 32; all where it is empty.
   std::optional<SmallVector<int64_t>> integers = std::nullopt;
-  /// Names of ops that this target alone has no code for.
-  ArrayRef<StringLiteral> missing = {};
 };
 
 /// Fails, with a diagnostic that names an op or a type, where there is no code

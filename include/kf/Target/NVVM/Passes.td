@@ -14,12 +14,14 @@ include "mlir/Pass/PassBase.td"
 def ExpandNvvmMath : Pass<"kf-nvvm-expand-math"> {
   let summary = "Expand functions of f32 that NVIDIA GPUs lack";
   let description = [{
-    `math.exp`, `math.log`, `math.sin`, `math.cos`, `math.tanh`, `math.erf` and
-    `math.powf` of f32 become additions, multiplications, `math.fma` and
-    operations on bits, which every device rounds alike; of f16 they are
-    computed in f32. Infinities, NaNs, signed zeros and denormals come out as C's
-    functions give them. The error is below 2 units in the last place (exp, log,
-    tanh, erf), 3 (sin and cos, of any angle) and 16 (powf). The bits of a number
+    `math.exp`, `math.log`, `math.sin`, `math.cos`, `math.tan`, `math.tanh`,
+    `math.erf` and `math.powf` of f32 become additions, multiplications,
+    `math.fma` and operations on bits, which every device rounds alike; of f16
+    they are computed in f32. So do the functions that GPU targets share
+    (`populateGpuMathPatterns`). Infinities, NaNs, signed zeros and denormals
+    come out as C's functions give them. The error is below 2 units in the last
+    place (exp, log, tanh, erf), 3 (sin and cos, of any angle), 5 (tan) and 16
+    (powf); of `arith.remf` there is none. The bits of a number
     that is rounded to f16 are computed as well: where `cvt.rn.f16.f32` writes a
     register and `st.b8` stores a byte of it, the assembler of CUDA 13.0, which
     is the driver's too, stores another.

@@ -40,7 +40,8 @@ def ConvertGPUToSpirv : Pass<"kf-spirv-convert-gpu", "::mlir::ModuleOp"> {
   let description = [{
     Each `gpu.module` becomes a `spirv.module` whose entry point has the name of
     the `gpu.func`: arguments are storage buffers, bindings 0, 1, ... of set 0;
-    indices have 32 bits; `math.erf`, which SPIR-V lacks, is a polynomial.
+    indices have 32 bits; functions that GLSL lacks, or has not as exact, are
+    arithmetic.
     ```mlir
     gpu.module @k { gpu.func @k(%x: memref<?xf32>, ...) kernel ... }
     ```
