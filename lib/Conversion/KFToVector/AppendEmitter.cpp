@@ -36,13 +36,8 @@ public:
     if (failed(e.checkResults(op)))
       return failure();
     cache = pages.memref();
-    if (type.isQuantized()) {
-      if (pages.blockSize() % e.lanes != 0)
-        return op.emitOpError("convert-kf-to-vector: blocks of ")
-               << pages.blockSize()
-               << " elements need vectors of no more lanes, found " << e.lanes;
+    if (type.isQuantized())
       row = e.scratch({type.getHeadDim()});
-    }
     SmallVector<Value> offsets;
     Value positions = e.sourceMemref(op.getPositions(), offsets);
     LogicalResult result = success();

@@ -64,7 +64,7 @@ mlir::kf::createTargetMachine(StringRef cpu) {
   if (!known || !known->isCPUStringValid(cpu))
     return llvm::createStringError("cpu target: LLVM knows no " +
                                    triple.getArchName() + " CPU '" + cpu +
-                                   "'; --target-cpu=native is this machine's");
+                                   "'; 'native' is this machine's");
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
   std::unique_ptr<llvm::TargetMachine> machine(found->createTargetMachine(

@@ -46,8 +46,8 @@ struct ReferenceTargetModel
 llvm::Expected<Attribute> createReferenceTarget(MLIRContext *context,
                                                 StringRef chip, int64_t) {
   if (!chip.empty())
-    return llvm::createStringError("the reference is one device, without '" +
-                                   chip + "'");
+    return llvm::createStringError("reference target: there is no chip '" +
+                                   chip + "'; leave it out");
   return ReferenceTargetAttr::get(context);
 }
 

@@ -49,9 +49,9 @@ llvm::Expected<Attribute> createVulkanTarget(MLIRContext *context,
                                              StringRef chip, int64_t) {
   if (!chip.empty())
     return llvm::createStringError(
-        "code for Vulkan is made from what a device reports, and there is no "
-        "chip '" +
-        chip + "'; write #kf.vulkan_target<...>");
+        "vulkan target: there is no chip '" + chip +
+        "'; leave it out, or write what the device reports: "
+        "#kf.vulkan_target<...>");
   return VulkanTargetAttr::get(context, /*threads=*/256, /*memory=*/16384,
                                /*subgroup=*/4, /*types=*/ArrayRef<Type>());
 }

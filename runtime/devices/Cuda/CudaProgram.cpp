@@ -95,19 +95,13 @@ Status CudaProgram::loadAll(std::string_view binary) {
 Status CudaProgram::checkDispatches() {
   for (size_t i = 0; i < program().dispatches.size(); ++i) {
     const DispatchSpec &dispatch = program().dispatches[i];
-    const std::string where = "dispatch " + std::to_string(i);
     const size_t count = dispatch.bindings.size();
     if (count > mostBuffers)
-      return Status::error(where + ": " + std::to_string(count) +
+      return Status::error("dispatch " + std::to_string(i) + ": " +
+                           std::to_string(count) +
                            " buffers, a CUDA kernel takes at most " +
                            std::to_string(mostBuffers));
-    int64_t &known = kernels[dispatch.kernel].buffers;
-    if (known >= 0 && known != static_cast<int64_t>(count))
-      return Status::error(
-          where + ": " + std::to_string(count) + " buffers for kernel '" +
-          program().kernels[dispatch.kernel].name + "', which took " +
-          std::to_string(known) + " before");
-    known = static_cast<int64_t>(count);
+    kernels[dispatch.kernel].buffers = static_cast<int64_t>(count);
   }
   return {};
 }

@@ -10,6 +10,7 @@
 
 #include "FakeCuda.h"
 #include "test/runtime/StatusAssertions.h"
+#include "test/runtime/devices/ScalePrograms.h"
 
 #include <gtest/gtest.h>
 
@@ -21,14 +22,14 @@ namespace {
 std::string ptx(const std::string &text) { return text + '\0'; }
 
 Status errorOf(const std::string &code) {
-  return parseCudaImages(withLength(code), 1).status();
+  return parseCudaImages(lengthPrefixed(code), 1).status();
 }
 
 TEST(CudaImageTest, ReadsImagesInOrder) {
   const std::string first = ptx(".version 8.0\n.target sm_90a\n"),
                     second = Cubin().bytes(), third = ptx("//\n");
   const std::string binary =
-      withLength(first) + withLength(second) + withLength(third);
+      lengthPrefixed(first) + lengthPrefixed(second) + lengthPrefixed(third);
   auto images = parseCudaImages(binary, 3);
   ASSERT_TRUE(images.ok()) << images.message();
   EXPECT_EQ((*images)[0].bytes, first);
@@ -42,7 +43,7 @@ TEST(CudaImageTest, ReadsImagesInOrder) {
 }
 
 TEST(CudaImageTest, ChecksLengths) {
-  const std::string one = withLength(ptx("//\n"));
+  const std::string one = lengthPrefixed(ptx("//\n"));
   auto fails = [](const std::string &binary, const char *message) {
     return failsWith(parseCudaImages(binary, 1).status(), message);
   };
@@ -105,7 +106,7 @@ TEST(CudaImageTest, ChecksElfFiles) {
 TEST(CudaImageTest, TellsWhichDevicesTextFits) {
   auto targetOf = [](const std::string &name) {
     const std::string binary =
-        withLength(ptx("// .target sm_75\n.target " + name + "\n"));
+        lengthPrefixed(ptx("// .target sm_75\n.target " + name + "\n"));
     return parseCudaImages(binary, 1)->front().target;
   };
   EXPECT_EQ(targetOf("sm_"), std::nullopt);
@@ -123,7 +124,7 @@ TEST(CudaImageTest, TellsWhichDevicesTextFits) {
 
 TEST(CudaImageTest, CountsParameters) {
   auto count = [](const std::string &text) {
-    const std::string binary = withLength(ptx(text));
+    const std::string binary = lengthPrefixed(ptx(text));
     return parseCudaImages(binary, 1)->front().parameters;
   };
   EXPECT_EQ(count(".visible .entry kf_kernel() {}"), 0u);

@@ -8,6 +8,8 @@
 
 #include "FakeCuda.h"
 
+#include "test/runtime/devices/ScalePrograms.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -48,6 +50,16 @@ T *FakeCuda::find(std::map<Handle, T> &all, Handle handle, const char *what) {
     return &found->second;
   violate(std::string("no such ") + what);
   return nullptr;
+}
+
+void FakeCuda::fail(const std::string &function, CUresult result, int from,
+                    int times) {
+  answer = [=, made = 0](const std::string &called) mutable {
+    if (called != function)
+      return CUDA_SUCCESS;
+    const int number = made++;
+    return number >= from && number < from + times ? result : CUDA_SUCCESS;
+  };
 }
 
 void FakeCuda::push(CUstream stream, std::function<void()> run) {
@@ -685,13 +697,6 @@ std::string Cubin::bytes() const {
   return {reinterpret_cast<const char *>(this), sizeof(*this)};
 }
 
-std::string kf::test::withLength(const std::string &code) {
-  std::string result;
-  for (unsigned i = 0; i < 8; ++i)
-    result += static_cast<char>((uint64_t(code.size()) >> (8 * i)) & 0xff);
-  return result + code;
-}
-
 std::string kf::test::scaleImage() {
   const std::string text = R"(//
 .version 7.0
@@ -726,7 +731,7 @@ done:
   ret;
 }
 )";
-  return withLength(text + '\0');
+  return lengthPrefixed(text + '\0');
 }
 
 FakeCuda::Kernel kf::test::scaleKernel() {

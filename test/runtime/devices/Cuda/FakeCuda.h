@@ -73,6 +73,11 @@ public:
   /// Asked before each call; any error is what the call returns then, and it
   /// has no effect.
   std::function<CUresult(const std::string &function)> answer;
+  /// Until failNothing(), calls of `function` fail from number `from` on, so
+  /// many times.
+  void fail(const std::string &function, CUresult result, int from = 0,
+            int times = 1 << 20);
+  void failNothing() { answer = nullptr; }
   /// From now on nothing works, as after an access to memory that is not there.
   void fault(CUresult error) { broken = error; }
 
@@ -160,9 +165,6 @@ struct Cubin {
   Cubin();
   std::string bytes() const;
 };
-
-/// `code` with its length before it, as Executable::binary has it.
-std::string withLength(const std::string &code);
 
 } // namespace kf::test
 
