@@ -95,6 +95,8 @@ public:
                   function_ref<Value(Value, unsigned)> element) override;
   /// Makes the op's elements loadable, as its input's are.
   void defineRope(RopeOp op);
+  /// Makes the op's elements loadable, as those of its parts are.
+  void defineCombine(AttentionCombineOp op);
 
 protected:
   /// A thread computes its elements of reductions and of products of batches
@@ -123,6 +125,7 @@ LogicalResult emitGPUAttention(GPUEmitter &emitter);
 LogicalResult emitGPUAppend(GPUEmitter &emitter);
 LogicalResult emitGPUArgmax(GPUEmitter &emitter);
 LogicalResult emitGPUSample(GPUEmitter &emitter);
+LogicalResult emitGPUQuantizeRows(GPUEmitter &emitter);
 LogicalResult emitGPURows(GPUEmitter &emitter);
 
 } // namespace mlir::kf

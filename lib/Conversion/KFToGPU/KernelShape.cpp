@@ -85,12 +85,17 @@ static void setThreads(KernelShape &shape, KernelOp kernel,
 /// The shape of a kernel of attention.
 static FailureOr<KernelShape>
 getShape(KernelOp kernel, FlashScheduleAttr schedule, FailFn fail) {
-  auto op = findOp<AttentionOp>(kernel);
+  auto op = findOp<CacheAttentionInterface>(kernel);
   if (!op)
     return fail("#kf.flash is for attention");
   ArrayRef<int64_t> workgroup = schedule.getWorkgroup();
-  if (workgroup.size() != 2 || llvm::is_contained(workgroup, 0))
+  if (isa<AttentionPartialOp>(op.getOperation())) {
+    if (workgroup.size() != 3 || workgroup[0] != 1 || workgroup[1] == 0 ||
+        workgroup[2] != 1)
+      return fail("a part of attention needs workgroup = [1, heads, 1]");
+  } else if (workgroup.size() != 2 || llvm::is_contained(workgroup, 0)) {
     return fail("attention needs workgroup = [rows, heads]");
+  }
   int64_t keys = schedule.getKeys(), tokens = workgroup[0],
           heads = workgroup[1];
   for (ArrayRef<int64_t> list :
@@ -121,7 +126,7 @@ getShape(KernelOp kernel, FlashScheduleAttr schedule, FailFn fail) {
 /// The shape of any other kernel.
 static FailureOr<KernelShape> getShape(KernelOp kernel,
                                        SimtScheduleAttr schedule, FailFn fail) {
-  if (findOp<AttentionOp>(kernel))
+  if (findOp<CacheAttentionInterface>(kernel))
     return fail("attention needs #kf.flash");
   for (ArrayRef<int64_t> list :
        {schedule.getWorkgroup(), schedule.getTile(), schedule.getThreads()})

@@ -9,6 +9,7 @@
 #include "MatmulEmitter.h"
 
 #include "../Common/RowFormulas.h"
+#include "runtime/core/BlockFormat.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -65,6 +66,17 @@ LogicalResult GPUMatmulEmitter::prepareInput() {
     return normalize(e, norm, statistics, indices, 0);
   });
   return prepared;
+}
+
+Value GPUMatmulEmitter::loadX(Value row, Value k) {
+  Value x = e.load(op.getX(), {row, k}, 0);
+  if (!op.getScales())
+    return x;
+  Value unit = e.index(::kf::PackedBlock::unit);
+  Value scale =
+      e.load(op.getScales(), {row, arith::DivUIOp::create(b, loc, k, unit)}, 0);
+  Value code = arith::ExtSIOp::create(b, loc, b.getI32Type(), x);
+  return e.mul(arith::SIToFPOp::create(b, loc, b.getF32Type(), code), scale);
 }
 
 SmallVector<Value> GPUMatmulEmitter::groupIndices(int64_t group,

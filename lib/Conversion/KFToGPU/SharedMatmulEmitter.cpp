@@ -80,8 +80,8 @@ private:
   }
 
   SmallVector<Value> loadRows(Value k) {
-    return llvm::map_to_vector(
-        tileRows, [&](Value row) { return e.load(op.getX(), {row, k}, 0); });
+    return llvm::map_to_vector(tileRows,
+                               [&](Value row) { return loadX(row, k); });
   }
 
   SmallVector<Value> loadColumns(Value k) {

@@ -71,9 +71,8 @@ private:
   }
 
   void stageRows(Value k) {
-    stage(x, 0, shape.rows, rows, k, [&](Value row, Value position) {
-      return e.load(op.getX(), {row, position}, 0);
-    });
+    stage(x, 0, shape.rows, rows, k,
+          [&](Value row, Value position) { return loadX(row, position); });
   }
 
   void stageColumns(Value k) {
