@@ -201,7 +201,7 @@ private:
       high = high ? arith::MaxSIOp::create(b, loc, high, position) : position;
       positionOf.push_back(e.select(row.exists, position, number(-1)));
     }
-    e.ifThen(isThread(0), [&] {
+    e.onFirstThread([&] {
       for (int64_t r = 0; r < shape.rows; ++r)
         store(positionOf[r], positions, e.index(r));
     });
@@ -218,10 +218,6 @@ private:
         tile);
   }
 
-  Value isThread(int64_t number) {
-    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, e.thread,
-                                 e.index(number));
-  }
   Value load(Value memory, Value place) {
     return memref::LoadOp::create(b, loc, memory, place);
   }

@@ -142,7 +142,7 @@ Value GPUEmitter::loadScalar(unsigned slot) {
 
 void GPUEmitter::storeResult(Value value, ValueRange indices, unsigned number) {
   SmallVector<Value> position;
-  for (auto [offset, local] : llvm::zip(tileOffsets(), indices))
+  for (auto [offset, local] : llvm::zip(tileOffsets(number), indices))
     position.push_back(add(offset, local));
   auto type = cast<RankedTensorType>(kernel.getResultTypes()[number]);
   storeBuffer(value, results[number], linearIndex(position, type.getShape()),
@@ -162,6 +162,12 @@ Value GPUEmitter::workgroupMemory(int64_t count, Type element) {
 }
 
 void GPUEmitter::barrier() { gpu::BarrierOp::create(b, loc); }
+
+void GPUEmitter::onFirstThread(function_ref<void()> body) {
+  ifThen(
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, thread, index(0)),
+      body);
+}
 
 void GPUEmitter::forThreads(Value size, function_ref<void(Value)> body) {
   loop(thread, size, index(shape.threadCount), {}, [&](Value iv, ValueRange) {

@@ -49,9 +49,7 @@ LogicalResult GPUMatmulEmitter::prepareInput() {
     if (failed(prepared))
       return;
     SmallVector<Value> statistics = rowStatistics(e, norm, row);
-    Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
-                                          e.thread, e.index(0));
-    e.ifThen(isFirst, [&] {
+    e.onFirstThread([&] {
       for (auto [number, value] : llvm::enumerate(statistics))
         memref::StoreOp::create(b, loc, value, memory, place(row, number));
     });
