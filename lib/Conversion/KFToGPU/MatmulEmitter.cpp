@@ -11,7 +11,6 @@
 #include "../Common/RowFormulas.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
@@ -91,10 +90,6 @@ LogicalResult GPUMatmulEmitter::storeElement(Value row, Value column,
     e.storeResult(e.load(tensor, {row, column}, 0), {row, column});
   });
   return stored;
-}
-
-Value GPUMatmulEmitter::multiplyAdd(Value x, Value w, Value sum) {
-  return math::FmaOp::create(b, loc, x, w, sum);
 }
 
 LogicalResult mlir::kf::emitGPUMatmul(GPUEmitter &emitter) {

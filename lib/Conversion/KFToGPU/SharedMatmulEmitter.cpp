@@ -18,6 +18,7 @@
 #include "MatmulEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
@@ -72,7 +73,7 @@ private:
                    for (auto [i, x] : llvm::enumerate(left[u]))
                      for (auto [j, w] : llvm::enumerate(right[u])) {
                        Value &sum = acc[i * right[u].size() + j];
-                       sum = multiplyAdd(x, w, sum);
+                       sum = math::FmaOp::create(b, loc, x, w, sum);
                      }
                  return acc;
                });
