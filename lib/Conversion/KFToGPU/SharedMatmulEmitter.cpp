@@ -8,10 +8,10 @@
 //
 // With few rows the weight is read once and hardly reused, so that its way
 // through workgroup memory would only cost. The threads along x read
-// consecutive elements of a weight's row, and each sums every so manieth of the
-// products; what they have is added through workgroup memory, a few elements at
-// a time. The tile's rows and `tileColumns` columns are summed together,
-// other columns by the other threads along y.
+// consecutive elements of a weight's row, so that each sums up one in
+// `sharing` of the products; what they have is added through workgroup memory,
+// a few elements at a time. The tile's rows and `tileColumns` columns are
+// summed together, other columns by the other threads along y.
 //
 //===----------------------------------------------------------------------===//
 
