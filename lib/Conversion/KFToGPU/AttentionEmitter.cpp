@@ -203,7 +203,7 @@ private:
       high = high ? arith::MaxSIOp::create(b, loc, high, position) : position;
       positionOf.push_back(e.select(row.exists, position, number(-1)));
     }
-    e.ifThen(isThread(0), [&] {
+    e.onFirstThread([&] {
       for (int64_t r = 0; r < shape.rows; ++r)
         store(positionOf[r], positions, e.index(r));
     });
@@ -244,10 +244,6 @@ private:
     endKey = arith::MinSIOp::create(b, loc, endKey, e.mul(end, page));
   }
 
-  Value isThread(int64_t number) {
-    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, e.thread,
-                                 e.index(number));
-  }
   Value load(Value memory, Value place) {
     return memref::LoadOp::create(b, loc, memory, place);
   }
@@ -598,12 +594,14 @@ private:
     Value hasKeys = e.isLess(firstSeen, endKey), zero = e.index(0);
     for (int64_t r = 0; r < shape.rows; ++r) {
       Row row = find(e.index(r));
-      e.ifThen(arith::AndIOp::create(b, loc, row.exists, isThread(0)), [&] {
-        SmallVector<Value> place = {row.token, row.head, zero};
-        Value maximum =
-            e.select(hasKeys, load(maxima, e.index(r)), e.f32(hiddenScore));
-        e.storeResult(maximum, place, 0);
-        e.storeResult(sums[valueSums() + r], place, 1);
+      e.ifThen(row.exists, [&] {
+        e.onFirstThread([&] {
+          SmallVector<Value> place = {row.token, row.head, zero};
+          Value maximum =
+              e.select(hasKeys, load(maxima, e.index(r)), e.f32(hiddenScore));
+          e.storeResult(maximum, place, 0);
+          e.storeResult(sums[valueSums() + r], place, 1);
+        });
       });
       forColumns(r, row, [&](int64_t number, Value at) {
         e.storeResult(sums[number], {row.token, row.head, zero, at}, 2);

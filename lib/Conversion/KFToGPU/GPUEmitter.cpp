@@ -166,6 +166,12 @@ Value GPUEmitter::workgroupMemory(int64_t count, Type element) {
 
 void GPUEmitter::barrier() { gpu::BarrierOp::create(b, loc); }
 
+void GPUEmitter::onFirstThread(function_ref<void()> body) {
+  ifThen(
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, thread, index(0)),
+      body);
+}
+
 void GPUEmitter::forThreads(Value size, function_ref<void(Value)> body) {
   loop(thread, size, index(shape.threadCount), {}, [&](Value iv, ValueRange) {
     body(iv);

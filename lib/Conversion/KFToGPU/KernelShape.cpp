@@ -8,8 +8,6 @@
 
 #include "kf/Conversion/KernelShape.h"
 
-#include "llvm/Support/CheckedArithmetic.h"
-
 using namespace mlir;
 using namespace mlir::kf;
 
@@ -72,6 +70,15 @@ static constexpr int64_t mostAdjustmentWords = 2048;
 
 using FailFn = function_ref<LogicalResult(const Twine &)>;
 
+/// The dialect bounds tiles, keys and threads by less.
+static LogicalResult checkSizes(ArrayRef<int64_t> workgroup, FailFn fail) {
+  for (int64_t size : workgroup)
+    if (size > largest)
+      return fail("sizes are at most " + Twine(largest) + ", found " +
+                  Twine(size));
+  return success();
+}
+
 /// Takes the schedule's threads.
 static void setThreads(KernelShape &shape, KernelOp kernel,
                        ArrayRef<int64_t> threads) {
@@ -98,12 +105,8 @@ getShape(KernelOp kernel, FlashScheduleAttr schedule, FailFn fail) {
   }
   int64_t keys = schedule.getKeys(), tokens = workgroup[0],
           heads = workgroup[1];
-  for (ArrayRef<int64_t> list :
-       {workgroup, ArrayRef(keys), schedule.getThreads()})
-    for (int64_t size : list)
-      if (size > largest)
-        return fail("sizes are at most " + Twine(largest) + ", found " +
-                    Twine(size));
+  if (failed(checkSizes(workgroup, fail)))
+    return failure();
   int64_t page = op.getCache().getType().getPage();
   if (page % keys != 0)
     return fail("keys (" + Twine(keys) + ") must divide the cache's page (" +
@@ -128,13 +131,8 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
                                        SimtScheduleAttr schedule, FailFn fail) {
   if (findOp<CacheAttentionInterface>(kernel))
     return fail("attention needs #kf.flash");
-  for (ArrayRef<int64_t> list :
-       {schedule.getWorkgroup(), schedule.getTile(), schedule.getThreads()})
-    for (int64_t size : list)
-      if (size > largest)
-        return fail("sizes are at most " + Twine(largest) + ", found " +
-                    Twine(size));
-
+  if (failed(checkSizes(schedule.getWorkgroup(), fail)))
+    return failure();
   KernelShape shape;
   setThreads(shape, kernel, schedule.getThreads());
   if (auto sample = findOp<SampleOp>(kernel);

@@ -12,7 +12,6 @@
 #include "runtime/core/BlockFormat.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
@@ -50,9 +49,7 @@ LogicalResult GPUMatmulEmitter::prepareInput() {
     if (failed(prepared))
       return;
     SmallVector<Value> statistics = rowStatistics(e, norm, row);
-    Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
-                                          e.thread, e.index(0));
-    e.ifThen(isFirst, [&] {
+    e.onFirstThread([&] {
       for (auto [number, value] : llvm::enumerate(statistics))
         memref::StoreOp::create(b, loc, value, memory, place(row, number));
     });
@@ -105,10 +102,6 @@ LogicalResult GPUMatmulEmitter::storeElement(Value row, Value column,
     e.storeResult(e.load(tensor, {row, column}, 0), {row, column});
   });
   return stored;
-}
-
-Value GPUMatmulEmitter::multiplyAdd(Value x, Value w, Value sum) {
-  return math::FmaOp::create(b, loc, x, w, sum);
 }
 
 LogicalResult mlir::kf::emitGPUMatmul(GPUEmitter &emitter) {

@@ -37,7 +37,6 @@ protected:
   /// Bias, gate, elementwise consumers, and the store of the element of the
   /// product with these sums, one a group, if it is inside of the tile.
   LogicalResult storeElement(Value row, Value column, ValueRange sums);
-  Value multiplyAdd(Value x, Value w, Value sum);
 
   GPUEmitter &e;
   OpBuilder &b;

@@ -510,8 +510,7 @@ LogicalResult SampleEmitter::emit(Value number) {
         isWithin(largest, -kMost, kMost), [&] { return choose(); }, none);
   };
   Value token = ifElse(settingsAreValid(), scan, none);
-  e.ifThen(compare(CmpI::eq, e.thread, e.index(0)),
-           [&] { e.storeResult(token, number); });
+  e.onFirstThread([&] { e.storeResult(token, number); });
   // The next row marks anew once all threads are done with this one's.
   if (op.hasAdjustments())
     e.barrier();

@@ -25,8 +25,8 @@ namespace {
 constexpr int64_t rowThreads = 64;
 /// Elements that such a workgroup should have before another one starts.
 constexpr int64_t elementsPerGroup = 1024;
-/// Rows up to which each is a workgroup's of attention, and up to which threads
-/// share the sums of a product; and how many threads do.
+/// Rows up to which each is a workgroup's of attention, threads share the sums
+/// of a product, and it takes in a norm; and how many threads do.
 constexpr int64_t fewRows = 16, sharingThreads = 32;
 /// Workgroups along a dimension: half of what every device allows.
 constexpr int64_t groupsPerDimension = 32768;
@@ -228,6 +228,14 @@ private:
 };
 
 } // namespace
+
+FusionRules mlir::kf::getGpuFusionRules(int64_t rows) {
+  // A workgroup computes the statistics of its rows itself. Of a product of
+  // many rows, that is each row again for every few columns.
+  FusionRules rules;
+  rules.normIntoMatmul = rows <= fewRows;
+  return rules;
+}
 
 ScheduleAttrInterface mlir::kf::selectGpuSchedule(KernelOp kernel,
                                                   const GpuLimits &limits,
