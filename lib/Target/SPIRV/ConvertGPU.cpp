@@ -124,7 +124,9 @@ private:
     SymbolTable::setSymbolName(converted, name);
     relaxAtomics(cast<spirv::ModuleOp>(converted));
     if (hasFloat16)
-      keepSmallFloat16(cast<spirv::ModuleOp>(converted), name);
+      keepSubnormals(cast<spirv::ModuleOp>(converted), name, 16);
+    if (denormPreserve)
+      keepSubnormals(cast<spirv::ModuleOp>(converted), name, 32);
     keepRounding(cast<spirv::ModuleOp>(converted));
     return success();
   }
@@ -133,11 +135,11 @@ private:
     using spirv::Capability;
     llvm::SetVector<Capability> capabilities;
     capabilities.insert(Capability::Shader);
+    if (denormPreserve || llvm::is_contained(types, "f16"))
+      capabilities.insert(Capability::DenormPreserve);
     for (StringRef type : types) {
-      if (type == "f16") {
+      if (type == "f16")
         capabilities.insert(Capability::Float16);
-        capabilities.insert(Capability::DenormPreserve);
-      }
       if (type == "i16")
         capabilities.insert(Capability::Int16);
       if (type == "f16" || type == "i16")
@@ -163,12 +165,13 @@ private:
         spirv::DeviceType::Unknown, spirv::TargetEnvAttr::kUnknownDeviceID);
   }
 
-  /// Has the subnormal numbers of f16 widened as what they are.
-  static void keepSmallFloat16(spirv::ModuleOp module, StringRef function) {
+  /// Has subnormal floats of `width` bits taken for what they are.
+  static void keepSubnormals(spirv::ModuleOp module, StringRef function,
+                             int32_t width) {
     OpBuilder b = OpBuilder::atBlockEnd(module.getBody());
     spirv::ExecutionModeOp::create(b, module.getLoc(), function,
                                    spirv::ExecutionMode::DenormPreserve,
-                                   b.getI32ArrayAttr({16}));
+                                   b.getI32ArrayAttr(width));
   }
 
   /// Arithmetic rounds as it is written: without this, drivers may make one

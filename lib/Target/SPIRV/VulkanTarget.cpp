@@ -37,10 +37,11 @@ struct VulkanTargetModel
     return verifyGpuSchedule(kernel, limitsOf(target), rows);
   }
   void addLoweringPasses(Attribute target, OpPassManager &passes) const {
+    auto vulkan = cast<VulkanTargetAttr>(target);
     SmallVector<std::string> types;
-    for (Type type : cast<VulkanTargetAttr>(target).getTypes())
+    for (Type type : vulkan.getTypes())
       types.push_back(debugString(type));
-    buildSpirvCodegenPipeline(passes, types);
+    buildSpirvCodegenPipeline(passes, types, vulkan.getDenormPreserve());
   }
   LogicalResult serialize(Attribute, ModuleOp module,
                           ::kf::Executable &executable,
@@ -82,5 +83,5 @@ mlir::kf::createVulkanTarget(MLIRContext *context, StringRef chip, int64_t) {
         chip + "'; write #kf.vulkan_target<...>");
   return cast<TargetAttrInterface>(Attribute(VulkanTargetAttr::get(
       context, /*threads=*/256, /*memory=*/16384, /*subgroup=*/4,
-      /*types=*/ArrayRef<Type>())));
+      /*types=*/ArrayRef<Type>(), /*denorm_preserve=*/false)));
 }

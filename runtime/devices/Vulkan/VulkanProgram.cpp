@@ -112,6 +112,8 @@ Status VulkanProgram::checkKernel(const KernelSpec &kernel,
                          std::to_string(context.maxSpirvMinor()) + " at most");
   for (uint32_t capability : module.capabilities)
     KF_RETURN_IF_ERROR(context.checkCapability(capability));
+  for (uint32_t width : module.denormPreserve)
+    KF_RETURN_IF_ERROR(context.checkDenormPreserve(width));
 
   const SpirvEntryPoint *entry = module.find(kernel.name);
   if (!entry || !entry->compute)

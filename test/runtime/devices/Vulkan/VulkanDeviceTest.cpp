@@ -349,6 +349,12 @@ TEST_F(VulkanDeviceTest, RefusesWhatExceedsLimits) {
       failsWith(device->load(executable).status(), "CooperativeMatrixKHR"));
 
   executable = scaleTwice();
+  executable.binary =
+      lengthPrefixed(withDenormPreserve(readSpirv("scale"), 128));
+  EXPECT_TRUE(failsWith(device->load(executable).status(),
+                        "subnormal numbers of floats of 128 bits"));
+
+  executable = scaleTwice();
   for (DispatchSpec &dispatch : executable.dispatches)
     dispatch.bindings.resize(2000000, {KF_BINDING_INPUT, 0, 0});
   EXPECT_TRUE(failsWith(device->load(executable).status(), "binds at most"));
