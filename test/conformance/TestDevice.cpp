@@ -13,8 +13,35 @@
 #include "runtime/devices/Reference/ReferenceDevice.h"
 
 #include <algorithm>
+#include <optional>
+
+#ifdef __x86_64__
+#include <xmmintrin.h>
+#endif
 
 using namespace kf;
+
+namespace {
+
+/// As long as it lives, this thread, and those that it starts for good, take
+/// subnormal floats for zeros.
+class FlushedSubnormals {
+#ifdef __x86_64__
+public:
+  FlushedSubnormals() {
+    constexpr unsigned flushToZero = 0x8000, denormalsAreZeros = 0x40;
+    _mm_setcsr(before | flushToZero | denormalsAreZeros);
+  }
+  ~FlushedSubnormals() { _mm_setcsr(before); }
+  FlushedSubnormals(const FlushedSubnormals &) = delete;
+  FlushedSubnormals &operator=(const FlushedSubnormals &) = delete;
+
+private:
+  const unsigned before = _mm_getcsr();
+#endif
+};
+
+} // namespace
 
 bool kf::test::isSlow(const std::string &name) {
   if (!name.starts_with("vulkan"))
@@ -30,6 +57,9 @@ std::unique_ptr<Device> kf::test::openTestDevice(const std::string &name) {
   } else if (name == "cuda") {
     opened = createCudaDevice();
   } else if (name.starts_with("vulkan")) {
+    std::optional<FlushedSubnormals> flushed;
+    if (name == "vulkan_flushed")
+      flushed.emplace();
     VulkanDeviceOptions options;
     options.validation = testsValidateVulkan();
     opened = createVulkanDevice(options);
@@ -41,7 +71,7 @@ std::unique_ptr<Device> kf::test::openTestDevice(const std::string &name) {
 }
 
 std::string kf::test::targetFor(const Device &device, const std::string &name) {
-  if (name == "vulkan_any")
+  if (name == "vulkan_any" || name == "vulkan_flushed")
     return device.name();
   return name.starts_with("x86") ? "cpu:" + name : device.target();
 }
