@@ -464,6 +464,28 @@ void PagedCacheTest::checkRounding() {
         }
 }
 
+/// Barriers and edges of graphs follow from this.
+TEST_P(PagedCacheTest, SaysWhatDispatchesReadAndWrite) {
+  start({});
+  int appends = 0, reads = 0;
+  for (const DispatchSpec &dispatch : runner->program().dispatches) {
+    ASSERT_EQ(dispatch.accesses.size(), dispatch.bindings.size());
+    for (size_t i = 0; i < dispatch.bindings.size(); ++i) {
+      const BindingAccess &access = dispatch.accesses[i];
+      const uint32_t kind = dispatch.bindings[i].kind;
+      if (kind == KF_BINDING_CACHE)
+        ++(access.writes ? appends : reads);
+      if (kind == KF_BINDING_INPUT || kind == KF_BINDING_WEIGHT)
+        EXPECT_FALSE(access.writes);
+      if (kind == KF_BINDING_OUTPUT)
+        EXPECT_TRUE(access.writes);
+      EXPECT_EQ(access.bytes > 0, kind == KF_BINDING_ARENA);
+    }
+  }
+  EXPECT_EQ(appends, 1);
+  EXPECT_GE(reads, 1);
+}
+
 TEST_P(PagedCacheTest, RoundsToBlocksAsWeightsAre) { checkRounding(); }
 
 /// On devices without subnormal numbers.
