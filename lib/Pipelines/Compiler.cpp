@@ -12,7 +12,6 @@
 
 #include "kf/Dialect/KF/IR/KF.h"
 #include "kf/Target/Common/ExecutableBuilder.h"
-#include "kf/Target/LLVMCPU/Codegen.h"
 #include "kf/Target/Targets.h"
 
 #include "mlir/IR/Action.h"
@@ -140,11 +139,8 @@ mlir::kf::fingerprint(const CompileOptions &options) {
 }
 
 llvm::Error mlir::kf::checkRunsOnHost(const CompileOptions &options) {
-  return withTarget(options, [](TargetAttrInterface target) -> llvm::Error {
-    auto cpu = dyn_cast<CpuTargetAttr>(target);
-    if (!cpu || cpu.getCpu() == "native")
-      return llvm::Error::success();
-    return checkRunsOnHost(CpuTarget{cpu.getCpu().str(), ""});
+  return withTarget(options, [](TargetAttrInterface target) {
+    return target.checkRunsOnHost();
   });
 }
 

@@ -8,10 +8,7 @@
 
 #include "kf/Target/Targets.h"
 
-#include "kf/Target/LLVMCPU/CpuTarget.h"
-#include "kf/Target/NVVM/CudaTarget.h"
-#include "kf/Target/Reference/ReferenceTarget.h"
-#include "kf/Target/SPIRV/VulkanTarget.h"
+#include "kf/Target/TargetEntry.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 
@@ -20,21 +17,8 @@ using namespace mlir::kf;
 
 namespace {
 
-/// What a target's folder gives. A new target is a line in `targets`.
-struct TargetEntry {
-  StringLiteral device;
-  void (*registerModel)(DialectRegistry &);
-  /// `chip` as it stands behind the device's name, or empty.
-  llvm::Expected<TargetAttrInterface> (*create)(MLIRContext *, StringRef chip,
-                                                int64_t workers);
-};
-
-constexpr TargetEntry targets[] = {
-    {"cpu", registerCpuTarget, createCpuTarget},
-    {"cuda", registerCudaTarget, createCudaTarget},
-    {"reference", registerReferenceTarget, createReferenceTarget},
-    {"vulkan", registerVulkanTarget, createVulkanTarget},
-};
+constexpr const TargetEntry *targets[] = {&cpuTarget, &cudaTarget,
+                                          &referenceTarget, &vulkanTarget};
 
 llvm::Expected<TargetAttrInterface> parseWritten(StringRef text,
                                                  MLIRContext *context) {
@@ -56,8 +40,8 @@ llvm::Expected<TargetAttrInterface> parseWritten(StringRef text,
 } // namespace
 
 void mlir::kf::registerTargetModels(DialectRegistry &registry) {
-  for (const TargetEntry &target : targets)
-    target.registerModel(registry);
+  for (const TargetEntry *target : targets)
+    target->registerModel(registry);
 }
 
 llvm::Expected<TargetAttrInterface>
@@ -67,10 +51,14 @@ mlir::kf::parseTarget(StringRef text, MLIRContext *context, int64_t workers) {
     return parseWritten(text, context);
   auto [device, chip] = text.split(':');
   std::string names;
-  for (const TargetEntry &target : targets) {
-    if (device == target.device)
-      return target.create(context, chip, workers);
-    names += (names.empty() ? "" : ", ") + target.device.str();
+  for (const TargetEntry *target : targets) {
+    if (device == target->device) {
+      llvm::Expected<Attribute> made = target->create(context, chip, workers);
+      if (!made)
+        return made.takeError();
+      return cast<TargetAttrInterface>(*made);
+    }
+    names += (names.empty() ? "" : ", ") + target->device.str();
   }
   return llvm::createStringError("there is no target '" + device +
                                  "'; there are " + names);

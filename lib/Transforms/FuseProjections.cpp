@@ -26,6 +26,12 @@ RankedTensorType tensorType(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
 
+/// Whether `op` multiplies rows as they are: not batches of them, which become
+/// rows before, nor codes, which targets make of them after.
+bool isOfPlainRows(MatmulOp op) {
+  return op.isOfMatrices() && !op.getScales();
+}
+
 /// Whether weights can be joined at load: all `kf.weight`, unstacked, of one
 /// element type, stored the same way; to be stacked, of one tensor each.
 bool areJoinable(ArrayRef<Value> weights, bool stacked) {
@@ -91,7 +97,8 @@ struct FuseProjectionsPass
     llvm::MapVector<std::tuple<Block *, Value, Type>, SmallVector<MatmulOp>>
         byRows;
     getOperation().walk([&](MatmulOp op) {
-      if (!op.getGlu() && op.getW().getDefiningOp<WeightOp>())
+      if (isOfPlainRows(op) && !op.getGlu() &&
+          op.getW().getDefiningOp<WeightOp>())
         byRows[{op->getBlock(), op.getX(),
                 tensorType(op.getW()).getElementType()}]
             .push_back(op);
@@ -114,6 +121,7 @@ private:
       return failure();
     auto gate = activation.getX().getDefiningOp<MatmulOp>();
     if (!gate || !gate->hasOneUse() || gate.getGlu() || up.getGlu() ||
+        !isOfPlainRows(gate) || !isOfPlainRows(up) ||
         gate.getX() != up.getX() ||
         gate.getW().getType() != up.getW().getType() ||
         !areJoinable({gate.getW(), up.getW()}, /*stacked=*/true))

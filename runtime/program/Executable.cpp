@@ -162,6 +162,24 @@ Status checkDispatch(const DispatchSpec &dispatch,
   return checkGrid(dispatch.grid, executable);
 }
 
+/// A kernel takes the same number of buffers in each of its dispatches.
+Status checkBufferCounts(const Executable &executable) {
+  std::vector<const DispatchSpec *> first(executable.kernels.size());
+  for (size_t i = 0; i < executable.dispatches.size(); ++i) {
+    const DispatchSpec &dispatch = executable.dispatches[i];
+    const DispatchSpec *&known = first[dispatch.kernel];
+    if (!known)
+      known = &dispatch;
+    if (known->bindings.size() != dispatch.bindings.size())
+      return Status::error(
+          numbered("dispatch", i) + ": " +
+          std::to_string(dispatch.bindings.size()) + " buffers for kernel '" +
+          executable.kernels[dispatch.kernel].name + "', which took " +
+          std::to_string(known->bindings.size()) + " before");
+  }
+  return Status();
+}
+
 Status checkKernel(const KernelSpec &kernel) {
   if (kernel.name.empty())
     return Status::error("its name is empty");
@@ -376,7 +394,7 @@ Status Executable::verify() const {
   for (size_t i = 0; i < dispatches.size(); ++i)
     KF_RETURN_IF_ERROR(
         checkDispatch(dispatches[i], *this).in(numbered("dispatch", i)));
-  return Status();
+  return checkBufferCounts(*this);
 }
 
 } // namespace kf

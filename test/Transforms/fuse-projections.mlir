@@ -191,3 +191,31 @@ func.func @mixed_types(%x: tensor<?x256xf32>) -> (tensor<?x64xf32>, tensor<?x32x
   %k = kf.matmul %x, %wk : tensor<?x256xf32>, tensor<32x256x!kf.quant<q4_k>>
   return %q, %v, %k : tensor<?x64xf32>, tensor<?x32xf32>, tensor<?x32xf32>
 }
+
+// Rows in 8 bits have scales, which the joined product would lose; batches
+// become rows before.
+// CHECK-LABEL: @codes
+// CHECK-COUNT-2: kf.matmul %{{.*}} scales
+// CHECK:         arith.mulf
+func.func @codes(%x: tensor<?x256xf32>) -> tensor<?x64xf32> {
+  %wg = kf.weight ["gate"] : tensor<64x256x!kf.quant<q4_0>>
+  %wu = kf.weight ["up"] : tensor<64x256x!kf.quant<q4_0>>
+  %c, %s, %t = kf.quantize_rows %x group(32) : tensor<?x256xf32>
+  %g = kf.matmul %c scales(%s : tensor<?x8xf32>) sums(%t : tensor<?x8xi32>), %wg
+      : tensor<?x256xi8>, tensor<64x256x!kf.quant<q4_0>>
+  %u = kf.matmul %c scales(%s : tensor<?x8xf32>) sums(%t : tensor<?x8xi32>), %wu
+      : tensor<?x256xi8>, tensor<64x256x!kf.quant<q4_0>>
+  %a = kf.activation(silu) %g : tensor<?x64xf32>
+  %0 = arith.mulf %a, %u : tensor<?x64xf32>
+  return %0 : tensor<?x64xf32>
+}
+
+// CHECK-LABEL: @batches
+// CHECK-COUNT-2: kf.matmul
+func.func @batches(%x: tensor<2x3x64xf32>) -> (tensor<2x3x32xf32>, tensor<2x3x64xf32>) {
+  %wa = kf.weight ["a"] : tensor<32x64xbf16>
+  %wb = kf.weight ["b"] : tensor<64x64xbf16>
+  %0 = kf.matmul %x, %wa : tensor<2x3x64xf32>, tensor<32x64xbf16>
+  %1 = kf.matmul %x, %wb : tensor<2x3x64xf32>, tensor<64x64xbf16>
+  return %0, %1 : tensor<2x3x32xf32>, tensor<2x3x64xf32>
+}

@@ -50,6 +50,23 @@ class Value:
         return int(self.element.lstrip("bfi"))
 
 
+def join(parts):
+    """One function that does what `parts` do, and whose each line is."""
+    arguments = [(part, f"{a.name}: {a.type}")
+                 for part in parts for a in part.arguments]
+    results = [r for part in parts for r in part.results]
+    lines = [(None, "func.func @f(")]
+    lines += [(part, f"    {text}{',' * (number < len(arguments))}")
+              for number, (part, text) in enumerate(arguments, 1)]
+    lines.append((None, f"  ) -> ({', '.join(r.type for r in results)}) {{"))
+    for part in parts:
+        lines += [(part, f"  {line}") for line in part.lines]
+    lines.append((None, f"  return {', '.join(r.name for r in results)} : "
+                        f"{', '.join(r.type for r in results)}"))
+    lines.append((None, "}"))
+    return "".join(text + "\n" for _, text in lines), [p for p, _ in lines]
+
+
 def element_type(dtype):
     if str(dtype) not in TYPES:
         raise NotExpressible(f"elements of {dtype}")
@@ -61,30 +78,25 @@ def type_text(shape, dtype):
 
 
 class Function:
-    """Counts its ops but constants: with one, an ONNX op has one of ours."""
+    """A function, or the part of one whose values' names begin with `prefix`.
+    Counts its ops but constants: with one, an ONNX op has one of ours."""
 
-    def __init__(self, name):
-        self.name, self.lines, self.arguments, self.ops = name, [], [], 0
+    def __init__(self, prefix=""):
+        self.prefix, self.lines, self.arguments = prefix, [], []
+        self.results, self.ops = [], 0
 
     def argument(self, shape, dtype):
         if 0 in shape:
             raise NotExpressible("a dimension of 0")
-        value = Value(f"%arg{len(self.arguments)}", shape, str(dtype))
+        value = Value(f"%{self.prefix}arg{len(self.arguments)}", shape,
+                      str(dtype))
         self.arguments.append(value)
         return value
-
-    def text(self, results):
-        signature = ", ".join(f"{a.name}: {a.type}" for a in self.arguments)
-        types = ", ".join(r.type for r in results)
-        names = ", ".join(r.name for r in results)
-        body = "".join(f"  {line}\n" for line in self.lines)
-        return (f"func.func @{self.name}({signature}) -> ({types}) {{\n{body}"
-                f"  return {names} : {types}\n}}\n")
 
     def emit(self, text, shape, dtype, counts=True):
         if 0 in shape:
             raise NotExpressible("a dimension of 0")
-        value = Value(f"%{len(self.lines)}", shape, str(dtype))
+        value = Value(f"%{self.prefix}v{len(self.lines)}", shape, str(dtype))
         self.lines.append(f"{value.name} = {text}")
         self.ops += counts
         return value

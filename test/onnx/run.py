@@ -2,7 +2,8 @@
 """Runs ONNX's node tests through kf-run exec.
 
 usage: test/onnx/run.py [--kf-run FILE] [--device NAME] [--filter TEXT]
-                        [--jobs N] [--list] [--keep FOLDER]
+                        [--jobs N] [--batch N] [--list] [--keep FOLDER]
+                        [--compile-only] [--target-cpu NAME]
 
 Needs `pip install onnx numpy`. Every test of a single op that translate.py has a
 counterpart of becomes a function of kf ops, runs on the device, and is compared
@@ -13,6 +14,7 @@ wrong, or if a test that can be written does not run.
 import argparse
 import concurrent.futures
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -24,7 +26,7 @@ from onnx import numpy_helper
 from onnx.backend.test.loader import load_model_tests
 
 import translate
-from function import NotExpressible, type_text
+from function import NotExpressible, join, type_text
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -40,9 +42,23 @@ def to_array(value):
 class Result:
     """What became of a test: `state` is pass, wrong, fails or inexpressible."""
 
-    def __init__(self, case, op, state, text="", as_is=False):
-        self.case, self.op, self.state = case, op, state
-        self.text, self.as_is = text, as_is
+    def __init__(self, case):
+        self.case, self.op = case.name, case.model.graph.node[0].op_type
+        self.state, self.text, self.as_is = "pass", "", True
+
+    def end(self, state, text):
+        # The first problem counts.
+        if self.state == "pass":
+            self.state, self.text = state, text
+
+
+class DataSet:
+    """Inputs and outputs of a test, translated."""
+
+    def __init__(self, case, result, translation):
+        self.case, self.result = case, result
+        self.translation = translation
+        result.as_is &= translation.as_is
 
 
 def literal(array, path):
@@ -73,59 +89,113 @@ def differs(found, expected, case, dtype):
             f"{expected[tuple(at)]}")
 
 
-def run_data(case, node, opset, inputs, expected, options, folder):
-    """(whether it is as it is, what is wrong or None)"""
-    named = dict(zip([n for n in node.input], [None] * len(node.input)))
-    given = iter(inputs)
-    for value in case.model.graph.input:
-        named[value.name] = next(given, None)
-    values = [named[n] if n else None for n in node.input]
-    translation = translate.translate(node, opset, values, expected)
-    source = folder / "test.mlir"
-    source.write_text(translation.text)
-    command = [options.kf_run, "exec", str(source), "--device", options.device]
-    for number, array in enumerate(translation.inputs):
-        command.append("--input=" + literal(array, folder / f"in{number}.bin"))
-    for number in range(len(translation.results)):
-        command.append(f"--output=@{folder}/out{number}.npy")
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    if done.returncode:
-        lines = (done.stderr.strip() or f"exit {done.returncode}").splitlines()
-        raise RuntimeError(lines[-1].removeprefix(str(source)))
-    for number, want in translation.results:
-        found = np.load(folder / f"out{number}.npy")
-        dtype = str(want.dtype)
-        if dtype == "bfloat16":
-            want = want.astype(np.float32)
-        problem = differs(found, want, case, dtype)
-        if problem:
-            return translation.as_is, f"result {number}: {problem}"
-    return translation.as_is, None
-
-
-def run_case(case, options):
+def translate_case(case, result, number):
+    """The data sets of a test. Test `number` is this among those that run."""
     node = case.model.graph.node[0]
     opset = next(o.version for o in case.model.opset_import if not o.domain)
-    as_is = True
+    sets = []
     try:
-        for number, (inputs, outputs) in enumerate(case.data_sets):
-            with tempfile.TemporaryDirectory() as name:
-                folder = pathlib.Path(name)
-                if options.keep:
-                    folder = pathlib.Path(options.keep) / case.name
-                    folder.mkdir(parents=True, exist_ok=True)
-                one, problem = run_data(case, node, opset,
-                                        [to_array(i) for i in inputs],
-                                        [to_array(o) for o in outputs],
-                                        options, folder)
-            as_is &= one
-            if problem:
-                return Result(case.name, node.op_type, "wrong", problem, as_is)
+        for at, (inputs, outputs) in enumerate(case.data_sets):
+            named = dict.fromkeys(node.input)
+            given = map(to_array, inputs)
+            for value in case.model.graph.input:
+                named[value.name] = next(given, None)
+            values = [named[n] if n else None for n in node.input]
+            sets.append(DataSet(case, result, translate.translate(
+                node, opset, values, list(map(to_array, outputs)),
+                f"t{number}_{at}_")))
     except NotExpressible as why:
-        return Result(case.name, node.op_type, "inexpressible", str(why))
-    except (RuntimeError, subprocess.TimeoutExpired) as why:
-        return Result(case.name, node.op_type, "fails", str(why), as_is)
-    return Result(case.name, node.op_type, "pass", "", as_is)
+        result.end("inexpressible", str(why))
+        return []
+    return sets
+
+
+def run_batch(batch, options):
+    """Runs data sets as one function, since a process for each takes longer
+    than what it does. Where it fails, without those that the error is about."""
+    while batch:
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            if options.keep:
+                folder = pathlib.Path(options.keep) / batch[0].case.name
+                folder.mkdir(parents=True, exist_ok=True)
+            failed = run_function(batch, options, folder)
+        if failed is None:
+            return
+        part, text = failed
+        if part is None and len(batch) > 1:
+            run_batch(batch[:len(batch) // 2], options)
+            run_batch(batch[len(batch) // 2:], options)
+            return
+        culprit = batch[0]
+        for data in batch:
+            if data.translation.function is part:
+                culprit = data
+        culprit.result.end("fails", text)
+        batch = [data for data in batch if data.result is not culprit.result]
+
+
+def run_function(batch, options, folder):
+    """Runs, and compares; or (the part that does not compile, or None; why)."""
+    text, owners = join([data.translation.function for data in batch])
+    source = folder / "test.mlir"
+    source.write_text(text)
+    if options.compile_only:
+        command = [options.kf_run, "emit-mlir", str(source), "--device",
+                   options.device, "--compile-to=binary",
+                   f"--output={folder}/test.kf"]
+        inputs, outputs = [], []
+    else:
+        command = [options.kf_run, "exec", str(source), "--device",
+                   options.device]
+        inputs = [i for data in batch for i in data.translation.inputs]
+        outputs = [e for data in batch for e in data.translation.expected]
+    if options.target_cpu:
+        command.append(f"--target-cpu={options.target_cpu}")
+    for number, array in enumerate(inputs):
+        command.append("--input=" + literal(array, folder / f"in{number}.bin"))
+    for number in range(len(outputs)):
+        command.append(f"--output=@{folder}/out{number}.npy")
+    try:
+        done = subprocess.run(command, capture_output=True, text=True,
+                              timeout=300)
+    except subprocess.TimeoutExpired as why:
+        return None, str(why)
+    if done.returncode:
+        lines = (done.stderr.strip() or f"exit {done.returncode}").splitlines()
+        at = re.search(re.escape(str(source)) + r":(\d+):", lines[-1])
+        return (owners[int(at[1]) - 1] if at else None,
+                lines[-1].replace(str(source), ""))
+    if not options.compile_only:
+        compare(batch, folder)
+    return None
+
+
+def compare(batch, folder):
+    at = 0
+    for data in batch:
+        for number, want in enumerate(data.translation.expected):
+            found = np.load(folder / f"out{at}.npy")
+            at += 1
+            dtype = str(want.dtype)
+            if dtype == "bfloat16":
+                want = want.astype(np.float32)
+            problem = differs(found, want, data.case, dtype)
+            if problem:
+                data.result.end("wrong", f"result {number}: {problem}")
+
+
+def run_cases(cases, options):
+    results = [Result(case) for case in cases]
+    sets = []
+    for number, (case, result) in enumerate(zip(cases, results)):
+        sets += translate_case(case, result, number)
+    # Neighbours, which take equally long, run in different batches.
+    count = -(-len(sets) // options.batch)
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        list(pool.map(lambda at: run_batch(sets[at::count], options),
+                      range(count)))
+    return results
 
 
 def find_cases(options):
@@ -180,7 +250,12 @@ def main():
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--filter", default="", help="part of a test's name")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--batch", type=int, default=32,
+                        help="how many tests one process runs")
     parser.add_argument("--keep", help="a folder for functions and tensors")
+    parser.add_argument("--compile-only", action="store_true",
+                        help="runs nothing: a test passes that compiles")
+    parser.add_argument("--target-cpu", help="what to compile for, as sm_90a")
     parser.add_argument("--list", action="store_true",
                         help="names tests and runs none")
     options = parser.parse_args()
@@ -189,8 +264,7 @@ def main():
         for case in cases:
             print(case.name)
         return 0
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        results = list(pool.map(lambda c: run_case(c, options), cases))
+    results = run_cases(cases, options)
     print_table(results)
     print_reasons(results)
     return any(r.state in ("wrong", "fails") for r in results)

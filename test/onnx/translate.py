@@ -11,21 +11,27 @@ OPS = {}
 
 
 class Translation:
-    def __init__(self, text, inputs, results, as_is):
-        self.text, self.inputs = text, inputs
-        self.results, self.as_is = results, as_is
+    """`function` with its inputs' arrays and what its results should be."""
+
+    def __init__(self, function, inputs, expected):
+        self.function, self.inputs = function, inputs
+        self.expected = expected
+
+    @property
+    def as_is(self):
+        return self.function.ops <= 1
 
 
 class Node:
     """A node while it is translated: its attributes, the values of its inputs,
     and those of them that the function takes."""
 
-    def __init__(self, node, opset, values, expected):
+    def __init__(self, node, opset, values, expected, prefix):
         self.opset, self.values, self.expected = opset, values, expected
         self.outputs = list(node.output)
         self.attributes = {a.name: onnx.helper.get_attribute_value(a)
                            for a in node.attribute}
-        self.f, self.inputs, self.taken = Function("f"), [], {}
+        self.f, self.inputs, self.taken = Function(prefix), [], {}
 
     def get(self, name, default=None):
         value = self.attributes.get(name, default)
@@ -63,12 +69,12 @@ def op(*names):
     return register
 
 
-def translate(node, opset, values, expected):
-    n = Node(node, opset, values, expected)
+def translate(node, opset, values, expected, prefix=""):
+    n = Node(node, opset, values, expected, prefix)
     results = OPS[node.op_type](n)
     if not isinstance(results, (list, tuple)):
         results = [results]
-    wanted, returned, arrays = [], [], iter(expected)
+    wanted, arrays = [], iter(expected)
     for number, name in enumerate(n.outputs):
         if not name:
             continue
@@ -79,9 +85,9 @@ def translate(node, opset, values, expected):
         # What .npy files lack.
         if result.element == "bf16":
             result = n.f.cast(result, "float32")
-        wanted.append((len(returned), array))
-        returned.append(result)
-    return Translation(n.f.text(returned), n.inputs, wanted, n.f.ops <= 1)
+        wanted.append(array)
+        n.f.results.append(result)
+    return Translation(n.f, n.inputs, wanted)
 
 
 # Elementwise.

@@ -58,7 +58,7 @@ struct GenerateOptions {
     addSamplerFlags(parser, sampler, ModelSampling::WhenDrawing);
     parser.text({"json", 0, "FILE"}, json,
                 "writes ids, text, timings and memory to FILE; - is stdout, "
-                "after the text");
+                "in place of the text");
     parser.flag({"quiet"}, quiet, "prints the text and nothing about it");
     model.addTo(parser);
   }
@@ -192,9 +192,13 @@ Status generateText(const GenerateOptions &options) {
   if (!options.ignoreEos)
     settings.stopIds = run->files().config.eosIds;
   settings.stopTexts = options.stops;
+  // A report on stdout has the text within, and is all that stands there.
+  const bool printsText = options.json != "-";
   Status written;
   HeldWarnings warnings;
   settings.onText = [&](std::string_view text) {
+    if (!printsText)
+      return;
     warnings.begin();
     if (!written.ok())
       return;
@@ -217,7 +221,8 @@ Status generateText(const GenerateOptions &options) {
                                tokenizer ? &*tokenizer : nullptr, ids,
                                settings));
   KF_RETURN_IF_ERROR(written);
-  KF_RETURN_IF_ERROR(writeStdout("\n"));
+  if (printsText)
+    KF_RETURN_IF_ERROR(writeStdout("\n"));
   warnings.end();
   Times times = timesOf(*run, result, started);
   times.total = watch.seconds();

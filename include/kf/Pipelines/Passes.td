@@ -28,7 +28,7 @@ def SetTarget : Pass<"kf-set-target", "::mlir::ModuleOp"> {
     ```
     becomes with `target=cpu:znver4`
     ```mlir
-    module attributes {kf.target = #kf.cpu_target<cpu = "znver4", lanes = 16,
+    module attributes {kf.target = #kf.cpu_target<cpu = "znver4",
         int8_dot = true>} { ... }
     ```
   }];
@@ -44,17 +44,19 @@ def SetTarget : Pass<"kf-set-target", "::mlir::ModuleOp"> {
 class PhasePass<string name> : Pass<name, "::mlir::ModuleOp">;
 
 def FusePhase : PhasePass<"kf-fuse"> {
-  let summary = "Join projections and expand kf.mlp";
+  let summary = "Join projections, expand kf.mlp and ops on batches";
   let description = [{
-    `kf-expand-mlp` and `kf-fuse-projections`; nothing for the reference, which
-    runs ops as they are written.
+    `kf-expand-mlp`, `kf-expand-tensors` and `kf-fuse-projections`; nothing for
+    the reference, which runs ops as they are written.
   }];
 }
 
 def ProgramPhase : PhasePass<"kf-program"> {
   let summary = "Form kernels and programs";
   let description = [{
-    `kf-form-kernels`, with what the target fuses, and `kf-bound-tokens`.
+    The passes by which the target divides ops (for a CPU
+    `kf-cpu-quantize-rows` and `kf-cpu-split-attention`), `kf-form-kernels`, with
+    what the target fuses, and `kf-bound-tokens`.
   }];
   let options = [
     Option<"maxTokens", "max-tokens", "int64_t", "512",
@@ -66,14 +68,15 @@ def SchedulePhase : PhasePass<"kf-schedule"> {
   let summary = "Lay out weights, choose schedules, plan memory and tile";
   let description = [{
     `kf-set-layouts`, `kf-select-schedules`, `kf-plan-memory` and
-    `kf-tile-kernels`.
+    `kf-tile-kernels`; for the reference, `kf-plan-memory` alone does something.
   }];
 }
 
 def LowerPhase : PhasePass<"kf-lower"> {
   let summary = "Lower tiled kernels to the target's dialect";
   let description = [{
-    The passes of the target: LLVM for a CPU, SPIR-V for Vulkan.
+    The passes of the target: to LLVM for a CPU, to NVVM for an NVIDIA GPU, to
+    SPIR-V for Vulkan.
   }];
 }
 

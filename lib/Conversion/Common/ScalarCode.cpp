@@ -24,25 +24,3 @@ Value ScalarCode::number(Type type, int64_t value) {
 Value ScalarCode::any(Value mask) {
   return vector::ReductionOp::create(b, loc, vector::CombiningKind::OR, mask);
 }
-
-Value ScalarCode::ifElse(Value condition, function_ref<Value()> yes,
-                         function_ref<Value()> no) {
-  // The branches are built first: their values say what the type is.
-  OpBuilder::InsertionGuard guard(b);
-  auto build = [&](Region &region, function_ref<Value()> branch) {
-    b.createBlock(&region);
-    Value value = branch();
-    scf::YieldOp::create(b, loc, value);
-    return value.getType();
-  };
-  Region yesRegion, noRegion;
-  OpBuilder::InsertPoint here = b.saveInsertionPoint();
-  Type type = build(yesRegion, yes);
-  [[maybe_unused]] Type other = build(noRegion, no);
-  assert(type == other && "both branches give the same");
-  b.restoreInsertionPoint(here);
-  auto op = scf::IfOp::create(b, loc, TypeRange{type}, condition, false, false);
-  op.getThenRegion().takeBody(yesRegion);
-  op.getElseRegion().takeBody(noRegion);
-  return op.getResult(0);
-}

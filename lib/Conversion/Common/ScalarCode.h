@@ -48,7 +48,9 @@ public:
   Value any(Value mask);
   /// The value of the branch that is taken.
   Value ifElse(Value condition, function_ref<Value()> yes,
-               function_ref<Value()> no);
+               function_ref<Value()> no) {
+    return tile.ifElse(condition, yes, no);
+  }
 
   RewriterBase &b;
   Location loc;

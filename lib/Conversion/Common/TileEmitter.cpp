@@ -180,29 +180,20 @@ bool TileEmitter::isLoadable(Value tensor) {
 
 Value TileEmitter::load(Value tensor, ValueRange indices, unsigned width,
                         Value mask) {
-  bool isOutermost = !std::exchange(isLoading, true);
-  Value result;
-  if (budget.isSpent()) {
-    result = zeros(tensor, width);
-  } else if (auto it = defined.find(tensor); it != defined.end()) {
+  std::optional<ComputedTable::ScopeTy> outermost;
+  if (!computed.getCurScope())
+    outermost.emplace(computed);
+  if (budget.isSpent())
+    return zeros(tensor, width);
+  if (auto it = defined.find(tensor); it != defined.end()) {
     LoadFn fn = it->second;
-    result = fn(indices, width, mask);
-  } else {
-    SmallVector<void *> place = llvm::map_to_vector(
-        indices, [](Value index) { return index.getAsOpaquePointer(); });
-    const std::tuple key(tensor.getAsOpaquePointer(), width,
-                         mask.getAsOpaquePointer(), place);
-    if (auto known = computed.find(key); known != computed.end()) {
-      result = known->second;
-    } else { // which may begin a loop, and with it another `computed`
-      result = loadProducer(tensor.getDefiningOp(), indices, width, mask);
-      computed[key] = result;
-    }
+    return fn(indices, width, mask);
   }
-  if (isOutermost) {
-    computed.clear();
-    isLoading = false;
-  }
+  const std::tuple key(tensor, SmallVector<Value>(indices), width, mask);
+  if (Value known = computed.lookup(key))
+    return known;
+  Value result = loadProducer(tensor.getDefiningOp(), indices, width, mask);
+  computed.insert(key, result);
   return result;
 }
 
@@ -369,6 +360,7 @@ TileEmitter::loop(Value lower, Value upper, Value step, ValueRange inits,
         // `b` and `builder` share the insertion point of the loop's body.
         OpBuilder::InsertionGuard guard(b);
         b.restoreInsertionPoint(builder.saveInsertionPoint());
+        CodeRegion region(computed);
         SmallVector<Value> results = body(iv, args);
         scf::YieldOp::create(b, loc, results);
       });
@@ -404,7 +396,31 @@ void TileEmitter::ifThen(Value condition, function_ref<void()> body) {
   auto op = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(&op.getThenRegion().front());
+  CodeRegion region(computed);
   body();
+}
+
+Value TileEmitter::ifElse(Value condition, function_ref<Value()> yes,
+                          function_ref<Value()> no) {
+  // The branches are built first: their values say what the type is.
+  OpBuilder::InsertionGuard guard(b);
+  auto build = [&](Region &code, function_ref<Value()> branch) {
+    b.createBlock(&code);
+    CodeRegion region(computed);
+    Value value = branch();
+    scf::YieldOp::create(b, loc, value);
+    return value.getType();
+  };
+  Region yesRegion, noRegion;
+  OpBuilder::InsertPoint here = b.saveInsertionPoint();
+  Type type = build(yesRegion, yes);
+  [[maybe_unused]] Type other = build(noRegion, no);
+  assert(type == other && "both branches give the same");
+  b.restoreInsertionPoint(here);
+  auto op = scf::IfOp::create(b, loc, TypeRange{type}, condition, false, false);
+  op.getThenRegion().takeBody(yesRegion);
+  op.getElseRegion().takeBody(noRegion);
+  return op.getResult(0);
 }
 
 Value TileEmitter::activate(ActivationKind kind, Value x) {

@@ -26,8 +26,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/PatternMatch.h"
-
-#include <map>
+#include "llvm/ADT/ScopedHashTable.h"
 
 namespace mlir::kf {
 
@@ -123,6 +122,9 @@ public:
                         function_ref<void(Value)> enter = nullptr,
                         SmallVector<Value> row = {});
   void ifThen(Value condition, function_ref<void()> body);
+  /// The value of the branch that is taken.
+  Value ifElse(Value condition, function_ref<Value()> yes,
+               function_ref<Value()> no);
   Value activate(ActivationKind kind, Value x);
   /// Combines the elements of a row of `size`, of which `element` gives some
   /// from a column on (LoadFn's width), to one f32: ADD, or MAXIMUMF, of which
@@ -176,16 +178,24 @@ private:
                      Value mask);
   Value loadReduce(ReduceOp op, ValueRange indices);
   Value loadProduct(BatchMatmulOp op, ValueRange indices);
-  Value inLoop(Value size, Value init, function_ref<Value(Value, Value)> body);
   SmallVector<Value> reshapeIndices(Operation *op, ValueRange indices);
+
+  /// What a call of `load` has computed on its way, by tensor, indices, width
+  /// and mask: at hand in the region of code that computes it and those inside.
+  using ComputedTable = llvm::ScopedHashTable<
+      std::tuple<Value, SmallVector<Value>, unsigned, Value>, Value>;
+  /// A region of code; a scope of the table during a call of `load`.
+  struct CodeRegion {
+    explicit CodeRegion(ComputedTable &computed) {
+      if (computed.getCurScope())
+        scope.emplace(computed);
+    }
+    std::optional<ComputedTable::ScopeTy> scope;
+  };
 
   IRMapping indexMap;              // index values of the kernel
   DenseMap<Value, LoadFn> defined; // tensor values with elements at hand
-  /// What a call of `load` has computed on its way: by tensor, width, mask and
-  /// indices.
-  std::map<std::tuple<void *, unsigned, void *, SmallVector<void *>>, Value>
-      computed;
-  bool isLoading = false;
+  ComputedTable computed;
 };
 
 /// `row` with `column` behind it.

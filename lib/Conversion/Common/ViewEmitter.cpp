@@ -259,16 +259,14 @@ Value mlir::kf::combine(TileEmitter &e, ReduceKind kind, Value lhs, Value rhs) {
   llvm_unreachable("every reduction is combined above");
 }
 
-/// What the loop's body loads is not at hand behind it.
-Value TileEmitter::inLoop(Value size, Value init,
-                          function_ref<Value(Value, Value)> body) {
-  auto outside = computed;
-  Value result =
-      loop(index(0), size, index(1), init, [&](Value iv, ValueRange args) {
-        return SmallVector<Value>{body(iv, args[0])};
-      }).getResult(0);
-  computed = std::move(outside);
-  return result;
+/// What `body` makes of `init` in `size` steps, one after another.
+static Value accumulate(TileEmitter &e, Value size, Value init,
+                        function_ref<Value(Value, Value)> body) {
+  auto loop = e.loop(e.index(0), size, e.index(1), init,
+                     [&](Value iv, ValueRange args) {
+                       return SmallVector<Value>{body(iv, args[0])};
+                     });
+  return loop.getResult(0);
 }
 
 Value TileEmitter::loadReduce(ReduceOp op, ValueRange indices) {
@@ -289,10 +287,11 @@ Value TileEmitter::loadReduce(ReduceOp op, ValueRange indices) {
   std::function<Value(size_t, Value)> nest = [&](size_t number, Value sum) {
     if (number == dims.size())
       return combine(*this, op.getKind(), sum, load(op.getX(), position, 0));
-    return inLoop(sizes[dims[number]], sum, [&](Value iv, Value arg) {
-      position[dims[number]] = iv;
-      return nest(number + 1, arg);
-    });
+    return accumulate(*this, sizes[dims[number]], sum,
+                      [&](Value iv, Value arg) {
+                        position[dims[number]] = iv;
+                        return nest(number + 1, arg);
+                      });
   };
   Value result = nest(
       0, arith::ConstantOp::create(b, loc, neutralOf(op.getKind(), element)));
@@ -309,7 +308,7 @@ Value TileEmitter::loadProduct(BatchMatmulOp op, ValueRange indices) {
   right.erase(right.end() - 2);
   right.push_back(Value());
   Value size = sizesOf(op.getX()).back();
-  return inLoop(size, f32(0.0), [&](Value k, Value sum) {
+  return accumulate(*this, size, f32(0.0), [&](Value k, Value sum) {
     left.back() = k;
     right.back() = k;
     return add(sum, mul(load(op.getX(), left, 0), load(op.getW(), right, 0)));

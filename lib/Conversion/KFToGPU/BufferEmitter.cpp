@@ -14,11 +14,38 @@
 #include "../Common/BlockReader.h"
 #include "GPUEmitter.h"
 
+#include "kf/Conversion/GpuBuffers.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
 using namespace mlir::kf;
+
+/// The elements of the memref for buffers of `element`s; null for those that
+/// GPU code cannot read.
+static Type storedElement(Type element) {
+  MLIRContext *context = element.getContext();
+  if (element.isBF16())
+    return IntegerType::get(context, 16);
+  if (element.isInteger(1) || isa<QuantType>(element))
+    return IntegerType::get(context, 8);
+  bool isKnown = element.isF32() || element.isF16() || element.isInteger(8) ||
+                 element.isInteger(16) || element.isInteger(32) ||
+                 element.isInteger(64);
+  return isKnown ? element : Type();
+}
+
+MemRefType mlir::kf::getGpuBuffer(Type type) {
+  Type element;
+  if (auto cache = dyn_cast<KVCacheType>(type))
+    element = storedElement(cache.getType());
+  else if (auto tensor = dyn_cast<RankedTensorType>(type))
+    element =
+        getLayout(tensor) ? Type() : storedElement(tensor.getElementType());
+  return element ? MemRefType::get({ShapedType::kDynamic}, element)
+                 : MemRefType();
+}
 
 Value GPUEmitter::loadBuffer(Value buffer, Value place, Type element) {
   return widen(memref::LoadOp::create(b, loc, buffer, place), element);

@@ -8,6 +8,7 @@
 
 #include "GPUEmitter.h"
 
+#include "kf/Conversion/GpuBuffers.h"
 #include "runtime/program/abi.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -46,37 +47,11 @@ LogicalResult GPUEmitter::emit() {
   return success();
 }
 
-/// The elements of the memref for buffers of `element`s; null for those that
-/// GPU code cannot read.
-static Type storedElement(Type element) {
-  MLIRContext *context = element.getContext();
-  if (element.isBF16())
-    return IntegerType::get(context, 16);
-  if (element.isInteger(1) || isa<QuantType>(element))
-    return IntegerType::get(context, 8);
-  bool isKnown = element.isF32() || element.isF16() || element.isInteger(8) ||
-                 element.isInteger(16) || element.isInteger(32) ||
-                 element.isInteger(64);
-  return isKnown ? element : Type();
-}
-
-/// The memref of an argument or a result; null for what has none.
-static MemRefType storageType(Type type) {
-  Type element;
-  if (auto cache = dyn_cast<KVCacheType>(type))
-    element = storedElement(cache.getType());
-  else if (auto tensor = dyn_cast<RankedTensorType>(type))
-    element =
-        getLayout(tensor) ? Type() : storedElement(tensor.getElementType());
-  return element ? MemRefType::get({ShapedType::kDynamic}, element)
-                 : MemRefType();
-}
-
 LogicalResult GPUEmitter::createFunction() {
   SmallVector<Type> types;
   for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(),
                                             kernel.getResultTypes())) {
-    MemRefType storage = storageType(type);
+    MemRefType storage = getGpuBuffer(type);
     // See loadWords.
     if (storage && storage.getElementType().isInteger(64) && find<SampleOp>())
       storage = MemRefType::get(storage.getShape(), b.getI32Type());

@@ -64,20 +64,13 @@ static Value rotated(GPUEmitter &e, RopeOp op, ValueRange indices) {
 
 void GPUEmitter::defineRope(RopeOp op) {
   int64_t extent = cast<RankedTensorType>(op.getType()).getDimSize(2);
+  auto rotaryDim = static_cast<int64_t>(op.getRotaryDim());
   define(
-      op.getResult(),
-      [this, op, extent](ValueRange indices, unsigned, Value) mutable -> Value {
-        if (extent == static_cast<int64_t>(op.getRotaryDim()))
-          return rotated(*this, op, indices);
-        auto turns =
-            scf::IfOp::create(b, loc, b.getF32Type(),
-                              isLess(indices.back(), index(op.getRotaryDim())),
-                              /*withElseRegion=*/true);
-        OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPointToStart(turns.thenBlock());
-        scf::YieldOp::create(b, loc, rotated(*this, op, indices));
-        b.setInsertionPointToStart(turns.elseBlock());
-        scf::YieldOp::create(b, loc, load(op.getX(), indices, 0));
-        return turns.getResult(0);
+      op.getResult(), [=, this](ValueRange indices, unsigned, Value) mutable {
+        auto turned = [&] { return rotated(*this, op, indices); };
+        if (extent == rotaryDim)
+          return turned();
+        auto kept = [&] { return load(op.getX(), indices, 0); };
+        return ifElse(isLess(indices.back(), index(rotaryDim)), turned, kept);
       });
 }

@@ -33,14 +33,11 @@ public:
         pages(e, op.getCache(), op.getSequences(), op.getPageTable()) {}
 
   LogicalResult emit() {
+    if (failed(e.checkResults(op)))
+      return failure();
     cache = pages.memref();
-    if (type.isQuantized()) {
-      if (pages.blockSize() % e.lanes != 0)
-        return op.emitOpError("convert-kf-to-vector: blocks of ")
-               << pages.blockSize()
-               << " elements need vectors of no more lanes, found " << e.lanes;
+    if (type.isQuantized())
       row = e.scratch({type.getHeadDim()});
-    }
     SmallVector<Value> offsets;
     Value positions = e.sourceMemref(op.getPositions(), offsets);
     LogicalResult result = success();

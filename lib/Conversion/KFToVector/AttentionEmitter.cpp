@@ -24,7 +24,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CacheMemory.h"
+#include "KeyTile.h"
 #include "VisibleKeys.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -44,7 +44,6 @@ namespace {
 constexpr int64_t maxUnrolledColumns = 512;
 /// Vectors of columns that are summed up at once.
 constexpr int64_t vectorsAtOnce = 8;
-constexpr int64_t cacheLineBytes = 64;
 
 /// The score of a hidden key, and the maximum of no score: finite, so that the
 /// one less the other is no NaN.
@@ -57,12 +56,21 @@ public:
       : e(e), b(e.b), loc(e.loc), op(e.find<CacheAttentionInterface>()),
         partial(dyn_cast<AttentionPartialOp>(op.getOperation())),
         type(op.getCache().getType()), visible(e, op),
-        pages(e, op.getCache(), op.getSequences(), op.getPageTable()) {}
+        pages(e, op.getCache(), op.getSequences(), op.getPageTable()),
+        tile(e, op, pages, e.schedule.getReduction()), lanes(e.lanes) {
+    auto q = cast<RankedTensorType>(op.getQ().getType());
+    dim = q.getDimSize(2);
+    heads = q.getDimSize(1);
+    ArrayRef<int64_t> workgroup = e.schedule.getWorkgroup();
+    tokens = workgroup.empty() ? 0 : workgroup[0];
+    if (tokens == 0)
+      tokens = q.getDimSize(0);
+    mostBlockRows = *llvm::max_element(e.schedule.getTile());
+  }
 
   LogicalResult emit() {
-    if (failed(check()))
+    if (failed(e.checkResults(op)))
       return failure();
-    cache = pages.memref();
     limit = pages.limit();
     allocate();
     return emitRuns();
@@ -118,11 +126,11 @@ private:
     sequence = pages.sequenceOf(first);
     if (failed(readQueries()))
       return failure();
-    ArrayRef<int64_t> tile = e.schedule.getTile();
+    ArrayRef<int64_t> rowTiles = e.schedule.getTile();
     if (partial)
       takePart();
-    if (partial || tile.size() == 1) {
-      visitKeys(tile.back());
+    if (partial || rowTiles.size() == 1) {
+      visitKeys(rowTiles.back());
     } else {
       Value isOne = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
                                           count, e.index(1));
@@ -131,10 +139,10 @@ private:
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(branch.thenBlock());
       rows = e.index(heads);
-      visitKeys(tile[1]);
+      visitKeys(rowTiles[1]);
       b.setInsertionPointToStart(branch.elseBlock());
       rows = rowsOfAll;
-      visitKeys(tile[0]);
+      visitKeys(rowTiles[0]);
     }
     if (partial)
       writePart();
@@ -168,79 +176,23 @@ private:
     clearPaddingRows();
     visible.formBlocks(rows, blockRows);
     Value rowBlocks = e.ceilDiv(rows, blockRows);
-    e.loop(firstKey, endKey, e.index(keyTile), {}, [&](Value key, ValueRange) {
-      locateKeys(key);
-      e.loop(rowBlocks, [&](Value block) {
-        Value row = e.mul(block, e.index(blockRows));
-        Value end = arith::MinSIOp::create(b, loc, e.add(key, e.index(keyTile)),
-                                           endKey);
-        VisibleKeys::Range seen = visible.find(block, key, end);
-        e.ifThen(e.isLess(seen.begin, seen.end), [&] {
-          emitScores(row, key);
-          for (int64_t r = 0; r < blockRows; ++r)
-            updateRow(e.add(row, e.index(r)));
-          accumulateValues(row, key, seen);
-        });
-      });
-      return SmallVector<Value>();
-    });
-  }
-
-  /// Reads what verifyVectorSchedule() has checked.
-  LogicalResult check() {
-    if (e.tileResult() != op->getResult(0))
-      return op->emitOpError(
-          "convert-kf-to-vector: must make the kernel's result");
-    auto q = cast<RankedTensorType>(op.getQ().getType());
-    lanes = e.lanes;
-    dim = q.getDimSize(2);
-    heads = q.getDimSize(1);
-    keyTile = e.schedule.getReduction();
-    ArrayRef<int64_t> workgroup = e.schedule.getWorkgroup();
-    tokens = workgroup.empty() ? 0 : workgroup[0];
-    if (tokens == 0)
-      tokens = q.getDimSize(0);
-    mostBlockRows = *llvm::max_element(e.schedule.getTile());
-    return success();
-  }
-
-  /// Finds the tile of keys at position `key` of the sequence: it lies in one
-  /// page, as its size divides a page's.
-  void locateKeys(Value key) {
-    Value place = arith::RemUIOp::create(b, loc, key, e.index(type.getPage()));
-    Value begin = findHead(key);
-    keys = e.add(begin, e.mul(place, e.index(dim)));
-    // The next tile; behind the last one, another that is there.
-    Value next = arith::MinSIOp::create(b, loc, e.add(key, e.index(keyTile)),
-                                        e.sub(endKey, e.index(1)));
-    Value nextPlace =
-        arith::RemUIOp::create(b, loc, next, e.index(type.getPage()));
-    nextKeys = e.add(findHead(next), e.mul(nextPlace, e.index(dim)));
-    values = e.add(keys, e.index(pages.valuesOffset()));
-    if (!type.isQuantized())
-      return;
-    keyScales = e.add(pages.scalesOf(begin),
-                      e.mul(place, e.index(pages.scaleBytesOfRow())));
-    valueScales = e.add(keyScales, e.index(pages.valuesOffset()));
-  }
-
-  /// Where the tile's head begins in the page that holds position `key`.
-  Value findHead(Value key) {
-    Value head =
-        op.getKvHead() ? e.index(OpFoldResult(op.getKvHead())) : e.index(0);
-    return e.add(pages.findPage(sequence, key),
-                 e.mul(head, e.index(pages.headSize())));
-  }
-
-  /// Asks for `count` elements of the cache from `first` on. A tile is a few
-  /// pages of memory somewhere, which no prefetcher of the machine foresees.
-  void prefetch(Value first, int64_t count) {
-    Type element = cast<MemRefType>(cache.getType()).getElementType();
-    int64_t line = cacheLineBytes * 8 / element.getIntOrFloatBitWidth();
-    for (int64_t at = 0; at < count; at += line)
-      memref::PrefetchOp::create(b, loc, cache, e.add(first, e.index(at)),
-                                 /*isWrite=*/false, /*localityHint=*/3,
-                                 /*isDataCache=*/true);
+    e.loop(firstKey, endKey, e.index(tile.size()), {},
+           [&](Value key, ValueRange) {
+             tile.locate(sequence, key, endKey);
+             e.loop(rowBlocks, [&](Value block) {
+               Value row = e.mul(block, e.index(blockRows));
+               Value end = arith::MinSIOp::create(
+                   b, loc, e.add(key, e.index(tile.size())), endKey);
+               VisibleKeys::Range seen = visible.find(block, key, end);
+               e.ifThen(e.isLess(seen.begin, seen.end), [&] {
+                 emitScores(row, key);
+                 for (int64_t r = 0; r < blockRows; ++r)
+                   updateRow(e.add(row, e.index(r)));
+                 accumulateValues(row, key, seen);
+               });
+             });
+             return SmallVector<Value>();
+           });
   }
 
   void allocate() {
@@ -248,7 +200,7 @@ private:
     int64_t most = tokens * heads + mostBlockRows - 1;
     queries = e.scratch({most, dim});
     sums = e.scratch({most, dim});
-    scores = e.scratch({mostBlockRows, keyTile});
+    scores = e.scratch({mostBlockRows, tile.size()});
     maxima = e.scratch({most});
     totals = e.scratch({most});
     visible.allocate(most);
@@ -293,8 +245,8 @@ private:
         b, loc, e.add(range.getResult(1), e.index(1)), limit);
     firstSeen = visible.firstOf(range.getResult(0));
     firstKey =
-        e.mul(arith::DivUIOp::create(b, loc, firstSeen, e.index(keyTile)),
-              e.index(keyTile));
+        e.mul(arith::DivUIOp::create(b, loc, firstSeen, e.index(tile.size())),
+              e.index(tile.size()));
     return success();
   }
 
@@ -318,7 +270,7 @@ private:
 
   /// scores[r, j] = q[row + r] . k[key + j] for a block of rows and keys.
   void emitScores(Value row, Value key) {
-    int64_t vectors = keyTile / lanes;
+    int64_t vectors = tile.vectors();
     SmallVector<Value> sums(blockRows * vectors, e.splat(e.f32(0.0), lanes));
     if (type.isQuantized()) {
       int64_t size = pages.blockSize();
@@ -327,7 +279,7 @@ private:
                              Value first = e.mul(block, e.index(size));
                              return addProducts(row, first, size,
                                                 SmallVector<Value>(args),
-                                                loadKeyScales(block));
+                                                tile.loadKeyScales(block));
                            });
       sums.assign(blocks.result_begin(), blocks.result_end());
     } else {
@@ -341,24 +293,12 @@ private:
                 scores, {e.index(r), e.index(v * lanes)});
   }
 
-  /// The scales of block `block` of each vector of keys.
-  SmallVector<Value> loadKeyScales(Value block) {
-    SmallVector<Value> scales;
-    for (int64_t v = 0; v < keyTile / lanes; ++v) {
-      Value row = e.add(e.index(v * pages.blocksOfRow()), block);
-      scales.push_back(pages.loadScales(
-          e.add(keyScales, e.mul(row, e.index(lanes * pages.scaleBytes))),
-          lanes));
-    }
-    return scales;
-  }
-
   /// `sums` [blockRows][vectors of keys] with the products of `count` elements
   /// from `first` on added. Keys are multiplied by `scales` [vectors of keys],
   /// where there are any.
   SmallVector<Value> addProducts(Value row, Value first, int64_t count,
                                  ArrayRef<Value> sums, ArrayRef<Value> scales) {
-    int64_t vectors = keyTile / lanes;
+    int64_t vectors = tile.vectors();
     int64_t unroll = count % 4 == 0 ? 4 : 1;
     auto products = e.loop(
         e.index(0), e.index(count), e.index(unroll), sums,
@@ -366,18 +306,10 @@ private:
           SmallVector<Value> acc(args);
           // The tile's values are next.
           Value column = e.add(first, offset);
-          prefetch(e.add(values, e.mul(column, e.index(keyTile))),
-                   unroll * keyTile);
+          tile.prefetch(tile.valuesAt(column), unroll * tile.size());
           for (int64_t u = 0; u < unroll; ++u) {
             Value d = e.add(column, e.index(u));
-            Value place = e.add(keys, e.mul(d, e.index(lanes)));
-            SmallVector<Value> k;
-            for (int64_t v = 0; v < vectors; ++v) {
-              Value at = e.add(place, e.index(v * lanes * dim));
-              k.push_back(scales.empty()
-                              ? e.loadMemref(cache, at, lanes)
-                              : e.mul(pages.loadCodes(at, lanes), scales[v]));
-            }
+            SmallVector<Value> k = tile.loadKeys(d, scales);
             for (int64_t r = 0; r < blockRows; ++r) {
               Value q = e.splat(
                   e.loadMemref(queries, {e.add(row, e.index(r)), d}, 0), lanes);
@@ -392,24 +324,10 @@ private:
     return SmallVector<Value>(products.getResults());
   }
 
-  /// `width` elements from column `column` on of the value of key `number` of
-  /// the tile.
-  Value loadValue(Value number, Value column, unsigned width) {
-    Value at = e.add(e.add(values, e.mul(number, e.index(dim))), column);
-    if (!type.isQuantized())
-      return e.loadMemref(cache, at, width);
-    Value block = e.add(
-        e.mul(number, e.index(pages.blocksOfRow())),
-        arith::DivUIOp::create(b, loc, column, e.index(pages.blockSize())));
-    Value scale = pages.loadScales(
-        e.add(valueScales, e.mul(block, e.index(pages.scaleBytes))), 0);
-    return e.mul(pages.loadCodes(at, width), e.splat(scale, width));
-  }
-
   /// Turns a row's scores into weights and rescales its state.
   void updateRow(Value row) {
     Value local = arith::RemUIOp::create(b, loc, row, e.index(blockRows));
-    int64_t vectors = keyTile / lanes;
+    int64_t vectors = tile.vectors();
     SmallVector<Value> s;
     for (int64_t v = 0; v < vectors; ++v)
       s.push_back(e.loadMemref(scores, {local, e.index(v * lanes)}, lanes));
@@ -494,7 +412,7 @@ private:
       e.ifThen(visible.sees(own, at), [&] {
         Value weight = e.loadMemref(scores, {r, number}, 0);
         e.forPieces(e.index(dim), [&](Value column, unsigned width) {
-          Value v = loadValue(number, column, width);
+          Value v = tile.loadValue(number, column, width);
           Value sum = e.loadMemref(sums, {own, column}, width);
           e.store(vector::FMAOp::create(b, loc, e.splat(weight, width), v, sum),
                   sums, {own, column});
@@ -549,12 +467,11 @@ private:
         all.first, all.last, e.index(1), inits, [&](Value j, ValueRange args) {
           SmallVector<Value> acc(args);
           SmallVector<Value> v;
-          prefetch(e.add(e.add(nextKeys, e.mul(j, e.index(dim))),
-                         columnOf(pieces.front().first)),
-                   pieces.back().first + pieces.back().second -
-                       pieces.front().first);
+          tile.prefetch(e.add(tile.nextKey(j), columnOf(pieces.front().first)),
+                        pieces.back().first + pieces.back().second -
+                            pieces.front().first);
           for (auto [column, width] : pieces)
-            v.push_back(loadValue(j, columnOf(column), width));
+            v.push_back(tile.loadValue(j, columnOf(column), width));
           for (int64_t r = 0; r < rowCount; ++r) {
             Value weight = e.loadMemref(scores, {e.index(firstRow + r), j}, 0);
             for (auto [number, piece] : llvm::enumerate(pieces)) {
@@ -614,18 +531,17 @@ private:
   KVCacheType type;
   VisibleKeys visible;
   CacheMemory pages;
-  int64_t lanes = 0, dim = 0, heads = 0, keyTile = 0, tokens = 0;
-  int64_t blockRows = 0, mostBlockRows = 0;
-  Value cache, limit; // elements; positions that a sequence may have
+  KeyTile tile;
+  int64_t lanes, dim, heads, tokens;
+  int64_t blockRows = 0, mostBlockRows;
+  Value limit;                            // positions that a sequence may have
   Value firstToken, tokenCount, sequence; // of the run
-  Value keys, values, nextKeys;           // offsets of the tile of keys
-  Value keyScales, valueScales;           // the same of their blocks' scales
   Value rows;                             // tokens of the run times heads
   Value firstKey, endKey;                 // that any row sees, whole tiles
   Value firstSeen;                        // that any row sees
   Value queries, sums;                    // scratch [rows, dim]
-  Value scores;                           // scratch [mostBlockRows, keyTile]
-  Value maxima, totals;                   // scratch [rows]
+  Value scores;         // scratch [mostBlockRows, tile.size()]
+  Value maxima, totals; // scratch [rows]
 };
 
 } // namespace

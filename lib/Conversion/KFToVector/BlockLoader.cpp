@@ -23,18 +23,19 @@ using Format = ::kf::BlockFormat;
 
 namespace {
 
-/// Reads a row of a memref of rows of bytes, from byte `base` on.
+/// Reads row `row` (indices but the last) of a memref of rows of bytes, from
+/// byte `base` on.
 class RowBlockReader : public BlockReader {
 public:
   RowBlockReader(KernelEmitter &e, const Format &format, Value memref,
-                 Value row, Value base, Value element, unsigned width)
+                 ValueRange row, Value base, Value element, unsigned width)
       : BlockReader(e, format, element, width), kernel(e), memref(memref),
         row(row), base(base) {}
 
 private:
   Value byte(Value offset) override {
     Value value = memref::LoadOp::create(b, loc, memref,
-                                         ValueRange{row, e.add(base, offset)});
+                                         indicesAt(row, e.add(base, offset)));
     return arith::ExtUIOp::create(b, loc, b.getI32Type(), value);
   }
   Value bytes(Value offset) override {
@@ -52,7 +53,7 @@ private:
 
   Value packed(Value offset, int64_t count) {
     return vector::LoadOp::create(b, loc, e.vectorType(count, b.getI8Type()),
-                                  memref, ValueRange{row, e.add(base, offset)});
+                                  memref, indicesAt(row, e.add(base, offset)));
   }
   /// `count` bytes as one scalar.
   Value as(Type type, int64_t offset, int64_t count) {
@@ -62,36 +63,38 @@ private:
   }
 
   KernelEmitter &kernel;
-  Value memref, row, base;
+  Value memref;
+  ValueRange row;
+  Value base;
 };
 
 } // namespace
 
-/// The name of a constant of the module with these values.
-StringAttr KernelEmitter::constantTable(MemRefType type,
-                                        ArrayRef<float> values) {
-  auto module = function->getParentOfType<ModuleOp>();
-  Attribute data = DenseElementsAttr::get(
-      RankedTensorType::get(type.getShape(), b.getF32Type()), values);
-  for (auto global : module.getOps<memref::GlobalOp>())
-    if (global.getConstant() && global.getType() == type &&
-        global.getInitialValueAttr() == data)
-      return global.getSymNameAttr();
-  std::string name = "kf_block_table";
-  for (unsigned next = 0; module.lookupSymbol(name); ++next)
-    name = ("kf_block_table_" + Twine(next)).str();
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPoint(function);
-  return memref::GlobalOp::create(b, loc, name, b.getStringAttr("private"),
-                                  type, data, /*constant=*/true, IntegerAttr())
-      .getSymNameAttr();
+/// Slices of rows of blocks begin with a block: a vector of elements that does
+/// not begin at a multiple of its width could cross the end of one.
+LogicalResult KernelEmitter::checkSlices() {
+  WalkResult result = kernel.walk([](tensor::ExtractSliceOp slice) {
+    auto quant = dyn_cast<QuantType>(slice.getSourceType().getElementType());
+    if (!quant)
+      return WalkResult::advance();
+    int64_t elements = getStorage(quant.getFormat()).elements;
+    std::optional<int64_t> column =
+        getConstantIntValue(slice.getMixedOffsets().back());
+    if (column && *column % elements == 0)
+      return WalkResult::advance();
+    slice.emitOpError("convert-kf-to-vector: columns of a slice of ")
+        << slice.getSourceType() << " must begin with a block of " << elements
+        << "; slice what is read from it instead";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
 }
 
 Value KernelEmitter::lookUp(const int8_t *table, Value codes) {
   SmallVector<float> values(table, table + 16);
-  auto type = MemRefType::get({16}, b.getF32Type());
-  StringAttr name = constantTable(type, values);
-  Value memref = memref::GetGlobalOp::create(b, loc, type, name.getValue());
+  auto type = RankedTensorType::get({16}, b.getF32Type());
+  Value memref = constant(
+      "kf_block_table", DenseElementsAttr::get(type, ArrayRef<float>(values)));
   auto codeType = cast<VectorType>(codes.getType());
   Value all = arith::ConstantOp::create(
       b, loc, DenseElementsAttr::get(codeType.clone(b.getI1Type()), true));
@@ -117,9 +120,8 @@ Value KernelEmitter::loadBlocks(BlockArgument argument, const Format &format,
   Value element =
       arith::RemUIOp::create(b, loc, column, index(format.elements));
   Value base = mul(block, index(format.bytes));
-  assert(indices.size() == 2 && "tables have rows and columns");
-  Value values = RowBlockReader(*this, format, memrefOf(argument), indices[0],
-                                base, element, count)
+  Value values = RowBlockReader(*this, format, memrefOf(argument),
+                                indices.drop_back(), base, element, count)
                      .read();
   return width ? values
                : vector::ExtractOp::create(b, loc, values, int64_t(0))

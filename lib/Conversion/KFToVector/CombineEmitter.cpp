@@ -30,9 +30,8 @@ public:
   }
 
   LogicalResult emit() {
-    if (e.tileResult() != op.getResult())
-      return op.emitOpError(
-          "convert-kf-to-vector: must make the kernel's result");
+    if (failed(e.checkResults(op)))
+      return failure();
     if (!e.isLoadable(op.getMaxima()) || !e.isLoadable(op.getTotals()) ||
         !e.isLoadable(op.getValues()))
       return op.emitOpError("convert-kf-to-vector: parts must be arguments of "

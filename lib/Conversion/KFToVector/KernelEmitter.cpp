@@ -10,10 +10,7 @@
 
 #include "kf/Conversion/VectorSchedule.h"
 
-#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Arith/Utils/Utils.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "runtime/program/abi.h"
@@ -63,14 +60,14 @@ static MemRefType storageType(Type type) {
 LogicalResult KernelEmitter::emit() {
   if (failed(findTile("convert-kf-to-vector")))
     return failure();
-  auto begin = [&] { return kernel.emitError("convert-kf-to-vector: "); };
-  if (failed(verifyVectorSchedule(kernel, begin)))
-    return failure();
   if (!schedule)
     return kernel.emitError(
         "convert-kf-to-vector: needs a #kf.vector schedule; "
         "run kf-select-schedules for a CPU first");
-  if (failed(createFunction()))
+  auto begin = [&] { return kernel.emitError("convert-kf-to-vector: "); };
+  if (failed(verifyVectorSchedule(kernel, begin)))
+    return failure();
+  if (failed(checkSlices()) || failed(createFunction()))
     return failure();
   emitWorkgroupIndices(function.getArguments().back());
   cloneIndices();
@@ -108,7 +105,26 @@ LogicalResult KernelEmitter::emit() {
   return success();
 }
 
+LogicalResult KernelEmitter::checkResults(Operation *op) {
+  bool areResults = kernel.getNumResults() == op->getNumResults();
+  for (OpResult result : op->getResults())
+    areResults &= tileResult(result.getResultNumber()) == result;
+  if (areResults)
+    return success();
+  return op->emitOpError(
+      "convert-kf-to-vector: must make the kernel's results");
+}
+
+LogicalResult KernelEmitter::checkOneResult() {
+  if (kernel.getNumResults() == 1)
+    return success();
+  return kernel.emitError("convert-kf-to-vector: must have one result, found ")
+         << kernel.getNumResults();
+}
+
 LogicalResult KernelEmitter::emitMatmul() {
+  if (failed(checkOneResult()))
+    return failure();
   Type weight = find<MatmulOp>().getW().getType();
   if (isa<QuantType>(cast<RankedTensorType>(weight).getElementType()))
     return emitBlockMatmulKernel(*this);
@@ -253,26 +269,40 @@ Value KernelEmitter::loadList(DenseElementsAttr list, Value linear,
   Type element = list.getElementType();
   Type stored = storedElement(element);
   int64_t count = list.getNumElements();
-  auto type = MemRefType::get({count}, stored);
-  auto data = RankedTensorType::get({count}, stored);
   DenseElementsAttr values =
       list.reshape(RankedTensorType::get({count}, element));
   if (stored != element) {
     SmallVector<int8_t> bytes;
     for (APInt bit : list.getValues<APInt>())
       bytes.push_back(static_cast<int8_t>(bit.getZExtValue()));
-    values = DenseElementsAttr::get(data, ArrayRef<int8_t>(bytes));
+    values = DenseElementsAttr::get(RankedTensorType::get({count}, stored),
+                                    ArrayRef<int8_t>(bytes));
   }
-  std::string &name = lists[list];
-  if (name.empty()) {
-    name = (function.getName() + "_list_" + Twine(lists.size() - 1)).str();
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPoint(function);
-    memref::GlobalOp::create(b, loc, name, b.getStringAttr("private"), type,
-                             values, /*constant=*/true, IntegerAttr());
+  Value memref = constant(function.getName() + "_list", values);
+  return loadStored(element, memref, linear, width, mask);
+}
+
+Value KernelEmitter::constant(const Twine &name, DenseElementsAttr values) {
+  auto module = function->getParentOfType<ModuleOp>();
+  auto type =
+      MemRefType::get(values.getType().getShape(), values.getElementType());
+  std::string unique = name.str();
+  for (unsigned next = 0;; ++next) {
+    Operation *found = module.lookupSymbol(unique);
+    if (!found) {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPoint(function);
+      memref::GlobalOp::create(b, loc, unique, b.getStringAttr("private"), type,
+                               values, /*constant=*/true, IntegerAttr());
+      break;
+    }
+    auto global = dyn_cast<memref::GlobalOp>(found);
+    if (global && global.getConstant() && global.getType() == type &&
+        global.getInitialValueAttr() == values)
+      break;
+    unique = (name + "_" + Twine(next)).str();
   }
-  Value global = memref::GetGlobalOp::create(b, loc, type, name);
-  return loadStored(element, global, linear, width, mask);
+  return memref::GetGlobalOp::create(b, loc, type, unique);
 }
 
 Value KernelEmitter::loadMemref(Value memref, ValueRange indices,
@@ -342,6 +372,14 @@ Value KernelEmitter::scratch(ArrayRef<int64_t> shape, Type element) {
   b.setInsertionPointToStart(&function.getBody().front());
   return memref::ViewOp::create(b, loc, MemRefType::get(shape, element),
                                 scratchBase, index(offset), ValueRange());
+}
+
+Value KernelEmitter::laneNumbers() {
+  auto numbers = llvm::to_vector(llvm::seq<int32_t>(0, lanes));
+  return arith::ConstantOp::create(
+      b, loc,
+      DenseElementsAttr::get(vectorType(lanes, b.getI32Type()),
+                             ArrayRef<int32_t>(numbers)));
 }
 
 /// Pieces that cover the last `rest` (< lanes) elements.

@@ -38,6 +38,11 @@ public:
 
   /// Replaces the kernel by a function; a diagnostic on failure.
   LogicalResult emit();
+  /// A diagnostic unless the kernel's results are those of `op`, in their
+  /// order.
+  LogicalResult checkResults(Operation *op);
+  /// A diagnostic unless the kernel has one result.
+  LogicalResult checkOneResult();
 
   VectorScheduleAttr schedule;
   /// Lanes of a vector register in f32 elements.
@@ -72,6 +77,9 @@ public:
   /// of a vector is a multiple of `width`, which is a power of two up to 16.
   Value loadBlocks(BlockArgument argument, const ::kf::BlockFormat &format,
                    ValueRange indices, unsigned width, Value mask);
+  /// A constant memref of the module that holds `values`: a new one called
+  /// `name`, or that with a number where the name is taken, or one of these.
+  Value constant(const Twine &name, DenseElementsAttr values);
   /// The entries of a table of 16 at a vector of i32 codes, as f32.
   Value lookUp(const int8_t *table, Value codes);
   /// Uninitialized scratch of f32 (or `element`). emit() fails in the end if
@@ -94,6 +102,8 @@ public:
   // Building blocks
   //===--------------------------------------------------------------------===//
 
+  /// 0, 1, 2 ..., an i32 for each lane.
+  Value laneNumbers();
   /// Calls `body` for consecutive pieces that cover [0, size): whole vectors in
   /// a loop, then smaller powers of two (single elements if `size` is dynamic).
   void forPieces(Value size, function_ref<void(Value, unsigned)> body);
@@ -109,10 +119,10 @@ public:
 
 private:
   LogicalResult createFunction();
+  LogicalResult checkSlices();
   LogicalResult emitMatmul();
   void emitWorkgroupIndices(Value workgroup);
   LoadFn argumentLoad(BlockArgument argument);
-  StringAttr constantTable(MemRefType type, ArrayRef<float> values);
   LogicalResult prepareInput(Operation *op, ValueRange row);
   void defineNormalized(Operation *op, ValueRange row);
   LogicalResult emitRope(RopeOp op, ValueRange row, StoreFn store);
@@ -127,7 +137,6 @@ private:
   func::FuncOp function;
   DenseMap<Value, Value> memrefs; // tensor and cache arguments
   DenseMap<Operation *, std::pair<Value, Value>> rotations; // cos, sin rows
-  DenseMap<Attribute, std::string> lists; // names of constants' globals
   SmallVector<Value> resultMemrefs;
   Value scalars, scratchBase;
   int64_t scratchBytes = 0;

@@ -174,17 +174,13 @@ Value RowBlocks::firstLargest() {
   Value block = toIndex(
       make<arith::MinSIOp>(found, i32(std::max<int64_t>(blocks() - 1, 0))));
 
-  SmallVector<int32_t> lanes;
-  for (unsigned lane = 0; lane < e.lanes; ++lane)
-    lanes.push_back(static_cast<int32_t>(lane));
-  Value iota = arith::ConstantOp::create(
-      b, loc, DenseElementsAttr::get(integers, ArrayRef<int32_t>(lanes)));
+  Value lanes = e.laneNumbers();
   auto placeIn = [&](Value memref, Value first) {
     Value place = none;
     for (int64_t i = 0; i < kVectors; ++i) {
       Value part = vector::LoadOp::create(b, loc, e.vectorType(e.lanes), memref,
                                           e.add(first, e.index(i * e.lanes)));
-      Value here = make<arith::AddIOp>(iota, number(integers, i * e.lanes));
+      Value here = make<arith::AddIOp>(lanes, number(integers, i * e.lanes));
       Value has = compare(arith::CmpFPredicate::OEQ, part, wanted);
       place = make<arith::MinSIOp>(place, e.select(has, here, none));
     }
@@ -210,9 +206,8 @@ Value RowBlocks::firstLargest() {
 
 LogicalResult mlir::kf::emitArgmaxKernel(KernelEmitter &e) {
   auto op = e.find<ArgmaxOp>();
-  if (e.tileResult() != op.getResult())
-    return op.emitOpError(
-        "convert-kf-to-vector: must make the kernel's result");
+  if (failed(e.checkResults(op)))
+    return failure();
   RowBlocks blocks(e, op.getLogits());
   LogicalResult result = success();
   e.loop(e.sizesOf(op.getLogits())[0], [&](Value row) {

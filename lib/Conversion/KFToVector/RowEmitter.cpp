@@ -11,7 +11,6 @@
 #include "KernelEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -118,23 +117,14 @@ LogicalResult KernelEmitter::materializeRow(Value tensor, ValueRange row) {
 // Rotary embedding
 //===----------------------------------------------------------------------===//
 
-/// The op's frequencies as a constant of the module.
+/// The op's frequencies, in memory.
 Value KernelEmitter::frequencies(RopeOp op) {
   SmallVector<float> values = op.getFrequencies();
-  auto type =
-      MemRefType::get({static_cast<int64_t>(values.size())}, b.getF32Type());
-  auto data = DenseElementsAttr::get(
-      RankedTensorType::get(type.getShape(), b.getF32Type()),
-      ArrayRef<float>(values));
-  std::string name =
-      (function.getName() + "_frequencies_" + Twine(rotations.size())).str();
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPoint(function);
-    memref::GlobalOp::create(b, loc, name, b.getStringAttr("private"), type,
-                             data, /*constant=*/true, IntegerAttr());
-  }
-  return memref::GetGlobalOp::create(b, loc, type, name);
+  auto type = RankedTensorType::get({static_cast<int64_t>(values.size())},
+                                    b.getF32Type());
+  return constant(function.getName() + "_frequencies_" +
+                      Twine(rotations.size()),
+                  DenseElementsAttr::get(type, ArrayRef<float>(values)));
 }
 
 void KernelEmitter::beginToken(Value token) {
@@ -207,9 +197,9 @@ LogicalResult KernelEmitter::emitRope(RopeOp op, ValueRange row,
 //===----------------------------------------------------------------------===//
 
 LogicalResult mlir::kf::emitRowKernel(KernelEmitter &e) {
+  if (failed(e.checkOneResult()))
+    return failure();
   Value result = e.tileResult();
-  if (!result)
-    return e.kernel.emitError("convert-kf-to-vector: kernel has no result");
   SmallVector<Value> sizes = e.sizesOf(result);
   bool isScalar = sizes.empty();
   if (!isScalar)
@@ -243,6 +233,8 @@ static Value packedColumn(KernelEmitter &e, LayoutAttr layout, Value i) {
 
 LogicalResult mlir::kf::emitPackKernel(KernelEmitter &e) {
   auto op = e.find<PackOp>();
+  if (failed(e.checkResults(op)))
+    return failure();
   auto type = cast<RankedTensorType>(op.getType());
   LayoutAttr layout = getLayout(type);
   int64_t rank = type.getRank(), panel = layout.getPanel();

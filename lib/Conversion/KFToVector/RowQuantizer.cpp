@@ -119,9 +119,8 @@ LogicalResult mlir::kf::quantizeRow(KernelEmitter &e, Value x, Value row,
 
 LogicalResult mlir::kf::emitQuantizeRowsKernel(KernelEmitter &e) {
   auto op = e.find<QuantizeRowsOp>();
-  if (e.tileResult() != op.getCodes())
-    return op.emitOpError(
-        "convert-kf-to-vector: must make the kernel's results");
+  if (failed(e.checkResults(op)))
+    return failure();
   QuantizedRows rows = {e.resultStorage(0), e.resultStorage(1),
                         e.resultStorage(2), e.tileOffsets()[0]};
   LogicalResult result = success();

@@ -172,9 +172,8 @@ FailureOr<Value> SampleEmitter::emit(Value number) {
 
 LogicalResult mlir::kf::emitSampleKernel(KernelEmitter &e) {
   auto op = e.find<SampleOp>();
-  if (e.tileResult() != op.getResult())
-    return op.emitOpError(
-        "convert-kf-to-vector: must make the kernel's result");
+  if (failed(e.checkResults(op)))
+    return failure();
   for (Value operand : op->getOperands().drop_front())
     if (!e.isLoadable(operand))
       return op.emitOpError("convert-kf-to-vector: settings must be arguments "

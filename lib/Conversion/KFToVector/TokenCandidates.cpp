@@ -23,11 +23,7 @@ static constexpr int kFineBits = 22;
 TokenCandidates::TokenCandidates(KernelEmitter &e, RowBlocks &row)
     : SampleMath(e), row(row),
       integers(e.vectorType(e.lanes, e.b.getI32Type())) {
-  SmallVector<int32_t> numbers;
-  for (unsigned lane = 0; lane < e.lanes; ++lane)
-    numbers.push_back(static_cast<int32_t>(lane));
-  lanes = arith::ConstantOp::create(
-      b, loc, DenseElementsAttr::get(integers, ArrayRef<int32_t>(numbers)));
+  lanes = e.laneNumbers();
   // One more than there can be: a group is written before it is known to stay.
   int64_t most = row.blocks() * RowBlocks::kVectors + 1;
   logits = e.scratch({most * e.lanes});

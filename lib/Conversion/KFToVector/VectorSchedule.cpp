@@ -26,6 +26,9 @@ public:
   LogicalResult verify() {
     if (!schedule)
       return fail("it is no #kf.vector");
+    if (schedule.getLanes() > 16 &&
+        llvm::any_of(kernel.getArgumentTypes(), isRowsOfBlocks))
+      return fail("rows of blocks are read in at most 16 lanes");
     if (auto matmul = find<MatmulOp>())
       return verifyMatmul(matmul);
     if (schedule.getDot() == DotKind::I8)
@@ -39,12 +42,20 @@ public:
     if (find<QuantizeRowsOp>() &&
         (schedule.getLanes() < 4 || schedule.getLanes() > 16))
       return fail("rows in 8 bits need lanes = 4, 8 or 16");
+    if (auto append = find<KVAppendOp>())
+      return verifyCacheBlocks(append.getCache().getType());
     if (auto pack = find<PackOp>())
       return verifyPack(pack);
     return success();
   }
 
 private:
+  static bool isRowsOfBlocks(Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && isa<QuantType>(tensor.getElementType()) &&
+           !getLayout(tensor);
+  }
+
   LogicalResult fail(const Twine &message) { return emitError() << message; }
 
   /// The kernel's op of this type, in its tile if it has one; or null.
@@ -131,18 +142,25 @@ private:
                   ") must be the cache's key_block (" +
                   Twine(cache.getKeyBlock()) +
                   "), which kf-set-layouts makes those of the target");
-    if (auto quant = dyn_cast<QuantType>(cache.getType()))
-      if (int64_t block = getStorage(quant.getFormat()).elements;
-          block % lanes != 0)
-        return fail("lanes (" + Twine(lanes) +
-                    ") must divide the blocks of the cache (" + Twine(block) +
-                    " elements)");
+    if (failed(verifyCacheBlocks(cache)))
+      return failure();
     if (failed(verifyRegisters("tile and reduction",
                                *llvm::max_element(tile) * keys / lanes)))
       return failure();
     if (failed(verifyHeads(op)))
       return failure();
     return verifyRows(op.getQ());
+  }
+
+  LogicalResult verifyCacheBlocks(KVCacheType cache) {
+    auto quant = dyn_cast<QuantType>(cache.getType());
+    int64_t lanes = schedule.getLanes();
+    int64_t block = quant ? getStorage(quant.getFormat()).elements : lanes;
+    if (block % lanes == 0)
+      return success();
+    return fail("lanes (" + Twine(lanes) +
+                ") must divide the blocks of the cache (" + Twine(block) +
+                " elements)");
   }
 
   LogicalResult verifyHeads(CacheAttentionInterface op) {

@@ -91,19 +91,9 @@ VisibleKeys::Range VisibleKeys::find(Value block, Value key, Value end) {
 }
 
 Value VisibleKeys::mask(Value scores, Value row, Value key, Value hidden) {
-  int64_t lanes = cast<VectorType>(scores.getType()).getNumElements();
-  VectorType integers = e.vectorType(lanes, b.getI32Type());
-  auto splat = [&](Value scalar) -> Value {
-    return vector::BroadcastOp::create(b, loc, integers, scalar);
-  };
-  SmallVector<int32_t> iota(lanes);
-  for (int64_t lane = 0; lane < lanes; ++lane)
-    iota[lane] = lane;
+  auto splat = [&](Value scalar) { return e.splat(scalar, e.lanes); };
   Value first = arith::IndexCastOp::create(b, loc, b.getI32Type(), key);
-  Value index = arith::AddIOp::create(
-      b, loc, splat(first),
-      arith::ConstantOp::create(
-          b, loc, DenseElementsAttr::get(integers, ArrayRef<int32_t>(iota))));
+  Value index = arith::AddIOp::create(b, loc, splat(first), e.laneNumbers());
   Value position = memref::LoadOp::create(b, loc, positions, row);
   return e.select(window.isSeen(index, position, splat), scores, hidden);
 }
@@ -114,8 +104,6 @@ Value VisibleKeys::sees(Value row, Value key) {
   return window.isSeen(index, position, [](Value scalar) { return scalar; });
 }
 
-/// Whether a row at `position`, an i32, sees keys: an i32 or, where `splat`
-/// makes vectors, a vector of them.
 Value VisibleKeys::seesAny(Value row, Value limit) {
   return window.seesAny(positionOf(row, positions), limit);
 }

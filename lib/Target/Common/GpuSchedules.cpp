@@ -6,19 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The policy of all GPU targets: which kernels they have, and the schedule of
-// each on a plain GPU, without subgroup operations or matrix units.
+// The policy of all GPU targets: the schedule of each kernel on a plain GPU,
+// without subgroup operations or matrix units. What GPUs can run is decided in
+// GpuSupport.cpp.
 //
 //===----------------------------------------------------------------------===//
 
 #include "kf/Target/Common/GpuSchedules.h"
-
-#include "kf/Conversion/KernelShape.h"
-#include "runtime/core/BlockFormat.h"
-
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 #include <numeric>
 
@@ -43,8 +37,6 @@ constexpr int64_t attentionThreads = 128;
 constexpr int64_t logitsOfThread = 16;
 /// Keys of one softmax block, and query rows that share it.
 constexpr int64_t keyTile = 32, queryRows = 8;
-/// Columns that are rotated: their frequencies are a constant of the kernel.
-constexpr int64_t maxRotaryDim = 8192;
 
 /// A schedule while it is put together.
 struct Draft {
@@ -62,70 +54,12 @@ bool isRowOp(Operation *op) {
   return isa<RmsNormOp, LayerNormOp, SoftmaxOp, ArgmaxOp>(op);
 }
 
-bool isSupported(Operation *op) {
-  if (auto matmul = dyn_cast<MatmulOp>(op))
-    return !matmul.getScales();
-  // What no GPU has a function for.
-  if (isa<math::CbrtOp, math::ErfcOp, math::Atan2Op, math::TruncOp,
-          arith::BitcastOp, arith::RemFOp>(op))
-    return false;
-  if (isElementwise(op) || isView(op) ||
-      isa<EmbeddingOp, ReduceOp, BatchMatmulOp, RopeOp, AttentionOp, KVAppendOp,
-          SampleOp, YieldOp, tensor::CastOp>(op))
-    return true;
-  return isRowOp(op);
-}
-
-/// Whether buffers of this type can be read and written.
-bool isSupported(Type type) {
-  if (auto cache = dyn_cast<KVCacheType>(type))
-    return cache.getKeyBlock() == 1;
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  if (!tensor || getLayout(tensor))
-    return false;
-  Type element = tensor.getElementType();
-  return isa<QuantType>(element) || element.isF32() || element.isF16() ||
-         element.isBF16() || element.isInteger(1) || element.isInteger(8) ||
-         element.isInteger(16) || element.isInteger(32) ||
-         element.isInteger(64);
-}
-
-/// The same in a kernel of kf.sample, which reads seeds as two words.
-bool isSupportedBySample(Type type) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  return (tensor && tensor.getElementType().isInteger(64)) || isSupported(type);
-}
-
-/// Whether indices of `bits` bits can count `tokens` rows of the tensor; bytes,
-/// if it has blocks.
-bool isCountable(RankedTensorType type, int64_t tokens, int64_t bits) {
-  int64_t elements = 1, mostElements = llvm::maxIntN(bits);
-  SmallVector<int64_t> shape(type.getShape());
-  if (auto quant = dyn_cast<QuantType>(type.getElementType())) {
-    const ::kf::BlockFormat &format = getStorage(quant.getFormat());
-    shape.back() = shape.back() / format.elements * format.bytes;
-  }
-  for (int64_t extent : shape)
-    if (llvm::MulOverflow(elements,
-                          ShapedType::isDynamic(extent) ? tokens : extent,
-                          elements) ||
-        elements > mostElements)
-      return false;
-  return true;
-}
-
 class Policy {
 public:
   Policy(KernelOp kernel, const GpuLimits &limits)
       : kernel(kernel), context(kernel.getContext()), limits(limits) {}
 
-  LogicalResult verify(int64_t rows) {
-    return failure(failed(checkSupport(rows)) || failed(checkLimits()));
-  }
-
   ScheduleAttrInterface select(int64_t rows) {
-    if (failed(checkSupport(rows)))
-      return {};
     auto attentions = kernel.getBody().getOps<AttentionOp>();
     if (!attentions.empty())
       return selectFlash(*attentions.begin(), rows);
@@ -133,121 +67,6 @@ public:
   }
 
 private:
-  LogicalResult checkSupport(int64_t tokens) {
-    constexpr StringLiteral instead =
-        " yet; use --device=cpu or --device=reference";
-    bool samples = !kernel.getBody().getOps<SampleOp>().empty();
-    auto isSupported = [&](Type type) {
-      return samples ? isSupportedBySample(type) : ::isSupported(type);
-    };
-    for (Operation &op : kernel.getBody().front()) {
-      if (!::isSupported(&op) ||
-          llvm::is_contained(limits.missing, op.getName().getStringRef()))
-        return op.emitError("no ") << limits.name << " kernel for '"
-                                   << op.getName() << "'" << instead;
-      for (Type type :
-           llvm::concat<const Type>(llvm::to_vector(op.getOperandTypes()),
-                                    llvm::to_vector(op.getResultTypes())))
-        if (!type.isIndex() && !isSupported(type))
-          return op.emitError("no ")
-                 << limits.name << " kernel for '" << op.getName() << "' on "
-                 << type << instead;
-      if (failed(checkCache(&op)))
-        return failure();
-    }
-    for (Operation &op : kernel.getBody().front())
-      if (failed(checkIntegers(op)))
-        return failure();
-    bool appends = !kernel.getBody().getOps<KVAppendOp>().empty();
-    if (kernel.getNumResults() != (appends ? 0 : 1))
-      return kernel.emitError("no ")
-             << limits.name << " kernel with " << kernel.getNumResults()
-             << " results" << instead;
-    for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(),
-                                              kernel.getResultTypes()))
-      if (!isSupported(type))
-        return kernel.emitError("no ")
-               << limits.name << " kernel for " << type << instead;
-      else if (auto tensor = dyn_cast<RankedTensorType>(type);
-               tensor && !isCountable(tensor, tokens, limits.indexBits))
-        return kernel.emitError("no ")
-               << limits.name << " kernel for " << type << " with " << tokens
-               << " rows: it has more elements than " << limits.indexBits
-               << "-bit indices count";
-    return success();
-  }
-
-  /// What positions and places in a cache have to fit in.
-  LogicalResult checkCache(Operation *op) {
-    if (auto rope = dyn_cast<RopeOp>(op);
-        rope && static_cast<int64_t>(rope.getRotaryDim()) > maxRotaryDim)
-      return op->emitError("no ")
-             << limits.name
-             << " kernel for rotary_dim = " << rope.getRotaryDim()
-             << ": at most " << maxRotaryDim << " columns are rotated";
-    if (!isa<AttentionOp, KVAppendOp>(op))
-      return success();
-    auto attention = dyn_cast<AttentionOp>(op);
-    KVCacheType cache = attention ? attention.getCache().getType()
-                                  : cast<KVAppendOp>(op).getCache().getType();
-    Value table = attention ? attention.getPageTable()
-                            : cast<KVAppendOp>(op).getPageTable();
-    int64_t positions, elements, most = llvm::maxIntN(limits.indexBits);
-    if (llvm::MulOverflow(cast<RankedTensorType>(table.getType()).getDimSize(1),
-                          cache.getPage(), positions) ||
-        positions > most)
-      return op->emitError("no ")
-             << limits.name
-             << " kernel for tables of so many pages: " << limits.indexBits
-             << "-bit indices count no more than " << most << " positions";
-    // K and V, and a scale for some elements.
-    if (llvm::MulOverflow(3 * cache.getPage() * cache.getHeadDim(),
-                          cache.getKvHeads(), elements) ||
-        elements > most)
-      return op->emitError("no ")
-             << limits.name
-             << " kernel for pages of so many elements: " << limits.indexBits
-             << "-bit indices count no more than " << most;
-    return success();
-  }
-
-  /// Arithmetic on integers that the device has none of would not wrap.
-  LogicalResult checkIntegers(Operation &op) {
-    if (!limits.integers || isa<CopyOp>(op) ||
-        !(isElementwise(&op) || isa<ReduceOp, IotaOp>(op)))
-      return success();
-    for (Type type :
-         llvm::concat<const Type>(llvm::to_vector(op.getOperandTypes()),
-                                  llvm::to_vector(op.getResultTypes()))) {
-      Type element = getElementTypeOrSelf(type);
-      if (!element.isInteger() || element.isInteger(1) ||
-          element.isInteger(32) ||
-          llvm::is_contained(*limits.integers, element.getIntOrFloatBitWidth()))
-        continue;
-      return op.emitError("no ")
-             << limits.name << " kernel for '" << op.getName() << "' on "
-             << type << ": the device has no " << element
-             << "; use i32, or --device=cpu";
-    }
-    return success();
-  }
-
-  LogicalResult checkLimits() {
-    FailureOr<KernelShape> shape = getKernelShape(kernel);
-    if (failed(shape))
-      return failure();
-    if (shape->threadCount > limits.threads)
-      return kernel.emitError(
-                 "schedule cannot run on this device: threads are ")
-             << shape->threadCount << " a workgroup, the device allows "
-             << limits.threads;
-    if (shape->workgroupBytes > limits.memory)
-      return kernel.emitError("schedule cannot run on this device: it needs ")
-             << shape->workgroupBytes
-             << " bytes of workgroup memory, the device has " << limits.memory;
-    return success();
-  }
-
   SimtScheduleAttr selectSimt(int64_t tokens) {
     auto matmuls = kernel.getBody().getOps<MatmulOp>();
     if (!matmuls.empty()) {
@@ -402,7 +221,7 @@ private:
 
   KernelOp kernel;
   MLIRContext *context;
-  GpuLimits limits;
+  const GpuLimits &limits;
 };
 
 } // namespace
@@ -410,11 +229,7 @@ private:
 ScheduleAttrInterface mlir::kf::selectGpuSchedule(KernelOp kernel,
                                                   const GpuLimits &limits,
                                                   int64_t rows) {
+  if (failed(checkGpuSupport(kernel, limits, rows)))
+    return {};
   return Policy(kernel, limits).select(rows);
-}
-
-LogicalResult mlir::kf::verifyGpuSchedule(KernelOp kernel,
-                                          const GpuLimits &limits,
-                                          int64_t rows) {
-  return Policy(kernel, limits).verify(rows);
 }

@@ -39,7 +39,7 @@ using namespace mlir;
 using namespace mlir::kf;
 
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
-mlir::kf::createTargetMachine(const CpuTarget &target) {
+mlir::kf::createTargetMachine(StringRef cpu) {
   static std::once_flag once;
   std::call_once(once, [] {
     llvm::InitializeNativeTarget();
@@ -51,9 +51,9 @@ mlir::kf::createTargetMachine(const CpuTarget &target) {
   if (!found)
     return llvm::createStringError("cpu target: " + error);
 
-  std::string cpu = target.cpu, features = target.features;
-  if (cpu.empty() || cpu == "native") {
-    cpu = llvm::sys::getHostCPUName().str();
+  std::string features;
+  if (cpu == nativeCpu) {
+    cpu = llvm::sys::getHostCPUName();
     for (const auto &[name, isOn] : llvm::sys::getHostCPUFeatures())
       features += (features.empty() ? "" : ",") +
                   std::string(isOn ? "+" : "-") + name.str();
@@ -64,7 +64,7 @@ mlir::kf::createTargetMachine(const CpuTarget &target) {
   if (!known || !known->isCPUStringValid(cpu))
     return llvm::createStringError("cpu target: LLVM knows no " +
                                    triple.getArchName() + " CPU '" + cpu +
-                                   "'; --target-cpu=native is this machine's");
+                                   "'; 'native' is this machine's");
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
   std::unique_ptr<llvm::TargetMachine> machine(found->createTargetMachine(
@@ -77,8 +77,10 @@ mlir::kf::createTargetMachine(const CpuTarget &target) {
   return machine;
 }
 
-llvm::Error mlir::kf::checkRunsOnHost(const CpuTarget &target) {
-  auto machine = createTargetMachine(target);
+llvm::Error mlir::kf::checkHostRuns(StringRef cpu) {
+  if (cpu == nativeCpu)
+    return llvm::Error::success();
+  auto machine = createTargetMachine(cpu);
   if (!machine)
     return machine.takeError();
   const llvm::MCSubtargetInfo *info = (*machine)->getMCSubtargetInfo();
@@ -90,7 +92,7 @@ llvm::Error mlir::kf::checkRunsOnHost(const CpuTarget &target) {
     return llvm::Error::success();
   return llvm::createStringError("cpu target: this machine cannot run code for "
                                  "'" +
-                                 target.cpu + "', which uses " + missing +
+                                 cpu + "', which uses " + missing +
                                  "; --target-cpu=native is this machine's");
 }
 

@@ -6,13 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kf/Target/LLVMCPU/CpuTarget.h"
-
 #include "KernelConfig.h"
 #include "VerifySchedule.h"
 
 #include "kf/Target/LLVMCPU/Codegen.h"
 #include "kf/Target/LLVMCPU/Passes.h"
+#include "kf/Target/TargetEntry.h"
 
 #include "runtime/program/Executable.h"
 
@@ -29,8 +28,6 @@ namespace {
 struct CpuTargetModel
     : TargetAttrInterface::ExternalModel<CpuTargetModel, CpuTargetAttr> {
   StringRef getDevice(Attribute) const { return "cpu"; }
-  bool isInterpreted(Attribute) const { return false; }
-  FusionRules getFusionRules(Attribute, int64_t) const { return {}; }
 
   void addDivisionPasses(Attribute, OpPassManager &passes,
                          int64_t maxTokens) const {
@@ -70,7 +67,7 @@ struct CpuTargetModel
   LogicalResult serialize(Attribute target, ModuleOp module,
                           ::kf::Executable &executable,
                           ::kf::CancelFlag cancelled) const {
-    auto machine = createTargetMachine({cpuOf(target), ""});
+    auto machine = createTargetMachine(cpuOf(target));
     if (!machine)
       return module.emitError(llvm::toString(machine.takeError()));
     for (::kf::KernelSpec &kernel : executable.kernels)
@@ -91,7 +88,7 @@ struct CpuTargetModel
   }
 
   std::string getIdentity(Attribute target) const {
-    auto machine = createTargetMachine({cpuOf(target), ""});
+    auto machine = createTargetMachine(cpuOf(target));
     if (!machine) {
       llvm::consumeError(machine.takeError());
       return "";
@@ -101,27 +98,27 @@ struct CpuTargetModel
            (*machine)->getTargetFeatureString().str();
   }
 
+  llvm::Error checkRunsOnHost(Attribute target) const {
+    return checkHostRuns(cpuOf(target));
+  }
+
 private:
-  static std::string cpuOf(Attribute target) {
-    return cast<CpuTargetAttr>(target).getCpu().str();
+  static StringRef cpuOf(Attribute target) {
+    return cast<CpuTargetAttr>(target).getCpu();
   }
 };
 
-} // namespace
-
-void mlir::kf::registerCpuTarget(DialectRegistry &registry) {
-  registry.addExtension(+[](MLIRContext *context, KFDialect *) {
-    CpuTargetAttr::attachInterface<CpuTargetModel>(*context);
-  });
-}
-
-llvm::Expected<TargetAttrInterface>
-mlir::kf::createCpuTarget(MLIRContext *context, StringRef chip,
-                          int64_t workers) {
-  std::string cpu = chip.empty() ? "native" : chip.str();
-  auto machine = createTargetMachine({cpu, ""});
+llvm::Expected<Attribute> createCpuTarget(MLIRContext *context, StringRef chip,
+                                          int64_t workers) {
+  StringRef cpu = chip.empty() ? StringRef(nativeCpu) : chip;
+  auto machine = createTargetMachine(cpu);
   if (!machine)
     return machine.takeError();
-  return cast<TargetAttrInterface>(Attribute(CpuTargetAttr::get(
-      context, cpu, vectorLanes(**machine), hasInt8Dot(**machine), workers)));
+  return CpuTargetAttr::get(context, cpu, vectorLanes(**machine),
+                            hasInt8Dot(**machine), workers);
 }
+
+} // namespace
+
+const TargetEntry mlir::kf::cpuTarget = {
+    "cpu", registerTargetModel<CpuTargetAttr, CpuTargetModel>, createCpuTarget};

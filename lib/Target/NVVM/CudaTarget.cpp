@@ -6,34 +6,17 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kf/Target/NVVM/CudaTarget.h"
-
-#include "kf/Target/Common/GpuSchedules.h"
+#include "kf/Target/Common/GpuTarget.h"
 #include "kf/Target/NVVM/Codegen.h"
+#include "kf/Target/TargetEntry.h"
 
 using namespace mlir;
 using namespace mlir::kf;
 
 namespace {
 
-struct CudaTargetModel
-    : TargetAttrInterface::ExternalModel<CudaTargetModel, CudaTargetAttr> {
+struct CudaTargetModel : GpuTargetModel<CudaTargetModel, CudaTargetAttr> {
   StringRef getDevice(Attribute) const { return "cuda"; }
-  bool isInterpreted(Attribute) const { return false; }
-  FusionRules getFusionRules(Attribute, int64_t) const { return {}; }
-  void addDivisionPasses(Attribute, OpPassManager &, int64_t) const {}
-  LayoutAttr getWeightLayout(Attribute, RankedTensorType) const { return {}; }
-  KVCacheType getCacheLayout(Attribute, KVCacheType cache) const {
-    return cache.withKeyBlock(1);
-  }
-  ScheduleAttrInterface selectSchedule(Attribute target, KernelOp kernel,
-                                       int64_t rows) const {
-    return selectGpuSchedule(kernel, limitsOf(target), rows);
-  }
-  LogicalResult verifySchedule(Attribute target, KernelOp kernel,
-                               int64_t rows) const {
-    return verifyGpuSchedule(kernel, limitsOf(target), rows);
-  }
   void addLoweringPasses(Attribute, OpPassManager &passes) const {
     buildNvvmCodegenPipeline(passes);
   }
@@ -43,7 +26,17 @@ struct CudaTargetModel
     return serializeForCuda(module, executable,
                             cast<CudaTargetAttr>(target).getChip(), cancelled);
   }
-  std::string getIdentity(Attribute) const { return ""; }
+
+  static GpuLimits limitsOf(CudaTargetAttr target) {
+    GpuLimits limits;
+    limits.name = "CUDA";
+    limits.threads = 256; // registers of a multiprocessor for several blocks
+    // More has to be asked for at each launch.
+    limits.memory = std::min(target.getMemory(), kCudaStaticSharedBytes);
+    limits.indexBits = 64;
+    limits.missing = missing;
+    return limits;
+  }
 
 private:
   /// Functions that NVVM has no instructions for, and kf-nvvm-expand-math none.
@@ -51,35 +44,20 @@ private:
       "math.acos",  "math.acosh", "math.asin",  "math.asinh", "math.atan",
       "math.atanh", "math.cosh",  "math.exp2",  "math.expm1", "math.log10",
       "math.log1p", "math.log2",  "math.round", "math.sinh",  "math.tan"};
-
-  static GpuLimits limitsOf(Attribute target) {
-    GpuLimits limits;
-    limits.name = "CUDA";
-    limits.threads = 256; // registers of a multiprocessor for several blocks
-    // More has to be asked for at each launch.
-    limits.memory = std::min(cast<CudaTargetAttr>(target).getMemory(),
-                             kCudaStaticSharedBytes);
-    limits.indexBits = 64;
-    limits.missing = missing;
-    return limits;
-  }
 };
 
-} // namespace
-
-void mlir::kf::registerCudaTarget(DialectRegistry &registry) {
-  registry.addExtension(+[](MLIRContext *context, KFDialect *) {
-    CudaTargetAttr::attachInterface<CudaTargetModel>(*context);
-  });
-}
-
-llvm::Expected<TargetAttrInterface>
-mlir::kf::createCudaTarget(MLIRContext *context, StringRef chip, int64_t) {
+llvm::Expected<Attribute> createCudaTarget(MLIRContext *context, StringRef chip,
+                                           int64_t) {
   if (chip.empty())
     chip = "sm_80";
   if (llvm::Error error = checkCudaChip(chip))
     return std::move(error);
-  return cast<TargetAttrInterface>(
-      Attribute(CudaTargetAttr::get(context, chip, /*multiprocessors=*/0,
-                                    /*memory=*/kCudaStaticSharedBytes)));
+  return CudaTargetAttr::get(context, chip, /*multiprocessors=*/0,
+                             /*memory=*/kCudaStaticSharedBytes);
 }
+
+} // namespace
+
+const TargetEntry mlir::kf::cudaTarget = {
+    "cuda", registerTargetModel<CudaTargetAttr, CudaTargetModel>,
+    createCudaTarget};

@@ -6,9 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kf/Target/Reference/ReferenceTarget.h"
-
 #include "kf/Target/Reference/Serialize.h"
+#include "kf/Target/TargetEntry.h"
 
 #include "runtime/program/Executable.h"
 
@@ -22,11 +21,9 @@ struct ReferenceTargetModel
                                          ReferenceTargetAttr> {
   StringRef getDevice(Attribute) const { return "reference"; }
   bool isInterpreted(Attribute) const { return true; }
-  void addDivisionPasses(Attribute, OpPassManager &, int64_t) const {}
   FusionRules getFusionRules(Attribute, int64_t) const {
     return {/*fuses=*/false};
   }
-  LayoutAttr getWeightLayout(Attribute, RankedTensorType) const { return {}; }
   KVCacheType getCacheLayout(Attribute, KVCacheType cache) const {
     return cache;
   }
@@ -35,10 +32,6 @@ struct ReferenceTargetModel
     kernel.emitError("the reference runs kernels without a schedule");
     return {};
   }
-  LogicalResult verifySchedule(Attribute, KernelOp, int64_t) const {
-    return success();
-  }
-  void addLoweringPasses(Attribute, OpPassManager &) const {}
   LogicalResult serialize(Attribute, ModuleOp module,
                           ::kf::Executable &executable,
                           ::kf::CancelFlag) const {
@@ -48,22 +41,18 @@ struct ReferenceTargetModel
     executable.binary = std::move(*binary);
     return success();
   }
-  std::string getIdentity(Attribute) const { return ""; }
 };
+
+llvm::Expected<Attribute> createReferenceTarget(MLIRContext *context,
+                                                StringRef chip, int64_t) {
+  if (!chip.empty())
+    return llvm::createStringError("reference target: there is no chip '" +
+                                   chip + "'; leave it out");
+  return ReferenceTargetAttr::get(context);
+}
 
 } // namespace
 
-void mlir::kf::registerReferenceTarget(DialectRegistry &registry) {
-  registry.addExtension(+[](MLIRContext *context, KFDialect *) {
-    ReferenceTargetAttr::attachInterface<ReferenceTargetModel>(*context);
-  });
-}
-
-llvm::Expected<TargetAttrInterface>
-mlir::kf::createReferenceTarget(MLIRContext *context, StringRef chip, int64_t) {
-  if (!chip.empty())
-    return llvm::createStringError("the reference is one device, without '" +
-                                   chip + "'");
-  return cast<TargetAttrInterface>(
-      Attribute(ReferenceTargetAttr::get(context)));
-}
+const TargetEntry mlir::kf::referenceTarget = {
+    "reference", registerTargetModel<ReferenceTargetAttr, ReferenceTargetModel>,
+    createReferenceTarget};

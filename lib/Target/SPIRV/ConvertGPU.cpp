@@ -94,6 +94,8 @@ private:
       moveTables(function);
       correctDivisions(function);
       correctPowers(function);
+      expandWideMagnitudes(function);
+      narrowComparisons(function);
       function.walk([&](arith::ExtFOp op) {
         hasFloat16 |= op.getIn().getType().isF16();
       });
@@ -324,6 +326,69 @@ private:
       result = arith::SelectOp::create(b, isOne, number(1.0), result);
       op.getResult().replaceAllUsesExcept(result, power);
     }
+  }
+
+  /// Writes magnitudes of 64 bits as comparisons with 0, as Mesa does, but
+  /// before these are narrowed.
+  static void expandWideMagnitudes(gpu::GPUFuncOp function) {
+    function.walk([](math::AbsIOp op) {
+      Value x = op.getOperand();
+      if (!x.getType().isInteger(64))
+        return;
+      ImplicitLocOpBuilder b(op.getLoc(), op);
+      Value zero = arith::ConstantOp::create(b, b.getI64IntegerAttr(0));
+      Value isNegative =
+          arith::CmpIOp::create(b, arith::CmpIPredicate::slt, x, zero);
+      Value negated = arith::SubIOp::create(b, zero, x);
+      op.getResult().replaceAllUsesWith(
+          arith::SelectOp::create(b, isNegative, negated, x));
+      op.erase();
+    });
+  }
+
+  /// Compares what was widened to 64 bits with a constant as what it was before
+  /// that. Mesa 22.3 takes each such comparison of widened words for true, or
+  /// each for false.
+  static void narrowComparisons(gpu::GPUFuncOp function) {
+    function.walk([](arith::CmpIOp op) {
+      Operation *widening = op.getLhs().getDefiningOp();
+      APInt limit;
+      if (!op.getLhs().getType().isInteger(64) ||
+          !isa_and_nonnull<arith::ExtSIOp, arith::IndexCastOp>(widening) ||
+          !isSigned(op.getPredicate()) ||
+          !matchPattern(op.getRhs(), m_ConstantInt(&limit)))
+        return;
+      Value narrow = widening->getOperand(0);
+      OpBuilder b(op);
+      Value result;
+      if (limit.isSignedIntN(bitsOf(narrow.getType()))) {
+        Value constant = arith::ConstantOp::create(
+            b, op.getLoc(),
+            b.getIntegerAttr(narrow.getType(), limit.getSExtValue()));
+        result = arith::CmpIOp::create(b, op.getLoc(), op.getPredicate(),
+                                       narrow, constant);
+      } else {
+        // All numbers of so few bits are on the side of 0.
+        bool holds =
+            arith::applyCmpPredicate(op.getPredicate(), APInt(64, 0), limit);
+        result =
+            arith::ConstantOp::create(b, op.getLoc(), b.getBoolAttr(holds));
+      }
+      op.getResult().replaceAllUsesWith(result);
+      op.erase();
+    });
+  }
+
+  static bool isSigned(arith::CmpIPredicate predicate) {
+    return llvm::is_contained(
+        {arith::CmpIPredicate::slt, arith::CmpIPredicate::sle,
+         arith::CmpIPredicate::sgt, arith::CmpIPredicate::sge},
+        predicate);
+  }
+
+  /// Of an integer, or of an index in SPIR-V.
+  static unsigned bitsOf(Type type) {
+    return type.isIndex() ? 32 : type.getIntOrFloatBitWidth();
   }
 
   /// Makes variables of the function of the module's constant tables, which the

@@ -143,19 +143,13 @@ Status kf::checkCapability(const CudaProperties &properties) {
 
 Result<std::unique_ptr<CudaContext>>
 CudaContext::create(const CudaDeviceOptions &options) {
-  CudaFunctions cu;
-  if (options.driver) {
-    cu = *options.driver;
-  } else {
-    KF_ASSIGN_OR_RETURN(cu, loadCudaFunctions());
-  }
+  KF_ASSIGN_OR_RETURN(CudaFunctions cu, startCuda(options.driver));
   std::unique_ptr<CudaContext> self(new CudaContext(cu));
   KF_RETURN_IF_ERROR(self->open(options));
   return self;
 }
 
 Status CudaContext::open(const CudaDeviceOptions &options) {
-  KF_RETURN_IF_ERROR(startCuda(cu));
   int count = 0;
   KF_RETURN_IF_ERROR(check(cu.cuDeviceGetCount(&count), "cuDeviceGetCount"));
   if (count == 0)

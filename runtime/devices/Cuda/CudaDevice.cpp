@@ -92,13 +92,7 @@ kf::createCudaDevice(const CudaDeviceOptions &options) try {
 
 Result<std::vector<std::string>>
 kf::listCudaDevices(const CudaFunctions *driver) try {
-  CudaFunctions cu;
-  if (driver) {
-    cu = *driver;
-  } else {
-    KF_ASSIGN_OR_RETURN(cu, loadCudaFunctions());
-  }
-  KF_RETURN_IF_ERROR(startCuda(cu));
+  KF_ASSIGN_OR_RETURN(CudaFunctions cu, startCuda(driver));
   int count = 0;
   KF_RETURN_IF_ERROR(
       cudaStatus(cu, cu.cuDeviceGetCount(&count), "cuDeviceGetCount"));

@@ -51,7 +51,13 @@ Result<CudaFunctions> kf::loadCudaFunctions() {
   return cu;
 }
 
-Status kf::startCuda(const CudaFunctions &cu) {
+Result<CudaFunctions> kf::startCuda(const CudaFunctions *driver) {
+  CudaFunctions cu;
+  if (driver) {
+    cu = *driver;
+  } else {
+    KF_ASSIGN_OR_RETURN(cu, loadCudaFunctions());
+  }
   int version = 0; // can be asked before cuInit
   KF_RETURN_IF_ERROR(
       cudaStatus(cu, cu.cuDriverGetVersion(&version), "cuDriverGetVersion"));
@@ -67,7 +73,8 @@ Status kf::startCuda(const CudaFunctions &cu) {
   if (result == CUDA_ERROR_SYSTEM_DRIVER_MISMATCH)
     return Status::error("libcuda.so.1 and the kernel's NVIDIA driver are of "
                          "different versions: install both anew, or restart");
-  return cudaStatus(cu, result, "cuInit");
+  KF_RETURN_IF_ERROR(cudaStatus(cu, result, "cuInit"));
+  return cu;
 }
 
 Status kf::cudaStatus(const CudaFunctions &cu, CUresult result,

@@ -48,7 +48,6 @@ enum CUresult : int {
   CUDA_ERROR_NO_DEVICE = 100,
   CUDA_ERROR_INVALID_DEVICE = 101,
   CUDA_ERROR_INVALID_IMAGE = 200,
-  CUDA_ERROR_INVALID_CONTEXT = 201,
   CUDA_ERROR_NO_BINARY_FOR_GPU = 209,
   CUDA_ERROR_ECC_UNCORRECTABLE = 214,
   CUDA_ERROR_INVALID_PTX = 218,
@@ -60,7 +59,6 @@ enum CUresult : int {
   CUDA_ERROR_NOT_FOUND = 500,
   CUDA_ERROR_NOT_READY = 600,
   CUDA_ERROR_ILLEGAL_ADDRESS = 700,
-  CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES = 701,
   CUDA_ERROR_LAUNCH_TIMEOUT = 702,
   CUDA_ERROR_CONTEXT_IS_DESTROYED = 709,
   CUDA_ERROR_ASSERT = 710,
@@ -213,8 +211,10 @@ constexpr int leastCudaVersion = 12000;
 /// is installed, one that lacks functions, as before CUDA 12.
 Result<CudaFunctions> loadCudaFunctions();
 
-/// Calls cuInit, and checks the driver's version.
-Status startCuda(const CudaFunctions &cu);
+/// The functions, those of the machine's driver where `driver` is null, after
+/// cuInit. Errors: loadCudaFunctions()'s, a driver that is too old or does not
+/// start.
+Result<CudaFunctions> startCuda(const CudaFunctions *driver);
 
 /// `what: CUDA_ERROR_..., the driver's text` unless `result` is CUDA_SUCCESS.
 Status cudaStatus(const CudaFunctions &cu, CUresult result, const char *what);

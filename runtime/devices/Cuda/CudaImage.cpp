@@ -85,21 +85,93 @@ Status checkPtx(std::string_view text) {
   return {};
 }
 
-std::optional<PtxTarget> findTarget(std::string_view text) {
-  constexpr std::string_view directive = "\n.target sm_";
-  const size_t at = text.find(directive);
-  if (at == std::string_view::npos)
+/// The words of PTX without its comments: names and directives with their dots,
+/// strings, single characters of any other kind.
+class PtxWords {
+public:
+  explicit PtxWords(std::string_view text) : rest(text) {}
+
+  /// Empty at the end.
+  std::string_view next() {
+    skipSpace();
+    size_t size = std::min<size_t>(rest.size(), 1);
+    if (rest.starts_with('"'))
+      size = rest.find('"', 1) + 1; // 0: it does not end
+    else if (!rest.empty() && isOfName(rest[0]))
+      size = std::ranges::find_if_not(rest, isOfName) - rest.begin();
+    return take(size ? size : rest.size());
+  }
+
+private:
+  static bool isOfName(char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+           (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || c == '%' ||
+           c == '.';
+  }
+  std::string_view take(size_t size) {
+    const std::string_view taken = rest.substr(0, size);
+    rest.remove_prefix(taken.size());
+    return taken;
+  }
+  void skipTo(std::string_view end) {
+    const size_t at = rest.find(end, 2); // behind what begins the comment
+    take(at == std::string_view::npos ? rest.size() : at + end.size());
+  }
+  void skipSpace() {
+    while (!rest.empty()) {
+      if (rest.starts_with("//"))
+        skipTo("\n");
+      else if (rest.starts_with("/*"))
+        skipTo("*/");
+      else if (rest[0] <= ' ')
+        take(1);
+      else
+        return;
+    }
+  }
+
+  std::string_view rest;
+};
+
+/// Of "sm_90a".
+std::optional<PtxTarget> parseTarget(std::string_view name) {
+  constexpr std::string_view prefix = "sm_";
+  if (!name.starts_with(prefix))
     return std::nullopt;
-  const char *begin = text.data() + at + directive.size();
+  name.remove_prefix(prefix.size());
   PtxTarget target;
-  auto [rest, code] =
-      std::from_chars(begin, text.data() + text.size(), target.number);
+  auto [end, code] =
+      std::from_chars(name.data(), name.data() + name.size(), target.number);
   if (code != std::errc())
     return std::nullopt;
-  // The text ends in a NUL.
-  target.isExact = *rest == 'a';
-  target.isFamily = *rest == 'f';
+  name.remove_prefix(end - name.data());
+  target.isExact = name.starts_with('a');
+  target.isFamily = name.starts_with('f');
   return target;
+}
+
+/// Behind an entry's name: "(.param .u64 a, .param .u64 b)", or the body.
+size_t countParameters(PtxWords &words) {
+  size_t count = 0;
+  if (words.next() == "(")
+    for (std::string_view word = words.next(); !word.empty() && word != ")";
+         word = words.next())
+      count += word == ".param";
+  return count;
+}
+
+/// What the text says of itself up to its entry.
+void readHead(CudaImage &image) {
+  PtxWords words(image.bytes);
+  for (std::string_view word = words.next(); !word.empty();
+       word = words.next()) {
+    if (word == ".target" && !image.target) {
+      image.target = parseTarget(words.next());
+    } else if (word == ".entry" && words.next() == cudaEntryName) {
+      image.parameters = countParameters(words);
+      return;
+    }
+  }
 }
 
 } // namespace
@@ -132,7 +204,7 @@ Result<std::vector<CudaImage>> kf::parseCudaImages(std::string_view binary,
         (image.isPtx ? checkPtx(image.bytes) : checkElf(image.bytes))
             .in(where));
     if (image.isPtx)
-      image.target = findTarget(image.bytes);
+      readHead(image);
     images.push_back(image);
   }
   if (!binary.empty())

@@ -95,19 +95,13 @@ Status CudaProgram::loadAll(std::string_view binary) {
 Status CudaProgram::checkDispatches() {
   for (size_t i = 0; i < program().dispatches.size(); ++i) {
     const DispatchSpec &dispatch = program().dispatches[i];
-    const std::string where = "dispatch " + std::to_string(i);
     const size_t count = dispatch.bindings.size();
     if (count > mostBuffers)
-      return Status::error(where + ": " + std::to_string(count) +
+      return Status::error("dispatch " + std::to_string(i) + ": " +
+                           std::to_string(count) +
                            " buffers, a CUDA kernel takes at most " +
                            std::to_string(mostBuffers));
-    int64_t &known = kernels[dispatch.kernel].buffers;
-    if (known >= 0 && known != static_cast<int64_t>(count))
-      return Status::error(
-          where + ": " + std::to_string(count) + " buffers for kernel '" +
-          program().kernels[dispatch.kernel].name + "', which took " +
-          std::to_string(known) + " before");
-    known = static_cast<int64_t>(count);
+    kernels[dispatch.kernel].buffers = static_cast<int64_t>(count);
   }
   return {};
 }
@@ -166,7 +160,7 @@ Status CudaProgram::loadKernel(size_t index, const CudaImage &image) {
     return Status::error(std::string("its code has no entry ") + cudaEntryName);
   if (kernel.worst != CUDA_SUCCESS)
     return explain(kernel.worst, image, log);
-  KF_RETURN_IF_ERROR(checkParameters(kernel));
+  KF_RETURN_IF_ERROR(checkParameters(image, kernel));
   return checkFunction(program().kernels[index], kernel);
 }
 
@@ -191,14 +185,16 @@ Status CudaProgram::explain(CUresult result, const CudaImage &image,
              : Status::error(status.message() + ": " + line, status.code());
 }
 
-/// The driver reads as many parameters as the code takes.
-Status CudaProgram::checkParameters(Kernel &kernel) const {
+/// The driver reads as many parameters as the code takes. Text says how many
+/// those are; of machine code the driver is asked for one more, which it takes
+/// for an error of the caller.
+Status CudaProgram::checkParameters(const CudaImage &image,
+                                    Kernel &kernel) const {
   const CudaFunctions &cu = context.cu;
-  if (!cu.cuFuncGetParamInfo)
-    return {};
   const auto count = static_cast<size_t>(kernel.buffers) + 1;
-  bool fits = true;
-  for (size_t i = 0; i <= count && fits; ++i) {
+  bool fits = !image.isPtx || image.parameters == count;
+  const size_t asked = image.isPtx ? count : count + 1;
+  for (size_t i = 0; i < asked && fits && cu.cuFuncGetParamInfo; ++i) {
     size_t offset = 0, bytes = 0;
     const CUresult result =
         cu.cuFuncGetParamInfo(kernel.function, i, &offset, &bytes);

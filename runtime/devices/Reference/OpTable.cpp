@@ -405,9 +405,10 @@ Result<Evaluate> preparePlainAttention(const OpSite &site) {
   }
   // Sums of what a file says must not overflow.
   constexpr int64_t most = int64_t(1) << 31;
-  if (std::abs(options.offset) > most || options.window.value_or(1) > most ||
-      options.window.value_or(1) < 1)
+  if (options.offset < -most || options.offset > most)
     return wrongType("offset", "a number of keys");
+  if (options.window.value_or(1) < 1 || options.window.value_or(1) > most)
+    return wrongType("window", "a positive number of keys");
   return Evaluate([options, scale](const OpCall &call) {
     PlainAttentionOptions all = options;
     all.scale = static_cast<float>(scale.value_or(

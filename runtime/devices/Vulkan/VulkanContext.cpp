@@ -79,7 +79,7 @@ Status VulkanContext::choosePhysicalDevice() {
                  end == wanted.data() + wanted.size();
   if (numeric) {
     if (error != std::errc() || index >= devices.size())
-      return Status::error("no Vulkan device " + wanted + "; there are " +
+      return Status::error("no Vulkan device " + wanted + "; known are " +
                            known);
     physical = devices[index];
   } else {
@@ -97,7 +97,7 @@ Status VulkanContext::choosePhysicalDevice() {
     }
     if (!physical)
       return Status::error("no Vulkan device named '" + wanted +
-                           "'; there are " + known);
+                           "'; known are " + known);
   }
 
   instance->vk.vkGetPhysicalDeviceProperties(physical, &properties);

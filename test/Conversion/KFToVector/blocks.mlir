@@ -60,6 +60,19 @@ kf.kernel @embedding(%ids: tensor<?xi32>, %table: tensor<50x32x!kf.quant<q8_0>>)
 
 // -----
 
+// A table may be a view of rows of another rank.
+// CHECK-LABEL: func.func @viewed_table(
+// CHECK-SAME:    memref<?xi32>, %[[T:.*]]: memref<2x4x68xi8>
+// CHECK:         vector.load %[[T]][%{{.*}}, %{{.*}}, %{{.*}}] : memref<2x4x68xi8>, vector<16xi8>
+kf.kernel @viewed_table(%ids: tensor<?xi32>, %table: tensor<2x4x64x!kf.quant<q8_0>>) -> tensor<?x64xf32>
+    attributes {schedule = #kf.vector<workgroup = [4], lanes = 16>} {
+  %0 = tensor.collapse_shape %table [[0, 1], [2]] : tensor<2x4x64x!kf.quant<q8_0>> into tensor<8x64x!kf.quant<q8_0>>
+  %1 = kf.embedding %ids, %0 : tensor<?xi32>, tensor<8x64x!kf.quant<q8_0>>
+  kf.yield %1 : tensor<?x64xf32>
+}
+
+// -----
+
 // The table of a format is one constant of a module, found by what it holds.
 // CHECK:       memref.global "private" constant @kf_block_table : memref<16xf32> = dense<0.0
 // CHECK:       memref.global "private" constant @kf_block_table_0 : memref<16xf32> = dense<[-1.270000e+02, -1.040000e+02

@@ -13,6 +13,15 @@ kf.kernel @quantize(%x: tensor<4x64xf32>) -> tensor<4x64x!kf.quant<q8_0>>
 
 // -----
 
+kf.kernel @dequantize(%x: tensor<4x64x!kf.quant<q8_0>>) -> tensor<4x64xf32>
+    attributes {schedule = #kf.vector<workgroup = [1], lanes = 16>} {
+  // expected-error @+1 {{'kf.dequantize' op convert-kf-to-vector: no vector code for this op yet; --device=reference computes it}}
+  %0 = kf.dequantize %x : tensor<4x64x!kf.quant<q8_0>>
+  kf.yield %0 : tensor<4x64xf32>
+}
+
+// -----
+
 kf.kernel @blocks_not_packed(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q8_0>>) -> tensor<?x96xf32>
     attributes {schedule = #kf.vector<workgroup = [4, 32], tile = [4, 32], lanes = 16>} {
   // expected-error @+1 {{convert-kf-to-vector: weight is not packed; run kf-set-layouts first}}
@@ -27,6 +36,25 @@ kf.kernel @dense_i8(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel
     attributes {schedule = #kf.vector<workgroup = [4, 32], tile = [4, 32], lanes = 16, dot = i8>} {
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32, #kf.layout<panel = 32>>
   kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+// expected-error @+1 {{convert-kf-to-vector: rows of blocks are read in at most 16 lanes}}
+kf.kernel @wide_blocks(%ids: tensor<?xi32>, %table: tensor<50x64x!kf.quant<q4_0>>) -> tensor<?x64xf32>
+    attributes {schedule = #kf.vector<workgroup = [4], lanes = 32>} {
+  %0 = kf.embedding %ids, %table : tensor<?xi32>, tensor<50x64x!kf.quant<q4_0>>
+  kf.yield %0 : tensor<?x64xf32>
+}
+
+// -----
+
+kf.kernel @part_of_a_block(%ids: tensor<?xi32>, %table: tensor<50x96x!kf.quant<q4_0>>) -> tensor<?x64xf32>
+    attributes {schedule = #kf.vector<workgroup = [4], lanes = 16>} {
+  // expected-error @+1 {{convert-kf-to-vector: columns of a slice of 'tensor<50x96x!kf.quant<q4_0>>' must begin with a block of 32; slice what is read from it instead}}
+  %0 = tensor.extract_slice %table[0, 8] [50, 64] [1, 1] : tensor<50x96x!kf.quant<q4_0>> to tensor<50x64x!kf.quant<q4_0>>
+  %1 = kf.embedding %ids, %0 : tensor<?xi32>, tensor<50x64x!kf.quant<q4_0>>
+  kf.yield %1 : tensor<?x64xf32>
 }
 
 // -----
@@ -222,4 +250,160 @@ kf.kernel @splits(%q: tensor<1x2x16xf32>, %c: !layer, %p: tensor<1xi32>, %sp: te
     }
   }
   kf.yield %0#0, %0#1, %0#2 : tensor<1x2x2xf32>, tensor<1x2x2xf32>, tensor<1x2x2x16xf32>
+}
+
+// -----
+
+kf.kernel @computed_float_scales(%x: tensor<?x64xi8>, %s: tensor<?x2xf32>, %t: tensor<?x2xi32>, %w: tensor<96x64x!kf.quant<q8_0>, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [4, 32], tile = [4, 32], lanes = 16>} {
+  %0 = kf.softmax %s : tensor<?x2xf32>
+  // expected-error @+1 {{convert-kf-to-vector: codes and scales must be arguments of the kernel}}
+  %1 = kf.matmul %x scales(%0 : tensor<?x2xf32>) sums(%t : tensor<?x2xi32>), %w : tensor<?x64xi8>, tensor<96x64x!kf.quant<q8_0>, #kf.layout<panel = 32>>
+  kf.yield %1 : tensor<?x96xf32>
+}
+
+// -----
+
+// expected-error @+1 {{convert-kf-to-vector: dot = i8 needs lanes = 4, 8 or 16}}
+kf.kernel @int8_lanes(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q8_0>, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [4, 32], tile = [4, 32], lanes = 2, dot = i8>} {
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64x!kf.quant<q8_0>, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+kf.kernel @computed_parts(%m: tensor<?x4x8xf32>, %v: tensor<?x4x8x16xf32>) -> tensor<?x4x16xf32>
+    attributes {schedule = #kf.vector<workgroup = [4], lanes = 16>} {
+  %0 = kf.softmax %m : tensor<?x4x8xf32>
+  // expected-error @+1 {{convert-kf-to-vector: parts must be arguments of the kernel}}
+  %1 = kf.attention_combine %m, %0, %v : tensor<?x4x8xf32>, tensor<?x4x8x16xf32>
+  kf.yield %1 : tensor<?x4x16xf32>
+}
+
+// -----
+
+//===----------------------------------------------------------------------===//
+// cache
+//===----------------------------------------------------------------------===//
+
+!layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = !kf.quant<q8_0>, key_block = 64>
+// expected-error @+1 {{convert-kf-to-vector: lanes (64) must divide the blocks of the cache (32 elements)}}
+kf.kernel @append_lanes(%c: !layer, %k: tensor<?x1x64xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>)
+    attributes {schedule = #kf.vector<workgroup = [4], lanes = 64>} {
+  kf.kv_append %c, %k, %k, %p, %sp, %pt {layer = 0 : i64} : !layer, tensor<?x1x64xf32>, tensor<?xi32>, tensor<1x4xi32>
+  kf.yield
+}
+
+// -----
+
+!layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = !kf.quant<q8_0>, key_block = 64>
+// expected-error @+1 {{convert-kf-to-vector: lanes (64) must divide the blocks of the cache (32 elements)}}
+kf.kernel @attention_lanes(%q: tensor<?x2x64xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x2x64xf32>
+    attributes {schedule = #kf.vector<workgroup = [4, 2], tile = [2], reduction = 64, lanes = 64>} {
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x2x64xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
+  kf.yield %0 : tensor<?x2x64xf32>
+}
+
+// -----
+
+!layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 16, type = f32, key_block = 16>
+// expected-error @+1 {{convert-kf-to-vector: a workgroup of 1073741824 tokens and 2 heads is too large; tile fewer tokens}}
+kf.kernel @many_tokens(%q: tensor<?x2x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x2x16xf32>
+    attributes {schedule = #kf.vector<workgroup = [1073741824, 2], tile = [2], reduction = 64, lanes = 16>} {
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x2x16xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
+  kf.yield %0 : tensor<?x2x16xf32>
+}
+
+// -----
+
+//===----------------------------------------------------------------------===//
+// reductions and products of batches
+//===----------------------------------------------------------------------===//
+
+kf.kernel @reduced_rows(%x: tensor<?x4x16xf32>) -> tensor<?x4xf32>
+    attributes {schedule = #kf.vector<workgroup = [1], lanes = 16>} {
+  %0 = kf.softmax %x : tensor<?x4x16xf32>
+  // expected-error @+1 {{convert-kf-to-vector: its operand must be in memory or made by elementwise ops}}
+  %1 = kf.reduce(sum) %0 dims = [2] : tensor<?x4x16xf32>
+  kf.yield %1 : tensor<?x4xf32>
+}
+
+// -----
+
+kf.kernel @computed_weight(%x: tensor<?x4x16xf32>, %w: tensor<?x8x16xf32>) -> tensor<?x4x8xf32>
+    attributes {schedule = #kf.vector<workgroup = [1, 1], lanes = 16>} {
+  %0 = kf.softmax %w : tensor<?x8x16xf32>
+  // expected-error @+1 {{convert-kf-to-vector: its weight must be in memory}}
+  %1 = kf.batch_matmul %x, %0 : tensor<?x4x16xf32>, tensor<?x8x16xf32>
+  kf.yield %1 : tensor<?x4x8xf32>
+}
+
+// -----
+
+//===----------------------------------------------------------------------===//
+// results of tiled kernels
+//===----------------------------------------------------------------------===//
+
+kf.kernel @codes_alone(%x: tensor<4x64xf32>) -> tensor<4x64xi8>
+    attributes {schedule = #kf.vector<workgroup = [4], lanes = 16>, grid = #kf.grid<tokens = [0], counts = [1]>} {
+  %e = tensor.empty() : tensor<4x64xi8>
+  %0 = scf.forall (%i) = (0) to (4) step (4) shared_outs(%a = %e) -> (tensor<4x64xi8>) {
+    // expected-error @+1 {{'kf.quantize_rows' op convert-kf-to-vector: must make the kernel's results}}
+    %c, %s, %t = kf.quantize_rows %x group(32) : tensor<4x64xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %c into %a[%i, 0] [4, 64] [1, 1] : tensor<4x64xi8> into tensor<4x64xi8>
+    }
+  }
+  kf.yield %0 : tensor<4x64xi8>
+}
+
+// -----
+
+!layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 16, type = f32, key_block = 16>
+kf.kernel @maxima_twice(%q: tensor<1x2x16xf32>, %c: !layer, %p: tensor<1xi32>, %sp: tensor<1xi32>, %pt: tensor<1x4xi32>) -> (tensor<1x2x1xf32>, tensor<1x2x1xf32>, tensor<1x2x1x16xf32>)
+    attributes {schedule = #kf.vector<workgroup = [1, 2], tile = [2], reduction = 64, lanes = 16>, grid = #kf.grid<tokens = [0], counts = [1]>} {
+  %e = tensor.empty() : tensor<1x2x1xf32>
+  %f = tensor.empty() : tensor<1x2x1x16xf32>
+  %0:3 = scf.forall (%i) = (0) to (1) step (1) shared_outs(%a = %e, %b = %e, %d = %f) -> (tensor<1x2x1xf32>, tensor<1x2x1xf32>, tensor<1x2x1x16xf32>) {
+    // expected-error @+1 {{'kf.attention_partial' op convert-kf-to-vector: must make the kernel's results}}
+    %m, %t, %o = kf.attention_partial %q, %c, %p, %sp, %pt splits(1) {layer = 0 : i64, scale = 0.25 : f32} : tensor<1x2x16xf32>, !layer, tensor<1xi32>, tensor<1x4xi32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %m into %a[%i, 0, 0] [1, 2, 1] [1, 1, 1] : tensor<1x2x1xf32> into tensor<1x2x1xf32>
+      tensor.parallel_insert_slice %m into %b[%i, 0, 0] [1, 2, 1] [1, 1, 1] : tensor<1x2x1xf32> into tensor<1x2x1xf32>
+      tensor.parallel_insert_slice %o into %d[%i, 0, 0, 0] [1, 2, 1, 16] [1, 1, 1, 1] : tensor<1x2x1x16xf32> into tensor<1x2x1x16xf32>
+    }
+  }
+  kf.yield %0#0, %0#1, %0#2 : tensor<1x2x1xf32>, tensor<1x2x1xf32>, tensor<1x2x1x16xf32>
+}
+
+// -----
+
+// expected-error @+1 {{convert-kf-to-vector: needs a #kf.vector schedule; run kf-select-schedules for a CPU first}}
+kf.kernel @no_schedule(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
+    attributes {grid = #kf.grid<tokens = [0], counts = [1]>} {
+  %e = tensor.empty() : tensor<4x64xf32>
+  %0 = scf.forall (%i) = (0) to (4) step (4) shared_outs(%a = %e) -> (tensor<4x64xf32>) {
+    %c = kf.softmax %x : tensor<4x64xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %c into %a[%i, 0] [4, 64] [1, 1] : tensor<4x64xf32> into tensor<4x64xf32>
+    }
+  }
+  kf.yield %0 : tensor<4x64xf32>
+}
+
+// -----
+
+// expected-error @+1 {{convert-kf-to-vector: must have one result, found 2}}
+kf.kernel @two_results(%x: tensor<4x64xf32>) -> (tensor<4x64xf32>, tensor<4x64xf32>)
+    attributes {schedule = #kf.vector<workgroup = [4], lanes = 16>, grid = #kf.grid<tokens = [0], counts = [1]>} {
+  %e = tensor.empty() : tensor<4x64xf32>
+  %0:2 = scf.forall (%i) = (0) to (4) step (4) shared_outs(%a = %e, %b = %e) -> (tensor<4x64xf32>, tensor<4x64xf32>) {
+    %c = kf.softmax %x : tensor<4x64xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %c into %a[%i, 0] [4, 64] [1, 1] : tensor<4x64xf32> into tensor<4x64xf32>
+      tensor.parallel_insert_slice %c into %b[%i, 0] [4, 64] [1, 1] : tensor<4x64xf32> into tensor<4x64xf32>
+    }
+  }
+  kf.yield %0#0, %0#1 : tensor<4x64xf32>, tensor<4x64xf32>
 }

@@ -141,3 +141,23 @@ kf.kernel @pack(%w: tensor<40x8xf32>) -> tensor<40x8xf32, #kf.layout<panel = 16>
   %0 = kf.pack %w : tensor<40x8xf32> to tensor<40x8xf32, #kf.layout<panel = 16>>
   kf.yield %0 : tensor<40x8xf32, #kf.layout<panel = 16>>
 }
+
+// -----
+
+// A list is a constant of the module, whatever else has its name.
+// CHECK:       memref.global "private" constant @picked_list_0 : memref<4xf32> = dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 5.000000e+00]>
+// CHECK-LABEL: func.func @picked(
+// CHECK:         memref.get_global @picked_list_0
+// CHECK-LABEL: func.func @picked_list(
+kf.kernel @picked(%x: tensor<?x4xf32>) -> tensor<?x4xf32>
+    attributes {schedule = #kf.vector<workgroup = [1], lanes = 4>} {
+  %0 = arith.constant dense<[[1.0, 2.0, 3.0, 5.0]]> : tensor<1x4xf32>
+  %1 = kf.broadcast %0 : tensor<1x4xf32> to tensor<?x4xf32>
+  %2 = arith.mulf %x, %1 : tensor<?x4xf32>
+  kf.yield %2 : tensor<?x4xf32>
+}
+kf.kernel @picked_list(%x: tensor<?x4xf32>) -> tensor<?x4xf32>
+    attributes {schedule = #kf.vector<workgroup = [1], lanes = 4>} {
+  %0 = arith.negf %x : tensor<?x4xf32>
+  kf.yield %0 : tensor<?x4xf32>
+}

@@ -161,8 +161,24 @@ func.func @attention_c4(%q: tensor<4x5x8xf32>, %m: tensor<5x4xf32>) {
 // -----
 
 func.func @attention_c5(%q: tensor<4x5x8xf32>) {
-  // expected-error @+1 {{C5: window must be positive and needs causal}}
+  // expected-error @+1 {{C5: window needs causal}}
   %0 = kf.scaled_dot_product_attention %q, %q, %q {window = 2 : i64} : tensor<4x5x8xf32>, tensor<4x5x8xf32>, tensor<4x5x8xf32>
+  return
+}
+
+// -----
+
+func.func @attention_c5_window(%q: tensor<4x5x8xf32>) {
+  // expected-error @+1 {{C5: window must be in [1, 2147483648], found 2147483649}}
+  %0 = kf.scaled_dot_product_attention %q, %q, %q {causal, window = 2147483649 : i64} : tensor<4x5x8xf32>, tensor<4x5x8xf32>, tensor<4x5x8xf32>
+  return
+}
+
+// -----
+
+func.func @attention_c5_offset(%q: tensor<4x5x8xf32>) {
+  // expected-error @+1 {{C5: offset must be in [-2147483648, 2147483648], found -9223372036854775808}}
+  %0 = kf.scaled_dot_product_attention %q, %q, %q {causal, offset = -9223372036854775808 : i64} : tensor<4x5x8xf32>, tensor<4x5x8xf32>, tensor<4x5x8xf32>
   return
 }
 

@@ -86,3 +86,44 @@ gpu.module @table {
     gpu.return
   }
 }
+
+// What was widened to 64 bits is compared as what it was before that.
+// CHECK-LABEL: spirv.module @comparison
+// CHECK:         %[[WORD:.*]] = spirv.Load "StorageBuffer" %{{.*}} : i32
+// CHECK:         %[[LIMIT:.*]] = spirv.Constant 7 : i32
+// CHECK:         spirv.SLessThan %[[WORD]], %[[LIMIT]] : i32
+// CHECK:         spirv.SGreaterThanEqual %{{.*}}, %{{.*}} : i32
+// CHECK-NOT:     spirv.SGreaterThan{{ }}
+// CHECK:         spirv.ULessThan %{{.*}} : i64
+// CHECK:         %[[NEGATIVE:.*]] = spirv.SLessThan %[[WORD]], %{{.*}} : i32
+// CHECK:         spirv.Select %[[NEGATIVE]], %{{.*}} : i1, i64
+gpu.module @comparison attributes {spirv.target_env = #spirv.target_env<
+    #spirv.vce<v1.3, [Shader, Int64], [SPV_KHR_storage_buffer_storage_class]>,
+    #spirv.resource_limits<>>} {
+  gpu.func @comparison(%x: memref<?xi32>, %y: memref<?xi32>) kernel
+      attributes {known_block_size = array<i32: 1, 1, 1>} {
+    %zero = arith.constant 0 : i32
+    %seven = arith.constant 7 : i64
+    %large = arith.constant 5000000000 : i64
+    %i = gpu.thread_id x
+    %v = memref.load %x[%i] : memref<?xi32>
+    %wide = arith.extsi %v : i32 to i64
+    %less = arith.cmpi slt, %wide, %seven : i64
+    %0 = arith.select %less, %v, %zero : i32
+    memref.store %0, %y[%i] : memref<?xi32>
+    %number = arith.index_cast %i : index to i64
+    %more = arith.cmpi sge, %number, %seven : i64
+    %1 = arith.select %more, %v, %zero : i32
+    memref.store %1, %y[%i] : memref<?xi32>
+    %never = arith.cmpi sgt, %wide, %large : i64
+    %2 = arith.select %never, %v, %zero : i32
+    memref.store %2, %y[%i] : memref<?xi32>
+    %unsigned = arith.cmpi ult, %wide, %seven : i64
+    %3 = arith.select %unsigned, %v, %zero : i32
+    memref.store %3, %y[%i] : memref<?xi32>
+    %magnitude = math.absi %wide : i64
+    %4 = arith.trunci %magnitude : i64 to i32
+    memref.store %4, %y[%i] : memref<?xi32>
+    gpu.return
+  }
+}

@@ -307,6 +307,18 @@ func.func @cmpi_uge(%a: tensor<?x37xi8>, %b: tensor<?x37xi8>) -> tensor<?x37xi1>
   return %0 : tensor<?x37xi1>
 }
 
+func.func @cmpi_widened(%a: tensor<5x37xi32>) -> (tensor<5x37xi1>, tensor<5x37xi1>, tensor<5x37xi64>) {
+  %middle = arith.constant dense<90> : tensor<5x37xi32>
+  %small = arith.subi %a, %middle : tensor<5x37xi32>
+  %wide = arith.extsi %small : tensor<5x37xi32> to tensor<5x37xi64>
+  %limit = arith.constant dense<20> : tensor<5x37xi64>
+  %least = arith.constant dense<-5000000000> : tensor<5x37xi64>
+  %0 = arith.cmpi slt, %wide, %limit : tensor<5x37xi64>
+  %1 = arith.cmpi sgt, %wide, %least : tensor<5x37xi64>
+  %2 = math.absi %wide : tensor<5x37xi64>
+  return %0, %1, %2 : tensor<5x37xi1>, tensor<5x37xi1>, tensor<5x37xi64>
+}
+
 func.func @addi_i8(%a: tensor<?x37xi8>, %b: tensor<?x37xi8>) -> tensor<?x37xi8> {
   %0 = arith.addi %a, %b : tensor<?x37xi8>
   return %0 : tensor<?x37xi8>

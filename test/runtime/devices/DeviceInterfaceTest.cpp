@@ -21,6 +21,7 @@
 #include "test/runtime/StatusAssertions.h"
 #include "test/runtime/VulkanRequirement.h"
 #include "test/runtime/devices/Cuda/FakeCuda.h"
+#include "test/runtime/devices/ScalePrograms.h"
 #include "test/runtime/devices/Vulkan/SpirvTestModules.h"
 
 #include <gtest/gtest.h>
@@ -33,44 +34,24 @@
 #include <functional>
 
 using namespace kf;
-using kf::test::failsWith;
-using kf::test::succeeds;
+using namespace kf::test;
 
 namespace {
-
-constexpr int64_t maxTokens = 1000;
-constexpr uint64_t rowBytes = 4096; // of maxTokens floats, rounded up
 
 std::string readFile(const std::string &path) {
   std::ifstream file(path, std::ios::binary);
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-/// z = a * (a * x) for a device's target.
-Executable scaleTwice(const std::string &target) {
-  Executable executable;
-  executable.target = target;
-  executable.programName = "scale_twice";
-  executable.maxTokens = maxTokens;
-  executable.arenaBytes = 256 + rowBytes;
-  executable.kernels = {{"scale", 0, {64, 1, 1}}};
-  executable.weights.resize(1);
-  executable.weights[0].names = {"a"};
-  executable.weights[0].shape = {1, 1};
-  executable.inputs = executable.outputs = {{DataType::F32, {-1, 1}}};
-  std::array<kf_grid_dim, 3> grid = {
-      {{KF_SCALAR_N_TOKENS, 64}, {-1, 1}, {-1, 1}}};
-  kf_binding x = {KF_BINDING_INPUT, 0, 0}, a = {KF_BINDING_WEIGHT, 0, 0};
-  kf_binding arena = {KF_BINDING_ARENA, 0, 256}, z = {KF_BINDING_OUTPUT, 0, 0};
-  executable.dispatches = {{0, {x, a, arena}, grid}, {0, {arena, a, z}, grid}};
+/// The kernel of test::scaleTwice() for a device's target.
+std::string scaleCode(const std::string &target) {
   if (target == "cpu")
-    executable.binary = readFile(KF_TEST_KERNELS);
-  else if (target == "vulkan")
-    executable.binary = lengthPrefixed(readSpirv("scale"));
-  else if (target == "cuda")
-    executable.binary = test::scaleImage();
-  else
-    executable.binary = R"([
+    return readFile(KF_TEST_KERNELS);
+  if (target == "vulkan")
+    return lengthPrefixed(readSpirv("scale"));
+  if (target == "cuda")
+    return scaleImage();
+  return R"([
       {"name": "scale",
        "arguments": [{"tensor": "f32", "shape": [-1, 1]},
                      {"tensor": "f32", "shape": [1, 1]}],
@@ -79,13 +60,10 @@ Executable scaleTwice(const std::string &target) {
                              "type": {"tensor": "f32", "shape": [-1, 1]}}],
                 "attributes": {}}],
        "results": [2]}])";
-  return executable;
 }
 
-std::vector<int64_t> scalarsFor(int64_t tokens) {
-  std::vector<int64_t> scalars(KF_SCALAR_COUNT, 0);
-  scalars[KF_SCALAR_N_TOKENS] = tokens;
-  return scalars;
+Executable scaleTwice(const std::string &target) {
+  return test::scaleTwice(target, scaleCode(target));
 }
 
 std::vector<float> counting(float factor, int64_t count = maxTokens) {
@@ -120,7 +98,7 @@ protected:
     if (std::string_view(GetParam()) == "cuda")
       KF_REQUIRE_CUDA();
     if (std::string_view(GetParam()) == "cuda_fake")
-      fake = std::make_unique<test::FakeCuda>();
+      fake = std::make_unique<FakeCuda>();
     device = open();
     ASSERT_NE(device, nullptr);
     auto loaded = device->load(scaleTwice(device->name()));
@@ -212,9 +190,9 @@ protected:
     return values;
   }
 
-  static constexpr float three = 3;     ///< what wrapped buffers refer to
-  std::vector<std::string> messages;    ///< of Vulkan's validation
-  std::unique_ptr<test::FakeCuda> fake; ///< null but for cuda_fake
+  static constexpr float three = 3;  ///< what wrapped buffers refer to
+  std::vector<std::string> messages; ///< of Vulkan's validation
+  std::unique_ptr<FakeCuda> fake;    ///< null but for cuda_fake
   std::unique_ptr<Device> device;
   std::unique_ptr<LoadedProgram> program;
   std::unique_ptr<Stream> stream, other;

@@ -212,6 +212,11 @@ TEST(Executable, VerifyNamesWhatIsWrong) {
          e.dispatches[1].grid[1].value = INT64_MAX;
          e.dispatches[1].grid[2].value = 2;
        }},
+      {"dispatch 2: 2 buffers for kernel 'norm', which took 3 before",
+       [](Executable &e) {
+         e.dispatches.push_back(e.dispatches[0]);
+         e.dispatches[2].bindings.pop_back();
+       }},
   };
   for (const BadCase &bad : cases) {
     Executable executable = sampleExecutable();

@@ -24,20 +24,17 @@ class TargetMachine;
 
 namespace mlir::kf {
 
-/// The machine that code is generated for.
-struct CpuTarget {
-  std::string cpu;      ///< LLVM's name, e.g. "znver4"; "native" for this host
-  std::string features; ///< LLVM's feature string; empty for the CPU's own
-};
+/// The CPU that stands for this machine's, with the features it reports.
+inline constexpr llvm::StringLiteral nativeCpu = "native";
 
-/// LLVM's description of `target` on this host's triple; an error names an
-/// unknown CPU.
+/// LLVM's description of `cpu`, by LLVM's name of it ("znver4"), on this host's
+/// triple; an error names an unknown CPU.
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
-createTargetMachine(const CpuTarget &target);
+createTargetMachine(llvm::StringRef cpu);
 
-/// An error that names the features which code for `target` uses and this host
+/// An error that names the features which code for `cpu` uses and this host
 /// lacks.
-llvm::Error checkRunsOnHost(const CpuTarget &target);
+llvm::Error checkHostRuns(llvm::StringRef cpu);
 
 /// f32 lanes of the widest vector that `machine` computes with: 16, 8 or 4.
 int64_t vectorLanes(const llvm::TargetMachine &machine);

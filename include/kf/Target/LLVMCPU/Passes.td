@@ -14,11 +14,11 @@ include "mlir/Pass/PassBase.td"
 def QuantizeCpuRows : Pass<"kf-cpu-quantize-rows", "::mlir::func::FuncOp"> {
   let summary = "Round rows of products once, where that is worth a kernel";
   let description = [{
-    With `int8_dot` of the target, products with block-quantized weights multiply in 8 bits.
-    Every workgroup of such a product would round the rows of x that it reads;
-    where several do, and rounding takes longer than a dispatch, `kf-form-kernels`
-    makes a kernel of its own of the op that this pass inserts, which takes a
-    norm in front of it, too.
+    With `int8_dot` of the target, products with block-quantized weights multiply
+    in 8 bits. Every workgroup of such a product would round the rows of x that
+    it reads; where several do, and rounding takes longer than a dispatch,
+    `kf-form-kernels` makes a kernel of its own of the op that this pass inserts,
+    which takes a norm in front of it, too.
     ```mlir
     %0 = kf.rms_norm %x, %g eps(1.0e-5) : tensor<?x2048xf32>, tensor<2048xf32>
     %1 = kf.matmul %0, %w : tensor<?x2048xf32>, tensor<2560x2048x!kf.quant<q4_0>>

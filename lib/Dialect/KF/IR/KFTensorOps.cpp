@@ -374,8 +374,18 @@ LogicalResult ScaledDotProductAttentionOp::verify() {
     return emitOpError("C5: scale must be finite");
   if (!isPositive(getSoftcap()))
     return emitOpError("C5: softcap must be positive and finite");
-  if (getWindow() && (static_cast<int64_t>(*getWindow()) < 1 || !getCausal()))
-    return emitOpError("C5: window must be positive and needs causal");
+  // Differences of both stay within 64 bits.
+  constexpr int64_t mostKeys = int64_t(1) << 31;
+  auto offset = static_cast<int64_t>(getOffset());
+  if (offset < -mostKeys || offset > mostKeys)
+    return emitOpError("C5: offset must be in [-")
+           << mostKeys << ", " << mostKeys << "], found " << offset;
+  auto window = static_cast<int64_t>(getWindow().value_or(1));
+  if (window < 1 || window > mostKeys)
+    return emitOpError("C5: window must be in [1, ")
+           << mostKeys << "], found " << window;
+  if (getWindow() && !getCausal())
+    return emitOpError("C5: window needs causal");
   return success();
 }
 

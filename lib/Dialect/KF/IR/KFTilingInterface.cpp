@@ -142,8 +142,9 @@ FailureOr<TilingResult> tile(Operation *op, OpBuilder &builder,
   return TilingResult{{tiled}, SmallVector<Value>(tiled->getResults()), slices};
 }
 
-template <typename OpTy>
-struct LoopTiling : TilingInterface::ExternalModel<LoopTiling<OpTy>, OpTy> {
+/// Of every op that has loops, whatever its class.
+struct LoopTiling
+    : TilingInterface::ExternalModel<LoopTiling, LoopOpInterface> {
   SmallVector<utils::IteratorType> getLoopIteratorTypes(Operation *op) const {
     return LoopNest(op).types;
   }
@@ -218,8 +219,9 @@ struct LoopTiling : TilingInterface::ExternalModel<LoopTiling<OpTy>, OpTy> {
 };
 
 template <typename... OpTys>
-void attach(OpList<OpTys...>, MLIRContext *context) {
-  (OpTys::template attachInterface<LoopTiling<OpTys>>(*context), ...);
+void attachToAll(OpList<OpTys...>, MLIRContext *context) {
+  for (TypeID op : {TypeID::get<OpTys>()...})
+    RegisteredOperationName::lookup(op, context)->attachInterface<LoopTiling>();
 }
 
 } // namespace
@@ -232,12 +234,9 @@ void mlir::kf::registerTilingInterfaceExternalModels(
     DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, KFDialect *,
                             arith::ArithDialect *, math::MathDialect *) {
-    attach(OpList<EmbeddingOp, MatmulOp, RmsNormOp, LayerNormOp, SoftmaxOp,
-                  ActivationOp, RopeOp, AttentionOp, AttentionPartialOp,
-                  AttentionCombineOp, KVAppendOp, ArgmaxOp, SampleOp,
-                  QuantizeOp, QuantizeRowsOp, DequantizeOp, PackOp, CopyOp,
-                  ReduceOp, BatchMatmulOp>(),
-           context);
-    attach(ElementwiseOps(), context);
+    for (RegisteredOperationName name : context->getRegisteredOperations())
+      if (name.hasInterface<LoopOpInterface>())
+        name.attachInterface<LoopTiling>();
+    attachToAll(ElementwiseOps(), context);
   });
 }

@@ -67,15 +67,33 @@ def screen(shown):
 with open(text_file) as file:
     texts = json.load(file)
 scoring = ["perplexity", model, "--file", "texts.json", "--device", "reference"]
-# As much text as the interpreter takes some seconds for.
-seconds, count = 0, 10
-while seconds < 2.5:
+
+
+def run_until_long(arguments, write, count):
+    """What run_on_terminal returns, and the seconds it took: of the first of
+    count, 2 count, 4 count ... texts that take the command long enough for some
+    lines, whatever the build."""
+    seconds = 0
+    while seconds < 2.5:
+        write(count)
+        begun = time.monotonic()
+        shown, code = run_on_terminal(arguments)
+        seconds = time.monotonic() - begun
+        count *= 2
+    return shown, code, seconds
+
+
+def write_texts(count):
     with open("texts.json", "w") as file:
         json.dump((texts * (count // len(texts) + 1))[:count], file)
-    begun = time.monotonic()
-    shown, code = run_on_terminal(scoring)
-    seconds = time.monotonic() - begun
-    count *= 2
+
+
+def write_prompt(count):
+    with open("prompt.txt", "w") as file:
+        file.write("Once upon a time there was a dog. " * count)
+
+
+shown, code, seconds = run_until_long(scoring, write_texts, count=2)
 
 # The line is there from the second second on, and gone at the end.
 assert code == 0, (code, shown)
@@ -119,10 +137,8 @@ shown, code = run_on_terminal(["tokenize", model, "-p", "Once"])
 assert code == 0 and not DRAWN.findall(shown), shown
 
 # Work without a number; an error takes its place, and --quiet leaves it out.
-with open("prompt.txt", "w") as file:
-    file.write("Once upon a time there was a dog. " * 2000000)
 long_prompt = ["generate", model, "--file", "prompt.txt", "-n", "1"]
-shown, code = run_on_terminal(long_prompt)
+shown, code, _ = run_until_long(long_prompt, write_prompt, count=50000)
 assert code == 1 and b"reading the prompt's tokens" in DRAWN.findall(shown), shown
 left = screen(shown)
 assert left.startswith(b"error: the prompt has ") and left.count(b"\n") == 1, left

@@ -10,6 +10,7 @@
 
 #include "FakeCuda.h"
 #include "test/runtime/StatusAssertions.h"
+#include "test/runtime/devices/ScalePrograms.h"
 
 #include <gtest/gtest.h>
 
@@ -20,23 +21,11 @@ namespace {
 
 constexpr uint64_t mebibyte = uint64_t(1) << 20;
 
-/// z = a * x.
+/// z = a * x of 16 elements, in steps of any size.
 Executable scale() {
-  Executable executable;
-  executable.target = "cuda";
-  executable.programName = "scale";
+  Executable executable = scaleOnce("cuda", scaleImage());
   executable.maxTokens = int64_t(1) << 31;
-  executable.kernels = {{"times", 0, {64, 1, 1}}};
-  executable.weights.resize(1);
-  executable.weights[0].names = {"a"};
-  executable.weights[0].shape = {1};
   executable.inputs = executable.outputs = {{DataType::F32, {16}}};
-  executable.dispatches = {{0,
-                            {{KF_BINDING_INPUT, 0, 0},
-                             {KF_BINDING_WEIGHT, 0, 0},
-                             {KF_BINDING_OUTPUT, 0, 0}},
-                            {{{KF_SCALAR_N_TOKENS, 64}, {-1, 1}, {-1, 1}}}}};
-  executable.binary = scaleImage();
   return executable;
 }
 
@@ -124,18 +113,12 @@ TEST_F(CudaDeviceTest, SaysWhyThereIsNone) {
       {CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, "are of different versions"},
       {CUDA_ERROR_UNKNOWN, "cuInit: CUDA_ERROR_UNKNOWN"}};
   for (auto [result, message] : results) {
-    fake.answer = [result = result](const std::string &function) {
-      return function == "cuInit" ? result : CUDA_SUCCESS;
-    };
+    fake.fail("cuInit", result);
     EXPECT_TRUE(failsWith(errorOf(), message));
     EXPECT_TRUE(
         failsWith(listCudaDevices(&fake.functions()).status(), message));
   }
-  fake.answer = [](const std::string &function) {
-    return function == "cuDevicePrimaryCtxRetain"
-               ? CUDA_ERROR_DEVICE_UNAVAILABLE
-               : CUDA_SUCCESS;
-  };
+  fake.fail("cuDevicePrimaryCtxRetain", CUDA_ERROR_DEVICE_UNAVAILABLE);
   EXPECT_TRUE(failsWith(errorOf(), "in use by another process"));
 }
 
@@ -190,10 +173,7 @@ TEST_F(CudaDeviceTest, SaysWhatMemoryIsLeft) {
 
 TEST_F(CudaDeviceTest, PinnedMemoryMayBeShort) {
   start();
-  fake.answer = [](const std::string &function) {
-    return function == "cuMemHostAlloc" ? CUDA_ERROR_OUT_OF_MEMORY
-                                        : CUDA_SUCCESS;
-  };
+  fake.fail("cuMemHostAlloc", CUDA_ERROR_OUT_OF_MEMORY);
   const Status status =
       device->allocate(mebibyte, MemoryKind::HostPinned).status();
   EXPECT_EQ(status.code(), StatusCode::OutOfMemory);
@@ -208,40 +188,59 @@ TEST_F(CudaDeviceTest, PinnedMemoryMayBeShort) {
 TEST_F(CudaDeviceTest, ChecksCode) {
   start();
   auto errorWith = [&](const std::string &code) {
-    return loadWith([&](Executable &e) { e.binary = withLength(code); });
+    return loadWith([&](Executable &e) { e.binary = lengthPrefixed(code); });
   };
   auto ptx = [](const std::string &text) { return text + '\0'; };
   EXPECT_TRUE(succeeds(loadWith([](Executable &) {})));
   EXPECT_TRUE(failsWith(loadWith([](Executable &e) { e.binary.pop_back(); }),
                         "code of kernel 0"));
   EXPECT_TRUE(failsWith(errorWith(ptx("\n.target sm_100a\n")),
-                        "kernel 'times': its code is for sm_100a, Fake GPU has "
+                        "kernel 'scale': its code is for sm_100a, Fake GPU has "
                         "compute capability 9.0: compile the program for "
                         "cuda:sm_90a"));
   EXPECT_TRUE(failsWith(
       errorWith(ptx("\n.target sm_80\nsyntax error\n")),
-      "kernel 'times': compiling its PTX: CUDA_ERROR_INVALID_PTX: line 3; "
+      "kernel 'scale': compiling its PTX: CUDA_ERROR_INVALID_PTX: line 3; "
       "fatal: no such thing"));
-  EXPECT_TRUE(failsWith(errorWith(ptx("\n// runs scale 2\n")),
-                        "its code does not take pointers to 3 buffers"));
-  EXPECT_TRUE(failsWith(errorWith(ptx("\n// runs scale 4\n")),
-                        "its code does not take pointers to 3 buffers"));
   const std::pair<CUresult, const char *> results[] = {
       {CUDA_ERROR_NO_BINARY_FOR_GPU, "its code is for another device"},
       {CUDA_ERROR_UNSUPPORTED_PTX_VERSION, "its PTX is newer than the driver"},
       {CUDA_ERROR_JIT_COMPILER_NOT_FOUND, "the driver has no compiler of PTX"}};
   for (auto [result, message] : results) {
-    fake.answer = [result = result](const std::string &function) {
-      return function == "cuModuleLoadDataEx" ? result : CUDA_SUCCESS;
-    };
+    fake.fail("cuModuleLoadDataEx", result);
     EXPECT_TRUE(failsWith(loadWith([](Executable &) {}), message));
   }
-  fake.answer = [](const std::string &function) {
-    return function == "cuModuleGetFunction" ? CUDA_ERROR_NOT_FOUND
-                                             : CUDA_SUCCESS;
-  };
+  fake.fail("cuModuleGetFunction", CUDA_ERROR_NOT_FOUND);
   EXPECT_TRUE(failsWith(loadWith([](Executable &) {}),
                         "its code has no entry kf_kernel"));
+}
+
+/// Text says how many it takes, so that the driver is asked for no others.
+TEST_F(CudaDeviceTest, ChecksParameters) {
+  start();
+  const char *message = "kernel 'scale': its code does not take pointers to 3 "
+                        "buffers and the scalars";
+  EXPECT_TRUE(succeeds(loadWith([](Executable &) {})));
+  EXPECT_EQ(fake.calls["cuFuncGetParamInfo"], 4);
+  auto loadText = [&](const std::string &parameters, int buffers) {
+    return loadWith([&](Executable &e) {
+      e.binary =
+          lengthPrefixed("// runs scale " + std::to_string(buffers) +
+                         "\n.entry kf_kernel(" + parameters + ") {}" + '\0');
+    });
+  };
+  const std::string three = ".param .u64 a, .param .u64 b, .param .u64 c",
+                    four = three + ", .param .u64 d";
+  EXPECT_TRUE(succeeds(loadText(four, 3)));
+  EXPECT_TRUE(failsWith(loadText(three, 2), message));
+  EXPECT_TRUE(failsWith(loadText(four + ", .param .u64 e", 4), message));
+  EXPECT_TRUE(failsWith(loadText(four, 2), message)); // the driver knows better
+  for (size_t buffers : {2, 3, 4}) {
+    fake.cubinBuffers = buffers;
+    const Status status = loadWith(
+        [](Executable &e) { e.binary = lengthPrefixed(Cubin().bytes()); });
+    EXPECT_TRUE(buffers == 3 ? succeeds(status) : failsWith(status, message));
+  }
 }
 
 /// Before CUDA 12.4, the driver tells nothing about parameters.
@@ -273,7 +272,7 @@ TEST_F(CudaDeviceTest, ChecksLimits) {
                           e.dispatches.push_back(e.dispatches[0]);
                           e.dispatches[1].bindings.pop_back();
                         }),
-                        "dispatch 1: 2 buffers for kernel 'times', which took "
+                        "dispatch 1: 2 buffers for kernel 'scale', which took "
                         "3 before"));
   EXPECT_TRUE(failsWith(loadWith([](Executable &e) {
                           e.dispatches[0].bindings.assign(

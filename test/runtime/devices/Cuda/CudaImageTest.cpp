@@ -10,11 +10,9 @@
 
 #include "FakeCuda.h"
 #include "test/runtime/StatusAssertions.h"
+#include "test/runtime/devices/ScalePrograms.h"
 
-#include <elf.h>
 #include <gtest/gtest.h>
-
-#include <cstring>
 
 using namespace kf;
 using namespace kf::test;
@@ -24,37 +22,14 @@ namespace {
 std::string ptx(const std::string &text) { return text + '\0'; }
 
 Status errorOf(const std::string &code) {
-  return parseCudaImages(withLength(code), 1).status();
+  return parseCudaImages(lengthPrefixed(code), 1).status();
 }
-
-/// A cubin's tables: the null section, and one of 8 bytes behind the header.
-struct Cubin {
-  Elf64_Ehdr header = {};
-  uint64_t content = 0;
-  Elf64_Shdr sections[2] = {};
-
-  Cubin() {
-    std::memcpy(header.e_ident, ELFMAG, SELFMAG);
-    header.e_ident[EI_CLASS] = ELFCLASS64;
-    header.e_ident[EI_DATA] = ELFDATA2LSB;
-    header.e_machine = 190;
-    header.e_shoff = offsetof(Cubin, sections);
-    header.e_shnum = 2;
-    header.e_shentsize = sizeof(Elf64_Shdr);
-    sections[1].sh_type = SHT_PROGBITS;
-    sections[1].sh_offset = offsetof(Cubin, content);
-    sections[1].sh_size = sizeof(content);
-  }
-  std::string bytes() const {
-    return {reinterpret_cast<const char *>(this), sizeof(*this)};
-  }
-};
 
 TEST(CudaImageTest, ReadsImagesInOrder) {
   const std::string first = ptx(".version 8.0\n.target sm_90a\n"),
                     second = Cubin().bytes(), third = ptx("//\n");
   const std::string binary =
-      withLength(first) + withLength(second) + withLength(third);
+      lengthPrefixed(first) + lengthPrefixed(second) + lengthPrefixed(third);
   auto images = parseCudaImages(binary, 3);
   ASSERT_TRUE(images.ok()) << images.message();
   EXPECT_EQ((*images)[0].bytes, first);
@@ -68,7 +43,7 @@ TEST(CudaImageTest, ReadsImagesInOrder) {
 }
 
 TEST(CudaImageTest, ChecksLengths) {
-  const std::string one = withLength(ptx("//\n"));
+  const std::string one = lengthPrefixed(ptx("//\n"));
   auto fails = [](const std::string &binary, const char *message) {
     return failsWith(parseCudaImages(binary, 1).status(), message);
   };
@@ -130,7 +105,8 @@ TEST(CudaImageTest, ChecksElfFiles) {
 
 TEST(CudaImageTest, TellsWhichDevicesTextFits) {
   auto targetOf = [](const std::string &name) {
-    const std::string binary = withLength(ptx("\n.target " + name + "\n"));
+    const std::string binary =
+        lengthPrefixed(ptx("// .target sm_75\n.target " + name + "\n"));
     return parseCudaImages(binary, 1)->front().target;
   };
   EXPECT_EQ(targetOf("sm_"), std::nullopt);
@@ -144,6 +120,33 @@ TEST(CudaImageTest, TellsWhichDevicesTextFits) {
   EXPECT_FALSE(exact.fits(10, 0));
   EXPECT_TRUE(family.fits(10, 3));
   EXPECT_FALSE(family.fits(12, 0));
+}
+
+TEST(CudaImageTest, CountsParameters) {
+  auto count = [](const std::string &text) {
+    const std::string binary = lengthPrefixed(ptx(text));
+    return parseCudaImages(binary, 1)->front().parameters;
+  };
+  EXPECT_EQ(count(".visible .entry kf_kernel() {}"), 0u);
+  EXPECT_EQ(count(".entry kf_kernel { .reg .b32 %r; }"), 0u);
+  EXPECT_EQ(count(".target sm_80\n.visible .entry kf_kernel (\n"
+                  "  .param .u64 .ptr .global .align 16 a,\n"
+                  "  .param .align 8 .b8 b[16]\n"
+                  ")\n.maxntid 64\n{ .param .u64 c; }"),
+            2u);
+  // Others' parameters, and what is no code.
+  EXPECT_EQ(count(".entry kf_kernel_2(.param .u64 a) {}\n"
+                  "// .entry kf_kernel(.param .u64 a)\n"
+                  "/* .entry kf_kernel(.param .u64 a)\n*/"
+                  ".pragma \".entry kf_kernel(\";\n"
+                  ".entry /**/ kf_kernel /*)*/ (.param .u64 a, // )\n"
+                  ".param .u64 b) {}"),
+            2u);
+  for (const char *none :
+       {"", ".entry", ".entry other(.param .u64 a) {}", "kf_kernel(.param)",
+        "// .entry kf_kernel(", "/* .entry kf_kernel(", "\".entry kf_kernel("})
+    EXPECT_EQ(count(none), std::nullopt) << none;
+  EXPECT_EQ(count(".entry kf_kernel(.param .u64 a"), 1u); // does not end
 }
 
 } // namespace

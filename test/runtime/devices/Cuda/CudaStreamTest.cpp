@@ -16,6 +16,7 @@
 
 #include "FakeCuda.h"
 #include "test/runtime/StatusAssertions.h"
+#include "test/runtime/devices/ScalePrograms.h"
 
 #include <gtest/gtest.h>
 
@@ -28,48 +29,18 @@ using namespace kf::test;
 namespace {
 
 constexpr uint64_t kibibyte = 1024, mebibyte = 1024 * kibibyte;
-constexpr int64_t maxTokens = 1000;
 
 /// z = a * (a * x), and a dispatch that has nothing to do without adjustments.
 Executable scaleTwice() {
-  Executable executable;
-  executable.target = "cuda";
-  executable.programName = "scale_twice";
-  executable.maxTokens = maxTokens;
+  Executable executable = test::scaleTwice("cuda", scaleImage() + scaleImage());
   executable.namedSizes = {{"extra", 0, maxTokens}};
-  executable.arenaBytes = maxTokens * 4;
   executable.kernels = {{"times", 0, {64, 1, 1}}, {"again", 0, {64, 1, 1}}};
-  executable.weights.resize(1);
-  executable.weights[0].names = {"a"};
-  executable.weights[0].shape = {1};
-  executable.inputs = executable.outputs = {{DataType::F32, {-1}}};
-  const std::array<kf_grid_dim, 3> grid = {
-      {{KF_SCALAR_N_TOKENS, 64}, {-1, 1}, {-1, 1}}};
-  const std::array<kf_grid_dim, 3> extra = {
-      {{KF_SCALAR_NAMED_SIZES, 64}, {-1, 1}, {-1, 1}}};
-  const kf_binding x = {KF_BINDING_INPUT, 0, 0}, a = {KF_BINDING_WEIGHT, 0, 0},
-                   arena = {KF_BINDING_ARENA, 0, 0},
-                   z = {KF_BINDING_OUTPUT, 0, 0};
-  executable.dispatches = {{0, {x, a, arena}, grid},
-                           {1, {arena, a, z}, grid},
-                           {1, {z, a, z}, extra}};
-  executable.binary = scaleImage() + scaleImage();
+  executable.dispatches[1].kernel = 1;
+  DispatchSpec extra = executable.dispatches[1];
+  extra.bindings[0] = extra.bindings[2];
+  extra.grid[0].scalar = KF_SCALAR_NAMED_SIZES;
+  executable.dispatches.push_back(extra);
   return executable;
-}
-
-std::array<int64_t, KF_SCALAR_COUNT> scalarsFor(int64_t tokens,
-                                                int64_t extra = 0) {
-  std::array<int64_t, KF_SCALAR_COUNT> scalars = {};
-  scalars[KF_SCALAR_N_TOKENS] = tokens;
-  scalars[KF_SCALAR_NAMED_SIZES] = extra;
-  return scalars;
-}
-
-std::vector<std::byte> noise(uint64_t bytes) {
-  std::vector<std::byte> result(bytes);
-  for (uint64_t i = 0; i < bytes; ++i)
-    result[i] = static_cast<std::byte>(i * 2654435761u >> 13);
-  return result;
 }
 
 class CudaStreamTest : public testing::Test {
@@ -83,7 +54,7 @@ protected:
     x = device->allocate(maxTokens * 4).take();
     a = device->allocate(4).take();
     z = device->allocate(maxTokens * 4).take();
-    arena = device->allocate(maxTokens * 4).take();
+    arena = device->allocate(256 + rowBytes).take();
     program = device->load(scaleTwice()).take();
     instance = program->bind({arena.get(), {a.get()}, {}, {x.get()}, {z.get()}})
                    .take();
@@ -108,19 +79,6 @@ protected:
     EXPECT_EQ(fake.violations, std::vector<std::string>());
     EXPECT_EQ(fake.leftOver(), std::vector<std::string>());
   }
-
-  /// Until failNothing(), calls of `function` fail from number `from` on, so
-  /// many times.
-  void fail(const std::string &function, CUresult result, int from = 0,
-            int times = 1 << 20) {
-    fake.answer = [=, calls = 0](const std::string &called) mutable {
-      if (called != function)
-        return CUDA_SUCCESS;
-      const int number = calls++;
-      return number >= from && number < from + times ? result : CUDA_SUCCESS;
-    };
-  }
-  void failNothing() { fake.answer = nullptr; }
 
   std::vector<std::byte> contentOf(Buffer &buffer) {
     std::vector<std::byte> content(buffer.size());
@@ -167,7 +125,7 @@ TEST_F(CudaStreamTest, WaitsForStagingMemory) {
   const std::vector<std::byte> source = noise(40 * mebibyte + 13);
   std::unique_ptr<Buffer> buffer = device->allocate(source.size()).take();
   stream = device->createStream().take();
-  fail("cuMemHostAlloc", CUDA_ERROR_OUT_OF_MEMORY, 1);
+  fake.fail("cuMemHostAlloc", CUDA_ERROR_OUT_OF_MEMORY, 1);
   std::vector<std::byte> back(source.size());
   ASSERT_TRUE(succeeds(stream->upload(*buffer, 0, source)));
   ASSERT_TRUE(succeeds(stream->download(*buffer, 0, back)));
@@ -179,11 +137,11 @@ TEST_F(CudaStreamTest, WithoutStagingMemoryTransfersHaveNoEffect) {
   std::vector<std::byte> bytes(mebibyte, std::byte(7));
   std::unique_ptr<Buffer> large = device->allocate(mebibyte).take();
   stream = device->createStream().take();
-  fail("cuMemHostAlloc", CUDA_ERROR_OUT_OF_MEMORY);
+  fake.fail("cuMemHostAlloc", CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT_TRUE(failsWith(stream->upload(*large, 0, bytes), "cuMemHostAlloc"));
   EXPECT_TRUE(failsWith(stream->download(*large, 0, bytes), "cuMemHostAlloc"));
   EXPECT_TRUE(succeeds(stream->synchronize()));
-  failNothing();
+  fake.failNothing();
   EXPECT_EQ(contentOf(*large), std::vector<std::byte>(mebibyte));
   EXPECT_EQ(bytes[0], std::byte(7));
 }
@@ -212,10 +170,10 @@ TEST_F(CudaStreamTest, TransfersThatFailHalfwayAreLateErrors) {
     const char *function = isUpload ? "cuMemcpyHtoDAsync" : "cuLaunchHostFunc";
     std::vector<std::byte> memory(bytes, std::byte(7)), late(64, memory[0]);
     ASSERT_TRUE(succeeds(stream->fill(*small, 0, 64, 1)));
-    fail(function, CUDA_ERROR_OUT_OF_MEMORY, 1);
+    fake.fail(function, CUDA_ERROR_OUT_OF_MEMORY, 1);
     ASSERT_TRUE(succeeds(isUpload ? stream->upload(*large, 0, memory)
                                   : stream->download(*large, 0, memory)));
-    failNothing();
+    fake.failNothing();
     // Nothing of this happens.
     ASSERT_TRUE(succeeds(stream->fill(*small, 0, 64, 2)));
     ASSERT_TRUE(succeeds(stream->copy(*small, 0, *large, 0, 64)));
@@ -291,9 +249,9 @@ TEST_F(CudaStreamTest, ARunThatFailsHasNoEffect) {
   for (const char *function :
        {"cuGraphCreate", "cuGraphAddKernelNode", "cuGraphInstantiate",
         "cuMemcpyHtoDAsync", "cuGraphLaunch"}) {
-    fail(function, CUDA_ERROR_OUT_OF_MEMORY);
+    fake.fail(function, CUDA_ERROR_OUT_OF_MEMORY);
     EXPECT_TRUE(failsWith(enqueue(300), function));
-    failNothing();
+    fake.failNothing();
     ASSERT_TRUE(succeeds(stream->synchronize()));
     EXPECT_EQ(rowsDone(), 0) << function;
   }
@@ -305,22 +263,22 @@ TEST_F(CudaStreamTest, ARunThatFailsHasNoEffect) {
 TEST_F(CudaStreamTest, MeasuredRunsThatFail) {
   DispatchTimes times;
   for (const char *function : {"cuEventCreate", "cuLaunchKernel"}) {
-    fail(function, CUDA_ERROR_OUT_OF_MEMORY);
+    fake.fail(function, CUDA_ERROR_OUT_OF_MEMORY);
     EXPECT_TRUE(failsWith(enqueue(10, {.times = &times}), function));
-    failNothing();
+    fake.failNothing();
     ASSERT_TRUE(succeeds(stream->synchronize()));
     EXPECT_EQ(rowsDone(), 0) << function;
   }
   // Its first dispatch has begun then.
-  fail("cuLaunchKernel", CUDA_ERROR_OUT_OF_MEMORY, 1);
+  fake.fail("cuLaunchKernel", CUDA_ERROR_OUT_OF_MEMORY, 1);
   ASSERT_TRUE(succeeds(enqueue(10, {.times = &times})));
-  failNothing();
+  fake.failNothing();
   EXPECT_TRUE(failsWith(stream->synchronize(), "dispatch 1: cuLaunchKernel"));
-  fail("cuEventElapsedTime", CUDA_ERROR_OUT_OF_MEMORY, 1);
+  fake.fail("cuEventElapsedTime", CUDA_ERROR_OUT_OF_MEMORY, 1);
   ASSERT_TRUE(succeeds(enqueue(10, {.times = &times})));
   EXPECT_TRUE(failsWith(stream->synchronize(), "cuEventElapsedTime"));
   EXPECT_EQ(times.size(), 0u);
-  failNothing();
+  fake.failNothing();
   ASSERT_TRUE(succeeds(enqueue(10, {.times = &times})));
   ASSERT_TRUE(succeeds(stream->synchronize()));
   ASSERT_EQ(times.size(), 3u);
@@ -369,7 +327,7 @@ TEST_F(CudaStreamTest, AFaultEndsTheDevice) {
 /// After a wait that failed for whatever reason nobody knows what is done.
 TEST_F(CudaStreamTest, AFailedWaitEndsTheDevice) {
   ASSERT_TRUE(succeeds(stream->fill(*small, 0, 64, 1)));
-  fail("cuStreamSynchronize", CUDA_ERROR_UNKNOWN, 0, 1);
+  fake.fail("cuStreamSynchronize", CUDA_ERROR_UNKNOWN, 0, 1);
   EXPECT_TRUE(failsWith(stream->synchronize(), "CUDA_ERROR_UNKNOWN"));
   EXPECT_TRUE(failsWith(other->fill(*small, 0, 64, 1), "has failed earlier"));
 }
@@ -392,7 +350,8 @@ public:
     KF_ASSIGN_OR_RETURN(std::unique_ptr<Buffer> a, device->wrap(&three, 4));
     KF_ASSIGN_OR_RETURN(std::unique_ptr<Buffer> x, device->allocate(4000));
     KF_ASSIGN_OR_RETURN(std::unique_ptr<Buffer> z, device->allocate(4000));
-    KF_ASSIGN_OR_RETURN(std::unique_ptr<Buffer> arena, device->allocate(4000));
+    KF_ASSIGN_OR_RETURN(std::unique_ptr<Buffer> arena,
+                        device->allocate(256 + rowBytes));
     KF_ASSIGN_OR_RETURN(std::unique_ptr<Buffer> pinned,
                         device->allocate(4000, MemoryKind::HostPinned));
     KF_ASSIGN_OR_RETURN(std::unique_ptr<LoadedProgram> program,

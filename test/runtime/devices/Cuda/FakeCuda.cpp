@@ -8,6 +8,8 @@
 
 #include "FakeCuda.h"
 
+#include "test/runtime/devices/ScalePrograms.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -48,6 +50,16 @@ T *FakeCuda::find(std::map<Handle, T> &all, Handle handle, const char *what) {
     return &found->second;
   violate(std::string("no such ") + what);
   return nullptr;
+}
+
+void FakeCuda::fail(const std::string &function, CUresult result, int from,
+                    int times) {
+  answer = [=, made = 0](const std::string &called) mutable {
+    if (called != function)
+      return CUDA_SUCCESS;
+    const int number = made++;
+    return number >= from && number < from + times ? result : CUDA_SUCCESS;
+  };
 }
 
 void FakeCuda::push(CUstream stream, std::function<void()> run) {
@@ -507,9 +519,12 @@ struct kf::test::FakeCalls {
                                      unsigned count, CUjit_option *options,
                                      void **values) {
     KF_CALL("cuModuleLoadDataEx");
-    if (std::memcmp(image, "\177ELF", 4) == 0)
+    const bool isCubin = std::memcmp(image, ELFMAG, SELFMAG) == 0;
+    if (isCubin && !self.cubinBuffers)
       return CUDA_ERROR_NO_BINARY_FOR_GPU;
-    const std::string text = static_cast<const char *>(image);
+    const std::string text =
+        isCubin ? "// runs scale " + std::to_string(*self.cubinBuffers)
+                : static_cast<const char *>(image);
     if (text.find("syntax error") != std::string::npos) {
       char *log = nullptr;
       size_t room = 0;
@@ -665,11 +680,21 @@ FakeCuda::~FakeCuda() {
 // Images
 //===----------------------------------------------------------------------===//
 
-std::string kf::test::withLength(const std::string &code) {
-  std::string result;
-  for (unsigned i = 0; i < 8; ++i)
-    result += static_cast<char>((uint64_t(code.size()) >> (8 * i)) & 0xff);
-  return result + code;
+Cubin::Cubin() {
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = ELFCLASS64;
+  header.e_ident[EI_DATA] = ELFDATA2LSB;
+  header.e_machine = 190;
+  header.e_shoff = offsetof(Cubin, sections);
+  header.e_shnum = 2;
+  header.e_shentsize = sizeof(Elf64_Shdr);
+  sections[1].sh_type = SHT_PROGBITS;
+  sections[1].sh_offset = offsetof(Cubin, content);
+  sections[1].sh_size = sizeof(content);
+}
+
+std::string Cubin::bytes() const {
+  return {reinterpret_cast<const char *>(this), sizeof(*this)};
 }
 
 std::string kf::test::scaleImage() {
@@ -706,7 +731,7 @@ done:
   ret;
 }
 )";
-  return withLength(text + '\0');
+  return lengthPrefixed(text + '\0');
 }
 
 FakeCuda::Kernel kf::test::scaleKernel() {

@@ -21,10 +21,12 @@
 
 #include <array>
 #include <cstdint>
+#include <elf.h>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -55,6 +57,8 @@ public:
   std::vector<Gpu> gpus = {Gpu()};
   int driverVersion = 12040;
   int threadsPerBlock = 1024; ///< that a kernel's registers allow
+  /// Every cubin runs "scale" with so many buffers; none: no cubin fits.
+  std::optional<size_t> cubinBuffers;
 
   using Dim = std::array<unsigned, 3>;
   /// Runs all blocks of a launch.
@@ -69,6 +73,11 @@ public:
   /// Asked before each call; any error is what the call returns then, and it
   /// has no effect.
   std::function<CUresult(const std::string &function)> answer;
+  /// Until failNothing(), calls of `function` fail from number `from` on, so
+  /// many times.
+  void fail(const std::string &function, CUresult result, int from = 0,
+            int times = 1 << 20);
+  void failNothing() { answer = nullptr; }
   /// From now on nothing works, as after an access to memory that is not there.
   void fault(CUresult error) { broken = error; }
 
@@ -147,8 +156,15 @@ private:
 std::string scaleImage();
 FakeCuda::Kernel scaleKernel();
 
-/// `code` with its length before it, as Executable::binary has it.
-std::string withLength(const std::string &code);
+/// A cubin's tables: the null section, and one of 8 bytes behind the header.
+struct Cubin {
+  Elf64_Ehdr header = {};
+  uint64_t content = 0;
+  Elf64_Shdr sections[2] = {};
+
+  Cubin();
+  std::string bytes() const;
+};
 
 } // namespace kf::test
 

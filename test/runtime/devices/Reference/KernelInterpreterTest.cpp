@@ -232,6 +232,14 @@ TEST(KernelInterpreter, RejectsMalformedKernels) {
            "static_strides": [1]}, )" +
                                       result),
        "not constant"},
+      {op("kf.scaled_dot_product_attention",
+          R"("operands": [0, 0, 0], "attributes":
+          {"offset": -9223372036854775808}, )" +
+              result),
+       "'offset' is not a number of keys"},
+      {op("kf.scaled_dot_product_attention",
+          R"("operands": [0, 0, 0], "attributes": {"window": 0}, )" + result),
+       "'window' is not a positive number of keys"},
   };
   for (const Case &c : cases)
     expectError(parse(c.text), c.message);

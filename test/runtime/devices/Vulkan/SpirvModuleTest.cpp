@@ -10,11 +10,13 @@
 
 #include "SpirvTestModules.h"
 #include "test/runtime/StatusAssertions.h"
+#include "test/runtime/devices/ScalePrograms.h"
 
 #include <gtest/gtest.h>
 
 using namespace kf;
 using kf::test::failsWith;
+using kf::test::lengthPrefixed;
 
 namespace {
 

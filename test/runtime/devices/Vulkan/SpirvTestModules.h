@@ -27,14 +27,6 @@ inline std::string readSpirv(const std::string &name) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-/// `module` with its length before it, as Executable::binary has it.
-inline std::string lengthPrefixed(const std::string &module) {
-  std::string result;
-  for (unsigned i = 0; i < 8; ++i)
-    result += static_cast<char>((uint64_t(module.size()) >> (8 * i)) & 0xff);
-  return result + module;
-}
-
 /// Overwrites the 32-bit word number `index`.
 inline void setWord(std::string &module, size_t index, uint32_t word) {
   for (unsigned i = 0; i < 4; ++i)

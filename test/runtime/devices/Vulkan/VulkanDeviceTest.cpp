@@ -17,49 +17,19 @@
 #include "test/runtime/DeviceSteps.h"
 #include "test/runtime/StatusAssertions.h"
 #include "test/runtime/VulkanRequirement.h"
+#include "test/runtime/devices/ScalePrograms.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <gtest/gtest.h>
 
 using namespace kf;
-using kf::test::failsWith;
-using kf::test::readAndWait;
-using kf::test::runAndWait;
-using kf::test::succeeds;
-using kf::test::writeAndWait;
+using namespace kf::test;
 
 namespace {
 
-constexpr int64_t maxTokens = 1000;
-constexpr uint64_t rowBytes = 4096; // of maxTokens floats, rounded up
-
-/// z = a * (a * x) by two dispatches of one kernel, through the arena.
 Executable scaleTwice() {
-  Executable executable;
-  executable.target = "vulkan";
-  executable.programName = "scale_twice";
-  executable.maxTokens = maxTokens;
-  executable.arenaBytes = 256 + rowBytes;
-  executable.kernels = {{"scale", 0, {64, 1, 1}}};
-  executable.weights.resize(1);
-  executable.weights[0].names = {"a"};
-  executable.weights[0].shape = {1};
-  executable.inputs = {{DataType::F32, {-1}}};
-  executable.outputs = {{DataType::F32, {-1}}};
-  std::array<kf_grid_dim, 3> grid = {
-      {{KF_SCALAR_N_TOKENS, 64}, {-1, 1}, {-1, 1}}};
-  kf_binding x = {KF_BINDING_INPUT, 0, 0}, a = {KF_BINDING_WEIGHT, 0, 0};
-  kf_binding arena = {KF_BINDING_ARENA, 0, 256}, z = {KF_BINDING_OUTPUT, 0, 0};
-  executable.dispatches = {{0, {x, a, arena}, grid}, {0, {arena, a, z}, grid}};
-  executable.binary = lengthPrefixed(readSpirv("scale"));
-  return executable;
-}
-
-std::vector<int64_t> scalarsFor(int64_t tokens) {
-  std::vector<int64_t> scalars(KF_SCALAR_COUNT, 0);
-  scalars[KF_SCALAR_N_TOKENS] = tokens;
-  return scalars;
+  return test::scaleTwice("vulkan", lengthPrefixed(readSpirv("scale")));
 }
 
 class VulkanDeviceTest : public testing::Test {
@@ -162,9 +132,9 @@ TEST_F(VulkanDeviceTest, ChoosesByIndexAndName) {
   options.device = first.substr(0, first.find(','));
   EXPECT_TRUE(createVulkanDevice(options).ok());
   options.device = std::to_string(list->size());
-  EXPECT_TRUE(failsWith(createVulkanDevice(options).status(), "there are 0:"));
+  EXPECT_TRUE(failsWith(createVulkanDevice(options).status(), "known are 0:"));
   options.device = "99999999999999999999999";
-  EXPECT_TRUE(failsWith(createVulkanDevice(options).status(), "there are 0:"));
+  EXPECT_TRUE(failsWith(createVulkanDevice(options).status(), "known are 0:"));
   options.device = "no such card";
   EXPECT_TRUE(failsWith(createVulkanDevice(options).status(),
                         "no Vulkan device named 'no such card'"));

@@ -18,6 +18,7 @@
 #include "runtime/devices/Vulkan/VulkanProgram.h"
 #include "test/runtime/StatusAssertions.h"
 #include "test/runtime/VulkanRequirement.h"
+#include "test/runtime/devices/ScalePrograms.h"
 
 #include <algorithm>
 #include <cstring>
@@ -25,8 +26,7 @@
 #include <optional>
 
 using namespace kf;
-using kf::test::failsWith;
-using kf::test::succeeds;
+using namespace kf::test;
 
 namespace {
 
@@ -69,35 +69,6 @@ using FaultySubmit = Fault<&VulkanDeviceFunctions::vkQueueSubmit>;
 
 Answer noMemory() { return VK_ERROR_OUT_OF_DEVICE_MEMORY; }
 constexpr uint64_t kibibyte = 1024, mebibyte = 1024 * kibibyte;
-constexpr int64_t maxTokens = 1000;
-
-/// z = a * x.
-Executable scale() {
-  Executable executable;
-  executable.target = "vulkan";
-  executable.programName = "scale";
-  executable.maxTokens = maxTokens;
-  executable.kernels = {{"scale", 0, {64, 1, 1}}};
-  executable.weights.resize(1);
-  executable.weights[0].names = {"a"};
-  executable.weights[0].shape = {1};
-  executable.inputs = executable.outputs = {{DataType::F32, {-1}}};
-  executable.dispatches = {{0,
-                            {{KF_BINDING_INPUT, 0, 0},
-                             {KF_BINDING_WEIGHT, 0, 0},
-                             {KF_BINDING_OUTPUT, 0, 0}},
-                            {{{KF_SCALAR_N_TOKENS, 64}, {-1, 1}, {-1, 1}}}}};
-  executable.binary = lengthPrefixed(readSpirv("scale"));
-  return executable;
-}
-
-std::vector<std::byte> noise(uint64_t bytes) {
-  std::vector<std::byte> result(bytes);
-  for (uint64_t i = 0; i < bytes; ++i)
-    result[i] = static_cast<std::byte>(i * 2654435761u >> 13);
-  return result;
-}
-
 class VulkanStreamTest : public testing::Test {
 protected:
   /// Without mapped memory, everything goes through staging memory.
@@ -320,7 +291,8 @@ protected:
     x = allocate(maxTokens * 4);
     a = allocate(4);
     z = allocate(maxTokens * 4);
-    auto loaded = VulkanProgram::create(*context, scale());
+    auto loaded = VulkanProgram::create(
+        *context, scaleOnce("vulkan", lengthPrefixed(readSpirv("scale"))));
     ASSERT_TRUE(loaded.ok()) << loaded.message();
     program = loaded.take();
     auto bound = program->bind({nullptr, {a.get()}, {}, {x.get()}, {z.get()}});

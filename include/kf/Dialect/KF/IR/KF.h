@@ -27,6 +27,8 @@
 #include "runtime/core/BlockFormat.h"
 #include "runtime/core/Cancellation.h"
 
+#include "llvm/Support/Error.h"
+
 #include "kf/Dialect/KF/IR/KFDialect.h.inc"
 #include "kf/Dialect/KF/IR/KFEnums.h.inc"
 #include "kf/Dialect/KF/IR/KFScheduleInterface.h.inc"

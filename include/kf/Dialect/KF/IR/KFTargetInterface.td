@@ -26,24 +26,25 @@ def KF_TargetAttrInterface : AttrInterface<"TargetAttrInterface"> {
         Whether ops run as they are written, one by one: nothing is fused, laid
         out, scheduled or lowered.
       }],
-      "bool", "isInterpreted">,
+      "bool", "isInterpreted", (ins), "", [{ return false; }]>,
     InterfaceMethod<[{
         What is fused in programs of up to `rows` rows.
       }],
-      "::mlir::kf::FusionRules", "getFusionRules", (ins "int64_t":$rows)>,
+      "::mlir::kf::FusionRules", "getFusionRules", (ins "int64_t":$rows), "",
+      [{ return {}; }]>,
     InterfaceMethod<[{
         Adds passes over functions that divide ops into parts which this target
         computes in kernels of their own. Functions without `kf.max_tokens` have
         up to `max_tokens`.
       }],
       "void", "addDivisionPasses",
-      (ins "::mlir::OpPassManager &":$passes, "int64_t":$max_tokens), "", [{}]>,
+      (ins "::mlir::OpPassManager &":$passes, "int64_t":$max_tokens), "", [{ return; }]>,
     InterfaceMethod<[{
         How matmuls read a weight of this type, which has no layout yet; null:
         as it is stored. Kernels and step sizes of a model share it.
       }],
       "::mlir::kf::LayoutAttr", "getWeightLayout",
-      (ins "::mlir::RankedTensorType":$weight)>,
+      (ins "::mlir::RankedTensorType":$weight), "", [{ return {}; }]>,
     InterfaceMethod<[{
         The type of a KV cache as kernels of this target lay it out; null where
         they cannot.
@@ -60,11 +61,13 @@ def KF_TargetAttrInterface : AttrInterface<"TargetAttrInterface"> {
         Fails, with a diagnostic, for a kernel whose schedule cannot run.
       }],
       "::llvm::LogicalResult", "verifySchedule",
-      (ins "::mlir::kf::KernelOp":$kernel, "int64_t":$rows)>,
+      (ins "::mlir::kf::KernelOp":$kernel, "int64_t":$rows), "",
+      [{ return ::llvm::success(); }]>,
     InterfaceMethod<[{
         Adds the passes from tiled kernels to what serialize() takes.
       }],
-      "void", "addLoweringPasses", (ins "::mlir::OpPassManager &":$passes)>,
+      "void", "addLoweringPasses", (ins "::mlir::OpPassManager &":$passes), "",
+      [{ return; }]>,
     InterfaceMethod<[{
         Makes code of the lowered `module`, which is spent then: the binary of
         `executable`, and what each of its kernels needs to run. Diagnostics say
@@ -77,7 +80,13 @@ def KF_TargetAttrInterface : AttrInterface<"TargetAttrInterface"> {
         What code for this target depends on beside the attribute's text, such
         as the machine that "native" means.
       }],
-      "std::string", "getIdentity">
+      "std::string", "getIdentity", (ins), "", [{ return ""; }]>,
+    InterfaceMethod<[{
+        An error where this machine is one of the target's kind and lacks what
+        the code uses. Devices check the rest when they open.
+      }],
+      "::llvm::Error", "checkRunsOnHost", (ins), "",
+      [{ return ::llvm::Error::success(); }]>
   ];
 }
 

@@ -187,7 +187,7 @@ def KF_ScaledDotProductAttentionOp
     - C4: `mask`, where present, is i1 or of a float type, and `kf.broadcast`
       would make [B, H, T, S] of it.
     - C5: `scale` is finite, `softcap` and `window` are positive, `window` needs
-      `causal`.
+      `causal`; `window` is at most 2^31, and so is the magnitude of `offset`.
     - C6: the result is [B, H, T, E] of the element type of `q`.
 
     ```mlir

@@ -1,0 +1,37 @@
+//===- GpuTarget.h - What GPUs answer alike ---------------------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_TARGET_COMMON_GPUTARGET_H
+#define KF_TARGET_COMMON_GPUTARGET_H
+
+#include "kf/Target/Common/GpuSchedules.h"
+
+namespace mlir::kf {
+
+/// The base of a GPU's model of TargetAttrInterface. `Model` has a static
+/// GpuLimits limitsOf(TargetAttr).
+template <typename Model, typename TargetAttr>
+struct GpuTargetModel : TargetAttrInterface::ExternalModel<Model, TargetAttr> {
+  KVCacheType getCacheLayout(Attribute, KVCacheType cache) const {
+    return cache.withKeyBlock(1);
+  }
+  ScheduleAttrInterface selectSchedule(Attribute target, KernelOp kernel,
+                                       int64_t rows) const {
+    return selectGpuSchedule(kernel, Model::limitsOf(cast<TargetAttr>(target)),
+                             rows);
+  }
+  LogicalResult verifySchedule(Attribute target, KernelOp kernel,
+                               int64_t rows) const {
+    return verifyGpuSchedule(kernel, Model::limitsOf(cast<TargetAttr>(target)),
+                             rows);
+  }
+};
+
+} // namespace mlir::kf
+
+#endif // KF_TARGET_COMMON_GPUTARGET_H

@@ -1,0 +1,211 @@
+//===- GpuSupport.cpp - What GPUs can run ---------------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Which ops, types and sizes convert-kf-to-gpu and the conversions behind it
+// have code for, and whether a device has what a schedule asks for. Which
+// schedule a kernel gets is decided in GpuSchedules.cpp.
+//
+//===----------------------------------------------------------------------===//
+
+#include "kf/Target/Common/GpuSupport.h"
+
+#include "kf/Conversion/GpuBuffers.h"
+#include "kf/Conversion/KernelShape.h"
+#include "runtime/core/BlockFormat.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace mlir::kf;
+
+namespace {
+
+/// Columns that are rotated: their frequencies are a constant of the kernel.
+constexpr int64_t maxRotaryDim = 8192;
+
+constexpr StringLiteral instead =
+    " yet; use --device=cpu or --device=reference";
+
+bool isSupported(Operation *op) {
+  if (auto matmul = dyn_cast<MatmulOp>(op))
+    return !matmul.getScales();
+  // What no GPU has a function for.
+  if (isa<math::CbrtOp, math::ErfcOp, math::Atan2Op, math::TruncOp,
+          arith::BitcastOp, arith::RemFOp>(op))
+    return false;
+  return isElementwise(op) || isView(op) ||
+         isa<RmsNormOp, LayerNormOp, SoftmaxOp, ArgmaxOp, EmbeddingOp, ReduceOp,
+             BatchMatmulOp, RopeOp, AttentionOp, KVAppendOp, SampleOp, YieldOp,
+             tensor::CastOp>(op);
+}
+
+/// Whether buffers of this type can be read and written.
+bool isSupported(Type type) {
+  auto cache = dyn_cast<KVCacheType>(type);
+  return getGpuBuffer(type) && (!cache || cache.getKeyBlock() == 1);
+}
+
+SmallVector<Type> typesOf(Operation &op) {
+  SmallVector<Type> types(op.getOperandTypes());
+  llvm::append_range(types, op.getResultTypes());
+  return types;
+}
+
+/// Whether indices of `bits` bits can count `tokens` rows of the tensor; bytes,
+/// if it has blocks.
+bool isCountable(RankedTensorType type, int64_t tokens, int64_t bits) {
+  int64_t elements = 1, mostElements = llvm::maxIntN(bits);
+  SmallVector<int64_t> shape(type.getShape());
+  if (auto quant = dyn_cast<QuantType>(type.getElementType())) {
+    const ::kf::BlockFormat &format = getStorage(quant.getFormat());
+    shape.back() = shape.back() / format.elements * format.bytes;
+  }
+  for (int64_t extent : shape)
+    if (llvm::MulOverflow(elements,
+                          ShapedType::isDynamic(extent) ? tokens : extent,
+                          elements) ||
+        elements > mostElements)
+      return false;
+  return true;
+}
+
+/// Of one kernel on one device.
+class Checks {
+public:
+  Checks(KernelOp kernel, const GpuLimits &limits)
+      : kernel(kernel), limits(limits) {}
+
+  LogicalResult checkSupport(int64_t tokens) {
+    for (Operation &op : kernel.getBody().front())
+      if (failed(checkOp(op)) || failed(checkCache(op)))
+        return failure();
+    for (Operation &op : kernel.getBody().front())
+      if (failed(checkIntegers(op)))
+        return failure();
+    bool appends = !kernel.getBody().getOps<KVAppendOp>().empty();
+    if (kernel.getNumResults() != (appends ? 0 : 1))
+      return kernel.emitError("no ")
+             << limits.name << " kernel with " << kernel.getNumResults()
+             << " results" << instead;
+    for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(),
+                                              kernel.getResultTypes()))
+      if (!isSupported(type))
+        return kernel.emitError("no ")
+               << limits.name << " kernel for " << type << instead;
+      else if (auto tensor = dyn_cast<RankedTensorType>(type);
+               tensor && !isCountable(tensor, tokens, limits.indexBits))
+        return kernel.emitError("no ")
+               << limits.name << " kernel for " << type << " with " << tokens
+               << " rows: it has more elements than " << limits.indexBits
+               << "-bit indices count";
+    return success();
+  }
+
+  LogicalResult checkSchedule() {
+    FailureOr<KernelShape> shape = getKernelShape(kernel);
+    if (failed(shape))
+      return failure();
+    if (shape->threadCount > limits.threads)
+      return kernel.emitError(
+                 "schedule cannot run on this device: threads are ")
+             << shape->threadCount << " a workgroup, the device allows "
+             << limits.threads;
+    if (shape->workgroupBytes > limits.memory)
+      return kernel.emitError("schedule cannot run on this device: it needs ")
+             << shape->workgroupBytes
+             << " bytes of workgroup memory, the device has " << limits.memory;
+    return success();
+  }
+
+private:
+  LogicalResult checkOp(Operation &op) {
+    if (!isSupported(&op) ||
+        llvm::is_contained(limits.missing, op.getName().getStringRef()))
+      return op.emitError("no ") << limits.name << " kernel for '"
+                                 << op.getName() << "'" << instead;
+    for (Type type : typesOf(op))
+      if (!type.isIndex() && !isSupported(type))
+        return op.emitError("no ")
+               << limits.name << " kernel for '" << op.getName() << "' on "
+               << type << instead;
+    auto rope = dyn_cast<RopeOp>(op);
+    if (rope && static_cast<int64_t>(rope.getRotaryDim()) > maxRotaryDim)
+      return op.emitError("no ")
+             << limits.name
+             << " kernel for rotary_dim = " << rope.getRotaryDim()
+             << ": at most " << maxRotaryDim << " columns are rotated";
+    return success();
+  }
+
+  /// What positions and places in a cache have to fit in.
+  LogicalResult checkCache(Operation &op) {
+    if (!isa<AttentionOp, KVAppendOp>(op))
+      return success();
+    auto attention = dyn_cast<AttentionOp>(op);
+    KVCacheType cache = attention ? attention.getCache().getType()
+                                  : cast<KVAppendOp>(op).getCache().getType();
+    Value table = attention ? attention.getPageTable()
+                            : cast<KVAppendOp>(op).getPageTable();
+    int64_t positions, elements, most = llvm::maxIntN(limits.indexBits);
+    if (llvm::MulOverflow(cast<RankedTensorType>(table.getType()).getDimSize(1),
+                          cache.getPage(), positions) ||
+        positions > most)
+      return op.emitError("no ")
+             << limits.name
+             << " kernel for tables of so many pages: " << limits.indexBits
+             << "-bit indices count no more than " << most << " positions";
+    // K and V, and a scale for some elements.
+    if (llvm::MulOverflow(3 * cache.getPage() * cache.getHeadDim(),
+                          cache.getKvHeads(), elements) ||
+        elements > most)
+      return op.emitError("no ")
+             << limits.name
+             << " kernel for pages of so many elements: " << limits.indexBits
+             << "-bit indices count no more than " << most;
+    return success();
+  }
+
+  /// Arithmetic on integers that the device has none of would not wrap.
+  LogicalResult checkIntegers(Operation &op) {
+    if (!limits.integers || isa<CopyOp>(op) ||
+        !(isElementwise(&op) || isa<ReduceOp, IotaOp>(op)))
+      return success();
+    for (Type type : typesOf(op)) {
+      Type element = getElementTypeOrSelf(type);
+      if (!element.isInteger() || element.isInteger(1) ||
+          element.isInteger(32) ||
+          llvm::is_contained(*limits.integers, element.getIntOrFloatBitWidth()))
+        continue;
+      return op.emitError("no ")
+             << limits.name << " kernel for '" << op.getName() << "' on "
+             << type << ": the device has no " << element
+             << "; use i32, or --device=cpu";
+    }
+    return success();
+  }
+
+  KernelOp kernel;
+  const GpuLimits &limits;
+};
+
+} // namespace
+
+LogicalResult mlir::kf::checkGpuSupport(KernelOp kernel,
+                                        const GpuLimits &limits, int64_t rows) {
+  return Checks(kernel, limits).checkSupport(rows);
+}
+
+LogicalResult mlir::kf::verifyGpuSchedule(KernelOp kernel,
+                                          const GpuLimits &limits,
+                                          int64_t rows) {
+  Checks checks(kernel, limits);
+  return failure(failed(checks.checkSupport(rows)) ||
+                 failed(checks.checkSchedule()));
+}
