@@ -494,7 +494,8 @@ class FlushedCacheTest : public PagedCacheTest {};
 TEST_P(FlushedCacheTest, RoundsToBlocksAsWeightsAre) { checkRounding(); }
 
 INSTANTIATE_TEST_SUITE_P(Devices, FlushedCacheTest,
-                         testing::Values("vulkan_flushed"));
+                         testing::Values("vulkan_flushed"),
+                         testing::PrintToStringParamName());
 
 TEST_P(PagedCacheTest, DecodesFourAtOnce) {
   start({});

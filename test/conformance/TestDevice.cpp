@@ -11,37 +11,12 @@
 #include "kf/Pipelines/Compiler.h"
 #include "runtime/devices/Cpu/CpuDevice.h"
 #include "runtime/devices/Reference/ReferenceDevice.h"
+#include "test/runtime/FlushedSubnormals.h"
 
 #include <algorithm>
 #include <optional>
 
-#ifdef __x86_64__
-#include <xmmintrin.h>
-#endif
-
 using namespace kf;
-
-namespace {
-
-/// As long as it lives, this thread, and those that it starts for good, take
-/// subnormal floats for zeros.
-class FlushedSubnormals {
-#ifdef __x86_64__
-public:
-  FlushedSubnormals() {
-    constexpr unsigned flushToZero = 0x8000, denormalsAreZeros = 0x40;
-    _mm_setcsr(before | flushToZero | denormalsAreZeros);
-  }
-  ~FlushedSubnormals() { _mm_setcsr(before); }
-  FlushedSubnormals(const FlushedSubnormals &) = delete;
-  FlushedSubnormals &operator=(const FlushedSubnormals &) = delete;
-
-private:
-  const unsigned before = _mm_getcsr();
-#endif
-};
-
-} // namespace
 
 bool kf::test::isSlow(const std::string &name) {
   if (!name.starts_with("vulkan"))

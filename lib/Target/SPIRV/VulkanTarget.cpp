@@ -54,7 +54,8 @@ llvm::Expected<Attribute> createVulkanTarget(MLIRContext *context,
         "'; leave it out, or write what the device reports: "
         "#kf.vulkan_target<...>");
   return VulkanTargetAttr::get(context, /*threads=*/256, /*memory=*/16384,
-                               /*subgroup=*/4, /*types=*/ArrayRef<Type>());
+                               /*subgroup=*/4, /*types=*/ArrayRef<Type>(),
+                               /*denorm_preserve=*/false);
 }
 
 } // namespace

@@ -7,8 +7,8 @@
 // KEEP-SAME:     [Shader, {{.*}}DenormPreserve{{.*}}], [{{.*}}SPV_KHR_float_controls
 // LEAVE-NOT:     DenormPreserve
 // KEEP:          spirv.ExecutionMode @exp_0 "DenormPreserve", 32
-// CHECK-LABEL: spirv.module @softmax_1
-// KEEP:          spirv.ExecutionMode @softmax_1 "DenormPreserve", 32
+// CHECK-LABEL: spirv.module @softmax_0
+// KEEP:          spirv.ExecutionMode @softmax_0 "DenormPreserve", 32
 // LEAVE-NOT:     DenormPreserve
 func.func @f(%x: tensor<?x64xf32>) -> (tensor<?x64xf32>, tensor<?x64xf32>) {
   %0 = math.exp %x : tensor<?x64xf32>

@@ -216,6 +216,7 @@ TEST(Executable, VerifyNamesWhatIsWrong) {
        [](Executable &e) {
          e.dispatches.push_back(e.dispatches[0]);
          e.dispatches[2].bindings.pop_back();
+         e.dispatches[2].accesses.pop_back();
        }},
   };
   for (const BadCase &bad : cases) {
