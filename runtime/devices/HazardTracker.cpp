@@ -8,6 +8,8 @@
 
 #include "runtime/devices/HazardTracker.h"
 
+#include "runtime/devices/GpuInstance.h"
+
 #include <algorithm>
 
 using namespace kf;
@@ -21,19 +23,16 @@ Result<std::vector<MemoryAccess>> kf::accessesOf(const Executable &program,
     const kf_binding &binding = dispatch.bindings[i];
     const BindingAccess known = dispatch.accessOf(i);
     const Buffer *buffer = bufferOf(table, binding);
-    MemoryAccess access = {buffer, 0, buffer->size(), known.writes};
+    KF_ASSIGN_OR_RETURN(uint64_t begin, byteOffsetOf(program, binding, pages));
+    uint64_t end = buffer->size();
     if (binding.kind == KF_BINDING_ARENA) {
-      access.begin = binding.offset;
-      access.end =
-          known.bytes ? binding.offset + known.bytes : program.arenaBytes;
+      end = known.bytes ? begin + known.bytes : program.arenaBytes;
     } else if (binding.kind == KF_BINDING_CACHE) {
       const CacheSpec &cache = program.caches[binding.index];
       KF_ASSIGN_OR_RETURN(int64_t bytes, cache.bytes(pages));
-      const uint64_t layer = static_cast<uint64_t>(bytes / cache.layers);
-      access.begin = layer * binding.offset;
-      access.end = access.begin + layer;
+      end = begin + static_cast<uint64_t>(bytes / cache.layers);
     }
-    result.push_back(access);
+    result.push_back({buffer, begin, end, known.writes});
   }
   return result;
 }
