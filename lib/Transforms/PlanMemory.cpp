@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kf/Transforms/ArenaBytes.h"
 #include "kf/Transforms/Passes.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -18,25 +19,11 @@ namespace mlir::kf {
 using namespace mlir;
 using namespace mlir::kf;
 
-namespace {
-
-/// A result of a dispatch that lives in the arena.
-struct Interval {
-  OpResult value;
-  int64_t bytes;
-  int64_t begin, end; // numbers of the dispatches that write and last read it
-  int64_t offset = -1;
-
-  bool overlaps(const Interval &other) const {
-    return begin <= other.end && other.begin <= end;
-  }
-};
-
 /// More than any tensor has, and far enough from overflow to be rounded up.
-constexpr int64_t maxBytes = int64_t(1) << 60;
+static constexpr int64_t maxBytes = int64_t(1) << 60;
 
-/// Bytes of a tensor with `rows` in place of `?`; fails on overflow.
-FailureOr<int64_t> byteSize(RankedTensorType type, int64_t rows) {
+FailureOr<int64_t> mlir::kf::getArenaBytes(RankedTensorType type,
+                                           int64_t rows) {
   int64_t elements = 1;
   for (auto [dim, extent] : llvm::enumerate(type.getShape())) {
     int64_t size = ShapedType::isDynamic(extent) ? rows : extent;
@@ -62,6 +49,20 @@ FailureOr<int64_t> byteSize(RankedTensorType type, int64_t rows) {
     return failure();
   return bytes;
 }
+
+namespace {
+
+/// A result of a dispatch that lives in the arena.
+struct Interval {
+  OpResult value;
+  int64_t bytes;
+  int64_t begin, end; // numbers of the dispatches that write and last read it
+  int64_t offset = -1;
+
+  bool overlaps(const Interval &other) const {
+    return begin <= other.end && other.begin <= end;
+  }
+};
 
 struct PlanMemoryPass : mlir::kf::impl::PlanMemoryBase<PlanMemoryPass> {
   using PlanMemoryBase::PlanMemoryBase;
@@ -107,7 +108,7 @@ private:
           continue;
         auto type = cast<RankedTensorType>(result.getType());
         int64_t rows = program.getMostRows(type);
-        FailureOr<int64_t> bytes = byteSize(type, rows);
+        FailureOr<int64_t> bytes = getArenaBytes(type, rows);
         if (failed(bytes) ||
             llvm::AddOverflow<int64_t>(
                 total, static_cast<int64_t>(llvm::alignTo(*bytes, alignment)),

@@ -10,7 +10,8 @@
 // the host call these functions, and code generators emit the same formulas.
 // All results are the same to the last bit everywhere: floats are added,
 // multiplied and divided one operation at a time, and everything that is summed
-// is an integer, so that no order of summation matters.
+// is an integer, so that no order of summation matters. Devices may take
+// subnormal numbers for zeros; no choice depends on that.
 //
 //===----------------------------------------------------------------------===//
 
@@ -104,6 +105,14 @@ struct LogitAdjustment {
   float bias = 0;   ///< added last; -inf excludes the token
 };
 
+/// What an adjusted logit is made of, and it itself, is 0 or of this magnitude
+/// at least, so that nothing subnormal matters. It is the least penalty for
+/// repetition, too.
+inline constexpr float kLeastLogit = 0x1p-64f;
+
+/// 0 for what is closer to it than kLeastLogit.
+inline float dropTiny(float x) { return std::abs(x) < kLeastLogit ? 0.0f : x; }
+
 /// The logit after an adjustment by valid penalties. What is finite stays
 /// finite, unless the bias is not; what is not finite stays as it is.
 inline float adjustLogit(float logit, int32_t seen, float bias,
@@ -111,17 +120,18 @@ inline float adjustLogit(float logit, int32_t seen, float bias,
   constexpr float most = std::numeric_limits<float>::max();
   if (!(std::abs(logit) <= most))
     return logit;
+  logit = dropTiny(logit);
   if (seen > 0) {
-    logit =
-        logit > 0 ? logit / penalties.repetition : logit * penalties.repetition;
+    const float repetition = std::max(penalties.repetition, kLeastLogit);
+    logit = dropTiny(logit > 0 ? logit / repetition : logit * repetition);
     // Two statements: a compiler may make one operation of one.
     const float less =
         std::clamp(penalties.frequency * static_cast<float>(seen), -most, most);
-    logit = logit - less;
-    logit = logit - penalties.presence;
+    logit = dropTiny(logit - dropTiny(less));
+    logit = dropTiny(logit - penalties.presence);
     logit = std::clamp(logit, -most, most);
   }
-  const float biased = logit + bias;
+  const float biased = dropTiny(logit + bias);
   return std::abs(bias) <= most ? std::clamp(biased, -most, most) : biased;
 }
 
@@ -144,10 +154,15 @@ inline constexpr std::array<uint32_t, 6> kExp2 = {
 inline constexpr float kLogitUnit =
     static_cast<float>(1.4426950408889634 * (1 << kExponentBits));
 
+/// Lower temperatures are as this one. Where subnormal numbers change the
+/// difference of two logits, that is below 2^-100: less than a unit of the
+/// logarithm, which is dropped.
+inline constexpr float kLeastTemperature = 0x1p-70f;
+
 /// What turns differences of logits into binary logarithms, in units of the
 /// last fraction bit; `temperature` is positive.
 inline float exponentScale(float temperature) {
-  return std::min(kLogitUnit / temperature, std::numeric_limits<float>::max());
+  return kLogitUnit / std::max(temperature, kLeastTemperature);
 }
 
 /// The weight of a token; `largest` is the largest logit, and finite. Never

@@ -127,6 +127,28 @@ Status checkGrid(const std::array<kf_grid_dim, 3> &grid,
   return Status();
 }
 
+Status checkAccesses(const DispatchSpec &dispatch,
+                     const Executable &executable) {
+  if (dispatch.accesses.empty())
+    return Status();
+  if (dispatch.accesses.size() != dispatch.bindings.size())
+    return Status::error(
+        std::to_string(dispatch.accesses.size()) + " accesses for " +
+        std::to_string(dispatch.bindings.size()) + " bindings");
+  for (size_t i = 0; i < dispatch.bindings.size(); ++i) {
+    const kf_binding &binding = dispatch.bindings[i];
+    const uint64_t most = binding.kind == KF_BINDING_ARENA
+                              ? executable.arenaBytes - binding.offset
+                              : 0;
+    if (dispatch.accesses[i].bytes > most)
+      return Status::error(numbered("binding", i) + " has " +
+                           std::to_string(dispatch.accesses[i].bytes) +
+                           " bytes of the arena, where " +
+                           std::to_string(most) + " are");
+  }
+  return Status();
+}
+
 Status checkDispatch(const DispatchSpec &dispatch,
                      const Executable &executable) {
   if (dispatch.kernel >= executable.kernels.size())
@@ -136,6 +158,7 @@ Status checkDispatch(const DispatchSpec &dispatch,
   for (size_t i = 0; i < dispatch.bindings.size(); ++i)
     KF_RETURN_IF_ERROR(checkBinding(dispatch.bindings[i], executable)
                            .in(numbered("binding", i)));
+  KF_RETURN_IF_ERROR(checkAccesses(dispatch, executable));
   return checkGrid(dispatch.grid, executable);
 }
 

@@ -129,10 +129,24 @@ struct KernelSpec {
   std::array<uint32_t, 3> workgroupSize = {1, 1, 1}; ///< GPU threads
 };
 
+/// What a dispatch does with a buffer.
+struct BindingAccess {
+  bool writes = true; ///< it may, and may read as well; else it only reads
+  /// Of the arena, from the binding's offset on; 0: up to its end.
+  uint64_t bytes = 0;
+
+  bool operator==(const BindingAccess &) const = default;
+};
+
 struct DispatchSpec {
   uint32_t kernel = 0; ///< index into Executable::kernels
   std::vector<kf_binding> bindings;
   std::array<kf_grid_dim, 3> grid = {{{-1, 1}, {-1, 1}, {-1, 1}}};
+  std::vector<BindingAccess> accesses = {}; ///< [bindings], or none: unknown
+
+  BindingAccess accessOf(size_t binding) const {
+    return accesses.empty() ? BindingAccess() : accesses[binding];
+  }
 };
 
 struct Executable {

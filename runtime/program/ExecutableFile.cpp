@@ -115,6 +115,11 @@ std::string toJson(const kf_binding &binding) {
                      {"offset", jsonText(binding.offset)}});
 }
 
+std::string toJson(const BindingAccess &access) {
+  return jsonObject(
+      {{"writes", jsonText(access.writes)}, {"bytes", jsonText(access.bytes)}});
+}
+
 std::string toJson(const kf_grid_dim &dim) {
   return jsonObject(
       {{"scalar", jsonText(dim.scalar)}, {"value", jsonText(dim.value)}});
@@ -129,6 +134,7 @@ template <typename List> std::string listToJson(const List &list) {
 std::string toJson(const DispatchSpec &dispatch) {
   return jsonObject({{"kernel", jsonText(dispatch.kernel)},
                      {"bindings", listToJson(dispatch.bindings)},
+                     {"accesses", listToJson(dispatch.accesses)},
                      {"grid", listToJson(dispatch.grid)}});
 }
 
@@ -192,6 +198,7 @@ Status read(const Json &json, CacheSpec &out);
 Status read(const Json &json, TensorSpec &out);
 Status read(const Json &json, SizeRange &out);
 Status read(const Json &json, kf_binding &out);
+Status read(const Json &json, BindingAccess &out);
 Status read(const Json &json, kf_grid_dim &out);
 Status read(const Json &json, DispatchSpec &out);
 
@@ -266,6 +273,11 @@ Status read(const Json &json, kf_binding &out) {
   return field(json, "offset", out.offset);
 }
 
+Status read(const Json &json, BindingAccess &out) {
+  KF_RETURN_IF_ERROR(field(json, "writes", out.writes));
+  return field(json, "bytes", out.bytes);
+}
+
 Status read(const Json &json, kf_grid_dim &out) {
   KF_RETURN_IF_ERROR(field(json, "scalar", out.scalar));
   return field(json, "value", out.value);
@@ -274,6 +286,7 @@ Status read(const Json &json, kf_grid_dim &out) {
 Status read(const Json &json, DispatchSpec &out) {
   KF_RETURN_IF_ERROR(field(json, "kernel", out.kernel));
   KF_RETURN_IF_ERROR(field(json, "bindings", out.bindings));
+  KF_RETURN_IF_ERROR(field(json, "accesses", out.accesses));
   return field(json, "grid", out.grid);
 }
 

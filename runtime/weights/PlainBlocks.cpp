@@ -8,10 +8,12 @@
 //
 // Formats whose rounding ggml defines: one pass, no search. The result is its
 // reference's byte for byte, so the order of operations matters, and codes
-// follow from the scale before it is rounded to half precision.
+// follow from the scale before it is rounded to half precision. Codes that a
+// scale of 0 hides may differ (kLeastOfBlock).
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/core/BlockRounding.h"
 #include "runtime/weights/BlockEncoder.h"
 
 namespace kf::quantize {
@@ -53,11 +55,12 @@ template <DataType Type> void encodeRange(const float *x, uint8_t *block) {
 void encodeQ8_0(const float *x, uint8_t *block) {
   BlockEncoder<DataType::Q8_0> encoder(block);
   constexpr int elements = encoder.format.elements;
-  const float d = std::fabs(largestMagnitude(x, elements)) / 127.0f;
-  const float inverse = inverseOf(d);
+  const float largest = std::fabs(largestMagnitude(x, elements));
+  const float d = largest / kLargestCode;
+  const float inverse = largest < kLeastOfBlock ? 0.0f : 1.0f / d;
   encoder.putScale(d);
   for (int i = 0; i < elements; ++i)
-    encoder.putCode(i, roundTo(x[i] * inverse, -127, 127));
+    encoder.putCode(i, roundTo(x[i] * inverse, -kLargestCode, kLargestCode));
 }
 
 void encodeQ4_0(const float *x, uint8_t *block) {

@@ -123,6 +123,9 @@ class PagedCacheTest : public testing::TestWithParam<const char *> {
 protected:
   void SetUp() override { KF_REQUIRE_DEVICE(GetParam()); }
 
+  /// Appends elements of all magnitudes to a cache of blocks.
+  void checkRounding();
+
   /// A cache of poisoned pages, which nobody has.
   void start(Variant variant) {
     variant.device = GetParam();
@@ -422,7 +425,7 @@ TEST_P(PagedCacheTest, CachesOfBlocks) {
 }
 
 /// Every device stores the same bits: those of quantizeBlocks.
-TEST_P(PagedCacheTest, RoundsToBlocksAsWeightsAre) {
+void PagedCacheTest::checkRounding() {
   Variant blocks;
   blocks.type = "!kf.quant<q8_0>";
   blocks.dim = 64;
@@ -431,7 +434,7 @@ TEST_P(PagedCacheTest, RoundsToBlocksAsWeightsAre) {
   for (int64_t i = 0; i < 48; ++i) {
     rows.push_back(nextRow(0));
     std::vector<float> &k = rows.back().k, &v = rows.back().v;
-    const float unit = std::ldexp(1.0f, static_cast<int>(i) * 3 - 120);
+    const float unit = std::ldexp(1.0f, static_cast<int>(i) * 10 / 3 - 140);
     for (size_t j = 0; j < k.size(); ++j) {
       k[j] *= unit;
       // Codes are halves where the largest is 127: these are rounded away from
@@ -460,6 +463,39 @@ TEST_P(PagedCacheTest, RoundsToBlocksAsWeightsAre) {
               << ", block " << group;
         }
 }
+
+/// Barriers and edges of graphs follow from this.
+TEST_P(PagedCacheTest, SaysWhatDispatchesReadAndWrite) {
+  start({});
+  int appends = 0, reads = 0;
+  for (const DispatchSpec &dispatch : runner->program().dispatches) {
+    ASSERT_EQ(dispatch.accesses.size(), dispatch.bindings.size());
+    for (size_t i = 0; i < dispatch.bindings.size(); ++i) {
+      const BindingAccess &access = dispatch.accesses[i];
+      const uint32_t kind = dispatch.bindings[i].kind;
+      if (kind == KF_BINDING_CACHE)
+        ++(access.writes ? appends : reads);
+      if (kind == KF_BINDING_INPUT || kind == KF_BINDING_WEIGHT)
+        EXPECT_FALSE(access.writes);
+      if (kind == KF_BINDING_OUTPUT)
+        EXPECT_TRUE(access.writes);
+      EXPECT_EQ(access.bytes > 0, kind == KF_BINDING_ARENA);
+    }
+  }
+  EXPECT_EQ(appends, 1);
+  EXPECT_GE(reads, 1);
+}
+
+TEST_P(PagedCacheTest, RoundsToBlocksAsWeightsAre) { checkRounding(); }
+
+/// On devices without subnormal numbers.
+class FlushedCacheTest : public PagedCacheTest {};
+
+TEST_P(FlushedCacheTest, RoundsToBlocksAsWeightsAre) { checkRounding(); }
+
+INSTANTIATE_TEST_SUITE_P(Devices, FlushedCacheTest,
+                         testing::Values("vulkan_flushed"),
+                         testing::PrintToStringParamName());
 
 TEST_P(PagedCacheTest, DecodesFourAtOnce) {
   start({});

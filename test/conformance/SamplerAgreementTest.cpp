@@ -354,6 +354,7 @@ std::vector<Case> cases() {
   // Few rows and columns, for a device may be a processor with barriers.
   for (int64_t columns : {1, 7, 128, 1477})
     list.push_back({"vulkan", columns, 128});
+  list.push_back({"vulkan_flushed", 128, 128});
   list.push_back({"reference", 130000, 32});
   return list;
 }

@@ -11,8 +11,10 @@
 #include "kf/Pipelines/Compiler.h"
 #include "runtime/devices/Cpu/CpuDevice.h"
 #include "runtime/devices/Reference/ReferenceDevice.h"
+#include "test/runtime/FlushedSubnormals.h"
 
 #include <algorithm>
+#include <optional>
 
 using namespace kf;
 
@@ -30,6 +32,9 @@ std::unique_ptr<Device> kf::test::openTestDevice(const std::string &name) {
   } else if (name == "cuda") {
     opened = createCudaDevice();
   } else if (name.starts_with("vulkan")) {
+    std::optional<FlushedSubnormals> flushed;
+    if (name == "vulkan_flushed")
+      flushed.emplace();
     VulkanDeviceOptions options;
     options.validation = testsValidateVulkan();
     opened = createVulkanDevice(options);
@@ -41,7 +46,7 @@ std::unique_ptr<Device> kf::test::openTestDevice(const std::string &name) {
 }
 
 std::string kf::test::targetFor(const Device &device, const std::string &name) {
-  if (name == "vulkan_any")
+  if (name == "vulkan_any" || name == "vulkan_flushed")
     return device.name();
   return name.starts_with("x86") ? "cpu:" + name : device.target();
 }

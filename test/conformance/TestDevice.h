@@ -8,7 +8,9 @@
 //
 // Tests name where they run: cpu, cpu2 (two threads), reference, vulkan (with
 // validation), vulkan_any (the same, by code for every Vulkan device and not
-// for the one at hand), cuda, or a CPU that code is made for, as x86-64-v3.
+// for the one at hand), vulkan_flushed (by that code as well, and where the
+// device is this machine's CPU, it takes subnormal numbers for zeros, as GPUs
+// may), cuda, or a CPU that code is made for, as x86-64-v3.
 //
 //===----------------------------------------------------------------------===//
 

@@ -37,6 +37,7 @@ inline Executable sampleExecutable() {
   first.bindings = {{KF_BINDING_INPUT, 0, 0},
                     {KF_BINDING_WEIGHT, 0, 0},
                     {KF_BINDING_ARENA, 0, 128}};
+  first.accesses = {{false, 0}, {false, 0}, {true, 64}};
   DispatchSpec second;
   second.kernel = 1;
   second.bindings = {{KF_BINDING_ARENA, 0, 128},

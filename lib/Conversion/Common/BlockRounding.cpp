@@ -8,6 +8,8 @@
 
 #include "BlockRounding.h"
 
+#include "runtime/core/BlockRounding.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -15,11 +17,12 @@
 
 using namespace mlir;
 using namespace mlir::kf;
+using ::kf::kLargestCode;
 
 CodeScale mlir::kf::codeScale(TileEmitter &e, Value largest) {
   Value scale = arith::DivFOp::create(e.b, e.loc, largest, e.f32(kLargestCode));
-  Value isZero = arith::CmpFOp::create(e.b, e.loc, arith::CmpFPredicate::OEQ,
-                                       scale, e.f32(0.0));
+  Value isZero = arith::CmpFOp::create(e.b, e.loc, arith::CmpFPredicate::OLT,
+                                       largest, e.f32(::kf::kLeastOfBlock));
   Value inverse = e.select(
       isZero, e.f32(0.0), arith::DivFOp::create(e.b, e.loc, e.f32(1.0), scale));
   return {scale, inverse};

@@ -18,9 +18,6 @@
 
 namespace mlir::kf {
 
-/// The largest code of q8_0; the smallest is the negative one.
-inline constexpr int64_t kLargestCode = 127;
-
 /// What a block's codes are multiplied by, and what makes codes of elements;
 /// f32.
 struct CodeScale {

@@ -10,6 +10,7 @@
 
 #include "runtime/core/SamplingMath.h"
 
+#include <bit>
 #include <limits>
 
 using namespace mlir;
@@ -30,16 +31,36 @@ static Value splatLike(TileEmitter &e, Value x, Value scalar) {
   return vector ? e.splat(scalar, vector.getNumElements()) : scalar;
 }
 
+/// What orderOf() makes of `number`.
+static int32_t orderOfConstant(double number) {
+  const float magnitude = static_cast<float>(std::abs(number));
+  const int32_t bits = std::bit_cast<int32_t>(magnitude);
+  return number < 0 ? -bits : bits;
+}
+
+Value SampleFormulas::isOrderWithin(Value order, double low, double high,
+                                    bool isOpen) {
+  auto atLeast = isOpen ? arith::CmpIPredicate::sgt : arith::CmpIPredicate::sge;
+  return both(
+      compare(atLeast, order, i32(orderOfConstant(low))),
+      compare(arith::CmpIPredicate::sle, order, i32(orderOfConstant(high))));
+}
+
 Value SampleFormulas::isWithin(Value value, double low, double high,
                                bool isOpen) {
-  auto atLeast = isOpen ? arith::CmpFPredicate::OGT : arith::CmpFPredicate::OGE;
-  return both(compare(atLeast, value, tile.f32(low)),
-              compare(arith::CmpFPredicate::OLE, value, tile.f32(high)));
+  return isOrderWithin(orderOf(value), low, high, isOpen);
 }
 
 //===----------------------------------------------------------------------===//
 // Adjustments
 //===----------------------------------------------------------------------===//
+
+Value SampleFormulas::dropTiny(Value x) {
+  Value isTiny =
+      both(compare(arith::CmpFPredicate::OGT, x, tile.f32(-::kf::kLeastLogit)),
+           compare(arith::CmpFPredicate::OLT, x, tile.f32(::kf::kLeastLogit)));
+  return tile.select(isTiny, tile.f32(0.0), x);
+}
 
 Value SampleFormulas::adjustLogit(Value logit, Value seen, Value bias,
                                   Value repetition, Value presence,
@@ -50,14 +71,19 @@ Value SampleFormulas::adjustLogit(Value logit, Value seen, Value bias,
     return tile.select(compare(arith::CmpFPredicate::OGT, x, tile.f32(kMost)),
                        tile.f32(kMost), x);
   };
-  Value isPositive = compare(arith::CmpFPredicate::OGT, logit, tile.f32(0.0));
-  Value x = tile.select(isPositive, make<arith::DivFOp>(logit, repetition),
-                        tile.mul(logit, repetition));
+  Value start = dropTiny(logit);
+  Value isPositive = compare(arith::CmpFPredicate::OGT, start, tile.f32(0.0));
+  Value isTooSmall = compare(arith::CmpFPredicate::OLT, repetition,
+                             tile.f32(::kf::kLeastLogit));
+  repetition = tile.select(isTooSmall, tile.f32(::kf::kLeastLogit), repetition);
+  Value x =
+      dropTiny(tile.select(isPositive, make<arith::DivFOp>(start, repetition),
+                           tile.mul(start, repetition)));
   Value times = arith::SIToFPOp::create(b, loc, b.getF32Type(), seen);
-  x = tile.sub(x, clamp(tile.mul(frequency, times)));
-  x = clamp(tile.sub(x, presence));
+  x = dropTiny(tile.sub(x, dropTiny(clamp(tile.mul(frequency, times)))));
+  x = clamp(dropTiny(tile.sub(x, presence)));
   Value wasSeen = compare(arith::CmpIPredicate::sgt, seen, i32(0));
-  Value biased = tile.add(tile.select(wasSeen, x, logit), bias);
+  Value biased = dropTiny(tile.add(tile.select(wasSeen, x, start), bias));
   biased = tile.select(isWithin(bias, -kMost, kMost), clamp(biased), biased);
   return tile.select(isWithin(logit, -kMost, kMost), biased, logit);
 }
@@ -67,9 +93,10 @@ Value SampleFormulas::adjustLogit(Value logit, Value seen, Value bias,
 //===----------------------------------------------------------------------===//
 
 Value SampleFormulas::exponentScale(Value temperature) {
-  Value scale = make<arith::DivFOp>(tile.f32(::kf::kLogitUnit), temperature);
-  return tile.select(compare(arith::CmpFPredicate::OLT, scale, tile.f32(kMost)),
-                     scale, tile.f32(kMost));
+  Value least = tile.f32(::kf::kLeastTemperature);
+  Value isTooLow = compare(arith::CmpFPredicate::OLT, temperature, least);
+  return make<arith::DivFOp>(tile.f32(::kf::kLogitUnit),
+                             tile.select(isTooLow, least, temperature));
 }
 
 Value SampleFormulas::powerOfTwo(Value fraction) {
@@ -189,17 +216,17 @@ Words SampleFormulas::randomBits(const Words &seed, Value counter) {
 // Orders
 //===----------------------------------------------------------------------===//
 
-/// Its own inverse.
-Value SampleFormulas::turnNegative(Value bits) {
-  Value sign = make<arith::ShRSIOp>(bits, i32(31));
-  return make<arith::XOrIOp>(
-      bits, both(sign, i32(std::numeric_limits<int32_t>::max())));
-}
-
 Value SampleFormulas::orderOf(Value number) {
-  return turnNegative(arith::BitcastOp::create(b, loc, b.getI32Type(), number));
+  Value bits = arith::BitcastOp::create(b, loc, b.getI32Type(), number);
+  Value sign = make<arith::ShRSIOp>(bits, i32(31));
+  Value magnitude = both(bits, i32(std::numeric_limits<int32_t>::max()));
+  return make<arith::SubIOp>(make<arith::XOrIOp>(magnitude, sign), sign);
 }
 
 Value SampleFormulas::numberOf(Value order) {
-  return arith::BitcastOp::create(b, loc, b.getF32Type(), turnNegative(order));
+  Value sign = make<arith::ShRSIOp>(order, i32(31));
+  Value magnitude = make<arith::SubIOp>(make<arith::XOrIOp>(order, sign), sign);
+  Value bits = make<arith::OrIOp>(
+      magnitude, both(order, i32(std::numeric_limits<int32_t>::min())));
+  return arith::BitcastOp::create(b, loc, b.getF32Type(), bits);
 }

@@ -31,6 +31,9 @@ public:
   /// Whether `low` <= value <= `high`, and `low` < value with `isOpen`; false
   /// for NaN.
   Value isWithin(Value value, double low, double high, bool isOpen = false);
+  /// The same of what orderOf() gives.
+  Value isOrderWithin(Value order, double low, double high,
+                      bool isOpen = false);
 
   /// See kf::adjustLogit; f32 but for `seen`, which is an i32.
   Value adjustLogit(Value logit, Value seen, Value bias, Value repetition,
@@ -51,7 +54,9 @@ public:
   Words randomBits(const Words &seed, Value counter);
 
   /// Numbers (i32) in the order of the floats (f32) that they stand for: a
-  /// float's bits, those behind the sign turned over if it is negative.
+  /// float's bits, and the negative of those behind the sign if that is set.
+  /// Zeros are equal, and subnormal numbers other than them everywhere; NaNs
+  /// come before and behind the infinities.
   Value orderOf(Value number);
   Value numberOf(Value order);
 
@@ -67,7 +72,7 @@ protected:
   virtual Value powerOfTwo(Value fraction);
 
 private:
-  Value turnNegative(Value bits);
+  Value dropTiny(Value x);
 };
 
 } // namespace mlir::kf

@@ -17,9 +17,10 @@
 // of its own: bits in workgroup memory tell which ids may be in the lists, and
 // who reads one of those goes through them.
 //
-// All sums are integers, so it does not matter in which order threads add. All
-// threads compute the same of what is not their own share, so that they agree
-// on every branch around a barrier.
+// All sums are integers, so it does not matter in which order threads add.
+// Logits are compared by integers in their order, for devices may take
+// subnormal numbers for zeros. All threads compute the same of what is not
+// their own share, so that they agree on every branch around a barrier.
 //
 //===----------------------------------------------------------------------===//
 
@@ -58,10 +59,10 @@ private:
   using CmpF = arith::CmpFPredicate;
   using CmpI = arith::CmpIPredicate;
 
-  /// A token is kept if its logit is larger than `logit`, or equal to it and
-  /// its id (i32) at most `lastId`.
+  /// A token is kept if the order of its logit is above `order`, or equal to it
+  /// and its id (i32) at most `lastId`.
   struct Filter {
-    Value logit, lastId;
+    Value order, lastId;
   };
   /// What of a token counts.
   enum class Unit { One, Weight };
@@ -95,7 +96,7 @@ private:
   Value repetition, presence, frequency; ///< with adjustments only
   Value entry, entriesEnd;               ///< of the lists, the row's
   Value marks;                           ///< workgroup memory: a bit an id
-  Value largest, scale;
+  Value largestOrder, largest, scale;
   SmallVector<Filter> filters; ///< so far
   Value leastWeight;           ///< i32; null: any
   Value lowWords, highWords;   ///< workgroup memory, of a thread each
@@ -269,8 +270,9 @@ Words SampleEmitter::sum(function_ref<Value(Value, Value)> element) {
 }
 
 Value SampleEmitter::passes(const Filter &filter, Value logit, Value id) {
-  Value isAbove = compare(CmpF::OGT, logit, filter.logit);
-  Value isEqual = compare(CmpF::OEQ, logit, filter.logit);
+  Value order = orderOf(logit);
+  Value isAbove = compare(CmpI::sgt, order, filter.order);
+  Value isEqual = compare(CmpI::eq, order, filter.order);
   Value isEarly = compare(CmpI::sle, id, filter.lastId);
   return make<arith::OrIOp>(isAbove, both(isEqual, isEarly));
 }
@@ -334,17 +336,16 @@ Value SampleEmitter::bisect(Value low, Value high, const Words &target,
 void SampleEmitter::keep(Value condition, Unit unit,
                          function_ref<Words()> wanted) {
   Value last = i32(columns);
+  Value lowest = orderOf(e.f32(-kInfinity));
   auto find = scf::IfOp::create(
-      b, loc, TypeRange{b.getF32Type(), b.getI32Type()}, condition,
+      b, loc, TypeRange{b.getI32Type(), b.getI32Type()}, condition,
       /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(find.thenBlock());
   Words target = wanted();
   Value order =
-      bisect(orderOf(e.f32(-kInfinity)),
-             make<arith::AddIOp>(orderOf(largest), i32(1)), target,
-             [&](Value order) { return reach({numberOf(order), last}, unit); });
-  Value logit = numberOf(order);
+      bisect(lowest, make<arith::AddIOp>(largestOrder, i32(1)), target,
+             [&](Value order) { return reach({order, last}, unit); });
   // Of several equal to it, ids up to the first that is enough: its negative is
   // the last number that is.
   auto negative = [&](Value number) {
@@ -352,20 +353,20 @@ void SampleEmitter::keep(Value condition, Unit unit,
   };
   Words equals = sum([&](Value other, Value) -> Value {
     return arith::ExtUIOp::create(b, loc, b.getI32Type(),
-                                  compare(CmpF::OEQ, other, logit));
+                                  compare(CmpI::eq, orderOf(other), order));
   });
   Value lastId = ifElse(
       compare(CmpI::ugt, equals.low, i32(1)),
       [&] {
         return negative(
             bisect(i32(-columns), i32(1), target, [&](Value number) {
-              return reach({logit, negative(number)}, unit);
+              return reach({order, negative(number)}, unit);
             }));
       },
       [&] { return last; });
-  scf::YieldOp::create(b, loc, ValueRange{logit, lastId});
+  scf::YieldOp::create(b, loc, ValueRange{order, lastId});
   b.setInsertionPointToStart(find.elseBlock());
-  scf::YieldOp::create(b, loc, ValueRange{e.f32(-kInfinity), last});
+  scf::YieldOp::create(b, loc, ValueRange{lowest, last});
   filters.push_back({find.getResult(0), find.getResult(1)});
 }
 
@@ -475,13 +476,13 @@ Value SampleEmitter::firstLargest() {
       e.index(columns), none,
       [&](Value lhs, Value rhs) { return make<arith::MinUIOp>(lhs, rhs); },
       [&](Value id) {
-        return e.select(compare(CmpF::OEQ, logitAt(id), largest), toI32(id),
-                        none);
+        Value isLargest = compare(CmpI::eq, orderOf(logitAt(id)), largestOrder);
+        return e.select(isLargest, toI32(id), none);
       });
 }
 
 Value SampleEmitter::choose() {
-  Value isGreedy = compare(CmpF::OEQ, temperature, e.f32(0.0));
+  Value isGreedy = compare(CmpI::eq, orderOf(temperature), i32(0));
   return ifElse(
       isGreedy, [&] { return firstLargest(); }, [&] { return draw(); });
 }
@@ -497,13 +498,20 @@ LogicalResult SampleEmitter::emit(Value number) {
   auto scan = [&]() -> Value {
     if (op.hasAdjustments())
       markEntries();
-    // A NaN stays one, and is not within.
-    largest = e.reduce(
-        e.index(columns), e.f32(-kInfinity),
-        [&](Value lhs, Value rhs) { return make<arith::MaximumFOp>(lhs, rhs); },
-        [&](Value id) { return logitAt(id); });
+    // A NaN of either sign is the largest, and not within.
+    Value lowest = orderOf(e.f32(-kInfinity));
+    largestOrder = e.reduce(
+        e.index(columns), lowest,
+        [&](Value lhs, Value rhs) { return make<arith::MaxSIOp>(lhs, rhs); },
+        [&](Value id) {
+          Value order = orderOf(logitAt(id));
+          return e.select(compare(CmpI::slt, order, lowest),
+                          i32(std::numeric_limits<int32_t>::max()), order);
+        });
+    largest = numberOf(largestOrder);
     return ifElse(
-        isWithin(largest, -kMost, kMost), [&] { return choose(); }, none);
+        isOrderWithin(largestOrder, -kMost, kMost), [&] { return choose(); },
+        none);
   };
   Value token = ifElse(settingsAreValid(), scan, none);
   e.onFirstThread([&] { e.storeResult(token, number); });

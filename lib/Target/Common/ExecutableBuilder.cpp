@@ -8,7 +8,10 @@
 
 #include "kf/Target/Common/ExecutableBuilder.h"
 
+#include "kf/Transforms/ArenaBytes.h"
+
 #include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -171,6 +174,23 @@ private:
     return success();
   }
 
+  /// Of a value that the planner gave memory, so that there is a number.
+  uint64_t arenaBytesOf(Value value) {
+    if (bindings.lookup(value).kind != KF_BINDING_ARENA)
+      return 0;
+    auto type = cast<RankedTensorType>(value.getType());
+    return *getArenaBytes(type, program.getMostRows(type));
+  }
+
+  /// Whether a kernel writes to what `argument` refers to; tensors are values.
+  static bool writesTo(BlockArgument argument) {
+    return isa<KVCacheType>(argument.getType()) &&
+           llvm::any_of(argument.getUsers(), [&](Operation *user) {
+             auto op = dyn_cast<MemoryEffectOpInterface>(user);
+             return !op || op.getEffectOnValue<MemoryEffects::Write>(argument);
+           });
+  }
+
   LogicalResult addDispatch(DispatchOp op) {
     auto kernel =
         SymbolTable::lookupNearestSymbolFrom<KernelOp>(op, op.getKernelAttr());
@@ -179,8 +199,11 @@ private:
              << op.getKernel() << " is already lowered";
     ::kf::DispatchSpec spec;
     spec.kernel = kernels.lookup(kernel.getSymNameAttr());
-    for (Value operand : op.getOperands_())
+    for (auto [operand, argument] :
+         llvm::zip_equal(op.getOperands_(), kernel.getBody().getArguments())) {
       spec.bindings.push_back(bindings.lookup(operand));
+      spec.accesses.push_back({writesTo(argument), arenaBytesOf(operand)});
+    }
     for (auto [number, result] : llvm::enumerate(op.getResults())) {
       if (!bindings.contains(result)) {
         if (!op.getOffsets())
@@ -189,6 +212,7 @@ private:
                             static_cast<uint64_t>((*op.getOffsets())[number])};
       }
       spec.bindings.push_back(bindings.lookup(result));
+      spec.accesses.push_back({true, arenaBytesOf(result)});
     }
     if (GridAttr grid = kernel.getGridAttr()) {
       FailureOr<unsigned> slot = getSizeSlot(kernel, grid.getSize());

@@ -21,7 +21,8 @@ using namespace mlir;
 using namespace mlir::kf;
 
 void mlir::kf::buildSpirvCodegenPipeline(OpPassManager &passes,
-                                         ArrayRef<std::string> types) {
+                                         ArrayRef<std::string> types,
+                                         bool denormPreserve) {
   passes.addPass(createConvertKFToGPU());
   passes.addPass(createLowerAffinePass());
   passes.addPass(createCanonicalizerPass());
@@ -32,6 +33,7 @@ void mlir::kf::buildSpirvCodegenPipeline(OpPassManager &passes,
   passes.addPass(createExpandFloat16(floats));
   ConvertGPUToSpirvOptions conversion;
   conversion.types.assign(types.begin(), types.end());
+  conversion.denormPreserve = denormPreserve;
   passes.addPass(createConvertGPUToSpirv(conversion));
   OpPassManager &modules = passes.nest<spirv::ModuleOp>();
   modules.addPass(spirv::createSPIRVLowerABIAttributesPass());

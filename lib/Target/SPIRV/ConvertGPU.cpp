@@ -70,6 +70,13 @@ struct ConvertGPUToSpirvPass
   using ConvertGPUToSpirvBase::ConvertGPUToSpirvBase;
 
   void runOnOperation() override {
+    for (StringRef type : types)
+      if (!llvm::is_contained({"f16", "i8", "i16", "i64"}, type)) {
+        getOperation().emitError("kf-spirv-convert-gpu: types are f16, i8, i16 "
+                                 "and i64, found ")
+            << type;
+        return signalPassFailure();
+      }
     RewritePatternSet patterns(&getContext());
     populatePolynomialApproximateErfPattern(patterns);
     // GLSL lacks some, and its others are not as exact.
@@ -82,13 +89,6 @@ struct ConvertGPUToSpirvPass
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))) ||
         failed(runPipeline(loops, getOperation())))
       return signalPassFailure();
-    for (StringRef type : types)
-      if (!llvm::is_contained({"f16", "i8", "i16", "i64"}, type)) {
-        getOperation().emitError("kf-spirv-convert-gpu: types are f16, i8, i16 "
-                                 "and i64, found ")
-            << type;
-        return signalPassFailure();
-      }
     for (auto module :
          llvm::make_early_inc_range(getOperation().getOps<gpu::GPUModuleOp>()))
       if (failed(convert(module)))
@@ -137,7 +137,9 @@ private:
     SymbolTable::setSymbolName(converted, name);
     relaxAtomics(cast<spirv::ModuleOp>(converted));
     if (hasFloat16)
-      keepSmallFloat16(cast<spirv::ModuleOp>(converted), name);
+      keepSubnormals(cast<spirv::ModuleOp>(converted), name, 16);
+    if (denormPreserve)
+      keepSubnormals(cast<spirv::ModuleOp>(converted), name, 32);
     keepRounding(cast<spirv::ModuleOp>(converted));
     return success();
   }
@@ -146,11 +148,11 @@ private:
     using spirv::Capability;
     llvm::SetVector<Capability> capabilities;
     capabilities.insert(Capability::Shader);
+    if (denormPreserve || llvm::is_contained(types, "f16"))
+      capabilities.insert(Capability::DenormPreserve);
     for (StringRef type : types) {
-      if (type == "f16") {
+      if (type == "f16")
         capabilities.insert(Capability::Float16);
-        capabilities.insert(Capability::DenormPreserve);
-      }
       if (type == "i16")
         capabilities.insert(Capability::Int16);
       if (type == "f16" || type == "i16")
@@ -176,12 +178,13 @@ private:
         spirv::DeviceType::Unknown, spirv::TargetEnvAttr::kUnknownDeviceID);
   }
 
-  /// Has the subnormal numbers of f16 widened as what they are.
-  static void keepSmallFloat16(spirv::ModuleOp module, StringRef function) {
+  /// Has subnormal floats of `width` bits taken for what they are.
+  static void keepSubnormals(spirv::ModuleOp module, StringRef function,
+                             int32_t width) {
     OpBuilder b = OpBuilder::atBlockEnd(module.getBody());
     spirv::ExecutionModeOp::create(b, module.getLoc(), function,
                                    spirv::ExecutionMode::DenormPreserve,
-                                   b.getI32ArrayAttr({16}));
+                                   b.getI32ArrayAttr(width));
   }
 
   /// Arithmetic rounds as it is written: without this, drivers may make one
@@ -203,10 +206,11 @@ private:
   }
 
   /// Rounds divisions to the nearest: Vulkan lets them be off by 2.5 units in
-  /// the last place. What the quotient leaves of the dividend is computed
-  /// exactly, by Dekker's product ("A floating-point technique for extending
-  /// the available precision", 1971), for an fma may round twice, too.
-  /// Quotients of very large and very small numbers stay as they are.
+  /// the last place. Of normal numbers, those between 1 and 2 that have their
+  /// digits are divided, and what the quotient leaves of the dividend is
+  /// computed exactly, by Dekker's product ("A floating-point technique for
+  /// extending the available precision", 1971), for an fma may round twice,
+  /// too. Quotients of others stay as they are.
   static void correctDivisions(gpu::GPUFuncOp function) {
     SmallVector<arith::DivFOp> divisions;
     function.walk([&](arith::DivFOp op) {
@@ -214,54 +218,82 @@ private:
         divisions.push_back(op);
     });
     for (arith::DivFOp op : divisions) {
-      ImplicitLocOpBuilder b(op.getLoc(), op->getContext());
-      b.setInsertionPointAfter(op);
-      auto number = [&](double value) -> Value {
-        return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
-      };
-      auto add = [&](Value x, Value y) -> Value {
-        return arith::AddFOp::create(b, x, y);
-      };
-      auto sub = [&](Value x, Value y) -> Value {
-        return arith::SubFOp::create(b, x, y);
-      };
-      auto mul = [&](Value x, Value y) -> Value {
-        return arith::MulFOp::create(b, x, y);
-      };
-      auto halves = [&](Value x) {
-        Value scaled = mul(x, number(4097.0));
-        Value high = sub(scaled, sub(scaled, x));
-        return std::pair(high, sub(x, high));
-      };
-      Value dividend = op.getLhs(), divisor = op.getRhs(), q = op.getResult();
-      Value product = mul(q, divisor);
-      auto [qHigh, qLow] = halves(q);
-      auto [high, low] = halves(divisor);
-      Value error = sub(mul(qHigh, high), product);
-      error = add(add(error, mul(qHigh, low)), mul(qLow, high));
-      error = add(error, mul(qLow, low));
-      Value rest = sub(sub(dividend, product), error);
-      auto step = arith::DivFOp::create(b, rest, divisor);
-      Value corrected = add(q, step);
-      Value isExact;
-      for (Value x : {dividend, divisor, q}) {
-        Value size = math::AbsFOp::create(b, x);
-        Value fits = arith::AndIOp::create(
-            b,
-            arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, size,
-                                  number(0x1p-75)),
-            arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, size,
-                                  number(0x1p100)));
-        isExact = isExact ? arith::AndIOp::create(b, isExact, fits).getResult()
-                          : fits;
-      }
-      auto result = arith::SelectOp::create(b, isExact, corrected, q);
-      q.replaceUsesWithIf(result, [&](OpOperand &use) {
-        Operation *user = use.getOwner();
-        return user->getBlock() != op->getBlock() ||
-               result->isBeforeInBlock(user);
-      });
+      ImplicitLocOpBuilder b(op.getLoc(), op);
+      Value result = correctDivision(b, op.getLhs(), op.getRhs());
+      op.getResult().replaceAllUsesWith(result);
+      op.erase();
     }
+  }
+
+  static Value correctDivision(ImplicitLocOpBuilder &b, Value dividend,
+                               Value divisor) {
+    auto integer = [&](int32_t value) -> Value {
+      return arith::ConstantOp::create(b, b.getI32IntegerAttr(value));
+    };
+    auto bitsOf = [&](Value x) -> Value {
+      return arith::BitcastOp::create(b, b.getI32Type(), x);
+    };
+    auto floatOf = [&](Value bits) -> Value {
+      return arith::BitcastOp::create(b, b.getF32Type(), bits);
+    };
+    auto both = [&](Value x, Value y) -> Value {
+      return arith::AndIOp::create(b, x, y);
+    };
+    auto select = [&](Value condition, Value x, Value y) -> Value {
+      return arith::SelectOp::create(b, condition, x, y);
+    };
+    auto add = [&](Value x, Value y) -> Value {
+      return arith::AddFOp::create(b, x, y);
+    };
+    auto sub = [&](Value x, Value y) -> Value {
+      return arith::SubFOp::create(b, x, y);
+    };
+    auto mul = [&](Value x, Value y) -> Value {
+      return arith::MulFOp::create(b, x, y);
+    };
+    auto exponentOf = [&](Value x) {
+      Value above = arith::ShRUIOp::create(b, bitsOf(x), integer(23));
+      return both(above, integer(255));
+    };
+    auto isNormal = [&](Value exponent) -> Value {
+      return arith::CmpIOp::create(
+          b, arith::CmpIPredicate::ult,
+          arith::SubIOp::create(b, exponent, integer(1)), integer(254));
+    };
+    auto digitsOf = [&](Value x) {
+      Value rest = both(bitsOf(x), integer(static_cast<int32_t>(0x807fffff)));
+      return floatOf(arith::OrIOp::create(b, rest, integer(0x3f800000)));
+    };
+    auto powerOfTwo = [&](Value exponent) {
+      Value biased = arith::AddIOp::create(b, exponent, integer(127));
+      return floatOf(arith::ShLIOp::create(b, biased, integer(23)));
+    };
+    Value splitter = arith::ConstantOp::create(b, b.getF32FloatAttr(4097.0));
+    auto halves = [&](Value x) {
+      Value scaled = mul(x, splitter);
+      Value high = sub(scaled, sub(scaled, x));
+      return std::pair(high, sub(x, high));
+    };
+    Value above = exponentOf(dividend), below = exponentOf(divisor);
+    Value areNormal = both(isNormal(above), isNormal(below));
+    Value x = select(areNormal, digitsOf(dividend), dividend);
+    Value y = select(areNormal, digitsOf(divisor), divisor);
+    Value q = arith::DivFOp::create(b, x, y);
+    Value product = mul(q, y);
+    auto [qHigh, qLow] = halves(q);
+    auto [high, low] = halves(y);
+    Value error = sub(mul(qHigh, high), product);
+    error = add(add(error, mul(qHigh, low)), mul(qLow, high));
+    error = add(error, mul(qLow, low));
+    Value rest = sub(sub(x, product), error);
+    Value step = arith::DivFOp::create(b, rest, y);
+    Value nearest = select(areNormal, add(q, step), q);
+    // 2^253 is no float: two factors.
+    Value exponent =
+        select(areNormal, arith::SubIOp::create(b, above, below), integer(0));
+    Value half = arith::ShRSIOp::create(b, exponent, integer(1));
+    Value other = arith::SubIOp::create(b, exponent, half);
+    return mul(mul(nearest, powerOfTwo(half)), powerOfTwo(other));
   }
 
   /// Vulkan leaves powers of 0 and of NaNs undefined.
@@ -293,20 +325,17 @@ private:
           b, number(std::numeric_limits<double>::infinity()), none);
       Value ofZero = arith::SelectOp::create(
           b, is(arith::CmpFPredicate::OLT, y, zero), infinite, none);
-      Value result = arith::SelectOp::create(
+      auto power = arith::SelectOp::create(
           b, is(arith::CmpFPredicate::OEQ, x, zero), ofZero, op.getResult());
-      result = arith::SelectOp::create(
+      Value result = arith::SelectOp::create(
           b, is(arith::CmpFPredicate::UNO, x, y),
-          number(std::numeric_limits<double>::quiet_NaN()), result);
+          number(std::numeric_limits<double>::quiet_NaN()), power);
       // Even of a NaN.
       Value isOne =
           arith::OrIOp::create(b, is(arith::CmpFPredicate::OEQ, y, zero),
                                is(arith::CmpFPredicate::OEQ, x, number(1.0)));
-      auto all = arith::SelectOp::create(b, isOne, number(1.0), result);
-      op.getResult().replaceUsesWithIf(all, [&](OpOperand &use) {
-        Operation *user = use.getOwner();
-        return user->getBlock() != op->getBlock() || all->isBeforeInBlock(user);
-      });
+      result = arith::SelectOp::create(b, isOne, number(1.0), result);
+      op.getResult().replaceAllUsesExcept(result, power);
     }
   }
 

@@ -20,10 +20,11 @@ namespace {
 struct VulkanTargetModel : GpuTargetModel<VulkanTargetModel, VulkanTargetAttr> {
   StringRef getDevice(Attribute) const { return "vulkan"; }
   void addLoweringPasses(Attribute target, OpPassManager &passes) const {
+    auto vulkan = cast<VulkanTargetAttr>(target);
     SmallVector<std::string> types;
-    for (Type type : cast<VulkanTargetAttr>(target).getTypes())
+    for (Type type : vulkan.getTypes())
       types.push_back(debugString(type));
-    buildSpirvCodegenPipeline(passes, types);
+    buildSpirvCodegenPipeline(passes, types, vulkan.getDenormPreserve());
   }
   LogicalResult serialize(Attribute, ModuleOp module,
                           ::kf::Executable &executable,
@@ -53,7 +54,8 @@ llvm::Expected<Attribute> createVulkanTarget(MLIRContext *context,
         "'; leave it out, or give kf-set-target what a device reports, "
         "#kf.vulkan_target<...>");
   return VulkanTargetAttr::get(context, /*threads=*/256, /*memory=*/16384,
-                               /*subgroup=*/4, /*types=*/ArrayRef<Type>());
+                               /*subgroup=*/4, /*types=*/ArrayRef<Type>(),
+                               /*denorm_preserve=*/false);
 }
 
 } // namespace

@@ -36,6 +36,7 @@ enum : uint32_t {
   ExecutionModelGLCompute = 5,
   ExecutionModeLocalSize = 17,
   ExecutionModeLocalSizeId = 38,
+  ExecutionModeDenormPreserve = 4459,
   DecorationBuiltIn = 11,
   DecorationBinding = 33,
   DecorationDescriptorSet = 34,
@@ -76,6 +77,8 @@ Status readInstruction(uint32_t opcode, std::span<const uint32_t> args,
       for (SpirvEntryPoint &entry : module.entryPoints)
         if (entry.id == args[0])
           entry.localSize = {args[2], args[3], args[4]};
+    if (args.size() == 3 && args[1] == ExecutionModeDenormPreserve)
+      module.denormPreserve.push_back(args[2]);
     return {};
   case OpExecutionModeId:
     if (args.size() >= 2 && args[1] == ExecutionModeLocalSizeId)

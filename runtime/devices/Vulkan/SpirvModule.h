@@ -37,6 +37,8 @@ struct SpirvModule {
   std::vector<uint32_t> words;
   uint32_t minorVersion = 0; ///< of SPIR-V 1.x
   std::vector<uint32_t> capabilities;
+  /// Bits of the floats that DenormPreserve is stated for.
+  std::vector<uint32_t> denormPreserve;
   std::vector<SpirvEntryPoint> entryPoints;
   /// The largest binding and descriptor set that any variable has; -1: none.
   int64_t maxBinding = -1, maxSet = -1;

@@ -8,6 +8,8 @@
 
 #include "runtime/devices/Vulkan/VulkanBoundProgram.h"
 
+#include "runtime/devices/HazardTracker.h"
+
 #include <algorithm>
 
 using namespace kf;
@@ -76,10 +78,12 @@ Result<uint64_t> VulkanBoundProgram::byteOffset(const kf_binding &binding,
 Result<std::vector<VkDescriptorBufferInfo>>
 VulkanBoundProgram::descriptorsOf(size_t index, int64_t pages) const {
   std::vector<VkDescriptorBufferInfo> infos;
-  for (const kf_binding &binding : program().dispatches[index].bindings) {
+  const DispatchSpec &dispatch = program().dispatches[index];
+  for (size_t i = 0; i < dispatch.bindings.size(); ++i) {
+    const kf_binding &binding = dispatch.bindings[i];
     VulkanBuffer &buffer = VulkanBuffer::of(*bufferOf(buffers(), binding));
     KF_ASSIGN_OR_RETURN(uint64_t offset, byteOffset(binding, pages));
-    KF_ASSIGN_OR_RETURN(uint64_t range, loaded.byteRange(binding, pages));
+    KF_ASSIGN_OR_RETURN(uint64_t range, loaded.byteRange(dispatch, i, pages));
     const uint64_t end = buffer.memory.bytes;
     if (offset >= end)
       return Status::error("offset " + std::to_string(offset) +
@@ -117,6 +121,18 @@ Status VulkanBoundProgram::writeDescriptors(VulkanRecording &recording) const {
   return {};
 }
 
+void VulkanBoundProgram::waitForDispatches(VkCommandBuffer commands) const {
+  VkMemoryBarrier memory{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
+  memory.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT;
+  memory.dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
+  context.vk.vkCmdPipelineBarrier(commands,
+                                  VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                                  VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1,
+                                  &memory, 0, nullptr, 0, nullptr);
+}
+
+/// Barriers stand where dispatches depend, and between all of them where each
+/// is timed.
 Status VulkanBoundProgram::record(VulkanRecording &recording,
                                   std::vector<GpuGrid> grids,
                                   int64_t pages) const {
@@ -131,6 +147,8 @@ Status VulkanBoundProgram::record(VulkanRecording &recording,
     recording.pages = pages;
     KF_RETURN_IF_ERROR(writeDescriptors(recording));
   }
+  KF_ASSIGN_OR_RETURN(std::vector<bool> needsBarrier,
+                      findBarriers(program(), buffers(), pages));
   VkCommandBuffer commands = recording.commands;
   VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
   begin.flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;
@@ -148,7 +166,12 @@ Status VulkanBoundProgram::record(VulkanRecording &recording,
   context.orderAll(commands);
   mark(0);
   VkPipeline current = VK_NULL_HANDLE;
+  recording.barriers = 0;
   for (size_t i = 0; i < dispatches.size(); ++i) {
+    if (needsBarrier[i] || (recording.queries && i > 0)) {
+      waitForDispatches(commands);
+      ++recording.barriers;
+    }
     if (VkPipeline pipeline = loaded.pipelineOf(dispatches[i]);
         pipeline != current) {
       current = pipeline;
@@ -158,15 +181,6 @@ Status VulkanBoundProgram::record(VulkanRecording &recording,
                                loaded.layoutOf(dispatches[i]), 0, 1,
                                &recording.sets[i], 0, nullptr);
     vk.vkCmdDispatch(commands, grids[i][0], grids[i][1], grids[i][2]);
-    if (i + 1 < dispatches.size()) {
-      VkMemoryBarrier memory{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
-      memory.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT;
-      memory.dstAccessMask =
-          VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
-      vk.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
-                              VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1,
-                              &memory, 0, nullptr, 0, nullptr);
-    }
     mark(static_cast<uint32_t>(i + 1));
   }
   context.orderAll(commands);

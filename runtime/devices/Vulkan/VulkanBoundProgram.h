@@ -38,6 +38,7 @@ struct VulkanRecording {
   VkQueryPool queries = VK_NULL_HANDLE; ///< [dispatches + 1] times, or null
   std::vector<GpuGrid> grids;           ///< [dispatches], as recorded
   int64_t pages = -1;                   ///< of the caches
+  size_t barriers = 0;                  ///< between dispatches
   uint64_t use = 0;                     ///< the last submission with it
 };
 
@@ -78,6 +79,8 @@ private:
   Status record(VulkanRecording &recording, std::vector<GpuGrid> grids,
                 int64_t pages) const;
   Status writeDescriptors(VulkanRecording &recording) const;
+  /// What follows in `commands` begins when dispatches ahead of it are done.
+  void waitForDispatches(VkCommandBuffer commands) const;
 
   VulkanContext &context;
   const VulkanProgram &loaded;

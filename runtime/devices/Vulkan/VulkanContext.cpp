@@ -320,11 +320,14 @@ std::string VulkanContext::target() const {
     if (has)
       types += (types.empty() ? "" : ", ") + std::string(type);
   };
-  // Kernels that widen f16 need its small numbers too.
-  add("f16", features12.shaderFloat16 && features11.storageBuffer16BitAccess &&
-                 floats.shaderDenormPreserveFloat16 &&
-                 floats.denormBehaviorIndependence !=
-                     VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE);
+  // Kernels that widen f16 need its subnormal numbers too. Where one mode is
+  // for all widths, both keep theirs.
+  const bool keepsFloat32 = floats.shaderDenormPreserveFloat32;
+  add("f16",
+      features12.shaderFloat16 && features11.storageBuffer16BitAccess &&
+          floats.shaderDenormPreserveFloat16 &&
+          (keepsFloat32 || floats.denormBehaviorIndependence !=
+                               VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE));
   add("i8", features12.shaderInt8 && features12.storageBuffer8BitAccess);
   add("i16", features.shaderInt16 && features11.storageBuffer16BitAccess);
   add("i64", features.shaderInt64);
@@ -333,7 +336,8 @@ std::string VulkanContext::target() const {
                                  limits().maxComputeWorkGroupSize[0])) +
          ", memory = " + std::to_string(limits().maxComputeSharedMemorySize) +
          ", subgroup = " + std::to_string(subgroup.subgroupSize) +
-         (types.empty() ? "" : ", types = [" + types + "]") + ">";
+         (types.empty() ? "" : ", types = [" + types + "]") +
+         (keepsFloat32 ? ", denorm_preserve = true>" : ">");
 }
 
 DeviceMemory VulkanContext::memory() const {
@@ -401,9 +405,8 @@ Status VulkanContext::checkCapability(uint32_t capability) const {
       return features12.storageBuffer8BitAccess;
     case 4449:
       return features12.uniformAndStorageBuffer8BitAccess;
-    case 4464:
-      return floats.shaderDenormPreserveFloat16 ||
-             floats.shaderDenormPreserveFloat32;
+    case 4464: // DenormPreserve; of which floats, checkDenormPreserve() knows
+      return true;
     case 5345:
       return features12.vulkanMemoryModel;
     case 5346:
@@ -424,6 +427,17 @@ Status VulkanContext::checkCapability(uint32_t capability) const {
     return {};
   return Status::error("SPIR-V capability " + capabilityName(capability) +
                        " is not supported on " + deviceName());
+}
+
+Status VulkanContext::checkDenormPreserve(uint32_t width) const {
+  if ((width == 16 && floats.shaderDenormPreserveFloat16) ||
+      (width == 32 && floats.shaderDenormPreserveFloat32) ||
+      (width == 64 && floats.shaderDenormPreserveFloat64))
+    return {};
+  return Status::error("SPIR-V asks to keep the subnormal numbers of floats "
+                       "of " +
+                       std::to_string(width) + " bits, which " + deviceName() +
+                       " cannot");
 }
 
 uint32_t VulkanContext::maxSpirvMinor() const {

@@ -62,6 +62,8 @@ public:
   std::string target() const;
   /// Success if kernels may declare this SPIR-V capability here.
   Status checkCapability(uint32_t capability) const;
+  /// Success if kernels can keep subnormal floats of `width` bits here.
+  Status checkDenormPreserve(uint32_t width) const;
   /// The x of the newest SPIR-V 1.x that the device takes.
   uint32_t maxSpirvMinor() const;
 

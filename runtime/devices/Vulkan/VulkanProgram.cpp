@@ -81,7 +81,8 @@ Status VulkanProgram::checkDispatches() {
                            " storage buffers to a kernel");
     bindingCounts[dispatch.kernel] = static_cast<int64_t>(count);
     uint64_t alignment = limits.minStorageBufferOffsetAlignment;
-    for (const kf_binding &binding : dispatch.bindings) {
+    for (size_t j = 0; j < count; ++j) {
+      const kf_binding &binding = dispatch.bindings[j];
       if (binding.kind == KF_BINDING_ARENA && binding.offset % alignment != 0)
         return Status::error(
             where + ": arena offset " + std::to_string(binding.offset) +
@@ -89,7 +90,7 @@ Status VulkanProgram::checkDispatches() {
             " (minStorageBufferOffsetAlignment)");
       // How many pages caches have is not known yet.
       if (binding.kind != KF_BINDING_CACHE)
-        KF_RETURN_IF_ERROR(byteRange(binding, 0).status().in(where));
+        KF_RETURN_IF_ERROR(byteRange(dispatch, j, 0).status().in(where));
     }
   }
   return {};
@@ -106,6 +107,8 @@ Status VulkanProgram::checkKernel(const KernelSpec &kernel,
                          std::to_string(context.maxSpirvMinor()) + " at most");
   for (uint32_t capability : module.capabilities)
     KF_RETURN_IF_ERROR(context.checkCapability(capability));
+  for (uint32_t width : module.denormPreserve)
+    KF_RETURN_IF_ERROR(context.checkDenormPreserve(width));
 
   const SpirvEntryPoint *entry = module.find(kernel.name);
   if (!entry || !entry->compute)
@@ -209,8 +212,9 @@ Status VulkanProgram::createPipeline(size_t kernel, const SpirvModule &module) {
   return status;
 }
 
-Result<uint64_t> VulkanProgram::byteRange(const kf_binding &binding,
-                                          int64_t pages) const {
+Result<uint64_t> VulkanProgram::byteRange(const DispatchSpec &dispatch,
+                                          size_t number, int64_t pages) const {
+  const kf_binding &binding = dispatch.bindings[number];
   std::string what = describe(binding);
   auto largestOf = [&](const TensorSpec &spec) {
     return checkedByteCount(spec.type,
@@ -220,7 +224,9 @@ Result<uint64_t> VulkanProgram::byteRange(const kf_binding &binding,
   DataType type = DataType::F32;
   switch (binding.kind) {
   case KF_BINDING_ARENA:
-    bytes = static_cast<int64_t>(program().arenaBytes - binding.offset);
+    bytes = static_cast<int64_t>(dispatch.accessOf(number).bytes);
+    if (bytes == 0)
+      bytes = static_cast<int64_t>(program().arenaBytes - binding.offset);
     break;
   case KF_BINDING_WEIGHT: {
     const WeightSpec &weight = program().weights[binding.index];

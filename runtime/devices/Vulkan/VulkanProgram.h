@@ -32,11 +32,12 @@ public:
   /// A pool with one descriptor set for each dispatch, not written yet.
   Status createDescriptorSets(VkDescriptorPool &pool,
                               std::vector<VkDescriptorSet> &sets) const;
-  /// Bytes that `binding` gives to a kernel, the buffer permitting: a whole
-  /// weight, input or output, one layer of a cache of `pages`, the
-  /// arena from its offset on. An error that names it if the device binds
+  /// Bytes that binding `number` gives to a kernel, the buffer permitting: a
+  /// whole weight, input or output, one layer of a cache of `pages`, what the
+  /// dispatch uses of the arena. An error that names it if the device binds
   /// fewer.
-  Result<uint64_t> byteRange(const kf_binding &binding, int64_t pages) const;
+  Result<uint64_t> byteRange(const DispatchSpec &dispatch, size_t number,
+                             int64_t pages) const;
   VkPipeline pipelineOf(const DispatchSpec &dispatch) const {
     return pipelines[dispatch.kernel];
   }

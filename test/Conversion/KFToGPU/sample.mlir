@@ -3,7 +3,7 @@
 
 // Seeds are read as words. Rows without a choice give -1; greedy ones take the
 // lowest id of the largest logit; the others bisect for what filters keep, and
-// draw by Philox.
+// draw by Philox. Logits are compared by integers.
 kf.kernel @sample(%x: tensor<?x256xf32>, %t: tensor<?xf32>, %k: tensor<?xi32>, %p: tensor<?xf32>, %m: tensor<?xf32>, %s: tensor<?xi64>, %c: tensor<?xi32>) -> tensor<?xi32>
     attributes {schedule = #kf.simt<workgroup = [1], threads = [16]>} {
   %0 = kf.sample %x temperature(%t) top_k(%k) top_p(%p) min_p(%m) seed(%s) counter(%c)
@@ -17,14 +17,14 @@ kf.kernel @sample(%x: tensor<?x256xf32>, %t: tensor<?xf32>, %k: tensor<?xi32>, %
 // CHECK-DAG:     %[[SECOND:.*]] = arith.constant -845247145 : i32
 // CHECK-DAG:     %[[NONE:.*]] = arith.constant -1 : i32
 // CHECK:         %[[TOKEN:.*]] = scf.if %{{.*}} -> (i32) {
-// CHECK:           arith.maximumf
+// CHECK:           arith.maxsi
 // CHECK:           scf.if %{{.*}} -> (i32) {
 // CHECK:             arith.minui
 // CHECK:           } else {
 // Top-k counts, top-p sums up weights.
-// CHECK:             scf.if %{{.*}} -> (f32, i32) {
+// CHECK:             scf.if %{{.*}} -> (i32, i32) {
 // CHECK:               scf.while
-// CHECK:             scf.if %{{.*}} -> (f32, i32) {
+// CHECK:             scf.if %{{.*}} -> (i32, i32) {
 // CHECK:               scf.while
 // CHECK:                 arith.mului_extended
 // CHECK:             arith.mului_extended %{{.*}}, %[[FIRST]]

@@ -60,13 +60,17 @@ gpu.module @erf {
 // CHECK-NOT:       spirv.Variable
 // CHECK:           spirv.AccessChain %[[TABLE]]
 // CHECK:           spirv.AccessChain %[[TABLE]]
-// CHECK:           %[[Q:.*]] = spirv.FDiv %[[X:.*]], %[[Y:.*]] {no_contraction}
+// CHECK:           %[[X:.*]] = spirv.Select %[[NORMAL:.*]], %{{.*}}, %[[A:.*]] : i1, f32
+// CHECK:           %[[Y:.*]] = spirv.Select %[[NORMAL]], %{{.*}}, %[[B:.*]] : i1, f32
+// CHECK:           %[[Q:.*]] = spirv.FDiv %[[X]], %[[Y]] {no_contraction}
 // CHECK:           %[[P:.*]] = spirv.FMul %[[Q]], %[[Y]] {no_contraction}
 // CHECK:           %[[REST:.*]] = spirv.FSub %{{.*}}, %{{.*}} {no_contraction}
 // CHECK:           %[[STEP:.*]] = spirv.FDiv %{{.*}}, %[[Y]] {no_contraction}
 // CHECK:           %[[SUM:.*]] = spirv.FAdd %[[Q]], %[[STEP]] {no_contraction}
-// CHECK:           %[[NEAREST:.*]] = spirv.Select %{{.*}}, %[[SUM]], %[[Q]]
-// CHECK:           spirv.Store "StorageBuffer" %{{.*}}, %[[NEAREST]]
+// CHECK:           %[[NEAREST:.*]] = spirv.Select %[[NORMAL]], %[[SUM]], %[[Q]]
+// CHECK:           %[[PART:.*]] = spirv.FMul %[[NEAREST]], %{{.*}} {no_contraction}
+// CHECK:           %[[WHOLE:.*]] = spirv.FMul %[[PART]], %{{.*}} {no_contraction}
+// CHECK:           spirv.Store "StorageBuffer" %{{.*}}, %[[WHOLE]]
 gpu.module @table {
   memref.global "private" constant @numbers : memref<2xf32> = dense<[1.0, 0.5]>
   gpu.func @table(%x: memref<?xf32>) kernel

@@ -8,9 +8,13 @@
 
 #include "runtime/core/SamplingMath.h"
 
+#include "test/runtime/FlushedSubnormals.h"
+
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <random>
 
@@ -151,6 +155,55 @@ TEST(AdjustLogit, KeepsTheFiniteFinite) {
   EXPECT_EQ(adjustLogit(kInf, 3, -kInf, huge), kInf);
   EXPECT_TRUE(std::isnan(adjustLogit(NAN, 3, 1, huge)));
   EXPECT_TRUE(std::isnan(adjustLogit(1, 0, NAN, {})));
+}
+
+/// A float of any magnitude, often of a small one; no NaN.
+float anyFloat(std::mt19937 &random) {
+  const float x = std::bit_cast<float>(static_cast<uint32_t>(random()));
+  const int number = static_cast<int>(random() % 2001) - 1000;
+  switch (random() % 5) {
+  case 0:
+    return std::isnan(x) ? 1 : x;
+  case 1:
+    return std::ldexp(static_cast<float>(number), -149);
+  case 2:
+    return std::ldexp(static_cast<float>(number),
+                      static_cast<int>(random() % 80) - 120);
+  case 3:
+    return static_cast<float>(number) / 64;
+  default:
+    return 0;
+  }
+}
+
+TEST(SamplingMath, DoesWithoutSubnormals) {
+  std::mt19937 random(1);
+  for (int i = 0; i < 300'000; ++i) {
+    const SamplePenalties penalties = {std::abs(anyFloat(random)),
+                                       anyFloat(random), anyFloat(random)};
+    const float logit = anyFloat(random), bias = anyFloat(random);
+    const int32_t seen = static_cast<int32_t>(random() % 4);
+    float largest = anyFloat(random), temperature = std::abs(anyFloat(random));
+    if (!penalties.areValid() || std::isinf(largest) || largest < logit ||
+        temperature == 0 || std::isinf(temperature))
+      continue;
+    // Not to be computed ahead of a change of the mode.
+    std::function<std::pair<float, uint32_t>()> compute = [&] {
+      return std::pair(adjustLogit(logit, seen, bias, penalties),
+                       tokenWeight(logit, largest, exponentScale(temperature)));
+    };
+    const auto expected = compute();
+    const auto found = [&] {
+      test::FlushedSubnormals flushed;
+      return compute();
+    }();
+    ASSERT_EQ(found.first, expected.first)
+        << logit << " seen " << seen << " times, bias " << bias
+        << ", penalties " << penalties.repetition << ", " << penalties.presence
+        << ", " << penalties.frequency;
+    ASSERT_EQ(found.second, expected.second)
+        << logit << " and " << largest << " at temperature " << temperature;
+  }
 }
 
 TEST(SampleSettings, KnowTheirRanges) {

@@ -39,6 +39,10 @@ TEST(Executable, RoundTrips) {
   EXPECT_EQ(back->kernels[1].workgroupSize[0], 64u);
   ASSERT_EQ(back->dispatches.size(), 2u);
   EXPECT_EQ(back->dispatches[1].bindings[3].offset, 2u);
+  const BindingAccess read = {false, 0}, write = {true, 64};
+  EXPECT_EQ(back->dispatches[0].accesses,
+            (std::vector<BindingAccess>{read, read, write}));
+  EXPECT_TRUE(back->dispatches[1].accesses.empty());
   EXPECT_EQ(back->dispatches[1].grid[0].scalar, 0);
   EXPECT_EQ(back->dispatches[1].grid[0].value, 16);
   EXPECT_EQ(back->dispatches[0].grid[0].scalar, -1);
@@ -189,6 +193,12 @@ TEST(Executable, VerifyNamesWhatIsWrong) {
        [](Executable &e) { e.dispatches[0].bindings[2].offset = 65536; }},
       {"dispatch 1: binding 3: there is no layer 3 in cache 0 of 3",
        [](Executable &e) { e.dispatches[1].bindings[3].offset = 3; }},
+      {"dispatch 0: 2 accesses for 3 bindings",
+       [](Executable &e) { e.dispatches[0].accesses.pop_back(); }},
+      {"dispatch 0: binding 2 has 65409 bytes of the arena, where 65408 are",
+       [](Executable &e) { e.dispatches[0].accesses[2].bytes = 65409; }},
+      {"dispatch 0: binding 1 has 1 bytes of the arena, where 0 are",
+       [](Executable &e) { e.dispatches[0].accesses[1].bytes = 1; }},
       {"dispatch 1: a grid dimension divides scalar 1, which is no size of "
        "the program",
        [](Executable &e) { e.dispatches[1].grid[0].scalar = 1; }},
@@ -206,6 +216,7 @@ TEST(Executable, VerifyNamesWhatIsWrong) {
        [](Executable &e) {
          e.dispatches.push_back(e.dispatches[0]);
          e.dispatches[2].bindings.pop_back();
+         e.dispatches[2].accesses.pop_back();
        }},
   };
   for (const BadCase &bad : cases) {

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/core/BlockFormat.h"
+#include "runtime/core/BlockRounding.h"
 #include "runtime/io/Npy.h"
 
 #include <gtest/gtest.h>
@@ -96,6 +97,18 @@ TEST(QuantizeBlocks, RoundsAsTheGgufPackage) {
       EXPECT_EQ(got[i], uint8_t(expected.bytes[i]))
           << name << " block " << i / bytes << " byte " << i % bytes;
   }
+}
+
+TEST(QuantizeBlocks, DropsCodesThatTheirScaleHides) {
+  // The scale is 0 in half precision either way.
+  std::vector<float> x(32, 0x1p-119f);
+  x[3] = -0x1p-119f;
+  EXPECT_EQ(quantized(DataType::Q8_0, x), std::vector<uint8_t>(34, 0));
+  x[7] = kLeastOfBlock;
+  const std::vector<uint8_t> bytes = quantized(DataType::Q8_0, x);
+  EXPECT_EQ(bytes[0] | bytes[1], 0);
+  EXPECT_EQ(bytes[2 + 7], kLargestCode);
+  EXPECT_EQ(bytes[2 + 3], uint8_t(-64));
 }
 
 TEST(QuantizeBlocks, ErrsAsLittleAsEachFormatCan) {

@@ -17,9 +17,11 @@
 namespace mlir::kf {
 
 /// Adds the passes from tiled kernels to one spirv.module a kernel, for a
-/// device that has `types` (f16, i8, i16, i64) besides f32 and i32.
+/// device that has `types` (f16, i8, i16, i64) besides f32 and i32, and that
+/// can keep the subnormal numbers of f32 if `denormPreserve`.
 void buildSpirvCodegenPipeline(OpPassManager &passes,
-                               ArrayRef<std::string> types = {});
+                               ArrayRef<std::string> types = {},
+                               bool denormPreserve = false);
 
 /// Serializes the kernels of `module`, which went through the pipeline above,
 /// to the binary of `executable` (see VulkanDevice.h for its form), and sets

@@ -56,11 +56,17 @@ def ConvertGPUToSpirv : Pass<"kf-spirv-convert-gpu", "::mlir::ModuleOp"> {
     and those that `types` asks for. Buffers of other integers narrower than 32
     bits become buffers of words, into which parts are stored atomically, so
     that threads may store to neighbours.
+
+    Kernels that widen f16 keep its subnormal numbers, by the execution mode
+    DenormPreserve, and all kernels those of f32 with `denorm-preserve`. Without
+    it, a device may take them for zeros.
   }];
   let options = [
     ListOption<"types", "types", "std::string",
                "types that the device has, in buffers and registers, besides "
-               "f32 and i32: f16, i8, i16, i64">
+               "f32 and i32: f16, i8, i16, i64">,
+    Option<"denormPreserve", "denorm-preserve", "bool", "false",
+           "whether the device can keep the subnormal numbers of f32">
   ];
   let dependentDialects = ["::mlir::math::MathDialect",
                            "::mlir::memref::MemRefDialect",

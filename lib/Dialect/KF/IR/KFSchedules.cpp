@@ -125,7 +125,7 @@ CpuTargetAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef,
 LogicalResult
 VulkanTargetAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                          int64_t threads, int64_t memory, int64_t subgroup,
-                         ArrayRef<Type> types) {
+                         ArrayRef<Type> types, bool) {
   if (threads < 1 || threads > maxTile)
     return emitError() << "vulkan_target: threads must be in [1, " << maxTile
                        << "], found " << threads;

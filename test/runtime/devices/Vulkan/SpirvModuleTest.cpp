@@ -34,6 +34,16 @@ TEST(SpirvModule, ReadsWhatTheDeviceChecks) {
   EXPECT_EQ(module->find("scal"), nullptr);
 }
 
+TEST(SpirvModule, ReadsWhichFloatsKeepSubnormals) {
+  Result<SpirvModule> module = parseSpirv(readSpirv("scale"));
+  ASSERT_TRUE(module.ok()) << module.message();
+  EXPECT_TRUE(module->denormPreserve.empty());
+  module = parseSpirv(
+      withDenormPreserve(withDenormPreserve(readSpirv("scale"), 16), 32));
+  ASSERT_TRUE(module.ok()) << module.message();
+  EXPECT_EQ(module->denormPreserve, (std::vector<uint32_t>{32, 16}));
+}
+
 TEST(SpirvModule, RejectsDamagedHeaders) {
   const std::string good = readSpirv("scale");
   EXPECT_TRUE(failsWith(parseSpirv("").status(), "less than a header"));

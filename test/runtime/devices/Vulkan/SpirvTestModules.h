@@ -12,6 +12,7 @@
 #include "test/runtime/TestFiles.h"
 
 #include <cstdint>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -30,6 +31,27 @@ inline std::string readSpirv(const std::string &name) {
 inline void setWord(std::string &module, size_t index, uint32_t word) {
   for (unsigned i = 0; i < 4; ++i)
     module[index * 4 + i] = static_cast<char>((word >> (8 * i)) & 0xff);
+}
+
+/// `module` with DenormPreserve for floats of `width` bits, of its one entry
+/// point, which has to state its LocalSize.
+inline std::string withDenormPreserve(const std::string &module,
+                                      uint32_t width) {
+  constexpr uint32_t opExecutionMode = 16;
+  for (size_t at = 5; at * 4 < module.size();) {
+    uint32_t words[2];
+    std::memcpy(words, module.data() + at * 4, sizeof(words));
+    if ((words[0] & 0xffff) == opExecutionMode) {
+      std::string mode(16, '\0');
+      setWord(mode, 0, 4u << 16 | opExecutionMode);
+      setWord(mode, 1, words[1]); // the entry point
+      setWord(mode, 2, 4459);     // DenormPreserve
+      setWord(mode, 3, width);
+      return std::string(module).insert(at * 4, mode);
+    }
+    at += words[0] >> 16;
+  }
+  return {};
 }
 
 } // namespace kf

@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/devices/Vulkan/VulkanDevice.h"
+#include "runtime/devices/Vulkan/VulkanBoundProgram.h"
 
 #include "SpirvTestModules.h"
 #include "test/runtime/DeviceSteps.h"
@@ -319,6 +319,12 @@ TEST_F(VulkanDeviceTest, RefusesWhatExceedsLimits) {
       failsWith(device->load(executable).status(), "CooperativeMatrixKHR"));
 
   executable = scaleTwice();
+  executable.binary =
+      lengthPrefixed(withDenormPreserve(readSpirv("scale"), 128));
+  EXPECT_TRUE(failsWith(device->load(executable).status(),
+                        "subnormal numbers of floats of 128 bits"));
+
+  executable = scaleTwice();
   for (DispatchSpec &dispatch : executable.dispatches)
     dispatch.bindings.resize(2000000, {KF_BINDING_INPUT, 0, 0});
   EXPECT_TRUE(failsWith(device->load(executable).status(), "binds at most"));
@@ -374,6 +380,38 @@ TEST_F(VulkanDeviceTest, RecordsForManyGridsWithoutWaiting) {
     EXPECT_EQ(got[last], 4.5f * static_cast<float>(last)) << round;
     EXPECT_EQ(got[last + 1], 0.0f) << round;
   }
+}
+
+/// Two dispatches write to parts of the arena, and the third reads the first's.
+TEST_F(VulkanDeviceTest, WaitsOnlyWhereDispatchesDepend) {
+  Executable executable = scaleTwice();
+  executable.arenaBytes += rowBytes;
+  std::vector<DispatchSpec> &dispatches = executable.dispatches;
+  dispatches.insert(dispatches.begin() + 1, dispatches[0]);
+  dispatches[1].bindings[2].offset += rowBytes;
+  const BindingAccess read = {false, 0}, write = {true, 0};
+  const BindingAccess readRow = {false, rowBytes}, writeRow = {true, rowBytes};
+  dispatches[0].accesses = dispatches[1].accesses = {read, read, writeRow};
+  dispatches[2].accesses = {readRow, read, write};
+  ASSERT_TRUE(succeeds(prepare(executable)));
+  runAndCheck(1000);
+  auto &recorded = static_cast<VulkanBoundProgram &>(*instance);
+  auto recording = recorded.recordingFor(scalarsFor(1000));
+  ASSERT_TRUE(succeeds(recording.status()));
+  EXPECT_EQ((*recording)->barriers, 1u);
+  // Each time is that of one dispatch alone.
+  auto timed = recorded.recordTimed(scalarsFor(1000));
+  ASSERT_TRUE(succeeds(timed.status()));
+  EXPECT_EQ((*timed)->barriers, 2u);
+
+  // Nothing is known of what the second does.
+  dispatches[1].accesses.clear();
+  instance.reset();
+  ASSERT_TRUE(succeeds(prepare(executable)));
+  auto &unknown = static_cast<VulkanBoundProgram &>(*instance);
+  recording = unknown.recordingFor(scalarsFor(1000));
+  ASSERT_TRUE(succeeds(recording.status()));
+  EXPECT_EQ((*recording)->barriers, 2u);
 }
 
 TEST_F(VulkanDeviceTest, ValidationMessagesAreErrors) {

@@ -71,17 +71,21 @@ def KF_VulkanTargetAttr : KF_TargetAttr<"Vulkan", "vulkan_target"> {
     - `subgroup`: threads that run in step (subgroupSize).
     - `types`: of f16, i8, i16 and i64 those that it has in buffers and in
       registers; f32 and i32 are everywhere. Without, they are packed into words
-      of 32 bits and computed with integers.
+      of 32 bits and computed with integers. One that has f16 computes with its
+      subnormal numbers.
+    - `denorm_preserve`: it computes with the subnormal numbers of f32, too,
+      where a kernel asks for that (shaderDenormPreserveFloat32).
 
     ```mlir
-    #kf.vulkan_target<threads = 1024, memory = 49152, subgroup = 32, types = [f16, i8, i16]>
+    #kf.vulkan_target<threads = 1024, memory = 49152, subgroup = 32, types = [f16, i8, i16], denorm_preserve = true>
     ```
   }];
   let parameters = (ins
     "int64_t":$threads,
     "int64_t":$memory,
     DefaultValuedParameter<"int64_t", "4">:$subgroup,
-    KF_Types:$types
+    KF_Types:$types,
+    DefaultValuedParameter<"bool", "false">:$denorm_preserve
   );
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
