@@ -201,9 +201,8 @@ LogicalResult checkValues(Operation &op) {
     if (!isRowsTensor(type) && !isExtent(type))
       return op.emitOpError("kf-bound-tokens: makes ")
              << type
-             << "; a kernel has tensors whose dimensions are "
-                "static but for the first, index constants, and the tensor.dim "
-                "of tensors";
+             << "; a kernel has tensors whose dimensions are static but for "
+                "the first, index constants, and the tensor.dim of tensors";
   return success();
 }
 

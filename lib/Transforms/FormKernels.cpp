@@ -508,6 +508,10 @@ private:
     for (Operation &op : function.getBody().front()) {
       if (isStructural(&op) || isExpanded(&op) || isTileable(&op))
         continue;
+      if (isa<tensor::CastOp>(op))
+        return op.emitOpError("kf-form-kernels: changes what a type says of a "
+                              "tensor's size, and nothing checks it when the "
+                              "program runs; give the tensor one type");
       return op.emitOpError("kf-form-kernels: has no place in a kernel; use ")
              << describeTensorOps();
     }

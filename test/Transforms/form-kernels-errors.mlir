@@ -145,3 +145,12 @@ func.func @many(%0: tensor<?x4xf32, #kf.size<a>>, %1: tensor<?x4xf32, #kf.size<b
   return %7 : tensor<?x4xf32, #kf.size<a>>
 }
 }
+
+// -----
+
+func.func @cast(%x: tensor<?x8xf32>) -> tensor<4x8xf32> {
+  // expected-error @+1 {{'tensor.cast' op kf-form-kernels: changes what a type says of a tensor's size, and nothing checks it when the program runs; give the tensor one type}}
+  %0 = tensor.cast %x : tensor<?x8xf32> to tensor<4x8xf32>
+  %1 = kf.softmax %0 : tensor<4x8xf32>
+  return %1 : tensor<4x8xf32>
+}

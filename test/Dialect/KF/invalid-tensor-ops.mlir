@@ -112,6 +112,23 @@ func.func @batch_matmul_c2(%x: tensor<2x3x4xf32>, %w: tensor<1x3x4xf32>) {
 
 // -----
 
+// A `?` of another name is another number.
+func.func @batch_matmul_c2_size(%x: tensor<?x3x4xf32, #kf.size<wanted>>, %w: tensor<?x3x4xf32>) {
+  // expected-error @+1 {{C2: w must have the batches of x}}
+  %0 = kf.batch_matmul %x, %w : tensor<?x3x4xf32, #kf.size<wanted>>, tensor<?x3x4xf32>
+  return
+}
+
+// -----
+
+func.func @matmul_c2_size(%x: tensor<?x3x4xf32>, %w: tensor<?x3x4xf32, #kf.size<wanted>>) {
+  // expected-error @+1 {{C2: w must be [N, K], or [..., N, K] with the batches of x}}
+  %0 = kf.matmul %x, %w : tensor<?x3x4xf32>, tensor<?x3x4xf32, #kf.size<wanted>>
+  return
+}
+
+// -----
+
 func.func @batch_matmul_c3(%x: tensor<2x3x4xf32>, %w: tensor<2x3x5xf32>) {
   // expected-error @+1 {{C3: the last dimensions of x and w must be equal}}
   %0 = kf.batch_matmul %x, %w : tensor<2x3x4xf32>, tensor<2x3x5xf32>

@@ -153,7 +153,7 @@ static bool hasBatchesOf(RankedTensorType w, RankedTensorType x) {
   for (int64_t dim = 0; dim < w.getRank() - 2; ++dim)
     if (w.getDimSize(dim) != 1 && w.getDimSize(dim) != x.getDimSize(dim))
       return false;
-  return true;
+  return !w.isDynamicDim(0) || haveSameRows(w, x);
 }
 
 /// Checks the scales and sums of `op`, whose x holds codes.

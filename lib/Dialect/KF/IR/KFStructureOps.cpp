@@ -166,16 +166,14 @@ LogicalResult KernelOp::verify() {
     if (!isRowsTensor(type) && !isa<KVCacheType>(type))
       return emitOpError("C1: argument ")
              << type
-             << " must be a KV cache or a tensor whose "
-                "dimensions are "
-                "static but for the first, and not 0";
+             << " must be a KV cache or a tensor whose dimensions are static "
+                "but for the first, and not 0";
   for (Type type : getResultTypes())
     if (!isRowsTensor(type))
       return emitOpError("C1: result ")
              << type
-             << " must be a tensor whose dimensions are "
-                "static but for "
-                "the first, and not 0";
+             << " must be a tensor whose dimensions are static but for the "
+                "first, and not 0";
   auto verifySize = [&](StringAttr name) -> LogicalResult {
     if (succeeded(getSizeSlot(*this, name)))
       return success();
@@ -293,9 +291,9 @@ LogicalResult ProgramOp::verify() {
     if (!isPlain(type) && !isa<KVCacheType>(type))
       return emitOpError("C4: argument ")
              << type
-             << " must be a KV cache or a tensor, without an "
-                "encoding but #kf.size, whose dimensions are static but for "
-                "the first, and not 0";
+             << " must be a KV cache or a tensor, without an encoding but "
+                "#kf.size, whose dimensions are static but for the first, and "
+                "not 0";
   for (Type type : getResultTypes())
     if (!isPlain(type))
       return emitOpError("C4: result ")

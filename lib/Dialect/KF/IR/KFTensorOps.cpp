@@ -269,7 +269,8 @@ LogicalResult BatchMatmulOp::verify() {
                        "static, found ")
            << x;
   if (!isFloatTensor(w) ||
-      w.getShape().drop_back(2) != x.getShape().drop_back(2))
+      w.getShape().drop_back(2) != x.getShape().drop_back(2) ||
+      (w.isDynamicDim(0) && !haveSameRows(w, x)))
     return emitOpError("C2: w must have the batches of x and f32, f16 or bf16 "
                        "elements, found ")
            << x << " and " << w;
