@@ -342,19 +342,13 @@ void PrintTo(const Case &test, std::ostream *out) {
 }
 
 /// What there is no code for on GPUs, by file and function, and a part of the
-/// error: functions that they lack, how CPUs lay out weights, and how they
-/// divide attention and share rounded rows among workers.
+/// error: f64, and how CPUs lay out weights.
 const std::map<std::string, std::string> gpuSkips = {
     {"arithmetic_chain_f64", "xf64>"},
     {"arithmetic_extf_f32_f64", "xf64>"},
     {"arithmetic_fptosi_f64_i64", "xf64>"},
     {"arithmetic_sitofp_i64_f64", "xf64>"},
     {"arithmetic_truncf_f64_f32", "xf64>"},
-    {"attention_partial", "'kf.attention_partial'"},
-    {"attention_partial_window", "'kf.attention_partial'"},
-    {"attention_combine", "'kf.attention_combine'"},
-    {"blocks_rounded_rows", "'kf.quantize_rows'"},
-    {"blocks_rounded_gate", "'kf.quantize_rows'"},
     {"matmul_packed", "'kf.pack'"},
     {"matmul_packed_gate", "'kf.pack'"},
     {"matmul_interleaved", "'kf.pack'"},

@@ -9,6 +9,9 @@
 #include "BlockRounding.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::kf;
@@ -41,4 +44,34 @@ Value mlir::kf::roundToCodes(TileEmitter &e, Value x) {
   Value down = isBeyond(arith::CmpFPredicate::OLE, -0.5);
   return arith::SubIOp::create(b, loc, arith::AddIOp::create(b, loc, whole, up),
                                down);
+}
+
+RowScale mlir::kf::rowScale(TileEmitter &e, Value largest) {
+  OpBuilder &b = e.b;
+  Location loc = e.loc;
+  Value scale = e.mul(largest, e.f32(1.0 / kLargestCode));
+  Value isZero = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
+                                       largest, e.f32(0.0));
+  Value inverse =
+      e.select(isZero, e.f32(0.0),
+               arith::DivFOp::create(b, loc, e.f32(kLargestCode), largest));
+  // inf / inf and NaN: nothing to round.
+  Value isFinite =
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, largest,
+                            e.f32(std::numeric_limits<float>::infinity()));
+  inverse = e.select(isFinite, inverse, e.f32(0.0));
+  scale =
+      e.select(isFinite, scale, e.f32(std::numeric_limits<float>::quiet_NaN()));
+  return {scale, inverse, isFinite};
+}
+
+Value mlir::kf::roundToRowCodes(TileEmitter &e, Value x, const RowScale &scale,
+                                unsigned width) {
+  Value scaled = e.mul(x, e.splat(scale.inverse, width));
+  Value rounded = math::RoundEvenOp::create(e.b, e.loc, scaled);
+  // NaN times 0 stays NaN, which has no integer.
+  rounded = e.select(e.splat(scale.isFinite, width), rounded,
+                     constantLike(e, rounded, 0.0));
+  return arith::FPToSIOp::create(
+      e.b, e.loc, e.typeOfWidth(width, e.b.getI32Type()), rounded);
 }

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The formulas by which elements are rounded to q8_0; the bits are those of
-// quantizeBlocks in runtime/core.
+// The formulas by which elements are rounded to q8_0, whose bits are those of
+// quantizeBlocks in runtime/core, and by which kf.quantize_rows does.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,6 +34,21 @@ CodeScale codeScale(TileEmitter &emitter, Value largest);
 /// The nearest codes (i32) of `x`, f32 values times a block's inverse scale:
 /// halves away from zero, the smallest code for NaN. A scalar or a vector.
 Value roundToCodes(TileEmitter &emitter, Value x);
+
+/// What kf.quantize_rows makes codes of elements that share a scale with.
+struct RowScale {
+  Value scale, inverse; ///< f32
+  Value isFinite;       ///< else codes are zeros, and the scale is a NaN
+};
+
+/// That of elements whose largest magnitude is `largest`, an f32; of a NaN, it
+/// is a NaN.
+RowScale rowScale(TileEmitter &emitter, Value largest);
+
+/// The nearest codes (i32) of `x`, even ones of two: a scalar, or a vector of
+/// `width` where that is not 0.
+Value roundToRowCodes(TileEmitter &emitter, Value x, const RowScale &scale,
+                      unsigned width);
 
 } // namespace mlir::kf
 

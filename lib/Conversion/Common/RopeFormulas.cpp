@@ -8,6 +8,8 @@
 
 #include "RopeFormulas.h"
 
+#include "ScalarCode.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -65,26 +67,20 @@ SinCos mlir::kf::sinCos(TileEmitter &e, Value angle, FmaRounding rounding) {
   Type integers = b.getI32Type();
   if (auto vector = dyn_cast<VectorType>(angle.getType()))
     integers = vector.clone(integers);
-  auto integer = [&](int32_t value) -> Value {
-    Attribute attribute = b.getI32IntegerAttr(value);
-    if (auto vector = dyn_cast<VectorType>(integers))
-      attribute = DenseElementsAttr::get(vector, attribute);
-    return arith::ConstantOp::create(b, loc, cast<TypedAttr>(attribute));
-  };
+  ScalarCode code(e);
+  auto integer = [&](int64_t value) { return code.number(integers, value); };
   Value quadrant = arith::FPToSIOp::create(b, loc, integers, quarters);
-  auto hasBit = [&](Value value, int32_t bit) -> Value {
-    Value masked = arith::AndIOp::create(b, loc, value, integer(bit));
-    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, masked,
-                                 integer(0));
+  auto hasBit = [&](Value value, int64_t bit) {
+    return code.compare(arith::CmpIPredicate::ne,
+                        code.both(value, integer(bit)), integer(0));
   };
-  auto negateIf = [&](Value condition, Value value) -> Value {
-    return arith::SelectOp::create(b, loc, condition,
-                                   arith::NegFOp::create(b, loc, value), value);
+  auto negateIf = [&](Value condition, Value value) {
+    return e.select(condition, arith::NegFOp::create(b, loc, value), value);
   };
   Value odd = hasBit(quadrant, 1);
-  Value sinPart = arith::SelectOp::create(b, loc, odd, cosine, sine);
-  Value cosPart = arith::SelectOp::create(b, loc, odd, sine, cosine);
-  Value next = arith::AddIOp::create(b, loc, quadrant, integer(1));
+  Value sinPart = e.select(odd, cosine, sine);
+  Value cosPart = e.select(odd, sine, cosine);
+  Value next = code.make<arith::AddIOp>(quadrant, integer(1));
   return {negateIf(hasBit(quadrant, 2), sinPart),
           negateIf(hasBit(next, 2), cosPart)};
 }

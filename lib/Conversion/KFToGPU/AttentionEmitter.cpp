@@ -17,9 +17,10 @@
 // 4. Threads side by side take neighbouring columns of the values, groups of
 //    them every so many keys, and sum up weighted values in registers.
 //
-// In the end the groups' sums are added. Tiles begin at multiples of their size
-// and a row that sees nothing of one is left as it was, so what a row sums up,
-// and in which order, does not depend on the rows beside it.
+// In the end the groups' sums are added. A part of kf.attention_partial is what
+// one token's rows have of some of the pages. Tiles begin at multiples of their
+// size and a row that sees nothing of one is left as it was, so what a row sums
+// up, and in which order, does not depend on the rows beside it.
 //
 // Keys that a row does not see must not touch it, whatever they hold: their
 // weight is negative, which leaves out the value, for 0 * NaN is NaN.
@@ -50,7 +51,8 @@ constexpr double hiddenWeight = -1.0;
 class AttentionEmitter {
 public:
   explicit AttentionEmitter(GPUEmitter &e)
-      : e(e), b(e.b), loc(e.loc), op(e.find<AttentionOp>()),
+      : e(e), b(e.b), loc(e.loc), op(e.find<CacheAttentionInterface>()),
+        partial(dyn_cast<AttentionPartialOp>(op.getOperation())),
         type(op.getCache().getType()), shape(*e.shape.flash), window(e, op),
         cache(e, op.getCache(), op.getSequences(), op.getPageTable()) {}
 
@@ -82,12 +84,12 @@ private:
 
   LogicalResult check() {
     auto fail = [&](const Twine &message) {
-      return op.emitOpError("convert-kf-to-gpu: " + message);
+      return op->emitOpError("convert-kf-to-gpu: " + message);
     };
     auto q = cast<RankedTensorType>(op.getQ().getType());
     dim = q.getDimSize(2);
     heads = q.getDimSize(1);
-    if (e.tileResult() != op.getResult())
+    if (e.tileResult() != op->getResult(0))
       return fail("must make the kernel's result");
     if (!op.getKvHead() && type.getKvHeads() != 1)
       return fail("schedule must tile heads by the group that shares a KV "
@@ -201,7 +203,7 @@ private:
       high = high ? arith::MaxSIOp::create(b, loc, high, position) : position;
       positionOf.push_back(e.select(row.exists, position, number(-1)));
     }
-    e.ifThen(isThread(0), [&] {
+    e.onFirstThread([&] {
       for (int64_t r = 0; r < shape.rows; ++r)
         store(positionOf[r], positions, e.index(r));
     });
@@ -213,15 +215,35 @@ private:
         arith::MinSIOp::create(b, loc, toIndex(high), e.sub(limit, e.index(1)));
     endKey = e.add(last, e.index(1));
     Value tile = e.index(shape.keys);
-    firstKey = e.mul(
-        arith::DivUIOp::create(b, loc, window.firstOf(toIndex(low)), tile),
-        tile);
+    firstSeen = window.firstOf(toIndex(low));
+    firstKey = e.mul(arith::DivUIOp::create(b, loc, firstSeen, tile), tile);
+    if (partial)
+      takePart();
   }
 
-  Value isThread(int64_t number) {
-    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, e.thread,
-                                 e.index(number));
+  /// Leaves of the keys those of the pages of the workgroup's part. Its rows
+  /// are one token's.
+  void takePart() {
+    Value page = e.index(type.getPage());
+    Value begin = arith::DivUIOp::create(b, loc, firstSeen, page);
+    Value end = e.ceilDiv(endKey, type.getPage());
+    Value count = arith::MaxSIOp::create(b, loc, e.sub(end, begin), e.index(0));
+    Value share = e.ceilDiv(count, partial.getSplits());
+    Value split = partial.getSplit() ? e.index(OpFoldResult(partial.getSplit()))
+                                     : e.index(0);
+    auto pageAt = [&](Value number) -> Value {
+      return arith::MinSIOp::create(b, loc, number, end);
+    };
+    begin = pageAt(e.add(begin, e.mul(split, share)));
+    end = pageAt(e.add(begin, share));
+    auto takeFrom = [&](Value key) -> Value {
+      return arith::MaxSIOp::create(b, loc, key, e.mul(begin, page));
+    };
+    firstSeen = takeFrom(firstSeen);
+    firstKey = takeFrom(firstKey);
+    endKey = arith::MinSIOp::create(b, loc, endKey, e.mul(end, page));
   }
+
   Value load(Value memory, Value place) {
     return memref::LoadOp::create(b, loc, memory, place);
   }
@@ -289,9 +311,16 @@ private:
                           e.barrier();
                           return sumValues(key, sums);
                         });
-    if (succeeded(result))
-      writeResult(tiles.getResults());
-    return result;
+    if (failed(result))
+      return failure();
+    SmallVector<Value> sums(tiles.getResults());
+    if (shape.groups() > 1)
+      sums = addGroups(sums);
+    if (partial)
+      writePart(sums);
+    else
+      writeResult(sums);
+    return success();
   }
 
   /// The tile of keys at position `key` of the sequence: it lies in one page,
@@ -524,11 +553,25 @@ private:
     }
   }
 
-  /// Adds up the groups' `sums` and stores the rows' results.
-  void writeResult(ValueRange sums) {
-    SmallVector<Value> totals(sums);
-    if (shape.groups() > 1)
-      totals = addGroups(sums);
+  /// Calls `body` with the number, among `sums`, and the column of what the
+  /// first group's threads have of values of row number `r`.
+  void forColumns(int64_t r, const Row &row,
+                  function_ref<void(int64_t number, Value at)> body) {
+    Value writes = arith::AndIOp::create(
+        b, loc, row.exists,
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, group,
+                              e.index(0)));
+    for (int64_t i = 0; i < shape.columnsOfThread; ++i) {
+      Value inside = writes, at = columnOf(i);
+      if (!coversColumns())
+        inside =
+            arith::AndIOp::create(b, loc, inside, e.isLess(at, e.index(dim)));
+      e.ifThen(inside, [&] { body(r * shape.columnsOfThread + i, at); });
+    }
+  }
+
+  /// Stores the rows' results, of which `sums` are the sums of all keys.
+  void writeResult(ArrayRef<Value> sums) {
     for (int64_t r = 0; r < shape.rows; ++r) {
       Row row = find(e.index(r));
       Value position =
@@ -536,27 +579,38 @@ private:
       Value isAny = window.seesAny(position, limit);
       Value inverse = e.select(
           isAny,
-          arith::DivFOp::create(b, loc, e.f32(1.0), totals[valueSums() + r]),
+          arith::DivFOp::create(b, loc, e.f32(1.0), sums[valueSums() + r]),
           e.f32(0.0));
-      Value writes = arith::AndIOp::create(
-          b, loc, row.exists,
-          arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, group,
-                                e.index(0)));
-      for (int64_t i = 0; i < shape.columnsOfThread; ++i) {
-        Value inside = writes, at = columnOf(i);
-        if (!coversColumns())
-          inside =
-              arith::AndIOp::create(b, loc, inside, e.isLess(at, e.index(dim)));
-        e.ifThen(inside, [&] {
-          e.storeResult(e.mul(totals[r * shape.columnsOfThread + i], inverse),
-                        {row.token, row.head, at});
+      forColumns(r, row, [&](int64_t number, Value at) {
+        e.storeResult(e.mul(sums[number], inverse), {row.token, row.head, at});
+      });
+    }
+  }
+
+  /// Stores what the rows have of the part's keys.
+  void writePart(ArrayRef<Value> sums) {
+    // Threads have left the last maxima.
+    e.barrier();
+    Value hasKeys = e.isLess(firstSeen, endKey), zero = e.index(0);
+    for (int64_t r = 0; r < shape.rows; ++r) {
+      Row row = find(e.index(r));
+      e.ifThen(row.exists, [&] {
+        e.onFirstThread([&] {
+          SmallVector<Value> place = {row.token, row.head, zero};
+          Value maximum =
+              e.select(hasKeys, load(maxima, e.index(r)), e.f32(hiddenScore));
+          e.storeResult(maximum, place, 0);
+          e.storeResult(sums[valueSums() + r], place, 1);
         });
-      }
+      });
+      forColumns(r, row, [&](int64_t number, Value at) {
+        e.storeResult(sums[number], {row.token, row.head, zero, at}, 2);
+      });
     }
   }
 
   /// The sums of all groups, in the threads of the first.
-  SmallVector<Value> addGroups(ValueRange sums) {
+  SmallVector<Value> addGroups(ArrayRef<Value> sums) {
     int64_t groups = shape.groups();
     for (int64_t r = 0; r < shape.rows; ++r) {
       store(sums[r], partials, e.add(e.thread, e.index(r * shape.threads)));
@@ -590,7 +644,8 @@ private:
   GPUEmitter &e;
   OpBuilder &b;
   Location loc;
-  AttentionOp op;
+  CacheAttentionInterface op;
+  AttentionPartialOp partial; // null where it is not
   KVCacheType type;
   const FlashShape &shape;
   KeyWindow window;
@@ -600,7 +655,8 @@ private:
   Value firstToken, sequence;      // of the run
   Value rows, firstRow;            // of the run; the first of the block
   SmallVector<Value> positionOf;   // of the block's rows, i32
-  Value firstKey, endKey;          // that any of them sees
+  Value firstSeen, endKey;         // keys that any of them sees
+  Value firstKey;                  // where their first tile begins
   Value part, slot, column, group; // this thread's
   Value firstColumn;               // of this thread in this pass
   Value firstPlace;                // of the tile of keys in its page

@@ -56,7 +56,6 @@ void GPUEmitter::storeBuffer(Value value, Value buffer, Value place,
   memref::StoreOp::create(b, loc, narrow(value, element), buffer, place);
 }
 
-/// Constants and operators of i32.
 static Value word(GPUEmitter &e, int64_t value) {
   return arith::ConstantOp::create(e.b, e.loc, e.b.getI32IntegerAttr(value));
 }
@@ -96,10 +95,29 @@ Value GPUEmitter::narrow(Value value, Type element) {
                                  select(isNan, quiet, rounded));
 }
 
-Value GPUEmitter::halfToFloat(Value bits) {
-  Value narrow = arith::TruncIOp::create(b, loc, b.getI16Type(), bits);
-  Value half = arith::BitcastOp::create(b, loc, b.getF16Type(), narrow);
-  return arith::ExtFOp::create(b, loc, b.getF32Type(), half);
+Value GPUEmitter::loadHalf(Value buffer, Value place) {
+  auto byte = [&](Value at) -> Value {
+    return arith::ExtUIOp::create(b, loc, b.getI32Type(),
+                                  memref::LoadOp::create(b, loc, buffer, at));
+  };
+  Value low = byte(place), high = byte(add(place, index(1)));
+  Value bits = arith::OrIOp::create(
+      b, loc, low, arith::ShLIOp::create(b, loc, high, word(*this, 8)));
+  Value half = arith::BitcastOp::create(
+      b, loc, b.getF16Type(),
+      arith::TruncIOp::create(b, loc, b.getI16Type(), bits));
+  return widen(half, b.getF16Type());
+}
+
+void GPUEmitter::storeHalf(Value value, Value buffer, Value place) {
+  Value half = narrow(value, b.getF16Type());
+  Value bits = arith::BitcastOp::create(b, loc, b.getI16Type(), half);
+  Value eight = arith::ConstantOp::create(b, loc, b.getI16IntegerAttr(8));
+  Value low = arith::TruncIOp::create(b, loc, b.getI8Type(), bits);
+  Value high = arith::TruncIOp::create(
+      b, loc, b.getI8Type(), arith::ShRUIOp::create(b, loc, bits, eight));
+  memref::StoreOp::create(b, loc, low, buffer, place);
+  memref::StoreOp::create(b, loc, high, buffer, add(place, index(1)));
 }
 
 std::pair<Value, Value> GPUEmitter::loadWords(Value tensor, Value place) {
@@ -146,9 +164,7 @@ private:
   }
   Value bytes(Value offset) override { return byte(offset); }
   Value half(int64_t offset) override {
-    Value low = byte(e.index(offset)), high = byte(e.index(offset + 1));
-    return gpu.halfToFloat(arith::OrIOp::create(
-        b, loc, low, arith::ShLIOp::create(b, loc, high, constant(8))));
+    return gpu.loadHalf(buffer, e.add(base, e.index(offset)));
   }
   Value word(int64_t) override {
     llvm_unreachable("one element never asks for words");

@@ -45,26 +45,9 @@ Value CacheBuffer::scalePlace(const CacheRow &row, Value block) {
 }
 
 Value CacheBuffer::loadScale(const CacheRow &row, Value block) {
-  Value place = scalePlace(row, block);
-  auto byte = [&](int64_t number) -> Value {
-    Value value =
-        memref::LoadOp::create(b, loc, buffer, e.add(place, e.index(number)));
-    return arith::ExtUIOp::create(b, loc, b.getI32Type(), value);
-  };
-  Value eight = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(8));
-  Value low = byte(0), high = byte(1);
-  return e.halfToFloat(arith::OrIOp::create(
-      b, loc, low, arith::ShLIOp::create(b, loc, high, eight)));
+  return e.loadHalf(buffer, scalePlace(row, block));
 }
 
 void CacheBuffer::storeScale(Value scale, const CacheRow &row, Value block) {
-  Value half = e.narrow(scale, b.getF16Type());
-  Value bits = arith::BitcastOp::create(b, loc, b.getI16Type(), half);
-  Value eight = arith::ConstantOp::create(b, loc, b.getI16IntegerAttr(8));
-  Value place = scalePlace(row, block);
-  Value low = arith::TruncIOp::create(b, loc, b.getI8Type(), bits);
-  Value high = arith::TruncIOp::create(
-      b, loc, b.getI8Type(), arith::ShRUIOp::create(b, loc, bits, eight));
-  memref::StoreOp::create(b, loc, low, buffer, place);
-  memref::StoreOp::create(b, loc, high, buffer, e.add(place, e.index(1)));
+  e.storeHalf(scale, buffer, scalePlace(row, block));
 }

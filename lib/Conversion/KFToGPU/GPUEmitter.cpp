@@ -20,9 +20,6 @@ using namespace mlir::kf;
 LogicalResult GPUEmitter::emit() {
   if (failed(findTile("convert-kf-to-gpu")))
     return failure();
-  if (auto matmul = find<MatmulOp>(); matmul && matmul.getScales())
-    return matmul.emitOpError(
-        "convert-kf-to-gpu: no GPU code for rows in 8 bits");
   FailureOr<KernelShape> found = getKernelShape(kernel);
   if (failed(found))
     return failure();
@@ -34,13 +31,19 @@ LogicalResult GPUEmitter::emit() {
   for (auto op : forall.getBody()->getOps<RopeOp>())
     if (isLoadable(op.getX()))
       defineRope(op);
+  for (auto op : forall.getBody()->getOps<AttentionCombineOp>())
+    if (llvm::all_of(op->getOperands(),
+                     [&](Value part) { return isLoadable(part); }))
+      defineCombine(op);
 
-  LogicalResult emitted = find<MatmulOp>()      ? emitGPUMatmul(*this)
-                          : find<AttentionOp>() ? emitGPUAttention(*this)
-                          : find<KVAppendOp>()  ? emitGPUAppend(*this)
-                          : find<ArgmaxOp>()    ? emitGPUArgmax(*this)
-                          : find<SampleOp>()    ? emitGPUSample(*this)
-                                                : emitGPURows(*this);
+  LogicalResult emitted = find<MatmulOp>() ? emitGPUMatmul(*this)
+                          : find<CacheAttentionInterface>()
+                              ? emitGPUAttention(*this)
+                          : find<KVAppendOp>()     ? emitGPUAppend(*this)
+                          : find<ArgmaxOp>()       ? emitGPUArgmax(*this)
+                          : find<SampleOp>()       ? emitGPUSample(*this)
+                          : find<QuantizeRowsOp>() ? emitGPUQuantizeRows(*this)
+                                                   : emitGPURows(*this);
   if (failed(emitted) || failed(budget.check(kernel, "convert-kf-to-gpu")))
     return failure();
   b.eraseOp(kernel);
@@ -142,7 +145,7 @@ Value GPUEmitter::loadScalar(unsigned slot) {
 
 void GPUEmitter::storeResult(Value value, ValueRange indices, unsigned number) {
   SmallVector<Value> position;
-  for (auto [offset, local] : llvm::zip(tileOffsets(), indices))
+  for (auto [offset, local] : llvm::zip(tileOffsets(number), indices))
     position.push_back(add(offset, local));
   auto type = cast<RankedTensorType>(kernel.getResultTypes()[number]);
   storeBuffer(value, results[number], linearIndex(position, type.getShape()),
@@ -162,6 +165,12 @@ Value GPUEmitter::workgroupMemory(int64_t count, Type element) {
 }
 
 void GPUEmitter::barrier() { gpu::BarrierOp::create(b, loc); }
+
+void GPUEmitter::onFirstThread(function_ref<void()> body) {
+  ifThen(
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, thread, index(0)),
+      body);
+}
 
 void GPUEmitter::forThreads(Value size, function_ref<void(Value)> body) {
   loop(thread, size, index(shape.threadCount), {}, [&](Value iv, ValueRange) {

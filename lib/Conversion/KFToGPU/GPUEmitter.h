@@ -60,8 +60,10 @@ public:
   /// i64 or a slice of one, in a kernel of kf.sample: there is no arithmetic on
   /// it that needs a type of 64 bits.
   std::pair<Value, Value> loadWords(Value tensor, Value place);
-  /// The f32 of a half-precision number whose bits are in an i32.
-  Value halfToFloat(Value bits);
+  /// The half-precision number, in f32, whose two bytes begin at `place` of a
+  /// buffer of i8; and the other way, rounding to nearest even.
+  Value loadHalf(Value buffer, Value place);
+  void storeHalf(Value value, Value buffer, Value place);
   /// A constant of the module: one for all that ask for the same.
   Value constantTable(MemRefType type, DenseElementsAttr data);
   /// The element at `indices` of an argument of rows of blocks, in f32.
@@ -75,6 +77,8 @@ public:
   /// Uninitialized workgroup memory of `count` elements.
   Value workgroupMemory(int64_t count, Type element);
   void barrier();
+  /// Calls `body` for thread 0 alone.
+  void onFirstThread(function_ref<void()> body);
   /// Calls `body` for this thread's share of [0, size).
   void forThreads(Value size, function_ref<void(Value)> body);
   using CombineFn = function_ref<Value(Value, Value)>;
@@ -95,6 +99,8 @@ public:
                   function_ref<Value(Value, unsigned)> element) override;
   /// Makes the op's elements loadable, as its input's are.
   void defineRope(RopeOp op);
+  /// Makes the op's elements loadable, as those of its parts are.
+  void defineCombine(AttentionCombineOp op);
 
 protected:
   /// A thread computes its elements of reductions and of products of batches
@@ -123,6 +129,7 @@ LogicalResult emitGPUAttention(GPUEmitter &emitter);
 LogicalResult emitGPUAppend(GPUEmitter &emitter);
 LogicalResult emitGPUArgmax(GPUEmitter &emitter);
 LogicalResult emitGPUSample(GPUEmitter &emitter);
+LogicalResult emitGPUQuantizeRows(GPUEmitter &emitter);
 LogicalResult emitGPURows(GPUEmitter &emitter);
 
 } // namespace mlir::kf

@@ -8,8 +8,6 @@
 
 #include "kf/Conversion/KernelShape.h"
 
-#include "llvm/Support/CheckedArithmetic.h"
-
 using namespace mlir;
 using namespace mlir::kf;
 
@@ -72,6 +70,15 @@ static constexpr int64_t mostAdjustmentWords = 2048;
 
 using FailFn = function_ref<LogicalResult(const Twine &)>;
 
+/// The dialect bounds tiles, keys and threads by less.
+static LogicalResult checkSizes(ArrayRef<int64_t> workgroup, FailFn fail) {
+  for (int64_t size : workgroup)
+    if (size > largest)
+      return fail("sizes are at most " + Twine(largest) + ", found " +
+                  Twine(size));
+  return success();
+}
+
 /// Takes the schedule's threads.
 static void setThreads(KernelShape &shape, KernelOp kernel,
                        ArrayRef<int64_t> threads) {
@@ -85,20 +92,21 @@ static void setThreads(KernelShape &shape, KernelOp kernel,
 /// The shape of a kernel of attention.
 static FailureOr<KernelShape>
 getShape(KernelOp kernel, FlashScheduleAttr schedule, FailFn fail) {
-  auto op = findOp<AttentionOp>(kernel);
+  auto op = findOp<CacheAttentionInterface>(kernel);
   if (!op)
     return fail("#kf.flash is for attention");
   ArrayRef<int64_t> workgroup = schedule.getWorkgroup();
-  if (workgroup.size() != 2 || llvm::is_contained(workgroup, 0))
+  if (isa<AttentionPartialOp>(op.getOperation())) {
+    if (workgroup.size() != 3 || workgroup[0] != 1 || workgroup[1] == 0 ||
+        workgroup[2] != 1)
+      return fail("a part of attention needs workgroup = [1, heads, 1]");
+  } else if (workgroup.size() != 2 || llvm::is_contained(workgroup, 0)) {
     return fail("attention needs workgroup = [rows, heads]");
+  }
   int64_t keys = schedule.getKeys(), tokens = workgroup[0],
           heads = workgroup[1];
-  for (ArrayRef<int64_t> list :
-       {workgroup, ArrayRef(keys), schedule.getThreads()})
-    for (int64_t size : list)
-      if (size > largest)
-        return fail("sizes are at most " + Twine(largest) + ", found " +
-                    Twine(size));
+  if (failed(checkSizes(workgroup, fail)))
+    return failure();
   int64_t page = op.getCache().getType().getPage();
   if (page % keys != 0)
     return fail("keys (" + Twine(keys) + ") must divide the cache's page (" +
@@ -121,15 +129,10 @@ getShape(KernelOp kernel, FlashScheduleAttr schedule, FailFn fail) {
 /// The shape of any other kernel.
 static FailureOr<KernelShape> getShape(KernelOp kernel,
                                        SimtScheduleAttr schedule, FailFn fail) {
-  if (findOp<AttentionOp>(kernel))
+  if (findOp<CacheAttentionInterface>(kernel))
     return fail("attention needs #kf.flash");
-  for (ArrayRef<int64_t> list :
-       {schedule.getWorkgroup(), schedule.getTile(), schedule.getThreads()})
-    for (int64_t size : list)
-      if (size > largest)
-        return fail("sizes are at most " + Twine(largest) + ", found " +
-                    Twine(size));
-
+  if (failed(checkSizes(schedule.getWorkgroup(), fail)))
+    return failure();
   KernelShape shape;
   setThreads(shape, kernel, schedule.getThreads());
   if (auto sample = findOp<SampleOp>(kernel);

@@ -9,9 +9,9 @@
 #include "MatmulEmitter.h"
 
 #include "../Common/RowFormulas.h"
+#include "runtime/core/BlockFormat.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
@@ -49,9 +49,7 @@ LogicalResult GPUMatmulEmitter::prepareInput() {
     if (failed(prepared))
       return;
     SmallVector<Value> statistics = rowStatistics(e, norm, row);
-    Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
-                                          e.thread, e.index(0));
-    e.ifThen(isFirst, [&] {
+    e.onFirstThread([&] {
       for (auto [number, value] : llvm::enumerate(statistics))
         memref::StoreOp::create(b, loc, value, memory, place(row, number));
     });
@@ -65,6 +63,17 @@ LogicalResult GPUMatmulEmitter::prepareInput() {
     return normalize(e, norm, statistics, indices, 0);
   });
   return prepared;
+}
+
+Value GPUMatmulEmitter::loadX(Value row, Value k) {
+  Value x = e.load(op.getX(), {row, k}, 0);
+  if (!op.getScales())
+    return x;
+  Value unit = e.index(::kf::PackedBlock::unit);
+  Value scale =
+      e.load(op.getScales(), {row, arith::DivUIOp::create(b, loc, k, unit)}, 0);
+  Value code = arith::ExtSIOp::create(b, loc, b.getI32Type(), x);
+  return e.mul(arith::SIToFPOp::create(b, loc, b.getF32Type(), code), scale);
 }
 
 SmallVector<Value> GPUMatmulEmitter::groupIndices(int64_t group,
@@ -93,10 +102,6 @@ LogicalResult GPUMatmulEmitter::storeElement(Value row, Value column,
     e.storeResult(e.load(tensor, {row, column}, 0), {row, column});
   });
   return stored;
-}
-
-Value GPUMatmulEmitter::multiplyAdd(Value x, Value w, Value sum) {
-  return math::FmaOp::create(b, loc, x, w, sum);
 }
 
 LogicalResult mlir::kf::emitGPUMatmul(GPUEmitter &emitter) {

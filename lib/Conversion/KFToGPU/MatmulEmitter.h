@@ -30,12 +30,13 @@ protected:
   /// Sums the products of the tile and stores its elements.
   virtual LogicalResult emitProduct() = 0;
 
+  /// The element of x; a code times its scale where rows are in 8 bits.
+  Value loadX(Value row, Value k);
   /// Indices into the weight: with those of gate or up where there are both.
   SmallVector<Value> groupIndices(int64_t group, ValueRange indices);
   /// Bias, gate, elementwise consumers, and the store of the element of the
   /// product with these sums, one a group, if it is inside of the tile.
   LogicalResult storeElement(Value row, Value column, ValueRange sums);
-  Value multiplyAdd(Value x, Value w, Value sum);
 
   GPUEmitter &e;
   OpBuilder &b;

@@ -16,7 +16,6 @@
 #include "GPUEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 
 #include <limits>
 
@@ -144,9 +143,7 @@ LogicalResult mlir::kf::emitGPUArgmax(GPUEmitter &e) {
     Value isNone =
         arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, found, none);
     found = e.select(isNone, integer(e.index(0)), found);
-    e.ifThen(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, e.thread,
-                                   e.index(0)),
-             [&] { e.storeResult(found, row); });
+    e.onFirstThread([&] { e.storeResult(found, row); });
     return success();
   });
 }

@@ -163,23 +163,19 @@ static Value bitOf(SampleFormulas &code, Value id) {
   return code.make<arith::ShLIOp>(code.i32(1), place);
 }
 
-/// Marks the ids of the row's entries. Each word is one thread's alone.
+/// Marks the ids of the row's entries. Threads that mark ids of one word do so
+/// in any order.
 void SampleEmitter::markEntries() {
   e.forThreads(e.index(e.shape.adjustmentWords), [&](Value word) {
     memref::StoreOp::create(b, loc, i32(0), marks, word);
   });
-  e.loop(entry, entriesEnd, e.index(1), {}, [&](Value i, ValueRange) {
-    Value id = toIndex(e.load(op.getIds(), i, 0));
-    Value place = markPlace(id);
-    Value owner = make<arith::RemUIOp>(place, e.index(e.shape.threadCount));
-    Value isOwn = both(compare(CmpI::eq, owner, e.thread),
-                       e.isLess(id, e.index(columns)));
-    e.ifThen(isOwn, [&] {
-      Value bits = memref::LoadOp::create(b, loc, marks, place);
-      memref::StoreOp::create(
-          b, loc, make<arith::OrIOp>(bits, bitOf(*this, id)), marks, place);
+  e.barrier();
+  e.forThreads(e.sub(entriesEnd, entry), [&](Value i) {
+    Value id = toIndex(e.load(op.getIds(), e.add(entry, i), 0));
+    e.ifThen(e.isLess(id, e.index(columns)), [&] {
+      memref::AtomicRMWOp::create(b, loc, arith::AtomicRMWKind::ori,
+                                  bitOf(*this, id), marks, markPlace(id));
     });
-    return SmallVector<Value>();
   });
   e.barrier();
 }
@@ -510,8 +506,7 @@ LogicalResult SampleEmitter::emit(Value number) {
         isWithin(largest, -kMost, kMost), [&] { return choose(); }, none);
   };
   Value token = ifElse(settingsAreValid(), scan, none);
-  e.ifThen(compare(CmpI::eq, e.thread, e.index(0)),
-           [&] { e.storeResult(token, number); });
+  e.onFirstThread([&] { e.storeResult(token, number); });
   // The next row marks anew once all threads are done with this one's.
   if (op.hasAdjustments())
     e.barrier();

@@ -8,16 +8,17 @@
 //
 // With few rows the weight is read once and hardly reused, so that its way
 // through workgroup memory would only cost. The threads along x read
-// consecutive elements of a weight's row, and each sums every so manieth of the
-// products; what they have is added through workgroup memory, a few elements at
-// a time. The tile's rows and `tileColumns` columns are summed together,
-// other columns by the other threads along y.
+// consecutive elements of a weight's row, so that each sums up one in
+// `sharing` of the products; what they have is added through workgroup memory,
+// a few elements at a time. The tile's rows and `tileColumns` columns are
+// summed together, other columns by the other threads along y.
 //
 //===----------------------------------------------------------------------===//
 
 #include "MatmulEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
@@ -72,7 +73,7 @@ private:
                    for (auto [i, x] : llvm::enumerate(left[u]))
                      for (auto [j, w] : llvm::enumerate(right[u])) {
                        Value &sum = acc[i * right[u].size() + j];
-                       sum = multiplyAdd(x, w, sum);
+                       sum = math::FmaOp::create(b, loc, x, w, sum);
                      }
                  return acc;
                });
@@ -80,8 +81,8 @@ private:
   }
 
   SmallVector<Value> loadRows(Value k) {
-    return llvm::map_to_vector(
-        tileRows, [&](Value row) { return e.load(op.getX(), {row, k}, 0); });
+    return llvm::map_to_vector(tileRows,
+                               [&](Value row) { return loadX(row, k); });
   }
 
   SmallVector<Value> loadColumns(Value k) {

@@ -14,10 +14,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Fragment.h"
 #include "MatmulEmitter.h"
-
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
 using namespace mlir::kf;
@@ -30,119 +28,48 @@ public:
 
 private:
   LogicalResult emitProduct() override {
-    Type element = b.getF32Type();
-    x = e.workgroupMemory(shape.rows * shape.stride(), element);
-    w = e.workgroupMemory(shape.groups * shape.columns * shape.stride(),
-                          element);
-    SmallVector<Value> zeros(shape.tileRows * shape.tileColumns * shape.groups,
-                             e.f32(0.0));
+    Staging x(e, /*tiles=*/1, shape.rows);
+    Staging w(e, shape.groups, shape.columns);
+    Fragment product(e);
+    SmallVector<Value> zeros = product.zeros();
     auto blocks = e.loop(e.index(0), e.index(extent), e.index(shape.step),
                          zeros, [&](Value k, ValueRange sums) {
-                           stageRows(k);
-                           stageColumns(k);
+                           stage(x, w, k);
                            e.barrier();
-                           SmallVector<Value> next = addBlock(sums);
+                           SmallVector<Value> next =
+                               addBlock(product, x, w, sums);
                            e.barrier();
                            return next;
                          });
-    return storeTile(blocks.getResults());
+    return product.forElements(blocks.getResults(),
+                               [&](Value row, Value column, ValueRange sums) {
+                                 return storeElement(row, column, sums);
+                               });
   }
 
-  /// Stages [lines, step] elements at `memory`, row by row; `element` is asked
-  /// only for lines below `limit` and k below K.
-  void stage(Value memory, int64_t base, int64_t lines, Value limit, Value k,
-             function_ref<Value(Value, Value)> element) {
-    e.forThreads(e.index(lines * shape.step), [&](Value i) {
-      Value step = e.index(shape.step);
-      Value line = arith::DivUIOp::create(b, loc, i, step);
-      Value offset = arith::RemUIOp::create(b, loc, i, step);
-      Value position = e.add(k, offset);
-      Value inside = e.isLess(line, limit);
-      if (extent % shape.step != 0)
-        inside = arith::AndIOp::create(b, loc, inside,
-                                       e.isLess(position, e.index(extent)));
-      Value zero = e.index(0);
-      Value value = element(e.select(inside, line, zero),
-                            e.select(inside, position, zero));
-      Value place = e.add(e.mul(line, e.index(shape.stride())), offset);
-      memref::StoreOp::create(b, loc, e.select(inside, value, e.f32(0.0)),
-                              memory, e.add(place, e.index(base)));
-    });
-  }
-
-  void stageRows(Value k) {
-    stage(x, 0, shape.rows, rows, k, [&](Value row, Value position) {
-      return e.load(op.getX(), {row, position}, 0);
-    });
-  }
-
-  void stageColumns(Value k) {
+  /// Stages the block at `k` of the tile's rows and columns.
+  void stage(Staging &x, Staging &w, Value k) {
+    x.copy(0, rows, k, extent,
+           [&](Value row, Value position) { return loadX(row, position); });
     for (int64_t group = 0; group < shape.groups; ++group)
-      stage(w, group * shape.columns * shape.stride(), shape.columns, columns,
-            k, [&](Value column, Value position) {
-              return e.load(op.getW(), groupIndices(group, {column, position}),
-                            0);
-            });
+      w.copy(group, columns, k, extent, [&](Value column, Value position) {
+        return e.load(op.getW(), groupIndices(group, {column, position}), 0);
+      });
   }
 
-  /// Row and column, in the tile, of this thread's element (i, j).
-  Value rowOf(int64_t i) {
-    return e.add(e.threadY, e.index(i * shape.threads[1]));
-  }
-  Value columnOf(int64_t j) {
-    return e.add(e.threadX, e.index(j * shape.threads[0]));
-  }
-
-  /// Adds the products of the staged block to `sums`: [groups][rows][columns].
-  SmallVector<Value> addBlock(ValueRange sums) {
-    auto steps = e.loop(e.index(0), e.index(shape.step), e.index(shape.unroll),
-                        sums, [&](Value k, ValueRange args) {
-                          SmallVector<Value> acc(args);
-                          for (int64_t u = 0; u < shape.unroll; ++u)
-                            addProducts(e.add(k, e.index(u)), acc);
-                          return acc;
-                        });
+  /// `sums` with the products of the staged block added.
+  SmallVector<Value> addBlock(Fragment &product, Staging &x, Staging &w,
+                              ValueRange sums) {
+    auto steps =
+        e.loop(e.index(0), e.index(shape.step), e.index(shape.unroll), sums,
+               [&](Value k, ValueRange args) {
+                 SmallVector<Value> acc(args);
+                 for (int64_t u = 0; u < shape.unroll; ++u)
+                   product.multiplyAdd(x, w, e.add(k, e.index(u)), acc);
+                 return acc;
+               });
     return SmallVector<Value>(steps.getResults());
   }
-
-  void addProducts(Value k, MutableArrayRef<Value> acc) {
-    auto staged = [&](Value memory, Value line, int64_t base) -> Value {
-      Value place = e.add(e.mul(line, e.index(shape.stride())), k);
-      return memref::LoadOp::create(b, loc, memory,
-                                    e.add(place, e.index(base)));
-    };
-    SmallVector<Value> left;
-    for (int64_t i = 0; i < shape.tileRows; ++i)
-      left.push_back(staged(x, rowOf(i), 0));
-    Value *sum = acc.begin();
-    for (int64_t group = 0; group < shape.groups; ++group) {
-      SmallVector<Value> right;
-      for (int64_t j = 0; j < shape.tileColumns; ++j)
-        right.push_back(
-            staged(w, columnOf(j), group * shape.columns * shape.stride()));
-      for (Value row : left)
-        for (Value column : right) {
-          *sum = multiplyAdd(row, column, *sum);
-          ++sum;
-        }
-    }
-  }
-
-  LogicalResult storeTile(ValueRange sums) {
-    int64_t count = shape.tileRows * shape.tileColumns;
-    for (int64_t i = 0; i < shape.tileRows; ++i)
-      for (int64_t j = 0; j < shape.tileColumns; ++j) {
-        SmallVector<Value> own;
-        for (int64_t group = 0; group < shape.groups; ++group)
-          own.push_back(sums[group * count + i * shape.tileColumns + j]);
-        if (failed(storeElement(rowOf(i), columnOf(j), own)))
-          return failure();
-      }
-    return success();
-  }
-
-  Value x; // workgroup memory [rows][stride]
-  Value w; // workgroup memory [groups][columns][stride]
 };
 
 } // namespace

@@ -8,6 +8,8 @@
 
 #include "RowQuantizer.h"
 
+#include "../Common/BlockRounding.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -42,36 +44,18 @@ public:
     }
     Value most = vector::ReductionOp::create(
         b, loc, vector::CombiningKind::MAXIMUMF, largest);
-    Value scale = e.mul(most, e.f32(1.0 / 127));
-    Value isZero = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
-                                         most, e.f32(0.0));
-    Value inverse = e.select(isZero, e.f32(0.0),
-                             arith::DivFOp::create(b, loc, e.f32(127.0), most));
-    // inf / inf and NaN: nothing to round.
-    Value isFinite =
-        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, most,
-                              e.f32(std::numeric_limits<float>::infinity()));
-    inverse = e.select(isFinite, inverse, e.f32(0.0));
-    scale = e.select(isFinite, scale,
-                     e.f32(std::numeric_limits<float>::quiet_NaN()));
-    memref::StoreOp::create(b, loc, scale, into.scales, ValueRange{target, u});
-    round(u, k, values, inverse, isFinite);
+    RowScale scale = rowScale(e, most);
+    memref::StoreOp::create(b, loc, scale.scale, into.scales,
+                            ValueRange{target, u});
+    round(u, k, values, scale);
   }
 
 private:
   /// Codes of the unit's `values`, and the sums of its groups.
-  void round(Value u, Value k, ArrayRef<Value> values, Value inverse,
-             Value isFinite) {
-    Value zeros =
-        arith::ConstantOp::create(b, loc, b.getZeroAttr(e.vectorType(lanes)));
-    VectorType integerType = e.vectorType(lanes, b.getI32Type());
+  void round(Value u, Value k, ArrayRef<Value> values, const RowScale &scale) {
     Value total;
     for (auto [i, value] : llvm::enumerate(values)) {
-      Value scaled = e.mul(value, e.splat(inverse, lanes));
-      Value rounded = math::RoundEvenOp::create(b, loc, scaled);
-      // NaN times 0 stays NaN, which has no integer.
-      rounded = e.select(e.splat(isFinite, lanes), rounded, zeros);
-      Value integers = arith::FPToSIOp::create(b, loc, integerType, rounded);
+      Value integers = roundToRowCodes(e, value, scale, lanes);
       Value bytes = arith::TruncIOp::create(
           b, loc, e.vectorType(lanes, b.getI8Type()), integers);
       int64_t at = i * lanes;

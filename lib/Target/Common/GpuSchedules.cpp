@@ -25,8 +25,8 @@ namespace {
 constexpr int64_t rowThreads = 64;
 /// Elements that such a workgroup should have before another one starts.
 constexpr int64_t elementsPerGroup = 1024;
-/// Rows up to which each is a workgroup's of attention, and up to which threads
-/// share the sums of a product; and how many threads do.
+/// Rows up to which each is a workgroup's of attention, threads share the sums
+/// of a product, and it takes in a norm; and how many threads do.
 constexpr int64_t fewRows = 16, sharingThreads = 32;
 /// Workgroups along a dimension: half of what every device allows.
 constexpr int64_t groupsPerDimension = 32768;
@@ -60,7 +60,7 @@ public:
       : kernel(kernel), context(kernel.getContext()), limits(limits) {}
 
   ScheduleAttrInterface select(int64_t rows) {
-    auto attentions = kernel.getBody().getOps<AttentionOp>();
+    auto attentions = kernel.getBody().getOps<CacheAttentionInterface>();
     if (!attentions.empty())
       return selectFlash(*attentions.begin(), rows);
     return selectSimt(rows);
@@ -112,8 +112,9 @@ private:
     return draft.get(context);
   }
 
-  /// The heads of a KV head and a few tokens to a workgroup.
-  FlashScheduleAttr selectFlash(AttentionOp op, int64_t rows) {
+  /// The heads of a KV head and a few tokens to a workgroup; of one token,
+  /// where each has a part of its keys.
+  FlashScheduleAttr selectFlash(CacheAttentionInterface op, int64_t rows) {
     KVCacheType cache = op.getCache().getType();
     auto q = cast<RankedTensorType>(op.getQ().getType());
     int64_t group = std::max<int64_t>(q.getDimSize(1) / cache.getKvHeads(), 1);
@@ -124,9 +125,11 @@ private:
           tokens, llvm::divideCeil(q.getDimSize(0), groupsPerDimension));
     int64_t threads = llvm::bit_floor<uint64_t>(
         std::min<int64_t>(attentionThreads, limits.threads));
-    return FlashScheduleAttr::get(context, {tokens, group},
-                                  std::gcd(keyTile, cache.getPage()),
-                                  {threads});
+    SmallVector<int64_t> workgroup = {tokens, group};
+    if (isa<AttentionPartialOp>(op.getOperation()))
+      workgroup = {1, group, 1};
+    return FlashScheduleAttr::get(
+        context, workgroup, std::gcd(keyTile, cache.getPage()), {threads});
   }
 
   /// A row of the step to a workgroup.
@@ -225,6 +228,14 @@ private:
 };
 
 } // namespace
+
+FusionRules mlir::kf::getGpuFusionRules(int64_t rows) {
+  // A workgroup computes the statistics of its rows itself. Of a product of
+  // many rows, that is each row again for every few columns.
+  FusionRules rules;
+  rules.normIntoMatmul = rows <= fewRows;
+  return rules;
+}
 
 ScheduleAttrInterface mlir::kf::selectGpuSchedule(KernelOp kernel,
                                                   const GpuLimits &limits,

@@ -28,15 +28,17 @@ namespace {
 /// Columns that are rotated: their frequencies are a constant of the kernel.
 constexpr int64_t maxRotaryDim = 8192;
 
+/// Workgroups along a dimension that every device allows.
+constexpr uint64_t mostGroups = 65535;
+
 constexpr StringLiteral instead =
     " yet; use --device=cpu or --device=reference";
 
 bool isSupported(Operation *op) {
-  if (auto matmul = dyn_cast<MatmulOp>(op))
-    return !matmul.getScales();
   return isElementwise(op) || isView(op) ||
          isa<RmsNormOp, LayerNormOp, SoftmaxOp, ArgmaxOp, EmbeddingOp, ReduceOp,
-             BatchMatmulOp, RopeOp, AttentionOp, KVAppendOp, SampleOp, YieldOp,
+             MatmulOp, BatchMatmulOp, RopeOp, AttentionOp, AttentionPartialOp,
+             AttentionCombineOp, KVAppendOp, SampleOp, QuantizeRowsOp, YieldOp,
              tensor::CastOp>(op);
 }
 
@@ -70,6 +72,15 @@ bool isCountable(RankedTensorType type, int64_t tokens, int64_t bits) {
   return true;
 }
 
+/// What a kernel has code for: an append's none, all of the op that makes
+/// several, one of another.
+unsigned resultsOf(KernelOp kernel) {
+  for (Operation &op : kernel.getBody().front())
+    if (isa<KVAppendOp, AttentionPartialOp, QuantizeRowsOp>(op))
+      return op.getNumResults();
+  return 1;
+}
+
 /// Of one kernel on one device.
 class Checks {
 public:
@@ -83,8 +94,7 @@ public:
     for (Operation &op : kernel.getBody().front())
       if (failed(checkIntegers(op)))
         return failure();
-    bool appends = !kernel.getBody().getOps<KVAppendOp>().empty();
-    if (kernel.getNumResults() != (appends ? 0 : 1))
+    if (kernel.getNumResults() != resultsOf(kernel))
       return kernel.emitError("no ")
              << limits.name << " kernel with " << kernel.getNumResults()
              << " results" << instead;
@@ -139,9 +149,9 @@ private:
 
   /// What positions and places in a cache have to fit in.
   LogicalResult checkCache(Operation &op) {
-    if (!isa<AttentionOp, KVAppendOp>(op))
+    auto attention = dyn_cast<CacheAttentionInterface>(op);
+    if (!attention && !isa<KVAppendOp>(op))
       return success();
-    auto attention = dyn_cast<AttentionOp>(op);
     KVCacheType cache = attention ? attention.getCache().getType()
                                   : cast<KVAppendOp>(op).getCache().getType();
     Value table = attention ? attention.getPageTable()
@@ -162,6 +172,11 @@ private:
              << limits.name
              << " kernel for pages of so many elements: " << limits.indexBits
              << "-bit indices count no more than " << most;
+    auto partial = dyn_cast<AttentionPartialOp>(op);
+    if (partial && partial.getSplits() > mostGroups)
+      return op.emitError("no ")
+             << limits.name << " kernel for splits(" << partial.getSplits()
+             << "): at most " << mostGroups;
     return success();
   }
 

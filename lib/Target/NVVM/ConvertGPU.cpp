@@ -46,6 +46,7 @@ struct BufferFacts {
     constant.set(0, operands);
     alone.set();
   }
+  unsigned size() const { return alone.size(); }
 };
 
 /// A result of a dispatch that the plan puts into the arena; what a caller
@@ -58,14 +59,18 @@ bool isInArena(Value value) {
 
 /// Weights are never written, and the plan keeps what a dispatch reads in the
 /// arena apart from what it writes.
-llvm::StringMap<BufferFacts> collectFacts(ModuleOp module) {
+FailureOr<llvm::StringMap<BufferFacts>> collectFacts(ModuleOp module) {
   llvm::StringMap<BufferFacts> facts;
-  module.walk([&](DispatchOp dispatch) {
+  WalkResult walk = module.walk([&](DispatchOp dispatch) -> WalkResult {
     auto operands = dispatch.getOperands_();
     auto results = dispatch.getResults();
     BufferFacts &known =
         facts.try_emplace(dispatch.getKernel(), operands.size(), results.size())
             .first->second;
+    if (known.size() != operands.size() + results.size())
+      return dispatch.emitOpError("kf-nvvm-convert-gpu: has ")
+             << operands.size() + results.size()
+             << " buffers, another one of the kernel has " << known.size();
     for (auto [number, operand] : llvm::enumerate(operands))
       if (!operand.getDefiningOp<WeightOp>() && !isInArena(operand)) {
         known.constant.reset(number);
@@ -74,7 +79,10 @@ llvm::StringMap<BufferFacts> collectFacts(ModuleOp module) {
     for (auto [number, result] : llvm::enumerate(results))
       if (!isInArena(result))
         known.alone.reset(operands.size() + number);
+    return WalkResult::advance();
   });
+  if (walk.wasInterrupted())
+    return failure();
   return facts;
 }
 
@@ -92,13 +100,18 @@ bool isSupported(Operation *op) {
 struct ConvertGPUToNvvmPass
     : mlir::kf::impl::ConvertGPUToNvvmBase<ConvertGPUToNvvmPass> {
   void runOnOperation() override {
-    llvm::StringMap<BufferFacts> facts = collectFacts(getOperation());
+    FailureOr<llvm::StringMap<BufferFacts>> facts =
+        collectFacts(getOperation());
+    if (failed(facts))
+      return signalPassFailure();
     for (auto module : getOperation().getOps<gpu::GPUModuleOp>()) {
       if (failed(check(module)))
         return signalPassFailure();
       for (auto function : module.getOps<gpu::GPUFuncOp>()) {
-        auto known = facts.find(function.getName());
-        prepare(function, known == facts.end() ? nullptr : &known->second);
+        auto known = facts->find(function.getName());
+        if (failed(prepare(function,
+                           known == facts->end() ? nullptr : &known->second)))
+          return signalPassFailure();
       }
       if (failed(convert(module)))
         return signalPassFailure();
@@ -135,7 +148,12 @@ private:
 
   /// Makes memref arguments pointers, from which descriptors are put together
   /// in the function; LLVM removes them.
-  void prepare(gpu::GPUFuncOp function, const BufferFacts *known) {
+  LogicalResult prepare(gpu::GPUFuncOp function, const BufferFacts *known) {
+    if (known && function.getNumArguments() != known->size() + 1)
+      return function.emitError("kf-nvvm-convert-gpu: a kernel takes the ")
+             << known->size()
+             << " buffers of its dispatches and the scalars, found "
+             << function.getNumArguments() << " arguments";
     Block &entry = function.getBody().front();
     auto builder = OpBuilder::atBlockBegin(&entry);
     LLVMTypeConverter types(&getContext());
@@ -147,7 +165,7 @@ private:
       inputs.push_back(type ? pointer : argument.getType());
       if (!type)
         continue;
-      if (known && number < known->alone.size())
+      if (known && number < known->size())
         markBuffer(function, number, *known);
       else if (known) // the scalars
         markConstant(function, number);
@@ -155,6 +173,7 @@ private:
       replaceUses(builder, argument, type, types);
     }
     function.setFunctionType(builder.getFunctionType(inputs, {}));
+    return success();
   }
 
   void replaceUses(OpBuilder &builder, BlockArgument argument, MemRefType type,

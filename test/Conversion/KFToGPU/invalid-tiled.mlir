@@ -46,19 +46,19 @@ kf.kernel @attention(%q: tensor<?x2x8xf32>, %c: !kf.kv_cache<layers = 1, kv_head
 
 // -----
 
-kf.kernel @rows_in_8_bits(%x: tensor<4x64xi8>, %s: tensor<4x2xf32>, %t: tensor<4x2xi32>, %w: tensor<8x64x!kf.quant<q8_0>>) -> tensor<4x8xf32>
-    attributes {schedule = #kf.simt<workgroup = [1, 8], tile = [1, 1], reduction = 32, threads = [8]>} {
-  // expected-error @below {{'kf.matmul' op convert-kf-to-gpu: no GPU code for rows in 8 bits}}
-  %0 = kf.matmul %x scales(%s : tensor<4x2xf32>) sums(%t : tensor<4x2xi32>), %w : tensor<4x64xi8>, tensor<8x64x!kf.quant<q8_0>>
-  kf.yield %0 : tensor<4x8xf32>
-}
-
-// -----
-
 kf.kernel @negated(%q: tensor<?x2x8xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 8, type = f32>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x2x8xf32>
     attributes {schedule = #kf.flash<workgroup = [1, 1], keys = 16, threads = [8]>} {
   // expected-error @below {{convert-kf-to-gpu: must make the kernel's result}}
   %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x2x8xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 8, type = f32>, tensor<?xi32>, tensor<1x4xi32>
   %1 = arith.negf %0 : tensor<?x2x8xf32>
   kf.yield %1 : tensor<?x2x8xf32>
+}
+
+// -----
+
+// expected-error @below {{schedule cannot run on a GPU: a part of attention needs workgroup = [1, heads, 1]}}
+kf.kernel @parts(%q: tensor<?x2x8xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 8, type = f32>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> (tensor<?x2x2xf32>, tensor<?x2x2xf32>, tensor<?x2x2x8xf32>)
+    attributes {schedule = #kf.flash<workgroup = [2, 1, 1], keys = 16, threads = [8]>} {
+  %m, %n, %v = kf.attention_partial %q, %c, %p, %s, %t splits(2) {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x2x8xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 8, type = f32>, tensor<?xi32>, tensor<1x4xi32>
+  kf.yield %m, %n, %v : tensor<?x2x2xf32>, tensor<?x2x2xf32>, tensor<?x2x2x8xf32>
 }

@@ -38,7 +38,7 @@ kf.kernel @sample(%x: tensor<?x256xf32>, %t: tensor<?xf32>, %k: tensor<?xi32>, %
 // -----
 
 // A bit for each id tells whether it may be in the row's part of the lists,
-// which ends where they do. Each word of bits is one thread's.
+// which ends where they do. Threads mark ids side by side.
 kf.kernel @adjusted(%x: tensor<?x256xf32>, %f: tensor<?xf32>, %i: tensor<?xi32>, %s: tensor<?xi64>, %ids: tensor<40xi32>, %bias: tensor<40xf32>) -> tensor<?xi32>
     attributes {schedule = #kf.simt<workgroup = [1], threads = [4]>} {
   %0 = kf.sample %x temperature(%f) top_k(%i) top_p(%f) min_p(%f) seed(%s) counter(%i)
@@ -53,12 +53,10 @@ kf.kernel @adjusted(%x: tensor<?x256xf32>, %f: tensor<?xf32>, %i: tensor<?xi32>,
 // CHECK:         %[[BEGIN:.*]] = arith.minsi %{{.*}}, %c40
 // CHECK:         arith.subi %c40{{.*}}, %[[BEGIN]]
 // CHECK:         memref.store %c0{{.*}}, %[[MARKS]]
-// CHECK:         scf.for
-// CHECK:           %[[OWNER:.*]] = arith.remui %{{.*}}, %c4
-// CHECK:           arith.cmpi eq, %[[OWNER]]
-// CHECK:           arith.shli
-// CHECK:           arith.ori
-// CHECK:           memref.store %{{.*}}, %[[MARKS]]
+// CHECK:         gpu.barrier
+// CHECK:         scf.for %{{.*}} = %thread_id_x to
+// CHECK:           %[[BIT:.*]] = arith.shli
+// CHECK:           memref.atomic_rmw ori %[[BIT]], %[[MARKS]]
 // CHECK:         gpu.barrier
 // CHECK:         memref.load %[[MARKS]]
 // CHECK:         scf.if %{{.*}} -> (f32) {

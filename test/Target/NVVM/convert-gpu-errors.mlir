@@ -57,3 +57,32 @@ gpu.module @rows {
     gpu.return
   }
 }
+
+// -----
+
+kf.program @p(%x: tensor<?x8xf32>) -> tensor<?x8xf32>
+    attributes {max_tokens = 4 : i64, arena_bytes = 256 : i64} {
+  %0 = kf.dispatch @k(%x) {offsets = array<i64: 0>} : (tensor<?x8xf32>) -> tensor<?x8xf32>
+  // expected-error @below {{'kf.dispatch' op kf-nvvm-convert-gpu: has 3 buffers, another one of the kernel has 2}}
+  %1 = kf.dispatch @k(%0, %x) {offsets = array<i64: -1>} : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  kf.yield %1 : tensor<?x8xf32>
+}
+gpu.module @k {
+  gpu.func @k(%x: memref<?xf32>, %r: memref<?xf32>, %s: memref<?xi32>) kernel {
+    gpu.return
+  }
+}
+
+// -----
+
+kf.program @p(%x: tensor<?x8xf32>) -> tensor<?x8xf32>
+    attributes {max_tokens = 4 : i64, arena_bytes = 256 : i64} {
+  %0 = kf.dispatch @k(%x) {offsets = array<i64: -1>} : (tensor<?x8xf32>) -> tensor<?x8xf32>
+  kf.yield %0 : tensor<?x8xf32>
+}
+gpu.module @k {
+  // expected-error @below {{kf-nvvm-convert-gpu: a kernel takes the 2 buffers of its dispatches and the scalars, found 2 arguments}}
+  gpu.func @k(%x: memref<?xf32>, %s: memref<?xi32>) kernel {
+    gpu.return
+  }
+}

@@ -75,8 +75,8 @@ kf.kernel @unread(%x: tensor<4xf32>, %y: tensor<8xf64>) -> tensor<4xf32> {
 
 // -----
 
-kf.kernel @rows_in_8_bits(%x: tensor<4x64xi8>, %s: tensor<4x2xf32>, %t: tensor<4x2xi32>, %w: tensor<8x64x!kf.quant<q8_0>>) -> tensor<4x8xf32> {
-  // expected-error @below {{no Vulkan kernel for 'kf.matmul' yet; use --device=cpu or --device=reference}}
-  %0 = kf.matmul %x scales(%s : tensor<4x2xf32>) sums(%t : tensor<4x2xi32>), %w : tensor<4x64xi8>, tensor<8x64x!kf.quant<q8_0>>
-  kf.yield %0 : tensor<4x8xf32>
+kf.kernel @parts(%q: tensor<?x2x8xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 8, type = f32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> (tensor<?x2x65536xf32>, tensor<?x2x65536xf32>, tensor<?x2x65536x8xf32>) {
+  // expected-error @below {{no Vulkan kernel for splits(65536): at most 65535}}
+  %m, %t, %v = kf.attention_partial %q, %c, %p, %sp, %pt splits(65536) {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x2x8xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 8, type = f32>, tensor<?xi32>, tensor<1x4xi32>
+  kf.yield %m, %t, %v : tensor<?x2x65536xf32>, tensor<?x2x65536xf32>, tensor<?x2x65536x8xf32>
 }

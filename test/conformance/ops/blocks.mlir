@@ -183,6 +183,12 @@ func.func @rounded_rows(%x: tensor<?x256xf32>, %b: tensor<72xf32>) -> (tensor<?x
   return %0, %1 : tensor<?x72xf32>, tensor<?x30xf32>
 }
 
+// The op's own results, bit for bit.
+func.func @rounded_alone(%x: tensor<?x96xf32>) -> (tensor<?x96xi8>, tensor<?x3xf32>, tensor<?x6xi32>) attributes {kf.max_tokens = 9 : i64} {
+  %c, %s, %t = kf.quantize_rows %x group(16) : tensor<?x96xf32>
+  return %c, %s, %t : tensor<?x96xi8>, tensor<?x3xf32>, tensor<?x6xi32>
+}
+
 func.func @rounded_gate(%x: tensor<?x256xf32>, %r: tensor<?x64xf32>) -> tensor<?x64xf32> attributes {kf.max_tokens = 40 : i64} {
   %gu = kf.weight ["gate", "up"] {stacked} : tensor<2x64x256x!kf.quant<iq4_nl>>
   %c, %s, %t = kf.quantize_rows %x group(32) : tensor<?x256xf32>

@@ -13,6 +13,9 @@
 
 namespace mlir::kf {
 
+/// What is fused in programs of up to `rows` rows.
+FusionRules getGpuFusionRules(int64_t rows);
+
 /// A schedule for `kernel`, which computes up to `rows` rows; null after the
 /// diagnostic of checkGpuSupport().
 ScheduleAttrInterface selectGpuSchedule(KernelOp kernel,

@@ -17,6 +17,9 @@ namespace mlir::kf {
 /// GpuLimits limitsOf(TargetAttr).
 template <typename Model, typename TargetAttr>
 struct GpuTargetModel : TargetAttrInterface::ExternalModel<Model, TargetAttr> {
+  FusionRules getFusionRules(Attribute, int64_t rows) const {
+    return getGpuFusionRules(rows);
+  }
   KVCacheType getCacheLayout(Attribute, KVCacheType cache) const {
     return cache.withKeyBlock(1);
   }
