@@ -12,7 +12,7 @@
 //
 //   1  cbrt, exp2                  3  acosh, asinh, atan, atan2, atanh, erfc,
 //   2  acos, cosh, expm1, log1p,      log2
-//      log10, sinh                 6  asin
+//      log10, sinh, tanh           6  asin
 //
 // acos, asin and erfc are MLIR's polynomials.
 //
@@ -43,6 +43,7 @@ public:
   Value log1p(Value x);
   Value sinh(Value x);
   Value cosh(Value x);
+  Value tanh(Value x);
   Value asinh(Value x);
   Value acosh(Value x);
   Value atanh(Value x);
@@ -155,6 +156,16 @@ Value FunctionCode::sinh(Value x) {
 Value FunctionCode::cosh(Value x) {
   Value half = exponential(abs(x), Value(), /*doublings=*/-1);
   return add(half, divide(number(0.25), half));
+}
+
+Value FunctionCode::tanh(Value x) {
+  Value a = abs(x), square = mul(x, x);
+  Value p = polynomial(square, {2.18527508e-3, -8.22144933e-3, 2.17176657e-2,
+                                -5.394971e-2, 0.133332282, -0.333333313});
+  Value small = fma(mul(p, square), a, a);
+  Value e = exp(add(a, a));
+  Value large = sub(number(1.0), divide(number(2.0), add(e, number(1.0))));
+  return withSign(select(isLess(a, number(0.6)), small, large), x);
 }
 
 /// log(a + sqrt(a^2 + 1)), of which 1 is taken out; log(2 * a) where 1 beside
@@ -372,6 +383,7 @@ void mlir::kf::populateGpuMathPatterns(RewritePatternSet &patterns) {
                ExpandUnary<math::Log1pOp, &FunctionCode::log1p>,
                ExpandUnary<math::SinhOp, &FunctionCode::sinh>,
                ExpandUnary<math::CoshOp, &FunctionCode::cosh>,
+               ExpandUnary<math::TanhOp, &FunctionCode::tanh>,
                ExpandUnary<math::AsinhOp, &FunctionCode::asinh>,
                ExpandUnary<math::AcoshOp, &FunctionCode::acosh>,
                ExpandUnary<math::AtanhOp, &FunctionCode::atanh>,

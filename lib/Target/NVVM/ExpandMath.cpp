@@ -42,7 +42,6 @@ public:
   Value sin(Value x) { return circular(x, Circular::Sine); }
   Value cos(Value x) { return circular(x, Circular::Cosine); }
   Value tan(Value x) { return circular(x, Circular::Tangent); }
-  Value tanh(Value x);
   Value erf(Value x);
   Value pow(Value x, Value y);
   /// The i16 that `x` is when rounded to f16.
@@ -58,18 +57,6 @@ private:
   Angle reduce(Value x);
   Angle reduceLarge(Value x);
 };
-
-Value MathExpander::tanh(Value x) {
-  Value a = abs(x), square = mul(x, x);
-  Value p = polynomial(square, {2.18527508e-3, -8.22144933e-3, 2.17176657e-2,
-                                -5.394971e-2, 0.133332282, -0.333333313});
-  Value small = fma(mul(p, square), a, a);
-  Value e = exp(add(a, a));
-  Value large =
-      sub(number(1.0), make<arith::DivFOp>(number(2.0), add(e, number(1.0))));
-  return math::CopySignOp::create(
-      b, loc, select(isLess(a, number(0.6)), small, large), x);
-}
 
 Value MathExpander::erf(Value x) {
   Value a = abs(x), square = mul(x, x);
@@ -347,7 +334,6 @@ struct ExpandNvvmMathPass
                ExpandUnary<math::SinOp, &MathExpander::sin>,
                ExpandUnary<math::CosOp, &MathExpander::cos>,
                ExpandUnary<math::TanOp, &MathExpander::tan>,
-               ExpandUnary<math::TanhOp, &MathExpander::tanh>,
                ExpandUnary<math::ErfOp, &MathExpander::erf>, ExpandPow,
                ExpandHalfBits>(&getContext());
     walkAndApplyPatterns(getOperation(), std::move(expand));

@@ -51,6 +51,21 @@ gpu.module @erf {
   }
 }
 
+// GLSL's tanh cancels near 0.
+// CHECK-LABEL: spirv.module @tanh
+// CHECK-NOT:     spirv.GL.Tanh
+// CHECK:         spirv.GL.Fma
+gpu.module @tanh {
+  gpu.func @tanh(%x: memref<?xf32>) kernel
+      attributes {known_block_size = array<i32: 1, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    %v = memref.load %x[%c0] : memref<?xf32>
+    %t = math.tanh %v : f32
+    memref.store %t, %x[%c0] : memref<?xf32>
+    gpu.return
+  }
+}
+
 // A table is a variable of the function, once. Arithmetic rounds as it is
 // written, and a division to the nearest.
 // CHECK-LABEL: spirv.module @table

@@ -173,6 +173,22 @@ func.func @remf(%a: tensor<?x37xf32>, %b: tensor<?x37xf32>) -> tensor<?x37xf32> 
   return %0 : tensor<?x37xf32>
 }
 
+// Near 0 they are nearly their operands, with as many digits.
+func.func @functions_near_zero(%a: tensor<?x37xf32>) -> (tensor<?x37xf32>, tensor<?x37xf32>, tensor<?x37xf32>) {
+  %small = arith.constant dense<1.0e-4> : tensor<1xf32>
+  %k = kf.broadcast %small : tensor<1xf32> to tensor<?x37xf32>
+  %large = arith.constant dense<1.0e4> : tensor<1xf32>
+  %l = kf.broadcast %large : tensor<1xf32> to tensor<?x37xf32>
+  %x = arith.mulf %a, %k : tensor<?x37xf32>
+  %t = math.tanh %x : tensor<?x37xf32>
+  %e = math.expm1 %x : tensor<?x37xf32>
+  %p = math.log1p %x : tensor<?x37xf32>
+  %0 = arith.mulf %t, %l : tensor<?x37xf32>
+  %1 = arith.mulf %e, %l : tensor<?x37xf32>
+  %2 = arith.mulf %p, %l : tensor<?x37xf32>
+  return %0, %1, %2 : tensor<?x37xf32>, tensor<?x37xf32>, tensor<?x37xf32>
+}
+
 // Quotients of many more bits than a number has.
 func.func @remf_large(%a: tensor<?x37xf32>, %b: tensor<?x37xf32>) -> tensor<?x37xf32> {
   %large = arith.constant dense<1.0e20> : tensor<1xf32>

@@ -14,9 +14,10 @@
 namespace mlir::kf {
 
 /// Patterns that make plain arithmetic of math.acos, acosh, asin, asinh, atan,
-/// atan2, atanh, cbrt, cosh, erfc, exp2, expm1, log10, log1p, log2 and sinh of
-/// scalars of f32, with math.exp in erfc, and of arith.remf, which is exact.
-/// Infinities, NaNs and signed zeros come out as C's functions give them.
+/// atan2, atanh, cbrt, cosh, erfc, exp2, expm1, log10, log1p, log2, sinh and
+/// tanh of scalars of f32, with math.exp in erfc, and of arith.remf, which is
+/// exact. Infinities, NaNs and signed zeros come out as C's functions give
+/// them.
 void populateGpuMathPatterns(RewritePatternSet &patterns);
 
 } // namespace mlir::kf
