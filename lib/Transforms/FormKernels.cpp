@@ -20,6 +20,7 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/Support/DebugLog.h"
 
 namespace mlir::kf {
 #define GEN_PASS_DEF_FORMKERNELS
@@ -28,6 +29,8 @@ namespace mlir::kf {
 
 using namespace mlir;
 using namespace mlir::kf;
+
+#define DEBUG_TYPE "kf-form-kernels"
 
 namespace {
 
@@ -107,54 +110,93 @@ bool isEpilogue(Operation *op) {
   });
 }
 
-/// Whether `producer` may join `cluster` through its use by `consumer`.
-bool fuses(const FusionRules &rules, const Cluster &cluster,
-           Operation *producer, Operation *consumer) {
-  // A result that someone else reads has to reach memory.
+/// Why `producer` does not join `cluster` through its use by `consumer`; empty
+/// where it does.
+StringRef whyApart(const FusionRules &rules, const Cluster &cluster,
+                   Operation *producer, Operation *consumer) {
+  auto unless = [](bool joins, StringRef reason) {
+    return joins ? StringRef() : reason;
+  };
+  constexpr StringRef fromMemory = "its reader takes this operand from memory";
   for (Operation *user : producer->getUsers())
     if (!cluster.contains(user))
-      return false;
-  if (producer->getNumResults() != 1 ||
-      producer->getBlock() != consumer->getBlock())
-    return false;
+      return "its result is read outside of the kernel and has to reach memory";
+  if (producer->getNumResults() != 1)
+    return "it has several results";
   // Rows of a matmul are normalized as they are packed; nobody else sees them.
-  if (auto matmul = dyn_cast<MatmulOp>(consumer))
-    return rules.normIntoMatmul && isNorm(producer) && producer->hasOneUse() &&
-           matmul.getX() == producer->getResult(0);
+  if (auto matmul = dyn_cast<MatmulOp>(consumer)) {
+    if (!isNorm(producer) || !producer->hasOneUse() ||
+        matmul.getX() != producer->getResult(0))
+      return "a product computes nothing but the norm of its rows";
+    return unless(rules.normIntoMatmul,
+                  "the target's products take normalized rows from memory");
+  }
   // So are rows that are rounded.
   if (isa<QuantizeRowsOp>(consumer) && isNorm(producer))
-    return producer->hasOneUse();
+    return unless(producer->hasOneUse(), "its result is read twice");
   // Heads are rotated, and normalized before, as they are read.
   if (isa<CacheAttentionInterface, KVAppendOp>(consumer))
-    return isa<RopeOp>(producer) ||
-           (isa<RmsNormOp>(producer) &&
-            cast<RankedTensorType>(producer->getResult(0).getType())
-                    .getRank() == 3);
+    return unless(
+        isa<RopeOp>(producer) ||
+            (isa<RmsNormOp>(producer) &&
+             cast<RankedTensorType>(producer->getResult(0).getType())
+                     .getRank() == 3),
+        "attention and appends compute nothing but norms and rotations");
   if (isa<RopeOp>(consumer))
-    return isa<RmsNormOp>(producer) && cluster.anchor &&
-           isa<CacheAttentionInterface, KVAppendOp>(cluster.anchor);
+    return unless(isa<RmsNormOp>(producer) && cluster.anchor &&
+                      isa<CacheAttentionInterface, KVAppendOp>(cluster.anchor),
+                  "a rotation computes nothing but the norm before attention "
+                  "or an append");
   if (isa<PackOp, QuantizeOp, DequantizeOp, EmbeddingOp, SampleOp,
           AttentionCombineOp>(consumer) ||
       isExpanded(consumer))
-    return false;
+    return fromMemory;
   // Elementwise ops and embeddings join whatever reads them one by one; but an
   // epilogue stays with the product whose result it changes.
-  if (isElementwise(producer) || isa<EmbeddingOp>(producer))
-    return isElementwise(consumer) ||
-           (!isEpilogue(producer) &&
-            (isNorm(consumer) ||
-             isa<SoftmaxOp, ArgmaxOp, QuantizeRowsOp, ReduceOp>(consumer)));
+  if (isElementwise(producer) || isa<EmbeddingOp>(producer)) {
+    if (isElementwise(consumer))
+      return "";
+    if (isEpilogue(producer))
+      return "it is computed with the product whose result it changes";
+    return unless(
+        isNorm(consumer) ||
+            isa<SoftmaxOp, ArgmaxOp, QuantizeRowsOp, ReduceOp>(consumer),
+        fromMemory);
+  }
   // Elementwise ops join the op whose result they change.
-  return isElementwise(consumer) && !cluster.anchor &&
-         isa<MatmulOp, RmsNormOp, LayerNormOp, SoftmaxOp, ReduceOp,
-             BatchMatmulOp>(producer);
+  if (!isElementwise(consumer))
+    return fromMemory;
+  if (cluster.anchor)
+    return "another op decides the loops of the kernel";
+  return unless(
+      isa<MatmulOp, RmsNormOp, LayerNormOp, SoftmaxOp, ReduceOp, BatchMatmulOp>(
+          producer),
+      "elementwise ops do not join this op");
+}
+
+/// Says whether `producer` is computed where `consumer` is; `reason` is why
+/// not.
+void reportFusion(func::FuncOp function, Operation *producer,
+                  Operation *consumer, StringRef reason) {
+  if (reason.empty()) {
+    LDBG() << producer->getName() << " joins " << consumer->getName();
+    return; // with a remark for the whole kernel
+  }
+  LDBG() << producer->getName() << " stays apart from " << consumer->getName()
+         << ": " << reason;
+  remark::missed(producer->getLoc(), remark::RemarkOpts::name("Fusion")
+                                         .category(DEBUG_TYPE)
+                                         .function(function.getSymName()))
+      << remark::metric("Consumer", consumer->getName().getStringRef())
+      << remark::reason("{0}", reason);
 }
 
 /// Clusters of a function's body in program order.
-SmallVector<Cluster> formClusters(Block &block, const FusionRules &rules) {
+SmallVector<Cluster> formClusters(func::FuncOp function,
+                                  const FusionRules &rules) {
   SmallVector<Cluster> clusters;
   DenseSet<Operation *> taken;
-  for (Operation &op : llvm::reverse(block)) {
+  for (Operation &op : llvm::reverse(function.getBody().front())) {
     if (isStructural(&op) || taken.contains(&op))
       continue;
     Cluster cluster;
@@ -164,8 +206,13 @@ SmallVector<Cluster> formClusters(Block &block, const FusionRules &rules) {
       Operation *consumer = cluster.ops[next];
       for (Value operand : consumer->getOperands()) {
         Operation *producer = operand.getDefiningOp();
-        if (producer && !isStructural(producer) && !taken.contains(producer) &&
-            fuses(rules, cluster, producer, consumer) && cluster.add(producer))
+        if (!producer || isStructural(producer) || taken.contains(producer))
+          continue;
+        StringRef reason = whyApart(rules, cluster, producer, consumer);
+        if (reason.empty() && !cluster.add(producer))
+          reason = "the kernel has as many ops as it may have";
+        reportFusion(function, producer, consumer, reason);
+        if (reason.empty())
           taken.insert(producer);
       }
     }
@@ -537,8 +584,7 @@ private:
   /// of rows are copied.
   void copyViewedInts(func::FuncOp function) {
     for (Operation &op : function.getBody().front()) {
-      if (!isa<EmbeddingOp, MatmulOp, RopeOp, CacheAttentionInterface,
-               KVAppendOp, SampleOp>(op))
+      if (!op.hasTrait<IntegersInMemory>())
         continue;
       OpBuilder builder(&op);
       for (OpOperand &operand : op.getOpOperands()) {
@@ -557,16 +603,17 @@ private:
   }
 
   /// Says what is one kernel.
-  void remark(func::FuncOp function, const Cluster &cluster) {
+  void reportKernel(func::FuncOp function, const Cluster &cluster) {
     std::string ops;
     for (Operation *op : llvm::reverse(cluster.ops))
       ops += (ops.empty() ? "" : ", ") + op->getName().getStringRef().str();
-    mlir::remark::passed(cluster.root()->getLoc(),
-                         mlir::remark::RemarkOpts::name("Kernel")
-                             .category(getArgument())
-                             .function(function.getSymName()))
-        << mlir::remark::add("{0}", cluster.ops.size() == 1 ? "alone" : "fused")
-        << mlir::remark::metric("Ops", ops);
+    StringRef form = cluster.ops.size() == 1 ? "alone" : "fused";
+    LDBG() << "kernel (" << form << "): " << ops;
+    remark::passed(cluster.root()->getLoc(),
+                   remark::RemarkOpts::name("Kernel")
+                       .category(DEBUG_TYPE)
+                       .function(function.getSymName()))
+        << remark::add("{0}", form) << remark::metric("Ops", ops);
   }
 
   LogicalResult convert(func::FuncOp function, Outliner &outliner,
@@ -603,8 +650,8 @@ private:
             getOperation()->getAttrOfType<TargetAttrInterface>(kTargetAttrName))
       rules = target.getFusionRules(tokens);
     rules.fuses &= fuse;
-    for (const Cluster &cluster : formClusters(source, rules)) {
-      remark(function, cluster);
+    for (const Cluster &cluster : formClusters(function, rules)) {
+      reportKernel(function, cluster);
       if (failed(outliner.outline(cluster, builder, values)))
         return failure();
     }

@@ -10,7 +10,9 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Remarks.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/Support/DebugLog.h"
 
 namespace mlir::kf {
 #define GEN_PASS_DEF_FUSEPROJECTIONS
@@ -19,6 +21,8 @@ namespace mlir::kf {
 
 using namespace mlir;
 using namespace mlir::kf;
+
+#define DEBUG_TYPE "kf-fuse-projections"
 
 namespace {
 
@@ -44,6 +48,13 @@ bool areJoinable(ArrayRef<Value> weights, bool stacked) {
                tensorType(first).getElementType();
   });
 }
+
+/// Why products stay apart.
+constexpr StringLiteral weightsApart =
+    "their weights are not loaded alike: as kf.weight of one type, without a "
+    "layout";
+constexpr StringLiteral biasesApart =
+    "their biases are not loaded alike, or some have none";
 
 /// One weight with the names of `parts`, concatenated along dimension 0 or
 /// stacked in a new leading dimension.
@@ -90,7 +101,10 @@ struct FuseProjectionsPass
     SmallVector<arith::MulFOp> products;
     getOperation().walk([&](arith::MulFOp op) { products.push_back(op); });
     for (arith::MulFOp op : products)
-      (void)joinGateAndUp(op);
+      if (std::optional<GatedProduct> gated = matchGated(op)) {
+        Location loc = op.getLoc();
+        report(loc, "gate and up", joinGateAndUp(op, *gated));
+      }
 
     llvm::MapVector<std::tuple<Block *, Value, Type>, SmallVector<MatmulOp>>
         byRows;
@@ -102,56 +116,91 @@ struct FuseProjectionsPass
             .push_back(op);
     });
     for (auto &[rows, group] : byRows)
-      if (group.size() > 1)
-        (void)concatenate(group);
+      if (group.size() > 1) {
+        Location loc = group.front().getLoc();
+        report(loc, "products of the same rows", concatenate(group));
+      }
   }
 
 private:
-  /// mulf(act(matmul x, g), matmul x, u) -> matmul x, [g, u] glu(act)
-  LogicalResult joinGateAndUp(arith::MulFOp product) {
-    auto activation = product.getLhs().getDefiningOp<ActivationOp>();
-    auto up = product.getRhs().getDefiningOp<MatmulOp>();
-    if (!activation || !up) {
-      activation = product.getRhs().getDefiningOp<ActivationOp>();
-      up = product.getLhs().getDefiningOp<MatmulOp>();
+  /// mulf(act(matmul x, gate), matmul x, up), whose parts nobody else reads.
+  struct GatedProduct {
+    ActivationOp activation;
+    MatmulOp gate, up;
+  };
+
+  static std::optional<GatedProduct> matchGated(arith::MulFOp product) {
+    GatedProduct parts;
+    parts.activation = product.getLhs().getDefiningOp<ActivationOp>();
+    parts.up = product.getRhs().getDefiningOp<MatmulOp>();
+    if (!parts.activation || !parts.up) {
+      parts.activation = product.getRhs().getDefiningOp<ActivationOp>();
+      parts.up = product.getLhs().getDefiningOp<MatmulOp>();
     }
-    if (!activation || !up || !activation->hasOneUse() || !up->hasOneUse())
-      return failure();
-    auto gate = activation.getX().getDefiningOp<MatmulOp>();
-    if (!gate || !gate->hasOneUse() || gate.getGlu() || up.getGlu() ||
-        !isOfPlainRows(gate) || !isOfPlainRows(up) ||
-        gate.getX() != up.getX() ||
-        gate.getW().getType() != up.getW().getType() ||
+    if (!parts.activation || !parts.up || !parts.activation->hasOneUse() ||
+        !parts.up->hasOneUse())
+      return std::nullopt;
+    parts.gate = parts.activation.getX().getDefiningOp<MatmulOp>();
+    if (!parts.gate || !parts.gate->hasOneUse() ||
+        parts.gate.getX() != parts.up.getX())
+      return std::nullopt;
+    return parts;
+  }
+
+  /// Says what was joined; `reason` is why it was not.
+  void report(Location loc, StringRef what, StringRef reason) {
+    auto options = remark::RemarkOpts::name("Projections")
+                       .category(DEBUG_TYPE)
+                       .function(getOperation().getSymName());
+    if (reason.empty()) {
+      LDBG() << what << " become one product at " << loc;
+      remark::passed(loc, options) << remark::add("{0} joined", what);
+      return;
+    }
+    LDBG() << what << " stay apart at " << loc << ": " << reason;
+    remark::missed(loc, options)
+        << remark::add("{0} apart", what) << remark::reason("{0}", reason);
+  }
+
+  /// A gated product -> matmul x, [gate, up] glu(act). Returns why not, or
+  /// nothing.
+  StringRef joinGateAndUp(arith::MulFOp product, GatedProduct parts) {
+    auto [activation, gate, up] = parts;
+    if (!isOfPlainRows(gate) || !isOfPlainRows(up) || gate.getGlu() ||
+        up.getGlu())
+      return "they are no products of plain rows";
+    if (gate.getW().getType() != up.getW().getType() ||
         !areJoinable({gate.getW(), up.getW()}, /*stacked=*/true))
-      return failure();
+      return weightsApart;
 
     OpBuilder builder(product);
     FailureOr<Value> bias =
         joinBiases(builder, product.getLoc(), {gate, up}, /*stacked=*/true);
     if (failed(bias))
-      return failure();
+      return biasesApart;
     Value weight = joinWeights(builder, product.getLoc(),
                                {gate.getW(), up.getW()}, /*stacked=*/true);
     Value fused = MatmulOp::create(builder, product.getLoc(), gate.getX(),
                                    weight, *bias, activation.getKindAttr());
     product.replaceAllUsesWith(fused);
     eraseDead({product, activation, gate, up});
-    return success();
+    return "";
   }
 
-  /// Products of one x -> slices of one product with the joined weight.
-  LogicalResult concatenate(ArrayRef<MatmulOp> group) {
+  /// Products of one x -> slices of one product with the joined weight. Returns
+  /// why not, or nothing.
+  StringRef concatenate(ArrayRef<MatmulOp> group) {
     SmallVector<Value> weights;
     for (MatmulOp op : group)
       weights.push_back(op.getW());
     if (!areJoinable(weights, /*stacked=*/false))
-      return failure();
+      return weightsApart;
     MatmulOp first = group.front();
     OpBuilder builder(first);
     Location loc = first.getLoc();
     FailureOr<Value> bias = joinBiases(builder, loc, group, /*stacked=*/false);
     if (failed(bias))
-      return failure();
+      return biasesApart;
     Value weight = joinWeights(builder, loc, weights, /*stacked=*/false);
     Value joined = MatmulOp::create(builder, loc, first.getX(), weight, *bias,
                                     ActivationKindAttr());
@@ -170,7 +219,7 @@ private:
     }
     for (MatmulOp op : group)
       eraseDead({op});
-    return success();
+    return "";
   }
 
   void eraseDead(ArrayRef<Operation *> ops) {

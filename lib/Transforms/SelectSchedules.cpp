@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kf/Transforms/KernelRows.h"
 #include "kf/Transforms/Passes.h"
 
 #include "mlir/IR/Remarks.h"
 #include "mlir/Support/DebugStringHelper.h"
+#include "llvm/Support/DebugLog.h"
 
 namespace mlir::kf {
 #define GEN_PASS_DEF_SELECTSCHEDULES
@@ -20,7 +20,30 @@ namespace mlir::kf {
 using namespace mlir;
 using namespace mlir::kf;
 
+#define DEBUG_TYPE "kf-select-schedules"
+
 namespace {
+
+/// The most rows that each kernel computes in the programs that dispatch it, by
+/// the kernel's name: those of its result, or, where it has none, of what
+/// it reads. Kernels that nobody dispatches are missing.
+DenseMap<StringAttr, int64_t> mostRows(ModuleOp module) {
+  DenseMap<StringAttr, int64_t> rows;
+  for (auto program : module.getOps<ProgramOp>())
+    program.walk([&](DispatchOp dispatch) {
+      int64_t &most = rows[dispatch.getKernelAttr().getAttr()];
+      if (dispatch.getNumResults() > 0) {
+        auto type = cast<RankedTensorType>(dispatch.getResultTypes().front());
+        most = std::max<int64_t>(most, program.getMostRows(type));
+        return;
+      }
+      for (Type type : dispatch.getOperandTypes())
+        if (auto tensor = dyn_cast<RankedTensorType>(type);
+            tensor && tensor.isDynamicDim(0))
+          most = std::max<int64_t>(most, program.getMostRows(tensor));
+    });
+  return rows;
+}
 
 /// Rows of a kernel that no program dispatches.
 constexpr int64_t unknownRows = 512;
@@ -53,10 +76,13 @@ private:
     }
     if (failed(target.verifySchedule(kernel, rows)))
       return failure();
+    StringRef source = isGiven ? "given" : "chosen";
+    LDBG() << kernel.getSymName() << ", up to " << rows << " rows: " << source
+           << " " << kernel.getScheduleAttr();
     remark::passed(kernel.getLoc(), remark::RemarkOpts::name("Schedule")
-                                        .category(getArgument())
+                                        .category(DEBUG_TYPE)
                                         .function(kernel.getSymName()))
-        << remark::add(isGiven ? "given" : "chosen")
+        << remark::add("{0}", source)
         << remark::metric("Schedule", debugString(kernel.getScheduleAttr()))
         << remark::metric("Rows", rows);
     return success();

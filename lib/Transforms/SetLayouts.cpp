@@ -15,6 +15,7 @@
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Support/DebugStringHelper.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/Support/DebugLog.h"
 
 namespace mlir::kf {
 #define GEN_PASS_DEF_SETLAYOUTS
@@ -23,6 +24,8 @@ namespace mlir::kf {
 
 using namespace mlir;
 using namespace mlir::kf;
+
+#define DEBUG_TYPE "kf-set-layouts"
 
 namespace {
 
@@ -74,14 +77,20 @@ struct SetLayoutsPass : mlir::kf::impl::SetLayoutsBase<SetLayoutsPass> {
     for (auto kernel :
          llvm::make_early_inc_range(getOperation().getOps<KernelOp>())) {
       MatmulOp matmul = findMatmul(kernel);
-      if (!matmul || tensorType(matmul.getW()).getEncoding())
+      if (!matmul || tensorType(matmul.getW()).getEncoding()) {
+        LDBG() << kernel.getSymName() << ": "
+               << (matmul ? "its weight has a layout"
+                          : "no weight of a matmul");
         continue;
+      }
       bool isArgument = isa<BlockArgument>(matmul.getW());
       if (!isArgument && failed(checkViewed(matmul)))
         return signalPassFailure();
       LayoutAttr layout = target.getWeightLayout(tensorType(matmul.getW()));
+      LDBG() << kernel.getSymName() << ": " << tensorType(matmul.getW())
+             << " as " << (layout ? debugString(layout) : "it is stored");
       remark::passed(kernel.getLoc(), remark::RemarkOpts::name("Layout")
-                                          .category(getArgument())
+                                          .category(DEBUG_TYPE)
                                           .function(kernel.getSymName()))
           << remark::add("{0} weight", layout ? "packed" : "plain")
           << remark::metric("Layout", layout ? debugString(layout) : "none");
@@ -105,6 +114,7 @@ private:
       KVCacheType layout = target.getCacheLayout(type);
       if (!layout)
         unfit = type;
+      LDBG() << "cache " << type << " as " << layout;
       return layout ? layout : type;
     });
     replacer.recursivelyReplaceElementsIn(getOperation(), /*replaceAttrs=*/true,

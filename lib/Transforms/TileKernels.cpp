@@ -157,10 +157,8 @@ private:
           "kf-expand-tensors first");
     if (!isTileable(&op) && !isView(&op) && !isa<tensor::CastOp>(op))
       return op.emitOpError("kf-tile-kernels: has no place in a kernel");
-    if (!isa<EmbeddingOp, MatmulOp, RopeOp, CacheAttentionInterface, KVAppendOp,
-             SampleOp>(op))
+    if (!op.hasTrait<IntegersInMemory>())
       return success();
-    // Ids and positions are read from memory.
     for (Value operand : op.getOperands()) {
       auto type = dyn_cast<RankedTensorType>(operand.getType());
       if (!type || !type.getElementType().isInteger())

@@ -20,7 +20,7 @@
 // NONE:         error: kf-set-target: there is no target ''; there are cpu, cuda, reference, vulkan
 // OTHER:        error: kf-set-target: there is no target 'tpu'; there are cpu, cuda, reference, vulkan
 // NO-CPU:       error: kf-set-target: cpu target: LLVM knows no {{.*}} CPU 'z80'; 'native' is this machine's
-// NO-VULKAN:    error: kf-set-target: vulkan target: there is no chip 'sm_90a'; leave it out, or write what the device reports: #kf.vulkan_target<...>
+// NO-VULKAN:    error: kf-set-target: vulkan target: there is no chip 'sm_90a'; leave it out, or give kf-set-target what a device reports, #kf.vulkan_target<...>
 // NO-REFERENCE: error: kf-set-target: reference target: there is no chip 'sm_90a'; leave it out
 // ATTRIBUTE:    error: kf-set-target: target '#kf.layout<panel = 32>': is no target
 

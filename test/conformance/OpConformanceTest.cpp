@@ -197,6 +197,9 @@ std::vector<HostTensor> makeInputs(const Executable &program,
 }
 
 std::vector<double> toDoubles(const HostTensor &tensor) {
+  if (tensor.type == DataType::F64)
+    return {tensor.data<double>(),
+            tensor.data<double>() + tensor.elementCount()};
   std::vector<float> values(tensor.elementCount());
   EXPECT_TRUE(convertToFloat(tensor.type, tensor.bytes.data(), values.size(),
                              values.data())
@@ -280,9 +283,22 @@ bool agrees(double found, double expected, double most, bool isInt8) {
   return found == expected;
 }
 
+/// What numbers of a type are computed to, relative to their size.
+double unitOf(DataType type) {
+  switch (type) {
+  case DataType::F64:
+    return 1e-12;
+  case DataType::F16:
+    return 2e-3;
+  case DataType::BF16:
+    return 1.6e-2;
+  default:
+    return 2e-5;
+  }
+}
+
 void expectNear(const std::vector<HostTensor> &found,
                 const std::vector<HostTensor> &expected, bool isInt8) {
-  const double rounding = isInt8 ? 3e-2 : 5e-6;
   ASSERT_EQ(found.size(), expected.size());
   for (size_t number = 0; number < expected.size(); ++number) {
     ASSERT_EQ(found[number].shape, expected[number].shape);
@@ -301,10 +317,8 @@ void expectNear(const std::vector<HostTensor> &found,
     }
     std::vector<double> a = toDoubles(found[number]),
                         b = toDoubles(expected[number]);
-    double unit = !isFloat(expected[number].type)          ? 2e-5
-                  : expected[number].type == DataType::F32 ? 2e-5
-                  : expected[number].type == DataType::F16 ? 2e-3
-                                                           : 1.6e-2;
+    const double unit = unitOf(expected[number].type);
+    const double rounding = isInt8 ? 3e-2 : std::min(unit, 5e-6);
     double largest = 0;
     for (double value : b)
       if (std::isfinite(value))

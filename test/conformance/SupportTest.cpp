@@ -42,10 +42,12 @@ constexpr StringLiteral end = "<!-- end of table -->\n";
 struct Column {
   const char *name, *target;
 };
-constexpr Column columns[] = {{"reference", "reference"},
-                              {"cpu", "cpu:x86-64-v4"},
-                              {"vulkan", "vulkan"},
-                              {"cuda", "cuda:sm_80"}};
+constexpr Column columns[] = {
+    {"reference", "reference"},
+    {"cpu", "cpu:x86-64-v4"},
+    {"vulkan", "#kf.vulkan_target<threads = 256, memory = 16384, types = [f16, "
+               "i8, i16, i64]>"},
+    {"cuda", "cuda:sm_80"}};
 
 /// Element types of an op's first tensor, by op and column.
 using Types = std::map<std::string, std::array<std::set<std::string>, 4>>;

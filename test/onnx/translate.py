@@ -5,7 +5,7 @@ import math
 import numpy as np
 import onnx
 
-from function import Function, NotExpressible
+from function import Function, NotExpressible, element_type, type_text
 
 OPS = {}
 
@@ -363,7 +363,6 @@ def cast(n):
 @op("BitCast")
 def bitcast(n):
     f, x, dtype = n.f, n.x(), str(n.expected[0].dtype)
-    from function import element_type, type_text
     if "i1" in (x.element, element_type(dtype)) and dtype != x.dtype:
         raise NotExpressible("bytes of bool, which has a bit")
     if x.element == element_type(dtype):

@@ -71,7 +71,8 @@ struct ExecOptions {
                    "runs the function N more times and prints how long it "
                    "took");
     parser.text({"target-cpu", 0, "CPU"}, targetCpu,
-                "LLVM's name of the CPU to compile for; native by default");
+                "LLVM's name of the CPU or GPU to compile for; native by "
+                "default");
     device.addTo(parser);
   }
 };

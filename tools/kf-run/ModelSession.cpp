@@ -60,7 +60,8 @@ void ModelFlags::addTo(OptionParser &parser) {
   parser.flag({"no-cache"}, noCache,
               "neither read nor write the cache of compiled programs");
   parser.text({"target-cpu", 0, "CPU"}, targetCpu,
-              "LLVM's name of the CPU to compile for; native by default");
+              "LLVM's name of the CPU or GPU to compile for; native by "
+              "default");
 }
 
 Result<std::unique_ptr<ModelSession>>

@@ -235,7 +235,7 @@ private:
                                 arith::MaxSIOp::create(b, loc, high, at)};
     };
     auto range = e.loop(e.index(0), tokenCount, e.index(1),
-                        ValueRange{limit, e.index(-1)},
+                        ValueRange{e.index(INT32_MAX), e.index(-1)},
                         [&](Value local, ValueRange args) {
                           return readToken(local, args[0], args[1]);
                         });

@@ -299,14 +299,20 @@ private:
 
   /// Takes rows that kf.quantize_rows rounded.
   LogicalResult bindRows() {
-    SmallVector<Value> at, others;
-    x.codes = e.sourceMemref(op.getX(), at);
-    x.scales = e.sourceMemref(op.getScales(), others);
-    x.sums = e.sourceMemref(op.getSums(), others);
-    if (!x.codes || !x.scales || !x.sums)
-      return fail("codes, scales and sums must be arguments of the kernel");
-    x.firstRow = at[0];
-    return success();
+    auto bind = [&](Value tensor, Value &memref) {
+      SmallVector<Value> at;
+      memref = e.sourceMemref(tensor, at);
+      if (!x.firstRow)
+        x.firstRow = at[0];
+      return memref && isEqualConstantIntOrValue(at[0], x.firstRow) &&
+             getConstantIntValue(at[1]) == 0;
+    };
+    if (bind(op.getX(), x.codes) && bind(op.getScales(), x.scales) &&
+        bind(op.getSums(), x.sums))
+      return success();
+    return fail("codes, scales and sums must be arguments of the kernel, or "
+                "the same whole rows of them; slice what kf.quantize_rows "
+                "reads instead");
   }
 
   /// Where row `row` of a register tile lies. Those past the last row are that

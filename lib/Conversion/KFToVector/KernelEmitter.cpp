@@ -213,21 +213,23 @@ void KernelEmitter::emitWorkgroupIndices(Value workgroup) {
 // The kernel
 //===----------------------------------------------------------------------===//
 
-Value KernelEmitter::sourceMemref(Value tensor,
-                                  SmallVectorImpl<Value> &offsets) {
-  if (auto argument = dyn_cast<BlockArgument>(tensor)) {
+Value KernelEmitter::sourceOf(Value tensor, SmallVectorImpl<Value> &offsets) {
+  auto slice = tensor.getDefiningOp<tensor::ExtractSliceOp>();
+  if (!slice || !slice.hasUnitStride() || slice.getDroppedDims().any()) {
     offsets.assign(cast<RankedTensorType>(tensor.getType()).getRank(),
                    index(0));
-    return memrefOf(argument);
+    return tensor;
   }
-  auto slice = tensor.getDefiningOp<tensor::ExtractSliceOp>();
-  if (!slice)
-    return Value();
-  Value memref = sourceMemref(slice.getSource(), offsets);
-  if (memref)
-    for (auto [offset, more] : llvm::zip(offsets, slice.getMixedOffsets()))
-      offset = add(offset, index(more));
-  return memref;
+  Value source = sourceOf(slice.getSource(), offsets);
+  for (auto [offset, more] : llvm::zip(offsets, slice.getMixedOffsets()))
+    offset = add(offset, index(more));
+  return source;
+}
+
+Value KernelEmitter::sourceMemref(Value tensor,
+                                  SmallVectorImpl<Value> &offsets) {
+  auto argument = dyn_cast<BlockArgument>(sourceOf(tensor, offsets));
+  return argument ? memrefOf(argument) : Value();
 }
 
 Value KernelEmitter::loadScalar(unsigned slot) {

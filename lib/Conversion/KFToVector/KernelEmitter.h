@@ -52,8 +52,10 @@ public:
   // Memory
   //===--------------------------------------------------------------------===//
 
-  /// The memref of the kernel argument that `tensor` is, or is a slice of; and
-  /// the slice's offsets in it.
+  /// What `tensor` is, or is a slice of with strides of 1 and all dimensions,
+  /// and the slice's offsets in it.
+  Value sourceOf(Value tensor, SmallVectorImpl<Value> &offsets);
+  /// The same of a kernel argument: its memref; null for others.
   Value sourceMemref(Value tensor, SmallVectorImpl<Value> &offsets);
   Value memrefOf(BlockArgument argument) { return memrefs.lookup(argument); }
   Value loadScalar(unsigned slot) override;

@@ -27,6 +27,8 @@ LogicalResult MatmulEmitter::emit() {
   rows = sizes[0];
   SmallVector<Value> offsets;
   weights = e.sourceMemref(op.getW(), offsets);
+  if (!weights)
+    return fail("weight must be an argument of the kernel");
   Value firstPanel = arith::DivUIOp::create(b, loc, offsets[offsets.size() - 2],
                                             e.index(panel));
 

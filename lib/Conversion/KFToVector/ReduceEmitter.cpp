@@ -125,8 +125,15 @@ LogicalResult KernelEmitter::emitReduce(ReduceOp op, ValueRange row,
   return success();
 }
 
-/// A row of x times a panel of columns of w where w is the transpose of
-/// something, whose rows they are; else one column after another.
+/// Whether the last two dimensions change places, and no others.
+static bool swapsRowsAndColumns(TransposeOp op) {
+  SmallVector<int64_t> order(op.getPermutation());
+  std::swap(order.end()[-1], order.end()[-2]);
+  return llvm::equal(order, llvm::seq<int64_t>(0, order.size()));
+}
+
+/// A row of x times vectors of columns of w where w is the transpose of
+/// something, whose rows have them; else one column after another.
 LogicalResult KernelEmitter::emitBatchMatmul(BatchMatmulOp op, ValueRange row,
                                              StoreFn store) {
   if (!isLoadable(op.getW()))
@@ -139,21 +146,22 @@ LogicalResult KernelEmitter::emitBatchMatmul(BatchMatmulOp op, ValueRange row,
   auto element = [&](Value tensor, ValueRange line, Value at, unsigned width) {
     return load(tensor, indicesAt(line, at), width);
   };
-  auto transposed = op.getW().getDefiningOp<TransposeOp>();
-  if (transposed) {
-    SmallVector<int64_t> order(transposed.getPermutation());
-    std::swap(order.end()[-1], order.end()[-2]);
-    if (!llvm::equal(order, llvm::seq<int64_t>(0, order.size())))
-      transposed = nullptr;
-  }
-  if (transposed) {
+  SmallVector<Value> offsets;
+  auto transposed = sourceOf(op.getW(), offsets).getDefiningOp<TransposeOp>();
+  if (transposed && swapsRowsAndColumns(transposed)) {
+    std::swap(offsets.end()[-1], offsets.end()[-2]);
+    auto loadColumns = [&](Value k, Value column, unsigned width) {
+      SmallVector<Value> place = indicesAt(indicesAt(batch, k), column);
+      for (auto [at, offset] : llvm::zip(place, offsets))
+        at = add(at, offset);
+      return load(transposed.getX(), place, width);
+    };
     forPieces(columns, [&](Value column, unsigned width) {
       Value zeros = splat(f32(0.0), width);
       auto sums = loop(
           index(0), extent, index(1), zeros, [&](Value k, ValueRange args) {
             Value left = splat(element(op.getX(), row, k, 0), width);
-            Value right =
-                element(transposed.getX(), indicesAt(batch, k), column, width);
+            Value right = loadColumns(k, column, width);
             return SmallVector<Value>{
                 math::FmaOp::create(b, loc, left, right, args[0]).getResult()};
           });

@@ -24,6 +24,8 @@ namespace {
 constexpr int64_t partsPerWorker = 2;
 /// Keys of a part of the longest context: fewer are not worth being combined.
 constexpr int64_t keysPerPart = 256;
+/// Parts that one workgroup combines in a short time.
+constexpr int64_t mostParts = 1024;
 
 struct SplitCpuAttentionPass
     : mlir::kf::impl::SplitCpuAttentionBase<SplitCpuAttentionPass> {
@@ -41,7 +43,8 @@ struct SplitCpuAttentionPass
   }
 
 private:
-  /// 1 where KV heads and rows keep the workers busy.
+  /// 1 where KV heads and rows divide evenly among the workers, 0 where the
+  /// context is too short for parts.
   int64_t splitsOf(AttentionOp op) {
     auto q = cast<RankedTensorType>(op.getQ().getType());
     KVCacheType cache = op.getCache().getType();
@@ -53,8 +56,8 @@ private:
     int64_t pages =
         cast<RankedTensorType>(op.getPageTable().getType()).getDimSize(1);
     int64_t most = pages / std::max<int64_t>(keysPerPart / cache.getPage(), 1);
-    return std::min(llvm::divideCeil(partsPerWorker * threads, groups),
-                    static_cast<uint64_t>(most));
+    int64_t wanted = llvm::divideCeil(partsPerWorker * threads, groups);
+    return std::min({wanted, most, mostParts});
   }
 
   static void split(AttentionOp op, int64_t splits) {

@@ -35,8 +35,9 @@ inline int64_t threadsOf(CpuTargetAttr target) {
 /// itself, which takes about a tenth of the time.
 inline constexpr int64_t int8Columns = 512;
 
-/// Groups of columns that an 8-bit product is divided into, each of which
-/// rounds its rows, for `columns` columns of `rows` rows.
+/// Groups that an 8-bit product of `rows` rows and `columns` columns should be
+/// divided into where each rounds its rows: of columns, unless there are groups
+/// of rows as well.
 inline int64_t int8ColumnGroups(int64_t rows, int64_t columns,
                                 int64_t workers) {
   int64_t wanted = groupsPerWorker * workers;

@@ -30,7 +30,7 @@ struct CudaTargetModel : GpuTargetModel<CudaTargetModel, CudaTargetAttr> {
   static GpuLimits limitsOf(CudaTargetAttr target) {
     GpuLimits limits;
     limits.name = "CUDA";
-    limits.threads = 256; // registers of a multiprocessor for several blocks
+    limits.threads = 1024; // of a block, on every chip
     // More has to be asked for at each launch.
     limits.memory = std::min(target.getMemory(), kCudaStaticSharedBytes);
     limits.indexBits = 64;

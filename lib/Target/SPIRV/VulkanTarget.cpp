@@ -50,7 +50,7 @@ llvm::Expected<Attribute> createVulkanTarget(MLIRContext *context,
   if (!chip.empty())
     return llvm::createStringError(
         "vulkan target: there is no chip '" + chip +
-        "'; leave it out, or write what the device reports: "
+        "'; leave it out, or give kf-set-target what a device reports, "
         "#kf.vulkan_target<...>");
   return VulkanTargetAttr::get(context, /*threads=*/256, /*memory=*/16384,
                                /*subgroup=*/4, /*types=*/ArrayRef<Type>());

@@ -8,17 +8,13 @@
 
 #include "runtime/devices/Cuda/CudaInstance.h"
 
-#include <limits>
+#include <algorithm>
 
 using namespace kf;
 
 namespace {
 
-std::string atDispatch(size_t index) {
-  return "dispatch " + std::to_string(index);
-}
-
-bool isEmpty(const std::array<unsigned, 3> &grid) {
+bool isEmpty(const GpuGrid &grid) {
   return grid[0] == 0 || grid[1] == 0 || grid[2] == 0;
 }
 
@@ -43,58 +39,20 @@ CudaInstance::~CudaInstance() {
 }
 
 //===----------------------------------------------------------------------===//
-// What the device asks of scalars
-//===----------------------------------------------------------------------===//
-
-Status CudaInstance::doCheck(std::span<const int64_t> scalars) {
-  // Kernels read the low words only.
-  for (size_t i = 0; i < scalars.size(); ++i)
-    if (scalars[i] < 0 || scalars[i] > std::numeric_limits<int32_t>::max())
-      return Status::error("scalar " + std::to_string(i) + " is " +
-                           std::to_string(scalars[i]) +
-                           ": not within 0..2147483647");
-  return evaluateGrids(scalars).status();
-}
-
-Result<std::vector<CudaInstance::Grid>>
-CudaInstance::evaluateGrids(std::span<const int64_t> scalars) const {
-  const CudaProperties &gpu = context.properties();
-  std::vector<Grid> result;
-  for (size_t i = 0; i < program().dispatches.size(); ++i) {
-    auto counts = gridOf(program().dispatches[i], scalars);
-    if (!counts)
-      return counts.status().in(atDispatch(i));
-    Grid grid{};
-    for (size_t d = 0; d < grid.size(); ++d) {
-      if ((*counts)[d] > gpu.grid[d])
-        return Status::error(
-            atDispatch(i) + ": " + std::to_string((*counts)[d]) +
-            " blocks along " + "xyz"[d] + ", " + gpu.name + " allows " +
-            std::to_string(gpu.grid[d]) + "; use larger tiles or fewer tokens");
-      grid[d] = static_cast<unsigned>((*counts)[d]);
-    }
-    result.push_back(grid);
-  }
-  return result;
-}
-
-//===----------------------------------------------------------------------===//
 // Launches
 //===----------------------------------------------------------------------===//
 
-Result<CudaInstance::Launch>
-CudaInstance::launchOf(size_t dispatch, const Grid &grid, int64_t pages) const {
+Result<CudaInstance::Launch> CudaInstance::launchOf(size_t dispatch,
+                                                    const GpuGrid &grid,
+                                                    int64_t pages) const {
+  const DispatchSpec &spec = program().dispatches[dispatch];
   Launch launch;
+  launch.function = loaded.functionOf(spec);
   launch.grid = grid;
-  for (const kf_binding &binding : program().dispatches[dispatch].bindings) {
-    uint64_t offset = 0;
-    if (binding.kind == KF_BINDING_ARENA) {
-      offset = binding.offset;
-    } else if (binding.kind == KF_BINDING_CACHE) {
-      const CacheSpec &cache = program().caches[binding.index];
-      KF_ASSIGN_OR_RETURN(int64_t bytes, cache.bytes(pages));
-      offset = static_cast<uint64_t>(bytes / cache.layers) * binding.offset;
-    }
+  launch.block = program().kernels[spec.kernel].workgroupSize;
+  for (const kf_binding &binding : spec.bindings) {
+    KF_ASSIGN_OR_RETURN(uint64_t offset,
+                        byteOffsetOf(program(), binding, pages));
     launch.addresses.push_back(
         CudaBuffer::of(*bufferOf(buffers(), binding)).address() + offset);
   }
@@ -108,20 +66,19 @@ Status CudaInstance::launchEach(CUstream stream,
                                 std::span<const int64_t> scalars,
                                 const std::function<Status(size_t)> &mark) {
   const int64_t pages = scalars[KF_SCALAR_CACHE_PAGES];
-  KF_ASSIGN_OR_RETURN(std::vector<Grid> grids, evaluateGrids(scalars));
+  KF_ASSIGN_OR_RETURN(std::vector<GpuGrid> grids, evaluateGrids(scalars));
   for (size_t i = 0; i < grids.size(); ++i) {
-    const DispatchSpec &dispatch = program().dispatches[i];
-    const auto &block = program().kernels[dispatch.kernel].workgroupSize;
     KF_ASSIGN_OR_RETURN(Launch launch, launchOf(i, grids[i], pages));
     KF_RETURN_IF_ERROR(mark(i));
     if (isEmpty(launch.grid))
       continue;
     KF_RETURN_IF_ERROR(
         context
-            .check(context.cu.cuLaunchKernel(
-                       loaded.functionOf(dispatch), launch.grid[0],
-                       launch.grid[1], launch.grid[2], block[0], block[1],
-                       block[2], 0, stream, launch.parameters.data(), nullptr),
+            .check(context.cu.cuLaunchKernel(launch.function, launch.grid[0],
+                                             launch.grid[1], launch.grid[2],
+                                             launch.block[0], launch.block[1],
+                                             launch.block[2], 0, stream,
+                                             launch.parameters.data(), nullptr),
                    "cuLaunchKernel")
             .in(atDispatch(i)));
   }
@@ -133,23 +90,21 @@ Status CudaInstance::launchEach(CUstream stream,
 //===----------------------------------------------------------------------===//
 
 /// Each dispatch behind the one before.
-Status CudaInstance::addNodes(CUgraph graph, const std::vector<Grid> &grids,
+Status CudaInstance::addNodes(CUgraph graph, const std::vector<GpuGrid> &grids,
                               int64_t pages) const {
   CUgraphNode before = nullptr;
   for (size_t i = 0; i < grids.size(); ++i) {
     if (isEmpty(grids[i]))
       continue;
-    const DispatchSpec &dispatch = program().dispatches[i];
-    const auto &block = program().kernels[dispatch.kernel].workgroupSize;
     KF_ASSIGN_OR_RETURN(Launch launch, launchOf(i, grids[i], pages));
     CUDA_KERNEL_NODE_PARAMS node;
-    node.func = loaded.functionOf(dispatch);
+    node.func = launch.function;
     node.gridDimX = launch.grid[0];
     node.gridDimY = launch.grid[1];
     node.gridDimZ = launch.grid[2];
-    node.blockDimX = block[0];
-    node.blockDimY = block[1];
-    node.blockDimZ = block[2];
+    node.blockDimX = launch.block[0];
+    node.blockDimY = launch.block[1];
+    node.blockDimZ = launch.block[2];
     node.kernelParams = launch.parameters.data(); // copied
     CUgraphNode added = nullptr;
     KF_RETURN_IF_ERROR(
@@ -163,7 +118,7 @@ Status CudaInstance::addNodes(CUgraph graph, const std::vector<Grid> &grids,
   return {};
 }
 
-Result<CUgraphExec> CudaInstance::record(const std::vector<Grid> &grids,
+Result<CUgraphExec> CudaInstance::record(const std::vector<GpuGrid> &grids,
                                          int64_t pages) const {
   if (std::ranges::all_of(grids, isEmpty))
     return CUgraphExec(nullptr);
@@ -185,7 +140,7 @@ Result<CUgraphExec> CudaInstance::graphFor(std::span<const int64_t> scalars) {
   if (last && std::ranges::equal(scalars, last->first))
     return recordings[last->second].graph;
   const int64_t pages = scalars[KF_SCALAR_CACHE_PAGES];
-  KF_ASSIGN_OR_RETURN(std::vector<Grid> grids, evaluateGrids(scalars));
+  KF_ASSIGN_OR_RETURN(std::vector<GpuGrid> grids, evaluateGrids(scalars));
   auto found = std::ranges::find_if(recordings, [&](const Recording &each) {
     return each.pages == pages && each.grids == grids;
   });
@@ -205,8 +160,9 @@ Result<CUgraphExec> CudaInstance::graphFor(std::span<const int64_t> scalars) {
     }
   }
   found->turn = ++turns;
-  Scalars &known =
-      last.emplace(Scalars(), static_cast<size_t>(found - recordings.begin()))
+  GpuScalars &known =
+      last.emplace(GpuScalars(),
+                   static_cast<size_t>(found - recordings.begin()))
           .first;
   std::ranges::copy(scalars, known.begin());
   return found->graph;

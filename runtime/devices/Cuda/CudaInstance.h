@@ -16,15 +16,14 @@
 #define KF_RUNTIME_DEVICES_CUDA_CUDAINSTANCE_H
 
 #include "runtime/devices/Cuda/CudaProgram.h"
+#include "runtime/devices/GpuInstance.h"
 
-#include <algorithm>
 #include <functional>
-#include <optional>
 
 namespace kf {
 
 /// `program` and its context outlive it.
-class CudaInstance final : public Instance {
+class CudaInstance final : public GpuInstance {
 public:
   static Result<std::unique_ptr<Instance>> create(CudaContext &context,
                                                   const CudaProgram &program,
@@ -41,27 +40,19 @@ public:
 
   /// int64 [KF_SCALAR_COUNT], which the stream writes where they change.
   CUdeviceptr scalarAddress() const { return scalarMemory.address; }
-  bool hasScalars(std::span<const int64_t> scalars) const {
-    return current && std::ranges::equal(scalars, *current);
-  }
-  void setScalars(std::span<const int64_t> scalars) {
-    std::ranges::copy(scalars, current.emplace().begin());
-  }
 
 private:
-  using Grid = std::array<unsigned, 3>; // blocks in x, y and z
-  using Scalars = std::array<int64_t, KF_SCALAR_COUNT>;
-
   /// A graph, and what it was made for.
   struct Recording {
-    std::vector<Grid> grids; ///< [dispatches]
-    int64_t pages = 0;       ///< of the caches
+    std::vector<GpuGrid> grids; ///< [dispatches]
+    int64_t pages = 0;          ///< of the caches
     CUgraphExec graph = nullptr;
     uint64_t turn = 0; ///< the larger, the later it was asked for
   };
   /// The parameters of one launch, in the form that the driver takes.
   struct Launch {
-    Grid grid;
+    CUfunction function = nullptr;
+    GpuGrid grid{}, block{};
     std::vector<CUdeviceptr> addresses;
     std::vector<void *> parameters; ///< of addresses
   };
@@ -70,26 +61,23 @@ private:
 
   CudaInstance(CudaContext &context, const CudaProgram &loaded,
                const BindingTable &table)
-      : Instance(loaded.program(), table), context(context), loaded(loaded) {}
-  Status doCheck(std::span<const int64_t> scalars) override;
-  Result<std::vector<Grid>>
-  evaluateGrids(std::span<const int64_t> scalars) const;
-  Result<Launch> launchOf(size_t dispatch, const Grid &grid,
+      : GpuInstance(loaded.program(), table,
+                    {context.properties().grid, context.properties().name}),
+        context(context), loaded(loaded) {}
+  Result<Launch> launchOf(size_t dispatch, const GpuGrid &grid,
                           int64_t pages) const;
-  Result<CUgraphExec> record(const std::vector<Grid> &grids,
+  Result<CUgraphExec> record(const std::vector<GpuGrid> &grids,
                              int64_t pages) const;
-  Status addNodes(CUgraph graph, const std::vector<Grid> &grids,
+  Status addNodes(CUgraph graph, const std::vector<GpuGrid> &grids,
                   int64_t pages) const;
 
   CudaContext &context;
   const CudaProgram &loaded;
   CudaMemory scalarMemory;
-  /// What scalarMemory holds behind all that was enqueued; none: unknown.
-  std::optional<Scalars> current;
   std::vector<Recording> recordings;
   uint64_t turns = 0;
   /// The scalars of the last graphFor(), and the number of its recording.
-  std::optional<std::pair<Scalars, size_t>> last;
+  std::optional<std::pair<GpuScalars, size_t>> last;
 };
 
 } // namespace kf

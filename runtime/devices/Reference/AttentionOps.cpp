@@ -233,6 +233,7 @@ Seen partOf(Seen seen, int64_t part, int64_t parts, int64_t page) {
 }
 
 } // namespace
+
 std::vector<float> ropeFrequencies(const RopeOptions &options) {
   std::vector<float> frequencies(options.rotaryDim / 2);
   float theta = static_cast<float>(options.theta);

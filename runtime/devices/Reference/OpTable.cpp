@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 namespace kf::reference {
@@ -491,27 +490,19 @@ Result<double> parseElement(const nlohmann::json &element) {
 /// Writes `element` as element `i` of a constant.
 Status writeElement(const nlohmann::json &element, Tensor &constant,
                     int64_t i) {
-  if (isFloat(constant.type) || constant.type == DataType::F64) {
+  if (isReal(constant.type)) {
     KF_ASSIGN_OR_RETURN(double value, parseElement(element));
-    float single = static_cast<float>(value);
-    std::byte *to = constant.bytes.data() + i * sizeOf(constant.type);
-    if (constant.type == DataType::F64)
-      std::memcpy(to, &value, sizeof(value));
-    else
-      KF_RETURN_IF_ERROR(convertFromFloat(constant.type, &single, 1, to));
+    putReal(constant, i, value);
     return Status();
   }
   std::optional<int64_t> integer = toInteger(element);
   if (!integer)
     return wrongType("value", "made of integers");
-  if (constant.type == DataType::I1)
-    *integer &= 1;
-  // The low bytes are the number's, as far as it fits.
   const size_t size = sizeOf(constant.type);
   const int64_t rest = *integer >> (size * 8 - 1);
-  if (size < 8 && rest != 0 && rest != -1)
+  if (constant.type != DataType::I1 && size < 8 && rest != 0 && rest != -1)
     return wrongType("value", "made of integers of the constant's type");
-  std::memcpy(constant.bytes.data() + i * size, &*integer, size);
+  putInteger(constant, i, *integer);
   return Status();
 }
 

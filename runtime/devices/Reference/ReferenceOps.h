@@ -45,9 +45,8 @@ Result<Tensor> matmul(const TensorView &x, const TensorView &w,
                       std::optional<Activation> glu = std::nullopt);
 
 /// kf.matmul and kf.batch_matmul of batches: x [..., M, K], w [..., N, K] of
-/// the same rank, whose other dimensions are those of x or 1, or [N, K] for all
-/// ->
-/// [..., M, N].
+/// the same rank, whose other dimensions are those of x or 1, or [N, K] for
+/// all; bias [N] or null -> [..., M, N].
 Result<Tensor> batchMatmul(const TensorView &x, const TensorView &w,
                            const TensorView *bias = nullptr);
 
@@ -206,14 +205,15 @@ Result<Tensor> plainAttention(const TensorView &q, const TensorView &k,
 /// x [..., D], cos and sin broadcast to [..., R] -> [..., D].
 Result<Tensor> rotate(const TensorView &x, const TensorView &cos,
                       const TensorView &sin, RopeStyle style);
+
 /// kf.attention_partial: of each part of the keys that a row sees, the largest
 /// score (the lowest float, where all are -inf), the sum of exp(score -
 /// maximum), and that of those times v; -inf, 0 and zeros of a part without
-/// keys. The first of the `splits` parts has the
-/// keys of the first ceil(n / splits) of the n pages that hold what the row
-/// sees, and so on. q [T, heads, D] -> [T, heads, splits] twice, and
-/// [T, heads, splits, D]. Dao et al., "Flash-Decoding for long-context
-/// inference", 2023. Errors: those of attention.
+/// keys. The first of the `splits` parts has the keys of the first
+/// ceil(n / splits) of the n pages that hold what the row sees, and so on. q
+/// [T, heads, D] -> [T, heads, splits] twice, and [T, heads, splits, D]. Dao et
+/// al., "Flash-Decoding for long-context inference", 2023. Errors: those of
+/// attention.
 Result<std::vector<Tensor>> attentionPartial(const TensorView &q,
                                              const CacheView &cache,
                                              const CacheRows &rows,

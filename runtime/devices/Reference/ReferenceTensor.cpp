@@ -31,6 +31,10 @@ void roundPlain(DataType type, const float *src, int64_t count, void *dst) {
   assert(status.ok() && "caches and results have float types");
 }
 
+template <typename T> void put(Tensor &x, int64_t i, T value) {
+  std::memcpy(x.bytes.data() + i * int64_t(sizeof(T)), &value, sizeof(T));
+}
+
 } // namespace
 
 std::string describe(DataType type, std::span<const int64_t> shape) {
@@ -79,6 +83,34 @@ Result<std::vector<float>> widen(const TensorView &tensor) {
   }
   widen(tensor, 0, tensor.count(), values.data());
   return values;
+}
+
+bool isReal(DataType type) { return isFloat(type) || type == DataType::F64; }
+
+void putReal(Tensor &x, int64_t i, double value) {
+  if (x.type == DataType::F64)
+    return put(x, i, value);
+  float single = static_cast<float>(value);
+  if (x.type == DataType::F16)
+    return put(x, i, floatToHalf(single));
+  if (x.type == DataType::BF16)
+    return put(x, i, floatToBfloat(single));
+  put(x, i, single);
+}
+
+void putInteger(Tensor &x, int64_t i, int64_t value) {
+  switch (x.type) {
+  case DataType::I1:
+    return put(x, i, static_cast<uint8_t>(value & 1));
+  case DataType::I8:
+    return put(x, i, static_cast<int8_t>(value));
+  case DataType::I16:
+    return put(x, i, static_cast<int16_t>(value));
+  case DataType::I32:
+    return put(x, i, static_cast<int32_t>(value));
+  default:
+    return put(x, i, value);
+  }
 }
 
 Result<Tensor> roundTo(Tensor tensor, DataType type) {

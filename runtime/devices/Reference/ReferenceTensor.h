@@ -67,6 +67,13 @@ Result<std::vector<float>> widen(const TensorView &tensor);
 /// the tensor itself if it has that type. No other conversion is possible.
 Result<Tensor> roundTo(Tensor tensor, DataType type);
 
+/// Whether elements are floats, f64 among them.
+bool isReal(DataType type);
+/// Writes element `i` of a tensor of floats, rounded to its type.
+void putReal(Tensor &tensor, int64_t i, double value);
+/// Writes element `i` of a tensor of integers: the low bits of `value`.
+void putInteger(Tensor &tensor, int64_t i, int64_t value);
+
 /// All elements of an i32 tensor; an error that says `what` it is otherwise.
 Result<std::vector<int32_t>> readInts(const TensorView &tensor,
                                       const char *what);

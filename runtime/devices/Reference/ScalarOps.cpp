@@ -17,7 +17,6 @@
 #include "runtime/devices/Reference/ReferenceOps.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -228,7 +227,6 @@ const ScalarOp kScalarOps[] = {
 // Elements in memory
 //===----------------------------------------------------------------------===//
 
-bool isReal(DataType type) { return isFloat(type) || type == DataType::F64; }
 int bitsOf(DataType type) {
   return type == DataType::I1 ? 1 : static_cast<int>(sizeOf(type) * 8);
 }
@@ -261,36 +259,6 @@ int64_t integerAt(const TensorView &x, int64_t i) {
     return at<int32_t>(x, i);
   default:
     return at<int64_t>(x, i);
-  }
-}
-
-template <typename T> void put(Tensor &x, int64_t i, T value) {
-  std::memcpy(x.bytes.data() + i * int64_t(sizeof(T)), &value, sizeof(T));
-}
-
-void putReal(Tensor &x, int64_t i, double value) {
-  if (x.type == DataType::F64)
-    return put(x, i, value);
-  float single = static_cast<float>(value);
-  if (x.type == DataType::F16)
-    return put(x, i, floatToHalf(single));
-  if (x.type == DataType::BF16)
-    return put(x, i, floatToBfloat(single));
-  put(x, i, single);
-}
-
-void putInteger(Tensor &x, int64_t i, int64_t value) {
-  switch (x.type) {
-  case DataType::I1:
-    return put(x, i, static_cast<uint8_t>(value & 1));
-  case DataType::I8:
-    return put(x, i, static_cast<int8_t>(value));
-  case DataType::I16:
-    return put(x, i, static_cast<int16_t>(value));
-  case DataType::I32:
-    return put(x, i, static_cast<int32_t>(value));
-  default:
-    return put(x, i, value);
   }
 }
 

@@ -248,14 +248,9 @@ Result<Tensor> iota(DataType type, std::vector<int64_t> shape, int64_t dim) {
     return Status::error("kf.iota: dimension " + std::to_string(dim) + " of " +
                          describe(type, shape));
   KF_ASSIGN_OR_RETURN(Tensor result, Tensor::zeros(type, shape));
-  int64_t step = stridesOf(shape)[dim];
-  for (int64_t i = 0; i < result.view().count(); ++i) {
-    int64_t value = i / step % shape[dim];
-    if (type == DataType::I32)
-      result.ints()[i] = static_cast<int32_t>(value);
-    else
-      std::memcpy(result.bytes.data() + i * 8, &value, 8);
-  }
+  const int64_t count = result.view().count(), step = stridesOf(shape)[dim];
+  for (int64_t i = 0; i < count; ++i)
+    putInteger(result, i, i / step % shape[dim]);
   return result;
 }
 

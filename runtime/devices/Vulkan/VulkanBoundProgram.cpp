@@ -9,17 +9,8 @@
 #include "runtime/devices/Vulkan/VulkanBoundProgram.h"
 
 #include <algorithm>
-#include <limits>
 
 using namespace kf;
-
-namespace {
-
-std::string atDispatch(size_t index) {
-  return "dispatch " + std::to_string(index);
-}
-
-} // namespace
 
 VulkanRecording::~VulkanRecording() {
   if (use > context.ended() && !context.idle())
@@ -29,6 +20,17 @@ VulkanRecording::~VulkanRecording() {
   context.vk.vkDestroyDescriptorPool(context.device, pool, nullptr);
   context.vk.vkDestroyQueryPool(context.device, queries, nullptr);
 }
+
+VulkanBoundProgram::VulkanBoundProgram(VulkanContext &context,
+                                       const VulkanProgram &loaded,
+                                       const BindingTable &table)
+    : GpuInstance(loaded.program(), table,
+                  {std::to_array<int64_t>(
+                       {context.limits().maxComputeWorkGroupCount[0],
+                        context.limits().maxComputeWorkGroupCount[1],
+                        context.limits().maxComputeWorkGroupCount[2]}),
+                   context.deviceName()}),
+      context(context), loaded(loaded) {}
 
 Result<std::unique_ptr<Instance>>
 VulkanBoundProgram::create(VulkanContext &context, const VulkanProgram &program,
@@ -47,18 +49,8 @@ VulkanBoundProgram::~VulkanBoundProgram() { context.release(scalarMemory); }
 // What the device asks of scalars and buffers
 //===----------------------------------------------------------------------===//
 
-bool VulkanBoundProgram::hasScalars(std::span<const int64_t> scalars) const {
-  return current && std::ranges::equal(scalars, *current);
-}
-
 Status VulkanBoundProgram::doCheck(std::span<const int64_t> scalars) {
-  // Kernels read the low words only.
-  for (size_t i = 0; i < scalars.size(); ++i)
-    if (scalars[i] < 0 || scalars[i] > std::numeric_limits<int32_t>::max())
-      return Status::error("scalar " + std::to_string(i) + " is " +
-                           std::to_string(scalars[i]) +
-                           ": not within 0..2147483647");
-  KF_RETURN_IF_ERROR(evaluateGrids(scalars).status());
+  KF_RETURN_IF_ERROR(GpuInstance::doCheck(scalars));
   for (size_t i = 0; i < program().dispatches.size(); ++i)
     KF_RETURN_IF_ERROR(descriptorsOf(i, scalars[KF_SCALAR_CACHE_PAGES])
                            .status()
@@ -68,15 +60,9 @@ Status VulkanBoundProgram::doCheck(std::span<const int64_t> scalars) {
 
 Result<uint64_t> VulkanBoundProgram::byteOffset(const kf_binding &binding,
                                                 int64_t pages) const {
-  if (binding.kind == KF_BINDING_ARENA)
-    return binding.offset;
-  if (binding.kind != KF_BINDING_CACHE || binding.offset == 0)
-    return uint64_t(0);
-  const CacheSpec &cache = program().caches[binding.index];
-  KF_ASSIGN_OR_RETURN(int64_t bytes, cache.bytes(pages));
-  // Layers are equal, so this is within `bytes`.
-  uint64_t offset =
-      static_cast<uint64_t>(bytes / cache.layers) * binding.offset;
+  KF_ASSIGN_OR_RETURN(uint64_t offset, byteOffsetOf(program(), binding, pages));
+  if (binding.kind != KF_BINDING_CACHE) // checked when it was loaded
+    return offset;
   uint64_t alignment = context.limits().minStorageBufferOffsetAlignment;
   if (offset % alignment != 0)
     return Status::error("cache layer " + std::to_string(binding.offset) +
@@ -106,29 +92,6 @@ VulkanBoundProgram::descriptorsOf(size_t index, int64_t pages) const {
   return infos;
 }
 
-Result<std::vector<VulkanBoundProgram::Grid>>
-VulkanBoundProgram::evaluateGrids(std::span<const int64_t> scalars) const {
-  const uint32_t *limit = context.limits().maxComputeWorkGroupCount;
-  std::vector<Grid> result;
-  for (size_t i = 0; i < program().dispatches.size(); ++i) {
-    auto counts = gridOf(program().dispatches[i], scalars);
-    if (!counts)
-      return counts.status().in(atDispatch(i));
-    Grid grid{};
-    for (size_t d = 0; d < grid.size(); ++d) {
-      if ((*counts)[d] > int64_t(limit[d]))
-        return Status::error(
-            atDispatch(i) + ": " + std::to_string((*counts)[d]) +
-            " workgroups along " + "xyz"[d] + ", " + context.deviceName() +
-            " allows " + std::to_string(limit[d]) +
-            " (maxComputeWorkGroupCount); use larger tiles or fewer tokens");
-      grid[d] = static_cast<uint32_t>((*counts)[d]);
-    }
-    result.push_back(grid);
-  }
-  return result;
-}
-
 //===----------------------------------------------------------------------===//
 // Recording
 //===----------------------------------------------------------------------===//
@@ -155,7 +118,7 @@ Status VulkanBoundProgram::writeDescriptors(VulkanRecording &recording) const {
 }
 
 Status VulkanBoundProgram::record(VulkanRecording &recording,
-                                  std::vector<Grid> grids,
+                                  std::vector<GpuGrid> grids,
                                   int64_t pages) const {
   const VulkanDeviceFunctions &vk = context.vk;
   recording.grids.clear();
@@ -216,7 +179,7 @@ Status VulkanBoundProgram::record(VulkanRecording &recording,
 Result<VulkanRecording *>
 VulkanBoundProgram::recordingFor(std::span<const int64_t> scalars) {
   const int64_t pages = scalars[KF_SCALAR_CACHE_PAGES];
-  KF_ASSIGN_OR_RETURN(std::vector<Grid> grids, evaluateGrids(scalars));
+  KF_ASSIGN_OR_RETURN(std::vector<GpuGrid> grids, evaluateGrids(scalars));
   const uint64_t ended = context.ended();
   VulkanRecording *oldest = nullptr; // of those that nothing uses
   for (std::unique_ptr<VulkanRecording> &recording : recordings) {
@@ -244,7 +207,7 @@ VulkanBoundProgram::recordingFor(std::span<const int64_t> scalars) {
 Result<std::shared_ptr<VulkanRecording>>
 VulkanBoundProgram::recordTimed(std::span<const int64_t> scalars) {
   KF_RETURN_IF_ERROR(context.nanosecondsBetween(0, 0).status());
-  KF_ASSIGN_OR_RETURN(std::vector<Grid> grids, evaluateGrids(scalars));
+  KF_ASSIGN_OR_RETURN(std::vector<GpuGrid> grids, evaluateGrids(scalars));
   auto recording = std::make_shared<VulkanRecording>(context);
   VkQueryPoolCreateInfo info{VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO};
   info.queryType = VK_QUERY_TYPE_TIMESTAMP;

@@ -16,20 +16,16 @@
 #ifndef KF_RUNTIME_DEVICES_VULKAN_VULKANBOUNDPROGRAM_H
 #define KF_RUNTIME_DEVICES_VULKAN_VULKANBOUNDPROGRAM_H
 
+#include "runtime/devices/GpuInstance.h"
 #include "runtime/devices/Vulkan/VulkanProgram.h"
 
-#include <algorithm>
-#include <array>
 #include <memory>
-#include <optional>
 #include <vector>
 
 namespace kf {
 
 /// Commands for all dispatches. Destruction waits for their end.
 struct VulkanRecording {
-  using Grid = std::array<uint32_t, 3>; // workgroups in x, y, z
-
   explicit VulkanRecording(VulkanContext &context) : context(context) {}
   ~VulkanRecording();
   VulkanRecording(const VulkanRecording &) = delete;
@@ -40,13 +36,13 @@ struct VulkanRecording {
   std::vector<VkDescriptorSet> sets; ///< [dispatches]
   VkCommandBuffer commands = VK_NULL_HANDLE;
   VkQueryPool queries = VK_NULL_HANDLE; ///< [dispatches + 1] times, or null
-  std::vector<Grid> grids;              ///< [dispatches], as recorded
+  std::vector<GpuGrid> grids;           ///< [dispatches], as recorded
   int64_t pages = -1;                   ///< of the caches
   uint64_t use = 0;                     ///< the last submission with it
 };
 
 /// `program` and its context outlive it.
-class VulkanBoundProgram final : public Instance {
+class VulkanBoundProgram final : public GpuInstance {
 public:
   static Result<std::unique_ptr<Instance>> create(VulkanContext &context,
                                                   const VulkanProgram &program,
@@ -64,40 +60,28 @@ public:
 
   /// int64 [KF_SCALAR_COUNT], which the stream writes where they change.
   VkBuffer scalarBuffer() const { return scalarMemory.buffer; }
-  bool hasScalars(std::span<const int64_t> scalars) const;
-  void setScalars(std::span<const int64_t> scalars) {
-    std::ranges::copy(scalars, current.emplace().begin());
-  }
-  /// Its content is not known until setScalars().
-  void forgetScalars() { current.reset(); }
 
 private:
-  using Grid = VulkanRecording::Grid;
   /// So many recordings are kept; more are made where all of them are in use,
   /// and kept then.
   static constexpr size_t keptRecordings = 8;
 
   VulkanBoundProgram(VulkanContext &context, const VulkanProgram &loaded,
-                     const BindingTable &table)
-      : Instance(loaded.program(), table), context(context), loaded(loaded) {}
+                     const BindingTable &table);
   Status doCheck(std::span<const int64_t> scalars) override;
-  Result<std::vector<Grid>>
-  evaluateGrids(std::span<const int64_t> scalars) const;
-  /// Bytes before `binding` in its buffer; the caches have `pages`.
+  /// byteOffsetOf(), which has to be aligned.
   Result<uint64_t> byteOffset(const kf_binding &binding, int64_t pages) const;
   /// What dispatch `index` is bound to, the scalars last.
   Result<std::vector<VkDescriptorBufferInfo>>
   descriptorsOf(size_t index, int64_t pages) const;
   /// Makes pool, sets and commands that a recording lacks, and records.
-  Status record(VulkanRecording &recording, std::vector<Grid> grids,
+  Status record(VulkanRecording &recording, std::vector<GpuGrid> grids,
                 int64_t pages) const;
   Status writeDescriptors(VulkanRecording &recording) const;
 
   VulkanContext &context;
   const VulkanProgram &loaded;
   VulkanMemory scalarMemory;
-  /// What scalarMemory holds behind all that was submitted; none: unknown.
-  std::optional<std::array<int64_t, KF_SCALAR_COUNT>> current;
   std::vector<std::unique_ptr<VulkanRecording>> recordings;
 };
 

@@ -79,13 +79,7 @@ Status VulkanProgram::checkDispatches() {
                            " buffers and the scalars, " + context.deviceName() +
                            " binds at most " + std::to_string(most) +
                            " storage buffers to a kernel");
-    int64_t &known = bindingCounts[dispatch.kernel];
-    if (known >= 0 && known != static_cast<int64_t>(count))
-      return Status::error(
-          where + ": " + std::to_string(count) + " buffers for kernel '" +
-          program().kernels[dispatch.kernel].name + "', which took " +
-          std::to_string(known) + " before");
-    known = static_cast<int64_t>(count);
+    bindingCounts[dispatch.kernel] = static_cast<int64_t>(count);
     uint64_t alignment = limits.minStorageBufferOffsetAlignment;
     for (const kf_binding &binding : dispatch.bindings) {
       if (binding.kind == KF_BINDING_ARENA && binding.offset % alignment != 0)

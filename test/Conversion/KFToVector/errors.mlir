@@ -84,6 +84,16 @@ kf.kernel @not_packed(%x: tensor<?x64xf32>, %w: tensor<96x64xf32>) -> tensor<?x9
 
 // -----
 
+kf.kernel @packed_here(%x: tensor<4x64xf32>, %w: tensor<96x64xf32>) -> tensor<4x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [4, 32], tile = [4, 32], lanes = 16>} {
+  %0 = kf.pack %w : tensor<96x64xf32> to tensor<96x64xf32, #kf.layout<panel = 32>>
+  // expected-error @+1 {{convert-kf-to-vector: weight must be an argument of the kernel}}
+  %1 = kf.matmul %x, %0 : tensor<4x64xf32>, tensor<96x64xf32, #kf.layout<panel = 32>>
+  kf.yield %1 : tensor<4x96xf32>
+}
+
+// -----
+
 // expected-error @+1 {{convert-kf-to-vector: a matmul needs tile = [rows, columns]}}
 kf.kernel @no_tile(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
     attributes {schedule = #kf.vector<workgroup = [4, 32], lanes = 16>} {
@@ -250,6 +260,26 @@ kf.kernel @splits(%q: tensor<1x2x16xf32>, %c: !layer, %p: tensor<1xi32>, %sp: te
     }
   }
   kf.yield %0#0, %0#1, %0#2 : tensor<1x2x2xf32>, tensor<1x2x2xf32>, tensor<1x2x2x16xf32>
+}
+
+// -----
+
+kf.kernel @scales_of_other_columns(%x: tensor<4x64xi8>, %s: tensor<4x4xf32>, %t: tensor<4x2xi32>, %w: tensor<96x64x!kf.quant<q8_0>, #kf.layout<panel = 32>>) -> tensor<4x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [4, 32], tile = [4, 32], lanes = 16, dot = i8>} {
+  %0 = tensor.extract_slice %s[0, 1] [4, 2] [1, 1] : tensor<4x4xf32> to tensor<4x2xf32>
+  // expected-error @+1 {{convert-kf-to-vector: codes, scales and sums must be arguments of the kernel, or the same whole rows of them; slice what kf.quantize_rows reads instead}}
+  %1 = kf.matmul %x scales(%0 : tensor<4x2xf32>) sums(%t : tensor<4x2xi32>), %w : tensor<4x64xi8>, tensor<96x64x!kf.quant<q8_0>, #kf.layout<panel = 32>>
+  kf.yield %1 : tensor<4x96xf32>
+}
+
+// -----
+
+kf.kernel @scales_of_other_rows(%x: tensor<4x64xi8>, %s: tensor<8x2xf32>, %t: tensor<4x2xi32>, %w: tensor<96x64x!kf.quant<q8_0>, #kf.layout<panel = 32>>) -> tensor<4x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [4, 32], tile = [4, 32], lanes = 16, dot = i8>} {
+  %0 = tensor.extract_slice %s[4, 0] [4, 2] [1, 1] : tensor<8x2xf32> to tensor<4x2xf32>
+  // expected-error @+1 {{convert-kf-to-vector: codes, scales and sums must be arguments of the kernel, or the same whole rows of them}}
+  %1 = kf.matmul %x scales(%0 : tensor<4x2xf32>) sums(%t : tensor<4x2xi32>), %w : tensor<4x64xi8>, tensor<96x64x!kf.quant<q8_0>, #kf.layout<panel = 32>>
+  kf.yield %1 : tensor<4x96xf32>
 }
 
 // -----

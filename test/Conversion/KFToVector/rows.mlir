@@ -144,6 +144,23 @@ kf.kernel @pack(%w: tensor<40x8xf32>) -> tensor<40x8xf32, #kf.layout<panel = 16>
 
 // -----
 
+// Rows that do not lie as they are read are copied.
+// CHECK-LABEL: func.func @argmax_of_slice(
+// CHECK-NOT:     memref.subview
+// CHECK:         vector.from_elements
+// CHECK-NOT:     memref.subview
+// CHECK:         vector.reduction <minsi>
+kf.kernel @argmax_of_slice(%x: tensor<?x16xf32>) -> tensor<?xi32>
+    attributes {schedule = #kf.vector<workgroup = [4], lanes = 4>} {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x16xf32>
+  %0 = tensor.extract_slice %x[0, 1] [%n, 8] [1, 2] : tensor<?x16xf32> to tensor<?x8xf32>
+  %1 = kf.argmax %0 : tensor<?x8xf32>
+  kf.yield %1 : tensor<?xi32>
+}
+
+// -----
+
 // A list is a constant of the module, whatever else has its name.
 // CHECK:       memref.global "private" constant @picked_list_0 : memref<4xf32> = dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 5.000000e+00]>
 // CHECK-LABEL: func.func @picked(

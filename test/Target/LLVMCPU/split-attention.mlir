@@ -4,6 +4,11 @@
 
 // OTHER: error: the module is for #kf.reference_target, and this pass is for a #kf.cpu_target
 
+// RUN: sed 's/workers = 8/workers = 65536/; s/1x64xi32/1x1048576xi32/' %s | kf-opt --pass-pipeline='builtin.module(func.func(kf-cpu-split-attention))' | FileCheck %s --check-prefix=MANY
+
+// However many workers there are, one workgroup combines the parts.
+// MANY: kf.attention_partial {{.*}} splits(1024)
+
 // With two workers, both KV heads have one.
 // FEW-NOT: kf.attention_partial
 

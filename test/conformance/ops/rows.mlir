@@ -149,3 +149,19 @@ func.func @named_table(%ids: tensor<?xi32>, %t: tensor<?x40xf32, #kf.size<rows>>
   %0 = kf.embedding %ids, %t : tensor<?xi32>, tensor<?x40xf32, #kf.size<rows>>
   return %0 : tensor<?x40xf32>
 }
+
+func.func @argmax_of_strided_slice(%y: tensor<?x300xf32>) -> tensor<?xi32> {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %y, %c0 : tensor<?x300xf32>
+  %x = tensor.extract_slice %y[0, 3] [%n, 130] [1, 2] : tensor<?x300xf32> to tensor<?x130xf32>
+  %0 = kf.argmax %x : tensor<?x130xf32>
+  return %0 : tensor<?xi32>
+}
+
+func.func @argmax_of_part(%y: tensor<?x3x64xf32>) -> tensor<?xi32> {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %y, %c0 : tensor<?x3x64xf32>
+  %x = tensor.extract_slice %y[0, 1, 0] [%n, 1, 64] [1, 1, 1] : tensor<?x3x64xf32> to tensor<?x64xf32>
+  %0 = kf.argmax %x : tensor<?x64xf32>
+  return %0 : tensor<?xi32>
+}

@@ -8,6 +8,7 @@
 
 #include "runtime/program/ExecutableCache.h"
 
+#include "test/runtime/TempFile.h"
 #include "test/runtime/TestExecutable.h"
 
 #include <gtest/gtest.h>
@@ -31,13 +32,6 @@ namespace {
 
 class ExecutableCacheTest : public testing::Test {
 protected:
-  void SetUp() override {
-    std::string pattern = testing::TempDir() + "/kf-cache-XXXXXX";
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    root = pattern;
-  }
-  void TearDown() override { fs::remove_all(root); }
-
   ExecutableCache cache(const std::string &folder = "a/b",
                         uint64_t limit = ExecutableCache::kDefaultLimit) {
     return ExecutableCache(
@@ -69,7 +63,8 @@ protected:
                         fs::file_time_type::clock::now() - age);
   }
 
-  std::string root;
+  const test::TempFolder temporary;
+  const std::string root = temporary.path();
   std::vector<std::string> warnings;
 };
 

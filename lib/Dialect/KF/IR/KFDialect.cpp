@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kf/Dialect/KF/IR/KF.h"
+#include "OpChecks.h"
 
 #include "runtime/model/ConfigLimits.h"
 #include "runtime/program/abi.h"
@@ -140,10 +140,6 @@ Type mlir::kf::getElementType(MLIRContext *context, ::kf::DataType type) {
 //===----------------------------------------------------------------------===//
 // Attributes
 //===----------------------------------------------------------------------===//
-
-/// Bounds that keep products of sizes within 64 bits.
-static constexpr int64_t maxTile = 1 << 16;
-static constexpr int64_t maxSize = (int64_t(1) << 31) - 1;
 
 LogicalResult
 RopeScalingAttr::verify(function_ref<InFlightDiagnostic()> emitError,
@@ -291,9 +287,7 @@ FailureOr<unsigned> mlir::kf::getSizeSlot(Operation *op, StringAttr name) {
 }
 
 static LogicalResult verifyTarget(Operation *op, Attribute target) {
-  if (isa<ModuleOp>(op) &&
-      isa<CpuTargetAttr, CudaTargetAttr, ReferenceTargetAttr, VulkanTargetAttr>(
-          target))
+  if (isa<ModuleOp>(op) && target.hasTrait<IsTarget>())
     return success();
   return op->emitError("kf.target says what a module is compiled for, such as "
                        "#kf.cpu_target<...>");

@@ -13,7 +13,6 @@
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/PatternMatch.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 #include <limits>
 
@@ -24,46 +23,52 @@ using namespace mlir::kf;
 // Assembly of `(silu)`
 //===----------------------------------------------------------------------===//
 
-static ParseResult parseActivation(OpAsmParser &parser,
-                                   ActivationKindAttr &kind) {
-  StringRef name;
+/// One of the `count` words of an enumeration, `what` being what they name.
+template <typename KindAttr>
+static ParseResult parseKind(OpAsmParser &parser, StringRef what,
+                             unsigned count, KindAttr &kind) {
+  using Kind = decltype(kind.getValue());
+  StringRef word;
   if (parser.parseLParen())
     return failure();
   SMLoc loc = parser.getCurrentLocation();
-  if (parser.parseKeyword(&name))
+  if (parser.parseKeyword(&word))
     return failure();
-  std::optional<ActivationKind> value = symbolizeActivationKind(name);
-  if (!value)
-    return parser.emitError(loc)
-           << "unknown activation '" << name
-           << "'; known: identity, silu, gelu, gelu_tanh, relu";
-  kind = ActivationKindAttr::get(parser.getContext(), *value);
+  std::optional<Kind> value = symbolizeEnum<Kind>(word);
+  if (!value) {
+    InFlightDiagnostic error = parser.emitError(loc)
+                               << "unknown " << what << " '" << word
+                               << "'; known: ";
+    llvm::interleaveComma(llvm::seq(count), error, [&](unsigned number) {
+      error << stringifyEnum(static_cast<Kind>(number));
+    });
+    return error;
+  }
+  kind = KindAttr::get(parser.getContext(), *value);
   return parser.parseRParen();
 }
 
+template <typename KindAttr>
+static void printKind(OpAsmPrinter &printer, KindAttr kind) {
+  printer << "(" << stringifyEnum(kind.getValue()) << ")";
+}
+
+static ParseResult parseActivation(OpAsmParser &parser,
+                                   ActivationKindAttr &kind) {
+  return parseKind(parser, "activation", getMaxEnumValForActivationKind() + 1,
+                   kind);
+}
 static void printActivation(OpAsmPrinter &printer, Operation *,
                             ActivationKindAttr kind) {
-  printer << "(" << stringifyActivationKind(kind.getValue()) << ")";
+  printKind(printer, kind);
 }
 
 static ParseResult parseReduceKind(OpAsmParser &parser, ReduceKindAttr &kind) {
-  StringRef name;
-  if (parser.parseLParen())
-    return failure();
-  SMLoc loc = parser.getCurrentLocation();
-  if (parser.parseKeyword(&name))
-    return failure();
-  std::optional<ReduceKind> value = symbolizeReduceKind(name);
-  if (!value)
-    return parser.emitError(loc) << "unknown reduction '" << name
-                                 << "'; known: sum, prod, max, min, mean";
-  kind = ReduceKindAttr::get(parser.getContext(), *value);
-  return parser.parseRParen();
+  return parseKind(parser, "reduction", getMaxEnumValForReduceKind() + 1, kind);
 }
-
 static void printReduceKind(OpAsmPrinter &printer, Operation *,
                             ReduceKindAttr kind) {
-  printer << "(" << stringifyReduceKind(kind.getValue()) << ")";
+  printKind(printer, kind);
 }
 
 #define GET_OP_CLASSES

@@ -6,14 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kf/Dialect/KF/IR/KF.h"
+#include "OpChecks.h"
 
 using namespace mlir;
 using namespace mlir::kf;
-
-/// Bounds that keep products of sizes within 64 bits.
-static constexpr int64_t maxTile = 1 << 16;
-static constexpr int64_t maxSize = (int64_t(1) << 31) - 1;
 
 //===----------------------------------------------------------------------===//
 // Schedules

@@ -171,14 +171,15 @@ SmallVector<AffineMap> CopyOp::getLoopMaps() {
 // reduce
 //===----------------------------------------------------------------------===//
 
-static ParseResult checkDims(ArrayRef<int64_t> dims, RankedTensorType x) {
+/// Whether `dims` are dimensions of `x` in ascending order, at least one.
+static bool areDims(ArrayRef<int64_t> dims, RankedTensorType x) {
   int64_t last = -1;
   for (int64_t dim : dims) {
     if (dim <= last || dim >= x.getRank())
-      return failure();
+      return false;
     last = dim;
   }
-  return success(!dims.empty());
+  return !dims.empty();
 }
 
 LogicalResult ReduceOp::inferReturnTypes(MLIRContext *,
@@ -186,7 +187,7 @@ LogicalResult ReduceOp::inferReturnTypes(MLIRContext *,
                                          Adaptor adaptor,
                                          SmallVectorImpl<Type> &types) {
   auto x = cast<RankedTensorType>(adaptor.getX().getType());
-  if (failed(checkDims(adaptor.getDims(), x)))
+  if (!areDims(adaptor.getDims(), x))
     return cannotInfer<ReduceOp>(
         loc, "C1: dims must be dimensions of x in ascending order", x);
   SmallVector<int64_t> shape;

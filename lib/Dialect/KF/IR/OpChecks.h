@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Checks of types, and the loops of ops on rows, that verifiers, inference and
-// loop interfaces of several ops share.
+// Bounds, checks of types, and the loops of ops on rows, that verifiers,
+// inference and loop interfaces of several ops and attributes share.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,6 +17,10 @@
 #include "kf/Dialect/KF/IR/KF.h"
 
 namespace mlir::kf {
+
+/// Bounds that keep products of sizes within 64 bits.
+inline constexpr int64_t maxTile = 1 << 16;
+inline constexpr int64_t maxSize = (int64_t(1) << 31) - 1;
 
 inline RankedTensorType tensorType(Value value) {
   return cast<RankedTensorType>(value.getType());

@@ -298,7 +298,7 @@ TEST_F(CudaDeviceTest, ChecksGrids) {
   std::array<int64_t, KF_SCALAR_COUNT> scalars = {};
   scalars[KF_SCALAR_N_TOKENS] = 65536;
   EXPECT_TRUE(failsWith(stream->enqueue(**instance, scalars),
-                        "dispatch 0: 65536 blocks along y, Fake GPU allows "
+                        "dispatch 0: 65536 workgroups along y, Fake GPU allows "
                         "65535"));
   scalars[KF_SCALAR_N_TOKENS] = int64_t(1) << 31;
   EXPECT_TRUE(failsWith(stream->enqueue(**instance, scalars),

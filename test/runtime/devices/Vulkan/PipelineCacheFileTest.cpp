@@ -8,6 +8,8 @@
 
 #include "runtime/devices/Vulkan/PipelineCacheFile.h"
 
+#include "test/runtime/TempFile.h"
+
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -26,15 +28,11 @@ namespace {
 class PipelineCacheFileTest : public testing::Test {
 protected:
   void SetUp() override {
-    std::string pattern = testing::TempDir() + "/kf-pipelines-XXXXXX";
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    root = pattern;
     device.vendorID = 0x10de;
     device.deviceID = 7;
     device.driverVersion = 3;
     device.pipelineCacheUUID[15] = 9;
   }
-  void TearDown() override { fs::remove_all(root); }
 
   PipelineCacheFile file() {
     return PipelineCacheFile(
@@ -76,7 +74,8 @@ protected:
     std::ofstream(file().path(), std::ios::binary) << bytes;
   }
 
-  std::string root;
+  const test::TempFolder temporary;
+  const std::string root = temporary.path();
   VkPhysicalDeviceProperties device{};
   std::vector<std::string> warnings;
 };

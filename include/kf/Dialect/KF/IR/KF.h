@@ -32,6 +32,14 @@
 #include "kf/Dialect/KF/IR/KFDialect.h.inc"
 #include "kf/Dialect/KF/IR/KFEnums.h.inc"
 #include "kf/Dialect/KF/IR/KFScheduleInterface.h.inc"
+
+namespace mlir::kf {
+/// Trait of attributes that say what a module is compiled for.
+template <typename AttrTy>
+class IsTarget : public AttributeTrait::TraitBase<AttrTy, IsTarget> {};
+
+} // namespace mlir::kf
+
 #define GET_ATTRDEF_CLASSES
 #include "kf/Dialect/KF/IR/KFAttributes.h.inc"
 #define GET_TYPEDEF_CLASSES
@@ -55,6 +63,11 @@ inline bool isRowsTensor(Type type) {
          (tensor.getRank() == 0 ||
           llvm::none_of(tensor.getShape().drop_front(), ShapedType::isDynamic));
 }
+
+/// Trait of ops whose integer operands (ids, positions, page tables) kernels
+/// read from memory: they are arguments of the kernel, or slices of those.
+template <typename OpTy>
+class IntegersInMemory : public OpTrait::TraitBase<OpTy, IntegersInMemory> {};
 
 /// Trait of ops whose operands and results have no dimension of size 0.
 template <typename OpTy>

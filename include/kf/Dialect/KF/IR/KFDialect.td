@@ -12,6 +12,10 @@
 include "mlir/IR/OpBase.td"
 
 /// No tensor among the operands and results has a dimension of size 0.
+def KF_IntegersInMemory : NativeOpTrait<"IntegersInMemory"> {
+  let cppNamespace = "::mlir::kf";
+}
+
 def KF_NonEmptyTensors : NativeOpTrait<"NonEmptyTensors"> {
   let cppNamespace = "::mlir::kf";
 }

@@ -35,7 +35,7 @@ class KF_LoopOp<string mnemonic, list<Trait> traits = []>
 // Lookup
 //===----------------------------------------------------------------------===//
 
-def KF_EmbeddingOp : KF_LoopOp<"embedding"> {
+def KF_EmbeddingOp : KF_LoopOp<"embedding", [KF_IntegersInMemory]> {
   let summary = "rows of a table";
   let description = [{
     `result[i, :] = table[ids[i], :]`, widened to f32. An id outside the table
@@ -62,7 +62,8 @@ def KF_EmbeddingOp : KF_LoopOp<"embedding"> {
 // Matrix products
 //===----------------------------------------------------------------------===//
 
-def KF_MatmulOp : KF_LoopOp<"matmul", [AttrSizedOperandSegments]> {
+def KF_MatmulOp : KF_LoopOp<"matmul", [AttrSizedOperandSegments,
+                                       KF_IntegersInMemory]> {
   let summary = "x times W transposed, optionally with bias and gating";
   let description = [{
     `result = x W^T + bias`, accumulated in f32. With `glu(act)`, W holds a gate
@@ -255,7 +256,7 @@ def KF_ActivationOp : KF_LoopOp<"activation"> {
 // Attention
 //===----------------------------------------------------------------------===//
 
-def KF_RopeOp : KF_LoopOp<"rope"> {
+def KF_RopeOp : KF_LoopOp<"rope", [KF_IntegersInMemory]> {
   let summary = "rotary position embedding";
   let description = [{
     Rotates pairs of each head's first `rotary_dim` elements by
@@ -298,7 +299,8 @@ def KF_RopeOp : KF_LoopOp<"rope"> {
   }];
 }
 
-def KF_AttentionOp : KF_Op<"attention", [KF_NonEmptyTensors, InferTypeOpAdaptor,
+def KF_AttentionOp : KF_Op<"attention", [
+    KF_NonEmptyTensors, KF_IntegersInMemory, InferTypeOpAdaptor,
     AllTypesMatch<["positions", "sequences"]>, KF_CacheAttentionInterface,
     DeclareOpInterfaceMethods<KF_LoopOpInterface>]> {
   let hasVerifier = 1;
@@ -362,7 +364,7 @@ def KF_AttentionOp : KF_Op<"attention", [KF_NonEmptyTensors, InferTypeOpAdaptor,
 }
 
 def KF_AttentionPartialOp : KF_Op<"attention_partial", [
-    KF_NonEmptyTensors, InferTypeOpAdaptor,
+    KF_NonEmptyTensors, KF_IntegersInMemory, InferTypeOpAdaptor,
     AllTypesMatch<["positions", "sequences"]>, KF_CacheAttentionInterface,
     DeclareOpInterfaceMethods<KF_LoopOpInterface>]> {
   let hasVerifier = 1;
@@ -454,7 +456,8 @@ def KF_AttentionCombineOp : KF_LoopOp<"attention_combine",
   }];
 }
 
-def KF_KVAppendOp : KF_Op<"kv_append", [KF_NonEmptyTensors, AllTypesMatch<["k", "v"]>,
+def KF_KVAppendOp : KF_Op<"kv_append", [
+    KF_NonEmptyTensors, KF_IntegersInMemory, AllTypesMatch<["k", "v"]>,
     AllTypesMatch<["positions", "sequences"]>,
     DeclareOpInterfaceMethods<KF_LoopOpInterface>]> {
   let summary = "writes keys and values into a layer of the KV cache";
@@ -513,7 +516,8 @@ def KF_ArgmaxOp : KF_LoopOp<"argmax"> {
   let assemblyFormat = "$logits attr-dict `:` type($logits)";
 }
 
-def KF_SampleOp : KF_LoopOp<"sample", [AttrSizedOperandSegments]> {
+def KF_SampleOp : KF_LoopOp<"sample", [AttrSizedOperandSegments,
+                                       KF_IntegersInMemory]> {
   let summary = "chooses a token from each row of logits";
   let description = [{
     Row r has settings of its own, so that one op serves sequences that want

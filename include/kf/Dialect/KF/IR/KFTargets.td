@@ -17,7 +17,15 @@
 
 include "kf/Dialect/KF/IR/KFAttributes.td"
 
-def KF_CpuTargetAttr : KF_Attr<"CpuTarget", "cpu_target"> {
+def KF_IsTarget : NativeAttrTrait<"IsTarget"> {
+  let cppNamespace = "::mlir::kf";
+}
+
+/// What a module's `kf.target` may be.
+class KF_TargetAttr<string name, string attrMnemonic>
+    : KF_Attr<name # "Target", attrMnemonic, [KF_IsTarget]>;
+
+def KF_CpuTargetAttr : KF_TargetAttr<"Cpu", "cpu_target"> {
   let summary = "a CPU that LLVM generates code for";
   let description = [{
     - `cpu`: LLVM's name; "native" is the machine that compiles.
@@ -40,7 +48,7 @@ def KF_CpuTargetAttr : KF_Attr<"CpuTarget", "cpu_target"> {
   let genVerifyDecl = 1;
 }
 
-def KF_ReferenceTargetAttr : KF_Attr<"ReferenceTarget", "reference_target"> {
+def KF_ReferenceTargetAttr : KF_TargetAttr<"Reference", "reference_target"> {
   let summary = "the interpreter, which runs ops as they are written";
   let description = [{
     ```mlir
@@ -55,7 +63,7 @@ def KF_Types : OptionalArrayRefParameter<"::mlir::Type"> {
   let printer = "::mlir::kf::printTypeList($_printer, $_self)";
 }
 
-def KF_VulkanTargetAttr : KF_Attr<"VulkanTarget", "vulkan_target"> {
+def KF_VulkanTargetAttr : KF_TargetAttr<"Vulkan", "vulkan_target"> {
   let summary = "a Vulkan device";
   let description = [{
     - `threads`: of a workgroup (maxComputeWorkGroupInvocations).
@@ -79,7 +87,7 @@ def KF_VulkanTargetAttr : KF_Attr<"VulkanTarget", "vulkan_target"> {
   let genVerifyDecl = 1;
 }
 
-def KF_CudaTargetAttr : KF_Attr<"CudaTarget", "cuda_target"> {
+def KF_CudaTargetAttr : KF_TargetAttr<"Cuda", "cuda_target"> {
   let summary = "an NVIDIA GPU";
   let description = [{
     - `chip`: its architecture, sm_80 or later; "sm_90a" has what Hopper alone
