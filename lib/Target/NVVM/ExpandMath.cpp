@@ -18,6 +18,7 @@
 
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
 #include <numbers>
@@ -326,7 +327,9 @@ struct ExpandNvvmMathPass
 
     RewritePatternSet shared(&getContext());
     populateGpuMathPatterns(shared);
-    walkAndApplyPatterns(getOperation(), std::move(shared));
+    // Greedily, for that of acos makes an asin.
+    if (failed(applyPatternsGreedily(getOperation(), std::move(shared))))
+      return signalPassFailure();
 
     RewritePatternSet expand(&getContext());
     expand.add<ExpandUnary<math::ExpOp, &MathExpander::exp>,

@@ -104,7 +104,7 @@ def assemble_functions(ptxas, source, chips):
                     good &= assemble_file(ptxas, out, [chip])
                     continue
                 print(f"no code for {function}: {done.stderr.strip()}")
-                good &= "no CUDA" in done.stderr
+                good &= "no CUDA kernel for" in done.stderr
                 break
     return good
 
