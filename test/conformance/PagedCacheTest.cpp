@@ -495,7 +495,9 @@ TEST_P(FlushedCacheTest, RoundsToBlocksAsWeightsAre) { checkRounding(); }
 
 INSTANTIATE_TEST_SUITE_P(Devices, FlushedCacheTest,
                          testing::Values("vulkan_flushed"),
-                         testing::PrintToStringParamName());
+                         [](const auto &info) {
+                           return std::string(info.param);
+                         });
 
 TEST_P(PagedCacheTest, DecodesFourAtOnce) {
   start({});
