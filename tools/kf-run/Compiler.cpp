@@ -206,7 +206,7 @@ std::vector<CacheUse> CompilerModule::cacheUses() const {
   contents->module->walk([&](mlir::kf::KVAppendOp op) {
     add(op, /*isAttention=*/false, std::nullopt);
   });
-  contents->module->walk([&](mlir::kf::AttentionOp op) {
+  contents->module->walk([&](mlir::kf::CacheAttentionInterface op) {
     add(op, /*isAttention=*/true, op.getWindow());
   });
   return {found.begin(), found.end()};
