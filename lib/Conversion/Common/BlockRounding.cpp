@@ -52,9 +52,10 @@ Value mlir::kf::roundToCodes(TileEmitter &e, Value x) {
 RowScale mlir::kf::rowScale(TileEmitter &e, Value largest) {
   OpBuilder &b = e.b;
   Location loc = e.loc;
-  Value scale = e.mul(largest, e.f32(1.0 / kLargestCode));
-  Value isZero = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
-                                       largest, e.f32(0.0));
+  Value isZero = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT,
+                                       largest, e.f32(::kf::kLeastOfBlock));
+  Value scale =
+      e.select(isZero, e.f32(0.0), e.mul(largest, e.f32(1.0 / kLargestCode)));
   Value inverse =
       e.select(isZero, e.f32(0.0),
                arith::DivFOp::create(b, loc, e.f32(kLargestCode), largest));

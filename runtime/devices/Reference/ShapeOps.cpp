@@ -8,6 +8,8 @@
 
 #include "runtime/devices/Reference/ReferenceOps.h"
 
+#include "runtime/core/BlockRounding.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -101,12 +103,14 @@ Result<std::vector<Tensor>> quantizeRows(const TensorView &x, int64_t group) {
       most = std::max(most, std::fabs(values[i]));
       isFinite &= std::isfinite(values[i]);
     }
-    scales.floats()[first / kUnit] =
-        isFinite ? most * (1.0f / 127)
-                 : std::numeric_limits<float>::quiet_NaN();
-    if (!isFinite || most == 0)
+    if (isFinite && most < kLeastOfBlock)
       continue;
-    const float inverse = 127.0f / most;
+    scales.floats()[first / kUnit] =
+        isFinite ? most * (1.0f / kLargestCode)
+                 : std::numeric_limits<float>::quiet_NaN();
+    if (!isFinite)
+      continue;
+    const float inverse = kLargestCode / most;
     for (int64_t i = first; i < first + kUnit; ++i) {
       bytes[i] = static_cast<int8_t>(std::nearbyint(values[i] * inverse));
       sums.ints()[i / group] += bytes[i];

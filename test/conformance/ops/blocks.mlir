@@ -189,6 +189,17 @@ func.func @rounded_alone(%x: tensor<?x96xf32>) -> (tensor<?x96xi8>, tensor<?x3xf
   return %c, %s, %t : tensor<?x96xi8>, tensor<?x3xf32>, tensor<?x6xi32>
 }
 
+// Where 127 over the largest magnitude is no finite number, codes are zeros.
+func.func @rounded_tiny(%x: tensor<?x64xf32>) -> (tensor<?x64xi8>, tensor<?x2xf32>, tensor<?x2xi32>) attributes {kf.max_tokens = 9 : i64} {
+  %small = arith.constant dense<1.0e-38> : tensor<9x64xf32>
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x64xf32>
+  %s0 = tensor.extract_slice %small[0, 0] [%n, 64] [1, 1] : tensor<9x64xf32> to tensor<?x64xf32>
+  %0 = arith.mulf %x, %s0 : tensor<?x64xf32>
+  %c, %s, %t = kf.quantize_rows %0 group(32) : tensor<?x64xf32>
+  return %c, %s, %t : tensor<?x64xi8>, tensor<?x2xf32>, tensor<?x2xi32>
+}
+
 func.func @rounded_gate(%x: tensor<?x256xf32>, %r: tensor<?x64xf32>) -> tensor<?x64xf32> attributes {kf.max_tokens = 40 : i64} {
   %gu = kf.weight ["gate", "up"] {stacked} : tensor<2x64x256x!kf.quant<iq4_nl>>
   %c, %s, %t = kf.quantize_rows %x group(32) : tensor<?x256xf32>

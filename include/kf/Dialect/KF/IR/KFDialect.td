@@ -11,11 +11,13 @@
 
 include "mlir/IR/OpBase.td"
 
-/// No tensor among the operands and results has a dimension of size 0.
+/// Kernels of the op read integers (ids, positions) from memory, not as elements
+/// that others compute.
 def KF_IntegersInMemory : NativeOpTrait<"IntegersInMemory"> {
   let cppNamespace = "::mlir::kf";
 }
 
+/// No tensor among the operands and results has a dimension of size 0.
 def KF_NonEmptyTensors : NativeOpTrait<"NonEmptyTensors"> {
   let cppNamespace = "::mlir::kf";
 }

@@ -630,7 +630,8 @@ def KF_QuantizeRowsOp : KF_LoopOp<"quantize_rows"> {
   let description = [{
     Of each 32 neighbours of a row, `scales` is the largest magnitude / 127, and
     `codes` are the elements * (127 / magnitude), rounded to the nearest
-    integer, ties to even; both are zero where the magnitude is. With an
+    integer, ties to even; both are zero where the magnitude is below 2^-118,
+    for a device may take numbers near the smallest ones for zeros. With an
     infinity or a NaN among them the scale is a NaN, so that none is hidden, and
     the codes are zeros. `sums` are the codes of each `group` elements added up,
     which products with weights that have minimums or an offset need.
