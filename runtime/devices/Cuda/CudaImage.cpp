@@ -160,18 +160,25 @@ size_t countParameters(PtxWords &words) {
   return count;
 }
 
-/// What the text says of itself up to its entry.
+/// What the text says of itself and of its entry. Text in which an entry could
+/// hide from this, behind a quote in a string or a directive of a preprocessor,
+/// and text with several of the name, have no count of parameters.
 void readHead(CudaImage &image) {
+  const bool isPlain =
+      image.bytes.find_first_of("\\#") == std::string_view::npos;
   PtxWords words(image.bytes);
+  size_t entries = 0;
   for (std::string_view word = words.next(); !word.empty();
        word = words.next()) {
     if (word == ".target" && !image.target) {
       image.target = parseTarget(words.next());
     } else if (word == ".entry" && words.next() == cudaEntryName) {
       image.parameters = countParameters(words);
-      return;
+      ++entries;
     }
   }
+  if (!isPlain || entries != 1)
+    image.parameters.reset();
 }
 
 } // namespace

@@ -41,7 +41,8 @@ struct CudaImage {
   std::string_view bytes; ///< PTX with the NUL that ends it, or an ELF file
   bool isPtx = false;
   std::optional<PtxTarget> target; ///< of PTX that says it
-  /// Of PTX: what its entry takes. None: it has no entry of this name.
+  /// Of PTX: what its entry takes. None: it has no entry of this name, several,
+  /// or characters ('\\', '#') that plain code has none of.
   std::optional<size_t> parameters;
 };
 

@@ -144,7 +144,11 @@ TEST(CudaImageTest, CountsParameters) {
             2u);
   for (const char *none :
        {"", ".entry", ".entry other(.param .u64 a) {}", "kf_kernel(.param)",
-        "// .entry kf_kernel(", "/* .entry kf_kernel(", "\".entry kf_kernel("})
+        "// .entry kf_kernel(", "/* .entry kf_kernel(", "\".entry kf_kernel(",
+        // What could hide an entry, and more than one.
+        ".file 1 \"x\\\"\" .entry kf_kernel(.param .u64 a) {}",
+        "#if 0\n.entry kf_kernel() {}\n#endif\n.entry kf_kernel() {}",
+        ".entry kf_kernel(.param .u64 a); .entry kf_kernel(.param .u64 a) {}"})
     EXPECT_EQ(count(none), std::nullopt) << none;
   EXPECT_EQ(count(".entry kf_kernel(.param .u64 a"), 1u); // does not end
 }
