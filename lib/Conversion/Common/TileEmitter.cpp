@@ -36,7 +36,8 @@ Value mlir::kf::constantLike(TileEmitter &emitter, Value x, double value) {
 // The kernel
 //===----------------------------------------------------------------------===//
 
-LogicalResult TileEmitter::findTile(StringRef pass) {
+LogicalResult TileEmitter::findTile(StringRef name) {
+  pass = name;
   auto loops = kernel.getBody().getOps<scf::ForallOp>();
   if (!kernel.getGrid() || loops.empty())
     return kernel.emitError(pass)
@@ -50,6 +51,22 @@ LogicalResult TileEmitter::findTile(StringRef pass) {
     return kernel.emitError(pass)
            << ": the loop of a tiled kernel makes its results, in their order";
   return success();
+}
+
+LogicalResult TileEmitter::checkResults(Operation *op) {
+  bool areResults = kernel.getNumResults() == op->getNumResults();
+  for (OpResult result : op->getResults())
+    areResults &= tileResult(result.getResultNumber()) == result;
+  if (areResults)
+    return success();
+  return op->emitOpError(pass) << ": must make the kernel's results";
+}
+
+LogicalResult TileEmitter::checkOneResult() {
+  if (kernel.getNumResults() == 1)
+    return success();
+  return kernel.emitError(pass)
+         << ": must have one result, found " << kernel.getNumResults();
 }
 
 void TileEmitter::setWorkgroup(unsigned dim, Value position) {

@@ -59,6 +59,11 @@ public:
   }
   /// The tile's result number `number`; null when the kernel has none.
   Value tileResult(unsigned number = 0);
+  /// A diagnostic unless the kernel's results are those of `op`, in their
+  /// order.
+  LogicalResult checkResults(Operation *op);
+  /// A diagnostic unless the kernel has one result.
+  LogicalResult checkOneResult();
   /// Where that goes in the kernel's result: one index a dimension.
   SmallVector<Value> tileOffsets(unsigned number = 0);
   /// Sizes of a tile value, dimension by dimension.
@@ -153,8 +158,9 @@ protected:
   /// elements of its operands: so it is with GPUs, where a thread has one.
   virtual bool isElementLoop(Operation *op) { return false; }
 
-  /// Sets `forall`; a diagnostic that begins with `pass` if there is none.
-  LogicalResult findTile(StringRef pass);
+  /// Sets `forall`; a diagnostic if there is none. Diagnostics begin with
+  /// `name`, the pass's.
+  LogicalResult findTile(StringRef name);
   /// Says that this workgroup is number `position` along dimension `dim` of
   /// the grid.
   void setWorkgroup(unsigned dim, Value position);
@@ -171,6 +177,8 @@ protected:
   Value compute(Operation *op, ValueRange operands, unsigned width);
 
 private:
+  StringRef pass;
+
   Value zeros(Value tensor, unsigned width);
   Value loadProducer(Operation *op, ValueRange indices, unsigned width,
                      Value mask);

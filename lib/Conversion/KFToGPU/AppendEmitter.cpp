@@ -31,6 +31,8 @@ public:
         cache(e, op.getCache(), op.getSequences(), op.getPageTable()) {}
 
   LogicalResult emit() {
+    if (failed(e.checkResults(op)))
+      return failure();
     if (type.getKeyBlock() != 1)
       return op.emitOpError("convert-kf-to-gpu: cache has key_block = ")
              << type.getKeyBlock() << ", GPU code takes keys row by row (1)";

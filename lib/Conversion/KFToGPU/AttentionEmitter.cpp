@@ -89,8 +89,8 @@ private:
     auto q = cast<RankedTensorType>(op.getQ().getType());
     dim = q.getDimSize(2);
     heads = q.getDimSize(1);
-    if (e.tileResult() != op->getResult(0))
-      return fail("must make the kernel's result");
+    if (failed(e.checkResults(op)))
+      return failure();
     if (!op.getKvHead() && type.getKvHeads() != 1)
       return fail("schedule must tile heads by the group that shares a KV "
                   "head");

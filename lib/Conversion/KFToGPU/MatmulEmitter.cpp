@@ -18,6 +18,8 @@ using namespace mlir;
 using namespace mlir::kf;
 
 LogicalResult GPUMatmulEmitter::emit() {
+  if (failed(e.checkOneResult()))
+    return failure();
   extent = cast<RankedTensorType>(op.getX().getType()).getDimSize(1);
   SmallVector<Value> sizes = e.sizesOf(op.getResult());
   rows = sizes[0];
@@ -26,6 +28,8 @@ LogicalResult GPUMatmulEmitter::emit() {
     return failure();
   if (!e.isLoadable(op.getW()))
     return op.emitOpError("convert-kf-to-gpu: its weight must be in memory");
+  if (op.getScales() && !e.isLoadable(op.getScales()))
+    return op.emitOpError("convert-kf-to-gpu: its scales must be in memory");
   return emitProduct();
 }
 

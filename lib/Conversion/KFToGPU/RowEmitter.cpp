@@ -86,9 +86,9 @@ static void emitElements(GPUEmitter &e, Value tensor) {
 }
 
 LogicalResult mlir::kf::emitGPURows(GPUEmitter &e) {
+  if (failed(e.checkOneResult()))
+    return failure();
   Value tensor = e.tileResult();
-  if (!tensor)
-    return e.kernel.emitError("convert-kf-to-gpu: kernel has no result");
   if (e.isLoadable(tensor)) {
     emitElements(e, tensor);
     return success();
@@ -108,8 +108,8 @@ LogicalResult mlir::kf::emitGPURows(GPUEmitter &e) {
 LogicalResult mlir::kf::emitGPUArgmax(GPUEmitter &e) {
   auto op = e.find<ArgmaxOp>();
   Value logits = op.getLogits();
-  if (e.tileResult() != op.getResult())
-    return op.emitOpError("convert-kf-to-gpu: must make the kernel's result");
+  if (failed(e.checkResults(op)))
+    return failure();
   OpBuilder &b = e.b;
   Location loc = e.loc;
   SmallVector<Value> sizes = e.sizesOf(logits);

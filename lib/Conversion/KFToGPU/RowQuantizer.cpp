@@ -65,8 +65,8 @@ static void quantizeUnit(GPUEmitter &e, QuantizeRowsOp op, Value row,
 
 LogicalResult mlir::kf::emitGPUQuantizeRows(GPUEmitter &e) {
   auto op = e.find<QuantizeRowsOp>();
-  if (e.tileResult() != op.getCodes())
-    return op.emitOpError("convert-kf-to-gpu: must make the kernel's results");
+  if (failed(e.checkResults(op)))
+    return failure();
   int64_t extent = cast<RankedTensorType>(op.getX().getType()).getDimSize(1);
   return e.forRows(e.sizesOf(op.getX())[0], [&](ValueRange row) {
     if (failed(e.prepareRow(op.getX(), row)))

@@ -525,8 +525,8 @@ LogicalResult SampleEmitter::emit(Value number) {
 
 LogicalResult mlir::kf::emitGPUSample(GPUEmitter &e) {
   auto op = e.find<SampleOp>();
-  if (e.tileResult() != op.getResult())
-    return op.emitOpError("convert-kf-to-gpu: must make the kernel's result");
+  if (failed(e.checkResults(op)))
+    return failure();
   for (Value operand : op->getOperands().drop_front())
     if (!e.isLoadable(operand))
       return op.emitOpError("convert-kf-to-gpu: settings must be arguments of "

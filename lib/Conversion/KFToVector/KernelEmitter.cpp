@@ -105,23 +105,6 @@ LogicalResult KernelEmitter::emit() {
   return success();
 }
 
-LogicalResult KernelEmitter::checkResults(Operation *op) {
-  bool areResults = kernel.getNumResults() == op->getNumResults();
-  for (OpResult result : op->getResults())
-    areResults &= tileResult(result.getResultNumber()) == result;
-  if (areResults)
-    return success();
-  return op->emitOpError(
-      "convert-kf-to-vector: must make the kernel's results");
-}
-
-LogicalResult KernelEmitter::checkOneResult() {
-  if (kernel.getNumResults() == 1)
-    return success();
-  return kernel.emitError("convert-kf-to-vector: must have one result, found ")
-         << kernel.getNumResults();
-}
-
 LogicalResult KernelEmitter::emitMatmul() {
   if (failed(checkOneResult()))
     return failure();

@@ -38,11 +38,6 @@ public:
 
   /// Replaces the kernel by a function; a diagnostic on failure.
   LogicalResult emit();
-  /// A diagnostic unless the kernel's results are those of `op`, in their
-  /// order.
-  LogicalResult checkResults(Operation *op);
-  /// A diagnostic unless the kernel has one result.
-  LogicalResult checkOneResult();
 
   VectorScheduleAttr schedule;
   /// Lanes of a vector register in f32 elements.

@@ -370,6 +370,8 @@ private:
           !matchPattern(op.getRhs(), m_ConstantInt(&limit)))
         return;
       Value narrow = widening->getOperand(0);
+      if (narrow.getType().isInteger(1)) // has no signed comparisons
+        return;
       OpBuilder b(op);
       Value result;
       if (limit.isSignedIntN(bitsOf(narrow.getType()))) {

@@ -56,6 +56,42 @@ kf.kernel @negated(%q: tensor<?x2x8xf32>, %c: !kf.kv_cache<layers = 1, kv_heads 
 
 // -----
 
+// Sums in the place of codes.
+kf.kernel @codes_twice(%x: tensor<4x32xf32>) -> (tensor<4x1xi32>, tensor<4x1xf32>, tensor<4x32xi8>)
+    attributes {schedule = #kf.simt<workgroup = [4], threads = [8]>, grid = #kf.grid<tokens = [0], counts = [1]>} {
+  %e = tensor.empty() : tensor<4x32xi8>
+  %f = tensor.empty() : tensor<4x1xf32>
+  %g = tensor.empty() : tensor<4x1xi32>
+  %0:3 = scf.forall (%i) = (0) to (4) step (4) shared_outs(%a = %g, %b = %f, %d = %e) -> (tensor<4x1xi32>, tensor<4x1xf32>, tensor<4x32xi8>) {
+    // expected-error @below {{convert-kf-to-gpu: must make the kernel's results}}
+    %c, %s, %t = kf.quantize_rows %x group(32) : tensor<4x32xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %t into %a[%i, 0] [4, 1] [1, 1] : tensor<4x1xi32> into tensor<4x1xi32>
+      tensor.parallel_insert_slice %s into %b[%i, 0] [4, 1] [1, 1] : tensor<4x1xf32> into tensor<4x1xf32>
+      tensor.parallel_insert_slice %c into %d[%i, 0] [4, 32] [1, 1] : tensor<4x32xi8> into tensor<4x32xi8>
+    }
+  }
+  kf.yield %0#0, %0#1, %0#2 : tensor<4x1xi32>, tensor<4x1xf32>, tensor<4x32xi8>
+}
+
+// -----
+
+// expected-error @below {{convert-kf-to-gpu: must have one result, found 2}}
+kf.kernel @softmax_twice(%x: tensor<4x64xf32>) -> (tensor<4x64xf32>, tensor<4x64xf32>)
+    attributes {schedule = #kf.simt<workgroup = [4], threads = [8]>, grid = #kf.grid<tokens = [0], counts = [1]>} {
+  %e = tensor.empty() : tensor<4x64xf32>
+  %0:2 = scf.forall (%i) = (0) to (4) step (4) shared_outs(%a = %e, %b = %e) -> (tensor<4x64xf32>, tensor<4x64xf32>) {
+    %c = kf.softmax %x : tensor<4x64xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %c into %a[%i, 0] [4, 64] [1, 1] : tensor<4x64xf32> into tensor<4x64xf32>
+      tensor.parallel_insert_slice %c into %b[%i, 0] [4, 64] [1, 1] : tensor<4x64xf32> into tensor<4x64xf32>
+    }
+  }
+  kf.yield %0#0, %0#1 : tensor<4x64xf32>, tensor<4x64xf32>
+}
+
+// -----
+
 // expected-error @below {{schedule cannot run on a GPU: a part of attention needs workgroup = [1, heads, 1]}}
 kf.kernel @parts(%q: tensor<?x2x8xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 8, type = f32>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> (tensor<?x2x2xf32>, tensor<?x2x2xf32>, tensor<?x2x2x8xf32>)
     attributes {schedule = #kf.flash<workgroup = [2, 1, 1], keys = 16, threads = [8]>} {
