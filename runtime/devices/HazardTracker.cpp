@@ -1,5 +1,5 @@
-//===- HazardTracker.cpp - Which dispatches depend
-//------------------------===////
+//===- HazardTracker.cpp - Which dispatches depend ------------------------===//
+//
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

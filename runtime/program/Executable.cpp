@@ -137,6 +137,10 @@ Status checkAccesses(const DispatchSpec &dispatch,
         std::to_string(dispatch.bindings.size()) + " bindings");
   for (size_t i = 0; i < dispatch.bindings.size(); ++i) {
     const kf_binding &binding = dispatch.bindings[i];
+    if (dispatch.accesses[i].writes &&
+        (binding.kind == KF_BINDING_WEIGHT || binding.kind == KF_BINDING_INPUT))
+      return Status::error(numbered("binding", i) +
+                           " is written, which weights and inputs are not");
     const uint64_t most = binding.kind == KF_BINDING_ARENA
                               ? executable.arenaBytes - binding.offset
                               : 0;

@@ -464,7 +464,7 @@ void PagedCacheTest::checkRounding() {
         }
 }
 
-/// Barriers and edges of graphs follow from this.
+/// Barriers follow from this.
 TEST_P(PagedCacheTest, SaysWhatDispatchesReadAndWrite) {
   start({});
   int appends = 0, reads = 0;

@@ -77,7 +77,7 @@ Status readInstruction(uint32_t opcode, std::span<const uint32_t> args,
       for (SpirvEntryPoint &entry : module.entryPoints)
         if (entry.id == args[0])
           entry.localSize = {args[2], args[3], args[4]};
-    if (args.size() == 3 && args[1] == ExecutionModeDenormPreserve)
+    if (args.size() >= 3 && args[1] == ExecutionModeDenormPreserve)
       module.denormPreserve.push_back(args[2]);
     return {};
   case OpExecutionModeId:

@@ -197,6 +197,10 @@ TEST(Executable, VerifyNamesWhatIsWrong) {
        [](Executable &e) { e.dispatches[0].accesses.pop_back(); }},
       {"dispatch 0: binding 2 has 65409 bytes of the arena, where 65408 are",
        [](Executable &e) { e.dispatches[0].accesses[2].bytes = 65409; }},
+      {"dispatch 0: binding 0 is written, which weights and inputs are not",
+       [](Executable &e) { e.dispatches[0].accesses[0].writes = true; }},
+      {"dispatch 0: binding 1 is written, which weights and inputs are not",
+       [](Executable &e) { e.dispatches[0].accesses[1].writes = true; }},
       {"dispatch 0: binding 1 has 1 bytes of the arena, where 0 are",
        [](Executable &e) { e.dispatches[0].accesses[1].bytes = 1; }},
       {"dispatch 1: a grid dimension divides scalar 1, which is no size of "
