@@ -1,11 +1,10 @@
-//===- GpuMath.cpp - Functions that no GPU has ----------------------------===//
+//===- GpuMath.cpp - Functions that GPUs lack or have not as exact --------===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-
 //
 // Where arithmetic and square roots are rounded as IEEE 754 says, the errors
 // are below these units in the last place, which ExpandMathTest measures:

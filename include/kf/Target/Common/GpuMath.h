@@ -1,4 +1,4 @@
-//===- GpuMath.h - Functions that no GPU has --------------------*- C++ -*-===//
+//===- GpuMath.h - Functions that GPUs lack, or not as exact ----*- C++ -*-===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
