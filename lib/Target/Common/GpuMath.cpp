@@ -334,37 +334,8 @@ Value FunctionCode::remainder(Value x, Value y) {
   return fromBits(make<arith::OrIOp>(result, mask(bits(x), signBit)));
 }
 
-//===----------------------------------------------------------------------===//
-// Patterns
-//===----------------------------------------------------------------------===//
-
 template <typename OpTy, auto expand>
-struct ExpandUnary : OpRewritePattern<OpTy> {
-  using OpRewritePattern<OpTy>::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(OpTy op,
-                                PatternRewriter &rewriter) const override {
-    if (!op.getType().isF32())
-      return rewriter.notifyMatchFailure(op, "not a scalar of f32");
-    FunctionCode code(rewriter, op.getLoc());
-    rewriter.replaceOp(op, (code.*expand)(op.getOperand()));
-    return success();
-  }
-};
-
-template <typename OpTy, auto expand>
-struct ExpandBinary : OpRewritePattern<OpTy> {
-  using OpRewritePattern<OpTy>::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(OpTy op,
-                                PatternRewriter &rewriter) const override {
-    if (!op.getType().isF32())
-      return rewriter.notifyMatchFailure(op, "not a scalar of f32");
-    FunctionCode code(rewriter, op.getLoc());
-    rewriter.replaceOp(op, (code.*expand)(op.getLhs(), op.getRhs()));
-    return success();
-  }
-};
+using Expand = ExpandF32<OpTy, FunctionCode, expand>;
 
 } // namespace
 
@@ -375,20 +346,20 @@ void mlir::kf::populateGpuMathPatterns(RewritePatternSet &patterns) {
                                math::ErfcOp::getOperationName()},
                               name);
   });
-  patterns.add<ExpandUnary<math::Exp2Op, &FunctionCode::exp2>,
-               ExpandUnary<math::ExpM1Op, &FunctionCode::expm1>,
-               ExpandUnary<math::Log2Op, &FunctionCode::log2>,
-               ExpandUnary<math::Log10Op, &FunctionCode::log10>,
-               ExpandUnary<math::Log1pOp, &FunctionCode::log1p>,
-               ExpandUnary<math::SinhOp, &FunctionCode::sinh>,
-               ExpandUnary<math::CoshOp, &FunctionCode::cosh>,
-               ExpandUnary<math::TanhOp, &FunctionCode::tanh>,
-               ExpandUnary<math::AsinhOp, &FunctionCode::asinh>,
-               ExpandUnary<math::AcoshOp, &FunctionCode::acosh>,
-               ExpandUnary<math::AtanhOp, &FunctionCode::atanh>,
-               ExpandUnary<math::CbrtOp, &FunctionCode::cbrt>,
-               ExpandUnary<math::AtanOp, &FunctionCode::atan>,
-               ExpandBinary<math::Atan2Op, &FunctionCode::atan2>,
-               ExpandBinary<arith::RemFOp, &FunctionCode::remainder>>(
+  patterns.add<Expand<math::Exp2Op, &FunctionCode::exp2>,
+               Expand<math::ExpM1Op, &FunctionCode::expm1>,
+               Expand<math::Log2Op, &FunctionCode::log2>,
+               Expand<math::Log10Op, &FunctionCode::log10>,
+               Expand<math::Log1pOp, &FunctionCode::log1p>,
+               Expand<math::SinhOp, &FunctionCode::sinh>,
+               Expand<math::CoshOp, &FunctionCode::cosh>,
+               Expand<math::TanhOp, &FunctionCode::tanh>,
+               Expand<math::AsinhOp, &FunctionCode::asinh>,
+               Expand<math::AcoshOp, &FunctionCode::acosh>,
+               Expand<math::AtanhOp, &FunctionCode::atanh>,
+               Expand<math::CbrtOp, &FunctionCode::cbrt>,
+               Expand<math::AtanOp, &FunctionCode::atan>,
+               Expand<math::Atan2Op, &FunctionCode::atan2>,
+               Expand<arith::RemFOp, &FunctionCode::remainder>>(
       patterns.getContext());
 }

@@ -268,31 +268,7 @@ Value MathExpander::circular(Value x, Circular kind) {
 //===----------------------------------------------------------------------===//
 
 template <typename OpTy, auto expand>
-struct ExpandUnary : OpRewritePattern<OpTy> {
-  using OpRewritePattern<OpTy>::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(OpTy op,
-                                PatternRewriter &rewriter) const override {
-    if (!op.getType().isF32())
-      return rewriter.notifyMatchFailure(op, "not a scalar of f32");
-    MathExpander expander(rewriter, op.getLoc());
-    rewriter.replaceOp(op, (expander.*expand)(op.getOperand()));
-    return success();
-  }
-};
-
-struct ExpandPow : OpRewritePattern<math::PowFOp> {
-  using OpRewritePattern::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(math::PowFOp op,
-                                PatternRewriter &rewriter) const override {
-    if (!op.getType().isF32())
-      return rewriter.notifyMatchFailure(op, "not a scalar of f32");
-    MathExpander expander(rewriter, op.getLoc());
-    rewriter.replaceOp(op, expander.pow(op.getLhs(), op.getRhs()));
-    return success();
-  }
-};
+using Expand = ExpandF32<OpTy, MathExpander, expand>;
 
 /// See the pass's description for why.
 struct ExpandHalfBits : OpRewritePattern<arith::BitcastOp> {
@@ -332,13 +308,14 @@ struct ExpandNvvmMathPass
       return signalPassFailure();
 
     RewritePatternSet expand(&getContext());
-    expand.add<ExpandUnary<math::ExpOp, &MathExpander::exp>,
-               ExpandUnary<math::LogOp, &MathExpander::log>,
-               ExpandUnary<math::SinOp, &MathExpander::sin>,
-               ExpandUnary<math::CosOp, &MathExpander::cos>,
-               ExpandUnary<math::TanOp, &MathExpander::tan>,
-               ExpandUnary<math::ErfOp, &MathExpander::erf>, ExpandPow,
-               ExpandHalfBits>(&getContext());
+    expand.add<Expand<math::ExpOp, &MathExpander::exp>,
+               Expand<math::LogOp, &MathExpander::log>,
+               Expand<math::SinOp, &MathExpander::sin>,
+               Expand<math::CosOp, &MathExpander::cos>,
+               Expand<math::TanOp, &MathExpander::tan>,
+               Expand<math::ErfOp, &MathExpander::erf>,
+               Expand<math::PowFOp, &MathExpander::pow>, ExpandHalfBits>(
+        &getContext());
     walkAndApplyPatterns(getOperation(), std::move(expand));
   }
 };

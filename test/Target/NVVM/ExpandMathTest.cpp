@@ -211,6 +211,30 @@ TEST(ExpandHalfBits, AreTheHosts) {
   }
 }
 
+constexpr float specialNumbers[] = {
+    0,      1,      2,      0.5f,    3,           2.5f,        infinity, nan,
+    1e-45f, 1e-40f, 1e-38f, 3.4e38f, 0x1p23f + 1, 0x1p24f + 2, 1e-30f};
+
+/// Calls `check` for pairs of special numbers, of both signs each.
+void forSpecialPairs(llvm::function_ref<void(float, float)> check) {
+  for (float x : specialNumbers)
+    for (float y : specialNumbers)
+      for (int signs = 0; signs < 4; ++signs)
+        check(signs & 1 ? -x : x, signs & 2 ? -y : y);
+}
+
+/// Makes numbers of any 32 bits.
+class RandomBits {
+public:
+  uint32_t operator()() {
+    const auto high = static_cast<uint32_t>(random());
+    return high << 16 ^ static_cast<uint32_t>(random());
+  }
+
+private:
+  std::minstd_rand random{1};
+};
+
 TEST(ExpandPow, IsCloseEverywhere) {
   Function function("powf", 2);
   ASSERT_TRUE(function.isReady());
@@ -222,18 +246,8 @@ TEST(ExpandPow, IsCloseEverywhere) {
     if (error > worst)
       worst = error, worstX = x, worstY = y;
   };
-  const float special[] = {0,           1,           2,     0.5f,   3,
-                           2.5f,        infinity,    nan,   1e-45f, 3.4e38f,
-                           0x1p23f + 1, 0x1p24f + 2, 1e-30f};
-  for (float x : special)
-    for (float y : special)
-      for (int signs = 0; signs < 4; ++signs)
-        check(signs & 1 ? -x : x, signs & 2 ? -y : y);
-  std::minstd_rand random(1);
-  auto bits = [&] {
-    return static_cast<uint32_t>(random()) << 16 ^
-           static_cast<uint32_t>(random());
-  };
+  forSpecialPairs(check);
+  RandomBits bits;
   for (int i = 0; i < 1000000; ++i) {
     check(std::bit_cast<float>(bits()), std::bit_cast<float>(bits()));
     // Results of every size, and whole exponents of negative numbers.
@@ -247,22 +261,11 @@ TEST(ExpandPow, IsCloseEverywhere) {
   EXPECT_LE(worst, 16) << "at " << worstX << ", " << worstY;
 }
 
-constexpr float specialNumbers[] = {
-    0,      1,      2,      0.5f,    3,           2.5f,        infinity, nan,
-    1e-45f, 1e-40f, 1e-38f, 3.4e38f, 0x1p23f + 1, 0x1p24f + 2, 1e-30f};
-
 /// Calls `check` for pairs of special numbers of both signs, of numbers of any
 /// bits, and of such that are about as large.
 void forPairs(llvm::function_ref<void(float, float)> check) {
-  for (float x : specialNumbers)
-    for (float y : specialNumbers)
-      for (int signs = 0; signs < 4; ++signs)
-        check(signs & 1 ? -x : x, signs & 2 ? -y : y);
-  std::minstd_rand random(1);
-  auto bits = [&] {
-    return static_cast<uint32_t>(random()) << 16 ^
-           static_cast<uint32_t>(random());
-  };
+  forSpecialPairs(check);
+  RandomBits bits;
   for (int i = 0; i < 500000; ++i) {
     const float x = std::bit_cast<float>(bits());
     check(x, std::bit_cast<float>(bits()));

@@ -16,6 +16,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/PatternMatch.h"
 
 #include <limits>
 
@@ -129,6 +130,25 @@ protected:
 
   OpBuilder &b;
   Location loc;
+};
+
+/// Replaces an op on scalars of f32 by what `expand`, a method of `Code`, makes
+/// of its operands.
+template <typename OpTy, typename Code, auto expand>
+struct ExpandF32 : OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.getType().isF32())
+      return rewriter.notifyMatchFailure(op, "not a scalar of f32");
+    Code code(rewriter, op.getLoc());
+    if constexpr (OpTy::template hasTrait<OpTrait::OneOperand>())
+      rewriter.replaceOp(op, (code.*expand)(op.getOperand()));
+    else
+      rewriter.replaceOp(op, (code.*expand)(op.getLhs(), op.getRhs()));
+    return success();
+  }
 };
 
 } // namespace mlir::kf
