@@ -47,3 +47,27 @@ Value KeyWindow::seesAny(Value position, Value limit) {
   return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
                                firstOf(position), end);
 }
+
+KeyRange mlir::kf::keysOfPart(TileEmitter &e, AttentionPartialOp op,
+                              const KeyRange &keys) {
+  OpBuilder &b = e.b;
+  Location loc = e.loc;
+  int64_t pageSize = op.getCache().getType().getPage();
+  Value page = e.index(pageSize);
+  Value begin = arith::DivUIOp::create(b, loc, keys.firstSeen, page);
+  Value end = e.ceilDiv(keys.endKey, pageSize);
+  Value count = arith::MaxSIOp::create(b, loc, e.sub(end, begin), e.index(0));
+  Value share = e.ceilDiv(count, op.getSplits());
+  Value split =
+      op.getSplit() ? e.index(OpFoldResult(op.getSplit())) : e.index(0);
+  auto pageAt = [&](Value number) -> Value {
+    return arith::MinSIOp::create(b, loc, number, end);
+  };
+  begin = pageAt(e.add(begin, e.mul(split, share)));
+  end = pageAt(e.add(begin, share));
+  auto takeFrom = [&](Value key) -> Value {
+    return arith::MaxSIOp::create(b, loc, key, e.mul(begin, page));
+  };
+  return {takeFrom(keys.firstSeen), takeFrom(keys.firstKey),
+          arith::MinSIOp::create(b, loc, keys.endKey, e.mul(end, page))};
+}

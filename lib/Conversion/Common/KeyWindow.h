@@ -41,6 +41,16 @@ private:
   std::optional<int64_t> window;
 };
 
+/// Keys of a sequence by position, indices: those in [firstSeen, endKey) are
+/// seen, and tiles of keys begin at `firstKey`, which is at most `firstSeen`.
+struct KeyRange {
+  Value firstSeen, firstKey, endKey;
+};
+
+/// Those of `keys` that are in the pages of the workgroup's part of `op`.
+KeyRange keysOfPart(TileEmitter &emitter, AttentionPartialOp op,
+                    const KeyRange &keys);
+
 } // namespace mlir::kf
 
 #endif // KF_CONVERSION_COMMON_KEYWINDOW_H

@@ -16,8 +16,6 @@
 using namespace mlir;
 using namespace mlir::kf;
 
-static constexpr double kMost = std::numeric_limits<float>::max();
-
 /// The type of `x` with i32 elements.
 static Type integersLike(Value x) {
   Type integer = IntegerType::get(x.getContext(), 32);
@@ -46,6 +44,38 @@ Value SampleFormulas::isOrderWithin(Value order, double low, double high,
       compare(arith::CmpIPredicate::sle, order, i32(orderOfConstant(high))));
 }
 
+SampleSettings SampleFormulas::loadSettings(SampleOp op, Value row) {
+  auto load = [&](Value tensor) { return tile.load(tensor, row, 0); };
+  SampleSettings settings;
+  settings.temperature = load(op.getTemperature());
+  settings.topK = load(op.getTopK());
+  settings.topP = load(op.getTopP());
+  settings.minP = load(op.getMinP());
+  settings.counter = load(op.getCounter());
+  if (!op.hasAdjustments())
+    return settings;
+  settings.first = load(op.getFirst());
+  settings.count = load(op.getCount());
+  settings.repetition = load(op.getRepetition());
+  settings.presence = load(op.getPresence());
+  settings.frequency = load(op.getFrequency());
+  return settings;
+}
+
+Value SampleFormulas::areValid(const SampleSettings &settings) {
+  Value valid = isWithin(settings.temperature, 0, kMost);
+  auto require = [&](Value condition) { valid = both(valid, condition); };
+  require(compare(arith::CmpIPredicate::sge, settings.topK, i32(0)));
+  require(isWithin(settings.topP, 0, 1, /*isOpen=*/true));
+  require(isWithin(settings.minP, 0, 1));
+  if (!settings.repetition)
+    return valid;
+  require(isWithin(settings.repetition, 0, kMost, /*isOpen=*/true));
+  require(isWithin(settings.presence, -kMost, kMost));
+  require(isWithin(settings.frequency, -kMost, kMost));
+  return valid;
+}
+
 Value SampleFormulas::isWithin(Value value, double low, double high,
                                bool isOpen) {
   return isOrderWithin(orderOf(value), low, high, isOpen);
@@ -63,8 +93,7 @@ Value SampleFormulas::dropTiny(Value x) {
 }
 
 Value SampleFormulas::adjustLogit(Value logit, Value seen, Value bias,
-                                  Value repetition, Value presence,
-                                  Value frequency) {
+                                  const SampleSettings &settings) {
   auto clamp = [&](Value x) {
     x = tile.select(compare(arith::CmpFPredicate::OLT, x, tile.f32(-kMost)),
                     tile.f32(-kMost), x);
@@ -73,15 +102,17 @@ Value SampleFormulas::adjustLogit(Value logit, Value seen, Value bias,
   };
   Value start = dropTiny(logit);
   Value isPositive = compare(arith::CmpFPredicate::OGT, start, tile.f32(0.0));
-  Value isTooSmall = compare(arith::CmpFPredicate::OLT, repetition,
-                             tile.f32(::kf::kLeastLogit));
-  repetition = tile.select(isTooSmall, tile.f32(::kf::kLeastLogit), repetition);
+  Value least = tile.f32(::kf::kLeastLogit);
+  Value isTooSmall =
+      compare(arith::CmpFPredicate::OLT, settings.repetition, least);
+  Value repetition = tile.select(isTooSmall, least, settings.repetition);
   Value x =
       dropTiny(tile.select(isPositive, make<arith::DivFOp>(start, repetition),
                            tile.mul(start, repetition)));
   Value times = arith::SIToFPOp::create(b, loc, b.getF32Type(), seen);
-  x = dropTiny(tile.sub(x, dropTiny(clamp(tile.mul(frequency, times)))));
-  x = clamp(dropTiny(tile.sub(x, presence)));
+  x = dropTiny(
+      tile.sub(x, dropTiny(clamp(tile.mul(settings.frequency, times)))));
+  x = clamp(dropTiny(tile.sub(x, settings.presence)));
   Value wasSeen = compare(arith::CmpIPredicate::sgt, seen, i32(0));
   Value biased = dropTiny(tile.add(tile.select(wasSeen, x, start), bias));
   biased = tile.select(isWithin(bias, -kMost, kMost), clamp(biased), biased);

@@ -16,6 +16,8 @@
 
 #include "ScalarCode.h"
 
+#include <limits>
+
 namespace mlir::kf {
 
 /// An integer of 64 bits without sign, in two of 32.
@@ -23,10 +25,24 @@ struct Words {
   Value low, high;
 };
 
+/// What a row's token is chosen by, scalars as kf.sample has them, but for the
+/// seed; `first` and what follows with adjustments only.
+struct SampleSettings {
+  Value temperature, topK, topP, minP, counter;
+  Value first, count, repetition, presence, frequency;
+};
+
 class SampleFormulas : public ScalarCode {
 public:
   using ScalarCode::ScalarCode;
   virtual ~SampleFormulas() = default;
+
+  /// The largest finite f32.
+  static constexpr double kMost = std::numeric_limits<float>::max();
+
+  SampleSettings loadSettings(SampleOp op, Value row);
+  /// Whether a token can be chosen by them.
+  Value areValid(const SampleSettings &settings);
 
   /// Whether `low` <= value <= `high`, and `low` < value with `isOpen`; false
   /// for NaN.
@@ -36,8 +52,8 @@ public:
                       bool isOpen = false);
 
   /// See kf::adjustLogit; f32 but for `seen`, which is an i32.
-  Value adjustLogit(Value logit, Value seen, Value bias, Value repetition,
-                    Value presence, Value frequency);
+  Value adjustLogit(Value logit, Value seen, Value bias,
+                    const SampleSettings &settings);
 
   /// See kf::exponentScale.
   Value exponentScale(Value temperature);

@@ -224,24 +224,9 @@ private:
   /// Leaves of the keys those of the pages of the workgroup's part. Its rows
   /// are one token's.
   void takePart() {
-    Value page = e.index(type.getPage());
-    Value begin = arith::DivUIOp::create(b, loc, firstSeen, page);
-    Value end = e.ceilDiv(endKey, type.getPage());
-    Value count = arith::MaxSIOp::create(b, loc, e.sub(end, begin), e.index(0));
-    Value share = e.ceilDiv(count, partial.getSplits());
-    Value split = partial.getSplit() ? e.index(OpFoldResult(partial.getSplit()))
-                                     : e.index(0);
-    auto pageAt = [&](Value number) -> Value {
-      return arith::MinSIOp::create(b, loc, number, end);
-    };
-    begin = pageAt(e.add(begin, e.mul(split, share)));
-    end = pageAt(e.add(begin, share));
-    auto takeFrom = [&](Value key) -> Value {
-      return arith::MaxSIOp::create(b, loc, key, e.mul(begin, page));
-    };
-    firstSeen = takeFrom(firstSeen);
-    firstKey = takeFrom(firstKey);
-    endKey = arith::MinSIOp::create(b, loc, endKey, e.mul(end, page));
+    auto [seen, first, end] =
+        keysOfPart(e, partial, {firstSeen, firstKey, endKey});
+    firstSeen = seen, firstKey = first, endKey = end;
   }
 
   Value load(Value memory, Value place) {

@@ -36,7 +36,6 @@ using namespace mlir::kf;
 
 namespace {
 
-constexpr double kMost = std::numeric_limits<float>::max();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// Code for a row at a time.
@@ -67,13 +66,11 @@ private:
   /// What of a token counts.
   enum class Unit { One, Weight };
 
-  void loadSettings(Value number);
-  Value settingsAreValid();
   Value choose();
   Value firstLargest();
   Value draw();
 
-  void findEntries(Value first, Value count);
+  void findEntries();
   void markEntries();
   Value markPlace(Value id);
   Value logitAt(Value id);
@@ -91,47 +88,15 @@ private:
   SampleOp op;
   int64_t columns;
   Value row;
-  Value temperature, topK, topP, minP, counter;
+  SampleSettings settings; ///< the row's
   Words seed;
-  Value repetition, presence, frequency; ///< with adjustments only
-  Value entry, entriesEnd;               ///< of the lists, the row's
-  Value marks;                           ///< workgroup memory: a bit an id
+  Value entry, entriesEnd; ///< of the lists, the row's
+  Value marks;             ///< workgroup memory: a bit an id
   Value largestOrder, largest, scale;
   SmallVector<Filter> filters; ///< so far
   Value leastWeight;           ///< i32; null: any
   Value lowWords, highWords;   ///< workgroup memory, of a thread each
 };
-
-void SampleEmitter::loadSettings(Value number) {
-  auto load = [&](Value tensor) { return e.load(tensor, number, 0); };
-  temperature = load(op.getTemperature());
-  topK = load(op.getTopK());
-  topP = load(op.getTopP());
-  minP = load(op.getMinP());
-  counter = load(op.getCounter());
-  auto [low, high] = e.loadWords(op.getSeed(), number);
-  seed = {low, high};
-  if (!op.hasAdjustments())
-    return;
-  repetition = load(op.getRepetition());
-  presence = load(op.getPresence());
-  frequency = load(op.getFrequency());
-  findEntries(load(op.getFirst()), load(op.getCount()));
-}
-
-Value SampleEmitter::settingsAreValid() {
-  Value valid = isWithin(temperature, 0, kMost);
-  auto require = [&](Value condition) { valid = both(valid, condition); };
-  require(compare(CmpI::sge, topK, i32(0)));
-  require(isWithin(topP, 0, 1, /*isOpen=*/true));
-  require(isWithin(minP, 0, 1));
-  if (!op.hasAdjustments())
-    return valid;
-  require(isWithin(repetition, 0, kMost, /*isOpen=*/true));
-  require(isWithin(presence, -kMost, kMost));
-  require(isWithin(frequency, -kMost, kMost));
-  return valid;
-}
 
 //===----------------------------------------------------------------------===//
 // Adjustments
@@ -139,7 +104,8 @@ Value SampleEmitter::settingsAreValid() {
 
 /// The row's entries are those from `first` on, `count` of them, as far as the
 /// lists reach; i32s.
-void SampleEmitter::findEntries(Value first, Value count) {
+void SampleEmitter::findEntries() {
+  Value first = settings.first, count = settings.count;
   Value extent = toI32(e.sizesOf(op.getIds())[0]);
   entry = make<arith::MaxSIOp>(first, i32(0));
   // What lies before the lists does not count; the rest may be more than there
@@ -197,8 +163,7 @@ Value SampleEmitter::logitAt(Value id) {
               isOwn,
               [&] {
                 return adjustLogit(args[0], e.load(op.getSeen(), i, 0),
-                                   e.load(op.getBias(), i, 0), repetition,
-                                   presence, frequency);
+                                   e.load(op.getBias(), i, 0), settings);
               },
               [&] { return args[0]; })};
         });
@@ -452,21 +417,21 @@ Value SampleEmitter::pick(const Words &point) {
 }
 
 Value SampleEmitter::draw() {
-  scale = exponentScale(temperature);
-  Value isLimited = both(compare(CmpI::sgt, topK, i32(0)),
-                         compare(CmpI::sgt, i32(columns), topK));
-  Value isNucleus = compare(CmpF::OLT, topP, e.f32(1.0));
-  keep(isLimited, Unit::One, [&] { return Words{topK, i32(0)}; });
+  scale = exponentScale(settings.temperature);
+  Value isLimited = both(compare(CmpI::sgt, settings.topK, i32(0)),
+                         compare(CmpI::sgt, i32(columns), settings.topK));
+  Value isNucleus = compare(CmpF::OLT, settings.topP, e.f32(1.0));
+  keep(isLimited, Unit::One, [&] { return Words{settings.topK, i32(0)}; });
   keep(isNucleus, Unit::Weight, [&] {
     Words all = sum([&](Value logit, Value id) { return weightOf(logit, id); });
-    Words wanted = topPSum(all, topP);
+    Words wanted = topPSum(all, settings.topP);
     Value isNone =
         compare(CmpI::eq, make<arith::OrIOp>(wanted.low, wanted.high), i32(0));
     return Words{e.select(isNone, i32(1), wanted.low), wanted.high};
   });
-  leastWeight = minPWeight(minP);
+  leastWeight = minPWeight(settings.minP);
   Words left = sum([&](Value logit, Value id) { return weightOf(logit, id); });
-  return pick(drawPoint(left, randomBits(seed, counter)));
+  return pick(drawPoint(left, randomBits(seed, settings.counter)));
 }
 
 /// The lowest id with the largest logit.
@@ -482,7 +447,7 @@ Value SampleEmitter::firstLargest() {
 }
 
 Value SampleEmitter::choose() {
-  Value isGreedy = compare(CmpI::eq, orderOf(temperature), i32(0));
+  Value isGreedy = compare(CmpI::eq, orderOf(settings.temperature), i32(0));
   return ifElse(
       isGreedy, [&] { return firstLargest(); }, [&] { return draw(); });
 }
@@ -493,7 +458,11 @@ LogicalResult SampleEmitter::emit(Value number) {
   row = number;
   filters.clear();
   leastWeight = Value();
-  loadSettings(number);
+  settings = loadSettings(op, number);
+  auto [low, high] = e.loadWords(op.getSeed(), number);
+  seed = {low, high};
+  if (op.hasAdjustments())
+    findEntries();
   auto none = [&] { return i32(-1); };
   auto scan = [&]() -> Value {
     if (op.hasAdjustments())
@@ -513,7 +482,7 @@ LogicalResult SampleEmitter::emit(Value number) {
         isOrderWithin(largestOrder, -kMost, kMost), [&] { return choose(); },
         none);
   };
-  Value token = ifElse(settingsAreValid(), scan, none);
+  Value token = ifElse(areValid(settings), scan, none);
   e.onFirstThread([&] { e.storeResult(token, number); });
   // The next row marks anew once all threads are done with this one's.
   if (op.hasAdjustments())

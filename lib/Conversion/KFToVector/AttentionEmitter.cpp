@@ -153,21 +153,9 @@ private:
 
   /// Leaves of the keys those of the pages of the tile's part.
   void takePart() {
-    auto most = [&](Value lhs, Value rhs) -> Value {
-      return arith::MaxSIOp::create(b, loc, lhs, rhs);
-    };
-    Value page = e.index(type.getPage());
-    Value begin = arith::DivUIOp::create(b, loc, firstSeen, page);
-    Value end = e.ceilDiv(endKey, type.getPage());
-    Value share =
-        e.ceilDiv(most(e.sub(end, begin), e.index(0)), partial.getSplits());
-    Value split = partial.getSplit() ? e.index(OpFoldResult(partial.getSplit()))
-                                     : e.index(0);
-    begin = e.mul(e.add(begin, e.mul(split, share)), page);
-    end = e.add(begin, e.mul(share, page));
-    firstSeen = most(firstSeen, begin);
-    firstKey = most(firstKey, begin);
-    endKey = arith::MinSIOp::create(b, loc, endKey, end);
+    auto [seen, first, end] =
+        keysOfPart(e, partial, {firstSeen, firstKey, endKey});
+    firstSeen = seen, firstKey = first, endKey = end;
   }
 
   /// Scores, weights and sums of the run's rows, `rowsOfBlock` at a time.

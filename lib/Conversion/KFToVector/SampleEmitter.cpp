@@ -15,8 +15,6 @@ using namespace mlir::kf;
 
 namespace {
 
-constexpr double kMost = std::numeric_limits<float>::max();
-
 /// Code for a row at a time.
 class SampleEmitter {
 public:
@@ -28,8 +26,6 @@ public:
   FailureOr<Value> emit(Value number);
 
 private:
-  void loadSettings(Value number);
-  Value settingsAreValid();
   FailureOr<Value> prepareRow(Value number);
   FailureOr<Value> copyAndAdjust(Value number, Value begin, Value end);
   Value draw();
@@ -42,41 +38,9 @@ private:
   TokenCandidates candidates;
   SampleMath &math;
 
-  // Settings of the row; `count` and what follows with adjustments only.
-  Value temperature, topK, topP, minP, seed, counter;
-  Value first, count, repetition, presence, frequency;
+  SampleSettings settings; // of the row
+  Value seed;
 };
-
-void SampleEmitter::loadSettings(Value number) {
-  auto load = [&](Value tensor) { return e.load(tensor, number, 0); };
-  temperature = load(op.getTemperature());
-  topK = load(op.getTopK());
-  topP = load(op.getTopP());
-  minP = load(op.getMinP());
-  seed = load(op.getSeed());
-  counter = load(op.getCounter());
-  if (!op.hasAdjustments())
-    return;
-  first = load(op.getFirst());
-  count = load(op.getCount());
-  repetition = load(op.getRepetition());
-  presence = load(op.getPresence());
-  frequency = load(op.getFrequency());
-}
-
-Value SampleEmitter::settingsAreValid() {
-  Value valid = math.isWithin(temperature, 0, kMost);
-  auto require = [&](Value condition) { valid = math.both(valid, condition); };
-  require(math.compare(arith::CmpIPredicate::sge, topK, math.i32(0)));
-  require(math.isWithin(topP, 0, 1, /*isOpen=*/true));
-  require(math.isWithin(minP, 0, 1));
-  if (!op.hasAdjustments())
-    return valid;
-  require(math.isWithin(repetition, 0, kMost, /*isOpen=*/true));
-  require(math.isWithin(presence, -kMost, kMost));
-  require(math.isWithin(frequency, -kMost, kMost));
-  return valid;
-}
 
 /// The row's logits where they lie, or a copy where they have to change.
 FailureOr<Value> SampleEmitter::prepareRow(Value number) {
@@ -88,8 +52,9 @@ FailureOr<Value> SampleEmitter::prepareRow(Value number) {
   };
   Value extent = math.toI64(e.sizesOf(op.getIds())[0]);
   Value end = math.make<arith::MinSIOp>(
-      math.make<arith::AddIOp>(wide(first), wide(count)), extent);
-  Value begin = math.make<arith::MaxSIOp>(wide(first), math.i64(0));
+      math.make<arith::AddIOp>(wide(settings.first), wide(settings.count)),
+      extent);
+  Value begin = math.make<arith::MaxSIOp>(wide(settings.first), math.i64(0));
   if (!inPlace)
     return copyAndAdjust(number, begin, end);
   LogicalResult result = success();
@@ -117,8 +82,7 @@ FailureOr<Value> SampleEmitter::copyAndAdjust(Value number, Value begin,
     e.ifThen(e.isLess(id, e.index(row.columns())), [&] {
       Value logit = memref::LoadOp::create(b, loc, *values, id);
       e.store(math.adjustLogit(logit, e.load(op.getSeen(), i, 0),
-                               e.load(op.getBias(), i, 0), repetition, presence,
-                               frequency),
+                               e.load(op.getBias(), i, 0), settings),
               *values, id);
     });
     return SmallVector<Value>();
@@ -131,22 +95,24 @@ FailureOr<Value> SampleEmitter::copyAndAdjust(Value number, Value begin,
 Value SampleEmitter::draw() {
   auto greater = arith::CmpIPredicate::sgt;
   Value isLimited =
-      math.both(math.compare(greater, topK, math.i32(0)),
-                math.compare(greater, math.i32(row.columns()), topK));
-  Value isNucleus = math.compare(arith::CmpFPredicate::OLT, topP, e.f32(1.0));
-  candidates.collect(temperature, isLimited, topK);
-  candidates.filterIf(isLimited, [&] { candidates.keepTopK(topK); });
-  candidates.filterIf(isNucleus, [&] { candidates.keepTopP(topP); });
-  Value left = candidates.keepMinP(minP);
-  return candidates.pick(math.drawPoint(left, math.randomBits(seed, counter)));
+      math.both(math.compare(greater, settings.topK, math.i32(0)),
+                math.compare(greater, math.i32(row.columns()), settings.topK));
+  Value isNucleus =
+      math.compare(arith::CmpFPredicate::OLT, settings.topP, e.f32(1.0));
+  candidates.collect(settings.temperature, isLimited, settings.topK);
+  candidates.filterIf(isLimited, [&] { candidates.keepTopK(settings.topK); });
+  candidates.filterIf(isNucleus, [&] { candidates.keepTopP(settings.topP); });
+  Value left = candidates.keepMinP(settings.minP);
+  return candidates.pick(
+      math.drawPoint(left, math.randomBits(seed, settings.counter)));
 }
 
 FailureOr<Value> SampleEmitter::emit(Value number) {
   LogicalResult result = success();
   auto none = [&] { return math.i32(-1); };
   auto choose = [&] {
-    Value isGreedy =
-        math.compare(arith::CmpFPredicate::OEQ, temperature, e.f32(0.0));
+    Value isGreedy = math.compare(arith::CmpFPredicate::OEQ,
+                                  settings.temperature, e.f32(0.0));
     return math.ifElse(
         isGreedy, [&] { return row.firstLargest(); }, [&] { return draw(); });
   };
@@ -157,12 +123,13 @@ FailureOr<Value> SampleEmitter::emit(Value number) {
       return none();
     }
     row.scan(*values, /*ignoreNan=*/false);
-    Value isFinite = math.isWithin(row.largest, -kMost, kMost);
+    Value isFinite = math.isWithin(row.largest, -math.kMost, math.kMost);
     return math.ifElse(row.hasNan, none,
                        [&] { return math.ifElse(isFinite, choose, none); });
   };
-  loadSettings(number);
-  Value token = math.ifElse(settingsAreValid(), scan, none);
+  settings = math.loadSettings(op, number);
+  seed = e.load(op.getSeed(), number, 0);
+  Value token = math.ifElse(math.areValid(settings), scan, none);
   if (failed(result))
     return failure();
   return token;
