@@ -138,6 +138,11 @@ Result<Tensor> mlp(const TensorView &x, const MlpWeights &weights,
   if (weights.gate) {
     KF_ASSIGN_OR_RETURN(Tensor gate,
                         matmul(x, *weights.gate, weights.gateBias)); // [M, F]
+    if (gate.view().shape != hidden.view().shape)
+      return Status::error("kf.mlp C2: gate is " +
+                           describe(weights.gate->type, weights.gate->shape) +
+                           " for up " +
+                           describe(weights.up->type, weights.up->shape));
     KF_ASSIGN_OR_RETURN(gate, activation(kind, gate.view()));
     for (int64_t i = 0; i < hidden.view().count(); ++i)
       hidden.floats()[i] *= gate.floats()[i];

@@ -149,6 +149,10 @@ TEST_F(MlpTest, Gated) {
 TEST_F(MlpTest, RejectsWrongOperands) {
   MlpWeights weights{nullptr, &up, &down, &gateBias, nullptr, nullptr};
   expectError(mlp(x, weights, Activation::Relu), "kf.mlp C4");
+  Tensor oneRow = makeTensor({1, 2}, {1, 1});
+  TensorView gateOfOneRow = oneRow.view();
+  weights = {&gateOfOneRow, &up, &down, nullptr, nullptr, nullptr};
+  expectError(mlp(x, weights, Activation::Relu), "kf.mlp C2: gate is");
   weights = {nullptr, &up, nullptr, nullptr, nullptr, nullptr};
   expectError(mlp(x, weights, Activation::Relu), "kf.mlp needs");
   weights = {nullptr, &up, &x, nullptr, nullptr, &upBias};
