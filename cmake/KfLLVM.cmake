@@ -55,7 +55,7 @@ foreach(lib ${kf_all_mlir})
   endif()
 endforeach()
 llvm_map_components_to_libnames(kf_llvm_archives
-  core support SupportLSP passes orcjit targetparser native NVPTX)
+  core support SupportLSP passes orcjit targetparser native AArch64 NVPTX)
 llvm_map_components_to_libnames(kf_orc_archives
   core support orcjit targetparser native)
 set_property(TARGET MLIRSupport APPEND PROPERTY

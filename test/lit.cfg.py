@@ -12,7 +12,7 @@ import lit.formats
 config.name = "KernelForge"
 config.suffixes = [".mlir", ".test"]
 config.excludes = ["Inputs", "runtime", "fuzz", "golden",
-                   "conformance"]
+                   "conformance", "emulator"]
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = config.kf_test_dir

@@ -105,7 +105,7 @@ std::vector<Case> cases() {
                            "kf-stories-Q4_K_M.gguf"}) {
     list.push_back({file, "reference", "native"});
     list.push_back({file, "cpu", "native"});
-    list.push_back({file, "cpu", "x86-64-v3"});
+    list.push_back({file, "cpu", "x86-64-v3-f32"});
     for (const char *gpu : gpuDevices)
       list.push_back({file, gpu, "native"});
   }

@@ -11,6 +11,7 @@
 #include "kf/Pipelines/Compiler.h"
 #include "runtime/devices/Cpu/CpuDevice.h"
 #include "runtime/devices/Reference/ReferenceDevice.h"
+#include "test/emulator/EmulatedDevice.h"
 #include "test/runtime/FlushedSubnormals.h"
 
 #include <algorithm>
@@ -23,6 +24,24 @@ bool kf::test::isSlow(const std::string &name) {
     return false;
   auto found = listVulkanDevices();
   return found.ok() && std::ranges::none_of(*found, &VulkanDeviceInfo::isGpu);
+}
+
+bool kf::test::isEmulated(const std::string &name) {
+  return name.starts_with("cortex") || name.starts_with("neoverse");
+}
+
+bool kf::test::roundsRows(const std::string &name) {
+  return !isGpu(name) && name != "reference" && name != "x86-64-v3-f32" &&
+         name != "cortex-a72";
+}
+
+/// The target of a name that says one; empty where the device does.
+static std::string cpuTargetOf(const std::string &name) {
+  if (name == "x86-64-v3-f32")
+    return "#kf.cpu_target<cpu = \"x86-64-v3\", lanes = 8>";
+  if (kf::test::isEmulated(name))
+    return "cpu:aarch64-linux-gnu/" + name;
+  return name.starts_with("x86") ? "cpu:" + name : "";
 }
 
 std::unique_ptr<Device> kf::test::openTestDevice(const std::string &name) {
@@ -38,6 +57,9 @@ std::unique_ptr<Device> kf::test::openTestDevice(const std::string &name) {
     VulkanDeviceOptions options;
     options.validation = testsValidateVulkan();
     opened = createVulkanDevice(options);
+  } else if (isEmulated(name)) {
+    // The emulator knows fewer CPUs than LLVM; its largest has what they have.
+    opened = openEmulatedDevice(name == "neoverse-n2" ? "max" : name);
   } else {
     opened = createCpuDevice({.threads = name == "cpu2" ? 2 : 1});
   }
@@ -48,14 +70,17 @@ std::unique_ptr<Device> kf::test::openTestDevice(const std::string &name) {
 std::string kf::test::targetFor(const Device &device, const std::string &name) {
   if (name == "vulkan_any" || name == "vulkan_flushed")
     return device.name();
-  return name.starts_with("x86") ? "cpu:" + name : device.target();
+  const std::string cpu = cpuTargetOf(name);
+  return cpu.empty() ? device.target() : cpu;
 }
 
 std::string kf::test::missingOfCpu(const std::string &name) {
-  if (!name.starts_with("x86"))
-    return {};
+  if (isEmulated(name))
+    return hasEmulator() ? "" : "there is no emulator of AArch64";
   mlir::kf::CompileOptions options;
-  options.target = "cpu:" + name;
+  options.target = cpuTargetOf(name);
+  if (options.target.empty())
+    return {};
   if (!llvm::errorToBool(mlir::kf::checkRunsOnHost(options)))
     return {};
   return "this machine cannot run code for " + name;

@@ -10,7 +10,9 @@
 // validation), vulkan_any (the same, by code for every Vulkan device and not
 // for the one at hand), vulkan_flushed (by that code as well, and where the
 // device is this machine's CPU, it takes subnormal numbers for zeros, as GPUs
-// may), cuda, or a CPU that code is made for, as x86-64-v3.
+// may), cuda, or a CPU that code is made for, as x86-64-v3. x86-64-v3-f32 is
+// that without products of bytes. cortex-a76 and others of AArch64 run in an
+// emulator, where the build found one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,6 +31,11 @@ namespace kf::test {
 inline bool isGpu(const std::string &name) {
   return name.starts_with("vulkan") || name == "cuda";
 }
+
+bool isEmulated(const std::string &name);
+
+/// Whether products with block-quantized weights round rows to 8 bits.
+bool roundsRows(const std::string &name);
 
 /// Whether this is a Vulkan that computes on the CPU, which takes minutes for
 /// what takes others seconds.

@@ -26,6 +26,10 @@ LogicalResult
 verifyVectorSchedule(KernelOp kernel,
                      function_ref<InFlightDiagnostic()> emitError);
 
+/// Whether codes of `weight`, which is block-quantized, are bytes that have a
+/// sign until they are packed (::kf::PackedBlock).
+bool hasCodesOf8Bits(RankedTensorType weight);
+
 } // namespace mlir::kf
 
 #endif // KF_CONVERSION_VECTORSCHEDULE_H

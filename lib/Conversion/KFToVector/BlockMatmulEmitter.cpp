@@ -348,7 +348,7 @@ private:
           b, loc, x.sums, ValueRange{rowIndices[row], sub}));
       // The sum of (code - zero) * q is that of code * q less zero times q's.
       Value start = splatInt(0);
-      if (packed.zero)
+      if (packed.zero && !isSigned())
         start = e.splat(arith::MulIOp::create(
                             b, loc, rowTotals[row],
                             arith::ConstantOp::create(
@@ -361,6 +361,10 @@ private:
       if (format.table)
         for (Value &code : codes)
           code = lookUpBytes(code);
+      else if (isSigned())
+        for (Value &code : codes)
+          code = arith::XOrIOp::create(
+              b, loc, code, splatInt(static_cast<int32_t>(0x80808080u)));
       Value column =
           e.add(e.mul(u, e.index(quadsPerUnit)), e.index(firstQuad + quad));
       for (int64_t row = 0; row < tileRows; ++row) {
@@ -391,19 +395,26 @@ private:
     }
   }
 
-  /// sum + the four products of unsigned bytes of `codes` and signed of `x`.
+  /// Whether products take codes with a sign, from which packing had taken it
+  /// by adding packed.zero.
+  bool isSigned() { return e.schedule.getDot() == DotKind::S8; }
+
+  /// sum + the four products of bytes of `codes` and `x`.
   Value dot(Value sum, Value codes, Value x) {
     VectorType bytes = e.vectorType(4 * lanes, b.getI8Type());
-    return Dp4aOp::create(b, loc, sum,
-                          vector::BitCastOp::create(b, loc, bytes, codes),
-                          vector::BitCastOp::create(b, loc, bytes, x));
+    uint32_t most = packed.zero == 128 ? 255 : (1u << format.codeBits()) - 1;
+    return Dp4aOp::create(
+        b, loc, sum, vector::BitCastOp::create(b, loc, bytes, codes),
+        vector::BitCastOp::create(b, loc, bytes, x), most, isSigned());
   }
 
-  /// The table's entries, with packed.zero added, at the bytes of `codes`.
+  /// The table's entries at the bytes of `codes`, with packed.zero added unless
+  /// they keep their sign.
   Value lookUpBytes(Value codes) {
     SmallVector<int8_t> entries;
     for (int64_t i = 0; i < 16; ++i)
-      entries.push_back(static_cast<int8_t>(format.table[i] + packed.zero));
+      entries.push_back(static_cast<int8_t>(format.table[i] +
+                                            (isSigned() ? 0 : packed.zero)));
     VectorType bytes = e.vectorType(4 * lanes, b.getI8Type());
     Value found = LookUpOp::create(
         b, loc, vector::BitCastOp::create(b, loc, bytes, codes), entries);
@@ -419,7 +430,7 @@ LogicalResult mlir::kf::emitBlockMatmulKernel(KernelEmitter &emitter) {
   auto type = cast<RankedTensorType>(emitter.find<MatmulOp>().getW().getType());
   const Format &format =
       getStorage(cast<QuantType>(type.getElementType()).getFormat());
-  if (emitter.schedule.getDot() == DotKind::I8)
+  if (emitter.schedule.getDot() != DotKind::F32)
     return Int8BlockEmitter(emitter, format).emit();
   return FloatBlockEmitter(emitter, format).emit();
 }

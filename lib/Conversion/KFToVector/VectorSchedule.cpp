@@ -31,8 +31,8 @@ public:
       return fail("rows of blocks are read in at most 16 lanes");
     if (auto matmul = find<MatmulOp>())
       return verifyMatmul(matmul);
-    if (schedule.getDot() == DotKind::I8)
-      return fail("dot = i8 is for matmuls with block-quantized weights");
+    if (schedule.getDot() != DotKind::F32)
+      return fail(dot() + " is for matmuls with block-quantized weights");
     if (schedule.getUnroll() != 1)
       return fail("unroll is for matmuls");
     if (auto attention = find<CacheAttentionInterface>())
@@ -70,6 +70,11 @@ private:
     return nullptr;
   }
 
+  /// "dot = i8"
+  std::string dot() {
+    return ("dot = " + stringifyDotKind(schedule.getDot())).str();
+  }
+
   /// The tile of workgroup loop `dim`; 0 leaves it whole.
   int64_t workgroup(size_t dim) {
     ArrayRef<int64_t> sizes = schedule.getWorkgroup();
@@ -80,12 +85,16 @@ private:
     auto weight = cast<RankedTensorType>(op.getW().getType());
     bool quantized = isa<QuantType>(weight.getElementType());
     int64_t lanes = schedule.getLanes();
-    if (schedule.getDot() == DotKind::I8) {
+    if (schedule.getDot() != DotKind::F32) {
       if (lanes < 4 || lanes > 16)
-        return fail("dot = i8 needs lanes = 4, 8 or 16");
+        return fail(dot() + " needs lanes = 4, 8 or 16");
       if (!quantized)
-        return fail("dot = i8 is for matmuls with block-quantized weights");
+        return fail(dot() + " is for matmuls with block-quantized weights");
     }
+    if (schedule.getDot() == DotKind::S8 && !hasCodesOf8Bits(weight))
+      return emitError() << "dot = s8 is for codes of 8 bits; dot = i8 takes "
+                            "those of "
+                         << weight.getElementType();
     if (quantized && schedule.getUnroll() != 1)
       return fail("unroll must be 1 for block-quantized weights, whose blocks "
                   "are unrolled whole");
@@ -214,6 +223,11 @@ private:
 };
 
 } // namespace
+
+bool mlir::kf::hasCodesOf8Bits(RankedTensorType weight) {
+  auto quant = cast<QuantType>(weight.getElementType());
+  return ::kf::PackedBlock(getStorage(quant.getFormat())).zero == 128;
+}
 
 LogicalResult
 mlir::kf::verifyVectorSchedule(KernelOp kernel,

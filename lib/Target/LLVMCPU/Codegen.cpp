@@ -39,17 +39,28 @@ using namespace mlir;
 using namespace mlir::kf;
 
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
-mlir::kf::createTargetMachine(StringRef cpu) {
+mlir::kf::createTargetMachine(StringRef cpu, StringRef system) {
   static std::once_flag once;
   std::call_once(once, [] {
     llvm::InitializeNativeTarget();
     llvm::InitializeNativeTargetAsmPrinter();
+    LLVMInitializeAArch64TargetInfo();
+    LLVMInitializeAArch64Target();
+    LLVMInitializeAArch64TargetMC();
+    LLVMInitializeAArch64AsmPrinter();
   });
-  llvm::Triple triple(llvm::sys::getProcessTriple());
+  llvm::Triple triple(system.empty() ? llvm::sys::getProcessTriple()
+                                     : llvm::Triple::normalize(system));
   std::string error;
   const llvm::Target *found = llvm::TargetRegistry::lookupTarget(triple, error);
-  if (!found)
-    return llvm::createStringError("cpu target: " + error);
+  if (!found || !(triple.isX86() || triple.isAArch64()))
+    return llvm::createStringError(
+        "cpu target: there is no code for the system '" + system +
+        "'; there is for x86_64-linux-gnu and aarch64-linux-gnu");
+  if (cpu == nativeCpu && !system.empty())
+    return llvm::createStringError(
+        "cpu target: 'native' is this machine's CPU, not one of '" + system +
+        "'; name one, as in aarch64-linux-gnu/cortex-a76");
 
   std::string features;
   if (cpu == nativeCpu) {
@@ -62,9 +73,10 @@ mlir::kf::createTargetMachine(StringRef cpu) {
   std::unique_ptr<llvm::MCSubtargetInfo> known(
       found->createMCSubtargetInfo(triple, "", ""));
   if (!known || !known->isCPUStringValid(cpu))
-    return llvm::createStringError("cpu target: LLVM knows no " +
-                                   triple.getArchName() + " CPU '" + cpu +
-                                   "'; 'native' is this machine's");
+    return llvm::createStringError(
+        "cpu target: LLVM knows no " + triple.getArchName() + " CPU '" + cpu +
+        "'; 'native' is this machine's, and another system's stands behind "
+        "its name, as in aarch64-linux-gnu/cortex-a76");
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
   std::unique_ptr<llvm::TargetMachine> machine(found->createTargetMachine(
@@ -77,12 +89,18 @@ mlir::kf::createTargetMachine(StringRef cpu) {
   return machine;
 }
 
-llvm::Error mlir::kf::checkHostRuns(StringRef cpu) {
-  if (cpu == nativeCpu)
-    return llvm::Error::success();
-  auto machine = createTargetMachine(cpu);
+llvm::Error mlir::kf::checkHostRuns(StringRef cpu, StringRef system) {
+  auto machine = createTargetMachine(cpu, system);
   if (!machine)
     return machine.takeError();
+  if (cpu == nativeCpu)
+    return llvm::Error::success();
+  const llvm::Triple host(llvm::sys::getProcessTriple());
+  const llvm::Triple &triple = (*machine)->getTargetTriple();
+  if (triple.getArch() != host.getArch() || triple.getOS() != host.getOS())
+    return llvm::createStringError("cpu target: this machine, " + host.str() +
+                                   ", cannot run code for " + triple.str() +
+                                   "; --target-cpu=native is this machine's");
   const llvm::MCSubtargetInfo *info = (*machine)->getMCSubtargetInfo();
   std::string missing;
   for (const auto &[name, isOn] : llvm::sys::getHostCPUFeatures())
@@ -97,16 +115,37 @@ llvm::Error mlir::kf::checkHostRuns(StringRef cpu) {
 }
 
 int64_t mlir::kf::vectorLanes(const llvm::TargetMachine &machine) {
+  if (machine.getTargetTriple().isAArch64())
+    return 4;
   const llvm::MCSubtargetInfo *info = machine.getMCSubtargetInfo();
   if (info->checkFeatures("+avx512f"))
     return 16;
   return info->checkFeatures("+avx2,+fma") ? 8 : 4;
 }
 
-bool mlir::kf::hasInt8Dot(const llvm::TargetMachine &machine) {
+int64_t mlir::kf::vectorRegisters(const llvm::TargetMachine &machine) {
+  return vectorLanes(machine) == 16 || machine.getTargetTriple().isAArch64()
+             ? 32
+             : 16;
+}
+
+std::optional<ByteDot> mlir::kf::byteDotOf(const llvm::TargetMachine &machine) {
   const llvm::MCSubtargetInfo *info = machine.getMCSubtargetInfo();
-  return info->checkFeatures("+avx512vnni,+avx512vl,+avx512bw") ||
-         (vectorLanes(machine) == 8 && info->checkFeatures("+avxvnni"));
+  if (machine.getTargetTriple().isAArch64()) {
+    if (info->checkFeatures("+i8mm"))
+      return ByteDot::Usdot;
+    if (info->checkFeatures("+dotprod"))
+      return ByteDot::Sdot;
+    return std::nullopt;
+  }
+  int64_t lanes = vectorLanes(machine);
+  if (info->checkFeatures("+avx512vnni,+avx512vl,+avx512bw") ||
+      (lanes == 8 && info->checkFeatures("+avxvnni")))
+    return ByteDot::Vpdpbusd;
+  // A CPU may compute with wider floats than bytes.
+  if (lanes == 16 && !info->checkFeatures("+avx512bw"))
+    return std::nullopt;
+  return info->checkFeatures("+ssse3") ? ByteDot::Pmaddubsw : ByteDot::Pmaddwd;
 }
 
 void mlir::kf::buildCpuCodegenPipeline(OpPassManager &passes) {

@@ -67,7 +67,7 @@ struct CpuTargetModel
   LogicalResult serialize(Attribute target, ModuleOp module,
                           ::kf::Executable &executable,
                           ::kf::CancelFlag cancelled) const {
-    auto machine = createTargetMachine(cpuOf(target));
+    auto machine = machineOf(target);
     if (!machine)
       return module.emitError(llvm::toString(machine.takeError()));
     for (::kf::KernelSpec &kernel : executable.kernels)
@@ -88,7 +88,7 @@ struct CpuTargetModel
   }
 
   std::string getIdentity(Attribute target) const {
-    auto machine = createTargetMachine(cpuOf(target));
+    auto machine = machineOf(target);
     if (!machine) {
       llvm::consumeError(machine.takeError());
       return "";
@@ -99,23 +99,34 @@ struct CpuTargetModel
   }
 
   llvm::Error checkRunsOnHost(Attribute target) const {
-    return checkHostRuns(cpuOf(target));
+    auto cpu = cast<CpuTargetAttr>(target);
+    return checkHostRuns(cpu.getCpu(), cpu.getTriple());
   }
 
 private:
-  static StringRef cpuOf(Attribute target) {
-    return cast<CpuTargetAttr>(target).getCpu();
+  static llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
+  machineOf(Attribute target) {
+    auto cpu = cast<CpuTargetAttr>(target);
+    return createTargetMachine(cpu.getCpu(), cpu.getTriple());
   }
 };
 
 llvm::Expected<Attribute> createCpuTarget(MLIRContext *context, StringRef chip,
                                           int64_t workers) {
-  StringRef cpu = chip.empty() ? StringRef(nativeCpu) : chip;
-  auto machine = createTargetMachine(cpu);
+  // Another system's CPU stands behind its name: aarch64-linux-gnu/cortex-a76.
+  StringRef triple, cpu = chip.empty() ? StringRef(nativeCpu) : chip;
+  if (cpu.contains('/'))
+    std::tie(triple, cpu) = cpu.split('/');
+  auto machine = createTargetMachine(cpu, triple);
   if (!machine)
     return machine.takeError();
-  return CpuTargetAttr::get(context, cpu, vectorLanes(**machine),
-                            hasInt8Dot(**machine), workers);
+  int64_t lanes = vectorLanes(**machine);
+  int64_t registers = vectorRegisters(**machine);
+  std::optional<ByteDot> dot = byteDotOf(**machine);
+  return CpuTargetAttr::get(context, cpu, triple, lanes,
+                            (registers == 32) == (lanes == 16) ? 0 : registers,
+                            dot.has_value(), dot.value_or(ByteDot::Vpdpbusd),
+                            workers);
 }
 
 } // namespace

@@ -14,6 +14,8 @@
 #include "KernelConfig.h"
 #include "Workers.h"
 
+#include "kf/Conversion/VectorSchedule.h"
+
 #include <numeric>
 
 using namespace mlir;
@@ -47,8 +49,9 @@ struct Draft {
 class Selector {
 public:
   explicit Selector(CpuTargetAttr target)
-      : context(target.getContext()), lanes(target.getLanes()),
-        int8Dot(target.getInt8Dot()), threads(threadsOf(target)) {}
+      : target(target), context(target.getContext()), lanes(target.getLanes()),
+        manyRegisters(target.countRegisters() == 32),
+        threads(threadsOf(target)) {}
 
   VectorScheduleAttr select(KernelOp kernel, int64_t rows) {
     if (auto matmul = find<MatmulOp>(kernel))
@@ -71,6 +74,14 @@ private:
         cast<RankedTensorType>(op.getW().getType()).getElementType());
   }
 
+  /// What products with the block-quantized weight multiply in.
+  DotKind dotOf(RankedTensorType w) {
+    if (!target.getInt8Dot())
+      return DotKind::F32;
+    return hasCodesOf8Bits(w) && !target.takesUnsignedBytes() ? DotKind::S8
+                                                              : DotKind::I8;
+  }
+
   /// Of a kernel with enough work for them.
   int64_t wantedGroups() { return groupsPerWorker * threads; }
 
@@ -91,15 +102,17 @@ private:
     int64_t panel = layout ? layout.getPanel() : 2 * lanes;
     if (layout && llvm::isPowerOf2_64(layout.getInterleave()))
       draft.lanes = std::min<int64_t>(lanes, layout.getInterleave());
-    int64_t registers = lanes == 16 ? 28 : 12;
+    int64_t registers = manyRegisters ? 28 : 12;
     int64_t perRow = std::max<int64_t>(groups * panel / draft.lanes, 1);
     if (isQuantized(op)) {
       // Codes, scales and minimums take registers too, and each sum of 8-bit
       // products one beside the sum of blocks.
-      draft.dot = int8Dot ? DotKind::I8 : DotKind::F32;
-      registers = int8Dot ? (lanes == 16 ? 16 : 5) : registers * 5 / 7;
+      draft.dot = dotOf(w);
+      registers = draft.dot == DotKind::F32 ? registers * 5 / 7
+                  : manyRegisters           ? 16
+                                            : 5;
     }
-    bool int8 = draft.dot == DotKind::I8;
+    bool int8 = draft.dot != DotKind::F32;
     int64_t tileRows = std::clamp<int64_t>(
         registers / perRow, 1, int8 ? std::min(rows, int8Rows) : rows);
     // Even tiles rather than a last one that is mostly padding.
@@ -145,7 +158,7 @@ private:
         std::min<int64_t>(rows, std::max<int64_t>(1, 32 / group));
     int64_t vectors =
         std::max<int64_t>(keys / lanes, 1); // of scores, for each query row
-    int64_t registers = lanes == 16 ? 24 : 12;
+    int64_t registers = manyRegisters ? 24 : 12;
     int64_t tileRows =
         std::clamp<int64_t>(registers / vectors, 1, rowsOfGroup * group);
     // Even tiles of a token's heads.
@@ -264,10 +277,11 @@ private:
     return draft.get(context);
   }
 
+  CpuTargetAttr target;
   MLIRContext *context;
   int64_t lanes;
-  bool int8Dot;
-  int64_t threads; // that share the workgroups
+  bool manyRegisters; // 32, not 16
+  int64_t threads;    // that share the workgroups
 };
 
 } // namespace

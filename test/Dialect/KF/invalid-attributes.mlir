@@ -75,7 +75,7 @@ func.func private @f(tensor<8x32x!kf.quant<q8_0>, #kf.layout<panel = 4, interlea
 
 // -----
 
-// expected-error @+2 {{expected one of [f32, i8] for what a matmul multiplies in, got: i4}}
+// expected-error @+2 {{expected one of [f32, i8, s8] for what a matmul multiplies in, got: i4}}
 // expected-error @+1 {{failed to parse KF_VectorScheduleAttr parameter 'dot'}}
 "test.op"() {a = #kf.vector<dot = i4>} : () -> ()
 
@@ -186,6 +186,11 @@ func.func private @f(tensor<8x32x!kf.quant<q8_0>, #kf.layout<panel = 4, interlea
 // targets
 // expected-error @+1 {{cpu_target: lanes must be 4, 8 or 16, found 12}}
 "test.op"() {a = #kf.cpu_target<cpu = "native", lanes = 12>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{cpu_target: registers must be 16 or 32, or 0 where that follows from the lanes, found 8}}
+"test.op"() {a = #kf.cpu_target<cpu = "native", registers = 8>} : () -> ()
 
 // -----
 

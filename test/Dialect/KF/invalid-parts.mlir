@@ -136,6 +136,22 @@ func.func @f(%s: vector<16xi32>, %a: vector<16xi8>) {
 
 // -----
 
+func.func @f(%s: vector<4xi32>, %a: vector<16xi8>) {
+  // expected-error @+1 {{C2: most must be from 1 to 255, and stay out with signed, found 256}}
+  %0 = kf.dp4a %s, %a, %a most(256) : vector<4xi32>, vector<16xi8>
+  return
+}
+
+// -----
+
+func.func @f(%s: vector<4xi32>, %a: vector<16xi8>) {
+  // expected-error @+1 {{C2: most must be from 1 to 255, and stay out with signed, found 15}}
+  %0 = kf.dp4a %s, %a, %a most(15) signed : vector<4xi32>, vector<16xi8>
+  return
+}
+
+// -----
+
 func.func @f(%a: vector<16xi8>) {
   // expected-error @+1 {{C1: table must have 16 entries, found 2}}
   %0 = kf.look_up %a [0, 1] : vector<16xi8>

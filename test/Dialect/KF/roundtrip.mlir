@@ -183,6 +183,10 @@ func.func @rows_in_8_bits(%x: tensor<?x256xf32>, %w: tensor<96x256x!kf.quant<q4_
 func.func @bytes(%s: vector<16xi32>, %a: vector<64xi8>) {
   // CHECK: kf.dp4a %{{.*}}, %{{.*}}, %{{.*}} : vector<16xi32>, vector<64xi8>
   %0 = kf.dp4a %s, %a, %a : vector<16xi32>, vector<64xi8>
+  // CHECK: kf.dp4a %{{.*}}, %{{.*}}, %{{.*}} most(15) : vector<16xi32>, vector<64xi8>
+  %2 = kf.dp4a %s, %a, %a most(15) : vector<16xi32>, vector<64xi8>
+  // CHECK: kf.dp4a %{{.*}}, %{{.*}}, %{{.*}} signed : vector<16xi32>, vector<64xi8>
+  %3 = kf.dp4a %s, %a, %a signed : vector<16xi32>, vector<64xi8>
   // CHECK: kf.look_up %{{.*}} [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, -15] : vector<64xi8>
   %1 = kf.look_up %a [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, -15] : vector<64xi8>
   return

@@ -3,14 +3,21 @@
 // RUN: not kf-opt %S/Inputs/dense-int8.mlir --kf-set-target=target=cpu:icelake-server --kf-select-schedules 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=DENSE
 
+// RUN: kf-opt %s --kf-set-target=target=cpu:knl --kf-select-schedules | FileCheck %s --check-prefix=FLOAT
+// RUN: kf-opt %s --kf-set-target=target=cpu:aarch64-linux-gnu/cortex-a76 --kf-select-schedules | FileCheck %s --check-prefix=NEON
+
 // DENSE: error: schedule cannot run on this CPU: dot = i8 is for matmuls with block-quantized weights
 
-// With VNNI rows of x are rounded to 8 bits; sums of integers take registers
+// With products of bytes rows of x are rounded to 8 bits; sums of integers take registers
 // beside those of floats, so the register tile has fewer rows.
 // CHECK-LABEL: kf.kernel @many(
 // CHECK-SAME:    tile = [4, 32], lanes = 16, dot = i8>
 // AVX2-LABEL:  kf.kernel @many(
-// AVX2-SAME:     tile = [4, 16], lanes = 8>
+// AVX2-SAME:     tile = [2, 16], lanes = 8, dot = i8>
+// FLOAT-LABEL: kf.kernel @many(
+// FLOAT-SAME:    tile = [10, 32], lanes = 16>
+// NEON-LABEL:  kf.kernel @many(
+// NEON-SAME:     tile = [4, 8], lanes = 4, dot = i8>
 kf.kernel @many(%x: tensor<96x512xf32>, %w: tensor<512x512x!kf.quant<q4_0>>) -> tensor<96x512xf32> {
   %0 = kf.matmul %x, %w : tensor<96x512xf32>, tensor<512x512x!kf.quant<q4_0>>
   kf.yield %0 : tensor<96x512xf32>
@@ -19,8 +26,20 @@ kf.kernel @many(%x: tensor<96x512xf32>, %w: tensor<512x512x!kf.quant<q4_0>>) -> 
 // CHECK-LABEL: kf.kernel @one(
 // CHECK-SAME:    tile = [1, 32], lanes = 16, dot = i8>
 // AVX2-LABEL:  kf.kernel @one(
-// AVX2-SAME:     tile = [1, 16], lanes = 8>
+// AVX2-SAME:     tile = [1, 16], lanes = 8, dot = i8>
 kf.kernel @one(%x: tensor<1x512xf32>, %w: tensor<512x512x!kf.quant<q4_k>>) -> tensor<1x512xf32> {
   %0 = kf.matmul %x, %w : tensor<1x512xf32>, tensor<512x512x!kf.quant<q4_k>>
+  kf.yield %0 : tensor<1x512xf32>
+}
+
+// Codes of 8 bits keep their sign where the instruction wants one.
+// CHECK-LABEL: kf.kernel @bytes(
+// CHECK-SAME:    dot = i8>
+// AVX2-LABEL:  kf.kernel @bytes(
+// AVX2-SAME:     dot = s8>
+// NEON-LABEL:  kf.kernel @bytes(
+// NEON-SAME:     dot = s8>
+kf.kernel @bytes(%x: tensor<1x512xf32>, %w: tensor<512x512x!kf.quant<q8_0>>) -> tensor<1x512xf32> {
+  %0 = kf.matmul %x, %w : tensor<1x512xf32>, tensor<512x512x!kf.quant<q8_0>>
   kf.yield %0 : tensor<1x512xf32>
 }

@@ -3,6 +3,11 @@
 
 // RUN: not kf-opt %s --kf-set-target="target=#kf.cpu_target<cpu=\"native\",workers=-1>" 2>&1 | FileCheck %s --check-prefix=WORKERS
 
+// RUN: not kf-opt %S/Inputs/signed-bytes.mlir --kf-set-target=target=cpu:icelake-server --kf-select-schedules 2>&1 | FileCheck %s --check-prefix=SIGNED
+// RUN: not kf-opt %S/Inputs/signed-bytes.mlir --kf-set-target=target=cpu:knl --kf-select-schedules 2>&1 | FileCheck %s --check-prefix=NO-BYTES
+
+// SIGNED: error: schedule cannot run on this CPU: dot = s8 is for CPUs that want a sign on codes of 8 bits; dot = i8 is this one's
+// NO-BYTES: error: schedule cannot run on this CPU: dot = s8 needs int8_dot of the target
 // CHECK: cpu_target: lanes must be 4, 8 or 16, found 12
 // WORKERS: cpu_target: workers must be in [0, 65536], found -1
 
@@ -79,7 +84,7 @@ kf.kernel @query_registers(%q: tensor<?x4x32xf32>, %c: !kf.kv_cache<layers = 1, 
 
 // -----
 
-// expected-error @+1 {{schedule cannot run on this CPU: dot = i8 needs VNNI}}
+// expected-error @+1 {{schedule cannot run on this CPU: dot = i8 multiplies codes of 8 bits without a sign, which pmaddubsw does not; dot = s8 does with one}}
 kf.kernel @int8(%x: tensor<4x64xf32>, %w: tensor<96x64x!kf.quant<q8_0>>) -> tensor<4x96xf32>
     attributes {schedule = #kf.vector<workgroup = [4, 16], tile = [4, 16], lanes = 8, dot = i8>} {
   %0 = kf.matmul %x, %w : tensor<4x64xf32>, tensor<96x64x!kf.quant<q8_0>>
@@ -225,4 +230,13 @@ kf.kernel @splits(%q: tensor<?x4x16xf32>, %c: !kf.kv_cache<layers = 1, kv_heads 
   %m, %t, %o = kf.attention_partial %q, %c, %p, %sp, %pt splits(4) {layer = 0 : i64, scale = 0.25 : f32}
       : tensor<?x4x16xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f32, key_block = 8>, tensor<?xi32>, tensor<1x4xi32>
   kf.yield %m, %t, %o : tensor<?x4x4xf32>, tensor<?x4x4xf32>, tensor<?x4x4x16xf32>
+}
+
+// -----
+
+// expected-error @+1 {{schedule cannot run on this CPU: dot = s8 is for codes of 8 bits; dot = i8 takes those of '!kf.quant<q4_0>'}}
+kf.kernel @signed_nibbles(%x: tensor<4x64xf32>, %w: tensor<32x64x!kf.quant<q4_0>>) -> tensor<4x32xf32>
+    attributes {schedule = #kf.vector<workgroup = [4, 32], tile = [2, 16], lanes = 8, dot = s8>} {
+  %0 = kf.matmul %x, %w : tensor<4x64xf32>, tensor<32x64x!kf.quant<q4_0>>
+  kf.yield %0 : tensor<4x32xf32>
 }

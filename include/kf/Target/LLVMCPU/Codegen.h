@@ -9,6 +9,8 @@
 #ifndef KF_TARGET_LLVMCPU_CODEGEN_H
 #define KF_TARGET_LLVMCPU_CODEGEN_H
 
+#include "kf/Dialect/KF/IR/KF.h"
+
 #include "runtime/core/Cancellation.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -16,6 +18,7 @@
 #include "llvm/Support/Error.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace llvm {
@@ -27,19 +30,22 @@ namespace mlir::kf {
 /// The CPU that stands for this machine's, with the features it reports.
 inline constexpr llvm::StringLiteral nativeCpu = "native";
 
-/// LLVM's description of `cpu`, by LLVM's name of it ("znver4"), on this host's
-/// triple; an error names an unknown CPU.
+/// LLVM's description of `cpu`, by LLVM's name of it ("znver4"), on the system
+/// that the triple names, or without one on this host's. Errors name an unknown
+/// CPU or system.
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
-createTargetMachine(llvm::StringRef cpu);
+createTargetMachine(llvm::StringRef cpu, llvm::StringRef triple = "");
 
-/// An error that names the features which code for `cpu` uses and this host
-/// lacks.
-llvm::Error checkHostRuns(llvm::StringRef cpu);
+/// An error that names the system, or the features, which code for `cpu` uses
+/// and this host lacks.
+llvm::Error checkHostRuns(llvm::StringRef cpu, llvm::StringRef triple = "");
 
 /// f32 lanes of the widest vector that `machine` computes with: 16, 8 or 4.
 int64_t vectorLanes(const llvm::TargetMachine &machine);
-/// Whether it multiplies bytes and adds up products in such vectors (VNNI).
-bool hasInt8Dot(const llvm::TargetMachine &machine);
+/// How many vector registers it has: 16 or 32.
+int64_t vectorRegisters(const llvm::TargetMachine &machine);
+/// How it multiplies bytes and adds up products in such vectors, if it can.
+std::optional<ByteDot> byteDotOf(const llvm::TargetMachine &machine);
 
 /// Adds the passes from tiled kernels to the LLVM dialect.
 void buildCpuCodegenPipeline(OpPassManager &passes);

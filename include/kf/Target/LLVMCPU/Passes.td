@@ -65,10 +65,13 @@ def SplitCpuAttention : Pass<"kf-cpu-split-attention", "::mlir::func::FuncOp"> {
 }
 
 def LowerCpuByteOps : Pass<"kf-cpu-lower-byte-ops", "::mlir::ModuleOp"> {
-  let summary = "Lower dot products and tables of bytes to x86 instructions";
+  let summary = "Lower dot products and tables of bytes to instructions";
   let description = [{
-    `kf.dp4a` becomes `vpdpbusd`, and `kf.look_up` `pshufb`, of the vector's
-    width.
+    `kf.dp4a` becomes what the target's `byte_dot` says: `vpdpbusd`, `sdot` or
+    `usdot` alone; `pmaddubsw`, whose pairs of products are added up in 16 bits
+    as long as they cannot overflow, and `pmaddwd`; or `pmaddwd` of even and of
+    odd bytes. `kf.look_up` becomes `pshufb` or `tbl`, or without either a
+    comparison for each entry.
     ```mlir
     %0 = kf.dp4a %sum, %a, %b : vector<16xi32>, vector<64xi8>
     ```
@@ -79,7 +82,9 @@ def LowerCpuByteOps : Pass<"kf-cpu-lower-byte-ops", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
-                           "::mlir::LLVM::LLVMDialect"];
+                           "::mlir::LLVM::LLVMDialect",
+                           "::mlir::math::MathDialect",
+                           "::mlir::vector::VectorDialect"];
 }
 
 def EmitCpuEntryPoints : Pass<"kf-cpu-emit-entry-points", "::mlir::ModuleOp"> {
@@ -115,7 +120,8 @@ def ExpandCpuMath : Pass<"kf-cpu-expand-math", "::mlir::ModuleOp"> {
     becomes a sequence of `math.fma` and bit operations on `vector<16xf32>`.
     Functions that LLVM has no intrinsic for (`math.asinh`, `acosh`, `atanh`,
     `cbrt`, `erfc`, and `erf` of f64), or a less exact one (`expm1`, `log1p`),
-    become calls of the C library's, lane by lane.
+    become calls of the C library's, lane by lane. `arith.extf` of vectors of
+    f16 becomes integers for a target that has no instruction for it.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::func::FuncDialect",

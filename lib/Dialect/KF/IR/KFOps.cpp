@@ -672,11 +672,16 @@ SmallVector<AffineMap> DequantizeOp::getLoopMaps() {
 
 LogicalResult Dp4aOp::verify() {
   int64_t lanes = getSum().getType().getNumElements();
-  if (getA().getType().getNumElements() == 4 * lanes)
-    return success();
-  return emitOpError("C1: a and b must have four times the lanes of sum, "
-                     "found ")
-         << getA().getType() << " for " << getSum().getType();
+  if (getA().getType().getNumElements() != 4 * lanes)
+    return emitOpError("C1: a and b must have four times the lanes of sum, "
+                       "found ")
+           << getA().getType() << " for " << getSum().getType();
+  uint32_t most = getMost();
+  if (most < 1 || most > 255 || (getIsSigned() && most != 255))
+    return emitOpError("C2: most must be from 1 to 255, and stay out with "
+                       "signed, found ")
+           << static_cast<int32_t>(most);
+  return success();
 }
 
 LogicalResult LookUpOp::verify() {

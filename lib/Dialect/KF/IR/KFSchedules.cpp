@@ -112,10 +112,15 @@ TargetAttrInterface mlir::kf::getTarget(Operation *op) {
 
 LogicalResult
 CpuTargetAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef,
-                      int64_t lanes, bool, int64_t workers) {
+                      StringRef, int64_t lanes, int64_t registers, bool,
+                      ByteDot, int64_t workers) {
   if (!llvm::isPowerOf2_64(lanes) || lanes < 4 || lanes > 16)
     return emitError() << "cpu_target: lanes must be 4, 8 or 16, found "
                        << lanes;
+  if (registers != 0 && registers != 16 && registers != 32)
+    return emitError() << "cpu_target: registers must be 16 or 32, or 0 where "
+                          "that follows from the lanes, found "
+                       << registers;
   if (workers < 0 || workers > maxTile)
     return emitError() << "cpu_target: workers must be in [0, " << maxTile
                        << "], found " << workers;

@@ -40,7 +40,8 @@ def KF_Sizes : OptionalArrayRefParameter<"int64_t"> {
 
 def KF_DotKind : KF_I32Enum<"DotKind", "what a matmul multiplies in", [
   I32EnumAttrCase<"F32", 0, "f32">,
-  I32EnumAttrCase<"I8", 1, "i8">]>;
+  I32EnumAttrCase<"I8", 1, "i8">,
+  I32EnumAttrCase<"S8", 2, "s8">]>;
 
 def KF_VectorScheduleAttr : KF_ScheduleAttr<"Vector", "vector"> {
   let summary = "vector code for one thread a workgroup (CPUs)";
@@ -55,9 +56,10 @@ def KF_VectorScheduleAttr : KF_ScheduleAttr<"Vector", "vector"> {
     - `unroll`: unrolling of a matmul's reduction loop.
     - `accumulators`: independent partial sums per output of a matmul.
     - `dot`: what a matmul multiplies in. `f32` widens both operands in
-      registers; `i8`, for block-quantized weights on CPUs with VNNI, rounds
-      rows of x to 8 bits, with a scale for every 32 elements; an infinity
-      among them becomes a NaN.
+      registers; `i8`, for block-quantized weights on CPUs with `int8_dot`,
+      rounds rows of x to 8 bits, with a scale for every 32 elements; an
+      infinity among them becomes a NaN. `s8` is that for codes of 8 bits on
+      CPUs whose `byte_dot` wants a sign on them.
 
     Register tiles are at most 65536, other sizes 2^31 - 1.
 

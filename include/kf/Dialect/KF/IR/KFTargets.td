@@ -25,26 +25,55 @@ def KF_IsTarget : NativeAttrTrait<"IsTarget"> {
 class KF_TargetAttr<string name, string attrMnemonic>
     : KF_Attr<name # "Target", attrMnemonic, [KF_IsTarget]>;
 
+def KF_ByteDot : KF_I32Enum<"ByteDot", "what multiplies bytes", [
+  I32EnumAttrCase<"Vpdpbusd", 0, "vpdpbusd">,
+  I32EnumAttrCase<"Pmaddubsw", 1, "pmaddubsw">,
+  I32EnumAttrCase<"Pmaddwd", 2, "pmaddwd">,
+  I32EnumAttrCase<"Sdot", 3, "sdot">,
+  I32EnumAttrCase<"Usdot", 4, "usdot">]>;
+
 def KF_CpuTargetAttr : KF_TargetAttr<"Cpu", "cpu_target"> {
   let summary = "a CPU that LLVM generates code for";
   let description = [{
     - `cpu`: LLVM's name; "native" is the machine that compiles.
+    - `triple`: LLVM's name of the system; without it, this machine's.
     - `lanes`: f32 lanes of a vector register, 4, 8 or 16.
-    - `int8_dot`: it multiplies bytes and adds up their products (VNNI).
+    - `registers`: vector registers; 0: 32 with 16 lanes, otherwise 16.
+    - `int8_dot`: it multiplies bytes and adds up their products.
+    - `byte_dot`: the instruction that does: `vpdpbusd` (VNNI), `pmaddubsw`
+      (AVX2, SSSE3), `pmaddwd` (SSE2), `sdot` or `usdot` (NEON).
     - `workers`: threads that will share a kernel's workgroups; 0: unknown. Any
       number can.
 
     ```mlir
     #kf.cpu_target<cpu = "znver4", lanes = 16, int8_dot = true, workers = 2>
+    #kf.cpu_target<cpu = "cortex-a76", triple = "aarch64-linux-gnu", lanes = 4,
+                   registers = 32, int8_dot = true, byte_dot = sdot>
     ```
   }];
   let parameters = (ins
     StringRefParameter<"">:$cpu,
+    StringRefParameter<"", "\"\"">:$triple,
     DefaultValuedParameter<"int64_t", "16">:$lanes,
+    DefaultValuedParameter<"int64_t", "0">:$registers,
     DefaultValuedParameter<"bool", "false">:$int8_dot,
+    DefaultValuedParameter<"::mlir::kf::ByteDot",
+                           "::mlir::kf::ByteDot::Vpdpbusd">:$byte_dot,
     DefaultValuedParameter<"int64_t", "0">:$workers
   );
   let assemblyFormat = "`<` struct(params) `>`";
+  let extraClassDeclaration = [{
+    /// Vector registers, never 0.
+    int64_t countRegisters() const {
+      return getRegisters() ? getRegisters() : getLanes() == 16 ? 32 : 16;
+    }
+    /// Whether it multiplies bytes without a sign of up to 255; others want
+    /// a sign on those of 8 bits.
+    bool takesUnsignedBytes() const {
+      return getByteDot() != ByteDot::Pmaddubsw &&
+             getByteDot() != ByteDot::Sdot;
+    }
+  }];
   let genVerifyDecl = 1;
 }
 

@@ -22,18 +22,27 @@ def KF_Dp4aOp : KF_Op<"dp4a", [Pure, AllTypesMatch<["a", "b"]>,
   let summary = "four products of bytes, added up in each lane";
   let description = [{
     `result[i] = sum[i] + a[4 i] * b[4 i] + ... + a[4 i + 3] * b[4 i + 3]`, the
-    bytes of `a` without a sign, those of `b` with one. Sums wrap around.
+    bytes of `a` without a sign, those of `b` with one. Sums wrap around. With
+    `signed` the bytes of `a` have a sign, too. Without, they are at most
+    `most`: CPUs without an instruction for all of this need fewer where that is
+    small. No byte of `b` is -128.
 
     - C1: `a` and `b` have four times the lanes of `sum`.
+    - C2: `most` is from 1 to 255, and stays out where `a` is signed.
 
     ```mlir
     %0 = kf.dp4a %sum, %a, %b : vector<16xi32>, vector<64xi8>
+    %1 = kf.dp4a %sum, %a, %b most(15) : vector<16xi32>, vector<64xi8>
+    %2 = kf.dp4a %sum, %a, %b signed : vector<16xi32>, vector<64xi8>
     ```
   }];
-  let arguments = (ins KF_IntVector:$sum, KF_ByteVector:$a, KF_ByteVector:$b);
+  let arguments = (ins KF_IntVector:$sum, KF_ByteVector:$a, KF_ByteVector:$b,
+                       DefaultValuedOptionalAttr<I32Attr, "255">:$most,
+                       UnitAttr:$is_signed);
   let results = (outs KF_IntVector:$result);
   let assemblyFormat = [{
-    $sum `,` $a `,` $b attr-dict `:` type($sum) `,` type($a)
+    $sum `,` $a `,` $b (`most` `(` $most^ `)`)? (`signed` $is_signed^)?
+    attr-dict `:` type($sum) `,` type($a)
   }];
   let hasVerifier = 1;
 }
