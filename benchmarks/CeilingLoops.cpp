@@ -8,50 +8,96 @@
 
 #include "benchmarks/CeilingLoops.h"
 
-#include "benchmarks/Ceilings.h"
 #include "benchmarks/Operations.h"
+#include "runtime/core/AlignedBuffer.h"
+#include "runtime/core/ThreadPool.h"
+#include "runtime/measure/HostLoops.h"
+
+#include <atomic>
+#include <cstring>
 
 using namespace kf;
 using namespace kf::bench;
 
 namespace {
 
+/// One run of a thread, about a millisecond.
 constexpr int64_t rounds = 1 << 17;
-constexpr size_t sliceBytes = 16 << 20;
+constexpr int64_t sliceBytes = 16 << 20;
 
-class MultiplyAdds : public Contender {
+class Multiplying : public Contender {
 public:
-  Status run() override {
-    (void)fmaLoop(rounds);
-    return Status();
-  }
-};
-
-class Reads : public Contender {
-public:
-  Reads() : data(slices() * sliceBytes / sizeof(float), 1.0f) {}
+  Multiplying(std::unique_ptr<ThreadPool> pool, MultiplyLoop loop)
+      : pool(std::move(pool)), loop(loop) {}
 
   Status run() override {
-    slice = (slice + 1) % slices();
-    sink =
-        readLoop(data.data() + slice * sliceBytes / sizeof(float), sliceBytes);
-    return Status();
+    return pool->parallelFor(pool->size(), [&](int64_t) {
+      sink = loop.run(rounds);
+      return Status();
+    });
   }
 
 private:
-  static size_t slices() { return copiesBeyondCaches(sliceBytes); }
-
-  std::vector<float> data;
-  size_t slice = 0;
-  volatile float sink = 0;
+  std::unique_ptr<ThreadPool> pool;
+  MultiplyLoop loop;
+  std::atomic<double> sink = 0;
 };
+
+class Reading : public Contender {
+public:
+  Reading(std::unique_ptr<ThreadPool> pool, ReadLoop loop, AlignedBuffer data)
+      : pool(std::move(pool)), loop(loop), data(std::move(data)) {}
+
+  /// Each thread reads a slice.
+  Status run() override {
+    const auto slices = static_cast<int64_t>(data.size() / sliceBytes);
+    const int64_t first = next;
+    next = (next + pool->size()) % slices;
+    return pool->parallelFor(pool->size(), [&](int64_t thread) {
+      sink = loop.run(data.span().subspan(
+          (first + thread) % slices * sliceBytes, sliceBytes));
+      return Status();
+    });
+  }
+
+private:
+  std::unique_ptr<ThreadPool> pool;
+  ReadLoop loop;
+  AlignedBuffer data;
+  int64_t next = 0;
+  std::atomic<uint64_t> sink = 0;
+};
+
+Result<Entry> multiplying(int threads, const std::vector<MultiplyLoop> &loops) {
+  if (loops.empty())
+    return Status::error("this CPU has no instruction for products of 8 bits");
+  KF_ASSIGN_OR_RETURN(auto pool, ThreadPool::create(threads));
+  const double perThread = 2 * loops.front().run(rounds);
+  return Entry{"ceiling",
+               std::make_unique<Multiplying>(std::move(pool), loops.front()),
+               perThread * threads, true};
+}
 
 } // namespace
 
-Entry bench::multiplyAddCeiling() {
-  return {"ceiling", std::make_unique<MultiplyAdds>(), fmaLoop(rounds), true};
+Result<Entry> bench::f32Ceiling(int threads) {
+  return multiplying(threads, f32Loops());
 }
 
-Entry bench::readCeiling() {
-  return {"ceiling", std::make_unique<Reads>(), sliceBytes, true};
+Result<Entry> bench::i8Ceiling(int threads) {
+  return multiplying(threads, i8Loops());
+}
+
+Result<Entry> bench::readCeiling(int threads) {
+  KF_ASSIGN_OR_RETURN(auto pool, ThreadPool::create(threads));
+  const int64_t slices =
+      std::max<int64_t>(copiesBeyondCaches(sliceBytes), threads);
+  KF_ASSIGN_OR_RETURN(AlignedBuffer data,
+                      AlignedBuffer::allocate(slices * sliceBytes));
+  // Pages that nobody wrote are all the same one.
+  std::memset(data.data(), 1, data.size());
+  return Entry{"ceiling",
+               std::make_unique<Reading>(std::move(pool), readLoops().front(),
+                                         std::move(data)),
+               static_cast<double>(sliceBytes) * threads, true};
 }

@@ -13,10 +13,13 @@
 
 namespace kf::bench {
 
-/// One thread's f32 multiply-adds in registers.
-Entry multiplyAddCeiling();
-/// One thread's reads of memory that no cache holds.
-Entry readCeiling();
+// Those of `threads` threads together. Errors: threads or memory that cannot be
+// had, and a CPU without instructions for it.
+Result<Entry> f32Ceiling(int threads);
+/// Products of 8 bits, summed in 32.
+Result<Entry> i8Ceiling(int threads);
+/// Reading memory that no cache holds.
+Result<Entry> readCeiling(int threads);
 
 } // namespace kf::bench
 

@@ -9,6 +9,7 @@
 #include "benchmarks/Comparison.h"
 
 #include "runtime/core/Stopwatch.h"
+#include "runtime/measure/Statistics.h"
 
 #include <benchmark/benchmark.h>
 
@@ -27,14 +28,6 @@ namespace {
 constexpr double leastSeconds = 1e-3;
 /// The first runs, which nothing counts: libraries set memory aside in them.
 constexpr int warmUps = 2;
-
-double medianOf(std::vector<double> values) {
-  auto middle = values.begin() + values.size() / 2;
-  std::ranges::nth_element(values, middle);
-  if (values.size() % 2)
-    return *middle;
-  return (*middle + *std::max_element(values.begin(), middle)) / 2;
-}
 
 double differenceOf(const std::vector<float> &ours,
                     const std::vector<float> &other) {
@@ -147,7 +140,7 @@ void setCounters(benchmark::State &state, const Case &of,
                  const Prepared &prepared) {
   auto rateOf = [&](const Turns &turns) {
     const double amount = turns.entry.amount ? turns.entry.amount : of.amount;
-    return scaled(of.unit, amount / medianOf(turns.seconds));
+    return scaled(of.unit, amount / statisticsOf(turns.seconds).median);
   };
   const Turns &ours = prepared.all.front();
   std::optional<double> ratio;
@@ -161,7 +154,7 @@ void setCounters(benchmark::State &state, const Case &of,
     std::vector<double> ratios;
     for (size_t i = 0; i < turns.seconds.size(); ++i)
       ratios.push_back(turns.seconds[i] / ours.seconds[i]);
-    ratio = std::min(ratio.value_or(INFINITY), medianOf(ratios));
+    ratio = std::min(ratio.value_or(INFINITY), statisticsOf(ratios).median);
   }
   if (ratio)
     state.counters["of best peer"] = *ratio;

@@ -65,7 +65,9 @@ Result<std::vector<Entry>> contenders(const Peers &peers, const Shape &shape,
     if (other)
       entries.push_back({peer->name(), std::move(other)});
   }
-  entries.push_back(readsMemory ? readCeiling() : multiplyAddCeiling());
+  KF_ASSIGN_OR_RETURN(Entry ceiling,
+                      readsMemory ? readCeiling(threads) : f32Ceiling(threads));
+  entries.push_back(std::move(ceiling));
   return entries;
 }
 

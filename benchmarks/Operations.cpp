@@ -8,9 +8,10 @@
 
 #include "benchmarks/Operations.h"
 
+#include "runtime/measure/Ceilings.h"
+
 #include <algorithm>
 #include <cmath>
-#include <unistd.h>
 
 using namespace kf;
 using namespace kf::bench;
@@ -64,8 +65,8 @@ Result<std::unique_ptr<Contender>> bench::copiesOf(
 }
 
 int64_t bench::copiesBeyondCaches(double bytes) {
-  const double cache = static_cast<double>(std::max(
-      ::sysconf(_SC_LEVEL3_CACHE_SIZE), ::sysconf(_SC_LEVEL2_CACHE_SIZE)));
   const double unknown = 64 << 20;
-  return static_cast<int64_t>(std::ceil(2 * std::max(cache, unknown) / bytes));
+  const double cache =
+      std::max(static_cast<double>(lastLevelCacheBytes()), unknown);
+  return static_cast<int64_t>(std::ceil(2 * cache / bytes));
 }
