@@ -15,6 +15,7 @@
 #include "benchmarks/CoreTypes.h"
 #include "benchmarks/Operations.h"
 #include "benchmarks/Peers/Peer.h"
+#include "runtime/core/BlockFormat.h"
 
 #include <algorithm>
 
@@ -65,8 +66,9 @@ Result<std::vector<Entry>> contenders(const Peers &peers, const Shape &shape,
     if (other)
       entries.push_back({peer->name(), std::move(other)});
   }
-  KF_ASSIGN_OR_RETURN(Entry ceiling,
-                      readsMemory ? readCeiling(threads) : f32Ceiling(threads));
+  KF_ASSIGN_OR_RETURN(Entry ceiling, readsMemory     ? readCeiling(threads)
+                                     : isBlock(type) ? i8Ceiling(threads)
+                                                     : f32Ceiling(threads));
   entries.push_back(std::move(ceiling));
   return entries;
 }
@@ -106,7 +108,9 @@ void addProducts(const Peers &peers, DataType type) {
 int main(int argc, char **argv) {
   forceCoreTypes(argv);
   const Peers peers = openPeers();
-  for (DataType type : {DataType::F32, DataType::BF16})
+  for (DataType type :
+       {DataType::F32, DataType::BF16, DataType::F16, DataType::Q8_0,
+        DataType::Q4_0, DataType::Q4_K, DataType::Q6_K})
     addProducts(peers, type);
   std::vector<std::string> names;
   for (const auto &peer : peers)

@@ -42,6 +42,10 @@ public:
 std::unique_ptr<Peer> openOpenBlas();
 std::unique_ptr<Peer> openBlis();
 std::unique_ptr<Peer> openOneDnn();
+/// From the library that KF_ONNXRUNTIME in the environment names, or else from
+/// an installed one.
+std::unique_ptr<Peer> openOnnxRuntime();
+std::unique_ptr<Peer> openGgml();
 
 /// Those that are there, with their descriptions in Google Benchmark's context.
 std::vector<std::unique_ptr<Peer>> openPeers();

@@ -16,10 +16,14 @@ using namespace kf::bench;
 #ifndef KF_HAVE_ONEDNN
 std::unique_ptr<Peer> bench::openOneDnn() { return nullptr; }
 #endif
+#ifndef KF_HAVE_GGML
+std::unique_ptr<Peer> bench::openGgml() { return nullptr; }
+#endif
 
 std::vector<std::unique_ptr<Peer>> bench::openPeers() {
   std::vector<std::unique_ptr<Peer>> all;
-  for (auto *open : {openOpenBlas, openBlis, openOneDnn})
+  for (auto *open :
+       {openOpenBlas, openBlis, openOneDnn, openOnnxRuntime, openGgml})
     if (std::unique_ptr<Peer> peer = open()) {
       benchmark::AddCustomContext(peer->name(), peer->description());
       all.push_back(std::move(peer));
