@@ -41,7 +41,8 @@ void forEachRow(const CacheSpec &spec, int64_t pages, Fn &&fn) {
   for (int64_t page = 0; page < spec.layers * pages; ++page)
     for (int kind = 0; kind < 2; ++kind)
       for (int64_t head = 0; head < spec.kvHeads; ++head) {
-        const int64_t at = ((page * 2 + kind) * spec.kvHeads + head) * headBytes;
+        const int64_t at =
+            ((page * 2 + kind) * spec.kvHeads + head) * headBytes;
         // Values are as keys in blocks of one position.
         const int64_t keys = kind == 0 ? spec.keyBlock : 1;
         for (int64_t place = 0; place < spec.page; ++place, ++row) {
@@ -72,8 +73,8 @@ void forEachElement(const CacheSpec &spec, int64_t pages, Fn &&put) {
                             : d * blockBytes;
                  put(at + within, elements + d * step, blocks ? 1 : blockBytes);
                }
-               for (int64_t group = 0; blocks && group < spec.headDim / perBlock;
-                    ++group)
+               for (int64_t group = 0;
+                    blocks && group < spec.headDim / perBlock; ++group)
                  put(at + group * blockBytes + format->scaleOffset,
                      scales + group * scaleStep, kScaleBytes);
              });
@@ -104,8 +105,8 @@ Result<HostTensor> kf::makeCacheContents(const CacheSpec &spec, int64_t pages,
   return statusOfException();
 }
 
-Result<std::vector<std::byte>>
-kf::layOutCache(const CacheSpec &spec, const HostTensor &contents) try {
+Result<std::vector<std::byte>> kf::layOutCache(const CacheSpec &spec,
+                                               const HostTensor &contents) try {
   assert(contents.shape.size() == 6 && contents.type == spec.type &&
          "another cache's contents");
   const int64_t pages = contents.shape[1];

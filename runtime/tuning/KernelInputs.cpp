@@ -109,8 +109,8 @@ Status fillNumbers(HostTensor &tensor, const KernelInput &input, bool counts,
     break;
   }
   std::vector<float> values(tensor.elementCount());
-  std::uniform_real_distribution<float> number(
-      static_cast<float>(input.low), static_cast<float>(input.high));
+  std::uniform_real_distribution<float> number(static_cast<float>(input.low),
+                                               static_cast<float>(input.high));
   for (float &value : values)
     value = number(random);
   if (tensor.type == DataType::F64) {

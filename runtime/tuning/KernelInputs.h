@@ -65,9 +65,9 @@ kernelScalars(const Executable &program, const KernelCase &kernelCase);
 /// Inputs of a step with these scalars. The first rows of a step are those of
 /// one with fewer. Errors: an input that does not have its role's type or
 /// shape; no memory.
-Result<std::vector<HostTensor>> makeKernelInputs(
-    const Executable &program, const KernelCase &kernelCase,
-    const std::array<int64_t, KF_SCALAR_COUNT> &scalars);
+Result<std::vector<HostTensor>>
+makeKernelInputs(const Executable &program, const KernelCase &kernelCase,
+                 const std::array<int64_t, KF_SCALAR_COUNT> &scalars);
 
 } // namespace kf
 

@@ -132,9 +132,10 @@ KernelRunner::create(Device &device, Device &reference,
   // The CPU's products with blocks round their rows.
   runner->tolerance.roundsRows =
       device.name() == "cpu" && hasBlockWeights(program);
-  runner->tolerance.roundsIntegers = std::ranges::any_of(
-      program.outputs,
-      [](const TensorSpec &output) { return output.type == DataType::I8; });
+  runner->tolerance.roundsIntegers =
+      std::ranges::any_of(program.outputs, [](const TensorSpec &output) {
+        return output.type == DataType::I8;
+      });
   KF_RETURN_IF_ERROR(runner->makeSource().in(where));
   Result<std::vector<HostTensor>> inputs =
       makeKernelInputs(program, kernelCase, *scalars);
@@ -236,8 +237,7 @@ KernelRunner::load(const Executable &executable) try {
   std::unique_ptr<KernelVariant> variant(
       new KernelVariant(*this, std::move(loaded)));
   if (executable.arenaBytes) {
-    KF_ASSIGN_OR_RETURN(variant->arena,
-                        device.allocate(executable.arenaBytes));
+    KF_ASSIGN_OR_RETURN(variant->arena, device.allocate(executable.arenaBytes));
   }
   KF_RETURN_IF_ERROR(chooseCopies(executable));
   KF_RETURN_IF_ERROR(variant->instanceFor(0).status());
@@ -390,9 +390,8 @@ Result<std::vector<HostTensor>> KernelVariant::run(int64_t tokens) {
 
 Result<ResultDifference> KernelVariant::check() try {
   KF_ASSIGN_OR_RETURN(std::vector<HostTensor> found, run(runner.checkTokens));
-  KF_ASSIGN_OR_RETURN(
-      ResultDifference difference,
-      compareResults(found, runner.expected, runner.tolerance));
+  KF_ASSIGN_OR_RETURN(ResultDifference difference,
+                      compareResults(found, runner.expected, runner.tolerance));
   if (!difference.agrees || runner.checkTokens == runner.runCase.tokens)
     return difference;
   KF_ASSIGN_OR_RETURN(found, run(runner.runCase.tokens));
@@ -407,9 +406,8 @@ Result<ResultDifference> KernelVariant::check() try {
                       compareResults(found, runner.standard, twice));
   if (all.agrees)
     return difference;
-  all.complaint =
-      "with " + std::to_string(runner.runCase.tokens) + " rows, " +
-      all.complaint;
+  all.complaint = "with " + std::to_string(runner.runCase.tokens) + " rows, " +
+                  all.complaint;
   return all;
 } catch (...) {
   return statusOfException();

@@ -150,7 +150,7 @@ private:
 
   KernelRunner &runner;
   std::unique_ptr<LoadedProgram> loaded;
-  std::unique_ptr<Buffer> arena; ///< may be null
+  std::unique_ptr<Buffer> arena;                    ///< may be null
   std::vector<std::unique_ptr<Instance>> instances; ///< by copy
   bool isWarm = false;
 };

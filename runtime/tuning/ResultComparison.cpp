@@ -79,8 +79,8 @@ public:
     int64_t others = 0;
     for (size_t i = 0; i < expected.size(); ++i) {
       add(found[i], expected[i]);
-      double most = unit * std::max(1.0, std::abs(expected[i])) +
-                    rounding * largest;
+      double most =
+          unit * std::max(1.0, std::abs(expected[i])) + rounding * largest;
       most *= tolerance.scale;
       if (!isReal(type)) {
         most = !tolerance.roundsIntegers ? 0 : type == DataType::I8 ? 1 : 4;

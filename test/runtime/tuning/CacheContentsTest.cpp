@@ -19,7 +19,7 @@ namespace {
 constexpr int64_t kPages = 3;
 
 CacheSpec specOf(DataType type, int64_t keyBlock) {
-  return {type, /*layers=*/2, /*kvHeads=*/2, /*headDim=*/64, keyBlock,
+  return {type,       /*layers=*/2, /*kvHeads=*/2, /*headDim=*/64, keyBlock,
           /*page=*/16};
 }
 
@@ -37,9 +37,8 @@ TEST_P(CacheContentsTest, LiesAsTheReferenceReadsIt) {
     EXPECT_EQ(again->bytes, contents->bytes);
 
     std::vector<float> expected(contents->elementCount());
-    ASSERT_TRUE(test::succeeds(convertToFloat(spec.type, contents->bytes.data(),
-                                              expected.size(),
-                                              expected.data())));
+    ASSERT_TRUE(test::succeeds(convertToFloat(
+        spec.type, contents->bytes.data(), expected.size(), expected.data())));
     const reference::CacheView view{spec, kPages, bytes->data()};
     const float *row = expected.data();
     for (int64_t layer = 0; layer < 2; ++layer)

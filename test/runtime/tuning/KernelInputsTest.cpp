@@ -38,8 +38,7 @@ Executable pagedProgram() {
 KernelCase pagedCase() {
   KernelCase result;
   result.tokens = 6;
-  result.inputs = {
-      {}, {Role::Positions}, {Role::Sequences}, {Role::PageTable}};
+  result.inputs = {{}, {Role::Positions}, {Role::Sequences}, {Role::PageTable}};
   return result;
 }
 
@@ -154,8 +153,8 @@ TEST(KernelInputsTest, SeedsDiffer) {
 TEST(KernelInputsTest, Errors) {
   KernelCase kernelCase = pagedCase();
   kernelCase.tokens = 9;
-  EXPECT_TRUE(test::failsWith(
-      kernelScalars(pagedProgram(), kernelCase).status(), "9"));
+  EXPECT_TRUE(
+      test::failsWith(kernelScalars(pagedProgram(), kernelCase).status(), "9"));
   kernelCase = pagedCase();
   kernelCase.inputs[0].role = Role::Positions;
   auto scalars = kernelScalars(pagedProgram(), kernelCase);

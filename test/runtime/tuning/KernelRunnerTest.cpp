@@ -135,8 +135,8 @@ class KernelRunnerTest : public testing::Test {
 protected:
   void create(const Executable &program, const KernelCase &kernelCase,
               const KernelRunnerOptions &options = {}) {
-    auto made = KernelRunner::create(*device, *reference, program, kernelCase,
-                                     options);
+    auto made =
+        KernelRunner::create(*device, *reference, program, kernelCase, options);
     ASSERT_TRUE(made.ok()) << made.message();
     runner = made.take();
   }
@@ -227,10 +227,9 @@ TEST_F(KernelRunnerTest, RunsGoRoundCopies) {
 }
 
 TEST_F(KernelRunnerTest, Errors) {
-  EXPECT_TRUE(failsWith(KernelRunner::create(*device, *reference, product(),
-                                             rows(65))
-                            .status(),
-                        "kernel 'product': "));
+  EXPECT_TRUE(failsWith(
+      KernelRunner::create(*device, *reference, product(), rows(65)).status(),
+      "kernel 'product': "));
   KernelCase odd = rows(2);
   odd.inputs = {{Role::Positions}};
   EXPECT_TRUE(failsWith(
@@ -238,8 +237,7 @@ TEST_F(KernelRunnerTest, Errors) {
       "kernel 'product': input 0: "));
   Executable broken = product();
   broken.binary = "[";
-  EXPECT_FALSE(
-      KernelRunner::create(*device, *reference, broken, rows(1)).ok());
+  EXPECT_FALSE(KernelRunner::create(*device, *reference, broken, rows(1)).ok());
 
   create(product(), rows(2));
   Executable other = product();

@@ -24,9 +24,9 @@ constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 HostTensor floats(std::vector<float> values, DataType type = DataType::F32) {
   HostTensor tensor =
       HostTensor::zeros(type, {static_cast<int64_t>(values.size())}).take();
-  EXPECT_TRUE(convertFromFloat(type, values.data(), values.size(),
-                               tensor.bytes.data())
-                  .ok());
+  EXPECT_TRUE(
+      convertFromFloat(type, values.data(), values.size(), tensor.bytes.data())
+          .ok());
   return tensor;
 }
 
@@ -80,8 +80,7 @@ TEST(ResultComparisonTest, NotFinite) {
   EXPECT_TRUE(compare(expected, expected).agrees);
   EXPECT_EQ(compare(floats({kInfinity, 3, kNaN, 1}), expected).complaint,
             "result 0, element 1 is 3 instead of -inf");
-  EXPECT_FALSE(
-      compare(floats({kInfinity, -kInfinity, 3, 1}), expected).agrees);
+  EXPECT_FALSE(compare(floats({kInfinity, -kInfinity, 3, 1}), expected).agrees);
   EXPECT_FALSE(
       compare(floats({kInfinity, -kInfinity, kNaN, kNaN}), expected).agrees);
   const HostTensor lost = floats({kNaN, -kInfinity, kNaN, 1});
