@@ -14,11 +14,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "benchmarks/Ceilings.h"
 #include "kf/Pipelines/Compiler.h"
 #include "kf/Pipelines/Registration.h"
 #include "runtime/devices/Cpu/CpuDevice.h"
 #include "runtime/engine/ProgramRunner.h"
+#include "runtime/measure/HostLoops.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
@@ -43,7 +43,7 @@ void setRate(benchmark::State &state, double operations) {
 void fmaPeak(benchmark::State &state) {
   double operations = 0;
   for (auto _ : state)
-    operations = bench::fmaLoop(1 << 20);
+    operations = 2 * f32Loops().front().run(1 << 20);
   setRate(state, operations);
 }
 BENCHMARK(fmaPeak)->Unit(benchmark::kMillisecond);
