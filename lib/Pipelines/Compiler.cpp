@@ -13,10 +13,10 @@
 #include "kf/Dialect/KF/IR/KF.h"
 #include "kf/Target/Common/ExecutableBuilder.h"
 #include "kf/Target/Targets.h"
+#include "kf/Transforms/KernelKey.h"
 
 #include "mlir/IR/Action.h"
 #include "mlir/Support/DebugStringHelper.h"
-#include "llvm/Config/llvm-config.h"
 
 using namespace mlir;
 using namespace mlir::kf;
@@ -132,9 +132,8 @@ llvm::Expected<std::string>
 mlir::kf::fingerprint(const CompileOptions &options) {
   return withTarget(
       options, [](TargetAttrInterface target) -> llvm::Expected<std::string> {
-        return "kf-" KF_VERSION " llvm-" LLVM_VERSION_STRING " abi-" +
-               std::to_string(KF_ABI_VERSION) + " " + debugString(target) +
-               " " + target.getIdentity();
+        return getCompilerVersion() + " " + debugString(target) + " " +
+               target.getIdentity();
       });
 }
 
@@ -160,12 +159,12 @@ llvm::Error mlir::kf::runPhases(ModuleOp module, const CompileOptions &options,
 //===----------------------------------------------------------------------===//
 
 llvm::Expected<::kf::Executable>
-mlir::kf::compile(ModuleOp module, const CompileOptions &options) {
+mlir::kf::compile(ModuleOp module, const CompileOptions &options, Phase from) {
   llvm::Expected<TargetAttrInterface> target = setTarget(module, options);
   if (!target)
     return target.takeError();
   FirstError errors(module.getContext(), ": ");
-  if (failed(run(module, *target, options, Phase::Import, Phase::Scheduled)))
+  if (failed(run(module, *target, options, from, Phase::Scheduled)))
     return failureOf(errors);
   FailureOr<::kf::Executable> executable =
       buildExecutable(module, target->getDevice());

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kf/Transforms/KernelKey.h"
 #include "kf/Transforms/Passes.h"
 
 #include "mlir/IR/Remarks.h"
@@ -24,30 +25,6 @@ using namespace mlir::kf;
 
 namespace {
 
-/// The most rows that each kernel computes in the programs that dispatch it, by
-/// the kernel's name: those of its result, or, where it has none, of what
-/// it reads. Kernels that nobody dispatches are missing.
-DenseMap<StringAttr, int64_t> mostRows(ModuleOp module) {
-  DenseMap<StringAttr, int64_t> rows;
-  for (auto program : module.getOps<ProgramOp>())
-    program.walk([&](DispatchOp dispatch) {
-      int64_t &most = rows[dispatch.getKernelAttr().getAttr()];
-      if (dispatch.getNumResults() > 0) {
-        auto type = cast<RankedTensorType>(dispatch.getResultTypes().front());
-        most = std::max<int64_t>(most, program.getMostRows(type));
-        return;
-      }
-      for (Type type : dispatch.getOperandTypes())
-        if (auto tensor = dyn_cast<RankedTensorType>(type);
-            tensor && tensor.isDynamicDim(0))
-          most = std::max<int64_t>(most, program.getMostRows(tensor));
-    });
-  return rows;
-}
-
-/// Rows of a kernel that no program dispatches.
-constexpr int64_t unknownRows = 512;
-
 struct SelectSchedulesPass
     : mlir::kf::impl::SelectSchedulesBase<SelectSchedulesPass> {
   void runOnOperation() override {
@@ -56,10 +33,11 @@ struct SelectSchedulesPass
       return signalPassFailure();
     if (target.isInterpreted())
       return;
-    DenseMap<StringAttr, int64_t> rows = mostRows(getOperation());
+    DenseMap<StringAttr, int64_t> rows = getMostRows(getOperation());
     for (auto kernel : getOperation().getOps<KernelOp>()) {
-      int64_t most = rows.lookup(kernel.getSymNameAttr());
-      if (failed(select(target, kernel, most ? most : unknownRows)))
+      auto known = rows.find(kernel.getSymNameAttr());
+      if (failed(select(target, kernel,
+                        known == rows.end() ? unknownRows : known->second)))
         return signalPassFailure();
     }
   }

@@ -62,10 +62,11 @@ llvm::Error checkRunsOnHost(const CompileOptions &options);
 llvm::Error runPhases(ModuleOp module, const CompileOptions &options,
                       Phase from, Phase to);
 
-/// Compiles the only function of `module` (a func.func of kf ops), which it
-/// changes, to an executable.
+/// Compiles the only function of `module` (a func.func of kf ops; after `from`,
+/// what that phase makes of it), which it changes, to an executable.
 llvm::Expected<::kf::Executable> compile(ModuleOp module,
-                                         const CompileOptions &options);
+                                         const CompileOptions &options,
+                                         Phase from = Phase::Import);
 
 } // namespace mlir::kf
 
