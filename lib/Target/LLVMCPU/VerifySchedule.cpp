@@ -13,17 +13,16 @@
 using namespace mlir;
 using namespace mlir::kf;
 
-LogicalResult mlir::kf::verifyCpuSchedule(KernelOp kernel,
-                                          CpuTargetAttr target) {
-  auto begin = [&] {
-    return kernel.emitError("schedule cannot run on this CPU: ");
-  };
-  if (auto schedule = dyn_cast<VectorScheduleAttr>(kernel.getScheduleAttr())) {
-    if (schedule.getLanes() > target.getLanes())
-      return begin() << "lanes = " << schedule.getLanes()
-                     << " exceeds the register's " << target.getLanes();
-    if (schedule.getDot() == DotKind::I8 && !target.getInt8Dot())
-      return begin() << "dot = i8 needs VNNI";
+LogicalResult
+mlir::kf::verifyCpuSchedule(KernelOp kernel, ScheduleAttrInterface schedule,
+                            CpuTargetAttr target,
+                            function_ref<InFlightDiagnostic()> emitError) {
+  if (auto vector = dyn_cast<VectorScheduleAttr>(schedule)) {
+    if (vector.getLanes() > target.getLanes())
+      return emitError() << "lanes = " << vector.getLanes()
+                         << " exceeds the register's " << target.getLanes();
+    if (vector.getDot() == DotKind::I8 && !target.getInt8Dot())
+      return emitError() << "dot = i8 needs VNNI";
   }
-  return verifyVectorSchedule(kernel, begin);
+  return verifyVectorSchedule(kernel, schedule, emitError);
 }
