@@ -118,21 +118,27 @@ mlir::kf::layOut(const KernelModule &kernel, const CompileOptions &options) {
   return module;
 }
 
-llvm::Expected<std::string>
-mlir::kf::defaultSchedule(const KernelModule &kernel,
-                          const CompileOptions &options) {
+llvm::Expected<std::vector<ScheduleCandidate>>
+mlir::kf::scheduleCandidates(const KernelModule &kernel,
+                             const CompileOptions &options,
+                             const ::kf::MachineRates &rates) {
   llvm::Expected<OwningOpRef<ModuleOp>> module = layOut(kernel, options);
   if (!module)
     return module.takeError();
   auto op = (*module)->lookupSymbol<KernelOp>(kernel.name);
   TargetAttrInterface target = getTarget(op);
+  std::vector<ScheduleCandidate> candidates;
   if (target.isInterpreted())
-    return "";
+    return candidates;
   FirstError errors(op->getContext(), ": ");
-  ScheduleAttrInterface schedule = target.selectSchedule(op, kernel.rows);
-  if (!schedule)
+  for (ScheduleAttrInterface schedule :
+       target.getScheduleCandidates(op, kernel.rows))
+    candidates.push_back(
+        {debugString(schedule),
+         target.predictSeconds(op, schedule, kernel.rows, rates)});
+  if (candidates.empty())
     return llvm::createStringError(errors.text);
-  return debugString(schedule);
+  return candidates;
 }
 
 llvm::Expected<::kf::Executable>

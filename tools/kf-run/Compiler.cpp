@@ -317,12 +317,17 @@ Result<KernelSet> CompilerModule::kernels(const CompilerOptions &options) {
   return KernelSet(std::move(set), std::move(infos));
 }
 
-Result<std::string> KernelSet::defaultSchedule(size_t kernel) const {
+Result<std::vector<ScheduleCandidate>>
+KernelSet::candidates(size_t kernel, const MachineRates &rates) const {
   const NoBadAlloc guard;
-  const mlir::kf::CompileOptions converted = convert(contents->options);
-  const mlir::kf::KernelModule &alone = contents->kernels[kernel];
-  return resultOf(mlir::kf::defaultSchedule(alone, converted),
-                  contents->options.cancelled, contents->source->path);
+  auto found = mlir::kf::scheduleCandidates(contents->kernels[kernel],
+                                            convert(contents->options), rates);
+  if (!found)
+    return statusOf(found.takeError(), contents->source->path);
+  std::vector<ScheduleCandidate> candidates;
+  for (auto &[schedule, seconds] : *found)
+    candidates.push_back({std::move(schedule), seconds});
+  return candidates;
 }
 
 Result<Executable> KernelSet::compile(size_t kernel,

@@ -17,6 +17,7 @@
 #define KF_TOOLS_KF_RUN_COMPILER_H
 
 #include "runtime/core/Cancellation.h"
+#include "runtime/measure/MachineRates.h"
 #include "runtime/model/ModelConfig.h"
 #include "runtime/model/Step.h"
 #include "runtime/program/Executable.h"
@@ -127,6 +128,11 @@ struct KernelInfo {
   TuningKey key;         ///< of the database
 };
 
+struct ScheduleCandidate {
+  std::string schedule;        ///< "#kf.vector<...>"
+  double predictedSeconds = 0; ///< of one run; 0: the target has no model
+};
+
 /// The kernels of a program, each of which can be compiled as a program of one
 /// dispatch, any number of times: its weights are the model's, its caches have
 /// one layer, and inputs are what other kernels make. Errors are one line. One
@@ -139,9 +145,11 @@ public:
 
   /// In the order of their first dispatch.
   const std::vector<KernelInfo> &list() const { return infos; }
-  /// What the target chooses by itself for list()[kernel]; empty on the
-  /// reference.
-  Result<std::string> defaultSchedule(size_t kernel) const;
+  /// Schedules that are worth measuring for list()[kernel], and what they
+  /// should take on a machine with `rates`: that which the target chooses by
+  /// itself first. None on the reference, which has no schedules.
+  Result<std::vector<ScheduleCandidate>>
+  candidates(size_t kernel, const MachineRates &rates) const;
   /// list()[kernel] with `schedule`, or, where that is empty, with the one that
   /// compile() of the module takes. An error for one that cannot be read, or
   /// that the target cannot run.

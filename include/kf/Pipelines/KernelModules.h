@@ -17,7 +17,7 @@
 #define KF_PIPELINES_KERNELMODULES_H
 
 #include "kf/Pipelines/Compiler.h"
-#include "runtime/tuning/TuningDatabase.h"
+#include "runtime/measure/MachineRates.h"
 
 #include <vector>
 
@@ -42,10 +42,18 @@ llvm::Expected<std::vector<KernelModule>> splitKernels(ModuleOp module);
 llvm::Expected<OwningOpRef<ModuleOp>> layOut(const KernelModule &kernel,
                                              const CompileOptions &options);
 
-/// The schedule that the target of `options` chooses for `kernel` by itself, as
-/// MLIR prints it; empty where kernels have none.
-llvm::Expected<std::string> defaultSchedule(const KernelModule &kernel,
-                                            const CompileOptions &options);
+/// A schedule that is worth measuring.
+struct ScheduleCandidate {
+  std::string schedule;        ///< as MLIR prints it
+  double predictedSeconds = 0; ///< of one run; 0: the target has no model
+};
+
+/// Schedules for `kernel` on the target of `options`, and what they should take
+/// on a machine with `rates`: that which the target chooses by itself first.
+/// None where kernels have no schedule.
+llvm::Expected<std::vector<ScheduleCandidate>>
+scheduleCandidates(const KernelModule &kernel, const CompileOptions &options,
+                   const ::kf::MachineRates &rates);
 
 /// Compiles `kernel` for the target of `options`, with `schedule` as MLIR
 /// prints it, or, where that is empty, with the one that a compilation of the
