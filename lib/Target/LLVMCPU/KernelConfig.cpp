@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelConfig.h"
+#include "VectorDraft.h"
 #include "Workers.h"
 
 #include <numeric>
@@ -32,17 +33,7 @@ constexpr int64_t int8Rows = 4;
 /// Keys of one softmax block.
 constexpr int64_t keyTile = 64;
 
-/// A schedule while it is put together.
-struct Draft {
-  SmallVector<int64_t> workgroup, tile;
-  int64_t reduction = 0, lanes = 1, unroll = 1, accumulators = 1;
-  DotKind dot = DotKind::F32;
-
-  VectorScheduleAttr get(MLIRContext *context) const {
-    return VectorScheduleAttr::get(context, workgroup, tile, reduction, lanes,
-                                   unroll, accumulators, dot);
-  }
-};
+using Draft = VectorDraft;
 
 class Selector {
 public:
