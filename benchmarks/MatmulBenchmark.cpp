@@ -36,9 +36,13 @@ Result<HostTensor> weightsOf(const Shape &shape, DataType type) {
       randomNumbers(shape.outputs * shape.inputs, 2);
   KF_ASSIGN_OR_RETURN(HostTensor weights,
                       HostTensor::zeros(type, {shape.outputs, shape.inputs}));
-  KF_RETURN_IF_ERROR(convertFromFloat(type, values.data(),
-                                      static_cast<int64_t>(values.size()),
-                                      weights.bytes.data()));
+  const int64_t count = weights.elementCount();
+  if (isBlock(type))
+    quantizeBlocks(type, values.data(), count / elementsPerBlock(type),
+                   weights.bytes.data());
+  else
+    KF_RETURN_IF_ERROR(
+        convertFromFloat(type, values.data(), count, weights.bytes.data()));
   return weights;
 }
 
