@@ -181,7 +181,9 @@ void runCase(benchmark::State &state, const Case &of) {
     for (Turns &turns : now.prepared->all)
       if (Status status = turns.take(); !status.ok())
         return fail(status);
-    state.SetIterationTime(now.prepared->all.front().seconds.back());
+    const Turns &ours = now.prepared->all.front();
+    state.SetIterationTime(ours.seconds.back() *
+                           static_cast<double>(ours.repeats));
   }
   state.SetLabel(nameOf(of.unit));
   setCounters(state, of, *now.prepared);
