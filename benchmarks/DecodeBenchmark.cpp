@@ -13,10 +13,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "benchmarks/Ceilings.h"
+#include "runtime/core/AlignedBuffer.h"
+#include "runtime/measure/HostLoops.h"
 #include "test/conformance/ModelUnderTest.h"
 
 #include <benchmark/benchmark.h>
+
+#include <cstring>
 
 using namespace kf;
 
@@ -31,9 +34,13 @@ void setRate(benchmark::State &state, const char *name, double amount) {
 }
 
 void readPeak(benchmark::State &state) {
-  std::vector<float> data(weightBytes / sizeof(float), 1.0f);
+  Result<AlignedBuffer> data = AlignedBuffer::allocate(weightBytes);
+  if (!data.ok())
+    return state.SkipWithError(data.message().c_str());
+  std::memset(data->data(), 1, weightBytes);
+  const ReadLoop loop = readLoops().front();
   for (auto _ : state)
-    benchmark::DoNotOptimize(bench::readLoop(data.data(), weightBytes));
+    benchmark::DoNotOptimize(loop.run(data->span()));
   setRate(state, "B/s", weightBytes);
 }
 BENCHMARK(readPeak)->Unit(benchmark::kMicrosecond);

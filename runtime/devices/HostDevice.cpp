@@ -200,7 +200,7 @@ private:
 
 } // namespace
 
-Result<DeviceMemory> HostDevice::doMemory() const {
+Result<DeviceMemory> kf::hostMemory() {
   DeviceMemory memory;
   memory.largestBuffer = PTRDIFF_MAX;
   std::ifstream file("/proc/meminfo");

@@ -57,10 +57,14 @@ protected:
   using Instance::Instance;
 };
 
+/// The host's memory; `free` is what the system says it can give without
+/// swapping. Any thread.
+Result<DeviceMemory> hostMemory();
+
 /// A device whose buffers are HostBuffers and whose instances HostInstances.
 class HostDevice : public Device {
 private:
-  Result<DeviceMemory> doMemory() const override;
+  Result<DeviceMemory> doMemory() const override { return hostMemory(); }
   Result<std::unique_ptr<Buffer>> doAllocate(uint64_t bytes,
                                              MemoryKind kind) override;
   Result<std::unique_ptr<Buffer>> doWrap(const void *data,

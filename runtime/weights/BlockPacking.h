@@ -18,7 +18,7 @@ namespace kf {
 
 /// Brings `blocks` consecutive blocks of each row into the form of PackedBlock:
 /// rows.size() * blocks * PackedBlock::bytes bytes at `dst`. A null row packs
-/// as zeros. `type` is a block type. Any alignment.
+/// as blocks of zero bytes. `type` is a block type. Any alignment.
 void packBlockPanel(DataType type, std::span<const std::byte *const> rows,
                     int64_t blocks, std::byte *dst);
 

@@ -10,6 +10,7 @@
 
 #include "runtime/core/Exceptions.h"
 #include "runtime/weights/BlockPacking.h"
+#include "runtime/weights/StreamingCopy.h"
 
 #include <algorithm>
 #include <cstring>
@@ -359,6 +360,7 @@ void packPanel(const RowReader<T> &reader, std::span<const int64_t> order,
     if (reader.pieceOf(base + i, within).type != reader.spec.type)
       scratch.resize(width * step);
   std::vector<const std::byte *> rows(width);
+  std::vector<T> packed(width * step);
   for (int64_t first = 0; first < extents.columns; first += step) {
     int64_t count = std::min(step, extents.columns - first);
     for (int64_t s = 0; s < width; ++s)
@@ -367,8 +369,12 @@ void packPanel(const RowReader<T> &reader, std::span<const int64_t> order,
               ? reader.rowBytes(base + order[s], first, count,
                                 scratch.empty() ? nullptr : &scratch[s * step])
               : reinterpret_cast<const std::byte *>(zeros.data());
-    transpose(rows.data(), width, count, dst + first * width, width);
+    transpose(rows.data(), width, count, packed.data(), width);
+    streamingCopy(reinterpret_cast<std::byte *>(dst + first * width),
+                  reinterpret_cast<const std::byte *>(packed.data()),
+                  static_cast<size_t>(count * width) * sizeof(T));
   }
+  endStreaming();
 }
 
 template <typename T>

@@ -229,6 +229,13 @@ def SelectSchedules : Pass<"kf-select-schedules", "::mlir::ModuleOp"> {
     A kernel that carries a schedule keeps it, if the module's `kf.target` can
     run it; the others get one from their shapes and the target's facts. A
     kernel for which the target has no code is an error that names the op.
+
+    `db` names a tuning database, which `kf-run tune` writes. A kernel without a
+    schedule gets the one that was measured for it: for its text, as many rows,
+    the module's target, this compiler and `device`. One that cannot be read or
+    that the target cannot run is a warning, and the target chooses. `device` is
+    what `kf-run devices` prints behind the device's name; without it, the
+    measurements of this target and compiler are to be of one device.
     ```mlir
     kf.kernel @k(%x: tensor<?x256xf32>, %w: tensor<768x256xbf16, #kf.layout<...>>)
         ... { kf.matmul }
@@ -244,6 +251,45 @@ def SelectSchedules : Pass<"kf-select-schedules", "::mlir::ModuleOp"> {
         threads = [16, 16, 1], tile = [2, 2], reduction = 16>} ...
     ```
   }];
+  let options = [
+    Option<"db", "db", "std::string", "",
+           "a tuning database, whose schedules are used">,
+    Option<"device", "device", "std::string", "",
+           "the device of the database's measurements, as kf-run devices "
+           "describes it; by default the only one">
+  ];
+  let dependentDialects = ["::mlir::kf::KFDialect"];
+}
+
+def PrintScheduleCandidates
+    : Pass<"kf-print-schedule-candidates", "::mlir::ModuleOp"> {
+  let summary = "Print the schedules that the target would measure";
+  let description = [{
+    For each kernel, the candidates of the module's `kf.target`, those that
+    should be the fastest first, with the seconds that its model of costs
+    predicts. Weights and caches must be laid out. The module stays as it is.
+    ```
+    kernel @k, up to 512 rows: 2 candidates
+      1.25e-03 s #kf.vector<workgroup = [56, 128], tile = [14, 32], lanes = 16>
+      1.50e-03 s #kf.vector<workgroup = [14, 32], tile = [14, 32], lanes = 16> (default)
+    ```
+  }];
+  let options = [
+    Option<"most", "most", "int64_t", /*default=*/"0",
+           "Candidates to print of each kernel; 0: all, the default among "
+           "them.">,
+    Option<"read", "read", "double", /*default=*/"0",
+           "Bytes that the machine reads from memory in a second; 0: a usual "
+           "machine's, as for the other rates.">,
+    Option<"f32", "f32", "double", /*default=*/"0",
+           "Multiply-adds of f32 that it does in a second, each two "
+           "operations.">,
+    Option<"i8", "i8", "double", /*default=*/"0",
+           "Multiply-adds of 8 bits that it does in a second, each two "
+           "operations.">,
+    Option<"threads", "threads", "int64_t", /*default=*/"0",
+           "Threads that these rates are for; 0: those of the target.">
+  ];
   let dependentDialects = ["::mlir::kf::KFDialect"];
 }
 

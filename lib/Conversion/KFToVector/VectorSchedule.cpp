@@ -17,11 +17,10 @@ namespace {
 
 class Verifier {
 public:
-  Verifier(KernelOp kernel, function_ref<InFlightDiagnostic()> emitError)
+  Verifier(KernelOp kernel, ScheduleAttrInterface schedule,
+           function_ref<InFlightDiagnostic()> emitError)
       : kernel(kernel), emitError(emitError),
-        schedule(
-            dyn_cast_if_present<VectorScheduleAttr>(kernel.getScheduleAttr())) {
-  }
+        schedule(dyn_cast_if_present<VectorScheduleAttr>(schedule)) {}
 
   LogicalResult verify() {
     if (!schedule)
@@ -56,7 +55,11 @@ private:
            !getLayout(tensor);
   }
 
-  LogicalResult fail(const Twine &message) { return emitError() << message; }
+  LogicalResult fail(const Twine &message) {
+    if (emitError)
+      emitError() << message;
+    return failure();
+  }
 
   /// The kernel's op of this type, in its tile if it has one; or null.
   template <typename OpTy> OpTy find() {
@@ -92,9 +95,7 @@ private:
         return fail(dot() + " is for matmuls with block-quantized weights");
     }
     if (schedule.getDot() == DotKind::S8 && !hasCodesOf8Bits(weight))
-      return emitError() << "dot = s8 is for codes of 8 bits; dot = i8 takes "
-                            "those of "
-                         << weight.getElementType();
+      return fail("dot = s8 is for codes of 8 bits; dot = i8 takes others");
     if (quantized && schedule.getUnroll() != 1)
       return fail("unroll must be 1 for block-quantized weights, whose blocks "
                   "are unrolled whole");
@@ -230,7 +231,7 @@ bool mlir::kf::hasCodesOf8Bits(RankedTensorType weight) {
 }
 
 LogicalResult
-mlir::kf::verifyVectorSchedule(KernelOp kernel,
+mlir::kf::verifyVectorSchedule(KernelOp kernel, ScheduleAttrInterface schedule,
                                function_ref<InFlightDiagnostic()> emitError) {
-  return Verifier(kernel, emitError).verify();
+  return Verifier(kernel, schedule, emitError).verify();
 }

@@ -26,27 +26,30 @@ static bool multipliesCodesOf8Bits(KernelOp kernel) {
       .wasInterrupted();
 }
 
-LogicalResult mlir::kf::verifyCpuSchedule(KernelOp kernel,
-                                          CpuTargetAttr target) {
-  auto begin = [&] {
-    return kernel.emitError("schedule cannot run on this CPU: ");
+LogicalResult
+mlir::kf::verifyCpuSchedule(KernelOp kernel, ScheduleAttrInterface schedule,
+                            CpuTargetAttr target,
+                            function_ref<InFlightDiagnostic()> emitError) {
+  auto fail = [&](const Twine &message) {
+    if (emitError)
+      emitError() << message;
+    return failure();
   };
-  if (auto schedule = dyn_cast<VectorScheduleAttr>(kernel.getScheduleAttr())) {
-    if (schedule.getLanes() > target.getLanes())
-      return begin() << "lanes = " << schedule.getLanes()
-                     << " exceeds the register's " << target.getLanes();
-    StringRef dot = stringifyDotKind(schedule.getDot());
-    if (schedule.getDot() != DotKind::F32 && !target.getInt8Dot())
-      return begin() << "dot = " << dot << " needs int8_dot of the target";
-    if (schedule.getDot() == DotKind::S8 && target.takesUnsignedBytes())
-      return begin() << "dot = s8 is for CPUs that want a sign on codes of 8 "
-                        "bits; dot = i8 is this one's";
-    if (schedule.getDot() == DotKind::I8 && !target.takesUnsignedBytes() &&
+  if (auto vector = dyn_cast<VectorScheduleAttr>(schedule)) {
+    if (vector.getLanes() > target.getLanes())
+      return fail("lanes = " + Twine(vector.getLanes()) +
+                  " exceeds the register's " + Twine(target.getLanes()));
+    StringRef dot = stringifyDotKind(vector.getDot());
+    if (vector.getDot() != DotKind::F32 && !target.getInt8Dot())
+      return fail("dot = " + dot + " needs int8_dot of the target");
+    if (vector.getDot() == DotKind::S8 && target.takesUnsignedBytes())
+      return fail("dot = s8 is for CPUs that want a sign on codes of 8 bits; "
+                  "dot = i8 is this one's");
+    if (vector.getDot() == DotKind::I8 && !target.takesUnsignedBytes() &&
         multipliesCodesOf8Bits(kernel))
-      return begin() << "dot = i8 multiplies codes of 8 bits without a sign, "
-                        "which "
-                     << stringifyByteDot(target.getByteDot())
-                     << " does not; dot = s8 does with one";
+      return fail("dot = i8 multiplies codes of 8 bits without a sign, which " +
+                  stringifyByteDot(target.getByteDot()) +
+                  " does not; dot = s8 does with one");
   }
-  return verifyVectorSchedule(kernel, begin);
+  return verifyVectorSchedule(kernel, schedule, emitError);
 }

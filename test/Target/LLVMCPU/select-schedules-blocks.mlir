@@ -11,13 +11,13 @@
 // With products of bytes rows of x are rounded to 8 bits; sums of integers take registers
 // beside those of floats, so the register tile has fewer rows.
 // CHECK-LABEL: kf.kernel @many(
-// CHECK-SAME:    tile = [4, 32], lanes = 16, dot = i8>
+// CHECK-SAME:    tile = [8, 32], lanes = 16, dot = i8>
 // AVX2-LABEL:  kf.kernel @many(
 // AVX2-SAME:     tile = [2, 16], lanes = 8, dot = i8>
 // FLOAT-LABEL: kf.kernel @many(
 // FLOAT-SAME:    tile = [10, 32], lanes = 16>
 // NEON-LABEL:  kf.kernel @many(
-// NEON-SAME:     tile = [4, 8], lanes = 4, dot = i8>
+// NEON-SAME:     tile = [8, 8], lanes = 4, dot = i8>
 kf.kernel @many(%x: tensor<96x512xf32>, %w: tensor<512x512x!kf.quant<q4_0>>) -> tensor<96x512xf32> {
   %0 = kf.matmul %x, %w : tensor<96x512xf32>, tensor<512x512x!kf.quant<q4_0>>
   kf.yield %0 : tensor<96x512xf32>

@@ -234,7 +234,7 @@ kf.kernel @splits(%q: tensor<?x4x16xf32>, %c: !kf.kv_cache<layers = 1, kv_heads 
 
 // -----
 
-// expected-error @+1 {{schedule cannot run on this CPU: dot = s8 is for codes of 8 bits; dot = i8 takes those of '!kf.quant<q4_0>'}}
+// expected-error @+1 {{schedule cannot run on this CPU: dot = s8 is for codes of 8 bits; dot = i8 takes others}}
 kf.kernel @signed_nibbles(%x: tensor<4x64xf32>, %w: tensor<32x64x!kf.quant<q4_0>>) -> tensor<4x32xf32>
     attributes {schedule = #kf.vector<workgroup = [4, 32], tile = [2, 16], lanes = 8, dot = s8>} {
   %0 = kf.matmul %x, %w : tensor<4x64xf32>, tensor<32x64x!kf.quant<q4_0>>

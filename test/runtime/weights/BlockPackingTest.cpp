@@ -27,10 +27,11 @@ int fieldOf(const uint8_t *plane, int bits, int i, size_t row, size_t rows) {
 
 class BlockPacking : public testing::TestWithParam<BlockFormat> {};
 
-TEST_P(BlockPacking, KeepsEveryField) {
-  const BlockFormat &format = GetParam();
+/// Packs `blocks` blocks of each of `rows` rows, all but row `absent` of which
+/// exist, and looks at every field of the result.
+void expectEveryField(const BlockFormat &format, size_t rows, size_t blocks,
+                      size_t absent) {
   const PackedBlock packed(format);
-  constexpr size_t rows = 8, blocks = 3, absent = 5;
   std::mt19937 random(7);
   std::vector<uint8_t> source(rows * blocks * format.bytes);
   for (uint8_t &byte : source)
@@ -39,9 +40,11 @@ TEST_P(BlockPacking, KeepsEveryField) {
   for (size_t row = 0; row < rows; ++row)
     pointers.push_back(reinterpret_cast<const std::byte *>(
         row == absent ? nullptr : &source[row * blocks * format.bytes]));
-  std::vector<uint8_t> result(rows * blocks * packed.bytes, 0xcc);
+  const size_t bytes = rows * blocks * packed.bytes;
+  std::vector<uint8_t> result(bytes + 1, 0xcc);
   packBlockPanel(format.type, pointers, blocks,
                  reinterpret_cast<std::byte *>(result.data()));
+  EXPECT_EQ(result[bytes], 0xcc) << "nothing behind the panel is written";
 
   for (size_t block = 0; block < blocks; ++block)
     for (size_t row = 0; row < rows; ++row) {
@@ -92,6 +95,14 @@ TEST_P(BlockPacking, KeepsEveryField) {
             << "element " << i;
       }
     }
+}
+
+TEST_P(BlockPacking, KeepsEveryField) { expectEveryField(GetParam(), 8, 3, 5); }
+
+/// Rows are packed by fours, and blocks in runs that stay in a cache.
+TEST_P(BlockPacking, KeepsEveryFieldOfAnyNumberOfRowsAndBlocks) {
+  for (size_t rows : {1, 3, 6, 32})
+    expectEveryField(GetParam(), rows, 61, 2);
 }
 
 TEST_P(BlockPacking, StaysNearTheFormatsSize) {

@@ -92,6 +92,7 @@ public:
 
 namespace kf {
 struct Executable;
+struct MachineRates;
 } // namespace kf
 
 namespace mlir {

@@ -58,6 +58,31 @@ def KF_TargetAttrInterface : AttrInterface<"TargetAttrInterface"> {
       "::mlir::kf::ScheduleAttrInterface", "selectSchedule",
       (ins "::mlir::kf::KernelOp":$kernel, "int64_t":$rows)>,
     InterfaceMethod<[{
+        Schedules that are worth measuring for `kernel`, which computes up to
+        `rows` rows, whatever its schedule is: each verifies, none is there
+        twice, and the first is what selectSchedule() gives. None after
+        selectSchedule()'s diagnostic.
+      }],
+      "::llvm::SmallVector<::mlir::kf::ScheduleAttrInterface>",
+      "getScheduleCandidates",
+      (ins "::mlir::kf::KernelOp":$kernel, "int64_t":$rows), "", [{
+        ::llvm::SmallVector<::mlir::kf::ScheduleAttrInterface> candidates;
+        auto target = ::llvm::cast<::mlir::kf::TargetAttrInterface>($_attr);
+        if (auto schedule = target.selectSchedule(kernel, rows))
+          candidates.push_back(schedule);
+        return candidates;
+      }]>,
+    InterfaceMethod<[{
+        Seconds that one run of `kernel` by `schedule`, which verifies, should
+        take with `rows` rows on a machine with these rates, for ranking
+        candidates; 0 where the target has no model of its costs. Rates of 0
+        are replaced by those of a usual machine.
+      }],
+      "double", "predictSeconds",
+      (ins "::mlir::kf::KernelOp":$kernel,
+           "::mlir::kf::ScheduleAttrInterface":$schedule, "int64_t":$rows,
+           "const ::kf::MachineRates &":$machine), "", [{ return 0; }]>,
+    InterfaceMethod<[{
         Fails, with a diagnostic, for a kernel whose schedule cannot run.
       }],
       "::llvm::LogicalResult", "verifySchedule",

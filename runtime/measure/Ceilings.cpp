@@ -1,0 +1,205 @@
+//===- Ceilings.cpp - Measuring what a machine can do at most -------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/measure/Ceilings.h"
+
+#include "runtime/core/ByteCount.h"
+#include "runtime/core/Exceptions.h"
+#include "runtime/core/Stopwatch.h"
+#include "runtime/devices/HostDevice.h"
+#include "runtime/measure/HostLoops.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <vector>
+
+using namespace kf;
+
+namespace {
+
+constexpr int kLeastTries = 3;
+/// Granularity of ReadLoop.
+constexpr uint64_t kLine = 64;
+/// What a thread reads before it asks for more: little, so that one that the
+/// system takes away does not hold the others up.
+constexpr uint64_t kMostChunk = uint64_t(2) << 20;
+/// Rounds of multiply-adds that a thread does before it asks for more, some
+/// 0.2 ms, and how often each may ask.
+constexpr int64_t kRounds = int64_t(1) << 16;
+constexpr int64_t kPieces = 16;
+
+/// Runs `pass` for a while; the most of what it returns by its seconds.
+Result<double> bestRate(const CeilingOptions &options,
+                        const std::function<Result<double>()> &pass) {
+  double best = 0;
+  const Stopwatch all;
+  for (int tries = 0; tries < kLeastTries || all.seconds() < options.seconds;
+       ++tries) {
+    if (isCancelled(options.cancelled))
+      return Status::cancelled();
+    const Stopwatch watch;
+    KF_ASSIGN_OR_RETURN(const double amount, pass());
+    if (const double seconds = watch.seconds(); seconds > 0)
+      best = std::max(best, amount / seconds);
+  }
+  return best;
+}
+
+/// Operations a second of the fastest of `loops`; 0 if there is none.
+Result<double> multiplyRate(ThreadPool &pool, const CeilingOptions &options,
+                            const std::vector<MultiplyLoop> &loops) {
+  if (loops.empty())
+    return 0.0;
+  const int64_t pieces = pool.size() == 1 ? 1 : pool.size() * kPieces;
+  const int64_t rounds = pool.size() == 1 ? kRounds * kPieces : kRounds;
+  std::vector<double> done(static_cast<size_t>(pieces));
+  return bestRate(options, [&]() -> Result<double> {
+    KF_RETURN_IF_ERROR(pool.parallelFor(pieces, [&](int64_t piece) {
+      done[static_cast<size_t>(piece)] = loops.front().run(rounds);
+      return Status();
+    }));
+    double sum = 0;
+    for (double count : done)
+      sum += count;
+    return 2 * sum;
+  });
+}
+
+/// Bytes that copies from one of two buffers to the other move, in a device
+/// that only tells by doing it.
+Result<double> copyRate(Device &device, const CeilingOptions &options) {
+  KF_ASSIGN_OR_RETURN(const DeviceMemory memory, device.memory());
+  const uint64_t wanted =
+      options.readBytes ? options.readBytes : uint64_t(256) << 20;
+  const uint64_t bytes =
+      std::min({wanted, memory.free / 8, memory.largestBuffer}) / 4 * 4;
+  if (bytes == 0)
+    return 0.0;
+  KF_ASSIGN_OR_RETURN(std::unique_ptr<Buffer> from, device.allocate(bytes));
+  KF_ASSIGN_OR_RETURN(std::unique_ptr<Buffer> to, device.allocate(bytes));
+  KF_ASSIGN_OR_RETURN(std::unique_ptr<Stream> stream, device.createStream());
+  auto copy = [&](int64_t times) -> Status {
+    for (int64_t i = 0; i < times; ++i)
+      KF_RETURN_IF_ERROR(stream->copy(*to, 0, *from, 0, bytes));
+    return stream->synchronize(options.cancelled);
+  };
+  KF_RETURN_IF_ERROR(copy(1)); // makes what the first one needs
+  const Stopwatch watch;
+  KF_RETURN_IF_ERROR(copy(1));
+  // So many that the wait at their end does not count.
+  const int64_t times =
+      std::clamp<int64_t>(static_cast<int64_t>(0.01 / watch.seconds()), 1, 64);
+  return bestRate(options, [&]() -> Result<double> {
+    KF_RETURN_IF_ERROR(copy(times));
+    return 2.0 * static_cast<double>(bytes) * static_cast<double>(times);
+  });
+}
+
+} // namespace
+
+uint64_t kf::lastLevelCacheBytes(const std::string &root) {
+  uint64_t largest = 0;
+  for (int index = 0; index < 16; ++index) {
+    std::ifstream file(root + "/sys/devices/system/cpu/cpu0/cache/index" +
+                       std::to_string(index) + "/size");
+    std::string size;
+    if (file >> size)
+      largest = std::max(largest, parseByteCount(size).value_or(0));
+  }
+  return largest;
+}
+
+uint64_t kf::uncachedBytes(uint64_t cacheBytes, uint64_t freeBytes) {
+  const uint64_t least = uint64_t(256) << 20;
+  // Caches that no machine has are a system that errs.
+  const uint64_t cache = std::min(cacheBytes, uint64_t(1) << 40);
+  return std::min(std::max(4 * cache, least), freeBytes / 4);
+}
+
+Result<std::unique_ptr<HostCeilings>>
+HostCeilings::create(int threads, const CeilingOptions &options) try {
+  std::unique_ptr<HostCeilings> made(new HostCeilings(options));
+  KF_ASSIGN_OR_RETURN(made->pool, ThreadPool::create(threads));
+  uint64_t bytes = options.readBytes;
+  if (bytes == 0) {
+    KF_ASSIGN_OR_RETURN(const DeviceMemory memory, hostMemory());
+    bytes = uncachedBytes(lastLevelCacheBytes(), memory.free);
+  }
+  bytes = std::max(bytes, kLine) / kLine * kLine;
+  KF_ASSIGN_OR_RETURN(made->array, AlignedBuffer::allocate(bytes));
+  // Pages that were never written to are all the same one.
+  const std::span<std::byte> all = made->array.span();
+  const uint64_t chunks = (bytes + kMostChunk - 1) / kMostChunk;
+  KF_RETURN_IF_ERROR(
+      made->pool->parallelFor(static_cast<int64_t>(chunks), [&](int64_t chunk) {
+        const uint64_t begin = static_cast<uint64_t>(chunk) * kMostChunk;
+        std::memset(all.data() + begin, 0x5a,
+                    std::min(kMostChunk, bytes - begin));
+        return Status();
+      }));
+  return made;
+} catch (...) {
+  return statusOfException();
+}
+
+Result<double> HostCeilings::readBytesPerSecond(uint64_t bytes) {
+  const ReadLoop loop = readLoops().front();
+  if (bytes == 0 || bytes > array.size())
+    bytes = array.size();
+  const std::span<const std::byte> all =
+      std::as_const(array).span().first(std::max(bytes, kLine) / kLine * kLine);
+  // Threads share a small array evenly.
+  const uint64_t share =
+      all.size() / static_cast<uint64_t>(4 * pool->size()) / kLine * kLine;
+  const uint64_t chunk = std::clamp(share, kLine, kMostChunk);
+  const uint64_t chunks = (all.size() + chunk - 1) / chunk;
+  return bestRate(options, [&]() -> Result<double> {
+    KF_RETURN_IF_ERROR(
+        pool->parallelFor(static_cast<int64_t>(chunks), [&](int64_t index) {
+          const uint64_t begin = static_cast<uint64_t>(index) * chunk;
+          const uint64_t bytes = std::min<uint64_t>(chunk, all.size() - begin);
+          // Keeps what is read.
+          volatile uint64_t sum = loop.run(all.subspan(begin, bytes));
+          (void)sum;
+          return Status();
+        }));
+    return static_cast<double>(all.size());
+  });
+}
+
+Result<double> HostCeilings::f32FlopsPerSecond() {
+  return multiplyRate(*pool, options, f32Loops());
+}
+
+Result<double> HostCeilings::i8OpsPerSecond() {
+  return multiplyRate(*pool, options, i8Loops());
+}
+
+Result<MachineRates> HostCeilings::measure(uint64_t bytes) {
+  MachineRates rates;
+  rates.threads = threads();
+  KF_ASSIGN_OR_RETURN(rates.f32FlopsPerSecond, f32FlopsPerSecond());
+  KF_ASSIGN_OR_RETURN(rates.i8OpsPerSecond, i8OpsPerSecond());
+  KF_ASSIGN_OR_RETURN(rates.readBytesPerSecond, readBytesPerSecond(bytes));
+  return rates;
+}
+
+Result<MachineRates> kf::measureRates(Device &device,
+                                      const CeilingOptions &options) {
+  if (device.name() == "cpu" || device.name() == "reference") {
+    const int workers = std::max(device.workers(), 1);
+    KF_ASSIGN_OR_RETURN(std::unique_ptr<HostCeilings> host,
+                        HostCeilings::create(workers, options));
+    return host->measure();
+  }
+  MachineRates rates;
+  KF_ASSIGN_OR_RETURN(rates.readBytesPerSecond, copyRate(device, options));
+  return rates;
+}

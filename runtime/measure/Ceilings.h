@@ -1,0 +1,84 @@
+//===- Ceilings.h - Measuring what a machine can do at most -----*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Rates that code can be held against: the best of several tries, since nothing
+// makes a machine faster than it is, and much makes it slower.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_MEASURE_CEILINGS_H
+#define KF_RUNTIME_MEASURE_CEILINGS_H
+
+#include "runtime/core/AlignedBuffer.h"
+#include "runtime/core/Cancellation.h"
+#include "runtime/core/ThreadPool.h"
+#include "runtime/devices/Device.h"
+#include "runtime/measure/MachineRates.h"
+
+#include <memory>
+#include <string>
+
+namespace kf {
+
+struct CeilingOptions {
+  /// Bytes of the array that is read again and again; 0 for so many that no
+  /// cache helps. Code whose data fits the caches is to be held against reading
+  /// as much.
+  uint64_t readBytes = 0;
+  /// Seconds that each rate is tried for; each is tried three times at least.
+  double seconds = 0.1;
+  /// Ends a measurement, which then returns Status::cancelled(). Not owned.
+  CancelFlag cancelled = nullptr;
+};
+
+/// Bytes of the host's largest cache, the last level's; 0 where the system does
+/// not tell. `root` is put in front of every path. Any thread.
+uint64_t lastLevelCacheBytes(const std::string &root = "");
+
+/// Bytes of which a cache of `cacheBytes` holds little: four times as many, and
+/// 256 MiB at least, but no more than a quarter of `freeBytes`.
+uint64_t uncachedBytes(uint64_t cacheBytes, uint64_t freeBytes);
+
+/// Measures the host with a number of threads. One thread may use it, which
+/// works, too.
+class HostCeilings {
+public:
+  /// Makes the threads, 0 for usableThreads(), and the array that is read.
+  /// Errors: threads or memory that cannot be had.
+  static Result<std::unique_ptr<HostCeilings>>
+  create(int threads, const CeilingOptions &options = {});
+
+  // Each measures anew. The only error is Status::cancelled(). `bytes` is how
+  // much of the array is read; 0 for all.
+  Result<MachineRates> measure(uint64_t bytes = 0);
+  Result<double> readBytesPerSecond(uint64_t bytes = 0);
+  Result<double> f32FlopsPerSecond();
+  /// 0 where the CPU has no instruction for it.
+  Result<double> i8OpsPerSecond();
+
+  int threads() const { return pool->size(); }
+  uint64_t arrayBytes() const { return array.size(); }
+
+private:
+  explicit HostCeilings(const CeilingOptions &options) : options(options) {}
+
+  CeilingOptions options;
+  std::unique_ptr<ThreadPool> pool;
+  AlignedBuffer array;
+};
+
+/// Measures `device`: of the CPU and the reference, the host's rates with as
+/// many threads as the device has; of others, how many bytes a copy within
+/// their memory reads and writes a second, while the rates of multiply-adds
+/// stay unknown. Errors: as HostCeilings, and the device's.
+Result<MachineRates> measureRates(Device &device,
+                                  const CeilingOptions &options = {});
+
+} // namespace kf
+
+#endif // KF_RUNTIME_MEASURE_CEILINGS_H

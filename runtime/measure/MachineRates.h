@@ -1,0 +1,32 @@
+//===- MachineRates.h - What a machine can do at most -----------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Plain data, which the compiler's cost models read too; Ceilings.h measures
+// it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_MEASURE_MACHINERATES_H
+#define KF_RUNTIME_MEASURE_MACHINERATES_H
+
+#include <cstdint>
+
+namespace kf {
+
+/// What a device does at most with `threads` threads together. 0 stands for
+/// what is not known. A multiply-add is two operations.
+struct MachineRates {
+  double readBytesPerSecond = 0; ///< from memory, far beyond all caches
+  double f32FlopsPerSecond = 0;  ///< fused multiply-adds of f32 in registers
+  double i8OpsPerSecond = 0;     ///< multiply-adds of 8 bits into 32 bits
+  int64_t threads = 0;           ///< of the host; 0 for other devices
+};
+
+} // namespace kf
+
+#endif // KF_RUNTIME_MEASURE_MACHINERATES_H

@@ -1,0 +1,139 @@
+//===- CeilingsTest.cpp ---------------------------------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/measure/Ceilings.h"
+
+#include "runtime/devices/Cpu/CpuDevice.h"
+#include "runtime/devices/Cuda/CudaDevice.h"
+#include "runtime/devices/Reference/ReferenceDevice.h"
+#include "test/runtime/StatusAssertions.h"
+#include "test/runtime/TempFile.h"
+#include "test/runtime/devices/Cuda/FakeCuda.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+using namespace kf;
+using namespace kf::test;
+
+namespace {
+
+constexpr uint64_t kMiB = uint64_t(1) << 20;
+
+/// As little as measuring takes.
+const CeilingOptions kShort = {.readBytes = kMiB, .seconds = 0};
+
+void writeCache(const TempFolder &root, int index, const std::string &size) {
+  const std::filesystem::path folder =
+      root.path() + "/sys/devices/system/cpu/cpu0/cache/index" +
+      std::to_string(index);
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "size") << size << "\n";
+}
+
+} // namespace
+
+TEST(LastLevelCache, IsTheLargest) {
+  TempFolder root;
+  writeCache(root, 0, "48K");
+  writeCache(root, 1, "32K");
+  writeCache(root, 2, "2M");
+  writeCache(root, 3, "266240K");
+  EXPECT_EQ(lastLevelCacheBytes(root.path()), 260 * kMiB);
+}
+
+TEST(LastLevelCache, IsNotKnownWhereTheSystemDoesNotTell) {
+  TempFolder root;
+  EXPECT_EQ(lastLevelCacheBytes(root.path()), 0u);
+  writeCache(root, 0, "large");
+  EXPECT_EQ(lastLevelCacheBytes(root.path()), 0u);
+}
+
+TEST(UncachedBytes, AreFarBeyondTheCacheAndNotAllMemory) {
+  EXPECT_EQ(uncachedBytes(100 * kMiB, 64 * 1024 * kMiB), 400 * kMiB);
+  EXPECT_EQ(uncachedBytes(0, 64 * 1024 * kMiB), 256 * kMiB);
+  EXPECT_EQ(uncachedBytes(100 * kMiB, 1000 * kMiB), 250 * kMiB);
+  EXPECT_EQ(uncachedBytes(UINT64_MAX, 1000 * kMiB), 250 * kMiB);
+}
+
+TEST(HostCeilings, GiveEveryRateOfEveryNumberOfThreads) {
+  for (int threads : {1, 2, 3}) {
+    auto host = HostCeilings::create(threads, kShort);
+    ASSERT_TRUE(succeeds(host.status()));
+    const Result<MachineRates> rates = (*host)->measure();
+    ASSERT_TRUE(succeeds(rates.status()));
+    EXPECT_EQ(rates->threads, threads);
+    // A processor of any kind reads and multiplies faster than this, and none
+    // as fast as that.
+    EXPECT_GT(rates->readBytesPerSecond, 1e6);
+    EXPECT_LT(rates->readBytesPerSecond, 1e14);
+    EXPECT_GT(rates->f32FlopsPerSecond, 1e6);
+    EXPECT_LT(rates->f32FlopsPerSecond, 1e14);
+    EXPECT_LT(rates->i8OpsPerSecond, 1e15);
+  }
+}
+
+TEST(HostCeilings, ReadAsMuchAsIsAsked) {
+  auto host = HostCeilings::create(1, {.readBytes = 3 * kMiB + 100});
+  ASSERT_TRUE(succeeds(host.status()));
+  EXPECT_EQ((*host)->arrayBytes(), 3 * kMiB + 64);
+  for (uint64_t bytes : {uint64_t(1), kMiB, 100 * kMiB})
+    EXPECT_GT(*(*host)->readBytesPerSecond(bytes), 0);
+  host = HostCeilings::create(1, {.readBytes = 1});
+  ASSERT_TRUE(succeeds(host.status()));
+  EXPECT_EQ((*host)->arrayBytes(), 64u);
+  EXPECT_GT(*(*host)->readBytesPerSecond(), 0);
+}
+
+TEST(HostCeilings, EndWhenTheyAreCancelled) {
+  const std::atomic<bool> cancelled{true};
+  CeilingOptions options = kShort;
+  options.cancelled = &cancelled;
+  auto host = HostCeilings::create(1, options);
+  ASSERT_TRUE(succeeds(host.status()));
+  EXPECT_TRUE((*host)->measure().status().isCancelled());
+}
+
+TEST(HostCeilings, RefuseWhatCannotBeHad) {
+  EXPECT_TRUE(failsWith(HostCeilings::create(-1, kShort).status(),
+                        "cannot use -1 threads"));
+  EXPECT_TRUE(
+      failsWith(HostCeilings::create(1, {.readBytes = UINT64_MAX}).status(),
+                "no memory for a buffer of"));
+}
+
+TEST(MeasureRates, AreTheHostsForDevicesInItsMemory) {
+  auto cpu = createCpuDevice({.threads = 2});
+  ASSERT_TRUE(succeeds(cpu.status()));
+  const Result<MachineRates> rates = measureRates(**cpu, kShort);
+  ASSERT_TRUE(succeeds(rates.status()));
+  EXPECT_EQ(rates->threads, 2);
+  EXPECT_GT(rates->f32FlopsPerSecond, 0);
+
+  const Result<MachineRates> reference =
+      measureRates(*createReferenceDevice(), kShort);
+  ASSERT_TRUE(succeeds(reference.status()));
+  EXPECT_EQ(reference->threads, 1);
+  EXPECT_GT(reference->readBytesPerSecond, 0);
+}
+
+TEST(MeasureRates, OfAnotherDeviceAreThoseOfCopies) {
+  FakeCuda driver;
+  auto device = createCudaDevice({.device = {}, .driver = &driver.functions()});
+  ASSERT_TRUE(succeeds(device.status()));
+  const Result<MachineRates> rates = measureRates(**device, kShort);
+  ASSERT_TRUE(succeeds(rates.status()));
+  EXPECT_GT(rates->readBytesPerSecond, 0);
+  EXPECT_EQ(rates->f32FlopsPerSecond, 0);
+  EXPECT_EQ(rates->i8OpsPerSecond, 0);
+  EXPECT_EQ(rates->threads, 0);
+  (*device).reset();
+  EXPECT_EQ(driver.violations, std::vector<std::string>());
+}
