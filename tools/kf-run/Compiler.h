@@ -108,11 +108,14 @@ public:
   std::vector<CacheUse> cacheUses() const;
   /// Compiles the module's only function; the module is spent then.
   Result<Executable> compile(const CompilerOptions &options);
+  /// Leaves the kernel `name` of those that compile(options) would make, in a
+  /// program of one dispatch, for the functions below.
+  Status isolate(const std::string &name, const CompilerOptions &options);
   /// Takes the kernels that compile(options) would make; the module is spent
   /// then.
   Result<KernelSet> kernels(const CompilerOptions &options);
-  /// Runs the phases up to `phase` (import to lowered) and prints the module,
-  /// which is spent then.
+  /// Runs the phases up to `phase` (import to lowered; of a kernel, program to
+  /// lowered) and prints the module, which is spent then.
   Result<std::string> print(const CompilerOptions &options,
                             const std::string &phase);
 
