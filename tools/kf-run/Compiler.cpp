@@ -17,6 +17,7 @@
 #include "kf/Pipelines/KernelModules.h"
 #include "kf/Pipelines/Registration.h"
 #include "kf/Pipelines/SourceText.h"
+#include "kf/Target/Targets.h"
 #include "kf/Transforms/KernelKey.h"
 #include "runtime/core/MappedFile.h"
 #include "runtime/core/Quote.h"
@@ -108,6 +109,10 @@ mlir::kf::CompileOptions convert(const CompilerOptions &options) {
     result.target += ":" + options.targetCpu;
   result.workers = options.workers;
   result.maxTokens = options.maxTokens;
+  result.measured = {options.tuning, options.tuningFile, options.device};
+  result.onWarning = [](const std::string &warning) {
+    printWarning(oneLine(warning));
+  };
   result.cancelled = options.cancelled;
   return result;
 }
@@ -135,6 +140,20 @@ Status kf::checkRunsOnHost(const CompilerOptions &options) {
   if (llvm::Error error = mlir::kf::checkRunsOnHost(converted))
     return statusOf(std::move(error));
   return Status();
+}
+
+Result<bool> kf::multipliesBlocksInBytes(const CompilerOptions &options) {
+  const NoBadAlloc guard;
+  const mlir::kf::CompileOptions converted = convert(options);
+  mlir::DialectRegistry registry;
+  mlir::kf::registerDialects(registry);
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  auto target =
+      mlir::kf::parseTarget(converted.target, &context, converted.workers);
+  if (!target)
+    return statusOf(target.takeError());
+  const auto cpu = llvm::dyn_cast<mlir::kf::CpuTargetAttr>(*target);
+  return cpu && cpu.getInt8Dot();
 }
 
 CompilerModule::CompilerModule(std::unique_ptr<Contents> contents)

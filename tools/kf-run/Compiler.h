@@ -49,8 +49,10 @@ struct CompilerOptions {
   std::string activationType = "f32";
   int64_t workers = 0;     ///< Device::workers() of who will run it
   int64_t maxTokens = 512; ///< of functions that do not say `kf.max_tokens`
-  /// Device::description() of who will run it, for the tuning database.
-  std::string device = "unknown";
+  /// Schedules that were measured, the file that they are from, and what it
+  /// calls who will run the result: Device::description(). Null: none.
+  std::shared_ptr<const TuningDatabase> tuning;
+  std::string tuningFile, device;
   CancelFlag cancelled = nullptr; ///< ends compiling between two passes
 };
 
@@ -63,6 +65,10 @@ Result<std::string> compilerFingerprint(const CompilerOptions &options);
 
 /// An error if this machine lacks what `options.targetCpu` asks for.
 Status checkRunsOnHost(const CompilerOptions &options);
+
+/// Whether kernels for `options.target` multiply block-quantized weights in 8
+/// bits, and not in floats.
+Result<bool> multipliesBlocksInBytes(const CompilerOptions &options);
 
 /// An op on a KV cache: which tensors it takes, by their number, and how.
 struct CacheUse {

@@ -72,10 +72,10 @@ struct CpuTargetModel
                         ScheduleAttrInterface schedule, int64_t rows,
                         const ::kf::MachineRates &machine) const {
     auto vector = dyn_cast<VectorScheduleAttr>(schedule);
-    return vector ? predictCpuSeconds(kernel, vector,
-                                      cast<CpuTargetAttr>(target), rows,
-                                      machine)
-                  : 0;
+    return vector
+               ? predictCpuSeconds(kernel, vector, cast<CpuTargetAttr>(target),
+                                   rows, machine)
+               : 0;
   }
   void addLoweringPasses(Attribute, OpPassManager &passes) const {
     buildCpuCodegenPipeline(passes);
