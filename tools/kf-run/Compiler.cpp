@@ -17,6 +17,7 @@
 #include "kf/Pipelines/KernelModules.h"
 #include "kf/Pipelines/Registration.h"
 #include "kf/Pipelines/SourceText.h"
+#include "kf/Target/Targets.h"
 #include "kf/Transforms/KernelKey.h"
 #include "runtime/core/MappedFile.h"
 #include "runtime/core/Quote.h"
@@ -141,6 +142,20 @@ Status kf::checkRunsOnHost(const CompilerOptions &options) {
   if (llvm::Error error = mlir::kf::checkRunsOnHost(converted))
     return statusOf(std::move(error));
   return Status();
+}
+
+Result<bool> kf::multipliesBlocksInBytes(const CompilerOptions &options) {
+  const NoBadAlloc guard;
+  const mlir::kf::CompileOptions converted = convert(options);
+  mlir::DialectRegistry registry;
+  mlir::kf::registerDialects(registry);
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  auto target =
+      mlir::kf::parseTarget(converted.target, &context, converted.workers);
+  if (!target)
+    return statusOf(target.takeError());
+  const auto cpu = llvm::dyn_cast<mlir::kf::CpuTargetAttr>(*target);
+  return cpu && cpu.getInt8Dot();
 }
 
 CompilerModule::CompilerModule(std::unique_ptr<Contents> contents)

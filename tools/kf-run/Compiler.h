@@ -66,6 +66,10 @@ Result<std::string> compilerFingerprint(const CompilerOptions &options);
 /// An error if this machine lacks what `options.targetCpu` asks for.
 Status checkRunsOnHost(const CompilerOptions &options);
 
+/// Whether kernels for `options.target` multiply block-quantized weights in 8
+/// bits, and not in floats.
+Result<bool> multipliesBlocksInBytes(const CompilerOptions &options);
+
 /// An op on a KV cache: which tensors it takes, by their number, and how.
 struct CacheUse {
   size_t positions = 0, sequences = 0, pageTable = 0;

@@ -66,6 +66,32 @@ kf.kernel @bf16(%x: tensor<1x64xf32>, %w: tensor<96x64xbf16, #kf.layout<panel = 
 
 // -----
 
+// Four register tiles to a workgroup: a panel of f16 becomes f32 in scratch
+// once. What is left of K comes one by one.
+// CHECK-LABEL: func.func @unpacked(
+// CHECK-SAME:    %[[X:.*]]: memref<8x38xf32>, %[[W:.*]]: memref<3x1x38x32xf16>
+// CHECK-DAG:     %[[PANEL:.*]] = memref.view {{.*}} to memref<38x2x16xf32>
+// CHECK-DAG:     %[[ROWS:.*]] = memref.view {{.*}} to memref<8x48xf32>
+// CHECK:         scf.for %{{.*}} = %c0 to %c3
+// CHECK:           scf.for %{{.*}} = %c0 to %c38
+// CHECK:             vector.load %[[W]]
+// CHECK:             arith.extf
+// CHECK:             vector.store %{{.*}}, %[[PANEL]]
+// CHECK:           scf.for %{{.*}} = %c0 to %c4
+// CHECK:             scf.for %{{.*}} = %c0 to %c36 step %c4 iter_args{{.*}}
+// CHECK-NEXT:          vector.load %[[PANEL]]
+// CHECK-NOT:           arith.extf
+// CHECK:             scf.for %{{.*}} = %c36 to %c38 step %c1 iter_args
+// CHECK-COUNT-4:       vector.fma
+kf.kernel @unpacked(%x: tensor<8x38xf32>, %w: tensor<96x38xf16, #kf.layout<panel = 32>>)
+    -> tensor<8x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [8, 96], tile = [2, 32], lanes = 16, unroll = 4>} {
+  %0 = kf.matmul %x, %w : tensor<8x38xf32>, tensor<96x38xf16, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<8x96xf32>
+}
+
+// -----
+
 // The norm is computed on the rows' way to scratch; bias, activation and
 // residual on the sums' way to the result. 40 columns: the last ones are masked.
 // CHECK-LABEL: func.func @fused(
