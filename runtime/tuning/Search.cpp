@@ -63,9 +63,9 @@ private:
   /// A candidate that is still in.
   struct Runner {
     size_t candidate;
-    size_t trial;               ///< in outcome.tried
-    double seconds = 0;         ///< as the last round has it
-    std::vector<double> turns;  ///< medians of the turns of a round
+    size_t trial;              ///< in outcome.tried
+    double seconds = 0;        ///< as the last round has it
+    std::vector<double> turns; ///< medians of the turns of a round
   };
 
   std::vector<size_t> order() const;
@@ -88,7 +88,8 @@ private:
   }
   void report() const {
     if (options.onProgress)
-      options.onProgress(std::min(now() / std::max(options.seconds, 1e-9), 1.0));
+      options.onProgress(
+          std::min(now() / std::max(options.seconds, 1e-9), 1.0));
   }
 
   std::span<const ScheduleCandidate> candidates;
@@ -111,8 +112,8 @@ std::vector<size_t> Search::order() const {
     };
     return keyOf(a) < keyOf(b);
   });
-  numbers.resize(std::min(numbers.size(),
-                          std::max<size_t>(options.mostCandidates, 1)));
+  numbers.resize(
+      std::min(numbers.size(), std::max<size_t>(options.mostCandidates, 1)));
   return numbers;
 }
 
@@ -211,10 +212,9 @@ Status Search::takeTurns(int turns, double until) {
 
 /// The default and the `count` fastest of the others stay.
 void Search::keepFastest(size_t count) {
-  std::stable_sort(runners.begin() + 1, runners.end(),
-                   [](const Runner &a, const Runner &b) {
-                     return a.seconds < b.seconds;
-                   });
+  std::stable_sort(
+      runners.begin() + 1, runners.end(),
+      [](const Runner &a, const Runner &b) { return a.seconds < b.seconds; });
   while (runners.size() > count + 1) {
     measurer.release(runners.back().candidate);
     runners.pop_back();
@@ -253,8 +253,8 @@ void Search::decide() {
   std::vector<double> relative;
   for (double turn : base.turns)
     relative.push_back(turn / base.seconds);
-  outcome.noise = 2 * (best == &base ? errorOfMedian(relative)
-                                     : errorOfMedian(gains));
+  outcome.noise =
+      2 * (best == &base ? errorOfMedian(relative) : errorOfMedian(gains));
   const double gain = median(gains);
   const Runner &winner =
       gain > std::max(kLeastGain, outcome.noise) ? *best : base;

@@ -64,9 +64,8 @@ public:
   Result<SearchOutcome> search(SearchOptions options = {}) {
     std::vector<ScheduleCandidate> candidates;
     for (size_t i = 0; i < seconds.size(); ++i)
-      candidates.push_back(
-          {"#schedule<" + std::to_string(i) + ">",
-           predicted.empty() ? seconds[i] : predicted[i]});
+      candidates.push_back({"#schedule<" + std::to_string(i) + ">",
+                            predicted.empty() ? seconds[i] : predicted[i]});
     options.clock = [this] { return clock; };
     return searchSchedules(candidates, *this, options);
   }
@@ -178,8 +177,8 @@ TEST(SearchTest, AWrongDefaultIsAnError) {
   other.broken = {0};
   EXPECT_TRUE(failsWith(other.search().status(),
                         "the default schedule: it needs more scratch"));
-  EXPECT_TRUE(failsWith(searchSchedules({}, other).status(),
-                        "there is no schedule"));
+  EXPECT_TRUE(
+      failsWith(searchSchedules({}, other).status(), "there is no schedule"));
 }
 
 TEST(SearchTest, TriesWhatTheModelLikes) {
@@ -207,8 +206,8 @@ TEST(SearchTest, ShortTimeMeansFewCandidates) {
 }
 
 TEST(SearchTest, MeasuresTheGoodOnesMore) {
-  FakeMachine machine({1.2e-3, 1e-3, 1.1e-3, 1.3e-3, 1.4e-3, 1.5e-3, 1.6e-3,
-                       1.7e-3, 9e-3});
+  FakeMachine machine(
+      {1.2e-3, 1e-3, 1.1e-3, 1.3e-3, 1.4e-3, 1.5e-3, 1.6e-3, 1.7e-3, 9e-3});
   machine.noise = 0.02;
   auto outcome = machine.search();
   ASSERT_TRUE(outcome.ok()) << outcome.message();
