@@ -30,6 +30,7 @@ int runExec(Arguments arguments);
 int runDevices(Arguments arguments);
 int runCache(Arguments arguments);
 int runInspect(Arguments arguments);
+int runTune(Arguments arguments);
 
 /// generate from the embedded model with a prompt of its own, which is printed
 /// too: what `kf-run` alone does.
