@@ -105,7 +105,7 @@ struct KernelShape {
 /// it means none.
 FailureOr<KernelShape> getKernelShape(KernelOp kernel);
 /// The shape that `schedule` means for `kernel`. `emitError` begins the
-/// diagnostic where it means none.
+/// diagnostic where it means none; null: there is no diagnostic.
 FailureOr<KernelShape>
 getKernelShape(KernelOp kernel, ScheduleAttrInterface schedule,
                function_ref<InFlightDiagnostic()> emitError);

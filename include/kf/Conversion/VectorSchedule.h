@@ -20,7 +20,8 @@
 namespace mlir::kf {
 
 /// Fails where convert-kf-to-vector has no code for `kernel` by `schedule`,
-/// before the kernel is tiled or after. `emitError` begins the diagnostic.
+/// before the kernel is tiled or after. `emitError` begins the diagnostic;
+/// null: there is none.
 LogicalResult
 verifyVectorSchedule(KernelOp kernel, ScheduleAttrInterface schedule,
                      function_ref<InFlightDiagnostic()> emitError);

@@ -204,7 +204,9 @@ FailureOr<KernelShape>
 mlir::kf::getKernelShape(KernelOp kernel, ScheduleAttrInterface schedule,
                          function_ref<InFlightDiagnostic()> emitError) {
   auto fail = [&](const Twine &message) -> LogicalResult {
-    return emitError() << "schedule cannot run on a GPU: " << message;
+    if (emitError)
+      emitError() << "schedule cannot run on a GPU: " << message;
+    return failure();
   };
   if (!schedule)
     return fail("there is none; run kf-select-schedules first");

@@ -55,7 +55,11 @@ private:
            !getLayout(tensor);
   }
 
-  LogicalResult fail(const Twine &message) { return emitError() << message; }
+  LogicalResult fail(const Twine &message) {
+    if (emitError)
+      emitError() << message;
+    return failure();
+  }
 
   /// The kernel's op of this type, in its tile if it has one; or null.
   template <typename OpTy> OpTy find() {

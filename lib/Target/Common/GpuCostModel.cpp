@@ -237,8 +237,7 @@ double mlir::kf::predictGpuSeconds(KernelOp kernel,
                                    ScheduleAttrInterface schedule, int64_t rows,
                                    const ::kf::MachineRates &machine,
                                    int64_t multiprocessors) {
-  FailureOr<KernelShape> shape =
-      getKernelShape(kernel, schedule, [] { return InFlightDiagnostic(); });
+  FailureOr<KernelShape> shape = getKernelShape(kernel, schedule, nullptr);
   if (failed(shape))
     return 0;
   Gpu gpu(machine, multiprocessors);

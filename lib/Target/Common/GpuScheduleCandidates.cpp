@@ -61,8 +61,7 @@ private:
 
   /// What does not verify is left out.
   void add(ScheduleAttrInterface schedule) {
-    if (succeeded(verifyGpuSchedule(kernel, schedule, limits,
-                                    [] { return InFlightDiagnostic(); })))
+    if (succeeded(verifyGpuSchedule(kernel, schedule, limits, nullptr)))
       schedules.insert(schedule);
   }
   void addSimt(ArrayRef<int64_t> workgroup, ArrayRef<int64_t> threads,

@@ -201,15 +201,18 @@ mlir::kf::verifyGpuSchedule(KernelOp kernel, ScheduleAttrInterface schedule,
   FailureOr<KernelShape> shape = getKernelShape(kernel, schedule, emitError);
   if (failed(shape))
     return failure();
+  auto fail = [&](const Twine &message) {
+    if (emitError)
+      emitError() << "schedule cannot run on this device: " << message;
+    return failure();
+  };
   if (shape->threadCount > limits.threads)
-    return emitError() << "schedule cannot run on this device: threads are "
-                       << shape->threadCount
-                       << " a workgroup, the device allows " << limits.threads;
+    return fail("threads are " + Twine(shape->threadCount) +
+                " a workgroup, the device allows " + Twine(limits.threads));
   if (shape->workgroupBytes > limits.memory)
-    return emitError() << "schedule cannot run on this device: it needs "
-                       << shape->workgroupBytes
-                       << " bytes of workgroup memory, the device has "
-                       << limits.memory;
+    return fail("it needs " + Twine(shape->workgroupBytes) +
+                " bytes of workgroup memory, the device has " +
+                Twine(limits.memory));
   return success();
 }
 

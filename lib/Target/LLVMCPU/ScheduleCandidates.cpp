@@ -73,8 +73,7 @@ private:
   /// What does not verify is left out.
   void add(const VectorDraft &draft) {
     VectorScheduleAttr schedule = draft.get(kernel.getContext());
-    if (succeeded(verifyCpuSchedule(kernel, schedule, target,
-                                    [] { return InFlightDiagnostic(); })))
+    if (succeeded(verifyCpuSchedule(kernel, schedule, target, nullptr)))
       schedules.insert(schedule);
   }
 

@@ -17,12 +17,17 @@ LogicalResult
 mlir::kf::verifyCpuSchedule(KernelOp kernel, ScheduleAttrInterface schedule,
                             CpuTargetAttr target,
                             function_ref<InFlightDiagnostic()> emitError) {
+  auto fail = [&](const Twine &message) {
+    if (emitError)
+      emitError() << message;
+    return failure();
+  };
   if (auto vector = dyn_cast<VectorScheduleAttr>(schedule)) {
     if (vector.getLanes() > target.getLanes())
-      return emitError() << "lanes = " << vector.getLanes()
-                         << " exceeds the register's " << target.getLanes();
+      return fail("lanes = " + Twine(vector.getLanes()) +
+                  " exceeds the register's " + Twine(target.getLanes()));
     if (vector.getDot() == DotKind::I8 && !target.getInt8Dot())
-      return emitError() << "dot = i8 needs VNNI";
+      return fail("dot = i8 needs VNNI");
   }
   return verifyVectorSchedule(kernel, schedule, emitError);
 }

@@ -14,7 +14,8 @@
 namespace mlir::kf {
 
 /// Checks that `target` can run `kernel` by `schedule`, and that every field of
-/// it has an effect. `emitError` begins the diagnostic, which names the field.
+/// it has an effect. `emitError` begins the diagnostic, which names the field;
+/// null: there is none.
 LogicalResult verifyCpuSchedule(KernelOp kernel, ScheduleAttrInterface schedule,
                                 CpuTargetAttr target,
                                 function_ref<InFlightDiagnostic()> emitError);

@@ -30,7 +30,7 @@ LogicalResult checkGpuSupport(KernelOp kernel, const GpuLimits &limits,
 
 /// Checks that a GPU with these limits can run `kernel`, which
 /// checkGpuSupport() found good, by `schedule`. `emitError` begins the
-/// diagnostic.
+/// diagnostic; null: there is none.
 LogicalResult verifyGpuSchedule(KernelOp kernel, ScheduleAttrInterface schedule,
                                 const GpuLimits &limits,
                                 function_ref<InFlightDiagnostic()> emitError);
