@@ -58,14 +58,14 @@ llvm::Expected<TargetAttrInterface> setTarget(ModuleOp module,
 }
 
 void addPhase(Phase phase, OpPassManager &passes, TargetAttrInterface target,
-              int64_t maxTokens) {
+              const CompileOptions &options) {
   switch (phase) {
   case Phase::Fused:
     return buildFusePipeline(passes, target);
   case Phase::Program:
-    return buildProgramPipeline(passes, target, maxTokens);
+    return buildProgramPipeline(passes, target, options.maxTokens);
   case Phase::Scheduled:
-    return buildSchedulePipeline(passes, target);
+    return buildSchedulePipeline(passes, target, options.measured);
   case Phase::Lowered:
     return buildLowerPipeline(passes, target);
   case Phase::Import:
@@ -105,7 +105,7 @@ LogicalResult run(ModuleOp module, TargetAttrInterface target,
   for (Phase phase :
        {Phase::Fused, Phase::Program, Phase::Scheduled, Phase::Lowered})
     if (phase > from && phase <= to)
-      addPhase(phase, passes, target, options.maxTokens);
+      addPhase(phase, passes, target, options);
   SkipWhenCancelled skip(module.getContext(), options.cancelled);
   return failure(failed(passes.run(module)) ||
                  ::kf::isCancelled(options.cancelled));
@@ -131,9 +131,14 @@ auto withTarget(const CompileOptions &options, Use use)
 llvm::Expected<std::string>
 mlir::kf::fingerprint(const CompileOptions &options) {
   return withTarget(
-      options, [](TargetAttrInterface target) -> llvm::Expected<std::string> {
-        return getCompilerVersion() + " " + debugString(target) + " " +
-               target.getIdentity();
+      options, [&](TargetAttrInterface target) -> llvm::Expected<std::string> {
+        std::string text = getCompilerVersion() + " " + debugString(target) +
+                           " " + target.getIdentity();
+        if (!options.measured.database)
+          return text;
+        const std::string digest = options.measured.database->digest(
+            getTuningScope(target, options.measured.device));
+        return digest.empty() ? text : text + " tuning-" + digest;
       });
 }
 
@@ -148,7 +153,7 @@ llvm::Error mlir::kf::runPhases(ModuleOp module, const CompileOptions &options,
   llvm::Expected<TargetAttrInterface> target = setTarget(module, options);
   if (!target)
     return target.takeError();
-  FirstError errors(module.getContext(), ": ");
+  FirstError errors(module.getContext(), ": ", options.onWarning);
   if (failed(run(module, *target, options, from, to)))
     return failureOf(errors);
   return llvm::Error::success();
@@ -163,7 +168,7 @@ mlir::kf::compile(ModuleOp module, const CompileOptions &options, Phase from) {
   llvm::Expected<TargetAttrInterface> target = setTarget(module, options);
   if (!target)
     return target.takeError();
-  FirstError errors(module.getContext(), ": ");
+  FirstError errors(module.getContext(), ": ", options.onWarning);
   if (failed(run(module, *target, options, from, Phase::Scheduled)))
     return failureOf(errors);
   FailureOr<::kf::Executable> executable =

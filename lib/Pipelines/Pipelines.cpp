@@ -8,8 +8,6 @@
 
 #include "kf/Pipelines/Pipelines.h"
 
-#include "kf/Transforms/Passes.h"
-
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -40,9 +38,10 @@ void mlir::kf::buildProgramPipeline(OpPassManager &passes,
 }
 
 void mlir::kf::buildSchedulePipeline(OpPassManager &passes,
-                                     TargetAttrInterface target) {
+                                     TargetAttrInterface target,
+                                     const MeasuredSchedules &measured) {
   passes.addPass(createSetLayouts());
-  passes.addPass(createSelectSchedules());
+  passes.addPass(createSelectSchedules(measured));
   passes.addNestedPass<ProgramOp>(createPlanMemory());
   if (!target.isInterpreted())
     passes.addNestedPass<KernelOp>(createTileKernels());

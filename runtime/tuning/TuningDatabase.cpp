@@ -38,7 +38,8 @@ constexpr int kVersion = 2;
 /// Bounds far beyond any database: an entry with ten trials has about three
 /// kilobytes.
 constexpr uint64_t kMaxFileBytes = uint64_t(64) << 20;
-constexpr size_t kMaxText = 1024, kMaxSchedule = 16384;
+constexpr size_t kMaxText = 1024, kMaxSchedule = 4096;
+constexpr size_t kMaxScheduleDepth = 4;
 constexpr size_t kMaxArguments = 64, kMaxRank = 8, kMaxTrials = 1024;
 constexpr size_t kKernelDigits = 32;
 
@@ -72,12 +73,33 @@ Status checkDate(std::string_view date) {
   return Status();
 }
 
+/// What schedules are written with, so that a parser of attributes can be given
+/// the text: names, numbers and lists that are not deep.
+bool isScheduleText(std::string_view text) {
+  size_t depth = 0;
+  for (const char c : text) {
+    depth += c == '<' || c == '[';
+    if (c == '>' || c == ']') {
+      if (depth == 0)
+        return false;
+      --depth;
+    }
+    const bool isKnown =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+        (c >= '0' && c <= '9') ||
+        std::string_view("#._-=, <>[]").find(c) != std::string_view::npos;
+    if (!isKnown || depth > kMaxScheduleDepth)
+      return false;
+  }
+  return depth == 0;
+}
+
 Status checkSchedule(std::string_view schedule) {
   if (!schedule.starts_with("#kf.") || !schedule.ends_with('>') ||
-      schedule.size() > kMaxSchedule || !isPrintable(schedule))
+      schedule.size() > kMaxSchedule || !isScheduleText(schedule))
     return Status::error("the schedule is not #kf.NAME<...> of at most " +
                          std::to_string(kMaxSchedule) +
-                         " printable characters");
+                         " characters, with names, numbers and lists");
   return Status();
 }
 
@@ -406,6 +428,13 @@ Result<TuningDatabase> TuningDatabase::load(const std::string &path) try {
   struct stat info;
   if (::stat(path.c_str(), &info) != 0 && errno == ENOENT)
     return TuningDatabase();
+  return loadExisting(path);
+} catch (...) {
+  return statusOfException();
+}
+
+Result<TuningDatabase>
+TuningDatabase::loadExisting(const std::string &path) try {
   KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
   return parse(file.text(), path);
 } catch (...) {

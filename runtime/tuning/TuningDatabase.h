@@ -75,7 +75,8 @@ struct TuningSubject {
   bool operator==(const TuningSubject &) const = default;
 };
 
-/// A schedule that was tried. Numbers are finite and not negative.
+/// A schedule that was tried, as TuningEntry::schedule is. Numbers are finite
+/// and not negative.
 struct TuningTrial {
   std::string schedule;
   double predictedSeconds = 0; ///< 0: not known
@@ -91,7 +92,7 @@ struct TuningTrial {
 struct TuningEntry {
   TuningKey key;
   TuningSubject subject;
-  std::string schedule; ///< "#kf.vector<...>", printable ASCII
+  std::string schedule; ///< "#kf.vector<...>" of at most 4096 characters
   double seconds = 0;   ///< of one run; finite and positive
   /// Of the schedule that the target chooses by itself; 0: not measured.
   double defaultSeconds = 0;
@@ -106,6 +107,8 @@ public:
   /// Reads the file at `path`; one that does not exist is an empty database.
   /// Errors name the file and the entry: the file is checked in full.
   static Result<TuningDatabase> load(const std::string &path);
+  /// The same, but a file that does not exist is an error.
+  static Result<TuningDatabase> loadExisting(const std::string &path);
   /// The same from memory; `name` appears in errors.
   static Result<TuningDatabase> parse(std::string_view text,
                                       const std::string &name);

@@ -109,6 +109,10 @@ mlir::kf::CompileOptions convert(const CompilerOptions &options) {
     result.target += ":" + options.targetCpu;
   result.workers = options.workers;
   result.maxTokens = options.maxTokens;
+  result.measured = {options.tuning, options.tuningFile, options.device};
+  result.onWarning = [](const std::string &warning) {
+    printWarning(oneLine(warning));
+  };
   result.cancelled = options.cancelled;
   return result;
 }

@@ -51,8 +51,10 @@ struct CompilerOptions {
   std::string activationType = "f32";
   int64_t workers = 0;     ///< Device::workers() of who will run it
   int64_t maxTokens = 512; ///< of functions that do not say `kf.max_tokens`
-  /// Device::description() of who will run it, for the tuning database.
-  std::string device = "unknown";
+  /// Schedules that were measured, the file that they are from, and what it
+  /// calls who will run the result: Device::description(). Null: none.
+  std::shared_ptr<const TuningDatabase> tuning;
+  std::string tuningFile, device;
   CancelFlag cancelled = nullptr; ///< ends compiling between two passes
 };
 

@@ -11,6 +11,7 @@
 #include "Devices.h"
 #include "Report.h"
 #include "TensorText.h"
+#include "Tuning.h"
 
 #include "runtime/core/Quote.h"
 #include "runtime/core/Stopwatch.h"
@@ -37,6 +38,7 @@ struct ExecOptions {
   Tolerance tolerance;
   int64_t context = 256, maxTokens = 0, printLimit = 1024, bench = 0;
   DeviceOptions device;
+  TuningFlags tuning;
 
   void addTo(OptionParser &parser) {
     parser.positional("FILE.mlir", true, file, "functions of kf ops, as text");
@@ -74,6 +76,7 @@ struct ExecOptions {
                 "LLVM's name of the CPU or GPU to compile for; native by "
                 "default");
     device.addTo(parser);
+    tuning.addTo(parser);
   }
 };
 
@@ -250,7 +253,9 @@ Status exec(const ExecOptions &options) {
   compiler.target = targetFor(*device, options.targetCpu);
   compiler.targetCpu = options.targetCpu;
   compiler.workers = device->workers();
+  compiler.device = device->description();
   KF_RETURN_IF_ERROR(checkRunsOnHost(compiler));
+  KF_RETURN_IF_ERROR(loadTuning(options.tuning, compiler));
   for (const HostTensor &input : inputs)
     if (!input.shape.empty())
       compiler.maxTokens = std::max(compiler.maxTokens, input.shape.front());

@@ -59,6 +59,7 @@ void ModelFlags::addTo(OptionParser &parser) {
                "taken when it is used");
   parser.flag({"no-cache"}, noCache,
               "neither read nor write the cache of compiled programs");
+  tuning.addTo(parser);
   parser.text({"target-cpu", 0, "CPU"}, targetCpu,
               "LLVM's name of the CPU or GPU to compile for; native by "
               "default");
@@ -86,8 +87,10 @@ ModelSession::open(const ModelFlags &options, bool withTokenizer) {
   compiler.activationType = options.activationType;
   compiler.targetCpu = options.targetCpu;
   compiler.workers = result->target->workers();
+  compiler.device = result->target->description();
   compiler.cancelled = &interruptFlag();
   KF_RETURN_IF_ERROR(checkRunsOnHost(compiler));
+  KF_RETURN_IF_ERROR(loadTuning(options.tuning, compiler));
   KF_ASSIGN_OR_RETURN(
       result->steps,
       StepCompiler::create(result->opened, compiler, !options.noCache));

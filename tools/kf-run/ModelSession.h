@@ -15,6 +15,7 @@
 #include "OptionParser.h"
 #include "Progress.h"
 #include "StepCompiler.h"
+#include "Tuning.h"
 
 #include "runtime/core/ThreadPool.h"
 #include "runtime/engine/Engine.h"
@@ -35,6 +36,7 @@ struct ModelFlags {
   DeviceOptions device;
   int64_t context = 0; ///< 0: chosen by the command's need
   bool noCache = false;
+  TuningFlags tuning;
   std::string cacheType; ///< empty: defaultCacheType()
   std::string activationType = "f32";
   std::string targetCpu = "native";

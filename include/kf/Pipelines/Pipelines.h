@@ -10,6 +10,7 @@
 #define KF_PIPELINES_PIPELINES_H
 
 #include "kf/Dialect/KF/IR/KF.h"
+#include "kf/Transforms/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
 
@@ -26,7 +27,9 @@ void buildCheckPipeline(OpPassManager &passes);
 void buildFusePipeline(OpPassManager &passes, TargetAttrInterface target);
 void buildProgramPipeline(OpPassManager &passes, TargetAttrInterface target,
                           int64_t maxTokens);
-void buildSchedulePipeline(OpPassManager &passes, TargetAttrInterface target);
+/// Kernels without a schedule get one of `measured`, where it has one.
+void buildSchedulePipeline(OpPassManager &passes, TargetAttrInterface target,
+                           const MeasuredSchedules &measured = {});
 void buildLowerPipeline(OpPassManager &passes, TargetAttrInterface target);
 
 } // namespace mlir::kf
