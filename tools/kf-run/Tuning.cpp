@@ -28,10 +28,10 @@ Status kf::loadTuning(const TuningFlags &flags, CompilerOptions &options) {
   if (flags.file == "none" || options.target == "reference")
     return Status();
   if (flags.file) {
-    KF_ASSIGN_OR_RETURN(TuningDatabase database,
-                        TuningDatabase::loadExisting(*flags.file));
-    options.tuning =
-        std::make_shared<const TuningDatabase>(std::move(database));
+    Result<TuningDatabase> database = TuningDatabase::loadExisting(*flags.file);
+    if (!database.ok())
+      return database.status().in("--tuning-db");
+    options.tuning = std::make_shared<const TuningDatabase>(database.take());
     options.tuningFile = *flags.file;
     return Status();
   }
