@@ -91,8 +91,8 @@ KernelTuner::tasksOf(std::span<const TunedStep> steps,
       task.kernel = i;
       // Without a model, kernels are alike.
       const double seconds = candidates[0].predictedSeconds;
-      task.share = static_cast<double>(info.dispatches) *
-                   (seconds > 0 ? seconds : 1e-6);
+      task.share =
+          static_cast<double>(info.dispatches) * (seconds > 0 ? seconds : 1e-6);
       total += task.share;
       task.candidates = best(std::move(candidates), kMostCandidates);
     }

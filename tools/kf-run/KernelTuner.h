@@ -55,11 +55,11 @@ struct TuneResult {
 };
 
 struct TunerOptions {
-  double budget = 60;          ///< seconds, from the tuner's making on
-  int64_t depth = 512;         ///< positions before a step of one token
-  uint64_t rotateBytes = 0;    ///< as KernelRunnerOptions has it
-  bool again = false;          ///< tries what was tried before, too
-  ThreadPool *pool = nullptr;  ///< packs weights; may be null
+  double budget = 60;         ///< seconds, from the tuner's making on
+  int64_t depth = 512;        ///< positions before a step of one token
+  uint64_t rotateBytes = 0;   ///< as KernelRunnerOptions has it
+  bool again = false;         ///< tries what was tried before, too
+  ThreadPool *pool = nullptr; ///< packs weights; may be null
   CancelFlag cancelled = nullptr;
 };
 
@@ -73,8 +73,8 @@ public:
         options(options) {}
 
   /// The kernels of `steps`, each key once, with what there is to choose from.
-  static Result<std::vector<TuneTask>>
-  tasksOf(std::span<const TunedStep> steps, const MachineRates &rates);
+  static Result<std::vector<TuneTask>> tasksOf(std::span<const TunedStep> steps,
+                                               const MachineRates &rates);
 
   /// Whether the database holds all that could be tried.
   bool isDone(const TuneTask &task) const;

@@ -45,9 +45,6 @@ struct TuneOptions {
     parser.text({"budget", 0, "TIME"}, budget,
                 "what measuring may take: 90s, 2m or 500ms; 60s by default. "
                 "The same command goes on where the last one ended");
-    parser.text({"tuning-db", 0, "FILE"}, database,
-                "the database; by default $XDG_CACHE_HOME/kernelforge/"
-                "tuning.json or ~/.cache/kernelforge/tuning.json");
     parser.text({"kernel", 0, "NAME"}, kernel,
                 "tunes this kernel alone, as tune and emit-mlir name it");
     parser.texts({"try", 0, "SCHEDULE"}, tries,
@@ -73,8 +70,9 @@ Result<double> parseSeconds(const std::string &text) {
                        : unit == "s" || unit == "" ? 1
                                                    : 0;
   if (code != std::errc() || scale == 0 || !(value > 0) || value * scale > 1e6)
-    return Status::error("--budget takes a time such as 90s, 2m or 500ms, not " +
-                         inQuotes(text));
+    return Status::error(
+        "--budget takes a time such as 90s, 2m or 500ms, not " +
+        inQuotes(text));
   return value * scale;
 }
 
@@ -116,11 +114,9 @@ TuneSession::open(const TuneOptions &options) {
     return Status::error("the reference has no schedules; tune for another "
                          "--device");
   session->compiler = session->run->compiler().compilerOptions();
-  session->compiler.device = session->run->device().description();
-  const int64_t context =
-      options.model.context
-          ? options.model.context
-          : session->run->files().config.maxPositions;
+  const int64_t context = options.model.context
+                              ? options.model.context
+                              : session->run->files().config.maxPositions;
   {
     const Progress progress("taking the model's kernels");
     for (int64_t tokens : {int64_t(1), std::min(kPromptRows, context)})
@@ -133,8 +129,8 @@ TuneSession::open(const TuneOptions &options) {
 
 Status TuneSession::addStep(const StepShape &shape) {
   const ModelFiles &files = run->files();
-  Result<CompilerModule> module = CompilerModule::import(
-      files.config, *files.weights, shape, compiler);
+  Result<CompilerModule> module =
+      CompilerModule::import(files.config, *files.weights, shape, compiler);
   if (!module.ok())
     return nameModel(files, module.status());
   KF_ASSIGN_OR_RETURN(KernelSet kernels, module->kernels(compiler));
@@ -146,7 +142,7 @@ Status TuneSession::chooseTasks() {
   CeilingOptions ceilings;
   ceilings.cancelled = &interruptFlag();
   MachineRates rates;
-  {
+  if (options.explain.empty()) {
     const Progress progress("measuring the machine");
     KF_ASSIGN_OR_RETURN(rates, measureRates(run->device(), ceilings));
   }
@@ -167,7 +163,7 @@ Status TuneSession::chooseTasks() {
   }
   for (TuneTask &task : tasks)
     for (const std::string &schedule : options.tries)
-      task.candidates.push_back({schedule, 0});
+      task.candidates.insert(task.candidates.begin() + 1, {schedule, 0});
   std::ranges::stable_sort(tasks, std::ranges::greater(), &TuneTask::share);
   return Status();
 }
@@ -215,8 +211,8 @@ Status TuneSession::tune() {
       rest.push_back(&task);
   size_t number = 0;
   for (; number < rest.size() && tuner.left() > 0; ++number) {
-    Status status = tune(tuner, std::span(rest).subspan(number), number,
-                         rest.size());
+    Status status =
+        tune(tuner, std::span(rest).subspan(number), number, rest.size());
     if (!status.ok()) {
       KF_RETURN_IF_ERROR(summarize(number));
       return status;
@@ -280,9 +276,14 @@ int finish(const Status &status) {
 }
 
 Status runTuning(TuneOptions &options) {
-  if (options.database.empty()) {
+  // The database is written; what is compiled here names its schedules.
+  std::optional<std::string> &file = options.model.tuning.file;
+  if (file) {
+    options.database = *file;
+  } else {
     KF_ASSIGN_OR_RETURN(options.database, TuningDatabase::defaultPath());
   }
+  file = "none";
   if (options.list)
     return list(options);
   catchFirstInterrupt();
@@ -310,6 +311,9 @@ int kf::runTune(Arguments arguments) {
   options.seconds = *seconds;
   if (!options.tries.empty() && options.kernel.empty())
     return parser.usageError("--try needs --kernel");
+  if (options.model.tuning.file == "none")
+    return parser.usageError("--tuning-db none leaves no place for what is "
+                             "measured");
   if (options.list && !options.explain.empty())
     return parser.usageError("--list and --explain exclude each other");
   return finish(runTuning(options));

@@ -55,16 +55,14 @@ std::string change(double seconds, double than) {
 std::string trialRow(const std::string &name, const TuningTrial &trial,
                      const std::string &verdict, double seconds) {
   const bool isRejected = !trial.rejected.empty();
-  return row(name, timeOrNone(trial.predictedSeconds), timeOrNone(seconds),
-             isRejected && trial.error == 0 ? "-"
-                                            : formatted("%.1e", trial.error),
-             verdict,
-             trial.schedule + (isRejected ? ": " + trial.rejected : ""));
+  return row(
+      name, timeOrNone(trial.predictedSeconds), timeOrNone(seconds),
+      isRejected && trial.error == 0 ? "-" : formatted("%.1e", trial.error),
+      verdict, trial.schedule + (isRejected ? ": " + trial.rejected : ""));
 }
 
 const TuningTrial *find(const TuningEntry &entry, const std::string &schedule) {
-  auto found =
-      std::ranges::find(entry.tried, schedule, &TuningTrial::schedule);
+  auto found = std::ranges::find(entry.tried, schedule, &TuningTrial::schedule);
   return found == entry.tried.end() ? nullptr : &*found;
 }
 
