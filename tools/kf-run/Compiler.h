@@ -21,6 +21,8 @@
 #include "runtime/model/ModelConfig.h"
 #include "runtime/model/Step.h"
 #include "runtime/program/Executable.h"
+#include "runtime/tuning/KernelInputs.h"
+#include "runtime/tuning/Search.h"
 #include "runtime/tuning/TuningDatabase.h"
 #include "runtime/weights/WeightSource.h"
 
@@ -135,11 +137,8 @@ struct KernelInfo {
   std::string description;
   TuningSubject subject; ///< the same, apart
   TuningKey key;         ///< of the database
-};
-
-struct ScheduleCandidate {
-  std::string schedule;        ///< "#kf.vector<...>"
-  double predictedSeconds = 0; ///< of one run; 0: the target has no model
+  /// What the tensors are that it takes, to run it with.
+  std::vector<KernelInput> inputs;
 };
 
 /// The kernels of a program, each of which can be compiled as a program of one
