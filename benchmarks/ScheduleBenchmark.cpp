@@ -105,7 +105,7 @@ Status measure(std::vector<Candidate> &candidates, double seconds) {
       // Short kernels run more often, so that a disturbance ends meanwhile.
       const double known = std::min(candidates[i].seconds, 1.0);
       const int64_t runs =
-          round == 0 ? 2 : std::clamp<int64_t>(0.01 / known, 1, 50);
+          round == 0 ? 1 : std::clamp<int64_t>(0.01 / known, 1, 50);
       KF_ASSIGN_OR_RETURN(std::vector<double> samples,
                           candidates[i].variant->measure(runs));
       candidates[i].seconds =

@@ -55,20 +55,20 @@ private:
     machine.f32FlopsPerSecond = f32;
     machine.i8OpsPerSecond = i8;
     machine.threads = threads;
-    SmallVector<std::pair<double, ScheduleAttrInterface>> ranked;
-    for (ScheduleAttrInterface candidate : candidates)
+    SmallVector<std::pair<double, size_t>> ranked; // seconds, candidate
+    for (auto [number, candidate] : llvm::enumerate(candidates))
       ranked.emplace_back(
-          target.predictSeconds(kernel, candidate, rows, machine), candidate);
-    llvm::stable_sort(ranked, llvm::less_first());
+          target.predictSeconds(kernel, candidate, rows, machine), number);
+    llvm::sort(ranked);
     llvm::raw_ostream &out = llvm::outs();
     out << "kernel @" << kernel.getSymName() << ", up to " << rows
         << " rows: " << candidates.size() << " candidates\n";
-    for (auto [place, candidate] : llvm::enumerate(ranked)) {
-      bool isDefault = candidate.second == candidates.front();
+    for (auto [place, each] : llvm::enumerate(ranked)) {
+      bool isDefault = each.second == 0;
       if (most > 0 && static_cast<int64_t>(place) >= most && !isDefault)
         continue;
-      out << "  " << llvm::format("%.3e", candidate.first) << " s "
-          << candidate.second << (isDefault ? " (default)" : "") << "\n";
+      out << "  " << llvm::format("%.3e", each.first) << " s "
+          << candidates[each.second] << (isDefault ? " (default)" : "") << "\n";
     }
     return success();
   }

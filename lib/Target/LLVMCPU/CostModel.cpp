@@ -30,12 +30,16 @@ namespace {
 
 constexpr double kUsualHertz = 3e9, kUsualReadOfThread = 1e10;
 
-/// Caches of a core, in bytes, and bytes that it takes from each a slot.
-constexpr double kFirstCache = 32 * 1024, kSecondCache = 1024 * 1024;
-constexpr double kSecondCacheRate = 16;
+/// Caches that a core has, or a share in, in bytes, and bytes that it takes
+/// from each a slot.
+constexpr double kFirstCache = 32 * 1024, kSecondCache = 1024 * 1024,
+                 kThirdCache = 16 * 1024 * 1024;
+constexpr double kSecondCacheRate = 16, kThirdCacheRate = 5;
 
 /// Slots: from an addition to one that needs it; what is issued in one.
 constexpr double kLatency = 8, kIssued = 3;
+/// Slots of a sum that registers do not hold, for each time it is needed.
+constexpr double kSpill = 4;
 /// Slots that a workgroup takes to be claimed and called.
 constexpr double kGroupSlots = 1500;
 
@@ -66,7 +70,10 @@ struct Core {
   double reload(double bytes, double workingSet) const {
     if (workingSet <= kFirstCache)
       return 0;
-    return bytes / (workingSet <= kSecondCache ? kSecondCacheRate : memoryRate);
+    if (workingSet <= kSecondCache)
+      return bytes / kSecondCacheRate;
+    return bytes / std::max(memoryRate,
+                            workingSet <= kThirdCache ? kThirdCacheRate : 0);
   }
 
   /// Slots of a loop's step: what its ports, its chain of additions and its
@@ -134,6 +141,13 @@ public:
     };
     Parts rowGroups(rows, sizeOf(0, rows));
     Parts columnGroups(columns, sizeOf(1, llvm::alignTo(columns, panel)));
+    // The first group of rows has panels from memory, others from where the
+    // weight stays.
+    double all = columns * vectors * schedule.getLanes() / panel * extent *
+                 weightBytes();
+    freshRate =
+        rowGroups.count() /
+        (1 / core.memoryRate + (rowGroups.count() - 1) * core.reload(1, all));
     double slots = rowGroups.sum([&](int64_t groupRows) {
       return columnGroups.sum([&](int64_t groupColumns) {
         return ofGroup(groupRows, llvm::divideCeil(groupColumns, panel));
@@ -148,12 +162,13 @@ private:
     double panelBytes = vectors * schedule.getLanes() * extent * weightBytes();
     double rowBytes = extent * (int8 ? 1.25 : 4.0);
     double compute = sums() + tileRows * vectors * 4 + kLatency * 4;
-    // Each panel comes from memory for the first tile; for the others from
-    // where it stays beside the rows of the workgroup.
-    double again = panelBytes + groupRows * rowBytes;
-    double first = overlap(compute, panelBytes / core.memoryRate);
-    double others =
-        overlap(compute, core.reload(panelBytes + tileRows * rowBytes, again));
+    // Each panel comes from afar for the first tile and stays in a cache
+    // beside the rows of the next; all rows come by once a panel.
+    double tileBytes = tileRows * rowBytes;
+    double ofRows = core.reload(tileBytes, panelBytes + groupRows * rowBytes);
+    double first = overlap(compute, panelBytes / freshRate + ofRows);
+    double others = overlap(
+        compute, core.reload(panelBytes, panelBytes + tileBytes) + ofRows);
     return groupRows * rowSlots() + panels * (first + (tiles - 1) * others);
   }
 
@@ -194,9 +209,9 @@ private:
     double conversions = weight.getElementType().isBF16()  ? vectors
                          : weight.getElementType().isF16() ? 2 * vectors
                                                            : 0;
-    double over = spilled(sums * schedule.getAccumulators() + vectors + 1);
-    double loads = vectors * std::max(bits / 32.0, 0.5) + tileRows + 2 * over;
-    return core.step(sums + conversions, loads,
+    double over = spilled(sums * schedule.getAccumulators() + vectors + 2);
+    double loads = vectors * std::max(bits / 32.0, 0.5) + tileRows;
+    return core.step(sums + conversions + kSpill * over, loads,
                      kLatency / schedule.getAccumulators(),
                      2.0 / schedule.getUnroll());
   }
@@ -224,14 +239,15 @@ private:
     double subBlocks = ::kf::PackedBlock::unit / format.subBlock;
     double quads = ::kf::PackedBlock::unit / 4.0, sums = tileRows * vectors;
     bool hasMins = format.minOffset >= 0;
-    double over =
-        spilled(2 * sums + vectors * (hasMins ? 3 : 2) + 2) * 2 * subBlocks;
+    double over = spilled(2 * sums + vectors * (hasMins ? 3 : 2) + 2) * kSpill *
+                  subBlocks;
     double arithmetic =
         quads * (vectors * codesOfQuad(format) + sums * core.dotSlots) +
         subBlocks *
-            (sums * (hasMins ? 4 : 3) + vectors * scalesOfSubBlock(format));
+            (sums * (hasMins ? 4 : 3) + vectors * scalesOfSubBlock(format)) +
+        over;
     double loads = quads * (tileRows + 0.5 * vectors) +
-                   subBlocks * (2 * tileRows + 2 * vectors) + over;
+                   subBlocks * (2 * tileRows + 2 * vectors);
     double chain = (quads + 3) * kLatency / 2 * subBlocks / 2;
     return core.step(arithmetic, loads, chain, subBlocks * 2 * tileRows);
   }
@@ -243,11 +259,12 @@ private:
     double subBlocks = unit / format.subBlock;
     bool hasMins = format.minOffset >= 0;
     double ofCode = 3.5 + (hasMins ? 1 : 0) + (format.table ? 2 : 0);
-    double over = spilled(sums + vectors * (hasMins ? 4 : 3) + 1) * 2 * unit;
-    double arithmetic = unit / 4 * vectors * codesOfQuad(format) +
+    double over =
+        spilled(sums + vectors * (hasMins ? 4 : 3) + 1) * kSpill * unit;
+    double arithmetic = over + unit / 4 * vectors * codesOfQuad(format) +
                         unit * (sums + vectors * ofCode) +
                         subBlocks * vectors * scalesOfSubBlock(format);
-    return core.step(arithmetic, unit * (tileRows + 0.2 * vectors) + over,
+    return core.step(arithmetic, unit * (tileRows + 0.2 * vectors),
                      unit * kLatency, subBlocks * 2);
   }
 
@@ -258,6 +275,8 @@ private:
   QuantType quant; // null: floats
   int64_t rows, extent, columns;
   double tileRows, panel, vectors; // of a row of the tile
+  double freshRate =
+      1; // bytes of a panel a slot, where a workgroup is the first
   bool int8;
 };
 
@@ -322,8 +341,9 @@ private:
     double over =
         std::max(height * vectors + vectors + 1 - core.registers, 0.0);
     double conversion = elementBytes() < 4 ? 1 : 0;
-    double scores = dim * core.step(height * vectors + conversion * vectors,
-                                    vectors + height + 2 * over, kLatency, 1);
+    double scores =
+        dim * core.step(height * vectors + conversion * vectors + kSpill * over,
+                        vectors + height, kLatency, 1);
     double weights = height * (vectors * 24 + 60);
     double pieces = std::ceil(dim / lanes);
     double atOnce = std::min(pieces, 8.0);
