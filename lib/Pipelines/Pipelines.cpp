@@ -39,13 +39,22 @@ void mlir::kf::buildProgramPipeline(OpPassManager &passes,
   passes.addPass(createBoundTokens());
 }
 
-void mlir::kf::buildSchedulePipeline(OpPassManager &passes,
-                                     TargetAttrInterface target) {
+void mlir::kf::buildChoicePipeline(OpPassManager &passes) {
   passes.addPass(createSetLayouts());
   passes.addPass(createSelectSchedules());
   passes.addNestedPass<ProgramOp>(createPlanMemory());
+}
+
+void mlir::kf::buildTilePipeline(OpPassManager &passes,
+                                 TargetAttrInterface target) {
   if (!target.isInterpreted())
     passes.addNestedPass<KernelOp>(createTileKernels());
+}
+
+void mlir::kf::buildSchedulePipeline(OpPassManager &passes,
+                                     TargetAttrInterface target) {
+  buildChoicePipeline(passes);
+  buildTilePipeline(passes, target);
 }
 
 void mlir::kf::buildLowerPipeline(OpPassManager &passes,

@@ -26,7 +26,11 @@ void buildCheckPipeline(OpPassManager &passes);
 void buildFusePipeline(OpPassManager &passes, TargetAttrInterface target);
 void buildProgramPipeline(OpPassManager &passes, TargetAttrInterface target,
                           int64_t maxTokens);
+/// The two halves of the phase: what kernels are is settled, and they are
+/// tiled, which hides what they compute.
 void buildSchedulePipeline(OpPassManager &passes, TargetAttrInterface target);
+void buildChoicePipeline(OpPassManager &passes);
+void buildTilePipeline(OpPassManager &passes, TargetAttrInterface target);
 void buildLowerPipeline(OpPassManager &passes, TargetAttrInterface target);
 
 } // namespace mlir::kf
