@@ -157,17 +157,19 @@ Result<Loss> measure(const ModelFlags &options, const std::string &file) {
   KF_RETURN_IF_ERROR(run->start(0));
   catchFirstInterrupt();
   Loss loss;
-  ScoringProgress progress(documents);
+  std::optional<ScoringProgress> progress(documents);
   for (size_t i = 0; i < documents.size(); ++i) {
-    progress.begin(documents[i]);
+    progress->begin(documents[i]);
     KF_RETURN_IF_ERROR(
-        addDocument(*run, documents[i], loss, progress)
+        addDocument(*run, documents[i], loss, *progress)
             .in(documents.size() == 1
                     ? quotePath(file)
                     : "text " + std::to_string(i) + " of " + quotePath(file)));
   }
   if (loss.tokens == 0)
     return Status::error(quotePath(file) + " has no token to predict");
+  progress.reset();
+  KF_RETURN_IF_ERROR(run->showProfile());
   return loss;
 }
 
