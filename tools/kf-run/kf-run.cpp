@@ -43,6 +43,7 @@ constexpr Command kCommands[] = {
     {"inspect", "show what a model is made of", runInspect},
     {"quantize", "write a model as a GGUF file of another type", runQuantize},
     {"exec", "compile and run a function of kf ops", runExec},
+    {"eval", "how near and how fast a device computes", runEval},
     {"emit-mlir", "print a model or a file at any phase", runEmitMlir},
     {"devices", "list the devices of this machine", runDevices},
     {"cache", "list or clear the cache of compiled programs", runCache},
