@@ -1,4 +1,4 @@
-//===- MatmulBenchmark.cpp - f32 matrix product against peak and OpenBLAS -===//
+//===- MatmulBenchmark.cpp - Products against peers and ceilings ----------===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,132 +6,114 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One thread. Three rows for each size: a loop of fused multiply-adds in
-// registers (the ceiling), y = x W^T compiled from kf.matmul with W packed at
-// load, and OpenBLAS's sgemm. Set OPENBLAS_CORETYPE=SkylakeX on AVX-512 CPUs
-// that OpenBLAS does not know. The counters are floating-point operations a
-// second.
+// y = x W^T with W packed when it is loaded. Products of many rows are compared
+// by operations, those of few by the bytes of W, which comes from memory.
 //
 //===----------------------------------------------------------------------===//
 
-#include "kf/Pipelines/Compiler.h"
-#include "kf/Pipelines/Registration.h"
-#include "runtime/devices/Cpu/CpuDevice.h"
-#include "runtime/engine/ProgramRunner.h"
-#include "runtime/measure/HostLoops.h"
+#include "benchmarks/CeilingLoops.h"
+#include "benchmarks/CoreTypes.h"
+#include "benchmarks/Operations.h"
+#include "benchmarks/Peers/Peer.h"
+#include "runtime/core/BlockFormat.h"
 
-#include "mlir/IR/MLIRContext.h"
-#include "mlir/Parser/Parser.h"
-#include <benchmark/benchmark.h>
-
-#include <map>
-#ifdef KF_HAVE_OPENBLAS
-#include <cblas.h>
-extern "C" void openblas_set_num_threads(int);
-#endif
+#include <algorithm>
 
 using namespace kf;
+using namespace kf::bench;
 
 namespace {
 
-void setRate(benchmark::State &state, double operations) {
-  state.counters["flop/s"] =
-      benchmark::Counter(operations * static_cast<double>(state.iterations()),
-                         benchmark::Counter::kIsRate);
-}
+using Peers = std::vector<std::unique_ptr<Peer>>;
 
-void fmaPeak(benchmark::State &state) {
-  double operations = 0;
-  for (auto _ : state)
-    operations = 2 * f32Loops().front().run(1 << 20);
-  setRate(state, operations);
-}
-BENCHMARK(fmaPeak)->Unit(benchmark::kMillisecond);
+/// Products of at most so many rows are bound by reading W.
+constexpr int64_t fewRows = 16;
 
-/// A weight source with one matrix.
-class OneWeight : public WeightSource {
-public:
-  explicit OneWeight(HostTensor tensor) : tensor(std::move(tensor)) {}
-  Result<TensorView> find(const std::string &) const override {
-    return TensorView{tensor.type, tensor.shape, tensor.bytes.data(),
-                      tensor.bytes.size()};
-  }
-  std::vector<std::string> names() const override { return {"w"}; }
-
-private:
-  HostTensor tensor;
+struct Shape {
+  int64_t rows, outputs, inputs;
 };
 
-HostTensor filled(std::vector<int64_t> shape) {
-  HostTensor tensor = HostTensor::zeros(DataType::F32, shape).take();
-  for (int64_t i = 0; i < tensor.elementCount(); ++i)
-    tensor.data<float>()[i] = static_cast<float>(i % 17) * 0.1f - 0.8f;
-  return tensor;
+Result<HostTensor> weightsOf(const Shape &shape, DataType type) {
+  const std::vector<float> values =
+      randomNumbers(shape.outputs * shape.inputs, 2);
+  KF_ASSIGN_OR_RETURN(HostTensor weights,
+                      HostTensor::zeros(type, {shape.outputs, shape.inputs}));
+  KF_RETURN_IF_ERROR(convertFromFloat(type, values.data(),
+                                      static_cast<int64_t>(values.size()),
+                                      weights.bytes.data()));
+  return weights;
 }
 
-std::string moduleText(int64_t m, int64_t n, int64_t k) {
-  auto dims = [](int64_t a, int64_t b) {
-    return "tensor<" + std::to_string(a) + "x" + std::to_string(b) + "xf32>";
-  };
-  return "func.func @f(%x: " + dims(m, k) + ") -> " + dims(m, n) +
-         " {\n %w = kf.weight [\"w\"] : " + dims(n, k) +
-         "\n %0 = kf.matmul %x, %w : " + dims(m, k) + ", " + dims(n, k) +
-         "\n return %0 : " + dims(m, n) + "\n}\n";
+Result<std::vector<Entry>> contenders(const Peers &peers, const Shape &shape,
+                                      DataType type, int threads) {
+  Product product;
+  product.rows = shape.rows;
+  product.outputs = shape.outputs;
+  product.inputs = shape.inputs;
+  product.threads = threads;
+  product.x = randomNumbers(shape.rows * shape.inputs, 1);
+  KF_ASSIGN_OR_RETURN(product.weights, weightsOf(shape, type));
+  const bool readsMemory = shape.rows <= fewRows;
+  if (readsMemory)
+    product.copies =
+        copiesBeyondCaches(static_cast<double>(product.weights.bytes.size()));
+  std::vector<Entry> entries;
+  KF_ASSIGN_OR_RETURN(std::unique_ptr<Contender> ours, compileProduct(product));
+  entries.push_back({"kf", std::move(ours)});
+  for (const auto &peer : peers) {
+    KF_ASSIGN_OR_RETURN(std::unique_ptr<Contender> other,
+                        peer->product(product));
+    if (other)
+      entries.push_back({peer->name(), std::move(other)});
+  }
+  KF_ASSIGN_OR_RETURN(Entry ceiling, readsMemory     ? readCeiling(threads)
+                                     : isBlock(type) ? i8Ceiling(threads)
+                                                     : f32Ceiling(threads));
+  entries.push_back(std::move(ceiling));
+  return entries;
 }
 
-void kfMatmul(benchmark::State &state) {
-  int64_t m = state.range(0), n = state.range(1), k = state.range(2);
-  mlir::DialectRegistry registry;
-  mlir::kf::registerDialects(registry);
-  mlir::MLIRContext context(registry);
-  auto module =
-      mlir::parseSourceString<mlir::ModuleOp>(moduleText(m, n, k), &context);
-  auto executable = mlir::kf::compile(*module, {});
-  if (!executable)
-    return state.SkipWithError(llvm::toString(executable.takeError()).c_str());
-  CpuDeviceOptions options;
-  options.threads = 1;
-  auto device = createCpuDevice(options);
-  OneWeight source(filled({n, k}));
-  WeightStore weights(**device, &source);
-  KVCache cache(**device, 1);
-  auto runner = ProgramRunner::create(*executable, **device, weights, cache);
-  if (!runner.ok())
-    return state.SkipWithError(runner.message().c_str());
-  HostTensor x = filled({m, k});
-  if (!(*runner)->write(0, x.bytes.data(), x.bytes.size()).ok())
-    return state.SkipWithError("cannot write the input");
-  for (auto _ : state)
-    if (Status status = (*runner)->execute(1); !status.ok())
-      return state.SkipWithError(status.message().c_str());
-  setRate(state, 2.0 * m * n * k);
+void addProducts(const Peers &peers, DataType type) {
+  std::vector<Shape> shapes = {{1024, 1024, 1024},
+                               {2048, 2048, 2048},
+                               {4096, 1024, 4096},
+                               {512, 5632, 2048},
+                               {1000, 1001, 1003}};
+  for (int64_t rows : {1, 2, 4, 8, 16})
+    shapes.push_back({rows, 5632, 2048});
+  for (const Shape &shape : shapes) {
+    const double operations = 2.0 * static_cast<double>(shape.rows) *
+                              static_cast<double>(shape.outputs) *
+                              static_cast<double>(shape.inputs);
+    const Result<int64_t> bytes =
+        checkedByteCount(type, std::vector{shape.outputs, shape.inputs});
+    if (!bytes.ok()) // rows that do not end with a block
+      continue;
+    const bool readsMemory = shape.rows <= fewRows;
+    addCase({.name = "matmul/" + std::string(nameOf(type)) + "/" +
+                     std::to_string(shape.rows) + "x" +
+                     std::to_string(shape.outputs) + "x" +
+                     std::to_string(shape.inputs),
+             .unit = readsMemory ? Unit::Bytes : Unit::Operations,
+             .amount = readsMemory ? static_cast<double>(*bytes) : operations,
+             .tolerance = type == DataType::F32 ? 1e-5 : 1e-2,
+             .prepare = [&peers, shape, type] {
+               return contenders(peers, shape, type, 1);
+             }});
+  }
 }
-
-#ifdef KF_HAVE_OPENBLAS
-void openBlas(benchmark::State &state) {
-  openblas_set_num_threads(1);
-  int64_t m = state.range(0), n = state.range(1), k = state.range(2);
-  HostTensor x = filled({m, k}), w = filled({n, k}), y = filled({m, n});
-  for (auto _ : state)
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, m, n, k, 1.0f,
-                x.data<float>(), k, w.data<float>(), k, 0.0f, y.data<float>(),
-                n);
-  setRate(state, 2.0 * m * n * k);
-}
-#endif
-
-void sizes(benchmark::internal::Benchmark *benchmark) {
-  for (int64_t size : {256, 512, 1024, 2048})
-    benchmark->Args({size, size, size});
-  benchmark->Args({512, 5632, 2048}); // a prompt through TinyLlama's gate
-  benchmark->Args({1, 5632, 2048});   // and one token
-  benchmark->Unit(benchmark::kMillisecond);
-}
-BENCHMARK(kfMatmul)->Apply(sizes);
-#ifdef KF_HAVE_OPENBLAS
-BENCHMARK(openBlas)->Apply(sizes);
-#endif
 
 } // namespace
 
-BENCHMARK_MAIN();
+int main(int argc, char **argv) {
+  forceCoreTypes(argv);
+  const Peers peers = openPeers();
+  for (DataType type :
+       {DataType::F32, DataType::BF16, DataType::F16, DataType::Q8_0,
+        DataType::Q4_0, DataType::Q4_K, DataType::Q6_K})
+    addProducts(peers, type);
+  std::vector<std::string> names;
+  for (const auto &peer : peers)
+    names.push_back(peer->name());
+  return runCases(argc, argv, names);
+}

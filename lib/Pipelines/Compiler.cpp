@@ -13,10 +13,10 @@
 #include "kf/Dialect/KF/IR/KF.h"
 #include "kf/Target/Common/ExecutableBuilder.h"
 #include "kf/Target/Targets.h"
+#include "kf/Transforms/KernelKey.h"
 
 #include "mlir/IR/Action.h"
 #include "mlir/Support/DebugStringHelper.h"
-#include "llvm/Config/llvm-config.h"
 
 using namespace mlir;
 using namespace mlir::kf;
@@ -58,14 +58,14 @@ llvm::Expected<TargetAttrInterface> setTarget(ModuleOp module,
 }
 
 void addPhase(Phase phase, OpPassManager &passes, TargetAttrInterface target,
-              int64_t maxTokens) {
+              const CompileOptions &options) {
   switch (phase) {
   case Phase::Fused:
     return buildFusePipeline(passes, target);
   case Phase::Program:
-    return buildProgramPipeline(passes, target, maxTokens);
+    return buildProgramPipeline(passes, target, options.maxTokens);
   case Phase::Scheduled:
-    return buildSchedulePipeline(passes, target);
+    return buildSchedulePipeline(passes, target, options.measured);
   case Phase::Lowered:
     return buildLowerPipeline(passes, target);
   case Phase::Import:
@@ -115,7 +115,7 @@ LogicalResult run(ModuleOp module, TargetAttrInterface target,
     for (Phase phase :
          {Phase::Fused, Phase::Program, Phase::Scheduled, Phase::Lowered})
       if (phase > from && phase <= to)
-        addPhase(phase, passes, target, options.maxTokens);
+        addPhase(phase, passes, target, options);
   });
 }
 
@@ -139,10 +139,14 @@ auto withTarget(const CompileOptions &options, Use use)
 llvm::Expected<std::string>
 mlir::kf::fingerprint(const CompileOptions &options) {
   return withTarget(
-      options, [](TargetAttrInterface target) -> llvm::Expected<std::string> {
-        return "kf-" KF_VERSION " llvm-" LLVM_VERSION_STRING " abi-" +
-               std::to_string(KF_ABI_VERSION) + " " + debugString(target) +
-               " " + target.getIdentity();
+      options, [&](TargetAttrInterface target) -> llvm::Expected<std::string> {
+        std::string text = getCompilerVersion() + " " + debugString(target) +
+                           " " + target.getIdentity();
+        if (!options.measured.database)
+          return text;
+        const std::string digest = options.measured.database->digest(
+            getTuningScope(target, options.measured.device));
+        return digest.empty() ? text : text + " tuning-" + digest;
       });
 }
 
@@ -157,7 +161,7 @@ llvm::Error mlir::kf::runPhases(ModuleOp module, const CompileOptions &options,
   llvm::Expected<TargetAttrInterface> target = setTarget(module, options);
   if (!target)
     return target.takeError();
-  FirstError errors(module.getContext(), ": ");
+  FirstError errors(module.getContext(), ": ", options.onWarning);
   if (failed(run(module, *target, options, from, to)))
     return failureOf(errors);
   return llvm::Error::success();
@@ -168,13 +172,15 @@ llvm::Error mlir::kf::runPhases(ModuleOp module, const CompileOptions &options,
 //===----------------------------------------------------------------------===//
 
 llvm::Expected<::kf::Executable>
-mlir::kf::compile(ModuleOp module, const CompileOptions &options) {
+mlir::kf::compile(ModuleOp module, const CompileOptions &options, Phase from) {
   llvm::Expected<TargetAttrInterface> target = setTarget(module, options);
   if (!target)
     return target.takeError();
-  FirstError errors(module.getContext(), ": ");
-  if (failed(run(module, *target, options, Phase::Import, Phase::Program)) ||
-      failed(runPasses(module, options, buildChoicePipeline)))
+  FirstError errors(module.getContext(), ": ", options.onWarning);
+  if (failed(run(module, *target, options, from, Phase::Program)) ||
+      failed(runPasses(module, options, [&](OpPassManager &passes) {
+        buildChoicePipeline(passes, options.measured);
+      })))
     return failureOf(errors);
   const KernelWorks works = countWorks(module);
   if (failed(runPasses(module, options, [&](OpPassManager &passes) {

@@ -8,8 +8,6 @@
 
 #include "kf/Pipelines/Pipelines.h"
 
-#include "kf/Transforms/Passes.h"
-
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -39,9 +37,10 @@ void mlir::kf::buildProgramPipeline(OpPassManager &passes,
   passes.addPass(createBoundTokens());
 }
 
-void mlir::kf::buildChoicePipeline(OpPassManager &passes) {
+void mlir::kf::buildChoicePipeline(OpPassManager &passes,
+                                   const MeasuredSchedules &measured) {
   passes.addPass(createSetLayouts());
-  passes.addPass(createSelectSchedules());
+  passes.addPass(createSelectSchedules(measured));
   passes.addNestedPass<ProgramOp>(createPlanMemory());
 }
 
@@ -52,8 +51,9 @@ void mlir::kf::buildTilePipeline(OpPassManager &passes,
 }
 
 void mlir::kf::buildSchedulePipeline(OpPassManager &passes,
-                                     TargetAttrInterface target) {
-  buildChoicePipeline(passes);
+                                     TargetAttrInterface target,
+                                     const MeasuredSchedules &measured) {
+  buildChoicePipeline(passes, measured);
   buildTilePipeline(passes, target);
 }
 

@@ -6,8 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kf/Transforms/KernelKey.h"
 #include "kf/Transforms/Passes.h"
 
+#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Remarks.h"
 #include "mlir/Support/DebugStringHelper.h"
 #include "llvm/Support/DebugLog.h"
@@ -24,69 +26,154 @@ using namespace mlir::kf;
 
 namespace {
 
-/// The most rows that each kernel computes in the programs that dispatch it, by
-/// the kernel's name: those of its result, or, where it has none, of what
-/// it reads. Kernels that nobody dispatches are missing.
-DenseMap<StringAttr, int64_t> mostRows(ModuleOp module) {
-  DenseMap<StringAttr, int64_t> rows;
-  for (auto program : module.getOps<ProgramOp>())
-    program.walk([&](DispatchOp dispatch) {
-      int64_t &most = rows[dispatch.getKernelAttr().getAttr()];
-      if (dispatch.getNumResults() > 0) {
-        auto type = cast<RankedTensorType>(dispatch.getResultTypes().front());
-        most = std::max<int64_t>(most, program.getMostRows(type));
-        return;
-      }
-      for (Type type : dispatch.getOperandTypes())
-        if (auto tensor = dyn_cast<RankedTensorType>(type);
-            tensor && tensor.isDynamicDim(0))
-          most = std::max<int64_t>(most, program.getMostRows(tensor));
-    });
-  return rows;
-}
+/// Takes the errors that are reported while it lives.
+class TakeErrors {
+public:
+  explicit TakeErrors(MLIRContext *context)
+      : handler(context, [this](Diagnostic &diagnostic) {
+          if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
+            return failure();
+          if (first.empty())
+            first = diagnostic.str();
+          return success();
+        }) {}
 
-/// Rows of a kernel that no program dispatches.
-constexpr int64_t unknownRows = 512;
+  std::string first; ///< empty: there was none
+
+private:
+  ScopedDiagnosticHandler handler;
+};
 
 struct SelectSchedulesPass
     : mlir::kf::impl::SelectSchedulesBase<SelectSchedulesPass> {
+  using SelectSchedulesBase::SelectSchedulesBase;
+  explicit SelectSchedulesPass(MeasuredSchedules measured)
+      : measured(std::move(measured)) {}
+
   void runOnOperation() override {
     TargetAttrInterface target = getTarget(getOperation());
     if (!target)
       return signalPassFailure();
     if (target.isInterpreted())
       return;
-    DenseMap<StringAttr, int64_t> rows = mostRows(getOperation());
+    if (failed(openDatabase()) || failed(findScope(target)))
+      return signalPassFailure();
+    DenseMap<StringAttr, int64_t> rows = getMostRows(getOperation());
     for (auto kernel : getOperation().getOps<KernelOp>()) {
-      int64_t most = rows.lookup(kernel.getSymNameAttr());
-      if (failed(select(target, kernel, most ? most : unknownRows)))
+      auto known = rows.find(kernel.getSymNameAttr());
+      if (failed(select(target, kernel,
+                        known == rows.end() ? unknownRows : known->second)))
         return signalPassFailure();
     }
   }
 
 private:
+  /// Loads the database that the pass's options name.
+  LogicalResult openDatabase() {
+    if (db.empty() || measured.database)
+      return success();
+    ::kf::Result<::kf::TuningDatabase> loaded =
+        ::kf::TuningDatabase::loadExisting(db);
+    if (!loaded.ok())
+      return getOperation().emitError("kf-select-schedules: ")
+             << loaded.message();
+    measured = {std::make_shared<const ::kf::TuningDatabase>(loaded.take()), db,
+                device};
+    return success();
+  }
+
+  /// Sets what measurements have to hold for.
+  LogicalResult findScope(TargetAttrInterface target) {
+    if (!measured.database)
+      return success();
+    scope = getTuningScope(target, measured.device);
+    if (!scope.device.empty())
+      return success();
+    for (const ::kf::TuningScope &known : measured.database->scopes()) {
+      if (known.target != scope.target || known.identity != scope.identity ||
+          known.compiler != scope.compiler)
+        continue;
+      if (!scope.device.empty())
+        return getOperation().emitError("kf-select-schedules: ")
+               << measured.file
+               << " has measurements of several devices; say with device="
+                  " whether '"
+               << scope.device << "' or '" << known.device << "' is meant";
+      scope.device = known.device;
+    }
+    return success();
+  }
+
+  /// The schedule that was measured for `kernel`; null where there is none that
+  /// the target can run.
+  ScheduleAttrInterface findMeasured(TargetAttrInterface target,
+                                     KernelOp kernel, int64_t rows) {
+    if (!measured.database)
+      return {};
+    const ::kf::TuningKey key = getTuningKey(kernel, rows, scope);
+    remark::analysis(kernel.getLoc(), remark::RemarkOpts::name("TuningKey")
+                                          .category(DEBUG_TYPE)
+                                          .function(kernel.getSymName()))
+        << remark::metric("Kernel", key.kernel) << remark::metric("Rows", rows)
+        << remark::metric("Target", scope.target)
+        << remark::metric("Identity", scope.identity)
+        << remark::metric("Device", scope.device)
+        << remark::metric("Compiler", scope.compiler);
+    const ::kf::TuningEntry *entry = measured.database->find(key);
+    if (!entry)
+      return {};
+    std::string reason;
+    {
+      TakeErrors errors(&getContext());
+      auto schedule = dyn_cast_if_present<ScheduleAttrInterface>(
+          parseAttribute(entry->schedule, &getContext()));
+      kernel.setScheduleAttr(schedule);
+      if (schedule && succeeded(target.verifySchedule(kernel, rows)))
+        return schedule;
+      kernel.removeScheduleAttr();
+      reason = errors.first.empty() ? "it is no schedule" : errors.first;
+    }
+    kernel.emitWarning("kf-select-schedules: ")
+        << measured.file << ": the schedule of kernel @" << kernel.getSymName()
+        << ", '" << entry->schedule << "', is not used: " << reason;
+    return {};
+  }
+
   LogicalResult select(TargetAttrInterface target, KernelOp kernel,
                        int64_t rows) {
-    bool isGiven = kernel.getScheduleAttr() != nullptr;
-    if (!isGiven) {
-      ScheduleAttrInterface schedule = target.selectSchedule(kernel, rows);
+    StringRef source = "given";
+    ScheduleAttrInterface schedule = kernel.getScheduleAttr();
+    if (!schedule) {
+      source = "measured";
+      schedule = findMeasured(target, kernel, rows);
+    }
+    if (!schedule) {
+      source = "chosen";
+      schedule = target.selectSchedule(kernel, rows);
       if (!schedule)
         return failure();
-      kernel.setScheduleAttr(schedule);
     }
+    kernel.setScheduleAttr(schedule);
     if (failed(target.verifySchedule(kernel, rows)))
       return failure();
-    StringRef source = isGiven ? "given" : "chosen";
     LDBG() << kernel.getSymName() << ", up to " << rows << " rows: " << source
-           << " " << kernel.getScheduleAttr();
+           << " " << schedule;
     remark::passed(kernel.getLoc(), remark::RemarkOpts::name("Schedule")
                                         .category(DEBUG_TYPE)
                                         .function(kernel.getSymName()))
         << remark::add("{0}", source)
-        << remark::metric("Schedule", debugString(kernel.getScheduleAttr()))
+        << remark::metric("Schedule", debugString(schedule))
         << remark::metric("Rows", rows);
     return success();
   }
+
+  MeasuredSchedules measured;
+  ::kf::TuningScope scope;
 };
 
 } // namespace
+
+std::unique_ptr<Pass>
+mlir::kf::createSelectSchedules(MeasuredSchedules measured) {
+  return std::make_unique<SelectSchedulesPass>(std::move(measured));
+}

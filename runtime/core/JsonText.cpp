@@ -19,8 +19,12 @@ std::string kf::jsonText(std::string_view text) {
 
 std::string kf::jsonText(double value) { return json(value).dump(); }
 
-std::string kf::jsonObject(
-    std::initializer_list<std::pair<std::string_view, std::string>> members) {
+std::string kf::jsonObject(std::initializer_list<JsonMember> members) {
+  return jsonObject(
+      std::span<const JsonMember>(members.begin(), members.size()));
+}
+
+std::string kf::jsonObject(std::span<const JsonMember> members) {
   std::string out = "{";
   for (const auto &[name, value] : members) {
     if (out.size() > 1)

@@ -18,6 +18,7 @@
 
 #include <concepts>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -64,8 +65,9 @@ std::string jsonArray(const List &list) {
 }
 
 /// An object: names that need no escapes, and values that are JSON.
-std::string jsonObject(
-    std::initializer_list<std::pair<std::string_view, std::string>> members);
+using JsonMember = std::pair<std::string_view, std::string>;
+std::string jsonObject(std::span<const JsonMember> members);
+std::string jsonObject(std::initializer_list<JsonMember> members);
 
 } // namespace kf
 

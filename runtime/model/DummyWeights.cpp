@@ -220,30 +220,58 @@ struct DummyWeights::Entry {
 DummyWeights::DummyWeights() = default;
 DummyWeights::~DummyWeights() = default;
 
+/// Whether there can be random numbers of `type`.
+static Status checkType(DataType type) {
+  if (isFloat(type) || isBlock(type))
+    return Status();
+  return Status::error("weights cannot be of type " +
+                       std::string(nameOf(type)) +
+                       "; f32, f16, bf16 and GGUF's block types are possible");
+}
+
+Status DummyWeights::add(const DummyTensor &tensor, uint64_t seed) {
+  auto entry = std::make_unique<Entry>();
+  entry->type = tensor.type;
+  entry->shape = tensor.shape;
+  Result<int64_t> bytes = checkedByteCount(tensor.type, tensor.shape);
+  if (!bytes.ok())
+    return bytes.status().in("tensor " + inQuotes(tensor.name));
+  entry->bytes = static_cast<uint64_t>(*bytes);
+  entry->key = keyOf(seed, tensor.name);
+  entry->mean = tensor.mean;
+  if (!entries.emplace(tensor.name, std::move(entry)).second)
+    return Status::error("there are two tensors " + inQuotes(tensor.name));
+  return Status();
+}
+
+Result<std::unique_ptr<DummyWeights>>
+DummyWeights::create(std::span<const DummyTensor> tensors, uint64_t seed) try {
+  std::unique_ptr<DummyWeights> result(new DummyWeights());
+  for (const DummyTensor &tensor : tensors) {
+    KF_RETURN_IF_ERROR(checkType(tensor.type));
+    KF_RETURN_IF_ERROR(result->add(tensor, seed));
+  }
+  return result;
+} catch (...) {
+  return statusOfException();
+}
+
 Result<std::unique_ptr<DummyWeights>>
 DummyWeights::create(const ModelConfig &config, DataType type,
                      uint64_t seed) try {
-  if (!isFloat(type) && !isBlock(type))
-    return Status::error(
-        "weights cannot be of type " + std::string(nameOf(type)) +
-        "; f32, f16, bf16 and GGUF's block types are possible");
-  std::unique_ptr<DummyWeights> result(new DummyWeights());
-  for (const ListedTensor &tensor : listTensors(config)) {
-    auto entry = std::make_unique<Entry>();
-    entry->type = tensor.role == ListedTensor::Role::Matrix
-                      ? typeOfRows(type, tensor.storedShape().back())
+  KF_RETURN_IF_ERROR(checkType(type));
+  std::vector<DummyTensor> tensors;
+  for (const ListedTensor &listed : listTensors(config)) {
+    DummyTensor &tensor = tensors.emplace_back();
+    tensor.name = listed.name;
+    tensor.shape = listed.storedShape();
+    tensor.type = listed.role == ListedTensor::Role::Matrix
+                      ? typeOfRows(type, tensor.shape.back())
                   : isBlock(type) ? DataType::F32
                                   : type;
-    entry->shape = tensor.storedShape();
-    Result<int64_t> bytes = checkedByteCount(entry->type, entry->shape);
-    if (!bytes.ok())
-      return bytes.status().in("tensor " + inQuotes(tensor.name));
-    entry->bytes = static_cast<uint64_t>(*bytes);
-    entry->key = keyOf(seed, tensor.name);
-    entry->mean = tensor.role == ListedTensor::Role::NormWeight ? 1 : 0;
-    result->entries.emplace(tensor.name, std::move(entry));
+    tensor.mean = listed.role == ListedTensor::Role::NormWeight ? 1 : 0;
   }
-  return result;
+  return create(tensors, seed);
 } catch (...) {
   return statusOfException();
 }

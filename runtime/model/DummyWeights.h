@@ -21,13 +21,23 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace kf {
 
-/// Random tensors under the names that Hugging Face gives them. A tensor's
-/// bytes depend on its name, its shape, its type and the seed alone.
+/// A tensor to be made up: f32, f16, bf16 or a block type, as it is stored.
+struct DummyTensor {
+  std::string name;
+  DataType type = DataType::F32;
+  std::vector<int64_t> shape;
+  float mean = 0; ///< of floats; blocks have 0
+};
+
+/// Random tensors, those of a model under the names that Hugging Face gives
+/// them. A tensor's bytes depend on its name, its shape, its type, its mean and
+/// the seed alone.
 ///
 /// Matrices and biases have mean 0 and standard deviation 0.02, weights of
 /// norms have mean 1. In a block type codes are random and scales give the
@@ -42,6 +52,10 @@ public:
   /// `type`: f32, f16, bf16 or a block type; others are errors that say so.
   static Result<std::unique_ptr<DummyWeights>>
   create(const ModelConfig &config, DataType type, uint64_t seed);
+  /// The same of any tensors. Errors: other types, sizes that no tensor has,
+  /// two tensors of one name.
+  static Result<std::unique_ptr<DummyWeights>>
+  create(std::span<const DummyTensor> tensors, uint64_t seed);
   ~DummyWeights() override;
 
   /// Fails also where there is no memory for the tensor.
@@ -54,6 +68,7 @@ public:
 private:
   struct Entry;
   DummyWeights();
+  Status add(const DummyTensor &tensor, uint64_t seed);
   Result<Entry *> entryOf(const std::string &name) const;
 
   std::map<std::string, std::unique_ptr<Entry>> entries; ///< by name

@@ -34,12 +34,14 @@ using nlohmann::json;
 
 namespace {
 
-constexpr int kVersion = 1;
-/// Bounds far beyond any database: a key of a kernel with 32 arguments has
-/// about a kilobyte.
+constexpr int kVersion = 2;
+/// Bounds far beyond any database: an entry with ten trials has about three
+/// kilobytes.
 constexpr uint64_t kMaxFileBytes = uint64_t(64) << 20;
-constexpr size_t kMaxText = 1024, kMaxSchedule = 16384;
-constexpr size_t kMaxArguments = 64, kMaxRank = 8;
+constexpr size_t kMaxText = 1024, kMaxSchedule = 4096;
+constexpr size_t kMaxScheduleDepth = 4;
+constexpr size_t kMaxArguments = 64, kMaxRank = 8, kMaxTrials = 1024;
+constexpr size_t kKernelDigits = 32;
 
 //===----------------------------------------------------------------------===//
 // What an entry may be
@@ -71,30 +73,99 @@ Status checkDate(std::string_view date) {
   return Status();
 }
 
-Status checkEntry(const TuningEntry &entry) {
-  const TuningKey &key = entry.key;
-  KF_RETURN_IF_ERROR(checkText("the op", key.op, false));
-  KF_RETURN_IF_ERROR(checkText("the target", key.target, false));
-  KF_RETURN_IF_ERROR(checkText("the device", key.device, false));
-  KF_RETURN_IF_ERROR(checkText("the compiler", key.compiler, false));
-  if (key.shapes.size() > kMaxArguments || key.types.size() > kMaxArguments)
-    return Status::error("the key has more than " +
+/// What schedules are written with, so that a parser of attributes can be given
+/// the text: names, numbers and lists that are not deep.
+bool isScheduleText(std::string_view text) {
+  size_t depth = 0;
+  for (const char c : text) {
+    depth += c == '<' || c == '[';
+    if (c == '>' || c == ']') {
+      if (depth == 0)
+        return false;
+      --depth;
+    }
+    const bool isKnown =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+        (c >= '0' && c <= '9') ||
+        std::string_view("#._-=, <>[]").find(c) != std::string_view::npos;
+    if (!isKnown || depth > kMaxScheduleDepth)
+      return false;
+  }
+  return depth == 0;
+}
+
+Status checkSchedule(std::string_view schedule) {
+  if (!schedule.starts_with("#kf.") || !schedule.ends_with('>') ||
+      schedule.size() > kMaxSchedule || !isScheduleText(schedule))
+    return Status::error("the schedule is not #kf.NAME<...> of at most " +
+                         std::to_string(kMaxSchedule) +
+                         " characters, with names, numbers and lists");
+  return Status();
+}
+
+Status checkMeasure(const char *what, double value) {
+  if (!std::isfinite(value) || value < 0)
+    return Status::error(std::string(what) +
+                         " is not a number that is zero or positive");
+  return Status();
+}
+
+Status checkKey(const TuningKey &key) {
+  const bool isHash = key.kernel.size() == kKernelDigits &&
+                      std::ranges::all_of(key.kernel, [](char c) {
+                        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+                      });
+  if (!isHash)
+    return Status::error("the kernel is not a hash of " +
+                         std::to_string(kKernelDigits) + " hexadecimal digits");
+  if (key.rows < 1)
+    return Status::error("the rows are not a positive number");
+  const TuningScope &scope = key.scope;
+  KF_RETURN_IF_ERROR(checkText("the target", scope.target, false));
+  KF_RETURN_IF_ERROR(checkText("the identity", scope.identity, true));
+  KF_RETURN_IF_ERROR(checkText("the device", scope.device, false));
+  return checkText("the compiler", scope.compiler, false);
+}
+
+Status checkSubject(const TuningSubject &subject) {
+  KF_RETURN_IF_ERROR(checkText("the op", subject.op, false));
+  if (subject.shapes.size() > kMaxArguments ||
+      subject.types.size() > kMaxArguments)
+    return Status::error("the kernel has more than " +
                          std::to_string(kMaxArguments) + " arguments");
-  for (const std::string &type : key.types)
+  for (const std::string &type : subject.types)
     KF_RETURN_IF_ERROR(checkText("a type", type, false));
-  for (const std::vector<int64_t> &shape : key.shapes)
+  for (const std::vector<int64_t> &shape : subject.shapes)
     if (shape.size() > kMaxRank ||
         std::ranges::any_of(shape, [](int64_t dim) { return dim < -1; }))
       return Status::error("a shape has more than " + std::to_string(kMaxRank) +
                            " dimensions or one below -1");
-  const std::string_view schedule = entry.schedule;
-  if (!schedule.starts_with("#kf.") || !schedule.ends_with('>') ||
-      schedule.size() > kMaxSchedule || !isPrintable(schedule))
-    return Status::error("the schedule is not #kf.NAME<...> of at most " +
-                         std::to_string(kMaxSchedule) +
-                         " printable characters");
+  return Status();
+}
+
+Status checkTrial(const TuningTrial &trial) {
+  KF_RETURN_IF_ERROR(checkSchedule(trial.schedule));
+  KF_RETURN_IF_ERROR(
+      checkMeasure("the predicted time", trial.predictedSeconds));
+  KF_RETURN_IF_ERROR(checkMeasure("the time", trial.seconds));
+  KF_RETURN_IF_ERROR(checkMeasure("the error", trial.error));
+  return checkText("the reason", trial.rejected, true);
+}
+
+Status checkEntry(const TuningEntry &entry) {
+  KF_RETURN_IF_ERROR(checkKey(entry.key));
+  KF_RETURN_IF_ERROR(checkSubject(entry.subject));
+  KF_RETURN_IF_ERROR(checkSchedule(entry.schedule));
   if (!std::isfinite(entry.seconds) || entry.seconds <= 0)
     return Status::error("the time is not a positive number of seconds");
+  KF_RETURN_IF_ERROR(checkMeasure("the default's time", entry.defaultSeconds));
+  KF_RETURN_IF_ERROR(checkMeasure("the error", entry.error));
+  if (entry.tried.size() > kMaxTrials)
+    return Status::error("more than " + std::to_string(kMaxTrials) +
+                         " schedules were tried");
+  for (size_t i = 0; i < entry.tried.size(); ++i)
+    KF_RETURN_IF_ERROR(
+        checkTrial(entry.tried[i]).in("trial " + std::to_string(i)));
   return checkDate(entry.date);
 }
 
@@ -128,56 +199,116 @@ Result<const json *> readArray(const json &object, const char *name) {
   return &*it;
 }
 
-Result<TuningKey> readKey(const json &object) {
+Result<const json *> readObject(const json &object, const char *name,
+                                std::initializer_list<std::string_view> known) {
+  auto it = object.find(name);
+  if (it == object.end())
+    return Status::error("there is no '" + std::string(name) + "'");
   KF_RETURN_IF_ERROR(
-      checkFields(object, "the key",
-                  {"op", "shapes", "types", "target", "device", "compiler"}));
+      checkFields(*it, ("'" + std::string(name) + "'").c_str(), known));
+  return &*it;
+}
+
+/// A number; 0 where there is none.
+Result<double> readNumber(const json &object, const char *name) {
+  auto it = object.find(name);
+  if (it == object.end())
+    return 0.0;
+  if (!it->is_number())
+    return Status::error("'" + std::string(name) + "' is not a number");
+  return it->get<double>();
+}
+
+/// Whether `value` is an integer that int64_t holds; the parser makes one
+/// beyond it unsigned.
+bool isInt64(const json &value) {
+  return value.is_number_integer() &&
+         (!value.is_number_unsigned() ||
+          value.get<uint64_t>() <= static_cast<uint64_t>(INT64_MAX));
+}
+
+Result<TuningKey> readKey(const json &entry) {
+  KF_ASSIGN_OR_RETURN(const json *object,
+                      readObject(entry, "key",
+                                 {"kernel", "rows", "target", "identity",
+                                  "device", "compiler"}));
   TuningKey key;
-  KF_ASSIGN_OR_RETURN(key.op, readText(object, "op"));
-  KF_ASSIGN_OR_RETURN(key.target, readText(object, "target"));
-  KF_ASSIGN_OR_RETURN(key.device, readText(object, "device"));
-  KF_ASSIGN_OR_RETURN(key.compiler, readText(object, "compiler"));
-  KF_ASSIGN_OR_RETURN(const json *types, readArray(object, "types"));
-  for (const json &type : *types) {
-    if (!type.is_string())
-      return Status::error("'types' is not a list of strings");
-    key.types.push_back(type.get<std::string>());
-  }
-  KF_ASSIGN_OR_RETURN(const json *shapes, readArray(object, "shapes"));
-  for (const json &shape : *shapes) {
-    std::vector<int64_t> &sizes = key.shapes.emplace_back();
-    bool fits = shape.is_array();
-    for (size_t i = 0; fits && i < shape.size(); ++i) {
-      const json &dim = shape[i];
-      // The parser makes a number beyond int64_t unsigned.
-      fits = dim.is_number_integer() &&
-             (!dim.is_number_unsigned() ||
-              dim.get<uint64_t>() <= static_cast<uint64_t>(INT64_MAX));
-      if (fits)
-        sizes.push_back(dim.get<int64_t>());
-    }
-    if (!fits)
-      return Status::error("'shapes' is not a list of lists of integers");
-  }
+  TuningScope &scope = key.scope;
+  KF_ASSIGN_OR_RETURN(key.kernel, readText(*object, "kernel"));
+  auto rows = object->find("rows");
+  if (rows == object->end() || !isInt64(*rows))
+    return Status::error("there is no integer 'rows'");
+  key.rows = rows->get<int64_t>();
+  KF_ASSIGN_OR_RETURN(scope.target, readText(*object, "target"));
+  KF_ASSIGN_OR_RETURN(scope.identity, readText(*object, "identity"));
+  KF_ASSIGN_OR_RETURN(scope.device, readText(*object, "device"));
+  KF_ASSIGN_OR_RETURN(scope.compiler, readText(*object, "compiler"));
   return key;
 }
 
-Result<TuningEntry> readEntry(const json &object) {
+Result<TuningSubject> readSubject(const json &entry) {
+  KF_ASSIGN_OR_RETURN(const json *object,
+                      readObject(entry, "about", {"op", "shapes", "types"}));
+  TuningSubject subject;
+  KF_ASSIGN_OR_RETURN(subject.op, readText(*object, "op"));
+  KF_ASSIGN_OR_RETURN(const json *types, readArray(*object, "types"));
+  for (const json &type : *types) {
+    if (!type.is_string())
+      return Status::error("'types' is not a list of strings");
+    subject.types.push_back(type.get<std::string>());
+  }
+  KF_ASSIGN_OR_RETURN(const json *shapes, readArray(*object, "shapes"));
+  for (const json &shape : *shapes) {
+    if (!shape.is_array() || !std::ranges::all_of(shape, isInt64))
+      return Status::error("'shapes' is not a list of lists of integers");
+    subject.shapes.push_back(shape.get<std::vector<int64_t>>());
+  }
+  return subject;
+}
+
+Result<TuningTrial> readTrial(const json &object) {
   KF_RETURN_IF_ERROR(
-      checkFields(object, "the entry", {"key", "schedule", "measured"}));
-  auto key = object.find("key"), measured = object.find("measured");
-  if (key == object.end() || measured == object.end())
-    return Status::error("the entry has no 'key' or no 'measured'");
+      checkFields(object, "the trial",
+                  {"schedule", "predicted", "seconds", "error", "rejected"}));
+  TuningTrial trial;
+  KF_ASSIGN_OR_RETURN(trial.schedule, readText(object, "schedule"));
+  KF_ASSIGN_OR_RETURN(trial.predictedSeconds, readNumber(object, "predicted"));
+  KF_ASSIGN_OR_RETURN(trial.seconds, readNumber(object, "seconds"));
+  KF_ASSIGN_OR_RETURN(trial.error, readNumber(object, "error"));
+  if (object.contains("rejected")) {
+    KF_ASSIGN_OR_RETURN(trial.rejected, readText(object, "rejected"));
+    if (trial.rejected.empty())
+      return Status::error("the reason is empty");
+  }
+  return trial;
+}
+
+Result<TuningEntry> readEntry(const json &object) {
+  KF_RETURN_IF_ERROR(checkFields(
+      object, "the entry", {"key", "about", "schedule", "measured", "tried"}));
   TuningEntry entry;
-  KF_ASSIGN_OR_RETURN(entry.key, readKey(*key));
+  KF_ASSIGN_OR_RETURN(entry.key, readKey(object));
+  KF_ASSIGN_OR_RETURN(entry.subject, readSubject(object));
   KF_ASSIGN_OR_RETURN(entry.schedule, readText(object, "schedule"));
-  KF_RETURN_IF_ERROR(checkFields(*measured, "'measured'", {"seconds", "date"}));
-  auto seconds = measured->find("seconds");
-  if (seconds == measured->end() || !seconds->is_number())
-    return Status::error("there is no number 'seconds'");
-  entry.seconds = seconds->get<double>();
+  KF_ASSIGN_OR_RETURN(
+      const json *measured,
+      readObject(object, "measured",
+                 {"seconds", "default_seconds", "error", "date"}));
+  KF_ASSIGN_OR_RETURN(entry.seconds, readNumber(*measured, "seconds"));
+  KF_ASSIGN_OR_RETURN(entry.defaultSeconds,
+                      readNumber(*measured, "default_seconds"));
+  KF_ASSIGN_OR_RETURN(entry.error, readNumber(*measured, "error"));
   if (measured->contains("date")) {
     KF_ASSIGN_OR_RETURN(entry.date, readText(*measured, "date"));
+  }
+  if (object.contains("tried")) {
+    KF_ASSIGN_OR_RETURN(const json *tried, readArray(object, "tried"));
+    for (size_t i = 0; i < tried->size(); ++i) {
+      Result<TuningTrial> trial = readTrial((*tried)[i]);
+      if (!trial.ok())
+        return trial.status().in("trial " + std::to_string(i));
+      entry.tried.push_back(trial.take());
+    }
   }
   KF_RETURN_IF_ERROR(checkEntry(entry));
   return entry;
@@ -212,21 +343,45 @@ Result<std::map<TuningKey, TuningEntry>> readEntries(std::string_view text) {
 // Writing
 //===----------------------------------------------------------------------===//
 
+/// Adds a number that readNumber() takes for 0 where it is left out.
+void addNumber(std::vector<JsonMember> &members, std::string_view name,
+               double value) {
+  if (value != 0)
+    members.emplace_back(name, jsonText(value));
+}
+
+std::string trialText(const TuningTrial &trial) {
+  std::vector<JsonMember> fields = {{"schedule", jsonText(trial.schedule)}};
+  addNumber(fields, "predicted", trial.predictedSeconds);
+  addNumber(fields, "seconds", trial.seconds);
+  addNumber(fields, "error", trial.error);
+  if (!trial.rejected.empty())
+    fields.emplace_back("rejected", jsonText(trial.rejected));
+  return jsonObject(fields);
+}
+
 std::string entryText(const TuningEntry &entry) {
-  const TuningKey &key = entry.key;
-  const std::string seconds = jsonText(entry.seconds);
-  return jsonObject(
-      {{"key", jsonObject({{"op", jsonText(key.op)},
-                           {"shapes", jsonArray(key.shapes)},
-                           {"types", jsonArray(key.types)},
-                           {"target", jsonText(key.target)},
-                           {"device", jsonText(key.device)},
-                           {"compiler", jsonText(key.compiler)}})},
-       {"schedule", jsonText(entry.schedule)},
-       {"measured", entry.date.empty()
-                        ? jsonObject({{"seconds", seconds}})
-                        : jsonObject({{"seconds", seconds},
-                                      {"date", jsonText(entry.date)}})}});
+  const TuningScope &scope = entry.key.scope;
+  std::vector<JsonMember> measured = {{"seconds", jsonText(entry.seconds)}};
+  addNumber(measured, "default_seconds", entry.defaultSeconds);
+  addNumber(measured, "error", entry.error);
+  if (!entry.date.empty())
+    measured.emplace_back("date", jsonText(entry.date));
+  std::vector<JsonMember> fields = {
+      {"key", jsonObject({{"kernel", jsonText(entry.key.kernel)},
+                          {"rows", jsonText(entry.key.rows)},
+                          {"target", jsonText(scope.target)},
+                          {"identity", jsonText(scope.identity)},
+                          {"device", jsonText(scope.device)},
+                          {"compiler", jsonText(scope.compiler)}})},
+      {"about", jsonObject({{"op", jsonText(entry.subject.op)},
+                            {"shapes", jsonArray(entry.subject.shapes)},
+                            {"types", jsonArray(entry.subject.types)}})},
+      {"schedule", jsonText(entry.schedule)},
+      {"measured", jsonObject(measured)}};
+  if (!entry.tried.empty())
+    fields.emplace_back("tried", jsonArray(entry.tried, trialText));
+  return jsonObject(fields);
 }
 
 /// Makes `folder` where it is missing; for this user alone where it is that of
@@ -273,6 +428,13 @@ Result<TuningDatabase> TuningDatabase::load(const std::string &path) try {
   struct stat info;
   if (::stat(path.c_str(), &info) != 0 && errno == ENOENT)
     return TuningDatabase();
+  return loadExisting(path);
+} catch (...) {
+  return statusOfException();
+}
+
+Result<TuningDatabase>
+TuningDatabase::loadExisting(const std::string &path) try {
   KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
   return parse(file.text(), path);
 } catch (...) {
@@ -305,6 +467,25 @@ std::vector<TuningEntry> TuningDatabase::list() const {
   for (const auto &[key, entry] : entries)
     result.push_back(entry);
   return result;
+}
+
+std::vector<TuningScope> TuningDatabase::scopes() const {
+  std::set<TuningScope> found;
+  for (const auto &[key, entry] : entries)
+    found.insert(key.scope);
+  return {found.begin(), found.end()};
+}
+
+std::string TuningDatabase::digest(const TuningScope &scope) const {
+  std::vector<std::string> fields;
+  for (const auto &[key, entry] : entries)
+    if (key.scope == scope)
+      for (std::string field :
+           {key.kernel, std::to_string(key.rows), entry.schedule})
+        fields.push_back(std::move(field));
+  if (fields.empty())
+    return "";
+  return hashKey(std::vector<std::string_view>(fields.begin(), fields.end()));
 }
 
 std::string TuningDatabase::serialize() const {

@@ -9,15 +9,22 @@
 // The best schedule known for each kernel, as a JSON file that people can read,
 // compare and share:
 //
-//   {"version": 1, "entries": [
-//   {"key": {"op": "matmul", "shapes": [[-1, 2048], [5632, 2048]],
-//            "types": ["f32", "q4_0"], "target": "cpu", "device": "...",
-//            "compiler": "22.1.8"},
+//   {"version": 2, "entries": [
+//   {"key": {"kernel": "6c62272e07bb014262b821756295c58d", "rows": 512,
+//            "target": "#kf.cpu_target<...>", "identity": "4b1f...",
+//            "device": "AMD EPYC ...; 2 threads",
+//            "compiler": "kf-0.1.0 llvm-22.1.8 abi-9"},
+//    "about": {"op": "matmul_add", "shapes": [[-1, 2048], [5632, 2048]],
+//              "types": ["f32", "q4_0"]},
 //    "schedule": "#kf.vector<...>",
-//    "measured": {"seconds": 1.25e-4, "date": "2026-01-31"}}
+//    "measured": {"seconds": 1.25e-4, "default_seconds": 1.5e-4,
+//                 "error": 1e-6, "date": "2026-01-31"},
+//    "tried": [{"schedule": "#kf.vector<...>", "predicted": 1e-4,
+//               "seconds": 0, "error": 0.5, "rejected": "..."}]}
 //   ]}
 //
 // Schedules are text here; whoever asks parses them and has them verified.
+// docs/decisions/tuning-key.md says why the key is what it is.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,24 +43,62 @@
 
 namespace kf {
 
-/// What a measurement holds for. Strings are printable ASCII, at most 1024
-/// characters; `op`, `target`, `device` and `compiler` are not empty.
+/// What measurements depend on beside the kernel. Strings are printable ASCII,
+/// at most 1024 characters; all but `identity` are not empty.
+struct TuningScope {
+  std::string target; ///< what code is for: "#kf.cpu_target<...>"
+  /// Hash of what `target` leaves open, such as the features of "native";
+  /// empty: nothing.
+  std::string identity;
+  std::string device;   ///< Device::description()
+  std::string compiler; ///< its version and that of its parts
+
+  auto operator<=>(const TuningScope &) const = default;
+};
+
+/// What a measurement holds for.
 struct TuningKey {
-  std::string op;                           ///< "matmul", with what is fused
-  std::vector<std::vector<int64_t>> shapes; ///< of arguments; -1: any extent
-  std::vector<std::string> types;           ///< of arguments
-  std::string target;                       ///< "cpu", "vulkan" ...
-  std::string device;                       ///< model, features, threads
-  std::string compiler;                     ///< version
+  /// Of the kernel's text without its name: 32 hexadecimal digits.
+  std::string kernel;
+  int64_t rows = 1; ///< the most that it computes; positive
+  TuningScope scope;
 
   auto operator<=>(const TuningKey &) const = default;
 };
 
+/// What the kernel of a key is, for people. Strings are as in TuningScope.
+struct TuningSubject {
+  std::string op; ///< "matmul", with what is fused; not empty
+  std::vector<std::vector<int64_t>> shapes; ///< of arguments; -1: any extent
+  std::vector<std::string> types;           ///< of arguments: "f32", "q4_0"
+
+  bool operator==(const TuningSubject &) const = default;
+};
+
+/// A schedule that was tried, as TuningEntry::schedule is. Numbers are finite
+/// and not negative.
+struct TuningTrial {
+  std::string schedule;
+  double predictedSeconds = 0; ///< 0: not known
+  double seconds = 0;          ///< of one run; 0: it was not measured
+  double error = 0;            ///< against the reference; 0 too if not compared
+  /// Why it does not count; empty: it does. Printable ASCII, at most 1024
+  /// characters.
+  std::string rejected;
+
+  bool operator==(const TuningTrial &) const = default;
+};
+
 struct TuningEntry {
   TuningKey key;
-  std::string schedule; ///< "#kf.vector<...>", printable ASCII
+  TuningSubject subject;
+  std::string schedule; ///< "#kf.vector<...>" of at most 4096 characters
   double seconds = 0;   ///< of one run; finite and positive
-  std::string date;     ///< "2026-01-31"; empty: unknown
+  /// Of the schedule that the target chooses by itself; 0: not measured.
+  double defaultSeconds = 0;
+  double error = 0;               ///< largest error against the reference
+  std::string date;               ///< "2026-01-31"; empty: unknown
+  std::vector<TuningTrial> tried; ///< at most 1024
 };
 
 /// Not thread-safe; any number of processes may load and save one file.
@@ -62,6 +107,8 @@ public:
   /// Reads the file at `path`; one that does not exist is an empty database.
   /// Errors name the file and the entry: the file is checked in full.
   static Result<TuningDatabase> load(const std::string &path);
+  /// The same, but a file that does not exist is an error.
+  static Result<TuningDatabase> loadExisting(const std::string &path);
   /// The same from memory; `name` appears in errors.
   static Result<TuningDatabase> parse(std::string_view text,
                                       const std::string &name);
@@ -79,6 +126,13 @@ public:
   size_t size() const { return entries.size(); }
   /// All entries, sorted by key.
   std::vector<TuningEntry> list() const;
+
+  /// What the entries were measured in, each once, sorted.
+  std::vector<TuningScope> scopes() const;
+
+  /// A hash of the schedules that hold in `scope` and what they are for; empty
+  /// where there is none. Times do not count.
+  std::string digest(const TuningScope &scope) const;
 
   /// What load() reads.
   std::string serialize() const;

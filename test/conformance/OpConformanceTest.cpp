@@ -23,6 +23,7 @@
 #include "runtime/core/BlockFormat.h"
 #include "runtime/devices/Reference/ReferenceDevice.h"
 #include "runtime/engine/ProgramRunner.h"
+#include "runtime/tuning/ResultComparison.h"
 #include "test/conformance/TestDevice.h"
 #include "test/runtime/TestFiles.h"
 
@@ -31,7 +32,6 @@
 #include "mlir/Parser/Parser.h"
 #include "gtest/gtest.h"
 
-#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <limits>
@@ -196,17 +196,6 @@ std::vector<HostTensor> makeInputs(const Executable &program,
   return inputs;
 }
 
-std::vector<double> toDoubles(const HostTensor &tensor) {
-  if (tensor.type == DataType::F64)
-    return {tensor.data<double>(),
-            tensor.data<double>() + tensor.elementCount()};
-  std::vector<float> values(tensor.elementCount());
-  EXPECT_TRUE(convertToFloat(tensor.type, tensor.bytes.data(), values.size(),
-                             values.data())
-                  .ok());
-  return {values.begin(), values.end()};
-}
-
 /// Random values for every weight that a program names: floats in [-1, 1), and
 /// blocks of random codes whose scales make the values about as large.
 class RandomWeights : public WeightSource {
@@ -272,64 +261,11 @@ std::vector<HostTensor> runOn(Device &device, const Executable &executable,
   return results.ok() ? results.take() : std::vector<HostTensor>();
 }
 
-/// Whether finite numbers differ by no more than `most`, and others are the
-/// same. With rows rounded to 8 bits, an infinity may become a NaN; see
-/// #kf.vector's `dot`.
-bool agrees(double found, double expected, double most, bool isInt8) {
-  if (std::isfinite(expected))
-    return std::abs(found - expected) <= most;
-  if (std::isnan(found))
-    return std::isnan(expected) || isInt8;
-  return found == expected;
-}
-
-/// What numbers of a type are computed to, relative to their size.
-double unitOf(DataType type) {
-  switch (type) {
-  case DataType::F64:
-    return 1e-12;
-  case DataType::F16:
-    return 2e-3;
-  case DataType::BF16:
-    return 1.6e-2;
-  default:
-    return 2e-5;
-  }
-}
-
 void expectNear(const std::vector<HostTensor> &found,
                 const std::vector<HostTensor> &expected, bool isInt8) {
-  ASSERT_EQ(found.size(), expected.size());
-  for (size_t number = 0; number < expected.size(); ++number) {
-    ASSERT_EQ(found[number].shape, expected[number].shape);
-    ASSERT_EQ(found[number].type, expected[number].type);
-    if (!isFloat(expected[number].type) &&
-        expected[number].type != DataType::F64) {
-      const size_t size = sizeOf(expected[number].type);
-      for (int64_t i = 0; i < expected[number].elementCount(); ++i)
-        ASSERT_EQ(std::memcmp(&found[number].bytes[i * size],
-                              &expected[number].bytes[i * size], size),
-                  0)
-            << "result " << number << ", element " << i << " is "
-            << toDoubles(found[number])[i] << " instead of "
-            << toDoubles(expected[number])[i];
-      continue;
-    }
-    std::vector<double> a = toDoubles(found[number]),
-                        b = toDoubles(expected[number]);
-    const double unit = unitOf(expected[number].type);
-    const double rounding = isInt8 ? 3e-2 : std::min(unit, 5e-6);
-    double largest = 0;
-    for (double value : b)
-      if (std::isfinite(value))
-        largest = std::max(largest, std::abs(value));
-    for (size_t i = 0; i < b.size(); ++i) {
-      double most = unit * std::max(1.0, std::abs(b[i])) + rounding * largest;
-      ASSERT_TRUE(agrees(a[i], b[i], most, isInt8))
-          << "result " << number << ", element " << i << " is " << a[i]
-          << " instead of " << b[i];
-    }
-  }
+  auto difference = compareResults(found, expected, {.roundsRows = isInt8});
+  ASSERT_TRUE(difference.ok()) << difference.message();
+  ASSERT_TRUE(difference->agrees) << difference->complaint;
 }
 
 /// `device` as in TestDevice.h.

@@ -14,8 +14,10 @@
 #include "kf/Dialect/KF/IR/KF.h"
 #include "kf/Import/Import.h"
 #include "kf/Pipelines/Compiler.h"
+#include "kf/Pipelines/KernelModules.h"
 #include "kf/Pipelines/Registration.h"
 #include "kf/Pipelines/SourceText.h"
+#include "kf/Transforms/KernelKey.h"
 #include "runtime/core/MappedFile.h"
 #include "runtime/core/Quote.h"
 
@@ -106,6 +108,10 @@ mlir::kf::CompileOptions convert(const CompilerOptions &options) {
     result.target += ":" + options.targetCpu;
   result.workers = options.workers;
   result.maxTokens = options.maxTokens;
+  result.measured = {options.tuning, options.tuningFile, options.device};
+  result.onWarning = [](const std::string &warning) {
+    printWarning(oneLine(warning));
+  };
   result.cancelled = options.cancelled;
   return result;
 }
@@ -212,18 +218,25 @@ std::vector<CacheUse> CompilerModule::cacheUses() const {
   return {found.begin(), found.end()};
 }
 
+/// `made` as the runtime has it; what is in the file `path` begins with its
+/// place.
+template <typename T>
+static Result<T> resultOf(llvm::Expected<T> made, const CancelFlag cancelled,
+                          const std::string &path) {
+  if (made)
+    return std::move(*made);
+  if (isCancelled(cancelled)) {
+    llvm::consumeError(made.takeError());
+    return Status::cancelled();
+  }
+  return statusOf(made.takeError(), path);
+}
+
 Result<Executable> CompilerModule::compile(const CompilerOptions &options) {
   const NoBadAlloc guard;
   const mlir::kf::CompileOptions converted = convert(options);
-  llvm::Expected<Executable> executable =
-      mlir::kf::compile(*contents->module, converted);
-  if (!executable && isCancelled(options.cancelled)) {
-    llvm::consumeError(executable.takeError());
-    return Status::cancelled();
-  }
-  if (!executable)
-    return statusOf(executable.takeError(), contents->path);
-  return std::move(*executable);
+  return resultOf(mlir::kf::compile(*contents->module, converted),
+                  options.cancelled, contents->path);
 }
 
 Result<std::string> CompilerModule::print(const CompilerOptions &options,
@@ -240,4 +253,100 @@ Result<std::string> CompilerModule::print(const CompilerOptions &options,
   llvm::raw_string_ostream stream(text);
   contents->module->print(stream);
   return text;
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+struct KernelSet::Contents {
+  /// Owns the context.
+  std::unique_ptr<CompilerModule::Contents> source;
+  CompilerOptions options;
+  std::vector<mlir::kf::KernelModule> kernels;
+};
+
+KernelSet::KernelSet(std::unique_ptr<Contents> contents,
+                     std::vector<KernelInfo> infos)
+    : contents(std::move(contents)), infos(std::move(infos)) {}
+KernelSet::KernelSet(KernelSet &&) noexcept = default;
+KernelSet &KernelSet::operator=(KernelSet &&) noexcept = default;
+KernelSet::~KernelSet() {
+  const NoBadAlloc guard;
+  contents.reset();
+}
+
+/// "?x2048xf32, 5632x2048xq4_0".
+static std::string describe(const TuningSubject &subject) {
+  std::string text;
+  for (size_t i = 0; i < subject.types.size(); ++i) {
+    text += i == 0 ? "" : ", ";
+    for (const int64_t extent : subject.shapes[i])
+      text += (extent < 0 ? "?" : std::to_string(extent)) + "x";
+    text += subject.types[i];
+  }
+  return text;
+}
+
+Result<KernelSet> CompilerModule::kernels(const CompilerOptions &options) {
+  const NoBadAlloc guard;
+  const mlir::kf::CompileOptions converted = convert(options);
+  using mlir::kf::Phase;
+  if (llvm::Error error = mlir::kf::runPhases(*contents->module, converted,
+                                              Phase::Import, Phase::Program))
+    return statusOf(std::move(error), contents->path);
+  auto split = mlir::kf::splitKernels(*contents->module);
+  if (!split)
+    return statusOf(split.takeError(), contents->path);
+  std::vector<KernelInfo> infos;
+  for (const mlir::kf::KernelModule &kernel : *split) {
+    auto laidOut = mlir::kf::layOut(kernel, converted);
+    if (!laidOut)
+      return statusOf(laidOut.takeError(), contents->path);
+    auto op = (*laidOut)->lookupSymbol<mlir::kf::KernelOp>(kernel.name);
+    KernelInfo &info = infos.emplace_back();
+    info.name = kernel.name;
+    info.dispatches = kernel.dispatches;
+    info.rows = kernel.rows;
+    info.subject = mlir::kf::getTuningSubject(op);
+    info.description = describe(info.subject);
+    info.key = mlir::kf::getTuningKey(
+        op, kernel.rows,
+        mlir::kf::getTuningScope(mlir::kf::getTarget(op), options.device));
+  }
+  auto set = std::make_unique<KernelSet::Contents>();
+  set->source = std::move(contents);
+  set->options = options;
+  set->kernels = std::move(*split);
+  return KernelSet(std::move(set), std::move(infos));
+}
+
+Result<std::vector<ScheduleCandidate>>
+KernelSet::candidates(size_t kernel, const MachineRates &rates) const {
+  const NoBadAlloc guard;
+  auto found = mlir::kf::scheduleCandidates(contents->kernels[kernel],
+                                            convert(contents->options), rates);
+  if (!found)
+    return statusOf(found.takeError(), contents->source->path);
+  std::vector<ScheduleCandidate> candidates;
+  for (auto &[schedule, seconds] : *found)
+    candidates.push_back({std::move(schedule), seconds});
+  return candidates;
+}
+
+Result<Executable> KernelSet::compile(size_t kernel,
+                                      const std::string &schedule) const {
+  const NoBadAlloc guard;
+  const mlir::kf::CompileOptions converted = convert(contents->options);
+  return resultOf(
+      mlir::kf::compile(contents->kernels[kernel], schedule, converted),
+      contents->options.cancelled, contents->source->path);
+}
+
+Result<Executable> KernelSet::compileForReference(size_t kernel) const {
+  const NoBadAlloc guard;
+  mlir::kf::CompileOptions reference = convert(contents->options);
+  reference.target = "reference";
+  return resultOf(mlir::kf::compile(contents->kernels[kernel], "", reference),
+                  contents->options.cancelled, contents->source->path);
 }

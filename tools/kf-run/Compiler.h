@@ -17,9 +17,11 @@
 #define KF_TOOLS_KF_RUN_COMPILER_H
 
 #include "runtime/core/Cancellation.h"
+#include "runtime/measure/MachineRates.h"
 #include "runtime/model/ModelConfig.h"
 #include "runtime/model/Step.h"
 #include "runtime/program/Executable.h"
+#include "runtime/tuning/TuningDatabase.h"
 #include "runtime/weights/WeightSource.h"
 
 #include <cstddef>
@@ -47,6 +49,10 @@ struct CompilerOptions {
   std::string activationType = "f32";
   int64_t workers = 0;     ///< Device::workers() of who will run it
   int64_t maxTokens = 512; ///< of functions that do not say `kf.max_tokens`
+  /// Schedules that were measured, the file that they are from, and what it
+  /// calls who will run the result: Device::description(). Null: none.
+  std::shared_ptr<const TuningDatabase> tuning;
+  std::string tuningFile, device;
   CancelFlag cancelled = nullptr; ///< ends compiling between two passes
 };
 
@@ -72,6 +78,8 @@ struct CacheUse {
   auto operator<=>(const CacheUse &) const = default;
 };
 
+class KernelSet;
+
 /// A module of functions, to be compiled once. Errors are one line; those of
 /// the parser begin with their position. One thread.
 class CompilerModule {
@@ -96,15 +104,68 @@ public:
   std::vector<CacheUse> cacheUses() const;
   /// Compiles the module's only function; the module is spent then.
   Result<Executable> compile(const CompilerOptions &options);
+  /// Takes the kernels that compile(options) would make; the module is spent
+  /// then.
+  Result<KernelSet> kernels(const CompilerOptions &options);
   /// Runs the phases up to `phase` (import to lowered) and prints the module,
   /// which is spent then.
   Result<std::string> print(const CompilerOptions &options,
                             const std::string &phase);
 
 private:
+  friend class KernelSet;
   struct Contents;
   explicit CompilerModule(std::unique_ptr<Contents> contents);
   std::unique_ptr<Contents> contents;
+};
+
+/// A kernel of a program, alone.
+struct KernelInfo {
+  std::string name;       ///< as `kf-run emit-mlir` prints it
+  int64_t dispatches = 0; ///< in one run of the program
+  int64_t rows = 0;       ///< the most that it computes
+  /// Its arguments' types: "512x2048xf32, 5632x2048xq4_0"; ? is any extent.
+  std::string description;
+  TuningSubject subject; ///< the same, apart
+  TuningKey key;         ///< of the database
+};
+
+struct ScheduleCandidate {
+  std::string schedule;        ///< "#kf.vector<...>"
+  double predictedSeconds = 0; ///< of one run; 0: the target has no model
+};
+
+/// The kernels of a program, each of which can be compiled as a program of one
+/// dispatch, any number of times: its weights are the model's, its caches have
+/// one layer, and inputs are what other kernels make. Errors are one line. One
+/// thread.
+class KernelSet {
+public:
+  KernelSet(KernelSet &&) noexcept;
+  KernelSet &operator=(KernelSet &&) noexcept;
+  ~KernelSet();
+
+  /// In the order of their first dispatch.
+  const std::vector<KernelInfo> &list() const { return infos; }
+  /// Schedules that are worth measuring for list()[kernel], and what they
+  /// should take on a machine with `rates`: that which the target chooses by
+  /// itself first. None on the reference, which has no schedules.
+  Result<std::vector<ScheduleCandidate>>
+  candidates(size_t kernel, const MachineRates &rates) const;
+  /// list()[kernel] with `schedule`, or, where that is empty, with the one that
+  /// compile() of the module takes. An error for one that cannot be read, or
+  /// that the target cannot run.
+  Result<Executable> compile(size_t kernel,
+                             const std::string &schedule = {}) const;
+  /// The same kernel for the reference device.
+  Result<Executable> compileForReference(size_t kernel) const;
+
+private:
+  friend class CompilerModule;
+  struct Contents;
+  KernelSet(std::unique_ptr<Contents> contents, std::vector<KernelInfo> infos);
+  std::unique_ptr<Contents> contents;
+  std::vector<KernelInfo> infos;
 };
 
 } // namespace kf

@@ -12,6 +12,7 @@
 #include "Model.h"
 #include "OptionParser.h"
 #include "Report.h"
+#include "Tuning.h"
 
 #include "runtime/core/ThreadPool.h"
 
@@ -26,6 +27,7 @@ struct EmitOptions {
   std::string cacheType; ///< empty: defaultCacheType()
   int64_t maxTokens = 0, maxLogits = 0;
   CompilerOptions compiler;
+  TuningFlags tuning;
   DummyOptions dummy;
 
   void addTo(OptionParser &parser) {
@@ -69,6 +71,13 @@ struct EmitOptions {
                    ThreadPool::maxThreads,
                    "threads that the CPU's kernels are divided for; 0, the "
                    "default, is not known");
+    parser.text({"tuning-db", 0, "FILE|none"}, tuning.file,
+                "the file of measured schedules; none by default, since what "
+                "is printed may be for another machine");
+    parser.text({"tuning-device", 0, "TEXT"}, compiler.device,
+                "the device whose measurements count, as 'kf-run devices' "
+                "describes it; by default the only one that FILE has for what "
+                "is compiled for, -t included");
     parser.text({"output", 'o', "FILE"}, out, "writes FILE instead of stdout");
   }
 };
@@ -96,6 +105,8 @@ Status emit(EmitOptions &options) {
                                    : options.cacheType;
   if (options.maxTokens)
     options.compiler.maxTokens = options.maxTokens;
+  if (options.tuning.file)
+    KF_RETURN_IF_ERROR(loadTuning(options.tuning, options.compiler));
   KF_ASSIGN_OR_RETURN(CompilerModule module, openSource(options));
   if (options.phase != "binary") {
     KF_ASSIGN_OR_RETURN(std::string text,
@@ -122,6 +133,9 @@ int kf::runEmitMlir(Arguments arguments) {
   if (!file && !options.function.empty())
     return parser.usageError("--function is for .mlir files; a model has one "
                              "step");
+  if (!options.tuning.file && !options.compiler.device.empty())
+    return parser.usageError("--tuning-device says what of --tuning-db counts; "
+                             "give that, too");
   if (file && options.maxLogits)
     return parser.usageError("--max-logits is for models; a function of a file "
                              "has kf.size_ranges");

@@ -57,10 +57,8 @@ struct EvalOptions {
 
 Result<EvalEnvironment> environmentOf(const ModelFlags &flags) {
   KF_ASSIGN_OR_RETURN(std::unique_ptr<Device> device, openDevice(flags.device));
-  CompilerOptions compiler;
-  compiler.target = targetFor(*device, flags.targetCpu);
-  compiler.targetCpu = flags.targetCpu;
-  compiler.workers = device->workers();
+  KF_ASSIGN_OR_RETURN(const CompilerOptions compiler,
+                      compilerOptionsFor(flags, *device));
   EvalEnvironment environment;
   environment.version = KF_VERSION;
   KF_ASSIGN_OR_RETURN(environment.compiler, compilerFingerprint(compiler));

@@ -12,6 +12,7 @@
 #include "ProfileFlags.h"
 #include "Report.h"
 #include "TensorText.h"
+#include "Tuning.h"
 
 #include "runtime/core/Quote.h"
 #include "runtime/core/Stopwatch.h"
@@ -39,6 +40,7 @@ struct ExecOptions {
   int64_t context = 256, maxTokens = 0, printLimit = 1024, bench = 0;
   DeviceOptions device;
   ProfileFlags profile;
+  TuningFlags tuning;
 
   void addTo(OptionParser &parser) {
     parser.positional("FILE.mlir", true, file, "functions of kf ops, as text");
@@ -77,6 +79,7 @@ struct ExecOptions {
                 "default");
     device.addTo(parser);
     profile.addTo(parser);
+    tuning.addTo(parser);
   }
 };
 
@@ -253,7 +256,9 @@ Status exec(const ExecOptions &options) {
   compiler.target = targetFor(*device, options.targetCpu);
   compiler.targetCpu = options.targetCpu;
   compiler.workers = device->workers();
+  compiler.device = device->description();
   KF_RETURN_IF_ERROR(checkRunsOnHost(compiler));
+  KF_RETURN_IF_ERROR(loadTuning(options.tuning, compiler));
   for (const HostTensor &input : inputs)
     if (!input.shape.empty())
       compiler.maxTokens = std::max(compiler.maxTokens, input.shape.front());

@@ -67,6 +67,7 @@ struct GenerateOptions {
 /// Seconds of each part of a run.
 struct Times {
   double load = 0;    ///< opening files, loading programs, packing weights
+  double pack = 0;    ///< of that, packing weights
   double compile = 0; ///< compiling, or finding programs in the cache
   double prefill = 0, decode = 0;
   double firstToken = 0; ///< since the command began
@@ -120,6 +121,7 @@ std::string jsonReport(ModelSession &run, const std::string &prompt,
                                  {"context", run.engine().contextLength()},
                                  {"timings",
                                   {{"load", times.load},
+                                   {"pack", times.pack},
                                    {"compile", times.compile},
                                    {"prefill", times.prefill},
                                    {"prefill_tokens", result.promptTokens},
@@ -142,6 +144,7 @@ Times timesOf(const ModelSession &run, const GenerationResult &result,
   const EngineTimings timings = run.engine().timings();
   Times times;
   times.compile = timings.compile;
+  times.pack = timings.pack;
   times.load = run.openSeconds() + timings.load + timings.pack;
   times.prefill = std::max(0.0, result.prefillSeconds - result.prefillReadying);
   times.decode = std::max(0.0, result.decodeSeconds - result.decodeReadying);

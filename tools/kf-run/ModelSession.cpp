@@ -60,13 +60,14 @@ void ModelFlags::addTo(OptionParser &parser) {
   profile.addTo(parser);
   parser.flag({"no-cache"}, noCache,
               "neither read nor write the cache of compiled programs");
+  tuning.addTo(parser);
   parser.text({"target-cpu", 0, "CPU"}, targetCpu,
               "LLVM's name of the CPU or GPU to compile for; native by "
               "default");
 }
 
-CompilerOptions kf::compilerOptionsFor(const ModelFlags &flags,
-                                       const Device &device) {
+Result<CompilerOptions> kf::compilerOptionsFor(const ModelFlags &flags,
+                                               const Device &device) {
   CompilerOptions compiler;
   compiler.target = targetFor(device, flags.targetCpu);
   compiler.cacheType = flags.cacheType.empty() ? defaultCacheType(device.name())
@@ -74,7 +75,10 @@ CompilerOptions kf::compilerOptionsFor(const ModelFlags &flags,
   compiler.activationType = flags.activationType;
   compiler.targetCpu = flags.targetCpu;
   compiler.workers = device.workers();
+  compiler.device = device.description();
   compiler.cancelled = &interruptFlag();
+  KF_RETURN_IF_ERROR(checkRunsOnHost(compiler));
+  KF_RETURN_IF_ERROR(loadTuning(flags.tuning, compiler));
   return compiler;
 }
 
@@ -91,9 +95,9 @@ ModelSession::open(const ModelFlags &options, bool withTokenizer) {
     KF_ASSIGN_OR_RETURN(result->pool,
                         ThreadPool::create(int(options.device.threads)));
   }
-  const CompilerOptions compiler = compilerOptionsFor(options, *result->target);
+  KF_ASSIGN_OR_RETURN(const CompilerOptions compiler,
+                      compilerOptionsFor(options, *result->target));
   result->options.cacheType = compiler.cacheType;
-  KF_RETURN_IF_ERROR(checkRunsOnHost(compiler));
   KF_ASSIGN_OR_RETURN(
       result->steps,
       StepCompiler::create(result->opened, compiler, !options.noCache));

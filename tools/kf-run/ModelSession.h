@@ -16,6 +16,7 @@
 #include "ProfileFlags.h"
 #include "Progress.h"
 #include "StepCompiler.h"
+#include "Tuning.h"
 
 #include "runtime/core/ThreadPool.h"
 #include "runtime/engine/Engine.h"
@@ -36,6 +37,7 @@ struct ModelFlags {
   DeviceOptions device;
   int64_t context = 0; ///< 0: chosen by the command's need
   bool noCache = false;
+  TuningFlags tuning;
   std::string cacheType; ///< empty: defaultCacheType()
   std::string activationType = "f32";
   std::string targetCpu = "native";
@@ -46,9 +48,11 @@ struct ModelFlags {
   void addTo(OptionParser &parser);
 };
 
-/// What to compile the model of `flags` with, to run on `device`.
-CompilerOptions compilerOptionsFor(const ModelFlags &flags,
-                                   const Device &device);
+/// What to compile the model of `flags` with, to run on `device`: with the
+/// tuning database that they name. Errors: loadTuning()'s, and a CPU that this
+/// machine is not.
+Result<CompilerOptions> compilerOptionsFor(const ModelFlags &flags,
+                                           const Device &device);
 
 /// A model, the device that it runs on, and the engine that runs it. One
 /// thread.

@@ -17,6 +17,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/Error.h"
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -43,14 +44,19 @@ struct CompileOptions {
   int64_t workers = 0;
   /// Largest n_tokens of functions without `kf.max_tokens`.
   int64_t maxTokens = defaultMaxTokens;
+  /// Schedules that kernels without one get. Those of this target, this
+  /// compiler and `measured.device` alone count.
+  MeasuredSchedules measured;
+  /// Takes warnings, a line each; may be empty.
+  std::function<void(const std::string &)> onWarning;
   /// Ends compiling between two passes, with an error; the module is spent
   /// then.
   ::kf::CancelFlag cancelled = nullptr;
 };
 
 /// What distinguishes this compiler's output for `options` from that of any
-/// other: compiler and LLVM version, ABI, target, CPU and features. Part of the
-/// key of the executable cache.
+/// other: compiler and LLVM version, ABI, target, CPU and features, and the
+/// measured schedules that count. Part of the key of the executable cache.
 llvm::Expected<std::string> fingerprint(const CompileOptions &options);
 
 /// Whether this host can run what `options` compile to; an error says what it
@@ -62,10 +68,11 @@ llvm::Error checkRunsOnHost(const CompileOptions &options);
 llvm::Error runPhases(ModuleOp module, const CompileOptions &options,
                       Phase from, Phase to);
 
-/// Compiles the only function of `module` (a func.func of kf ops), which it
-/// changes, to an executable.
+/// Compiles the only function of `module` (a func.func of kf ops; after `from`,
+/// what that phase makes of it), which it changes, to an executable.
 llvm::Expected<::kf::Executable> compile(ModuleOp module,
-                                         const CompileOptions &options);
+                                         const CompileOptions &options,
+                                         Phase from = Phase::Import);
 
 } // namespace mlir::kf
 

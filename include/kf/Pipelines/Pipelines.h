@@ -10,6 +10,7 @@
 #define KF_PIPELINES_PIPELINES_H
 
 #include "kf/Dialect/KF/IR/KF.h"
+#include "kf/Transforms/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
 
@@ -26,10 +27,13 @@ void buildCheckPipeline(OpPassManager &passes);
 void buildFusePipeline(OpPassManager &passes, TargetAttrInterface target);
 void buildProgramPipeline(OpPassManager &passes, TargetAttrInterface target,
                           int64_t maxTokens);
-/// The two halves of the phase: what kernels are is settled, and they are
-/// tiled, which hides what they compute.
-void buildSchedulePipeline(OpPassManager &passes, TargetAttrInterface target);
-void buildChoicePipeline(OpPassManager &passes);
+/// Kernels without a schedule get one of `measured`, where it has one.
+void buildSchedulePipeline(OpPassManager &passes, TargetAttrInterface target,
+                           const MeasuredSchedules &measured = {});
+/// The two halves of it: what kernels are is settled, and they are tiled, which
+/// hides what they compute.
+void buildChoicePipeline(OpPassManager &passes,
+                         const MeasuredSchedules &measured = {});
 void buildTilePipeline(OpPassManager &passes, TargetAttrInterface target);
 void buildLowerPipeline(OpPassManager &passes, TargetAttrInterface target);
 

@@ -15,13 +15,30 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 
+#include <memory>
+#include <string>
+
+namespace kf {
+class TuningDatabase;
+} // namespace kf
+
 namespace mlir::kf {
+
+/// Schedules that were measured, and where.
+struct MeasuredSchedules {
+  std::shared_ptr<const ::kf::TuningDatabase> database; ///< null: none
+  std::string file;   ///< the database's, for messages
+  std::string device; ///< Device::description() of who will run the kernels
+};
 
 #define GEN_PASS_DECL
 #include "kf/Transforms/Passes.h.inc"
 
 #define GEN_PASS_REGISTRATION
 #include "kf/Transforms/Passes.h.inc"
+
+/// kf-select-schedules with a database that is loaded.
+std::unique_ptr<Pass> createSelectSchedules(MeasuredSchedules measured);
 
 } // namespace mlir::kf
 

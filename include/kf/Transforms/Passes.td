@@ -229,6 +229,13 @@ def SelectSchedules : Pass<"kf-select-schedules", "::mlir::ModuleOp"> {
     A kernel that carries a schedule keeps it, if the module's `kf.target` can
     run it; the others get one from their shapes and the target's facts. A
     kernel for which the target has no code is an error that names the op.
+
+    `db` names a tuning database, which `kf-run tune` writes. A kernel without a
+    schedule gets the one that was measured for it: for its text, as many rows,
+    the module's target, this compiler and `device`. One that cannot be read or
+    that the target cannot run is a warning, and the target chooses. `device` is
+    what `kf-run devices` prints behind the device's name; without it, the
+    measurements of this target and compiler are to be of one device.
     ```mlir
     kf.kernel @k(%x: tensor<?x256xf32>, %w: tensor<768x256xbf16, #kf.layout<...>>)
         ... { kf.matmul }
@@ -244,6 +251,13 @@ def SelectSchedules : Pass<"kf-select-schedules", "::mlir::ModuleOp"> {
         threads = [16, 16, 1], tile = [2, 2], reduction = 16>} ...
     ```
   }];
+  let options = [
+    Option<"db", "db", "std::string", "",
+           "a tuning database, whose schedules are used">,
+    Option<"device", "device", "std::string", "",
+           "the device of the database's measurements, as kf-run devices "
+           "describes it; by default the only one">
+  ];
   let dependentDialects = ["::mlir::kf::KFDialect"];
 }
 

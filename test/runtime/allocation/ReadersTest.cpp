@@ -279,8 +279,8 @@ TEST(Allocation, TuningDatabase) {
                                std::filesystem::perms::owner_all);
   const std::string path = folder.path("tuning.json");
   TuningEntry entry;
-  entry.key = {"matmul", {{-1, 2048}, {2048, 2048}}, {"f32", "bf16"},
-               "cpu",    "some processor",           "1.0"};
+  entry.key = {std::string(32, 'a'), 1, {"cpu", "", "some processor", "1.0"}};
+  entry.subject = {"matmul", {{-1, 2048}, {2048, 2048}}, {"f32", "bf16"}};
   entry.schedule = "#kf.vector<tile = [1, 64]>";
   entry.seconds = 0.125;
   entry.date = "2026-01-31";

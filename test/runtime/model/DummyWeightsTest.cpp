@@ -17,6 +17,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <set>
 #include <thread>
 
@@ -240,6 +241,29 @@ TEST(DummyWeights, ThreadsMakeTensorsAtOnce) {
     EXPECT_EQ(data, found[0]);
   auto view = alone->find(kMatrix);
   EXPECT_EQ(std::memcmp(found[0], view->data, view->bytes), 0);
+}
+
+TEST(DummyWeights, AnyTensors) {
+  const std::vector<DummyTensor> tensors = {{"w", DataType::Q4_0, {3, 64}},
+                                            {"n", DataType::F32, {1000}, 1}};
+  auto weights = DummyWeights::create(tensors, 5);
+  ASSERT_TRUE(weights.ok()) << weights.message();
+  EXPECT_EQ((*weights)->names(), (std::vector<std::string>{"n", "w"}));
+  EXPECT_EQ((*weights)->find("w")->bytes, 3u * 2 * 18);
+  auto norm = (*weights)->find("n");
+  ASSERT_TRUE(norm.ok());
+  const float *values = static_cast<const float *>(norm->data);
+  EXPECT_NEAR(std::accumulate(values, values + 1000, 0.0) / 1000, 1, 0.01);
+
+  EXPECT_EQ(
+      DummyWeights::create(std::vector<DummyTensor>{tensors[0], tensors[0]}, 5)
+          .message(),
+      "there are two tensors 'w'");
+  const DummyTensor cut = {"c", DataType::Q4_0, {3, 40}};
+  EXPECT_NE(DummyWeights::create({&cut, 1}, 5).message().find("tensor 'c'"),
+            std::string::npos);
+  const DummyTensor integers = {"i", DataType::I32, {3}};
+  EXPECT_FALSE(DummyWeights::create({&integers, 1}, 5).ok());
 }
 
 TEST(DummyWeights, SaysWhatItCannotMake) {

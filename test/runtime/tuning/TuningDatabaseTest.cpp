@@ -8,6 +8,8 @@
 
 #include "runtime/tuning/TuningDatabase.h"
 
+#include "runtime/program/ExecutableCache.h"
+
 #include "test/runtime/TempFile.h"
 
 #include <gtest/gtest.h>
@@ -29,14 +31,24 @@ using nlohmann::json;
 
 namespace {
 
+/// The key's kernel of `name`.
+std::string kernelOf(const std::string &name) { return hashKey({name}); }
+
 TuningEntry entryOf(const std::string &op, double seconds = 1.25e-4,
                     const std::string &schedule = "#kf.vector<tile = 8>") {
   TuningEntry entry;
-  entry.key = {op,    {{-1, 2048}, {5632, 2048}}, {"f32", "q4_0"},
-               "cpu", "AMD EPYC; 2 threads",      "22.1.8"};
+  entry.key = {kernelOf(op),
+               512,
+               {"#kf.cpu_target<>", "4b1f", "AMD EPYC; 2 threads",
+                "kf-1 llvm-22.1.8 abi-9"}};
+  entry.subject = {op, {{-1, 2048}, {5632, 2048}}, {"f32", "q4_0"}};
   entry.schedule = schedule;
   entry.seconds = seconds;
+  entry.defaultSeconds = 2 * seconds;
+  entry.error = 1e-6;
   entry.date = "2026-01-31";
+  entry.tried = {{"#kf.vector<tile = 4>", 1e-4, 0, 0.5, "the result is wrong"},
+                 {schedule, 2e-4, seconds, 1e-6, ""}};
   return entry;
 }
 
@@ -79,13 +91,12 @@ TEST(TuningDatabase, FindsWhatWasInserted) {
   EXPECT_EQ(found->seconds, 1.25e-4);
   // Every part of the key counts.
   for (auto change : std::vector<void (*)(TuningKey &)>{
-           [](TuningKey &key) { key.op = "x"; },
-           [](TuningKey &key) { key.shapes[0][1] = 1; },
-           [](TuningKey &key) { key.shapes.pop_back(); },
-           [](TuningKey &key) { key.types[1] = "q8_0"; },
-           [](TuningKey &key) { key.target = "vulkan"; },
-           [](TuningKey &key) { key.device = "x"; },
-           [](TuningKey &key) { key.compiler = "23"; }}) {
+           [](TuningKey &key) { key.kernel = kernelOf("x"); },
+           [](TuningKey &key) { key.rows = 16; },
+           [](TuningKey &key) { key.scope.target = "#kf.vulkan_target<>"; },
+           [](TuningKey &key) { key.scope.identity = ""; },
+           [](TuningKey &key) { key.scope.device = "x"; },
+           [](TuningKey &key) { key.scope.compiler = "23"; }}) {
     TuningKey key = entryOf("matmul").key;
     change(key);
     EXPECT_FALSE(database.find(key));
@@ -97,11 +108,35 @@ TEST(TuningDatabase, FindsWhatWasInserted) {
   EXPECT_EQ(database.find(entryOf("matmul").key)->seconds, 2);
 }
 
+TEST(TuningDatabase, DigestsWhatHoldsInAScope) {
+  const TuningScope scope = entryOf("a").key.scope;
+  EXPECT_EQ(databaseOf({}).digest(scope), "");
+  TuningEntry other = entryOf("b");
+  other.key.scope.compiler = "kf-2";
+  EXPECT_EQ(databaseOf({other}).digest(scope), "");
+  const std::string one = databaseOf({entryOf("a")}).digest(scope);
+  EXPECT_EQ(one.size(), 32u);
+  // Neither what is for others counts nor how long something took.
+  EXPECT_EQ(databaseOf({entryOf("a", 3), other}).digest(scope), one);
+  const std::string schedule = "#kf.vector<tile = 2>";
+  EXPECT_NE(databaseOf({entryOf("a", 1, schedule)}).digest(scope), one);
+  EXPECT_NE(databaseOf({entryOf("b")}).digest(scope), one);
+  EXPECT_NE(databaseOf({entryOf("a"), entryOf("b")}).digest(scope), one);
+  TuningEntry fewer = entryOf("a");
+  fewer.key.rows = 16;
+  EXPECT_NE(databaseOf({fewer}).digest(scope), one);
+  EXPECT_EQ(databaseOf({entryOf("a"), fewer, other}).scopes(),
+            (std::vector<TuningScope>{scope, other.key.scope}));
+}
+
 TEST(TuningDatabase, TextGoesThereAndBack) {
   TuningEntry plain = entryOf("odd \"name\" \\ ", 1.0 / 3);
-  plain.key.shapes = {{}};
-  plain.key.types.clear();
+  plain.key.scope.identity.clear();
+  plain.subject.shapes = {{}};
+  plain.subject.types.clear();
+  plain.defaultSeconds = plain.error = 0;
   plain.date.clear();
+  plain.tried.clear();
   TuningDatabase database = databaseOf({entryOf("matmul"), plain});
   const std::string text = database.serialize();
   auto again = TuningDatabase::parse(text, "db");
@@ -110,8 +145,14 @@ TEST(TuningDatabase, TextGoesThereAndBack) {
   ASSERT_TRUE(again->find(plain.key));
   EXPECT_EQ(again->find(plain.key)->seconds, 1.0 / 3);
   EXPECT_EQ(again->list().size(), 2u);
+  const TuningEntry whole = entryOf("matmul");
+  ASSERT_TRUE(again->find(whole.key));
+  EXPECT_EQ(again->find(whole.key)->subject, whole.subject);
+  EXPECT_EQ(again->find(whole.key)->defaultSeconds, whole.defaultSeconds);
+  EXPECT_EQ(again->find(whole.key)->error, whole.error);
+  EXPECT_EQ(again->find(whole.key)->tried, whole.tried);
   EXPECT_EQ(TuningDatabase().serialize(),
-            "{\"version\": 1, \"entries\": [\n]}\n");
+            "{\"version\": 2, \"entries\": [\n]}\n");
 }
 
 TEST(TuningDatabase, SavesInOneStepAndMerges) {
@@ -190,11 +231,11 @@ TEST(TuningDatabase, WritersWaitForEachOther) {
 
 TEST(TuningDatabase, LeavesDamagedFilesAlone) {
   TempFolder temp;
-  const std::string path = temp.write("tuning.json", "{\"version\": 1");
+  const std::string path = temp.write("tuning.json", "{\"version\": 2");
   EXPECT_FALSE(TuningDatabase::load(path).ok());
   Status saved = databaseOf({entryOf("a")}).save(path);
   expectContains(saved.message(), path + ": not valid JSON");
-  EXPECT_EQ(textOf(path), "{\"version\": 1");
+  EXPECT_EQ(textOf(path), "{\"version\": 2");
   expectContains(TuningDatabase::load(temp.path()).message(), "Is a directory");
   expectContains(databaseOf({}).save(path + "/x/tuning.json").message(),
                  "cannot make");
@@ -211,22 +252,49 @@ TEST(TuningDatabase, RefusesEntries) {
     EXPECT_EQ(database.size(), 0u);
     return status.message();
   };
-  expectContains(errorAfter([](TuningEntry &e) { e.key.op = ""; }),
+  for (const char *kernel : {"", "x", "6C62272E07BB014262B821756295C58D"})
+    expectContains(errorAfter([=](TuningEntry &e) { e.key.kernel = kernel; }),
+                   "the kernel is not a hash of 32 hexadecimal digits");
+  expectContains(errorAfter([](TuningEntry &e) { e.key.rows = 0; }),
+                 "the rows are not a positive number");
+  expectContains(errorAfter([](TuningEntry &e) { e.subject.op = ""; }),
                  "the op is empty");
-  expectContains(errorAfter([](TuningEntry &e) { e.key.device = "a\nb"; }),
-                 "the device is not printable ASCII");
+  expectContains(errorAfter([](TuningEntry &e) { e.key.scope.target = ""; }),
+                 "the target is empty");
   expectContains(
-      errorAfter([](TuningEntry &e) { e.key.op = std::string(1025, 'x'); }),
+      errorAfter([](TuningEntry &e) { e.key.scope.device = "a\nb"; }),
+      "the device is not printable ASCII");
+  expectContains(
+      errorAfter([](TuningEntry &e) { e.subject.op = std::string(1025, 'x'); }),
       "the op has 1025 characters; at most 1024");
   expectContains(errorAfter([](TuningEntry &e) { e.schedule = "tile"; }),
                  "the schedule is not #kf.NAME<...>");
   for (double seconds : {0.0, -1.0, infinite, double(NAN)})
     expectContains(errorAfter([=](TuningEntry &e) { e.seconds = seconds; }),
                    "the time is not a positive number");
-  expectContains(errorAfter([](TuningEntry &e) { e.key.shapes = {{-2}}; }),
+  for (double wrong : {-1.0, infinite, double(NAN)}) {
+    expectContains(
+        errorAfter([=](TuningEntry &e) { e.defaultSeconds = wrong; }),
+        "the default's time is not a number that is zero or");
+    expectContains(errorAfter([=](TuningEntry &e) { e.error = wrong; }),
+                   "the error is not a number that is zero or positive");
+    expectContains(errorAfter([=](TuningEntry &e) {
+                     e.tried[1].predictedSeconds = wrong;
+                   }),
+                   "trial 1: the predicted time is not");
+  }
+  expectContains(errorAfter([](TuningEntry &e) { e.tried[0].schedule = "x"; }),
+                 "trial 0: the schedule is not #kf.NAME<...>");
+  expectContains(errorAfter([](TuningEntry &e) { e.tried[0].rejected = "\n"; }),
+                 "trial 0: the reason is not printable ASCII");
+  expectContains(
+      errorAfter([](TuningEntry &e) { e.tried.resize(1025, e.tried.front()); }),
+      "more than 1024 schedules were tried");
+  expectContains(errorAfter([](TuningEntry &e) { e.subject.shapes = {{-2}}; }),
                  "below -1");
-  expectContains(errorAfter([](TuningEntry &e) { e.key.shapes.resize(65); }),
-                 "more than 64 arguments");
+  expectContains(
+      errorAfter([](TuningEntry &e) { e.subject.shapes.resize(65); }),
+      "more than 64 arguments");
   expectContains(errorAfter([](TuningEntry &e) { e.date = "31.1.2026"; }),
                  "the date is '31.1.2026'");
 }
@@ -235,32 +303,53 @@ TEST(TuningDatabase, RefusesFiles) {
   expectContains(errorOf(""), "db: not valid JSON");
   expectContains(errorOf("[]"), "no tuning database");
   expectContains(errorOf("{}"), "no tuning database");
-  expectContains(errorOf("{\"version\": 2}"),
-                 "version 2 is not known; this program reads version 1");
-  expectContains(errorOf("{\"version\": 1}"), "no list 'entries'");
-  expectContains(errorOf("{\"version\": 1, \"version\": 1}"), "appears twice");
-  expectContains(errorOf("{\"version\": 1, \"entries\": [1]}"),
+  expectContains(errorOf("{\"version\": 1}"),
+                 "version 1 is not known; this program reads version 2");
+  expectContains(errorOf("{\"version\": 2}"), "no list 'entries'");
+  expectContains(errorOf("{\"version\": 2, \"version\": 2}"), "appears twice");
+  expectContains(errorOf("{\"version\": 2, \"entries\": [1]}"),
                  "entry 0: the entry is not an object");
   auto changed = [](const std::string &pointer, const json &value) {
     json file = fileJson();
     file[json::json_pointer(pointer)] = value;
     return errorOf(file.dump());
   };
+  auto without = [](const std::string &pointer, const char *name) {
+    json file = fileJson();
+    file[json::json_pointer(pointer)].erase(name);
+    return errorOf(file.dump());
+  };
   expectContains(changed("/extra", 1), "unknown field 'extra'");
   expectContains(changed("/entries/0/extra", 1), "unknown field 'extra'");
-  expectContains(changed("/entries/0/key", 1), "the key is not an object");
-  expectContains(changed("/entries/0/key/op", 1), "no string 'op'");
-  expectContains(changed("/entries/0/key/types/0", 1), "list of strings");
+  expectContains(changed("/entries/0/key", 1), "'key' is not an object");
+  expectContains(changed("/entries/0/key/kernel", 1), "no string 'kernel'");
+  expectContains(without("/entries/0", "key"), "there is no 'key'");
+  expectContains(without("/entries/0", "about"), "there is no 'about'");
+  expectContains(without("/entries/0", "measured"), "there is no 'measured'");
+  for (const json &rows : {json(1.5), json("1"), json(18446744073709551615u)})
+    expectContains(changed("/entries/0/key/rows", rows), "no integer 'rows'");
+  expectContains(changed("/entries/0/about/op", 1), "no string 'op'");
+  expectContains(changed("/entries/0/about/types/0", 1), "list of strings");
   for (const json &shape :
        {json(1), json{1.5}, json{"1"}, json{18446744073709551615u}})
-    expectContains(changed("/entries/0/key/shapes/0", shape),
+    expectContains(changed("/entries/0/about/shapes/0", shape),
                    "lists of integers");
   expectContains(changed("/entries/0/schedule", nullptr),
                  "no string 'schedule'");
   expectContains(changed("/entries/0/measured/seconds", "1"),
-                 "no number 'seconds'");
-  expectContains(changed("/entries/0/measured/seconds", 0),
+                 "'seconds' is not a number");
+  for (const char *pointer :
+       {"/entries/0/measured/seconds", "/entries/0/measured/x"})
+    EXPECT_FALSE(changed(pointer, 0).empty());
+  expectContains(without("/entries/0/measured", "seconds"),
                  "entry 0: the time is not");
+  expectContains(changed("/entries/0/tried", 1), "no list 'tried'");
+  expectContains(changed("/entries/0/tried/0", 1),
+                 "trial 0: the trial is not an object");
+  expectContains(changed("/entries/0/tried/0/rejected", ""),
+                 "trial 0: the reason is empty");
+  expectContains(changed("/entries/0/tried/1/error", true),
+                 "trial 1: 'error' is not a number");
   expectContains(changed("/entries/1", fileJson()["entries"][0]),
                  "entry 1: its key has an entry already");
 }

@@ -17,7 +17,7 @@ assert report["stop_reason"] == "token limit"
 
 timings = report["timings"]
 assert timings["prefill_tokens"] == 5 and timings["decode_tokens"] == 4
-for part in ("load", "compile", "prefill", "first_token", "decode", "total"):
+for part in ("load", "pack", "compile", "prefill", "first_token", "decode", "total"):
     assert 0 <= timings[part] <= timings["total"], (part, timings)
 
 memory = report["memory"]

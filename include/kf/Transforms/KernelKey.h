@@ -1,0 +1,46 @@
+//===- KernelKey.h - Kernels as the tuning database knows them --*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_TRANSFORMS_KERNELKEY_H
+#define KF_TRANSFORMS_KERNELKEY_H
+
+#include "kf/Dialect/KF/IR/KF.h"
+#include "runtime/tuning/TuningDatabase.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace mlir::kf {
+
+/// Rows of a kernel that no program dispatches.
+constexpr int64_t unknownRows = 512;
+
+/// The most rows that `dispatch` computes in its program: those of its result,
+/// or, where it has none, of what it reads.
+int64_t getMostRows(DispatchOp dispatch);
+
+/// The same of each kernel over the dispatches of all programs, by the kernel's
+/// name. Kernels that nobody dispatches are missing.
+DenseMap<StringAttr, int64_t> getMostRows(ModuleOp module);
+
+/// Version of the compiler, of LLVM and of the ABI.
+std::string getCompilerVersion();
+
+/// What measurements for `target` on the device of that description hold for.
+::kf::TuningScope getTuningScope(TargetAttrInterface target, StringRef device);
+
+/// The database's key of `kernel`, whose weights and caches are laid out and
+/// which is not tiled: its text, without its name and schedule, counts.
+::kf::TuningKey getTuningKey(KernelOp kernel, int64_t rows,
+                             const ::kf::TuningScope &scope);
+
+/// What the kernel is, for people.
+::kf::TuningSubject getTuningSubject(KernelOp kernel);
+
+} // namespace mlir::kf
+
+#endif // KF_TRANSFORMS_KERNELKEY_H

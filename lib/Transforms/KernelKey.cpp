@@ -1,0 +1,106 @@
+//===- KernelKey.cpp - Kernels as the tuning database knows them ----------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kf/Transforms/KernelKey.h"
+
+#include "runtime/program/ExecutableCache.h"
+#include "runtime/program/abi.h"
+
+#include "mlir/Support/DebugStringHelper.h"
+#include "llvm/Config/llvm-config.h"
+
+using namespace mlir;
+using namespace mlir::kf;
+
+int64_t mlir::kf::getMostRows(DispatchOp dispatch) {
+  auto program = dispatch->getParentOfType<ProgramOp>();
+  if (dispatch.getNumResults() > 0)
+    return program.getMostRows(
+        cast<RankedTensorType>(dispatch.getResultTypes().front()));
+  // What it reads may be weights as well, whose rows are static.
+  int64_t most = 0, first = 0;
+  for (Type type : dispatch.getOperandTypes()) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!tensor || tensor.getRank() == 0)
+      continue;
+    const int64_t rows = program.getMostRows(tensor);
+    first = first ? first : rows;
+    if (tensor.isDynamicDim(0))
+      most = std::max(most, rows);
+  }
+  return most ? most : std::max<int64_t>(first, 1);
+}
+
+DenseMap<StringAttr, int64_t> mlir::kf::getMostRows(ModuleOp module) {
+  DenseMap<StringAttr, int64_t> rows;
+  for (auto program : module.getOps<ProgramOp>())
+    program.walk([&](DispatchOp dispatch) {
+      int64_t &most = rows[dispatch.getKernelAttr().getAttr()];
+      most = std::max(most, getMostRows(dispatch));
+    });
+  return rows;
+}
+
+std::string mlir::kf::getCompilerVersion() {
+  return "kf-" KF_VERSION " llvm-" LLVM_VERSION_STRING " abi-" +
+         std::to_string(KF_ABI_VERSION);
+}
+
+::kf::TuningScope mlir::kf::getTuningScope(TargetAttrInterface target,
+                                           StringRef device) {
+  ::kf::TuningScope scope;
+  scope.target = debugString(target);
+  // The features of a CPU alone have a thousand characters.
+  if (std::string identity = target.getIdentity(); !identity.empty())
+    scope.identity = ::kf::hashKey({identity});
+  scope.device = device.str();
+  scope.compiler = getCompilerVersion();
+  return scope;
+}
+
+::kf::TuningKey mlir::kf::getTuningKey(KernelOp kernel, int64_t rows,
+                                       const ::kf::TuningScope &scope) {
+  OwningOpRef<KernelOp> copy(kernel.clone());
+  copy->setSymName("kernel");
+  copy->removeScheduleAttr();
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  (*copy)->print(stream, OpPrintingFlags().useLocalScope());
+  return {::kf::hashKey({text}), rows, scope};
+}
+
+/// "f32", "q4_0", or "kv_cache f16".
+static std::string typeName(Type type) {
+  if (auto cache = dyn_cast<KVCacheType>(type))
+    return "kv_cache " + typeName(cache.getType());
+  if (auto quant = dyn_cast<QuantType>(type))
+    return stringifyBlockFormat(quant.getFormat()).str();
+  return debugString(type);
+}
+
+::kf::TuningSubject mlir::kf::getTuningSubject(KernelOp kernel) {
+  ::kf::TuningSubject subject;
+  // kf-form-kernels numbers the kernels of the same ops.
+  StringRef name = kernel.getSymName();
+  auto [op, number] = name.rsplit('_');
+  unsigned parsed;
+  subject.op = (number.getAsInteger(10, parsed) ? name : op).str();
+  for (Type type : kernel.getArgumentTypes()) {
+    std::vector<int64_t> &shape = subject.shapes.emplace_back();
+    if (auto cache = dyn_cast<KVCacheType>(type)) {
+      shape = {cache.getKvHeads(), cache.getPage(), cache.getHeadDim()};
+      subject.types.push_back(typeName(cache));
+      continue;
+    }
+    auto tensor = cast<RankedTensorType>(type);
+    for (int64_t extent : tensor.getShape())
+      shape.push_back(ShapedType::isDynamic(extent) ? -1 : extent);
+    subject.types.push_back(typeName(tensor.getElementType()));
+  }
+  return subject;
+}

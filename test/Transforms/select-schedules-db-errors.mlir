@@ -1,0 +1,50 @@
+// DEFINE: %{opt} = kf-opt %s --kf-set-target=target=cpu:x86-64-v4
+// DEFINE: %{add} = python3 %S/Inputs/tuning_db.py
+// DEFINE: %{schedule} = #kf.vector<workgroup = [7, 64], tile = [7, 32], lanes = 16>
+
+// RUN: rm -rf %t && mkdir %t
+// RUN: echo '{"version": 2, "entries": []}' > %t/empty.json
+// RUN: %{opt} "--kf-select-schedules=db=%t/empty.json device=d" \
+// RUN:   --remark-policy=all --remarks-filter=kf-select-schedules >%t/chosen 2>%t/keys
+
+// A schedule that the target cannot run, one of another target, and text that
+// is none are warnings, and the target chooses.
+// RUN: %{add} %t/lanes.json %t/keys "k=#kf.vector<workgroup = [7, 64], tile = [7, 32], lanes = 5>"
+// RUN: %{opt} --kf-select-schedules=db=%t/lanes.json 2>&1 >%t/out \
+// RUN:   | FileCheck %s --check-prefix=LANES
+// RUN: diff %t/out %t/chosen
+// LANES: select-schedules-db-errors.mlir:[[#@LINE+31]]:1: warning: kf-select-schedules: {{.*}}/lanes.json: the schedule of kernel @k, '#kf.vector<workgroup = [7, 64], tile = [7, 32], lanes = 5>', is not used: {{.*}}lanes
+// RUN: %{add} %t/simt.json %t/keys "k=#kf.simt<workgroup = [32, 32], threads = [16, 16], tile = [2, 2], reduction = 16>"
+// RUN: %{opt} --kf-select-schedules=db=%t/simt.json 2>&1 >%t/out \
+// RUN:   | FileCheck %s --check-prefix=SIMT
+// RUN: diff %t/out %t/chosen
+// SIMT: warning: kf-select-schedules: {{.*}}/simt.json: the schedule of kernel @k, '#kf.simt<{{.*}}>', is not used: {{.+}}
+// RUN: %{add} %t/text.json %t/keys "k=#kf.nonsense<5>"
+// RUN: %{opt} --kf-select-schedules=db=%t/text.json 2>&1 >%t/out \
+// RUN:   | FileCheck %s --check-prefix=TEXT
+// RUN: diff %t/out %t/chosen
+// TEXT: warning: kf-select-schedules: {{.*}}/text.json: the schedule of kernel @k, '#kf.nonsense<5>', is not used: unknown attribute `nonsense`
+// RUN: %{add} %t/other.json %t/keys "k=#kf.size<rows>"
+// RUN: %{opt} --kf-select-schedules=db=%t/other.json 2>&1 >%t/out \
+// RUN:   | FileCheck %s --check-prefix=OTHER
+// RUN: diff %t/out %t/chosen
+// OTHER: is not used: it is no schedule
+
+// Which device is meant has to be clear, and a file has to be one.
+// RUN: %{add} %t/two.json %t/keys "k=%{schedule}"
+// RUN: env DEVICE=e %{add} %t/two.json %t/keys "k=%{schedule}"
+// RUN: not %{opt} --kf-select-schedules=db=%t/two.json 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=TWO
+// TWO: error: kf-select-schedules: {{.*}}/two.json has measurements of several devices; say with device= whether 'd' or 'e' is meant
+// RUN: not %{opt} --kf-select-schedules=db=%t/none.json 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=NONE
+// NONE: error: kf-select-schedules: cannot open '{{.*}}/none.json': No such file or directory
+// RUN: echo '{"version": 1, "entries": []}' > %t/old.json
+// RUN: not %{opt} --kf-select-schedules=db=%t/old.json 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=OLD
+// OLD: error: kf-select-schedules: {{.*}}/old.json: version 1 is not known; this program reads version 2
+
+kf.kernel @k(%x: tensor<?x256xf32>, %w: tensor<768x256xbf16>) -> tensor<?x768xf32> {
+  %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<768x256xbf16>
+  kf.yield %0 : tensor<?x768xf32>
+}

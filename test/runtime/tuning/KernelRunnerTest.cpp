@@ -1,0 +1,266 @@
+//===- KernelRunnerTest.cpp - Tests of running single kernels -------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The device under test is a second reference device, whose programs are text:
+// a wrong variant is one with other ops.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/tuning/KernelRunner.h"
+
+#include "runtime/devices/Reference/ReferenceDevice.h"
+#include "test/runtime/StatusAssertions.h"
+#include "gtest/gtest.h"
+
+#include <algorithm>
+
+using namespace kf;
+using test::failsWith;
+using Role = KernelInput::Role;
+
+namespace {
+
+/// x [?, 32] times a weight of 48 rows, joined from two, in any type.
+Executable product(DataType type = DataType::F32) {
+  Executable executable;
+  executable.target = "reference";
+  executable.programName = "product";
+  executable.maxTokens = 64;
+  executable.kernels = {{"product"}};
+  WeightSpec weight;
+  weight.names = {"q", "k"};
+  weight.type = type;
+  weight.shape = {48, 32};
+  executable.weights = {weight};
+  executable.inputs = {{DataType::F32, {-1, 32}}};
+  executable.outputs = {{DataType::F32, {-1, 48}}};
+  executable.dispatches = {{0,
+                            {{KF_BINDING_INPUT, 0, 0},
+                             {KF_BINDING_WEIGHT, 0, 0},
+                             {KF_BINDING_OUTPUT, 0, 0}}}};
+  executable.binary = R"([
+    {"name": "product",
+     "arguments": [{"tensor": "f32", "shape": [-1, 32]},
+                   {"tensor": ")" +
+                      std::string(nameOf(type)) + R"(", "shape": [48, 32]}],
+     "ops": [
+       {"name": "kf.matmul", "operands": [0, 1],
+        "results": [{"id": 2, "type": {"tensor": "f32", "shape": [-1, 48]}}],
+        "attributes": {}}],
+     "results": [2]}])";
+  return executable;
+}
+
+/// The same, and then twice the result.
+Executable wrongProduct() {
+  Executable executable = product();
+  std::string &code = executable.binary;
+  const std::string last = "\"attributes\": {}}";
+  code.replace(code.find(last), last.size(), last + R"(,
+       {"name": "arith.addf", "operands": [2, 2],
+        "results": [{"id": 3, "type": {"tensor": "f32", "shape": [-1, 48]}}],
+        "attributes": {}})");
+  code.replace(code.find("\"results\": [2]"), 14, "\"results\": [3]");
+  return executable;
+}
+
+/// Appends x [?, 1, 2] as key and value, and gives the attention to that.
+Executable attention(int64_t keyBlock, const std::string &scale = "0.5") {
+  Executable executable;
+  executable.target = "reference";
+  executable.programName = "attention";
+  executable.maxTokens = 16;
+  executable.kernels = {{"append"}, {"attend"}};
+  executable.caches = {{DataType::F16, 1, 1, 2, keyBlock, 4}};
+  executable.inputs = {{DataType::F32, {-1, 1, 2}},
+                       {DataType::I32, {-1}},
+                       {DataType::I32, {-1}},
+                       {DataType::I32, {1, 8}}};
+  executable.outputs = {{DataType::F32, {-1, 1, 2}}};
+  DispatchSpec append, attend;
+  append.bindings = {{KF_BINDING_INPUT, 0, 0},
+                     {KF_BINDING_CACHE, 0, 0},
+                     {KF_BINDING_INPUT, 1, 0},
+                     {KF_BINDING_INPUT, 2, 0},
+                     {KF_BINDING_INPUT, 3, 0}};
+  attend = append;
+  attend.kernel = 1;
+  attend.bindings.push_back({KF_BINDING_OUTPUT, 0, 0});
+  executable.dispatches = {append, attend};
+  const std::string arguments =
+      R"("arguments": [
+     {"tensor": "f32", "shape": [-1, 1, 2]},
+     {"cache": {"layers": 1, "kv_heads": 1, "head_dim": 2, "type": "f16",
+                "key_block": )" +
+      std::to_string(keyBlock) + R"(, "page": 4}},
+     {"tensor": "i32", "shape": [-1]}, {"tensor": "i32", "shape": [-1]},
+     {"tensor": "i32", "shape": [1, 8]}],)";
+  executable.binary = R"([{"name": "append",)" + arguments + R"(
+     "ops": [
+       {"name": "kf.kv_append", "operands": [1, 0, 0, 2, 3, 4], "results": [],
+        "attributes": {"layer": 0}}],
+     "results": []},
+    {"name": "attend",)" +
+                      arguments + R"(
+     "ops": [
+       {"name": "kf.attention", "operands": [0, 1, 2, 3, 4],
+        "results": [{"id": 5, "type": {"tensor": "f32", "shape": [-1, 1, 2]}}],
+        "attributes": {"layer": 0, "scale": )" +
+                      scale + R"(}}],
+     "results": [5]}])";
+  return executable;
+}
+
+KernelCase attentionCase() {
+  KernelCase kernelCase;
+  kernelCase.tokens = 5;
+  kernelCase.depth = 9;
+  kernelCase.inputs = {
+      {}, {Role::Positions}, {Role::Sequences}, {Role::PageTable}};
+  return kernelCase;
+}
+
+KernelCase rows(int64_t tokens) {
+  KernelCase kernelCase;
+  kernelCase.tokens = tokens;
+  return kernelCase;
+}
+
+class KernelRunnerTest : public testing::Test {
+protected:
+  void create(const Executable &program, const KernelCase &kernelCase,
+              const KernelRunnerOptions &options = {}) {
+    auto made =
+        KernelRunner::create(*device, *reference, program, kernelCase, options);
+    ASSERT_TRUE(made.ok()) << made.message();
+    runner = made.take();
+  }
+
+  std::unique_ptr<KernelVariant> load(const Executable &executable) {
+    auto variant = runner->load(executable);
+    EXPECT_TRUE(variant.ok()) << variant.message();
+    return variant.ok() ? variant.take() : nullptr;
+  }
+
+  ResultDifference check(const Executable &executable) {
+    auto variant = load(executable);
+    if (!variant)
+      return {};
+    auto difference = variant->check();
+    EXPECT_TRUE(difference.ok()) << difference.message();
+    return difference.ok() ? difference.take() : ResultDifference();
+  }
+
+  std::unique_ptr<Device> device = createReferenceDevice(),
+                          reference = createReferenceDevice();
+  std::unique_ptr<KernelRunner> runner;
+};
+
+TEST_F(KernelRunnerTest, ComparesWithTheReference) {
+  create(product(), rows(50));
+  const ResultDifference right = check(product());
+  EXPECT_TRUE(right.agrees) << right.complaint;
+  EXPECT_EQ(right.largest, 0);
+  const ResultDifference wrong = check(wrongProduct());
+  EXPECT_FALSE(wrong.agrees);
+  EXPECT_NE(wrong.complaint.find("result 0, element "), std::string::npos)
+      << wrong.complaint;
+  EXPECT_NEAR(wrong.relative, 1, 1e-6);
+}
+
+TEST_F(KernelRunnerTest, WeightsOfAnyType) {
+  for (DataType type : {DataType::F16, DataType::BF16, DataType::Q8_0,
+                        DataType::Q4_0, DataType::Q4_1}) {
+    create(product(type), rows(3));
+    EXPECT_TRUE(check(product(type)).agrees) << nameOf(type);
+  }
+}
+
+TEST_F(KernelRunnerTest, CachesAreResultsInAnyLayout) {
+  create(attention(1), attentionCase());
+  for (int64_t keyBlock : {1, 2, 4}) {
+    const ResultDifference right = check(attention(keyBlock));
+    EXPECT_TRUE(right.agrees) << right.complaint;
+  }
+  EXPECT_FALSE(check(attention(2, "5.0")).agrees);
+  // Attention that finds other keys than the append's differs in the cache.
+  Executable lost = attention(2);
+  lost.dispatches[0].bindings[0] = {KF_BINDING_INPUT, 0, 0};
+  std::string &code = lost.binary;
+  code.replace(code.find("[1, 0, 0, 2, 3, 4]"), 18, "[1, 0, 0, 3, 3, 4]");
+  const ResultDifference elsewhere = check(lost);
+  EXPECT_FALSE(elsewhere.agrees);
+}
+
+TEST_F(KernelRunnerTest, MeasuresEachRun) {
+  create(product(), rows(50));
+  auto variant = load(product());
+  ASSERT_NE(variant, nullptr);
+  auto seconds = variant->measure(20);
+  ASSERT_TRUE(seconds.ok()) << seconds.message();
+  EXPECT_EQ(seconds->size(), 20u);
+  EXPECT_TRUE(std::ranges::all_of(
+      *seconds, [](double value) { return value > 0 && value < 10; }));
+  std::atomic<bool> cancelled = true;
+  EXPECT_TRUE(variant->measure(3, &cancelled).status().isCancelled());
+}
+
+TEST_F(KernelRunnerTest, RunsGoRoundCopies) {
+  create(product(), rows(1));
+  load(product());
+  EXPECT_EQ(runner->copies(), 1);
+  EXPECT_EQ(runner->storedBytes(), 48u * 32 * 4);
+
+  KernelRunnerOptions options;
+  options.rotateBytes = 10 * 48 * 32 * 4 - 1;
+  create(product(), rows(1), options);
+  auto variant = load(product());
+  ASSERT_NE(variant, nullptr);
+  EXPECT_EQ(runner->copies(), 10);
+  EXPECT_TRUE(variant->measure(25).ok());
+  EXPECT_TRUE(variant->check()->agrees);
+}
+
+TEST_F(KernelRunnerTest, Errors) {
+  EXPECT_TRUE(failsWith(
+      KernelRunner::create(*device, *reference, product(), rows(65)).status(),
+      "kernel 'product': "));
+  KernelCase odd = rows(2);
+  odd.inputs = {{Role::Positions}};
+  EXPECT_TRUE(failsWith(
+      KernelRunner::create(*device, *reference, product(), odd).status(),
+      "kernel 'product': input 0: "));
+  Executable broken = product();
+  broken.binary = "[";
+  EXPECT_FALSE(KernelRunner::create(*device, *reference, broken, rows(1)).ok());
+
+  create(product(), rows(2));
+  Executable other = product();
+  other.outputs[0].type = DataType::F16;
+  EXPECT_TRUE(failsWith(runner->load(other).status(),
+                        "program 'product': it takes or gives other tensors"));
+  other = product();
+  other.weights[0].shape = {48, 64};
+  EXPECT_TRUE(failsWith(runner->load(other).status(), "other weights"));
+  other = product();
+  other.caches = {{DataType::F32, 1, 1, 2, 1, 4}};
+  EXPECT_TRUE(failsWith(runner->load(other).status(), "other caches"));
+  other = product();
+  other.maxTokens = 1;
+  EXPECT_FALSE(runner->load(other).ok());
+  EXPECT_FALSE(runner->load(broken).ok());
+
+  Executable twice = product();
+  twice.weights.push_back(twice.weights[0]);
+  twice.weights[1].shape = {50, 32};
+  EXPECT_TRUE(failsWith(
+      KernelRunner::create(*device, *reference, twice, rows(1)).status(),
+      "weight 'q' is read in two shapes"));
+}
+
+} // namespace
