@@ -337,9 +337,7 @@ std::string kf::tableOf(const EvalReport &report) {
   return text;
 }
 
-Result<EvalComparison> kf::compareReports(const EvalReport &baseline,
-                                          const EvalReport &now,
-                                          const EvalThresholds &thresholds) {
+Status kf::checkComparable(const EvalReport &baseline, const EvalReport &now) {
   if (baseline.environment.device != now.environment.device)
     return Status::error("the baseline was measured on " +
                          inQuotes(baseline.environment.device) + ", this on " +
@@ -349,6 +347,13 @@ Result<EvalComparison> kf::compareReports(const EvalReport &baseline,
         "the baseline is of " +
         (baseline.model.empty() ? "no model" : inQuotes(baseline.model)) +
         ", this of " + (now.model.empty() ? "no model" : inQuotes(now.model)));
+  return Status();
+}
+
+Result<EvalComparison> kf::compareReports(const EvalReport &baseline,
+                                          const EvalReport &now,
+                                          const EvalThresholds &thresholds) {
+  KF_RETURN_IF_ERROR(checkComparable(baseline, now));
   Differences differences(thresholds);
   if (baseline.environment.description != now.environment.description ||
       baseline.environment.threads != now.environment.threads)

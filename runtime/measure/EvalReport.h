@@ -94,8 +94,11 @@ struct EvalComparison {
   int64_t regressions = 0; ///< those past the thresholds
 };
 
-/// Compares what both reports have. Errors: reports of other devices or other
-/// models, nothing in common.
+/// An error where reports are of other devices or other models.
+Status checkComparable(const EvalReport &baseline, const EvalReport &now);
+
+/// Compares what both reports have. Errors: checkComparable()'s, nothing in
+/// common.
 ///
 /// A kernel is slower where its median exceeds the baseline's by more than
 /// `slower` of it and by more than `noise` times sqrt(d1^2 + d2^2), d1 and d2

@@ -14,6 +14,7 @@
 #include "kf/Dialect/KF/IR/KF.h"
 #include "kf/Import/Import.h"
 #include "kf/Pipelines/Compiler.h"
+#include "kf/Pipelines/InputRoles.h"
 #include "kf/Pipelines/KernelModules.h"
 #include "kf/Pipelines/Registration.h"
 #include "kf/Pipelines/SourceText.h"
@@ -313,6 +314,8 @@ Result<KernelSet> CompilerModule::kernels(const CompilerOptions &options) {
     info.key = mlir::kf::getTuningKey(
         op, kernel.rows,
         mlir::kf::getTuningScope(mlir::kf::getTarget(op), options.device));
+    info.inputs = mlir::kf::getInputRoles(
+        *(*laidOut)->getOps<mlir::kf::ProgramOp>().begin());
   }
   auto set = std::make_unique<KernelSet::Contents>();
   set->source = std::move(contents);

@@ -21,6 +21,7 @@
 #include "runtime/model/ModelConfig.h"
 #include "runtime/model/Step.h"
 #include "runtime/program/Executable.h"
+#include "runtime/tuning/KernelInputs.h"
 #include "runtime/tuning/TuningDatabase.h"
 #include "runtime/weights/WeightSource.h"
 
@@ -128,6 +129,8 @@ struct KernelInfo {
   std::string description;
   TuningSubject subject; ///< the same, apart
   TuningKey key;         ///< of the database
+  /// What the tensors are that it takes, to run it with.
+  std::vector<KernelInput> inputs;
 };
 
 struct ScheduleCandidate {

@@ -7,11 +7,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
+#include "EvalKernels.h"
 #include "Fidelity.h"
 #include "Interrupt.h"
 #include "Report.h"
 
 #include "runtime/core/MappedFile.h"
+#include "runtime/measure/Ceilings.h"
 #include "runtime/measure/EvalReport.h"
 
 #include <cstdio>
@@ -22,15 +24,23 @@ namespace {
 
 struct EvalOptions {
   ModelFlags model;
-  bool fidelity = false;
+  bool kernels = false, fidelity = false; ///< neither: both
+  KernelEvalOptions kernelOptions;
   std::string file, json, baseline;
   int64_t tokens = 128;
   EvalThresholds thresholds;
 
+  bool wantsKernels() const { return kernels || !fidelity; }
+  bool wantsFidelity() const { return fidelity || !kernels; }
+
   void addTo(OptionParser &parser) {
+    parser.flag({"kernels"}, kernels,
+                "measures kernels alone: their time, what they move and "
+                "compute in it, and their errors");
     parser.flag({"fidelity"}, fidelity,
-                "measures a model's logits: their divergence from the "
+                "measures a model's logits alone: their divergence from the "
                 "reference's, and how often the likeliest token is the same");
+    kernelOptions.addTo(parser);
     parser.text({"file", 0, "FILE"}, file,
                 "the text to compare logits over; a .json file holds an array "
                 "of texts. Without it, a text of kf-run's own, or random ids "
@@ -55,16 +65,16 @@ struct EvalOptions {
   }
 };
 
-Result<EvalEnvironment> environmentOf(const ModelFlags &flags) {
-  KF_ASSIGN_OR_RETURN(std::unique_ptr<Device> device, openDevice(flags.device));
+Result<EvalEnvironment> environmentOf(const ModelFlags &flags,
+                                      const Device &device) {
   KF_ASSIGN_OR_RETURN(const CompilerOptions compiler,
-                      compilerOptionsFor(flags, *device));
+                      compilerOptionsFor(flags, device));
   EvalEnvironment environment;
   environment.version = KF_VERSION;
   KF_ASSIGN_OR_RETURN(environment.compiler, compilerFingerprint(compiler));
-  environment.device = device->name();
-  environment.description = device->description();
-  environment.threads = device->workers();
+  environment.device = device.name();
+  environment.description = device.description();
+  environment.threads = device.workers();
   return environment;
 }
 
@@ -83,13 +93,30 @@ Result<bool> evaluate(const EvalOptions &options) {
   }
   catchFirstInterrupt();
   EvalReport result;
-  KF_ASSIGN_OR_RETURN(result.environment, environmentOf(options.model));
+  KF_ASSIGN_OR_RETURN(std::unique_ptr<Device> device,
+                      openDevice(options.model.device));
+  KF_ASSIGN_OR_RETURN(result.environment,
+                      environmentOf(options.model, *device));
   result.model =
       options.model.model.empty() ? "kf-stories" : options.model.model;
-  KF_ASSIGN_OR_RETURN(
-      const std::vector<std::vector<int32_t>> texts,
-      fidelityTexts(options.model, options.file, options.tokens));
-  KF_ASSIGN_OR_RETURN(result.fidelity, measureFidelity(options.model, texts));
+  if (baseline)
+    KF_RETURN_IF_ERROR(
+        checkComparable(*baseline, result).in(quotePath(options.baseline)));
+  if (options.wantsKernels()) {
+    CeilingOptions settings;
+    settings.cancelled = &interruptFlag();
+    KF_ASSIGN_OR_RETURN(result.rates, measureRates(*device, settings));
+    KF_ASSIGN_OR_RETURN(result.kernels,
+                        evaluateKernels(options.model, options.kernelOptions,
+                                        *device, result.rates));
+  }
+  device.reset(); // its threads, and what its memory holds
+  if (options.wantsFidelity()) {
+    KF_ASSIGN_OR_RETURN(
+        const std::vector<std::vector<int32_t>> texts,
+        fidelityTexts(options.model, options.file, options.tokens));
+    KF_ASSIGN_OR_RETURN(result.fidelity, measureFidelity(options.model, texts));
+  }
   if (options.json != "-")
     KF_RETURN_IF_ERROR(writeStdout(tableOf(result)));
   if (!options.json.empty())
@@ -116,7 +143,10 @@ int kf::runEval(Arguments arguments) {
   EvalOptions options;
   OptionParser parser(
       "eval [MODEL] [options]",
-      "Measures how near what a device computes is to the reference.");
+      "Measures how fast a device's kernels are and how near to the reference, "
+      "and how\nnear a model's logits are. Without MODEL, kernels are those of "
+      "a layer of a\ntransformer, in every type of weights, and the logits the "
+      "embedded model's.");
   options.addTo(parser);
   if (std::optional<int> code = parser.parse(arguments))
     return *code;
