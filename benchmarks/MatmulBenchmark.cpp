@@ -24,8 +24,6 @@ using namespace kf::bench;
 
 namespace {
 
-using Peers = std::vector<std::unique_ptr<Peer>>;
-
 /// Products of at most so many rows are bound by reading W.
 constexpr int64_t fewRows = 16;
 
@@ -38,9 +36,13 @@ Result<HostTensor> weightsOf(const Shape &shape, DataType type) {
       randomNumbers(shape.outputs * shape.inputs, 2);
   KF_ASSIGN_OR_RETURN(HostTensor weights,
                       HostTensor::zeros(type, {shape.outputs, shape.inputs}));
-  KF_RETURN_IF_ERROR(convertFromFloat(type, values.data(),
-                                      static_cast<int64_t>(values.size()),
-                                      weights.bytes.data()));
+  const int64_t count = weights.elementCount();
+  if (isBlock(type))
+    quantizeBlocks(type, values.data(), count / elementsPerBlock(type),
+                   weights.bytes.data());
+  else
+    KF_RETURN_IF_ERROR(
+        convertFromFloat(type, values.data(), count, weights.bytes.data()));
   return weights;
 }
 
@@ -57,20 +59,14 @@ Result<std::vector<Entry>> contenders(const Peers &peers, const Shape &shape,
   if (readsMemory)
     product.copies =
         copiesBeyondCaches(static_cast<double>(product.weights.bytes.size()));
-  std::vector<Entry> entries;
-  KF_ASSIGN_OR_RETURN(std::unique_ptr<Contender> ours, compileProduct(product));
-  entries.push_back({"kf", std::move(ours)});
-  for (const auto &peer : peers) {
-    KF_ASSIGN_OR_RETURN(std::unique_ptr<Contender> other,
-                        peer->product(product));
-    if (other)
-      entries.push_back({peer->name(), std::move(other)});
-  }
-  KF_ASSIGN_OR_RETURN(Entry ceiling, readsMemory     ? readCeiling(threads)
-                                     : isBlock(type) ? i8Ceiling(threads)
-                                                     : f32Ceiling(threads));
-  entries.push_back(std::move(ceiling));
-  return entries;
+  return allContenders(
+      peers, [&] { return compileProduct(product); },
+      [&](Peer &peer) { return peer.product(product); },
+      [&] {
+        return readsMemory     ? readCeiling(threads)
+               : isBlock(type) ? i8Ceiling(threads)
+                               : f32Ceiling(threads);
+      });
 }
 
 void addProducts(const Peers &peers, DataType type) {
@@ -112,8 +108,5 @@ int main(int argc, char **argv) {
        {DataType::F32, DataType::BF16, DataType::F16, DataType::Q8_0,
         DataType::Q4_0, DataType::Q4_K, DataType::Q6_K})
     addProducts(peers, type);
-  std::vector<std::string> names;
-  for (const auto &peer : peers)
-    names.push_back(peer->name());
-  return runCases(argc, argv, names);
+  return runCases(argc, argv, namesOf(peers));
 }

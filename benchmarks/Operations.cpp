@@ -38,6 +38,23 @@ private:
 
 } // namespace
 
+float Attention::scale() const {
+  return 1 / std::sqrt(static_cast<float>(headDim));
+}
+
+double Attention::operations() const {
+  // Row r sees past + r + 1 positions; each is a product with k and one with v.
+  const double pairs =
+      static_cast<double>(rows) * static_cast<double>(past) +
+      static_cast<double>(rows) * static_cast<double>(rows + 1) / 2;
+  return 4 * pairs * static_cast<double>(heads * headDim);
+}
+
+double Attention::bytes() const {
+  return 2.0 * static_cast<double>(positions() * kvHeads * headDim) *
+         static_cast<double>(sizeOf(cacheType));
+}
+
 std::vector<float> bench::randomNumbers(int64_t count, uint32_t seed) {
   uint64_t state = seed;
   std::vector<float> numbers(count);
@@ -68,5 +85,5 @@ int64_t bench::copiesBeyondCaches(double bytes) {
   const double unknown = 64 << 20;
   const double cache =
       std::max(static_cast<double>(lastLevelCacheBytes()), unknown);
-  return static_cast<int64_t>(std::ceil(2 * cache / bytes));
+  return static_cast<int64_t>(std::ceil(cache / bytes));
 }

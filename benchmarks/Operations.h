@@ -43,6 +43,25 @@ struct RowOperation {
   std::vector<float> weight, bias; // [columns]; norms
 };
 
+/// Causal attention of the last `rows` of past + rows positions, of one
+/// sequence, to all before them: to a cache that holds them all.
+struct Attention {
+  int64_t rows = 1, past = 0;
+  int64_t heads = 0, kvHeads = 0, headDim = 0;
+  DataType cacheType = DataType::F16;
+  int threads = 1;
+  int64_t copies = 1;      ///< of the cache
+  std::vector<float> q;    // [rows, heads, headDim]
+  std::vector<float> k, v; // [past + rows, kvHeads, headDim]
+
+  int64_t positions() const { return past + rows; }
+  float scale() const;
+  /// Of the pairs of a query and a key that it may see.
+  double operations() const;
+  /// Of the keys and values.
+  double bytes() const;
+};
+
 /// `count` numbers that look like a standard normal distribution's, from
 /// `seed`.
 std::vector<float> randomNumbers(int64_t count, uint32_t seed);
@@ -52,13 +71,14 @@ Result<std::unique_ptr<Contender>>
 copiesOf(int64_t copies,
          const std::function<Result<std::unique_ptr<Contender>>()> &make);
 
-/// How many copies of `bytes` it takes that none is in a cache when its turn
-/// comes.
+/// How many copies of `bytes` fill the largest cache. None is in it when its
+/// turn comes, for the others of the case read as much meanwhile.
 int64_t copiesBeyondCaches(double bytes);
 
 /// Ours, on the CPU. Compiles for `threads` threads.
 Result<std::unique_ptr<Contender>> compileProduct(const Product &product);
 Result<std::unique_ptr<Contender>> compileRows(const RowOperation &rows);
+Result<std::unique_ptr<Contender>> compileAttention(const Attention &attention);
 
 } // namespace kf::bench
 

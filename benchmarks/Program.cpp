@@ -52,29 +52,56 @@ private:
   mutable std::map<std::string, HostTensor> tensors;
 };
 
+Result<Executable> compile(const std::string &text, int threads) {
+  mlir::DialectRegistry registry;
+  mlir::kf::registerDialects(registry);
+  mlir::MLIRContext context(registry);
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+  if (!module)
+    return Status::error("cannot parse the program: " + text);
+  mlir::kf::CompileOptions options;
+  options.workers = threads;
+  auto executable = mlir::kf::compile(*module, options);
+  if (!executable)
+    return Status::error(llvm::toString(executable.takeError()));
+  return std::move(*executable);
+}
+
 class Program : public Contender {
 public:
   static Result<std::unique_ptr<Program>>
-  create(const Executable &executable,
+  create(const ProgramText &text,
          const std::map<std::string, HostTensor> &weights,
-         const std::vector<HostTensor> &inputs, const ProgramOptions &options) {
+         const ProgramOptions &options) {
     std::unique_ptr<Program> program(new Program);
     CpuDeviceOptions device;
     device.threads = options.threads;
     KF_ASSIGN_OR_RETURN(program->device, createCpuDevice(device));
+    KF_ASSIGN_OR_RETURN(Executable executable,
+                        compile(text.text, options.threads));
     KF_ASSIGN_OR_RETURN(program->loaded, program->device->load(executable));
+    std::unique_ptr<LoadedProgram> before;
+    if (!options.before.text.empty()) {
+      KF_ASSIGN_OR_RETURN(Executable first,
+                          compile(options.before.text, options.threads));
+      KF_ASSIGN_OR_RETURN(before, program->device->load(first));
+    }
     int64_t pages = 1;
     for (const CacheSpec &cache : executable.caches)
       pages = std::max(pages, (options.context + cache.page - 1) / cache.page);
     for (int64_t i = 0; i < options.copies; ++i) {
       auto copy = std::make_unique<Copy>(*program->device, weights, pages);
-      KF_ASSIGN_OR_RETURN(copy->runner, ProgramRunner::create(
-                                            *program->loaded, *program->device,
-                                            copy->weights, copy->cache));
-      KF_ASSIGN_OR_RETURN(copy->sizes, copy->runner->sizesOf(inputs));
-      for (size_t input = 0; input < inputs.size(); ++input)
-        KF_RETURN_IF_ERROR(copy->runner->write(
-            input, inputs[input].bytes.data(), inputs[input].bytes.size()));
+      if (before) {
+        KF_ASSIGN_OR_RETURN(auto runner, program->runnerOf(*before, *copy));
+        KF_RETURN_IF_ERROR(runner->run(options.before.inputs).status());
+      }
+      KF_ASSIGN_OR_RETURN(copy->runner,
+                          program->runnerOf(*program->loaded, *copy));
+      KF_ASSIGN_OR_RETURN(copy->sizes, copy->runner->sizesOf(text.inputs));
+      for (size_t input = 0; input < text.inputs.size(); ++input)
+        KF_RETURN_IF_ERROR(
+            copy->runner->write(input, text.inputs[input].bytes.data(),
+                                text.inputs[input].bytes.size()));
       program->copies.push_back(std::move(copy));
     }
     return program;
@@ -110,6 +137,11 @@ private:
 
   Program() = default;
 
+  Result<std::unique_ptr<ProgramRunner>> runnerOf(LoadedProgram &program,
+                                                  Copy &copy) {
+    return ProgramRunner::create(program, *device, copy.weights, copy.cache);
+  }
+
   std::unique_ptr<Device> device;
   std::unique_ptr<LoadedProgram> loaded;
   std::vector<std::unique_ptr<Copy>> copies;
@@ -134,23 +166,13 @@ HostTensor tensorOf(const std::vector<float> &values,
 
 } // namespace
 
-Result<std::unique_ptr<Contender>> bench::compileProgram(
-    const std::string &text, const std::map<std::string, HostTensor> &weights,
-    const std::vector<HostTensor> &inputs, const ProgramOptions &options) {
-  mlir::DialectRegistry registry;
-  mlir::kf::registerDialects(registry);
-  mlir::MLIRContext context(registry);
-  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
-  if (!module)
-    return Status::error("cannot parse the program: " + text);
-  mlir::kf::CompileOptions compile;
-  compile.workers = options.threads;
-  auto executable = mlir::kf::compile(*module, compile);
-  if (!executable)
-    return Status::error(llvm::toString(executable.takeError()));
-  KF_ASSIGN_OR_RETURN(std::unique_ptr<Contender> program,
-                      Program::create(*executable, weights, inputs, options));
-  return program;
+Result<std::unique_ptr<Contender>>
+bench::compileProgram(const ProgramText &program,
+                      const std::map<std::string, HostTensor> &weights,
+                      const ProgramOptions &options) {
+  KF_ASSIGN_OR_RETURN(std::unique_ptr<Contender> made,
+                      Program::create(program, weights, options));
+  return made;
 }
 
 Result<std::unique_ptr<Contender>>
@@ -163,13 +185,12 @@ bench::compileProduct(const Product &product) {
   ProgramOptions options;
   options.threads = product.threads;
   options.copies = product.copies;
-  return compileProgram("func.func @product(%x: " + x + ") -> " + y +
-                            " {\n  %w = kf.weight [\"w\"] : " + w +
-                            "\n  %y = kf.matmul %x, %w : " + x + ", " + w +
-                            "\n  return %y : " + y + "\n}\n",
-                        {{"w", product.weights}},
-                        {tensorOf(product.x, {product.rows, product.inputs})},
-                        options);
+  return compileProgram({"func.func @product(%x: " + x + ") -> " + y +
+                             " {\n  %w = kf.weight [\"w\"] : " + w +
+                             "\n  %y = kf.matmul %x, %w : " + x + ", " + w +
+                             "\n  return %y : " + y + "\n}\n",
+                         {tensorOf(product.x, {product.rows, product.inputs})}},
+                        {{"w", product.weights}}, options);
 }
 
 Result<std::unique_ptr<Contender>>
@@ -201,8 +222,63 @@ bench::compileRows(const RowOperation &operation) {
     body += "  %y = kf.softmax %x : " + x;
     break;
   }
-  return compileProgram("func.func @rows(%x: " + x + ") -> " + x + " {\n" +
-                            body + "\n  return %y : " + x + "\n}\n",
-                        weights,
-                        {tensorOf(operation.x, {operation.rows, columns})}, {});
+  return compileProgram({"func.func @rows(%x: " + x + ") -> " + x + " {\n" +
+                             body + "\n  return %y : " + x + "\n}\n",
+                         {tensorOf(operation.x, {operation.rows, columns})}},
+                        weights, {});
+}
+
+Result<std::unique_ptr<Contender>>
+bench::compileAttention(const Attention &attention) {
+  const int64_t positions = attention.positions(), rows = attention.rows,
+                kvHeads = attention.kvHeads, headDim = attention.headDim;
+  const std::vector<int64_t> all = {positions, kvHeads, headDim},
+                             queries = {rows, attention.heads, headDim},
+                             // As many pages as there could be.
+      table = {1, positions / 16 + 1};
+  auto counted = [](std::vector<int64_t> shape, int64_t first, int64_t step) {
+    HostTensor tensor = HostTensor::zeros(DataType::I32, shape).take();
+    for (int64_t i = 0; i < tensor.elementCount(); ++i)
+      tensor.data<int32_t>()[i] = static_cast<int32_t>(first + i * step);
+    return tensor;
+  };
+  const std::string cache =
+      "!kf.kv_cache<layers = 1, kv_heads = " + std::to_string(kvHeads) +
+      ", head_dim = " + std::to_string(headDim) +
+      ", type = " + std::string(nameOf(attention.cacheType)) + ">";
+  // What both functions take: positions, sequences, page table and cache.
+  auto common = [&](int64_t count) {
+    const std::string type = typeText({count}, DataType::I32);
+    return "%p: " + type + ", %s: " + type +
+           ", %t: " + typeText(table, DataType::I32) + ", %c: " + cache;
+  };
+  auto types = [&](int64_t count) {
+    return typeText({count}, DataType::I32) + ", " +
+           typeText(table, DataType::I32);
+  };
+  const std::string kv = typeText(all, DataType::F32),
+                    q = typeText(queries, DataType::F32);
+
+  ProgramOptions options;
+  options.threads = attention.threads;
+  options.copies = attention.copies;
+  options.context = positions;
+  options.before.text =
+      "func.func @fill(%k: " + kv + ", %v: " + kv + ", " + common(positions) +
+      ") -> " + kv + " {\n  kf.kv_append %c, %k, %v, %p, %s, %t " +
+      "{layer = 0 : i64} : " + cache + ", " + kv + ", " + types(positions) +
+      "\n  %y = kf.copy %k : " + kv + "\n  return %y : " + kv + "\n}\n";
+  options.before.inputs = {tensorOf(attention.k, all),
+                           tensorOf(attention.v, all),
+                           counted({positions}, 0, 1),
+                           counted({positions}, 0, 0), counted(table, 0, 1)};
+  return compileProgram(
+      {"func.func @attend(%q: " + q + ", " + common(rows) + ") -> " + q +
+           " {\n  %y = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, "
+           "scale = " +
+           std::to_string(attention.scale()) + " : f32} : " + q + ", " + cache +
+           ", " + types(rows) + "\n  return %y : " + q + "\n}\n",
+       {tensorOf(attention.q, queries), counted({rows}, attention.past, 1),
+        counted({rows}, 0, 0), counted(table, 0, 1)}},
+      {}, options);
 }

@@ -18,17 +18,25 @@
 
 namespace kf::bench {
 
+struct ProgramText {
+  std::string text; ///< one function of kf ops
+  std::vector<HostTensor> inputs;
+};
+
 struct ProgramOptions {
   int threads = 1;
   int64_t copies = 1;  ///< of the weights, each run with the next
   int64_t context = 1; ///< positions that caches have room for
+  /// Runs once, before the program, on the same caches; none where empty.
+  ProgramText before;
 };
 
-/// Compiles the function in `text` for this CPU, and runs it on `inputs`. Its
-/// result() is the function's first one, of f32.
-Result<std::unique_ptr<Contender>> compileProgram(
-    const std::string &text, const std::map<std::string, HostTensor> &weights,
-    const std::vector<HostTensor> &inputs, const ProgramOptions &options);
+/// Compiles `program` for this CPU, with a device of its own. Its result() is
+/// the function's first one, of f32.
+Result<std::unique_ptr<Contender>>
+compileProgram(const ProgramText &program,
+               const std::map<std::string, HostTensor> &weights,
+               const ProgramOptions &options);
 
 } // namespace kf::bench
 

@@ -14,6 +14,7 @@
 
 #include "benchmarks/Peers/Peer.h"
 
+#include <cmath>
 #include <ggml-backend.h>
 #include <ggml-cpu.h>
 #include <ggml.h>
@@ -174,6 +175,15 @@ public:
   }
 
   Result<std::unique_ptr<Contender>>
+  attention(const Attention &attention) override {
+    const std::optional<ggml_type> type = typeFor(attention.cacheType);
+    if (!type)
+      return std::unique_ptr<Contender>();
+    return copiesOf(attention.copies,
+                    [&] { return makeAttention(attention, *type); });
+  }
+
+  Result<std::unique_ptr<Contender>>
   rows(const RowOperation &operation) override {
     using Kind = RowOperation::Kind;
     auto graph = std::make_unique<Graph>(1);
@@ -200,6 +210,48 @@ public:
       set(weight, operation.weight.data());
     if (bias)
       set(bias, operation.bias.data());
+    return std::unique_ptr<Contender>(std::move(graph));
+  }
+
+private:
+  /// Its cache lies as llama.cpp's: a position's heads side by side.
+  static Result<std::unique_ptr<Contender>>
+  makeAttention(const Attention &attention, ggml_type type) {
+    const int64_t positions = attention.positions(), rows = attention.rows;
+    auto graph = std::make_unique<Graph>(attention.threads);
+    ggml_context *context = graph->get();
+    auto tensor = [&](ggml_type of, int64_t heads, int64_t count) {
+      return ggml_new_tensor_3d(context, of, attention.headDim, heads, count);
+    };
+    // [columns, heads, rows] as [columns, rows, heads]
+    auto byHead = [&](ggml_tensor *of) {
+      return ggml_permute(context, of, 0, 2, 1, 3);
+    };
+    ggml_tensor *q = tensor(GGML_TYPE_F32, attention.heads, rows),
+                *k = tensor(type, attention.kvHeads, positions),
+                *v = tensor(type, attention.kvHeads, positions),
+                *mask = graph->matrix(GGML_TYPE_F16, positions, rows);
+    KF_RETURN_IF_ERROR(graph->place(
+        ggml_flash_attn_ext(context, byHead(q), byHead(k), byHead(v), mask,
+                            attention.scale(), 0, 0),
+        nullptr));
+    set(q, attention.q.data());
+    auto setNarrow = [&](ggml_tensor *to, const std::vector<float> &from) {
+      std::vector<std::byte> narrow(ggml_nbytes(to));
+      KF_RETURN_IF_ERROR(convertFromFloat(attention.cacheType, from.data(),
+                                          static_cast<int64_t>(from.size()),
+                                          narrow.data()));
+      set(to, narrow.data());
+      return Status();
+    };
+    KF_RETURN_IF_ERROR(setNarrow(k, attention.k));
+    KF_RETURN_IF_ERROR(setNarrow(v, attention.v));
+    const uint16_t hidden = floatToHalf(-INFINITY);
+    std::vector<uint16_t> hides(positions * rows, 0);
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t at = attention.past + row + 1; at < positions; ++at)
+        hides[row * positions + at] = hidden;
+    set(mask, hides.data());
     return std::unique_ptr<Contender>(std::move(graph));
   }
 };

@@ -74,7 +74,59 @@ public:
     return copiesOf(product.copies, [&] { return makeProduct(product); });
   }
 
+  Result<std::unique_ptr<Contender>>
+  rows(const RowOperation &operation) override try {
+    using Kind = RowOperation::Kind;
+    if (operation.kind == Kind::RmsNorm)
+      return std::unique_ptr<Contender>();
+    useThreads(1);
+    const Description x({operation.rows, operation.columns}, Type::f32,
+                        Tag::ab),
+        column({operation.columns}, Type::f32, Tag::a);
+    std::unordered_map<int, dnnl::memory> arguments = {
+        {DNNL_ARG_SRC, filled(x, Type::f32, Tag::ab, operation.x.data())},
+        {DNNL_ARG_DST, dnnl::memory(x, engine)}};
+    if (operation.kind == Kind::LayerNorm) {
+      arguments[DNNL_ARG_SCALE] =
+          filled(column, Type::f32, Tag::a, operation.weight.data());
+      arguments[DNNL_ARG_SHIFT] =
+          filled(column, Type::f32, Tag::a, operation.bias.data());
+    }
+    return std::unique_ptr<Contender>(new Primitive(
+        stream,
+        operation.kind == Kind::Softmax ? softmaxOf(x)
+                                        : layerNormOf(x, operation.epsilon),
+        std::move(arguments)));
+  } catch (const dnnl::error &error) {
+    return Status::error(error.what());
+  }
+
 private:
+  dnnl::primitive softmaxOf(const Description &x) {
+    using Operation = dnnl::softmax_forward;
+#if DNNL_VERSION_MAJOR < 3
+    return Operation(
+        describe<Operation>(dnnl::prop_kind::forward_inference, x, 1));
+#else
+    return Operation(describe<Operation>(dnnl::prop_kind::forward_inference,
+                                         dnnl::algorithm::softmax_accurate, x,
+                                         x, 1));
+#endif
+  }
+
+  dnnl::primitive layerNormOf(const Description &x, float epsilon) {
+    using Operation = dnnl::layer_normalization_forward;
+    const auto flags = dnnl::normalization_flags::use_scale |
+                       dnnl::normalization_flags::use_shift;
+#if DNNL_VERSION_MAJOR < 3
+    return Operation(describe<Operation>(dnnl::prop_kind::forward_inference, x,
+                                         epsilon, flags));
+#else
+    return Operation(describe<Operation>(dnnl::prop_kind::forward_inference, x,
+                                         x, epsilon, flags));
+#endif
+  }
+
   /// oneDNN has the threads of its OpenMP library, whichever that is.
   static void useThreads(int threads) {
     using Set = void(int);

@@ -36,6 +36,9 @@ public:
   virtual Result<std::unique_ptr<Contender>> rows(const RowOperation &) {
     return std::unique_ptr<Contender>();
   }
+  virtual Result<std::unique_ptr<Contender>> attention(const Attention &) {
+    return std::unique_ptr<Contender>();
+  }
 };
 
 /// Each is null where the library, or what the build needs of it, is missing.
@@ -47,8 +50,19 @@ std::unique_ptr<Peer> openOneDnn();
 std::unique_ptr<Peer> openOnnxRuntime();
 std::unique_ptr<Peer> openGgml();
 
+using Peers = std::vector<std::unique_ptr<Peer>>;
+
 /// Those that are there, with their descriptions in Google Benchmark's context.
-std::vector<std::unique_ptr<Peer>> openPeers();
+Peers openPeers();
+std::vector<std::string> namesOf(const Peers &peers);
+
+/// A case's entries: what `ours` makes, what `ask` has from each of `peers`,
+/// and the ceiling.
+Result<std::vector<Entry>> allContenders(
+    const Peers &peers,
+    const std::function<Result<std::unique_ptr<Contender>>()> &ours,
+    const std::function<Result<std::unique_ptr<Contender>>(Peer &)> &ask,
+    const std::function<Result<Entry>()> &ceiling);
 
 } // namespace kf::bench
 

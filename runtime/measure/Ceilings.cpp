@@ -149,9 +149,12 @@ HostCeilings::create(int threads, const CeilingOptions &options) try {
   return statusOfException();
 }
 
-Result<double> HostCeilings::readBytesPerSecond() {
+Result<double> HostCeilings::readBytesPerSecond(uint64_t bytes) {
   const ReadLoop loop = readLoops().front();
-  const std::span<const std::byte> all = std::as_const(array).span();
+  if (bytes == 0 || bytes > array.size())
+    bytes = array.size();
+  const std::span<const std::byte> all =
+      std::as_const(array).span().first(std::max(bytes, kLine) / kLine * kLine);
   // Threads share a small array evenly.
   const uint64_t share =
       all.size() / static_cast<uint64_t>(4 * pool->size()) / kLine * kLine;
@@ -179,12 +182,12 @@ Result<double> HostCeilings::i8OpsPerSecond() {
   return multiplyRate(*pool, options, i8Loops());
 }
 
-Result<MachineRates> HostCeilings::measure() {
+Result<MachineRates> HostCeilings::measure(uint64_t bytes) {
   MachineRates rates;
   rates.threads = threads();
   KF_ASSIGN_OR_RETURN(rates.f32FlopsPerSecond, f32FlopsPerSecond());
   KF_ASSIGN_OR_RETURN(rates.i8OpsPerSecond, i8OpsPerSecond());
-  KF_ASSIGN_OR_RETURN(rates.readBytesPerSecond, readBytesPerSecond());
+  KF_ASSIGN_OR_RETURN(rates.readBytesPerSecond, readBytesPerSecond(bytes));
   return rates;
 }
 

@@ -26,8 +26,9 @@
 namespace kf {
 
 struct CeilingOptions {
-  /// Bytes that are read, again and again; 0 for so many that no cache helps.
-  /// Code whose data fits the caches is to be held against reading as much.
+  /// Bytes of the array that is read again and again; 0 for so many that no
+  /// cache helps. Code whose data fits the caches is to be held against reading
+  /// as much.
   uint64_t readBytes = 0;
   /// Seconds that each rate is tried for; each is tried three times at least.
   double seconds = 0.1;
@@ -52,15 +53,16 @@ public:
   static Result<std::unique_ptr<HostCeilings>>
   create(int threads, const CeilingOptions &options = {});
 
-  // Each measures anew. The only error is Status::cancelled().
-  Result<MachineRates> measure();
-  Result<double> readBytesPerSecond();
+  // Each measures anew. The only error is Status::cancelled(). `bytes` is how
+  // much of the array is read; 0 for all.
+  Result<MachineRates> measure(uint64_t bytes = 0);
+  Result<double> readBytesPerSecond(uint64_t bytes = 0);
   Result<double> f32FlopsPerSecond();
   /// 0 where the CPU has no instruction for it.
   Result<double> i8OpsPerSecond();
 
   int threads() const { return pool->size(); }
-  uint64_t readBytes() const { return array.size(); }
+  uint64_t arrayBytes() const { return array.size(); }
 
 private:
   explicit HostCeilings(const CeilingOptions &options) : options(options) {}

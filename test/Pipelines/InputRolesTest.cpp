@@ -26,8 +26,7 @@ std::vector<KernelInput> rolesOf(const char *text) {
   DialectRegistry registry;
   mlir::kf::registerDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
-  OwningOpRef<ModuleOp> module =
-      parseSourceString<ModuleOp>(text, &context);
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
   EXPECT_TRUE(module);
   if (!module)
     return {};

@@ -28,6 +28,7 @@ int runEmitMlir(Arguments arguments);
 int runQuantize(Arguments arguments);
 int runExec(Arguments arguments);
 int runEval(Arguments arguments);
+int runBench(Arguments arguments);
 int runDevices(Arguments arguments);
 int runCache(Arguments arguments);
 int runInspect(Arguments arguments);

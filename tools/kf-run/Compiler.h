@@ -67,6 +67,10 @@ Result<std::string> compilerFingerprint(const CompilerOptions &options);
 /// An error if this machine lacks what `options.targetCpu` asks for.
 Status checkRunsOnHost(const CompilerOptions &options);
 
+/// Whether kernels for `options.target` multiply block-quantized weights in 8
+/// bits, and not in floats.
+Result<bool> multipliesBlocksInBytes(const CompilerOptions &options);
+
 /// An op on a KV cache: which tensors it takes, by their number, and how.
 struct CacheUse {
   size_t positions = 0, sequences = 0, pageTable = 0;
@@ -105,11 +109,14 @@ public:
   std::vector<CacheUse> cacheUses() const;
   /// Compiles the module's only function; the module is spent then.
   Result<Executable> compile(const CompilerOptions &options);
+  /// Leaves the kernel `name` of those that compile(options) would make, in a
+  /// program of one dispatch, for the functions below.
+  Status isolate(const std::string &name, const CompilerOptions &options);
   /// Takes the kernels that compile(options) would make; the module is spent
   /// then.
   Result<KernelSet> kernels(const CompilerOptions &options);
-  /// Runs the phases up to `phase` (import to lowered) and prints the module,
-  /// which is spent then.
+  /// Runs the phases up to `phase` (import to lowered; of a kernel, program to
+  /// lowered) and prints the module, which is spent then.
   Result<std::string> print(const CompilerOptions &options,
                             const std::string &phase);
 

@@ -116,13 +116,17 @@ Result<std::unique_ptr<Device>> openFastest(const DeviceOptions &options) {
 
 } // namespace
 
-void DeviceOptions::addTo(OptionParser &parser) {
+void DeviceOptions::addDeviceTo(OptionParser &parser) {
   parser.text({"device", 0, "NAME[:N]"}, device,
               "cpu (the default), reference (an interpreter, slow and "
               "simple), vulkan, cuda, or auto, the fastest of this machine; N "
               "is the number of the device where 'kf-run devices' lists "
               "several");
   parser.addCheck([this] { return checkName(device); });
+}
+
+void DeviceOptions::addTo(OptionParser &parser) {
+  addDeviceTo(parser);
   parser.integer(
       {"threads", 't', "N"}, threads, 0, ThreadPool::maxThreads,
       "threads of the CPU device; 0, the default, is one per CPU that "

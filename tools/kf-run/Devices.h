@@ -28,6 +28,8 @@ struct DeviceOptions {
 
   /// Adds both options to `parser`.
   void addTo(OptionParser &parser);
+  /// Adds `--device` alone.
+  void addDeviceTo(OptionParser &parser);
 };
 
 /// Opens the device. "auto" takes the first of an NVIDIA GPU, another GPU by

@@ -10,6 +10,7 @@
 #include "ModelFacts.h"
 #include "OptionParser.h"
 #include "Report.h"
+#include "TextTable.h"
 
 #include "runtime/text/Utf8.h"
 
@@ -64,41 +65,6 @@ std::string shapeText(const std::vector<int64_t> &shape) {
     text += (text.size() > 1 ? ", " : "") + std::to_string(dim);
   return text + "]";
 }
-
-/// Rows of cells, the columns aligned: the first to the left, the others by
-/// `right`.
-class Table {
-public:
-  explicit Table(bool right) : right(right) {}
-  void add(std::vector<std::string> row) { rows.push_back(std::move(row)); }
-
-  std::string text() const {
-    std::vector<size_t> widths;
-    for (const std::vector<std::string> &row : rows)
-      for (size_t i = 0; i < row.size(); ++i) {
-        widths.resize(std::max(widths.size(), row.size()));
-        widths[i] = std::max(widths[i], row[i].size());
-      }
-    std::string out;
-    for (const std::vector<std::string> &row : rows) {
-      out += " ";
-      for (size_t i = 0; i < row.size(); ++i) {
-        const std::string blanks(widths[i] - row[i].size(), ' ');
-        const bool last = i + 1 == row.size();
-        if (right && i > 0)
-          out += " " + blanks + row[i] + (last ? "" : " ");
-        else
-          out += " " + row[i] + (last ? "" : blanks + " ");
-      }
-      out += "\n";
-    }
-    return out;
-  }
-
-private:
-  bool right;
-  std::vector<std::vector<std::string>> rows;
-};
 
 //===----------------------------------------------------------------------===//
 // Metadata
@@ -168,7 +134,7 @@ std::string configText(const ModelConfig &config) {
 }
 
 std::string overview(const ModelFacts &facts) {
-  Table table(/*right=*/false);
+  TextTable table(/*right=*/false);
   table.add({"format", facts.format});
   table.add({"architecture", facts.architecture.empty()
                                  ? "not stated"
@@ -195,7 +161,7 @@ std::string overview(const ModelFacts &facts) {
 }
 
 std::string typesText(const ModelFacts &facts) {
-  Table table(/*right=*/true);
+  TextTable table(/*right=*/true);
   table.add({"type", "tensors", "parameters", "bytes"});
   for (const auto &[name, type] : facts.types())
     table.add({name.empty() ? "other" : name, std::to_string(type.tensors),
@@ -210,7 +176,7 @@ std::string typesText(const ModelFacts &facts) {
 }
 
 std::string tensorsText(const ModelFacts &facts) {
-  Table table(/*right=*/false);
+  TextTable table(/*right=*/false);
   for (const TensorFacts &tensor : facts.tensors)
     table.add({printable(tensor.name),
                tensor.type.empty() ? "other" : tensor.type,
@@ -220,7 +186,7 @@ std::string tensorsText(const ModelFacts &facts) {
 
 std::string memoryText(const ModelFacts &facts) {
   const uint64_t weights = facts.tensorBytes();
-  Table table(/*right=*/true);
+  TextTable table(/*right=*/true);
   table.add(
       {"context", "cache f16", "with weights", "cache f32", "with weights"});
   for (const MemoryFacts &row : facts.memory())
@@ -232,7 +198,7 @@ std::string memoryText(const ModelFacts &facts) {
 }
 
 std::string metadataText(const Gguf &gguf) {
-  Table table(/*right=*/false);
+  TextTable table(/*right=*/false);
   for (const GgufEntry &entry : gguf.metadata())
     table.add(
         {printable(entry.key), typeOf(entry.value), valueText(entry.value)});

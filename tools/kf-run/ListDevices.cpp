@@ -7,42 +7,195 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
+#include "Devices.h"
+#include "Interrupt.h"
 #include "OptionParser.h"
+#include "Progress.h"
 #include "Report.h"
+#include "TextTable.h"
 
+#include "runtime/core/Exceptions.h"
+#include "runtime/core/ThreadPool.h"
+#include "runtime/core/UsableThreads.h"
 #include "runtime/devices/Cpu/CpuDevice.h"
 #include "runtime/devices/Cuda/CudaDevice.h"
 #include "runtime/devices/Reference/ReferenceDevice.h"
 #include "runtime/devices/Vulkan/VulkanDevice.h"
+#include "runtime/measure/Ceilings.h"
+
+#include <nlohmann/json.hpp>
 
 using namespace kf;
+using nlohmann::ordered_json;
 
-static std::string line(const std::string &name, const std::string &text) {
-  return name + std::string(12 - name.size(), ' ') + text + "\n";
-}
+namespace {
 
-int kf::runDevices(Arguments arguments) {
-  OptionParser parser("devices", "Lists the devices of this machine, and why "
-                                 "others cannot be had.");
-  if (std::optional<int> code = parser.parse(arguments))
-    return *code;
-  std::string out = line("reference", createReferenceDevice()->description());
+struct ListedDevice {
+  std::string kind;
+  std::string name; ///< for --device; empty where it cannot be had
+  std::string text; ///< its description, or why it cannot be had
+  std::vector<MachineRates> rates = {};
+};
+
+std::vector<ListedDevice> listDevices() {
+  std::vector<ListedDevice> devices;
+  auto add = [&](const std::string &kind, const std::string &name,
+                 const std::string &text) {
+    devices.push_back({kind, name, text});
+  };
+  auto addMissing = [&](const std::string &kind, const std::string &why) {
+    devices.push_back({kind, "", oneLine(why)});
+  };
+  add("reference", "reference", createReferenceDevice()->description());
   Result<std::unique_ptr<Device>> cpu = createCpuDevice({});
-  out += line("cpu", cpu.ok() ? (*cpu)->description()
-                              : "unavailable: " + cpu.message());
+  if (cpu.ok())
+    add("cpu", "cpu", (*cpu)->description());
+  else
+    addMissing("cpu", cpu.message());
   Result<std::vector<std::string>> cuda = listCudaDevices();
   if (!cuda.ok())
-    out += line("cuda", "unavailable: " + oneLine(cuda.message()));
+    addMissing("cuda", cuda.message());
   else
-    for (const std::string &device : *cuda)
-      out += line("cuda", device);
+    for (size_t i = 0; i < cuda->size(); ++i)
+      add("cuda", "cuda:" + std::to_string(i), (*cuda)[i]);
   Result<std::vector<VulkanDeviceInfo>> vulkan = listVulkanDevices();
   if (!vulkan.ok())
-    out += line("vulkan", "unavailable: " + oneLine(vulkan.message()));
+    addMissing("vulkan", vulkan.message());
   else if (vulkan->empty())
-    out += line("vulkan", "unavailable: there is no such device");
+    addMissing("vulkan", "there is no such device");
   else
-    for (const VulkanDeviceInfo &device : *vulkan)
-      out += line("vulkan", device.description);
-  return report(writeStdout(out));
+    for (size_t i = 0; i < vulkan->size(); ++i)
+      add("vulkan", "vulkan:" + std::to_string(i), (*vulkan)[i].description);
+  return devices;
+}
+
+/// Measures what can be had but the reference, which no rate of a machine
+/// bounds. A device that fails is a warning. Error: an interrupt.
+Status measure(std::vector<ListedDevice> &devices,
+               const std::vector<int64_t> &threads) {
+  CeilingOptions options;
+  options.seconds = 0.25;
+  options.cancelled = &interruptFlag();
+  for (ListedDevice &device : devices) {
+    if (device.name.empty() || device.kind == "reference")
+      continue;
+    const Progress progress("measuring " + device.name);
+    const bool hasThreads = device.kind == "cpu";
+    for (int64_t count : hasThreads ? threads : std::vector<int64_t>{0}) {
+      const Result<MachineRates> rates =
+          catchExceptions([&]() -> Result<MachineRates> {
+            DeviceOptions which;
+            which.device = device.name;
+            which.threads = count;
+            KF_ASSIGN_OR_RETURN(std::unique_ptr<Device> opened,
+                                openDevice(which));
+            return measureRates(*opened, options);
+          });
+      if (rates.status().isCancelled())
+        return rates.status();
+      if (rates.ok())
+        device.rates.push_back(*rates);
+      else
+        printWarning(device.name + " was not measured: " + rates.message());
+    }
+  }
+  return Status();
+}
+
+std::string textOf(const std::vector<ListedDevice> &devices) {
+  std::string out;
+  for (const ListedDevice &device : devices)
+    out += device.kind + std::string(12 - device.kind.size(), ' ') +
+           (device.name.empty() ? "unavailable: " : "") + device.text + "\n";
+  return out;
+}
+
+std::string ratesOf(const std::vector<ListedDevice> &devices) {
+  TextTable table(/*right=*/true);
+  table.add({"device", "threads", "memory", "f32", "int8"});
+  bool copies = false;
+  for (const ListedDevice &device : devices)
+    for (const MachineRates &rates : device.rates) {
+      copies |= rates.threads == 0;
+      table.add({device.name,
+                 rates.threads ? std::to_string(rates.threads) : "-",
+                 rateText(rates.readBytesPerSecond, "B/s"),
+                 rateText(rates.f32FlopsPerSecond, "FLOP/s"),
+                 rateText(rates.i8OpsPerSecond, "OP/s")});
+    }
+  std::string out =
+      "\nThe most that was reached: bytes read from memory, and multiply-adds "
+      "(two\noperations each) in registers.\n" +
+      table.text();
+  if (copies)
+    out += "Without threads: what copies within the device's memory read and "
+           "write.\n";
+  return out;
+}
+
+std::string jsonOf(const std::vector<ListedDevice> &devices) {
+  auto known = [](double rate) {
+    return rate > 0 ? ordered_json(rate) : ordered_json(nullptr);
+  };
+  ordered_json list = ordered_json::array();
+  for (const ListedDevice &device : devices) {
+    ordered_json entry = {{"kind", device.kind}};
+    entry["device"] =
+        device.name.empty() ? ordered_json(nullptr) : ordered_json(device.name);
+    entry[device.name.empty() ? "unavailable" : "description"] = device.text;
+    if (!device.rates.empty())
+      entry["rates"] = ordered_json::array();
+    for (const MachineRates &rates : device.rates)
+      entry["rates"].push_back(
+          {{"threads", rates.threads},
+           {"memory_bytes_per_second", known(rates.readBytesPerSecond)},
+           {"f32_flops_per_second", known(rates.f32FlopsPerSecond)},
+           {"int8_ops_per_second", known(rates.i8OpsPerSecond)}});
+    list.push_back(std::move(entry));
+  }
+  return list.dump(2, ' ', /*ensure_ascii=*/false,
+                   ordered_json::error_handler_t::replace) +
+         "\n";
+}
+
+} // namespace
+
+int kf::runDevices(Arguments arguments) {
+  bool measures = false;
+  std::vector<int64_t> threads;
+  std::optional<std::string> json;
+  OptionParser parser("devices [options]",
+                      "Lists the devices of this machine, and why others "
+                      "cannot be had; with --measure,\nwhat they can do at "
+                      "most.");
+  parser.flag({"measure"}, measures,
+              "measures how fast each reads memory and multiplies, which "
+              "takes some seconds");
+  parser.integers({"threads", 't', "N,..."}, threads, 1, ThreadPool::maxThreads,
+                  "threads to measure the CPU with; 1 and all by default");
+  parser.optionalText({"json", 0, "FILE"}, "-", json,
+                      "writes JSON to FILE, or to stdout without it");
+  if (std::optional<int> code = parser.parse(arguments))
+    return *code;
+  if (!threads.empty() && !measures)
+    return parser.usageError("--threads needs --measure");
+  if (threads.empty()) {
+    threads = {1};
+    if (const int all = std::min(usableThreads(), ThreadPool::maxThreads);
+        all > 1)
+      threads.push_back(all);
+  }
+  std::vector<ListedDevice> devices = listDevices();
+  // For those who wait for the rest.
+  if (!json)
+    if (Status status = writeStdout(textOf(devices)); !status.ok())
+      return report(status);
+  if (measures) {
+    catchFirstInterrupt();
+    if (Status status = measure(devices, threads); status.isCancelled())
+      return reportInterrupt("not all devices were measured");
+  }
+  if (json)
+    return report(writeOutput(*json, jsonOf(devices)));
+  return measures ? report(writeStdout(ratesOf(devices))) : ExitSuccess;
 }

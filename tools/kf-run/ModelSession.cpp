@@ -22,13 +22,16 @@ using namespace kf;
 /// Positions that a session has room for unless more or fewer are asked for.
 static constexpr int64_t kDefaultContext = 4096;
 
-void ModelFlags::addTo(OptionParser &parser) {
+void ModelFlags::addTo(OptionParser &parser, bool withThreads) {
   parser.positional("MODEL", false, model,
                     "a GGUF file, or a folder with config.json, "
                     "model.safetensors (or its index) and a tokenizer; "
                     "without it, the embedded model, kf-stories");
   dummy.addTo(parser, model);
-  device.addTo(parser);
+  if (withThreads)
+    device.addTo(parser);
+  else
+    device.addDeviceTo(parser);
   parser.text({"model", 'm', "MODEL"}, named, "the same as MODEL");
   parser.addCheck([this] {
     if (!named)
@@ -122,7 +125,7 @@ Result<int64_t> ModelSession::pagesFor(uint64_t bytes) const {
   return static_cast<int64_t>(bytes / static_cast<uint64_t>(page));
 }
 
-Status ModelSession::start(int64_t tokens, int64_t parallel) {
+void ModelSession::makeModel() {
   model = std::make_unique<Model>(
       opened.config, *target, *opened.weights,
       [this](const StepShape &shape) { return steps->compile(shape); },
@@ -134,12 +137,20 @@ Status ModelSession::start(int64_t tokens, int64_t parallel) {
     if (done == all)
       packing.reset();
   });
+}
+
+Status ModelSession::start(int64_t tokens, int64_t parallel,
+                           bool reusesPrefixes) {
+  running.reset(); // its cache makes room for the next one's
+  if (!model)
+    makeModel();
   EngineOptions settings;
   settings.contextLength = options.context;
   if (!options.context)
     settings.contextLength =
         std::min(opened.config.maxPositions, std::max(kDefaultContext, tokens));
   settings.parallel = parallel;
+  settings.reusesPrefixes = reusesPrefixes;
   if (options.cacheMemory) {
     KF_ASSIGN_OR_RETURN(const int64_t pages, pagesFor(options.cacheMemory));
     settings.pages =

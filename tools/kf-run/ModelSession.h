@@ -44,8 +44,8 @@ struct ModelFlags {
   uint64_t cacheMemory = 0; ///< bytes of the KV cache at most; 0: any
   ProfileFlags profile;
 
-  /// Adds MODEL and the options to `parser`.
-  void addTo(OptionParser &parser);
+  /// Adds MODEL and the options to `parser`; `-t` only with `withThreads`.
+  void addTo(OptionParser &parser, bool withThreads = true);
 };
 
 /// What to compile the model of `flags` with, to run on `device`: with the
@@ -64,7 +64,10 @@ public:
   /// Makes the engine, which an interrupt ends (Interrupt.h), for `parallel`
   /// sequences at once. Without `--context` one has room for `tokens`, for 4096
   /// if that is more, and in no case for more than the model was made for.
-  Status start(int64_t tokens, int64_t parallel = 1);
+  /// Another call makes another engine of the same programs and weights;
+  /// sequences of the one before must be gone.
+  Status start(int64_t tokens, int64_t parallel = 1,
+               bool reusesPrefixes = true);
 
   /// After start(): an error if the context has no room for a prompt.
   Status checkFits(std::span<const int32_t> prompt) const;
@@ -79,6 +82,8 @@ public:
   Engine &engine() { return *running; }
   const Engine &engine() const { return *running; }
   const StepCompiler &compiler() const { return *steps; }
+  /// What the model is compiled with.
+  const CompilerOptions &compilerOptions() const { return steps->settings(); }
 
   /// Seconds that open() took.
   double openSeconds() const { return seconds; }
@@ -86,6 +91,7 @@ public:
 private:
   ModelSession() = default;
 
+  void makeModel();
   Result<int64_t> pagesFor(uint64_t bytes) const;
 
   ModelFlags options;

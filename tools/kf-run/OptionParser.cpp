@@ -169,6 +169,28 @@ void OptionParser::integer(OptionName name, std::optional<int64_t> &out,
   addInteger(name, [&out](int64_t value) { out = value; }, least, most, help);
 }
 
+void OptionParser::integers(OptionName name, std::vector<int64_t> &out,
+                            int64_t least, int64_t most,
+                            std::string_view help) {
+  add(
+      name, Takes::Value,
+      [&out, least, most](std::string_view text) {
+        for (size_t begin = 0; begin <= text.size();) {
+          const size_t end = std::min(text.find(',', begin), text.size());
+          const std::string_view part = text.substr(begin, end - begin);
+          std::optional<int64_t> value = parseNumber<int64_t>(part);
+          if (!value || *value < least || *value > most)
+            return notA("integers from " + std::to_string(least) + " to " +
+                            std::to_string(most) + " with commas between them",
+                        text);
+          out.push_back(*value);
+          begin = end + 1;
+        }
+        return Status();
+      },
+      std::string(help));
+}
+
 void OptionParser::number(OptionName name, std::optional<uint64_t> &out,
                           std::string_view help) {
   add(
@@ -269,6 +291,9 @@ const OptionParser::Option *OptionParser::find(std::string_view argument,
     return nullptr;
   }
   for (const Option &option : options)
+    if (option.name.oneDash && option.name.name == argument.substr(1))
+      return &option;
+  for (const Option &option : options)
     if (option.name.letter && option.name.letter == argument[1]) {
       attached = argument.substr(2);
       hasAttached = !attached.empty();
@@ -329,7 +354,8 @@ Status OptionParser::read(std::span<const char *const> rest, bool &help) {
                            inQuotes(argument.substr(0, argument.find('='))));
     std::string_view spelled = argument.starts_with("--")
                                    ? argument.substr(0, argument.find('='))
-                                   : argument.substr(0, 2);
+                               : option->name.oneDash ? argument
+                                                      : argument.substr(0, 2);
     KF_RETURN_IF_ERROR(
         apply(*option, spelled, rest,
               hasAttached ? std::optional(attached) : std::nullopt));
@@ -373,9 +399,10 @@ int OptionParser::printHelp() const {
     out += helpEntry(positional.name, positional.help);
   out += "\noptions:\n";
   for (const Option &option : options) {
-    std::string head = option.name.letter
-                           ? std::string("-") + option.name.letter + ", "
-                           : std::string();
+    std::string head =
+        option.name.letter    ? std::string("-") + option.name.letter + ", "
+        : option.name.oneDash ? "-" + std::string(option.name.name) + ", "
+                              : std::string();
     head += "--" + std::string(option.name.name);
     if (option.takes == Takes::Value)
       head += " " + std::string(option.name.value);

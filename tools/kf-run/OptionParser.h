@@ -9,7 +9,8 @@
 //
 // A table of options that a command fills, each bound to the variable that
 // takes its value. `--name value`, `--name=value`, `-n value`, `-nvalue`; `--`
-// ends the options. An option that is given twice takes its last value.
+// ends the options. An option that is given twice takes its last value, unless
+// it takes any number of them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,6 +37,8 @@ struct OptionName {
   std::string_view name;
   char letter = 0;
   std::string_view value = {};
+  /// "-name value" is understood, too.
+  bool oneDash = false;
 };
 
 /// Variables that are bound must outlive the parser. One thread.
@@ -60,6 +63,10 @@ public:
                std::string_view help);
   void integer(OptionName name, std::optional<int64_t> &out, int64_t least,
                int64_t most, std::string_view help);
+  /// Numbers with commas between them, added to `out`; may be given any number
+  /// of times.
+  void integers(OptionName name, std::vector<int64_t> &out, int64_t least,
+                int64_t most, std::string_view help);
   /// Any 64-bit number without a sign.
   void number(OptionName name, std::optional<uint64_t> &out,
               std::string_view help);

@@ -96,6 +96,23 @@ std::string kf::bytesText(uint64_t bytes) {
   return buffer;
 }
 
+std::string kf::rateText(double perSecond, std::string_view unit) {
+  if (!(perSecond > 0))
+    return "unknown";
+  constexpr const char *prefixes[] = {"", "k", "M", "G", "T", "P"};
+  size_t prefix = 0;
+  for (; perSecond >= 1000 && prefix + 1 < std::size(prefixes); ++prefix)
+    perSecond /= 1000;
+  char buffer[64];
+  std::snprintf(buffer, sizeof(buffer), "%.*f %s%.*s",
+                perSecond < 10    ? 2
+                : perSecond < 100 ? 1
+                                  : 0,
+                perSecond, prefixes[prefix], static_cast<int>(unit.size()),
+                unit.data());
+  return buffer;
+}
+
 void kf::printError(std::string_view message) {
   const bool placed = message.find(": error: ") != std::string_view::npos;
   printLine(placed ? "" : "error: ", message);

@@ -36,6 +36,10 @@ std::string quotePath(std::string_view path);
 /// A number of bytes as people read it: "512 B", "1.50 KiB", "23.4 GiB".
 std::string bytesText(uint64_t bytes);
 
+/// A rate, `perSecond` of what "B/s" or "FLOP/s" count: "15.9 GB/s", "1.20
+/// TFLOP/s"; "unknown" for 0.
+std::string rateText(double perSecond, std::string_view unit);
+
 // Every message of kf-run goes through these: to stderr, as oneLine makes it,
 // and in at most 2000 bytes (shorten).
 

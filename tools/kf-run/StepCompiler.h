@@ -31,6 +31,7 @@ public:
 
   Result<Executable> compile(const StepShape &shape);
 
+  const CompilerOptions &settings() const { return options; }
   /// How many programs were compiled, and how many were in the cache.
   int64_t compiled() const { return compiledCount; }
   int64_t cached() const { return cachedCount; }

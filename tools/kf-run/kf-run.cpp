@@ -45,6 +45,7 @@ constexpr Command kCommands[] = {
     {"exec", "compile and run a function of kf ops", runExec},
     {"eval", "how near and how fast a device computes", runEval},
     {"emit-mlir", "print a model or a file at any phase", runEmitMlir},
+    {"bench", "how fast a model reads and generates", runBench},
     {"devices", "list the devices of this machine", runDevices},
     {"cache", "list or clear the cache of compiled programs", runCache},
 };

@@ -104,6 +104,11 @@ struct KernelShape {
 /// The shape that the kernel's schedule means; a diagnostic on the kernel where
 /// it means none.
 FailureOr<KernelShape> getKernelShape(KernelOp kernel);
+/// The shape that `schedule` means for `kernel`. `emitError` begins the
+/// diagnostic where it means none; null: there is no diagnostic.
+FailureOr<KernelShape>
+getKernelShape(KernelOp kernel, ScheduleAttrInterface schedule,
+               function_ref<InFlightDiagnostic()> emitError);
 
 } // namespace mlir::kf
 

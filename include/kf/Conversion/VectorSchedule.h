@@ -19,11 +19,11 @@
 
 namespace mlir::kf {
 
-/// Fails where convert-kf-to-vector has no code for `kernel` with its
-/// `#kf.vector`, before the kernel is tiled or after. `emitError` begins the
-/// diagnostic.
+/// Fails where convert-kf-to-vector has no code for `kernel` by `schedule`,
+/// before the kernel is tiled or after. `emitError` begins the diagnostic;
+/// null: there is none.
 LogicalResult
-verifyVectorSchedule(KernelOp kernel,
+verifyVectorSchedule(KernelOp kernel, ScheduleAttrInterface schedule,
                      function_ref<InFlightDiagnostic()> emitError);
 
 } // namespace mlir::kf

@@ -261,6 +261,38 @@ def SelectSchedules : Pass<"kf-select-schedules", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::kf::KFDialect"];
 }
 
+def PrintScheduleCandidates
+    : Pass<"kf-print-schedule-candidates", "::mlir::ModuleOp"> {
+  let summary = "Print the schedules that the target would measure";
+  let description = [{
+    For each kernel, the candidates of the module's `kf.target`, those that
+    should be the fastest first, with the seconds that its model of costs
+    predicts. Weights and caches must be laid out. The module stays as it is.
+    ```
+    kernel @k, up to 512 rows: 2 candidates
+      1.25e-03 s #kf.vector<workgroup = [56, 128], tile = [14, 32], lanes = 16>
+      1.50e-03 s #kf.vector<workgroup = [14, 32], tile = [14, 32], lanes = 16> (default)
+    ```
+  }];
+  let options = [
+    Option<"most", "most", "int64_t", /*default=*/"0",
+           "Candidates to print of each kernel; 0: all, the default among "
+           "them.">,
+    Option<"read", "read", "double", /*default=*/"0",
+           "Bytes that the machine reads from memory in a second; 0: a usual "
+           "machine's, as for the other rates.">,
+    Option<"f32", "f32", "double", /*default=*/"0",
+           "Multiply-adds of f32 that it does in a second, each two "
+           "operations.">,
+    Option<"i8", "i8", "double", /*default=*/"0",
+           "Multiply-adds of 8 bits that it does in a second, each two "
+           "operations.">,
+    Option<"threads", "threads", "int64_t", /*default=*/"0",
+           "Threads that these rates are for; 0: those of the target.">
+  ];
+  let dependentDialects = ["::mlir::kf::KFDialect"];
+}
+
 def PlanMemory : Pass<"kf-plan-memory", "::mlir::kf::ProgramOp"> {
   let summary = "Place the intermediate tensors of a program in one arena";
   let description = [{

@@ -196,14 +196,23 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
 }
 
 FailureOr<KernelShape> mlir::kf::getKernelShape(KernelOp kernel) {
+  return getKernelShape(kernel, kernel.getScheduleAttr(),
+                        [&] { return kernel.emitError(); });
+}
+
+FailureOr<KernelShape>
+mlir::kf::getKernelShape(KernelOp kernel, ScheduleAttrInterface schedule,
+                         function_ref<InFlightDiagnostic()> emitError) {
   auto fail = [&](const Twine &message) -> LogicalResult {
-    return kernel.emitError("schedule cannot run on a GPU: " + message);
+    if (emitError)
+      emitError() << "schedule cannot run on a GPU: " << message;
+    return failure();
   };
-  if (!kernel.getSchedule())
+  if (!schedule)
     return fail("there is none; run kf-select-schedules first");
-  if (auto flash = dyn_cast<FlashScheduleAttr>(kernel.getScheduleAttr()))
+  if (auto flash = dyn_cast<FlashScheduleAttr>(schedule))
     return getShape(kernel, flash, fail);
-  if (auto simt = dyn_cast<SimtScheduleAttr>(kernel.getScheduleAttr()))
+  if (auto simt = dyn_cast<SimtScheduleAttr>(schedule))
     return getShape(kernel, simt, fail);
   return fail("it is neither #kf.simt nor #kf.flash");
 }

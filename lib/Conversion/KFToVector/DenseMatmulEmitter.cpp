@@ -6,13 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// For each k: one vector load (and conversion) of the panel row, one broadcast
-// and one fused multiply-add a row and vector. With one row, `accumulators`
-// partial sums hide the latency of the additions.
+// Panels of f32, f16 or bf16, the latter interleaved so that one load holds two
+// vectors, whose elements are halves of 32-bit lanes.
 //
 //===----------------------------------------------------------------------===//
 
-#include "MatmulEmitter.h"
+#include "FloatMatmulEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -23,26 +22,25 @@ using namespace mlir::kf;
 
 namespace {
 
-class DenseMatmulEmitter : public MatmulEmitter {
+class DenseMatmulEmitter : public FloatMatmulEmitter {
 public:
-  using MatmulEmitter::MatmulEmitter;
+  using FloatMatmulEmitter::FloatMatmulEmitter;
 
 private:
   void readLayout(LayoutAttr layout) override {
     interleaved = layout.getInterleave() != 0;
-    unroll = std::min<int64_t>(e.schedule.getUnroll(), extent);
-    sums = std::min<int64_t>(e.schedule.getAccumulators(), unroll);
   }
 
-  LogicalResult computeRows(int64_t most) override {
-    return computeFloatRows(most, x);
+  bool isFloats() const override {
+    return cast<MemRefType>(weights.getType()).getElementType().isF32();
   }
 
-  /// Vectors of row `k` of the panel, one a group and `lanes` columns.
-  SmallVector<Value> loadPanelRow(Value p, Value k) {
+  SmallVector<Value> loadPanelRow(Value p, Value k) override {
     SmallVector<Value> vectors;
     Type element = cast<MemRefType>(weights.getType()).getElementType();
     for (int64_t group = 0; group < groups; ++group) {
+      if (readsOnce)
+        prefetch(p, group, k, element.getIntOrFloatBitWidth() / 8);
       for (int64_t column = 0; column < panel;
            column += interleaved ? 2 * lanes : lanes) {
         SmallVector<Value> indices = {p, e.index(group), k, e.index(column)};
@@ -71,49 +69,18 @@ private:
     return vectors;
   }
 
-  /// Adds x[rows, k] * w[k, panel] to the partial sums `into`.
-  void step(Value p, Value firstRow, Value k, MutableArrayRef<Value> into) {
-    SmallVector<Value> w = loadPanelRow(p, k);
-    size_t next = 0;
-    for (int64_t row = 0; row < tileRows; ++row) {
-      Value scalar = memref::LoadOp::create(
-          b, loc, x, ValueRange{e.add(firstRow, e.index(row)), k});
-      Value broadcast = e.splat(scalar, lanes);
-      for (Value column : w) {
-        into[next] =
-            vector::FMAOp::create(b, loc, broadcast, column, into[next]);
-        ++next;
-      }
-    }
+  /// Prefetches as many lines as row `k` of the panel has, of a row behind it.
+  void prefetch(Value p, int64_t group, Value k, int64_t elementBytes) {
+    int64_t rowBytes = panel * elementBytes;
+    Value row = e.add(k, e.index(llvm::divideCeil(kPrefetchBytes, rowBytes)));
+    for (int64_t at = 0; at < rowBytes; at += 64)
+      memref::PrefetchOp::create(
+          b, loc, weights,
+          ValueRange{p, e.index(group), row, e.index(at / elementBytes)},
+          /*isWrite=*/false, /*localityHint=*/3, /*isDataCache=*/true);
   }
 
-  SmallVector<Value> sumTile(Value p, Value firstRow) override {
-    int64_t perSum = tileRows * vectorsPerRow();
-    SmallVector<Value> zeros(perSum * sums, e.splat(e.f32(0.0), lanes));
-    int64_t whole = extent / unroll * unroll;
-    auto reduction = e.loop(
-        e.index(0), e.index(whole), e.index(unroll), zeros,
-        [&](Value k, ValueRange args) {
-          SmallVector<Value> acc(args);
-          for (int64_t u = 0; u < unroll; ++u)
-            step(p, firstRow, e.add(k, e.index(u)),
-                 MutableArrayRef<Value>(acc).slice(u % sums * perSum, perSum));
-          return acc;
-        });
-    SmallVector<Value> acc(reduction.getResults());
-    for (int64_t k = whole; k < extent; ++k)
-      step(p, firstRow, e.index(k),
-           MutableArrayRef<Value>(acc).take_front(perSum));
-    for (int64_t sum = 1; sum < sums; ++sum)
-      for (int64_t i = 0; i < perSum; ++i)
-        acc[i] = e.add(acc[i], acc[sum * perSum + i]);
-    acc.resize(perSum);
-    return acc;
-  }
-
-  int64_t unroll = 1, sums = 1;
   bool interleaved = false;
-  Value x; // scratch [rows of the workgroup tile, K + padding]
 };
 
 } // namespace

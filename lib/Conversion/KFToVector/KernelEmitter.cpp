@@ -65,7 +65,7 @@ LogicalResult KernelEmitter::emit() {
         "convert-kf-to-vector: needs a #kf.vector schedule; "
         "run kf-select-schedules for a CPU first");
   auto begin = [&] { return kernel.emitError("convert-kf-to-vector: "); };
-  if (failed(verifyVectorSchedule(kernel, begin)))
+  if (failed(verifyVectorSchedule(kernel, schedule, begin)))
     return failure();
   if (failed(checkSlices()) || failed(createFunction()))
     return failure();

@@ -142,6 +142,8 @@ private:
 /// The kinds of kernels; each emits the whole tile.
 LogicalResult emitMatmulKernel(KernelEmitter &emitter);
 LogicalResult emitBlockMatmulKernel(KernelEmitter &emitter);
+LogicalResult emitInt8MatmulKernel(KernelEmitter &emitter,
+                                   const ::kf::BlockFormat &format);
 LogicalResult emitAttentionKernel(KernelEmitter &emitter);
 LogicalResult emitCombineKernel(KernelEmitter &emitter);
 LogicalResult emitQuantizeRowsKernel(KernelEmitter &emitter);

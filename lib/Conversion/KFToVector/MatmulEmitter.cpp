@@ -16,6 +16,10 @@
 using namespace mlir;
 using namespace mlir::kf;
 
+/// Register tiles that have to share a panel for its conversion to pay: while
+/// it is converted for the first of a few, memory is the limit.
+static constexpr int64_t fewestTiles = 4;
+
 LogicalResult MatmulEmitter::fail(const Twine &message) {
   return op.emitOpError("convert-kf-to-vector: " + message);
 }
@@ -36,13 +40,18 @@ LogicalResult MatmulEmitter::emit() {
       e.schedule.getWorkgroup().empty() ? 0 : e.schedule.getWorkgroup()[0];
   if (most == 0)
     most = cast<RankedTensorType>(op.getX().getType()).getDimSize(0);
-  if (failed(computeRows(llvm::alignTo(most, tileRows))))
+  int64_t mostRows = llvm::alignTo(most, tileRows);
+  unpacks = mostRows >= fewestTiles * tileRows && canUnpack();
+  readsOnce = unpacks || mostRows <= tileRows;
+  if (failed(computeRows(mostRows)))
     return failure();
 
   Value panels = e.ceilDiv(e.sizesOf(op.getResult())[1], panel);
   Value tiles = e.ceilDiv(rows, tileRows);
   e.loop(panels, [&](Value p) {
     Value weightPanel = e.add(firstPanel, p);
+    if (unpacks)
+      unpackPanel(weightPanel);
     e.loop(tiles, [&](Value tile) {
       Value firstRow = e.mul(tile, e.index(tileRows));
       storeTile(firstRow, p, sumTile(weightPanel, firstRow));
@@ -51,10 +60,14 @@ LogicalResult MatmulEmitter::emit() {
   return success();
 }
 
+int64_t MatmulEmitter::rowStride(int64_t perLine) const {
+  if (tileRows == 1)
+    return extent;
+  return perLine * (llvm::divideCeil(extent, perLine) | 1);
+}
+
 LogicalResult MatmulEmitter::computeFloatRows(int64_t most, Value &x) {
-  // A stride that is not a power of two keeps rows apart in the cache.
-  int64_t stride = tileRows == 1 ? extent : llvm::alignTo(extent, 16) + 16;
-  x = e.scratch({most, stride});
+  x = e.scratch({most, rowStride(16)});
   LogicalResult result = success();
   e.loop(rows, [&](Value row) {
     result =

@@ -8,9 +8,11 @@
 //
 // What matmuls share whatever their weight is stored as. Rows of x are computed
 // once for a workgroup into scratch (normalized, converted or rounded on the
-// way); the packed weight is read panel by panel. A register tile holds rows x
-// panel of the result while it runs over all of K (Goto and van de Geijn,
-// "Anatomy of High-Performance Matrix Multiplication", 2008).
+// way); the packed weight is read panel by panel. Where several register tiles
+// share a panel that has to be converted, that is done once, into scratch. A
+// register tile holds rows x panel of the result while it runs over all of K
+// (Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication",
+// 2008).
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,6 +22,10 @@
 #include "KernelEmitter.h"
 
 namespace mlir::kf {
+
+/// Bytes of a panel that are prefetched ahead of those that are multiplied: as
+/// many as memory's latency takes to read. More of them are no faster.
+inline constexpr int64_t kPrefetchBytes = 4096;
 
 class MatmulEmitter {
 public:
@@ -34,11 +40,19 @@ protected:
   virtual void readLayout(LayoutAttr) {}
   /// Computes the workgroup's rows of x, `most` or fewer, into scratch.
   virtual LogicalResult computeRows(int64_t most) = 0;
+  /// Whether unpackPanel() converts anything.
+  virtual bool canUnpack() const = 0;
+  /// Converts panel `p` for the calls of sumTile() that follow; where `unpacks`
+  /// alone.
+  virtual void unpackPanel(Value p) = 0;
   /// Sums over K of `tileRows` rows from `firstRow` on and panel `p` of the
   /// weight: vectors of `lanes` columns, by row, group and column.
   virtual SmallVector<Value> sumTile(Value p, Value firstRow) = 0;
 
   LogicalResult fail(const Twine &message);
+  /// Elements between rows in scratch, `perLine` in a line of the cache: rows
+  /// of a register tile do not share sets of the nearest one.
+  int64_t rowStride(int64_t perLine) const;
   /// computeRows() as f32: `x` becomes scratch [most, K + padding].
   LogicalResult computeFloatRows(int64_t most, Value &x);
   /// Vectors of the result that a row of the tile has.
@@ -49,6 +63,9 @@ protected:
   Location loc;
   MatmulOp op;
   int64_t tileRows = 0, panel = 0, lanes = 0, groups = 1, extent = 0;
+  bool unpacks = false; // panels, once for several register tiles
+  /// Whether a workgroup reads what is packed once, from memory.
+  bool readsOnce = false;
   Value rows;    // of the workgroup tile
   Value weights; // panels; see KernelEmitter's storageType
 

@@ -11,7 +11,6 @@
 #include "../Common/BlockRounding.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -35,15 +34,21 @@ public:
     Value k = e.mul(u, e.index(unit));
     SmallVector<Value> values;
     Value largest;
+    // As integers, magnitudes are in the same order, and a NaN is the largest.
+    VectorType type = e.vectorType(lanes, b.getI32Type());
+    Value magnitude = arith::ConstantOp::create(
+        b, loc, DenseElementsAttr::get(type, b.getI32IntegerAttr(0x7fffffff)));
     for (int64_t at = 0; at < unit; at += lanes) {
       values.push_back(e.load(x, {row, e.add(k, e.index(at))}, lanes));
-      Value magnitude = math::AbsFOp::create(b, loc, values.back());
-      largest = largest ? arith::MaximumFOp::create(b, loc, largest, magnitude)
-                              .getResult()
-                        : magnitude;
+      Value bits = arith::AndIOp::create(
+          b, loc, vector::BitCastOp::create(b, loc, type, values.back()),
+          magnitude);
+      largest =
+          largest ? arith::MaxSIOp::create(b, loc, largest, bits) : Value(bits);
     }
-    Value most = vector::ReductionOp::create(
-        b, loc, vector::CombiningKind::MAXIMUMF, largest);
+    Value mostBits = vector::ReductionOp::create(
+        b, loc, vector::CombiningKind::MAXSI, largest);
+    Value most = arith::BitcastOp::create(b, loc, b.getF32Type(), mostBits);
     RowScale scale = rowScale(e, most);
     memref::StoreOp::create(b, loc, scale.scale, into.scales,
                             ValueRange{target, u});

@@ -17,11 +17,10 @@ namespace {
 
 class Verifier {
 public:
-  Verifier(KernelOp kernel, function_ref<InFlightDiagnostic()> emitError)
+  Verifier(KernelOp kernel, ScheduleAttrInterface schedule,
+           function_ref<InFlightDiagnostic()> emitError)
       : kernel(kernel), emitError(emitError),
-        schedule(
-            dyn_cast_if_present<VectorScheduleAttr>(kernel.getScheduleAttr())) {
-  }
+        schedule(dyn_cast_if_present<VectorScheduleAttr>(schedule)) {}
 
   LogicalResult verify() {
     if (!schedule)
@@ -56,7 +55,11 @@ private:
            !getLayout(tensor);
   }
 
-  LogicalResult fail(const Twine &message) { return emitError() << message; }
+  LogicalResult fail(const Twine &message) {
+    if (emitError)
+      emitError() << message;
+    return failure();
+  }
 
   /// The kernel's op of this type, in its tile if it has one; or null.
   template <typename OpTy> OpTy find() {
@@ -216,7 +219,7 @@ private:
 } // namespace
 
 LogicalResult
-mlir::kf::verifyVectorSchedule(KernelOp kernel,
+mlir::kf::verifyVectorSchedule(KernelOp kernel, ScheduleAttrInterface schedule,
                                function_ref<InFlightDiagnostic()> emitError) {
-  return Verifier(kernel, emitError).verify();
+  return Verifier(kernel, schedule, emitError).verify();
 }

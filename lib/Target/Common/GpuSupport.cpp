@@ -112,22 +112,6 @@ public:
     return success();
   }
 
-  LogicalResult checkSchedule() {
-    FailureOr<KernelShape> shape = getKernelShape(kernel);
-    if (failed(shape))
-      return failure();
-    if (shape->threadCount > limits.threads)
-      return kernel.emitError(
-                 "schedule cannot run on this device: threads are ")
-             << shape->threadCount << " a workgroup, the device allows "
-             << limits.threads;
-    if (shape->workgroupBytes > limits.memory)
-      return kernel.emitError("schedule cannot run on this device: it needs ")
-             << shape->workgroupBytes
-             << " bytes of workgroup memory, the device has " << limits.memory;
-    return success();
-  }
-
 private:
   LogicalResult checkOp(Operation &op) {
     if (!isSupported(&op))
@@ -210,10 +194,33 @@ LogicalResult mlir::kf::checkGpuSupport(KernelOp kernel,
   return Checks(kernel, limits).checkSupport(rows);
 }
 
+LogicalResult
+mlir::kf::verifyGpuSchedule(KernelOp kernel, ScheduleAttrInterface schedule,
+                            const GpuLimits &limits,
+                            function_ref<InFlightDiagnostic()> emitError) {
+  FailureOr<KernelShape> shape = getKernelShape(kernel, schedule, emitError);
+  if (failed(shape))
+    return failure();
+  auto fail = [&](const Twine &message) {
+    if (emitError)
+      emitError() << "schedule cannot run on this device: " << message;
+    return failure();
+  };
+  if (shape->threadCount > limits.threads)
+    return fail("threads are " + Twine(shape->threadCount) +
+                " a workgroup, the device allows " + Twine(limits.threads));
+  if (shape->workgroupBytes > limits.memory)
+    return fail("it needs " + Twine(shape->workgroupBytes) +
+                " bytes of workgroup memory, the device has " +
+                Twine(limits.memory));
+  return success();
+}
+
 LogicalResult mlir::kf::verifyGpuSchedule(KernelOp kernel,
                                           const GpuLimits &limits,
                                           int64_t rows) {
-  Checks checks(kernel, limits);
-  return failure(failed(checks.checkSupport(rows)) ||
-                 failed(checks.checkSchedule()));
+  return failure(
+      failed(checkGpuSupport(kernel, limits, rows)) ||
+      failed(verifyGpuSchedule(kernel, kernel.getScheduleAttr(), limits,
+                               [&] { return kernel.emitError(); })));
 }

@@ -6,7 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CostModel.h"
 #include "KernelConfig.h"
+#include "ScheduleCandidates.h"
 #include "VerifySchedule.h"
 
 #include "kf/Target/LLVMCPU/Codegen.h"
@@ -58,7 +60,22 @@ struct CpuTargetModel
   }
   LogicalResult verifySchedule(Attribute target, KernelOp kernel,
                                int64_t) const {
-    return verifyCpuSchedule(kernel, cast<CpuTargetAttr>(target));
+    return verifyCpuSchedule(
+        kernel, kernel.getScheduleAttr(), cast<CpuTargetAttr>(target),
+        [&] { return kernel.emitError("schedule cannot run on this CPU: "); });
+  }
+  SmallVector<ScheduleAttrInterface>
+  getScheduleCandidates(Attribute target, KernelOp kernel, int64_t rows) const {
+    return getCpuScheduleCandidates(kernel, cast<CpuTargetAttr>(target), rows);
+  }
+  double predictSeconds(Attribute target, KernelOp kernel,
+                        ScheduleAttrInterface schedule, int64_t rows,
+                        const ::kf::MachineRates &machine) const {
+    auto vector = dyn_cast<VectorScheduleAttr>(schedule);
+    return vector
+               ? predictCpuSeconds(kernel, vector, cast<CpuTargetAttr>(target),
+                                   rows, machine)
+               : 0;
   }
   void addLoweringPasses(Attribute, OpPassManager &passes) const {
     buildCpuCodegenPipeline(passes);

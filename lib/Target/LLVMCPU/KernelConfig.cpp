@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelConfig.h"
+#include "VectorDraft.h"
 #include "Workers.h"
 
 #include <numeric>
@@ -21,28 +22,23 @@ using namespace mlir::kf;
 
 namespace {
 
-/// Bytes of scratch that a workgroup's rows of x may take: half of a 1 MiB
-/// second-level cache.
-constexpr int64_t rowBytes = 512 * 1024;
+/// Bytes of scratch that a workgroup's rows of x may take. Floats stream
+/// through the caches, as many rows for each panel of the weight as there are;
+/// rows in 8 bits stay in half of a second-level cache of 2 MiB.
+constexpr int64_t rowBytes = 16 * 1024 * 1024;
+constexpr int64_t int8RowBytes = 1024 * 1024;
+/// The most rows and the fewest columns of a workgroup of a product of many
+/// rows. Rows are fewer by half where workers share them.
+constexpr int64_t rowsPerGroup = 512;
+constexpr int64_t columnsPerGroup = 256;
 /// Multiply-adds that a workgroup should hold to be worth handing out.
 constexpr int64_t workPerGroup = 128 * 1024;
-/// Rows of a register tile of 8-bit products: with more, sums are spilled, and
-/// the few rows of a step of many sequences leave less of the last tile unused.
-constexpr int64_t int8Rows = 4;
+/// Rows of a register tile of 8-bit products: with more, sums are spilled.
+constexpr int64_t int8Rows = 8;
 /// Keys of one softmax block.
 constexpr int64_t keyTile = 64;
 
-/// A schedule while it is put together.
-struct Draft {
-  SmallVector<int64_t> workgroup, tile;
-  int64_t reduction = 0, lanes = 1, unroll = 1, accumulators = 1;
-  DotKind dot = DotKind::F32;
-
-  VectorScheduleAttr get(MLIRContext *context) const {
-    return VectorScheduleAttr::get(context, workgroup, tile, reduction, lanes,
-                                   unroll, accumulators, dot);
-  }
-};
+using Draft = VectorDraft;
 
 class Selector {
 public:
@@ -69,6 +65,25 @@ private:
   static bool isQuantized(MatmulOp op) {
     return isa<QuantType>(
         cast<RankedTensorType>(op.getW().getType()).getElementType());
+  }
+
+  /// Rows of a workgroup that read each panel of the weight once: as many as
+  /// leave columns enough to be worth making the rows ready for.
+  int64_t rowsOfGroup(int64_t rows, int64_t columns, int64_t tileRows) {
+    if (threads == 1)
+      return rowsPerGroup;
+    int64_t columnGroups = std::max<int64_t>(columns / columnsPerGroup, 1);
+    int64_t rowGroups = llvm::divideCeil(wantedGroups(), columnGroups);
+    return std::clamp<int64_t>(rows / rowGroups, 4 * tileRows,
+                               rowsPerGroup / 2);
+  }
+
+  /// Steps of K at a time: more of many rows, where what is left over is little
+  /// beside them.
+  static int64_t unrollOf(int64_t extent, bool hasManyRows) {
+    if (hasManyRows && extent >= 64)
+      return 8;
+    return extent % 4 == 0 ? 4 : extent % 2 == 0 ? 2 : 1;
   }
 
   /// Of a kernel with enough work for them.
@@ -100,29 +115,38 @@ private:
       registers = int8Dot ? (lanes == 16 ? 16 : 5) : registers * 5 / 7;
     }
     bool int8 = draft.dot == DotKind::I8;
+    // Of 8-bit products of many rows, one group after the other is summed up.
+    if (int8 && rows > 1)
+      perRow = std::max<int64_t>(panel / draft.lanes, 1);
     int64_t tileRows = std::clamp<int64_t>(
         registers / perRow, 1, int8 ? std::min(rows, int8Rows) : rows);
     // Even tiles rather than a last one that is mostly padding.
     tileRows = llvm::divideCeil(rows, llvm::divideCeil(rows, tileRows));
     if (!isQuantized(op))
-      draft.unroll = extent % 4 == 0 ? 4 : extent % 2 == 0 ? 2 : 1;
+      draft.unroll = unrollOf(extent, rows > tileRows);
     draft.accumulators =
         std::clamp<int64_t>(8 / (tileRows * perRow), 1, draft.unroll);
     while (draft.unroll % draft.accumulators != 0)
       --draft.accumulators;
 
     int64_t rowTiles = llvm::divideCeil(rows, tileRows);
-    int64_t tilesInCache = rowBytes / (extent * (int8 ? 1 : 4)) / tileRows;
+    int64_t mostTiles =
+        (int8 ? int8RowBytes : rowBytes) / (extent * (int8 ? 1 : 4)) / tileRows;
+    int64_t wantedRows = rowsOfGroup(rows, columns * groups, tileRows);
     int64_t groupTiles = std::clamp<int64_t>(
-        tilesInCache, 1, std::min<int64_t>(rowTiles, int8 ? 16 : 8));
+        mostTiles, 1,
+        std::min<int64_t>(rowTiles, llvm::divideCeil(wantedRows, tileRows)));
     int64_t groupRows = groupTiles * tileRows;
     int64_t panels = llvm::divideCeil(columns, panel);
     int64_t fewestPanels =
         llvm::divideCeil(workPerGroup, extent * panel * groups * groupRows);
+    // Each group makes its rows ready anew: in 8 bits, unless somebody did
+    // before, that takes long.
     int64_t wanted = wantedGroups();
-    // Each group rounds its rows anew, if nobody did before.
     if (int8 && !op.getScales())
       wanted = int8ColumnGroups(rows, columns * groups, threads);
+    else if (threads == 1 && rows > 1)
+      wanted = 1;
     int64_t columnGroups = std::clamp<int64_t>(
         llvm::divideCeil(panels, fewestPanels), 1,
         llvm::divideCeil(wanted, llvm::divideCeil(rowTiles, groupTiles)));

@@ -13,17 +13,21 @@
 using namespace mlir;
 using namespace mlir::kf;
 
-LogicalResult mlir::kf::verifyCpuSchedule(KernelOp kernel,
-                                          CpuTargetAttr target) {
-  auto begin = [&] {
-    return kernel.emitError("schedule cannot run on this CPU: ");
+LogicalResult
+mlir::kf::verifyCpuSchedule(KernelOp kernel, ScheduleAttrInterface schedule,
+                            CpuTargetAttr target,
+                            function_ref<InFlightDiagnostic()> emitError) {
+  auto fail = [&](const Twine &message) {
+    if (emitError)
+      emitError() << message;
+    return failure();
   };
-  if (auto schedule = dyn_cast<VectorScheduleAttr>(kernel.getScheduleAttr())) {
-    if (schedule.getLanes() > target.getLanes())
-      return begin() << "lanes = " << schedule.getLanes()
-                     << " exceeds the register's " << target.getLanes();
-    if (schedule.getDot() == DotKind::I8 && !target.getInt8Dot())
-      return begin() << "dot = i8 needs VNNI";
+  if (auto vector = dyn_cast<VectorScheduleAttr>(schedule)) {
+    if (vector.getLanes() > target.getLanes())
+      return fail("lanes = " + Twine(vector.getLanes()) +
+                  " exceeds the register's " + Twine(target.getLanes()));
+    if (vector.getDot() == DotKind::I8 && !target.getInt8Dot())
+      return fail("dot = i8 needs VNNI");
   }
-  return verifyVectorSchedule(kernel, begin);
+  return verifyVectorSchedule(kernel, schedule, emitError);
 }

@@ -13,9 +13,12 @@
 
 namespace mlir::kf {
 
-/// Checks that `target` can run `kernel` by its schedule, and that every field
-/// of the schedule has an effect. The error, on the kernel, names the field.
-LogicalResult verifyCpuSchedule(KernelOp kernel, CpuTargetAttr target);
+/// Checks that `target` can run `kernel` by `schedule`, and that every field of
+/// it has an effect. `emitError` begins the diagnostic, which names the field;
+/// null: there is none.
+LogicalResult verifyCpuSchedule(KernelOp kernel, ScheduleAttrInterface schedule,
+                                CpuTargetAttr target,
+                                function_ref<InFlightDiagnostic()> emitError);
 
 } // namespace mlir::kf
 

@@ -41,8 +41,9 @@ inline constexpr int64_t int8Columns = 512;
 inline int64_t int8ColumnGroups(int64_t rows, int64_t columns,
                                 int64_t workers) {
   int64_t wanted = groupsPerWorker * workers;
-  return rows == 1 ? wanted
-                   : std::clamp(columns / int8Columns, workers, wanted);
+  if (rows == 1)
+    return wanted;
+  return workers == 1 ? 1 : std::clamp(columns / int8Columns, workers, wanted);
 }
 
 /// The CPU that the module around `function` is for; null, with a diagnostic,

@@ -36,6 +36,9 @@ struct CudaTargetModel : GpuTargetModel<CudaTargetModel, CudaTargetAttr> {
     limits.indexBits = 64;
     return limits;
   }
+  static int64_t multiprocessorsOf(CudaTargetAttr target) {
+    return target.getMultiprocessors();
+  }
 };
 
 llvm::Expected<Attribute> createCudaTarget(MLIRContext *context, StringRef chip,

@@ -2,18 +2,21 @@
 
 // dot = i8: the row is rounded to bytes, with a scale for each 32 elements and
 // their sum. Panels of q4_0: 32 rows, 2 blocks of 32 elements,
-// 18 bytes a row and block: 64 bytes of d, then 4 chunks of 128 bytes.
+// 18 bytes a row and block: 64 bytes of d, then 4 chunks of 128 bytes. Lines of
+// blocks behind are prefetched.
 // CHECK-LABEL: func.func @int8(
 // CHECK-SAME:    %{{.*}}: memref<1x64xf32>, %[[W:.*]]: memref<3x1x2x576xi8>
 // CHECK-DAG:     %[[CODES:.*]] = memref.view {{.*}} to memref<1x64xi8>
 // CHECK-DAG:     %[[SCALES:.*]] = memref.view {{.*}} to memref<1x2xf32>
-// CHECK:         vector.reduction <maximumf>
+// CHECK:         vector.reduction <maxsi>
 // CHECK:         math.roundeven
 // CHECK:         vector.store %{{.*}}, %[[CODES]]{{.*}} vector<16xi8>
 // CHECK:         scf.for %[[PANEL:.*]] = %c0 to %c3
 // CHECK:           scf.for %[[BLOCK:.*]] = %c0 to %c2 {{.*}} -> (vector<16xf32>, vector<16xf32>)
 // CHECK:             vector.load %[[W]][%[[PANEL]], %c0, %[[BLOCK]], %c0{{.*}}] : memref<3x1x2x576xi8>, vector<32xi8>
 // CHECK:             vector.bitcast {{.*}} : vector<32xi8> to vector<16xf16>
+// CHECK-COUNT-9:     memref.prefetch %[[W]][%[[PANEL]], %c0, %[[BLOCK]], %{{.*}}], read, locality<3>, data : memref<3x1x2x576xi8>
+// CHECK-NOT:         memref.prefetch
 // CHECK:             vector.load %[[W]][%[[PANEL]], %c0, %[[BLOCK]], %c64{{.*}}] : memref<3x1x2x576xi8>, vector<64xi8>
 // CHECK-COUNT-16:    kf.dp4a
 // CHECK-NOT:         kf.dp4a
@@ -23,6 +26,66 @@ kf.kernel @int8(%x: tensor<1x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layo
     attributes {schedule = #kf.vector<workgroup = [1, 96], tile = [1, 32], lanes = 16, dot = i8>} {
   %0 = kf.matmul %x, %w : tensor<1x64xf32>, tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>
   kf.yield %0 : tensor<1x96xf32>
+}
+
+// -----
+
+// Four register tiles to a workgroup: a panel's codes become bytes in scratch
+// once. Sums of integers begin at 1.5 * 2^23 less 8 times the row's sum; taken
+// as floats, they get the number off and the scale on by one multiply-add.
+// CHECK-LABEL: func.func @unpacked(
+// CHECK-DAG:     %[[BASE:.*]] = arith.constant dense<0xCB400000> : vector<16xf32>
+// CHECK-DAG:     %[[BITS:.*]] = arith.constant dense<1262485504> : vector<2xi32>
+// CHECK-DAG:     %[[CODES:.*]] = memref.view {{.*}} to memref<16x2x64xi8>
+// CHECK-DAG:     %[[SCALES:.*]] = memref.view {{.*}} to memref<2x2x2x16xf32>
+// CHECK:         %[[START:.*]] = arith.subi %[[BITS]]
+// CHECK-NEXT:    vector.store %[[START]], %[[STARTS:[a-z_0-9]+]][
+// CHECK:         scf.for %{{.*}} = %c0 to %c3
+// CHECK:           arith.mulf %{{.*}}, %[[BASE]]
+// CHECK:           vector.store %{{.*}}, %[[SCALES]]
+// CHECK-COUNT-16:  vector.store %{{.*}}, %[[CODES]]
+// CHECK:           scf.for
+// CHECK:             memref.load %[[STARTS]]
+// CHECK:             vector.load %[[CODES]]
+// CHECK-COUNT-32:    kf.dp4a
+// CHECK-NOT:         kf.dp4a
+// CHECK:             vector.bitcast %{{.*}} : vector<16xi32> to vector<16xf32>
+// CHECK-COUNT-8:     vector.fma
+// CHECK-NOT:         vector.fma
+// CHECK:             scf.yield
+kf.kernel @unpacked(%x: tensor<8x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>)
+    -> tensor<8x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [8, 96], tile = [2, 32], lanes = 16, dot = i8>} {
+  %0 = kf.matmul %x, %w : tensor<8x64xf32>, tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<8x96xf32>
+}
+
+// -----
+
+// Minimums of unpacked panels are added before, in a loop of their own; the
+// groups of a gated product, one after the other.
+// CHECK-LABEL: func.func @unpacked_mins(
+// CHECK-DAG:     %[[SCALES:.*]] = memref.view {{.*}} to memref<8x3x4x16xf32>
+// CHECK-DAG:     %[[TOTALS:.*]] = memref.view {{.*}} to memref<8x8xf32>
+// CHECK:         scf.for {{.*}} -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>)
+// CHECK-COUNT-2:   vector.load %[[SCALES]]
+// CHECK-COUNT-4:   vector.fma
+// CHECK-NOT:       vector.fma
+// CHECK:           scf.yield
+// CHECK:         scf.for
+// CHECK-COUNT-32:  kf.dp4a
+// CHECK-NOT:       kf.dp4a
+// CHECK:           scf.yield
+// CHECK:         scf.for
+// CHECK-COUNT-4:   vector.fma
+// CHECK:         scf.for
+// CHECK-COUNT-32:  kf.dp4a
+// CHECK-NOT:       kf.dp4a
+kf.kernel @unpacked_mins(%x: tensor<8x256xf32>, %w: tensor<2x96x256x!kf.quant<q4_k>, #kf.layout<panel = 32>>)
+    -> tensor<8x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [8, 96], tile = [2, 32], lanes = 16, dot = i8>} {
+  %0 = kf.matmul %x, %w glu(silu) : tensor<8x256xf32>, tensor<2x96x256x!kf.quant<q4_k>, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<8x96xf32>
 }
 
 // -----

@@ -49,9 +49,13 @@ kf.kernel @k(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 16>>
 
 // -----
 
-// bf16: one load holds 2 x 16 weights; their halves are shifted and masked to f32.
+// bf16: one load holds 2 x 16 weights; their halves are shifted and masked to
+// f32. One row reads the weight once: a line ahead is prefetched for each row of
+// the panel.
 // CHECK-LABEL: func.func @bf16(
-// CHECK-SAME:    memref<3x1x64x32xbf16>
+// CHECK-SAME:    %{{.*}}: memref<1x64xf32>, %[[W:.*]]: memref<3x1x64x32xbf16>
+// CHECK:         memref.prefetch %[[W]][%{{.*}}, %c0, %{{.*}}, %c0], read, locality<3>, data
+// CHECK-NOT:     memref.prefetch
 // CHECK:         %[[PAIRS:.*]] = vector.load %{{.*}} : memref<3x1x64x32xbf16>, vector<32xbf16>
 // CHECK-NEXT:    %[[BITS:.*]] = vector.bitcast %[[PAIRS]] : vector<32xbf16> to vector<16xi32>
 // CHECK-DAG:     arith.shli %[[BITS]]
@@ -62,6 +66,32 @@ kf.kernel @bf16(%x: tensor<1x64xf32>, %w: tensor<96x64xbf16, #kf.layout<panel = 
     attributes {schedule = #kf.vector<workgroup = [1, 32], tile = [1, 32], lanes = 16>} {
   %0 = kf.matmul %x, %w : tensor<1x64xf32>, tensor<96x64xbf16, #kf.layout<panel = 32, interleave = 16>>
   kf.yield %0 : tensor<1x96xf32>
+}
+
+// -----
+
+// Four register tiles to a workgroup: a panel of f16 becomes f32 in scratch
+// once. What is left of K comes one by one.
+// CHECK-LABEL: func.func @unpacked(
+// CHECK-SAME:    %[[X:.*]]: memref<8x38xf32>, %[[W:.*]]: memref<3x1x38x32xf16>
+// CHECK-DAG:     %[[PANEL:.*]] = memref.view {{.*}} to memref<38x2x16xf32>
+// CHECK-DAG:     %[[ROWS:.*]] = memref.view {{.*}} to memref<8x48xf32>
+// CHECK:         scf.for %{{.*}} = %c0 to %c3
+// CHECK:           scf.for %{{.*}} = %c0 to %c38
+// CHECK:             vector.load %[[W]]
+// CHECK:             arith.extf
+// CHECK:             vector.store %{{.*}}, %[[PANEL]]
+// CHECK:           scf.for %{{.*}} = %c0 to %c4
+// CHECK:             scf.for %{{.*}} = %c0 to %c36 step %c4 iter_args{{.*}}
+// CHECK-NEXT:          vector.load %[[PANEL]]
+// CHECK-NOT:           arith.extf
+// CHECK:             scf.for %{{.*}} = %c36 to %c38 step %c1 iter_args
+// CHECK-COUNT-4:       vector.fma
+kf.kernel @unpacked(%x: tensor<8x38xf32>, %w: tensor<96x38xf16, #kf.layout<panel = 32>>)
+    -> tensor<8x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [8, 96], tile = [2, 32], lanes = 16, unroll = 4>} {
+  %0 = kf.matmul %x, %w : tensor<8x38xf32>, tensor<96x38xf16, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<8x96xf32>
 }
 
 // -----

@@ -8,7 +8,7 @@
 // With VNNI rows of x are rounded to 8 bits; sums of integers take registers
 // beside those of floats, so the register tile has fewer rows.
 // CHECK-LABEL: kf.kernel @many(
-// CHECK-SAME:    tile = [4, 32], lanes = 16, dot = i8>
+// CHECK-SAME:    tile = [8, 32], lanes = 16, dot = i8>
 // AVX2-LABEL:  kf.kernel @many(
 // AVX2-SAME:     tile = [4, 16], lanes = 8>
 kf.kernel @many(%x: tensor<96x512xf32>, %w: tensor<512x512x!kf.quant<q4_0>>) -> tensor<96x512xf32> {

@@ -15,11 +15,14 @@ kf.kernel @one_row(%x: tensor<1x2048xf32>, %w: tensor<5632x2048x!kf.quant<q4_0>>
   kf.yield %0 : tensor<1x5632xf32>
 }
 
-// Many rows make workgroups of their own before columns are split.
+// Many rows read a panel of the weight together; several workers share rows and
+// columns.
 // CHECK-LABEL:   kf.kernel @rows(
-// CHECK-SAME:      workgroup = [64, 5632], tile = [4, 32]
+// CHECK-SAME:      workgroup = [512, 5632], tile = [8, 32]
 // TWO-LABEL:     kf.kernel @rows(
-// TWO-SAME:        workgroup = [64, 5632], tile = [4, 32]
+// TWO-SAME:        workgroup = [256, 1408], tile = [8, 32]
+// UNKNOWN-LABEL: kf.kernel @rows(
+// UNKNOWN-SAME:    workgroup = [256, 960], tile = [8, 32]
 kf.kernel @rows(%x: tensor<512x2048xf32>, %w: tensor<5632x2048x!kf.quant<q4_0>>) -> tensor<512x5632xf32> {
   %0 = kf.matmul %x, %w : tensor<512x2048xf32>, tensor<5632x2048x!kf.quant<q4_0>>
   kf.yield %0 : tensor<512x5632xf32>
@@ -27,12 +30,22 @@ kf.kernel @rows(%x: tensor<512x2048xf32>, %w: tensor<5632x2048x!kf.quant<q4_0>>)
 
 // Rounding more than one row for few columns would take longer than the product.
 // TWO-LABEL:     kf.kernel @few_rows(
-// TWO-SAME:        workgroup = [16, 512], tile = [4, 32]
+// TWO-SAME:        workgroup = [16, 512], tile = [8, 32]
 // UNKNOWN-LABEL: kf.kernel @few_rows(
-// UNKNOWN-SAME:    workgroup = [16, 256], tile = [4, 32]
+// UNKNOWN-SAME:    workgroup = [16, 256], tile = [8, 32]
 kf.kernel @few_rows(%x: tensor<16x2048xf32>, %w: tensor<2048x2048x!kf.quant<q4_0>>) -> tensor<16x2048xf32> {
   %0 = kf.matmul %x, %w : tensor<16x2048xf32>, tensor<2048x2048x!kf.quant<q4_0>>
   kf.yield %0 : tensor<16x2048xf32>
+}
+
+// Fewer rows, where columns are few: each group makes its rows ready.
+// CHECK-LABEL:   kf.kernel @few_columns(
+// CHECK-SAME:      workgroup = [518, 768], tile = [14, 32], lanes = 16, unroll = 8>
+// UNKNOWN-LABEL: kf.kernel @few_columns(
+// UNKNOWN-SAME:    workgroup = [56, 192], tile = [14, 32]
+kf.kernel @few_columns(%x: tensor<512x256xf32>, %w: tensor<768x256xbf16>) -> tensor<512x768xf32> {
+  %0 = kf.matmul %x, %w : tensor<512x256xf32>, tensor<768x256xbf16>
+  kf.yield %0 : tensor<512x768xf32>
 }
 
 // A workgroup with too little to do is not worth handing out.

@@ -14,9 +14,9 @@ kf.kernel @given(%x: tensor<?x256xf32>, %w: tensor<768x256xbf16>) -> tensor<?x76
 
 // Many rows: the register tile fills the registers.
 // CHECK-LABEL: kf.kernel @prefill(
-// CHECK-SAME:    tile = [14, 32], lanes = 16, unroll = 4>
+// CHECK-SAME:    tile = [14, 32], lanes = 16, unroll = 8>
 // AVX2-LABEL:  kf.kernel @prefill(
-// AVX2-SAME:     tile = [6, 16], lanes = 8, unroll = 4>
+// AVX2-SAME:     tile = [6, 16], lanes = 8, unroll = 8>
 kf.kernel @prefill(%x: tensor<?x256xf32>, %w: tensor<768x256xbf16>) -> tensor<?x768xf32> {
   %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<768x256xbf16>
   kf.yield %0 : tensor<?x768xf32>
@@ -52,7 +52,7 @@ kf.kernel @gated(%x: tensor<?x256xf32>, %w: tensor<2x704x256xbf16>) -> tensor<?x
   kf.yield %0 : tensor<?x704xf32>
 }
 
-// An odd reduction is not unrolled by four.
+// A short odd reduction is not unrolled.
 // CHECK-LABEL: kf.kernel @odd(
 // CHECK-SAME:    tile = [14, 32], lanes = 16>
 kf.kernel @odd(%x: tensor<?x37xf32>, %w: tensor<45x37xf32>) -> tensor<?x45xf32> {
@@ -143,9 +143,9 @@ kf.kernel @nothing(%x: tensor<4xf32>) {
 
 // A packed weight has its panels, and a panel is packed by one workgroup.
 // CHECK-LABEL: kf.kernel @packed(
-// CHECK-SAME:    tile = [9, 48], lanes = 16, unroll = 4>
+// CHECK-SAME:    tile = [9, 48], lanes = 16, unroll = 8>
 // AVX2-LABEL:  kf.kernel @packed(
-// AVX2-SAME:     tile = [2, 48], lanes = 8, unroll = 4>
+// AVX2-SAME:     tile = [2, 48], lanes = 8, unroll = 8>
 kf.kernel @packed(%x: tensor<?x256xf32>, %w: tensor<768x256xbf16, #kf.layout<panel = 48>>) -> tensor<?x768xf32> {
   %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<768x256xbf16, #kf.layout<panel = 48>>
   kf.yield %0 : tensor<?x768xf32>

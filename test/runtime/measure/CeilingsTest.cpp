@@ -83,10 +83,12 @@ TEST(HostCeilings, GiveEveryRateOfEveryNumberOfThreads) {
 TEST(HostCeilings, ReadAsMuchAsIsAsked) {
   auto host = HostCeilings::create(1, {.readBytes = 3 * kMiB + 100});
   ASSERT_TRUE(succeeds(host.status()));
-  EXPECT_EQ((*host)->readBytes(), 3 * kMiB + 64);
+  EXPECT_EQ((*host)->arrayBytes(), 3 * kMiB + 64);
+  for (uint64_t bytes : {uint64_t(1), kMiB, 100 * kMiB})
+    EXPECT_GT(*(*host)->readBytesPerSecond(bytes), 0);
   host = HostCeilings::create(1, {.readBytes = 1});
   ASSERT_TRUE(succeeds(host.status()));
-  EXPECT_EQ((*host)->readBytes(), 64u);
+  EXPECT_EQ((*host)->arrayBytes(), 64u);
   EXPECT_GT(*(*host)->readBytesPerSecond(), 0);
 }
 

@@ -21,6 +21,13 @@ FusionRules getGpuFusionRules(int64_t rows);
 ScheduleAttrInterface selectGpuSchedule(KernelOp kernel,
                                         const GpuLimits &limits, int64_t rows);
 
+/// Schedules that a GPU with these limits can run `kernel` by and that could be
+/// the fastest with up to `rows` rows: selectGpuSchedule()'s first, none twice.
+/// None, after a diagnostic, where that one cannot run.
+SmallVector<ScheduleAttrInterface>
+getGpuScheduleCandidates(KernelOp kernel, const GpuLimits &limits,
+                         int64_t rows);
+
 } // namespace mlir::kf
 
 #endif // KF_TARGET_COMMON_GPUSCHEDULES_H

@@ -28,6 +28,13 @@ struct GpuLimits {
 LogicalResult checkGpuSupport(KernelOp kernel, const GpuLimits &limits,
                               int64_t rows);
 
+/// Checks that a GPU with these limits can run `kernel`, which
+/// checkGpuSupport() found good, by `schedule`. `emitError` begins the
+/// diagnostic; null: there is none.
+LogicalResult verifyGpuSchedule(KernelOp kernel, ScheduleAttrInterface schedule,
+                                const GpuLimits &limits,
+                                function_ref<InFlightDiagnostic()> emitError);
+
 /// Checks that a GPU with these limits can run `kernel` by its schedule. The
 /// error is on the kernel, or on the op that has no GPU code.
 LogicalResult verifyGpuSchedule(KernelOp kernel, const GpuLimits &limits,

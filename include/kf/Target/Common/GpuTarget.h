@@ -9,12 +9,13 @@
 #ifndef KF_TARGET_COMMON_GPUTARGET_H
 #define KF_TARGET_COMMON_GPUTARGET_H
 
+#include "kf/Target/Common/GpuCostModel.h"
 #include "kf/Target/Common/GpuSchedules.h"
 
 namespace mlir::kf {
 
 /// The base of a GPU's model of TargetAttrInterface. `Model` has a static
-/// GpuLimits limitsOf(TargetAttr).
+/// GpuLimits limitsOf(TargetAttr), and int64_t multiprocessorsOf(TargetAttr).
 template <typename Model, typename TargetAttr>
 struct GpuTargetModel : TargetAttrInterface::ExternalModel<Model, TargetAttr> {
   FusionRules getFusionRules(Attribute, int64_t rows) const {
@@ -32,6 +33,18 @@ struct GpuTargetModel : TargetAttrInterface::ExternalModel<Model, TargetAttr> {
                                int64_t rows) const {
     return verifyGpuSchedule(kernel, Model::limitsOf(cast<TargetAttr>(target)),
                              rows);
+  }
+  SmallVector<ScheduleAttrInterface>
+  getScheduleCandidates(Attribute target, KernelOp kernel, int64_t rows) const {
+    return getGpuScheduleCandidates(
+        kernel, Model::limitsOf(cast<TargetAttr>(target)), rows);
+  }
+  double predictSeconds(Attribute target, KernelOp kernel,
+                        ScheduleAttrInterface schedule, int64_t rows,
+                        const ::kf::MachineRates &machine) const {
+    auto attr = cast<TargetAttr>(target);
+    return predictGpuSeconds(kernel, schedule, rows, machine,
+                             Model::multiprocessorsOf(attr));
   }
 };
 

@@ -1,0 +1,25 @@
+//===- GpuCostModel.h - How long kernels take on GPUs -----------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_TARGET_COMMON_GPUCOSTMODEL_H
+#define KF_TARGET_COMMON_GPUCOSTMODEL_H
+
+#include "kf/Dialect/KF/IR/KF.h"
+
+namespace mlir::kf {
+
+/// Seconds that `kernel` by `schedule`, which verifies, should take with `rows`
+/// rows on a GPU with these rates and `multiprocessors`; see
+/// docs/decisions/cost-model.md. What is 0 is a usual GPU's.
+double predictGpuSeconds(KernelOp kernel, ScheduleAttrInterface schedule,
+                         int64_t rows, const ::kf::MachineRates &machine,
+                         int64_t multiprocessors);
+
+} // namespace mlir::kf
+
+#endif // KF_TARGET_COMMON_GPUCOSTMODEL_H

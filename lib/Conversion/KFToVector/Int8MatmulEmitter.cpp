@@ -1,0 +1,427 @@
+//===- Int8MatmulEmitter.cpp - Products in 8 bits -------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// dot = i8: rows of x are rounded to 8 bits with a scale for every 32 elements
+// (a unit), here or before by kf.quantize_rows. A quad's products are added up
+// in integers; scales are applied once a sub-block.
+//
+// Integers are added to the bits of 1.5 * 2^23, where one is the unit in the
+// last place: read as a float, a sum is that number and the integer, exactly.
+// One multiply-add then takes the number off and applies the weight's scale,
+// which has few enough bits for its product with the number to be exact, so
+// that the result is that of a conversion and a multiplication.
+//
+//===----------------------------------------------------------------------===//
+
+#include "MatmulEmitter.h"
+#include "PackedPanel.h"
+#include "RowQuantizer.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::kf;
+
+namespace {
+
+constexpr float kBase = 12582912.0f;      // 1.5 * 2^23
+constexpr int32_t kBaseBits = 0x4b400000; // and its bits
+constexpr int64_t unit = PackedPanel::unit;
+
+class Int8MatmulEmitter : public MatmulEmitter {
+public:
+  Int8MatmulEmitter(KernelEmitter &e, const ::kf::BlockFormat &format)
+      : MatmulEmitter(e), blocks(e, format), format(format) {}
+
+private:
+  /// What a sub-block's codes are multiplied with and by: vectors of the panel.
+  struct SubBlock {
+    SmallVector<Value> scales, offsets, mins; // offsets = -kBase * scales
+    std::function<SmallVector<Value>(int64_t quad)> codes;
+  };
+
+  //===--- Rows -----------------------------------------------------------===//
+
+  LogicalResult computeRows(int64_t most) override {
+    blocks.bind(weights, panel, extent, readsOnce ? kPrefetchBytes : 0);
+    int64_t subBlocks = extent / format.subBlock;
+    if (op.getScales()) {
+      if (failed(bindRows()))
+        return failure();
+      if (tileRows > 1)
+        copyRows(most);
+    } else {
+      x.codes = e.scratch({most, rowStride(64)}, b.getI8Type());
+      x.scales = e.scratch({most, extent / unit});
+      x.sums = e.scratch({most, subBlocks}, b.getI32Type());
+      x.firstRow = e.index(0);
+      LogicalResult result = success();
+      e.loop(rows, [&](Value row) {
+        result = quantizeRow(e, op.getX(), row, format.subBlock, x);
+      });
+      if (failed(result))
+        return failure();
+    }
+    if (blocks.packed.zero)
+      starts = e.scratch({most, subBlocks}, b.getI32Type());
+    if (blocks.hasMins())
+      totals = e.scratch({most, subBlocks});
+    if (starts || totals)
+      e.loop(rows, [&](Value row) { prepareSums(row); });
+    clearRowsPast();
+    return success();
+  }
+
+  /// Takes rows that kf.quantize_rows rounded.
+  LogicalResult bindRows() {
+    auto bind = [&](Value tensor, Value &memref) {
+      SmallVector<Value> at;
+      memref = e.sourceMemref(tensor, at);
+      if (!x.firstRow)
+        x.firstRow = at[0];
+      return memref && isEqualConstantIntOrValue(at[0], x.firstRow) &&
+             getConstantIntValue(at[1]) == 0;
+    };
+    if (bind(op.getX(), x.codes) && bind(op.getScales(), x.scales) &&
+        bind(op.getSums(), x.sums))
+      return success();
+    return fail("codes, scales and sums must be arguments of the kernel, or "
+                "the same whole rows of them; slice what kf.quantize_rows "
+                "reads instead");
+  }
+
+  /// Copies codes and scales, so that there is room for the rows of the last
+  /// register tile.
+  void copyRows(int64_t most) {
+    Value codes = e.scratch({most, rowStride(64)}, b.getI8Type());
+    Value scales = e.scratch({most, extent / unit});
+    e.loop(rows, [&](Value row) {
+      Value from = e.add(x.firstRow, row);
+      auto copy = [&](Value source, Value target, int64_t count) {
+        Type element = cast<MemRefType>(source.getType()).getElementType();
+        e.forPieces(e.index(count), [&](Value at, unsigned width) {
+          Value piece =
+              vector::LoadOp::create(b, loc, e.vectorType(width, element),
+                                     source, ValueRange{from, at});
+          vector::StoreOp::create(b, loc, piece, target, ValueRange{row, at});
+        });
+      };
+      copy(x.codes, codes, extent);
+      copy(x.scales, scales, extent / unit);
+    });
+    x.codes = codes;
+    x.scales = scales;
+    rowsAreCopied = true;
+  }
+
+  /// Row `row` of what a sub-block's sum begins with, and of what its minimums
+  /// are multiplied by: the sum of (code - zero) * q is that of code * q less
+  /// zero times that of q, which is in `x.sums`.
+  void prepareSums(Value row) {
+    Value from = e.add(x.firstRow, row);
+    int64_t perUnit = blocks.subBlocksPerUnit();
+    e.forPieces(e.index(extent / unit), [&](Value u, unsigned units) {
+      unsigned width = units * perUnit;
+      Value sub = e.mul(u, e.index(perUnit));
+      VectorType type = e.vectorType(width, b.getI32Type());
+      Value sums =
+          vector::LoadOp::create(b, loc, type, x.sums, ValueRange{from, sub});
+      auto splat = [&](int32_t value) -> Value {
+        return arith::ConstantOp::create(
+            b, loc, DenseElementsAttr::get(type, b.getI32IntegerAttr(value)));
+      };
+      if (starts) {
+        Value less =
+            arith::MulIOp::create(b, loc, sums, splat(blocks.packed.zero));
+        Value start = arith::SubIOp::create(b, loc, splat(kBaseBits), less);
+        vector::StoreOp::create(b, loc, start, starts, ValueRange{row, sub});
+      }
+      if (!totals)
+        return;
+      Value scales =
+          e.loadMemref(x.scales, {rowsAreCopied ? row : from, u}, units);
+      for (int64_t count = 1; count < perUnit; count *= 2)
+        scales = vector::InterleaveOp::create(b, loc, scales, scales);
+      Value floats = arith::SIToFPOp::create(b, loc, e.vectorType(width), sums);
+      e.store(e.mul(scales, floats), totals, {row, sub});
+    });
+  }
+
+  /// Rows of the last register tile that are none get factors of 0: what lies
+  /// there may be slow to multiply.
+  void clearRowsPast() {
+    std::optional<int64_t> count = getConstantIntValue(rows);
+    if (tileRows == 1 || (count && *count % tileRows == 0))
+      return;
+    Value end = e.mul(e.ceilDiv(rows, tileRows), e.index(tileRows));
+    e.loop(rows, end, e.index(1), {}, [&](Value row, ValueRange) {
+      auto clear = [&](Value memref) {
+        if (!memref)
+          return;
+        int64_t size = cast<MemRefType>(memref.getType()).getDimSize(1);
+        e.forPieces(e.index(size), [&](Value at, unsigned width) {
+          e.store(e.splat(e.f32(0.0), width), memref, {row, at});
+        });
+      };
+      clear(x.scales);
+      clear(totals);
+      return SmallVector<Value>();
+    });
+  }
+
+  //===--- Panels ---------------------------------------------------------===//
+
+  /// Writes a byte for each code of the panel, and floats for its scales.
+  bool canUnpack() const override { return true; }
+  void unpackPanel(Value p) override {
+    int64_t all = vectorsPerRow(), subBlocks = extent / format.subBlock;
+    if (!unpackedCodes) {
+      unpackedCodes = e.scratch({extent / 4, all, 4 * lanes}, b.getI8Type());
+      unpackedScales =
+          e.scratch({subBlocks, blocks.hasMins() ? 3 : 2, all, lanes});
+    }
+    blocks.forUnits(p, {0, all}, {}, [&](Value u, ValueRange) {
+      for (int64_t sub = 0; sub < blocks.subBlocksPerUnit(); ++sub) {
+        SubBlock from = packedSubBlock(sub);
+        Value row = subBlockIndex(u, sub);
+        for (int64_t v = 0; v < all; ++v) {
+          auto put = [&](int64_t field, ArrayRef<Value> values) {
+            if (!values.empty())
+              e.store(values[v], unpackedScales,
+                      {row, e.index(field), e.index(v), e.index(0)});
+          };
+          put(0, from.scales);
+          put(1, from.offsets);
+          put(2, from.mins);
+        }
+        for (int64_t quad = 0; quad < blocks.quadsPerSubBlock(); ++quad)
+          for (auto [v, codes] : llvm::enumerate(from.codes(quad)))
+            vector::StoreOp::create(b, loc, bytesOf(codes), unpackedCodes,
+                                    ValueRange{quadIndex(u, sub, quad),
+                                               e.index(static_cast<int64_t>(v)),
+                                               e.index(0)});
+      }
+      return SmallVector<Value>();
+    });
+  }
+
+  Value subBlockIndex(Value u, int64_t sub) {
+    return e.add(e.mul(u, e.index(blocks.subBlocksPerUnit())), e.index(sub));
+  }
+  Value quadIndex(Value u, int64_t sub, int64_t quad) {
+    return e.add(e.mul(u, e.index(PackedPanel::quadsPerUnit)),
+                 e.index(sub * blocks.quadsPerSubBlock() + quad));
+  }
+
+  /// Sub-block `sub` of the unit that PackedPanel reads.
+  SubBlock packedSubBlock(int64_t sub) {
+    SubBlock result;
+    std::tie(result.scales, result.mins) = blocks.scales(sub);
+    Value base = e.splat(e.f32(-kBase), lanes);
+    for (Value scale : result.scales)
+      result.offsets.push_back(e.mul(scale, base));
+    result.codes = [=, this](int64_t quad) {
+      SmallVector<Value> codes =
+          blocks.codes(sub * blocks.quadsPerSubBlock() + quad);
+      if (format.table)
+        for (Value &code : codes)
+          code = lookUpBytes(code);
+      return codes;
+    };
+    return result;
+  }
+
+  /// Field `field` of sub-block `number` of what unpackPanel() wrote.
+  SmallVector<Value> loadField(Value number, int64_t field,
+                               PackedPanel::Vectors vectors) {
+    SmallVector<Value> values;
+    for (int64_t i = 0; i < vectors.count; ++i)
+      values.push_back(e.loadMemref(
+          unpackedScales,
+          {number, e.index(field), e.index(vectors.first + i), e.index(0)},
+          lanes));
+    return values;
+  }
+
+  /// Sub-block `sub` of unit `u` of what unpackPanel() wrote, but for its
+  /// minimums.
+  SubBlock unpackedSubBlock(Value u, int64_t sub,
+                            PackedPanel::Vectors vectors) {
+    SubBlock result;
+    Value number = subBlockIndex(u, sub);
+    result.scales = loadField(number, 0, vectors);
+    result.offsets = loadField(number, 1, vectors);
+    result.codes = [=, this](int64_t quad) {
+      SmallVector<Value> codes;
+      for (int64_t i = 0; i < vectors.count; ++i)
+        codes.push_back(vector::LoadOp::create(
+            b, loc, e.vectorType(4 * lanes, b.getI8Type()), unpackedCodes,
+            ValueRange{quadIndex(u, sub, quad), e.index(vectors.first + i),
+                       e.index(0)}));
+      return codes;
+    };
+    return result;
+  }
+
+  //===--- Sums -----------------------------------------------------------===//
+
+  /// Many rows: a group after the other, whose sums are in registers alone.
+  SmallVector<Value> sumTile(Value p, Value firstRow) override {
+    int64_t all = vectorsPerRow();
+    if (tileRows == 1)
+      return sumVectors(p, firstRow, {0, all});
+    SmallVector<Value> sums(tileRows * all);
+    int64_t count = all / groups;
+    for (int64_t first = 0; first < all; first += count) {
+      SmallVector<Value> part = sumVectors(p, firstRow, {first, count});
+      for (int64_t row = 0; row < tileRows; ++row)
+        for (int64_t v = 0; v < count; ++v)
+          sums[row * all + first + v] = part[row * count + v];
+    }
+    return sums;
+  }
+
+  SmallVector<Value> sumVectors(Value p, Value firstRow,
+                                PackedPanel::Vectors vectors) {
+    SmallVector<Value> zeros(tileRows * vectors.count,
+                             e.splat(e.f32(0.0), lanes));
+    auto sumUnit = [&](Value u, ValueRange state) {
+      SmallVector<Value> sums(state);
+      for (int64_t sub = 0; sub < blocks.subBlocksPerUnit(); ++sub)
+        addSubBlock(firstRow, u, sub,
+                    unpacks ? unpackedSubBlock(u, sub, vectors)
+                            : packedSubBlock(sub),
+                    sums);
+      return sums;
+    };
+    if (!unpacks)
+      return blocks.forUnits(p, vectors, zeros, sumUnit);
+    SmallVector<Value> sums = zeros;
+    if (blocks.hasMins())
+      sums = sumMins(firstRow, vectors, zeros);
+    auto units =
+        e.loop(e.index(0), e.index(extent / unit), e.index(1), sums, sumUnit);
+    return SmallVector<Value>(units.getResults());
+  }
+
+  /// Adds what the minimums that unpackPanel() wrote make, in a loop of their
+  /// own, which leaves more registers to that of the codes.
+  SmallVector<Value> sumMins(Value firstRow, PackedPanel::Vectors vectors,
+                             ValueRange inits) {
+    auto loop =
+        e.loop(e.index(0), e.index(extent / format.subBlock), e.index(1), inits,
+               [&](Value number, ValueRange state) {
+                 SmallVector<Value> sums(state);
+                 SmallVector<Value> mins = loadField(number, 2, vectors);
+                 for (int64_t row = 0; row < tileRows; ++row)
+                   addMins(e.add(firstRow, e.index(row)), number, mins,
+                           MutableArrayRef<Value>(sums).slice(row * mins.size(),
+                                                              mins.size()));
+                 return sums;
+               });
+    return SmallVector<Value>(loop.getResults());
+  }
+
+  /// Adds what a row's minimums of sub-block `number` make.
+  void addMins(Value row, Value number, ArrayRef<Value> mins,
+               MutableArrayRef<Value> sums) {
+    Value total = e.splat(
+        memref::LoadOp::create(b, loc, totals, ValueRange{row, number}), lanes);
+    for (size_t v = 0; v < mins.size(); ++v)
+      sums[v] = vector::FMAOp::create(b, loc, mins[v], total, sums[v]);
+  }
+
+  /// Four neighbouring bytes of row `row`, on every lane.
+  Value loadQuad(Value row, Value number) {
+    Value bytes =
+        vector::LoadOp::create(b, loc, e.vectorType(4, b.getI8Type()), x.codes,
+                               ValueRange{row, e.mul(number, e.index(4))});
+    Value quad = vector::BitCastOp::create(
+        b, loc, e.vectorType(1, b.getI32Type()), bytes);
+    return bytesOf(
+        e.splat(vector::ExtractOp::create(b, loc, quad, int64_t(0)), lanes));
+  }
+
+  void addSubBlock(Value firstRow, Value u, int64_t sub, const SubBlock &w,
+                   MutableArrayRef<Value> sums) {
+    size_t vectors = w.scales.size();
+    Value number = subBlockIndex(u, sub);
+    SmallVector<Value> rowIndices, products;
+    for (int64_t row = 0; row < tileRows; ++row) {
+      Value index = e.add(firstRow, e.index(row));
+      rowIndices.push_back(rowsAreCopied ? index : e.add(x.firstRow, index));
+      Value start = blocks.splatInt(kBaseBits);
+      if (starts)
+        start = e.splat(
+            memref::LoadOp::create(b, loc, starts, ValueRange{index, number}),
+            lanes);
+      products.append(vectors, start);
+    }
+    for (int64_t quad = 0; quad < blocks.quadsPerSubBlock(); ++quad) {
+      SmallVector<Value> codes = w.codes(quad);
+      for (int64_t row = 0; row < tileRows; ++row) {
+        Value bytes = loadQuad(rowIndices[row], quadIndex(u, sub, quad));
+        for (size_t v = 0; v < vectors; ++v) {
+          Value &product = products[row * vectors + v];
+          product = Dp4aOp::create(b, loc, product, bytesOf(codes[v]), bytes);
+        }
+      }
+    }
+    for (int64_t row = 0; row < tileRows; ++row) {
+      Value factor =
+          e.splat(memref::LoadOp::create(b, loc, x.scales,
+                                         ValueRange{rowIndices[row], u}),
+                  lanes);
+      for (size_t v = 0; v < vectors; ++v) {
+        Value &sum = sums[row * vectors + v];
+        Value bits = vector::BitCastOp::create(b, loc, e.vectorType(lanes),
+                                               products[row * vectors + v]);
+        Value scaled =
+            vector::FMAOp::create(b, loc, bits, w.scales[v], w.offsets[v]);
+        sum = vector::FMAOp::create(b, loc, scaled, factor, sum);
+      }
+      if (!w.mins.empty())
+        addMins(e.add(firstRow, e.index(row)), number, w.mins,
+                sums.slice(row * vectors, vectors));
+    }
+  }
+
+  Value bytesOf(Value codes) {
+    VectorType type = e.vectorType(4 * lanes, b.getI8Type());
+    if (codes.getType() == type)
+      return codes;
+    return vector::BitCastOp::create(b, loc, type, codes);
+  }
+
+  /// The table's entries, with packed.zero added, at the bytes of `codes`.
+  Value lookUpBytes(Value codes) {
+    SmallVector<int8_t> entries;
+    for (int64_t i = 0; i < 16; ++i)
+      entries.push_back(
+          static_cast<int8_t>(format.table[i] + blocks.packed.zero));
+    return LookUpOp::create(b, loc, bytesOf(codes), entries);
+  }
+
+  PackedPanel blocks;
+  const ::kf::BlockFormat &format;
+  QuantizedRows x;
+  bool rowsAreCopied = false; // x.codes and x.scales, whose first row is 0 then
+  Value starts; // scratch [rows, K / sub-block] of i32; null: all kBaseBits
+  Value totals; // scratch [rows, K / sub-block]: scale times sum of codes
+  Value unpackedCodes;  // scratch [K / 4, vectors, 4 * lanes] of i8
+  Value unpackedScales; // scratch [K / sub-block, 2 or 3, vectors, lanes]
+};
+
+} // namespace
+
+LogicalResult mlir::kf::emitInt8MatmulKernel(KernelEmitter &emitter,
+                                             const ::kf::BlockFormat &format) {
+  return Int8MatmulEmitter(emitter, format).emit();
+}

@@ -1,0 +1,252 @@
+//===- GpuCostModel.cpp - How long kernels take on GPUs -------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// docs/decisions/cost-model.md says what is counted and where the constants
+// come from. Time of a multiprocessor is counted in cycles, in each of which it
+// does one multiply-add on every lane.
+//
+//===----------------------------------------------------------------------===//
+
+#include "kf/Target/Common/GpuCostModel.h"
+
+#include "kf/Conversion/KernelShape.h"
+#include "kf/Transforms/ArenaBytes.h"
+#include "runtime/measure/MachineRates.h"
+
+using namespace mlir;
+using namespace mlir::kf;
+
+namespace {
+
+constexpr int64_t kUsualMultiprocessors = 64;
+constexpr double kUsualHertz = 1.5e9, kUsualReadOfMultiprocessor = 1.5e10;
+
+/// Of a multiprocessor: lanes, threads that it holds, registers and bytes of
+/// workgroup memory that these share, workgroups.
+constexpr double kLanes = 128, kThreads = 2048, kRegisters = 65536,
+                 kMemory = 98304, kGroups = 32;
+/// Cycles until memory answers, workgroup memory does, a barrier is passed.
+constexpr double kMemoryLatency = 600, kSharedLatency = 30, kBarrier = 40;
+/// Multiply-adds in the time of one load from workgroup memory.
+constexpr double kSharedLoad = 4;
+/// How much faster than memory the second-level cache is.
+constexpr double kCacheRate = 3;
+/// Seconds to start a workgroup, over all multiprocessors, and a kernel.
+constexpr double kGroupSeconds = 2e-9, kKernelSeconds = 3e-6;
+
+/// What one workgroup does.
+struct GroupCost {
+  double cycles = 0;     ///< of all lanes
+  double latency = 0;    ///< cycles that it waits when it is alone
+  double bytes = 0;      ///< from memory or a cache
+  double registers = 32; ///< of a thread
+};
+
+struct Gpu {
+  Gpu(const ::kf::MachineRates &rates, int64_t count)
+      : multiprocessors(count > 0 ? count : kUsualMultiprocessors) {
+    hertz = rates.f32FlopsPerSecond > 0
+                ? rates.f32FlopsPerSecond / (2 * kLanes * multiprocessors)
+                : kUsualHertz;
+    read = rates.readBytesPerSecond > 0
+               ? rates.readBytesPerSecond
+               : kUsualReadOfMultiprocessor * multiprocessors;
+  }
+
+  /// Workgroups that a multiprocessor holds at a time.
+  double resident(const KernelShape &shape, double registers) const {
+    double threads = std::max<double>(shape.threadCount, 32);
+    double most = std::min(
+        {kGroups, kThreads / threads, kRegisters / (threads * registers)});
+    if (shape.workgroupBytes > 0)
+      most = std::min(most, kMemory / shape.workgroupBytes);
+    return std::max(std::floor(most), 1.0);
+  }
+
+  /// `groups` workgroups of `group` each; `unique` bytes come from memory, what
+  /// is read again from the cache.
+  double seconds(const KernelShape &shape, const GroupCost &group,
+                 double groups, double unique) const {
+    double held = resident(shape, std::min(group.registers, 255.0));
+    // Few workgroups leave multiprocessors, and their latency, uncovered.
+    held = std::clamp(std::ceil(groups / multiprocessors), 1.0, held);
+    // More registers than there are go to memory and back.
+    double cycles = group.cycles * (group.registers > 255 ? 4 : 1);
+    double ofRound = std::max(held * cycles, group.latency + cycles);
+    double rounds = std::ceil(groups / (multiprocessors * held));
+    double compute = rounds * ofRound / hertz;
+    double memory =
+        unique / read +
+        std::max(group.bytes * groups - unique, 0.0) / (kCacheRate * read);
+    return std::max(compute, memory) + 0.2 * std::min(compute, memory) +
+           groups * kGroupSeconds + kKernelSeconds;
+  }
+
+  double multiprocessors, hertz, read;
+};
+
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+double bytesOf(Type type, int64_t rows) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor ? getArenaBytes(tensor, rows).value_or(0) : 0;
+}
+
+/// All operands and results, each once.
+double bytesOf(KernelOp kernel, int64_t rows) {
+  double bytes = 0;
+  for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(),
+                                            kernel.getResultTypes()))
+    bytes += bytesOf(type, rows);
+  return bytes;
+}
+
+double secondsOfMatmul(KernelOp kernel, MatmulOp op, const KernelShape &shape,
+                       const Gpu &gpu, int64_t tokens) {
+  auto type = cast<RankedTensorType>(op.getType());
+  auto w = cast<RankedTensorType>(op.getW().getType());
+  double rows = type.isDynamicDim(0) ? tokens : type.getDimSize(0);
+  double columns = type.getDimSize(1);
+  double extent = cast<RankedTensorType>(op.getX().getType()).getDimSize(1);
+  double rowGroups = std::ceil(rows / shape.rows);
+  double groups = rowGroups * std::ceil(columns / shape.columns);
+  double weightBytes = bytesOf(w, tokens) / (columns * shape.groups);
+  bool hasBlocks = isa<QuantType>(w.getElementType());
+  // To take an element of a weight apart: field, scale, conversion.
+  double decode = hasBlocks ? 8 : w.getElementType().isF32() ? 0 : 1;
+  double sums = shape.tileRows * shape.tileColumns * shape.groups;
+  double lines = shape.rows + shape.columns * shape.groups;
+
+  GroupCost group;
+  group.bytes =
+      shape.rows * extent * 4 + shape.columns * shape.groups * weightBytes;
+  double loads = shape.tileRows + shape.tileColumns * shape.groups;
+  if (shape.sharing > 1) {
+    double steps = std::ceil(extent / (shape.sharing * shape.unroll));
+    double ofStep = shape.unroll * (sums + 2 * loads +
+                                    shape.tileColumns * shape.groups * decode) +
+                    4;
+    double shares = std::ceil(sums / std::max<double>(shape.sharedElements, 1));
+    group.cycles = shape.threadCount / kLanes *
+                   (steps * ofStep + shares * (shape.sharing + 8));
+    group.latency = steps * kMemoryLatency + shares * 2 * kBarrier;
+    group.registers += sums + loads * shape.unroll;
+  } else {
+    double steps = std::ceil(extent / shape.step);
+    double staged = lines * shape.step / shape.threadCount;
+    double ofStep =
+        shape.step * (sums + kSharedLoad * loads + 4.0 / shape.unroll) +
+        staged * (4 + decode * shape.columns * shape.groups / lines);
+    group.cycles = shape.threadCount / kLanes * steps * ofStep;
+    group.latency = steps * (kMemoryLatency + 2 * kBarrier + kSharedLatency);
+    group.registers +=
+        sums + loads * std::min<double>(shape.unroll, 4) + staged;
+  }
+  // Statistics of a fused norm: its rows once more.
+  if (shape.statistics > 0)
+    group.cycles += shape.rows * extent * 2 / kLanes;
+  return gpu.seconds(shape, group, groups, bytesOf(kernel, tokens));
+}
+
+double secondsOfFlash(CacheAttentionInterface op, const KernelShape &shape,
+                      ArrayRef<int64_t> workgroup, const Gpu &gpu,
+                      int64_t tokens) {
+  const FlashShape &flash = *shape.flash;
+  auto q = cast<RankedTensorType>(op.getQ().getType());
+  KVCacheType cache = op.getCache().getType();
+  double rows = q.isDynamicDim(0) ? tokens : q.getDimSize(0);
+  double dim = q.getDimSize(2), heads = q.getDimSize(1);
+  auto table = cast<RankedTensorType>(op.getPageTable().getType());
+  double context = static_cast<double>(table.getDimSize(1)) * cache.getPage();
+  double sequences = table.isDynamicDim(0) ? 1 : table.getDimSize(0);
+  double seen = (rows > sequences ? std::min(rows, context) : context) / 2;
+  double parts = 1;
+  if (auto partial = dyn_cast<AttentionPartialOp>(op.getOperation()))
+    parts = partial.getSplits();
+  double rowsOfGroup = std::min<double>(workgroup[0], rows) * workgroup[1];
+  double passes = std::ceil(rowsOfGroup / flash.rows);
+  double tiles = std::max(seen / parts / flash.keys, 1.0) + 0.5;
+  double threads = shape.threadCount;
+
+  double products = flash.rows * flash.keys * dim;
+  // Each product reads a query from workgroup memory, and each row a weight.
+  double ofTile = 2 * products / threads +
+                  kSharedLoad *
+                      (products / flash.keysOfThread() +
+                       flash.rows * flash.keys * dim / flash.columnsOfThread) /
+                      threads +
+                  std::ceil(flash.rows * flash.keys / threads) *
+                      (kSharedLoad * (flash.parts + 3) + 20);
+  GroupCost group;
+  group.cycles = passes * tiles * ofTile * threads / kLanes;
+  group.latency = passes * tiles *
+                  (2 * kMemoryLatency +
+                   (3 + flash.queryChunks(dim) + flash.passes(dim)) * kBarrier);
+  group.registers +=
+      flash.rows * (flash.keysOfThread() + flash.columnsOfThread);
+  double elementBytes = 4;
+  if (auto quant = dyn_cast<QuantType>(cache.getType()))
+    elementBytes = static_cast<double>(getStorage(quant.getFormat()).bytes) /
+                   getStorage(quant.getFormat()).elements;
+  else
+    elementBytes = cache.getType().getIntOrFloatBitWidth() / 8.0;
+  group.bytes = passes * seen / parts * dim * 2 * elementBytes;
+  double groups =
+      std::ceil(rows / workgroup[0]) * std::ceil(heads / workgroup[1]) * parts;
+  double unique =
+      sequences * seen * dim * 2 * cache.getKvHeads() * elementBytes +
+      2 * rows * heads * dim * 4;
+  return gpu.seconds(shape, group, groups, unique);
+}
+
+double secondsOfRows(KernelOp kernel, const KernelShape &shape,
+                     ArrayRef<int64_t> workgroup, const Gpu &gpu,
+                     int64_t rows) {
+  double bytes = bytesOf(kernel, rows), groups = 1;
+  RankedTensorType tiled;
+  for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(),
+                                            kernel.getResultTypes()))
+    if (auto tensor = dyn_cast<RankedTensorType>(type);
+        tensor && (!tiled || kernel.getNumResults() > 0))
+      tiled = tensor;
+  if (tiled)
+    for (auto [dim, size] : llvm::enumerate(workgroup))
+      if (size > 0 && dim < static_cast<size_t>(tiled.getRank()))
+        groups *= llvm::divideCeil(
+            tiled.isDynamicDim(dim) ? rows : tiled.getDimSize(dim), size);
+  GroupCost group;
+  group.bytes = bytes / groups;
+  double ofThread = std::ceil(group.bytes / 4 / shape.threadCount);
+  group.cycles = std::max(shape.threadCount / kLanes, 0.25) * ofThread * 8;
+  group.latency =
+      ofThread * kMemoryLatency / 4 +
+      (shape.workgroupBytes > 0 ? std::log2(shape.threadCount) * kBarrier : 0);
+  return gpu.seconds(shape, group, groups, bytes);
+}
+
+} // namespace
+
+double mlir::kf::predictGpuSeconds(KernelOp kernel,
+                                   ScheduleAttrInterface schedule, int64_t rows,
+                                   const ::kf::MachineRates &machine,
+                                   int64_t multiprocessors) {
+  FailureOr<KernelShape> shape = getKernelShape(kernel, schedule, nullptr);
+  if (failed(shape))
+    return 0;
+  Gpu gpu(machine, multiprocessors);
+  for (Operation &op : kernel.getBody().front()) {
+    if (auto matmul = dyn_cast<MatmulOp>(op))
+      return secondsOfMatmul(kernel, matmul, *shape, gpu, rows);
+    if (auto attention = dyn_cast<CacheAttentionInterface>(op))
+      return secondsOfFlash(attention, *shape, schedule.getWorkgroup(), gpu,
+                            rows);
+  }
+  return secondsOfRows(kernel, *shape, schedule.getWorkgroup(), gpu, rows);
+}

@@ -1,0 +1,170 @@
+//===- GpuScheduleCandidates.cpp - Schedules to measure on GPUs -----------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Sizes around those of GpuSchedules.cpp. What a device cannot run is left out
+// by the check that schedules of people meet.
+//
+//===----------------------------------------------------------------------===//
+
+#include "kf/Target/Common/GpuSchedules.h"
+
+#include "llvm/ADT/SetVector.h"
+
+#include <set>
+
+using namespace mlir;
+using namespace mlir::kf;
+
+namespace {
+
+/// Rows up to which threads may share the sums of a product.
+constexpr int64_t mostSharedRows = 32;
+/// Products of a thread in one unrolled step.
+constexpr int64_t mostProducts = 64;
+/// Workgroups along a dimension that every device allows.
+constexpr int64_t mostGroups = 65535;
+
+class Candidates {
+public:
+  Candidates(KernelOp kernel, const GpuLimits &limits, int64_t rows)
+      : kernel(kernel), context(kernel.getContext()), limits(limits),
+        tokens(rows) {}
+
+  SmallVector<ScheduleAttrInterface> list() {
+    ScheduleAttrInterface chosen = selectGpuSchedule(kernel, limits, tokens);
+    if (!chosen || failed(verifyGpuSchedule(kernel, chosen, limits, [&] {
+          return kernel.emitError();
+        })))
+      return {};
+    schedules.insert(chosen);
+    if (auto flash = dyn_cast<FlashScheduleAttr>(chosen)) {
+      addFlash(flash);
+    } else if (auto matmul = find<MatmulOp>()) {
+      addShared(matmul);
+      addStaged(matmul);
+    } else if (auto simt = dyn_cast<SimtScheduleAttr>(chosen)) {
+      addRows(simt);
+    }
+    return schedules.takeVector();
+  }
+
+private:
+  template <typename OpTy> OpTy find() {
+    auto ops = kernel.getBody().getOps<OpTy>();
+    return ops.empty() ? OpTy() : *ops.begin();
+  }
+
+  /// What does not verify is left out.
+  void add(ScheduleAttrInterface schedule) {
+    if (succeeded(verifyGpuSchedule(kernel, schedule, limits, nullptr)))
+      schedules.insert(schedule);
+  }
+  void addSimt(ArrayRef<int64_t> workgroup, ArrayRef<int64_t> threads,
+               ArrayRef<int64_t> tile = {}, int64_t reduction = 0,
+               int64_t unroll = 1) {
+    add(SimtScheduleAttr::get(context, workgroup, threads, tile, reduction,
+                              unroll));
+  }
+
+  int64_t rowsOf(RankedTensorType type) {
+    return type.isDynamicDim(0) ? tokens : type.getDimSize(0);
+  }
+
+  /// Threads along x share sums, those along y have columns of their own.
+  void addShared(MatmulOp op) {
+    auto type = cast<RankedTensorType>(op.getType());
+    int64_t rows = rowsOf(type), columns = type.getDimSize(1);
+    if (rows > mostSharedRows)
+      return;
+    std::set<int64_t> heights;
+    for (int64_t tiles : {1, 2, 4})
+      heights.insert(llvm::divideCeil(rows, tiles));
+    for (int64_t height : heights)
+      for (int64_t x : {16, 32, 64, 128})
+        for (int64_t y : {1, 2, 4, 8})
+          for (int64_t ofThread : {1, 2, 4}) {
+            if (llvm::divideCeil(columns, y * ofThread) > mostGroups)
+              continue;
+            for (int64_t unroll : {2, 4, 8})
+              if (height * ofThread * unroll <= mostProducts)
+                addSimt({height, y * ofThread}, {x, y, 1}, {height, ofThread},
+                        0, unroll);
+          }
+  }
+
+  /// Threads have elements of a tile each, whose operands are staged.
+  void addStaged(MatmulOp op) {
+    auto type = cast<RankedTensorType>(op.getType());
+    int64_t rows = rowsOf(type), columns = type.getDimSize(1);
+    if (rows <= 4)
+      return;
+    for (auto [x, y] : {std::pair{8, 8}, {16, 8}, {16, 16}, {32, 8}})
+      for (int64_t height : {1, 2, 4, 8})
+        for (int64_t width : {1, 2, 4, 8}) {
+          // As many rows and columns more than there are would be padding.
+          if (height * width > mostProducts ||
+              y * height >= 2 * std::max<int64_t>(rows, 8) ||
+              x * width >= 2 * std::max<int64_t>(columns, 8))
+            continue;
+          for (int64_t reduction : {8, 16, 32})
+            addSimt({y * height, x * width}, {x, y, 1}, {height, width},
+                    reduction);
+        }
+  }
+
+  void addFlash(FlashScheduleAttr first) {
+    auto attention = find<CacheAttentionInterface>();
+    int64_t rows = rowsOf(cast<RankedTensorType>(attention.getQ().getType()));
+    SmallVector<int64_t> workgroup(first.getWorkgroup());
+    std::set<int64_t> tokensOfGroup = {workgroup[0]};
+    if (!isa<AttentionPartialOp>(attention.getOperation()))
+      for (int64_t count = 1; count <= std::min<int64_t>(rows, 16); count *= 2)
+        if (llvm::divideCeil(rows, count) <= mostGroups)
+          tokensOfGroup.insert(count);
+    for (int64_t count : tokensOfGroup)
+      for (int64_t threads : {32, 64, 128, 256})
+        for (int64_t keys : {8, 16, 32, 64}) {
+          workgroup[0] = count;
+          add(FlashScheduleAttr::get(context, workgroup, keys, {threads}));
+        }
+  }
+
+  /// Other numbers of threads, and workgroups with more and with less of the
+  /// loop that the default tiles last: the one that it divides the finest.
+  void addRows(SimtScheduleAttr first) {
+    SmallVector<int64_t> workgroup(first.getWorkgroup());
+    int64_t last = -1;
+    for (auto [loop, size] : llvm::enumerate(workgroup))
+      if (size > 0)
+        last = loop;
+    // More of it only: less could make a grid that is too large.
+    for (int64_t factor : {1, 2, 4, 8}) {
+      if (last < 0 && factor > 1)
+        return;
+      if (last >= 0)
+        workgroup[last] = first.getWorkgroup()[last] * factor;
+      for (int64_t threads : {32, 64, 128, 256, 512})
+        addSimt(workgroup, {threads});
+    }
+  }
+
+  KernelOp kernel;
+  MLIRContext *context;
+  const GpuLimits &limits;
+  int64_t tokens;
+  llvm::SetVector<ScheduleAttrInterface, SmallVector<ScheduleAttrInterface>>
+      schedules;
+};
+
+} // namespace
+
+SmallVector<ScheduleAttrInterface>
+mlir::kf::getGpuScheduleCandidates(KernelOp kernel, const GpuLimits &limits,
+                                   int64_t rows) {
+  return Candidates(kernel, limits, rows).list();
+}

@@ -1,0 +1,416 @@
+//===- CostModel.cpp - How long kernels take on CPUs ----------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// docs/decisions/cost-model.md says what is counted and where the constants
+// come from. Time within a thread is counted in slots: one is the time of a
+// multiply-add of vectors at the machine's full rate, of which usual cores do
+// two a cycle.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CostModel.h"
+#include "Workers.h"
+
+#include "kf/Transforms/ArenaBytes.h"
+#include "runtime/measure/MachineRates.h"
+
+using namespace mlir;
+using namespace mlir::kf;
+
+namespace {
+
+//===----------------------------------------------------------------------===//
+// The machine
+//===----------------------------------------------------------------------===//
+
+constexpr double kUsualHertz = 3e9, kUsualReadOfThread = 1e10;
+
+/// Caches that a core has, or a share in, in bytes, and bytes that it takes
+/// from each a slot.
+constexpr double kFirstCache = 32 * 1024, kSecondCache = 1024 * 1024,
+                 kThirdCache = 16 * 1024 * 1024;
+constexpr double kSecondCacheRate = 16, kThirdCacheRate = 5;
+
+/// Slots: from an addition to one that needs it; what is issued in one.
+constexpr double kLatency = 8, kIssued = 3;
+/// Slots of a sum that registers do not hold, for each time it is needed.
+constexpr double kSpill = 4;
+/// Slots that a workgroup takes to be claimed and called.
+constexpr double kGroupSlots = 1500;
+
+struct Core {
+  Core(CpuTargetAttr target, const ::kf::MachineRates &rates)
+      : lanes(target.getLanes()), registers(target.getLanes() == 16 ? 32 : 16),
+        threads(rates.threads > 0 ? rates.threads : threadsOf(target)) {
+    slotsPerSecond = 2 * kUsualHertz;
+    if (rates.f32FlopsPerSecond > 0)
+      slotsPerSecond = rates.f32FlopsPerSecond / threads / (2.0 * lanes);
+    if (rates.i8OpsPerSecond > 0)
+      dotSlots =
+          slotsPerSecond / (rates.i8OpsPerSecond / threads / (8.0 * lanes));
+    double read = rates.readBytesPerSecond > 0 ? rates.readBytesPerSecond
+                                               : kUsualReadOfThread * threads;
+    memoryRate = read / threads / slotsPerSecond;
+  }
+
+  double lanes;
+  double registers;
+  int64_t threads;
+  double slotsPerSecond;
+  double dotSlots = 1;   // of a vector of 4-byte products
+  double memoryRate = 1; // bytes a slot, while all threads read
+
+  /// Slots to bring `bytes` to the first-level cache from the cache where a
+  /// working set of `workingSet` bytes stays.
+  double reload(double bytes, double workingSet) const {
+    if (workingSet <= kFirstCache)
+      return 0;
+    if (workingSet <= kSecondCache)
+      return bytes / kSecondCacheRate;
+    return bytes / std::max(memoryRate,
+                            workingSet <= kThirdCache ? kThirdCacheRate : 0);
+  }
+
+  /// Slots of a loop's step: what its ports, its chain of additions and its
+  /// front end take, whichever is the longest.
+  double step(double arithmetic, double loads, double chain,
+              double others) const {
+    return std::max(
+        {arithmetic, loads, chain, (arithmetic + loads + others) / kIssued});
+  }
+
+  /// Seconds of `count` workgroups that take `slots` altogether: all workers
+  /// are busy until the last round, which is not full.
+  double seconds(double slots, int64_t count) const {
+    double rounds = llvm::divideCeil(count, threads);
+    return (slots + kGroupSlots * count) * rounds / count / slotsPerSecond;
+  }
+};
+
+/// Two of what runs at the same time: the shorter one does not hide entirely
+/// behind the other.
+double overlap(double a, double b) {
+  return std::max(a, b) + 0.2 * std::min(a, b);
+}
+
+/// Parts of `extent` that tiles of `size` make: whole ones, and the last one's
+/// size, if it is smaller.
+struct Parts {
+  Parts(int64_t extent, int64_t size)
+      : size(size), whole(extent / size), rest(extent % size) {}
+  int64_t size, whole, rest;
+  int64_t count() const { return whole + (rest > 0); }
+
+  /// The sum of `of(size)` over all parts.
+  template <typename Fn> double sum(Fn of) const {
+    return (whole ? whole * of(size) : 0.0) + (rest ? of(rest) : 0.0);
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+class MatmulCost {
+public:
+  MatmulCost(MatmulOp op, VectorScheduleAttr schedule, const Core &core,
+             int64_t tokens)
+      : op(op), schedule(schedule), core(core),
+        weight(cast<RankedTensorType>(op.getW().getType())),
+        quant(dyn_cast<QuantType>(weight.getElementType())) {
+    auto x = cast<RankedTensorType>(op.getX().getType());
+    rows = x.isDynamicDim(0) ? tokens : x.getDimSize(0);
+    extent = x.getDimSize(1);
+    columns = weight.getShape().end()[-2];
+    tileRows = schedule.getTile()[0];
+    panel = schedule.getTile()[1];
+    vectors = (op.getGlu() ? 2 : 1) * panel / schedule.getLanes();
+    int8 = schedule.getDot() != DotKind::F32;
+  }
+
+  double seconds() {
+    auto sizeOf = [&](size_t loop, int64_t whole) {
+      ArrayRef<int64_t> sizes = schedule.getWorkgroup();
+      int64_t size = loop < sizes.size() ? sizes[loop] : 0;
+      return size ? std::min(size, whole) : whole;
+    };
+    Parts rowGroups(rows, sizeOf(0, rows));
+    Parts columnGroups(columns, sizeOf(1, llvm::alignTo(columns, panel)));
+    // The first group of rows has panels from memory, others from where the
+    // weight stays.
+    double all = columns * vectors * schedule.getLanes() / panel * extent *
+                 weightBytes();
+    freshRate =
+        rowGroups.count() /
+        (1 / core.memoryRate + (rowGroups.count() - 1) * core.reload(1, all));
+    double slots = rowGroups.sum([&](int64_t groupRows) {
+      return columnGroups.sum([&](int64_t groupColumns) {
+        return ofGroup(groupRows, llvm::divideCeil(groupColumns, panel));
+      });
+    });
+    return core.seconds(slots, rowGroups.count() * columnGroups.count());
+  }
+
+private:
+  double ofGroup(int64_t groupRows, int64_t panels) {
+    double tiles = llvm::divideCeil(groupRows, tileRows);
+    double panelBytes = vectors * schedule.getLanes() * extent * weightBytes();
+    double rowBytes = extent * (int8 ? 1.25 : 4.0);
+    double compute = sums() + tileRows * vectors * 4 + kLatency * 4;
+    // Each panel comes from afar for the first tile and stays in a cache
+    // beside the rows of the next; all rows come by once a panel.
+    double tileBytes = tileRows * rowBytes;
+    double ofRows = core.reload(tileBytes, panelBytes + groupRows * rowBytes);
+    double first = overlap(compute, panelBytes / freshRate + ofRows);
+    double others = overlap(
+        compute, core.reload(panelBytes, panelBytes + tileBytes) + ofRows);
+    return groupRows * rowSlots() + panels * (first + (tiles - 1) * others);
+  }
+
+  /// Bytes of an element of the weight.
+  double weightBytes() const {
+    if (!quant)
+      return weight.getElementTypeBitWidth() / 8.0;
+    const ::kf::BlockFormat &format = getStorage(quant.getFormat());
+    return static_cast<double>(format.bytes) / format.elements;
+  }
+
+  /// Slots to make a row of x ready, which every workgroup does for itself.
+  double rowSlots() {
+    double ofVector = 3;
+    if (Operation *norm = op.getX().getDefiningOp())
+      ofVector += isa<RmsNormOp, LayerNormOp>(norm) ? 5 : 2;
+    if (int8)
+      ofVector = op.getScales() ? 0.5 : ofVector + 9;
+    return extent / core.lanes * ofVector;
+  }
+
+  /// Slots to sum up a register tile over all of K.
+  double sums() const {
+    if (!quant)
+      return extent * denseStep();
+    return extent / ::kf::PackedBlock::unit * (int8 ? int8Unit() : floatUnit());
+  }
+
+  double spilled(double needed) const {
+    return std::max(needed - core.registers, 0.0);
+  }
+
+  /// One k of a dense product.
+  double denseStep() const {
+    double sums = tileRows * vectors;
+    int64_t bits = weight.getElementTypeBitWidth();
+    // Low and high halves of pairs; or a conversion that takes two ports.
+    double conversions = weight.getElementType().isBF16()  ? vectors
+                         : weight.getElementType().isF16() ? 2 * vectors
+                                                           : 0;
+    double over = spilled(sums * schedule.getAccumulators() + vectors + 2);
+    double loads = vectors * std::max(bits / 32.0, 0.5) + tileRows;
+    return core.step(sums + conversions + kSpill * over, loads,
+                     kLatency / schedule.getAccumulators(),
+                     2.0 / schedule.getUnroll());
+  }
+
+  /// Slots to take the codes of four neighbours, for each vector.
+  double codesOfQuad(const ::kf::BlockFormat &format) const {
+    auto plane = [](int bits) {
+      // A load serves 8 / bits quads; all but the first are shifted.
+      return bits == 0 ? 0.0 : bits / 8.0 + (1 - bits / 8.0) + (bits < 8);
+    };
+    double slots = plane(format.low.bits) + plane(format.high.bits);
+    return slots + (format.high.bits ? 2 : 0) + (format.table ? 1 : 0);
+  }
+
+  /// Slots to take scales and minimums of a sub-block, for each vector.
+  static double scalesOfSubBlock(const ::kf::BlockFormat &format) {
+    if (format.subScales == ::kf::SubScales::None)
+      return 2;
+    return format.minOffset < 0 ? 3 : 6;
+  }
+
+  /// 32 k of a product in 8 bits.
+  double int8Unit() const {
+    const ::kf::BlockFormat &format = getStorage(quant.getFormat());
+    double subBlocks = ::kf::PackedBlock::unit / format.subBlock;
+    double quads = ::kf::PackedBlock::unit / 4.0, sums = tileRows * vectors;
+    bool hasMins = format.minOffset >= 0;
+    double over = spilled(2 * sums + vectors * (hasMins ? 3 : 2) + 2) * kSpill *
+                  subBlocks;
+    double arithmetic =
+        quads * (vectors * codesOfQuad(format) + sums * core.dotSlots) +
+        subBlocks *
+            (sums * (hasMins ? 4 : 3) + vectors * scalesOfSubBlock(format)) +
+        over;
+    double loads = quads * (tileRows + 0.5 * vectors) +
+                   subBlocks * (2 * tileRows + 2 * vectors);
+    double chain = (quads + 3) * kLatency / 2 * subBlocks / 2;
+    return core.step(arithmetic, loads, chain, subBlocks * 2 * tileRows);
+  }
+
+  /// 32 k with codes that become floats.
+  double floatUnit() const {
+    const ::kf::BlockFormat &format = getStorage(quant.getFormat());
+    double unit = ::kf::PackedBlock::unit, sums = tileRows * vectors;
+    double subBlocks = unit / format.subBlock;
+    bool hasMins = format.minOffset >= 0;
+    double ofCode = 3.5 + (hasMins ? 1 : 0) + (format.table ? 2 : 0);
+    double over =
+        spilled(sums + vectors * (hasMins ? 4 : 3) + 1) * kSpill * unit;
+    double arithmetic = over + unit / 4 * vectors * codesOfQuad(format) +
+                        unit * (sums + vectors * ofCode) +
+                        subBlocks * vectors * scalesOfSubBlock(format);
+    return core.step(arithmetic, unit * (tileRows + 0.2 * vectors),
+                     unit * kLatency, subBlocks * 2);
+  }
+
+  MatmulOp op;
+  VectorScheduleAttr schedule;
+  const Core &core;
+  RankedTensorType weight;
+  QuantType quant; // null: floats
+  int64_t rows, extent, columns;
+  double tileRows, panel, vectors; // of a row of the tile
+  double freshRate =
+      1; // bytes of a panel a slot, where a workgroup is the first
+  bool int8;
+};
+
+//===----------------------------------------------------------------------===//
+// Attention
+//===----------------------------------------------------------------------===//
+
+class AttentionCost {
+public:
+  AttentionCost(CacheAttentionInterface op, VectorScheduleAttr schedule,
+                const Core &core, int64_t tokens)
+      : op(op), schedule(schedule), core(core), cache(op.getCache().getType()) {
+    auto q = cast<RankedTensorType>(op.getQ().getType());
+    rows = q.isDynamicDim(0) ? tokens : q.getDimSize(0);
+    dim = q.getDimSize(2);
+    group = q.getDimSize(1) / cache.getKvHeads();
+    auto table = cast<RankedTensorType>(op.getPageTable().getType());
+    double context = static_cast<double>(table.getDimSize(1)) * cache.getPage();
+    // Of a prompt, rows see half of it; a few rows, half of a full context.
+    sequences = table.isDynamicDim(0) ? 1 : table.getDimSize(0);
+    seen = rows > sequences ? std::min<double>(rows, context) / 2 : context / 2;
+  }
+
+  double seconds() {
+    ArrayRef<int64_t> workgroup = schedule.getWorkgroup();
+    int64_t rowsOfGroup = workgroup.empty() || workgroup[0] == 0
+                              ? rows
+                              : std::min(workgroup[0], rows);
+    double parts = 1;
+    if (auto partial = dyn_cast<AttentionPartialOp>(op.getOperation()))
+      parts = partial.getSplits();
+    Parts groups(rows, rowsOfGroup);
+    double slots = groups.sum([&](int64_t tokens) {
+      return cache.getKvHeads() * parts * ofGroup(tokens, seen / parts);
+    });
+    return core.seconds(slots, groups.count() * cache.getKvHeads() * parts);
+  }
+
+private:
+  /// A workgroup of `tokens` tokens that see `keys` keys.
+  double ofGroup(int64_t tokens, double keys) {
+    double tileKeys = schedule.getReduction();
+    // Tokens of many sequences are alone.
+    bool alone = sequences > 1 && rows <= 2 * sequences;
+    double runs = alone ? tokens : 1, runRows = group * (alone ? 1 : tokens);
+    double height = alone ? schedule.getTile().back() : schedule.getTile()[0];
+    double blocks = std::ceil(runRows / height);
+    // Of the last tile, and of the one that rows see in part, all is computed.
+    double tiles = std::max(keys / tileKeys, 1.0) + 0.5;
+    double tileBytes = 2 * tileKeys * dim * elementBytes();
+    double compute = blocks * ofBlock(height, tileKeys);
+    double state = runRows * dim * 8;
+    double memory = tileBytes / core.memoryRate +
+                    core.reload(runRows * dim * 8, state + tileBytes);
+    double prepare = runRows * dim / core.lanes * 8 + runRows * 20;
+    return runs * (tiles * overlap(compute, memory) + prepare);
+  }
+
+  /// `height` query rows and a tile of keys: scores, weights, sums of values.
+  double ofBlock(double height, double keys) const {
+    double lanes = schedule.getLanes(), vectors = keys / lanes;
+    double over =
+        std::max(height * vectors + vectors + 1 - core.registers, 0.0);
+    double conversion = elementBytes() < 4 ? 1 : 0;
+    double scores =
+        dim * core.step(height * vectors + conversion * vectors + kSpill * over,
+                        vectors + height, kLatency, 1);
+    double weights = height * (vectors * 24 + 60);
+    double pieces = std::ceil(dim / lanes);
+    double atOnce = std::min(pieces, 8.0);
+    double rowsAtOnce =
+        std::clamp(std::floor((lanes == 16 ? 24 : 16) / atOnce), 1.0, height);
+    while (std::fmod(height, rowsAtOnce) != 0)
+      --rowsAtOnce;
+    double values = keys * (height / rowsAtOnce) * (pieces / atOnce) *
+                        core.step(rowsAtOnce * atOnce + conversion * atOnce,
+                                  atOnce + rowsAtOnce, kLatency, 4) +
+                    height * pieces * 4;
+    return scores + weights + values + 40;
+  }
+
+  double elementBytes() const {
+    if (auto quant = dyn_cast<QuantType>(cache.getType())) {
+      const ::kf::BlockFormat &format = getStorage(quant.getFormat());
+      return static_cast<double>(format.bytes) / format.elements;
+    }
+    return cache.getType().getIntOrFloatBitWidth() / 8.0;
+  }
+
+  CacheAttentionInterface op;
+  VectorScheduleAttr schedule;
+  const Core &core;
+  KVCacheType cache;
+  int64_t rows, sequences;
+  double dim, group, seen;
+};
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+/// What is read and written, once, and the workgroups that do it.
+double secondsOfRows(KernelOp kernel, VectorScheduleAttr schedule,
+                     const Core &core, int64_t rows) {
+  double bytes = 0;
+  RankedTensorType tiled; // whose loops the workgroup tiles
+  for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(),
+                                            kernel.getResultTypes()))
+    if (auto tensor = dyn_cast<RankedTensorType>(type)) {
+      bytes += getArenaBytes(tensor, rows).value_or(0);
+      if (!tiled || kernel.getNumResults() > 0)
+        tiled = tensor;
+    }
+  double slots = std::max(bytes / core.memoryRate, bytes / 4 / core.lanes * 4);
+  int64_t groups = 1;
+  if (tiled)
+    for (auto [dim, size] : llvm::enumerate(schedule.getWorkgroup()))
+      if (size > 0 && dim < static_cast<size_t>(tiled.getRank()))
+        groups *= llvm::divideCeil(
+            tiled.isDynamicDim(dim) ? rows : tiled.getDimSize(dim), size);
+  return core.seconds(slots, std::max<int64_t>(groups, 1));
+}
+
+} // namespace
+
+double mlir::kf::predictCpuSeconds(KernelOp kernel, VectorScheduleAttr schedule,
+                                   CpuTargetAttr target, int64_t rows,
+                                   const ::kf::MachineRates &machine) {
+  Core core(target, machine);
+  for (Operation &op : kernel.getBody().front()) {
+    if (auto matmul = dyn_cast<MatmulOp>(op))
+      return MatmulCost(matmul, schedule, core, rows).seconds();
+    if (auto attention = dyn_cast<CacheAttentionInterface>(op))
+      return AttentionCost(attention, schedule, core, rows).seconds();
+  }
+  return secondsOfRows(kernel, schedule, core, rows);
+}

@@ -1,0 +1,25 @@
+//===- CostModel.h - How long kernels take on CPUs --------------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_LIB_TARGET_LLVMCPU_COSTMODEL_H
+#define KF_LIB_TARGET_LLVMCPU_COSTMODEL_H
+
+#include "kf/Dialect/KF/IR/KF.h"
+
+namespace mlir::kf {
+
+/// Seconds that `kernel` by `schedule`, which verifies, should take with `rows`
+/// rows on a machine with these rates; see docs/decisions/cost-model.md. Rates
+/// that are 0 are a usual machine's.
+double predictCpuSeconds(KernelOp kernel, VectorScheduleAttr schedule,
+                         CpuTargetAttr target, int64_t rows,
+                         const ::kf::MachineRates &machine);
+
+} // namespace mlir::kf
+
+#endif // KF_LIB_TARGET_LLVMCPU_COSTMODEL_H

@@ -1,0 +1,116 @@
+//===- ModelWork.cpp - What a decoder has to read and compute -------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/model/ModelWork.h"
+
+#include "runtime/model/TensorList.h"
+
+#include <algorithm>
+#include <map>
+
+using namespace kf;
+
+namespace {
+
+double elementsOf(const TensorView &view) {
+  double count = 1;
+  for (int64_t dim : view.shape)
+    count *= static_cast<double>(dim);
+  return count;
+}
+
+} // namespace
+
+Result<ModelWork> ModelWork::of(const ModelConfig &config,
+                                const WeightSource &source,
+                                DataType cacheType) {
+  ModelWork work;
+  const TensorNames &names = tensorNames(config);
+  auto isCalled = [](const ListedTensor &tensor, std::string_view name) {
+    return !name.empty() && tensor.key == std::string(name) + ".weight";
+  };
+  std::map<DataType, uint64_t> matrixBytes;
+  KF_ASSIGN_OR_RETURN(const std::vector<ListedTensor> tensors,
+                      findTensors(config, source));
+  for (const ListedTensor &tensor : tensors) {
+    KF_ASSIGN_OR_RETURN(const TensorView view, source.describe(tensor.name));
+    const double count = elementsOf(view);
+    const double bytes = static_cast<double>(view.bytes);
+    work.elements += static_cast<uint64_t>(count);
+    work.bytes += view.bytes;
+    const bool isTable = isCalled(tensor, names.embedding);
+    const bool isHead =
+        isTable ? config.tiedEmbeddings : isCalled(tensor, names.head);
+    if (isTable || isCalled(tensor, names.positions))
+      work.rowBytes += bytes / static_cast<double>(view.shape.front());
+    if (isHead || (!isTable && !isCalled(tensor, names.positions)))
+      work.weightBytes += bytes;
+    if (tensor.role != ListedTensor::Role::Matrix)
+      continue;
+    matrixBytes[view.type] += view.bytes;
+    if (isHead)
+      (isBlock(view.type) ? work.headBlocks : work.headFloats) += count;
+    else if (!isTable && !isCalled(tensor, names.positions))
+      (isBlock(view.type) ? work.layerBlocks : work.layerFloats) += count;
+  }
+  work.mostType =
+      std::ranges::max_element(matrixBytes, {}, [](const auto &entry) {
+        return entry.second;
+      })->first;
+  work.windows = config.windows;
+  work.windows.resize(static_cast<size_t>(config.layers));
+  const double width = static_cast<double>(config.headDim);
+  work.keyBytes = 2 * width * static_cast<double>(config.kvHeads) *
+                  static_cast<double>(bytesPerBlock(cacheType)) /
+                  static_cast<double>(elementsPerBlock(cacheType));
+  // A product with the key and one with the value.
+  work.keyOperations = 4 * width * static_cast<double>(config.heads);
+  return work;
+}
+
+double ModelWork::keysOf(int64_t position) const {
+  double keys = 0;
+  for (int64_t window : windows)
+    keys += static_cast<double>(window ? std::min(window, position + 1)
+                                       : position + 1);
+  return keys;
+}
+
+StepWork ModelWork::prompt(int64_t sequences, int64_t depth, int64_t tokens,
+                           int64_t rows) const {
+  const double all =
+      static_cast<double>(sequences) * static_cast<double>(tokens);
+  const double wanted = static_cast<double>(sequences);
+  const int64_t steps = (sequences * tokens + rows - 1) / rows;
+  double rowKeys = 0, stepKeys = 0;
+  for (int64_t i = 0; i < tokens; ++i) {
+    rowKeys += keysOf(depth + i);
+    // Rows of a step share the keys that they read.
+    if (i + 1 == tokens || (i + 1) % rows == 0)
+      stepKeys += keysOf(depth + i);
+  }
+  StepWork work;
+  work.bytes = weightBytes * static_cast<double>(steps) + rowBytes * all +
+               stepKeys * keyBytes * wanted;
+  work.floatOperations = 2 * (layerFloats * all + headFloats * wanted) +
+                         rowKeys * keyOperations * wanted;
+  work.blockOperations = 2 * (layerBlocks * all + headBlocks * wanted);
+  return work;
+}
+
+StepWork ModelWork::decode(int64_t sequences, int64_t depth,
+                           int64_t tokens) const {
+  StepWork work;
+  for (int64_t i = 0; i < tokens; ++i) {
+    const StepWork step = prompt(sequences, depth + i, 1, sequences);
+    work.bytes += step.bytes;
+    work.floatOperations += step.floatOperations;
+    work.blockOperations += step.blockOperations;
+  }
+  return work;
+}

@@ -1,0 +1,70 @@
+//===- ModelWork.h - What a decoder has to read and compute -----*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The least that steps of a decoder can do with, from its configuration and its
+// tensors alone: what time they take is held against it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_MODEL_MODELWORK_H
+#define KF_RUNTIME_MODEL_MODELWORK_H
+
+#include "runtime/model/ModelConfig.h"
+#include "runtime/weights/WeightSource.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace kf {
+
+/// Of one step or several. A multiply-add is two operations.
+struct StepWork {
+  double bytes = 0;           ///< of weights and cached keys and values, read
+  double floatOperations = 0; ///< of plain floats, attention's among them
+  double blockOperations = 0; ///< of products with block-quantized weights
+};
+
+/// Immutable: any thread.
+class ModelWork {
+public:
+  /// The work of `config`'s decoder with `source`'s tensors and a cache of
+  /// `cacheType`. Errors: those of findTensors().
+  static Result<ModelWork> of(const ModelConfig &config,
+                              const WeightSource &source, DataType cacheType);
+
+  /// `sequences` sequences, which hold `depth` tokens each, read `tokens` more
+  /// each, in steps of up to `rows` rows; what follows the last is wanted.
+  StepWork prompt(int64_t sequences, int64_t depth, int64_t tokens,
+                  int64_t rows) const;
+  /// They read `tokens` each, in as many steps.
+  StepWork decode(int64_t sequences, int64_t depth, int64_t tokens) const;
+
+  uint64_t parameters() const { return elements; } ///< of all tensors
+  uint64_t tensorBytes() const { return bytes; }   ///< as they are stored
+  /// What most bytes of the matrices are of.
+  DataType weightType() const { return mostType; }
+
+private:
+  ModelWork() = default;
+  /// Keys that a row at `position` attends to, in all layers together.
+  double keysOf(int64_t position) const;
+
+  uint64_t elements = 0, bytes = 0;
+  DataType mostType = DataType::F32;
+  std::vector<int64_t> windows; ///< [layers] 0: all positions
+  double weightBytes = 0;       ///< that each step reads
+  double rowBytes = 0;          ///< of tables, for each row
+  // Elements of matrices: of the layers, and of the output.
+  double layerFloats = 0, layerBlocks = 0, headFloats = 0, headBlocks = 0;
+  double keyBytes = 0;      ///< a position's key and value in one layer
+  double keyOperations = 0; ///< of a row with one position in one layer
+};
+
+} // namespace kf
+
+#endif // KF_RUNTIME_MODEL_MODELWORK_H

@@ -1,0 +1,50 @@
+// RUN: kf-opt %s -split-input-file --kf-set-target=target=cuda --kf-set-layouts --kf-print-schedule-candidates -o /dev/null | FileCheck %s
+// RUN: kf-opt %s -split-input-file --kf-set-target=target="#kf.vulkan_target<threads=64,memory=16384>" --kf-set-layouts --kf-print-schedule-candidates -o /dev/null \
+// RUN:   | FileCheck %s --check-prefix=SMALL
+
+// CHECK-LABEL: kernel @gemv
+// CHECK-DAG:     #kf.simt<workgroup = [1, 8], threads = [32, 4, 1], tile = [1, 2], unroll = 8> (default)
+// CHECK-DAG:     #kf.simt<workgroup = [1, 4], threads = [128, 4, 1], tile = [1, 1], unroll = 4>
+// Threads that the device does not have are no candidates.
+// SMALL-LABEL: kernel @gemv
+// SMALL-NOT:     threads = [128,
+kf.kernel @gemv(%x: tensor<1x64xf32>, %w: tensor<40x64xf32>) -> tensor<1x40xf32> {
+  %0 = kf.matmul %x, %w : tensor<1x64xf32>, tensor<40x64xf32>
+  kf.yield %0 : tensor<1x40xf32>
+}
+
+// -----
+
+// CHECK-LABEL: kernel @matmul
+// CHECK-DAG:     #kf.simt<workgroup = [32, 32], threads = [16, 16, 1], tile = [2, 2], reduction = 16> (default)
+// CHECK-DAG:     #kf.simt<workgroup = [64, 64], threads = [16, 16, 1], tile = [4, 4], reduction = 8>
+// SMALL-LABEL: kernel @matmul
+// SMALL-NOT:     threads = [16, 16,
+// SMALL:         threads = [8, 8, 1]
+kf.kernel @matmul(%x: tensor<512x1024xf32>, %w: tensor<2048x1024xf32>) -> tensor<512x2048xf32> {
+  %0 = kf.matmul %x, %w : tensor<512x1024xf32>, tensor<2048x1024xf32>
+  kf.yield %0 : tensor<512x2048xf32>
+}
+
+// -----
+
+!layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 64, type = f16, page = 32>
+// CHECK-LABEL: kernel @attention
+// CHECK-DAG:     #kf.flash<workgroup = [2, 4], keys = 32, threads = [128]> (default)
+// CHECK-DAG:     #kf.flash<workgroup = [8, 4], keys = 16, threads = [256]>
+// CHECK-NOT:     keys = 64
+kf.kernel @attention(%q: tensor<?x8x64xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x8x64xf32> {
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.125 : f32}
+      : tensor<?x8x64xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
+  kf.yield %0 : tensor<?x8x64xf32>
+}
+
+// -----
+
+// CHECK-LABEL: kernel @rows
+// CHECK-DAG:     #kf.simt<workgroup = [1], threads = [64]> (default)
+// CHECK-DAG:     #kf.simt<workgroup = [4], threads = [256]>
+kf.kernel @rows(%x: tensor<?x256xf32>) -> tensor<?x256xf32> {
+  %0 = kf.softmax %x : tensor<?x256xf32>
+  kf.yield %0 : tensor<?x256xf32>
+}

@@ -1,0 +1,72 @@
+// RUN: kf-opt %s -split-input-file --kf-set-target="target=cpu:x86-64-v4 workers=1" --kf-set-layouts --kf-print-schedule-candidates -o /dev/null \
+// RUN:   | FileCheck %s
+// RUN: kf-opt %s -split-input-file --kf-set-target="target=#kf.cpu_target<cpu=\"x86-64-v4\",lanes=16,int8_dot=true,workers=2>" --kf-set-layouts --kf-print-schedule-candidates -o /dev/null \
+// RUN:   | FileCheck %s --check-prefix=VNNI
+
+// Workgroups and register tiles of many rows; unrolling for each tile.
+// CHECK-LABEL: kernel @prefill
+// CHECK-DAG:     s #kf.vector<workgroup = [14, 32], tile = [14, 32], lanes = 16, unroll = 8>
+// CHECK-DAG:     s #kf.vector<workgroup = [96, 192], tile = [12, 32], lanes = 16, unroll = 8>
+// CHECK-NOT:     tile = [16, 32]
+kf.kernel @prefill(%x: tensor<96x256xf32>, %w: tensor<768x256xf32>) -> tensor<96x768xf32> {
+  %0 = kf.matmul %x, %w : tensor<96x256xf32>, tensor<768x256xf32>
+  kf.yield %0 : tensor<96x768xf32>
+}
+
+// -----
+
+// Sums of one row that hide the latency of additions.
+// CHECK-LABEL: kernel @decode
+// CHECK-DAG:     s #kf.vector<{{.*}}tile = [1, 32], lanes = 16, unroll = 8, accumulators = 8>
+// CHECK-DAG:     s #kf.vector<{{.*}}tile = [1, 32], lanes = 16, unroll = 2, accumulators = 2>
+kf.kernel @decode(%x: tensor<1x256xf32>, %w: tensor<768x256xbf16>) -> tensor<1x768xf32> {
+  %0 = kf.matmul %x, %w : tensor<1x256xf32>, tensor<768x256xbf16>
+  kf.yield %0 : tensor<1x768xf32>
+}
+
+// -----
+
+// What the default multiplies in stays, whatever else would run.
+// CHECK-LABEL: kernel @blocks
+// CHECK-NOT:     dot = i8
+// VNNI-LABEL:  kernel @blocks
+// VNNI-NOT:      lanes = 16>
+// VNNI:          (default)
+kf.kernel @blocks(%x: tensor<16x512xf32>, %w: tensor<512x512x!kf.quant<q4_0>>) -> tensor<16x512xf32> {
+  %0 = kf.matmul %x, %w : tensor<16x512xf32>, tensor<512x512x!kf.quant<q4_0>>
+  kf.yield %0 : tensor<16x512xf32>
+}
+
+// -----
+
+// Keys of a block lie in one page; the heads of a KV head stay together.
+!layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 64, type = f16, page = 32>
+// CHECK-LABEL: kernel @attention
+// CHECK-DAG:     s #kf.vector<workgroup = [1, 4], tile = [4], reduction = 16, lanes = 16>
+// CHECK-DAG:     s #kf.vector<workgroup = [8, 4], tile = [8], reduction = 32, lanes = 16>
+// CHECK-NOT:     reduction = 64
+kf.kernel @attention(%q: tensor<?x8x64xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x8x64xf32> {
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.125 : f32}
+      : tensor<?x8x64xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
+  kf.yield %0 : tensor<?x8x64xf32>
+}
+
+// -----
+
+// Rows of a workgroup, no more than there are.
+// CHECK-LABEL: kernel @rows
+// CHECK-DAG:     s #kf.vector<workgroup = [2], lanes = 16>
+// CHECK-DAG:     s #kf.vector<workgroup = [64], lanes = 16>
+// CHECK-NOT:     workgroup = [128]
+kf.kernel @rows(%x: tensor<48x256xf32>) -> tensor<48x256xf32> {
+  %0 = kf.softmax %x : tensor<48x256xf32>
+  kf.yield %0 : tensor<48x256xf32>
+}
+
+// -----
+
+// A kernel without a loop to tile has one schedule.
+// CHECK-LABEL: kernel @nothing, up to 512 rows: 1 candidates
+kf.kernel @nothing(%x: tensor<4xf32>) {
+  kf.yield
+}

@@ -1,0 +1,124 @@
+//===- ModelWorkTest.cpp - What a decoder has to read and compute ---------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/model/ModelWork.h"
+
+#include "runtime/model/DummyWeights.h"
+#include "runtime/model/NamedConfigs.h"
+#include "runtime/model/TensorList.h"
+#include "test/runtime/StatusAssertions.h"
+
+#include <gtest/gtest.h>
+
+using namespace kf;
+using namespace kf::test;
+
+namespace {
+
+ModelConfig configOf(const char *name) {
+  return parseModelConfig(findNamedConfig(name)->json).take();
+}
+
+ModelWork workOf(const ModelConfig &config, DataType type,
+                 DataType cacheType = DataType::F16) {
+  auto weights = DummyWeights::create(config, type, 0);
+  EXPECT_TRUE(succeeds(weights.status()));
+  Result<ModelWork> work = ModelWork::of(config, **weights, cacheType);
+  EXPECT_TRUE(succeeds(work.status()));
+  return work.take();
+}
+
+// TinyLlama 1.1B, by hand.
+constexpr double kLayers = 22, kHidden = 2048, kInner = 5632, kKeys = 256;
+constexpr double kLayerElements =
+    kLayers *
+    (2 * kHidden * kHidden + 2 * kKeys * kHidden + 3 * kInner * kHidden);
+constexpr double kHeadElements = 32000 * kHidden;
+constexpr double kNormBytes = 45 * kHidden * 4;
+constexpr double kKeyBytes = kLayers * 2 * kKeys * 2; // f16, of a position
+
+} // namespace
+
+TEST(ModelWork, OfATokenIsAllMatricesAndTheCache) {
+  const ModelWork work = workOf(configOf("tinyllama-1.1b"), DataType::Q4_0);
+  EXPECT_EQ(work.parameters(), 1100048384u);
+  EXPECT_EQ(work.weightType(), DataType::Q4_0);
+  const StepWork first = work.decode(1, 0, 1);
+  const double blocks = 18.0 / 32;
+  EXPECT_EQ(first.bytes, (kLayerElements + kHeadElements) * blocks +
+                             kNormBytes + kHidden * blocks + kKeyBytes);
+  EXPECT_EQ(first.blockOperations, 2 * (kLayerElements + kHeadElements));
+  EXPECT_EQ(first.floatOperations, 4 * kHidden * kLayers);
+}
+
+TEST(ModelWork, GrowsWithTheDepthByTheCacheAlone) {
+  const ModelWork work = workOf(configOf("tinyllama-1.1b"), DataType::BF16);
+  const StepWork shallow = work.decode(1, 0, 1), deep = work.decode(1, 4096, 1);
+  EXPECT_EQ(deep.bytes - shallow.bytes, 4096 * kKeyBytes);
+  EXPECT_EQ(deep.floatOperations - shallow.floatOperations,
+            4096 * 4 * kHidden * kLayers);
+  EXPECT_EQ(shallow.blockOperations, 0);
+}
+
+TEST(ModelWork, OfSequencesReadsWeightsOnce) {
+  const ModelWork work = workOf(configOf("tinyllama-1.1b"), DataType::F16);
+  const StepWork one = work.decode(1, 0, 1), four = work.decode(4, 0, 1);
+  EXPECT_EQ(four.floatOperations, 4 * one.floatOperations);
+  EXPECT_EQ(four.bytes - one.bytes, 3 * (kKeyBytes + 2 * kHidden));
+  const StepWork two = work.decode(1, 0, 2);
+  EXPECT_EQ(two.bytes, 2 * one.bytes + kKeyBytes);
+}
+
+TEST(ModelWork, OfAPromptGoesInSteps) {
+  const ModelWork work = workOf(configOf("tinyllama-1.1b"), DataType::Q8_0);
+  const StepWork prompt = work.prompt(1, 0, 512, 512);
+  EXPECT_EQ(prompt.blockOperations, 2 * (512 * kLayerElements + kHeadElements));
+  EXPECT_EQ(prompt.floatOperations, 512 * 513 / 2 * 4 * kHidden * kLayers);
+  // Twice the weights, and the first half's keys once more.
+  const StepWork halves = work.prompt(1, 0, 512, 256);
+  const double weights =
+      (kLayerElements + kHeadElements) * 34 / 32 + kNormBytes;
+  EXPECT_EQ(halves.bytes - prompt.bytes, weights + 256 * kKeyBytes);
+  EXPECT_EQ(halves.floatOperations, prompt.floatOperations);
+}
+
+TEST(ModelWork, LooksNoFurtherThanAWindow) {
+  ModelConfig config = configOf("tinyllama-1.1b");
+  config.windows.assign(static_cast<size_t>(config.layers), 0);
+  config.windows[0] = 100;
+  const ModelWork work = workOf(config, DataType::Q8_0);
+  const StepWork shallow = work.decode(1, 99, 1), deep = work.decode(1, 199, 1);
+  EXPECT_EQ(deep.bytes - shallow.bytes, 100 * kKeyBytes / kLayers * 21);
+}
+
+TEST(ModelWork, KnowsTheCachesType) {
+  const ModelConfig config = configOf("tinyllama-1.1b");
+  const ModelWork half = workOf(config, DataType::Q8_0),
+                  bytes = workOf(config, DataType::Q8_0, DataType::Q8_0);
+  EXPECT_EQ(half.decode(1, 999, 1).bytes - bytes.decode(1, 999, 1).bytes,
+            1000 * (kKeyBytes - kKeyBytes / 2 * 34 / 32));
+}
+
+TEST(ModelWork, ReadsATiedTableInFull) {
+  const ModelConfig config = configOf("qwen2.5-0.5b");
+  ASSERT_TRUE(config.tiedEmbeddings);
+  const ModelWork work = workOf(config, DataType::F32);
+  const double row = static_cast<double>(config.hiddenSize) * 4;
+  const double keys = static_cast<double>(config.layers * 2 * config.kvHeads *
+                                          config.headDim * 2);
+  EXPECT_EQ(work.decode(1, 0, 1).bytes,
+            static_cast<double>(work.tensorBytes()) + row + keys);
+}
+
+TEST(ModelWork, SaysWhatATensorLacks) {
+  ModelConfig config = configOf("tinyllama-1.1b");
+  auto weights = DummyWeights::create(config, DataType::F16, 0).take();
+  ++config.layers;
+  EXPECT_TRUE(failsWith(ModelWork::of(config, *weights, DataType::F16).status(),
+                        "layers.22"));
+}

@@ -1,0 +1,318 @@
+//===- Bench.cpp - kf-run bench -------------------------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "BenchCeilings.h"
+#include "BenchOutput.h"
+#include "BenchTest.h"
+#include "Commands.h"
+#include "Interrupt.h"
+#include "ModelSession.h"
+#include "Progress.h"
+#include "Report.h"
+
+#include "runtime/core/Quote.h"
+#include "runtime/model/ModelWork.h"
+
+#include <algorithm>
+#include <charconv>
+#include <ctime>
+
+using namespace kf;
+
+namespace {
+
+constexpr int64_t kMostTokens = int64_t(1) << 24;
+constexpr int64_t kMostBatch = 1024;
+
+/// What -pg says: tokens of a prompt, and those that are generated behind it.
+struct PromptAndText {
+  int64_t prompt = 0, generated = 0;
+};
+
+/// "512,128".
+Result<PromptAndText> parsePair(std::string_view text) {
+  PromptAndText pair;
+  const char *last = text.data() + text.size();
+  auto [comma, first] = std::from_chars(text.data(), last, pair.prompt);
+  if (first == std::errc() && comma != last && *comma == ',') {
+    auto [end, second] = std::from_chars(comma + 1, last, pair.generated);
+    auto fits = [](int64_t n) { return n >= 1 && n <= kMostTokens; };
+    if (second == std::errc() && end == last && fits(pair.prompt) &&
+        fits(pair.generated))
+      return pair;
+  }
+  return Status::error("-pg takes the tokens of a prompt and those to "
+                       "generate, as in 512,128, not " +
+                       inQuotes(text));
+}
+
+struct BenchOptions {
+  ModelFlags model;
+  std::vector<int64_t> prompts, generated, batches, threads, depths;
+  std::vector<std::string> pairTexts;
+  std::vector<PromptAndText> pairs;
+  int64_t repetitions = 5;
+  std::string output = "md";
+
+  void addTo(OptionParser &parser) {
+    parser.integers({"n-prompt", 'p', "N,..."}, prompts, 0, kMostTokens,
+                    "tokens of a prompt to read: tests pp<N>; 512 by default, "
+                    "0: none");
+    parser.integers({"n-gen", 'n', "N,..."}, generated, 0, kMostTokens,
+                    "tokens to generate: tests tg<N>; 128 by default, 0: none");
+    parser.texts({"pg", 0, "P,N", /*oneDash=*/true}, pairTexts,
+                 "reads a prompt of P tokens and generates N behind it: a test "
+                 "pp<P>+tg<N>; may be given any number of times");
+    parser.integers({"batch", 'b', "N,..."}, batches, 1, kMostBatch,
+                    "sequences that generate at once, whose tokens count "
+                    "together; 1 by default. Tests pp<N> have one");
+    parser.integers({"n-depth", 'd', "N,..."}, depths, 0, kMostTokens,
+                    "tokens that a sequence has before a test begins; 0 by "
+                    "default");
+    parser.integers({"threads", 't', "N,..."}, threads, 0,
+                    ThreadPool::maxThreads,
+                    "threads of the CPU device; 0, the default, is one per CPU "
+                    "that the process may use");
+    parser.integer({"repetitions", 'r', "N"}, repetitions, 1, 1000000,
+                   "runs of each test, after one that does not count; 5 by "
+                   "default");
+    parser.choice({"output", 'o', "FORMAT"}, output, {"md", "json", "csv"},
+                  "md (the default), json or csv");
+    model.addTo(parser, /*withThreads=*/false);
+    parser.addCheck([this] { return complete(); });
+  }
+
+  /// Every test for one number of threads, those of equal batches together.
+  std::vector<BenchTest> tests() const {
+    std::vector<BenchTest> tests;
+    auto add = [&](int64_t prompt, int64_t count, int64_t depth,
+                   int64_t batch) {
+      if (prompt || count)
+        tests.push_back({prompt, count, depth, batch});
+    };
+    for (int64_t depth : depths)
+      for (int64_t prompt : prompts)
+        add(prompt, 0, depth, 1);
+    for (int64_t batch : batches)
+      for (int64_t depth : depths) {
+        for (int64_t count : generated)
+          add(0, count, depth, batch);
+        for (const PromptAndText &pair : pairs)
+          add(pair.prompt, pair.generated, depth, batch);
+      }
+    return tests;
+  }
+
+private:
+  Status complete() {
+    for (const std::string &text : pairTexts) {
+      KF_ASSIGN_OR_RETURN(const PromptAndText pair, parsePair(text));
+      pairs.push_back(pair);
+    }
+    auto setDefault = [](std::vector<int64_t> &values, int64_t value) {
+      if (values.empty())
+        values = {value};
+    };
+    setDefault(prompts, 512);
+    setDefault(generated, 128);
+    setDefault(batches, 1);
+    setDefault(depths, 0);
+    setDefault(threads, 0);
+    return tests().empty() ? Status::error("there is nothing to measure: -p "
+                                           "and -n are 0, and there is no -pg")
+                           : Status();
+  }
+};
+
+std::string timeNow() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc = {};
+  gmtime_r(&now, &utc);
+  char text[32];
+  const size_t size = std::strftime(text, sizeof(text), "%FT%TZ", &utc);
+  return std::string(text, size);
+}
+
+/// Runs the tests of one number of threads.
+class Bench {
+public:
+  Bench(const BenchOptions &options, BenchOutput &output)
+      : options(options), output(output) {}
+
+  /// Opens the model.
+  Status open(int64_t threads);
+  /// An error if a test needs a longer context than there is.
+  Status checkContext() const;
+  Status run();
+
+  int64_t finished() const { return count; }
+
+private:
+  Status runTest(const BenchTest &test);
+  BenchSubject subject() const;
+
+  const BenchOptions &options;
+  BenchOutput &output;
+  std::unique_ptr<ModelSession> session;
+  std::optional<ModelWork> work;
+  std::optional<BenchCeilings> ceilings;
+  int64_t count = 0; ///< tests that are finished
+};
+
+Status Bench::open(int64_t threads) {
+  ceilings.reset();
+  work.reset();
+  session.reset();
+  ModelFlags flags = options.model;
+  flags.device.threads = threads;
+  if (!flags.context)
+    for (const BenchTest &test : options.tests())
+      flags.context = std::max(flags.context, test.positions());
+  KF_ASSIGN_OR_RETURN(session,
+                      ModelSession::open(flags, /*withTokenizer=*/false));
+  KF_RETURN_IF_ERROR(checkContext());
+  const ModelFiles &files = session->files();
+  const CompilerOptions &compiler = session->compilerOptions();
+  KF_ASSIGN_OR_RETURN(const DataType cacheType,
+                      parseDataType(compiler.cacheType));
+  Result<ModelWork> told =
+      ModelWork::of(files.config, *files.weights, cacheType);
+  if (!told.ok())
+    return nameModel(files, told.status());
+  work = told.take();
+  double mostBytes = 0;
+  for (const BenchTest &test : options.tests())
+    mostBytes = std::max(mostBytes, mostStepBytes(*work, test));
+  KF_ASSIGN_OR_RETURN(const bool inBytes, multipliesBlocksInBytes(compiler));
+  const Progress progress("measuring " + session->device().name());
+  KF_ASSIGN_OR_RETURN(
+      BenchCeilings made,
+      BenchCeilings::create(session->device(), *work, inBytes, mostBytes));
+  ceilings.emplace(std::move(made));
+  return Status();
+}
+
+Status Bench::checkContext() const {
+  const int64_t limit = options.model.context
+                            ? options.model.context
+                            : session->files().config.maxPositions;
+  for (const BenchTest &test : options.tests())
+    if (test.positions() > limit)
+      return Status::error("test " + test.name() + " takes " +
+                           std::to_string(test.positions()) +
+                           " positions, but " +
+                           (options.model.context ? "--context" : "the model") +
+                           " has room for " + std::to_string(limit) +
+                           "; choose less with -p, -n, -pg and -d");
+  return Status();
+}
+
+BenchSubject Bench::subject() const {
+  const ModelFiles &files = session->files();
+  const CompilerOptions &compiler = session->compilerOptions();
+  Device &device = session->device();
+  BenchSubject subject;
+  subject.model = files.name;
+  subject.architecture = nameOf(files.config.architecture);
+  subject.weightType = nameOf(work->weightType());
+  subject.cacheType = compiler.cacheType;
+  subject.activationType = compiler.activationType;
+  subject.modelBytes = work->tensorBytes();
+  subject.parameters = work->parameters();
+  subject.device = device.name();
+  subject.description = device.description();
+  subject.isHost = device.name() == "cpu" || device.name() == "reference";
+  subject.threads = subject.isHost ? std::max(device.workers(), 1) : 0;
+  return subject;
+}
+
+Status Bench::runTest(const BenchTest &test) {
+  BenchResult result;
+  result.subject = subject();
+  result.test = test;
+  result.time = timeNow();
+  Progress progress(test.name() + ", batch " + std::to_string(test.batch));
+  BenchRunner runner(session->engine(), test);
+  KF_RETURN_IF_ERROR(runner.prepare());
+  KF_RETURN_IF_ERROR(ceilings->begin(test));
+  for (int64_t i = 0; i < options.repetitions; ++i) {
+    progress.update(static_cast<double>(i) /
+                        static_cast<double>(options.repetitions),
+                    std::to_string(i) + " of " +
+                        std::to_string(options.repetitions) + " runs");
+    KF_ASSIGN_OR_RETURN(const double seconds, runner.run());
+    result.seconds.push_back(seconds);
+  }
+  KF_ASSIGN_OR_RETURN(result.ceiling, ceilings->end());
+  return output.add(result);
+}
+
+Status Bench::run() {
+  int64_t batch = 0;
+  for (const BenchTest &test : options.tests()) {
+    if (test.batch != batch)
+      KF_RETURN_IF_ERROR(session->start(test.positions(), test.batch,
+                                        /*reusesPrefixes=*/false));
+    batch = test.batch;
+    KF_RETURN_IF_ERROR(runTest(test));
+    ++count;
+  }
+  return session->showProfile();
+}
+
+Status runAll(const BenchOptions &options, int64_t &finished) {
+  const bool withBatch =
+      std::ranges::any_of(options.batches, [](int64_t n) { return n > 1; });
+  const std::unique_ptr<BenchOutput> output =
+      BenchOutput::create(options.output, withBatch);
+  Bench bench(options, *output);
+  Status status;
+  bool begun = false;
+  for (int64_t threads : options.threads) {
+    status = bench.open(threads);
+    if (status.ok() && !begun) {
+      status = output->begin();
+      begun = status.ok();
+    }
+    if (status.ok())
+      status = bench.run();
+    if (!status.ok())
+      break;
+  }
+  finished = bench.finished();
+  // What is finished is complete, whatever ended the rest.
+  if (begun)
+    if (const Status ended = output->end(); status.ok())
+      return ended;
+  return status;
+}
+
+} // namespace
+
+int kf::runBench(Arguments arguments) {
+  BenchOptions options;
+  OptionParser parser(
+      "bench [MODEL] [options]",
+      "Measures how many tokens a second a model reads and generates: the "
+      "mean of several\nruns and their standard deviation, and the share of a "
+      "ceiling that is measured\nbeside them, of memory's read rate or of "
+      "multiply-adds, whichever a test needs\nlonger for. Every combination of "
+      "the values of -b, -d and -t is a test of its own;\ntokens are random.");
+  options.addTo(parser);
+  if (std::optional<int> code = parser.parse(arguments))
+    return *code;
+  catchFirstInterrupt();
+  int64_t finished = 0;
+  const Status status = runAll(options, finished);
+  if (status.isCancelled()) {
+    const size_t all = options.threads.size() * options.tests().size();
+    return reportInterrupt(std::to_string(finished) + " of " +
+                           std::to_string(all) + " tests were finished");
+  }
+  return report(status);
+}

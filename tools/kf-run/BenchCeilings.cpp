@@ -1,0 +1,124 @@
+//===- BenchCeilings.cpp - What a test is held against --------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "BenchCeilings.h"
+
+#include "Interrupt.h"
+
+#include <algorithm>
+#include <cmath>
+
+using namespace kf;
+
+namespace {
+
+CeilingOptions measuring(uint64_t bytes) {
+  CeilingOptions options;
+  options.readBytes = bytes;
+  options.cancelled = &interruptFlag();
+  return options;
+}
+
+/// Rows of a step at most.
+constexpr int64_t kStepRows = EngineOptions().rowsPerStep;
+
+} // namespace
+
+double kf::mostStepBytes(const ModelWork &work, const BenchTest &test) {
+  return work.decode(test.batch, std::max<int64_t>(test.positions() - 1, 0), 1)
+      .bytes;
+}
+
+Result<BenchCeilings> BenchCeilings::create(Device &device,
+                                            const ModelWork &work,
+                                            bool blocksInBytes,
+                                            double mostBytes) {
+  BenchCeilings ceilings(work, blocksInBytes);
+  const bool isReference = device.name() == "reference";
+  if (device.name() != "cpu" && !isReference) {
+    KF_ASSIGN_OR_RETURN(ceilings.rates, measureRates(device, measuring(0)));
+    return ceilings;
+  }
+  KF_ASSIGN_OR_RETURN(const DeviceMemory memory, device.memory());
+  const uint64_t bytes =
+      std::min(static_cast<uint64_t>(mostBytes),
+               uncachedBytes(lastLevelCacheBytes(), memory.free));
+  KF_ASSIGN_OR_RETURN(
+      ceilings.host,
+      HostCeilings::create(isReference ? 1 : device.workers(),
+                           measuring(std::max<uint64_t>(bytes, 1))));
+  return ceilings;
+}
+
+Status BenchCeilings::measure() {
+  if (!host)
+    return Status();
+  KF_ASSIGN_OR_RETURN(
+      const MachineRates now,
+      host->measure(static_cast<uint64_t>(mostStepBytes(work, test))));
+  rates.readBytesPerSecond =
+      std::max(rates.readBytesPerSecond, now.readBytesPerSecond);
+  rates.f32FlopsPerSecond =
+      std::max(rates.f32FlopsPerSecond, now.f32FlopsPerSecond);
+  rates.i8OpsPerSecond = std::max(rates.i8OpsPerSecond, now.i8OpsPerSecond);
+  return Status();
+}
+
+Status BenchCeilings::begin(const BenchTest &next) {
+  test = next;
+  if (host)
+    rates = {};
+  return measure();
+}
+
+std::optional<BenchCeiling> BenchCeilings::boundOf(const StepWork &amount,
+                                                   bool isPrompt) const {
+  const double blocks = blocksInBytes ? amount.blockOperations : 0;
+  const double floats =
+      amount.floatOperations + (amount.blockOperations - blocks);
+  // Nothing for rates that are not known.
+  auto secondsOf = [](double count, double rate) -> std::optional<double> {
+    if (count == 0)
+      return 0;
+    return rate > 0 ? std::optional(count / rate) : std::nullopt;
+  };
+  const auto reading = secondsOf(amount.bytes, rates.readBytesPerSecond);
+  const auto inFloats = secondsOf(floats, rates.f32FlopsPerSecond);
+  const auto inBytes = secondsOf(blocks, rates.i8OpsPerSecond);
+  const bool multiplies = inFloats && inBytes;
+  // The one that is not known is most of the work.
+  if (isPrompt ? !multiplies : !reading)
+    return std::nullopt;
+  if (!multiplies || (reading && *reading >= *inFloats + *inBytes))
+    return BenchCeiling{rates.readBytesPerSecond / 1e9, "GB/s", *reading};
+  const double seconds = *inFloats + *inBytes;
+  if (*inBytes > *inFloats)
+    return BenchCeiling{rates.i8OpsPerSecond / 1e9, "GOP/s", seconds};
+  return BenchCeiling{rates.f32FlopsPerSecond / 1e9, "GFLOP/s", seconds};
+}
+
+Result<std::optional<BenchCeiling>> BenchCeilings::end() {
+  KF_RETURN_IF_ERROR(measure());
+  std::optional<BenchCeiling> prompt, generated;
+  if (test.prompt)
+    prompt = boundOf(
+        work.prompt(test.batch, test.depth, test.prompt, kStepRows), true);
+  if (test.generated)
+    generated = boundOf(
+        work.decode(test.batch, test.depth + test.prompt, test.generated),
+        false);
+  if (!test.prompt)
+    return generated;
+  if (!test.generated)
+    return prompt;
+  if (!prompt || !generated)
+    return std::optional<BenchCeiling>();
+  const double seconds = prompt->seconds + generated->seconds;
+  return std::optional(BenchCeiling{
+      static_cast<double>(test.tokens()) / seconds, "t/s", seconds});
+}

@@ -1,0 +1,65 @@
+//===- BenchCeilings.h - What a test is held against ------------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_TOOLS_KF_RUN_BENCHCEILINGS_H
+#define KF_TOOLS_KF_RUN_BENCHCEILINGS_H
+
+#include "BenchTest.h"
+
+#include "runtime/measure/Ceilings.h"
+#include "runtime/model/ModelWork.h"
+
+#include <memory>
+#include <optional>
+#include <string_view>
+
+namespace kf {
+
+/// What bounds a test: the rate, in its unit, and the least seconds that a run
+/// can take with it.
+struct BenchCeiling {
+  double rate = 0;
+  std::string_view unit; ///< "GB/s", "GFLOP/s", "GOP/s", "t/s"
+  double seconds = 0;
+};
+
+/// Measures a device beside the tests that it runs. One thread.
+class BenchCeilings {
+public:
+  /// For tests of `work` on `device`, which must outlive this, where kernels
+  /// multiply block-quantized weights in bytes or in floats, and read up to
+  /// `mostBytes` a step. Errors: those of measuring.
+  static Result<BenchCeilings> create(Device &device, const ModelWork &work,
+                                      bool blocksInBytes, double mostBytes);
+
+  /// Before a test's runs.
+  Status begin(const BenchTest &test);
+  /// After them: the better of both times counts. Nothing where what would
+  /// bound the test is not known of the device.
+  Result<std::optional<BenchCeiling>> end();
+
+private:
+  BenchCeilings(const ModelWork &work, bool blocksInBytes)
+      : work(work), blocksInBytes(blocksInBytes) {}
+  Status measure();
+  std::optional<BenchCeiling> boundOf(const StepWork &amount,
+                                      bool isPrompt) const;
+
+  const ModelWork &work;
+  bool blocksInBytes;
+  std::unique_ptr<HostCeilings> host; ///< null: another device
+  MachineRates rates;
+  BenchTest test;
+};
+
+/// Bytes that a step of `test` reads when its sequences are longest.
+double mostStepBytes(const ModelWork &work, const BenchTest &test);
+
+} // namespace kf
+
+#endif // KF_TOOLS_KF_RUN_BENCHCEILINGS_H

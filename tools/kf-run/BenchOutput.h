@@ -1,0 +1,67 @@
+//===- BenchOutput.h - What kf-run bench prints -----------------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Results as llama-bench prints them: a Markdown table, CSV, or a JSON array,
+// under its names where it has one. Each result is printed when it is there, so
+// that an end ahead of time loses nothing.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_TOOLS_KF_RUN_BENCHOUTPUT_H
+#define KF_TOOLS_KF_RUN_BENCHOUTPUT_H
+
+#include "BenchCeilings.h"
+#include "BenchTest.h"
+
+#include "runtime/core/Status.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace kf {
+
+/// A model on a device, as all its results tell.
+struct BenchSubject {
+  std::string model;        ///< path or name
+  std::string architecture; ///< "llama"
+  std::string weightType, cacheType, activationType;
+  uint64_t modelBytes = 0, parameters = 0;
+  std::string device;      ///< "cpu"
+  std::string description; ///< of the device
+  bool isHost = false;     ///< the device is the host's processor
+  int64_t threads = 0;     ///< 0: the device has none
+};
+
+struct BenchResult {
+  BenchSubject subject;
+  BenchTest test;
+  std::string time;            ///< when it began: "2026-01-31T12:00:00Z"
+  std::vector<double> seconds; ///< of each run
+  std::optional<BenchCeiling> ceiling;
+};
+
+/// Prints to stdout.
+class BenchOutput {
+public:
+  /// `format` is "md", "csv" or "json". `withBatch`: some test has more than
+  /// one sequence.
+  static std::unique_ptr<BenchOutput> create(const std::string &format,
+                                             bool withBatch);
+  virtual ~BenchOutput() = default;
+  virtual Status begin() = 0;
+  virtual Status add(const BenchResult &result) = 0;
+  /// To be called after begin(), whatever came between them.
+  virtual Status end() = 0;
+};
+
+} // namespace kf
+
+#endif // KF_TOOLS_KF_RUN_BENCHOUTPUT_H

@@ -1,0 +1,96 @@
+//===- BenchTest.cpp - One test of kf-run bench ---------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "BenchTest.h"
+
+#include "runtime/core/Exceptions.h"
+#include "runtime/core/SamplingMath.h"
+#include "runtime/core/Stopwatch.h"
+
+#include <algorithm>
+
+using namespace kf;
+
+/// Tokens that are generated before the first run.
+static constexpr int64_t kWarmUpTokens = 4;
+
+std::string BenchTest::name() const {
+  std::string name = prompt ? "pp" + std::to_string(prompt) : "";
+  if (generated)
+    name += (prompt ? "+tg" : "tg") + std::to_string(generated);
+  return depth ? name + " @ d" + std::to_string(depth) : name;
+}
+
+BenchRunner::BenchRunner(Engine &engine, const BenchTest &test)
+    : engine(engine), test(test), sampler(Sampler::create({}).take()) {}
+
+std::vector<int32_t> BenchRunner::randomIds(int64_t count) {
+  const uint64_t vocabulary =
+      static_cast<uint64_t>(engine.model().config().vocabSize);
+  std::vector<int32_t> ids(static_cast<size_t>(count));
+  for (int32_t &id : ids)
+    id = static_cast<int32_t>(randomBits(/*seed=*/0, drawn++) % vocabulary);
+  return ids;
+}
+
+Status BenchRunner::read(Reader &reader, std::vector<int32_t> ids) {
+  Reading reading;
+  reading.ids = std::move(ids);
+  reading.sampler = &sampler;
+  reading.done = [this, &reader](const Reading::Outcome &outcome) {
+    reader.status = catchExceptions([&]() -> Status {
+      KF_RETURN_IF_ERROR(outcome.status());
+      if (reader.left == 0)
+        return Status();
+      --reader.left;
+      return read(reader, {**outcome});
+    });
+  };
+  return reader.sequence->read(std::move(reading));
+}
+
+Status BenchRunner::finish() {
+  while (!engine.isIdle())
+    engine.step();
+  for (const Reader &reader : readers)
+    KF_RETURN_IF_ERROR(reader.status);
+  return Status();
+}
+
+Status BenchRunner::runOnce(int64_t generated) {
+  for (Reader &reader : readers)
+    KF_RETURN_IF_ERROR(reader.sequence->rewind(test.depth));
+  for (Reader &reader : readers) {
+    // What a prompt ends with chooses the first token that is read alone.
+    reader.left = test.prompt ? generated : generated - 1;
+    KF_RETURN_IF_ERROR(
+        read(reader, randomIds(std::max<int64_t>(test.prompt, 1))));
+  }
+  return finish();
+}
+
+Status BenchRunner::prepare() {
+  for (int64_t i = 0; i < test.batch; ++i) {
+    KF_ASSIGN_OR_RETURN(std::unique_ptr<Sequence> sequence,
+                        engine.createSequence());
+    readers.push_back({std::move(sequence), 0, Status()});
+  }
+  if (test.depth)
+    for (Reader &reader : readers)
+      KF_RETURN_IF_ERROR(read(reader, randomIds(test.depth)));
+  KF_RETURN_IF_ERROR(finish());
+  return runOnce(std::min(test.generated, kWarmUpTokens));
+}
+
+Result<double> BenchRunner::run() {
+  const double before = engine.timings().total();
+  const Stopwatch watch;
+  KF_RETURN_IF_ERROR(runOnce(test.generated));
+  const double seconds = watch.seconds();
+  return std::max(seconds - (engine.timings().total() - before), 0.0);
+}

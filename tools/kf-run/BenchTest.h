@@ -1,0 +1,73 @@
+//===- BenchTest.h - One test of kf-run bench -------------------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_TOOLS_KF_RUN_BENCHTEST_H
+#define KF_TOOLS_KF_RUN_BENCHTEST_H
+
+#include "runtime/engine/Engine.h"
+#include "runtime/engine/Sampler.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace kf {
+
+/// Sequences that read a prompt, generate, or do one after the other.
+struct BenchTest {
+  int64_t prompt = 0;    ///< tokens of each sequence's prompt
+  int64_t generated = 0; ///< tokens of each, one a step
+  int64_t depth = 0;     ///< tokens that each has before the test begins
+  int64_t batch = 1;     ///< sequences
+
+  /// "pp512", "tg128 @ d4096", "pp512+tg128".
+  std::string name() const;
+  /// Positions of the context that a sequence needs.
+  int64_t positions() const { return depth + prompt + generated; }
+  /// Tokens that a run counts.
+  int64_t tokens() const { return batch * (prompt + generated); }
+};
+
+/// Runs a test on an engine as often as it is asked to. The tokens of prompts
+/// are random; those that are generated are the most likely ones. One thread;
+/// `engine`, which nobody else uses, must outlive it.
+class BenchRunner {
+public:
+  BenchRunner(Engine &engine, const BenchTest &test);
+
+  /// Makes the sequences, up to the test's depth, and runs what makes programs,
+  /// weights and memory ready: the whole prompt, and a few tokens.
+  Status prepare();
+  /// One run; its seconds, less those in which programs were made ready.
+  Result<double> run();
+
+private:
+  struct Reader {
+    std::unique_ptr<Sequence> sequence;
+    int64_t left = 0; ///< tokens to read one by one after those at hand
+    Status status;
+  };
+
+  std::vector<int32_t> randomIds(int64_t count);
+  /// Has `reader` read `ids`, and then as many of its own as are left.
+  Status read(Reader &reader, std::vector<int32_t> ids);
+  /// Runs the engine until all have read what they had to.
+  Status finish();
+  Status runOnce(int64_t generated);
+
+  Engine &engine;
+  BenchTest test;
+  Sampler sampler;
+  std::vector<Reader> readers; ///< [batch]
+  uint32_t drawn = 0;          ///< random ids so far
+};
+
+} // namespace kf
+
+#endif // KF_TOOLS_KF_RUN_BENCHTEST_H
