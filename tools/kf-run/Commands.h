@@ -32,6 +32,7 @@ int runBench(Arguments arguments);
 int runDevices(Arguments arguments);
 int runCache(Arguments arguments);
 int runInspect(Arguments arguments);
+int runTune(Arguments arguments);
 
 /// generate from the embedded model with a prompt of its own, which is printed
 /// too: what `kf-run` alone does.

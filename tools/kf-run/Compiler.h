@@ -22,6 +22,7 @@
 #include "runtime/model/Step.h"
 #include "runtime/program/Executable.h"
 #include "runtime/tuning/KernelInputs.h"
+#include "runtime/tuning/Search.h"
 #include "runtime/tuning/TuningDatabase.h"
 #include "runtime/weights/WeightSource.h"
 
@@ -138,11 +139,6 @@ struct KernelInfo {
   TuningKey key;         ///< of the database
   /// What the tensors are that it takes, to run it with.
   std::vector<KernelInput> inputs;
-};
-
-struct ScheduleCandidate {
-  std::string schedule;        ///< "#kf.vector<...>"
-  double predictedSeconds = 0; ///< of one run; 0: the target has no model
 };
 
 /// The kernels of a program, each of which can be compiled as a program of one

@@ -83,7 +83,7 @@ public:
   const Engine &engine() const { return *running; }
   const StepCompiler &compiler() const { return *steps; }
   /// What the model is compiled with.
-  const CompilerOptions &compilerOptions() const { return steps->settings(); }
+  const CompilerOptions &compilerOptions() const { return steps->compilerOptions(); }
 
   /// Seconds that open() took.
   double openSeconds() const { return seconds; }
