@@ -140,13 +140,15 @@ llvm::Expected<std::string>
 mlir::kf::fingerprint(const CompileOptions &options) {
   return withTarget(
       options, [&](TargetAttrInterface target) -> llvm::Expected<std::string> {
-        std::string text = getCompilerVersion() + " " + debugString(target) +
-                           " " + target.getIdentity();
-        if (!options.measured.database)
-          return text;
-        const std::string digest = options.measured.database->digest(
-            getTuningScope(target, options.measured.device));
-        return digest.empty() ? text : text + " tuning-" + digest;
+        const MeasuredSchedules &measured = options.measured;
+        const ::kf::TuningScope scope = getTuningScope(target, measured.device);
+        std::string text =
+            scope.compiler + " " + scope.target + " " + scope.identity;
+        if (measured.database)
+          if (std::string digest = measured.database->digest(scope);
+              !digest.empty())
+            text += " tuning-" + digest;
+        return text;
       });
 }
 
