@@ -19,7 +19,8 @@
 namespace kf {
 
 /// What a device does at most with `threads` threads together. 0 stands for
-/// what is not known. A multiply-add is two operations.
+/// what is not known. A multiply-add is two operations. Of devices that are not
+/// the host, the first is what copies in their memory read and write.
 struct MachineRates {
   double readBytesPerSecond = 0; ///< from memory, far beyond all caches
   double f32FlopsPerSecond = 0;  ///< fused multiply-adds of f32 in registers

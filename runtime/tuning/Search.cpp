@@ -33,7 +33,7 @@ constexpr int64_t kMostRunsOfTurn = 40;
 /// Candidates beside the default that the last round has.
 constexpr size_t kLast = 2;
 /// What a schedule has to gain at least to be preferred to the default.
-constexpr double kLeastGain = 0.005;
+constexpr double kLeastGain = 0.01;
 
 double median(std::span<const double> samples) {
   return statisticsOf(samples).median;
@@ -100,17 +100,13 @@ private:
   SearchOutcome outcome;
 };
 
-/// The default, then the others as the model likes them, those that it does not
-/// know last.
+/// The default, then those that somebody names without a prediction, and the
+/// others as the model likes them.
 std::vector<size_t> Search::order() const {
   std::vector<size_t> numbers(candidates.size());
   std::iota(numbers.begin(), numbers.end(), 0);
   std::stable_sort(numbers.begin() + 1, numbers.end(), [&](size_t a, size_t b) {
-    auto keyOf = [&](size_t i) {
-      const double seconds = candidates[i].predictedSeconds;
-      return seconds > 0 ? seconds : HUGE_VAL;
-    };
-    return keyOf(a) < keyOf(b);
+    return candidates[a].predictedSeconds < candidates[b].predictedSeconds;
   });
   numbers.resize(
       std::min(numbers.size(), std::max<size_t>(options.mostCandidates, 1)));

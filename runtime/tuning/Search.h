@@ -39,8 +39,8 @@ namespace kf {
 
 /// A schedule that may be the fastest.
 struct ScheduleCandidate {
-  std::string schedule;
-  double predictedSeconds = 0; ///< 0: not known
+  std::string schedule;        ///< "#kf.vector<...>"
+  double predictedSeconds = 0; ///< of one run; 0: not known, tried first
 };
 
 /// What measures candidates, by their number. Calls come from the search's

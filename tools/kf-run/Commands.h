@@ -27,10 +27,12 @@ int runTokenize(Arguments arguments);
 int runEmitMlir(Arguments arguments);
 int runQuantize(Arguments arguments);
 int runExec(Arguments arguments);
+int runEval(Arguments arguments);
 int runBench(Arguments arguments);
 int runDevices(Arguments arguments);
 int runCache(Arguments arguments);
 int runInspect(Arguments arguments);
+int runTune(Arguments arguments);
 
 /// generate from the embedded model with a prompt of its own, which is printed
 /// too: what `kf-run` alone does.

@@ -14,6 +14,7 @@
 #include "kf/Dialect/KF/IR/KF.h"
 #include "kf/Import/Import.h"
 #include "kf/Pipelines/Compiler.h"
+#include "kf/Pipelines/InputRoles.h"
 #include "kf/Pipelines/KernelModules.h"
 #include "kf/Pipelines/Registration.h"
 #include "kf/Pipelines/SourceText.h"
@@ -43,6 +44,8 @@ struct CompilerModule::Contents {
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::string path; ///< of the file, if it came from one
+  /// What has run.
+  mlir::kf::Phase phase = mlir::kf::Phase::Import;
 };
 
 namespace {
@@ -250,8 +253,9 @@ static Result<T> resultOf(llvm::Expected<T> made, const CancelFlag cancelled,
 Result<Executable> CompilerModule::compile(const CompilerOptions &options) {
   const NoBadAlloc guard;
   const mlir::kf::CompileOptions converted = convert(options);
-  return resultOf(mlir::kf::compile(*contents->module, converted),
-                  options.cancelled, contents->path);
+  return resultOf(
+      mlir::kf::compile(*contents->module, converted, contents->phase),
+      options.cancelled, contents->path);
 }
 
 Result<std::string> CompilerModule::print(const CompilerOptions &options,
@@ -261,8 +265,9 @@ Result<std::string> CompilerModule::print(const CompilerOptions &options,
   std::optional<mlir::kf::Phase> to = mlir::kf::parsePhase(phase);
   if (!to || *to == mlir::kf::Phase::Binary)
     return Status::error("there is no text of phase " + inQuotes(phase));
+  assert(*to >= contents->phase && "the module is that of a later phase");
   if (llvm::Error error = mlir::kf::runPhases(*contents->module, converted,
-                                              mlir::kf::Phase::Import, *to))
+                                              contents->phase, *to))
     return statusOf(std::move(error), contents->path);
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -303,14 +308,40 @@ static std::string describe(const TuningSubject &subject) {
   return text;
 }
 
+/// The kernels that the phases up to program make of `module`.
+static llvm::Expected<std::vector<mlir::kf::KernelModule>>
+formKernels(mlir::ModuleOp module, const mlir::kf::CompileOptions &options,
+            mlir::kf::Phase from) {
+  if (llvm::Error error =
+          mlir::kf::runPhases(module, options, from, mlir::kf::Phase::Program))
+    return error;
+  return mlir::kf::splitKernels(module);
+}
+
+Status CompilerModule::isolate(const std::string &name,
+                               const CompilerOptions &options) {
+  const NoBadAlloc guard;
+  auto split =
+      formKernels(*contents->module, convert(options), contents->phase);
+  if (!split)
+    return statusOf(split.takeError(), contents->path);
+  std::string names;
+  for (mlir::kf::KernelModule &kernel : *split) {
+    if (kernel.name == name) {
+      contents->module = std::move(kernel.module);
+      contents->phase = mlir::kf::Phase::Program;
+      return Status();
+    }
+    names += (names.empty() ? "" : ", ") + kernel.name;
+  }
+  return Status::error("there is no kernel " + inQuotes(name) + "; there are " +
+                       names);
+}
+
 Result<KernelSet> CompilerModule::kernels(const CompilerOptions &options) {
   const NoBadAlloc guard;
   const mlir::kf::CompileOptions converted = convert(options);
-  using mlir::kf::Phase;
-  if (llvm::Error error = mlir::kf::runPhases(*contents->module, converted,
-                                              Phase::Import, Phase::Program))
-    return statusOf(std::move(error), contents->path);
-  auto split = mlir::kf::splitKernels(*contents->module);
+  auto split = formKernels(*contents->module, converted, contents->phase);
   if (!split)
     return statusOf(split.takeError(), contents->path);
   std::vector<KernelInfo> infos;
@@ -328,6 +359,8 @@ Result<KernelSet> CompilerModule::kernels(const CompilerOptions &options) {
     info.key = mlir::kf::getTuningKey(
         op, kernel.rows,
         mlir::kf::getTuningScope(mlir::kf::getTarget(op), options.device));
+    info.inputs = mlir::kf::getInputRoles(
+        *(*laidOut)->getOps<mlir::kf::ProgramOp>().begin());
   }
   auto set = std::make_unique<KernelSet::Contents>();
   set->source = std::move(contents);

@@ -21,6 +21,8 @@
 #include "runtime/model/ModelConfig.h"
 #include "runtime/model/Step.h"
 #include "runtime/program/Executable.h"
+#include "runtime/tuning/KernelInputs.h"
+#include "runtime/tuning/Search.h"
 #include "runtime/tuning/TuningDatabase.h"
 #include "runtime/weights/WeightSource.h"
 
@@ -108,11 +110,14 @@ public:
   std::vector<CacheUse> cacheUses() const;
   /// Compiles the module's only function; the module is spent then.
   Result<Executable> compile(const CompilerOptions &options);
+  /// Leaves the kernel `name` of those that compile(options) would make, in a
+  /// program of one dispatch, for the functions below.
+  Status isolate(const std::string &name, const CompilerOptions &options);
   /// Takes the kernels that compile(options) would make; the module is spent
   /// then.
   Result<KernelSet> kernels(const CompilerOptions &options);
-  /// Runs the phases up to `phase` (import to lowered) and prints the module,
-  /// which is spent then.
+  /// Runs the phases up to `phase` (import to lowered; of a kernel, program to
+  /// lowered) and prints the module, which is spent then.
   Result<std::string> print(const CompilerOptions &options,
                             const std::string &phase);
 
@@ -132,11 +137,8 @@ struct KernelInfo {
   std::string description;
   TuningSubject subject; ///< the same, apart
   TuningKey key;         ///< of the database
-};
-
-struct ScheduleCandidate {
-  std::string schedule;        ///< "#kf.vector<...>"
-  double predictedSeconds = 0; ///< of one run; 0: the target has no model
+  /// What the tensors are that it takes, to run it with.
+  std::vector<KernelInput> inputs;
 };
 
 /// The kernels of a program, each of which can be compiled as a program of one

@@ -23,7 +23,7 @@ using namespace kf;
 namespace {
 
 struct EmitOptions {
-  std::string source, phase = "lowered", function, result, out = "-";
+  std::string source, phase = "lowered", function, kernel, result, out = "-";
   std::string cacheType; ///< empty: defaultCacheType()
   int64_t maxTokens = 0, maxLogits = 0;
   CompilerOptions compiler;
@@ -54,6 +54,9 @@ struct EmitOptions {
                   "elements of what a model's kernels hand on; f32 by default");
     parser.text({"function", 0, "NAME"}, function,
                 "which function of a file; all by default");
+    parser.text({"kernel", 0, "NAME"}, kernel,
+                "this kernel alone, as a program of one dispatch whose inputs "
+                "are what other kernels make");
     parser.integer({"max-tokens", 0, "N"}, maxTokens, 1, int64_t(1) << 24,
                    "the most tokens of a step; by default 1 of a model's, "
                    "512 of a file's");
@@ -108,6 +111,8 @@ Status emit(EmitOptions &options) {
   if (options.tuning.file)
     KF_RETURN_IF_ERROR(loadTuning(options.tuning, options.compiler));
   KF_ASSIGN_OR_RETURN(CompilerModule module, openSource(options));
+  if (!options.kernel.empty())
+    KF_RETURN_IF_ERROR(module.isolate(options.kernel, options.compiler));
   if (options.phase != "binary") {
     KF_ASSIGN_OR_RETURN(std::string text,
                         module.print(options.compiler, options.phase));
@@ -128,6 +133,11 @@ int kf::runEmitMlir(Arguments arguments) {
   if (std::optional<int> code = parser.parse(arguments))
     return *code;
   const bool file = options.source.ends_with(".mlir");
+  if (!options.kernel.empty() &&
+      (options.phase == "import" || options.phase == "fused"))
+    return parser.usageError("--kernel needs --compile-to=program or a later "
+                             "phase; " +
+                             options.phase + " has no kernels yet");
   if (options.phase == "binary" && options.out == "-")
     return parser.usageError("--compile-to=binary needs -o FILE");
   if (!file && !options.function.empty())

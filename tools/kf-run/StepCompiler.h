@@ -31,7 +31,9 @@ public:
 
   Result<Executable> compile(const StepShape &shape);
 
-  const CompilerOptions &settings() const { return options; }
+  /// What programs are compiled with.
+  const CompilerOptions &compilerOptions() const { return options; }
+
   /// How many programs were compiled, and how many were in the cache.
   int64_t compiled() const { return compiledCount; }
   int64_t cached() const { return cachedCount; }

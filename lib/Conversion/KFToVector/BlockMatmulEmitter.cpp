@@ -29,7 +29,7 @@ public:
 
 private:
   LogicalResult computeRows(int64_t most) override {
-    blocks.bind(weights, panel, extent);
+    blocks.bind(weights, panel, extent, readsOnce ? kPrefetchBytes : 0);
     if (!op.getScales())
       return FloatMatmulEmitter::computeRows(most);
     if (!e.isLoadable(op.getX()) || !e.isLoadable(op.getScales()))

@@ -42,6 +42,7 @@ LogicalResult MatmulEmitter::emit() {
     most = cast<RankedTensorType>(op.getX().getType()).getDimSize(0);
   int64_t mostRows = llvm::alignTo(most, tileRows);
   unpacks = mostRows >= fewestTiles * tileRows && canUnpack();
+  readsOnce = unpacks || mostRows <= tileRows;
   if (failed(computeRows(mostRows)))
     return failure();
 

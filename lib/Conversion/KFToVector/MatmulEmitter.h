@@ -23,6 +23,10 @@
 
 namespace mlir::kf {
 
+/// Bytes of a panel that are prefetched ahead of those that are multiplied: as
+/// many as memory's latency takes to read. More of them are no faster.
+inline constexpr int64_t kPrefetchBytes = 4096;
+
 class MatmulEmitter {
 public:
   explicit MatmulEmitter(KernelEmitter &e)
@@ -60,8 +64,10 @@ protected:
   MatmulOp op;
   int64_t tileRows = 0, panel = 0, lanes = 0, groups = 1, extent = 0;
   bool unpacks = false; // panels, once for several register tiles
-  Value rows;           // of the workgroup tile
-  Value weights;        // panels; see KernelEmitter's storageType
+  /// Whether a workgroup reads what is packed once, from memory.
+  bool readsOnce = false;
+  Value rows;    // of the workgroup tile
+  Value weights; // panels; see KernelEmitter's storageType
 
 private:
   LogicalResult check();

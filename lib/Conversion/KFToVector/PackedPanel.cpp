@@ -9,6 +9,7 @@
 #include "PackedPanel.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -44,9 +45,16 @@ SmallVector<Value> PackedPanel::forUnits(
                       : min);
     }
     Value firstUnit = e.mul(block, e.index(units));
+    int64_t header = packed.firstUnit * panel;
+    if (ahead)
+      prefetch(e.index(0), header);
     auto inUnit = [&](Value number, ValueRange args) {
       unitIndex = number;
       loaded.clear();
+      int64_t unitBytes = packed.unitBytes * panel;
+      if (ahead)
+        prefetch(e.add(e.mul(number, e.index(unitBytes)), e.index(header)),
+                 unitBytes);
       return body(e.add(firstUnit, number), args);
     };
     if (units == 1)
@@ -118,6 +126,19 @@ Value PackedPanel::loadOfUnit(int64_t v, int64_t offset, int64_t number,
                               int64_t size) {
   Value column = e.mul(unitIndex, e.index(packed.unitBytes * panel));
   return loadRow(v, column, packed.firstUnit + offset + number * size, size);
+}
+
+/// Prefetches `bytes` of each group behind those from `column` of the block on.
+void PackedPanel::prefetch(Value column, int64_t bytes) {
+  int64_t perGroup = panel / e.lanes;
+  for (int64_t v = vectors.first; v < vectors.first + vectors.count;
+       v += perGroup)
+    for (int64_t at = 0; at < bytes; at += 64)
+      memref::PrefetchOp::create(
+          b, loc, weights,
+          ValueRange{panelIndex, e.index(v / perGroup), blockIndex,
+                     e.add(column, e.index(ahead + at))},
+          /*isWrite=*/false, /*localityHint=*/3, /*isDataCache=*/true);
 }
 
 Value PackedPanel::loadHalves(int64_t v, int64_t offset) {

@@ -29,11 +29,13 @@ public:
   PackedPanel(KernelEmitter &e, const ::kf::BlockFormat &format)
       : format(format), packed(format), e(e), b(e.b), loc(e.loc) {}
 
-  /// The weight's memref, the panel's width, and K.
-  void bind(Value memref, int64_t width, int64_t k) {
+  /// The weight's memref, the panel's width, K, and how many bytes ahead of
+  /// those that are read others are prefetched; 0: none are.
+  void bind(Value memref, int64_t width, int64_t k, int64_t prefetched) {
     weights = memref;
     panel = width;
     extent = k;
+    ahead = prefetched;
   }
 
   /// What the functions below read: vectors [first, first + count) of those of
@@ -67,13 +69,14 @@ private:
   Value loadRow(int64_t v, Value column, int64_t offset, int64_t size);
   Value loadOfUnit(int64_t v, int64_t offset, int64_t number, int64_t size);
   Value loadHalves(int64_t v, int64_t offset);
+  void prefetch(Value column, int64_t bytes);
   Value loadFields(int64_t v, int64_t offset, int64_t bits, int64_t quad);
 
   KernelEmitter &e;
   OpBuilder &b;
   Location loc;
   Value weights;
-  int64_t panel = 0, extent = 0;
+  int64_t panel = 0, extent = 0, ahead = 0;
   Vectors vectors = {};
   Value panelIndex, blockIndex, unitIndex;
   SmallVector<Value> d, m; // of the current block

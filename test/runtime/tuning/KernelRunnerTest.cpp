@@ -14,6 +14,7 @@
 #include "runtime/tuning/KernelRunner.h"
 
 #include "runtime/devices/Reference/ReferenceDevice.h"
+#include "runtime/tuning/KernelMeasurer.h"
 #include "test/runtime/StatusAssertions.h"
 #include "gtest/gtest.h"
 
@@ -224,6 +225,35 @@ TEST_F(KernelRunnerTest, RunsGoRoundCopies) {
   EXPECT_EQ(runner->copies(), 10);
   EXPECT_TRUE(variant->measure(25).ok());
   EXPECT_TRUE(variant->check()->agrees);
+}
+
+/// A schedule whose code is wrong is never chosen, however fast it is.
+TEST_F(KernelRunnerTest, SearchRejectsAPlantedWrongVariant) {
+  // Twice the work, a right one, a wrong one, and one that cannot be loaded.
+  Executable twice = product();
+  twice.dispatches.push_back(twice.dispatches[0]);
+  Executable broken = product();
+  broken.binary = "[";
+  const Executable programs[] = {twice, product(), wrongProduct(), broken};
+  const ScheduleCandidate candidates[] = {
+      {"twice"}, {"once"}, {"wrong"}, {"broken"}};
+  create(product(), rows(50));
+  KernelMeasurer measurer(
+      *runner, [&](size_t i) -> Result<Executable> { return programs[i]; });
+  SearchOptions options;
+  options.seconds = 0.3;
+  auto outcome = searchSchedules(candidates, measurer, options);
+  ASSERT_TRUE(outcome.ok()) << outcome.message();
+  EXPECT_EQ(outcome->winner, 1u);
+  ASSERT_EQ(outcome->tried.size(), 4u);
+  EXPECT_EQ(outcome->tried[2].schedule, "wrong");
+  EXPECT_NE(outcome->tried[2].rejected.find("result 0, element "),
+            std::string::npos)
+      << outcome->tried[2].rejected;
+  EXPECT_GT(outcome->tried[2].error, 0);
+  EXPECT_EQ(outcome->tried[2].seconds, 0);
+  EXPECT_NE(outcome->tried[3].rejected, "");
+  EXPECT_EQ(outcome->tried[0].rejected, "");
 }
 
 TEST_F(KernelRunnerTest, Errors) {

@@ -126,7 +126,7 @@ TEST(SearchTest, NeverSlowerThanTheDefault) {
     machine.drift = 0.05;
     auto outcome = machine.search();
     ASSERT_TRUE(outcome.ok()) << outcome.message();
-    EXPECT_LE(seconds[outcome->winner], 1.005 * seconds[0]) << seed;
+    EXPECT_LE(seconds[outcome->winner], 1.01 * seconds[0]) << seed;
     changed += outcome->winner != 0;
     EXPECT_GT(outcome->noise, 0);
   }
@@ -188,7 +188,7 @@ TEST(SearchTest, TriesWhatTheModelLikes) {
   options.mostCandidates = 3;
   auto outcome = machine.search(options);
   ASSERT_TRUE(outcome.ok()) << outcome.message();
-  EXPECT_EQ(machine.prepared, (std::vector<size_t>{0, 4, 1}));
+  EXPECT_EQ(machine.prepared, (std::vector<size_t>{0, 2, 4}));
   EXPECT_EQ(outcome->winner, 4u);
   EXPECT_EQ(trialOf(*outcome, 4).predictedSeconds, 2);
 }

@@ -1,0 +1,44 @@
+//===- KernelMeasurer.h - A search's candidates on a device -----*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_TUNING_KERNELMEASURER_H
+#define KF_RUNTIME_TUNING_KERNELMEASURER_H
+
+#include "runtime/tuning/KernelRunner.h"
+#include "runtime/tuning/Search.h"
+
+#include <functional>
+#include <map>
+#include <memory>
+
+namespace kf {
+
+/// Compiles each candidate, compares it with the reference and measures it.
+class KernelMeasurer final : public CandidateMeasurer {
+public:
+  using Compile = std::function<Result<Executable>(size_t candidate)>;
+
+  /// `runner` must outlive it.
+  KernelMeasurer(KernelRunner &runner, Compile compile,
+                 CancelFlag cancelled = nullptr)
+      : runner(runner), compile(std::move(compile)), cancelled(cancelled) {}
+
+  Result<Verdict> prepare(size_t candidate) override;
+  Result<std::vector<double>> measure(size_t candidate, int64_t runs) override;
+  void release(size_t candidate) override { variants.erase(candidate); }
+
+private:
+  KernelRunner &runner;
+  Compile compile;
+  CancelFlag cancelled;
+  std::map<size_t, std::unique_ptr<KernelVariant>> variants; ///< by candidate
+};
+
+} // namespace kf
+
+#endif // KF_RUNTIME_TUNING_KERNELMEASURER_H

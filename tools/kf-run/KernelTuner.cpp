@@ -1,0 +1,183 @@
+//===- KernelTuner.cpp - Schedules of a model's kernels, measured ---------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelTuner.h"
+
+#include "runtime/tuning/KernelMeasurer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <set>
+
+using namespace kf;
+
+namespace {
+
+/// The first, and the best of the others as they are predicted.
+std::vector<ScheduleCandidate> best(std::vector<ScheduleCandidate> candidates,
+                                    size_t most) {
+  auto secondsOf = [](const ScheduleCandidate &candidate) {
+    return candidate.predictedSeconds > 0 ? candidate.predictedSeconds
+                                          : HUGE_VAL;
+  };
+  if (candidates.size() > 1)
+    std::ranges::stable_sort(candidates.begin() + 1, candidates.end(), {},
+                             secondsOf);
+  candidates.resize(std::min(candidates.size(), most));
+  return candidates;
+}
+
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts = {};
+  char text[16] = "";
+  if (localtime_r(&now, &parts))
+    std::strftime(text, sizeof(text), "%Y-%m-%d", &parts);
+  return text;
+}
+
+bool isAmong(const std::string &schedule,
+             std::span<const ScheduleCandidate> candidates) {
+  return std::ranges::find(candidates, schedule,
+                           &ScheduleCandidate::schedule) != candidates.end();
+}
+bool isAmong(const std::string &schedule, std::span<const TuningTrial> trials) {
+  return std::ranges::find(trials, schedule, &TuningTrial::schedule) !=
+         trials.end();
+}
+
+/// Text of an error as an entry holds it.
+std::string printable(const std::string &text) {
+  std::string result = text.substr(0, 1024);
+  for (char &c : result)
+    if (c < ' ' || c > '~')
+      c = '?';
+  return result;
+}
+
+/// A kernel of a step of a single sequence.
+KernelCase caseOf(const TuneTask &task, int64_t depth) {
+  KernelCase result;
+  result.tokens = task.step->tokens;
+  result.depth = result.tokens == 1 ? depth : 0;
+  result.inputs = task.info().inputs;
+  return result;
+}
+
+} // namespace
+
+Result<std::vector<TuneTask>>
+KernelTuner::tasksOf(std::span<const TunedStep> steps,
+                     const MachineRates &rates) {
+  std::vector<TuneTask> tasks;
+  std::set<TuningKey> keys;
+  for (const TunedStep &step : steps) {
+    const size_t first = tasks.size();
+    double total = 0;
+    for (size_t i = 0; i < step.kernels.list().size(); ++i) {
+      KF_ASSIGN_OR_RETURN(std::vector<ScheduleCandidate> candidates,
+                          step.kernels.candidates(i, rates));
+      const KernelInfo &info = step.kernels.list()[i];
+      if (candidates.empty() || !keys.insert(info.key).second)
+        continue;
+      TuneTask &task = tasks.emplace_back();
+      task.step = &step;
+      task.kernel = i;
+      // Without a model, kernels are alike.
+      const double seconds = candidates[0].predictedSeconds;
+      task.share =
+          static_cast<double>(info.dispatches) * (seconds > 0 ? seconds : 1e-6);
+      total += task.share;
+      task.candidates = best(std::move(candidates), kMostCandidates);
+    }
+    for (size_t i = first; i < tasks.size(); ++i)
+      tasks[i].share /= total;
+  }
+  return tasks;
+}
+
+std::vector<ScheduleCandidate>
+KernelTuner::untried(const TuneTask &task) const {
+  const TuningEntry *entry = database.find(task.info().key);
+  if (!entry || options.again)
+    return task.candidates;
+  std::vector<ScheduleCandidate> rest;
+  for (const ScheduleCandidate &candidate : task.candidates)
+    if (!isAmong(candidate.schedule, entry->tried))
+      rest.push_back(candidate);
+  return rest;
+}
+
+bool KernelTuner::isDone(const TuneTask &task) const {
+  return task.candidates.size() < 2 || untried(task).empty();
+}
+
+Result<TuneResult>
+KernelTuner::tune(const TuneTask &task, double seconds,
+                  const std::function<void(double)> &onProgress) {
+  const Stopwatch begun;
+  const KernelInfo &info = task.info();
+  const KernelSet &kernels = task.step->kernels;
+  // The default, what was the fastest so far, and what is new.
+  std::vector<ScheduleCandidate> candidates = untried(task);
+  const TuningEntry *before = database.find(info.key);
+  const ScheduleCandidate &byDefault = task.candidates[0];
+  if (before) {
+    if (before->schedule != byDefault.schedule &&
+        !isAmong(before->schedule, candidates))
+      candidates.insert(candidates.begin(), {before->schedule, 0});
+    std::erase_if(candidates, [&](const ScheduleCandidate &candidate) {
+      return candidate.schedule == byDefault.schedule;
+    });
+    candidates.insert(candidates.begin(), byDefault);
+  }
+
+  KF_ASSIGN_OR_RETURN(Executable program,
+                      kernels.compileForReference(task.kernel));
+  KernelRunnerOptions runnerOptions;
+  runnerOptions.rotateBytes = options.rotateBytes;
+  runnerOptions.packing = {options.pool, options.cancelled};
+  KF_ASSIGN_OR_RETURN(std::unique_ptr<KernelRunner> runner,
+                      KernelRunner::create(device, reference, program,
+                                           caseOf(task, options.depth),
+                                           runnerOptions));
+  KernelMeasurer measurer(
+      *runner,
+      [&](size_t candidate) {
+        return kernels.compile(task.kernel, candidates[candidate].schedule);
+      },
+      options.cancelled);
+  SearchOptions search;
+  search.mostCandidates = candidates.size();
+  search.seconds = seconds - begun.seconds();
+  search.cancelled = options.cancelled;
+  search.onProgress = onProgress;
+  KF_ASSIGN_OR_RETURN(SearchOutcome outcome,
+                      searchSchedules(candidates, measurer, search));
+
+  TuneResult result;
+  result.noise = outcome.noise;
+  TuningEntry &entry = result.entry;
+  entry.key = info.key;
+  entry.subject = info.subject;
+  entry.schedule = candidates[outcome.winner].schedule;
+  entry.seconds = outcome.seconds;
+  entry.defaultSeconds = outcome.defaultSeconds;
+  entry.error = outcome.error;
+  entry.date = today();
+  entry.tried = outcome.tried;
+  for (TuningTrial &trial : entry.tried)
+    trial.rejected = printable(trial.rejected);
+  if (before)
+    for (const TuningTrial &trial : before->tried)
+      if (!isAmong(trial.schedule, entry.tried))
+        entry.tried.push_back(trial);
+  KF_RETURN_IF_ERROR(database.insert(entry));
+  return result;
+}

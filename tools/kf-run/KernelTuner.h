@@ -1,0 +1,100 @@
+//===- KernelTuner.h - Schedules of a model's kernels, measured -*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_TOOLS_KF_RUN_KERNELTUNER_H
+#define KF_TOOLS_KF_RUN_KERNELTUNER_H
+
+#include "Compiler.h"
+
+#include "runtime/core/Stopwatch.h"
+#include "runtime/core/ThreadPool.h"
+#include "runtime/devices/Device.h"
+#include "runtime/measure/MachineRates.h"
+#include "runtime/tuning/TuningDatabase.h"
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace kf {
+
+/// The most schedules of a kernel that are tried.
+inline constexpr size_t kMostCandidates = 16;
+
+/// A program whose kernels are tuned.
+struct TunedStep {
+  std::string name; ///< "step_512"
+  int64_t tokens;   ///< rows that it is measured with
+  KernelSet kernels;
+};
+
+/// A kernel of a step.
+struct TuneTask {
+  const TunedStep *step = nullptr;
+  size_t kernel = 0; ///< its number in the step
+  /// The default first; a single one leaves nothing to choose.
+  std::vector<ScheduleCandidate> candidates;
+  double share = 0; ///< of the step's time, by what is predicted
+
+  const KernelInfo &info() const { return step->kernels.list()[kernel]; }
+  /// "step_1 matmul_0".
+  std::string name() const { return step->name + " " + info().name; }
+};
+
+/// How the search for a kernel's schedule went.
+struct TuneResult {
+  TuningEntry entry;
+  double noise = 0; ///< of the times, relative
+};
+
+struct TunerOptions {
+  double budget = 60;         ///< seconds, from the tuner's making on
+  int64_t depth = 512;        ///< positions before a step of one token
+  uint64_t rotateBytes = 0;   ///< as KernelRunnerOptions has it
+  bool again = false;         ///< tries what was tried before, too
+  ThreadPool *pool = nullptr; ///< packs weights; may be null
+  CancelFlag cancelled = nullptr;
+};
+
+/// Tunes kernels on a device, one after the other. The devices, `database` and
+/// steps must outlive it. One thread.
+class KernelTuner {
+public:
+  KernelTuner(Device &device, Device &reference, TuningDatabase &database,
+              const TunerOptions &options)
+      : device(device), reference(reference), database(database),
+        options(options) {}
+
+  /// The kernels of `steps`, each key once, with what there is to choose from.
+  static Result<std::vector<TuneTask>> tasksOf(std::span<const TunedStep> steps,
+                                               const MachineRates &rates);
+
+  /// Whether the database holds all that could be tried.
+  bool isDone(const TuneTask &task) const;
+  /// Seconds of the budget that are left.
+  double left() const { return options.budget - watch.seconds(); }
+
+  /// Searches for `seconds`, and inserts what is found, with what was tried
+  /// before. `onProgress` as in SearchOptions.
+  Result<TuneResult> tune(const TuneTask &task, double seconds,
+                          const std::function<void(double)> &onProgress);
+
+private:
+  std::vector<ScheduleCandidate> untried(const TuneTask &task) const;
+
+  Device &device, &reference;
+  TuningDatabase &database;
+  TunerOptions options;
+  Stopwatch watch;
+};
+
+} // namespace kf
+
+#endif // KF_TOOLS_KF_RUN_KERNELTUNER_H

@@ -1,0 +1,320 @@
+//===- Tune.cpp - kf-run tune ---------------------------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Commands.h"
+#include "Interrupt.h"
+#include "KernelTuner.h"
+#include "ModelSession.h"
+#include "Progress.h"
+#include "Report.h"
+#include "TuneReport.h"
+
+#include "runtime/core/Quote.h"
+#include "runtime/devices/Reference/ReferenceDevice.h"
+#include "runtime/measure/Ceilings.h"
+
+#include <algorithm>
+#include <charconv>
+
+using namespace kf;
+
+namespace {
+
+/// Seconds that no kernel is worth less of, as long as there are any.
+constexpr double kLeastSeconds = 0.25;
+/// Rows of a prompt's step, where the context has room for them.
+constexpr int64_t kPromptRows = EngineOptions().rowsPerStep;
+/// GPUs' last caches hold less.
+constexpr uint64_t kGpuCacheBytes = uint64_t(256) << 20;
+
+struct TuneOptions {
+  ModelFlags model;
+  std::string budget = "60s", database, explain, kernel;
+  std::vector<std::string> tries;
+  int64_t depth = 512;
+  bool list = false, again = false;
+  double seconds = 0; ///< of `budget`
+
+  void addTo(OptionParser &parser) {
+    model.addTo(parser);
+    parser.text({"budget", 0, "TIME"}, budget,
+                "what measuring may take: 90s, 2m or 500ms; 60s by default. "
+                "The same command goes on where the last one ended");
+    parser.text({"kernel", 0, "NAME"}, kernel,
+                "tunes this kernel alone, as tune and emit-mlir name it");
+    parser.texts({"try", 0, "SCHEDULE"}, tries,
+                 "tries a schedule of your own, too, as emit-mlir prints them; "
+                 "needs --kernel");
+    parser.integer({"depth", 0, "N"}, depth, 0, int64_t(1) << 24,
+                   "positions before the token that a step of one is measured "
+                   "with; 512 by default");
+    parser.flag({"again"}, again, "measures what was measured before, too");
+    parser.flag({"list"}, list, "prints what the database holds");
+    parser.text({"explain", 0, "KERNEL"}, explain,
+                "prints how the schedule of a kernel was chosen");
+  }
+};
+
+Result<double> parseSeconds(const std::string &text) {
+  double value = 0;
+  auto [end, code] =
+      std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string unit(end, text.data() + text.size());
+  const double scale = unit == "ms"                ? 1e-3
+                       : unit == "m"               ? 60
+                       : unit == "s" || unit == "" ? 1
+                                                   : 0;
+  if (code != std::errc() || scale == 0 || !(value > 0) || value * scale > 1e6)
+    return Status::error(
+        "--budget takes a time such as 90s, 2m or 500ms, not " +
+        inQuotes(text));
+  return value * scale;
+}
+
+/// What a run of the command works on.
+class TuneSession {
+public:
+  static Result<std::unique_ptr<TuneSession>> open(const TuneOptions &options);
+
+  Status tune();
+  Status explain();
+
+private:
+  explicit TuneSession(const TuneOptions &options) : options(options) {}
+
+  Status addStep(const StepShape &shape);
+  Status chooseTasks();
+  Status tune(KernelTuner &tuner, std::span<const TuneTask *const> rest,
+              size_t number, size_t count);
+  Status summarize(size_t tuned) const;
+  Result<uint64_t> rotateBytes() const;
+
+  const TuneOptions &options;
+  std::unique_ptr<ModelSession> run;
+  std::unique_ptr<Device> reference = createReferenceDevice();
+  std::unique_ptr<ThreadPool> pool;
+  TuningDatabase database;
+  CompilerOptions compiler;
+  std::vector<TunedStep> steps;
+  std::vector<TuneTask> tasks; ///< those that take the most time first
+};
+
+Result<std::unique_ptr<TuneSession>>
+TuneSession::open(const TuneOptions &options) {
+  std::unique_ptr<TuneSession> session(new TuneSession(options));
+  KF_ASSIGN_OR_RETURN(session->database,
+                      TuningDatabase::load(options.database));
+  KF_ASSIGN_OR_RETURN(session->run, ModelSession::open(options.model, false));
+  if (session->run->device().name() == "reference")
+    return Status::error("the reference has no schedules; tune for another "
+                         "--device");
+  session->compiler = session->run->compiler().compilerOptions();
+  const int64_t context = options.model.context
+                              ? options.model.context
+                              : session->run->files().config.maxPositions;
+  {
+    const Progress progress("taking the model's kernels");
+    for (int64_t tokens : {int64_t(1), std::min(kPromptRows, context)})
+      if (session->steps.empty() || tokens != session->steps[0].tokens)
+        KF_RETURN_IF_ERROR(session->addStep({.tokens = tokens}));
+  }
+  KF_RETURN_IF_ERROR(session->chooseTasks());
+  return session;
+}
+
+Status TuneSession::addStep(const StepShape &shape) {
+  const ModelFiles &files = run->files();
+  Result<CompilerModule> module =
+      CompilerModule::import(files.config, *files.weights, shape, compiler);
+  if (!module.ok())
+    return nameModel(files, module.status());
+  KF_ASSIGN_OR_RETURN(KernelSet kernels, module->kernels(compiler));
+  steps.push_back({nameOf(shape), shape.tokens, std::move(kernels)});
+  return Status();
+}
+
+Status TuneSession::chooseTasks() {
+  CeilingOptions ceilings;
+  ceilings.cancelled = &interruptFlag();
+  MachineRates rates;
+  if (options.explain.empty()) {
+    const Progress progress("measuring the machine");
+    KF_ASSIGN_OR_RETURN(rates, measureRates(run->device(), ceilings));
+  }
+  KF_ASSIGN_OR_RETURN(tasks, KernelTuner::tasksOf(steps, rates));
+  const std::string &wanted =
+      options.explain.empty() ? options.kernel : options.explain;
+  if (!wanted.empty()) {
+    std::string names;
+    for (const TuneTask &task : tasks)
+      if (names.find(task.info().name) == std::string::npos)
+        names += (names.empty() ? "" : ", ") + task.info().name;
+    std::erase_if(tasks, [&](const TuneTask &task) {
+      return task.info().name != wanted && task.name() != wanted;
+    });
+    if (tasks.empty())
+      return Status::error("the model has no kernel " + inQuotes(wanted) +
+                           "; it has " + names);
+  }
+  for (TuneTask &task : tasks)
+    for (const std::string &schedule : options.tries)
+      task.candidates.insert(task.candidates.begin() + 1, {schedule, 0});
+  std::ranges::stable_sort(tasks, std::ranges::greater(), &TuneTask::share);
+  return Status();
+}
+
+/// Bytes that a step reads, as far as the device's last cache may hold them.
+Result<uint64_t> TuneSession::rotateBytes() const {
+  const WeightSource &weights = *run->files().weights;
+  uint64_t bytes = 0;
+  for (const std::string &name : weights.names()) {
+    KF_ASSIGN_OR_RETURN(TensorView view, weights.describe(name));
+    bytes += view.bytes;
+  }
+  const bool isHost = run->device().name() == "cpu";
+  const uint64_t cache = isHost ? lastLevelCacheBytes() : kGpuCacheBytes;
+  return std::min(bytes, 2 * cache);
+}
+
+Status TuneSession::explain() {
+  std::string text;
+  for (const TuneTask &task : tasks)
+    text += (text.empty() ? "" : "\n") +
+            explanation(task, database.find(task.info().key));
+  return writeStdout(text);
+}
+
+Status TuneSession::tune() {
+  // Before anything is measured that could not be kept.
+  KF_RETURN_IF_ERROR(database.save(options.database));
+  TunerOptions tunerOptions;
+  tunerOptions.budget = options.seconds;
+  tunerOptions.depth = options.depth;
+  tunerOptions.again = options.again;
+  tunerOptions.cancelled = &interruptFlag();
+  KF_ASSIGN_OR_RETURN(tunerOptions.rotateBytes, rotateBytes());
+  if (run->device().name() == "cpu" && options.model.device.threads != 1) {
+    KF_ASSIGN_OR_RETURN(pool,
+                        ThreadPool::create(int(options.model.device.threads)));
+    tunerOptions.pool = pool.get();
+  }
+  KernelTuner tuner(run->device(), *reference, database, tunerOptions);
+
+  std::vector<const TuneTask *> rest;
+  for (const TuneTask &task : tasks)
+    if (options.again ? task.candidates.size() > 1 : !tuner.isDone(task))
+      rest.push_back(&task);
+  size_t number = 0;
+  for (; number < rest.size() && tuner.left() > 0; ++number) {
+    Status status =
+        tune(tuner, std::span(rest).subspan(number), number, rest.size());
+    if (!status.ok()) {
+      KF_RETURN_IF_ERROR(summarize(number));
+      return status;
+    }
+  }
+  return summarize(number);
+}
+
+/// Tunes the first of `rest`, with its part of the time that is left.
+Status TuneSession::tune(KernelTuner &tuner,
+                         std::span<const TuneTask *const> rest, size_t number,
+                         size_t count) {
+  const TuneTask &task = *rest[0];
+  double shares = 0;
+  for (const TuneTask *other : rest)
+    shares += other->share;
+  const double left = tuner.left();
+  const double seconds = std::max(left * task.share / shares, kLeastSeconds);
+  Progress progress("tuning");
+  const std::string detail = task.name() + ", " + std::to_string(number + 1) +
+                             " of " + std::to_string(count);
+  const double done = options.seconds - left;
+  auto show = [&](double share) {
+    progress.update(std::min((done + share * seconds) / options.seconds, 1.0),
+                    detail);
+  };
+  show(0);
+  Result<TuneResult> result = tuner.tune(task, seconds, show);
+  if (!result.ok())
+    return result.status().in(task.name());
+  KF_RETURN_IF_ERROR(database.save(options.database));
+  return writeStdout((number == 0 ? tuneTableHead() : "") +
+                     tuneTableRows(task, result->entry));
+}
+
+Status TuneSession::summarize(size_t tuned) const {
+  size_t known = 0, all = 0;
+  for (const TuneTask &task : tasks) {
+    all += task.candidates.size() > 1;
+    known += task.candidates.size() > 1 && database.find(task.info().key);
+  }
+  std::string text = tuned ? "\n" : "";
+  for (const TunedStep &step : steps)
+    text += gainText(step, database);
+  text += std::to_string(tuned) + " tuned now, " + std::to_string(known) +
+          " of " + std::to_string(all) + " kernels in all; in " +
+          options.database + "\n";
+  return writeStdout(text);
+}
+
+Status list(const TuneOptions &options) {
+  KF_ASSIGN_OR_RETURN(TuningDatabase database,
+                      TuningDatabase::load(options.database));
+  return writeStdout(databaseText(database, options.database));
+}
+
+int finish(const Status &status) {
+  return status.isCancelled()
+             ? reportInterrupt("the same command goes on from here")
+             : report(status);
+}
+
+Status runTuning(TuneOptions &options) {
+  // The database is written; what is compiled here names its schedules.
+  std::optional<std::string> &file = options.model.tuning.file;
+  if (file) {
+    options.database = *file;
+  } else {
+    KF_ASSIGN_OR_RETURN(options.database, TuningDatabase::defaultPath());
+  }
+  file = "none";
+  if (options.list)
+    return list(options);
+  catchFirstInterrupt();
+  KF_ASSIGN_OR_RETURN(std::unique_ptr<TuneSession> session,
+                      TuneSession::open(options));
+  return options.explain.empty() ? session->tune() : session->explain();
+}
+
+} // namespace
+
+int kf::runTune(Arguments arguments) {
+  TuneOptions options;
+  OptionParser parser(
+      "tune [MODEL] [options]",
+      "Measures schedules of the kernels that a model's steps have, of one "
+      "token and of a\nprompt, and keeps the fastest in a database, which all "
+      "commands compile with.\nSchedules whose results differ from the "
+      "reference's are rejected.");
+  options.addTo(parser);
+  if (std::optional<int> code = parser.parse(arguments))
+    return *code;
+  Result<double> seconds = parseSeconds(options.budget);
+  if (!seconds.ok())
+    return parser.usageError(seconds.message());
+  options.seconds = *seconds;
+  if (!options.tries.empty() && options.kernel.empty())
+    return parser.usageError("--try needs --kernel");
+  if (options.model.tuning.file == "none")
+    return parser.usageError("--tuning-db none leaves no place for what is "
+                             "measured");
+  if (options.list && !options.explain.empty())
+    return parser.usageError("--list and --explain exclude each other");
+  return finish(runTuning(options));
+}

@@ -1,0 +1,212 @@
+//===- TuneReport.cpp - What kf-run tune prints ---------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TuneReport.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+using namespace kf;
+
+namespace {
+
+std::string formatted(const char *format, double value) {
+  char text[64];
+  std::snprintf(text, sizeof(text), format, value);
+  return text;
+}
+
+std::string left(std::string text, size_t width) {
+  text.resize(std::max(text.size() + 1, width), ' ');
+  return text;
+}
+std::string right(const std::string &text, size_t width) {
+  return std::string(width - std::min(width, text.size()), ' ') + text;
+}
+
+constexpr size_t kNameWidth = 40, kNumberWidth = 11, kVerdictWidth = 18;
+
+/// A row of a table of schedules.
+std::string row(const std::string &name, const std::string &predicted,
+                const std::string &measured, const std::string &error,
+                const std::string &verdict, const std::string &schedule) {
+  return left(name, kNameWidth) + right(predicted, kNumberWidth) +
+         right(measured, kNumberWidth) + right(error, kNumberWidth) + "  " +
+         left(verdict, kVerdictWidth) + schedule + "\n";
+}
+
+std::string timeOrNone(double seconds) {
+  return seconds > 0 ? secondsText(seconds) : "-";
+}
+
+/// "5.2 % less".
+std::string change(double seconds, double than) {
+  const double percent = (1 - seconds / than) * 100;
+  return formatted("%.1f %% ", std::abs(percent)) +
+         (percent >= 0 ? "less" : "more");
+}
+
+std::string trialRow(const std::string &name, const TuningTrial &trial,
+                     const std::string &verdict, double seconds) {
+  const bool isRejected = !trial.rejected.empty();
+  return row(
+      name, timeOrNone(trial.predictedSeconds), timeOrNone(seconds),
+      isRejected && trial.error == 0 ? "-" : formatted("%.1e", trial.error),
+      verdict, trial.schedule + (isRejected ? ": " + trial.rejected : ""));
+}
+
+const TuningTrial *find(const TuningEntry &entry, const std::string &schedule) {
+  auto found = std::ranges::find(entry.tried, schedule, &TuningTrial::schedule);
+  return found == entry.tried.end() ? nullptr : &*found;
+}
+
+/// What the default is called when nothing is faster.
+std::string verdictOf(const TuningTrial &trial, const TuningEntry &entry,
+                      const std::string &byDefault) {
+  if (!trial.rejected.empty())
+    return "rejected";
+  if (trial.schedule == entry.schedule)
+    return trial.schedule == byDefault
+               ? "default, stays"
+               : "chosen, " + change(entry.seconds, entry.defaultSeconds);
+  return trial.schedule == byDefault ? "default" : "slower";
+}
+
+/// Of the default and the winner, the times that they had in turns.
+double secondsOf(const TuningTrial &trial, const TuningEntry &entry,
+                 const std::string &byDefault) {
+  if (trial.schedule == entry.schedule)
+    return entry.seconds;
+  return trial.schedule == byDefault ? entry.defaultSeconds : trial.seconds;
+}
+
+std::string plural(size_t count, const char *one, const char *many) {
+  return std::to_string(count) + " " + (count == 1 ? one : many);
+}
+
+} // namespace
+
+std::string kf::secondsText(double seconds) {
+  if (seconds < 1e-3)
+    return formatted("%.1f us", seconds * 1e6);
+  return seconds < 1 ? formatted("%.2f ms", seconds * 1e3)
+                     : formatted("%.2f s", seconds);
+}
+
+std::string kf::tuneTableHead() {
+  return row("kernel", "predicted", "measured", "error", "verdict", "schedule");
+}
+
+std::string kf::tuneTableRows(const TuneTask &task, const TuningEntry &entry) {
+  const std::string &byDefault = task.candidates[0].schedule;
+  std::string text, name = task.name();
+  size_t others = 0;
+  auto add = [&](const TuningTrial &trial) {
+    text += trialRow(name, trial, verdictOf(trial, entry, byDefault),
+                     secondsOf(trial, entry, byDefault));
+    name.clear();
+  };
+  if (const TuningTrial *trial = find(entry, byDefault))
+    add(*trial);
+  for (const TuningTrial &trial : entry.tried) {
+    if (trial.schedule == byDefault)
+      continue;
+    if (trial.schedule == entry.schedule || !trial.rejected.empty())
+      add(trial);
+    else
+      ++others;
+  }
+  if (others)
+    text += "  " + plural(others, "other is", "others are") + " slower\n";
+  return text;
+}
+
+std::string kf::gainText(const TunedStep &step,
+                         const TuningDatabase &database) {
+  double now = 0, before = 0;
+  size_t count = 0;
+  for (const KernelInfo &info : step.kernels.list())
+    if (const TuningEntry *entry = database.find(info.key);
+        entry && entry->defaultSeconds > 0) {
+      now += static_cast<double>(info.dispatches) * entry->seconds;
+      before += static_cast<double>(info.dispatches) * entry->defaultSeconds;
+      ++count;
+    }
+  if (count == 0)
+    return "";
+  return step.name + ": " + plural(count, "kernel takes ", "kernels take ") +
+         secondsText(now) + " a step, by default " + secondsText(before) +
+         " (" + change(now, before) + ")\n";
+}
+
+std::string kf::explanation(const TuneTask &task, const TuningEntry *entry) {
+  const KernelInfo &info = task.info();
+  const std::string &byDefault = task.candidates[0].schedule;
+  std::string text = task.name() + ": " + info.description + "; " +
+                     plural(size_t(info.rows), "row", "rows") + ", " +
+                     plural(size_t(info.dispatches), "dispatch", "dispatches") +
+                     " a step, " + formatted("%.1f %%", task.share * 100) +
+                     " of its time as predicted\n";
+  if (!entry)
+    text += "not tuned: the default, " + byDefault + ", is used\n";
+  else if (entry->schedule == byDefault)
+    text += "the default, " + byDefault +
+            ", is used: nothing was faster by more than was measured twice "
+            "differs\n";
+  else
+    text += entry->schedule + " is used: it took " +
+            secondsText(entry->seconds) + " where the default took " +
+            secondsText(entry->defaultSeconds) + ", in turns\n";
+  text += tuneTableHead();
+  if (entry) {
+    std::vector<TuningTrial> trials = entry->tried;
+    std::ranges::stable_sort(trials, {}, [&](const TuningTrial &trial) {
+      const double seconds = secondsOf(trial, *entry, byDefault);
+      return std::pair(!trial.rejected.empty(), seconds);
+    });
+    for (const TuningTrial &trial : trials)
+      text += trialRow("", trial, verdictOf(trial, *entry, byDefault),
+                       secondsOf(trial, *entry, byDefault));
+  }
+  for (const ScheduleCandidate &candidate : task.candidates)
+    if (!entry || !find(*entry, candidate.schedule))
+      text += row("", timeOrNone(candidate.predictedSeconds), "-", "-",
+                  candidate.schedule == byDefault ? "default" : "not tried",
+                  candidate.schedule);
+  return text;
+}
+
+std::string kf::databaseText(const TuningDatabase &database,
+                             const std::string &path) {
+  std::string text;
+  const std::vector<TuningEntry> entries = database.list();
+  for (const TuningScope &scope : database.scopes()) {
+    text += scope.device + ", " + scope.target + ", " + scope.compiler + "\n";
+    for (const TuningEntry &entry : entries) {
+      if (entry.key.scope != scope)
+        continue;
+      std::string subject = entry.subject.op;
+      for (size_t i = 0; i < entry.subject.types.size(); ++i) {
+        subject += i ? ", " : " ";
+        for (int64_t extent : entry.subject.shapes[i])
+          subject += (extent < 0 ? "?" : std::to_string(extent)) + "x";
+        subject += entry.subject.types[i];
+      }
+      text += "  " + subject + "; " +
+              plural(size_t(entry.key.rows), "row", "rows") + "\n    " +
+              right(secondsText(entry.seconds), kNumberWidth) + "  " +
+              (entry.defaultSeconds > 0
+                   ? left(change(entry.seconds, entry.defaultSeconds), 12)
+                   : std::string(12, ' ')) +
+              entry.date + "  " + entry.schedule + "\n";
+    }
+  }
+  return text + plural(entries.size(), "kernel", "kernels") + ", in " + path +
+         "\n";
+}
