@@ -172,11 +172,16 @@ Status CpuInstance::run(std::span<const int64_t> newScalars,
   for (size_t d = 0; status.ok() && d < calls.size(); ++d) {
     DispatchTime time;
     time.kernel = program().kernels[program().dispatches[d].kernel].name;
-    time.nanoseconds = nanosecondsBetween(begin, ends[d]);
+    // It is over when the last of its workgroups is, whenever the caller's
+    // thread comes to know.
+    Clock::time_point end = begin;
+    for (const std::vector<Stint> &each : stints)
+      end = std::max({end, each[2 * d].end, each[2 * d + 1].end});
+    time.nanoseconds = nanosecondsBetween(begin, end);
     time.begin = nanosecondsBetween(start, begin);
     addWorkers(d, start, time);
     times->push_back(std::move(time));
-    begin = ends[d];
+    begin = end;
   }
   return status;
 }
@@ -185,7 +190,6 @@ void CpuInstance::setMeasuring(bool on) {
   if (on == !stints.empty())
     return;
   context.pool->quiesce();
-  ends.assign(on ? calls.size() : 0, {});
   stints.clear();
   if (on)
     stints.assign(context.pool->size(), std::vector<Stint>(2 * calls.size()));
@@ -241,8 +245,6 @@ bool CpuInstance::runAlone() {
     for (int64_t workgroup = 0; workgroup < count; ++workgroup)
       call(0, d, workgroup);
     endStint(0, 2 * d, static_cast<uint64_t>(count), begin);
-    if (!ends.empty())
-      ends[d] = Clock::now();
   }
   return true;
 }
@@ -288,8 +290,6 @@ bool CpuInstance::walk(int thread, uint64_t run) {
     if (stopped.load(std::memory_order_relaxed))
       return false;
     takePart(thread, rank, d, run * calls.size() + d, base + before[d + 1]);
-    if (thread == 0 && !ends.empty())
-      ends[d] = Clock::now();
   }
   return true;
 }

@@ -139,11 +139,9 @@ private:
   CancelFlag cancelled = nullptr;
   /// It was set; threads look at this between dispatches.
   std::atomic<bool> stopped = false;
-  /// When each dispatch of this run got over, for the caller's thread to write;
-  /// empty where nobody asks. Changes only while no worker is in the program.
-  std::vector<Clock::time_point> ends;
   /// [pool->size()][2 * dispatches], each thread's own to write, before it
-  /// counts what it did; empty where nobody asks.
+  /// counts what it did; empty where nobody asks. Changes size only while no
+  /// worker is in the program.
   std::vector<std::vector<Stint>> stints;
 
   // What threads share during a run. Workgroups of all runs since the last
