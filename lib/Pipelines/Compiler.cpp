@@ -97,18 +97,26 @@ private:
   ::kf::CancelFlag cancelled;
 };
 
-LogicalResult run(ModuleOp module, TargetAttrInterface target,
-                  const CompileOptions &options, Phase from, Phase to) {
+/// Runs the passes that `add` adds.
+LogicalResult runPasses(ModuleOp module, const CompileOptions &options,
+                        llvm::function_ref<void(OpPassManager &)> add) {
   PassManager passes(module.getContext());
-  if (from == Phase::Import)
-    buildCheckPipeline(passes);
-  for (Phase phase :
-       {Phase::Fused, Phase::Program, Phase::Scheduled, Phase::Lowered})
-    if (phase > from && phase <= to)
-      addPhase(phase, passes, target, options);
+  add(passes);
   SkipWhenCancelled skip(module.getContext(), options.cancelled);
   return failure(failed(passes.run(module)) ||
                  ::kf::isCancelled(options.cancelled));
+}
+
+LogicalResult run(ModuleOp module, TargetAttrInterface target,
+                  const CompileOptions &options, Phase from, Phase to) {
+  return runPasses(module, options, [&](OpPassManager &passes) {
+    if (from == Phase::Import)
+      buildCheckPipeline(passes);
+    for (Phase phase :
+         {Phase::Fused, Phase::Program, Phase::Scheduled, Phase::Lowered})
+      if (phase > from && phase <= to)
+        addPhase(phase, passes, target, options);
+  });
 }
 
 /// Calls `use` with the target of `options`, in a context of its own.
@@ -132,13 +140,15 @@ llvm::Expected<std::string>
 mlir::kf::fingerprint(const CompileOptions &options) {
   return withTarget(
       options, [&](TargetAttrInterface target) -> llvm::Expected<std::string> {
-        std::string text = getCompilerVersion() + " " + debugString(target) +
-                           " " + target.getIdentity();
-        if (!options.measured.database)
-          return text;
-        const std::string digest = options.measured.database->digest(
-            getTuningScope(target, options.measured.device));
-        return digest.empty() ? text : text + " tuning-" + digest;
+        const MeasuredSchedules &measured = options.measured;
+        const ::kf::TuningScope scope = getTuningScope(target, measured.device);
+        std::string text =
+            scope.compiler + " " + scope.target + " " + scope.identity;
+        if (measured.database)
+          if (std::string digest = measured.database->digest(scope);
+              !digest.empty())
+            text += " tuning-" + digest;
+        return text;
       });
 }
 
@@ -169,10 +179,18 @@ mlir::kf::compile(ModuleOp module, const CompileOptions &options, Phase from) {
   if (!target)
     return target.takeError();
   FirstError errors(module.getContext(), ": ", options.onWarning);
-  if (failed(run(module, *target, options, from, Phase::Scheduled)))
+  if (failed(run(module, *target, options, from, Phase::Program)) ||
+      failed(runPasses(module, options, [&](OpPassManager &passes) {
+        buildChoicePipeline(passes, options.measured);
+      })))
+    return failureOf(errors);
+  const KernelWorks works = countWorks(module);
+  if (failed(runPasses(module, options, [&](OpPassManager &passes) {
+        buildTilePipeline(passes, *target);
+      })))
     return failureOf(errors);
   FailureOr<::kf::Executable> executable =
-      buildExecutable(module, target->getDevice());
+      buildExecutable(module, target->getDevice(), works);
   if (failed(executable) ||
       failed(run(module, *target, options, Phase::Scheduled, Phase::Lowered)) ||
       failed(target->serialize(module, *executable, options.cancelled)))

@@ -37,14 +37,24 @@ void mlir::kf::buildProgramPipeline(OpPassManager &passes,
   passes.addPass(createBoundTokens());
 }
 
-void mlir::kf::buildSchedulePipeline(OpPassManager &passes,
-                                     TargetAttrInterface target,
-                                     const MeasuredSchedules &measured) {
+void mlir::kf::buildChoicePipeline(OpPassManager &passes,
+                                   const MeasuredSchedules &measured) {
   passes.addPass(createSetLayouts());
   passes.addPass(createSelectSchedules(measured));
   passes.addNestedPass<ProgramOp>(createPlanMemory());
+}
+
+void mlir::kf::buildTilePipeline(OpPassManager &passes,
+                                 TargetAttrInterface target) {
   if (!target.isInterpreted())
     passes.addNestedPass<KernelOp>(createTileKernels());
+}
+
+void mlir::kf::buildSchedulePipeline(OpPassManager &passes,
+                                     TargetAttrInterface target,
+                                     const MeasuredSchedules &measured) {
+  buildChoicePipeline(passes, measured);
+  buildTilePipeline(passes, target);
 }
 
 void mlir::kf::buildLowerPipeline(OpPassManager &passes,

@@ -89,10 +89,22 @@ struct BindingTable {
   std::vector<Buffer *> weights, caches, inputs, outputs;
 };
 
+/// When a thread of the host worked on a dispatch.
+struct WorkerTime {
+  uint32_t thread = 0;      ///< 0 is the one that waits for the stream
+  uint64_t begin = 0;       ///< nanoseconds since the run began
+  uint64_t nanoseconds = 0; ///< that it took
+  uint64_t workgroups = 0;  ///< that it ran
+};
+
 /// How long one dispatch took.
 struct DispatchTime {
   std::string kernel; ///< its name
   uint64_t nanoseconds = 0;
+  uint64_t begin = 0; ///< nanoseconds since the run began
+  /// Who worked on it, in no order; empty where the device cannot tell. A
+  /// thread may be there twice: with its share, and with what it took over.
+  std::vector<WorkerTime> workers = {};
 };
 /// One for each dispatch of a program, in order.
 using DispatchTimes = std::vector<DispatchTime>;

@@ -49,6 +49,9 @@ struct EngineOptions {
   /// Ends what is read when it is set: a step between two dispatches, where
   /// the device can. Not owned.
   CancelFlag cancelled = nullptr;
+  /// Where the times of all steps' kernels go; null: they are not measured. Not
+  /// owned.
+  Profile *profile = nullptr;
 };
 
 /// What happened so far.

@@ -312,6 +312,7 @@ Result<StepRunner *> Engine::runner(const StepShape &shape) {
   binding += watch.seconds() - (decoder.weights().seconds() - packed);
   if (!made.ok())
     return made.status();
+  (*made)->setProfile(options.profile);
   return runners.emplace(shape, made.take()).first->second.get();
 }
 

@@ -9,6 +9,7 @@
 #include "runtime/engine/ProgramRunner.h"
 
 #include "runtime/core/Exceptions.h"
+#include "runtime/core/Stopwatch.h"
 
 #include <algorithm>
 
@@ -196,8 +197,32 @@ ProgramRunner::run(std::span<const HostTensor> values,
   return statusOfException();
 }
 
+void ProgramRunner::setProfile(Profile *newProfile) {
+  profile = newProfile;
+  watched.clear();
+  if (!profile)
+    return;
+  for (const DispatchSpec &dispatch : executable.dispatches) {
+    const std::optional<KernelWork> &work =
+        executable.kernels[dispatch.kernel].work;
+    if (!work || !work->keys)
+      continue;
+    for (uint32_t operand : {work->keys->positions, work->keys->sequences}) {
+      const kf_binding &binding = dispatch.bindings[operand];
+      if (binding.kind == KF_BINDING_INPUT &&
+          executable.inputs[binding.index].type == DataType::I32)
+        watched[binding.index];
+    }
+  }
+}
+
 Status ProgramRunner::write(size_t index, const void *data, uint64_t bytes) {
   assert(index < inputs.size() && "no such input");
+  if (auto held = watched.find(static_cast<uint32_t>(index));
+      held != watched.end()) {
+    const int32_t *values = static_cast<const int32_t *>(data);
+    held->second.assign(values, values + bytes / sizeof(int32_t));
+  }
   KF_RETURN_IF_ERROR(stream->upload(
       *inputs[index], 0, {static_cast<const std::byte *>(data), bytes}));
   return bytes <= Stream::smallUpload ? Status() : stream->synchronize();
@@ -214,8 +239,34 @@ Status ProgramRunner::execute(const StepSizes &sizes, CancelFlag cancelled) {
     return Status::cancelled();
   std::array<int64_t, KF_SCALAR_COUNT> scalars = sizes.scalars;
   scalars[KF_SCALAR_CACHE_PAGES] = cachePages;
+  if (profile)
+    return executeProfiled(scalars, cancelled);
   KF_RETURN_IF_ERROR(stream->enqueue(*instance, scalars));
   return stream->synchronize(cancelled);
+}
+
+Status ProgramRunner::executeProfiled(std::span<const int64_t> scalars,
+                                      CancelFlag cancelled) try {
+  DispatchTimes times;
+  const auto begin = std::chrono::steady_clock::now();
+  const Stopwatch watch;
+  KF_RETURN_IF_ERROR(stream->enqueue(*instance, scalars, {.times = &times}));
+  KF_RETURN_IF_ERROR(stream->synchronize(cancelled));
+  const double seconds = watch.seconds();
+  std::map<uint32_t, std::span<const int32_t>> held;
+  for (const auto &[index, values] : watched) {
+    const TensorSpec &spec = executable.inputs[index];
+    KF_ASSIGN_OR_RETURN(
+        const int64_t bytes,
+        checkedByteCount(spec.type, resolveShape(spec.shape, scalars)));
+    const size_t rows = static_cast<size_t>(bytes) / sizeof(int32_t);
+    if (values.size() >= rows)
+      held[index] = std::span(values).first(rows);
+  }
+  profile->add(executable, {scalars, held, times, begin, seconds});
+  return Status();
+} catch (...) {
+  return statusOfException();
 }
 
 Result<const void *> ProgramRunner::read(size_t index, uint64_t offset,

@@ -11,10 +11,12 @@
 
 #include "runtime/devices/Device.h"
 #include "runtime/engine/KVCache.h"
+#include "runtime/measure/Profile.h"
 #include "runtime/weights/WeightStore.h"
 
 #include <array>
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -60,6 +62,11 @@ public:
   Result<StepSizes> sizesOf(std::span<const HostTensor> inputs,
                             std::optional<int64_t> nTokens = {}) const;
 
+  /// Has every run from now on measured, and added to `profile`, which must
+  /// outlive them; null: none. What was written before is not known to it:
+  /// attention to a cache, whose work depends on inputs, has none then.
+  void setProfile(Profile *profile);
+
   // The same in steps, for callers that keep inputs and outputs in place.
 
   /// Writes the first `bytes` of input number `index`; `data` is free again
@@ -85,6 +92,8 @@ private:
 
   Status prepare(WeightStore &weights, KVCache &cache);
   Status checkSizes(const StepSizes &sizes) const;
+  Status executeProfiled(std::span<const int64_t> scalars,
+                         CancelFlag cancelled);
 
   std::unique_ptr<LoadedProgram> owned; ///< may be null
   LoadedProgram &loaded;
@@ -94,6 +103,9 @@ private:
   std::unique_ptr<Buffer> arena;
   std::vector<std::unique_ptr<Buffer>> inputs, outputs;
   std::vector<std::byte> staging; ///< what read() copied from the device
+  Profile *profile = nullptr;
+  /// What inputs hold that kernels' work depends on, where there is a profile.
+  std::map<uint32_t, std::vector<int32_t>> watched;
   std::unique_ptr<Instance> instance;
   std::unique_ptr<Stream> stream; ///< idle between calls, small writes apart
 };

@@ -63,6 +63,9 @@ public:
   /// The logits of wanted row `index`, valid until the next call.
   Result<std::span<const float>> logits(size_t index);
 
+  /// As ProgramRunner::setProfile(); before the first run.
+  void setProfile(Profile *profile) { program->setProfile(profile); }
+
   uint64_t arenaBytes() const { return program->arenaBytes(); }
   uint64_t ioBytes() const { return program->ioBytes(); }
 

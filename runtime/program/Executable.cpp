@@ -153,6 +153,20 @@ Status checkAccesses(const DispatchSpec &dispatch,
   return Status();
 }
 
+/// A kernel's work names buffers that its dispatches have.
+Status checkWork(const KernelSpec &kernel, const DispatchSpec &dispatch) {
+  if (!kernel.work || !kernel.work->keys)
+    return Status();
+  for (uint32_t operand :
+       {kernel.work->keys->positions, kernel.work->keys->sequences})
+    if (operand >= dispatch.bindings.size())
+      return Status::error("the work of kernel '" + kernel.name +
+                           "' depends on " + numbered("operand", operand) +
+                           ", of which it has " +
+                           std::to_string(dispatch.bindings.size()));
+  return Status();
+}
+
 Status checkDispatch(const DispatchSpec &dispatch,
                      const Executable &executable) {
   if (dispatch.kernel >= executable.kernels.size())
@@ -163,6 +177,7 @@ Status checkDispatch(const DispatchSpec &dispatch,
     KF_RETURN_IF_ERROR(checkBinding(dispatch.bindings[i], executable)
                            .in(numbered("binding", i)));
   KF_RETURN_IF_ERROR(checkAccesses(dispatch, executable));
+  KF_RETURN_IF_ERROR(checkWork(executable.kernels[dispatch.kernel], dispatch));
   return checkGrid(dispatch.grid, executable);
 }
 

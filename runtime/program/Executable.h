@@ -17,9 +17,11 @@
 
 #include "runtime/core/Status.h"
 #include "runtime/core/Tensor.h"
+#include "runtime/program/KernelWork.h"
 #include "runtime/program/abi.h"
 
 #include <array>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -127,6 +129,7 @@ struct KernelSpec {
   std::string name; ///< symbol in the binary, or SPIR-V entry point
   uint64_t scratchBytes = 0;
   std::array<uint32_t, 3> workgroupSize = {1, 1, 1}; ///< GPU threads
+  std::optional<KernelWork> work = {}; ///< nothing where it is not known
 };
 
 /// What a dispatch does with a buffer.

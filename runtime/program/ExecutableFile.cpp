@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Little-endian, without padding:
-//   8 bytes   magic "KFEXEC\0\1"
+//   7 bytes   magic "KFEXEC\0"
+//   u8        version of this form
 //   u32       KF_ABI_VERSION
 //   u64       length of the head
 //   ...       head: a JSON object with everything but the binary
@@ -34,7 +35,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::string_view kMagic("KFEXEC\0\1", 8);
+constexpr std::string_view kMagic("KFEXEC\0", 7);
+constexpr uint8_t kVersion = 2;
 
 //===----------------------------------------------------------------------===//
 // Bytes
@@ -71,10 +73,31 @@ uint32_t checksum(std::string_view bytes) {
 // Head: struct to JSON
 //===----------------------------------------------------------------------===//
 
+std::string toJson(const SizedCount &count) {
+  return jsonObject({{"constant", jsonText(count.constant)},
+                     {"per_size", jsonArray(count.perSize)}});
+}
+
+std::string toJson(const KeyWork &keys) {
+  return jsonObject({{"positions", jsonText(keys.positions)},
+                     {"sequences", jsonText(keys.sequences)},
+                     {"window", jsonText(keys.window)},
+                     {"bytes_per_key", jsonText(keys.bytesPerKey)},
+                     {"flops_per_key", jsonText(keys.flopsPerKey)}});
+}
+
+std::string toJson(const KernelWork &work) {
+  return jsonObject({{"bytes", toJson(work.bytes)},
+                     {"flops", toJson(work.flops)},
+                     {"int8_ops", toJson(work.int8Ops)},
+                     {"keys", work.keys ? toJson(*work.keys) : "null"}});
+}
+
 std::string toJson(const KernelSpec &kernel) {
   return jsonObject({{"name", jsonText(kernel.name)},
                      {"scratch_bytes", jsonText(kernel.scratchBytes)},
-                     {"workgroup_size", jsonArray(kernel.workgroupSize)}});
+                     {"workgroup_size", jsonArray(kernel.workgroupSize)},
+                     {"work", kernel.work ? toJson(*kernel.work) : "null"}});
 }
 
 std::string toJson(const WeightSpec &weight) {
@@ -192,6 +215,9 @@ Status read(const Json &json, WeightLayout::Kind &out) {
   return Status();
 }
 
+Status read(const Json &json, SizedCount &out);
+Status read(const Json &json, KeyWork &out);
+Status read(const Json &json, KernelWork &out);
 Status read(const Json &json, KernelSpec &out);
 Status read(const Json &json, WeightSpec &out);
 Status read(const Json &json, CacheSpec &out);
@@ -220,6 +246,10 @@ Status read(const Json &json, std::array<T, N> &out) {
   return Status();
 }
 
+template <typename T> Status read(const Json &json, std::optional<T> &out) {
+  return json.is_null() ? Status() : read(json, out.emplace());
+}
+
 /// Reads the member `key` of the object `json`.
 template <typename T> Status field(const Json &json, const char *key, T &out) {
   if (!json.is_object())
@@ -230,10 +260,31 @@ template <typename T> Status field(const Json &json, const char *key, T &out) {
   return read(*found, out).in(key);
 }
 
+Status read(const Json &json, SizedCount &out) {
+  KF_RETURN_IF_ERROR(field(json, "constant", out.constant));
+  return field(json, "per_size", out.perSize);
+}
+
+Status read(const Json &json, KeyWork &out) {
+  KF_RETURN_IF_ERROR(field(json, "positions", out.positions));
+  KF_RETURN_IF_ERROR(field(json, "sequences", out.sequences));
+  KF_RETURN_IF_ERROR(field(json, "window", out.window));
+  KF_RETURN_IF_ERROR(field(json, "bytes_per_key", out.bytesPerKey));
+  return field(json, "flops_per_key", out.flopsPerKey);
+}
+
+Status read(const Json &json, KernelWork &out) {
+  KF_RETURN_IF_ERROR(field(json, "bytes", out.bytes));
+  KF_RETURN_IF_ERROR(field(json, "flops", out.flops));
+  KF_RETURN_IF_ERROR(field(json, "int8_ops", out.int8Ops));
+  return field(json, "keys", out.keys);
+}
+
 Status read(const Json &json, KernelSpec &out) {
   KF_RETURN_IF_ERROR(field(json, "name", out.name));
   KF_RETURN_IF_ERROR(field(json, "scratch_bytes", out.scratchBytes));
-  return field(json, "workgroup_size", out.workgroupSize);
+  KF_RETURN_IF_ERROR(field(json, "workgroup_size", out.workgroupSize));
+  return field(json, "work", out.work);
 }
 
 Status read(const Json &json, WeightSpec &out) {
@@ -324,6 +375,7 @@ std::string Executable::serialize() const {
                                        {"dispatches", listToJson(dispatches)}});
   std::string out(kMagic);
   out.reserve(kMagic.size() + text.size() + binary.size() + 32);
+  appendInteger<uint8_t>(out, kVersion);
   appendInteger<uint32_t>(out, KF_ABI_VERSION);
   appendInteger<uint64_t>(out, text.size());
   out += text;
@@ -338,6 +390,11 @@ Result<Executable> Executable::deserialize(std::string_view bytes) try {
   KF_ASSIGN_OR_RETURN(std::string_view magic, takeBytes(rest, kMagic.size()));
   if (magic != kMagic)
     return Status::error("this is no KernelForge executable");
+  KF_ASSIGN_OR_RETURN(uint8_t form, takeInteger<uint8_t>(rest));
+  if (form != kVersion)
+    return Status::error("the executable's file has version " +
+                         std::to_string(form) + "; this is version " +
+                         std::to_string(kVersion) + ", compile it again");
   KF_ASSIGN_OR_RETURN(uint32_t version, takeInteger<uint32_t>(rest));
   if (version != KF_ABI_VERSION)
     return Status::error("the executable was made for ABI version " +

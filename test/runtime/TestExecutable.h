@@ -21,6 +21,16 @@ inline Executable sampleExecutable() {
   executable.maxTokens = 8;
   executable.arenaBytes = 65536;
   executable.kernels = {{"norm", 0, {1, 1, 1}}, {"matmul", 4096, {64, 1, 1}}};
+  KernelWork work;
+  work.bytes.constant = 5120;
+  work.bytes.perSize[KF_SCALAR_N_TOKENS] = 416;
+  work.int8Ops.perSize[KF_SCALAR_N_TOKENS] = 5120;
+  work.keys = {.positions = 0,
+               .sequences = 3,
+               .window = 7,
+               .bytesPerKey = 128,
+               .flopsPerKey = 64};
+  executable.kernels[1].work = work;
   WeightSpec norm;
   norm.names = {"norm"};
   norm.shape = {64};

@@ -193,6 +193,7 @@ public:
     return options.json.empty() ? Status() : writeOutput(options.json, pending);
   }
 
+  Status showProfile() { return model->showProfile(); }
   bool anyFailed() const {
     return std::ranges::any_of(jobs,
                                [](const Job &job) { return !job.error.ok(); });
@@ -388,6 +389,7 @@ Result<bool> runAll(const BatchOptions &options) {
   KF_RETURN_IF_ERROR(batch.run());
   if (!options.quiet)
     std::fputs(batch.summary().c_str(), stderr);
+  KF_RETURN_IF_ERROR(batch.showProfile());
   return !batch.anyFailed();
 }
 

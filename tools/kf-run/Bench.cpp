@@ -262,7 +262,7 @@ Status Bench::run() {
     KF_RETURN_IF_ERROR(runTest(test));
     ++count;
   }
-  return Status();
+  return session->showProfile();
 }
 
 Status runAll(const BenchOptions &options, int64_t &finished) {

@@ -263,5 +263,7 @@ int kf::runChat(Arguments arguments) {
   if (!chat.ok())
     return report(chat.status());
   catchEveryInterrupt();
-  return Repl(**chat).run();
+  const int code = Repl(**chat).run();
+  const int shown = report((*chat)->model().showProfile());
+  return code == ExitSuccess ? shown : code;
 }

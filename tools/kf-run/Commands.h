@@ -27,6 +27,7 @@ int runTokenize(Arguments arguments);
 int runEmitMlir(Arguments arguments);
 int runQuantize(Arguments arguments);
 int runExec(Arguments arguments);
+int runEval(Arguments arguments);
 int runBench(Arguments arguments);
 int runDevices(Arguments arguments);
 int runCache(Arguments arguments);

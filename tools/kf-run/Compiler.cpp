@@ -344,6 +344,8 @@ Result<KernelSet> CompilerModule::kernels(const CompilerOptions &options) {
   auto split = formKernels(*contents->module, converted, contents->phase);
   if (!split)
     return statusOf(split.takeError(), contents->path);
+  const TuningScope scope = mlir::kf::getTuningScope(
+      mlir::kf::getTarget(*contents->module), options.device);
   std::vector<KernelInfo> infos;
   for (const mlir::kf::KernelModule &kernel : *split) {
     auto laidOut = mlir::kf::layOut(kernel, converted);
@@ -356,9 +358,7 @@ Result<KernelSet> CompilerModule::kernels(const CompilerOptions &options) {
     info.rows = kernel.rows;
     info.subject = mlir::kf::getTuningSubject(op);
     info.description = describe(info.subject);
-    info.key = mlir::kf::getTuningKey(
-        op, kernel.rows,
-        mlir::kf::getTuningScope(mlir::kf::getTarget(op), options.device));
+    info.key = mlir::kf::getTuningKey(op, kernel.rows, scope);
     info.inputs = mlir::kf::getInputRoles(
         *(*laidOut)->getOps<mlir::kf::ProgramOp>().begin());
   }

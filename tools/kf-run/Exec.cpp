@@ -9,6 +9,7 @@
 #include "Commands.h"
 #include "Compiler.h"
 #include "Devices.h"
+#include "ProfileFlags.h"
 #include "Report.h"
 #include "TensorText.h"
 #include "Tuning.h"
@@ -38,6 +39,7 @@ struct ExecOptions {
   Tolerance tolerance;
   int64_t context = 256, maxTokens = 0, printLimit = 1024, bench = 0;
   DeviceOptions device;
+  ProfileFlags profile;
   TuningFlags tuning;
 
   void addTo(OptionParser &parser) {
@@ -76,6 +78,7 @@ struct ExecOptions {
                 "LLVM's name of the CPU or GPU to compile for; native by "
                 "default");
     device.addTo(parser);
+    profile.addTo(parser);
     tuning.addTo(parser);
   }
 };
@@ -281,11 +284,15 @@ Status exec(const ExecOptions &options) {
   KF_ASSIGN_OR_RETURN(
       std::unique_ptr<ProgramRunner> runner,
       ProgramRunner::create(std::move(executable), *device, weights, cache));
+  const std::unique_ptr<Profile> profile = options.profile.make();
+  runner->setProfile(profile.get());
   KF_ASSIGN_OR_RETURN(std::vector<HostTensor> results, runner->run(inputs));
   if (options.bench) {
     KF_ASSIGN_OR_RETURN(StepSizes sizes, runner->sizesOf(inputs));
     KF_RETURN_IF_ERROR(bench(*runner, sizes, options.bench));
   }
+  if (profile)
+    KF_RETURN_IF_ERROR(showProfile(options.profile, *profile, *device));
 
   // Without anything else to do with them, results are printed.
   const bool print = options.outputs.empty() && options.expected.empty();

@@ -231,6 +231,7 @@ Status generateText(const GenerateOptions &options) {
   times.total = watch.seconds();
   if (!options.quiet)
     std::fputs(summary(*run, result, times).c_str(), stderr);
+  KF_RETURN_IF_ERROR(run->showProfile());
   if (options.json.empty())
     return Status();
   return writeOutput(options.json,

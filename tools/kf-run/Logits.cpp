@@ -71,6 +71,7 @@ Result<Scores> score(const ModelFlags &options, std::span<const int32_t> ids) {
           scores.last.assign(logits.begin(), logits.end());
         return Status();
       }));
+  KF_RETURN_IF_ERROR(run->showProfile());
   return scores;
 }
 

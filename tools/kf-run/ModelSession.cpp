@@ -60,6 +60,7 @@ void ModelFlags::addTo(OptionParser &parser, bool withThreads) {
                "the most that the KV cache takes: bytes, or 500M, 2G; by "
                "default what all sequences need for whole contexts. It is "
                "taken when it is used");
+  profile.addTo(parser);
   parser.flag({"no-cache"}, noCache,
               "neither read nor write the cache of compiled programs");
   tuning.addTo(parser);
@@ -68,13 +69,28 @@ void ModelFlags::addTo(OptionParser &parser, bool withThreads) {
               "default");
 }
 
+Result<CompilerOptions> kf::compilerOptionsFor(const ModelFlags &flags,
+                                               const Device &device) {
+  CompilerOptions compiler;
+  compiler.target = targetFor(device, flags.targetCpu);
+  compiler.cacheType = flags.cacheType.empty() ? defaultCacheType(device.name())
+                                               : flags.cacheType;
+  compiler.activationType = flags.activationType;
+  compiler.targetCpu = flags.targetCpu;
+  compiler.workers = device.workers();
+  compiler.device = device.description();
+  compiler.cancelled = &interruptFlag();
+  KF_RETURN_IF_ERROR(checkRunsOnHost(compiler));
+  KF_RETURN_IF_ERROR(loadTuning(flags.tuning, compiler));
+  return compiler;
+}
+
 Result<std::unique_ptr<ModelSession>>
 ModelSession::open(const ModelFlags &options, bool withTokenizer) {
   Stopwatch watch;
   const Progress progress("opening the model");
   std::unique_ptr<ModelSession> result(new ModelSession());
   result->options = options;
-  std::string &cacheType = result->options.cacheType;
   KF_ASSIGN_OR_RETURN(result->opened,
                       openModel(options.model, withTokenizer, options.dummy));
   KF_ASSIGN_OR_RETURN(result->target, openDevice(options.device));
@@ -82,18 +98,9 @@ ModelSession::open(const ModelFlags &options, bool withTokenizer) {
     KF_ASSIGN_OR_RETURN(result->pool,
                         ThreadPool::create(int(options.device.threads)));
   }
-  CompilerOptions compiler;
-  compiler.target = targetFor(*result->target, options.targetCpu);
-  if (cacheType.empty())
-    cacheType = defaultCacheType(result->target->name());
-  compiler.cacheType = cacheType;
-  compiler.activationType = options.activationType;
-  compiler.targetCpu = options.targetCpu;
-  compiler.workers = result->target->workers();
-  compiler.device = result->target->description();
-  compiler.cancelled = &interruptFlag();
-  KF_RETURN_IF_ERROR(checkRunsOnHost(compiler));
-  KF_RETURN_IF_ERROR(loadTuning(options.tuning, compiler));
+  KF_ASSIGN_OR_RETURN(const CompilerOptions compiler,
+                      compilerOptionsFor(options, *result->target));
+  result->options.cacheType = compiler.cacheType;
   KF_ASSIGN_OR_RETURN(
       result->steps,
       StepCompiler::create(result->opened, compiler, !options.noCache));
@@ -150,8 +157,16 @@ Status ModelSession::start(int64_t tokens, int64_t parallel,
         std::min(pages, parallel * cachePagesOf(settings.contextLength));
   }
   settings.cancelled = &interruptFlag();
+  if (!profile)
+    profile = options.profile.make();
+  settings.profile = profile.get();
   KF_ASSIGN_OR_RETURN(running, Engine::create(*model, settings));
   return Status();
+}
+
+Status ModelSession::showProfile() {
+  return profile ? kf::showProfile(options.profile, *profile, *target)
+                 : Status();
 }
 
 Status ModelSession::checkFits(std::span<const int32_t> prompt) const {

@@ -13,6 +13,7 @@
 #include "DummyModel.h"
 #include "Model.h"
 #include "OptionParser.h"
+#include "ProfileFlags.h"
 #include "Progress.h"
 #include "StepCompiler.h"
 #include "Tuning.h"
@@ -41,10 +42,17 @@ struct ModelFlags {
   std::string activationType = "f32";
   std::string targetCpu = "native";
   uint64_t cacheMemory = 0; ///< bytes of the KV cache at most; 0: any
+  ProfileFlags profile;
 
   /// Adds MODEL and the options to `parser`; `-t` only with `withThreads`.
   void addTo(OptionParser &parser, bool withThreads = true);
 };
+
+/// What to compile the model of `flags` with, to run on `device`: with the
+/// tuning database that they name. Errors: loadTuning()'s, and a CPU that this
+/// machine is not.
+Result<CompilerOptions> compilerOptionsFor(const ModelFlags &flags,
+                                           const Device &device);
 
 /// A model, the device that it runs on, and the engine that runs it. One
 /// thread.
@@ -63,6 +71,9 @@ public:
 
   /// After start(): an error if the context has no room for a prompt.
   Status checkFits(std::span<const int32_t> prompt) const;
+
+  /// Does what `--profile` asks for, if it was given, with all steps so far.
+  Status showProfile();
 
   const ModelFiles &files() const { return opened; }
   const Tokenizer &tokenizer() const { return *opened.tokenizer; }
@@ -89,6 +100,7 @@ private:
   std::optional<Progress> packing; ///< while weights are packed
   ModelFiles opened;
   std::optional<StepCompiler> steps;
+  std::unique_ptr<Profile> profile; ///< null without --profile
   std::unique_ptr<Model> model;
   std::unique_ptr<Engine> running;
   double seconds = 0;

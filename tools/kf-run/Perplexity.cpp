@@ -7,14 +7,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
+#include "Documents.h"
 #include "Interrupt.h"
 #include "ModelSession.h"
 #include "Progress.h"
 #include "Report.h"
 #include "Scores.h"
-
-#include "runtime/core/Json.h"
-#include "runtime/core/MappedFile.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -31,28 +29,6 @@ struct Loss {
 
   double perToken() const { return sum / static_cast<double>(tokens); }
 };
-
-/// A .json file is an array of texts, any other file is one text.
-Result<std::vector<std::string>> readDocuments(const std::string &path) {
-  KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
-  if (!path.ends_with(".json"))
-    return std::vector<std::string>{std::string(file.text())};
-  Result<JsonDocument> parsed = parseJson(file.text());
-  if (!parsed.ok())
-    return parsed.status().in(quotePath(path));
-  const nlohmann::json *json = &**parsed;
-  if (!json->is_array())
-    return Status::error(quotePath(path) + " holds no array of texts");
-  std::vector<std::string> documents;
-  for (const nlohmann::json &item : *json) {
-    if (!item.is_string())
-      return Status::error(quotePath(path) + ": item " +
-                           std::to_string(documents.size()) +
-                           " of the array is not a text");
-    documents.push_back(item.get<std::string>());
-  }
-  return documents;
-}
 
 /// How much of all texts is scored, and how well they were predicted so far.
 class ScoringProgress {
@@ -157,17 +133,19 @@ Result<Loss> measure(const ModelFlags &options, const std::string &file) {
   KF_RETURN_IF_ERROR(run->start(0));
   catchFirstInterrupt();
   Loss loss;
-  ScoringProgress progress(documents);
+  std::optional<ScoringProgress> progress(documents);
   for (size_t i = 0; i < documents.size(); ++i) {
-    progress.begin(documents[i]);
+    progress->begin(documents[i]);
     KF_RETURN_IF_ERROR(
-        addDocument(*run, documents[i], loss, progress)
+        addDocument(*run, documents[i], loss, *progress)
             .in(documents.size() == 1
                     ? quotePath(file)
                     : "text " + std::to_string(i) + " of " + quotePath(file)));
   }
   if (loss.tokens == 0)
     return Status::error(quotePath(file) + " has no token to predict");
+  progress.reset();
+  KF_RETURN_IF_ERROR(run->showProfile());
   return loss;
 }
 

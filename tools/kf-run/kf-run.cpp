@@ -44,6 +44,7 @@ constexpr Command kCommands[] = {
     {"quantize", "write a model as a GGUF file of another type", runQuantize},
     {"exec", "compile and run a function of kf ops", runExec},
     {"tune", "find the fastest schedules of a model's kernels", runTune},
+    {"eval", "how near and how fast a device computes", runEval},
     {"emit-mlir", "print a model or a file at any phase", runEmitMlir},
     {"bench", "how fast a model reads and generates", runBench},
     {"devices", "list the devices of this machine", runDevices},

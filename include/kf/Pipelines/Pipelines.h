@@ -30,6 +30,11 @@ void buildProgramPipeline(OpPassManager &passes, TargetAttrInterface target,
 /// Kernels without a schedule get one of `measured`, where it has one.
 void buildSchedulePipeline(OpPassManager &passes, TargetAttrInterface target,
                            const MeasuredSchedules &measured = {});
+/// The two halves of it: what kernels are is settled, and they are tiled, which
+/// hides what they compute.
+void buildChoicePipeline(OpPassManager &passes,
+                         const MeasuredSchedules &measured = {});
+void buildTilePipeline(OpPassManager &passes, TargetAttrInterface target);
 void buildLowerPipeline(OpPassManager &passes, TargetAttrInterface target);
 
 } // namespace mlir::kf

@@ -9,6 +9,7 @@
 #include "kf/Target/Common/ExecutableBuilder.h"
 
 #include "kf/Transforms/ArenaBytes.h"
+#include "kf/Transforms/CountWork.h"
 
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -45,8 +46,9 @@ namespace {
 
 class ExecutableBuilder {
 public:
-  ExecutableBuilder(ModuleOp module, ProgramOp program, StringRef target)
-      : program(program), module(module) {
+  ExecutableBuilder(ModuleOp module, ProgramOp program, StringRef target,
+                    const KernelWorks &works)
+      : program(program), module(module), works(works) {
     executable.target = target.str();
   }
 
@@ -143,6 +145,8 @@ private:
       kernels[kernel.getSymNameAttr()] = executable.kernels.size();
       ::kf::KernelSpec spec;
       spec.name = kernel.getSymName().str();
+      if (auto work = works.find(kernel.getSymNameAttr()); work != works.end())
+        spec.work = work->second;
       executable.kernels.push_back(spec);
     }
   }
@@ -231,6 +235,7 @@ private:
 
   ProgramOp program;
   ModuleOp module;
+  const KernelWorks &works;
   ::kf::Executable executable;
   DenseMap<Value, kf_binding> bindings;
   DenseMap<StringAttr, uint32_t> kernels;
@@ -240,11 +245,20 @@ private:
 
 } // namespace
 
-FailureOr<::kf::Executable> mlir::kf::buildExecutable(ModuleOp module,
-                                                      StringRef target) {
+KernelWorks mlir::kf::countWorks(ModuleOp module) {
+  KernelWorks works;
+  for (auto kernel : module.getOps<KernelOp>())
+    if (std::optional<::kf::KernelWork> work = countWork(kernel))
+      works[kernel.getSymNameAttr()] = *work;
+  return works;
+}
+
+FailureOr<::kf::Executable>
+mlir::kf::buildExecutable(ModuleOp module, StringRef target,
+                          const KernelWorks &works) {
   auto programs = module.getOps<ProgramOp>();
   if (std::distance(programs.begin(), programs.end()) != 1)
     return module.emitError("an executable is made of one kf.program, found ")
            << std::distance(programs.begin(), programs.end());
-  return ExecutableBuilder(module, *programs.begin(), target).build();
+  return ExecutableBuilder(module, *programs.begin(), target, works).build();
 }

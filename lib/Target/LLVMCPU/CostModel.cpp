@@ -38,6 +38,8 @@ constexpr double kSecondCacheRate = 16, kThirdCacheRate = 5;
 
 /// Slots: from an addition to one that needs it; what is issued in one.
 constexpr double kLatency = 8, kIssued = 3;
+/// Register tiles of a workgroup for which panels are unpacked.
+constexpr int64_t kUnpackingTiles = 4;
 /// Slots of a sum that registers do not hold, for each time it is needed.
 constexpr double kSpill = 4;
 /// Slots that a workgroup takes to be claimed and called.
@@ -140,6 +142,9 @@ public:
       return size ? std::min(size, whole) : whole;
     };
     Parts rowGroups(rows, sizeOf(0, rows));
+    // As MatmulEmitter decides it.
+    unpacks = llvm::divideCeil(rowGroups.size, tileRows) >= kUnpackingTiles &&
+              (quant || weight.getElementTypeBitWidth() < 32);
     Parts columnGroups(columns, sizeOf(1, llvm::alignTo(columns, panel)));
     // The first group of rows has panels from memory, others from where the
     // weight stays.
@@ -159,17 +164,46 @@ public:
 private:
   double ofGroup(int64_t groupRows, int64_t panels) {
     double tiles = llvm::divideCeil(groupRows, tileRows);
-    double panelBytes = vectors * schedule.getLanes() * extent * weightBytes();
+    double elements = vectors * schedule.getLanes() * extent;
+    double panelBytes = elements * weightBytes();
     double rowBytes = extent * (int8 ? 1.25 : 4.0);
     double compute = sums() + tileRows * vectors * 4 + kLatency * 4;
-    // Each panel comes from afar for the first tile and stays in a cache
-    // beside the rows of the next; all rows come by once a panel.
+    // Each panel comes from afar for the first tile, or to be unpacked, and
+    // stays in a cache beside the rows of the next; all rows come by once a
+    // panel.
+    double fetch = panelBytes / freshRate, first = 0;
+    if (unpacks) {
+      panelBytes = elements * (int8 ? 1.3 : 4.0);
+      first = overlap(unpackSlots(), fetch);
+    }
     double tileBytes = tileRows * rowBytes;
     double ofRows = core.reload(tileBytes, panelBytes + groupRows * rowBytes);
-    double first = overlap(compute, panelBytes / freshRate + ofRows);
     double others = overlap(
         compute, core.reload(panelBytes, panelBytes + tileBytes) + ofRows);
-    return groupRows * rowSlots() + panels * (first + (tiles - 1) * others);
+    if (!unpacks) {
+      first = overlap(compute, fetch + ofRows);
+      --tiles;
+    }
+    return groupRows * rowSlots() + panels * (first + tiles * others);
+  }
+
+  /// Slots to write bytes or floats for a panel's elements.
+  double unpackSlots() const {
+    if (!quant)
+      return extent * vectors * (conversion() + 1.5);
+    const ::kf::BlockFormat &format = getStorage(quant.getFormat());
+    double unit = ::kf::PackedBlock::unit;
+    double ofVector = unit / 4 * (codesOfQuad(format) + (int8 ? 1 : 14)) +
+                      unit / format.subBlock * (scalesOfSubBlock(format) + 3);
+    return extent / unit * vectors * ofVector;
+  }
+
+  /// Slots to make floats of a vector of a dense weight: halves of pairs, or a
+  /// conversion that takes two ports.
+  double conversion() const {
+    return weight.getElementType().isBF16()  ? 1
+           : weight.getElementType().isF16() ? 2
+                                             : 0;
   }
 
   /// Bytes of an element of the weight.
@@ -191,7 +225,7 @@ private:
   }
 
   /// Slots to sum up a register tile over all of K.
-  double sums() const {
+  double sums() {
     if (!quant)
       return extent * denseStep();
     return extent / ::kf::PackedBlock::unit * (int8 ? int8Unit() : floatUnit());
@@ -204,11 +238,8 @@ private:
   /// One k of a dense product.
   double denseStep() const {
     double sums = tileRows * vectors;
-    int64_t bits = weight.getElementTypeBitWidth();
-    // Low and high halves of pairs; or a conversion that takes two ports.
-    double conversions = weight.getElementType().isBF16()  ? vectors
-                         : weight.getElementType().isF16() ? 2 * vectors
-                                                           : 0;
+    double bits = unpacks ? 32 : weight.getElementTypeBitWidth();
+    double conversions = unpacks ? 0 : vectors * conversion();
     double over = spilled(sums * schedule.getAccumulators() + vectors + 2);
     double loads = vectors * std::max(bits / 32.0, 0.5) + tileRows;
     return core.step(sums + conversions + kSpill * over, loads,
@@ -233,23 +264,26 @@ private:
     return format.minOffset < 0 ? 3 : 6;
   }
 
-  /// 32 k of a product in 8 bits.
-  double int8Unit() const {
+  /// 32 k of a product in 8 bits, of many rows for one group at a time.
+  double int8Unit() {
     const ::kf::BlockFormat &format = getStorage(quant.getFormat());
+    double groups = tileRows > 1 && op.getGlu() ? 2 : 1;
+    double ofRow = vectors / groups, sums = tileRows * ofRow;
     double subBlocks = ::kf::PackedBlock::unit / format.subBlock;
-    double quads = ::kf::PackedBlock::unit / 4.0, sums = tileRows * vectors;
+    double quads = ::kf::PackedBlock::unit / 4.0;
     bool hasMins = format.minOffset >= 0;
-    double over = spilled(2 * sums + vectors * (hasMins ? 3 : 2) + 2) * kSpill *
-                  subBlocks;
-    double arithmetic =
-        quads * (vectors * codesOfQuad(format) + sums * core.dotSlots) +
-        subBlocks *
-            (sums * (hasMins ? 4 : 3) + vectors * scalesOfSubBlock(format)) +
-        over;
-    double loads = quads * (tileRows + 0.5 * vectors) +
-                   subBlocks * (2 * tileRows + 2 * vectors);
-    double chain = (quads + 3) * kLatency / 2 * subBlocks / 2;
-    return core.step(arithmetic, loads, chain, subBlocks * 2 * tileRows);
+    double over = spilled(2 * sums + ofRow + 2) * 2 * subBlocks;
+    double decoded = unpacks ? 0
+                             : quads * codesOfQuad(format) +
+                                   subBlocks * (scalesOfSubBlock(format) + 1);
+    double arithmetic = ofRow * decoded + quads * sums * core.dotSlots +
+                        subBlocks * sums * (hasMins ? 3 : 2);
+    double loads = quads * (tileRows + ofRow) +
+                   subBlocks * ((hasMins ? 3 : 2) * tileRows + 3 * ofRow) +
+                   over;
+    double chain = (quads + 2) * kLatency / 2 * subBlocks / 2;
+    return groups *
+           core.step(arithmetic, loads, chain, subBlocks * 2 * tileRows);
   }
 
   /// 32 k with codes that become floats.
@@ -258,13 +292,17 @@ private:
     double unit = ::kf::PackedBlock::unit, sums = tileRows * vectors;
     double subBlocks = unit / format.subBlock;
     bool hasMins = format.minOffset >= 0;
-    double ofCode = 3.5 + (hasMins ? 1 : 0) + (format.table ? 2 : 0);
+    double ofCode =
+        unpacks ? 0 : 3.5 + (hasMins ? 1 : 0) + (format.table ? 2 : 0);
     double over =
         spilled(sums + vectors * (hasMins ? 4 : 3) + 1) * kSpill * unit;
-    double arithmetic = over + unit / 4 * vectors * codesOfQuad(format) +
-                        unit * (sums + vectors * ofCode) +
-                        subBlocks * vectors * scalesOfSubBlock(format);
-    return core.step(arithmetic, unit * (tileRows + 0.2 * vectors),
+    double decoded = unpacks ? 0
+                             : unit / 4 * codesOfQuad(format) +
+                                   subBlocks * scalesOfSubBlock(format);
+    double arithmetic =
+        over + vectors * decoded + unit * (sums + vectors * ofCode);
+    return core.step(arithmetic,
+                     unit * (tileRows + (unpacks ? 1 : 0.2) * vectors),
                      unit * kLatency, subBlocks * 2);
   }
 
@@ -275,9 +313,8 @@ private:
   QuantType quant; // null: floats
   int64_t rows, extent, columns;
   double tileRows, panel, vectors; // of a row of the tile
-  double freshRate =
-      1; // bytes of a panel a slot, where a workgroup is the first
-  bool int8;
+  double freshRate = 1; // bytes a slot, of panels that come from afar
+  bool int8, unpacks = false;
 };
 
 //===----------------------------------------------------------------------===//

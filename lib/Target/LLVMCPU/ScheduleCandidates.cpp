@@ -116,11 +116,14 @@ private:
   /// Heights of register tiles whose sums fit in registers, the default's among
   /// them; heights that leave as many tiles are one, the evenest.
   std::set<int64_t> tileHeights(int64_t rows, int64_t vectors) {
-    int64_t registers = first.lanes == 16 ? 32 : 16;
-    // Sums of 8-bit products have others of their sub-block beside them.
-    if (first.dot != DotKind::F32)
-      registers /= 2;
-    int64_t most = std::clamp<int64_t>((registers - 2) / vectors, 1, rows);
+    int64_t registers = first.lanes == 16 ? 30 : 14;
+    // Sums of 8-bit products have others of their sub-block beside them, of one
+    // group at a time.
+    if (first.dot != DotKind::F32) {
+      registers = first.lanes == 16 ? 16 : 8;
+      vectors = first.tile[1] / first.lanes;
+    }
+    int64_t most = std::clamp<int64_t>(registers / vectors, 1, rows);
     std::set<int64_t> heights = {first.tile[0]};
     for (int64_t height = most; height > 0 && heights.size() < mostTileHeights;
          --height)

@@ -35,6 +35,11 @@ uint64_t workgroupCount(const DispatchSpec &dispatch,
   return static_cast<uint64_t>(grid[0]) * grid[1] * grid[2];
 }
 
+uint64_t nanosecondsBetween(std::chrono::steady_clock::time_point from,
+                            std::chrono::steady_clock::time_point to) {
+  return static_cast<uint64_t>(std::chrono::nanoseconds(to - from).count());
+}
+
 } // namespace
 
 Status CpuContext::reserveScratch(uint64_t bytes) {
@@ -154,20 +159,54 @@ Status CpuInstance::run(std::span<const int64_t> newScalars,
     context.pool->quiesce();
     cancelled = newCancelled;
   }
+  setMeasuring(times != nullptr);
   if (!times)
     return runOnce();
-  ends.resize(calls.size());
-  Clock::time_point begin = Clock::now();
+  // A worker that is late finds nothing to do, and writes nothing.
+  for (std::vector<Stint> &each : stints)
+    std::ranges::fill(each, Stint());
+  const Clock::time_point start = Clock::now();
   Status status = runOnce();
   times->clear();
+  Clock::time_point begin = start;
   for (size_t d = 0; status.ok() && d < calls.size(); ++d) {
-    times->push_back({program().kernels[program().dispatches[d].kernel].name,
-                      static_cast<uint64_t>(
-                          std::chrono::nanoseconds(ends[d] - begin).count())});
-    begin = ends[d];
+    DispatchTime time;
+    time.kernel = program().kernels[program().dispatches[d].kernel].name;
+    // It is over when the last of its workgroups is, whenever the caller's
+    // thread comes to know.
+    Clock::time_point end = begin;
+    for (const std::vector<Stint> &each : stints)
+      end = std::max({end, each[2 * d].end, each[2 * d + 1].end});
+    time.nanoseconds = nanosecondsBetween(begin, end);
+    time.begin = nanosecondsBetween(start, begin);
+    addWorkers(d, start, time);
+    times->push_back(std::move(time));
+    begin = end;
   }
-  ends.clear();
   return status;
+}
+
+void CpuInstance::setMeasuring(bool on) {
+  if (on == !stints.empty())
+    return;
+  context.pool->quiesce();
+  stints.clear();
+  if (on)
+    stints.assign(context.pool->size(), std::vector<Stint>(2 * calls.size()));
+}
+
+/// Who worked on a dispatch of the last run, which began at `start`.
+void CpuInstance::addWorkers(size_t dispatch, Clock::time_point start,
+                             DispatchTime &time) const {
+  for (size_t thread = 0; thread < stints.size(); ++thread)
+    for (size_t i = 0; i < 2; ++i) {
+      const Stint &stint = stints[thread][2 * dispatch + i];
+      if (stint.workgroups)
+        time.workers.push_back({static_cast<uint32_t>(thread),
+                                nanosecondsBetween(start, stint.begin),
+                                nanosecondsBetween(stint.begin, stint.end),
+                                stint.workgroups});
+    }
 }
 
 /// Runs all dispatches for the scalars that were prepared.
@@ -202,12 +241,26 @@ bool CpuInstance::runAlone() {
     if (isCancelled(cancelled))
       return false;
     int64_t count = static_cast<int64_t>(before[d + 1] - before[d]);
+    const Clock::time_point begin = startStint();
     for (int64_t workgroup = 0; workgroup < count; ++workgroup)
       call(0, d, workgroup);
-    if (!ends.empty())
-      ends[d] = Clock::now();
+    endStint(0, 2 * d, static_cast<uint64_t>(count), begin);
   }
   return true;
+}
+
+/// Now, where the run is measured.
+inline CpuInstance::Clock::time_point CpuInstance::startStint() const {
+  return stints.empty() ? Clock::time_point() : Clock::now();
+}
+
+/// Notes what the thread did since `begin` in its part number `stint` of the
+/// run, where that is measured. It comes before the workgroups are counted as
+/// done: until then the run cannot be over.
+inline void CpuInstance::endStint(int thread, size_t stint, uint64_t workgroups,
+                                  Clock::time_point begin) {
+  if (!stints.empty() && workgroups)
+    stints[thread][stint] = {workgroups, begin, Clock::now()};
 }
 
 void CpuInstance::work(int thread) {
@@ -237,8 +290,6 @@ bool CpuInstance::walk(int thread, uint64_t run) {
     if (stopped.load(std::memory_order_relaxed))
       return false;
     takePart(thread, rank, d, run * calls.size() + d, base + before[d + 1]);
-    if (thread == 0 && !ends.empty())
-      ends[d] = Clock::now();
   }
   return true;
 }
@@ -254,15 +305,20 @@ void CpuInstance::takePart(int thread, int rank, size_t d, uint64_t number,
     return;
   std::atomic<uint64_t> &activity = activities[thread].number;
   activity.store(number, std::memory_order_relaxed);
-  finish(runShare(rank, thread, d, number), number, target);
+  Clock::time_point begin = startStint();
+  const uint64_t ran = runShare(rank, thread, d, number);
+  endStint(thread, 2 * d, ran, begin);
+  finish(ran, number, target);
   activity.store(0, std::memory_order_relaxed);
   if (spinUntil(over, kStealDelay))
     return;
   activity.store(number, std::memory_order_relaxed);
   const int members = context.team->size();
   uint64_t stolen = 0;
+  begin = startStint();
   for (int i = 1; i < members; ++i)
     stolen += runShare((rank + i) % members, thread, d, number);
+  endStint(thread, 2 * d + 1, stolen, begin);
   finish(stolen, number, target);
   activity.store(0, std::memory_order_relaxed);
   if (!spinUntil(over, EventCount::spinLimit))

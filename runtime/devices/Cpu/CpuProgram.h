@@ -98,7 +98,17 @@ private:
   using Clock = std::chrono::steady_clock;
 
   Status doCheck(std::span<const int64_t> scalars) override;
+  /// What a thread did for a dispatch of a run that is measured: its share, or
+  /// what it took over.
+  struct Stint {
+    uint64_t workgroups = 0;
+    Clock::time_point begin, end;
+  };
+
   Status prepare(std::span<const int64_t> newScalars);
+  void setMeasuring(bool on);
+  void addWorkers(size_t dispatch, Clock::time_point start,
+                  DispatchTime &time) const;
   Status runOnce();
   void reset();
   bool runAlone();
@@ -108,6 +118,9 @@ private:
                 uint64_t target);
   void waitFor(int thread, uint64_t number, uint64_t target);
   uint64_t runShare(int owner, int thread, size_t dispatch, uint64_t number);
+  Clock::time_point startStint() const;
+  void endStint(int thread, size_t stint, uint64_t workgroups,
+                Clock::time_point begin);
   void call(int thread, size_t dispatch, int64_t workgroup);
   void finish(uint64_t workgroups, uint64_t number, uint64_t target);
 
@@ -126,9 +139,10 @@ private:
   CancelFlag cancelled = nullptr;
   /// It was set; threads look at this between dispatches.
   std::atomic<bool> stopped = false;
-  /// When each dispatch of this run got over, for the caller's thread to write;
-  /// empty where nobody asks.
-  std::vector<Clock::time_point> ends;
+  /// [pool->size()][2 * dispatches], each thread's own to write, before it
+  /// counts what it did; empty where nobody asks. Changes size only while no
+  /// worker is in the program.
+  std::vector<std::vector<Stint>> stints;
 
   // What threads share during a run. Workgroups of all runs since the last
   // reset() are counted in one row: dispatch d of run r is over when

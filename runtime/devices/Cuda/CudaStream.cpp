@@ -260,13 +260,16 @@ CudaStream::TimedRun::~TimedRun() {
 Status CudaStream::TimedRun::read() const {
   const Executable &program = instance.program();
   DispatchTimes measured;
+  uint64_t begin = 0;
   for (size_t i = 0; i + 1 < events.size(); ++i) {
     float milliseconds = 0;
     KF_RETURN_IF_ERROR(context.check(
         context.cu.cuEventElapsedTime(&milliseconds, events[i], events[i + 1]),
         "cuEventElapsedTime"));
+    const uint64_t nanoseconds = static_cast<uint64_t>(milliseconds * 1e6);
     measured.push_back({program.kernels[program.dispatches[i].kernel].name,
-                        static_cast<uint64_t>(milliseconds * 1e6)});
+                        nanoseconds, begin});
+    begin += nanoseconds;
   }
   *times = std::move(measured);
   return {};

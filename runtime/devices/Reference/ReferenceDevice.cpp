@@ -146,6 +146,10 @@ Status ReferenceInstance::run(std::span<const int64_t> scalars,
   using Clock = std::chrono::steady_clock;
   if (times)
     times->clear();
+  const Clock::time_point start = Clock::now();
+  auto since = [](Clock::time_point from, Clock::time_point to) {
+    return static_cast<uint64_t>(std::chrono::nanoseconds(to - from).count());
+  };
   for (size_t i = 0; i < bound.size(); ++i) {
     if (isCancelled(cancelled))
       return Status::cancelled();
@@ -154,9 +158,7 @@ Status ReferenceInstance::run(std::span<const int64_t> scalars,
     KF_RETURN_IF_ERROR(kernel.run(bound[i], scalars));
     if (times)
       times->push_back(
-          {kernel.name(),
-           static_cast<uint64_t>(
-               std::chrono::nanoseconds(Clock::now() - begin).count())});
+          {kernel.name(), since(begin, Clock::now()), since(start, begin)});
   }
   return Status();
 } catch (const std::bad_alloc &) {

@@ -250,8 +250,10 @@ Status VulkanBoundProgram::readTimes(const VulkanRecording &recording,
   for (size_t i = 0; i < dispatches.size(); ++i) {
     KF_ASSIGN_OR_RETURN(uint64_t nanoseconds,
                         context.nanosecondsBetween(stamps[i], stamps[i + 1]));
+    KF_ASSIGN_OR_RETURN(uint64_t begin,
+                        context.nanosecondsBetween(stamps[0], stamps[i]));
     times.push_back(
-        {program().kernels[dispatches[i].kernel].name, nanoseconds});
+        {program().kernels[dispatches[i].kernel].name, nanoseconds, begin});
   }
   return {};
 }

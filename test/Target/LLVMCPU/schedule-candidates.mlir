@@ -6,7 +6,7 @@
 // Workgroups and register tiles of many rows; unrolling for each tile.
 // CHECK-LABEL: kernel @prefill
 // CHECK-DAG:     s #kf.vector<workgroup = [14, 32], tile = [14, 32], lanes = 16, unroll = 8>
-// CHECK-DAG:     s #kf.vector<workgroup = [96, 192], tile = [12, 32], lanes = 16, unroll = 8>
+// CHECK-DAG:     s #kf.vector<workgroup = [96, 768], tile = [12, 32], lanes = 16, unroll = 2>
 // CHECK-NOT:     tile = [16, 32]
 kf.kernel @prefill(%x: tensor<96x256xf32>, %w: tensor<768x256xf32>) -> tensor<96x768xf32> {
   %0 = kf.matmul %x, %w : tensor<96x256xf32>, tensor<768x256xf32>

@@ -464,9 +464,18 @@ TEST_P(DeviceInterfaceTest, MeasuresDispatches) {
   uint64_t sum = 0;
   for (const DispatchTimes &times : {first, second}) {
     ASSERT_EQ(times.size(), 2u);
+    uint64_t end = 0;
     for (const DispatchTime &time : times) {
       EXPECT_EQ(time.kernel, "scale");
       sum += time.nanoseconds;
+      // One after the other, but for what clocks round.
+      EXPECT_GE(time.begin + 2, end);
+      end = time.begin + time.nanoseconds;
+      for (const WorkerTime &worker : time.workers) {
+        EXPECT_GE(worker.begin, time.begin);
+        EXPECT_LE(worker.begin + worker.nanoseconds, end);
+        EXPECT_GT(worker.workgroups, 0u);
+      }
     }
   }
   EXPECT_GT(sum, 0u);

@@ -37,6 +37,8 @@ TEST(Executable, RoundTrips) {
   ASSERT_EQ(back->kernels.size(), 2u);
   EXPECT_EQ(back->kernels[1].scratchBytes, 4096u);
   EXPECT_EQ(back->kernels[1].workgroupSize[0], 64u);
+  EXPECT_FALSE(back->kernels[0].work);
+  EXPECT_EQ(back->kernels[1].work, executable.kernels[1].work);
   ASSERT_EQ(back->dispatches.size(), 2u);
   EXPECT_EQ(back->dispatches[1].bindings[3].offset, 2u);
   const BindingAccess read = {false, 0}, write = {true, 64};
@@ -98,6 +100,11 @@ TEST(Executable, DamageWithARightChecksumNeverCrashes) {
 
 TEST(Executable, OtherVersionsAreNamed) {
   std::string bytes = sampleExecutable().serialize();
+  bytes[7] = 98;
+  EXPECT_EQ(Executable::deserialize(bytes).message(),
+            "the executable's file has version 98; this is version 2, compile "
+            "it again");
+  bytes[7] = 2;
   bytes[8] = 99;
   EXPECT_EQ(Executable::deserialize(bytes).message(),
             "the executable was made for ABI version 99; this is version " +
@@ -131,6 +138,9 @@ TEST(Executable, VerifyNamesWhatIsWrong) {
       {"kernel 1: it asks for 1099511627776 bytes of scratch; at most "
        "4294967296 are possible",
        [](Executable &e) { e.kernels[1].scratchBytes = uint64_t(1) << 40; }},
+      {"dispatch 1: the work of kernel 'matmul' depends on operand 4, of which "
+       "it has 4",
+       [](Executable &e) { e.kernels[1].work->keys->sequences = 4; }},
       {"weight: a weight without checkpoint tensors",
        [](Executable &e) { e.weights[0].names.clear(); }},
       {"weight 'norm': a weight has dimension 0; 1 or more is expected",

@@ -19,12 +19,18 @@ namespace mlir::kf {
 /// The runtime's name of an element type; fails for a type that has none.
 FailureOr<::kf::DataType> toDataType(Type type);
 
+/// What kernels do, by their names; one that is not known is left out.
+using KernelWorks = llvm::DenseMap<StringAttr, ::kf::KernelWork>;
+/// Counts it for the kernels of `module`, which must not be tiled yet.
+KernelWorks countWorks(ModuleOp module);
+
 /// Describes the only kf.program of `module`, whose memory is planned, and its
 /// kernels: everything of an Executable but the binary and what code generation
 /// finds out (scratch bytes, workgroup sizes). Kernels are numbered in module
 /// order. Emits a diagnostic on failure.
 FailureOr<::kf::Executable> buildExecutable(ModuleOp module,
-                                            llvm::StringRef target);
+                                            llvm::StringRef target,
+                                            const KernelWorks &works);
 
 } // namespace mlir::kf
 

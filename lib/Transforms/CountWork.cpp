@@ -1,0 +1,262 @@
+//===- CountWork.cpp - What a kernel has to move and compute --------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kf/Transforms/CountWork.h"
+
+#include "kf/Transforms/ArenaBytes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/CastInterfaces.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::kf;
+
+namespace {
+
+using ::kf::SizedCount;
+
+uint64_t times(uint64_t a, uint64_t b) {
+  return llvm::SaturatingMultiply(a, b);
+}
+
+SizedCount operator*(SizedCount count, uint64_t factor) {
+  count.constant = times(count.constant, factor);
+  for (uint64_t &each : count.perSize)
+    each = times(each, factor);
+  return count;
+}
+
+SizedCount &operator+=(SizedCount &count, const SizedCount &other) {
+  count.constant = llvm::SaturatingAdd(count.constant, other.constant);
+  for (auto [each, more] : llvm::zip_equal(count.perSize, other.perSize))
+    each = llvm::SaturatingAdd(each, more);
+  return count;
+}
+
+RankedTensorType tensorType(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+/// Operations for each element of an op's result, where that is all that it
+/// takes.
+uint64_t formulaLength(Operation &op) {
+  return llvm::TypeSwitch<Operation *, uint64_t>(&op)
+      .Case<RmsNormOp>([](auto) { return 4; })   // square, sum; scale, weight
+      .Case<LayerNormOp>([](auto) { return 7; }) // two sums; three more, bias
+      .Case<SoftmaxOp>([](auto) { return 5; })   // max, minus, exp, sum, divide
+      .Case<RopeOp, RotaryEmbeddingOp>([](auto) { return 3; })
+      .Case<CopyOp, CastOpInterface>([](auto) { return 0; })
+      .Default([](auto) { return 1; });
+}
+
+class WorkCounter {
+public:
+  explicit WorkCounter(KernelOp kernel) : kernel(kernel) {}
+
+  std::optional<::kf::KernelWork> count() {
+    for (Operation &op : kernel.getBody().front())
+      if (failed(addOp(op)))
+        return std::nullopt;
+    for (BlockArgument argument : kernel.getBody().getArguments())
+      if (isa<RankedTensorType>(argument.getType()) &&
+          failed(addOperand(argument)))
+        return std::nullopt;
+    for (Value result : kernel.getYield().getOperands())
+      if (failed(addBytes(tensorType(result))))
+        return std::nullopt;
+    return work;
+  }
+
+private:
+  /// `each` of what there is, or for each row where those are a step's size.
+  FailureOr<SizedCount> perRow(RankedTensorType type, uint64_t each) {
+    SizedCount count;
+    if (type.hasStaticShape()) {
+      count.constant = each;
+      return count;
+    }
+    FailureOr<unsigned> slot = getSizeSlot(kernel, getSizeName(type));
+    if (failed(slot))
+      return failure();
+    count.perSize[*slot] = each;
+    return count;
+  }
+
+  FailureOr<SizedCount> elements(RankedTensorType type) {
+    uint64_t each = 1;
+    for (int64_t extent : type.getShape())
+      each = times(each, ShapedType::isDynamic(extent) ? 1 : extent);
+    return perRow(type, each);
+  }
+
+  LogicalResult addBytes(RankedTensorType type) {
+    FailureOr<int64_t> bytes = getArenaBytes(type, /*rows=*/1);
+    if (failed(bytes))
+      return failure();
+    FailureOr<SizedCount> count = perRow(type, *bytes);
+    if (failed(count))
+      return failure();
+    work.bytes += *count;
+    return success();
+  }
+
+  /// Of an operand that is only sliced, or only looked up in, what is wanted.
+  LogicalResult addOperand(BlockArgument argument) {
+    SmallVector<RankedTensorType> parts;
+    for (OpOperand &use : argument.getUses()) {
+      if (isa<tensor::DimOp>(use.getOwner()))
+        continue;
+      if (auto slice = dyn_cast<tensor::ExtractSliceOp>(use.getOwner())) {
+        parts.push_back(slice.getType());
+        continue;
+      }
+      auto lookup = dyn_cast<EmbeddingOp>(use.getOwner());
+      if (!lookup || lookup.getTable() != argument)
+        return addBytes(tensorType(argument));
+      auto rows = tensorType(lookup.getResult());
+      parts.push_back(getRowsOf(rows, rows.getShape().drop_front(),
+                                tensorType(argument).getElementType()));
+    }
+    for (RankedTensorType part : parts)
+      if (failed(addBytes(part)))
+        return failure();
+    return success();
+  }
+
+  LogicalResult add(SizedCount &sum, RankedTensorType type, uint64_t each) {
+    FailureOr<SizedCount> count = elements(type);
+    if (failed(count))
+      return failure();
+    sum += *count * each;
+    return success();
+  }
+
+  /// Bytes of one position of a cache, keys and values of all heads.
+  static uint64_t positionBytes(KVCacheType cache) {
+    const uint64_t elements = times(2 * cache.getKvHeads(), cache.getHeadDim());
+    if (auto quant = dyn_cast<QuantType>(cache.getType())) {
+      const ::kf::BlockFormat &storage = getStorage(quant.getFormat());
+      return times(elements / storage.elements, storage.bytes);
+    }
+    return times(elements, cache.getType().getIntOrFloatBitWidth() / 8);
+  }
+
+  LogicalResult addProduct(MatmulOp op) {
+    auto result = tensorType(op.getResult()), x = tensorType(op.getX());
+    const uint64_t matrices = op.getGlu() ? 2 : 1;
+    auto vector =
+        dyn_cast_or_null<VectorScheduleAttr>(kernel.getScheduleAttr());
+    const bool isInt8 =
+        op.getScales() || (vector && vector.getDot() == DotKind::I8);
+    if (failed(add(isInt8 ? work.int8Ops : work.flops, result,
+                   times(2 * matrices, x.getShape().back()))))
+      return failure();
+    // Biases, and what makes one of the two.
+    const uint64_t more = (op.getBias() ? matrices : 0) + (op.getGlu() ? 2 : 0);
+    return add(work.flops, result, more);
+  }
+
+  LogicalResult addMlp(MlpOp op) {
+    auto x = tensorType(op.getX());
+    const uint64_t up = tensorType(op.getUp()).getDimSize(0);
+    const uint64_t matrices = op.getGate() ? 3 : 2;
+    // x and the result have K columns, or N.
+    const uint64_t inner = times(2 * (matrices - 1), up);
+    if (failed(add(work.flops, x, inner)) ||
+        failed(add(work.flops, tensorType(op.getResult()), times(2, up))))
+      return failure();
+    return add(work.flops, x.clone({x.getDimSize(0), int64_t(up)}),
+               op.getGate() ? 2 : 1);
+  }
+
+  LogicalResult addAttention(CacheAttentionInterface op) {
+    auto positions = dyn_cast<BlockArgument>(op.getPositions());
+    auto sequences = dyn_cast<BlockArgument>(op.getSequences());
+    // One that the kernel computes is nothing that the runtime can look at.
+    if (work.keys || !positions || !sequences)
+      return failure();
+    auto q = tensorType(op.getQ());
+    KVCacheType cache = op.getCache().getType();
+    ::kf::KeyWork keys;
+    keys.positions = positions.getArgNumber();
+    keys.sequences = sequences.getArgNumber();
+    keys.window = op.getWindow().value_or(0);
+    keys.bytesPerKey = positionBytes(cache);
+    keys.flopsPerKey = times(4 * q.getDimSize(1), q.getDimSize(2));
+    work.keys = keys;
+    return success();
+  }
+
+  LogicalResult addOp(Operation &op) {
+    return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
+        .Case([&](MatmulOp matmul) {
+          return matmul.isOfMatrices() ? addProduct(matmul) : failure();
+        })
+        .Case([&](BatchMatmulOp matmul) {
+          return add(work.flops, tensorType(matmul.getResult()),
+                     times(2, tensorType(matmul.getX()).getShape().back()));
+        })
+        .Case([&](MlpOp mlp) { return addMlp(mlp); })
+        .Case([&](CacheAttentionInterface attention) {
+          return addAttention(attention);
+        })
+        .Case([&](AttentionCombineOp combine) {
+          return add(work.flops, tensorType(combine.getValues()), 2);
+        })
+        .Case([&](KVAppendOp append) {
+          auto k = tensorType(append.getK());
+          const KVCacheType cache = append.getCache().getType();
+          FailureOr<SizedCount> written =
+              perRow(k, times(k.isDynamicDim(0) ? 1 : k.getDimSize(0),
+                              positionBytes(cache)));
+          if (failed(written))
+            return failure();
+          work.bytes += *written;
+          return success();
+        })
+        .Case<ReduceOp, ArgmaxOp, QuantizeOp, DequantizeOp>([&](auto reduced) {
+          return add(work.flops, tensorType(reduced->getOperand(0)), 1);
+        })
+        .Case([&](SampleOp sample) {
+          return add(work.flops, tensorType(sample.getLogits()), 1);
+        })
+        .Case([&](QuantizeRowsOp rows) { // magnitude, multiply, sum
+          return add(work.flops, tensorType(rows.getX()), 3);
+        })
+        .Case<RmsNormOp, LayerNormOp, SoftmaxOp, RopeOp, RotaryEmbeddingOp,
+              ActivationOp>([&](auto rows) {
+          return add(work.flops, tensorType(rows->getResult(0)),
+                     formulaLength(*rows));
+        })
+        .Case<EmbeddingOp, PackOp, YieldOp, tensor::CastOp>(
+            [](auto) { return success(); })
+        .Default([&](Operation *other) {
+          if (isView(other) || !llvm::any_of(other->getResultTypes(),
+                                             llvm::IsaPred<RankedTensorType>))
+            return success(other->getNumRegions() == 0);
+          if (!isElementwise(other))
+            return failure();
+          return add(work.flops, tensorType(other->getResult(0)),
+                     formulaLength(*other));
+        });
+  }
+
+  KernelOp kernel;
+  ::kf::KernelWork work;
+};
+
+} // namespace
+
+std::optional<::kf::KernelWork> mlir::kf::countWork(KernelOp kernel) {
+  if (kernel.getGrid())
+    return std::nullopt;
+  return WorkCounter(kernel).count();
+}

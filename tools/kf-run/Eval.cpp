@@ -1,0 +1,157 @@
+//===- Eval.cpp - kf-run eval ---------------------------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Commands.h"
+#include "EvalKernels.h"
+#include "Fidelity.h"
+#include "Interrupt.h"
+#include "Report.h"
+
+#include "runtime/core/MappedFile.h"
+#include "runtime/measure/Ceilings.h"
+#include "runtime/measure/EvalReport.h"
+
+#include <cstdio>
+
+using namespace kf;
+
+namespace {
+
+struct EvalOptions {
+  ModelFlags model;
+  bool kernels = false, fidelity = false; ///< neither: both
+  KernelEvalOptions kernelOptions;
+  std::string file, json, baseline;
+  int64_t tokens = 128;
+  EvalThresholds thresholds;
+
+  bool wantsKernels() const { return kernels || !fidelity; }
+  bool wantsFidelity() const { return fidelity || !kernels; }
+
+  void addTo(OptionParser &parser) {
+    parser.flag({"kernels"}, kernels,
+                "measures kernels alone: their time, what they move and "
+                "compute in it, and their errors");
+    parser.flag({"fidelity"}, fidelity,
+                "measures a model's logits alone: their divergence from the "
+                "reference's, and how often the likeliest token is the same");
+    kernelOptions.addTo(parser);
+    parser.text({"file", 0, "FILE"}, file,
+                "the text to compare logits over; a .json file holds an array "
+                "of texts. Without it, a text of kf-run's own, or random ids "
+                "for a model without a tokenizer");
+    parser.integer({"tokens", 'n', "N"}, tokens, 1, 65536,
+                   "the most tokens of the text; 128 by default, for the "
+                   "reference is slow");
+    parser.text({"json", 0, "FILE"}, json,
+                "writes what was measured, and where, to FILE; - is stdout, in "
+                "place of the table");
+    parser.text({"baseline", 0, "FILE"}, baseline,
+                "what --json wrote before: prints what differs, and exits with "
+                "1 if something is worse");
+    parser.real({"threshold", 0, "X"}, thresholds.slower, 0, 1000,
+                "how much slower than the baseline a kernel may be, as a share "
+                "of its time; 0.1 by default. What lies within the noise of "
+                "the two measurements is never worse");
+    parser.real({"error-threshold", 0, "X"}, thresholds.error, 0, 1000,
+                "how much an error or a divergence may exceed the baseline's, "
+                "as a share of it; 0.5 by default");
+    model.addTo(parser);
+  }
+};
+
+Result<EvalEnvironment> environmentOf(const ModelFlags &flags,
+                                      const Device &device) {
+  KF_ASSIGN_OR_RETURN(const CompilerOptions compiler,
+                      compilerOptionsFor(flags, device));
+  EvalEnvironment environment;
+  environment.version = KF_VERSION;
+  KF_ASSIGN_OR_RETURN(environment.compiler, compilerFingerprint(compiler));
+  environment.device = device.name();
+  environment.description = device.description();
+  environment.threads = device.workers();
+  return environment;
+}
+
+Result<EvalReport> readBaseline(const std::string &path) {
+  KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
+  Result<EvalReport> report = parseEvalReport(file.text());
+  return report.ok() ? std::move(report)
+                     : Result<EvalReport>(report.status().in(quotePath(path)));
+}
+
+/// Returns whether all is as good as the baseline.
+Result<bool> evaluate(const EvalOptions &options) {
+  std::optional<EvalReport> baseline;
+  if (!options.baseline.empty()) {
+    KF_ASSIGN_OR_RETURN(baseline, readBaseline(options.baseline));
+  }
+  catchFirstInterrupt();
+  EvalReport result;
+  KF_ASSIGN_OR_RETURN(std::unique_ptr<Device> device,
+                      openDevice(options.model.device));
+  KF_ASSIGN_OR_RETURN(result.environment,
+                      environmentOf(options.model, *device));
+  result.model =
+      options.model.model.empty() ? "kf-stories" : options.model.model;
+  if (baseline)
+    KF_RETURN_IF_ERROR(
+        checkComparable(*baseline, result).in(quotePath(options.baseline)));
+  if (options.wantsKernels()) {
+    CeilingOptions settings;
+    settings.cancelled = &interruptFlag();
+    KF_ASSIGN_OR_RETURN(result.rates, measureRates(*device, settings));
+    KF_ASSIGN_OR_RETURN(result.kernels,
+                        evaluateKernels(options.model, options.kernelOptions,
+                                        *device, result.rates));
+  }
+  device.reset(); // its threads, and what its memory holds
+  if (options.wantsFidelity()) {
+    KF_ASSIGN_OR_RETURN(
+        const std::vector<std::vector<int32_t>> texts,
+        fidelityTexts(options.model, options.file, options.tokens));
+    KF_ASSIGN_OR_RETURN(result.fidelity, measureFidelity(options.model, texts));
+  }
+  if (options.json != "-")
+    KF_RETURN_IF_ERROR(writeStdout(tableOf(result)));
+  if (!options.json.empty())
+    KF_RETURN_IF_ERROR(writeOutput(options.json, toJson(result)));
+  if (!baseline)
+    return true;
+  Result<EvalComparison> comparison =
+      compareReports(*baseline, result, options.thresholds);
+  if (!comparison.ok())
+    return comparison.status().in(quotePath(options.baseline));
+  std::fputs(comparison->text.c_str(), stderr);
+  if (comparison->regressions)
+    return Status::error(
+        std::to_string(comparison->regressions) +
+        (comparison->regressions == 1 ? " result is" : " results are") +
+        " worse than the baseline " + quotePath(options.baseline));
+  std::fputs("as good as the baseline\n", stderr);
+  return true;
+}
+
+} // namespace
+
+int kf::runEval(Arguments arguments) {
+  EvalOptions options;
+  OptionParser parser(
+      "eval [MODEL] [options]",
+      "Measures how fast a device's kernels are and how near to the reference, "
+      "and how\nnear a model's logits are. Without MODEL, kernels are those of "
+      "a layer of a\ntransformer, in every type of weights, and the logits the "
+      "embedded model's.");
+  options.addTo(parser);
+  if (std::optional<int> code = parser.parse(arguments))
+    return *code;
+  const Result<bool> good = evaluate(options);
+  if (good.status().isCancelled())
+    return reportInterrupt("nothing is known of the rest");
+  return report(good.status());
+}

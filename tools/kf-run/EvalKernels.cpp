@@ -1,0 +1,282 @@
+//===- EvalKernels.cpp - Kernels one by one -------------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "EvalKernels.h"
+
+#include "Compiler.h"
+#include "Interrupt.h"
+#include "Progress.h"
+#include "Prompt.h"
+
+#include "runtime/convert/TensorTypes.h"
+#include "runtime/core/Quote.h"
+#include "runtime/devices/Reference/ReferenceDevice.h"
+#include "runtime/measure/Ceilings.h"
+#include "runtime/measure/Profile.h"
+#include "runtime/measure/Statistics.h"
+#include "runtime/model/DummyWeights.h"
+#include "runtime/tuning/KernelRunner.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+
+using namespace kf;
+
+namespace {
+
+/// A layer as wide as TinyLlama's, with a small vocabulary: what all layers of
+/// a model do, and no more.
+constexpr std::string_view kShapes = R"({
+  "architectures": ["LlamaForCausalLM"],
+  "model_type": "llama",
+  "hidden_size": 2048,
+  "intermediate_size": 5632,
+  "num_hidden_layers": 1,
+  "num_attention_heads": 32,
+  "num_key_value_heads": 4,
+  "vocab_size": 2048,
+  "max_position_embeddings": 8192,
+  "hidden_act": "silu",
+  "rms_norm_eps": 1e-05,
+  "rope_theta": 10000.0,
+  "tie_word_embeddings": false,
+  "torch_dtype": "bfloat16"
+})";
+
+/// Types that checkpoints have their matrices in.
+constexpr DataType kTypes[] = {DataType::F32,  DataType::F16,   DataType::BF16,
+                               DataType::Q8_0, DataType::Q4_0,  DataType::Q4_1,
+                               DataType::Q5_0, DataType::Q5_1,  DataType::Q2_K,
+                               DataType::Q3_K, DataType::Q4_K,  DataType::Q5_K,
+                               DataType::Q6_K, DataType::IQ4_NL};
+
+/// Rows whose results the reference, which is slow, is asked for.
+constexpr int64_t kCheckedRows = 17;
+
+/// What a file has for an error that is no number.
+constexpr double kNotFinite = 1e30;
+
+/// Memory that runs go round at most, so that each finds its weights where a
+/// step would: beyond the caches.
+constexpr uint64_t kMostRotated = uint64_t(512) << 20;
+
+Status parseCounts(std::string_view text, int64_t least,
+                   std::vector<int64_t> &out) {
+  const Result<std::vector<int32_t>> numbers = parseIds(text);
+  if (!numbers.ok())
+    return Status::error("takes numbers with commas between them, not " +
+                         inQuotes(text));
+  out.assign(numbers->begin(), numbers->end());
+  for (int64_t number : out)
+    if (number < least || number > 65536)
+      return Status::error("takes numbers from " + std::to_string(least) +
+                           " to 65536, not " + std::to_string(number));
+  return Status();
+}
+
+/// Names of types of files, separated by commas.
+Status parseTypes(std::string_view text, std::vector<DataType> &out) {
+  out.clear();
+  for (size_t at = 0; at <= text.size();) {
+    const size_t comma = std::min(text.find(',', at), text.size());
+    KF_ASSIGN_OR_RETURN(const DataType type, parseFileType(std::string(
+                                                 text.substr(at, comma - at))));
+    out.push_back(type);
+    at = comma + 1;
+  }
+  return Status();
+}
+
+/// Measures kernels, each once.
+class KernelEvaluator {
+public:
+  KernelEvaluator(Device &device, const KernelEvalOptions &options,
+                  const MachineRates &rates)
+      : device(device), reference(createReferenceDevice()), options(options),
+        rates(rates) {}
+
+  /// Adds the kernels of a step, but those that were there before. `from` and
+  /// `to` are how much of all this is.
+  Status addStep(const ModelConfig &config, const WeightSource &source,
+                 const CompilerOptions &compiler, int64_t rows, double from,
+                 double to) {
+    StepShape shape;
+    shape.tokens = rows;
+    shape.output = StepOutput::Logits;
+    KF_ASSIGN_OR_RETURN(
+        CompilerModule module,
+        CompilerModule::import(config, source, shape, compiler));
+    KF_ASSIGN_OR_RETURN(KernelSet kernels, module.kernels(compiler));
+    for (size_t i = 0; i < kernels.list().size(); ++i) {
+      if (isCancelled(&interruptFlag()))
+        return Status::cancelled();
+      progress.update(from + (to - from) * static_cast<double>(i) /
+                                 static_cast<double>(kernels.list().size()),
+                      kernels.list()[i].name);
+      KF_RETURN_IF_ERROR(add(kernels, i, rows, config.maxPositions - rows)
+                             .in(kernels.list()[i].name));
+    }
+    return Status();
+  }
+
+  std::vector<EvalKernel> take() { return std::move(results); }
+
+private:
+  /// `room` is how many positions there can be before the rows.
+  Status add(const KernelSet &kernels, size_t number, int64_t rows,
+             int64_t room) {
+    const KernelInfo &info = kernels.list()[number];
+    if (!known.insert({info.name, info.description, rows}).second)
+      return Status();
+    KF_ASSIGN_OR_RETURN(const Executable compiled, kernels.compile(number));
+    KF_ASSIGN_OR_RETURN(const Executable expected,
+                        kernels.compileForReference(number));
+    std::set<int64_t> depths = {0};
+    if (!compiled.caches.empty()) {
+      depths.clear();
+      for (int64_t depth : options.depths)
+        depths.insert(
+            std::clamp<int64_t>(depth, 0, std::max<int64_t>(room, 0)));
+    }
+    for (int64_t depth : depths) {
+      KernelCase kernelCase;
+      kernelCase.tokens = rows;
+      kernelCase.sizes = {{kWantedSize, 1}, {kSequencesSize, 1}};
+      kernelCase.depth = depth;
+      kernelCase.inputs = info.inputs;
+      EvalKernel result;
+      result.name = info.name;
+      result.description = info.description;
+      result.rows = rows;
+      result.depth = depth;
+      KF_RETURN_IF_ERROR(measure(compiled, expected, kernelCase, result));
+      results.push_back(std::move(result));
+    }
+    return Status();
+  }
+
+  Status measure(const Executable &compiled, const Executable &expected,
+                 const KernelCase &kernelCase, EvalKernel &result) {
+    KernelRunnerOptions settings;
+    settings.checkTokens = kCheckedRows;
+    settings.rotateBytes = std::min(2 * lastLevelCacheBytes(), kMostRotated);
+    KF_ASSIGN_OR_RETURN(std::unique_ptr<KernelRunner> runner,
+                        KernelRunner::create(device, *reference, expected,
+                                             kernelCase, settings));
+    KF_ASSIGN_OR_RETURN(std::unique_ptr<KernelVariant> variant,
+                        runner->load(compiled));
+    KF_ASSIGN_OR_RETURN(const ResultDifference difference, variant->check());
+    auto finite = [](double error) {
+      return std::isfinite(error) ? error : kNotFinite;
+    };
+    result.maxError = finite(difference.largest);
+    result.meanError = finite(difference.mean);
+    result.cosine = std::isfinite(difference.cosine) ? difference.cosine : -1;
+    if (!difference.agrees)
+      result.complaint = difference.complaint;
+    KF_ASSIGN_OR_RETURN(const std::vector<double> seconds,
+                        variant->measure(options.runs, &interruptFlag()));
+    const Statistics statistics = statisticsOf(seconds);
+    result.runs = static_cast<int64_t>(statistics.count);
+    result.seconds = statistics.median;
+    result.deviation = statistics.deviation;
+    KF_ASSIGN_OR_RETURN(const auto scalars,
+                        kernelScalars(compiled, kernelCase));
+    addWork(compiled, kernelCase, scalars, result);
+    return Status();
+  }
+
+  /// What a run had to do, if the compiler knows.
+  void addWork(const Executable &compiled, const KernelCase &kernelCase,
+               std::span<const int64_t> scalars, EvalKernel &result) {
+    const std::optional<KernelWork> &work = compiled.kernels.front().work;
+    if (!work)
+      return;
+    KeyCounts keys;
+    if (work->keys) {
+      const size_t rows = static_cast<size_t>(kernelCase.tokens);
+      std::vector<int32_t> positions(rows), sequences(rows, 0);
+      std::iota(positions.begin(), positions.end(),
+                static_cast<int32_t>(kernelCase.depth));
+      keys = countKeys(positions, sequences, work->keys->window);
+    }
+    const WorkAmount amount = amountOf(*work, scalars, keys);
+    result.bytes = amount.bytes;
+    result.flops = amount.flops + amount.int8Ops;
+    if (result.seconds > 0)
+      result.ceiling = leastSeconds(amount, rates) / result.seconds;
+  }
+
+  Device &device;
+  std::unique_ptr<Device> reference;
+  const KernelEvalOptions &options;
+  const MachineRates &rates;
+  std::vector<EvalKernel> results;
+  /// Names, operands and rows of what was measured.
+  std::set<std::tuple<std::string, std::string, int64_t>> known;
+  Progress progress{"measuring kernels"};
+};
+
+} // namespace
+
+void KernelEvalOptions::addTo(OptionParser &parser) {
+  types.assign(std::begin(kTypes), std::end(kTypes));
+  parser.text({"rows", 0, "1,16"}, rowsText,
+              "rows of the steps whose kernels are measured; 1,16,512 by "
+              "default");
+  parser.text({"depth", 'd', "0,512"}, depthsText,
+              "positions that attention finds in the cache before a step's "
+              "rows; 0,4096 by default");
+  parser.text({"types", 0, "q4_0,f16"}, typesText,
+              "types of weights, where there is no MODEL; by default all that "
+              "models come in");
+  parser.integer({"repetitions", 'r', "N"}, runs, 2, 1000,
+                 "how often each kernel is timed; 15 by default");
+  parser.addCheck([this] {
+    if (!rowsText.empty())
+      KF_RETURN_IF_ERROR(parseCounts(rowsText, 1, rows).in("--rows"));
+    if (!depthsText.empty())
+      KF_RETURN_IF_ERROR(parseCounts(depthsText, 0, depths).in("--depth"));
+    return typesText.empty() ? Status()
+                             : parseTypes(typesText, types).in("--types");
+  });
+}
+
+Result<std::vector<EvalKernel>>
+kf::evaluateKernels(const ModelFlags &flags, const KernelEvalOptions &options,
+                    Device &device, const MachineRates &rates) {
+  KF_ASSIGN_OR_RETURN(const CompilerOptions compiler,
+                      compilerOptionsFor(flags, device));
+  KernelEvaluator evaluator(device, options, rates);
+  auto addModel = [&](const ModelConfig &config, const WeightSource &source,
+                      size_t number, size_t count) {
+    const double each = 1.0 / static_cast<double>(count * options.rows.size());
+    for (size_t i = 0; i < options.rows.size(); ++i) {
+      const double from =
+          each * static_cast<double>(number * options.rows.size() + i);
+      KF_RETURN_IF_ERROR(evaluator.addStep(config, source, compiler,
+                                           options.rows[i], from, from + each));
+    }
+    return Status();
+  };
+  if (!flags.model.empty()) {
+    KF_ASSIGN_OR_RETURN(const ModelFiles model,
+                        openModel(flags.model, false, flags.dummy));
+    KF_RETURN_IF_ERROR(addModel(model.config, *model.weights, 0, 1));
+    return evaluator.take();
+  }
+  KF_ASSIGN_OR_RETURN(const ModelConfig config, parseModelConfig(kShapes));
+  for (size_t i = 0; i < options.types.size(); ++i) {
+    KF_ASSIGN_OR_RETURN(const std::unique_ptr<WeightSource> source,
+                        DummyWeights::create(config, options.types[i], 1));
+    KF_RETURN_IF_ERROR(addModel(config, *source, i, options.types.size()));
+  }
+  return evaluator.take();
+}
