@@ -15,7 +15,7 @@ kf.program @p(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q8_0>>) -> tensor
 
 // -----
 
-// expected-error @+1 {{kf-set-layouts: pages of 24 positions cannot be laid out for #kf.cpu_target<cpu = "x86-64-v4">; page must be a multiple of its vector's lanes}}
+// expected-error @+1 {{kf-set-layouts: pages of 24 positions cannot be laid out for #kf.cpu_target<cpu = "x86-64-v4", int8_dot = true, byte_dot = pmaddubsw>; page must be a multiple of its vector's lanes}}
 module {
   func.func @page(%c: !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 16, type = f32, page = 24>) {
     return

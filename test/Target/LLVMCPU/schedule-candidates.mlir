@@ -1,4 +1,4 @@
-// RUN: kf-opt %s -split-input-file --kf-set-target="target=cpu:x86-64-v4 workers=1" --kf-set-layouts --kf-print-schedule-candidates -o /dev/null \
+// RUN: kf-opt %s -split-input-file --kf-set-target="target=#kf.cpu_target<cpu=\"x86-64-v4\",lanes=16,workers=1>" --kf-set-layouts --kf-print-schedule-candidates -o /dev/null \
 // RUN:   | FileCheck %s
 // RUN: kf-opt %s -split-input-file --kf-set-target="target=#kf.cpu_target<cpu=\"x86-64-v4\",lanes=16,int8_dot=true,workers=2>" --kf-set-layouts --kf-print-schedule-candidates -o /dev/null \
 // RUN:   | FileCheck %s --check-prefix=VNNI
