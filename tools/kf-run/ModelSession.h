@@ -83,7 +83,9 @@ public:
   const Engine &engine() const { return *running; }
   const StepCompiler &compiler() const { return *steps; }
   /// What the model is compiled with.
-  const CompilerOptions &compilerOptions() const { return steps->compilerOptions(); }
+  const CompilerOptions &compilerOptions() const {
+    return steps->compilerOptions();
+  }
 
   /// Seconds that open() took.
   double openSeconds() const { return seconds; }
