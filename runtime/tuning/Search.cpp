@@ -62,10 +62,14 @@ public:
 private:
   /// A candidate that is still in.
   struct Runner {
+    Runner(size_t candidate, size_t trial)
+        : candidate(candidate), trial(trial) {}
+
     size_t candidate;
     size_t trial;              ///< in outcome.tried
     double seconds = 0;        ///< as the last round has it
     std::vector<double> turns; ///< medians of the turns of a round
+    double least = HUGE_VAL;   ///< of all runs of a round
   };
 
   std::vector<size_t> order() const;
@@ -121,7 +125,7 @@ Status Search::makeReady(size_t candidate) {
   Result<CandidateMeasurer::Verdict> verdict = measurer.prepare(candidate);
   if (verdict.ok() && verdict->agrees) {
     trial.error = verdict->error;
-    runners.push_back({candidate, outcome.tried.size() - 1, 0, {}});
+    runners.emplace_back(candidate, outcome.tried.size() - 1);
     if (Status status = measureFirst(runners.back()); !status.ok()) {
       if (status.isCancelled() || isDefault)
         return status;
@@ -180,6 +184,7 @@ Status Search::takeTurns(int turns, double until) {
   double total = 0;
   for (Runner &runner : runners) {
     runner.turns.clear();
+    runner.least = HUGE_VAL;
     total += runner.seconds;
   }
   const double perTurn = std::max(until - now(), 0.0) / turns;
@@ -196,6 +201,7 @@ Status Search::takeTurns(int turns, double until) {
       KF_ASSIGN_OR_RETURN(std::vector<double> seconds,
                           measurer.measure(runner.candidate, runs));
       runner.turns.push_back(median(seconds));
+      runner.least = std::min(runner.least, std::ranges::min(seconds));
     }
     report();
   }
@@ -235,7 +241,8 @@ Status Search::halve() {
 }
 
 /// The fastest of the others wins if it was faster than the default in the same
-/// turn by more than such differences vary.
+/// turn by more than such differences vary, and at its best, too: while another
+/// process has the second thread's core, code for one thread looks good.
 void Search::decide() {
   const Runner &base = runners[0];
   std::vector<double> gains;
@@ -253,7 +260,9 @@ void Search::decide() {
       2 * (best == &base ? errorOfMedian(relative) : errorOfMedian(gains));
   const double gain = median(gains);
   const Runner &winner =
-      gain > std::max(kLeastGain, outcome.noise) ? *best : base;
+      gain > std::max(kLeastGain, outcome.noise) && best->least < base.least
+          ? *best
+          : base;
   outcome.winner = winner.candidate;
   outcome.seconds = winner.seconds;
   outcome.defaultSeconds = base.seconds;

@@ -16,6 +16,7 @@
 #include "gtest/gtest.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <random>
 #include <set>
@@ -51,6 +52,8 @@ public:
     for (double &value : result) {
       // Slower and slower, as a machine that gets warm.
       value = seconds[candidate] * (1 + drift * clock);
+      if (threaded.contains(candidate) && std::fmod(clock, 0.083) < 0.065)
+        value *= 2.2;
       if (noise > 0)
         value *= std::max(normal(random), 0.5);
       clock += value;
@@ -72,6 +75,7 @@ public:
 
   std::vector<double> seconds, predicted;
   std::set<size_t> wrong, broken, fails, released;
+  std::set<size_t> threaded; ///< share cores with another process, mostly
   std::vector<size_t> prepared;
   std::map<size_t, int64_t> counts; ///< runs
   double noise = 0, drift = 0, prepareSeconds = 0.05, clock = 0;
@@ -136,6 +140,15 @@ TEST(SearchTest, NeverSlowerThanTheDefault) {
 TEST(SearchTest, EqualOnesLeaveTheDefault) {
   FakeMachine machine(std::vector<double>(8, 2e-3));
   machine.noise = 0.05;
+  auto outcome = machine.search();
+  ASSERT_TRUE(outcome.ok()) << outcome.message();
+  EXPECT_EQ(outcome->winner, 0u);
+}
+
+TEST(SearchTest, ABusyMachineDoesNotSpeakForOneThread) {
+  FakeMachine machine({1e-3, 2e-3, 1.1e-3});
+  machine.threaded = {0, 2};
+  machine.noise = 0.02;
   auto outcome = machine.search();
   ASSERT_TRUE(outcome.ok()) << outcome.message();
   EXPECT_EQ(outcome->winner, 0u);
