@@ -392,6 +392,8 @@ TEST(CpuDevice, Buffers) {
 TEST(CpuDevice, Description) {
   std::unique_ptr<Device> device = makeDevice(2);
   EXPECT_EQ(device->name(), "cpu");
+  EXPECT_EQ(device->workers(), 2);
+  EXPECT_EQ(device->readyWorkers(), 2); // nobody has waited for one
   EXPECT_NE(device->description().find("; 2 threads"), std::string::npos)
       << device->description();
   EXPECT_FALSE(createCpuDevice({-1}).ok());
