@@ -229,14 +229,15 @@ TEST_F(KernelRunnerTest, RunsGoRoundCopies) {
 
 /// A schedule whose code is wrong is never chosen, however fast it is.
 TEST_F(KernelRunnerTest, SearchRejectsAPlantedWrongVariant) {
-  // Twice the work, a right one, a wrong one, and one that cannot be loaded.
-  Executable twice = product();
-  twice.dispatches.push_back(twice.dispatches[0]);
+  // Eight times the work, which a busy machine shows as well, a right one, a
+  // wrong one, and one that cannot be loaded.
+  Executable slow = product();
+  slow.dispatches.assign(8, slow.dispatches[0]);
   Executable broken = product();
   broken.binary = "[";
-  const Executable programs[] = {twice, product(), wrongProduct(), broken};
+  const Executable programs[] = {slow, product(), wrongProduct(), broken};
   const ScheduleCandidate candidates[] = {
-      {"twice"}, {"once"}, {"wrong"}, {"broken"}};
+      {"slow"}, {"once"}, {"wrong"}, {"broken"}};
   create(product(), rows(50));
   KernelMeasurer measurer(
       *runner, [&](size_t i) -> Result<Executable> { return programs[i]; });
