@@ -246,6 +246,8 @@ TEST_P(CpuDeviceTest, MoreThreadsThanCoresOnABusyMachine) {
     ASSERT_TRUE(runAndWait(*device, *instance, scalarsFor(1)).ok());
   for (int i = 0; i < 64; ++i)
     EXPECT_EQ(dataOf<int64_t>(*arena)[i], 1000);
+  EXPECT_GE(device->readyWorkers(), 1);
+  EXPECT_LE(device->readyWorkers(), device->workers());
   stop.store(true);
   for (std::thread &other : others)
     other.join();
