@@ -10,6 +10,8 @@
 
 #include "runtime/core/Exceptions.h"
 
+#include <cassert>
+
 using namespace kf;
 
 Result<CandidateMeasurer::Verdict>
@@ -30,5 +32,8 @@ Result<std::vector<double>> KernelMeasurer::measure(size_t candidate,
                                                     int64_t runs) {
   auto found = variants.find(candidate);
   assert(found != variants.end() && "a candidate that is not ready");
-  return found->second->measure(runs, cancelled);
+  const bool before = runner.lacksWorkers();
+  Result<std::vector<double>> seconds = found->second->measure(runs, cancelled);
+  disturbed = before || runner.lacksWorkers();
+  return seconds;
 }

@@ -30,6 +30,7 @@ public:
 
   Result<Verdict> prepare(size_t candidate) override;
   Result<std::vector<double>> measure(size_t candidate, int64_t runs) override;
+  bool wasDisturbed() const override { return disturbed; }
   void release(size_t candidate) override { variants.erase(candidate); }
 
 private:
@@ -37,6 +38,7 @@ private:
   Compile compile;
   CancelFlag cancelled;
   std::map<size_t, std::unique_ptr<KernelVariant>> variants; ///< by candidate
+  bool disturbed = false; ///< in the last measure()
 };
 
 } // namespace kf

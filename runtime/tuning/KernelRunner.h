@@ -76,6 +76,8 @@ public:
   /// Bytes of the weights and caches that one run may read, as the last variant
   /// that was loaded has them.
   uint64_t storedBytes() const { return bytesOfRun; }
+  /// Whether the device now runs with fewer workers than it has.
+  bool lacksWorkers() const { return device.readyWorkers() < device.workers(); }
 
 private:
   friend class KernelVariant;

@@ -27,7 +27,10 @@ constexpr int64_t kFirstRuns = 3;
 /// Slower than the best by so much at first sight: out at once.
 constexpr double kHopeless = 2;
 /// Turns that candidates take in a round, and in the last one.
-constexpr int kTurns = 6, kLastTurns = 15, kLeastTurns = 5;
+constexpr int kTurns = 6, kLastTurns = 15;
+/// Turns at least, and so many undisturbed ones if any schedule but the default
+/// is to win.
+constexpr size_t kLeastTurns = 5;
 /// Runs of one turn at most: more of a short kernel say no more.
 constexpr int64_t kMostRunsOfTurn = 40;
 /// Candidates beside the default that the last round has.
@@ -66,10 +69,10 @@ private:
         : candidate(candidate), trial(trial) {}
 
     size_t candidate;
-    size_t trial;              ///< in outcome.tried
-    double seconds = 0;        ///< as the last round has it
-    std::vector<double> turns; ///< medians of the turns of a round
-    double least = HUGE_VAL;   ///< of all runs of a round
+    size_t trial;               ///< in outcome.tried
+    double seconds = 0;         ///< as the last round has it
+    std::vector<double> turns;  ///< medians of the turns of a round
+    std::vector<double> leasts; ///< the fastest runs of these
   };
 
   std::vector<size_t> order() const;
@@ -79,7 +82,12 @@ private:
   void dropHopeless();
   Status halve();
   /// Lets `runners` take turns until `until`: every one has the same number.
+  /// Those that are disturbed are taken again, and count if there are no
+  /// others.
   Status takeTurns(int turns, double until);
+  /// Returns whether it was disturbed.
+  Result<bool> takeTurn(bool backwards, int64_t runs);
+  void dropTurns(const std::vector<bool> &dropped);
   void keepFastest(size_t count);
   void decide();
 
@@ -180,31 +188,55 @@ void Search::dropHopeless() {
     }
 }
 
+Result<bool> Search::takeTurn(bool backwards, int64_t runs) {
+  bool disturbed = false;
+  for (size_t i = 0; i < runners.size(); ++i) {
+    if (isCancelled(options.cancelled))
+      return Status::cancelled();
+    Runner &runner = runners[backwards ? runners.size() - 1 - i : i];
+    KF_ASSIGN_OR_RETURN(std::vector<double> seconds,
+                        measurer.measure(runner.candidate, runs));
+    disturbed |= measurer.wasDisturbed();
+    const Statistics statistics = statisticsOf(seconds);
+    runner.turns.push_back(statistics.median);
+    runner.leasts.push_back(statistics.least);
+  }
+  return disturbed;
+}
+
+void Search::dropTurns(const std::vector<bool> &dropped) {
+  for (Runner &runner : runners)
+    for (size_t turn = dropped.size(); turn-- > 0;)
+      if (dropped[turn]) {
+        runner.turns.erase(runner.turns.begin() + static_cast<ptrdiff_t>(turn));
+        runner.leasts.erase(runner.leasts.begin() +
+                            static_cast<ptrdiff_t>(turn));
+      }
+}
+
 Status Search::takeTurns(int turns, double until) {
   double total = 0;
   for (Runner &runner : runners) {
     runner.turns.clear();
-    runner.least = HUGE_VAL;
+    runner.leasts.clear();
     total += runner.seconds;
   }
   const double perTurn = std::max(until - now(), 0.0) / turns;
   const int64_t runs = std::clamp<int64_t>(
       static_cast<int64_t>(perTurn / total), 1, kMostRunsOfTurn);
-  for (int turn = 0; turn < turns; ++turn) {
-    if (turn >= kLeastTurns && now() > until)
-      break;
-    for (size_t i = 0; i < runners.size(); ++i) {
-      if (isCancelled(options.cancelled))
-        return Status::cancelled();
-      // Every other turn backwards: none always follows the same one.
-      Runner &runner = runners[turn % 2 ? runners.size() - 1 - i : i];
-      KF_ASSIGN_OR_RETURN(std::vector<double> seconds,
-                          measurer.measure(runner.candidate, runs));
-      runner.turns.push_back(median(seconds));
-      runner.least = std::min(runner.least, std::ranges::min(seconds));
-    }
+  std::vector<bool> disturbed;
+  int quiet = 0;
+  while (quiet < turns && (disturbed.size() < kLeastTurns || now() <= until)) {
+    // Every other turn backwards: none always follows the same one.
+    KF_ASSIGN_OR_RETURN(const bool wasDisturbed,
+                        takeTurn(disturbed.size() % 2, runs));
+    disturbed.push_back(wasDisturbed);
+    quiet += !wasDisturbed;
     report();
   }
+  outcome.disturbed = quiet < static_cast<int>(kLeastTurns);
+  if (!outcome.disturbed)
+    dropTurns(disturbed);
   for (Runner &runner : runners) {
     runner.seconds = median(runner.turns);
     outcome.tried[runner.trial].seconds = runner.seconds;
@@ -241,8 +273,9 @@ Status Search::halve() {
 }
 
 /// The fastest of the others wins if it was faster than the default in the same
-/// turn by more than such differences vary, and at its best, too: while another
-/// process has the second thread's core, code for one thread looks good.
+/// turn by more than such differences vary, and at its best, too, in turns that
+/// nobody disturbed: while another process has the second thread's core, code
+/// for one thread looks good.
 void Search::decide() {
   const Runner &base = runners[0];
   std::vector<double> gains;
@@ -259,10 +292,10 @@ void Search::decide() {
   outcome.noise =
       2 * (best == &base ? errorOfMedian(relative) : errorOfMedian(gains));
   const double gain = median(gains);
-  const Runner &winner =
-      gain > std::max(kLeastGain, outcome.noise) && best->least < base.least
-          ? *best
-          : base;
+  const bool isFaster =
+      gain > std::max(kLeastGain, outcome.noise) &&
+      std::ranges::min(best->leasts) < std::ranges::min(base.leasts);
+  const Runner &winner = isFaster && !outcome.disturbed ? *best : base;
   outcome.winner = winner.candidate;
   outcome.seconds = winner.seconds;
   outcome.defaultSeconds = base.seconds;

@@ -13,9 +13,10 @@
 //   2. Successive halving: those that are left run a few times, the slower half
 //      goes, the rest run more often. They take turns, so that a machine that
 //      becomes slower does so for all.
-//   3. The last ones and the default take turns for half of the time. The
+//   3. The last ones and the default take turns for the rest of the time. The
 //      default wins, unless another is faster by more than what was measured
-//      twice differs.
+//      twice differs. Turns that other processes disturbed do not count; where
+//      nearly all were, the default wins.
 //
 // docs/decisions/schedule-search.md says why.
 //
@@ -61,6 +62,9 @@ public:
   /// Seconds of each of `runs` runs of a candidate that agreed.
   virtual Result<std::vector<double>> measure(size_t candidate,
                                               int64_t runs) = 0;
+  /// Whether other processes had a part of the machine in the last measure(),
+  /// so that it says little about schedules for several threads.
+  virtual bool wasDisturbed() const { return false; }
   /// It is not measured any more.
   virtual void release(size_t /*candidate*/) {}
 };
@@ -82,6 +86,8 @@ struct SearchOutcome {
   double seconds = 0, defaultSeconds = 0;
   /// What part of a run's time two measurements of one schedule may differ by.
   double noise = 0;
+  /// Too few turns were undisturbed to say anything against the default.
+  bool disturbed = false;
   double error = 0; ///< of the winner, against the reference
   /// What was tried, the default first, by what was predicted.
   std::vector<TuningTrial> tried;

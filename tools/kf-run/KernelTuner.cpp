@@ -163,6 +163,7 @@ KernelTuner::tune(const TuneTask &task, double seconds,
 
   TuneResult result;
   result.noise = outcome.noise;
+  result.disturbed = outcome.disturbed;
   TuningEntry &entry = result.entry;
   entry.key = info.key;
   entry.subject = info.subject;

@@ -51,7 +51,8 @@ struct TuneTask {
 /// How the search for a kernel's schedule went.
 struct TuneResult {
   TuningEntry entry;
-  double noise = 0; ///< of the times, relative
+  double noise = 0;       ///< of the times, relative
+  bool disturbed = false; ///< as SearchOutcome has it
 };
 
 struct TunerOptions {

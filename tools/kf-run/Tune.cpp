@@ -29,8 +29,8 @@ namespace {
 constexpr double kLeastSeconds = 0.25;
 /// Rows of a prompt's step, where the context has room for them.
 constexpr int64_t kPromptRows = EngineOptions().rowsPerStep;
-/// GPUs' last caches hold less.
-constexpr uint64_t kGpuCacheBytes = uint64_t(256) << 20;
+/// GPUs' last caches hold less, and so do those that no system tells of.
+constexpr uint64_t kUnknownCacheBytes = uint64_t(256) << 20;
 
 struct TuneOptions {
   ModelFlags model;
@@ -102,6 +102,7 @@ private:
   CompilerOptions compiler;
   std::vector<TunedStep> steps;
   std::vector<TuneTask> tasks; ///< those that take the most time first
+  size_t disturbed = 0;        ///< kernels that were tuned on a busy machine
 };
 
 Result<std::unique_ptr<TuneSession>>
@@ -177,8 +178,8 @@ Result<uint64_t> TuneSession::rotateBytes() const {
     bytes += view.bytes;
   }
   const bool isHost = run->device().name() == "cpu";
-  const uint64_t cache = isHost ? lastLevelCacheBytes() : kGpuCacheBytes;
-  return std::min(bytes, 2 * cache);
+  const uint64_t cache = isHost ? lastLevelCacheBytes() : 0;
+  return std::min(bytes, 2 * (cache ? cache : kUnknownCacheBytes));
 }
 
 Status TuneSession::explain() {
@@ -243,12 +244,18 @@ Status TuneSession::tune(KernelTuner &tuner,
   Result<TuneResult> result = tuner.tune(task, seconds, show);
   if (!result.ok())
     return result.status().in(task.name());
+  disturbed += result->disturbed;
   KF_RETURN_IF_ERROR(database.save(options.database));
   return writeStdout((number == 0 ? tuneTableHead() : "") +
                      tuneTableRows(task, result->entry));
 }
 
 Status TuneSession::summarize(size_t tuned) const {
+  if (disturbed)
+    printWarning("other processes had cores while " +
+                 std::to_string(disturbed) + " of " + std::to_string(tuned) +
+                 " kernels were measured, which keep their defaults; --again "
+                 "measures them anew");
   size_t known = 0, all = 0;
   for (const TuneTask &task : tasks) {
     all += task.candidates.size() > 1;

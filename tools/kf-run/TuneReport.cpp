@@ -75,7 +75,7 @@ std::string verdictOf(const TuningTrial &trial, const TuningEntry &entry,
     return trial.schedule == byDefault
                ? "default, stays"
                : "chosen, " + change(entry.seconds, entry.defaultSeconds);
-  return trial.schedule == byDefault ? "default" : "slower";
+  return trial.schedule == byDefault ? "default" : "not chosen";
 }
 
 /// Of the default and the winner, the times that they had in turns.
@@ -123,7 +123,7 @@ std::string kf::tuneTableRows(const TuneTask &task, const TuningEntry &entry) {
       ++others;
   }
   if (others)
-    text += "  " + plural(others, "other is", "others are") + " slower\n";
+    text += "  " + plural(others, "other is", "others are") + " not chosen\n";
   return text;
 }
 
@@ -157,8 +157,7 @@ std::string kf::explanation(const TuneTask &task, const TuningEntry *entry) {
     text += "not tuned: the default, " + byDefault + ", is used\n";
   else if (entry->schedule == byDefault)
     text += "the default, " + byDefault +
-            ", is used: nothing was faster by more than was measured twice "
-            "differs\n";
+            ", is used: in turns, nothing was faster for certain\n";
   else
     text += entry->schedule + " is used: it took " +
             secondsText(entry->seconds) + " where the default took " +

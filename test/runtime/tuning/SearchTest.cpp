@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <random>
 #include <set>
@@ -49,11 +50,15 @@ public:
       return Status::error("the device is lost");
     std::normal_distribution<double> normal(1, noise);
     std::vector<double> result(runs);
+    disturbed = false;
     for (double &value : result) {
       // Slower and slower, as a machine that gets warm.
       value = seconds[candidate] * (1 + drift * clock);
-      if (threaded.contains(candidate) && std::fmod(clock, 0.083) < 0.065)
-        value *= 2.2;
+      if (isBusy && isBusy(clock)) {
+        disturbed = tellsOfOthers;
+        if (threaded.contains(candidate))
+          value *= 2.2;
+      }
       if (noise > 0)
         value *= std::max(normal(random), 0.5);
       clock += value;
@@ -62,6 +67,7 @@ public:
     return result;
   }
 
+  bool wasDisturbed() const override { return disturbed; }
   void release(size_t candidate) override { released.insert(candidate); }
 
   Result<SearchOutcome> search(SearchOptions options = {}) {
@@ -75,7 +81,10 @@ public:
 
   std::vector<double> seconds, predicted;
   std::set<size_t> wrong, broken, fails, released;
-  std::set<size_t> threaded; ///< share cores with another process, mostly
+  std::set<size_t> threaded; ///< share cores with another process
+  /// When there is one, by the clock; whether the machine says so.
+  std::function<bool(double)> isBusy;
+  bool tellsOfOthers = true, disturbed = false;
   std::vector<size_t> prepared;
   std::map<size_t, int64_t> counts; ///< runs
   double noise = 0, drift = 0, prepareSeconds = 0.05, clock = 0;
@@ -148,10 +157,37 @@ TEST(SearchTest, EqualOnesLeaveTheDefault) {
 TEST(SearchTest, ABusyMachineDoesNotSpeakForOneThread) {
   FakeMachine machine({1e-3, 2e-3, 1.1e-3});
   machine.threaded = {0, 2};
+  machine.isBusy = [](double clock) { return std::fmod(clock, 0.083) < 0.065; };
+  machine.tellsOfOthers = false;
   machine.noise = 0.02;
   auto outcome = machine.search();
   ASSERT_TRUE(outcome.ok()) << outcome.message();
   EXPECT_EQ(outcome->winner, 0u);
+  EXPECT_FALSE(outcome->disturbed);
+}
+
+TEST(SearchTest, AMachineThatIsAlwaysBusyLeavesTheDefault) {
+  FakeMachine machine({1e-3, 1.5e-3});
+  machine.threaded = {0};
+  machine.isBusy = [](double) { return true; };
+  auto outcome = machine.search();
+  ASSERT_TRUE(outcome.ok()) << outcome.message();
+  EXPECT_EQ(outcome->winner, 0u);
+  EXPECT_TRUE(outcome->disturbed);
+  EXPECT_DOUBLE_EQ(outcome->seconds, 2.2e-3);
+  EXPECT_LE(machine.clock, 5.5);
+}
+
+TEST(SearchTest, DisturbedTurnsDoNotCount) {
+  FakeMachine machine({1.2e-3, 1e-3, 1.4e-3});
+  machine.threaded = {0, 1};
+  machine.isBusy = [](double clock) { return clock < 2; };
+  auto outcome = machine.search();
+  ASSERT_TRUE(outcome.ok()) << outcome.message();
+  EXPECT_EQ(outcome->winner, 1u);
+  EXPECT_FALSE(outcome->disturbed);
+  EXPECT_DOUBLE_EQ(outcome->seconds, 1e-3);
+  EXPECT_DOUBLE_EQ(outcome->defaultSeconds, 1.2e-3);
 }
 
 TEST(SearchTest, RejectsAndReportsAWrongOne) {
