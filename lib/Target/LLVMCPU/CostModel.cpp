@@ -47,7 +47,7 @@ constexpr double kGroupSlots = 1500;
 
 struct Core {
   Core(CpuTargetAttr target, const ::kf::MachineRates &rates)
-      : lanes(target.getLanes()), registers(target.getLanes() == 16 ? 32 : 16),
+      : lanes(target.getLanes()), registers(target.countRegisters()),
         threads(rates.threads > 0 ? rates.threads : threadsOf(target)) {
     slotsPerSecond = 2 * kUsualHertz;
     if (rates.f32FlopsPerSecond > 0)
