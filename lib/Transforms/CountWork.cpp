@@ -176,7 +176,7 @@ private:
     auto vector =
         dyn_cast_or_null<VectorScheduleAttr>(kernel.getScheduleAttr());
     const bool isInt8 =
-        op.getScales() || (vector && vector.getDot() == DotKind::I8);
+        op.getScales() || (vector && vector.getDot() != DotKind::F32);
     if (failed(add(isInt8 ? work.int8Ops : work.flops, result,
                    times(2 * matrices, x.getShape().back()))))
       return failure();
