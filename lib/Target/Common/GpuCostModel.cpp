@@ -16,6 +16,7 @@
 
 #include "kf/Conversion/KernelShape.h"
 #include "kf/Transforms/ArenaBytes.h"
+#include "kf/Transforms/CountWork.h"
 #include "runtime/measure/MachineRates.h"
 
 using namespace mlir;
@@ -94,20 +95,6 @@ struct Gpu {
 // Kernels
 //===----------------------------------------------------------------------===//
 
-double bytesOf(Type type, int64_t rows) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor ? getArenaBytes(tensor, rows).value_or(0) : 0;
-}
-
-/// All operands and results, each once.
-double bytesOf(KernelOp kernel, int64_t rows) {
-  double bytes = 0;
-  for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(),
-                                            kernel.getResultTypes()))
-    bytes += bytesOf(type, rows);
-  return bytes;
-}
-
 double secondsOfMatmul(KernelOp kernel, MatmulOp op, const KernelShape &shape,
                        const Gpu &gpu, int64_t tokens) {
   auto type = cast<RankedTensorType>(op.getType());
@@ -117,7 +104,8 @@ double secondsOfMatmul(KernelOp kernel, MatmulOp op, const KernelShape &shape,
   double extent = cast<RankedTensorType>(op.getX().getType()).getDimSize(1);
   double rowGroups = std::ceil(rows / shape.rows);
   double groups = rowGroups * std::ceil(columns / shape.columns);
-  double weightBytes = bytesOf(w, tokens) / (columns * shape.groups);
+  double weightBytes =
+      getArenaBytes(w, tokens).value_or(0) / (columns * shape.groups);
   bool hasBlocks = isa<QuantType>(w.getElementType());
   // To take an element of a weight apart: field, scale, conversion.
   double decode = hasBlocks ? 8 : w.getElementType().isF32() ? 0 : 1;
@@ -152,7 +140,7 @@ double secondsOfMatmul(KernelOp kernel, MatmulOp op, const KernelShape &shape,
   // Statistics of a fused norm: its rows once more.
   if (shape.statistics > 0)
     group.cycles += shape.rows * extent * 2 / kLanes;
-  return gpu.seconds(shape, group, groups, bytesOf(kernel, tokens));
+  return gpu.seconds(shape, group, groups, countBytes(kernel, tokens));
 }
 
 double secondsOfFlash(CacheAttentionInterface op, const KernelShape &shape,
@@ -209,7 +197,7 @@ double secondsOfFlash(CacheAttentionInterface op, const KernelShape &shape,
 double secondsOfRows(KernelOp kernel, const KernelShape &shape,
                      ArrayRef<int64_t> workgroup, const Gpu &gpu,
                      int64_t rows) {
-  double bytes = bytesOf(kernel, rows), groups = 1;
+  double bytes = countBytes(kernel, rows), groups = 1;
   RankedTensorType tiled;
   for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(),
                                             kernel.getResultTypes()))
