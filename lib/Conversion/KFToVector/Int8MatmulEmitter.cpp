@@ -182,11 +182,9 @@ private:
   bool canUnpack() const override { return true; }
   void unpackPanel(Value p) override {
     int64_t all = vectorsPerRow(), subBlocks = extent / format.subBlock;
-    if (!unpackedCodes) {
-      unpackedCodes = e.scratch({extent / 4, all, 4 * lanes}, b.getI8Type());
-      unpackedScales =
-          e.scratch({subBlocks, blocks.hasMins() ? 3 : 2, all, lanes});
-    }
+    unpackedCodes = e.scratch({extent / 4, all, 4 * lanes}, b.getI8Type());
+    unpackedScales =
+        e.scratch({subBlocks, blocks.hasMins() ? 3 : 2, all, lanes});
     blocks.forUnits(p, {0, all}, {}, [&](Value u, ValueRange) {
       for (int64_t sub = 0; sub < blocks.subBlocksPerUnit(); ++sub) {
         SubBlock from = packedSubBlock(sub);
