@@ -15,6 +15,18 @@
 using namespace mlir;
 using namespace mlir::kf;
 
+LogicalResult FloatMatmulEmitter::computeRows(int64_t most) {
+  x = e.scratch({most, rowStride(16)});
+  LogicalResult result = success();
+  e.loop(rows, [&](Value row) {
+    result =
+        e.emitRow(op.getX(), row, [&](Value column, unsigned, Value values) {
+          e.store(values, x, {row, column});
+        });
+  });
+  return result;
+}
+
 void FloatMatmulEmitter::unpackPanel(Value p) {
   beginUnpacking();
   e.loop(e.index(extent),

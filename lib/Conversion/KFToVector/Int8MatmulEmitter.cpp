@@ -14,7 +14,9 @@
 // last place: read as a float, a sum is that number and the integer, exactly.
 // One multiply-add then takes the number off and applies the weight's scale,
 // which has few enough bits for its product with the number to be exact, so
-// that the result is that of a conversion and a multiplication.
+// that the result is that of a conversion and a multiplication. A sum is less
+// than 2^19, and may be 2^22. CPUs without a fused multiply-add (x86-64 before
+// v3) round the product first: there a sum is off by less than one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -182,11 +184,9 @@ private:
   bool canUnpack() const override { return true; }
   void unpackPanel(Value p) override {
     int64_t all = vectorsPerRow(), subBlocks = extent / format.subBlock;
-    if (!unpackedCodes) {
-      unpackedCodes = e.scratch({extent / 4, all, 4 * lanes}, b.getI8Type());
-      unpackedScales =
-          e.scratch({subBlocks, blocks.hasMins() ? 3 : 2, all, lanes});
-    }
+    unpackedCodes = e.scratch({extent / 4, all, 4 * lanes}, b.getI8Type());
+    unpackedScales =
+        e.scratch({subBlocks, blocks.hasMins() ? 3 : 2, all, lanes});
     blocks.forUnits(p, {0, all}, {}, [&](Value u, ValueRange) {
       for (int64_t sub = 0; sub < blocks.subBlocksPerUnit(); ++sub) {
         SubBlock from = packedSubBlock(sub);

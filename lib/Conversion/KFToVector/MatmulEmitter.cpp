@@ -66,18 +66,6 @@ int64_t MatmulEmitter::rowStride(int64_t perLine) const {
   return perLine * (llvm::divideCeil(extent, perLine) | 1);
 }
 
-LogicalResult MatmulEmitter::computeFloatRows(int64_t most, Value &x) {
-  x = e.scratch({most, rowStride(16)});
-  LogicalResult result = success();
-  e.loop(rows, [&](Value row) {
-    result =
-        e.emitRow(op.getX(), row, [&](Value column, unsigned, Value values) {
-          e.store(values, x, {row, column});
-        });
-  });
-  return result;
-}
-
 /// Reads what verifyVectorSchedule() has checked.
 LogicalResult MatmulEmitter::check() {
   LayoutAttr layout = getLayout(op.getW().getType());

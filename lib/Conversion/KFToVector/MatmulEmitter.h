@@ -53,8 +53,6 @@ protected:
   /// Elements between rows in scratch, `perLine` in a line of the cache: rows
   /// of a register tile do not share sets of the nearest one.
   int64_t rowStride(int64_t perLine) const;
-  /// computeRows() as f32: `x` becomes scratch [most, K + padding].
-  LogicalResult computeFloatRows(int64_t most, Value &x);
   /// Vectors of the result that a row of the tile has.
   int64_t vectorsPerRow() const { return groups * panel / lanes; }
 

@@ -38,6 +38,15 @@
 using namespace mlir;
 using namespace mlir::kf;
 
+/// Whether code for `triple` can hold what kernels take for granted: addresses
+/// of 64 bits, the lowest byte first, and names and calls as on Linux.
+static bool isKnownSystem(const llvm::Triple &triple) {
+  bool isKnownArch = triple.getArch() == llvm::Triple::x86_64 ||
+                     triple.getArch() == llvm::Triple::aarch64;
+  return isKnownArch && triple.isOSLinux() && !triple.isX32() &&
+         triple.getEnvironment() != llvm::Triple::GNUILP32;
+}
+
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 mlir::kf::createTargetMachine(StringRef cpu, StringRef system) {
   static std::once_flag once;
@@ -53,7 +62,7 @@ mlir::kf::createTargetMachine(StringRef cpu, StringRef system) {
                                      : llvm::Triple::normalize(system));
   std::string error;
   const llvm::Target *found = llvm::TargetRegistry::lookupTarget(triple, error);
-  if (!found || !(triple.isX86() || triple.isAArch64()))
+  if (!found || !isKnownSystem(triple))
     return llvm::createStringError(
         "cpu target: there is no code for the system '" + system +
         "'; there is for x86_64-linux-gnu and aarch64-linux-gnu");
