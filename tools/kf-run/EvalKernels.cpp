@@ -11,10 +11,8 @@
 #include "Compiler.h"
 #include "Interrupt.h"
 #include "Progress.h"
-#include "Prompt.h"
 
 #include "runtime/convert/TensorTypes.h"
-#include "runtime/core/Quote.h"
 #include "runtime/devices/Reference/ReferenceDevice.h"
 #include "runtime/measure/Ceilings.h"
 #include "runtime/measure/Profile.h"
@@ -57,6 +55,9 @@ constexpr DataType kTypes[] = {DataType::F32,  DataType::F16,   DataType::BF16,
                                DataType::Q3_K, DataType::Q4_K,  DataType::Q5_K,
                                DataType::Q6_K, DataType::IQ4_NL};
 
+/// The most rows of a step, and the most positions before them.
+constexpr int64_t kMostPositions = 65536;
+
 /// Rows whose results the reference, which is slow, is asked for.
 constexpr int64_t kCheckedRows = 17;
 
@@ -66,20 +67,6 @@ constexpr double kNotFinite = 1e30;
 /// Memory that runs go round at most, so that each finds its weights where a
 /// step would: beyond the caches.
 constexpr uint64_t kMostRotated = uint64_t(512) << 20;
-
-Status parseCounts(std::string_view text, int64_t least,
-                   std::vector<int64_t> &out) {
-  const Result<std::vector<int32_t>> numbers = parseIds(text);
-  if (!numbers.ok())
-    return Status::error("takes numbers with commas between them, not " +
-                         inQuotes(text));
-  out.assign(numbers->begin(), numbers->end());
-  for (int64_t number : out)
-    if (number < least || number > 65536)
-      return Status::error("takes numbers from " + std::to_string(least) +
-                           " to 65536, not " + std::to_string(number));
-  return Status();
-}
 
 /// Names of types of files, separated by commas.
 Status parseTypes(std::string_view text, std::vector<DataType> &out) {
@@ -228,22 +215,22 @@ private:
 
 void KernelEvalOptions::addTo(OptionParser &parser) {
   types.assign(std::begin(kTypes), std::end(kTypes));
-  parser.text({"rows", 0, "1,16"}, rowsText,
-              "rows of the steps whose kernels are measured; 1,16,512 by "
-              "default");
-  parser.text({"depth", 'd', "0,512"}, depthsText,
-              "positions that attention finds in the cache before a step's "
-              "rows; 0,4096 by default");
+  parser.integers({"rows", 0, "N,..."}, rows, 1, kMostPositions,
+                  "rows of the steps whose kernels are measured; 1,16,512 by "
+                  "default");
+  parser.integers({"depth", 'd', "N,..."}, depths, 0, kMostPositions,
+                  "positions that attention finds in the cache before a step's "
+                  "rows; 0,4096 by default");
   parser.text({"types", 0, "q4_0,f16"}, typesText,
               "types of weights, where there is no MODEL; by default all that "
               "models come in");
   parser.integer({"repetitions", 'r', "N"}, runs, 2, 1000,
                  "how often each kernel is timed; 15 by default");
   parser.addCheck([this] {
-    if (!rowsText.empty())
-      KF_RETURN_IF_ERROR(parseCounts(rowsText, 1, rows).in("--rows"));
-    if (!depthsText.empty())
-      KF_RETURN_IF_ERROR(parseCounts(depthsText, 0, depths).in("--depth"));
+    if (rows.empty())
+      rows = {1, 16, 512};
+    if (depths.empty())
+      depths = {0, 4096};
     return typesText.empty() ? Status()
                              : parseTypes(typesText, types).in("--types");
   });
