@@ -62,6 +62,12 @@ struct EvalOptions {
                 "how much an error or a divergence may exceed the baseline's, "
                 "as a share of it; 0.5 by default");
     model.addTo(parser);
+    parser.addCheck([this] {
+      if (model.profile.file && !wantsFidelity())
+        return Status::error("--profile is of a model's steps, which --kernels "
+                             "alone runs none of; leave it out");
+      return Status();
+    });
   }
 };
 
