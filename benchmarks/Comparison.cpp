@@ -120,30 +120,15 @@ bool &failed() {
   return any;
 }
 
-/// In the units that the table shows.
-double scaled(Unit unit, double rate) {
-  return unit == Unit::Rows || unit == Unit::Modules ? rate : rate * 1e-9;
-}
-
 const char *nameOf(Unit unit) {
-  switch (unit) {
-  case Unit::Operations:
-    return "G/s";
-  case Unit::Bytes:
-    return "GB/s";
-  case Unit::Rows:
-    return "rows/s";
-  case Unit::Modules:
-    return "modules/s";
-  }
-  return "";
+  return unit == Unit::Operations ? "G/s" : "GB/s";
 }
 
 void setCounters(benchmark::State &state, const Case &of,
                  const Prepared &prepared) {
   auto rateOf = [&](const Turns &turns) {
     const double amount = turns.entry.amount ? turns.entry.amount : of.amount;
-    return scaled(of.unit, amount / statisticsOf(turns.seconds).median);
+    return amount / statisticsOf(turns.seconds).median * 1e-9;
   };
   const Turns &ours = prepared.all.front();
   std::optional<double> ratio;
