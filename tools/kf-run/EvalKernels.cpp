@@ -18,6 +18,7 @@
 #include "runtime/measure/Profile.h"
 #include "runtime/measure/Statistics.h"
 #include "runtime/model/DummyWeights.h"
+#include "runtime/model/NamedConfigs.h"
 #include "runtime/tuning/KernelRunner.h"
 
 #include <algorithm>
@@ -29,24 +30,18 @@ using namespace kf;
 
 namespace {
 
-/// A layer as wide as TinyLlama's, with a small vocabulary: what all layers of
-/// a model do, and no more.
-constexpr std::string_view kShapes = R"({
-  "architectures": ["LlamaForCausalLM"],
-  "model_type": "llama",
-  "hidden_size": 2048,
-  "intermediate_size": 5632,
-  "num_hidden_layers": 1,
-  "num_attention_heads": 32,
-  "num_key_value_heads": 4,
-  "vocab_size": 2048,
-  "max_position_embeddings": 8192,
-  "hidden_act": "silu",
-  "rms_norm_eps": 1e-05,
-  "rope_theta": 10000.0,
-  "tie_word_embeddings": false,
-  "torch_dtype": "bfloat16"
-})";
+/// A layer of TinyLlama, with a small vocabulary and a longer context: what all
+/// layers of a model do, and no more.
+Result<ModelConfig> layerConfig() {
+  KF_ASSIGN_OR_RETURN(
+      ModelConfig config,
+      parseModelConfig(findNamedConfig("tinyllama-1.1b")->json));
+  config.layers = 1;
+  config.windows.resize(1);
+  config.vocabSize = 2048;
+  config.maxPositions = 8192;
+  return config;
+}
 
 /// Types that checkpoints have their matrices in.
 constexpr DataType kTypes[] = {DataType::F32,  DataType::F16,   DataType::BF16,
@@ -259,7 +254,7 @@ kf::evaluateKernels(const ModelFlags &flags, const KernelEvalOptions &options,
     KF_RETURN_IF_ERROR(addModel(model.config, *model.weights, 0, 1));
     return evaluator.take();
   }
-  KF_ASSIGN_OR_RETURN(const ModelConfig config, parseModelConfig(kShapes));
+  KF_ASSIGN_OR_RETURN(const ModelConfig config, layerConfig());
   for (size_t i = 0; i < options.types.size(); ++i) {
     KF_ASSIGN_OR_RETURN(const std::unique_ptr<WeightSource> source,
                         DummyWeights::create(config, options.types[i], 1));
