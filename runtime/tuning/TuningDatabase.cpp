@@ -140,6 +140,8 @@ Status checkSubject(const TuningSubject &subject) {
         std::ranges::any_of(shape, [](int64_t dim) { return dim < -1; }))
       return Status::error("a shape has more than " + std::to_string(kMaxRank) +
                            " dimensions or one below -1");
+  if (subject.shapes.size() != subject.types.size())
+    return Status::error("the kernel has arguments without a shape or a type");
   return Status();
 }
 

@@ -70,7 +70,7 @@ struct TuningKey {
 struct TuningSubject {
   std::string op; ///< "matmul", with what is fused; not empty
   std::vector<std::vector<int64_t>> shapes; ///< of arguments; -1: any extent
-  std::vector<std::string> types;           ///< of arguments: "f32", "q4_0"
+  std::vector<std::string> types;           ///< of the same: "f32", "q4_0"
 
   bool operator==(const TuningSubject &) const = default;
 };

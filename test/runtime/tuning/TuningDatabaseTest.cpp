@@ -133,7 +133,7 @@ TEST(TuningDatabase, TextGoesThereAndBack) {
   TuningEntry plain = entryOf("odd \"name\" \\ ", 1.0 / 3);
   plain.key.scope.identity.clear();
   plain.subject.shapes = {{}};
-  plain.subject.types.clear();
+  plain.subject.types = {"f32"};
   plain.defaultSeconds = plain.error = 0;
   plain.date.clear();
   plain.tried.clear();
@@ -295,6 +295,11 @@ TEST(TuningDatabase, RefusesEntries) {
   expectContains(
       errorAfter([](TuningEntry &e) { e.subject.shapes.resize(65); }),
       "more than 64 arguments");
+  expectContains(
+      errorAfter([](TuningEntry &e) { e.subject.shapes.pop_back(); }),
+      "arguments without a shape or a type");
+  expectContains(errorAfter([](TuningEntry &e) { e.subject.types.pop_back(); }),
+                 "arguments without a shape or a type");
   expectContains(errorAfter([](TuningEntry &e) { e.date = "31.1.2026"; }),
                  "the date is '31.1.2026'");
 }
