@@ -94,8 +94,8 @@ Result<double> copyRate(Device &device, const CeilingOptions &options) {
   const Stopwatch watch;
   KF_RETURN_IF_ERROR(copy(1));
   // So many that the wait at their end does not count.
-  const int64_t times =
-      std::clamp<int64_t>(static_cast<int64_t>(0.01 / watch.seconds()), 1, 64);
+  const int64_t times = static_cast<int64_t>(
+      std::clamp(0.01 / std::max(watch.seconds(), 1e-9), 1.0, 64.0));
   return bestRate(options, [&]() -> Result<double> {
     KF_RETURN_IF_ERROR(copy(times));
     return 2.0 * static_cast<double>(bytes) * static_cast<double>(times);
