@@ -29,8 +29,8 @@ namespace {
 constexpr double kLeastSeconds = 0.25;
 /// Rows of a prompt's step, where the context has room for them.
 constexpr int64_t kPromptRows = EngineOptions().rowsPerStep;
-/// GPUs' last caches hold less.
-constexpr uint64_t kGpuCacheBytes = uint64_t(256) << 20;
+/// GPUs' last caches hold less, and so do those that no system tells of.
+constexpr uint64_t kUnknownCacheBytes = uint64_t(256) << 20;
 
 struct TuneOptions {
   ModelFlags model;
@@ -177,8 +177,8 @@ Result<uint64_t> TuneSession::rotateBytes() const {
     bytes += view.bytes;
   }
   const bool isHost = run->device().name() == "cpu";
-  const uint64_t cache = isHost ? lastLevelCacheBytes() : kGpuCacheBytes;
-  return std::min(bytes, 2 * cache);
+  const uint64_t cache = isHost ? lastLevelCacheBytes() : 0;
+  return std::min(bytes, 2 * (cache ? cache : kUnknownCacheBytes));
 }
 
 Status TuneSession::explain() {
