@@ -10,6 +10,8 @@
 
 #include "Interrupt.h"
 
+#include "runtime/measure/Profile.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -81,25 +83,23 @@ std::optional<BenchCeiling> BenchCeilings::boundOf(const StepWork &amount,
   const double blocks = blocksInBytes ? amount.blockOperations : 0;
   const double floats =
       amount.floatOperations + (amount.blockOperations - blocks);
-  // Nothing for rates that are not known.
-  auto secondsOf = [](double count, double rate) -> std::optional<double> {
-    if (count == 0)
-      return 0;
-    return rate > 0 ? std::optional(count / rate) : std::nullopt;
-  };
-  const auto reading = secondsOf(amount.bytes, rates.readBytesPerSecond);
-  const auto inFloats = secondsOf(floats, rates.f32FlopsPerSecond);
-  const auto inBytes = secondsOf(blocks, rates.i8OpsPerSecond);
-  const bool multiplies = inFloats && inBytes;
-  // The one that is not known is most of the work.
-  if (isPrompt ? !multiplies : !reading)
+  const WorkAmount least{
+      .bytes = amount.bytes, .flops = floats, .int8Ops = blocks};
+  const bool canMultiply = (floats == 0 || rates.f32FlopsPerSecond > 0) &&
+                           (blocks == 0 || rates.i8OpsPerSecond > 0);
+  // The rate that is not known is that of most of the work.
+  if (isPrompt ? !canMultiply : rates.readBytesPerSecond == 0)
     return std::nullopt;
-  if (!multiplies || (reading && *reading >= *inFloats + *inBytes))
-    return BenchCeiling{rates.readBytesPerSecond / 1e9, "GB/s", *reading};
-  const double seconds = *inFloats + *inBytes;
-  if (*inBytes > *inFloats)
-    return BenchCeiling{rates.i8OpsPerSecond / 1e9, "GOP/s", seconds};
-  return BenchCeiling{rates.f32FlopsPerSecond / 1e9, "GFLOP/s", seconds};
+  MachineRates known = rates;
+  if (!canMultiply)
+    known.f32FlopsPerSecond = known.i8OpsPerSecond = 0;
+  const double seconds = leastSeconds(least, known);
+  const std::string_view bound = kf::boundOf(least, known);
+  if (bound == "i8")
+    return BenchCeiling{known.i8OpsPerSecond / 1e9, "GOP/s", seconds};
+  if (bound == "f32")
+    return BenchCeiling{known.f32FlopsPerSecond / 1e9, "GFLOP/s", seconds};
+  return BenchCeiling{known.readBytesPerSecond / 1e9, "GB/s", seconds};
 }
 
 Result<std::optional<BenchCeiling>> BenchCeilings::end() {

@@ -3,25 +3,15 @@
 check_bench_interrupt.py KF_RUN
 """
 import json
-import signal
-import subprocess
 import sys
 
-process = subprocess.Popen(
+from interrupt import interrupt_behind
+
+code, out, err = interrupt_behind(
+    b"  }",
     [sys.argv[1], "bench", "-p", "8", "-pg", "8,500", "-n", "0", "-r", "40", "-o", "json"],
-    stdin=subprocess.DEVNULL,
-    stdout=subprocess.PIPE,
-    stderr=subprocess.PIPE,
-    bufsize=0,
 )
-out = b""
-while b"  }" not in out:
-    part = process.stdout.read(4096)
-    assert part, (out, process.stderr.read())
-    out += part
-process.send_signal(signal.SIGINT)
-rest, err = process.communicate(timeout=300)
-assert process.returncode == 130, (process.returncode, err)
+assert code == 130, (code, err)
 assert err == b"error: interrupted; 1 of 2 tests were finished\n", err
-results = json.loads(out + rest)
+results = json.loads(out)
 assert [result["test"] for result in results] == ["pp8"], results
