@@ -12,6 +12,7 @@
 #include "runtime/core/Json.h"
 #include "runtime/core/JsonText.h"
 #include "runtime/core/Quote.h"
+#include "runtime/measure/Statistics.h"
 
 #include <algorithm>
 #include <cmath>
@@ -24,7 +25,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int64_t kVersion = 1;
+/// Deviations of version 1 were moved by runs far off.
+constexpr int64_t kVersion = 2;
 
 /// The most kernels that a file may list.
 constexpr size_t kMostKernels = 100000;
@@ -270,6 +272,13 @@ std::string EvalKernel::key() const {
   std::string text = name + " (" + description + "), " + std::to_string(rows) +
                      (rows == 1 ? " row" : " rows");
   return depth ? text + " at " + std::to_string(depth) : text;
+}
+
+void EvalKernel::setTimes(std::span<const double> samples) {
+  const Statistics statistics = statisticsOf(samples);
+  runs = static_cast<int64_t>(statistics.count);
+  seconds = statistics.median;
+  deviation = statistics.spread;
 }
 
 std::string kf::toJson(const EvalReport &report) {

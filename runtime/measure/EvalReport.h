@@ -20,6 +20,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,7 +56,7 @@ struct EvalKernel {
   int64_t depth = 0;           ///< positions before the step's rows
   int64_t runs = 0;            ///< that were timed
   double seconds = 0;          ///< median
-  double deviation = 0;        ///< of the seconds of a run
+  double deviation = 0;        ///< of the seconds of a run: Statistics::spread
   double bytes = 0, flops = 0; ///< of a run; 0: not known
   double ceiling = 0;          ///< share of what the machine can; 0: not known
   double maxError = 0, meanError = 0, cosine = 1; ///< against the reference
@@ -63,6 +64,8 @@ struct EvalKernel {
 
   /// What tells kernels of a report apart.
   std::string key() const;
+  /// Sets `runs`, `seconds` and `deviation` from the seconds of each run.
+  void setTimes(std::span<const double> samples);
 };
 
 struct EvalReport {

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <vector>
 
 using namespace kf;
 
@@ -65,9 +66,9 @@ TEST(EvalReport, RoundTrips) {
 
 TEST(EvalReport, SaysWhatIsWrongWithAFile) {
   const std::tuple<const char *, const char *, const char *> cases[] = {
-      {"\"version\":1,", "\"version\":2,",
-       "version 2 is not known; this is version 1, measure again"},
-      {"\"version\":1,", "", "'version' is missing"},
+      {"\"version\":2,", "\"version\":1,",
+       "version 1 is not known; this is version 2, measure again"},
+      {"\"version\":2,", "", "'version' is missing"},
       {"\"device\":\"cpu\",", "", "environment: 'device' is missing"},
       {"\"threads\":2", "\"threads\":-2",
        "environment: 'threads' is -2, which is not from 0 to 1e+15"},
@@ -138,6 +139,19 @@ TEST(EvalReport, TimesAreWorseBeyondThresholdAndNoise) {
   now.kernels[0].seconds = 80e-6;
   EXPECT_EQ(compare(now).regressions, 0);
   EXPECT_EQ(compare(now).text.substr(0, 8), "better  ");
+}
+
+TEST(EvalReport, ARunFarOffHidesNoRegression) {
+  EvalReport before = sample(), now = sample();
+  before.kernels[0].setTimes(
+      std::vector<double>{100e-6, 101e-6, 99e-6, 100e-6, 102e-6});
+  now.kernels[0].setTimes(
+      std::vector<double>{150e-6, 151e-6, 149e-6, 9000e-6, 152e-6});
+  Result<EvalComparison> comparison = compareReports(before, now, {});
+  ASSERT_TRUE(comparison.ok()) << comparison.message();
+  EXPECT_EQ(comparison->regressions, 1);
+  EXPECT_TRUE(comparison->text.starts_with("worse   matmul_0 "))
+      << comparison->text;
 }
 
 TEST(EvalReport, ErrorsAreWorseBeyondTheirThreshold) {
