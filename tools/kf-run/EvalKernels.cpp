@@ -147,7 +147,7 @@ private:
                  const KernelCase &kernelCase, EvalKernel &result) {
     KernelRunnerOptions settings;
     settings.checkTokens = kCheckedRows;
-    settings.rotateBytes = std::min(2 * lastLevelCacheBytes(), kMostRotated);
+    settings.rotateBytes = std::min(2 * lastCacheBytes(device), kMostRotated);
     KF_ASSIGN_OR_RETURN(std::unique_ptr<KernelRunner> runner,
                         KernelRunner::create(device, *reference, expected,
                                              kernelCase, settings));

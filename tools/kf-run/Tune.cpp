@@ -29,8 +29,6 @@ namespace {
 constexpr double kLeastSeconds = 0.25;
 /// Rows of a prompt's step, where the context has room for them.
 constexpr int64_t kPromptRows = EngineOptions().rowsPerStep;
-/// GPUs' last caches hold less, and so do those that no system tells of.
-constexpr uint64_t kUnknownCacheBytes = uint64_t(256) << 20;
 
 struct TuneOptions {
   ModelFlags model;
@@ -177,9 +175,7 @@ Result<uint64_t> TuneSession::rotateBytes() const {
     KF_ASSIGN_OR_RETURN(TensorView view, weights.describe(name));
     bytes += view.bytes;
   }
-  const bool isHost = run->device().name() == "cpu";
-  const uint64_t cache = isHost ? lastLevelCacheBytes() : 0;
-  return std::min(bytes, 2 * (cache ? cache : kUnknownCacheBytes));
+  return std::min(bytes, 2 * lastCacheBytes(run->device()));
 }
 
 Status TuneSession::explain() {
