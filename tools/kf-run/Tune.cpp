@@ -20,6 +20,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <tuple>
 
 using namespace kf;
 
@@ -163,7 +164,9 @@ Status TuneSession::chooseTasks() {
   for (TuneTask &task : tasks)
     for (const std::string &schedule : options.tries)
       task.candidates.insert(task.candidates.begin() + 1, {schedule, 0});
-  std::ranges::stable_sort(tasks, std::ranges::greater(), &TuneTask::share);
+  std::ranges::sort(tasks, {}, [](const TuneTask &task) {
+    return std::tuple(-task.share, task.step, task.kernel);
+  });
   return Status();
 }
 

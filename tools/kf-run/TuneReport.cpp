@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <tuple>
 
 using namespace kf;
 
@@ -164,14 +165,16 @@ std::string kf::explanation(const TuneTask &task, const TuningEntry *entry) {
             secondsText(entry->defaultSeconds) + ", in turns\n";
   text += tuneTableHead();
   if (entry) {
-    std::vector<TuningTrial> trials = entry->tried;
-    std::ranges::stable_sort(trials, {}, [&](const TuningTrial &trial) {
-      const double seconds = secondsOf(trial, *entry, byDefault);
-      return std::pair(!trial.rejected.empty(), seconds);
+    std::vector<const TuningTrial *> trials;
+    for (const TuningTrial &trial : entry->tried)
+      trials.push_back(&trial);
+    std::ranges::sort(trials, {}, [&](const TuningTrial *trial) {
+      const double seconds = secondsOf(*trial, *entry, byDefault);
+      return std::tuple(!trial->rejected.empty(), seconds, trial);
     });
-    for (const TuningTrial &trial : trials)
-      text += trialRow("", trial, verdictOf(trial, *entry, byDefault),
-                       secondsOf(trial, *entry, byDefault));
+    for (const TuningTrial *trial : trials)
+      text += trialRow("", *trial, verdictOf(*trial, *entry, byDefault),
+                       secondsOf(*trial, *entry, byDefault));
   }
   for (const ScheduleCandidate &candidate : task.candidates)
     if (!entry || !find(*entry, candidate.schedule))
