@@ -322,5 +322,12 @@ int kf::runTune(Arguments arguments) {
                              "measured");
   if (options.list && !options.explain.empty())
     return parser.usageError("--list and --explain exclude each other");
+  if (!options.kernel.empty() && (options.list || !options.explain.empty()))
+    return parser.usageError(
+        "--kernel says what is tuned, which --list and --explain do nothing "
+        "of; --explain KERNEL is about one kernel");
+  if (options.model.profile.file)
+    return parser.usageError("--profile is of a model's steps, which tune runs "
+                             "none of; leave it out");
   return finish(runTuning(options));
 }
