@@ -18,6 +18,7 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <set>
 
 using namespace kf;
 
@@ -254,6 +255,14 @@ public:
   void note(const std::string &line) {
     result.text += "note    " + line + "\n";
   }
+  void addOnlyBaseline(const std::string &what) {
+    note(what + ": not measured, but in the baseline");
+    ++result.onlyBaseline;
+  }
+  void addOnlyNow(const std::string &what) {
+    note(what + ": not in the baseline");
+    ++result.onlyNow;
+  }
 
   EvalComparison result;
 
@@ -351,11 +360,13 @@ Status kf::checkComparable(const EvalReport &baseline, const EvalReport &now) {
     return Status::error("the baseline was measured on " +
                          inQuotes(baseline.environment.device) + ", this on " +
                          inQuotes(now.environment.device));
+  auto of = [](const EvalReport &report) {
+    return report.model.empty() ? "without MODEL"
+                                : "of " + inQuotes(report.model);
+  };
   if (baseline.model != now.model)
-    return Status::error(
-        "the baseline is of " +
-        (baseline.model.empty() ? "no model" : inQuotes(baseline.model)) +
-        ", this of " + (now.model.empty() ? "no model" : inQuotes(now.model)));
+    return Status::error("the baseline is " + of(baseline) + ", this " +
+                         of(now));
   return Status();
 }
 
@@ -373,15 +384,18 @@ Result<EvalComparison> kf::compareReports(const EvalReport &baseline,
   std::map<std::string, const EvalKernel *> known;
   for (const EvalKernel &kernel : baseline.kernels)
     known.emplace(kernel.key(), &kernel);
-  int64_t common = 0;
+  std::set<std::string> seen;
   for (const EvalKernel &kernel : now.kernels) {
     const std::string key = kernel.key();
+    seen.insert(key);
     if (!kernel.complaint.empty())
       differences.add(true, key + ": " + kernel.complaint);
     auto found = known.find(key);
-    if (found == known.end())
+    if (found == known.end()) {
+      differences.addOnlyNow(key);
       continue;
-    ++common;
+    }
+    ++differences.result.compared;
     const EvalKernel &before = *found->second;
     differences.compareTimes(before, kernel);
     differences.compareErrors(key + ": 1 - cosine", 1 - before.cosine,
@@ -389,14 +403,21 @@ Result<EvalComparison> kf::compareReports(const EvalReport &baseline,
     differences.compareErrors(key + ": mean error", before.meanError,
                               kernel.meanError, 1e-6);
   }
+  for (const EvalKernel &kernel : baseline.kernels)
+    if (seen.insert(kernel.key()).second)
+      differences.addOnlyBaseline(kernel.key());
+  if (baseline.fidelity && !now.fidelity)
+    differences.addOnlyBaseline("fidelity");
+  if (!baseline.fidelity && now.fidelity)
+    differences.addOnlyNow("fidelity");
   if (baseline.fidelity && now.fidelity) {
-    ++common;
+    ++differences.result.compared;
     differences.compareErrors("KL divergence", baseline.fidelity->klMean,
                               now.fidelity->klMean, 1e-5);
     differences.compareAgreement(baseline.fidelity->top1Agreement,
                                  now.fidelity->top1Agreement);
   }
-  if (!common)
+  if (!differences.result.compared)
     return Status::error("the baseline has nothing of what was measured");
   return std::move(differences.result);
 }

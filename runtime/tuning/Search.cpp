@@ -242,10 +242,10 @@ Status Search::takeTurns(int turns, double until) {
 
 /// The default and the `count` fastest of the others stay.
 void Search::keepFastest(size_t count) {
-  std::ranges::sort(
-      runners.begin() + 1, runners.end(), {}, [](const Runner &runner) {
-        return std::pair(runner.seconds, runner.trial);
-      });
+  std::ranges::sort(runners.begin() + 1, runners.end(), {},
+                    [](const Runner &runner) {
+                      return std::pair(runner.seconds, runner.trial);
+                    });
   while (runners.size() > count + 1) {
     measurer.release(runners.back().candidate);
     runners.pop_back();

@@ -170,6 +170,32 @@ TEST(EvalReport, ErrorsAreWorseBeyondTheirThreshold) {
   EXPECT_EQ(compare(now).regressions, 5);
 }
 
+TEST(EvalReport, WhatOnlyOneHasIsNamedAndNotWorse) {
+  EvalReport now = sample();
+  EXPECT_EQ(compare(now).compared, 3);
+  now.kernels[0].rows = 1;
+  EvalComparison comparison = compare(now);
+  EXPECT_EQ(comparison.text,
+            "note    matmul_0 (16x64xf32, 96x64xq4_0), 1 row: not in the "
+            "baseline\n"
+            "note    matmul_0 (16x64xf32, 96x64xq4_0), 16 rows: not measured, "
+            "but in the baseline\n");
+  EXPECT_EQ(comparison.regressions, 0);
+  EXPECT_EQ(comparison.compared, 2);
+  EXPECT_EQ(comparison.onlyBaseline, 1);
+  EXPECT_EQ(comparison.onlyNow, 1);
+  // A wrong result is worse, wherever it is.
+  now.kernels[0].complaint = "result 0, element 3 is nan";
+  EXPECT_EQ(compare(now).regressions, 1);
+
+  now = sample();
+  now.fidelity.reset();
+  comparison = compare(now);
+  EXPECT_EQ(comparison.text,
+            "note    fidelity: not measured, but in the baseline\n");
+  EXPECT_EQ(comparison.onlyBaseline, 1);
+}
+
 TEST(EvalReport, OtherDevicesAndModelsAreNotCompared) {
   EvalReport now = sample();
   now.environment.device = "vulkan";
@@ -178,7 +204,9 @@ TEST(EvalReport, OtherDevicesAndModelsAreNotCompared) {
   now = sample();
   now.model.clear();
   EXPECT_EQ(compareReports(sample(), now, {}).message(),
-            "the baseline is of 'kf-stories', this of no model");
+            "the baseline is of 'kf-stories', this without MODEL");
+  EXPECT_EQ(compareReports(now, sample(), {}).message(),
+            "the baseline is without MODEL, this of 'kf-stories'");
   now = sample();
   now.fidelity.reset();
   now.kernels.resize(1);
