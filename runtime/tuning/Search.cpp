@@ -49,15 +49,11 @@ double median(std::span<const double> samples) {
   return statisticsOf(samples).median;
 }
 
-/// How sure the median of `samples` is: its standard error, from the samples'
-/// median distance from it, which outliers do not move.
+/// How sure the median of `samples` is: its standard error, which samples far
+/// off do not move.
 double errorOfMedian(std::span<const double> samples) {
-  const double middle = median(samples);
-  std::vector<double> distances;
-  for (double sample : samples)
-    distances.push_back(std::abs(sample - middle));
-  // 1.48 makes it a deviation, 1.25 that of a median, of normal numbers.
-  return 1.48 * 1.25 * median(distances) /
+  // A mean's, times 1.25 for the median of normal numbers.
+  return 1.25 * statisticsOf(samples).spread /
          std::sqrt(static_cast<double>(std::max<size_t>(samples.size(), 1)));
 }
 
@@ -157,8 +153,8 @@ private:
 std::vector<size_t> Search::order() const {
   std::vector<size_t> numbers(candidates.size());
   std::iota(numbers.begin(), numbers.end(), 0);
-  std::stable_sort(numbers.begin() + 1, numbers.end(), [&](size_t a, size_t b) {
-    return candidates[a].predictedSeconds < candidates[b].predictedSeconds;
+  std::ranges::sort(numbers.begin() + 1, numbers.end(), {}, [&](size_t i) {
+    return std::pair(candidates[i].predictedSeconds, i);
   });
   numbers.resize(
       std::min(numbers.size(), std::max<size_t>(options.mostCandidates, 1)));
@@ -345,10 +341,10 @@ Status Search::takeTurns(int turns, double until) {
 
 /// The default and the `count` fastest of the others stay.
 void Search::keepFastest(size_t count) {
-  std::stable_sort(runners.begin() + 1, runners.end(),
-                   [](const Runner &a, const Runner &b) {
-                     return a.main().seconds < b.main().seconds;
-                   });
+  std::ranges::sort(runners.begin() + 1, runners.end(), {},
+                    [](const Runner &runner) {
+                      return std::pair(runner.main().seconds, runner.trial);
+                    });
   while (runners.size() > count + 1)
     drop(runners.size() - 1);
 }

@@ -16,7 +16,6 @@
 #include "runtime/devices/Reference/ReferenceDevice.h"
 #include "runtime/measure/Ceilings.h"
 #include "runtime/measure/Profile.h"
-#include "runtime/measure/Statistics.h"
 #include "runtime/model/DummyWeights.h"
 #include "runtime/model/NamedConfigs.h"
 #include "runtime/tuning/KernelRunner.h"
@@ -148,7 +147,7 @@ private:
                  const KernelCase &kernelCase, EvalKernel &result) {
     KernelRunnerOptions settings;
     settings.checkTokens = kCheckedRows;
-    settings.rotateBytes = std::min(2 * lastLevelCacheBytes(), kMostRotated);
+    settings.rotateBytes = std::min(2 * lastCacheBytes(device), kMostRotated);
     KF_ASSIGN_OR_RETURN(std::unique_ptr<KernelRunner> runner,
                         KernelRunner::create(device, *reference, expected,
                                              kernelCase, settings));
@@ -165,10 +164,7 @@ private:
       result.complaint = difference.complaint;
     KF_ASSIGN_OR_RETURN(const std::vector<double> seconds,
                         variant->measure(options.runs, &interruptFlag()));
-    const Statistics statistics = statisticsOf(seconds);
-    result.runs = static_cast<int64_t>(statistics.count);
-    result.seconds = statistics.median;
-    result.deviation = statistics.deviation;
+    result.setTimes(seconds);
     KF_ASSIGN_OR_RETURN(const auto scalars,
                         kernelScalars(compiled, kernelCase));
     addWork(compiled, kernelCase, scalars, result);

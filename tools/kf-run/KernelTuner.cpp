@@ -20,17 +20,24 @@ using namespace kf;
 namespace {
 
 /// The first, and the best of the others as they are predicted.
-std::vector<ScheduleCandidate> best(std::vector<ScheduleCandidate> candidates,
+std::vector<ScheduleCandidate> best(std::span<const ScheduleCandidate> all,
                                     size_t most) {
-  auto secondsOf = [](const ScheduleCandidate &candidate) {
-    return candidate.predictedSeconds > 0 ? candidate.predictedSeconds
-                                          : HUGE_VAL;
-  };
-  if (candidates.size() > 1)
-    std::ranges::stable_sort(candidates.begin() + 1, candidates.end(), {},
-                             secondsOf);
-  candidates.resize(std::min(candidates.size(), most));
-  return candidates;
+  std::vector<const ScheduleCandidate *> order;
+  for (const ScheduleCandidate &candidate : all)
+    order.push_back(&candidate);
+  // Of those that are predicted alike, the earlier.
+  if (order.size() > 1)
+    std::ranges::sort(order.begin() + 1, order.end(), {},
+                      [](const ScheduleCandidate *candidate) {
+                        const double seconds = candidate->predictedSeconds;
+                        return std::pair(seconds > 0 ? seconds : HUGE_VAL,
+                                         candidate);
+                      });
+  order.resize(std::min(order.size(), most));
+  std::vector<ScheduleCandidate> result;
+  for (const ScheduleCandidate *candidate : order)
+    result.push_back(*candidate);
+  return result;
 }
 
 std::string today() {
@@ -109,7 +116,7 @@ KernelTuner::tasksOf(std::span<const TunedStep> steps,
       task.share =
           static_cast<double>(info.dispatches) * (seconds > 0 ? seconds : 1e-6);
       total += task.share;
-      task.candidates = best(std::move(candidates), kMostCandidates);
+      task.candidates = best(candidates, kMostCandidates);
     }
     for (size_t i = first; i < tasks.size(); ++i)
       tasks[i].share /= total;
