@@ -17,6 +17,7 @@
 #include "runtime/core/Quote.h"
 #include "runtime/core/WriteFile.h"
 #include "runtime/program/ExecutableCache.h"
+#include "runtime/tuning/TrialReader.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -268,24 +269,9 @@ Result<TuningSubject> readSubject(const json &entry) {
   return subject;
 }
 
-Result<TuningTrial> readTrial(const json &object) {
-  KF_RETURN_IF_ERROR(
-      checkFields(object, "the trial",
-                  {"schedule", "predicted", "seconds", "error", "rejected"}));
-  TuningTrial trial;
-  KF_ASSIGN_OR_RETURN(trial.schedule, readText(object, "schedule"));
-  KF_ASSIGN_OR_RETURN(trial.predictedSeconds, readNumber(object, "predicted"));
-  KF_ASSIGN_OR_RETURN(trial.seconds, readNumber(object, "seconds"));
-  KF_ASSIGN_OR_RETURN(trial.error, readNumber(object, "error"));
-  if (object.contains("rejected")) {
-    KF_ASSIGN_OR_RETURN(trial.rejected, readText(object, "rejected"));
-    if (trial.rejected.empty())
-      return Status::error("the reason is empty");
-  }
-  return trial;
-}
-
-Result<TuningEntry> readEntry(const json &object) {
+/// `tried` is what the reader took out of the entry.
+Result<TuningEntry> readEntry(const json &object,
+                              Result<std::vector<TuningTrial>> tried) {
   KF_RETURN_IF_ERROR(checkFields(
       object, "the entry", {"key", "about", "schedule", "measured", "tried"}));
   TuningEntry entry;
@@ -304,20 +290,16 @@ Result<TuningEntry> readEntry(const json &object) {
     KF_ASSIGN_OR_RETURN(entry.date, readText(*measured, "date"));
   }
   if (object.contains("tried")) {
-    KF_ASSIGN_OR_RETURN(const json *tried, readArray(object, "tried"));
-    for (size_t i = 0; i < tried->size(); ++i) {
-      Result<TuningTrial> trial = readTrial((*tried)[i]);
-      if (!trial.ok())
-        return trial.status().in("trial " + std::to_string(i));
-      entry.tried.push_back(trial.take());
-    }
+    KF_RETURN_IF_ERROR(readArray(object, "tried").status());
+    KF_ASSIGN_OR_RETURN(entry.tried, std::move(tried));
   }
   KF_RETURN_IF_ERROR(checkEntry(entry));
   return entry;
 }
 
 Result<std::map<TuningKey, TuningEntry>> readEntries(std::string_view text) {
-  KF_ASSIGN_OR_RETURN(JsonDocument parsed, parseJson(text));
+  TrialReader reader;
+  KF_ASSIGN_OR_RETURN(JsonDocument parsed, reader.parse(text));
   const json &file = *parsed;
   auto version = file.is_object() ? file.find("version") : file.end();
   if (version == file.end() || !version->is_number_integer())
@@ -331,7 +313,7 @@ Result<std::map<TuningKey, TuningEntry>> readEntries(std::string_view text) {
   std::map<TuningKey, TuningEntry> entries;
   for (size_t i = 0; i < list->size(); ++i) {
     const std::string where = "entry " + std::to_string(i);
-    Result<TuningEntry> entry = readEntry((*list)[i]);
+    Result<TuningEntry> entry = readEntry((*list)[i], reader.take(i));
     if (!entry.ok())
       return entry.status().in(where);
     TuningKey key = entry->key;
