@@ -77,6 +77,21 @@ KernelCase caseOf(const TuneTask &task, int64_t depth) {
   return result;
 }
 
+/// A program for many rows is run for what is left of a prompt, and for short
+/// prompts as well: a quarter and a sixteenth of its rows stand for these. None
+/// where the kernel computes a single row in any case, or `program` takes no
+/// fewer.
+std::vector<int64_t> fewerTokens(const TuneTask &task,
+                                 const Executable &program) {
+  std::vector<int64_t> result;
+  if (task.info().rows > 1)
+    for (int64_t part : {4, 16})
+      if (const int64_t tokens = task.step->tokens / part;
+          tokens > 1 && tokens >= program.minTokens)
+        result.push_back(tokens);
+  return result;
+}
+
 } // namespace
 
 Result<std::vector<TuneTask>>
@@ -159,7 +174,7 @@ KernelTuner::tune(const TuneTask &task, double seconds,
       [&](size_t candidate) {
         return kernels.compile(task.kernel, candidates[candidate].schedule);
       },
-      options.cancelled);
+      options.cancelled, fewerTokens(task, program));
   SearchOptions search;
   search.mostCandidates = candidates.size();
   search.seconds = seconds - begun.seconds();

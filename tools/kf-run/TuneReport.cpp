@@ -164,7 +164,7 @@ std::string kf::explanation(const TuneTask &task, const TuningEntry *entry) {
     text += "not tuned: the default, " + byDefault + ", is used\n";
   else if (entry->schedule == byDefault)
     text += "the default, " + byDefault +
-            ", is used: in turns, nothing was faster for certain\n";
+            ", is used: in turns, nothing that counts was faster for certain\n";
   else
     text += entry->schedule + " is used: it took " +
             secondsText(entry->seconds) +
