@@ -163,8 +163,8 @@ bool TrialReader::string(string_t &value) {
 bool TrialReader::number(double value) {
   if (depth != 1 || !isObject)
     return true;
-  auto known = std::ranges::find(kNumbers, std::string_view(field),
-                                 &NumberField::name);
+  auto known =
+      std::ranges::find(kNumbers, std::string_view(field), &NumberField::name);
   if (known == std::end(kNumbers))
     return misplaced();
   trial.*known->member = value;

@@ -60,8 +60,8 @@ private:
   std::vector<List> lists; ///< [entries]
   size_t depth = 0;        ///< open containers, the trial among them
   TuningTrial trial;
-  std::string field;  ///< of the trial, whose value comes next
-  unsigned seen = 0;  ///< fields, a bit each
+  std::string field; ///< of the trial, whose value comes next
+  unsigned seen = 0; ///< fields, a bit each
   bool isObject = false;
 };
 
