@@ -62,22 +62,19 @@ kf.kernel @unpacked(%x: tensor<8x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.
 
 // -----
 
-// Minimums of unpacked panels are added before, in a loop of their own; the
-// groups of a gated product, one after the other.
+// Minimums of unpacked panels; the groups of a gated product, one after the
+// other.
 // CHECK-LABEL: func.func @unpacked_mins(
 // CHECK-DAG:     %[[SCALES:.*]] = memref.view {{.*}} to memref<8x3x4x16xf32>
 // CHECK-DAG:     %[[TOTALS:.*]] = memref.view {{.*}} to memref<8x8xf32>
 // CHECK:         scf.for {{.*}} -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>)
-// CHECK-COUNT-2:   vector.load %[[SCALES]]
-// CHECK-COUNT-4:   vector.fma
-// CHECK-NOT:       vector.fma
-// CHECK:           scf.yield
-// CHECK:         scf.for
+// CHECK-COUNT-6:   vector.load %[[SCALES]]
 // CHECK-COUNT-32:  kf.dp4a
 // CHECK-NOT:       kf.dp4a
-// CHECK:           scf.yield
-// CHECK:         scf.for
 // CHECK-COUNT-4:   vector.fma
+// CHECK:           memref.load %[[TOTALS]]
+// CHECK-COUNT-2:   vector.fma
+// CHECK:           scf.yield
 // CHECK:         scf.for
 // CHECK-COUNT-32:  kf.dp4a
 // CHECK-NOT:       kf.dp4a
