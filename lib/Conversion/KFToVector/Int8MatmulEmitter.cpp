@@ -308,8 +308,11 @@ private:
     };
     if (!unpacks)
       return blocks.forUnits(p, vectors, zeros, sumUnit);
-    auto units =
-        e.loop(e.index(0), e.index(extent / unit), e.index(1), zeros, sumUnit);
+    auto units = e.loop(e.index(0), e.index(extent / unit), e.index(1), zeros,
+                        [&](Value u, ValueRange state) {
+                          prefetchNext(p, firstRow, u, extent / unit);
+                          return sumUnit(u, state);
+                        });
     return SmallVector<Value>(units.getResults());
   }
 
