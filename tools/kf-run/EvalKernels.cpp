@@ -207,8 +207,8 @@ private:
 void KernelEvalOptions::addTo(OptionParser &parser) {
   types.assign(std::begin(kTypes), std::end(kTypes));
   parser.integers({"rows", 0, "N,..."}, rows, 1, kMostPositions,
-                  "rows of the steps whose kernels are measured; 1,16,512 by "
-                  "default");
+                  "rows of the steps whose kernels are measured, as far as the "
+                  "model's context goes; 1,16,512 by default");
   parser.integers({"depth", 'd', "N,..."}, depths, 0, kMostPositions,
                   "positions that attention finds in the cache before a step's "
                   "rows; 0,4096 by default");
@@ -239,8 +239,9 @@ kf::evaluateKernels(const ModelFlags &flags, const KernelEvalOptions &options,
     for (size_t i = 0; i < options.rows.size(); ++i) {
       const double from =
           each * static_cast<double>(number * options.rows.size() + i);
-      KF_RETURN_IF_ERROR(evaluator.addStep(config, source, compiler,
-                                           options.rows[i], from, from + each));
+      const int64_t rows = std::min(options.rows[i], config.maxPositions);
+      KF_RETURN_IF_ERROR(
+          evaluator.addStep(config, source, compiler, rows, from, from + each));
     }
     return Status();
   };
