@@ -109,6 +109,8 @@ LogicalResult GPUMatmulEmitter::storeElement(Value row, Value column,
 }
 
 LogicalResult mlir::kf::emitGPUMatmul(GPUEmitter &emitter) {
+  if (emitter.shape.stream)
+    return emitStreamMatmul(emitter);
   return emitter.shape.sharing > 1 ? emitSharedMatmul(emitter)
                                    : emitStagedMatmul(emitter);
 }

@@ -46,14 +46,16 @@ protected:
   int64_t extent = 0;  // K
   Value rows, columns; // of this workgroup's tile, at its edges less than whole
 
-private:
-  LogicalResult prepareInput();
+  /// Makes elements of x loadable.
+  virtual LogicalResult prepareInput();
 };
 
 /// Through workgroup memory: every thread sums elements of its own.
 LogicalResult emitStagedMatmul(GPUEmitter &emitter);
 /// For few rows: threads that are neighbours share the sum of an element.
 LogicalResult emitSharedMatmul(GPUEmitter &emitter);
+/// For few rows, on matrix units: a weight with `#kf.fragments`.
+LogicalResult emitStreamMatmul(GPUEmitter &emitter);
 
 } // namespace mlir::kf
 

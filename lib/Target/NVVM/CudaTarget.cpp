@@ -17,6 +17,13 @@ namespace {
 
 struct CudaTargetModel : GpuTargetModel<CudaTargetModel, CudaTargetAttr> {
   StringRef getDevice(Attribute) const { return "cuda"; }
+  /// 16-bit floats in the order of the matrix units.
+  Attribute getWeightLayout(Attribute target, RankedTensorType weight) const {
+    Type element = weight.getElementType();
+    bool isPacked = (element.isF16() || element.isBF16()) &&
+                    ::kf::hasFragments(weight.getShape());
+    return isPacked ? FragmentsAttr::get(target.getContext()) : Attribute();
+  }
   void addLoweringPasses(Attribute, OpPassManager &passes) const {
     buildNvvmCodegenPipeline(passes);
   }
@@ -34,6 +41,8 @@ struct CudaTargetModel : GpuTargetModel<CudaTargetModel, CudaTargetAttr> {
     // More has to be asked for at each launch.
     limits.memory = std::min(target.getMemory(), kCudaStaticSharedBytes);
     limits.indexBits = 64;
+    limits.mma = true;
+    limits.multiprocessors = target.getMultiprocessors();
     return limits;
   }
   static int64_t multiprocessorsOf(CudaTargetAttr target) {
