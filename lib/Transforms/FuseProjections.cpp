@@ -45,7 +45,7 @@ bool areJoinable(ArrayRef<Value> weights, bool stacked) {
     return first && weight && !weight.getStacked() &&
            (!stacked || weight.getNames().size() == 1) &&
            weight.getTransposed() == first.getTransposed() &&
-           !getLayout(weight.getType()) &&
+           !isPacked(weight.getType()) &&
            tensorType(weight).getElementType() ==
                tensorType(first).getElementType();
   });

@@ -99,6 +99,10 @@ LogicalResult GPUEmitter::createFunction() {
 
 GPUEmitter::LoadFn GPUEmitter::argumentLoad(BlockArgument argument) {
   auto type = cast<RankedTensorType>(argument.getType());
+  if (hasFragments(type))
+    return [=, this](ValueRange indices, unsigned, Value) {
+      return loadFragments(argument, indices);
+    };
   if (auto quant = dyn_cast<QuantType>(type.getElementType()))
     return [=, this](ValueRange indices, unsigned, Value) {
       return loadBlocks(argument, getStorage(quant.getFormat()), indices);

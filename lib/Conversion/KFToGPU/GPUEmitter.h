@@ -69,6 +69,8 @@ public:
   void storeHalf(Value value, Value buffer, Value place);
   /// A constant of the module: one for all that ask for the same.
   Value constantTable(MemRefType type, DenseElementsAttr data);
+  /// The element at `indices` of an argument with `#kf.fragments`.
+  Value loadFragments(BlockArgument argument, ValueRange indices);
   /// The element at `indices` of an argument of rows of blocks, in f32.
   Value loadBlocks(BlockArgument argument, const ::kf::BlockFormat &format,
                    ValueRange indices);

@@ -111,7 +111,10 @@ LogicalResult GPUMatmulEmitter::storeInside(Value row, Value column,
 }
 
 LogicalResult mlir::kf::emitGPUMatmul(GPUEmitter &emitter) {
-  return emitter.shape.mma           ? emitMmaMatmul(emitter)
-         : emitter.shape.sharing > 1 ? emitSharedMatmul(emitter)
-                                     : emitStagedMatmul(emitter);
+  if (emitter.shape.stream)
+    return emitStreamMatmul(emitter);
+  if (emitter.shape.mma)
+    return emitMmaMatmul(emitter);
+  return emitter.shape.sharing > 1 ? emitSharedMatmul(emitter)
+                                   : emitStagedMatmul(emitter);
 }

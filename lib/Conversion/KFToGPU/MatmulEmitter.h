@@ -48,8 +48,8 @@ protected:
   int64_t extent = 0;  // K
   Value rows, columns; // of this workgroup's tile, at its edges less than whole
 
-private:
-  LogicalResult prepareInput();
+  /// Makes elements of x loadable.
+  virtual LogicalResult prepareInput();
 };
 
 /// Through workgroup memory: every thread sums elements of its own.
@@ -58,6 +58,8 @@ LogicalResult emitStagedMatmul(GPUEmitter &emitter);
 LogicalResult emitSharedMatmul(GPUEmitter &emitter);
 /// Of 16-bit floats, on matrix units.
 LogicalResult emitMmaMatmul(GPUEmitter &emitter);
+/// For few rows, on matrix units: a weight with `#kf.fragments`.
+LogicalResult emitStreamMatmul(GPUEmitter &emitter);
 
 } // namespace mlir::kf
 

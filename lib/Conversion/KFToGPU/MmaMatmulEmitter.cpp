@@ -15,8 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "MatmulEmitter.h"
-#include "MmaFragment.h"
-#include "MmaStaging.h"
+#include "MmaLines.h"
 
 using namespace mlir;
 using namespace mlir::kf;
@@ -35,16 +34,9 @@ private:
                  [&](Value line) -> MmaStaging::Line {
                    return {{line}, e.isLess(line, rows)};
                  });
-    MmaStaging w(e, MmaOperand(e, op.getW(), extent), mma.lines, mma.rowBytes(),
-                 [&](Value line) -> MmaStaging::Line {
-                   auto [column, group] = product.columnOf(line);
-                   SmallVector<Value> row = {column};
-                   if (shape.groups == 2)
-                     row.insert(row.begin(), group);
-                   return {row, e.isLess(column, columns)};
-                 });
-    findTiles(x, w);
-    SmallVector<Value> sums = sumUp(x, w);
+    lines = createMmaLines(e, op, product, columns, mma.rowBytes());
+    findTiles(x);
+    SmallVector<Value> sums = sumUp(x);
     return product.forElements(
         sums,
         [&](Value row, function_ref<LogicalResult()> elements) {
@@ -58,11 +50,11 @@ private:
   }
 
   /// The ring's stages, one after another.
-  SmallVector<Value> sumUp(MmaStaging &x, MmaStaging &w) {
+  SmallVector<Value> sumUp(MmaStaging &x) {
     auto copy = [&](Value at, Value k) {
       Value stage = code.advance(ring, at);
       x.copy(stage, k);
-      w.copy(stage, k);
+      lines->copy(stage, k);
     };
     const int64_t ahead = mma.stages - 1;
     for (int64_t i = 0; i < ahead; ++i) {
@@ -100,31 +92,23 @@ private:
     return e.select(isInside, next, e.index(0));
   }
 
-  /// Where this lane's part of the first tiles of each step lies in a stage.
-  void findTiles(MmaStaging &x, MmaStaging &w) {
-    auto number = arith::DivUIOp::create(b, loc, product.lane, e.index(8));
-    Value low = arith::RemUIOp::create(b, loc, number, e.index(2));
-    Value high = arith::DivUIOp::create(b, loc, number, e.index(2));
-    auto first = [&](Value base, Value tile) {
-      return e.add(base, e.mul(tile, e.index(8)));
-    };
-    for (int64_t step = 0; step < mma.step / MmaShape::unitStep; ++step) {
-      // Of lines, tiles 0 to 3 are: lines 0 to 7, 8 to 15, and both for the
-      // second half of the step.
-      lineTiles.push_back(
-          w.matrixOffset(first(product.firstLine(), low), high, step));
-      // Of rows: both halves of the step, of two units.
-      rowTiles.push_back(
-          x.matrixOffset(first(product.firstRow(), high), low, step));
-    }
+  /// Where this lane's part of the first rows of each step lies in a stage.
+  void findTiles(MmaStaging &x) {
+    // Tiles 0 to 3 are both halves of the step, of two units.
+    Value tile = arith::DivUIOp::create(b, loc, product.lane, e.index(8));
+    Value half = arith::RemUIOp::create(b, loc, tile, e.index(2));
+    Value unit = arith::DivUIOp::create(b, loc, tile, e.index(2));
+    Value row =
+        e.add(product.firstRow(), e.mul(unit, e.index(MmaShape::unitRows)));
+    for (int64_t step = 0; step < mma.step / MmaShape::unitStep; ++step)
+      rowTiles.push_back(x.matrixOffset(row, half, step));
     lineBytes = x.lineBytes();
   }
 
   /// Adds the products of step number `step` of a stage.
   void addStep(Value stage, int64_t step, MutableArrayRef<Value> sums) {
-    SmallVector<SmallVector<Value>> lines, rowWords;
+    SmallVector<SmallVector<Value>> lineWords, rowWords;
     Value rowTile = code.advance(stage, rowTiles[step]);
-    Value lineTile = code.advance(stage, lineTiles[step]);
     for (int64_t j = 0; j < mma.rowUnits(); j += 2) {
       Value at = code.advance(rowTile, j * MmaShape::unitRows * lineBytes);
       // Of the last one alone, lanes of the upper half say nothing.
@@ -134,10 +118,9 @@ private:
         rowWords.push_back({words[2 * unit], words[2 * unit + 1]});
     }
     for (int64_t i = 0; i < mma.lineUnits(); ++i)
-      lines.push_back(code.loadMatrices(
-          code.advance(lineTile, i * MmaShape::unitLines * lineBytes), 4));
+      lineWords.push_back(lines->load(stage, i, step));
     Type element = cast<RankedTensorType>(op.getX().getType()).getElementType();
-    product.multiplyAdd(element, lines, rowWords, sums);
+    product.multiplyAdd(element, lineWords, rowWords, sums);
   }
 
   /// Stores an element of a row that there is.
@@ -153,8 +136,9 @@ private:
   const MmaShape &mma;
   NvvmCode code;
   MmaFragment product;
-  Value ring;                             // pointer to the stages
-  SmallVector<Value> lineTiles, rowTiles; // [step], bytes in a stage
+  std::unique_ptr<MmaLines> lines;
+  Value ring;                  // pointer to the stages
+  SmallVector<Value> rowTiles; // [step], bytes in a stage
   int64_t lineBytes = 0;
 };
 

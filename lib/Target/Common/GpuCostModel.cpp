@@ -97,6 +97,28 @@ struct Gpu {
 // Kernels
 //===----------------------------------------------------------------------===//
 
+/// Of a product of few rows on matrix units: what a workgroup has on its way is
+/// what memory can be kept busy with.
+double secondsOfStream(const KernelShape &shape, const Gpu &gpu,
+                       double rowGroups, double extent, double unique,
+                       double columns) {
+  const StreamShape &stream = *shape.stream;
+  const double groups = rowGroups * std::ceil(columns / shape.columns);
+  const double steps = stream.chunks * stream.steps() * stream.blocks;
+  const double tileBytes = 512, staged = stream.rows * extent;
+  GroupCost group;
+  group.bytes = steps * stream.warps * stream.tiles * tileBytes + 4 * staged;
+  // A step's index arithmetic, and what a tile takes.
+  group.cycles = stream.warps * steps *
+                     (24 + stream.tiles * (4 + 3 * stream.columnTiles())) * 32 /
+                     kLanes +
+                 staged * 4 / kLanes;
+  group.latency = stream.chunks * (2 * kMemoryLatency + 2 * kBarrier) +
+                  steps * kMemoryLatency / (stream.stages - 1);
+  group.registers += 8 * stream.tiles + 8 * stream.columnTiles();
+  return gpu.seconds(shape, group, groups, unique);
+}
+
 double secondsOfMatmul(KernelOp kernel, MatmulOp op, const KernelShape &shape,
                        const Gpu &gpu, int64_t tokens) {
   auto type = cast<RankedTensorType>(op.getType());
@@ -113,6 +135,10 @@ double secondsOfMatmul(KernelOp kernel, MatmulOp op, const KernelShape &shape,
   double decode = hasBlocks ? 8 : w.getElementType().isF32() ? 0 : 1;
   double sums = shape.tileRows * shape.tileColumns * shape.groups;
   double lines = shape.rows + shape.columns * shape.groups;
+
+  if (shape.stream)
+    return secondsOfStream(shape, gpu, rowGroups, extent,
+                           countBytes(kernel, tokens), columns);
 
   GroupCost group;
   group.bytes =

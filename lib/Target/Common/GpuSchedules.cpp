@@ -34,6 +34,8 @@ constexpr int64_t groupsPerDimension = 32768;
 constexpr int64_t attentionThreads = 128;
 /// Logits of a thread that are worth another one.
 constexpr int64_t logitsOfThread = 16;
+/// Workgroup memory that #kf.stream does with where it can have as much.
+constexpr int64_t streamMemory = 48 * 1024;
 /// Keys of one softmax block, and query rows that share it.
 constexpr int64_t keyTile = 32, queryRows = 8;
 
@@ -76,14 +78,67 @@ public:
     auto attentions = kernel.getBody().getOps<CacheAttentionInterface>();
     if (!attentions.empty())
       return selectFlash(*attentions.begin(), rows);
-    if (auto matmuls = kernel.getBody().getOps<MatmulOp>();
-        limits.mma && !matmuls.empty())
-      if (MmaScheduleAttr mma = selectMma(*matmuls.begin(), rows))
+    for (auto matmul : kernel.getBody().getOps<MatmulOp>()) {
+      if (StreamScheduleAttr stream = selectStream(matmul, rows))
+        return stream;
+      if (MmaScheduleAttr mma = selectMma(matmul, rows))
         return mma;
+    }
     return selectSimt(rows);
   }
 
 private:
+  /// Row blocks of the weight, so that all multiprocessors have some, and as
+  /// much of x in workgroup memory as fits; null where another schedule is
+  /// better or has to do.
+  StreamScheduleAttr selectStream(MatmulOp op, int64_t tokens) {
+    auto type = cast<RankedTensorType>(op.getType());
+    auto w = cast<RankedTensorType>(op.getW().getType());
+    int64_t rows = type.isDynamicDim(0) ? tokens : type.getDimSize(0);
+    if (!limits.mma || !hasFragments(w) || rows > kGpuFewRows ||
+        w.getElementType().isF32() || op.getScales())
+      return {};
+    const int64_t memory = limits.memory, warps = 8;
+    // Sums depend on it, so that it is one for all numbers of rows.
+    const int64_t tiles = memory >= 2 * streamMemory ? 4 : 2;
+    if (rows > 8 && memory <= streamMemory)
+      rows = llvm::divideCeil(rows, 2);
+    const ::kf::FragmentTile tile = *getFragmentTile(w.getElementType());
+    const int64_t tileBytes = tile.bytes, groups = op.getGlu() ? 2 : 1;
+    const int64_t blocks =
+        ::kf::FragmentTile::rowBlocks(groups, type.getDimSize(1));
+    const int64_t unit = std::lcm<int64_t>(warps * tiles, 16);
+    const int64_t whole =
+        llvm::alignTo(tile.tilesOf(w.getShape().back()), unit);
+    // Two workgroups to a multiprocessor, where they leave enough to each.
+    const int64_t residents = rows <= 4 ? 2 : 1;
+    const int64_t budget =
+        std::min(memory, residents == 2 ? 2 * streamMemory : memory) - 2048;
+    const int64_t multiprocessors =
+        limits.multiprocessors > 0 ? limits.multiprocessors : 128;
+    const int64_t sumBytes = 4 * warps * 2 * rows * ::kf::FragmentTile::rows;
+    int64_t ofGroup = std::clamp<int64_t>(
+        budget / 4 / sumBytes, 1,
+        llvm::divideCeil(blocks, residents * multiprocessors));
+    ofGroup = std::max<int64_t>(ofGroup,
+                                llvm::divideCeil(blocks, groupsPerDimension));
+    const int64_t xBytes = 64 * rows; // of a tile
+    for (int64_t stages : {4, 3, 2}) {
+      int64_t left =
+          budget - ofGroup * sumBytes - warps * stages * tiles * tileBytes;
+      int64_t most = left / (xBytes * unit) * unit;
+      // Fewer stages only where x would come in more parts than two.
+      if (most < unit || (stages > 2 && 2 * most < whole && rows <= 4))
+        continue;
+      int64_t chunks = llvm::divideCeil(whole, most);
+      int64_t chunk = llvm::alignTo(llvm::divideCeil(whole, chunks), unit);
+      return StreamScheduleAttr::get(
+          context, {rows, ofGroup * (::kf::FragmentTile::rows / groups)}, warps,
+          tiles, stages, chunks == 1 ? 0 : chunk * tile.columns);
+    }
+    return {};
+  }
+
   SimtScheduleAttr selectSimt(int64_t tokens) {
     auto matmuls = kernel.getBody().getOps<MatmulOp>();
     if (!matmuls.empty()) {

@@ -22,6 +22,13 @@ struct CudaTargetModel : GpuTargetModel<CudaTargetModel, CudaTargetAttr> {
                          int64_t maxTokens) const {
     passes.addNestedPass<func::FuncOp>(createRoundNvvmRows({maxTokens}));
   }
+  /// 16-bit floats in the order of the matrix units.
+  Attribute getWeightLayout(Attribute target, RankedTensorType weight) const {
+    Type element = weight.getElementType();
+    bool isPacked = (element.isF16() || element.isBF16()) &&
+                    ::kf::hasFragments(weight.getShape());
+    return isPacked ? FragmentsAttr::get(target.getContext()) : Attribute();
+  }
   void addLoweringPasses(Attribute, OpPassManager &passes) const {
     buildNvvmCodegenPipeline(passes);
   }

@@ -52,3 +52,21 @@ kf.kernel @gated_odd(%x: tensor<?x37xf16>, %w: tensor<2x50x37xf16>) -> tensor<?x
   %0 = kf.matmul %x, %w glu(silu) : tensor<?x37xf16>, tensor<2x50x37xf16>
   kf.yield %0 : tensor<?x50xf16>
 }
+
+// A packed weight is copied as it lies, and a lane's words are one load.
+// CHECK-LABEL: gpu.func @packed(
+// CHECK-COUNT-3: nvvm.cp.async.shared.global
+// CHECK-NOT:     nvvm.cp.async.shared.global
+// CHECK:         scf.for
+// CHECK-COUNT-3:   nvvm.cp.async.shared.global
+// CHECK-COUNT-2:   nvvm.ldmatrix
+// CHECK:           llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xi32>
+// CHECK-COUNT-4:   nvvm.mma.sync
+// CHECK-COUNT-2:   nvvm.ldmatrix
+// CHECK:           llvm.load
+// CHECK-COUNT-4:   nvvm.mma.sync
+kf.kernel @packed(%x: tensor<?x64xbf16>, %w: tensor<96x64xbf16, #kf.fragments>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.mma<workgroup = [64, 32], warps = [2, 2], reduction = 32, stages = 2>} {
+  %0 = kf.matmul %x, %w wide : tensor<?x64xbf16>, tensor<96x64xbf16, #kf.fragments>
+  kf.yield %0 : tensor<?x96xf32>
+}

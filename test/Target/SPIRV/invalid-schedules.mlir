@@ -74,7 +74,7 @@ kf.kernel @k(%x: tensor<?x64xf32>, %w: tensor<40x64xf32>) -> tensor<?x40xf32>
 
 // -----
 
-// expected-error @below {{schedule cannot run on a GPU: it is none of #kf.simt, #kf.mma and #kf.flash}}
+// expected-error @below {{schedule cannot run on a GPU: it is none of #kf.simt, #kf.flash, #kf.stream and #kf.mma}}
 kf.kernel @k(%x: tensor<?x40xf32>) -> tensor<?x40xf32>
     attributes {schedule = #kf.vector<workgroup = [1], lanes = 4>} {
   %0 = kf.softmax %x : tensor<?x40xf32>

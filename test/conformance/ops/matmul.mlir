@@ -174,3 +174,24 @@ func.func @wide(%x: tensor<?x48xbf16>, %w: tensor<50x48xf32>) -> tensor<?x50xf32
   %0 = kf.matmul %x, %w wide : tensor<?x48xbf16>, tensor<50x48xf32>
   return %0 : tensor<?x50xf32>
 }
+
+// The same with weights that are packed at load.
+func.func @many_rows_packed(%x: tensor<?x128xf32>) -> tensor<?x192xf32> attributes {kf.max_tokens = 150 : i64} {
+  %w = kf.weight ["w"] : tensor<192x128xbf16>
+  %0 = kf.matmul %x, %w : tensor<?x128xf32>, tensor<192x128xbf16>
+  return %0 : tensor<?x192xf32>
+}
+
+func.func @many_rows_packed_gated(%x: tensor<?x72xf32>) -> tensor<?x40xf32> attributes {kf.max_tokens = 70 : i64} {
+  %w = kf.weight ["gate", "up"] {stacked} : tensor<2x77x72xbf16>
+  %d = kf.weight ["down"] : tensor<40x77xbf16>
+  %0 = kf.matmul %x, %w glu(silu) : tensor<?x72xf32>, tensor<2x77x72xbf16>
+  %1 = kf.matmul %0, %d : tensor<?x77xf32>, tensor<40x77xbf16>
+  return %1 : tensor<?x40xf32>
+}
+
+func.func @many_rows_packed_f16(%x: tensor<33x520xf16>) -> tensor<33x130xf16> {
+  %w = kf.weight ["w"] : tensor<130x520xf16>
+  %0 = kf.matmul %x, %w : tensor<33x520xf16>, tensor<130x520xf16>
+  return %0 : tensor<33x130xf16>
+}
