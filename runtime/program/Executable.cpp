@@ -9,6 +9,7 @@
 #include "runtime/program/Executable.h"
 
 #include "runtime/core/BlockFormat.h"
+#include "runtime/core/FragmentTile.h"
 
 #include <algorithm>
 
@@ -222,9 +223,18 @@ Status checkKernel(const KernelSpec &kernel, bool isCuda) {
 
 Status checkLayout(const WeightSpec &spec) {
   const WeightLayout &layout = spec.layout;
-  if (layout.kind == WeightLayout::Kind::RowMajor) {
-    if (layout.panel != 0 || layout.interleave != 0)
-      return Status::error("a row-major weight has a panel or an interleave");
+  if (layout.kind != WeightLayout::Kind::Panels &&
+      (layout.panel != 0 || layout.interleave != 0))
+    return Status::error("a weight without panels has a panel or an "
+                         "interleave");
+  if (layout.kind == WeightLayout::Kind::RowMajor)
+    return Status();
+  if (layout.kind == WeightLayout::Kind::Fragments) {
+    if (!findFragmentTile(spec.type))
+      return Status::error("no fragments of " + std::string(nameOf(spec.type)));
+    if (!hasFragments(spec.shape))
+      return Status::error("fragments need a weight of rank 2, or of rank 3 "
+                           "with two groups");
     return Status();
   }
   if (layout.kind != WeightLayout::Kind::Panels)
@@ -286,6 +296,12 @@ Result<int64_t> WeightSpec::packedBytes() const {
   std::string where =
       names.empty() ? "weight" : "weight '" + names.front() + "'";
   KF_RETURN_IF_ERROR(checkWeight(*this).in(where));
+  if (layout.kind == WeightLayout::Kind::Fragments) {
+    std::optional<int64_t> size = fragmentBytes(*findFragmentTile(type), shape);
+    if (!size)
+      return Status::error(where + ": its fragments are too large");
+    return *size;
+  }
   std::vector<int64_t> packed = shape;
   if (layout.kind == WeightLayout::Kind::Panels) {
     int64_t &rows = packed[packed.size() - 2];

@@ -102,14 +102,25 @@ std::string toJson(const KernelSpec &kernel) {
                      {"work", kernel.work ? toJson(*kernel.work) : "null"}});
 }
 
+std::string_view nameOf(WeightLayout::Kind kind) {
+  switch (kind) {
+  case WeightLayout::Kind::RowMajor:
+    return "row_major";
+  case WeightLayout::Kind::Panels:
+    return "panels";
+  case WeightLayout::Kind::Fragments:
+    return "fragments";
+  }
+  return "";
+}
+
 std::string toJson(const WeightSpec &weight) {
-  bool panels = weight.layout.kind == WeightLayout::Kind::Panels;
   return jsonObject({{"names", jsonArray(weight.names)},
                      {"stacked", jsonText(weight.stacked)},
                      {"transposed", jsonText(weight.transposed)},
                      {"type", jsonText(nameOf(weight.type))},
                      {"shape", jsonArray(weight.shape)},
-                     {"layout", jsonText(panels ? "panels" : "row_major")},
+                     {"layout", jsonText(nameOf(weight.layout.kind))},
                      {"panel", jsonText(weight.layout.panel)},
                      {"interleave", jsonText(weight.layout.interleave)}});
 }
@@ -210,11 +221,14 @@ Status read(const Json &json, DataType &out) {
 Status read(const Json &json, WeightLayout::Kind &out) {
   std::string name;
   KF_RETURN_IF_ERROR(read(json, name));
-  if (name != "panels" && name != "row_major")
-    return Status::error("unknown weight layout " + inQuotes(name));
-  out = name == "panels" ? WeightLayout::Kind::Panels
-                         : WeightLayout::Kind::RowMajor;
-  return Status();
+  for (WeightLayout::Kind kind :
+       {WeightLayout::Kind::RowMajor, WeightLayout::Kind::Panels,
+        WeightLayout::Kind::Fragments})
+    if (name == nameOf(kind)) {
+      out = kind;
+      return Status();
+    }
+  return Status::error("unknown weight layout " + inQuotes(name));
 }
 
 Status read(const Json &json, SizedCount &out);

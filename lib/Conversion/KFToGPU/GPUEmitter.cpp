@@ -105,6 +105,10 @@ LogicalResult GPUEmitter::createFunction() {
 
 GPUEmitter::LoadFn GPUEmitter::argumentLoad(BlockArgument argument) {
   auto type = cast<RankedTensorType>(argument.getType());
+  if (hasFragments(type))
+    return [=, this](ValueRange indices, unsigned, Value) {
+      return loadFragments(argument, indices);
+    };
   if (auto quant = dyn_cast<QuantType>(type.getElementType()))
     return [=, this](ValueRange indices, unsigned, Value) {
       return loadBlocks(argument, getStorage(quant.getFormat()), indices);
@@ -132,7 +136,7 @@ void GPUEmitter::emitThreadIds() {
     setWorkgroup(dim, gpu::BlockIdOp::create(b, loc, dims[dim]));
 }
 
-/// Row-major; the first extent does not matter, and may be dynamic.
+/// Row-major.
 Value GPUEmitter::linearIndex(ValueRange indices, ArrayRef<int64_t> shape) {
   if (indices.empty())
     return index(0);

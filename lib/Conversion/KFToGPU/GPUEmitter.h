@@ -46,6 +46,9 @@ public:
 
   /// The flat memref of an argument of the kernel: a tensor's or a cache's.
   Value bufferOf(BlockArgument argument) { return buffers.lookup(argument); }
+  /// The place of the element at `indices` of a tensor of `shape`, whose first
+  /// extent does not matter, in its buffer.
+  Value linearIndex(ValueRange indices, ArrayRef<int64_t> shape);
   /// The element at `place` of a buffer of `element`s, and the other way.
   Value loadBuffer(Value buffer, Value place, Type element);
   void storeBuffer(Value value, Value buffer, Value place, Type element);
@@ -66,6 +69,8 @@ public:
   void storeHalf(Value value, Value buffer, Value place);
   /// A constant of the module: one for all that ask for the same.
   Value constantTable(MemRefType type, DenseElementsAttr data);
+  /// The element at `indices` of an argument with `#kf.fragments`.
+  Value loadFragments(BlockArgument argument, ValueRange indices);
   /// The element at `indices` of an argument of rows of blocks, in f32.
   Value loadBlocks(BlockArgument argument, const ::kf::BlockFormat &format,
                    ValueRange indices);
@@ -120,7 +125,6 @@ private:
   LogicalResult createFunction();
   void emitThreadIds();
   LoadFn argumentLoad(BlockArgument argument);
-  Value linearIndex(ValueRange indices, ArrayRef<int64_t> shape);
 
   gpu::GPUFuncOp function;
   DenseMap<Value, Value> buffers; // of tensor and cache arguments

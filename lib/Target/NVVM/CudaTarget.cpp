@@ -8,6 +8,7 @@
 
 #include "kf/Target/Common/GpuTarget.h"
 #include "kf/Target/NVVM/Codegen.h"
+#include "kf/Target/NVVM/Passes.h"
 #include "kf/Target/TargetEntry.h"
 
 using namespace mlir;
@@ -17,6 +18,17 @@ namespace {
 
 struct CudaTargetModel : GpuTargetModel<CudaTargetModel, CudaTargetAttr> {
   StringRef getDevice(Attribute) const { return "cuda"; }
+  void addDivisionPasses(Attribute, OpPassManager &passes,
+                         int64_t maxTokens) const {
+    passes.addNestedPass<func::FuncOp>(createRoundNvvmRows({maxTokens}));
+  }
+  /// 16-bit floats in the order of the matrix units.
+  Attribute getWeightLayout(Attribute target, RankedTensorType weight) const {
+    Type element = weight.getElementType();
+    bool isPacked = (element.isF16() || element.isBF16()) &&
+                    ::kf::hasFragments(weight.getShape());
+    return isPacked ? FragmentsAttr::get(target.getContext()) : Attribute();
+  }
   void addLoweringPasses(Attribute, OpPassManager &passes) const {
     buildNvvmCodegenPipeline(passes);
   }
@@ -33,6 +45,8 @@ struct CudaTargetModel : GpuTargetModel<CudaTargetModel, CudaTargetAttr> {
     limits.threads = 1024; // of a block, on every chip
     limits.memory = target.getMemory();
     limits.indexBits = 64;
+    limits.mma = true;
+    limits.multiprocessors = target.getMultiprocessors();
     return limits;
   }
   static int64_t multiprocessorsOf(CudaTargetAttr target) {

@@ -181,8 +181,28 @@ TEST(Executable, VerifyNamesWhatIsWrong) {
        [](Executable &e) { e.weights[1].type = DataType::F32; }},
       {"weight 'q': only bf16 elements can be interleaved, not f16",
        [](Executable &e) { e.weights[1].type = DataType::F16; }},
-      {"weight 'norm': a row-major weight has a panel or an interleave",
+      {"weight 'norm': a weight without panels has a panel or an "
+       "interleave",
        [](Executable &e) { e.weights[0].layout.panel = 8; }},
+      {"weight 'q': a weight without panels has a panel or an interleave",
+       [](Executable &e) {
+         e.weights[1].layout.kind = WeightLayout::Kind::Fragments;
+       }},
+      {"weight 'q': no fragments of q5_0",
+       [](Executable &e) {
+         e.weights[1].layout = {WeightLayout::Kind::Fragments};
+         e.weights[1].type = DataType::Q5_0;
+       }},
+      {"weight 'norm': fragments need a weight of rank 2, or of rank 3 with "
+       "two groups",
+       [](Executable &e) {
+         e.weights[0].layout = {WeightLayout::Kind::Fragments};
+       }},
+      {"weight 'q': its fragments are too large",
+       [](Executable &e) {
+         e.weights[1].layout = {WeightLayout::Kind::Fragments};
+         e.weights[1].shape = {int64_t(1) << 40, int64_t(1) << 40};
+       }},
       {"weight 'q': a shape has more elements than 63 bits can count",
        [](Executable &e) {
          e.weights[1].shape = {int64_t(1) << 40, int64_t(1) << 40};
