@@ -32,7 +32,9 @@ RankedTensorType tensorType(Value value) {
 
 /// Whether `op` multiplies rows as they are: not batches of them, which become
 /// rows before, nor codes, which targets make of them after.
-bool isOfPlainRows(MatmulOp op) { return op.isOfMatrices() && !op.getScales(); }
+bool isOfPlainRows(MatmulOp op) {
+  return op.isOfMatrices() && !op.getScales() && !op.getWide();
+}
 
 /// Whether weights can be joined at load: all `kf.weight`, unstacked, of one
 /// element type, stored the same way; to be stacked, of one tensor each.

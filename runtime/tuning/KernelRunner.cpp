@@ -413,32 +413,39 @@ Result<ResultDifference> KernelVariant::check() try {
   return statusOfException();
 }
 
-Result<std::vector<double>> KernelVariant::measure(int64_t runs,
-                                                   CancelFlag cancelled) try {
+Result<std::vector<double>>
+KernelVariant::measure(int64_t runs, CancelFlag cancelled, int64_t tokens) try {
+  const int64_t all = runner.runCase.tokens;
+  if (tokens > all)
+    return Status::error("the case has " + std::to_string(all) + " rows, not " +
+                         std::to_string(tokens));
+  if (tokens == 0)
+    tokens = all;
   if (!isWarm) {
     double unused;
-    KF_RETURN_IF_ERROR(measureSome({&unused, 1}, cancelled));
+    KF_RETURN_IF_ERROR(measureSome({&unused, 1}, tokens, cancelled));
     isWarm = true;
   }
   std::vector<double> seconds(runs);
   for (int64_t first = 0; first < runs; first += kRunsAtOnce)
     KF_RETURN_IF_ERROR(measureSome(
         std::span(seconds).subspan(first, std::min(kRunsAtOnce, runs - first)),
-        cancelled));
+        tokens, cancelled));
   return seconds;
 } catch (...) {
   return statusOfException();
 }
 
-Status KernelVariant::measureSome(std::span<double> seconds,
+Status KernelVariant::measureSome(std::span<double> seconds, int64_t tokens,
                                   CancelFlag cancelled) {
+  const KernelRunner::Scalars scalars = runner.scalarsFor(tokens);
   std::vector<DispatchTimes> times(seconds.size());
   Status status;
   for (DispatchTimes &time : times) {
     runner.nextCopy = (runner.nextCopy + 1) % runner.copyCount;
     Result<Instance *> instance = instanceFor(runner.nextCopy);
     status = instance.ok()
-                 ? runner.stream->enqueue(**instance, runner.scalars, {&time})
+                 ? runner.stream->enqueue(**instance, scalars, {&time})
                  : instance.status();
     if (!status.ok())
       break;

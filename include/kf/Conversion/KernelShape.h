@@ -67,6 +67,32 @@ struct FlashShape {
 FlashShape getFlashShape(int64_t headDim, int64_t rows, int64_t keys,
                          int64_t threads);
 
+/// What a workgroup of a product on matrix units does at a time; see
+/// lib/Conversion/KFToGPU/MmaMatmulEmitter.cpp. Lines of the weight are the
+/// rows of the units' tiles, and rows of x their columns. Where a product is
+/// gated, 16 lines are 8 of gate and the same 8 of up.
+struct MmaShape {
+  /// Of the tile that one instruction computes, along lines, rows and K.
+  static constexpr int64_t unitLines = 16, unitRows = 8, unitStep = 16;
+  static constexpr int64_t warp = 32; ///< threads
+
+  int64_t rowWarps = 1, lineWarps = 1; ///< that divide rows, and lines
+  int64_t rows = 0, lines = 0;         ///< of the workgroup's tile
+  int64_t step = 0, stages = 0;        ///< of K
+
+  int64_t threads() const { return warp * rowWarps * lineWarps; }
+  /// Units of a warp along rows of x, and along lines of the weight.
+  int64_t rowUnits() const { return rows / rowWarps / unitRows; }
+  int64_t lineUnits() const { return lines / lineWarps / unitLines; }
+  /// Sums of a thread.
+  int64_t sums() const {
+    return rowUnits() * lineUnits() * unitRows * unitLines / warp;
+  }
+  /// Bytes of a stage in workgroup memory: 16-bit floats.
+  int64_t rowBytes() const { return 2 * rows * step; }
+  int64_t stageBytes() const { return 2 * (rows + lines) * step; }
+};
+
 /// What a workgroup of a product of few rows does at a time; see
 /// lib/Conversion/KFToGPU/StreamMatmulEmitter.cpp. Tiles are those of
 /// `#kf.fragments`.
@@ -137,6 +163,7 @@ struct KernelShape {
 
   std::optional<FlashShape> flash;   ///< of attention
   std::optional<StreamShape> stream; ///< of a product of few rows
+  std::optional<MmaShape> mma;       ///< of one of many rows, on matrix units
   int64_t adjustmentWords = 0;       ///< of bits of kf.sample, one for some ids
 
   int64_t workgroupBytes = 0; ///< all workgroup memory of the kernel

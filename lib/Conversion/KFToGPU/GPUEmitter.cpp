@@ -130,7 +130,7 @@ void GPUEmitter::emitThreadIds() {
     setWorkgroup(dim, gpu::BlockIdOp::create(b, loc, dims[dim]));
 }
 
-/// Row-major; the first extent does not matter, and may be dynamic.
+/// Row-major.
 Value GPUEmitter::linearIndex(ValueRange indices, ArrayRef<int64_t> shape) {
   if (indices.empty())
     return index(0);

@@ -46,6 +46,9 @@ public:
 
   /// The flat memref of an argument of the kernel: a tensor's or a cache's.
   Value bufferOf(BlockArgument argument) { return buffers.lookup(argument); }
+  /// The place of the element at `indices` of a tensor of `shape`, whose first
+  /// extent does not matter, in its buffer.
+  Value linearIndex(ValueRange indices, ArrayRef<int64_t> shape);
   /// The element at `place` of a buffer of `element`s, and the other way.
   Value loadBuffer(Value buffer, Value place, Type element);
   void storeBuffer(Value value, Value buffer, Value place, Type element);
@@ -115,7 +118,6 @@ private:
   LogicalResult createFunction();
   void emitThreadIds();
   LoadFn argumentLoad(BlockArgument argument);
-  Value linearIndex(ValueRange indices, ArrayRef<int64_t> shape);
 
   gpu::GPUFuncOp function;
   DenseMap<Value, Value> buffers; // of tensor and cache arguments

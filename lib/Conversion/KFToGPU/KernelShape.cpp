@@ -130,6 +130,53 @@ getShape(KernelOp kernel, FlashScheduleAttr schedule, FailFn fail) {
   return shape;
 }
 
+/// Sums of a thread of a product on matrix units: half of its registers.
+static constexpr int64_t mmaSums = 128;
+
+static Type elementOf(Value tensor) {
+  return cast<RankedTensorType>(tensor.getType()).getElementType();
+}
+
+/// The shape of a product on matrix units.
+static FailureOr<KernelShape> getShape(KernelOp kernel,
+                                       MmaScheduleAttr schedule, FailFn fail) {
+  auto matmul = findOp<MatmulOp>(kernel);
+  if (!matmul)
+    return fail("#kf.mma is for matmul");
+  Type x = elementOf(matmul.getX()), w = elementOf(matmul.getW());
+  if (x != w || !(x.isF16() || x.isBF16()))
+    return fail("#kf.mma multiplies f16 by f16 and bf16 by bf16, found " +
+                debugString(x) + " and " + debugString(w));
+  if (statisticsOf(matmul.getX().getDefiningOp()) > 0)
+    return fail("#kf.mma reads rows from memory; norms are kernels of their "
+                "own");
+  KernelShape shape;
+  shape.groups = matmul.getGlu() ? 2 : 1;
+  shape.rows = schedule.getWorkgroup()[0];
+  shape.columns = schedule.getWorkgroup()[1];
+  MmaShape &mma = shape.mma.emplace();
+  mma.rowWarps = schedule.getWarps()[0];
+  mma.lineWarps = schedule.getWarps()[1];
+  mma.rows = shape.rows;
+  mma.lines = shape.columns * shape.groups;
+  mma.step = schedule.getReduction();
+  mma.stages = schedule.getStages();
+  if (mma.rows % (mma.rowWarps * MmaShape::unitRows) != 0 ||
+      mma.lines % (mma.lineWarps * MmaShape::unitLines) != 0)
+    return fail("a warp's tile is a multiple of [" + Twine(MmaShape::unitRows) +
+                ", " + Twine(MmaShape::unitLines / shape.groups) + "], and " +
+                Twine(mma.rowWarps) + " x " + Twine(mma.lineWarps) +
+                " of them make the workgroup's [" + Twine(shape.rows) + ", " +
+                Twine(shape.columns) + "]");
+  if (mma.sums() > mmaSums)
+    return fail("a thread has " + Twine(mma.sums()) +
+                " sums, and registers for " + Twine(mmaSums));
+  shape.threads = {mma.threads(), 1, 1};
+  shape.threadCount = mma.threads();
+  shape.workgroupBytes = mma.stages * mma.stageBytes();
+  return shape;
+}
+
 /// The most rows that `#kf.stream` multiplies.
 static constexpr int64_t mostStreamRows = 16;
 
@@ -287,5 +334,7 @@ mlir::kf::getKernelShape(KernelOp kernel, ScheduleAttrInterface schedule,
     return getShape(kernel, stream, fail);
   if (auto simt = dyn_cast<SimtScheduleAttr>(schedule))
     return getShape(kernel, simt, fail);
-  return fail("it is none of #kf.simt, #kf.flash and #kf.stream");
+  if (auto mma = dyn_cast<MmaScheduleAttr>(schedule))
+    return getShape(kernel, mma, fail);
+  return fail("it is none of #kf.simt, #kf.flash, #kf.stream and #kf.mma");
 }

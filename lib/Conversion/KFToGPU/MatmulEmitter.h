@@ -37,6 +37,8 @@ protected:
   /// Bias, gate, elementwise consumers, and the store of the element of the
   /// product with these sums, one a group, if it is inside of the tile.
   LogicalResult storeElement(Value row, Value column, ValueRange sums);
+  /// The same for an element that is inside.
+  LogicalResult storeInside(Value row, Value column, ValueRange sums);
 
   GPUEmitter &e;
   OpBuilder &b;
@@ -54,6 +56,8 @@ protected:
 LogicalResult emitStagedMatmul(GPUEmitter &emitter);
 /// For few rows: threads that are neighbours share the sum of an element.
 LogicalResult emitSharedMatmul(GPUEmitter &emitter);
+/// Of 16-bit floats, on matrix units.
+LogicalResult emitMmaMatmul(GPUEmitter &emitter);
 /// For few rows, on matrix units: a weight with `#kf.fragments`.
 LogicalResult emitStreamMatmul(GPUEmitter &emitter);
 

@@ -35,6 +35,8 @@ constexpr double kLanes = 128, kThreads = 2048, kRegisters = 65536,
 constexpr double kMemoryLatency = 600, kSharedLatency = 30, kBarrier = 40;
 /// Multiply-adds in the time of one load from workgroup memory.
 constexpr double kSharedLoad = 4;
+/// Multiply-adds of matrix units, and bytes of shared memory, a cycle.
+constexpr double kMmaProducts = 1024, kSharedBytes = 128;
 /// How much faster than memory the second-level cache is.
 constexpr double kCacheRate = 3;
 /// Seconds to start a workgroup, over all multiprocessors, and a kernel.
@@ -169,6 +171,34 @@ double secondsOfMatmul(KernelOp kernel, MatmulOp op, const KernelShape &shape,
   return gpu.seconds(shape, group, groups, countBytes(kernel, tokens));
 }
 
+double secondsOfMma(KernelOp kernel, MatmulOp op, const KernelShape &shape,
+                    const Gpu &gpu, int64_t tokens) {
+  const MmaShape &mma = *shape.mma;
+  auto type = cast<RankedTensorType>(op.getType());
+  double rows = type.isDynamicDim(0) ? tokens : type.getDimSize(0);
+  double extent = cast<RankedTensorType>(op.getX().getType()).getDimSize(1);
+  double steps = std::ceil(extent / mma.step);
+  double groups =
+      std::ceil(rows / shape.rows) *
+      std::ceil(static_cast<double>(type.getDimSize(1)) / shape.columns);
+  // Every warp reads its rows and lines from shared memory.
+  double warps = mma.rowWarps * mma.lineWarps;
+  double read = 2.0 * mma.step * warps *
+                (mma.rowUnits() * MmaShape::unitRows +
+                 mma.lineUnits() * MmaShape::unitLines);
+  double products = static_cast<double>(mma.rows) * mma.lines * mma.step;
+  GroupCost group;
+  group.cycles =
+      steps * std::max(products / kMmaProducts, read / kSharedBytes) +
+      steps * kBarrier / 2 + mma.sums() * warps;
+  group.latency = steps * (kMemoryLatency / (mma.stages - 1) + kBarrier +
+                           2 * kSharedLatency);
+  group.bytes = steps * mma.stageBytes() + 4.0 * shape.rows * shape.columns;
+  group.registers += mma.sums() + 4 * mma.lineUnits() + 2 * mma.rowUnits() +
+                     static_cast<double>(mma.stageBytes()) / 16 / 8;
+  return gpu.seconds(shape, group, groups, countBytes(kernel, tokens));
+}
+
 double secondsOfFlash(CacheAttentionInterface op, const KernelShape &shape,
                       ArrayRef<int64_t> workgroup, const Gpu &gpu,
                       int64_t tokens) {
@@ -256,6 +286,8 @@ double mlir::kf::predictGpuSeconds(KernelOp kernel,
     return 0;
   Gpu gpu(machine, multiprocessors);
   for (Operation &op : kernel.getBody().front()) {
+    if (auto matmul = dyn_cast<MatmulOp>(op); matmul && shape->mma)
+      return secondsOfMma(kernel, matmul, *shape, gpu, rows);
     if (auto matmul = dyn_cast<MatmulOp>(op))
       return secondsOfMatmul(kernel, matmul, *shape, gpu, rows);
     if (auto attention = dyn_cast<CacheAttentionInterface>(op))

@@ -45,6 +45,8 @@ public:
     if (auto flash = dyn_cast<FlashScheduleAttr>(chosen)) {
       addFlash(flash);
     } else if (auto matmul = find<MatmulOp>()) {
+      if (limits.mma)
+        addMma(matmul);
       if (auto stream = dyn_cast<StreamScheduleAttr>(chosen))
         addStream(stream);
       addShared(matmul);
@@ -117,6 +119,25 @@ private:
             addSimt({y * height, x * width}, {x, y, 1}, {height, width},
                     reduction);
         }
+  }
+
+  /// Warps have tiles on matrix units.
+  void addMma(MatmulOp op) {
+    int64_t rows = rowsOf(cast<RankedTensorType>(op.getType()));
+    int64_t groups = op.getGlu() ? 2 : 1;
+    if (rows <= kGpuFewRows)
+      return;
+    for (int64_t height : {32, 64, 128, 256})
+      for (int64_t lines : {64, 128, 256}) {
+        // As many rows more than there are would be padding.
+        if (height >= 2 * std::max<int64_t>(rows, 32))
+          continue;
+        for (auto [y, x] : {std::pair{1, 4}, {2, 2}, {4, 1}, {2, 4}, {4, 2}})
+          for (int64_t step : {32, 64})
+            for (int64_t stages : {2, 3, 4})
+              add(MmaScheduleAttr::get(context, {height, lines / groups},
+                                       {y, x}, step, stages));
+      }
   }
 
   /// Other numbers of row blocks, warps, tiles and stages.

@@ -50,11 +50,6 @@ inline int64_t int8ColumnGroups(int64_t rows, int64_t columns,
 /// where it is for none.
 CpuTargetAttr getCpuTarget(func::FuncOp function);
 
-/// The most rows that `tensor` has in a step of `function`, of which
-/// `maxTokens` tokens are the most where it says nothing.
-int64_t getMostRows(func::FuncOp function, RankedTensorType tensor,
-                    int64_t maxTokens);
-
 } // namespace mlir::kf
 
 #endif // KF_LIB_TARGET_LLVMCPU_WORKERS_H

@@ -8,6 +8,7 @@
 
 #include "kf/Target/Common/GpuTarget.h"
 #include "kf/Target/NVVM/Codegen.h"
+#include "kf/Target/NVVM/Passes.h"
 #include "kf/Target/TargetEntry.h"
 
 using namespace mlir;
@@ -17,6 +18,10 @@ namespace {
 
 struct CudaTargetModel : GpuTargetModel<CudaTargetModel, CudaTargetAttr> {
   StringRef getDevice(Attribute) const { return "cuda"; }
+  void addDivisionPasses(Attribute, OpPassManager &passes,
+                         int64_t maxTokens) const {
+    passes.addNestedPass<func::FuncOp>(createRoundNvvmRows({maxTokens}));
+  }
   /// 16-bit floats in the order of the matrix units.
   Attribute getWeightLayout(Attribute target, RankedTensorType weight) const {
     Type element = weight.getElementType();

@@ -4,6 +4,8 @@
 // RUN: %ptx print %t | FileCheck %s --check-prefix=ROWS
 // RUN: kf-run emit-mlir %s --function product --device cuda --target-cpu sm_90a --compile-to=binary -o %t
 // RUN: %ptx print %t | FileCheck %s --check-prefix=PRODUCT
+// RUN: kf-run emit-mlir %s --function many_rows --device cuda --compile-to=binary -o %t
+// RUN: %ptx print %t | FileCheck %s --check-prefix=MANY
 // RUN: kf-run emit-mlir %s --function append --device cuda --target-cpu sm_90a --compile-to=binary -o %t
 // RUN: %ptx print %t | FileCheck %s --check-prefix=APPEND
 
@@ -59,6 +61,25 @@ func.func @product(%x: tensor<?x64xf32>) -> tensor<?x40xf32> {
   %w = kf.weight ["w"] : tensor<40x64xf32>
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<40x64xf32>
   return %0 : tensor<?x40xf32>
+}
+
+// Matrix units, whose operands are copied past registers.
+// MANY:          kernel @rms_norm_trunc_0
+// MANY:          kernel @matmul_mul_0 threads [128, 1, 1] shared {{[1-9]}}
+// MANY:          .target sm_80
+// MANY-DAG:      cp.async.cg.shared.global
+// MANY-DAG:      cp.async.commit_group
+// MANY-DAG:      cp.async.wait_group
+// MANY-DAG:      bar.sync
+// MANY-DAG:      ldmatrix.sync.aligned.m8n8.x4.shared.b16
+// MANY-DAG:      mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
+func.func @many_rows(%x: tensor<?x512xf32>, %y: tensor<?x1024xf32>) -> tensor<?x1024xf32> {
+  %g = kf.weight ["g"] : tensor<512xf32>
+  %w = kf.weight ["w"] : tensor<1024x512xbf16>
+  %0 = kf.rms_norm %x, %g eps(1.0e-5) : tensor<?x512xf32>, tensor<512xf32>
+  %1 = kf.matmul %0, %w : tensor<?x512xf32>, tensor<1024x512xbf16>
+  %2 = arith.mulf %1, %y : tensor<?x1024xf32>
+  return %2 : tensor<?x1024xf32>
 }
 
 // Scales of q8_0 are stored byte by byte, and ptxas 13.0 gets the lower one wrong

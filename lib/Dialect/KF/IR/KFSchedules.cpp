@@ -86,6 +86,22 @@ SimtScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 }
 
 LogicalResult
+MmaScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                        ArrayRef<int64_t> workgroup, ArrayRef<int64_t> warps,
+                        int64_t reduction, int64_t stages) {
+  FieldChecks checks(emitError);
+  checks.check(workgroup.size() == 2 && warps.size() == 2,
+               "workgroup and warps are [rows, columns]");
+  checks.inRange("workgroup", workgroup, 1, maxTile);
+  checks.inRange("warps", warps, 1, 32);
+  checks.check(
+      llvm::isPowerOf2_64(reduction) && reduction >= 16 && reduction <= 128,
+      "reduction must be 16, 32, 64 or 128, found " + Twine(reduction));
+  checks.inRange("stages", stages, 2, 8);
+  return checks.result();
+}
+
+LogicalResult
 StreamScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                            ArrayRef<int64_t> workgroup, int64_t warps,
                            int64_t tiles, int64_t stages, int64_t reduction) {

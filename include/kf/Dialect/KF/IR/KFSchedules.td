@@ -115,6 +115,34 @@ def KF_SimtScheduleAttr : KF_ScheduleAttr<"Simt", "simt"> {
   let assemblyFormat = "`<` struct(params) `>`";
 }
 
+def KF_MmaScheduleAttr : KF_ScheduleAttr<"Mma", "mma"> {
+  let summary = "a product of many rows on the matrix units of NVIDIA GPUs";
+  let description = [{
+    A workgroup computes `workgroup` = [rows, columns] of a matmul of 16-bit
+    floats, with sums in f32. It goes along K in steps of `reduction`, whose
+    operands are copied to shared memory while earlier ones are multiplied.
+
+    - `warps`: how many divide the rows, and the columns. Each has a tile of its
+      own, of whole 16 x 8 products.
+    - `reduction`: 16, 32, 64 or 128 elements of K.
+    - `stages`: steps that shared memory holds, 2 to 8.
+
+    ```mlir
+    #kf.mma<workgroup = [128, 128], warps = [2, 2], reduction = 32, stages = 3>
+    ```
+  }];
+  let parameters = (ins
+    KF_Sizes:$workgroup,
+    KF_Sizes:$warps,
+    "int64_t":$reduction,
+    "int64_t":$stages
+  );
+  let assemblyFormat = "`<` struct(params) `>`";
+  let extraClassDeclaration = [{
+    ::llvm::ArrayRef<int64_t> getThreads() const { return {}; }
+  }];
+}
+
 def KF_StreamScheduleAttr : KF_ScheduleAttr<"Stream", "stream"> {
   let summary = "a product of few rows by matrix units (NVIDIA GPUs)";
   let description = [{
