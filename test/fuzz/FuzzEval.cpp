@@ -23,7 +23,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   // What is accepted is read again as it is written, and printed.
   const std::string text = toJson(*report);
   Result<EvalReport> again = parseEvalReport(text);
-  if (!again.ok() || toJson(*again) != text || tableOf(*again) != tableOf(*report))
+  if (!again.ok() || toJson(*again) != text ||
+      tableOf(*again) != tableOf(*report))
     std::abort();
   // It has all that it has itself, if it has anything.
   const Result<EvalComparison> comparison =
