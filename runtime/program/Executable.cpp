@@ -200,13 +200,21 @@ Status checkBufferCounts(const Executable &executable) {
   return Status();
 }
 
-Status checkKernel(const KernelSpec &kernel) {
+Status checkKernel(const KernelSpec &kernel, bool isCuda) {
   if (kernel.name.empty())
     return Status::error("its name is empty");
   if (kernel.scratchBytes > kMaxScratchBytes)
     return Status::error("it asks for " + std::to_string(kernel.scratchBytes) +
                          " bytes of scratch; at most " +
                          std::to_string(kMaxScratchBytes) + " are possible");
+  if (kernel.dynamicBytes > kernel.scratchBytes)
+    return Status::error(std::to_string(kernel.dynamicBytes) +
+                         " bytes of its "
+                         "scratch are a launch's, which is of " +
+                         std::to_string(kernel.scratchBytes));
+  if (!isCuda && (kernel.dynamicBytes != 0 || kernel.waits))
+    return Status::error("its scratch is a launch's, or it waits for others, "
+                         "which kernels for cuda alone do");
   for (uint32_t size : kernel.workgroupSize)
     if (size == 0)
       return Status::error("its workgroup has a dimension of 0 threads");
@@ -409,7 +417,8 @@ Status Executable::verify() const {
     return Status::error("an executable with dispatches but no kernel code");
 
   for (size_t i = 0; i < kernels.size(); ++i)
-    KF_RETURN_IF_ERROR(checkKernel(kernels[i]).in(numbered("kernel", i)));
+    KF_RETURN_IF_ERROR(
+        checkKernel(kernels[i], target == "cuda").in(numbered("kernel", i)));
   for (const WeightSpec &weight : weights) {
     Result<int64_t> bytes = weight.packedBytes();
     if (!bytes.ok())

@@ -133,6 +133,10 @@ struct KernelSpec {
   uint64_t scratchBytes = 0;
   std::array<uint32_t, 3> workgroupSize = {1, 1, 1}; ///< GPU threads
   std::optional<KernelWork> work = {}; ///< nothing where it is not known
+  uint64_t dynamicBytes = 0; ///< of the scratch, what a launch gives (cuda)
+  /// Every workgroup waits for the dispatches before, ahead of whatever depends
+  /// on them, so that it may begin while they are at work (cuda).
+  bool waits = false;
 };
 
 /// What a dispatch does with a buffer.

@@ -36,7 +36,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::string_view kMagic("KFEXEC\0", 7);
-constexpr uint8_t kVersion = 2;
+constexpr uint8_t kVersion = 3;
 
 //===----------------------------------------------------------------------===//
 // Bytes
@@ -96,6 +96,8 @@ std::string toJson(const KernelWork &work) {
 std::string toJson(const KernelSpec &kernel) {
   return jsonObject({{"name", jsonText(kernel.name)},
                      {"scratch_bytes", jsonText(kernel.scratchBytes)},
+                     {"dynamic_bytes", jsonText(kernel.dynamicBytes)},
+                     {"waits", jsonText(kernel.waits)},
                      {"workgroup_size", jsonArray(kernel.workgroupSize)},
                      {"work", kernel.work ? toJson(*kernel.work) : "null"}});
 }
@@ -297,6 +299,8 @@ Status read(const Json &json, KernelWork &out) {
 Status read(const Json &json, KernelSpec &out) {
   KF_RETURN_IF_ERROR(field(json, "name", out.name));
   KF_RETURN_IF_ERROR(field(json, "scratch_bytes", out.scratchBytes));
+  KF_RETURN_IF_ERROR(field(json, "dynamic_bytes", out.dynamicBytes));
+  KF_RETURN_IF_ERROR(field(json, "waits", out.waits));
   KF_RETURN_IF_ERROR(field(json, "workgroup_size", out.workgroupSize));
   return field(json, "work", out.work);
 }

@@ -12,6 +12,7 @@
 #include "runtime/program/abi.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
@@ -27,6 +28,7 @@ LogicalResult GPUEmitter::emit() {
   if (failed(createFunction()))
     return failure();
   emitThreadIds();
+  Operation *ids = b.getInsertionPoint()->getPrevNode();
   cloneIndices();
   for (auto op : forall.getBody()->getOps<RopeOp>())
     if (isLoadable(op.getX()))
@@ -46,6 +48,10 @@ LogicalResult GPUEmitter::emit() {
                                                    : emitGPURows(*this);
   if (failed(emitted) || failed(budget.check(kernel, "convert-kf-to-gpu")))
     return failure();
+  if (!hasWaited) {
+    b.setInsertionPointAfter(ids);
+    waitForInputs();
+  }
   b.eraseOp(kernel);
   return success();
 }
@@ -159,6 +165,20 @@ void GPUEmitter::storeResult(Value value, ValueRange indices, unsigned number) {
 //===----------------------------------------------------------------------===//
 // Threads
 //===----------------------------------------------------------------------===//
+
+void GPUEmitter::waitForInputs() {
+  assert(!hasWaited && "a kernel waits once");
+  hasWaited = true;
+  auto target =
+      kernel->getParentOfType<ModuleOp>()->getAttrOfType<CudaTargetAttr>(
+          kTargetAttrName);
+  if (!target || !target.hasDependentLaunch())
+    return;
+  // What begins early occupies no more than what is left.
+  NVVM::GriddepcontrolOp::create(b, loc,
+                                 NVVM::GridDepActionKind::launch_dependents);
+  NVVM::GriddepcontrolOp::create(b, loc, NVVM::GridDepActionKind::wait);
+}
 
 Value GPUEmitter::workgroupMemory(int64_t count, Type element) {
   auto space = gpu::AddressSpaceAttr::get(

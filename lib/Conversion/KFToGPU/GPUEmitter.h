@@ -79,6 +79,13 @@ public:
   // Threads
   //===--------------------------------------------------------------------===//
 
+  /// Waits for the kernels before this one, and lets the one behind it begin,
+  /// where the target can begin kernels early. All threads must come here,
+  /// once, outside of loops and branches: before, they may read weights and
+  /// scalars, but nothing that another kernel of the program writes, and write
+  /// nothing but workgroup memory. A kernel whose emitter does not call this
+  /// waits first of all.
+  void waitForInputs();
   /// Uninitialized workgroup memory of `count` elements.
   Value workgroupMemory(int64_t count, Type element);
   void barrier();
@@ -123,6 +130,7 @@ private:
   DenseMap<Value, Value> buffers; // of tensor and cache arguments
   SmallVector<Value> results;     // their buffers
   Value scalars;
+  bool hasWaited = false;
   DenseMap<Type, Value> partials;          // workgroup memory of `reduce`
   DenseMap<Attribute, std::string> tables; // names of the module's constants
 };

@@ -43,8 +43,7 @@ struct CudaTargetModel : GpuTargetModel<CudaTargetModel, CudaTargetAttr> {
     GpuLimits limits;
     limits.name = "CUDA";
     limits.threads = 1024; // of a block, on every chip
-    // More has to be asked for at each launch.
-    limits.memory = std::min(target.getMemory(), kCudaStaticSharedBytes);
+    limits.memory = target.getMemory();
     limits.indexBits = 64;
     limits.mma = true;
     limits.multiprocessors = target.getMultiprocessors();
@@ -62,7 +61,7 @@ llvm::Expected<Attribute> createCudaTarget(MLIRContext *context, StringRef chip,
   if (llvm::Error error = checkCudaChip(chip))
     return std::move(error);
   return CudaTargetAttr::get(context, chip, /*multiprocessors=*/0,
-                             /*memory=*/kCudaStaticSharedBytes);
+                             getCudaSharedBytes(chip));
 }
 
 } // namespace

@@ -1,9 +1,7 @@
 // RUN: kf-opt %s -split-input-file --kf-select-schedules -verify-diagnostics
 
-// What a kernel may have without asking for more is the same on every GPU.
-
-module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", memory = 232448>} {
-  // expected-error @below {{schedule cannot run on this device: it needs 66560 bytes of workgroup memory, the device has 49152}}
+module attributes {kf.target = #kf.cuda_target<chip = "sm_86", memory = 66559>} {
+  // expected-error @below {{schedule cannot run on this device: it needs 66560 bytes of workgroup memory, the device has 66559}}
   kf.kernel @k(%x: tensor<?x64xf32>, %w: tensor<128x64xf32>) -> tensor<?x128xf32>
       attributes {schedule = #kf.simt<workgroup = [128, 128], threads = [32, 8], tile = [16, 4]>} {
     %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<128x64xf32>

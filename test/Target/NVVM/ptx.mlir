@@ -6,6 +6,8 @@
 // RUN: %ptx print %t | FileCheck %s --check-prefix=PRODUCT
 // RUN: kf-run emit-mlir %s --function many_rows --device cuda --compile-to=binary -o %t
 // RUN: %ptx print %t | FileCheck %s --check-prefix=MANY
+// RUN: kf-run emit-mlir %s --function product --device cuda --target-cpu sm_89 --compile-to=binary -o %t
+// RUN: %ptx print %t | FileCheck %s --check-prefix=ADA
 // RUN: kf-run emit-mlir %s --function append --device cuda --target-cpu sm_90a --compile-to=binary -o %t
 // RUN: %ptx print %t | FileCheck %s --check-prefix=APPEND
 
@@ -35,7 +37,7 @@ func.func @elements(%a: tensor<?x70xf32>, %b: tensor<?x70xf32>) -> tensor<?x70xf
 }
 
 // The sum goes through shared memory; a weight is read as what nobody writes.
-// ROWS:          kernel @rms_norm_0 threads [64, 1, 1] shared 256
+// ROWS:          kernel @rms_norm_0 threads [64, 1, 1] shared 256, waits
 // ROWS:          .target sm_90{{$}}
 // ROWS-NOT:      .approx
 // ROWS-NOT:      call
@@ -50,10 +52,19 @@ func.func @rows(%x: tensor<?x70xf32>) -> tensor<?x70xf32> {
   return %0 : tensor<?x70xf32>
 }
 
-// PRODUCT:       kernel @matmul_0 threads [16, 16, 1] shared {{[1-9]}}
+// From sm_90 on, a kernel waits itself for those before it: what they write is
+// not constant then, weights are.
+// PRODUCT:       kernel @matmul_0 threads [16, 16, 1] shared {{[1-9][0-9]*}}, waits
 // PRODUCT:       .target sm_90a
 // PRODUCT:       .reqntid 16, 16, 1
+// PRODUCT-NOT:   ld.global{{$}}
+// PRODUCT:       griddepcontrol.launch_dependents;
+// PRODUCT:       griddepcontrol.wait;
 // PRODUCT:       ld.global.nc
+// PRODUCT:       ld.global.b32
+// ADA:           kernel @matmul_0 threads [16, 16, 1] shared {{[0-9]+$}}
+// ADA-NOT:       griddepcontrol
+// ADA:           ld.global.nc
 // PRODUCT:       bar.sync
 // PRODUCT:       ld.shared
 // PRODUCT:       bar.sync

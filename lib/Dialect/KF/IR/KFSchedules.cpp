@@ -181,15 +181,27 @@ VulkanTargetAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+/// The 90 of "sm_90a".
+static std::optional<unsigned> getChipNumber(StringRef chip) {
+  unsigned number = 0;
+  if (!chip.consume_front("sm_"))
+    return std::nullopt;
+  chip.consume_back("a") || chip.consume_back("f");
+  if (chip.getAsInteger(10, number))
+    return std::nullopt;
+  return number;
+}
+
+bool CudaTargetAttr::hasDependentLaunch() const {
+  return getChipNumber(getChip()) >= 90u;
+}
+
 LogicalResult
 CudaTargetAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                        StringRef chip, int64_t multiprocessors,
                        int64_t memory) {
-  StringRef digits = chip;
-  bool isChip = digits.consume_front("sm_");
-  digits.consume_back("a") || digits.consume_back("f");
-  unsigned number = 0;
-  if (!isChip || digits.getAsInteger(10, number) || number < 80 || number > 999)
+  std::optional<unsigned> number = getChipNumber(chip);
+  if (!number || *number < 80 || *number > 999)
     return emitError() << "cuda_target: chip must be sm_80 or later, as in "
                           "sm_90a, found '"
                        << chip << "'";
