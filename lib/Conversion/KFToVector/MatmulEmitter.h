@@ -48,7 +48,16 @@ protected:
   /// Sums over K of `tileRows` rows from `firstRow` on and panel `p` of the
   /// weight: vectors of `lanes` columns, by row, group and column.
   virtual SmallVector<Value> sumTile(Value p, Value firstRow) = 0;
+  /// Computes `panels` panels of the result, from panel `firstPanel` of the
+  /// weight on, by the functions above.
+  virtual void computePanels(Value firstPanel, Value panels);
 
+  /// Bias, gate, elementwise consumers, and the store of row `row` of panel `p`
+  /// of the result, whose sums `sumOf` yields by group and vector.
+  void storeRow(Value row, Value p,
+                function_ref<Value(int64_t group, int64_t vector)> sumOf);
+  /// Columns of the kernel's whole product.
+  int64_t wholeColumns();
   LogicalResult fail(const Twine &message);
   /// Elements between rows in scratch, `perLine` in a line of the cache: rows
   /// of a register tile do not share sets of the nearest one.
@@ -73,7 +82,6 @@ private:
   LogicalResult check();
   void storeTile(Value firstRow, Value p, ArrayRef<Value> sums);
   Value columnMask(Value column);
-  int64_t wholeColumns();
 };
 
 } // namespace mlir::kf
