@@ -245,15 +245,19 @@ Status CudaProgram::checkFunction(const KernelSpec &spec,
   return {};
 }
 
-/// Kernels of which the driver would choose different shares of a
-/// multiprocessor's memory do not run beside one another there.
+/// A kernel that asks for more shared memory than code may hold gets all that a
+/// multiprocessor has of it, so that such kernels run beside one another there.
+/// Others keep what the driver chooses: their reads live on the first cache,
+/// which shares that memory.
 Status CudaProgram::prepareFunction(const KernelSpec &spec,
                                     Kernel &kernel) const {
+  if (spec.dynamicBytes == 0)
+    return Status();
   const CudaFunctions &cu = context.cu;
   constexpr int all = 100;
   kernel.worst = cu.cuFuncSetAttribute(
       kernel.function, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, all);
-  if (kernel.worst == CUDA_SUCCESS && spec.dynamicBytes > 0)
+  if (kernel.worst == CUDA_SUCCESS)
     kernel.worst = cu.cuFuncSetAttribute(
         kernel.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
         static_cast<int>(spec.dynamicBytes));

@@ -298,12 +298,18 @@ TEST_F(CudaDeviceTest, ChecksLimits) {
 }
 
 /// The driver does not let kernels with different ones run beside one another.
-TEST_F(CudaDeviceTest, AsksForOneCarveout) {
+/// Those that need little keep the cache that shares the memory.
+TEST_F(CudaDeviceTest, AsksForOneCarveoutWhereMuchIsShared) {
   start();
   ASSERT_TRUE(succeeds(loadWith([](Executable &) {})));
+  EXPECT_TRUE(fake.carveouts.empty());
+  auto needsMuch = [](Executable &e) {
+    e.kernels[0].scratchBytes = e.kernels[0].dynamicBytes = 65536;
+  };
+  ASSERT_TRUE(succeeds(loadWith(needsMuch)));
   EXPECT_EQ(fake.carveouts, std::vector<int>{100});
   fake.fail("cuFuncSetAttribute", CUDA_ERROR_INVALID_VALUE);
-  EXPECT_TRUE(failsWith(loadWith([](Executable &) {}),
+  EXPECT_TRUE(failsWith(loadWith(needsMuch),
                         "kernel 'scale': cuFuncSetAttribute"));
 }
 
