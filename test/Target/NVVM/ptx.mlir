@@ -6,7 +6,7 @@
 // RUN: %ptx print %t | FileCheck %s --check-prefix=PRODUCT
 // RUN: kf-run emit-mlir %s --function many_rows --device cuda --compile-to=binary -o %t
 // RUN: %ptx print %t | FileCheck %s --check-prefix=MANY
-// RUN: kf-run emit-mlir %s --function product --device cuda --target-cpu sm_89 --compile-to=binary -o %t
+// RUN: kf-run emit-mlir %s --function rows --device cuda --target-cpu sm_89 --compile-to=binary -o %t
 // RUN: %ptx print %t | FileCheck %s --check-prefix=ADA
 // RUN: kf-run emit-mlir %s --function append --device cuda --target-cpu sm_90a --compile-to=binary -o %t
 // RUN: %ptx print %t | FileCheck %s --check-prefix=APPEND
@@ -36,12 +36,20 @@ func.func @elements(%a: tensor<?x70xf32>, %b: tensor<?x70xf32>) -> tensor<?x70xf
   return %1 : tensor<?x70xf32>
 }
 
-// The sum goes through shared memory; a weight is read as what nobody writes.
+// The sum goes through shared memory. From sm_90 on, a kernel waits itself for
+// those before it: what they write is not constant then, weights are.
 // ROWS:          kernel @rms_norm_0 threads [64, 1, 1] shared 256, waits
+// ADA:           kernel @rms_norm_0 threads [64, 1, 1] shared 256{{$}}
+// ADA-NOT:       griddepcontrol
+// ADA:           ld.global.nc
 // ROWS:          .target sm_90{{$}}
 // ROWS-NOT:      .approx
 // ROWS-NOT:      call
 // ROWS:          .shared .align 4 .b8 {{.*}}[256];
+// ROWS-NOT:      ld.global{{$}}
+// ROWS:          griddepcontrol.launch_dependents;
+// ROWS:          griddepcontrol.wait;
+// ROWS:          ld.global.b32
 // ROWS:          st.shared
 // ROWS:          bar.sync
 // ROWS:          sqrt.rn.f32
@@ -52,19 +60,12 @@ func.func @rows(%x: tensor<?x70xf32>) -> tensor<?x70xf32> {
   return %0 : tensor<?x70xf32>
 }
 
-// From sm_90 on, a kernel waits itself for those before it: what they write is
-// not constant then, weights are.
-// PRODUCT:       kernel @matmul_0 threads [16, 16, 1] shared {{[1-9][0-9]*}}, waits
+// A product by threads alone begins when those before it are over.
+// PRODUCT:       kernel @matmul_0 threads [16, 16, 1] shared {{[0-9]+$}}
 // PRODUCT:       .target sm_90a
 // PRODUCT:       .reqntid 16, 16, 1
-// PRODUCT-NOT:   ld.global{{$}}
-// PRODUCT:       griddepcontrol.launch_dependents;
-// PRODUCT:       griddepcontrol.wait;
+// PRODUCT-NOT:   griddepcontrol
 // PRODUCT:       ld.global.nc
-// PRODUCT:       ld.global.b32
-// ADA:           kernel @matmul_0 threads [16, 16, 1] shared {{[0-9]+$}}
-// ADA-NOT:       griddepcontrol
-// ADA:           ld.global.nc
 // PRODUCT:       bar.sync
 // PRODUCT:       ld.shared
 // PRODUCT:       bar.sync
