@@ -309,8 +309,8 @@ TEST_F(CudaDeviceTest, AsksForOneCarveoutWhereMuchIsShared) {
   ASSERT_TRUE(succeeds(loadWith(needsMuch)));
   EXPECT_EQ(fake.carveouts, std::vector<int>{100});
   fake.fail("cuFuncSetAttribute", CUDA_ERROR_INVALID_VALUE);
-  EXPECT_TRUE(failsWith(loadWith(needsMuch),
-                        "kernel 'scale': cuFuncSetAttribute"));
+  EXPECT_TRUE(
+      failsWith(loadWith(needsMuch), "kernel 'scale': cuFuncSetAttribute"));
 }
 
 TEST_F(CudaDeviceTest, ChecksGrids) {
