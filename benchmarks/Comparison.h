@@ -39,9 +39,7 @@ public:
 /// What a case counts.
 enum class Unit {
   Operations, ///< floating-point or integer; a multiply-add is two
-  Bytes,      ///< read from memory
-  Rows,
-  Modules ///< compiled
+  Bytes       ///< read from memory
 };
 
 /// A contender's entry in a case.
@@ -55,7 +53,7 @@ struct Entry {
 };
 
 struct Case {
-  std::string name; ///< "matmul/f32/rows:512/..."
+  std::string name; ///< "matmul/f32/512x5632x2048"
   Unit unit = Unit::Operations;
   double amount = 0; ///< of one run, in `unit`
   /// The largest difference of a peer's result from ours, relative to ours as

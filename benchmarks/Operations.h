@@ -30,8 +30,6 @@ struct Product {
   int64_t copies = 1;
   std::vector<float> x; // [rows, inputs]
   HostTensor weights;   // [outputs, inputs], of any type
-
-  double operations() const { return 2.0 * rows * outputs * inputs; }
 };
 
 /// An operation on each row of x [rows, columns] of f32.

@@ -151,7 +151,7 @@ void set(ggml_tensor *tensor, const void *data) {
 
 class Ggml : public Peer {
 public:
-  std::string name() const override { return "llama.cpp"; }
+  std::string name() const override { return "ggml"; }
   std::string description() const override {
     return std::string("ggml ") + ggml_version() + ", commit " + ggml_commit();
   }

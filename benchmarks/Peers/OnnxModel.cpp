@@ -112,8 +112,7 @@ std::string OnnxModel::serialize() const {
   for (const auto &[value, bytes] : constants)
     graph.message(5, tensorProto(value, bytes));
   for (const Value &input : inputs)
-    if (!input.name.empty())
-      graph.message(11, valueInfo(input));
+    graph.message(11, valueInfo(input));
   for (const Value &output : outputs)
     graph.message(12, valueInfo(output));
 

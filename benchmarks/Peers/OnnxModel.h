@@ -19,7 +19,7 @@
 namespace kf::bench {
 
 /// ONNX's TensorProto.DataType.
-enum class OnnxType { Float = 1, UInt8 = 2, Int32 = 6, Int64 = 7 };
+enum class OnnxType { Float = 1, UInt8 = 2 };
 
 /// A model of one node. Its inputs are the graph's inputs and then its
 /// constants, in the order in which they were added.
@@ -30,7 +30,7 @@ public:
       : op(std::move(op)), domain(std::move(domain)), opset(opset) {}
 
   struct Value {
-    std::string name; ///< empty: an optional input that is left out
+    std::string name;
     OnnxType type = OnnxType::Float;
     std::vector<int64_t> shape;
   };

@@ -65,6 +65,12 @@ public:
     for (Operation &op : kernel.getBody().front())
       if (failed(addOp(op)))
         return std::nullopt;
+    if (!countBytes())
+      return std::nullopt;
+    return work;
+  }
+
+  std::optional<SizedCount> countBytes() {
     for (BlockArgument argument : kernel.getBody().getArguments())
       if (isa<RankedTensorType>(argument.getType()) &&
           failed(addOperand(argument)))
@@ -72,7 +78,10 @@ public:
     for (Value result : kernel.getYield().getOperands())
       if (failed(addBytes(tensorType(result))))
         return std::nullopt;
-    return work;
+    for (auto append : kernel.getBody().getOps<KVAppendOp>())
+      if (failed(addAppended(append)))
+        return std::nullopt;
+    return work.bytes;
   }
 
 private:
@@ -131,6 +140,18 @@ private:
     return success();
   }
 
+  /// What is written to a cache.
+  LogicalResult addAppended(KVAppendOp append) {
+    auto k = tensorType(append.getK());
+    const uint64_t rows = k.isDynamicDim(0) ? 1 : k.getDimSize(0);
+    FailureOr<SizedCount> written =
+        perRow(k, times(rows, positionBytes(append.getCache().getType())));
+    if (failed(written))
+      return failure();
+    work.bytes += *written;
+    return success();
+  }
+
   LogicalResult add(SizedCount &sum, RankedTensorType type, uint64_t each) {
     FailureOr<SizedCount> count = elements(type);
     if (failed(count))
@@ -155,7 +176,7 @@ private:
     auto vector =
         dyn_cast_or_null<VectorScheduleAttr>(kernel.getScheduleAttr());
     const bool isInt8 =
-        op.getScales() || (vector && vector.getDot() == DotKind::I8);
+        op.getScales() || (vector && vector.getDot() != DotKind::F32);
     if (failed(add(isInt8 ? work.int8Ops : work.flops, result,
                    times(2 * matrices, x.getShape().back()))))
       return failure();
@@ -211,17 +232,6 @@ private:
         .Case([&](AttentionCombineOp combine) {
           return add(work.flops, tensorType(combine.getValues()), 2);
         })
-        .Case([&](KVAppendOp append) {
-          auto k = tensorType(append.getK());
-          const KVCacheType cache = append.getCache().getType();
-          FailureOr<SizedCount> written =
-              perRow(k, times(k.isDynamicDim(0) ? 1 : k.getDimSize(0),
-                              positionBytes(cache)));
-          if (failed(written))
-            return failure();
-          work.bytes += *written;
-          return success();
-        })
         .Case<ReduceOp, ArgmaxOp, QuantizeOp, DequantizeOp>([&](auto reduced) {
           return add(work.flops, tensorType(reduced->getOperand(0)), 1);
         })
@@ -236,7 +246,7 @@ private:
           return add(work.flops, tensorType(rows->getResult(0)),
                      formulaLength(*rows));
         })
-        .Case<EmbeddingOp, PackOp, YieldOp, tensor::CastOp>(
+        .Case<EmbeddingOp, KVAppendOp, PackOp, YieldOp, tensor::CastOp>(
             [](auto) { return success(); })
         .Default([&](Operation *other) {
           if (isView(other) || !llvm::any_of(other->getResultTypes(),
@@ -259,4 +269,11 @@ std::optional<::kf::KernelWork> mlir::kf::countWork(KernelOp kernel) {
   if (kernel.getGrid())
     return std::nullopt;
   return WorkCounter(kernel).count();
+}
+
+double mlir::kf::countBytes(KernelOp kernel, int64_t rows) {
+  std::array<int64_t, KF_SCALAR_COUNT> sizes;
+  sizes.fill(rows);
+  std::optional<SizedCount> bytes = WorkCounter(kernel).countBytes();
+  return bytes ? bytes->at(sizes) : 0;
 }

@@ -298,8 +298,13 @@ public:
   virtual std::string target() const { return name(); }
   /// One line for `kf-run devices`: model, features, limits.
   virtual std::string description() const = 0;
+  /// Whether streams are at work while nobody waits for them.
+  virtual bool runsAlone() const { return false; }
   /// Workgroups that run at the same time; 0: unknown.
   virtual int workers() const { return 0; }
+  /// How many of these the next run is likely to have: fewer while other
+  /// processes have their cores.
+  virtual int readyWorkers() const { return workers(); }
   Result<DeviceMemory> memory() const;
 
   // Work in streams does not disturb these; they may wait for the device.

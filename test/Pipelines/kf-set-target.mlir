@@ -30,6 +30,10 @@
 // RUN: not kf-opt %s --kf-set-target=target=cpu:aarch64-linux-gnu/z80 2>&1 | FileCheck %s --check-prefix=NO-ARM
 // RUN: not kf-opt %s --kf-set-target=target=cpu:aarch64-linux-gnu/native 2>&1 | FileCheck %s --check-prefix=NO-NATIVE
 // RUN: not kf-opt %s --kf-set-target=target=cpu:riscv64-linux-gnu/generic 2>&1 | FileCheck %s --check-prefix=NO-SYSTEM
+// RUN: not kf-opt %s --kf-set-target=target=cpu:i386-linux-gnu/pentium4 2>&1 | FileCheck %s --check-prefix=NO-I386
+// RUN: not kf-opt %s --kf-set-target=target=cpu:x86_64-linux-gnux32/x86-64-v3 2>&1 | FileCheck %s --check-prefix=NO-X32
+// RUN: not kf-opt %s --kf-set-target=target=cpu:aarch64_be-linux-gnu/cortex-a76 2>&1 | FileCheck %s --check-prefix=NO-BIG-ENDIAN
+// RUN: not kf-opt %s --kf-set-target=target=cpu:x86_64-pc-windows-msvc/x86-64-v3 2>&1 | FileCheck %s --check-prefix=NO-WINDOWS
 // RUN: not kf-opt %s --kf-set-target=target=vulkan:sm_90a 2>&1 | FileCheck %s --check-prefix=NO-VULKAN
 // RUN: not kf-opt %s --kf-set-target=target=reference:sm_90a 2>&1 | FileCheck %s --check-prefix=NO-REFERENCE
 // RUN: not kf-opt %s --kf-set-target='target="#kf.layout<panel = 32>"' 2>&1 | FileCheck %s --check-prefix=ATTRIBUTE
@@ -40,6 +44,10 @@
 // NO-ARM:       error: kf-set-target: cpu target: LLVM knows no aarch64 CPU 'z80'; 'native'
 // NO-NATIVE:    error: kf-set-target: cpu target: 'native' is this machine's CPU, not one of 'aarch64-linux-gnu'; name one, as in aarch64-linux-gnu/cortex-a76
 // NO-SYSTEM:    error: kf-set-target: cpu target: there is no code for the system 'riscv64-linux-gnu'; there is for x86_64-linux-gnu and aarch64-linux-gnu
+// NO-I386:      error: kf-set-target: cpu target: there is no code for the system 'i386-linux-gnu';
+// NO-X32:       error: kf-set-target: cpu target: there is no code for the system 'x86_64-linux-gnux32';
+// NO-BIG-ENDIAN: error: kf-set-target: cpu target: there is no code for the system 'aarch64_be-linux-gnu';
+// NO-WINDOWS:   error: kf-set-target: cpu target: there is no code for the system 'x86_64-pc-windows-msvc';
 // NO-VULKAN:    error: kf-set-target: vulkan target: there is no chip 'sm_90a'; leave it out, or give kf-set-target what a device reports, #kf.vulkan_target<...>
 // NO-REFERENCE: error: kf-set-target: reference target: there is no chip 'sm_90a'; leave it out
 // ATTRIBUTE:    error: kf-set-target: target '#kf.layout<panel = 32>': is no target

@@ -35,10 +35,11 @@
 // MANY-LABEL: kf.kernel @given(
 
 // Without `device` it is the only one of the database. Both numbers of rows
-// have an entry now.
+// have an entry now. Phases keep what was measured.
 // RUN: %{add} %t/db.json %t/many \
 // RUN:   "k=#kf.vector<workgroup = [28, 64], tile = [7, 32], lanes = 16, unroll = 2>"
 // RUN: %{opt} %s --kf-select-schedules=db=%t/db.json | FileCheck %s
+// RUN: %{opt} %s --kf-select-schedules=db=%t/db.json --kf-schedule | FileCheck %s
 // RUN: %{opt} %t/many.mlir --kf-select-schedules=db=%t/db.json \
 // RUN:   | FileCheck %s --check-prefix=BOTH
 // BOTH-LABEL: kf.kernel @k(

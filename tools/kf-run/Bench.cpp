@@ -123,6 +123,10 @@ private:
     setDefault(batches, 1);
     setDefault(depths, 0);
     setDefault(threads, 0);
+    if (threads.size() > 1 && model.profile.file &&
+        !model.profile.file->empty())
+      return Status::error("--profile=FILE takes the trace of one number of "
+                           "threads; give one with -t");
     return tests().empty() ? Status::error("there is nothing to measure: -p "
                                            "and -n are 0, and there is no -pg")
                            : Status();

@@ -62,6 +62,12 @@ struct EvalOptions {
                 "how much an error or a divergence may exceed the baseline's, "
                 "as a share of it; 0.5 by default");
     model.addTo(parser);
+    parser.addCheck([this] {
+      if (model.profile.file && !wantsFidelity())
+        return Status::error("--profile is of a model's steps, which --kernels "
+                             "alone runs none of; leave it out");
+      return Status();
+    });
   }
 };
 
@@ -85,8 +91,8 @@ Result<EvalReport> readBaseline(const std::string &path) {
                      : Result<EvalReport>(report.status().in(quotePath(path)));
 }
 
-/// Returns whether all is as good as the baseline.
-Result<bool> evaluate(const EvalOptions &options) {
+/// An error, too, where something is worse than the baseline.
+Status evaluate(const EvalOptions &options) {
   std::optional<EvalReport> baseline;
   if (!options.baseline.empty()) {
     KF_ASSIGN_OR_RETURN(baseline, readBaseline(options.baseline));
@@ -97,8 +103,7 @@ Result<bool> evaluate(const EvalOptions &options) {
                       openDevice(options.model.device));
   KF_ASSIGN_OR_RETURN(result.environment,
                       environmentOf(options.model, *device));
-  result.model =
-      options.model.model.empty() ? "kf-stories" : options.model.model;
+  result.model = options.model.model;
   if (baseline)
     KF_RETURN_IF_ERROR(
         checkComparable(*baseline, result).in(quotePath(options.baseline)));
@@ -122,7 +127,7 @@ Result<bool> evaluate(const EvalOptions &options) {
   if (!options.json.empty())
     KF_RETURN_IF_ERROR(writeOutput(options.json, toJson(result)));
   if (!baseline)
-    return true;
+    return Status();
   Result<EvalComparison> comparison =
       compareReports(*baseline, result, options.thresholds);
   if (!comparison.ok())
@@ -133,8 +138,14 @@ Result<bool> evaluate(const EvalOptions &options) {
         std::to_string(comparison->regressions) +
         (comparison->regressions == 1 ? " result is" : " results are") +
         " worse than the baseline " + quotePath(options.baseline));
-  std::fputs("as good as the baseline\n", stderr);
-  return true;
+  std::string verdict = "as good as the baseline";
+  if (comparison->onlyBaseline || comparison->onlyNow)
+    verdict += " in what both have, " + std::to_string(comparison->compared) +
+               " of its " +
+               std::to_string(comparison->compared + comparison->onlyBaseline) +
+               " results";
+  std::fputs((verdict + "\n").c_str(), stderr);
+  return Status();
 }
 
 } // namespace
@@ -150,8 +161,7 @@ int kf::runEval(Arguments arguments) {
   options.addTo(parser);
   if (std::optional<int> code = parser.parse(arguments))
     return *code;
-  const Result<bool> good = evaluate(options);
-  if (good.status().isCancelled())
-    return reportInterrupt("nothing is known of the rest");
-  return report(good.status());
+  const Status status = evaluate(options);
+  return status.isCancelled() ? reportInterrupt("nothing is known of the rest")
+                              : report(status);
 }

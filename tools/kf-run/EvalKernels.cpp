@@ -11,15 +11,13 @@
 #include "Compiler.h"
 #include "Interrupt.h"
 #include "Progress.h"
-#include "Prompt.h"
 
 #include "runtime/convert/TensorTypes.h"
-#include "runtime/core/Quote.h"
 #include "runtime/devices/Reference/ReferenceDevice.h"
 #include "runtime/measure/Ceilings.h"
 #include "runtime/measure/Profile.h"
-#include "runtime/measure/Statistics.h"
 #include "runtime/model/DummyWeights.h"
+#include "runtime/model/NamedConfigs.h"
 #include "runtime/tuning/KernelRunner.h"
 
 #include <algorithm>
@@ -31,24 +29,18 @@ using namespace kf;
 
 namespace {
 
-/// A layer as wide as TinyLlama's, with a small vocabulary: what all layers of
-/// a model do, and no more.
-constexpr std::string_view kShapes = R"({
-  "architectures": ["LlamaForCausalLM"],
-  "model_type": "llama",
-  "hidden_size": 2048,
-  "intermediate_size": 5632,
-  "num_hidden_layers": 1,
-  "num_attention_heads": 32,
-  "num_key_value_heads": 4,
-  "vocab_size": 2048,
-  "max_position_embeddings": 8192,
-  "hidden_act": "silu",
-  "rms_norm_eps": 1e-05,
-  "rope_theta": 10000.0,
-  "tie_word_embeddings": false,
-  "torch_dtype": "bfloat16"
-})";
+/// A layer of TinyLlama, with a small vocabulary and a longer context: what all
+/// layers of a model do, and no more.
+Result<ModelConfig> layerConfig() {
+  KF_ASSIGN_OR_RETURN(
+      ModelConfig config,
+      parseModelConfig(findNamedConfig("tinyllama-1.1b")->json));
+  config.layers = 1;
+  config.windows.resize(1);
+  config.vocabSize = 2048;
+  config.maxPositions = 8192;
+  return config;
+}
 
 /// Types that checkpoints have their matrices in.
 constexpr DataType kTypes[] = {DataType::F32,  DataType::F16,   DataType::BF16,
@@ -56,6 +48,9 @@ constexpr DataType kTypes[] = {DataType::F32,  DataType::F16,   DataType::BF16,
                                DataType::Q5_0, DataType::Q5_1,  DataType::Q2_K,
                                DataType::Q3_K, DataType::Q4_K,  DataType::Q5_K,
                                DataType::Q6_K, DataType::IQ4_NL};
+
+/// The most rows of a step, and the most positions before them.
+constexpr int64_t kMostPositions = 65536;
 
 /// Rows whose results the reference, which is slow, is asked for.
 constexpr int64_t kCheckedRows = 17;
@@ -66,20 +61,6 @@ constexpr double kNotFinite = 1e30;
 /// Memory that runs go round at most, so that each finds its weights where a
 /// step would: beyond the caches.
 constexpr uint64_t kMostRotated = uint64_t(512) << 20;
-
-Status parseCounts(std::string_view text, int64_t least,
-                   std::vector<int64_t> &out) {
-  const Result<std::vector<int32_t>> numbers = parseIds(text);
-  if (!numbers.ok())
-    return Status::error("takes numbers with commas between them, not " +
-                         inQuotes(text));
-  out.assign(numbers->begin(), numbers->end());
-  for (int64_t number : out)
-    if (number < least || number > 65536)
-      return Status::error("takes numbers from " + std::to_string(least) +
-                           " to 65536, not " + std::to_string(number));
-  return Status();
-}
 
 /// Names of types of files, separated by commas.
 Status parseTypes(std::string_view text, std::vector<DataType> &out) {
@@ -166,7 +147,7 @@ private:
                  const KernelCase &kernelCase, EvalKernel &result) {
     KernelRunnerOptions settings;
     settings.checkTokens = kCheckedRows;
-    settings.rotateBytes = std::min(2 * lastLevelCacheBytes(), kMostRotated);
+    settings.rotateBytes = std::min(2 * lastCacheBytes(device), kMostRotated);
     KF_ASSIGN_OR_RETURN(std::unique_ptr<KernelRunner> runner,
                         KernelRunner::create(device, *reference, expected,
                                              kernelCase, settings));
@@ -183,10 +164,7 @@ private:
       result.complaint = difference.complaint;
     KF_ASSIGN_OR_RETURN(const std::vector<double> seconds,
                         variant->measure(options.runs, &interruptFlag()));
-    const Statistics statistics = statisticsOf(seconds);
-    result.runs = static_cast<int64_t>(statistics.count);
-    result.seconds = statistics.median;
-    result.deviation = statistics.deviation;
+    result.setTimes(seconds);
     KF_ASSIGN_OR_RETURN(const auto scalars,
                         kernelScalars(compiled, kernelCase));
     addWork(compiled, kernelCase, scalars, result);
@@ -228,22 +206,22 @@ private:
 
 void KernelEvalOptions::addTo(OptionParser &parser) {
   types.assign(std::begin(kTypes), std::end(kTypes));
-  parser.text({"rows", 0, "1,16"}, rowsText,
-              "rows of the steps whose kernels are measured; 1,16,512 by "
-              "default");
-  parser.text({"depth", 'd', "0,512"}, depthsText,
-              "positions that attention finds in the cache before a step's "
-              "rows; 0,4096 by default");
+  parser.integers({"rows", 0, "N,..."}, rows, 1, kMostPositions,
+                  "rows of the steps whose kernels are measured, as far as the "
+                  "model's context goes; 1,16,512 by default");
+  parser.integers({"depth", 'd', "N,..."}, depths, 0, kMostPositions,
+                  "positions that attention finds in the cache before a step's "
+                  "rows; 0,4096 by default");
   parser.text({"types", 0, "q4_0,f16"}, typesText,
               "types of weights, where there is no MODEL; by default all that "
               "models come in");
   parser.integer({"repetitions", 'r', "N"}, runs, 2, 1000,
                  "how often each kernel is timed; 15 by default");
   parser.addCheck([this] {
-    if (!rowsText.empty())
-      KF_RETURN_IF_ERROR(parseCounts(rowsText, 1, rows).in("--rows"));
-    if (!depthsText.empty())
-      KF_RETURN_IF_ERROR(parseCounts(depthsText, 0, depths).in("--depth"));
+    if (rows.empty())
+      rows = {1, 16, 512};
+    if (depths.empty())
+      depths = {0, 4096};
     return typesText.empty() ? Status()
                              : parseTypes(typesText, types).in("--types");
   });
@@ -261,8 +239,9 @@ kf::evaluateKernels(const ModelFlags &flags, const KernelEvalOptions &options,
     for (size_t i = 0; i < options.rows.size(); ++i) {
       const double from =
           each * static_cast<double>(number * options.rows.size() + i);
-      KF_RETURN_IF_ERROR(evaluator.addStep(config, source, compiler,
-                                           options.rows[i], from, from + each));
+      const int64_t rows = std::min(options.rows[i], config.maxPositions);
+      KF_RETURN_IF_ERROR(
+          evaluator.addStep(config, source, compiler, rows, from, from + each));
     }
     return Status();
   };
@@ -272,7 +251,7 @@ kf::evaluateKernels(const ModelFlags &flags, const KernelEvalOptions &options,
     KF_RETURN_IF_ERROR(addModel(model.config, *model.weights, 0, 1));
     return evaluator.take();
   }
-  KF_ASSIGN_OR_RETURN(const ModelConfig config, parseModelConfig(kShapes));
+  KF_ASSIGN_OR_RETURN(const ModelConfig config, layerConfig());
   for (size_t i = 0; i < options.types.size(); ++i) {
     KF_ASSIGN_OR_RETURN(const std::unique_ptr<WeightSource> source,
                         DummyWeights::create(config, options.types[i], 1));

@@ -21,12 +21,12 @@ namespace kf {
 
 /// Which kernels are measured, and how.
 struct KernelEvalOptions {
-  std::vector<int64_t> rows = {1, 16, 512}; ///< of steps
+  std::vector<int64_t> rows; ///< of steps
   /// Positions before a step's rows, of kernels that read a KV cache.
-  std::vector<int64_t> depths = {0, 4096};
+  std::vector<int64_t> depths;
   std::vector<DataType> types; ///< of weights where there is no model
+  std::string typesText;       ///< as the command line has them
   int64_t runs = 15;           ///< of each kernel that are timed
-  std::string rowsText, depthsText, typesText; ///< as the command line has them
 
   /// Adds the options to `parser`.
   void addTo(OptionParser &parser);

@@ -69,6 +69,8 @@ def SchedulePhase : PhasePass<"kf-schedule"> {
   let description = [{
     `kf-set-layouts`, `kf-select-schedules`, `kf-plan-memory` and
     `kf-tile-kernels`; for the reference, `kf-plan-memory` alone does something.
+    No tuning database is asked: for its schedules, which this phase keeps, run
+    `kf-set-layouts` and `kf-select-schedules` with `db` before.
   }];
 }
 

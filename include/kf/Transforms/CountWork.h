@@ -23,6 +23,11 @@ namespace mlir::kf {
 /// that is not known here.
 std::optional<::kf::KernelWork> countWork(KernelOp kernel);
 
+/// The bytes of it, with `rows` in place of every `?`, whatever ops `kernel`
+/// has; what attention reads of a cache is left out. 0 where 64 bits cannot
+/// count them.
+double countBytes(KernelOp kernel, int64_t rows);
+
 } // namespace mlir::kf
 
 #endif // KF_TRANSFORMS_COUNTWORK_H

@@ -23,9 +23,7 @@ public:
   using MatmulEmitter::MatmulEmitter;
 
 protected:
-  LogicalResult computeRows(int64_t most) override {
-    return computeFloatRows(most, x);
-  }
+  LogicalResult computeRows(int64_t most) override;
   /// Vectors of row `k` of the packed panel, one a group and `lanes` columns,
   /// as floats.
   virtual SmallVector<Value> loadPanelRow(Value p, Value k) = 0;

@@ -58,12 +58,15 @@ protected:
                 function_ref<Value(int64_t group, int64_t vector)> sumOf);
   /// Columns of the kernel's whole product.
   int64_t wholeColumns();
+  /// While panel `p` is multiplied with the rows from `firstRow` on, which
+  /// takes `steps` steps: prefetches step `step`'s share of the panel behind it
+  /// into a cache that holds panels.
+  void prefetchNext(Value p, Value firstRow, Value step, int64_t steps);
+
   LogicalResult fail(const Twine &message);
   /// Elements between rows in scratch, `perLine` in a line of the cache: rows
   /// of a register tile do not share sets of the nearest one.
   int64_t rowStride(int64_t perLine) const;
-  /// computeRows() as f32: `x` becomes scratch [most, K + padding].
-  LogicalResult computeFloatRows(int64_t most, Value &x);
   /// Vectors of the result that a row of the tile has.
   int64_t vectorsPerRow() const { return groups * panel / lanes; }
 
@@ -72,7 +75,8 @@ protected:
   Location loc;
   MatmulOp op;
   int64_t tileRows = 0, panel = 0, lanes = 0, groups = 1, extent = 0;
-  bool unpacks = false; // panels, once for several register tiles
+  int64_t mostTiles = 0; // of rows, of a workgroup
+  bool unpacks = false;  // panels, once for several register tiles
   /// Whether a workgroup reads what is packed once, from memory.
   bool readsOnce = false;
   Value rows;    // of the workgroup tile
@@ -80,6 +84,7 @@ protected:
 
 private:
   LogicalResult check();
+  void prefetchTile(Value firstRow, Value p);
   void storeTile(Value firstRow, Value p, ArrayRef<Value> sums);
   Value columnMask(Value column);
 };

@@ -16,6 +16,7 @@
 
 #include "kf/Conversion/KernelShape.h"
 #include "kf/Transforms/ArenaBytes.h"
+#include "kf/Transforms/CountWork.h"
 #include "runtime/measure/MachineRates.h"
 
 using namespace mlir;
@@ -34,6 +35,8 @@ constexpr double kLanes = 128, kThreads = 2048, kRegisters = 65536,
 constexpr double kMemoryLatency = 600, kSharedLatency = 30, kBarrier = 40;
 /// Multiply-adds in the time of one load from workgroup memory.
 constexpr double kSharedLoad = 4;
+/// Multiply-adds of matrix units, and bytes of shared memory, a cycle.
+constexpr double kMmaProducts = 1024, kSharedBytes = 128;
 /// How much faster than memory the second-level cache is.
 constexpr double kCacheRate = 3;
 /// Seconds to start a workgroup, over all multiprocessors, and a kernel.
@@ -94,18 +97,26 @@ struct Gpu {
 // Kernels
 //===----------------------------------------------------------------------===//
 
-double bytesOf(Type type, int64_t rows) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor ? getArenaBytes(tensor, rows).value_or(0) : 0;
-}
-
-/// All operands and results, each once.
-double bytesOf(KernelOp kernel, int64_t rows) {
-  double bytes = 0;
-  for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(),
-                                            kernel.getResultTypes()))
-    bytes += bytesOf(type, rows);
-  return bytes;
+/// Of a product of few rows on matrix units: what a workgroup has on its way is
+/// what memory can be kept busy with.
+double secondsOfStream(const KernelShape &shape, const Gpu &gpu,
+                       double rowGroups, double extent, double unique,
+                       double columns) {
+  const StreamShape &stream = *shape.stream;
+  const double groups = rowGroups * std::ceil(columns / shape.columns);
+  const double steps = stream.chunks * stream.steps() * stream.blocks;
+  const double tileBytes = 512, staged = stream.rows * extent;
+  GroupCost group;
+  group.bytes = steps * stream.warps * stream.tiles * tileBytes + 4 * staged;
+  // A step's index arithmetic, and what a tile takes.
+  group.cycles = stream.warps * steps *
+                     (24 + stream.tiles * (4 + 3 * stream.columnTiles())) * 32 /
+                     kLanes +
+                 staged * 4 / kLanes;
+  group.latency = stream.chunks * (2 * kMemoryLatency + 2 * kBarrier) +
+                  steps * kMemoryLatency / (stream.stages - 1);
+  group.registers += 8 * stream.tiles + 8 * stream.columnTiles();
+  return gpu.seconds(shape, group, groups, unique);
 }
 
 double secondsOfMatmul(KernelOp kernel, MatmulOp op, const KernelShape &shape,
@@ -117,12 +128,17 @@ double secondsOfMatmul(KernelOp kernel, MatmulOp op, const KernelShape &shape,
   double extent = cast<RankedTensorType>(op.getX().getType()).getDimSize(1);
   double rowGroups = std::ceil(rows / shape.rows);
   double groups = rowGroups * std::ceil(columns / shape.columns);
-  double weightBytes = bytesOf(w, tokens) / (columns * shape.groups);
+  double weightBytes =
+      getArenaBytes(w, tokens).value_or(0) / (columns * shape.groups);
   bool hasBlocks = isa<QuantType>(w.getElementType());
   // To take an element of a weight apart: field, scale, conversion.
   double decode = hasBlocks ? 8 : w.getElementType().isF32() ? 0 : 1;
   double sums = shape.tileRows * shape.tileColumns * shape.groups;
   double lines = shape.rows + shape.columns * shape.groups;
+
+  if (shape.stream)
+    return secondsOfStream(shape, gpu, rowGroups, extent,
+                           countBytes(kernel, tokens), columns);
 
   GroupCost group;
   group.bytes =
@@ -152,7 +168,35 @@ double secondsOfMatmul(KernelOp kernel, MatmulOp op, const KernelShape &shape,
   // Statistics of a fused norm: its rows once more.
   if (shape.statistics > 0)
     group.cycles += shape.rows * extent * 2 / kLanes;
-  return gpu.seconds(shape, group, groups, bytesOf(kernel, tokens));
+  return gpu.seconds(shape, group, groups, countBytes(kernel, tokens));
+}
+
+double secondsOfMma(KernelOp kernel, MatmulOp op, const KernelShape &shape,
+                    const Gpu &gpu, int64_t tokens) {
+  const MmaShape &mma = *shape.mma;
+  auto type = cast<RankedTensorType>(op.getType());
+  double rows = type.isDynamicDim(0) ? tokens : type.getDimSize(0);
+  double extent = cast<RankedTensorType>(op.getX().getType()).getDimSize(1);
+  double steps = std::ceil(extent / mma.step);
+  double groups =
+      std::ceil(rows / shape.rows) *
+      std::ceil(static_cast<double>(type.getDimSize(1)) / shape.columns);
+  // Every warp reads its rows and lines from shared memory.
+  double warps = mma.rowWarps * mma.lineWarps;
+  double read = 2.0 * mma.step * warps *
+                (mma.rowUnits() * MmaShape::unitRows +
+                 mma.lineUnits() * MmaShape::unitLines);
+  double products = static_cast<double>(mma.rows) * mma.lines * mma.step;
+  GroupCost group;
+  group.cycles =
+      steps * std::max(products / kMmaProducts, read / kSharedBytes) +
+      steps * kBarrier / 2 + mma.sums() * warps;
+  group.latency = steps * (kMemoryLatency / (mma.stages - 1) + kBarrier +
+                           2 * kSharedLatency);
+  group.bytes = steps * mma.stageBytes() + 4.0 * shape.rows * shape.columns;
+  group.registers += mma.sums() + 4 * mma.lineUnits() + 2 * mma.rowUnits() +
+                     static_cast<double>(mma.stageBytes()) / 16 / 8;
+  return gpu.seconds(shape, group, groups, countBytes(kernel, tokens));
 }
 
 double secondsOfFlash(CacheAttentionInterface op, const KernelShape &shape,
@@ -209,7 +253,7 @@ double secondsOfFlash(CacheAttentionInterface op, const KernelShape &shape,
 double secondsOfRows(KernelOp kernel, const KernelShape &shape,
                      ArrayRef<int64_t> workgroup, const Gpu &gpu,
                      int64_t rows) {
-  double bytes = bytesOf(kernel, rows), groups = 1;
+  double bytes = countBytes(kernel, rows), groups = 1;
   RankedTensorType tiled;
   for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(),
                                             kernel.getResultTypes()))
@@ -242,6 +286,8 @@ double mlir::kf::predictGpuSeconds(KernelOp kernel,
     return 0;
   Gpu gpu(machine, multiprocessors);
   for (Operation &op : kernel.getBody().front()) {
+    if (auto matmul = dyn_cast<MatmulOp>(op); matmul && shape->mma)
+      return secondsOfMma(kernel, matmul, *shape, gpu, rows);
     if (auto matmul = dyn_cast<MatmulOp>(op))
       return secondsOfMatmul(kernel, matmul, *shape, gpu, rows);
     if (auto attention = dyn_cast<CacheAttentionInterface>(op))

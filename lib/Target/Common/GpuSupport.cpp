@@ -206,6 +206,10 @@ mlir::kf::verifyGpuSchedule(KernelOp kernel, ScheduleAttrInterface schedule,
       emitError() << "schedule cannot run on this device: " << message;
     return failure();
   };
+  if (shape->mma && !limits.mma)
+    return fail("#kf.mma is for the matrix units of NVIDIA GPUs");
+  if (shape->stream && !limits.mma)
+    return fail("#kf.stream needs the matrix units of NVIDIA GPUs");
   if (shape->threadCount > limits.threads)
     return fail("threads are " + Twine(shape->threadCount) +
                 " a workgroup, the device allows " + Twine(limits.threads));

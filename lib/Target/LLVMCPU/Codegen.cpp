@@ -49,6 +49,15 @@ static llvm::StringMap<bool> hostFeatures() {
   return features;
 }
 
+/// Whether code for `triple` can hold what kernels take for granted: addresses
+/// of 64 bits, the lowest byte first, and names and calls as on Linux.
+static bool isKnownSystem(const llvm::Triple &triple) {
+  bool isKnownArch = triple.getArch() == llvm::Triple::x86_64 ||
+                     triple.getArch() == llvm::Triple::aarch64;
+  return isKnownArch && triple.isOSLinux() && !triple.isX32() &&
+         triple.getEnvironment() != llvm::Triple::GNUILP32;
+}
+
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 mlir::kf::createTargetMachine(StringRef cpu, StringRef system) {
   static std::once_flag once;
@@ -64,7 +73,7 @@ mlir::kf::createTargetMachine(StringRef cpu, StringRef system) {
                                      : llvm::Triple::normalize(system));
   std::string error;
   const llvm::Target *found = llvm::TargetRegistry::lookupTarget(triple, error);
-  if (!found || !(triple.isX86() || triple.isAArch64()))
+  if (!found || !isKnownSystem(triple))
     return llvm::createStringError(
         "cpu target: there is no code for the system '" + system +
         "'; there is for x86_64-linux-gnu and aarch64-linux-gnu");
@@ -202,6 +211,9 @@ mlir::kf::compileToObject(ModuleOp module, llvm::TargetMachine &machine,
     function.addFnAttr("target-cpu", machine.getTargetCPU());
     function.addFnAttr("target-features", machine.getTargetFeatureString());
     function.addFnAttr("prefer-vector-width", "512");
+    // Vectors that registers do not hold lie in one line of the cache each.
+    function.addFnAttr(llvm::Attribute::getWithStackAlignment(
+        context, llvm::Align(4 * vectorLanes(machine))));
   }
   if (::kf::isCancelled(cancelled))
     return llvm::createStringError("cancelled");

@@ -17,7 +17,7 @@
 #include "Workers.h"
 
 #include "kf/Conversion/VectorSchedule.h"
-#include "kf/Transforms/ArenaBytes.h"
+#include "kf/Transforms/CountWork.h"
 #include "runtime/measure/MachineRates.h"
 
 using namespace mlir;
@@ -52,7 +52,7 @@ constexpr double kGroupSlots = 1500;
 
 struct Core {
   Core(CpuTargetAttr target, const ::kf::MachineRates &rates)
-      : lanes(target.getLanes()), registers(target.getLanes() == 16 ? 32 : 16),
+      : lanes(target.getLanes()), registers(target.countRegisters()),
         threads(rates.threads > 0 ? rates.threads : threadsOf(target)) {
     slotsPerSecond = 2 * kUsualHertz;
     if (rates.f32FlopsPerSecond > 0)
@@ -463,15 +463,13 @@ private:
 /// What is read and written, once, and the workgroups that do it.
 double secondsOfRows(KernelOp kernel, VectorScheduleAttr schedule,
                      const Core &core, int64_t rows) {
-  double bytes = 0;
+  double bytes = countBytes(kernel, rows);
   RankedTensorType tiled; // whose loops the workgroup tiles
   for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(),
                                             kernel.getResultTypes()))
-    if (auto tensor = dyn_cast<RankedTensorType>(type)) {
-      bytes += getArenaBytes(tensor, rows).value_or(0);
-      if (!tiled || kernel.getNumResults() > 0)
-        tiled = tensor;
-    }
+    if (auto tensor = dyn_cast<RankedTensorType>(type);
+        tensor && (!tiled || kernel.getNumResults() > 0))
+      tiled = tensor;
   double slots = std::max(bytes / core.memoryRate, bytes / 4 / core.lanes * 4);
   int64_t groups = 1;
   if (tiled)

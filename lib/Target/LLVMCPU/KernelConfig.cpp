@@ -107,9 +107,9 @@ private:
   int64_t wantedGroups() { return groupsPerWorker * threads; }
 
   /// Register tile: as many independent sums as registers hold, less two for
-  /// the panel row and one for the broadcast. Wide rows share a workgroup as
-  /// long as they fit in the second-level cache. Every workgroup makes the rows
-  /// ready that it reads, so columns are split no further than the workers ask.
+  /// the panel row and one for the broadcast. Rows share a workgroup up to the
+  /// bytes and numbers above. Every workgroup makes the rows ready that it
+  /// reads, so columns are split no further than the workers ask.
   VectorScheduleAttr selectMatmul(MatmulOp op, int64_t tokens) {
     auto x = cast<RankedTensorType>(op.getX().getType());
     auto w = cast<RankedTensorType>(op.getW().getType());

@@ -30,8 +30,8 @@ using namespace mlir::kf;
 
 namespace {
 
-/// Rows of x that a workgroup may keep: more than a second-level cache is never
-/// faster.
+/// Bytes of scratch that a workgroup's rows of x may take, beside what the
+/// default gives them.
 constexpr int64_t mostRowBytes = 4 * 1024 * 1024;
 /// Products of vectors in the unrolled steps of a matmul beyond which unrolling
 /// further only costs time to compile.
@@ -47,7 +47,8 @@ class Candidates {
 public:
   Candidates(KernelOp kernel, CpuTargetAttr target, int64_t rows)
       : kernel(kernel), target(target), tokens(rows),
-        workers(threadsOf(target)) {}
+        workers(threadsOf(target)),
+        manyRegisters(target.countRegisters() == 32) {}
 
   SmallVector<ScheduleAttrInterface> list() {
     VectorScheduleAttr chosen = selectCpuSchedule(kernel, target, tokens);
@@ -139,11 +140,11 @@ private:
   /// Heights of register tiles whose sums fit in registers, the default's among
   /// them; heights that leave as many tiles are one, the evenest.
   std::set<int64_t> tileHeights(int64_t rows, int64_t vectors) {
-    int64_t registers = first.lanes == 16 ? 30 : 14;
+    int64_t registers = manyRegisters ? 30 : 14;
     // Sums of 8-bit products have others of their sub-block beside them, of one
     // group at a time.
     if (first.dot != DotKind::F32) {
-      registers = first.lanes == 16 ? 16 : 8;
+      registers = manyRegisters ? 16 : 8;
       vectors = first.tile[1] / first.lanes;
     }
     int64_t most = std::clamp<int64_t>(registers / vectors, 1, rows);
@@ -228,8 +229,8 @@ private:
   /// one token.
   void addRowTiles(VectorDraft draft, int64_t rows, int64_t group) {
     int64_t vectors = draft.reduction / draft.lanes;
-    int64_t most = std::clamp<int64_t>((draft.lanes == 16 ? 28 : 14) / vectors,
-                                       1, std::min(rows, mostAttentionRows));
+    int64_t most = std::clamp<int64_t>((manyRegisters ? 28 : 14) / vectors, 1,
+                                       std::min(rows, mostAttentionRows));
     std::set<int64_t> heights;
     for (int64_t height = most; height > 0 && heights.size() < mostTileHeights;
          --height) {
@@ -288,7 +289,8 @@ private:
   KernelOp kernel;
   CpuTargetAttr target;
   int64_t tokens, workers;
-  VectorDraft first; // the default
+  bool manyRegisters; // 32, not 16
+  VectorDraft first;  // the default
   llvm::SetVector<ScheduleAttrInterface, SmallVector<ScheduleAttrInterface>>
       schedules;
 };

@@ -54,11 +54,6 @@ bool usesTiles(CpuTargetAttr target, RankedTensorType weight, int64_t rows);
 /// where it is for none.
 CpuTargetAttr getCpuTarget(func::FuncOp function);
 
-/// The most rows that `tensor` has in a step of `function`, of which
-/// `maxTokens` tokens are the most where it says nothing.
-int64_t getMostRows(func::FuncOp function, RankedTensorType tensor,
-                    int64_t maxTokens);
-
 } // namespace mlir::kf
 
 #endif // KF_LIB_TARGET_LLVMCPU_WORKERS_H

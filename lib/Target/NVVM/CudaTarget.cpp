@@ -8,6 +8,7 @@
 
 #include "kf/Target/Common/GpuTarget.h"
 #include "kf/Target/NVVM/Codegen.h"
+#include "kf/Target/NVVM/Passes.h"
 #include "kf/Target/TargetEntry.h"
 
 using namespace mlir;
@@ -17,6 +18,17 @@ namespace {
 
 struct CudaTargetModel : GpuTargetModel<CudaTargetModel, CudaTargetAttr> {
   StringRef getDevice(Attribute) const { return "cuda"; }
+  void addDivisionPasses(Attribute, OpPassManager &passes,
+                         int64_t maxTokens) const {
+    passes.addNestedPass<func::FuncOp>(createRoundNvvmRows({maxTokens}));
+  }
+  /// 16-bit floats in the order of the matrix units.
+  Attribute getWeightLayout(Attribute target, RankedTensorType weight) const {
+    Type element = weight.getElementType();
+    bool isPacked = (element.isF16() || element.isBF16()) &&
+                    ::kf::hasFragments(weight.getShape());
+    return isPacked ? FragmentsAttr::get(target.getContext()) : Attribute();
+  }
   void addLoweringPasses(Attribute, OpPassManager &passes) const {
     buildNvvmCodegenPipeline(passes);
   }
@@ -31,9 +43,10 @@ struct CudaTargetModel : GpuTargetModel<CudaTargetModel, CudaTargetAttr> {
     GpuLimits limits;
     limits.name = "CUDA";
     limits.threads = 1024; // of a block, on every chip
-    // More has to be asked for at each launch.
-    limits.memory = std::min(target.getMemory(), kCudaStaticSharedBytes);
+    limits.memory = target.getMemory();
     limits.indexBits = 64;
+    limits.mma = true;
+    limits.multiprocessors = target.getMultiprocessors();
     return limits;
   }
   static int64_t multiprocessorsOf(CudaTargetAttr target) {
@@ -48,7 +61,7 @@ llvm::Expected<Attribute> createCudaTarget(MLIRContext *context, StringRef chip,
   if (llvm::Error error = checkCudaChip(chip))
     return std::move(error);
   return CudaTargetAttr::get(context, chip, /*multiprocessors=*/0,
-                             /*memory=*/kCudaStaticSharedBytes);
+                             getCudaSharedBytes(chip));
 }
 
 } // namespace

@@ -52,6 +52,7 @@ public:
 
   std::string name() const override { return "cpu"; }
   int workers() const override { return context.pool->size(); }
+  int readyWorkers() const override { return context.team->size(); }
   std::string description() const override {
     int threads = context.pool->size();
     return describeProcessor() + "; " + std::to_string(threads) +

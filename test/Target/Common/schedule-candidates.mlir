@@ -48,3 +48,27 @@ kf.kernel @rows(%x: tensor<?x256xf32>) -> tensor<?x256xf32> {
   %0 = kf.softmax %x : tensor<?x256xf32>
   kf.yield %0 : tensor<?x256xf32>
 }
+
+// -----
+
+// Matrix units, or threads. Vulkan has no such schedule.
+// CHECK-LABEL: kernel @many_rows
+// CHECK-DAG:     #kf.mma<workgroup = [{{[0-9]+, [0-9]+}}], warps = {{.*}}> (default)
+// CHECK-DAG:     #kf.mma<workgroup = [64, 128], warps = [1, 4], reduction = 64, stages = 2>
+// CHECK-DAG:     #kf.simt<
+// SMALL-LABEL: kernel @many_rows
+// SMALL-NOT:     #kf.mma
+kf.kernel @many_rows(%x: tensor<512x1024xbf16>, %w: tensor<2048x1024xbf16>) -> tensor<512x2048xf32> {
+  %0 = kf.matmul %x, %w wide : tensor<512x1024xbf16>, tensor<2048x1024xbf16>
+  kf.yield %0 : tensor<512x2048xf32>
+}
+
+// -----
+
+// CHECK-LABEL: kernel @few_rows
+// CHECK-NOT:     #kf.mma
+// SMALL-LABEL: kernel @few_rows
+kf.kernel @few_rows(%x: tensor<16x1024xbf16>, %w: tensor<2048x1024xbf16>) -> tensor<16x2048xbf16> {
+  %0 = kf.matmul %x, %w : tensor<16x1024xbf16>, tensor<2048x1024xbf16>
+  kf.yield %0 : tensor<16x2048xbf16>
+}

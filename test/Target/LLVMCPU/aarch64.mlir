@@ -9,6 +9,8 @@
 // RUN: kf-run emit-mlir %s --function blocks --target-cpu aarch64-linux-gnu/cortex-a76 --compile-to=binary -o %t.a76
 // RUN: python3 %S/Inputs/object.py %t.a76 %t.a76.o
 // RUN: llvm-objdump --disassemble --mattr=+dotprod %t.a76.o | FileCheck %s --check-prefix=SDOT
+// RUN: kf-run emit-mlir %s --function bytes --target-cpu aarch64-linux-gnu/cortex-a76 --compile-to=binary -o %t.s8
+// RUN: grep -a -o '"int8_ops":{"constant":[0-9]*' %t.s8 | FileCheck %s --check-prefix=WORK
 // RUN: kf-run emit-mlir %s --function bytes --target-cpu aarch64-linux-gnu/neoverse-n2 --compile-to=binary -o %t.n2
 // RUN: python3 %S/Inputs/object.py %t.n2 %t.n2.o
 // RUN: llvm-objdump --disassemble --mattr=+dotprod,+i8mm %t.n2.o | FileCheck %s --check-prefix=USDOT
@@ -44,6 +46,9 @@ func.func @bytes(%x: tensor<4x64xf32>) -> tensor<4x32xf32> {
   %0 = kf.matmul %x, %w : tensor<4x64xf32>, tensor<32x64x!kf.quant<q8_0>>
   return %0 : tensor<4x32xf32>
 }
+
+// With a sign they are products of 8 bits, too: 2 * 4 * 32 * 64.
+// WORK: "int8_ops":{"constant":16384{{$}}
 
 // USDOT: usdot v{{[0-9]+}}.4s, v{{[0-9]+}}.16b, v{{[0-9]+}}.{{16b|4b}}
 

@@ -74,7 +74,7 @@ kf.kernel @k(%x: tensor<?x64xf32>, %w: tensor<40x64xf32>) -> tensor<?x40xf32>
 
 // -----
 
-// expected-error @below {{schedule cannot run on a GPU: it is neither #kf.simt nor #kf.flash}}
+// expected-error @below {{schedule cannot run on a GPU: it is none of #kf.simt, #kf.flash, #kf.stream and #kf.mma}}
 kf.kernel @k(%x: tensor<?x40xf32>) -> tensor<?x40xf32>
     attributes {schedule = #kf.vector<workgroup = [1], lanes = 4>} {
   %0 = kf.softmax %x : tensor<?x40xf32>
@@ -133,4 +133,13 @@ kf.kernel @k(%x: tensor<?x40xf32>) -> tensor<?x40xf32>
     attributes {schedule = #kf.flash<workgroup = [1, 1], keys = 16, threads = [8]>} {
   %0 = kf.softmax %x : tensor<?x40xf32>
   kf.yield %0 : tensor<?x40xf32>
+}
+
+// -----
+
+// expected-error @below {{schedule cannot run on this device: #kf.mma is for the matrix units of NVIDIA GPUs}}
+kf.kernel @k(%x: tensor<?x64xf16>, %w: tensor<96x64xf16>) -> tensor<?x96xf16>
+    attributes {schedule = #kf.mma<workgroup = [64, 32], warps = [2, 2], reduction = 32, stages = 2>} {
+  %0 = kf.matmul %x, %w : tensor<?x64xf16>, tensor<96x64xf16>
+  kf.yield %0 : tensor<?x96xf16>
 }

@@ -471,11 +471,15 @@ TEST_P(DeviceInterfaceTest, MeasuresDispatches) {
       // One after the other, but for what clocks round.
       EXPECT_GE(time.begin + 2, end);
       end = time.begin + time.nanoseconds;
+      int64_t workgroups = 0;
       for (const WorkerTime &worker : time.workers) {
         EXPECT_GE(worker.begin, time.begin);
         EXPECT_LE(worker.begin + worker.nanoseconds, end);
         EXPECT_GT(worker.workgroups, 0u);
+        workgroups += static_cast<int64_t>(worker.workgroups);
       }
+      EXPECT_EQ(workgroups,
+                device->name() == "cpu" ? (maxTokens + 63) / 64 : 0);
     }
   }
   EXPECT_GT(sum, 0u);

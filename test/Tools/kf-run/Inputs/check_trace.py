@@ -37,7 +37,6 @@ for inner, outer in ((stream, steps), (threads, stream)):
             and event["ts"] + event["dur"] <= around["ts"] + around["dur"] + slack
             for around in outer
         ), event
-# Of one dispatch at least, all workgroups are there.
 assert all(event["args"]["workgroups"] >= 1 for event in threads)
 attention = [
     event

@@ -246,6 +246,8 @@ TEST_P(CpuDeviceTest, MoreThreadsThanCoresOnABusyMachine) {
     ASSERT_TRUE(runAndWait(*device, *instance, scalarsFor(1)).ok());
   for (int i = 0; i < 64; ++i)
     EXPECT_EQ(dataOf<int64_t>(*arena)[i], 1000);
+  EXPECT_GE(device->readyWorkers(), 1);
+  EXPECT_LE(device->readyWorkers(), device->workers());
   stop.store(true);
   for (std::thread &other : others)
     other.join();
@@ -392,6 +394,8 @@ TEST(CpuDevice, Buffers) {
 TEST(CpuDevice, Description) {
   std::unique_ptr<Device> device = makeDevice(2);
   EXPECT_EQ(device->name(), "cpu");
+  EXPECT_EQ(device->workers(), 2);
+  EXPECT_EQ(device->readyWorkers(), 2); // nobody has waited for one
   EXPECT_NE(device->description().find("; 2 threads"), std::string::npos)
       << device->description();
   EXPECT_FALSE(createCpuDevice({-1}).ok());
