@@ -69,16 +69,10 @@ private:
 /// by side.
 class FragmentLines : public MmaLines {
 public:
+  /// The tile's first column is `column` of `argument`.
   FragmentLines(GPUEmitter &e, MatmulOp op, MmaFragment &product, Value columns,
-                int64_t offset)
+                int64_t offset, BlockArgument argument, Value column)
       : e(e), code(e), mma(*e.shape.mma) {
-    Value weight = op.getW();
-    Value column = e.index(0);
-    while (auto slice = weight.getDefiningOp<tensor::ExtractSliceOp>()) {
-      column = e.add(column, e.index(slice.getMixedOffsets().end()[-2]));
-      weight = slice.getSource();
-    }
-    auto argument = cast<BlockArgument>(weight);
     auto type = cast<RankedTensorType>(argument.getType());
     const FragmentTile tile = *getFragmentTile(type.getElementType());
     const int64_t groups = op.getGlu() ? 2 : 1;
@@ -187,8 +181,21 @@ std::unique_ptr<MmaLines> mlir::kf::createMmaLines(GPUEmitter &e, MatmulOp op,
                                                    Value columns,
                                                    int64_t offset) {
   auto type = cast<RankedTensorType>(op.getW().getType());
-  if (hasFragments(type))
-    return std::make_unique<FragmentLines>(e, op, product, columns, offset);
+  if (hasFragments(type)) {
+    Value weight = op.getW(), column = e.index(0);
+    while (auto slice = weight.getDefiningOp<tensor::ExtractSliceOp>()) {
+      column = e.add(column, e.index(slice.getMixedOffsets().end()[-2]));
+      weight = slice.getSource();
+    }
+    auto argument = dyn_cast<BlockArgument>(weight);
+    if (!argument) {
+      op.emitOpError("convert-kf-to-gpu: #kf.mma reads a packed weight where "
+                     "an argument of the kernel has it");
+      return nullptr;
+    }
+    return std::make_unique<FragmentLines>(e, op, product, columns, offset,
+                                           argument, column);
+  }
   return std::make_unique<PlainLines>(e, op, product, columns, offset,
                                       type.getShape().back());
 }

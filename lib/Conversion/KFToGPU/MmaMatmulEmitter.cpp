@@ -35,6 +35,8 @@ private:
                    return {{line}, e.isLess(line, rows)};
                  });
     lines = createMmaLines(e, op, product, columns, mma.rowBytes());
+    if (!lines)
+      return failure();
     findTiles(x);
     SmallVector<Value> sums = sumUp(x);
     return product.forElements(

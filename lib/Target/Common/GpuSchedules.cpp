@@ -110,10 +110,17 @@ private:
     const int64_t unit = std::lcm<int64_t>(warps * tiles, 16);
     const int64_t whole =
         llvm::alignTo(tile.tilesOf(w.getShape().back()), unit);
+    // A norm's sums come on top.
+    Operation *norm = op.getX().getDefiningOp();
+    const int64_t normBytes = isa_and_nonnull<RmsNormOp>(norm)
+                                  ? 4 * rows * (whole / 16 + 1)
+                              : norm ? 4 * 32 * warps + 8 * rows
+                                     : 0;
     // Two workgroups to a multiprocessor, where they leave enough to each.
     const int64_t residents = rows <= 4 ? 2 : 1;
     const int64_t budget =
-        std::min(memory, residents == 2 ? 2 * streamMemory : memory) - 2048;
+        std::min(memory, residents == 2 ? 2 * streamMemory : memory) -
+        normBytes;
     const int64_t multiprocessors =
         limits.multiprocessors > 0 ? limits.multiprocessors : 128;
     const int64_t sumBytes = 4 * warps * 2 * rows * ::kf::FragmentTile::rows;

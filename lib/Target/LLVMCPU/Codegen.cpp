@@ -40,15 +40,6 @@
 using namespace mlir;
 using namespace mlir::kf;
 
-/// What this machine's CPU has and the system lets this process use.
-static llvm::StringMap<bool> hostFeatures() {
-  llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
-  for (auto &feature : features)
-    if (feature.getKey().starts_with("amx-") && feature.getValue())
-      feature.setValue(::kf::mayUseTiles());
-  return features;
-}
-
 /// Whether code for `triple` can hold what kernels take for granted: addresses
 /// of 64 bits, the lowest byte first, and names and calls as on Linux.
 static bool isKnownSystem(const llvm::Triple &triple) {
@@ -56,6 +47,15 @@ static bool isKnownSystem(const llvm::Triple &triple) {
                      triple.getArch() == llvm::Triple::aarch64;
   return isKnownArch && triple.isOSLinux() && !triple.isX32() &&
          triple.getEnvironment() != llvm::Triple::GNUILP32;
+}
+
+/// What this machine's CPU has and the system lets this process use.
+static llvm::StringMap<bool> hostFeatures() {
+  llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
+  for (auto &feature : features)
+    if (feature.getKey().starts_with("amx-") && feature.getValue())
+      feature.setValue(::kf::mayUseTiles());
+  return features;
 }
 
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>

@@ -196,8 +196,8 @@ func.func @many_rows_packed_f16(%x: tensor<33x520xf16>) -> tensor<33x130xf16> {
   return %0 : tensor<33x130xf16>
 }
 
-// The same of CPUs, with K in one part and in several, whose last one is not
-// whole.
+// So many rows that CPUs with tiles multiply those, with K in one part and in
+// several, whose last one is not whole.
 func.func @many_bf16(%x: tensor<?x70xf32>, %w: tensor<75x70xbf16>, %b: tensor<75xf32>) -> tensor<?x75xf32> attributes {kf.max_tokens = 100 : i64} {
   %0 = kf.matmul %x, %w bias(%b) : tensor<?x70xf32>, tensor<75x70xbf16>, tensor<75xf32>
   return %0 : tensor<?x75xf32>

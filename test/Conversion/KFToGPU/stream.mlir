@@ -1,0 +1,105 @@
+// RUN: kf-opt %s -split-input-file --kf-tile-kernels --convert-kf-to-gpu \
+// RUN:   --canonicalize --cse | FileCheck %s
+
+// Copies of all slots but one are under way before x is read. Then each step
+// waits for the oldest, starts those of a later step and multiplies: two tiles,
+// which share a load of x.
+kf.kernel @plain(%x: tensor<1x256xf32>, %w: tensor<96x256xbf16, #kf.fragments>) -> tensor<1x96xf32>
+    attributes {schedule = #kf.stream<workgroup = [1, 32], warps = 4, tiles = 2, stages = 3>} {
+  %0 = kf.matmul %x, %w : tensor<1x256xf32>, tensor<96x256xbf16, #kf.fragments>
+  kf.yield %0 : tensor<1x96xf32>
+}
+// CHECK-LABEL: gpu.func @plain
+// CHECK-SAME:    workgroup(%[[X:.*]] : memref<64xvector<4xi32>, #gpu.address_space<workgroup>>,
+// CHECK-SAME:              %[[RING:.*]] : memref<768xvector<4xi32>, #gpu.address_space<workgroup>>,
+// CHECK-SAME:              %[[SUMS:.*]] : memref<256xf32, #gpu.address_space<workgroup>>)
+// CHECK-SAME:    kf.grid = #kf.grid<tokens = [0, 0], counts = [1, 3]>
+// CHECK-SAME:    known_block_size = array<i32: 128, 1, 1>
+// CHECK-COUNT-2: nvvm.cp.async.shared.global %{{.*}}, %{{.*}}, 16, cache = cg, %c16_i32
+// CHECK:         nvvm.cp.async.commit.group
+// CHECK-COUNT-2: nvvm.cp.async.shared.global
+// CHECK:         nvvm.cp.async.commit.group
+// CHECK-NOT:     nvvm.cp.async
+// CHECK:         scf.for
+// CHECK:           arith.truncf %{{.*}} : vector<2xf32> to vector<2xbf16>
+// CHECK-COUNT-2:   memref.store %{{.*}}, %[[X]]
+// CHECK:         gpu.barrier
+// CHECK:         scf.for
+// CHECK:           scf.for
+// CHECK:             nvvm.cp.async.wait.group 1
+// CHECK-COUNT-2:     memref.load %[[RING]]
+// CHECK:             scf.if
+// CHECK-COUNT-2:       nvvm.cp.async.shared.global
+// CHECK:             nvvm.cp.async.commit.group
+// CHECK:             memref.load %[[X]]
+// CHECK-COUNT-2:     nvvm.mma.sync {{.*}}multiplicandAPtxType = #nvvm.mma_type<bf16>{{.*}}<m = 16, n = 8, k = 16>
+// CHECK-NOT:         nvvm.mma.sync
+// CHECK-COUNT-4:   memref.store %{{.*}}, %[[SUMS]]
+// CHECK:         gpu.barrier
+// CHECK:         scf.for
+// CHECK-COUNT-8:   memref.load %[[SUMS]]
+// CHECK-NOT:       memref.load %[[SUMS]]
+// CHECK:           memref.store %{{.*}}, %arg2
+
+// -----
+
+// The scale of a norm is multiplied to the sums; x past the end is zero, and so
+// are tiles, which are not read then. K comes in parts: a later one begins with
+// the sums of those before. Rows 8 to 15 have columns of their own.
+kf.kernel @norm_in_parts(%x: tensor<?x300xf32>, %g: tensor<300xf32>, %w: tensor<2x40x300xf16, #kf.fragments>) -> tensor<?x40xf32>
+    attributes {schedule = #kf.stream<workgroup = [16, 8], warps = 2, tiles = 2, stages = 2, reduction = 256>} {
+  %n = kf.rms_norm %x, %g eps(1.0e-5) : tensor<?x300xf32>, tensor<300xf32>
+  %0 = kf.matmul %n, %w glu(silu) : tensor<?x300xf32>, tensor<2x40x300xf16, #kf.fragments>
+  kf.yield %0 : tensor<?x40xf32>
+}
+// CHECK-LABEL: gpu.func @norm_in_parts
+// CHECK-SAME:    workgroup(%[[X:.*]] : memref<1024xvector<4xi32>, #gpu.address_space<workgroup>>,
+// CHECK-SAME:              %[[RING:.*]] : memref<256xvector<4xi32>, #gpu.address_space<workgroup>>,
+// CHECK-SAME:              %[[SUMS:.*]] : memref<1024xf32, #gpu.address_space<workgroup>>,
+// CHECK-SAME:              %[[SQUARES:.*]] : memref<32xf32, #gpu.address_space<workgroup>>,
+// CHECK-SAME:              %[[SCALES:.*]] : memref<16xf32, #gpu.address_space<workgroup>>)
+// CHECK:         scf.for %{{.*}} = %c0 to %c2 step %c1
+// CHECK:           %[[BYTES:.*]] = arith.select %{{.*}}, %c16_i32, %c0_i32 : i32
+// CHECK:           nvvm.cp.async.shared.global %{{.*}}, %{{.*}}, 16, cache = cg, %[[BYTES]]
+// CHECK-COUNT-5:   gpu.shuffle xor
+// CHECK:           memref.store %{{.*}}, %[[SQUARES]]
+// CHECK:           gpu.barrier
+// CHECK:           memref.load %[[SUMS]]
+// CHECK:           scf.for
+// CHECK-COUNT-8:     nvvm.mma.sync {{.*}} : (vector<2xf16>, vector<2xf16>, f32)
+// CHECK-NOT:         nvvm.mma.sync
+// CHECK:           gpu.barrier
+// CHECK:         gpu.barrier
+// CHECK:         math.sqrt
+// CHECK:         memref.store %{{.*}}, %[[SCALES]]
+// CHECK:         gpu.barrier
+// CHECK:         memref.load %[[SCALES]]
+
+// -----
+
+// Other norms are computed before.
+kf.kernel @layer_norm(%x: tensor<2x64xf32>, %g: tensor<64xf32>, %w: tensor<16x64xf16, #kf.fragments>) -> tensor<2x16xf32>
+    attributes {schedule = #kf.stream<workgroup = [2, 16], warps = 2, tiles = 2, stages = 2>} {
+  %n = kf.layer_norm %x, %g eps(1.0e-5) : tensor<2x64xf32>, tensor<64xf32>
+  %0 = kf.matmul %n, %w : tensor<2x64xf32>, tensor<16x64xf16, #kf.fragments>
+  kf.yield %0 : tensor<2x16xf32>
+}
+// CHECK-LABEL: gpu.func @layer_norm
+// CHECK:         math.sqrt
+// CHECK:         nvvm.cp.async.shared.global
+// CHECK-COUNT-2: nvvm.mma.sync
+
+// -----
+
+// Threads that take elements one by one find them in their tiles: row 8 to 15
+// of a row block in the second and fourth word of a lane.
+kf.kernel @by_element(%x: tensor<1x40xf32>, %w: tensor<30x40xbf16, #kf.fragments>) -> tensor<1x30xf32>
+    attributes {schedule = #kf.simt<workgroup = [1, 8], threads = [8, 4], tile = [1, 2]>} {
+  %0 = kf.matmul %x, %w : tensor<1x40xf32>, tensor<30x40xbf16, #kf.fragments>
+  kf.yield %0 : tensor<1x30xf32>
+}
+// CHECK-LABEL: gpu.func @by_element
+// CHECK-SAME:    %[[W:.*]]: memref<?xi16>
+// CHECK:         scf.for
+// CHECK:           %[[BITS:.*]] = memref.load %arg1
+// CHECK:           arith.extui %[[BITS]] : i16 to i32

@@ -1,0 +1,96 @@
+// RUN: kf-opt %s -split-input-file --kf-select-schedules -verify-diagnostics -o - | FileCheck %s
+
+// Few rows with a weight for matrix units stream it; others do not.
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors = 132>} {
+  // CHECK-LABEL: kf.kernel @gate_up
+  // CHECK-SAME:    #kf.stream<workgroup = [1, 56], warps = 8, tiles = 2, stages = 3>
+  kf.kernel @gate_up(%x: tensor<1x4096xf32>, %w: tensor<2x14336x4096xbf16, #kf.fragments>) -> tensor<1x14336xf32> {
+    %0 = kf.matmul %x, %w glu(silu) : tensor<1x4096xf32>, tensor<2x14336x4096xbf16, #kf.fragments>
+    kf.yield %0 : tensor<1x14336xf32>
+  }
+  // x in parts.
+  // CHECK-LABEL: kf.kernel @down
+  // CHECK-SAME:    #kf.stream<workgroup = [1, 16], warps = 8, tiles = 2, stages = 2, reduction = 7168>
+  kf.kernel @down(%x: tensor<1x14336xf32>, %w: tensor<4096x14336xbf16, #kf.fragments>) -> tensor<1x4096xf32> {
+    %0 = kf.matmul %x, %w : tensor<1x14336xf32>, tensor<4096x14336xbf16, #kf.fragments>
+    kf.yield %0 : tensor<1x4096xf32>
+  }
+  // CHECK-LABEL: kf.kernel @many
+  // CHECK-SAME:    #kf.simt<
+  kf.kernel @many(%x: tensor<17x64xf32>, %w: tensor<96x64xbf16, #kf.fragments>) -> tensor<17x96xf32> {
+    %0 = kf.matmul %x, %w : tensor<17x64xf32>, tensor<96x64xbf16, #kf.fragments>
+    kf.yield %0 : tensor<17x96xf32>
+  }
+  // CHECK-LABEL: kf.kernel @f32
+  // CHECK-SAME:    #kf.simt<
+  kf.kernel @f32(%x: tensor<1x64xf32>, %w: tensor<96x64xf32, #kf.fragments>) -> tensor<1x96xf32> {
+    %0 = kf.matmul %x, %w : tensor<1x64xf32>, tensor<96x64xf32, #kf.fragments>
+    kf.yield %0 : tensor<1x96xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  // expected-error @below {{schedule cannot run on a GPU: #kf.stream needs a weight of f16 or bf16 with #kf.fragments, found tensor<96x64xbf16>}}
+  kf.kernel @plain_weight(%x: tensor<1x64xf32>, %w: tensor<96x64xbf16>) -> tensor<1x96xf32>
+      attributes {schedule = #kf.stream<workgroup = [1, 16], warps = 8, tiles = 2, stages = 2>} {
+    %0 = kf.matmul %x, %w : tensor<1x64xf32>, tensor<96x64xbf16>
+    kf.yield %0 : tensor<1x96xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  // expected-error @below {{schedule cannot run on a GPU: #kf.stream is for matmul of rows of floats}}
+  kf.kernel @no_product(%x: tensor<4x64xf32>, %g: tensor<64xf32>) -> tensor<4x64xf32>
+      attributes {schedule = #kf.stream<workgroup = [1, 16], warps = 8, tiles = 2, stages = 2>} {
+    %0 = kf.rms_norm %x, %g eps(1.0e-5) : tensor<4x64xf32>, tensor<64xf32>
+    kf.yield %0 : tensor<4x64xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  // expected-error @below {{schedule cannot run on a GPU: #kf.stream multiplies at most 16 rows, found 17}}
+  kf.kernel @rows(%x: tensor<?x64xf32>, %w: tensor<96x64xbf16, #kf.fragments>) -> tensor<?x96xf32>
+      attributes {schedule = #kf.stream<workgroup = [17, 16], warps = 8, tiles = 2, stages = 2>} {
+    %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xbf16, #kf.fragments>
+    kf.yield %0 : tensor<?x96xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  // expected-error @below {{schedule cannot run on a GPU: columns (12) must be a multiple of 8, those of a row block}}
+  kf.kernel @columns(%x: tensor<1x64xf32>, %w: tensor<2x96x64xbf16, #kf.fragments>) -> tensor<1x96xf32>
+      attributes {schedule = #kf.stream<workgroup = [1, 12], warps = 8, tiles = 2, stages = 2>} {
+    %0 = kf.matmul %x, %w glu(silu) : tensor<1x64xf32>, tensor<2x96x64xbf16, #kf.fragments>
+    kf.yield %0 : tensor<1x96xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  // expected-error @below {{schedule cannot run on a GPU: reduction (384) must be a multiple of 256, a step of all warps}}
+  kf.kernel @reduction(%x: tensor<1x1024xf32>, %w: tensor<96x1024xbf16, #kf.fragments>) -> tensor<1x96xf32>
+      attributes {schedule = #kf.stream<workgroup = [1, 16], warps = 8, tiles = 2, stages = 2, reduction = 384>} {
+    %0 = kf.matmul %x, %w : tensor<1x1024xf32>, tensor<96x1024xbf16, #kf.fragments>
+    kf.yield %0 : tensor<1x96xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.vulkan_target<threads = 256, memory = 65536, types = [f16, i8, i16]>} {
+  // expected-error @below {{schedule cannot run on this device: #kf.stream needs the matrix units of NVIDIA GPUs}}
+  kf.kernel @vulkan(%x: tensor<1x64xf32>, %w: tensor<96x64xbf16, #kf.fragments>) -> tensor<1x96xf32>
+      attributes {schedule = #kf.stream<workgroup = [1, 16], warps = 8, tiles = 2, stages = 2>} {
+    %0 = kf.matmul %x, %w : tensor<1x64xf32>, tensor<96x64xbf16, #kf.fragments>
+    kf.yield %0 : tensor<1x96xf32>
+  }
+}
