@@ -350,7 +350,7 @@ TEST_P(OpConformance, MatchesReference) {
       test.file == "blocks.mlir" && test::roundsRows(test.device);
   // Where the CPU has tiles.
   tolerance.splitsRows =
-      test.function.starts_with("many_bf16") && !test::isGpu(test.device);
+      test.function.starts_with("many_") && !test::isGpu(test.device);
   const CacheInputs cacheInputs = file.cacheInputs(test.function);
   RandomWeights source(*expectedProgram);
   std::mt19937 random(7);

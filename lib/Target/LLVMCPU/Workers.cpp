@@ -15,7 +15,7 @@ using namespace mlir::kf;
 
 bool mlir::kf::usesTiles(CpuTargetAttr target, RankedTensorType weight,
                          int64_t rows) {
-  constexpr int64_t fewestRows = 32, fewestRowsOfBlocks = 64;
+  constexpr int64_t fewestRows = 32, fewestRowsOfBlocks = 128;
   return target.getAmx() && fitsTiles(weight) &&
          rows >= (isa<QuantType>(weight.getElementType()) ? fewestRowsOfBlocks
                                                           : fewestRows);
