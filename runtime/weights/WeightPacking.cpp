@@ -154,6 +154,21 @@ Status forEach(const PackOptions &options, int64_t count,
   return Status();
 }
 
+/// A part of a packed weight, and where it goes.
+struct Part {
+  int64_t first = 0; ///< byte of the weight
+  std::span<std::byte> dst;
+
+  int64_t end() const { return first + static_cast<int64_t>(dst.size()); }
+  /// Calls pack(i, to) for each unit of `bytes` bytes in the part.
+  Status forUnits(const PackOptions &options, int64_t bytes,
+                  const std::function<void(int64_t, std::byte *)> &pack) const {
+    const int64_t begin = first / bytes;
+    return forEach(options, end() / bytes - begin,
+                   [&](int64_t i) { pack(begin + i, dst.data() + i * bytes); });
+  }
+};
+
 /// Converts `count` elements, in steps that stay in the nearest cache. Types
 /// were checked before.
 void convert(DataType from, const std::byte *src, DataType to, std::byte *dst,
@@ -380,39 +395,37 @@ void packPanel(const RowReader<T> &reader, std::span<const int64_t> order,
 
 template <typename T>
 Status packPanels(const WeightSpec &spec, std::span<const Piece> pieces,
-                  std::byte *dst, const PackOptions &options) {
+                  const Part &part, const PackOptions &options) {
   RowReader<T> reader(spec, pieces);
   const Extents &extents = reader.extents;
   std::vector<int64_t> order = panelOrder(spec.layout);
-  int64_t panels = (extents.rows - 1) / spec.layout.panel + 1;
-  int64_t panelElements = extents.columns * spec.layout.panel;
-  return forEach(options, panels * extents.groups, [&](int64_t i) {
-    packPanel(reader, order, i % extents.groups, i / extents.groups,
-              reinterpret_cast<T *>(dst) + i * panelElements);
-  });
+  return part.forUnits(
+      options, packedUnit(spec), [&](int64_t i, std::byte *to) {
+        packPanel(reader, order, i % extents.groups, i / extents.groups,
+                  reinterpret_cast<T *>(to));
+      });
 }
 
 /// Panels of a block type, from rows of the same type.
 Status packBlockPanels(const WeightSpec &spec, std::span<const Piece> pieces,
-                       std::byte *dst, const PackOptions &options) {
+                       const Part &part, const PackOptions &options) {
   const Extents extents = extentsOf(spec.shape);
   const int64_t width = spec.layout.panel;
   const int64_t blocks = extents.columns / elementsPerBlock(spec.type);
-  const int64_t panelBytes =
-      width * blocks * PackedBlock(*findBlockFormat(spec.type)).bytes;
-  const int64_t panels = (extents.rows - 1) / width + 1;
-  return forEach(options, panels * extents.groups, [&](int64_t i) {
-    int64_t group = i % extents.groups, panel = i / extents.groups;
-    std::vector<const std::byte *> rows(width);
-    for (int64_t r = 0; r < width && panel * width + r < extents.rows; ++r) {
-      int64_t row = group * extents.rows + panel * width + r;
-      const Piece &piece =
-          *(std::ranges::upper_bound(pieces, row, {}, &Piece::firstRow) - 1);
-      rows[r] = piece.data +
-                bytesOf(piece.type, (row - piece.firstRow) * extents.columns);
-    }
-    packBlockPanel(spec.type, rows, blocks, dst + i * panelBytes);
-  });
+  return part.forUnits(
+      options, packedUnit(spec), [&](int64_t i, std::byte *to) {
+        int64_t group = i % extents.groups, panel = i / extents.groups;
+        std::vector<const std::byte *> rows(width);
+        for (int64_t r = 0; r < width && panel * width + r < extents.rows;
+             ++r) {
+          int64_t row = group * extents.rows + panel * width + r;
+          const Piece &piece = *(
+              std::ranges::upper_bound(pieces, row, {}, &Piece::firstRow) - 1);
+          rows[r] = piece.data + bytesOf(piece.type, (row - piece.firstRow) *
+                                                         extents.columns);
+        }
+        packBlockPanel(spec.type, rows, blocks, to);
+      });
 }
 
 /// Packs row block `block` into tiles for matrix units at `dst`.
@@ -463,30 +476,34 @@ void packRowBlock(const RowReader<T> &reader, int64_t block, std::byte *dst) {
 
 template <typename T>
 Status packFragmentTiles(const WeightSpec &spec, std::span<const Piece> pieces,
-                         std::byte *dst, const PackOptions &options) {
+                         const Part &part, const PackOptions &options) {
   RowReader<T> reader(spec, pieces);
-  const Extents &extents = reader.extents;
-  const FragmentTile tile = *findFragmentTile(spec.type);
-  const int64_t blockBytes = tile.tilesOf(extents.columns) * tile.bytes;
-  return forEach(options, FragmentTile::rowBlocks(extents.groups, extents.rows),
-                 [&](int64_t block) {
-                   packRowBlock(reader, block, dst + block * blockBytes);
-                 });
+  return part.forUnits(
+      options, packedUnit(spec),
+      [&](int64_t block, std::byte *to) { packRowBlock(reader, block, to); });
 }
 
 /// Row-major from tensors stored the same way: a conversion in long runs.
 Status packRows(const WeightSpec &spec, std::span<const Piece> pieces,
-                std::byte *dst, const PackOptions &options) {
+                const Part &part, const PackOptions &options) {
   constexpr int64_t run = int64_t(1) << 17; // elements
+  const int64_t unit = packedUnit(spec), elements = elementsPerBlock(spec.type);
+  const int64_t begin = part.first / unit * elements,
+                end = part.end() / unit * elements;
+  int64_t before = 0; // elements of the pieces so far
   for (const Piece &piece : pieces) {
+    const int64_t from = std::clamp<int64_t>(begin - before, 0, piece.count);
+    const int64_t to = std::clamp<int64_t>(end - before, 0, piece.count);
+    const int64_t offset = before + from - begin; // in the part, if from < to
     auto convertRun = [&](int64_t i) {
-      int64_t count = std::min(run, piece.count - i * run);
-      convert(piece.type, piece.data + bytesOf(piece.type, i * run), spec.type,
-              dst + bytesOf(spec.type, i * run), count);
+      const int64_t at = from + i * run;
+      convert(piece.type, piece.data + bytesOf(piece.type, at), spec.type,
+              part.dst.data() + bytesOf(spec.type, offset + i * run),
+              std::min(run, to - at));
     };
-    KF_RETURN_IF_ERROR(
-        forEach(options, (piece.count + run - 1) / run, convertRun));
-    dst += bytesOf(spec.type, piece.count);
+    KF_RETURN_IF_ERROR(forEach(
+        options, std::max<int64_t>(to - from + run - 1, 0) / run, convertRun));
+    before += piece.count;
   }
   return Status();
 }
@@ -521,30 +538,75 @@ Status packTransposedRows(const WeightSpec &spec, std::span<const Piece> pieces,
 }
 
 Status pack(const WeightSpec &spec, std::span<const Piece> pieces,
-            std::byte *dst, const PackOptions &options) {
+            const Part &part, const PackOptions &options) {
   int64_t size = isBlock(spec.type) ? 0 : int64_t(sizeOf(spec.type));
   // packedBytes() lets only 16 and 32 bits through.
   if (spec.layout.kind == WeightLayout::Kind::Fragments)
-    return size == 2 ? packFragmentTiles<uint16_t>(spec, pieces, dst, options)
-                     : packFragmentTiles<uint32_t>(spec, pieces, dst, options);
+    return size == 2 ? packFragmentTiles<uint16_t>(spec, pieces, part, options)
+                     : packFragmentTiles<uint32_t>(spec, pieces, part, options);
   bool panels = spec.layout.kind == WeightLayout::Kind::Panels;
   if (!panels && !spec.transposed)
-    return packRows(spec, pieces, dst, options);
+    return packRows(spec, pieces, part, options);
   if (panels && isBlock(spec.type))
-    return packBlockPanels(spec, pieces, dst, options);
+    return packBlockPanels(spec, pieces, part, options);
   if (panels && size == 2)
-    return packPanels<uint16_t>(spec, pieces, dst, options);
+    return packPanels<uint16_t>(spec, pieces, part, options);
   if (panels) // packedBytes() lets only 16 and 32 bits through
-    return packPanels<uint32_t>(spec, pieces, dst, options);
+    return packPanels<uint32_t>(spec, pieces, part, options);
   if (size == 2)
-    return packTransposedRows<uint16_t>(spec, pieces, dst, options);
+    return packTransposedRows<uint16_t>(spec, pieces, part.dst.data(), options);
   if (size == 4)
-    return packTransposedRows<uint32_t>(spec, pieces, dst, options);
+    return packTransposedRows<uint32_t>(spec, pieces, part.dst.data(), options);
   return Status::error("cannot transpose elements of " +
                        std::string(nameOf(spec.type)));
 }
 
+/// Of a part that does not fit the weight of `bytes` bytes.
+bool isOutside(const Part &part, int64_t unit, int64_t bytes) {
+  return part.first < 0 || part.first % unit != 0 || part.end() > bytes ||
+         (part.end() % unit != 0 && part.end() != bytes);
+}
+
 } // namespace
+
+int64_t packedUnit(const WeightSpec &spec) {
+  if (spec.layout.kind == WeightLayout::Kind::Fragments) {
+    const FragmentTile tile = *findFragmentTile(spec.type);
+    return tile.tilesOf(spec.shape.back()) * tile.bytes;
+  }
+  if (spec.layout.kind == WeightLayout::Kind::Panels) {
+    const Extents extents = extentsOf(spec.shape);
+    if (!isBlock(spec.type))
+      return extents.columns * spec.layout.panel *
+             static_cast<int64_t>(sizeOf(spec.type));
+    return extents.columns / elementsPerBlock(spec.type) * spec.layout.panel *
+           PackedBlock(*findBlockFormat(spec.type)).bytes;
+  }
+  if (!spec.transposed)
+    return bytesPerBlock(spec.type);
+  const Result<int64_t> all = spec.packedBytes();
+  return all.ok() ? *all : 1;
+}
+
+Status packWeightPart(const WeightSpec &spec, const WeightSource &source,
+                      int64_t first, std::span<std::byte> dst,
+                      const PackOptions &options) try {
+  KF_ASSIGN_OR_RETURN(int64_t bytes, spec.packedBytes());
+  const Part part = {first, dst};
+  if (isOutside(part, packedUnit(spec), bytes))
+    return Status::error("weight '" + spec.names.front() + "' takes " +
+                         std::to_string(bytes) + " bytes, of which " +
+                         std::to_string(dst.size()) + " from " +
+                         std::to_string(first) + " on are no part");
+  if (reinterpret_cast<uintptr_t>(dst.data()) % KF_BUFFER_ALIGNMENT != 0)
+    return Status::error("weight '" + spec.names.front() +
+                         "' is packed into memory that is not aligned");
+  KF_ASSIGN_OR_RETURN(std::vector<Piece> pieces, findPieces(spec, source));
+  return catchExceptions([&] { return pack(spec, pieces, part, options); })
+      .in("weight '" + spec.names.front() + "'");
+} catch (...) { // no memory for an error's line
+  return statusOfException();
+}
 
 Status packWeightInto(const WeightSpec &spec, const WeightSource &source,
                       std::span<std::byte> dst,
@@ -554,13 +616,7 @@ Status packWeightInto(const WeightSpec &spec, const WeightSource &source,
     return Status::error("weight '" + spec.names.front() + "' takes " +
                          std::to_string(bytes) + " bytes, not the " +
                          std::to_string(dst.size()) + " given");
-  if (reinterpret_cast<uintptr_t>(dst.data()) % KF_BUFFER_ALIGNMENT != 0)
-    return Status::error("weight '" + spec.names.front() +
-                         "' is packed into memory that is not aligned");
-  KF_ASSIGN_OR_RETURN(std::vector<Piece> pieces, findPieces(spec, source));
-  return catchExceptions(
-             [&] { return pack(spec, pieces, dst.data(), options); })
-      .in("weight '" + spec.names.front() + "'");
+  return packWeightPart(spec, source, 0, dst, options);
 } catch (...) { // no memory for an error's line
   return statusOfException();
 }

@@ -41,6 +41,16 @@ Status packWeightInto(const WeightSpec &spec, const WeightSource &source,
                       std::span<std::byte> dst,
                       const PackOptions &options = {});
 
+/// A part of the same: what is in the packed weight from byte `first` on. It
+/// begins and ends at a multiple of packedUnit(spec), or where the weight does.
+Status packWeightPart(const WeightSpec &spec, const WeightSource &source,
+                      int64_t first, std::span<std::byte> dst,
+                      const PackOptions &options = {});
+
+/// Bytes of the smallest parts that a sound weight is packed in: a panel, or as
+/// much as packs in one go. Of one that is packed as a whole, all of its bytes.
+int64_t packedUnit(const WeightSpec &spec);
+
 /// The same into memory of its own.
 Result<AlignedBuffer> packWeight(const WeightSpec &spec,
                                  const WeightSource &source,

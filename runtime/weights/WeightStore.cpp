@@ -84,19 +84,9 @@ WeightStore::findNonFinite(std::span<const std::string> names) const {
 }
 
 Result<Buffer *> WeightStore::get(const WeightSpec &spec) {
-  std::unique_ptr<Buffer> &slot = buffers[keyOf(spec)];
-  if (slot)
-    return slot.get();
-  if (isCancelled(packing.cancelled))
-    return Status::cancelled();
-  Stopwatch watch;
-  Result<std::unique_ptr<Buffer>> made = make(spec);
-  packSeconds += watch.seconds();
-  if (!made.ok())
-    return made.status();
-  slot = made.take();
-  totalBytes += slot->size();
-  return slot.get();
+  KF_ASSIGN_OR_RETURN(std::vector<Buffer *> made,
+                      getEach({&spec, 1}, [](const std::string &) {}));
+  return made.front();
 }
 
 Result<std::vector<Buffer *>>
@@ -107,8 +97,7 @@ WeightStore::getAll(std::span<const WeightSpec> specs) {
   uint64_t all = 0, done = 0;
   for (const WeightSpec &spec : specs) {
     std::string key = keyOf(spec);
-    auto found = buffers.find(key);
-    if (found != buffers.end() && found->second)
+    if (buffers.count(key))
       continue;
     KF_ASSIGN_OR_RETURN(int64_t bytes, spec.packedBytes());
     if (missing.emplace(std::move(key), bytes).second)
@@ -132,12 +121,58 @@ Result<std::vector<Buffer *>>
 WeightStore::getEach(std::span<const WeightSpec> specs,
                      const std::function<void(const std::string &)> &onBuffer) {
   std::vector<Buffer *> result;
+  std::vector<std::string> made; // keys
+  Status status;
   for (const WeightSpec &spec : specs) {
-    KF_ASSIGN_OR_RETURN(Buffer * buffer, get(spec));
-    result.push_back(buffer);
-    onBuffer(keyOf(spec));
+    const std::string key = keyOf(spec);
+    auto found = buffers.find(key);
+    if (found == buffers.end()) {
+      if (isCancelled(packing.cancelled)) {
+        status = Status::cancelled();
+        break;
+      }
+      const Stopwatch watch;
+      Result<std::unique_ptr<Buffer>> buffer = make(spec);
+      packSeconds += watch.seconds();
+      if (!buffer.ok()) {
+        status = buffer.status();
+        break;
+      }
+      made.push_back(key);
+      found = buffers.emplace(key, buffer.take()).first;
+      totalBytes += found->second->size();
+    }
+    result.push_back(found->second.get());
+    onBuffer(key);
   }
+  const Status uploaded = finishUploads(made);
+  KF_RETURN_IF_ERROR(status);
+  KF_RETURN_IF_ERROR(uploaded);
   return result;
+}
+
+/// Waits for the weights `keys`, of which there are none after an error.
+Status WeightStore::finishUploads(std::span<const std::string> keys) {
+  if (!uploader)
+    return Status();
+  const Stopwatch watch;
+  const Status status = uploader->finish();
+  uploader.reset();
+  packSeconds += watch.seconds();
+  if (!status.ok())
+    for (const std::string &key : keys)
+      if (auto lost = buffers.extract(key))
+        totalBytes -= lost.mapped()->size();
+  return status;
+}
+
+Result<bool> WeightStore::isInHostMemory() {
+  if (!hostMemory) {
+    KF_ASSIGN_OR_RETURN(std::unique_ptr<Buffer> probe,
+                        device.allocate(KF_BUFFER_ALIGNMENT));
+    hostMemory = probe->hostPointer() != nullptr;
+  }
+  return *hostMemory;
 }
 
 Result<std::unique_ptr<Buffer>> WeightStore::make(const WeightSpec &spec) {
@@ -147,8 +182,10 @@ Result<std::unique_ptr<Buffer>> WeightStore::make(const WeightSpec &spec) {
                          "', but there is no checkpoint");
   // A view that fails to be found is reported, with its name, by packing.
   Result<TensorView> view = source->find(spec.names.front());
+  KF_ASSIGN_OR_RETURN(const bool isShared, isInHostMemory());
   std::unique_ptr<Buffer> buffer;
-  if (view.ok() && canBindDirectly(spec, *view) && isAligned(*view)) {
+  if (isShared && view.ok() && canBindDirectly(spec, *view) &&
+      isAligned(*view)) {
     KF_ASSIGN_OR_RETURN(buffer, device.wrap(view->data, view->bytes));
     if (buffer->hostPointer() == view->data)
       bound.insert(spec.names.front());
@@ -171,11 +208,13 @@ Result<std::unique_ptr<Buffer>> WeightStore::pack(const WeightSpec &spec,
         packing));
     return buffer;
   }
-  KF_ASSIGN_OR_RETURN(AlignedBuffer packed, packWeight(spec, *source, packing));
-  if (!stream) {
-    KF_ASSIGN_OR_RETURN(stream, device.createStream());
+  if (!uploader) {
+    KF_ASSIGN_OR_RETURN(uploader, WeightUploader::create(device));
   }
-  KF_RETURN_IF_ERROR(stream->upload(*buffer, 0, packed.span()));
-  KF_RETURN_IF_ERROR(stream->synchronize());
+  if (Status status = uploader->upload(spec, *source, *buffer, packing);
+      !status.ok()) {
+    (void)uploader->finish(); // before the buffer goes
+    return status;
+  }
   return buffer;
 }

@@ -12,6 +12,7 @@
 #include "runtime/devices/Device.h"
 #include "runtime/weights/WeightPacking.h"
 #include "runtime/weights/WeightSource.h"
+#include "runtime/weights/WeightUploader.h"
 
 #include <functional>
 #include <map>
@@ -66,13 +67,16 @@ private:
           const std::function<void(const std::string &)> &onBuffer);
   Result<std::unique_ptr<Buffer>> make(const WeightSpec &spec);
   Result<std::unique_ptr<Buffer>> pack(const WeightSpec &spec, int64_t bytes);
+  Result<bool> isInHostMemory();
+  Status finishUploads(std::span<const std::string> keys);
 
   Device &device;
   const WeightSource *source;
   PackOptions packing;
   Progress progress;
-  std::unique_ptr<Stream>
-      stream; ///< for what the host cannot write; may be null
+  std::optional<bool> hostMemory; ///< whether the device's is the host's
+  /// For what the host cannot write; null unless weights are on their way.
+  std::unique_ptr<WeightUploader> uploader;
   std::map<std::string, std::unique_ptr<Buffer>> buffers; ///< by keyOf(spec)
   std::set<std::string> bound; ///< tensors that buffers refer to
   uint64_t totalBytes = 0;

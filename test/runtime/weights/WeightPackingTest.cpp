@@ -151,6 +151,23 @@ std::vector<float> packedByFormula(const WeightSpec &spec,
   return packed;
 }
 
+/// Parts of a weight are what the whole has there.
+void expectParts(const WeightSpec &spec, const WeightSource &source,
+                 ThreadPool *pool, std::span<const std::byte> whole) {
+  const auto unit = static_cast<size_t>(packedUnit(spec));
+  ASSERT_EQ(whole.size() % unit, 0u);
+  const size_t part = std::max<size_t>(3, 1000 / unit) * unit;
+  for (size_t first = 0; first < whole.size(); first += part) {
+    const size_t count = std::min(part, whole.size() - first);
+    AlignedBuffer packed = AlignedBuffer::allocate(count).take();
+    const Status status = packWeightPart(
+        spec, source, static_cast<int64_t>(first), packed.span(), {pool});
+    ASSERT_TRUE(status.ok()) << status.message();
+    ASSERT_TRUE(std::ranges::equal(packed.span(), whole.subspan(first, count)))
+        << "from byte " << first << " on";
+  }
+}
+
 void expectPacked(const WeightSpec &spec, const WeightSource &source,
                   ThreadPool *pool, const std::string &label) {
   Result<AlignedBuffer> packed = packWeight(spec, source, {pool});
@@ -161,6 +178,8 @@ void expectPacked(const WeightSpec &spec, const WeightSource &source,
   for (size_t i = 0; i < expected.size(); ++i)
     ASSERT_EQ(elementAt(spec.type, packed->data(), i), expected[i])
         << label << " at " << i;
+  SCOPED_TRACE(label);
+  expectParts(spec, source, pool, packed->span());
 }
 
 TEST(WeightPacking, EveryLayoutTypeAndJoin) {
@@ -326,6 +345,19 @@ TEST(WeightPacking, DestinationIsChecked) {
   EXPECT_EQ(packWeightInto(spec, source, bytes).message(),
             "weight 'a' takes 64 bytes, not the 128 given");
   EXPECT_FALSE(packWeightInto(spec, source, bytes.subspan(4, 64)).ok());
+  auto partFrom = [&](int64_t first, size_t count) {
+    return packWeightPart(spec, source, first, bytes.first(count)).message();
+  };
+  EXPECT_EQ(partFrom(16, 32), "");
+  EXPECT_EQ(partFrom(48, 16), "");
+  for (auto [first, count] : {std::pair<int64_t, size_t>{2, 32},
+                              {16, 30},
+                              {48, 20},
+                              {-4, 16},
+                              {68, 0}})
+    EXPECT_EQ(partFrom(first, count),
+              "weight 'a' takes 64 bytes, of which " + std::to_string(count) +
+                  " from " + std::to_string(first) + " on are no part");
 }
 
 TEST(WeightPacking, EndsWhenCancelled) {

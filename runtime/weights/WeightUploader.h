@@ -1,0 +1,57 @@
+//===- WeightUploader.h - Weights on their way to a device ------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_WEIGHTS_WEIGHTUPLOADER_H
+#define KF_RUNTIME_WEIGHTS_WEIGHTUPLOADER_H
+
+#include "runtime/devices/Device.h"
+#include "runtime/weights/WeightPacking.h"
+
+#include <array>
+#include <cstddef>
+#include <memory>
+
+namespace kf {
+
+/// Packs weights, part by part, into pinned memory that is copied to the device
+/// while the next part is packed. `device` outlives it. One thread.
+class WeightUploader {
+public:
+  /// Parts have `partBytes` bytes, or what is packed in one go: long copies,
+  /// but soon the first one.
+  static Result<std::unique_ptr<WeightUploader>>
+  create(Device &device, int64_t partBytes = int64_t(32) << 20);
+
+  /// Packs `spec` into `target`, which has its size. The last parts are on
+  /// their way when this returns; `source` is not read any more. After an error
+  /// the target's content is undefined.
+  Status upload(const WeightSpec &spec, const WeightSource &source,
+                Buffer &target, const PackOptions &options);
+  /// Waits for all of it.
+  Status finish();
+
+private:
+  struct Slot {
+    std::unique_ptr<Buffer> memory; ///< pinned
+    std::unique_ptr<Event> copied;
+  };
+
+  WeightUploader(Device &device, int64_t partBytes)
+      : device(device), partBytes(partBytes) {}
+  Result<Slot *> nextSlot(uint64_t bytes);
+
+  Device &device;
+  int64_t partBytes;
+  std::array<Slot, 3> slots;
+  size_t turn = 0;
+  std::unique_ptr<Stream> stream;
+};
+
+} // namespace kf
+
+#endif // KF_RUNTIME_WEIGHTS_WEIGHTUPLOADER_H
