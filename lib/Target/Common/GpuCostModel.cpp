@@ -33,6 +33,9 @@ constexpr double kLanes = 128, kThreads = 2048, kRegisters = 65536,
                  kMemory = 98304, kGroups = 32;
 /// Cycles until memory answers, workgroup memory does, a barrier is passed.
 constexpr double kMemoryLatency = 600, kSharedLatency = 30, kBarrier = 40;
+/// Cycles of a multiprocessor for a product of its matrix units, and for a
+/// warp's instruction.
+constexpr double kMmaCycles = 2, kWarpCycles = 0.25;
 /// Multiply-adds in the time of one load from workgroup memory.
 constexpr double kSharedLoad = 4;
 /// How much faster than memory the second-level cache is.
@@ -143,6 +146,28 @@ double secondsOfMatmul(KernelOp kernel, MatmulOp op, const KernelShape &shape,
   return gpu.seconds(shape, group, groups, countBytes(kernel, tokens));
 }
 
+/// What a workgroup on matrix units does with `seen` keys of each of its
+/// `rows` rows.
+GroupCost costOfFlashMma(const FlashMmaShape &mma, double rows, double seen) {
+  double dim = mma.headDim;
+  double blocks = std::max(seen / (mma.keys * mma.keyWarps), 1.0) + 0.5;
+  double passes = std::ceil(rows / mma.rows());
+  // Of a warp's block: products of the units, loads, and what is done with
+  // scores and, for each new maximum, with sums.
+  double products = 2 * mma.terms() * dim / 8 * mma.keys / 16;
+  double loads = 4 * mma.keys * dim * (mma.isQuantized ? 1 : 2) / 512;
+  double scores = mma.keys * 16 / 32 * 8 + dim / 2 + 60;
+  double decode = mma.isQuantized ? 2.5 * mma.keys * dim / 16 : 0;
+  GroupCost group;
+  group.cycles =
+      passes * blocks * mma.rowWarps * mma.keyWarps *
+      (kMmaCycles * products + kWarpCycles * (loads + scores + decode));
+  group.latency = passes * (blocks * (kMemoryLatency + 8 * kSharedLatency) +
+                            kMemoryLatency + 6 * kBarrier);
+  group.registers += dim / 2 + mma.keys + dim / 2;
+  return group;
+}
+
 double secondsOfFlash(CacheAttentionInterface op, const KernelShape &shape,
                       ArrayRef<int64_t> workgroup, const Gpu &gpu,
                       int64_t tokens) {
@@ -179,6 +204,11 @@ double secondsOfFlash(CacheAttentionInterface op, const KernelShape &shape,
                    (3 + flash.queryChunks(dim) + flash.passes(dim)) * kBarrier);
   group.registers +=
       flash.rows * (flash.keysOfThread() + flash.columnsOfThread);
+  if (shape.flashMma) {
+    group = costOfFlashMma(*shape.flashMma, rowsOfGroup, seen / parts);
+    passes = std::ceil(rowsOfGroup / shape.flashMma->rows()) *
+             shape.flashMma->rowWarps;
+  }
   double elementBytes = 4;
   if (auto quant = dyn_cast<QuantType>(cache.getType()))
     elementBytes = static_cast<double>(getStorage(quant.getFormat()).bytes) /

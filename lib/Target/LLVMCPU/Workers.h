@@ -14,9 +14,7 @@
 #ifndef KF_LIB_TARGET_LLVMCPU_WORKERS_H
 #define KF_LIB_TARGET_LLVMCPU_WORKERS_H
 
-#include "kf/Dialect/KF/IR/KF.h"
-
-#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "kf/Target/Common/SplitAttention.h"
 
 #include <algorithm>
 
@@ -49,11 +47,6 @@ inline int64_t int8ColumnGroups(int64_t rows, int64_t columns,
 /// The CPU that the module around `function` is for; null, with a diagnostic,
 /// where it is for none.
 CpuTargetAttr getCpuTarget(func::FuncOp function);
-
-/// The most rows that `tensor` has in a step of `function`, of which
-/// `maxTokens` tokens are the most where it says nothing.
-int64_t getMostRows(func::FuncOp function, RankedTensorType tensor,
-                    int64_t maxTokens);
 
 } // namespace mlir::kf
 

@@ -8,6 +8,7 @@
 
 #include "kf/Target/Common/GpuTarget.h"
 #include "kf/Target/NVVM/Codegen.h"
+#include "kf/Target/NVVM/Passes.h"
 #include "kf/Target/TargetEntry.h"
 
 using namespace mlir;
@@ -17,6 +18,10 @@ namespace {
 
 struct CudaTargetModel : GpuTargetModel<CudaTargetModel, CudaTargetAttr> {
   StringRef getDevice(Attribute) const { return "cuda"; }
+  void addDivisionPasses(Attribute, OpPassManager &passes,
+                         int64_t maxTokens) const {
+    passes.addNestedPass<func::FuncOp>(createSplitCudaAttention({maxTokens}));
+  }
   void addLoweringPasses(Attribute, OpPassManager &passes) const {
     buildNvvmCodegenPipeline(passes);
   }
@@ -34,6 +39,8 @@ struct CudaTargetModel : GpuTargetModel<CudaTargetModel, CudaTargetAttr> {
     // More has to be asked for at each launch.
     limits.memory = std::min(target.getMemory(), kCudaStaticSharedBytes);
     limits.indexBits = 64;
+    limits.mma = true;
+    limits.multiprocessors = target.getMultiprocessors();
     return limits;
   }
   static int64_t multiprocessorsOf(CudaTargetAttr target) {

@@ -11,6 +11,7 @@
 
 #include "kf/Dialect/KF/IR/KF.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 
