@@ -32,7 +32,9 @@ RankedTensorType tensorType(Value value) {
 
 /// Whether `op` multiplies rows as they are: not batches of them, which become
 /// rows before, nor codes, which targets make of them after.
-bool isOfPlainRows(MatmulOp op) { return op.isOfMatrices() && !op.getScales(); }
+bool isOfPlainRows(MatmulOp op) {
+  return op.isOfMatrices() && !op.getScales() && !op.getWide();
+}
 
 /// Whether weights can be joined at load: all `kf.weight`, unstacked, of one
 /// element type, stored the same way; to be stacked, of one tensor each.
@@ -43,7 +45,7 @@ bool areJoinable(ArrayRef<Value> weights, bool stacked) {
     return first && weight && !weight.getStacked() &&
            (!stacked || weight.getNames().size() == 1) &&
            weight.getTransposed() == first.getTransposed() &&
-           !getLayout(weight.getType()) &&
+           !isPacked(weight.getType()) &&
            tensorType(weight).getElementType() ==
                tensorType(first).getElementType();
   });

@@ -24,6 +24,13 @@ static constexpr int64_t maxBytes = int64_t(1) << 60;
 
 FailureOr<int64_t> mlir::kf::getArenaBytes(RankedTensorType type,
                                            int64_t rows) {
+  if (hasFragments(type)) {
+    std::optional<int64_t> bytes = ::kf::fragmentBytes(
+        *getFragmentTile(type.getElementType()), type.getShape());
+    if (!bytes || *bytes > maxBytes)
+      return failure();
+    return *bytes;
+  }
   int64_t elements = 1;
   for (auto [dim, extent] : llvm::enumerate(type.getShape())) {
     int64_t size = ShapedType::isDynamic(extent) ? rows : extent;

@@ -86,7 +86,9 @@ struct SetLayoutsPass : mlir::kf::impl::SetLayoutsBase<SetLayoutsPass> {
       bool isArgument = isa<BlockArgument>(matmul.getW());
       if (!isArgument && failed(checkViewed(matmul)))
         return signalPassFailure();
-      LayoutAttr layout = target.getWeightLayout(tensorType(matmul.getW()));
+      Attribute layout = target.getWeightLayout(tensorType(matmul.getW()));
+      if (isa_and_nonnull<FragmentsAttr>(layout) && !isLoaded(kernel, matmul))
+        layout = {};
       LDBG() << kernel.getSymName() << ": " << tensorType(matmul.getW())
              << " as " << (layout ? debugString(layout) : "it is stored");
       remark::passed(kernel.getLoc(), remark::RemarkOpts::name("Layout")
@@ -137,9 +139,24 @@ private:
     return cast<RankedTensorType>(value.getType());
   }
 
+  /// Whether every weight of `matmul` is one that is packed at load.
+  bool isLoaded(KernelOp kernel, MatmulOp matmul) {
+    auto argument = dyn_cast<BlockArgument>(matmul.getW());
+    if (!argument)
+      return false;
+    WalkResult walk = getOperation().walk([&](DispatchOp dispatch) {
+      bool isOther =
+          dispatch.getKernelAttr().getAttr() != kernel.getSymNameAttr();
+      return WalkResult(
+          success(isOther || dispatch.getOperands_()[argument.getArgNumber()]
+                                 .getDefiningOp<WeightOp>()));
+    });
+    return !walk.wasInterrupted();
+  }
+
   /// Makes the weight of `matmul` a packed argument of `kernel`.
   PackedArgument packArgument(KernelOp kernel, MatmulOp matmul,
-                              LayoutAttr layout) {
+                              Attribute layout) {
     auto argument = cast<BlockArgument>(matmul.getW());
     unsigned source = argument.getArgNumber();
     RankedTensorType type = tensorType(argument);
@@ -168,7 +185,7 @@ private:
   /// Makes a weight that `matmul` reads through views a packed argument of
   /// `kernel`, behind the others: a kernel of its own packs what the views
   /// show.
-  void packView(KernelOp kernel, MatmulOp matmul, LayoutAttr layout) {
+  void packView(KernelOp kernel, MatmulOp matmul, Attribute layout) {
     std::optional<ViewChain> chain = ViewChain::of(matmul.getW());
     if (!chain) // computed in the kernel; convert-kf-to-vector says so
       return;

@@ -84,6 +84,8 @@ struct SampleSettings {
            temperature <= std::numeric_limits<float>::max() && topK >= 0 &&
            topP > 0 && topP <= 1 && minP >= 0 && minP <= 1;
   }
+
+  bool operator==(const SampleSettings &) const = default;
 };
 
 /// What becomes of the logits of tokens that were seen; see kf.sample.
@@ -96,6 +98,8 @@ struct SamplePenalties {
     return repetition > 0 && repetition <= most && std::abs(presence) <= most &&
            std::abs(frequency) <= most;
   }
+
+  bool operator==(const SamplePenalties &) const = default;
 };
 
 /// A token whose logit is changed before anything else happens.
@@ -103,6 +107,8 @@ struct LogitAdjustment {
   int32_t id = 0;
   int32_t seen = 0; ///< how often it occurred
   float bias = 0;   ///< added last; -inf excludes the token
+
+  bool operator==(const LogitAdjustment &) const = default;
 };
 
 /// What an adjusted logit is made of, and it itself, is 0 or of this magnitude

@@ -298,6 +298,8 @@ public:
   virtual std::string target() const { return name(); }
   /// One line for `kf-run devices`: model, features, limits.
   virtual std::string description() const = 0;
+  /// Whether streams are at work while nobody waits for them.
+  virtual bool runsAlone() const { return false; }
   /// Workgroups that run at the same time; 0: unknown.
   virtual int workers() const { return 0; }
   /// How many of these the next run is likely to have: fewer while other

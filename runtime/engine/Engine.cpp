@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a step is made of and how it runs: EngineStep.cpp.
+// What a step is made of and how it runs: EngineStep.cpp; one that begins
+// before it is asked for: EngineAhead.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,6 +55,8 @@ Engine::create(Model &model, const EngineOptions &wanted) try {
                          std::to_string(positions));
   KF_RETURN_IF_ERROR(
       checkRange("a number of parallel sequences of", options.parallel, most));
+  if (!options.runsAhead)
+    options.runsAhead = model.device().runsAlone();
   KF_RETURN_IF_ERROR(
       checkRange("a number of rows of", options.rowsPerStep, most));
   options.rowsPerStep =
@@ -101,12 +104,14 @@ void Engine::forget(Sequence &sequence) {
   for (Ended &entry : ended)
     if (entry.sequence == &sequence)
       entry.sequence = nullptr;
+  forgetAhead(sequence);
 }
 
 /// Ends what `sequence` reads; tell() lets it know. An error takes back what
 /// was read of it.
 void Engine::end(Sequence &sequence, Reading::Outcome outcome) {
   if (!outcome.ok()) {
+    forgetAhead(sequence);
     sequence.pages.truncate(sequence.before);
     sequence.reused = std::min(sequence.reused, sequence.before);
   }
@@ -147,6 +152,7 @@ bool Engine::step() {
         !status.ok())
       failAll(status);
   tell();
+  settleAhead();
   return !queue.empty();
 }
 

@@ -46,6 +46,9 @@ struct EngineOptions {
   int64_t rowsPerStep = 512;
   /// Whether sequences take over what the cache has of their first tokens.
   bool reusesPrefixes = true;
+  /// Whether a step begins while the host learns what the one before has
+  /// chosen; none: where the device works by itself.
+  std::optional<bool> runsAhead = std::nullopt;
   /// Ends what is read when it is set: a step between two dispatches, where
   /// the device can. Not owned.
   CancelFlag cancelled = nullptr;
@@ -60,6 +63,7 @@ struct EngineCounts {
   int64_t rows = 0;      ///< ids that were read in them
   int64_t chosen = 0;    ///< tokens that samplers chose
   int64_t mostPages = 0; ///< that sequences had at once
+  int64_t ahead = 0;     ///< steps that began before their ids were known
 };
 
 /// Bytes that an engine and its model hold on their device.
@@ -135,6 +139,27 @@ private:
     StepBatch batch;
     std::vector<PageCopy> copies; ///< to be made before the step
   };
+  /// What a reading has to be for a step that began before it.
+  struct Expected {
+    int32_t id = -1; ///< once it is known
+    SampleSettings settings;
+    SamplePenalties penalties;
+    std::vector<LogitAdjustment> adjustments;
+  };
+  /// A step that the device has begun with, or will when it is done with the
+  /// one before.
+  struct Begun {
+    StepRunner *runner = nullptr;
+    uint64_t number = 0; ///< StepRunner::start()'s
+  };
+  /// One that nobody has asked for yet.
+  struct Ahead {
+    Plan plan;
+    Begun begun;
+    std::vector<Expected> expected; ///< for each piece
+    /// For each piece, which wanted row of the step before it reads.
+    std::vector<uint32_t> source;
+  };
   struct Ended {
     Sequence *sequence; ///< null once it is destroyed
     Reading::Outcome outcome;
@@ -161,28 +186,43 @@ private:
   void addPiece(Sequence &sequence, int64_t rows);
   Status tryAddPiece(Sequence &sequence, int64_t rows);
   int64_t wantedLimit() const;
-  StepShape shapeOfPlan() const;
+  StepShape shapeOf(const Plan &plan) const;
 
   // Running it.
   Status runStep();
   Status runPlan();
+  Status runLogits(StepRunner &runner);
   Status copyPages();
   Status tryCopyPages();
+  Result<Stream *> workStream();
   Result<StepRunner *> runner(const StepShape &shape);
   void commit();
-  Status giveChosen(StepRunner &runner);
+  void count();
+  void giveChosen(std::span<const int32_t> chosen);
   Status giveLogits(StepRunner &runner);
+
+  // Steps that begin before they are asked for.
+  void beginAhead(const Begun &before);
+  bool mayBeginAhead() const;
+  Status tryBeginAhead(const Begun &before, Ahead &next);
+  Status planAhead(Ahead &next);
+  void expectChosen(std::span<const int32_t> chosen);
+  static bool isAsExpected(const Piece &piece, const Expected &expected);
+  void settleAhead();
+  void forgetAhead(const Sequence &sequence);
+  void dropAhead(Ahead &dropped);
 
   Model &decoder;
   EngineOptions options;
   std::unique_ptr<PagePool> pool;
   KVCache cache;
   std::map<StepShape, std::unique_ptr<StepRunner>> runners;
-  std::unique_ptr<Stream> copying; ///< for pages; null until it is needed
+  std::unique_ptr<Stream> stream; ///< of all steps; null until it is needed
   std::vector<Sequence *>
-      queue;                ///< those that read, the last served at the end
-  std::vector<Ended> ended; ///< whose `done` is to be called
-  Plan plan;                ///< of the step that runs, or ran last
+      queue;                  ///< those that read, the last served at the end
+  std::vector<Ended> ended;   ///< whose `done` is to be called
+  Plan plan;                  ///< of the step that runs, or ran last
+  std::optional<Ahead> ahead; ///< the next one, if it was begun
   EngineCounts counters;
   double binding = 0;    ///< seconds, packing apart
   int64_t sequences = 0; ///< that live

@@ -197,20 +197,20 @@ void Engine::makePlan() {
   }
 }
 
-/// The smallest program for the step. Sequences that generate take many steps
+/// The smallest program for a step. Sequences that generate take many steps
 /// alike, and programs for more rows leave threads without work. A prompt takes
 /// few: one that is there already is better than one that would have to be
 /// compiled.
-StepShape Engine::shapeOfPlan() const {
-  auto shapeOf = [&](int64_t rows) {
+StepShape Engine::shapeOf(const Plan &plan) const {
+  auto shapeFor = [&](int64_t rows) {
     rows = std::min(rows, options.rowsPerStep);
     return StepShape{rows, std::min(rows, wantedLimit()), plan.output};
   };
-  const StepShape few = shapeOf(kFewRows), some = shapeOf(kSomeRows),
-                  many = shapeOf(options.rowsPerStep);
+  const StepShape few = shapeFor(kFewRows), some = shapeFor(kSomeRows),
+                  many = shapeFor(options.rowsPerStep);
   const int64_t rows = plan.batch.rows();
   if (rows == 1)
-    return shapeOf(1);
+    return shapeFor(1);
   const bool isPrompt = plan.pieces.size() == 1;
   if (rows <= few.tokens)
     return isPrompt && decoder.hasProgram(many) && !decoder.hasProgram(few)
@@ -225,17 +225,20 @@ StepShape Engine::shapeOfPlan() const {
 
 /// Errors are those that no sequence can go on with.
 Status Engine::runStep() {
-  const Status planned = catchExceptions([&] {
-    makePlan();
-    return Status();
-  });
-  if (!planned.ok()) {
-    (void)copyPages(); // for those that have their pages
-    return planned;
+  settleAhead(); // sequences may have been cancelled or destroyed
+  if (!ahead) {
+    const Status planned = catchExceptions([&] {
+      makePlan();
+      return Status();
+    });
+    if (!planned.ok()) {
+      (void)copyPages(); // for those that have their pages
+      return planned;
+    }
+    if (plan.pieces.empty())
+      return Status(); // all have ended, or wait for steps of the other output
   }
   counters.mostPages = std::max(counters.mostPages, pool->used());
-  if (plan.pieces.empty())
-    return Status(); // all have ended, or wait for steps of the other output
   const Status status = catchExceptions([&] { return runPlan(); });
   if (status.isCancelled())
     return status;
@@ -246,19 +249,56 @@ Status Engine::runStep() {
   return Status();
 }
 
+/// The plan, or the one that has begun already.
 Status Engine::runPlan() {
-  KF_RETURN_IF_ERROR(copyPages());
-  const StepShape shape = shapeOfPlan();
-  KF_ASSIGN_OR_RETURN(StepRunner * runner, this->runner(shape));
-  // A program for one wanted row computes it, whether it is wanted or not.
-  if (shape.wanted == 1 && plan.batch.wanted.empty())
-    plan.batch.want(SampleSettings(), SamplePenalties(), {});
-  KF_RETURN_IF_ERROR(runner->run(plan.batch, options.cancelled));
-  ++counters.steps;
-  counters.rows += plan.batch.rows();
+  Begun begun;
+  if (ahead) {
+    plan = std::move(ahead->plan);
+    begun = ahead->begun;
+    ahead.reset();
+    ++counters.ahead;
+  } else {
+    KF_RETURN_IF_ERROR(copyPages());
+    const StepShape shape = shapeOf(plan);
+    KF_ASSIGN_OR_RETURN(begun.runner, runner(shape));
+    // A program for one wanted row computes it, whether it is wanted or not.
+    if (shape.wanted == 1 && plan.batch.wanted.empty())
+      plan.batch.want(SampleSettings(), SamplePenalties(), {});
+    if (plan.output == StepOutput::Logits)
+      return runLogits(*begun.runner);
+    KF_ASSIGN_OR_RETURN(begun.number,
+                        begun.runner->start(plan.batch, options.cancelled));
+  }
+  // The step is in the stream.
   commit();
-  return plan.output == StepOutput::Ids ? giveChosen(*runner)
-                                        : giveLogits(*runner);
+  beginAhead(begun);
+  const Result<std::span<const int32_t>> chosen =
+      begun.runner->finish(begun.number, options.cancelled);
+  if (!chosen.ok()) {
+    for (const Piece &piece : plan.pieces)
+      if (piece.sequence)
+        piece.sequence->pages.revoke(piece.sequence->position() -
+                                     static_cast<int64_t>(piece.count));
+    return chosen.status();
+  }
+  count();
+  giveChosen(*chosen);
+  return Status();
+}
+
+Status Engine::runLogits(StepRunner &runner) {
+  KF_RETURN_IF_ERROR(runner.run(plan.batch, options.cancelled));
+  count();
+  commit();
+  return giveLogits(runner);
+}
+
+/// The step was run.
+void Engine::count() {
+  ++counters.steps;
+  for (const Piece &piece : plan.pieces)
+    if (piece.sequence)
+      counters.rows += static_cast<int64_t>(piece.count);
 }
 
 /// Copies are made whether a step follows or not. Where they fail, sequences
@@ -284,19 +324,17 @@ Status Engine::copyPages() {
 }
 
 Status Engine::tryCopyPages() {
-  Status status;
-  if (!copying) {
-    Result<std::unique_ptr<Stream>> made = decoder.device().createStream();
-    status = made.status();
-    if (made.ok())
-      copying = made.take();
+  KF_ASSIGN_OR_RETURN(Stream * work, workStream());
+  const Status status = cache.copyPages(*work, plan.copies);
+  const Status done = work->synchronize();
+  return status.ok() ? done : status;
+}
+
+Result<Stream *> Engine::workStream() {
+  if (!stream) {
+    KF_ASSIGN_OR_RETURN(stream, decoder.device().createStream());
   }
-  if (status.ok())
-    status = cache.copyPages(*copying, plan.copies);
-  if (copying)
-    if (Status done = copying->synchronize(); status.ok())
-      status = std::move(done);
-  return status;
+  return stream.get();
 }
 
 Result<StepRunner *> Engine::runner(const StepShape &shape) {
@@ -307,8 +345,9 @@ Result<StepRunner *> Engine::runner(const StepShape &shape) {
   KF_ASSIGN_OR_RETURN(LoadedProgram * program, decoder.program(shape));
   Stopwatch watch;
   const double packed = decoder.weights().seconds();
+  KF_ASSIGN_OR_RETURN(Stream * work, workStream());
   Result<std::unique_ptr<StepRunner>> made = StepRunner::create(
-      *program, shape, decoder.device(), decoder.weights(), cache);
+      *program, shape, decoder.device(), decoder.weights(), cache, *work);
   binding += watch.seconds() - (decoder.weights().seconds() - packed);
   if (!made.ok())
     return made.status();
@@ -316,9 +355,11 @@ Result<StepRunner *> Engine::runner(const StepShape &shape) {
   return runners.emplace(shape, made.take()).first->second.get();
 }
 
-/// The step was run.
+/// The step is in the stream, or was run.
 void Engine::commit() {
   for (const Piece &piece : plan.pieces) {
+    if (!piece.sequence)
+      continue;
     Sequence &sequence = *piece.sequence;
     sequence.pages.commit(
         std::span(sequence.reading->ids).subspan(sequence.next, piece.count));
@@ -343,14 +384,16 @@ static Reading::Outcome outcomeOf(int32_t id, const Reading &reading,
   return model.explainBadLogits(Status::error("logits are not finite"));
 }
 
-Status Engine::giveChosen(StepRunner &runner) {
-  KF_ASSIGN_OR_RETURN(std::span<const int32_t> chosen, runner.chosen());
+void Engine::giveChosen(std::span<const int32_t> chosen) {
+  expectChosen(chosen);
   size_t row = 0;
   for (const Piece &piece : plan.pieces) {
+    const int32_t id = piece.wanted ? chosen[row++] : -1;
+    if (!piece.sequence)
+      continue;
     Sequence &sequence = *piece.sequence;
     const bool isWhole = sequence.next == sequence.reading->ids.size();
     if (piece.wanted) {
-      const int32_t id = chosen[row++];
       if (id < 0) // whatever gave them must not go on to others
         sequence.pages.forget();
       counters.chosen += id >= 0;
@@ -359,7 +402,6 @@ Status Engine::giveChosen(StepRunner &runner) {
       end(sequence, std::optional<int32_t>());
     }
   }
-  return Status();
 }
 
 /// Hands out logits, row by row. What is called may end readings and destroy

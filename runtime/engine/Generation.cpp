@@ -137,6 +137,12 @@ Status Generation::read(std::vector<int32_t> ids, bool choose) {
   Reading reading;
   reading.ids = std::move(ids);
   reading.sampler = choose ? &sampler : nullptr;
+  const int64_t end =
+      sequence.position() + static_cast<int64_t>(reading.ids.size());
+  reading.goesOn =
+      choose &&
+      static_cast<int64_t>(result.ids.size()) + 1 < options.maxTokens &&
+      end < sequence.contextLength();
   reading.done = [this](const Reading::Outcome &outcome) { onRead(outcome); };
   return sequence.read(std::move(reading));
 }

@@ -337,6 +337,17 @@ void PagedSequence::truncate(int64_t length) {
   reserved = 0;
 }
 
+void PagedSequence::revoke(int64_t length) {
+  const size_t keep = cachePagesOf(length);
+  for (size_t i = keep; i < held.size(); ++i)
+    pool->unlist(held[i]);
+  if (length % kCachePage != 0) {
+    pool->unlistFollowing(held[keep - 1]);
+    pool->pages[held[keep - 1]].filled = length % kCachePage;
+  }
+  truncate(length);
+}
+
 Result<PagedSequence> PagedSequence::fork() const {
   return catchExceptions([&]() -> Result<PagedSequence> {
     PagedSequence other(*pool);

@@ -25,7 +25,8 @@
 //   called for, and before the copies that later calls ask for.
 // - A copy is made even if no step follows. Where that fails, the sequence has
 //   lost what it held: forget() it, then drop it.
-// - commit() means that the step was run, or that it is in the stream.
+// - commit() means that the step was run, or that it is in the stream; revoke()
+//   that it has failed there.
 //
 // A page whose tokens are committed can be found by others while sequences have
 // it, and afterwards as a cached page, until it is evicted for want of a free
@@ -186,6 +187,11 @@ public:
   /// Goes back to `length` tokens, at most length(). Gives back pages behind
   /// them, those that were reserved too.
   void truncate(int64_t length);
+
+  /// Takes commit() back, of a step that failed: as truncate(), and nobody
+  /// finds what was behind, where only this sequence has written since `length`
+  /// was reached.
+  void revoke(int64_t length);
 
   /// Another sequence with the same tokens, without what is reserved. It shares
   /// all pages, the last one too; who writes there first copies it. Fails for

@@ -106,9 +106,11 @@ ProgramRunner::create(const Executable &executable, Device &device,
 
 Result<std::unique_ptr<ProgramRunner>>
 ProgramRunner::create(LoadedProgram &loaded, Device &device,
-                      WeightStore &weights, KVCache &cache) try {
+                      WeightStore &weights, KVCache &cache,
+                      Stream *stream) try {
   std::unique_ptr<ProgramRunner> runner(
       new ProgramRunner(loaded, device, cache.pages()));
+  runner->stream = stream;
   KF_RETURN_IF_ERROR(runner->prepare(weights, cache)
                          .in("program '" + loaded.program().programName + "'"));
   return runner;
@@ -133,7 +135,10 @@ Status ProgramRunner::prepare(WeightStore &weights, KVCache &cache) {
   KF_RETURN_IF_ERROR(
       allocateAll(device, executable.outputs, largest, outputs, table.outputs));
   KF_ASSIGN_OR_RETURN(instance, loaded.bind(table));
-  KF_ASSIGN_OR_RETURN(stream, device.createStream());
+  if (!stream) {
+    KF_ASSIGN_OR_RETURN(ownStream, device.createStream());
+    stream = ownStream.get();
+  }
   return Status();
 }
 
@@ -216,16 +221,34 @@ void ProgramRunner::setProfile(Profile *newProfile) {
   }
 }
 
-Status ProgramRunner::write(size_t index, const void *data, uint64_t bytes) {
+Status ProgramRunner::write(size_t index, uint64_t offset, const void *data,
+                            uint64_t bytes) {
   assert(index < inputs.size() && "no such input");
   if (auto held = watched.find(static_cast<uint32_t>(index));
       held != watched.end()) {
-    const int32_t *values = static_cast<const int32_t *>(data);
-    held->second.assign(values, values + bytes / sizeof(int32_t));
+    std::vector<int32_t> &values = held->second;
+    values.resize(std::max(values.size(), static_cast<size_t>(offset + bytes) /
+                                              sizeof(int32_t)));
+    std::copy_n(static_cast<const int32_t *>(data), bytes / sizeof(int32_t),
+                values.begin() +
+                    static_cast<ptrdiff_t>(offset / sizeof(int32_t)));
   }
   KF_RETURN_IF_ERROR(stream->upload(
-      *inputs[index], 0, {static_cast<const std::byte *>(data), bytes}));
+      *inputs[index], offset, {static_cast<const std::byte *>(data), bytes}));
   return bytes <= Stream::smallUpload ? Status() : stream->synchronize();
+}
+
+Status ProgramRunner::copyInput(size_t index, uint64_t offset,
+                                const ProgramRunner &from, size_t output,
+                                uint64_t outputOffset, uint64_t bytes) {
+  assert(from.stream == stream && "nothing orders the two");
+  return stream->copy(*inputs[index], offset, *from.outputs[output],
+                      outputOffset, bytes);
+}
+
+Status ProgramRunner::fetch(size_t index, Buffer &target, uint64_t offset,
+                            uint64_t bytes) {
+  return stream->copy(target, offset, *outputs[index], 0, bytes);
 }
 
 Status ProgramRunner::checkSizes(const StepSizes &sizes) const {
@@ -237,12 +260,20 @@ Status ProgramRunner::checkSizes(const StepSizes &sizes) const {
 Status ProgramRunner::execute(const StepSizes &sizes, CancelFlag cancelled) {
   if (isCancelled(cancelled))
     return Status::cancelled();
+  if (profile) {
+    std::array<int64_t, KF_SCALAR_COUNT> scalars = sizes.scalars;
+    scalars[KF_SCALAR_CACHE_PAGES] = cachePages;
+    return executeProfiled(scalars, cancelled);
+  }
+  KF_RETURN_IF_ERROR(start(sizes));
+  return stream->synchronize(cancelled);
+}
+
+Status ProgramRunner::start(const StepSizes &sizes) {
+  assert(!profile && "who measures waits");
   std::array<int64_t, KF_SCALAR_COUNT> scalars = sizes.scalars;
   scalars[KF_SCALAR_CACHE_PAGES] = cachePages;
-  if (profile)
-    return executeProfiled(scalars, cancelled);
-  KF_RETURN_IF_ERROR(stream->enqueue(*instance, scalars));
-  return stream->synchronize(cancelled);
+  return stream->enqueue(*instance, scalars);
 }
 
 Status ProgramRunner::executeProfiled(std::span<const int64_t> scalars,

@@ -47,11 +47,11 @@ public:
   static Result<std::unique_ptr<ProgramRunner>>
   create(const Executable &executable, Device &device, WeightStore &weights,
          KVCache &cache);
-  /// The same of a program that is loaded, and outlives the runner.
-  static Result<std::unique_ptr<ProgramRunner>> create(LoadedProgram &loaded,
-                                                       Device &device,
-                                                       WeightStore &weights,
-                                                       KVCache &cache);
+  /// The same of a program that is loaded, and outlives the runner. Its work is
+  /// done in `stream`, which outlives its use; null: in one of its own.
+  static Result<std::unique_ptr<ProgramRunner>>
+  create(LoadedProgram &loaded, Device &device, WeightStore &weights,
+         KVCache &cache, Stream *stream = nullptr);
 
   /// Runs the program once. Dynamic dimensions of `inputs` say what its sizes
   /// are; for a program that has tokens in its outputs alone `nTokens` does.
@@ -69,18 +69,33 @@ public:
 
   // The same in steps, for callers that keep inputs and outputs in place.
 
-  /// Writes the first `bytes` of input number `index`; `data` is free again
-  /// afterwards.
-  Status write(size_t index, const void *data, uint64_t bytes);
+  /// Writes `bytes` bytes of input number `index` from `offset` on; `data` is
+  /// free again afterwards.
+  Status write(size_t index, uint64_t offset, const void *data, uint64_t bytes);
+  Status write(size_t index, const void *data, uint64_t bytes) {
+    return write(index, 0, data, bytes);
+  }
+  /// Copies part of what an output of `from`, which works in the same stream,
+  /// holds when its runs so far are over, to an input of this one.
+  Status copyInput(size_t index, uint64_t offset, const ProgramRunner &from,
+                   size_t output, uint64_t outputOffset, uint64_t bytes);
   /// Runs the program on what was written, with sizes within its limits. Ends
   /// before or between dispatches when `cancelled` is set, where the device
   /// can; outputs and the cache's rows of these tokens are undefined then.
   Status execute(const StepSizes &sizes, CancelFlag cancelled = nullptr);
+  /// Has the program run, and does not wait for it; not where runs are
+  /// measured.
+  Status start(const StepSizes &sizes);
+  /// What output number `index` begins with when the runs so far are over goes
+  /// to `target`.
+  Status fetch(size_t index, Buffer &target, uint64_t offset, uint64_t bytes);
   /// Bytes [offset, offset + bytes) of output number `index`, valid until the
   /// next call.
   Result<const void *> read(size_t index, uint64_t offset, uint64_t bytes);
 
   const Executable &program() const { return executable; }
+  /// Where its work is done.
+  Stream &workStream() { return *stream; }
   uint64_t arenaBytes() const { return arena ? arena->size() : 0; }
   /// Bytes of the buffers of inputs and outputs.
   uint64_t ioBytes() const;
@@ -107,7 +122,8 @@ private:
   /// What inputs hold that kernels' work depends on, where there is a profile.
   std::map<uint32_t, std::vector<int32_t>> watched;
   std::unique_ptr<Instance> instance;
-  std::unique_ptr<Stream> stream; ///< idle between calls, small writes apart
+  Stream *stream = nullptr;
+  std::unique_ptr<Stream> ownStream; ///< null where the work is in another one
 };
 
 } // namespace kf

@@ -72,6 +72,9 @@ public:
   /// Forgets the tokens so far.
   void reset();
 
+  /// Whether the choice depends on which tokens there were, not on their number
+  /// alone.
+  bool dependsOnTokens() const { return penalizes(); }
   /// What kf.sample takes for the next token: numbers in their ranges.
   SampleSettings settings() const;
   SamplePenalties penalties() const;

@@ -80,6 +80,7 @@ Status Sequence::rewind(int64_t position) {
     return Status::error("cannot go back to position " +
                          std::to_string(position) + "; " +
                          std::to_string(pages.length()) + " tokens were read");
+  owner.forgetAhead(*this);
   pages.truncate(position);
   reused = std::min(reused, position);
   return Status();

@@ -42,6 +42,10 @@ struct Reading {
   /// Chooses the token that follows the last id; null where none is wanted.
   /// It has seen all tokens up to there. Not owned; must live until `done`.
   const Sampler *sampler = nullptr;
+  /// The caller means to read the token that is chosen next, alone, by the same
+  /// sampler, which has accepted it then: from `done` of this reading. The
+  /// engine may begin with that before the token is known to the host.
+  bool goesOn = false;
 
   /// Instead of a sampler: called for each id from number `firstLogits` on, in
   /// order.

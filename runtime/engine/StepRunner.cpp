@@ -65,26 +65,48 @@ StepRunner::StepRunner(std::unique_ptr<ProgramRunner> program,
 
 Result<std::unique_ptr<StepRunner>>
 StepRunner::create(LoadedProgram &program, const StepShape &shape,
-                   Device &device, WeightStore &weights, KVCache &cache) try {
-  KF_ASSIGN_OR_RETURN(std::unique_ptr<ProgramRunner> runner,
-                      ProgramRunner::create(program, device, weights, cache));
-  return std::unique_ptr<StepRunner>(new StepRunner(std::move(runner), shape));
+                   Device &device, WeightStore &weights, KVCache &cache,
+                   Stream &stream) try {
+  KF_ASSIGN_OR_RETURN(
+      std::unique_ptr<ProgramRunner> runner,
+      ProgramRunner::create(program, device, weights, cache, &stream));
+  std::unique_ptr<StepRunner> self(new StepRunner(std::move(runner), shape));
+  if (shape.output == StepOutput::Ids)
+    KF_RETURN_IF_ERROR(self->prepareSlots(device));
+  return self;
 } catch (...) {
   return statusOfException();
 }
 
-/// Writes `values` unless the input has them already: most of what steps take
-/// is the same from token to token.
+Status StepRunner::prepareSlots(Device &device) {
+  for (Slot &slot : slots) {
+    KF_ASSIGN_OR_RETURN(
+        slot.ids,
+        device.allocate(static_cast<uint64_t>(shape.wanted) * sizeof(int32_t),
+                        MemoryKind::HostPinned));
+    KF_ASSIGN_OR_RETURN(slot.done, device.createEvent());
+  }
+  return Status();
+}
+
+/// Writes `values` where the input has others: most of what steps take is the
+/// same from token to token. In pieces that need not be waited for.
 template <typename T>
 Status StepRunner::write(StepInput input, const std::vector<T> &values) {
   const std::span<const std::byte> bytes = std::as_bytes(std::span(values));
   std::vector<std::byte> &known = written[input];
-  if (known.size() >= bytes.size() &&
-      std::equal(bytes.begin(), bytes.end(), known.begin()))
-    return Status();
-  known.clear(); // until it is written
-  KF_RETURN_IF_ERROR(program->write(input, bytes.data(), bytes.size()));
-  known.assign(bytes.begin(), bytes.end());
+  for (size_t at = 0, end; at < bytes.size(); at = end) {
+    end = std::min<size_t>(bytes.size(), at + Stream::smallUpload);
+    const auto piece = bytes.subspan(at, end - at);
+    if (known.size() >= end &&
+        std::ranges::equal(piece, std::span(known).subspan(at, piece.size())))
+      continue;
+    std::vector<std::byte> held = std::exchange(known, {});
+    KF_RETURN_IF_ERROR(program->write(input, at, piece.data(), piece.size()));
+    held.resize(std::max(held.size(), end));
+    std::ranges::copy(piece, held.begin() + static_cast<ptrdiff_t>(at));
+    known = std::move(held); // nothing while that is not sure
+  }
   return Status();
 }
 
@@ -118,8 +140,22 @@ Status StepRunner::writeSampling(const StepBatch &batch) {
   return write(kStepBias, batch.bias);
 }
 
-Status StepRunner::writeInputs(const StepBatch &batch) {
-  KF_RETURN_IF_ERROR(write(kStepIds, batch.ids));
+/// Neighbours go at once.
+Status StepRunner::copyIds(const Source &source) {
+  written[kStepIds].clear();
+  const std::vector<uint32_t> &rows = source.rows;
+  for (size_t first = 0, end; first < rows.size(); first = end) {
+    for (end = first + 1; end < rows.size() && rows[end] == rows[end - 1] + 1;)
+      ++end;
+    KF_RETURN_IF_ERROR(program->copyInput(
+        kStepIds, first * sizeof(int32_t), *source.step->program, 0,
+        rows[first] * sizeof(int32_t), (end - first) * sizeof(int32_t)));
+  }
+  return Status();
+}
+
+Status StepRunner::writeInputs(const StepBatch &batch, const Source *source) {
+  KF_RETURN_IF_ERROR(source ? copyIds(*source) : write(kStepIds, batch.ids));
   KF_RETURN_IF_ERROR(write(kStepPositions, batch.positions));
   KF_RETURN_IF_ERROR(write(kStepSequences, batch.sequences));
   KF_RETURN_IF_ERROR(writePages(batch));
@@ -127,23 +163,56 @@ Status StepRunner::writeInputs(const StepBatch &batch) {
   return shape.output == StepOutput::Ids ? writeSampling(batch) : Status();
 }
 
-Status StepRunner::run(const StepBatch &batch, CancelFlag cancelled) try {
-  KF_RETURN_IF_ERROR(writeInputs(batch));
+StepSizes StepRunner::sizesOf(const StepBatch &batch) const {
   StepCounts counts;
   counts.tokens = batch.rows();
   counts.sequences = static_cast<int64_t>(batch.pages.size());
   counts.wanted = static_cast<int64_t>(batch.wanted.size());
   counts.adjustments = static_cast<int64_t>(batch.adjustedIds.size());
-  wanted = batch.wanted.size();
-  return program->execute(StepSizes(stepScalars(shape, counts)), cancelled);
+  return StepSizes(stepScalars(shape, counts));
+}
+
+Status StepRunner::run(const StepBatch &batch, CancelFlag cancelled) try {
+  KF_RETURN_IF_ERROR(writeInputs(batch, nullptr));
+  return program->execute(sizesOf(batch), cancelled);
 } catch (...) {
   return statusOfException();
 }
 
-Result<std::span<const int32_t>> StepRunner::chosen() {
-  KF_ASSIGN_OR_RETURN(const void *ids,
-                      program->read(0, 0, wanted * sizeof(int32_t)));
-  return std::span(static_cast<const int32_t *>(ids), wanted);
+Result<uint64_t> StepRunner::start(const StepBatch &batch, CancelFlag cancelled,
+                                   const Source *source) try {
+  if (isCancelled(cancelled))
+    return Status::cancelled();
+  KF_RETURN_IF_ERROR(writeInputs(batch, source));
+  const StepSizes sizes = sizesOf(batch);
+  Slot &slot = slotOf(started);
+  slot.wanted = batch.wanted.size();
+  Status status =
+      isMeasured ? program->execute(sizes, cancelled) : program->start(sizes);
+  if (status && slot.wanted > 0)
+    status = program->fetch(0, *slot.ids, 0, slot.wanted * sizeof(int32_t));
+  if (status)
+    status = program->workStream().record(*slot.done);
+  KF_RETURN_IF_ERROR(status);
+  return started++;
+} catch (...) {
+  return statusOfException();
+}
+
+Result<std::span<const int32_t>> StepRunner::finish(uint64_t number,
+                                                    CancelFlag cancelled) try {
+  assert(number < started && started - number <= slots.size() &&
+         "a step that is not known any more");
+  Slot &slot = slotOf(number);
+  if (Status status = slot.done->synchronize(cancelled); !status) {
+    // What else there is was dropped, or is of no use.
+    (void)program->workStream().synchronize(cancelled);
+    return status;
+  }
+  return std::span(static_cast<const int32_t *>(slot.ids->hostPointer()),
+                   slot.wanted);
+} catch (...) {
+  return statusOfException();
 }
 
 Result<std::span<const float>> StepRunner::logits(size_t index) {

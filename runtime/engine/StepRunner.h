@@ -13,6 +13,7 @@
 #include "runtime/engine/ProgramRunner.h"
 #include "runtime/model/Step.h"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -50,21 +51,41 @@ struct StepBatch {
 /// thread.
 class StepRunner {
 public:
-  /// `program` was compiled for `shape` and fits the model.
+  /// `program` was compiled for `shape` and fits the model; `stream` outlives
+  /// the use of this.
   static Result<std::unique_ptr<StepRunner>>
   create(LoadedProgram &program, const StepShape &shape, Device &device,
-         WeightStore &weights, KVCache &cache);
+         WeightStore &weights, KVCache &cache, Stream &stream);
 
-  /// Runs `batch`, which fits the shape. Errors: as ProgramRunner::execute().
+  /// Runs `batch`, which fits the shape, and waits. Errors: as
+  /// ProgramRunner::execute().
   Status run(const StepBatch &batch, CancelFlag cancelled);
-  /// What the last run chose for its wanted rows; -1: their logits are not
-  /// finite. Valid until the next call.
-  Result<std::span<const int32_t>> chosen();
   /// The logits of wanted row `index`, valid until the next call.
   Result<std::span<const float>> logits(size_t index);
 
+  /// Of a step whose ids are what another one of the same stream chooses:
+  /// which of its wanted rows each row reads.
+  struct Source {
+    StepRunner *step = nullptr;
+    std::vector<uint32_t> rows = {}; ///< [T]
+  };
+  /// Begins with a step that chooses tokens, and does not wait unless it is
+  /// measured. A second one may begin before the first is over. With `source`,
+  /// the ids of `batch` say nothing. Returns its number for finish(). Errors:
+  /// as ProgramRunner::execute().
+  Result<uint64_t> start(const StepBatch &batch, CancelFlag cancelled,
+                         const Source *source = nullptr);
+  /// Waits for a step of the last two; returns what it chose for its wanted
+  /// rows, valid until the second step from there begins. -1: a row's logits
+  /// are not finite. Errors: as Stream::synchronize(), which is called then.
+  Result<std::span<const int32_t>> finish(uint64_t number,
+                                          CancelFlag cancelled);
+
   /// As ProgramRunner::setProfile(); before the first run.
-  void setProfile(Profile *profile) { program->setProfile(profile); }
+  void setProfile(Profile *profile) {
+    program->setProfile(profile);
+    isMeasured = profile != nullptr;
+  }
 
   uint64_t arenaBytes() const { return program->arenaBytes(); }
   uint64_t ioBytes() const { return program->ioBytes(); }
@@ -72,7 +93,18 @@ public:
 private:
   StepRunner(std::unique_ptr<ProgramRunner> program, const StepShape &shape);
 
-  Status writeInputs(const StepBatch &batch);
+  /// What a step chose, on its way to the host.
+  struct Slot {
+    std::unique_ptr<Buffer> ids; ///< pinned, [L] i32
+    std::unique_ptr<Event> done;
+    size_t wanted = 0;
+  };
+
+  Slot &slotOf(uint64_t number) { return slots[number % slots.size()]; }
+  Status prepareSlots(Device &device);
+  Status copyIds(const Source &source);
+  StepSizes sizesOf(const StepBatch &batch) const;
+  Status writeInputs(const StepBatch &batch, const Source *source);
   Status writeSampling(const StepBatch &batch);
   Status writePages(const StepBatch &batch);
   template <typename T>
@@ -80,7 +112,9 @@ private:
 
   std::unique_ptr<ProgramRunner> program;
   StepShape shape;
-  size_t wanted = 0;                           ///< of the last run
+  std::array<Slot, 2> slots; ///< of steps that choose tokens
+  uint64_t started = 0;      ///< of them, so far
+  bool isMeasured = false;
   std::vector<std::vector<std::byte>> written; ///< what each input holds
   std::vector<int32_t> table;                  ///< [S, P]
 };

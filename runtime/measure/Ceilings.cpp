@@ -34,6 +34,8 @@ constexpr uint64_t kMostChunk = uint64_t(2) << 20;
 /// 0.2 ms, and how often each may ask.
 constexpr int64_t kRounds = int64_t(1) << 16;
 constexpr int64_t kPieces = 16;
+/// Last caches that no system tells of hold no more.
+constexpr uint64_t kUnknownCacheBytes = uint64_t(256) << 20;
 
 /// Runs `pass` for a while; the most of what it returns by its seconds.
 Result<double> bestRate(const CeilingOptions &options,
@@ -116,6 +118,15 @@ uint64_t kf::lastLevelCacheBytes(const std::string &root) {
   return largest;
 }
 
+static bool isHost(const Device &device) {
+  return device.name() == "cpu" || device.name() == "reference";
+}
+
+uint64_t kf::lastCacheBytes(const Device &device, const std::string &root) {
+  const uint64_t known = isHost(device) ? lastLevelCacheBytes(root) : 0;
+  return known ? known : kUnknownCacheBytes;
+}
+
 uint64_t kf::uncachedBytes(uint64_t cacheBytes, uint64_t freeBytes) {
   const uint64_t least = uint64_t(256) << 20;
   // Caches that no machine has are a system that errs.
@@ -131,6 +142,8 @@ HostCeilings::create(int threads, const CeilingOptions &options) try {
   if (bytes == 0) {
     KF_ASSIGN_OR_RETURN(const DeviceMemory memory, hostMemory());
     bytes = uncachedBytes(lastLevelCacheBytes(), memory.free);
+    if (options.mostReadBytes)
+      bytes = std::min(bytes, options.mostReadBytes);
   }
   bytes = std::max(bytes, kLine) / kLine * kLine;
   KF_ASSIGN_OR_RETURN(made->array, AlignedBuffer::allocate(bytes));
@@ -193,7 +206,7 @@ Result<MachineRates> HostCeilings::measure(uint64_t bytes) {
 
 Result<MachineRates> kf::measureRates(Device &device,
                                       const CeilingOptions &options) {
-  if (device.name() == "cpu" || device.name() == "reference") {
+  if (isHost(device)) {
     const int workers = std::max(device.workers(), 1);
     KF_ASSIGN_OR_RETURN(std::unique_ptr<HostCeilings> host,
                         HostCeilings::create(workers, options));

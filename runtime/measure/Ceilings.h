@@ -30,6 +30,9 @@ struct CeilingOptions {
   /// cache helps. Code whose data fits the caches is to be held against reading
   /// as much.
   uint64_t readBytes = 0;
+  /// What such code reads at most, where `readBytes` is 0: no more is read of
+  /// the host, and no cache helps that does not help the code; 0: any.
+  uint64_t mostReadBytes = 0;
   /// Seconds that each rate is tried for; each is tried three times at least.
   double seconds = 0.1;
   /// Ends a measurement, which then returns Status::cancelled(). Not owned.
@@ -39,6 +42,11 @@ struct CeilingOptions {
 /// Bytes of the host's largest cache, the last level's; 0 where the system does
 /// not tell. `root` is put in front of every path. Any thread.
 uint64_t lastLevelCacheBytes(const std::string &root = "");
+
+/// Bytes that the last cache of `device` holds at most: the host's, or 256 MiB
+/// where the system does not tell, and of GPUs, whose caches are smaller.
+/// `root` is as in lastLevelCacheBytes().
+uint64_t lastCacheBytes(const Device &device, const std::string &root = "");
 
 /// Bytes of which a cache of `cacheBytes` holds little: four times as many, and
 /// 256 MiB at least, but no more than a quarter of `freeBytes`.

@@ -12,11 +12,13 @@
 #include "runtime/core/Json.h"
 #include "runtime/core/JsonText.h"
 #include "runtime/core/Quote.h"
+#include "runtime/measure/Statistics.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <set>
 
 using namespace kf;
 
@@ -24,7 +26,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int64_t kVersion = 1;
+/// Deviations of version 1 were moved by runs far off.
+constexpr int64_t kVersion = 2;
 
 /// The most kernels that a file may list.
 constexpr size_t kMostKernels = 100000;
@@ -252,6 +255,14 @@ public:
   void note(const std::string &line) {
     result.text += "note    " + line + "\n";
   }
+  void addOnlyBaseline(const std::string &what) {
+    note(what + ": not measured, but in the baseline");
+    ++result.onlyBaseline;
+  }
+  void addOnlyNow(const std::string &what) {
+    note(what + ": not in the baseline");
+    ++result.onlyNow;
+  }
 
   EvalComparison result;
 
@@ -270,6 +281,13 @@ std::string EvalKernel::key() const {
   std::string text = name + " (" + description + "), " + std::to_string(rows) +
                      (rows == 1 ? " row" : " rows");
   return depth ? text + " at " + std::to_string(depth) : text;
+}
+
+void EvalKernel::setTimes(std::span<const double> samples) {
+  const Statistics statistics = statisticsOf(samples);
+  runs = static_cast<int64_t>(statistics.count);
+  seconds = statistics.median;
+  deviation = statistics.spread;
 }
 
 std::string kf::toJson(const EvalReport &report) {
@@ -342,11 +360,13 @@ Status kf::checkComparable(const EvalReport &baseline, const EvalReport &now) {
     return Status::error("the baseline was measured on " +
                          inQuotes(baseline.environment.device) + ", this on " +
                          inQuotes(now.environment.device));
+  auto of = [](const EvalReport &report) {
+    return report.model.empty() ? "without MODEL"
+                                : "of " + inQuotes(report.model);
+  };
   if (baseline.model != now.model)
-    return Status::error(
-        "the baseline is of " +
-        (baseline.model.empty() ? "no model" : inQuotes(baseline.model)) +
-        ", this of " + (now.model.empty() ? "no model" : inQuotes(now.model)));
+    return Status::error("the baseline is " + of(baseline) + ", this " +
+                         of(now));
   return Status();
 }
 
@@ -364,15 +384,18 @@ Result<EvalComparison> kf::compareReports(const EvalReport &baseline,
   std::map<std::string, const EvalKernel *> known;
   for (const EvalKernel &kernel : baseline.kernels)
     known.emplace(kernel.key(), &kernel);
-  int64_t common = 0;
+  std::set<std::string> seen;
   for (const EvalKernel &kernel : now.kernels) {
     const std::string key = kernel.key();
+    seen.insert(key);
     if (!kernel.complaint.empty())
       differences.add(true, key + ": " + kernel.complaint);
     auto found = known.find(key);
-    if (found == known.end())
+    if (found == known.end()) {
+      differences.addOnlyNow(key);
       continue;
-    ++common;
+    }
+    ++differences.result.compared;
     const EvalKernel &before = *found->second;
     differences.compareTimes(before, kernel);
     differences.compareErrors(key + ": 1 - cosine", 1 - before.cosine,
@@ -380,14 +403,21 @@ Result<EvalComparison> kf::compareReports(const EvalReport &baseline,
     differences.compareErrors(key + ": mean error", before.meanError,
                               kernel.meanError, 1e-6);
   }
+  for (const EvalKernel &kernel : baseline.kernels)
+    if (seen.insert(kernel.key()).second)
+      differences.addOnlyBaseline(kernel.key());
+  if (baseline.fidelity && !now.fidelity)
+    differences.addOnlyBaseline("fidelity");
+  if (!baseline.fidelity && now.fidelity)
+    differences.addOnlyNow("fidelity");
   if (baseline.fidelity && now.fidelity) {
-    ++common;
+    ++differences.result.compared;
     differences.compareErrors("KL divergence", baseline.fidelity->klMean,
                               now.fidelity->klMean, 1e-5);
     differences.compareAgreement(baseline.fidelity->top1Agreement,
                                  now.fidelity->top1Agreement);
   }
-  if (!common)
+  if (!differences.result.compared)
     return Status::error("the baseline has nothing of what was measured");
   return std::move(differences.result);
 }

@@ -20,6 +20,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,7 +56,7 @@ struct EvalKernel {
   int64_t depth = 0;           ///< positions before the step's rows
   int64_t runs = 0;            ///< that were timed
   double seconds = 0;          ///< median
-  double deviation = 0;        ///< of the seconds of a run
+  double deviation = 0;        ///< of the seconds of a run: Statistics::spread
   double bytes = 0, flops = 0; ///< of a run; 0: not known
   double ceiling = 0;          ///< share of what the machine can; 0: not known
   double maxError = 0, meanError = 0, cosine = 1; ///< against the reference
@@ -63,11 +64,15 @@ struct EvalKernel {
 
   /// What tells kernels of a report apart.
   std::string key() const;
+  /// Sets `runs`, `seconds` and `deviation` from the seconds of each run.
+  void setTimes(std::span<const double> samples);
 };
 
 struct EvalReport {
   EvalEnvironment environment;
-  std::string model; ///< empty: shapes of transformers alone
+  /// As the command names it. Empty where it names none: kernels are those of a
+  /// layer of a transformer, and fidelity is the embedded model's.
+  std::string model;
   MachineRates rates;
   std::vector<EvalKernel> kernels;
   std::optional<FidelityResult> fidelity;
@@ -92,13 +97,16 @@ struct EvalThresholds {
 struct EvalComparison {
   std::string text;        ///< a line for each difference, for people
   int64_t regressions = 0; ///< those past the thresholds
+  /// Kernels on one size of step, and fidelity: in both reports, in one alone.
+  int64_t compared = 0, onlyBaseline = 0, onlyNow = 0;
 };
 
 /// An error where reports are of other devices or other models.
 Status checkComparable(const EvalReport &baseline, const EvalReport &now);
 
-/// Compares what both reports have. Errors: checkComparable()'s, nothing in
-/// common.
+/// Compares what both reports have, and names what only one has, which is
+/// neither better nor worse: a part of what the baseline has may be measured.
+/// Errors: checkComparable()'s, nothing in common.
 ///
 /// A kernel is slower where its median exceeds the baseline's by more than
 /// `slower` of it and by more than `noise` times sqrt(d1^2 + d2^2), d1 and d2

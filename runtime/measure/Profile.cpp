@@ -66,6 +66,13 @@ double ProgramProfile::kernelSeconds() const {
   return sum;
 }
 
+double ProgramProfile::bytesOfRun() const {
+  double sum = 0;
+  for (const KernelProfile &kernel : kernels)
+    sum += kernel.work.bytes;
+  return runs ? sum / static_cast<double>(runs) : 0;
+}
+
 void Profile::addEvent(const Event &event) {
   if (events.size() < mostEvents)
     events.push_back(event);

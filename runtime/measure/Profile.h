@@ -55,6 +55,9 @@ struct ProgramProfile {
   std::vector<KernelProfile> kernels; ///< in the order of their first calls
 
   double kernelSeconds() const;
+  /// Bytes that the kernels of a run move, as far as that is known, on the
+  /// average.
+  double bytesOfRun() const;
 };
 
 /// One thread.

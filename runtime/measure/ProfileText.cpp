@@ -155,8 +155,9 @@ std::string Profile::table(const MachineRates &rates) const {
       sum.work += kernel.work;
       sum.unknown += kernel.unknown;
     }
-    std::ranges::stable_sort(kernels, std::ranges::greater(),
-                             &KernelProfile::seconds);
+    std::ranges::sort(kernels, {}, [](const KernelProfile *kernel) {
+      return std::pair(-kernel->seconds, kernel);
+    });
     std::vector<Row> rows = {kHead};
     for (const KernelProfile *kernel : kernels)
       rows.push_back(rowOf(kernel->kernel, *kernel, all, rates));

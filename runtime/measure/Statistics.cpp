@@ -14,6 +14,15 @@
 
 using namespace kf;
 
+/// `sorted` is not empty.
+static double medianOf(const std::vector<double> &sorted) {
+  const size_t count = sorted.size();
+  return (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
+}
+
+/// A normal deviation over the median distance from the median.
+static constexpr double kDeviationOfDistance = 1.4826;
+
 Statistics kf::statisticsOf(std::span<const double> samples) {
   Statistics statistics;
   if (samples.empty())
@@ -24,7 +33,7 @@ Statistics kf::statisticsOf(std::span<const double> samples) {
   statistics.count = count;
   statistics.least = sorted.front();
   statistics.most = sorted.back();
-  statistics.median = (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
+  statistics.median = medianOf(sorted);
   double sum = 0;
   for (double sample : sorted)
     sum += sample;
@@ -37,5 +46,9 @@ Statistics kf::statisticsOf(std::span<const double> samples) {
   for (double sample : sorted)
     squares += (sample - statistics.mean) * (sample - statistics.mean);
   statistics.deviation = std::sqrt(squares / static_cast<double>(count - 1));
+  for (double &sample : sorted)
+    sample = std::abs(sample - statistics.median);
+  std::ranges::sort(sorted);
+  statistics.spread = kDeviationOfDistance * medianOf(sorted);
   return statistics;
 }

@@ -20,6 +20,9 @@ struct Statistics {
   double mean = 0;
   double deviation = 0; ///< of a sample (n - 1); 0 for a single one
   double median = 0;    ///< of an even number, the mean of the middle two
+  /// 1.4826 times the median distance from the median. Of normal numbers it is
+  /// the deviation, and a few samples far off do not move it.
+  double spread = 0;
   double least = 0, most = 0;
 };
 

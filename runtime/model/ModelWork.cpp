@@ -48,7 +48,9 @@ Result<ModelWork> ModelWork::of(const ModelConfig &config,
         isTable ? config.tiedEmbeddings : isCalled(tensor, names.head);
     if (isTable || isCalled(tensor, names.positions))
       work.rowBytes += bytes / static_cast<double>(view.shape.front());
-    if (isHead || (!isTable && !isCalled(tensor, names.positions)))
+    if (isHead)
+      work.headBytes += bytes;
+    else if (!isTable && !isCalled(tensor, names.positions))
       work.weightBytes += bytes;
     if (tensor.role != ListedTensor::Role::Matrix)
       continue;
@@ -95,7 +97,10 @@ StepWork ModelWork::prompt(int64_t sequences, int64_t depth, int64_t tokens,
       stepKeys += keysOf(depth + i);
   }
   StepWork work;
-  work.bytes = weightBytes * static_cast<double>(steps) + rowBytes * all +
+  // Sequences come one after the other: steps with the last row of one.
+  const int64_t wantedSteps = std::min(sequences, steps);
+  work.bytes = weightBytes * static_cast<double>(steps) +
+               headBytes * static_cast<double>(wantedSteps) + rowBytes * all +
                stepKeys * keyBytes * wanted;
   work.floatOperations = 2 * (layerFloats * all + headFloats * wanted) +
                          rowKeys * keyOperations * wanted;

@@ -58,6 +58,7 @@ private:
   DataType mostType = DataType::F32;
   std::vector<int64_t> windows; ///< [layers] 0: all positions
   double weightBytes = 0;       ///< that each step reads
+  double headBytes = 0;         ///< that steps with wanted rows read as well
   double rowBytes = 0;          ///< of tables, for each row
   // Elements of matrices: of the layers, and of the output.
   double layerFloats = 0, layerBlocks = 0, headFloats = 0, headBlocks = 0;

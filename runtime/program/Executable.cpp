@@ -9,6 +9,7 @@
 #include "runtime/program/Executable.h"
 
 #include "runtime/core/BlockFormat.h"
+#include "runtime/core/FragmentTile.h"
 
 #include <algorithm>
 
@@ -199,13 +200,21 @@ Status checkBufferCounts(const Executable &executable) {
   return Status();
 }
 
-Status checkKernel(const KernelSpec &kernel) {
+Status checkKernel(const KernelSpec &kernel, bool isCuda) {
   if (kernel.name.empty())
     return Status::error("its name is empty");
   if (kernel.scratchBytes > kMaxScratchBytes)
     return Status::error("it asks for " + std::to_string(kernel.scratchBytes) +
                          " bytes of scratch; at most " +
                          std::to_string(kMaxScratchBytes) + " are possible");
+  if (kernel.dynamicBytes > kernel.scratchBytes)
+    return Status::error(std::to_string(kernel.dynamicBytes) +
+                         " bytes of its "
+                         "scratch are a launch's, which is of " +
+                         std::to_string(kernel.scratchBytes));
+  if (!isCuda && (kernel.dynamicBytes != 0 || kernel.waits))
+    return Status::error("its scratch is a launch's, or it waits for others, "
+                         "which kernels for cuda alone do");
   for (uint32_t size : kernel.workgroupSize)
     if (size == 0)
       return Status::error("its workgroup has a dimension of 0 threads");
@@ -214,9 +223,18 @@ Status checkKernel(const KernelSpec &kernel) {
 
 Status checkLayout(const WeightSpec &spec) {
   const WeightLayout &layout = spec.layout;
-  if (layout.kind == WeightLayout::Kind::RowMajor) {
-    if (layout.panel != 0 || layout.interleave != 0)
-      return Status::error("a row-major weight has a panel or an interleave");
+  if (layout.kind != WeightLayout::Kind::Panels &&
+      (layout.panel != 0 || layout.interleave != 0))
+    return Status::error("a weight without panels has a panel or an "
+                         "interleave");
+  if (layout.kind == WeightLayout::Kind::RowMajor)
+    return Status();
+  if (layout.kind == WeightLayout::Kind::Fragments) {
+    if (!findFragmentTile(spec.type))
+      return Status::error("no fragments of " + std::string(nameOf(spec.type)));
+    if (!hasFragments(spec.shape))
+      return Status::error("fragments need a weight of rank 2, or of rank 3 "
+                           "with two groups");
     return Status();
   }
   if (layout.kind != WeightLayout::Kind::Panels)
@@ -278,6 +296,12 @@ Result<int64_t> WeightSpec::packedBytes() const {
   std::string where =
       names.empty() ? "weight" : "weight '" + names.front() + "'";
   KF_RETURN_IF_ERROR(checkWeight(*this).in(where));
+  if (layout.kind == WeightLayout::Kind::Fragments) {
+    std::optional<int64_t> size = fragmentBytes(*findFragmentTile(type), shape);
+    if (!size)
+      return Status::error(where + ": its fragments are too large");
+    return *size;
+  }
   std::vector<int64_t> packed = shape;
   if (layout.kind == WeightLayout::Kind::Panels) {
     int64_t &rows = packed[packed.size() - 2];
@@ -393,7 +417,8 @@ Status Executable::verify() const {
     return Status::error("an executable with dispatches but no kernel code");
 
   for (size_t i = 0; i < kernels.size(); ++i)
-    KF_RETURN_IF_ERROR(checkKernel(kernels[i]).in(numbered("kernel", i)));
+    KF_RETURN_IF_ERROR(
+        checkKernel(kernels[i], target == "cuda").in(numbered("kernel", i)));
   for (const WeightSpec &weight : weights) {
     Result<int64_t> bytes = weight.packedBytes();
     if (!bytes.ok())

@@ -28,7 +28,8 @@
 
 namespace kf {
 
-/// How a weight lies in memory when its kernels read it (`#kf.layout`).
+/// How a weight lies in memory when its kernels read it (`#kf.layout`,
+/// `#kf.fragments`).
 struct WeightLayout {
   enum class Kind {
     RowMajor, ///< as its logical shape says
@@ -36,7 +37,9 @@ struct WeightLayout {
     /// [ceil(N/panel)][K][panel], logical [G, N, K] becomes
     /// [ceil(N/panel)][G][K][panel]; rows past N are zero. Block types have
     /// [ceil(N/panel)][G][K / elements of a block][PackedBlock of the panel].
-    Panels
+    Panels,
+    /// Tiles for matrix units, see FragmentTile.
+    Fragments
   };
   Kind kind = Kind::RowMajor;
   int64_t panel = 0;
@@ -130,6 +133,10 @@ struct KernelSpec {
   uint64_t scratchBytes = 0;
   std::array<uint32_t, 3> workgroupSize = {1, 1, 1}; ///< GPU threads
   std::optional<KernelWork> work = {}; ///< nothing where it is not known
+  uint64_t dynamicBytes = 0; ///< of the scratch, what a launch gives (cuda)
+  /// Every workgroup waits for the dispatches before, ahead of whatever depends
+  /// on them, so that it may begin while they are at work (cuda).
+  bool waits = false;
 };
 
 /// What a dispatch does with a buffer.

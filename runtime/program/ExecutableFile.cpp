@@ -36,7 +36,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::string_view kMagic("KFEXEC\0", 7);
-constexpr uint8_t kVersion = 2;
+constexpr uint8_t kVersion = 3;
 
 //===----------------------------------------------------------------------===//
 // Bytes
@@ -96,18 +96,31 @@ std::string toJson(const KernelWork &work) {
 std::string toJson(const KernelSpec &kernel) {
   return jsonObject({{"name", jsonText(kernel.name)},
                      {"scratch_bytes", jsonText(kernel.scratchBytes)},
+                     {"dynamic_bytes", jsonText(kernel.dynamicBytes)},
+                     {"waits", jsonText(kernel.waits)},
                      {"workgroup_size", jsonArray(kernel.workgroupSize)},
                      {"work", kernel.work ? toJson(*kernel.work) : "null"}});
 }
 
+std::string_view nameOf(WeightLayout::Kind kind) {
+  switch (kind) {
+  case WeightLayout::Kind::RowMajor:
+    return "row_major";
+  case WeightLayout::Kind::Panels:
+    return "panels";
+  case WeightLayout::Kind::Fragments:
+    return "fragments";
+  }
+  return "";
+}
+
 std::string toJson(const WeightSpec &weight) {
-  bool panels = weight.layout.kind == WeightLayout::Kind::Panels;
   return jsonObject({{"names", jsonArray(weight.names)},
                      {"stacked", jsonText(weight.stacked)},
                      {"transposed", jsonText(weight.transposed)},
                      {"type", jsonText(nameOf(weight.type))},
                      {"shape", jsonArray(weight.shape)},
-                     {"layout", jsonText(panels ? "panels" : "row_major")},
+                     {"layout", jsonText(nameOf(weight.layout.kind))},
                      {"panel", jsonText(weight.layout.panel)},
                      {"interleave", jsonText(weight.layout.interleave)}});
 }
@@ -208,11 +221,14 @@ Status read(const Json &json, DataType &out) {
 Status read(const Json &json, WeightLayout::Kind &out) {
   std::string name;
   KF_RETURN_IF_ERROR(read(json, name));
-  if (name != "panels" && name != "row_major")
-    return Status::error("unknown weight layout " + inQuotes(name));
-  out = name == "panels" ? WeightLayout::Kind::Panels
-                         : WeightLayout::Kind::RowMajor;
-  return Status();
+  for (WeightLayout::Kind kind :
+       {WeightLayout::Kind::RowMajor, WeightLayout::Kind::Panels,
+        WeightLayout::Kind::Fragments})
+    if (name == nameOf(kind)) {
+      out = kind;
+      return Status();
+    }
+  return Status::error("unknown weight layout " + inQuotes(name));
 }
 
 Status read(const Json &json, SizedCount &out);
@@ -283,6 +299,8 @@ Status read(const Json &json, KernelWork &out) {
 Status read(const Json &json, KernelSpec &out) {
   KF_RETURN_IF_ERROR(field(json, "name", out.name));
   KF_RETURN_IF_ERROR(field(json, "scratch_bytes", out.scratchBytes));
+  KF_RETURN_IF_ERROR(field(json, "dynamic_bytes", out.dynamicBytes));
+  KF_RETURN_IF_ERROR(field(json, "waits", out.waits));
   KF_RETURN_IF_ERROR(field(json, "workgroup_size", out.workgroupSize));
   return field(json, "work", out.work);
 }

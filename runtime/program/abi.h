@@ -23,7 +23,7 @@ extern "C" {
 #endif
 
 /// Changes whenever anything below changes meaning; part of every cache key.
-#define KF_ABI_VERSION 4
+#define KF_ABI_VERSION 5
 
 /// Slots of the scalar buffer (int64 each). Kernels read them at run time, so
 /// that nothing is compiled or recorded again from token to token.

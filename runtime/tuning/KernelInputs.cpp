@@ -42,25 +42,42 @@ struct Placement {
 };
 
 /// The tokens of the whole case say where rows lie, so that fewer rows are its
-/// first ones.
-Placement placementOf(const Executable &program, const KernelCase &kernelCase,
-                      const Scalars &scalars) {
+/// first ones. Errors: tables of several shapes, and one without room for the
+/// rows: positions beyond it would be in no page.
+Result<Placement> placementOf(const Executable &program,
+                              const KernelCase &kernelCase,
+                              const Scalars &scalars) {
   Placement place;
   place.rows = kernelCase.tokens;
-  std::optional<size_t> table;
-  for (size_t i = 0; i < program.inputs.size(); ++i)
-    if (inputOf(kernelCase, i).role == Role::PageTable)
-      table = i;
+  std::optional<std::vector<int64_t>> table;
+  for (size_t i = 0; i < program.inputs.size(); ++i) {
+    if (inputOf(kernelCase, i).role != Role::PageTable)
+      continue;
+    std::vector<int64_t> shape = resolveShape(program.inputs[i].shape, scalars);
+    if (table && *table != shape)
+      return Status::error("page tables have different shapes");
+    table = std::move(shape);
+  }
   int64_t page = kCachePage;
   for (const CacheSpec &cache : program.caches)
     page = cache.page;
-  if (table && program.inputs[*table].shape.size() == 2) {
-    const std::vector<int64_t> shape =
-        resolveShape(program.inputs[*table].shape, scalars);
-    place.sequences = std::max<int64_t>(shape[0], 1);
-    place.tableColumns = std::max<int64_t>(shape[1], 1);
+  if (table && table->size() == 2) {
+    place.sequences = std::max<int64_t>((*table)[0], 1);
+    place.tableColumns = std::max<int64_t>((*table)[1], 1);
   }
-  const int64_t room = place.tableColumns * page;
+  // No step has more positions, and sums stay far from what 64 bits hold.
+  constexpr int64_t kMostPositions = int64_t(1) << 31;
+  if (page < 1 || page > kMostPositions || kernelCase.depth < 0)
+    return Status::error(
+        "pages of " + std::to_string(page) + " positions behind " +
+        std::to_string(kernelCase.depth) + " are not possible");
+  const int64_t room =
+      std::min(place.tableColumns, kMostPositions / page) * page;
+  if (table && place.rowsOfEach() > room)
+    return Status::error(
+        std::to_string(place.rows) + " rows in " +
+        std::to_string(place.sequences) + " sequences need more than the " +
+        std::to_string(room) + " positions that the page table has room for");
   place.depth =
       std::clamp<int64_t>(room - place.rowsOfEach(), 0, kernelCase.depth);
   place.pages = std::min(place.tableColumns,
@@ -191,15 +208,17 @@ Result<Scalars> kf::kernelScalars(const Executable &program,
                             range.least, range.most);
   }
   KF_RETURN_IF_ERROR(program.limits().check(scalars));
-  scalars[KF_SCALAR_CACHE_PAGES] =
-      placementOf(program, kernelCase, scalars).poolPages();
+  KF_ASSIGN_OR_RETURN(const Placement place,
+                      placementOf(program, kernelCase, scalars));
+  scalars[KF_SCALAR_CACHE_PAGES] = place.poolPages();
   return scalars;
 }
 
 Result<std::vector<HostTensor>>
 kf::makeKernelInputs(const Executable &program, const KernelCase &kernelCase,
                      const Scalars &scalars) try {
-  const Placement place = placementOf(program, kernelCase, scalars);
+  KF_ASSIGN_OR_RETURN(const Placement place,
+                      placementOf(program, kernelCase, scalars));
   std::vector<HostTensor> inputs;
   for (size_t i = 0; i < program.inputs.size(); ++i) {
     const TensorSpec &spec = program.inputs[i];

@@ -58,7 +58,7 @@ struct KernelCase {
 
 /// The sizes of the step in the slots of its scalars, with the pages of a pool
 /// that holds all its sequences. Errors: `tokens` are none that the program
-/// takes.
+/// takes, or that its page table has room for; a negative depth.
 Result<std::array<int64_t, KF_SCALAR_COUNT>>
 kernelScalars(const Executable &program, const KernelCase &kernelCase);
 

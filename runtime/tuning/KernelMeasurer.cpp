@@ -28,12 +28,23 @@ KernelMeasurer::prepare(size_t candidate) try {
   return statusOfException();
 }
 
-Result<std::vector<double>> KernelMeasurer::measure(size_t candidate,
-                                                    int64_t runs) {
+std::vector<std::string> KernelMeasurer::otherCases() const {
+  std::vector<std::string> names;
+  for (int64_t tokens : fewerTokens)
+    names.push_back("with " + std::to_string(tokens) +
+                    (tokens == 1 ? " row" : " rows"));
+  return names;
+}
+
+Result<std::vector<double>>
+KernelMeasurer::measure(size_t candidate, size_t inCase, int64_t runs) {
   auto found = variants.find(candidate);
   assert(found != variants.end() && "a candidate that is not ready");
   const bool before = runner.lacksWorkers();
-  Result<std::vector<double>> seconds = found->second->measure(runs, cancelled);
+  const int64_t tokens =
+      inCase == 0 ? runner.kernelCase().tokens : fewerTokens[inCase - 1];
+  Result<std::vector<double>> seconds =
+      found->second->measure(runs, cancelled, tokens);
   disturbed = before || runner.lacksWorkers();
   return seconds;
 }

@@ -23,13 +23,19 @@ class KernelMeasurer final : public CandidateMeasurer {
 public:
   using Compile = std::function<Result<Executable>(size_t candidate)>;
 
-  /// `runner` must outlive it.
+  /// `runner` must outlive it. The other cases are those of `fewerTokens`, the
+  /// first rows of the runner's case. Candidates are compared with the
+  /// reference in that alone, which runs them with few rows and with all.
   KernelMeasurer(KernelRunner &runner, Compile compile,
-                 CancelFlag cancelled = nullptr)
-      : runner(runner), compile(std::move(compile)), cancelled(cancelled) {}
+                 CancelFlag cancelled = nullptr,
+                 std::vector<int64_t> fewerTokens = {})
+      : runner(runner), compile(std::move(compile)), cancelled(cancelled),
+        fewerTokens(std::move(fewerTokens)) {}
 
   Result<Verdict> prepare(size_t candidate) override;
-  Result<std::vector<double>> measure(size_t candidate, int64_t runs) override;
+  std::vector<std::string> otherCases() const override;
+  Result<std::vector<double>> measure(size_t candidate, size_t inCase,
+                                      int64_t runs) override;
   bool wasDisturbed() const override { return disturbed; }
   void release(size_t candidate) override { variants.erase(candidate); }
 
@@ -37,6 +43,7 @@ private:
   KernelRunner &runner;
   Compile compile;
   CancelFlag cancelled;
+  std::vector<int64_t> fewerTokens;
   std::map<size_t, std::unique_ptr<KernelVariant>> variants; ///< by candidate
   bool disturbed = false; ///< in the last measure()
 };

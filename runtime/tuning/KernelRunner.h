@@ -136,9 +136,11 @@ public:
   /// has more rows, with those of the first variant that agreed.
   Result<ResultDifference> check();
   /// Seconds of each of `runs` runs, as the device measures them, all
-  /// dispatches together. The first run ever is not among them.
-  Result<std::vector<double>> measure(int64_t runs,
-                                      CancelFlag cancelled = nullptr);
+  /// dispatches together. The first run ever is not among them. `tokens` are
+  /// the case's first rows that it runs with; 0: all of them. Errors: `tokens`
+  /// are more, or too few for the program.
+  Result<std::vector<double>>
+  measure(int64_t runs, CancelFlag cancelled = nullptr, int64_t tokens = 0);
 
 private:
   friend class KernelRunner;
@@ -148,7 +150,8 @@ private:
   Result<Instance *> instanceFor(int64_t copy);
   Result<std::vector<HostTensor>> run(int64_t tokens);
   /// Runs once on each of the next copies.
-  Status measureSome(std::span<double> seconds, CancelFlag cancelled);
+  Status measureSome(std::span<double> seconds, int64_t tokens,
+                     CancelFlag cancelled);
 
   KernelRunner &runner;
   std::unique_ptr<LoadedProgram> loaded;

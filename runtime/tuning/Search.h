@@ -18,6 +18,11 @@
 //      twice differs. Turns that other processes disturbed do not count; where
 //      nearly all were, the default wins.
 //
+// A kernel may run in several cases, such as with 512 rows and with 128. What
+// is said above is about the first one. In the others a schedule has to be as
+// fast as the default: one that is clearly slower at first sight is out, and so
+// is one that is slower in a round by more than the noise.
+//
 // docs/decisions/schedule-search.md says why.
 //
 //===----------------------------------------------------------------------===//
@@ -59,8 +64,11 @@ public:
   /// Makes a candidate ready and compares it. An error rejects it, but for
   /// one that is cancelled.
   virtual Result<Verdict> prepare(size_t candidate) = 0;
-  /// Seconds of each of `runs` runs of a candidate that agreed.
-  virtual Result<std::vector<double>> measure(size_t candidate,
+  /// The cases beside the one that is optimized, as in "slower with 128 rows".
+  virtual std::vector<std::string> otherCases() const { return {}; }
+  /// Seconds of each of `runs` runs of a candidate that agreed. Case 0 is the
+  /// one that is optimized, case i otherCases()[i - 1].
+  virtual Result<std::vector<double>> measure(size_t candidate, size_t inCase,
                                               int64_t runs) = 0;
   /// Whether other processes had a part of the machine in the last measure(),
   /// so that it says little about schedules for several threads.
@@ -82,7 +90,7 @@ struct SearchOptions {
 /// What a search found.
 struct SearchOutcome {
   size_t winner = 0; ///< a candidate's number
-  /// Of one run, measured in turns.
+  /// Of one run in the first case, measured in turns.
   double seconds = 0, defaultSeconds = 0;
   /// What part of a run's time two measurements of one schedule may differ by.
   double noise = 0;

@@ -10,6 +10,7 @@
 
 #include "runtime/core/Exceptions.h"
 #include "runtime/weights/BlockPacking.h"
+#include "runtime/weights/FragmentPacking.h"
 #include "runtime/weights/StreamingCopy.h"
 
 #include <algorithm>
@@ -414,6 +415,65 @@ Status packBlockPanels(const WeightSpec &spec, std::span<const Piece> pieces,
   });
 }
 
+/// Packs row block `block` into tiles for matrix units at `dst`.
+template <typename T>
+void packRowBlock(const RowReader<T> &reader, int64_t block, std::byte *dst) {
+  const Extents &extents = reader.extents;
+  const FragmentTile tile = *findFragmentTile(reader.spec.type);
+  const int64_t groupRows = FragmentTile::rows / extents.groups;
+  const int64_t first = block * groupRows;
+  const int64_t valid = std::min(groupRows, extents.rows - first);
+  // Columns at a time: whole tiles, and few enough for the rows to stay in the
+  // nearest cache where they have to be written first.
+  constexpr int64_t step = 512;
+  std::vector<T> lines;
+  std::array<const std::byte *, FragmentTile::rows> rows;
+  for (int64_t begin = 0; begin < extents.columns; begin += step) {
+    const int64_t count = std::min(step, extents.columns - begin);
+    const bool isWhole = count % tile.columns == 0;
+    rows.fill(nullptr);
+    for (int64_t r = 0; r < FragmentTile::rows; ++r) {
+      if (r % groupRows >= valid)
+        continue;
+      const int64_t row = r / groupRows * extents.rows + first + r % groupRows;
+      int64_t within = 0;
+      const Piece &piece = reader.pieceOf(row, within);
+      if (isWhole && !reader.spec.transposed &&
+          piece.type == reader.spec.type) {
+        rows[r] = reader.rowBytes(row, begin, count, nullptr);
+        continue;
+      }
+      if (lines.empty())
+        lines.resize(FragmentTile::rows * step);
+      T *line = &lines[r * step];
+      rows[r] = reinterpret_cast<const std::byte *>(line);
+      if (reader.spec.transposed)
+        for (int64_t k = 0; k < count; ++k)
+          reader.columnBytes(piece, within, begin + k, 1, line + k);
+      else if (const std::byte *at = reader.rowBytes(row, begin, count, line);
+               at != rows[r])
+        std::memcpy(line, at, static_cast<size_t>(count) * sizeof(T));
+      // The last tile ends in zeros.
+      std::fill(line + count, line + tile.tilesOf(count) * tile.columns, T(0));
+    }
+    packFragments(rows, tile.tilesOf(count),
+                  dst + begin / tile.columns * tile.bytes);
+  }
+}
+
+template <typename T>
+Status packFragmentTiles(const WeightSpec &spec, std::span<const Piece> pieces,
+                         std::byte *dst, const PackOptions &options) {
+  RowReader<T> reader(spec, pieces);
+  const Extents &extents = reader.extents;
+  const FragmentTile tile = *findFragmentTile(spec.type);
+  const int64_t blockBytes = tile.tilesOf(extents.columns) * tile.bytes;
+  return forEach(options, FragmentTile::rowBlocks(extents.groups, extents.rows),
+                 [&](int64_t block) {
+                   packRowBlock(reader, block, dst + block * blockBytes);
+                 });
+}
+
 /// Row-major from tensors stored the same way: a conversion in long runs.
 Status packRows(const WeightSpec &spec, std::span<const Piece> pieces,
                 std::byte *dst, const PackOptions &options) {
@@ -463,6 +523,10 @@ Status packTransposedRows(const WeightSpec &spec, std::span<const Piece> pieces,
 Status pack(const WeightSpec &spec, std::span<const Piece> pieces,
             std::byte *dst, const PackOptions &options) {
   int64_t size = isBlock(spec.type) ? 0 : int64_t(sizeOf(spec.type));
+  // packedBytes() lets only 16 and 32 bits through.
+  if (spec.layout.kind == WeightLayout::Kind::Fragments)
+    return size == 2 ? packFragmentTiles<uint16_t>(spec, pieces, dst, options)
+                     : packFragmentTiles<uint32_t>(spec, pieces, dst, options);
   bool panels = spec.layout.kind == WeightLayout::Kind::Panels;
   if (!panels && !spec.transposed)
     return packRows(spec, pieces, dst, options);

@@ -19,9 +19,9 @@ using namespace kf;
 
 namespace {
 
-CeilingOptions measuring(uint64_t bytes) {
+CeilingOptions measuring(uint64_t mostBytes) {
   CeilingOptions options;
-  options.readBytes = bytes;
+  options.mostReadBytes = mostBytes;
   options.cancelled = &interruptFlag();
   return options;
 }
@@ -46,14 +46,10 @@ Result<BenchCeilings> BenchCeilings::create(Device &device,
     KF_ASSIGN_OR_RETURN(ceilings.rates, measureRates(device, measuring(0)));
     return ceilings;
   }
-  KF_ASSIGN_OR_RETURN(const DeviceMemory memory, device.memory());
-  const uint64_t bytes =
-      std::min(static_cast<uint64_t>(mostBytes),
-               uncachedBytes(lastLevelCacheBytes(), memory.free));
-  KF_ASSIGN_OR_RETURN(
-      ceilings.host,
-      HostCeilings::create(isReference ? 1 : device.workers(),
-                           measuring(std::max<uint64_t>(bytes, 1))));
+  const uint64_t bytes = static_cast<uint64_t>(std::max(mostBytes, 1.0));
+  KF_ASSIGN_OR_RETURN(ceilings.host,
+                      HostCeilings::create(isReference ? 1 : device.workers(),
+                                           measuring(bytes)));
   return ceilings;
 }
 

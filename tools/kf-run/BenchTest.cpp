@@ -42,6 +42,7 @@ Status BenchRunner::read(Reader &reader, std::vector<int32_t> ids) {
   Reading reading;
   reading.ids = std::move(ids);
   reading.sampler = &sampler;
+  reading.goesOn = reader.left > 0;
   reading.done = [this, &reader](const Reading::Outcome &outcome) {
     reader.status = catchExceptions([&]() -> Status {
       KF_RETURN_IF_ERROR(outcome.status());

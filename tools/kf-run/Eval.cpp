@@ -103,8 +103,7 @@ Status evaluate(const EvalOptions &options) {
                       openDevice(options.model.device));
   KF_ASSIGN_OR_RETURN(result.environment,
                       environmentOf(options.model, *device));
-  result.model =
-      options.model.model.empty() ? "kf-stories" : options.model.model;
+  result.model = options.model.model;
   if (baseline)
     KF_RETURN_IF_ERROR(
         checkComparable(*baseline, result).in(quotePath(options.baseline)));
@@ -139,7 +138,13 @@ Status evaluate(const EvalOptions &options) {
         std::to_string(comparison->regressions) +
         (comparison->regressions == 1 ? " result is" : " results are") +
         " worse than the baseline " + quotePath(options.baseline));
-  std::fputs("as good as the baseline\n", stderr);
+  std::string verdict = "as good as the baseline";
+  if (comparison->onlyBaseline || comparison->onlyNow)
+    verdict += " in what both have, " + std::to_string(comparison->compared) +
+               " of its " +
+               std::to_string(comparison->compared + comparison->onlyBaseline) +
+               " results";
+  std::fputs((verdict + "\n").c_str(), stderr);
   return Status();
 }
 

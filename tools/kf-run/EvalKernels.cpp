@@ -16,7 +16,6 @@
 #include "runtime/devices/Reference/ReferenceDevice.h"
 #include "runtime/measure/Ceilings.h"
 #include "runtime/measure/Profile.h"
-#include "runtime/measure/Statistics.h"
 #include "runtime/model/DummyWeights.h"
 #include "runtime/model/NamedConfigs.h"
 #include "runtime/tuning/KernelRunner.h"
@@ -148,7 +147,7 @@ private:
                  const KernelCase &kernelCase, EvalKernel &result) {
     KernelRunnerOptions settings;
     settings.checkTokens = kCheckedRows;
-    settings.rotateBytes = std::min(2 * lastLevelCacheBytes(), kMostRotated);
+    settings.rotateBytes = std::min(2 * lastCacheBytes(device), kMostRotated);
     KF_ASSIGN_OR_RETURN(std::unique_ptr<KernelRunner> runner,
                         KernelRunner::create(device, *reference, expected,
                                              kernelCase, settings));
@@ -165,10 +164,7 @@ private:
       result.complaint = difference.complaint;
     KF_ASSIGN_OR_RETURN(const std::vector<double> seconds,
                         variant->measure(options.runs, &interruptFlag()));
-    const Statistics statistics = statisticsOf(seconds);
-    result.runs = static_cast<int64_t>(statistics.count);
-    result.seconds = statistics.median;
-    result.deviation = statistics.deviation;
+    result.setTimes(seconds);
     KF_ASSIGN_OR_RETURN(const auto scalars,
                         kernelScalars(compiled, kernelCase));
     addWork(compiled, kernelCase, scalars, result);
@@ -211,8 +207,8 @@ private:
 void KernelEvalOptions::addTo(OptionParser &parser) {
   types.assign(std::begin(kTypes), std::end(kTypes));
   parser.integers({"rows", 0, "N,..."}, rows, 1, kMostPositions,
-                  "rows of the steps whose kernels are measured; 1,16,512 by "
-                  "default");
+                  "rows of the steps whose kernels are measured, as far as the "
+                  "model's context goes; 1,16,512 by default");
   parser.integers({"depth", 'd', "N,..."}, depths, 0, kMostPositions,
                   "positions that attention finds in the cache before a step's "
                   "rows; 0,4096 by default");
@@ -243,8 +239,9 @@ kf::evaluateKernels(const ModelFlags &flags, const KernelEvalOptions &options,
     for (size_t i = 0; i < options.rows.size(); ++i) {
       const double from =
           each * static_cast<double>(number * options.rows.size() + i);
-      KF_RETURN_IF_ERROR(evaluator.addStep(config, source, compiler,
-                                           options.rows[i], from, from + each));
+      const int64_t rows = std::min(options.rows[i], config.maxPositions);
+      KF_RETURN_IF_ERROR(
+          evaluator.addStep(config, source, compiler, rows, from, from + each));
     }
     return Status();
   };

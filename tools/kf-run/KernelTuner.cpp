@@ -20,17 +20,24 @@ using namespace kf;
 namespace {
 
 /// The first, and the best of the others as they are predicted.
-std::vector<ScheduleCandidate> best(std::vector<ScheduleCandidate> candidates,
+std::vector<ScheduleCandidate> best(std::span<const ScheduleCandidate> all,
                                     size_t most) {
-  auto secondsOf = [](const ScheduleCandidate &candidate) {
-    return candidate.predictedSeconds > 0 ? candidate.predictedSeconds
-                                          : HUGE_VAL;
-  };
-  if (candidates.size() > 1)
-    std::ranges::stable_sort(candidates.begin() + 1, candidates.end(), {},
-                             secondsOf);
-  candidates.resize(std::min(candidates.size(), most));
-  return candidates;
+  std::vector<const ScheduleCandidate *> order;
+  for (const ScheduleCandidate &candidate : all)
+    order.push_back(&candidate);
+  // Of those that are predicted alike, the earlier.
+  if (order.size() > 1)
+    std::ranges::sort(order.begin() + 1, order.end(), {},
+                      [](const ScheduleCandidate *candidate) {
+                        const double seconds = candidate->predictedSeconds;
+                        return std::pair(seconds > 0 ? seconds : HUGE_VAL,
+                                         candidate);
+                      });
+  order.resize(std::min(order.size(), most));
+  std::vector<ScheduleCandidate> result;
+  for (const ScheduleCandidate *candidate : order)
+    result.push_back(*candidate);
+  return result;
 }
 
 std::string today() {
@@ -70,6 +77,21 @@ KernelCase caseOf(const TuneTask &task, int64_t depth) {
   return result;
 }
 
+/// A program for many rows is run for what is left of a prompt, and for short
+/// prompts as well: a quarter and a sixteenth of its rows stand for these. None
+/// where the kernel computes a single row in any case, or `program` takes no
+/// fewer.
+std::vector<int64_t> fewerTokens(const TuneTask &task,
+                                 const Executable &program) {
+  std::vector<int64_t> result;
+  if (task.info().rows > 1)
+    for (int64_t part : {4, 16})
+      if (const int64_t tokens = task.step->tokens / part;
+          tokens > 1 && tokens >= program.minTokens)
+        result.push_back(tokens);
+  return result;
+}
+
 } // namespace
 
 Result<std::vector<TuneTask>>
@@ -94,7 +116,7 @@ KernelTuner::tasksOf(std::span<const TunedStep> steps,
       task.share =
           static_cast<double>(info.dispatches) * (seconds > 0 ? seconds : 1e-6);
       total += task.share;
-      task.candidates = best(std::move(candidates), kMostCandidates);
+      task.candidates = best(candidates, kMostCandidates);
     }
     for (size_t i = first; i < tasks.size(); ++i)
       tasks[i].share /= total;
@@ -152,7 +174,7 @@ KernelTuner::tune(const TuneTask &task, double seconds,
       [&](size_t candidate) {
         return kernels.compile(task.kernel, candidates[candidate].schedule);
       },
-      options.cancelled);
+      options.cancelled, fewerTokens(task, program));
   SearchOptions search;
   search.mostCandidates = candidates.size();
   search.seconds = seconds - begun.seconds();

@@ -31,7 +31,7 @@ inline constexpr size_t kMostCandidates = 16;
 /// A program whose kernels are tuned.
 struct TunedStep {
   std::string name; ///< "step_512"
-  int64_t tokens;   ///< rows that it is measured with
+  int64_t tokens;   ///< the most rows, which it is made fast for
   KernelSet kernels;
 };
 
@@ -83,7 +83,8 @@ public:
   double left() const { return options.budget - watch.seconds(); }
 
   /// Searches for `seconds`, and inserts what is found, with what was tried
-  /// before. `onProgress` as in SearchOptions.
+  /// before. With fewer rows than the step's no schedule is chosen that is
+  /// slower than the default. `onProgress` as in SearchOptions.
   Result<TuneResult> tune(const TuneTask &task, double seconds,
                           const std::function<void(double)> &onProgress);
 

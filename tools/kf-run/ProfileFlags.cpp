@@ -14,9 +14,18 @@
 
 #include "runtime/measure/Ceilings.h"
 
+#include <algorithm>
 #include <cstdio>
 
 using namespace kf;
+
+/// As much is read as by any run, and no less than threads are fast with.
+static uint64_t mostReadBytes(const Profile &profile) {
+  double most = uint64_t(16) << 20;
+  for (const ProgramProfile &program : profile.programs())
+    most = std::max(most, program.bytesOfRun());
+  return static_cast<uint64_t>(std::min(most, 1e15));
+}
 
 void ProfileFlags::addTo(OptionParser &parser) {
   parser.optionalText({"profile", 0, "FILE"}, "", file,
@@ -42,6 +51,7 @@ Status kf::showProfile(const ProfileFlags &flags, const Profile &profile,
     const Progress progress("measuring what the machine can do");
     CeilingOptions options;
     options.cancelled = &interruptFlag();
+    options.mostReadBytes = mostReadBytes(profile);
     Result<MachineRates> measured = measureRates(device, options);
     if (measured.ok())
       rates = *measured;

@@ -20,6 +20,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <tuple>
 
 using namespace kf;
 
@@ -29,8 +30,6 @@ namespace {
 constexpr double kLeastSeconds = 0.25;
 /// Rows of a prompt's step, where the context has room for them.
 constexpr int64_t kPromptRows = EngineOptions().rowsPerStep;
-/// GPUs' last caches hold less, and so do those that no system tells of.
-constexpr uint64_t kUnknownCacheBytes = uint64_t(256) << 20;
 
 struct TuneOptions {
   ModelFlags model;
@@ -165,7 +164,9 @@ Status TuneSession::chooseTasks() {
   for (TuneTask &task : tasks)
     for (const std::string &schedule : options.tries)
       task.candidates.insert(task.candidates.begin() + 1, {schedule, 0});
-  std::ranges::stable_sort(tasks, std::ranges::greater(), &TuneTask::share);
+  std::ranges::sort(tasks, {}, [](const TuneTask &task) {
+    return std::tuple(-task.share, task.step, task.kernel);
+  });
   return Status();
 }
 
@@ -177,9 +178,7 @@ Result<uint64_t> TuneSession::rotateBytes() const {
     KF_ASSIGN_OR_RETURN(TensorView view, weights.describe(name));
     bytes += view.bytes;
   }
-  const bool isHost = run->device().name() == "cpu";
-  const uint64_t cache = isHost ? lastLevelCacheBytes() : 0;
-  return std::min(bytes, 2 * (cache ? cache : kUnknownCacheBytes));
+  return std::min(bytes, 2 * lastCacheBytes(run->device()));
 }
 
 Status TuneSession::explain() {
@@ -323,5 +322,12 @@ int kf::runTune(Arguments arguments) {
                              "measured");
   if (options.list && !options.explain.empty())
     return parser.usageError("--list and --explain exclude each other");
+  if (!options.kernel.empty() && (options.list || !options.explain.empty()))
+    return parser.usageError(
+        "--kernel says what is tuned, which --list and --explain do nothing "
+        "of; --explain KERNEL is about one kernel");
+  if (options.model.profile.file)
+    return parser.usageError("--profile is of a model's steps, which tune runs "
+                             "none of; leave it out");
   return finish(runTuning(options));
 }

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <tuple>
 
 using namespace kf;
 
@@ -45,8 +46,10 @@ std::string timeOrNone(double seconds) {
   return seconds > 0 ? secondsText(seconds) : "-";
 }
 
-/// "5.2 % less".
+/// "5.2 % less"; empty where one of them is not known.
 std::string change(double seconds, double than) {
+  if (seconds <= 0 || than <= 0)
+    return "";
   const double percent = (1 - seconds / than) * 100;
   return formatted("%.1f %% ", std::abs(percent)) +
          (percent >= 0 ? "less" : "more");
@@ -71,10 +74,12 @@ std::string verdictOf(const TuningTrial &trial, const TuningEntry &entry,
                       const std::string &byDefault) {
   if (!trial.rejected.empty())
     return "rejected";
-  if (trial.schedule == entry.schedule)
-    return trial.schedule == byDefault
-               ? "default, stays"
-               : "chosen, " + change(entry.seconds, entry.defaultSeconds);
+  if (trial.schedule == entry.schedule) {
+    if (trial.schedule == byDefault)
+      return "default, stays";
+    const std::string gain = change(entry.seconds, entry.defaultSeconds);
+    return gain.empty() ? "chosen" : "chosen, " + gain;
+  }
   return trial.schedule == byDefault ? "default" : "not chosen";
 }
 
@@ -83,7 +88,9 @@ double secondsOf(const TuningTrial &trial, const TuningEntry &entry,
                  const std::string &byDefault) {
   if (trial.schedule == entry.schedule)
     return entry.seconds;
-  return trial.schedule == byDefault ? entry.defaultSeconds : trial.seconds;
+  return trial.schedule == byDefault && entry.defaultSeconds > 0
+             ? entry.defaultSeconds
+             : trial.seconds;
 }
 
 std::string plural(size_t count, const char *one, const char *many) {
@@ -157,21 +164,26 @@ std::string kf::explanation(const TuneTask &task, const TuningEntry *entry) {
     text += "not tuned: the default, " + byDefault + ", is used\n";
   else if (entry->schedule == byDefault)
     text += "the default, " + byDefault +
-            ", is used: in turns, nothing was faster for certain\n";
+            ", is used: in turns, nothing that counts was faster for certain\n";
   else
     text += entry->schedule + " is used: it took " +
-            secondsText(entry->seconds) + " where the default took " +
-            secondsText(entry->defaultSeconds) + ", in turns\n";
+            secondsText(entry->seconds) +
+            (entry->defaultSeconds > 0
+                 ? " where the default took " +
+                       secondsText(entry->defaultSeconds) + ", in turns\n"
+                 : "; the default was not measured\n");
   text += tuneTableHead();
   if (entry) {
-    std::vector<TuningTrial> trials = entry->tried;
-    std::ranges::stable_sort(trials, {}, [&](const TuningTrial &trial) {
-      const double seconds = secondsOf(trial, *entry, byDefault);
-      return std::pair(!trial.rejected.empty(), seconds);
+    std::vector<const TuningTrial *> trials;
+    for (const TuningTrial &trial : entry->tried)
+      trials.push_back(&trial);
+    std::ranges::sort(trials, {}, [&](const TuningTrial *trial) {
+      const double seconds = secondsOf(*trial, *entry, byDefault);
+      return std::tuple(!trial->rejected.empty(), seconds, trial);
     });
-    for (const TuningTrial &trial : trials)
-      text += trialRow("", trial, verdictOf(trial, *entry, byDefault),
-                       secondsOf(trial, *entry, byDefault));
+    for (const TuningTrial *trial : trials)
+      text += trialRow("", *trial, verdictOf(*trial, *entry, byDefault),
+                       secondsOf(*trial, *entry, byDefault));
   }
   for (const ScheduleCandidate &candidate : task.candidates)
     if (!entry || !find(*entry, candidate.schedule))
@@ -200,9 +212,7 @@ std::string kf::databaseText(const TuningDatabase &database,
       text += "  " + subject + "; " +
               plural(size_t(entry.key.rows), "row", "rows") + "\n    " +
               right(secondsText(entry.seconds), kNumberWidth) + "  " +
-              (entry.defaultSeconds > 0
-                   ? left(change(entry.seconds, entry.defaultSeconds), 12)
-                   : std::string(12, ' ')) +
+              left(change(entry.seconds, entry.defaultSeconds), 12) +
               entry.date + "  " + entry.schedule + "\n";
     }
   }

@@ -105,6 +105,72 @@ struct FlashMmaShape {
   }
 };
 
+/// What a workgroup of a product on matrix units does at a time; see
+/// lib/Conversion/KFToGPU/MmaMatmulEmitter.cpp. Lines of the weight are the
+/// rows of the units' tiles, and rows of x their columns. Where a product is
+/// gated, 16 lines are 8 of gate and the same 8 of up.
+struct MmaShape {
+  /// Of the tile that one instruction computes, along lines, rows and K.
+  static constexpr int64_t unitLines = 16, unitRows = 8, unitStep = 16;
+  static constexpr int64_t warp = 32; ///< threads
+
+  int64_t rowWarps = 1, lineWarps = 1; ///< that divide rows, and lines
+  int64_t rows = 0, lines = 0;         ///< of the workgroup's tile
+  int64_t step = 0, stages = 0;        ///< of K
+
+  int64_t threads() const { return warp * rowWarps * lineWarps; }
+  /// Units of a warp along rows of x, and along lines of the weight.
+  int64_t rowUnits() const { return rows / rowWarps / unitRows; }
+  int64_t lineUnits() const { return lines / lineWarps / unitLines; }
+  /// Sums of a thread.
+  int64_t sums() const {
+    return rowUnits() * lineUnits() * unitRows * unitLines / warp;
+  }
+  /// Bytes of a stage in workgroup memory: 16-bit floats.
+  int64_t rowBytes() const { return 2 * rows * step; }
+  int64_t stageBytes() const { return 2 * (rows + lines) * step; }
+};
+
+/// What a workgroup of a product of few rows does at a time; see
+/// lib/Conversion/KFToGPU/StreamMatmulEmitter.cpp. Tiles are those of
+/// `#kf.fragments`.
+struct StreamShape {
+  static constexpr int64_t lanes = 32;
+  /// K of two tiles, which share a load of x, and of the elements of a row that
+  /// a warp reads at a time.
+  static constexpr int64_t pairColumns = 32, lineColumns = 256;
+
+  int64_t warps = 1, tiles = 2, stages = 2;
+  int64_t rows = 1;         ///< of x, at most
+  int64_t blocks = 1;       ///< row blocks of the workgroup
+  int64_t blockColumns = 1; ///< columns of the product in one of them
+  int64_t tilesOfRow = 0;   ///< tiles of K
+  int64_t chunkTiles = 0;   ///< of which x is in workgroup memory at a time
+  int64_t chunks = 0;
+  bool hasSquares = false; ///< of rows of x, which a norm scales
+
+  int64_t threads() const { return warps * lanes; }
+  /// Steps of a warp for a row block and a chunk.
+  int64_t steps() const { return chunkTiles / (warps * tiles); }
+  /// Columns of K of a chunk, and all of them.
+  int64_t chunkColumns() const { return chunkTiles * pairColumns / 2; }
+  int64_t paddedColumns() const { return chunks * chunkColumns(); }
+  /// Tiles of 8 columns that a row's two parts go to: of 4 rows and both parts,
+  /// or of 8 rows and one part.
+  int64_t columnTiles() const { return rows <= 4 ? 1 : rows <= 8 ? 2 : 4; }
+  /// Sums of squares of a row: one for each line.
+  int64_t squares() const { return paddedColumns() / lineColumns; }
+
+  // Elements of workgroup memory: vectors of 16 bytes, and f32.
+  int64_t xVectors() const { return chunkTiles * rows * 4; }
+  int64_t ringVectors() const { return warps * stages * tiles * lanes; }
+  int64_t sums() const { return blocks * warps * 2 * rows * 16; }
+  int64_t bytes() const {
+    return 16 * (xVectors() + ringVectors()) + 4 * sums() +
+           (hasSquares ? 4 * rows * (squares() + 1) : 0);
+  }
+};
+
 /// Threads and workgroup memory of one kernel. Of a matmul, a workgroup
 /// computes [rows, columns] of the product. Where `sharing` is 1, it goes in
 /// steps of `step` along K, which are staged in workgroup memory, and thread
@@ -136,7 +202,9 @@ struct KernelShape {
   std::optional<FlashShape> flash; ///< of attention
   /// Of attention on matrix units; `flash` is for what it leaves, then.
   std::optional<FlashMmaShape> flashMma;
-  int64_t adjustmentWords = 0; ///< of bits of kf.sample, one for some ids
+  std::optional<StreamShape> stream; ///< of a product of few rows
+  std::optional<MmaShape> mma;       ///< of one of many rows, on matrix units
+  int64_t adjustmentWords = 0;       ///< of bits of kf.sample, one for some ids
 
   int64_t workgroupBytes = 0; ///< all workgroup memory of the kernel
 };

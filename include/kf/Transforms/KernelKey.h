@@ -12,12 +12,18 @@
 #include "kf/Dialect/KF/IR/KF.h"
 #include "runtime/tuning/TuningDatabase.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 
 namespace mlir::kf {
 
 /// Rows of a kernel that no program dispatches.
 constexpr int64_t unknownRows = 512;
+
+/// The most rows that `tensor` has in a step of `function`, of which
+/// `maxTokens` tokens are the most where it says nothing.
+int64_t getMostRows(func::FuncOp function, RankedTensorType tensor,
+                    int64_t maxTokens);
 
 /// The most rows that `dispatch` computes in its program: those of its result,
 /// or, where it has none, of what it reads.

@@ -40,6 +40,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -82,6 +83,9 @@ private:
       spareBytes += 4 * count;
       return part;
     });
+    // The assembler may use all registers.
+    cast<BlockArgument>(memory).getOwner()->getParentOp()->setAttr(
+        NVVM::NVVMDialect::getMinctasmAttrName(), b.getI32IntegerAttr(1));
     Value lanes = e.index(FlashMmaShape::warp), four = e.index(4);
     lane = arith::RemUIOp::create(b, loc, e.thread, lanes);
     group = arith::DivUIOp::create(b, loc, lane, four);
@@ -175,11 +179,14 @@ private:
         });
   }
 
+  /// Whether a lane has registers to keep more than sums.
+  bool isNarrow() const { return shape.headDim <= 128; }
+
   /// The fragment of queries of step `step`, high parts or low ones.
   Registers queryFragment(int64_t step, int64_t term) {
     if (!queries.empty())
       return queries[step];
-    // Registers are for other things: they are read for every block of keys.
+    // They are read for every block of keys.
     return readQueries(step, term, /*isVolatile=*/true);
   }
   Registers readQueries(int64_t step, int64_t term, bool isVolatile) {
@@ -233,7 +240,7 @@ private:
     firstKey = e.mul(e.add(first, own), e.index(shape.keys));
 
     queries.clear();
-    if (shape.isPacked)
+    if (shape.isPacked && isNarrow())
       for (int64_t step = 0; step < shape.steps(); ++step)
         queries.push_back(readQueries(step, 0, /*isVolatile=*/false));
   }
@@ -310,9 +317,10 @@ private:
     Value valueStart = pointerTo(values, valueRow,
                                  e.mul(group, e.index(shape.valueColumns())));
     // Few keys: values are on their way while scores are computed.
-    Registers early;
-    if (shape.keys == 16 && shape.headDim <= 128)
-      early = loadValues(valueStart, 0);
+    SmallVector<Registers> early;
+    if (shape.keys == 16 && isNarrow())
+      for (int64_t h = 0; h < valuesOfRow(); ++h)
+        early.push_back(loadValues(valueStart, 0, h));
 
     Registers keyScales, valueScales;
     if (shape.isQuantized) {
@@ -325,12 +333,14 @@ private:
     hide(scores, key);
     Registers weights = weigh(scores, sums);
     for (int64_t i = 0; i < shape.keys; i += 16) {
-      Registers rows = early.empty() ? loadValues(valueStart, i) : early;
+      auto rowsAt = [&](int64_t h) {
+        return early.empty() ? loadValues(valueStart, i, h) : early[h];
+      };
       ArrayRef<Value> scales = valueScales;
       if (shape.isQuantized)
         scales = scales.slice(i / 4 * shape.columnBlocks(),
                               4 * shape.columnBlocks());
-      addValues(rows, scales,
+      addValues(rowsAt, scales,
                 ArrayRef(weights).slice(i / 4 * rowsOfLane, 4 * rowsOfLane),
                 e.add(key, e.index(i)), sums);
     }
@@ -360,8 +370,8 @@ private:
           sums[i].assign(4, zero);
         for (int64_t part = 0; part < 2 * shape.terms(); ++part) {
           int64_t half = part / shape.terms();
-          sums[i] = warp.multiply(element, q[part],
-                                  ArrayRef(k).slice(2 * half, 2), sums[i]);
+          sums[i] = warp.multiplyAdd(element, q[part],
+                                     ArrayRef(k).slice(2 * half, 2), sums[i]);
         }
         if (!shape.isQuantized)
           continue;
@@ -426,8 +436,7 @@ private:
         int64_t r = number / 2 % rowsOfLane;
         int64_t offset = static_cast<int64_t>(number) / 2 / rowsOfLane * 8 +
                          static_cast<int64_t>(number) % 2;
-        Value at =
-            arith::AddIOp::create(b, loc, first, warp.integer(offset));
+        Value at = arith::AddIOp::create(b, loc, first, warp.integer(offset));
         Value sees = run.window.isSeen(at, positions[r],
                                        [](Value scalar) { return scalar; });
         seen.push_back(
@@ -494,34 +503,35 @@ private:
     return shape.headDim / (8 * shape.valueColumns());
   }
 
-  /// The lane's rows of 16 values, from number `first` of the block on: [4
-  /// rows][valuesOfRow][valueRegisters].
-  Registers loadValues(Value start, int64_t first) {
+  /// What the lane reads at number `h` of its rows of 16 values, from number
+  /// `first` of the block on: [4 rows][valueRegisters].
+  Registers loadValues(Value start, int64_t first, int64_t h) {
     Registers rows;
     for (int64_t offset : {0, 1, 8, 9})
-      for (int64_t h = 0; h < valuesOfRow(); ++h)
-        llvm::append_range(
-            rows, warp.loadRegisters(
-                      warp.advance(start, ((first + offset) * shape.headDim +
-                                           h * 8 * shape.valueColumns()) *
-                                              elementBytes),
-                      valueBytes()));
+      llvm::append_range(
+          rows, warp.loadRegisters(
+                    warp.advance(start, ((first + offset) * shape.headDim +
+                                         h * 8 * shape.valueColumns()) *
+                                            elementBytes),
+                    valueBytes()));
     return rows;
   }
 
-  /// Adds weighted values of 16 keys from `key` on. `weights`: [2 blocks of 8
-  /// keys][rowsOfLane][2]; `scales`: [4 rows][columnBlocks].
-  void addValues(ArrayRef<Value> loaded, ArrayRef<Value> scales,
-                 ArrayRef<Value> weights, Value key, Sums &sums) {
-    Registers rows = dropUnseen(loaded, key);
+  /// Adds weighted values of 16 keys from `key` on, of which `rowsAt` gives
+  /// what loadValues() does. `weights`: [2 blocks of 8 keys][rowsOfLane][2];
+  /// `scales`: [4 rows][columnBlocks].
+  void addValues(function_ref<Registers(int64_t h)> rowsAt,
+                 ArrayRef<Value> scales, ArrayRef<Value> weights, Value key,
+                 Sums &sums) {
     Registers visible(scales);
+    SmallVector<Registers> fragments;
     if (shape.isQuantized)
       visible = dropUnseen(scales, key);
-    SmallVector<Registers> fragments;
-    if (!shape.isQuantized)
+    else
       fragments = splitWeights(weights);
     int64_t columns = shape.valueColumns();
     for (int64_t h = 0; h < valuesOfRow(); ++h) {
+      Registers rows = dropUnseen(rowsAt(h), key);
       if (shape.isQuantized) { // a block of 32 columns
         Registers scaled;
         for (auto [number, weight] : llvm::enumerate(weights)) {
@@ -532,11 +542,11 @@ private:
         fragments = splitWeights(scaled);
       }
       for (int64_t j = 0; j < columns; ++j) {
-        Registers v = {pairOf(rows, h, j, 0), pairOf(rows, h, j, 2)};
+        Registers v = {pairOf(rows, j, 0), pairOf(rows, j, 2)};
         int64_t first = 4 * (h * columns + j);
         Registers acc(ArrayRef(sums.values).slice(first, 4));
         for (const Registers &fragment : fragments)
-          acc = warp.multiply(element, fragment, v, acc);
+          acc = warp.multiplyAdd(element, fragment, v, acc);
         std::copy(acc.begin(), acc.end(), sums.values.begin() + first);
       }
     }
@@ -581,11 +591,10 @@ private:
     return fragments;
   }
 
-  /// Column `j` of what the lane has read at number `h` of its rows `row` and
-  /// row + 1.
-  Value pairOf(ArrayRef<Value> rows, int64_t h, int64_t j, int64_t row) {
+  /// Column `j` of what loadValues() gave of rows `row` and row + 1.
+  Value pairOf(ArrayRef<Value> rows, int64_t j, int64_t row) {
     auto word = [&](int64_t number, int64_t at) {
-      return rows[(number * valuesOfRow() + h) * valueRegisters() + at];
+      return rows[number * valueRegisters() + at];
     };
     if (shape.isQuantized)
       return packCodes(withoutSign(word(row, 0)), j,

@@ -13,6 +13,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
@@ -28,6 +29,7 @@ LogicalResult GPUEmitter::emit() {
   if (failed(createFunction()))
     return failure();
   emitThreadIds();
+  Operation *ids = b.getInsertionPoint()->getPrevNode();
   cloneIndices();
   for (auto op : forall.getBody()->getOps<RopeOp>())
     if (isLoadable(op.getX()))
@@ -47,6 +49,10 @@ LogicalResult GPUEmitter::emit() {
                                                    : emitGPURows(*this);
   if (failed(emitted) || failed(budget.check(kernel, "convert-kf-to-gpu")))
     return failure();
+  if (!hasWaited) {
+    b.setInsertionPointAfter(ids);
+    waitForInputs();
+  }
   b.eraseOp(kernel);
   return success();
 }
@@ -100,6 +106,10 @@ LogicalResult GPUEmitter::createFunction() {
 
 GPUEmitter::LoadFn GPUEmitter::argumentLoad(BlockArgument argument) {
   auto type = cast<RankedTensorType>(argument.getType());
+  if (hasFragments(type))
+    return [=, this](ValueRange indices, unsigned, Value) {
+      return loadFragments(argument, indices);
+    };
   if (auto quant = dyn_cast<QuantType>(type.getElementType()))
     return [=, this](ValueRange indices, unsigned, Value) {
       return loadBlocks(argument, getStorage(quant.getFormat()), indices);
@@ -127,7 +137,7 @@ void GPUEmitter::emitThreadIds() {
     setWorkgroup(dim, gpu::BlockIdOp::create(b, loc, dims[dim]));
 }
 
-/// Row-major; the first extent does not matter, and may be dynamic.
+/// Row-major.
 Value GPUEmitter::linearIndex(ValueRange indices, ArrayRef<int64_t> shape) {
   if (indices.empty())
     return index(0);
@@ -156,6 +166,20 @@ void GPUEmitter::storeResult(Value value, ValueRange indices, unsigned number) {
 //===----------------------------------------------------------------------===//
 // Threads
 //===----------------------------------------------------------------------===//
+
+void GPUEmitter::waitForInputs() {
+  assert(!hasWaited && "a kernel waits once");
+  hasWaited = true;
+  auto target =
+      kernel->getParentOfType<ModuleOp>()->getAttrOfType<CudaTargetAttr>(
+          kTargetAttrName);
+  if (!target || !target.hasDependentLaunch())
+    return;
+  // What begins early occupies no more than what is left.
+  NVVM::GriddepcontrolOp::create(b, loc,
+                                 NVVM::GridDepActionKind::launch_dependents);
+  NVVM::GriddepcontrolOp::create(b, loc, NVVM::GridDepActionKind::wait);
+}
 
 Value GPUEmitter::workgroupMemory(int64_t count, Type element) {
   auto space = gpu::AddressSpaceAttr::get(

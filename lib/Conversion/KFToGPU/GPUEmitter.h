@@ -46,6 +46,9 @@ public:
 
   /// The flat memref of an argument of the kernel: a tensor's or a cache's.
   Value bufferOf(BlockArgument argument) { return buffers.lookup(argument); }
+  /// The place of the element at `indices` of a tensor of `shape`, whose first
+  /// extent does not matter, in its buffer.
+  Value linearIndex(ValueRange indices, ArrayRef<int64_t> shape);
   /// The element at `place` of a buffer of `element`s, and the other way.
   Value loadBuffer(Value buffer, Value place, Type element);
   void storeBuffer(Value value, Value buffer, Value place, Type element);
@@ -66,6 +69,8 @@ public:
   void storeHalf(Value value, Value buffer, Value place);
   /// A constant of the module: one for all that ask for the same.
   Value constantTable(MemRefType type, DenseElementsAttr data);
+  /// The element at `indices` of an argument with `#kf.fragments`.
+  Value loadFragments(BlockArgument argument, ValueRange indices);
   /// The element at `indices` of an argument of rows of blocks, in f32.
   Value loadBlocks(BlockArgument argument, const ::kf::BlockFormat &format,
                    ValueRange indices);
@@ -74,6 +79,13 @@ public:
   // Threads
   //===--------------------------------------------------------------------===//
 
+  /// Waits for the kernels before this one, and lets the one behind it begin,
+  /// where the target can begin kernels early. All threads must come here,
+  /// once, outside of loops and branches: before, they may read weights and
+  /// scalars, but nothing that another kernel of the program writes, and write
+  /// nothing but workgroup memory. A kernel whose emitter does not call this
+  /// waits first of all.
+  void waitForInputs();
   /// Uninitialized workgroup memory of `count` elements.
   Value workgroupMemory(int64_t count, Type element);
   /// The same of bytes, at a multiple of 16.
@@ -115,12 +127,12 @@ private:
   LogicalResult createFunction();
   void emitThreadIds();
   LoadFn argumentLoad(BlockArgument argument);
-  Value linearIndex(ValueRange indices, ArrayRef<int64_t> shape);
 
   gpu::GPUFuncOp function;
   DenseMap<Value, Value> buffers; // of tensor and cache arguments
   SmallVector<Value> results;     // their buffers
   Value scalars;
+  bool hasWaited = false;
   DenseMap<Type, Value> partials;          // workgroup memory of `reduce`
   DenseMap<Attribute, std::string> tables; // names of the module's constants
 };

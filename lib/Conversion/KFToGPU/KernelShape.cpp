@@ -8,6 +8,8 @@
 
 #include "kf/Conversion/KernelShape.h"
 
+#include "mlir/Support/DebugStringHelper.h"
+
 #include <numeric>
 
 using namespace mlir;
@@ -96,12 +98,14 @@ static void setThreads(KernelShape &shape, KernelOp kernel,
   shape.workgroupBytes = reductionBytes(kernel, shape.threadCount);
 }
 
+namespace {
 /// What both schedules of attention say of their kernel.
 struct AttentionTile {
   CacheAttentionInterface op;
   KVCacheType cache;
   int64_t headDim, rows, keys;
 };
+} // namespace
 
 static FailureOr<AttentionTile> getAttentionTile(KernelOp kernel,
                                                  StringRef name,
@@ -185,6 +189,120 @@ getShape(KernelOp kernel, FlashMmaScheduleAttr schedule, FailFn fail) {
   shape.workgroupBytes +=
       std::max({mma.queryBytes(), mma.combineBytes(), shape.flash->bytes()}) +
       flashMmaFlagBytes;
+  return shape;
+}
+
+/// Sums of a thread of a product on matrix units: half of its registers.
+static constexpr int64_t mmaSums = 128;
+
+static Type elementOf(Value tensor) {
+  return cast<RankedTensorType>(tensor.getType()).getElementType();
+}
+
+/// The shape of a product on matrix units.
+static FailureOr<KernelShape> getShape(KernelOp kernel,
+                                       MmaScheduleAttr schedule, FailFn fail) {
+  auto matmul = findOp<MatmulOp>(kernel);
+  if (!matmul)
+    return fail("#kf.mma is for matmul");
+  Type x = elementOf(matmul.getX()), w = elementOf(matmul.getW());
+  if (x != w || !(x.isF16() || x.isBF16()))
+    return fail("#kf.mma multiplies f16 by f16 and bf16 by bf16, found " +
+                debugString(x) + " and " + debugString(w));
+  if (statisticsOf(matmul.getX().getDefiningOp()) > 0)
+    return fail("#kf.mma reads rows from memory; norms are kernels of their "
+                "own");
+  KernelShape shape;
+  shape.groups = matmul.getGlu() ? 2 : 1;
+  shape.rows = schedule.getWorkgroup()[0];
+  shape.columns = schedule.getWorkgroup()[1];
+  MmaShape &mma = shape.mma.emplace();
+  mma.rowWarps = schedule.getWarps()[0];
+  mma.lineWarps = schedule.getWarps()[1];
+  mma.rows = shape.rows;
+  mma.lines = shape.columns * shape.groups;
+  mma.step = schedule.getReduction();
+  mma.stages = schedule.getStages();
+  if (mma.rows % (mma.rowWarps * MmaShape::unitRows) != 0 ||
+      mma.lines % (mma.lineWarps * MmaShape::unitLines) != 0)
+    return fail("a warp's tile is a multiple of [" + Twine(MmaShape::unitRows) +
+                ", " + Twine(MmaShape::unitLines / shape.groups) + "], and " +
+                Twine(mma.rowWarps) + " x " + Twine(mma.lineWarps) +
+                " of them make the workgroup's [" + Twine(shape.rows) + ", " +
+                Twine(shape.columns) + "]");
+  if (mma.sums() > mmaSums)
+    return fail("a thread has " + Twine(mma.sums()) +
+                " sums, and registers for " + Twine(mmaSums));
+  shape.threads = {mma.threads(), 1, 1};
+  shape.threadCount = mma.threads();
+  shape.workgroupBytes = mma.stages * mma.stageBytes();
+  return shape;
+}
+
+/// The most rows that `#kf.stream` multiplies.
+static constexpr int64_t mostStreamRows = 16;
+
+/// The shape of a product of few rows.
+static FailureOr<KernelShape>
+getShape(KernelOp kernel, StreamScheduleAttr schedule, FailFn fail) {
+  auto op = findOp<MatmulOp>(kernel);
+  if (!op || op.getScales())
+    return fail("#kf.stream is for matmul of rows of floats");
+  auto w = cast<RankedTensorType>(op.getW().getType());
+  if (!hasFragments(w) ||
+      !(w.getElementType().isF16() || w.getElementType().isBF16()))
+    return fail("#kf.stream needs a weight of f16 or bf16 with #kf.fragments, "
+                "found " +
+                debugString(w));
+  StreamShape stream;
+  stream.rows = schedule.getWorkgroup()[0];
+  if (stream.rows > mostStreamRows)
+    return fail("#kf.stream multiplies at most " + Twine(mostStreamRows) +
+                " rows, found " + Twine(stream.rows));
+  auto x = cast<RankedTensorType>(op.getX().getType());
+  if (!x.isDynamicDim(0))
+    stream.rows = std::clamp<int64_t>(x.getDimSize(0), 1, stream.rows);
+  stream.warps = schedule.getWarps();
+  stream.tiles = schedule.getTiles();
+  stream.stages = schedule.getStages();
+  stream.blockColumns =
+      ::kf::FragmentTile::rows / (op.getGlu() ? w.getDimSize(0) : 1);
+  int64_t columns = schedule.getWorkgroup()[1];
+  if (columns % stream.blockColumns != 0)
+    return fail("columns (" + Twine(columns) + ") must be a multiple of " +
+                Twine(stream.blockColumns) + ", those of a row block");
+  stream.blocks = columns / stream.blockColumns;
+  const ::kf::FragmentTile tile = *getFragmentTile(w.getElementType());
+  stream.tilesOfRow = tile.tilesOf(w.getShape().back());
+  // All warps' steps, in whole lines.
+  int64_t unit = std::lcm(stream.warps * stream.tiles,
+                          StreamShape::lineColumns / tile.columns);
+  int64_t whole = llvm::alignTo(stream.tilesOfRow, unit);
+  stream.chunkTiles =
+      schedule.getReduction() == 0
+          ? whole
+          : std::min(schedule.getReduction() / tile.columns, whole);
+  if (stream.chunkTiles == 0 || stream.chunkTiles % unit != 0 ||
+      schedule.getReduction() % tile.columns != 0)
+    return fail("reduction (" + Twine(schedule.getReduction()) +
+                ") must be a multiple of " + Twine(unit * tile.columns) +
+                ", a step of all warps");
+  stream.chunks = llvm::divideCeil(stream.tilesOfRow, stream.chunkTiles);
+  Operation *norm = op.getX().getDefiningOp();
+  stream.hasSquares = isa_and_nonnull<RmsNormOp>(norm);
+  KernelShape shape;
+  setThreads(shape, kernel, {stream.threads()});
+  shape.rows = stream.rows;
+  shape.columns = columns;
+  shape.groups = op.getGlu() ? 2 : 1;
+  if (!stream.hasSquares) {
+    shape.statistics = statisticsOf(norm);
+    shape.workgroupBytes += 4 * shape.statistics * shape.rows;
+  } else {
+    shape.workgroupBytes = 0; // that of sums which other norms have
+  }
+  shape.workgroupBytes += stream.bytes();
+  shape.stream = stream;
   return shape;
 }
 
@@ -276,7 +394,12 @@ mlir::kf::getKernelShape(KernelOp kernel, ScheduleAttrInterface schedule,
     return getShape(kernel, flash, fail);
   if (auto mma = dyn_cast<FlashMmaScheduleAttr>(schedule))
     return getShape(kernel, mma, fail);
+  if (auto stream = dyn_cast<StreamScheduleAttr>(schedule))
+    return getShape(kernel, stream, fail);
   if (auto simt = dyn_cast<SimtScheduleAttr>(schedule))
     return getShape(kernel, simt, fail);
-  return fail("it is none of #kf.simt, #kf.flash and #kf.flash_mma");
+  if (auto mma = dyn_cast<MmaScheduleAttr>(schedule))
+    return getShape(kernel, mma, fail);
+  return fail("it is none of #kf.simt, #kf.flash, #kf.flash_mma, #kf.stream "
+              "and #kf.mma");
 }

@@ -90,25 +90,31 @@ SmallVector<Value> GPUMatmulEmitter::groupIndices(int64_t group,
 
 LogicalResult GPUMatmulEmitter::storeElement(Value row, Value column,
                                              ValueRange sums) {
-  Value tensor = e.tileResult();
   LogicalResult stored = success();
   Value inside = arith::AndIOp::create(b, loc, e.isLess(row, rows),
                                        e.isLess(column, columns));
-  e.ifThen(inside, [&] {
-    Value value = finishProduct(e, op, sums, column, 0);
-    e.define(op.getResult(),
-             [value](ValueRange, unsigned, Value) { return value; });
-    if (!e.isLoadable(tensor)) {
-      stored = tensor.getDefiningOp()->emitOpError(
-          "convert-kf-to-gpu: no GPU code to fuse this op behind a matmul");
-      return;
-    }
-    e.storeResult(e.load(tensor, {row, column}, 0), {row, column});
-  });
+  e.ifThen(inside, [&] { stored = storeInside(row, column, sums); });
   return stored;
 }
 
+LogicalResult GPUMatmulEmitter::storeInside(Value row, Value column,
+                                            ValueRange sums) {
+  Value tensor = e.tileResult();
+  Value value = finishProduct(e, op, sums, column, 0);
+  e.define(op.getResult(),
+           [value](ValueRange, unsigned, Value) { return value; });
+  if (!e.isLoadable(tensor))
+    return tensor.getDefiningOp()->emitOpError(
+        "convert-kf-to-gpu: no GPU code to fuse this op behind a matmul");
+  e.storeResult(e.load(tensor, {row, column}, 0), {row, column});
+  return success();
+}
+
 LogicalResult mlir::kf::emitGPUMatmul(GPUEmitter &emitter) {
+  if (emitter.shape.stream)
+    return emitStreamMatmul(emitter);
+  if (emitter.shape.mma)
+    return emitMmaMatmul(emitter);
   return emitter.shape.sharing > 1 ? emitSharedMatmul(emitter)
                                    : emitStagedMatmul(emitter);
 }

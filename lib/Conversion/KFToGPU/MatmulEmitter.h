@@ -37,6 +37,8 @@ protected:
   /// Bias, gate, elementwise consumers, and the store of the element of the
   /// product with these sums, one a group, if it is inside of the tile.
   LogicalResult storeElement(Value row, Value column, ValueRange sums);
+  /// The same for an element that is inside.
+  LogicalResult storeInside(Value row, Value column, ValueRange sums);
 
   GPUEmitter &e;
   OpBuilder &b;
@@ -46,14 +48,18 @@ protected:
   int64_t extent = 0;  // K
   Value rows, columns; // of this workgroup's tile, at its edges less than whole
 
-private:
-  LogicalResult prepareInput();
+  /// Makes elements of x loadable.
+  virtual LogicalResult prepareInput();
 };
 
 /// Through workgroup memory: every thread sums elements of its own.
 LogicalResult emitStagedMatmul(GPUEmitter &emitter);
 /// For few rows: threads that are neighbours share the sum of an element.
 LogicalResult emitSharedMatmul(GPUEmitter &emitter);
+/// Of 16-bit floats, on matrix units.
+LogicalResult emitMmaMatmul(GPUEmitter &emitter);
+/// For few rows, on matrix units: a weight with `#kf.fragments`.
+LogicalResult emitStreamMatmul(GPUEmitter &emitter);
 
 } // namespace mlir::kf
 

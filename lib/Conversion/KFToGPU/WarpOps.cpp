@@ -11,39 +11,10 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace mlir::kf;
-
-//===----------------------------------------------------------------------===//
-// Matrix units
-//===----------------------------------------------------------------------===//
-
-SmallVector<Value> WarpOps::multiply(Type element, ArrayRef<Value> a,
-                                     ArrayRef<Value> rhs, ArrayRef<Value> c) {
-  // Of f16, the operation takes pairs; of bf16, integers.
-  SmallVector<Value> left(a), right(rhs);
-  if (element.isF16())
-    for (Value &value : llvm::concat<Value>(left, right))
-      value =
-          LLVM::BitcastOp::create(b, loc, VectorType::get({2}, element), value);
-  Type f32 = b.getF32Type();
-  auto result = LLVM::LLVMStructType::getLiteral(b.getContext(),
-                                                 SmallVector<Type>(4, f32));
-  auto kind = element.isF16() ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
-  Value product = NVVM::MmaOp::create(
-      b, loc, result, left, right, c, ArrayRef<int64_t>{16, 8, 16},
-      /*b1Op=*/std::nullopt, /*intOverflow=*/std::nullopt,
-      std::array<NVVM::MMATypes, 2>{kind, kind},
-      std::array<NVVM::MMALayout, 2>{NVVM::MMALayout::row,
-                                     NVVM::MMALayout::col});
-  SmallVector<Value> sums;
-  for (int64_t i = 0; i < 4; ++i)
-    sums.push_back(LLVM::ExtractValueOp::create(b, loc, product, i));
-  return sums;
-}
 
 //===----------------------------------------------------------------------===//
 // Lanes
@@ -112,32 +83,6 @@ std::pair<Value, Value> WarpOps::split(Type element, Value first,
 //===----------------------------------------------------------------------===//
 // Memory
 //===----------------------------------------------------------------------===//
-
-Value WarpOps::pointerTo(Value memref) {
-  auto type = cast<MemRefType>(memref.getType());
-  bool isShared = gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(type);
-  Value address = arith::IndexCastOp::create(
-      b, loc, b.getI64Type(),
-      memref::ExtractAlignedPointerAsIndexOp::create(b, loc, memref));
-  auto pointer = LLVM::LLVMPointerType::get(
-      b.getContext(),
-      isShared ? static_cast<unsigned>(NVVM::NVVMMemorySpace::Shared) : 0);
-  return LLVM::IntToPtrOp::create(b, loc, pointer, address);
-}
-
-Value WarpOps::advance(Value pointer, Value bytes) {
-  Value distance = arith::IndexCastOp::create(b, loc, b.getI64Type(), bytes);
-  return LLVM::GEPOp::create(b, loc, pointer.getType(), b.getI8Type(), pointer,
-                             ArrayRef<LLVM::GEPArg>{distance});
-}
-
-Value WarpOps::advance(Value pointer, int64_t bytes) {
-  if (bytes == 0)
-    return pointer;
-  return LLVM::GEPOp::create(
-      b, loc, pointer.getType(), b.getI8Type(), pointer,
-      ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(bytes)});
-}
 
 SmallVector<Value> WarpOps::loadRegisters(Value pointer, int64_t bytes,
                                           bool isVolatile) {

@@ -6,30 +6,23 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Operations of the NVVM dialect, for emitters that the cuda target's schedules
-// ask for. Registers of two 16-bit numbers are i32, the first number in the low
-// half.
+// What attention needs beside NvvmCode. Registers of two 16-bit numbers are
+// i32, the first number in the low half.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef KF_CONVERSION_KFTOGPU_WARPOPS_H
 #define KF_CONVERSION_KFTOGPU_WARPOPS_H
 
-#include "GPUEmitter.h"
+#include "NvvmCode.h"
 
 namespace mlir::kf {
 
-class WarpOps {
+class WarpOps : public NvvmCode {
 public:
   explicit WarpOps(GPUEmitter &emitter)
-      : e(emitter), b(emitter.b), loc(emitter.loc), i32(b.getI32Type()) {}
-
-  //===--- Matrix units --------------------------------------------------===//
-
-  /// d = a * b + c, of 16 x 16 and 16 x 8 elements of `element`, f16 or bf16:
-  /// four, two and four registers; the sums are f32 (`mma.m16n8k16`).
-  SmallVector<Value> multiply(Type element, ArrayRef<Value> a,
-                              ArrayRef<Value> b, ArrayRef<Value> c);
+      : NvvmCode(emitter), e(emitter), b(emitter.b), loc(emitter.loc),
+        i32(b.getI32Type()) {}
 
   //===--- Lanes ---------------------------------------------------------===//
 
@@ -57,11 +50,6 @@ public:
 
   //===--- Memory --------------------------------------------------------===//
 
-  /// The first byte of a memref.
-  Value pointerTo(Value memref);
-  /// `pointer` moved on by `bytes`, an index, or a constant.
-  Value advance(Value pointer, Value bytes);
-  Value advance(Value pointer, int64_t bytes);
   /// `bytes` of memory, a power of two up to 16 at a multiple of it, as
   /// registers: i32, of which one of 2 bytes has its low half filled.
   SmallVector<Value> loadRegisters(Value pointer, int64_t bytes,

@@ -254,14 +254,15 @@ private:
     return values;
   }
 
-  /// Sub-block `sub` of unit `u` of what unpackPanel() wrote, but for its
-  /// minimums.
+  /// Sub-block `sub` of unit `u` of what unpackPanel() wrote.
   SubBlock unpackedSubBlock(Value u, int64_t sub,
                             PackedPanel::Vectors vectors) {
     SubBlock result;
     Value number = subBlockIndex(u, sub);
     result.scales = loadField(number, 0, vectors);
     result.offsets = loadField(number, 1, vectors);
+    if (blocks.hasMins())
+      result.mins = loadField(number, 2, vectors);
     result.codes = [=, this](int64_t quad) {
       SmallVector<Value> codes;
       for (int64_t i = 0; i < vectors.count; ++i)
@@ -307,30 +308,12 @@ private:
     };
     if (!unpacks)
       return blocks.forUnits(p, vectors, zeros, sumUnit);
-    SmallVector<Value> sums = zeros;
-    if (blocks.hasMins())
-      sums = sumMins(firstRow, vectors, zeros);
-    auto units =
-        e.loop(e.index(0), e.index(extent / unit), e.index(1), sums, sumUnit);
+    auto units = e.loop(e.index(0), e.index(extent / unit), e.index(1), zeros,
+                        [&](Value u, ValueRange state) {
+                          prefetchNext(p, firstRow, u, extent / unit);
+                          return sumUnit(u, state);
+                        });
     return SmallVector<Value>(units.getResults());
-  }
-
-  /// Adds what the minimums that unpackPanel() wrote make, in a loop of their
-  /// own, which leaves more registers to that of the codes.
-  SmallVector<Value> sumMins(Value firstRow, PackedPanel::Vectors vectors,
-                             ValueRange inits) {
-    auto loop =
-        e.loop(e.index(0), e.index(extent / format.subBlock), e.index(1), inits,
-               [&](Value number, ValueRange state) {
-                 SmallVector<Value> sums(state);
-                 SmallVector<Value> mins = loadField(number, 2, vectors);
-                 for (int64_t row = 0; row < tileRows; ++row)
-                   addMins(e.add(firstRow, e.index(row)), number, mins,
-                           MutableArrayRef<Value>(sums).slice(row * mins.size(),
-                                                              mins.size()));
-                 return sums;
-               });
-    return SmallVector<Value>(loop.getResults());
   }
 
   /// Adds what a row's minimums of sub-block `number` make.

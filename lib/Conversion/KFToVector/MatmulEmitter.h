@@ -49,6 +49,11 @@ protected:
   /// weight: vectors of `lanes` columns, by row, group and column.
   virtual SmallVector<Value> sumTile(Value p, Value firstRow) = 0;
 
+  /// While panel `p` is multiplied with the rows from `firstRow` on, which
+  /// takes `steps` steps: prefetches step `step`'s share of the panel behind it
+  /// into a cache that holds panels.
+  void prefetchNext(Value p, Value firstRow, Value step, int64_t steps);
+
   LogicalResult fail(const Twine &message);
   /// Elements between rows in scratch, `perLine` in a line of the cache: rows
   /// of a register tile do not share sets of the nearest one.
@@ -61,7 +66,8 @@ protected:
   Location loc;
   MatmulOp op;
   int64_t tileRows = 0, panel = 0, lanes = 0, groups = 1, extent = 0;
-  bool unpacks = false; // panels, once for several register tiles
+  int64_t mostTiles = 0; // of rows, of a workgroup
+  bool unpacks = false;  // panels, once for several register tiles
   /// Whether a workgroup reads what is packed once, from memory.
   bool readsOnce = false;
   Value rows;    // of the workgroup tile
@@ -69,6 +75,7 @@ protected:
 
 private:
   LogicalResult check();
+  void prefetchTile(Value firstRow, Value p);
   void storeTile(Value firstRow, Value p, ArrayRef<Value> sums);
   Value columnMask(Value column);
   int64_t wholeColumns();

@@ -170,10 +170,13 @@ private:
     spec.type = *element;
     spec.shape = type.getShape();
     // The reference reads every tensor in the order of its shape.
-    LayoutAttr layout = getLayout(type);
-    if (layout && executable.target != "reference")
-      spec.layout = {::kf::WeightLayout::Kind::Panels, layout.getPanel(),
-                     layout.getInterleave()};
+    if (executable.target != "reference") {
+      if (LayoutAttr layout = getLayout(type))
+        spec.layout = {::kf::WeightLayout::Kind::Panels, layout.getPanel(),
+                       layout.getInterleave()};
+      else if (hasFragments(type))
+        spec.layout = {::kf::WeightLayout::Kind::Fragments};
+    }
     executable.weights.push_back(std::move(spec));
     return success();
   }

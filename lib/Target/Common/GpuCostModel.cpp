@@ -33,11 +33,12 @@ constexpr double kLanes = 128, kThreads = 2048, kRegisters = 65536,
                  kMemory = 98304, kGroups = 32;
 /// Cycles until memory answers, workgroup memory does, a barrier is passed.
 constexpr double kMemoryLatency = 600, kSharedLatency = 30, kBarrier = 40;
-/// Cycles of a multiprocessor for a product of its matrix units, and for a
-/// warp's instruction.
-constexpr double kMmaCycles = 2, kWarpCycles = 0.25;
+/// Cycles of a multiprocessor for a warp's instruction.
+constexpr double kWarpCycles = 0.25;
 /// Multiply-adds in the time of one load from workgroup memory.
 constexpr double kSharedLoad = 4;
+/// Multiply-adds of matrix units, and bytes of shared memory, a cycle.
+constexpr double kMmaProducts = 1024, kSharedBytes = 128;
 /// How much faster than memory the second-level cache is.
 constexpr double kCacheRate = 3;
 /// Seconds to start a workgroup, over all multiprocessors, and a kernel.
@@ -98,6 +99,28 @@ struct Gpu {
 // Kernels
 //===----------------------------------------------------------------------===//
 
+/// Of a product of few rows on matrix units: what a workgroup has on its way is
+/// what memory can be kept busy with.
+double secondsOfStream(const KernelShape &shape, const Gpu &gpu,
+                       double rowGroups, double extent, double unique,
+                       double columns) {
+  const StreamShape &stream = *shape.stream;
+  const double groups = rowGroups * std::ceil(columns / shape.columns);
+  const double steps = stream.chunks * stream.steps() * stream.blocks;
+  const double tileBytes = 512, staged = stream.rows * extent;
+  GroupCost group;
+  group.bytes = steps * stream.warps * stream.tiles * tileBytes + 4 * staged;
+  // A step's index arithmetic, and what a tile takes.
+  group.cycles = stream.warps * steps *
+                     (24 + stream.tiles * (4 + 3 * stream.columnTiles())) * 32 /
+                     kLanes +
+                 staged * 4 / kLanes;
+  group.latency = stream.chunks * (2 * kMemoryLatency + 2 * kBarrier) +
+                  steps * kMemoryLatency / (stream.stages - 1);
+  group.registers += 8 * stream.tiles + 8 * stream.columnTiles();
+  return gpu.seconds(shape, group, groups, unique);
+}
+
 double secondsOfMatmul(KernelOp kernel, MatmulOp op, const KernelShape &shape,
                        const Gpu &gpu, int64_t tokens) {
   auto type = cast<RankedTensorType>(op.getType());
@@ -114,6 +137,10 @@ double secondsOfMatmul(KernelOp kernel, MatmulOp op, const KernelShape &shape,
   double decode = hasBlocks ? 8 : w.getElementType().isF32() ? 0 : 1;
   double sums = shape.tileRows * shape.tileColumns * shape.groups;
   double lines = shape.rows + shape.columns * shape.groups;
+
+  if (shape.stream)
+    return secondsOfStream(shape, gpu, rowGroups, extent,
+                           countBytes(kernel, tokens), columns);
 
   GroupCost group;
   group.bytes =
@@ -154,18 +181,46 @@ GroupCost costOfFlashMma(const FlashMmaShape &mma, double rows, double seen) {
   double passes = std::ceil(rows / mma.rows());
   // Of a warp's block: products of the units, loads, and what is done with
   // scores and, for each new maximum, with sums.
-  double products = 2 * mma.terms() * dim / 8 * mma.keys / 16;
+  double products = 2 * mma.terms() * dim * mma.keys * 16;
   double loads = 4 * mma.keys * dim * (mma.isQuantized ? 1 : 2) / 512;
   double scores = mma.keys * 16 / 32 * 8 + dim / 2 + 60;
   double decode = mma.isQuantized ? 2.5 * mma.keys * dim / 16 : 0;
   GroupCost group;
   group.cycles =
       passes * blocks * mma.rowWarps * mma.keyWarps *
-      (kMmaCycles * products + kWarpCycles * (loads + scores + decode));
+      (products / kMmaProducts + kWarpCycles * (loads + scores + decode));
   group.latency = passes * (blocks * (kMemoryLatency + 8 * kSharedLatency) +
                             kMemoryLatency + 6 * kBarrier);
   group.registers += dim / 2 + mma.keys + dim / 2;
   return group;
+}
+
+double secondsOfMma(KernelOp kernel, MatmulOp op, const KernelShape &shape,
+                    const Gpu &gpu, int64_t tokens) {
+  const MmaShape &mma = *shape.mma;
+  auto type = cast<RankedTensorType>(op.getType());
+  double rows = type.isDynamicDim(0) ? tokens : type.getDimSize(0);
+  double extent = cast<RankedTensorType>(op.getX().getType()).getDimSize(1);
+  double steps = std::ceil(extent / mma.step);
+  double groups =
+      std::ceil(rows / shape.rows) *
+      std::ceil(static_cast<double>(type.getDimSize(1)) / shape.columns);
+  // Every warp reads its rows and lines from shared memory.
+  double warps = mma.rowWarps * mma.lineWarps;
+  double read = 2.0 * mma.step * warps *
+                (mma.rowUnits() * MmaShape::unitRows +
+                 mma.lineUnits() * MmaShape::unitLines);
+  double products = static_cast<double>(mma.rows) * mma.lines * mma.step;
+  GroupCost group;
+  group.cycles =
+      steps * std::max(products / kMmaProducts, read / kSharedBytes) +
+      steps * kBarrier / 2 + mma.sums() * warps;
+  group.latency = steps * (kMemoryLatency / (mma.stages - 1) + kBarrier +
+                           2 * kSharedLatency);
+  group.bytes = steps * mma.stageBytes() + 4.0 * shape.rows * shape.columns;
+  group.registers += mma.sums() + 4 * mma.lineUnits() + 2 * mma.rowUnits() +
+                     static_cast<double>(mma.stageBytes()) / 16 / 8;
+  return gpu.seconds(shape, group, groups, countBytes(kernel, tokens));
 }
 
 double secondsOfFlash(CacheAttentionInterface op, const KernelShape &shape,
@@ -260,6 +315,8 @@ double mlir::kf::predictGpuSeconds(KernelOp kernel,
     return 0;
   Gpu gpu(machine, multiprocessors);
   for (Operation &op : kernel.getBody().front()) {
+    if (auto matmul = dyn_cast<MatmulOp>(op); matmul && shape->mma)
+      return secondsOfMma(kernel, matmul, *shape, gpu, rows);
     if (auto matmul = dyn_cast<MatmulOp>(op))
       return secondsOfMatmul(kernel, matmul, *shape, gpu, rows);
     if (auto attention = dyn_cast<CacheAttentionInterface>(op))

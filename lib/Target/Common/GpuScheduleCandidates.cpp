@@ -47,6 +47,10 @@ public:
     if (find<CacheAttentionInterface>()) {
       addFlash(chosen);
     } else if (auto matmul = find<MatmulOp>()) {
+      if (limits.mma)
+        addMma(matmul);
+      if (auto stream = dyn_cast<StreamScheduleAttr>(chosen))
+        addStream(stream);
       addShared(matmul);
       addStaged(matmul);
     } else if (auto simt = dyn_cast<SimtScheduleAttr>(chosen)) {
@@ -117,6 +121,45 @@ private:
             addSimt({y * height, x * width}, {x, y, 1}, {height, width},
                     reduction);
         }
+  }
+
+  /// Warps have tiles on matrix units.
+  void addMma(MatmulOp op) {
+    int64_t rows = rowsOf(cast<RankedTensorType>(op.getType()));
+    int64_t groups = op.getGlu() ? 2 : 1;
+    if (rows <= kGpuFewRows)
+      return;
+    for (int64_t height : {32, 64, 128, 256})
+      for (int64_t lines : {64, 128, 256}) {
+        // As many rows more than there are would be padding.
+        if (height >= 2 * std::max<int64_t>(rows, 32))
+          continue;
+        for (auto [y, x] : {std::pair{1, 4}, {2, 2}, {4, 1}, {2, 4}, {4, 2}})
+          for (int64_t step : {32, 64})
+            for (int64_t stages : {2, 3, 4})
+              add(MmaScheduleAttr::get(context, {height, lines / groups},
+                                       {y, x}, step, stages));
+      }
+  }
+
+  /// Other numbers of row blocks, warps, tiles and stages.
+  void addStream(StreamScheduleAttr first) {
+    const int64_t rows = first.getWorkgroup()[0];
+    const int64_t columns = first.getWorkgroup()[1];
+    auto op = find<MatmulOp>();
+    const int64_t all = cast<RankedTensorType>(op.getType()).getDimSize(1);
+    const int64_t ofBlock = op.getGlu() ? 8 : 16;
+    std::set<int64_t> widths;
+    for (int64_t width : {columns / 2, columns, 2 * columns, 4 * columns})
+      if (width >= ofBlock && llvm::divideCeil(all, width) <= mostGroups)
+        widths.insert(llvm::alignTo(width, ofBlock));
+    for (int64_t width : widths)
+      for (int64_t warps : {4, 8, 12, 16})
+        for (int64_t tiles : {2, 4, 8})
+          for (int64_t stages : {2, 3, 4, 6})
+            for (int64_t reduction : {int64_t(0), first.getReduction()})
+              add(StreamScheduleAttr::get(context, {rows, width}, warps, tiles,
+                                          stages, reduction));
   }
 
   void addFlash(ScheduleAttrInterface first) {

@@ -25,9 +25,8 @@ namespace {
 constexpr int64_t rowThreads = 64;
 /// Elements that such a workgroup should have before another one starts.
 constexpr int64_t elementsPerGroup = 1024;
-/// Rows up to which each is a workgroup's of attention, threads share the sums
-/// of a product, and it takes in a norm; and how many threads do.
-constexpr int64_t fewRows = 16, sharingThreads = 32;
+/// Threads that share the sums of a product with few rows.
+constexpr int64_t sharingThreads = 32;
 /// Workgroups along a dimension: half of what every device allows.
 constexpr int64_t groupsPerDimension = 32768;
 
@@ -35,12 +34,26 @@ constexpr int64_t groupsPerDimension = 32768;
 constexpr int64_t attentionThreads = 128;
 /// Logits of a thread that are worth another one.
 constexpr int64_t logitsOfThread = 16;
+/// Workgroup memory that #kf.stream does with where it can have as much.
+constexpr int64_t streamMemory = 48 * 1024;
 /// Keys of one softmax block, and query rows that share it.
 constexpr int64_t keyTile = 32, queryRows = 8;
-/// The same on matrix units: of one token, whose keys are divided among this
-/// many warps, and of many.
-constexpr int64_t mmaKeysOfToken = 16, mmaWarpsOfToken = 8, mmaKeys = 32,
-                  mmaRows = 64;
+/// The same on matrix units, and warps that divide the keys of one token.
+constexpr int64_t mmaKeys = 16, mmaRows = 64, mmaKeyWarps = 8;
+
+/// Multiprocessors of a GPU that does not say how many it has.
+constexpr int64_t usualMultiprocessors = 108;
+
+/// A tile on matrix units: rows of x and lines of the weight, and how long it
+/// takes for its size, relative to the largest.
+struct MmaTile {
+  int64_t rows, lines, rowWarps, lineWarps, step, stages;
+  double slowness;
+};
+constexpr MmaTile mmaTiles[] = {
+    {128, 128, 2, 2, 32, 3, 1.0}, {64, 128, 1, 4, 32, 4, 1.15},
+    {128, 64, 2, 2, 32, 4, 1.15}, {64, 64, 2, 2, 32, 4, 1.35},
+    {32, 128, 1, 4, 32, 4, 1.4},  {32, 64, 1, 4, 64, 3, 1.8}};
 
 /// A schedule while it is put together.
 struct Draft {
@@ -71,17 +84,74 @@ public:
         return schedule;
       return selectFlash(*attentions.begin(), rows);
     }
+    for (auto matmul : kernel.getBody().getOps<MatmulOp>()) {
+      if (StreamScheduleAttr stream = selectStream(matmul, rows))
+        return stream;
+      if (MmaScheduleAttr mma = selectMma(matmul, rows))
+        return mma;
+    }
     return selectSimt(rows);
   }
 
 private:
+  /// Row blocks of the weight, so that all multiprocessors have some, and as
+  /// much of x in workgroup memory as fits; null where another schedule is
+  /// better or has to do.
+  StreamScheduleAttr selectStream(MatmulOp op, int64_t tokens) {
+    auto type = cast<RankedTensorType>(op.getType());
+    auto w = cast<RankedTensorType>(op.getW().getType());
+    int64_t rows = type.isDynamicDim(0) ? tokens : type.getDimSize(0);
+    if (!limits.mma || !hasFragments(w) || rows > kGpuFewRows ||
+        w.getElementType().isF32() || op.getScales())
+      return {};
+    const int64_t memory = limits.memory, warps = 8;
+    // Sums depend on it, so that it is one for all numbers of rows.
+    const int64_t tiles = memory >= 2 * streamMemory ? 4 : 2;
+    if (rows > 8 && memory <= streamMemory)
+      rows = llvm::divideCeil(rows, 2);
+    const ::kf::FragmentTile tile = *getFragmentTile(w.getElementType());
+    const int64_t tileBytes = tile.bytes, groups = op.getGlu() ? 2 : 1;
+    const int64_t blocks =
+        ::kf::FragmentTile::rowBlocks(groups, type.getDimSize(1));
+    const int64_t unit = std::lcm<int64_t>(warps * tiles, 16);
+    const int64_t whole =
+        llvm::alignTo(tile.tilesOf(w.getShape().back()), unit);
+    // Two workgroups to a multiprocessor, where they leave enough to each.
+    const int64_t residents = rows <= 4 ? 2 : 1;
+    const int64_t budget =
+        std::min(memory, residents == 2 ? 2 * streamMemory : memory) - 2048;
+    const int64_t multiprocessors =
+        limits.multiprocessors > 0 ? limits.multiprocessors : 128;
+    const int64_t sumBytes = 4 * warps * 2 * rows * ::kf::FragmentTile::rows;
+    int64_t ofGroup = std::clamp<int64_t>(
+        budget / 4 / sumBytes, 1,
+        llvm::divideCeil(blocks, residents * multiprocessors));
+    ofGroup = std::max<int64_t>(ofGroup,
+                                llvm::divideCeil(blocks, groupsPerDimension));
+    const int64_t xBytes = 64 * rows; // of a tile
+    for (int64_t stages : {4, 3, 2}) {
+      int64_t left =
+          budget - ofGroup * sumBytes - warps * stages * tiles * tileBytes;
+      int64_t most = left / (xBytes * unit) * unit;
+      // Fewer stages only where x would come in more parts than two.
+      if (most < unit || (stages > 2 && 2 * most < whole && rows <= 4))
+        continue;
+      int64_t chunks = llvm::divideCeil(whole, most);
+      int64_t chunk = llvm::alignTo(llvm::divideCeil(whole, chunks), unit);
+      return StreamScheduleAttr::get(
+          context, {rows, ofGroup * (::kf::FragmentTile::rows / groups)}, warps,
+          tiles, stages, chunks == 1 ? 0 : chunk * tile.columns);
+    }
+    return {};
+  }
+
   SimtScheduleAttr selectSimt(int64_t tokens) {
     auto matmuls = kernel.getBody().getOps<MatmulOp>();
     if (!matmuls.empty()) {
       MatmulOp op = *matmuls.begin();
       auto type = cast<RankedTensorType>(op.getType());
       int64_t rows = type.isDynamicDim(0) ? tokens : type.getDimSize(0);
-      return rows <= fewRows ? selectFewRows(op, rows) : selectMatmul(op);
+      return rows <= kGpuFewRows ? selectFewRows(op, rows) : selectMatmul(op);
     }
     if (!kernel.getBody().getOps<KVAppendOp>().empty())
       return selectToken(rowThreads);
@@ -122,6 +192,40 @@ private:
     return draft.get(context);
   }
 
+  /// The tile by which all multiprocessors together should take the least time;
+  /// null where matrix units cannot do it, or would be idle for the most part.
+  MmaScheduleAttr selectMma(MatmulOp op, int64_t tokens) {
+    auto type = cast<RankedTensorType>(op.getType());
+    const int64_t rows = type.isDynamicDim(0) ? tokens : type.getDimSize(0);
+    if (rows <= kGpuFewRows)
+      return {};
+    const int64_t groups = op.getGlu() ? 2 : 1;
+    const double units = limits.multiprocessors > 0 ? limits.multiprocessors
+                                                    : usualMultiprocessors;
+    MmaScheduleAttr best;
+    double least = 0;
+    for (const MmaTile &tile : mmaTiles) {
+      const int64_t columns = tile.lines / groups;
+      auto schedule = MmaScheduleAttr::get(context, {tile.rows, columns},
+                                           {tile.rowWarps, tile.lineWarps},
+                                           tile.step, tile.stages);
+      if (failed(verifyGpuSchedule(kernel, schedule, limits, nullptr)))
+        continue;
+      double tiles = llvm::divideCeil(rows, tile.rows) *
+                     llvm::divideCeil(type.getDimSize(1), columns);
+      double time = std::ceil(tiles / units) * static_cast<double>(tile.rows) *
+                    static_cast<double>(tile.lines) * tile.slowness;
+      // One workgroup alone waits where two take turns.
+      if (tiles <= units)
+        time *= 1.25;
+      if (!best || time < least) {
+        best = schedule;
+        least = time;
+      }
+    }
+    return best;
+  }
+
   /// The heads of a KV head and a few tokens to a workgroup; of one token,
   /// where each has a part of its keys.
   FlashScheduleAttr selectFlash(CacheAttentionInterface op, int64_t rows) {
@@ -129,7 +233,7 @@ private:
     auto q = cast<RankedTensorType>(op.getQ().getType());
     int64_t group = std::max<int64_t>(q.getDimSize(1) / cache.getKvHeads(), 1);
     int64_t tokens =
-        rows <= fewRows ? 1 : std::max<int64_t>(queryRows / group, 1);
+        rows <= kGpuFewRows ? 1 : std::max<int64_t>(queryRows / group, 1);
     if (!q.isDynamicDim(0))
       tokens = std::max<int64_t>(
           tokens, llvm::divideCeil(q.getDimSize(0), groupsPerDimension));
@@ -146,11 +250,13 @@ private:
   /// them.
   FlashMmaScheduleAttr selectFlashMma(CacheAttentionInterface op,
                                       int64_t rows) {
+    if (!limits.mma)
+      return {};
     KVCacheType cache = op.getCache().getType();
     auto q = cast<RankedTensorType>(op.getQ().getType());
     int64_t group = std::max<int64_t>(q.getDimSize(1) / cache.getKvHeads(), 1);
     bool isPartial = isa<AttentionPartialOp>(op.getOperation());
-    bool isFew = isPartial || rows <= fewRows;
+    bool isFew = isPartial || rows <= kGpuFewRows;
     int64_t tokens = isFew ? 1 : std::max<int64_t>(mmaRows / group, 1);
     if (!q.isDynamicDim(0) && !isPartial)
       tokens = std::max<int64_t>(
@@ -158,15 +264,12 @@ private:
     SmallVector<int64_t> workgroup = {tokens, group};
     if (isPartial)
       workgroup.push_back(1);
-    int64_t keys = std::gcd(isFew ? mmaKeysOfToken : mmaKeys, cache.getPage());
-    if (!limits.mma || keys < mmaKeysOfToken)
-      return {};
     int64_t rowWarps =
         std::min<int64_t>(llvm::divideCeil(tokens * group, 16), mmaRows / 16);
-    int64_t keyWarps = isFew ? mmaWarpsOfToken / rowWarps : 1;
+    int64_t keyWarps = isFew ? mmaKeyWarps / rowWarps : 1;
     // Memory may be too small for as many: whichever there are more of.
     while (true) {
-      auto schedule = FlashMmaScheduleAttr::get(context, workgroup, keys,
+      auto schedule = FlashMmaScheduleAttr::get(context, workgroup, mmaKeys,
                                                 {32, rowWarps, keyWarps});
       if (succeeded(verifyGpuSchedule(kernel, schedule, limits, nullptr)))
         return schedule;
@@ -180,7 +283,7 @@ private:
   SimtScheduleAttr selectCombine(AttentionCombineOp op) {
     auto type = cast<RankedTensorType>(op.getType());
     Draft draft;
-    draft.workgroup = {1, 1, 0};
+    draft.workgroup = {1, 1};
     if (!type.isDynamicDim(0))
       draft.workgroup[0] = stepFor(type.getDimSize(0), 1);
     draft.workgroup[1] = stepFor(type.getDimSize(1), 1);
@@ -292,7 +395,7 @@ FusionRules mlir::kf::getGpuFusionRules(int64_t rows) {
   // A workgroup computes the statistics of its rows itself. Of a product of
   // many rows, that is each row again for every few columns.
   FusionRules rules;
-  rules.normIntoMatmul = rows <= fewRows;
+  rules.normIntoMatmul = rows <= kGpuFewRows;
   return rules;
 }
 

@@ -209,6 +209,10 @@ mlir::kf::verifyGpuSchedule(KernelOp kernel, ScheduleAttrInterface schedule,
   if (shape->flashMma && !limits.mma)
     return fail("#kf.flash_mma needs matrix units of 16-bit floats; use "
                 "#kf.flash");
+  if (shape->mma && !limits.mma)
+    return fail("#kf.mma is for the matrix units of NVIDIA GPUs");
+  if (shape->stream && !limits.mma)
+    return fail("#kf.stream needs the matrix units of NVIDIA GPUs");
   if (shape->threadCount > limits.threads)
     return fail("threads are " + Twine(shape->threadCount) +
                 " a workgroup, the device allows " + Twine(limits.threads));

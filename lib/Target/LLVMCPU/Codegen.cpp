@@ -195,6 +195,9 @@ mlir::kf::compileToObject(ModuleOp module, llvm::TargetMachine &machine,
     function.addFnAttr("target-cpu", machine.getTargetCPU());
     function.addFnAttr("target-features", machine.getTargetFeatureString());
     function.addFnAttr("prefer-vector-width", "512");
+    // Vectors that registers do not hold lie in one line of the cache each.
+    function.addFnAttr(llvm::Attribute::getWithStackAlignment(
+        context, llvm::Align(4 * vectorLanes(machine))));
   }
   if (::kf::isCancelled(cancelled))
     return llvm::createStringError("cancelled");

@@ -39,7 +39,7 @@ struct CpuTargetModel
 
   /// Panels of two vectors; halves of 16-bit panels interleave by the vector's
   /// lanes.
-  LayoutAttr getWeightLayout(Attribute target, RankedTensorType weight) const {
+  Attribute getWeightLayout(Attribute target, RankedTensorType weight) const {
     int64_t lanes = cast<CpuTargetAttr>(target).getLanes();
     bool interleave = weight.getElementType().isBF16();
     return LayoutAttr::get(target.getContext(), 2 * lanes,

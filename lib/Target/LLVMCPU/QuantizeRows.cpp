@@ -9,6 +9,7 @@
 #include "Workers.h"
 
 #include "kf/Target/LLVMCPU/Passes.h"
+#include "kf/Transforms/KernelKey.h"
 
 namespace mlir::kf {
 #define GEN_PASS_DEF_QUANTIZECPUROWS

@@ -25,6 +25,7 @@
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/IR/Constants.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -50,6 +51,27 @@ static unsigned numberOf(StringRef chip) {
       !(chip.empty() || chip == "a" || chip == "f"))
     return 0;
   return number;
+}
+
+int64_t mlir::kf::getCudaSharedBytes(StringRef chip) {
+  constexpr int64_t kibibyte = 1024;
+  switch (numberOf(chip)) {
+  case 80:
+  case 87:
+    return 163 * kibibyte;
+  case 86:
+  case 89:
+  case 120:
+  case 121:
+    return 99 * kibibyte;
+  case 90:
+  case 100:
+  case 103:
+  case 110:
+    return 227 * kibibyte;
+  default:
+    return kCudaStaticSharedBytes;
+  }
 }
 
 static llvm::Expected<const llvm::Target *> lookupTarget() {
@@ -142,20 +164,63 @@ void mlir::kf::buildNvvmCodegenPipeline(OpPassManager &passes) {
 // PTX
 //===----------------------------------------------------------------------===//
 
-/// Bytes of the module's variables in shared memory, with the alignment that
-/// their PTX has.
-static uint64_t sharedBytes(const llvm::Module &module) {
+/// The module's variables in shared memory.
+static SmallVector<llvm::GlobalVariable *>
+getSharedVariables(llvm::Module &module) {
   constexpr unsigned sharedSpace = 3;
-  const llvm::DataLayout &layout = module.getDataLayout();
+  SmallVector<llvm::GlobalVariable *> found;
+  for (llvm::GlobalVariable &variable : module.globals())
+    if (variable.getAddressSpace() == sharedSpace)
+      found.push_back(&variable);
+  return found;
+}
+
+/// Places `variables` one behind the other, with the alignment that their PTX
+/// has and at least `least`; returns the bytes of all.
+static uint64_t placeVariables(ArrayRef<llvm::GlobalVariable *> variables,
+                               llvm::Align least,
+                               SmallVectorImpl<uint64_t> &offsets) {
   uint64_t bytes = 0;
-  for (const llvm::GlobalVariable &variable : module.globals())
-    if (variable.getAddressSpace() == sharedSpace) {
-      llvm::Type *type = variable.getValueType();
-      bytes = llvm::alignTo(bytes, variable.getAlign().value_or(
-                                       layout.getPrefTypeAlign(type))) +
-              layout.getTypeAllocSize(type);
-    }
+  for (const llvm::GlobalVariable *variable : variables) {
+    const llvm::DataLayout &layout = variable->getDataLayout();
+    llvm::Type *type = variable->getValueType();
+    bytes = llvm::alignTo(bytes,
+                          std::max(least, variable->getAlign().value_or(
+                                              layout.getPrefTypeAlign(type))));
+    offsets.push_back(bytes);
+    bytes += layout.getTypeAllocSize(type);
+  }
   return bytes;
+}
+
+/// Variables of more bytes than code may ask for become parts of the memory
+/// that a launch gives. Sets both sizes. Comes last: before, the optimizer
+/// knows that variables are apart.
+static void assignSharedMemory(llvm::Module &module, ::kf::KernelSpec &kernel) {
+  SmallVector<llvm::GlobalVariable *> variables = getSharedVariables(module);
+  SmallVector<uint64_t> offsets;
+  kernel.dynamicBytes = 0;
+  kernel.scratchBytes = placeVariables(variables, llvm::Align(), offsets);
+  if (kernel.scratchBytes <= kCudaStaticSharedBytes)
+    return;
+  offsets.clear();
+  // Copies and matrix loads take 16 bytes at a time.
+  kernel.dynamicBytes = kernel.scratchBytes =
+      placeVariables(variables, llvm::Align(16), offsets);
+  llvm::LLVMContext &context = module.getContext();
+  auto *memory = new llvm::GlobalVariable(
+      module, llvm::ArrayType::get(llvm::Type::getInt8Ty(context), 0),
+      /*isConstant=*/false, llvm::GlobalValue::ExternalLinkage,
+      /*Initializer=*/nullptr, "kf_shared", /*InsertBefore=*/nullptr,
+      llvm::GlobalValue::NotThreadLocal, variables.front()->getAddressSpace());
+  memory->setAlignment(llvm::Align(1024)); // of a swizzled tile, the most
+  for (auto [variable, offset] : llvm::zip_equal(variables, offsets)) {
+    llvm::Constant *place =
+        llvm::ConstantInt::get(llvm::Type::getInt64Ty(context), offset);
+    variable->replaceAllUsesWith(llvm::ConstantExpr::getGetElementPtr(
+        llvm::Type::getInt8Ty(context), memory, place));
+    variable->eraseFromParent();
+  }
 }
 
 /// The PTX of one kernel, with its NUL; sets its workgroup size and memory.
@@ -178,7 +243,8 @@ static llvm::Expected<std::string> generatePtx(gpu::GPUModuleOp module,
       defined.addFnAttr("target-features", machine.getTargetFeatureString());
     }
   optimizeKernels(*code, machine);
-  kernel.scratchBytes = sharedBytes(*code);
+  assignSharedMemory(*code, kernel);
+  kernel.waits = function->hasAttr(kCudaWaitsAttrName);
   auto text = emitKernels(*code, machine, llvm::CodeGenFileType::AssemblyFile);
   if (text)
     text->push_back('\0');

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kf/Target/NVVM/Codegen.h"
 #include "kf/Target/NVVM/Passes.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -38,16 +39,40 @@ namespace {
 
 /// What all dispatches of a kernel agree on, by the kernel's argument.
 struct BufferFacts {
+  llvm::BitVector weight;   ///< no kernel of the program writes there
   llvm::BitVector constant; ///< no kernel of the dispatch writes there
   llvm::BitVector alone;    ///< no other argument reaches it
 
   BufferFacts(unsigned operands, unsigned results)
-      : constant(operands + results), alone(operands + results) {
+      : weight(operands + results), constant(operands + results),
+        alone(operands + results) {
+    weight.set(0, operands);
     constant.set(0, operands);
     alone.set();
   }
   unsigned size() const { return alone.size(); }
+
+  /// Of a kernel that begins while those before it are at work: what they write
+  /// is not constant while it runs.
+  void beginEarly() {
+    alone.reset(constant); // what is only read would be taken for constant
+    alone |= weight;
+    constant = weight;
+  }
 };
+
+bool isWait(Operation *op) {
+  auto control = dyn_cast<NVVM::GriddepcontrolOp>(op);
+  return control && control.getKind() == NVVM::GridDepActionKind::wait;
+}
+
+bool waits(gpu::GPUFuncOp function) {
+  return function
+      .walk([](Operation *op) {
+        return isWait(op) ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
 
 /// A result of a dispatch that the plan puts into the arena; what a caller
 /// provides instead may be the buffer of an input, too.
@@ -71,11 +96,15 @@ FailureOr<llvm::StringMap<BufferFacts>> collectFacts(ModuleOp module) {
       return dispatch.emitOpError("kf-nvvm-convert-gpu: has ")
              << operands.size() + results.size()
              << " buffers, another one of the kernel has " << known.size();
-    for (auto [number, operand] : llvm::enumerate(operands))
-      if (!operand.getDefiningOp<WeightOp>() && !isInArena(operand)) {
+    for (auto [number, operand] : llvm::enumerate(operands)) {
+      if (operand.getDefiningOp<WeightOp>())
+        continue;
+      known.weight.reset(number);
+      if (!isInArena(operand)) {
         known.constant.reset(number);
         known.alone.reset(number);
       }
+    }
     for (auto [number, result] : llvm::enumerate(results))
       if (!isInArena(result))
         known.alone.reset(operands.size() + number);
@@ -154,6 +183,15 @@ private:
              << known->size()
              << " buffers of its dispatches and the scalars, found "
              << function.getNumArguments() << " arguments";
+    std::optional<BufferFacts> early;
+    if (waits(function)) {
+      function->setAttr(kCudaWaitsAttrName, UnitAttr::get(&getContext()));
+      if (known) {
+        early = *known;
+        early->beginEarly();
+        known = &*early;
+      }
+    }
     Block &entry = function.getBody().front();
     auto builder = OpBuilder::atBlockBegin(&entry);
     LLVMTypeConverter types(&getContext());
@@ -208,6 +246,22 @@ private:
                           UnitAttr::get(&getContext()));
   }
 
+  /// LLVM takes a wait for what touches no memory.
+  void fenceWaits(gpu::GPUModuleOp module) {
+    module.walk([](NVVM::GriddepcontrolOp op) {
+      if (!isWait(op))
+        return;
+      OpBuilder builder(op);
+      LLVM::InlineAsmOp::create(
+          builder, op.getLoc(), /*res=*/TypeRange(), /*operands=*/ValueRange(),
+          /*asm_string=*/"griddepcontrol.wait;", /*constraints=*/"~{memory}",
+          /*has_side_effects=*/true, /*is_align_stack=*/false,
+          LLVM::TailCallKind::None, /*asm_dialect=*/nullptr,
+          /*operand_attrs=*/nullptr);
+      op.erase();
+    });
+  }
+
   LogicalResult convert(gpu::GPUModuleOp module) {
     MLIRContext *context = &getContext();
     LLVMTypeConverter types(context);
@@ -229,6 +283,7 @@ private:
     target.addLegalOp<gpu::GPUModuleOp>();
     if (failed(applyFullConversion(module, target, std::move(patterns))))
       return failure();
+    fenceWaits(module);
     // A block has this size, not at most this.
     for (auto function : module.getOps<LLVM::LLVMFuncOp>())
       if (Attribute size =

@@ -20,7 +20,15 @@ struct CudaTargetModel : GpuTargetModel<CudaTargetModel, CudaTargetAttr> {
   StringRef getDevice(Attribute) const { return "cuda"; }
   void addDivisionPasses(Attribute, OpPassManager &passes,
                          int64_t maxTokens) const {
-    passes.addNestedPass<func::FuncOp>(createSplitCudaAttention({maxTokens}));
+    passes.addNestedPass<func::FuncOp>(createSplitNvvmAttention({maxTokens}));
+    passes.addNestedPass<func::FuncOp>(createRoundNvvmRows({maxTokens}));
+  }
+  /// 16-bit floats in the order of the matrix units.
+  Attribute getWeightLayout(Attribute target, RankedTensorType weight) const {
+    Type element = weight.getElementType();
+    bool isPacked = (element.isF16() || element.isBF16()) &&
+                    ::kf::hasFragments(weight.getShape());
+    return isPacked ? FragmentsAttr::get(target.getContext()) : Attribute();
   }
   void addLoweringPasses(Attribute, OpPassManager &passes) const {
     buildNvvmCodegenPipeline(passes);
@@ -36,8 +44,7 @@ struct CudaTargetModel : GpuTargetModel<CudaTargetModel, CudaTargetAttr> {
     GpuLimits limits;
     limits.name = "CUDA";
     limits.threads = 1024; // of a block, on every chip
-    // More has to be asked for at each launch.
-    limits.memory = std::min(target.getMemory(), kCudaStaticSharedBytes);
+    limits.memory = target.getMemory();
     limits.indexBits = 64;
     limits.mma = true;
     limits.multiprocessors = target.getMultiprocessors();
@@ -55,7 +62,7 @@ llvm::Expected<Attribute> createCudaTarget(MLIRContext *context, StringRef chip,
   if (llvm::Error error = checkCudaChip(chip))
     return std::move(error);
   return CudaTargetAttr::get(context, chip, /*multiprocessors=*/0,
-                             /*memory=*/kCudaStaticSharedBytes);
+                             getCudaSharedBytes(chip));
 }
 
 } // namespace

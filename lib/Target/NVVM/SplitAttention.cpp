@@ -10,7 +10,7 @@
 #include "kf/Target/NVVM/Passes.h"
 
 namespace mlir::kf {
-#define GEN_PASS_DEF_SPLITCUDAATTENTION
+#define GEN_PASS_DEF_SPLITNVVMATTENTION
 #include "kf/Target/NVVM/Passes.h.inc"
 } // namespace mlir::kf
 
@@ -27,9 +27,9 @@ constexpr int64_t leastKeys = 1024, keysPerPart = 128;
 /// Parts that a thread combines in a short time.
 constexpr int64_t mostParts = 64;
 
-struct SplitCudaAttentionPass
-    : mlir::kf::impl::SplitCudaAttentionBase<SplitCudaAttentionPass> {
-  using SplitCudaAttentionBase::SplitCudaAttentionBase;
+struct SplitNvvmAttentionPass
+    : mlir::kf::impl::SplitNvvmAttentionBase<SplitNvvmAttentionPass> {
+  using SplitNvvmAttentionBase::SplitNvvmAttentionBase;
 
   void runOnOperation() override {
     TargetAttrInterface target = getTarget(getOperation());

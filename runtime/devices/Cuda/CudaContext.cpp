@@ -120,7 +120,8 @@ Result<CudaProperties> kf::readCudaProperties(const CudaFunctions &cu,
   found.minor = read(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
   found.multiprocessors = read(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
   found.threads = read(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
-  found.sharedMemory = read(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
+  found.sharedMemory =
+      read(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
   found.hasPools = read(CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED) != 0;
   for (int i = 0; i < 3; ++i) {
     found.block[i] = read(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X + i);

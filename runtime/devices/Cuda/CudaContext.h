@@ -31,7 +31,7 @@ struct CudaProperties {
   int multiprocessors = 0;
   int64_t threads = 0;                    ///< of a block
   std::array<int64_t, 3> block{}, grid{}; ///< the most in x, y and z
-  int64_t sharedMemory = 0;               ///< bytes of a block, static
+  int64_t sharedMemory = 0;               ///< bytes that a block may ask for
   uint64_t memory = 0;                    ///< bytes
   bool hasPools = false;                  ///< cuMemAllocAsync
 

@@ -15,7 +15,14 @@
 // NUL, or a cubin. Its entry `kf_kernel` takes a pointer to each buffer of a
 // dispatch, in order, and then one to the scalars (KF_SCALAR_COUNT int64).
 // Workgroups are blocks of KernelSpec::workgroupSize threads;
-// KernelSpec::scratchBytes is their static shared memory.
+// KernelSpec::scratchBytes is their shared memory, of which dynamicBytes are
+// given at each launch.
+//
+// Kernels of a graph follow one another. One with KernelSpec::waits may begin
+// when all blocks of the one before have begun, or are over: on compute
+// capability 9.0 and later its edge in the graph is a programmatic one. Since
+// every block waits before it ends, a kernel that has waited for the one before
+// has waited for all; and one that does not wait begins when that is over.
 //
 //===----------------------------------------------------------------------===//
 

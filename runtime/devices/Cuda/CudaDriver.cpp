@@ -48,6 +48,9 @@ Result<CudaFunctions> kf::loadCudaFunctions() {
 #undef KF_LOAD
   cu.cuFuncGetParamInfo = reinterpret_cast<decltype(cu.cuFuncGetParamInfo)>(
       dlsym(library, "cuFuncGetParamInfo"));
+  cu.cuGraphAddDependencies =
+      reinterpret_cast<decltype(cu.cuGraphAddDependencies)>(
+          dlsym(library, "cuGraphAddDependencies_v2"));
   return cu;
 }
 

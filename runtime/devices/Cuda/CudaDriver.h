@@ -77,16 +77,18 @@ enum CUdevice_attribute : int {
   CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 1,
   CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X = 2, ///< y and z follow
   CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X = 5,  ///< y and z follow
-  CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK = 8,
   CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16,
   CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
   CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
+  CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97,
   CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED = 115
 };
 
 enum CUfunction_attribute : int {
   CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0,
-  CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 1
+  CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 1, ///< static
+  CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
+  CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT = 9 ///< percent
 };
 
 enum CUjit_option : int {
@@ -106,6 +108,18 @@ enum : unsigned {
   CU_EVENT_DISABLE_TIMING = 2,
   CU_MEMHOSTALLOC_PORTABLE = 1,
   CU_MEMHOSTALLOC_DEVICEMAP = 2
+};
+
+/// When the node behind an edge may begin.
+struct CUgraphEdgeData {
+  unsigned char from_port = 0; ///< CU_GRAPH_KERNEL_NODE_PORT_...
+  unsigned char to_port = 0;
+  unsigned char type = 0; ///< CU_GRAPH_DEPENDENCY_TYPE_...
+  unsigned char reserved[5] = {};
+};
+enum : unsigned char {
+  CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC = 1,
+  CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC = 1
 };
 
 /// The form of CUDA 12 and later.
@@ -181,6 +195,8 @@ struct CUDA_KERNEL_NODE_PARAMS {
     (CUfunction *, CUmodule, const char *))                                    \
   X(cuFuncGetAttribute, "cuFuncGetAttribute",                                  \
     (int *, CUfunction_attribute, CUfunction))                                 \
+  X(cuFuncSetAttribute, "cuFuncSetAttribute",                                  \
+    (CUfunction, CUfunction_attribute, int))                                   \
   X(cuLaunchKernel, "cuLaunchKernel",                                          \
     (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,   \
      unsigned, CUstream, void **, void **))                                    \
@@ -201,6 +217,10 @@ struct CudaFunctions {
   /// Of drivers from CUDA 12.4 on, else null.
   CUresult (*cuFuncGetParamInfo)(CUfunction, size_t, size_t *,
                                  size_t *) = nullptr;
+  /// Of drivers from CUDA 12.3 on, else null.
+  CUresult (*cuGraphAddDependencies)(CUgraph, const CUgraphNode *,
+                                     const CUgraphNode *,
+                                     const CUgraphEdgeData *, size_t) = nullptr;
 };
 #undef KF_DECLARE_CUDA_FUNCTION
 

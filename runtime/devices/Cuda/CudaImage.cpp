@@ -175,6 +175,8 @@ void readHead(CudaImage &image) {
     } else if (word == ".entry" && words.next() == cudaEntryName) {
       image.parameters = countParameters(words);
       ++entries;
+    } else if (word == "griddepcontrol.wait") {
+      image.waits = true;
     }
   }
   if (!isPlain || entries != 1)

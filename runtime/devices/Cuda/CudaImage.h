@@ -44,6 +44,8 @@ struct CudaImage {
   /// Of PTX: what its entry takes. None: it has no entry of this name, several,
   /// or characters ('\\', '#') that plain code has none of.
   std::optional<size_t> parameters;
+  /// Of PTX: whether its code waits for the kernels that it depends on.
+  bool waits = false;
 };
 
 /// The images of `count` kernels. Errors: lengths that do not fit, text with

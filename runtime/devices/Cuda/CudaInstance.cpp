@@ -49,7 +49,9 @@ Result<CudaInstance::Launch> CudaInstance::launchOf(size_t dispatch,
   Launch launch;
   launch.function = loaded.functionOf(spec);
   launch.grid = grid;
-  launch.block = program().kernels[spec.kernel].workgroupSize;
+  const KernelSpec &kernel = program().kernels[spec.kernel];
+  launch.block = kernel.workgroupSize;
+  launch.sharedBytes = static_cast<unsigned>(kernel.dynamicBytes);
   for (const kf_binding &binding : spec.bindings) {
     KF_ASSIGN_OR_RETURN(uint64_t offset,
                         byteOffsetOf(program(), binding, pages));
@@ -74,11 +76,11 @@ Status CudaInstance::launchEach(CUstream stream,
       continue;
     KF_RETURN_IF_ERROR(
         context
-            .check(context.cu.cuLaunchKernel(launch.function, launch.grid[0],
-                                             launch.grid[1], launch.grid[2],
-                                             launch.block[0], launch.block[1],
-                                             launch.block[2], 0, stream,
-                                             launch.parameters.data(), nullptr),
+            .check(context.cu.cuLaunchKernel(
+                       launch.function, launch.grid[0], launch.grid[1],
+                       launch.grid[2], launch.block[0], launch.block[1],
+                       launch.block[2], launch.sharedBytes, stream,
+                       launch.parameters.data(), nullptr),
                    "cuLaunchKernel")
             .in(atDispatch(i)));
   }
@@ -88,6 +90,13 @@ Status CudaInstance::launchEach(CUstream stream,
 //===----------------------------------------------------------------------===//
 // Graphs
 //===----------------------------------------------------------------------===//
+
+bool CudaInstance::beginsEarly(size_t dispatch) const {
+  constexpr int hopper = 9;
+  return context.properties().major >= hopper &&
+         context.cu.cuGraphAddDependencies &&
+         program().kernels[program().dispatches[dispatch].kernel].waits;
+}
 
 /// Each dispatch behind the one before.
 Status CudaInstance::addNodes(CUgraph graph, const std::vector<GpuGrid> &grids,
@@ -105,14 +114,26 @@ Status CudaInstance::addNodes(CUgraph graph, const std::vector<GpuGrid> &grids,
     node.blockDimX = launch.block[0];
     node.blockDimY = launch.block[1];
     node.blockDimZ = launch.block[2];
+    node.sharedMemBytes = launch.sharedBytes;
     node.kernelParams = launch.parameters.data(); // copied
+    const bool isEarly = before && beginsEarly(i);
     CUgraphNode added = nullptr;
-    KF_RETURN_IF_ERROR(
-        context
-            .check(context.cu.cuGraphAddKernelNode(&added, graph, &before,
-                                                   before ? 1 : 0, &node),
-                   "cuGraphAddKernelNode")
-            .in(atDispatch(i)));
+    KF_RETURN_IF_ERROR(context
+                           .check(context.cu.cuGraphAddKernelNode(
+                                      &added, graph, &before,
+                                      before && !isEarly ? 1 : 0, &node),
+                                  "cuGraphAddKernelNode")
+                           .in(atDispatch(i)));
+    if (isEarly) {
+      CUgraphEdgeData edge;
+      edge.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC;
+      edge.type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
+      KF_RETURN_IF_ERROR(context
+                             .check(context.cu.cuGraphAddDependencies(
+                                        graph, &before, &added, &edge, 1),
+                                    "cuGraphAddDependencies")
+                             .in(atDispatch(i)));
+    }
     before = added;
   }
   return {};

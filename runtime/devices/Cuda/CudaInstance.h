@@ -53,6 +53,7 @@ private:
   struct Launch {
     CUfunction function = nullptr;
     GpuGrid grid{}, block{};
+    unsigned sharedBytes = 0; ///< dynamic
     std::vector<CUdeviceptr> addresses;
     std::vector<void *> parameters; ///< of addresses
   };
@@ -70,6 +71,8 @@ private:
                              int64_t pages) const;
   Status addNodes(CUgraph graph, const std::vector<GpuGrid> &grids,
                   int64_t pages) const;
+  /// Whether a dispatch waits itself for the one before.
+  bool beginsEarly(size_t dispatch) const;
 
   CudaContext &context;
   const CudaProgram &loaded;

@@ -125,6 +125,9 @@ Status CudaProgram::checkKernel(const KernelSpec &spec,
     return Status::error(std::to_string(spec.scratchBytes) +
                          " bytes of shared memory, " + gpu.name +
                          " gives a block " + std::to_string(gpu.sharedMemory));
+  if (spec.waits && image.isPtx && !image.waits)
+    return Status::error("its code does not wait for the kernels before it, as "
+                         "the program says");
   if (image.target && !image.target->fits(gpu.major, gpu.minor))
     return Status::error("its code is for sm_" +
                          std::to_string(image.target->number) +
@@ -161,7 +164,8 @@ Status CudaProgram::loadKernel(size_t index, const CudaImage &image) {
   if (kernel.worst != CUDA_SUCCESS)
     return explain(kernel.worst, image, log);
   KF_RETURN_IF_ERROR(checkParameters(image, kernel));
-  return checkFunction(program().kernels[index], kernel);
+  KF_RETURN_IF_ERROR(checkFunction(program().kernels[index], kernel));
+  return prepareFunction(program().kernels[index], kernel);
 }
 
 Status CudaProgram::explain(CUresult result, const CudaImage &image,
@@ -232,9 +236,26 @@ Status CudaProgram::checkFunction(const KernelSpec &spec,
                          " threads, its registers allow " +
                          std::to_string(threads) + " on " + gpu.name +
                          ": give its schedule fewer threads or smaller tiles");
-  if (shared > gpu.sharedMemory)
-    return Status::error(std::to_string(shared) + " bytes of shared memory, " +
+  // Neither is above 2^32.
+  const int64_t all = shared + static_cast<int64_t>(spec.dynamicBytes);
+  if (all > gpu.sharedMemory)
+    return Status::error(std::to_string(all) + " bytes of shared memory, " +
                          gpu.name + " gives a block " +
                          std::to_string(gpu.sharedMemory));
   return {};
+}
+
+/// Kernels of which the driver would choose different shares of a
+/// multiprocessor's memory do not run beside one another there.
+Status CudaProgram::prepareFunction(const KernelSpec &spec,
+                                    Kernel &kernel) const {
+  const CudaFunctions &cu = context.cu;
+  constexpr int all = 100;
+  kernel.worst = cu.cuFuncSetAttribute(
+      kernel.function, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, all);
+  if (kernel.worst == CUDA_SUCCESS && spec.dynamicBytes > 0)
+    kernel.worst = cu.cuFuncSetAttribute(
+        kernel.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+        static_cast<int>(spec.dynamicBytes));
+  return cudaStatus(cu, kernel.worst, "cuFuncSetAttribute");
 }

@@ -23,6 +23,7 @@ public:
 
   std::string name() const override { return "vulkan"; }
   std::string target() const override { return context->target(); }
+  bool runsAlone() const override { return true; }
   std::string description() const override { return context->description(); }
 
 private:

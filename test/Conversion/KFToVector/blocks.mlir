@@ -33,7 +33,11 @@ kf.kernel @int8(%x: tensor<1x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layo
 // Four register tiles to a workgroup: a panel's codes become bytes in scratch
 // once. Sums of integers begin at 1.5 * 2^23 less 8 times the row's sum; taken
 // as floats, they get the number off and the scale on by one multiply-add.
+// Lines of the result that a tile writes are prefetched before its sums, and
+// shares of the next panel, 1152 bytes in 4 tiles of 2 units, meanwhile.
 // CHECK-LABEL: func.func @unpacked(
+// CHECK-SAME:    %{{.*}}: memref<8x64xf32>, %[[W:.*]]: memref<3x1x2x576xi8>, %[[R:.*]]: memref<8x96xf32>
+// CHECK-DAG:     %[[SHARE:.*]] = arith.constant 144 : index
 // CHECK-DAG:     %[[BASE:.*]] = arith.constant dense<0xCB400000> : vector<16xf32>
 // CHECK-DAG:     %[[BITS:.*]] = arith.constant dense<1262485504> : vector<2xi32>
 // CHECK-DAG:     %[[CODES:.*]] = memref.view {{.*}} to memref<16x2x64xi8>
@@ -45,6 +49,12 @@ kf.kernel @int8(%x: tensor<1x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layo
 // CHECK:           vector.store %{{.*}}, %[[SCALES]]
 // CHECK-COUNT-16:  vector.store %{{.*}}, %[[CODES]]
 // CHECK:           scf.for
+// CHECK-COUNT-4:     memref.prefetch %[[R]]{{.*}}, write, locality<3>, data
+// CHECK-NOT:         memref.prefetch
+// CHECK:             scf.for
+// CHECK:             arith.muli %{{.*}}, %[[SHARE]]
+// CHECK-COUNT-3:     memref.prefetch %[[W]]{{.*}}, read, locality<2>, data
+// CHECK-NOT:         memref.prefetch
 // CHECK:             memref.load %[[STARTS]]
 // CHECK:             vector.load %[[CODES]]
 // CHECK-COUNT-32:    kf.dp4a
@@ -62,22 +72,19 @@ kf.kernel @unpacked(%x: tensor<8x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.
 
 // -----
 
-// Minimums of unpacked panels are added before, in a loop of their own; the
-// groups of a gated product, one after the other.
+// Minimums of unpacked panels; the groups of a gated product, one after the
+// other.
 // CHECK-LABEL: func.func @unpacked_mins(
 // CHECK-DAG:     %[[SCALES:.*]] = memref.view {{.*}} to memref<8x3x4x16xf32>
 // CHECK-DAG:     %[[TOTALS:.*]] = memref.view {{.*}} to memref<8x8xf32>
 // CHECK:         scf.for {{.*}} -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>)
-// CHECK-COUNT-2:   vector.load %[[SCALES]]
-// CHECK-COUNT-4:   vector.fma
-// CHECK-NOT:       vector.fma
-// CHECK:           scf.yield
-// CHECK:         scf.for
+// CHECK-COUNT-6:   vector.load %[[SCALES]]
 // CHECK-COUNT-32:  kf.dp4a
 // CHECK-NOT:       kf.dp4a
-// CHECK:           scf.yield
-// CHECK:         scf.for
 // CHECK-COUNT-4:   vector.fma
+// CHECK:           memref.load %[[TOTALS]]
+// CHECK-COUNT-2:   vector.fma
+// CHECK:           scf.yield
 // CHECK:         scf.for
 // CHECK-COUNT-32:  kf.dp4a
 // CHECK-NOT:       kf.dp4a

@@ -83,6 +83,7 @@ kf.kernel @bf16(%x: tensor<1x64xf32>, %w: tensor<96x64xbf16, #kf.layout<panel = 
 // CHECK:             vector.store %{{.*}}, %[[PANEL]]
 // CHECK:           scf.for %{{.*}} = %c0 to %c4
 // CHECK:             scf.for %{{.*}} = %c0 to %c36 step %c4 iter_args{{.*}}
+// CHECK:               memref.prefetch %[[W]]{{.*}}, read, locality<2>, data
 // CHECK-NEXT:          vector.load %[[PANEL]]
 // CHECK-NOT:           arith.extf
 // CHECK:             scf.for %{{.*}} = %c36 to %c38 step %c1 iter_args

@@ -60,6 +60,21 @@ func.func private @f(tensor<8xf32, #kf.layout<panel = 4>>)
 
 // -----
 
+// expected-error @+1 {{#kf.fragments needs a tensor of rank 2, or of rank 3 with two matrices}}
+func.func private @f(tensor<8xf32, #kf.fragments>)
+
+// -----
+
+// expected-error @+1 {{#kf.fragments needs a tensor of rank 2, or of rank 3 with two matrices}}
+func.func private @f(tensor<3x8x4xf32, #kf.fragments>)
+
+// -----
+
+// expected-error @+1 {{#kf.fragments needs elements of f16, bf16 or f32, found 'i32'}}
+func.func private @f(tensor<8x4xi32, #kf.fragments>)
+
+// -----
+
 // expected-error @+1 {{#kf.layout with interleave needs bf16 elements, found 'f32'}}
 func.func private @f(tensor<8x4xf32, #kf.layout<panel = 4, interleave = 2>>)
 
@@ -180,6 +195,81 @@ func.func private @f(tensor<8x32x!kf.quant<q8_0>, #kf.layout<panel = 4, interlea
 
 // expected-error @+1 {{schedule: keys has 0, which is not in [1, 65536]}}
 "test.op"() {a = #kf.flash<workgroup = [1, 1], keys = 0, threads = [64]>} : () -> ()
+
+// -----
+
+// expected-error @below {{schedule: keys must be 16, 32 or 64, found 48}}
+"test.op"() {a = #kf.flash_mma<workgroup = [1, 1], keys = 48, threads = [32, 1, 1]>} : () -> ()
+
+// -----
+
+// expected-error @below {{schedule: threads must be [32, warps of rows, warps of keys]}}
+"test.op"() {a = #kf.flash_mma<workgroup = [1, 1], keys = 16, threads = [64]>} : () -> ()
+
+// -----
+
+// expected-error @below {{schedule: threads has 33, which is not in [1, 32]}}
+"test.op"() {a = #kf.flash_mma<workgroup = [1, 1], keys = 16, threads = [32, 1, 33]>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{schedule: workgroup and warps are [rows, columns]}}
+"test.op"() {a = #kf.mma<workgroup = [64], warps = [2, 2], reduction = 32, stages = 3>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{schedule: workgroup has 0, which is not in [1, 65536]}}
+"test.op"() {a = #kf.mma<workgroup = [0, 64], warps = [2, 2], reduction = 32, stages = 3>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{schedule: warps has 33, which is not in [1, 32]}}
+"test.op"() {a = #kf.mma<workgroup = [64, 64], warps = [2, 33], reduction = 32, stages = 3>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{schedule: reduction must be 16, 32, 64 or 128, found 48}}
+"test.op"() {a = #kf.mma<workgroup = [64, 64], warps = [2, 2], reduction = 48, stages = 3>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{schedule: stages has 1, which is not in [2, 8]}}
+"test.op"() {a = #kf.mma<workgroup = [64, 64], warps = [2, 2], reduction = 32, stages = 1>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{schedule: workgroup is [rows, columns]}}
+"test.op"() {a = #kf.stream<workgroup = [16], warps = 8, tiles = 4, stages = 3>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{schedule: workgroup has 0, which is not in [1, 65536]}}
+"test.op"() {a = #kf.stream<workgroup = [1, 0], warps = 8, tiles = 4, stages = 3>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{schedule: warps has 33, which is not in [1, 32]}}
+"test.op"() {a = #kf.stream<workgroup = [1, 16], warps = 33, tiles = 4, stages = 3>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{schedule: tiles has 34, which is not in [1, 32]}}
+"test.op"() {a = #kf.stream<workgroup = [1, 16], warps = 8, tiles = 34, stages = 3>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{schedule: tiles must be a multiple of 2, found 3}}
+"test.op"() {a = #kf.stream<workgroup = [1, 16], warps = 8, tiles = 3, stages = 3>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{schedule: stages has 1, which is not in [2, 16]}}
+"test.op"() {a = #kf.stream<workgroup = [1, 16], warps = 8, tiles = 4, stages = 1>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{schedule: reduction has -16, which is not in}}
+"test.op"() {a = #kf.stream<workgroup = [1, 16], warps = 8, tiles = 4, stages = 2, reduction = -16>} : () -> ()
 
 // -----
 

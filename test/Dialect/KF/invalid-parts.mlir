@@ -157,3 +157,19 @@ func.func @f(%a: vector<16xi8>) {
   %0 = kf.look_up %a [0, 1] : vector<16xi8>
   return
 }
+
+// -----
+
+func.func @wide_rows_of_f32(%x: tensor<?x64xf32>, %w: tensor<32x64xbf16>) -> tensor<?x32xf32> {
+  // expected-error @+1 {{C7: with wide, x must be a rank 2 tensor of f16 or bf16, found 'tensor<?x64xf32>'}}
+  %0 = kf.matmul %x, %w wide : tensor<?x64xf32>, tensor<32x64xbf16>
+  return %0 : tensor<?x32xf32>
+}
+
+// -----
+
+func.func @wide_batches(%x: tensor<2x5x64xf16>, %w: tensor<32x64xf16>) -> tensor<2x5x32xf32> {
+  // expected-error @+1 {{C7: with wide, x must be a rank 2 tensor of f16 or bf16, found 'tensor<2x5x64xf16>'}}
+  %0 = kf.matmul %x, %w wide : tensor<2x5x64xf16>, tensor<32x64xf16>
+  return %0 : tensor<2x5x32xf32>
+}

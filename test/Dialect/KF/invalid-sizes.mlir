@@ -50,7 +50,7 @@ kf.kernel @unknown(%x: tensor<?x4xf32, #kf.size<wanted>>)
 // -----
 
 module attributes {kf.sizes = ["wanted"]} {
-// expected-error @+1 {{C3: 'tensor<8x4xf32, #kf.size<wanted>>' has an encoding that is neither the #kf.layout of a static tensor nor the #kf.size of a dynamic one}}
+// expected-error @+1 {{C3: 'tensor<8x4xf32, #kf.size<wanted>>' has an encoding that is neither the #kf.layout or #kf.fragments of a static tensor nor the #kf.size of a dynamic one}}
 kf.kernel @static(%x: tensor<8x4xf32, #kf.size<wanted>>)
     -> tensor<8x4xf32, #kf.size<wanted>> {
   %0 = arith.addf %x, %x : tensor<8x4xf32, #kf.size<wanted>>

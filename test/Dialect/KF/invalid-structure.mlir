@@ -82,6 +82,14 @@ func.func @f(%x: tensor<8x4xf32>) {
 
 // -----
 
+func.func @f(%x: tensor<8x4xf32>) {
+  // expected-error @+1 {{C2: the result needs a #kf.layout encoding and the source none}}
+  %0 = kf.pack %x : tensor<8x4xf32> to tensor<8x4xf32, #kf.fragments>
+  return
+}
+
+// -----
+
 func.func @f(%x: tensor<8x4xf32, #kf.layout<panel = 4>>) {
   // expected-error @+1 {{C2: the result needs a #kf.layout encoding and the source none}}
   %0 = kf.pack %x : tensor<8x4xf32, #kf.layout<panel = 4>> to tensor<8x4xf32, #kf.layout<panel = 8>>
@@ -169,7 +177,7 @@ kf.kernel @k(%c: !layer) -> !layer {
 
 // -----
 
-// expected-error @+1 {{C3: 'tensor<?x4xf32, #kf.layout<panel = 4>>' has an encoding that is neither the #kf.layout of a static tensor nor the #kf.size of a dynamic one}}
+// expected-error @+1 {{C3: 'tensor<?x4xf32, #kf.layout<panel = 4>>' has an encoding that is neither the #kf.layout or #kf.fragments of a static tensor nor the #kf.size of a dynamic one}}
 kf.kernel @k(%x: tensor<?x4xf32, #kf.layout<panel = 4>>) {
   kf.yield
 }

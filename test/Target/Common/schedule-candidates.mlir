@@ -30,9 +30,12 @@ kf.kernel @matmul(%x: tensor<512x1024xf32>, %w: tensor<2048x1024xf32>) -> tensor
 
 !layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 64, type = f16, page = 32>
 // CHECK-LABEL: kernel @attention
-// CHECK-DAG:     #kf.flash<workgroup = [2, 4], keys = 32, threads = [128]> (default)
+// CHECK-DAG:     #kf.flash_mma<workgroup = [16, 4], keys = 16, threads = [32, 4, 1]> (default)
+// CHECK-DAG:     #kf.flash_mma<workgroup = [8, 4], keys = 32, threads = [32, 2, 4]>
 // CHECK-DAG:     #kf.flash<workgroup = [8, 4], keys = 16, threads = [256]>
 // CHECK-NOT:     keys = 64
+// SMALL-LABEL: kernel @attention
+// SMALL-NOT:     #kf.flash_mma
 kf.kernel @attention(%q: tensor<?x8x64xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x8x64xf32> {
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.125 : f32}
       : tensor<?x8x64xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
@@ -47,4 +50,28 @@ kf.kernel @attention(%q: tensor<?x8x64xf32>, %c: !layer, %p: tensor<?xi32>, %sp:
 kf.kernel @rows(%x: tensor<?x256xf32>) -> tensor<?x256xf32> {
   %0 = kf.softmax %x : tensor<?x256xf32>
   kf.yield %0 : tensor<?x256xf32>
+}
+
+// -----
+
+// Matrix units, or threads. Vulkan has no such schedule.
+// CHECK-LABEL: kernel @many_rows
+// CHECK-DAG:     #kf.mma<workgroup = [{{[0-9]+, [0-9]+}}], warps = {{.*}}> (default)
+// CHECK-DAG:     #kf.mma<workgroup = [64, 128], warps = [1, 4], reduction = 64, stages = 2>
+// CHECK-DAG:     #kf.simt<
+// SMALL-LABEL: kernel @many_rows
+// SMALL-NOT:     #kf.mma
+kf.kernel @many_rows(%x: tensor<512x1024xbf16>, %w: tensor<2048x1024xbf16>) -> tensor<512x2048xf32> {
+  %0 = kf.matmul %x, %w wide : tensor<512x1024xbf16>, tensor<2048x1024xbf16>
+  kf.yield %0 : tensor<512x2048xf32>
+}
+
+// -----
+
+// CHECK-LABEL: kernel @few_rows
+// CHECK-NOT:     #kf.mma
+// SMALL-LABEL: kernel @few_rows
+kf.kernel @few_rows(%x: tensor<16x1024xbf16>, %w: tensor<2048x1024xbf16>) -> tensor<16x2048xbf16> {
+  %0 = kf.matmul %x, %w : tensor<16x1024xbf16>, tensor<2048x1024xbf16>
+  kf.yield %0 : tensor<16x2048xbf16>
 }

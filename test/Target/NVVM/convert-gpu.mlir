@@ -92,6 +92,38 @@ gpu.module @k {
 
 // -----
 
+// One that begins while others are at work: what they write may change until it
+// has waited, which nothing is moved across. Weights do not change.
+
+kf.program @p(%x: tensor<?x8xf32>) -> tensor<?x8xf32>
+    attributes {max_tokens = 4 : i64, arena_bytes = 256 : i64} {
+  %w = kf.weight ["w"] : tensor<8xf32>
+  %0 = kf.dispatch @k(%x, %w) {offsets = array<i64: 0>} : (tensor<?x8xf32>, tensor<8xf32>) -> tensor<?x8xf32>
+  %1 = kf.dispatch @early(%0, %w) {offsets = array<i64: 128>} : (tensor<?x8xf32>, tensor<8xf32>) -> tensor<?x8xf32>
+  kf.yield %1 : tensor<?x8xf32>
+}
+
+gpu.module @k {
+  gpu.func @k(%x: memref<?xf32>, %w: memref<?xf32>, %r: memref<?xf32>, %s: memref<?xi32>) kernel {
+    gpu.return
+  }
+}
+
+// CHECK-LABEL: gpu.module @early
+// CHECK:         llvm.func @early(%{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr {llvm.noalias, llvm.readonly}, %{{.*}}: !llvm.ptr {llvm.noalias}, %{{.*}}: !llvm.ptr {llvm.noalias, llvm.readonly})
+// CHECK-SAME:      kf.waits
+// CHECK:           nvvm.griddepcontrol launch_dependents
+// CHECK-NEXT:      llvm.inline_asm has_side_effects "griddepcontrol.wait;", "~{memory}"
+gpu.module @early {
+  gpu.func @early(%x: memref<?xf32>, %w: memref<?xf32>, %r: memref<?xf32>, %s: memref<?xi32>) kernel {
+    nvvm.griddepcontrol launch_dependents
+    nvvm.griddepcontrol wait
+    gpu.return
+  }
+}
+
+// -----
+
 // Half precision is the GPU's own; subgroup operations are those of a warp.
 
 // CHECK-LABEL: gpu.module @warp

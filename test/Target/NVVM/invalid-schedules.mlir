@@ -1,9 +1,7 @@
 // RUN: kf-opt %s -split-input-file --kf-select-schedules -verify-diagnostics
 
-// What a kernel may have without asking for more is the same on every GPU.
-
-module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", memory = 232448>} {
-  // expected-error @below {{schedule cannot run on this device: it needs 66560 bytes of workgroup memory, the device has 49152}}
+module attributes {kf.target = #kf.cuda_target<chip = "sm_86", memory = 66559>} {
+  // expected-error @below {{schedule cannot run on this device: it needs 66560 bytes of workgroup memory, the device has 66559}}
   kf.kernel @k(%x: tensor<?x64xf32>, %w: tensor<128x64xf32>) -> tensor<?x128xf32>
       attributes {schedule = #kf.simt<workgroup = [128, 128], threads = [32, 8], tile = [16, 4]>} {
     %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<128x64xf32>
@@ -35,5 +33,149 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
     // expected-error @below {{no CUDA kernel for 'kf.matmul' on 'tensor<32x64xf32, #kf.layout<panel = 32>>' yet; use --device=cpu or --device=reference}}
     %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<32x64xf32, #kf.layout<panel = 32>>
     kf.yield %0 : tensor<?x32xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  // expected-error @below {{schedule cannot run on a GPU: #kf.mma multiplies f16 by f16 and bf16 by bf16, found bf16 and f16}}
+  kf.kernel @k(%x: tensor<?x64xbf16>, %w: tensor<96x64xf16>) -> tensor<?x96xf32>
+      attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [2, 2], reduction = 32, stages = 3>} {
+    %0 = kf.matmul %x, %w wide : tensor<?x64xbf16>, tensor<96x64xf16>
+    kf.yield %0 : tensor<?x96xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  // expected-error @below {{schedule cannot run on a GPU: a warp's tile is a multiple of [8, 16], and 2 x 2 of them make the workgroup's [64, 48]}}
+  kf.kernel @k(%x: tensor<?x64xbf16>, %w: tensor<96x64xbf16>) -> tensor<?x96xf32>
+      attributes {schedule = #kf.mma<workgroup = [64, 48], warps = [2, 2], reduction = 32, stages = 3>} {
+    %0 = kf.matmul %x, %w wide : tensor<?x64xbf16>, tensor<96x64xbf16>
+    kf.yield %0 : tensor<?x96xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  // expected-error @below {{schedule cannot run on a GPU: a warp's tile is a multiple of [8, 8], and 2 x 2 of them make the workgroup's [20, 32]}}
+  kf.kernel @k(%x: tensor<?x64xbf16>, %w: tensor<2x96x64xbf16>) -> tensor<?x96xf32>
+      attributes {schedule = #kf.mma<workgroup = [20, 32], warps = [2, 2], reduction = 32, stages = 3>} {
+    %0 = kf.matmul %x, %w glu(silu) wide : tensor<?x64xbf16>, tensor<2x96x64xbf16>
+    kf.yield %0 : tensor<?x96xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  // expected-error @below {{schedule cannot run on a GPU: a thread has 256 sums, and registers for 128}}
+  kf.kernel @k(%x: tensor<?x64xbf16>, %w: tensor<96x64xbf16>) -> tensor<?x96xf32>
+      attributes {schedule = #kf.mma<workgroup = [128, 256], warps = [2, 2], reduction = 16, stages = 2>} {
+    %0 = kf.matmul %x, %w wide : tensor<?x64xbf16>, tensor<96x64xbf16>
+    kf.yield %0 : tensor<?x96xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  // expected-error @below {{schedule cannot run on this device: it needs 65536 bytes of workgroup memory, the device has 49152}}
+  kf.kernel @k(%x: tensor<?x64xbf16>, %w: tensor<96x64xbf16>) -> tensor<?x96xf32>
+      attributes {schedule = #kf.mma<workgroup = [128, 128], warps = [2, 2], reduction = 32, stages = 4>} {
+    %0 = kf.matmul %x, %w wide : tensor<?x64xbf16>, tensor<96x64xbf16>
+    kf.yield %0 : tensor<?x96xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  // expected-error @below {{schedule cannot run on a GPU: #kf.mma is for matmul}}
+  kf.kernel @k(%x: tensor<?x64xf32>) -> tensor<?x64xf32>
+      attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [2, 2], reduction = 32, stages = 3>} {
+    %0 = kf.softmax %x : tensor<?x64xf32>
+    kf.yield %0 : tensor<?x64xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  // expected-error @below {{schedule cannot run on a GPU: #kf.mma reads rows from memory; norms are kernels of their own}}
+  kf.kernel @k(%x: tensor<?x64xf16>, %g: tensor<64xf32>, %w: tensor<96x64xf16>) -> tensor<?x96xf16>
+      attributes {schedule = #kf.mma<workgroup = [64, 32], warps = [2, 2], reduction = 32, stages = 3>} {
+    %0 = kf.rms_norm %x, %g eps(1.0e-5) : tensor<?x64xf16>, tensor<64xf32>
+    %1 = kf.matmul %0, %w : tensor<?x64xf16>, tensor<96x64xf16>
+    kf.yield %1 : tensor<?x96xf16>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  // expected-error @below {{schedule cannot run on a GPU: #kf.flash_mma is for caches of f16, bf16 and q8_0}}
+  kf.kernel @k(%q: tensor<?x4x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f32, page = 48>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x4x64xf32>
+      attributes {schedule = #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 2]>} {
+    %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x4x64xf32>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f32, page = 48>, tensor<?xi32>, tensor<1x4xi32>
+    kf.yield %0 : tensor<?x4x64xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  // expected-error @below {{schedule cannot run on a GPU: #kf.flash_mma takes heads of a multiple of 8 up to 256 columns, found 20}}
+  kf.kernel @k(%q: tensor<?x4x20xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 20, type = f16, page = 48>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x4x20xf32>
+      attributes {schedule = #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 2]>} {
+    %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x4x20xf32>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 20, type = f16, page = 48>, tensor<?xi32>, tensor<1x4xi32>
+    kf.yield %0 : tensor<?x4x20xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  // expected-error @below {{schedule cannot run on a GPU: #kf.flash_mma takes heads of a multiple of 8 up to 256 columns, found 264}}
+  kf.kernel @k(%q: tensor<?x4x264xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 264, type = f16, page = 48>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x4x264xf32>
+      attributes {schedule = #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 2]>} {
+    %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x4x264xf32>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 264, type = f16, page = 48>, tensor<?xi32>, tensor<1x4xi32>
+    kf.yield %0 : tensor<?x4x264xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  // expected-error @below {{schedule cannot run on a GPU: keys (32) must divide the cache's page (48)}}
+  kf.kernel @k(%q: tensor<?x4x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f16, page = 48>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x4x64xf32>
+      attributes {schedule = #kf.flash_mma<workgroup = [1, 4], keys = 32, threads = [32, 1, 2]>} {
+    %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x4x64xf32>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f16, page = 48>, tensor<?xi32>, tensor<1x4xi32>
+    kf.yield %0 : tensor<?x4x64xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80", memory = 16384>} {
+  // expected-error @below {{schedule cannot run on this device: it needs 16912 bytes of workgroup memory, the device has 16384}}
+  kf.kernel @k(%q: tensor<?x4x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = bf16, page = 48>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x4x64xf32>
+      attributes {schedule = #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 8]>} {
+    %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x4x64xf32>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = bf16, page = 48>, tensor<?xi32>, tensor<1x4xi32>
+    kf.yield %0 : tensor<?x4x64xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  // expected-error @below {{schedule cannot run on a GPU: #kf.flash_mma is for attention}}
+  kf.kernel @k(%x: tensor<?x40xf32>) -> tensor<?x40xf32>
+      attributes {schedule = #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 1]>} {
+    %0 = kf.softmax %x : tensor<?x40xf32>
+    kf.yield %0 : tensor<?x40xf32>
   }
 }

@@ -4,6 +4,10 @@
 // RUN: %ptx print %t | FileCheck %s --check-prefix=ROWS
 // RUN: kf-run emit-mlir %s --function product --device cuda --target-cpu sm_90a --compile-to=binary -o %t
 // RUN: %ptx print %t | FileCheck %s --check-prefix=PRODUCT
+// RUN: kf-run emit-mlir %s --function many_rows --device cuda --compile-to=binary -o %t
+// RUN: %ptx print %t | FileCheck %s --check-prefix=MANY
+// RUN: kf-run emit-mlir %s --function product --device cuda --target-cpu sm_89 --compile-to=binary -o %t
+// RUN: %ptx print %t | FileCheck %s --check-prefix=ADA
 // RUN: kf-run emit-mlir %s --function append --device cuda --target-cpu sm_90a --compile-to=binary -o %t
 // RUN: %ptx print %t | FileCheck %s --check-prefix=APPEND
 
@@ -33,7 +37,7 @@ func.func @elements(%a: tensor<?x70xf32>, %b: tensor<?x70xf32>) -> tensor<?x70xf
 }
 
 // The sum goes through shared memory; a weight is read as what nobody writes.
-// ROWS:          kernel @rms_norm_0 threads [64, 1, 1] shared 256
+// ROWS:          kernel @rms_norm_0 threads [64, 1, 1] shared 256, waits
 // ROWS:          .target sm_90{{$}}
 // ROWS-NOT:      .approx
 // ROWS-NOT:      call
@@ -48,10 +52,19 @@ func.func @rows(%x: tensor<?x70xf32>) -> tensor<?x70xf32> {
   return %0 : tensor<?x70xf32>
 }
 
-// PRODUCT:       kernel @matmul_0 threads [16, 16, 1] shared {{[1-9]}}
+// From sm_90 on, a kernel waits itself for those before it: what they write is
+// not constant then, weights are.
+// PRODUCT:       kernel @matmul_0 threads [16, 16, 1] shared {{[1-9][0-9]*}}, waits
 // PRODUCT:       .target sm_90a
 // PRODUCT:       .reqntid 16, 16, 1
+// PRODUCT-NOT:   ld.global{{$}}
+// PRODUCT:       griddepcontrol.launch_dependents;
+// PRODUCT:       griddepcontrol.wait;
 // PRODUCT:       ld.global.nc
+// PRODUCT:       ld.global.b32
+// ADA:           kernel @matmul_0 threads [16, 16, 1] shared {{[0-9]+$}}
+// ADA-NOT:       griddepcontrol
+// ADA:           ld.global.nc
 // PRODUCT:       bar.sync
 // PRODUCT:       ld.shared
 // PRODUCT:       bar.sync
@@ -59,6 +72,25 @@ func.func @product(%x: tensor<?x64xf32>) -> tensor<?x40xf32> {
   %w = kf.weight ["w"] : tensor<40x64xf32>
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<40x64xf32>
   return %0 : tensor<?x40xf32>
+}
+
+// Matrix units, whose operands are copied past registers.
+// MANY:          kernel @rms_norm_trunc_0
+// MANY:          kernel @matmul_mul_0 threads [128, 1, 1] shared {{[1-9]}}
+// MANY:          .target sm_80
+// MANY-DAG:      cp.async.cg.shared.global
+// MANY-DAG:      cp.async.commit_group
+// MANY-DAG:      cp.async.wait_group
+// MANY-DAG:      bar.sync
+// MANY-DAG:      ldmatrix.sync.aligned.m8n8.x4.shared.b16
+// MANY-DAG:      mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
+func.func @many_rows(%x: tensor<?x512xf32>, %y: tensor<?x1024xf32>) -> tensor<?x1024xf32> {
+  %g = kf.weight ["g"] : tensor<512xf32>
+  %w = kf.weight ["w"] : tensor<1024x512xbf16>
+  %0 = kf.rms_norm %x, %g eps(1.0e-5) : tensor<?x512xf32>, tensor<512xf32>
+  %1 = kf.matmul %0, %w : tensor<?x512xf32>, tensor<1024x512xbf16>
+  %2 = arith.mulf %1, %y : tensor<?x1024xf32>
+  return %2 : tensor<?x1024xf32>
 }
 
 // Scales of q8_0 are stored byte by byte, and ptxas 13.0 gets the lower one wrong

@@ -4,9 +4,9 @@
 // RUN: not kf-opt %s --kf-set-target=target=cuda:sm_75 2>&1 | FileCheck %s --check-prefix=OLD
 // RUN: not kf-opt %s --kf-set-target=target=cuda:90 2>&1 | FileCheck %s --check-prefix=TEXT
 
-// OLDEST: kf.target = #kf.cuda_target<chip = "sm_80">
-// HOPPER: kf.target = #kf.cuda_target<chip = "sm_90a">
-// FAMILY: kf.target = #kf.cuda_target<chip = "sm_100f">
+// OLDEST: kf.target = #kf.cuda_target<chip = "sm_80", memory = 166912>
+// HOPPER: kf.target = #kf.cuda_target<chip = "sm_90a", memory = 232448>
+// FAMILY: kf.target = #kf.cuda_target<chip = "sm_100f", memory = 232448>
 // OLD:    error: kf-set-target: cuda target: there is no code for 'sm_75'; it is one of sm_80, sm_86,
 // TEXT:   error: kf-set-target: cuda target: there is no code for '90'; it is one of sm_80,
 

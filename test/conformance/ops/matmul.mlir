@@ -142,3 +142,56 @@ func.func @few_rows_gated(%x: tensor<?x256xf32>, %w: tensor<2x44x256xf16>) -> te
   %0 = kf.matmul %x, %w glu(silu) : tensor<?x256xf32>, tensor<2x44x256xf16>
   return %0 : tensor<?x44xf32>
 }
+
+// Of many rows, which matrix units multiply: whole tiles, and parts of them.
+func.func @many_rows(%x: tensor<?x128xf32>, %w: tensor<192x128xbf16>, %b: tensor<192xf32>, %r: tensor<?x192xf32>) -> tensor<?x192xf32> attributes {kf.max_tokens = 150 : i64} {
+  %0 = kf.matmul %x, %w bias(%b) : tensor<?x128xf32>, tensor<192x128xbf16>, tensor<192xf32>
+  %1 = arith.addf %r, %0 : tensor<?x192xf32>
+  return %1 : tensor<?x192xf32>
+}
+
+func.func @many_rows_gated(%x: tensor<?x72xf32>, %g: tensor<72xf32>, %w: tensor<2x77x72xbf16>, %b: tensor<2x77xf32>, %d: tensor<40x77xbf16>) -> tensor<?x40xf32> attributes {kf.max_tokens = 70 : i64} {
+  %n = kf.rms_norm %x, %g eps(1.0e-5) : tensor<?x72xf32>, tensor<72xf32>
+  %0 = kf.matmul %n, %w bias(%b) glu(silu) : tensor<?x72xf32>, tensor<2x77x72xbf16>, tensor<2x77xf32>
+  %1 = kf.matmul %0, %d : tensor<?x77xf32>, tensor<40x77xbf16>
+  return %1 : tensor<?x40xf32>
+}
+
+func.func @many_rows_f16(%x: tensor<33x520xf16>, %w: tensor<130x520xf16>) -> tensor<33x130xf16> {
+  %0 = kf.matmul %x, %w : tensor<33x520xf16>, tensor<130x520xf16>
+  return %0 : tensor<33x130xf16>
+}
+
+func.func @many_rows_of_views(%x: tensor<?x4x32xf32>, %a: tensor<3x100x136xf16>) -> tensor<?x60xf32> attributes {kf.max_tokens = 40 : i64} {
+  %0 = tensor.collapse_shape %x [[0], [1, 2]] : tensor<?x4x32xf32> into tensor<?x128xf32>
+  %1 = tensor.collapse_shape %a [[0, 1], [2]] : tensor<3x100x136xf16> into tensor<300x136xf16>
+  %w = tensor.extract_slice %1[30, 8] [60, 128] [1, 1] : tensor<300x136xf16> to tensor<60x128xf16>
+  %2 = kf.matmul %0, %w : tensor<?x128xf32>, tensor<60x128xf16>
+  return %2 : tensor<?x60xf32>
+}
+
+func.func @wide(%x: tensor<?x48xbf16>, %w: tensor<50x48xf32>) -> tensor<?x50xf32> {
+  %0 = kf.matmul %x, %w wide : tensor<?x48xbf16>, tensor<50x48xf32>
+  return %0 : tensor<?x50xf32>
+}
+
+// The same with weights that are packed at load.
+func.func @many_rows_packed(%x: tensor<?x128xf32>) -> tensor<?x192xf32> attributes {kf.max_tokens = 150 : i64} {
+  %w = kf.weight ["w"] : tensor<192x128xbf16>
+  %0 = kf.matmul %x, %w : tensor<?x128xf32>, tensor<192x128xbf16>
+  return %0 : tensor<?x192xf32>
+}
+
+func.func @many_rows_packed_gated(%x: tensor<?x72xf32>) -> tensor<?x40xf32> attributes {kf.max_tokens = 70 : i64} {
+  %w = kf.weight ["gate", "up"] {stacked} : tensor<2x77x72xbf16>
+  %d = kf.weight ["down"] : tensor<40x77xbf16>
+  %0 = kf.matmul %x, %w glu(silu) : tensor<?x72xf32>, tensor<2x77x72xbf16>
+  %1 = kf.matmul %0, %d : tensor<?x77xf32>, tensor<40x77xbf16>
+  return %1 : tensor<?x40xf32>
+}
+
+func.func @many_rows_packed_f16(%x: tensor<33x520xf16>) -> tensor<33x130xf16> {
+  %w = kf.weight ["w"] : tensor<130x520xf16>
+  %0 = kf.matmul %x, %w : tensor<33x520xf16>, tensor<130x520xf16>
+  return %0 : tensor<33x130xf16>
+}

@@ -407,6 +407,7 @@ public:
     Reading reading;
     reading.ids = std::move(ids);
     reading.sampler = &sampler;
+    reading.goesOn = chosen.size() + 1 < count;
     reading.done = [this](const Reading::Outcome &outcome) { next(outcome); };
     return sequence->read(std::move(reading));
   }
@@ -471,10 +472,11 @@ std::vector<int32_t> expected(std::vector<int32_t> ids,
   return chosen;
 }
 
-TEST(Engine, TextsDoNotDependOnOneAnother) {
+void expectIndependentTexts(bool runsAhead) {
   for (const int64_t rows : {4, 20, 512}) {
     SCOPED_TRACE(rows);
-    Fixture fixture({.parallel = 16, .rowsPerStep = rows});
+    Fixture fixture(
+        {.parallel = 16, .rowsPerStep = rows, .runsAhead = runsAhead});
     fixture.device.behavior.varies = true;
     std::vector<std::unique_ptr<Text>> texts;
     for (size_t i = 0; i < 24; ++i) {
@@ -491,6 +493,10 @@ TEST(Engine, TextsDoNotDependOnOneAnother) {
           << "text " << i;
     }
   }
+}
+
+TEST(Engine, TextsDoNotDependOnOneAnother) {
+  expectIndependentTexts(/*runsAhead=*/false);
 }
 
 /// Who generates gets a row in every step while a long prompt is read, and the
@@ -826,17 +832,147 @@ TEST(Engine, AbandonedReadingsAreForgotten) {
 }
 
 //===----------------------------------------------------------------------===//
+// Steps that begin before they are asked for
+//===----------------------------------------------------------------------===//
+
+TEST(EngineAhead, TextsDoNotDependOnOneAnother) {
+  expectIndependentTexts(/*runsAhead=*/true);
+}
+
+/// Every step but the prompt's, and those for which a program has to be made
+/// first; what is computed of a text that has ended is not counted.
+TEST(EngineAhead, StepsOfTextsBeginEarly) {
+  Fixture fixture({.parallel = 4, .runsAhead = true});
+  fixture.device.behavior.varies = true;
+  for (int round = 0; round < 2; ++round) {
+    std::vector<std::unique_ptr<Text>> texts;
+    for (size_t i = 0; i < 3; ++i) {
+      SamplerOptions options;
+      options.temperature = static_cast<double>(i);
+      options.seed = i;
+      texts.push_back(std::make_unique<Text>(fixture.sequence(), options, 100));
+      EXPECT_TRUE(texts.back()->read(tokens(90, 3 * round + i)).ok());
+    }
+    const EngineCounts before = fixture.engine->counts();
+    const int runs = fixture.device.behavior.runs;
+    fixture.runAll();
+    const EngineCounts after = fixture.engine->counts();
+    EXPECT_EQ(after.steps - before.steps, 100);
+    EXPECT_EQ(after.rows - before.rows, 3 * (90 + 99));
+    EXPECT_EQ(after.chosen - before.chosen, 300);
+    EXPECT_EQ(after.ahead - before.ahead, round == 0 ? 98 : 99);
+    EXPECT_EQ(fixture.device.behavior.runs - runs, 100);
+    for (size_t i = 0; i < 3; ++i) {
+      SamplerOptions options;
+      options.temperature = static_cast<double>(i);
+      options.seed = i;
+      EXPECT_EQ(texts[i]->chosen, expected(tokens(90, 3 * round + i), options,
+                                           100, fixture.device.behavior));
+    }
+  }
+}
+
+/// Callers may do what they did not say they would; pages are theirs again.
+TEST(EngineAhead, ReadingsMayBeOthers) {
+  Fixture fixture({.contextLength = 300, .parallel = 2, .runsAhead = true});
+  fixture.device.behavior.varies = true;
+  const Sampler sampler = *Sampler::create({});
+  auto sequence = fixture.sequence();
+  Answer answer;
+  std::vector<int32_t> ids;
+  /// Reads a token that was not chosen, and has another one chosen.
+  auto choose = [&] {
+    const int32_t id = (answer.id() + 1) % kVocab;
+    answer = {};
+    Reading reading;
+    reading.ids = {id};
+    reading.sampler = &sampler;
+    reading.goesOn = true;
+    reading.done = answer.take();
+    ids.push_back(id);
+    ASSERT_TRUE(sequence->read(std::move(reading)).ok());
+    fixture.engine->step();
+    ASSERT_GE(answer.id(), 0);
+    EXPECT_TRUE(std::ranges::equal(sequence->tokens(), ids));
+  };
+  auto readMore = [&](std::span<const int32_t> more) {
+    EXPECT_EQ(readAll(*sequence, more).message(), "");
+    ids.insert(ids.end(), more.begin(), more.end());
+  };
+  for (int i = 0; i < 5; ++i)
+    choose();
+  readMore(tokens(5)); // another reading
+  choose();
+  ASSERT_TRUE(sequence->rewind(4).ok());
+  ids.resize(4);
+  readMore(tokens(59));
+  choose(); // the last one of the page
+  const PagePool &pool = fixture.engine->pages();
+  EXPECT_EQ(pool.used(), 1);
+  choose();
+  EXPECT_EQ(pool.used(), 2);
+  auto fork = sequence->fork().take();
+  choose();
+  EXPECT_EQ(readAll(*fork, tokens(4)).message(), "");
+  fork.reset();
+  // What the tokens left behind is what they are.
+  const int32_t last = answer.id();
+  EXPECT_EQ(last, expected(ids, {}, 1, fixture.device.behavior).front());
+  sequence.reset();
+  EXPECT_EQ(fixture.engine->pages().used(), 0);
+  EXPECT_EQ(fixture.engine->counts().ahead, 0);
+}
+
+/// A step that fails, or is cancelled, ends what was read in it; nobody finds
+/// what it should have written, and what is behind it is nobody's.
+TEST(EngineAhead, FailuresTakeReadingsBack) {
+  for (const bool isCancelled : {false, true}) {
+    Fixture fixture({.parallel = 2, .runsAhead = true});
+    fixture.device.behavior.varies = true;
+    Text warm(fixture.sequence(), SamplerOptions(), 3);
+    EXPECT_TRUE(warm.read(tokens(1)).ok());
+    fixture.runAll();
+    Text text(fixture.sequence(), SamplerOptions(), 200);
+    EXPECT_TRUE(text.read(tokens(60, 5)).ok());
+    while (text.chosen.size() < 30)
+      fixture.engine->step();
+    const int64_t position = text.sequence->position();
+    if (isCancelled)
+      fixture.cancelled = true;
+    else
+      fixture.device.behavior.failure = Status::error("out of order");
+    fixture.runAll();
+    EXPECT_EQ(text.error.isCancelled(), isCancelled);
+    EXPECT_EQ(text.sequence->position(), position);
+    fixture.cancelled = false;
+    fixture.device.behavior.failure = Status();
+    // As if nothing had been.
+    std::vector<int32_t> all = tokens(60, 5);
+    all.insert(all.end(), text.chosen.begin(), text.chosen.end());
+    Text again(fixture.sequence(), SamplerOptions(), 40);
+    EXPECT_TRUE(again.read(all).ok());
+    fixture.runAll();
+    EXPECT_EQ(again.chosen,
+              expected(all, SamplerOptions(), 40, fixture.device.behavior));
+    EXPECT_LE(again.sequence->reusedTokens(), position);
+  }
+}
+
+//===----------------------------------------------------------------------===//
 // At random
 //===----------------------------------------------------------------------===//
 
 /// Texts come, are forked, cancelled, rewound and dropped at random, with fewer
 /// pages than they would like to have. Every token has to be the one that the
 /// text's own tokens lead to, and no page may be lost.
-TEST(Engine, Stress) {
+void stress(bool runsAhead) {
   std::mt19937 random(17);
   auto below = [&](size_t n) { return random() % n; };
-  Fixture fixture(
-      {.contextLength = 400, .parallel = 12, .pages = 16, .rowsPerStep = 96});
+  Fixture fixture({.contextLength = 400,
+                   .parallel = 12,
+                   .pages = 16,
+                   .rowsPerStep = 96,
+                   .runsAhead = runsAhead});
   fixture.device.behavior.varies = true;
   struct Job {
     std::unique_ptr<Text> text;
@@ -856,7 +992,9 @@ TEST(Engine, Stress) {
   while (fixture.engine->counts().steps < 10000) {
     if (jobs.size() < 12 && below(2) == 0) {
       Job job;
-      job.options = optionsOf(below(30));
+      // Penalties keep steps from beginning early.
+      job.options =
+          optionsOf(runsAhead && below(20) ? 2 * below(15) : below(30));
       job.count = 1 + below(60);
       if (!jobs.empty() && below(3) == 0) {
         // A fork of one that does not read.
@@ -922,7 +1060,11 @@ TEST(Engine, Stress) {
   jobs.clear();
   EXPECT_EQ(fixture.engine->pages().used(), 0);
   EXPECT_TRUE(fixture.engine->pages().check({}).ok());
+  EXPECT_EQ(fixture.engine->counts().ahead > 500, runsAhead);
 }
+
+TEST(Engine, Stress) { stress(/*runsAhead=*/false); }
+TEST(EngineAhead, Stress) { stress(/*runsAhead=*/true); }
 
 //===----------------------------------------------------------------------===//
 // Accounting

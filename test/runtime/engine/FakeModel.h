@@ -197,8 +197,10 @@ public:
 
 private:
   Result<std::unique_ptr<Buffer>> doAllocate(uint64_t bytes,
-                                             MemoryKind) override {
+                                             MemoryKind kind) override {
     KF_ASSIGN_OR_RETURN(AlignedBuffer memory, AlignedBuffer::allocate(bytes));
+    if (kind == MemoryKind::HostPinned)
+      return std::unique_ptr<Buffer>(new HostBuffer(std::move(memory)));
     return make(std::move(memory));
   }
   Result<std::unique_ptr<Buffer>> doWrap(const void *data,

@@ -744,6 +744,26 @@ private:
   std::vector<std::unique_ptr<Modelled>> living;
 };
 
+/// A step that failed: what it was to write is found by nobody.
+TEST(PagePool, RevokedTokensAreNotFound) {
+  for (const int64_t before : {0, 10, 64, 100}) {
+    auto pool = makePool(8);
+    PagedSequence sequence(*pool);
+    append(sequence, range(0, before));
+    append(sequence, range(static_cast<int32_t>(before), 100));
+    sequence.revoke(before);
+    EXPECT_EQ(idsOf(sequence), range(0, before));
+    EXPECT_EQ(pool->used(), cachePagesOf(before));
+    EXPECT_EQ(pool->cached(), 0);
+    const PagedSequence *living[] = {&sequence};
+    EXPECT_TRUE(succeeds(pool->check(living)));
+    PagedSequence other(*pool);
+    Result<int64_t> found = other.reusePrefix(range(0, 200));
+    ASSERT_TRUE(found.ok());
+    EXPECT_EQ(*found, before);
+  }
+}
+
 } // namespace
 
 TEST(PagePool, EveryPositionHoldsItsOwnHistory) {

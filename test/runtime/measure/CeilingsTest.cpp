@@ -56,6 +56,18 @@ TEST(LastLevelCache, IsNotKnownWhereTheSystemDoesNotTell) {
   EXPECT_EQ(lastLevelCacheBytes(root.path()), 0u);
 }
 
+TEST(LastCache, IsTheHostsOrALargeOneWhereNothingTells) {
+  TempFolder root;
+  auto host = createReferenceDevice();
+  EXPECT_EQ(lastCacheBytes(*host, root.path()), 256 * kMiB);
+  writeCache(root, 3, "266240K");
+  EXPECT_EQ(lastCacheBytes(*host, root.path()), 260 * kMiB);
+  FakeCuda driver;
+  auto gpu = createCudaDevice({.device = {}, .driver = &driver.functions()});
+  ASSERT_TRUE(succeeds(gpu.status()));
+  EXPECT_EQ(lastCacheBytes(**gpu, root.path()), 256 * kMiB);
+}
+
 TEST(UncachedBytes, AreFarBeyondTheCacheAndNotAllMemory) {
   EXPECT_EQ(uncachedBytes(100 * kMiB, 64 * 1024 * kMiB), 400 * kMiB);
   EXPECT_EQ(uncachedBytes(0, 64 * 1024 * kMiB), 256 * kMiB);
@@ -86,6 +98,9 @@ TEST(HostCeilings, ReadAsMuchAsIsAsked) {
   EXPECT_EQ((*host)->arrayBytes(), 3 * kMiB + 64);
   for (uint64_t bytes : {uint64_t(1), kMiB, 100 * kMiB})
     EXPECT_GT(*(*host)->readBytesPerSecond(bytes), 0);
+  host = HostCeilings::create(1, {.mostReadBytes = 3 * kMiB});
+  ASSERT_TRUE(succeeds(host.status()));
+  EXPECT_EQ((*host)->arrayBytes(), 3 * kMiB);
   host = HostCeilings::create(1, {.readBytes = 1});
   ASSERT_TRUE(succeeds(host.status()));
   EXPECT_EQ((*host)->arrayBytes(), 64u);

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <vector>
 
 using namespace kf;
 
@@ -65,9 +66,9 @@ TEST(EvalReport, RoundTrips) {
 
 TEST(EvalReport, SaysWhatIsWrongWithAFile) {
   const std::tuple<const char *, const char *, const char *> cases[] = {
-      {"\"version\":1,", "\"version\":2,",
-       "version 2 is not known; this is version 1, measure again"},
-      {"\"version\":1,", "", "'version' is missing"},
+      {"\"version\":2,", "\"version\":1,",
+       "version 1 is not known; this is version 2, measure again"},
+      {"\"version\":2,", "", "'version' is missing"},
       {"\"device\":\"cpu\",", "", "environment: 'device' is missing"},
       {"\"threads\":2", "\"threads\":-2",
        "environment: 'threads' is -2, which is not from 0 to 1e+15"},
@@ -140,6 +141,19 @@ TEST(EvalReport, TimesAreWorseBeyondThresholdAndNoise) {
   EXPECT_EQ(compare(now).text.substr(0, 8), "better  ");
 }
 
+TEST(EvalReport, ARunFarOffHidesNoRegression) {
+  EvalReport before = sample(), now = sample();
+  before.kernels[0].setTimes(
+      std::vector<double>{100e-6, 101e-6, 99e-6, 100e-6, 102e-6});
+  now.kernels[0].setTimes(
+      std::vector<double>{150e-6, 151e-6, 149e-6, 9000e-6, 152e-6});
+  Result<EvalComparison> comparison = compareReports(before, now, {});
+  ASSERT_TRUE(comparison.ok()) << comparison.message();
+  EXPECT_EQ(comparison->regressions, 1);
+  EXPECT_TRUE(comparison->text.starts_with("worse   matmul_0 "))
+      << comparison->text;
+}
+
 TEST(EvalReport, ErrorsAreWorseBeyondTheirThreshold) {
   EvalReport now = sample();
   now.kernels[0].meanError = 0.0014;
@@ -156,6 +170,32 @@ TEST(EvalReport, ErrorsAreWorseBeyondTheirThreshold) {
   EXPECT_EQ(compare(now).regressions, 5);
 }
 
+TEST(EvalReport, WhatOnlyOneHasIsNamedAndNotWorse) {
+  EvalReport now = sample();
+  EXPECT_EQ(compare(now).compared, 3);
+  now.kernels[0].rows = 1;
+  EvalComparison comparison = compare(now);
+  EXPECT_EQ(comparison.text,
+            "note    matmul_0 (16x64xf32, 96x64xq4_0), 1 row: not in the "
+            "baseline\n"
+            "note    matmul_0 (16x64xf32, 96x64xq4_0), 16 rows: not measured, "
+            "but in the baseline\n");
+  EXPECT_EQ(comparison.regressions, 0);
+  EXPECT_EQ(comparison.compared, 2);
+  EXPECT_EQ(comparison.onlyBaseline, 1);
+  EXPECT_EQ(comparison.onlyNow, 1);
+  // A wrong result is worse, wherever it is.
+  now.kernels[0].complaint = "result 0, element 3 is nan";
+  EXPECT_EQ(compare(now).regressions, 1);
+
+  now = sample();
+  now.fidelity.reset();
+  comparison = compare(now);
+  EXPECT_EQ(comparison.text,
+            "note    fidelity: not measured, but in the baseline\n");
+  EXPECT_EQ(comparison.onlyBaseline, 1);
+}
+
 TEST(EvalReport, OtherDevicesAndModelsAreNotCompared) {
   EvalReport now = sample();
   now.environment.device = "vulkan";
@@ -164,7 +204,9 @@ TEST(EvalReport, OtherDevicesAndModelsAreNotCompared) {
   now = sample();
   now.model.clear();
   EXPECT_EQ(compareReports(sample(), now, {}).message(),
-            "the baseline is of 'kf-stories', this of no model");
+            "the baseline is of 'kf-stories', this without MODEL");
+  EXPECT_EQ(compareReports(now, sample(), {}).message(),
+            "the baseline is without MODEL, this of 'kf-stories'");
   now = sample();
   now.fidelity.reset();
   now.kernels.resize(1);

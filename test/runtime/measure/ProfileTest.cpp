@@ -87,7 +87,8 @@ TEST_F(ProfileTest, AddsUpCallsTimesAndWork) {
   EXPECT_EQ(sum.kernels[0].work.bytes, 4 * 1020);
   EXPECT_EQ(sum.kernels[0].work.flops, 4 * 1000);
   EXPECT_EQ(sum.kernels[1].calls, 2u);
-  EXPECT_EQ(sum.kernels[1].work.bytes, 2 * 10 * 4);       // each key once
+  EXPECT_EQ(sum.kernels[1].work.bytes, 2 * 10 * 4); // each key once
+  EXPECT_EQ(sum.bytesOfRun(), 2 * 1020 + 10 * 4);
   EXPECT_EQ(sum.kernels[1].work.flops, 2 * (9 + 10) * 8); // for each row
 }
 

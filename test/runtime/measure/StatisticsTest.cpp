@@ -37,6 +37,16 @@ TEST(Statistics, OfOneSampleThereIsNoDeviation) {
   EXPECT_DOUBLE_EQ(statistics.mean, 0.25);
   EXPECT_DOUBLE_EQ(statistics.median, 0.25);
   EXPECT_EQ(statistics.deviation, 0);
+  EXPECT_EQ(statistics.spread, 0);
+}
+
+TEST(Statistics, FarSamplesDoNotMoveTheSpread) {
+  // Distances from the median 5: 1, 1, 0, 2, 2; then 1, 1, 0, 2, 995.
+  const std::vector<double> quiet = {4, 6, 5, 3, 7},
+                            disturbed = {4, 6, 5, 3, 1000};
+  EXPECT_DOUBLE_EQ(statisticsOf(quiet).spread, 1.4826);
+  EXPECT_DOUBLE_EQ(statisticsOf(disturbed).spread, 1.4826);
+  EXPECT_GT(statisticsOf(disturbed).deviation, 400);
 }
 
 TEST(Statistics, OfNothingIsZero) {

@@ -79,12 +79,26 @@ TEST(ModelWork, OfAPromptGoesInSteps) {
   const StepWork prompt = work.prompt(1, 0, 512, 512);
   EXPECT_EQ(prompt.blockOperations, 2 * (512 * kLayerElements + kHeadElements));
   EXPECT_EQ(prompt.floatOperations, 512 * 513 / 2 * 4 * kHidden * kLayers);
-  // Twice the weights, and the first half's keys once more.
+  // Twice the layers' weights, and the first half's keys once more; the output
+  // is that of the last row.
   const StepWork halves = work.prompt(1, 0, 512, 256);
-  const double weights =
-      (kLayerElements + kHeadElements) * 34 / 32 + kNormBytes;
+  const double weights = kLayerElements * 34 / 32 + kNormBytes;
   EXPECT_EQ(halves.bytes - prompt.bytes, weights + 256 * kKeyBytes);
   EXPECT_EQ(halves.floatOperations, prompt.floatOperations);
+}
+
+TEST(ModelWork, OfPromptsReadsTheOutputMatrixWhereOneEnds) {
+  const ModelWork work = workOf(configOf("tinyllama-1.1b"), DataType::Q8_0);
+  const double layers = kLayerElements * 34 / 32 + kNormBytes,
+               head = kHeadElements * 34 / 32;
+  // Rows and keys are the same; three prompts end in two steps, or in three.
+  auto bytesOf = [&](int64_t rows) {
+    return work.prompt(3, 0, 128, rows).bytes;
+  };
+  EXPECT_EQ(bytesOf(192) - bytesOf(384), layers + head);
+  EXPECT_EQ(bytesOf(128) - bytesOf(192), layers + head);
+  EXPECT_EQ(work.prompt(3, 0, 128, 64).bytes - bytesOf(128),
+            3 * (layers + 64 * kKeyBytes));
 }
 
 TEST(ModelWork, LooksNoFurtherThanAWindow) {

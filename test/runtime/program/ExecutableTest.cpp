@@ -50,6 +50,19 @@ TEST(Executable, RoundTrips) {
   EXPECT_EQ(back->dispatches[0].grid[0].scalar, -1);
 }
 
+TEST(Executable, RoundTripsWhatKernelsForCudaSay) {
+  Executable executable = sampleExecutable();
+  executable.target = "cuda";
+  executable.kernels[1].dynamicBytes = 4000;
+  executable.kernels[1].waits = true;
+  Result<Executable> back = Executable::deserialize(executable.serialize());
+  ASSERT_TRUE(back.ok()) << back.message();
+  EXPECT_EQ(back->kernels[0].dynamicBytes, 0u);
+  EXPECT_FALSE(back->kernels[0].waits);
+  EXPECT_EQ(back->kernels[1].dynamicBytes, 4000u);
+  EXPECT_TRUE(back->kernels[1].waits);
+}
+
 TEST(Executable, EveryTruncationIsAnError) {
   std::string bytes = sampleExecutable().serialize();
   for (size_t length = 0; length < bytes.size(); ++length)
@@ -102,9 +115,9 @@ TEST(Executable, OtherVersionsAreNamed) {
   std::string bytes = sampleExecutable().serialize();
   bytes[7] = 98;
   EXPECT_EQ(Executable::deserialize(bytes).message(),
-            "the executable's file has version 98; this is version 2, compile "
+            "the executable's file has version 98; this is version 3, compile "
             "it again");
-  bytes[7] = 2;
+  bytes[7] = 3;
   bytes[8] = 99;
   EXPECT_EQ(Executable::deserialize(bytes).message(),
             "the executable was made for ABI version 99; this is version " +
@@ -138,6 +151,17 @@ TEST(Executable, VerifyNamesWhatIsWrong) {
       {"kernel 1: it asks for 1099511627776 bytes of scratch; at most "
        "4294967296 are possible",
        [](Executable &e) { e.kernels[1].scratchBytes = uint64_t(1) << 40; }},
+      {"kernel 1: 4097 bytes of its scratch are a launch's, which is of 4096",
+       [](Executable &e) {
+         e.target = "cuda";
+         e.kernels[1].dynamicBytes = 4097;
+       }},
+      {"kernel 1: its scratch is a launch's, or it waits for others, which "
+       "kernels for cuda alone do",
+       [](Executable &e) { e.kernels[1].dynamicBytes = 1; }},
+      {"kernel 0: its scratch is a launch's, or it waits for others, which "
+       "kernels for cuda alone do",
+       [](Executable &e) { e.kernels[0].waits = true; }},
       {"dispatch 1: the work of kernel 'matmul' depends on operand 4, of which "
        "it has 4",
        [](Executable &e) { e.kernels[1].work->keys->sequences = 4; }},
@@ -157,8 +181,28 @@ TEST(Executable, VerifyNamesWhatIsWrong) {
        [](Executable &e) { e.weights[1].type = DataType::F32; }},
       {"weight 'q': only bf16 elements can be interleaved, not f16",
        [](Executable &e) { e.weights[1].type = DataType::F16; }},
-      {"weight 'norm': a row-major weight has a panel or an interleave",
+      {"weight 'norm': a weight without panels has a panel or an "
+       "interleave",
        [](Executable &e) { e.weights[0].layout.panel = 8; }},
+      {"weight 'q': a weight without panels has a panel or an interleave",
+       [](Executable &e) {
+         e.weights[1].layout.kind = WeightLayout::Kind::Fragments;
+       }},
+      {"weight 'q': no fragments of q5_0",
+       [](Executable &e) {
+         e.weights[1].layout = {WeightLayout::Kind::Fragments};
+         e.weights[1].type = DataType::Q5_0;
+       }},
+      {"weight 'norm': fragments need a weight of rank 2, or of rank 3 with "
+       "two groups",
+       [](Executable &e) {
+         e.weights[0].layout = {WeightLayout::Kind::Fragments};
+       }},
+      {"weight 'q': its fragments are too large",
+       [](Executable &e) {
+         e.weights[1].layout = {WeightLayout::Kind::Fragments};
+         e.weights[1].shape = {int64_t(1) << 40, int64_t(1) << 40};
+       }},
       {"weight 'q': a shape has more elements than 63 bits can count",
        [](Executable &e) {
          e.weights[1].shape = {int64_t(1) << 40, int64_t(1) << 40};

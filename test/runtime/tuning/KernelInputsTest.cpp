@@ -173,4 +173,25 @@ TEST(KernelInputsTest, Errors) {
       "input 3: its codes come after it"));
 }
 
+TEST(KernelInputsTest, NoRowLiesBeyondThePageTable) {
+  Executable program = pagedProgram();
+  program.inputs[3].shape = {kSequences, 1}; // 4 positions for each sequence
+  KernelCase kernelCase = pagedCase();
+  EXPECT_TRUE(test::failsWith(kernelScalars(program, kernelCase).status(),
+                              "6 rows in 1 sequences need more than the 4 "
+                              "positions that the page table has room for"));
+  kernelCase.sizes["sequences"] = 2;
+  kernelCase.depth = 9;
+  EXPECT_EQ(ints(makeInputs(program, kernelCase)[1]),
+            (std::vector<int32_t>{1, 2, 3, 1, 2, 3}));
+  kernelCase.depth = -1;
+  EXPECT_TRUE(test::failsWith(kernelScalars(program, kernelCase).status(),
+                              "pages of 4 positions behind -1 are not"));
+  kernelCase.depth = 0;
+  program.inputs.push_back({DataType::I32, {kSequences, 5}});
+  kernelCase.inputs.push_back({Role::PageTable});
+  EXPECT_TRUE(test::failsWith(kernelScalars(program, kernelCase).status(),
+                              "page tables have different shapes"));
+}
+
 } // namespace

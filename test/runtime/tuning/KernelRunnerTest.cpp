@@ -70,6 +70,28 @@ Executable wrongProduct() {
   return executable;
 }
 
+/// The same as often as one likes, and products of the weight by itself, which
+/// take as long with any rows.
+Executable products(int times, int ofWeights) {
+  Executable executable = product();
+  executable.dispatches.assign(times, executable.dispatches[0]);
+  executable.kernels.push_back({"square"});
+  executable.arenaBytes = 48 * 48 * 4;
+  for (int i = 0; i < ofWeights; ++i)
+    executable.dispatches.push_back(
+        {1, {{KF_BINDING_WEIGHT, 0, 0}, {KF_BINDING_ARENA, 0, 0}}});
+  std::string &code = executable.binary;
+  code.replace(code.rfind(']'), 1, R"(,
+    {"name": "square",
+     "arguments": [{"tensor": "f32", "shape": [48, 32]}],
+     "ops": [
+       {"name": "kf.matmul", "operands": [0, 0],
+        "results": [{"id": 1, "type": {"tensor": "f32", "shape": [48, 48]}}],
+        "attributes": {}}],
+     "results": [1]}])");
+  return executable;
+}
+
 /// Appends x [?, 1, 2] as key and value, and gives the attention to that.
 Executable attention(int64_t keyBlock, const std::string &scale = "0.5") {
   Executable executable;
@@ -211,6 +233,21 @@ TEST_F(KernelRunnerTest, MeasuresEachRun) {
   EXPECT_TRUE(variant->measure(3, &cancelled).status().isCancelled());
 }
 
+TEST_F(KernelRunnerTest, MeasuresFewerRows) {
+  create(product(), rows(64));
+  auto variant = load(product());
+  ASSERT_NE(variant, nullptr);
+  auto leastOf = [&](int64_t tokens) {
+    auto seconds = variant->measure(10, nullptr, tokens);
+    EXPECT_TRUE(seconds.ok()) << seconds.message();
+    return seconds.ok() ? std::ranges::min(*seconds) : 0;
+  };
+  EXPECT_LT(leastOf(2), leastOf(64) / 2);
+  EXPECT_TRUE(failsWith(variant->measure(1, nullptr, 65).status(),
+                        "the case has 64 rows, not 65"));
+  EXPECT_FALSE(variant->measure(1, nullptr, -1).ok());
+}
+
 TEST_F(KernelRunnerTest, RunsGoRoundCopies) {
   create(product(), rows(1));
   load(product());
@@ -255,6 +292,34 @@ TEST_F(KernelRunnerTest, SearchRejectsAPlantedWrongVariant) {
   EXPECT_EQ(outcome->tried[2].seconds, 0);
   EXPECT_NE(outcome->tried[3].rejected, "");
   EXPECT_EQ(outcome->tried[0].rejected, "");
+}
+
+/// With 64 rows, the work of 16 times 64 rows against 8 times 48 and once 64;
+/// with 4 rows, of 16 times 4 against 8 times 48 and once 4.
+TEST_F(KernelRunnerTest, SearchRejectsWhatIsSlowWithFewerRows) {
+  const Executable programs[] = {products(16, 0), products(1, 8),
+                                 products(4, 0)};
+  const ScheduleCandidate candidates[] = {{"default"}, {"steady"}, {"good"}};
+  auto search = [&](std::vector<int64_t> fewer) {
+    KernelMeasurer measurer(
+        *runner, [&](size_t i) -> Result<Executable> { return programs[i]; },
+        nullptr, fewer);
+    SearchOptions options;
+    options.seconds = 0.3;
+    auto outcome = searchSchedules(candidates, measurer, options);
+    EXPECT_TRUE(outcome.ok()) << outcome.message();
+    return outcome.ok() ? outcome.take() : SearchOutcome();
+  };
+  create(products(16, 0), rows(64));
+  const SearchOutcome outcome = search({16, 4});
+  EXPECT_EQ(outcome.winner, 2u);
+  ASSERT_EQ(outcome.tried.size(), 3u);
+  EXPECT_NE(outcome.tried[1].rejected.find("slower with "), std::string::npos);
+  EXPECT_GT(outcome.tried[1].seconds, 0);
+  EXPECT_LT(outcome.tried[1].seconds, outcome.defaultSeconds);
+  EXPECT_EQ(outcome.tried[2].rejected, "");
+  for (const TuningTrial &trial : search({}).tried)
+    EXPECT_EQ(trial.rejected, "");
 }
 
 TEST_F(KernelRunnerTest, Errors) {

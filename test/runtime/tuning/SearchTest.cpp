@@ -43,7 +43,15 @@ public:
     return Verdict{true, 1e-6, {}};
   }
 
-  Result<std::vector<double>> measure(size_t candidate, int64_t runs) override {
+  std::vector<std::string> otherCases() const override {
+    std::vector<std::string> names;
+    for (const auto &[name, seconds] : elsewhere)
+      names.push_back(name);
+    return names;
+  }
+
+  Result<std::vector<double>> measure(size_t candidate, size_t inCase,
+                                      int64_t runs) override {
     EXPECT_FALSE(wrong.contains(candidate) || broken.contains(candidate));
     EXPECT_FALSE(released.contains(candidate));
     if (fails.contains(candidate))
@@ -53,7 +61,9 @@ public:
     disturbed = false;
     for (double &value : result) {
       // Slower and slower, as a machine that gets warm.
-      value = seconds[candidate] * (1 + drift * clock);
+      value =
+          (inCase == 0 ? seconds : elsewhere[inCase - 1].second)[candidate] *
+          (1 + drift * clock);
       if (isBusy && isBusy(clock)) {
         disturbed = tellsOfOthers;
         if (threaded.contains(candidate))
@@ -63,7 +73,7 @@ public:
         value *= std::max(normal(random), 0.5);
       clock += value;
     }
-    counts[candidate] += runs;
+    (inCase == 0 ? counts : countsElsewhere)[candidate] += runs;
     return result;
   }
 
@@ -80,13 +90,15 @@ public:
   }
 
   std::vector<double> seconds, predicted;
+  /// Cases beside that of `seconds`.
+  std::vector<std::pair<std::string, std::vector<double>>> elsewhere;
   std::set<size_t> wrong, broken, fails, released;
   std::set<size_t> threaded; ///< share cores with another process
   /// When there is one, by the clock; whether the machine says so.
   std::function<bool(double)> isBusy;
   bool tellsOfOthers = true, disturbed = false;
   std::vector<size_t> prepared;
-  std::map<size_t, int64_t> counts; ///< runs
+  std::map<size_t, int64_t> counts, countsElsewhere; ///< runs
   double noise = 0, drift = 0, prepareSeconds = 0.05, clock = 0;
   std::atomic<bool> *cancelled = nullptr;
   size_t cancelAfter = 0;
@@ -188,6 +200,92 @@ TEST(SearchTest, DisturbedTurnsDoNotCount) {
   EXPECT_FALSE(outcome->disturbed);
   EXPECT_DOUBLE_EQ(outcome->seconds, 1e-3);
   EXPECT_DOUBLE_EQ(outcome->defaultSeconds, 1.2e-3);
+}
+
+/// Number 1 is the fastest with many rows and clearly slower with few.
+TEST(SearchTest, ClearlySlowerElsewhereIsOutAtOnce) {
+  FakeMachine machine({2e-3, 1e-3, 1.6e-3, 1.8e-3});
+  machine.elsewhere = {{"with 128 rows", {6e-4, 9e-4, 6e-4, 5e-4}},
+                       {"with 32 rows", {2e-4, 2e-4, 2e-4, 2e-4}}};
+  machine.noise = 0.05;
+  machine.drift = 0.05;
+  auto outcome = machine.search();
+  ASSERT_TRUE(outcome.ok()) << outcome.message();
+  EXPECT_EQ(outcome->winner, 2u);
+  EXPECT_EQ(trialOf(*outcome, 1).rejected.find("slower with 128 rows, 1."), 0u)
+      << trialOf(*outcome, 1).rejected;
+  EXPECT_EQ(machine.counts[1], 3);
+  EXPECT_EQ(machine.countsElsewhere[1], 3);
+  // Its time is that of the first case, as all others'.
+  EXPECT_NEAR(trialOf(*outcome, 1).seconds, 1e-3, 2e-4);
+  EXPECT_NEAR(outcome->seconds, 1.6e-3, 4e-4);
+  EXPECT_NEAR(outcome->defaultSeconds, 2e-3, 5e-4);
+  EXPECT_EQ(trialOf(*outcome, 2).rejected, "");
+  EXPECT_LE(machine.clock, 5.5);
+}
+
+/// By less than shows at once: the turns of the last round do.
+TEST(SearchTest, SlowerElsewhereDoesNotWin) {
+  for (int seed = 0; seed < 20; ++seed) {
+    FakeMachine machine({2e-3, 1.5e-3, 1.8e-3, 2.2e-3});
+    machine.elsewhere = {{"with 128 rows", {6e-4, 6e-4, 6e-4, 6e-4}},
+                         {"with 32 rows", {2e-4, 2.16e-4, 2e-4, 2e-4}}};
+    machine.noise = 0.05;
+    machine.random.seed(seed);
+    auto outcome = machine.search();
+    ASSERT_TRUE(outcome.ok()) << outcome.message();
+    EXPECT_NE(outcome->winner, 1u) << seed;
+    EXPECT_EQ(trialOf(*outcome, 1).rejected.find("slower with 32 rows, 1."), 0u)
+        << seed << ": " << trialOf(*outcome, 1).rejected;
+    EXPECT_EQ(trialOf(*outcome, 0).rejected, "");
+  }
+}
+
+TEST(SearchTest, AsFastElsewhereWins) {
+  int found = 0;
+  for (int seed = 0; seed < 50; ++seed) {
+    std::mt19937_64 random(seed);
+    std::vector<double> seconds = someSeconds(random, 14);
+    seconds[0] = 4e-3;
+    FakeMachine machine(seconds);
+    machine.elsewhere = {{"with 128 rows", std::vector<double>(14, 7e-4)},
+                         {"with 32 rows", std::vector<double>(14, 3e-4)}};
+    machine.random = random;
+    machine.noise = 0.05;
+    machine.drift = 0.05;
+    auto outcome = machine.search();
+    ASSERT_TRUE(outcome.ok()) << outcome.message();
+    const double best = *std::ranges::min_element(seconds);
+    found += seconds[outcome->winner] <= best / 0.97;
+    EXPECT_NE(outcome->winner, 0u) << seed;
+    EXPECT_LE(machine.clock, 5.5);
+  }
+  EXPECT_GE(found, 45) << "noise looks like a loss now and then";
+}
+
+TEST(SearchTest, AllSlowerElsewhereTakeNoMoreTime) {
+  FakeMachine machine({5e-3, 1e-3, 1e-3, 1e-3, 1e-3});
+  machine.elsewhere = {{"with 2 rows", {1e-4, 9e-4, 9e-4, 9e-4, 9e-4}}};
+  machine.prepareSeconds = 1;
+  SearchOptions options;
+  options.seconds = 1;
+  auto outcome = machine.search(options);
+  ASSERT_TRUE(outcome.ok()) << outcome.message();
+  EXPECT_EQ(machine.prepared.size(), 2u);
+  EXPECT_EQ(outcome->winner, 0u);
+  EXPECT_LE(machine.clock, 2.3);
+}
+
+/// What shares a core with another process is no loss.
+TEST(SearchTest, DisturbedFirstRunsElsewhereDoNotCount) {
+  FakeMachine machine({2e-3, 1e-3});
+  machine.elsewhere = {{"with 128 rows", {6e-4, 6e-4}}};
+  machine.threaded = {1};
+  machine.isBusy = [](double clock) { return clock < 2; };
+  auto outcome = machine.search();
+  ASSERT_TRUE(outcome.ok()) << outcome.message();
+  EXPECT_EQ(outcome->winner, 1u);
+  EXPECT_EQ(trialOf(*outcome, 1).rejected, "");
 }
 
 TEST(SearchTest, RejectsAndReportsAWrongOne) {

@@ -351,6 +351,35 @@ TEST(TuningDatabase, RefusesFiles) {
   expectContains(changed("/entries/0/tried", 1), "no list 'tried'");
   expectContains(changed("/entries/0/tried/0", 1),
                  "trial 0: the trial is not an object");
+  for (const json &value : {json(nullptr), json("x"), json::array({{1, 2}})})
+    expectContains(changed("/entries/0/tried/1", value),
+                   "entry 0: trial 1: the trial is not an object");
+  expectContains(changed("/entries/0/tried/1/extra", 1),
+                 "entry 0: trial 1: the trial has an unknown field 'extra'");
+  for (const json &value : {json(nullptr), json(1), json::array({"#kf.x<>"}),
+                            json::object({{"schedule", "#kf.x<>"}})}) {
+    expectContains(changed("/entries/0/tried/0/schedule", value),
+                   "trial 0: there is no string 'schedule'");
+    expectContains(changed("/entries/0/tried/0/rejected", value),
+                   "trial 0: there is no string 'rejected'");
+  }
+  for (const json &value : {json(nullptr), json("1"), json::array({1}),
+                            json::object({{"seconds", 1}})})
+    expectContains(changed("/entries/0/tried/0/seconds", value),
+                   "trial 0: 'seconds' is not a number");
+  expectContains(without("/entries/0/tried/0", "schedule"),
+                 "trial 0: there is no string 'schedule'");
+  expectContains(
+      errorOf("{\"version\": 2, \"entries\": [{\"tried\": [{\"error\": 1, "
+              "\"error\": 1}]}]}"),
+      "key 'error' appears twice in one JSON object");
+  // Other versions may have other trials.
+  expectContains(errorOf("{\"entries\": [{\"tried\": [7, {\"x\": [{}]}]}], "
+                         "\"version\": 3}"),
+                 "version 3 is not known");
+  expectContains(errorOf("{\"version\": 2, \"entries\": [{\"tried\": [" +
+                         std::string(40, '[') + std::string(40, ']') + "]}]}"),
+                 "nested");
   expectContains(changed("/entries/0/tried/0/rejected", ""),
                  "trial 0: the reason is empty");
   expectContains(changed("/entries/0/tried/1/error", true),

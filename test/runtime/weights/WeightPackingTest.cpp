@@ -96,12 +96,41 @@ std::vector<float> logicalWeight(const WeightSpec &spec,
   return all;
 }
 
+/// The packed weight by FragmentTile.h's definition: each stored element is
+/// looked up in the logical weight.
+std::vector<float> fragmentsByDefinition(const WeightSpec &spec,
+                                         const std::vector<float> &logical) {
+  int64_t K = spec.shape.back(), N = spec.shape[spec.shape.size() - 2];
+  int64_t G = spec.shape.size() == 3 ? 2 : 1, blockRows = 16 / G;
+  int64_t perWord = 4 / static_cast<int64_t>(sizeOf(spec.type));
+  int64_t tileColumns = 8 * perWord,
+          tiles = (K + tileColumns - 1) / tileColumns;
+  int64_t blocks = (N + blockRows - 1) / blockRows;
+  std::vector<float> packed;
+  for (int64_t block = 0; block < blocks; ++block)
+    for (int64_t tile = 0; tile < tiles; ++tile)
+      for (int64_t lane = 0; lane < 32; ++lane)
+        for (int64_t word = 0; word < 4; ++word)
+          for (int64_t i = 0; i < perWord; ++i) {
+            int64_t line = lane / 4 + word % 2 * 8;
+            int64_t row = block * blockRows + line % blockRows;
+            int64_t k =
+                tile * tileColumns + (lane % 4 + word / 2 * 4) * perWord + i;
+            packed.push_back(row < N && k < K
+                                 ? logical[(line / blockRows * N + row) * K + k]
+                                 : 0.0f);
+          }
+  return packed;
+}
+
 /// The packed weight by Executable.h's formulas.
 std::vector<float> packedByFormula(const WeightSpec &spec,
                                    const WeightSource &source) {
   std::vector<float> logical = logicalWeight(spec, source);
   if (spec.layout.kind == WeightLayout::Kind::RowMajor)
     return logical;
+  if (spec.layout.kind == WeightLayout::Kind::Fragments)
+    return fragmentsByDefinition(spec, logical);
   int64_t K = spec.shape.back(), N = spec.shape[spec.shape.size() - 2];
   int64_t G = spec.shape.size() == 3 ? spec.shape[0] : 1;
   int64_t P = spec.layout.panel, I = spec.layout.interleave;
@@ -178,6 +207,40 @@ TEST(WeightPacking, EveryLayoutTypeAndJoin) {
             }
 }
 
+TEST(WeightPacking, FragmentsOfEveryTypeAndJoin) {
+  std::unique_ptr<ThreadPool> pool = ThreadPool::create(3).take();
+  const DataType types[] = {DataType::F32, DataType::F16, DataType::BF16};
+  for (DataType stored : types)
+    for (DataType type : types)
+      for (int64_t rows : {1, 8, 19, 32})
+        for (int64_t columns : {1, 8, 16, 37, 600})
+          for (bool transposed : {false, true})
+            for (bool stacked : {false, true}) {
+              RandomSource source;
+              WeightSpec spec;
+              spec.type = type;
+              spec.layout = {WeightLayout::Kind::Fragments};
+              spec.transposed = transposed;
+              spec.stacked = stacked;
+              spec.names = {"a", "b"};
+              const int64_t second = stacked ? rows : 7;
+              for (auto [name, extent] : {std::pair{"a", rows}, {"b", second}})
+                source.add(name, stored,
+                           transposed ? std::vector<int64_t>{columns, extent}
+                                      : std::vector<int64_t>{extent, columns});
+              spec.shape = stacked
+                               ? std::vector<int64_t>{2, rows, columns}
+                               : std::vector<int64_t>{rows + second, columns};
+              expectPacked(spec, source, columns % 2 ? nullptr : pool.get(),
+                           std::string(nameOf(stored)) + " to " +
+                               std::string(nameOf(type)) + ", " +
+                               std::to_string(rows) + " x " +
+                               std::to_string(columns) +
+                               (transposed ? ", transposed" : "") +
+                               (stacked ? ", stacked" : ""));
+            }
+}
+
 TEST(WeightPacking, PiecesOfDifferentTypes) {
   RandomSource source;
   source.add("a", DataType::F32, {20, 33});
@@ -188,6 +251,8 @@ TEST(WeightPacking, PiecesOfDifferentTypes) {
   spec.shape = {40, 33};
   spec.layout = {WeightLayout::Kind::Panels, 32, 16};
   expectPacked(spec, source, nullptr, "panels");
+  spec.layout = {WeightLayout::Kind::Fragments};
+  expectPacked(spec, source, nullptr, "fragments");
   spec.layout = {};
   expectPacked(spec, source, nullptr, "rows");
 }
@@ -304,6 +369,8 @@ TEST(WeightPacking, DirectBinding) {
   EXPECT_FALSE(canBindDirectly(other, view));
   other = spec;
   other.layout = {WeightLayout::Kind::Panels, 8, 0};
+  EXPECT_FALSE(canBindDirectly(other, view));
+  other.layout = {WeightLayout::Kind::Fragments};
   EXPECT_FALSE(canBindDirectly(other, view));
   other = spec;
   other.names = {"a", "a"};

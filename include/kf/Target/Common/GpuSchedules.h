@@ -13,6 +13,10 @@
 
 namespace mlir::kf {
 
+/// Rows up to which threads share the sums of a product, and it takes in a
+/// norm; rows of products with more are rounded for matrix units.
+inline constexpr int64_t kGpuFewRows = 16;
+
 /// What is fused in programs of up to `rows` rows.
 FusionRules getGpuFusionRules(int64_t rows);
 

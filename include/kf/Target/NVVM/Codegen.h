@@ -21,9 +21,16 @@ namespace mlir::kf {
 /// Name of the entry point of every kernel's PTX.
 inline constexpr llvm::StringLiteral kCudaEntryPoint = "kf_kernel";
 
-/// Shared memory that a kernel may have without asking the driver for more, in
-/// bytes.
+/// On a kernel's llvm.func: all of its threads wait for the kernels before it.
+inline constexpr llvm::StringLiteral kCudaWaitsAttrName = "kf.waits";
+
+/// Bytes of shared memory that a kernel's variables may take; with more, they
+/// are in what its launches give it.
 inline constexpr int64_t kCudaStaticSharedBytes = 48 * 1024;
+
+/// Bytes of shared memory that a launch may give a block of `chip`; of one that
+/// is not known, what every chip has.
+int64_t getCudaSharedBytes(StringRef chip);
 
 /// An error unless code can be generated for `chip`, which is named as LLVM and
 /// ptxas do: "sm_80" or later, with 'a' or 'f' behind for one that runs on this

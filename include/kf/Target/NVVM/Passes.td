@@ -41,6 +41,30 @@ def ExpandNvvmMath : Pass<"kf-nvvm-expand-math"> {
                            "::mlir::scf::SCFDialect"];
 }
 
+def RoundNvvmRows : Pass<"kf-nvvm-round-rows", "::mlir::func::FuncOp"> {
+  let summary = "Round the rows of products to what matrix units multiply";
+  let description = [{
+    Matrix units multiply f16 by f16 and bf16 by bf16, with sums in f32. In
+    products of more than 16 rows of f32 and a weight of 16-bit floats, rows are
+    rounded to the weight's type. `kf-form-kernels` does it where they are
+    computed.
+    ```mlir
+    %0 = kf.matmul %x, %w : tensor<?x2048xf32>, tensor<2560x2048xbf16>
+    ```
+    becomes
+    ```mlir
+    %r = arith.truncf %x : tensor<?x2048xf32> to tensor<?x2048xbf16>
+    %0 = kf.matmul %r, %w wide : tensor<?x2048xbf16>, tensor<2560x2048xbf16>
+    ```
+  }];
+  let options = [
+    Option<"maxTokens", "max-tokens", "int64_t", "512",
+           "largest n_tokens of functions without kf.max_tokens">
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::kf::KFDialect"];
+}
+
 def ConvertGPUToNvvm : Pass<"kf-nvvm-convert-gpu", "::mlir::ModuleOp"> {
   let summary = "Lower GPU modules to the NVVM and LLVM dialects for CUDA";
   let description = [{
@@ -71,7 +95,7 @@ def ConvertGPUToNvvm : Pass<"kf-nvvm-convert-gpu", "::mlir::ModuleOp"> {
                            "::mlir::NVVM::NVVMDialect"];
 }
 
-def SplitCudaAttention
+def SplitNvvmAttention
     : Pass<"kf-nvvm-split-attention", "::mlir::func::FuncOp"> {
   let summary = "Divide the keys of few rows among the multiprocessors";
   let description = [{

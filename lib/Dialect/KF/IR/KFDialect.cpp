@@ -198,6 +198,42 @@ LayoutAttr mlir::kf::getLayout(Type type) {
                 : LayoutAttr();
 }
 
+LogicalResult FragmentsAttr::verifyEncoding(
+    ArrayRef<int64_t> shape, Type elementType,
+    function_ref<InFlightDiagnostic()> emitError) const {
+  if (!elementType) // MLIR's parser has found it wrong, and asks all the same
+    return failure();
+  if (!getFragmentTile(elementType))
+    return emitError() << "#kf.fragments needs elements of f16, bf16 or f32, "
+                          "found "
+                       << elementType;
+  if (!::kf::hasFragments(shape))
+    return emitError() << "#kf.fragments needs a tensor of rank 2, or of rank "
+                          "3 with two matrices";
+  return success();
+}
+
+std::optional<::kf::FragmentTile> mlir::kf::getFragmentTile(Type element) {
+  if (element.isF16())
+    return ::kf::findFragmentTile(::kf::DataType::F16);
+  if (element.isBF16())
+    return ::kf::findFragmentTile(::kf::DataType::BF16);
+  if (element.isF32())
+    return ::kf::findFragmentTile(::kf::DataType::F32);
+  if (auto quant = dyn_cast<QuantType>(element))
+    return ::kf::findFragmentTile(getStorage(quant.getFormat()).type);
+  return std::nullopt;
+}
+
+bool mlir::kf::hasFragments(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && isa_and_nonnull<FragmentsAttr>(tensor.getEncoding());
+}
+
+bool mlir::kf::isPacked(Type type) {
+  return getLayout(type) || hasFragments(type);
+}
+
 //===----------------------------------------------------------------------===//
 // Names of dynamic sizes
 //===----------------------------------------------------------------------===//

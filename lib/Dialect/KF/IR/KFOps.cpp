@@ -134,8 +134,9 @@ LogicalResult MatmulOp::inferReturnTypes(MLIRContext *context,
         loc, "C2: w must have rank 2, 3 with glu, or the rank of x", w);
   SmallVector<int64_t> shape(x.getShape().drop_front());
   shape.back() = w.getDimSize(w.getRank() - 2);
-  Type element =
-      adaptor.getScales() ? Float32Type::get(context) : x.getElementType();
+  Type element = adaptor.getScales() || adaptor.getWide()
+                     ? Float32Type::get(context)
+                     : x.getElementType();
   types.push_back(getRowsOf(x, shape, element));
   return success();
 }
@@ -213,6 +214,10 @@ LogicalResult MatmulOp::verify() {
                        "dimension and float elements, and w no batches, "
                        "found ")
            << getBias().getType() << " for w " << w;
+  if (getWide() && (x.getRank() != 2 || x.getElementTypeBitWidth() != 16))
+    return emitOpError("C7: with wide, x must be a rank 2 tensor of f16 or "
+                       "bf16, found ")
+           << x;
   return hasCodes ? verifyCodes(*this) : success();
 }
 

@@ -86,6 +86,38 @@ SimtScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 }
 
 LogicalResult
+MmaScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                        ArrayRef<int64_t> workgroup, ArrayRef<int64_t> warps,
+                        int64_t reduction, int64_t stages) {
+  FieldChecks checks(emitError);
+  checks.check(workgroup.size() == 2 && warps.size() == 2,
+               "workgroup and warps are [rows, columns]");
+  checks.inRange("workgroup", workgroup, 1, maxTile);
+  checks.inRange("warps", warps, 1, 32);
+  checks.check(
+      llvm::isPowerOf2_64(reduction) && reduction >= 16 && reduction <= 128,
+      "reduction must be 16, 32, 64 or 128, found " + Twine(reduction));
+  checks.inRange("stages", stages, 2, 8);
+  return checks.result();
+}
+
+LogicalResult
+StreamScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                           ArrayRef<int64_t> workgroup, int64_t warps,
+                           int64_t tiles, int64_t stages, int64_t reduction) {
+  FieldChecks checks(emitError);
+  checks.check(workgroup.size() == 2, "workgroup is [rows, columns]");
+  checks.inRange("workgroup", workgroup, 1, maxTile);
+  checks.inRange("warps", warps, 1, 32);
+  checks.inRange("tiles", tiles, 1, 32);
+  checks.check(tiles % 2 == 0,
+               "tiles must be a multiple of 2, found " + Twine(tiles));
+  checks.inRange("stages", stages, 2, 16);
+  checks.inRange("reduction", reduction, 0, maxSize);
+  return checks.result();
+}
+
+LogicalResult
 FlashScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                           ArrayRef<int64_t> workgroup, int64_t keys,
                           ArrayRef<int64_t> threads) {
@@ -163,15 +195,27 @@ VulkanTargetAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+/// The 90 of "sm_90a".
+static std::optional<unsigned> getChipNumber(StringRef chip) {
+  unsigned number = 0;
+  if (!chip.consume_front("sm_"))
+    return std::nullopt;
+  chip.consume_back("a") || chip.consume_back("f");
+  if (chip.getAsInteger(10, number))
+    return std::nullopt;
+  return number;
+}
+
+bool CudaTargetAttr::hasDependentLaunch() const {
+  return getChipNumber(getChip()) >= 90u;
+}
+
 LogicalResult
 CudaTargetAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                        StringRef chip, int64_t multiprocessors,
                        int64_t memory) {
-  StringRef digits = chip;
-  bool isChip = digits.consume_front("sm_");
-  digits.consume_back("a") || digits.consume_back("f");
-  unsigned number = 0;
-  if (!isChip || digits.getAsInteger(10, number) || number < 80 || number > 999)
+  std::optional<unsigned> number = getChipNumber(chip);
+  if (!number || *number < 80 || *number > 999)
     return emitError() << "cuda_target: chip must be sm_80 or later, as in "
                           "sm_90a, found '"
                        << chip << "'";

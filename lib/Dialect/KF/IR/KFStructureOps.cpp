@@ -187,12 +187,13 @@ LogicalResult KernelOp::verify() {
     auto tensor = dyn_cast<RankedTensorType>(type);
     if (!tensor || !tensor.getEncoding())
       continue;
-    bool isKnown = tensor.hasStaticShape() ? getLayout(tensor) != nullptr
-                                           : getSize(tensor) != nullptr;
+    bool isKnown =
+        tensor.hasStaticShape() ? isPacked(tensor) : getSize(tensor) != nullptr;
     if (!isKnown)
       return emitOpError("C3: ")
-             << type << " has an encoding that is neither the #kf.layout of a "
-             << "static tensor nor the #kf.size of a dynamic one";
+             << type << " has an encoding that is neither the #kf.layout or "
+             << "#kf.fragments of a static tensor nor the #kf.size of a "
+             << "dynamic one";
     if (failed(verifySize(getSizeName(type))))
       return failure();
   }

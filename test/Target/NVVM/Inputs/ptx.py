@@ -26,7 +26,7 @@ import tempfile
 # ptxas trades a few registers of attention for another block.
 MOST_SPILLED = 16  # bytes
 
-MAGIC = b"KFEXEC\0\2"
+MAGIC = b"KFEXEC\0\3"
 
 
 def read_kernels(path):
@@ -72,9 +72,10 @@ def assemble(ptxas, name, kernel, text, chip):
         f"{name} {chip}: {number('registers')} registers, {shared} bytes shared,"
         f" {spilled} bytes spilled"
     )
-    if shared != kernel["scratch_bytes"]:
-        print(f"  but the executable says {kernel['scratch_bytes']} bytes shared")
-    return spilled <= MOST_SPILLED and shared == kernel["scratch_bytes"]
+    static = kernel["scratch_bytes"] - kernel["dynamic_bytes"]
+    if shared != static:
+        print(f"  but the executable says {static} bytes shared")
+    return spilled <= MOST_SPILLED and shared == static
 
 
 def assemble_file(ptxas, path, chips):
@@ -115,6 +116,8 @@ def main(command, *arguments):
             print(
                 f"kernel @{kernel['name']} threads {kernel['workgroup_size']}"
                 f" shared {kernel['scratch_bytes']}"
+                + (" of its launch" if kernel["dynamic_bytes"] else "")
+                + (", waits" if kernel["waits"] else "")
             )
             print(text)
         return 0

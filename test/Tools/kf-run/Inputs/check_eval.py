@@ -10,7 +10,7 @@ path, rows, depths = sys.argv[1:]
 rows = {int(text) for text in rows.split(",")}
 depths = {int(text) for text in depths.split(",")}
 report = json.load(open(path))
-assert report["version"] == 1 and report["fidelity"] is None
+assert report["version"] == 2 and report["fidelity"] is None
 assert report["rates"]["read_bytes_per_second"] > 0
 kernels = report["kernels"]
 assert {kernel["rows"] for kernel in kernels} == rows

@@ -79,7 +79,7 @@ TEST_F(CudaDeviceTest, NamesAndDescribesItself) {
   EXPECT_EQ(device->description(), "Fake GPU, compute capability 9.0, 4 "
                                    "multiprocessors, 1.0 GiB");
   EXPECT_EQ(device->target(), "#kf.cuda_target<chip = \"sm_90a\", "
-                              "multiprocessors = 4, memory = 49152>");
+                              "multiprocessors = 4, memory = 232448>");
 }
 
 TEST_F(CudaDeviceTest, ChoosesTheChipByComputeCapability) {
@@ -266,8 +266,23 @@ TEST_F(CudaDeviceTest, ChecksLimits) {
                         "blocks of 64 threads, its registers allow 32"));
   fake.threadsPerBlock = 1024;
   EXPECT_TRUE(failsWith(
-      loadWith([](Executable &e) { e.kernels[0].scratchBytes = 49153; }),
-      "49153 bytes of shared memory, Fake GPU gives a block 49152"));
+      loadWith([](Executable &e) { e.kernels[0].scratchBytes = 232449; }),
+      "232449 bytes of shared memory, Fake GPU gives a block 232448"));
+  auto givenTo = [](uint64_t bytes) {
+    return [bytes](Executable &e) {
+      e.kernels[0].scratchBytes = e.kernels[0].dynamicBytes = bytes;
+    };
+  };
+  EXPECT_TRUE(succeeds(loadWith(givenTo(232448))));
+  fake.staticShared = 16; // which the program does not tell of
+  EXPECT_TRUE(failsWith(loadWith(givenTo(232448)),
+                        "232464 bytes of shared memory, Fake GPU gives a block "
+                        "232448"));
+  fake.staticShared = 0;
+  EXPECT_TRUE(
+      failsWith(loadWith([](Executable &e) { e.kernels[0].waits = true; }),
+                "kernel 'scale': its code does not wait for the "
+                "kernels before it, as the program says"));
   EXPECT_TRUE(failsWith(loadWith([](Executable &e) {
                           e.dispatches.push_back(e.dispatches[0]);
                           e.dispatches[1].bindings.pop_back();
@@ -280,6 +295,16 @@ TEST_F(CudaDeviceTest, ChecksLimits) {
                         }),
                         "dispatch 0: 512 buffers, a CUDA kernel takes at most "
                         "511"));
+}
+
+/// The driver does not let kernels with different ones run beside one another.
+TEST_F(CudaDeviceTest, AsksForOneCarveout) {
+  start();
+  ASSERT_TRUE(succeeds(loadWith([](Executable &) {})));
+  EXPECT_EQ(fake.carveouts, std::vector<int>{100});
+  fake.fail("cuFuncSetAttribute", CUDA_ERROR_INVALID_VALUE);
+  EXPECT_TRUE(failsWith(loadWith([](Executable &) {}),
+                        "kernel 'scale': cuFuncSetAttribute"));
 }
 
 TEST_F(CudaDeviceTest, ChecksGrids) {

@@ -42,6 +42,16 @@ TEST(CudaImageTest, ReadsImagesInOrder) {
   EXPECT_TRUE(parseCudaImages("", 0).ok());
 }
 
+TEST(CudaImageTest, TellsWhetherTextWaits) {
+  auto waits = [](const std::string &text) {
+    return parseCudaImages(lengthPrefixed(ptx(text)), 1)->front().waits;
+  };
+  EXPECT_TRUE(waits(".entry kf_kernel() {\n\tgriddepcontrol.wait;\n}"));
+  EXPECT_FALSE(waits(".entry kf_kernel() {}"));
+  EXPECT_FALSE(waits("// griddepcontrol.wait;\n"));
+  EXPECT_FALSE(waits("griddepcontrol.launch_dependents;"));
+}
+
 TEST(CudaImageTest, ChecksLengths) {
   const std::string one = lengthPrefixed(ptx("//\n"));
   auto fails = [](const std::string &binary, const char *message) {

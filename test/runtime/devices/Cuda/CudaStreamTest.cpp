@@ -228,6 +228,40 @@ TEST_F(CudaStreamTest, RecordsAGraphOnceForGrids) {
   EXPECT_EQ(fake.calls["cuMemcpyHtoDAsync"], uploads);
 }
 
+/// Where the device and its driver know such edges.
+TEST_F(CudaStreamTest, KernelsThatWaitBeginEarly) {
+  Executable executable = scaleTwice();
+  std::string text = scaleImage().substr(8);
+  text.insert(text.find("  ret;"), "  griddepcontrol.wait;\n");
+  executable.binary = scaleImage() + lengthPrefixed(text);
+  executable.kernels[1].waits = true;
+  auto earlyEdges = [&](int major, bool hasEdges) {
+    fake.gpus[0].major = major;
+    fake.earlyEdges = 0;
+    CudaFunctions functions = fake.functions();
+    if (!hasEdges)
+      functions.cuGraphAddDependencies = nullptr;
+    std::unique_ptr<Device> gpu = createCudaDevice({{}, &functions}).take();
+    std::unique_ptr<Buffer> in = gpu->allocate(maxTokens * 4).take(),
+                            factor = gpu->allocate(4).take(),
+                            out = gpu->allocate(maxTokens * 4).take(),
+                            middle = gpu->allocate(256 + rowBytes).take();
+    std::unique_ptr<LoadedProgram> loaded = gpu->load(executable).take();
+    std::unique_ptr<Instance> bound =
+        loaded
+            ->bind({middle.get(), {factor.get()}, {}, {in.get()}, {out.get()}})
+            .take();
+    std::unique_ptr<Stream> order = gpu->createStream().take();
+    EXPECT_TRUE(succeeds(order->enqueue(*bound, scalarsFor(1, 1))));
+    EXPECT_TRUE(succeeds(order->synchronize()));
+    return fake.earlyEdges;
+  };
+  EXPECT_EQ(earlyEdges(9, true), 2); // the second one and the extra
+  EXPECT_EQ(earlyEdges(10, true), 2);
+  EXPECT_EQ(earlyEdges(8, true), 0);
+  EXPECT_EQ(earlyEdges(9, false), 0);
+}
+
 /// Eight graphs are kept; the one that was not used for the longest time goes.
 TEST_F(CudaStreamTest, KeepsTheGraphsOfLate) {
   auto runAll = [&](std::initializer_list<int64_t> blocks) {

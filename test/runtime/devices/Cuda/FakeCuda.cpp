@@ -111,7 +111,7 @@ void FakeCuda::checkRange(uint64_t address, uint64_t bytes, const char *what) {
 }
 
 FakeCuda::Launch FakeCuda::launchOf(CUfunction function, Dim grid, Dim block,
-                                    void **parameters) {
+                                    unsigned shared, void **parameters) {
   Launch launch;
   const Function *found = find(functionsOf, function, "function");
   if (!found)
@@ -128,6 +128,8 @@ FakeCuda::Launch FakeCuda::launchOf(CUfunction function, Dim grid, Dim block,
   for (unsigned count : grid)
     if (count == 0)
       violate("launched a grid of no blocks");
+  if (shared > found->dynamicShared)
+    violate("launched with more shared memory than was asked for");
   return launch;
 }
 
@@ -242,8 +244,8 @@ struct kf::test::FakeCalls {
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
       *value = 4;
       break;
-    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK:
-      *value = 48 << 10;
+    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
+      *value = self.sharedMemory;
       break;
     case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED:
       *value = gpu.hasPools;
@@ -573,7 +575,24 @@ struct kf::test::FakeCalls {
     KF_CALL("cuFuncGetAttribute");
     *value = attribute == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
                  ? self.threadsPerBlock
-                 : 0;
+                 : self.staticShared;
+    return CUDA_SUCCESS;
+  }
+  static CUresult cuFuncSetAttribute(CUfunction function,
+                                     CUfunction_attribute attribute,
+                                     int value) {
+    KF_CALL("cuFuncSetAttribute");
+    FakeCuda::Function *found =
+        self.find(self.functionsOf, function, "function");
+    if (!found)
+      return CUDA_ERROR_INVALID_HANDLE;
+    if (attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT) {
+      self.carveouts.push_back(value);
+    } else {
+      if (value < 0 || value + self.staticShared > self.sharedMemory)
+        return CUDA_ERROR_INVALID_VALUE;
+      found->dynamicShared = static_cast<unsigned>(value);
+    }
     return CUDA_SUCCESS;
   }
   static CUresult cuFuncGetParamInfo(CUfunction function, size_t index,
@@ -594,11 +613,11 @@ struct kf::test::FakeCalls {
   static CUresult cuLaunchKernel(CUfunction function, unsigned gridX,
                                  unsigned gridY, unsigned gridZ,
                                  unsigned blockX, unsigned blockY,
-                                 unsigned blockZ, unsigned, CUstream stream,
-                                 void **parameters, void **) {
+                                 unsigned blockZ, unsigned shared,
+                                 CUstream stream, void **parameters, void **) {
     KF_CALL("cuLaunchKernel");
     self.push(stream, [launch = self.launchOf(function, {gridX, gridY, gridZ},
-                                              {blockX, blockY, blockZ},
+                                              {blockX, blockY, blockZ}, shared,
                                               parameters)] { run(launch); });
     return CUDA_SUCCESS;
   }
@@ -623,15 +642,42 @@ struct kf::test::FakeCalls {
     if (!found)
       return CUDA_ERROR_INVALID_HANDLE;
     // Each behind the one before: the node's handle is its number.
-    const size_t before =
-        count ? reinterpret_cast<uintptr_t>(dependencies[0]) : 0;
-    if (count > 1 || before != found->nodes.size())
+    if (count > 1)
       self.violate("nodes that are not in a row");
     found->nodes.push_back(self.launchOf(
         params->func, {params->gridDimX, params->gridDimY, params->gridDimZ},
         {params->blockDimX, params->blockDimY, params->blockDimZ},
-        params->kernelParams));
+        params->sharedMemBytes, params->kernelParams));
     *node = reinterpret_cast<CUgraphNode>(uintptr_t(found->nodes.size()));
+    if (found->nodes.size() == 1)
+      found->inRow = 1;
+    if (count)
+      addEdge(self, *found, dependencies[0], *node);
+    return CUDA_SUCCESS;
+  }
+  static void addEdge(FakeCuda &self, FakeCuda::Graph &graph, CUgraphNode from,
+                      CUgraphNode to) {
+    const auto behind = reinterpret_cast<uintptr_t>(to);
+    if (reinterpret_cast<uintptr_t>(from) + 1 != behind ||
+        behind > graph.nodes.size())
+      self.violate("nodes that are not in a row");
+    else
+      ++graph.inRow;
+  }
+  static CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from,
+                                         const CUgraphNode *to,
+                                         const CUgraphEdgeData *edges,
+                                         size_t count) {
+    KF_CALL("cuGraphAddDependencies");
+    FakeCuda::Graph *found = self.find(self.graphs, graph, "graph");
+    if (!found)
+      return CUDA_ERROR_INVALID_HANDLE;
+    for (size_t i = 0; i < count; ++i) {
+      addEdge(self, *found, from[i], to[i]);
+      self.earlyEdges +=
+          edges[i].type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC &&
+          edges[i].from_port == CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC;
+    }
     return CUDA_SUCCESS;
   }
   static CUresult cuGraphInstantiate(CUgraphExec *executable, CUgraph graph,
@@ -640,6 +686,8 @@ struct kf::test::FakeCalls {
     const FakeCuda::Graph *found = self.find(self.graphs, graph, "graph");
     if (!found)
       return CUDA_ERROR_INVALID_HANDLE;
+    if (found->inRow != found->nodes.size())
+      self.violate("a graph with nodes that nothing orders");
     *executable = self.newHandle<CUgraphExec>();
     self.executables[*executable] = std::make_shared<FakeCuda::Graph>(*found);
     return CUDA_SUCCESS;
@@ -668,6 +716,7 @@ FakeCuda::FakeCuda() {
   KF_CUDA_FUNCTIONS(KF_SET)
 #undef KF_SET
   table.cuFuncGetParamInfo = FakeCalls::cuFuncGetParamInfo;
+  table.cuGraphAddDependencies = FakeCalls::cuGraphAddDependencies;
   kernels["scale"] = scaleKernel();
 }
 

@@ -56,7 +56,9 @@ public:
   };
   std::vector<Gpu> gpus = {Gpu()};
   int driverVersion = 12040;
-  int threadsPerBlock = 1024; ///< that a kernel's registers allow
+  int threadsPerBlock = 1024;   ///< that a kernel's registers allow
+  int staticShared = 0;         ///< bytes that a kernel's variables take
+  int sharedMemory = 227 << 10; ///< bytes that a block may have
   /// Every cubin runs "scale" with so many buffers; none: no cubin fits.
   std::optional<size_t> cubinBuffers;
 
@@ -81,6 +83,10 @@ public:
   /// From now on nothing works, as after an access to memory that is not there.
   void fault(CUresult error) { broken = error; }
 
+  /// The share of its multiprocessor's memory that each kernel asked for.
+  std::vector<int> carveouts;
+  /// Edges of graphs that let a kernel begin early.
+  int earlyEdges = 0;
   /// Calls of each function.
   std::map<std::string, int> calls;
   int allCalls = 0;
@@ -115,6 +121,7 @@ private:
   struct Function {
     Kernel run;
     size_t buffers = 0;
+    unsigned dynamicShared = 0; ///< bytes that launches may give
   };
   struct Launch {
     Kernel run;
@@ -123,6 +130,7 @@ private:
   };
   struct Graph {
     std::vector<Launch> nodes;
+    size_t inRow = 0; ///< nodes with an edge from the one before, and the first
   };
 
   void violate(const std::string &what) { violations.push_back(what); }
@@ -131,7 +139,8 @@ private:
   CUresult allocate(void **address, uint64_t bytes, bool isPinned);
   void release(uint64_t address, bool isPinned);
   void checkRange(uint64_t address, uint64_t bytes, const char *what);
-  Launch launchOf(CUfunction function, Dim grid, Dim block, void **parameters);
+  Launch launchOf(CUfunction function, Dim grid, Dim block, unsigned shared,
+                  void **parameters);
   template <typename T, typename Handle>
   T *find(std::map<Handle, T> &all, Handle handle, const char *what);
   template <typename Handle> Handle newHandle();

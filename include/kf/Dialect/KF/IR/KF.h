@@ -26,6 +26,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "runtime/core/BlockFormat.h"
 #include "runtime/core/Cancellation.h"
+#include "runtime/core/FragmentTile.h"
 
 #include "llvm/Support/Error.h"
 
@@ -122,6 +123,12 @@ Type getElementType(MLIRContext *context, ::kf::DataType type);
 
 /// The `#kf.layout` of a tensor type, or null.
 LayoutAttr getLayout(Type type);
+/// Whether a tensor type has the encoding `#kf.fragments`.
+bool hasFragments(Type type);
+/// Whether its encoding is one of those of weights.
+bool isPacked(Type type);
+/// The tile of `#kf.fragments` for elements of type `element`, or nothing.
+std::optional<::kf::FragmentTile> getFragmentTile(Type element);
 
 /// The `#kf.size` of a tensor type, or null: its `?` is n_tokens then.
 SizeAttr getSize(Type type);

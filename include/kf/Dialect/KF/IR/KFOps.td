@@ -71,7 +71,8 @@ def KF_MatmulOp : KF_LoopOp<"matmul", [AttrSizedOperandSegments,
     bias[1])`.
 
     With `scales` and `sums`, `x` holds the codes of kf.quantize_rows, and
-    stands for codes times scales.
+    stands for codes times scales. With `wide`, the sums of rounded rows are not
+    rounded themselves.
 
     With `x` of rank 3 or 4, there is a product for each of its batches, its
     dimensions but the last two: all of them with `w` where it is a matrix, else
@@ -88,10 +89,11 @@ def KF_MatmulOp : KF_LoopOp<"matmul", [AttrSizedOperandSegments,
     - C4: `bias`, where present, is [N], or [2, N] with `glu`, of a float type;
       `w` has no batches then.
     - C5: the result is [..., M, N] with the element type of `x`, f32 with
-      `scales`.
+      `scales` or `wide`.
     - C6: `scales` and `sums` come together. `w` is of a quantized type then,
       `scales` [M, K / 32] of f32, and `sums` [M, K / G] of i32, G being the
       elements of the type's blocks that share a scale.
+    - C7: with `wide`, `x` is of rank 2 and of f16 or bf16.
 
     ```mlir
     %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<768x256xbf16>
@@ -100,25 +102,28 @@ def KF_MatmulOp : KF_LoopOp<"matmul", [AttrSizedOperandSegments,
     %3 = kf.matmul %q, %k : tensor<2x4x5x8xf32>, tensor<2x1x7x8xf32>
     %4 = kf.matmul %codes scales(%s : tensor<?x8xf32>) sums(%t : tensor<?x8xi32>),
         %q : tensor<?x256xi8>, tensor<768x256x!kf.quant<q4_0>>
+    %5 = kf.matmul %rounded, %w wide : tensor<?x256xbf16>, tensor<768x256xbf16>
     ```
   }];
   let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$w,
                        Optional<AnyRankedTensor>:$bias,
                        Optional<AnyRankedTensor>:$scales,
                        Optional<AnyRankedTensor>:$sums,
-                       OptionalAttr<KF_ActivationKindAttr>:$glu);
+                       OptionalAttr<KF_ActivationKindAttr>:$glu,
+                       UnitAttr:$wide);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
     $x (`scales` `(` $scales^ `:` type($scales) `)`)?
     (`sums` `(` $sums^ `:` type($sums) `)`)? `,` $w (`bias` `(` $bias^ `)`)?
-    (`glu` `` custom<Activation>($glu)^)?
+    (`glu` `` custom<Activation>($glu)^)? (`wide` $wide^)?
     attr-dict `:` type($x) `,` type($w) (`,` type($bias)^)?
   }];
   let builders = [
     OpBuilder<(ins "::mlir::Value":$x, "::mlir::Value":$w,
                    "::mlir::Value":$bias,
                    "::mlir::kf::ActivationKindAttr":$glu), [{
-      build($_builder, $_state, x, w, bias, /*scales=*/{}, /*sums=*/{}, glu);
+      build($_builder, $_state, x, w, bias, /*scales=*/{}, /*sums=*/{}, glu,
+            /*wide=*/false);
     }]>
   ];
   let hasCanonicalizer = 1;

@@ -23,7 +23,8 @@ def KF_ScheduleAttrInterface : AttrInterface<"ScheduleAttrInterface"> {
       }],
       "::llvm::ArrayRef<int64_t>", "getWorkgroup">,
     InterfaceMethod<[{
-        Threads of a workgroup along x, y, z; empty where it is one.
+        Threads of a workgroup along x, y, z; empty where that is one, or
+        follows from other fields.
       }],
       "::llvm::ArrayRef<int64_t>", "getThreads">
   ];

@@ -115,6 +115,70 @@ def KF_SimtScheduleAttr : KF_ScheduleAttr<"Simt", "simt"> {
   let assemblyFormat = "`<` struct(params) `>`";
 }
 
+def KF_MmaScheduleAttr : KF_ScheduleAttr<"Mma", "mma"> {
+  let summary = "a product of many rows on the matrix units of NVIDIA GPUs";
+  let description = [{
+    A workgroup computes `workgroup` = [rows, columns] of a matmul of 16-bit
+    floats, with sums in f32. It goes along K in steps of `reduction`, whose
+    operands are copied to shared memory while earlier ones are multiplied.
+
+    - `warps`: how many divide the rows, and the columns. Each has a tile of its
+      own, of whole 16 x 8 products.
+    - `reduction`: 16, 32, 64 or 128 elements of K.
+    - `stages`: steps that shared memory holds, 2 to 8.
+
+    ```mlir
+    #kf.mma<workgroup = [128, 128], warps = [2, 2], reduction = 32, stages = 3>
+    ```
+  }];
+  let parameters = (ins
+    KF_Sizes:$workgroup,
+    KF_Sizes:$warps,
+    "int64_t":$reduction,
+    "int64_t":$stages
+  );
+  let assemblyFormat = "`<` struct(params) `>`";
+  let extraClassDeclaration = [{
+    ::llvm::ArrayRef<int64_t> getThreads() const { return {}; }
+  }];
+}
+
+def KF_StreamScheduleAttr : KF_ScheduleAttr<"Stream", "stream"> {
+  let summary = "a product of few rows by matrix units (NVIDIA GPUs)";
+  let description = [{
+    For a matmul of up to 16 rows whose weight has `#kf.fragments`: the weight
+    is read once, in long runs, and multiplied as it lies there. A workgroup
+    owns the row blocks of its columns; its warps share K, and what they have
+    is added in workgroup memory, in an order that is always the same. x is
+    split into two numbers of 16 bits, so that products are about as exact as
+    those of f32.
+
+    - `workgroup`: [rows, columns]; a row block has 16 columns, or 8 with glu.
+    - `warps`: of a workgroup. Along K, warps take tiles in turn.
+    - `tiles`: of the weight that a warp takes at a time; a multiple of 2.
+    - `stages`: those that are on their way or at hand in workgroup memory.
+    - `reduction`: K of the part of x that is in workgroup memory at a time, a
+      multiple of that of `tiles` tiles for each warp; 0 means whole.
+
+    Sums depend on `warps` and `tiles` alone.
+
+    ```mlir
+    #kf.stream<workgroup = [1, 32], warps = 8, tiles = 4, stages = 3>
+    ```
+  }];
+  let parameters = (ins
+    KF_Sizes:$workgroup,
+    "int64_t":$warps,
+    "int64_t":$tiles,
+    "int64_t":$stages,
+    DefaultValuedParameter<"int64_t", "0">:$reduction
+  );
+  let assemblyFormat = "`<` struct(params) `>`";
+  let extraClassDeclaration = [{
+    ::llvm::ArrayRef<int64_t> getThreads() const { return {}; }
+  }];
+}
+
 def KF_FlashScheduleAttr : KF_ScheduleAttr<"Flash", "flash"> {
   let summary = "attention on a GPU, with a softmax over blocks of keys";
   let description = [{

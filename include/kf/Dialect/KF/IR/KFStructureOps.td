@@ -102,10 +102,11 @@ def KF_KernelOp : KF_Op<"kernel", [IsolatedFromAbove, Symbol,
     - C1: arguments and results are tensors, or KV caches
       (arguments only); a dimension other than the first is static, none is 0.
     - C2: there is a body, and it ends in a `kf.yield`.
-    - C3: a tensor's encoding is a `#kf.layout`, and the tensor is static, or a
-      `#kf.size`, and it is not.
-    - C4: until the kernel is tiled, `kf.pack` makes tensors with a layout, and
-      `kf.matmul` reads them as its `w`; no other op knows of layouts.
+    - C3: a tensor's encoding is a `#kf.layout` or `#kf.fragments`, and the
+      tensor is static, or a `#kf.size`, and it is not.
+    - C4: until the kernel is tiled, `kf.pack` makes tensors with a `#kf.layout`,
+      and `kf.matmul` reads them, and those with `#kf.fragments`, as its `w`; no
+      other op knows of layouts.
     - C5: the module's `kf.sizes` lists every name of a size.
 
     `schedule` says how it is computed; `grid` is set once it is tiled.

@@ -40,10 +40,11 @@ def KF_TargetAttrInterface : AttrInterface<"TargetAttrInterface"> {
       "void", "addDivisionPasses",
       (ins "::mlir::OpPassManager &":$passes, "int64_t":$max_tokens), "", [{ return; }]>,
     InterfaceMethod<[{
-        How matmuls read a weight of this type, which has no layout yet; null:
-        as it is stored. Kernels and step sizes of a model share it.
+        How matmuls read a weight of this type, which has no layout yet: the
+        encoding of its tensor, `#kf.layout` or `#kf.fragments`; null: as it is
+        stored. Kernels and step sizes of a model share it.
       }],
-      "::mlir::kf::LayoutAttr", "getWeightLayout",
+      "::mlir::Attribute", "getWeightLayout",
       (ins "::mlir::RankedTensorType":$weight), "", [{ return {}; }]>,
     InterfaceMethod<[{
         The type of a KV cache as kernels of this target lay it out; null where

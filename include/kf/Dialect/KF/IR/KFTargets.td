@@ -126,8 +126,7 @@ def KF_CudaTargetAttr : KF_TargetAttr<"Cuda", "cuda_target"> {
     - `chip`: its architecture, sm_80 or later; "sm_90a" has what Hopper alone
       has.
     - `multiprocessors`: how many; 0: unknown.
-    - `memory`: bytes of shared memory that a block may have without asking for
-      more.
+    - `memory`: bytes of shared memory that a block may ask for.
 
     ```mlir
     #kf.cuda_target<chip = "sm_90a", multiprocessors = 132>
@@ -140,6 +139,10 @@ def KF_CudaTargetAttr : KF_TargetAttr<"Cuda", "cuda_target"> {
   );
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Whether a kernel can wait for those before it (griddepcontrol).
+    bool hasDependentLaunch() const;
+  }];
 }
 
 #endif // KF_DIALECT_KF_IR_KFTARGETS_TD

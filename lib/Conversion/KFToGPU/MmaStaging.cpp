@@ -1,0 +1,178 @@
+//===- MmaStaging.cpp - Operands of matrix units --------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "MmaStaging.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+using namespace mlir;
+using namespace mlir::kf;
+
+/// Of a chunk.
+static constexpr int64_t chunkBytes = 16, chunkElements = 8;
+
+//===----------------------------------------------------------------------===//
+// Where it lies
+//===----------------------------------------------------------------------===//
+
+MmaOperand::MmaOperand(GPUEmitter &e, Value tensor, int64_t extent)
+    : extent(extent), e(e), code(e), tensor(tensor) {
+  findPlace();
+}
+
+/// Through slices with strides of 1, of an argument or of a reshape of one.
+void MmaOperand::findPlace() {
+  Value source = tensor;
+  SmallVector<Value> first(cast<RankedTensorType>(tensor.getType()).getRank(),
+                           e.index(0));
+  while (auto slice = source.getDefiningOp<tensor::ExtractSliceOp>()) {
+    std::optional<int64_t> column =
+        getConstantIntValue(slice.getMixedOffsets().back());
+    if (!slice.hasUnitStride() ||
+        slice.getSourceType().getRank() != slice.getType().getRank() ||
+        !column || *column % chunkElements != 0)
+      return;
+    for (auto [at, mixed] : llvm::zip_equal(first, slice.getMixedOffsets()))
+      at = e.add(at, e.index(mixed));
+    source = slice.getSource();
+  }
+  auto type = cast<RankedTensorType>(source.getType());
+  if (type.getShape().back() % chunkElements != 0)
+    return;
+  if (auto collapse = source.getDefiningOp<tensor::CollapseShapeOp>())
+    source = collapse.getSrc();
+  else if (auto expand = source.getDefiningOp<tensor::ExpandShapeOp>())
+    source = expand.getSrc();
+  auto argument = dyn_cast<BlockArgument>(source);
+  if (!argument || !e.bufferOf(argument))
+    return;
+  buffer = code.pointerTo(e.bufferOf(argument));
+  offsets = std::move(first);
+  shape = type.getShape();
+}
+
+Value MmaOperand::rowPointer(ValueRange indices) {
+  SmallVector<Value> position;
+  for (auto [offset, at] : llvm::zip(offsets, indices))
+    position.push_back(e.add(offset, at));
+  position.push_back(offsets.back());
+  return code.advance(buffer,
+                      e.mul(e.linearIndex(position, shape), e.index(2)));
+}
+
+Value MmaOperand::loadBits(ValueRange indices) {
+  Type element = cast<RankedTensorType>(tensor.getType()).getElementType();
+  Value value = e.narrow(e.load(tensor, indices, 0), element);
+  if (value.getType().isInteger())
+    return value;
+  return arith::BitcastOp::create(e.b, e.loc, e.b.getI16Type(), value);
+}
+
+//===----------------------------------------------------------------------===//
+// To shared memory
+//===----------------------------------------------------------------------===//
+
+MmaStaging::MmaStaging(GPUEmitter &e, MmaOperand source, int64_t count,
+                       int64_t offset, function_ref<Line(Value)> line)
+    : e(e), code(e), shape(*e.shape.mma), operand(std::move(source)),
+      offset(offset) {
+  const int64_t all = count * chunksOfLine(), threads = e.shape.threadCount;
+  Value perLine = e.index(chunksOfLine());
+  for (int64_t begin = 0; begin < all; begin += threads) {
+    Value number = e.add(e.thread, e.index(begin));
+    Value at = arith::DivUIOp::create(e.b, e.loc, number, perLine);
+    Value chunk = arith::RemUIOp::create(e.b, e.loc, number, perLine);
+    Chunk own;
+    if (begin + threads > all)
+      own.exists = e.isLess(number, e.index(all));
+    own.line = line(at);
+    own.column = e.mul(chunk, e.index(chunkElements));
+    own.offset = e.add(swizzle(at, chunk), e.index(offset));
+    if (operand.isInPlace())
+      own.from = code.advance(operand.rowPointer(own.line.row),
+                              e.mul(chunk, e.index(chunkBytes)));
+    chunks.push_back(std::move(own));
+  }
+}
+
+int64_t MmaStaging::lineBytes() const { return 2 * shape.step; }
+int64_t MmaStaging::chunksOfLine() const { return lineBytes() / chunkBytes; }
+
+/// The byte where chunk `chunk` of line `line` begins. Eight banks of 16 bytes
+/// hold 8 / chunksOfLine() lines.
+Value MmaStaging::swizzle(Value line, Value chunk) {
+  OpBuilder &b = e.b;
+  const int64_t width = std::min<int64_t>(chunksOfLine(), 8);
+  Value turn = arith::AndIOp::create(
+      b, e.loc, arith::DivUIOp::create(b, e.loc, line, e.index(8 / width)),
+      e.index(width - 1));
+  Value place = arith::XOrIOp::create(b, e.loc, chunk, turn);
+  return e.add(e.mul(line, e.index(lineBytes())),
+               e.mul(place, e.index(chunkBytes)));
+}
+
+void MmaStaging::copy(Value stage, Value k) {
+  for (const Chunk &chunk : chunks) {
+    auto body = [&] {
+      if (chunk.from)
+        copyAsync(chunk, stage, k);
+      else
+        copyElements(chunk, stage, k);
+    };
+    if (chunk.exists)
+      e.ifThen(chunk.exists, body);
+    else
+      body();
+  }
+}
+
+void MmaStaging::copyAsync(const Chunk &chunk, Value stage, Value k) {
+  OpBuilder &b = e.b;
+  Value isThere = chunk.line.isThere;
+  if (operand.extent % shape.step != 0) {
+    Value column = e.add(k, chunk.column);
+    isThere = arith::AndIOp::create(b, e.loc, isThere,
+                                    e.isLess(column, e.index(operand.extent)));
+  }
+  auto bytes = [&](int64_t count) -> Value {
+    return arith::ConstantOp::create(b, e.loc, b.getI32IntegerAttr(count));
+  };
+  code.copyAsync(code.advance(stage, chunk.offset),
+                 code.advance(chunk.from, e.mul(k, e.index(2))),
+                 e.select(isThere, bytes(chunkBytes), bytes(0)));
+}
+
+void MmaStaging::copyElements(const Chunk &chunk, Value stage, Value k) {
+  OpBuilder &b = e.b;
+  auto type = VectorType::get({chunkElements}, b.getI16Type());
+  Value all = arith::ConstantOp::create(b, e.loc, b.getZeroAttr(type));
+  Value zero = arith::ConstantOp::create(b, e.loc, b.getI16IntegerAttr(0));
+  for (int64_t i = 0; i < chunkElements; ++i) {
+    Value column = e.add(e.add(k, chunk.column), e.index(i));
+    Value isThere =
+        arith::AndIOp::create(b, e.loc, chunk.line.isThere,
+                              e.isLess(column, e.index(operand.extent)));
+    Value bits = e.ifElse(
+        isThere,
+        [&] { return operand.loadBits(indicesAt(chunk.line.row, column)); },
+        [&] { return zero; });
+    all = vector::InsertOp::create(b, e.loc, bits, all, i);
+  }
+  LLVM::StoreOp::create(b, e.loc, all, code.advance(stage, chunk.offset),
+                        chunkBytes);
+}
+
+//===----------------------------------------------------------------------===//
+// To registers
+//===----------------------------------------------------------------------===//
+
+Value MmaStaging::matrixOffset(Value first, Value chunk, int64_t step) {
+  Value inTile = arith::RemUIOp::create(e.b, e.loc, e.thread, e.index(8));
+  return e.add(swizzle(e.add(first, inTile), e.add(chunk, e.index(2 * step))),
+               e.index(offset));
+}

@@ -1,0 +1,62 @@
+//===- NvvmCode.h - What NVIDIA GPUs alone have -----------------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Ops of the NVVM dialect on pointers, for schedules that no other target
+// takes.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_LIB_CONVERSION_KFTOGPU_NVVMCODE_H
+#define KF_LIB_CONVERSION_KFTOGPU_NVVMCODE_H
+
+#include "GPUEmitter.h"
+
+namespace mlir::kf {
+
+class NvvmCode {
+public:
+  explicit NvvmCode(GPUEmitter &e) : e(e), b(e.b), loc(e.loc) {}
+
+  /// Workgroup memory of at least `bytes`, at a multiple of 16.
+  Value workgroupBytes(int64_t bytes);
+  /// Where a flat buffer begins: in shared memory for workgroup memory, else in
+  /// global memory.
+  Value pointerTo(Value buffer);
+  /// `pointer` moved by bytes, an index.
+  Value advance(Value pointer, Value bytes);
+  Value advance(Value pointer, int64_t bytes) {
+    return advance(pointer, e.index(bytes));
+  }
+
+  /// Starts to copy 16 bytes from global to shared memory, both at multiples of
+  /// 16. Those from number `bytes` (i32) on are zeros, and not read.
+  void copyAsync(Value to, Value from, Value bytes);
+  /// Ends a group of the copies that this thread has started.
+  void commitCopies();
+  /// Waits until at most `groups` of this thread's groups are under way.
+  void waitForCopies(int64_t groups);
+
+  /// Up to 4 (1, 2 or 4) tiles of 8 x 8 elements of 16 bits. Lanes 8i to 8i+7
+  /// of `pointer` say where the rows of tile i begin; lane l gets elements
+  /// 2 (l % 4) and the next one of row l / 4 of each, as an i32.
+  SmallVector<Value> loadMatrices(Value pointer, int64_t count);
+  /// `sums` (4 f32) with the product of a 16 x 16 tile and a 16 x 8 tile of
+  /// `element` added, f16 or bf16: 4 and 2 words of i32 a lane, laid out as PTX
+  /// says of mma.m16n8k16.
+  SmallVector<Value> multiplyAdd(Type element, ValueRange left,
+                                 ValueRange right, ValueRange sums);
+
+private:
+  GPUEmitter &e;
+  OpBuilder &b;
+  Location loc;
+};
+
+} // namespace mlir::kf
+
+#endif // KF_LIB_CONVERSION_KFTOGPU_NVVMCODE_H

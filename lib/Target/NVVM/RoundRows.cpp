@@ -1,0 +1,65 @@
+//===- RoundRows.cpp - Rows of products in 16 bits ------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kf/Target/Common/GpuSchedules.h"
+#include "kf/Target/NVVM/Passes.h"
+#include "kf/Transforms/KernelKey.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+namespace mlir::kf {
+#define GEN_PASS_DEF_ROUNDNVVMROWS
+#include "kf/Target/NVVM/Passes.h.inc"
+} // namespace mlir::kf
+
+using namespace mlir;
+using namespace mlir::kf;
+
+namespace {
+
+struct RoundNvvmRowsPass
+    : mlir::kf::impl::RoundNvvmRowsBase<RoundNvvmRowsPass> {
+  using RoundNvvmRowsBase::RoundNvvmRowsBase;
+
+  void runOnOperation() override {
+    SmallVector<MatmulOp> products;
+    getOperation().walk([&](MatmulOp op) {
+      if (op.isOfMatrices() && typeOf(op.getX()).getElementType().isF32() &&
+          roundedType(op) &&
+          getMostRows(getOperation(), typeOf(op.getX()), maxTokens) >
+              kGpuFewRows)
+        products.push_back(op);
+    });
+    for (MatmulOp op : products)
+      round(op);
+  }
+
+private:
+  static RankedTensorType typeOf(Value value) {
+    return cast<RankedTensorType>(value.getType());
+  }
+
+  /// What matrix units multiply with the weight; null: they do not.
+  static Type roundedType(MatmulOp op) {
+    Type weight = typeOf(op.getW()).getElementType();
+    return weight.isF16() || weight.isBF16() ? weight : Type();
+  }
+
+  static void round(MatmulOp op) {
+    OpBuilder b(op);
+    Value x = arith::TruncFOp::create(
+        b, op.getLoc(), typeOf(op.getX()).clone(roundedType(op)), op.getX());
+    auto rounded = MatmulOp::create(
+        b, op.getLoc(), x, op.getW(), op.getBias(), /*scales=*/Value(),
+        /*sums=*/Value(), op.getGluAttr(), /*wide=*/b.getUnitAttr());
+    op.replaceAllUsesWith(rounded.getResult());
+    op.erase();
+  }
+};
+
+} // namespace

@@ -1,0 +1,82 @@
+//===- FragmentTile.h - Weights in the order of matrix units ----*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What `#kf.fragments` means for the elements of a weight. Packing, compiler
+// and checks of executables agree on it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_CORE_FRAGMENTTILE_H
+#define KF_RUNTIME_CORE_FRAGMENTTILE_H
+
+#include "runtime/core/Tensor.h"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace kf {
+
+/// The tile of a weight that lies in memory as one run: what a warp takes of it
+/// as the left operand of a matrix unit's m16n8 product. The weight is
+/// [row blocks][tiles of K][bytes], padded with zero bytes. A row block has 16
+/// fragment rows: of a weight of rank 2, 16 rows; of [2, N, K], whose groups
+/// are gate and up, 8 rows of the first and the same 8 of the second.
+///
+/// A tile of f16, bf16 or f32 has 8 words of 32 bits a row, w[0] to w[7], and
+/// 16 bytes for each of 32 lanes: lane 4 g + t holds the words
+///   row g: w[t], row g + 8: w[t], row g: w[t + 4], row g + 8: w[t + 4].
+struct FragmentTile {
+  static constexpr int64_t rows = 16, lanes = 32, lineWords = 8;
+
+  int64_t columns = 0; ///< of K
+  int64_t bytes = 0;
+
+  /// Row blocks of a weight with `extent` rows in each of `groups` groups.
+  static constexpr int64_t rowBlocks(int64_t groups, int64_t extent) {
+    return (extent - 1) / (rows / groups) + 1;
+  }
+  constexpr int64_t tilesOf(int64_t extent) const {
+    return (extent - 1) / columns + 1;
+  }
+};
+
+/// The tile for elements of `type`; nothing where there is none.
+constexpr std::optional<FragmentTile> findFragmentTile(DataType type) {
+  switch (type) {
+  case DataType::F16:
+  case DataType::BF16:
+    return FragmentTile{.columns = 16, .bytes = 512};
+  case DataType::F32:
+    return FragmentTile{.columns = 8, .bytes = 512};
+  default:
+    return std::nullopt;
+  }
+}
+
+/// Whether weights of this shape have row blocks.
+constexpr bool hasFragments(std::span<const int64_t> shape) {
+  return shape.size() == 2 || (shape.size() == 3 && shape[0] == 2);
+}
+
+/// Bytes of a weight of `shape`, with dimensions from 1 on, for which
+/// hasFragments(); nothing where they are too many to count.
+constexpr std::optional<int64_t> fragmentBytes(const FragmentTile &tile,
+                                               std::span<const int64_t> shape) {
+  int64_t groups = shape.size() == 3 ? shape[0] : 1, bytes = 0;
+  int64_t blocks = FragmentTile::rowBlocks(groups, shape[shape.size() - 2]);
+  if (__builtin_mul_overflow(blocks, tile.tilesOf(shape.back()), &bytes) ||
+      __builtin_mul_overflow(bytes, tile.bytes, &bytes))
+    return std::nullopt;
+  return bytes;
+}
+
+} // namespace kf
+
+#endif // KF_RUNTIME_CORE_FRAGMENTTILE_H

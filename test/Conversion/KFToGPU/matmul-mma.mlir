@@ -1,0 +1,72 @@
+// RUN: kf-opt %s --kf-set-target=target=cuda --kf-tile-kernels --convert-kf-to-gpu --canonicalize --cse | FileCheck %s
+
+// Two stages of 64 rows and 32 lines of 32 elements: 12 KiB. Four warps, of
+// which each has 16 lines and 32 rows.
+// CHECK-LABEL: gpu.func @aligned(
+// CHECK-SAME:    %[[X:.*]]: memref<?xi16>, %[[W:.*]]: memref<?xi16>, %[[R:.*]]: memref<?xf32>, %{{.*}}: memref<?xi32>
+// CHECK-SAME:    workgroup(%{{.*}} : memref<768xvector<4xi32>, #gpu.address_space<workgroup>>)
+// CHECK-SAME:    known_block_size = array<i32: 128, 1, 1>
+// The first stage: two chunks of rows, one of lines.
+// CHECK-COUNT-3: nvvm.cp.async.shared.global %{{.*}}, %{{.*}}, 16, cache =  cg
+// CHECK-NOT:     nvvm.cp.async.shared.global
+// CHECK:         nvvm.cp.async.commit.group
+// CHECK:         scf.for
+// CHECK:           nvvm.cp.async.wait.group 0
+// CHECK-NEXT:      gpu.barrier
+// CHECK:           scf.if
+// CHECK-COUNT-3:     nvvm.cp.async.shared.global
+// CHECK:           nvvm.cp.async.commit.group
+// Two pairs of tiles of rows and one of lines, for each of two steps of 16.
+// CHECK-COUNT-3:   nvvm.ldmatrix %{{.*}} {{{.*}}num = 4 : i32
+// CHECK-COUNT-4:   nvvm.mma.sync A[{{.*}}multiplicandAPtxType = #nvvm.mma_type<bf16>{{.*}}(i32, i32, f32)
+// CHECK-COUNT-3:   nvvm.ldmatrix
+// CHECK-COUNT-4:   nvvm.mma.sync
+// CHECK:           scf.yield
+// A row's elements are stored where there is a row; columns there are.
+// CHECK:         scf.if
+// CHECK-NOT:       scf.if
+// CHECK:           memref.store %{{.*}}, %[[R]]
+// CHECK:           memref.store %{{.*}}, %[[R]]
+// CHECK-NOT:       memref.store
+// CHECK:         scf.if
+kf.kernel @aligned(%x: tensor<?x64xbf16>, %w: tensor<96x64xbf16>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.mma<workgroup = [64, 32], warps = [2, 2], reduction = 32, stages = 2>} {
+  %0 = kf.matmul %x, %w wide : tensor<?x64xbf16>, tensor<96x64xbf16>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// Gate and up are in one lane. Rows whose bytes begin anywhere are copied element
+// by element, and those past the last column are zeros.
+// CHECK-LABEL: gpu.func @gated_odd(
+// CHECK-NOT:     nvvm.cp.async.shared.global
+// CHECK:         llvm.store %{{.*}} {alignment = 16 : i64} : vector<8xi16>, !llvm.ptr<3>
+// CHECK:         scf.for
+// CHECK-COUNT-2:   nvvm.mma.sync A[{{.*}}: (vector<2xf16>, vector<2xf16>, f32)
+// CHECK-NOT:       nvvm.mma.sync
+// CHECK:         scf.if
+// CHECK:           scf.if
+// CHECK:             math.exp
+// CHECK:             memref.store
+kf.kernel @gated_odd(%x: tensor<?x37xf16>, %w: tensor<2x50x37xf16>) -> tensor<?x50xf16>
+    attributes {schedule = #kf.mma<workgroup = [16, 16], warps = [1, 2], reduction = 16, stages = 2>} {
+  %0 = kf.matmul %x, %w glu(silu) : tensor<?x37xf16>, tensor<2x50x37xf16>
+  kf.yield %0 : tensor<?x50xf16>
+}
+
+// A packed weight is copied as it lies, and a lane's words are one load.
+// CHECK-LABEL: gpu.func @packed(
+// CHECK-COUNT-3: nvvm.cp.async.shared.global
+// CHECK-NOT:     nvvm.cp.async.shared.global
+// CHECK:         scf.for
+// CHECK-COUNT-3:   nvvm.cp.async.shared.global
+// CHECK-COUNT-2:   nvvm.ldmatrix
+// CHECK:           llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xi32>
+// CHECK-COUNT-4:   nvvm.mma.sync
+// CHECK-COUNT-2:   nvvm.ldmatrix
+// CHECK:           llvm.load
+// CHECK-COUNT-4:   nvvm.mma.sync
+kf.kernel @packed(%x: tensor<?x64xbf16>, %w: tensor<96x64xbf16, #kf.fragments>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.mma<workgroup = [64, 32], warps = [2, 2], reduction = 32, stages = 2>} {
+  %0 = kf.matmul %x, %w wide : tensor<?x64xbf16>, tensor<96x64xbf16, #kf.fragments>
+  kf.yield %0 : tensor<?x96xf32>
+}
