@@ -67,6 +67,44 @@ struct FlashShape {
 FlashShape getFlashShape(int64_t headDim, int64_t rows, int64_t keys,
                          int64_t threads);
 
+/// What a workgroup of attention does at a time on matrix units; see
+/// lib/Conversion/KFToGPU/FlashMmaEmitter.cpp.
+struct FlashMmaShape {
+  static constexpr int64_t warp = 32; ///< threads
+
+  int64_t rowWarps = 1, keyWarps = 1; ///< that divide rows, and keys
+  int64_t keys = 16;                  ///< of a warp's block
+  int64_t headDim = 0;
+  bool isQuantized = false; ///< the cache
+  /// Whether 16 rows of a unit's tile are the two parts of 8 query rows.
+  bool isPacked = false;
+
+  int64_t rowsOfWarp() const { return isPacked ? 8 : 16; }
+  int64_t rows() const { return rowWarps * rowsOfWarp(); }
+  /// Blocks of 32 columns, of which a row's last may be partly there, and the
+  /// units' steps of 16.
+  int64_t columnBlocks() const { return (headDim + 31) / 32; }
+  int64_t steps() const { return 2 * columnBlocks(); }
+  /// Fragments of queries that a step has: high and low parts, or both at once.
+  int64_t terms() const { return isPacked ? 1 : 2; }
+  /// Neighbouring columns of values that a lane reads at once: as many as eight
+  /// lanes can; those of a block's scale at most.
+  int64_t valueColumns() const {
+    int64_t columns = isQuantized ? 4 : 8;
+    while (headDim % (8 * columns) != 0)
+      columns /= 2;
+    return columns;
+  }
+
+  // Bytes of workgroup memory, which serve one after the other.
+  int64_t queryBytes() const {
+    return rowWarps * steps() * terms() * warp * 16;
+  }
+  int64_t combineBytes() const {
+    return keyWarps > 1 ? 4 * keyWarps * rows() * (headDim + 2) : 0;
+  }
+};
+
 /// What a workgroup of a product on matrix units does at a time; see
 /// lib/Conversion/KFToGPU/MmaMatmulEmitter.cpp. Lines of the weight are the
 /// rows of the units' tiles, and rows of x their columns. Where a product is
@@ -161,7 +199,9 @@ struct KernelShape {
   /// f32 elements of workgroup memory for one value a thread.
   int64_t partialSums() const { return threadCount; }
 
-  std::optional<FlashShape> flash;   ///< of attention
+  std::optional<FlashShape> flash; ///< of attention
+  /// Of attention on matrix units; `flash` is for what it leaves, then.
+  std::optional<FlashMmaShape> flashMma;
   std::optional<StreamShape> stream; ///< of a product of few rows
   std::optional<MmaShape> mma;       ///< of one of many rows, on matrix units
   int64_t adjustmentWords = 0;       ///< of bits of kf.sample, one for some ids

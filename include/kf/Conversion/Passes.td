@@ -52,10 +52,11 @@ def ConvertKFToGPU : Pass<"convert-kf-to-gpu", "::mlir::ModuleOp"> {
     as flat memrefs, then the scalar buffer as 32-bit words. Dimensions 0, 1, 2
     of the kernel's grid are the blocks along x, y, z. Threads, register tiles
     and the step of the reduction are those of the kernel's `#kf.simt`, or, of
-    attention, `#kf.flash`. By `#kf.mma` and `#kf.stream`, ops of the NVVM
-    dialect copy and multiply, on the pointers that NVVM's lowering makes of the
-    memrefs. Where the module's target can, a kernel waits itself for those
-    before it, behind what only reads weights. Programs are left as they are.
+    attention, `#kf.flash`. By `#kf.flash_mma`, `#kf.mma` and `#kf.stream`, ops
+    of the NVVM dialect copy and multiply, on the pointers that NVVM's lowering
+    makes of the memrefs. Where the module's target can, a kernel waits itself
+    for those before it, behind what only reads weights. Programs are left as
+    they are.
     ```mlir
     kf.kernel @k(%x: tensor<?x64xf32>) -> tensor<?x64xf32> attributes {
         grid = #kf.grid<tokens = [1], counts = [0]>,

@@ -12,6 +12,7 @@
 #include "runtime/program/abi.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -189,6 +190,14 @@ Value GPUEmitter::workgroupMemory(int64_t count, Type element) {
   return function.addWorkgroupAttribution(
       MemRefType::get({count}, element, MemRefLayoutAttrInterface(), space),
       loc);
+}
+
+Value GPUEmitter::workgroupBytes(int64_t count) {
+  Value memory = workgroupMemory(count, b.getI8Type());
+  function.setWorkgroupAttributionAttr(
+      function.getNumWorkgroupAttributions() - 1,
+      LLVM::LLVMDialect::getAlignAttrName(), b.getI64IntegerAttr(16));
+  return memory;
 }
 
 void GPUEmitter::barrier() { gpu::BarrierOp::create(b, loc); }

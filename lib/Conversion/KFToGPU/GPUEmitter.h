@@ -88,6 +88,8 @@ public:
   void waitForInputs();
   /// Uninitialized workgroup memory of `count` elements.
   Value workgroupMemory(int64_t count, Type element);
+  /// The same of bytes, at a multiple of 16.
+  Value workgroupBytes(int64_t count);
   void barrier();
   /// Calls `body` for thread 0 alone.
   void onFirstThread(function_ref<void()> body);

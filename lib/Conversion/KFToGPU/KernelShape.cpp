@@ -69,6 +69,11 @@ FlashShape mlir::kf::getFlashShape(int64_t headDim, int64_t rows, int64_t keys,
   return shape;
 }
 
+/// Columns of a head on matrix units: the sums of more do not fit in registers.
+static constexpr int64_t flashMmaColumns = 256;
+/// Keys of a block where rows are computed again, and bytes that say so.
+static constexpr int64_t flashMmaSpareKeys = 32, flashMmaFlagBytes = 16;
+
 /// Words of bits for the ids that kf.sample adjusts: 65536 ids have their own.
 static constexpr int64_t mostAdjustmentWords = 2048;
 
@@ -93,13 +98,22 @@ static void setThreads(KernelShape &shape, KernelOp kernel,
   shape.workgroupBytes = reductionBytes(kernel, shape.threadCount);
 }
 
-/// The shape of a kernel of attention.
-static FailureOr<KernelShape>
-getShape(KernelOp kernel, FlashScheduleAttr schedule, FailFn fail) {
+namespace {
+/// What both schedules of attention say of their kernel.
+struct AttentionTile {
+  CacheAttentionInterface op;
+  KVCacheType cache;
+  int64_t headDim, rows, keys;
+};
+} // namespace
+
+static FailureOr<AttentionTile> getAttentionTile(KernelOp kernel,
+                                                 StringRef name,
+                                                 ArrayRef<int64_t> workgroup,
+                                                 int64_t keys, FailFn fail) {
   auto op = findOp<CacheAttentionInterface>(kernel);
   if (!op)
-    return fail("#kf.flash is for attention");
-  ArrayRef<int64_t> workgroup = schedule.getWorkgroup();
+    return fail(name + " is for attention");
   if (isa<AttentionPartialOp>(op.getOperation())) {
     if (workgroup.size() != 3 || workgroup[0] != 1 || workgroup[1] == 0 ||
         workgroup[2] != 1)
@@ -107,26 +121,74 @@ getShape(KernelOp kernel, FlashScheduleAttr schedule, FailFn fail) {
   } else if (workgroup.size() != 2 || llvm::is_contained(workgroup, 0)) {
     return fail("attention needs workgroup = [rows, heads]");
   }
-  int64_t keys = schedule.getKeys(), tokens = workgroup[0],
-          heads = workgroup[1];
+  int64_t tokens = workgroup[0], heads = workgroup[1];
   if (failed(checkSizes(workgroup, fail)))
     return failure();
-  int64_t page = op.getCache().getType().getPage();
-  if (page % keys != 0)
+  KVCacheType cache = op.getCache().getType();
+  if (cache.getPage() % keys != 0)
     return fail("keys (" + Twine(keys) + ") must divide the cache's page (" +
-                Twine(page) + ")");
+                Twine(cache.getPage()) + ")");
   auto q = cast<RankedTensorType>(op.getQ().getType());
   if (!q.isDynamicDim(0))
     tokens = std::clamp<int64_t>(q.getDimSize(0), 1, tokens);
+  return AttentionTile{op, cache, q.getDimSize(2), tokens * heads, keys};
+}
+
+/// The shape of a kernel of attention.
+static FailureOr<KernelShape>
+getShape(KernelOp kernel, FlashScheduleAttr schedule, FailFn fail) {
+  auto tile = getAttentionTile(kernel, "#kf.flash", schedule.getWorkgroup(),
+                               schedule.getKeys(), fail);
+  if (failed(tile))
+    return failure();
   KernelShape shape;
   setThreads(shape, kernel, schedule.getThreads());
   shape.flash =
-      getFlashShape(q.getDimSize(2), tokens * heads, keys, shape.threadCount);
+      getFlashShape(tile->headDim, tile->rows, tile->keys, shape.threadCount);
   if (shape.flash->keysOfThread() > flashSums)
-    return fail("keys (" + Twine(keys) + ") are more than " + Twine(flashSums) +
-                " for each of " + Twine(shape.flash->keysAtOnce()) +
-                " groups of threads");
+    return fail("keys (" + Twine(tile->keys) + ") are more than " +
+                Twine(flashSums) + " for each of " +
+                Twine(shape.flash->keysAtOnce()) + " groups of threads");
   shape.workgroupBytes += shape.flash->bytes();
+  return shape;
+}
+
+/// Whether matrix units multiply a cache's elements, or its codes.
+static bool isForMatrixUnits(KVCacheType cache) {
+  if (auto quant = dyn_cast<QuantType>(cache.getType()))
+    return quant.getFormat() == BlockFormat::Q8_0;
+  return cache.getType().isF16() || cache.getType().isBF16();
+}
+
+/// The shape of a kernel of attention on matrix units.
+static FailureOr<KernelShape>
+getShape(KernelOp kernel, FlashMmaScheduleAttr schedule, FailFn fail) {
+  auto tile = getAttentionTile(kernel, "#kf.flash_mma", schedule.getWorkgroup(),
+                               schedule.getKeys(), fail);
+  if (failed(tile))
+    return failure();
+  if (!isForMatrixUnits(tile->cache))
+    return fail("#kf.flash_mma is for caches of f16, bf16 and q8_0");
+  if (tile->headDim % 8 != 0 || tile->headDim > flashMmaColumns)
+    return fail("#kf.flash_mma takes heads of a multiple of 8 up to " +
+                Twine(flashMmaColumns) + " columns, found " +
+                Twine(tile->headDim));
+  KernelShape shape;
+  setThreads(shape, kernel, schedule.getThreads());
+  FlashMmaShape &mma = shape.flashMma.emplace();
+  mma.rowWarps = schedule.getThreads()[1];
+  mma.keyWarps = schedule.getThreads()[2];
+  mma.keys = tile->keys;
+  mma.headDim = tile->headDim;
+  mma.isQuantized = tile->cache.isQuantized();
+  mma.isPacked = tile->rows <= 8;
+  // What it computes again goes by the widest blocks that there is room for.
+  int64_t keys = std::gcd(tile->cache.getPage(), flashMmaSpareKeys);
+  shape.flash =
+      getFlashShape(tile->headDim, tile->rows, keys, shape.threadCount);
+  shape.workgroupBytes +=
+      std::max({mma.queryBytes(), mma.combineBytes(), shape.flash->bytes()}) +
+      flashMmaFlagBytes;
   return shape;
 }
 
@@ -330,11 +392,14 @@ mlir::kf::getKernelShape(KernelOp kernel, ScheduleAttrInterface schedule,
     return fail("there is none; run kf-select-schedules first");
   if (auto flash = dyn_cast<FlashScheduleAttr>(schedule))
     return getShape(kernel, flash, fail);
+  if (auto mma = dyn_cast<FlashMmaScheduleAttr>(schedule))
+    return getShape(kernel, mma, fail);
   if (auto stream = dyn_cast<StreamScheduleAttr>(schedule))
     return getShape(kernel, stream, fail);
   if (auto simt = dyn_cast<SimtScheduleAttr>(schedule))
     return getShape(kernel, simt, fail);
   if (auto mma = dyn_cast<MmaScheduleAttr>(schedule))
     return getShape(kernel, mma, fail);
-  return fail("it is none of #kf.simt, #kf.flash, #kf.stream and #kf.mma");
+  return fail("it is none of #kf.simt, #kf.flash, #kf.flash_mma, #kf.stream "
+              "and #kf.mma");
 }

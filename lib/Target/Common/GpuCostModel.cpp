@@ -33,6 +33,8 @@ constexpr double kLanes = 128, kThreads = 2048, kRegisters = 65536,
                  kMemory = 98304, kGroups = 32;
 /// Cycles until memory answers, workgroup memory does, a barrier is passed.
 constexpr double kMemoryLatency = 600, kSharedLatency = 30, kBarrier = 40;
+/// Cycles of a multiprocessor for a warp's instruction.
+constexpr double kWarpCycles = 0.25;
 /// Multiply-adds in the time of one load from workgroup memory.
 constexpr double kSharedLoad = 4;
 /// Multiply-adds of matrix units, and bytes of shared memory, a cycle.
@@ -171,6 +173,28 @@ double secondsOfMatmul(KernelOp kernel, MatmulOp op, const KernelShape &shape,
   return gpu.seconds(shape, group, groups, countBytes(kernel, tokens));
 }
 
+/// What a workgroup on matrix units does with `seen` keys of each of its
+/// `rows` rows.
+GroupCost costOfFlashMma(const FlashMmaShape &mma, double rows, double seen) {
+  double dim = mma.headDim;
+  double blocks = std::max(seen / (mma.keys * mma.keyWarps), 1.0) + 0.5;
+  double passes = std::ceil(rows / mma.rows());
+  // Of a warp's block: products of the units, loads, and what is done with
+  // scores and, for each new maximum, with sums.
+  double products = 2 * mma.terms() * dim * mma.keys * 16;
+  double loads = 4 * mma.keys * dim * (mma.isQuantized ? 1 : 2) / 512;
+  double scores = mma.keys * 16 / 32 * 8 + dim / 2 + 60;
+  double decode = mma.isQuantized ? 2.5 * mma.keys * dim / 16 : 0;
+  GroupCost group;
+  group.cycles =
+      passes * blocks * mma.rowWarps * mma.keyWarps *
+      (products / kMmaProducts + kWarpCycles * (loads + scores + decode));
+  group.latency = passes * (blocks * (kMemoryLatency + 8 * kSharedLatency) +
+                            kMemoryLatency + 6 * kBarrier);
+  group.registers += dim / 2 + mma.keys + dim / 2;
+  return group;
+}
+
 double secondsOfMma(KernelOp kernel, MatmulOp op, const KernelShape &shape,
                     const Gpu &gpu, int64_t tokens) {
   const MmaShape &mma = *shape.mma;
@@ -235,6 +259,11 @@ double secondsOfFlash(CacheAttentionInterface op, const KernelShape &shape,
                    (3 + flash.queryChunks(dim) + flash.passes(dim)) * kBarrier);
   group.registers +=
       flash.rows * (flash.keysOfThread() + flash.columnsOfThread);
+  if (shape.flashMma) {
+    group = costOfFlashMma(*shape.flashMma, rowsOfGroup, seen / parts);
+    passes = std::ceil(rowsOfGroup / shape.flashMma->rows()) *
+             shape.flashMma->rowWarps;
+  }
   double elementBytes = 4;
   if (auto quant = dyn_cast<QuantType>(cache.getType()))
     elementBytes = static_cast<double>(getStorage(quant.getFormat()).bytes) /

@@ -26,6 +26,8 @@ namespace {
 constexpr int64_t mostSharedRows = 32;
 /// Products of a thread in one unrolled step.
 constexpr int64_t mostProducts = 64;
+/// Tokens of a workgroup of attention, and on matrix units.
+constexpr int64_t mostTokens = 16, mostMmaTokens = 128;
 /// Workgroups along a dimension that every device allows.
 constexpr int64_t mostGroups = 65535;
 
@@ -42,8 +44,8 @@ public:
         })))
       return {};
     schedules.insert(chosen);
-    if (auto flash = dyn_cast<FlashScheduleAttr>(chosen)) {
-      addFlash(flash);
+    if (find<CacheAttentionInterface>()) {
+      addFlash(chosen);
     } else if (auto matmul = find<MatmulOp>()) {
       if (limits.mma)
         addMma(matmul);
@@ -160,21 +162,38 @@ private:
                                           stages, reduction));
   }
 
-  void addFlash(FlashScheduleAttr first) {
+  void addFlash(ScheduleAttrInterface first) {
     auto attention = find<CacheAttentionInterface>();
-    int64_t rows = rowsOf(cast<RankedTensorType>(attention.getQ().getType()));
+    auto q = cast<RankedTensorType>(attention.getQ().getType());
+    int64_t rows = rowsOf(q);
+    bool isPartial = isa<AttentionPartialOp>(attention.getOperation());
     SmallVector<int64_t> workgroup(first.getWorkgroup());
+    int64_t most = limits.mma ? mostMmaTokens : mostTokens;
     std::set<int64_t> tokensOfGroup = {workgroup[0]};
-    if (!isa<AttentionPartialOp>(attention.getOperation()))
-      for (int64_t count = 1; count <= std::min<int64_t>(rows, 16); count *= 2)
+    if (!isPartial)
+      for (int64_t count = 1; count <= std::min(rows, most); count *= 2)
         if (llvm::divideCeil(rows, count) <= mostGroups)
           tokensOfGroup.insert(count);
-    for (int64_t count : tokensOfGroup)
-      for (int64_t threads : {32, 64, 128, 256})
-        for (int64_t keys : {8, 16, 32, 64}) {
-          workgroup[0] = count;
-          add(FlashScheduleAttr::get(context, workgroup, keys, {threads}));
-        }
+    for (int64_t count : tokensOfGroup) {
+      workgroup[0] = count;
+      if (count <= mostTokens)
+        for (int64_t threads : {32, 64, 128, 256})
+          for (int64_t keys : {8, 16, 32, 64})
+            add(FlashScheduleAttr::get(context, workgroup, keys, {threads}));
+      if (limits.mma)
+        addFlashMma(workgroup);
+    }
+  }
+
+  /// Warps for the rows that there are, and others that divide the keys.
+  void addFlashMma(ArrayRef<int64_t> workgroup) {
+    int64_t rowWarps = llvm::divideCeil(workgroup[0] * workgroup[1], 16);
+    for (int64_t x : {1, 2, 4, 8})
+      for (int64_t y : {1, 2, 4, 8, 16})
+        if (x < 2 * rowWarps && x * y <= 16)
+          for (int64_t keys : {16, 32, 64})
+            add(FlashMmaScheduleAttr::get(context, workgroup, keys,
+                                          {32, x, y}));
   }
 
   /// Other numbers of threads, and workgroups with more and with less of the

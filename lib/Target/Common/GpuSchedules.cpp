@@ -38,6 +38,8 @@ constexpr int64_t logitsOfThread = 16;
 constexpr int64_t streamMemory = 48 * 1024;
 /// Keys of one softmax block, and query rows that share it.
 constexpr int64_t keyTile = 32, queryRows = 8;
+/// The same on matrix units, and warps that divide the keys of one token.
+constexpr int64_t mmaKeys = 16, mmaRows = 64, mmaKeyWarps = 8;
 
 /// Multiprocessors of a GPU that does not say how many it has.
 constexpr int64_t usualMultiprocessors = 108;
@@ -76,8 +78,12 @@ public:
 
   ScheduleAttrInterface select(int64_t rows) {
     auto attentions = kernel.getBody().getOps<CacheAttentionInterface>();
-    if (!attentions.empty())
+    if (!attentions.empty()) {
+      if (FlashMmaScheduleAttr schedule =
+              selectFlashMma(*attentions.begin(), rows))
+        return schedule;
       return selectFlash(*attentions.begin(), rows);
+    }
     for (auto matmul : kernel.getBody().getOps<MatmulOp>()) {
       if (StreamScheduleAttr stream = selectStream(matmul, rows))
         return stream;
@@ -163,6 +169,8 @@ private:
           llvm::bit_ceil<uint64_t>(columns / logitsOfThread), 8,
           attentionThreads));
     }
+    for (auto combine : kernel.getBody().getOps<AttentionCombineOp>())
+      return selectCombine(combine);
     for (Operation &op : kernel.getBody().front())
       if (isRowOp(&op))
         return selectRows(&op);
@@ -243,6 +251,54 @@ private:
       workgroup = {1, group, 1};
     return FlashScheduleAttr::get(
         context, workgroup, std::gcd(keyTile, cache.getPage()), {threads});
+  }
+
+  /// The same on matrix units; null where the kernel or the device is not for
+  /// them.
+  FlashMmaScheduleAttr selectFlashMma(CacheAttentionInterface op,
+                                      int64_t rows) {
+    if (!limits.mma)
+      return {};
+    KVCacheType cache = op.getCache().getType();
+    auto q = cast<RankedTensorType>(op.getQ().getType());
+    int64_t group = std::max<int64_t>(q.getDimSize(1) / cache.getKvHeads(), 1);
+    bool isPartial = isa<AttentionPartialOp>(op.getOperation());
+    bool isFew = isPartial || rows <= kGpuFewRows;
+    int64_t tokens = isFew ? 1 : std::max<int64_t>(mmaRows / group, 1);
+    if (!q.isDynamicDim(0) && !isPartial)
+      tokens = std::max<int64_t>(
+          tokens, llvm::divideCeil(q.getDimSize(0), groupsPerDimension));
+    SmallVector<int64_t> workgroup = {tokens, group};
+    if (isPartial)
+      workgroup.push_back(1);
+    int64_t rowWarps =
+        std::min<int64_t>(llvm::divideCeil(tokens * group, 16), mmaRows / 16);
+    int64_t keyWarps = isFew ? mmaKeyWarps / rowWarps : 1;
+    // Memory may be too small for as many: whichever there are more of.
+    while (true) {
+      auto schedule = FlashMmaScheduleAttr::get(context, workgroup, mmaKeys,
+                                                {32, rowWarps, keyWarps});
+      if (succeeded(verifyGpuSchedule(kernel, schedule, limits, nullptr)))
+        return schedule;
+      if (rowWarps * keyWarps == 1)
+        return {};
+      (rowWarps > keyWarps ? rowWarps : keyWarps) /= 2;
+    }
+  }
+
+  /// A head to a workgroup: each of its threads visits all parts.
+  SimtScheduleAttr selectCombine(AttentionCombineOp op) {
+    auto type = cast<RankedTensorType>(op.getType());
+    Draft draft;
+    draft.workgroup = {1, 1};
+    if (!type.isDynamicDim(0))
+      draft.workgroup[0] = stepFor(type.getDimSize(0), 1);
+    draft.workgroup[1] = stepFor(type.getDimSize(1), 1);
+    draft.threads = {std::min<int64_t>(
+        limits.threads,
+        std::clamp<int64_t>(llvm::bit_ceil<uint64_t>(type.getDimSize(2)), 32,
+                            attentionThreads))};
+    return draft.get(context);
   }
 
   /// A row of the step to a workgroup.

@@ -206,6 +206,9 @@ mlir::kf::verifyGpuSchedule(KernelOp kernel, ScheduleAttrInterface schedule,
       emitError() << "schedule cannot run on this device: " << message;
     return failure();
   };
+  if (shape->flashMma && !limits.mma)
+    return fail("#kf.flash_mma needs matrix units of 16-bit floats; use "
+                "#kf.flash");
   if (shape->mma && !limits.mma)
     return fail("#kf.mma is for the matrix units of NVIDIA GPUs");
   if (shape->stream && !limits.mma)

@@ -40,7 +40,7 @@ struct SplitCpuAttentionPass
     getOperation().walk([&](AttentionOp op) { ops.push_back(op); });
     for (AttentionOp op : ops)
       if (int64_t splits = splitsOf(op); splits > 1)
-        split(op, splits);
+        splitAttention(op, splits);
   }
 
 private:
@@ -59,20 +59,6 @@ private:
     int64_t most = pages / std::max<int64_t>(keysPerPart / cache.getPage(), 1);
     int64_t wanted = llvm::divideCeil(partsPerWorker * threads, groups);
     return std::min({wanted, most, mostParts});
-  }
-
-  static void split(AttentionOp op, int64_t splits) {
-    OpBuilder b(op);
-    auto parts = AttentionPartialOp::create(
-        b, op.getLoc(), op.getQ(), op.getCache(), op.getPositions(),
-        op.getSequences(), op.getPageTable(), /*tile=*/ValueRange(),
-        b.getI64IntegerAttr(splits), op.getLayerAttr(), op.getScaleAttr(),
-        op.getWindowAttr());
-    auto combined =
-        AttentionCombineOp::create(b, op.getLoc(), parts.getMaxima(),
-                                   parts.getTotals(), parts.getValues());
-    op.replaceAllUsesWith(combined.getResult());
-    op.erase();
   }
 
   CpuTargetAttr target;

@@ -14,9 +14,7 @@
 #ifndef KF_LIB_TARGET_LLVMCPU_WORKERS_H
 #define KF_LIB_TARGET_LLVMCPU_WORKERS_H
 
-#include "kf/Dialect/KF/IR/KF.h"
-
-#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "kf/Target/Common/SplitAttention.h"
 
 #include <algorithm>
 

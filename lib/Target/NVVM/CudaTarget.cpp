@@ -20,6 +20,7 @@ struct CudaTargetModel : GpuTargetModel<CudaTargetModel, CudaTargetAttr> {
   StringRef getDevice(Attribute) const { return "cuda"; }
   void addDivisionPasses(Attribute, OpPassManager &passes,
                          int64_t maxTokens) const {
+    passes.addNestedPass<func::FuncOp>(createSplitNvvmAttention({maxTokens}));
     passes.addNestedPass<func::FuncOp>(createRoundNvvmRows({maxTokens}));
   }
   /// 16-bit floats in the order of the matrix units.

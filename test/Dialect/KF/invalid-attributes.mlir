@@ -198,6 +198,21 @@ func.func private @f(tensor<8x32x!kf.quant<q8_0>, #kf.layout<panel = 4, interlea
 
 // -----
 
+// expected-error @below {{schedule: keys must be 16, 32 or 64, found 48}}
+"test.op"() {a = #kf.flash_mma<workgroup = [1, 1], keys = 48, threads = [32, 1, 1]>} : () -> ()
+
+// -----
+
+// expected-error @below {{schedule: threads must be [32, warps of rows, warps of keys]}}
+"test.op"() {a = #kf.flash_mma<workgroup = [1, 1], keys = 16, threads = [64]>} : () -> ()
+
+// -----
+
+// expected-error @below {{schedule: threads has 33, which is not in [1, 32]}}
+"test.op"() {a = #kf.flash_mma<workgroup = [1, 1], keys = 16, threads = [32, 1, 33]>} : () -> ()
+
+// -----
+
 // expected-error @+1 {{schedule: workgroup and warps are [rows, columns]}}
 "test.op"() {a = #kf.mma<workgroup = [64], warps = [2, 2], reduction = 32, stages = 3>} : () -> ()
 

@@ -113,3 +113,69 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
     kf.yield %1 : tensor<?x96xf16>
   }
 }
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  // expected-error @below {{schedule cannot run on a GPU: #kf.flash_mma is for caches of f16, bf16 and q8_0}}
+  kf.kernel @k(%q: tensor<?x4x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f32, page = 48>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x4x64xf32>
+      attributes {schedule = #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 2]>} {
+    %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x4x64xf32>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f32, page = 48>, tensor<?xi32>, tensor<1x4xi32>
+    kf.yield %0 : tensor<?x4x64xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  // expected-error @below {{schedule cannot run on a GPU: #kf.flash_mma takes heads of a multiple of 8 up to 256 columns, found 20}}
+  kf.kernel @k(%q: tensor<?x4x20xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 20, type = f16, page = 48>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x4x20xf32>
+      attributes {schedule = #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 2]>} {
+    %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x4x20xf32>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 20, type = f16, page = 48>, tensor<?xi32>, tensor<1x4xi32>
+    kf.yield %0 : tensor<?x4x20xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  // expected-error @below {{schedule cannot run on a GPU: #kf.flash_mma takes heads of a multiple of 8 up to 256 columns, found 264}}
+  kf.kernel @k(%q: tensor<?x4x264xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 264, type = f16, page = 48>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x4x264xf32>
+      attributes {schedule = #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 2]>} {
+    %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x4x264xf32>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 264, type = f16, page = 48>, tensor<?xi32>, tensor<1x4xi32>
+    kf.yield %0 : tensor<?x4x264xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  // expected-error @below {{schedule cannot run on a GPU: keys (32) must divide the cache's page (48)}}
+  kf.kernel @k(%q: tensor<?x4x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f16, page = 48>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x4x64xf32>
+      attributes {schedule = #kf.flash_mma<workgroup = [1, 4], keys = 32, threads = [32, 1, 2]>} {
+    %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x4x64xf32>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f16, page = 48>, tensor<?xi32>, tensor<1x4xi32>
+    kf.yield %0 : tensor<?x4x64xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80", memory = 16384>} {
+  // expected-error @below {{schedule cannot run on this device: it needs 16912 bytes of workgroup memory, the device has 16384}}
+  kf.kernel @k(%q: tensor<?x4x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = bf16, page = 48>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x4x64xf32>
+      attributes {schedule = #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 8]>} {
+    %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x4x64xf32>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = bf16, page = 48>, tensor<?xi32>, tensor<1x4xi32>
+    kf.yield %0 : tensor<?x4x64xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  // expected-error @below {{schedule cannot run on a GPU: #kf.flash_mma is for attention}}
+  kf.kernel @k(%x: tensor<?x40xf32>) -> tensor<?x40xf32>
+      attributes {schedule = #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 1]>} {
+    %0 = kf.softmax %x : tensor<?x40xf32>
+    kf.yield %0 : tensor<?x40xf32>
+  }
+}

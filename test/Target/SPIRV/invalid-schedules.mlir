@@ -74,7 +74,7 @@ kf.kernel @k(%x: tensor<?x64xf32>, %w: tensor<40x64xf32>) -> tensor<?x40xf32>
 
 // -----
 
-// expected-error @below {{schedule cannot run on a GPU: it is none of #kf.simt, #kf.flash, #kf.stream and #kf.mma}}
+// expected-error @below {{schedule cannot run on a GPU: it is none of #kf.simt, #kf.flash, #kf.flash_mma, #kf.stream and #kf.mma}}
 kf.kernel @k(%x: tensor<?x40xf32>) -> tensor<?x40xf32>
     attributes {schedule = #kf.vector<workgroup = [1], lanes = 4>} {
   %0 = kf.softmax %x : tensor<?x40xf32>
@@ -142,4 +142,14 @@ kf.kernel @k(%x: tensor<?x64xf16>, %w: tensor<96x64xf16>) -> tensor<?x96xf16>
     attributes {schedule = #kf.mma<workgroup = [64, 32], warps = [2, 2], reduction = 32, stages = 2>} {
   %0 = kf.matmul %x, %w : tensor<?x64xf16>, tensor<96x64xf16>
   kf.yield %0 : tensor<?x96xf16>
+}
+
+// -----
+
+!cache = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f16>
+// expected-error @below {{schedule cannot run on this device: #kf.flash_mma needs matrix units of 16-bit floats; use #kf.flash}}
+kf.kernel @k(%q: tensor<?x4x64xf32>, %c: !cache, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x4x64xf32>
+    attributes {schedule = #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 2]>} {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x4x64xf32>, !cache, tensor<?xi32>, tensor<1x4xi32>
+  kf.yield %0 : tensor<?x4x64xf32>
 }

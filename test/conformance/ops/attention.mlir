@@ -76,3 +76,64 @@ func.func @combine(%m: tensor<?x3x21xf32>, %t: tensor<?x3x21xf32>, %v: tensor<?x
   %0 = kf.attention_combine %m, %n, %v : tensor<?x3x21xf32>, tensor<?x3x21x40xf32>
   return %0 : tensor<?x3x40xf32>
 }
+
+// What matrix units multiply, in heads of all widths; few rows and many.
+func.func @half_few(%q: tensor<?x6x64xf32>, %k: tensor<?x2x64xf32>, %v: tensor<?x2x64xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 64, type = f16>) -> tensor<?x6x64xf32> attributes {kf.max_tokens = 16 : i64} {
+  kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 1 : i64} : !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 64, type = f16>, tensor<?x2x64xf32>, tensor<?xi32>, tensor<1x4xi32>
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 1 : i64, scale = 0.11 : f32} : tensor<?x6x64xf32>, !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 64, type = f16>, tensor<?xi32>, tensor<1x4xi32>
+  return %0 : tensor<?x6x64xf32>
+}
+
+func.func @half_many(%q: tensor<?x8x128xf32>, %k: tensor<?x2x128xf32>, %v: tensor<?x2x128xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 128, type = f16>) -> tensor<?x8x128xf32> attributes {kf.max_tokens = 150 : i64} {
+  kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 1 : i64} : !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 128, type = f16>, tensor<?x2x128xf32>, tensor<?xi32>, tensor<1x4xi32>
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 1 : i64, scale = 0.11 : f32} : tensor<?x8x128xf32>, !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 128, type = f16>, tensor<?xi32>, tensor<1x4xi32>
+  return %0 : tensor<?x8x128xf32>
+}
+
+func.func @half_odd_width(%q: tensor<?x4x80xf32>, %k: tensor<?x2x80xf32>, %v: tensor<?x2x80xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 80, type = f16>) -> tensor<?x4x80xf32> attributes {kf.max_tokens = 70 : i64} {
+  kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 1 : i64} : !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 80, type = f16>, tensor<?x2x80xf32>, tensor<?xi32>, tensor<1x4xi32>
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 1 : i64, scale = 0.11 : f32, window = 40 : i64} : tensor<?x4x80xf32>, !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 80, type = f16>, tensor<?xi32>, tensor<1x4xi32>
+  return %0 : tensor<?x4x80xf32>
+}
+
+func.func @half_wide(%q: tensor<?x4x256xf32>, %k: tensor<?x2x256xf32>, %v: tensor<?x2x256xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 256, type = f16>) -> tensor<?x4x256xf32> attributes {kf.max_tokens = 70 : i64} {
+  kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 1 : i64} : !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 256, type = f16>, tensor<?x2x256xf32>, tensor<?xi32>, tensor<1x4xi32>
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 1 : i64, scale = 0.07 : f32} : tensor<?x4x256xf32>, !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 256, type = f16>, tensor<?xi32>, tensor<1x4xi32>
+  return %0 : tensor<?x4x256xf32>
+}
+
+func.func @brain_few(%q: tensor<?x4x96xf32>, %k: tensor<?x4x96xf32>, %v: tensor<?x4x96xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !kf.kv_cache<layers = 2, kv_heads = 4, head_dim = 96, type = bf16>) -> tensor<?x4x96xf32> attributes {kf.max_tokens = 5 : i64} {
+  kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 1 : i64} : !kf.kv_cache<layers = 2, kv_heads = 4, head_dim = 96, type = bf16>, tensor<?x4x96xf32>, tensor<?xi32>, tensor<1x4xi32>
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 1 : i64, scale = 0.11 : f32} : tensor<?x4x96xf32>, !kf.kv_cache<layers = 2, kv_heads = 4, head_dim = 96, type = bf16>, tensor<?xi32>, tensor<1x4xi32>
+  return %0 : tensor<?x4x96xf32>
+}
+
+func.func @brain_many(%q: tensor<?x9x64xf32>, %k: tensor<?x1x64xf32>, %v: tensor<?x1x64xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !kf.kv_cache<layers = 2, kv_heads = 1, head_dim = 64, type = bf16>) -> tensor<?x9x64xf32> attributes {kf.max_tokens = 90 : i64} {
+  kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 1 : i64} : !kf.kv_cache<layers = 2, kv_heads = 1, head_dim = 64, type = bf16>, tensor<?x1x64xf32>, tensor<?xi32>, tensor<1x4xi32>
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 1 : i64, scale = 0.11 : f32} : tensor<?x9x64xf32>, !kf.kv_cache<layers = 2, kv_heads = 1, head_dim = 64, type = bf16>, tensor<?xi32>, tensor<1x4xi32>
+  return %0 : tensor<?x9x64xf32>
+}
+
+func.func @brain_narrow(%q: tensor<?x4x24xf32>, %k: tensor<?x2x24xf32>, %v: tensor<?x2x24xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 24, type = bf16>) -> tensor<?x4x24xf32> attributes {kf.max_tokens = 40 : i64} {
+  kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 1 : i64} : !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 24, type = bf16>, tensor<?x2x24xf32>, tensor<?xi32>, tensor<1x4xi32>
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 1 : i64, scale = 0.11 : f32} : tensor<?x4x24xf32>, !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 24, type = bf16>, tensor<?xi32>, tensor<1x4xi32>
+  return %0 : tensor<?x4x24xf32>
+}
+
+func.func @brain_one_head(%q: tensor<?x12x128xf32>, %k: tensor<?x1x128xf32>, %v: tensor<?x1x128xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !kf.kv_cache<layers = 2, kv_heads = 1, head_dim = 128, type = bf16>) -> tensor<?x12x128xf32> attributes {kf.max_tokens = 3 : i64} {
+  kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 1 : i64} : !kf.kv_cache<layers = 2, kv_heads = 1, head_dim = 128, type = bf16>, tensor<?x1x128xf32>, tensor<?xi32>, tensor<1x4xi32>
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 1 : i64, scale = 0.11 : f32} : tensor<?x12x128xf32>, !kf.kv_cache<layers = 2, kv_heads = 1, head_dim = 128, type = bf16>, tensor<?xi32>, tensor<1x4xi32>
+  return %0 : tensor<?x12x128xf32>
+}
+
+func.func @codes_few(%q: tensor<?x4x128xf32>, %k: tensor<?x1x128xf32>, %v: tensor<?x1x128xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !kf.kv_cache<layers = 2, kv_heads = 1, head_dim = 128, type = !kf.quant<q8_0>>) -> tensor<?x4x128xf32> attributes {kf.max_tokens = 5 : i64} {
+  kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 1 : i64} : !kf.kv_cache<layers = 2, kv_heads = 1, head_dim = 128, type = !kf.quant<q8_0>>, tensor<?x1x128xf32>, tensor<?xi32>, tensor<1x4xi32>
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 1 : i64, scale = 0.11 : f32} : tensor<?x4x128xf32>, !kf.kv_cache<layers = 2, kv_heads = 1, head_dim = 128, type = !kf.quant<q8_0>>, tensor<?xi32>, tensor<1x4xi32>
+  return %0 : tensor<?x4x128xf32>
+}
+
+func.func @codes_many(%q: tensor<?x6x96xf32>, %k: tensor<?x3x96xf32>, %v: tensor<?x3x96xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !kf.kv_cache<layers = 2, kv_heads = 3, head_dim = 96, type = !kf.quant<q8_0>>) -> tensor<?x6x96xf32> attributes {kf.max_tokens = 130 : i64} {
+  kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 1 : i64} : !kf.kv_cache<layers = 2, kv_heads = 3, head_dim = 96, type = !kf.quant<q8_0>>, tensor<?x3x96xf32>, tensor<?xi32>, tensor<1x4xi32>
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 1 : i64, scale = 0.11 : f32, window = 100 : i64} : tensor<?x6x96xf32>, !kf.kv_cache<layers = 2, kv_heads = 3, head_dim = 96, type = !kf.quant<q8_0>>, tensor<?xi32>, tensor<1x4xi32>
+  return %0 : tensor<?x6x96xf32>
+}

@@ -95,4 +95,31 @@ def ConvertGPUToNvvm : Pass<"kf-nvvm-convert-gpu", "::mlir::ModuleOp"> {
                            "::mlir::NVVM::NVVMDialect"];
 }
 
+def SplitNvvmAttention
+    : Pass<"kf-nvvm-split-attention", "::mlir::func::FuncOp"> {
+  let summary = "Divide the keys of few rows among the multiprocessors";
+  let description = [{
+    A workgroup of kf.attention takes a KV head of some rows. Where that leaves
+    multiprocessors without one, and the page table has room for many keys,
+    parts of the keys become workgroups of their own, and a second kernel
+    combines what they found.
+    ```mlir
+    %0 = kf.attention %q, %cache, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32}
+        : tensor<1x32x128xf32>, ...
+    ```
+    becomes, with 132 multiprocessors and a cache of 8 heads,
+    ```mlir
+    %m, %n, %v = kf.attention_partial %q, %cache, %p, %s, %t splits(16)
+        {layer = 0 : i64, scale = 0.125 : f32} : tensor<1x32x128xf32>, ...
+    %0 = kf.attention_combine %m, %n, %v
+        : tensor<1x32x16xf32>, tensor<1x32x16x128xf32>
+    ```
+  }];
+  let options = [
+    Option<"maxTokens", "max-tokens", "int64_t", "512",
+           "largest n_tokens of functions without kf.max_tokens">
+  ];
+  let dependentDialects = ["::mlir::kf::KFDialect"];
+}
+
 #endif // KF_TARGET_NVVM_PASSES_TD

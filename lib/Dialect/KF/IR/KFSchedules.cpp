@@ -128,6 +128,20 @@ FlashScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return checks.result();
 }
 
+LogicalResult
+FlashMmaScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                             ArrayRef<int64_t> workgroup, int64_t keys,
+                             ArrayRef<int64_t> threads) {
+  FieldChecks checks(emitError);
+  checks.inRange("workgroup", workgroup, 0, maxSize);
+  checks.check(keys == 16 || keys == 32 || keys == 64,
+               "keys must be 16, 32 or 64, found " + Twine(keys));
+  checks.check(threads.size() == 3 && threads[0] == 32,
+               "threads must be [32, warps of rows, warps of keys]");
+  checks.inRange("threads", threads, 1, 32);
+  return checks.result();
+}
+
 //===----------------------------------------------------------------------===//
 // Targets
 //===----------------------------------------------------------------------===//

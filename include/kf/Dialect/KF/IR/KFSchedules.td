@@ -206,4 +206,32 @@ def KF_FlashScheduleAttr : KF_ScheduleAttr<"Flash", "flash"> {
   let assemblyFormat = "`<` struct(params) `>`";
 }
 
+def KF_FlashMmaScheduleAttr : KF_ScheduleAttr<"FlashMma", "flash_mma"> {
+  let summary = "attention on the matrix units of NVIDIA GPUs";
+  let description = [{
+    What `#kf.flash` does for caches of f16, bf16 and q8_0, with products of 16
+    by 8 by 16 elements (`mma.sync`), whose operands go from memory to
+    registers. Queries and weights, which are f32, are split into two numbers of
+    16 bits each, so that results are as exact as those of `#kf.flash`. Where
+    something comes out that is not finite, rows are computed again as
+    `#kf.flash` does, for a hidden key may hold a NaN.
+
+    - `workgroup`: [query rows, heads], as of `#kf.flash`.
+    - `keys`: keys of a warp's block: 16, 32 or 64.
+    - `threads`: [32, x, y]: a warp's, warps that divide the rows, and warps
+      that divide the keys.
+
+    ```mlir
+    #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 8]>
+    #kf.flash_mma<workgroup = [16, 4], keys = 64, threads = [32, 4, 1]>
+    ```
+  }];
+  let parameters = (ins
+    KF_Sizes:$workgroup,
+    "int64_t":$keys,
+    KF_Sizes:$threads
+  );
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
 #endif // KF_DIALECT_KF_IR_KFSCHEDULES_TD

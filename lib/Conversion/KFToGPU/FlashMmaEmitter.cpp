@@ -1,0 +1,628 @@
+//===- FlashMmaEmitter.cpp - Attention on matrix units --------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A warp has 16 rows of the units' tiles, and takes blocks of keys alone: no
+// thread waits for another until the end, when warps that have divided the keys
+// add up what they found. Keys and values go from memory to registers, 16 bytes
+// of a row at a time, as the units want them; lane 4g + t has
+//
+// - of keys 8i + g, columns 32j + 8t + [0, 8), which make two of the units'
+//   steps: the order of columns within 32 is another one, and queries have it
+//   too;
+// - of values 16i + 2t + {0, 1, 8, 9}, columns 8wh + wg + [0, w), of which two
+//   rows make pairs: the order of columns in the sums is another one.
+//
+// Scores come out of the units as weights have to go into them.
+//
+// What is rounded to 16 bits would be too far off. Queries and weights are
+// split into a rounded part and what that leaves, and both are multiplied: 22
+// bits of them count with f16, 16 with bf16. Where a workgroup has 8 rows at
+// most, the tile's other 8 are the second parts, and nothing is multiplied
+// twice. Codes of q8_0 are exact in bf16; their scales are multiplied with
+// scores and weights.
+//
+// Sums that are not finite may be so because of a key that a row does not see,
+// or because of what splitting makes of infinities: such blocks of rows are
+// computed again by FlashEmitter.
+//
+// Blocks of keys begin at multiples of their size, and go to warps by their
+// number: what a row sums up, and in which order, depends on no other row.
+//
+//===----------------------------------------------------------------------===//
+#include "FlashMmaEmitter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+#include <numbers>
+
+using namespace mlir;
+using namespace mlir::kf;
+
+using Registers = SmallVector<Value>;
+
+FlashMmaEmitter::FlashMmaEmitter(AttentionRows &rows)
+    : run(rows), e(rows.e), b(rows.b), loc(rows.loc), warp(e), spare(rows),
+      shape(*e.shape.flashMma),
+      element(shape.isQuantized ? b.getBF16Type() : rows.type.getType()),
+      rowsOfLane(shape.isPacked ? 1 : 2),
+      elementBytes(shape.isQuantized ? 1 : 2) {}
+
+LogicalResult FlashMmaEmitter::emit() {
+  allocate();
+  return run.forBlocks(shape.rows(), [&] { return emitBlock(); });
+}
+
+//===----------------------------------------------------------------------===//
+// Setup
+//===----------------------------------------------------------------------===//
+
+void FlashMmaEmitter::allocate() {
+  memory = e.workgroupBytes(std::max(
+      {shape.queryBytes(), shape.combineBytes(), e.shape.flash->bytes()}));
+  flag = e.workgroupMemory(1, b.getI32Type());
+  int64_t spareBytes = 0;
+  spare.allocate([&](int64_t count, Type type) {
+    Value part = viewOf(type, spareBytes, count);
+    spareBytes += 4 * count;
+    return part;
+  });
+  // The assembler may use all registers.
+  cast<BlockArgument>(memory).getOwner()->getParentOp()->setAttr(
+      NVVM::NVVMDialect::getMinctasmAttrName(), b.getI32IntegerAttr(1));
+  Value lanes = e.index(FlashMmaShape::warp), four = e.index(4);
+  lane = arith::RemUIOp::create(b, loc, e.thread, lanes);
+  group = arith::DivUIOp::create(b, loc, lane, four);
+  place = arith::RemUIOp::create(b, loc, lane, four);
+  Value number = arith::DivUIOp::create(b, loc, e.thread, lanes);
+  Value across = e.index(shape.rowWarps);
+  rowWarp = arith::RemUIOp::create(b, loc, number, across);
+  keyWarp = arith::DivUIOp::create(b, loc, number, across);
+  cacheStart =
+      warp.pointerTo(e.bufferOf(cast<BlockArgument>(run.op.getCache())));
+  int64_t warpBytes = shape.queryBytes() / shape.rowWarps;
+  queryStart = warp.advance(
+      warp.pointerTo(memory),
+      e.add(e.mul(rowWarp, e.index(warpBytes)), e.mul(lane, e.index(16))));
+}
+
+Value FlashMmaEmitter::viewOf(Type type, int64_t byte, int64_t count) {
+  auto bytes = cast<MemRefType>(memory.getType());
+  auto view = MemRefType::get({count}, type, MemRefLayoutAttrInterface(),
+                              bytes.getMemorySpace());
+  return memref::ViewOp::create(b, loc, view, memory, e.index(byte),
+                                ValueRange());
+}
+
+Value FlashMmaEmitter::load(Value from, Value at) {
+  return memref::LoadOp::create(b, loc, from, at);
+}
+
+void FlashMmaEmitter::store(Value value, Value to, Value at) {
+  memref::StoreOp::create(b, loc, value, to, at);
+}
+
+Value FlashMmaEmitter::toIndex(Value value) {
+  return arith::IndexCastOp::create(b, loc, b.getIndexType(), value);
+}
+
+Value FlashMmaEmitter::divide(Value value, int64_t by) {
+  return arith::DivUIOp::create(b, loc, value, e.index(by));
+}
+
+Value FlashMmaEmitter::remainder(Value value, int64_t by) {
+  return arith::RemUIOp::create(b, loc, value, e.index(by));
+}
+
+Value FlashMmaEmitter::maximum(Value lhs, Value rhs) {
+  return arith::MaximumFOp::create(b, loc, lhs, rhs);
+}
+
+//===----------------------------------------------------------------------===//
+// A block of rows
+//===----------------------------------------------------------------------===//
+
+LogicalResult FlashMmaEmitter::emitBlock() {
+  // Whoever was at the block before this one has left the memory.
+  e.barrier();
+  e.onFirstThread([&] { store(warp.integer(0), flag, e.index(0)); });
+  if (failed(stageQueries()))
+    return failure();
+  e.barrier();
+  findRange();
+  Sums sums = visitKeys();
+  if (shape.keyWarps > 1)
+    combineWarps(sums);
+  else
+    writeRows(sums);
+  return computeAgain();
+}
+
+/// Leaves the parts of queries where lanes read fragments of them: [warps of
+/// rows][steps][terms][lanes][8]. Scores are in units of log 2.
+LogicalResult FlashMmaEmitter::stageQueries() {
+  int64_t perFragment = FlashMmaShape::warp * 8;
+  Value parts = viewOf(element, 0, shape.queryBytes() / 2);
+  return run.forQueries(
+      shape.rows(), e.index(0), 32 * shape.columnBlocks(),
+      run.op.getScale().convertToDouble() * std::numbers::log2e,
+      [&](Value local, Value column, Value q) {
+        Value high = arith::TruncFOp::create(b, loc, element, q);
+        Value rounded = arith::ExtFOp::create(b, loc, b.getF32Type(), high);
+        Value low = arith::TruncFOp::create(b, loc, element, e.sub(q, rounded));
+        Value row = remainder(local, shape.rowsOfWarp());
+        Value at = divide(local, shape.rowsOfWarp());
+        Value step = e.add(e.mul(divide(column, 32), e.index(2)),
+                           divide(remainder(column, 8), 4));
+        at = e.add(e.mul(at, e.index(shape.steps())), step);
+        at = e.mul(at, e.index(shape.terms() * perFragment));
+        Value owner = e.add(e.mul(remainder(row, 8), e.index(4)),
+                            divide(remainder(column, 32), 8));
+        at = e.add(at, e.mul(owner, e.index(8)));
+        at = e.add(at, e.mul(divide(row, 8), e.index(2)));
+        at = e.add(at, e.mul(divide(remainder(column, 4), 2), e.index(4)));
+        at = e.add(at, remainder(column, 2));
+        store(high, parts, at);
+        store(low, parts, e.add(at, e.index(shape.isPacked ? 2 : perFragment)));
+      });
+}
+
+/// The fragment of queries of step `step`, high parts or low ones.
+Registers FlashMmaEmitter::queryFragment(int64_t step, int64_t term) {
+  if (!queries.empty())
+    return queries[step];
+  // They are read for every block of keys.
+  return readQueries(step, term, /*isVolatile=*/true);
+}
+
+Registers FlashMmaEmitter::readQueries(int64_t step, int64_t term,
+                                       bool isVolatile) {
+  int64_t number = step * shape.terms() + term;
+  return warp.loadRegisters(
+      warp.advance(queryStart, number * FlashMmaShape::warp * 16), 16,
+      isVolatile);
+}
+
+/// Rows of the lane, and the keys that any of the warp's rows sees.
+void FlashMmaEmitter::findRange() {
+  Value nothing = warp.integer(-1), most = warp.integer(INT32_MAX);
+  auto smaller = [&](Value lhs, Value rhs) -> Value {
+    return arith::MinSIOp::create(b, loc, lhs, rhs);
+  };
+  auto larger = [&](Value lhs, Value rhs) -> Value {
+    return arith::MaxSIOp::create(b, loc, lhs, rhs);
+  };
+  Value low = most, high = nothing;
+  rowsHere.clear();
+  positions.clear();
+  for (int64_t r = 0; r < rowsOfLane; ++r) {
+    Value number = e.add(e.mul(rowWarp, e.index(shape.rowsOfWarp())),
+                         e.add(group, e.index(8 * r)));
+    rowsHere.push_back(run.find(number));
+    Value position =
+        e.select(rowsHere[r].exists, run.positionOf(rowsHere[r]), nothing);
+    positions.push_back(position);
+    Value isNone = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
+                                         position, warp.integer(0));
+    low = smaller(low, e.select(isNone, most, position));
+    high = larger(high, position);
+  }
+  lowest = toIndex(warp.combineLanes(low, 2, 5, smaller));
+  highest = toIndex(warp.combineLanes(high, 2, 5, larger));
+  Value last =
+      arith::MinSIOp::create(b, loc, highest, e.sub(run.limit, e.index(1)));
+  endKey = e.add(last, e.index(1));
+  firstSeen = run.window.firstOf(lowest);
+  if (run.partial) {
+    KeyRange part = keysOfPart(e, run.partial, {firstSeen, firstSeen, endKey});
+    firstSeen = part.firstSeen;
+    endKey = part.endKey;
+  }
+  // The first block whose number is the warp's.
+  Value first = divide(firstSeen, shape.keys);
+  Value own = remainder(e.sub(e.add(keyWarp, e.index(shape.keyWarps)),
+                              remainder(first, shape.keyWarps)),
+                        shape.keyWarps);
+  firstKey = e.mul(e.add(first, own), e.index(shape.keys));
+
+  queries.clear();
+  if (shape.isPacked && isNarrow())
+    for (int64_t step = 0; step < shape.steps(); ++step)
+      queries.push_back(readQueries(step, 0, /*isVolatile=*/false));
+}
+
+//===----------------------------------------------------------------------===//
+// Keys
+//===----------------------------------------------------------------------===//
+
+FlashMmaEmitter::Sums FlashMmaEmitter::sumsOf(ValueRange list) {
+  auto take = [&](size_t count) {
+    Registers some(list.take_front(count));
+    list = list.drop_front(count);
+    return some;
+  };
+  Sums sums;
+  sums.maxima = take(rowsOfLane);
+  sums.totals = take(rowsOfLane);
+  sums.values = take(shape.headDim / 2);
+  return sums;
+}
+
+/// Where keys begin in the page of `position`; where there is none, anywhere
+/// in the cache.
+Value FlashMmaEmitter::keysAt(Value position) {
+  return run.keysAt(
+      arith::MinUIOp::create(b, loc, position, e.sub(run.limit, e.index(1))));
+}
+
+FlashMmaEmitter::Sums FlashMmaEmitter::visitKeys() {
+  Sums none;
+  none.maxima.assign(rowsOfLane, e.f32(AttentionRows::lowestMaximum));
+  none.totals.assign(rowsOfLane, e.f32(0.0));
+  none.values.assign(shape.headDim / 2, e.f32(0.0));
+  Registers initial = none.all();
+  initial.push_back(keysAt(firstKey));
+  Value step = e.index(shape.keys * shape.keyWarps);
+  auto blocks =
+      e.loop(firstKey, endKey, step, initial, [&](Value key, ValueRange args) {
+        // Of the next block, while this one is computed.
+        Value next = keysAt(e.add(key, step));
+        Sums sums = sumsOf(args.drop_back());
+        visitBlock(key, args.back(), sums);
+        Registers results = sums.all();
+        results.push_back(next);
+        return results;
+      });
+  return sumsOf(ValueRange(blocks.getResults()).drop_back());
+}
+
+void FlashMmaEmitter::visitBlock(Value key, Value keys, Sums &sums) {
+  Value inPage = remainder(key, run.type.getPage());
+  Value last = e.add(key, e.index(shape.keys - 1));
+  isWhole =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle, last, lowest);
+  if (run.window.isBounded())
+    isWhole = arith::AndIOp::create(
+        b, loc, isWhole,
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, key,
+                              run.window.firstOf(highest)));
+  Value values = run.valuesAt(keys);
+  Value valueRow = e.add(inPage, e.mul(place, e.index(2)));
+  Value valueStart =
+      pointerTo(values, valueRow, e.mul(group, e.index(shape.valueColumns())));
+  // Few keys: values are on their way while scores are computed.
+  SmallVector<Registers> early;
+  if (shape.keys == 16 && isNarrow())
+    for (int64_t h = 0; h < valuesOfRow(); ++h)
+      early.push_back(loadValues(valueStart, 0, h));
+
+  Registers keyScales, valueScales;
+  if (shape.isQuantized) {
+    keyScales = loadScales(keys, valueRow);
+    valueScales = loadScales(values, valueRow);
+  }
+  Value keyStart =
+      pointerTo(keys, e.add(inPage, group), e.mul(place, e.index(8)));
+  Registers scores = multiplyKeys(keyStart, keyScales);
+  hide(scores, key);
+  Registers weights = weigh(scores, sums);
+  for (int64_t i = 0; i < shape.keys; i += 16) {
+    auto rowsAt = [&](int64_t h) {
+      return early.empty() ? loadValues(valueStart, i, h) : early[h];
+    };
+    ArrayRef<Value> scales = valueScales;
+    if (shape.isQuantized)
+      scales =
+          scales.slice(i / 4 * shape.columnBlocks(), 4 * shape.columnBlocks());
+    addValues(rowsAt, scales,
+              ArrayRef(weights).slice(i / 4 * rowsOfLane, 4 * rowsOfLane),
+              e.add(key, e.index(i)), sums);
+  }
+}
+
+/// Column `column` of row `row` of a page's keys or values, which begin at
+/// `start`.
+Value FlashMmaEmitter::pointerTo(Value start, Value row, Value column) {
+  Value at = e.add(e.add(start, e.mul(row, e.index(shape.headDim))), column);
+  return warp.advance(cacheStart, e.mul(at, e.index(elementBytes)));
+}
+
+/// Scores of the lane: [blocks of 8 keys][rowsOfLane][2 keys].
+Registers FlashMmaEmitter::multiplyKeys(Value start, ArrayRef<Value> scales) {
+  int64_t blocks = shape.keys / 8;
+  Value zero = e.f32(0.0);
+  SmallVector<Registers> sums(blocks, Registers(4, zero));
+  Registers scores(blocks * rowsOfLane * 2, zero);
+  for (int64_t j = 0; j < shape.columnBlocks(); ++j) {
+    SmallVector<Registers> q;
+    for (int64_t part = 0; part < 2 * shape.terms(); ++part)
+      q.push_back(
+          queryFragment(2 * j + part / shape.terms(), part % shape.terms()));
+    for (int64_t i = 0; i < blocks; ++i) {
+      Registers k = loadKeys(start, i, j);
+      if (shape.isQuantized)
+        sums[i].assign(4, zero);
+      for (int64_t part = 0; part < 2 * shape.terms(); ++part) {
+        int64_t half = part / shape.terms();
+        sums[i] = warp.multiplyAdd(element, q[part],
+                                   ArrayRef(k).slice(2 * half, 2), sums[i]);
+      }
+      if (!shape.isQuantized)
+        continue;
+      for (int64_t r = 0; r < rowsOfLane; ++r)
+        for (int64_t n = 0; n < 2; ++n) {
+          Value &score = scores[(i * rowsOfLane + r) * 2 + n];
+          score = math::FmaOp::create(
+              b, loc, ofRow(sums[i], r, n),
+              scales[(2 * i + n) * shape.columnBlocks() + j], score);
+        }
+    }
+  }
+  if (!shape.isQuantized)
+    for (int64_t i = 0; i < blocks; ++i)
+      for (int64_t r = 0; r < rowsOfLane; ++r)
+        for (int64_t n = 0; n < 2; ++n)
+          scores[(i * rowsOfLane + r) * 2 + n] = ofRow(sums[i], r, n);
+  return scores;
+}
+
+/// What four sums of the units say of row `r` of the lane: column `n` of two.
+Value FlashMmaEmitter::ofRow(ArrayRef<Value> sums, int64_t r, int64_t n) {
+  return shape.isPacked ? e.add(sums[n], sums[2 + n]) : sums[2 * r + n];
+}
+
+/// Columns 32j + 8t + [0, 8) of the lane's key of block `i`, as the units
+/// take them in two steps.
+Registers FlashMmaEmitter::loadKeys(Value start, int64_t i, int64_t j) {
+  int64_t bytes = 8 * elementBytes;
+  Value at =
+      warp.advance(start, (8 * i * shape.headDim + 32 * j) * elementBytes);
+  Value inside;
+  if (int64_t rest = shape.headDim - 32 * j; rest < 32) {
+    // The row begins 8t columns before: it has that many.
+    inside = e.isLess(e.mul(place, e.index(8)), e.index(rest));
+    at = LLVM::SelectOp::create(
+        b, loc, inside, at,
+        warp.advance(start, 8 * i * shape.headDim * elementBytes));
+  }
+  Registers words = warp.loadRegisters(at, bytes);
+  if (inside)
+    for (Value &word : words)
+      word = e.select(inside, word, warp.integer(0));
+  if (!shape.isQuantized)
+    return words;
+  Registers pairs;
+  for (Value word : words) {
+    Value codes = withoutSign(word);
+    for (int64_t byte : {0, 2})
+      pairs.push_back(packCodes(codes, byte, codes, byte + 1));
+  }
+  return pairs;
+}
+
+/// Scores of keys that rows do not see become hiddenScore.
+void FlashMmaEmitter::hide(Registers &scores, Value key) {
+  scores = unlessWhole(scores, [&] {
+    Registers seen;
+    Value first = arith::IndexCastOp::create(
+        b, loc, b.getI32Type(), e.add(key, e.mul(place, e.index(2))));
+    for (auto [number, score] : llvm::enumerate(scores)) {
+      int64_t r = number / 2 % rowsOfLane;
+      int64_t offset = static_cast<int64_t>(number) / 2 / rowsOfLane * 8 +
+                       static_cast<int64_t>(number) % 2;
+      Value at = arith::AddIOp::create(b, loc, first, warp.integer(offset));
+      Value sees = run.window.isSeen(at, positions[r],
+                                     [](Value scalar) { return scalar; });
+      seen.push_back(e.select(sees, score, e.f32(AttentionRows::hiddenScore)));
+    }
+    return seen;
+  });
+}
+
+/// `values`, or, where a row may not see all keys of the block, what `body`
+/// makes of them.
+Registers FlashMmaEmitter::unlessWhole(ArrayRef<Value> values,
+                                       function_ref<Registers()> body) {
+  auto branch = scf::IfOp::create(
+      b, loc, isWhole,
+      [&](OpBuilder &, Location) { scf::YieldOp::create(b, loc, values); },
+      [&](OpBuilder &, Location) { scf::YieldOp::create(b, loc, body()); });
+  return Registers(branch.getResults());
+}
+
+/// Weights of the scores, with sums rescaled for their new maxima.
+Registers FlashMmaEmitter::weigh(ArrayRef<Value> scores, Sums &sums) {
+  Registers factors, weights(scores);
+  for (int64_t r = 0; r < rowsOfLane; ++r) {
+    Value largest;
+    forScoresOf(r, [&](int64_t number) {
+      Value score = scores[number];
+      largest = largest ? maximum(largest, score) : score;
+    });
+    // Four lanes share a row.
+    largest = warp.combineLanes(
+        largest, 0, 2, [&](Value x, Value y) { return maximum(x, y); });
+    largest = maximum(sums.maxima[r], largest);
+    factors.push_back(warp.exp2(e.sub(sums.maxima[r], largest)));
+    sums.maxima[r] = largest;
+    Value total = e.mul(sums.totals[r], factors[r]);
+    forScoresOf(r, [&](int64_t number) {
+      weights[number] = warp.exp2(e.sub(scores[number], largest));
+      total = e.add(total, weights[number]);
+    });
+    sums.totals[r] = total;
+  }
+  for (auto [number, value] : llvm::enumerate(sums.values))
+    value = e.mul(value, factors[shape.isPacked ? 0 : number / 2 % 2]);
+  return weights;
+}
+
+void FlashMmaEmitter::forScoresOf(int64_t r, function_ref<void(int64_t)> body) {
+  for (int64_t i = 0; i < shape.keys / 8; ++i)
+    for (int64_t n = 0; n < 2; ++n)
+      body((i * rowsOfLane + r) * 2 + n);
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+/// What the lane reads at number `h` of its rows of 16 values, from number
+/// `first` of the block on: [4 rows][valueRegisters].
+Registers FlashMmaEmitter::loadValues(Value start, int64_t first, int64_t h) {
+  Registers rows;
+  for (int64_t offset : {0, 1, 8, 9})
+    llvm::append_range(
+        rows, warp.loadRegisters(
+                  warp.advance(start, ((first + offset) * shape.headDim +
+                                       h * 8 * shape.valueColumns()) *
+                                          elementBytes),
+                  valueBytes()));
+  return rows;
+}
+
+/// Adds weighted values of 16 keys from `key` on, of which `rowsAt` gives
+/// what loadValues() does. `weights`: [2 blocks of 8 keys][rowsOfLane][2];
+/// `scales`: [4 rows][columnBlocks].
+void FlashMmaEmitter::addValues(function_ref<Registers(int64_t h)> rowsAt,
+                                ArrayRef<Value> scales, ArrayRef<Value> weights,
+                                Value key, Sums &sums) {
+  Registers visible(scales);
+  SmallVector<Registers> fragments;
+  if (shape.isQuantized)
+    visible = dropUnseen(scales, key);
+  else
+    fragments = splitWeights(weights);
+  int64_t columns = shape.valueColumns();
+  for (int64_t h = 0; h < valuesOfRow(); ++h) {
+    Registers rows = dropUnseen(rowsAt(h), key);
+    if (shape.isQuantized) { // a block of 32 columns
+      Registers scaled;
+      for (auto [number, weight] : llvm::enumerate(weights)) {
+        size_t row = number / (2 * rowsOfLane) * 2 + number % 2;
+        scaled.push_back(
+            e.mul(weight, visible[row * shape.columnBlocks() + h]));
+      }
+      fragments = splitWeights(scaled);
+    }
+    for (int64_t j = 0; j < columns; ++j) {
+      Registers v = {pairOf(rows, j, 0), pairOf(rows, j, 2)};
+      int64_t first = 4 * (h * columns + j);
+      Registers acc(ArrayRef(sums.values).slice(first, 4));
+      for (const Registers &fragment : fragments)
+        acc = warp.multiplyAdd(element, fragment, v, acc);
+      std::copy(acc.begin(), acc.end(), sums.values.begin() + first);
+    }
+  }
+}
+
+/// Zeros in place of what belongs to keys that no row of the warp sees:
+/// `parts` has as many entries for each of the lane's four rows of the 16
+/// from `key` on.
+Registers FlashMmaEmitter::dropUnseen(ArrayRef<Value> parts, Value key) {
+  return unlessWhole(parts, [&] {
+    Registers seen;
+    int64_t each = parts.size() / 4;
+    for (int64_t row = 0; row < 4; ++row) {
+      int64_t offset = row / 2 * 8 + row % 2;
+      Value at = e.add(e.add(key, e.mul(place, e.index(2))), e.index(offset));
+      Value isSeen = arith::AndIOp::create(
+          b, loc, e.isLess(at, endKey),
+          arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, at,
+                                firstSeen));
+      for (Value part : parts.slice(row * each, each)) {
+        Value zero =
+            arith::ConstantOp::create(b, loc, b.getZeroAttr(part.getType()));
+        seen.push_back(e.select(isSeen, part, zero));
+      }
+    }
+    return seen;
+  });
+}
+
+/// Fragments of weights, [2 blocks of 8 keys][rowsOfLane][2], whose products
+/// are added up.
+SmallVector<Registers> FlashMmaEmitter::splitWeights(ArrayRef<Value> weights) {
+  SmallVector<Registers> fragments(shape.terms());
+  for (int64_t i = 0; i < 2; ++i)
+    for (int64_t r = 0; r < rowsOfLane; ++r) {
+      int64_t first = (i * rowsOfLane + r) * 2;
+      auto [high, low] =
+          warp.split(element, weights[first], weights[first + 1]);
+      fragments.front().push_back(high);
+      fragments.back().push_back(low);
+    }
+  return fragments;
+}
+
+/// Column `j` of what loadValues() gave of rows `row` and row + 1.
+Value FlashMmaEmitter::pairOf(ArrayRef<Value> rows, int64_t j, int64_t row) {
+  auto word = [&](int64_t number, int64_t at) {
+    return rows[number * valueRegisters() + at];
+  };
+  if (shape.isQuantized)
+    return packCodes(withoutSign(word(row, 0)), j,
+                     withoutSign(word(row + 1, 0)), j);
+  constexpr int64_t lowHalves = 0x5410, highHalves = 0x7632;
+  return warp.selectBytes(word(row, j / 2), word(row + 1, j / 2),
+                          j % 2 == 0 ? lowHalves : highHalves);
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks of the cache
+//===----------------------------------------------------------------------===//
+
+/// Four codes, each plus 128.
+Value FlashMmaEmitter::withoutSign(Value codes) {
+  return arith::XOrIOp::create(b, loc, codes,
+                               warp.integer(int32_t(0x80808080)));
+}
+
+/// Two codes as bf16, which are exact: bytes of what withoutSign() gave.
+Value FlashMmaEmitter::packCodes(Value first, int64_t firstByte, Value second,
+                                 int64_t secondByte) {
+  auto number = [&](Value codes, int64_t byte) -> Value {
+    // 2^23 + code + 128.
+    Value bits =
+        warp.selectBytes(codes, warp.integer(0x4b000000), 0x7440 | byte);
+    Value sum = arith::BitcastOp::create(b, loc, b.getF32Type(), bits);
+    return arith::BitcastOp::create(b, loc, b.getI32Type(),
+                                    e.sub(sum, e.f32(0x1p23 + 128)));
+  };
+  return warp.selectBytes(number(first, firstByte), number(second, secondByte),
+                          0x7632);
+}
+
+/// Scales of rows `first` + 8i + {0, 1} of a head of a page that begins at
+/// `head`: [blocks of 8 rows][2][columnBlocks], f32.
+Registers FlashMmaEmitter::loadScales(Value head, Value first) {
+  int64_t bytes = 2 * shape.columnBlocks(), width = 1;
+  while (width < 16 && bytes % (2 * width) == 0)
+    width *= 2;
+  Value start = warp.advance(cacheStart, e.add(run.cache.scalesOf(head),
+                                               e.mul(first, e.index(bytes))));
+  Registers scales;
+  for (int64_t i = 0; i < shape.keys; i += 8)
+    for (int64_t n = 0; n < 2; ++n)
+      for (int64_t at = 0; at < bytes; at += width)
+        for (Value word : warp.loadRegisters(
+                 warp.advance(start, (i + n) * bytes + at), width)) {
+          auto [low, high] = warp.unpack(b.getF16Type(), word);
+          scales.push_back(low);
+          if (width > 2)
+            scales.push_back(high);
+        }
+  return scales;
+}
+
+LogicalResult mlir::kf::emitFlashMma(AttentionRows &rows) {
+  return FlashMmaEmitter(rows).emit();
+}

@@ -1,0 +1,184 @@
+//===- FlashMmaResults.cpp - Results of attention on matrix units ---------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "FlashMmaEmitter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+#include <numbers>
+
+using namespace mlir;
+using namespace mlir::kf;
+
+/// Calls `body` with each of row `r`'s sums of values in this lane, and its
+/// column.
+void FlashMmaEmitter::forValues(
+    const Sums &sums, int64_t r,
+    function_ref<void(Value sum, Value column)> body) {
+  int64_t columns = shape.valueColumns();
+  for (int64_t i = 0; i < shape.headDim / 8; ++i)
+    for (int64_t n = 0; n < 2; ++n) {
+      // 8wh + w(2t + n) + j
+      Value column =
+          e.add(e.mul(place, e.index(2 * columns)),
+                e.index(i / columns * 8 * columns + n * columns + i % columns));
+      body(ofRow(ArrayRef(sums.values).slice(4 * i, 4), r, n), column);
+    }
+}
+
+Value FlashMmaEmitter::totalOf(const Sums &sums, int64_t r) {
+  return warp.combineLanes(sums.totals[r], 0, 2,
+                           [&](Value x, Value y) { return e.add(x, y); });
+}
+
+Value FlashMmaEmitter::isFirstPlace() {
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, place,
+                               e.index(0));
+}
+
+/// Notes that the block has to be computed again unless `sum` is finite.
+void FlashMmaEmitter::check(Value sum) {
+  Value infinity = e.f32(std::numeric_limits<double>::infinity());
+  Value isFinite =
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT,
+                            math::AbsFOp::create(b, loc, sum), infinity);
+  Value isNot = arith::XOrIOp::create(
+      b, loc, isFinite, arith::ConstantOp::create(b, loc, b.getBoolAttr(true)));
+  e.ifThen(isNot, [&] { store(warp.integer(1), flag, e.index(0)); });
+}
+
+/// 1 / `total`; 0 for a row that sees no keys.
+Value FlashMmaEmitter::inverseOf(Value total, Value position) {
+  Value isAny = run.window.seesAny(toIndex(position), run.limit);
+  Value inverse = arith::DivFOp::create(b, loc, e.f32(1.0), total);
+  return e.select(isAny, inverse, e.f32(0.0));
+}
+
+void FlashMmaEmitter::storePart(Value maximum, Value total, const Row &row) {
+  Value lowest = e.f32(AttentionRows::lowestMaximum);
+  Value isLowest =
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, maximum, lowest);
+  Value natural = e.mul(maximum, e.f32(std::numbers::ln2));
+  natural = e.select(isLowest, lowest, natural);
+  Value hasKeys = e.isLess(firstSeen, endKey), zero = e.index(0);
+  SmallVector<Value> at = {row.token, row.head, zero};
+  e.storeResult(e.select(hasKeys, natural, e.f32(AttentionRows::hiddenScore)),
+                at, 0);
+  e.storeResult(total, at, 1);
+}
+
+/// The result of element `column` of a row; `factor` is inverseOf().
+void FlashMmaEmitter::storeValue(Value sum, const Row &row, Value column,
+                                 Value factor) {
+  if (run.partial)
+    e.storeResult(sum, {row.token, row.head, e.index(0), column}, 2);
+  else
+    e.storeResult(e.mul(sum, factor), {row.token, row.head, column});
+}
+
+/// Of a warp that has seen all keys of its rows.
+void FlashMmaEmitter::writeRows(const Sums &sums) {
+  for (int64_t r = 0; r < rowsOfLane; ++r) {
+    const Row &row = rowsHere[r];
+    Value total = totalOf(sums, r), size = total, factor;
+    if (!run.partial)
+      factor = inverseOf(total, positions[r]);
+    e.ifThen(row.exists, [&] {
+      if (run.partial)
+        e.ifThen(isFirstPlace(),
+                 [&] { storePart(sums.maxima[r], total, row); });
+      forValues(sums, r, [&](Value sum, Value column) {
+        size = e.add(size, math::AbsFOp::create(b, loc, sum));
+        storeValue(sum, row, column, factor);
+      });
+      check(size);
+    });
+  }
+}
+
+/// Adds up what the warps found that have divided the keys.
+void FlashMmaEmitter::combineWarps(const Sums &sums) {
+  int64_t rows = shape.rows(), dim = shape.headDim;
+  int64_t parts = shape.keyWarps * rows;
+  Type f32 = b.getF32Type();
+  Value values = viewOf(f32, 0, parts * dim);
+  Value maxima = viewOf(f32, 4 * parts * dim, parts);
+  Value totals = viewOf(f32, 4 * parts * (dim + 1), parts);
+  // Queries were there.
+  e.barrier();
+  for (int64_t r = 0; r < rowsOfLane; ++r) {
+    Value local = e.add(e.mul(rowWarp, e.index(shape.rowsOfWarp())),
+                        e.add(group, e.index(8 * r)));
+    Value at = e.add(e.mul(keyWarp, e.index(rows)), local);
+    Value total = totalOf(sums, r);
+    e.ifThen(isFirstPlace(), [&] {
+      store(sums.maxima[r], maxima, at);
+      store(total, totals, at);
+    });
+    Value first = e.mul(at, e.index(dim));
+    forValues(sums, r, [&](Value sum, Value column) {
+      store(sum, values, e.add(first, column));
+    });
+  }
+  e.barrier();
+  e.forThreads(e.index(rows * dim), [&](Value number) {
+    Value local = divide(number, dim), column = remainder(number, dim);
+    Row row = run.find(local);
+    e.ifThen(row.exists, [&] {
+      Value largest;
+      for (int64_t w = 0; w < shape.keyWarps; ++w) {
+        Value own = load(maxima, e.add(local, e.index(w * rows)));
+        largest = largest ? maximum(largest, own) : own;
+      }
+      Value total, sum;
+      for (int64_t w = 0; w < shape.keyWarps; ++w) {
+        Value at = e.add(local, e.index(w * rows));
+        Value factor = warp.exp2(e.sub(load(maxima, at), largest));
+        Value ofWarp = load(values, e.add(e.mul(at, e.index(dim)), column));
+        if (!sum) {
+          total = e.mul(factor, load(totals, at));
+          sum = e.mul(factor, ofWarp);
+          continue;
+        }
+        total = math::FmaOp::create(b, loc, factor, load(totals, at), total);
+        sum = math::FmaOp::create(b, loc, factor, ofWarp, sum);
+      }
+      Value factor;
+      if (!run.partial)
+        factor = inverseOf(total, run.positionOf(row));
+      else
+        e.ifThen(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, column,
+                                       e.index(0)),
+                 [&] { storePart(largest, total, row); });
+      storeValue(sum, row, column, factor);
+      check(e.add(sum, total));
+    });
+  });
+}
+
+/// Computes the block without matrix units where something is not finite.
+LogicalResult FlashMmaEmitter::computeAgain() {
+  e.barrier();
+  Value isOdd = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne,
+                                      load(flag, e.index(0)), warp.integer(0));
+  Value first = run.firstRow;
+  LogicalResult result = success();
+  e.ifThen(isOdd, [&] {
+    Value end = arith::MinUIOp::create(
+        b, loc, e.add(first, e.index(shape.rows())), run.rows);
+    e.loop(first, end, e.index(e.shape.flash->rows), {},
+           [&](Value row, ValueRange) {
+             run.firstRow = row;
+             result = spare.emitRows();
+             return Registers();
+           });
+  });
+  return result;
+}

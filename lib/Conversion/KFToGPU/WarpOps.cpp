@@ -1,0 +1,103 @@
+//===- WarpOps.cpp - What a warp of NVIDIA GPUs does together -------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "WarpOps.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::kf;
+
+//===----------------------------------------------------------------------===//
+// Lanes
+//===----------------------------------------------------------------------===//
+
+Value WarpOps::exchange(Value value, int64_t mask) {
+  return NVVM::ShflOp::create(b, loc, value.getType(), integer(-1), value,
+                              integer(mask), integer(31), NVVM::ShflKind::bfly,
+                              /*return_value_and_is_valid=*/UnitAttr());
+}
+
+Value WarpOps::combineLanes(Value value, int64_t first, int64_t end,
+                            CombineFn combine) {
+  for (int64_t bit = first; bit < end; ++bit)
+    value = combine(value, exchange(value, int64_t(1) << bit));
+  return value;
+}
+
+//===----------------------------------------------------------------------===//
+// Numbers
+//===----------------------------------------------------------------------===//
+
+Value WarpOps::integer(int64_t value) {
+  return arith::ConstantOp::create(b, loc, b.getIntegerAttr(i32, value));
+}
+
+Value WarpOps::exp2(Value x) {
+  return LLVM::CallIntrinsicOp::create(b, loc, x.getType(),
+                                       b.getStringAttr("llvm.nvvm.ex2.approx"),
+                                       ValueRange{x})
+      .getResult(0);
+}
+
+Value WarpOps::selectBytes(Value low, Value high, int64_t selector) {
+  return LLVM::CallIntrinsicOp::create(b, loc, i32,
+                                       b.getStringAttr("llvm.nvvm.prmt"),
+                                       ValueRange{low, high, integer(selector)})
+      .getResult(0);
+}
+
+Value WarpOps::pack(Type element, Value first, Value second) {
+  auto pair = VectorType::get({2}, b.getF32Type());
+  Value both =
+      vector::FromElementsOp::create(b, loc, pair, ValueRange{first, second});
+  Value rounded =
+      arith::TruncFOp::create(b, loc, VectorType::get({2}, element), both);
+  return LLVM::BitcastOp::create(b, loc, i32, rounded);
+}
+
+std::pair<Value, Value> WarpOps::unpack(Type element, Value packed) {
+  auto pair = VectorType::get({2}, b.getF32Type());
+  Value rounded =
+      LLVM::BitcastOp::create(b, loc, VectorType::get({2}, element), packed);
+  Value both = arith::ExtFOp::create(b, loc, pair, rounded);
+  return {vector::ExtractOp::create(b, loc, both, 0),
+          vector::ExtractOp::create(b, loc, both, 1)};
+}
+
+std::pair<Value, Value> WarpOps::split(Type element, Value first,
+                                       Value second) {
+  Value high = pack(element, first, second);
+  auto [rounded, other] = unpack(element, high);
+  return {high, pack(element, e.sub(first, rounded), e.sub(second, other))};
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+SmallVector<Value> WarpOps::loadRegisters(Value pointer, int64_t bytes,
+                                          bool isVolatile) {
+  auto read = [&](Type type) -> Value {
+    return LLVM::LoadOp::create(b, loc, type, pointer,
+                                static_cast<unsigned>(bytes), isVolatile);
+  };
+  if (bytes == 2)
+    return {arith::ExtUIOp::create(b, loc, i32, read(b.getI16Type()))};
+  if (bytes == 4)
+    return {read(i32)};
+  auto type = VectorType::get({bytes / 4}, i32);
+  Value all = read(type);
+  SmallVector<Value> registers;
+  for (int64_t i = 0; i < bytes / 4; ++i)
+    registers.push_back(vector::ExtractOp::create(b, loc, all, i));
+  return registers;
+}

@@ -1,0 +1,67 @@
+//===- WarpOps.h - What a warp of NVIDIA GPUs does together -----*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What attention needs beside NvvmCode. Registers of two 16-bit numbers are
+// i32, the first number in the low half.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_CONVERSION_KFTOGPU_WARPOPS_H
+#define KF_CONVERSION_KFTOGPU_WARPOPS_H
+
+#include "NvvmCode.h"
+
+namespace mlir::kf {
+
+class WarpOps : public NvvmCode {
+public:
+  explicit WarpOps(GPUEmitter &emitter)
+      : NvvmCode(emitter), e(emitter), b(emitter.b), loc(emitter.loc),
+        i32(b.getI32Type()) {}
+
+  //===--- Lanes ---------------------------------------------------------===//
+
+  /// `value` (i32 or f32) of lane number (own xor `mask`).
+  Value exchange(Value value, int64_t mask);
+  using CombineFn = function_ref<Value(Value, Value)>;
+  /// `value` of all lanes whose numbers differ in the bits [first, end) alone.
+  Value combineLanes(Value value, int64_t first, int64_t end,
+                     CombineFn combine);
+
+  //===--- Numbers -------------------------------------------------------===//
+
+  Value integer(int64_t value);
+  /// 2^x: the error is below 2 units in the last place.
+  Value exp2(Value x);
+  /// Bytes of `low` (0..3) and of `high` (4..7), that the digits of `selector`
+  /// name from the lowest on.
+  Value selectBytes(Value low, Value high, int64_t selector);
+  /// Two f32 in one register, rounded to `element`; and the other way.
+  Value pack(Type element, Value first, Value second);
+  std::pair<Value, Value> unpack(Type element, Value packed);
+  /// Two f32 as the sums of two numbers of `element` each: what is rounded, and
+  /// what that leaves.
+  std::pair<Value, Value> split(Type element, Value first, Value second);
+
+  //===--- Memory --------------------------------------------------------===//
+
+  /// `bytes` of memory, a power of two up to 16 at a multiple of it, as
+  /// registers: i32, of which one of 2 bytes has its low half filled.
+  SmallVector<Value> loadRegisters(Value pointer, int64_t bytes,
+                                   bool isVolatile = false);
+
+private:
+  GPUEmitter &e;
+  OpBuilder &b;
+  Location loc;
+  Type i32;
+};
+
+} // namespace mlir::kf
+
+#endif // KF_CONVERSION_KFTOGPU_WARPOPS_H

@@ -1,0 +1,76 @@
+// RUN: kf-opt %s -split-input-file --kf-tile-kernels --convert-kf-to-gpu \
+// RUN:   --canonicalize --cse | FileCheck %s
+
+// Eight query rows at most: 16 rows of the units' tile are two parts of each,
+// which are added up. Warps that divide the keys meet in workgroup memory, and
+// what is not finite is computed again.
+kf.kernel @decode(%q: tensor<1x4x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 64, type = f16>, %p: tensor<1xi32>, %s: tensor<1xi32>, %t: tensor<1x8xi32>) -> tensor<1x4x64xf32>
+    attributes {schedule = #kf.flash_mma<workgroup = [1, 2], keys = 16, threads = [32, 1, 4]>} {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<1x4x64xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 64, type = f16>, tensor<1xi32>, tensor<1x8xi32>
+  kf.yield %0 : tensor<1x4x64xf32>
+}
+// CHECK-LABEL: gpu.func @decode(
+// Sums, maxima and totals of four warps of 8 rows.
+// CHECK-SAME:    %[[MEMORY:[a-z0-9]+]] : memref<8448xi8, #gpu.address_space<workgroup>> {llvm.align = 16 : i64}
+// CHECK-SAME:    %[[FLAG:[a-z0-9]+]] : memref<1xi32, #gpu.address_space<workgroup>>
+// CHECK-SAME:    known_block_size = array<i32: 32, 1, 4>
+// CHECK-SAME:    nvvm.minctasm = 1
+// The rounded part and what it leaves.
+// CHECK:         arith.truncf %{{.*}} : f32 to f16
+// CHECK:         arith.truncf %{{.*}} : f32 to f16
+// CHECK:         memref.store %{{.*}} : memref<1024xf16, #gpu.address_space<workgroup>>
+// CHECK:         gpu.barrier
+// CHECK-COUNT-3: nvvm.shfl.sync {{ ?}}bfly
+// Four fragments of queries, of two steps for each 32 columns.
+// CHECK-COUNT-4: llvm.load %{{.*}} : !llvm.ptr<3> -> vector<4xi32>
+// CHECK:         scf.for %{{.*}} step %c64
+// CHECK-NOT:       gpu.barrier
+// Values first: four rows, 64 columns.
+// CHECK-COUNT-4:   llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
+// CHECK-COUNT-2:   nvvm.mma.sync {{.*}}layoutA = #nvvm.mma_layout<row>, layoutB = #nvvm.mma_layout<col>, shape = #nvvm.shape<m = 16, n = 8, k = 16>{{.*}} : (vector<2xf16>, vector<2xf16>, f32)
+// CHECK:           scf.if
+// CHECK:             arith.cmpi sle
+// CHECK:           nvvm.shfl.sync {{ ?}}bfly
+// CHECK:           llvm.call_intrinsic "llvm.nvvm.ex2.approx"
+// CHECK-COUNT-8:   nvvm.mma.sync
+// CHECK:         gpu.barrier
+// CHECK:         memref.store
+// CHECK:         gpu.barrier
+// CHECK:         arith.divf
+// CHECK:         memref.store %{{.*}}, %[[FLAG]]
+// CHECK:         gpu.barrier
+// CHECK:         memref.load %[[FLAG]]
+// CHECK:         scf.if
+// CHECK:           math.exp
+
+// -----
+
+// Many rows: both parts are multiplied. No warp waits for another.
+kf.kernel @prefill(%q: tensor<?x4x80xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 80, type = bf16>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x8xi32>) -> tensor<?x4x80xf32>
+    attributes {schedule = #kf.flash_mma<workgroup = [8, 4], keys = 32, threads = [32, 2, 1]>} {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32, window = 100 : i64} : tensor<?x4x80xf32>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 80, type = bf16>, tensor<?xi32>, tensor<1x8xi32>
+  kf.yield %0 : tensor<?x4x80xf32>
+}
+// CHECK-LABEL: gpu.func @prefill(
+// CHECK:         scf.for
+// Columns 80 to 95 are not there.
+// CHECK:           llvm.load volatile
+// CHECK:           nvvm.mma.sync {{.*}} : (i32, i32, f32)
+// CHECK:           llvm.select
+// CHECK:           llvm.load %{{.*}} {alignment = 4 : i64} : !llvm.ptr<1> -> i32
+
+// -----
+
+// Codes become bf16 in registers; scales go to scores and to weights.
+kf.kernel @blocks(%q: tensor<1x4x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 64, type = !kf.quant<q8_0>>, %p: tensor<1xi32>, %s: tensor<1xi32>, %t: tensor<1x8xi32>) -> (tensor<1x4x2xf32>, tensor<1x4x2xf32>, tensor<1x4x2x64xf32>)
+    attributes {schedule = #kf.flash_mma<workgroup = [1, 2, 1], keys = 16, threads = [32, 1, 1]>} {
+  %0, %1, %2 = kf.attention_partial %q, %c, %p, %s, %t splits(2) {layer = 0 : i64, scale = 0.125 : f32} : tensor<1x4x64xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 64, type = !kf.quant<q8_0>>, tensor<1xi32>, tensor<1x8xi32>
+  kf.yield %0, %1, %2 : tensor<1x4x2xf32>, tensor<1x4x2xf32>, tensor<1x4x2x64xf32>
+}
+// CHECK-LABEL: gpu.func @blocks(
+// CHECK:         scf.for
+// CHECK:           llvm.load %{{.*}} {alignment = 4 : i64} : !llvm.ptr<1> -> i32
+// CHECK:           llvm.load %{{.*}} {alignment = 8 : i64} : !llvm.ptr<1> -> vector<2xi32>
+// CHECK:           llvm.call_intrinsic "llvm.nvvm.prmt"
+// CHECK:           nvvm.mma.sync {{.*}} : (i32, i32, f32)
+// CHECK:           math.fma

@@ -1,0 +1,47 @@
+// RUN: kf-opt %s --kf-set-target=target=cuda:sm_90a --kf-select-schedules | FileCheck %s
+
+// One token: its heads are parts of 8 rows, warps divide the keys.
+!cache = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 128, type = f16>
+// CHECK-LABEL: kf.kernel @decode
+// CHECK-SAME:    #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 8]>
+kf.kernel @decode(%q: tensor<1x8x128xf32>, %c: !cache, %p: tensor<1xi32>, %s: tensor<1xi32>, %t: tensor<1x4xi32>) -> tensor<1x8x128xf32> {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<1x8x128xf32>, !cache, tensor<1xi32>, tensor<1x4xi32>
+  kf.yield %0 : tensor<1x8x128xf32>
+}
+// CHECK-LABEL: kf.kernel @partial
+// CHECK-SAME:    #kf.flash_mma<workgroup = [1, 4, 1], keys = 16, threads = [32, 1, 8]>
+kf.kernel @partial(%q: tensor<1x8x128xf32>, %c: !cache, %p: tensor<1xi32>, %s: tensor<1xi32>, %t: tensor<1x4xi32>) -> (tensor<1x8x2xf32>, tensor<1x8x2xf32>, tensor<1x8x2x128xf32>) {
+  %0, %1, %2 = kf.attention_partial %q, %c, %p, %s, %t splits(2) {layer = 0 : i64, scale = 1.0 : f32} : tensor<1x8x128xf32>, !cache, tensor<1xi32>, tensor<1x4xi32>
+  kf.yield %0, %1, %2 : tensor<1x8x2xf32>, tensor<1x8x2xf32>, tensor<1x8x2x128xf32>
+}
+// A head to a workgroup.
+// CHECK-LABEL: kf.kernel @combine
+// CHECK-SAME:    #kf.simt<workgroup = [1, 1], threads = [128]>
+kf.kernel @combine(%m: tensor<1x8x2xf32>, %n: tensor<1x8x2xf32>, %v: tensor<1x8x2x128xf32>) -> tensor<1x8x128xf32> {
+  %0 = kf.attention_combine %m, %n, %v : tensor<1x8x2xf32>, tensor<1x8x2x128xf32>
+  kf.yield %0 : tensor<1x8x128xf32>
+}
+
+// Many tokens: 64 rows, 16 to a warp.
+// CHECK-LABEL: kf.kernel @prefill
+// CHECK-SAME:    #kf.flash_mma<workgroup = [16, 4], keys = 16, threads = [32, 4, 1]>
+kf.kernel @prefill(%q: tensor<?x8x128xf32>, %c: !cache, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x8x128xf32> {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x8x128xf32>, !cache, tensor<?xi32>, tensor<1x4xi32>
+  kf.yield %0 : tensor<?x8x128xf32>
+}
+
+// Neither f32 nor pages of a few keys are for matrix units.
+!wide = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 128, type = f32>
+// CHECK-LABEL: kf.kernel @wide
+// CHECK-SAME:    #kf.flash<workgroup = [2, 4], keys = 32, threads = [128]>
+kf.kernel @wide(%q: tensor<?x8x128xf32>, %c: !wide, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x8x128xf32> {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x8x128xf32>, !wide, tensor<?xi32>, tensor<1x4xi32>
+  kf.yield %0 : tensor<?x8x128xf32>
+}
+!small = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 128, type = f16, page = 24>
+// CHECK-LABEL: kf.kernel @small
+// CHECK-SAME:    #kf.flash<workgroup = [2, 4], keys = 8, threads = [128]>
+kf.kernel @small(%q: tensor<?x8x128xf32>, %c: !small, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x8x128xf32> {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x8x128xf32>, !small, tensor<?xi32>, tensor<1x4xi32>
+  kf.yield %0 : tensor<?x8x128xf32>
+}
