@@ -8,6 +8,8 @@
 
 #include "kf/Conversion/KernelShape.h"
 
+#include "MmaSums.h"
+
 #include "mlir/Support/DebugStringHelper.h"
 
 #include <numeric>
@@ -173,7 +175,7 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
                 " sums, and registers for " + Twine(mmaSums));
   shape.threads = {mma.threads(), 1, 1};
   shape.threadCount = mma.threads();
-  shape.workgroupBytes = mma.stages * mma.stageBytes();
+  shape.workgroupBytes = MmaSums(mma).workgroupBytes();
   return shape;
 }
 
