@@ -31,7 +31,7 @@ private:
   LogicalResult emitProduct() override {
     ring = code.workgroupBytes(layout.workgroupBytes());
     factor = cast<RankedTensorType>(op.getX().getType()).getElementType();
-    MmaStaging x(e, MmaOperand(e, op.getX(), extent), mma.rows, /*offset=*/0,
+    MmaStaging x(e, MmaOperand(e, op.getX(), factor), mma.rows, /*offset=*/0,
                  [&](Value line) -> MmaStaging::Line {
                    return {{line}, e.isLess(line, rows)};
                  });

@@ -79,3 +79,19 @@ kf.kernel @packed(%x: tensor<?x64xbf16>, %w: tensor<96x64xbf16, #kf.fragments>) 
   %0 = kf.matmul %x, %w wide : tensor<?x64xbf16>, tensor<96x64xbf16, #kf.fragments>
   kf.yield %0 : tensor<?x96xf32>
 }
+
+// Blocks are dequantized, and rounded, on their way to shared memory; rows are
+// copied as they are.
+// CHECK-LABEL: gpu.func @blocks(
+// CHECK-COUNT-2: nvvm.cp.async.shared.global
+// CHECK-NOT:     nvvm.cp.async.shared.global
+// CHECK:         scf.if %{{.*}} -> (vector<8xi16>)
+// CHECK-COUNT-8:   arith.truncf %{{.*}} : f32 to f16
+// CHECK:         llvm.store %{{.*}} {alignment = 16 : i64} : vector<8xi16>, !llvm.ptr<3>
+// CHECK:         scf.for
+// CHECK:         nvvm.mma.sync A[{{.*}}: (vector<2xf16>, vector<2xf16>, f32)
+kf.kernel @blocks(%x: tensor<?x64xf16>, %w: tensor<96x64x!kf.quant<q8_0>>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.mma<workgroup = [64, 32], warps = [2, 2], reduction = 32, stages = 2>} {
+  %0 = kf.matmul %x, %w wide : tensor<?x64xf16>, tensor<96x64x!kf.quant<q8_0>>
+  kf.yield %0 : tensor<?x96xf32>
+}
