@@ -348,6 +348,9 @@ TEST_P(OpConformance, MatchesReference) {
   ResultTolerance tolerance;
   tolerance.roundsRows =
       test.file == "blocks.mlir" && test::roundsRows(test.device);
+  // Matrix units multiply f16, to which the numbers of blocks are rounded.
+  if (test.file == "blocks.mlir" && test.device == "cuda")
+    tolerance.scale = 20;
   // Where the CPU has tiles.
   tolerance.splitsRows =
       test.function.starts_with("many_") && !test::isGpu(test.device);

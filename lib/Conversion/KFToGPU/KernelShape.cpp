@@ -8,6 +8,8 @@
 
 #include "kf/Conversion/KernelShape.h"
 
+#include "MmaSums.h"
+
 #include "mlir/Support/DebugStringHelper.h"
 
 #include <numeric>
@@ -206,8 +208,12 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
   if (!matmul)
     return fail("#kf.mma is for matmul");
   Type x = elementOf(matmul.getX()), w = elementOf(matmul.getW());
-  if (x != w || !(x.isF16() || x.isBF16()))
-    return fail("#kf.mma multiplies f16 by f16 and bf16 by bf16, found " +
+  // Blocks are rounded to f16.
+  bool fits = isa<QuantType>(w) ? x.isF16() && !matmul.getScales()
+                                : x == w && (x.isF16() || x.isBF16());
+  if (!fits)
+    return fail("#kf.mma multiplies f16 by f16 or blocks, and bf16 by bf16, "
+                "found " +
                 debugString(x) + " and " + debugString(w));
   if (statisticsOf(matmul.getX().getDefiningOp()) > 0)
     return fail("#kf.mma reads rows from memory; norms are kernels of their "
@@ -235,7 +241,7 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
                 " sums, and registers for " + Twine(mmaSums));
   shape.threads = {mma.threads(), 1, 1};
   shape.threadCount = mma.threads();
-  shape.workgroupBytes = mma.stages * mma.stageBytes();
+  shape.workgroupBytes = MmaSums(mma).workgroupBytes();
   return shape;
 }
 

@@ -93,21 +93,26 @@ LogicalResult GPUMatmulEmitter::storeElement(Value row, Value column,
   LogicalResult stored = success();
   Value inside = arith::AndIOp::create(b, loc, e.isLess(row, rows),
                                        e.isLess(column, columns));
-  e.ifThen(inside, [&] { stored = storeInside(row, column, sums); });
+  e.ifThen(inside, [&] {
+    Value value = finishElement(row, column, sums);
+    stored = success(value != nullptr);
+    if (value)
+      e.storeResult(value, {row, column});
+  });
   return stored;
 }
 
-LogicalResult GPUMatmulEmitter::storeInside(Value row, Value column,
-                                            ValueRange sums) {
+Value GPUMatmulEmitter::finishElement(Value row, Value column,
+                                      ValueRange sums) {
   Value tensor = e.tileResult();
   Value value = finishProduct(e, op, sums, column, 0);
   e.define(op.getResult(),
            [value](ValueRange, unsigned, Value) { return value; });
-  if (!e.isLoadable(tensor))
-    return tensor.getDefiningOp()->emitOpError(
-        "convert-kf-to-gpu: no GPU code to fuse this op behind a matmul");
-  e.storeResult(e.load(tensor, {row, column}, 0), {row, column});
-  return success();
+  if (e.isLoadable(tensor))
+    return e.load(tensor, {row, column}, 0);
+  tensor.getDefiningOp()->emitOpError(
+      "convert-kf-to-gpu: no GPU code to fuse this op behind a matmul");
+  return Value();
 }
 
 LogicalResult mlir::kf::emitGPUMatmul(GPUEmitter &emitter) {

@@ -37,8 +37,8 @@ protected:
   /// Bias, gate, elementwise consumers, and the store of the element of the
   /// product with these sums, one a group, if it is inside of the tile.
   LogicalResult storeElement(Value row, Value column, ValueRange sums);
-  /// The same for an element that is inside.
-  LogicalResult storeInside(Value row, Value column, ValueRange sums);
+  /// What is stored of that element, which is inside; null after a diagnostic.
+  Value finishElement(Value row, Value column, ValueRange sums);
 
   GPUEmitter &e;
   OpBuilder &b;

@@ -8,6 +8,8 @@
 
 #include "MmaFragment.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
 using namespace mlir;
 using namespace mlir::kf;
 
@@ -34,14 +36,16 @@ SmallVector<Value> MmaFragment::zeros() {
   return SmallVector<Value>(shape.sums(), e.f32(0.0));
 }
 
-void MmaFragment::multiplyAdd(Type element, ArrayRef<SmallVector<Value>> lines,
-                              ArrayRef<SmallVector<Value>> rows,
+void MmaFragment::multiplyAdd(Type element, ArrayRef<Value> lines,
+                              ArrayRef<Value> rows,
                               MutableArrayRef<Value> sums) {
-  for (auto [i, left] : llvm::enumerate(lines))
-    for (auto [j, right] : llvm::enumerate(rows)) {
+  for (int64_t i = 0; i < shape.lineUnits(); ++i)
+    for (int64_t j = 0; j < shape.rowUnits(); ++j) {
       MutableArrayRef<Value> own =
           sums.slice(4 * (i * shape.rowUnits() + j), 4);
-      llvm::copy(code.multiplyAdd(element, left, right, own), own.begin());
+      llvm::copy(code.multiplyAdd(element, lines.slice(4 * i, 4),
+                                  rows.slice(2 * j, 2), own),
+                 own.begin());
     }
 }
 
@@ -59,40 +63,52 @@ std::pair<Value, Value> MmaFragment::columnOf(Value line) {
           arith::DivUIOp::create(e.b, e.loc, inUnit, e.index(halfLines))};
 }
 
-LogicalResult MmaFragment::forElements(
-    ValueRange sums,
-    function_ref<LogicalResult(Value, function_ref<LogicalResult()>)> forRow,
-    function_ref<LogicalResult(Value, Value, ValueRange)> body) {
+void MmaFragment::storeSums(ValueRange sums, Value memory, int64_t first,
+                            int64_t count) {
   // Sum 2h + i of a unit is that of line lane / 4 + 8h and row 2 (lane % 4) +
   // i.
   Value line =
       e.add(warpLine, arith::DivUIOp::create(e.b, e.loc, lane, e.index(4)));
-  Value two =
+  Value row =
       e.mul(arith::RemUIOp::create(e.b, e.loc, lane, e.index(4)), e.index(2));
-  SmallVector<Value> columns; // [lineUnits][2 / groups]
-  for (int64_t i = 0; i < shape.lineUnits(); ++i)
-    for (int64_t half = 0; half < 2 / groups; ++half)
-      columns.push_back(columnOf(e.add(line, e.index(i * MmaShape::unitLines +
-                                                     half * halfLines)))
-                            .first);
-  for (int64_t j = 0; j < shape.rowUnits(); ++j)
-    for (int64_t ofTwo = 0; ofTwo < 2; ++ofTwo) {
-      Value row =
-          e.add(e.add(warpRow, two), e.index(j * MmaShape::unitRows + ofTwo));
-      LogicalResult done = forRow(row, [&]() -> LogicalResult {
-        for (auto [number, column] : llvm::enumerate(columns)) {
-          int64_t i = number / (2 / groups), half = number % (2 / groups);
-          ValueRange unit = sums.slice(4 * (i * shape.rowUnits() + j), 4);
-          SmallVector<Value> own = {unit[2 * half + ofTwo]};
-          if (groups == 2)
-            own.push_back(unit[2 + ofTwo]);
-          if (failed(body(row, column, own)))
-            return failure();
-        }
-        return success();
-      });
-      if (failed(done))
-        return failure();
-    }
-  return success();
+  Value warp = arith::DivUIOp::create(
+      e.b, e.loc, warpRow, e.index(shape.rowUnits() * MmaShape::unitRows));
+  row = e.add(row, e.mul(warp, e.index(count * MmaShape::unitRows)));
+  Value own = code.advance(
+      memory,
+      e.mul(e.add(e.mul(row, e.index(layout.stride())), line), e.index(4)));
+  for (int64_t j = 0; j < count; ++j)
+    for (int64_t i = 0; i < shape.lineUnits(); ++i)
+      for (int64_t number = 0; number < 4; ++number) {
+        int64_t place =
+            (j * MmaShape::unitRows + number % 2) * layout.stride() +
+            i * MmaShape::unitLines + number / 2 * halfLines;
+        Value sum = sums[4 * (i * shape.rowUnits() + first + j) + number];
+        LLVM::StoreOp::create(e.b, e.loc, sum, code.advance(own, 4 * place));
+      }
+}
+
+SmallVector<Value> MmaFragment::loadSums(Value memory, Value row,
+                                         Value column) {
+  SmallVector<Value> lines = {column};
+  if (groups == 2) {
+    Value unit = arith::DivUIOp::create(e.b, e.loc, column, e.index(halfLines));
+    lines[0] = e.add(column, e.mul(unit, e.index(halfLines)));
+    lines.push_back(e.add(lines[0], e.index(halfLines)));
+  }
+  Value begin = e.mul(row, e.index(layout.stride()));
+  SmallVector<Value> sums;
+  for (Value line : lines)
+    sums.push_back(LLVM::LoadOp::create(
+        e.b, e.loc, e.b.getF32Type(),
+        code.advance(memory, e.mul(e.add(begin, line), e.index(4)))));
+  return sums;
+}
+
+Value MmaFragment::tileRow(Value row, int64_t first, int64_t count) {
+  const int64_t atOnce = count * MmaShape::unitRows;
+  Value warp = arith::DivUIOp::create(e.b, e.loc, row, e.index(atOnce));
+  Value inWarp = arith::RemUIOp::create(e.b, e.loc, row, e.index(atOnce));
+  Value begin = e.mul(warp, e.index(shape.rowUnits() * MmaShape::unitRows));
+  return e.add(e.add(begin, inWarp), e.index(first * MmaShape::unitRows));
 }

@@ -15,6 +15,7 @@
 #ifndef KF_LIB_CONVERSION_KFTOGPU_MMAFRAGMENT_H
 #define KF_LIB_CONVERSION_KFTOGPU_MMAFRAGMENT_H
 
+#include "MmaSums.h"
 #include "NvvmCode.h"
 
 namespace mlir::kf {
@@ -26,9 +27,8 @@ public:
 
   SmallVector<Value> zeros();
   /// Adds the products of one step of 16 to `sums`. `lines` and `rows` are the
-  /// words of the units along lines and rows: 4 and 2 each.
-  void multiplyAdd(Type element, ArrayRef<SmallVector<Value>> lines,
-                   ArrayRef<SmallVector<Value>> rows,
+  /// words of the units along lines and rows: [lineUnits][4], [rowUnits][2].
+  void multiplyAdd(Type element, ArrayRef<Value> lines, ArrayRef<Value> rows,
                    MutableArrayRef<Value> sums);
 
   /// The column of the product that line `line` (a tile's, below
@@ -38,14 +38,14 @@ public:
   Value firstRow() { return warpRow; }
   Value firstLine() { return warpLine; }
 
-  /// Calls `body` for the sums of each element of this lane, one a group, with
-  /// its column in the tile; they are in `rowBody`'s code, which is called for
-  /// each row.
-  LogicalResult forElements(
-      ValueRange sums,
-      function_ref<LogicalResult(Value row, function_ref<LogicalResult()>)>
-          forRow,
-      function_ref<LogicalResult(Value row, Value column, ValueRange)> body);
+  /// Writes the sums of `count` units of rows of each warp, from number `first`
+  /// on, to workgroup memory: [warps along rows][count][8][MmaSums::stride()]
+  /// of f32.
+  void storeSums(ValueRange sums, Value memory, int64_t first, int64_t count);
+  /// Those of the element in row `row` of that memory and `column` of the tile,
+  /// one a group; and the row of the tile that it is.
+  SmallVector<Value> loadSums(Value memory, Value row, Value column);
+  Value tileRow(Value row, int64_t first, int64_t count);
 
   Value lane; ///< of its warp
 
@@ -53,6 +53,7 @@ private:
   GPUEmitter &e;
   NvvmCode code;
   const MmaShape &shape;
+  MmaSums layout{shape};
   int64_t groups;
   Value warpRow, warpLine;
 };

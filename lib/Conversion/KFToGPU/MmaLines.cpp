@@ -27,16 +27,20 @@ constexpr int64_t laneBytes = 16;
 class PlainLines : public MmaLines {
 public:
   PlainLines(GPUEmitter &e, MatmulOp op, MmaFragment &product, Value columns,
-             int64_t offset, int64_t extent)
+             int64_t offset)
       : code(e),
-        staging(e, MmaOperand(e, op.getW(), extent), e.shape.mma->lines, offset,
-                [&](Value line) -> MmaStaging::Line {
-                  auto [column, group] = product.columnOf(line);
-                  SmallVector<Value> row = {column};
-                  if (op.getGlu())
-                    row.insert(row.begin(), group);
-                  return {row, e.isLess(column, columns)};
-                }) {
+        staging(
+            e,
+            MmaOperand(
+                e, op.getW(),
+                cast<RankedTensorType>(op.getX().getType()).getElementType()),
+            e.shape.mma->lines, offset, [&](Value line) -> MmaStaging::Line {
+              auto [column, group] = product.columnOf(line);
+              SmallVector<Value> row = {column};
+              if (op.getGlu())
+                row.insert(row.begin(), group);
+              return {row, e.isLess(column, columns)};
+            }) {
     // Tiles 0 to 3 are lines 0 to 7, 8 to 15, and both for the second half of
     // the step.
     Value tile = arith::DivUIOp::create(e.b, e.loc, product.lane, e.index(8));
@@ -196,6 +200,5 @@ std::unique_ptr<MmaLines> mlir::kf::createMmaLines(GPUEmitter &e, MatmulOp op,
     return std::make_unique<FragmentLines>(e, op, product, columns, offset,
                                            argument, column);
   }
-  return std::make_unique<PlainLines>(e, op, product, columns, offset,
-                                      type.getShape().back());
+  return std::make_unique<PlainLines>(e, op, product, columns, offset);
 }

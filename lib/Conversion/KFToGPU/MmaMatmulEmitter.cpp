@@ -29,8 +29,9 @@ public:
 
 private:
   LogicalResult emitProduct() override {
-    ring = code.workgroupBytes(mma.stages * mma.stageBytes());
-    MmaStaging x(e, MmaOperand(e, op.getX(), extent), mma.rows, /*offset=*/0,
+    ring = code.workgroupBytes(layout.workgroupBytes());
+    factor = cast<RankedTensorType>(op.getX().getType()).getElementType();
+    MmaStaging x(e, MmaOperand(e, op.getX(), factor), mma.rows, /*offset=*/0,
                  [&](Value line) -> MmaStaging::Line {
                    return {{line}, e.isLess(line, rows)};
                  });
@@ -38,17 +39,7 @@ private:
     if (!lines)
       return failure();
     findTiles(x);
-    SmallVector<Value> sums = sumUp(x);
-    return product.forElements(
-        sums,
-        [&](Value row, function_ref<LogicalResult()> elements) {
-          LogicalResult stored = success();
-          e.ifThen(e.isLess(row, rows), [&] { stored = elements(); });
-          return stored;
-        },
-        [&](Value row, Value column, ValueRange own) {
-          return storeColumn(row, column, own);
-        });
+    return storeTile(sumUp(x));
   }
 
   /// The ring's stages, one after another.
@@ -64,28 +55,47 @@ private:
         copy(e.index(i * mma.stageBytes()), e.index(i * mma.step));
       code.commitCopies();
     }
+    waitForStage();
+    // What is multiplied next is in registers before it is wanted.
     SmallVector<Value> carried = product.zeros();
+    const size_t sumCount = carried.size();
+    llvm::append_range(carried, loadStep(e.index(0), 0));
     carried.push_back(e.index(0));
     carried.push_back(e.index(ahead * mma.stageBytes()));
     auto steps = e.loop(
         e.index(0), e.index(extent), e.index(mma.step), carried,
         [&](Value k, ValueRange args) {
-          SmallVector<Value> sums(args.drop_back(2));
+          SmallVector<Value> sums(args.take_front(sumCount));
+          SmallVector<Value> words(args.drop_front(sumCount).drop_back(2));
           Value read = args.end()[-2], write = args.end()[-1];
-          code.waitForCopies(ahead - 1);
-          // All have what they copied, and have left the stage that is next.
-          e.barrier();
           Value next = e.add(k, e.index(ahead * mma.step));
           e.ifThen(e.isLess(next, e.index(extent)), [&] { copy(write, next); });
           code.commitCopies();
-          Value stage = code.advance(ring, read);
-          for (int64_t step = 0; step < mma.step / MmaShape::unitStep; ++step)
-            addStep(stage, step, sums);
-          sums.push_back(nextStage(read));
+          Value following = nextStage(read);
+          const int64_t count = mma.step / MmaShape::unitStep;
+          for (int64_t step = 0; step < count; ++step) {
+            const bool isLast = step + 1 == count;
+            // All have what they copied, and have left the stage that is
+            // filled next.
+            if (isLast)
+              waitForStage();
+            SmallVector<Value> later =
+                isLast ? loadStep(following, 0) : loadStep(read, step + 1);
+            multiplyAdd(words, sums);
+            words = std::move(later);
+          }
+          llvm::append_range(sums, words);
+          sums.push_back(following);
           sums.push_back(nextStage(write));
           return sums;
         });
-    return SmallVector<Value>(steps.getResults().drop_back(2));
+    return SmallVector<Value>(steps.getResults().take_front(sumCount));
+  }
+
+  /// Waits for the stage behind the one that is multiplied.
+  void waitForStage() {
+    code.waitForCopies(mma.stages - 2);
+    e.barrier();
   }
 
   Value nextStage(Value at) {
@@ -107,38 +117,112 @@ private:
     lineBytes = x.lineBytes();
   }
 
-  /// Adds the products of step number `step` of a stage.
-  void addStep(Value stage, int64_t step, MutableArrayRef<Value> sums) {
-    SmallVector<SmallVector<Value>> lineWords, rowWords;
-    Value rowTile = code.advance(stage, rowTiles[step]);
-    for (int64_t j = 0; j < mma.rowUnits(); j += 2) {
-      Value at = code.advance(rowTile, j * MmaShape::unitRows * lineBytes);
-      // Of the last one alone, lanes of the upper half say nothing.
-      int64_t units = std::min<int64_t>(mma.rowUnits() - j, 2);
-      SmallVector<Value> words = code.loadMatrices(at, 2 * units);
-      for (int64_t unit = 0; unit < units; ++unit)
-        rowWords.push_back({words[2 * unit], words[2 * unit + 1]});
-    }
+  /// This warp's words of step number `step` of the stage at `at`: those of
+  /// lines, [lineUnits][4], then those of rows, [rowUnits][2].
+  SmallVector<Value> loadStep(Value at, int64_t step) {
+    Value stage = code.advance(ring, at);
+    SmallVector<Value> words;
     for (int64_t i = 0; i < mma.lineUnits(); ++i)
-      lineWords.push_back(lines->load(stage, i, step));
-    Type element = cast<RankedTensorType>(op.getX().getType()).getElementType();
-    product.multiplyAdd(element, lineWords, rowWords, sums);
+      llvm::append_range(words, lines->load(stage, i, step));
+    Value tile = code.advance(stage, rowTiles[step]);
+    // Of the last unit alone, lanes of the upper half say nothing.
+    for (int64_t j = 0; j < mma.rowUnits(); j += 2)
+      llvm::append_range(
+          words, code.loadMatrices(
+                     code.advance(tile, j * MmaShape::unitRows * lineBytes),
+                     2 * std::min<int64_t>(mma.rowUnits() - j, 2)));
+    return words;
   }
 
-  /// Stores an element of a row that there is.
-  LogicalResult storeColumn(Value row, Value column, ValueRange sums) {
-    if (getConstantIntValue(columns) == shape.columns)
-      return storeInside(row, column, sums);
+  void multiplyAdd(ArrayRef<Value> words, MutableArrayRef<Value> sums) {
+    product.multiplyAdd(factor, words.take_front(4 * mma.lineUnits()),
+                        words.drop_front(4 * mma.lineUnits()), sums);
+  }
+
+  /// Through workgroup memory, so that neighbouring threads store elements that
+  /// are neighbours.
+  LogicalResult storeTile(ValueRange sums) {
+    const int64_t units = layout.units();
+    for (int64_t first = 0; first < mma.rowUnits(); first += units) {
+      e.barrier(); // of whoever still reads what was there
+      product.storeSums(sums, ring, first, units);
+      e.barrier();
+      if (failed(storeRows(first, units)))
+        return failure();
+    }
+    return success();
+  }
+
+  /// Stores what storeSums() has written. Threads take several elements at a
+  /// time, whose operands are read before any is stored.
+  LogicalResult storeRows(int64_t first, int64_t units) {
+    const int64_t all = layout.rows(units) * shape.columns;
+    const int64_t most = 8, threads = shape.threadCount;
+    const int64_t atOnce = std::min(most, llvm::divideCeil(all, threads));
+    const bool isWhole = getConstantIntValue(columns) == shape.columns;
     LogicalResult stored = success();
-    e.ifThen(e.isLess(column, columns),
-             [&] { stored = storeInside(row, column, sums); });
+    e.loop(e.thread, e.index(all), e.index(atOnce * threads), {},
+           [&](Value begin, ValueRange) {
+             SmallVector<Element> elements;
+             for (int64_t i = 0; i < atOnce; ++i) {
+               Value number = e.add(begin, e.index(i * threads)), isThere;
+               // Of the last ones some are beyond the tile.
+               if (all % (atOnce * threads) != 0) {
+                 isThere = e.isLess(number, e.index(all));
+                 number = e.select(isThere, number, e.index(0));
+               }
+               elements.push_back(finishNumber(number, first, units, isWhole));
+               if (isThere)
+                 elements.back().isInside = arith::AndIOp::create(
+                     b, loc, elements.back().isInside, isThere);
+             }
+             for (const Element &element : elements) {
+               if (!element.value) {
+                 stored = failure();
+                 break;
+               }
+               e.ifThen(element.isInside, [&] {
+                 e.storeResult(element.value, {element.row, element.column});
+               });
+             }
+             return SmallVector<Value>();
+           });
     return stored;
   }
 
+  struct Element {
+    Value row, column; // of the tile
+    Value value;       // null after a diagnostic
+    Value isInside;    // i1
+  };
+
+  /// Element number `number` of those that storeSums() has written; of one that
+  /// is not inside, what another one's operands give.
+  Element finishNumber(Value number, int64_t first, int64_t units,
+                       bool isWhole) {
+    Element element;
+    Value width = e.index(shape.columns);
+    Value line = arith::DivUIOp::create(b, loc, number, width);
+    Value column = arith::RemUIOp::create(b, loc, number, width);
+    Value row = product.tileRow(line, first, units);
+    element.isInside = e.isLess(row, rows);
+    if (!isWhole)
+      element.isInside = arith::AndIOp::create(b, loc, element.isInside,
+                                               e.isLess(column, columns));
+    element.row = e.select(element.isInside, row, e.index(0));
+    element.column =
+        isWhole ? column : e.select(element.isInside, column, e.index(0));
+    element.value = finishElement(element.row, element.column,
+                                  product.loadSums(ring, line, column));
+    return element;
+  }
+
   const MmaShape &mma;
+  MmaSums layout{mma};
   NvvmCode code;
   MmaFragment product;
   std::unique_ptr<MmaLines> lines;
+  Type factor;                 // what units multiply: f16 or bf16
   Value ring;                  // pointer to the stages
   SmallVector<Value> rowTiles; // [step], bytes in a stage
   int64_t lineBytes = 0;

@@ -20,9 +20,11 @@ static constexpr int64_t chunkBytes = 16, chunkElements = 8;
 // Where it lies
 //===----------------------------------------------------------------------===//
 
-MmaOperand::MmaOperand(GPUEmitter &e, Value tensor, int64_t extent)
-    : extent(extent), e(e), code(e), tensor(tensor) {
-  findPlace();
+MmaOperand::MmaOperand(GPUEmitter &e, Value tensor, Type element)
+    : extent(cast<RankedTensorType>(tensor.getType()).getShape().back()), e(e),
+      code(e), tensor(tensor), element(element) {
+  if (cast<RankedTensorType>(tensor.getType()).getElementType() == element)
+    findPlace();
 }
 
 /// Through slices with strides of 1, of an argument or of a reshape of one.
@@ -66,7 +68,6 @@ Value MmaOperand::rowPointer(ValueRange indices) {
 }
 
 Value MmaOperand::loadBits(ValueRange indices) {
-  Type element = cast<RankedTensorType>(tensor.getType()).getElementType();
   Value value = e.narrow(e.load(tensor, indices, 0), element);
   if (value.getType().isInteger())
     return value;
@@ -150,21 +151,33 @@ void MmaStaging::copyAsync(const Chunk &chunk, Value stage, Value k) {
 void MmaStaging::copyElements(const Chunk &chunk, Value stage, Value k) {
   OpBuilder &b = e.b;
   auto type = VectorType::get({chunkElements}, b.getI16Type());
-  Value all = arith::ConstantOp::create(b, e.loc, b.getZeroAttr(type));
+  Value first = e.add(k, chunk.column), extent = e.index(operand.extent);
+  // Of whole chunks there are all elements, or none.
+  const bool isWhole = operand.extent % chunkElements == 0;
   Value zero = arith::ConstantOp::create(b, e.loc, b.getI16IntegerAttr(0));
-  for (int64_t i = 0; i < chunkElements; ++i) {
-    Value column = e.add(e.add(k, chunk.column), e.index(i));
-    Value isThere =
-        arith::AndIOp::create(b, e.loc, chunk.line.isThere,
-                              e.isLess(column, e.index(operand.extent)));
-    Value bits = e.ifElse(
-        isThere,
-        [&] { return operand.loadBits(indicesAt(chunk.line.row, column)); },
-        [&] { return zero; });
-    all = vector::InsertOp::create(b, e.loc, bits, all, i);
-  }
-  LLVM::StoreOp::create(b, e.loc, all, code.advance(stage, chunk.offset),
-                        chunkBytes);
+  auto zeros = [&]() -> Value {
+    return arith::ConstantOp::create(b, e.loc, b.getZeroAttr(type));
+  };
+  auto load = [&](Value column) {
+    return operand.loadBits(indicesAt(chunk.line.row, column));
+  };
+  auto elements = [&] {
+    Value all = zeros();
+    for (int64_t i = 0; i < chunkElements; ++i) {
+      Value column = e.add(first, e.index(i));
+      Value bits =
+          isWhole ? load(column)
+                  : e.ifElse(
+                        e.isLess(column, extent), [&] { return load(column); },
+                        [&] { return zero; });
+      all = vector::InsertOp::create(b, e.loc, bits, all, i);
+    }
+    return all;
+  };
+  Value isThere = arith::AndIOp::create(b, e.loc, chunk.line.isThere,
+                                        e.isLess(first, extent));
+  LLVM::StoreOp::create(b, e.loc, e.ifElse(isThere, elements, zeros),
+                        code.advance(stage, chunk.offset), chunkBytes);
 }
 
 //===----------------------------------------------------------------------===//

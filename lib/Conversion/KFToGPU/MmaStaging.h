@@ -24,8 +24,8 @@ namespace mlir::kf {
 /// computed.
 class MmaOperand {
 public:
-  /// `tensor` is loadable; `extent` its last dimension.
-  MmaOperand(GPUEmitter &e, Value tensor, int64_t extent);
+  /// `tensor` is loadable; its elements are rounded to `element`, f16 or bf16.
+  MmaOperand(GPUEmitter &e, Value tensor, Type element);
 
   /// Whether 16 bytes can be copied at once.
   bool isInPlace() const { return static_cast<bool>(buffer); }
@@ -34,7 +34,7 @@ public:
   /// The bits (i16) of an element.
   Value loadBits(ValueRange indices);
 
-  const int64_t extent;
+  const int64_t extent; ///< its last dimension
 
 private:
   void findPlace();
@@ -42,6 +42,7 @@ private:
   GPUEmitter &e;
   NvvmCode code;
   Value tensor;
+  Type element;
   Value buffer;               // pointer to it; null: elements one by one
   SmallVector<Value> offsets; // of the tensor in it
   ArrayRef<int64_t> shape;    // of what the buffer holds

@@ -47,6 +47,8 @@ private:
   /// What matrix units multiply with the weight; null: they do not.
   static Type roundedType(MatmulOp op) {
     Type weight = typeOf(op.getW()).getElementType();
+    if (isa<QuantType>(weight))
+      return Float16Type::get(op.getContext());
     return weight.isF16() || weight.isBF16() ? weight : Type();
   }
 

@@ -10,25 +10,33 @@
 // CHECK-COUNT-3: nvvm.cp.async.shared.global %{{.*}}, %{{.*}}, 16, cache =  cg
 // CHECK-NOT:     nvvm.cp.async.shared.global
 // CHECK:         nvvm.cp.async.commit.group
+// CHECK:         nvvm.cp.async.wait.group 0
+// CHECK-NEXT:    gpu.barrier
+// What is multiplied first: two pairs of tiles of rows, and one of lines.
+// CHECK-COUNT-3: nvvm.ldmatrix %{{.*}} {{{.*}}num = 4 : i32
 // CHECK:         scf.for
-// CHECK:           nvvm.cp.async.wait.group 0
-// CHECK-NEXT:      gpu.barrier
 // CHECK:           scf.if
 // CHECK-COUNT-3:     nvvm.cp.async.shared.global
 // CHECK:           nvvm.cp.async.commit.group
-// Two pairs of tiles of rows and one of lines, for each of two steps of 16.
-// CHECK-COUNT-3:   nvvm.ldmatrix %{{.*}} {{{.*}}num = 4 : i32
+// Before each of two steps of 16 is multiplied, the next one is loaded.
+// CHECK-COUNT-3:   nvvm.ldmatrix
 // CHECK-COUNT-4:   nvvm.mma.sync A[{{.*}}multiplicandAPtxType = #nvvm.mma_type<bf16>{{.*}}(i32, i32, f32)
+// CHECK:           nvvm.cp.async.wait.group 0
+// CHECK-NEXT:      gpu.barrier
 // CHECK-COUNT-3:   nvvm.ldmatrix
 // CHECK-COUNT-4:   nvvm.mma.sync
+// CHECK-NOT:       nvvm.mma.sync
 // CHECK:           scf.yield
-// A row's elements are stored where there is a row; columns there are.
-// CHECK:         scf.if
-// CHECK-NOT:       scf.if
-// CHECK:           memref.store %{{.*}}, %[[R]]
-// CHECK:           memref.store %{{.*}}, %[[R]]
+// Sums are stored by neighbouring threads, where there is a row.
+// CHECK:         gpu.barrier
+// CHECK-COUNT-16: llvm.store %{{.*}} : f32, !llvm.ptr<3>
+// CHECK-NOT:     llvm.store
+// CHECK:         gpu.barrier
+// CHECK:         scf.for
+// CHECK-COUNT-8:   llvm.load %{{.*}} : !llvm.ptr<3> -> f32
+// CHECK-COUNT-8:   memref.store %{{.*}}, %[[R]]
 // CHECK-NOT:       memref.store
-// CHECK:         scf.if
+// CHECK:         gpu.return
 kf.kernel @aligned(%x: tensor<?x64xbf16>, %w: tensor<96x64xbf16>) -> tensor<?x96xf32>
     attributes {schedule = #kf.mma<workgroup = [64, 32], warps = [2, 2], reduction = 32, stages = 2>} {
   %0 = kf.matmul %x, %w wide : tensor<?x64xbf16>, tensor<96x64xbf16>
@@ -43,10 +51,9 @@ kf.kernel @aligned(%x: tensor<?x64xbf16>, %w: tensor<96x64xbf16>) -> tensor<?x96
 // CHECK:         scf.for
 // CHECK-COUNT-2:   nvvm.mma.sync A[{{.*}}: (vector<2xf16>, vector<2xf16>, f32)
 // CHECK-NOT:       nvvm.mma.sync
+// CHECK:         math.exp
 // CHECK:         scf.if
-// CHECK:           scf.if
-// CHECK:             math.exp
-// CHECK:             memref.store
+// CHECK:           memref.store
 kf.kernel @gated_odd(%x: tensor<?x37xf16>, %w: tensor<2x50x37xf16>) -> tensor<?x50xf16>
     attributes {schedule = #kf.mma<workgroup = [16, 16], warps = [1, 2], reduction = 16, stages = 2>} {
   %0 = kf.matmul %x, %w glu(silu) : tensor<?x37xf16>, tensor<2x50x37xf16>
@@ -57,16 +64,34 @@ kf.kernel @gated_odd(%x: tensor<?x37xf16>, %w: tensor<2x50x37xf16>) -> tensor<?x
 // CHECK-LABEL: gpu.func @packed(
 // CHECK-COUNT-3: nvvm.cp.async.shared.global
 // CHECK-NOT:     nvvm.cp.async.shared.global
+// CHECK:         llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xi32>
+// CHECK-COUNT-2: nvvm.ldmatrix
 // CHECK:         scf.for
 // CHECK-COUNT-3:   nvvm.cp.async.shared.global
+// CHECK:           llvm.load %{{.*}} {alignment = 16 : i64}
 // CHECK-COUNT-2:   nvvm.ldmatrix
-// CHECK:           llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xi32>
 // CHECK-COUNT-4:   nvvm.mma.sync
+// CHECK:           llvm.load %{{.*}} {alignment = 16 : i64}
 // CHECK-COUNT-2:   nvvm.ldmatrix
-// CHECK:           llvm.load
 // CHECK-COUNT-4:   nvvm.mma.sync
 kf.kernel @packed(%x: tensor<?x64xbf16>, %w: tensor<96x64xbf16, #kf.fragments>) -> tensor<?x96xf32>
     attributes {schedule = #kf.mma<workgroup = [64, 32], warps = [2, 2], reduction = 32, stages = 2>} {
   %0 = kf.matmul %x, %w wide : tensor<?x64xbf16>, tensor<96x64xbf16, #kf.fragments>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// Blocks are dequantized, and rounded, on their way to shared memory; rows are
+// copied as they are.
+// CHECK-LABEL: gpu.func @blocks(
+// CHECK-COUNT-2: nvvm.cp.async.shared.global
+// CHECK-NOT:     nvvm.cp.async.shared.global
+// CHECK:         scf.if %{{.*}} -> (vector<8xi16>)
+// CHECK-COUNT-8:   arith.truncf %{{.*}} : f32 to f16
+// CHECK:         llvm.store %{{.*}} {alignment = 16 : i64} : vector<8xi16>, !llvm.ptr<3>
+// CHECK:         scf.for
+// CHECK:         nvvm.mma.sync A[{{.*}}: (vector<2xf16>, vector<2xf16>, f32)
+kf.kernel @blocks(%x: tensor<?x64xf16>, %w: tensor<96x64x!kf.quant<q8_0>>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.mma<workgroup = [64, 32], warps = [2, 2], reduction = 32, stages = 2>} {
+  %0 = kf.matmul %x, %w wide : tensor<?x64xf16>, tensor<96x64x!kf.quant<q8_0>>
   kf.yield %0 : tensor<?x96xf32>
 }

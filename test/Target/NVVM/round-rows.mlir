@@ -20,6 +20,14 @@ func.func @gated(%x: tensor<17x64xf32>, %w: tensor<2x96x64xf16>, %b: tensor<2x96
   return %0 : tensor<17x96xf32>
 }
 
+// CHECK-LABEL: func.func @blocks(
+// CHECK:         arith.truncf %{{.*}} : tensor<?x64xf32> to tensor<?x64xf16>
+// CHECK:         kf.matmul %{{.*}}, %{{.*}} wide : tensor<?x64xf16>, tensor<96x64x!kf.quant<q8_0>>
+func.func @blocks(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q8_0>>) -> tensor<?x96xf32> {
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64x!kf.quant<q8_0>>
+  return %0 : tensor<?x96xf32>
+}
+
 // Rows are counted by the size that has their name.
 // CHECK-LABEL: func.func @few_wanted(
 // CHECK-NOT:     arith.truncf
