@@ -86,6 +86,7 @@ TEST(ResultComparisonTest, NotFinite) {
   const HostTensor lost = floats({kNaN, -kInfinity, kNaN, 1});
   EXPECT_FALSE(compare(lost, expected).agrees);
   EXPECT_TRUE(compare(lost, expected, {.roundsRows = true}).agrees);
+  EXPECT_TRUE(compare(lost, expected, {.losesInfinities = true}).agrees);
 }
 
 TEST(ResultComparisonTest, Integers) {
