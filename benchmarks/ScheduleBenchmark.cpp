@@ -13,8 +13,9 @@
 //   kf_schedule_benchmark [--threads N] [--depth N] [--seconds S] [--wait]
 //                         FILE.mlir > FILE.json
 //
-// --seconds is how long measuring may take; all candidates are measured in
-// turns, and then, again and again, the quarter that was the fastest so far.
+// --seconds is how long measuring may take; all candidates are measured twice
+// in turns, and then, again and again, the default and the quarter that was the
+// fastest so far.
 // --depth is how many positions a cache holds before the first row. With --wait
 // everything is compiled, and measuring begins when a line can be read, so that
 // a busy machine can be made quiet first.
@@ -50,6 +51,8 @@ namespace {
 constexpr uint64_t kRotateBytes = uint64_t(384) << 20;
 /// Rows up to which reading weights is what takes time.
 constexpr int64_t kFewRows = 16;
+/// Candidates that are measured up to the end, if there are so many.
+constexpr size_t kStay = 16;
 
 struct Options {
   std::string file;
@@ -90,16 +93,17 @@ std::optional<Options> parse(int argc, char **argv) {
   return options;
 }
 
-/// Measures in turns until the time is over, the fastest at least twice.
+/// Measures in turns until the time is over, the fastest at least three times.
 Status measure(std::vector<Candidate> &candidates, double seconds) {
   std::vector<size_t> order(candidates.size());
   std::iota(order.begin(), order.end(), size_t(0));
   Stopwatch watch;
-  for (int round = 0; round < 2 || watch.seconds() < seconds; ++round) {
-    if (round == 1) {
-      std::ranges::sort(order, {},
+  for (int round = 0; round < 3 || watch.seconds() < seconds; ++round) {
+    if (round == 2) {
+      // The default first, which stays.
+      std::ranges::sort(order.begin() + 1, order.end(), {},
                         [&](size_t i) { return candidates[i].seconds; });
-      order.resize((order.size() + 3) / 4);
+      order.resize(std::min(order.size(), std::max(kStay, order.size() / 4)));
     }
     for (size_t i : order) {
       // Short kernels run more often, so that a disturbance ends meanwhile.

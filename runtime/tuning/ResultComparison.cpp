@@ -114,13 +114,13 @@ public:
 
 private:
   /// Whether finite numbers differ by no more than `most`, and others are the
-  /// same, but for infinities that are lost; rows in 8 bits hold none.
+  /// same; rows in 8 bits hold no infinity, and split ones multiply none.
   bool agrees(double found, double expected, double most) const {
     if (std::isfinite(expected))
       return std::abs(found - expected) <= most;
     if (std::isnan(found))
       return std::isnan(expected) || tolerance.roundsRows ||
-             tolerance.losesInfinities;
+             tolerance.splitsRows;
     return found == expected;
   }
 

@@ -27,9 +27,10 @@ struct ResultTolerance {
   /// Products took their rows rounded to 8 bits: an element may be off by 3 %
   /// of the largest one, and a NaN where an infinity is expected.
   bool roundsRows = false;
-  /// Products took codes of blocks apart from what is subtracted of them: a NaN
-  /// may be where an infinity is expected.
-  bool losesInfinities = false;
+  /// Products took their rows as sums of two numbers, which an infinity among
+  /// the weights makes a NaN; or one among the rows, where weights are blocks
+  /// whose codes are multiplied apart from what is subtracted of them.
+  bool splitsRows = false;
   /// Integers are numbers that were rounded: up to 1 % of them may be the next
   /// one (8 bits), or 4 off (sums of such). Otherwise all have to be equal.
   bool roundsIntegers = false;

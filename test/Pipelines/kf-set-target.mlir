@@ -4,6 +4,7 @@
 // RUN: kf-opt %s --kf-set-target=target=cpu:x86-64-v4 | FileCheck %s --check-prefix=AVX512
 // RUN: kf-opt %s --kf-set-target=target=cpu:knl | FileCheck %s --check-prefix=NO-BYTES
 // RUN: kf-opt %s --kf-set-target=target=cpu:alderlake | FileCheck %s --check-prefix=AVX-VNNI
+// RUN: kf-opt %s --kf-set-target=target=cpu:sapphirerapids | FileCheck %s --check-prefix=AMX
 // RUN: kf-opt %s --kf-set-target=target=cpu:aarch64-linux-gnu/neoverse-n2 | FileCheck %s --check-prefix=I8MM
 // RUN: kf-opt %s --kf-set-target=target=cpu:aarch64-linux-gnu/generic | FileCheck %s --check-prefix=NEON
 // RUN: kf-opt %s --kf-set-target=target=vulkan | FileCheck %s --check-prefix=VULKAN
@@ -16,6 +17,7 @@
 // AVX512:    kf.target = #kf.cpu_target<cpu = "x86-64-v4", int8_dot = true, byte_dot = pmaddubsw>
 // NO-BYTES:  kf.target = #kf.cpu_target<cpu = "knl">
 // AVX-VNNI:  kf.target = #kf.cpu_target<cpu = "alderlake", lanes = 8, int8_dot = true>
+// AMX:       kf.target = #kf.cpu_target<cpu = "sapphirerapids", int8_dot = true, amx = true>
 // I8MM:      kf.target = #kf.cpu_target<cpu = "neoverse-n2", triple = "aarch64-linux-gnu", lanes = 4, registers = 32, int8_dot = true, byte_dot = usdot>
 // NEON:      kf.target = #kf.cpu_target<cpu = "generic", triple = "aarch64-linux-gnu", lanes = 4, registers = 32>
 // VULKAN:    kf.target = #kf.vulkan_target<threads = 256, memory = 16384>

@@ -26,6 +26,18 @@ LogicalResult
 verifyVectorSchedule(KernelOp kernel, ScheduleAttrInterface schedule,
                      function_ref<InFlightDiagnostic()> emitError);
 
+/// Whether products with `dot` are of rows in 8 bits.
+inline bool multipliesBytes(DotKind dot) {
+  return dot == DotKind::I8 || dot == DotKind::S8;
+}
+
+/// Rows of a tile of AMX, and its columns of 32 bits.
+inline constexpr int64_t amxTile = 16;
+
+/// Whether products with `dot = bf16` take `weight`: blocks, or bf16 whose
+/// layout, if it has one, interleaves halves as far apart as a tile's columns.
+bool fitsTiles(RankedTensorType weight);
+
 /// Whether codes of `weight`, which is block-quantized, are bytes that have a
 /// sign until they are packed (::kf::PackedBlock).
 bool hasCodesOf8Bits(RankedTensorType weight);

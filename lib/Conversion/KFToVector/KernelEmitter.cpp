@@ -108,6 +108,8 @@ LogicalResult KernelEmitter::emit() {
 LogicalResult KernelEmitter::emitMatmul() {
   if (failed(checkOneResult()))
     return failure();
+  if (schedule.getDot() == DotKind::BF16)
+    return emitTileMatmulKernel(*this);
   Type weight = find<MatmulOp>().getW().getType();
   if (isa<QuantType>(cast<RankedTensorType>(weight).getElementType()))
     return emitBlockMatmulKernel(*this);

@@ -144,6 +144,7 @@ LogicalResult emitMatmulKernel(KernelEmitter &emitter);
 LogicalResult emitBlockMatmulKernel(KernelEmitter &emitter);
 LogicalResult emitInt8MatmulKernel(KernelEmitter &emitter,
                                    const ::kf::BlockFormat &format);
+LogicalResult emitTileMatmulKernel(KernelEmitter &emitter);
 LogicalResult emitAttentionKernel(KernelEmitter &emitter);
 LogicalResult emitCombineKernel(KernelEmitter &emitter);
 LogicalResult emitQuantizeRowsKernel(KernelEmitter &emitter);

@@ -51,7 +51,11 @@ LogicalResult MatmulEmitter::emit() {
   if (failed(computeRows(mostRows)))
     return failure();
 
-  Value panels = e.ceilDiv(e.sizesOf(op.getResult())[1], panel);
+  computePanels(firstPanel, e.ceilDiv(e.sizesOf(op.getResult())[1], panel));
+  return success();
+}
+
+void MatmulEmitter::computePanels(Value firstPanel, Value panels) {
   Value tiles = e.ceilDiv(rows, tileRows);
   e.loop(panels, [&](Value p) {
     Value weightPanel = e.add(firstPanel, p);
@@ -64,7 +68,6 @@ LogicalResult MatmulEmitter::emit() {
       storeTile(firstRow, p, sumTile(weightPanel, firstRow));
     });
   });
-  return success();
 }
 
 /// Prefetches what storeTile() reads and writes, while its sums are computed.
@@ -141,35 +144,41 @@ LogicalResult MatmulEmitter::check() {
   return success();
 }
 
-/// Bias, gate, elementwise consumers, and the store of each row.
 void MatmulEmitter::storeTile(Value firstRow, Value p, ArrayRef<Value> sums) {
   int64_t vectors = panel / lanes;
-  Value result = e.tileResult();
   bool rowsAreWhole =
       getConstantIntValue(rows) && *getConstantIntValue(rows) % tileRows == 0;
   for (int64_t row = 0; row < tileRows; ++row) {
     Value index = e.add(firstRow, e.index(row));
-    auto storeRow = [&] {
-      for (int64_t v = 0; v < vectors; ++v) {
-        Value column = e.add(e.mul(p, e.index(panel)), e.index(v * lanes));
-        Value mask = columnMask(column);
-        const Value *sum = &sums[row * groups * vectors];
-        SmallVector<Value> groupSums = {sum[v]};
-        if (groups == 2)
-          groupSums.push_back(sum[vectors + v]);
-        Value value = finishProduct(e, op, groupSums, column, lanes, mask);
-        e.define(op.getResult(),
-                 [value](ValueRange, unsigned, Value) { return value; });
-        e.storeResult(e.load(result, {index, column}, lanes, mask),
-                      {index, column}, mask);
-      }
+    auto store = [&] {
+      storeRow(index, p, [&](int64_t group, int64_t v) {
+        return sums[(row * groups + group) * vectors + v];
+      });
     };
     if (rowsAreWhole)
-      storeRow();
+      store();
     else
       e.ifThen(
           arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, index, rows),
-          storeRow);
+          store);
+  }
+}
+
+void MatmulEmitter::storeRow(
+    Value row, Value p,
+    function_ref<Value(int64_t group, int64_t vector)> sumOf) {
+  Value result = e.tileResult();
+  for (int64_t v = 0; v < panel / lanes; ++v) {
+    Value column = e.add(e.mul(p, e.index(panel)), e.index(v * lanes));
+    Value mask = columnMask(column);
+    SmallVector<Value> sums;
+    for (int64_t group = 0; group < groups; ++group)
+      sums.push_back(sumOf(group, v));
+    Value value = finishProduct(e, op, sums, column, lanes, mask);
+    e.define(op.getResult(),
+             [value](ValueRange, unsigned, Value) { return value; });
+    e.storeResult(e.load(result, {row, column}, lanes, mask), {row, column},
+                  mask);
   }
 }
 
@@ -187,7 +196,6 @@ Value MatmulEmitter::columnMask(Value column) {
                                       ValueRange{e.sub(columns, column)});
 }
 
-/// Columns of the kernel's whole product.
 int64_t MatmulEmitter::wholeColumns() {
   Value w = op.getW();
   while (auto slice = w.getDefiningOp<tensor::ExtractSliceOp>())

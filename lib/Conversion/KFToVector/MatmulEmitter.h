@@ -48,12 +48,21 @@ protected:
   /// Sums over K of `tileRows` rows from `firstRow` on and panel `p` of the
   /// weight: vectors of `lanes` columns, by row, group and column.
   virtual SmallVector<Value> sumTile(Value p, Value firstRow) = 0;
+  /// Computes `panels` panels of the result, from panel `firstPanel` of the
+  /// weight on, by the functions above.
+  virtual void computePanels(Value firstPanel, Value panels);
 
   /// While panel `p` is multiplied with the rows from `firstRow` on, which
   /// takes `steps` steps: prefetches step `step`'s share of the panel behind it
   /// into a cache that holds panels.
   void prefetchNext(Value p, Value firstRow, Value step, int64_t steps);
 
+  /// Bias, gate, elementwise consumers, and the store of row `row` of panel `p`
+  /// of the result, whose sums `sumOf` yields by group and vector.
+  void storeRow(Value row, Value p,
+                function_ref<Value(int64_t group, int64_t vector)> sumOf);
+  /// Columns of the kernel's whole product.
+  int64_t wholeColumns();
   LogicalResult fail(const Twine &message);
   /// Elements between rows in scratch, `perLine` in a line of the cache: rows
   /// of a register tile do not share sets of the nearest one.
@@ -78,7 +87,6 @@ private:
   void prefetchTile(Value firstRow, Value p);
   void storeTile(Value firstRow, Value p, ArrayRef<Value> sums);
   Value columnMask(Value column);
-  int64_t wholeColumns();
 };
 
 } // namespace mlir::kf

@@ -25,11 +25,14 @@ Value PackedPanel::toFloat(Value integers) {
   return arith::SIToFPOp::create(b, loc, e.vectorType(e.lanes), integers);
 }
 
-SmallVector<Value> PackedPanel::forUnits(
-    Value p, Vectors range, ValueRange inits,
-    function_ref<SmallVector<Value>(Value, ValueRange)> body) {
+SmallVector<Value>
+PackedPanel::forUnits(Value p, Vectors read, ValueRange inits,
+                      function_ref<SmallVector<Value>(Value, ValueRange)> body,
+                      Blocks range) {
   panelIndex = p;
-  vectors = range;
+  vectors = read;
+  if (!range.end)
+    range = {e.index(0), e.index(extent / format.elements)};
   int64_t units = format.elements / unit;
   auto inBlock = [&](Value block, ValueRange state) {
     blockIndex = block;
@@ -62,8 +65,7 @@ SmallVector<Value> PackedPanel::forUnits(
     auto loop = e.loop(e.index(0), e.index(units), e.index(1), state, inUnit);
     return SmallVector<Value>(loop.getResults());
   };
-  auto loop = e.loop(e.index(0), e.index(extent / format.elements), e.index(1),
-                     inits, inBlock);
+  auto loop = e.loop(range.first, range.end, e.index(1), inits, inBlock);
   return SmallVector<Value>(loop.getResults());
 }
 

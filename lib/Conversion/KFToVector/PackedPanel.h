@@ -43,11 +43,16 @@ public:
   struct Vectors {
     int64_t first, count;
   };
+  /// Blocks [first, end) of a row; an end that is null is the row's.
+  struct Blocks {
+    Value first, end;
+  };
   /// Calls `body` for each unit of panel `p`, in its order, with its number in
   /// the row and what the body before yielded.
   SmallVector<Value>
   forUnits(Value p, Vectors vectors, ValueRange inits,
-           function_ref<SmallVector<Value>(Value unit, ValueRange state)> body);
+           function_ref<SmallVector<Value>(Value unit, ValueRange state)> body,
+           Blocks range = {});
 
   /// In the body: d * scale and m * min of sub-block `sub` of the unit.
   std::pair<SmallVector<Value>, SmallVector<Value>> scales(int64_t sub);

@@ -88,6 +88,8 @@ private:
     auto weight = cast<RankedTensorType>(op.getW().getType());
     bool quantized = isa<QuantType>(weight.getElementType());
     int64_t lanes = schedule.getLanes();
+    if (schedule.getDot() == DotKind::BF16)
+      return verifyTiles(op, weight);
     if (schedule.getDot() != DotKind::F32) {
       if (lanes < 4 || lanes > 16)
         return fail(dot() + " needs lanes = 4, 8 or 16");
@@ -101,7 +103,49 @@ private:
                   "are unrolled whole");
     if (schedule.getReduction() != 0)
       return fail("a matmul's reduction is not tiled; reduction must be 0");
+    if (failed(verifySizes(op, weight)))
+      return failure();
     ArrayRef<int64_t> tile = schedule.getTile();
+    int64_t vectors = tile[0] * tile[1] / lanes * (op.getGlu() ? 2 : 1);
+    if (failed(verifyRegisters("tile and accumulators",
+                               vectors * schedule.getAccumulators())))
+      return failure();
+    int64_t products =
+        vectors * (quantized ? ::kf::PackedBlock::unit : schedule.getUnroll());
+    if (products > maxUnrolledProducts)
+      return fail("tile and unroll make " + Twine(products) +
+                  " products of vectors a step; at most " +
+                  Twine(maxUnrolledProducts) + " are accepted");
+    return success();
+  }
+
+  /// Tiles of AMX: a step of K is 32 elements, two of which share 32 bits.
+  LogicalResult verifyTiles(MatmulOp op, RankedTensorType weight) {
+    constexpr int64_t step = 2 * amxTile;
+    if (!fitsTiles(weight))
+      return fail("dot = bf16 is for weights of blocks, and of bf16 whose "
+                  "layout interleaves " +
+                  Twine(amxTile));
+    if (schedule.getLanes() != amxTile)
+      return fail("dot = bf16 needs lanes = " + Twine(amxTile));
+    if (schedule.getUnroll() != 1)
+      return fail("unroll must be 1 with dot = bf16, whose steps are tiles");
+    if (failed(verifySizes(op, weight)))
+      return failure();
+    for (int64_t size : schedule.getTile())
+      if (size != amxTile && size != step)
+        return fail("dot = bf16 needs a tile of 16 or 32 rows and columns");
+    auto quant = dyn_cast<QuantType>(weight.getElementType());
+    int64_t block = quant ? getStorage(quant.getFormat()).elements : step;
+    if (schedule.getReduction() % std::max(block, step) != 0)
+      return fail("reduction (" + Twine(schedule.getReduction()) +
+                  ") must be a multiple of " + Twine(std::max(block, step)));
+    return success();
+  }
+
+  LogicalResult verifySizes(MatmulOp op, RankedTensorType weight) {
+    ArrayRef<int64_t> tile = schedule.getTile();
+    int64_t lanes = schedule.getLanes();
     if (tile.size() != 2)
       return fail("a matmul needs tile = [rows, columns]");
     if (tile[1] % lanes != 0)
@@ -120,19 +164,7 @@ private:
       return fail("workgroup columns (" + Twine(workgroup(1)) +
                   ") must be a multiple of tile columns (" + Twine(tile[1]) +
                   ")");
-    if (failed(verifyRows(op.getX())))
-      return failure();
-    int64_t vectors = tile[0] * tile[1] / lanes * (op.getGlu() ? 2 : 1);
-    if (failed(verifyRegisters("tile and accumulators",
-                               vectors * schedule.getAccumulators())))
-      return failure();
-    int64_t products =
-        vectors * (quantized ? ::kf::PackedBlock::unit : schedule.getUnroll());
-    if (products > maxUnrolledProducts)
-      return fail("tile and unroll make " + Twine(products) +
-                  " products of vectors a step; at most " +
-                  Twine(maxUnrolledProducts) + " are accepted");
-    return success();
+    return verifyRows(op.getX());
   }
 
   LogicalResult verifyAttention(CacheAttentionInterface op) {
@@ -224,6 +256,14 @@ private:
 };
 
 } // namespace
+
+bool mlir::kf::fitsTiles(RankedTensorType weight) {
+  if (isa<QuantType>(weight.getElementType()))
+    return true;
+  LayoutAttr layout = getLayout(weight);
+  return weight.getElementType().isBF16() &&
+         (!layout || layout.getInterleave() == amxTile);
+}
 
 bool mlir::kf::hasCodesOf8Bits(RankedTensorType weight) {
   auto quant = cast<QuantType>(weight.getElementType());

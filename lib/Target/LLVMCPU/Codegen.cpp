@@ -12,6 +12,8 @@
 #include "kf/Target/Common/LLVMBackend.h"
 #include "kf/Target/LLVMCPU/Passes.h"
 
+#include "runtime/core/TileRegisters.h"
+
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -47,6 +49,15 @@ static bool isKnownSystem(const llvm::Triple &triple) {
          triple.getEnvironment() != llvm::Triple::GNUILP32;
 }
 
+/// What this machine's CPU has and the system lets this process use.
+static llvm::StringMap<bool> hostFeatures() {
+  llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
+  for (auto &feature : features)
+    if (feature.getKey().starts_with("amx-") && feature.getValue())
+      feature.setValue(::kf::mayUseTiles());
+  return features;
+}
+
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 mlir::kf::createTargetMachine(StringRef cpu, StringRef system) {
   static std::once_flag once;
@@ -74,7 +85,7 @@ mlir::kf::createTargetMachine(StringRef cpu, StringRef system) {
   std::string features;
   if (cpu == nativeCpu) {
     cpu = llvm::sys::getHostCPUName();
-    for (const auto &[name, isOn] : llvm::sys::getHostCPUFeatures())
+    for (const auto &[name, isOn] : hostFeatures())
       features += (features.empty() ? "" : ",") +
                   std::string(isOn ? "+" : "-") + name.str();
   }
@@ -112,7 +123,7 @@ llvm::Error mlir::kf::checkHostRuns(StringRef cpu, StringRef system) {
                                    "; --target-cpu=native is this machine's");
   const llvm::MCSubtargetInfo *info = (*machine)->getMCSubtargetInfo();
   std::string missing;
-  for (const auto &[name, isOn] : llvm::sys::getHostCPUFeatures())
+  for (const auto &[name, isOn] : hostFeatures())
     if (!isOn && info->checkFeatures("+" + name.str()))
       missing += (missing.empty() ? "" : ", ") + name.str();
   if (missing.empty())
@@ -155,6 +166,11 @@ std::optional<ByteDot> mlir::kf::byteDotOf(const llvm::TargetMachine &machine) {
   if (lanes == 16 && !info->checkFeatures("+avx512bw"))
     return std::nullopt;
   return info->checkFeatures("+ssse3") ? ByteDot::Pmaddubsw : ByteDot::Pmaddwd;
+}
+
+bool mlir::kf::hasTiles(const llvm::TargetMachine &machine) {
+  return vectorLanes(machine) == 16 && machine.getTargetTriple().isX86() &&
+         machine.getMCSubtargetInfo()->checkFeatures("+amx-tile,+amx-bf16");
 }
 
 void mlir::kf::buildCpuCodegenPipeline(OpPassManager &passes) {

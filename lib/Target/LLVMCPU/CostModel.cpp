@@ -16,6 +16,7 @@
 #include "CostModel.h"
 #include "Workers.h"
 
+#include "kf/Conversion/VectorSchedule.h"
 #include "kf/Transforms/CountWork.h"
 #include "runtime/measure/MachineRates.h"
 
@@ -42,6 +43,10 @@ constexpr double kLatency = 8, kIssued = 3;
 constexpr int64_t kUnpackingTiles = 4;
 /// Slots of a sum that registers do not hold, for each time it is needed.
 constexpr double kSpill = 4;
+/// Slots of a product of tiles, until its sum can be added to, and the bytes of
+/// a tile and how many of them the nearest cache gives a slot.
+constexpr double kTileProduct = 32, kTileLatency = 104, kTileBytes = 1024,
+                 kFirstCacheRate = 64;
 /// Slots that a workgroup takes to be claimed and called.
 constexpr double kGroupSlots = 1500;
 
@@ -132,7 +137,9 @@ public:
     tileRows = schedule.getTile()[0];
     panel = schedule.getTile()[1];
     vectors = (op.getGlu() ? 2 : 1) * panel / schedule.getLanes();
-    int8 = schedule.getDot() != DotKind::F32;
+    int8 = multipliesBytes(schedule.getDot());
+    inTiles = schedule.getDot() == DotKind::BF16;
+    parts = inTiles && !quant ? 2 : 1;
   }
 
   double seconds() {
@@ -163,6 +170,8 @@ public:
 
 private:
   double ofGroup(int64_t groupRows, int64_t panels) {
+    if (inTiles)
+      return ofTiles(groupRows, panels);
     double tiles = llvm::divideCeil(groupRows, tileRows);
     double elements = vectors * schedule.getLanes() * extent;
     double panelBytes = elements * weightBytes();
@@ -187,13 +196,46 @@ private:
     return groupRows * rowSlots() + panels * (first + tiles * others);
   }
 
+  /// Products of tiles: all panels for a part of K, and then the next part.
+  double ofTiles(int64_t groupRows, int64_t panels) {
+    double tiles = llvm::divideCeil(groupRows, tileRows);
+    double rowTiles = tileRows / amxTile, columnTiles = panel / amxTile;
+    double steps = llvm::divideCeil(extent, 2 * amxTile), ofPart = steps;
+    if (schedule.getReduction())
+      ofPart = std::min(steps, schedule.getReduction() / (2.0 * amxTile));
+    double independent = rowTiles * columnTiles;
+    double products = parts * independent *
+                      std::max(kTileProduct, kTileLatency / independent);
+    // A step of the weight's panel comes for every tile of rows, and one of x
+    // for every panel.
+    double ofWeight = columnTiles * kTileBytes,
+           ofX = parts * rowTiles * kTileBytes;
+    double weightSet = ofPart * ofWeight, xSet = ofPart * ofX * tiles;
+    double loads = (ofWeight + ofX) / kFirstCacheRate +
+                   core.reload(ofWeight, weightSet + ofPart * ofX) +
+                   core.reload(ofX, weightSet + xSet);
+    double multiplied = steps * overlap(products, loads);
+    // Sums go to the second-level cache and come back for each part.
+    double stored = std::ceil(steps / ofPart) * independent * kTileBytes /
+                    kSecondCacheRate * 2;
+    double groupsOfPanel = vectors * schedule.getLanes() / panel;
+    double fetch =
+        vectors * schedule.getLanes() * extent * weightBytes() / freshRate;
+    return groupRows * rowSlots() +
+           panels * (overlap(unpackSlots(), fetch) +
+                     groupsOfPanel * tiles * (multiplied + stored));
+  }
+
   /// Slots to write bytes or floats for a panel's elements.
   double unpackSlots() const {
     if (!quant)
-      return extent * vectors * (conversion() + 1.5);
+      return extent * vectors * (inTiles ? 2 : conversion() + 1.5);
     const ::kf::BlockFormat &format = getStorage(quant.getFormat());
     double unit = ::kf::PackedBlock::unit;
-    double ofVector = unit / 4 * (codesOfQuad(format) + (int8 ? 1 : 14)) +
+    double ofVector = unit / 4 *
+                          (codesOfQuad(format) + (int8      ? 1
+                                                  : inTiles ? 22
+                                                            : 14)) +
                       unit / format.subBlock * (scalesOfSubBlock(format) + 3);
     return extent / unit * vectors * ofVector;
   }
@@ -221,6 +263,8 @@ private:
       ofVector += isa<RmsNormOp, LayerNormOp>(norm) ? 5 : 2;
     if (int8)
       ofVector = op.getScales() ? 0.5 : ofVector + 9;
+    if (inTiles)
+      ofVector += 3 * parts - 1;
     return extent / core.lanes * ofVector;
   }
 
@@ -314,7 +358,8 @@ private:
   int64_t rows, extent, columns;
   double tileRows, panel, vectors; // of a row of the tile
   double freshRate = 1; // bytes a slot, of panels that come from afar
-  bool int8, unpacks = false;
+  bool int8, inTiles, unpacks = false;
+  double parts; // of x, in tiles
 };
 
 //===----------------------------------------------------------------------===//

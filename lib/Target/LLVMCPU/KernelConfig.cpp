@@ -37,6 +37,12 @@ constexpr int64_t columnsPerGroup = 256;
 constexpr int64_t workPerGroup = 128 * 1024;
 /// Rows of a register tile of 8-bit products: with more, sums are spilled.
 constexpr int64_t int8Rows = 8;
+/// Of products of tiles: elements of K that are summed up at a time, whose
+/// panel stays in the nearest cache; rows of a workgroup where workers share
+/// them; bytes of its sums.
+constexpr int64_t tileReduction = 512;
+constexpr int64_t tileRowsPerGroup = 256;
+constexpr int64_t tileSumBytes = 1024 * 1024;
 /// Keys of one softmax block.
 constexpr int64_t keyTile = 64;
 
@@ -119,6 +125,8 @@ private:
       draft.lanes = std::min<int64_t>(lanes, layout.getInterleave());
     int64_t registers = manyRegisters ? 28 : 12;
     int64_t perRow = std::max<int64_t>(groups * panel / draft.lanes, 1);
+    if (usesTiles(target, w, rows) && panel <= 2 * amxTile)
+      return selectTiles(op, rows, panel);
     if (isQuantized(op)) {
       // Codes, scales and minimums take registers too, and each sum of 8-bit
       // products one beside the sum of blocks.
@@ -165,6 +173,39 @@ private:
         llvm::divideCeil(wanted, llvm::divideCeil(rowTiles, groupTiles)));
     panels = llvm::divideCeil(panels, columnGroups);
     draft.tile = {tileRows, panel};
+    draft.workgroup = {groupRows, panels * panel};
+    return draft.get(context);
+  }
+
+  /// Tiles of 32 rows and 32 columns, four sums: as many as there are registers
+  /// for, beside what is multiplied. All workgroups convert their rows and
+  /// their panels, so that there are no more of them than workers, if that
+  /// leaves each as many rows as columns.
+  VectorScheduleAttr selectTiles(MatmulOp op, int64_t rows, int64_t panel) {
+    auto x = cast<RankedTensorType>(op.getX().getType());
+    auto w = cast<RankedTensorType>(op.getW().getType());
+    int64_t groups = op.getGlu() ? 2 : 1;
+    int64_t columns = w.getShape().end()[-2], extent = x.getDimSize(1);
+    Draft draft;
+    draft.lanes = lanes;
+    draft.dot = DotKind::BF16;
+    draft.tile = {rows > amxTile ? 2 * amxTile : amxTile, panel};
+    draft.reduction = extent > tileReduction ? tileReduction : 0;
+    int64_t rowGroups = llvm::divideCeil(rows, rowsPerGroup);
+    if (threads > 1)
+      rowGroups = std::max<int64_t>(rowGroups,
+                                    llvm::divideCeil(rows, tileRowsPerGroup));
+    int64_t groupRows =
+        llvm::alignTo(llvm::divideCeil(rows, rowGroups), draft.tile[0]);
+    int64_t panels = llvm::divideCeil(columns, panel);
+    // Sums wait in the second-level cache.
+    int64_t mostPanels =
+        std::max<int64_t>(tileSumBytes / (groupRows * panel * groups * 4), 1);
+    int64_t columnGroups = std::max<int64_t>(
+        llvm::divideCeil(panels, mostPanels),
+        threads > 1 ? llvm::divideCeil(threads, rowGroups) : 1);
+    columnGroups = std::min(columnGroups, panels);
+    panels = llvm::divideCeil(panels, columnGroups);
     draft.workgroup = {groupRows, panels * panel};
     return draft.get(context);
   }

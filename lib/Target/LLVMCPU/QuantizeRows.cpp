@@ -58,6 +58,8 @@ private:
   bool pays(MatmulOp op) {
     RankedTensorType x = typeOf(op.getX()), w = typeOf(op.getW());
     int64_t rows = getMostRows(getOperation(), x, maxTokens);
+    if (usesTiles(target, w, rows))
+      return false;
     int64_t columns = w.getShape().end()[-2] * (op.getGlu() ? 2 : 1);
     int64_t threads = threadsOf(target);
     int64_t groups = int8ColumnGroups(rows, columns, threads);

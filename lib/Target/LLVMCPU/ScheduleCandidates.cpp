@@ -19,6 +19,8 @@
 #include "VerifySchedule.h"
 #include "Workers.h"
 
+#include "kf/Conversion/VectorSchedule.h"
+
 #include "llvm/ADT/SetVector.h"
 
 #include <set>
@@ -93,6 +95,8 @@ private:
     int64_t vectors =
         (op.getGlu() ? 2 : 1) * first.tile[1] / first.lanes; // of a row
     int64_t panels = llvm::divideCeil(w.getShape().end()[-2], first.tile[1]);
+    if (first.dot == DotKind::BF16)
+      return addTiles(rows, extent, panels);
     int64_t rowBytes = extent * (first.dot == DotKind::F32 ? 4 : 1);
     for (int64_t tileRows : tileHeights(rows, vectors)) {
       VectorDraft draft = first;
@@ -112,6 +116,25 @@ private:
       if (!quantized)
         addUnrolled(draft, rows, extent, vectors);
     }
+  }
+
+  /// Parts of K, and workgroups of as many rows as share a panel.
+  void addTiles(int64_t rows, int64_t extent, int64_t panels) {
+    for (int64_t tileRows : {2 * amxTile, amxTile})
+      for (int64_t reduction : {0, 256, 512, 1024, 2048}) {
+        if (reduction >= extent)
+          continue;
+        VectorDraft draft = first;
+        draft.tile[0] = tileRows;
+        draft.reduction = reduction;
+        for (int64_t groupRows : rowsOfGroups(rows, tileRows, extent * 2)) {
+          draft.workgroup[0] = groupRows;
+          for (int64_t groupPanels : panelsOfGroups(panels)) {
+            draft.workgroup[1] = groupPanels * draft.tile[1];
+            add(draft);
+          }
+        }
+      }
   }
 
   /// Heights of register tiles whose sums fit in registers, the default's among

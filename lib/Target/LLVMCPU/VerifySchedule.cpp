@@ -40,7 +40,9 @@ mlir::kf::verifyCpuSchedule(KernelOp kernel, ScheduleAttrInterface schedule,
       return fail("lanes = " + Twine(vector.getLanes()) +
                   " exceeds the register's " + Twine(target.getLanes()));
     StringRef dot = stringifyDotKind(vector.getDot());
-    if (vector.getDot() != DotKind::F32 && !target.getInt8Dot())
+    if (vector.getDot() == DotKind::BF16 && !target.getAmx())
+      return fail("dot = bf16 needs amx of the target");
+    if (multipliesBytes(vector.getDot()) && !target.getInt8Dot())
       return fail("dot = " + dot + " needs int8_dot of the target");
     if (vector.getDot() == DotKind::S8 && target.takesUnsignedBytes())
       return fail("dot = s8 is for CPUs that want a sign on codes of 8 bits; "

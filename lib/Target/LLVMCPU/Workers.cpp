@@ -8,8 +8,18 @@
 
 #include "Workers.h"
 
+#include "kf/Conversion/VectorSchedule.h"
+
 using namespace mlir;
 using namespace mlir::kf;
+
+bool mlir::kf::usesTiles(CpuTargetAttr target, RankedTensorType weight,
+                         int64_t rows) {
+  constexpr int64_t fewestRows = 32, fewestRowsOfBlocks = 64;
+  return target.getAmx() && fitsTiles(weight) &&
+         rows >= (isa<QuantType>(weight.getElementType()) ? fewestRowsOfBlocks
+                                                          : fewestRows);
+}
 
 CpuTargetAttr mlir::kf::getCpuTarget(func::FuncOp function) {
   TargetAttrInterface target = getTarget(function);

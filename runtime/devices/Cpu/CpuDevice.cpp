@@ -9,6 +9,7 @@
 #include "runtime/devices/Cpu/CpuDevice.h"
 
 #include "runtime/core/Exceptions.h"
+#include "runtime/core/TileRegisters.h"
 #include "runtime/devices/Cpu/CpuProgram.h"
 
 #include <algorithm>
@@ -37,7 +38,8 @@ std::string describeProcessor() {
     } else if (line.starts_with("flags") || line.starts_with("Features")) {
       std::istringstream words(value);
       for (std::string word; words >> word;)
-        if (std::ranges::find(interesting, word) != std::end(interesting))
+        if (std::ranges::find(interesting, word) != std::end(interesting) &&
+            (!word.starts_with("amx") || mayUseTiles()))
           features += " " + word;
     }
   }
@@ -70,6 +72,8 @@ private:
 
 Result<std::unique_ptr<Device>>
 createCpuDevice(const CpuDeviceOptions &options) try {
+  // Kernels may hold tiles; asked for before there are threads that do.
+  mayUseTiles();
   CpuContext context;
   KF_ASSIGN_OR_RETURN(context.pool, ThreadPool::create(options.threads));
   context.team = std::make_unique<ThreadTeam>(*context.pool);

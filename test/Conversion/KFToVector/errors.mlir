@@ -437,3 +437,48 @@ kf.kernel @two_results(%x: tensor<4x64xf32>) -> (tensor<4x64xf32>, tensor<4x64xf
   }
   kf.yield %0#0, %0#1 : tensor<4x64xf32>, tensor<4x64xf32>
 }
+
+// -----
+
+// expected-error @+1 {{convert-kf-to-vector: dot = bf16 is for weights of blocks, and of bf16 whose layout interleaves 16}}
+kf.kernel @tiles_of_f32(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [32, 32], tile = [32, 32], lanes = 16, dot = bf16>} {
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+// expected-error @+1 {{convert-kf-to-vector: dot = bf16 needs lanes = 16}}
+kf.kernel @tiles_of_8_lanes(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [32, 32], tile = [32, 32], lanes = 8, dot = bf16>} {
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+// expected-error @+1 {{convert-kf-to-vector: unroll must be 1 with dot = bf16, whose steps are tiles}}
+kf.kernel @tiles_unrolled(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [32, 32], tile = [32, 32], lanes = 16, unroll = 4, dot = bf16>} {
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+// expected-error @+1 {{convert-kf-to-vector: dot = bf16 needs a tile of 16 or 32 rows and columns}}
+kf.kernel @tiles_of_8_rows(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [32, 32], tile = [8, 32], lanes = 16, dot = bf16>} {
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+// expected-error @+1 {{convert-kf-to-vector: reduction (64) must be a multiple of 256}}
+kf.kernel @tiles_of_part_of_a_block(%x: tensor<?x512xf32>, %w: tensor<96x512x!kf.quant<q4_k>, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [32, 32], tile = [32, 32], reduction = 64, lanes = 16, dot = bf16>} {
+  %0 = kf.matmul %x, %w : tensor<?x512xf32>, tensor<96x512x!kf.quant<q4_k>, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<?x96xf32>
+}

@@ -18,12 +18,14 @@
 
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Support/DebugStringHelper.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "gtest/gtest.h"
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 using namespace mlir::kf;
 namespace fs = std::filesystem;
@@ -110,6 +112,7 @@ TEST_P(CostModelTest, firstEightHoldTheFastest) {
   ASSERT_NO_FATAL_FAILURE(open(object.getString("target")->str()));
 
   TargetAttrInterface target = getTarget(kernel);
+  const auto candidates = target.getScheduleCandidates(kernel, rows);
   std::vector<Entry> entries;
   for (const llvm::json::Value &value : *object.getArray("candidates")) {
     const llvm::json::Object &candidate = *value.getAsObject();
@@ -123,6 +126,17 @@ TEST_P(CostModelTest, firstEightHoldTheFastest) {
     entries.push_back({target.predictSeconds(kernel, parsed, rows, machine),
                        numberOf(candidate, "seconds"), schedule});
   }
+
+  // Of another list of candidates a table would say nothing.
+  std::set<std::string> listed, measured;
+  for (ScheduleAttrInterface candidate : candidates)
+    listed.insert(mlir::debugString(candidate));
+  for (const Entry &entry : entries)
+    measured.insert(entry.schedule);
+  EXPECT_EQ(entries.front().schedule, mlir::debugString(candidates.front()))
+      << "the default has changed: measure " << GetParam() << " again";
+  EXPECT_EQ(measured, listed)
+      << "the candidates have changed: measure " << GetParam() << " again";
 
   std::ranges::sort(entries, {}, &Entry::predicted);
   const Entry best = *std::ranges::min_element(entries, {}, &Entry::measured);

@@ -222,3 +222,86 @@ func.func @few_rows_blocks(%x: tensor<3x512xf32>) -> tensor<3x44xf32> {
   %0 = kf.matmul %x, %w : tensor<3x512xf32>, tensor<44x512x!kf.quant<q6_k>>
   return %0 : tensor<3x44xf32>
 }
+
+// So many rows that CPUs with tiles multiply those: of every format, with K in
+// one part and in several.
+func.func @many_q8_0(%x: tensor<?x544xf32>) -> tensor<?x33xf32> attributes {kf.max_tokens = 69 : i64} {
+  %w = kf.weight ["w"] : tensor<33x544x!kf.quant<q8_0>>
+  %0 = kf.matmul %x, %w : tensor<?x544xf32>, tensor<33x544x!kf.quant<q8_0>>
+  return %0 : tensor<?x33xf32>
+}
+
+func.func @many_q4_0(%x: tensor<?x1120xf32>) -> tensor<?x80xf32> attributes {kf.max_tokens = 69 : i64} {
+  %w = kf.weight ["w"] : tensor<80x1120x!kf.quant<q4_0>>
+  %0 = kf.matmul %x, %w : tensor<?x1120xf32>, tensor<80x1120x!kf.quant<q4_0>>
+  return %0 : tensor<?x80xf32>
+}
+
+func.func @many_q4_1(%x: tensor<?x256xf32>) -> tensor<?x80xf32> attributes {kf.max_tokens = 69 : i64} {
+  %w = kf.weight ["w"] : tensor<80x256x!kf.quant<q4_1>>
+  %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<80x256x!kf.quant<q4_1>>
+  return %0 : tensor<?x80xf32>
+}
+
+func.func @many_q5_0(%x: tensor<?x256xf32>) -> tensor<?x80xf32> attributes {kf.max_tokens = 69 : i64} {
+  %w = kf.weight ["w"] : tensor<80x256x!kf.quant<q5_0>>
+  %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<80x256x!kf.quant<q5_0>>
+  return %0 : tensor<?x80xf32>
+}
+
+func.func @many_q5_1(%x: tensor<?x256xf32>) -> tensor<?x80xf32> attributes {kf.max_tokens = 69 : i64} {
+  %w = kf.weight ["w"] : tensor<80x256x!kf.quant<q5_1>>
+  %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<80x256x!kf.quant<q5_1>>
+  return %0 : tensor<?x80xf32>
+}
+
+func.func @many_q2_k(%x: tensor<?x256xf32>) -> tensor<?x80xf32> attributes {kf.max_tokens = 69 : i64} {
+  %w = kf.weight ["w"] : tensor<80x256x!kf.quant<q2_k>>
+  %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<80x256x!kf.quant<q2_k>>
+  return %0 : tensor<?x80xf32>
+}
+
+func.func @many_q3_k(%x: tensor<?x256xf32>) -> tensor<?x80xf32> attributes {kf.max_tokens = 69 : i64} {
+  %w = kf.weight ["w"] : tensor<80x256x!kf.quant<q3_k>>
+  %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<80x256x!kf.quant<q3_k>>
+  return %0 : tensor<?x80xf32>
+}
+
+func.func @many_q4_k(%x: tensor<?x1280xf32>) -> tensor<?x70xf32> attributes {kf.max_tokens = 69 : i64} {
+  %w = kf.weight ["w"] : tensor<70x1280x!kf.quant<q4_k>>
+  %0 = kf.matmul %x, %w : tensor<?x1280xf32>, tensor<70x1280x!kf.quant<q4_k>>
+  return %0 : tensor<?x70xf32>
+}
+
+func.func @many_q5_k(%x: tensor<?x256xf32>) -> tensor<?x80xf32> attributes {kf.max_tokens = 69 : i64} {
+  %w = kf.weight ["w"] : tensor<80x256x!kf.quant<q5_k>>
+  %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<80x256x!kf.quant<q5_k>>
+  return %0 : tensor<?x80xf32>
+}
+
+func.func @many_q6_k(%x: tensor<?x768xf32>) -> tensor<?x80xf32> attributes {kf.max_tokens = 69 : i64} {
+  %w = kf.weight ["w"] : tensor<80x768x!kf.quant<q6_k>>
+  %0 = kf.matmul %x, %w : tensor<?x768xf32>, tensor<80x768x!kf.quant<q6_k>>
+  return %0 : tensor<?x80xf32>
+}
+
+func.func @many_iq4_nl(%x: tensor<?x256xf32>) -> tensor<?x80xf32> attributes {kf.max_tokens = 69 : i64} {
+  %w = kf.weight ["w"] : tensor<80x256x!kf.quant<iq4_nl>>
+  %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<80x256x!kf.quant<iq4_nl>>
+  return %0 : tensor<?x80xf32>
+}
+
+func.func @many_gated_q4_k(%x: tensor<?x768xf32>, %n: tensor<768xf32>, %r: tensor<?x72xf32>) -> tensor<?x72xf32> attributes {kf.max_tokens = 100 : i64} {
+  %gu = kf.weight ["gate", "up"] {stacked} : tensor<2x72x768x!kf.quant<q4_k>>
+  %0 = kf.rms_norm %x, %n eps(1.0e-5) : tensor<?x768xf32>, tensor<768xf32>
+  %1 = kf.matmul %0, %gu glu(silu) : tensor<?x768xf32>, tensor<2x72x768x!kf.quant<q4_k>>
+  %2 = arith.addf %1, %r : tensor<?x72xf32>
+  return %2 : tensor<?x72xf32>
+}
+
+func.func @many_rounded_q5_0(%x: tensor<?x96xf32>) -> tensor<?x40xf32> attributes {kf.max_tokens = 65 : i64} {
+  %w = kf.weight ["w"] : tensor<40x96x!kf.quant<q5_0>>
+  %c, %s, %t = kf.quantize_rows %x group(32) : tensor<?x96xf32>
+  %0 = kf.matmul %c scales(%s : tensor<?x3xf32>) sums(%t : tensor<?x3xi32>), %w : tensor<?x96xi8>, tensor<40x96x!kf.quant<q5_0>>
+  return %0 : tensor<?x40xf32>
+}

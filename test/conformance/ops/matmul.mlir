@@ -195,3 +195,22 @@ func.func @many_rows_packed_f16(%x: tensor<33x520xf16>) -> tensor<33x130xf16> {
   %0 = kf.matmul %x, %w : tensor<33x520xf16>, tensor<130x520xf16>
   return %0 : tensor<33x130xf16>
 }
+
+// So many rows that CPUs with tiles multiply those, with K in one part and in
+// several, whose last one is not whole.
+func.func @many_bf16(%x: tensor<?x70xf32>, %w: tensor<75x70xbf16>, %b: tensor<75xf32>) -> tensor<?x75xf32> attributes {kf.max_tokens = 100 : i64} {
+  %0 = kf.matmul %x, %w bias(%b) : tensor<?x70xf32>, tensor<75x70xbf16>, tensor<75xf32>
+  return %0 : tensor<?x75xf32>
+}
+
+func.func @many_bf16_parts(%x: tensor<?x1055xf32>, %g: tensor<1055xf32>, %w: tensor<40x1055xbf16>, %r: tensor<?x40xf32>) -> tensor<?x40xf32> attributes {kf.max_tokens = 69 : i64} {
+  %0 = kf.rms_norm %x, %g eps(1.0e-5) : tensor<?x1055xf32>, tensor<1055xf32>
+  %1 = kf.matmul %0, %w : tensor<?x1055xf32>, tensor<40x1055xbf16>
+  %2 = arith.addf %r, %1 : tensor<?x40xf32>
+  return %2 : tensor<?x40xf32>
+}
+
+func.func @many_bf16_gated(%x: tensor<?x640xbf16>, %w: tensor<2x44x640xbf16>) -> tensor<?x44xbf16> attributes {kf.max_tokens = 33 : i64} {
+  %0 = kf.matmul %x, %w glu(silu) : tensor<?x640xbf16>, tensor<2x44x640xbf16>
+  return %0 : tensor<?x44xbf16>
+}

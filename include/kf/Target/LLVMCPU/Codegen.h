@@ -46,6 +46,8 @@ int64_t vectorLanes(const llvm::TargetMachine &machine);
 int64_t vectorRegisters(const llvm::TargetMachine &machine);
 /// How it multiplies bytes and adds up products in such vectors, if it can.
 std::optional<ByteDot> byteDotOf(const llvm::TargetMachine &machine);
+/// Whether it multiplies tiles of bf16 (AMX), beside vectors of 16 lanes.
+bool hasTiles(const llvm::TargetMachine &machine);
 
 /// Adds the passes from tiled kernels to the LLVM dialect.
 void buildCpuCodegenPipeline(OpPassManager &passes);

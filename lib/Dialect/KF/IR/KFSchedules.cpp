@@ -143,7 +143,7 @@ TargetAttrInterface mlir::kf::getTarget(Operation *op) {
 LogicalResult
 CpuTargetAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef,
                       StringRef, int64_t lanes, int64_t registers, bool,
-                      ByteDot, int64_t workers) {
+                      ByteDot, bool amx, int64_t workers) {
   if (!llvm::isPowerOf2_64(lanes) || lanes < 4 || lanes > 16)
     return emitError() << "cpu_target: lanes must be 4, 8 or 16, found "
                        << lanes;
@@ -151,6 +151,8 @@ CpuTargetAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef,
     return emitError() << "cpu_target: registers must be 16 or 32, or 0 where "
                           "that follows from the lanes, found "
                        << registers;
+  if (amx && lanes != 16)
+    return emitError() << "cpu_target: amx needs lanes = 16, found " << lanes;
   if (workers < 0 || workers > maxTile)
     return emitError() << "cpu_target: workers must be in [0, " << maxTile
                        << "], found " << workers;

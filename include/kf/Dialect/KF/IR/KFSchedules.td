@@ -41,7 +41,8 @@ def KF_Sizes : OptionalArrayRefParameter<"int64_t"> {
 def KF_DotKind : KF_I32Enum<"DotKind", "what a matmul multiplies in", [
   I32EnumAttrCase<"F32", 0, "f32">,
   I32EnumAttrCase<"I8", 1, "i8">,
-  I32EnumAttrCase<"S8", 2, "s8">]>;
+  I32EnumAttrCase<"S8", 2, "s8">,
+  I32EnumAttrCase<"BF16", 3, "bf16">]>;
 
 def KF_VectorScheduleAttr : KF_ScheduleAttr<"Vector", "vector"> {
   let summary = "vector code for one thread a workgroup (CPUs)";
@@ -51,7 +52,8 @@ def KF_VectorScheduleAttr : KF_ScheduleAttr<"Vector", "vector"> {
     - `tile`: register tile. matmul: [rows, columns], the columns being the
       panel of the weight's `#kf.layout`; attention: [query rows], or [query
       rows, those where a token is alone of its sequence].
-    - `reduction`: attention's keys of one softmax block.
+    - `reduction`: attention's keys of one softmax block; with `dot = bf16`, how
+      far a matmul sums up before it goes on to other columns (0: whole).
     - `lanes`: lanes of a vector register, in f32 elements.
     - `unroll`: unrolling of a matmul's reduction loop.
     - `accumulators`: independent partial sums per output of a matmul.
@@ -59,7 +61,10 @@ def KF_VectorScheduleAttr : KF_ScheduleAttr<"Vector", "vector"> {
       registers; `i8`, for block-quantized weights on CPUs with `int8_dot`,
       rounds rows of x to 8 bits, with a scale for every 32 elements; an
       infinity among them becomes a NaN. `s8` is that for codes of 8 bits on
-      CPUs whose `byte_dot` wants a sign on them.
+      CPUs whose `byte_dot` wants a sign on them. `bf16`, on CPUs with `amx`,
+      takes weights of bf16 and blocks, whose elements it rounds; x is rounded
+      for the latter, and the sum of two bf16 for the former, where an infinity
+      among the weights becomes a NaN.
 
     Register tiles are at most 65536, other sizes 2^31 - 1.
 

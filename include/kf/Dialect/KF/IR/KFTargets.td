@@ -42,11 +42,13 @@ def KF_CpuTargetAttr : KF_TargetAttr<"Cpu", "cpu_target"> {
     - `int8_dot`: it multiplies bytes and adds up their products.
     - `byte_dot`: the instruction that does: `vpdpbusd` (VNNI), `pmaddubsw`
       (AVX2, SSSE3), `pmaddwd` (SSE2), `sdot` or `usdot` (NEON).
+    - `amx`: it multiplies tiles of bf16 (AMX-BF16), and has 16 lanes.
     - `workers`: threads that will share a kernel's workgroups; 0: unknown. Any
       number can.
 
     ```mlir
     #kf.cpu_target<cpu = "znver4", lanes = 16, int8_dot = true, workers = 2>
+    #kf.cpu_target<cpu = "sapphirerapids", int8_dot = true, amx = true>
     #kf.cpu_target<cpu = "cortex-a76", triple = "aarch64-linux-gnu", lanes = 4,
                    registers = 32, int8_dot = true, byte_dot = sdot>
     ```
@@ -59,6 +61,7 @@ def KF_CpuTargetAttr : KF_TargetAttr<"Cpu", "cpu_target"> {
     DefaultValuedParameter<"bool", "false">:$int8_dot,
     DefaultValuedParameter<"::mlir::kf::ByteDot",
                            "::mlir::kf::ByteDot::Vpdpbusd">:$byte_dot,
+    DefaultValuedParameter<"bool", "false">:$amx,
     DefaultValuedParameter<"int64_t", "0">:$workers
   );
   let assemblyFormat = "`<` struct(params) `>`";

@@ -1,0 +1,465 @@
+//===- TileMatmulEmitter.cpp - Products of tiles --------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// dot = bf16: tiles of 16 rows of x and 32 elements of K (a step) are
+// multiplied with tiles of as many elements and 16 columns, and summed up in
+// tiles of f32. Rows of x are converted once for a workgroup, a panel of the
+// weight once for all its rows. docs/decisions/tiles.md says why in bf16.
+//
+// With a reduction, all panels are multiplied for a part of K before the next
+// part begins: what is unpacked stays in the nearest cache, and the sums of a
+// workgroup wait in scratch.
+//
+//===----------------------------------------------------------------------===//
+
+#include "MatmulEmitter.h"
+#include "PackedPanel.h"
+#include "TileCode.h"
+
+#include "kf/Conversion/VectorSchedule.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::kf;
+
+namespace {
+
+/// Elements of K that a tile has: two in each of its columns.
+constexpr int64_t step = 2 * amxTile;
+
+class TileMatmulEmitter : public MatmulEmitter {
+public:
+  /// `format` is null where the weight is bf16.
+  TileMatmulEmitter(KernelEmitter &e, const ::kf::BlockFormat *format)
+      : MatmulEmitter(e), tiles(e), format(format), parts(format ? 1 : 2) {
+    if (format)
+      blocks.emplace(e, *format);
+  }
+
+private:
+  //===--- Rows -----------------------------------------------------------===//
+
+  LogicalResult computeRows(int64_t most) override {
+    mostRows = most;
+    if (op.getScales() &&
+        (!e.isLoadable(op.getX()) || !e.isLoadable(op.getScales())))
+      return fail("codes and scales must be arguments of the kernel");
+    x = e.scratch({parts, most / amxTile, steps(), amxTile, step},
+                  b.getBF16Type());
+    LogicalResult result = success();
+    e.loop(rows, [&](Value row) {
+      if (extent % step != 0)
+        clearLastStep(row);
+      if (op.getScales())
+        convertCodes(row);
+      else
+        result =
+            e.emitRow(op.getX(), row, [&](Value column, unsigned, Value part) {
+              storeElements(row, column, part);
+            });
+    });
+    return result;
+  }
+
+  /// Of x and of each panel; the last one may be filled up with zeros.
+  int64_t steps() const { return llvm::divideCeil(extent, step); }
+
+  SmallVector<Value> placeOf(int64_t part, Value row, Value column) {
+    auto divide = [&](Value value, int64_t by) -> Value {
+      return arith::DivUIOp::create(b, loc, value, e.index(by));
+    };
+    auto remainder = [&](Value value, int64_t by) -> Value {
+      return arith::RemUIOp::create(b, loc, value, e.index(by));
+    };
+    return {e.index(part), divide(row, amxTile), divide(column, step),
+            remainder(row, amxTile), remainder(column, step)};
+  }
+
+  void clearLastStep(Value row) {
+    VectorType type = e.vectorType(step, b.getBF16Type());
+    Value zeros = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+    for (int64_t part = 0; part < parts; ++part)
+      vector::StoreOp::create(
+          b, loc, zeros, x,
+          placeOf(part, row, e.index(extent - 1 - (extent - 1) % step)));
+  }
+
+  /// Rows that kf.quantize_rows rounded.
+  void convertCodes(Value row) {
+    e.loop(e.index(extent / PackedPanel::unit), [&](Value unit) {
+      Value scale = e.load(op.getScales(), {row, unit}, 0);
+      Value first = e.mul(unit, e.index(PackedPanel::unit));
+      e.forPiecesStatic(PackedPanel::unit, [&](int64_t at, unsigned width) {
+        Value column = e.add(first, e.index(at));
+        Value codes = e.load(op.getX(), {row, column}, width);
+        Value floats =
+            arith::SIToFPOp::create(b, loc, e.vectorType(width), codes);
+        storeElements(row, column, e.mul(floats, e.splat(scale, width)));
+      });
+    });
+  }
+
+  /// The second part is what rounding to the first leaves: together they have
+  /// 16 bits or more. What an infinity leaves is no number.
+  void storeElements(Value row, Value column, Value values) {
+    auto type = cast<VectorType>(values.getType());
+    for (int64_t part = 0; part < parts; ++part) {
+      Value rounded =
+          arith::TruncFOp::create(b, loc, type.clone(b.getBF16Type()), values);
+      vector::StoreOp::create(b, loc, rounded, x, placeOf(part, row, column));
+      if (part + 1 == parts)
+        continue;
+      Value wide = arith::ExtFOp::create(b, loc, type, rounded);
+      Value infinity = arith::ConstantOp::create(
+          b, loc,
+          DenseElementsAttr::get(
+              type,
+              APFloat::getInf(
+                  cast<FloatType>(type.getElementType()).getFloatSemantics())));
+      Value isInfinite =
+          arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
+                                math::AbsFOp::create(b, loc, wide), infinity);
+      Value zeros = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+      values =
+          arith::SelectOp::create(b, loc, isInfinite, zeros,
+                                  arith::SubFOp::create(b, loc, values, wide));
+    }
+  }
+
+  //===--- Parts of K -----------------------------------------------------===//
+
+  /// What is summed up before the next panel: steps [first, first + count).
+  struct Part {
+    Value first, count;
+    Value isFirst, isLast; // null: there is one part
+  };
+
+  void computePanels(Value firstPanel, Value panels) override {
+    int64_t reduction = e.schedule.getReduction();
+    int64_t perPart = reduction ? std::min(reduction / step, steps()) : steps();
+    int64_t count = llvm::divideCeil(steps(), perPart);
+    w = e.scratch({vectorsPerRow(), perPart, amxTile, step}, b.getBF16Type());
+    if (blocks)
+      blocks->bind(weights, panel, extent, kPrefetchBytes);
+    waits = count > 1;
+    if (!waits) {
+      sums = e.scratch({tileRows / amxTile, vectorsPerRow(), amxTile, amxTile});
+      computePart(firstPanel, panels,
+                  {e.index(0), e.index(perPart), Value(), Value()});
+      return;
+    }
+    sums = e.scratch(
+        {mostRows / amxTile, mostPanels() * vectorsPerRow(), amxTile, amxTile});
+    e.loop(e.index(count), [&](Value number) {
+      Value first = e.mul(number, e.index(perPart));
+      Value rest = e.sub(e.index(steps()), first);
+      auto is = [&](int64_t other) -> Value {
+        return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, number,
+                                     e.index(other));
+      };
+      Value size = arith::MinUIOp::create(b, loc, rest, e.index(perPart));
+      computePart(firstPanel, panels, {first, size, is(0), is(count - 1)});
+    });
+  }
+
+  /// Of a workgroup.
+  int64_t mostPanels() {
+    ArrayRef<int64_t> sizes = e.schedule.getWorkgroup();
+    int64_t columns = sizes.size() > 1 ? sizes[1] : 0;
+    return llvm::divideCeil(columns ? columns : wholeColumns(), panel);
+  }
+
+  void computePart(Value firstPanel, Value panels, const Part &part) {
+    e.loop(panels, [&](Value p) {
+      Value weightPanel = e.add(firstPanel, p);
+      if (blocks)
+        unpackBlocks(weightPanel, part);
+      else
+        unpackHalves(weightPanel, part);
+      e.loop(e.ceilDiv(rows, tileRows), [&](Value tile) {
+        for (int64_t group = 0; group < groups; ++group)
+          multiply(p, tile, group, part);
+        if (part.isLast)
+          e.ifThen(part.isLast, [&] { storeRows(p, tile); });
+        else
+          storeRows(p, tile);
+      });
+    });
+  }
+
+  //===--- Panels ---------------------------------------------------------===//
+
+  bool canUnpack() const override { return false; }
+  void unpackPanel(Value) override {
+    llvm_unreachable("parts of panels are unpacked");
+  }
+  SmallVector<Value> sumTile(Value, Value) override {
+    llvm_unreachable("sums stay in tiles");
+  }
+
+  VectorType bitsType() { return e.vectorType(lanes, b.getI32Type()); }
+  Value splatBits(uint32_t bits) {
+    return arith::ConstantOp::create(
+        b, loc,
+        DenseElementsAttr::get(
+            bitsType(), b.getI32IntegerAttr(static_cast<int32_t>(bits))));
+  }
+  Value highHalf(Value bits) {
+    return arith::AndIOp::create(b, loc, bits, splatBits(0xffff0000u));
+  }
+  Value lowFromHigh(Value bits) {
+    return arith::ShRUIOp::create(b, loc, bits, splatBits(16));
+  }
+  /// Stores pairs of K for the columns of vector `v`, the first of a pair in
+  /// the low half of a lane, to line `line` of the tile of step `at`.
+  void storePairs(Value low, Value high, int64_t v, Value at, int64_t line) {
+    Value pairs =
+        vector::BitCastOp::create(b, loc, e.vectorType(step, b.getBF16Type()),
+                                  arith::OrIOp::create(b, loc, low, high));
+    vector::StoreOp::create(
+        b, loc, pairs, w,
+        ValueRange{e.index(v), at, e.index(line), e.index(0)});
+  }
+
+  //===--- Panels of bf16 -------------------------------------------------===//
+
+  /// Lanes of a row hold columns that are 16 apart; those of a tile hold two
+  /// rows.
+  void unpackHalves(Value p, const Part &part) {
+    Value whole = part.count;
+    if (extent % step != 0)
+      whole = arith::MinUIOp::create(b, loc, whole,
+                                     e.sub(e.index(extent / step), part.first));
+    e.loop(whole,
+           [&](Value at) { unpackStep(p, e.add(part.first, at), at, step); });
+    if (extent % step == 0)
+      return;
+    auto last = [&] {
+      Value number = e.index(extent / step);
+      unpackStep(p, number, e.sub(number, part.first), extent % step);
+    };
+    if (part.isLast)
+      e.ifThen(part.isLast, last);
+    else
+      last();
+  }
+
+  /// `size` rows from step `number` on, and zeros, to the tiles of step `at`.
+  void unpackStep(Value p, Value number, Value at, int64_t size) {
+    Value first = e.mul(number, e.index(step));
+    for (int64_t group = 0; group < groups; ++group)
+      for (int64_t line = 0; line < amxTile; ++line) {
+        auto load = [&](int64_t k) -> Value {
+          if (k >= size)
+            return splatBits(0);
+          Value row = vector::LoadOp::create(
+              b, loc, e.vectorType(2 * lanes, b.getBF16Type()), weights,
+              ValueRange{p, e.index(group), e.add(first, e.index(k)),
+                         e.index(0)});
+          return vector::BitCastOp::create(b, loc, bitsType(), row);
+        };
+        Value even = load(2 * line), odd = load(2 * line + 1);
+        Value low = arith::AndIOp::create(b, loc, even, splatBits(0xffff));
+        Value high = arith::ShLIOp::create(b, loc, odd, splatBits(16));
+        storePairs(low, high, 2 * group, at, line);
+        storePairs(lowFromHigh(even), highHalf(odd), 2 * group + 1, at, line);
+      }
+  }
+
+  //===--- Panels of blocks -----------------------------------------------===//
+
+  /// What a sub-block's values are made of: code * scale + offset, where
+  /// offsets are null without any.
+  struct SubBlock {
+    SmallVector<Value> scales, offsets;
+  };
+
+  void unpackBlocks(Value p, const Part &part) {
+    static_assert(step == PackedPanel::unit);
+    int64_t perBlock = format->elements / step;
+    Value first = arith::DivUIOp::create(b, loc, part.first, e.index(perBlock));
+    Value end = e.ceilDiv(e.add(part.first, part.count), perBlock);
+    auto unpackUnit = [&](Value unit, ValueRange) {
+      Value at = e.sub(unit, part.first);
+      SubBlock sub;
+      for (int64_t quad = 0; quad < PackedPanel::quadsPerUnit; ++quad) {
+        if (quad % blocks->quadsPerSubBlock() == 0)
+          sub = subBlock(quad / blocks->quadsPerSubBlock());
+        for (auto [v, codes] : llvm::enumerate(blocks->codes(quad))) {
+          Value quadCodes = format->table ? lookUp(codes) : codes;
+          for (int64_t pair = 0; pair < 2; ++pair)
+            storePairs(lowFromHigh(roundedBits(sub, v, quadCodes, 2 * pair)),
+                       highHalf(roundedBits(sub, v, quadCodes, 2 * pair + 1)),
+                       static_cast<int64_t>(v), at, 2 * quad + pair);
+        }
+      }
+      return SmallVector<Value>();
+    };
+    blocks->forUnits(p, {0, vectorsPerRow()}, {}, unpackUnit, {first, end});
+  }
+
+  SubBlock subBlock(int64_t number) {
+    auto [scales, mins] = blocks->scales(number);
+    SubBlock result;
+    int64_t zero = format->table ? 0 : blocks->packed.zero;
+    for (Value scale : scales) {
+      result.scales.push_back(canonical(scale));
+      if (zero)
+        result.offsets.push_back(
+            e.mul(result.scales.back(), e.splat(e.f32(-zero), lanes)));
+    }
+    for (Value min : mins)
+      result.offsets.push_back(canonical(min));
+    return result;
+  }
+
+  /// `value`, or the NaN whose bits roundedBits() leaves one.
+  Value canonical(Value value) {
+    Value isNan =
+        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNO, value, value);
+    Value nan = e.splat(e.f32(std::numeric_limits<double>::quiet_NaN()), lanes);
+    return arith::SelectOp::create(b, loc, isNan, nan, value);
+  }
+
+  /// Bits of element `j` of a quad, the upper half of which are those of the
+  /// nearest bf16.
+  Value roundedBits(const SubBlock &sub, size_t v, Value codes, int64_t j) {
+    Value code = codes;
+    if (format->table) {
+      if (j < 3)
+        code = arith::ShLIOp::create(b, loc, code, splatBits(24 - 8 * j));
+      code = arith::ShRSIOp::create(b, loc, code, splatBits(24));
+    } else {
+      if (j > 0)
+        code = arith::ShRUIOp::create(b, loc, code, splatBits(8 * j));
+      if (j < 3)
+        code = arith::AndIOp::create(b, loc, code, splatBits(255));
+    }
+    Value value = blocks->toFloat(code);
+    value = sub.offsets.empty()
+                ? e.mul(value, sub.scales[v])
+                : vector::FMAOp::create(b, loc, value, sub.scales[v],
+                                        sub.offsets[v]);
+    Value bits = vector::BitCastOp::create(b, loc, bitsType(), value);
+    return arith::AddIOp::create(b, loc, bits, splatBits(0x8000));
+  }
+
+  /// The table's entries at the bytes of `codes`.
+  Value lookUp(Value codes) {
+    Value bytes = vector::BitCastOp::create(
+        b, loc, e.vectorType(4 * lanes, b.getI8Type()), codes);
+    Value found =
+        LookUpOp::create(b, loc, bytes, ArrayRef<int8_t>(format->table, 16));
+    return vector::BitCastOp::create(b, loc, bitsType(), found);
+  }
+
+  //===--- Sums -----------------------------------------------------------===//
+
+  int64_t rowTiles() const { return tileRows / amxTile; }
+  int64_t columnTiles() const { return panel / amxTile; }
+
+  /// Indices of a tile in `sums`.
+  SmallVector<Value> sumAt(Value p, Value tile, int64_t rowTile, int64_t v) {
+    if (!waits)
+      return {e.index(rowTile), e.index(v)};
+    return {e.add(e.mul(tile, e.index(rowTiles())), e.index(rowTile)),
+            e.add(e.mul(p, e.index(vectorsPerRow())), e.index(v))};
+  }
+
+  /// Adds the products of a part of K to a group's sums. All of one part of x
+  /// come before those of the next, so that a sum is not needed at once.
+  void multiply(Value p, Value tile, int64_t group, const Part &part) {
+    auto forTiles = [&](function_ref<void(int64_t number, ValueRange at)> fn) {
+      for (int64_t row = 0; row < rowTiles(); ++row)
+        for (int64_t column = 0; column < columnTiles(); ++column)
+          fn(row * columnTiles() + column,
+             sumAt(p, tile, row, group * columnTiles() + column));
+    };
+    SmallVector<Value> inits;
+    forTiles([&](int64_t, ValueRange at) {
+      if (!waits) {
+        inits.push_back(tiles.zero());
+        return;
+      }
+      auto choice = scf::IfOp::create(b, loc, TypeRange{tiles.type()},
+                                      part.isFirst, /*withElseRegion=*/true);
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(choice.thenBlock());
+      scf::YieldOp::create(b, loc, tiles.zero());
+      b.setInsertionPointToStart(choice.elseBlock());
+      scf::YieldOp::create(b, loc, tiles.load(sums, at));
+      inits.push_back(choice.getResult(0));
+    });
+    auto loop = e.loop(
+        e.index(0), part.count, e.index(1), inits,
+        [&](Value at, ValueRange state) {
+          SmallVector<Value> results(state), columns;
+          for (int64_t column = 0; column < columnTiles(); ++column)
+            columns.push_back(
+                tiles.load(w, {e.index(group * columnTiles() + column), at}));
+          Value number = e.add(part.first, at);
+          for (int64_t partOfX = 0; partOfX < parts; ++partOfX)
+            for (int64_t row = 0; row < rowTiles(); ++row) {
+              Value rowTile =
+                  e.add(e.mul(tile, e.index(rowTiles())), e.index(row));
+              Value ofRow = tiles.load(x, {e.index(partOfX), rowTile, number});
+              for (auto [column, ofColumn] : llvm::enumerate(columns)) {
+                Value &sum = results[row * columnTiles() + column];
+                sum = tiles.multiply(sum, ofRow, ofColumn);
+              }
+            }
+          return results;
+        });
+    forTiles([&](int64_t number, ValueRange at) {
+      tiles.store(loop.getResult(number), sums, at);
+    });
+  }
+
+  void storeRows(Value p, Value tile) {
+    Value firstRow = e.mul(tile, e.index(tileRows));
+    Value count = arith::MinUIOp::create(b, loc, e.sub(rows, firstRow),
+                                         e.index(tileRows));
+    e.loop(count, [&](Value row) {
+      Value rowTile = arith::DivUIOp::create(b, loc, row, e.index(amxTile));
+      Value line = arith::RemUIOp::create(b, loc, row, e.index(amxTile));
+      storeRow(e.add(firstRow, row), p, [&](int64_t group, int64_t vector) {
+        SmallVector<Value> at =
+            sumAt(p, tile, 0, group * columnTiles() + vector);
+        at[0] = e.add(at[0], rowTile);
+        at.push_back(line);
+        at.push_back(e.index(0));
+        return e.loadMemref(sums, at, lanes);
+      });
+    });
+  }
+
+  TileCode tiles;
+  const ::kf::BlockFormat *format;
+  std::optional<PackedPanel> blocks;
+  int64_t parts; // of x
+  int64_t mostRows = 0;
+  bool waits = false; // sums, of a workgroup, for the next part of K
+  Value x;            // scratch [parts, row tiles, steps, 16, 32] of bf16
+  Value w;            // scratch [vectors of a panel, steps, 16, 32] of bf16
+  Value sums;         // scratch [row tiles, vectors, 16, 16]
+};
+
+} // namespace
+
+LogicalResult mlir::kf::emitTileMatmulKernel(KernelEmitter &emitter) {
+  auto type = cast<RankedTensorType>(emitter.find<MatmulOp>().getW().getType());
+  auto quant = dyn_cast<QuantType>(type.getElementType());
+  return TileMatmulEmitter(emitter,
+                           quant ? &getStorage(quant.getFormat()) : nullptr)
+      .emit();
+}

@@ -1,0 +1,35 @@
+// Products of many rows on a CPU with tiles, whatever machine this runs on.
+//
+// RUN: kf-run emit-mlir %s --function many --target-cpu sapphirerapids --threads 1 --compile-to=scheduled | FileCheck %s --check-prefix=MANY
+// RUN: kf-run emit-mlir %s --function many --target-cpu sapphirerapids --threads 16 --compile-to=scheduled | FileCheck %s --check-prefix=SHARED
+// RUN: kf-run emit-mlir %s --function few --target-cpu sapphirerapids --threads 1 --compile-to=scheduled | FileCheck %s --check-prefix=FEW
+// RUN: kf-run emit-mlir %s --function many --target-cpu sapphirerapids --compile-to=binary -o %t
+// RUN: python3 %S/Inputs/object.py %t %t.o
+// RUN: llvm-objdump --disassemble --no-show-raw-insn --mattr=+amx-tile,+amx-bf16 %t.o | FileCheck %s --check-prefix=CODE
+
+// MANY:   kf.target = #kf.cpu_target<cpu = "sapphirerapids", int8_dot = true, amx = true, workers = 1>
+// MANY:   schedule = #kf.vector<workgroup = [512, 512], tile = [32, 32], reduction = 512, lanes = 16, dot = bf16>
+// Rows are not rounded to 8 bits by a kernel of their own either.
+// SHARED-NOT: kf.quantize_rows
+// SHARED: schedule = #kf.vector<workgroup = [256, 128], tile = [32, 32], reduction = 512, lanes = 16, dot = bf16>
+// The same layout of the weight.
+// FEW:    !kf.quant<q4_0>, #kf.layout<panel = 32>>
+// FEW:    schedule = #kf.vector<{{.*}}dot = i8>
+
+// CODE:         ldtilecfg
+// CODE:         tilezero
+// CODE:         tileloadd
+// CODE:         tdpbf16ps
+// CODE:         tilestored
+// CODE:         tilerelease
+func.func @many(%x: tensor<?x1024xf32>) -> tensor<?x1024xf32> attributes {kf.max_tokens = 512 : i64} {
+  %w = kf.weight ["w"] : tensor<1024x1024x!kf.quant<q4_0>>
+  %0 = kf.matmul %x, %w : tensor<?x1024xf32>, tensor<1024x1024x!kf.quant<q4_0>>
+  return %0 : tensor<?x1024xf32>
+}
+
+func.func @few(%x: tensor<?x1024xf32>) -> tensor<?x1024xf32> attributes {kf.max_tokens = 16 : i64} {
+  %w = kf.weight ["w"] : tensor<1024x1024x!kf.quant<q4_0>>
+  %0 = kf.matmul %x, %w : tensor<?x1024xf32>, tensor<1024x1024x!kf.quant<q4_0>>
+  return %0 : tensor<?x1024xf32>
+}
