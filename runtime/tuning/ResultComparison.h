@@ -28,7 +28,8 @@ struct ResultTolerance {
   /// of the largest one, and a NaN where an infinity is expected.
   bool roundsRows = false;
   /// Products took their rows as sums of two numbers, which an infinity among
-  /// the weights makes a NaN.
+  /// the weights makes a NaN; or one among the rows, where weights are blocks
+  /// whose codes are multiplied apart from what is subtracted of them.
   bool splitsRows = false;
   /// Integers are numbers that were rounded: up to 1 % of them may be the next
   /// one (8 bits), or 4 off (sums of such). Otherwise all have to be equal.

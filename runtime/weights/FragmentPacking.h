@@ -23,6 +23,13 @@ namespace kf {
 void packFragments(std::span<const std::byte *const, FragmentTile::rows> rows,
                    int64_t tiles, std::byte *dst);
 
+/// Brings one row block of rows of `blocks` blocks into the form of
+/// FragmentTile, whole tiles at `dst`. `type` is one that there is a tile for.
+/// A null row is one of zeros. Any alignment.
+void packFragmentBlocks(
+    DataType type, std::span<const std::byte *const, FragmentTile::rows> rows,
+    int64_t blocks, std::byte *dst);
+
 } // namespace kf
 
 #endif // KF_RUNTIME_WEIGHTS_FRAGMENTPACKING_H

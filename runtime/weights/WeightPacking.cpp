@@ -474,6 +474,34 @@ void packRowBlock(const RowReader<T> &reader, int64_t block, std::byte *dst) {
   }
 }
 
+/// Packs row blocks of a block type, from rows of the same type.
+Status packFragmentBlockTiles(const WeightSpec &spec,
+                              std::span<const Piece> pieces, std::byte *dst,
+                              const PackOptions &options) {
+  const Extents extents = extentsOf(spec.shape);
+  const FragmentTile tile = *findFragmentTile(spec.type);
+  const int64_t groupRows = FragmentTile::rows / extents.groups;
+  const int64_t blockBytes = tile.tilesOf(extents.columns) * tile.bytes;
+  return forEach(
+      options, FragmentTile::rowBlocks(extents.groups, extents.rows),
+      [&](int64_t block) {
+        std::array<const std::byte *, FragmentTile::rows> rows = {};
+        for (int64_t r = 0; r < FragmentTile::rows; ++r) {
+          const int64_t inGroup = block * groupRows + r % groupRows;
+          if (inGroup >= extents.rows)
+            continue;
+          const int64_t row = r / groupRows * extents.rows + inGroup;
+          const Piece &piece = *(
+              std::ranges::upper_bound(pieces, row, {}, &Piece::firstRow) - 1);
+          rows[r] = piece.data + bytesOf(piece.type, (row - piece.firstRow) *
+                                                         extents.columns);
+        }
+        packFragmentBlocks(spec.type, rows,
+                           extents.columns / elementsPerBlock(spec.type),
+                           dst + block * blockBytes);
+      });
+}
+
 template <typename T>
 Status packFragmentTiles(const WeightSpec &spec, std::span<const Piece> pieces,
                          const Part &part, const PackOptions &options) {
@@ -540,7 +568,9 @@ Status packTransposedRows(const WeightSpec &spec, std::span<const Piece> pieces,
 Status pack(const WeightSpec &spec, std::span<const Piece> pieces,
             const Part &part, const PackOptions &options) {
   int64_t size = isBlock(spec.type) ? 0 : int64_t(sizeOf(spec.type));
-  // packedBytes() lets only 16 and 32 bits through.
+  // packedBytes() lets only 16 and 32 bits and some blocks through.
+  if (spec.layout.kind == WeightLayout::Kind::Fragments && isBlock(spec.type))
+    return packFragmentBlockTiles(spec, pieces, dst, options);
   if (spec.layout.kind == WeightLayout::Kind::Fragments)
     return size == 2 ? packFragmentTiles<uint16_t>(spec, pieces, part, options)
                      : packFragmentTiles<uint32_t>(spec, pieces, part, options);

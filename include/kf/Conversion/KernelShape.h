@@ -140,7 +140,18 @@ struct StreamShape {
   /// a warp reads at a time.
   static constexpr int64_t pairColumns = 32, lineColumns = 256;
 
+  /// What scales a unit of a block-quantized weight, whose codes matrix units
+  /// multiply as they are, and what of x goes with it.
+  enum class Sums {
+    None,    ///< of plain elements
+    Pairs,   ///< a sum of 32 columns, to subtract what codes are above
+    Halves,  ///< sums of 16 columns, for the same
+    Minimums ///< a sum of 32 columns, which minimums are multiplied by
+  };
+
   int64_t warps = 1, tiles = 2, stages = 2;
+  int64_t tileColumns = 16, tileBytes = 512; ///< of FragmentTile
+  Sums sumsOfX = Sums::None;
   int64_t rows = 1;         ///< of x, at most
   int64_t blocks = 1;       ///< row blocks of the workgroup
   int64_t blockColumns = 1; ///< columns of the product in one of them
@@ -153,7 +164,7 @@ struct StreamShape {
   /// Steps of a warp for a row block and a chunk.
   int64_t steps() const { return chunkTiles / (warps * tiles); }
   /// Columns of K of a chunk, and all of them.
-  int64_t chunkColumns() const { return chunkTiles * pairColumns / 2; }
+  int64_t chunkColumns() const { return chunkTiles * tileColumns; }
   int64_t paddedColumns() const { return chunks * chunkColumns(); }
   /// Tiles of 8 columns that a row's two parts go to: of 4 rows and both parts,
   /// or of 8 rows and one part.
@@ -162,11 +173,31 @@ struct StreamShape {
   int64_t squares() const { return paddedColumns() / lineColumns; }
 
   // Elements of workgroup memory: vectors of 16 bytes, and f32.
-  int64_t xVectors() const { return chunkTiles * rows * 4; }
-  int64_t ringVectors() const { return warps * stages * tiles * lanes; }
+  int64_t xVectors() const { return chunkColumns() / pairColumns * rows * 8; }
+  int64_t ringVectors() const {
+    return warps * stages * tiles * tileBytes / 16;
+  }
+  /// Columns that sums of x have for each pair: of all rows and some more,
+  /// which fill up a tile's.
+  int64_t sumColumns() const { return rows <= 4 ? 4 : rows <= 8 ? 8 : 16; }
+  /// Words of 32 bits that sums of x take.
+  int64_t xSums() const {
+    const int64_t pairs = chunkColumns() / pairColumns;
+    switch (sumsOfX) {
+    case Sums::None:
+      return 0;
+    case Sums::Pairs:
+      return pairs * sumColumns();
+    case Sums::Halves:
+      return 2 * pairs * sumColumns();
+    case Sums::Minimums: // two f16
+      return pairs * rows;
+    }
+    return 0;
+  }
   int64_t sums() const { return blocks * warps * 2 * rows * 16; }
   int64_t bytes() const {
-    return 16 * (xVectors() + ringVectors()) + 4 * sums() +
+    return 16 * (xVectors() + ringVectors()) + 4 * (sums() + xSums()) +
            (hasSquares ? 4 * rows * (squares() + 1) : 0);
   }
 };

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Between what buffers hold and what code computes with: 16-bit floats, weights
-// in the order of matrix units, and rows of blocks in the layout of their file.
+// Between what buffers hold and what code computes with: 16-bit floats, and
+// rows of blocks in the layout of their file.
 //
 //===----------------------------------------------------------------------===//
 
@@ -141,39 +141,6 @@ Value GPUEmitter::constantTable(MemRefType type, DenseElementsAttr data) {
                              data, /*constant=*/true, IntegerAttr());
   }
   return memref::GetGlobalOp::create(b, loc, type, name);
-}
-
-//===----------------------------------------------------------------------===//
-// Weights in the order of matrix units
-//===----------------------------------------------------------------------===//
-
-Value GPUEmitter::loadFragments(BlockArgument argument, ValueRange indices) {
-  auto type = cast<RankedTensorType>(argument.getType());
-  const ::kf::FragmentTile tile = *getFragmentTile(type.getElementType());
-  auto div = [&](Value x, int64_t by) -> Value {
-    return arith::DivUIOp::create(b, loc, x, index(by));
-  };
-  auto rem = [&](Value x, int64_t by) -> Value {
-    return arith::RemUIOp::create(b, loc, x, index(by));
-  };
-  auto scaled = [&](Value x, int64_t by) { return mul(x, index(by)); };
-  constexpr int64_t half = ::kf::FragmentTile::rows / 2;
-  const bool isPair = type.getRank() == 3;
-  Value row = indices.drop_back().back(), k = indices.back();
-  Value block = div(row, isPair ? half : 2 * half);
-  Value lower = isPair ? indices.front() : div(rem(row, 2 * half), half);
-  // Words of 32 bits: of the row in the tile, then of the lane.
-  const int64_t perWord = tile.columns / ::kf::FragmentTile::lineWords;
-  Value word = div(rem(k, tile.columns), perWord);
-  Value lane = add(scaled(rem(row, half), 4), rem(word, 4));
-  Value ofLane = add(lower, scaled(div(word, 4), 2));
-  Value number = add(scaled(block, tile.tilesOf(type.getShape().back())),
-                     div(k, tile.columns));
-  Value place =
-      add(scaled(number, tile.bytes / 4), add(scaled(lane, 4), ofLane));
-  return loadBuffer(bufferOf(argument),
-                    add(scaled(place, perWord), rem(k, perWord)),
-                    type.getElementType());
 }
 
 //===----------------------------------------------------------------------===//

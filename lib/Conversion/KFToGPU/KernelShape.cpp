@@ -248,6 +248,27 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
 /// The most rows that `#kf.stream` multiplies.
 static constexpr int64_t mostStreamRows = 16;
 
+/// What of x goes with a weight of `element`s; nothing where matrix units do
+/// not multiply it.
+static std::optional<StreamShape::Sums> findStreamSums(Type element) {
+  if (element.isF16() || element.isBF16())
+    return StreamShape::Sums::None;
+  auto quant = dyn_cast<QuantType>(element);
+  if (!quant)
+    return std::nullopt;
+  switch (getStorage(quant.getFormat()).type) {
+  case ::kf::DataType::Q4_0:
+  case ::kf::DataType::Q8_0:
+    return StreamShape::Sums::Pairs;
+  case ::kf::DataType::Q6_K:
+    return StreamShape::Sums::Halves;
+  case ::kf::DataType::Q4_K:
+    return StreamShape::Sums::Minimums;
+  default:
+    return std::nullopt;
+  }
+}
+
 /// The shape of a product of few rows.
 static FailureOr<KernelShape>
 getShape(KernelOp kernel, StreamScheduleAttr schedule, FailFn fail) {
@@ -255,12 +276,13 @@ getShape(KernelOp kernel, StreamScheduleAttr schedule, FailFn fail) {
   if (!op || op.getScales())
     return fail("#kf.stream is for matmul of rows of floats");
   auto w = cast<RankedTensorType>(op.getW().getType());
-  if (!hasFragments(w) ||
-      !(w.getElementType().isF16() || w.getElementType().isBF16()))
-    return fail("#kf.stream needs a weight of f16 or bf16 with #kf.fragments, "
-                "found " +
+  std::optional<StreamShape::Sums> sums = findStreamSums(w.getElementType());
+  if (!hasFragments(w) || !sums)
+    return fail("#kf.stream needs a weight of f16, bf16, q8_0, q4_0, q4_k or "
+                "q6_k with #kf.fragments, found " +
                 debugString(w));
   StreamShape stream;
+  stream.sumsOfX = *sums;
   stream.rows = schedule.getWorkgroup()[0];
   if (stream.rows > mostStreamRows)
     return fail("#kf.stream multiplies at most " + Twine(mostStreamRows) +
@@ -279,6 +301,13 @@ getShape(KernelOp kernel, StreamScheduleAttr schedule, FailFn fail) {
                 Twine(stream.blockColumns) + ", those of a row block");
   stream.blocks = columns / stream.blockColumns;
   const ::kf::FragmentTile tile = *getFragmentTile(w.getElementType());
+  stream.tileColumns = tile.columns;
+  stream.tileBytes = tile.bytes;
+  if (stream.tiles * tile.columns % StreamShape::pairColumns != 0)
+    return fail("tiles (" + Twine(stream.tiles) +
+                ") must be a multiple of 2 "
+                "where they have " +
+                Twine(tile.columns) + " columns");
   stream.tilesOfRow = tile.tilesOf(w.getShape().back());
   // All warps' steps, in whole lines.
   int64_t unit = std::lcm(stream.warps * stream.tiles,

@@ -21,9 +21,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "MatmulEmitter.h"
-#include "NvvmCode.h"
+#include "StreamBlocks.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -37,18 +38,21 @@ using Tile = ::kf::FragmentTile;
 
 /// x is scaled by this for f16, so that what a model has fits, and what
 /// rounding leaves once more, so that it is no subnormal number.
-constexpr double halfScale = 0x1p-8, restScale = 0x1p11;
+constexpr double halfScale = StreamBlocks::xScale, restScale = 0x1p11;
 
 class StreamMatmulEmitter : public GPUMatmulEmitter {
 public:
   explicit StreamMatmulEmitter(GPUEmitter &emitter)
       : GPUMatmulEmitter(emitter), stream(*emitter.shape.stream),
-        code(emitter) {}
+        tileBytes(stream.tileBytes), code(emitter) {}
 
 private:
   LogicalResult prepareInput() override {
-    if (!stream.hasSquares)
+    if (!stream.hasSquares) {
+      if (!e.isLoadable(op.getX()))
+        waitOnce();
       return GPUMatmulEmitter::prepareInput();
+    }
     norm = op.getX().getDefiningOp<RmsNormOp>();
     if (norm && e.isLoadable(norm.getX()))
       return success();
@@ -63,6 +67,9 @@ private:
       return op.emitOpError("convert-kf-to-gpu: #kf.stream reads the weight of "
                             "an argument");
     element = cast<RankedTensorType>(weight.getType()).getElementType();
+    auto quant = dyn_cast<QuantType>(element);
+    if (quant)
+      element = b.getF16Type();
     auto vector = VectorType::get({4}, b.getI32Type());
     xMemory = e.workgroupMemory(stream.xVectors(), vector);
     ring = e.workgroupMemory(stream.ringVectors(), vector);
@@ -86,18 +93,29 @@ private:
     Value ofLane = scaled(lane, vectorBytes);
     source = code.advance(code.pointerTo(e.bufferOf(weight)),
                           e.add(scaled(tile, tileBytes), ofLane));
-    ringOfLane = e.add(
-        scaled(warp, stream.stages * stream.tiles * StreamShape::lanes), lane);
-    ringPointer =
-        code.advance(code.pointerTo(ring), scaled(ringOfLane, vectorBytes));
+    ringOfWarp = scaled(warp, stream.stages * stream.tiles * tileBytes);
+    ringPointer = code.advance(code.pointerTo(ring), e.add(ringOfWarp, ofLane));
     for (int64_t number = 0; number < stream.columnTiles(); ++number)
       xOfLane.push_back(e.add(scaled(columnOf(number), 4), inGroup));
+    if (quant) {
+      operands = {lane,    group,   inGroup,
+                  xMemory, xOfLane, code.workgroupBytes(4 * stream.xSums())};
+      blockTiles.emplace(e, operands, getStorage(quant.getFormat()));
+    }
 
+    // Weights are on their way while the kernels before this one end.
+    startChunk(e.index(0), total);
+    waitOnce();
     if (stream.chunks == 1)
       emitChunk(e.index(0));
     else
       e.loop(e.index(stream.chunks), [&](Value chunk) {
         emitChunk(chunk);
+        if (blockTiles)
+          syncLanes(); // before slots are overwritten that others read
+        Value next = e.add(chunk, e.index(1));
+        startChunk(next, e.select(e.isLess(next, e.index(stream.chunks)), total,
+                                  e.index(0)));
         e.barrier(); // before x is overwritten
       });
     e.barrier();
@@ -106,6 +124,13 @@ private:
       e.barrier();
     }
     return storeElements();
+  }
+
+  /// What follows may read what other kernels write.
+  void waitOnce() {
+    if (!hasWaited)
+      e.waitForInputs();
+    hasWaited = true;
   }
 
   //===--------------------------------------------------------------------===//
@@ -149,9 +174,20 @@ private:
                   e.select(isInside, e.index(stepBytes), e.index(blockBytes)))};
   }
 
-  /// Starts the copies of a step into slot number `slot`, a group of copies.
-  void startCopies(Value chunk, const Cursor &cursor, Value slot) {
-    e.ifThen(e.isLess(cursor.number, total), [&] {
+  /// Starts the copies of the first steps of a chunk of `count` steps, for all
+  /// slots but one.
+  void startChunk(Value chunk, Value count) {
+    Cursor cursor = firstOf(chunk);
+    for (int64_t stage = 0; stage + 1 < stream.stages; ++stage) {
+      startCopies(chunk, cursor, count, e.index(stage));
+      cursor = after(cursor);
+    }
+  }
+
+  /// Starts the copies of a step, if there is one, into slot number `slot`: a
+  /// group of copies.
+  void startCopies(Value chunk, const Cursor &cursor, Value count, Value slot) {
+    e.ifThen(e.isLess(cursor.number, count), [&] {
       Value to =
           code.advance(ringPointer, scaled(slot, stream.tiles * tileBytes));
       for (int64_t i = 0; i < stream.tiles; ++i) {
@@ -171,24 +207,36 @@ private:
               isInside, offset,
               e.sub(e.index(0), scaled(warp, stream.tiles * tileBytes)));
         }
-        code.copyAsync(code.advance(to, i * tileBytes),
-                       code.advance(source, offset), bytes);
+        copyTile(code.advance(to, i * tileBytes), code.advance(source, offset),
+                 bytes);
       }
     });
     code.commitCopies();
+  }
+
+  /// Copies this lane's part of a tile, or fills it with zeros.
+  void copyTile(Value to, Value from, Value bytes) {
+    constexpr int64_t warpBytes = vectorBytes * StreamShape::lanes;
+    for (int64_t at = 0; at < tileBytes; at += warpBytes) {
+      auto copy = [&] {
+        code.copyAsync(code.advance(to, at), code.advance(from, at), bytes);
+      };
+      if (tileBytes - at >= warpBytes)
+        copy();
+      else
+        e.ifThen(e.isLess(lane, e.index((tileBytes - at) / vectorBytes)), copy);
+    }
   }
 
   //===--------------------------------------------------------------------===//
   // Products
   //===--------------------------------------------------------------------===//
 
-  /// Adds the products of one chunk of K.
+  /// Adds the products of one chunk of K, whose first copies were started.
   void emitChunk(Value chunk) {
     Cursor cursor = firstOf(chunk);
-    for (int64_t stage = 0; stage + 1 < stream.stages; ++stage) {
-      startCopies(chunk, cursor, e.index(stage));
+    for (int64_t stage = 0; stage + 1 < stream.stages; ++stage)
       cursor = after(cursor);
-    }
     stageX(chunk);
     e.barrier();
     SmallVector<Value> state = {e.index(0), cursor.number, cursor.step,
@@ -216,36 +264,37 @@ private:
     Cursor cursor = {values[1], values[2], values[3]};
     SmallVector<Value> sums(values.drop_front(4));
     code.waitForCopies(stream.stages - 2);
+    Value place = e.add(ringOfWarp, scaled(slot, stream.tiles * tileBytes));
     SmallVector<Value> tiles;
-    for (int64_t i = 0; i < stream.tiles; ++i)
-      tiles.push_back(memref::LoadOp::create(
-          b, loc, ring,
-          e.add(ringOfLane,
-                e.add(scaled(slot, stream.tiles * StreamShape::lanes),
-                      e.index(i * StreamShape::lanes)))));
+    SmallVector<StreamBlocks::Tile> tilesOfBlocks;
+    if (blockTiles) {
+      syncLanes(); // they read what others have copied
+      Value pointer = code.pointerTo(ring);
+      for (int64_t i = 0; i < stream.tiles; ++i)
+        tilesOfBlocks.push_back(blockTiles->load(
+            code.advance(pointer, e.add(place, e.index(i * tileBytes)))));
+    } else {
+      Value first = e.add(div(place, vectorBytes), lane);
+      for (int64_t i = 0; i < stream.tiles; ++i)
+        tiles.push_back(memref::LoadOp::create(
+            b, loc, ring, e.add(first, e.index(i * StreamShape::lanes))));
+    }
     // The slot before this one was read in the step before.
     Value isFirst = e.isLess(slot, e.index(1));
     Value free =
         e.select(isFirst, e.index(stream.stages - 1), e.sub(slot, e.index(1)));
-    startCopies(chunk, cursor, free);
+    startCopies(chunk, cursor, total, free);
     cursor = after(cursor);
 
-    Value firstPair =
-        scaled(e.add(scaled(step, stream.warps), warp), stream.tiles / 2);
-    for (int64_t pair = 0; pair < stream.tiles / 2; ++pair) {
-      Value place =
-          scaled(e.add(firstPair, e.index(pair)), 2 * stream.rows * 4);
-      for (auto [number, column] : llvm::enumerate(xOfLane)) {
-        SmallVector<Value> x = wordsOf(
-            memref::LoadOp::create(b, loc, xMemory, e.add(place, column)));
-        for (int64_t half = 0; half < 2; ++half) {
-          MutableArrayRef<Value> own =
-              MutableArrayRef(sums).slice(4 * number, 4);
-          llvm::copy(code.multiplyAdd(element, wordsOf(tiles[2 * pair + half]),
-                                      ArrayRef(x).slice(2 * half, 2), own),
-                     own.begin());
-        }
-      }
+    Value firstTile =
+        scaled(e.add(scaled(step, stream.warps), warp), stream.tiles);
+    if (blockTiles) {
+      constexpr int64_t pairs = 8;
+      for (auto [number, tile] : llvm::enumerate(tilesOfBlocks))
+        blockTiles->multiply(
+            tile, scaled(e.add(firstTile, e.index(number)), pairs), sums);
+    } else {
+      multiplyPlain(tiles, div(firstTile, 2), sums);
     }
     Value next = e.add(slot, e.index(1));
     Value isInside = e.isLess(next, e.index(stream.stages));
@@ -253,6 +302,24 @@ private:
                                   cursor.number, cursor.step, cursor.offset};
     llvm::append_range(results, sums);
     return results;
+  }
+
+  /// Adds the products of `tiles`, whose x begins at pair `firstPair`.
+  void multiplyPlain(ArrayRef<Value> tiles, Value firstPair,
+                     MutableArrayRef<Value> sums) {
+    for (int64_t pair = 0; pair < stream.tiles / 2; ++pair) {
+      Value place =
+          scaled(e.add(firstPair, e.index(pair)), 2 * stream.rows * 4);
+      for (auto [number, column] : llvm::enumerate(xOfLane)) {
+        SmallVector<Value> x = wordsOf(
+            memref::LoadOp::create(b, loc, xMemory, e.add(place, column)));
+        MutableArrayRef<Value> own = sums.slice(4 * number, 4);
+        for (int64_t half = 0; half < 2; ++half)
+          llvm::copy(code.multiplyAdd(element, wordsOf(tiles[2 * pair + half]),
+                                      ArrayRef(x).slice(2 * half, 2), own),
+                     own.begin());
+      }
+    }
   }
 
   //===--------------------------------------------------------------------===//
@@ -275,22 +342,33 @@ private:
 
   /// Splits a chunk's columns of all rows into the two parts, in the order of
   /// the right operand: [pairs of tiles][parts][rows][4] vectors, of which each
-  /// has words of columns 2 t, 2 t + 8, 2 t + 16 and 2 t + 24.
+  /// has words of columns 2 t, 2 t + 8, 2 t + 16 and 2 t + 24; where the weight
+  /// has blocks, of 4 t, 4 t + 2, 4 t + 16 and 4 t + 18.
   void stageX(Value chunk) {
     constexpr int64_t perUnit = 8;
     const int64_t units = stream.chunkColumns() / perUnit;
     e.forThreads(scaled(rows, units), [&](Value number) {
       Value row = div(number, units), unit = rem(number, units);
       Value pair = div(unit, 4), t = rem(unit, 4);
-      Value inChunk =
-          e.add(scaled(pair, StreamShape::pairColumns), scaled(t, 2));
+      // A lane's columns: neighbours of 2, or, of blocks, of 4.
+      Value inChunk = e.add(scaled(pair, StreamShape::pairColumns),
+                            scaled(t, blockTiles ? 4 : 2));
       Value column = e.add(scaled(chunk, stream.chunkColumns()), inChunk);
       SmallVector<Value> high, low;
       Value sum = e.f32(0.0);
-      for (int64_t i = 0; i < perUnit; i += 2) {
-        Value k = e.add(column, e.index(4 * i));
+      SmallVector<Value> parts = {sum, sum};
+      for (int64_t i = 0; i < 4; ++i) {
+        const int64_t offset = blockTiles ? 16 * (i / 2) + 2 * (i % 2) : 8 * i;
+        Value k = e.add(column, e.index(offset));
         Value first = loadColumn(row, k, sum);
         Value second = loadColumn(row, e.add(k, e.index(1)), sum);
+        if (blockTiles) {
+          parts[i / 2] = e.add(parts[i / 2], e.add(first, second));
+          if (double scale = blockTiles->scaleOfPair(i); scale != 1) {
+            first = e.mul(first, e.f32(scale));
+            second = e.mul(second, e.f32(scale));
+          }
+        }
         auto [rounded, rest] = split(first, second);
         high.push_back(rounded);
         low.push_back(rest);
@@ -299,6 +377,8 @@ private:
           e.add(scaled(e.add(scaled(pair, 2 * stream.rows), row), 4), t);
       storeWords(high, place);
       storeWords(low, e.add(place, e.index(stream.rows * 4)));
+      if (blockTiles)
+        blockTiles->storeSums(pair, row, parts);
       if (stream.hasSquares)
         storeSquares(chunk, row, unit, sum);
     });
@@ -496,9 +576,13 @@ private:
       }
     if (!element.isF16())
       return e.add(parts[0], parts[1]);
-    return e.mul(e.add(parts[0], e.mul(parts[1], e.f32(1 / restScale))),
-                 e.f32(1 / halfScale));
+    return e.mul(
+        e.add(parts[0], e.mul(parts[1], e.f32(1 / restScale))),
+        e.f32(1 / (halfScale * (blockTiles ? StreamBlocks::codeScale : 1))));
   }
+
+  /// What a warp's lanes have copied and read is seen by the others.
+  void syncLanes() { NVVM::SyncWarpOp::create(b, loc, word(-1)); }
 
   //===--------------------------------------------------------------------===//
   // Arithmetic
@@ -528,18 +612,22 @@ private:
   }
 
   static constexpr int64_t vectorBytes = 16;
-  static constexpr int64_t tileBytes = vectorBytes * Tile::lanes;
 
   const StreamShape &stream;
+  const int64_t tileBytes;
   NvvmCode code;
-  RmsNormOp norm; // where sums are scaled
-  Type element;   // of the weight
+  StreamOperands operands;                // of blocks
+  std::optional<StreamBlocks> blockTiles; // where the weight has blocks
+  RmsNormOp norm;                         // where sums are scaled
+  Type element;                           // of the weight; f16 for blocks
+  bool hasWaited = false;
 
   Value xMemory, ring, sumMemory, squares, scales;
   Value lane, warp, group, inGroup; // of this thread; 4 lanes are a group
   Value blocks, total;              // row blocks, and steps for all of them
   Value source;                     // of this lane's copies
-  Value ringOfLane, ringPointer;    // of this lane's first slot
+  Value ringOfWarp;                 // bytes to its first slot
+  Value ringPointer;                // to this lane's part of it
   SmallVector<Value> xOfLane;       // in a pair's vectors, by column tile
 };
 

@@ -107,14 +107,18 @@ double secondsOfStream(const KernelShape &shape, const Gpu &gpu,
   const StreamShape &stream = *shape.stream;
   const double groups = rowGroups * std::ceil(columns / shape.columns);
   const double steps = stream.chunks * stream.steps() * stream.blocks;
-  const double tileBytes = 512, staged = stream.rows * extent;
+  const double staged = stream.rows * extent;
   GroupCost group;
-  group.bytes = steps * stream.warps * stream.tiles * tileBytes + 4 * staged;
-  // A step's index arithmetic, and what a tile takes.
-  group.cycles = stream.warps * steps *
-                     (24 + stream.tiles * (4 + 3 * stream.columnTiles())) * 32 /
-                     kLanes +
-                 staged * 4 / kLanes;
+  group.bytes =
+      steps * stream.warps * stream.tiles * stream.tileBytes + 4 * staged;
+  // A step's index arithmetic, and what a tile takes: of blocks, codes are
+  // masked out of words, and sums are scaled.
+  const double ofTile = stream.sumsOfX == StreamShape::Sums::None
+                            ? 4 + 3 * stream.columnTiles()
+                            : 130 + 70 * stream.columnTiles();
+  group.cycles =
+      stream.warps * steps * (24 + stream.tiles * ofTile) * 32 / kLanes +
+      staged * 4 / kLanes;
   group.latency = stream.chunks * (2 * kMemoryLatency + 2 * kBarrier) +
                   steps * kMemoryLatency / (stream.stages - 1);
   group.registers += 8 * stream.tiles + 8 * stream.columnTiles();

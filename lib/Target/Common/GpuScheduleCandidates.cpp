@@ -155,7 +155,7 @@ private:
         widths.insert(llvm::alignTo(width, ofBlock));
     for (int64_t width : widths)
       for (int64_t warps : {4, 8, 12, 16})
-        for (int64_t tiles : {2, 4, 8})
+        for (int64_t tiles : {1, 2, 4, 8})
           for (int64_t stages : {2, 3, 4, 6})
             for (int64_t reduction : {int64_t(0), first.getReduction()})
               add(StreamScheduleAttr::get(context, {rows, width}, warps, tiles,

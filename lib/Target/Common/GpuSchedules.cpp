@@ -14,6 +14,8 @@
 
 #include "kf/Target/Common/GpuSchedules.h"
 
+#include "kf/Conversion/KernelShape.h"
+
 #include <numeric>
 
 using namespace mlir;
@@ -106,22 +108,26 @@ private:
       return {};
     const int64_t memory = limits.memory, warps = 8;
     // Sums depend on it, so that it is one for all numbers of rows.
-    const int64_t tiles = memory >= 2 * streamMemory ? 4 : 2;
+    const bool hasBlocks = isa<QuantType>(w.getElementType());
+    const int64_t tiles = hasBlocks ? 1 : memory >= 2 * streamMemory ? 4 : 2;
     if (rows > 8 && memory <= streamMemory)
       rows = llvm::divideCeil(rows, 2);
     const ::kf::FragmentTile tile = *getFragmentTile(w.getElementType());
     const int64_t tileBytes = tile.bytes, groups = op.getGlu() ? 2 : 1;
     const int64_t blocks =
         ::kf::FragmentTile::rowBlocks(groups, type.getDimSize(1));
-    const int64_t unit = std::lcm<int64_t>(warps * tiles, 16);
+    const int64_t unit = std::lcm<int64_t>(
+        warps * tiles,
+        llvm::divideCeil(StreamShape::lineColumns, tile.columns));
     const int64_t whole =
         llvm::alignTo(tile.tilesOf(w.getShape().back()), unit);
     // A norm's sums come on top.
     Operation *norm = op.getX().getDefiningOp();
-    const int64_t normBytes = isa_and_nonnull<RmsNormOp>(norm)
-                                  ? 4 * rows * (whole / 16 + 1)
-                              : norm ? 4 * 32 * warps + 8 * rows
-                                     : 0;
+    const int64_t normBytes =
+        isa_and_nonnull<RmsNormOp>(norm)
+            ? 4 * rows * (whole * tile.columns / StreamShape::lineColumns + 1)
+        : norm ? 4 * 32 * warps + 8 * rows
+               : 0;
     // Two workgroups to a multiprocessor, where they leave enough to each.
     const int64_t residents = rows <= 4 ? 2 : 1;
     const int64_t budget =
@@ -135,7 +141,9 @@ private:
         llvm::divideCeil(blocks, residents * multiprocessors));
     ofGroup = std::max<int64_t>(ofGroup,
                                 llvm::divideCeil(blocks, groupsPerDimension));
-    const int64_t xBytes = 64 * rows; // of a tile
+    // Of a tile; blocks go with sums of x.
+    const int64_t xBytes =
+        4 * rows * tile.columns + (hasBlocks ? 4 * tile.columns : 0);
     for (int64_t stages : {4, 3, 2}) {
       int64_t left =
           budget - ofGroup * sumBytes - warps * stages * tiles * tileBytes;

@@ -37,6 +37,10 @@ using namespace mlir::kf;
 
 namespace {
 
+/// What memory instructions take at a time, at most. Buffers are aligned to
+/// more (KF_BUFFER_ALIGNMENT), and so are layers of caches.
+constexpr int64_t vectorBytes = 16;
+
 /// What all dispatches of a kernel agree on, by the kernel's argument.
 struct BufferFacts {
   llvm::BitVector weight;   ///< no kernel of the program writes there
@@ -203,6 +207,8 @@ private:
       inputs.push_back(type ? pointer : argument.getType());
       if (!type)
         continue;
+      function.setArgAttr(number, LLVM::LLVMDialect::getAlignAttrName(),
+                          builder.getI64IntegerAttr(vectorBytes));
       if (known && number < known->size())
         markBuffer(function, number, *known);
       else if (known) // the scalars

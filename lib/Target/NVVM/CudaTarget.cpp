@@ -23,10 +23,10 @@ struct CudaTargetModel : GpuTargetModel<CudaTargetModel, CudaTargetAttr> {
     passes.addNestedPass<func::FuncOp>(createSplitNvvmAttention({maxTokens}));
     passes.addNestedPass<func::FuncOp>(createRoundNvvmRows({maxTokens}));
   }
-  /// 16-bit floats in the order of the matrix units.
+  /// What matrix units multiply, in their order.
   Attribute getWeightLayout(Attribute target, RankedTensorType weight) const {
     Type element = weight.getElementType();
-    bool isPacked = (element.isF16() || element.isBF16()) &&
+    bool isPacked = !element.isF32() && getFragmentTile(element) &&
                     ::kf::hasFragments(weight.getShape());
     return isPacked ? FragmentsAttr::get(target.getContext()) : Attribute();
   }

@@ -58,16 +58,18 @@ kf.kernel @norm_in_parts(%x: tensor<?x300xf32>, %g: tensor<300xf32>, %w: tensor<
 // CHECK-SAME:              %[[SUMS:.*]] : memref<1024xf32, #gpu.address_space<workgroup>>,
 // CHECK-SAME:              %[[SQUARES:.*]] : memref<32xf32, #gpu.address_space<workgroup>>,
 // CHECK-SAME:              %[[SCALES:.*]] : memref<16xf32, #gpu.address_space<workgroup>>)
+// CHECK:         %[[BYTES:.*]] = arith.select %{{.*}}, %c16_i32, %c0_i32 : i32
+// CHECK:         nvvm.cp.async.shared.global %{{.*}}, %{{.*}}, 16, cache = cg, %[[BYTES]]
 // CHECK:         scf.for %{{.*}} = %c0 to %c2 step %c1
-// CHECK:           %[[BYTES:.*]] = arith.select %{{.*}}, %c16_i32, %c0_i32 : i32
-// CHECK:           nvvm.cp.async.shared.global %{{.*}}, %{{.*}}, 16, cache = cg, %[[BYTES]]
 // CHECK-COUNT-5:   gpu.shuffle xor
 // CHECK:           memref.store %{{.*}}, %[[SQUARES]]
 // CHECK:           gpu.barrier
 // CHECK:           memref.load %[[SUMS]]
 // CHECK:           scf.for
+// CHECK:             nvvm.cp.async.wait.group 0
 // CHECK-COUNT-8:     nvvm.mma.sync {{.*}} : (vector<2xf16>, vector<2xf16>, f32)
 // CHECK-NOT:         nvvm.mma.sync
+// CHECK:           nvvm.cp.async.commit.group
 // CHECK:           gpu.barrier
 // CHECK:         gpu.barrier
 // CHECK:         math.sqrt
@@ -88,6 +90,30 @@ kf.kernel @layer_norm(%x: tensor<2x64xf32>, %g: tensor<64xf32>, %w: tensor<16x64
 // CHECK:         math.sqrt
 // CHECK:         nvvm.cp.async.shared.global
 // CHECK-COUNT-2: nvvm.mma.sync
+
+// -----
+
+// Of blocks, lanes share what they have copied. A unit's two products begin with
+// what its sums of x subtract, and are scaled before they are added.
+kf.kernel @blocks(%x: tensor<1x256xf32>, %w: tensor<16x256x!kf.quant<q4_0>, #kf.fragments>) -> tensor<1x16xf32>
+    attributes {schedule = #kf.stream<workgroup = [1, 16], warps = 1, tiles = 1, stages = 2>} {
+  %0 = kf.matmul %x, %w : tensor<1x256xf32>, tensor<16x256x!kf.quant<q4_0>, #kf.fragments>
+  kf.yield %0 : tensor<1x16xf32>
+}
+// CHECK-LABEL: gpu.func @blocks
+// CHECK-SAME:    memref<288xvector<4xi32>, #gpu.address_space<workgroup>>
+// CHECK-COUNT-4: nvvm.cp.async.shared.global
+// CHECK:         scf.if
+// CHECK:           nvvm.cp.async.shared.global
+// CHECK:         nvvm.cp.async.commit.group
+// CHECK-COUNT-2: gpu.shuffle xor
+// CHECK:         nvvm.cp.async.wait.group 0
+// CHECK:         nvvm.bar.warp.sync
+// CHECK-COUNT-6: llvm.load
+// CHECK-COUNT-2: nvvm.mma.sync {{.*}} : (vector<2xf16>, vector<2xf16>, f32)
+// CHECK-COUNT-4: math.fma
+// CHECK-COUNT-14: nvvm.mma.sync
+// CHECK-NOT:     nvvm.mma.sync
 
 // -----
 

@@ -110,8 +110,6 @@ StreamScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   checks.inRange("workgroup", workgroup, 1, maxTile);
   checks.inRange("warps", warps, 1, 32);
   checks.inRange("tiles", tiles, 1, 32);
-  checks.check(tiles % 2 == 0,
-               "tiles must be a multiple of 2, found " + Twine(tiles));
   checks.inRange("stages", stages, 2, 16);
   checks.inRange("reduction", reduction, 0, maxSize);
   return checks.result();

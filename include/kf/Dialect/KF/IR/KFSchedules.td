@@ -156,11 +156,12 @@ def KF_StreamScheduleAttr : KF_ScheduleAttr<"Stream", "stream"> {
     owns the row blocks of its columns; its warps share K, and what they have
     is added in workgroup memory, in an order that is always the same. x is
     split into two numbers of 16 bits, so that products are about as exact as
-    those of f32.
+    those of f32. An infinity in a row makes NaNs where the weight has blocks.
 
     - `workgroup`: [rows, columns]; a row block has 16 columns, or 8 with glu.
     - `warps`: of a workgroup. Along K, warps take tiles in turn.
-    - `tiles`: of the weight that a warp takes at a time; a multiple of 2.
+    - `tiles`: of the weight that a warp takes at a time; a multiple of 2 where
+      they are not of blocks.
     - `stages`: those that are on their way or at hand in workgroup memory.
     - `reduction`: K of the part of x that is in workgroup memory at a time, a
       multiple of that of `tiles` tiles for each warp; 0 means whole.
