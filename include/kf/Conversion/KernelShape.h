@@ -136,9 +136,8 @@ struct MmaShape {
 /// `#kf.fragments`.
 struct StreamShape {
   static constexpr int64_t lanes = 32;
-  /// K of two tiles, which share a load of x, and of the elements of a row that
-  /// a warp reads at a time.
-  static constexpr int64_t pairColumns = 32, lineColumns = 256;
+  /// K of two tiles, which share a load of x.
+  static constexpr int64_t pairColumns = 32;
 
   /// What scales a unit of a block-quantized weight, whose codes matrix units
   /// multiply as they are, and what of x goes with it.
@@ -155,27 +154,46 @@ struct StreamShape {
   int64_t rows = 1;         ///< of x, at most
   int64_t blocks = 1;       ///< row blocks of the workgroup
   int64_t blockColumns = 1; ///< columns of the product in one of them
+  int64_t warpBlocks = 1;   ///< row blocks of a warp at a time
+  int64_t rowWarps = 1;     ///< warps that divide row blocks: a divisor
   int64_t tilesOfRow = 0;   ///< tiles of K
-  int64_t chunkTiles = 0;   ///< of which x is in workgroup memory at a time
-  int64_t chunks = 0;
-  bool hasSquares = false; ///< of rows of x, which a norm scales
+  int64_t chunkSteps = 0;   ///< steps of which x is in workgroup memory at a time
+  int64_t slices = 1;       ///< chunks of a share
+  bool hasSquares = false;  ///< of rows of x, which a norm scales
 
   int64_t threads() const { return warps * lanes; }
-  /// Steps of a warp for a row block and a chunk.
-  int64_t steps() const { return chunkTiles / (warps * tiles); }
-  /// Columns of K of a chunk, and all of them.
-  int64_t chunkColumns() const { return chunkTiles * tileColumns; }
-  int64_t paddedColumns() const { return chunks * chunkColumns(); }
+  /// K is divided into shares, one for each warp, which sum by themselves. Where
+  /// warps divide row blocks, those with the same have some shares at a time.
+  int64_t sharesAtOnce() const { return warps / rowWarps; }
+  int64_t rounds() const { return rowWarps; }
+  /// Steps of a share.
+  int64_t steps() const { return slices * chunkSteps; }
+  /// Parts of x that are in workgroup memory one after the other.
+  int64_t chunks() const { return rounds() * slices; }
+  /// Row blocks of all warps at a time, and how often they take some.
+  int64_t passBlocks() const { return rowWarps * warpBlocks; }
+  int64_t passes() const { return (blocks + passBlocks() - 1) / passBlocks(); }
+  /// Columns of K of a warp's step, of one step of the warps that differ in
+  /// shares, of a chunk, and all.
+  int64_t stepColumns() const { return tiles * tileColumns; }
+  int64_t roundColumns() const { return sharesAtOnce() * stepColumns(); }
+  int64_t chunkColumns() const { return chunkSteps * roundColumns(); }
+  int64_t paddedColumns() const { return steps() * warps * stepColumns(); }
+  /// K of a sum of squares.
+  int64_t lineColumns() const {
+    int64_t columns = stepColumns() & -stepColumns();
+    return columns < 256 ? columns : 256;
+  }
   /// Tiles of 8 columns that a row's two parts go to: of 4 rows and both parts,
   /// or of 8 rows and one part.
   int64_t columnTiles() const { return rows <= 4 ? 1 : rows <= 8 ? 2 : 4; }
   /// Sums of squares of a row: one for each line.
-  int64_t squares() const { return paddedColumns() / lineColumns; }
+  int64_t squares() const { return paddedColumns() / lineColumns(); }
 
   // Elements of workgroup memory: vectors of 16 bytes, and f32.
   int64_t xVectors() const { return chunkColumns() / pairColumns * rows * 8; }
   int64_t ringVectors() const {
-    return warps * stages * tiles * tileBytes / 16;
+    return warps * stages * warpBlocks * tiles * tileBytes / 16;
   }
   /// Columns that sums of x have for each pair: of all rows and some more,
   /// which fill up a tile's.
@@ -195,7 +213,9 @@ struct StreamShape {
     }
     return 0;
   }
-  int64_t sums() const { return blocks * warps * 2 * rows * 16; }
+  /// A warp that has all shares of its row blocks adds them itself.
+  int64_t sumsOfBlock() const { return sharesAtOnce() == 1 ? 1 : warps; }
+  int64_t sums() const { return blocks * sumsOfBlock() * 2 * rows * 16; }
   int64_t bytes() const {
     return 16 * (xVectors() + ringVectors()) + 4 * (sums() + xSums()) +
            (hasSquares ? 4 * rows * (squares() + 1) : 0);

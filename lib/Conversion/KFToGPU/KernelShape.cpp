@@ -309,20 +309,26 @@ getShape(KernelOp kernel, StreamScheduleAttr schedule, FailFn fail) {
                 "where they have " +
                 Twine(tile.columns) + " columns");
   stream.tilesOfRow = tile.tilesOf(w.getShape().back());
-  // All warps' steps, in whole lines.
-  int64_t unit = std::lcm(stream.warps * stream.tiles,
-                          StreamShape::lineColumns / tile.columns);
-  int64_t whole = llvm::alignTo(stream.tilesOfRow, unit);
-  stream.chunkTiles =
+  // With more rows, or parts of them, x is read for more than one row block.
+  if (stream.rows > 4 || schedule.getReduction() != 0) {
+    stream.warpBlocks = std::min<int64_t>(stream.blocks, 2);
+    while (stream.passes() > 1 && stream.rowWarps < stream.warps)
+      do
+        ++stream.rowWarps;
+      while (stream.warps % stream.rowWarps != 0);
+  }
+  const int64_t steps =
+      llvm::divideCeil(stream.tilesOfRow, stream.warps * stream.tiles);
+  stream.chunkSteps =
       schedule.getReduction() == 0
-          ? whole
-          : std::min(schedule.getReduction() / tile.columns, whole);
-  if (stream.chunkTiles == 0 || stream.chunkTiles % unit != 0 ||
-      schedule.getReduction() % tile.columns != 0)
+          ? steps
+          : std::min(schedule.getReduction() / stream.roundColumns(), steps);
+  if (stream.chunkSteps == 0 ||
+      schedule.getReduction() % stream.roundColumns() != 0)
     return fail("reduction (" + Twine(schedule.getReduction()) +
-                ") must be a multiple of " + Twine(unit * tile.columns) +
+                ") must be a multiple of " + Twine(stream.roundColumns()) +
                 ", a step of all warps");
-  stream.chunks = llvm::divideCeil(stream.tilesOfRow, stream.chunkTiles);
+  stream.slices = llvm::divideCeil(steps, stream.chunkSteps);
   Operation *norm = op.getX().getDefiningOp();
   stream.hasSquares = isa_and_nonnull<RmsNormOp>(norm);
   KernelShape shape;

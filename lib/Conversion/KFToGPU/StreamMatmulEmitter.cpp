@@ -14,9 +14,12 @@
 // are split into two numbers of 16 bits each, what is rounded and what that
 // leaves, which have columns of their own.
 //
-// A workgroup has a few row blocks of the weight. Its warps take tiles along K
-// in turn; their sums meet in workgroup memory, and are added in the order of
-// the warps. A norm's scale is multiplied to the sums, so that x is read once.
+// A workgroup has a few row blocks of the weight. K is divided into as many
+// shares as there are warps: these take tiles along K in turn. What shares have
+// is added in their order, in workgroup memory. With more rows of x, reading x
+// costs as much as the weight: then warps have row blocks of their own, and all
+// shares one after the other, so that they add up in registers. A norm's scale
+// is multiplied to the sums, so that x is read once.
 //
 //===----------------------------------------------------------------------===//
 
@@ -87,16 +90,19 @@ private:
     group = div(lane, 4);
     inGroup = rem(lane, 4);
     blocks = e.ceilDiv(columns, stream.blockColumns);
-    total = scaled(blocks, stream.steps());
+    passes = e.ceilDiv(blocks, stream.passBlocks());
+    total = scaled(passes, stream.rounds() * stream.steps());
+    share = rem(warp, stream.sharesAtOnce());
+    ownBlock = scaled(div(warp, stream.sharesAtOnce()), stream.warpBlocks);
 
     // What this lane copies and reads: of the warp's first tile.
-    Value block = div(first, stream.blockColumns);
+    Value block = e.add(div(first, stream.blockColumns), ownBlock);
     Value tile =
-        e.add(scaled(block, stream.tilesOfRow), scaled(warp, stream.tiles));
+        e.add(scaled(block, stream.tilesOfRow), scaled(share, stream.tiles));
     Value ofLane = scaled(lane, vectorBytes);
     source = code.advance(code.pointerTo(e.bufferOf(weight)),
                           e.add(scaled(tile, tileBytes), ofLane));
-    ringOfWarp = scaled(warp, stream.stages * stream.tiles * tileBytes);
+    ringOfWarp = scaled(warp, stream.stages * slotBytes());
     ringPointer = code.advance(code.pointerTo(ring), e.add(ringOfWarp, ofLane));
     for (int64_t number = 0; number < stream.columnTiles(); ++number)
       xOfLane.push_back(e.add(scaled(columnOf(number), 4), inGroup));
@@ -107,22 +113,21 @@ private:
     }
 
     // Weights are on their way while the kernels before this one end.
-    startChunk(e.index(0), total);
+    Cursor cursor = {e.index(0), e.index(0), e.index(0), ownBlock, e.index(0)};
+    for (int64_t stage = 0; stage + 1 < stream.stages; ++stage) {
+      startCopies(cursor, e.index(stage));
+      cursor = after(cursor);
+    }
     waitOnce();
-    if (stream.chunks == 1)
-      emitChunk(e.index(0));
-    else
-      e.loop(e.index(stream.chunks), [&](Value chunk) {
-        emitChunk(chunk);
-        if (blockTiles)
-          syncLanes(); // before slots are overwritten that others read
-        Value next = e.add(chunk, e.index(1));
-        startChunk(next, e.select(e.isLess(next, e.index(stream.chunks)), total,
-                                  e.index(0)));
-        e.barrier(); // before x is overwritten
-      });
+    if (stream.chunks() == 1) {
+      stageX(e.index(0), e.index(0));
+      e.barrier();
+      if (stream.hasSquares)
+        emitScales(); // seen behind the next barrier
+    }
+    emitPasses(cursor);
     e.barrier();
-    if (stream.hasSquares) {
+    if (stream.hasSquares && stream.chunks() > 1) {
       emitScales();
       e.barrier();
     }
@@ -152,67 +157,91 @@ private:
     return dyn_cast<BlockArgument>(w);
   }
 
-  /// What a warp copies next: the step's number, its number in the row block,
-  /// and where its first tile begins, in bytes from `source` on.
+  /// What a warp copies next: the step's number of all, and in its share; the
+  /// round; the first of the row blocks; and where its first tile begins, in
+  /// bytes from `source` on.
   struct Cursor {
-    Value number, step, offset;
+    Value number, step, round, block, offset;
   };
 
-  Cursor firstOf(Value chunk) {
-    return {e.index(0), e.index(0),
-            scaled(chunk, stream.chunkTiles * tileBytes)};
+  int64_t slotBytes() const {
+    return stream.warpBlocks * stream.tiles * tileBytes;
   }
 
   Cursor after(const Cursor &cursor) {
     const int64_t stepBytes = stream.warps * stream.tiles * tileBytes;
-    const int64_t blockBytes =
-        stream.tilesOfRow * tileBytes - (stream.steps() - 1) * stepBytes;
-    Value number = e.add(cursor.number, e.index(1));
-    if (stream.steps() == 1)
-      return {number, cursor.step, e.add(cursor.offset, e.index(blockBytes))};
-    Value step = e.add(cursor.step, e.index(1));
-    Value isInside = e.isLess(step, e.index(stream.steps()));
-    return {number, e.select(isInside, step, e.index(0)),
-            e.add(cursor.offset,
-                  e.select(isInside, e.index(stepBytes), e.index(blockBytes)))};
-  }
-
-  /// Starts the copies of the first steps of a chunk of `count` steps, for all
-  /// slots but one.
-  void startChunk(Value chunk, Value count) {
-    Cursor cursor = firstOf(chunk);
-    for (int64_t stage = 0; stage + 1 < stream.stages; ++stage) {
-      startCopies(chunk, cursor, count, e.index(stage));
-      cursor = after(cursor);
+    // From the last step of a share to the first of the next round, and from
+    // the last round's to those of other row blocks.
+    const int64_t roundBytes =
+        stream.sharesAtOnce() * stream.tiles * tileBytes -
+        (stream.steps() - 1) * stepBytes;
+    const int64_t passBytes =
+        stream.passBlocks() * stream.tilesOfRow * tileBytes -
+        (stream.rounds() - 1) * stream.sharesAtOnce() * stream.tiles *
+            tileBytes -
+        (stream.steps() - 1) * stepBytes;
+    Cursor next = cursor;
+    next.number = e.add(cursor.number, e.index(1));
+    Value bytes = e.index(passBytes);
+    Value block = e.add(cursor.block, e.index(stream.passBlocks()));
+    if (stream.rounds() > 1) {
+      Value round = e.add(cursor.round, e.index(1));
+      Value isInside = e.isLess(round, e.index(stream.rounds()));
+      next.round = e.select(isInside, round, e.index(0));
+      block = e.select(isInside, cursor.block, block);
+      bytes = e.select(isInside, e.index(roundBytes), bytes);
     }
+    if (stream.steps() > 1) {
+      next.step = e.add(cursor.step, e.index(1));
+      Value isInside = e.isLess(next.step, e.index(stream.steps()));
+      next.step = e.select(isInside, next.step, e.index(0));
+      next.round = e.select(isInside, cursor.round, next.round);
+      block = e.select(isInside, cursor.block, block);
+      bytes = e.select(isInside, e.index(stepBytes), bytes);
+    }
+    next.block = block;
+    next.offset = e.add(cursor.offset, bytes);
+    return next;
   }
 
   /// Starts the copies of a step, if there is one, into slot number `slot`: a
   /// group of copies.
-  void startCopies(Value chunk, const Cursor &cursor, Value count, Value slot) {
-    e.ifThen(e.isLess(cursor.number, count), [&] {
-      Value to =
-          code.advance(ringPointer, scaled(slot, stream.tiles * tileBytes));
+  void startCopies(const Cursor &cursor, Value slot) {
+    auto copyBlock = [&](int64_t number) {
+      Value to = code.advance(
+          ringPointer,
+          e.add(scaled(slot, slotBytes()),
+                e.index(number * stream.tiles * tileBytes)));
       for (int64_t i = 0; i < stream.tiles; ++i) {
-        Value offset = e.add(cursor.offset, e.index(i * tileBytes));
+        Value offset = e.add(
+            cursor.offset,
+            e.index((number * stream.tilesOfRow + i) * tileBytes));
         Value bytes = word(vectorBytes);
-        if (stream.chunks * stream.chunkTiles != stream.tilesOfRow) {
-          Value inChunk =
-              e.add(scaled(e.add(scaled(cursor.step, stream.warps), warp),
-                           stream.tiles),
-                    e.index(i));
+        if (stream.steps() * stream.warps * stream.tiles != stream.tilesOfRow) {
+          Value step = e.add(
+              scaled(cursor.step, stream.warps),
+              e.add(scaled(cursor.round, stream.sharesAtOnce()), share));
           Value isInside =
-              e.isLess(e.add(scaled(chunk, stream.chunkTiles), inChunk),
+              e.isLess(e.add(scaled(step, stream.tiles), e.index(i)),
                        e.index(stream.tilesOfRow));
           bytes = e.select(isInside, bytes, word(0));
           // The warp's own first tile may be past the end, too.
-          offset = e.select(
-              isInside, offset,
-              e.sub(e.index(0), scaled(warp, stream.tiles * tileBytes)));
+          Value own = e.add(scaled(ownBlock, stream.tilesOfRow),
+                            scaled(share, stream.tiles));
+          offset = e.select(isInside, offset,
+                            e.sub(e.index(0), scaled(own, tileBytes)));
         }
         copyTile(code.advance(to, i * tileBytes), code.advance(source, offset),
                  bytes);
       }
+    };
+    e.ifThen(e.isLess(cursor.number, total), [&] {
+      for (int64_t number = 0; number < stream.warpBlocks; ++number)
+        if (stream.passBlocks() == 1)
+          copyBlock(number);
+        else
+          e.ifThen(e.isLess(e.add(cursor.block, e.index(number)), blocks),
+                   [&] { copyBlock(number); });
     });
     code.commitCopies();
   }
@@ -235,50 +264,89 @@ private:
   // Products
   //===--------------------------------------------------------------------===//
 
-  /// Adds the products of one chunk of K, whose first copies were started.
-  void emitChunk(Value chunk) {
-    Cursor cursor = firstOf(chunk);
-    for (int64_t stage = 0; stage + 1 < stream.stages; ++stage)
-      cursor = after(cursor);
-    stageX(chunk);
-    e.barrier();
-    SmallVector<Value> state = {e.index(0), cursor.number, cursor.step,
-                                cursor.offset};
-    e.loop(e.index(0), blocks, e.index(1), state,
-           [&](Value block, ValueRange args) {
-             SmallVector<Value> inits(args);
-             llvm::append_range(inits, initialSums(chunk, block));
-             auto steps =
-                 e.loop(e.index(0), e.index(stream.steps()), e.index(1), inits,
-                        [&](Value step, ValueRange values) {
-                          return emitStep(chunk, step, values);
-                        });
-             SmallVector<Value> results(steps.getResults());
-             storeSums(block, ArrayRef(results).drop_front(state.size()));
-             results.resize(state.size());
-             return results;
-           });
+  /// Calls `body` `count` times; a state goes from one to the next.
+  SmallVector<Value>
+  repeat(Value count, ValueRange state,
+         function_ref<SmallVector<Value>(Value, ValueRange)> body) {
+    if (getConstantIntValue(count) == 1)
+      return body(e.index(0), state);
+    auto loop = e.loop(e.index(0), count, e.index(1), state, body);
+    return SmallVector<Value>(loop.getResults());
   }
 
-  /// Multiplies the tiles of the oldest slot; `values` are the slot, the
-  /// cursor and the sums.
-  SmallVector<Value> emitStep(Value chunk, Value step, ValueRange values) {
+  /// Adds the products of all row blocks; copies up to `cursor` are started.
+  void emitPasses(const Cursor &cursor) {
+    const int64_t count = 4 * stream.columnTiles() * stream.warpBlocks;
+    const bool addsRounds = stream.rounds() > 1 && stream.sharesAtOnce() == 1;
+    SmallVector<Value> state = {e.index(0),   cursor.number, cursor.step,
+                                cursor.round, cursor.block,  cursor.offset};
+    const size_t fixed = state.size();
+    repeat(passes, state, [&](Value pass, ValueRange values) {
+      SmallVector<Value> args(values);
+      Value block = e.add(scaled(pass, stream.passBlocks()), ownBlock);
+      if (addsRounds) // what is added to -0 stays as it is
+        args.append(count, e.f32(-0.0));
+      args = repeat(
+          e.index(stream.rounds()), args, [&](Value round, ValueRange values) {
+            SmallVector<Value> before(values.drop_front(fixed));
+            SmallVector<Value> args = emitShare(round, values.take_front(fixed));
+            SmallVector<Value> sums(ArrayRef(args).drop_front(fixed));
+            args.resize(fixed);
+            if (!addsRounds) {
+              Value place =
+                  e.add(scaled(round, stream.sharesAtOnce()), share);
+              storeSums(block, place, sums);
+              return args;
+            }
+            for (auto [total, sum] : llvm::zip(before, sums))
+              args.push_back(e.add(total, sum));
+            return args;
+          });
+      if (addsRounds)
+        storeSums(block, e.index(0), ArrayRef(args).drop_front(fixed));
+      args.resize(fixed);
+      return args;
+    });
+  }
+
+  /// Adds the products of a share, that of this warp in round number `round`.
+  SmallVector<Value> emitShare(Value round, ValueRange state) {
+    SmallVector<Value> args(state);
+    args.append(4 * stream.columnTiles() * stream.warpBlocks, e.f32(0.0));
+    return repeat(
+        e.index(stream.slices), args, [&](Value slice, ValueRange values) {
+          if (stream.chunks() > 1) {
+            e.barrier(); // before x is overwritten
+            stageX(round, slice);
+            e.barrier();
+          }
+          return repeat(e.index(stream.chunkSteps), values, [&](Value step,
+                                                                ValueRange all) {
+            return emitStep(step, all);
+          });
+        });
+  }
+
+  /// Multiplies the tiles of the oldest slot with step number `step` of the
+  /// chunk; `values` are the slot, the cursor and the sums.
+  SmallVector<Value> emitStep(Value step, ValueRange values) {
     Value slot = values[0];
-    Cursor cursor = {values[1], values[2], values[3]};
-    SmallVector<Value> sums(values.drop_front(4));
+    Cursor cursor = {values[1], values[2], values[3], values[4], values[5]};
+    SmallVector<Value> sums(values.drop_front(6));
     code.waitForCopies(stream.stages - 2);
-    Value place = e.add(ringOfWarp, scaled(slot, stream.tiles * tileBytes));
+    Value place = e.add(ringOfWarp, scaled(slot, slotBytes()));
+    const int64_t count = stream.warpBlocks * stream.tiles;
     SmallVector<Value> tiles;
     SmallVector<StreamBlocks::Tile> tilesOfBlocks;
     if (blockTiles) {
       syncLanes(); // they read what others have copied
       Value pointer = code.pointerTo(ring);
-      for (int64_t i = 0; i < stream.tiles; ++i)
+      for (int64_t i = 0; i < count; ++i)
         tilesOfBlocks.push_back(blockTiles->load(
             code.advance(pointer, e.add(place, e.index(i * tileBytes)))));
     } else {
       Value first = e.add(div(place, vectorBytes), lane);
-      for (int64_t i = 0; i < stream.tiles; ++i)
+      for (int64_t i = 0; i < count; ++i)
         tiles.push_back(memref::LoadOp::create(
             b, loc, ring, e.add(first, e.index(i * StreamShape::lanes))));
     }
@@ -286,28 +354,37 @@ private:
     Value isFirst = e.isLess(slot, e.index(1));
     Value free =
         e.select(isFirst, e.index(stream.stages - 1), e.sub(slot, e.index(1)));
-    startCopies(chunk, cursor, total, free);
+    startCopies(cursor, free);
     cursor = after(cursor);
 
-    Value firstTile =
-        scaled(e.add(scaled(step, stream.warps), warp), stream.tiles);
+    Value firstTile = scaled(
+        e.add(scaled(step, stream.sharesAtOnce()), share), stream.tiles);
     if (blockTiles) {
       constexpr int64_t pairs = 8;
-      for (auto [number, tile] : llvm::enumerate(tilesOfBlocks))
-        blockTiles->multiply(
-            tile, scaled(e.add(firstTile, e.index(number)), pairs), sums);
+      const int64_t ofBlock = 4 * stream.columnTiles();
+      for (int64_t i = 0; i < stream.tiles; ++i)
+        for (int64_t number = 0; number < stream.warpBlocks; ++number)
+          blockTiles->multiply(
+              tilesOfBlocks[number * stream.tiles + i],
+              scaled(e.add(firstTile, e.index(i)), pairs),
+              MutableArrayRef(sums).slice(number * ofBlock, ofBlock));
     } else {
       multiplyPlain(tiles, div(firstTile, 2), sums);
     }
     Value next = e.add(slot, e.index(1));
     Value isInside = e.isLess(next, e.index(stream.stages));
     SmallVector<Value> results = {e.select(isInside, next, e.index(0)),
-                                  cursor.number, cursor.step, cursor.offset};
+                                  cursor.number,
+                                  cursor.step,
+                                  cursor.round,
+                                  cursor.block,
+                                  cursor.offset};
     llvm::append_range(results, sums);
     return results;
   }
 
-  /// Adds the products of `tiles`, whose x begins at pair `firstPair`.
+  /// Adds the products of `tiles`, those of each row block in turn, whose x
+  /// begins at pair `firstPair`.
   void multiplyPlain(ArrayRef<Value> tiles, Value firstPair,
                      MutableArrayRef<Value> sums) {
     for (int64_t pair = 0; pair < stream.tiles / 2; ++pair) {
@@ -316,11 +393,15 @@ private:
       for (auto [number, column] : llvm::enumerate(xOfLane)) {
         SmallVector<Value> x = wordsOf(
             memref::LoadOp::create(b, loc, xMemory, e.add(place, column)));
-        MutableArrayRef<Value> own = sums.slice(4 * number, 4);
         for (int64_t half = 0; half < 2; ++half)
-          llvm::copy(code.multiplyAdd(element, wordsOf(tiles[2 * pair + half]),
-                                      ArrayRef(x).slice(2 * half, 2), own),
-                     own.begin());
+          for (int64_t block = 0; block < stream.warpBlocks; ++block) {
+            MutableArrayRef<Value> own =
+                sums.slice(4 * (block * stream.columnTiles() + number), 4);
+            Value tile = tiles[block * stream.tiles + 2 * pair + half];
+            llvm::copy(code.multiplyAdd(element, wordsOf(tile),
+                                        ArrayRef(x).slice(2 * half, 2), own),
+                       own.begin());
+          }
       }
     }
   }
@@ -347,44 +428,97 @@ private:
   /// the right operand: [pairs of tiles][parts][rows][4] vectors, of which each
   /// has words of columns 2 t, 2 t + 8, 2 t + 16 and 2 t + 24; where the weight
   /// has blocks, of 4 t, 4 t + 2, 4 t + 16 and 4 t + 18.
-  void stageX(Value chunk) {
-    constexpr int64_t perUnit = 8;
+  void stageX(Value round, Value slice) {
+    // Loads of some vectors are under way at a time.
     const int64_t units = stream.chunkColumns() / perUnit;
-    e.forThreads(scaled(rows, units), [&](Value number) {
-      Value row = div(number, units), unit = rem(number, units);
-      Value pair = div(unit, 4), t = rem(unit, 4);
-      // A lane's columns: neighbours of 2, or, of blocks, of 4.
-      Value inChunk = e.add(scaled(pair, StreamShape::pairColumns),
-                            scaled(t, blockTiles ? 4 : 2));
-      Value column = e.add(scaled(chunk, stream.chunkColumns()), inChunk);
-      SmallVector<Value> high, low;
-      Value sum = e.f32(0.0);
-      SmallVector<Value> parts = {sum, sum};
-      for (int64_t i = 0; i < 4; ++i) {
-        const int64_t offset = blockTiles ? 16 * (i / 2) + 2 * (i % 2) : 8 * i;
-        Value k = e.add(column, e.index(offset));
-        Value first = loadColumn(row, k, sum);
-        Value second = loadColumn(row, e.add(k, e.index(1)), sum);
-        if (blockTiles) {
-          parts[i / 2] = e.add(parts[i / 2], e.add(first, second));
-          if (double scale = blockTiles->scaleOfPair(i); scale != 1) {
-            first = e.mul(first, e.f32(scale));
-            second = e.mul(second, e.f32(scale));
-          }
+    const int64_t threads = stream.threads(), lanes = StreamShape::lanes;
+    const int64_t most =
+        std::clamp<int64_t>(stream.rows * units / threads, 1, norm ? 2 : 4);
+    Value count = scaled(rows, units);
+    // Lanes of a warp go together.
+    if (units % lanes != 0)
+      count = scaled(e.ceilDiv(count, lanes), lanes);
+    e.loop(e.thread, count, e.index(most * threads), {},
+           [&](Value first, ValueRange) -> SmallVector<Value> {
+             SmallVector<XUnit> all;
+             for (int64_t i = 0; i < most; ++i) {
+               Value number = e.add(first, e.index(i * threads));
+               if (i > 0) // else once more what is there
+                 number = e.select(e.isLess(number, count), number, first);
+               all.push_back(loadUnit(number, units, round, slice));
+             }
+             for (XUnit &unit : all)
+               storeUnit(unit);
+             return {};
+           });
+  }
+
+  /// What a lane splits at a time: 8 columns of a row of x.
+  struct XUnit {
+    Value row, pair, inPair; ///< place in workgroup memory
+    Value line;              ///< of squares
+    SmallVector<Value> values;
+    Value squares;
+  };
+
+  XUnit loadUnit(Value number, int64_t units, Value round, Value slice) {
+    XUnit unit;
+    unit.row = div(number, units);
+    if (units % StreamShape::lanes != 0)
+      unit.row = e.select(e.isLess(unit.row, rows), unit.row,
+                          e.sub(rows, e.index(1)));
+    Value inRow = rem(number, units);
+    unit.pair = div(inRow, 4);
+    unit.inPair = rem(inRow, 4);
+    // Where the pair is in K.
+    Value inChunk = scaled(unit.pair, StreamShape::pairColumns);
+    Value column = e.add(scaled(slice, stream.chunkColumns()), inChunk);
+    if (stream.rounds() > 1) {
+      Value step = e.add(scaled(slice, stream.chunkSteps),
+                         div(inChunk, stream.roundColumns()));
+      Value ofShare = e.add(scaled(round, stream.roundColumns()),
+                            rem(inChunk, stream.roundColumns()));
+      column =
+          e.add(scaled(step, stream.warps * stream.stepColumns()), ofShare);
+    }
+    unit.line = div(column, stream.lineColumns());
+    // A lane's columns: neighbours of 2, or, of blocks, of 4.
+    column = e.add(column, scaled(unit.inPair, blockTiles ? 4 : 2));
+    unit.squares = e.f32(0.0);
+    for (int64_t i = 0; i < 4; ++i) {
+      const int64_t offset = blockTiles ? 16 * (i / 2) + 2 * (i % 2) : 8 * i;
+      for (int64_t k = offset; k < offset + 2; ++k)
+        unit.values.push_back(
+            loadColumn(unit.row, e.add(column, e.index(k)), unit.squares));
+    }
+    return unit;
+  }
+
+  void storeUnit(const XUnit &unit) {
+    SmallVector<Value> high, low;
+    SmallVector<Value> parts = {e.f32(0.0), e.f32(0.0)};
+    for (int64_t i = 0; i < 4; ++i) {
+      Value first = unit.values[2 * i], second = unit.values[2 * i + 1];
+      if (blockTiles) {
+        parts[i / 2] = e.add(parts[i / 2], e.add(first, second));
+        if (double scale = blockTiles->scaleOfPair(i); scale != 1) {
+          first = e.mul(first, e.f32(scale));
+          second = e.mul(second, e.f32(scale));
         }
-        auto [rounded, rest] = split(first, second);
-        high.push_back(rounded);
-        low.push_back(rest);
       }
-      Value place =
-          e.add(scaled(e.add(scaled(pair, 2 * stream.rows), row), 4), t);
-      storeWords(high, place);
-      storeWords(low, e.add(place, e.index(stream.rows * 4)));
-      if (blockTiles)
-        blockTiles->storeSums(pair, row, parts);
-      if (stream.hasSquares)
-        storeSquares(chunk, row, unit, sum);
-    });
+      auto [rounded, rest] = split(first, second);
+      high.push_back(rounded);
+      low.push_back(rest);
+    }
+    Value place =
+        e.add(scaled(e.add(scaled(unit.pair, 2 * stream.rows), unit.row), 4),
+              unit.inPair);
+    storeWords(high, place);
+    storeWords(low, e.add(place, e.index(stream.rows * 4)));
+    if (blockTiles)
+      blockTiles->storeSums(unit.pair, unit.row, parts);
+    if (stream.hasSquares)
+      storeSquares(unit);
   }
 
   /// Column `k` of a row of x, 0 past the end; without its norm's scale, and
@@ -406,40 +540,51 @@ private:
     return isInside ? e.select(isInside, product, e.f32(0.0)) : product;
   }
 
-  /// Adds what the warp's lanes have, which is of one line of a row.
-  void storeSquares(Value chunk, Value row, Value unit, Value sum) {
-    for (int64_t mask = 1; mask < StreamShape::lanes; mask *= 2) {
-      Value other =
-          gpu::ShuffleOp::create(b, loc, sum, mask, StreamShape::lanes,
-                                 gpu::ShuffleMode::XOR)
-              .getShuffleResult();
-      sum = e.add(sum, other);
-    }
-    const int64_t lines = stream.chunkColumns() / StreamShape::lineColumns;
-    Value line = e.add(scaled(chunk, lines), div(unit, StreamShape::lanes));
-    e.ifThen(e.isLess(lane, e.index(1)), [&] {
-      memref::StoreOp::create(b, loc, sum, squares,
-                              e.add(scaled(row, stream.squares()), line));
+  /// Adds what the lanes have that share a line of a row.
+  void storeSquares(const XUnit &unit) {
+    const int64_t sharing = stream.lineColumns() / perUnit;
+    Value sum = addLanes(unit.squares, sharing);
+    e.ifThen(e.isLess(rem(lane, sharing), e.index(1)), [&] {
+      memref::StoreOp::create(
+          b, loc, sum, squares,
+          e.add(scaled(unit.row, stream.squares()), unit.line));
     });
   }
 
-  /// The scale of each row, as rowStatistics() has it.
+  /// The sum of `count` lanes, a power of two.
+  Value addLanes(Value sum, int64_t count) {
+    for (int64_t mask = 1; mask < count; mask *= 2)
+      sum = e.add(sum, gpu::ShuffleOp::create(b, loc, sum, mask,
+                                              StreamShape::lanes,
+                                              gpu::ShuffleMode::XOR)
+                           .getShuffleResult());
+    return sum;
+  }
+
+  /// The scale of each row, as rowStatistics() has it; a warp for each.
   void emitScales() {
-    e.forThreads(rows, [&](Value row) {
-      Value sum =
-          e.loop(e.index(0), e.index(stream.squares()), e.index(1), e.f32(0.0),
-                 [&](Value line, ValueRange args) -> SmallVector<Value> {
-                   Value part = memref::LoadOp::create(
-                       b, loc, squares,
-                       e.add(scaled(row, stream.squares()), line));
-                   return {e.add(args[0], part)};
-                 })
-              .getResult(0);
+    constexpr int64_t lanes = StreamShape::lanes;
+    e.forThreads(scaled(rows, lanes), [&](Value number) {
+      Value row = div(number, lanes), sum = e.f32(0.0);
+      for (int64_t at = 0; at < stream.squares(); at += lanes) {
+        Value line = e.add(lane, e.index(at));
+        Value isInside;
+        if (stream.squares() - at < lanes) {
+          isInside = e.isLess(line, e.index(stream.squares()));
+          line = e.select(isInside, line, e.index(0));
+        }
+        Value part = memref::LoadOp::create(
+            b, loc, squares, e.add(scaled(row, stream.squares()), line));
+        sum = e.add(sum, isInside ? e.select(isInside, part, e.f32(0.0)) : part);
+      }
+      sum = addLanes(sum, lanes);
       Value mean = e.mul(sum, e.f32(1.0 / static_cast<double>(extent)));
       Value root = math::SqrtOp::create(
           b, loc, e.add(mean, e.f32(norm.getEps().convertToDouble())));
-      memref::StoreOp::create(
-          b, loc, arith::DivFOp::create(b, loc, e.f32(1.0), root), scales, row);
+      Value scale = arith::DivFOp::create(b, loc, e.f32(1.0), root);
+      e.ifThen(e.isLess(lane, e.index(1)), [&] {
+        memref::StoreOp::create(b, loc, scale, scales, row);
+      });
     });
   }
 
@@ -496,9 +641,11 @@ private:
   // Sums
   //===--------------------------------------------------------------------===//
 
-  /// Where a workgroup has sums: [row blocks][warps][parts][rows][16 lines].
-  Value sumPlace(Value block, Value ofWarp, Value part, Value row, Value line) {
-    Value place = e.add(scaled(block, stream.warps), ofWarp);
+  /// Where a workgroup has sums: [row blocks][shares, or one][parts][rows][16
+  /// lines].
+  Value sumPlace(Value block, Value ofShare, Value part, Value row,
+                 Value line) {
+    Value place = e.add(scaled(block, stream.sumsOfBlock()), ofShare);
     place = e.add(scaled(place, 2), part);
     place = e.add(scaled(place, stream.rows), row);
     return e.add(scaled(place, Tile::rows), line);
@@ -520,32 +667,29 @@ private:
       }
   }
 
-  /// Zeros, or what the chunks before have left.
-  SmallVector<Value> initialSums(Value chunk, Value block) {
-    SmallVector<Value> sums(4 * stream.columnTiles(), e.f32(0.0));
-    if (stream.chunks == 1)
-      return sums;
-    Value isFirst = e.isLess(chunk, e.index(1));
-    forSums([&](int64_t number, Value part, Value row, Value line) {
-      Value clamped =
-          e.select(e.isLess(row, e.index(stream.rows)), row, e.index(0));
-      Value before = memref::LoadOp::create(
-          b, loc, sumMemory, sumPlace(block, warp, part, clamped, line));
-      sums[number] = e.select(isFirst, sums[number], before);
-    });
-    return sums;
-  }
-
-  void storeSums(Value block, ArrayRef<Value> sums) {
-    forSums([&](int64_t number, Value part, Value row, Value line) {
-      e.ifThen(e.isLess(row, e.index(stream.rows)), [&] {
-        memref::StoreOp::create(b, loc, sums[number], sumMemory,
-                                sumPlace(block, warp, part, row, line));
+  /// Stores the sums of row blocks from `block` on.
+  void storeSums(Value block, Value ofShare, ArrayRef<Value> sums) {
+    const int64_t ofBlock = 4 * stream.columnTiles();
+    auto store = [&](Value block, ArrayRef<Value> sums) {
+      forSums([&](int64_t number, Value part, Value row, Value line) {
+        e.ifThen(e.isLess(row, e.index(stream.rows)), [&] {
+          memref::StoreOp::create(b, loc, sums[number], sumMemory,
+                                  sumPlace(block, ofShare, part, row, line));
+        });
       });
-    });
+    };
+    for (int64_t number = 0; number < stream.warpBlocks; ++number) {
+      Value place = e.add(block, e.index(number));
+      ArrayRef<Value> own = sums.slice(number * ofBlock, ofBlock);
+      if (stream.passes() * stream.passBlocks() == stream.blocks)
+        store(place, own);
+      else
+        e.ifThen(e.isLess(place, e.index(stream.blocks)),
+                 [&] { store(place, own); });
+    }
   }
 
-  /// Adds the warps' sums of each element, and stores it.
+  /// Adds the shares' sums of each element, and stores it.
   LogicalResult storeElements() {
     LogicalResult stored = success();
     e.forThreads(scaled(rows, shape.columns), [&](Value number) {
@@ -567,11 +711,11 @@ private:
     return stored;
   }
 
-  /// The sum of an element: of all warps, each part by itself.
+  /// The sum of an element: of all shares, each part by itself.
   Value sumOf(Value block, Value row, Value line) {
     Value parts[2];
     for (int64_t part = 0; part < 2; ++part)
-      for (int64_t i = 0; i < stream.warps; ++i) {
+      for (int64_t i = 0; i < stream.sumsOfBlock(); ++i) {
         Value sum = memref::LoadOp::create(
             b, loc, sumMemory,
             sumPlace(block, e.index(i), e.index(part), row, line));
@@ -615,6 +759,7 @@ private:
   }
 
   static constexpr int64_t vectorBytes = 16;
+  static constexpr int64_t perUnit = 8;
 
   const StreamShape &stream;
   const int64_t tileBytes;
@@ -627,7 +772,9 @@ private:
 
   Value xMemory, ring, sumMemory, squares, scales;
   Value lane, warp, group, inGroup; // of this thread; 4 lanes are a group
-  Value blocks, total;              // row blocks, and steps for all of them
+  Value blocks, passes; // row blocks, and how often warps take some
+  Value total;          // a warp's steps for them
+  Value share, ownBlock; // of this warp, in the first round and pass
   Value source;                     // of this lane's copies
   Value ringOfWarp;                 // bytes to its first slot
   Value ringPointer;                // to this lane's part of it

@@ -106,7 +106,8 @@ double secondsOfStream(const KernelShape &shape, const Gpu &gpu,
                        double columns) {
   const StreamShape &stream = *shape.stream;
   const double groups = rowGroups * std::ceil(columns / shape.columns);
-  const double steps = stream.chunks * stream.steps() * stream.blocks;
+  const double steps = stream.passes() * stream.rounds() * stream.steps() *
+                       stream.warpBlocks;
   const double staged = stream.rows * extent;
   GroupCost group;
   group.bytes =
@@ -119,7 +120,7 @@ double secondsOfStream(const KernelShape &shape, const Gpu &gpu,
   group.cycles =
       stream.warps * steps * (24 + stream.tiles * ofTile) * 32 / kLanes +
       staged * 4 / kLanes;
-  group.latency = stream.chunks * (2 * kMemoryLatency + 2 * kBarrier) +
+  group.latency = stream.chunks() * (2 * kMemoryLatency + 2 * kBarrier) +
                   steps * kMemoryLatency / (stream.stages - 1);
   group.registers += 8 * stream.tiles + 8 * stream.columnTiles();
   return gpu.seconds(shape, group, groups, unique);

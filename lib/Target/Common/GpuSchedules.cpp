@@ -36,8 +36,9 @@ constexpr int64_t groupsPerDimension = 32768;
 constexpr int64_t attentionThreads = 128;
 /// Logits of a thread that are worth another one.
 constexpr int64_t logitsOfThread = 16;
-/// Workgroup memory that #kf.stream does with where it can have as much.
-constexpr int64_t streamMemory = 48 * 1024;
+/// Workgroup memory that #kf.stream does with where it can have as much, and
+/// what leaves as much for another kernel.
+constexpr int64_t streamMemory = 48 * 1024, halfMemory = 112 * 1024;
 /// Keys of one softmax block, and query rows that share it.
 constexpr int64_t keyTile = 32, queryRows = 8;
 /// The same on matrix units, and warps that divide the keys of one token.
@@ -96,9 +97,9 @@ public:
   }
 
 private:
-  /// Row blocks of the weight, so that all multiprocessors have some, and as
-  /// much of x in workgroup memory as fits; null where another schedule is
-  /// better or has to do.
+  /// A workgroup for each multiprocessor, so that those of the next kernel fit
+  /// beside them, and as much of x in workgroup memory as fits; null where
+  /// another schedule is better or has to do.
   StreamScheduleAttr selectStream(MatmulOp op, int64_t tokens) {
     auto type = cast<RankedTensorType>(op.getType());
     auto w = cast<RankedTensorType>(op.getW().getType());
@@ -106,57 +107,60 @@ private:
     if (!limits.mma || !hasFragments(w) || rows > kGpuFewRows ||
         w.getElementType().isF32() || op.getScales())
       return {};
+    // Sums depend on them, so that they are the same for all numbers of rows.
     const int64_t memory = limits.memory, warps = 8;
-    // Sums depend on it, so that it is one for all numbers of rows.
     const bool hasBlocks = isa<QuantType>(w.getElementType());
     const int64_t tiles = hasBlocks ? 1 : memory >= 2 * streamMemory ? 4 : 2;
     if (rows > 8 && memory <= streamMemory)
       rows = llvm::divideCeil(rows, 2);
-    const ::kf::FragmentTile tile = *getFragmentTile(w.getElementType());
-    const int64_t tileBytes = tile.bytes, groups = op.getGlu() ? 2 : 1;
-    const int64_t blocks =
-        ::kf::FragmentTile::rowBlocks(groups, type.getDimSize(1));
-    const int64_t unit = std::lcm<int64_t>(
-        warps * tiles,
-        llvm::divideCeil(StreamShape::lineColumns, tile.columns));
-    const int64_t whole =
-        llvm::alignTo(tile.tilesOf(w.getShape().back()), unit);
-    // A norm's sums come on top.
-    Operation *norm = op.getX().getDefiningOp();
-    const int64_t normBytes =
-        isa_and_nonnull<RmsNormOp>(norm)
-            ? 4 * rows * (whole * tile.columns / StreamShape::lineColumns + 1)
-        : norm ? 4 * 32 * warps + 8 * rows
-               : 0;
-    // Two workgroups to a multiprocessor, where they leave enough to each.
-    const int64_t residents = rows <= 4 ? 2 : 1;
-    const int64_t budget =
-        std::min(memory, residents == 2 ? 2 * streamMemory : memory) -
-        normBytes;
+    const int64_t ofBlock =
+        ::kf::FragmentTile::rows / (op.getGlu() ? 2 : 1);
+    const int64_t blocks = llvm::divideCeil(type.getDimSize(1), ofBlock);
     const int64_t multiprocessors =
         limits.multiprocessors > 0 ? limits.multiprocessors : 128;
-    const int64_t sumBytes = 4 * warps * 2 * rows * ::kf::FragmentTile::rows;
-    int64_t ofGroup = std::clamp<int64_t>(
-        budget / 4 / sumBytes, 1,
-        llvm::divideCeil(blocks, residents * multiprocessors));
-    ofGroup = std::max<int64_t>(ofGroup,
-                                llvm::divideCeil(blocks, groupsPerDimension));
-    // Of a tile; blocks go with sums of x.
-    const int64_t xBytes =
-        4 * rows * tile.columns + (hasBlocks ? 4 * tile.columns : 0);
-    for (int64_t stages : {4, 3, 2}) {
-      int64_t left =
-          budget - ofGroup * sumBytes - warps * stages * tiles * tileBytes;
-      int64_t most = left / (xBytes * unit) * unit;
-      // Fewer stages only where x would come in more parts than two.
-      if (most < unit || (stages > 2 && 2 * most < whole && rows <= 4))
-        continue;
-      int64_t chunks = llvm::divideCeil(whole, most);
-      int64_t chunk = llvm::alignTo(llvm::divideCeil(whole, chunks), unit);
-      return StreamScheduleAttr::get(
-          context, {rows, ofGroup * (::kf::FragmentTile::rows / groups)}, warps,
-          tiles, stages, chunks == 1 ? 0 : chunk * tile.columns);
-    }
+    // Row blocks of a workgroup: all the same work, or less of it.
+    SmallVector<int64_t> widths;
+    for (int64_t each : {1, 2, 3, 4, 6, 8, 12, 16})
+      widths.push_back(llvm::divideCeil(blocks, each * multiprocessors));
+    widths.push_back(1);
+    llvm::erase_if(widths, [&](int64_t width) {
+      return llvm::divideCeil(blocks, width) > groupsPerDimension;
+    });
+    auto get = [&](int64_t width, int64_t stages, int64_t reduction) {
+      return StreamScheduleAttr::get(context, {rows, width * ofBlock}, warps,
+                                     tiles, stages, reduction);
+    };
+    auto shapeOf = [&](StreamScheduleAttr schedule) {
+      return getKernelShape(kernel, schedule, nullptr);
+    };
+    auto fits = [&](StreamScheduleAttr schedule, int64_t budget) {
+      auto shape = shapeOf(schedule);
+      return succeeded(shape) && shape->workgroupBytes <= budget;
+    };
+    // With few rows, whole rows of x.
+    if (rows <= 4)
+      for (int64_t budget : {std::min(memory, halfMemory), memory})
+        for (int64_t width : widths)
+          for (int64_t stages : {4, 3})
+            if (auto schedule = get(width, stages, 0); fits(schedule, budget))
+              return schedule;
+    // Else parts of them, which are a multiple of what all warps take.
+    const ::kf::FragmentTile tile = *getFragmentTile(w.getElementType());
+    const int64_t unit = tiles * tile.columns;
+    const int64_t steps = llvm::divideCeil(w.getShape().back(), warps * unit);
+    for (int64_t stages : {4, 3, 2})
+      for (int64_t width : widths) {
+        auto shape = shapeOf(get(width, stages, warps * unit));
+        if (failed(shape))
+          continue;
+        const int64_t shares = shape->stream->sharesAtOnce();
+        for (int64_t slices = 1; slices <= steps; ++slices)
+          if (auto schedule =
+                  get(width, stages,
+                      llvm::divideCeil(steps, slices) * shares * unit);
+              fits(schedule, memory))
+            return schedule;
+      }
     return {};
   }
 
