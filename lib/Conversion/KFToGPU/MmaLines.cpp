@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MmaLines.h"
+#include "MmaBlockLines.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
@@ -198,6 +198,8 @@ std::unique_ptr<MmaLines> mlir::kf::createMmaLines(GPUEmitter &e, MatmulOp op,
                      "an argument of the kernel has it");
       return nullptr;
     }
+    if (isa<QuantType>(type.getElementType()))
+      return createMmaBlockLines(e, product, argument, column, offset);
     return std::make_unique<FragmentLines>(e, op, product, columns, offset,
                                            argument, column);
   }

@@ -96,19 +96,22 @@ kf.kernel @blocks(%x: tensor<?x64xf16>, %w: tensor<96x64x!kf.quant<q8_0>>) -> te
   kf.yield %0 : tensor<?x96xf32>
 }
 
-// So are blocks in the order of matrix units.
+// Of packed blocks, each warp reads a unit, 16 lines of 32 columns, a step ahead
+// of the one it makes numbers of.
 // CHECK-LABEL: gpu.func @packed_blocks(
-// CHECK-SAME:    %{{.*}}: memref<?xf16>, %[[W:.*]]: memref<?xi8>, %{{.*}}: memref<?xf32>, %{{.*}}: memref<?xi32>
 // CHECK-COUNT-2: nvvm.cp.async.shared.global
 // CHECK-NOT:     nvvm.cp.async.shared.global
-// CHECK:         scf.if %{{.*}} -> (vector<8xi16>)
-// CHECK:           memref.load %[[W]]
-// CHECK-COUNT-8:   arith.truncf %{{.*}} : f32 to f16
-// CHECK:         llvm.store %{{.*}} {alignment = 16 : i64} : vector<8xi16>, !llvm.ptr<3>
+// CHECK-COUNT-4: llvm.store %{{.*}} {alignment = 8 : i64} : vector<2xi32>, !llvm.ptr<3>
+// CHECK:         llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
 // CHECK:         scf.for
-// CHECK:         nvvm.mma.sync A[{{.*}}: (vector<2xf16>, vector<2xf16>, f32)
+// CHECK:           llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
+// Both codes of a word at once.
+// CHECK:           %[[CODES:.*]] = arith.subf %{{.*}}, %{{.*}} : vector<2xf16>
+// CHECK-NEXT:      arith.mulf %[[CODES]], %{{.*}} : vector<2xf16>
+// CHECK-COUNT-4:   llvm.store %{{.*}} {alignment = 8 : i64} : vector<2xi32>, !llvm.ptr<3>
+// CHECK:           nvvm.mma.sync A[{{.*}}: (vector<2xf16>, vector<2xf16>, f32)
 kf.kernel @packed_blocks(%x: tensor<?x64xf16>, %w: tensor<96x64x!kf.quant<q8_0>, #kf.fragments>) -> tensor<?x96xf32>
-    attributes {schedule = #kf.mma<workgroup = [64, 32], warps = [2, 2], reduction = 32, stages = 2>} {
+    attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [2, 2], reduction = 32, stages = 2>} {
   %0 = kf.matmul %x, %w wide : tensor<?x64xf16>, tensor<96x64x!kf.quant<q8_0>, #kf.fragments>
   kf.yield %0 : tensor<?x96xf32>
 }
