@@ -307,8 +307,8 @@ int kf::runTune(Arguments arguments) {
   OptionParser parser(
       "tune [MODEL] [options]",
       "Measures schedules of the kernels that a model's steps have, of one "
-      "token and of a\nprompt, and keeps the fastest in a database, which all "
-      "commands compile with.\nSchedules whose results differ from the "
+      "token and of a prompt, and keeps the fastest in a database, which all "
+      "commands compile with. Schedules whose results differ from the "
       "reference's are rejected.");
   options.addTo(parser);
   if (std::optional<int> code = parser.parse(arguments))
