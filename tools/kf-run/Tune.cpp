@@ -20,6 +20,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 #include <tuple>
 
 using namespace kf;
@@ -150,9 +151,10 @@ Status TuneSession::chooseTasks() {
   const std::string &wanted =
       options.explain.empty() ? options.kernel : options.explain;
   if (!wanted.empty()) {
+    std::set<std::string> known;
     std::string names;
     for (const TuneTask &task : tasks)
-      if (names.find(task.info().name) == std::string::npos)
+      if (known.insert(task.info().name).second)
         names += (names.empty() ? "" : ", ") + task.info().name;
     std::erase_if(tasks, [&](const TuneTask &task) {
       return task.info().name != wanted && task.name() != wanted;
@@ -305,8 +307,8 @@ int kf::runTune(Arguments arguments) {
   OptionParser parser(
       "tune [MODEL] [options]",
       "Measures schedules of the kernels that a model's steps have, of one "
-      "token and of a\nprompt, and keeps the fastest in a database, which all "
-      "commands compile with.\nSchedules whose results differ from the "
+      "token and of a prompt, and keeps the fastest in a database, which all "
+      "commands compile with. Schedules whose results differ from the "
       "reference's are rejected.");
   options.addTo(parser);
   if (std::optional<int> code = parser.parse(arguments))
