@@ -196,6 +196,7 @@ private:
   Status tryCopyPages();
   Result<Stream *> workStream();
   Result<StepRunner *> runner(const StepShape &shape);
+  void forgetInputs();
   void commit();
   void count();
   void giveChosen(std::span<const int32_t> chosen);

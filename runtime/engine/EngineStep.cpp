@@ -233,6 +233,7 @@ Status Engine::runStep() {
     });
     if (!planned.ok()) {
       (void)copyPages(); // for those that have their pages
+      forgetInputs();
       return planned;
     }
     if (plan.pieces.empty())
@@ -240,13 +241,21 @@ Status Engine::runStep() {
   }
   counters.mostPages = std::max(counters.mostPages, pool->used());
   const Status status = catchExceptions([&] { return runPlan(); });
+  if (status.ok())
+    return status;
+  forgetInputs();
   if (status.isCancelled())
     return status;
-  if (!status.ok())
-    for (const Piece &piece : plan.pieces)
-      if (piece.sequence)
-        fail(*piece.sequence, status);
+  for (const Piece &piece : plan.pieces)
+    if (piece.sequence)
+      fail(*piece.sequence, status);
   return Status();
+}
+
+/// Of all programs: a step that has begun may be another one's.
+void Engine::forgetInputs() {
+  for (const auto &[shape, runner] : runners)
+    runner->forgetInputs();
 }
 
 /// The plan, or the one that has begun already.

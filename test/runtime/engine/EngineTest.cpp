@@ -958,6 +958,35 @@ TEST(EngineAhead, FailuresTakeReadingsBack) {
   }
 }
 
+/// What a step that has begun was to find in its inputs was dropped with it,
+/// and is written again: a new page in its table, for one.
+TEST(EngineAhead, DroppedInputsAreWrittenAgain) {
+  for (const bool isCancelled : {false, true}) {
+    Fixture fixture({.runsAhead = true});
+    fixture.device.behavior.varies = true;
+    Text text(fixture.sequence(), SamplerOptions(), 20);
+    EXPECT_TRUE(text.read(tokens(50)).ok());
+    // The last position of a page; the step behind it has another one.
+    while (text.sequence->position() < kCachePage - 1)
+      fixture.engine->step();
+    if (isCancelled)
+      fixture.device.behavior.onRun = [&] { fixture.cancelled = true; };
+    else
+      fixture.device.behavior.failure = Status::error("out of order");
+    fixture.runAll();
+    EXPECT_EQ(text.error.isCancelled(), isCancelled);
+    EXPECT_EQ(text.sequence->position(), kCachePage - 1);
+    fixture.device.behavior.onRun = nullptr;
+    fixture.device.behavior.failure = Status();
+    fixture.cancelled = false;
+    text.error = Status();
+    EXPECT_TRUE(text.read({text.chosen.back()}).ok());
+    fixture.runAll();
+    EXPECT_EQ(text.chosen, expected(tokens(50), SamplerOptions(), 20,
+                                    fixture.device.behavior));
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // At random
 //===----------------------------------------------------------------------===//
