@@ -715,8 +715,8 @@ TEST(Engine, BadKeysAreNotReused) {
 }
 
 /// As with Sampler::sample(), however many there are.
-TEST(Engine, BiasesOfNoTokenAreIgnored) {
-  Fixture fixture({.parallel = 2});
+void expectBiasesOfNoTokenIgnored(bool runsAhead) {
+  Fixture fixture({.parallel = 2, .runsAhead = runsAhead});
   SamplerOptions options;
   options.logitBias = {{3, -INFINITY}};
   for (int64_t id = 0; id < 100; ++id)
@@ -726,6 +726,12 @@ TEST(Engine, BiasesOfNoTokenAreIgnored) {
   for (int step = 0; step < 10; ++step)
     fixture.engine->step();
   EXPECT_EQ(text.chosen, expected({1, 2}, options, 5, fixture.device.behavior));
+  // But for the first step of each program.
+  EXPECT_EQ(fixture.engine->counts().ahead, runsAhead ? 3 : 0);
+}
+
+TEST(Engine, BiasesOfNoTokenAreIgnored) {
+  expectBiasesOfNoTokenIgnored(/*runsAhead=*/false);
 }
 
 TEST(Engine, CancelEndsOneReading) {
@@ -837,6 +843,10 @@ TEST(Engine, AbandonedReadingsAreForgotten) {
 
 TEST(EngineAhead, TextsDoNotDependOnOneAnother) {
   expectIndependentTexts(/*runsAhead=*/true);
+}
+
+TEST(EngineAhead, BiasesOfNoTokenAreIgnored) {
+  expectBiasesOfNoTokenIgnored(/*runsAhead=*/true);
 }
 
 /// Every step but the prompt's, and those for which a program has to be made
