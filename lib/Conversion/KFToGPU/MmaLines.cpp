@@ -186,7 +186,7 @@ std::unique_ptr<MmaLines> mlir::kf::createMmaLines(GPUEmitter &e, MatmulOp op,
                                                    Value columns,
                                                    int64_t offset) {
   auto type = cast<RankedTensorType>(op.getW().getType());
-  if (hasFragments(type) && !isa<QuantType>(type.getElementType())) {
+  if (hasFragments(type)) {
     Value weight = op.getW(), column = e.index(0);
     while (auto slice = weight.getDefiningOp<tensor::ExtractSliceOp>()) {
       column = e.add(column, e.index(slice.getMixedOffsets().end()[-2]));
