@@ -200,7 +200,7 @@ Status TuneSession::tune() {
   tunerOptions.again = options.again;
   tunerOptions.cancelled = &interruptFlag();
   KF_ASSIGN_OR_RETURN(tunerOptions.rotateBytes, rotateBytes());
-  if (run->device().name() == "cpu" && options.model.device.threads != 1) {
+  if (options.model.device.threads != 1) {
     KF_ASSIGN_OR_RETURN(pool,
                         ThreadPool::create(int(options.model.device.threads)));
     tunerOptions.pool = pool.get();
