@@ -50,7 +50,7 @@ private:
   LogicalResult prepareInput() override {
     if (!stream.hasSquares) {
       if (!e.isLoadable(op.getX()))
-        waitOnce();
+        e.waitForInputs();
       return GPUMatmulEmitter::prepareInput();
     }
     norm = op.getX().getDefiningOp<RmsNormOp>();
@@ -105,7 +105,7 @@ private:
 
     // Weights are on their way while the kernels before this one end.
     startChunk(e.index(0), total);
-    waitOnce();
+    e.waitForInputs();
     if (stream.chunks == 1)
       emitChunk(e.index(0));
     else
@@ -124,13 +124,6 @@ private:
       e.barrier();
     }
     return storeElements();
-  }
-
-  /// What follows may read what other kernels write.
-  void waitOnce() {
-    if (!hasWaited)
-      e.waitForInputs();
-    hasWaited = true;
   }
 
   //===--------------------------------------------------------------------===//
@@ -620,7 +613,6 @@ private:
   std::optional<StreamBlocks> blockTiles; // where the weight has blocks
   RmsNormOp norm;                         // where sums are scaled
   Type element;                           // of the weight; f16 for blocks
-  bool hasWaited = false;
 
   Value xMemory, ring, sumMemory, squares, scales;
   Value lane, warp, group, inGroup; // of this thread; 4 lanes are a group
