@@ -398,13 +398,8 @@ private:
 
   /// Adds what the warp's lanes have, which is of one line of a row.
   void storeSquares(Value chunk, Value row, Value unit, Value sum) {
-    for (int64_t mask = 1; mask < StreamShape::lanes; mask *= 2) {
-      Value other =
-          gpu::ShuffleOp::create(b, loc, sum, mask, StreamShape::lanes,
-                                 gpu::ShuffleMode::XOR)
-              .getShuffleResult();
-      sum = e.add(sum, other);
-    }
+    sum = code.combineLanes(sum, 0, 5,
+                            [&](Value x, Value y) { return e.add(x, y); });
     const int64_t lines = stream.chunkColumns() / StreamShape::lineColumns;
     Value line = e.add(scaled(chunk, lines), div(unit, StreamShape::lanes));
     e.ifThen(e.isLess(lane, e.index(1)), [&] {
@@ -440,7 +435,7 @@ private:
       first = e.mul(first, e.f32(halfScale));
       second = e.mul(second, e.f32(halfScale));
     }
-    Value rounded = round(first, second);
+    Value rounded = code.pack(element, first, second);
     auto [low, high] = widen(rounded);
     auto rest = [&](Value value, Value rounded) -> Value {
       Value left = e.sub(value, rounded);
@@ -451,17 +446,7 @@ private:
       left = e.select(isFinite, left, e.f32(0.0));
       return isHalf ? e.mul(left, e.f32(restScale)) : left;
     };
-    return {rounded, round(rest(first, low), rest(second, high))};
-  }
-
-  /// Two numbers rounded to `element`, the first in the low half of a word.
-  Value round(Value first, Value second) {
-    auto pair = vector::FromElementsOp::create(
-        b, loc, VectorType::get({2}, b.getF32Type()),
-        ValueRange{first, second});
-    Value rounded =
-        arith::TruncFOp::create(b, loc, VectorType::get({2}, element), pair);
-    return LLVM::BitcastOp::create(b, loc, b.getI32Type(), rounded);
+    return {rounded, code.pack(element, rest(first, low), rest(second, high))};
   }
 
   std::pair<Value, Value> widen(Value rounded) {
@@ -608,7 +593,7 @@ private:
 
   const StreamShape &stream;
   const int64_t tileBytes;
-  NvvmCode code;
+  WarpOps code;
   StreamOperands operands;                // of blocks
   std::optional<StreamBlocks> blockTiles; // where the weight has blocks
   RmsNormOp norm;                         // where sums are scaled
