@@ -8,11 +8,12 @@
 //
 // With few rows a product is as fast as its weight is read. The weight lies in
 // tiles (`#kf.fragments`) that are the left operand of the matrix units, so
-// that a lane copies 16 bytes of each to workgroup memory of its own, steps
-// ahead, and multiplies what it finds there: nobody else reads it, and no
-// barrier stands between. Rows of x are the columns of the right operand. They
-// are split into two numbers of 16 bits each, what is rounded and what that
-// leaves, which have columns of their own.
+// that a warp copies them to workgroup memory of its own, 16 bytes a lane and
+// steps ahead, and multiplies what it finds there. No barrier of the workgroup
+// stands between: of 16-bit floats, a lane reads what it has copied itself; of
+// blocks, what its warp has. Rows of x are the columns of the right operand.
+// They are split into two numbers of 16 bits each, what is rounded and what
+// that leaves, which have columns of their own.
 //
 // A workgroup has a few row blocks of the weight. Its warps take tiles along K
 // in turn; their sums meet in workgroup memory, and are added in the order of
