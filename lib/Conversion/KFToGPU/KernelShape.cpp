@@ -369,6 +369,8 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
     return shape;
   }
 
+  // Products by threads alone are slower so than what an early begin saves.
+  shape.beginsEarly = false;
   if (schedule.getWorkgroup().size() != 2 ||
       llvm::is_contained(schedule.getWorkgroup(), 0) ||
       schedule.getTile().size() != 2 || shape.threads[2] != 1)

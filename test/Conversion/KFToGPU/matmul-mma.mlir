@@ -115,3 +115,17 @@ kf.kernel @packed_blocks(%x: tensor<?x64xf16>, %w: tensor<96x64x!kf.quant<q8_0>,
   %0 = kf.matmul %x, %w wide : tensor<?x64xf16>, tensor<96x64x!kf.quant<q8_0>, #kf.fragments>
   kf.yield %0 : tensor<?x96xf32>
 }
+
+// The last 16 bytes of a row have columns of the argument that are not the
+// slice's.
+// CHECK-LABEL: gpu.func @sliced(
+// CHECK-NOT:     nvvm.cp.async.shared.global
+// CHECK:         nvvm.mma.sync
+// CHECK-NOT:     nvvm.cp.async.shared.global
+// CHECK:         gpu.return
+kf.kernel @sliced(%x: tensor<32x80xf16>, %w: tensor<96x44xf16>) -> tensor<32x96xf32>
+    attributes {schedule = #kf.mma<workgroup = [32, 32], warps = [2, 2], reduction = 32, stages = 2>} {
+  %s = tensor.extract_slice %x[0, 8] [32, 44] [1, 1] : tensor<32x80xf16> to tensor<32x44xf16>
+  %0 = kf.matmul %s, %w wide : tensor<32x44xf16>, tensor<96x44xf16>
+  kf.yield %0 : tensor<32x96xf32>
+}
