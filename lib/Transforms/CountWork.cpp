@@ -8,6 +8,7 @@
 
 #include "kf/Transforms/CountWork.h"
 
+#include "kf/Conversion/VectorSchedule.h"
 #include "kf/Transforms/ArenaBytes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -176,7 +177,7 @@ private:
     auto vector =
         dyn_cast_or_null<VectorScheduleAttr>(kernel.getScheduleAttr());
     const bool isInt8 =
-        op.getScales() || (vector && vector.getDot() != DotKind::F32);
+        op.getScales() || (vector && multipliesBytes(vector.getDot()));
     if (failed(add(isInt8 ? work.int8Ops : work.flops, result,
                    times(2 * matrices, x.getShape().back()))))
       return failure();

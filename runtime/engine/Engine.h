@@ -185,7 +185,9 @@ private:
   Status takePrefix(Sequence &sequence);
   void addPiece(Sequence &sequence, int64_t rows);
   Status tryAddPiece(Sequence &sequence, int64_t rows);
+  std::vector<LogitAdjustment> adjustmentsOf(const Sampler &sampler) const;
   int64_t wantedLimit() const;
+  size_t adjustmentLimit() const;
   StepShape shapeOf(const Plan &plan) const;
 
   // Running it.
@@ -196,6 +198,7 @@ private:
   Status tryCopyPages();
   Result<Stream *> workStream();
   Result<StepRunner *> runner(const StepShape &shape);
+  void forgetInputs();
   void commit();
   void count();
   void giveChosen(std::span<const int32_t> chosen);
@@ -207,7 +210,7 @@ private:
   Status tryBeginAhead(const Begun &before, Ahead &next);
   Status planAhead(Ahead &next);
   void expectChosen(std::span<const int32_t> chosen);
-  static bool isAsExpected(const Piece &piece, const Expected &expected);
+  bool isAsExpected(const Piece &piece, const Expected &expected) const;
   void settleAhead();
   void forgetAhead(const Sequence &sequence);
   void dropAhead(Ahead &dropped);

@@ -65,7 +65,7 @@ Status Engine::planAhead(Ahead &next) {
     expected.settings = sampler.settings();
     ++expected.settings.counter;
     expected.penalties = sampler.penalties();
-    expected.adjustments = sampler.adjustments();
+    expected.adjustments = adjustmentsOf(sampler);
     // First, so that whoever has pages is in the plan.
     next.plan.pieces.push_back({&sequence, 1, 1});
     next.source.push_back(static_cast<uint32_t>(source));
@@ -83,10 +83,7 @@ Status Engine::planAhead(Ahead &next) {
 Status Engine::tryBeginAhead(const Begun &before, Ahead &next) {
   KF_RETURN_IF_ERROR(planAhead(next));
   const StepBatch &batch = next.plan.batch;
-  if (next.plan.pieces.empty() ||
-      batch.adjustedIds.size() >
-          static_cast<size_t>(
-              mostAdjustments(decoder.config().vocabSize, wantedLimit())))
+  if (next.plan.pieces.empty() || batch.adjustedIds.size() > adjustmentLimit())
     return Status();
   // What has to be made ready first would keep the tokens waiting.
   const auto found = runners.find(shapeOf(next.plan));
@@ -122,7 +119,7 @@ void Engine::expectChosen(std::span<const int32_t> chosen) {
     ahead->expected[i].id = chosen[ahead->source[i]];
 }
 
-bool Engine::isAsExpected(const Piece &piece, const Expected &expected) {
+bool Engine::isAsExpected(const Piece &piece, const Expected &expected) const {
   const Sequence &sequence = *piece.sequence;
   if (!sequence.reading || sequence.next != 0)
     return false;
@@ -131,7 +128,7 @@ bool Engine::isAsExpected(const Piece &piece, const Expected &expected) {
          !reading.onLogits && reading.sampler &&
          reading.sampler->settings() == expected.settings &&
          reading.sampler->penalties() == expected.penalties &&
-         reading.sampler->adjustments() == expected.adjustments;
+         adjustmentsOf(*reading.sampler) == expected.adjustments;
 }
 
 /// Callers have read on, or not: what of the next step is theirs is known.

@@ -62,6 +62,23 @@ int64_t Engine::wantedLimit() const {
   return std::min(most, options.rowsPerStep);
 }
 
+/// The most adjustments of logits of a step that chooses tokens.
+size_t Engine::adjustmentLimit() const {
+  return static_cast<size_t>(
+      mostAdjustments(decoder.config().vocabSize, wantedLimit()));
+}
+
+/// Those of tokens that there are: one row's are never more than a step has
+/// room for.
+std::vector<LogitAdjustment>
+Engine::adjustmentsOf(const Sampler &sampler) const {
+  std::vector<LogitAdjustment> adjustments = sampler.adjustments();
+  std::erase_if(adjustments, [&](const LogitAdjustment &adjustment) {
+    return adjustment.id < 0 || adjustment.id >= decoder.config().vocabSize;
+  });
+  return adjustments;
+}
+
 /// The ids of a reading up to the first of which something is to be known:
 /// those before it may be taken over from others.
 static std::span<const int32_t> beginningOf(const Reading &reading) {
@@ -121,16 +138,10 @@ Status Engine::tryAddPiece(Sequence &sequence, int64_t rows) {
     piece.count = std::min(piece.count, before + freeWanted);
     piece.wanted = piece.count - std::min(before, piece.count);
   } else if (reading.sampler && piece.count == rest) {
-    adjustments = reading.sampler->adjustments();
-    const int64_t vocabulary = decoder.config().vocabSize;
-    // So that they are never more than a step has room for.
-    std::erase_if(adjustments, [&](const LogitAdjustment &adjustment) {
-      return adjustment.id < 0 || adjustment.id >= vocabulary;
-    });
-    const int64_t most = mostAdjustments(vocabulary, wantedLimit());
+    adjustments = adjustmentsOf(*reading.sampler);
     piece.wanted = 1;
-    if (freeWanted == 0 || batch.adjustedIds.size() + adjustments.size() >
-                               static_cast<size_t>(most)) {
+    if (freeWanted == 0 ||
+        batch.adjustedIds.size() + adjustments.size() > adjustmentLimit()) {
       --piece.count; // the last one waits for a step with room
       piece.wanted = 0;
     }
@@ -233,6 +244,7 @@ Status Engine::runStep() {
     });
     if (!planned.ok()) {
       (void)copyPages(); // for those that have their pages
+      forgetInputs();
       return planned;
     }
     if (plan.pieces.empty())
@@ -240,13 +252,21 @@ Status Engine::runStep() {
   }
   counters.mostPages = std::max(counters.mostPages, pool->used());
   const Status status = catchExceptions([&] { return runPlan(); });
+  if (status.ok())
+    return status;
+  forgetInputs();
   if (status.isCancelled())
     return status;
-  if (!status.ok())
-    for (const Piece &piece : plan.pieces)
-      if (piece.sequence)
-        fail(*piece.sequence, status);
+  for (const Piece &piece : plan.pieces)
+    if (piece.sequence)
+      fail(*piece.sequence, status);
   return Status();
+}
+
+/// Of all programs: a step that has begun may be another one's.
+void Engine::forgetInputs() {
+  for (const auto &[shape, runner] : runners)
+    runner->forgetInputs();
 }
 
 /// The plan, or the one that has begun already.

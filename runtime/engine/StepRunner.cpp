@@ -110,6 +110,11 @@ Status StepRunner::write(StepInput input, const std::vector<T> &values) {
   return Status();
 }
 
+void StepRunner::forgetInputs() {
+  for (std::vector<std::byte> &known : written)
+    known.clear();
+}
+
 /// The table's columns are pages of a sequence; those that it has not are not
 /// read.
 Status StepRunner::writePages(const StepBatch &batch) {

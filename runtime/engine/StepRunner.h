@@ -81,6 +81,10 @@ public:
   Result<std::span<const int32_t>> finish(uint64_t number,
                                           CancelFlag cancelled);
 
+  /// What inputs hold is not known any more: a step ahead of them in the stream
+  /// has failed, and they were dropped with it.
+  void forgetInputs();
+
   /// As ProgramRunner::setProfile(); before the first run.
   void setProfile(Profile *profile) {
     program->setProfile(profile);

@@ -90,28 +90,25 @@ bool TrialReader::end() {
   return true;
 }
 
-bool TrialReader::start_object(std::size_t size) {
+std::optional<bool> TrialReader::open(bool isTrial) {
   if (depth > 0)
     return ++depth > kMaxJsonDepth ? fail("JSON nested too deep") : misplaced();
   if (isTrialNext()) {
     ++depth;
-    return begin(/*isTrial=*/true);
+    return begin(isTrial);
   }
   if (isEntryNext())
     lists.emplace_back();
-  return JsonBuilder::start_object(size);
+  return std::nullopt;
 }
 
+bool TrialReader::start_object(std::size_t size) {
+  const std::optional<bool> taken = open(/*isTrial=*/true);
+  return taken ? *taken : JsonBuilder::start_object(size);
+}
 bool TrialReader::start_array(std::size_t size) {
-  if (depth > 0)
-    return ++depth > kMaxJsonDepth ? fail("JSON nested too deep") : misplaced();
-  if (isTrialNext()) {
-    ++depth;
-    return begin(/*isTrial=*/false);
-  }
-  if (isEntryNext())
-    lists.emplace_back();
-  return JsonBuilder::start_array(size);
+  const std::optional<bool> taken = open(/*isTrial=*/false);
+  return taken ? *taken : JsonBuilder::start_array(size);
 }
 
 bool TrialReader::end_object() {

@@ -12,6 +12,7 @@
 #include "runtime/core/Json.h"
 #include "runtime/tuning/TuningDatabase.h"
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,7 +52,10 @@ private:
   /// Whether a value is a part of a trial, or one that is none; it then goes no
   /// further.
   bool takes();
-  bool begin(bool isObject);
+  /// The same for an object or an array, of which an object may be a trial:
+  /// what the event returns then.
+  std::optional<bool> open(bool isTrial);
+  bool begin(bool isTrial);
   bool end();
   bool number(double value);
   bool misplaced();
@@ -60,9 +64,9 @@ private:
   std::vector<List> lists; ///< [entries]
   size_t depth = 0;        ///< open containers, the trial among them
   TuningTrial trial;
-  std::string field; ///< of the trial, whose value comes next
-  unsigned seen = 0; ///< fields, a bit each
-  bool isObject = false;
+  std::string field;     ///< of the trial, whose value comes next
+  unsigned seen = 0;     ///< fields, a bit each
+  bool isObject = false; ///< whether the trial is one
 };
 
 } // namespace kf

@@ -75,9 +75,10 @@ private:
   PackOptions packing;
   Progress progress;
   std::optional<bool> hostMemory; ///< whether the device's is the host's
-  /// For what the host cannot write; null unless weights are on their way.
-  std::unique_ptr<WeightUploader> uploader;
   std::map<std::string, std::unique_ptr<Buffer>> buffers; ///< by keyOf(spec)
+  /// For what the host cannot write; null unless weights are on their way. It
+  /// waits for them when it goes, before the buffers do.
+  std::unique_ptr<WeightUploader> uploader;
   std::set<std::string> bound; ///< tensors that buffers refer to
   uint64_t totalBytes = 0;
   double packSeconds = 0;

@@ -67,4 +67,9 @@ Status WeightUploader::upload(const WeightSpec &spec,
   return Status();
 }
 
-Status WeightUploader::finish() { return stream->synchronize(); }
+Status WeightUploader::finish() {
+  Status status = stream->synchronize();
+  if (failure.ok())
+    failure = std::move(status);
+  return failure;
+}

@@ -32,7 +32,7 @@ public:
   /// the target's content is undefined.
   Status upload(const WeightSpec &spec, const WeightSource &source,
                 Buffer &target, const PackOptions &options);
-  /// Waits for all of it.
+  /// Waits for all of it. The first error of all calls so far.
   Status finish();
 
 private:
@@ -50,6 +50,7 @@ private:
   std::array<Slot, 3> slots;
   size_t turn = 0;
   std::unique_ptr<Stream> stream;
+  Status failure; ///< that finish() has found
 };
 
 } // namespace kf

@@ -21,6 +21,7 @@
 #include "gtest/gtest.h"
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 
@@ -96,22 +97,25 @@ TEST_P(KfStories, LogitsMatch) {
   // CUDA rounds rows of more than 16 to bf16.
   const std::string device = GetParam();
   const double tolerance = device == "cuda" ? 0.1 : isGpu(device) ? 1e-3 : 2e-4;
+  double largest = 0, behind = 0; // differences
   auto sequence = model->sequence();
   Status status = readLogits(
       *sequence, ids, [&](size_t position, std::span<const float> logits) {
-        if (device == "cuda")
-          EXPECT_GE(logits[argmaxes.at(position)],
-                    logits[argmax(logits)] - tolerance)
-              << position;
-        else
-          EXPECT_EQ(argmax(logits), argmaxes.at(position)) << position;
-        EXPECT_NEAR(logSumExp(logits), normalizers.at(position), tolerance);
+        behind = std::max<double>(behind, logits[argmax(logits)] -
+                                              logits[argmaxes.at(position)]);
+        largest = std::max(largest, std::abs(logSumExp(logits) -
+                                             normalizers.at(position)));
         if (position + 1 == ids.size())
           for (size_t i = 0; i < last.size(); ++i)
-            EXPECT_NEAR(logits[i], last[i], tolerance) << "logit " << i;
+            largest = std::max(largest, std::abs(logits[i] - last[i]));
         return Status();
       });
   EXPECT_TRUE(status.ok()) << status.message();
+  RecordProperty("largest", std::to_string(largest));
+  RecordProperty("behind", std::to_string(behind));
+  EXPECT_LE(largest, tolerance);
+  // What the most likely token is may change where numbers are rounded.
+  EXPECT_LE(behind, device == "cuda" ? tolerance : 0);
 }
 
 TEST_P(KfStories, HeldOutLikelihoodMatches) {

@@ -400,14 +400,12 @@ int kf::runBatch(Arguments arguments) {
   OptionParser parser(
       "batch [MODEL] --file FILE [options]",
       "Continues many texts at once. Each line of FILE is an object with "
-      "\"prompt\",\n\"ids\" or \"messages\", and what is to differ from the "
-      "options: \"n\", \"temp\", \"top_k\", \"seed\",\n\"stop\" and so on. "
-      "Each "
-      "becomes a line, in the same order: \"ids\", \"text\",\n"
+      "\"prompt\", \"ids\" or \"messages\", and what is to differ from the "
+      "options: \"n\", \"temp\", \"top_k\", \"seed\", \"stop\" and so on. "
+      "Each becomes a line, in the same order: \"ids\", \"text\", "
       "\"finish_reason\" (stop, length, cancelled, error), \"prompt_tokens\" "
-      "and\n\"prompt_tokens_reused\", or \"error\". What prompts have in "
-      "common "
-      "at their begin is\ncomputed once.");
+      "and \"prompt_tokens_reused\", or \"error\". What prompts have in "
+      "common at their begin is computed once.");
   options.addTo(parser);
   if (std::optional<int> code = parser.parse(arguments))
     return *code;

@@ -303,10 +303,10 @@ int kf::runBench(Arguments arguments) {
   OptionParser parser(
       "bench [MODEL] [options]",
       "Measures how many tokens a second a model reads and generates: the "
-      "mean of several\nruns and their standard deviation, and the share of a "
-      "ceiling that is measured\nbeside them, of memory's read rate or of "
-      "multiply-adds, whichever a test needs\nlonger for. Every combination of "
-      "the values of -b, -d and -t is a test of its own;\ntokens are random.");
+      "mean of several runs and their standard deviation, and the share of a "
+      "ceiling that is measured beside them, of memory's read rate or of "
+      "multiply-adds, whichever a test needs longer for. Every combination of "
+      "the values of -b, -d and -t is a test of its own; tokens are random.");
   options.addTo(parser);
   if (std::optional<int> code = parser.parse(arguments))
     return *code;

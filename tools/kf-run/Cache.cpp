@@ -85,12 +85,12 @@ Status manage(const std::string &action, std::string folder) {
 
 int kf::runCache(Arguments arguments) {
   std::string action, folder;
-  OptionParser parser("cache list|clear [options]",
-                      "Lists or removes the compiled programs that are kept. "
-                      "Together they have at most\n1 GiB, or what the variable "
-                      "KF_CACHE_SIZE says (such as 500M or 2G; 0 keeps none):\n"
-                      "those go first that were not used for the longest "
-                      "time.");
+  OptionParser parser(
+      "cache list|clear [options]",
+      "Lists or removes the compiled programs that are kept. Together they "
+      "have at most 1 GiB, or what the variable KF_CACHE_SIZE says (such as "
+      "500M or 2G; 0 keeps none): those go first that were not used for the "
+      "longest time.");
   parser.positional("list|clear", true, action, "what to do");
   parser.text({"dir", 0, "DIR"}, folder,
               "the cache's folder; $XDG_CACHE_HOME/kernelforge or "

@@ -245,10 +245,9 @@ int kf::runChat(Arguments arguments) {
   ChatOptions options;
   OptionParser parser(
       "chat [MODEL] [options]",
-      "Talks with a model. Lines from stdin are what the user says, those that "
-      "begin with\n/ are commands (/help). Only tokens that are not in the "
-      "cache "
-      "are computed.");
+      "Talks with a model. Lines from stdin are what the user says, those "
+      "that begin with / are commands (/help). Only tokens that are not in "
+      "the cache are computed.");
   parser.text({"system", 0, "TEXT"}, options.system,
               "the system message, which tells the model how to be");
   parser.text({"template", 0, "FILE"}, options.templateFile,

@@ -154,10 +154,10 @@ int kf::runEval(Arguments arguments) {
   EvalOptions options;
   OptionParser parser(
       "eval [MODEL] [options]",
-      "Measures how fast a device's kernels are and how near to the reference, "
-      "and how\nnear a model's logits are. Without MODEL, kernels are those of "
-      "a layer of a\ntransformer, in every type of weights, and the logits the "
-      "embedded model's.");
+      "Measures how fast a device's kernels are and how near to the "
+      "reference, and how near a model's logits are. Without MODEL, kernels "
+      "are those of a layer of a transformer, in every type of weights, and "
+      "the logits the embedded model's.");
   options.addTo(parser);
   if (std::optional<int> code = parser.parse(arguments))
     return *code;

@@ -252,7 +252,7 @@ int kf::runGenerate(Arguments arguments) {
   OptionParser parser(
       "generate [MODEL] [options]",
       "Continues a text and prints what follows as it comes; a line about "
-      "speed and\nmemory goes to stderr.");
+      "speed and memory goes to stderr.");
   options.addTo(parser);
   if (std::optional<int> code = parser.parse(arguments))
     return *code;

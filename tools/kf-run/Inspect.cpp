@@ -307,9 +307,8 @@ int kf::runInspect(Arguments arguments) {
   OptionParser parser(
       "inspect [MODEL] [options]",
       "Shows what a model is made of: its sizes, its tokenizer, the types of "
-      "its tensors,\nthe memory that it takes by length of context, and a "
-      "GGUF file's metadata. Also\nof models that cannot run here, and of "
-      "files "
+      "its tensors, the memory that it takes by length of context, and a GGUF "
+      "file's metadata. Also of models that cannot run here, and of files "
       "with a vocabulary alone.");
   parser.positional("MODEL", false, model,
                     "a GGUF file, or a folder as Hugging Face lays it out; "

@@ -164,10 +164,10 @@ int kf::runDevices(Arguments arguments) {
   bool measures = false;
   std::vector<int64_t> threads;
   std::optional<std::string> json;
-  OptionParser parser("devices [options]",
-                      "Lists the devices of this machine, and why others "
-                      "cannot be had; with --measure,\nwhat they can do at "
-                      "most.");
+  OptionParser parser(
+      "devices [options]",
+      "Lists the devices of this machine, and why others cannot be had; with "
+      "--measure, what they can do at most.");
   parser.flag({"measure"}, measures,
               "measures how fast each reads memory and multiplies, which "
               "takes some seconds");

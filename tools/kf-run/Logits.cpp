@@ -84,7 +84,7 @@ int kf::runLogits(Arguments arguments) {
   OptionParser parser(
       "logits [MODEL] --ids 1,2,3 [options]",
       "Reads token ids and prints, for every position, the most likely next "
-      "token and\nthe logarithm of the sum of exponentials of all logits.");
+      "token and the logarithm of the sum of exponentials of all logits.");
   parser.text({"ids", 0, "1,2,3"}, idsText, "the token ids to read");
   parser.optionalText({"json", 0, "FILE"}, "-", json,
                       "writes JSON to FILE, or to stdout without it: "

@@ -94,7 +94,8 @@ ModelSession::open(const ModelFlags &options, bool withTokenizer) {
   KF_ASSIGN_OR_RETURN(result->opened,
                       openModel(options.model, withTokenizer, options.dummy));
   KF_ASSIGN_OR_RETURN(result->target, openDevice(options.device));
-  if (result->target->name() == "cpu" && options.device.threads != 1) {
+  // Weights are packed on the CPU, whatever computes with them.
+  if (result->target->name() != "reference" && options.device.threads != 1) {
     KF_ASSIGN_OR_RETURN(result->pool,
                         ThreadPool::create(int(options.device.threads)));
   }

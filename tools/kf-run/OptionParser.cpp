@@ -40,25 +40,19 @@ Status notA(const std::string &expected, std::string_view found) {
   return Status::error("takes " + expected + ", not " + inQuotes(found));
 }
 
-/// `text` broken into lines that start at column kHelpColumn; the first one
-/// follows `head`.
-std::string helpEntry(const std::string &head, std::string_view text) {
-  std::string out = "  " + head;
-  size_t column = out.size();
-  if (column + 1 >= kHelpColumn) {
-    out += '\n';
-    column = 0;
-  }
-  out.append(kHelpColumn - column, ' ');
-  column = kHelpColumn;
+/// `text` broken into lines that start at column `indent`, where the first one
+/// is already.
+std::string brokenAt(size_t indent, std::string_view text) {
+  std::string out;
+  size_t column = indent;
   while (!text.empty()) {
     const size_t space = std::min(text.find(' '), text.size());
-    if (column > kHelpColumn && column + 1 + space > kHelpWidth) {
+    if (column > indent && column + 1 + space > kHelpWidth) {
       out += '\n';
-      out.append(kHelpColumn, ' ');
-      column = kHelpColumn;
+      out.append(indent, ' ');
+      column = indent;
     }
-    if (column > kHelpColumn) {
+    if (column > indent) {
       out += ' ';
       ++column;
     }
@@ -67,6 +61,17 @@ std::string helpEntry(const std::string &head, std::string_view text) {
     text.remove_prefix(std::min(space + 1, text.size()));
   }
   return out + '\n';
+}
+
+std::string helpEntry(const std::string &head, std::string_view text) {
+  std::string out = "  " + head;
+  size_t column = out.size();
+  if (column + 1 >= kHelpColumn) {
+    out += '\n';
+    column = 0;
+  }
+  out.append(kHelpColumn - column, ' ');
+  return out + brokenAt(kHelpColumn, text);
 }
 
 /// "4096", or "1e+06": as short as it gets.
@@ -392,7 +397,7 @@ int OptionParser::usageError(const std::string &message) const {
 
 /// Returns the exit code.
 int OptionParser::printHelp() const {
-  std::string out = "usage: kf-run " + synopsis + "\n\n" + about + "\n";
+  std::string out = "usage: kf-run " + synopsis + "\n\n" + brokenAt(0, about);
   if (!positionals.empty())
     out += '\n';
   for (const Positional &positional : positionals)

@@ -158,8 +158,8 @@ int kf::runPerplexity(Arguments arguments) {
   OptionParser parser(
       "perplexity [MODEL] --file FILE [options]",
       "Measures how well a model predicts texts: each one between the begin "
-      "and the end\ntoken, without the context of the others; the text's "
-      "tokens and the end token\ncount. A text longer than the context is cut "
+      "and the end token, without the context of the others; the text's "
+      "tokens and the end token count. A text longer than the context is cut "
       "into windows.");
   parser.text({"file", 0, "FILE"}, file,
               "the text; a .json file holds an array of texts");

@@ -207,8 +207,8 @@ int kf::runQuantize(Arguments arguments) {
   OptionParser parser(
       "quantize [MODEL] OUT.gguf --type TYPE [options]",
       "Writes a model as a GGUF file whose matrices are of another type. The "
-      "K types are\nmixes that give some matrices more bits; vectors stay f32. "
-      "Whatever happens, OUT is\neither complete or as it was.");
+      "K types are mixes that give some matrices more bits; vectors stay f32. "
+      "Whatever happens, OUT is either complete or as it was.");
   parser.positional("MODEL", false, options.model,
                     "a folder as Hugging Face lays it out, or a GGUF file; "
                     "without it, the embedded model, kf-stories");

@@ -65,10 +65,10 @@ int kf::runTokenize(Arguments arguments) {
   OptionParser parser(
       "tokenize [MODEL] [options]",
       "Prints the token ids of a text, and the pieces as the tokenizer's file "
-      "writes\nthem. The text comes from stdin by default; its last line "
-      "break belongs to it.\nBytes that are no UTF-8 stay as they are with "
-      "byte-level BPE and with tokens for\nsingle bytes (tokenizer.json, "
-      "GGUF); a tokenizer.model reads them as U+FFFD, as\nSentencePiece does, "
+      "writes them. The text comes from stdin by default; its last line break "
+      "belongs to it. Bytes that are no UTF-8 stay as they are with "
+      "byte-level BPE and with tokens for single bytes (tokenizer.json, "
+      "GGUF); a tokenizer.model reads them as U+FFFD, as SentencePiece does, "
       "and so do tokenizers without tokens for bytes.");
   parser.positional("MODEL", false, options.model,
                     "a folder with tokenizer.json or tokenizer.model, one of "

@@ -20,6 +20,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 #include <tuple>
 
 using namespace kf;
@@ -150,9 +151,10 @@ Status TuneSession::chooseTasks() {
   const std::string &wanted =
       options.explain.empty() ? options.kernel : options.explain;
   if (!wanted.empty()) {
+    std::set<std::string> known;
     std::string names;
     for (const TuneTask &task : tasks)
-      if (names.find(task.info().name) == std::string::npos)
+      if (known.insert(task.info().name).second)
         names += (names.empty() ? "" : ", ") + task.info().name;
     std::erase_if(tasks, [&](const TuneTask &task) {
       return task.info().name != wanted && task.name() != wanted;
@@ -198,7 +200,7 @@ Status TuneSession::tune() {
   tunerOptions.again = options.again;
   tunerOptions.cancelled = &interruptFlag();
   KF_ASSIGN_OR_RETURN(tunerOptions.rotateBytes, rotateBytes());
-  if (run->device().name() == "cpu" && options.model.device.threads != 1) {
+  if (options.model.device.threads != 1) {
     KF_ASSIGN_OR_RETURN(pool,
                         ThreadPool::create(int(options.model.device.threads)));
     tunerOptions.pool = pool.get();
@@ -253,8 +255,8 @@ Status TuneSession::summarize(size_t tuned) const {
   if (disturbed)
     printWarning("other processes had cores while " +
                  std::to_string(disturbed) + " of " + std::to_string(tuned) +
-                 " kernels were measured, which keep their defaults; --again "
-                 "measures them anew");
+                 " kernels were measured, which keep the schedules that they "
+                 "had; --again measures them anew");
   size_t known = 0, all = 0;
   for (const TuneTask &task : tasks) {
     all += task.candidates.size() > 1;
@@ -305,8 +307,8 @@ int kf::runTune(Arguments arguments) {
   OptionParser parser(
       "tune [MODEL] [options]",
       "Measures schedules of the kernels that a model's steps have, of one "
-      "token and of a\nprompt, and keeps the fastest in a database, which all "
-      "commands compile with.\nSchedules whose results differ from the "
+      "token and of a prompt, and keeps the fastest in a database, which all "
+      "commands compile with. Schedules whose results differ from the "
       "reference's are rejected.");
   options.addTo(parser);
   if (std::optional<int> code = parser.parse(arguments))

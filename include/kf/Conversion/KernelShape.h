@@ -258,6 +258,9 @@ struct KernelShape {
   int64_t adjustmentWords = 0;       ///< of bits of kf.sample, one for some ids
 
   int64_t workgroupBytes = 0; ///< all workgroup memory of the kernel
+  /// Whether it may begin while the kernels before it are at work, and wait for
+  /// them itself, where the target can.
+  bool beginsEarly = true;
 };
 
 /// The shape that the kernel's schedule means; a diagnostic on the kernel where

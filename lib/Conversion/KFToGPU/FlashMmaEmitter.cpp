@@ -387,7 +387,8 @@ Registers FlashMmaEmitter::loadKeys(Value start, int64_t i, int64_t j) {
       warp.advance(start, (8 * i * shape.headDim + 32 * j) * elementBytes);
   Value inside;
   if (int64_t rest = shape.headDim - 32 * j; rest < 32) {
-    // The row begins 8t columns before: it has that many.
+    // Where there are none, something of the page is read, and dropped: 8t
+    // columns before, or, in rows of fewer, those behind, which values follow.
     inside = e.isLess(e.mul(place, e.index(8)), e.index(rest));
     at = LLVM::SelectOp::create(
         b, loc, inside, at,

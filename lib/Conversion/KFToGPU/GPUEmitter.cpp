@@ -49,10 +49,8 @@ LogicalResult GPUEmitter::emit() {
                                                    : emitGPURows(*this);
   if (failed(emitted) || failed(budget.check(kernel, "convert-kf-to-gpu")))
     return failure();
-  if (!hasWaited) {
-    b.setInsertionPointAfter(ids);
-    waitForInputs();
-  }
+  b.setInsertionPointAfter(ids);
+  waitForInputs();
   b.eraseOp(kernel);
   return success();
 }
@@ -168,15 +166,12 @@ void GPUEmitter::storeResult(Value value, ValueRange indices, unsigned number) {
 //===----------------------------------------------------------------------===//
 
 void GPUEmitter::waitForInputs() {
-  assert(!hasWaited && "a kernel waits once");
-  hasWaited = true;
+  if (std::exchange(hasWaited, true) || !shape.beginsEarly)
+    return;
   auto target =
       kernel->getParentOfType<ModuleOp>()->getAttrOfType<CudaTargetAttr>(
           kTargetAttrName);
   if (!target || !target.hasDependentLaunch())
-    return;
-  // Products by threads alone are slower so than what an early begin saves.
-  if (find<MatmulOp>() && isa<SimtScheduleAttr>(kernel.getScheduleAttr()))
     return;
   // What begins early occupies no more than what is left.
   NVVM::GriddepcontrolOp::create(b, loc,

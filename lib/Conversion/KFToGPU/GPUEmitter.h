@@ -80,11 +80,11 @@ public:
   //===--------------------------------------------------------------------===//
 
   /// Waits for the kernels before this one, and lets the one behind it begin,
-  /// where the target can begin kernels early. All threads must come here,
-  /// once, outside of loops and branches: before, they may read weights and
-  /// scalars, but nothing that another kernel of the program writes, and write
-  /// nothing but workgroup memory. A kernel whose emitter does not call this
-  /// waits first of all.
+  /// where kernels begin early (KernelShape::beginsEarly); a second call does
+  /// nothing. All threads must come to the first, outside of loops and
+  /// branches: before, they may read weights and scalars, but nothing that
+  /// another kernel of the program writes, and write nothing but workgroup
+  /// memory. A kernel whose emitter does not call this waits first of all.
   void waitForInputs();
   /// Uninitialized workgroup memory of `count` elements.
   Value workgroupMemory(int64_t count, Type element);

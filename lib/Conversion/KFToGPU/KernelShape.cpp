@@ -236,6 +236,11 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
                 Twine(mma.rowWarps) + " x " + Twine(mma.lineWarps) +
                 " of them make the workgroup's [" + Twine(shape.rows) + ", " +
                 Twine(shape.columns) + "]");
+  const Type weight = matmul.getW().getType();
+  if (isa<QuantType>(w) && hasFragments(weight) &&
+      mma.step % ::kf::FragmentTile::unit != 0)
+    return fail("blocks with #kf.fragments take steps of a multiple of " +
+                Twine(::kf::FragmentTile::unit) + ", found " + Twine(mma.step));
   if (mma.sums() > mmaSums)
     return fail("a thread has " + Twine(mma.sums()) +
                 " sums, and registers for " + Twine(mmaSums));
@@ -370,6 +375,8 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
     return shape;
   }
 
+  // Products by threads alone are slower so than what an early begin saves.
+  shape.beginsEarly = false;
   if (schedule.getWorkgroup().size() != 2 ||
       llvm::is_contained(schedule.getWorkgroup(), 0) ||
       schedule.getTile().size() != 2 || shape.threads[2] != 1)

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MmaLines.h"
+#include "MmaBlockLines.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
@@ -20,10 +20,11 @@ namespace {
 constexpr int64_t laneBytes = 16;
 
 //===----------------------------------------------------------------------===//
-// As stored
+// Line by line
 //===----------------------------------------------------------------------===//
 
-/// Rows of the weight are lines of a stage.
+/// Rows of the weight are lines of a stage. Blocks are dequantized on the way,
+/// whatever their order in memory.
 class PlainLines : public MmaLines {
 public:
   PlainLines(GPUEmitter &e, MatmulOp op, MmaFragment &product, Value columns,
@@ -66,7 +67,7 @@ private:
 };
 
 //===----------------------------------------------------------------------===//
-// With #kf.fragments
+// 16-bit floats with #kf.fragments
 //===----------------------------------------------------------------------===//
 
 /// A stage has [units][steps of 16] tiles, in which every lane's words lie side
@@ -197,6 +198,8 @@ std::unique_ptr<MmaLines> mlir::kf::createMmaLines(GPUEmitter &e, MatmulOp op,
                      "an argument of the kernel has it");
       return nullptr;
     }
+    if (isa<QuantType>(type.getElementType()))
+      return createMmaBlockLines(e, product, argument, column, offset);
     return std::make_unique<FragmentLines>(e, op, product, columns, offset,
                                            argument, column);
   }

@@ -26,6 +26,13 @@ public:
 
   /// Starts to fill the stage at `stage` with columns from `k` on.
   virtual void copy(Value stage, Value k) = 0;
+  /// What a copy cannot do: this thread's part of columns from `k` on, in
+  /// registers, which do for any `k` past the end.
+  virtual SmallVector<Value> fetch(Value k) { return {}; }
+  /// Stores part number `part` of `parts` of what fetch() has given to the
+  /// stage; it is there at the next barrier.
+  virtual void store(Value stage, ArrayRef<Value> fetched, int64_t part,
+                     int64_t parts) {}
   /// The words of this warp's unit number `unit`, of step number `step`.
   virtual SmallVector<Value> load(Value stage, int64_t unit, int64_t step) = 0;
 };

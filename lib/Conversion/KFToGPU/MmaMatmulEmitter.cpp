@@ -55,26 +55,35 @@ private:
         copy(e.index(i * mma.stageBytes()), e.index(i * mma.step));
       code.commitCopies();
     }
+    lines->store(ring, lines->fetch(e.index(0)), 0, 1);
+    SmallVector<Value> fetched = lines->fetch(e.index(mma.step));
     waitForStage();
     // What is multiplied next is in registers before it is wanted.
     SmallVector<Value> carried = product.zeros();
-    const size_t sumCount = carried.size();
+    const size_t sumCount = carried.size(), fetchedCount = fetched.size();
     llvm::append_range(carried, loadStep(e.index(0), 0));
+    llvm::append_range(carried, fetched);
     carried.push_back(e.index(0));
     carried.push_back(e.index(ahead * mma.stageBytes()));
     auto steps = e.loop(
         e.index(0), e.index(extent), e.index(mma.step), carried,
         [&](Value k, ValueRange args) {
           SmallVector<Value> sums(args.take_front(sumCount));
-          SmallVector<Value> words(args.drop_front(sumCount).drop_back(2));
+          SmallVector<Value> words(
+              args.drop_front(sumCount).drop_back(fetchedCount + 2));
+          SmallVector<Value> fetched(args.drop_back(2).take_back(fetchedCount));
           Value read = args.end()[-2], write = args.end()[-1];
           Value next = e.add(k, e.index(ahead * mma.step));
           e.ifThen(e.isLess(next, e.index(extent)), [&] { copy(write, next); });
           code.commitCopies();
+          SmallVector<Value> coming =
+              lines->fetch(e.add(k, e.index(2 * mma.step)));
           Value following = nextStage(read);
+          Value filled = code.advance(ring, following);
           const int64_t count = mma.step / MmaShape::unitStep;
           for (int64_t step = 0; step < count; ++step) {
             const bool isLast = step + 1 == count;
+            lines->store(filled, fetched, step, count);
             // All have what they copied, and have left the stage that is
             // filled next.
             if (isLast)
@@ -85,6 +94,7 @@ private:
             words = std::move(later);
           }
           llvm::append_range(sums, words);
+          llvm::append_range(sums, coming);
           sums.push_back(following);
           sums.push_back(nextStage(write));
           return sums;

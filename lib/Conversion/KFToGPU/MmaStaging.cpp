@@ -23,7 +23,8 @@ static constexpr int64_t chunkBytes = 16, chunkElements = 8;
 MmaOperand::MmaOperand(GPUEmitter &e, Value tensor, Type element)
     : extent(cast<RankedTensorType>(tensor.getType()).getShape().back()), e(e),
       code(e), tensor(tensor), element(element) {
-  if (cast<RankedTensorType>(tensor.getType()).getElementType() == element)
+  if (cast<RankedTensorType>(tensor.getType()).getElementType() == element &&
+      extent % chunkElements == 0)
     findPlace();
 }
 

@@ -304,13 +304,8 @@ void StreamBlocks::storeSums(Value pair, Value row, ArrayRef<Value> parts) {
   if (stream.sumsOfX != Sums::Halves)
     sums = {e.add(parts[0], parts[1])};
   for (Value &sum : sums)
-    for (int64_t mask = 1; mask < 4; mask *= 2) {
-      Value other =
-          gpu::ShuffleOp::create(b, loc, sum, mask, StreamShape::lanes,
-                                 gpu::ShuffleMode::XOR)
-              .getShuffleResult();
-      sum = e.add(sum, other);
-    }
+    sum = code.combineLanes(sum, 0, 2,
+                            [&](Value x, Value y) { return e.add(x, y); });
   auto store = [&](Value value, Value place, int64_t bytes) {
     LLVM::StoreOp::create(
         b, loc, value,

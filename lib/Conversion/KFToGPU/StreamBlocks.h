@@ -17,7 +17,7 @@
 #ifndef KF_LIB_CONVERSION_KFTOGPU_STREAMBLOCKS_H
 #define KF_LIB_CONVERSION_KFTOGPU_STREAMBLOCKS_H
 
-#include "NvvmCode.h"
+#include "WarpOps.h"
 
 namespace mlir::kf {
 
@@ -86,7 +86,7 @@ private:
   GPUEmitter &e;
   OpBuilder &b;
   Location loc;
-  NvvmCode code;
+  WarpOps code;
   const StreamShape &stream;
   const StreamOperands &operands;
   const ::kf::BlockFormat &format;

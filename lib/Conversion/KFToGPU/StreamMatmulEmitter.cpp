@@ -8,11 +8,12 @@
 //
 // With few rows a product is as fast as its weight is read. The weight lies in
 // tiles (`#kf.fragments`) that are the left operand of the matrix units, so
-// that a lane copies 16 bytes of each to workgroup memory of its own, steps
-// ahead, and multiplies what it finds there: nobody else reads it, and no
-// barrier stands between. Rows of x are the columns of the right operand. They
-// are split into two numbers of 16 bits each, what is rounded and what that
-// leaves, which have columns of their own.
+// that a warp copies them to workgroup memory of its own, 16 bytes a lane and
+// steps ahead, and multiplies what it finds there. No barrier of the workgroup
+// stands between: of 16-bit floats, a lane reads what it has copied itself; of
+// blocks, what its warp has. Rows of x are the columns of the right operand.
+// They are split into two numbers of 16 bits each, what is rounded and what
+// that leaves, which have columns of their own.
 //
 // A workgroup has a few row blocks of the weight. K is divided into as many
 // shares as there are warps: these take tiles along K in turn. What shares have
@@ -53,7 +54,7 @@ private:
   LogicalResult prepareInput() override {
     if (!stream.hasSquares) {
       if (!e.isLoadable(op.getX()))
-        waitOnce();
+        e.waitForInputs();
       return GPUMatmulEmitter::prepareInput();
     }
     norm = op.getX().getDefiningOp<RmsNormOp>();
@@ -118,7 +119,7 @@ private:
       startCopies(cursor, e.index(stage));
       cursor = after(cursor);
     }
-    waitOnce();
+    e.waitForInputs();
     if (stream.chunks() == 1) {
       stageX(e.index(0), e.index(0));
       e.barrier();
@@ -132,13 +133,6 @@ private:
       e.barrier();
     }
     return storeElements();
-  }
-
-  /// What follows may read what other kernels write.
-  void waitOnce() {
-    if (!hasWaited)
-      e.waitForInputs();
-    hasWaited = true;
   }
 
   //===--------------------------------------------------------------------===//
@@ -553,12 +547,8 @@ private:
 
   /// The sum of `count` lanes, a power of two.
   Value addLanes(Value sum, int64_t count) {
-    for (int64_t mask = 1; mask < count; mask *= 2)
-      sum = e.add(sum, gpu::ShuffleOp::create(b, loc, sum, mask,
-                                              StreamShape::lanes,
-                                              gpu::ShuffleMode::XOR)
-                           .getShuffleResult());
-    return sum;
+    return code.combineLanes(sum, 0, llvm::Log2_64(count),
+                             [&](Value x, Value y) { return e.add(x, y); });
   }
 
   /// The scale of each row, as rowStatistics() has it; a warp for each.
@@ -595,7 +585,7 @@ private:
       first = e.mul(first, e.f32(halfScale));
       second = e.mul(second, e.f32(halfScale));
     }
-    Value rounded = round(first, second);
+    Value rounded = code.pack(element, first, second);
     auto [low, high] = widen(rounded);
     auto rest = [&](Value value, Value rounded) -> Value {
       Value left = e.sub(value, rounded);
@@ -606,17 +596,7 @@ private:
       left = e.select(isFinite, left, e.f32(0.0));
       return isHalf ? e.mul(left, e.f32(restScale)) : left;
     };
-    return {rounded, round(rest(first, low), rest(second, high))};
-  }
-
-  /// Two numbers rounded to `element`, the first in the low half of a word.
-  Value round(Value first, Value second) {
-    auto pair = vector::FromElementsOp::create(
-        b, loc, VectorType::get({2}, b.getF32Type()),
-        ValueRange{first, second});
-    Value rounded =
-        arith::TruncFOp::create(b, loc, VectorType::get({2}, element), pair);
-    return LLVM::BitcastOp::create(b, loc, b.getI32Type(), rounded);
+    return {rounded, code.pack(element, rest(first, low), rest(second, high))};
   }
 
   std::pair<Value, Value> widen(Value rounded) {
@@ -763,12 +743,11 @@ private:
 
   const StreamShape &stream;
   const int64_t tileBytes;
-  NvvmCode code;
+  WarpOps code;
   StreamOperands operands;                // of blocks
   std::optional<StreamBlocks> blockTiles; // where the weight has blocks
   RmsNormOp norm;                         // where sums are scaled
   Type element;                           // of the weight; f16 for blocks
-  bool hasWaited = false;
 
   Value xMemory, ring, sumMemory, squares, scales;
   Value lane, warp, group, inGroup; // of this thread; 4 lanes are a group

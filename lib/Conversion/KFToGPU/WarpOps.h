@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What attention needs beside NvvmCode. Registers of two 16-bit numbers are
+// What code of warps needs beside NvvmCode. Registers of two 16-bit numbers are
 // i32, the first number in the low half.
 //
 //===----------------------------------------------------------------------===//

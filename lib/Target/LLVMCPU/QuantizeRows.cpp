@@ -34,29 +34,22 @@ struct QuantizeCpuRowsPass
       return signalPassFailure();
     if (!target.getInt8Dot())
       return;
-    SmallVector<MatmulOp> products;
     getOperation().walk([&](MatmulOp op) {
       if (isQuantized(op) && !op.getScales() && pays(op))
-        products.push_back(op);
+        quantize(op);
     });
-    for (MatmulOp op : products)
-      quantize(op);
   }
 
 private:
-  static RankedTensorType typeOf(Value value) {
-    return cast<RankedTensorType>(value.getType());
-  }
-
   static bool isQuantized(MatmulOp op) {
-    return typeOf(op.getX()).getElementType().isF32() &&
-           isa<QuantType>(typeOf(op.getW()).getElementType());
+    return op.getX().getType().getElementType().isF32() &&
+           isa<QuantType>(op.getW().getType().getElementType());
   }
 
   /// Whether rounding in every group of columns takes longer than rounding
   /// once, in parallel if there are rows enough, and one more dispatch.
   bool pays(MatmulOp op) {
-    RankedTensorType x = typeOf(op.getX()), w = typeOf(op.getW());
+    RankedTensorType x = op.getX().getType(), w = op.getW().getType();
     int64_t rows = getMostRows(getOperation(), x, maxTokens);
     if (usesTiles(target, w, rows))
       return false;
@@ -71,7 +64,7 @@ private:
 
   void quantize(MatmulOp op) {
     OpBuilder b(op);
-    auto quant = cast<QuantType>(typeOf(op.getW()).getElementType());
+    auto quant = cast<QuantType>(op.getW().getType().getElementType());
     auto rows = QuantizeRowsOp::create(b, op.getLoc(), op.getX(),
                                        getStorage(quant.getFormat()).subBlock);
     op.getXMutable().assign(rows.getCodes());

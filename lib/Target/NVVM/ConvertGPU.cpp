@@ -27,6 +27,8 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Transforms/DialectConversion.h"
 
+#include <numeric>
+
 namespace mlir::kf {
 #define GEN_PASS_DEF_CONVERTGPUTONVVM
 #include "kf/Target/NVVM/Passes.h.inc"
@@ -38,18 +40,35 @@ using namespace mlir::kf;
 namespace {
 
 /// What memory instructions take at a time, at most. Buffers are aligned to
-/// more (KF_BUFFER_ALIGNMENT), and so are layers of caches.
-constexpr int64_t vectorBytes = 16;
+/// more (KF_BUFFER_ALIGNMENT), but for layers of caches.
+constexpr uint64_t vectorBytes = 16;
+
+/// How layers of a cache are aligned, up to that: they follow one another, with
+/// any number of pages each.
+uint64_t alignmentOf(KVCacheType cache) {
+  // Of a product of more than 64 bits, the low ones are enough.
+  uint64_t page = 2 * static_cast<uint64_t>(cache.getKvHeads()) *
+                  static_cast<uint64_t>(cache.getPage()) *
+                  static_cast<uint64_t>(cache.getHeadDim());
+  if (auto quant = dyn_cast<QuantType>(cache.getType())) {
+    const ::kf::BlockFormat &format = getStorage(quant.getFormat());
+    page = page / format.elements * format.bytes;
+  } else {
+    page *= cache.getType().getIntOrFloatBitWidth() / 8;
+  }
+  return std::gcd(page, vectorBytes);
+}
 
 /// What all dispatches of a kernel agree on, by the kernel's argument.
 struct BufferFacts {
-  llvm::BitVector weight;   ///< no kernel of the program writes there
-  llvm::BitVector constant; ///< no kernel of the dispatch writes there
-  llvm::BitVector alone;    ///< no other argument reaches it
+  SmallVector<uint64_t> alignment; ///< of where it begins
+  llvm::BitVector weight;          ///< no kernel of the program writes there
+  llvm::BitVector constant;        ///< no kernel of the dispatch writes there
+  llvm::BitVector alone;           ///< no other argument reaches it
 
   BufferFacts(unsigned operands, unsigned results)
-      : weight(operands + results), constant(operands + results),
-        alone(operands + results) {
+      : alignment(operands + results, vectorBytes), weight(operands + results),
+        constant(operands + results), alone(operands + results) {
     weight.set(0, operands);
     constant.set(0, operands);
     alone.set();
@@ -104,6 +123,8 @@ FailureOr<llvm::StringMap<BufferFacts>> collectFacts(ModuleOp module) {
       if (operand.getDefiningOp<WeightOp>())
         continue;
       known.weight.reset(number);
+      if (auto cache = dyn_cast<KVCacheType>(operand.getType()))
+        known.alignment[number] = alignmentOf(cache);
       if (!isInArena(operand)) {
         known.constant.reset(number);
         known.alone.reset(number);
@@ -207,8 +228,6 @@ private:
       inputs.push_back(type ? pointer : argument.getType());
       if (!type)
         continue;
-      function.setArgAttr(number, LLVM::LLVMDialect::getAlignAttrName(),
-                          builder.getI64IntegerAttr(vectorBytes));
       if (known && number < known->size())
         markBuffer(function, number, *known);
       else if (known) // the scalars
@@ -245,6 +264,9 @@ private:
 
   void markBuffer(gpu::GPUFuncOp function, unsigned number,
                   const BufferFacts &known) {
+    function.setArgAttr(
+        number, LLVM::LLVMDialect::getAlignAttrName(),
+        Builder(&getContext()).getI64IntegerAttr(known.alignment[number]));
     if (known.constant[number])
       markConstant(function, number);
     else if (known.alone[number])

@@ -57,8 +57,11 @@ struct CudaTargetModel : GpuTargetModel<CudaTargetModel, CudaTargetAttr> {
 
 llvm::Expected<Attribute> createCudaTarget(MLIRContext *context, StringRef chip,
                                            int64_t) {
+  // Code for the oldest chip runs on all later ones, some of which give a block
+  // less shared memory.
   if (chip.empty())
-    chip = "sm_80";
+    return CudaTargetAttr::get(context, "sm_80", /*multiprocessors=*/0,
+                               getCudaSharedBytes("sm_86"));
   if (llvm::Error error = checkCudaChip(chip))
     return std::move(error);
   return CudaTargetAttr::get(context, chip, /*multiprocessors=*/0,

@@ -27,26 +27,18 @@ struct RoundNvvmRowsPass
   using RoundNvvmRowsBase::RoundNvvmRowsBase;
 
   void runOnOperation() override {
-    SmallVector<MatmulOp> products;
     getOperation().walk([&](MatmulOp op) {
-      if (op.isOfMatrices() && typeOf(op.getX()).getElementType().isF32() &&
-          roundedType(op) &&
-          getMostRows(getOperation(), typeOf(op.getX()), maxTokens) >
-              kGpuFewRows)
-        products.push_back(op);
+      RankedTensorType x = op.getX().getType();
+      if (op.isOfMatrices() && x.getElementType().isF32() && roundedType(op) &&
+          getMostRows(getOperation(), x, maxTokens) > kGpuFewRows)
+        round(op);
     });
-    for (MatmulOp op : products)
-      round(op);
   }
 
 private:
-  static RankedTensorType typeOf(Value value) {
-    return cast<RankedTensorType>(value.getType());
-  }
-
   /// What matrix units multiply with the weight; null: they do not.
   static Type roundedType(MatmulOp op) {
-    Type weight = typeOf(op.getW()).getElementType();
+    Type weight = op.getW().getType().getElementType();
     if (isa<QuantType>(weight))
       return Float16Type::get(op.getContext());
     return weight.isF16() || weight.isBF16() ? weight : Type();
@@ -55,7 +47,7 @@ private:
   static void round(MatmulOp op) {
     OpBuilder b(op);
     Value x = arith::TruncFOp::create(
-        b, op.getLoc(), typeOf(op.getX()).clone(roundedType(op)), op.getX());
+        b, op.getLoc(), op.getX().getType().clone(roundedType(op)), op.getX());
     auto rounded = MatmulOp::create(
         b, op.getLoc(), x, op.getW(), op.getBias(), /*scales=*/Value(),
         /*sums=*/Value(), op.getGluAttr(), /*wide=*/b.getUnitAttr());

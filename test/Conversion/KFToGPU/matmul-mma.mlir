@@ -95,3 +95,37 @@ kf.kernel @blocks(%x: tensor<?x64xf16>, %w: tensor<96x64x!kf.quant<q8_0>>) -> te
   %0 = kf.matmul %x, %w wide : tensor<?x64xf16>, tensor<96x64x!kf.quant<q8_0>>
   kf.yield %0 : tensor<?x96xf32>
 }
+
+// Of packed blocks, each warp reads a unit, 16 lines of 32 columns, a step ahead
+// of the one it makes numbers of.
+// CHECK-LABEL: gpu.func @packed_blocks(
+// CHECK-COUNT-2: nvvm.cp.async.shared.global
+// CHECK-NOT:     nvvm.cp.async.shared.global
+// CHECK-COUNT-4: llvm.store %{{.*}} {alignment = 8 : i64} : vector<2xi32>, !llvm.ptr<3>
+// CHECK:         llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
+// CHECK:         scf.for
+// CHECK:           llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
+// Both codes of a word at once.
+// CHECK:           %[[CODES:.*]] = arith.subf %{{.*}}, %{{.*}} : vector<2xf16>
+// CHECK-NEXT:      arith.mulf %[[CODES]], %{{.*}} : vector<2xf16>
+// CHECK-COUNT-4:   llvm.store %{{.*}} {alignment = 8 : i64} : vector<2xi32>, !llvm.ptr<3>
+// CHECK:           nvvm.mma.sync A[{{.*}}: (vector<2xf16>, vector<2xf16>, f32)
+kf.kernel @packed_blocks(%x: tensor<?x64xf16>, %w: tensor<96x64x!kf.quant<q8_0>, #kf.fragments>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [2, 2], reduction = 32, stages = 2>} {
+  %0 = kf.matmul %x, %w wide : tensor<?x64xf16>, tensor<96x64x!kf.quant<q8_0>, #kf.fragments>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// The last 16 bytes of a row have columns of the argument that are not the
+// slice's.
+// CHECK-LABEL: gpu.func @sliced(
+// CHECK-NOT:     nvvm.cp.async.shared.global
+// CHECK:         nvvm.mma.sync
+// CHECK-NOT:     nvvm.cp.async.shared.global
+// CHECK:         gpu.return
+kf.kernel @sliced(%x: tensor<32x80xf16>, %w: tensor<96x44xf16>) -> tensor<32x96xf32>
+    attributes {schedule = #kf.mma<workgroup = [32, 32], warps = [2, 2], reduction = 32, stages = 2>} {
+  %s = tensor.extract_slice %x[0, 8] [32, 44] [1, 1] : tensor<32x80xf16> to tensor<32x44xf16>
+  %0 = kf.matmul %s, %w wide : tensor<32x44xf16>, tensor<96x44xf16>
+  kf.yield %0 : tensor<32x96xf32>
+}

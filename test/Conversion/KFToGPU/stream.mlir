@@ -61,7 +61,7 @@ kf.kernel @norm_in_parts(%x: tensor<?x300xf32>, %g: tensor<300xf32>, %w: tensor<
 // CHECK:         %[[BYTES:.*]] = arith.select %{{.*}}, %c16_i32, %c0_i32 : i32
 // CHECK:         nvvm.cp.async.shared.global %{{.*}}, %{{.*}}, 16, cache = cg, %[[BYTES]]
 // CHECK:         scf.for %{{.*}} = %c0 to %c2 step %c1
-// CHECK-COUNT-5:   gpu.shuffle xor
+// CHECK-COUNT-5:   nvvm.shfl.sync {{ ?}}bfly
 // CHECK:           memref.store %{{.*}}, %[[SQUARES]]
 // CHECK:           gpu.barrier
 // CHECK:           memref.load %[[SUMS]]
@@ -106,7 +106,7 @@ kf.kernel @blocks(%x: tensor<1x256xf32>, %w: tensor<16x256x!kf.quant<q4_0>, #kf.
 // CHECK:         scf.if
 // CHECK:           nvvm.cp.async.shared.global
 // CHECK:         nvvm.cp.async.commit.group
-// CHECK-COUNT-2: gpu.shuffle xor
+// CHECK-COUNT-2: nvvm.shfl.sync {{ ?}}bfly
 // CHECK:         nvvm.cp.async.wait.group 0
 // CHECK:         nvvm.bar.warp.sync
 // CHECK-COUNT-6: llvm.load

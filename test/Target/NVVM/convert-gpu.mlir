@@ -43,9 +43,10 @@ gpu.module @reduce {
 
 // Weights, and what the arena holds, are not written by a dispatch that reads
 // them; inputs may be the buffer of an output, and a kernel may write a cache.
-// The scalars come last.
+// The scalars come last. A layer of a cache begins where a page of the one before
+// ends.
 
-!cache = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8, type = f32>
+!cache = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 1, type = f32, page = 1>
 kf.program @p(%x: tensor<?x8xf32>, %c: !cache) -> tensor<?x8xf32>
     attributes {max_tokens = 4 : i64, arena_bytes = 256 : i64} {
   %w = kf.weight ["w"] : tensor<8xf32>
@@ -56,7 +57,7 @@ kf.program @p(%x: tensor<?x8xf32>, %c: !cache) -> tensor<?x8xf32>
 }
 
 // CHECK-LABEL: gpu.module @k
-// CHECK:         llvm.func @k(%{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr {llvm.noalias, llvm.readonly}, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr {llvm.noalias}, %{{.*}}: !llvm.ptr {llvm.noalias, llvm.readonly})
+// CHECK:         llvm.func @k(%{{.*}}: !llvm.ptr {llvm.align = 16 : i64}, %{{.*}}: !llvm.ptr {llvm.align = 16 : i64, llvm.noalias, llvm.readonly}, %{{.*}}: !llvm.ptr {llvm.align = 8 : i64}, %{{.*}}: !llvm.ptr {llvm.align = 16 : i64, llvm.noalias}, %{{.*}}: !llvm.ptr {llvm.noalias, llvm.readonly})
 gpu.module @k {
   gpu.func @k(%x: memref<?xf32>, %w: memref<?xf32>, %c: memref<?xf32>, %r: memref<?xf32>, %s: memref<?xi32>) kernel {
     gpu.return
@@ -64,7 +65,7 @@ gpu.module @k {
 }
 
 // CHECK-LABEL: gpu.module @last
-// CHECK:         llvm.func @last(%{{.*}}: !llvm.ptr {llvm.noalias, llvm.readonly}, %{{.*}}: !llvm.ptr {llvm.noalias, llvm.readonly}, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr {llvm.noalias, llvm.readonly})
+// CHECK:         llvm.func @last(%{{.*}}: !llvm.ptr {llvm.align = 16 : i64, llvm.noalias, llvm.readonly}, %{{.*}}: !llvm.ptr {llvm.align = 16 : i64, llvm.noalias, llvm.readonly}, %{{.*}}: !llvm.ptr {llvm.align = 8 : i64}, %{{.*}}: !llvm.ptr {llvm.align = 16 : i64}, %{{.*}}: !llvm.ptr {llvm.noalias, llvm.readonly})
 gpu.module @last {
   gpu.func @last(%x: memref<?xf32>, %w: memref<?xf32>, %c: memref<?xf32>, %r: memref<?xf32>, %s: memref<?xi32>) kernel {
     gpu.return
@@ -83,7 +84,7 @@ kf.program @p(%x: tensor<?x8xf32>) -> tensor<?x8xf32>
 }
 
 // CHECK-LABEL: gpu.module @k
-// CHECK:         llvm.func @k(%{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr {llvm.noalias, llvm.readonly})
+// CHECK:         llvm.func @k(%{{.*}}: !llvm.ptr {llvm.align = 16 : i64}, %{{.*}}: !llvm.ptr {llvm.align = 16 : i64}, %{{.*}}: !llvm.ptr {llvm.noalias, llvm.readonly})
 gpu.module @k {
   gpu.func @k(%x: memref<?xf32>, %r: memref<?xf32>, %s: memref<?xi32>) kernel {
     gpu.return
@@ -110,7 +111,7 @@ gpu.module @k {
 }
 
 // CHECK-LABEL: gpu.module @early
-// CHECK:         llvm.func @early(%{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr {llvm.noalias, llvm.readonly}, %{{.*}}: !llvm.ptr {llvm.noalias}, %{{.*}}: !llvm.ptr {llvm.noalias, llvm.readonly})
+// CHECK:         llvm.func @early(%{{.*}}: !llvm.ptr {llvm.align = 16 : i64}, %{{.*}}: !llvm.ptr {llvm.align = 16 : i64, llvm.noalias, llvm.readonly}, %{{.*}}: !llvm.ptr {llvm.align = 16 : i64, llvm.noalias}, %{{.*}}: !llvm.ptr {llvm.noalias, llvm.readonly})
 // CHECK-SAME:      kf.waits
 // CHECK:           nvvm.griddepcontrol launch_dependents
 // CHECK-NEXT:      llvm.inline_asm has_side_effects "griddepcontrol.wait;", "~{memory}"

@@ -120,7 +120,7 @@ func.func @brain_narrow(%q: tensor<?x4x24xf32>, %k: tensor<?x2x24xf32>, %v: tens
   return %0 : tensor<?x4x24xf32>
 }
 
-func.func @brain_one_head(%q: tensor<?x12x128xf32>, %k: tensor<?x1x128xf32>, %v: tensor<?x1x128xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !kf.kv_cache<layers = 2, kv_heads = 1, head_dim = 128, type = bf16>) -> tensor<?x12x128xf32> attributes {kf.max_tokens = 3 : i64} {
+func.func @brain_one_head(%q: tensor<?x12x128xf32>, %k: tensor<?x1x128xf32>, %v: tensor<?x1x128xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !kf.kv_cache<layers = 2, kv_heads = 1, head_dim = 128, type = bf16>) -> tensor<?x12x128xf32> attributes {kf.max_tokens = 5 : i64} {
   kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 1 : i64} : !kf.kv_cache<layers = 2, kv_heads = 1, head_dim = 128, type = bf16>, tensor<?x1x128xf32>, tensor<?xi32>, tensor<1x4xi32>
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 1 : i64, scale = 0.11 : f32} : tensor<?x12x128xf32>, !kf.kv_cache<layers = 2, kv_heads = 1, head_dim = 128, type = bf16>, tensor<?xi32>, tensor<1x4xi32>
   return %0 : tensor<?x12x128xf32>

@@ -715,8 +715,8 @@ TEST(Engine, BadKeysAreNotReused) {
 }
 
 /// As with Sampler::sample(), however many there are.
-TEST(Engine, BiasesOfNoTokenAreIgnored) {
-  Fixture fixture({.parallel = 2});
+void expectBiasesOfNoTokenIgnored(bool runsAhead) {
+  Fixture fixture({.parallel = 2, .runsAhead = runsAhead});
   SamplerOptions options;
   options.logitBias = {{3, -INFINITY}};
   for (int64_t id = 0; id < 100; ++id)
@@ -726,6 +726,12 @@ TEST(Engine, BiasesOfNoTokenAreIgnored) {
   for (int step = 0; step < 10; ++step)
     fixture.engine->step();
   EXPECT_EQ(text.chosen, expected({1, 2}, options, 5, fixture.device.behavior));
+  // But for the first step of each program.
+  EXPECT_EQ(fixture.engine->counts().ahead, runsAhead ? 3 : 0);
+}
+
+TEST(Engine, BiasesOfNoTokenAreIgnored) {
+  expectBiasesOfNoTokenIgnored(/*runsAhead=*/false);
 }
 
 TEST(Engine, CancelEndsOneReading) {
@@ -837,6 +843,10 @@ TEST(Engine, AbandonedReadingsAreForgotten) {
 
 TEST(EngineAhead, TextsDoNotDependOnOneAnother) {
   expectIndependentTexts(/*runsAhead=*/true);
+}
+
+TEST(EngineAhead, BiasesOfNoTokenAreIgnored) {
+  expectBiasesOfNoTokenIgnored(/*runsAhead=*/true);
 }
 
 /// Every step but the prompt's, and those for which a program has to be made
@@ -955,6 +965,35 @@ TEST(EngineAhead, FailuresTakeReadingsBack) {
     EXPECT_EQ(again.chosen,
               expected(all, SamplerOptions(), 40, fixture.device.behavior));
     EXPECT_LE(again.sequence->reusedTokens(), position);
+  }
+}
+
+/// What a step that has begun was to find in its inputs was dropped with it,
+/// and is written again: a new page in its table, for one.
+TEST(EngineAhead, DroppedInputsAreWrittenAgain) {
+  for (const bool isCancelled : {false, true}) {
+    Fixture fixture({.runsAhead = true});
+    fixture.device.behavior.varies = true;
+    Text text(fixture.sequence(), SamplerOptions(), 20);
+    EXPECT_TRUE(text.read(tokens(50)).ok());
+    // The last position of a page; the step behind it has another one.
+    while (text.sequence->position() < kCachePage - 1)
+      fixture.engine->step();
+    if (isCancelled)
+      fixture.device.behavior.onRun = [&] { fixture.cancelled = true; };
+    else
+      fixture.device.behavior.failure = Status::error("out of order");
+    fixture.runAll();
+    EXPECT_EQ(text.error.isCancelled(), isCancelled);
+    EXPECT_EQ(text.sequence->position(), kCachePage - 1);
+    fixture.device.behavior.onRun = nullptr;
+    fixture.device.behavior.failure = Status();
+    fixture.cancelled = false;
+    text.error = Status();
+    EXPECT_TRUE(text.read({text.chosen.back()}).ok());
+    fixture.runAll();
+    EXPECT_EQ(text.chosen, expected(tokens(50), SamplerOptions(), 20,
+                                    fixture.device.behavior));
   }
 }
 

@@ -248,6 +248,97 @@ TEST(WeightUploader, UploadsWhatPackingGives) {
   }
 }
 
+/// Its streams lose copies, as those of GPUs may: whoever waits learns of it.
+class LossyDevice : public FakeDevice {
+public:
+  LossyDevice() : FakeDevice(/*shared=*/false) {}
+  int copiesLeft = 0; ///< before one is lost
+
+private:
+  class LossyEvent : public Event {
+  public:
+    Status status;
+
+  private:
+    Status doSynchronize(CancelFlag) override { return status; }
+  };
+  class LossyStream : public Stream {
+  public:
+    explicit LossyStream(LossyDevice &device) : device(device) {}
+
+  private:
+    Status doUpload(Buffer &, uint64_t, std::span<const std::byte>) override {
+      return Status();
+    }
+    Status doDownload(Buffer &, uint64_t, std::span<std::byte>) override {
+      return Status();
+    }
+    Status doCopy(Buffer &target, uint64_t targetOffset, Buffer &source,
+                  uint64_t sourceOffset, uint64_t bytes) override {
+      if (device.copiesLeft-- == 0)
+        failure = Status::error("a copy is lost");
+      if (failure.ok())
+        std::memcpy(HostBuffer::of(target).data() + targetOffset,
+                    HostBuffer::of(source).data() + sourceOffset, bytes);
+      return Status();
+    }
+    Status doFill(Buffer &, uint64_t, uint64_t, uint32_t) override {
+      return Status();
+    }
+    Status doRecord(Event &event) override {
+      static_cast<LossyEvent &>(event).status = failure;
+      return Status();
+    }
+    Status doWait(Event &) override { return Status(); }
+    Status doEnqueue(Instance &, std::span<const int64_t>,
+                     const EnqueueOptions &) override {
+      return Status();
+    }
+    Status doSynchronize(CancelFlag) override {
+      return std::exchange(failure, Status());
+    }
+
+    LossyDevice &device;
+    Status failure;
+  };
+
+  Result<std::unique_ptr<Stream>> doCreateStream() override {
+    return std::unique_ptr<Stream>(std::make_unique<LossyStream>(*this));
+  }
+  Result<std::unique_ptr<Event>> doCreateEvent() override {
+    return std::unique_ptr<Event>(std::make_unique<LossyEvent>());
+  }
+};
+
+/// Whether the end tells of it, or a later weight that needs its slot.
+TEST(WeightStore, KeepsNothingThatMayBeLost) {
+  for (const int lost : {0, 3, 7}) {
+    SCOPED_TRACE(lost);
+    LossyDevice device;
+    FakeSource source;
+    std::vector<WeightSpec> specs(8);
+    std::vector<float> values(specs.size());
+    for (size_t i = 0; i < specs.size(); ++i) {
+      values[i] = static_cast<float>(i);
+      specs[i].names = {"w" + std::to_string(i)};
+      specs[i].shape = {1};
+      source.tensors[specs[i].names[0]] = {DataType::F32, {1}, &values[i], 4};
+    }
+    WeightStore store(device, &source);
+    device.copiesLeft = lost;
+    EXPECT_EQ(store.getAll(specs).message(), "a copy is lost");
+    EXPECT_EQ(store.bytes(), 0u);
+    device.copiesLeft = 100;
+    auto buffers = store.getAll(specs);
+    ASSERT_TRUE(buffers.ok()) << buffers.message();
+    for (size_t i = 0; i < specs.size(); ++i) {
+      float value = -1;
+      std::memcpy(&value, HostBuffer::of(*(*buffers)[i]).data(), sizeof(value));
+      EXPECT_EQ(value, values[i]);
+    }
+  }
+}
+
 TEST(WeightStore, SaysHowMuchIsPacked) {
   FakeDevice device;
   FakeSource source;

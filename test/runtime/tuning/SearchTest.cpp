@@ -16,6 +16,7 @@
 #include "gtest/gtest.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -87,6 +88,14 @@ public:
                             predicted.empty() ? seconds[i] : predicted[i]});
     options.clock = [this] { return clock; };
     return searchSchedules(candidates, *this, options);
+  }
+
+  /// Where one candidate takes that long to be made ready.
+  Result<SearchOutcome> searchForASecond() {
+    prepareSeconds = 1;
+    SearchOptions options;
+    options.seconds = 1;
+    return search(options);
   }
 
   std::vector<double> seconds, predicted;
@@ -266,10 +275,7 @@ TEST(SearchTest, AsFastElsewhereWins) {
 TEST(SearchTest, AllSlowerElsewhereTakeNoMoreTime) {
   FakeMachine machine({5e-3, 1e-3, 1e-3, 1e-3, 1e-3});
   machine.elsewhere = {{"with 2 rows", {1e-4, 9e-4, 9e-4, 9e-4, 9e-4}}};
-  machine.prepareSeconds = 1;
-  SearchOptions options;
-  options.seconds = 1;
-  auto outcome = machine.search(options);
+  auto outcome = machine.searchForASecond();
   ASSERT_TRUE(outcome.ok()) << outcome.message();
   EXPECT_EQ(machine.prepared.size(), 2u);
   EXPECT_EQ(outcome->winner, 0u);
@@ -342,10 +348,7 @@ TEST(SearchTest, TriesWhatTheModelLikes) {
 
 TEST(SearchTest, ShortTimeMeansFewCandidates) {
   FakeMachine machine(std::vector<double>{5e-3, 1e-3, 2e-3, 3e-3, 4e-3});
-  machine.prepareSeconds = 1;
-  SearchOptions options;
-  options.seconds = 1;
-  auto outcome = machine.search(options);
+  auto outcome = machine.searchForASecond();
   ASSERT_TRUE(outcome.ok()) << outcome.message();
   EXPECT_EQ(machine.prepared.size(), 2u);
   EXPECT_EQ(outcome->winner, 1u);

@@ -8,6 +8,8 @@
 
 #include "runtime/weights/WeightPacking.h"
 
+#include "runtime/weights/FragmentPacking.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,14 +30,14 @@ public:
     stored.view.type = type;
     stored.view.shape = shape;
     int64_t count = *checkedElementCount(shape);
-    stored.view.bytes = count * sizeOf(type);
+    stored.view.bytes = *checkedByteCount(type, shape);
     stored.bytes.resize(stored.view.bytes + 1);
     stored.view.data = stored.bytes.data() + 1;
     std::vector<float> values(count);
     std::uniform_real_distribution<float> uniform(-2, 2);
     for (float &value : values)
       value = uniform(random);
-    if (type == DataType::I32 || type == DataType::F64)
+    if (type == DataType::I32 || type == DataType::F64 || isBlock(type))
       for (char &byte : stored.bytes)
         byte = static_cast<char>(random());
     else
@@ -258,6 +260,53 @@ TEST(WeightPacking, FragmentsOfEveryTypeAndJoin) {
                                (transposed ? ", transposed" : "") +
                                (stacked ? ", stacked" : ""));
             }
+}
+
+/// Row by row, what packFragmentBlocks() makes of the tensors' rows.
+TEST(WeightPacking, FragmentsOfJoinedBlocks) {
+  constexpr int64_t columns = 512, firstRows = 19;
+  std::unique_ptr<ThreadPool> pool = ThreadPool::create(3).take();
+  for (DataType type : {DataType::Q8_0, DataType::Q4_K})
+    for (bool stacked : {false, true}) {
+      SCOPED_TRACE(std::string(nameOf(type)) + (stacked ? ", stacked" : ""));
+      const int64_t secondRows = stacked ? firstRows : 13;
+      RandomSource source;
+      source.add("a", type, {firstRows, columns});
+      source.add("b", type, {secondRows, columns});
+      WeightSpec spec;
+      spec.names = {"a", "b"};
+      spec.type = type;
+      spec.layout = {WeightLayout::Kind::Fragments};
+      spec.stacked = stacked;
+      spec.shape =
+          stacked ? std::vector<int64_t>{2, firstRows, columns}
+                  : std::vector<int64_t>{firstRows + secondRows, columns};
+      Result<AlignedBuffer> packed = packWeight(spec, source, {pool.get()});
+      ASSERT_TRUE(packed.ok()) << packed.message();
+      const int64_t blocks = columns / elementsPerBlock(type);
+      const int64_t groups = stacked ? 2 : 1, groupRows = 16 / groups;
+      const int64_t rows = spec.shape[spec.shape.size() - 2];
+      auto rowAt = [&](int64_t group, int64_t row) {
+        const bool isFirst = stacked ? group == 0 : row < firstRows;
+        const int64_t within = stacked || isFirst ? row : row - firstRows;
+        return static_cast<const std::byte *>(
+                   source.view(isFirst ? "a" : "b").data) +
+               within * blocks * bytesPerBlock(type);
+      };
+      std::vector<std::byte> expected(packedUnit(spec));
+      for (int64_t block = 0; block * groupRows < rows; ++block) {
+        std::array<const std::byte *, 16> fragmentRows = {};
+        for (int64_t r = 0; r < 16; ++r)
+          if (const int64_t row = block * groupRows + r % groupRows; row < rows)
+            fragmentRows[r] = rowAt(r / groupRows, row);
+        packFragmentBlocks(type, fragmentRows, blocks, expected.data());
+        EXPECT_TRUE(std::ranges::equal(
+            packed->span().subspan(block * expected.size(), expected.size()),
+            expected))
+            << "row block " << block;
+      }
+      expectParts(spec, source, pool.get(), packed->span());
+    }
 }
 
 TEST(WeightPacking, PiecesOfDifferentTypes) {
