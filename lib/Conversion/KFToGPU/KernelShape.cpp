@@ -314,9 +314,11 @@ getShape(KernelOp kernel, StreamScheduleAttr schedule, FailFn fail) {
                 "where they have " +
                 Twine(tile.columns) + " columns");
   stream.tilesOfRow = tile.tilesOf(w.getShape().back());
-  // With more rows, or parts of them, x is read for more than one row block.
+  // With more rows, or parts of them, warps have row blocks of their own, and
+  // what they read of x is for two where tiles are small.
   if (stream.rows > 4 || schedule.getReduction() != 0) {
-    stream.warpBlocks = std::min<int64_t>(stream.blocks, 2);
+    if (*sums == StreamShape::Sums::None)
+      stream.warpBlocks = std::min<int64_t>(stream.blocks, 2);
     while (stream.passes() > 1 && stream.rowWarps < stream.warps)
       do
         ++stream.rowWarps;

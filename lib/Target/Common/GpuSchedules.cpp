@@ -36,9 +36,8 @@ constexpr int64_t groupsPerDimension = 32768;
 constexpr int64_t attentionThreads = 128;
 /// Logits of a thread that are worth another one.
 constexpr int64_t logitsOfThread = 16;
-/// Workgroup memory that #kf.stream does with where it can have as much, and
-/// what leaves as much for another kernel.
-constexpr int64_t streamMemory = 48 * 1024, halfMemory = 112 * 1024;
+/// Workgroup memory that #kf.stream does with where it can have as much.
+constexpr int64_t streamMemory = 48 * 1024;
 /// Keys of one softmax block, and query rows that share it.
 constexpr int64_t keyTile = 32, queryRows = 8;
 /// The same on matrix units, and warps that divide the keys of one token.
@@ -97,8 +96,8 @@ public:
   }
 
 private:
-  /// A workgroup for each multiprocessor, so that those of the next kernel fit
-  /// beside them, and as much of x in workgroup memory as fits; null where
+  /// Two workgroups for each multiprocessor with half its memory each, or one
+  /// that takes more, and as much of x in workgroup memory as fits; null where
   /// another schedule is better or has to do.
   StreamScheduleAttr selectStream(MatmulOp op, int64_t tokens) {
     auto type = cast<RankedTensorType>(op.getType());
@@ -118,13 +117,28 @@ private:
     const int64_t blocks = llvm::divideCeil(type.getDimSize(1), ofBlock);
     const int64_t multiprocessors =
         limits.multiprocessors > 0 ? limits.multiprocessors : 128;
-    // Row blocks of a workgroup: all the same work, or less of it.
+    // Row blocks of a workgroup: what leaves the least to the multiprocessor
+    // that has most, and then the fewest.
+    auto groupsOf = [&](int64_t width) {
+      return llvm::divideCeil(blocks, width);
+    };
+    auto mostOf = [&](int64_t width) {
+      return llvm::divideCeil(groupsOf(width), multiprocessors) * width;
+    };
     SmallVector<int64_t> widths;
     for (int64_t each : {1, 2, 3, 4, 6, 8, 12, 16})
       widths.push_back(llvm::divideCeil(blocks, each * multiprocessors));
     widths.push_back(1);
     llvm::erase_if(widths, [&](int64_t width) {
-      return llvm::divideCeil(blocks, width) > groupsPerDimension;
+      return groupsOf(width) > groupsPerDimension;
+    });
+    SmallVector<int64_t> resident;
+    for (int64_t width = llvm::divideCeil(blocks, 2 * multiprocessors);
+         groupsOf(width) > multiprocessors; ++width)
+      resident.push_back(width);
+    resident.push_back(llvm::divideCeil(blocks, multiprocessors));
+    llvm::stable_sort(resident, [&](int64_t one, int64_t other) {
+      return mostOf(one) < mostOf(other);
     });
     auto get = [&](int64_t width, int64_t stages, int64_t reduction) {
       return StreamScheduleAttr::get(context, {rows, width * ofBlock}, warps,
@@ -137,13 +151,27 @@ private:
       auto shape = shapeOf(schedule);
       return succeeded(shape) && shape->workgroupBytes <= budget;
     };
-    // With few rows, whole rows of x.
-    if (rows <= 4)
-      for (int64_t budget : {std::min(memory, halfMemory), memory})
-        for (int64_t width : widths)
-          for (int64_t stages : {4, 3})
-            if (auto schedule = get(width, stages, 0); fits(schedule, budget))
+    // With few rows, whole rows of x. Where a multiprocessor has one workgroup
+    // and room for two, those of the next kernel, which begins early, would
+    // come in pairs to some.
+    const int64_t half = memory > streamMemory ? memory / 2 - 512 : memory;
+    if (rows <= 4) {
+      for (int64_t width : resident)
+        if (groupsOf(width) > multiprocessors) {
+          for (int64_t stages : {4, 3, 2})
+            if (auto schedule = get(width, stages, 0); fits(schedule, half))
               return schedule;
+        } else {
+          for (int64_t stages : {4, 5, 6, 8})
+            if (auto schedule = get(width, stages, 0);
+                fits(schedule, memory) && !fits(schedule, half))
+              return schedule;
+        }
+      for (int64_t width : widths)
+        for (int64_t stages : {4, 3, 2})
+          if (auto schedule = get(width, stages, 0); fits(schedule, memory))
+            return schedule;
+    }
     // Else parts of them, which are a multiple of what all warps take.
     const ::kf::FragmentTile tile = *getFragmentTile(w.getElementType());
     const int64_t unit = tiles * tile.columns;
