@@ -270,6 +270,8 @@ private:
     KVCacheType cache = op.getCache().getType();
     auto q = cast<RankedTensorType>(op.getQ().getType());
     int64_t group = std::max<int64_t>(q.getDimSize(1) / cache.getKvHeads(), 1);
+    if (!q.isDynamicDim(0))
+      rows = q.getDimSize(0);
     bool isPartial = isa<AttentionPartialOp>(op.getOperation());
     bool isFew = isPartial || rows <= kGpuFewRows;
     int64_t tokens = isFew ? 1 : std::max<int64_t>(mmaRows / group, 1);
