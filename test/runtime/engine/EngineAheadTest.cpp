@@ -266,6 +266,8 @@ TEST(EngineAhead, ReadingsMayBeOthers) {
   sequence.reset();
   EXPECT_EQ(fixture.engine->pages().used(), 0);
   EXPECT_EQ(fixture.engine->counts().ahead, 0);
+  EXPECT_GT(fixture.device.behavior.runs, fixture.engine->counts().steps)
+      << "steps that nobody asked for have begun";
 }
 
 /// A step that fails, or is cancelled, ends what was read in it; nobody finds
