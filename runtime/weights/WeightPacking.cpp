@@ -134,9 +134,26 @@ Result<std::vector<Piece>> findPieces(const WeightSpec &spec,
   return pieces;
 }
 
+/// The piece that holds row `row` (over all groups), and the row within it.
+const Piece &pieceOf(std::span<const Piece> pieces, int64_t row,
+                     int64_t &within) {
+  auto after = std::ranges::upper_bound(pieces, row, {}, &Piece::firstRow);
+  const Piece &piece = *(after - 1);
+  within = row - piece.firstRow;
+  return piece;
+}
+
 /// Bytes of `count` elements, whole blocks where there are blocks.
 int64_t bytesOf(DataType type, int64_t count) {
   return count / elementsPerBlock(type) * bytesPerBlock(type);
+}
+
+/// Row `row` (over all groups) of an untransposed weight as it is stored.
+const std::byte *storedRow(std::span<const Piece> pieces, int64_t row,
+                           int64_t columns) {
+  int64_t within = 0;
+  const Piece &piece = pieceOf(pieces, row, within);
+  return piece.data + bytesOf(piece.type, within * columns);
 }
 
 /// Runs fn(i) for i below `count`.
@@ -214,10 +231,7 @@ public:
 
   /// The piece that holds row `row` (over all groups), and the row within it.
   const Piece &pieceOf(int64_t row, int64_t &within) const {
-    auto after = std::ranges::upper_bound(pieces, row, {}, &Piece::firstRow);
-    const Piece &piece = *(after - 1);
-    within = row - piece.firstRow;
-    return piece;
+    return kf::pieceOf(pieces, row, within);
   }
 
   /// Columns [first, first + count) of row `row` of an untransposed weight:
@@ -329,10 +343,7 @@ Status packBlockPanels(const WeightSpec &spec, std::span<const Piece> pieces,
         for (int64_t r = 0; r < width && panel * width + r < extents.rows;
              ++r) {
           int64_t row = group * extents.rows + panel * width + r;
-          const Piece &piece = *(
-              std::ranges::upper_bound(pieces, row, {}, &Piece::firstRow) - 1);
-          rows[r] = piece.data + bytesOf(piece.type, (row - piece.firstRow) *
-                                                         extents.columns);
+          rows[r] = storedRow(pieces, row, extents.columns);
         }
         packBlockPanel(spec.type, rows, blocks, to);
       });
@@ -398,10 +409,7 @@ Status packFragmentBlockTiles(const WeightSpec &spec,
           if (inGroup >= extents.rows)
             continue;
           const int64_t row = r / groupRows * extents.rows + inGroup;
-          const Piece &piece = *(
-              std::ranges::upper_bound(pieces, row, {}, &Piece::firstRow) - 1);
-          rows[r] = piece.data + bytesOf(piece.type, (row - piece.firstRow) *
-                                                         extents.columns);
+          rows[r] = storedRow(pieces, row, extents.columns);
         }
         packFragmentBlocks(spec.type, rows,
                            extents.columns / elementsPerBlock(spec.type), to);
