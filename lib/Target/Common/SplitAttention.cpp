@@ -11,23 +11,6 @@
 using namespace mlir;
 using namespace mlir::kf;
 
-int64_t mlir::kf::getMostRows(func::FuncOp function, RankedTensorType tensor,
-                              int64_t maxTokens) {
-  if (!tensor.isDynamicDim(0))
-    return tensor.getDimSize(0);
-  if (auto tokens = function->getAttrOfType<IntegerAttr>("kf.max_tokens"))
-    maxTokens = tokens.getInt();
-  StringAttr name = getSizeName(tensor);
-  auto ranges = function->getAttrOfType<ArrayAttr>(kSizeRangesAttrName);
-  if (!name || !ranges)
-    return maxTokens;
-  for (Attribute attribute : ranges)
-    if (auto range = dyn_cast<SizeRangeAttr>(attribute);
-        range && range.getName() == name)
-      return range.getMost();
-  return maxTokens;
-}
-
 void mlir::kf::splitAttention(AttentionOp op, int64_t splits) {
   OpBuilder b(op);
   auto parts = AttentionPartialOp::create(

@@ -8,6 +8,7 @@
 
 #include "Workers.h"
 
+#include "kf/Target/Common/SplitAttention.h"
 #include "kf/Target/LLVMCPU/Passes.h"
 #include "kf/Transforms/KernelKey.h"
 

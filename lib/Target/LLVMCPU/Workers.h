@@ -14,7 +14,9 @@
 #ifndef KF_LIB_TARGET_LLVMCPU_WORKERS_H
 #define KF_LIB_TARGET_LLVMCPU_WORKERS_H
 
-#include "kf/Target/Common/SplitAttention.h"
+#include "kf/Dialect/KF/IR/KF.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 #include <algorithm>
 

@@ -8,6 +8,7 @@
 
 #include "kf/Target/Common/SplitAttention.h"
 #include "kf/Target/NVVM/Passes.h"
+#include "kf/Transforms/KernelKey.h"
 
 namespace mlir::kf {
 #define GEN_PASS_DEF_SPLITNVVMATTENTION

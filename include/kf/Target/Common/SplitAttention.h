@@ -15,14 +15,7 @@
 
 #include "kf/Dialect/KF/IR/KF.h"
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-
 namespace mlir::kf {
-
-/// The most rows that `tensor` has in a step of `function`, of which
-/// `maxTokens` tokens are the most where it says nothing.
-int64_t getMostRows(func::FuncOp function, RankedTensorType tensor,
-                    int64_t maxTokens);
 
 /// Replaces `op`, whose queries are f32, by kf.attention_partial of `splits`
 /// parts and kf.attention_combine.
