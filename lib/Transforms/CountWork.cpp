@@ -170,14 +170,20 @@ private:
     return times(elements, cache.getType().getIntOrFloatBitWidth() / 8);
   }
 
+  /// Rows in 8 bits may be multiplied as bf16 as well.
+  bool multipliesBytes(MatmulOp op) {
+    auto vector =
+        dyn_cast_or_null<VectorScheduleAttr>(kernel.getScheduleAttr());
+    const DotKind dot = vector ? vector.getDot() : DotKind::F32;
+    if (dot == DotKind::F32)
+      return op.getScales() != nullptr;
+    return dot == DotKind::I8 || dot == DotKind::S8;
+  }
+
   LogicalResult addProduct(MatmulOp op) {
     auto result = tensorType(op.getResult()), x = tensorType(op.getX());
     const uint64_t matrices = op.getGlu() ? 2 : 1;
-    auto vector =
-        dyn_cast_or_null<VectorScheduleAttr>(kernel.getScheduleAttr());
-    const bool isInt8 =
-        op.getScales() || (vector && vector.getDot() != DotKind::F32);
-    if (failed(add(isInt8 ? work.int8Ops : work.flops, result,
+    if (failed(add(multipliesBytes(op) ? work.int8Ops : work.flops, result,
                    times(2 * matrices, x.getShape().back()))))
       return failure();
     // Biases, and what makes one of the two.

@@ -81,6 +81,15 @@ TEST_F(CountWorkTest, OfAProductInBytesIsWhatTheScheduleSays) {
   EXPECT_EQ(work->int8Ops, count(0, 2 * 64 * 8));
 }
 
+TEST_F(CountWorkTest, OfAProductInTilesIsOneOfFloats) {
+  const auto work = workOf(product(
+      "attributes {schedule = #kf.vector<workgroup = [32, 32], "
+      "tile = [32, 32], lanes = 16, dot = bf16>}"));
+  ASSERT_TRUE(work);
+  EXPECT_EQ(work->flops, count(0, 2 * 64 * 8));
+  EXPECT_EQ(work->int8Ops, count(0, 0));
+}
+
 TEST_F(CountWorkTest, OfANormIsAFewOperationsForEachElement) {
   const auto work = workOf(R"(
     kf.kernel @k(%x: tensor<3x64xf32>, %w: tensor<64xf32>) -> tensor<3x64xf32> {
