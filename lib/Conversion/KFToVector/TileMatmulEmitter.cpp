@@ -41,7 +41,8 @@ class TileMatmulEmitter : public MatmulEmitter {
 public:
   /// `format` is null where the weight is bf16.
   TileMatmulEmitter(KernelEmitter &e, const ::kf::BlockFormat *format)
-      : MatmulEmitter(e), tiles(e), format(format), parts(format ? 1 : 2) {
+      : MatmulEmitter(e), tiles(e), format(format),
+        parts(tilePartsOfX(cast<RankedTensorType>(op.getW().getType()))) {
     if (format)
       blocks.emplace(e, *format);
   }
