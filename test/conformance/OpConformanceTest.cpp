@@ -313,7 +313,7 @@ std::string skipOf(const std::string &function, const std::string &device) {
     return "that interleave the weight's layout (8)";
   if (!test::isGpu(device))
     return function.find("streams_fragments") != std::string::npos
-               ? "weight is not packed"
+               ? "weight is in #kf.fragments"
                : "";
   auto skip = gpuSkips.find(function);
   return skip == gpuSkips.end() ? "" : skip->second;

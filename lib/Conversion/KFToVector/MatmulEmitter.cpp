@@ -133,6 +133,9 @@ int64_t MatmulEmitter::rowStride(int64_t perLine) const {
 /// Reads what verifyVectorSchedule() has checked.
 LogicalResult MatmulEmitter::check() {
   LayoutAttr layout = getLayout(op.getW().getType());
+  if (hasFragments(op.getW().getType()))
+    return fail("weight is in #kf.fragments, the order of a GPU's matrix "
+                "units; CPUs read #kf.layout");
   if (!layout)
     return fail("weight is not packed; run kf-set-layouts first");
   tileRows = e.schedule.getTile()[0];
