@@ -19,10 +19,9 @@ LogicalResult FloatMatmulEmitter::computeRows(int64_t most) {
   x = e.scratch({most, rowStride(16)});
   LogicalResult result = success();
   e.loop(rows, [&](Value row) {
-    result =
-        e.emitRow(op.getX(), row, [&](Value column, unsigned, Value values) {
-          e.store(values, x, {row, column});
-        });
+    result = emitRow(row, [&](Value column, unsigned, Value values) {
+      e.store(values, x, {row, column});
+    });
   });
   return result;
 }

@@ -130,6 +130,26 @@ int64_t MatmulEmitter::rowStride(int64_t perLine) const {
   return perLine * (llvm::divideCeil(extent, perLine) | 1);
 }
 
+LogicalResult MatmulEmitter::emitRow(Value row, KernelEmitter::StoreFn store) {
+  if (!op.getScales())
+    return e.emitRow(op.getX(), row, store);
+  if (!e.isLoadable(op.getX()) || !e.isLoadable(op.getScales()))
+    return fail("codes and scales must be arguments of the kernel");
+  constexpr int64_t unit = ::kf::PackedBlock::unit;
+  e.loop(e.index(extent / unit), [&](Value number) {
+    Value scale = e.load(op.getScales(), {row, number}, 0);
+    Value first = e.mul(number, e.index(unit));
+    e.forPiecesStatic(unit, [&](int64_t at, unsigned width) {
+      Value column = e.add(first, e.index(at));
+      Value codes = e.load(op.getX(), {row, column}, width);
+      Value floats =
+          arith::SIToFPOp::create(b, loc, e.vectorType(width), codes);
+      store(column, width, e.mul(floats, e.splat(scale, width)));
+    });
+  });
+  return success();
+}
+
 /// Reads what verifyVectorSchedule() has checked.
 LogicalResult MatmulEmitter::check() {
   LayoutAttr layout = getLayout(op.getW().getType());

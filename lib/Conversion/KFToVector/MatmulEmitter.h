@@ -61,6 +61,9 @@ protected:
   /// of the result, whose sums `sumOf` yields by group and vector.
   void storeRow(Value row, Value p,
                 function_ref<Value(int64_t group, int64_t vector)> sumOf);
+  /// Computes row `row` of x in floats, piece by piece; of codes, times their
+  /// scales.
+  LogicalResult emitRow(Value row, KernelEmitter::StoreFn store);
   /// Columns of the kernel's whole product.
   int64_t wholeColumns();
   LogicalResult fail(const Twine &message);

@@ -52,22 +52,15 @@ private:
 
   LogicalResult computeRows(int64_t most) override {
     mostRows = most;
-    if (op.getScales() &&
-        (!e.isLoadable(op.getX()) || !e.isLoadable(op.getScales())))
-      return fail("codes and scales must be arguments of the kernel");
     x = e.scratch({parts, most / amxTile, steps(), amxTile, step},
                   b.getBF16Type());
     LogicalResult result = success();
     e.loop(rows, [&](Value row) {
       if (extent % step != 0)
         clearLastStep(row);
-      if (op.getScales())
-        convertCodes(row);
-      else
-        result =
-            e.emitRow(op.getX(), row, [&](Value column, unsigned, Value part) {
-              storeElements(row, column, part);
-            });
+      result = emitRow(row, [&](Value column, unsigned, Value values) {
+        storeElements(row, column, values);
+      });
     });
     return result;
   }
@@ -93,21 +86,6 @@ private:
       vector::StoreOp::create(
           b, loc, zeros, x,
           placeOf(part, row, e.index(extent - 1 - (extent - 1) % step)));
-  }
-
-  /// Rows that kf.quantize_rows rounded.
-  void convertCodes(Value row) {
-    e.loop(e.index(extent / PackedPanel::unit), [&](Value unit) {
-      Value scale = e.load(op.getScales(), {row, unit}, 0);
-      Value first = e.mul(unit, e.index(PackedPanel::unit));
-      e.forPiecesStatic(PackedPanel::unit, [&](int64_t at, unsigned width) {
-        Value column = e.add(first, e.index(at));
-        Value codes = e.load(op.getX(), {row, column}, width);
-        Value floats =
-            arith::SIToFPOp::create(b, loc, e.vectorType(width), codes);
-        storeElements(row, column, e.mul(floats, e.splat(scale, width)));
-      });
-    });
   }
 
   /// The second part is what rounding to the first leaves: together they have
@@ -335,24 +313,21 @@ private:
   /// Bits of element `j` of a quad, the upper half of which are those of the
   /// nearest bf16.
   Value roundedBits(const SubBlock &sub, size_t v, Value codes, int64_t j) {
-    Value code = codes;
-    if (format->table) {
-      if (j < 3)
-        code = arith::ShLIOp::create(b, loc, code, splatBits(24 - 8 * j));
-      code = arith::ShRSIOp::create(b, loc, code, splatBits(24));
-    } else {
-      if (j > 0)
-        code = arith::ShRUIOp::create(b, loc, code, splatBits(8 * j));
-      if (j < 3)
-        code = arith::AndIOp::create(b, loc, code, splatBits(255));
-    }
-    Value value = blocks->toFloat(code);
+    Value value = blocks->toFloat(format->table ? entry(codes, j)
+                                                : blocks->code(codes, j));
     value = sub.offsets.empty()
                 ? e.mul(value, sub.scales[v])
                 : vector::FMAOp::create(b, loc, value, sub.scales[v],
                                         sub.offsets[v]);
     Value bits = vector::BitCastOp::create(b, loc, bitsType(), value);
     return arith::AddIOp::create(b, loc, bits, splatBits(0x8000));
+  }
+
+  /// Entry `j` of a quad, which has a sign.
+  Value entry(Value quad, int64_t j) {
+    if (j < 3)
+      quad = arith::ShLIOp::create(b, loc, quad, splatBits(24 - 8 * j));
+    return arith::ShRSIOp::create(b, loc, quad, splatBits(24));
   }
 
   /// The table's entries at the bytes of `codes`.
