@@ -25,9 +25,9 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::kf;
@@ -89,29 +89,19 @@ private:
   }
 
   /// The second part is what rounding to the first leaves: together they have
-  /// 16 bits or more. What an infinity leaves is no number.
+  /// 16 bits or more. An infinity leaves zero.
   void storeElements(Value row, Value column, Value values) {
-    auto type = cast<VectorType>(values.getType());
     for (int64_t part = 0; part < parts; ++part) {
-      Value rounded =
-          arith::TruncFOp::create(b, loc, type.clone(b.getBF16Type()), values);
+      Value rounded = e.narrow(values, b.getBF16Type());
       vector::StoreOp::create(b, loc, rounded, x, placeOf(part, row, column));
       if (part + 1 == parts)
         continue;
-      Value wide = arith::ExtFOp::create(b, loc, type, rounded);
-      Value infinity = arith::ConstantOp::create(
-          b, loc,
-          DenseElementsAttr::get(
-              type,
-              APFloat::getInf(
-                  cast<FloatType>(type.getElementType()).getFloatSemantics())));
-      Value isInfinite =
-          arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
-                                math::AbsFOp::create(b, loc, wide), infinity);
-      Value zeros = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
-      values =
-          arith::SelectOp::create(b, loc, isInfinite, zeros,
-                                  arith::SubFOp::create(b, loc, values, wide));
+      Value wide = e.widen(rounded, b.getBF16Type());
+      Value isInfinite = arith::CmpFOp::create(
+          b, loc, arith::CmpFPredicate::OEQ, math::AbsFOp::create(b, loc, wide),
+          constantLike(e, wide, std::numeric_limits<double>::infinity()));
+      values = e.select(isInfinite, constantLike(e, values, 0.0),
+                        e.sub(values, wide));
     }
   }
 
@@ -307,7 +297,7 @@ private:
     Value isNan =
         arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNO, value, value);
     Value nan = e.splat(e.f32(std::numeric_limits<double>::quiet_NaN()), lanes);
-    return arith::SelectOp::create(b, loc, isNan, nan, value);
+    return e.select(isNan, nan, value);
   }
 
   /// Bits of element `j` of a quad, the upper half of which are those of the
@@ -367,14 +357,9 @@ private:
         inits.push_back(tiles.zero());
         return;
       }
-      auto choice = scf::IfOp::create(b, loc, TypeRange{tiles.type()},
-                                      part.isFirst, /*withElseRegion=*/true);
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(choice.thenBlock());
-      scf::YieldOp::create(b, loc, tiles.zero());
-      b.setInsertionPointToStart(choice.elseBlock());
-      scf::YieldOp::create(b, loc, tiles.load(sums, at));
-      inits.push_back(choice.getResult(0));
+      inits.push_back(e.ifElse(
+          part.isFirst, [&] { return tiles.zero(); },
+          [&] { return tiles.load(sums, at); }));
     });
     auto loop = e.loop(
         e.index(0), part.count, e.index(1), inits,
