@@ -29,7 +29,7 @@ public:
 
 private:
   LogicalResult computeRows(int64_t most) override {
-    blocks.bind(weights, panel, extent, readsOnce ? kPrefetchBytes : 0);
+    blocks.bind(weights, panel, extent, readsOnce() ? kPrefetchBytes : 0);
     return FloatMatmulEmitter::computeRows(most);
   }
 
@@ -46,7 +46,7 @@ private:
   }
 
   SmallVector<Value> sumTile(Value p, Value firstRow) override {
-    if (unpacks)
+    if (unpacks())
       return FloatMatmulEmitter::sumTile(p, firstRow);
     SmallVector<Value> zeros(tileRows * vectorsPerRow(),
                              e.splat(e.f32(0.0), lanes));

@@ -168,14 +168,6 @@ private:
 
   //===--- Panels ---------------------------------------------------------===//
 
-  bool canUnpack() const override { return false; }
-  void unpackPanel(Value) override {
-    llvm_unreachable("parts of panels are unpacked");
-  }
-  SmallVector<Value> sumTile(Value, Value) override {
-    llvm_unreachable("sums stay in tiles");
-  }
-
   VectorType bitsType() { return e.vectorType(lanes, b.getI32Type()); }
   Value splatBits(uint32_t bits) {
     return arith::ConstantOp::create(
