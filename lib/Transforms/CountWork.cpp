@@ -8,6 +8,7 @@
 
 #include "kf/Transforms/CountWork.h"
 
+#include "kf/Conversion/VectorSchedule.h"
 #include "kf/Transforms/ArenaBytes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -170,20 +171,16 @@ private:
     return times(elements, cache.getType().getIntOrFloatBitWidth() / 8);
   }
 
-  /// Rows in 8 bits may be multiplied as bf16 as well.
-  bool multipliesBytes(MatmulOp op) {
-    auto vector =
-        dyn_cast_or_null<VectorScheduleAttr>(kernel.getScheduleAttr());
-    const DotKind dot = vector ? vector.getDot() : DotKind::F32;
-    if (dot == DotKind::F32)
-      return op.getScales() != nullptr;
-    return dot == DotKind::I8 || dot == DotKind::S8;
-  }
-
   LogicalResult addProduct(MatmulOp op) {
     auto result = tensorType(op.getResult()), x = tensorType(op.getX());
     const uint64_t matrices = op.getGlu() ? 2 : 1;
-    if (failed(add(multipliesBytes(op) ? work.int8Ops : work.flops, result,
+    auto vector =
+        dyn_cast_or_null<VectorScheduleAttr>(kernel.getScheduleAttr());
+    const DotKind dot = vector ? vector.getDot() : DotKind::F32;
+    // Rows in 8 bits are multiplied as bf16 as well.
+    const bool isInt8 =
+        (op.getScales() && dot != DotKind::BF16) || multipliesBytes(dot);
+    if (failed(add(isInt8 ? work.int8Ops : work.flops, result,
                    times(2 * matrices, x.getShape().back()))))
       return failure();
     // Biases, and what makes one of the two.

@@ -121,9 +121,11 @@ KernelRunner::create(Device &device, Device &reference,
       std::min(kernelCase.tokens,
                std::max(options.checkTokens, program.limits().tokens.least));
   runner->writesCaches = hasCacheWrites(program);
-  // The CPU's products with blocks round their rows.
-  runner->tolerance.roundsRows =
-      device.name() == "cpu" && hasBlockWeights(program);
+  // The CPU's products with blocks round their rows; NVIDIA's matrix units
+  // multiply f16.
+  const bool hasBlocks = hasBlockWeights(program);
+  runner->tolerance.roundsRows = device.name() == "cpu" && hasBlocks;
+  runner->tolerance.roundsBlocks = device.name() == "cuda" && hasBlocks;
   runner->tolerance.roundsIntegers =
       std::ranges::any_of(program.outputs, [](const TensorSpec &output) {
         return output.type == DataType::I8;

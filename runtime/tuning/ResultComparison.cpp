@@ -75,7 +75,9 @@ public:
       if (std::isfinite(value))
         largest = std::max(largest, std::abs(value));
     const double unit = unitOf(type);
-    const double rounding = tolerance.roundsRows ? 3e-2 : std::min(unit, 5e-6);
+    const double rounding = tolerance.roundsRows     ? 3e-2
+                            : tolerance.roundsBlocks ? 1e-3
+                                                     : std::min(unit, 5e-6);
     int64_t others = 0;
     for (size_t i = 0; i < expected.size(); ++i) {
       add(found[i], expected[i]);

@@ -476,15 +476,12 @@ void packRowBlock(const RowReader<T> &reader, int64_t block, std::byte *dst) {
 
 /// Packs row blocks of a block type, from rows of the same type.
 Status packFragmentBlockTiles(const WeightSpec &spec,
-                              std::span<const Piece> pieces, std::byte *dst,
+                              std::span<const Piece> pieces, const Part &part,
                               const PackOptions &options) {
   const Extents extents = extentsOf(spec.shape);
-  const FragmentTile tile = *findFragmentTile(spec.type);
   const int64_t groupRows = FragmentTile::rows / extents.groups;
-  const int64_t blockBytes = tile.tilesOf(extents.columns) * tile.bytes;
-  return forEach(
-      options, FragmentTile::rowBlocks(extents.groups, extents.rows),
-      [&](int64_t block) {
+  return part.forUnits(
+      options, packedUnit(spec), [&](int64_t block, std::byte *to) {
         std::array<const std::byte *, FragmentTile::rows> rows = {};
         for (int64_t r = 0; r < FragmentTile::rows; ++r) {
           const int64_t inGroup = block * groupRows + r % groupRows;
@@ -497,8 +494,7 @@ Status packFragmentBlockTiles(const WeightSpec &spec,
                                                          extents.columns);
         }
         packFragmentBlocks(spec.type, rows,
-                           extents.columns / elementsPerBlock(spec.type),
-                           dst + block * blockBytes);
+                           extents.columns / elementsPerBlock(spec.type), to);
       });
 }
 
@@ -570,7 +566,7 @@ Status pack(const WeightSpec &spec, std::span<const Piece> pieces,
   int64_t size = isBlock(spec.type) ? 0 : int64_t(sizeOf(spec.type));
   // packedBytes() lets only 16 and 32 bits and some blocks through.
   if (spec.layout.kind == WeightLayout::Kind::Fragments && isBlock(spec.type))
-    return packFragmentBlockTiles(spec, pieces, dst, options);
+    return packFragmentBlockTiles(spec, pieces, part, options);
   if (spec.layout.kind == WeightLayout::Kind::Fragments)
     return size == 2 ? packFragmentTiles<uint16_t>(spec, pieces, part, options)
                      : packFragmentTiles<uint32_t>(spec, pieces, part, options);

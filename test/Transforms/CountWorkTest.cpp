@@ -53,7 +53,7 @@ SizedCount count(uint64_t constant, uint64_t perRow) {
   return result;
 }
 
-std::string product(const char *schedule) {
+std::string product(const std::string &schedule) {
   return std::string(R"(
     kf.kernel @k(%x: tensor<?x64xf32>, %w: tensor<8x64x!kf.quant<q4_0>>) -> tensor<?x8xf32> )") +
          schedule + R"( {
@@ -73,21 +73,20 @@ TEST_F(CountWorkTest, OfAProductItsWeightsOnceAndItsRows) {
 }
 
 TEST_F(CountWorkTest, OfAProductInBytesIsWhatTheScheduleSays) {
-  const auto work = workOf(product(
-      "attributes {schedule = #kf.vector<workgroup = [1, 64], tile = [1, 16], "
-      "lanes = 16, dot = i8>}"));
+  auto workBy = [&](const std::string &dot) {
+    return workOf(product("attributes {schedule = #kf.vector<workgroup = [1, "
+                          "64], tile = [1, 16], lanes = 16, dot = " +
+                          dot + ">}"));
+  };
+  const auto work = workBy("i8");
   ASSERT_TRUE(work);
   EXPECT_EQ(work->flops, count(0, 0));
   EXPECT_EQ(work->int8Ops, count(0, 2 * 64 * 8));
-}
-
-TEST_F(CountWorkTest, OfAProductInTilesIsOneOfFloats) {
-  const auto work = workOf(product(
-      "attributes {schedule = #kf.vector<workgroup = [32, 32], "
-      "tile = [32, 32], lanes = 16, dot = bf16>}"));
-  ASSERT_TRUE(work);
-  EXPECT_EQ(work->flops, count(0, 2 * 64 * 8));
-  EXPECT_EQ(work->int8Ops, count(0, 0));
+  EXPECT_EQ(workBy("s8"), work);
+  const auto floats = workBy("bf16");
+  ASSERT_TRUE(floats);
+  EXPECT_EQ(floats->flops, count(0, 2 * 64 * 8));
+  EXPECT_EQ(floats->int8Ops, count(0, 0));
 }
 
 TEST_F(CountWorkTest, OfANormIsAFewOperationsForEachElement) {

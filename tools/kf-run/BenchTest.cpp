@@ -27,7 +27,7 @@ std::string BenchTest::name() const {
 }
 
 BenchRunner::BenchRunner(Engine &engine, const BenchTest &test)
-    : engine(engine), test(test), sampler(Sampler::create({}).take()) {}
+    : engine(engine), test(test) {}
 
 std::vector<int32_t> BenchRunner::randomIds(int64_t count) {
   const uint64_t vocabulary =
@@ -41,7 +41,7 @@ std::vector<int32_t> BenchRunner::randomIds(int64_t count) {
 Status BenchRunner::read(Reader &reader, std::vector<int32_t> ids) {
   Reading reading;
   reading.ids = std::move(ids);
-  reading.sampler = &sampler;
+  reading.sampler = &reader.sampler;
   reading.goesOn = reader.left > 0;
   reading.done = [this, &reader](const Reading::Outcome &outcome) {
     reader.status = catchExceptions([&]() -> Status {
@@ -49,6 +49,8 @@ Status BenchRunner::read(Reader &reader, std::vector<int32_t> ids) {
       if (reader.left == 0)
         return Status();
       --reader.left;
+      // So that the engine may begin with it before it is asked to.
+      reader.sampler.accept(**outcome);
       return read(reader, {**outcome});
     });
   };
@@ -79,7 +81,8 @@ Status BenchRunner::prepare() {
   for (int64_t i = 0; i < test.batch; ++i) {
     KF_ASSIGN_OR_RETURN(std::unique_ptr<Sequence> sequence,
                         engine.createSequence());
-    readers.push_back({std::move(sequence), 0, Status()});
+    KF_ASSIGN_OR_RETURN(Sampler sampler, Sampler::create({}));
+    readers.push_back({std::move(sequence), std::move(sampler), 0, Status()});
   }
   if (test.depth)
     for (Reader &reader : readers)

@@ -50,6 +50,7 @@ public:
 private:
   struct Reader {
     std::unique_ptr<Sequence> sequence;
+    Sampler sampler; ///< the most likely token
     int64_t left = 0; ///< tokens to read one by one after those at hand
     Status status;
   };
@@ -63,7 +64,6 @@ private:
 
   Engine &engine;
   BenchTest test;
-  Sampler sampler;
   std::vector<Reader> readers; ///< [batch]
   uint32_t drawn = 0;          ///< random ids so far
 };

@@ -59,6 +59,13 @@ bool isAmong(const std::string &schedule, std::span<const TuningTrial> trials) {
          trials.end();
 }
 
+bool isRejected(const std::string &schedule,
+                std::span<const TuningTrial> trials) {
+  return std::ranges::any_of(trials, [&](const TuningTrial &trial) {
+    return trial.schedule == schedule && !trial.rejected.empty();
+  });
+}
+
 /// Text of an error as an entry holds it.
 std::string printable(const std::string &text) {
   std::string result = text.substr(0, 1024);
@@ -187,13 +194,20 @@ KernelTuner::tune(const TuneTask &task, double seconds,
   result.noise = outcome.noise;
   result.disturbed = outcome.disturbed;
   TuningEntry &entry = result.entry;
-  entry.key = info.key;
-  entry.subject = info.subject;
-  entry.schedule = candidates[outcome.winner].schedule;
-  entry.seconds = outcome.seconds;
-  entry.defaultSeconds = outcome.defaultSeconds;
-  entry.error = outcome.error;
-  entry.date = today();
+  // A busy machine says nothing against what was chosen before, unless that is
+  // wrong.
+  if (before && outcome.disturbed &&
+      !isRejected(before->schedule, outcome.tried)) {
+    entry = *before;
+  } else {
+    entry.key = info.key;
+    entry.subject = info.subject;
+    entry.schedule = candidates[outcome.winner].schedule;
+    entry.seconds = outcome.seconds;
+    entry.defaultSeconds = outcome.defaultSeconds;
+    entry.error = outcome.error;
+    entry.date = today();
+  }
   entry.tried = outcome.tried;
   for (TuningTrial &trial : entry.tried)
     trial.rejected = printable(trial.rejected);

@@ -84,7 +84,8 @@ public:
 
   /// Searches for `seconds`, and inserts what is found, with what was tried
   /// before. With fewer rows than the step's no schedule is chosen that is
-  /// slower than the default. `onProgress` as in SearchOptions.
+  /// slower than the default. What was chosen before stays where other
+  /// processes disturb. `onProgress` as in SearchOptions.
   Result<TuneResult> tune(const TuneTask &task, double seconds,
                           const std::function<void(double)> &onProgress);
 

@@ -253,8 +253,8 @@ Status TuneSession::summarize(size_t tuned) const {
   if (disturbed)
     printWarning("other processes had cores while " +
                  std::to_string(disturbed) + " of " + std::to_string(tuned) +
-                 " kernels were measured, which keep their defaults; --again "
-                 "measures them anew");
+                 " kernels were measured, which keep the schedules that they "
+                 "had; --again measures them anew");
   size_t known = 0, all = 0;
   for (const TuneTask &task : tasks) {
     all += task.candidates.size() > 1;

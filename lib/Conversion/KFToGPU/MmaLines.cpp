@@ -20,10 +20,11 @@ namespace {
 constexpr int64_t laneBytes = 16;
 
 //===----------------------------------------------------------------------===//
-// As stored
+// Line by line
 //===----------------------------------------------------------------------===//
 
-/// Rows of the weight are lines of a stage.
+/// Rows of the weight are lines of a stage. Blocks are dequantized on the way,
+/// whatever their order in memory.
 class PlainLines : public MmaLines {
 public:
   PlainLines(GPUEmitter &e, MatmulOp op, MmaFragment &product, Value columns,
@@ -66,7 +67,7 @@ private:
 };
 
 //===----------------------------------------------------------------------===//
-// With #kf.fragments
+// 16-bit floats with #kf.fragments
 //===----------------------------------------------------------------------===//
 
 /// A stage has [units][steps of 16] tiles, in which every lane's words lie side
@@ -185,7 +186,7 @@ std::unique_ptr<MmaLines> mlir::kf::createMmaLines(GPUEmitter &e, MatmulOp op,
                                                    Value columns,
                                                    int64_t offset) {
   auto type = cast<RankedTensorType>(op.getW().getType());
-  if (hasFragments(type)) {
+  if (hasFragments(type) && !isa<QuantType>(type.getElementType())) {
     Value weight = op.getW(), column = e.index(0);
     while (auto slice = weight.getDefiningOp<tensor::ExtractSliceOp>()) {
       column = e.add(column, e.index(slice.getMixedOffsets().end()[-2]));

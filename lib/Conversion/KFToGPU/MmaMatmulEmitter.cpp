@@ -158,7 +158,7 @@ private:
   LogicalResult storeRows(int64_t first, int64_t units) {
     const int64_t all = layout.rows(units) * shape.columns;
     const int64_t most = 8, threads = shape.threadCount;
-    const int64_t atOnce = std::min(most, llvm::divideCeil(all, threads));
+    const int64_t atOnce = std::min(most, llvm::divideCeilSigned(all, threads));
     const bool isWhole = getConstantIntValue(columns) == shape.columns;
     LogicalResult stored = success();
     e.loop(e.thread, e.index(all), e.index(atOnce * threads), {},

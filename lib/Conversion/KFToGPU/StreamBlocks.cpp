@@ -59,8 +59,8 @@ Value StreamBlocks::joined(Value x, Value y) {
 Value StreamBlocks::half(Value x, int64_t number) {
   Value pair =
       LLVM::BitcastOp::create(b, loc, VectorType::get({2}, b.getF16Type()), x);
-  return arith::ExtFOp::create(b, loc, b.getF32Type(),
-                               vector::ExtractOp::create(b, loc, pair, number));
+  Value element = vector::ExtractOp::create(b, loc, pair, number);
+  return arith::ExtFOp::create(b, loc, b.getF32Type(), element);
 }
 
 /// The bits `mask` of a byte, in f32.

@@ -95,3 +95,20 @@ kf.kernel @blocks(%x: tensor<?x64xf16>, %w: tensor<96x64x!kf.quant<q8_0>>) -> te
   %0 = kf.matmul %x, %w wide : tensor<?x64xf16>, tensor<96x64x!kf.quant<q8_0>>
   kf.yield %0 : tensor<?x96xf32>
 }
+
+// So are blocks in the order of matrix units.
+// CHECK-LABEL: gpu.func @packed_blocks(
+// CHECK-SAME:    %{{.*}}: memref<?xf16>, %[[W:.*]]: memref<?xi8>, %{{.*}}: memref<?xf32>, %{{.*}}: memref<?xi32>
+// CHECK-COUNT-2: nvvm.cp.async.shared.global
+// CHECK-NOT:     nvvm.cp.async.shared.global
+// CHECK:         scf.if %{{.*}} -> (vector<8xi16>)
+// CHECK:           memref.load %[[W]]
+// CHECK-COUNT-8:   arith.truncf %{{.*}} : f32 to f16
+// CHECK:         llvm.store %{{.*}} {alignment = 16 : i64} : vector<8xi16>, !llvm.ptr<3>
+// CHECK:         scf.for
+// CHECK:         nvvm.mma.sync A[{{.*}}: (vector<2xf16>, vector<2xf16>, f32)
+kf.kernel @packed_blocks(%x: tensor<?x64xf16>, %w: tensor<96x64x!kf.quant<q8_0>, #kf.fragments>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.mma<workgroup = [64, 32], warps = [2, 2], reduction = 32, stages = 2>} {
+  %0 = kf.matmul %x, %w wide : tensor<?x64xf16>, tensor<96x64x!kf.quant<q8_0>, #kf.fragments>
+  kf.yield %0 : tensor<?x96xf32>
+}
