@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The policy of all GPU targets: the schedule of each kernel on a plain GPU,
-// without subgroup operations or matrix units. What GPUs can run is decided in
-// GpuSupport.cpp.
+// The policy of all GPU targets: the schedule of each kernel, with matrix units
+// where a GPU has them, and without subgroup operations elsewhere. What GPUs can
+// run is decided in GpuSupport.cpp.
 //
 //===----------------------------------------------------------------------===//
 
