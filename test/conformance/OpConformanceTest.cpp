@@ -351,11 +351,10 @@ TEST_P(OpConformance, MatchesReference) {
   ResultTolerance tolerance;
   tolerance.roundsRows =
       (isOfBlocks || streamsBlocks) && test::roundsRows(test.device);
-  // Matrix units multiply f16, to which the numbers of blocks are rounded where
-  // there are many rows: what is allowed of results in f16.
-  if (test.device == "cuda" &&
-      (isOfBlocks || test.function.starts_with("fragments_")))
-    tolerance.scale = 100;
+  // Matrix units multiply f16.
+  tolerance.roundsBlocks =
+      test.device == "cuda" &&
+      (isOfBlocks || test.function.starts_with("fragments_"));
   // Where the CPU has tiles, and where matrix units of GPUs multiply codes.
   const bool hasTiles =
       device->description().find("amx_bf16") != std::string::npos;
