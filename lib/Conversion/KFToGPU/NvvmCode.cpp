@@ -17,9 +17,7 @@ using namespace mlir::kf;
 static constexpr unsigned globalSpace = 1, sharedSpace = 3;
 
 Value NvvmCode::workgroupBytes(int64_t bytes) {
-  // Variables are aligned as their elements are.
-  auto words = VectorType::get({4}, b.getI32Type());
-  return pointerTo(e.workgroupMemory(llvm::divideCeil(bytes, 16), words));
+  return pointerTo(e.workgroupBytes(bytes));
 }
 
 /// What MLIR lowers the buffer to has the pointer.

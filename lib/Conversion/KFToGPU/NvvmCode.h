@@ -22,7 +22,7 @@ class NvvmCode {
 public:
   explicit NvvmCode(GPUEmitter &e) : e(e), b(e.b), loc(e.loc) {}
 
-  /// Workgroup memory of at least `bytes`, at a multiple of 16.
+  /// Workgroup memory of `bytes`, at a multiple of 16.
   Value workgroupBytes(int64_t bytes);
   /// Where a flat buffer begins: in shared memory for workgroup memory, else in
   /// global memory.
