@@ -353,6 +353,16 @@ TEST_P(OpConformance, MatchesReference) {
   // Matrix units multiply f16, to which the numbers of blocks are rounded.
   if (test.file == "blocks.mlir" && test.device == "cuda")
     tolerance.scale = 20;
+  // They multiply queries and weights of softmax that are rounded to 16 bits,
+  // where there are many rows.
+  if (test.file == "attention.mlir" && test.device == "cuda" &&
+      program->maxTokens > 16) {
+    if (test.function.starts_with("half_") ||
+        test.function.starts_with("codes_"))
+      tolerance.scale = 100;
+    if (test.function.starts_with("brain_"))
+      tolerance.scale = 500;
+  }
   // Where the CPU has tiles, and where matrix units of GPUs multiply codes.
   tolerance.splitsRows = test::isGpu(test.device)
                              ? streamsBlocks

@@ -68,11 +68,11 @@ LogicalResult FlashMmaEmitter::emit() {
 //===----------------------------------------------------------------------===//
 
 void FlashMmaEmitter::allocate() {
-  memory =
-      e.workgroupBytes(std::max(shape.bytes(), e.shape.flash->bytes()));
+  const int64_t bytes = std::max(shape.bytes(), e.shape.flash->bytes());
+  memory = e.workgroupBytes(bytes + (shape.isStaged ? shape.rangeBytes() : 0));
   flag = e.workgroupMemory(1, b.getI32Type());
   if (shape.isStaged)
-    ranges = e.workgroupMemory(2 * shape.rowWarps, b.getI32Type());
+    ranges = viewOf(b.getI32Type(), bytes, 2 * shape.rowWarps);
   int64_t spareBytes = 0;
   spare.allocate([&](int64_t count, Type type) {
     Value part = viewOf(type, spareBytes, count);
@@ -277,7 +277,6 @@ void FlashMmaEmitter::findRange() {
                               remainder(first, shape.keyWarps)),
                         shape.keyWarps);
   firstKey = e.mul(e.add(first, own), e.index(shape.keys));
-
 }
 
 void FlashMmaEmitter::keepQueries() {
@@ -518,10 +517,10 @@ Registers FlashMmaEmitter::weigh(ArrayRef<Value> scores, Sums &sums) {
     sums.maxima[r] = largest;
     Value total = e.mul(sums.totals[r], factors[r]);
     forScoresOf(r, [&](int64_t number) {
-      weights[number] = warp.exp2(
-          shape.isStaged
-              ? math::FmaOp::create(b, loc, scores[number], scale, lowered)
-              : e.sub(scores[number], largest));
+      weights[number] =
+          warp.exp2(shape.isStaged ? math::FmaOp::create(b, loc, scores[number],
+                                                         scale, lowered)
+                                   : e.sub(scores[number], largest));
       total = e.add(total, weights[number]);
     });
     sums.totals[r] = total;

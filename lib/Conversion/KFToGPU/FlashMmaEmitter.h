@@ -108,9 +108,9 @@ private:
   /// 16 bytes of the cache that a thread copies of each block of keys, and of
   /// values.
   struct Copy {
-    Value exists;                 // null: it does
-    Value row, column, from, to;  // of the block; bytes from its beginnings
-    Value isColumn;               // whether the row has it; null: it does
+    Value exists;                // null: it does
+    Value row, column, from, to; // of the block; bytes from its beginnings
+    Value isColumn;              // whether the row has it; null: it does
   };
   /// What of a block is on its way: of blocks of codes, their words and scales.
   struct Flight {

@@ -64,8 +64,8 @@ LogicalResult FlashMmaEmitter::stageRounded(Value parts) {
 //===----------------------------------------------------------------------===//
 
 void FlashMmaEmitter::prepareCopies() {
-  const int64_t perRow = shape.isQuantized ? shape.headDim / codesAtOnce
-                                           : shape.chunksOfRow();
+  const int64_t perRow =
+      shape.isQuantized ? shape.headDim / codesAtOnce : shape.chunksOfRow();
   const int64_t bytes = shape.chunkBytes;
   const int64_t all = shape.keys * perRow, threads = e.shape.threadCount;
   for (int64_t begin = 0; begin < all; begin += threads) {
@@ -100,8 +100,8 @@ void FlashMmaEmitter::prepareCopies() {
 
 /// Starts to copy the block of keys from `key` on, in the page whose keys begin
 /// at `keys`, to the stage at `stage`. Keys that no row sees are zeros.
-FlashMmaEmitter::Flight
-FlashMmaEmitter::beginCopies(Value key, Value keys, Value stage) {
+FlashMmaEmitter::Flight FlashMmaEmitter::beginCopies(Value key, Value keys,
+                                                     Value stage) {
   Flight flight;
   flight.stage = stage;
   Value inPage = remainder(key, run.type.getPage());
@@ -131,15 +131,14 @@ FlashMmaEmitter::beginCopies(Value key, Value keys, Value stage) {
           cacheStart, e.add(run.cache.scalesOf(head),
                             e.mul(inPage, e.index(scalesOfRow * scaleBytes))));
     Value to = warp.advance(
-        memoryStart, isValue ? e.add(stage, e.index(shape.valuesOffset()))
-                             : stage);
+        memoryStart,
+        isValue ? e.add(stage, e.index(shape.valuesOffset())) : stage);
     for (auto [copy, isSeen] : llvm::zip(copies, seen)) {
       Value start = warp.advance(from, copy.from);
       if (shape.isQuantized) {
         llvm::append_range(flight.words, warp.loadRegisters(start, 16));
-        Value at =
-            e.add(e.mul(copy.row, e.index(scalesOfRow)),
-                  divide(copy.column, codesOfScale / codesAtOnce));
+        Value at = e.add(e.mul(copy.row, e.index(scalesOfRow)),
+                         divide(copy.column, codesOfScale / codesAtOnce));
         Value scale = warp.loadRegisters(
             warp.advance(scales, e.mul(at, e.index(scaleBytes))),
             scaleBytes)[0];
@@ -147,8 +146,8 @@ FlashMmaEmitter::beginCopies(Value key, Value keys, Value stage) {
         continue;
       }
       auto body = [&, &copy = copy, &isSeen = isSeen] {
-        Value bytes = e.select(isSeen, warp.integer(shape.chunkBytes),
-                               warp.integer(0));
+        Value bytes =
+            e.select(isSeen, warp.integer(shape.chunkBytes), warp.integer(0));
         warp.copyAsync(warp.advance(to, copy.to), start, bytes);
       };
       if (copy.exists)
@@ -184,8 +183,7 @@ void FlashMmaEmitter::endCopies(const Flight &flight) {
 }
 
 /// Stores 16 codes, times their scale, as f16.
-void FlashMmaEmitter::storeCodes(ArrayRef<Value> codes, Value scale,
-                                 Value to) {
+void FlashMmaEmitter::storeCodes(ArrayRef<Value> codes, Value scale, Value to) {
   auto pair = VectorType::get({2}, b.getF16Type());
   auto asPair = [&](Value word) {
     return LLVM::BitcastOp::create(b, loc, pair, word);
@@ -199,8 +197,7 @@ void FlashMmaEmitter::storeCodes(ArrayRef<Value> codes, Value scale,
   for (Value word : codes) {
     Value unsignedCodes = withoutSign(word);
     for (int64_t bytes : {0x4140, 0x4342}) {
-      Value shifted =
-          asPair(warp.selectBytes(unsignedCodes, exponents, bytes));
+      Value shifted = asPair(warp.selectBytes(unsignedCodes, exponents, bytes));
       Value code = arith::SubFOp::create(b, loc, shifted, bias);
       Value number = arith::MulFOp::create(b, loc, code, factor);
       halves.push_back(LLVM::BitcastOp::create(b, loc, b.getI32Type(), number));
@@ -251,15 +248,15 @@ Registers FlashMmaEmitter::multiplyStage(Value stage) {
     Registers q = queryFragment(step, 0);
     for (int64_t i = 0; i < shape.keys / 16; ++i) {
       Registers k = warp.loadMatrices(
-          warp.advance(start, 16 * i * shape.rowBytes() +
-                                  2 * step * shape.chunkBytes),
+          warp.advance(start,
+                       16 * i * shape.rowBytes() + 2 * step * shape.chunkBytes),
           4);
       for (int64_t half = 0; half < 2; ++half) {
         MutableArrayRef<Value> sums =
             MutableArrayRef(scores).slice(4 * (2 * i + half), 4);
-        llvm::copy(warp.multiplyAdd(element, q, ArrayRef(k).slice(2 * half, 2),
-                                    sums),
-                   sums.begin());
+        llvm::copy(
+            warp.multiplyAdd(element, q, ArrayRef(k).slice(2 * half, 2), sums),
+            sums.begin());
       }
     }
   }
@@ -278,10 +275,10 @@ void FlashMmaEmitter::addStage(Value stage, ArrayRef<Value> weights,
                                    weights[8 * i + 2 * part + 1]));
     for (int64_t tile = 0; tile < tiles; tile += 2) {
       const int64_t count = std::min<int64_t>(tiles - tile, 2);
-      Registers v = warp.loadMatrices(
-          warp.advance(start,
-                       16 * i * shape.rowBytes() + tile * shape.chunkBytes),
-          2 * count, /*isTransposed=*/true);
+      Registers v =
+          warp.loadMatrices(warp.advance(start, 16 * i * shape.rowBytes() +
+                                                    tile * shape.chunkBytes),
+                            2 * count, /*isTransposed=*/true);
       for (int64_t half = 0; half < count; ++half) {
         MutableArrayRef<Value> acc =
             MutableArrayRef(sums.values).slice(4 * (tile + half), 4);
