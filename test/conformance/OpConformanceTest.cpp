@@ -355,6 +355,16 @@ TEST_P(OpConformance, MatchesReference) {
   tolerance.roundsBlocks =
       test.device == "cuda" &&
       (isOfBlocks || test.function.starts_with("fragments_"));
+  // They multiply queries and weights of softmax that are rounded to 16 bits,
+  // where there are many rows.
+  if (test.file == "attention.mlir" && test.device == "cuda" &&
+      program->maxTokens > 16) {
+    if (test.function.starts_with("half_") ||
+        test.function.starts_with("codes_"))
+      tolerance.scale = 100;
+    if (test.function.starts_with("brain_"))
+      tolerance.scale = 500;
+  }
   // Where the CPU has tiles, and where matrix units of GPUs multiply codes.
   const bool hasTiles =
       device->description().find("amx_bf16") != std::string::npos;

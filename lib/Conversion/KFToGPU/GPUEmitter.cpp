@@ -131,8 +131,28 @@ void GPUEmitter::emitThreadIds() {
   thread =
       add(threadX, mul(index(shape.threads[0]),
                        add(threadY, mul(index(shape.threads[1]), ids[2]))));
+  SmallVector<Value> groups;
   for (unsigned dim = 0; dim < kernel.getGridAttr().getTokens().size(); ++dim)
-    setWorkgroup(dim, gpu::BlockIdOp::create(b, loc, dims[dim]));
+    groups.push_back(gpu::BlockIdOp::create(b, loc, dims[dim]));
+  if (shape.flashMma && shape.flashMma->isStaged)
+    beginWithLast(groups);
+  for (auto [dim, group] : llvm::enumerate(groups))
+    setWorkgroup(dim, group);
+}
+
+/// Workgroups begin in the order of their numbers: the last tokens come first,
+/// of all heads, for they have the most keys, and the least are left for the
+/// end.
+void GPUEmitter::beginWithLast(SmallVector<Value> &groups) {
+  Value tiles = gpu::GridDimOp::create(b, loc, gpu::Dimension::x);
+  Value number = groups[0];
+  if (groups.size() == 2) {
+    Value heads = gpu::GridDimOp::create(b, loc, gpu::Dimension::y);
+    Value all = add(number, mul(groups[1], tiles));
+    number = arith::DivUIOp::create(b, loc, all, heads);
+    groups[1] = arith::RemUIOp::create(b, loc, all, heads);
+  }
+  groups[0] = sub(sub(tiles, index(1)), number);
 }
 
 /// Row-major.

@@ -126,6 +126,7 @@ protected:
 private:
   LogicalResult createFunction();
   void emitThreadIds();
+  void beginWithLast(SmallVector<Value> &groups);
   LoadFn argumentLoad(BlockArgument argument);
 
   gpu::GPUFuncOp function;

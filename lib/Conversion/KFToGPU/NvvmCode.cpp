@@ -57,7 +57,8 @@ void NvvmCode::waitForCopies(int64_t groups) {
   NVVM::CpAsyncWaitGroupOp::create(b, loc, b.getI32IntegerAttr(groups));
 }
 
-SmallVector<Value> NvvmCode::loadMatrices(Value pointer, int64_t count) {
+SmallVector<Value> NvvmCode::loadMatrices(Value pointer, int64_t count,
+                                          bool isTransposed) {
   MLIRContext *context = b.getContext();
   Type word = b.getI32Type();
   Type type = word;
@@ -65,7 +66,8 @@ SmallVector<Value> NvvmCode::loadMatrices(Value pointer, int64_t count) {
     type = LLVM::LLVMStructType::getLiteral(context,
                                             SmallVector<Type>(count, word));
   Value loaded = NVVM::LdMatrixOp::create(
-      b, loc, type, pointer, static_cast<uint32_t>(count), NVVM::MMALayout::row,
+      b, loc, type, pointer, static_cast<uint32_t>(count),
+      isTransposed ? NVVM::MMALayout::col : NVVM::MMALayout::row,
       NVVM::LdStMatrixShapeAttr::get(context, 8, 8),
       NVVM::LdStMatrixEltType::B16);
   if (count == 1)

@@ -191,6 +191,11 @@ GroupCost costOfFlashMma(const FlashMmaShape &mma, double rows, double seen) {
   double loads = 4 * mma.keys * dim * (mma.isQuantized ? 1 : 2) / 512;
   double scores = mma.keys * 16 / 32 * 8 + dim / 2 + 60;
   double decode = mma.isQuantized ? 2.5 * mma.keys * dim / 16 : 0;
+  if (mma.isStaged) {
+    // A warp's part of the copies, and what it reads of them.
+    loads = 3 * loads / mma.rowWarps + 4 * mma.keys * dim * 2 / 512;
+    decode /= mma.rowWarps;
+  }
   GroupCost group;
   group.cycles =
       passes * blocks * mma.rowWarps * mma.keyWarps *

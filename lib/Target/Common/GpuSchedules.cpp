@@ -40,8 +40,12 @@ constexpr int64_t logitsOfThread = 16;
 constexpr int64_t streamMemory = 48 * 1024;
 /// Keys of one softmax block, and query rows that share it.
 constexpr int64_t keyTile = 32, queryRows = 8;
-/// The same on matrix units, and warps that divide the keys of one token.
-constexpr int64_t mmaKeys = 16, mmaRows = 64, mmaKeyWarps = 8;
+/// Keys of a block on matrix units, and warps that divide those of one token.
+constexpr int64_t mmaKeys = 16, mmaKeyWarps = 8;
+/// Of many tokens: the most keys of a block, half of them for wide heads, and
+/// rows that share it.
+constexpr int64_t stagedKeys = 64, wideHead = 128;
+constexpr int64_t stagedRows = 128, fewStagedRows = 64;
 
 /// Multiprocessors of a GPU that does not say how many it has.
 constexpr int64_t usualMultiprocessors = 108;
@@ -273,8 +277,18 @@ private:
     if (!q.isDynamicDim(0))
       rows = q.getDimSize(0);
     bool isPartial = isa<AttentionPartialOp>(op.getOperation());
+    if (!q.isDynamicDim(0))
+      rows = q.getDimSize(0);
     bool isFew = isPartial || rows <= kGpuFewRows;
-    int64_t tokens = isFew ? 1 : std::max<int64_t>(mmaRows / group, 1);
+    // Many rows for each copy of the keys, where all multiprocessors have some.
+    int64_t most = stagedRows;
+    int64_t multiprocessors = limits.multiprocessors > 0
+                                  ? limits.multiprocessors
+                                  : usualMultiprocessors;
+    int64_t groups = llvm::divideCeil(rows * group, most) * cache.getKvHeads();
+    if (isFew || groups < 2 * multiprocessors)
+      most = fewStagedRows;
+    int64_t tokens = isFew ? 1 : std::max<int64_t>(most / group, 1);
     if (!q.isDynamicDim(0) && !isPartial)
       tokens = std::max<int64_t>(
           tokens, llvm::divideCeil(q.getDimSize(0), groupsPerDimension));
@@ -282,14 +296,23 @@ private:
     if (isPartial)
       workgroup.push_back(1);
     int64_t rowWarps =
-        std::min<int64_t>(llvm::divideCeil(tokens * group, 16), mmaRows / 16);
+        std::min<int64_t>(llvm::divideCeil(tokens * group, 16), most / 16);
     int64_t keyWarps = isFew ? mmaKeyWarps / rowWarps : 1;
+    int64_t keys = mmaKeys;
+    if (!isFew)
+      keys = q.getDimSize(2) > wideHead ? stagedKeys / 2 : stagedKeys;
+    while (keys > mmaKeys && cache.getPage() % keys != 0)
+      keys /= 2;
     // Memory may be too small for as many: whichever there are more of.
     while (true) {
-      auto schedule = FlashMmaScheduleAttr::get(context, workgroup, mmaKeys,
+      auto schedule = FlashMmaScheduleAttr::get(context, workgroup, keys,
                                                 {32, rowWarps, keyWarps});
       if (succeeded(verifyGpuSchedule(kernel, schedule, limits, nullptr)))
         return schedule;
+      if (keys > mmaKeys) {
+        keys /= 2;
+        continue;
+      }
       if (rowWarps * keyWarps == 1)
         return {};
       (rowWarps > keyWarps ? rowWarps : keyWarps) /= 2;
