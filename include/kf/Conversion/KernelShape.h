@@ -267,6 +267,7 @@ struct KernelShape {
   std::optional<StreamShape> stream; ///< of a product of few rows
   std::optional<MmaShape> mma;       ///< of one of many rows, on matrix units
   int64_t adjustmentWords = 0;       ///< of bits of kf.sample, one for some ids
+  int64_t batch = 1; ///< elements that a thread asks for at a time
 
   int64_t workgroupBytes = 0; ///< all workgroup memory of the kernel
   /// Whether it may begin while the kernels before it are at work, and wait for

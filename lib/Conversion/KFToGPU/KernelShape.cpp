@@ -368,6 +368,7 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
   if (!matmul) {
     if (!schedule.getTile().empty() || schedule.getReduction() != 0)
       return fail("tile and reduction are for matmul");
+    shape.batch = schedule.getUnroll();
     return shape;
   }
 

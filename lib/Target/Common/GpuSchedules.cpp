@@ -23,8 +23,10 @@ using namespace mlir::kf;
 
 namespace {
 
-/// Threads of a workgroup that takes rows or elements.
-constexpr int64_t rowThreads = 64;
+/// Threads of a workgroup that takes rows or elements: at least, and at most.
+constexpr int64_t rowThreads = 64, mostRowThreads = 1024;
+/// Elements that a thread asks for at a time, and the most of a row.
+constexpr int64_t batchOfThread = 8, mostOfRow = 16;
 /// Elements that such a workgroup should have before another one starts.
 constexpr int64_t elementsPerGroup = 1024;
 /// Threads that share the sums of a product with few rows.
@@ -33,7 +35,9 @@ constexpr int64_t sharingThreads = 32;
 constexpr int64_t groupsPerDimension = 32768;
 
 /// Threads of a workgroup of attention, and of one that chooses a token.
-constexpr int64_t attentionThreads = 128;
+constexpr int64_t attentionThreads = 128, sampleThreads = 1024;
+/// Elements of a token's keys that a thread appends.
+constexpr int64_t appendOfThread = 4;
 /// Logits of a thread that are worth another one.
 constexpr int64_t logitsOfThread = 16;
 /// Workgroup memory that #kf.stream does with where it can have as much.
@@ -172,15 +176,10 @@ private:
       int64_t rows = type.isDynamicDim(0) ? tokens : type.getDimSize(0);
       return rows <= kGpuFewRows ? selectFewRows(op, rows) : selectMatmul(op);
     }
-    if (!kernel.getBody().getOps<KVAppendOp>().empty())
-      return selectToken(rowThreads);
-    for (auto sample : kernel.getBody().getOps<SampleOp>()) {
-      int64_t columns =
-          cast<RankedTensorType>(sample.getLogits().getType()).getDimSize(1);
-      return selectToken(std::clamp<int64_t>(
-          llvm::bit_ceil<uint64_t>(columns / logitsOfThread), 8,
-          attentionThreads));
-    }
+    for (auto append : kernel.getBody().getOps<KVAppendOp>())
+      return selectAppend(append.getCache().getType());
+    for (auto sample : kernel.getBody().getOps<SampleOp>())
+      return selectSample(sample);
     for (auto combine : kernel.getBody().getOps<AttentionCombineOp>())
       return selectCombine(combine);
     for (Operation &op : kernel.getBody().front())
@@ -334,12 +333,44 @@ private:
     return draft.get(context);
   }
 
-  /// A row of the step to a workgroup.
-  SimtScheduleAttr selectToken(int64_t threads) {
+  /// Threads for `elements`, of which each has a batch.
+  int64_t threadsFor(int64_t elements, int64_t batch) {
+    int64_t threads = llvm::bit_ceil<uint64_t>(
+        llvm::divideCeil(std::max<int64_t>(elements, 1), batch));
+    return std::min(std::clamp(threads, rowThreads, mostRowThreads),
+                    limits.threads);
+  }
+
+  /// A token to a workgroup, whose threads have some elements of its keys each.
+  SimtScheduleAttr selectAppend(KVCacheType cache) {
     Draft draft;
     draft.workgroup = {1};
-    draft.threads = {std::min(threads, limits.threads)};
+    int64_t elements = cache.getKvHeads() * cache.getHeadDim();
+    draft.threads = {threadsFor(elements, appendOfThread)};
+    draft.unroll = appendOfThread;
     return draft.get(context);
+  }
+
+  /// A row to a workgroup. All that is waited for is its share of the row, so
+  /// that there are as many threads as the device has memory for.
+  SimtScheduleAttr selectSample(SampleOp op) {
+    auto logits = cast<RankedTensorType>(op.getLogits().getType());
+    Draft draft;
+    draft.workgroup = {1};
+    draft.unroll = batchOfThread;
+    int64_t threads =
+        std::min(std::clamp<int64_t>(llvm::bit_ceil<uint64_t>(
+                                         logits.getDimSize(1) / logitsOfThread),
+                                     8, sampleThreads),
+                 limits.threads);
+    while (true) {
+      draft.threads = {threads};
+      SimtScheduleAttr schedule = draft.get(context);
+      if (threads == 1 ||
+          succeeded(verifyGpuSchedule(kernel, schedule, limits, nullptr)))
+        return schedule;
+      threads /= 2;
+    }
   }
 
   /// A square of the product. Threads keep a square of it each, so that a
@@ -370,7 +401,11 @@ private:
   SimtScheduleAttr selectRows(Operation *op) {
     auto type = cast<RankedTensorType>(op->getOperand(0).getType());
     Draft draft;
-    draft.threads = {std::min<int64_t>(rowThreads, limits.threads)};
+    int64_t columns = type.getShape().back();
+    draft.threads = {threadsFor(columns, batchOfThread)};
+    int64_t ofThread = llvm::divideCeil(columns, draft.threads[0]);
+    draft.unroll =
+        ofThread <= mostOfRow ? std::max<int64_t>(ofThread, 1) : batchOfThread;
     for (int64_t extent : type.getShape().drop_back().take_front(3))
       draft.workgroup.push_back(stepFor(extent, 1));
     return draft.get(context);
@@ -387,10 +422,21 @@ private:
         });
   }
 
+  /// Whether the code of an element is long: it has loops, or decodes blocks.
+  bool hasLongElements() {
+    return llvm::any_of(kernel.getBody().front(),
+                        [](Operation &op) {
+                          return isa<ReduceOp, BatchMatmulOp>(op);
+                        }) ||
+           llvm::any_of(kernel.getArgumentTypes(), [](Type type) {
+             auto tensor = dyn_cast<RankedTensorType>(type);
+             return tensor && isa<QuantType>(tensor.getElementType());
+           });
+  }
+
   /// Elements to a workgroup, whole rows where they are short.
   SimtScheduleAttr selectElements(RankedTensorType type) {
     Draft draft;
-    draft.threads = {std::min<int64_t>(rowThreads, limits.threads)};
     int64_t rest = elementsPerGroup;
     draft.workgroup.assign(type.getRank(), 0);
     for (int64_t dim = type.getRank() - 1; dim >= 0; --dim) {
@@ -403,6 +449,15 @@ private:
       else
         draft.workgroup[dim] = stepFor(extent, std::exchange(rest, 1));
     }
+    // Of a workgroup; more than those make no difference.
+    const int64_t most = mostRowThreads * batchOfThread;
+    int64_t elements = 1;
+    for (auto [size, extent] : llvm::zip(draft.workgroup, type.getShape()))
+      elements = std::min(
+          elements * std::clamp<int64_t>(size > 0 ? size : extent, 1, most),
+          most);
+    draft.unroll = hasLongElements() ? 1 : batchOfThread;
+    draft.threads = {threadsFor(elements, batchOfThread)};
     // Loops of the op that makes the result, which may have more.
     Operation *root = kernel.getYield().getOperand(0).getDefiningOp();
     if (auto loops = dyn_cast_or_null<LoopOpInterface>(root)) {

@@ -45,7 +45,7 @@ kf.kernel @attention(%q: tensor<?x8x64xf32>, %c: !layer, %p: tensor<?xi32>, %sp:
 // -----
 
 // CHECK-LABEL: kernel @rows
-// CHECK-DAG:     #kf.simt<workgroup = [1], threads = [64]> (default)
+// CHECK-DAG:     #kf.simt<workgroup = [1], threads = [64], unroll = 4> (default)
 // CHECK-DAG:     #kf.simt<workgroup = [4], threads = [256]>
 kf.kernel @rows(%x: tensor<?x256xf32>) -> tensor<?x256xf32> {
   %0 = kf.softmax %x : tensor<?x256xf32>
