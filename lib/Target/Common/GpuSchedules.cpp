@@ -55,15 +55,22 @@ constexpr int64_t stagedRows = 128, fewStagedRows = 64;
 constexpr int64_t usualMultiprocessors = 108;
 
 /// A tile on matrix units: rows of x and lines of the weight, and how long it
-/// takes for its size, relative to the largest.
+/// takes for its size, relative to the first, measured on an H200.
 struct MmaTile {
   int64_t rows, lines, rowWarps, lineWarps, step, stages;
   double slowness;
 };
 constexpr MmaTile mmaTiles[] = {
-    {128, 128, 2, 2, 32, 3, 1.0}, {64, 128, 1, 4, 32, 4, 1.15},
-    {128, 64, 2, 2, 32, 4, 1.15}, {64, 64, 2, 2, 32, 4, 1.35},
-    {32, 128, 1, 4, 32, 4, 1.4},  {32, 64, 1, 4, 64, 3, 1.8}};
+    {128, 128, 2, 2, 32, 3, 1.0},  {128, 256, 2, 4, 64, 3, 0.88},
+    {256, 128, 4, 2, 64, 3, 0.93}, {128, 128, 2, 4, 64, 3, 1.05},
+    {64, 128, 1, 4, 32, 4, 1.15},  {128, 64, 2, 2, 32, 4, 1.11},
+    {64, 64, 2, 2, 32, 4, 1.35},   {32, 128, 1, 4, 32, 4, 1.4},
+    {32, 64, 1, 4, 64, 3, 1.8}};
+/// What it takes longer to dequantize lines for 128 rows.
+constexpr double mmaDequantization = 0.35;
+/// How much longer a workgroup of 4 warps takes alone than where two take
+/// turns.
+constexpr double mmaAlone = 1.45;
 
 /// A schedule while it is put together.
 struct Draft {
@@ -220,6 +227,8 @@ private:
     const int64_t groups = op.getGlu() ? 2 : 1;
     const double units = limits.multiprocessors > 0 ? limits.multiprocessors
                                                     : usualMultiprocessors;
+    const bool hasBlocks = isa<QuantType>(
+        cast<RankedTensorType>(op.getW().getType()).getElementType());
     MmaScheduleAttr best;
     double least = 0;
     for (const MmaTile &tile : mmaTiles) {
@@ -231,11 +240,14 @@ private:
         continue;
       double tiles = llvm::divideCeil(rows, tile.rows) *
                      llvm::divideCeil(type.getDimSize(1), columns);
-      double time = std::ceil(tiles / units) * static_cast<double>(tile.rows) *
-                    static_cast<double>(tile.lines) * tile.slowness;
-      // One workgroup alone waits where two take turns.
-      if (tiles <= units)
-        time *= 1.25;
+      const double tileRows = static_cast<double>(tile.rows);
+      double slowness = tile.slowness;
+      if (hasBlocks)
+        slowness += mmaDequantization * 128 / tileRows;
+      double time = std::ceil(tiles / units) * tileRows *
+                    static_cast<double>(tile.lines) * slowness;
+      if (tiles <= units && tile.rowWarps * tile.lineWarps <= 4)
+        time *= mmaAlone;
       if (!best || time < least) {
         best = schedule;
         least = time;
