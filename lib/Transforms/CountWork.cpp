@@ -176,8 +176,10 @@ private:
     const uint64_t matrices = op.getGlu() ? 2 : 1;
     auto vector =
         dyn_cast_or_null<VectorScheduleAttr>(kernel.getScheduleAttr());
+    const DotKind dot = vector ? vector.getDot() : DotKind::F32;
+    // Rows in 8 bits are multiplied as bf16 as well.
     const bool isInt8 =
-        op.getScales() || (vector && multipliesBytes(vector.getDot()));
+        (op.getScales() && dot != DotKind::BF16) || multipliesBytes(dot);
     if (failed(add(isInt8 ? work.int8Ops : work.flops, result,
                    times(2 * matrices, x.getShape().back()))))
       return failure();

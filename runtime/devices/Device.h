@@ -300,6 +300,8 @@ public:
   virtual std::string description() const = 0;
   /// Whether streams are at work while nobody waits for them.
   virtual bool runsAlone() const { return false; }
+  /// Rows of a prompt that a step should have: more take no less time each.
+  virtual int64_t promptRows() const { return 512; }
   /// Workgroups that run at the same time; 0: unknown.
   virtual int workers() const { return 0; }
   /// How many of these the next run is likely to have: fewer while other

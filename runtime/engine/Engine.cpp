@@ -57,10 +57,12 @@ Engine::create(Model &model, const EngineOptions &wanted) try {
       checkRange("a number of parallel sequences of", options.parallel, most));
   if (!options.runsAhead)
     options.runsAhead = model.device().runsAlone();
+  if (!options.rowsPerStep)
+    options.rowsPerStep = model.device().promptRows();
   KF_RETURN_IF_ERROR(
-      checkRange("a number of rows of", options.rowsPerStep, most));
+      checkRange("a number of rows of", *options.rowsPerStep, most));
   options.rowsPerStep =
-      std::min(options.rowsPerStep, options.parallel * options.contextLength);
+      std::min(*options.rowsPerStep, options.parallel * options.contextLength);
   if (options.pages == 0)
     options.pages = options.parallel * cachePagesOf(options.contextLength);
   KF_ASSIGN_OR_RETURN(std::unique_ptr<PagePool> pool,

@@ -42,8 +42,9 @@ struct EngineOptions {
   /// `parallel` sequences of whole contexts need.
   int64_t pages = 0;
   /// The most rows of a step, at least 1: what is read of a prompt beside
-  /// sequences that generate, and so how long those wait.
-  int64_t rowsPerStep = 512;
+  /// sequences that generate, and so how long those wait; none: the device's
+  /// promptRows().
+  std::optional<int64_t> rowsPerStep = std::nullopt;
   /// Whether sequences take over what the cache has of their first tokens.
   bool reusesPrefixes = true;
   /// Whether a step begins while the host learns what the one before has

@@ -23,6 +23,9 @@ namespace {
 constexpr int64_t kFewRows = 16;
 /// Rows of another one, for as many as generate where there are many.
 constexpr int64_t kSomeRows = 64;
+/// Rows of the one for prompts where the largest has more: tiles for so many
+/// would be too few of a shorter prompt.
+constexpr int64_t kPromptRows = 512;
 /// The most tokens that a step chooses: with more rows, products are bound by
 /// arithmetic, so that a second step takes no longer.
 constexpr int64_t kMostChosen = 64;
@@ -59,7 +62,7 @@ int64_t Engine::wantedLimit() const {
       plan.output == StepOutput::Ids
           ? std::min(kMostChosen, options.parallel)
           : std::max<int64_t>(kMostLogits / decoder.config().vocabSize, 1);
-  return std::min(most, options.rowsPerStep);
+  return std::min(most, *options.rowsPerStep);
 }
 
 /// The most adjustments of logits of a step that chooses tokens.
@@ -197,7 +200,7 @@ void Engine::makePlan() {
   };
   int64_t behind = std::ranges::count_if(waiting, isGenerating);
   for (Sequence *sequence : waiting) {
-    const int64_t room = options.rowsPerStep - plan.batch.rows();
+    const int64_t room = *options.rowsPerStep - plan.batch.rows();
     if (room == 0)
       return;
     behind -= isGenerating(sequence);
@@ -213,21 +216,23 @@ void Engine::makePlan() {
 /// few: one that is there already is better than one that would have to be
 /// compiled.
 StepShape Engine::shapeOf(const Plan &plan) const {
+  const int64_t most = *options.rowsPerStep, rows = plan.batch.rows();
   auto shapeFor = [&](int64_t rows) {
-    rows = std::min(rows, options.rowsPerStep);
+    rows = std::min(rows, most);
     return StepShape{rows, std::min(rows, wantedLimit()), plan.output};
   };
-  const StepShape few = shapeFor(kFewRows), some = shapeFor(kSomeRows),
-                  many = shapeFor(options.rowsPerStep);
-  const int64_t rows = plan.batch.rows();
   if (rows == 1)
     return shapeFor(1);
   const bool isPrompt = plan.pieces.size() == 1;
-  if (rows <= few.tokens)
-    return isPrompt && decoder.hasProgram(many) && !decoder.hasProgram(few)
-               ? many
-               : few;
-  return rows <= some.tokens && !isPrompt ? some : many;
+  std::vector<StepShape> shapes;
+  for (int64_t size : {kFewRows, kSomeRows, kPromptRows, most})
+    if (rows <= size && !(isPrompt && size == kSomeRows))
+      shapes.push_back(shapeFor(size));
+  if (isPrompt)
+    for (const StepShape &shape : shapes)
+      if (decoder.hasProgram(shape))
+        return shape;
+  return shapes.front();
 }
 
 //===----------------------------------------------------------------------===//

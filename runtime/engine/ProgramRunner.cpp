@@ -241,14 +241,16 @@ Status ProgramRunner::write(size_t index, uint64_t offset, const void *data,
 Status ProgramRunner::copyInput(size_t index, uint64_t offset,
                                 const ProgramRunner &from, size_t output,
                                 uint64_t outputOffset, uint64_t bytes) {
+  assert(index < inputs.size() && output < from.outputs.size() &&
+         "no such input or output");
   assert(from.stream == stream && "nothing orders the two");
   return stream->copy(*inputs[index], offset, *from.outputs[output],
                       outputOffset, bytes);
 }
 
-Status ProgramRunner::fetch(size_t index, Buffer &target, uint64_t offset,
-                            uint64_t bytes) {
-  return stream->copy(target, offset, *outputs[index], 0, bytes);
+Status ProgramRunner::fetch(size_t index, Buffer &target, uint64_t bytes) {
+  assert(index < outputs.size() && "no such output");
+  return stream->copy(target, 0, *outputs[index], 0, bytes);
 }
 
 Status ProgramRunner::checkSizes(const StepSizes &sizes) const {

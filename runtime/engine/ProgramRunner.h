@@ -86,9 +86,9 @@ public:
   /// Has the program run, and does not wait for it; not where runs are
   /// measured.
   Status start(const StepSizes &sizes);
-  /// What output number `index` begins with when the runs so far are over goes
-  /// to `target`.
-  Status fetch(size_t index, Buffer &target, uint64_t offset, uint64_t bytes);
+  /// Copies the first `bytes` bytes that output number `index` holds when the
+  /// runs so far are over to the beginning of `target`.
+  Status fetch(size_t index, Buffer &target, uint64_t bytes);
   /// Bytes [offset, offset + bytes) of output number `index`, valid until the
   /// next call.
   Result<const void *> read(size_t index, uint64_t offset, uint64_t bytes);

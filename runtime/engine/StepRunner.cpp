@@ -195,7 +195,7 @@ Result<uint64_t> StepRunner::start(const StepBatch &batch, CancelFlag cancelled,
   Status status =
       isMeasured ? program->execute(sizes, cancelled) : program->start(sizes);
   if (status && slot.wanted > 0)
-    status = program->fetch(0, *slot.ids, 0, slot.wanted * sizeof(int32_t));
+    status = program->fetch(0, *slot.ids, slot.wanted * sizeof(int32_t));
   if (status)
     status = program->workStream().record(*slot.done);
   KF_RETURN_IF_ERROR(status);

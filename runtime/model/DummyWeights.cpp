@@ -14,11 +14,14 @@
 #include "runtime/core/Quote.h"
 #include "runtime/model/TensorList.h"
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <mutex>
 #include <optional>
+#include <thread>
 
 using namespace kf;
 
@@ -71,38 +74,71 @@ const std::array<float, kQuantiles> &quantiles() {
 }
 
 //===----------------------------------------------------------------------===//
+// Parts of a tensor
+//===----------------------------------------------------------------------===//
+
+struct Range {
+  int64_t begin = 0, end = 0;
+};
+
+/// Some MB each, which begin with a number of their own.
+constexpr int64_t kPartFloats = int64_t(1) << 20, kPartBlocks = 1 << 15;
+
+/// Calls fill(part) for parts of [0, count) of `size`, on threads where there
+/// are several.
+template <typename Fill>
+void forEachPart(int64_t count, int64_t size, const Fill &fill) {
+  const int64_t parts = (count + size - 1) / size;
+  std::atomic<int64_t> next = 0;
+  auto work = [&] {
+    for (int64_t i = next++; i < parts; i = next++)
+      fill(Range{i * size, std::min(count, (i + 1) * size)});
+  };
+  const auto cores = static_cast<int64_t>(std::thread::hardware_concurrency());
+  std::vector<std::jthread> others;
+  try {
+    for (int64_t i = 1; i < std::min(cores, parts); ++i)
+      others.emplace_back(work);
+  } catch (const std::exception &) {
+    // Those that there are do it.
+  }
+  work();
+}
+
+//===----------------------------------------------------------------------===//
 // Floats
 //===----------------------------------------------------------------------===//
 
-/// Draws `count` entries of `table`, four from each number.
+/// Draws entries of `table` for a tensor's elements `part`, four from each
+/// number. `part` begins at a multiple of four.
 template <typename T>
-void draw(uint64_t key, const T *table, int64_t count, T *dst) {
-  int64_t i = 0;
-  for (; i + 4 <= count; i += 4) {
+void draw(uint64_t key, const T *table, Range part, T *dst) {
+  int64_t i = part.begin;
+  for (; i + 4 <= part.end; i += 4) {
     uint64_t bits = numberAt(key, static_cast<uint64_t>(i) / 4);
     for (int k = 0; k < 4; ++k)
       dst[i + k] = table[bits >> (16 * k) & (kQuantiles - 1)];
   }
   uint64_t bits = numberAt(key, static_cast<uint64_t>(i) / 4);
-  for (; i < count; ++i, bits >>= 16)
+  for (; i < part.end; ++i, bits >>= 16)
     dst[i] = table[bits & (kQuantiles - 1)];
 }
 
-/// `type` is a float type.
-void fillFloats(uint64_t key, DataType type, float mean, int64_t count,
+/// Elements `part` of the tensor at `dst`. `type` is a float type.
+void fillFloats(uint64_t key, DataType type, float mean, Range part,
                 std::byte *dst) {
   std::array<float, kQuantiles> values;
   for (int i = 0; i < kQuantiles; ++i)
     values[i] = mean + kDeviation * quantiles()[i];
   if (type == DataType::F32) {
-    draw(key, values.data(), count, reinterpret_cast<float *>(dst));
+    draw(key, values.data(), part, reinterpret_cast<float *>(dst));
     return;
   }
   std::array<uint16_t, kQuantiles> rounded;
   for (int i = 0; i < kQuantiles; ++i)
     rounded[i] = type == DataType::F16 ? floatToHalf(values[i])
                                        : floatToBfloat(values[i]);
-  draw(key, rounded.data(), count, reinterpret_cast<uint16_t *>(dst));
+  draw(key, rounded.data(), part, reinterpret_cast<uint16_t *>(dst));
 }
 
 //===----------------------------------------------------------------------===//
@@ -123,7 +159,7 @@ struct BlockFiller {
     constexpr int samples = 64;
     std::vector<std::byte> blocks(samples * format.bytes);
     std::vector<float> values(samples * format.elements);
-    fill(/*key=*/1, samples, blocks.data());
+    fill(/*key=*/1, {0, samples}, blocks.data());
     dequantizeBlocks(format.type, blocks.data(), samples, values.data());
     double squares = 0;
     for (float value : values)
@@ -172,13 +208,16 @@ struct BlockFiller {
     }
   }
 
-  void fill(uint64_t key, int64_t blocks, std::byte *dst) const {
-    const uint64_t bytes = static_cast<uint64_t>(blocks) * format.bytes;
-    for (uint64_t at = 0; at < bytes; at += 8) {
+  /// Blocks `part` of the tensor at `dst`; it begins at a multiple of eight.
+  void fill(uint64_t key, Range part, std::byte *dst) const {
+    const uint64_t size = static_cast<uint64_t>(format.bytes);
+    const uint64_t end = static_cast<uint64_t>(part.end) * size;
+    for (uint64_t at = static_cast<uint64_t>(part.begin) * size; at < end;
+         at += 8) {
       const uint64_t bits = numberAt(key, at / 8);
-      std::memcpy(dst + at, &bits, std::min<uint64_t>(8, bytes - at));
+      std::memcpy(dst + at, &bits, std::min<uint64_t>(8, end - at));
     }
-    for (int64_t i = 0; i < blocks; ++i) {
+    for (int64_t i = part.begin; i < part.end; ++i) {
       auto *block = reinterpret_cast<uint8_t *>(dst) + i * format.bytes;
       const int which = block[format.scaleOffset] & (kScales - 1);
       std::memcpy(block + format.scaleOffset, &scales[which], 2);
@@ -299,14 +338,18 @@ Result<TensorView> DummyWeights::find(const std::string &name) const try {
   Result<AlignedBuffer> memory = AlignedBuffer::allocate(entry->bytes);
   if (!memory.ok())
     return memory.status().in("tensor " + inQuotes(name));
-  if (const BlockFormat *format = findBlockFormat(entry->type))
-    BlockFiller(*format).fill(
-        entry->key, static_cast<int64_t>(entry->bytes) / format->bytes,
-        memory->data());
-  else
-    fillFloats(entry->key, entry->type, entry->mean,
-               static_cast<int64_t>(entry->bytes / sizeOf(entry->type)),
-               memory->data());
+  if (const BlockFormat *format = findBlockFormat(entry->type)) {
+    const BlockFiller filler(*format);
+    forEachPart(
+        static_cast<int64_t>(entry->bytes) / format->bytes, kPartBlocks,
+        [&](Range part) { filler.fill(entry->key, part, memory->data()); });
+  } else {
+    forEachPart(static_cast<int64_t>(entry->bytes / sizeOf(entry->type)),
+                kPartFloats, [&](Range part) {
+                  fillFloats(entry->key, entry->type, entry->mean, part,
+                             memory->data());
+                });
+  }
   entry->memory = memory.take();
   return entry->view();
 } catch (...) {

@@ -46,7 +46,8 @@ struct DummyTensor {
 /// are f32 beside matrices of a block type, else of the matrices' type.
 ///
 /// find() makes a tensor, and holds it until release() or the end; describe()
-/// makes nothing. Different tensors are made at once on as many threads as ask.
+/// makes nothing. Large tensors are made by all threads of the machine, and
+/// different ones at once by those who ask.
 class DummyWeights : public WeightSource {
 public:
   /// `type`: f32, f16, bf16 or a block type; others are errors that say so.

@@ -1,5 +1,4 @@
-//===- WeightPacking.h - Weights in the layouts of their kernels -*- C++
-//-*-===//
+//===- WeightPacking.h - Weights as their kernels want them -----*- C++ -*-===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Brings checkpoint tensors into the form that a WeightSpec describes: joined,
-// transposed, converted, and laid out in panels. Runs once, at load, straight
-// from the mapped file into the device's memory.
+// transposed, converted, and laid out in panels or tiles. Runs once, at load,
+// straight from the mapped file into memory that the device reads or copies.
 //
 //===----------------------------------------------------------------------===//
 

@@ -94,9 +94,10 @@ TEST_P(KfStories, LogitsMatch) {
   auto argmaxes = reference.at("argmax").get<std::vector<int32_t>>();
   auto normalizers = reference.at("logsumexp").get<std::vector<double>>();
   auto last = reference.at("last").get<std::vector<double>>();
-  // CUDA rounds rows of more than 16 to bf16.
+  // CUDA rounds rows of more than 16 to bf16: on an H200, 0.017 was seen.
   const std::string device = GetParam();
-  const double tolerance = device == "cuda" ? 0.1 : isGpu(device) ? 1e-3 : 2e-4;
+  const double tolerance =
+      device == "cuda" ? 0.05 : isGpu(device) ? 1e-3 : 2e-4;
   double largest = 0, behind = 0; // differences
   auto sequence = model->sequence();
   Status status = readLogits(
@@ -114,8 +115,7 @@ TEST_P(KfStories, LogitsMatch) {
   RecordProperty("largest", std::to_string(largest));
   RecordProperty("behind", std::to_string(behind));
   EXPECT_LE(largest, tolerance);
-  // What the most likely token is may change where numbers are rounded.
-  EXPECT_LE(behind, device == "cuda" ? tolerance : 0);
+  EXPECT_EQ(behind, 0) << "another token is the most likely one somewhere";
 }
 
 TEST_P(KfStories, HeldOutLikelihoodMatches) {

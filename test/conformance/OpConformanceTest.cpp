@@ -313,7 +313,7 @@ std::string skipOf(const std::string &function, const std::string &device) {
     return "that interleave the weight's layout (8)";
   if (!test::isGpu(device))
     return function.find("streams_fragments") != std::string::npos
-               ? "weight is not packed"
+               ? "weight is in #kf.fragments"
                : "";
   auto skip = gpuSkips.find(function);
   return skip == gpuSkips.end() ? "" : skip->second;
@@ -351,15 +351,26 @@ TEST_P(OpConformance, MatchesReference) {
   ResultTolerance tolerance;
   tolerance.roundsRows =
       (isOfBlocks || streamsBlocks) && test::roundsRows(test.device);
-  // Matrix units multiply f16, to which the numbers of blocks are rounded where
-  // there are many rows: what is allowed of results in f16.
-  if (test.device == "cuda" &&
-      (isOfBlocks || test.function.starts_with("fragments_")))
-    tolerance.scale = 100;
+  // Matrix units multiply f16.
+  tolerance.roundsBlocks =
+      test.device == "cuda" &&
+      (isOfBlocks || test.function.starts_with("fragments_"));
+  // They multiply queries and weights of softmax that are rounded to 16 bits,
+  // where there are many rows.
+  if (test.file == "attention.mlir" && test.device == "cuda" &&
+      program->maxTokens > 16) {
+    if (test.function.starts_with("half_") ||
+        test.function.starts_with("codes_"))
+      tolerance.scale = 100;
+    if (test.function.starts_with("brain_"))
+      tolerance.scale = 500;
+  }
   // Where the CPU has tiles, and where matrix units of GPUs multiply codes.
+  const bool hasTiles =
+      device->description().find("amx_bf16") != std::string::npos;
   tolerance.splitsRows = test::isGpu(test.device)
                              ? isOfBlocks || streamsBlocks
-                             : test.function.starts_with("many_");
+                             : hasTiles && test.function.starts_with("many_");
   const CacheInputs cacheInputs = file.cacheInputs(test.function);
   RandomWeights source(*expectedProgram);
   std::mt19937 random(7);

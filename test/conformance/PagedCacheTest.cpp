@@ -310,6 +310,13 @@ protected:
     return result;
   }
 
+  /// Matrix units multiply what is rounded to 16 bits.
+  double tolerance() const {
+    if (variant.device != "cuda" || variant.type == "f32")
+      return 1e-5;
+    return variant.type == "bf16" ? 1e-2 : 2e-3;
+  }
+
   void run(ProgramRunner &program, const std::vector<Row> &rows) {
     auto results = program.run(inputsOf(rows));
     ASSERT_TRUE(results.ok()) << results.message();
@@ -321,7 +328,7 @@ protected:
         if (std::isnan(expected))
           ASSERT_TRUE(std::isnan(value)) << "row " << i << " is " << value;
         else
-          ASSERT_NEAR(value, expected, 1e-5)
+          ASSERT_NEAR(value, expected, tolerance())
               << "row " << i << ", position " << rows[i].position
               << " of sequence " << rows[i].sequence << ", element " << j;
       }

@@ -26,9 +26,6 @@ CeilingOptions measuring(uint64_t mostBytes) {
   return options;
 }
 
-/// Rows of a step at most.
-constexpr int64_t kStepRows = EngineOptions().rowsPerStep;
-
 } // namespace
 
 double kf::mostStepBytes(const ModelWork &work, const BenchTest &test) {
@@ -40,7 +37,7 @@ Result<BenchCeilings> BenchCeilings::create(Device &device,
                                             const ModelWork &work,
                                             bool blocksInBytes,
                                             double mostBytes) {
-  BenchCeilings ceilings(work, blocksInBytes);
+  BenchCeilings ceilings(work, blocksInBytes, device.promptRows());
   const bool isReference = device.name() == "reference";
   if (device.name() != "cpu" && !isReference) {
     KF_ASSIGN_OR_RETURN(ceilings.rates, measureRates(device, measuring(0)));
@@ -102,8 +99,8 @@ Result<std::optional<BenchCeiling>> BenchCeilings::end() {
   KF_RETURN_IF_ERROR(measure());
   std::optional<BenchCeiling> prompt, generated;
   if (test.prompt)
-    prompt = boundOf(
-        work.prompt(test.batch, test.depth, test.prompt, kStepRows), true);
+    prompt = boundOf(work.prompt(test.batch, test.depth, test.prompt, stepRows),
+                     true);
   if (test.generated)
     generated = boundOf(
         work.decode(test.batch, test.depth + test.prompt, test.generated),

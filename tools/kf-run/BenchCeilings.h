@@ -44,14 +44,15 @@ public:
   Result<std::optional<BenchCeiling>> end();
 
 private:
-  BenchCeilings(const ModelWork &work, bool blocksInBytes)
-      : work(work), blocksInBytes(blocksInBytes) {}
+  BenchCeilings(const ModelWork &work, bool blocksInBytes, int64_t stepRows)
+      : work(work), blocksInBytes(blocksInBytes), stepRows(stepRows) {}
   Status measure();
   std::optional<BenchCeiling> boundOf(const StepWork &amount,
                                       bool isPrompt) const;
 
   const ModelWork &work;
   bool blocksInBytes;
+  int64_t stepRows;                   ///< at most
   std::unique_ptr<HostCeilings> host; ///< null: another device
   MachineRates rates;
   BenchTest test;

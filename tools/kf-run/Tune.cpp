@@ -29,8 +29,6 @@ namespace {
 
 /// Seconds that no kernel is worth less of, as long as there are any.
 constexpr double kLeastSeconds = 0.25;
-/// Rows of a prompt's step, where the context has room for them.
-constexpr int64_t kPromptRows = EngineOptions().rowsPerStep;
 
 struct TuneOptions {
   ModelFlags model;
@@ -120,7 +118,9 @@ TuneSession::open(const TuneOptions &options) {
                               : session->run->files().config.maxPositions;
   {
     const Progress progress("taking the model's kernels");
-    for (int64_t tokens : {int64_t(1), std::min(kPromptRows, context)})
+    // A prompt's step has as many rows as the context has room for.
+    const int64_t promptRows = session->run->device().promptRows();
+    for (int64_t tokens : {int64_t(1), std::min(promptRows, context)})
       if (session->steps.empty() || tokens != session->steps[0].tokens)
         KF_RETURN_IF_ERROR(session->addStep({.tokens = tokens}));
   }

@@ -78,19 +78,24 @@ struct FlashMmaShape {
   bool isQuantized = false; ///< the cache
   /// Whether 16 rows of a unit's tile are the two parts of 8 query rows.
   bool isPacked = false;
+  /// Whether keys and values are copied to workgroup memory, for all warps, and
+  /// queries and weights are rounded, not split.
+  bool isStaged = false;
 
   int64_t rowsOfWarp() const { return isPacked ? 8 : 16; }
   int64_t rows() const { return rowWarps * rowsOfWarp(); }
   /// Blocks of 32 columns, of which a row's last may be partly there, and the
   /// units' steps of 16.
   int64_t columnBlocks() const { return (headDim + 31) / 32; }
-  int64_t steps() const { return 2 * columnBlocks(); }
+  int64_t steps() const {
+    return isStaged ? (headDim + 15) / 16 : 2 * columnBlocks();
+  }
   /// Fragments of queries that a step has: high and low parts, or both at once.
-  int64_t terms() const { return isPacked ? 1 : 2; }
+  int64_t terms() const { return isPacked || isStaged ? 1 : 2; }
   /// Neighbouring columns of values that a lane reads at once: as many as eight
   /// lanes can; those of a block's scale at most.
   int64_t valueColumns() const {
-    int64_t columns = isQuantized ? 4 : 8;
+    int64_t columns = isStaged ? 1 : isQuantized ? 4 : 8;
     while (headDim % (8 * columns) != 0)
       columns /= 2;
     return columns;
@@ -102,6 +107,32 @@ struct FlashMmaShape {
   }
   int64_t combineBytes() const {
     return keyWarps > 1 ? 4 * keyWarps * rows() * (headDim + 2) : 0;
+  }
+
+  // Where keys and values are staged: two stages, each with a block of keys,
+  // and of values behind it. Rows are an odd number of chunks of 16 bytes, so
+  // that eight of them have no bank in common.
+  static constexpr int64_t chunkBytes = 16, chunkColumns = 8;
+  int64_t chunksOfRow() const { return 2 * steps(); }
+  int64_t rowBytes() const { return (chunksOfRow() + 1) * chunkBytes; }
+  int64_t valuesOffset() const { return keys * rowBytes(); }
+  int64_t stageBytes() const { return 2 * valuesOffset(); }
+  /// Whether a lane has registers for more than sums, as those of queries.
+  bool isNarrow() const { return headDim <= 128; }
+  /// Where queries are: those that go to registers are there before the second
+  /// stage is.
+  int64_t queryOffset() const {
+    return !isStaged ? 0 : isNarrow() ? stageBytes() : 2 * stageBytes();
+  }
+  int64_t stagedBytes() const {
+    return isStaged ? std::max(2 * stageBytes(), queryOffset() + queryBytes())
+                    : 0;
+  }
+  /// The lowest and the highest position of each warp.
+  int64_t rangeBytes() const { return 8 * rowWarps; }
+  /// What serves one after the other.
+  int64_t bytes() const {
+    return std::max({queryBytes(), combineBytes(), stagedBytes()});
   }
 };
 
@@ -256,6 +287,7 @@ struct KernelShape {
   std::optional<StreamShape> stream; ///< of a product of few rows
   std::optional<MmaShape> mma;       ///< of one of many rows, on matrix units
   int64_t adjustmentWords = 0;       ///< of bits of kf.sample, one for some ids
+  int64_t batch = 1; ///< elements that a thread asks for at a time
 
   int64_t workgroupBytes = 0; ///< all workgroup memory of the kernel
   /// Whether it may begin while the kernels before it are at work, and wait for

@@ -38,6 +38,11 @@ inline constexpr int64_t amxTile = 16;
 /// layout, if it has one, interleaves halves as far apart as a tile's columns.
 bool fitsTiles(RankedTensorType weight);
 
+/// Numbers of bf16 that an element of x becomes in such a product.
+inline int64_t tilePartsOfX(RankedTensorType weight) {
+  return isa<QuantType>(weight.getElementType()) ? 1 : 2;
+}
+
 /// Whether codes of `weight`, which is block-quantized, are bytes that have a
 /// sign until they are packed (::kf::PackedBlock).
 bool hasCodesOf8Bits(RankedTensorType weight);

@@ -8,7 +8,8 @@
 //
 // Threads share the elements of a token's heads; of a cache of blocks, a thread
 // rounds a block. Where heads are normalized, one head follows another, for its
-// statistics take all threads.
+// statistics take all threads. Elements that need no others are read while the
+// token's page is looked up.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,17 +38,23 @@ public:
       return op.emitOpError("convert-kf-to-gpu: cache has key_block = ")
              << type.getKeyBlock() << ", GPU code takes keys row by row (1)";
     LogicalResult result = success();
+    const bool readsFirst = !cache.isQuantized() && e.isOneBatch(elements()) &&
+                            e.isLoadable(op.getK()) && e.isLoadable(op.getV());
     e.loop(e.sizesOf(op.getK())[0], [&](Value token) {
+      if (readsFirst)
+        readHeads(token);
       Value position = arith::IndexCastOp::create(
           b, loc, b.getIndexType(), e.load(op.getPositions(), token, 0));
       // All threads read the same, so all or none of them come in.
       cache.ifExists(cache.sequenceOf(token), position, [&](Value page) {
         Value place =
             arith::RemUIOp::create(b, loc, position, e.index(type.getPage()));
-        if (failed(storeHeads(op.getK(), token, page, place)) ||
-            failed(storeHeads(op.getV(), token,
-                              e.add(page, e.index(cache.valuesOffset())),
-                              place)))
+        if (readsFirst)
+          storeElements(page, place);
+        else if (failed(storeHeads(op.getK(), token, page, place)) ||
+                 failed(storeHeads(op.getV(), token,
+                                   e.add(page, e.index(cache.valuesOffset())),
+                                   place)))
           result = failure();
       });
     });
@@ -55,6 +62,42 @@ public:
   }
 
 private:
+  /// All elements of the heads of a token.
+  Value elements() { return e.index(type.getKvHeads() * type.getHeadDim()); }
+
+  /// Reads the thread's elements of row `token` of K and V.
+  void readHeads(Value token) {
+    batch = e.wholeBatch(elements());
+    places.clear();
+    for (Value number : batch.numbers) {
+      Value columns = e.index(type.getHeadDim());
+      Place &place = places.emplace_back();
+      place.head = arith::DivUIOp::create(b, loc, number, columns);
+      place.column = arith::RemUIOp::create(b, loc, number, columns);
+    }
+    for (Value tensor : {op.getK(), op.getV()})
+      for (Place &place : places)
+        place.values.push_back(
+            e.load(tensor, {token, place.head, place.column}, 0));
+  }
+
+  /// Stores what readHeads() has read.
+  void storeElements(Value page, Value inPage) {
+    for (auto [place, isInside] : llvm::zip(places, batch.isInside)) {
+      auto store = [&, place = place] {
+        Value head = e.add(page, e.mul(place.head, e.index(cache.headSize())));
+        for (Value value : place.values) {
+          cache.store(value, cache.locate(head, inPage), place.column);
+          head = e.add(head, e.index(cache.valuesOffset()));
+        }
+      };
+      if (isInside)
+        e.ifThen(isInside, store);
+      else
+        store();
+    }
+  }
+
   /// Stores the heads of `tensor`'s row `token`, of which the first lies at
   /// `page`.
   LogicalResult storeHeads(Value tensor, Value token, Value page, Value place) {
@@ -120,6 +163,14 @@ private:
   KVAppendOp op;
   KVCacheType type;
   CacheBuffer cache;
+
+  /// An element of a thread, of K and of V.
+  struct Place {
+    Value head, column;
+    SmallVector<Value> values;
+  };
+  GPUEmitter::Batch batch;
+  SmallVector<Place> places;
 };
 
 } // namespace

@@ -52,7 +52,9 @@ using Registers = SmallVector<Value>;
 FlashMmaEmitter::FlashMmaEmitter(AttentionRows &rows)
     : run(rows), e(rows.e), b(rows.b), loc(rows.loc), warp(e), spare(rows),
       shape(*e.shape.flashMma),
-      element(shape.isQuantized ? b.getBF16Type() : rows.type.getType()),
+      element(!shape.isQuantized ? rows.type.getType()
+              : shape.isStaged   ? Type(b.getF16Type())
+                                 : Type(b.getBF16Type())),
       rowsOfLane(shape.isPacked ? 1 : 2),
       elementBytes(shape.isQuantized ? 1 : 2) {}
 
@@ -66,9 +68,11 @@ LogicalResult FlashMmaEmitter::emit() {
 //===----------------------------------------------------------------------===//
 
 void FlashMmaEmitter::allocate() {
-  memory = e.workgroupBytes(std::max(
-      {shape.queryBytes(), shape.combineBytes(), e.shape.flash->bytes()}));
+  const int64_t bytes = std::max(shape.bytes(), e.shape.flash->bytes());
+  memory = e.workgroupBytes(bytes + (shape.isStaged ? shape.rangeBytes() : 0));
   flag = e.workgroupMemory(1, b.getI32Type());
+  if (shape.isStaged)
+    ranges = viewOf(b.getI32Type(), bytes, 2 * shape.rowWarps);
   int64_t spareBytes = 0;
   spare.allocate([&](int64_t count, Type type) {
     Value part = viewOf(type, spareBytes, count);
@@ -90,8 +94,10 @@ void FlashMmaEmitter::allocate() {
       warp.pointerTo(e.bufferOf(cast<BlockArgument>(run.op.getCache())));
   int64_t warpBytes = shape.queryBytes() / shape.rowWarps;
   queryStart = warp.advance(
-      warp.pointerTo(memory),
+      warp.advance(warp.pointerTo(memory), shape.queryOffset()),
       e.add(e.mul(rowWarp, e.index(warpBytes)), e.mul(lane, e.index(16))));
+  if (shape.isStaged)
+    prepareCopies();
 }
 
 Value FlashMmaEmitter::viewOf(Type type, int64_t byte, int64_t count) {
@@ -134,11 +140,25 @@ LogicalResult FlashMmaEmitter::emitBlock() {
   // Whoever was at the block before this one has left the memory.
   e.barrier();
   e.onFirstThread([&] { store(warp.integer(0), flag, e.index(0)); });
-  if (failed(stageQueries()))
-    return failure();
-  e.barrier();
-  findRange();
-  Sums sums = visitKeys();
+  Sums sums;
+  if (shape.isStaged) {
+    findRange();
+    Value first = e.index(0);
+    Flight flight = beginCopies(firstKey, keysAt(firstKey), first);
+    if (failed(stageQueries()))
+      return failure();
+    endCopies(flight);
+    e.barrier();
+    keepQueries();
+    sums = visitStages();
+  } else {
+    if (failed(stageQueries()))
+      return failure();
+    e.barrier();
+    findRange();
+    keepQueries();
+    sums = visitKeys();
+  }
   if (shape.keyWarps > 1)
     combineWarps(sums);
   else
@@ -146,14 +166,20 @@ LogicalResult FlashMmaEmitter::emitBlock() {
   return computeAgain();
 }
 
+/// Of scores in units of log 2.
+double FlashMmaEmitter::scoreScale() {
+  return run.op.getScale().convertToDouble() * std::numbers::log2e;
+}
+
 /// Leaves the parts of queries where lanes read fragments of them: [warps of
 /// rows][steps][terms][lanes][8]. Scores are in units of log 2.
 LogicalResult FlashMmaEmitter::stageQueries() {
   int64_t perFragment = FlashMmaShape::warp * 8;
-  Value parts = viewOf(element, 0, shape.queryBytes() / 2);
+  Value parts = viewOf(element, shape.queryOffset(), shape.queryBytes() / 2);
+  if (shape.isStaged)
+    return stageRounded(parts);
   return run.forQueries(
-      shape.rows(), e.index(0), 32 * shape.columnBlocks(),
-      run.op.getScale().convertToDouble() * std::numbers::log2e,
+      shape.rows(), e.index(0), 32 * shape.columnBlocks(), scoreScale(),
       [&](Value local, Value column, Value q) {
         Value high = arith::TruncFOp::create(b, loc, element, q);
         Value rounded = arith::ExtFOp::create(b, loc, b.getF32Type(), high);
@@ -215,26 +241,47 @@ void FlashMmaEmitter::findRange() {
     low = smaller(low, e.select(isNone, most, position));
     high = larger(high, position);
   }
-  lowest = toIndex(warp.combineLanes(low, 2, 5, smaller));
-  highest = toIndex(warp.combineLanes(high, 2, 5, larger));
-  Value last =
-      arith::MinSIOp::create(b, loc, highest, e.sub(run.limit, e.index(1)));
+  low = warp.combineLanes(low, 2, 5, smaller);
+  high = warp.combineLanes(high, 2, 5, larger);
+  lowest = toIndex(low);
+  highest = toIndex(high);
+  Value first = lowest, last = highest;
+  if (shape.isStaged) {
+    // Of all warps, which visit the same blocks.
+    e.ifThen(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, lane,
+                                   e.index(0)),
+             [&] {
+               Value at = e.mul(rowWarp, e.index(2));
+               store(low, ranges, at);
+               store(high, ranges, e.add(at, e.index(1)));
+             });
+    e.barrier();
+    for (int64_t w = 0; w < shape.rowWarps; ++w) {
+      low = smaller(low, load(ranges, e.index(2 * w)));
+      high = larger(high, load(ranges, e.index(2 * w + 1)));
+    }
+    first = toIndex(low);
+    last = toIndex(high);
+  }
+  last = arith::MinSIOp::create(b, loc, last, e.sub(run.limit, e.index(1)));
   endKey = e.add(last, e.index(1));
-  firstSeen = run.window.firstOf(lowest);
+  firstSeen = run.window.firstOf(first);
   if (run.partial) {
     KeyRange part = keysOfPart(e, run.partial, {firstSeen, firstSeen, endKey});
     firstSeen = part.firstSeen;
     endKey = part.endKey;
   }
   // The first block whose number is the warp's.
-  Value first = divide(firstSeen, shape.keys);
+  first = divide(firstSeen, shape.keys);
   Value own = remainder(e.sub(e.add(keyWarp, e.index(shape.keyWarps)),
                               remainder(first, shape.keyWarps)),
                         shape.keyWarps);
   firstKey = e.mul(e.add(first, own), e.index(shape.keys));
+}
 
+void FlashMmaEmitter::keepQueries() {
   queries.clear();
-  if (shape.isPacked && isNarrow())
+  if ((shape.isPacked || shape.isStaged) && shape.isNarrow())
     for (int64_t step = 0; step < shape.steps(); ++step)
       queries.push_back(readQueries(step, 0, /*isVolatile=*/false));
 }
@@ -263,12 +310,16 @@ Value FlashMmaEmitter::keysAt(Value position) {
       arith::MinUIOp::create(b, loc, position, e.sub(run.limit, e.index(1))));
 }
 
-FlashMmaEmitter::Sums FlashMmaEmitter::visitKeys() {
+FlashMmaEmitter::Sums FlashMmaEmitter::noSums() {
   Sums none;
   none.maxima.assign(rowsOfLane, e.f32(AttentionRows::lowestMaximum));
   none.totals.assign(rowsOfLane, e.f32(0.0));
   none.values.assign(shape.headDim / 2, e.f32(0.0));
-  Registers initial = none.all();
+  return none;
+}
+
+FlashMmaEmitter::Sums FlashMmaEmitter::visitKeys() {
+  Registers initial = noSums().all();
   initial.push_back(keysAt(firstKey));
   Value step = e.index(shape.keys * shape.keyWarps);
   auto blocks =
@@ -284,8 +335,8 @@ FlashMmaEmitter::Sums FlashMmaEmitter::visitKeys() {
   return sumsOf(ValueRange(blocks.getResults()).drop_back());
 }
 
-void FlashMmaEmitter::visitBlock(Value key, Value keys, Sums &sums) {
-  Value inPage = remainder(key, run.type.getPage());
+/// Sets isWhole for the block of keys from `key` on.
+void FlashMmaEmitter::findWhole(Value key) {
   Value last = e.add(key, e.index(shape.keys - 1));
   isWhole =
       arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle, last, lowest);
@@ -294,13 +345,18 @@ void FlashMmaEmitter::visitBlock(Value key, Value keys, Sums &sums) {
         b, loc, isWhole,
         arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, key,
                               run.window.firstOf(highest)));
+}
+
+void FlashMmaEmitter::visitBlock(Value key, Value keys, Sums &sums) {
+  Value inPage = remainder(key, run.type.getPage());
+  findWhole(key);
   Value values = run.valuesAt(keys);
   Value valueRow = e.add(inPage, e.mul(place, e.index(2)));
   Value valueStart =
       pointerTo(values, valueRow, e.mul(group, e.index(shape.valueColumns())));
   // Few keys: values are on their way while scores are computed.
   SmallVector<Registers> early;
-  if (shape.keys == 16 && isNarrow())
+  if (shape.keys == 16 && shape.isNarrow())
     for (int64_t h = 0; h < valuesOfRow(); ++h)
       early.push_back(loadValues(valueStart, 0, h));
 
@@ -442,6 +498,7 @@ Registers FlashMmaEmitter::unlessWhole(ArrayRef<Value> values,
 /// Weights of the scores, with sums rescaled for their new maxima.
 Registers FlashMmaEmitter::weigh(ArrayRef<Value> scores, Sums &sums) {
   Registers factors, weights(scores);
+  Value scale = e.f32(stagedScale());
   for (int64_t r = 0; r < rowsOfLane; ++r) {
     Value largest;
     forScoresOf(r, [&](int64_t number) {
@@ -451,12 +508,20 @@ Registers FlashMmaEmitter::weigh(ArrayRef<Value> scores, Sums &sums) {
     // Four lanes share a row.
     largest = warp.combineLanes(
         largest, 0, 2, [&](Value x, Value y) { return maximum(x, y); });
+    if (shape.isStaged)
+      largest = e.mul(largest, scale);
     largest = maximum(sums.maxima[r], largest);
+    Value lowered;
+    if (shape.isStaged)
+      lowered = arith::NegFOp::create(b, loc, largest);
     factors.push_back(warp.exp2(e.sub(sums.maxima[r], largest)));
     sums.maxima[r] = largest;
     Value total = e.mul(sums.totals[r], factors[r]);
     forScoresOf(r, [&](int64_t number) {
-      weights[number] = warp.exp2(e.sub(scores[number], largest));
+      weights[number] =
+          warp.exp2(shape.isStaged ? math::FmaOp::create(b, loc, scores[number],
+                                                         scale, lowered)
+                                   : e.sub(scores[number], largest));
       total = e.add(total, weights[number]);
     });
     sums.totals[r] = total;

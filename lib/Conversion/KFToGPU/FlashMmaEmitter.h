@@ -41,11 +41,13 @@ private:
 
   LogicalResult emitBlock();
   LogicalResult stageQueries();
-  /// Whether a lane has registers to keep more than sums.
-  bool isNarrow() const { return shape.headDim <= 128; }
+  LogicalResult stageRounded(Value parts);
+  double scoreScale();
+  double stagedScale();
   Registers queryFragment(int64_t step, int64_t term);
   Registers readQueries(int64_t step, int64_t term, bool isVolatile);
   void findRange();
+  void keepQueries();
 
   //===--- Keys -----------------------------------------------------------===//
 
@@ -62,8 +64,10 @@ private:
     }
   };
   Sums sumsOf(ValueRange list);
+  Sums noSums();
   Value keysAt(Value position);
   Sums visitKeys();
+  void findWhole(Value key);
   void visitBlock(Value key, Value keys, Sums &sums);
   Value pointerTo(Value start, Value row, Value column);
   Registers multiplyKeys(Value start, ArrayRef<Value> scales);
@@ -99,6 +103,28 @@ private:
                   int64_t secondByte);
   Registers loadScales(Value head, Value first);
 
+  //===--- Through workgroup memory ---------------------------------------===//
+
+  /// 16 bytes of the cache that a thread copies of each block of keys, and of
+  /// values.
+  struct Copy {
+    Value exists;                // null: it does
+    Value row, column, from, to; // of the block; bytes from its beginnings
+    Value isColumn;              // whether the row has it; null: it does
+  };
+  /// What of a block is on its way: of blocks of codes, their words and scales.
+  struct Flight {
+    Registers words, scales; // [keys, values][copies][...]
+    Value stage;             // where the block goes, bytes
+  };
+  void prepareCopies();
+  Flight beginCopies(Value key, Value keys, Value stage);
+  void endCopies(const Flight &flight);
+  void storeCodes(ArrayRef<Value> codes, Value scale, Value to);
+  Sums visitStages();
+  Registers multiplyStage(Value stage);
+  void addStage(Value stage, ArrayRef<Value> weights, Sums &sums);
+
   //===--- Results --------------------------------------------------------===//
 
   void forValues(const Sums &sums, int64_t r,
@@ -133,9 +159,12 @@ private:
   Value firstKey;                 // where the warp's first block begins
   SmallVector<Registers> queries; // fragments by step, where they are kept
   Value isWhole;                  // all rows see all keys of the block
+  SmallVector<Copy> copies;       // of this thread
+  Value keyLines, valueLines;     // rows of a stage that the lane points to
   // Workgroup memory.
   Value memory; // bytes: queries, sums of warps, what `spare` needs
   Value flag;   // whether the block is computed again
+  Value ranges; // [warps][2]: lowest and highest positions
 };
 
 } // namespace mlir::kf

@@ -131,8 +131,28 @@ void GPUEmitter::emitThreadIds() {
   thread =
       add(threadX, mul(index(shape.threads[0]),
                        add(threadY, mul(index(shape.threads[1]), ids[2]))));
+  SmallVector<Value> groups;
   for (unsigned dim = 0; dim < kernel.getGridAttr().getTokens().size(); ++dim)
-    setWorkgroup(dim, gpu::BlockIdOp::create(b, loc, dims[dim]));
+    groups.push_back(gpu::BlockIdOp::create(b, loc, dims[dim]));
+  if (shape.flashMma && shape.flashMma->isStaged)
+    beginWithLast(groups);
+  for (auto [dim, group] : llvm::enumerate(groups))
+    setWorkgroup(dim, group);
+}
+
+/// Workgroups begin in the order of their numbers: the last tokens come first,
+/// of all heads, for they have the most keys, and the least are left for the
+/// end.
+void GPUEmitter::beginWithLast(SmallVector<Value> &groups) {
+  Value tiles = gpu::GridDimOp::create(b, loc, gpu::Dimension::x);
+  Value number = groups[0];
+  if (groups.size() == 2) {
+    Value heads = gpu::GridDimOp::create(b, loc, gpu::Dimension::y);
+    Value all = add(number, mul(groups[1], tiles));
+    number = arith::DivUIOp::create(b, loc, all, heads);
+    groups[1] = arith::RemUIOp::create(b, loc, all, heads);
+  }
+  groups[0] = sub(sub(tiles, index(1)), number);
 }
 
 /// Row-major.
@@ -201,47 +221,4 @@ void GPUEmitter::onFirstThread(function_ref<void()> body) {
   ifThen(
       arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, thread, index(0)),
       body);
-}
-
-void GPUEmitter::forThreads(Value size, function_ref<void(Value)> body) {
-  loop(thread, size, index(shape.threadCount), {}, [&](Value iv, ValueRange) {
-    body(iv);
-    return SmallVector<Value>();
-  });
-}
-
-Value GPUEmitter::reduce(Value size, Value neutral, CombineFn combine,
-                         function_ref<Value(Value)> element) {
-  Value own = loop(thread, size, index(shape.threadCount), neutral,
-                   [&](Value iv, ValueRange args) {
-                     return SmallVector<Value>{combine(args[0], element(iv))};
-                   })
-                  .getResult(0);
-  if (shape.threadCount == 1)
-    return own;
-  Value &memory = partials[own.getType()];
-  if (!memory)
-    memory = workgroupMemory(shape.partialSums(), own.getType());
-  memref::StoreOp::create(b, loc, own, memory, thread);
-  barrier();
-  // Halves 2^n of the values that are left; the first may lack some.
-  int64_t first = llvm::PowerOf2Ceil(shape.threadCount) / 2;
-  loop(index(llvm::Log2_64(first) + 1), [&](Value step) {
-    Value half = arith::ShRUIOp::create(b, loc, index(first), step);
-    Value partner = add(thread, half);
-    Value inside = isLess(thread, half);
-    if (2 * first != shape.threadCount)
-      inside = arith::AndIOp::create(b, loc, inside,
-                                     isLess(partner, index(shape.threadCount)));
-    ifThen(inside, [&] {
-      Value other = memref::LoadOp::create(b, loc, memory, partner);
-      Value mine = memref::LoadOp::create(b, loc, memory, thread);
-      memref::StoreOp::create(b, loc, combine(mine, other), memory, thread);
-    });
-    barrier();
-  });
-  Value total = memref::LoadOp::create(b, loc, memory, index(0));
-  // The next reduction writes only once all threads have read this one.
-  barrier();
-  return total;
 }

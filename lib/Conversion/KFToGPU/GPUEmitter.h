@@ -95,11 +95,35 @@ public:
   void onFirstThread(function_ref<void()> body);
   /// Calls `body` for this thread's share of [0, size).
   void forThreads(Value size, function_ref<void(Value)> body);
+  /// Numbers of this thread that it visits together. Where there are not as
+  /// many, a number is another one, whose `isInside` is false.
+  struct Batch {
+    SmallVector<Value> numbers;
+    SmallVector<Value> isInside; ///< null: for certain
+  };
+  /// Calls `body` for all of this thread's share of [0, size), `shape.batch`
+  /// numbers at a time, with what it has returned before.
+  SmallVector<Value>
+  forBatches(Value size, ValueRange start,
+             function_ref<SmallVector<Value>(const Batch &, ValueRange)> body);
+  /// Whether a thread's share of [0, size) is one batch.
+  bool isOneBatch(Value size);
+  Batch wholeBatch(Value size);
+  using ReadFn = function_ref<Value(Value)>;
+  /// Calls `read` for this thread's share of [0, size), and `write` with what
+  /// it gave. A thread has `shape.batch` of them on their way at a time.
+  void forThreads(Value size, ReadFn read,
+                  function_ref<void(Value, Value)> write);
   using CombineFn = function_ref<Value(Value, Value)>;
   /// Combines `element(i)` for i in [0, size), from `neutral` on, among all
   /// threads; each gets the result. All threads must come here.
   Value reduce(Value size, Value neutral, CombineFn combine,
                function_ref<Value(Value)> element);
+  /// Combines all threads' `own`, which `neutral` does not change; each gets
+  /// the result. All threads must come here.
+  Value combineThreads(Value own, Value neutral, CombineFn combine);
+  /// Whether the code is for NVIDIA GPUs, and threads are whole warps.
+  bool hasWarps();
 
   //===--------------------------------------------------------------------===//
   // Rows
@@ -109,6 +133,10 @@ public:
   /// loadable: norms and softmax in it have their statistics computed, heads
   /// are rotated. All threads must come here.
   LogicalResult prepareRow(Value tensor, ValueRange row);
+  /// Calls `body` for a row whose `size` columns threads share. Where a thread
+  /// has no more than a batch, what `prepareRow` computes statistics of is read
+  /// once.
+  LogicalResult withRow(Value size, function_ref<LogicalResult()> body);
   Value reduceRow(Value size, vector::CombiningKind kind,
                   function_ref<Value(Value, unsigned)> element) override;
   /// Makes the op's elements loadable, as its input's are.
@@ -126,13 +154,20 @@ protected:
 private:
   LogicalResult createFunction();
   void emitThreadIds();
+  void beginWithLast(SmallVector<Value> &groups);
   LoadFn argumentLoad(BlockArgument argument);
+  Batch batchFrom(Value first, int64_t count, Value size);
+  Value combineWarps(Value own, Value neutral, Value memory, CombineFn combine);
+  void holdRow(Value tensor, ValueRange row);
+  void defineHeld(Value tensor, ArrayRef<Value> columns,
+                  ArrayRef<Value> values);
 
   gpu::GPUFuncOp function;
   DenseMap<Value, Value> buffers; // of tensor and cache arguments
   SmallVector<Value> results;     // their buffers
   Value scalars;
   bool hasWaited = false;
+  std::optional<Batch> rowBatch;           // of withRow, where it is one
   DenseMap<Type, Value> partials;          // workgroup memory of `reduce`
   DenseMap<Attribute, std::string> tables; // names of the module's constants
 };

@@ -184,13 +184,15 @@ getShape(KernelOp kernel, FlashMmaScheduleAttr schedule, FailFn fail) {
   mma.headDim = tile->headDim;
   mma.isQuantized = tile->cache.isQuantized();
   mma.isPacked = tile->rows <= 8;
+  mma.isStaged = mma.rowWarps > 1 && mma.keyWarps == 1 && !mma.isPacked;
   // What it computes again goes by the widest blocks that there is room for.
   int64_t keys = std::gcd(tile->cache.getPage(), flashMmaSpareKeys);
   shape.flash =
       getFlashShape(tile->headDim, tile->rows, keys, shape.threadCount);
   shape.workgroupBytes +=
-      std::max({mma.queryBytes(), mma.combineBytes(), shape.flash->bytes()}) +
-      flashMmaFlagBytes;
+      std::max(mma.bytes(), shape.flash->bytes()) + flashMmaFlagBytes;
+  if (mma.isStaged)
+    shape.workgroupBytes += mma.rangeBytes();
   return shape;
 }
 
@@ -374,6 +376,7 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
   if (!matmul) {
     if (!schedule.getTile().empty() || schedule.getReduction() != 0)
       return fail("tile and reduction are for matmul");
+    shape.batch = schedule.getUnroll();
     return shape;
   }
 

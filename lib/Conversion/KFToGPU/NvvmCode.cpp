@@ -17,9 +17,7 @@ using namespace mlir::kf;
 static constexpr unsigned globalSpace = 1, sharedSpace = 3;
 
 Value NvvmCode::workgroupBytes(int64_t bytes) {
-  // Variables are aligned as their elements are.
-  auto words = VectorType::get({4}, b.getI32Type());
-  return pointerTo(e.workgroupMemory(llvm::divideCeil(bytes, 16), words));
+  return pointerTo(e.workgroupBytes(bytes));
 }
 
 /// What MLIR lowers the buffer to has the pointer.
@@ -59,7 +57,8 @@ void NvvmCode::waitForCopies(int64_t groups) {
   NVVM::CpAsyncWaitGroupOp::create(b, loc, b.getI32IntegerAttr(groups));
 }
 
-SmallVector<Value> NvvmCode::loadMatrices(Value pointer, int64_t count) {
+SmallVector<Value> NvvmCode::loadMatrices(Value pointer, int64_t count,
+                                          bool isTransposed) {
   MLIRContext *context = b.getContext();
   Type word = b.getI32Type();
   Type type = word;
@@ -67,7 +66,8 @@ SmallVector<Value> NvvmCode::loadMatrices(Value pointer, int64_t count) {
     type = LLVM::LLVMStructType::getLiteral(context,
                                             SmallVector<Type>(count, word));
   Value loaded = NVVM::LdMatrixOp::create(
-      b, loc, type, pointer, static_cast<uint32_t>(count), NVVM::MMALayout::row,
+      b, loc, type, pointer, static_cast<uint32_t>(count),
+      isTransposed ? NVVM::MMALayout::col : NVVM::MMALayout::row,
       NVVM::LdStMatrixShapeAttr::get(context, 8, 8),
       NVVM::LdStMatrixEltType::B16);
   if (count == 1)

@@ -22,7 +22,7 @@ class NvvmCode {
 public:
   explicit NvvmCode(GPUEmitter &e) : e(e), b(e.b), loc(e.loc) {}
 
-  /// Workgroup memory of at least `bytes`, at a multiple of 16.
+  /// Workgroup memory of `bytes`, at a multiple of 16.
   Value workgroupBytes(int64_t bytes);
   /// Where a flat buffer begins: in shared memory for workgroup memory, else in
   /// global memory.
@@ -43,8 +43,10 @@ public:
 
   /// Up to 4 (1, 2 or 4) tiles of 8 x 8 elements of 16 bits. Lanes 8i to 8i+7
   /// of `pointer` say where the rows of tile i begin; lane l gets elements
-  /// 2 (l % 4) and the next one of row l / 4 of each, as an i32.
-  SmallVector<Value> loadMatrices(Value pointer, int64_t count);
+  /// 2 (l % 4) and the next one of row l / 4 of each, as an i32; of column
+  /// l / 4 where they are transposed.
+  SmallVector<Value> loadMatrices(Value pointer, int64_t count,
+                                  bool isTransposed = false);
   /// `sums` (4 f32) with the product of a 16 x 16 tile and a 16 x 8 tile of
   /// `element` added, f16 or bf16: 4 and 2 words of i32 a lane, laid out as PTX
   /// says of mma.m16n8k16.

@@ -41,6 +41,7 @@ LogicalResult GPUEmitter::prepareRow(Value tensor, ValueRange row) {
   if (!hasRowStatistics(op))
     return op->emitOpError("convert-kf-to-gpu: no GPU code for this op yet; "
                            "--device=cpu and --device=reference compute it");
+  holdRow(op->getOperand(0), row);
   if (failed(prepareRow(op->getOperand(0), row)))
     return failure();
   SmallVector<Value> statistics = rowStatistics(*this, op, row);
@@ -48,6 +49,45 @@ LogicalResult GPUEmitter::prepareRow(Value tensor, ValueRange row) {
     return normalize(*this, op, statistics, indices, 0);
   });
   return success();
+}
+
+LogicalResult GPUEmitter::withRow(Value size,
+                                  function_ref<LogicalResult()> body) {
+  if (isOneBatch(size))
+    rowBatch = wholeBatch(size);
+  LogicalResult result = body();
+  rowBatch.reset();
+  return result;
+}
+
+/// Reads the row's elements of `tensor` that are this thread's, where those of
+/// its producers do not change and a batch has them all.
+void GPUEmitter::holdRow(Value tensor, ValueRange row) {
+  Operation *op = tensor.getDefiningOp();
+  if (!rowBatch || !op || !isLoadable(tensor) ||
+      !(isElementwise(op) || isa<tensor::ExtractSliceOp>(op)))
+    return;
+  SmallVector<Value> values;
+  for (Value column : rowBatch->numbers)
+    values.push_back(load(tensor, indicesAt(row, column), 0));
+  defineHeld(tensor, rowBatch->numbers, values);
+}
+
+/// Other columns than `columns` are read from where they are.
+void GPUEmitter::defineHeld(Value tensor, ArrayRef<Value> columns,
+                            ArrayRef<Value> values) {
+  define(tensor,
+         [=, this, columns = SmallVector<Value>(columns),
+          values = SmallVector<Value>(values)](ValueRange indices, unsigned,
+                                               Value) -> Value {
+           auto it = llvm::find(columns, indices.back());
+           if (it != columns.end())
+             return values[it - columns.begin()];
+           undefine(tensor);
+           Value read = load(tensor, indices, 0);
+           defineHeld(tensor, columns, values);
+           return read;
+         });
 }
 
 Value GPUEmitter::reduceRow(Value size, vector::CombiningKind kind,
@@ -67,13 +107,32 @@ Value GPUEmitter::reduceRow(Value size, vector::CombiningKind kind,
 // Kernels
 //===----------------------------------------------------------------------===//
 
+/// Stores the elements of `tensor` that a thread has a batch of, once all of
+/// them are read.
+static void storeBatch(GPUEmitter &e, Value tensor,
+                       const GPUEmitter::Batch &batch,
+                       ArrayRef<SmallVector<Value>> indices) {
+  SmallVector<Value> values;
+  for (ArrayRef<Value> own : indices)
+    values.push_back(e.load(tensor, own, 0));
+  for (auto [i, own] : llvm::enumerate(indices)) {
+    auto store = [&, i = i, own = ArrayRef<Value>(own)] {
+      e.storeResult(values[i], own);
+    };
+    if (Value isInside = batch.isInside[i])
+      e.ifThen(isInside, store);
+    else
+      store();
+  }
+}
+
 /// All elements of the tile, one after another.
 static void emitElements(GPUEmitter &e, Value tensor) {
   SmallVector<Value> sizes = e.sizesOf(tensor);
   Value count = e.index(1);
   for (Value size : sizes)
     count = e.mul(count, size);
-  e.forThreads(count, [&](Value linear) {
+  auto indicesOf = [&](Value linear) {
     SmallVector<Value> indices(sizes.size());
     for (size_t dim = sizes.size(); dim-- > 1;) {
       indices[dim] = arith::RemUIOp::create(e.b, e.loc, linear, sizes[dim]);
@@ -81,7 +140,14 @@ static void emitElements(GPUEmitter &e, Value tensor) {
     }
     if (!indices.empty())
       indices[0] = linear;
-    e.storeResult(e.load(tensor, indices, 0), indices);
+    return indices;
+  };
+  e.forBatches(count, {}, [&](const GPUEmitter::Batch &batch, ValueRange) {
+    SmallVector<SmallVector<Value>> indices;
+    for (Value number : batch.numbers)
+      indices.push_back(indicesOf(number));
+    storeBatch(e, tensor, batch, indices);
+    return SmallVector<Value>();
   });
 }
 
@@ -95,13 +161,19 @@ LogicalResult mlir::kf::emitGPURows(GPUEmitter &e) {
   }
   SmallVector<Value> sizes = e.sizesOf(tensor);
   return e.forRows(ArrayRef(sizes).drop_back(), [&](ValueRange row) {
-    if (failed(e.prepareRow(tensor, row)))
-      return failure();
-    e.forThreads(sizes.back(), [&](Value column) {
-      SmallVector<Value> indices = indicesAt(row, column);
-      e.storeResult(e.load(tensor, indices, 0), indices);
+    return e.withRow(sizes.back(), [&] {
+      if (failed(e.prepareRow(tensor, row)))
+        return failure();
+      e.forBatches(sizes.back(), {},
+                   [&](const GPUEmitter::Batch &batch, ValueRange) {
+                     SmallVector<SmallVector<Value>> indices;
+                     for (Value column : batch.numbers)
+                       indices.push_back(indicesAt(row, column));
+                     storeBatch(e, tensor, batch, indices);
+                     return SmallVector<Value>();
+                   });
+      return success();
     });
-    return success();
   });
 }
 

@@ -43,7 +43,8 @@ Value WarpOps::integer(int64_t value) {
 
 Value WarpOps::exp2(Value x) {
   return LLVM::CallIntrinsicOp::create(b, loc, x.getType(),
-                                       b.getStringAttr("llvm.nvvm.ex2.approx"),
+                                       b.getStringAttr("llvm.nvvm.ex2.approx."
+                                                       "ftz"),
                                        ValueRange{x})
       .getResult(0);
 }
@@ -100,4 +101,10 @@ SmallVector<Value> WarpOps::loadRegisters(Value pointer, int64_t bytes,
   for (int64_t i = 0; i < bytes / 4; ++i)
     registers.push_back(vector::ExtractOp::create(b, loc, all, i));
   return registers;
+}
+
+void WarpOps::storeRegisters(ValueRange registers, Value pointer) {
+  auto type = VectorType::get({4}, i32);
+  Value all = vector::FromElementsOp::create(b, loc, type, registers);
+  LLVM::StoreOp::create(b, loc, all, pointer, /*alignment=*/16);
 }

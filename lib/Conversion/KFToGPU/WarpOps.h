@@ -36,7 +36,8 @@ public:
   //===--- Numbers -------------------------------------------------------===//
 
   Value integer(int64_t value);
-  /// 2^x: the error is below 2 units in the last place.
+  /// 2^x: the error is below 2 units in the last place. What is too small for
+  /// all bits is 0.
   Value exp2(Value x);
   /// Bytes of `low` (0..3) and of `high` (4..7), that the digits of `selector`
   /// name from the lowest on.
@@ -54,6 +55,8 @@ public:
   /// registers: i32, of which one of 2 bytes has its low half filled.
   SmallVector<Value> loadRegisters(Value pointer, int64_t bytes,
                                    bool isVolatile = false);
+  /// Four registers to 16 bytes of memory, at a multiple of 16.
+  void storeRegisters(ValueRange registers, Value pointer);
 
 private:
   GPUEmitter &e;

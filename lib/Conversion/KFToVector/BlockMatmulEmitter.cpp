@@ -29,27 +29,8 @@ public:
 
 private:
   LogicalResult computeRows(int64_t most) override {
-    blocks.bind(weights, panel, extent, readsOnce ? kPrefetchBytes : 0);
-    if (!op.getScales())
-      return FloatMatmulEmitter::computeRows(most);
-    if (!e.isLoadable(op.getX()) || !e.isLoadable(op.getScales()))
-      return fail("codes and scales must be arguments of the kernel");
-    x = e.scratch({most, rowStride(16)});
-    e.loop(rows, [&](Value row) {
-      constexpr int64_t unit = PackedPanel::unit;
-      e.loop(e.index(extent / unit), [&](Value number) {
-        Value scale = e.load(op.getScales(), {row, number}, 0);
-        Value first = e.mul(number, e.index(unit));
-        e.forPiecesStatic(unit, [&](int64_t at, unsigned width) {
-          Value column = e.add(first, e.index(at));
-          Value codes = e.load(op.getX(), {row, column}, width);
-          Value value =
-              arith::SIToFPOp::create(b, loc, e.vectorType(width), codes);
-          e.store(e.mul(value, e.splat(scale, width)), x, {row, column});
-        });
-      });
-    });
-    return success();
+    blocks.bind(weights, panel, extent, readsOnce() ? kPrefetchBytes : 0);
+    return FloatMatmulEmitter::computeRows(most);
   }
 
   bool isFloats() const override { return false; }
@@ -65,7 +46,7 @@ private:
   }
 
   SmallVector<Value> sumTile(Value p, Value firstRow) override {
-    if (unpacks)
+    if (unpacks())
       return FloatMatmulEmitter::sumTile(p, firstRow);
     SmallVector<Value> zeros(tileRows * vectorsPerRow(),
                              e.splat(e.f32(0.0), lanes));
@@ -109,11 +90,7 @@ private:
 
   /// value(code) of element `j` of a quad, as floats.
   Value valueOf(Value codes, int64_t j) {
-    Value code = codes;
-    if (j > 0)
-      code = arith::ShRUIOp::create(b, loc, code, blocks.splatInt(8 * j));
-    if (j < 3)
-      code = arith::AndIOp::create(b, loc, code, blocks.splatInt(255));
+    Value code = blocks.code(codes, j);
     if (format.table)
       return e.lookUp(format.table, code);
     if (blocks.packed.zero)

@@ -39,7 +39,7 @@ private:
     SmallVector<Value> vectors;
     Type element = cast<MemRefType>(weights.getType()).getElementType();
     for (int64_t group = 0; group < groups; ++group) {
-      if (readsOnce)
+      if (readsOnce())
         prefetch(p, group, k, element.getIntOrFloatBitWidth() / 8);
       for (int64_t column = 0; column < panel;
            column += interleaved ? 2 * lanes : lanes) {

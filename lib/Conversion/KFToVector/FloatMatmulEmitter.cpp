@@ -19,10 +19,9 @@ LogicalResult FloatMatmulEmitter::computeRows(int64_t most) {
   x = e.scratch({most, rowStride(16)});
   LogicalResult result = success();
   e.loop(rows, [&](Value row) {
-    result =
-        e.emitRow(op.getX(), row, [&](Value column, unsigned, Value values) {
-          e.store(values, x, {row, column});
-        });
+    result = emitRow(row, [&](Value column, unsigned, Value values) {
+      e.store(values, x, {row, column});
+    });
   });
   return result;
 }
@@ -76,13 +75,14 @@ SmallVector<Value> FloatMatmulEmitter::sumTile(Value p, Value firstRow) {
         e.index(first), e.index(end), e.index(steps), acc,
         [&](Value k, ValueRange args) {
           SmallVector<Value> into(args);
-          if (unpacks)
+          if (unpacks())
             prefetchNext(p, firstRow,
                          arith::DivUIOp::create(b, loc, k, e.index(unroll)),
                          llvm::divideCeil(extent, unroll));
           for (int64_t u = 0; u < steps; ++u) {
             Value at = e.add(k, e.index(u));
-            step(firstRow, at, unpacks ? loadUnpacked(at) : loadPanelRow(p, at),
+            step(firstRow, at,
+                 unpacks() ? loadUnpacked(at) : loadPanelRow(p, at),
                  MutableArrayRef<Value>(into).slice(u % sums * perSum, perSum));
           }
           return into;

@@ -14,13 +14,13 @@
 #ifndef KF_LIB_CONVERSION_KFTOVECTOR_FLOATMATMULEMITTER_H
 #define KF_LIB_CONVERSION_KFTOVECTOR_FLOATMATMULEMITTER_H
 
-#include "MatmulEmitter.h"
+#include "VectorMatmulEmitter.h"
 
 namespace mlir::kf {
 
-class FloatMatmulEmitter : public MatmulEmitter {
+class FloatMatmulEmitter : public VectorMatmulEmitter {
 public:
-  using MatmulEmitter::MatmulEmitter;
+  using VectorMatmulEmitter::VectorMatmulEmitter;
 
 protected:
   LogicalResult computeRows(int64_t most) override;

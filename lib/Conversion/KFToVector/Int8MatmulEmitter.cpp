@@ -20,9 +20,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MatmulEmitter.h"
 #include "PackedPanel.h"
 #include "RowQuantizer.h"
+#include "VectorMatmulEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -37,10 +37,10 @@ constexpr float kBase = 12582912.0f;      // 1.5 * 2^23
 constexpr int32_t kBaseBits = 0x4b400000; // and its bits
 constexpr int64_t unit = PackedPanel::unit;
 
-class Int8MatmulEmitter : public MatmulEmitter {
+class Int8MatmulEmitter : public VectorMatmulEmitter {
 public:
   Int8MatmulEmitter(KernelEmitter &e, const ::kf::BlockFormat &format)
-      : MatmulEmitter(e), blocks(e, format), format(format) {}
+      : VectorMatmulEmitter(e), blocks(e, format), format(format) {}
 
 private:
   /// What a sub-block's codes are multiplied with and by: vectors of the panel.
@@ -52,7 +52,7 @@ private:
   //===--- Rows -----------------------------------------------------------===//
 
   LogicalResult computeRows(int64_t most) override {
-    blocks.bind(weights, panel, extent, readsOnce ? kPrefetchBytes : 0);
+    blocks.bind(weights, panel, extent, readsOnce() ? kPrefetchBytes : 0);
     int64_t subBlocks = extent / format.subBlock;
     if (op.getScales()) {
       if (failed(bindRows()))
@@ -301,12 +301,12 @@ private:
       SmallVector<Value> sums(state);
       for (int64_t sub = 0; sub < blocks.subBlocksPerUnit(); ++sub)
         addSubBlock(firstRow, u, sub,
-                    unpacks ? unpackedSubBlock(u, sub, vectors)
-                            : packedSubBlock(sub),
+                    unpacks() ? unpackedSubBlock(u, sub, vectors)
+                              : packedSubBlock(sub),
                     sums);
       return sums;
     };
-    if (!unpacks)
+    if (!unpacks())
       return blocks.forUnits(p, vectors, zeros, sumUnit);
     auto units = e.loop(e.index(0), e.index(extent / unit), e.index(1), zeros,
                         [&](Value u, ValueRange state) {

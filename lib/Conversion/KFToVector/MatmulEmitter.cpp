@@ -1,4 +1,4 @@
-//===- MatmulEmitter.cpp - Register-blocked matrix products ---------------===//
+//===- MatmulEmitter.cpp - Matrix products --------------------------------===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -11,18 +11,10 @@
 #include "../Common/RowFormulas.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace mlir::kf;
-
-/// Register tiles that have to share a panel for its conversion to pay: while
-/// it is converted for the first of a few, memory is the limit.
-static constexpr int64_t fewestTiles = 4;
-
-/// Bytes of a line of the caches.
-static constexpr int64_t lineBytes = 64;
 
 LogicalResult MatmulEmitter::fail(const Twine &message) {
   return op.emitOpError("convert-kf-to-vector: " + message);
@@ -46,8 +38,6 @@ LogicalResult MatmulEmitter::emit() {
     most = cast<RankedTensorType>(op.getX().getType()).getDimSize(0);
   int64_t mostRows = llvm::alignTo(most, tileRows);
   mostTiles = mostRows / tileRows;
-  unpacks = mostTiles >= fewestTiles && canUnpack();
-  readsOnce = unpacks || mostRows <= tileRows;
   if (failed(computeRows(mostRows)))
     return failure();
 
@@ -55,84 +45,32 @@ LogicalResult MatmulEmitter::emit() {
   return success();
 }
 
-void MatmulEmitter::computePanels(Value firstPanel, Value panels) {
-  Value tiles = e.ceilDiv(rows, tileRows);
-  e.loop(panels, [&](Value p) {
-    Value weightPanel = e.add(firstPanel, p);
-    if (unpacks)
-      unpackPanel(weightPanel);
-    e.loop(tiles, [&](Value tile) {
-      Value firstRow = e.mul(tile, e.index(tileRows));
-      if (mostTiles >= fewestTiles)
-        prefetchTile(firstRow, p);
-      storeTile(firstRow, p, sumTile(weightPanel, firstRow));
+LogicalResult MatmulEmitter::emitRow(Value row, KernelEmitter::StoreFn store) {
+  if (!op.getScales())
+    return e.emitRow(op.getX(), row, store);
+  if (!e.isLoadable(op.getX()) || !e.isLoadable(op.getScales()))
+    return fail("codes and scales must be arguments of the kernel");
+  constexpr int64_t unit = ::kf::PackedBlock::unit;
+  e.loop(e.index(extent / unit), [&](Value number) {
+    Value scale = e.load(op.getScales(), {row, number}, 0);
+    Value first = e.mul(number, e.index(unit));
+    e.forPiecesStatic(unit, [&](int64_t at, unsigned width) {
+      Value column = e.add(first, e.index(at));
+      Value codes = e.load(op.getX(), {row, column}, width);
+      Value floats =
+          arith::SIToFPOp::create(b, loc, e.vectorType(width), codes);
+      store(column, width, e.mul(floats, e.splat(scale, width)));
     });
   });
-}
-
-/// Prefetches what storeTile() reads and writes, while its sums are computed.
-void MatmulEmitter::prefetchTile(Value firstRow, Value p) {
-  auto type = cast<RankedTensorType>(op.getResult().getType());
-  auto prefetch = [&](Value memref, ValueRange tile, bool isWrite) {
-    int64_t perLine =
-        8 * lineBytes /
-        cast<MemRefType>(memref.getType()).getElementTypeBitWidth();
-    for (int64_t row = 0; row < tileRows; ++row)
-      for (int64_t column = 0; column < panel; column += perLine)
-        memref::PrefetchOp::create(
-            b, loc, memref,
-            ValueRange{e.add(tile[0], e.add(firstRow, e.index(row))),
-                       e.add(tile[1],
-                             e.add(e.mul(p, e.index(panel)), e.index(column)))},
-            isWrite, /*localityHint=*/3, /*isDataCache=*/true);
-  };
-  prefetch(e.resultStorage(), e.tileOffsets(), /*isWrite=*/true);
-  llvm::SmallPtrSet<Value, 4> seen;
-  for (Operation &user : *op->getBlock()) {
-    if (&user == op.getOperation() || user.getNumResults() != 1)
-      continue;
-    for (Value operand : user.getOperands()) {
-      auto tensor = dyn_cast<RankedTensorType>(operand.getType());
-      SmallVector<Value> at;
-      if (!tensor || tensor.getShape() != type.getShape() ||
-          !seen.insert(operand).second)
-        continue;
-      if (Value memref = e.sourceMemref(operand, at))
-        prefetch(memref, at, /*isWrite=*/false);
-    }
-  }
-}
-
-void MatmulEmitter::prefetchNext(Value p, Value firstRow, Value step,
-                                 int64_t steps) {
-  auto type = cast<MemRefType>(weights.getType());
-  int64_t elements = 1;
-  for (int64_t extent : type.getShape().drop_front())
-    elements *= extent;
-  // A line is asked for by several steps rather than one by none.
-  int64_t share = llvm::divideCeil(elements, mostTiles * steps);
-  Value tile = arith::DivUIOp::create(b, loc, firstRow, e.index(tileRows));
-  Value position = e.add(e.mul(tile, e.index(steps)), step);
-  Value first = e.mul(position, e.index(share));
-  SmallVector<Value> at(type.getRank(), e.index(0));
-  at.front() = e.add(p, e.index(1));
-  int64_t perLine = 8 * lineBytes / type.getElementTypeBitWidth();
-  for (int64_t offset = 0; offset < share; offset += perLine) {
-    at.back() = e.add(first, e.index(offset));
-    memref::PrefetchOp::create(b, loc, weights, at, /*isWrite=*/false,
-                               /*localityHint=*/2, /*isDataCache=*/true);
-  }
-}
-
-int64_t MatmulEmitter::rowStride(int64_t perLine) const {
-  if (tileRows == 1)
-    return extent;
-  return perLine * (llvm::divideCeil(extent, perLine) | 1);
+  return success();
 }
 
 /// Reads what verifyVectorSchedule() has checked.
 LogicalResult MatmulEmitter::check() {
   LayoutAttr layout = getLayout(op.getW().getType());
+  if (hasFragments(op.getW().getType()))
+    return fail("weight is in #kf.fragments, the order of a GPU's matrix "
+                "units; CPUs read #kf.layout");
   if (!layout)
     return fail("weight is not packed; run kf-set-layouts first");
   tileRows = e.schedule.getTile()[0];
@@ -142,26 +80,6 @@ LogicalResult MatmulEmitter::check() {
   extent = cast<RankedTensorType>(op.getX().getType()).getDimSize(1);
   readLayout(layout);
   return success();
-}
-
-void MatmulEmitter::storeTile(Value firstRow, Value p, ArrayRef<Value> sums) {
-  int64_t vectors = panel / lanes;
-  bool rowsAreWhole =
-      getConstantIntValue(rows) && *getConstantIntValue(rows) % tileRows == 0;
-  for (int64_t row = 0; row < tileRows; ++row) {
-    Value index = e.add(firstRow, e.index(row));
-    auto store = [&] {
-      storeRow(index, p, [&](int64_t group, int64_t v) {
-        return sums[(row * groups + group) * vectors + v];
-      });
-    };
-    if (rowsAreWhole)
-      store();
-    else
-      e.ifThen(
-          arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, index, rows),
-          store);
-  }
 }
 
 void MatmulEmitter::storeRow(

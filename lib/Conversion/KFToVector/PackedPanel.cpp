@@ -112,6 +112,14 @@ SmallVector<Value> PackedPanel::codes(int64_t quad) {
   return codes;
 }
 
+Value PackedPanel::code(Value quad, int64_t j) {
+  if (j > 0)
+    quad = arith::ShRUIOp::create(b, loc, quad, splatInt(8 * j));
+  if (j < 3)
+    quad = arith::AndIOp::create(b, loc, quad, splatInt(255));
+  return quad;
+}
+
 /// `lanes` rows' bytes of a field of `size` bytes a row, which lies `offset`
 /// rows behind `column` of the block.
 Value PackedPanel::loadRow(int64_t v, Value column, int64_t offset,

@@ -58,6 +58,8 @@ public:
   std::pair<SmallVector<Value>, SmallVector<Value>> scales(int64_t sub);
   /// In the body: codes of a quad of the unit.
   SmallVector<Value> codes(int64_t quad);
+  /// Code `j` of a quad, without a sign, in lanes of 32 bits.
+  Value code(Value quad, int64_t j);
 
   int64_t subBlocksPerUnit() const { return unit / format.subBlock; }
   int64_t quadsPerSubBlock() const { return format.subBlock / 4; }

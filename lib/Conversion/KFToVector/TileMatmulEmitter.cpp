@@ -25,9 +25,9 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::kf;
@@ -41,7 +41,8 @@ class TileMatmulEmitter : public MatmulEmitter {
 public:
   /// `format` is null where the weight is bf16.
   TileMatmulEmitter(KernelEmitter &e, const ::kf::BlockFormat *format)
-      : MatmulEmitter(e), tiles(e), format(format), parts(format ? 1 : 2) {
+      : MatmulEmitter(e), tiles(e), format(format),
+        parts(tilePartsOfX(cast<RankedTensorType>(op.getW().getType()))) {
     if (format)
       blocks.emplace(e, *format);
   }
@@ -51,22 +52,15 @@ private:
 
   LogicalResult computeRows(int64_t most) override {
     mostRows = most;
-    if (op.getScales() &&
-        (!e.isLoadable(op.getX()) || !e.isLoadable(op.getScales())))
-      return fail("codes and scales must be arguments of the kernel");
     x = e.scratch({parts, most / amxTile, steps(), amxTile, step},
                   b.getBF16Type());
     LogicalResult result = success();
     e.loop(rows, [&](Value row) {
       if (extent % step != 0)
         clearLastStep(row);
-      if (op.getScales())
-        convertCodes(row);
-      else
-        result =
-            e.emitRow(op.getX(), row, [&](Value column, unsigned, Value part) {
-              storeElements(row, column, part);
-            });
+      result = emitRow(row, [&](Value column, unsigned, Value values) {
+        storeElements(row, column, values);
+      });
     });
     return result;
   }
@@ -94,45 +88,20 @@ private:
           placeOf(part, row, e.index(extent - 1 - (extent - 1) % step)));
   }
 
-  /// Rows that kf.quantize_rows rounded.
-  void convertCodes(Value row) {
-    e.loop(e.index(extent / PackedPanel::unit), [&](Value unit) {
-      Value scale = e.load(op.getScales(), {row, unit}, 0);
-      Value first = e.mul(unit, e.index(PackedPanel::unit));
-      e.forPiecesStatic(PackedPanel::unit, [&](int64_t at, unsigned width) {
-        Value column = e.add(first, e.index(at));
-        Value codes = e.load(op.getX(), {row, column}, width);
-        Value floats =
-            arith::SIToFPOp::create(b, loc, e.vectorType(width), codes);
-        storeElements(row, column, e.mul(floats, e.splat(scale, width)));
-      });
-    });
-  }
-
   /// The second part is what rounding to the first leaves: together they have
-  /// 16 bits or more. What an infinity leaves is no number.
+  /// 16 bits or more. An infinity leaves zero.
   void storeElements(Value row, Value column, Value values) {
-    auto type = cast<VectorType>(values.getType());
     for (int64_t part = 0; part < parts; ++part) {
-      Value rounded =
-          arith::TruncFOp::create(b, loc, type.clone(b.getBF16Type()), values);
+      Value rounded = e.narrow(values, b.getBF16Type());
       vector::StoreOp::create(b, loc, rounded, x, placeOf(part, row, column));
       if (part + 1 == parts)
         continue;
-      Value wide = arith::ExtFOp::create(b, loc, type, rounded);
-      Value infinity = arith::ConstantOp::create(
-          b, loc,
-          DenseElementsAttr::get(
-              type,
-              APFloat::getInf(
-                  cast<FloatType>(type.getElementType()).getFloatSemantics())));
-      Value isInfinite =
-          arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
-                                math::AbsFOp::create(b, loc, wide), infinity);
-      Value zeros = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
-      values =
-          arith::SelectOp::create(b, loc, isInfinite, zeros,
-                                  arith::SubFOp::create(b, loc, values, wide));
+      Value wide = e.widen(rounded, b.getBF16Type());
+      Value isInfinite = arith::CmpFOp::create(
+          b, loc, arith::CmpFPredicate::OEQ, math::AbsFOp::create(b, loc, wide),
+          constantLike(e, wide, std::numeric_limits<double>::infinity()));
+      values = e.select(isInfinite, constantLike(e, values, 0.0),
+                        e.sub(values, wide));
     }
   }
 
@@ -198,14 +167,6 @@ private:
   }
 
   //===--- Panels ---------------------------------------------------------===//
-
-  bool canUnpack() const override { return false; }
-  void unpackPanel(Value) override {
-    llvm_unreachable("parts of panels are unpacked");
-  }
-  SmallVector<Value> sumTile(Value, Value) override {
-    llvm_unreachable("sums stay in tiles");
-  }
 
   VectorType bitsType() { return e.vectorType(lanes, b.getI32Type()); }
   Value splatBits(uint32_t bits) {
@@ -328,30 +289,27 @@ private:
     Value isNan =
         arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNO, value, value);
     Value nan = e.splat(e.f32(std::numeric_limits<double>::quiet_NaN()), lanes);
-    return arith::SelectOp::create(b, loc, isNan, nan, value);
+    return e.select(isNan, nan, value);
   }
 
   /// Bits of element `j` of a quad, the upper half of which are those of the
   /// nearest bf16.
   Value roundedBits(const SubBlock &sub, size_t v, Value codes, int64_t j) {
-    Value code = codes;
-    if (format->table) {
-      if (j < 3)
-        code = arith::ShLIOp::create(b, loc, code, splatBits(24 - 8 * j));
-      code = arith::ShRSIOp::create(b, loc, code, splatBits(24));
-    } else {
-      if (j > 0)
-        code = arith::ShRUIOp::create(b, loc, code, splatBits(8 * j));
-      if (j < 3)
-        code = arith::AndIOp::create(b, loc, code, splatBits(255));
-    }
-    Value value = blocks->toFloat(code);
+    Value value = blocks->toFloat(format->table ? entry(codes, j)
+                                                : blocks->code(codes, j));
     value = sub.offsets.empty()
                 ? e.mul(value, sub.scales[v])
                 : vector::FMAOp::create(b, loc, value, sub.scales[v],
                                         sub.offsets[v]);
     Value bits = vector::BitCastOp::create(b, loc, bitsType(), value);
     return arith::AddIOp::create(b, loc, bits, splatBits(0x8000));
+  }
+
+  /// Entry `j` of a quad, which has a sign.
+  Value entry(Value quad, int64_t j) {
+    if (j < 3)
+      quad = arith::ShLIOp::create(b, loc, quad, splatBits(24 - 8 * j));
+    return arith::ShRSIOp::create(b, loc, quad, splatBits(24));
   }
 
   /// The table's entries at the bytes of `codes`.
@@ -391,14 +349,9 @@ private:
         inits.push_back(tiles.zero());
         return;
       }
-      auto choice = scf::IfOp::create(b, loc, TypeRange{tiles.type()},
-                                      part.isFirst, /*withElseRegion=*/true);
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(choice.thenBlock());
-      scf::YieldOp::create(b, loc, tiles.zero());
-      b.setInsertionPointToStart(choice.elseBlock());
-      scf::YieldOp::create(b, loc, tiles.load(sums, at));
-      inits.push_back(choice.getResult(0));
+      inits.push_back(e.ifElse(
+          part.isFirst, [&] { return tiles.zero(); },
+          [&] { return tiles.load(sums, at); }));
     });
     auto loop = e.loop(
         e.index(0), part.count, e.index(1), inits,

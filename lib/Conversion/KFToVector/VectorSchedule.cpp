@@ -31,7 +31,7 @@ public:
     if (auto matmul = find<MatmulOp>())
       return verifyMatmul(matmul);
     if (schedule.getDot() != DotKind::F32)
-      return fail(dot() + " is for matmuls with block-quantized weights");
+      return fail(dot() + " is for matmuls");
     if (schedule.getUnroll() != 1)
       return fail("unroll is for matmuls");
     if (auto attention = find<CacheAttentionInterface>())

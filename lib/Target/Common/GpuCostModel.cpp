@@ -99,13 +99,22 @@ struct Gpu {
 // Kernels
 //===----------------------------------------------------------------------===//
 
+/// Workgroups of a product.
+double groupsOf(MatmulOp op, const KernelShape &shape, int64_t tokens) {
+  auto type = cast<RankedTensorType>(op.getType());
+  double rows = type.isDynamicDim(0) ? tokens : type.getDimSize(0);
+  double columns = type.getDimSize(1);
+  return std::ceil(rows / shape.rows) * std::ceil(columns / shape.columns);
+}
+
 /// Of a product of few rows on matrix units: what a workgroup has on its way is
 /// what memory can be kept busy with.
-double secondsOfStream(const KernelShape &shape, const Gpu &gpu,
-                       double rowGroups, double extent, double unique,
-                       double columns) {
+double secondsOfStream(KernelOp kernel, MatmulOp op, const KernelShape &shape,
+                       const Gpu &gpu, int64_t tokens) {
   const StreamShape &stream = *shape.stream;
-  const double groups = rowGroups * std::ceil(columns / shape.columns);
+  const double groups = groupsOf(op, shape, tokens);
+  const double extent =
+      cast<RankedTensorType>(op.getX().getType()).getDimSize(1);
   const double steps = stream.passes() * stream.rounds() * stream.steps() *
                        stream.warpBlocks;
   const double staged = stream.rows * extent;
@@ -123,18 +132,15 @@ double secondsOfStream(const KernelShape &shape, const Gpu &gpu,
   group.latency = stream.chunks() * (2 * kMemoryLatency + 2 * kBarrier) +
                   steps * kMemoryLatency / (stream.stages - 1);
   group.registers += 8 * stream.tiles + 8 * stream.columnTiles();
-  return gpu.seconds(shape, group, groups, unique);
+  return gpu.seconds(shape, group, groups, countBytes(kernel, tokens));
 }
 
 double secondsOfMatmul(KernelOp kernel, MatmulOp op, const KernelShape &shape,
                        const Gpu &gpu, int64_t tokens) {
-  auto type = cast<RankedTensorType>(op.getType());
   auto w = cast<RankedTensorType>(op.getW().getType());
-  double rows = type.isDynamicDim(0) ? tokens : type.getDimSize(0);
-  double columns = type.getDimSize(1);
+  double columns = cast<RankedTensorType>(op.getType()).getDimSize(1);
   double extent = cast<RankedTensorType>(op.getX().getType()).getDimSize(1);
-  double rowGroups = std::ceil(rows / shape.rows);
-  double groups = rowGroups * std::ceil(columns / shape.columns);
+  double groups = groupsOf(op, shape, tokens);
   double weightBytes =
       getArenaBytes(w, tokens).value_or(0) / (columns * shape.groups);
   bool hasBlocks = isa<QuantType>(w.getElementType());
@@ -142,10 +148,6 @@ double secondsOfMatmul(KernelOp kernel, MatmulOp op, const KernelShape &shape,
   double decode = hasBlocks ? 8 : w.getElementType().isF32() ? 0 : 1;
   double sums = shape.tileRows * shape.tileColumns * shape.groups;
   double lines = shape.rows + shape.columns * shape.groups;
-
-  if (shape.stream)
-    return secondsOfStream(shape, gpu, rowGroups, extent,
-                           countBytes(kernel, tokens), columns);
 
   GroupCost group;
   group.bytes =
@@ -190,6 +192,11 @@ GroupCost costOfFlashMma(const FlashMmaShape &mma, double rows, double seen) {
   double loads = 4 * mma.keys * dim * (mma.isQuantized ? 1 : 2) / 512;
   double scores = mma.keys * 16 / 32 * 8 + dim / 2 + 60;
   double decode = mma.isQuantized ? 2.5 * mma.keys * dim / 16 : 0;
+  if (mma.isStaged) {
+    // A warp's part of the copies, and what it reads of them.
+    loads = 3 * loads / mma.rowWarps + 4 * mma.keys * dim * 2 / 512;
+    decode /= mma.rowWarps;
+  }
   GroupCost group;
   group.cycles =
       passes * blocks * mma.rowWarps * mma.keyWarps *
@@ -203,13 +210,9 @@ GroupCost costOfFlashMma(const FlashMmaShape &mma, double rows, double seen) {
 double secondsOfMma(KernelOp kernel, MatmulOp op, const KernelShape &shape,
                     const Gpu &gpu, int64_t tokens) {
   const MmaShape &mma = *shape.mma;
-  auto type = cast<RankedTensorType>(op.getType());
-  double rows = type.isDynamicDim(0) ? tokens : type.getDimSize(0);
   double extent = cast<RankedTensorType>(op.getX().getType()).getDimSize(1);
   double steps = std::ceil(extent / mma.step);
-  double groups =
-      std::ceil(rows / shape.rows) *
-      std::ceil(static_cast<double>(type.getDimSize(1)) / shape.columns);
+  double groups = groupsOf(op, shape, tokens);
   // Every warp reads its rows and lines from shared memory.
   double warps = mma.rowWarps * mma.lineWarps;
   double read = 2.0 * mma.step * warps *
@@ -320,10 +323,10 @@ double mlir::kf::predictGpuSeconds(KernelOp kernel,
     return 0;
   Gpu gpu(machine, multiprocessors);
   for (Operation &op : kernel.getBody().front()) {
-    if (auto matmul = dyn_cast<MatmulOp>(op); matmul && shape->mma)
-      return secondsOfMma(kernel, matmul, *shape, gpu, rows);
     if (auto matmul = dyn_cast<MatmulOp>(op))
-      return secondsOfMatmul(kernel, matmul, *shape, gpu, rows);
+      return shape->stream ? secondsOfStream(kernel, matmul, *shape, gpu, rows)
+             : shape->mma  ? secondsOfMma(kernel, matmul, *shape, gpu, rows)
+                           : secondsOfMatmul(kernel, matmul, *shape, gpu, rows);
     if (auto attention = dyn_cast<CacheAttentionInterface>(op))
       return secondsOfFlash(attention, *shape, schedule.getWorkgroup(), gpu,
                             rows);

@@ -196,8 +196,9 @@ private:
                                           {32, x, y}));
   }
 
-  /// Other numbers of threads, and workgroups with more and with less of the
-  /// loop that the default tiles last: the one that it divides the finest.
+  /// Other numbers of threads and of what they ask for at a time, and
+  /// workgroups with more of the loop that the default tiles last: the one that
+  /// it divides the finest.
   void addRows(SimtScheduleAttr first) {
     SmallVector<int64_t> workgroup(first.getWorkgroup());
     int64_t last = -1;
@@ -210,8 +211,9 @@ private:
         return;
       if (last >= 0)
         workgroup[last] = first.getWorkgroup()[last] * factor;
-      for (int64_t threads : {32, 64, 128, 256, 512})
-        addSimt(workgroup, {threads});
+      for (int64_t threads : {32, 64, 128, 256, 512, 1024})
+        for (int64_t unroll : {int64_t(1), int64_t(4), first.getUnroll()})
+          addSimt(workgroup, {threads}, {}, 0, unroll);
     }
   }
 

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The policy of all GPU targets: the schedule of each kernel on a plain GPU,
-// without subgroup operations or matrix units. What GPUs can run is decided in
-// GpuSupport.cpp.
+// The policy of all GPU targets: the schedule of each kernel, with matrix units
+// where a GPU has them, and without subgroup operations elsewhere. What GPUs can
+// run is decided in GpuSupport.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,8 +23,10 @@ using namespace mlir::kf;
 
 namespace {
 
-/// Threads of a workgroup that takes rows or elements.
-constexpr int64_t rowThreads = 64;
+/// Threads of a workgroup that takes rows or elements: at least, and at most.
+constexpr int64_t rowThreads = 64, mostRowThreads = 1024;
+/// Elements that a thread asks for at a time, and the most of a row.
+constexpr int64_t batchOfThread = 8, mostOfRow = 16;
 /// Elements that such a workgroup should have before another one starts.
 constexpr int64_t elementsPerGroup = 1024;
 /// Threads that share the sums of a product with few rows.
@@ -33,29 +35,42 @@ constexpr int64_t sharingThreads = 32;
 constexpr int64_t groupsPerDimension = 32768;
 
 /// Threads of a workgroup of attention, and of one that chooses a token.
-constexpr int64_t attentionThreads = 128;
+constexpr int64_t attentionThreads = 128, sampleThreads = 1024;
+/// Elements of a token's keys that a thread appends.
+constexpr int64_t appendOfThread = 4;
 /// Logits of a thread that are worth another one.
 constexpr int64_t logitsOfThread = 16;
 /// Workgroup memory that #kf.stream does with where it can have as much.
 constexpr int64_t streamMemory = 48 * 1024;
 /// Keys of one softmax block, and query rows that share it.
 constexpr int64_t keyTile = 32, queryRows = 8;
-/// The same on matrix units, and warps that divide the keys of one token.
-constexpr int64_t mmaKeys = 16, mmaRows = 64, mmaKeyWarps = 8;
+/// Keys of a block on matrix units, and warps that divide those of one token.
+constexpr int64_t mmaKeys = 16, mmaKeyWarps = 8;
+/// Of many tokens: the most keys of a block, half of them for wide heads, and
+/// rows that share it.
+constexpr int64_t stagedKeys = 64, wideHead = 128;
+constexpr int64_t stagedRows = 128, fewStagedRows = 64;
 
 /// Multiprocessors of a GPU that does not say how many it has.
 constexpr int64_t usualMultiprocessors = 108;
 
 /// A tile on matrix units: rows of x and lines of the weight, and how long it
-/// takes for its size, relative to the largest.
+/// takes for its size, relative to the first, measured on an H200.
 struct MmaTile {
   int64_t rows, lines, rowWarps, lineWarps, step, stages;
   double slowness;
 };
 constexpr MmaTile mmaTiles[] = {
-    {128, 128, 2, 2, 32, 3, 1.0}, {64, 128, 1, 4, 32, 4, 1.15},
-    {128, 64, 2, 2, 32, 4, 1.15}, {64, 64, 2, 2, 32, 4, 1.35},
-    {32, 128, 1, 4, 32, 4, 1.4},  {32, 64, 1, 4, 64, 3, 1.8}};
+    {128, 128, 2, 2, 32, 3, 1.0},  {128, 256, 2, 4, 64, 3, 0.88},
+    {256, 128, 4, 2, 64, 3, 0.93}, {128, 128, 2, 4, 64, 3, 1.05},
+    {64, 128, 1, 4, 32, 4, 1.15},  {128, 64, 2, 2, 32, 4, 1.11},
+    {64, 64, 2, 2, 32, 4, 1.35},   {32, 128, 1, 4, 32, 4, 1.4},
+    {32, 64, 1, 4, 64, 3, 1.8}};
+/// What it takes longer to dequantize lines for 128 rows.
+constexpr double mmaDequantization = 0.35;
+/// How much longer a workgroup of 4 warps takes alone than where two take
+/// turns.
+constexpr double mmaAlone = 1.45;
 
 /// A schedule while it is put together.
 struct Draft {
@@ -200,15 +215,10 @@ private:
       int64_t rows = type.isDynamicDim(0) ? tokens : type.getDimSize(0);
       return rows <= kGpuFewRows ? selectFewRows(op, rows) : selectMatmul(op);
     }
-    if (!kernel.getBody().getOps<KVAppendOp>().empty())
-      return selectToken(rowThreads);
-    for (auto sample : kernel.getBody().getOps<SampleOp>()) {
-      int64_t columns =
-          cast<RankedTensorType>(sample.getLogits().getType()).getDimSize(1);
-      return selectToken(std::clamp<int64_t>(
-          llvm::bit_ceil<uint64_t>(columns / logitsOfThread), 8,
-          attentionThreads));
-    }
+    for (auto append : kernel.getBody().getOps<KVAppendOp>())
+      return selectAppend(append.getCache().getType());
+    for (auto sample : kernel.getBody().getOps<SampleOp>())
+      return selectSample(sample);
     for (auto combine : kernel.getBody().getOps<AttentionCombineOp>())
       return selectCombine(combine);
     for (Operation &op : kernel.getBody().front())
@@ -249,6 +259,8 @@ private:
     const int64_t groups = op.getGlu() ? 2 : 1;
     const double units = limits.multiprocessors > 0 ? limits.multiprocessors
                                                     : usualMultiprocessors;
+    const bool hasBlocks = isa<QuantType>(
+        cast<RankedTensorType>(op.getW().getType()).getElementType());
     MmaScheduleAttr best;
     double least = 0;
     for (const MmaTile &tile : mmaTiles) {
@@ -260,11 +272,14 @@ private:
         continue;
       double tiles = llvm::divideCeil(rows, tile.rows) *
                      llvm::divideCeil(type.getDimSize(1), columns);
-      double time = std::ceil(tiles / units) * static_cast<double>(tile.rows) *
-                    static_cast<double>(tile.lines) * tile.slowness;
-      // One workgroup alone waits where two take turns.
-      if (tiles <= units)
-        time *= 1.25;
+      const double tileRows = static_cast<double>(tile.rows);
+      double slowness = tile.slowness;
+      if (hasBlocks)
+        slowness += mmaDequantization * 128 / tileRows;
+      double time = std::ceil(tiles / units) * tileRows *
+                    static_cast<double>(tile.lines) * slowness;
+      if (tiles <= units && tile.rowWarps * tile.lineWarps <= 4)
+        time *= mmaAlone;
       if (!best || time < least) {
         best = schedule;
         least = time;
@@ -302,9 +317,21 @@ private:
     KVCacheType cache = op.getCache().getType();
     auto q = cast<RankedTensorType>(op.getQ().getType());
     int64_t group = std::max<int64_t>(q.getDimSize(1) / cache.getKvHeads(), 1);
+    if (!q.isDynamicDim(0))
+      rows = q.getDimSize(0);
     bool isPartial = isa<AttentionPartialOp>(op.getOperation());
+    if (!q.isDynamicDim(0))
+      rows = q.getDimSize(0);
     bool isFew = isPartial || rows <= kGpuFewRows;
-    int64_t tokens = isFew ? 1 : std::max<int64_t>(mmaRows / group, 1);
+    // Many rows for each copy of the keys, where all multiprocessors have some.
+    int64_t most = stagedRows;
+    int64_t multiprocessors = limits.multiprocessors > 0
+                                  ? limits.multiprocessors
+                                  : usualMultiprocessors;
+    int64_t groups = llvm::divideCeil(rows * group, most) * cache.getKvHeads();
+    if (isFew || groups < 2 * multiprocessors)
+      most = fewStagedRows;
+    int64_t tokens = isFew ? 1 : std::max<int64_t>(most / group, 1);
     if (!q.isDynamicDim(0) && !isPartial)
       tokens = std::max<int64_t>(
           tokens, llvm::divideCeil(q.getDimSize(0), groupsPerDimension));
@@ -312,14 +339,23 @@ private:
     if (isPartial)
       workgroup.push_back(1);
     int64_t rowWarps =
-        std::min<int64_t>(llvm::divideCeil(tokens * group, 16), mmaRows / 16);
+        std::min<int64_t>(llvm::divideCeil(tokens * group, 16), most / 16);
     int64_t keyWarps = isFew ? mmaKeyWarps / rowWarps : 1;
+    int64_t keys = mmaKeys;
+    if (!isFew)
+      keys = q.getDimSize(2) > wideHead ? stagedKeys / 2 : stagedKeys;
+    while (keys > mmaKeys && cache.getPage() % keys != 0)
+      keys /= 2;
     // Memory may be too small for as many: whichever there are more of.
     while (true) {
-      auto schedule = FlashMmaScheduleAttr::get(context, workgroup, mmaKeys,
+      auto schedule = FlashMmaScheduleAttr::get(context, workgroup, keys,
                                                 {32, rowWarps, keyWarps});
       if (succeeded(verifyGpuSchedule(kernel, schedule, limits, nullptr)))
         return schedule;
+      if (keys > mmaKeys) {
+        keys /= 2;
+        continue;
+      }
       if (rowWarps * keyWarps == 1)
         return {};
       (rowWarps > keyWarps ? rowWarps : keyWarps) /= 2;
@@ -341,12 +377,44 @@ private:
     return draft.get(context);
   }
 
-  /// A row of the step to a workgroup.
-  SimtScheduleAttr selectToken(int64_t threads) {
+  /// Threads for `elements`, of which each has a batch.
+  int64_t threadsFor(int64_t elements, int64_t batch) {
+    int64_t threads = llvm::bit_ceil<uint64_t>(
+        llvm::divideCeil(std::max<int64_t>(elements, 1), batch));
+    return std::min(std::clamp(threads, rowThreads, mostRowThreads),
+                    limits.threads);
+  }
+
+  /// A token to a workgroup, whose threads have some elements of its keys each.
+  SimtScheduleAttr selectAppend(KVCacheType cache) {
     Draft draft;
     draft.workgroup = {1};
-    draft.threads = {std::min(threads, limits.threads)};
+    int64_t elements = cache.getKvHeads() * cache.getHeadDim();
+    draft.threads = {threadsFor(elements, appendOfThread)};
+    draft.unroll = appendOfThread;
     return draft.get(context);
+  }
+
+  /// A row to a workgroup. All that is waited for is its share of the row, so
+  /// that there are as many threads as the device has memory for.
+  SimtScheduleAttr selectSample(SampleOp op) {
+    auto logits = cast<RankedTensorType>(op.getLogits().getType());
+    Draft draft;
+    draft.workgroup = {1};
+    draft.unroll = batchOfThread;
+    int64_t threads =
+        std::min(std::clamp<int64_t>(llvm::bit_ceil<uint64_t>(
+                                         logits.getDimSize(1) / logitsOfThread),
+                                     8, sampleThreads),
+                 limits.threads);
+    while (true) {
+      draft.threads = {threads};
+      SimtScheduleAttr schedule = draft.get(context);
+      if (threads == 1 ||
+          succeeded(verifyGpuSchedule(kernel, schedule, limits, nullptr)))
+        return schedule;
+      threads /= 2;
+    }
   }
 
   /// A square of the product. Threads keep a square of it each, so that a
@@ -377,7 +445,11 @@ private:
   SimtScheduleAttr selectRows(Operation *op) {
     auto type = cast<RankedTensorType>(op->getOperand(0).getType());
     Draft draft;
-    draft.threads = {std::min<int64_t>(rowThreads, limits.threads)};
+    int64_t columns = type.getShape().back();
+    draft.threads = {threadsFor(columns, batchOfThread)};
+    int64_t ofThread = llvm::divideCeil(columns, draft.threads[0]);
+    draft.unroll =
+        ofThread <= mostOfRow ? std::max<int64_t>(ofThread, 1) : batchOfThread;
     for (int64_t extent : type.getShape().drop_back().take_front(3))
       draft.workgroup.push_back(stepFor(extent, 1));
     return draft.get(context);
@@ -394,10 +466,21 @@ private:
         });
   }
 
+  /// Whether the code of an element is long: it has loops, or decodes blocks.
+  bool hasLongElements() {
+    return llvm::any_of(kernel.getBody().front(),
+                        [](Operation &op) {
+                          return isa<ReduceOp, BatchMatmulOp>(op);
+                        }) ||
+           llvm::any_of(kernel.getArgumentTypes(), [](Type type) {
+             auto tensor = dyn_cast<RankedTensorType>(type);
+             return tensor && isa<QuantType>(tensor.getElementType());
+           });
+  }
+
   /// Elements to a workgroup, whole rows where they are short.
   SimtScheduleAttr selectElements(RankedTensorType type) {
     Draft draft;
-    draft.threads = {std::min<int64_t>(rowThreads, limits.threads)};
     int64_t rest = elementsPerGroup;
     draft.workgroup.assign(type.getRank(), 0);
     for (int64_t dim = type.getRank() - 1; dim >= 0; --dim) {
@@ -410,6 +493,15 @@ private:
       else
         draft.workgroup[dim] = stepFor(extent, std::exchange(rest, 1));
     }
+    // Of a workgroup; more than those make no difference.
+    const int64_t most = mostRowThreads * batchOfThread;
+    int64_t elements = 1;
+    for (auto [size, extent] : llvm::zip(draft.workgroup, type.getShape()))
+      elements = std::min(
+          elements * std::clamp<int64_t>(size > 0 ? size : extent, 1, most),
+          most);
+    draft.unroll = hasLongElements() ? 1 : batchOfThread;
+    draft.threads = {threadsFor(elements, batchOfThread)};
     // Loops of the op that makes the result, which may have more.
     Operation *root = kernel.getYield().getOperand(0).getDefiningOp();
     if (auto loops = dyn_cast_or_null<LoopOpInterface>(root)) {

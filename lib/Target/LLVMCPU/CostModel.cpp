@@ -139,7 +139,7 @@ public:
     vectors = (op.getGlu() ? 2 : 1) * panel / schedule.getLanes();
     int8 = multipliesBytes(schedule.getDot());
     inTiles = schedule.getDot() == DotKind::BF16;
-    parts = inTiles && !quant ? 2 : 1;
+    parts = tilePartsOfX(weight);
   }
 
   double seconds() {
@@ -359,7 +359,7 @@ private:
   double tileRows, panel, vectors; // of a row of the tile
   double freshRate = 1; // bytes a slot, of panels that come from afar
   bool int8, inTiles, unpacks = false;
-  double parts; // of x, in tiles
+  double parts; // of x in tiles
 };
 
 //===----------------------------------------------------------------------===//

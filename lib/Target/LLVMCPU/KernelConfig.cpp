@@ -39,9 +39,10 @@ constexpr int64_t workPerGroup = 128 * 1024;
 constexpr int64_t int8Rows = 8;
 /// Of products of tiles: elements of K that are summed up at a time, whose
 /// panel stays in the nearest cache; rows of a workgroup where workers share
-/// them; bytes of its sums.
+/// them; bytes of its rows of x, and of its sums.
 constexpr int64_t tileReduction = 512;
 constexpr int64_t tileRowsPerGroup = 256;
+constexpr int64_t tileRowBytes = 64 * 1024 * 1024;
 constexpr int64_t tileSumBytes = 1024 * 1024;
 /// Keys of one softmax block.
 constexpr int64_t keyTile = 64;
@@ -178,9 +179,9 @@ private:
   }
 
   /// Tiles of 32 rows and 32 columns, four sums: as many as there are registers
-  /// for, beside what is multiplied. All workgroups convert their rows and
-  /// their panels, so that there are no more of them than workers, if that
-  /// leaves each as many rows as columns.
+  /// for, beside what is multiplied. Every workgroup converts its rows and its
+  /// panels, so that there are about as many as workers, or as many as keep
+  /// rows and sums as small as said above.
   VectorScheduleAttr selectTiles(MatmulOp op, int64_t rows, int64_t panel) {
     auto x = cast<RankedTensorType>(op.getX().getType());
     auto w = cast<RankedTensorType>(op.getW().getType());
@@ -189,12 +190,12 @@ private:
     Draft draft;
     draft.lanes = lanes;
     draft.dot = DotKind::BF16;
-    draft.tile = {rows > amxTile ? 2 * amxTile : amxTile, panel};
+    draft.tile = {2 * amxTile, panel};
     draft.reduction = extent > tileReduction ? tileReduction : 0;
-    int64_t rowGroups = llvm::divideCeil(rows, rowsPerGroup);
-    if (threads > 1)
-      rowGroups = std::max<int64_t>(rowGroups,
-                                    llvm::divideCeil(rows, tileRowsPerGroup));
+    int64_t mostRows = std::clamp<int64_t>(
+        tileRowBytes / (extent * 2 * tilePartsOfX(w)), draft.tile[0],
+        threads > 1 ? tileRowsPerGroup : rowsPerGroup);
+    int64_t rowGroups = llvm::divideCeil(rows, mostRows);
     int64_t groupRows =
         llvm::alignTo(llvm::divideCeil(rows, rowGroups), draft.tile[0]);
     int64_t panels = llvm::divideCeil(columns, panel);

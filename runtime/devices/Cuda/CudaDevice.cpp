@@ -24,6 +24,7 @@ public:
   std::string name() const override { return "cuda"; }
   std::string target() const override { return context->target(); }
   bool runsAlone() const override { return true; }
+  int64_t promptRows() const override { return 2048; }
   std::string description() const override {
     return context->properties().description();
   }

@@ -61,3 +61,20 @@ kf.kernel @normalized(%c: !kf.kv_cache<layers = 1, kv_heads = 3, head_dim = 32, 
 // CHECK:           math.sqrt
 // CHECK:           memref.store
 // CHECK:         scf.for %{{.*}} = %{{.*}} to %c96 step %c32
+
+// -----
+
+// Elements that a thread has together are read while the page is looked up.
+kf.kernel @early(%c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 32, type = f16>, %k: tensor<?x2x32xf32>, %v: tensor<?x2x32xf32>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<2x4xi32>)
+    attributes {schedule = #kf.simt<workgroup = [1], threads = [32], unroll = 2>} {
+  kf.kv_append %c, %k, %v, %p, %s, %t {layer = 0 : i64} : !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 32, type = f16>, tensor<?x2x32xf32>, tensor<?xi32>, tensor<2x4xi32>
+  kf.yield
+}
+// CHECK-LABEL: gpu.func @early(
+// CHECK-SAME:    %[[C:[a-z0-9]+]]: memref<?xf16>, %[[K:[a-z0-9]+]]: memref<?xf32>, %[[V:[a-z0-9]+]]: memref<?xf32>
+// CHECK-COUNT-2: memref.load %[[K]]
+// CHECK-COUNT-2: memref.load %[[V]]
+// CHECK:         scf.if
+// CHECK:           scf.if
+// CHECK-COUNT-4:     memref.store %{{.*}}, %[[C]]
+// CHECK-NOT:     memref.load %[[V]]

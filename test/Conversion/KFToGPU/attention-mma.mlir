@@ -31,7 +31,7 @@ kf.kernel @decode(%q: tensor<1x4x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads 
 // CHECK:           scf.if
 // CHECK:             arith.cmpi sle
 // CHECK:           nvvm.shfl.sync {{ ?}}bfly
-// CHECK:           llvm.call_intrinsic "llvm.nvvm.ex2.approx"
+// CHECK:           llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz"
 // CHECK-COUNT-8:   nvvm.mma.sync
 // CHECK:         gpu.barrier
 // CHECK:         memref.store
@@ -45,13 +45,13 @@ kf.kernel @decode(%q: tensor<1x4x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads 
 
 // -----
 
-// Many rows: both parts are multiplied. No warp waits for another.
-kf.kernel @prefill(%q: tensor<?x4x80xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 80, type = bf16>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x8xi32>) -> tensor<?x4x80xf32>
-    attributes {schedule = #kf.flash_mma<workgroup = [8, 4], keys = 32, threads = [32, 2, 1]>} {
+// More rows: both parts are multiplied. No warp waits for another.
+kf.kernel @apart(%q: tensor<?x4x80xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 80, type = bf16>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x8xi32>) -> tensor<?x4x80xf32>
+    attributes {schedule = #kf.flash_mma<workgroup = [8, 4], keys = 32, threads = [32, 2, 2]>} {
   %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32, window = 100 : i64} : tensor<?x4x80xf32>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 80, type = bf16>, tensor<?xi32>, tensor<1x8xi32>
   kf.yield %0 : tensor<?x4x80xf32>
 }
-// CHECK-LABEL: gpu.func @prefill(
+// CHECK-LABEL: gpu.func @apart(
 // CHECK:         scf.for
 // Columns 80 to 95 are not there.
 // CHECK:           llvm.load volatile
@@ -74,3 +74,62 @@ kf.kernel @blocks(%q: tensor<1x4x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads 
 // CHECK:           llvm.call_intrinsic "llvm.nvvm.prmt"
 // CHECK:           nvvm.mma.sync {{.*}} : (i32, i32, f32)
 // CHECK:           math.fma
+
+// -----
+
+// Many rows, and warps that divide them alone: they share two stages of keys
+// and values, rows of 80 columns in 11 chunks. Positions of all warps say which
+// keys these are. The last tokens come first.
+kf.kernel @prefill(%q: tensor<?x4x80xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 80, type = bf16>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x8xi32>) -> tensor<?x4x80xf32>
+    attributes {schedule = #kf.flash_mma<workgroup = [16, 2], keys = 32, threads = [32, 2, 1]>} {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = -0.125 : f32, window = 100 : i64} : tensor<?x4x80xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 80, type = bf16>, tensor<?xi32>, tensor<1x8xi32>
+  kf.yield %0 : tensor<?x4x80xf32>
+}
+// CHECK-LABEL: gpu.func @prefill(
+// Both stages of 32 rows of keys and values, and positions of two warps.
+// CHECK-SAME:    memref<22544xi8, #gpu.address_space<workgroup>> {llvm.align = 16 : i64}
+// CHECK-DAG:     %[[TILES:.*]] = gpu.grid_dim x
+// CHECK-DAG:     %[[HEADS:.*]] = gpu.grid_dim y
+// CHECK:         arith.divui %[[ALL:.*]], %[[HEADS]]
+// CHECK:         arith.remui %[[ALL]], %[[HEADS]]
+// CHECK:         arith.subi %[[TILES]]
+// CHECK:         gpu.barrier
+// CHECK:         nvvm.cp.async.shared.global {{.*}}, 16, cache = cg
+// CHECK:         nvvm.cp.async.commit.group
+// One part of each query, with the sign of the scale.
+// CHECK:         arith.mulf %{{.*}}, %cst{{[_0-9]*}}
+// CHECK-COUNT-1: arith.truncf %{{.*}} : f32 to bf16
+// CHECK-NOT:     arith.truncf
+// CHECK:         nvvm.cp.async.wait.group 0
+// CHECK:         gpu.barrier
+// Fragments of five steps.
+// CHECK-COUNT-5: llvm.load %{{.*}} : !llvm.ptr<3> -> vector<4xi32>
+// CHECK:         scf.for %{{.*}} step %c32
+// CHECK-NEXT:      gpu.barrier
+// CHECK:           nvvm.cp.async.commit.group
+// CHECK:           nvvm.ldmatrix %{{.*}}layout = #nvvm.mma_layout<row>
+// CHECK-COUNT-2:   nvvm.mma.sync
+// CHECK:           scf.if
+// CHECK:           math.fma
+// CHECK:           llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz"
+// CHECK:           nvvm.ldmatrix %{{.*}}layout = #nvvm.mma_layout<col>
+// CHECK:           nvvm.cp.async.wait.group 0
+
+// -----
+
+// Codes go through registers, and are f16 in the stages.
+kf.kernel @prefill_blocks(%q: tensor<?x4x96xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 96, type = !kf.quant<q8_0>>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x8xi32>) -> tensor<?x4x96xf32>
+    attributes {schedule = #kf.flash_mma<workgroup = [8, 4], keys = 16, threads = [32, 2, 1]>} {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<?x4x96xf32>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 96, type = !kf.quant<q8_0>>, tensor<?xi32>, tensor<1x8xi32>
+  kf.yield %0 : tensor<?x4x96xf32>
+}
+// CHECK-LABEL: gpu.func @prefill_blocks(
+// CHECK-NOT:     nvvm.cp.async
+// CHECK:         arith.truncf %{{.*}} : f32 to f16
+// CHECK:         scf.for %{{.*}} step %c16
+// CHECK-NEXT:      gpu.barrier
+// CHECK:           llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
+// CHECK:           nvvm.mma.sync {{.*}} : (vector<2xf16>, vector<2xf16>, f32)
+// CHECK:           arith.subf %{{.*}} : vector<2xf16>
+// CHECK:           arith.mulf %{{.*}} : vector<2xf16>
+// CHECK:           llvm.store %{{.*}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<3>

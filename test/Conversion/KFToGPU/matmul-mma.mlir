@@ -4,7 +4,7 @@
 // which each has 16 lines and 32 rows.
 // CHECK-LABEL: gpu.func @aligned(
 // CHECK-SAME:    %[[X:.*]]: memref<?xi16>, %[[W:.*]]: memref<?xi16>, %[[R:.*]]: memref<?xf32>, %{{.*}}: memref<?xi32>
-// CHECK-SAME:    workgroup(%{{.*}} : memref<768xvector<4xi32>, #gpu.address_space<workgroup>>)
+// CHECK-SAME:    workgroup(%{{.*}} : memref<12288xi8, #gpu.address_space<workgroup>> {llvm.align = 16 : i64})
 // CHECK-SAME:    known_block_size = array<i32: 128, 1, 1>
 // The first stage: two chunks of rows, one of lines.
 // CHECK-COUNT-3: nvvm.cp.async.shared.global %{{.*}}, %{{.*}}, 16, cache =  cg

@@ -117,3 +117,80 @@ kf.kernel @embedding(%ids: tensor<?xi32>, %table: tensor<10x8xf32>) -> tensor<?x
 // CHECK:         %[[SAFE:.*]] = arith.select %[[INSIDE]], %[[ID]], %c0
 // CHECK:         %[[VALUE:.*]] = memref.load
 // CHECK:         arith.select %[[INSIDE]], %[[VALUE]], %cst
+
+// -----
+
+// A thread asks for its batch of a row before it adds anything up, keeps it for
+// the result, and stores once it has all of it. What is missing in the last of
+// its columns changes no sum.
+kf.kernel @held(%x: tensor<?x200xf32>, %w: tensor<200xf32>) -> tensor<?x200xf32>
+    attributes {schedule = #kf.simt<workgroup = [1], threads = [64], unroll = 4>} {
+  %0 = kf.rms_norm %x, %w eps(1.0e-5) : tensor<?x200xf32>, tensor<200xf32>
+  kf.yield %0 : tensor<?x200xf32>
+}
+// CHECK-LABEL: gpu.func @held(
+// CHECK-SAME:    %[[X:[a-z0-9]+]]: memref<?xf32>, %[[W:[a-z0-9]+]]: memref<?xf32>, %[[R:[a-z0-9]+]]: memref<?xf32>
+// CHECK:         %[[INSIDE:.*]] = arith.cmpi ult, %{{.*}}, %c200
+// CHECK-COUNT-4: memref.load %[[X]]
+// CHECK-NOT:     memref.load %[[X]]
+// CHECK:         arith.select %[[INSIDE]], %{{.*}}, %cst
+// CHECK:         gpu.barrier
+// CHECK-NOT:     memref.load %[[X]]
+// CHECK-COUNT-4: memref.load %[[W]]
+// CHECK-COUNT-3: memref.store %{{.*}}, %[[R]]
+// CHECK:         scf.if %[[INSIDE]] {
+// CHECK-NEXT:      memref.store %{{.*}}, %[[R]]
+
+// -----
+
+// Rows that are longer, in batches; of the rest, all columns but the last are
+// there.
+kf.kernel @long(%x: tensor<?x300xf32>, %w: tensor<300xf32>) -> tensor<?x300xf32>
+    attributes {schedule = #kf.simt<workgroup = [1], threads = [32], unroll = 4>} {
+  %0 = kf.rms_norm %x, %w eps(1.0e-5) : tensor<?x300xf32>, tensor<300xf32>
+  kf.yield %0 : tensor<?x300xf32>
+}
+// CHECK-LABEL: gpu.func @long(
+// CHECK-SAME:    %[[X:[a-z0-9]+]]: memref<?xf32>
+// CHECK:         scf.for %{{.*}} = %c0 to %c256 step %c128 iter_args
+// CHECK-COUNT-4:   memref.load %[[X]]
+// CHECK:         arith.cmpi ult, %{{.*}}, %c300
+// CHECK-COUNT-2: memref.load %[[X]]
+// CHECK-NOT:     memref.load %[[X]]
+// CHECK:         gpu.barrier
+
+// -----
+
+// Elements of a tile that the end of the tokens may cut off.
+kf.kernel @batches(%x: tensor<?x100xf32>) -> tensor<?x100xf32>
+    attributes {schedule = #kf.simt<workgroup = [4], threads = [64], unroll = 2>} {
+  %0 = kf.activation(relu) %x : tensor<?x100xf32>
+  kf.yield %0 : tensor<?x100xf32>
+}
+// CHECK-LABEL: gpu.func @batches(
+// CHECK-SAME:    %[[X:[a-z0-9]+]]: memref<?xf32>, %[[R:[a-z0-9]+]]: memref<?xf32>
+// CHECK:         scf.for %[[FIRST:.*]] = %c0 to %[[COUNT:.*]] step %c128 {
+// CHECK:           %[[INSIDE:.*]] = arith.cmpi ult, %[[NUMBER:.*]], %[[COUNT]]
+// CHECK:           arith.select %[[INSIDE]], %[[NUMBER]], %[[FIRST]]
+// CHECK-COUNT-2:   memref.load %[[X]]
+// CHECK-COUNT-2:   memref.store %{{.*}}, %[[R]]
+
+// -----
+
+// Warps of an NVIDIA GPU add up what their lanes have, and then what they left.
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  kf.kernel @warps(%x: tensor<?x400xf32>) -> tensor<?x400xf32>
+      attributes {schedule = #kf.simt<workgroup = [1], threads = [96], unroll = 8>} {
+    %0 = kf.softmax %x : tensor<?x400xf32>
+    kf.yield %0 : tensor<?x400xf32>
+  }
+}
+// CHECK-LABEL: gpu.func @warps(
+// CHECK-SAME:    workgroup(%[[SUMS:.*]] : memref<96xf32, #gpu.address_space<workgroup>>)
+// CHECK-COUNT-5: nvvm.shfl.sync bfly
+// CHECK:         memref.store %{{.*}}, %[[SUMS]]
+// CHECK:         gpu.barrier
+// CHECK:         memref.load %[[SUMS]]
+// CHECK-COUNT-2: nvvm.shfl.sync bfly
+// CHECK-NOT:     nvvm.shfl
+// CHECK:         gpu.barrier

@@ -63,3 +63,31 @@ kf.kernel @adjusted(%x: tensor<?x256xf32>, %f: tensor<?xf32>, %i: tensor<?xi32>,
 // CHECK:           scf.for
 // CHECK:             arith.cmpi eq
 // CHECK:             arith.divf
+
+// -----
+
+// A thread asks for several logits of its group's part before it looks at one.
+// Where none of them is marked, they are as they are; else it takes one after
+// another.
+kf.kernel @batches(%x: tensor<?x5000xf32>, %f: tensor<?xf32>, %i: tensor<?xi32>, %s: tensor<?xi64>, %ids: tensor<40xi32>, %bias: tensor<40xf32>) -> tensor<?xi32>
+    attributes {schedule = #kf.simt<workgroup = [1], threads = [64], unroll = 4>} {
+  %0 = kf.sample %x temperature(%f) top_k(%i) top_p(%f) min_p(%f) seed(%s) counter(%i)
+      adjustments(%i, %i, %ids, %ids, %bias) penalties(%f, %f, %f)
+      : (tensor<?x5000xf32>, tensor<?xf32>, tensor<?xi32>, tensor<?xf32>, tensor<?xf32>, tensor<?xi64>, tensor<?xi32>,
+         tensor<?xi32>, tensor<?xi32>, tensor<40xi32>, tensor<40xi32>, tensor<40xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>)
+  kf.yield %0 : tensor<?xi32>
+}
+// CHECK-LABEL: gpu.func @batches(
+// CHECK-SAME:    %[[X:[a-z0-9]+]]: memref<?xf32>
+// CHECK-DAG:     arith.remui %[[T:.*]], %c32
+// CHECK-DAG:     arith.divui %[[T]], %c32
+// CHECK:         scf.for %{{.*}} step %c128 iter_args
+// CHECK-COUNT-4:   memref.load %[[X]]
+// CHECK:           %[[ANY:.*]] = scf.if %{{.*}} -> (i1) {
+// CHECK-COUNT-3:     arith.ori
+// CHECK:           scf.if %[[ANY]] -> (i32, i32) {
+// CHECK-NEXT:        scf.for %{{.*}} = %c0 to %c128 step %c32
+// CHECK:           } else {
+// CHECK-NOT:         memref.load %[[X]]
+// CHECK:             scf.yield
+// CHECK:         scf.for %{{.*}} step %c32 iter_args

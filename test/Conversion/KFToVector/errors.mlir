@@ -84,6 +84,15 @@ kf.kernel @not_packed(%x: tensor<?x64xf32>, %w: tensor<96x64xf32>) -> tensor<?x9
 
 // -----
 
+kf.kernel @packed_for_gpus(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.fragments>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [4, 32], tile = [4, 32], lanes = 16>} {
+  // expected-error @+1 {{convert-kf-to-vector: weight is in #kf.fragments, the order of a GPU's matrix units; CPUs read #kf.layout}}
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32, #kf.fragments>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
 kf.kernel @packed_here(%x: tensor<4x64xf32>, %w: tensor<96x64xf32>) -> tensor<4x96xf32>
     attributes {schedule = #kf.vector<workgroup = [4, 32], tile = [4, 32], lanes = 16>} {
   %0 = kf.pack %w : tensor<96x64xf32> to tensor<96x64xf32, #kf.layout<panel = 32>>
@@ -481,4 +490,13 @@ kf.kernel @tiles_of_part_of_a_block(%x: tensor<?x512xf32>, %w: tensor<96x512x!kf
     attributes {schedule = #kf.vector<workgroup = [32, 32], tile = [32, 32], reduction = 64, lanes = 16, dot = bf16>} {
   %0 = kf.matmul %x, %w : tensor<?x512xf32>, tensor<96x512x!kf.quant<q4_k>, #kf.layout<panel = 32>>
   kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+// expected-error @+1 {{convert-kf-to-vector: dot = bf16 is for matmuls}}
+kf.kernel @tiles_of_rows(%x: tensor<?x64xf32>) -> tensor<?x64xf32>
+    attributes {schedule = #kf.vector<workgroup = [4], lanes = 16, dot = bf16>} {
+  %0 = kf.softmax %x : tensor<?x64xf32>
+  kf.yield %0 : tensor<?x64xf32>
 }

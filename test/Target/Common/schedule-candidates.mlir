@@ -30,7 +30,7 @@ kf.kernel @matmul(%x: tensor<512x1024xf32>, %w: tensor<2048x1024xf32>) -> tensor
 
 !layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 64, type = f16, page = 32>
 // CHECK-LABEL: kernel @attention
-// CHECK-DAG:     #kf.flash_mma<workgroup = [16, 4], keys = 16, threads = [32, 4, 1]> (default)
+// CHECK-DAG:     #kf.flash_mma<workgroup = [16, 4], keys = 32, threads = [32, 4, 1]> (default)
 // CHECK-DAG:     #kf.flash_mma<workgroup = [8, 4], keys = 32, threads = [32, 2, 4]>
 // CHECK-DAG:     #kf.flash<workgroup = [8, 4], keys = 16, threads = [256]>
 // CHECK-NOT:     keys = 64
@@ -45,7 +45,7 @@ kf.kernel @attention(%q: tensor<?x8x64xf32>, %c: !layer, %p: tensor<?xi32>, %sp:
 // -----
 
 // CHECK-LABEL: kernel @rows
-// CHECK-DAG:     #kf.simt<workgroup = [1], threads = [64]> (default)
+// CHECK-DAG:     #kf.simt<workgroup = [1], threads = [64], unroll = 4> (default)
 // CHECK-DAG:     #kf.simt<workgroup = [4], threads = [256]>
 kf.kernel @rows(%x: tensor<?x256xf32>) -> tensor<?x256xf32> {
   %0 = kf.softmax %x : tensor<?x256xf32>

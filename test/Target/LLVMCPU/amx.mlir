@@ -2,6 +2,7 @@
 //
 // RUN: kf-run emit-mlir %s --function many --target-cpu sapphirerapids --threads 1 --compile-to=scheduled | FileCheck %s --check-prefix=MANY
 // RUN: kf-run emit-mlir %s --function many --target-cpu sapphirerapids --threads 16 --compile-to=scheduled | FileCheck %s --check-prefix=SHARED
+// RUN: kf-run emit-mlir %s --function long --target-cpu sapphirerapids --threads 1 --compile-to=scheduled | FileCheck %s --check-prefix=LONG
 // RUN: kf-run emit-mlir %s --function few --target-cpu sapphirerapids --threads 1 --compile-to=scheduled | FileCheck %s --check-prefix=FEW
 // RUN: kf-run emit-mlir %s --function many --target-cpu sapphirerapids --compile-to=binary -o %t
 // RUN: python3 %S/Inputs/object.py %t %t.o
@@ -12,6 +13,9 @@
 // Rows are not rounded to 8 bits by a kernel of their own either.
 // SHARED-NOT: kf.quantize_rows
 // SHARED: schedule = #kf.vector<workgroup = [256, 128], tile = [32, 32], reduction = 512, lanes = 16, dot = bf16>
+// Rows take 1600000 bytes each, in two parts of bf16: 64 MiB hold 41 of them,
+// so that there are 13 groups of 40, which are two tiles.
+// LONG:   schedule = #kf.vector<workgroup = [64, 32], tile = [32, 32], reduction = 512, lanes = 16, dot = bf16>
 // The same layout of the weight.
 // FEW:    !kf.quant<q4_0>, #kf.layout<panel = 32>>
 // FEW:    schedule = #kf.vector<{{.*}}dot = i8>
@@ -32,4 +36,10 @@ func.func @few(%x: tensor<?x1024xf32>) -> tensor<?x1024xf32> attributes {kf.max_
   %w = kf.weight ["w"] : tensor<1024x1024x!kf.quant<q4_0>>
   %0 = kf.matmul %x, %w : tensor<?x1024xf32>, tensor<1024x1024x!kf.quant<q4_0>>
   return %0 : tensor<?x1024xf32>
+}
+
+func.func @long(%x: tensor<512x400000xf32>) -> tensor<512x32xf32> {
+  %w = kf.weight ["w"] : tensor<32x400000xbf16>
+  %0 = kf.matmul %x, %w : tensor<512x400000xf32>, tensor<32x400000xbf16>
+  return %0 : tensor<512x32xf32>
 }

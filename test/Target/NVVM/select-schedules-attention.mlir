@@ -22,11 +22,26 @@ kf.kernel @combine(%m: tensor<1x8x2xf32>, %n: tensor<1x8x2xf32>, %v: tensor<1x8x
   kf.yield %0 : tensor<1x8x128xf32>
 }
 
-// Many tokens: 64 rows, 16 to a warp.
+// Many tokens: 64 rows, 16 to a warp, as 128 would leave multiprocessors idle.
 // CHECK-LABEL: kf.kernel @prefill
-// CHECK-SAME:    #kf.flash_mma<workgroup = [16, 4], keys = 16, threads = [32, 4, 1]>
+// CHECK-SAME:    #kf.flash_mma<workgroup = [16, 4], keys = 64, threads = [32, 4, 1]>
 kf.kernel @prefill(%q: tensor<?x8x128xf32>, %c: !cache, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x8x128xf32> {
   %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x8x128xf32>, !cache, tensor<?xi32>, tensor<1x4xi32>
+  kf.yield %0 : tensor<?x8x128xf32>
+}
+
+// Wide heads: fewer keys, for more columns. Pages of 16 keys have no larger
+// block.
+// CHECK-LABEL: kf.kernel @wide_heads
+// CHECK-SAME:    #kf.flash_mma<workgroup = [32, 4], keys = 32, threads = [32, 8, 1]>
+kf.kernel @wide_heads(%q: tensor<4000x8x256xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 256, type = f16>, %p: tensor<4000xi32>, %s: tensor<4000xi32>, %t: tensor<1x64xi32>) -> tensor<4000x8x256xf32> {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<4000x8x256xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 256, type = f16>, tensor<4000xi32>, tensor<1x64xi32>
+  kf.yield %0 : tensor<4000x8x256xf32>
+}
+// CHECK-LABEL: kf.kernel @short_pages
+// CHECK-SAME:    #kf.flash_mma<workgroup = [16, 4], keys = 16, threads = [32, 4, 1]>
+kf.kernel @short_pages(%q: tensor<?x8x128xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 128, type = f16, page = 16>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x8x128xf32> {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x8x128xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 128, type = f16, page = 16>, tensor<?xi32>, tensor<1x4xi32>
   kf.yield %0 : tensor<?x8x128xf32>
 }
 

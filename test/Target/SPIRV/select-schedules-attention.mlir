@@ -10,7 +10,7 @@ kf.kernel @attention(%q: tensor<?x8x64xf32>, %c: !cache, %p: tensor<?xi32>, %s: 
   kf.yield %0 : tensor<?x8x64xf32>
 }
 // CHECK-LABEL: kf.kernel @append
-// CHECK-SAME:    #kf.simt<workgroup = [1], threads = [64]>
+// CHECK-SAME:    #kf.simt<workgroup = [1], threads = [64], unroll = 4>
 kf.kernel @append(%c: !cache, %k: tensor<?x2x64xf32>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) {
   kf.kv_append %c, %k, %k, %p, %s, %t {layer = 0 : i64} : !cache, tensor<?x2x64xf32>, tensor<?xi32>, tensor<1x4xi32>
   kf.yield
@@ -18,7 +18,7 @@ kf.kernel @append(%c: !cache, %k: tensor<?x2x64xf32>, %p: tensor<?xi32>, %s: ten
 
 // As many threads as logits are worth.
 // CHECK-LABEL: kf.kernel @sample
-// CHECK-SAME:    #kf.simt<workgroup = [1], threads = [16]>
+// CHECK-SAME:    #kf.simt<workgroup = [1], threads = [16], unroll = 8>
 kf.kernel @sample(%x: tensor<?x256xf32>, %f: tensor<?xf32>, %i: tensor<?xi32>, %s: tensor<?xi64>) -> tensor<?xi32> {
   %0 = kf.sample %x temperature(%f) top_k(%i) top_p(%f) min_p(%f) seed(%s) counter(%i)
       : (tensor<?x256xf32>, tensor<?xf32>, tensor<?xi32>, tensor<?xf32>, tensor<?xf32>, tensor<?xi64>, tensor<?xi32>)

@@ -52,13 +52,13 @@ kf.kernel @heads(%x: tensor<?x6x16xf32>, %g: tensor<16xf32>) -> tensor<?x6x16xf3
 
 // Whole rows where they are short, parts of one where it is long.
 // CHECK-LABEL: kf.kernel @short
-// CHECK-SAME:    #kf.simt<workgroup = [10, 0], threads = [64]>
+// CHECK-SAME:    #kf.simt<workgroup = [10, 0], threads = [128], unroll = 8>
 kf.kernel @short(%x: tensor<?x100xf32>) -> tensor<?x100xf32> {
   %0 = kf.activation(relu) %x : tensor<?x100xf32>
   kf.yield %0 : tensor<?x100xf32>
 }
 // CHECK-LABEL: kf.kernel @long
-// CHECK-SAME:    #kf.simt<workgroup = [1, 1024], threads = [64]>
+// CHECK-SAME:    #kf.simt<workgroup = [1, 1024], threads = [128], unroll = 8>
 kf.kernel @long(%x: tensor<?x5000xf32>) -> tensor<?x5000xf32> {
   %0 = kf.activation(relu) %x : tensor<?x5000xf32>
   kf.yield %0 : tensor<?x5000xf32>
@@ -83,7 +83,7 @@ kf.kernel @given(%x: tensor<?x40xf32>) -> tensor<?x40xf32>
 
 // Rows of a table are looked up whole, however long.
 // CHECK-LABEL: kf.kernel @table
-// CHECK-SAME:    #kf.simt<workgroup = [1, 0], threads = [64]>
+// CHECK-SAME:    #kf.simt<workgroup = [1, 0], threads = [256], unroll = 8>
 kf.kernel @table(%ids: tensor<?xi32>, %t: tensor<100x4096xf32>) -> tensor<?x4096xf32> {
   %0 = kf.embedding %ids, %t : tensor<?xi32>, tensor<100x4096xf32>
   kf.yield %0 : tensor<?x4096xf32>

@@ -276,4 +276,26 @@ TEST(DummyWeights, SaysWhatItCannotMake) {
   weights->release("x");
 }
 
+// Threads make parts of them.
+TEST(DummyWeights, LargeTensorsBeginLikeSmallOnes) {
+  for (DataType type : {DataType::F32, DataType::BF16, DataType::Q4_K}) {
+    const int64_t block = elementsPerBlock(type);
+    const int64_t part = isBlock(type) ? block << 15 : 1 << 20;
+    std::vector<std::string> bytes;
+    for (int64_t count : {part / 4, part + 8 * block, 2 * part + 20 * block}) {
+      DummyTensor tensor = {"t", type, {count}};
+      auto weights = DummyWeights::create({&tensor, 1}, 5);
+      ASSERT_TRUE(weights.ok()) << weights.message();
+      auto view = (*weights)->find("t");
+      ASSERT_TRUE(view.ok()) << view.message();
+      bytes.emplace_back(static_cast<const char *>(view->data), view->bytes);
+    }
+    EXPECT_TRUE(bytes[1].starts_with(bytes[0])) << nameOf(type);
+    EXPECT_TRUE(bytes[2].starts_with(bytes[1])) << nameOf(type);
+    // Parts differ.
+    const size_t size = bytes[0].size();
+    EXPECT_NE(bytes[2].substr(4 * size, size), bytes[0]) << nameOf(type);
+  }
+}
+
 } // namespace

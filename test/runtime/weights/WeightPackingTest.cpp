@@ -278,9 +278,9 @@ TEST(WeightPacking, FragmentsOfJoinedBlocks) {
       spec.type = type;
       spec.layout = {WeightLayout::Kind::Fragments};
       spec.stacked = stacked;
-      spec.shape =
-          stacked ? std::vector<int64_t>{2, firstRows, columns}
-                  : std::vector<int64_t>{firstRows + secondRows, columns};
+      spec.shape = stacked
+                       ? std::vector<int64_t>{2, firstRows, columns}
+                       : std::vector<int64_t>{firstRows + secondRows, columns};
       Result<AlignedBuffer> packed = packWeight(spec, source, {pool.get()});
       ASSERT_TRUE(packed.ok()) << packed.message();
       const int64_t blocks = columns / elementsPerBlock(type);

@@ -211,20 +211,25 @@ def KF_FlashMmaScheduleAttr : KF_ScheduleAttr<"FlashMma", "flash_mma"> {
   let summary = "attention on the matrix units of NVIDIA GPUs";
   let description = [{
     What `#kf.flash` does for caches of f16, bf16 and q8_0, with products of 16
-    by 8 by 16 elements (`mma.sync`), whose operands go from memory to
-    registers. Queries and weights, which are f32, are split into two numbers of
-    16 bits each, so that results are as exact as those of `#kf.flash`. Where
-    something comes out that is not finite, rows are computed again as
-    `#kf.flash` does, for a hidden key may hold a NaN.
+    by 8 by 16 elements (`mma.sync`). Where something comes out that is not
+    finite, rows are computed again as `#kf.flash` does, for a hidden key may
+    hold a NaN.
+
+    Where more than 8 rows are divided among warps, and keys are not, keys and
+    values go through shared memory, for all warps; queries and the weights of
+    softmax are rounded to the cache's type, and of q8_0 all are f16. Otherwise
+    keys and values go from memory to registers, and queries and weights, which
+    are f32, are split into two numbers of 16 bits each, so that results are as
+    exact as those of `#kf.flash`.
 
     - `workgroup`: [query rows, heads], as of `#kf.flash`.
-    - `keys`: keys of a warp's block: 16, 32 or 64.
-    - `threads`: [32, x, y]: a warp's, warps that divide the rows, and warps
-      that divide the keys.
+    - `keys`: keys of a block: 16, 32 or 64.
+    - `threads`: [32, x, y]: a warp's, warps that divide the rows, 16 each, and
+      warps that divide the keys.
 
     ```mlir
     #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 8]>
-    #kf.flash_mma<workgroup = [16, 4], keys = 64, threads = [32, 4, 1]>
+    #kf.flash_mma<workgroup = [32, 4], keys = 64, threads = [32, 8, 1]>
     ```
   }];
   let parameters = (ins

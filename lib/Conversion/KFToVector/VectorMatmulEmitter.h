@@ -1,0 +1,58 @@
+//===- VectorMatmulEmitter.h - Products in vector registers -----*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Where several register tiles share a panel that has to be converted, that is
+// done once, into scratch. A register tile holds rows x panel of the result
+// while it runs over all of K (Goto and van de Geijn, "Anatomy of
+// High-Performance Matrix Multiplication", 2008).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_LIB_CONVERSION_KFTOVECTOR_VECTORMATMULEMITTER_H
+#define KF_LIB_CONVERSION_KFTOVECTOR_VECTORMATMULEMITTER_H
+
+#include "MatmulEmitter.h"
+
+namespace mlir::kf {
+
+class VectorMatmulEmitter : public MatmulEmitter {
+public:
+  using MatmulEmitter::MatmulEmitter;
+
+protected:
+  /// Whether unpackPanel() converts anything.
+  virtual bool canUnpack() const = 0;
+  /// Converts panel `p` for the calls of sumTile() that follow; where unpacks()
+  /// alone.
+  virtual void unpackPanel(Value p) = 0;
+  /// Sums over K of `tileRows` rows from `firstRow` on and panel `p` of the
+  /// weight: vectors of `lanes` columns, by row, group and column.
+  virtual SmallVector<Value> sumTile(Value p, Value firstRow) = 0;
+
+  /// Whether panels are converted, once for several register tiles.
+  bool unpacks() const;
+  /// Whether a workgroup reads what is packed once, from memory.
+  bool readsOnce() const { return unpacks() || mostTiles <= 1; }
+
+  /// While panel `p` is multiplied with the rows from `firstRow` on, which
+  /// takes `steps` steps: prefetches step `step`'s share of the panel behind it
+  /// into a cache that holds panels.
+  void prefetchNext(Value p, Value firstRow, Value step, int64_t steps);
+  /// Elements between rows in scratch, `perLine` in a line of the cache: rows
+  /// of a register tile do not share sets of the nearest one.
+  int64_t rowStride(int64_t perLine) const;
+
+private:
+  void computePanels(Value firstPanel, Value panels) override;
+  void prefetchTile(Value firstRow, Value p);
+  void storeTile(Value firstRow, Value p, ArrayRef<Value> sums);
+};
+
+} // namespace mlir::kf
+
+#endif // KF_LIB_CONVERSION_KFTOVECTOR_VECTORMATMULEMITTER_H

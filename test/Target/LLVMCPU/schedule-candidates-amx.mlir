@@ -1,0 +1,35 @@
+// RUN: kf-opt %s -split-input-file --kf-set-target="target=#kf.cpu_target<cpu=\"sapphirerapids\",int8_dot=true,amx=true,workers=2>" --kf-set-layouts --kf-print-schedule-candidates -o /dev/null \
+// RUN:   | FileCheck %s --implicit-check-not="reduction = 1024"
+
+// One or two tiles of rows, and all of K at a time or parts of it.
+// CHECK-LABEL: kernel @prefill
+// CHECK-DAG:     s #kf.vector<workgroup = [256, 768], tile = [32, 32], reduction = 512, lanes = 16, dot = bf16> (default)
+// CHECK-DAG:     s #kf.vector<workgroup = [512, 768], tile = [32, 32], reduction = 512, lanes = 16, dot = bf16>
+// CHECK-DAG:     s #kf.vector<workgroup = [16, 32], tile = [16, 32], reduction = 256, lanes = 16, dot = bf16>
+// CHECK-DAG:     s #kf.vector<workgroup = [128, 384], tile = [32, 32], lanes = 16, dot = bf16>
+kf.kernel @prefill(%x: tensor<512x1024xf32>, %w: tensor<768x1024xbf16>) -> tensor<512x768xf32> {
+  %0 = kf.matmul %x, %w : tensor<512x1024xf32>, tensor<768x1024xbf16>
+  kf.yield %0 : tensor<512x768xf32>
+}
+
+// -----
+
+// What a product multiplies in stays as it is.
+// CHECK-LABEL: kernel @blocks
+// CHECK-NOT:     dot = i8
+// CHECK:         dot = bf16> (default)
+// CHECK-NOT:     dot = i8
+kf.kernel @blocks(%x: tensor<128x768xf32>, %w: tensor<256x768x!kf.quant<q4_k>>) -> tensor<128x256xf32> {
+  %0 = kf.matmul %x, %w : tensor<128x768xf32>, tensor<256x768x!kf.quant<q4_k>>
+  kf.yield %0 : tensor<128x256xf32>
+}
+
+// -----
+
+// Too few rows for tiles.
+// CHECK-LABEL: kernel @few
+// CHECK-NOT:     dot = bf16
+kf.kernel @few(%x: tensor<100x768xf32>, %w: tensor<256x768x!kf.quant<q4_k>>) -> tensor<100x256xf32> {
+  %0 = kf.matmul %x, %w : tensor<100x768xf32>, tensor<256x768x!kf.quant<q4_k>>
+  kf.yield %0 : tensor<100x256xf32>
+}
