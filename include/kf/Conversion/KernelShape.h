@@ -188,13 +188,14 @@ struct StreamShape {
   int64_t warpBlocks = 1;   ///< row blocks of a warp at a time
   int64_t rowWarps = 1;     ///< warps that divide row blocks: a divisor
   int64_t tilesOfRow = 0;   ///< tiles of K
-  int64_t chunkSteps = 0;   ///< steps of which x is in workgroup memory at a time
-  int64_t slices = 1;       ///< chunks of a share
-  bool hasSquares = false;  ///< of rows of x, which a norm scales
+  int64_t chunkSteps = 0; ///< steps of which x is in workgroup memory at a time
+  int64_t slices = 1;     ///< chunks of a share
+  bool hasSquares = false; ///< of rows of x, which a norm scales
 
   int64_t threads() const { return warps * lanes; }
-  /// K is divided into shares, one for each warp, which sum by themselves. Where
-  /// warps divide row blocks, those with the same have some shares at a time.
+  /// K is divided into shares, one for each warp, which sum by themselves.
+  /// Where warps divide row blocks, those with the same have some shares at a
+  /// time.
   int64_t sharesAtOnce() const { return warps / rowWarps; }
   int64_t rounds() const { return rowWarps; }
   /// Steps of a share.

@@ -203,18 +203,17 @@ private:
   void startCopies(const Cursor &cursor, Value slot) {
     auto copyBlock = [&](int64_t number) {
       Value to = code.advance(
-          ringPointer,
-          e.add(scaled(slot, slotBytes()),
-                e.index(number * stream.tiles * tileBytes)));
+          ringPointer, e.add(scaled(slot, slotBytes()),
+                             e.index(number * stream.tiles * tileBytes)));
       for (int64_t i = 0; i < stream.tiles; ++i) {
-        Value offset = e.add(
-            cursor.offset,
-            e.index((number * stream.tilesOfRow + i) * tileBytes));
+        Value offset =
+            e.add(cursor.offset,
+                  e.index((number * stream.tilesOfRow + i) * tileBytes));
         Value bytes = word(vectorBytes);
         if (stream.steps() * stream.warps * stream.tiles != stream.tilesOfRow) {
-          Value step = e.add(
-              scaled(cursor.step, stream.warps),
-              e.add(scaled(cursor.round, stream.sharesAtOnce()), share));
+          Value step =
+              e.add(scaled(cursor.step, stream.warps),
+                    e.add(scaled(cursor.round, stream.sharesAtOnce()), share));
           Value isInside =
               e.isLess(e.add(scaled(step, stream.tiles), e.index(i)),
                        e.index(stream.tilesOfRow));
@@ -283,12 +282,12 @@ private:
       args = repeat(
           e.index(stream.rounds()), args, [&](Value round, ValueRange values) {
             SmallVector<Value> before(values.drop_front(fixed));
-            SmallVector<Value> args = emitShare(round, values.take_front(fixed));
+            SmallVector<Value> args =
+                emitShare(round, values.take_front(fixed));
             SmallVector<Value> sums(ArrayRef(args).drop_front(fixed));
             args.resize(fixed);
             if (!addsRounds) {
-              Value place =
-                  e.add(scaled(round, stream.sharesAtOnce()), share);
+              Value place = e.add(scaled(round, stream.sharesAtOnce()), share);
               storeSums(block, place, sums);
               return args;
             }
@@ -307,18 +306,18 @@ private:
   SmallVector<Value> emitShare(Value round, ValueRange state) {
     SmallVector<Value> args(state);
     args.append(4 * stream.columnTiles() * stream.warpBlocks, e.f32(0.0));
-    return repeat(
-        e.index(stream.slices), args, [&](Value slice, ValueRange values) {
-          if (stream.chunks() > 1) {
-            e.barrier(); // before x is overwritten
-            stageX(round, slice);
-            e.barrier();
-          }
-          return repeat(e.index(stream.chunkSteps), values, [&](Value step,
-                                                                ValueRange all) {
-            return emitStep(step, all);
-          });
-        });
+    return repeat(e.index(stream.slices), args,
+                  [&](Value slice, ValueRange values) {
+                    if (stream.chunks() > 1) {
+                      e.barrier(); // before x is overwritten
+                      stageX(round, slice);
+                      e.barrier();
+                    }
+                    return repeat(e.index(stream.chunkSteps), values,
+                                  [&](Value step, ValueRange all) {
+                                    return emitStep(step, all);
+                                  });
+                  });
   }
 
   /// Multiplies the tiles of the oldest slot with step number `step` of the
@@ -351,8 +350,8 @@ private:
     startCopies(cursor, free);
     cursor = after(cursor);
 
-    Value firstTile = scaled(
-        e.add(scaled(step, stream.sharesAtOnce()), share), stream.tiles);
+    Value firstTile =
+        scaled(e.add(scaled(step, stream.sharesAtOnce()), share), stream.tiles);
     if (blockTiles) {
       constexpr int64_t pairs = 8;
       const int64_t ofBlock = 4 * stream.columnTiles();
@@ -459,8 +458,8 @@ private:
     XUnit unit;
     unit.row = div(number, units);
     if (units % StreamShape::lanes != 0)
-      unit.row = e.select(e.isLess(unit.row, rows), unit.row,
-                          e.sub(rows, e.index(1)));
+      unit.row =
+          e.select(e.isLess(unit.row, rows), unit.row, e.sub(rows, e.index(1)));
     Value inRow = rem(number, units);
     unit.pair = div(inRow, 4);
     unit.inPair = rem(inRow, 4);
@@ -565,16 +564,16 @@ private:
         }
         Value part = memref::LoadOp::create(
             b, loc, squares, e.add(scaled(row, stream.squares()), line));
-        sum = e.add(sum, isInside ? e.select(isInside, part, e.f32(0.0)) : part);
+        sum =
+            e.add(sum, isInside ? e.select(isInside, part, e.f32(0.0)) : part);
       }
       sum = addLanes(sum, lanes);
       Value mean = e.mul(sum, e.f32(1.0 / static_cast<double>(extent)));
       Value root = math::SqrtOp::create(
           b, loc, e.add(mean, e.f32(norm.getEps().convertToDouble())));
       Value scale = arith::DivFOp::create(b, loc, e.f32(1.0), root);
-      e.ifThen(e.isLess(lane, e.index(1)), [&] {
-        memref::StoreOp::create(b, loc, scale, scales, row);
-      });
+      e.ifThen(e.isLess(lane, e.index(1)),
+               [&] { memref::StoreOp::create(b, loc, scale, scales, row); });
     });
   }
 
@@ -751,9 +750,9 @@ private:
 
   Value xMemory, ring, sumMemory, squares, scales;
   Value lane, warp, group, inGroup; // of this thread; 4 lanes are a group
-  Value blocks, passes; // row blocks, and how often warps take some
-  Value total;          // a warp's steps for them
-  Value share, ownBlock; // of this warp, in the first round and pass
+  Value blocks, passes;             // row blocks, and how often warps take some
+  Value total;                      // a warp's steps for them
+  Value share, ownBlock;            // of this warp, in the first round and pass
   Value source;                     // of this lane's copies
   Value ringOfWarp;                 // bytes to its first slot
   Value ringPointer;                // to this lane's part of it

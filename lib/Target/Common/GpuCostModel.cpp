@@ -115,8 +115,8 @@ double secondsOfStream(KernelOp kernel, MatmulOp op, const KernelShape &shape,
   const double groups = groupsOf(op, shape, tokens);
   const double extent =
       cast<RankedTensorType>(op.getX().getType()).getDimSize(1);
-  const double steps = stream.passes() * stream.rounds() * stream.steps() *
-                       stream.warpBlocks;
+  const double steps =
+      stream.passes() * stream.rounds() * stream.steps() * stream.warpBlocks;
   const double staged = stream.rows * extent;
   GroupCost group;
   group.bytes =

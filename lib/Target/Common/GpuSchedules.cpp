@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // The policy of all GPU targets: the schedule of each kernel, with matrix units
-// where a GPU has them, and without subgroup operations elsewhere. What GPUs can
-// run is decided in GpuSupport.cpp.
+// where a GPU has them, and without subgroup operations elsewhere. What GPUs
+// can run is decided in GpuSupport.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -127,8 +127,7 @@ private:
     const int64_t tiles = hasBlocks ? 1 : memory >= 2 * streamMemory ? 4 : 2;
     if (rows > 8 && memory <= streamMemory)
       rows = llvm::divideCeil(rows, 2);
-    const int64_t ofBlock =
-        ::kf::FragmentTile::rows / (op.getGlu() ? 2 : 1);
+    const int64_t ofBlock = ::kf::FragmentTile::rows / (op.getGlu() ? 2 : 1);
     const int64_t blocks = llvm::divideCeil(type.getDimSize(1), ofBlock);
     const int64_t multiprocessors =
         limits.multiprocessors > 0 ? limits.multiprocessors : 128;

@@ -44,8 +44,8 @@ kf.kernel @plain(%x: tensor<1x256xf32>, %w: tensor<96x256xbf16, #kf.fragments>) 
 // -----
 
 // The scale of a norm is multiplied to the sums; x past the end is zero, and so
-// are tiles, which are not read then. K comes in parts: a later one begins with
-// the sums of those before. Rows 8 to 15 have columns of their own.
+// are tiles, which are not read then. x comes in parts, between which copies go
+// on. Rows 8 to 15 have columns of their own.
 kf.kernel @norm_in_parts(%x: tensor<?x300xf32>, %g: tensor<300xf32>, %w: tensor<2x40x300xf16, #kf.fragments>) -> tensor<?x40xf32>
     attributes {schedule = #kf.stream<workgroup = [16, 8], warps = 2, tiles = 2, stages = 2, reduction = 256>} {
   %n = kf.rms_norm %x, %g eps(1.0e-5) : tensor<?x300xf32>, tensor<300xf32>
@@ -56,26 +56,59 @@ kf.kernel @norm_in_parts(%x: tensor<?x300xf32>, %g: tensor<300xf32>, %w: tensor<
 // CHECK-SAME:    workgroup(%[[X:.*]] : memref<1024xvector<4xi32>, #gpu.address_space<workgroup>>,
 // CHECK-SAME:              %[[RING:.*]] : memref<256xvector<4xi32>, #gpu.address_space<workgroup>>,
 // CHECK-SAME:              %[[SUMS:.*]] : memref<1024xf32, #gpu.address_space<workgroup>>,
-// CHECK-SAME:              %[[SQUARES:.*]] : memref<32xf32, #gpu.address_space<workgroup>>,
+// CHECK-SAME:              %[[SQUARES:.*]] : memref<256xf32, #gpu.address_space<workgroup>>,
 // CHECK-SAME:              %[[SCALES:.*]] : memref<16xf32, #gpu.address_space<workgroup>>)
 // CHECK:         %[[BYTES:.*]] = arith.select %{{.*}}, %c16_i32, %c0_i32 : i32
 // CHECK:         nvvm.cp.async.shared.global %{{.*}}, %{{.*}}, 16, cache = cg, %[[BYTES]]
 // CHECK:         scf.for %{{.*}} = %c0 to %c2 step %c1
-// CHECK-COUNT-5:   nvvm.shfl.sync {{ ?}}bfly
-// CHECK:           memref.store %{{.*}}, %[[SQUARES]]
-// CHECK:           gpu.barrier
-// CHECK:           memref.load %[[SUMS]]
+// CHECK-NEXT:      gpu.barrier
 // CHECK:           scf.for
+// CHECK-COUNT-2:     nvvm.shfl.sync {{ ?}}bfly
+// CHECK:             memref.store %{{.*}}, %[[SQUARES]]
+// CHECK:           gpu.barrier
+// CHECK:           scf.for %{{.*}} = %c0 to %c4 step %c1
 // CHECK:             nvvm.cp.async.wait.group 0
+// CHECK:             nvvm.cp.async.commit.group
 // CHECK-COUNT-8:     nvvm.mma.sync {{.*}} : (vector<2xf16>, vector<2xf16>, f32)
 // CHECK-NOT:         nvvm.mma.sync
-// CHECK:           nvvm.cp.async.commit.group
-// CHECK:           gpu.barrier
+// CHECK:         memref.store %{{.*}}, %[[SUMS]]
 // CHECK:         gpu.barrier
 // CHECK:         math.sqrt
 // CHECK:         memref.store %{{.*}}, %[[SCALES]]
 // CHECK:         gpu.barrier
 // CHECK:         memref.load %[[SCALES]]
+
+// -----
+
+// Each of two warps has two of three row blocks, and both shares of K one after
+// the other: it adds up what they have, from -0 on, so that there is one sum
+// of each element. A load of x is for both row blocks, and a row block that
+// there is not is neither read nor stored.
+kf.kernel @blocks_of_warps(%x: tensor<8x128xf32>, %w: tensor<48x128xbf16, #kf.fragments>) -> tensor<8x48xf32>
+    attributes {schedule = #kf.stream<workgroup = [8, 48], warps = 2, tiles = 2, stages = 2>} {
+  %0 = kf.matmul %x, %w : tensor<8x128xf32>, tensor<48x128xbf16, #kf.fragments>
+  kf.yield %0 : tensor<8x48xf32>
+}
+// CHECK-LABEL: gpu.func @blocks_of_warps
+// CHECK-SAME:    workgroup(%[[X:.*]] : memref<128xvector<4xi32>, #gpu.address_space<workgroup>>,
+// CHECK-SAME:              %[[RING:.*]] : memref<512xvector<4xi32>, #gpu.address_space<workgroup>>,
+// CHECK-SAME:              %[[SUMS:.*]] : memref<768xf32, #gpu.address_space<workgroup>>)
+// CHECK:         %[[NOTHING:.*]] = arith.constant -0.000000e+00 : f32
+// CHECK:         arith.cmpi {{.*}}%c3
+// CHECK-COUNT-2: nvvm.cp.async.shared.global
+// CHECK:         scf.for %{{.*}} = %c0 to %c2 step %c1 iter_args({{.*}} = %[[NOTHING]]
+// CHECK-NEXT:      gpu.barrier
+// CHECK:           gpu.barrier
+// CHECK:           nvvm.cp.async.wait.group 0
+// CHECK-COUNT-4:   memref.load %[[RING]]
+// CHECK:           memref.load %[[X]]
+// CHECK-COUNT-4:   nvvm.mma.sync
+// CHECK:           memref.load %[[X]]
+// CHECK-COUNT-4:   nvvm.mma.sync
+// CHECK-NOT:       nvvm.mma.sync
+// CHECK:           arith.addf
+// CHECK:         scf.if
+// CHECK:           memref.store %{{.*}}, %[[SUMS]]
 
 // -----
 

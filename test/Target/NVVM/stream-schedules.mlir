@@ -3,14 +3,14 @@
 // Few rows with a weight for matrix units stream it; others do not.
 module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors = 132>} {
   // CHECK-LABEL: kf.kernel @gate_up
-  // CHECK-SAME:    #kf.stream<workgroup = [1, 56], warps = 8, tiles = 2, stages = 4, reduction = 2048>
+  // CHECK-SAME:    #kf.stream<workgroup = [1, 56], warps = 8, tiles = 2, stages = 3>
   kf.kernel @gate_up(%x: tensor<1x4096xf32>, %w: tensor<2x14336x4096xbf16, #kf.fragments>) -> tensor<1x14336xf32> {
     %0 = kf.matmul %x, %w glu(silu) : tensor<1x4096xf32>, tensor<2x14336x4096xbf16, #kf.fragments>
     kf.yield %0 : tensor<1x14336xf32>
   }
   // x in parts.
   // CHECK-LABEL: kf.kernel @down
-  // CHECK-SAME:    #kf.stream<workgroup = [1, 16], warps = 8, tiles = 2, stages = 2, reduction = 7168>
+  // CHECK-SAME:    #kf.stream<workgroup = [1, 16], warps = 8, tiles = 2, stages = 4, reduction = 3584>
   kf.kernel @down(%x: tensor<1x14336xf32>, %w: tensor<4096x14336xbf16, #kf.fragments>) -> tensor<1x4096xf32> {
     %0 = kf.matmul %x, %w : tensor<1x14336xf32>, tensor<4096x14336xbf16, #kf.fragments>
     kf.yield %0 : tensor<1x4096xf32>
