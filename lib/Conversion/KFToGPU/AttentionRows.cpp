@@ -104,10 +104,11 @@ Value AttentionRows::positionOf(const Row &row) {
 
 LogicalResult AttentionRows::forQueries(
     int64_t count, Value first, int64_t width, double scale,
-    function_ref<void(Value local, Value offset, Value q)> body) {
+    function_ref<void(Value local, Value offset, Value q)> body,
+    int64_t atOnce) {
   Value factor = e.f32(scale);
   bool hasAll = dim % width == 0;
-  auto take = [&](const Row &row, Value local, Value offset) {
+  auto read = [&](const Row &row, Value offset) -> Value {
     Value at = e.add(first, offset), inside = row.exists;
     if (!hasAll) {
       Value exists = e.isLess(at, e.index(dim));
@@ -115,14 +116,30 @@ LogicalResult AttentionRows::forQueries(
       at = e.select(exists, at, first);
     }
     Value q = e.mul(e.load(op.getQ(), {row.token, row.head, at}, 0), factor);
-    body(local, offset, e.select(inside, q, e.f32(0.0)));
+    return e.select(inside, q, e.f32(0.0));
   };
   if (e.isLoadable(op.getQ())) {
-    e.forThreads(e.index(count * width), [&](Value i) {
-      Value local = arith::DivUIOp::create(b, loc, i, e.index(width));
-      take(find(local), local,
-           arith::RemUIOp::create(b, loc, i, e.index(width)));
-    });
+    const int64_t threads = e.shape.threadCount;
+    while (atOnce > 1 && count * width % (threads * atOnce) != 0)
+      atOnce /= 2;
+    struct Element {
+      Value local, offset, q;
+    };
+    auto visit = [&](Value i, ValueRange) {
+      SmallVector<Element> elements;
+      for (int64_t n = 0; n < atOnce; ++n) {
+        Value number = n == 0 ? i : e.add(i, e.index(n * threads));
+        Value local = arith::DivUIOp::create(b, loc, number, e.index(width));
+        Row row = find(local);
+        Value offset = arith::RemUIOp::create(b, loc, number, e.index(width));
+        elements.push_back({local, offset, read(row, offset)});
+      }
+      for (const Element &element : elements)
+        body(element.local, element.offset, element.q);
+      return SmallVector<Value>();
+    };
+    e.loop(e.thread, e.index(count * width), e.index(threads * atOnce), {},
+           visit);
     return success();
   }
   LogicalResult result = success();
@@ -130,8 +147,9 @@ LogicalResult AttentionRows::forQueries(
     Row row = find(local);
     result = e.prepareRow(op.getQ(), {row.token, row.head});
     if (succeeded(result))
-      e.forThreads(e.index(width),
-                   [&](Value offset) { take(row, local, offset); });
+      e.forThreads(e.index(width), [&](Value offset) {
+        body(local, offset, read(row, offset));
+      });
   });
   return result;
 }

@@ -50,11 +50,12 @@ public:
   Value positionOf(const Row &row);
   /// Calls `body` for columns [first, first + width) of the queries of `count`
   /// rows of the block, with the row, its number, the column from `first` on,
-  /// and the element times `scale`; 0 where there is none. All threads must
-  /// come here.
+  /// and the element times `scale`; 0 where there is none. A thread reads up to
+  /// `atOnce` of them before the first is used. All threads must come here.
   LogicalResult
   forQueries(int64_t count, Value first, int64_t width, double scale,
-             function_ref<void(Value local, Value offset, Value q)> body);
+             function_ref<void(Value local, Value offset, Value q)> body,
+             int64_t atOnce = 1);
   /// Where keys, or values, of the tile's head begin in the page that holds
   /// `position`.
   Value keysAt(Value position);

@@ -96,9 +96,9 @@ kf.kernel @prefill(%q: tensor<?x4x80xf32>, %c: !kf.kv_cache<layers = 1, kv_heads
 // CHECK:         gpu.barrier
 // CHECK:         nvvm.cp.async.shared.global {{.*}}, 16, cache = cg
 // CHECK:         nvvm.cp.async.commit.group
-// One part of each query, with the sign of the scale.
+// One part of each query, with the sign of the scale, eight at once.
 // CHECK:         arith.mulf %{{.*}}, %cst{{[_0-9]*}}
-// CHECK-COUNT-1: arith.truncf %{{.*}} : f32 to bf16
+// CHECK-COUNT-8: arith.truncf %{{.*}} : f32 to bf16
 // CHECK-NOT:     arith.truncf
 // CHECK:         nvvm.cp.async.wait.group 0
 // CHECK:         gpu.barrier
