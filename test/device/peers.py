@@ -498,7 +498,8 @@ def table(columns, rows):
     print("\n| " + " | ".join(columns) + " |")
     print("|" + " --- |" * len(columns))
     for row in rows:
-        print("| " + " | ".join(str(cell) for cell in row) + " |")
+        print("| " + " | ".join(str(cell).replace("|", "/") for cell in row) +
+              " |")
 
 
 def read_ours(folder):
@@ -533,8 +534,8 @@ def print_models(results, ours):
     peers = {(r["name"], r["test"], r["batch"], r["depth"]): r
              for r in results.rows if r["kind"] == "model"}
     mine = {row[:5]: row[5] for row in ours}
-    # Peers that have nothing of ours beside them stand alone.
-    keys = list(mine) or [(n, "bf16", t, b, d) for n, t, b, d in peers]
+    # Those that have nothing of ours beside them stand alone.
+    keys = list(set(mine) | {(n, "bf16", t, b, d) for n, t, b, d in peers})
     order = {"bf16": 0, "q8_0": 1, "q4_k": 2, "q4_0": 3}
     keys.sort(key=lambda k: (k[0] != "llama-3.2-1b", k[0], order.get(k[1], 9),
                              k[2] != "tg", k[4], k[3], len(k[2]), k[2]))
@@ -608,7 +609,11 @@ def main():
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
     if options.check:
-        import_torch()
+        try:
+            import_torch()
+        except ImportError as error:
+            print(f"peers.py: error: no torch: {error}", file=sys.stderr)
+            return 1
         return check()
     results = Results(options.json)
     if options.no_measure:
