@@ -1,22 +1,26 @@
 #!/usr/bin/env bash
-# Runs the suites that pack.sh has packed, on this machine's GPUs. See README.md
-# beside it.
+# Runs the suites that pack.sh has packed, on this machine's GPUs, or measures
+# models beside their peers there. See README.md beside it.
 set -uo pipefail
 
 usage() {
   cat <<'EOF'
-usage: run.sh ARCHIVE.tar.xz
+usage: run.sh [--bench] ARCHIVE.tar.xz
 
 Runs the suites of an archive that pack.sh made, prints a table, and ends with
-1 if anything failed.
+1 if anything failed. With --bench, measures models of random weights instead,
+PyTorch and the GPU's ceilings beside them, and prints tables in Markdown.
 EOF
 }
 
 [[ ${1:-} != -h && ${1:-} != --help ]] || { usage; exit 0; }
-[[ $# -eq 1 ]] || { usage >&2; exit 2; }
+bench=
+[[ ${1:-} != --bench ]] || { bench=1; shift; }
+[[ $# -eq 1 && $1 != -* ]] || { usage >&2; exit 2; }
 
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 read -r -a devices <<< "${KF_DEVICES:-cuda vulkan}"
-limit=${KF_SECONDS:-470}
+limit=${KF_SECONDS:-$((bench ? 150 : 470))}
 shards=${KF_SHARDS:-$(nproc)}
 ((shards <= 16)) || shards=16
 work=$(mktemp -d)
@@ -149,7 +153,80 @@ commands() {
   row kf-run "$device" "$passed" "$failed" 0 "$begin"
 }
 
+# measure MODEL FORMAT NAME OPTION...: MODEL.FORMAT.NAME.json in $ours.
+measure() {
+  local name=$1.$2.$3 model=$1 format=$2 code
+  shift 3
+  if (($(left) < 5)); then
+    echo "$name: not begun, $limit seconds are over" >> "$logs/lost"
+    failures=$((failures + 1))
+    return
+  fi
+  # What is finished is whole JSON when the limit interrupts the rest.
+  timeout -s INT -k 5 "$(left)" "$kf_run" bench "$model" --dummy-weights \
+    --weight-type "$format" --device "$bench_device" -r "$repetitions" "$@" \
+    -o json > "$ours/$name.json" 2> "$logs/$name.err"
+  code=$?
+  if ((code != 0)); then
+    echo "$name: exit code $code: $(grep -v '^$' "$logs/$name.err" |
+      tail -n 1)" >> "$logs/lost"
+    failures=$((failures + 1))
+    [[ -s $ours/$name.json ]] || rm -f "$ours/$name.json"
+  fi
+}
+
+# Models of random weights beside PyTorch.
+measure_all() {
+  local ours=$logs/bench repetitions=${KF_REPETITIONS:-3} models model peers=()
+  local bench_device=${KF_BENCH_DEVICE:-cuda}
+  read -r -a models <<< "${KF_MODELS:-llama-3-8b:bf16 llama-3-8b:q4_k \
+    llama-3.2-1b:bf16 llama-3-8b:q8_0 llama-3-8b:q4_0}"
+  mkdir -p "$ours"
+  rm -f "$ours"/*.json "$logs/lost" "$logs/peers.jsonl"
+  if ! command -v python3 > /dev/null; then
+    echo "python3 is missing: no peers"
+  elif [[ ! -e $here/peers.py ]]; then
+    echo "peers.py is not beside run.sh: no peers"
+  else
+    peers=(python3 "$here/peers.py" --json "$logs/peers.jsonl")
+    # It ends by itself; whatever hangs must leave time for ours.
+    TORCHINDUCTOR_CACHE_DIR=$work/cache/torch \
+      within 85 "${peers[@]}" --seconds "${KF_PEER_SECONDS:-60}" \
+      > "$logs/peers.log" 2> "$logs/peers.err" ||
+      echo "peers.py: exit code $?: $(tail -n 1 "$logs/peers.err")"
+  fi
+  for model in "${models[@]}"; do
+    measure "${model%:*}" "${model#*:}" short -p 512,2048 -n 64 -b 1,16
+  done
+  for model in "${models[@]}"; do
+    measure "${model%:*}" "${model#*:}" long -p 0 -n 64 -d 8000
+  done
+  if ((${#peers[@]})); then
+    "${peers[@]}" --no-measure --ours "$ours" || failures=$((failures + 1))
+  else
+    printf '\n| model, weights | test | batch | tok/s |\n| --- | --- | --- | --- |\n'
+    awk '{gsub(/[",]/, ""); value[$1] = $2}
+         /^    test:/ {test = $0; sub(/.*test: /, "", test)}
+         /^  }/ {n = split(FILENAME, path, "/"); sub(/\.[a-z]*\.json/, "", path[n])
+                 printf "| %s | %s | %s | %.1f |\n", path[n], test,
+                        value["batch:"], value["avg_ts:"]}' "$ours"/*.json
+  fi
+}
+
 printf 'revision %s\n' "$(cat "$work/revision")"
+if [[ -n $bench ]]; then
+  "$kf_run" devices > "$logs/devices"
+  grep "^${KF_BENCH_DEVICE:-cuda}" "$logs/devices"
+  measure_all
+  printf '\n%d seconds\n' "$SECONDS"
+  if ((failures > 0)); then
+    printf '%d not measured; logs are in %s\n' "$failures" "$logs"
+    [[ ! -e $logs/lost ]] || cat "$logs/lost"
+    exit 1
+  fi
+  [[ -n ${KF_LOGS:-} ]] || rm -rf "$work"
+  exit 0
+fi
 "$kf_run" devices | tee "$logs/devices"
 printf '\n%-11s %-8s %7s %7s %7s %8s\n' suite device passed failed skipped seconds
 for device in "${devices[@]}"; do
