@@ -157,10 +157,22 @@ struct MmaShape {
   int64_t sums() const {
     return rowUnits() * lineUnits() * unitRows * unitLines / warp;
   }
+  /// Whether 4 warps at a time can multiply 64 lines with all rows, which they
+  /// read from workgroup memory themselves, where the chip has such
+  /// instructions (sm_90a); others multiply the same tile by units.
+  bool isForWarpgroups() const {
+    return rowWarps == 1 && lineWarps % 4 == 0 && lineUnits() == 1 &&
+           rows <= 256 && step == 64 && stages >= 3;
+  }
+  /// What a stage's address is a multiple of then.
+  static constexpr int64_t warpgroupAlignment = 1024;
   /// Bytes of a stage in workgroup memory: 16-bit floats.
   int64_t rowBytes() const { return 2 * rows * step; }
   int64_t stageBytes() const { return 2 * (rows + lines) * step; }
 };
+
+/// Whether the target of `op`'s module has the instructions of warpgroups.
+bool hasWarpgroups(Operation *op);
 
 /// What a workgroup of a product of few rows does at a time; see
 /// lib/Conversion/KFToGPU/StreamMatmulEmitter.cpp. Tiles are those of

@@ -203,6 +203,12 @@ static Type elementOf(Value tensor) {
   return cast<RankedTensorType>(tensor.getType()).getElementType();
 }
 
+bool mlir::kf::hasWarpgroups(Operation *op) {
+  auto target = op->getParentOfType<ModuleOp>()->getAttrOfType<CudaTargetAttr>(
+      kTargetAttrName);
+  return target && target.getChip() == "sm_90a";
+}
+
 /// The shape of a product on matrix units.
 static FailureOr<KernelShape> getShape(KernelOp kernel,
                                        MmaScheduleAttr schedule, FailFn fail) {
@@ -249,6 +255,8 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
   shape.threads = {mma.threads(), 1, 1};
   shape.threadCount = mma.threads();
   shape.workgroupBytes = MmaSums(mma).workgroupBytes();
+  if (mma.isForWarpgroups())
+    shape.workgroupBytes += MmaShape::warpgroupAlignment;
   return shape;
 }
 

@@ -29,7 +29,11 @@ public:
 
 private:
   LogicalResult emitProduct() override {
-    ring = code.workgroupBytes(layout.workgroupBytes());
+    const bool isForWarpgroups =
+        mma.isForWarpgroups() && hasWarpgroups(e.kernel);
+    ring = code.workgroupBytes(shape.workgroupBytes);
+    if (isForWarpgroups)
+      ring = code.align(ring, MmaShape::warpgroupAlignment);
     factor = cast<RankedTensorType>(op.getX().getType()).getElementType();
     MmaStaging x(e, MmaOperand(e, op.getX(), factor), mma.rows, /*offset=*/0,
                  [&](Value line) -> MmaStaging::Line {
@@ -38,6 +42,8 @@ private:
     lines = createMmaLines(e, op, product, columns, mma.rowBytes());
     if (!lines)
       return failure();
+    if (isForWarpgroups)
+      return storeTile(sumUpWarpgroups(x));
     findTiles(x);
     return storeTile(sumUp(x));
   }
@@ -100,6 +106,73 @@ private:
           return sums;
         });
     return SmallVector<Value>(steps.getResults().take_front(sumCount));
+  }
+
+  /// The same by warpgroups, which multiply a stage while what the next one
+  /// needs is done. Two in turn have registers of their own for their lines:
+  /// units still read those of the one before.
+  SmallVector<Value> sumUpWarpgroups(MmaStaging &x) {
+    auto copy = [&](Value at, Value k) {
+      Value stage = code.advance(ring, at);
+      x.copy(stage, k);
+      lines->copy(stage, k);
+    };
+    // The stage before the last may still be read.
+    const int64_t ahead = mma.stages - 2;
+    for (int64_t i = 0; i < ahead; ++i) {
+      if (i * mma.step < extent)
+        copy(e.index(i * mma.stageBytes()), e.index(i * mma.step));
+      code.commitCopies();
+    }
+    lines->store(ring, lines->fetch(e.index(0)), 0, 1);
+    SmallVector<Value> carried = product.zeros();
+    const size_t sumCount = carried.size();
+    llvm::append_range(carried, lines->fetch(e.index(mma.step)));
+    const size_t fetchedCount = carried.size() - sumCount;
+    carried.push_back(e.index(0));
+    carried.push_back(e.index(ahead * mma.stageBytes()));
+    const int64_t inTurn = llvm::divideCeil(extent, mma.step) % 2 == 0 ? 2 : 1;
+    auto steps = e.loop(
+        e.index(0), e.index(extent), e.index(inTurn * mma.step), carried,
+        [&](Value first, ValueRange args) {
+          SmallVector<Value> sums(args.take_front(sumCount));
+          SmallVector<Value> fetched(args.drop_back(2).take_back(fetchedCount));
+          Value read = args.end()[-2], write = args.end()[-1];
+          for (int64_t turn = 0; turn < inTurn; ++turn) {
+            Value k = e.add(first, e.index(turn * mma.step));
+            code.waitForCopies(ahead - 1);
+            code.fenceShared();
+            e.barrier();
+            Value stage = code.advance(ring, read);
+            SmallVector<Value> words;
+            const int64_t count = mma.step / MmaShape::unitStep;
+            for (int64_t step = 0; step < count; ++step)
+              llvm::append_range(words, lines->load(stage, 0, step));
+            Value next = e.add(k, e.index(ahead * mma.step));
+            e.ifThen(e.isLess(next, e.index(extent)),
+                     [&] { copy(write, next); });
+            code.commitCopies();
+            SmallVector<Value> coming =
+                lines->fetch(e.add(k, e.index(2 * mma.step)));
+            Value ofRows = code.describeRows(stage);
+            code.fenceWarpgroup();
+            for (int64_t step = 0; step < count; ++step)
+              sums =
+                  code.beginProducts(factor, ArrayRef(words).slice(4 * step, 4),
+                                     ofRows, step, sums);
+            code.commitProducts();
+            read = nextStage(read);
+            write = nextStage(write);
+            lines->store(code.advance(ring, read), fetched, 0, 1);
+            fetched = std::move(coming);
+            code.waitForProducts(inTurn - 1);
+          }
+          llvm::append_range(sums, fetched);
+          sums.push_back(read);
+          sums.push_back(write);
+          return sums;
+        });
+    return code.waitForSums(steps.getResults().take_front(sumCount));
   }
 
   /// Waits for the stage behind the one that is multiplied.

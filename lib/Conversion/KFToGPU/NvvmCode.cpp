@@ -104,3 +104,118 @@ SmallVector<Value> NvvmCode::multiplyAdd(Type element, ValueRange left,
     values.push_back(LLVM::ExtractValueOp::create(b, loc, added, i));
   return values;
 }
+
+//===----------------------------------------------------------------------===//
+// Warpgroups
+//===----------------------------------------------------------------------===//
+
+Value NvvmCode::align(Value pointer, int64_t bytes) {
+  Type word = b.getI32Type();
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(value));
+  };
+  Value address = LLVM::PtrToIntOp::create(b, loc, word, pointer);
+  Value below = arith::SubIOp::create(b, loc, constant(0), address);
+  Value rest = arith::AndIOp::create(b, loc, below, constant(bytes - 1));
+  return advance(pointer, Value(arith::IndexCastUIOp::create(
+                              b, loc, b.getIndexType(), rest)));
+}
+
+/// NVVM's ops read both operands from shared memory.
+Value NvvmCode::assembly(StringRef text, StringRef constraints, Type result,
+                         ValueRange operands) {
+  auto op = LLVM::InlineAsmOp::create(
+      b, loc, result ? TypeRange(result) : TypeRange(), operands, text,
+      constraints, /*has_side_effects=*/true, /*is_align_stack=*/false,
+      LLVM::tailcallkind::TailCallKind::None,
+      LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT),
+      ArrayAttr());
+  return result ? op.getResult(0) : Value();
+}
+
+void NvvmCode::fenceShared() {
+  assembly("fence.proxy.async.shared::cta;", "~{memory}", {}, {});
+}
+
+Value NvvmCode::describeRows(Value pointer) {
+  // In units of 16 bytes: the address, and 8 rows, of 128 bytes each. Bit 62
+  // says how chunks change places.
+  constexpr uint64_t rest = uint64_t(1) << 62 | uint64_t(64) << 32 | 1 << 16;
+  Type type = b.getI64Type();
+  Value address = LLVM::PtrToIntOp::create(b, loc, b.getI32Type(), pointer);
+  Value chunk = arith::ShRUIOp::create(
+      b, loc, address,
+      arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(4)));
+  Value wide = arith::ExtUIOp::create(b, loc, type, chunk);
+  return arith::OrIOp::create(
+      b, loc, wide,
+      arith::ConstantOp::create(
+          b, loc, b.getI64IntegerAttr(static_cast<int64_t>(rest))));
+}
+
+void NvvmCode::fenceWarpgroup() {
+  assembly("wgmma.fence.sync.aligned;", "~{memory}", {}, {});
+}
+void NvvmCode::commitProducts() {
+  assembly("wgmma.commit_group.sync.aligned;", "~{memory}", {}, {});
+}
+void NvvmCode::waitForProducts(int64_t groups) {
+  assembly("wgmma.wait_group.sync.aligned " + std::to_string(groups) + ";",
+           "~{memory}", {}, {});
+}
+
+/// Of `count` floats that are results and operands, these behind `others`.
+static std::string constraintsOf(int64_t count, StringRef others) {
+  std::string text, tied;
+  for (int64_t i = 0; i < count; ++i) {
+    text += "=f,";
+    tied += "," + std::to_string(i);
+  }
+  return others.empty() ? text + tied.substr(1) : text + others.str() + tied;
+}
+
+static LLVM::LLVMStructType structOf(OpBuilder &b, int64_t count) {
+  return LLVM::LLVMStructType::getLiteral(
+      b.getContext(), SmallVector<Type>(count, b.getF32Type()));
+}
+
+SmallVector<Value> NvvmCode::beginProducts(Type element, ValueRange left,
+                                           Value rows, int64_t step,
+                                           ValueRange sums) {
+  const int64_t count = sums.size();
+  auto operand = [](int64_t number) { return "$" + std::to_string(number); };
+  const std::string type = element.isF16() ? "f16" : "bf16";
+  std::string text = "wgmma.mma_async.sync.aligned.m64n" +
+                     std::to_string(2 * count) + "k16.f32." + type + "." +
+                     type + " {";
+  for (int64_t i = 0; i < count; ++i)
+    text += (i ? ", " : "") + operand(i);
+  text += "}, {";
+  for (int64_t i = 0; i < 4; ++i)
+    text += (i ? ", " : "") + operand(count + i);
+  // Added to the sums; nothing negated, rows along K.
+  text += "}, " + operand(count + 4) + ", 1, 1, 1, 0;";
+  // A step of 16 is two units of 16 bytes.
+  Value from = arith::AddIOp::create(
+      b, loc, rows,
+      arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(2 * step)));
+  SmallVector<Value> operands(left);
+  operands.push_back(from);
+  llvm::append_range(operands, sums);
+  Value added = assembly(text, constraintsOf(count, "r,r,r,r,l"),
+                         structOf(b, count), operands);
+  SmallVector<Value> values;
+  for (int64_t i = 0; i < count; ++i)
+    values.push_back(LLVM::ExtractValueOp::create(b, loc, added, i));
+  return values;
+}
+
+SmallVector<Value> NvvmCode::waitForSums(ValueRange sums) {
+  const int64_t count = sums.size();
+  Value waited = assembly("wgmma.wait_group.sync.aligned 0;",
+                          constraintsOf(count, ""), structOf(b, count), sums);
+  SmallVector<Value> values;
+  for (int64_t i = 0; i < count; ++i)
+    values.push_back(LLVM::ExtractValueOp::create(b, loc, waited, i));
+  return values;
+}

@@ -53,7 +53,35 @@ public:
   SmallVector<Value> multiplyAdd(Type element, ValueRange left,
                                  ValueRange right, ValueRange sums);
 
+  // Of sm_90a: 4 warps (a warpgroup) multiply together, and go on while they
+  // do.
+
+  /// `pointer`, of shared memory, at the next multiple of `bytes`.
+  Value align(Value pointer, int64_t bytes);
+  /// Makes what this thread has written to shared memory, or copied there and
+  /// waited for, visible to warpgroups' units behind the next barrier.
+  void fenceShared();
+  /// What beginProducts() takes for rows of 64 elements at `pointer`, where
+  /// chunk c of 16 bytes of row r is in place c xor r % 8 of its 128 bytes.
+  Value describeRows(Value pointer);
+  /// Orders registers with what follows.
+  void fenceWarpgroup();
+  /// Starts to add the products of 64 lines, of which each warp has 16, and as
+  /// many rows as there are `sums` (4 for 8 rows) along 16 columns, from number
+  /// 16 * `step` of the rows' on. `left` and sums are as multiplyAdd()'s;
+  /// neither is to be touched before the wait.
+  SmallVector<Value> beginProducts(Type element, ValueRange left, Value rows,
+                                   int64_t step, ValueRange sums);
+  void commitProducts();
+  /// Waits until at most `groups` groups of products are under way.
+  void waitForProducts(int64_t groups);
+  /// Waits for all, and gives the sums.
+  SmallVector<Value> waitForSums(ValueRange sums);
+
 private:
+  Value assembly(StringRef text, StringRef constraints, Type result,
+                 ValueRange operands);
+
   GPUEmitter &e;
   OpBuilder &b;
   Location loc;

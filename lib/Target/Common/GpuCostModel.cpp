@@ -37,8 +37,10 @@ constexpr double kMemoryLatency = 600, kSharedLatency = 30, kBarrier = 40;
 constexpr double kWarpCycles = 0.25;
 /// Multiply-adds in the time of one load from workgroup memory.
 constexpr double kSharedLoad = 4;
-/// Multiply-adds of matrix units, and bytes of shared memory, a cycle.
-constexpr double kMmaProducts = 1024, kSharedBytes = 128;
+/// Multiply-adds of matrix units, for warps and for warpgroups, and bytes of
+/// shared memory, a cycle.
+constexpr double kMmaProducts = 1024, kWarpgroupProducts = 2048,
+                 kSharedBytes = 128;
 /// How much faster than memory the second-level cache is.
 constexpr double kCacheRate = 3;
 /// Seconds to start a workgroup, over all multiprocessors, and a kernel.
@@ -213,16 +215,20 @@ double secondsOfMma(KernelOp kernel, MatmulOp op, const KernelShape &shape,
   double extent = cast<RankedTensorType>(op.getX().getType()).getDimSize(1);
   double steps = std::ceil(extent / mma.step);
   double groups = groupsOf(op, shape, tokens);
-  // Every warp reads its rows and lines from shared memory.
+  // Every warp reads its rows and lines from shared memory; warpgroups' units
+  // read rows.
+  const bool byWarpgroups = mma.isForWarpgroups() && hasWarpgroups(kernel);
   double warps = mma.rowWarps * mma.lineWarps;
-  double read = 2.0 * mma.step * warps *
-                (mma.rowUnits() * MmaShape::unitRows +
-                 mma.lineUnits() * MmaShape::unitLines);
+  double ofWarp = mma.rowUnits() * MmaShape::unitRows;
+  if (byWarpgroups)
+    ofWarp /= 4;
+  ofWarp += mma.lineUnits() * MmaShape::unitLines;
+  double read = 2.0 * mma.step * warps * ofWarp;
+  double rate = byWarpgroups ? kWarpgroupProducts : kMmaProducts;
   double products = static_cast<double>(mma.rows) * mma.lines * mma.step;
   GroupCost group;
-  group.cycles =
-      steps * std::max(products / kMmaProducts, read / kSharedBytes) +
-      steps * kBarrier / 2 + mma.sums() * warps;
+  group.cycles = steps * std::max(products / rate, read / kSharedBytes) +
+                 steps * kBarrier / 2 + mma.sums() * warps;
   group.latency = steps * (kMemoryLatency / (mma.stages - 1) + kBarrier +
                            2 * kSharedLatency);
   group.bytes = steps * mma.stageBytes() + 4.0 * shape.rows * shape.columns;

@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kf/Conversion/KernelShape.h"
 #include "kf/Target/Common/GpuSchedules.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -129,6 +130,14 @@ private:
     int64_t groups = op.getGlu() ? 2 : 1;
     if (rows <= kGpuFewRows)
       return;
+    if (hasWarpgroups(op))
+      for (int64_t height : {64, 128, 192, 256})
+        for (int64_t lines : {64, 128})
+          for (int64_t stages : {3, 4, 5})
+            if (height < 2 * rows)
+              add(MmaScheduleAttr::get(context, {height, lines / groups},
+                                       {1, lines / MmaShape::unitLines}, 64,
+                                       stages));
     for (int64_t height : {32, 64, 128, 256})
       for (int64_t lines : {64, 128, 256}) {
         // As many rows more than there are would be padding.

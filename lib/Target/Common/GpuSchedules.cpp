@@ -59,13 +59,21 @@ constexpr int64_t usualMultiprocessors = 108;
 struct MmaTile {
   int64_t rows, lines, rowWarps, lineWarps, step, stages;
   double slowness;
+  bool isForWarpgroups = false;
 };
 constexpr MmaTile mmaTiles[] = {
-    {128, 128, 2, 2, 32, 3, 1.0},  {128, 256, 2, 4, 64, 3, 0.88},
-    {256, 128, 4, 2, 64, 3, 0.93}, {128, 128, 2, 4, 64, 3, 1.05},
-    {64, 128, 1, 4, 32, 4, 1.15},  {128, 64, 2, 2, 32, 4, 1.11},
-    {64, 64, 2, 2, 32, 4, 1.35},   {32, 128, 1, 4, 32, 4, 1.4},
-    {32, 64, 1, 4, 64, 3, 1.8}};
+    {128, 128, 2, 2, 32, 3, 1.0},
+    {128, 256, 2, 4, 64, 3, 0.88},
+    {256, 128, 4, 2, 64, 3, 0.93},
+    {128, 128, 2, 4, 64, 3, 1.05},
+    {64, 128, 1, 4, 32, 4, 1.15},
+    {128, 64, 2, 2, 32, 4, 1.11},
+    {64, 64, 2, 2, 32, 4, 1.35},
+    {32, 128, 1, 4, 32, 4, 1.4},
+    {32, 64, 1, 4, 64, 3, 1.8},
+    {256, 128, 1, 8, 64, 4, 0.62, /*isForWarpgroups=*/true},
+    {128, 128, 1, 8, 64, 5, 0.78, /*isForWarpgroups=*/true},
+    {64, 128, 1, 8, 64, 4, 0.95, /*isForWarpgroups=*/true}};
 /// What it takes longer to dequantize lines for 128 rows.
 constexpr double mmaDequantization = 0.35;
 /// How much longer a workgroup of 4 warps takes alone than where two take
@@ -267,7 +275,8 @@ private:
       auto schedule = MmaScheduleAttr::get(context, {tile.rows, columns},
                                            {tile.rowWarps, tile.lineWarps},
                                            tile.step, tile.stages);
-      if (failed(verifyGpuSchedule(kernel, schedule, limits, nullptr)))
+      if ((tile.isForWarpgroups && !hasWarpgroups(kernel)) ||
+          failed(verifyGpuSchedule(kernel, schedule, limits, nullptr)))
         continue;
       double tiles = llvm::divideCeil(rows, tile.rows) *
                      llvm::divideCeil(type.getDimSize(1), columns);

@@ -69,6 +69,14 @@ TEST(Engine, ProgramsAreAskedForWhenNeeded) {
   Fixture large;
   EXPECT_TRUE(readAll(*large.sequence(), tokens(512 + 8)).ok());
   EXPECT_EQ(large.asked, Names({"step_512"}));
+  // Steps of more rows leave shorter prompts a program of their own.
+  Fixture wide({.rowsPerStep = 600});
+  EXPECT_TRUE(readAll(*wide.sequence(), tokens(500, 1)).ok());
+  EXPECT_TRUE(readAll(*wide.sequence(), tokens(600, 2)).ok());
+  EXPECT_EQ(wide.asked, Names({"step_512", "step_600"}));
+  Fixture widest({.rowsPerStep = 600});
+  EXPECT_TRUE(readAll(*widest.sequence(), tokens(600 + 100)).ok());
+  EXPECT_EQ(widest.asked, Names({"step_600"}));
   // But not for sequences that generate: those take many steps.
   Fixture several({.parallel = 40});
   std::vector<std::unique_ptr<Sequence>> sequences;

@@ -1,0 +1,58 @@
+// RUN: kf-opt %s --split-input-file --kf-tile-kernels --convert-kf-to-gpu --canonicalize --cse | FileCheck %s
+// RUN: kf-opt %s --split-input-file --kf-tile-kernels --convert-kf-to-gpu --canonicalize --cse | FileCheck %s --check-prefix=UNITS
+
+// Four warps multiply 64 lines with all 64 rows. Of three stages, 1 KiB more
+// for where they begin, one is copied, one multiplied, and one may still be.
+// CHECK-LABEL: gpu.func @even(
+// CHECK-SAME:    workgroup(%{{.*}} : memref<3136xvector<4xi32>, #gpu.address_space<workgroup>>)
+// CHECK:         scf.for {{.*}} step %c128
+// CHECK-COUNT-2:   "fence.proxy.async.shared::cta;"
+// CHECK:         "wgmma.wait_group.sync.aligned 0;", "=f,
+// UNITS-LABEL: gpu.func @even(
+// UNITS:         nvvm.cp.async.wait.group 0
+// UNITS-NEXT:    llvm.inline_asm has_side_effects {{.*}} "fence.proxy.async.shared::cta;"
+// UNITS-NEXT:    gpu.barrier
+// UNITS:         "wgmma.fence.sync.aligned;"
+// UNITS-COUNT-4: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16
+// UNITS:         "wgmma.commit_group.sync.aligned;"
+// UNITS:         "wgmma.wait_group.sync.aligned 1;"
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
+  kf.kernel @even(%x: tensor<?x256xbf16>, %w: tensor<96x256xbf16, #kf.fragments>) -> tensor<?x96xf32>
+      attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [1, 4], reduction = 64, stages = 3>} {
+    %0 = kf.matmul %x, %w wide : tensor<?x256xbf16>, tensor<96x256xbf16, #kf.fragments>
+    kf.yield %0 : tensor<?x96xf32>
+  }
+}
+
+// -----
+
+// Of an odd number of steps, each waits for its products.
+// CHECK-LABEL: gpu.func @odd(
+// CHECK:         scf.for {{.*}} step %c64
+// CHECK:           "fence.proxy.async.shared::cta;"
+// CHECK-NOT:       "fence.proxy.async.shared::cta;"
+// UNITS-LABEL: gpu.func @odd(
+// UNITS-COUNT-4: wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16
+// UNITS:         "wgmma.wait_group.sync.aligned 0;", "~{memory}"
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
+  kf.kernel @odd(%x: tensor<?x192xf16>, %w: tensor<96x192x!kf.quant<q8_0>, #kf.fragments>) -> tensor<?x96xf32>
+      attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [1, 4], reduction = 64, stages = 3>} {
+    %0 = kf.matmul %x, %w wide : tensor<?x192xf16>, tensor<96x192x!kf.quant<q8_0>, #kf.fragments>
+    kf.yield %0 : tensor<?x96xf32>
+  }
+}
+
+// -----
+
+// Chips without warpgroups multiply the same tile by units of a warp.
+// CHECK-LABEL: gpu.func @others(
+// CHECK-NOT:     wgmma
+// CHECK:         nvvm.mma.sync
+// UNITS-LABEL: gpu.func @others(
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90">} {
+  kf.kernel @others(%x: tensor<?x256xbf16>, %w: tensor<96x256xbf16, #kf.fragments>) -> tensor<?x96xf32>
+      attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [1, 4], reduction = 64, stages = 3>} {
+    %0 = kf.matmul %x, %w wide : tensor<?x256xbf16>, tensor<96x256xbf16, #kf.fragments>
+    kf.yield %0 : tensor<?x96xf32>
+  }
+}
