@@ -79,6 +79,8 @@ private:
       for (Place &place : places)
         place.values.push_back(
             e.load(tensor, {token, place.head, place.column}, 0));
+    // Else compilers move what is read to where it is stored.
+    e.barrier();
   }
 
   /// Stores what readHeads() has read.
