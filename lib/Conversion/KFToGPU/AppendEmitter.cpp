@@ -41,12 +41,13 @@ public:
     const bool readsFirst = !cache.isQuantized() && e.isOneBatch(elements()) &&
                             e.isLoadable(op.getK()) && e.isLoadable(op.getV());
     e.loop(e.sizesOf(op.getK())[0], [&](Value token) {
-      if (readsFirst)
-        readHeads(token);
       Value position = arith::IndexCastOp::create(
           b, loc, b.getIndexType(), e.load(op.getPositions(), token, 0));
+      Value sequence = cache.sequenceOf(token);
+      if (readsFirst)
+        readHeads(token);
       // All threads read the same, so all or none of them come in.
-      cache.ifExists(cache.sequenceOf(token), position, [&](Value page) {
+      cache.ifExists(sequence, position, [&](Value page) {
         Value place =
             arith::RemUIOp::create(b, loc, position, e.index(type.getPage()));
         if (readsFirst)
@@ -79,6 +80,8 @@ private:
       for (Place &place : places)
         place.values.push_back(
             e.load(tensor, {token, place.head, place.column}, 0));
+    // Else compilers move what is read to where it is stored.
+    e.barrier();
   }
 
   /// Stores what readHeads() has read.

@@ -74,6 +74,7 @@ kf.kernel @early(%c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 32, type 
 // CHECK-SAME:    %[[C:[a-z0-9]+]]: memref<?xf16>, %[[K:[a-z0-9]+]]: memref<?xf32>, %[[V:[a-z0-9]+]]: memref<?xf32>
 // CHECK-COUNT-2: memref.load %[[K]]
 // CHECK-COUNT-2: memref.load %[[V]]
+// CHECK:         gpu.barrier
 // CHECK:         scf.if
 // CHECK:           scf.if
 // CHECK-COUNT-4:     memref.store %{{.*}}, %[[C]]
