@@ -337,7 +337,7 @@ private:
                                   ? limits.multiprocessors
                                   : usualMultiprocessors;
     int64_t groups = llvm::divideCeil(rows * group, most) * cache.getKvHeads();
-    if (isFew || groups < 2 * multiprocessors)
+    if (isFew || groups < multiprocessors)
       most = fewStagedRows;
     int64_t tokens = isFew ? 1 : std::max<int64_t>(most / group, 1);
     if (!q.isDynamicDim(0) && !isPartial)
