@@ -73,15 +73,13 @@ def import_torch():
 
 
 def rms_norm(x, scale):
-    y = x.float()
-    y = y * torch.rsqrt(y.square().mean(-1, keepdim=True) + 1e-5)
-    return y.to(x.dtype) * scale
+    return F.rms_norm(x, scale.shape, scale, 1e-5)
 
 
 def rotate(x, cos, sin):
-    """x: [..., head_dim]; cos, sin: [..., head_dim / 2], of the position."""
-    a, b = x.float().chunk(2, -1)
-    return torch.cat((a * cos - b * sin, b * cos + a * sin), -1).to(x.dtype)
+    """x, cos, sin: [..., head_dim]."""
+    a, b = x.chunk(2, -1)
+    return x * cos + torch.cat((-b, a), -1) * sin
 
 
 def split_heads(s, qkv):
@@ -110,17 +108,30 @@ def prefill_layer(s, x, w, keys, values, cos, sin):
     return feed_forward(x, w)
 
 
-def decode_layer(s, x, w, keys, values, cos, sin, depth, at):
-    """x: [batch, 1, width], at position `depth`, which `at` holds, too. The
-    heads that share a KV head are rows of one attention without a mask."""
+WAYS = ("rows", "heads", "products")
+
+
+def attend(s, q, keys, values, way):
+    """Attention of one row, in one of the WAYS; which is fastest depends on the
+    length of the cache."""
+    if way == "heads":
+        return F.scaled_dot_product_attention(q, keys, values, enable_gqa=True)
+    # The heads that share a KV head are rows of one.
+    q = q.reshape(-1, s.kv_heads, s.heads // s.kv_heads, s.head_dim)
+    if way == "rows":
+        return F.scaled_dot_product_attention(q, keys, values)
+    scores = q @ keys.transpose(2, 3) * s.head_dim**-0.5
+    return torch.softmax(scores, -1, dtype=torch.float32).to(q.dtype) @ values
+
+
+def decode_layer(s, x, w, keys, values, cos, sin, depth, at, way):
+    """x: [batch, 1, width], at position `depth`, which `at` holds, too."""
     batch = x.shape[0]
     q, k, v = split_heads(s, F.linear(rms_norm(x, w["norm1"]), w["qkv"]))
     q, k = rotate(q, cos, sin), rotate(k, cos, sin)
     keys[:, :, at] = k
     values[:, :, at] = v
-    q = q.reshape(batch, s.kv_heads, s.heads // s.kv_heads, s.head_dim)
-    y = F.scaled_dot_product_attention(q, keys[:, :, :depth + 1],
-                                       values[:, :, :depth + 1])
+    y = attend(s, q, keys[:, :, :depth + 1], values[:, :, :depth + 1], way)
     x = x + F.linear(y.reshape(batch, 1, s.heads * s.head_dim), w["o"])
     return feed_forward(x, w)
 
@@ -163,7 +174,9 @@ class Decoder:
         rate = s.theta**(-torch.arange(0, s.head_dim, 2, device=self.device)
                          / s.head_dim)
         angles = torch.arange(positions, device=self.device)[:, None] * rate
-        self.cos, self.sin = angles.cos(), angles.sin()
+        angles = torch.cat((angles, angles), -1)
+        self.cos = angles.cos().to(self.dtype)
+        self.sin = angles.sin().to(self.dtype)
 
     def logits(self, x):
         return F.linear(rms_norm(x[:, -1], self.norm), self.head)
@@ -175,13 +188,14 @@ class Decoder:
                               self.sin)
         return self.logits(x)
 
-    def decode(self, ids, depth, at, layer):
+    def decode(self, ids, depth, at, layer, way):
         """ids: [batch, 1]; at: [1], `depth`."""
         x = F.embedding(ids, self.embedding)
         cos = self.cos[depth:depth + 1]
         sin = self.sin[depth:depth + 1]
         for w, (keys, values) in zip(self.layers, self.caches):
-            x = layer(self.shape, x, w, keys, values, cos, sin, depth, at)
+            x = layer(self.shape, x, w, keys, values, cos, sin, depth, at,
+                      way)
         return self.logits(x)
 
 
@@ -232,12 +246,15 @@ def check():
         expected = plain_logits(model, ids)
         model.start(1, 16)
         whole = model.prefill(ids[None])
-        model.start(3, 16)
-        for at in range(7):
-            steps = model.decode(ids[at].expand(3, 1), at,
-                                 torch.tensor([at]), decode_layer)
-        for found in (whole, steps):
-            worst = max(worst, (found - expected).abs().max().item())
+        found = [whole]
+        for way in WAYS:
+            model.start(3, 16)
+            for at in range(7):
+                steps = model.decode(ids[at].expand(3, 1), at,
+                                     torch.tensor([at]), decode_layer, way)
+            found.append(steps)
+        for logits in found:
+            worst = max(worst, (logits - expected).abs().max().item())
     print(f"largest difference of logits: {worst:.2g}")
     return 0 if worst < 1e-4 else 1
 
@@ -410,20 +427,29 @@ class Measuring:
         ids = torch.zeros(batch, 1, device="cuda", dtype=torch.long)
 
         def step():
-            logits = model.decode(ids, depth, at, layer)
+            logits = model.decode(ids, depth, at, layer, way)
             ids.copy_(logits.argmax(-1, keepdim=True))
 
-        with torch.no_grad():
-            graph = graph_of(step)
-            taken = seconds_of(graph.replay, 30)
-        return batch / taken, "tok/s"
+        taken, failed = [], None
+        for way in WAYS if depth >= 1024 else WAYS[:1]:
+            try:
+                with torch.no_grad():
+                    taken.append(seconds_of(graph_of(step).replay, 30))
+            except Exception as error:  # another way may work
+                failed = error
+            if time.monotonic() > self.end:
+                break
+        if not taken:
+            raise failed
+        return batch / min(taken), "tok/s"
 
     def prefill(self, model, rows):
         model.start(1, rows)
         ids = torch.randint(0, model.shape.vocabulary, (1, rows),
                             device="cuda")
         with torch.no_grad():
-            return rows / seconds_of(lambda: model.prefill(ids), 3), "tok/s"
+            graph = graph_of(lambda: model.prefill(ids))
+            return rows / seconds_of(graph.replay, 3), "tok/s"
 
     def model(self, name):
         model = None

@@ -191,7 +191,7 @@ measure_all() {
     peers=(python3 "$here/peers.py" --json "$logs/peers.jsonl")
     # It ends by itself; whatever hangs must leave time for ours.
     TORCHINDUCTOR_CACHE_DIR=$work/cache/torch \
-      within 85 "${peers[@]}" --seconds "${KF_PEER_SECONDS:-60}" \
+      within 90 "${peers[@]}" --seconds "${KF_PEER_SECONDS:-70}" \
       > "$logs/peers.log" 2> "$logs/peers.err" ||
       echo "peers.py: exit code $?: $(tail -n 1 "$logs/peers.err")"
   fi
