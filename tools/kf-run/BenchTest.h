@@ -50,7 +50,7 @@ public:
 private:
   struct Reader {
     std::unique_ptr<Sequence> sequence;
-    Sampler sampler; ///< the most likely token
+    Sampler sampler;  ///< the most likely token
     int64_t left = 0; ///< tokens to read one by one after those at hand
     Status status;
   };

@@ -79,9 +79,7 @@ void FlashMmaEmitter::allocate() {
     spareBytes += 4 * count;
     return part;
   });
-  // The assembler may use all registers.
-  cast<BlockArgument>(memory).getOwner()->getParentOp()->setAttr(
-      NVVM::NVVMDialect::getMinctasmAttrName(), b.getI32IntegerAttr(1));
+  e.useAllRegisters();
   Value lanes = e.index(FlashMmaShape::warp), four = e.index(4);
   lane = arith::RemUIOp::create(b, loc, e.thread, lanes);
   group = arith::DivUIOp::create(b, loc, lane, four);

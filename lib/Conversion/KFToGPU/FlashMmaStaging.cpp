@@ -26,8 +26,8 @@ using namespace mlir::kf;
 
 using Registers = SmallVector<Value>;
 
-/// Elements of queries that a thread has on their way.
-static constexpr int64_t queriesAtOnce = 16;
+/// Elements of queries that a thread has on their way; angles take registers.
+static constexpr int64_t queriesAtOnce = 16, turnedAtOnce = 2;
 /// Codes that a thread takes at once, and columns of a scale.
 static constexpr int64_t codesAtOnce = 16, codesOfScale = 32;
 
@@ -59,7 +59,7 @@ LogicalResult FlashMmaEmitter::stageRounded(Value parts) {
         at = e.add(e.mul(at, e.index(2)), remainder(column, 2));
         store(arith::TruncFOp::create(b, loc, element, q), parts, at);
       },
-      queriesAtOnce);
+      e.find<RopeOp>() ? turnedAtOnce : queriesAtOnce);
 }
 
 //===----------------------------------------------------------------------===//

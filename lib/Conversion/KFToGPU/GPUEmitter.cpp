@@ -185,6 +185,14 @@ void GPUEmitter::storeResult(Value value, ValueRange indices, unsigned number) {
 // Threads
 //===----------------------------------------------------------------------===//
 
+void GPUEmitter::useAllRegisters() {
+  const Attribute target =
+      kernel->getParentOfType<ModuleOp>()->getAttr(kTargetAttrName);
+  if (!target || isa<CudaTargetAttr>(target))
+    function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                      b.getI32IntegerAttr(1));
+}
+
 void GPUEmitter::waitForInputs() {
   if (std::exchange(hasWaited, true) || !shape.beginsEarly)
     return;

@@ -79,6 +79,9 @@ public:
   // Threads
   //===--------------------------------------------------------------------===//
 
+  /// Lets ptxas use as many registers as a workgroup can have: it spills some
+  /// for the sake of a second workgroup otherwise.
+  void useAllRegisters();
   /// Waits for the kernels before this one, and lets the one behind it begin,
   /// where kernels begin early (KernelShape::beginsEarly); a second call does
   /// nothing. All threads must come to the first, outside of loops and

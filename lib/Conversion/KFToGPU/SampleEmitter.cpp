@@ -46,6 +46,7 @@ public:
       : SampleFormulas(e), e(e), op(op),
         columns(
             cast<RankedTensorType>(op.getLogits().getType()).getDimSize(1)) {
+    e.useAllRegisters();
     const int64_t threads = e.shape.threadCount;
     lanes = std::min(threads, mostLanes);
     while (threads % lanes != 0)

@@ -76,9 +76,7 @@ private:
       element = b.getF16Type();
     auto vector = VectorType::get({4}, b.getI32Type());
     xMemory = e.workgroupMemory(stream.xVectors(), vector);
-    // The assembler may use all registers.
-    cast<BlockArgument>(xMemory).getOwner()->getParentOp()->setAttr(
-        NVVM::NVVMDialect::getMinctasmAttrName(), b.getI32IntegerAttr(1));
+    e.useAllRegisters();
     ring = e.workgroupMemory(stream.ringVectors(), vector);
     sumMemory = e.workgroupMemory(stream.sums(), b.getF32Type());
     if (stream.hasSquares) {

@@ -35,7 +35,7 @@ constexpr int64_t sharingThreads = 32;
 constexpr int64_t groupsPerDimension = 32768;
 
 /// Threads of a workgroup of attention, and of one that chooses a token.
-constexpr int64_t attentionThreads = 128, sampleThreads = 1024;
+constexpr int64_t attentionThreads = 128, sampleThreads = 512;
 /// Elements of a token's keys that a thread appends.
 constexpr int64_t appendOfThread = 4;
 /// Logits of a thread that are worth another one.
@@ -328,8 +328,6 @@ private:
     if (!q.isDynamicDim(0))
       rows = q.getDimSize(0);
     bool isPartial = isa<AttentionPartialOp>(op.getOperation());
-    if (!q.isDynamicDim(0))
-      rows = q.getDimSize(0);
     bool isFew = isPartial || rows <= kGpuFewRows;
     // Many rows for each copy of the keys, where all multiprocessors have some.
     int64_t most = stagedRows;
@@ -350,8 +348,11 @@ private:
         std::min<int64_t>(llvm::divideCeil(tokens * group, 16), most / 16);
     int64_t keyWarps = isFew ? mmaKeyWarps / rowWarps : 1;
     int64_t keys = mmaKeys;
+    // Turned queries, too, take registers.
+    const bool isTurned = !kernel.getBody().getOps<RopeOp>().empty();
     if (!isFew)
-      keys = q.getDimSize(2) > wideHead ? stagedKeys / 2 : stagedKeys;
+      keys =
+          isTurned || q.getDimSize(2) > wideHead ? stagedKeys / 2 : stagedKeys;
     while (keys > mmaKeys && cache.getPage() % keys != 0)
       keys /= 2;
     // Memory may be too small for as many: whichever there are more of.

@@ -4,7 +4,7 @@
 // Four warps multiply 64 lines with all 64 rows. Of three stages, 1 KiB more
 // for where they begin, one is copied, one multiplied, and one may still be.
 // CHECK-LABEL: gpu.func @even(
-// CHECK-SAME:    workgroup(%{{.*}} : memref<3136xvector<4xi32>, #gpu.address_space<workgroup>>)
+// CHECK-SAME:    workgroup(%{{.*}} : memref<50176xi8, #gpu.address_space<workgroup>> {llvm.align = 16 : i64})
 // CHECK:         scf.for {{.*}} step %c128
 // CHECK-COUNT-2:   "fence.proxy.async.shared::cta;"
 // CHECK:         "wgmma.wait_group.sync.aligned 0;", "=f,

@@ -14,7 +14,7 @@
 // One kernel of each kind of schedule, down to the text that the driver gets.
 // Nothing is rounded but as IEEE says, and denormals stay: no .approx, no .ftz.
 
-// ELEMENTS:      kernel @div_maximum_0 threads [64, 1, 1] shared 0
+// ELEMENTS:      kernel @div_maximum_0 threads [128, 1, 1] shared 0
 // ELEMENTS:      .version 8.0
 // ELEMENTS-NEXT: .target sm_80
 // ELEMENTS-NEXT: .address_size 64
@@ -23,7 +23,7 @@
 // ELEMENTS-NEXT:   .param .u64 .ptr {{.*}}kf_kernel_param_1,
 // ELEMENTS-NEXT:   .param .u64 .ptr {{.*}}kf_kernel_param_2,
 // ELEMENTS-NEXT:   .param .u64 .ptr {{.*}}kf_kernel_param_3
-// ELEMENTS:      .reqntid 64
+// ELEMENTS:      .reqntid 128
 // ELEMENTS-NOT:  .approx
 // ELEMENTS-NOT:  .ftz
 // ELEMENTS-NOT:  call
@@ -100,6 +100,7 @@ func.func @many_rows(%x: tensor<?x512xf32>, %y: tensor<?x1024xf32>) -> tensor<?x
 // APPEND-NOT:    cvt.rn.f16
 // APPEND:        st.global.b8
 // APPEND-NOT:    cvt.rn.f16
+// APPEND:        kernel @
 !cache = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 32, type = !kf.quant<q8_0>>
 func.func @append(%c: !cache, %k: tensor<?x2x32xf32>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x2x32xf32> {
   kf.kv_append %c, %k, %k, %p, %s, %t {layer = 0 : i64} : !cache, tensor<?x2x32xf32>, tensor<?xi32>, tensor<1x4xi32>
