@@ -23,6 +23,7 @@ read -r -a devices <<< "${KF_DEVICES:-cuda vulkan}"
 limit=${KF_SECONDS:-$((bench ? 150 : 470))}
 shards=${KF_SHARDS:-$(nproc)}
 ((shards <= 16)) || shards=16
+[[ -f $1 ]] || { printf "run.sh: error: no archive '%s': make one with pack.sh\n" "$1" >&2; exit 1; }
 work=$(mktemp -d)
 logs=${KF_LOGS:-$work/logs}
 mkdir -p "$logs"
