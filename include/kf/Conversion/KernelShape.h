@@ -22,7 +22,7 @@
 namespace mlir::kf {
 
 /// What a workgroup of attention does at a time; see
-/// lib/Conversion/KFToGPU/AttentionEmitter.cpp. Nothing of it that decides in
+/// lib/Conversion/KFToGPU/FlashEmitter.cpp. Nothing of it that decides in
 /// which order a row is summed up depends on how many rows there are.
 struct FlashShape {
   int64_t threads = 1;

@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
+// Where there are many rows, see FlashMmaStaging.cpp. Where there are few:
+//
 // A warp has 16 rows of the units' tiles, and takes blocks of keys alone: no
 // thread waits for another until the end, when warps that have divided the keys
 // add up what they found. Keys and values go from memory to registers, 16 bytes

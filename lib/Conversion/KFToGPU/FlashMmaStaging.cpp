@@ -19,8 +19,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
-#include <numbers>
-
 using namespace mlir;
 using namespace mlir::kf;
 

@@ -112,11 +112,6 @@ public:
   /// Whether a thread's share of [0, size) is one batch.
   bool isOneBatch(Value size);
   Batch wholeBatch(Value size);
-  using ReadFn = function_ref<Value(Value)>;
-  /// Calls `read` for this thread's share of [0, size), and `write` with what
-  /// it gave. A thread has `shape.batch` of them on their way at a time.
-  void forThreads(Value size, ReadFn read,
-                  function_ref<void(Value, Value)> write);
   using CombineFn = function_ref<Value(Value, Value)>;
   /// Combines `element(i)` for i in [0, size), from `neutral` on, among all
   /// threads; each gets the result. All threads must come here.

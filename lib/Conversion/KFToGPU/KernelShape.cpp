@@ -37,8 +37,9 @@ static int64_t statisticsOf(Operation *norm) {
 static int64_t reductionBytes(KernelOp kernel, int64_t threads) {
   if (findOp<ArgmaxOp>(kernel))
     return 2 * 4 * threads;
+  // Two of them for each group of lanes, which may have one.
   if (findOp<SampleOp>(kernel))
-    return 4 * 4 * threads;
+    return 5 * 4 * threads;
   bool reduces = findOp<RmsNormOp>(kernel) || findOp<LayerNormOp>(kernel) ||
                  findOp<SoftmaxOp>(kernel);
   return reduces ? 4 * threads : 0;

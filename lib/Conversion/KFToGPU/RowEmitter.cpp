@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Where every element of the tile can be had alone, threads stride over all of
-// them. Otherwise the workgroup takes one row after another: a tree in
-// workgroup memory reduces it, and threads stride over its columns.
+// them. Otherwise the workgroup takes one row after another: threads stride
+// over its columns, and what they found is reduced by shuffles, where there are
+// warps, or by a tree in workgroup memory.
 //
 //===----------------------------------------------------------------------===//
 
