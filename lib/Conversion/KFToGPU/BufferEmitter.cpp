@@ -56,10 +56,6 @@ void GPUEmitter::storeBuffer(Value value, Value buffer, Value place,
   memref::StoreOp::create(b, loc, narrow(value, element), buffer, place);
 }
 
-static Value word(GPUEmitter &e, int64_t value) {
-  return arith::ConstantOp::create(e.b, e.loc, e.b.getI32IntegerAttr(value));
-}
-
 Value GPUEmitter::widen(Value stored, Type element) {
   if (element.isInteger(1))
     return arith::TruncIOp::create(b, loc, element, stored);
@@ -68,7 +64,7 @@ Value GPUEmitter::widen(Value stored, Type element) {
   if (!element.isBF16())
     return stored;
   Value bits = arith::ExtUIOp::create(b, loc, b.getI32Type(), stored);
-  bits = arith::ShLIOp::create(b, loc, bits, word(*this, 16));
+  bits = arith::ShLIOp::create(b, loc, bits, word(16));
   return arith::BitcastOp::create(b, loc, b.getF32Type(), bits);
 }
 
@@ -80,17 +76,16 @@ Value GPUEmitter::narrow(Value value, Type element) {
   if (!element.isBF16())
     return value;
   Value bits = arith::BitcastOp::create(b, loc, b.getI32Type(), value);
-  Value high = arith::ShRUIOp::create(b, loc, bits, word(*this, 16));
+  Value high = arith::ShRUIOp::create(b, loc, bits, word(16));
   // Half of the last bit that stays, less where that bit is even.
-  Value odd = arith::AndIOp::create(b, loc, high, word(*this, 1));
-  Value half = arith::AddIOp::create(b, loc, odd, word(*this, 0x7fff));
+  Value odd = arith::AndIOp::create(b, loc, high, word(1));
+  Value half = arith::AddIOp::create(b, loc, odd, word(0x7fff));
   Value rounded = arith::ShRUIOp::create(
-      b, loc, arith::AddIOp::create(b, loc, bits, half), word(*this, 16));
-  Value magnitude =
-      arith::AndIOp::create(b, loc, bits, word(*this, 0x7fffffff));
+      b, loc, arith::AddIOp::create(b, loc, bits, half), word(16));
+  Value magnitude = arith::AndIOp::create(b, loc, bits, word(0x7fffffff));
   Value isNan = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ugt,
-                                      magnitude, word(*this, 0x7f800000));
-  Value quiet = arith::OrIOp::create(b, loc, high, word(*this, 0x40));
+                                      magnitude, word(0x7f800000));
+  Value quiet = arith::OrIOp::create(b, loc, high, word(0x40));
   return arith::TruncIOp::create(b, loc, b.getI16Type(),
                                  select(isNan, quiet, rounded));
 }
@@ -102,7 +97,7 @@ Value GPUEmitter::loadHalf(Value buffer, Value place) {
   };
   Value low = byte(place), high = byte(add(place, index(1)));
   Value bits = arith::OrIOp::create(
-      b, loc, low, arith::ShLIOp::create(b, loc, high, word(*this, 8)));
+      b, loc, low, arith::ShLIOp::create(b, loc, high, word(8)));
   Value half = arith::BitcastOp::create(
       b, loc, b.getF16Type(),
       arith::TruncIOp::create(b, loc, b.getI16Type(), bits));

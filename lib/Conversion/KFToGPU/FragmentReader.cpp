@@ -32,12 +32,12 @@ public:
     constexpr int64_t half = ::kf::FragmentTile::rows / 2;
     const bool isPair = type.getRank() == 3;
     Value line = indices.drop_back().back(), column = indices.back();
-    Value block = div(line, isPair ? half : 2 * half);
-    g = rem(line, half);
-    row = isPair ? indices.front() : div(rem(line, 2 * half), half);
-    k = rem(column, tile.columns);
-    number = e.add(scaled(block, tile.tilesOf(type.getShape().back())),
-                   div(column, tile.columns));
+    Value block = e.div(line, isPair ? half : 2 * half);
+    g = e.rem(line, half);
+    row = isPair ? indices.front() : e.div(e.rem(line, 2 * half), half);
+    k = e.rem(column, tile.columns);
+    number = e.add(e.scaled(block, tile.tilesOf(type.getShape().back())),
+                   e.div(column, tile.columns));
   }
 
   Value read() {
@@ -49,30 +49,31 @@ private:
   Value readPlain() {
     // Words of 32 bits: of the row in the tile, then of the lane.
     const int64_t perWord = tile.columns / ::kf::FragmentTile::lineWords;
-    Value word = div(k, perWord);
-    Value lane = e.add(scaled(g, 4), rem(word, 4));
-    Value ofLane = e.add(row, scaled(div(word, 4), 2));
-    Value place =
-        e.add(scaled(number, tile.bytes / 4), e.add(scaled(lane, 4), ofLane));
-    return e.loadBuffer(buffer, e.add(scaled(place, perWord), rem(k, perWord)),
+    Value word = e.div(k, perWord);
+    Value lane = e.add(e.scaled(g, 4), e.rem(word, 4));
+    Value ofLane = e.add(row, e.scaled(e.div(word, 4), 2));
+    Value place = e.add(e.scaled(number, tile.bytes / 4),
+                        e.add(e.scaled(lane, 4), ofLane));
+    return e.loadBuffer(buffer,
+                        e.add(e.scaled(place, perWord), e.rem(k, perWord)),
                         type.getElementType());
   }
 
   Value readBlock(const ::kf::BlockFormat &format) {
-    begin = scaled(number, tile.bytes);
+    begin = e.scaled(number, tile.bytes);
     scales = e.add(begin, e.index(512 * tile.vectors));
-    u = div(k, 32);
-    Value ofUnit = rem(k, 32);
-    lane = e.add(scaled(g, 4), div(rem(ofUnit, 16), 4));
-    j = e.add(scaled(div(ofUnit, 16), 4), rem(ofUnit, 4));
-    Value p = e.add(scaled(g, 4), div(u, 2));
-    Value q = e.add(scaled(row, 2), rem(u, 2));
+    u = e.div(k, 32);
+    Value ofUnit = e.rem(k, 32);
+    lane = e.add(e.scaled(g, 4), e.div(e.rem(ofUnit, 16), 4));
+    j = e.add(e.scaled(e.div(ofUnit, 16), 4), e.rem(ofUnit, 4));
+    Value p = e.add(e.scaled(g, 4), e.div(u, 2));
+    Value q = e.add(e.scaled(row, 2), e.rem(u, 2));
     switch (format.type) {
     case ::kf::DataType::Q4_0:
-      return e.mul(half(e.add(scaled(p, 8), scaled(q, 2))),
+      return e.mul(half(e.add(e.scaled(p, 8), e.scaled(q, 2))),
                    number32(nibble(), 8));
     case ::kf::DataType::Q8_0:
-      return e.mul(half(e.add(scaled(p, 8), scaled(q, 2))),
+      return e.mul(half(e.add(e.scaled(p, 8), e.scaled(q, 2))),
                    number32(wholeByte(), 128));
     case ::kf::DataType::Q4_K:
       return readQ4K(p, q);
@@ -84,11 +85,13 @@ private:
   }
 
   Value readQ4K(Value p, Value q) {
-    Value first = byteOf(scales, e.add(scaled(p, 4), q));
-    Value rest = byteOf(e.add(scales, e.index(128)), e.add(scaled(p, 2), row));
-    Value nibbleOfRest = masked(shifted(rest, word(scaled(rem(u, 2), 4))), 15);
-    Value min = joined(shifted(first, word(6)), nibbleOfRest, 2);
-    Value d = e.add(e.index(192), e.add(scaled(g, 8), scaled(row, 4)));
+    Value first = byteOf(scales, e.add(e.scaled(p, 4), q));
+    Value rest =
+        byteOf(e.add(scales, e.index(128)), e.add(e.scaled(p, 2), row));
+    Value nibbleOfRest =
+        masked(shifted(rest, i32(e.scaled(e.rem(u, 2), 4))), 15);
+    Value min = joined(shifted(first, e.word(6)), nibbleOfRest, 2);
+    Value d = e.add(e.index(192), e.add(e.scaled(g, 8), e.scaled(row, 4)));
     Value scale = e.mul(half(d), number32(masked(first, 63), 0));
     Value product = e.mul(scale, number32(nibble(), 0));
     return e.sub(product, e.mul(half(e.add(d, e.index(2))), number32(min, 0)));
@@ -97,45 +100,48 @@ private:
   Value readQ6K() {
     Value isLast = arith::AndIOp::create(b, loc, e.isLess(e.index(0), row),
                                          e.isLess(e.index(3), j));
-    Value first = scaled(u, 3), pairOfHalf = rem(div(j, 2), 2);
-    Value isSecondHalf = div(j, 4);
+    Value first = e.scaled(u, 3), pairOfHalf = e.rem(e.div(j, 2), 2);
+    Value isSecondHalf = e.div(j, 4);
     // Words of row g, of row g + 8, and what shares those with the last codes.
     Value own = e.select(e.isLess(e.index(0), row), e.index(1),
-                         scaled(isSecondHalf, 2));
+                         e.scaled(isSecondHalf, 2));
     Value codes = halfWord(e.add(first, e.select(isLast, pairOfHalf, own)));
     Value above = halfWord(e.add(first, e.index(2)));
-    Value plain = masked(shifted(codes, word(scaled(pairOfHalf, 6))), 63);
+    Value plain = masked(shifted(codes, i32(e.scaled(pairOfHalf, 6))), 63);
     Value high = masked(
-        shifted(above, word(e.add(scaled(pairOfHalf, 2), e.index(12)))), 3);
-    Value last = joined(shifted(codes, word(12)), high, 4);
-    Value s = div(k, 16);
-    Value place = e.add(e.add(scaled(e.add(scaled(g, 4), div(rem(s, 8), 2)), 8),
-                              scaled(div(s, 8), 4)),
-                        e.add(scaled(row, 2), rem(s, 2)));
-    Value d = half(e.add(e.index(256), e.add(scaled(g, 4), scaled(row, 2))));
+        shifted(above, i32(e.add(e.scaled(pairOfHalf, 2), e.index(12)))), 3);
+    Value last = joined(shifted(codes, e.word(12)), high, 4);
+    Value s = e.div(k, 16);
+    Value place =
+        e.add(e.add(e.scaled(e.add(e.scaled(g, 4), e.div(e.rem(s, 8), 2)), 8),
+                    e.scaled(e.div(s, 8), 4)),
+              e.add(e.scaled(row, 2), e.rem(s, 2)));
+    Value d =
+        half(e.add(e.index(256), e.add(e.scaled(g, 4), e.scaled(row, 2))));
     Value scale = e.mul(d, number32(byteOf(scales, place), 128));
     return e.mul(scale, number32(e.select(isLast, last, plain), 32));
   }
 
   /// The code of 4 bits.
   Value nibble() {
-    Value at = wordPlace(e.add(scaled(u, 2), row));
-    Value codes = byteOf(at, e.add(div(j, 4), scaled(rem(j, 2), 2)));
-    return masked(shifted(codes, word(scaled(rem(div(j, 2), 2), 4))), 15);
+    Value at = wordPlace(e.add(e.scaled(u, 2), row));
+    Value codes = byteOf(at, e.add(e.div(j, 4), e.scaled(e.rem(j, 2), 2)));
+    return masked(shifted(codes, i32(e.scaled(e.rem(e.div(j, 2), 2), 4))), 15);
   }
   Value wholeByte() {
-    Value at = wordPlace(e.add(scaled(u, 4), e.add(scaled(div(j, 4), 2), row)));
-    return byteOf(at, e.add(div(rem(j, 4), 2), scaled(rem(j, 2), 2)));
+    Value at =
+        wordPlace(e.add(e.scaled(u, 4), e.add(e.scaled(e.div(j, 4), 2), row)));
+    return byteOf(at, e.add(e.div(e.rem(j, 4), 2), e.scaled(e.rem(j, 2), 2)));
   }
   /// The half of a word of the lane that has odd codes or the others.
   Value halfWord(Value ofLane) {
-    Value at = e.add(wordPlace(ofLane), scaled(rem(j, 2), 2));
+    Value at = e.add(wordPlace(ofLane), e.scaled(e.rem(j, 2), 2));
     return joined(byteOf(at, e.index(0)), byteOf(at, e.index(1)), 8);
   }
 
   Value wordPlace(Value ofLane) {
-    return e.add(e.add(begin, scaled(div(ofLane, 4), 512)),
-                 e.add(scaled(lane, 16), scaled(rem(ofLane, 4), 4)));
+    return e.add(e.add(begin, e.scaled(e.div(ofLane, 4), 512)),
+                 e.add(e.scaled(lane, 16), e.scaled(e.rem(ofLane, 4), 4)));
   }
   Value byteOf(Value base, Value offset) {
     Value byte = memref::LoadOp::create(b, loc, buffer, e.add(base, offset));
@@ -144,33 +150,23 @@ private:
   Value half(Value offset) { return e.loadHalf(buffer, e.add(scales, offset)); }
   /// A code, less `zero`, in f32.
   Value number32(Value code, int64_t zero) {
-    Value value = arith::SubIOp::create(b, loc, code, word(zero));
+    Value value = arith::SubIOp::create(b, loc, code, e.word(zero));
     return arith::SIToFPOp::create(b, loc, b.getF32Type(), value);
   }
 
-  Value word(int64_t value) {
-    return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(value));
-  }
-  Value word(Value index) {
+  Value i32(Value index) {
     return arith::IndexCastOp::create(b, loc, b.getI32Type(), index);
   }
   Value shifted(Value x, Value by) {
     return arith::ShRUIOp::create(b, loc, x, by);
   }
   Value masked(Value x, int64_t mask) {
-    return arith::AndIOp::create(b, loc, x, word(mask));
+    return arith::AndIOp::create(b, loc, x, e.word(mask));
   }
   Value joined(Value low, Value high, int64_t bit) {
-    return arith::OrIOp::create(b, loc, low,
-                                arith::ShLIOp::create(b, loc, high, word(bit)));
+    return arith::OrIOp::create(
+        b, loc, low, arith::ShLIOp::create(b, loc, high, e.word(bit)));
   }
-  Value div(Value x, int64_t by) {
-    return arith::DivUIOp::create(b, loc, x, e.index(by));
-  }
-  Value rem(Value x, int64_t by) {
-    return arith::RemUIOp::create(b, loc, x, e.index(by));
-  }
-  Value scaled(Value x, int64_t by) { return e.mul(x, e.index(by)); }
 
   GPUEmitter &e;
   OpBuilder &b;

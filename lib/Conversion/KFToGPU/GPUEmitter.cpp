@@ -185,6 +185,19 @@ void GPUEmitter::storeResult(Value value, ValueRange indices, unsigned number) {
 // Threads
 //===----------------------------------------------------------------------===//
 
+Value GPUEmitter::div(Value x, int64_t by) {
+  return arith::DivUIOp::create(b, loc, x, index(by));
+}
+
+Value GPUEmitter::rem(Value x, int64_t by) {
+  return arith::RemUIOp::create(b, loc, x, index(by));
+}
+
+Value GPUEmitter::word(int64_t value) {
+  return arith::ConstantOp::create(
+      b, loc, b.getI32IntegerAttr(static_cast<int32_t>(value)));
+}
+
 void GPUEmitter::useAllRegisters() {
   const Attribute target =
       kernel->getParentOfType<ModuleOp>()->getAttr(kTargetAttrName);

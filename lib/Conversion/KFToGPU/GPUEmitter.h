@@ -36,6 +36,13 @@ public:
   Value thread; ///< number of this thread in its workgroup
   Value threadX, threadY;
 
+  /// Unsigned arithmetic of an index and a constant, and a constant of i32, of
+  /// whose bits `value` has 32.
+  Value div(Value x, int64_t by);
+  Value rem(Value x, int64_t by);
+  Value scaled(Value x, int64_t by) { return mul(x, index(by)); }
+  Value word(int64_t value);
+
   Value loadScalar(unsigned slot) override;
   /// Stores to the kernel's result number `number` at tile-local `indices`.
   void storeResult(Value value, ValueRange indices, unsigned number = 0);

@@ -49,33 +49,34 @@ public:
         FragmentTile::rowBlocks(groups, type.getShape().end()[-2]);
     lastColumn = llvm::divideCeil(type.getShape().back(), mma.step) * mma.step -
                  mma.step;
-    group = div(lane, 4);
-    inGroup = rem(lane, 4);
+    group = e.div(lane, 4);
+    inGroup = e.rem(lane, 4);
     Value turned =
-        arith::XOrIOp::create(b, loc, inGroup, rem(div(group, 2), 2));
-    Value own = e.add(scaled(group, 4), turned);
+        arith::XOrIOp::create(b, loc, inGroup, e.rem(e.div(group, 2), 2));
+    Value own = e.add(e.scaled(group, 4), turned);
     const int64_t unitSteps = mma.step / MmaShape::unitStep;
-    Value unit = div(product.firstLine(), MmaShape::unitLines);
+    Value unit = e.div(product.firstLine(), MmaShape::unitLines);
     ownWords = e.add(
-        e.add(scaled(unit, unitSteps * stepBytes), scaled(own, laneBytes)),
+        e.add(e.scaled(unit, unitSteps * stepBytes), e.scaled(own, laneBytes)),
         e.index(offset));
 
     // A lane has neighbouring columns of 4, and stores those of 2 for each of
     // two lanes: columns 2 c and 2 c + 1 are of lane c % 4, in half c / 4.
     for (int64_t pair = 0; pair < 2; ++pair) {
-      Value c = e.add(scaled(inGroup, 2), e.index(pair));
+      Value c = e.add(e.scaled(inGroup, 2), e.index(pair));
       Value to =
-          arith::XOrIOp::create(b, loc, rem(c, 4), rem(div(group, 2), 2));
-      pairPlaces.push_back(e.add(scaled(e.add(scaled(group, 4), to), laneBytes),
-                                 scaled(div(c, 4), laneBytes / 2)));
+          arith::XOrIOp::create(b, loc, e.rem(c, 4), e.rem(e.div(group, 2), 2));
+      pairPlaces.push_back(
+          e.add(e.scaled(e.add(e.scaled(group, 4), to), laneBytes),
+                e.scaled(e.div(c, 4), laneBytes / 2)));
     }
 
-    Value first = div(column, FragmentTile::rows / groups);
+    Value first = e.div(column, FragmentTile::rows / groups);
     Value from = code.pointerTo(e.bufferOf(argument));
     const int64_t perLine = mma.step / FragmentTile::unit;
     const int64_t warps = mma.rowWarps * mma.lineWarps;
     const int64_t all = mma.lines / MmaShape::unitLines * perLine;
-    Value warp = div(e.thread, MmaShape::warp);
+    Value warp = e.div(e.thread, MmaShape::warp);
     for (int64_t begin = 0; begin < all; begin += warps) {
       Item item;
       Value number = e.add(warp, e.index(begin));
@@ -83,11 +84,11 @@ public:
         item.exists = e.isLess(number, e.index(all));
       // What is read past the last row block is multiplied, and not stored.
       Value block = arith::MinUIOp::create(
-          b, loc, e.add(first, div(number, perLine)), e.index(blocks - 1));
-      item.from = code.advance(from, scaled(block, blockTiles * tile.bytes));
-      item.unit = rem(number, perLine);
+          b, loc, e.add(first, e.div(number, perLine)), e.index(blocks - 1));
+      item.from = code.advance(from, e.scaled(block, blockTiles * tile.bytes));
+      item.unit = e.rem(number, perLine);
       item.place = e.add(
-          scaled(number, FragmentTile::unit / MmaShape::unitStep * stepBytes),
+          e.scaled(number, FragmentTile::unit / MmaShape::unitStep * stepBytes),
           e.index(offset));
       items.push_back(item);
     }
@@ -97,13 +98,13 @@ public:
 
   SmallVector<Value> fetch(Value k) override {
     k = arith::MinUIOp::create(b, loc, k, e.index(lastColumn));
-    Value number = div(k, tileColumns);
-    Value first = div(rem(k, tileColumns), FragmentTile::unit);
+    Value number = e.div(k, tileColumns);
+    Value first = e.div(e.rem(k, tileColumns), FragmentTile::unit);
     SmallVector<Value> fetched;
     for (const Item &item : items)
       llvm::append_range(
           fetched,
-          fetchUnit(code.advance(item.from, scaled(number, tile.bytes)),
+          fetchUnit(code.advance(item.from, e.scaled(number, tile.bytes)),
                     e.add(first, item.unit)));
     return fetched;
   }
@@ -150,44 +151,44 @@ private:
   /// This lane's words of codes of unit `u` of a tile, then what scales them.
   SmallVector<Value> fetchUnit(Value from, Value u) {
     SmallVector<Value> words;
-    Value ofLane = scaled(lane, laneBytes);
+    Value ofLane = e.scaled(lane, laneBytes);
     const int64_t count = wordsOfUnit();
     // So many words lie together as are never in two vectors.
     const int64_t together = count == 3 ? 1 : count;
     for (int64_t i = 0; i < count; i += together) {
-      Value word = e.add(scaled(u, count), e.index(i));
-      Value place = e.add(scaled(div(word, 4), vectorBytes),
-                          e.add(ofLane, scaled(rem(word, 4), 4)));
+      Value word = e.add(e.scaled(u, count), e.index(i));
+      Value place = e.add(e.scaled(e.div(word, 4), vectorBytes),
+                          e.add(ofLane, e.scaled(e.rem(word, 4), 4)));
       llvm::append_range(words, loadWords(code.advance(from, place), together));
     }
     Value scales = code.advance(from, tile.vectors * vectorBytes);
-    Value p = e.add(scaled(group, 4), div(u, 2)), odd = rem(u, 2);
+    Value p = e.add(e.scaled(group, 4), e.div(u, 2)), odd = e.rem(u, 2);
     switch (format.type) {
     case ::kf::DataType::Q4_0:
     case ::kf::DataType::Q8_0: {
-      Value at = code.advance(scales, e.add(scaled(p, 8), scaled(odd, 2)));
+      Value at = code.advance(scales, e.add(e.scaled(p, 8), e.scaled(odd, 2)));
       words.push_back(loadHalf(at));
       words.push_back(loadHalf(code.advance(at, 4)));
       break;
     }
     case ::kf::DataType::Q4_K: {
-      Value all = loadWords(code.advance(scales, scaled(p, 4)), 1)[0];
-      words.push_back(shifted(all, scaled(odd, 8)));
+      Value all = loadWords(code.advance(scales, e.scaled(p, 4)), 1)[0];
+      words.push_back(shifted(all, e.scaled(odd, 8)));
       Value rest =
-          loadHalf(code.advance(scales, e.add(scaled(p, 2), e.index(128))));
-      words.push_back(shifted(rest, scaled(odd, 4)));
+          loadHalf(code.advance(scales, e.add(e.scaled(p, 2), e.index(128))));
+      words.push_back(shifted(rest, e.scaled(odd, 4)));
       llvm::append_range(
-          words,
-          loadWords(code.advance(scales, e.add(scaled(group, 8), e.index(192))),
-                    2));
+          words, loadWords(code.advance(
+                               scales, e.add(e.scaled(group, 8), e.index(192))),
+                           2));
       break;
     }
     case ::kf::DataType::Q6_K: {
-      Value place = e.add(scaled(e.add(scaled(group, 4), rem(u, 4)), 8),
-                          scaled(div(u, 4), 4));
+      Value place = e.add(e.scaled(e.add(e.scaled(group, 4), e.rem(u, 4)), 8),
+                          e.scaled(e.div(u, 4), 4));
       words.push_back(loadWords(code.advance(scales, place), 1)[0]);
       words.push_back(loadWords(
-          code.advance(scales, e.add(scaled(group, 4), e.index(256))), 1)[0]);
+          code.advance(scales, e.add(e.scaled(group, 4), e.index(256))), 1)[0]);
       break;
     }
     default:
@@ -265,7 +266,7 @@ private:
       Value rest = masked(shifted(scales[1], 8 * row), 15);
       Value min =
           arith::OrIOp::create(b, loc, masked(shifted(own, 6), 3),
-                               arith::ShLIOp::create(b, loc, rest, word(2)));
+                               arith::ShLIOp::create(b, loc, rest, e.word(2)));
       Value d = scales[2 + row];
       Value scale = e.mul(float32(masked(own, 63)), halfOf(d, 0));
       Value below = e.mul(float32(min), halfOf(d, 1));
@@ -273,14 +274,14 @@ private:
     }
     case ::kf::DataType::Q6_K: {
       Value own = masked(shifted(scales[0], 16 * row + 8 * half), 0xff);
-      Value scale = arith::SubIOp::create(b, loc, own, word(128));
+      Value scale = arith::SubIOp::create(b, loc, own, e.word(128));
       return {rounded(e.mul(float32(scale), halfOf(scales[1], row))), Value()};
     }
     default:
       // Both halves of the word.
       return {pairOf(arith::OrIOp::create(
                   b, loc, scales[row],
-                  arith::ShLIOp::create(b, loc, scales[row], word(16)))),
+                  arith::ShLIOp::create(b, loc, scales[row], e.word(16)))),
               Value()};
     }
   }
@@ -290,7 +291,7 @@ private:
     auto [scale, rest] = scales;
     const int64_t zero = ::kf::PackedBlock(format).zero;
     Value numbers =
-        pairOf(arith::OrIOp::create(b, loc, codes, word(0x64006400)));
+        pairOf(arith::OrIOp::create(b, loc, codes, e.word(0x64006400)));
     numbers = arith::SubFOp::create(b, loc, numbers,
                                     halves(1024.0 + static_cast<double>(zero)));
     Value values =
@@ -325,27 +326,16 @@ private:
     return arith::SIToFPOp::create(b, loc, b.getF32Type(), word);
   }
 
-  Value word(int64_t value) {
-    return arith::ConstantOp::create(
-        b, loc, b.getI32IntegerAttr(static_cast<int32_t>(value)));
-  }
   Value masked(Value x, int64_t mask) {
-    return arith::AndIOp::create(b, loc, x, word(mask));
+    return arith::AndIOp::create(b, loc, x, e.word(mask));
   }
   Value shifted(Value x, int64_t right) {
-    return right == 0 ? x : arith::ShRUIOp::create(b, loc, x, word(right));
+    return right == 0 ? x : arith::ShRUIOp::create(b, loc, x, e.word(right));
   }
   Value shifted(Value x, Value right) {
     Value by = arith::IndexCastOp::create(b, loc, b.getI32Type(), right);
     return arith::ShRUIOp::create(b, loc, x, by);
   }
-  Value div(Value x, int64_t by) {
-    return arith::DivUIOp::create(b, loc, x, e.index(by));
-  }
-  Value rem(Value x, int64_t by) {
-    return arith::RemUIOp::create(b, loc, x, e.index(by));
-  }
-  Value scaled(Value x, int64_t by) { return e.mul(x, e.index(by)); }
 
   GPUEmitter &e;
   OpBuilder &b;

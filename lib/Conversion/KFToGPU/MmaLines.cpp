@@ -95,7 +95,7 @@ public:
     const bool isWhole = getConstantIntValue(columns) == e.shape.columns;
     for (int64_t begin = 0; begin < all; begin += e.shape.threadCount) {
       Value number = e.add(e.thread, e.index(begin));
-      Value block = e.add(first, div(number, perUnit));
+      Value block = e.add(first, e.div(number, perUnit));
       Value inUnit =
           arith::RemUIOp::create(e.b, e.loc, number, e.index(perUnit));
       Chunk chunk;
@@ -103,14 +103,14 @@ public:
         chunk.exists = e.isLess(number, e.index(all));
       if (!isWhole)
         chunk.isThere = e.isLess(block, e.index(blocks));
-      chunk.tile = div(inUnit, tile.bytes / laneBytes);
+      chunk.tile = e.div(inUnit, tile.bytes / laneBytes);
       chunk.from = code.advance(
           from, e.add(e.mul(block, e.index(blockTiles * tile.bytes)),
                       e.mul(inUnit, e.index(laneBytes))));
       chunk.offset = e.add(e.mul(number, e.index(laneBytes)), e.index(offset));
       chunks.push_back(chunk);
     }
-    Value unit = div(product.firstLine(), MmaShape::unitLines);
+    Value unit = e.div(product.firstLine(), MmaShape::unitLines);
     own = e.add(e.add(e.mul(unit, e.index(unitTiles * tile.bytes)),
                       e.mul(product.lane, e.index(laneBytes))),
                 e.index(offset));
@@ -147,13 +147,9 @@ private:
     Value exists;  // i1: false for threads without one; null: all have it
   };
 
-  Value div(Value x, int64_t by) {
-    return arith::DivUIOp::create(e.b, e.loc, x, e.index(by));
-  }
-
   void copyChunk(const Chunk &chunk, Value stage, Value k) {
     OpBuilder &b = e.b;
-    Value tile = div(k, MmaShape::unitStep);
+    Value tile = e.div(k, MmaShape::unitStep);
     Value isThere = chunk.isThere;
     if (blockTiles % (mma.step / MmaShape::unitStep) != 0) {
       Value inBlock = e.isLess(e.add(tile, chunk.tile), e.index(blockTiles));

@@ -33,13 +33,8 @@ StreamBlocks::StreamBlocks(GPUEmitter &emitter, const StreamOperands &operands,
 // Words
 //===----------------------------------------------------------------------===//
 
-Value StreamBlocks::word(int64_t value) {
-  return arith::ConstantOp::create(
-      b, loc, b.getI32IntegerAttr(static_cast<int32_t>(value)));
-}
-
 Value StreamBlocks::masked(Value x, int64_t mask) {
-  return arith::AndIOp::create(b, loc, x, word(mask));
+  return arith::AndIOp::create(b, loc, x, e.word(mask));
 }
 
 /// Right; left where it is negative.
@@ -47,8 +42,8 @@ Value StreamBlocks::shifted(Value x, int64_t right) {
   if (right == 0)
     return x;
   if (right < 0)
-    return arith::ShLIOp::create(b, loc, x, word(-right));
-  return arith::ShRUIOp::create(b, loc, x, word(right));
+    return arith::ShLIOp::create(b, loc, x, e.word(-right));
+  return arith::ShRUIOp::create(b, loc, x, e.word(right));
 }
 
 Value StreamBlocks::joined(Value x, Value y) {
@@ -66,7 +61,7 @@ Value StreamBlocks::half(Value x, int64_t number) {
 /// The bits `mask` of a byte, in f32.
 Value StreamBlocks::byte(Value x, int64_t number, int64_t mask) {
   // In the lowest bits of 2^23.
-  Value bits = joined(masked(shifted(x, 8 * number), mask), word(0x4b000000));
+  Value bits = joined(masked(shifted(x, 8 * number), mask), e.word(0x4b000000));
   return e.sub(arith::BitcastOp::create(b, loc, b.getF32Type(), bits),
                e.f32(0x1p23));
 }
@@ -289,7 +284,8 @@ void StreamBlocks::addMinimums(const Tile &tile, Value pair,
         loadWords(code.advance(operands.xSums, e.mul(place, e.index(4))), 2);
     if (isMixed)
       for (Value &value : right)
-        value = e.select(e.isLess(operands.group, e.index(4)), value, word(0));
+        value =
+            e.select(e.isLess(operands.group, e.index(4)), value, e.word(0));
     SmallVector<Value> products = code.multiplyAdd(
         b.getF16Type(), left, right, SmallVector<Value>(4, e.f32(0.0)));
     for (int64_t i = 0; i < 4; ++i) {

@@ -75,7 +75,6 @@ private:
   bool isHighTile(int64_t number) const;
   Value loadWord(Value pointer, Type type, int64_t alignment);
   SmallVector<Value> loadWords(Value pointer, int64_t count);
-  Value word(int64_t value);
   Value masked(Value x, int64_t mask);
   Value shifted(Value x, int64_t right);
   Value joined(Value a, Value b);

@@ -84,27 +84,27 @@ private:
           e.workgroupMemory(stream.rows * stream.squares(), b.getF32Type());
       scales = e.workgroupMemory(stream.rows, b.getF32Type());
     }
-    lane = rem(e.thread, StreamShape::lanes);
-    warp = div(e.thread, StreamShape::lanes);
-    group = div(lane, 4);
-    inGroup = rem(lane, 4);
+    lane = e.rem(e.thread, StreamShape::lanes);
+    warp = e.div(e.thread, StreamShape::lanes);
+    group = e.div(lane, 4);
+    inGroup = e.rem(lane, 4);
     blocks = e.ceilDiv(columns, stream.blockColumns);
     passes = e.ceilDiv(blocks, stream.passBlocks());
-    total = scaled(passes, stream.rounds() * stream.steps());
-    share = rem(warp, stream.sharesAtOnce());
-    ownBlock = scaled(div(warp, stream.sharesAtOnce()), stream.warpBlocks);
+    total = e.scaled(passes, stream.rounds() * stream.steps());
+    share = e.rem(warp, stream.sharesAtOnce());
+    ownBlock = e.scaled(e.div(warp, stream.sharesAtOnce()), stream.warpBlocks);
 
     // What this lane copies and reads: of the warp's first tile.
-    Value block = e.add(div(first, stream.blockColumns), ownBlock);
-    Value tile =
-        e.add(scaled(block, stream.tilesOfRow), scaled(share, stream.tiles));
-    Value ofLane = scaled(lane, vectorBytes);
+    Value block = e.add(e.div(first, stream.blockColumns), ownBlock);
+    Value tile = e.add(e.scaled(block, stream.tilesOfRow),
+                       e.scaled(share, stream.tiles));
+    Value ofLane = e.scaled(lane, vectorBytes);
     source = code.advance(code.pointerTo(e.bufferOf(weight)),
-                          e.add(scaled(tile, tileBytes), ofLane));
-    ringOfWarp = scaled(warp, stream.stages * slotBytes());
+                          e.add(e.scaled(tile, tileBytes), ofLane));
+    ringOfWarp = e.scaled(warp, stream.stages * slotBytes());
     ringPointer = code.advance(code.pointerTo(ring), e.add(ringOfWarp, ofLane));
     for (int64_t number = 0; number < stream.columnTiles(); ++number)
-      xOfLane.push_back(e.add(scaled(columnOf(number), 4), inGroup));
+      xOfLane.push_back(e.add(e.scaled(columnOf(number), 4), inGroup));
     if (quant) {
       operands = {lane,    group,   inGroup,
                   xMemory, xOfLane, code.workgroupBytes(4 * stream.xSums())};
@@ -201,26 +201,26 @@ private:
   void startCopies(const Cursor &cursor, Value slot) {
     auto copyBlock = [&](int64_t number) {
       Value to = code.advance(
-          ringPointer, e.add(scaled(slot, slotBytes()),
+          ringPointer, e.add(e.scaled(slot, slotBytes()),
                              e.index(number * stream.tiles * tileBytes)));
       for (int64_t i = 0; i < stream.tiles; ++i) {
         Value offset =
             e.add(cursor.offset,
                   e.index((number * stream.tilesOfRow + i) * tileBytes));
-        Value bytes = word(vectorBytes);
+        Value bytes = e.word(vectorBytes);
         if (stream.steps() * stream.warps * stream.tiles != stream.tilesOfRow) {
-          Value step =
-              e.add(scaled(cursor.step, stream.warps),
-                    e.add(scaled(cursor.round, stream.sharesAtOnce()), share));
+          Value step = e.add(
+              e.scaled(cursor.step, stream.warps),
+              e.add(e.scaled(cursor.round, stream.sharesAtOnce()), share));
           Value isInside =
-              e.isLess(e.add(scaled(step, stream.tiles), e.index(i)),
+              e.isLess(e.add(e.scaled(step, stream.tiles), e.index(i)),
                        e.index(stream.tilesOfRow));
-          bytes = e.select(isInside, bytes, word(0));
+          bytes = e.select(isInside, bytes, e.word(0));
           // The warp's own first tile may be past the end, too.
-          Value own = e.add(scaled(ownBlock, stream.tilesOfRow),
-                            scaled(share, stream.tiles));
+          Value own = e.add(e.scaled(ownBlock, stream.tilesOfRow),
+                            e.scaled(share, stream.tiles));
           offset = e.select(isInside, offset,
-                            e.sub(e.index(0), scaled(own, tileBytes)));
+                            e.sub(e.index(0), e.scaled(own, tileBytes)));
         }
         copyTile(code.advance(to, i * tileBytes), code.advance(source, offset),
                  bytes);
@@ -274,7 +274,7 @@ private:
     const size_t fixed = state.size();
     repeat(passes, state, [&](Value pass, ValueRange values) {
       SmallVector<Value> args(values);
-      Value block = e.add(scaled(pass, stream.passBlocks()), ownBlock);
+      Value block = e.add(e.scaled(pass, stream.passBlocks()), ownBlock);
       if (addsRounds) // what is added to -0 stays as it is
         args.append(count, e.f32(-0.0));
       args = repeat(
@@ -285,7 +285,8 @@ private:
             SmallVector<Value> sums(ArrayRef(args).drop_front(fixed));
             args.resize(fixed);
             if (!addsRounds) {
-              Value place = e.add(scaled(round, stream.sharesAtOnce()), share);
+              Value place =
+                  e.add(e.scaled(round, stream.sharesAtOnce()), share);
               storeSums(block, place, sums);
               return args;
             }
@@ -325,7 +326,7 @@ private:
     Cursor cursor = {values[1], values[2], values[3], values[4], values[5]};
     SmallVector<Value> sums(values.drop_front(6));
     code.waitForCopies(stream.stages - 2);
-    Value place = e.add(ringOfWarp, scaled(slot, slotBytes()));
+    Value place = e.add(ringOfWarp, e.scaled(slot, slotBytes()));
     const int64_t count = stream.warpBlocks * stream.tiles;
     SmallVector<Value> tiles;
     SmallVector<StreamBlocks::Tile> tilesOfBlocks;
@@ -336,7 +337,7 @@ private:
         tilesOfBlocks.push_back(blockTiles->load(
             code.advance(pointer, e.add(place, e.index(i * tileBytes)))));
     } else {
-      Value first = e.add(div(place, vectorBytes), lane);
+      Value first = e.add(e.div(place, vectorBytes), lane);
       for (int64_t i = 0; i < count; ++i)
         tiles.push_back(memref::LoadOp::create(
             b, loc, ring, e.add(first, e.index(i * StreamShape::lanes))));
@@ -348,8 +349,8 @@ private:
     startCopies(cursor, free);
     cursor = after(cursor);
 
-    Value firstTile =
-        scaled(e.add(scaled(step, stream.sharesAtOnce()), share), stream.tiles);
+    Value firstTile = e.scaled(
+        e.add(e.scaled(step, stream.sharesAtOnce()), share), stream.tiles);
     if (blockTiles) {
       constexpr int64_t pairs = 8;
       const int64_t ofBlock = 4 * stream.columnTiles();
@@ -357,10 +358,10 @@ private:
         for (int64_t number = 0; number < stream.warpBlocks; ++number)
           blockTiles->multiply(
               tilesOfBlocks[number * stream.tiles + i],
-              scaled(e.add(firstTile, e.index(i)), pairs),
+              e.scaled(e.add(firstTile, e.index(i)), pairs),
               MutableArrayRef(sums).slice(number * ofBlock, ofBlock));
     } else {
-      multiplyPlain(tiles, div(firstTile, 2), sums);
+      multiplyPlain(tiles, e.div(firstTile, 2), sums);
     }
     Value next = e.add(slot, e.index(1));
     Value isInside = e.isLess(next, e.index(stream.stages));
@@ -380,7 +381,7 @@ private:
                      MutableArrayRef<Value> sums) {
     for (int64_t pair = 0; pair < stream.tiles / 2; ++pair) {
       Value place =
-          scaled(e.add(firstPair, e.index(pair)), 2 * stream.rows * 4);
+          e.scaled(e.add(firstPair, e.index(pair)), 2 * stream.rows * 4);
       for (auto [number, column] : llvm::enumerate(xOfLane)) {
         SmallVector<Value> x = wordsOf(
             memref::LoadOp::create(b, loc, xMemory, e.add(place, column)));
@@ -409,7 +410,8 @@ private:
       return e.select(e.isLess(row, e.index(stream.rows)), row, e.index(0));
     };
     if (stream.columnTiles() == 1)
-      return e.add(scaled(div(group, 4), stream.rows), clamped(rem(group, 4)));
+      return e.add(e.scaled(e.div(group, 4), stream.rows),
+                   clamped(e.rem(group, 4)));
     const int64_t half = stream.columnTiles() / 2;
     return e.add(clamped(e.add(group, e.index(number % half * 8))),
                  e.index(number / half * stream.rows));
@@ -425,10 +427,10 @@ private:
     const int64_t threads = stream.threads(), lanes = StreamShape::lanes;
     const int64_t most =
         std::clamp<int64_t>(stream.rows * units / threads, 1, norm ? 2 : 4);
-    Value count = scaled(rows, units);
+    Value count = e.scaled(rows, units);
     // Lanes of a warp go together.
     if (units % lanes != 0)
-      count = scaled(e.ceilDiv(count, lanes), lanes);
+      count = e.scaled(e.ceilDiv(count, lanes), lanes);
     e.loop(e.thread, count, e.index(most * threads), {},
            [&](Value first, ValueRange) -> SmallVector<Value> {
              SmallVector<XUnit> all;
@@ -454,27 +456,27 @@ private:
 
   XUnit loadUnit(Value number, int64_t units, Value round, Value slice) {
     XUnit unit;
-    unit.row = div(number, units);
+    unit.row = e.div(number, units);
     if (units % StreamShape::lanes != 0)
       unit.row =
           e.select(e.isLess(unit.row, rows), unit.row, e.sub(rows, e.index(1)));
-    Value inRow = rem(number, units);
-    unit.pair = div(inRow, 4);
-    unit.inPair = rem(inRow, 4);
+    Value inRow = e.rem(number, units);
+    unit.pair = e.div(inRow, 4);
+    unit.inPair = e.rem(inRow, 4);
     // Where the pair is in K.
-    Value inChunk = scaled(unit.pair, StreamShape::pairColumns);
-    Value column = e.add(scaled(slice, stream.chunkColumns()), inChunk);
+    Value inChunk = e.scaled(unit.pair, StreamShape::pairColumns);
+    Value column = e.add(e.scaled(slice, stream.chunkColumns()), inChunk);
     if (stream.rounds() > 1) {
-      Value step = e.add(scaled(slice, stream.chunkSteps),
-                         div(inChunk, stream.roundColumns()));
-      Value ofShare = e.add(scaled(round, stream.roundColumns()),
-                            rem(inChunk, stream.roundColumns()));
+      Value step = e.add(e.scaled(slice, stream.chunkSteps),
+                         e.div(inChunk, stream.roundColumns()));
+      Value ofShare = e.add(e.scaled(round, stream.roundColumns()),
+                            e.rem(inChunk, stream.roundColumns()));
       column =
-          e.add(scaled(step, stream.warps * stream.stepColumns()), ofShare);
+          e.add(e.scaled(step, stream.warps * stream.stepColumns()), ofShare);
     }
-    unit.line = div(column, stream.lineColumns());
+    unit.line = e.div(column, stream.lineColumns());
     // A lane's columns: neighbours of 2, or, of blocks, of 4.
-    column = e.add(column, scaled(unit.inPair, blockTiles ? 4 : 2));
+    column = e.add(column, e.scaled(unit.inPair, blockTiles ? 4 : 2));
     unit.squares = e.f32(0.0);
     for (int64_t i = 0; i < 4; ++i) {
       const int64_t offset = blockTiles ? 16 * (i / 2) + 2 * (i % 2) : 8 * i;
@@ -501,9 +503,9 @@ private:
       high.push_back(rounded);
       low.push_back(rest);
     }
-    Value place =
-        e.add(scaled(e.add(scaled(unit.pair, 2 * stream.rows), unit.row), 4),
-              unit.inPair);
+    Value place = e.add(
+        e.scaled(e.add(e.scaled(unit.pair, 2 * stream.rows), unit.row), 4),
+        unit.inPair);
     storeWords(high, place);
     storeWords(low, e.add(place, e.index(stream.rows * 4)));
     if (blockTiles)
@@ -535,10 +537,10 @@ private:
   void storeSquares(const XUnit &unit) {
     const int64_t sharing = stream.lineColumns() / perUnit;
     Value sum = addLanes(unit.squares, sharing);
-    e.ifThen(e.isLess(rem(lane, sharing), e.index(1)), [&] {
+    e.ifThen(e.isLess(e.rem(lane, sharing), e.index(1)), [&] {
       memref::StoreOp::create(
           b, loc, sum, squares,
-          e.add(scaled(unit.row, stream.squares()), unit.line));
+          e.add(e.scaled(unit.row, stream.squares()), unit.line));
     });
   }
 
@@ -551,8 +553,8 @@ private:
   /// The scale of each row, as rowStatistics() has it; a warp for each.
   void emitScales() {
     constexpr int64_t lanes = StreamShape::lanes;
-    e.forThreads(scaled(rows, lanes), [&](Value number) {
-      Value row = div(number, lanes), sum = e.f32(0.0);
+    e.forThreads(e.scaled(rows, lanes), [&](Value number) {
+      Value row = e.div(number, lanes), sum = e.f32(0.0);
       for (int64_t at = 0; at < stream.squares(); at += lanes) {
         Value line = e.add(lane, e.index(at));
         Value isInside;
@@ -561,7 +563,7 @@ private:
           line = e.select(isInside, line, e.index(0));
         }
         Value part = memref::LoadOp::create(
-            b, loc, squares, e.add(scaled(row, stream.squares()), line));
+            b, loc, squares, e.add(e.scaled(row, stream.squares()), line));
         sum =
             e.add(sum, isInside ? e.select(isInside, part, e.f32(0.0)) : part);
       }
@@ -609,9 +611,9 @@ private:
     auto float32 = [&](Value bits) -> Value {
       return arith::BitcastOp::create(b, loc, b.getF32Type(), bits);
     };
-    return {float32(arith::ShLIOp::create(b, loc, rounded, word(16))),
+    return {float32(arith::ShLIOp::create(b, loc, rounded, e.word(16))),
             float32(arith::AndIOp::create(b, loc, rounded,
-                                          word(int64_t(0xffff0000))))};
+                                          e.word(int64_t(0xffff0000))))};
   }
 
   //===--------------------------------------------------------------------===//
@@ -622,10 +624,10 @@ private:
   /// lines].
   Value sumPlace(Value block, Value ofShare, Value part, Value row,
                  Value line) {
-    Value place = e.add(scaled(block, stream.sumsOfBlock()), ofShare);
-    place = e.add(scaled(place, 2), part);
-    place = e.add(scaled(place, stream.rows), row);
-    return e.add(scaled(place, Tile::rows), line);
+    Value place = e.add(e.scaled(block, stream.sumsOfBlock()), ofShare);
+    place = e.add(e.scaled(place, 2), part);
+    place = e.add(e.scaled(place, stream.rows), row);
+    return e.add(e.scaled(place, Tile::rows), line);
   }
 
   /// Calls `body` for each sum of this lane, with its part, its row, which
@@ -634,10 +636,10 @@ private:
     const int64_t tiles = stream.columnTiles();
     for (int64_t number = 0; number < tiles; ++number)
       for (int64_t i = 0; i < 4; ++i) {
-        Value column = e.add(scaled(inGroup, 2), e.index(i % 2));
+        Value column = e.add(e.scaled(inGroup, 2), e.index(i % 2));
         Value line = e.add(group, e.index(i / 2 * 8));
         if (tiles == 1)
-          body(i, div(column, 4), rem(column, 4), line);
+          body(i, e.div(column, 4), e.rem(column, 4), line);
         else
           body(4 * number + i, e.index(number / (tiles / 2)),
                e.add(column, e.index(number % (tiles / 2) * 8)), line);
@@ -669,11 +671,11 @@ private:
   /// Adds the shares' sums of each element, and stores it.
   LogicalResult storeElements() {
     LogicalResult stored = success();
-    e.forThreads(scaled(rows, shape.columns), [&](Value number) {
-      Value row = div(number, shape.columns);
-      Value column = rem(number, shape.columns);
-      Value block = div(column, stream.blockColumns);
-      Value line = rem(column, stream.blockColumns);
+    e.forThreads(e.scaled(rows, shape.columns), [&](Value number) {
+      Value row = e.div(number, shape.columns);
+      Value column = e.rem(number, shape.columns);
+      Value block = e.div(column, stream.blockColumns);
+      Value line = e.rem(column, stream.blockColumns);
       Value scale;
       if (stream.hasSquares)
         scale = memref::LoadOp::create(b, loc, scales, row);
@@ -706,23 +708,12 @@ private:
   }
 
   /// What a warp's lanes have copied and read is seen by the others.
-  void syncLanes() { NVVM::SyncWarpOp::create(b, loc, word(-1)); }
+  void syncLanes() { NVVM::SyncWarpOp::create(b, loc, e.word(-1)); }
 
   //===--------------------------------------------------------------------===//
   // Arithmetic
   //===--------------------------------------------------------------------===//
 
-  Value div(Value x, int64_t by) {
-    return arith::DivUIOp::create(b, loc, x, e.index(by));
-  }
-  Value rem(Value x, int64_t by) {
-    return arith::RemUIOp::create(b, loc, x, e.index(by));
-  }
-  Value scaled(Value x, int64_t by) { return e.mul(x, e.index(by)); }
-  Value word(int64_t value) {
-    return arith::ConstantOp::create(
-        b, loc, b.getI32IntegerAttr(static_cast<int32_t>(value)));
-  }
   SmallVector<Value> wordsOf(Value vector) {
     SmallVector<Value> words;
     for (int64_t i = 0; i < 4; ++i)
