@@ -48,20 +48,28 @@ private:
     return storeTile(sumUp(x));
   }
 
-  /// The ring's stages, one after another.
-  SmallVector<Value> sumUp(MmaStaging &x) {
-    auto copy = [&](Value at, Value k) {
+  /// Begins to copy what the step at `k` reads, where there is one, to the
+  /// stage at byte `at` of the ring.
+  void copyStage(MmaStaging &x, Value at, Value k) {
+    e.ifThen(e.isLess(k, e.index(extent)), [&] {
       Value stage = code.advance(ring, at);
       x.copy(stage, k);
       lines->copy(stage, k);
-    };
-    const int64_t ahead = mma.stages - 1;
-    for (int64_t i = 0; i < ahead; ++i) {
-      if (i * mma.step < extent)
-        copy(e.index(i * mma.stageBytes()), e.index(i * mma.step));
-      code.commitCopies();
-    }
+    });
+    code.commitCopies();
+  }
+
+  /// Begins with the first `ahead` stages.
+  void fillStages(MmaStaging &x, int64_t ahead) {
+    for (int64_t i = 0; i < ahead; ++i)
+      copyStage(x, e.index(i * mma.stageBytes()), e.index(i * mma.step));
     lines->store(ring, lines->fetch(e.index(0)), 0, 1);
+  }
+
+  /// The ring's stages, one after another.
+  SmallVector<Value> sumUp(MmaStaging &x) {
+    const int64_t ahead = mma.stages - 1;
+    fillStages(x, ahead);
     SmallVector<Value> fetched = lines->fetch(e.index(mma.step));
     waitForStage();
     // What is multiplied next is in registers before it is wanted.
@@ -79,9 +87,7 @@ private:
               args.drop_front(sumCount).drop_back(fetchedCount + 2));
           SmallVector<Value> fetched(args.drop_back(2).take_back(fetchedCount));
           Value read = args.end()[-2], write = args.end()[-1];
-          Value next = e.add(k, e.index(ahead * mma.step));
-          e.ifThen(e.isLess(next, e.index(extent)), [&] { copy(write, next); });
-          code.commitCopies();
+          copyStage(x, write, e.add(k, e.index(ahead * mma.step)));
           SmallVector<Value> coming =
               lines->fetch(e.add(k, e.index(2 * mma.step)));
           Value following = nextStage(read);
@@ -112,19 +118,9 @@ private:
   /// needs is done. Two in turn have registers of their own for their lines:
   /// units still read those of the one before.
   SmallVector<Value> sumUpWarpgroups(MmaStaging &x) {
-    auto copy = [&](Value at, Value k) {
-      Value stage = code.advance(ring, at);
-      x.copy(stage, k);
-      lines->copy(stage, k);
-    };
     // The stage before the last may still be read.
     const int64_t ahead = mma.stages - 2;
-    for (int64_t i = 0; i < ahead; ++i) {
-      if (i * mma.step < extent)
-        copy(e.index(i * mma.stageBytes()), e.index(i * mma.step));
-      code.commitCopies();
-    }
-    lines->store(ring, lines->fetch(e.index(0)), 0, 1);
+    fillStages(x, ahead);
     SmallVector<Value> carried = product.zeros();
     const size_t sumCount = carried.size();
     llvm::append_range(carried, lines->fetch(e.index(mma.step)));
@@ -148,10 +144,7 @@ private:
             const int64_t count = mma.step / MmaShape::unitStep;
             for (int64_t step = 0; step < count; ++step)
               llvm::append_range(words, lines->load(stage, 0, step));
-            Value next = e.add(k, e.index(ahead * mma.step));
-            e.ifThen(e.isLess(next, e.index(extent)),
-                     [&] { copy(write, next); });
-            code.commitCopies();
+            copyStage(x, write, e.add(k, e.index(ahead * mma.step)));
             SmallVector<Value> coming =
                 lines->fetch(e.add(k, e.index(2 * mma.step)));
             Value ofRows = code.describeRows(stage);
