@@ -183,8 +183,10 @@ private:
     if (failed(add(isInt8 ? work.int8Ops : work.flops, result,
                    times(2 * matrices, x.getShape().back()))))
       return failure();
-    // Biases, and what makes one of the two.
-    const uint64_t more = (op.getBias() ? matrices : 0) + (op.getGlu() ? 2 : 0);
+    // Biases and scales, and what makes one of the two.
+    const uint64_t more = (op.getBias() ? matrices : 0) +
+                          (op.getWeightScales() ? matrices : 0) +
+                          (op.getGlu() ? 2 : 0);
     return add(work.flops, result, more);
   }
 

@@ -217,12 +217,13 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
   if (!matmul)
     return fail("#kf.mma is for matmul");
   Type x = elementOf(matmul.getX()), w = elementOf(matmul.getW());
-  // Blocks are rounded to f16.
-  bool fits = isa<QuantType>(w) ? x.isF16() && !matmul.getScales()
-                                : x == w && (x.isF16() || x.isBF16());
+  // Blocks are rounded to f16, which holds all of f8E4M3FN.
+  const bool becomesHalf = isa<QuantType, Float8E4M3FNType>(w);
+  bool fits = becomesHalf ? x.isF16() && !matmul.getScales()
+                          : x == w && (x.isF16() || x.isBF16());
   if (!fits)
-    return fail("#kf.mma multiplies f16 by f16 or blocks, and bf16 by bf16, "
-                "found " +
+    return fail("#kf.mma multiplies f16 by f16, f8E4M3FN or blocks, and bf16 "
+                "by bf16, found " +
                 debugString(x) + " and " + debugString(w));
   if (statisticsOf(matmul.getX().getDefiningOp()) > 0)
     return fail("#kf.mma reads rows from memory; norms are kernels of their "
@@ -246,10 +247,11 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
                 " of them make the workgroup's [" + Twine(shape.rows) + ", " +
                 Twine(shape.columns) + "]");
   const Type weight = matmul.getW().getType();
-  if (isa<QuantType>(w) && hasFragments(weight) &&
+  if (becomesHalf && hasFragments(weight) &&
       mma.step % ::kf::FragmentTile::unit != 0)
-    return fail("blocks with #kf.fragments take steps of a multiple of " +
-                Twine(::kf::FragmentTile::unit) + ", found " + Twine(mma.step));
+    return fail(
+        "blocks and f8E4M3FN with #kf.fragments take steps of a multiple of " +
+        Twine(::kf::FragmentTile::unit) + ", found " + Twine(mma.step));
   if (mma.sums() > mmaSums)
     return fail("a thread has " + Twine(mma.sums()) +
                 " sums, and registers for " + Twine(mmaSums));
@@ -267,7 +269,7 @@ static constexpr int64_t mostStreamRows = 16;
 /// What of x goes with a weight of `element`s; nothing where matrix units do
 /// not multiply it.
 static std::optional<StreamShape::Sums> findStreamSums(Type element) {
-  if (element.isF16() || element.isBF16())
+  if (element.isF16() || element.isBF16() || isa<Float8E4M3FNType>(element))
     return StreamShape::Sums::None;
   auto quant = dyn_cast<QuantType>(element);
   if (!quant)
@@ -294,8 +296,8 @@ getShape(KernelOp kernel, StreamScheduleAttr schedule, FailFn fail) {
   auto w = cast<RankedTensorType>(op.getW().getType());
   std::optional<StreamShape::Sums> sums = findStreamSums(w.getElementType());
   if (!hasFragments(w) || !sums)
-    return fail("#kf.stream needs a weight of f16, bf16, q8_0, q4_0, q4_k or "
-                "q6_k with #kf.fragments, found " +
+    return fail("#kf.stream needs a weight of f16, bf16, f8E4M3FN, q8_0, q4_0, "
+                "q4_k or q6_k with #kf.fragments, found " +
                 debugString(w));
   StreamShape stream;
   stream.sumsOfX = *sums;

@@ -105,6 +105,71 @@ SmallVector<Value> NvvmCode::multiplyAdd(Type element, ValueRange left,
   return values;
 }
 
+/// Whether the chip that `op` is compiled for converts f8E4M3FN: with the PTX
+/// that is written, those from sm_90 on.
+static bool convertsFloat8(Operation *op) {
+  auto target = op->getParentOfType<ModuleOp>()->getAttrOfType<CudaTargetAttr>(
+      kTargetAttrName);
+  unsigned number = 0;
+  return target &&
+         !target.getChip()
+              .drop_front(StringRef("sm_").size())
+              .take_while(llvm::isDigit)
+              .getAsInteger(10, number) &&
+         number >= 90;
+}
+
+std::pair<Value, Value> NvvmCode::widenFloat8(Value codes) {
+  Type word = b.getI32Type();
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(
+        b, loc, b.getI32IntegerAttr(static_cast<int32_t>(value)));
+  };
+  if (convertsFloat8(e.kernel)) {
+    auto convert = [&](Value pair) -> Value {
+      Value low = arith::TruncIOp::create(b, loc, b.getI16Type(), pair);
+      return LLVM::InlineAsmOp::create(
+                 b, loc, TypeRange(word), ValueRange(low),
+                 "cvt.rn.f16x2.e4m3x2 $0, $1;", "=r,h",
+                 /*has_side_effects=*/false, /*is_align_stack=*/false,
+                 LLVM::tailcallkind::TailCallKind::None,
+                 LLVM::AsmDialectAttr::get(b.getContext(),
+                                           LLVM::AsmDialect::AD_ATT),
+                 ArrayAttr())
+          .getResult(0);
+    };
+    Value high = arith::ShRUIOp::create(b, loc, codes, constant(16));
+    return {convert(codes), convert(high)};
+  }
+  auto masked = [&](Value x, int64_t mask) -> Value {
+    return arith::AndIOp::create(b, loc, x, constant(mask));
+  };
+  auto pairType = VectorType::get({2}, b.getF16Type());
+  Value bias = arith::ConstantOp::create(
+      b, loc, DenseElementsAttr::get(pairType, b.getF16FloatAttr(256.0)));
+  auto convert = [&](int64_t selector) -> Value {
+    // Codes in the high bytes of both halves.
+    Value high = LLVM::CallIntrinsicOp::create(
+                     b, loc, word, b.getStringAttr("llvm.nvvm.prmt"),
+                     ValueRange{codes, constant(0), constant(selector)})
+                     .getResult(0);
+    Value magnitude =
+        masked(arith::ShRUIOp::create(b, loc, high, constant(1)), 0x3f803f80);
+    // 7 ones, which overflow alone, are the NaN.
+    Value overflow =
+        masked(arith::AddIOp::create(b, loc, magnitude, constant(0x00800080)),
+               0x40004000);
+    Value bits = arith::OrIOp::create(b, loc, magnitude,
+                                      masked(high, int64_t(0x80008000)));
+    bits = arith::OrIOp::create(b, loc, bits, overflow);
+    // Half precision has a bias of 15, not of 7.
+    Value values = arith::MulFOp::create(
+        b, loc, LLVM::BitcastOp::create(b, loc, pairType, bits), bias);
+    return LLVM::BitcastOp::create(b, loc, word, values);
+  };
+  return {convert(0x1404), convert(0x3424)};
+}
+
 //===----------------------------------------------------------------------===//
 // Warpgroups
 //===----------------------------------------------------------------------===//

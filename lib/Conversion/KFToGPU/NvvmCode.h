@@ -53,6 +53,10 @@ public:
   SmallVector<Value> multiplyAdd(Type element, ValueRange left,
                                  ValueRange right, ValueRange sums);
 
+  /// The values of the four codes of f8E4M3FN in a word, as pairs of f16: of
+  /// the two lowest bytes, and of the others.
+  std::pair<Value, Value> widenFloat8(Value codes);
+
   // Of sm_90a: 4 warps (a warpgroup) multiply together, and go on while they
   // do.
 

@@ -29,6 +29,8 @@ public:
 private:
   void readLayout(LayoutAttr layout) override {
     interleaved = layout.getInterleave() != 0;
+    isFloat8 = isa<Float8E4M3FNType>(
+        cast<RankedTensorType>(op.getW().getType()).getElementType());
   }
 
   bool isFloats() const override {
@@ -45,7 +47,8 @@ private:
            column += interleaved ? 2 * lanes : lanes) {
         SmallVector<Value> indices = {p, e.index(group), k, e.index(column)};
         if (!interleaved) {
-          vectors.push_back(e.loadMemref(weights, indices, lanes));
+          Value stored = e.loadMemref(weights, indices, lanes);
+          vectors.push_back(isFloat8 ? e.widenFloat8(stored) : stored);
           continue;
         }
         // Low and high halves of 32-bit lanes are f32's upper 16 bits.
@@ -80,7 +83,7 @@ private:
           /*isWrite=*/false, /*localityHint=*/3, /*isDataCache=*/true);
   }
 
-  bool interleaved = false;
+  bool interleaved = false, isFloat8 = false;
 };
 
 } // namespace

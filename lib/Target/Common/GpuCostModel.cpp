@@ -145,7 +145,7 @@ double secondsOfMatmul(KernelOp kernel, MatmulOp op, const KernelShape &shape,
   double groups = groupsOf(op, shape, tokens);
   double weightBytes =
       getArenaBytes(w, tokens).value_or(0) / (columns * shape.groups);
-  bool hasBlocks = isa<QuantType>(w.getElementType());
+  bool hasBlocks = isa<QuantType, Float8E4M3FNType>(w.getElementType());
   // To take an element of a weight apart: field, scale, conversion.
   double decode = hasBlocks ? 8 : w.getElementType().isF32() ? 0 : 1;
   double sums = shape.tileRows * shape.tileColumns * shape.groups;

@@ -266,7 +266,7 @@ private:
     const int64_t groups = op.getGlu() ? 2 : 1;
     const double units = limits.multiprocessors > 0 ? limits.multiprocessors
                                                     : usualMultiprocessors;
-    const bool hasBlocks = isa<QuantType>(
+    const bool hasCodes = isa<QuantType, Float8E4M3FNType>(
         cast<RankedTensorType>(op.getW().getType()).getElementType());
     MmaScheduleAttr best;
     double least = 0;
@@ -282,7 +282,7 @@ private:
                      llvm::divideCeil(type.getDimSize(1), columns);
       const double tileRows = static_cast<double>(tile.rows);
       double slowness = tile.slowness;
-      if (hasBlocks)
+      if (hasCodes)
         slowness += mmaDequantization * 128 / tileRows;
       double time = std::ceil(tiles / units) * tileRows *
                     static_cast<double>(tile.lines) * slowness;

@@ -88,6 +88,11 @@ public:
       : kernel(kernel), limits(limits) {}
 
   LogicalResult checkSupport(int64_t tokens) {
+    if (Operation *op = findFloat8Arithmetic(kernel))
+      return op->emitError("no ")
+             << limits.name << " kernel for '" << op->getName()
+             << "' on f8E4M3FN, which only the weights of kf.matmul are; use "
+                "--device=reference";
     for (Operation &op : kernel.getBody().front())
       if (failed(checkOp(op)) || failed(checkCache(op)))
         return failure();

@@ -241,8 +241,10 @@ private:
   }
 
   /// Slots to make floats of a vector of a dense weight: halves of pairs, or a
-  /// conversion that takes two ports.
+  /// conversion that takes two ports, behind what makes halves of bytes.
   double conversion() const {
+    if (isa<Float8E4M3FNType>(weight.getElementType()))
+      return 8;
     return weight.getElementType().isBF16()  ? 1
            : weight.getElementType().isF16() ? 2
                                              : 0;

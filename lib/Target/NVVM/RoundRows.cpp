@@ -39,7 +39,7 @@ private:
   /// What matrix units multiply with the weight; null: they do not.
   static Type roundedType(MatmulOp op) {
     Type weight = op.getW().getType().getElementType();
-    if (isa<QuantType>(weight))
+    if (isa<QuantType, Float8E4M3FNType>(weight))
       return Float16Type::get(op.getContext());
     return weight.isF16() || weight.isBF16() ? weight : Type();
   }
@@ -50,7 +50,8 @@ private:
         b, op.getLoc(), op.getX().getType().clone(roundedType(op)), op.getX());
     auto rounded = MatmulOp::create(
         b, op.getLoc(), x, op.getW(), op.getBias(), /*scales=*/Value(),
-        /*sums=*/Value(), op.getGluAttr(), /*wide=*/b.getUnitAttr());
+        /*sums=*/Value(), op.getWeightScales(), op.getGluAttr(),
+        /*wide=*/b.getUnitAttr());
     op.replaceAllUsesWith(rounded.getResult());
     op.erase();
   }

@@ -162,3 +162,29 @@ kf.kernel @by_element(%x: tensor<1x40xf32>, %w: tensor<30x40xbf16, #kf.fragments
 // CHECK:         scf.for
 // CHECK:           %[[BITS:.*]] = memref.load %arg1
 // CHECK:           arith.extui %[[BITS]] : i16 to i32
+
+// -----
+
+// A tile of f8E4M3FN has 32 columns, which become the left operands of two
+// products of f16; its sums are scaled where they are stored. Where the chip
+// does not convert codes, bits are moved.
+kf.kernel @float8(%x: tensor<1x256xf32>, %w: tensor<16x256xf8E4M3FN, #kf.fragments>, %s: tensor<16xf32>) -> tensor<1x16xf32>
+    attributes {schedule = #kf.stream<workgroup = [1, 16], warps = 4, tiles = 2, stages = 2>} {
+  %0 = kf.matmul %x, %w weight_scales(%s : tensor<16xf32>) : tensor<1x256xf32>, tensor<16x256xf8E4M3FN, #kf.fragments>
+  kf.yield %0 : tensor<1x16xf32>
+}
+// CHECK-LABEL: gpu.func @float8
+// CHECK-SAME:    %{{.*}}: memref<?xf32>, %{{.*}}: memref<?xi8>, %[[S:[a-z0-9]+]]: memref<?xf32>
+// CHECK-SAME:    workgroup(%[[X:.*]] : memref<64xvector<4xi32>, #gpu.address_space<workgroup>>,
+// CHECK-SAME:              %[[RING:.*]] : memref<512xvector<4xi32>, #gpu.address_space<workgroup>>,
+// CHECK-COUNT-2: nvvm.cp.async.shared.global
+// CHECK:         arith.truncf %{{.*}} : vector<2xf32> to vector<2xf16>
+// CHECK-COUNT-2: memref.load %[[RING]]
+// CHECK-COUNT-8: llvm.call_intrinsic "llvm.nvvm.prmt"
+// CHECK:         memref.load %[[X]]
+// CHECK-COUNT-2: nvvm.mma.sync {{.*}} : (vector<2xf16>, vector<2xf16>, f32)
+// CHECK-COUNT-8: llvm.call_intrinsic "llvm.nvvm.prmt"
+// CHECK-COUNT-2: nvvm.mma.sync
+// CHECK-NOT:     nvvm.mma.sync
+// CHECK:         %[[SCALE:.*]] = memref.load %[[S]]
+// CHECK:         arith.mulf %{{.*}}, %[[SCALE]]

@@ -135,3 +135,31 @@ kf.kernel @gated(%x: tensor<1x64xf32>, %w: tensor<2x32x64xf32, #kf.layout<panel 
   %0 = kf.matmul %x, %w glu(silu) : tensor<1x64xf32>, tensor<2x32x64xf32, #kf.layout<panel = 16>>
   kf.yield %0 : tensor<1x32xf32>
 }
+
+// -----
+
+// f8E4M3FN: codes are shifted to where f16 has its bits, and what that makes of
+// them is 2^-8 of their values. Sums are scaled before the bias is added.
+// CHECK-LABEL: func.func @float8(
+// CHECK-SAME:    %{{.*}}: memref<1x64xf32>, %[[W:.*]]: memref<3x1x64x32xi8>, %[[S:.*]]: memref<96xf32>, %[[B:.*]]: memref<96xf32>
+// CHECK:         %[[CODES:.*]] = vector.load %[[W]]{{.*}} : memref<3x1x64x32xi8>, vector<16xi8>
+// CHECK:         %[[BITS:.*]] = arith.extui %[[CODES]] : vector<16xi8> to vector<16xi16>
+// CHECK:         %[[MAGNITUDE:.*]] = arith.andi %[[BITS]], %{{.*}} : vector<16xi16>
+// CHECK:         %[[NAN:.*]] = arith.cmpi eq, %[[MAGNITUDE]]
+// CHECK:         %[[HALF:.*]] = arith.ori
+// CHECK:         arith.bitcast %[[HALF]] : vector<16xi16> to vector<16xf16>
+// CHECK:         arith.extf %{{.*}} : vector<16xf16> to vector<16xf32>
+// CHECK:         %[[VALUE:.*]] = arith.mulf
+// CHECK:         arith.select %[[NAN]], %{{.*}}, %[[VALUE]]
+// CHECK:         vector.fma
+// CHECK:         vector.load %[[S]]
+// CHECK:         %[[SCALED:.*]] = arith.mulf
+// CHECK:         vector.load %[[B]]
+// CHECK:         arith.addf %[[SCALED]]
+kf.kernel @float8(%x: tensor<1x64xf32>, %w: tensor<96x64xf8E4M3FN, #kf.layout<panel = 32>>, %s: tensor<96xf32>, %b: tensor<96xf32>)
+    -> tensor<1x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [1, 32], tile = [1, 32], lanes = 16>} {
+  %0 = kf.matmul %x, %w weight_scales(%s : tensor<96xf32>) bias(%b)
+      : tensor<1x64xf32>, tensor<96x64xf8E4M3FN, #kf.layout<panel = 32>>, tensor<96xf32>
+  kf.yield %0 : tensor<1x96xf32>
+}

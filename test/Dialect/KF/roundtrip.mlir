@@ -191,3 +191,15 @@ func.func @bytes(%s: vector<16xi32>, %a: vector<64xi8>) {
   %1 = kf.look_up %a [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, -15] : vector<64xi8>
   return
 }
+
+// CHECK-LABEL: func.func @float8
+func.func @float8(%x: tensor<?x256xf32>, %w: tensor<96x256xf8E4M3FN>, %s: tensor<96xf32>, %b: tensor<96xf32>,
+                  %g: tensor<2x96x256xf8E4M3FN>, %gs: tensor<2x96xf32>) {
+  // CHECK: kf.matmul %{{.*}}, %{{.*}} : tensor<?x256xf32>, tensor<96x256xf8E4M3FN>
+  %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<96x256xf8E4M3FN>
+  // CHECK: kf.matmul %{{.*}}, %{{.*}} weight_scales(%{{.*}} : tensor<96xf32>) bias(%{{.*}}) : tensor<?x256xf32>, tensor<96x256xf8E4M3FN>, tensor<96xf32>
+  %1 = kf.matmul %x, %w weight_scales(%s : tensor<96xf32>) bias(%b) : tensor<?x256xf32>, tensor<96x256xf8E4M3FN>, tensor<96xf32>
+  // CHECK: kf.matmul %{{.*}}, %{{.*}} weight_scales(%{{.*}} : tensor<2x96xf32>) glu(silu) : tensor<?x256xf32>, tensor<2x96x256xf8E4M3FN>
+  %2 = kf.matmul %x, %g weight_scales(%gs : tensor<2x96xf32>) glu(silu) : tensor<?x256xf32>, tensor<2x96x256xf8E4M3FN>
+  return
+}

@@ -39,7 +39,7 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
 // -----
 
 module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
-  // expected-error @below {{schedule cannot run on a GPU: #kf.mma multiplies f16 by f16 or blocks, and bf16 by bf16, found bf16 and f16}}
+  // expected-error @below {{schedule cannot run on a GPU: #kf.mma multiplies f16 by f16, f8E4M3FN or blocks, and bf16 by bf16, found bf16 and f16}}
   kf.kernel @k(%x: tensor<?x64xbf16>, %w: tensor<96x64xf16>) -> tensor<?x96xf32>
       attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [2, 2], reduction = 32, stages = 3>} {
     %0 = kf.matmul %x, %w wide : tensor<?x64xbf16>, tensor<96x64xf16>
@@ -183,7 +183,7 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
 // -----
 
 module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
-  // expected-error @below {{schedule cannot run on a GPU: blocks with #kf.fragments take steps of a multiple of 32, found 16}}
+  // expected-error @below {{schedule cannot run on a GPU: blocks and f8E4M3FN with #kf.fragments take steps of a multiple of 32, found 16}}
   kf.kernel @k(%x: tensor<?x256xf16>, %w: tensor<64x256x!kf.quant<q4_k>, #kf.fragments>) -> tensor<?x64xf32>
       attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [2, 2], reduction = 16, stages = 3>} {
     %0 = kf.matmul %x, %w wide : tensor<?x256xf16>, tensor<64x256x!kf.quant<q4_k>, #kf.fragments>

@@ -28,6 +28,14 @@ func.func @blocks(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q8_0>>) -> te
   return %0 : tensor<?x96xf32>
 }
 
+// CHECK-LABEL: func.func @float8(
+// CHECK:         arith.truncf %{{.*}} : tensor<?x64xf32> to tensor<?x64xf16>
+// CHECK:         kf.matmul %{{.*}}, %{{.*}} weight_scales(%{{.*}} : tensor<96xf32>) wide : tensor<?x64xf16>, tensor<96x64xf8E4M3FN>
+func.func @float8(%x: tensor<?x64xf32>, %w: tensor<96x64xf8E4M3FN>, %s: tensor<96xf32>) -> tensor<?x96xf32> {
+  %0 = kf.matmul %x, %w weight_scales(%s : tensor<96xf32>) : tensor<?x64xf32>, tensor<96x64xf8E4M3FN>
+  return %0 : tensor<?x96xf32>
+}
+
 // Rows are counted by the size that has their name.
 // CHECK-LABEL: func.func @few_wanted(
 // CHECK-NOT:     arith.truncf

@@ -166,6 +166,10 @@ bool isView(Operation *op);
 /// What a source may hold, for messages: names of all ops that kernels know
 /// beside those of kf.
 StringRef describeTensorOps();
+/// The first op of a kernel that takes or makes elements of f8E4M3FN, but for
+/// what targets have code for: products, and slices of their weights. Null:
+/// there is none.
+Operation *findFloat8Arithmetic(KernelOp kernel);
 
 /// Whether `from` becomes `to` by kf.broadcast, their element types apart.
 bool isBroadcastable(RankedTensorType from, RankedTensorType to);
