@@ -195,7 +195,8 @@ private:
                << ", which is not parallel";
       loops.push_back({static_cast<unsigned>(loop), step, domain[loop].size});
     }
-    if (loops.size() > 3)
+    const bool hasParts = kernel.getScheduleAttr().getParts() > 1;
+    if (loops.size() + hasParts > 3)
       return kernel.emitError("kf-tile-kernels: a grid has at most 3 "
                               "dimensions");
     return loops;
@@ -210,6 +211,10 @@ private:
       counts.push_back(extent ? llvm::divideCeil(*extent, loop.step) : 0);
       if (!extent)
         size = getSizeName(rowsTypeOf(root));
+    }
+    if (int64_t parts = kernel.getScheduleAttr().getParts(); parts > 1) {
+      tokens.push_back(0);
+      counts.push_back(parts);
     }
     kernel.setGridAttr(GridAttr::get(&getContext(), tokens, counts, size));
   }

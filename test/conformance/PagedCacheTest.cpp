@@ -522,6 +522,31 @@ TEST_P(PagedCacheTest, DecodesFourAtOnce) {
   }
 }
 
+/// Where a GPU has clusters, workgroups of one divide the keys.
+TEST_P(PagedCacheTest, DecodesOneAtATime) {
+  for (const char *type : {"f16", "bf16", "!kf.quant<q8_0>"}) {
+    Variant longer;
+    longer.type = type;
+    longer.dim = 64;
+    start(longer);
+    ASSERT_NO_FATAL_FAILURE(step({{0, 48}}));
+    for (int i = 0; i < 4; ++i)
+      ASSERT_NO_FATAL_FAILURE(step({{0, 40}, {1, 5}}));
+    Variant one = variant;
+    one.rows = 1;
+    std::unique_ptr<ProgramRunner> decoder = load(one);
+    ASSERT_TRUE(decoder);
+    for (int64_t sequence : {0, 1, 2, 0, 1})
+      ASSERT_NO_FATAL_FAILURE(run(*decoder, {nextRow(sequence)}));
+    // A NaN is not hidden.
+    Row row = nextRow(0);
+    row.v.assign(kKVHeads * variant.dim, std::nanf(""));
+    row.expected.assign(kHeads * variant.dim, std::nanf(""));
+    ASSERT_NO_FATAL_FAILURE(run(*decoder, {row}));
+    ASSERT_NO_FATAL_FAILURE(run(*decoder, {nextRow(1)}));
+  }
+}
+
 TEST_P(PagedCacheTest, SharesPagesOfAPrefix) {
   start({});
   ASSERT_NO_FATAL_FAILURE(step({{0, 48}}));

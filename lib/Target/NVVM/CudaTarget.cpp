@@ -47,6 +47,7 @@ struct CudaTargetModel : GpuTargetModel<CudaTargetModel, CudaTargetAttr> {
     limits.memory = target.getMemory();
     limits.indexBits = 64;
     limits.mma = true;
+    limits.clusters = target.hasClusters();
     limits.multiprocessors = target.getMultiprocessors();
     return limits;
   }
