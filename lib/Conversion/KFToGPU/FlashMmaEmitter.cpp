@@ -51,6 +51,9 @@ using namespace mlir::kf;
 
 using Registers = SmallVector<Value>;
 
+/// Elements of queries that a thread has on their way.
+static constexpr int64_t queriesAtOnce = 4;
+
 FlashMmaEmitter::FlashMmaEmitter(AttentionRows &rows)
     : run(rows), e(rows.e), b(rows.b), loc(rows.loc), warp(e), spare(rows),
       shape(*e.shape.flashMma),
@@ -202,7 +205,8 @@ LogicalResult FlashMmaEmitter::stageQueries() {
         at = e.add(at, remainder(column, 2));
         store(high, parts, at);
         store(low, parts, e.add(at, e.index(shape.isPacked ? 2 : perFragment)));
-      });
+      },
+      queriesAtOnce);
 }
 
 /// The fragment of queries of step `step`, high parts or low ones.

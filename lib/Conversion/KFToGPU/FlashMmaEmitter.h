@@ -138,7 +138,10 @@ private:
   void storeValue(Value sum, const Row &row, Value column, Value factor);
   void writeRows(const Sums &sums);
   void combineWarps(const Sums &sums);
-  struct PartSums; // of the rows, for the cluster
+  /// What a workgroup of a cluster has found: [rows][columns], [rows], [rows].
+  struct PartSums {
+    Value values, maxima, totals;
+  };
   PartSums partSums();
   void combineParts();
   LogicalResult computeAgain();

@@ -179,11 +179,6 @@ void FlashMmaEmitter::combineWarps(const Sums &sums) {
   });
 }
 
-/// What a workgroup of the cluster has found: [rows][columns], [rows], [rows].
-struct FlashMmaEmitter::PartSums {
-  Value values, maxima, totals;
-};
-
 FlashMmaEmitter::PartSums FlashMmaEmitter::partSums() {
   const int64_t rows = shape.rows(), values = rows * shape.headDim;
   Type f32 = b.getF32Type();
