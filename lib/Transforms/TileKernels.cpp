@@ -180,7 +180,8 @@ private:
       auto sliceOf = [&](Value heads) -> Value {
         Location loc = append.getLoc();
         return tensor::ExtractSliceOp::create(
-            rewriter, loc, heads, {zero, OpFoldResult(attention.getKvHead()), zero},
+            rewriter, loc, heads,
+            {zero, OpFoldResult(attention.getKvHead()), zero},
             {tensor::getMixedSize(rewriter, loc, heads, 0), one,
              tensor::getMixedSize(rewriter, loc, heads, 2)},
             {one, one, one});

@@ -73,17 +73,16 @@ private:
     auto both = [&](Value lhs, Value rhs) -> Value {
       return arith::AndIOp::create(b, loc, lhs, rhs);
     };
-    Value isOther =
-        both(both(exists, compare(arith::CmpIPredicate::ne, row, own)),
-             compare(arith::CmpIPredicate::eq, sequence,
-                     cache.sequenceOf(own)));
+    Value isOther = both(
+        both(exists, compare(arith::CmpIPredicate::ne, row, own)),
+        compare(arith::CmpIPredicate::eq, sequence, cache.sequenceOf(own)));
     Value mask = warp.ballot(isOther);
     Value count = arith::IndexCastOp::create(
         b, loc, b.getIndexType(), math::CtPopOp::create(b, loc, mask));
     e.loop(e.index(0), count, e.index(1), mask, [&](Value, ValueRange left) {
       Value number = math::CountTrailingZerosOp::create(b, loc, left[0]);
-      appendRow(e.add(begin, arith::IndexCastOp::create(
-                                 b, loc, b.getIndexType(), number)));
+      appendRow(e.add(
+          begin, arith::IndexCastOp::create(b, loc, b.getIndexType(), number)));
       Value without = arith::SubIOp::create(b, loc, left[0], e.word(1));
       return SmallVector<Value>{both(left[0], without)};
     });
@@ -105,10 +104,11 @@ private:
                  isKey, [&] { return e.load(op.getK(), at, 0); },
                  [&] { return e.load(op.getV(), at, 0); });
              cache.ifExists(sequence, position, [&](Value page) {
-               Value head = e.add(page, e.mul(e.index(OpFoldResult(op.getKvHead())),
-                                              e.index(cache.headSize())));
-               head = e.add(head, e.select(isKey, zero,
-                                           e.index(cache.valuesOffset())));
+               Value head =
+                   e.add(page, e.mul(e.index(OpFoldResult(op.getKvHead())),
+                                     e.index(cache.headSize())));
+               head = e.add(
+                   head, e.select(isKey, zero, e.index(cache.valuesOffset())));
                cache.store(value,
                            cache.locate(head, e.rem(position, type.getPage())),
                            column);

@@ -169,10 +169,10 @@ private:
   SmallVector<Copy> copies;       // of this thread
   Value keyLines, valueLines;     // rows of a stage that the lane points to
   // Workgroup memory.
-  Value memory; // bytes: queries, sums of warps, what `spare` needs
+  Value memory;          // bytes: queries, sums of warps, what `spare` needs
   int64_t partStart = 0; // in it, what the cluster reads, in bytes
-  Value flag;   // whether the block is computed again
-  Value ranges; // [warps][2]: lowest and highest positions
+  Value flag;            // whether the block is computed again
+  Value ranges;          // [warps][2]: lowest and highest positions
 };
 
 } // namespace mlir::kf

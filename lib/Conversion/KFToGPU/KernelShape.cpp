@@ -134,7 +134,8 @@ static FailureOr<AttentionTile> getAttentionTile(KernelOp kernel,
   auto q = cast<RankedTensorType>(op.getQ().getType());
   if (!q.isDynamicDim(0))
     tokens = std::clamp<int64_t>(q.getDimSize(0), 1, tokens);
-  return AttentionTile{op, cache, q.getDimSize(2), tokens, tokens * heads, keys};
+  return AttentionTile{op,     cache,          q.getDimSize(2),
+                       tokens, tokens * heads, keys};
 }
 
 /// The shape of a kernel of attention.
@@ -203,9 +204,8 @@ getShape(KernelOp kernel, FlashMmaScheduleAttr schedule, FailFn fail) {
   int64_t keys = std::gcd(tile->cache.getPage(), flashMmaSpareKeys);
   shape.flash =
       getFlashShape(tile->headDim, tile->rows, keys, shape.threadCount);
-  shape.workgroupBytes +=
-      std::max(mma.bytes(), shape.flash->bytes()) + mma.partBytes() +
-      flashMmaFlagBytes;
+  shape.workgroupBytes += std::max(mma.bytes(), shape.flash->bytes()) +
+                          mma.partBytes() + flashMmaFlagBytes;
   if (mma.isStaged)
     shape.workgroupBytes += mma.rangeBytes();
   return shape;

@@ -19,6 +19,7 @@ kf.kernel @parts(%q: tensor<1x4x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads =
 // CHECK-SAME:    kf.grid = #kf.grid<tokens = [0, 0, 0], counts = [1, 2, 3]>
 // CHECK-SAME:    nvvm.cluster_dim = array<i32: 1, 1, 3>
 // CHECK:         %[[PART:.*]] = gpu.block_id  z
+// CHECK:         nvvm.shfl.sync {{ ?}}bfly
 // CHECK:         %[[SHARE:.*]] = arith.divui %{{.*}}, %c3
 // CHECK:         arith.muli %[[PART]], %[[SHARE]]
 // CHECK:         scf.for
@@ -28,7 +29,7 @@ kf.kernel @parts(%q: tensor<1x4x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads =
 // CHECK:         memref.store %{{.*}} : memref<512xf32, #gpu.address_space<workgroup>>
 // CHECK:         memref.store %{{.*}} : memref<8xf32, #gpu.address_space<workgroup>>
 // CHECK:         memref.store %{{.*}} : memref<8xf32, #gpu.address_space<workgroup>>
-// CHECK-COUNT-9: nvvm.mapa %{{.*}} : <3> -> <7>
+// CHECK-COUNT-9: nvvm.mapa %{{.*}} : !llvm.ptr<3> -> !llvm.ptr<7>
 // CHECK:         nvvm.cluster.arrive {aligned}
 // CHECK:         nvvm.cluster.wait {aligned}
 // CHECK:         scf.for

@@ -1,4 +1,5 @@
 // RUN: kf-opt %s --kf-set-target=target=cuda:sm_90a --kf-form-kernels | FileCheck %s
+// RUN: kf-opt %s --kf-set-target=target=cuda:sm_90a --kf-form-kernels | FileCheck %s --check-prefix=KERNEL
 // RUN: kf-opt %s --kf-set-target=target=vulkan --kf-form-kernels | FileCheck %s --check-prefix=VULKAN
 
 // Few rows are appended where they are attended to, turned on the way.
@@ -6,11 +7,11 @@
 // CHECK-COUNT-1: kf.dispatch @rope_rope_kv_append_attention_0(
 // CHECK-NOT:   kf.dispatch
 // CHECK:       kf.yield
-// CHECK:       kf.kernel @rope_rope_kv_append_attention_0(
-// CHECK:         %[[Q:.*]] = kf.rope
-// CHECK:         %[[K:.*]] = kf.rope
-// CHECK:         kf.kv_append %[[C:.*]], %[[K]], %{{.*}}, %[[P:.*]], %[[S:.*]], %[[T:.*]] {layer = 0 : i64}
-// CHECK:         kf.attention %[[Q]], %[[C]], %[[P]], %[[S]], %[[T]] {layer = 0 : i64
+// KERNEL:       kf.kernel @rope_rope_kv_append_attention_0(
+// KERNEL:         %[[Q:.*]] = kf.rope
+// KERNEL:         %[[K:.*]] = kf.rope
+// KERNEL:         kf.kv_append %[[C:.*]], %[[K]], %{{.*}}, %[[P:.*]], %[[S:.*]], %[[T:.*]] {layer = 0 : i64}
+// KERNEL:         kf.attention %[[Q]], %[[C]], %[[P]], %[[S]], %[[T]] {layer = 0 : i64
 // VULKAN-LABEL: kf.program @few(
 // VULKAN:       kf.dispatch @rope_kv_append_0(
 // VULKAN:       kf.dispatch @rope_attention_0(

@@ -474,6 +474,9 @@ def KF_KVAppendOp : KF_Op<"kv_append", [
     one of the cache's, which is an error of the caller that the reference
     reports.
 
+    What another sequence, or the same one through a second entry of the table,
+    sees in this step of a page that a row is stored in is not defined.
+
     In a tiled kernel, `kv_head` names the one KV head that `k` and `v` are of.
 
     - C1: `k` and `v` are rank 3 tensors of one type, [T, kv_heads, D], with the
