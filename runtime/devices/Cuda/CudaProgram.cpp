@@ -245,36 +245,12 @@ Status CudaProgram::checkFunction(const KernelSpec &spec,
   return {};
 }
 
-/// Every GPU that has clusters has those of 8 workgroups; larger ones have to
-/// be asked for.
-Status CudaProgram::allowCluster(Kernel &kernel) const {
-  constexpr int portable = 8, firstMajor = 9;
-  if (context.properties().major < firstMajor)
-    return Status();
-  const CudaFunctions &cu = context.cu;
-  int64_t size = 1;
-  for (CUfunction_attribute dim : {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH,
-                                   CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT,
-                                   CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH}) {
-    int extent = 0;
-    kernel.worst = cu.cuFuncGetAttribute(&extent, dim, kernel.function);
-    KF_RETURN_IF_ERROR(cudaStatus(cu, kernel.worst, "cuFuncGetAttribute"));
-    size *= std::max(extent, 1);
-  }
-  if (size <= portable)
-    return Status();
-  kernel.worst = cu.cuFuncSetAttribute(
-      kernel.function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
-  return cudaStatus(cu, kernel.worst, "cuFuncSetAttribute");
-}
-
 /// A kernel that asks for more shared memory than code may hold gets all that a
 /// multiprocessor has of it, so that such kernels run beside one another there.
 /// Others keep what the driver chooses: their reads live on the first cache,
 /// which shares that memory.
 Status CudaProgram::prepareFunction(const KernelSpec &spec,
                                     Kernel &kernel) const {
-  KF_RETURN_IF_ERROR(allowCluster(kernel));
   if (spec.dynamicBytes == 0)
     return Status();
   const CudaFunctions &cu = context.cu;

@@ -55,7 +55,6 @@ private:
   Status explain(CUresult result, const CudaImage &image,
                  const char *log) const;
   Status checkFunction(const KernelSpec &spec, Kernel &kernel) const;
-  Status allowCluster(Kernel &kernel) const;
   Status prepareFunction(const KernelSpec &spec, Kernel &kernel) const;
   Status checkParameters(const CudaImage &image, Kernel &kernel) const;
 

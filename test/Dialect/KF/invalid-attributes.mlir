@@ -213,8 +213,8 @@ func.func private @f(tensor<8x32x!kf.quant<q8_0>, #kf.layout<panel = 4, interlea
 
 // -----
 
-// expected-error @below {{schedule: parts has 17, which is not in [1, 16]}}
-"test.op"() {a = #kf.flash_mma<workgroup = [1, 1], keys = 16, threads = [32, 1, 8], parts = 17>} : () -> ()
+// expected-error @below {{schedule: parts has 9, which is not in [1, 8]}}
+"test.op"() {a = #kf.flash_mma<workgroup = [1, 1], keys = 16, threads = [32, 1, 8], parts = 9>} : () -> ()
 
 // -----
 

@@ -102,7 +102,7 @@ def SplitNvvmAttention
     A workgroup of kf.attention takes a KV head of some rows. Where that leaves
     multiprocessors without one, and the page table has room for many keys,
     parts of the keys become workgroups of their own, and a second kernel
-    combines what they found. On GPUs with clusters (sm_90), up to 16 parts are
+    combines what they found. On GPUs with clusters (sm_90), up to 8 parts are
     one, as the schedule says, and the op stays whole.
     ```mlir
     %0 = kf.attention %q, %cache, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32}

@@ -313,22 +313,6 @@ TEST_F(CudaDeviceTest, AsksForOneCarveoutWhereMuchIsShared) {
       failsWith(loadWith(needsMuch), "kernel 'scale': cuFuncSetAttribute"));
 }
 
-/// Those of up to 8 workgroups are there without a word.
-TEST_F(CudaDeviceTest, AsksForLargeClusters) {
-  start();
-  for (int depth : {0, 8}) {
-    fake.clusterDepth = depth;
-    ASSERT_TRUE(succeeds(loadWith([](Executable &) {})));
-    EXPECT_EQ(fake.largeClusters, 0);
-  }
-  fake.clusterDepth = 16;
-  ASSERT_TRUE(succeeds(loadWith([](Executable &) {})));
-  EXPECT_GT(fake.largeClusters, 0);
-  fake.fail("cuFuncSetAttribute", CUDA_ERROR_INVALID_VALUE);
-  EXPECT_TRUE(failsWith(loadWith([](Executable &) {}),
-                        "kernel 'scale': cuFuncSetAttribute"));
-}
-
 TEST_F(CudaDeviceTest, ChecksGrids) {
   start();
   Executable executable = scale();

@@ -573,23 +573,10 @@ struct kf::test::FakeCalls {
   static CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute,
                                      CUfunction) {
     KF_CALL("cuFuncGetAttribute");
-    switch (attribute) {
-    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-      *value = self.threadsPerBlock;
-      return CUDA_SUCCESS;
-    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
-      *value = self.staticShared;
-      return CUDA_SUCCESS;
-    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
-    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
-      *value = 0;
-      return CUDA_SUCCESS;
-    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
-      *value = self.clusterDepth;
-      return CUDA_SUCCESS;
-    default:
-      return CUDA_ERROR_INVALID_VALUE;
-    }
+    *value = attribute == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
+                 ? self.threadsPerBlock
+                 : self.staticShared;
+    return CUDA_SUCCESS;
   }
   static CUresult cuFuncSetAttribute(CUfunction function,
                                      CUfunction_attribute attribute,
@@ -601,9 +588,6 @@ struct kf::test::FakeCalls {
       return CUDA_ERROR_INVALID_HANDLE;
     if (attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT) {
       self.carveouts.push_back(value);
-    } else if (attribute ==
-               CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED) {
-      ++self.largeClusters;
     } else {
       if (value < 0 || value + self.staticShared > self.sharedMemory)
         return CUDA_ERROR_INVALID_VALUE;

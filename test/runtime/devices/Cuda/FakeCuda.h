@@ -57,7 +57,6 @@ public:
   std::vector<Gpu> gpus = {Gpu()};
   int driverVersion = 12040;
   int threadsPerBlock = 1024;   ///< that a kernel's registers allow
-  int clusterDepth = 0;         ///< that a kernel requires
   int staticShared = 0;         ///< bytes that a kernel's variables take
   int sharedMemory = 227 << 10; ///< bytes that a block may have
   /// Every cubin runs "scale" with so many buffers; none: no cubin fits.
@@ -86,7 +85,6 @@ public:
 
   /// The share of its multiprocessor's memory that each kernel asked for.
   std::vector<int> carveouts;
-  int largeClusters = 0; ///< kernels that asked for them
   /// Edges of graphs that let a kernel begin early.
   int earlyEdges = 0;
   /// Calls of each function.
