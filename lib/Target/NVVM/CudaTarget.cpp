@@ -47,11 +47,8 @@ struct CudaTargetModel : GpuTargetModel<CudaTargetModel, CudaTargetAttr> {
     limits.memory = target.getMemory();
     limits.indexBits = 64;
     limits.mma = true;
-    limits.multiprocessors = target.getMultiprocessors();
+    limits.multiprocessors = getMultiprocessors(target);
     return limits;
-  }
-  static int64_t multiprocessorsOf(CudaTargetAttr target) {
-    return target.getMultiprocessors();
   }
 };
 

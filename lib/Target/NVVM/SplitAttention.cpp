@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kf/Target/Common/SplitAttention.h"
+#include "kf/Target/NVVM/Codegen.h"
 #include "kf/Target/NVVM/Passes.h"
 #include "kf/Transforms/KernelKey.h"
 
@@ -20,8 +21,6 @@ using namespace mlir::kf;
 
 namespace {
 
-/// Multiprocessors where their number is not known.
-constexpr int64_t usualMultiprocessors = 128;
 /// Keys of the longest context from which on combining parts is less than what
 /// they save, and of a part of it.
 constexpr int64_t leastKeys = 1024, keysPerPart = 128;
@@ -41,9 +40,7 @@ struct SplitNvvmAttentionPass
             << target << ", and this pass is for a #kf.cuda_target";
       return signalPassFailure();
     }
-    int64_t multiprocessors = cuda.getMultiprocessors();
-    if (multiprocessors == 0)
-      multiprocessors = usualMultiprocessors;
+    const int64_t multiprocessors = getMultiprocessors(cuda);
     SmallVector<AttentionOp> ops;
     getOperation().walk([&](AttentionOp op) { ops.push_back(op); });
     for (AttentionOp op : ops)

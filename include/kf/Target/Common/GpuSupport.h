@@ -15,12 +15,13 @@ namespace mlir::kf {
 
 /// What a GPU has, as far as kernels depend on it.
 struct GpuLimits {
-  StringRef name;              ///< of the target, for messages: "Vulkan"
-  int64_t threads = 256;       ///< of a workgroup
-  int64_t memory = 16384;      ///< bytes of workgroup memory
-  int64_t indexBits = 64;      ///< of an index into a buffer
-  bool mma = false;            ///< #kf.mma: matrix units of 16-bit floats
-  int64_t multiprocessors = 0; ///< 0: unknown
+  StringRef name;         ///< of the target, for messages: "Vulkan"
+  int64_t threads = 256;  ///< of a workgroup
+  int64_t memory = 16384; ///< bytes of workgroup memory
+  int64_t indexBits = 64; ///< of an index into a buffer
+  bool mma = false;       ///< #kf.mma: matrix units of 16-bit floats
+  /// A usual GPU's where it does not say.
+  int64_t multiprocessors = 64;
   /// Bits of the integers in registers beside 1 and 32; all where it is empty.
   std::optional<SmallVector<int64_t>> integers = std::nullopt;
 };
