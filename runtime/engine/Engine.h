@@ -58,6 +58,10 @@ struct EngineOptions {
   Profile *profile = nullptr;
 };
 
+/// Rows of the programs for steps of at most `rowsPerStep` rows, which increase
+/// from 1 to that.
+std::vector<int64_t> programRows(int64_t rowsPerStep);
+
 /// What happened so far.
 struct EngineCounts {
   int64_t steps = 0;
