@@ -211,6 +211,13 @@ void Engine::makePlan() {
   }
 }
 
+int64_t kf::promptProgramRows(int64_t rows, int64_t rowsPerStep) {
+  for (int64_t size : {kFewRows, kPromptRows})
+    if (rows <= size)
+      return std::min(size, rowsPerStep);
+  return rowsPerStep;
+}
+
 /// The smallest program for a step. Sequences that generate take many steps
 /// alike, and programs for more rows leave threads without work. A prompt takes
 /// few: one that is there already is better than one that would have to be
