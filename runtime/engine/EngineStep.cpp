@@ -220,6 +220,17 @@ std::vector<int64_t> kf::programRows(int64_t rowsPerStep) {
   return sizes;
 }
 
+static bool isForPrompts(int64_t size, int64_t rowsPerStep) {
+  return size != kSomeRows || size == rowsPerStep;
+}
+
+int64_t kf::promptProgramRows(int64_t rows, int64_t rowsPerStep) {
+  for (int64_t size : programRows(rowsPerStep))
+    if (rows <= size && isForPrompts(size, rowsPerStep))
+      return size;
+  return rowsPerStep;
+}
+
 /// The smallest program for a step. Sequences that generate take many steps
 /// alike, and programs for more rows leave threads without work. A prompt takes
 /// few: one that is there already is better than one that would have to be
@@ -235,7 +246,7 @@ StepShape Engine::shapeOf(const Plan &plan) const {
   const bool isPrompt = plan.pieces.size() == 1;
   std::vector<StepShape> shapes;
   for (int64_t size : programRows(most))
-    if (rows <= size && !(isPrompt && size == kSomeRows && size < most))
+    if (rows <= size && (!isPrompt || isForPrompts(size, most)))
       shapes.push_back(shapeFor(size));
   if (isPrompt)
     for (const StepShape &shape : shapes)

@@ -115,9 +115,9 @@ TEST(Executable, OtherVersionsAreNamed) {
   std::string bytes = sampleExecutable().serialize();
   bytes[7] = 98;
   EXPECT_EQ(Executable::deserialize(bytes).message(),
-            "the executable's file has version 98; this is version 3, compile "
+            "the executable's file has version 98; this is version 4, compile "
             "it again");
-  bytes[7] = 3;
+  bytes[7] = 4;
   bytes[8] = 99;
   EXPECT_EQ(Executable::deserialize(bytes).message(),
             "the executable was made for ABI version 99; this is version " +
