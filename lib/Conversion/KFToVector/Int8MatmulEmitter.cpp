@@ -52,7 +52,7 @@ private:
   //===--- Rows -----------------------------------------------------------===//
 
   LogicalResult computeRows(int64_t most) override {
-    blocks.bind(weights, panel, extent, readsOnce() ? kPrefetchBytes : 0);
+    blocks.bind(weights, panel, extent, prefetches());
     int64_t subBlocks = extent / format.subBlock;
     if (op.getScales()) {
       if (failed(bindRows()))

@@ -49,15 +49,13 @@ PackedPanel::forUnits(Value p, Vectors read, ValueRange inits,
     }
     Value firstUnit = e.mul(block, e.index(units));
     int64_t header = packed.firstUnit * panel;
-    if (ahead)
-      prefetch(e.index(0), header);
+    prefetch(e.index(0), header);
     auto inUnit = [&](Value number, ValueRange args) {
       unitIndex = number;
       loaded.clear();
       int64_t unitBytes = packed.unitBytes * panel;
-      if (ahead)
-        prefetch(e.add(e.mul(number, e.index(unitBytes)), e.index(header)),
-                 unitBytes);
+      prefetch(e.add(e.mul(number, e.index(unitBytes)), e.index(header)),
+               unitBytes);
       return body(e.add(firstUnit, number), args);
     };
     if (units == 1)
@@ -143,12 +141,13 @@ void PackedPanel::prefetch(Value column, int64_t bytes) {
   int64_t perGroup = panel / e.lanes;
   for (int64_t v = vectors.first; v < vectors.first + vectors.count;
        v += perGroup)
-    for (int64_t at = 0; at < bytes; at += 64)
-      memref::PrefetchOp::create(
-          b, loc, weights,
-          ValueRange{panelIndex, e.index(v / perGroup), blockIndex,
-                     e.add(column, e.index(ahead + at))},
-          /*isWrite=*/false, /*localityHint=*/3, /*isDataCache=*/true);
+    for (auto [ahead, locality] : prefetches)
+      for (int64_t at = 0; at < bytes; at += 64)
+        memref::PrefetchOp::create(
+            b, loc, weights,
+            ValueRange{panelIndex, e.index(v / perGroup), blockIndex,
+                       e.add(column, e.index(ahead + at))},
+            /*isWrite=*/false, locality, /*isDataCache=*/true);
 }
 
 Value PackedPanel::loadHalves(int64_t v, int64_t offset) {

@@ -38,6 +38,11 @@ protected:
   bool unpacks() const;
   /// Whether a workgroup reads what is packed once, from memory.
   bool readsOnce() const { return unpacks() || mostTiles <= 1; }
+  /// How lines of a weight are prefetched that is read once.
+  ArrayRef<WeightPrefetch> prefetches() const {
+    return readsOnce() ? ArrayRef(kWeightPrefetches)
+                       : ArrayRef<WeightPrefetch>();
+  }
 
   /// While panel `p` is multiplied with the rows from `firstRow` on, which
   /// takes `steps` steps: prefetches step `step`'s share of the panel behind it

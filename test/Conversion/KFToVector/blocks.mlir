@@ -3,7 +3,8 @@
 // dot = i8: the row is rounded to bytes, with a scale for each 32 elements and
 // their sum. Panels of q4_0: 32 rows, 2 blocks of 32 elements,
 // 18 bytes a row and block: 64 bytes of d, then 4 chunks of 128 bytes. Lines of
-// blocks behind are prefetched.
+// blocks behind are prefetched, early into the second cache and later into the
+// first.
 // CHECK-LABEL: func.func @int8(
 // CHECK-SAME:    %{{.*}}: memref<1x64xf32>, %[[W:.*]]: memref<3x1x2x576xi8>
 // CHECK-DAG:     %[[CODES:.*]] = memref.view {{.*}} to memref<1x64xi8>
@@ -15,7 +16,10 @@
 // CHECK:           scf.for %[[BLOCK:.*]] = %c0 to %c2 {{.*}} -> (vector<16xf32>, vector<16xf32>)
 // CHECK:             vector.load %[[W]][%[[PANEL]], %c0, %[[BLOCK]], %c0{{.*}}] : memref<3x1x2x576xi8>, vector<32xi8>
 // CHECK:             vector.bitcast {{.*}} : vector<32xi8> to vector<16xf16>
-// CHECK-COUNT-9:     memref.prefetch %[[W]][%[[PANEL]], %c0, %[[BLOCK]], %{{.*}}], read, locality<3>, data : memref<3x1x2x576xi8>
+// CHECK:             memref.prefetch %[[W]][%[[PANEL]], %c0, %[[BLOCK]], %c16384], read, locality<2>, data : memref<3x1x2x576xi8>
+// CHECK-NEXT:        memref.prefetch %[[W]][%[[PANEL]], %c0, %[[BLOCK]], %c4096], read, locality<3>, data : memref<3x1x2x576xi8>
+// CHECK-COUNT-8:     memref.prefetch %[[W]][%[[PANEL]], %c0, %[[BLOCK]], %{{.*}}], read, locality<2>, data : memref<3x1x2x576xi8>
+// CHECK-COUNT-8:     memref.prefetch %[[W]][%[[PANEL]], %c0, %[[BLOCK]], %{{.*}}], read, locality<3>, data : memref<3x1x2x576xi8>
 // CHECK-NOT:         memref.prefetch
 // CHECK:             vector.load %[[W]][%[[PANEL]], %c0, %[[BLOCK]], %c64{{.*}}] : memref<3x1x2x576xi8>, vector<64xi8>
 // CHECK-COUNT-16:    kf.dp4a

@@ -50,11 +50,14 @@ kf.kernel @k(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 16>>
 // -----
 
 // bf16: one load holds 2 x 16 weights; their halves are shifted and masked to
-// f32. One row reads the weight once: a line ahead is prefetched for each row of
-// the panel.
+// f32. One row reads the weight once: for each row of the panel a line is
+// prefetched far ahead, 256 rows, and one 64 rows ahead into the nearest cache.
 // CHECK-LABEL: func.func @bf16(
 // CHECK-SAME:    %{{.*}}: memref<1x64xf32>, %[[W:.*]]: memref<3x1x64x32xbf16>
-// CHECK:         memref.prefetch %[[W]][%{{.*}}, %c0, %{{.*}}, %c0], read, locality<3>, data
+// CHECK:         %[[FAR:.*]] = arith.addi %[[K:.*]], %c256
+// CHECK-NEXT:    memref.prefetch %[[W]][%{{.*}}, %c0, %[[FAR]], %c0], read, locality<2>, data
+// CHECK-NEXT:    %[[NEAR:.*]] = arith.addi %[[K]], %c64
+// CHECK-NEXT:    memref.prefetch %[[W]][%{{.*}}, %c0, %[[NEAR]], %c0], read, locality<3>, data
 // CHECK-NOT:     memref.prefetch
 // CHECK:         %[[PAIRS:.*]] = vector.load %{{.*}} : memref<3x1x64x32xbf16>, vector<32xbf16>
 // CHECK-NEXT:    %[[BITS:.*]] = vector.bitcast %[[PAIRS]] : vector<32xbf16> to vector<16xi32>
