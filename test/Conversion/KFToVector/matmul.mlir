@@ -1,7 +1,9 @@
 // RUN: kf-opt %s --pass-pipeline='builtin.module(kf.kernel(kf-tile-kernels),convert-kf-to-vector,canonicalize,cse)' -split-input-file | FileCheck %s
 
 // Rows of x go to scratch once; a register tile of 2 x 32 runs over all of K,
-// unrolled by 2: 2 * 2 sums, 2 * 2 * 2 multiply-adds a step.
+// unrolled by 2: 2 * 2 sums, 2 * 2 * 2 multiply-adds a step. Two tiles read each
+// panel: shares of the next one, 8192 bytes in 2 tiles of 32 steps, are
+// prefetched meanwhile.
 // CHECK-LABEL: func.func @k(
 // CHECK-SAME:    %[[X:.*]]: memref<?x64xf32>, %[[W:.*]]: memref<3x1x64x32xf32>, %[[R:.*]]: memref<?x96xf32> {llvm.noalias}, %[[SCALARS:.*]]: memref<8xi64>, %[[SCRATCH:.*]]: memref<?xi8> {llvm.noalias}, %[[GROUP:.*]]: index)
 // CHECK-SAME:    kf.grid = #kf.grid<tokens = [4, 0], counts = [0, 1]>, kf.scratch_bytes = 1280 : i64
@@ -13,7 +15,11 @@
 // CHECK:         scf.for %[[PANEL:.*]] = %c0 to %c3 step %c1
 // CHECK:           scf.for
 // CHECK:             scf.for %[[K:.*]] = %c0 to %c64 step %c2 iter_args({{.*}}) -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>)
-// CHECK-NEXT:          vector.load %[[W]][%[[PANEL]], %c0, %[[K]], %c0]
+// CHECK:               %[[NEXT:.*]] = arith.addi %[[PANEL]], %c1
+// CHECK-NEXT:          memref.prefetch %[[W]][%[[NEXT]], %c0, %c0, %{{.*}}], read, locality<2>, data
+// CHECK:               memref.prefetch %[[W]][%[[NEXT]], %c0, %c0, %{{.*}}], read, locality<2>, data
+// CHECK-NOT:           memref.prefetch
+// CHECK:               vector.load %[[W]][%[[PANEL]], %c0, %[[K]], %c0]
 // CHECK-NEXT:          vector.load %[[W]][%[[PANEL]], %c0, %[[K]], %c16]
 // CHECK-NEXT:          memref.load %[[ROWS]]
 // CHECK-NEXT:          vector.broadcast %{{.*}} : f32 to vector<16xf32>
