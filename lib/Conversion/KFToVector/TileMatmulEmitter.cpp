@@ -151,8 +151,10 @@ private:
     int64_t perPart = reduction ? std::min(reduction / step, steps()) : steps();
     int64_t count = llvm::divideCeil(steps(), perPart);
     w = e.scratch({vectorsPerRow(), perPart, amxTile, step}, b.getBF16Type());
+    // Parts of a panel are too short for what is prefetched early.
     if (blocks)
-      blocks->bind(weights, panel, extent, kPrefetchBytes);
+      blocks->bind(weights, panel, extent,
+                   ArrayRef(kWeightPrefetches).take_back());
     waits = count > 1;
     if (!waits) {
       sums = e.scratch({tileRows / amxTile, vectorsPerRow(), amxTile, amxTile});
