@@ -65,8 +65,7 @@ private:
   }
 
   LogicalResult emitProduct() override {
-    Value first = e.index(0);
-    BlockArgument weight = findWeight(first);
+    auto [weight, first] = findWeightRows(e, op);
     if (!weight)
       return op.emitOpError("convert-kf-to-gpu: #kf.stream reads the weight of "
                             "an argument");
@@ -136,18 +135,6 @@ private:
   //===--------------------------------------------------------------------===//
   // The weight
   //===--------------------------------------------------------------------===//
-
-  /// The argument whose rows, from number `first` on, are those of the tile;
-  /// null if there is none.
-  BlockArgument findWeight(Value &first) {
-    Value w = op.getW();
-    while (auto slice = w.getDefiningOp<tensor::ExtractSliceOp>()) {
-      SmallVector<OpFoldResult> offsets = slice.getMixedOffsets();
-      first = e.add(first, e.index(offsets[offsets.size() - 2]));
-      w = slice.getSource();
-    }
-    return dyn_cast<BlockArgument>(w);
-  }
 
   /// What a warp copies next: the step's number of all, and in its share; the
   /// round; the first of the row blocks; and where its first tile begins, in

@@ -21,8 +21,7 @@ namespace mlir::kf {
 class WarpOps : public NvvmCode {
 public:
   explicit WarpOps(GPUEmitter &emitter)
-      : NvvmCode(emitter), e(emitter), b(emitter.b), loc(emitter.loc),
-        i32(b.getI32Type()) {}
+      : NvvmCode(emitter), i32(b.getI32Type()) {}
 
   //===--- Lanes ---------------------------------------------------------===//
 
@@ -59,9 +58,6 @@ public:
   void storeRegisters(ValueRange registers, Value pointer);
 
 private:
-  GPUEmitter &e;
-  OpBuilder &b;
-  Location loc;
   Type i32;
 };
 
