@@ -386,7 +386,8 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
     auto logits = cast<RankedTensorType>(sample.getLogits().getType());
     shape.adjustmentWords = std::clamp<int64_t>(
         llvm::divideCeil(logits.getDimSize(1), 32), 1, mostAdjustmentWords);
-    shape.workgroupBytes += 4 * shape.adjustmentWords;
+    // Beside them, the id of an entry for each thread.
+    shape.workgroupBytes += 4 * (shape.adjustmentWords + shape.threadCount);
   }
   auto matmul = findOp<MatmulOp>(kernel);
   if (!matmul) {

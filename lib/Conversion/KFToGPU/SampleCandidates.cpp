@@ -126,12 +126,12 @@ Words SampleEmitter::addBins(Value first) {
 Value SampleEmitter::reachOfTopP(const Words &all) {
   Words wanted = topPTarget(all);
   Value start[] = {i32(0), i32(0)};
-  auto from =
-      e.loop(e.thread, e.index(e.shape.threadCount), e.index(1), start,
-             [&](Value bin, ValueRange state) {
-               Words sum = add({state[0], state[1]}, load(orders, ids, bin));
-               return SmallVector<Value>{sum.low, sum.high};
-             });
+  auto from = e.loop(e.thread, e.index(e.shape.threadCount), e.index(1), start,
+                     [&](Value bin, ValueRange state) {
+                       Words sum =
+                           add({state[0], state[1]}, load(orders, ids, bin));
+                       return SmallVector<Value>{sum.low, sum.high};
+                     });
   Value lacks = isBelow({from.getResult(0), from.getResult(1)}, wanted);
   return e.combineThreads(
       e.select(lacks, i32(0), toI32(e.thread)), i32(0),
@@ -226,9 +226,7 @@ SampleEmitter::Candidates SampleEmitter::findCandidates() {
           // Bins from there on have been summed up, and do not reach it.
           return {bin, make<arith::MaxSIOp>(behind, first), all.low, all.high};
         },
-        [&]() -> SmallVector<Value> {
-          return {zero, zero, zero, zero};
-        });
+        [&]() -> SmallVector<Value> { return {zero, zero, zero, zero}; });
     SmallVector<Value> least =
         leastOrders({[&](Value weight) {
                        return compare(CmpI::sge, weightBin(weight), known[0]);

@@ -20,7 +20,6 @@ SampleEmitter::SampleEmitter(GPUEmitter &e, SampleOp op)
   e.useAllRegisters();
   orders = workgroupWords();
   ids = workgroupWords();
-  weights = workgroupWords();
   copied = e.workgroupMemory(1, b.getI32Type());
 }
 

@@ -100,7 +100,7 @@ private:
 
   int64_t places; ///< of reachOfTopK: a largest logit for a pair of threads
   /// Workgroup memory, of candidates in any order, and of bins.
-  Value orders, ids, weights, copied;
+  Value orders, ids, copied;
 
   SmallVector<Filter> filters; ///< so far, of the whole row
   bool filtersByMinP = false;

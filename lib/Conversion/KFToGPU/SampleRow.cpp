@@ -29,8 +29,11 @@ SampleRow::SampleRow(GPUEmitter &e, SampleOp op)
   }
   lowWords = workgroupWords();
   highWords = workgroupWords();
-  if (op.hasAdjustments())
+  weights = workgroupWords();
+  if (op.hasAdjustments()) {
     marks = e.workgroupMemory(e.shape.adjustmentWords, b.getI32Type());
+    entryIds = workgroupWords();
+  }
 }
 
 void SampleRow::startRow(Value number) {
@@ -48,100 +51,13 @@ void SampleRow::startRow(Value number) {
 }
 
 //===----------------------------------------------------------------------===//
-// Adjustments
+// Ids of a thread
 //===----------------------------------------------------------------------===//
-
-/// The row's entries are those from `first` on, `count` of them, as far as the
-/// lists reach; i32s.
-void SampleRow::findEntries() {
-  Value first = settings.first, count = settings.count;
-  Value extent = toI32(e.sizesOf(op.getIds())[0]);
-  entry = make<arith::MaxSIOp>(first, i32(0));
-  // What lies before the lists does not count; the rest may be more than there
-  // are, and stays within 32 bits.
-  Value skipped = make<arith::SubIOp>(entry, first);
-  Value isAny = compare(CmpI::sgt, count, skipped);
-  Value left = e.select(isAny, make<arith::SubIOp>(count, skipped), i32(0));
-  entry = make<arith::MinSIOp>(entry, extent);
-  left = make<arith::MinSIOp>(left, make<arith::SubIOp>(extent, entry));
-  entriesEnd = toIndex(make<arith::AddIOp>(entry, left));
-  entry = toIndex(entry);
-  hasEntries = e.isLess(entry, entriesEnd);
-}
-
-/// The word of `id`, an index, in `marks`.
-Value SampleRow::markPlace(Value id) {
-  Value number = make<arith::DivUIOp>(id, e.index(32));
-  return make<arith::RemUIOp>(number, e.index(e.shape.adjustmentWords));
-}
-
-static Value bitOf(SampleFormulas &code, Value id) {
-  Value place = code.both(code.toI32(id), code.i32(31));
-  return code.make<arith::ShLIOp>(code.i32(1), place);
-}
-
-/// Marks the ids of the row's entries. Threads that mark ids of one word do so
-/// in any order.
-void SampleRow::markEntries() {
-  e.forThreads(e.index(e.shape.adjustmentWords),
-               [&](Value word) { storeWord(i32(0), marks, word); });
-  e.barrier();
-  e.forThreads(e.sub(entriesEnd, entry), [&](Value i) {
-    Value id = toIndex(e.load(op.getIds(), e.add(entry, i), 0));
-    e.ifThen(e.isLess(id, e.index(columns)), [&] {
-      memref::AtomicRMWOp::create(b, loc, arith::AtomicRMWKind::ori,
-                                  bitOf(*this, id), marks, markPlace(id));
-    });
-  });
-  e.barrier();
-}
-
-/// Whether `ids`, of which neighbours belong to neighbouring threads, may have
-/// entries.
-Value SampleRow::marksOf(ArrayRef<Value> ids) {
-  return ifElse(
-      hasEntries,
-      [&] {
-        Value found = i32(0);
-        for (Value id : ids) {
-          Value bits = loadWord(marks, markPlace(id));
-          found = make<arith::OrIOp>(found, both(bits, bitOf(*this, id)));
-        }
-        return compare(CmpI::ne, found, i32(0));
-      },
-      [&] { return this->number(b.getI1Type(), 0); });
-}
 
 /// The logit of `id`, an index, as it is in memory.
 Value SampleRow::readLogit(Value id) {
   return e.load(op.getLogits(), {row, id}, 0);
 }
-
-/// `logit`, which is that of `id`, after its adjustments.
-Value SampleRow::adjusted(Value logit, Value id) {
-  if (!op.hasAdjustments())
-    return logit;
-  auto adjust = [&] {
-    Value own = toI32(id);
-    auto result = e.loop(
-        entry, entriesEnd, e.index(1), logit, [&](Value i, ValueRange args) {
-          Value isOwn = compare(CmpI::eq, e.load(op.getIds(), i, 0), own);
-          return SmallVector<Value>{ifElse(
-              isOwn,
-              [&] {
-                return adjustLogit(args[0], e.load(op.getSeen(), i, 0),
-                                   e.load(op.getBias(), i, 0), settings);
-              },
-              [&] { return args[0]; })};
-        });
-    return result.getResult(0);
-  };
-  return ifElse(marksOf(id), adjust, [&] { return logit; });
-}
-
-//===----------------------------------------------------------------------===//
-// Ids of a thread
-//===----------------------------------------------------------------------===//
 
 /// Goes through the thread's ids in their order. It has several logits on their
 /// way at a time; where one of them may be adjusted, they are taken one by one.
@@ -221,13 +137,13 @@ void SampleRow::store(const Words &words, Value lows, Value highs,
 /// The sum of `count` words from `first` on, from their start where it is null.
 Words SampleRow::addUp(Value lows, Value highs, int64_t count, Value first) {
   Value start[] = {i32(0), i32(0)};
-  auto sums =
-      e.loop(e.index(0), e.index(count), e.index(1), start,
-             [&](Value i, ValueRange args) {
-               Value place = first ? e.add(first, i) : i;
-               Words sum = add({args[0], args[1]}, load(lows, highs, place));
-               return SmallVector<Value>{sum.low, sum.high};
-             });
+  auto sums = e.loop(e.index(0), e.index(count), e.index(1), start,
+                     [&](Value i, ValueRange args) {
+                       Value place = first ? e.add(first, i) : i;
+                       Words sum =
+                           add({args[0], args[1]}, load(lows, highs, place));
+                       return SmallVector<Value>{sum.low, sum.high};
+                     });
   return {sums.getResult(0), sums.getResult(1)};
 }
 

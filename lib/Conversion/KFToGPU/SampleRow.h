@@ -10,8 +10,10 @@
 // each, of which neighbours read neighbours.
 //
 // Logits are adjusted where they are read, for a kernel has no memory for a row
-// of its own: bits in workgroup memory tell which ids may be in the lists, and
-// who reads one of those goes through them.
+// of its own: bits in workgroup memory tell which ids may be in the lists. Who
+// reads one of those finds what became of its logit among the entries, which
+// are in workgroup memory in order of their ids; if there are more than
+// threads, it goes through the lists.
 //
 // All sums are integers, so it does not matter in which order threads add.
 //
@@ -73,9 +75,14 @@ protected:
   SampleSettings settings;     ///< the row's
   Value lowWords, highWords;   ///< workgroup memory, of a thread each
   Value groupLows, groupHighs; ///< the same, of a group each
+  /// The same, free while no logits are read: those of sorted entries are here.
+  Value weights;
 
 private:
   void findEntries();
+  void sortEntries();
+  Value afterEntry(Value i, Value id, Value logit);
+  Value findEntry(Value logit, Value id);
   Value markPlace(Value id);
   Value marksOf(ArrayRef<Value> ids);
   void store(const Words &words, Value lows, Value highs, Value place);
@@ -83,8 +90,9 @@ private:
 
   Value shareBegin, shareEnd; ///< the ids of the thread's group
   Value entry, entriesEnd;    ///< of the lists, the row's
-  Value hasEntries;
-  Value marks; ///< workgroup memory: a bit an id
+  Value hasEntries, areSorted;
+  Value marks;    ///< workgroup memory: a bit an id
+  Value entryIds; ///< the same, of sorted entries
 };
 
 } // namespace mlir::kf

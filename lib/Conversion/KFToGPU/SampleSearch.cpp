@@ -230,9 +230,8 @@ Value SampleEmitter::drawOfAll(const Candidates &candidates) {
     return sum([&](Value logit, Value id) { return weightOf(logit, id); });
   };
   keep(isLimited, Unit::One, lowestOrder(),
-       make<arith::AddIOp>(largestOrder, i32(1)), [&] {
-         return Words{settings.topK, i32(0)};
-       });
+       make<arith::AddIOp>(largestOrder, i32(1)),
+       [&] { return Words{settings.topK, i32(0)}; });
   keep(isNucleus, Unit::Weight, candidates.low, candidates.high, [&] {
     SmallVector<Value> all = ifElseWords(
         isLimited, 2,

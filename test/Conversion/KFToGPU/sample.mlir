@@ -62,7 +62,8 @@ kf.kernel @sample(%x: tensor<?x256xf32>, %t: tensor<?xf32>, %k: tensor<?xi32>, %
 // -----
 
 // A bit for each id tells whether it may be in the row's part of the lists,
-// which ends where they do. Threads mark ids side by side.
+// which ends where they do. Threads mark ids side by side, and sort entries,
+// one each, with what becomes of their logits.
 kf.kernel @adjusted(%x: tensor<?x256xf32>, %f: tensor<?xf32>, %i: tensor<?xi32>, %s: tensor<?xi64>, %ids: tensor<40xi32>, %bias: tensor<40xf32>) -> tensor<?xi32>
     attributes {schedule = #kf.simt<workgroup = [1], threads = [4]>} {
   %0 = kf.sample %x temperature(%f) top_k(%i) top_p(%f) min_p(%f) seed(%s) counter(%i)
@@ -73,7 +74,7 @@ kf.kernel @adjusted(%x: tensor<?x256xf32>, %f: tensor<?xf32>, %i: tensor<?xi32>,
 }
 // CHECK-LABEL: gpu.func @adjusted(
 // CHECK-SAME:    %[[IDS:[a-z0-9]+]]: memref<?xi32>, %{{[a-z0-9]+}}: memref<?xf32>, %{{[a-z0-9]+}}: memref<?xi32>, %{{[a-z0-9]+}}: memref<?xi32>)
-// CHECK-SAME:    %[[MARKS:[a-z0-9]+]] : memref<8xi32, #gpu.address_space<workgroup>>
+// CHECK-SAME:    %[[MARKS:[a-z0-9]+]] : memref<8xi32, #gpu.address_space<workgroup>>, %[[ENTRIES:[a-z0-9]+]] : memref<4xi32, #gpu.address_space<workgroup>>
 // CHECK:         %[[BEGIN:.*]] = arith.minsi %{{.*}}, %c40
 // CHECK:         arith.subi %c40{{.*}}, %[[BEGIN]]
 // CHECK:         memref.store %c0{{.*}}, %[[MARKS]]
@@ -81,12 +82,22 @@ kf.kernel @adjusted(%x: tensor<?x256xf32>, %f: tensor<?xf32>, %i: tensor<?xi32>,
 // CHECK:         scf.for %{{.*}} = %thread_id_x to
 // CHECK:           %[[BIT:.*]] = arith.shli
 // CHECK:           memref.atomic_rmw ori %[[BIT]], %[[MARKS]]
+// CHECK:         %[[SORTED:.*]] = arith.cmpi ule, %{{.*}}, %c4 : index
+// CHECK:           %[[SEEN:.*]]:2 = scf.for
+// CHECK:             scf.if %{{.*}} -> (f32) {
+// CHECK:               arith.divf
+// CHECK:           %[[RANK:.*]] = arith.index_cast %[[SEEN]]#0
+// CHECK:           memref.store %{{.*}}, %[[ENTRIES]][%[[RANK]]]
 // CHECK:         gpu.barrier
 // CHECK:         memref.load %[[MARKS]]
 // CHECK:         scf.if %{{.*}} -> (f32) {
-// CHECK:           scf.for
-// CHECK:             arith.cmpi eq
-// CHECK:             arith.divf
+// CHECK:           scf.if %[[SORTED]] -> (f32) {
+// CHECK:             scf.while
+// CHECK:             memref.load %[[ENTRIES]]
+// CHECK:           } else {
+// CHECK:             scf.for
+// CHECK:               arith.cmpi eq
+// CHECK:               arith.divf
 
 // -----
 
