@@ -186,6 +186,9 @@ getShape(KernelOp kernel, FlashMmaScheduleAttr schedule, FailFn fail) {
   mma.isQuantized = tile->cache.isQuantized();
   mma.isPacked = tile->rows <= 8;
   mma.isStaged = mma.rowWarps > 1 && mma.keyWarps == 1 && !mma.isPacked;
+  mma.isForWarpgroups = mma.isStaged && mma.rowWarps % 4 == 0 &&
+                        mma.headDim % 64 == 0 && mma.isNarrow() &&
+                        hasWarpgroups(kernel);
   // What it computes again goes by the widest blocks that there is room for.
   int64_t keys = std::gcd(tile->cache.getPage(), flashMmaSpareKeys);
   shape.flash =
