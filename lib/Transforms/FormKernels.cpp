@@ -168,6 +168,9 @@ StringRef whyApart(const FusionRules &rules, const Cluster &cluster,
     return fromMemory;
   if (cluster.anchor)
     return "another op decides the loops of the kernel";
+  if (isa<RopeOp>(producer))
+    return unless(isa<arith::TruncFOp>(consumer),
+                  "of a rotation, nothing but rounding is computed with it");
   return unless(
       isa<MatmulOp, RmsNormOp, LayerNormOp, SoftmaxOp, ReduceOp, BatchMatmulOp>(
           producer),

@@ -82,6 +82,9 @@ struct FlashMmaShape {
   /// Whether keys and values are copied to workgroup memory, for all warps, and
   /// queries and weights are rounded, not split.
   bool isStaged = false;
+  /// Whether 4 warps at a time multiply their rows with what is staged, which
+  /// they read from workgroup memory themselves (sm_90a).
+  bool isForWarpgroups = false;
 
   int64_t rowsOfWarp() const { return isPacked ? 8 : 16; }
   int64_t rows() const { return rowWarps * rowsOfWarp(); }
@@ -122,17 +125,33 @@ struct FlashMmaShape {
   static constexpr int64_t chunkBytes = 16, chunkColumns = 8;
   int64_t chunksOfRow() const { return 2 * steps(); }
   int64_t rowBytes() const { return (chunksOfRow() + 1) * chunkBytes; }
-  int64_t valuesOffset() const { return keys * rowBytes(); }
+  /// For warpgroups, rows are in panels of 64 columns, 128 bytes, in which
+  /// chunk c of row r is in place c xor r % 8.
+  static constexpr int64_t chunksOfPanel = 8;
+  static constexpr int64_t panelRowBytes = chunksOfPanel * chunkBytes;
+  int64_t panelBytes() const { return keys * panelRowBytes; }
+  /// What the stages' address is a multiple of then.
+  static constexpr int64_t warpgroupAlignment = 1024;
+  int64_t alignmentBytes() const {
+    return isForWarpgroups ? warpgroupAlignment : 0;
+  }
+  int64_t valuesOffset() const {
+    return isForWarpgroups ? chunksOfRow() / chunksOfPanel * panelBytes()
+                           : keys * rowBytes();
+  }
   int64_t stageBytes() const { return 2 * valuesOffset(); }
   /// Whether a lane has registers for more than sums, as those of queries.
   bool isNarrow() const { return headDim <= 128; }
   /// Where queries are: those that go to registers are there before the second
   /// stage is.
   int64_t queryOffset() const {
-    return !isStaged ? 0 : isNarrow() ? stageBytes() : 2 * stageBytes();
+    if (!isStaged)
+      return 0;
+    return alignmentBytes() + (isNarrow() ? 1 : 2) * stageBytes();
   }
   int64_t stagedBytes() const {
-    return isStaged ? std::max(2 * stageBytes(), queryOffset() + queryBytes())
+    return isStaged ? std::max(alignmentBytes() + 2 * stageBytes(),
+                               queryOffset() + queryBytes())
                     : 0;
   }
   /// The lowest and the highest position of each warp.

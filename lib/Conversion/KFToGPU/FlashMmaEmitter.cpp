@@ -103,7 +103,7 @@ void FlashMmaEmitter::allocate() {
       warp.advance(warp.pointerTo(memory), shape.queryOffset()),
       e.add(e.mul(rowWarp, e.index(warpBytes)), e.mul(lane, e.index(16))));
   if (shape.isStaged)
-    prepareCopies();
+    prepareStages();
 }
 
 Value FlashMmaEmitter::viewOf(Type type, int64_t byte, int64_t count) {
@@ -149,14 +149,18 @@ LogicalResult FlashMmaEmitter::emitBlock() {
   Sums sums;
   if (shape.isStaged) {
     findRange();
-    Value first = e.index(0);
-    Flight flight = beginCopies(firstKey, keysAt(firstKey), first);
-    if (failed(stageQueries()))
-      return failure();
-    endCopies(flight);
-    e.barrier();
-    keepQueries();
-    sums = visitStages();
+    Flight flight = beginCopies(firstKey, keysAt(firstKey), e.index(0));
+    if (rounded) {
+      readRounded();
+      endCopies(flight);
+    } else {
+      if (failed(stageQueries()))
+        return failure();
+      endCopies(flight);
+      e.barrier();
+      keepQueries();
+    }
+    sums = shape.isForWarpgroups ? visitAhead() : visitStages();
   } else {
     if (failed(stageQueries()))
       return failure();
@@ -509,7 +513,21 @@ Registers FlashMmaEmitter::unlessWhole(ArrayRef<Value> values,
 
 /// Weights of the scores, with sums rescaled for their new maxima.
 Registers FlashMmaEmitter::weigh(ArrayRef<Value> scores, Sums &sums) {
-  Registers factors, weights(scores);
+  Registers factors, weights = weigh(scores, sums, factors);
+  rescale(sums, factors);
+  return weights;
+}
+
+/// Multiplies sums of values by the factors of their rows.
+void FlashMmaEmitter::rescale(Sums &sums, ArrayRef<Value> factors) {
+  for (auto [number, value] : llvm::enumerate(sums.values))
+    value = e.mul(value, factors[shape.isPacked ? 0 : number / 2 % 2]);
+}
+
+/// The same but for sums of values, which `factors` are for.
+Registers FlashMmaEmitter::weigh(ArrayRef<Value> scores, Sums &sums,
+                                 Registers &factors) {
+  Registers weights(scores);
   Value scale = e.f32(stagedScale());
   for (int64_t r = 0; r < rowsOfLane; ++r) {
     Value largest;
@@ -538,8 +556,6 @@ Registers FlashMmaEmitter::weigh(ArrayRef<Value> scores, Sums &sums) {
     });
     sums.totals[r] = total;
   }
-  for (auto [number, value] : llvm::enumerate(sums.values))
-    value = e.mul(value, factors[shape.isPacked ? 0 : number / 2 % 2]);
   return weights;
 }
 

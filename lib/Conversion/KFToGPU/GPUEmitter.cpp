@@ -46,7 +46,9 @@ LogicalResult GPUEmitter::emit() {
                           : find<ArgmaxOp>()       ? emitGPUArgmax(*this)
                           : find<SampleOp>()       ? emitGPUSample(*this)
                           : find<QuantizeRowsOp>() ? emitGPUQuantizeRows(*this)
-                                                   : emitGPURows(*this);
+                          : isGPURotation(*this, find<RopeOp>())
+                              ? emitGPURotation(*this, find<RopeOp>())
+                              : emitGPURows(*this);
   if (failed(emitted) || failed(budget.check(kernel, "convert-kf-to-gpu")))
     return failure();
   b.setInsertionPointAfter(ids);

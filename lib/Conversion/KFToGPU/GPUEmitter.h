@@ -189,6 +189,9 @@ LogicalResult emitGPUArgmax(GPUEmitter &emitter);
 LogicalResult emitGPUSample(GPUEmitter &emitter);
 LogicalResult emitGPUQuantizeRows(GPUEmitter &emitter);
 LogicalResult emitGPURows(GPUEmitter &emitter);
+/// Of a kernel of `op` (or null), and nothing but rounding behind it.
+bool isGPURotation(GPUEmitter &emitter, RopeOp op);
+LogicalResult emitGPURotation(GPUEmitter &emitter, RopeOp op);
 
 } // namespace mlir::kf
 

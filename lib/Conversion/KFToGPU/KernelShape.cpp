@@ -196,6 +196,9 @@ getShape(KernelOp kernel, FlashMmaScheduleAttr schedule, FailFn fail) {
   mma.isPacked = tile->rows <= 8;
   mma.parts = schedule.getParts();
   mma.isStaged = mma.rowWarps > 1 && mma.keyWarps == 1 && !mma.isPacked;
+  mma.isForWarpgroups = mma.isStaged && mma.rowWarps % 4 == 0 &&
+                        mma.headDim % 64 == 0 && mma.isNarrow() &&
+                        hasWarpgroups(kernel);
   if (mma.parts > 1) {
     if (isa<AttentionPartialOp>(tile->op.getOperation()))
       return fail("kf.attention_partial has its parts; parts are for "

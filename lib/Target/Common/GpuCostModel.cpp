@@ -197,13 +197,14 @@ GroupCost costOfFlashMma(const FlashMmaShape &mma, double rows, double seen) {
   double decode = mma.isQuantized ? 2.5 * mma.keys * dim / 16 : 0;
   if (mma.isStaged) {
     // A warp's part of the copies, and what it reads of them.
-    loads = 3 * loads / mma.rowWarps + 4 * mma.keys * dim * 2 / 512;
+    double read = mma.isForWarpgroups ? 0 : 4 * mma.keys * dim * 2 / 512;
+    loads = 3 * loads / mma.rowWarps + read;
     decode /= mma.rowWarps;
   }
+  const double rate = mma.isForWarpgroups ? kWarpgroupProducts : kMmaProducts;
   GroupCost group;
-  group.cycles =
-      passes * blocks * mma.rowWarps * mma.keyWarps *
-      (products / kMmaProducts + kWarpCycles * (loads + scores + decode));
+  group.cycles = passes * blocks * mma.rowWarps * mma.keyWarps *
+                 (products / rate + kWarpCycles * (loads + scores + decode));
   group.latency = passes * (blocks * (kMemoryLatency + 8 * kSharedLatency) +
                             kMemoryLatency + 6 * kBarrier);
   group.registers += dim / 2 + mma.keys + dim / 2;

@@ -225,6 +225,8 @@ private:
       return selectSample(sample);
     for (auto combine : kernel.getBody().getOps<AttentionCombineOp>())
       return selectCombine(combine);
+    for (auto rope : kernel.getBody().getOps<RopeOp>())
+      return selectRotation(cast<RankedTensorType>(rope.getType()));
     for (Operation &op : kernel.getBody().front())
       if (isRowOp(&op))
         return selectRows(&op);
@@ -326,7 +328,12 @@ private:
     bool isPartial = isa<AttentionPartialOp>(op.getOperation());
     bool isFew = isPartial || rows <= kGpuFewRows;
     // Many rows for each copy of the keys, where all multiprocessors have some.
-    int64_t most = stagedRows;
+    // Warpgroups do better alone: one is at products while the other of a
+    // multiprocessor weighs scores.
+    const bool isForWarpgroups = hasWarpgroups(kernel) &&
+                                 q.getDimSize(2) <= wideHead &&
+                                 q.getDimSize(2) % 64 == 0;
+    int64_t most = isForWarpgroups ? fewStagedRows : stagedRows;
     int64_t groups = llvm::divideCeil(rows * group, most) * cache.getKvHeads();
     if (isFew || groups < limits.multiprocessors)
       most = fewStagedRows;
@@ -398,6 +405,16 @@ private:
     int64_t elements = cache.getKvHeads() * cache.getHeadDim();
     draft.threads = {threadsFor(elements, appendOfThread)};
     draft.unroll = appendOfThread;
+    return draft.get(context);
+  }
+
+  /// A token to a workgroup, whose threads have some pairs of its heads each.
+  SimtScheduleAttr selectRotation(RankedTensorType type) {
+    Draft draft;
+    draft.workgroup = {stepFor(type.getDimSize(0), 1), 0, 0};
+    draft.threads = {
+        threadsFor(type.getDimSize(1) * type.getDimSize(2) / 2, batchOfThread)};
+    draft.unroll = batchOfThread;
     return draft.get(context);
   }
 

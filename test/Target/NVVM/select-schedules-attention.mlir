@@ -37,6 +37,29 @@ kf.kernel @prefill(%q: tensor<?x8x128xf32>, %c: !cache, %p: tensor<?xi32>, %s: t
   kf.yield %0 : tensor<?x8x128xf32>
 }
 
+// More tokens: 64 rows for warpgroups still, 128 where there are none.
+// CHECK-LABEL: kf.kernel @warpgroups
+// CHECK-SAME:    #kf.flash_mma<workgroup = [16, 4], keys = 64, threads = [32, 4, 1]>
+kf.kernel @warpgroups(%q: tensor<4000x32x128xf16>, %c: !kf.kv_cache<layers = 1, kv_heads = 8, head_dim = 128, type = f16>, %p: tensor<4000xi32>, %s: tensor<4000xi32>, %t: tensor<1x64xi32>) -> tensor<4000x32x128xf16> {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<4000x32x128xf16>, !kf.kv_cache<layers = 1, kv_heads = 8, head_dim = 128, type = f16>, tensor<4000xi32>, tensor<1x64xi32>
+  kf.yield %0 : tensor<4000x32x128xf16>
+}
+// CHECK-LABEL: kf.kernel @warps
+// CHECK-SAME:    #kf.flash_mma<workgroup = [32, 4], keys = 64, threads = [32, 8, 1]>
+kf.kernel @warps(%q: tensor<4000x32x96xf16>, %c: !kf.kv_cache<layers = 1, kv_heads = 8, head_dim = 96, type = f16>, %p: tensor<4000xi32>, %s: tensor<4000xi32>, %t: tensor<1x64xi32>) -> tensor<4000x32x96xf16> {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<4000x32x96xf16>, !kf.kv_cache<layers = 1, kv_heads = 8, head_dim = 96, type = f16>, tensor<4000xi32>, tensor<1x64xi32>
+  kf.yield %0 : tensor<4000x32x96xf16>
+}
+
+// A rotation alone: a token to a workgroup, some pairs to each thread.
+// CHECK-LABEL: kf.kernel @rotation
+// CHECK-SAME:    #kf.simt<workgroup = [1, 0, 0], threads = [256], unroll = 8>
+kf.kernel @rotation(%q: tensor<?x32x128xf32>, %p: tensor<?xi32>) -> tensor<?x32x128xf16> {
+  %0 = kf.rope %q, %p {rotary_dim = 128 : i64, theta = 1.0e4 : f64} : tensor<?x32x128xf32>, tensor<?xi32>
+  %1 = arith.truncf %0 : tensor<?x32x128xf32> to tensor<?x32x128xf16>
+  kf.yield %1 : tensor<?x32x128xf16>
+}
+
 // Wide heads: fewer keys, for more columns. Pages of 16 keys have no larger
 // block.
 // CHECK-LABEL: kf.kernel @wide_heads
