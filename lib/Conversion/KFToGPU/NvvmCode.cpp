@@ -171,6 +171,24 @@ std::pair<Value, Value> NvvmCode::widenFloat8(Value codes) {
 }
 
 //===----------------------------------------------------------------------===//
+// Clusters
+//===----------------------------------------------------------------------===//
+
+Value NvvmCode::pointerInCluster(Value pointer, Value rank) {
+  auto type = LLVM::LLVMPointerType::get(
+      b.getContext(),
+      static_cast<unsigned>(NVVM::NVVMMemorySpace::SharedCluster));
+  return NVVM::MapaOp::create(
+      b, loc, type, pointer,
+      arith::IndexCastOp::create(b, loc, b.getI32Type(), rank));
+}
+
+void NvvmCode::clusterBarrier() {
+  NVVM::ClusterArriveOp::create(b, loc, b.getUnitAttr());
+  NVVM::ClusterWaitOp::create(b, loc, b.getUnitAttr());
+}
+
+//===----------------------------------------------------------------------===//
 // Warpgroups
 //===----------------------------------------------------------------------===//
 
@@ -202,11 +220,10 @@ void NvvmCode::fenceShared() {
   assembly("fence.proxy.async.shared::cta;", "~{memory}", {}, {});
 }
 
-Value NvvmCode::describeRows(Value pointer) {
-  // In units of 16 bytes: the address; from bit 16 on, a distance within rows,
-  // which those of 128 bytes do not use; from bit 32 on, that of 8 rows. Bit 62
-  // says how chunks change places.
-  constexpr uint64_t rest = uint64_t(1) << 62 | uint64_t(64) << 32 | 1 << 16;
+/// In units of 16 bytes: the address; what `rest` says from bit 16 on; from bit
+/// 32 on, the distance of 8 rows. Bit 62 says how chunks change places.
+Value NvvmCode::describe(Value pointer, uint64_t rest) {
+  rest |= uint64_t(1) << 62 | uint64_t(64) << 32;
   Type type = b.getI64Type();
   Value address = LLVM::PtrToIntOp::create(b, loc, b.getI32Type(), pointer);
   Value chunk = arith::ShRUIOp::create(
@@ -217,6 +234,15 @@ Value NvvmCode::describeRows(Value pointer) {
       b, loc, wide,
       arith::ConstantOp::create(
           b, loc, b.getI64IntegerAttr(static_cast<int64_t>(rest))));
+}
+
+Value NvvmCode::describeRows(Value pointer) {
+  // A distance within rows, which those of 128 bytes do not use.
+  return describe(pointer, 1 << 16);
+}
+
+Value NvvmCode::describeColumns(Value pointer, int64_t bytes) {
+  return describe(pointer, static_cast<uint64_t>(bytes) / 16 << 16);
 }
 
 void NvvmCode::fenceWarpgroup() {
@@ -247,7 +273,7 @@ static LLVM::LLVMStructType structOf(OpBuilder &b, int64_t count) {
 
 SmallVector<Value> NvvmCode::beginProducts(Type element, ValueRange left,
                                            Value rows, int64_t step,
-                                           ValueRange sums) {
+                                           ValueRange sums, bool isTransposed) {
   const int64_t count = sums.size();
   auto operand = [](int64_t number) { return "$" + std::to_string(number); };
   const std::string type = element.isF16() ? "f16" : "bf16";
@@ -259,12 +285,14 @@ SmallVector<Value> NvvmCode::beginProducts(Type element, ValueRange left,
   text += "}, {";
   for (int64_t i = 0; i < 4; ++i)
     text += (i ? ", " : "") + operand(count + i);
-  // Added to the sums; nothing negated, rows along K.
-  text += "}, " + operand(count + 4) + ", 1, 1, 1, 0;";
-  // A step of 16 is two units of 16 bytes.
+  // Added to the sums; nothing negated.
+  text +=
+      "}, " + operand(count + 4) + ", 1, 1, 1, " + (isTransposed ? "1;" : "0;");
+  // A step of 16, in units of 16 bytes: 32 bytes of each row, or 16 rows.
   Value from = arith::AddIOp::create(
       b, loc, rows,
-      arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(2 * step)));
+      arith::ConstantOp::create(
+          b, loc, b.getI64IntegerAttr((isTransposed ? 128 : 2) * step)));
   SmallVector<Value> operands(left);
   operands.push_back(from);
   llvm::append_range(operands, sums);

@@ -15,6 +15,7 @@
 #include "kf/Target/Common/GpuSchedules.h"
 
 #include "kf/Conversion/KernelShape.h"
+#include "kf/Target/Common/SplitAttention.h"
 
 #include <numeric>
 
@@ -50,9 +51,6 @@ constexpr int64_t mmaKeys = 16, mmaKeyWarps = 8;
 /// rows that share it.
 constexpr int64_t stagedKeys = 64, wideHead = 128;
 constexpr int64_t stagedRows = 128, fewStagedRows = 64;
-
-/// Multiprocessors of a GPU that does not say how many it has.
-constexpr int64_t usualMultiprocessors = 108;
 
 /// A tile on matrix units: rows of x and lines of the weight, and how long it
 /// takes for its size, relative to the first, measured on an H200.
@@ -137,8 +135,7 @@ private:
       rows = llvm::divideCeil(rows, 2);
     const int64_t ofBlock = ::kf::FragmentTile::rows / (op.getGlu() ? 2 : 1);
     const int64_t blocks = llvm::divideCeil(type.getDimSize(1), ofBlock);
-    const int64_t multiprocessors =
-        limits.multiprocessors > 0 ? limits.multiprocessors : 128;
+    const int64_t multiprocessors = limits.multiprocessors;
     // Row blocks of a workgroup: what leaves the least to the multiprocessor
     // that has most, and then the fewest.
     auto groupsOf = [&](int64_t width) {
@@ -228,6 +225,8 @@ private:
       return selectSample(sample);
     for (auto combine : kernel.getBody().getOps<AttentionCombineOp>())
       return selectCombine(combine);
+    for (auto rope : kernel.getBody().getOps<RopeOp>())
+      return selectRotation(cast<RankedTensorType>(rope.getType()));
     for (Operation &op : kernel.getBody().front())
       if (isRowOp(&op))
         return selectRows(&op);
@@ -237,7 +236,7 @@ private:
   /// All rows and a few columns: each element of the weight is read once, by
   /// neighbouring threads, several at a time so that memory is kept busy.
   SimtScheduleAttr selectFewRows(MatmulOp op, int64_t rows) {
-    bool hasBlocks = isa<QuantType>(
+    bool hasBlocks = isa<QuantType, Float8E4M3FNType>(
         cast<RankedTensorType>(op.getW().getType()).getElementType());
     Draft draft;
     int64_t columns = rows <= 4 ? 2 : 1, y = 4;
@@ -264,8 +263,7 @@ private:
     if (rows <= kGpuFewRows)
       return {};
     const int64_t groups = op.getGlu() ? 2 : 1;
-    const double units = limits.multiprocessors > 0 ? limits.multiprocessors
-                                                    : usualMultiprocessors;
+    const auto units = static_cast<double>(limits.multiprocessors);
     const bool hasCodes = isa<QuantType, Float8E4M3FNType>(
         cast<RankedTensorType>(op.getW().getType()).getElementType());
     MmaScheduleAttr best;
@@ -330,12 +328,14 @@ private:
     bool isPartial = isa<AttentionPartialOp>(op.getOperation());
     bool isFew = isPartial || rows <= kGpuFewRows;
     // Many rows for each copy of the keys, where all multiprocessors have some.
-    int64_t most = stagedRows;
-    int64_t multiprocessors = limits.multiprocessors > 0
-                                  ? limits.multiprocessors
-                                  : usualMultiprocessors;
+    // Warpgroups do better alone: one is at products while the other of a
+    // multiprocessor weighs scores.
+    const bool isForWarpgroups = hasWarpgroups(kernel) &&
+                                 q.getDimSize(2) <= wideHead &&
+                                 q.getDimSize(2) % 64 == 0;
+    int64_t most = isForWarpgroups ? fewStagedRows : stagedRows;
     int64_t groups = llvm::divideCeil(rows * group, most) * cache.getKvHeads();
-    if (isFew || groups < multiprocessors)
+    if (isFew || groups < limits.multiprocessors)
       most = fewStagedRows;
     int64_t tokens = isFew ? 1 : std::max<int64_t>(most / group, 1);
     if (!q.isDynamicDim(0) && !isPartial)
@@ -355,10 +355,14 @@ private:
           isTurned || q.getDimSize(2) > wideHead ? stagedKeys / 2 : stagedKeys;
     while (keys > mmaKeys && cache.getPage() % keys != 0)
       keys /= 2;
+    const int64_t parts =
+        limits.clusters && !isPartial && tokens == 1
+            ? countClusterParts(op, rows, limits.multiprocessors)
+            : 1;
     // Memory may be too small for as many: whichever there are more of.
     while (true) {
-      auto schedule = FlashMmaScheduleAttr::get(context, workgroup, keys,
-                                                {32, rowWarps, keyWarps});
+      auto schedule = FlashMmaScheduleAttr::get(
+          context, workgroup, keys, {32, rowWarps, keyWarps}, parts);
       if (succeeded(verifyGpuSchedule(kernel, schedule, limits, nullptr)))
         return schedule;
       if (keys > mmaKeys) {
@@ -401,6 +405,16 @@ private:
     int64_t elements = cache.getKvHeads() * cache.getHeadDim();
     draft.threads = {threadsFor(elements, appendOfThread)};
     draft.unroll = appendOfThread;
+    return draft.get(context);
+  }
+
+  /// A token to a workgroup, whose threads have some pairs of its heads each.
+  SimtScheduleAttr selectRotation(RankedTensorType type) {
+    Draft draft;
+    draft.workgroup = {stepFor(type.getDimSize(0), 1), 0, 0};
+    draft.threads = {
+        threadsFor(type.getDimSize(1) * type.getDimSize(2) / 2, batchOfThread)};
+    draft.unroll = batchOfThread;
     return draft.get(context);
   }
 
