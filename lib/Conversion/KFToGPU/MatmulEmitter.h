@@ -32,6 +32,9 @@ protected:
 
   /// The element of x; a code times its scale where rows are in 8 bits.
   Value loadX(Value row, Value k);
+  /// The argument whose rows, from number `first` on, are those of the weight's
+  /// tile; null if there is none.
+  BlockArgument findWeight(Value &first);
   /// Indices into the weight: with those of gate or up where there are both.
   SmallVector<Value> groupIndices(int64_t group, ValueRange indices);
   /// Bias, gate, elementwise consumers, and the store of the element of the
@@ -60,6 +63,8 @@ LogicalResult emitSharedMatmul(GPUEmitter &emitter);
 LogicalResult emitMmaMatmul(GPUEmitter &emitter);
 /// For few rows, on matrix units: a weight with `#kf.fragments`.
 LogicalResult emitStreamMatmul(GPUEmitter &emitter);
+/// The same of rows of 16-bit floats, which warps hold in registers.
+LogicalResult emitHeldMatmul(GPUEmitter &emitter);
 
 } // namespace mlir::kf
 
