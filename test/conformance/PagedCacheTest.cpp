@@ -410,6 +410,33 @@ TEST_P(PagedCacheTest, CachesOf16Bits) {
   }
 }
 
+/// Queries that no f16 holds, and scores that would all be -infinity of them.
+TEST_P(PagedCacheTest, LargeQueries) {
+  for (const char *type : {"f16", "!kf.quant<q8_0>"}) {
+    Variant large;
+    large.type = type;
+    large.dim = 32;
+    start(large);
+    for (int64_t count : {40, 3}) {
+      std::vector<Row> rows;
+      for (int64_t i = 0; i < count; ++i) {
+        Row row = nextRow(0);
+        std::ranges::fill(row.q, 0.0f);
+        for (int64_t j = 0; j < kHeads; ++j)
+          row.q[j * large.dim] = 70000.0f;
+        for (float &element : row.k)
+          element *= 0x1p-12f;
+        for (int64_t j = 0; j < kKVHeads; ++j)
+          row.k[j * large.dim] = -0x1p-13f - std::abs(row.k[j * large.dim]);
+        histories[0].keys.back() = rounded(row.k);
+        row.expected = attend(row);
+        rows.push_back(std::move(row));
+      }
+      ASSERT_NO_FATAL_FAILURE(run(*runner, rows));
+    }
+  }
+}
+
 TEST_P(PagedCacheTest, CachesOfBlocks) {
   for (int64_t dim : {32, 96}) {
     Variant blocks;

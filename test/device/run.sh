@@ -5,21 +5,38 @@ set -uo pipefail
 
 usage() {
   cat <<'EOF'
-usage: run.sh [--bench] ARCHIVE.tar.xz
+usage: run.sh [--bench | --sanitize TOOL] ARCHIVE.tar.xz
 
 Runs the suites of an archive that pack.sh made, prints a table, and ends with
-1 if anything failed. With --bench, measures models of random weights instead,
-PyTorch and the GPU's ceilings beside them, and prints tables in Markdown.
+1 if anything failed. With --sanitize, runs those of ops, pages and sampling on
+cuda under a tool of compute-sanitizer (memcheck, racecheck, initcheck,
+synccheck); what it finds is a failure. With --bench, measures models of random
+weights instead, PyTorch and the GPU's ceilings beside them, and prints tables
+in Markdown.
 EOF
 }
 
 [[ ${1:-} != -h && ${1:-} != --help ]] || { usage; exit 0; }
 bench=
-[[ ${1:-} != --bench ]] || { bench=1; shift; }
+sanitizer=()
+case ${1:-} in
+  --bench) bench=1; shift ;;
+  --sanitize)
+    [[ ${2:-} =~ ^(mem|race|init|sync)check$ ]] || { usage >&2; exit 2; }
+    sanitizer=("$(command -v compute-sanitizer ||
+      echo /usr/local/cuda/bin/compute-sanitizer)" --error-exitcode 1 --tool "$2")
+    [[ -x ${sanitizer[0]} ]] || {
+      echo "run.sh: error: compute-sanitizer is missing: install the CUDA Toolkit" >&2
+      exit 1
+    }
+    shift 2
+    ;;
+esac
 [[ $# -eq 1 && $1 != -* ]] || { usage >&2; exit 2; }
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 read -r -a devices <<< "${KF_DEVICES:-cuda vulkan}"
+((${#sanitizer[@]} == 0)) || devices=(cuda)
 limit=${KF_SECONDS:-$((bench ? 150 : 470))}
 shards=${KF_SHARDS:-$(nproc)}
 ((shards <= 16)) || shards=16
@@ -77,7 +94,7 @@ suite() {
   for ((i = 0; i < shards; ++i)); do
     files+=("$logs/$name-$device-$i.log")
     GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$i timeout -k 5 "$(left)" \
-      "$work/bin/kf_device_suites" --gtest_filter="$filter" \
+      "${sanitizer[@]}" "$work/bin/kf_device_suites" --gtest_filter="$filter" \
       > "${files[i]}" 2>&1 &
     pids+=($!)
   done
@@ -235,11 +252,14 @@ for device in "${devices[@]}"; do
     row devices "$device" 0 1 0 "$(now)"
     continue
   fi
-  suite interface "$device" "Devices/DeviceInterfaceTest.*/$device:Devices/DeviceInterfaceTest.*/${device}_staging"
+  if ((${#sanitizer[@]} == 0)); then
+    suite interface "$device" "Devices/DeviceInterfaceTest.*/$device:Devices/DeviceInterfaceTest.*/${device}_staging"
+  fi
   suite blocks "$device" "All/OpConformance.*/blocks_*_$device"
   suite ops "$device" "All/OpConformance.*_$device-*/blocks_*"
   suite pages "$device" "Devices/PagedCacheTest.*/$device"
   suite sampling "$device" "All/SamplerAgreement.*/${device}_*"
+  ((${#sanitizer[@]} == 0)) || continue
   suite steps "$device" "All/Steps.*_${device}1"
   suite sequences "$device" "All/ManySequences.*/${device}1"
   suite goldens "$device" "All/GoldenModels.*_${device}1"
@@ -251,6 +271,7 @@ done
 if ((failures > 0)); then
   printf '\n%d failed; logs are in %s\n' "$failures" "$logs"
   [[ ! -e $logs/lost ]] || cat "$logs/lost"
+  grep -h '^========= .*SUMMARY: [1-9]' "$logs"/*.log 2>/dev/null | sort | uniq -c
   grep -h '^\[  FAILED  \] .*ms)$' "$logs"/*.log 2>/dev/null | sort -u | head -n 100
   exit 1
 fi

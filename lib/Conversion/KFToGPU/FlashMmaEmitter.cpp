@@ -33,7 +33,8 @@
 // computed again by FlashEmitter.
 //
 // Blocks of keys begin at multiples of their size, and go to warps by their
-// number: what a row sums up, and in which order, depends on no other row.
+// number: what a row sums up, and in which order, depends on no other row,
+// unless one of its block is computed again, and all of the block with it.
 //
 //===----------------------------------------------------------------------===//
 #include "FlashMmaEmitter.h"

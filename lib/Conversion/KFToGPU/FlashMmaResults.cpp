@@ -54,9 +54,10 @@ void FlashMmaEmitter::check(Value sum) {
   e.ifThen(isNot, [&] { store(warp.integer(1), flag, e.index(0)); });
 }
 
-/// 1 / `total`; 0 for a row that sees no keys.
+/// 1 / `total`; 0 for a row that sees no keys, or none of the part.
 Value FlashMmaEmitter::inverseOf(Value total, Value position) {
-  Value isAny = run.window.seesAny(toIndex(position), run.limit);
+  Value isAny = run.partial ? e.isLess(firstSeen, endKey)
+                            : run.window.seesAny(toIndex(position), run.limit);
   Value inverse = arith::DivFOp::create(b, loc, e.f32(1.0), total);
   return e.select(isAny, inverse, e.f32(0.0));
 }
@@ -88,8 +89,11 @@ void FlashMmaEmitter::writeRows(const Sums &sums) {
   for (int64_t r = 0; r < rowsOfLane; ++r) {
     const Row &row = rowsHere[r];
     Value total = totalOf(sums, r), size = total, factor;
-    if (!run.partial)
+    if (!run.partial || shape.isStaged)
       factor = inverseOf(total, positions[r]);
+    // Of rounded queries that are infinite, all weights may be 0.
+    if (shape.isStaged)
+      size = e.add(size, factor);
     e.ifThen(row.exists, [&] {
       if (run.partial)
         e.ifThen(isFirstPlace(),

@@ -125,6 +125,15 @@ Value GPUMatmulEmitter::finishElement(Value row, Value column,
   return Value();
 }
 
+WeightRows mlir::kf::findWeightRows(GPUEmitter &e, MatmulOp op) {
+  Value weight = op.getW(), first = e.index(0);
+  while (auto slice = weight.getDefiningOp<tensor::ExtractSliceOp>()) {
+    first = e.add(first, e.index(slice.getMixedOffsets().end()[-2]));
+    weight = slice.getSource();
+  }
+  return {dyn_cast<BlockArgument>(weight), first};
+}
+
 LogicalResult mlir::kf::emitGPUMatmul(GPUEmitter &emitter) {
   if (emitter.shape.stream)
     return emitStreamMatmul(emitter);

@@ -18,6 +18,13 @@
 
 namespace mlir::kf {
 
+/// Where an argument has the rows of a matmul's weight: from number `first` on.
+struct WeightRows {
+  BlockArgument argument; ///< null where no argument has them
+  Value first;
+};
+WeightRows findWeightRows(GPUEmitter &e, MatmulOp op);
+
 class GPUMatmulEmitter {
 public:
   explicit GPUMatmulEmitter(GPUEmitter &e)

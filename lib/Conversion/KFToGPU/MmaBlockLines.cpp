@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "MmaBlockLines.h"
+#include "WarpOps.h"
 
 #include "runtime/core/BlockFormat.h"
 
@@ -127,8 +128,9 @@ public:
 
   SmallVector<Value> load(Value stage, int64_t unit, int64_t step) override {
     const int64_t number = unit * (mma.step / MmaShape::unitStep) + step;
-    return loadWords(
-        code.advance(code.advance(stage, ownWords), number * stepBytes), 4);
+    return code.loadRegisters(
+        code.advance(code.advance(stage, ownWords), number * stepBytes),
+        laneBytes);
   }
 
 private:
@@ -159,7 +161,8 @@ private:
       Value word = e.add(e.scaled(u, count), e.index(i));
       Value place = e.add(e.scaled(e.div(word, 4), vectorBytes),
                           e.add(ofLane, e.scaled(e.rem(word, 4), 4)));
-      llvm::append_range(words, loadWords(code.advance(from, place), together));
+      llvm::append_range(
+          words, code.loadRegisters(code.advance(from, place), 4 * together));
     }
     Value scales = code.advance(from, tile.vectors * vectorBytes);
     Value p = e.add(e.scaled(group, 4), e.div(u, 2)), odd = e.rem(u, 2);
@@ -167,28 +170,29 @@ private:
     case ::kf::DataType::Q4_0:
     case ::kf::DataType::Q8_0: {
       Value at = code.advance(scales, e.add(e.scaled(p, 8), e.scaled(odd, 2)));
-      words.push_back(loadHalf(at));
-      words.push_back(loadHalf(code.advance(at, 4)));
+      words.push_back(load(at, 2));
+      words.push_back(load(code.advance(at, 4), 2));
       break;
     }
     case ::kf::DataType::Q4_K: {
-      Value all = loadWords(code.advance(scales, e.scaled(p, 4)), 1)[0];
+      Value all = load(code.advance(scales, e.scaled(p, 4)), 4);
       words.push_back(shifted(all, e.scaled(odd, 8)));
       Value rest =
-          loadHalf(code.advance(scales, e.add(e.scaled(p, 2), e.index(128))));
+          load(code.advance(scales, e.add(e.scaled(p, 2), e.index(128))), 2);
       words.push_back(shifted(rest, e.scaled(odd, 4)));
       llvm::append_range(
-          words, loadWords(code.advance(
-                               scales, e.add(e.scaled(group, 8), e.index(192))),
-                           2));
+          words,
+          code.loadRegisters(
+              code.advance(scales, e.add(e.scaled(group, 8), e.index(192))),
+              8));
       break;
     }
     case ::kf::DataType::Q6_K: {
       Value place = e.add(e.scaled(e.add(e.scaled(group, 4), e.rem(u, 4)), 8),
                           e.scaled(e.div(u, 4), 4));
-      words.push_back(loadWords(code.advance(scales, place), 1)[0]);
-      words.push_back(loadWords(
-          code.advance(scales, e.add(e.scaled(group, 4), e.index(256))), 1)[0]);
+      words.push_back(load(code.advance(scales, place), 4));
+      words.push_back(load(
+          code.advance(scales, e.add(e.scaled(group, 4), e.index(256))), 4));
       break;
     }
     default:
@@ -199,21 +203,9 @@ private:
 
   int64_t wordsOfUnit() const { return tile.vectors / 2; }
 
-  /// `count` words, 1, 2 or 4, at a multiple of as many bytes.
-  SmallVector<Value> loadWords(Value pointer, int64_t count) {
-    if (count == 1)
-      return {LLVM::LoadOp::create(b, loc, b.getI32Type(), pointer, 4)};
-    Value loaded = LLVM::LoadOp::create(
-        b, loc, VectorType::get({count}, b.getI32Type()), pointer, 4 * count);
-    SmallVector<Value> words;
-    for (int64_t i = 0; i < count; ++i)
-      words.push_back(vector::ExtractOp::create(b, loc, loaded, i));
-    return words;
-  }
-  /// 16 bits, in the low half of a word.
-  Value loadHalf(Value pointer) {
-    Value half = LLVM::LoadOp::create(b, loc, b.getI16Type(), pointer, 2);
-    return arith::ExtUIOp::create(b, loc, b.getI32Type(), half);
+  /// The word of `bytes`, 2 or 4.
+  Value load(Value pointer, int64_t bytes) {
+    return code.loadRegisters(pointer, bytes).front();
   }
 
   //===--------------------------------------------------------------------===//
@@ -340,7 +332,7 @@ private:
   GPUEmitter &e;
   OpBuilder &b;
   Location loc;
-  NvvmCode code;
+  WarpOps code;
   const MmaShape &mma;
   const ::kf::BlockFormat &format;
   const FragmentTile tile;

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "MatmulEmitter.h"
 #include "MmaBlockLines.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -183,12 +184,7 @@ std::unique_ptr<MmaLines> mlir::kf::createMmaLines(GPUEmitter &e, MatmulOp op,
                                                    int64_t offset) {
   auto type = cast<RankedTensorType>(op.getW().getType());
   if (hasFragments(type)) {
-    Value weight = op.getW(), column = e.index(0);
-    while (auto slice = weight.getDefiningOp<tensor::ExtractSliceOp>()) {
-      column = e.add(column, e.index(slice.getMixedOffsets().end()[-2]));
-      weight = slice.getSource();
-    }
-    auto argument = dyn_cast<BlockArgument>(weight);
+    auto [argument, column] = findWeightRows(e, op);
     if (!argument) {
       op.emitOpError("convert-kf-to-gpu: #kf.mma reads a packed weight where "
                      "an argument of the kernel has it");

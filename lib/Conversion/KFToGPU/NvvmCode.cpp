@@ -138,7 +138,8 @@ void NvvmCode::fenceShared() {
 }
 
 Value NvvmCode::describeRows(Value pointer) {
-  // In units of 16 bytes: the address, and 8 rows, of 128 bytes each. Bit 62
+  // In units of 16 bytes: the address; from bit 16 on, a distance within rows,
+  // which those of 128 bytes do not use; from bit 32 on, that of 8 rows. Bit 62
   // says how chunks change places.
   constexpr uint64_t rest = uint64_t(1) << 62 | uint64_t(64) << 32 | 1 << 16;
   Type type = b.getI64Type();

@@ -78,13 +78,14 @@ public:
   /// Waits for all, and gives the sums.
   SmallVector<Value> waitForSums(ValueRange sums);
 
-private:
-  Value assembly(StringRef text, StringRef constraints, Type result,
-                 ValueRange operands);
-
+protected:
   GPUEmitter &e;
   OpBuilder &b;
   Location loc;
+
+private:
+  Value assembly(StringRef text, StringRef constraints, Type result,
+                 ValueRange operands);
 };
 
 } // namespace mlir::kf

@@ -65,8 +65,7 @@ private:
   }
 
   LogicalResult emitProduct() override {
-    Value first = e.index(0);
-    BlockArgument weight = findWeight(first);
+    auto [weight, first] = findWeightRows(e, op);
     if (!weight)
       return op.emitOpError("convert-kf-to-gpu: #kf.stream reads the weight of "
                             "an argument");

@@ -21,8 +21,7 @@ namespace mlir::kf {
 class WarpOps : public NvvmCode {
 public:
   explicit WarpOps(GPUEmitter &emitter)
-      : NvvmCode(emitter), e(emitter), b(emitter.b), loc(emitter.loc),
-        i32(b.getI32Type()) {}
+      : NvvmCode(emitter), i32(b.getI32Type()) {}
 
   //===--- Lanes ---------------------------------------------------------===//
 
@@ -67,9 +66,6 @@ public:
   void copyTile(Value to, Value from, int64_t bytes, Value lane, Value each);
 
 private:
-  GPUEmitter &e;
-  OpBuilder &b;
-  Location loc;
   Type i32;
 };
 

@@ -114,6 +114,10 @@ kf.kernel @prefill(%q: tensor<?x4x80xf32>, %c: !kf.kv_cache<layers = 1, kv_heads
 // CHECK:           llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz"
 // CHECK:           nvvm.ldmatrix %{{.*}}layout = #nvvm.mma_layout<col>
 // CHECK:           nvvm.cp.async.wait.group 0
+// A row that sees keys, and weighs none, is computed again, too.
+// CHECK:         %[[INVERSE:.*]] = arith.divf %{{.*}}, %[[TOTAL:.*]] : f32
+// CHECK:         %[[FACTOR:.*]] = arith.select %{{.*}}, %[[INVERSE]], %{{.*}} : f32
+// CHECK:         arith.addf %[[TOTAL]], %[[FACTOR]] : f32
 
 // -----
 
