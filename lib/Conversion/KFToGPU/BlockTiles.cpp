@@ -83,19 +83,30 @@ SmallVector<Value> BlockTiles::loadWords(Value pointer, int64_t count) {
 
 BlockTiles::Tile BlockTiles::load(Value pointer) {
   Tile tile;
+  loadCodes(tile, pointer, 4 * tileOf.vectors);
+  loadScales(tile, pointer);
+  return tile;
+}
+
+void BlockTiles::loadCodes(Tile &tile, Value pointer, int64_t count) {
+  Value own = code.advance(pointer, e.mul(lanes.lane, e.index(16)));
+  while (static_cast<int64_t>(tile.words.size()) < count)
+    llvm::append_range(
+        tile.words,
+        loadWords(code.advance(own, 512 * (tile.words.size() / 4)), 4));
+}
+
+void BlockTiles::loadScales(Tile &tile, Value pointer) {
   auto at = [&](Value index, int64_t bytes) {
     return code.advance(pointer, e.mul(index, e.index(bytes)));
   };
-  for (int64_t i = 0; i < tileOf.vectors; ++i)
-    llvm::append_range(tile.words,
-                       loadWords(code.advance(at(lanes.lane, 16), 512 * i), 4));
   pointer = code.advance(pointer, 512 * tileOf.vectors);
   if (sumsOfX != Sums::Minimums) {
     tile.scales = loadWords(at(lanes.group, 32), 8);
     if (sumsOfX == Sums::Halves)
       tile.blocks = {
           loadWord(code.advance(at(lanes.group, 4), 256), b.getI32Type(), 4)};
-    return tile;
+    return;
   }
   tile.scales = loadWords(at(lanes.group, 16), 4);
   tile.own = {loadWord(at(lanes.lane, 4), b.getI32Type(), 4)};
@@ -103,7 +114,6 @@ BlockTiles::Tile BlockTiles::load(Value pointer) {
       loadWord(code.advance(at(lanes.lane, 2), 128), b.getI16Type(), 2);
   tile.own.push_back(arith::ExtUIOp::create(b, loc, b.getI32Type(), high));
   tile.blocks = loadWords(code.advance(at(lanes.group, 8), 192), 2);
-  return tile;
 }
 
 SmallVector<Value> BlockTiles::fragment(const Tile &tile, int64_t unit,

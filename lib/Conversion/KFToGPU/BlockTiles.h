@@ -49,6 +49,10 @@ public:
   Tile load(Value tile);
 
 protected:
+  /// The same in parts: at least `count` words of codes, and what scales them.
+  void loadCodes(Tile &tile, Value pointer, int64_t count);
+  void loadScales(Tile &tile, Value pointer);
+
   /// By what sums of x are scaled that minimums are multiplied by.
   static constexpr double minimumScale = 0x1p-4;
   /// Units of a tile.

@@ -89,13 +89,16 @@ HeldBlocks::Rows HeldBlocks::hold(ArrayRef<SmallVector<Value>> words) {
 
 void HeldBlocks::multiply(Value pointer, ArrayRef<Rows> rows,
                           MutableArrayRef<Value> sums) {
-  const Tile tile = load(pointer);
+  Tile tile;
+  loadScales(tile, pointer);
   const bool hasBlockScale = !tile.blocks.empty();
   SmallVector<Value> ofTile(sums);
   if (hasBlockScale)
     llvm::fill(ofTile, e.f32(0.0));
   const int64_t parts = sumsOfX == Sums::Halves ? 2 : 1;
-  for (int64_t unit = 0; unit < units; ++unit)
+  for (int64_t unit = 0; unit < units; ++unit) {
+    // x takes most registers, so that there are none for all codes.
+    loadCodes(tile, pointer, (unit + 1) * tileOf.vectors * 4 / units);
     for (int64_t part = 0; part < parts; ++part) {
       SmallVector<SmallVector<Value>> products(rows.size(), zeros());
       for (int64_t half = part; half < 2; half += parts) {
@@ -110,6 +113,7 @@ void HeldBlocks::multiply(Value pointer, ArrayRef<Rows> rows,
         ofTile[i] =
             fma(i % 4 < 2 ? upper : lower, products[i / 4][i % 4], ofTile[i]);
     }
+  }
   if (sumsOfX != Sums::Minimums)
     subtract(pointer, rows, ofTile);
   if (!hasBlockScale) {
@@ -125,7 +129,8 @@ void HeldBlocks::multiply(Value pointer, ArrayRef<Rows> rows,
     addMinimums(tile, rows, sums);
 }
 
-/// Subtracts what codes are above values, times their scales: the left operand.
+/// Subtracts what codes are above values, times their scales: the left
+/// operand.
 void HeldBlocks::subtract(Value pointer, ArrayRef<Rows> rows,
                           MutableArrayRef<Value> sums) {
   SmallVector<Value> own =

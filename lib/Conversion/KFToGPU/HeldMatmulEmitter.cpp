@@ -49,8 +49,7 @@ private:
   }
 
   LogicalResult emitProduct() override {
-    Value first = e.index(0);
-    BlockArgument weight = findWeight(first);
+    auto [weight, first] = findWeightRows(e, op);
     if (!weight)
       return op.emitOpError("convert-kf-to-gpu: #kf.stream reads the weight of "
                             "an argument");
@@ -80,58 +79,40 @@ private:
     MmaOperand x(e, op.getX(), element);
 
     // Weights are on their way while the kernels before this one end.
-    Cursor cursor = {e.index(0), e.index(0), e.index(0)};
-    for (int64_t stage = 0; stage + 1 < held.stages; ++stage) {
-      startCopies(cursor, e.index(stage));
-      cursor = after(cursor);
-    }
+    for (int64_t stage = 0; stage + 1 < held.stages; ++stage)
+      startCopies(e.index(0), e.index(0), stage, e.index(stage));
     e.waitForInputs();
-    return emitSlices(x, cursor);
+    return emitSlices(x);
   }
 
   //===--------------------------------------------------------------------===//
   // The weight
   //===--------------------------------------------------------------------===//
 
-  /// What a warp copies next: the step's number in its row block, and the
-  /// numbers of that and of the slice.
-  struct Cursor {
-    Value step, block, slice;
-  };
-
-  Cursor after(const Cursor &cursor) {
-    Cursor next = cursor;
-    next.block = e.add(cursor.block, e.index(1));
-    if (held.slices > 1) {
-      Value isInside = e.isLess(next.block, blocks);
-      next.block = e.select(isInside, next.block, e.index(0));
-      next.slice =
-          e.select(isInside, cursor.slice, e.add(cursor.slice, e.index(1)));
+  /// Starts the copies of the step that is `ahead` steps behind the first one
+  /// of row block `block` in slice `slice`, if there is one, into slot number
+  /// `slot`: a group of copies.
+  void startCopies(Value slice, Value block, int64_t ahead, Value slot) {
+    const int64_t step = ahead % held.steps;
+    block = e.add(block, e.index(ahead / held.steps));
+    Value exists;
+    if (held.slices == 1) {
+      exists = e.isLess(block, blocks);
+    } else {
+      // Behind the last row block comes the first one of the next slice.
+      for (int64_t i = 0; i < ahead / held.steps; ++i) {
+        Value isInside = e.isLess(block, blocks);
+        block = e.select(isInside, block, e.sub(block, blocks));
+        slice = e.select(isInside, slice, e.add(slice, e.index(1)));
+      }
+      exists = e.isLess(slice, e.index(held.slices));
     }
-    if (held.steps > 1) {
-      next.step = e.add(cursor.step, e.index(1));
-      Value isInside = e.isLess(next.step, e.index(held.steps));
-      next.step = e.select(isInside, next.step, e.index(0));
-      next.block = e.select(isInside, cursor.block, next.block);
-      next.slice = e.select(isInside, cursor.slice, next.slice);
-    }
-    return next;
-  }
-
-  /// Starts the copies of a step, if there is one, into slot number `slot`: a
-  /// group of copies.
-  void startCopies(const Cursor &cursor, Value slot) {
-    Value exists = held.slices > 1
-                       ? e.isLess(cursor.slice, e.index(held.slices))
-                       : e.isLess(cursor.block, blocks);
     e.ifThen(exists, [&] {
-      Value inRow =
-          e.add(e.scaled(e.add(e.scaled(cursor.slice, held.warps), warp),
-                         held.tilesOfWarp()),
-                e.scaled(cursor.step, held.tiles));
-      Value offset =
-          e.scaled(e.add(e.scaled(cursor.block, held.tilesOfRow), inRow),
-                   held.tileBytes);
+      Value inRow = e.add(e.scaled(e.add(e.scaled(slice, held.warps), warp),
+                                   held.tilesOfWarp()),
+                          e.index(step * held.tiles));
+      Value offset = e.scaled(e.add(e.scaled(block, held.tilesOfRow), inRow),
+                              held.tileBytes);
       Value to = code.advance(ringOfLane, e.scaled(slot, held.slotBytes()));
       for (int64_t i = 0; i < held.tiles; ++i) {
         Value from = e.add(offset, e.index(i * held.tileBytes));
@@ -177,8 +158,7 @@ private:
     Value ofGroup =
         code.advance(staged, e.add(e.scaled(group, held.stagedRowBytes()),
                                    e.scaled(inGroup, blockTiles ? 8 : 4)));
-    plainRows.clear();
-    blockRows.assign(held.tilesOfWarp(), {});
+    rowsOfTiles.clear();
     for (int64_t tile = 0; tile < held.rowTiles(); ++tile) {
       if (tile > 0)
         code.syncLanes();
@@ -186,19 +166,18 @@ private:
            ArrayRef(loaded).slice(tile * held.units(), held.units()))
         code.storeRegisters(words, code.advance(staged, place));
       code.syncLanes();
-      SmallVector<SmallVector<Value>> units;
+      SmallVector<SmallVector<Value>> &units = rowsOfTiles.emplace_back();
       for (int64_t unit = 0; unit < held.units(); ++unit)
         units.push_back(loadUnit(code.advance(
             ofGroup, unit * HeldShape::unitColumns * elementBytes)));
-      if (!blockTiles) {
-        plainRows.push_back(std::move(units));
-        continue;
-      }
-      const int64_t ofTile = held.tileColumns / HeldShape::unitColumns;
-      for (auto [number, all] : llvm::enumerate(blockRows))
-        all.push_back(
-            blockTiles->hold(ArrayRef(units).slice(number * ofTile, ofTile)));
     }
+    if (!blockTiles)
+      return;
+    const int64_t ofTile = held.tileColumns / HeldShape::unitColumns;
+    blockRows.assign(held.tilesOfWarp(), {});
+    for (ArrayRef<SmallVector<Value>> units : rowsOfTiles)
+      for (auto [number, all] : llvm::enumerate(blockRows))
+        all.push_back(blockTiles->hold(units.slice(number * ofTile, ofTile)));
   }
 
   /// Eight columns of a row from `column` on, 0 past the end.
@@ -254,37 +233,35 @@ private:
   // Products
   //===--------------------------------------------------------------------===//
 
-  LogicalResult emitSlices(MmaOperand &x, const Cursor &cursor) {
+  LogicalResult emitSlices(MmaOperand &x) {
     LogicalResult stored = success();
-    SmallVector<Value> state = {e.index(0), cursor.step, cursor.block,
-                                cursor.slice};
-    auto emitSlice = [&](Value slice, ValueRange state) -> SmallVector<Value> {
+    // The number of the slot that is next goes from one to the other.
+    auto emitSlice = [&](Value slice, ValueRange slot) -> SmallVector<Value> {
       if (held.slices > 1)
         e.barrier(); // sums of the slice before are read
       holdRows(x, slice);
       e.barrier();
-      auto loop = e.loop(e.index(0), blocks, e.index(1), state,
-                         [&](Value block, ValueRange state) {
-                           return emitBlock(slice, block, state, stored);
-                         });
+      auto loop =
+          e.loop(e.index(0), blocks, e.index(1), slot,
+                 [&](Value block, ValueRange slot) -> SmallVector<Value> {
+                   return {emitBlock(slice, block, slot[0], stored)};
+                 });
       return SmallVector<Value>(loop.getResults());
     };
     if (held.slices == 1) {
-      emitSlice(e.index(0), state);
+      emitSlice(e.index(0), e.index(0));
       return stored;
     }
-    e.loop(e.index(0), e.index(held.slices), e.index(1), state, emitSlice);
+    e.loop(e.index(0), e.index(held.slices), e.index(1), e.index(0), emitSlice);
     e.barrier();
     return storeTotals();
   }
 
-  SmallVector<Value> emitBlock(Value slice, Value block, ValueRange state,
-                               LogicalResult &stored) {
-    Value slot = state[0];
-    Cursor cursor = {state[1], state[2], state[3]};
+  /// Adds a row block's products, from slot `slot` on; the slot behind.
+  Value emitBlock(Value slice, Value block, Value slot, LogicalResult &stored) {
     SmallVector<Value> sums(4 * held.rowTiles(), e.f32(0.0));
     for (int64_t step = 0; step < held.steps; ++step) {
-      emitStep(step, slot, cursor, sums);
+      emitStep(slice, block, step, slot, sums);
       Value next = e.add(slot, e.index(1));
       slot = e.select(e.isLess(next, e.index(held.stages)), next, e.index(0));
     }
@@ -306,11 +283,11 @@ private:
       else
         stored = storeElements(first);
     });
-    return {slot, cursor.step, cursor.block, cursor.slice};
+    return slot;
   }
 
   /// Adds the products of the tiles in slot `slot` to `sums`.
-  void emitStep(int64_t step, Value slot, Cursor &cursor,
+  void emitStep(Value slice, Value block, int64_t step, Value slot,
                 MutableArrayRef<Value> sums) {
     code.waitForCopies(held.stages - 2);
     Value place = e.add(ringOfWarp, e.scaled(slot, held.slotBytes()));
@@ -325,9 +302,9 @@ private:
             vectorBytes));
     // The slot before this one was read in the step before.
     Value isFirst = e.isLess(slot, e.index(1));
-    startCopies(cursor, e.select(isFirst, e.index(held.stages - 1),
-                                 e.sub(slot, e.index(1))));
-    cursor = after(cursor);
+    startCopies(
+        slice, block, step + held.stages - 1,
+        e.select(isFirst, e.index(held.stages - 1), e.sub(slot, e.index(1))));
     for (int64_t i = 0; i < held.tiles; ++i) {
       const int64_t tile = step * held.tiles + i;
       if (blockTiles) {
@@ -336,7 +313,7 @@ private:
             blockRows[tile], sums);
         continue;
       }
-      for (auto [number, units] : llvm::enumerate(plainRows)) {
+      for (auto [number, units] : llvm::enumerate(rowsOfTiles)) {
         MutableArrayRef<Value> own = sums.slice(4 * number, 4);
         llvm::copy(code.multiplyAdd(
                        element, tiles[i],
@@ -478,9 +455,9 @@ private:
   Value ringOfWarp;                 // bytes to its first slot
   Value ringOfLane;                 // pointer to this lane's part of it
 
-  // What this lane holds: by tile of rows, and unit; by tile of the weight, and
-  // of rows.
-  SmallVector<SmallVector<SmallVector<Value>>> plainRows;
+  // What this lane holds: by tile of rows, and unit; where the weight has
+  // blocks, by tile of the weight, and of rows.
+  SmallVector<SmallVector<SmallVector<Value>>> rowsOfTiles;
   SmallVector<SmallVector<HeldBlocks::Rows>> blockRows;
 };
 

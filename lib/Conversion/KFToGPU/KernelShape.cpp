@@ -298,10 +298,23 @@ static bool holdsRows(MatmulOp op, int64_t rows) {
          statisticsOf(op.getX().getDefiningOp()) == 0;
 }
 
-/// Registers of a lane of #kf.stream beside those that hold x.
-static constexpr int64_t heldSpare = 64;
-/// What a multiprocessor has, and a lane can have.
-static constexpr int64_t registersInAll = 65536, mostRegisters = 255;
+/// What a multiprocessor has, for four warps at a time, and a lane can have.
+static constexpr int64_t registersInAll = 65536, registerWarps = 4;
+static constexpr int64_t mostRegisters = 255;
+/// Registers of a lane beside those that hold x, and where blocks take more:
+/// several tiles of K, or scales of halves of units.
+static constexpr int64_t heldSpare = 64, heldSpareOfBlocks = 80;
+
+/// Registers that a lane has for x.
+static int64_t countHeldRegisters(const HeldShape &held) {
+  const int64_t lanes =
+      HeldShape::lanes * llvm::alignTo(held.warps, registerWarps);
+  const bool isLarge = held.sumsOfX == StreamShape::Sums::Halves ||
+                       (held.sumsOfX != StreamShape::Sums::None &&
+                        held.slices * held.tilesOfWarp() > 1);
+  return std::min(mostRegisters, registersInAll / lanes) -
+         (isLarge ? heldSpareOfBlocks : heldSpare);
+}
 
 /// The shape of a product of few rows of 16-bit floats; `stream` says what it
 /// has in common with others.
@@ -332,8 +345,7 @@ static FailureOr<KernelShape> getHeldShape(MatmulOp op,
                 ") must be a multiple of " + Twine(columns) +
                 ", a step of all warps");
   held.slices = llvm::divideCeil(steps, held.steps);
-  const int64_t registers =
-      std::min(mostRegisters, registersInAll / held.threads()) - heldSpare;
+  const int64_t registers = countHeldRegisters(held);
   if (held.words() > registers)
     return fail("a lane holds " + Twine(held.words()) +
                 " words of x, and has registers for " + Twine(registers));

@@ -80,16 +80,6 @@ Value GPUMatmulEmitter::loadX(Value row, Value k) {
   return e.mul(arith::SIToFPOp::create(b, loc, b.getF32Type(), code), scale);
 }
 
-BlockArgument GPUMatmulEmitter::findWeight(Value &first) {
-  Value w = op.getW();
-  while (auto slice = w.getDefiningOp<tensor::ExtractSliceOp>()) {
-    SmallVector<OpFoldResult> offsets = slice.getMixedOffsets();
-    first = e.add(first, e.index(offsets[offsets.size() - 2]));
-    w = slice.getSource();
-  }
-  return dyn_cast<BlockArgument>(w);
-}
-
 SmallVector<Value> GPUMatmulEmitter::groupIndices(int64_t group,
                                                   ValueRange indices) {
   SmallVector<Value> all(indices);

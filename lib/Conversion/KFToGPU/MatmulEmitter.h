@@ -39,9 +39,6 @@ protected:
 
   /// The element of x; a code times its scale where rows are in 8 bits.
   Value loadX(Value row, Value k);
-  /// The argument whose rows, from number `first` on, are those of the weight's
-  /// tile; null if there is none.
-  BlockArgument findWeight(Value &first);
   /// Indices into the weight: with those of gate or up where there are both.
   SmallVector<Value> groupIndices(int64_t group, ValueRange indices);
   /// Bias, gate, elementwise consumers, and the store of the element of the

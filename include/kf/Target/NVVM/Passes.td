@@ -45,9 +45,10 @@ def RoundNvvmRows : Pass<"kf-nvvm-round-rows", "::mlir::func::FuncOp"> {
   let summary = "Round the rows of products to what matrix units multiply";
   let description = [{
     Matrix units multiply f16 by f16 and bf16 by bf16, with sums in f32. In
-    products of more than 16 rows of f32 and a weight of 16-bit floats or of
-    blocks, rows are rounded to the weight's type, or f16. `kf-form-kernels`
-    does it where they are computed.
+    products of more than 4 rows of f32 and a weight of 16-bit floats or of
+    blocks, rows are rounded to the weight's type, or f16; of more than 16,
+    where the blocks' format has no tiles for `#kf.fragments`.
+    `kf-form-kernels` does it where they are computed.
     ```mlir
     %0 = kf.matmul %x, %w : tensor<?x2048xf32>, tensor<2560x2048xbf16>
     ```
