@@ -161,8 +161,10 @@ private:
   void computePanels(Value firstPanel, Value panels) override {
     int64_t perPart = stepsOfPart(), count = partsOfK();
     w = e.scratch({vectorsPerRow(), perPart, amxTile, step}, b.getBF16Type());
+    // Parts of a panel are too short for what is prefetched early.
     if (blocks)
-      blocks->bind(weights, panel, extent, kPrefetchBytes);
+      blocks->bind(weights, panel, extent,
+                   ArrayRef(kWeightPrefetches).take_back());
     waits = count > 1;
     if (!waits) {
       sums = e.scratch({1, rowTiles(), vectorsPerRow(), amxTile, amxTile});

@@ -15,6 +15,7 @@
 #include "kf/Target/Common/GpuSchedules.h"
 
 #include "kf/Conversion/KernelShape.h"
+#include "kf/Target/Common/SplitAttention.h"
 
 #include <numeric>
 
@@ -50,9 +51,6 @@ constexpr int64_t mmaKeys = 16, mmaKeyWarps = 8;
 /// rows that share it.
 constexpr int64_t stagedKeys = 64, wideHead = 128;
 constexpr int64_t stagedRows = 128, fewStagedRows = 64;
-
-/// Multiprocessors of a GPU that does not say how many it has.
-constexpr int64_t usualMultiprocessors = 108;
 
 /// A tile on matrix units: rows of x and lines of the weight, and how long it
 /// takes for its size, relative to the first, measured on an H200.
@@ -137,8 +135,7 @@ private:
       rows = llvm::divideCeil(rows, 2);
     const int64_t ofBlock = ::kf::FragmentTile::rows / (op.getGlu() ? 2 : 1);
     const int64_t blocks = llvm::divideCeil(type.getDimSize(1), ofBlock);
-    const int64_t multiprocessors =
-        limits.multiprocessors > 0 ? limits.multiprocessors : 128;
+    const int64_t multiprocessors = limits.multiprocessors;
     // Row blocks of a workgroup: what leaves the least to the multiprocessor
     // that has most, and then the fewest.
     auto groupsOf = [&](int64_t width) {
@@ -264,8 +261,7 @@ private:
     if (rows <= kGpuFewRows)
       return {};
     const int64_t groups = op.getGlu() ? 2 : 1;
-    const double units = limits.multiprocessors > 0 ? limits.multiprocessors
-                                                    : usualMultiprocessors;
+    const auto units = static_cast<double>(limits.multiprocessors);
     const bool hasBlocks = isa<QuantType>(
         cast<RankedTensorType>(op.getW().getType()).getElementType());
     MmaScheduleAttr best;
@@ -331,11 +327,8 @@ private:
     bool isFew = isPartial || rows <= kGpuFewRows;
     // Many rows for each copy of the keys, where all multiprocessors have some.
     int64_t most = stagedRows;
-    int64_t multiprocessors = limits.multiprocessors > 0
-                                  ? limits.multiprocessors
-                                  : usualMultiprocessors;
     int64_t groups = llvm::divideCeil(rows * group, most) * cache.getKvHeads();
-    if (isFew || groups < multiprocessors)
+    if (isFew || groups < limits.multiprocessors)
       most = fewStagedRows;
     int64_t tokens = isFew ? 1 : std::max<int64_t>(most / group, 1);
     if (!q.isDynamicDim(0) && !isPartial)
@@ -355,10 +348,14 @@ private:
           isTurned || q.getDimSize(2) > wideHead ? stagedKeys / 2 : stagedKeys;
     while (keys > mmaKeys && cache.getPage() % keys != 0)
       keys /= 2;
+    const int64_t parts =
+        limits.clusters && !isPartial && tokens == 1
+            ? countClusterParts(op, rows, limits.multiprocessors)
+            : 1;
     // Memory may be too small for as many: whichever there are more of.
     while (true) {
-      auto schedule = FlashMmaScheduleAttr::get(context, workgroup, keys,
-                                                {32, rowWarps, keyWarps});
+      auto schedule = FlashMmaScheduleAttr::get(
+          context, workgroup, keys, {32, rowWarps, keyWarps}, parts);
       if (succeeded(verifyGpuSchedule(kernel, schedule, limits, nullptr)))
         return schedule;
       if (keys > mmaKeys) {

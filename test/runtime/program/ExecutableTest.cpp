@@ -193,6 +193,12 @@ TEST(Executable, VerifyNamesWhatIsWrong) {
          e.weights[1].layout = {WeightLayout::Kind::Fragments};
          e.weights[1].type = DataType::Q5_0;
        }},
+      {"weight 'q': rows of q8_0 come in blocks of 32 elements, but have 40",
+       [](Executable &e) {
+         e.weights[1].layout = {WeightLayout::Kind::Fragments};
+         e.weights[1].type = DataType::Q8_0;
+         e.weights[1].shape.back() = 40;
+       }},
       {"weight 'norm': fragments need a weight of rank 2, or of rank 3 with "
        "two groups",
        [](Executable &e) {
