@@ -163,7 +163,7 @@ private:
       k = rope(k);
     }
     KVAppendOp::create(b, loc, cache, k, v, positions, sequences, pageTable,
-                       b.getI64IntegerAttr(layer));
+                       /*kv_head=*/Value(), b.getI64IntegerAttr(layer));
     const int64_t window = config.windows[layer];
     Value attended = AttentionOp::create(
         b, loc, q, cache, positions, sequences, pageTable,

@@ -74,6 +74,7 @@ struct FlashMmaShape {
 
   int64_t rowWarps = 1, keyWarps = 1; ///< that divide rows, and keys
   int64_t keys = 16;                  ///< of a warp's block
+  int64_t parts = 1;                  ///< workgroups that divide the keys
   int64_t headDim = 0;
   bool isQuantized = false; ///< the cache
   /// Whether 16 rows of a unit's tile are the two parts of 8 query rows.
@@ -108,9 +109,15 @@ struct FlashMmaShape {
   int64_t queryBytes() const {
     return rowWarps * steps() * terms() * warp * 16;
   }
+  /// Largest scores, sums of weights and of values of all rows.
+  int64_t sumBytes() const { return 4 * rows() * (headDim + 2); }
+  /// Whether warps divide the keys: where they are first to know what each has.
+  bool isDivided() const { return keyWarps * parts > 1; }
   int64_t combineBytes() const {
-    return keyWarps > 1 ? 4 * keyWarps * rows() * (headDim + 2) : 0;
+    return isDivided() ? keyWarps * sumBytes() : 0;
   }
+  /// What the others of the cluster read of this workgroup.
+  int64_t partBytes() const { return parts > 1 ? sumBytes() : 0; }
 
   // Where keys and values are staged: two stages, each with a block of keys,
   // and of values behind it. Rows are an odd number of chunks of 16 bytes, so
@@ -190,8 +197,13 @@ struct MmaShape {
   int64_t stageBytes() const { return 2 * (rows + lines) * step; }
 };
 
-/// Whether the target of `op`'s module has the instructions of warpgroups.
+/// Whether the target of `op`'s module has the instructions of warpgroups, or
+/// clusters of workgroups.
 bool hasWarpgroups(Operation *op);
+bool hasClusters(Operation *op);
+
+/// Whether matrix units multiply what attention to the cache takes of it.
+bool isForMatrixUnits(KVCacheType cache);
 
 /// What a workgroup of a product of few rows does at a time; see
 /// lib/Conversion/KFToGPU/StreamMatmulEmitter.cpp. Tiles are those of

@@ -52,6 +52,9 @@ using namespace mlir::kf;
 
 using Registers = SmallVector<Value>;
 
+/// Elements of queries that a thread has on their way.
+static constexpr int64_t queriesAtOnce = 4;
+
 FlashMmaEmitter::FlashMmaEmitter(AttentionRows &rows)
     : run(rows), e(rows.e), b(rows.b), loc(rows.loc), warp(e), spare(rows),
       shape(*e.shape.flashMma),
@@ -72,7 +75,9 @@ LogicalResult FlashMmaEmitter::emit() {
 
 void FlashMmaEmitter::allocate() {
   const int64_t bytes = std::max(shape.bytes(), e.shape.flash->bytes());
-  memory = e.workgroupBytes(bytes + (shape.isStaged ? shape.rangeBytes() : 0));
+  memory = e.workgroupBytes(bytes + (shape.isStaged ? shape.rangeBytes() : 0) +
+                            shape.partBytes());
+  partStart = bytes;
   flag = e.workgroupMemory(1, b.getI32Type());
   if (shape.isStaged)
     ranges = viewOf(b.getI32Type(), bytes, 2 * shape.rowWarps);
@@ -164,10 +169,12 @@ LogicalResult FlashMmaEmitter::emitBlock() {
     keepQueries();
     sums = visitKeys();
   }
-  if (shape.keyWarps > 1)
+  if (shape.isDivided())
     combineWarps(sums);
   else
     writeRows(sums);
+  if (shape.parts > 1)
+    combineParts();
   return computeAgain();
 }
 
@@ -203,7 +210,8 @@ LogicalResult FlashMmaEmitter::stageQueries() {
         at = e.add(at, remainder(column, 2));
         store(high, parts, at);
         store(low, parts, e.add(at, e.index(shape.isPacked ? 2 : perFragment)));
-      });
+      },
+      queriesAtOnce);
 }
 
 /// The fragment of queries of step `step`, high parts or low ones.
@@ -271,8 +279,11 @@ void FlashMmaEmitter::findRange() {
   last = arith::MinSIOp::create(b, loc, last, e.sub(run.limit, e.index(1)));
   endKey = e.add(last, e.index(1));
   firstSeen = run.window.firstOf(first);
-  if (run.partial) {
-    KeyRange part = keysOfPart(e, run.partial, {firstSeen, firstSeen, endKey});
+  if (run.partial || shape.parts > 1) {
+    KeyRange all = {firstSeen, firstSeen, endKey};
+    KeyRange part = run.partial ? keysOfPart(e, run.partial, all)
+                                : keysOfPart(e, all, run.type.getPage(),
+                                             shape.parts, e.part);
     firstSeen = part.firstSeen;
     endKey = part.endKey;
   }

@@ -147,6 +147,7 @@ private:
   void forValues(const Sums &sums, int64_t r,
                  function_ref<void(Value sum, Value column)> body);
   Value totalOf(const Sums &sums, int64_t r);
+  Value isFirst(Value number);
   Value isFirstPlace();
   void check(Value sum);
   Value inverseOf(Value total, Value position);
@@ -154,6 +155,12 @@ private:
   void storeValue(Value sum, const Row &row, Value column, Value factor);
   void writeRows(const Sums &sums);
   void combineWarps(const Sums &sums);
+  /// What a workgroup of a cluster has found: [rows][columns], [rows], [rows].
+  struct PartSums {
+    Value values, maxima, totals;
+  };
+  PartSums partSums();
+  void combineParts();
   LogicalResult computeAgain();
 
   AttentionRows &run;
@@ -180,10 +187,11 @@ private:
   Value keyLines, valueLines;        // rows of a stage that the lane points to
   std::optional<MmaOperand> rounded; // queries that fragments are read from
   // Workgroup memory.
-  Value stages; // a pointer to both
-  Value memory; // bytes: queries, sums of warps, what `spare` needs
-  Value flag;   // whether the block is computed again
-  Value ranges; // [warps][2]: lowest and highest positions
+  Value stages;          // a pointer to both
+  Value memory;          // bytes: queries, sums of warps, what `spare` needs
+  int64_t partStart = 0; // in it, what the cluster reads, in bytes
+  Value flag;            // whether the block is computed again
+  Value ranges;          // [warps][2]: lowest and highest positions
 };
 
 } // namespace mlir::kf

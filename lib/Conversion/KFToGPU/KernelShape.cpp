@@ -106,7 +106,7 @@ namespace {
 struct AttentionTile {
   CacheAttentionInterface op;
   KVCacheType cache;
-  int64_t headDim, rows, keys;
+  int64_t headDim, tokens, rows, keys;
 };
 } // namespace
 
@@ -134,7 +134,8 @@ static FailureOr<AttentionTile> getAttentionTile(KernelOp kernel,
   auto q = cast<RankedTensorType>(op.getQ().getType());
   if (!q.isDynamicDim(0))
     tokens = std::clamp<int64_t>(q.getDimSize(0), 1, tokens);
-  return AttentionTile{op, cache, q.getDimSize(2), tokens * heads, keys};
+  return AttentionTile{op,     cache,          q.getDimSize(2),
+                       tokens, tokens * heads, keys};
 }
 
 /// The shape of a kernel of attention.
@@ -156,8 +157,9 @@ getShape(KernelOp kernel, FlashScheduleAttr schedule, FailFn fail) {
   return shape;
 }
 
-/// Whether matrix units multiply a cache's elements, or its codes.
-static bool isForMatrixUnits(KVCacheType cache) {
+bool mlir::kf::isForMatrixUnits(KVCacheType cache) {
+  if (cache.getHeadDim() % 8 != 0 || cache.getHeadDim() > flashMmaColumns)
+    return false;
   if (auto quant = dyn_cast<QuantType>(cache.getType()))
     return quant.getFormat() == BlockFormat::Q8_0;
   return cache.getType().isF16() || cache.getType().isBF16();
@@ -170,12 +172,12 @@ getShape(KernelOp kernel, FlashMmaScheduleAttr schedule, FailFn fail) {
                                schedule.getKeys(), fail);
   if (failed(tile))
     return failure();
-  if (!isForMatrixUnits(tile->cache))
-    return fail("#kf.flash_mma is for caches of f16, bf16 and q8_0");
   if (tile->headDim % 8 != 0 || tile->headDim > flashMmaColumns)
     return fail("#kf.flash_mma takes heads of a multiple of 8 up to " +
                 Twine(flashMmaColumns) + " columns, found " +
                 Twine(tile->headDim));
+  if (!isForMatrixUnits(tile->cache))
+    return fail("#kf.flash_mma is for caches of f16, bf16 and q8_0");
   KernelShape shape;
   setThreads(shape, kernel, schedule.getThreads());
   FlashMmaShape &mma = shape.flashMma.emplace();
@@ -185,16 +187,28 @@ getShape(KernelOp kernel, FlashMmaScheduleAttr schedule, FailFn fail) {
   mma.headDim = tile->headDim;
   mma.isQuantized = tile->cache.isQuantized();
   mma.isPacked = tile->rows <= 8;
+  mma.parts = schedule.getParts();
   mma.isStaged = mma.rowWarps > 1 && mma.keyWarps == 1 && !mma.isPacked;
   mma.isForWarpgroups = mma.isStaged && mma.rowWarps % 4 == 0 &&
                         mma.headDim % 64 == 0 && mma.isNarrow() &&
                         hasWarpgroups(kernel);
+  if (mma.parts > 1) {
+    if (isa<AttentionPartialOp>(tile->op.getOperation()))
+      return fail("kf.attention_partial has its parts; parts are for "
+                  "kf.attention");
+    if (tile->tokens != 1 || mma.isStaged)
+      return fail("parts are for one token's keys: workgroup = [1, heads], and "
+                  "warps that divide the keys or one for all");
+    if (!hasClusters(kernel))
+      return fail("parts are a cluster of workgroups, which sm_90 and later "
+                  "have");
+  }
   // What it computes again goes by the widest blocks that there is room for.
   int64_t keys = std::gcd(tile->cache.getPage(), flashMmaSpareKeys);
   shape.flash =
       getFlashShape(tile->headDim, tile->rows, keys, shape.threadCount);
-  shape.workgroupBytes +=
-      std::max(mma.bytes(), shape.flash->bytes()) + flashMmaFlagBytes;
+  shape.workgroupBytes += std::max(mma.bytes(), shape.flash->bytes()) +
+                          mma.partBytes() + flashMmaFlagBytes;
   if (mma.isStaged)
     shape.workgroupBytes += mma.rangeBytes();
   return shape;
@@ -207,10 +221,19 @@ static Type elementOf(Value tensor) {
   return cast<RankedTensorType>(tensor.getType()).getElementType();
 }
 
-bool mlir::kf::hasWarpgroups(Operation *op) {
-  auto target = op->getParentOfType<ModuleOp>()->getAttrOfType<CudaTargetAttr>(
+static CudaTargetAttr cudaTargetOf(Operation *op) {
+  return op->getParentOfType<ModuleOp>()->getAttrOfType<CudaTargetAttr>(
       kTargetAttrName);
+}
+
+bool mlir::kf::hasWarpgroups(Operation *op) {
+  CudaTargetAttr target = cudaTargetOf(op);
   return target && target.getChip() == "sm_90a";
+}
+
+bool mlir::kf::hasClusters(Operation *op) {
+  CudaTargetAttr target = cudaTargetOf(op);
+  return target && target.hasClusters();
 }
 
 /// The shape of a product on matrix units.

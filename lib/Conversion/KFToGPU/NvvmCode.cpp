@@ -106,6 +106,24 @@ SmallVector<Value> NvvmCode::multiplyAdd(Type element, ValueRange left,
 }
 
 //===----------------------------------------------------------------------===//
+// Clusters
+//===----------------------------------------------------------------------===//
+
+Value NvvmCode::pointerInCluster(Value pointer, Value rank) {
+  auto type = LLVM::LLVMPointerType::get(
+      b.getContext(),
+      static_cast<unsigned>(NVVM::NVVMMemorySpace::SharedCluster));
+  return NVVM::MapaOp::create(
+      b, loc, type, pointer,
+      arith::IndexCastOp::create(b, loc, b.getI32Type(), rank));
+}
+
+void NvvmCode::clusterBarrier() {
+  NVVM::ClusterArriveOp::create(b, loc, b.getUnitAttr());
+  NVVM::ClusterWaitOp::create(b, loc, b.getUnitAttr());
+}
+
+//===----------------------------------------------------------------------===//
 // Warpgroups
 //===----------------------------------------------------------------------===//
 

@@ -53,6 +53,14 @@ public:
   SmallVector<Value> multiplyAdd(Type element, ValueRange left,
                                  ValueRange right, ValueRange sums);
 
+  // Of sm_90: workgroups of a cluster.
+
+  /// Where `pointer`, of shared memory, is in that of workgroup number `rank`
+  /// (index) of the cluster.
+  Value pointerInCluster(Value pointer, Value rank);
+  /// Waits for all threads of the cluster, whose writes are seen then.
+  void clusterBarrier();
+
   // Of sm_90a: 4 warps (a warpgroup) multiply together, and go on while they
   // do.
 

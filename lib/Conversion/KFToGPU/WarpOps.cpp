@@ -85,6 +85,11 @@ std::pair<Value, Value> WarpOps::split(Type element, Value first,
 // Memory
 //===----------------------------------------------------------------------===//
 
+Value WarpOps::ballot(Value condition) {
+  return NVVM::VoteSyncOp::create(b, loc, i32, integer(-1), condition,
+                                  NVVM::VoteSyncKind::ballot);
+}
+
 SmallVector<Value> WarpOps::loadRegisters(Value pointer, int64_t bytes,
                                           bool isVolatile) {
   auto read = [&](Type type) -> Value {

@@ -28,6 +28,8 @@ public:
   /// `value` (i32 or f32) of lane number (own xor `mask`).
   Value exchange(Value value, int64_t mask);
   using CombineFn = function_ref<Value(Value, Value)>;
+  /// A bit for each lane: its `condition`.
+  Value ballot(Value condition);
   /// `value` of all lanes whose numbers differ in the bits [first, end) alone.
   Value combineLanes(Value value, int64_t first, int64_t end,
                      CombineFn combine);

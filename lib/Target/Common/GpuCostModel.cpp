@@ -253,6 +253,8 @@ double secondsOfFlash(CacheAttentionInterface op, const KernelShape &shape,
   double parts = 1;
   if (auto partial = dyn_cast<AttentionPartialOp>(op.getOperation()))
     parts = partial.getSplits();
+  else if (shape.flashMma)
+    parts = shape.flashMma->parts;
   double rowsOfGroup = std::min<double>(workgroup[0], rows) * workgroup[1];
   double passes = std::ceil(rowsOfGroup / flash.rows);
   double tiles = std::max(seen / parts / flash.keys, 1.0) + 0.5;

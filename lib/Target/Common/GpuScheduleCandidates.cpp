@@ -177,6 +177,7 @@ private:
     int64_t rows = rowsOf(q);
     bool isPartial = isa<AttentionPartialOp>(attention.getOperation());
     SmallVector<int64_t> workgroup(first.getWorkgroup());
+    const int64_t parts = first.getParts();
     int64_t most = limits.mma ? mostMmaTokens : mostTokens;
     std::set<int64_t> tokensOfGroup = {workgroup[0]};
     if (!isPartial)
@@ -190,19 +191,21 @@ private:
           for (int64_t keys : {8, 16, 32, 64})
             add(FlashScheduleAttr::get(context, workgroup, keys, {threads}));
       if (limits.mma)
-        addFlashMma(workgroup);
+        addFlashMma(workgroup, count == 1 ? parts : 1);
     }
   }
 
-  /// Warps for the rows that there are, and others that divide the keys.
-  void addFlashMma(ArrayRef<int64_t> workgroup) {
+  /// Warps for the rows that there are, and others that divide the keys, as
+  /// the workgroups of a cluster do.
+  void addFlashMma(ArrayRef<int64_t> workgroup, int64_t mostParts) {
     int64_t rowWarps = llvm::divideCeil(workgroup[0] * workgroup[1], 16);
     for (int64_t x : {1, 2, 4, 8})
       for (int64_t y : {1, 2, 4, 8, 16})
         if (x < 2 * rowWarps && x * y <= 16)
           for (int64_t keys : {16, 32, 64})
-            add(FlashMmaScheduleAttr::get(context, workgroup, keys,
-                                          {32, x, y}));
+            for (int64_t parts = mostParts; parts > 0; parts /= 2)
+              add(FlashMmaScheduleAttr::get(context, workgroup, keys,
+                                            {32, x, y}, parts));
   }
 
   /// Other numbers of threads and of what they ask for at a time, and

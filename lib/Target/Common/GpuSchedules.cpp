@@ -15,6 +15,7 @@
 #include "kf/Target/Common/GpuSchedules.h"
 
 #include "kf/Conversion/KernelShape.h"
+#include "kf/Target/Common/SplitAttention.h"
 
 #include <numeric>
 
@@ -362,10 +363,14 @@ private:
           isTurned || q.getDimSize(2) > wideHead ? stagedKeys / 2 : stagedKeys;
     while (keys > mmaKeys && cache.getPage() % keys != 0)
       keys /= 2;
+    const int64_t parts =
+        limits.clusters && !isPartial && tokens == 1
+            ? countClusterParts(op, rows, limits.multiprocessors)
+            : 1;
     // Memory may be too small for as many: whichever there are more of.
     while (true) {
-      auto schedule = FlashMmaScheduleAttr::get(context, workgroup, keys,
-                                                {32, rowWarps, keyWarps});
+      auto schedule = FlashMmaScheduleAttr::get(
+          context, workgroup, keys, {32, rowWarps, keyWarps}, parts);
       if (succeeded(verifyGpuSchedule(kernel, schedule, limits, nullptr)))
         return schedule;
       if (keys > mmaKeys) {

@@ -72,11 +72,13 @@ bool isCountable(RankedTensorType type, int64_t tokens, int64_t bits) {
   return true;
 }
 
-/// What a kernel has code for: an append's none, all of the op that makes
-/// several, one of another.
+/// What a kernel has code for: all of attention, an append's none, all of the
+/// op that makes several, one of another.
 unsigned resultsOf(KernelOp kernel) {
+  for (auto attention : kernel.getBody().getOps<CacheAttentionInterface>())
+    return attention->getNumResults();
   for (Operation &op : kernel.getBody().front())
-    if (isa<KVAppendOp, AttentionPartialOp, QuantizeRowsOp>(op))
+    if (isa<KVAppendOp, QuantizeRowsOp>(op))
       return op.getNumResults();
   return 1;
 }

@@ -213,6 +213,11 @@ func.func private @f(tensor<8x32x!kf.quant<q8_0>, #kf.layout<panel = 4, interlea
 
 // -----
 
+// expected-error @below {{schedule: parts has 9, which is not in [1, 8]}}
+"test.op"() {a = #kf.flash_mma<workgroup = [1, 1], keys = 16, threads = [32, 1, 8], parts = 9>} : () -> ()
+
+// -----
+
 // expected-error @+1 {{schedule: workgroup and warps are [rows, columns]}}
 "test.op"() {a = #kf.mma<workgroup = [64], warps = [2, 2], reduction = 32, stages = 3>} : () -> ()
 

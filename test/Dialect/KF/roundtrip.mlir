@@ -99,6 +99,10 @@ func.func @attention(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>, %p: tensor<
                      %c: !cache, %h: index) {
   // CHECK: kf.kv_append %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {layer = 1 : i64} : <layers = 2, kv_heads = 2, head_dim = 32, type = f32>, tensor<?x2x32xf32>, tensor<?xi32>, tensor<1x4xi32>
   kf.kv_append %c, %k, %k, %p, %sp, %pt {layer = 1 : i64} : !cache, tensor<?x2x32xf32>, tensor<?xi32>, tensor<1x4xi32>
+  %k0 = tensor.extract_slice %k[0, 0, 0] [4, 1, 32] [1, 1, 1] : tensor<?x2x32xf32> to tensor<4x1x32xf32>
+  %p0 = tensor.extract_slice %p[0] [4] [1] : tensor<?xi32> to tensor<4xi32>
+  // CHECK: kf.kv_append %{{.*}} kv_head(%{{.*}}) {layer = 1 : i64} : <layers = 2, kv_heads = 2, head_dim = 32, type = f32>, tensor<4x1x32xf32>, tensor<4xi32>, tensor<1x4xi32>
+  kf.kv_append %c, %k0, %k0, %p0, %p0, %pt kv_head(%h) {layer = 1 : i64} : !cache, tensor<4x1x32xf32>, tensor<4xi32>, tensor<1x4xi32>
   // CHECK: kf.attention %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {layer = 1 : i64, scale = 1.250000e-01 : f32} : tensor<?x4x32xf32>, <{{.*}}>, tensor<?xi32>, tensor<1x4xi32>
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 1 : i64, scale = 0.125 : f32}
       : tensor<?x4x32xf32>, !cache, tensor<?xi32>, tensor<1x4xi32>

@@ -4,9 +4,16 @@
 !cache = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 128, type = f16>
 // CHECK-LABEL: kf.kernel @decode
 // CHECK-SAME:    #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 8]>
-kf.kernel @decode(%q: tensor<1x8x128xf32>, %c: !cache, %p: tensor<1xi32>, %s: tensor<1xi32>, %t: tensor<1x4xi32>) -> tensor<1x8x128xf32> {
-  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<1x8x128xf32>, !cache, tensor<1xi32>, tensor<1x4xi32>
+kf.kernel @decode(%q: tensor<1x8x128xf32>, %c: !cache, %p: tensor<1xi32>, %s: tensor<1xi32>, %t: tensor<1x3xi32>) -> tensor<1x8x128xf32> {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<1x8x128xf32>, !cache, tensor<1xi32>, tensor<1x3xi32>
   kf.yield %0 : tensor<1x8x128xf32>
+}
+// Of a long context, the workgroups of a cluster divide the keys.
+// CHECK-LABEL: kf.kernel @long
+// CHECK-SAME:    #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 8], parts = 8>
+kf.kernel @long(%q: tensor<1x32x128xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 8, head_dim = 128, type = f16>, %p: tensor<1xi32>, %s: tensor<1xi32>, %t: tensor<1x128xi32>) -> tensor<1x32x128xf32> {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<1x32x128xf32>, !kf.kv_cache<layers = 1, kv_heads = 8, head_dim = 128, type = f16>, tensor<1xi32>, tensor<1x128xi32>
+  kf.yield %0 : tensor<1x32x128xf32>
 }
 // CHECK-LABEL: kf.kernel @partial
 // CHECK-SAME:    #kf.flash_mma<workgroup = [1, 4, 1], keys = 16, threads = [32, 1, 8]>

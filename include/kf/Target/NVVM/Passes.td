@@ -104,17 +104,18 @@ def SplitNvvmAttention
     A workgroup of kf.attention takes a KV head of some rows. Where that leaves
     multiprocessors without one, and the page table has room for many keys,
     parts of the keys become workgroups of their own, and a second kernel
-    combines what they found.
+    combines what they found. On GPUs with clusters (sm_90), up to 8 parts are
+    one, as the schedule says, and the op stays whole.
     ```mlir
     %0 = kf.attention %q, %cache, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32}
         : tensor<1x32x128xf32>, ...
     ```
-    becomes, with 132 multiprocessors and a cache of 8 heads,
+    becomes, with 108 multiprocessors of sm_80 and a cache of 8 heads,
     ```mlir
-    %m, %n, %v = kf.attention_partial %q, %cache, %p, %s, %t splits(16)
+    %m, %n, %v = kf.attention_partial %q, %cache, %p, %s, %t splits(13)
         {layer = 0 : i64, scale = 0.125 : f32} : tensor<1x32x128xf32>, ...
     %0 = kf.attention_combine %m, %n, %v
-        : tensor<1x32x16xf32>, tensor<1x32x16x128xf32>
+        : tensor<1x32x13xf32>, tensor<1x32x13x128xf32>
     ```
   }];
   let options = [

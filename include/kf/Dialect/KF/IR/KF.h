@@ -108,6 +108,9 @@ struct FusionRules {
   bool fuses = true;
   /// A norm with the matmul whose rows it makes; else it is a kernel.
   bool normIntoMatmul = true;
+  /// An append with the attention behind it that reads its layer of the cache;
+  /// else it is a kernel.
+  bool appendIntoAttention = false;
 };
 
 } // namespace mlir::kf

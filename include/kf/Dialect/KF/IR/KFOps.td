@@ -474,8 +474,13 @@ def KF_KVAppendOp : KF_Op<"kv_append", [
     one of the cache's, which is an error of the caller that the reference
     reports.
 
+    What another sequence, or the same one through a second entry of the table,
+    sees in this step of a page that a row is stored in is not defined.
+
+    In a tiled kernel, `kv_head` names the one KV head that `k` and `v` are of.
+
     - C1: `k` and `v` are rank 3 tensors of one type, [T, kv_heads, D], with the
-      cache's kv_heads and head_dim.
+      cache's kv_heads, or 1 with `kv_head`, and head_dim.
     - C2: `positions` is a rank 1 tensor of i32 with dim 0 of `k`.
     - C3: `layer` is in [0, layers of the cache).
     - C4: `sequences` has the type of `positions`.
@@ -491,9 +496,11 @@ def KF_KVAppendOp : KF_Op<"kv_append", [
   let arguments = (ins Arg<KF_KVCacheType, "", [MemRead, MemWrite]>:$cache,
                        AnyRankedTensor:$k, AnyRankedTensor:$v,
                        AnyRankedTensor:$positions, AnyRankedTensor:$sequences,
-                       AnyRankedTensor:$page_table, I64Attr:$layer);
+                       AnyRankedTensor:$page_table, Optional<Index>:$kv_head,
+                       I64Attr:$layer);
   let assemblyFormat = [{
-    $cache `,` $k `,` $v `,` $positions `,` $sequences `,` $page_table attr-dict
+    $cache `,` $k `,` $v `,` $positions `,` $sequences `,` $page_table
+    (`kv_head` `(` $kv_head^ `)`)? attr-dict
     `:` type($cache) `,` type($k) `,` type($positions) `,` type($page_table)
   }];
   let hasVerifier = 1;

@@ -226,18 +226,27 @@ def KF_FlashMmaScheduleAttr : KF_ScheduleAttr<"FlashMma", "flash_mma"> {
     - `keys`: keys of a block: 16, 32 or 64.
     - `threads`: [32, x, y]: a warp's, warps that divide the rows, 16 each, and
       warps that divide the keys.
+    - `parts`: workgroups, up to 8, that divide the keys of one token by pages,
+      as kf.attention_partial says. They are a cluster (sm_90), and read what
+      the others have found from their workgroup memory.
 
     ```mlir
     #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 8]>
+    #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 8], parts = 8>
     #kf.flash_mma<workgroup = [32, 4], keys = 64, threads = [32, 8, 1]>
     ```
   }];
   let parameters = (ins
     KF_Sizes:$workgroup,
     "int64_t":$keys,
-    KF_Sizes:$threads
+    KF_Sizes:$threads,
+    DefaultValuedParameter<"int64_t", "1">:$parts
   );
   let assemblyFormat = "`<` struct(params) `>`";
+  let extraClassDeclaration = [{
+    /// Workgroups of the largest cluster that every GPU has.
+    static constexpr int64_t mostParts = 8;
+  }];
 }
 
 #endif // KF_DIALECT_KF_IR_KFSCHEDULES_TD
