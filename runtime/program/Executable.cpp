@@ -297,6 +297,9 @@ Result<int64_t> WeightSpec::packedBytes() const {
       names.empty() ? "weight" : "weight '" + names.front() + "'";
   KF_RETURN_IF_ERROR(checkWeight(*this).in(where));
   if (layout.kind == WeightLayout::Kind::Fragments) {
+    // Tiles are padded, blocks are not.
+    KF_RETURN_IF_ERROR(
+        checkedByteCount(type, {&shape.back(), 1}).status().in(where));
     std::optional<int64_t> size = fragmentBytes(*findFragmentTile(type), shape);
     if (!size)
       return Status::error(where + ": its fragments are too large");

@@ -368,9 +368,11 @@ TEST_P(OpConformance, MatchesReference) {
   // Where the CPU has tiles, and where matrix units of GPUs multiply codes.
   const bool hasTiles =
       device->description().find("amx_bf16") != std::string::npos;
-  tolerance.splitsRows = test::isGpu(test.device)
-                             ? isOfBlocks || streamsBlocks
-                             : hasTiles && test.function.starts_with("many_");
+  const bool usesTiles =
+      hasTiles && (test.function.starts_with("many_") ||
+                   test.function.find("bf16") != std::string::npos);
+  tolerance.splitsRows =
+      test::isGpu(test.device) ? isOfBlocks || streamsBlocks : usesTiles;
   const CacheInputs cacheInputs = file.cacheInputs(test.function);
   RandomWeights source(*expectedProgram);
   std::mt19937 random(7);

@@ -291,9 +291,14 @@ struct StreamShape {
   /// A warp that has all shares of its row blocks adds them itself.
   int64_t sumsOfBlock() const { return sharesAtOnce() == 1 ? 1 : warps; }
   int64_t sums() const { return blocks * sumsOfBlock() * 2 * rows * 16; }
+  /// All of it: each part begins at a multiple of 16 bytes.
   int64_t bytes() const {
-    return 16 * (xVectors() + ringVectors()) + 4 * (sums() + xSums()) +
-           (hasSquares ? 4 * rows * (squares() + 1) : 0);
+    auto vectors = [](int64_t words) { return (words + 3) / 4; };
+    int64_t all =
+        xVectors() + ringVectors() + vectors(sums()) + vectors(xSums());
+    if (hasSquares)
+      all += vectors(rows * squares()) + vectors(rows);
+    return 16 * all;
   }
 };
 

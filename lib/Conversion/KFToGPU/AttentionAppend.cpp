@@ -133,6 +133,7 @@ LogicalResult AttentionRows::append() {
   auto op = e.find<KVAppendOp>();
   if (!op)
     return success();
+  e.useAllRegisters();
   if (failed(AttentionAppend(*this, op).emit()))
     return failure();
   e.barrier();

@@ -382,7 +382,8 @@ getShape(KernelOp kernel, StreamScheduleAttr schedule, FailFn fail) {
   shape.groups = op.getGlu() ? 2 : 1;
   if (!stream.hasSquares) {
     shape.statistics = statisticsOf(norm);
-    shape.workgroupBytes += 4 * shape.statistics * shape.rows;
+    shape.workgroupBytes +=
+        llvm::alignTo(4 * shape.statistics * shape.rows, 16);
   } else {
     shape.workgroupBytes = 0; // that of sums which other norms have
   }

@@ -54,46 +54,79 @@ private:
     mostRows = most;
     x = e.scratch({parts, most / amxTile, steps(), amxTile, step},
                   b.getBF16Type());
+    if (!op.getScales() && e.isLoadable(op.getX())) {
+      e.loop(e.ceilDiv(rows, amxTile), [&](Value tile) { loadTiles(tile); });
+      return success();
+    }
     LogicalResult result = success();
     e.loop(rows, [&](Value row) {
       if (extent % step != 0)
         clearLastStep(row);
       result = emitRow(row, [&](Value column, unsigned, Value values) {
-        storeElements(row, column, values);
+        storeElements(placeOf(row, column), values);
       });
     });
     return result;
   }
 
+  /// Rows of tile `tile` that are in memory: a tile is written after the other,
+  /// where whole rows would write a line of all tiles each.
+  void loadTiles(Value tile) {
+    Value firstRow = e.mul(tile, e.index(amxTile));
+    Value count =
+        arith::MinUIOp::create(b, loc, e.sub(rows, firstRow), e.index(amxTile));
+    auto loadStep = [&](Value number, int64_t size) {
+      Value first = e.mul(number, e.index(step));
+      e.loop(count, [&](Value line) {
+        Value row = e.add(firstRow, line);
+        if (size < step)
+          clearLastStep(row);
+        e.forPiecesStatic(size, [&](int64_t at, unsigned width) {
+          Value column = e.add(first, e.index(at));
+          storeElements({tile, number, line, e.index(at)},
+                        e.load(op.getX(), {row, column}, width));
+        });
+      });
+    };
+    e.loop(e.index(extent / step),
+           [&](Value number) { loadStep(number, step); });
+    if (extent % step != 0)
+      loadStep(e.index(extent / step), extent % step);
+  }
+
   /// Of x and of each panel; the last one may be filled up with zeros.
   int64_t steps() const { return llvm::divideCeil(extent, step); }
 
-  SmallVector<Value> placeOf(int64_t part, Value row, Value column) {
+  /// Of an element in each part of `x`.
+  SmallVector<Value> placeOf(Value row, Value column) {
     auto divide = [&](Value value, int64_t by) -> Value {
       return arith::DivUIOp::create(b, loc, value, e.index(by));
     };
     auto remainder = [&](Value value, int64_t by) -> Value {
       return arith::RemUIOp::create(b, loc, value, e.index(by));
     };
-    return {e.index(part), divide(row, amxTile), divide(column, step),
-            remainder(row, amxTile), remainder(column, step)};
+    return {divide(row, amxTile), divide(column, step), remainder(row, amxTile),
+            remainder(column, step)};
+  }
+  void storePart(int64_t part, ArrayRef<Value> place, Value values) {
+    SmallVector<Value> indices = {e.index(part)};
+    indices.append(place.begin(), place.end());
+    vector::StoreOp::create(b, loc, values, x, indices);
   }
 
   void clearLastStep(Value row) {
     VectorType type = e.vectorType(step, b.getBF16Type());
     Value zeros = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
     for (int64_t part = 0; part < parts; ++part)
-      vector::StoreOp::create(
-          b, loc, zeros, x,
-          placeOf(part, row, e.index(extent - 1 - (extent - 1) % step)));
+      storePart(part, placeOf(row, e.index(extent - extent % step)), zeros);
   }
 
   /// The second part is what rounding to the first leaves: together they have
   /// 16 bits or more. An infinity leaves zero.
-  void storeElements(Value row, Value column, Value values) {
+  void storeElements(ArrayRef<Value> place, Value values) {
     for (int64_t part = 0; part < parts; ++part) {
       Value rounded = e.narrow(values, b.getBF16Type());
-      vector::StoreOp::create(b, loc, rounded, x, placeOf(part, row, column));
+      storePart(part, place, rounded);
       if (part + 1 == parts)
         continue;
       Value wide = e.widen(rounded, b.getBF16Type());
@@ -118,8 +151,10 @@ private:
     int64_t perPart = reduction ? std::min(reduction / step, steps()) : steps();
     int64_t count = llvm::divideCeil(steps(), perPart);
     w = e.scratch({vectorsPerRow(), perPart, amxTile, step}, b.getBF16Type());
+    // Parts of a panel are too short for what is prefetched early.
     if (blocks)
-      blocks->bind(weights, panel, extent, kPrefetchBytes);
+      blocks->bind(weights, panel, extent,
+                   ArrayRef(kWeightPrefetches).take_back());
     waits = count > 1;
     if (!waits) {
       sums = e.scratch({tileRows / amxTile, vectorsPerRow(), amxTile, amxTile});

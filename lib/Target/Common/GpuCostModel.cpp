@@ -24,7 +24,6 @@ using namespace mlir::kf;
 
 namespace {
 
-constexpr int64_t kUsualMultiprocessors = 64;
 constexpr double kUsualHertz = 1.5e9, kUsualReadOfMultiprocessor = 1.5e10;
 
 /// Of a multiprocessor: lanes, threads that it holds, registers and bytes of
@@ -55,8 +54,7 @@ struct GroupCost {
 };
 
 struct Gpu {
-  Gpu(const ::kf::MachineRates &rates, int64_t count)
-      : multiprocessors(count > 0 ? count : kUsualMultiprocessors) {
+  Gpu(const ::kf::MachineRates &rates, int64_t count) : multiprocessors(count) {
     hertz = rates.f32FlopsPerSecond > 0
                 ? rates.f32FlopsPerSecond / (2 * kLanes * multiprocessors)
                 : kUsualHertz;
@@ -119,7 +117,9 @@ double secondsOfStream(KernelOp kernel, MatmulOp op, const KernelShape &shape,
       cast<RankedTensorType>(op.getX().getType()).getDimSize(1);
   const double steps =
       stream.passes() * stream.rounds() * stream.steps() * stream.warpBlocks;
-  const double staged = stream.rows * extent;
+  // In parts, x is staged for all row blocks that warps take at a time.
+  const double stagings = stream.chunks() > 1 ? stream.passes() : 1;
+  const double staged = stagings * stream.rows * extent;
   GroupCost group;
   group.bytes =
       steps * stream.warps * stream.tiles * stream.tileBytes + 4 * staged;
@@ -131,8 +131,9 @@ double secondsOfStream(KernelOp kernel, MatmulOp op, const KernelShape &shape,
   group.cycles =
       stream.warps * steps * (24 + stream.tiles * ofTile) * 32 / kLanes +
       staged * 4 / kLanes;
-  group.latency = stream.chunks() * (2 * kMemoryLatency + 2 * kBarrier) +
-                  steps * kMemoryLatency / (stream.stages - 1);
+  group.latency =
+      stagings * stream.chunks() * (2 * kMemoryLatency + 2 * kBarrier) +
+      steps * kMemoryLatency / (stream.stages - 1);
   group.registers += 8 * stream.tiles + 8 * stream.columnTiles();
   return gpu.seconds(shape, group, groups, countBytes(kernel, tokens));
 }
@@ -230,8 +231,10 @@ double secondsOfMma(KernelOp kernel, MatmulOp op, const KernelShape &shape,
   GroupCost group;
   group.cycles = steps * std::max(products / rate, read / kSharedBytes) +
                  steps * kBarrier / 2 + mma.sums() * warps;
-  group.latency = steps * (kMemoryLatency / (mma.stages - 1) + kBarrier +
-                           2 * kSharedLatency);
+  // Warpgroups still read the stage before the one that they begin with.
+  const double ahead = mma.stages - (byWarpgroups ? 2 : 1);
+  group.latency =
+      steps * (kMemoryLatency / ahead + kBarrier + 2 * kSharedLatency);
   group.bytes = steps * mma.stageBytes() + 4.0 * shape.rows * shape.columns;
   group.registers += mma.sums() + 4 * mma.lineUnits() + 2 * mma.rowUnits() +
                      static_cast<double>(mma.stageBytes()) / 16 / 8;

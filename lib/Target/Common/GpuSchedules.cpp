@@ -52,9 +52,6 @@ constexpr int64_t mmaKeys = 16, mmaKeyWarps = 8;
 constexpr int64_t stagedKeys = 64, wideHead = 128;
 constexpr int64_t stagedRows = 128, fewStagedRows = 64;
 
-/// Multiprocessors of a GPU that does not say how many it has.
-constexpr int64_t usualMultiprocessors = 108;
-
 /// A tile on matrix units: rows of x and lines of the weight, and how long it
 /// takes for its size, relative to the first, measured on an H200.
 struct MmaTile {
@@ -138,8 +135,7 @@ private:
       rows = llvm::divideCeil(rows, 2);
     const int64_t ofBlock = ::kf::FragmentTile::rows / (op.getGlu() ? 2 : 1);
     const int64_t blocks = llvm::divideCeil(type.getDimSize(1), ofBlock);
-    const int64_t multiprocessors =
-        limits.multiprocessors > 0 ? limits.multiprocessors : 128;
+    const int64_t multiprocessors = limits.multiprocessors;
     // Row blocks of a workgroup: what leaves the least to the multiprocessor
     // that has most, and then the fewest.
     auto groupsOf = [&](int64_t width) {
@@ -267,8 +263,7 @@ private:
     if (rows <= kGpuFewRows)
       return {};
     const int64_t groups = op.getGlu() ? 2 : 1;
-    const double units = limits.multiprocessors > 0 ? limits.multiprocessors
-                                                    : usualMultiprocessors;
+    const auto units = static_cast<double>(limits.multiprocessors);
     const bool hasBlocks = isa<QuantType>(
         cast<RankedTensorType>(op.getW().getType()).getElementType());
     MmaScheduleAttr best;
@@ -339,11 +334,8 @@ private:
                                  q.getDimSize(2) <= wideHead &&
                                  q.getDimSize(2) % 64 == 0;
     int64_t most = isForWarpgroups ? fewStagedRows : stagedRows;
-    int64_t multiprocessors = limits.multiprocessors > 0
-                                  ? limits.multiprocessors
-                                  : usualMultiprocessors;
     int64_t groups = llvm::divideCeil(rows * group, most) * cache.getKvHeads();
-    if (isFew || groups < multiprocessors)
+    if (isFew || groups < limits.multiprocessors)
       most = fewStagedRows;
     int64_t tokens = isFew ? 1 : std::max<int64_t>(most / group, 1);
     if (!q.isDynamicDim(0) && !isPartial)

@@ -14,8 +14,6 @@
 using namespace mlir;
 using namespace mlir::kf;
 
-/// Multiprocessors where their number is not known.
-static constexpr int64_t usualMultiprocessors = 128;
 /// Keys of the longest context from which on combining parts is less than what
 /// they save, in a kernel and in a cluster, and keys of a part of it.
 static constexpr int64_t leastKeys = 1024, leastClusterKeys = 256;
@@ -41,8 +39,6 @@ static int64_t countParts(CacheAttentionInterface op, int64_t rows,
                           int64_t multiprocessors, int64_t least) {
   auto q = cast<RankedTensorType>(op.getQ().getType());
   KVCacheType cache = op.getCache().getType();
-  if (multiprocessors == 0)
-    multiprocessors = usualMultiprocessors;
   int64_t groups = rows * cache.getKvHeads(), keys;
   if (llvm::MulOverflow(
           cast<RankedTensorType>(op.getPageTable().getType()).getDimSize(1),

@@ -54,11 +54,8 @@ struct CudaTargetModel : GpuTargetModel<CudaTargetModel, CudaTargetAttr> {
     limits.indexBits = 64;
     limits.mma = true;
     limits.clusters = target.hasClusters();
-    limits.multiprocessors = target.getMultiprocessors();
+    limits.multiprocessors = getMultiprocessors(target);
     return limits;
-  }
-  static int64_t multiprocessorsOf(CudaTargetAttr target) {
-    return target.getMultiprocessors();
   }
 };
 

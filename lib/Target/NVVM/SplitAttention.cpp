@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kf/Target/Common/SplitAttention.h"
+#include "kf/Target/NVVM/Codegen.h"
 #include "kf/Target/NVVM/Passes.h"
 #include "kf/Transforms/KernelKey.h"
 
@@ -33,12 +34,12 @@ struct SplitNvvmAttentionPass
             << target << ", and this pass is for a #kf.cuda_target";
       return signalPassFailure();
     }
+    const int64_t multiprocessors = getMultiprocessors(cuda);
     SmallVector<AttentionOp> ops;
     getOperation().walk([&](AttentionOp op) { ops.push_back(op); });
     for (AttentionOp op : ops) {
       auto q = cast<RankedTensorType>(op.getQ().getType());
       const int64_t rows = getMostRows(getOperation(), q, maxTokens);
-      const int64_t multiprocessors = cuda.getMultiprocessors();
       // The schedule divides what a cluster computes.
       if (cuda.hasClusters() &&
           countClusterParts(op, rows, multiprocessors) > 1)

@@ -1,7 +1,9 @@
 // RUN: kf-opt %s --pass-pipeline='builtin.module(kf.kernel(kf-tile-kernels),convert-kf-to-vector,canonicalize,cse)' -split-input-file | FileCheck %s
 
 // Rows of x go to scratch once; a register tile of 2 x 32 runs over all of K,
-// unrolled by 2: 2 * 2 sums, 2 * 2 * 2 multiply-adds a step.
+// unrolled by 2: 2 * 2 sums, 2 * 2 * 2 multiply-adds a step. Two tiles read each
+// panel: shares of the next one, 8192 bytes in 2 tiles of 32 steps, are
+// prefetched meanwhile.
 // CHECK-LABEL: func.func @k(
 // CHECK-SAME:    %[[X:.*]]: memref<?x64xf32>, %[[W:.*]]: memref<3x1x64x32xf32>, %[[R:.*]]: memref<?x96xf32> {llvm.noalias}, %[[SCALARS:.*]]: memref<8xi64>, %[[SCRATCH:.*]]: memref<?xi8> {llvm.noalias}, %[[GROUP:.*]]: index)
 // CHECK-SAME:    kf.grid = #kf.grid<tokens = [4, 0], counts = [0, 1]>, kf.scratch_bytes = 1280 : i64
@@ -13,7 +15,11 @@
 // CHECK:         scf.for %[[PANEL:.*]] = %c0 to %c3 step %c1
 // CHECK:           scf.for
 // CHECK:             scf.for %[[K:.*]] = %c0 to %c64 step %c2 iter_args({{.*}}) -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>)
-// CHECK-NEXT:          vector.load %[[W]][%[[PANEL]], %c0, %[[K]], %c0]
+// CHECK:               %[[NEXT:.*]] = arith.addi %[[PANEL]], %c1
+// CHECK-NEXT:          memref.prefetch %[[W]][%[[NEXT]], %c0, %c0, %{{.*}}], read, locality<2>, data
+// CHECK:               memref.prefetch %[[W]][%[[NEXT]], %c0, %c0, %{{.*}}], read, locality<2>, data
+// CHECK-NOT:           memref.prefetch
+// CHECK:               vector.load %[[W]][%[[PANEL]], %c0, %[[K]], %c0]
 // CHECK-NEXT:          vector.load %[[W]][%[[PANEL]], %c0, %[[K]], %c16]
 // CHECK-NEXT:          memref.load %[[ROWS]]
 // CHECK-NEXT:          vector.broadcast %{{.*}} : f32 to vector<16xf32>
@@ -50,11 +56,14 @@ kf.kernel @k(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 16>>
 // -----
 
 // bf16: one load holds 2 x 16 weights; their halves are shifted and masked to
-// f32. One row reads the weight once: a line ahead is prefetched for each row of
-// the panel.
+// f32. One row reads the weight once: for each row of the panel a line is
+// prefetched far ahead, 256 rows, and one 64 rows ahead into the nearest cache.
 // CHECK-LABEL: func.func @bf16(
 // CHECK-SAME:    %{{.*}}: memref<1x64xf32>, %[[W:.*]]: memref<3x1x64x32xbf16>
-// CHECK:         memref.prefetch %[[W]][%{{.*}}, %c0, %{{.*}}, %c0], read, locality<3>, data
+// CHECK:         %[[FAR:.*]] = arith.addi %[[K:.*]], %c256
+// CHECK-NEXT:    memref.prefetch %[[W]][%{{.*}}, %c0, %[[FAR]], %c0], read, locality<2>, data
+// CHECK-NEXT:    %[[NEAR:.*]] = arith.addi %[[K]], %c64
+// CHECK-NEXT:    memref.prefetch %[[W]][%{{.*}}, %c0, %[[NEAR]], %c0], read, locality<3>, data
 // CHECK-NOT:     memref.prefetch
 // CHECK:         %[[PAIRS:.*]] = vector.load %{{.*}} : memref<3x1x64x32xbf16>, vector<32xbf16>
 // CHECK-NEXT:    %[[BITS:.*]] = vector.bitcast %[[PAIRS]] : vector<32xbf16> to vector<16xi32>

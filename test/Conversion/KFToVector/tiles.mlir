@@ -9,15 +9,23 @@
 // CHECK-DAG:     %[[B:.*]] = memref.view {{.*}} to memref<2x2x16x32xbf16>
 // CHECK-DAG:     %[[SUMS:.*]] = memref.view {{.*}} to memref<2x2x16x16xf32>
 // CHECK-DAG:     %[[INF:.*]] = arith.constant dense<0x7F800000> : vector<16xf32>
-// CHECK:         vector.store %{{.*}}, %[[X]][%c0, {{.*}} : memref<2x2x2x16x32xbf16>, vector<32xbf16>
-// CHECK:         vector.store %{{.*}}, %[[X]][%c1, {{.*}} : memref<2x2x2x16x32xbf16>, vector<32xbf16>
-// CHECK:         %[[HIGH:.*]] = arith.truncf %[[E:.*]] : vector<16xf32> to vector<16xbf16>
-// CHECK:         vector.store %[[HIGH]], %[[X]][%c0,
-// CHECK:         %[[WIDE:.*]] = arith.extf %[[HIGH]]
-// CHECK:         arith.cmpf oeq, %{{.*}}, %[[INF]]
-// CHECK:         %[[REST:.*]] = arith.subf %[[E]], %[[WIDE]]
-// CHECK:         %[[LOW:.*]] = arith.select %{{.*}}, %{{.*}}, %[[REST]]
-// CHECK:         arith.truncf %[[LOW]]
+// CHECK:         scf.for %[[TILE:.*]] = %c0 to
+// CHECK:           %[[LINES:.*]] = arith.minui
+// CHECK:           scf.for %[[LINE:.*]] = %c0 to %[[LINES]]
+// CHECK:             %[[E:.*]] = vector.load %{{.*}} : memref<?x40xf32>, vector<16xf32>
+// CHECK:             %[[HIGH:.*]] = arith.truncf %[[E]] : vector<16xf32> to vector<16xbf16>
+// CHECK:             vector.store %[[HIGH]], %[[X]][%c0, %[[TILE]], %c0, %[[LINE]], %c0]
+// CHECK:             %[[WIDE:.*]] = arith.extf %[[HIGH]]
+// CHECK:             arith.cmpf oeq, %{{.*}}, %[[INF]]
+// CHECK:             %[[REST:.*]] = arith.subf %[[E]], %[[WIDE]]
+// CHECK:             %[[LOW:.*]] = arith.select %{{.*}}, %{{.*}}, %[[REST]]
+// CHECK:             %[[SECOND:.*]] = arith.truncf %[[LOW]]
+// CHECK:             vector.store %[[SECOND]], %[[X]][%c1, %[[TILE]], %c0, %[[LINE]], %c0]
+// CHECK:           scf.for %[[LINE:.*]] = %c0 to %[[LINES]]
+// CHECK:             vector.store %{{.*}}, %[[X]][%c0, {{.*}} : memref<2x2x2x16x32xbf16>, vector<32xbf16>
+// CHECK:             vector.store %{{.*}}, %[[X]][%c1, {{.*}} : memref<2x2x2x16x32xbf16>, vector<32xbf16>
+// CHECK:             vector.load %{{.*}} : memref<?x40xf32>, vector<8xf32>
+// CHECK:             vector.store %{{.*}}, %[[X]][%c0, %[[TILE]], %c1, %[[LINE]], %c0] : memref<2x2x2x16x32xbf16>, vector<8xbf16>
 // CHECK:         scf.for %[[P:.*]] = %c0 to %c2
 // CHECK:           vector.load %[[W]][%[[P]], %c0, %{{.*}}, %c0] : memref<2x1x40x32xbf16>, vector<32xbf16>
 // CHECK:           vector.store %{{.*}}, %[[B]]
@@ -65,4 +73,37 @@ kf.kernel @parts(%x: tensor<?x96xf32>, %w: tensor<96x96x!kf.quant<q4_0>, #kf.lay
     attributes {schedule = #kf.vector<workgroup = [64, 96], tile = [32, 32], reduction = 64, lanes = 16, dot = bf16>} {
   %0 = kf.matmul %x, %w : tensor<?x96xf32>, tensor<96x96x!kf.quant<q4_0>, #kf.layout<panel = 32>>
   kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+// Rows of bf16 are copied; those that are normalized here are computed one after
+// the other.
+// CHECK-LABEL: func.func @rounded(
+// CHECK-SAME:    %[[ROWS:.*]]: memref<?x64xbf16>
+// CHECK:         %[[X:.*]] = memref.view {{.*}} to memref<1x2x2x16x32xbf16>
+// CHECK:         %[[E:.*]] = vector.load %[[ROWS]]
+// CHECK-NOT:     arith.truncf
+// CHECK:         vector.store %[[E]], %[[X]]
+kf.kernel @rounded(%x: tensor<?x64xbf16>, %w: tensor<64x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>)
+    -> tensor<?x64xf32>
+    attributes {schedule = #kf.vector<workgroup = [32, 64], tile = [32, 32], lanes = 16, dot = bf16>} {
+  %0 = kf.matmul %x, %w wide : tensor<?x64xbf16>, tensor<64x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<?x64xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @normalized(
+// CHECK:         scf.for %[[ROW:.*]] = %c0 to
+// CHECK:           math.{{r?sqrt}}
+// CHECK:           scf.for %[[COLUMN:.*]] = %c0 to
+// CHECK:             arith.divui %[[ROW]], %c16
+// CHECK:             arith.divui %[[COLUMN]], %c32
+kf.kernel @normalized(%x: tensor<?x64xf32>, %g: tensor<64xf32>, %w: tensor<64x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>)
+    -> tensor<?x64xf32>
+    attributes {schedule = #kf.vector<workgroup = [32, 64], tile = [32, 32], lanes = 16, dot = bf16>} {
+  %0 = kf.rms_norm %x, %g eps(1.0e-5) : tensor<?x64xf32>, tensor<64xf32>
+  %1 = kf.matmul %0, %w : tensor<?x64xf32>, tensor<64x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>
+  kf.yield %1 : tensor<?x64xf32>
 }

@@ -105,3 +105,17 @@ module attributes {kf.target = #kf.vulkan_target<threads = 256, memory = 65536, 
     kf.yield %0 : tensor<1x96xf32>
   }
 }
+
+// -----
+
+// Three stages of 64 KiB, 8 KiB of x, 1 KiB of sums, 8 sums of squares, and 16
+// bytes for a scale: each part begins at a multiple of these.
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  // expected-error @below {{schedule cannot run on this device: it needs 205872 bytes of workgroup memory, the device has 49152}}
+  kf.kernel @large(%x: tensor<1x1024xf32>, %g: tensor<1024xf32>, %w: tensor<96x1024xbf16, #kf.fragments>) -> tensor<1x96xf32>
+      attributes {schedule = #kf.stream<workgroup = [1, 16], warps = 8, tiles = 16, stages = 3>} {
+    %n = kf.rms_norm %x, %g eps(1.0e-5) : tensor<1x1024xf32>, tensor<1024xf32>
+    %0 = kf.matmul %n, %w : tensor<1x1024xf32>, tensor<96x1024xbf16, #kf.fragments>
+    kf.yield %0 : tensor<1x96xf32>
+  }
+}

@@ -99,8 +99,9 @@ def KF_SimtScheduleAttr : KF_ScheduleAttr<"Simt", "simt"> {
       its columns times the threads along y, and those along x share each sum,
       which is for few rows.
     - `reduction`: K step of a matmul that is staged; 0 means whole.
-    - `unroll`: unrolling of the loop over a staged step, or over the products
-      of a thread.
+    - `unroll`: unrolling of a matmul's loop over a staged step, or over the
+      products of a thread; elsewhere, how many elements a thread reads before
+      it uses the first.
 
     Register tiles and threads are at most 65536, other sizes 2^31 - 1.
 
@@ -163,8 +164,10 @@ def KF_StreamScheduleAttr : KF_ScheduleAttr<"Stream", "stream"> {
     - `tiles`: of the weight that a warp takes at a time; a multiple of 2 where
       they are not of blocks.
     - `stages`: those that are on their way or at hand in workgroup memory.
-    - `reduction`: K of the part of x that is in workgroup memory at a time, a
-      multiple of that of `tiles` tiles for each warp; 0 means whole.
+    - `reduction`: K of the part of x that is in workgroup memory at a time; 0
+      means whole. It is a multiple of that of `tiles` tiles for each warp that
+      has the same row blocks. With more than 4 rows, or parts of x, these may
+      be fewer than all.
 
     Sums depend on `warps` and `tiles` alone.
 
