@@ -344,6 +344,10 @@ struct KernelShape {
   bool beginsEarly = true;
 };
 
+/// Threads of a group of kf.sample, which has a part of the ids: a warp's,
+/// where there are some.
+int64_t getSampleLanes(int64_t threads);
+
 /// The shape that the kernel's schedule means; a diagnostic on the kernel where
 /// it means none.
 FailureOr<KernelShape> getKernelShape(KernelOp kernel);

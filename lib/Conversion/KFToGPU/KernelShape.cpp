@@ -33,13 +33,20 @@ static int64_t statisticsOf(Operation *norm) {
                                             : 0;
 }
 
+int64_t mlir::kf::getSampleLanes(int64_t threads) {
+  int64_t lanes = std::min<int64_t>(threads, 32);
+  while (threads % lanes != 0)
+    --lanes;
+  return lanes;
+}
+
 /// Bytes of one partial result a thread for each type that the kernel reduces.
 static int64_t reductionBytes(KernelOp kernel, int64_t threads) {
   if (findOp<ArgmaxOp>(kernel))
     return 2 * 4 * threads;
-  // Two of them for each group of lanes, which may have one.
+  // Beside those of threads, two for each group, and a number of candidates.
   if (findOp<SampleOp>(kernel))
-    return 5 * 4 * threads;
+    return 4 * (6 * threads + 2 * (threads / getSampleLanes(threads)) + 1);
   bool reduces = findOp<RmsNormOp>(kernel) || findOp<LayerNormOp>(kernel) ||
                  findOp<SoftmaxOp>(kernel);
   return reduces ? 4 * threads : 0;
@@ -406,7 +413,8 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
     auto logits = cast<RankedTensorType>(sample.getLogits().getType());
     shape.adjustmentWords = std::clamp<int64_t>(
         llvm::divideCeil(logits.getDimSize(1), 32), 1, mostAdjustmentWords);
-    shape.workgroupBytes += 4 * shape.adjustmentWords;
+    // Beside them, the id of an entry for each thread.
+    shape.workgroupBytes += 4 * (shape.adjustmentWords + shape.threadCount);
   }
   auto matmul = findOp<MatmulOp>(kernel);
   if (!matmul) {
