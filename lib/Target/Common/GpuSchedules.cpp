@@ -422,11 +422,14 @@ private:
         std::min<int64_t>(llvm::divideCeil(tokens * group, 16), most / 16);
     int64_t keyWarps = isFew ? mmaKeyWarps / rowWarps : 1;
     int64_t keys = mmaKeys;
-    // Turned queries, too, take registers.
+    // Turned queries, too, take registers, and so do rows of several sequences.
     const bool isTurned = !kernel.getBody().getOps<RopeOp>().empty();
+    const bool hasSequences =
+        cast<RankedTensorType>(op.getPageTable().getType()).getDimSize(0) != 1;
+    const int64_t widest =
+        hasSequences && !isForWarpgroups ? wideHead - 1 : wideHead;
     if (!isFew)
-      keys =
-          isTurned || q.getDimSize(2) > wideHead ? stagedKeys / 2 : stagedKeys;
+      keys = isTurned || q.getDimSize(2) > widest ? stagedKeys / 2 : stagedKeys;
     while (keys > mmaKeys && cache.getPage() % keys != 0)
       keys /= 2;
     const int64_t parts =
