@@ -302,6 +302,58 @@ struct StreamShape {
   }
 };
 
+/// What a workgroup of a product of few rows of 16-bit floats does at a time;
+/// see lib/Conversion/KFToGPU/HeldMatmulEmitter.cpp. Tiles are those of
+/// `#kf.fragments`.
+struct HeldShape {
+  static constexpr int64_t lanes = 32;
+  static constexpr int64_t unitColumns = 32, unitRows = 8;
+
+  int64_t warps = 1, tiles = 2, stages = 2;
+  int64_t tileColumns = 16, tileBytes = 512; ///< of FragmentTile
+  StreamShape::Sums sumsOfX = StreamShape::Sums::None;
+  int64_t rows = 1;         ///< of x, at most
+  int64_t blocks = 1;       ///< row blocks of the workgroup
+  int64_t blockColumns = 1; ///< columns of the product in one of them
+  int64_t tilesOfRow = 0;   ///< tiles of K
+  int64_t steps = 1;        ///< of a warp for a row block and a slice
+  int64_t slices = 1;       ///< of K, of which x is held one after the other
+
+  int64_t threads() const { return warps * lanes; }
+  int64_t slotBytes() const { return tiles * tileBytes; }
+  int64_t tilesOfWarp() const { return steps * tiles; }
+  int64_t warpColumns() const { return tilesOfWarp() * tileColumns; }
+  int64_t sliceColumns() const { return warps * warpColumns(); }
+  bool isPadded() const { return slices * warps * tilesOfWarp() != tilesOfRow; }
+  /// Parts of K that have a fragment of x of 4 words for each tile of rows.
+  int64_t units() const { return warpColumns() / unitColumns; }
+  int64_t rowTiles() const { return (rows + unitRows - 1) / unitRows; }
+  /// Registers of a lane that x takes.
+  int64_t words() const { return 4 * units() * rowTiles(); }
+
+  // Bytes of workgroup memory. Rows of a warp's x are staged, 8 at a time,
+  // where sums are afterwards. Lanes that read a column of them meet different
+  // banks.
+  int64_t ringBytes() const { return warps * stages * slotBytes(); }
+  int64_t stagedRowBytes() const {
+    return 2 * warpColumns() + (sumsOfX == StreamShape::Sums::None ? 16 : 32);
+  }
+  int64_t stagedBytes() const { return unitRows * stagedRowBytes(); }
+  /// Row blocks whose sums are added at a time; those of as many others may
+  /// come in meanwhile.
+  static constexpr int64_t blocksAtOnce = 2;
+  /// f32 elements of 16 lines and 8 rows, with a gap for each two lines.
+  static constexpr int64_t tileSums = 140;
+  int64_t blockSums() const { return warps * rowTiles() * tileSums; }
+  int64_t sharedBytes() const {
+    return std::max(warps * stagedBytes(), 8 * blocksAtOnce * blockSums());
+  }
+  /// f32 elements that sums of slices take: lines of a row block lie behind
+  /// one another.
+  int64_t totals() const { return slices > 1 ? rows * blocks * 16 : 0; }
+  int64_t bytes() const { return ringBytes() + sharedBytes() + 4 * totals(); }
+};
+
 /// Threads and workgroup memory of one kernel. Of a matmul, a workgroup
 /// computes [rows, columns] of the product. Where `sharing` is 1, it goes in
 /// steps of `step` along K, which are staged in workgroup memory, and thread
@@ -333,7 +385,8 @@ struct KernelShape {
   std::optional<FlashShape> flash; ///< of attention
   /// Of attention on matrix units; `flash` is for what it leaves, then.
   std::optional<FlashMmaShape> flashMma;
-  std::optional<StreamShape> stream; ///< of a product of few rows
+  std::optional<StreamShape> stream; ///< of a product of few rows of f32
+  std::optional<HeldShape> held;     ///< of one of few rows of 16 bits
   std::optional<MmaShape> mma;       ///< of one of many rows, on matrix units
   int64_t adjustmentWords = 0;       ///< of bits of kf.sample, one for some ids
   int64_t batch = 1; ///< elements that a thread asks for at a time

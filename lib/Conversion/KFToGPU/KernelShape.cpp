@@ -320,6 +320,79 @@ static std::optional<StreamShape::Sums> findStreamSums(Type element) {
   }
 }
 
+/// The most rows that are split into two numbers even where they have 16 bits.
+static constexpr int64_t mostSplitRows = 4;
+
+/// Whether x is multiplied as it is: rows of what matrix units multiply with
+/// the weight.
+static bool holdsRows(MatmulOp op, int64_t rows) {
+  const Type w = elementOf(op.getW());
+  return rows > mostSplitRows &&
+         elementOf(op.getX()) ==
+             (isa<QuantType>(w) ? Float16Type::get(op.getContext()) : w) &&
+         statisticsOf(op.getX().getDefiningOp()) == 0;
+}
+
+/// What a multiprocessor has, for four warps at a time, and a lane can have.
+static constexpr int64_t registersInAll = 65536, registerWarps = 4;
+static constexpr int64_t mostRegisters = 255;
+/// Registers of a lane beside those that hold x, and where blocks take more:
+/// several tiles of K, or scales of halves of units.
+static constexpr int64_t heldSpare = 64, heldSpareOfBlocks = 80;
+
+/// Registers that a lane has for x.
+static int64_t countHeldRegisters(const HeldShape &held) {
+  const int64_t lanes =
+      HeldShape::lanes * llvm::alignTo(held.warps, registerWarps);
+  const bool isLarge = held.sumsOfX == StreamShape::Sums::Halves ||
+                       (held.sumsOfX != StreamShape::Sums::None &&
+                        held.slices * held.tilesOfWarp() > 1);
+  return std::min(mostRegisters, registersInAll / lanes) -
+         (isLarge ? heldSpareOfBlocks : heldSpare);
+}
+
+/// The shape of a product of few rows of 16-bit floats; `stream` says what it
+/// has in common with others.
+static FailureOr<KernelShape> getHeldShape(MatmulOp op,
+                                           StreamScheduleAttr schedule,
+                                           const StreamShape &stream,
+                                           FailFn fail) {
+  KernelShape shape;
+  HeldShape &held = shape.held.emplace();
+  held.warps = stream.warps;
+  held.tiles = stream.tiles;
+  held.stages = stream.stages;
+  held.tileColumns = stream.tileColumns;
+  held.tileBytes = stream.tileBytes;
+  held.sumsOfX = stream.sumsOfX;
+  held.rows = stream.rows;
+  held.blocks = stream.blocks;
+  held.blockColumns = stream.blockColumns;
+  held.tilesOfRow = stream.tilesOfRow;
+  const int64_t ofStep = held.warps * held.tiles;
+  const int64_t steps = llvm::divideCeil(held.tilesOfRow, ofStep);
+  const int64_t columns = ofStep * held.tileColumns;
+  held.steps = schedule.getReduction() == 0
+                   ? steps
+                   : std::min(steps, schedule.getReduction() / columns);
+  if (held.steps == 0 || schedule.getReduction() % columns != 0)
+    return fail("reduction (" + Twine(schedule.getReduction()) +
+                ") must be a multiple of " + Twine(columns) +
+                ", a step of all warps");
+  held.slices = llvm::divideCeil(steps, held.steps);
+  const int64_t registers = countHeldRegisters(held);
+  if (held.words() > registers)
+    return fail("a lane holds " + Twine(held.words()) +
+                " words of x, and has registers for " + Twine(registers));
+  shape.threads = {held.threads(), 1, 1};
+  shape.threadCount = held.threads();
+  shape.rows = held.rows;
+  shape.columns = schedule.getWorkgroup()[1];
+  shape.groups = op.getGlu() ? 2 : 1;
+  shape.workgroupBytes = held.bytes();
+  return shape;
+}
+
 /// The shape of a product of few rows.
 static FailureOr<KernelShape>
 getShape(KernelOp kernel, StreamScheduleAttr schedule, FailFn fail) {
@@ -360,6 +433,8 @@ getShape(KernelOp kernel, StreamScheduleAttr schedule, FailFn fail) {
                 "where they have " +
                 Twine(tile.columns) + " columns");
   stream.tilesOfRow = tile.tilesOf(w.getShape().back());
+  if (holdsRows(op, schedule.getWorkgroup()[0]))
+    return getHeldShape(op, schedule, stream, fail);
   // With more rows, or parts of them, warps have row blocks of their own, and
   // what they read of x is for two where tiles are small.
   if (stream.rows > 4 || schedule.getReduction() != 0) {

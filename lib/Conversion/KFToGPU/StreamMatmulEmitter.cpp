@@ -106,8 +106,10 @@ private:
     for (int64_t number = 0; number < stream.columnTiles(); ++number)
       xOfLane.push_back(e.add(e.scaled(columnOf(number), 4), inGroup));
     if (quant) {
-      operands = {lane,    group,   inGroup,
-                  xMemory, xOfLane, code.workgroupBytes(4 * stream.xSums())};
+      operands = {{lane, group, inGroup},
+                  xMemory,
+                  xOfLane,
+                  code.workgroupBytes(4 * stream.xSums())};
       blockTiles.emplace(e, operands, getStorage(quant.getFormat()));
     }
 
@@ -210,8 +212,8 @@ private:
           offset = e.select(isInside, offset,
                             e.sub(e.index(0), e.scaled(own, tileBytes)));
         }
-        copyTile(code.advance(to, i * tileBytes), code.advance(source, offset),
-                 bytes);
+        code.copyTile(code.advance(to, i * tileBytes),
+                      code.advance(source, offset), tileBytes, lane, bytes);
       }
     };
     e.ifThen(e.isLess(cursor.number, total), [&] {
@@ -223,20 +225,6 @@ private:
                    [&] { copyBlock(number); });
     });
     code.commitCopies();
-  }
-
-  /// Copies this lane's part of a tile, or fills it with zeros.
-  void copyTile(Value to, Value from, Value bytes) {
-    constexpr int64_t warpBytes = vectorBytes * StreamShape::lanes;
-    for (int64_t at = 0; at < tileBytes; at += warpBytes) {
-      auto copy = [&] {
-        code.copyAsync(code.advance(to, at), code.advance(from, at), bytes);
-      };
-      if (tileBytes - at >= warpBytes)
-        copy();
-      else
-        e.ifThen(e.isLess(lane, e.index((tileBytes - at) / vectorBytes)), copy);
-    }
   }
 
   //===--------------------------------------------------------------------===//
@@ -319,7 +307,7 @@ private:
     SmallVector<Value> tiles;
     SmallVector<StreamBlocks::Tile> tilesOfBlocks;
     if (blockTiles) {
-      syncLanes(); // they read what others have copied
+      code.syncLanes(); // they read what others have copied
       Value pointer = code.pointerTo(ring);
       for (int64_t i = 0; i < count; ++i)
         tilesOfBlocks.push_back(blockTiles->load(
@@ -728,9 +716,6 @@ private:
         e.add(parts[0], e.mul(parts[1], e.f32(1 / restScale))),
         e.f32(1 / (halfScale * (blockTiles ? StreamBlocks::codeScale : 1))));
   }
-
-  /// What a warp's lanes have copied and read is seen by the others.
-  void syncLanes() { NVVM::SyncWarpOp::create(b, loc, e.word(-1)); }
 
   //===--------------------------------------------------------------------===//
   // Arithmetic

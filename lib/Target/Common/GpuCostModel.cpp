@@ -138,6 +138,31 @@ double secondsOfStream(KernelOp kernel, MatmulOp op, const KernelShape &shape,
   return gpu.seconds(shape, group, groups, countBytes(kernel, tokens));
 }
 
+/// A few rows that warps hold: what a tile takes, and what adding up sums does.
+double secondsOfHeld(KernelOp kernel, MatmulOp op, const KernelShape &shape,
+                     const Gpu &gpu, int64_t tokens) {
+  const HeldShape &held = *shape.held;
+  const double groups = groupsOf(op, shape, tokens);
+  const double blocks = static_cast<double>(held.blocks * held.slices);
+  const double steps = blocks * held.steps;
+  const double staged = 2.0 * held.rows * held.slices * held.sliceColumns();
+  GroupCost group;
+  group.bytes = steps * held.warps * held.slotBytes() + staged;
+  const double ofTile = held.sumsOfX == StreamShape::Sums::None
+                            ? 2 + held.rowTiles()
+                            : 130 + 50 * held.rowTiles();
+  group.cycles =
+      held.warps *
+          (steps * (24 + held.tiles * ofTile) + blocks * 10 * held.rowTiles()) *
+          32 / kLanes +
+      staged / kLanes;
+  group.latency = held.slices * (2 * kMemoryLatency + 2 * kBarrier) +
+                  blocks / HeldShape::blocksAtOnce * kBarrier +
+                  steps * kMemoryLatency / static_cast<double>(held.stages - 1);
+  group.registers += static_cast<double>(held.words() + 4 * held.rowTiles());
+  return gpu.seconds(shape, group, groups, countBytes(kernel, tokens));
+}
+
 double secondsOfMatmul(KernelOp kernel, MatmulOp op, const KernelShape &shape,
                        const Gpu &gpu, int64_t tokens) {
   auto w = cast<RankedTensorType>(op.getW().getType());
@@ -337,6 +362,7 @@ double mlir::kf::predictGpuSeconds(KernelOp kernel,
   for (Operation &op : kernel.getBody().front()) {
     if (auto matmul = dyn_cast<MatmulOp>(op))
       return shape->stream ? secondsOfStream(kernel, matmul, *shape, gpu, rows)
+             : shape->held ? secondsOfHeld(kernel, matmul, *shape, gpu, rows)
              : shape->mma  ? secondsOfMma(kernel, matmul, *shape, gpu, rows)
                            : secondsOfMatmul(kernel, matmul, *shape, gpu, rows);
     if (auto attention = dyn_cast<CacheAttentionInterface>(op))

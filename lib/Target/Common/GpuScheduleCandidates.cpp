@@ -162,6 +162,9 @@ private:
     for (int64_t width : {columns / 2, columns, 2 * columns, 4 * columns})
       if (width >= ofBlock && llvm::divideCeil(all, width) <= mostGroups)
         widths.insert(llvm::alignTo(width, ofBlock));
+    auto shape = getKernelShape(kernel, first, nullptr);
+    if (succeeded(shape) && shape->held)
+      return addHeld(*shape->held, first, widths);
     for (int64_t width : widths)
       for (int64_t warps : {4, 8, 12, 16})
         for (int64_t tiles : {1, 2, 4, 8})
@@ -169,6 +172,20 @@ private:
             for (int64_t reduction : {int64_t(0), first.getReduction()})
               add(StreamScheduleAttr::get(context, {rows, width}, warps, tiles,
                                           stages, reduction));
+  }
+
+  /// Where warps hold rows: other parts of them, too.
+  void addHeld(const HeldShape &held, StreamScheduleAttr first,
+               const std::set<int64_t> &widths) {
+    const int64_t rows = first.getWorkgroup()[0];
+    for (int64_t width : widths)
+      for (int64_t warps : {7, 8, 10, 12, 14, 16})
+        for (int64_t columns : {128, 256, 512})
+          for (int64_t tiles : {1, 2, 4, 8})
+            for (int64_t stages : {2, 3, 4, 6})
+              if (columns % (tiles * held.tileColumns) == 0)
+                add(StreamScheduleAttr::get(context, {rows, width}, warps,
+                                            tiles, stages, warps * columns));
   }
 
   void addFlash(ScheduleAttrInterface first) {

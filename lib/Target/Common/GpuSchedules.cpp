@@ -41,6 +41,10 @@ constexpr int64_t attentionThreads = 128, sampleThreads = 512;
 constexpr int64_t appendOfThread = 4;
 /// Logits of a thread that are worth another one.
 constexpr int64_t logitsOfThread = 16;
+/// Columns of 16 rows that a warp holds, or as many of fewer.
+constexpr int64_t heldColumns = 256;
+/// Warps of a workgroup that holds rows.
+constexpr int64_t mostHeldWarps = 16;
 /// Workgroup memory that #kf.stream does with where it can have as much.
 constexpr int64_t streamMemory = 48 * 1024;
 /// Keys of one softmax block, and query rows that share it.
@@ -127,6 +131,8 @@ private:
     if (!limits.mma || !hasFragments(w) || rows > kGpuFewRows ||
         w.getElementType().isF32() || op.getScales())
       return {};
+    if (rows > kGpuSplitRows && isRounded(op))
+      return selectHeld(op, rows);
     // Sums depend on them, so that they are the same for all numbers of rows.
     const int64_t memory = limits.memory, warps = 8;
     const bool hasBlocks = isa<QuantType>(w.getElementType());
@@ -207,6 +213,74 @@ private:
                       llvm::divideCeil(steps, slices) * shares * unit);
               fits(schedule, memory))
             return schedule;
+      }
+    return {};
+  }
+
+  /// Whether rows are what matrix units multiply with the weight.
+  static bool isRounded(MatmulOp op) {
+    Type w = cast<RankedTensorType>(op.getW().getType()).getElementType();
+    Type x = cast<RankedTensorType>(op.getX().getType()).getElementType();
+    return isa<QuantType>(w) ? x.isF16() : x == w;
+  }
+
+  /// Of rows of 16 bits, which warps hold: one workgroup for each
+  /// multiprocessor, with as few slices of K as registers allow; or two, where
+  /// they take no more than half of it.
+  StreamScheduleAttr selectHeld(MatmulOp op, int64_t rows) {
+    auto w = cast<RankedTensorType>(op.getW().getType());
+    const ::kf::FragmentTile tile = *getFragmentTile(w.getElementType());
+    const int64_t ofBlock = ::kf::FragmentTile::rows / (op.getGlu() ? 2 : 1);
+    const int64_t blocks = llvm::divideCeil(
+        cast<RankedTensorType>(op.getType()).getDimSize(1), ofBlock);
+    const int64_t multiprocessors =
+        limits.multiprocessors > 0 ? limits.multiprocessors : 128;
+    const int64_t extent = w.getShape().back();
+    const int64_t most = rows > 8 ? heldColumns : 2 * heldColumns;
+    struct Division {
+      int64_t warps, columns;
+      double cost;
+    };
+    SmallVector<Division> divisions;
+    const int64_t least = std::max(tile.columns, heldColumns / 2);
+    for (int64_t warps = mostHeldWarps; warps > 0; --warps)
+      for (int64_t columns = most; columns >= least; columns /= 2) {
+        const int64_t slices = llvm::divideCeil(extent, warps * columns);
+        // What is read past the end, what it costs to read x, and warps that
+        // there could be more of.
+        const double padded = static_cast<double>(slices * warps * columns);
+        divisions.push_back(
+            {warps, columns,
+             padded * (1 + 0.04 * static_cast<double>(slices) +
+                       0.02 * static_cast<double>(mostHeldWarps - warps))});
+      }
+    llvm::sort(divisions, [](const Division &one, const Division &two) {
+      return std::tie(one.cost, two.warps) < std::tie(two.cost, one.warps);
+    });
+    const int64_t half =
+        limits.memory > streamMemory ? limits.memory / 2 - 512 : 0;
+    for (const Division &division : divisions)
+      for (int64_t stages : {4, 3, 2}) {
+        const int64_t tiles =
+            std::max<int64_t>(heldColumns / 4 / tile.columns, 1);
+        auto get = [&](int64_t groups) {
+          int64_t width =
+              std::max(llvm::divideCeil(blocks, groups),
+                       llvm::divideCeil(blocks, groupsPerDimension));
+          return StreamScheduleAttr::get(context, {rows, width * ofBlock},
+                                         division.warps, tiles, stages,
+                                         division.warps * division.columns);
+        };
+        auto bytesOf = [&](StreamScheduleAttr schedule) {
+          auto shape = getKernelShape(kernel, schedule, nullptr);
+          return failed(shape) ? INT64_MAX : shape->workgroupBytes;
+        };
+        if (auto two = get(2 * multiprocessors);
+            division.warps <= mostHeldWarps / 2 && blocks > multiprocessors &&
+            bytesOf(two) <= half)
+          return two;
+        if (auto one = get(multiprocessors); bytesOf(one) <= limits.memory)
+          return one;
       }
     return {};
   }
@@ -348,11 +422,14 @@ private:
         std::min<int64_t>(llvm::divideCeil(tokens * group, 16), most / 16);
     int64_t keyWarps = isFew ? mmaKeyWarps / rowWarps : 1;
     int64_t keys = mmaKeys;
-    // Turned queries, too, take registers.
+    // Turned queries, too, take registers, and so do rows of several sequences.
     const bool isTurned = !kernel.getBody().getOps<RopeOp>().empty();
+    const bool hasSequences =
+        cast<RankedTensorType>(op.getPageTable().getType()).getDimSize(0) != 1;
+    const int64_t widest =
+        hasSequences && !isForWarpgroups ? wideHead - 1 : wideHead;
     if (!isFew)
-      keys =
-          isTurned || q.getDimSize(2) > wideHead ? stagedKeys / 2 : stagedKeys;
+      keys = isTurned || q.getDimSize(2) > widest ? stagedKeys / 2 : stagedKeys;
     while (keys > mmaKeys && cache.getPage() % keys != 0)
       keys /= 2;
     const int64_t parts =

@@ -218,7 +218,7 @@ mlir::kf::verifyGpuSchedule(KernelOp kernel, ScheduleAttrInterface schedule,
                 "#kf.flash");
   if (shape->mma && !limits.mma)
     return fail("#kf.mma is for the matrix units of NVIDIA GPUs");
-  if (shape->stream && !limits.mma)
+  if ((shape->stream || shape->held) && !limits.mma)
     return fail("#kf.stream needs the matrix units of NVIDIA GPUs");
   if (shape->threadCount > limits.threads)
     return fail("threads are " + Twine(shape->threadCount) +

@@ -32,7 +32,7 @@ struct RoundNvvmRowsPass
     getOperation().walk([&](MatmulOp op) {
       RankedTensorType x = op.getX().getType();
       if (op.isOfMatrices() && x.getElementType().isF32() && roundedType(op) &&
-          getMostRows(getOperation(), x, maxTokens) > kGpuFewRows)
+          getMostRows(getOperation(), x, maxTokens) > mostSplitRows(op))
         round(op);
     });
     SmallVector<AttentionOp> attentions;
@@ -48,6 +48,16 @@ private:
     if (isa<QuantType, Float8E4M3FNType>(weight))
       return Float16Type::get(op.getContext());
     return weight.isF16() || weight.isBF16() ? weight : Type();
+  }
+
+  /// Rows that are better multiplied as two numbers each: what is rounded, and
+  /// what that leaves. Where matrix units do not read the weight as it is
+  /// stored, they multiply many rows alone.
+  static int64_t mostSplitRows(MatmulOp op) {
+    RankedTensorType w = op.getW().getType();
+    bool hasTiles =
+        getFragmentTile(w.getElementType()) && ::kf::hasFragments(w.getShape());
+    return hasTiles ? kGpuSplitRows : kGpuFewRows;
   }
 
   static void round(MatmulOp op) {

@@ -1,4 +1,5 @@
 // RUN: kf-opt %s --kf-set-target=target=cuda:sm_90a --kf-select-schedules | FileCheck %s
+// RUN: kf-opt %s --kf-set-target=target=cuda:sm_80 --kf-select-schedules | FileCheck %s --check-prefix=UNITS
 
 // One token: its heads are parts of 8 rows, warps divide the keys.
 !cache = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 128, type = f16>
@@ -49,6 +50,16 @@ kf.kernel @warpgroups(%q: tensor<4000x32x128xf16>, %c: !kf.kv_cache<layers = 1, 
 kf.kernel @warps(%q: tensor<4000x32x96xf16>, %c: !kf.kv_cache<layers = 1, kv_heads = 8, head_dim = 96, type = f16>, %p: tensor<4000xi32>, %s: tensor<4000xi32>, %t: tensor<1x64xi32>) -> tensor<4000x32x96xf16> {
   %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<4000x32x96xf16>, !kf.kv_cache<layers = 1, kv_heads = 8, head_dim = 96, type = f16>, tensor<4000xi32>, tensor<1x64xi32>
   kf.yield %0 : tensor<4000x32x96xf16>
+}
+
+// Without warpgroups, rows of several sequences leave registers for fewer keys.
+// CHECK-LABEL: kf.kernel @sequences
+// CHECK-SAME:    #kf.flash_mma<workgroup = [16, 4], keys = 64, threads = [32, 4, 1]>
+// UNITS-LABEL: kf.kernel @sequences
+// UNITS-SAME:    #kf.flash_mma<workgroup = [32, 4], keys = 32, threads = [32, 8, 1]>
+kf.kernel @sequences(%q: tensor<4000x32x128xf16>, %c: !kf.kv_cache<layers = 1, kv_heads = 8, head_dim = 128, type = f16>, %p: tensor<4000xi32>, %s: tensor<4000xi32>, %t: tensor<2x64xi32>) -> tensor<4000x32x128xf16> {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<4000x32x128xf16>, !kf.kv_cache<layers = 1, kv_heads = 8, head_dim = 128, type = f16>, tensor<4000xi32>, tensor<2x64xi32>
+  kf.yield %0 : tensor<4000x32x128xf16>
 }
 
 // A rotation alone: a token to a workgroup, some pairs to each thread.

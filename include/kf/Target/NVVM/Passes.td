@@ -45,8 +45,9 @@ def RoundNvvmRows : Pass<"kf-nvvm-round-rows", "::mlir::func::FuncOp"> {
   let summary = "Round rows and queries to what matrix units multiply";
   let description = [{
     Matrix units multiply f16 by f16 and bf16 by bf16, with sums in f32. In
-    products of more than 16 rows of f32 and a weight of 16-bit floats or of
-    blocks, rows are rounded to the weight's type, or f16. So are queries of
+    products of more than 4 rows of f32 and a weight of 16-bit floats or of
+    blocks, rows are rounded to the weight's type, or f16; of more than 16,
+    where the blocks' format has no tiles for `#kf.fragments`. So are queries of
     more than 16 rows to the type of a cache of 16-bit floats or of q8_0 (f16),
     and attention's result with them, where it is rounded for all of its
     readers. `kf-form-kernels` does it where they are computed.

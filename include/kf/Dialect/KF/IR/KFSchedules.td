@@ -157,19 +157,23 @@ def KF_StreamScheduleAttr : KF_ScheduleAttr<"Stream", "stream"> {
     owns the row blocks of its columns; its warps share K, and what they have
     is added in workgroup memory, in an order that is always the same. x is
     split into two numbers of 16 bits, so that products are about as exact as
-    those of f32. An infinity in a row makes NaNs where the weight has blocks.
+    those of f32; but with more than 4 rows in a workgroup's tile, and x of
+    what matrix units multiply with the weight (its type, f16 with blocks),
+    each warp holds its part of x in registers. An infinity in a row makes NaNs
+    where the weight has blocks.
 
     - `workgroup`: [rows, columns]; a row block has 16 columns, or 8 with glu.
     - `warps`: of a workgroup. Along K, warps take tiles in turn.
     - `tiles`: of the weight that a warp takes at a time; a multiple of 2 where
       they are not of blocks.
     - `stages`: those that are on their way or at hand in workgroup memory.
-    - `reduction`: K of the part of x that is in workgroup memory at a time; 0
-      means whole. It is a multiple of that of `tiles` tiles for each warp that
-      has the same row blocks. With more than 4 rows, or parts of x, these may
-      be fewer than all.
+    - `reduction`: K of the part of x that is in workgroup memory, or registers,
+      at a time; 0 means whole. It is a multiple of that of `tiles` tiles for
+      each warp that has the same row blocks. With more than 4 rows, or parts of
+      x in workgroup memory, these may be fewer than all.
 
-    Sums depend on `warps` and `tiles` alone.
+    Sums depend on `warps` and `tiles` alone, and on `reduction` where rows are
+    held.
 
     ```mlir
     #kf.stream<workgroup = [1, 32], warps = 8, tiles = 4, stages = 3>
