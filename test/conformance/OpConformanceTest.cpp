@@ -360,6 +360,11 @@ TEST_P(OpConformance, MatchesReference) {
   tolerance.roundsBlocks =
       test.device == "cuda" &&
       (isOfBlocks || test.function.starts_with("fragments_"));
+  // Rows that norms compute are rounded to f16: a few to the next number, where
+  // a norm's last bit differs.
+  if (streamsBlocks && test.device == "cuda" && program->maxTokens > 4 &&
+      program->maxTokens <= 16)
+    tolerance.scale = 20;
   // They multiply queries and weights of softmax that are rounded to 16 bits,
   // where there are many rows.
   if (test.file == "attention.mlir" && test.device == "cuda" &&
