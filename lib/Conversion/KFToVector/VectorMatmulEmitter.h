@@ -41,12 +41,7 @@ protected:
   /// Whether prefetchNext() is called: where a panel is read for several tiles.
   virtual bool prefetchesNext() const { return mostTiles > 1; }
   /// How lines that a workgroup reads once are prefetched.
-  ArrayRef<WeightPrefetch> prefetches() const {
-    ArrayRef<WeightPrefetch> all(kWeightPrefetches);
-    return !readsOnce()       ? all.take_back(0)
-           : prefetchesNext() ? all.take_back()
-                              : all;
-  }
+  ArrayRef<WeightPrefetch> prefetches() const;
 
   /// While panel `p` is multiplied with the rows from `firstRow` on, which
   /// takes `steps` steps: prefetches step `step`'s share of the panel behind it

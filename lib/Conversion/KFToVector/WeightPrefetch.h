@@ -28,6 +28,11 @@ struct WeightPrefetch {
 
 inline constexpr WeightPrefetch kWeightPrefetches[] = {{16384, 2}, {4096, 3}};
 
+/// Bytes of the smallest weight whose lines are prefetched early, too. Models
+/// of smaller ones are in some cache, and much of what is ahead is behind the
+/// end.
+inline constexpr int64_t kFewestEarlyBytes = 1024 * 1024;
+
 } // namespace mlir::kf
 
 #endif // KF_LIB_CONVERSION_KFTOVECTOR_WEIGHTPREFETCH_H

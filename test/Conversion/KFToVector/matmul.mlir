@@ -56,25 +56,25 @@ kf.kernel @k(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 16>>
 // -----
 
 // bf16: one load holds 2 x 16 weights; their halves are shifted and masked to
-// f32. One row reads the weight once: for each row of the panel a line is
-// prefetched far ahead, 256 rows, and one 64 rows ahead into the nearest cache.
+// f32. One row reads the weight, of 2 MiB, once: for each row of the panel a line
+// is prefetched far ahead, 256 rows, and one 64 rows ahead into the nearest cache.
 // CHECK-LABEL: func.func @bf16(
-// CHECK-SAME:    %{{.*}}: memref<1x64xf32>, %[[W:.*]]: memref<3x1x64x32xbf16>
+// CHECK-SAME:    %{{.*}}: memref<1x64xf32>, %[[W:.*]]: memref<512x1x64x32xbf16>
 // CHECK:         %[[FAR:.*]] = arith.addi %[[K:.*]], %c256
 // CHECK-NEXT:    memref.prefetch %[[W]][%{{.*}}, %c0, %[[FAR]], %c0], read, locality<2>, data
 // CHECK-NEXT:    %[[NEAR:.*]] = arith.addi %[[K]], %c64
 // CHECK-NEXT:    memref.prefetch %[[W]][%{{.*}}, %c0, %[[NEAR]], %c0], read, locality<3>, data
 // CHECK-NOT:     memref.prefetch
-// CHECK:         %[[PAIRS:.*]] = vector.load %{{.*}} : memref<3x1x64x32xbf16>, vector<32xbf16>
+// CHECK:         %[[PAIRS:.*]] = vector.load %{{.*}} : memref<512x1x64x32xbf16>, vector<32xbf16>
 // CHECK-NEXT:    %[[BITS:.*]] = vector.bitcast %[[PAIRS]] : vector<32xbf16> to vector<16xi32>
 // CHECK-DAG:     arith.shli %[[BITS]]
 // CHECK-DAG:     arith.andi %[[BITS]]
 // CHECK:         vector.fma
-kf.kernel @bf16(%x: tensor<1x64xf32>, %w: tensor<96x64xbf16, #kf.layout<panel = 32, interleave = 16>>)
-    -> tensor<1x96xf32>
+kf.kernel @bf16(%x: tensor<1x64xf32>, %w: tensor<16384x64xbf16, #kf.layout<panel = 32, interleave = 16>>)
+    -> tensor<1x16384xf32>
     attributes {schedule = #kf.vector<workgroup = [1, 32], tile = [1, 32], lanes = 16>} {
-  %0 = kf.matmul %x, %w : tensor<1x64xf32>, tensor<96x64xbf16, #kf.layout<panel = 32, interleave = 16>>
-  kf.yield %0 : tensor<1x96xf32>
+  %0 = kf.matmul %x, %w : tensor<1x64xf32>, tensor<16384x64xbf16, #kf.layout<panel = 32, interleave = 16>>
+  kf.yield %0 : tensor<1x16384xf32>
 }
 
 // -----
