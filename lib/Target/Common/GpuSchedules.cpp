@@ -144,7 +144,7 @@ private:
     const int64_t multiprocessors = limits.multiprocessors;
     // Row blocks of a workgroup: what leaves the least to the multiprocessor
     // that has most, and then the fewest.
-    auto groupsOf = [&](int64_t width) {
+    auto groupsOf = [&](int64_t width) -> int64_t {
       return llvm::divideCeil(blocks, width);
     };
     auto mostOf = [&](int64_t width) {
@@ -162,8 +162,8 @@ private:
          groupsOf(width) > multiprocessors; ++width)
       resident.push_back(width);
     resident.push_back(llvm::divideCeil(blocks, multiprocessors));
-    llvm::stable_sort(resident, [&](int64_t one, int64_t other) {
-      return mostOf(one) < mostOf(other);
+    llvm::sort(resident, [&](int64_t one, int64_t other) {
+      return std::pair(mostOf(one), one) < std::pair(mostOf(other), other);
     });
     auto get = [&](int64_t width, int64_t stages, int64_t reduction) {
       return StreamScheduleAttr::get(context, {rows, width * ofBlock}, warps,
