@@ -37,6 +37,9 @@ constexpr int64_t columnsPerGroup = 256;
 constexpr int64_t workPerGroup = 128 * 1024;
 /// Rows of a register tile of 8-bit products: with more, sums are spilled.
 constexpr int64_t int8Rows = 8;
+/// The same with sub-blocks of 16 elements, whose scales come twice as often,
+/// and the fewest rows whose last tile is little beside the others.
+constexpr int64_t int8RowsOfShortBlocks = 7, fewestRowsOfShortBlocks = 128;
 /// Of products of tiles: elements of K that are summed up at a time, whose
 /// panel stays in the nearest cache; rows of a workgroup, which stay in the
 /// second-level cache with their sums; bytes of its rows of x, and of its sums.
@@ -83,6 +86,15 @@ private:
       return DotKind::F32;
     return hasCodesOf8Bits(w) && !target.takesUnsignedBytes() ? DotKind::S8
                                                               : DotKind::I8;
+  }
+
+  /// The most rows of a register tile of 8-bit products.
+  static int64_t int8RowsOf(RankedTensorType w, int64_t rows) {
+    auto quant = cast<QuantType>(w.getElementType());
+    bool isShort =
+        getStorage(quant.getFormat()).subBlock < ::kf::PackedBlock::unit;
+    return isShort && rows >= fewestRowsOfShortBlocks ? int8RowsOfShortBlocks
+                                                      : int8Rows;
   }
 
   /// Rows of a workgroup that read each panel of the weight once: as many as
@@ -140,8 +152,9 @@ private:
     // Of 8-bit products of many rows, one group after the other is summed up.
     if (int8 && rows > 1)
       perRow = std::max<int64_t>(panel / draft.lanes, 1);
-    int64_t tileRows = std::clamp<int64_t>(
-        registers / perRow, 1, int8 ? std::min(rows, int8Rows) : rows);
+    int64_t tileRows =
+        std::clamp<int64_t>(registers / perRow, 1,
+                            int8 ? std::min(rows, int8RowsOf(w, rows)) : rows);
     // Even tiles rather than a last one that is mostly padding.
     tileRows = llvm::divideCeil(rows, llvm::divideCeil(rows, tileRows));
     if (!isQuantized(op))
@@ -152,8 +165,8 @@ private:
       --draft.accumulators;
 
     int64_t rowTiles = llvm::divideCeil(rows, tileRows);
-    int64_t mostTiles =
-        (int8 ? int8RowBytes : rowBytes) / (extent * (int8 ? 1 : 4)) / tileRows;
+    int64_t mostTiles = llvm::divideCeil(
+        (int8 ? int8RowBytes : rowBytes) / (extent * (int8 ? 1 : 4)), tileRows);
     int64_t wantedRows = rowsOfGroup(rows, columns * groups, tileRows);
     int64_t groupTiles = std::clamp<int64_t>(
         mostTiles, 1,

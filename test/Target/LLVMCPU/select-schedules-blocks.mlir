@@ -1,4 +1,5 @@
 // RUN: kf-opt %s --kf-set-target=target=cpu:icelake-server --kf-select-schedules | FileCheck %s
+// RUN: kf-opt %s --kf-set-target="target=cpu:icelake-server workers=1" --kf-select-schedules | FileCheck %s --check-prefix=ALONE
 // RUN: kf-opt %s --kf-set-target=target=cpu:x86-64-v3 --kf-select-schedules | FileCheck %s --check-prefix=AVX2
 // RUN: not kf-opt %S/Inputs/dense-int8.mlir --kf-set-target=target=cpu:icelake-server --kf-select-schedules 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=DENSE
@@ -20,6 +21,24 @@
 // NEON-SAME:     tile = [8, 8], lanes = 4, dot = i8>
 kf.kernel @many(%x: tensor<96x512xf32>, %w: tensor<512x512x!kf.quant<q4_0>>) -> tensor<96x512xf32> {
   %0 = kf.matmul %x, %w : tensor<96x512xf32>, tensor<512x512x!kf.quant<q4_0>>
+  kf.yield %0 : tensor<96x512xf32>
+}
+
+// Scales of sub-blocks of 16 come twice as often: a row less, where a last tile
+// of few rows is little beside the others. Alone, a worker takes 128 rows of 1 MiB
+// together with the last tile.
+// CHECK-LABEL: kf.kernel @short_blocks(
+// CHECK-SAME:    tile = [7, 32], lanes = 16, dot = i8>
+// ALONE-LABEL: kf.kernel @short_blocks(
+// ALONE-SAME:    workgroup = [133, 512], tile = [7, 32]
+// CHECK-LABEL: kf.kernel @short_blocks_of_few(
+// CHECK-SAME:    tile = [8, 32], lanes = 16, dot = i8>
+kf.kernel @short_blocks(%x: tensor<128x8192xf32>, %w: tensor<512x8192x!kf.quant<q6_k>>) -> tensor<128x512xf32> {
+  %0 = kf.matmul %x, %w : tensor<128x8192xf32>, tensor<512x8192x!kf.quant<q6_k>>
+  kf.yield %0 : tensor<128x512xf32>
+}
+kf.kernel @short_blocks_of_few(%x: tensor<96x512xf32>, %w: tensor<512x512x!kf.quant<q6_k>>) -> tensor<96x512xf32> {
+  %0 = kf.matmul %x, %w : tensor<96x512xf32>, tensor<512x512x!kf.quant<q6_k>>
   kf.yield %0 : tensor<96x512xf32>
 }
 
