@@ -136,6 +136,7 @@ void print(const KernelModule &kernel, const std::string &target,
       number("read_bytes_per_second", rates.readBytesPerSecond);
       number("f32_flops_per_second", rates.f32FlopsPerSecond);
       number("i8_ops_per_second", rates.i8OpsPerSecond);
+      number("bf16_flops_per_second", rates.bf16FlopsPerSecond);
       json.attribute("threads", rates.threads);
     });
     json.attributeArray("candidates", [&] {

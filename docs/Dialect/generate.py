@@ -63,6 +63,7 @@ def clean(text):
                   flags=re.MULTILINE | re.DOTALL)
     text = re.sub(r"^Syntax:\n\n```\n[#!].*?\n```\n\n", "", text,
                   flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"^Syntax: `[#!].*?`\n\n", "", text, flags=re.MULTILINE)
     # What the format's directives mean to a reader.
     text = text.replace(" `` ", " ")
     text = re.sub(r"custom<Activation>\(([^)]*)\)", r"`(` \1 `)`", text)
@@ -100,7 +101,8 @@ def dialect_page(tblgen):
         contents, pages = [], []
         for heading, entry in entries:
             name = heading.split(" (")[0]
-            mnemonic = re.search(r"```(?:mlir)?\n([#!]kf\.\w+)", entry)
+            mnemonic = re.search(
+                r"(?:```(?:mlir)?\n|Syntax: `)([#!]kf\.\w+)", entry)
             if mnemonic:
                 name = f"`{mnemonic[1]}`"
             anchor = re.sub(r"[^\w -]", "", name).lower().replace(" ", "-")

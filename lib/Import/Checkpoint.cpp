@@ -8,6 +8,8 @@
 
 #include "Checkpoint.h"
 
+#include "runtime/weights/RowScales.h"
+
 using namespace mlir;
 using namespace mlir::kf;
 using ::kf::ListedTensor;
@@ -24,6 +26,12 @@ llvm::Expected<Checkpoint> Checkpoint::read(MLIRContext &context,
     if (!view.ok())
       return llvm::createStringError(view.message());
     Type element = getElementType(&context, view->type);
+    std::string scales;
+    if (view->type == ::kf::DataType::F8E4M3 &&
+        ::kf::isFactor(config, listed)) {
+      element = Float8E4M3FNType::get(&context);
+      scales = ::kf::scaleName(listed.name);
+    }
     bool mayHaveBlocks =
         listed.role == ListedTensor::Role::Matrix && !listed.transposed;
     if (!element || (isa<QuantType>(element) && !mayHaveBlocks))
@@ -34,7 +42,7 @@ llvm::Expected<Checkpoint> Checkpoint::read(MLIRContext &context,
           (mayHaveBlocks ? " and block formats" : " here"));
     result.tensors[listed.key] = {listed.name,
                                   RankedTensorType::get(listed.shape, element),
-                                  listed.transposed};
+                                  listed.transposed, scales};
   }
   const ::kf::TensorNames &names = ::kf::tensorNames(config);
   if (config.tiedEmbeddings)

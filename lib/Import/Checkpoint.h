@@ -25,6 +25,7 @@ public:
     std::string name;      ///< in the checkpoint
     RankedTensorType type; ///< logical: [out, in] for a matrix
     bool transposed = false;
+    std::string scales = {}; ///< of a row each, in the checkpoint; empty: none
   };
 
   /// Finds and checks every tensor that `config` implies.

@@ -163,7 +163,7 @@ private:
       k = rope(k);
     }
     KVAppendOp::create(b, loc, cache, k, v, positions, sequences, pageTable,
-                       b.getI64IntegerAttr(layer));
+                       /*kv_head=*/Value(), b.getI64IntegerAttr(layer));
     const int64_t window = config.windows[layer];
     Value attended = AttentionOp::create(
         b, loc, q, cache, positions, sequences, pageTable,
@@ -190,6 +190,11 @@ private:
 
   /// [T, D] -> [T, D].
   Value mlp(Value x, const std::string &at) {
+    if (llvm::any_of(ArrayRef{names.gate, names.up, names.down},
+                     [&](std::string_view part) {
+                       return hasScales(at + std::string(part));
+                     }))
+      return scaledMlp(x, at);
     Value gate, gateBias;
     if (config.gatedMlp) {
       gate = weight(at + std::string(names.gate));
@@ -203,6 +208,21 @@ private:
         b, loc, x, gate, up, down, gateBias, upBias, downBias,
         ActivationKindAttr::get(b.getContext(),
                                 activationKind(config.activation)));
+  }
+
+  /// The same in products, which weights with scales need.
+  Value scaledMlp(Value x, const std::string &at) {
+    auto kind = ActivationKindAttr::get(b.getContext(),
+                                        activationKind(config.activation));
+    Value inner = linear(x, at + std::string(names.up));
+    if (config.gatedMlp) {
+      Value gate = linear(x, at + std::string(names.gate));
+      inner = arith::MulFOp::create(
+          b, loc, ActivationOp::create(b, loc, gate, kind), inner);
+    } else {
+      inner = ActivationOp::create(b, loc, inner, kind);
+    }
+    return linear(inner, at + std::string(names.down));
   }
 
   //===--- Single ops -----------------------------------------------------===//
@@ -224,7 +244,8 @@ private:
 
   Value linear(Value x, const Twine &name) {
     Value w = weight(name), shift = bias(name);
-    return MatmulOp::create(b, loc, x, w, shift, ActivationKindAttr());
+    return MatmulOp::create(b, loc, x, w, shift, ActivationKindAttr(),
+                            scales(name));
   }
 
   Value rope(Value x) {
@@ -249,6 +270,26 @@ private:
 
   /// The kf.weight of "<name>.bias"; null where the model has none.
   Value bias(const Twine &name) { return weightOf((name + ".bias").str()); }
+
+  /// Whether "<name>.weight" is in 8 bits.
+  bool hasScales(const Twine &name) {
+    const Checkpoint::Tensor *tensor =
+        checkpoint.find((name + ".weight").str());
+    return tensor && !tensor->scales.empty();
+  }
+
+  /// The factors of the rows of "<name>.weight"; null where it has none.
+  Value scales(const Twine &name) {
+    if (!hasScales(name))
+      return {};
+    const Checkpoint::Tensor *tensor =
+        checkpoint.find((name + ".weight").str());
+    auto type =
+        RankedTensorType::get({tensor->type.getDimSize(0)}, b.getF32Type());
+    return WeightOp::create(b, loc, type,
+                            b.getStrArrayAttr({StringRef(tensor->scales)}),
+                            /*stacked=*/UnitAttr(), /*transposed=*/UnitAttr());
+  }
 
   Value weightOf(StringRef name) {
     const Checkpoint::Tensor *tensor = checkpoint.find(name);

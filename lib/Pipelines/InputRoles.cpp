@@ -72,6 +72,7 @@ private:
         })
         .Case([&](MatmulOp matmul) {
           setRange(matmul.getScales(), 0.002, 0.01);
+          setRange(matmul.getWeightScales(), 0.0002, 0.001);
           if (std::optional<size_t> codes = find(matmul.getX()))
             set(matmul.getSums(), {.role = Role::CodeSums, .codes = *codes});
         })

@@ -178,13 +178,15 @@ private:
         dyn_cast_or_null<VectorScheduleAttr>(kernel.getScheduleAttr());
     const DotKind dot = vector ? vector.getDot() : DotKind::F32;
     // Rows in 8 bits are multiplied as bf16 as well.
-    const bool isInt8 =
-        (op.getScales() && dot != DotKind::BF16) || multipliesBytes(dot);
-    if (failed(add(isInt8 ? work.int8Ops : work.flops, result,
-                   times(2 * matrices, x.getShape().back()))))
+    SizedCount &sum = dot == DotKind::BF16                     ? work.bf16Flops
+                      : op.getScales() || multipliesBytes(dot) ? work.int8Ops
+                                                               : work.flops;
+    if (failed(add(sum, result, times(2 * matrices, x.getShape().back()))))
       return failure();
-    // Biases, and what makes one of the two.
-    const uint64_t more = (op.getBias() ? matrices : 0) + (op.getGlu() ? 2 : 0);
+    // Biases and scales, and what makes one of the two.
+    const uint64_t more = (op.getBias() ? matrices : 0) +
+                          (op.getWeightScales() ? matrices : 0) +
+                          (op.getGlu() ? 2 : 0);
     return add(work.flops, result, more);
   }
 

@@ -168,10 +168,46 @@ StringRef whyApart(const FusionRules &rules, const Cluster &cluster,
     return fromMemory;
   if (cluster.anchor)
     return "another op decides the loops of the kernel";
+  if (isa<RopeOp>(producer))
+    return unless(isa<arith::TruncFOp>(consumer),
+                  "of a rotation, nothing but rounding is computed with it");
   return unless(
       isa<MatmulOp, RmsNormOp, LayerNormOp, SoftmaxOp, ReduceOp, BatchMatmulOp>(
           producer),
       "elementwise ops do not join this op");
+}
+
+/// Whether an append takes `tensor` element by element, turned or not.
+bool isTakenByElement(Value tensor) {
+  if (auto rope = tensor.getDefiningOp<RopeOp>())
+    tensor = rope.getX();
+  Operation *producer = tensor.getDefiningOp();
+  return !producer || !isNorm(producer);
+}
+
+/// The append that stores what `attention` reads of the step's own rows, where
+/// one kernel can do both: no other op is between them that knows the layer.
+KVAppendOp findAppend(CacheAttentionInterface attention) {
+  auto cache = attention.getCache();
+  for (Operation *op = attention->getPrevNode(); op; op = op->getPrevNode()) {
+    auto other = dyn_cast<CacheAttentionInterface>(op);
+    if (other && other.getCache() == cache &&
+        other.getLayer() == attention.getLayer())
+      return {};
+    auto append = dyn_cast<KVAppendOp>(op);
+    if (!append || append.getCache() != cache ||
+        append.getLayer() != attention.getLayer())
+      continue;
+    const bool areSame = append.getPositions() == attention.getPositions() &&
+                         append.getSequences() == attention.getSequences() &&
+                         append.getPageTable() == attention.getPageTable();
+    return areSame && !cache.getType().isQuantized() &&
+                   isTakenByElement(append.getK()) &&
+                   isTakenByElement(append.getV())
+               ? append
+               : KVAppendOp();
+  }
+  return {};
 }
 
 /// Says whether `producer` is computed where `consumer` is; `reason` is why
@@ -202,6 +238,14 @@ SmallVector<Cluster> formClusters(func::FuncOp function,
     Cluster cluster;
     cluster.add(&op);
     taken.insert(&op);
+    if (auto attention = dyn_cast<CacheAttentionInterface>(op);
+        attention && rules.fuses && rules.appendIntoAttention)
+      if (KVAppendOp append = findAppend(attention);
+          append && !taken.contains(append) && cluster.add(append)) {
+        LDBG() << "the append of layer " << append.getLayer()
+               << " joins its attention";
+        taken.insert(append);
+      }
     for (size_t next = 0; rules.fuses && next < cluster.ops.size(); ++next) {
       Operation *consumer = cluster.ops[next];
       for (Value operand : consumer->getOperands()) {

@@ -55,8 +55,8 @@ bool areJoinable(ArrayRef<Value> weights, bool stacked) {
 constexpr StringLiteral weightsApart =
     "their weights are not loaded alike: as kf.weight of one type, without a "
     "layout";
-constexpr StringLiteral biasesApart =
-    "their biases are not loaded alike, or some have none";
+constexpr StringLiteral othersApart =
+    "their biases or scales are not loaded alike, or some have none";
 
 /// One weight with the names of `parts`, concatenated along dimension 0 or
 /// stacked in a new leading dimension.
@@ -81,18 +81,41 @@ Value joinWeights(OpBuilder &builder, Location loc, ArrayRef<Value> parts,
       stacked ? builder.getUnitAttr() : UnitAttr(), transposed);
 }
 
-/// The bias of the joined product; null when no part has one.
-FailureOr<Value> joinBiases(OpBuilder &builder, Location loc,
-                            ArrayRef<MatmulOp> parts, bool stacked) {
-  SmallVector<Value> biases;
+/// The bias or the scales of the joined product, as `get` says; null when no
+/// part has them.
+FailureOr<Value> joinOthers(OpBuilder &builder, Location loc,
+                            ArrayRef<MatmulOp> parts, bool stacked,
+                            function_ref<Value(MatmulOp)> get) {
+  SmallVector<Value> others;
   for (MatmulOp part : parts)
-    if (part.getBias())
-      biases.push_back(part.getBias());
-  if (biases.empty())
+    if (get(part))
+      others.push_back(get(part));
+  if (others.empty())
     return Value();
-  if (biases.size() != parts.size() || !areJoinable(biases, stacked))
+  if (others.size() != parts.size() || !areJoinable(others, stacked))
     return failure();
-  return joinWeights(builder, loc, biases, stacked);
+  return joinWeights(builder, loc, others, stacked);
+}
+
+/// The product of `parts`, whose weights can be joined; null where their biases
+/// or scales cannot.
+Value joinProducts(OpBuilder &builder, Location loc, ArrayRef<MatmulOp> parts,
+                   bool stacked, ActivationKindAttr glu) {
+  auto biasOf = [](MatmulOp op) -> Value { return op.getBias(); };
+  auto scalesOf = [](MatmulOp op) -> Value { return op.getWeightScales(); };
+  FailureOr<Value> bias = joinOthers(builder, loc, parts, stacked, biasOf);
+  if (failed(bias))
+    return Value();
+  FailureOr<Value> scales = joinOthers(builder, loc, parts, stacked, scalesOf);
+  if (failed(scales))
+    return Value();
+  SmallVector<Value> weights;
+  for (MatmulOp part : parts)
+    weights.push_back(part.getW());
+  Value weight = joinWeights(builder, loc, weights, stacked);
+  MatmulOp first = parts.front();
+  return MatmulOp::create(builder, loc, first.getX(), weight, *bias, glu,
+                          *scales);
 }
 
 struct FuseProjectionsPass
@@ -176,14 +199,10 @@ private:
       return weightsApart;
 
     OpBuilder builder(product);
-    FailureOr<Value> bias =
-        joinBiases(builder, product.getLoc(), {gate, up}, /*stacked=*/true);
-    if (failed(bias))
-      return biasesApart;
-    Value weight = joinWeights(builder, product.getLoc(),
-                               {gate.getW(), up.getW()}, /*stacked=*/true);
-    Value fused = MatmulOp::create(builder, product.getLoc(), gate.getX(),
-                                   weight, *bias, activation.getKindAttr());
+    Value fused = joinProducts(builder, product.getLoc(), {gate, up},
+                               /*stacked=*/true, activation.getKindAttr());
+    if (!fused)
+      return othersApart;
     product.replaceAllUsesWith(fused);
     eraseDead({product, activation, gate, up});
     return "";
@@ -200,12 +219,10 @@ private:
     MatmulOp first = group.front();
     OpBuilder builder(first);
     Location loc = first.getLoc();
-    FailureOr<Value> bias = joinBiases(builder, loc, group, /*stacked=*/false);
-    if (failed(bias))
-      return biasesApart;
-    Value weight = joinWeights(builder, loc, weights, /*stacked=*/false);
-    Value joined = MatmulOp::create(builder, loc, first.getX(), weight, *bias,
-                                    ActivationKindAttr());
+    Value joined = joinProducts(builder, loc, group, /*stacked=*/false,
+                                ActivationKindAttr());
+    if (!joined)
+      return othersApart;
     OpFoldResult rows = tensor::getMixedSize(builder, loc, joined, 0);
     OpFoldResult one = builder.getIndexAttr(1), zero = builder.getIndexAttr(0);
     int64_t column = 0;

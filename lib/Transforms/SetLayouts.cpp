@@ -173,13 +173,19 @@ private:
     return {source, argument.getArgNumber()};
   }
 
-  /// Blocks cannot be taken apart.
+  /// Blocks cannot be taken apart, and f8E4M3FN is packed when it is loaded.
   static LogicalResult checkViewed(MatmulOp matmul) {
-    if (!isa<QuantType>(tensorType(matmul.getW()).getElementType()))
-      return success();
-    return matmul.emitOpError("kf-set-layouts: its weight is a view of blocks, "
-                              "and kernels read those of whole tensors alone; "
-                              "kf.dequantize the tensor and view that");
+    Type element = tensorType(matmul.getW()).getElementType();
+    if (isa<QuantType>(element))
+      return matmul.emitOpError(
+          "kf-set-layouts: its weight is a view of blocks, and kernels read "
+          "those of whole tensors alone; kf.dequantize the tensor and view "
+          "that");
+    if (isa<Float8E4M3FNType>(element))
+      return matmul.emitOpError("kf-set-layouts: its weight is a view of "
+                                "f8E4M3FN, which products take as it is loaded "
+                                "alone; view an arith.extf of the tensor");
+    return success();
   }
 
   /// Makes a weight that `matmul` reads through views a packed argument of
@@ -259,6 +265,11 @@ private:
       return dispatch.emitOpError("kf-set-layouts: operand ")
              << number << " is quantized, and only the blocks of a "
              << "kf.weight can be packed; kf.dequantize it first";
+    } else if (isa<Float8E4M3FNType>(
+                   cast<RankedTensorType>(type).getElementType())) {
+      return dispatch.emitOpError("kf-set-layouts: operand ")
+             << number << " is of f8E4M3FN, of which only a kf.weight can be "
+             << "packed; load it, or use --device=reference";
     } else {
       KernelOp packKernel =
           getPackKernel(dispatch.getLoc(), source.getType(), type);

@@ -96,6 +96,9 @@ private:
         root.getTiledImplementation(rewriter, offsets, sizes);
     if (failed(tiled))
       return failure();
+    if (auto attention =
+            dyn_cast<CacheAttentionInterface>(tiled->tiledOps.front()))
+      tileAppends(rewriter, kernel, attention);
     if (failed(insertResults(rewriter, forall, root, *tiled, offsets, sizes)))
       return failure();
     rewriter.replaceOp(root, forall.getResults());
@@ -119,8 +122,12 @@ private:
              << maxKernelOps << " ops, found " << count;
     if (kernel.getNumResults() > 0)
       for (auto append : kernel.getBody().getOps<KVAppendOp>())
-        return append.emitOpError("kf-tile-kernels: must be in a kernel of its "
-                                  "own, without results");
+        if (!isOfAttention(kernel, append))
+          return append.emitOpError(
+              "kf-tile-kernels: must be in a kernel of its own, without "
+              "results; or, where the target computes both in one, before the "
+              "attention to its layer by the same positions, sequences and "
+              "table");
     DenseSet<Value>
         products; // of a matmul, and what elementwise ops make of it
     for (Operation &op : kernel.getBody().front()) {
@@ -142,6 +149,50 @@ private:
         products.insert_range(op.getResults());
     }
     return success();
+  }
+
+  /// Whether the attention that makes the kernel's results reads what `append`
+  /// stores, and the target has code for both in a kernel.
+  static bool isOfAttention(KernelOp kernel, KVAppendOp append) {
+    auto target =
+        kernel->getParentOfType<ModuleOp>()->getAttrOfType<TargetAttrInterface>(
+            kTargetAttrName);
+    auto attention = dyn_cast_if_present<CacheAttentionInterface>(
+        kernel.getYield().getOperand(0).getDefiningOp());
+    return target && target.getFusionRules(/*rows=*/1).appendIntoAttention &&
+           attention && append->isBeforeInBlock(attention) &&
+           append.getCache() == attention.getCache() &&
+           append.getLayer() == attention.getLayer() &&
+           append.getPositions() == attention.getPositions() &&
+           append.getSequences() == attention.getSequences() &&
+           append.getPageTable() == attention.getPageTable();
+  }
+
+  /// Moves appends into the tile, before its attention, of which each stores
+  /// the KV head alone.
+  static void tileAppends(RewriterBase &rewriter, KernelOp kernel,
+                          CacheAttentionInterface attention) {
+    for (auto append :
+         llvm::make_early_inc_range(kernel.getBody().getOps<KVAppendOp>())) {
+      rewriter.setInsertionPoint(attention);
+      OpFoldResult zero = rewriter.getIndexAttr(0),
+                   one = rewriter.getIndexAttr(1);
+      auto sliceOf = [&](Value heads) -> Value {
+        Location loc = append.getLoc();
+        return tensor::ExtractSliceOp::create(
+            rewriter, loc, heads,
+            {zero, OpFoldResult(attention.getKvHead()), zero},
+            {tensor::getMixedSize(rewriter, loc, heads, 0), one,
+             tensor::getMixedSize(rewriter, loc, heads, 2)},
+            {one, one, one});
+      };
+      Value k = sliceOf(append.getK()), v = sliceOf(append.getV());
+      KVAppendOp::create(rewriter, append.getLoc(), append.getCache(), k, v,
+                         append.getPositions(), append.getSequences(),
+                         append.getPageTable(), attention.getKvHead(),
+                         append.getLayerAttr());
+      rewriter.eraseOp(append);
+    }
   }
 
   LogicalResult checkOperands(Operation &op) {
@@ -195,7 +246,8 @@ private:
                << ", which is not parallel";
       loops.push_back({static_cast<unsigned>(loop), step, domain[loop].size});
     }
-    if (loops.size() > 3)
+    const bool hasParts = kernel.getScheduleAttr().getParts() > 1;
+    if (loops.size() + hasParts > 3)
       return kernel.emitError("kf-tile-kernels: a grid has at most 3 "
                               "dimensions");
     return loops;
@@ -210,6 +262,10 @@ private:
       counts.push_back(extent ? llvm::divideCeil(*extent, loop.step) : 0);
       if (!extent)
         size = getSizeName(rowsTypeOf(root));
+    }
+    if (int64_t parts = kernel.getScheduleAttr().getParts(); parts > 1) {
+      tokens.push_back(0);
+      counts.push_back(parts);
     }
     kernel.setGridAttr(GridAttr::get(&getContext(), tokens, counts, size));
   }

@@ -29,8 +29,8 @@ namespace kf {
 /// fragment rows: of a weight of rank 2, 16 rows; of [2, N, K], whose groups
 /// are gate and up, 8 rows of the first and the same 8 of the second.
 ///
-/// A tile of f16, bf16 or f32 has 8 words of 32 bits a row, w[0] to w[7], and
-/// 16 bytes for each of 32 lanes: lane 4 g + t holds the words
+/// A tile of f16, bf16, f32 or f8E4M3FN has 8 words of 32 bits a row, w[0] to
+/// w[7], and 16 bytes for each of 32 lanes: lane 4 g + t holds the words
 ///   row g: w[t], row g + 8: w[t], row g: w[t + 4], row g + 8: w[t + 4].
 ///
 /// A tile of blocks has 256 columns: `vectors` times 16 bytes a lane of codes,
@@ -77,6 +77,8 @@ constexpr std::optional<FragmentTile> findFragmentTile(DataType type) {
     return FragmentTile{.columns = 16, .bytes = 512};
   case DataType::F32:
     return FragmentTile{.columns = 8, .bytes = 512};
+  case DataType::F8E4M3:
+    return FragmentTile{.columns = 32, .bytes = 512};
   case DataType::Q4_0:
   case DataType::Q4_K:
     return FragmentTile{.columns = 256, .bytes = 2304, .vectors = 4};

@@ -58,6 +58,13 @@ struct EngineOptions {
   Profile *profile = nullptr;
 };
 
+/// Rows of the programs for steps of at most `rowsPerStep` rows, which increase
+/// from 1 to that.
+std::vector<int64_t> programRows(int64_t rowsPerStep);
+/// Rows at most of the program that a step takes which reads `rows` rows of a
+/// prompt, where no larger one is there, and steps have up to `rowsPerStep`.
+int64_t promptProgramRows(int64_t rows, int64_t rowsPerStep);
+
 /// What happened so far.
 struct EngineCounts {
   int64_t steps = 0;

@@ -211,6 +211,26 @@ void Engine::makePlan() {
   }
 }
 
+std::vector<int64_t> kf::programRows(int64_t rowsPerStep) {
+  std::vector<int64_t> sizes;
+  for (int64_t size : {int64_t(1), kFewRows, kSomeRows, kPromptRows})
+    if (size < rowsPerStep)
+      sizes.push_back(size);
+  sizes.push_back(rowsPerStep);
+  return sizes;
+}
+
+static bool isForPrompts(int64_t size, int64_t rowsPerStep) {
+  return size != kSomeRows || size == rowsPerStep;
+}
+
+int64_t kf::promptProgramRows(int64_t rows, int64_t rowsPerStep) {
+  for (int64_t size : programRows(rowsPerStep))
+    if (rows <= size && isForPrompts(size, rowsPerStep))
+      return size;
+  return rowsPerStep;
+}
+
 /// The smallest program for a step. Sequences that generate take many steps
 /// alike, and programs for more rows leave threads without work. A prompt takes
 /// few: one that is there already is better than one that would have to be
@@ -225,8 +245,8 @@ StepShape Engine::shapeOf(const Plan &plan) const {
     return shapeFor(1);
   const bool isPrompt = plan.pieces.size() == 1;
   std::vector<StepShape> shapes;
-  for (int64_t size : {kFewRows, kSomeRows, kPromptRows, most})
-    if (rows <= size && !(isPrompt && size == kSomeRows))
+  for (int64_t size : programRows(most))
+    if (rows <= size && (!isPrompt || isForPrompts(size, most)))
       shapes.push_back(shapeFor(size));
   if (isPrompt)
     for (const StepShape &shape : shapes)

@@ -11,6 +11,7 @@
 #include "runtime/core/AlignedBuffer.h"
 #include "runtime/core/Exceptions.h"
 #include "runtime/core/Quote.h"
+#include "runtime/weights/RowScales.h"
 
 #include <algorithm>
 #include <array>
@@ -214,7 +215,35 @@ Status ScaledWeights::add(const std::string &name, const TensorView &view,
   return Status();
 }
 
+Result<bool> ScaledWeights::keepFloat8(const std::string &name) try {
+  auto it = entries.find(name);
+  if (it == entries.end())
+    return factors.contains(scaleName(name));
+  const Entry &entry = *it->second;
+  Result<TensorView> codes = source->describe(name);
+  if (!codes.ok() || codes->type != DataType::F8E4M3 ||
+      codes->shape.size() != 2 || codes->bytes == 0 ||
+      entry.scales.columnsEach < entry.columns)
+    return false;
+  std::vector<float> values(static_cast<size_t>(entry.rows));
+  for (int64_t row = 0; row < entry.rows; ++row)
+    values[row] =
+        entry.scales.values[row / entry.scales.rowsEach * entry.scales.perRow];
+  factors.emplace(scaleName(name), std::move(values));
+  entries.erase(it);
+  return true;
+} catch (...) {
+  return statusOfException();
+}
+
 Result<TensorView> ScaledWeights::find(const std::string &name) const try {
+  if (auto found = factors.find(name); found != factors.end()) {
+    const std::vector<float> &values = found->second;
+    return TensorView{DataType::F32,
+                      {static_cast<int64_t>(values.size())},
+                      values.data(),
+                      values.size() * sizeof(float)};
+  }
   auto it = entries.find(name);
   if (it == entries.end())
     return source->find(name);
@@ -237,6 +266,8 @@ Result<TensorView> ScaledWeights::find(const std::string &name) const try {
 }
 
 Result<TensorView> ScaledWeights::describe(const std::string &name) const try {
+  if (factors.contains(name))
+    return find(name);
   auto it = entries.find(name);
   if (it == entries.end())
     return source->describe(name);
@@ -248,6 +279,8 @@ Result<TensorView> ScaledWeights::describe(const std::string &name) const try {
 
 void ScaledWeights::release(const std::string &name) const {
   auto it = entries.find(name);
+  if (factors.contains(name))
+    return;
   if (it == entries.end())
     return source->release(name);
   std::lock_guard lock(it->second->making);

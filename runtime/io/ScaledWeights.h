@@ -56,6 +56,13 @@ public:
   void release(const std::string &name) const override;
   std::vector<std::string> names() const override;
 
+  /// Asks for the matrix `name` as it is stored, where that is in F8_E4M3 and
+  /// with no more than a scale for each row: it is F8E4M3 from then on, and
+  /// scaleName(name) a tensor of f32 with the factor of each row, which names()
+  /// does not list. Before other calls, beside none. False: it stays what it
+  /// is. An error where there is no memory for the factors.
+  Result<bool> keepFloat8(const std::string &name);
+
 private:
   struct Entry;
   explicit ScaledWeights(std::unique_ptr<WeightSource> source);
@@ -65,7 +72,9 @@ private:
 
   std::unique_ptr<WeightSource> source;
   std::map<std::string, std::unique_ptr<Entry>> entries; ///< 8-bit ones by name
-  std::vector<std::string> visible;                      ///< sorted
+  /// A factor for each row of those that are kept so, by scaleName().
+  std::map<std::string, std::vector<float>> factors;
+  std::vector<std::string> visible; ///< sorted
 };
 
 } // namespace kf

@@ -195,11 +195,16 @@ Result<double> HostCeilings::i8OpsPerSecond() {
   return multiplyRate(*pool, options, i8Loops());
 }
 
+Result<double> HostCeilings::bf16FlopsPerSecond() {
+  return multiplyRate(*pool, options, bf16Loops());
+}
+
 Result<MachineRates> HostCeilings::measure(uint64_t bytes) {
   MachineRates rates;
   rates.threads = threads();
   KF_ASSIGN_OR_RETURN(rates.f32FlopsPerSecond, f32FlopsPerSecond());
   KF_ASSIGN_OR_RETURN(rates.i8OpsPerSecond, i8OpsPerSecond());
+  KF_ASSIGN_OR_RETURN(rates.bf16FlopsPerSecond, bf16FlopsPerSecond());
   KF_ASSIGN_OR_RETURN(rates.readBytesPerSecond, readBytesPerSecond(bytes));
   return rates;
 }

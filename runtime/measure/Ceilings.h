@@ -68,6 +68,8 @@ public:
   Result<double> f32FlopsPerSecond();
   /// 0 where the CPU has no instruction for it.
   Result<double> i8OpsPerSecond();
+  /// Likewise.
+  Result<double> bf16FlopsPerSecond();
 
   int threads() const { return pool->size(); }
   uint64_t arrayBytes() const { return array.size(); }

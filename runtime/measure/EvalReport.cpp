@@ -58,7 +58,8 @@ std::string toJson(const MachineRates &rates) {
   return jsonObject(
       {{"read_bytes_per_second", jsonText(rates.readBytesPerSecond)},
        {"f32_flops_per_second", jsonText(rates.f32FlopsPerSecond)},
-       {"i8_ops_per_second", jsonText(rates.i8OpsPerSecond)}});
+       {"i8_ops_per_second", jsonText(rates.i8OpsPerSecond)},
+       {"bf16_flops_per_second", jsonText(rates.bf16FlopsPerSecond)}});
 }
 
 std::string toJson(const EvalKernel &kernel) {
@@ -148,7 +149,11 @@ Status read(const Json &json, MachineRates &out) {
   KF_RETURN_IF_ERROR(
       read(json, "read_bytes_per_second", out.readBytesPerSecond));
   KF_RETURN_IF_ERROR(read(json, "f32_flops_per_second", out.f32FlopsPerSecond));
-  return read(json, "i8_ops_per_second", out.i8OpsPerSecond);
+  KF_RETURN_IF_ERROR(read(json, "i8_ops_per_second", out.i8OpsPerSecond));
+  // Older files do not tell.
+  if (!json.contains("bf16_flops_per_second"))
+    return Status();
+  return read(json, "bf16_flops_per_second", out.bf16FlopsPerSecond);
 }
 
 Status read(const Json &json, EvalKernel &out) {

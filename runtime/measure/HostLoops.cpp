@@ -8,7 +8,10 @@
 
 #include "runtime/measure/HostLoops.h"
 
+#include "runtime/core/TileRegisters.h"
+
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <immintrin.h>
 #elif defined(__aarch64__)
 #include <arm_neon.h>
@@ -191,6 +194,77 @@ KF_WITH("avx2") double multiplyI8Avx2(int64_t rounds) {
     }
   }
   return countOf(sums);
+}
+
+//===----------------------------------------------------------------------===//
+// AMX
+//===----------------------------------------------------------------------===//
+
+/// What LDTILECFG reads: palette 1 has eight tiles.
+struct alignas(64) TileShapes {
+  uint8_t palette = 1, startRow = 0, reserved[14] = {};
+  uint16_t lineBytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+  uint8_t lines[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+static_assert(sizeof(TileShapes) == 64);
+
+constexpr int64_t kTileSums = 6; // of tile registers, beside two of operands
+/// Rounds after which sums of 32 a round are still exact.
+constexpr int64_t kExactRounds = int64_t(1) << 18;
+
+/// kTileSums products of 16 x 32 and 32 x 16 in each of `rounds` rounds, at
+/// most kExactRounds.
+KF_WITH("amx-tile,amx-bf16,avx512f")
+double multiplyTiles(int64_t rounds, const uint16_t *ones, float *sums) {
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  _tile_zero(4);
+  _tile_zero(5);
+  _tile_loadd(6, ones, 64);
+  _tile_loadd(7, ones, 64);
+  for (int64_t i = 0; i < rounds; ++i) {
+    _tile_dpbf16ps(0, 6, 7);
+    _tile_dpbf16ps(1, 6, 7);
+    _tile_dpbf16ps(2, 6, 7);
+    _tile_dpbf16ps(3, 6, 7);
+    _tile_dpbf16ps(4, 6, 7);
+    _tile_dpbf16ps(5, 6, 7);
+  }
+  _tile_stored(0, sums, 64);
+  _tile_stored(1, sums + 256, 64);
+  _tile_stored(2, sums + 512, 64);
+  _tile_stored(3, sums + 768, 64);
+  _tile_stored(4, sums + 1024, 64);
+  _tile_stored(5, sums + 1280, 64);
+  double count = 0;
+  for (int64_t i = 0; i < kTileSums * 256; ++i)
+    count += sums[i];
+  return count;
+}
+
+KF_WITH("amx-tile,amx-bf16,avx512f") double multiplyBf16Amx(int64_t rounds) {
+  const TileShapes shapes;
+  alignas(64) uint16_t ones[512];
+  alignas(64) float sums[kTileSums * 256];
+  for (uint16_t &one : ones)
+    one = 0x3f80;
+  _tile_loadconfig(&shapes);
+  double count = 0;
+  for (int64_t left = rounds; left > 0; left -= kExactRounds)
+    count +=
+        multiplyTiles(left < kExactRounds ? left : kExactRounds, ones, sums);
+  _tile_release();
+  return count;
+}
+
+/// AMX-TILE and AMX-BF16, and the system's leave to use them.
+bool hasBf16Tiles() {
+  constexpr unsigned bf16 = 1u << 22, tile = 1u << 24; // of EDX
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & bf16) && (d & tile) &&
+         mayUseTiles();
 }
 
 //===----------------------------------------------------------------------===//
@@ -378,6 +452,15 @@ std::vector<MultiplyLoop> kf::i8Loops() {
 #elif defined(__aarch64__)
   if (hasDotProduct())
     loops.push_back({"dotprod", multiplyI8Dot});
+#endif
+  return loops;
+}
+
+std::vector<MultiplyLoop> kf::bf16Loops() {
+  std::vector<MultiplyLoop> loops;
+#if defined(__x86_64__)
+  if (hasBf16Tiles())
+    loops.push_back({"amx-bf16", multiplyBf16Amx});
 #endif
   return loops;
 }

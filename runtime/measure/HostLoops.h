@@ -46,6 +46,9 @@ std::vector<MultiplyLoop> f32Loops();
 /// Products of 8 bits, summed in 32; none where the CPU has no instruction for
 /// that.
 std::vector<MultiplyLoop> i8Loops();
+/// Products of tiles of bf16, summed in f32; none where the CPU has no tiles,
+/// or the system denies them (mayUseTiles()).
+std::vector<MultiplyLoop> bf16Loops();
 
 } // namespace kf
 

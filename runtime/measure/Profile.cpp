@@ -122,7 +122,7 @@ void Profile::add(const Executable &program, const ProfiledRun &run) {
               static_cast<uint32_t>(kernelNumber),
               began + static_cast<double>(time.begin) * 1e-9,
               seconds,
-              {amount.bytes, amount.flops + amount.int8Ops}});
+              {amount.bytes, amount.operations()}});
     for (const WorkerTime &worker : time.workers)
       addEvent({track(Event::Track::FirstThread) + worker.thread,
                 programNumber,
@@ -144,7 +144,8 @@ double secondsFor(double amount, double rate) {
 double kf::leastSeconds(const WorkAmount &work, const MachineRates &rates) {
   return std::max(secondsFor(work.bytes, rates.readBytesPerSecond),
                   secondsFor(work.flops, rates.f32FlopsPerSecond) +
-                      secondsFor(work.int8Ops, rates.i8OpsPerSecond));
+                      secondsFor(work.int8Ops, rates.i8OpsPerSecond) +
+                      secondsFor(work.bf16Flops, rates.bf16FlopsPerSecond));
 }
 
 std::string_view kf::boundOf(const WorkAmount &work,
@@ -152,9 +153,12 @@ std::string_view kf::boundOf(const WorkAmount &work,
   const double read = secondsFor(work.bytes, rates.readBytesPerSecond);
   const double f32 = secondsFor(work.flops, rates.f32FlopsPerSecond);
   const double int8 = secondsFor(work.int8Ops, rates.i8OpsPerSecond);
-  if (read == 0 && f32 == 0 && int8 == 0)
+  const double bf16 = secondsFor(work.bf16Flops, rates.bf16FlopsPerSecond);
+  if (read == 0 && f32 == 0 && int8 == 0 && bf16 == 0)
     return {};
-  if (read >= f32 + int8)
+  if (read >= f32 + int8 + bf16)
     return "read";
+  if (bf16 > std::max(f32, int8))
+    return "bf16";
   return f32 >= int8 ? "f32" : "i8";
 }

@@ -68,7 +68,7 @@ Row rowOf(const std::string &name, const KernelProfile &kernel, double all,
     return row;
   }
   const double calls = static_cast<double>(kernel.calls);
-  const double flops = kernel.work.flops + kernel.work.int8Ops;
+  const double flops = kernel.work.operations();
   row[4] = shortCount(kernel.work.bytes / calls);
   row[5] = shortCount(flops / calls);
   row[6] = billions(kernel.work.bytes, kernel.seconds);
@@ -115,13 +115,39 @@ std::string ceilingsLine(const MachineRates &rates) {
               formatted("%.1f", rate * 1e-9) + " " + unit;
   };
   add(rates.readBytesPerSecond, "read", "GB/s");
+  if (!text.empty() && rates.threads == 0)
+    text += " (of copies)";
   add(rates.f32FlopsPerSecond, "f32", "GFLOP/s");
   add(rates.i8OpsPerSecond, "i8", "GOP/s");
+  add(rates.bf16FlopsPerSecond, "bf16", "GFLOP/s");
   if (text.empty())
     return "ceilings: not known of this device\n";
   if (rates.threads)
     text += ", of " + counted(static_cast<uint64_t>(rates.threads), "thread");
   return text + "\n";
+}
+
+/// Shares of a ceiling above this are no chance.
+constexpr double kImplausible = 1.1;
+
+/// What shares above all of a ceiling come from, if there are any.
+std::string remarks(const std::vector<ProgramProfile> &programs,
+                    const MachineRates &rates) {
+  bool reads = false, computes = false;
+  for (const ProgramProfile &program : programs)
+    for (const KernelProfile &kernel : program.kernels) {
+      if (kernel.unknown ||
+          leastSeconds(kernel.work, rates) <= kImplausible * kernel.seconds)
+        continue;
+      (boundOf(kernel.work, rates) == "read" ? reads : computes) = true;
+    }
+  std::string text;
+  if (reads)
+    text += "more than 100% of read: what the kernel reads stays in a cache\n";
+  if (computes)
+    text += "more than 100% of what is computed: the ceilings were measured "
+            "while the machine\nwas busy with other work; profile again\n";
+  return text;
 }
 
 /// Microseconds, as traces count.
@@ -164,7 +190,7 @@ std::string Profile::table(const MachineRates &rates) const {
     rows.push_back(rowOf("all", sum, all, rates));
     text += aligned(rows);
   }
-  return text + ceilingsLine(rates);
+  return text + ceilingsLine(rates) + remarks(sums, rates);
 }
 
 std::string Profile::trace(const std::string &device) const {

@@ -11,8 +11,10 @@
 #include "runtime/core/AlignedBuffer.h"
 #include "runtime/core/BlockFormat.h"
 #include "runtime/core/Exceptions.h"
+#include "runtime/core/Float8.h"
 #include "runtime/core/Quote.h"
 #include "runtime/model/TensorList.h"
+#include "runtime/weights/RowScales.h"
 
 #include <algorithm>
 #include <array>
@@ -28,6 +30,8 @@ using namespace kf;
 namespace {
 
 constexpr float kDeviation = 0.02f;
+/// Of numbers in 8 bits, whose scale makes it kDeviation.
+constexpr float kFloat8Deviation = 64;
 
 //===----------------------------------------------------------------------===//
 // Random numbers by index
@@ -124,12 +128,27 @@ void draw(uint64_t key, const T *table, Range part, T *dst) {
     dst[i] = table[bits & (kQuantiles - 1)];
 }
 
-/// Elements `part` of the tensor at `dst`. `type` is a float type.
-void fillFloats(uint64_t key, DataType type, float mean, Range part,
-                std::byte *dst) {
+/// The codes of quantiles in 8 bits.
+const std::array<uint8_t, kQuantiles> &float8Quantiles() {
+  static const std::array<uint8_t, kQuantiles> table = [] {
+    std::array<uint8_t, kQuantiles> codes;
+    for (int i = 0; i < kQuantiles; ++i)
+      codes[i] = floatToE4M3(kFloat8Deviation * quantiles()[i]);
+    return codes;
+  }();
+  return table;
+}
+
+/// Elements `part` of the tensor at `dst`. `type` is a float type or F8E4M3.
+void fillFloats(uint64_t key, DataType type, float mean, float deviation,
+                Range part, std::byte *dst) {
+  if (type == DataType::F8E4M3) {
+    draw(key, float8Quantiles().data(), part, reinterpret_cast<uint8_t *>(dst));
+    return;
+  }
   std::array<float, kQuantiles> values;
   for (int i = 0; i < kQuantiles; ++i)
-    values[i] = mean + kDeviation * quantiles()[i];
+    values[i] = mean + deviation * quantiles()[i];
   if (type == DataType::F32) {
     draw(key, values.data(), part, reinterpret_cast<float *>(dst));
     return;
@@ -247,7 +266,7 @@ struct DummyWeights::Entry {
   std::vector<int64_t> shape;
   uint64_t bytes = 0;
   uint64_t key = 0;
-  float mean = 0;
+  float mean = 0, deviation = 0;
   std::mutex making;                   ///< guards `memory`
   std::optional<AlignedBuffer> memory; ///< none: not made, or released
 
@@ -261,11 +280,12 @@ DummyWeights::~DummyWeights() = default;
 
 /// Whether there can be random numbers of `type`.
 static Status checkType(DataType type) {
-  if (isFloat(type) || isBlock(type))
+  if (isFloat(type) || isBlock(type) || type == DataType::F8E4M3)
     return Status();
   return Status::error("weights cannot be of type " +
                        std::string(nameOf(type)) +
-                       "; f32, f16, bf16 and GGUF's block types are possible");
+                       "; f32, f16, bf16, f8E4M3FN and GGUF's block types are "
+                       "possible");
 }
 
 Status DummyWeights::add(const DummyTensor &tensor, uint64_t seed) {
@@ -278,6 +298,7 @@ Status DummyWeights::add(const DummyTensor &tensor, uint64_t seed) {
   entry->bytes = static_cast<uint64_t>(*bytes);
   entry->key = keyOf(seed, tensor.name);
   entry->mean = tensor.mean;
+  entry->deviation = tensor.deviation;
   if (!entries.emplace(tensor.name, std::move(entry)).second)
     return Status::error("there are two tensors " + inQuotes(tensor.name));
   return Status();
@@ -304,11 +325,23 @@ DummyWeights::create(const ModelConfig &config, DataType type,
     DummyTensor &tensor = tensors.emplace_back();
     tensor.name = listed.name;
     tensor.shape = listed.storedShape();
+    tensor.mean = listed.role == ListedTensor::Role::NormWeight ? 1 : 0;
+    if (type == DataType::F8E4M3 && !isFactor(config, listed)) {
+      tensor.type = DataType::BF16;
+      continue;
+    }
     tensor.type = listed.role == ListedTensor::Role::Matrix
                       ? typeOfRows(type, tensor.shape.back())
                   : isBlock(type) ? DataType::F32
                                   : type;
-    tensor.mean = listed.role == ListedTensor::Role::NormWeight ? 1 : 0;
+    if (type != DataType::F8E4M3)
+      continue;
+    const float factor = kDeviation / kFloat8Deviation;
+    tensors.push_back({scaleName(listed.name),
+                       DataType::F32,
+                       {listed.storedShape().front()},
+                       factor,
+                       factor / 16});
   }
   return create(tensors, seed);
 } catch (...) {
@@ -346,8 +379,8 @@ Result<TensorView> DummyWeights::find(const std::string &name) const try {
   } else {
     forEachPart(static_cast<int64_t>(entry->bytes / sizeOf(entry->type)),
                 kPartFloats, [&](Range part) {
-                  fillFloats(entry->key, entry->type, entry->mean, part,
-                             memory->data());
+                  fillFloats(entry->key, entry->type, entry->mean,
+                             entry->deviation, part, memory->data());
                 });
   }
   entry->memory = memory.take();

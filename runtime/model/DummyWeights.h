@@ -27,12 +27,14 @@
 
 namespace kf {
 
-/// A tensor to be made up: f32, f16, bf16 or a block type, as it is stored.
+/// A tensor to be made up: f32, f16, bf16, f8E4M3FN or a block type, as it is
+/// stored.
 struct DummyTensor {
   std::string name;
   DataType type = DataType::F32;
   std::vector<int64_t> shape;
-  float mean = 0; ///< of floats; blocks have 0
+  float mean = 0;          ///< of floats; blocks and 8 bits have 0
+  float deviation = 0.02f; ///< of floats; that of 8 bits is 64
 };
 
 /// Random tensors, those of a model under the names that Hugging Face gives
@@ -45,12 +47,17 @@ struct DummyTensor {
 /// and f16 where they do not even end with a block of that. Biases and norms
 /// are f32 beside matrices of a block type, else of the matrices' type.
 ///
+/// As f8E4M3FN, matrices that products alone read have it, and beside them, as
+/// in a checkpoint, a tensor scaleName() of f32 with a factor for each row;
+/// ScaledWeights makes use of it. All else is bf16.
+///
 /// find() makes a tensor, and holds it until release() or the end; describe()
 /// makes nothing. Large tensors are made by all threads of the machine, and
 /// different ones at once by those who ask.
 class DummyWeights : public WeightSource {
 public:
-  /// `type`: f32, f16, bf16 or a block type; others are errors that say so.
+  /// `type`: f32, f16, bf16, f8E4M3FN or a block type; others are errors that
+  /// say so.
   static Result<std::unique_ptr<DummyWeights>>
   create(const ModelConfig &config, DataType type, uint64_t seed);
   /// The same of any tensors. Errors: other types, sizes that no tensor has,

@@ -55,10 +55,14 @@ Result<ModelWork> ModelWork::of(const ModelConfig &config,
     if (tensor.role != ListedTensor::Role::Matrix)
       continue;
     matrixBytes[view.type] += view.bytes;
-    if (isHead)
+    const double bf16 = view.type == DataType::BF16 ? count : 0;
+    if (isHead) {
       (isBlock(view.type) ? work.headBlocks : work.headFloats) += count;
-    else if (!isTable && !isCalled(tensor, names.positions))
+      work.headBf16 += bf16;
+    } else if (!isTable && !isCalled(tensor, names.positions)) {
       (isBlock(view.type) ? work.layerBlocks : work.layerFloats) += count;
+      work.layerBf16 += bf16;
+    }
   }
   work.mostType =
       std::ranges::max_element(matrixBytes, {}, [](const auto &entry) {
@@ -105,6 +109,7 @@ StepWork ModelWork::prompt(int64_t sequences, int64_t depth, int64_t tokens,
   work.floatOperations = 2 * (layerFloats * all + headFloats * wanted) +
                          rowKeys * keyOperations * wanted;
   work.blockOperations = 2 * (layerBlocks * all + headBlocks * wanted);
+  work.bf16Operations = 2 * (layerBf16 * all + headBf16 * wanted);
   return work;
 }
 
@@ -116,6 +121,7 @@ StepWork ModelWork::decode(int64_t sequences, int64_t depth,
     work.bytes += step.bytes;
     work.floatOperations += step.floatOperations;
     work.blockOperations += step.blockOperations;
+    work.bf16Operations += step.bf16Operations;
   }
   return work;
 }

@@ -27,6 +27,8 @@ struct StepWork {
   double bytes = 0;           ///< of weights and cached keys and values, read
   double floatOperations = 0; ///< of plain floats, attention's among them
   double blockOperations = 0; ///< of products with block-quantized weights
+  /// Of products with weights of bf16: some of floatOperations.
+  double bf16Operations = 0;
 };
 
 /// Immutable: any thread.
@@ -62,6 +64,7 @@ private:
   double rowBytes = 0;          ///< of tables, for each row
   // Elements of matrices: of the layers, and of the output.
   double layerFloats = 0, layerBlocks = 0, headFloats = 0, headBlocks = 0;
+  double layerBf16 = 0, headBf16 = 0; ///< of the floats
   double keyBytes = 0;      ///< a position's key and value in one layer
   double keyOperations = 0; ///< of a row with one position in one layer
 };

@@ -9,6 +9,7 @@
 #include "runtime/model/TensorList.h"
 
 #include "runtime/core/Quote.h"
+#include "runtime/io/ScaledWeights.h"
 
 #include <algorithm>
 #include <set>
@@ -257,4 +258,25 @@ Result<std::vector<ListedTensor>> kf::findTensors(const ModelConfig &config,
                            " is not part of the model that the configuration "
                            "describes");
   return tensors;
+}
+
+bool kf::isFactor(const ModelConfig &config, const ListedTensor &tensor) {
+  const TensorNames &names = tensorNames(config);
+  auto isCalled = [&](std::string_view name) {
+    return !name.empty() && tensor.key == std::string(name) + ".weight";
+  };
+  return tensor.role == ListedTensor::Role::Matrix && !tensor.transposed &&
+         !isCalled(names.embedding) && !isCalled(names.positions);
+}
+
+Status kf::keepFloat8(const ModelConfig &config, WeightSource &source) {
+  auto *scaled = dynamic_cast<ScaledWeights *>(&source);
+  if (!scaled)
+    return Status();
+  KF_ASSIGN_OR_RETURN(const std::vector<ListedTensor> tensors,
+                      findTensors(config, source));
+  for (const ListedTensor &tensor : tensors)
+    if (isFactor(config, tensor))
+      KF_RETURN_IF_ERROR(scaled->keepFloat8(tensor.name).status());
+  return Status();
 }

@@ -58,6 +58,14 @@ struct ListedTensor {
 /// the order of the computation; the embedding table comes first.
 std::vector<ListedTensor> listTensors(const ModelConfig &config);
 
+/// Whether products alone read `tensor`, as it is stored: a matrix that is
+/// [out, in] in the checkpoint, and in which no ids or positions are looked up.
+bool isFactor(const ModelConfig &config, const ListedTensor &tensor);
+
+/// Where `source` is ScaledWeights, has it keep those in 8 bits that are stored
+/// so. Errors are those of findTensors().
+Status keepFloat8(const ModelConfig &config, WeightSource &source);
+
 /// listTensors, each found in `source` with the shape that it should have, and
 /// `name` as it is there: checkpoints of the bare model lack the prefix, and a
 /// matrix that is both embedding table and output may have either name. A

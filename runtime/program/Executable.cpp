@@ -242,7 +242,8 @@ Status checkLayout(const WeightSpec &spec) {
   if (spec.shape.size() != 2 && spec.shape.size() != 3)
     return Status::error("panels need a weight of rank 2 or 3, not " +
                          std::to_string(spec.shape.size()));
-  if (!isFloat(spec.type) && !isBlock(spec.type))
+  if (!isFloat(spec.type) && !isBlock(spec.type) &&
+      spec.type != DataType::F8E4M3)
     return Status::error("panels need float or block elements, not " +
                          std::string(nameOf(spec.type)));
   if (layout.panel < 1 || layout.panel > kMaxPanel)
@@ -297,6 +298,9 @@ Result<int64_t> WeightSpec::packedBytes() const {
       names.empty() ? "weight" : "weight '" + names.front() + "'";
   KF_RETURN_IF_ERROR(checkWeight(*this).in(where));
   if (layout.kind == WeightLayout::Kind::Fragments) {
+    // Tiles are padded, blocks are not.
+    KF_RETURN_IF_ERROR(
+        checkedByteCount(type, {&shape.back(), 1}).status().in(where));
     std::optional<int64_t> size = fragmentBytes(*findFragmentTile(type), shape);
     if (!size)
       return Status::error(where + ": its fragments are too large");

@@ -36,7 +36,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::string_view kMagic("KFEXEC\0", 7);
-constexpr uint8_t kVersion = 3;
+constexpr uint8_t kVersion = 4;
 
 //===----------------------------------------------------------------------===//
 // Bytes
@@ -90,6 +90,7 @@ std::string toJson(const KernelWork &work) {
   return jsonObject({{"bytes", toJson(work.bytes)},
                      {"flops", toJson(work.flops)},
                      {"int8_ops", toJson(work.int8Ops)},
+                     {"bf16_flops", toJson(work.bf16Flops)},
                      {"keys", work.keys ? toJson(*work.keys) : "null"}});
 }
 
@@ -293,6 +294,7 @@ Status read(const Json &json, KernelWork &out) {
   KF_RETURN_IF_ERROR(field(json, "bytes", out.bytes));
   KF_RETURN_IF_ERROR(field(json, "flops", out.flops));
   KF_RETURN_IF_ERROR(field(json, "int8_ops", out.int8Ops));
+  KF_RETURN_IF_ERROR(field(json, "bf16_flops", out.bf16Flops));
   return field(json, "keys", out.keys);
 }
 

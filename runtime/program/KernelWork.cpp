@@ -53,7 +53,7 @@ WorkAmount kf::amountOf(const KernelWork &work,
                         std::span<const int64_t> scalars,
                         const KeyCounts &keys) {
   WorkAmount amount = {work.bytes.at(scalars), work.flops.at(scalars),
-                       work.int8Ops.at(scalars)};
+                       work.int8Ops.at(scalars), work.bf16Flops.at(scalars)};
   if (!work.keys)
     return amount;
   amount.bytes += keys.read * static_cast<double>(work.keys->bytesPerKey);

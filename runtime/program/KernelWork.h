@@ -53,8 +53,9 @@ struct KeyWork {
 
 struct KernelWork {
   SizedCount bytes;
-  SizedCount flops;   ///< of floats
-  SizedCount int8Ops; ///< multiply-adds of 8-bit integers, two each
+  SizedCount flops;     ///< of floats, but for those in tiles
+  SizedCount int8Ops;   ///< multiply-adds of 8-bit integers, two each
+  SizedCount bf16Flops; ///< multiply-adds in tiles of bf16 (AMX), two each
   std::optional<KeyWork> keys;
 
   bool operator==(const KernelWork &) const = default;
@@ -74,12 +75,14 @@ KeyCounts countKeys(std::span<const int32_t> positions,
 
 /// What one dispatch has to do.
 struct WorkAmount {
-  double bytes = 0, flops = 0, int8Ops = 0;
+  double bytes = 0, flops = 0, int8Ops = 0, bf16Flops = 0;
 
+  double operations() const { return flops + int8Ops + bf16Flops; }
   WorkAmount &operator+=(const WorkAmount &other) {
     bytes += other.bytes;
     flops += other.flops;
     int8Ops += other.int8Ops;
+    bf16Flops += other.bf16Flops;
     return *this;
   }
 };

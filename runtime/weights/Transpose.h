@@ -26,7 +26,30 @@ void transposeScalar(const std::byte *const *rows, int64_t rowCount,
       std::memcpy(dst + c * dstStride + r, rows[r] + c * sizeof(T), sizeof(T));
 }
 
-/// The same for an 8x8 (16-bit) or 4x4 (32-bit) block, in 16-byte vectors.
+/// The same for a 16x16 (8-bit), 8x8 (16-bit) or 4x4 (32-bit) block, in 16-byte
+/// vectors.
+inline void transposeTile(const std::byte *const *rows, int64_t column,
+                          uint8_t *dst, int64_t dstStride) {
+  typedef uint8_t V8 __attribute__((vector_size(16)));
+  V8 in[16], out[16];
+  for (int i = 0; i < 16; ++i)
+    std::memcpy(&in[i], rows[i] + column, 16);
+  // Interleaving rows with those 8 further on, four times over.
+  for (int round = 0; round < 4; ++round) {
+    for (int i = 0; i < 8; ++i) {
+      out[2 * i] =
+          __builtin_shufflevector(in[i], in[i + 8], 0, 16, 1, 17, 2, 18, 3, 19,
+                                  4, 20, 5, 21, 6, 22, 7, 23);
+      out[2 * i + 1] =
+          __builtin_shufflevector(in[i], in[i + 8], 8, 24, 9, 25, 10, 26, 11,
+                                  27, 12, 28, 13, 29, 14, 30, 15, 31);
+    }
+    std::copy(std::begin(out), std::end(out), std::begin(in));
+  }
+  for (int i = 0; i < 16; ++i)
+    std::memcpy(dst + i * dstStride, &in[i], 16);
+}
+
 inline void transposeTile(const std::byte *const *rows, int64_t column,
                           uint16_t *dst, int64_t dstStride) {
   typedef uint16_t V16 __attribute__((vector_size(16)));

@@ -482,20 +482,24 @@ Status packTransposedRows(const WeightSpec &spec, std::span<const Piece> pieces,
 Status pack(const WeightSpec &spec, std::span<const Piece> pieces,
             const Part &part, const PackOptions &options) {
   int64_t size = isBlock(spec.type) ? 0 : int64_t(sizeOf(spec.type));
-  // packedBytes() lets only 16 and 32 bits and some blocks through.
+  // packedBytes() lets only 8, 16 and 32 bits and some blocks through.
   if (spec.layout.kind == WeightLayout::Kind::Fragments && isBlock(spec.type))
     return packFragmentBlockTiles(spec, pieces, part, options);
   if (spec.layout.kind == WeightLayout::Kind::Fragments)
-    return size == 2 ? packFragmentTiles<uint16_t>(spec, pieces, part, options)
-                     : packFragmentTiles<uint32_t>(spec, pieces, part, options);
+    return size == 1 ? packFragmentTiles<uint8_t>(spec, pieces, part, options)
+           : size == 2
+               ? packFragmentTiles<uint16_t>(spec, pieces, part, options)
+               : packFragmentTiles<uint32_t>(spec, pieces, part, options);
   bool panels = spec.layout.kind == WeightLayout::Kind::Panels;
   if (!panels && !spec.transposed)
     return packRows(spec, pieces, part, options);
   if (panels && isBlock(spec.type))
     return packBlockPanels(spec, pieces, part, options);
+  if (panels && size == 1)
+    return packPanels<uint8_t>(spec, pieces, part, options);
   if (panels && size == 2)
     return packPanels<uint16_t>(spec, pieces, part, options);
-  if (panels) // packedBytes() lets only 16 and 32 bits through
+  if (panels) // packedBytes() lets only 8, 16 and 32 bits through
     return packPanels<uint32_t>(spec, pieces, part, options);
   if (size == 2)
     return packTransposedRows<uint16_t>(spec, pieces, part.dst.data(), options);

@@ -123,6 +123,13 @@ WeightStore::getEach(std::span<const WeightSpec> specs,
   std::vector<Buffer *> result;
   std::vector<std::string> made; // keys
   Status status;
+  missingBytes = 0;
+  for (const WeightSpec &spec : specs) {
+    const Result<int64_t> bytes = spec.packedBytes(); // else make() fails
+    if (bytes.ok() && !buffers.count(keyOf(spec)) &&
+        __builtin_add_overflow(missingBytes, *bytes, &missingBytes))
+      missingBytes = INT64_MAX;
+  }
   for (const WeightSpec &spec : specs) {
     const std::string key = keyOf(spec);
     auto found = buffers.find(key);
@@ -209,7 +216,9 @@ Result<std::unique_ptr<Buffer>> WeightStore::pack(const WeightSpec &spec,
     return buffer;
   }
   if (!uploader) {
-    KF_ASSIGN_OR_RETURN(uploader, WeightUploader::create(device));
+    KF_ASSIGN_OR_RETURN(
+        uploader, WeightUploader::create(
+                      device, WeightUploader::partBytesFor(missingBytes)));
   }
   if (Status status = uploader->upload(spec, *source, *buffer, packing);
       !status.ok()) {

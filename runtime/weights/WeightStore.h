@@ -79,6 +79,7 @@ private:
   /// For what the host cannot write; null unless weights are on their way. It
   /// waits for them when it goes, before the buffers do.
   std::unique_ptr<WeightUploader> uploader;
+  int64_t missingBytes = 0;    ///< of the weights that a call makes
   std::set<std::string> bound; ///< tensors that buffers refer to
   uint64_t totalBytes = 0;
   double packSeconds = 0;

@@ -22,6 +22,12 @@ WeightUploader::create(Device &device, int64_t partBytes) {
   return self;
 }
 
+int64_t WeightUploader::partBytesFor(int64_t bytes) {
+  constexpr int64_t least = int64_t(1) << 20, most = int64_t(32) << 20;
+  constexpr int64_t slotCount = std::tuple_size_v<decltype(slots)>;
+  return std::clamp((bytes - 1) / slotCount + 1, least, most);
+}
+
 /// A slot of `bytes` bytes at least that nothing reads any more.
 Result<WeightUploader::Slot *> WeightUploader::nextSlot(uint64_t bytes) {
   Slot &slot = slots[turn++ % slots.size()];

@@ -22,10 +22,12 @@ namespace kf {
 /// while the next part is packed. `device` outlives it. One thread.
 class WeightUploader {
 public:
-  /// Parts have `partBytes` bytes, or what is packed in one go: long copies,
-  /// but soon the first one.
-  static Result<std::unique_ptr<WeightUploader>>
-  create(Device &device, int64_t partBytes = int64_t(32) << 20);
+  /// Parts have `partBytes` bytes, or what is packed in one go.
+  static Result<std::unique_ptr<WeightUploader>> create(Device &device,
+                                                        int64_t partBytes);
+  /// Bytes of parts for weights of `bytes` in all: long copies, but soon the
+  /// first one, and not much more memory than there is to copy.
+  static int64_t partBytesFor(int64_t bytes);
 
   /// Packs `spec` into `target`, which has its size. The last parts are on
   /// their way when this returns; `source` is not read any more. After an error

@@ -148,6 +148,27 @@ TEST(Import, EveryModelAndStepVerifies) {
   }
 }
 
+// Products read weights in 8 bits with a factor for each row.
+TEST(Import, MatricesInEightBits) {
+  Model model = golden("llama2-mha");
+  const std::string key = "model.layers.1.mlp.up_proj.weight";
+  model.source.tensors.at(key).type = DataType::F8E4M3;
+  model.source.tensors.at("lm_head.weight").type = DataType::F8E4M3;
+  const std::string step = decode(model);
+  EXPECT_EQ(countOf(step, "f8E4M3FN"), 4u) << step;
+  EXPECT_EQ(countOf(step, "weight_scales("), 2u);
+  expectContains(step, "kf.weight [\"" + key + "_scale\"] : tensor<172xf32>");
+  expectContains(step, "kf.weight [\"lm_head.weight_scale\"]");
+  // The other layer's is as before.
+  EXPECT_EQ(countOf(step, "kf.mlp"), 1u);
+  EXPECT_EQ(countOf(step, "kf.activation(silu)"), 1u);
+  const std::string table = "model.embed_tokens.weight";
+  model.source.tensors.at(table).type = DataType::F8E4M3;
+  EXPECT_EQ(decode(model), "checkpoint tensor '" + table +
+                               "' has type f8E4M3FN; f32, f16 and "
+                               "bf16 are supported and block formats");
+}
+
 TEST(Import, SignaturesAreWhatStepSays) {
   Model model = load("models/kf-stories");
   ImportOptions options;

@@ -72,7 +72,7 @@ TEST_F(CountWorkTest, OfAProductItsWeightsOnceAndItsRows) {
   EXPECT_FALSE(work->keys);
 }
 
-TEST_F(CountWorkTest, OfAProductInBytesIsWhatTheScheduleSays) {
+TEST_F(CountWorkTest, OfAProductInBytesOrTilesIsWhatTheScheduleSays) {
   auto workBy = [&](const std::string &dot) {
     return workOf(product("attributes {schedule = #kf.vector<workgroup = [1, "
                           "64], tile = [1, 16], lanes = 16, dot = " +
@@ -85,7 +85,8 @@ TEST_F(CountWorkTest, OfAProductInBytesIsWhatTheScheduleSays) {
   EXPECT_EQ(workBy("s8"), work);
   const auto floats = workBy("bf16");
   ASSERT_TRUE(floats);
-  EXPECT_EQ(floats->flops, count(0, 2 * 64 * 8));
+  EXPECT_EQ(floats->bf16Flops, count(0, 2 * 64 * 8));
+  EXPECT_EQ(floats->flops, count(0, 0));
   EXPECT_EQ(floats->int8Ops, count(0, 0));
 }
 

@@ -265,3 +265,23 @@ func.func @parts(%q: tensor<?x4x32xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, 
   %1 = kf.attention_combine %n, %u, %w : tensor<?x4x3xf32>, tensor<?x4x3x32xf32>
   return %0, %1 : tensor<?x4x32xf32>, tensor<?x4x32xf32>
 }
+
+// -----
+
+// What is rotated is rounded in the same kernel; attention takes it from
+// memory, and nothing else is computed with a rotation.
+// CHECK-LABEL: kf.program @rounded(
+// CHECK:         %[[Q:.*]] = kf.dispatch @rope_trunc_0(
+// CHECK:         kf.dispatch @attention_0(%[[Q]],
+// CHECK:         %[[R:.*]] = kf.dispatch @rope_0(
+// CHECK:         kf.dispatch @add_0(%[[R]],
+!cache = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 32, type = f16>
+func.func @rounded(%q: tensor<?x4x32xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !cache)
+    -> (tensor<?x4x32xf16>, tensor<?x4x32xf32>) {
+  %r = kf.rope %q, %p {rotary_dim = 32 : i64, theta = 1.0e4 : f64} : tensor<?x4x32xf32>, tensor<?xi32>
+  %h = arith.truncf %r : tensor<?x4x32xf32> to tensor<?x4x32xf16>
+  %0 = kf.attention %h, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.125 : f32} : tensor<?x4x32xf16>, !cache, tensor<?xi32>, tensor<1x4xi32>
+  %s = kf.rope %q, %p {rotary_dim = 16 : i64, theta = 1.0e4 : f64} : tensor<?x4x32xf32>, tensor<?xi32>
+  %1 = arith.addf %s, %q : tensor<?x4x32xf32>
+  return %0, %1 : tensor<?x4x32xf16>, tensor<?x4x32xf32>
+}

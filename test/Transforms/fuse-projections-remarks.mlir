@@ -10,7 +10,7 @@ func.func @joined(%x: tensor<?x64xf32>) -> (tensor<?x64xf32>, tensor<?x32xf32>) 
   return %q, %k : tensor<?x64xf32>, tensor<?x32xf32>
 }
 
-// CHECK: remarks.mlir:[[#@LINE+5]]:8: remark: [Missed] Projections | {{.*}}Function=biases | Reason="their biases are not loaded alike, or some have none", Remark="products of the same rows apart"
+// CHECK: remarks.mlir:[[#@LINE+5]]:8: remark: [Missed] Projections | {{.*}}Function=biases | Reason="their biases or scales are not loaded alike, or some have none", Remark="products of the same rows apart"
 func.func @biases(%x: tensor<?x64xf32>) -> (tensor<?x64xf32>, tensor<?x32xf32>) {
   %wq = kf.weight ["q"] : tensor<64x64xbf16>
   %wk = kf.weight ["k"] : tensor<32x64xbf16>

@@ -219,3 +219,47 @@ func.func @batches(%x: tensor<2x3x64xf32>) -> (tensor<2x3x32xf32>, tensor<2x3x64
   %1 = kf.matmul %x, %wb : tensor<2x3x64xf32>, tensor<64x64xbf16>
   return %0, %1 : tensor<2x3x32xf32>, tensor<2x3x64xf32>
 }
+
+// So are the scales of weights in 8 bits, stacked for gate and up.
+// CHECK-LABEL: @scales
+// CHECK:         %[[S:.*]] = kf.weight ["sq", "sk"] : tensor<96xf32>
+// CHECK:         %[[W:.*]] = kf.weight ["q", "k"] : tensor<96x64xf8E4M3FN>
+// CHECK:         kf.matmul %{{.*}}, %[[W]] weight_scales(%[[S]] : tensor<96xf32>) : tensor<4x64xf32>, tensor<96x64xf8E4M3FN>
+// CHECK:         tensor.extract_slice %{{.*}}[0, 64] [4, 32] [1, 1]
+func.func @scales(%x: tensor<4x64xf32>) -> (tensor<4x64xf32>, tensor<4x32xf32>) {
+  %wq = kf.weight ["q"] : tensor<64x64xf8E4M3FN>
+  %sq = kf.weight ["sq"] : tensor<64xf32>
+  %wk = kf.weight ["k"] : tensor<32x64xf8E4M3FN>
+  %sk = kf.weight ["sk"] : tensor<32xf32>
+  %q = kf.matmul %x, %wq weight_scales(%sq : tensor<64xf32>) : tensor<4x64xf32>, tensor<64x64xf8E4M3FN>
+  %k = kf.matmul %x, %wk weight_scales(%sk : tensor<32xf32>) : tensor<4x64xf32>, tensor<32x64xf8E4M3FN>
+  return %q, %k : tensor<4x64xf32>, tensor<4x32xf32>
+}
+
+// CHECK-LABEL: @gated_scales
+// CHECK:         %[[S:.*]] = kf.weight ["sg", "su"] {stacked} : tensor<2x96xf32>
+// CHECK:         %[[W:.*]] = kf.weight ["gate", "up"] {stacked} : tensor<2x96x64xf8E4M3FN>
+// CHECK:         kf.matmul %{{.*}}, %[[W]] weight_scales(%[[S]] : tensor<2x96xf32>) glu(silu)
+func.func @gated_scales(%x: tensor<4x64xf32>) -> tensor<4x96xf32> {
+  %wg = kf.weight ["gate"] : tensor<96x64xf8E4M3FN>
+  %sg = kf.weight ["sg"] : tensor<96xf32>
+  %wu = kf.weight ["up"] : tensor<96x64xf8E4M3FN>
+  %su = kf.weight ["su"] : tensor<96xf32>
+  %gate = kf.matmul %x, %wg weight_scales(%sg : tensor<96xf32>) : tensor<4x64xf32>, tensor<96x64xf8E4M3FN>
+  %up = kf.matmul %x, %wu weight_scales(%su : tensor<96xf32>) : tensor<4x64xf32>, tensor<96x64xf8E4M3FN>
+  %act = kf.activation(silu) %gate : tensor<4x96xf32>
+  %0 = arith.mulf %act, %up : tensor<4x96xf32>
+  return %0 : tensor<4x96xf32>
+}
+
+// One without scales stays apart.
+// CHECK-LABEL: @some_scales
+// CHECK-COUNT-2: kf.matmul
+func.func @some_scales(%x: tensor<4x64xf32>) -> (tensor<4x64xf32>, tensor<4x32xf32>) {
+  %wq = kf.weight ["q"] : tensor<64x64xf8E4M3FN>
+  %sq = kf.weight ["sq"] : tensor<64xf32>
+  %wk = kf.weight ["k"] : tensor<32x64xf8E4M3FN>
+  %q = kf.matmul %x, %wq weight_scales(%sq : tensor<64xf32>) : tensor<4x64xf32>, tensor<64x64xf8E4M3FN>
+  %k = kf.matmul %x, %wk : tensor<4x64xf32>, tensor<32x64xf8E4M3FN>
+  return %q, %k : tensor<4x64xf32>, tensor<4x32xf32>
+}

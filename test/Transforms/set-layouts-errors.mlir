@@ -30,3 +30,26 @@ kf.kernel @view_of_blocks(%x: tensor<?x64xf32>, %a: tensor<96x64x!kf.quant<q8_0>
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<32x64x!kf.quant<q8_0>>
   kf.yield %0 : tensor<?x32xf32>
 }
+
+// -----
+
+// So is f8E4M3FN.
+kf.kernel @float8(%x: tensor<?x64xf32>, %w: tensor<96x64xf8E4M3FN>) -> tensor<?x96xf32> {
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf8E4M3FN>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+kf.program @float8_argument(%x: tensor<?x64xf32>, %w: tensor<96x64xf8E4M3FN>) -> tensor<?x96xf32> attributes {max_tokens = 8 : i64} {
+  // expected-error @+1 {{kf-set-layouts: operand 1 is of f8E4M3FN, of which only a kf.weight can be packed; load it, or use --device=reference}}
+  %0 = kf.dispatch @float8(%x, %w) : (tensor<?x64xf32>, tensor<96x64xf8E4M3FN>) -> tensor<?x96xf32>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+kf.kernel @view_of_float8(%x: tensor<?x64xf32>, %a: tensor<96x64xf8E4M3FN>) -> tensor<?x32xf32> {
+  %w = tensor.extract_slice %a[0, 0] [32, 64] [1, 1] : tensor<96x64xf8E4M3FN> to tensor<32x64xf8E4M3FN>
+  // expected-error @+1 {{'kf.matmul' op kf-set-layouts: its weight is a view of f8E4M3FN, which products take as it is loaded alone; view an arith.extf of the tensor}}
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<32x64xf8E4M3FN>
+  kf.yield %0 : tensor<?x32xf32>
+}

@@ -172,10 +172,35 @@ kf.kernel @batches(%x: tensor<2x3x4xf32>) -> tensor<2x3x3xf32>
 !layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 4, type = f32, key_block = 16>
 kf.kernel @append_and_more(%c: !layer, %x: tensor<2x1x4xf32>, %p: tensor<2xi32>, %sp: tensor<2xi32>, %pt: tensor<1x4xi32>) -> tensor<2x1x4xf32>
     attributes {schedule = #kf.vector<workgroup = [1]>} {
-  // expected-error @+1 {{'kf.kv_append' op kf-tile-kernels: must be in a kernel of its own, without results}}
+  // expected-error @+1 {{'kf.kv_append' op kf-tile-kernels: must be in a kernel of its own, without results; or, where the target computes both in one, before the attention to its layer by the same positions, sequences and table}}
   kf.kv_append %c, %x, %x, %p, %sp, %pt {layer = 0 : i64} : !layer, tensor<2x1x4xf32>, tensor<2xi32>, tensor<1x4xi32>
   %0 = arith.addf %x, %x : tensor<2x1x4xf32>
   kf.yield %0 : tensor<2x1x4xf32>
+}
+
+// -----
+
+// No target, so nobody has code for both.
+!layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 16, type = f16>
+kf.kernel @append_and_attend(%c: !layer, %x: tensor<2x1x16xf32>, %p: tensor<2xi32>, %sp: tensor<2xi32>, %pt: tensor<1x4xi32>) -> tensor<2x1x16xf32>
+    attributes {schedule = #kf.flash<workgroup = [1, 1], keys = 16, threads = [32]>} {
+  // expected-error @+1 {{'kf.kv_append' op kf-tile-kernels: must be in a kernel of its own}}
+  kf.kv_append %c, %x, %x, %p, %sp, %pt {layer = 0 : i64} : !layer, tensor<2x1x16xf32>, tensor<2xi32>, tensor<1x4xi32>
+  %0 = kf.attention %x, %c, %p, %sp, %pt {layer = 0 : i64, scale = 1.0 : f32} : tensor<2x1x16xf32>, !layer, tensor<2xi32>, tensor<1x4xi32>
+  kf.yield %0 : tensor<2x1x16xf32>
+}
+
+// -----
+
+!layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 16, type = f16>
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+kf.kernel @other_positions(%c: !layer, %x: tensor<2x1x16xf32>, %p: tensor<2xi32>, %q: tensor<2xi32>, %sp: tensor<2xi32>, %pt: tensor<1x4xi32>) -> tensor<2x1x16xf32>
+    attributes {schedule = #kf.flash<workgroup = [1, 1], keys = 16, threads = [32]>} {
+  // expected-error @+1 {{'kf.kv_append' op kf-tile-kernels: must be in a kernel of its own}}
+  kf.kv_append %c, %x, %x, %p, %sp, %pt {layer = 0 : i64} : !layer, tensor<2x1x16xf32>, tensor<2xi32>, tensor<1x4xi32>
+  %0 = kf.attention %x, %c, %q, %sp, %pt {layer = 0 : i64, scale = 1.0 : f32} : tensor<2x1x16xf32>, !layer, tensor<2xi32>, tensor<1x4xi32>
+  kf.yield %0 : tensor<2x1x16xf32>
+}
 }
 
 // -----

@@ -15,6 +15,7 @@
 #include "runtime/io/Safetensors.h"
 #include "runtime/model/GgufConfig.h"
 #include "runtime/model/ModelConfig.h"
+#include "runtime/model/TensorList.h"
 #include "runtime/model/TiedEmbeddings.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -64,7 +65,8 @@ Status ModelUnderTest::readModel() {
   }
   KF_ASSIGN_OR_RETURN(modelConfig, loadModelConfig(path));
   KF_ASSIGN_OR_RETURN(weights, openSafetensors(path));
-  return settleTiedEmbeddings(modelConfig, *weights);
+  KF_RETURN_IF_ERROR(settleTiedEmbeddings(modelConfig, *weights));
+  return keepFloat8(modelConfig, *weights);
 }
 
 std::unique_ptr<ModelUnderTest> ModelUnderTest::open(

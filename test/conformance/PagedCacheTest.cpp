@@ -45,6 +45,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 struct Variant {
   std::string device = "cpu", type = "f32";
   int64_t page = 64, rows = -1, sequences = -1, dim = 24;
+  int64_t mostRows = 48;
   std::optional<int64_t> window;
 };
 
@@ -75,8 +76,9 @@ std::string programText(const Variant &variant) {
       variant.window ? ", window = " + std::to_string(*variant.window) : "";
   return "func.func @step(%q: " + q + ", %k: " + kv + ", %v: " + kv +
          ", %p: " + ints + ", %s: " + ints + ", %t: " + table +
-         ", %c: " + cache + ") -> " + q +
-         " attributes {kf.max_tokens = 48 : i64" + range +
+         ", %c: " + cache + ") -> " + q + " attributes {kf.max_tokens = " +
+         std::to_string(variant.rows < 0 ? variant.mostRows : variant.rows) +
+         " : i64" + range +
          "} {\n"
          "kf.kv_append %c, %k, %v, %p, %s, %t {layer = 1 : i64} : " +
          cache + ", " + kv + ", " + ints + ", " + table +
@@ -546,6 +548,56 @@ TEST_P(PagedCacheTest, DecodesFourAtOnce) {
     for (int64_t sequence : {2, 0, 3, 1})
       rows.push_back(nextRow(sequence));
     ASSERT_NO_FATAL_FAILURE(run(*decoder, rows));
+  }
+}
+
+/// Kernels of few rows may append what they attend to: of one sequence, of
+/// several, and of none.
+TEST_P(PagedCacheTest, StepsOfFewRows) {
+  for (const char *type : {"f32", "f16", "bf16"}) {
+    Variant few;
+    few.type = type;
+    few.mostRows = 16;
+    few.page = 32;
+    start(few);
+    ASSERT_NO_FATAL_FAILURE(step({{0, 16}}));
+    ASSERT_NO_FATAL_FAILURE(step({{0, 15}, {1, 1}}));
+    ASSERT_NO_FATAL_FAILURE(step({{1, 3}, {0, 4}, {2, 8}}));
+    ASSERT_NO_FATAL_FAILURE(step({{2, 1}, {3, 1}, {0, 1}, {1, 1}}));
+    Row nowhere = nextRow(0);
+    histories[0].keys.pop_back();
+    histories[0].values.pop_back();
+    nowhere.position = -1;
+    nowhere.expected.assign(kHeads * variant.dim, 0);
+    ASSERT_NO_FATAL_FAILURE(run(*runner, {nowhere, nextRow(1), nowhere}));
+    // Those of a sequence need not be neighbours.
+    std::vector<Row> rows = {nextRow(3), nextRow(0), nextRow(3), nextRow(0)};
+    ASSERT_NO_FATAL_FAILURE(run(*runner, rows));
+  }
+}
+
+/// Where a GPU has clusters, workgroups of one divide the keys.
+TEST_P(PagedCacheTest, DecodesOneAtATime) {
+  for (const char *type : {"f16", "bf16", "!kf.quant<q8_0>"}) {
+    Variant longer;
+    longer.type = type;
+    longer.dim = 64;
+    start(longer);
+    ASSERT_NO_FATAL_FAILURE(step({{0, 48}}));
+    for (int i = 0; i < 4; ++i)
+      ASSERT_NO_FATAL_FAILURE(step({{0, 40}, {1, 5}}));
+    Variant one = variant;
+    one.rows = 1;
+    std::unique_ptr<ProgramRunner> decoder = load(one);
+    ASSERT_TRUE(decoder);
+    for (int64_t sequence : {0, 1, 2, 0, 1})
+      ASSERT_NO_FATAL_FAILURE(run(*decoder, {nextRow(sequence)}));
+    // A NaN is not hidden.
+    Row row = nextRow(0);
+    row.v.assign(kKVHeads * variant.dim, std::nanf(""));
+    row.expected.assign(kHeads * variant.dim, std::nanf(""));
+    ASSERT_NO_FATAL_FAILURE(run(*decoder, {row}));
+    ASSERT_NO_FATAL_FAILURE(run(*decoder, {nextRow(1)}));
   }
 }
 

@@ -24,6 +24,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "gtest/gtest.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -126,6 +127,20 @@ std::string tableOf(const Types &types) {
   return table.str();
 }
 
+/// The first line in which `found` is not `wanted`, and what it should be.
+std::string differenceOf(StringRef found, StringRef wanted) {
+  if (found == wanted)
+    return "";
+  const size_t at = std::ranges::mismatch(found, wanted).in1 - found.begin();
+  const StringRef before = found.take_front(at);
+  auto lineOf = [&](StringRef text) {
+    return text.substr(before.rfind('\n') + 1).split('\n').first;
+  };
+  return ("line " + Twine(before.count('\n') + 1) + " is '" + lineOf(found) +
+          "', not '" + lineOf(wanted) + "'")
+      .str();
+}
+
 TEST(Support, PageSaysWhatEachDeviceTakes) {
   DialectRegistry registry;
   mlir::kf::registerDialects(registry);
@@ -150,7 +165,8 @@ TEST(Support, PageSaysWhatEachDeviceTakes) {
   if (std::getenv("KF_UPDATE_SUPPORT"))
     std::ofstream(page) << wanted;
   else
-    EXPECT_EQ(text, wanted) << "run this test with KF_UPDATE_SUPPORT=1";
+    EXPECT_EQ(differenceOf(text, wanted), "")
+        << "run this test with KF_UPDATE_SUPPORT=1";
 }
 
 } // namespace

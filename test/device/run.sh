@@ -1,41 +1,53 @@
 #!/usr/bin/env bash
-# Runs the suites that pack.sh has packed, on this machine's GPUs, or measures
-# models beside their peers there. See README.md beside it.
+# Runs the suites that pack.sh has packed, on this machine's devices, or
+# measures models beside their peers there. See README.md beside it.
 set -uo pipefail
 
 usage() {
   cat <<'EOF'
-usage: run.sh [--bench | --sanitize TOOL] ARCHIVE.tar.xz
+usage: run.sh [--bench | --sanitize TOOL] [--device NAME]... ARCHIVE.tar.xz
 
 Runs the suites of an archive that pack.sh made, prints a table, and ends with
 1 if anything failed. With --sanitize, runs those of ops, pages and sampling on
 cuda under a tool of compute-sanitizer (memcheck, racecheck, initcheck,
 synccheck); what it finds is a failure. With --bench, measures models of random
 weights instead, PyTorch and the GPU's ceilings beside them, and prints tables
-in Markdown.
+in Markdown. --device names what to run on instead of cuda and vulkan, or what
+to measure instead of cuda: cpu for a CPU that is not to be had elsewhere.
 EOF
 }
 
 [[ ${1:-} != -h && ${1:-} != --help ]] || { usage; exit 0; }
-bench=
-sanitizer=()
-case ${1:-} in
-  --bench) bench=1; shift ;;
-  --sanitize)
-    [[ ${2:-} =~ ^(mem|race|init|sync)check$ ]] || { usage >&2; exit 2; }
-    sanitizer=("$(command -v compute-sanitizer ||
-      echo /usr/local/cuda/bin/compute-sanitizer)" --error-exitcode 1 --tool "$2")
-    [[ -x ${sanitizer[0]} ]] || {
-      echo "run.sh: error: compute-sanitizer is missing: install the CUDA Toolkit" >&2
-      exit 1
-    }
-    shift 2
-    ;;
-esac
-[[ $# -eq 1 && $1 != -* ]] || { usage >&2; exit 2; }
+bench='' sanitizer=() devices=()
+while [[ ${1:-} == -* ]]; do
+  case $1 in
+    --bench) bench=1; shift ;;
+    --device)
+      [[ $# -ge 2 ]] || { usage >&2; exit 2; }
+      devices+=("$2"); shift 2 ;;
+    --sanitize)
+      [[ ${2:-} =~ ^(mem|race|init|sync)check$ ]] || { usage >&2; exit 2; }
+      sanitizer=("$(command -v compute-sanitizer ||
+        echo /usr/local/cuda/bin/compute-sanitizer)" --error-exitcode 1 --tool "$2")
+      [[ -x ${sanitizer[0]} ]] || {
+        echo "run.sh: error: compute-sanitizer is missing: install the CUDA Toolkit" >&2
+        exit 1
+      }
+      shift 2 ;;
+    *) usage >&2; exit 2 ;;
+  esac
+done
+[[ $# -eq 1 ]] || { usage >&2; exit 2; }
+fail() { echo "run.sh: error: $*" >&2; exit 2; }
+[[ -z $bench || ${#sanitizer[@]} -eq 0 ]] ||
+  fail "--bench and --sanitize are for runs of their own"
+[[ -z $bench || ${#devices[@]} -le 1 ]] || fail "--bench measures one --device"
+[[ ${#sanitizer[@]} -eq 0 || ${devices[*]:-cuda} == cuda ]] ||
+  fail "--sanitize is for cuda"
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-read -r -a devices <<< "${KF_DEVICES:-cuda vulkan}"
+bench_device=${devices[0]:-${KF_BENCH_DEVICE:-cuda}}
+((${#devices[@]})) || read -r -a devices <<< "${KF_DEVICES:-cuda vulkan}"
 ((${#sanitizer[@]} == 0)) || devices=(cuda)
 limit=${KF_SECONDS:-$((bench ? 150 : 470))}
 shards=${KF_SHARDS:-$(nproc)}
@@ -196,12 +208,13 @@ measure() {
 # Models of random weights beside PyTorch.
 measure_all() {
   local ours=$logs/bench repetitions=${KF_REPETITIONS:-3} models model peers=()
-  local bench_device=${KF_BENCH_DEVICE:-cuda}
   read -r -a models <<< "${KF_MODELS:-llama-3-8b:bf16 llama-3-8b:q4_k \
     llama-3.2-1b:bf16 llama-3-8b:q8_0 llama-3-8b:q4_0}"
   mkdir -p "$ours"
   rm -f "$ours"/*.json "$logs/lost" "$logs/peers.jsonl"
-  if ! command -v python3 > /dev/null; then
+  if [[ $bench_device == cpu ]]; then
+    echo "peers are measured of GPUs alone"
+  elif ! command -v python3 > /dev/null; then
     echo "python3 is missing: no peers"
   elif [[ ! -e $here/peers.py ]]; then
     echo "peers.py is not beside run.sh: no peers"
@@ -234,7 +247,7 @@ measure_all() {
 printf 'revision %s\n' "$(cat "$work/revision")"
 if [[ -n $bench ]]; then
   "$kf_run" devices > "$logs/devices"
-  grep "^${KF_BENCH_DEVICE:-cuda}" "$logs/devices"
+  grep "^$bench_device" "$logs/devices"
   measure_all
   printf '\n%d seconds\n' "$SECONDS"
   if ((failures > 0)); then
@@ -265,7 +278,8 @@ for device in "${devices[@]}"; do
   suite goldens "$device" "All/GoldenModels.*_${device}1"
   suite kf-stories "$device" "All/KfStories.*/$device"
   suite gguf "$device" "All/GgufModels.*_${device}_native"
-  commands "$device"
+  # Texts are those that the CPU gives.
+  [[ $device == cpu ]] || commands "$device"
 done
 
 if ((failures > 0)); then

@@ -8,6 +8,7 @@
 
 #include "runtime/io/Safetensors.h"
 #include "runtime/io/ScaledWeights.h"
+#include "runtime/weights/RowScales.h"
 
 #include <cstdlib>
 
@@ -39,8 +40,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   uint64_t sum = readAll(**file);
   if (ScaledWeights::isNeeded(**file)) {
     auto scaled = ScaledWeights::create(file.take());
-    if (scaled.ok())
+    if (scaled.ok()) {
       sum += readAll(**scaled);
+      for (const std::string &name : (*scaled)->names()) {
+        auto kept = (*scaled)->keepFloat8(name);
+        if (kept.ok() && *kept && !(*scaled)->find(scaleName(name)).ok())
+          std::abort();
+      }
+      sum += readAll(**scaled);
+    }
   }
   return sum == ~uint64_t(0);
 }

@@ -25,6 +25,7 @@ inline Executable sampleExecutable() {
   work.bytes.constant = 5120;
   work.bytes.perSize[KF_SCALAR_N_TOKENS] = 416;
   work.int8Ops.perSize[KF_SCALAR_N_TOKENS] = 5120;
+  work.bf16Flops.constant = 1024;
   work.keys = {.positions = 0,
                .sequences = 3,
                .window = 7,

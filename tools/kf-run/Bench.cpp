@@ -192,11 +192,11 @@ Status Bench::open(int64_t threads) {
   double mostBytes = 0;
   for (const BenchTest &test : options.tests())
     mostBytes = std::max(mostBytes, mostStepBytes(*work, test));
-  KF_ASSIGN_OR_RETURN(const bool inBytes, multipliesBlocksInBytes(compiler));
+  KF_ASSIGN_OR_RETURN(const MultiplyUnits units, multiplyUnitsOf(compiler));
   const Progress progress("measuring " + session->device().name());
   KF_ASSIGN_OR_RETURN(
       BenchCeilings made,
-      BenchCeilings::create(session->device(), *work, inBytes, mostBytes));
+      BenchCeilings::create(session->device(), *work, units, mostBytes));
   ceilings.emplace(std::move(made));
   return Status();
 }
@@ -304,9 +304,10 @@ int kf::runBench(Arguments arguments) {
       "bench [MODEL] [options]",
       "Measures how many tokens a second a model reads and generates: the "
       "mean of several runs and their standard deviation, and the share of a "
-      "ceiling that is measured beside them, of memory's read rate or of "
-      "multiply-adds, whichever a test needs longer for. Every combination of "
-      "the values of -b, -d and -t is a test of its own; tokens are random.");
+      "ceiling that is measured beside them, of memory's read rate (of GPUs, "
+      "what copies read and write) or of multiply-adds, whichever a test "
+      "needs longer for. Every combination of the values of -b, -d and -t is a "
+      "test of its own; tokens are random.");
   options.addTo(parser);
   if (std::optional<int> code = parser.parse(arguments))
     return *code;

@@ -35,9 +35,9 @@ double kf::mostStepBytes(const ModelWork &work, const BenchTest &test) {
 
 Result<BenchCeilings> BenchCeilings::create(Device &device,
                                             const ModelWork &work,
-                                            bool blocksInBytes,
+                                            const MultiplyUnits &units,
                                             double mostBytes) {
-  BenchCeilings ceilings(work, blocksInBytes, device.promptRows());
+  BenchCeilings ceilings(work, units, device.promptRows());
   const bool isReference = device.name() == "reference";
   if (device.name() != "cpu" && !isReference) {
     KF_ASSIGN_OR_RETURN(ceilings.rates, measureRates(device, measuring(0)));
@@ -61,6 +61,8 @@ Status BenchCeilings::measure() {
   rates.f32FlopsPerSecond =
       std::max(rates.f32FlopsPerSecond, now.f32FlopsPerSecond);
   rates.i8OpsPerSecond = std::max(rates.i8OpsPerSecond, now.i8OpsPerSecond);
+  rates.bf16FlopsPerSecond =
+      std::max(rates.bf16FlopsPerSecond, now.bf16FlopsPerSecond);
   return Status();
 }
 
@@ -72,24 +74,36 @@ Status BenchCeilings::begin(const BenchTest &next) {
 }
 
 std::optional<BenchCeiling> BenchCeilings::boundOf(const StepWork &amount,
+                                                   int64_t rows,
                                                    bool isPrompt) const {
-  const double blocks = blocksInBytes ? amount.blockOperations : 0;
-  const double floats =
-      amount.floatOperations + (amount.blockOperations - blocks);
-  const WorkAmount least{
-      .bytes = amount.bytes, .flops = floats, .int8Ops = blocks};
-  const bool canMultiply = (floats == 0 || rates.f32FlopsPerSecond > 0) &&
-                           (blocks == 0 || rates.i8OpsPerSecond > 0);
+  auto reaches = [&](int64_t least) { return least > 0 && rows >= least; };
+  WorkAmount least{.bytes = amount.bytes, .flops = amount.floatOperations};
+  if (reaches(units.bf16TileRows)) {
+    least.bf16Flops += amount.bf16Operations;
+    least.flops -= amount.bf16Operations;
+  }
+  (reaches(units.blockTileRows) ? least.bf16Flops
+   : units.blocksInBytes        ? least.int8Ops
+                                : least.flops) += amount.blockOperations;
+  auto isKnown = [](double operations, double rate) {
+    return operations == 0 || rate > 0;
+  };
+  const bool canMultiply = isKnown(least.flops, rates.f32FlopsPerSecond) &&
+                           isKnown(least.int8Ops, rates.i8OpsPerSecond) &&
+                           isKnown(least.bf16Flops, rates.bf16FlopsPerSecond);
   // The rate that is not known is that of most of the work.
   if (isPrompt ? !canMultiply : rates.readBytesPerSecond == 0)
     return std::nullopt;
   MachineRates known = rates;
   if (!canMultiply)
-    known.f32FlopsPerSecond = known.i8OpsPerSecond = 0;
+    known.f32FlopsPerSecond = known.i8OpsPerSecond = known.bf16FlopsPerSecond =
+        0;
   const double seconds = leastSeconds(least, known);
   const std::string_view bound = kf::boundOf(least, known);
   if (bound == "i8")
     return BenchCeiling{known.i8OpsPerSecond / 1e9, "GOP/s", seconds};
+  if (bound == "bf16")
+    return BenchCeiling{known.bf16FlopsPerSecond / 1e9, "GFLOP/s", seconds};
   if (bound == "f32")
     return BenchCeiling{known.f32FlopsPerSecond / 1e9, "GFLOP/s", seconds};
   return BenchCeiling{known.readBytesPerSecond / 1e9, "GB/s", seconds};
@@ -99,12 +113,15 @@ Result<std::optional<BenchCeiling>> BenchCeilings::end() {
   KF_RETURN_IF_ERROR(measure());
   std::optional<BenchCeiling> prompt, generated;
   if (test.prompt)
-    prompt = boundOf(work.prompt(test.batch, test.depth, test.prompt, stepRows),
-                     true);
+    prompt =
+        boundOf(work.prompt(test.batch, test.depth, test.prompt, stepRows),
+                promptProgramRows(std::min(test.batch * test.prompt, stepRows),
+                                  stepRows),
+                true);
   if (test.generated)
     generated = boundOf(
         work.decode(test.batch, test.depth + test.prompt, test.generated),
-        false);
+        test.batch, false);
   if (!test.prompt)
     return generated;
   if (!test.generated)

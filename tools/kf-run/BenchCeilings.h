@@ -10,6 +10,7 @@
 #define KF_TOOLS_KF_RUN_BENCHCEILINGS_H
 
 #include "BenchTest.h"
+#include "Compiler.h"
 
 #include "runtime/measure/Ceilings.h"
 #include "runtime/model/ModelWork.h"
@@ -32,10 +33,11 @@ struct BenchCeiling {
 class BenchCeilings {
 public:
   /// For tests of `work` on `device`, which must outlive this, where kernels
-  /// multiply block-quantized weights in bytes or in floats, and read up to
-  /// `mostBytes` a step. Errors: those of measuring.
+  /// multiply in `units`, and read up to `mostBytes` a step. Errors: those of
+  /// measuring.
   static Result<BenchCeilings> create(Device &device, const ModelWork &work,
-                                      bool blocksInBytes, double mostBytes);
+                                      const MultiplyUnits &units,
+                                      double mostBytes);
 
   /// Before a test's runs.
   Status begin(const BenchTest &test);
@@ -44,14 +46,16 @@ public:
   Result<std::optional<BenchCeiling>> end();
 
 private:
-  BenchCeilings(const ModelWork &work, bool blocksInBytes, int64_t stepRows)
-      : work(work), blocksInBytes(blocksInBytes), stepRows(stepRows) {}
+  BenchCeilings(const ModelWork &work, const MultiplyUnits &units,
+                int64_t stepRows)
+      : work(work), units(units), stepRows(stepRows) {}
   Status measure();
-  std::optional<BenchCeiling> boundOf(const StepWork &amount,
+  /// Of steps by a program for up to `rows` rows.
+  std::optional<BenchCeiling> boundOf(const StepWork &amount, int64_t rows,
                                       bool isPrompt) const;
 
   const ModelWork &work;
-  bool blocksInBytes;
+  MultiplyUnits units;
   int64_t stepRows;                   ///< at most
   std::unique_ptr<HostCeilings> host; ///< null: another device
   MachineRates rates;

@@ -11,6 +11,7 @@
 #include "OutOfMemory.h"
 #include "Report.h"
 
+#include "kf/Conversion/VectorSchedule.h"
 #include "kf/Dialect/KF/IR/KF.h"
 #include "kf/Import/Import.h"
 #include "kf/Pipelines/Compiler.h"
@@ -145,7 +146,7 @@ Status kf::checkRunsOnHost(const CompilerOptions &options) {
   return Status();
 }
 
-Result<bool> kf::multipliesBlocksInBytes(const CompilerOptions &options) {
+Result<MultiplyUnits> kf::multiplyUnitsOf(const CompilerOptions &options) {
   const NoBadAlloc guard;
   const mlir::kf::CompileOptions converted = convert(options);
   mlir::DialectRegistry registry;
@@ -156,7 +157,15 @@ Result<bool> kf::multipliesBlocksInBytes(const CompilerOptions &options) {
   if (!target)
     return statusOf(target.takeError());
   const auto cpu = llvm::dyn_cast<mlir::kf::CpuTargetAttr>(*target);
-  return cpu && cpu.getInt8Dot();
+  MultiplyUnits units;
+  if (!cpu)
+    return units;
+  units.blocksInBytes = cpu.getInt8Dot();
+  if (cpu.getAmx()) {
+    units.bf16TileRows = mlir::kf::fewestTileRows;
+    units.blockTileRows = mlir::kf::fewestTileRowsOfBlocks;
+  }
+  return units;
 }
 
 CompilerModule::CompilerModule(std::unique_ptr<Contents> contents)

@@ -68,9 +68,16 @@ Result<std::string> compilerFingerprint(const CompilerOptions &options);
 /// An error if this machine lacks what `options.targetCpu` asks for.
 Status checkRunsOnHost(const CompilerOptions &options);
 
-/// Whether kernels for `options.target` multiply block-quantized weights in 8
-/// bits, and not in floats.
-Result<bool> multipliesBlocksInBytes(const CompilerOptions &options);
+/// What products multiply in, unless that is floats.
+struct MultiplyUnits {
+  bool blocksInBytes = false; ///< block-quantized weights, in 8 bits
+  /// Rows from which on weights of bf16, and blocks, are multiplied in tiles of
+  /// bf16; 0: never.
+  int64_t bf16TileRows = 0, blockTileRows = 0;
+};
+
+/// Of kernels for `options.target`.
+Result<MultiplyUnits> multiplyUnitsOf(const CompilerOptions &options);
 
 /// An op on a KV cache: which tensors it takes, by their number, and how.
 struct CacheUse {

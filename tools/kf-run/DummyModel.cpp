@@ -12,6 +12,7 @@
 
 #include "runtime/convert/TensorTypes.h"
 #include "runtime/core/Quote.h"
+#include "runtime/io/ScaledWeights.h"
 #include "runtime/model/DummyWeights.h"
 #include "runtime/model/NamedConfigs.h"
 
@@ -38,7 +39,12 @@ Result<uint64_t> parseSeed(std::string_view text) {
   return seed;
 }
 
+/// How safetensors calls it, in small letters, as GGUF's types are.
+constexpr std::string_view kFloat8Name = "f8_e4m3";
+
 Result<DataType> parseWeightType(const std::string &text) {
+  if (text == kFloat8Name)
+    return DataType::F8E4M3;
   Result<DataType> type = parseFileType(text);
   return type.ok() ? std::move(type)
                    : Result<DataType>(type.status().in("--weight-type"));
@@ -51,8 +57,8 @@ void DummyOptions::addTo(OptionParser &parser, const std::string &model) {
                       "MODEL is a name, and its weights are random: " +
                           knownNames());
   parser.text({"weight-type", 0, "TYPE"}, weightType,
-              "the type of random weights: f32, f16, bf16, q8_0, q4_0, q4_k "
-              "...; by default that of the published model");
+              "the type of random weights: f32, f16, bf16, f8_e4m3, q8_0, "
+              "q4_0, q4_k ...; by default that of the published model");
   parser.text({"tokenizer", 0, "PATH"}, tokenizer,
               "the tokenizer for a model with random weights, which has none: "
               "a folder or a GGUF file, with their chat template, or "
@@ -94,6 +100,10 @@ Result<ModelFiles> kf::openModel(const std::string &path, bool withTokenizer,
   KF_ASSIGN_OR_RETURN(uint64_t seed, parseSeed(*dummy.seed));
   KF_ASSIGN_OR_RETURN(model.weights,
                       DummyWeights::create(model.config, type, seed));
+  if (type == DataType::F8E4M3) {
+    KF_ASSIGN_OR_RETURN(model.weights,
+                        ScaledWeights::create(std::move(model.weights)));
+  }
   if (!dummy.tokenizer.empty()) {
     KF_RETURN_IF_ERROR(openTokenizer(dummy.tokenizer, model));
   } else if (withTokenizer) {

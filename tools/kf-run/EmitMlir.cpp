@@ -29,6 +29,7 @@ struct EmitOptions {
   CompilerOptions compiler;
   TuningFlags tuning;
   DummyOptions dummy;
+  Float8Flag float8;
 
   void addTo(OptionParser &parser) {
     parser.positional(
@@ -52,6 +53,7 @@ struct EmitOptions {
     parser.choice({"activation-type", 0, "TYPE"}, compiler.activationType,
                   {"f32", "f16", "bf16"},
                   "elements of what a model's kernels hand on; f32 by default");
+    float8.addTo(parser);
     parser.text({"function", 0, "NAME"}, function,
                 "which function of a file; all by default");
     parser.text({"kernel", 0, "NAME"}, kernel,
@@ -91,6 +93,7 @@ Result<CompilerModule> openSource(const EmitOptions &options) {
                                  options.phase == "binary");
   KF_ASSIGN_OR_RETURN(ModelFiles model,
                       openModel(options.source, false, options.dummy));
+  KF_RETURN_IF_ERROR(options.float8.apply(model));
   const StepShape shape = {std::max<int64_t>(options.maxTokens, 1),
                            std::max<int64_t>(options.maxLogits, 1),
                            options.result == "logits" ? StepOutput::Logits

@@ -187,7 +187,7 @@ private:
     }
     const WorkAmount amount = amountOf(*work, scalars, keys);
     result.bytes = amount.bytes;
-    result.flops = amount.flops + amount.int8Ops;
+    result.flops = amount.operations();
     if (result.seconds > 0)
       result.ceiling = leastSeconds(amount, rates) / result.seconds;
   }

@@ -32,6 +32,7 @@ inline constexpr size_t kMostCandidates = 16;
 struct TunedStep {
   std::string name; ///< "step_512"
   int64_t tokens;   ///< the most rows, which it is made fast for
+  double weight;    ///< of its time, against that of other steps
   KernelSet kernels;
 };
 
@@ -42,6 +43,9 @@ struct TuneTask {
   /// The default first; a single one leaves nothing to choose.
   std::vector<ScheduleCandidate> candidates;
   double share = 0; ///< of the step's time, by what is predicted
+
+  /// What its time counts.
+  double weight() const { return share * step->weight; }
 
   const KernelInfo &info() const { return step->kernels.list()[kernel]; }
   /// "step_1 matmul_0".

@@ -112,7 +112,7 @@ std::string textOf(const std::vector<ListedDevice> &devices) {
 
 std::string ratesOf(const std::vector<ListedDevice> &devices) {
   TextTable table(/*right=*/true);
-  table.add({"device", "threads", "memory", "f32", "int8"});
+  table.add({"device", "threads", "memory", "f32", "int8", "bf16"});
   bool copies = false;
   for (const ListedDevice &device : devices)
     for (const MachineRates &rates : device.rates) {
@@ -121,7 +121,8 @@ std::string ratesOf(const std::vector<ListedDevice> &devices) {
                  rates.threads ? std::to_string(rates.threads) : "-",
                  rateText(rates.readBytesPerSecond, "B/s"),
                  rateText(rates.f32FlopsPerSecond, "FLOP/s"),
-                 rateText(rates.i8OpsPerSecond, "OP/s")});
+                 rateText(rates.i8OpsPerSecond, "OP/s"),
+                 rateText(rates.bf16FlopsPerSecond, "FLOP/s")});
     }
   std::string out =
       "\nThe most that was reached: bytes read from memory, and multiply-adds "
@@ -150,7 +151,8 @@ std::string jsonOf(const std::vector<ListedDevice> &devices) {
           {{"threads", rates.threads},
            {"memory_bytes_per_second", known(rates.readBytesPerSecond)},
            {"f32_flops_per_second", known(rates.f32FlopsPerSecond)},
-           {"int8_ops_per_second", known(rates.i8OpsPerSecond)}});
+           {"int8_ops_per_second", known(rates.i8OpsPerSecond)},
+           {"bf16_flops_per_second", known(rates.bf16FlopsPerSecond)}});
     list.push_back(std::move(entry));
   }
   return list.dump(2, ' ', /*ensure_ascii=*/false,

@@ -13,6 +13,7 @@
 
 #include "runtime/io/Safetensors.h"
 #include "runtime/model/NamedConfigs.h"
+#include "runtime/model/TensorList.h"
 
 #include <filesystem>
 
@@ -79,4 +80,15 @@ void kf::printModelWarnings(const std::string &path,
 Status kf::nameModel(const ModelFiles &model, const Status &status) {
   const bool named = status.message().find(model.name) != std::string::npos;
   return named ? status : status.in(model.name);
+}
+
+void Float8Flag::addTo(OptionParser &parser) {
+  parser.choice({"float8", 0, "TYPE"}, type, {"bf16", "f8"},
+                "what weights of F8_E4M3 are multiplied as: bf16, to which "
+                "they are rounded when they are loaded, by default; or f8, as "
+                "they are stored, in half of the memory");
+}
+
+Status Float8Flag::apply(ModelFiles &model) const {
+  return type == "f8" ? keepFloat8(model.config, *model.weights) : Status();
 }

@@ -9,6 +9,8 @@
 #ifndef KF_TOOLS_KF_RUN_MODEL_H
 #define KF_TOOLS_KF_RUN_MODEL_H
 
+#include "OptionParser.h"
+
 #include "runtime/engine/ModelFiles.h"
 
 #include <string>
@@ -36,6 +38,15 @@ struct DummyOptions;
 /// model has the tokenizer that `dummy` names; asking for one fails without.
 Result<ModelFiles> openModel(const std::string &path, bool withTokenizer,
                              const DummyOptions &dummy);
+
+/// What weights of F8_E4M3 are multiplied as.
+struct Float8Flag {
+  std::string type = "bf16";
+
+  void addTo(OptionParser &parser);
+  /// Has the weights of `model` kept in 8 bits, if they are to be.
+  Status apply(ModelFiles &model) const;
+};
 
 /// Whether the model at `path` comes with a tokenizer, readable or not.
 Result<bool> hasTokenizer(const std::string &path);

@@ -56,6 +56,7 @@ void ModelFlags::addTo(OptionParser &parser, bool withThreads) {
                 {"f32", "f16", "bf16"},
                 "elements of what kernels hand on to one another; f32 by "
                 "default. The others take half of its memory and round");
+  float8.addTo(parser);
   parser.bytes({"cache-memory", 0, "SIZE"}, cacheMemory,
                "the most that the KV cache takes: bytes, or 500M, 2G; by "
                "default what all sequences need for whole contexts. It is "
@@ -93,6 +94,7 @@ ModelSession::open(const ModelFlags &options, bool withTokenizer) {
   result->options = options;
   KF_ASSIGN_OR_RETURN(result->opened,
                       openModel(options.model, withTokenizer, options.dummy));
+  KF_RETURN_IF_ERROR(options.float8.apply(result->opened));
   KF_ASSIGN_OR_RETURN(result->target, openDevice(options.device));
   // Weights are packed on the CPU, whatever computes with them.
   if (result->target->name() != "reference" && options.device.threads != 1) {

@@ -40,6 +40,7 @@ struct ModelFlags {
   TuningFlags tuning;
   std::string cacheType; ///< empty: defaultCacheType()
   std::string activationType = "f32";
+  Float8Flag float8;
   std::string targetCpu = "native";
   uint64_t cacheMemory = 0; ///< bytes of the KV cache at most; 0: any
   ProfileFlags profile;

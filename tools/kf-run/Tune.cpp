@@ -16,6 +16,7 @@
 
 #include "runtime/core/Quote.h"
 #include "runtime/devices/Reference/ReferenceDevice.h"
+#include "runtime/engine/Engine.h"
 #include "runtime/measure/Ceilings.h"
 
 #include <algorithm>
@@ -74,6 +75,13 @@ Result<double> parseSeconds(const std::string &text) {
   return value * scale;
 }
 
+/// What step number `number` of `count` counts, of which the first has one
+/// token and the last has most: these two are what single texts take, others
+/// are of short prompts and of many texts at once.
+double weightOfStep(size_t number, size_t count) {
+  return number == 0 ? 2 : number + 1 == count ? 1 : 1.0 / double(count - 2);
+}
+
 /// What a run of the command works on.
 class TuneSession {
 public:
@@ -85,7 +93,7 @@ public:
 private:
   explicit TuneSession(const TuneOptions &options) : options(options) {}
 
-  Status addStep(const StepShape &shape);
+  Status addStep(const StepShape &shape, double weight);
   Status chooseTasks();
   Status tune(KernelTuner &tuner, std::span<const TuneTask *const> rest,
               size_t number, size_t count);
@@ -119,23 +127,24 @@ TuneSession::open(const TuneOptions &options) {
   {
     const Progress progress("taking the model's kernels");
     // A prompt's step has as many rows as the context has room for.
-    const int64_t promptRows = session->run->device().promptRows();
-    for (int64_t tokens : {int64_t(1), std::min(promptRows, context)})
-      if (session->steps.empty() || tokens != session->steps[0].tokens)
-        KF_RETURN_IF_ERROR(session->addStep({.tokens = tokens}));
+    const std::vector<int64_t> sizes =
+        programRows(std::min(session->run->device().promptRows(), context));
+    for (size_t i = 0; i < sizes.size(); ++i)
+      KF_RETURN_IF_ERROR(session->addStep({.tokens = sizes[i]},
+                                          weightOfStep(i, sizes.size())));
   }
   KF_RETURN_IF_ERROR(session->chooseTasks());
   return session;
 }
 
-Status TuneSession::addStep(const StepShape &shape) {
+Status TuneSession::addStep(const StepShape &shape, double weight) {
   const ModelFiles &files = run->files();
   Result<CompilerModule> module =
       CompilerModule::import(files.config, *files.weights, shape, compiler);
   if (!module.ok())
     return nameModel(files, module.status());
   KF_ASSIGN_OR_RETURN(KernelSet kernels, module->kernels(compiler));
-  steps.push_back({nameOf(shape), shape.tokens, std::move(kernels)});
+  steps.push_back({nameOf(shape), shape.tokens, weight, std::move(kernels)});
   return Status();
 }
 
@@ -167,7 +176,7 @@ Status TuneSession::chooseTasks() {
     for (const std::string &schedule : options.tries)
       task.candidates.insert(task.candidates.begin() + 1, {schedule, 0});
   std::ranges::sort(tasks, {}, [](const TuneTask &task) {
-    return std::tuple(-task.share, task.step, task.kernel);
+    return std::tuple(-task.weight(), task.step, task.kernel);
   });
   return Status();
 }
@@ -230,9 +239,9 @@ Status TuneSession::tune(KernelTuner &tuner,
   const TuneTask &task = *rest[0];
   double shares = 0;
   for (const TuneTask *other : rest)
-    shares += other->share;
+    shares += other->weight();
   const double left = tuner.left();
-  const double seconds = std::max(left * task.share / shares, kLeastSeconds);
+  const double seconds = std::max(left * task.weight() / shares, kLeastSeconds);
   Progress progress("tuning");
   const std::string detail = task.name() + ", " + std::to_string(number + 1) +
                              " of " + std::to_string(count);
@@ -307,8 +316,9 @@ int kf::runTune(Arguments arguments) {
   OptionParser parser(
       "tune [MODEL] [options]",
       "Measures schedules of the kernels that a model's steps have, of one "
-      "token and of a prompt, and keeps the fastest in a database, which all "
-      "commands compile with. Schedules whose results differ from the "
+      "token, of prompts and of many texts, and keeps the fastest in a "
+      "database, which all commands compile with. Schedules whose results "
+      "differ from the "
       "reference's are rejected.");
   options.addTo(parser);
   if (std::optional<int> code = parser.parse(arguments))

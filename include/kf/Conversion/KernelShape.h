@@ -74,6 +74,7 @@ struct FlashMmaShape {
 
   int64_t rowWarps = 1, keyWarps = 1; ///< that divide rows, and keys
   int64_t keys = 16;                  ///< of a warp's block
+  int64_t parts = 1;                  ///< workgroups that divide the keys
   int64_t headDim = 0;
   bool isQuantized = false; ///< the cache
   /// Whether 16 rows of a unit's tile are the two parts of 8 query rows.
@@ -81,6 +82,9 @@ struct FlashMmaShape {
   /// Whether keys and values are copied to workgroup memory, for all warps, and
   /// queries and weights are rounded, not split.
   bool isStaged = false;
+  /// Whether 4 warps at a time multiply their rows with what is staged, which
+  /// they read from workgroup memory themselves (sm_90a).
+  bool isForWarpgroups = false;
 
   int64_t rowsOfWarp() const { return isPacked ? 8 : 16; }
   int64_t rows() const { return rowWarps * rowsOfWarp(); }
@@ -105,9 +109,15 @@ struct FlashMmaShape {
   int64_t queryBytes() const {
     return rowWarps * steps() * terms() * warp * 16;
   }
+  /// Largest scores, sums of weights and of values of all rows.
+  int64_t sumBytes() const { return 4 * rows() * (headDim + 2); }
+  /// Whether warps divide the keys: where they are first to know what each has.
+  bool isDivided() const { return keyWarps * parts > 1; }
   int64_t combineBytes() const {
-    return keyWarps > 1 ? 4 * keyWarps * rows() * (headDim + 2) : 0;
+    return isDivided() ? keyWarps * sumBytes() : 0;
   }
+  /// What the others of the cluster read of this workgroup.
+  int64_t partBytes() const { return parts > 1 ? sumBytes() : 0; }
 
   // Where keys and values are staged: two stages, each with a block of keys,
   // and of values behind it. Rows are an odd number of chunks of 16 bytes, so
@@ -115,17 +125,33 @@ struct FlashMmaShape {
   static constexpr int64_t chunkBytes = 16, chunkColumns = 8;
   int64_t chunksOfRow() const { return 2 * steps(); }
   int64_t rowBytes() const { return (chunksOfRow() + 1) * chunkBytes; }
-  int64_t valuesOffset() const { return keys * rowBytes(); }
+  /// For warpgroups, rows are in panels of 64 columns, 128 bytes, in which
+  /// chunk c of row r is in place c xor r % 8.
+  static constexpr int64_t chunksOfPanel = 8;
+  static constexpr int64_t panelRowBytes = chunksOfPanel * chunkBytes;
+  int64_t panelBytes() const { return keys * panelRowBytes; }
+  /// What the stages' address is a multiple of then.
+  static constexpr int64_t warpgroupAlignment = 1024;
+  int64_t alignmentBytes() const {
+    return isForWarpgroups ? warpgroupAlignment : 0;
+  }
+  int64_t valuesOffset() const {
+    return isForWarpgroups ? chunksOfRow() / chunksOfPanel * panelBytes()
+                           : keys * rowBytes();
+  }
   int64_t stageBytes() const { return 2 * valuesOffset(); }
   /// Whether a lane has registers for more than sums, as those of queries.
   bool isNarrow() const { return headDim <= 128; }
   /// Where queries are: those that go to registers are there before the second
   /// stage is.
   int64_t queryOffset() const {
-    return !isStaged ? 0 : isNarrow() ? stageBytes() : 2 * stageBytes();
+    if (!isStaged)
+      return 0;
+    return alignmentBytes() + (isNarrow() ? 1 : 2) * stageBytes();
   }
   int64_t stagedBytes() const {
-    return isStaged ? std::max(2 * stageBytes(), queryOffset() + queryBytes())
+    return isStaged ? std::max(alignmentBytes() + 2 * stageBytes(),
+                               queryOffset() + queryBytes())
                     : 0;
   }
   /// The lowest and the highest position of each warp.
@@ -171,8 +197,13 @@ struct MmaShape {
   int64_t stageBytes() const { return 2 * (rows + lines) * step; }
 };
 
-/// Whether the target of `op`'s module has the instructions of warpgroups.
+/// Whether the target of `op`'s module has the instructions of warpgroups, or
+/// clusters of workgroups.
 bool hasWarpgroups(Operation *op);
+bool hasClusters(Operation *op);
+
+/// Whether matrix units multiply what attention to the cache takes of it.
+bool isForMatrixUnits(KVCacheType cache);
 
 /// What a workgroup of a product of few rows does at a time; see
 /// lib/Conversion/KFToGPU/StreamMatmulEmitter.cpp. Tiles are those of
@@ -260,10 +291,67 @@ struct StreamShape {
   /// A warp that has all shares of its row blocks adds them itself.
   int64_t sumsOfBlock() const { return sharesAtOnce() == 1 ? 1 : warps; }
   int64_t sums() const { return blocks * sumsOfBlock() * 2 * rows * 16; }
+  /// All of it: each part begins at a multiple of 16 bytes.
   int64_t bytes() const {
-    return 16 * (xVectors() + ringVectors()) + 4 * (sums() + xSums()) +
-           (hasSquares ? 4 * rows * (squares() + 1) : 0);
+    auto vectors = [](int64_t words) { return (words + 3) / 4; };
+    int64_t all =
+        xVectors() + ringVectors() + vectors(sums()) + vectors(xSums());
+    if (hasSquares)
+      all += vectors(rows * squares()) + vectors(rows);
+    return 16 * all;
   }
+};
+
+/// What a workgroup of a product of few rows of 16-bit floats does at a time;
+/// see lib/Conversion/KFToGPU/HeldMatmulEmitter.cpp. Tiles are those of
+/// `#kf.fragments`.
+struct HeldShape {
+  static constexpr int64_t lanes = 32;
+  static constexpr int64_t unitColumns = 32, unitRows = 8;
+
+  int64_t warps = 1, tiles = 2, stages = 2;
+  int64_t tileColumns = 16, tileBytes = 512; ///< of FragmentTile
+  StreamShape::Sums sumsOfX = StreamShape::Sums::None;
+  int64_t rows = 1;         ///< of x, at most
+  int64_t blocks = 1;       ///< row blocks of the workgroup
+  int64_t blockColumns = 1; ///< columns of the product in one of them
+  int64_t tilesOfRow = 0;   ///< tiles of K
+  int64_t steps = 1;        ///< of a warp for a row block and a slice
+  int64_t slices = 1;       ///< of K, of which x is held one after the other
+
+  int64_t threads() const { return warps * lanes; }
+  int64_t slotBytes() const { return tiles * tileBytes; }
+  int64_t tilesOfWarp() const { return steps * tiles; }
+  int64_t warpColumns() const { return tilesOfWarp() * tileColumns; }
+  int64_t sliceColumns() const { return warps * warpColumns(); }
+  bool isPadded() const { return slices * warps * tilesOfWarp() != tilesOfRow; }
+  /// Parts of K that have a fragment of x of 4 words for each tile of rows.
+  int64_t units() const { return warpColumns() / unitColumns; }
+  int64_t rowTiles() const { return (rows + unitRows - 1) / unitRows; }
+  /// Registers of a lane that x takes.
+  int64_t words() const { return 4 * units() * rowTiles(); }
+
+  // Bytes of workgroup memory. Rows of a warp's x are staged, 8 at a time,
+  // where sums are afterwards. Lanes that read a column of them meet different
+  // banks.
+  int64_t ringBytes() const { return warps * stages * slotBytes(); }
+  int64_t stagedRowBytes() const {
+    return 2 * warpColumns() + (sumsOfX == StreamShape::Sums::None ? 16 : 32);
+  }
+  int64_t stagedBytes() const { return unitRows * stagedRowBytes(); }
+  /// Row blocks whose sums are added at a time; those of as many others may
+  /// come in meanwhile.
+  static constexpr int64_t blocksAtOnce = 2;
+  /// f32 elements of 16 lines and 8 rows, with a gap for each two lines.
+  static constexpr int64_t tileSums = 140;
+  int64_t blockSums() const { return warps * rowTiles() * tileSums; }
+  int64_t sharedBytes() const {
+    return std::max(warps * stagedBytes(), 8 * blocksAtOnce * blockSums());
+  }
+  /// f32 elements that sums of slices take: lines of a row block lie behind
+  /// one another.
+  int64_t totals() const { return slices > 1 ? rows * blocks * 16 : 0; }
+  int64_t bytes() const { return ringBytes() + sharedBytes() + 4 * totals(); }
 };
 
 /// Threads and workgroup memory of one kernel. Of a matmul, a workgroup
@@ -297,7 +385,8 @@ struct KernelShape {
   std::optional<FlashShape> flash; ///< of attention
   /// Of attention on matrix units; `flash` is for what it leaves, then.
   std::optional<FlashMmaShape> flashMma;
-  std::optional<StreamShape> stream; ///< of a product of few rows
+  std::optional<StreamShape> stream; ///< of a product of few rows of f32
+  std::optional<HeldShape> held;     ///< of one of few rows of 16 bits
   std::optional<MmaShape> mma;       ///< of one of many rows, on matrix units
   int64_t adjustmentWords = 0;       ///< of bits of kf.sample, one for some ids
   int64_t batch = 1; ///< elements that a thread asks for at a time

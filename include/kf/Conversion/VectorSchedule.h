@@ -38,6 +38,10 @@ inline constexpr int64_t amxTile = 16;
 /// layout, if it has one, interleaves halves as far apart as a tile's columns.
 bool fitsTiles(RankedTensorType weight);
 
+/// Rows from which on products of tiles take less than others: fewer take
+/// longer to unpack the weight for than to multiply.
+inline constexpr int64_t fewestTileRows = 32, fewestTileRowsOfBlocks = 128;
+
 /// Numbers of bf16 that an element of x becomes in such a product.
 inline int64_t tilePartsOfX(RankedTensorType weight) {
   return isa<QuantType>(weight.getElementType()) ? 1 : 2;

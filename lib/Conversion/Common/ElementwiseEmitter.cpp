@@ -264,3 +264,52 @@ Value TileEmitter::narrow(Value x, Type element) {
 Value TileEmitter::widen(Value x, Type element) {
   return arith::ExtFOp::create(b, loc, likeTypeOf(x, computeType(element)), x);
 }
+
+Value TileEmitter::widenFloat8(Value codes) {
+  // Vectors have lanes of 16 bits, of which CPUs convert f16.
+  const bool isVector = isa<VectorType>(codes.getType());
+  Type word = isVector ? b.getI16Type() : b.getI32Type();
+  auto constant = [&](int64_t value) -> Value {
+    Value scalar =
+        arith::ConstantOp::create(b, loc, b.getIntegerAttr(word, value));
+    return isVector ? vector::BroadcastOp::create(
+                          b, loc, likeTypeOf(codes, word), scalar)
+                    : scalar;
+  };
+  auto bitcast = [&](Value x, Type type) -> Value {
+    return arith::BitcastOp::create(b, loc, likeTypeOf(codes, type), x);
+  };
+  auto moved = [&](Value x, int64_t left) -> Value {
+    return arith::ShLIOp::create(b, loc, x, constant(left));
+  };
+  Value bits = arith::ExtUIOp::create(b, loc, likeTypeOf(codes, word), codes);
+  Value magnitude = arith::AndIOp::create(b, loc, bits, constant(0x7f));
+  Value sign = arith::AndIOp::create(b, loc, bits, constant(0x80));
+  Value isNan = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                      magnitude, constant(0x7f));
+  auto orNan = [&](Value value) {
+    double nan = std::numeric_limits<double>::quiet_NaN();
+    return select(isNan, constantLike(*this, value, nan), value);
+  };
+  if (isVector) {
+    // Half precision has a bias of 15, not of 7: 2^-8 of the value.
+    Value half = bitcast(
+        arith::OrIOp::create(b, loc, moved(magnitude, 7), moved(sign, 8)),
+        b.getF16Type());
+    Value value =
+        arith::ExtFOp::create(b, loc, likeTypeOf(codes, b.getF32Type()), half);
+    return orNan(mul(value, constantLike(*this, value, 256.0)));
+  }
+  // GPUs may lack f16, or its subnormal numbers. Those of f8E4M3FN count 2^-9.
+  Value normal = bitcast(arith::AddIOp::create(b, loc, moved(magnitude, 20),
+                                               constant((127 - 7) << 23)),
+                         b.getF32Type());
+  Value small = mul(arith::UIToFPOp::create(b, loc, b.getF32Type(), magnitude),
+                    f32(0x1p-9));
+  Value isSmall = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
+                                        magnitude, constant(8));
+  Value value = orNan(select(isSmall, small, normal));
+  return bitcast(
+      arith::OrIOp::create(b, loc, bitcast(value, word), moved(sign, 24)),
+      b.getF32Type());
+}

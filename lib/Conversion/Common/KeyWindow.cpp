@@ -48,26 +48,31 @@ Value KeyWindow::seesAny(Value position, Value limit) {
                                firstOf(position), end);
 }
 
-KeyRange mlir::kf::keysOfPart(TileEmitter &e, AttentionPartialOp op,
-                              const KeyRange &keys) {
+KeyRange mlir::kf::keysOfPart(TileEmitter &e, const KeyRange &keys,
+                              int64_t pageSize, int64_t parts, Value part) {
   OpBuilder &b = e.b;
   Location loc = e.loc;
-  int64_t pageSize = op.getCache().getType().getPage();
   Value page = e.index(pageSize);
   Value begin = arith::DivUIOp::create(b, loc, keys.firstSeen, page);
   Value end = e.ceilDiv(keys.endKey, pageSize);
   Value count = arith::MaxSIOp::create(b, loc, e.sub(end, begin), e.index(0));
-  Value share = e.ceilDiv(count, op.getSplits());
-  Value split =
-      op.getSplit() ? e.index(OpFoldResult(op.getSplit())) : e.index(0);
+  Value share = e.ceilDiv(count, parts);
   auto pageAt = [&](Value number) -> Value {
     return arith::MinSIOp::create(b, loc, number, end);
   };
-  begin = pageAt(e.add(begin, e.mul(split, share)));
+  begin = pageAt(e.add(begin, e.mul(part, share)));
   end = pageAt(e.add(begin, share));
   auto takeFrom = [&](Value key) -> Value {
     return arith::MaxSIOp::create(b, loc, key, e.mul(begin, page));
   };
   return {takeFrom(keys.firstSeen), takeFrom(keys.firstKey),
           arith::MinSIOp::create(b, loc, keys.endKey, e.mul(end, page))};
+}
+
+KeyRange mlir::kf::keysOfPart(TileEmitter &e, AttentionPartialOp op,
+                              const KeyRange &keys) {
+  Value split =
+      op.getSplit() ? e.index(OpFoldResult(op.getSplit())) : e.index(0);
+  return keysOfPart(e, keys, op.getCache().getType().getPage(), op.getSplits(),
+                    split);
 }

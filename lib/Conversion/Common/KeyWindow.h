@@ -47,7 +47,11 @@ struct KeyRange {
   Value firstSeen, firstKey, endKey;
 };
 
-/// Those of `keys` that are in the pages of the workgroup's part of `op`.
+/// Those of `keys` that are in pages of `page` positions of part number `part`
+/// of `parts`.
+KeyRange keysOfPart(TileEmitter &emitter, const KeyRange &keys, int64_t page,
+                    int64_t parts, Value part);
+/// The same of the workgroup's part of `op`.
 KeyRange keysOfPart(TileEmitter &emitter, AttentionPartialOp op,
                     const KeyRange &keys);
 

@@ -122,15 +122,18 @@ Value mlir::kf::normalize(TileEmitter &e, Operation *op, ValueRange statistics,
 
 Value mlir::kf::finishProduct(TileEmitter &e, MatmulOp op, ValueRange sums,
                               Value column, unsigned width, Value mask) {
-  auto biased = [&](int64_t group) -> Value {
-    if (!op.getBias())
-      return sums[group];
+  auto finished = [&](int64_t group) -> Value {
     SmallVector<Value> indices = {column};
     if (op.getGlu())
       indices.insert(indices.begin(), e.index(group));
-    return e.add(sums[group], e.load(op.getBias(), indices, width, mask));
+    Value value = sums[group];
+    if (Value scales = op.getWeightScales())
+      value = e.mul(value, e.load(scales, indices, width, mask));
+    if (op.getBias())
+      value = e.add(value, e.load(op.getBias(), indices, width, mask));
+    return value;
   };
-  Value value = biased(0);
-  return op.getGlu() ? e.mul(e.activate(*op.getGlu(), value), biased(1))
+  Value value = finished(0);
+  return op.getGlu() ? e.mul(e.activate(*op.getGlu(), value), finished(1))
                      : value;
 }

@@ -358,8 +358,8 @@ Type TileEmitter::typeOfWidth(unsigned width, Type element) {
 }
 
 Type TileEmitter::computeType(Type element) {
-  bool isNarrow =
-      isa<QuantType>(element) || element.isF16() || element.isBF16();
+  bool isNarrow = isa<QuantType, Float8E4M3FNType>(element) ||
+                  element.isF16() || element.isBF16();
   return isNarrow ? b.getF32Type() : element;
 }
 

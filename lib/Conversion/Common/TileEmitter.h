@@ -111,8 +111,8 @@ public:
   VectorType vectorType(unsigned width, Type element = Type());
   /// `element` itself where `width` is 0, else a vector of it.
   Type typeOfWidth(unsigned width, Type element);
-  /// What elements of a tensor of `element` are computed in: f32 for f16, bf16
-  /// and blocks; others as they are.
+  /// What elements of a tensor of `element` are computed in: f32 for f16, bf16,
+  /// f8E4M3FN and blocks; others as they are.
   Type computeType(Type element);
   /// What a rounded element is in registers, from which and to which narrow()
   /// and widen() go: of 16-bit floats, their bits where a device lacks them.
@@ -121,6 +121,8 @@ public:
   /// the other way.
   virtual Value narrow(Value x, Type element);
   virtual Value widen(Value x, Type element);
+  /// The values, in f32, of codes of f8E4M3FN in i8.
+  Value widenFloat8(Value codes);
   /// Rounds `x`, computed for elements of type `element`, to what that type
   /// can hold.
   Value round(Value x, Type element) {

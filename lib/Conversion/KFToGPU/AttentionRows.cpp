@@ -163,7 +163,7 @@ Value AttentionRows::keysAt(Value position) {
 
 LogicalResult mlir::kf::emitGPUAttention(GPUEmitter &emitter) {
   AttentionRows rows(emitter);
-  if (failed(rows.check()))
+  if (failed(rows.check()) || failed(rows.append()))
     return failure();
   if (emitter.shape.flashMma)
     return emitFlashMma(rows);

@@ -34,6 +34,9 @@ public:
 
   /// A diagnostic for what no emitter has code for.
   LogicalResult check();
+  /// Stores what the kernel appends and these rows may see. All threads must
+  /// come here, before any reads the cache.
+  LogicalResult append();
   /// Sets `limit`, and calls `body` with `firstRow` set, for each block of
   /// `blockRows` rows of each run of neighbouring tokens of one sequence. All
   /// threads agree on the runs.

@@ -28,7 +28,7 @@ static Type storedElement(Type element) {
   MLIRContext *context = element.getContext();
   if (element.isBF16())
     return IntegerType::get(context, 16);
-  if (element.isInteger(1) || isa<QuantType>(element))
+  if (element.isInteger(1) || isa<QuantType, Float8E4M3FNType>(element))
     return IntegerType::get(context, 8);
   bool isKnown = element.isF32() || element.isF16() || element.isInteger(8) ||
                  element.isInteger(16) || element.isInteger(32) ||
@@ -61,6 +61,8 @@ Value GPUEmitter::widen(Value stored, Type element) {
     return arith::TruncIOp::create(b, loc, element, stored);
   if (element.isF16())
     return arith::ExtFOp::create(b, loc, b.getF32Type(), stored);
+  if (isa<Float8E4M3FNType>(element))
+    return widenFloat8(stored);
   if (!element.isBF16())
     return stored;
   Value bits = arith::ExtUIOp::create(b, loc, b.getI32Type(), stored);

@@ -52,6 +52,9 @@ using namespace mlir::kf;
 
 using Registers = SmallVector<Value>;
 
+/// Elements of queries that a thread has on their way.
+static constexpr int64_t queriesAtOnce = 4;
+
 FlashMmaEmitter::FlashMmaEmitter(AttentionRows &rows)
     : run(rows), e(rows.e), b(rows.b), loc(rows.loc), warp(e), spare(rows),
       shape(*e.shape.flashMma),
@@ -72,7 +75,9 @@ LogicalResult FlashMmaEmitter::emit() {
 
 void FlashMmaEmitter::allocate() {
   const int64_t bytes = std::max(shape.bytes(), e.shape.flash->bytes());
-  memory = e.workgroupBytes(bytes + (shape.isStaged ? shape.rangeBytes() : 0));
+  memory = e.workgroupBytes(bytes + (shape.isStaged ? shape.rangeBytes() : 0) +
+                            shape.partBytes());
+  partStart = bytes;
   flag = e.workgroupMemory(1, b.getI32Type());
   if (shape.isStaged)
     ranges = viewOf(b.getI32Type(), bytes, 2 * shape.rowWarps);
@@ -98,7 +103,7 @@ void FlashMmaEmitter::allocate() {
       warp.advance(warp.pointerTo(memory), shape.queryOffset()),
       e.add(e.mul(rowWarp, e.index(warpBytes)), e.mul(lane, e.index(16))));
   if (shape.isStaged)
-    prepareCopies();
+    prepareStages();
 }
 
 Value FlashMmaEmitter::viewOf(Type type, int64_t byte, int64_t count) {
@@ -144,14 +149,18 @@ LogicalResult FlashMmaEmitter::emitBlock() {
   Sums sums;
   if (shape.isStaged) {
     findRange();
-    Value first = e.index(0);
-    Flight flight = beginCopies(firstKey, keysAt(firstKey), first);
-    if (failed(stageQueries()))
-      return failure();
-    endCopies(flight);
-    e.barrier();
-    keepQueries();
-    sums = visitStages();
+    Flight flight = beginCopies(firstKey, keysAt(firstKey), e.index(0));
+    if (rounded) {
+      readRounded();
+      endCopies(flight);
+    } else {
+      if (failed(stageQueries()))
+        return failure();
+      endCopies(flight);
+      e.barrier();
+      keepQueries();
+    }
+    sums = shape.isForWarpgroups ? visitAhead() : visitStages();
   } else {
     if (failed(stageQueries()))
       return failure();
@@ -160,10 +169,12 @@ LogicalResult FlashMmaEmitter::emitBlock() {
     keepQueries();
     sums = visitKeys();
   }
-  if (shape.keyWarps > 1)
+  if (shape.isDivided())
     combineWarps(sums);
   else
     writeRows(sums);
+  if (shape.parts > 1)
+    combineParts();
   return computeAgain();
 }
 
@@ -199,7 +210,8 @@ LogicalResult FlashMmaEmitter::stageQueries() {
         at = e.add(at, remainder(column, 2));
         store(high, parts, at);
         store(low, parts, e.add(at, e.index(shape.isPacked ? 2 : perFragment)));
-      });
+      },
+      queriesAtOnce);
 }
 
 /// The fragment of queries of step `step`, high parts or low ones.
@@ -267,8 +279,11 @@ void FlashMmaEmitter::findRange() {
   last = arith::MinSIOp::create(b, loc, last, e.sub(run.limit, e.index(1)));
   endKey = e.add(last, e.index(1));
   firstSeen = run.window.firstOf(first);
-  if (run.partial) {
-    KeyRange part = keysOfPart(e, run.partial, {firstSeen, firstSeen, endKey});
+  if (run.partial || shape.parts > 1) {
+    KeyRange all = {firstSeen, firstSeen, endKey};
+    KeyRange part = run.partial ? keysOfPart(e, run.partial, all)
+                                : keysOfPart(e, all, run.type.getPage(),
+                                             shape.parts, e.part);
     firstSeen = part.firstSeen;
     endKey = part.endKey;
   }
@@ -498,7 +513,21 @@ Registers FlashMmaEmitter::unlessWhole(ArrayRef<Value> values,
 
 /// Weights of the scores, with sums rescaled for their new maxima.
 Registers FlashMmaEmitter::weigh(ArrayRef<Value> scores, Sums &sums) {
-  Registers factors, weights(scores);
+  Registers factors, weights = weigh(scores, sums, factors);
+  rescale(sums, factors);
+  return weights;
+}
+
+/// Multiplies sums of values by the factors of their rows.
+void FlashMmaEmitter::rescale(Sums &sums, ArrayRef<Value> factors) {
+  for (auto [number, value] : llvm::enumerate(sums.values))
+    value = e.mul(value, factors[shape.isPacked ? 0 : number / 2 % 2]);
+}
+
+/// The same but for sums of values, which `factors` are for.
+Registers FlashMmaEmitter::weigh(ArrayRef<Value> scores, Sums &sums,
+                                 Registers &factors) {
+  Registers weights(scores);
   Value scale = e.f32(stagedScale());
   for (int64_t r = 0; r < rowsOfLane; ++r) {
     Value largest;
@@ -527,8 +556,6 @@ Registers FlashMmaEmitter::weigh(ArrayRef<Value> scores, Sums &sums) {
     });
     sums.totals[r] = total;
   }
-  for (auto [number, value] : llvm::enumerate(sums.values))
-    value = e.mul(value, factors[shape.isPacked ? 0 : number / 2 % 2]);
   return weights;
 }
 

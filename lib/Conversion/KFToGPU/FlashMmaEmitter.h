@@ -10,6 +10,7 @@
 #define KF_CONVERSION_KFTOGPU_FLASHMMAEMITTER_H
 
 #include "FlashEmitter.h"
+#include "MmaStaging.h"
 #include "WarpOps.h"
 
 namespace mlir::kf {
@@ -42,6 +43,7 @@ private:
   LogicalResult emitBlock();
   LogicalResult stageQueries();
   LogicalResult stageRounded(Value parts);
+  void readRounded();
   double scoreScale();
   double stagedScale();
   Registers queryFragment(int64_t step, int64_t term);
@@ -76,6 +78,8 @@ private:
   void hide(Registers &scores, Value key);
   Registers unlessWhole(ArrayRef<Value> values, function_ref<Registers()> body);
   Registers weigh(ArrayRef<Value> scores, Sums &sums);
+  Registers weigh(ArrayRef<Value> scores, Sums &sums, Registers &factors);
+  void rescale(Sums &sums, ArrayRef<Value> factors);
   void forScoresOf(int64_t r, function_ref<void(int64_t)> body);
 
   //===--- Values ---------------------------------------------------------===//
@@ -110,26 +114,40 @@ private:
   struct Copy {
     Value exists;                // null: it does
     Value row, column, from, to; // of the block; bytes from its beginnings
+    Value toSecond;              // of codes: where the second half goes
     Value isColumn;              // whether the row has it; null: it does
   };
   /// What of a block is on its way: of blocks of codes, their words and scales.
   struct Flight {
     Registers words, scales; // [keys, values][copies][...]
-    Value stage;             // where the block goes, bytes
+    Registers stages;        // where keys, and values, go: bytes
   };
+  void prepareStages();
   void prepareCopies();
   Flight beginCopies(Value key, Value keys, Value stage);
+  void beginCopies(Flight &flight, bool isValue, Value key, Value keys,
+                   Value stage);
+  void endGroup();
   void endCopies(const Flight &flight);
-  void storeCodes(ArrayRef<Value> codes, Value scale, Value to);
+  Value placeOf(Value row, Value chunk);
+  void storeCodes(ArrayRef<Value> codes, Value scale, Value to, Value toSecond);
   Sums visitStages();
   Registers multiplyStage(Value stage);
   void addStage(Value stage, ArrayRef<Value> weights, Sums &sums);
+  Registers packWeights(ArrayRef<Value> weights);
+
+  //===--- By warpgroups --------------------------------------------------===//
+
+  Registers beginScores(Value stage);
+  void beginValues(Value stage, ArrayRef<Value> weights, Sums &sums);
+  Sums visitAhead();
 
   //===--- Results --------------------------------------------------------===//
 
   void forValues(const Sums &sums, int64_t r,
                  function_ref<void(Value sum, Value column)> body);
   Value totalOf(const Sums &sums, int64_t r);
+  Value isFirst(Value number);
   Value isFirstPlace();
   void check(Value sum);
   Value inverseOf(Value total, Value position);
@@ -137,6 +155,12 @@ private:
   void storeValue(Value sum, const Row &row, Value column, Value factor);
   void writeRows(const Sums &sums);
   void combineWarps(const Sums &sums);
+  /// What a workgroup of a cluster has found: [rows][columns], [rows], [rows].
+  struct PartSums {
+    Value values, maxima, totals;
+  };
+  PartSums partSums();
+  void combineParts();
   LogicalResult computeAgain();
 
   AttentionRows &run;
@@ -151,20 +175,23 @@ private:
   int64_t elementBytes; // of the cache
   // This thread's: g and t of the banner, and the numbers of its warp.
   Value lane, group, place, rowWarp, keyWarp;
-  Value cacheStart, queryStart;   // pointers to the cache, to its fragments
-  SmallVector<Row> rowsHere;      // of the lane
-  Registers positions;            // of these rows, i32
-  Value lowest, highest;          // positions of the warp's rows
-  Value firstSeen, endKey;        // keys that any of them sees
-  Value firstKey;                 // where the warp's first block begins
-  SmallVector<Registers> queries; // fragments by step, where they are kept
-  Value isWhole;                  // all rows see all keys of the block
-  SmallVector<Copy> copies;       // of this thread
-  Value keyLines, valueLines;     // rows of a stage that the lane points to
+  Value cacheStart, queryStart;      // pointers to the cache, to its fragments
+  SmallVector<Row> rowsHere;         // of the lane
+  Registers positions;               // of these rows, i32
+  Value lowest, highest;             // positions of the warp's rows
+  Value firstSeen, endKey;           // keys that any of them sees
+  Value firstKey;                    // where the warp's first block begins
+  SmallVector<Registers> queries;    // fragments by step, where they are kept
+  Value isWhole;                     // all rows see all keys of the block
+  SmallVector<Copy> copies;          // of this thread
+  Value keyLines, valueLines;        // rows of a stage that the lane points to
+  std::optional<MmaOperand> rounded; // queries that fragments are read from
   // Workgroup memory.
-  Value memory; // bytes: queries, sums of warps, what `spare` needs
-  Value flag;   // whether the block is computed again
-  Value ranges; // [warps][2]: lowest and highest positions
+  Value stages;          // a pointer to both
+  Value memory;          // bytes: queries, sums of warps, what `spare` needs
+  int64_t partStart = 0; // in it, what the cluster reads, in bytes
+  Value flag;            // whether the block is computed again
+  Value ranges;          // [warps][2]: lowest and highest positions
 };
 
 } // namespace mlir::kf

@@ -9,6 +9,7 @@
 #include "FlashMmaEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -38,12 +39,15 @@ Value FlashMmaEmitter::totalOf(const Sums &sums, int64_t r) {
                            [&](Value x, Value y) { return e.add(x, y); });
 }
 
-Value FlashMmaEmitter::isFirstPlace() {
-  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, place,
+Value FlashMmaEmitter::isFirst(Value number) {
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, number,
                                e.index(0));
 }
 
-/// Notes that the block has to be computed again unless `sum` is finite.
+Value FlashMmaEmitter::isFirstPlace() { return isFirst(place); }
+
+/// Notes that the block has to be computed again unless `sum` is finite; by the
+/// first workgroup of a cluster.
 void FlashMmaEmitter::check(Value sum) {
   Value infinity = e.f32(std::numeric_limits<double>::infinity());
   Value isFinite =
@@ -51,7 +55,12 @@ void FlashMmaEmitter::check(Value sum) {
                             math::AbsFOp::create(b, loc, sum), infinity);
   Value isNot = arith::XOrIOp::create(
       b, loc, isFinite, arith::ConstantOp::create(b, loc, b.getBoolAttr(true)));
-  e.ifThen(isNot, [&] { store(warp.integer(1), flag, e.index(0)); });
+  e.ifThen(isNot, [&] {
+    if (shape.parts == 1)
+      return store(warp.integer(1), flag, e.index(0));
+    Value first = warp.pointerInCluster(warp.pointerTo(flag), e.index(0));
+    LLVM::StoreOp::create(b, loc, warp.integer(1), first);
+  });
 }
 
 /// 1 / `total`; 0 for a row that sees no keys, or none of the part.
@@ -154,17 +163,84 @@ void FlashMmaEmitter::combineWarps(const Sums &sums) {
         total = math::FmaOp::create(b, loc, factor, load(totals, at), total);
         sum = math::FmaOp::create(b, loc, factor, ofWarp, sum);
       }
+      if (shape.parts > 1) {
+        PartSums part = partSums();
+        store(sum, part.values, number);
+        e.ifThen(isFirst(column), [&] {
+          store(largest, part.maxima, local);
+          store(total, part.totals, local);
+        });
+        return;
+      }
       Value factor;
       if (!run.partial)
         factor = inverseOf(total, run.positionOf(row));
       else
-        e.ifThen(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, column,
-                                       e.index(0)),
-                 [&] { storePart(largest, total, row); });
+        e.ifThen(isFirst(column), [&] { storePart(largest, total, row); });
       storeValue(sum, row, column, factor);
       check(e.add(sum, total));
     });
   });
+}
+
+FlashMmaEmitter::PartSums FlashMmaEmitter::partSums() {
+  const int64_t rows = shape.rows(), values = rows * shape.headDim;
+  Type f32 = b.getF32Type();
+  return {viewOf(f32, partStart, values),
+          viewOf(f32, partStart + 4 * values, rows),
+          viewOf(f32, partStart + 4 * (values + rows), rows)};
+}
+
+/// Adds up what the workgroups of the cluster have found, a part of the
+/// elements in each, in the order of their numbers.
+void FlashMmaEmitter::combineParts() {
+  const PartSums own = partSums();
+  SmallVector<PartSums> parts;
+  for (int64_t number = 0; number < shape.parts; ++number) {
+    auto there = [&](Value memory) {
+      return warp.pointerInCluster(warp.pointerTo(memory), e.index(number));
+    };
+    parts.push_back({there(own.values), there(own.maxima), there(own.totals)});
+  }
+  auto read = [&](Value start, Value at) -> Value {
+    return LLVM::LoadOp::create(b, loc, b.getF32Type(),
+                                warp.advance(start, e.scaled(at, 4)));
+  };
+  warp.clusterBarrier();
+  const int64_t lanes = FlashMmaShape::warp, dim = shape.headDim;
+  const int64_t threads = e.shape.threadCount;
+  Value first = e.add(
+      e.scaled(e.add(e.scaled(divide(e.thread, lanes), shape.parts), e.part),
+               lanes),
+      lane);
+  e.loop(
+      first, e.index(shape.rows() * dim), e.index(threads * shape.parts), {},
+      [&](Value number, ValueRange) {
+        Value local = divide(number, dim), column = remainder(number, dim);
+        Row row = run.find(local);
+        e.ifThen(row.exists, [&] {
+          Registers maxima, totals, values;
+          for (const PartSums &part : parts) {
+            maxima.push_back(read(part.maxima, local));
+            totals.push_back(read(part.totals, local));
+            values.push_back(read(part.values, number));
+          }
+          Value largest = maxima.front();
+          for (Value other : ArrayRef(maxima).drop_front())
+            largest = maximum(largest, other);
+          Value total = e.f32(0.0), sum = total;
+          for (auto [own, ofPart, value] : llvm::zip(maxima, totals, values)) {
+            Value factor = warp.exp2(e.sub(own, largest));
+            total = math::FmaOp::create(b, loc, factor, ofPart, total);
+            sum = math::FmaOp::create(b, loc, factor, value, sum);
+          }
+          storeValue(sum, row, column, inverseOf(total, run.positionOf(row)));
+          check(e.add(sum, total));
+        });
+        return Registers();
+      });
+  // They have read, and the first one knows what is to be computed again.
+  warp.clusterBarrier();
 }
 
 /// Computes the block without matrix units where something is not finite.

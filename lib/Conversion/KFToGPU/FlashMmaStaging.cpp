@@ -60,9 +60,55 @@ LogicalResult FlashMmaEmitter::stageRounded(Value parts) {
       e.find<RopeOp>() ? turnedAtOnce : queriesAtOnce);
 }
 
+/// Fragments of queries that memory has in the units' type, and with the sign
+/// of the scale.
+void FlashMmaEmitter::readRounded() {
+  SmallVector<Value> starts;
+  for (const Row &row : rowsHere)
+    starts.push_back(warp.advance(rounded->rowPointer({row.token, row.head}),
+                                  e.mul(place, e.index(4))));
+  queries.clear();
+  for (int64_t step = 0; step < shape.steps(); ++step) {
+    Registers &fragment = queries.emplace_back();
+    for (int64_t half = 0; half < 2; ++half)
+      for (Value start : starts)
+        llvm::append_range(
+            fragment,
+            warp.loadRegisters(
+                warp.advance(start, (2 * step + half) * shape.chunkBytes), 4));
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // Copies
 //===----------------------------------------------------------------------===//
+
+void FlashMmaEmitter::prepareStages() {
+  stages = warp.pointerTo(memory);
+  if (shape.isForWarpgroups)
+    stages = warp.align(stages, shape.warpgroupAlignment);
+  prepareCopies();
+  if (!shape.isNarrow() || shape.headDim % 16 != 0 || scoreScale() <= 0)
+    return;
+  MmaOperand operand(e, run.op.getQ(), element);
+  if (operand.isInPlace())
+    rounded.emplace(std::move(operand));
+}
+
+/// Where chunk `chunk` of row `row` goes, from the beginning of a stage's keys
+/// or values on.
+Value FlashMmaEmitter::placeOf(Value row, Value chunk) {
+  if (!shape.isForWarpgroups)
+    return e.add(e.mul(row, e.index(shape.rowBytes())),
+                 e.mul(chunk, e.index(shape.chunkBytes)));
+  Value panel = divide(chunk, shape.chunksOfPanel);
+  Value inPanel =
+      arith::XOrIOp::create(b, loc, remainder(chunk, shape.chunksOfPanel),
+                            remainder(row, shape.chunksOfPanel));
+  return e.add(e.add(e.mul(panel, e.index(shape.panelBytes())),
+                     e.mul(row, e.index(shape.panelRowBytes))),
+               e.mul(inPanel, e.index(shape.chunkBytes)));
+}
 
 void FlashMmaEmitter::prepareCopies() {
   const int64_t perRow =
@@ -83,8 +129,13 @@ void FlashMmaEmitter::prepareCopies() {
           e.isLess(copy.column, e.index(shape.headDim / shape.chunkColumns));
     copy.from = e.add(e.mul(copy.row, e.index(shape.headDim * elementBytes)),
                       e.mul(copy.column, e.index(bytes)));
-    copy.to = e.add(e.mul(copy.row, e.index(shape.rowBytes())),
-                    e.mul(copy.column, e.index(bytes * 2 / elementBytes)));
+    if (shape.isQuantized) {
+      Value chunk = e.mul(copy.column, e.index(2));
+      copy.to = placeOf(copy.row, chunk);
+      copy.toSecond = placeOf(copy.row, e.add(chunk, e.index(1)));
+    } else {
+      copy.to = placeOf(copy.row, copy.column);
+    }
     copies.push_back(copy);
   }
   // Lanes 8i to 8i + 7 point to the rows of tile i: of keys, 16 of them in two
@@ -104,10 +155,37 @@ void FlashMmaEmitter::prepareCopies() {
 FlashMmaEmitter::Flight FlashMmaEmitter::beginCopies(Value key, Value keys,
                                                      Value stage) {
   Flight flight;
-  flight.stage = stage;
+  for (bool isValue : {false, true})
+    beginCopies(flight, isValue, key, keys, stage);
+  endGroup();
+  return flight;
+}
+
+/// Ends the group of what beginCopies() began.
+void FlashMmaEmitter::endGroup() {
+  if (!shape.isQuantized)
+    warp.commitCopies();
+}
+
+/// The same of the block's keys or values alone; endGroup() has to follow.
+void FlashMmaEmitter::beginCopies(Flight &flight, bool isValue, Value key,
+                                  Value keys, Value stage) {
   Value inPage = remainder(key, run.type.getPage());
   Value offset = e.mul(inPage, e.index(shape.headDim));
-  Registers seen;
+  Value head = isValue ? run.valuesAt(keys) : keys;
+  Value from = warp.advance(cacheStart,
+                            e.mul(e.add(head, offset), e.index(elementBytes)));
+  Value scales;
+  const int64_t scaleBytes = CacheBuffer::scaleBytes;
+  const int64_t scalesOfRow = shape.headDim / codesOfScale;
+  if (shape.isQuantized)
+    scales = warp.advance(
+        cacheStart, e.add(run.cache.scalesOf(head),
+                          e.mul(inPage, e.index(scalesOfRow * scaleBytes))));
+  if (isValue)
+    stage = e.add(stage, e.index(shape.valuesOffset()));
+  flight.stages.push_back(stage);
+  Value to = warp.advance(stages, stage);
   for (const Copy &copy : copies) {
     Value at = e.add(key, copy.row), isSeen = e.isLess(at, endKey);
     if (run.window.isBounded())
@@ -117,65 +195,22 @@ FlashMmaEmitter::Flight FlashMmaEmitter::beginCopies(Value key, Value keys,
                                 firstSeen));
     if (copy.isColumn)
       isSeen = arith::AndIOp::create(b, loc, isSeen, copy.isColumn);
-    seen.push_back(isSeen);
-  }
-  Value memoryStart = warp.pointerTo(memory);
-  for (bool isValue : {false, true}) {
-    Value head = isValue ? run.valuesAt(keys) : keys;
-    Value from = warp.advance(
-        cacheStart, e.mul(e.add(head, offset), e.index(elementBytes)));
-    Value scales;
-    const int64_t scaleBytes = CacheBuffer::scaleBytes;
-    const int64_t scalesOfRow = shape.headDim / codesOfScale;
-    if (shape.isQuantized)
-      scales = warp.advance(
-          cacheStart, e.add(run.cache.scalesOf(head),
-                            e.mul(inPage, e.index(scalesOfRow * scaleBytes))));
-    Value to = warp.advance(
-        memoryStart,
-        isValue ? e.add(stage, e.index(shape.valuesOffset())) : stage);
-    for (auto [copy, isSeen] : llvm::zip(copies, seen)) {
-      Value start = warp.advance(from, copy.from);
-      if (shape.isQuantized) {
-        llvm::append_range(flight.words, warp.loadRegisters(start, 16));
-        Value at = e.add(e.mul(copy.row, e.index(scalesOfRow)),
-                         divide(copy.column, codesOfScale / codesAtOnce));
-        Value scale = warp.loadRegisters(
-            warp.advance(scales, e.mul(at, e.index(scaleBytes))),
-            scaleBytes)[0];
-        flight.scales.push_back(e.select(isSeen, scale, warp.integer(0)));
-        continue;
-      }
-      auto body = [&, &copy = copy, &isSeen = isSeen] {
-        Value bytes =
-            e.select(isSeen, warp.integer(shape.chunkBytes), warp.integer(0));
-        warp.copyAsync(warp.advance(to, copy.to), start, bytes);
-      };
-      if (copy.exists)
-        e.ifThen(copy.exists, body);
-      else
-        body();
+    Value start = warp.advance(from, copy.from);
+    if (shape.isQuantized) {
+      llvm::append_range(flight.words, warp.loadRegisters(start, 16));
+      Value number = e.add(e.mul(copy.row, e.index(scalesOfRow)),
+                           divide(copy.column, codesOfScale / codesAtOnce));
+      Value scale = warp.loadRegisters(
+          warp.advance(scales, e.mul(number, e.index(scaleBytes))),
+          scaleBytes)[0];
+      flight.scales.push_back(e.select(isSeen, scale, warp.integer(0)));
+      continue;
     }
-  }
-  if (!shape.isQuantized)
-    warp.commitCopies();
-  return flight;
-}
-
-/// Leaves what beginCopies() began in its stage; other threads see it behind a
-/// barrier.
-void FlashMmaEmitter::endCopies(const Flight &flight) {
-  if (!shape.isQuantized)
-    return warp.waitForCopies(0);
-  Value stage = warp.advance(warp.pointerTo(memory), flight.stage);
-  ArrayRef<Value> words(flight.words);
-  for (auto [number, scale] : llvm::enumerate(flight.scales)) {
-    const Copy &copy = copies[number % copies.size()];
-    Value to = warp.advance(stage, copy.to);
-    if (number >= copies.size())
-      to = warp.advance(to, shape.valuesOffset());
-    ArrayRef<Value> codes = words.slice(4 * number, 4);
-    auto body = [&, &scale = scale] { storeCodes(codes, scale, to); };
+    auto body = [&] {
+      Value bytes =
+          e.select(isSeen, warp.integer(shape.chunkBytes), warp.integer(0));
+      warp.copyAsync(warp.advance(to, copy.to), start, bytes);
+    };
     if (copy.exists)
       e.ifThen(copy.exists, body);
     else
@@ -183,8 +218,32 @@ void FlashMmaEmitter::endCopies(const Flight &flight) {
   }
 }
 
-/// Stores 16 codes, times their scale, as f16.
-void FlashMmaEmitter::storeCodes(ArrayRef<Value> codes, Value scale, Value to) {
+/// Leaves what beginCopies() began in its stage; other threads see it behind a
+/// barrier.
+void FlashMmaEmitter::endCopies(const Flight &flight) {
+  if (!shape.isQuantized)
+    warp.waitForCopies(0);
+  ArrayRef<Value> words(flight.words);
+  for (auto [number, scale] : llvm::enumerate(flight.scales)) {
+    const Copy &copy = copies[number % copies.size()];
+    Value start = warp.advance(stages, flight.stages[number / copies.size()]);
+    ArrayRef<Value> codes = words.slice(4 * number, 4);
+    auto body = [&, &scale = scale] {
+      storeCodes(codes, scale, warp.advance(start, copy.to),
+                 warp.advance(start, copy.toSecond));
+    };
+    if (copy.exists)
+      e.ifThen(copy.exists, body);
+    else
+      body();
+  }
+  if (shape.isForWarpgroups)
+    warp.fenceShared();
+}
+
+/// Stores 16 codes, times their scale, as f16, 8 of them to each place.
+void FlashMmaEmitter::storeCodes(ArrayRef<Value> codes, Value scale, Value to,
+                                 Value toSecond) {
   auto pair = VectorType::get({2}, b.getF16Type());
   auto asPair = [&](Value word) {
     return LLVM::BitcastOp::create(b, loc, pair, word);
@@ -205,8 +264,7 @@ void FlashMmaEmitter::storeCodes(ArrayRef<Value> codes, Value scale, Value to) {
     }
   }
   warp.storeRegisters(ArrayRef(halves).take_front(4), to);
-  warp.storeRegisters(ArrayRef(halves).drop_front(4),
-                      warp.advance(to, shape.chunkBytes));
+  warp.storeRegisters(ArrayRef(halves).drop_front(4), toSecond);
 }
 
 //===----------------------------------------------------------------------===//
@@ -243,7 +301,7 @@ FlashMmaEmitter::Sums FlashMmaEmitter::visitStages() {
 
 /// Scores of the lane: [blocks of 8 keys][2 rows][2 keys].
 Registers FlashMmaEmitter::multiplyStage(Value stage) {
-  Value start = warp.advance(warp.pointerTo(memory), e.add(stage, keyLines));
+  Value start = warp.advance(stages, e.add(stage, keyLines));
   Registers scores(shape.keys / 2, e.f32(0.0));
   for (int64_t step = 0; step < shape.steps(); ++step) {
     Registers q = queryFragment(step, 0);
@@ -267,13 +325,11 @@ Registers FlashMmaEmitter::multiplyStage(Value stage) {
 /// Adds the stage's values times weights of its keys.
 void FlashMmaEmitter::addStage(Value stage, ArrayRef<Value> weights,
                                Sums &sums) {
-  Value start = warp.advance(warp.pointerTo(memory), e.add(stage, valueLines));
+  Value start = warp.advance(stages, e.add(stage, valueLines));
   const int64_t tiles = shape.headDim / 8;
+  Registers packed = packWeights(weights);
   for (int64_t i = 0; i < shape.keys / 16; ++i) {
-    Registers fragment;
-    for (int64_t part = 0; part < 4; ++part)
-      fragment.push_back(warp.pack(element, weights[8 * i + 2 * part],
-                                   weights[8 * i + 2 * part + 1]));
+    ArrayRef<Value> fragment = ArrayRef(packed).slice(4 * i, 4);
     for (int64_t tile = 0; tile < tiles; tile += 2) {
       const int64_t count = std::min<int64_t>(tiles - tile, 2);
       Registers v =
@@ -289,4 +345,12 @@ void FlashMmaEmitter::addStage(Value stage, ArrayRef<Value> weights,
       }
     }
   }
+}
+
+/// Fragments of weights, four registers for 16 keys.
+Registers FlashMmaEmitter::packWeights(ArrayRef<Value> weights) {
+  Registers packed;
+  for (size_t i = 0; i < weights.size(); i += 2)
+    packed.push_back(warp.pack(element, weights[i], weights[i + 1]));
+  return packed;
 }

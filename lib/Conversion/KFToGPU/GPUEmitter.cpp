@@ -46,7 +46,9 @@ LogicalResult GPUEmitter::emit() {
                           : find<ArgmaxOp>()       ? emitGPUArgmax(*this)
                           : find<SampleOp>()       ? emitGPUSample(*this)
                           : find<QuantizeRowsOp>() ? emitGPUQuantizeRows(*this)
-                                                   : emitGPURows(*this);
+                          : isGPURotation(*this, find<RopeOp>())
+                              ? emitGPURotation(*this, find<RopeOp>())
+                              : emitGPURows(*this);
   if (failed(emitted) || failed(budget.check(kernel, "convert-kf-to-gpu")))
     return failure();
   b.setInsertionPointAfter(ids);
@@ -136,8 +138,20 @@ void GPUEmitter::emitThreadIds() {
     groups.push_back(gpu::BlockIdOp::create(b, loc, dims[dim]));
   if (shape.flashMma && shape.flashMma->isStaged)
     beginWithLast(groups);
+  if (shape.flashMma && shape.flashMma->parts > 1) {
+    part = groups.pop_back_val();
+    formCluster(groups.size(), shape.flashMma->parts);
+  }
   for (auto [dim, group] : llvm::enumerate(groups))
     setWorkgroup(dim, group);
+}
+
+/// Makes clusters of `size` workgroups along dimension `dim` of the grid.
+void GPUEmitter::formCluster(unsigned dim, int64_t size) {
+  SmallVector<int32_t> sizes(3, 1);
+  sizes[dim] = static_cast<int32_t>(size);
+  function->setAttr(NVVM::NVVMDialect::getClusterDimAttrName(),
+                    b.getDenseI32ArrayAttr(sizes));
 }
 
 /// Workgroups begin in the order of their numbers: the last tokens come first,

@@ -35,6 +35,9 @@ public:
   KernelShape shape;
   Value thread; ///< number of this thread in its workgroup
   Value threadX, threadY;
+  /// Number of this workgroup in its cluster, along which the parts of a tile
+  /// lie; null where there is none.
+  Value part;
 
   /// Unsigned arithmetic of an index and a constant, and a constant of i32, of
   /// whose bits `value` has 32.
@@ -160,6 +163,7 @@ private:
   LogicalResult createFunction();
   void emitThreadIds();
   void beginWithLast(SmallVector<Value> &groups);
+  void formCluster(unsigned dim, int64_t size);
   LoadFn argumentLoad(BlockArgument argument);
   Batch batchFrom(Value first, int64_t count, Value size);
   Value combineWarps(Value own, Value neutral, Value memory, CombineFn combine);
@@ -185,6 +189,9 @@ LogicalResult emitGPUArgmax(GPUEmitter &emitter);
 LogicalResult emitGPUSample(GPUEmitter &emitter);
 LogicalResult emitGPUQuantizeRows(GPUEmitter &emitter);
 LogicalResult emitGPURows(GPUEmitter &emitter);
+/// Of a kernel of `op` (or null), and nothing but rounding behind it.
+bool isGPURotation(GPUEmitter &emitter, RopeOp op);
+LogicalResult emitGPURotation(GPUEmitter &emitter, RopeOp op);
 
 } // namespace mlir::kf
 

@@ -113,7 +113,7 @@ namespace {
 struct AttentionTile {
   CacheAttentionInterface op;
   KVCacheType cache;
-  int64_t headDim, rows, keys;
+  int64_t headDim, tokens, rows, keys;
 };
 } // namespace
 
@@ -141,7 +141,8 @@ static FailureOr<AttentionTile> getAttentionTile(KernelOp kernel,
   auto q = cast<RankedTensorType>(op.getQ().getType());
   if (!q.isDynamicDim(0))
     tokens = std::clamp<int64_t>(q.getDimSize(0), 1, tokens);
-  return AttentionTile{op, cache, q.getDimSize(2), tokens * heads, keys};
+  return AttentionTile{op,     cache,          q.getDimSize(2),
+                       tokens, tokens * heads, keys};
 }
 
 /// The shape of a kernel of attention.
@@ -163,8 +164,9 @@ getShape(KernelOp kernel, FlashScheduleAttr schedule, FailFn fail) {
   return shape;
 }
 
-/// Whether matrix units multiply a cache's elements, or its codes.
-static bool isForMatrixUnits(KVCacheType cache) {
+bool mlir::kf::isForMatrixUnits(KVCacheType cache) {
+  if (cache.getHeadDim() % 8 != 0 || cache.getHeadDim() > flashMmaColumns)
+    return false;
   if (auto quant = dyn_cast<QuantType>(cache.getType()))
     return quant.getFormat() == BlockFormat::Q8_0;
   return cache.getType().isF16() || cache.getType().isBF16();
@@ -177,12 +179,12 @@ getShape(KernelOp kernel, FlashMmaScheduleAttr schedule, FailFn fail) {
                                schedule.getKeys(), fail);
   if (failed(tile))
     return failure();
-  if (!isForMatrixUnits(tile->cache))
-    return fail("#kf.flash_mma is for caches of f16, bf16 and q8_0");
   if (tile->headDim % 8 != 0 || tile->headDim > flashMmaColumns)
     return fail("#kf.flash_mma takes heads of a multiple of 8 up to " +
                 Twine(flashMmaColumns) + " columns, found " +
                 Twine(tile->headDim));
+  if (!isForMatrixUnits(tile->cache))
+    return fail("#kf.flash_mma is for caches of f16, bf16 and q8_0");
   KernelShape shape;
   setThreads(shape, kernel, schedule.getThreads());
   FlashMmaShape &mma = shape.flashMma.emplace();
@@ -192,13 +194,28 @@ getShape(KernelOp kernel, FlashMmaScheduleAttr schedule, FailFn fail) {
   mma.headDim = tile->headDim;
   mma.isQuantized = tile->cache.isQuantized();
   mma.isPacked = tile->rows <= 8;
+  mma.parts = schedule.getParts();
   mma.isStaged = mma.rowWarps > 1 && mma.keyWarps == 1 && !mma.isPacked;
+  mma.isForWarpgroups = mma.isStaged && mma.rowWarps % 4 == 0 &&
+                        mma.headDim % 64 == 0 && mma.isNarrow() &&
+                        hasWarpgroups(kernel);
+  if (mma.parts > 1) {
+    if (isa<AttentionPartialOp>(tile->op.getOperation()))
+      return fail("kf.attention_partial has its parts; parts are for "
+                  "kf.attention");
+    if (tile->tokens != 1 || mma.isStaged)
+      return fail("parts are for one token's keys: workgroup = [1, heads], and "
+                  "warps that divide the keys or one for all");
+    if (!hasClusters(kernel))
+      return fail("parts are a cluster of workgroups, which sm_90 and later "
+                  "have");
+  }
   // What it computes again goes by the widest blocks that there is room for.
   int64_t keys = std::gcd(tile->cache.getPage(), flashMmaSpareKeys);
   shape.flash =
       getFlashShape(tile->headDim, tile->rows, keys, shape.threadCount);
-  shape.workgroupBytes +=
-      std::max(mma.bytes(), shape.flash->bytes()) + flashMmaFlagBytes;
+  shape.workgroupBytes += std::max(mma.bytes(), shape.flash->bytes()) +
+                          mma.partBytes() + flashMmaFlagBytes;
   if (mma.isStaged)
     shape.workgroupBytes += mma.rangeBytes();
   return shape;
@@ -211,10 +228,19 @@ static Type elementOf(Value tensor) {
   return cast<RankedTensorType>(tensor.getType()).getElementType();
 }
 
-bool mlir::kf::hasWarpgroups(Operation *op) {
-  auto target = op->getParentOfType<ModuleOp>()->getAttrOfType<CudaTargetAttr>(
+static CudaTargetAttr cudaTargetOf(Operation *op) {
+  return op->getParentOfType<ModuleOp>()->getAttrOfType<CudaTargetAttr>(
       kTargetAttrName);
+}
+
+bool mlir::kf::hasWarpgroups(Operation *op) {
+  CudaTargetAttr target = cudaTargetOf(op);
   return target && target.getChip() == "sm_90a";
+}
+
+bool mlir::kf::hasClusters(Operation *op) {
+  CudaTargetAttr target = cudaTargetOf(op);
+  return target && target.hasClusters();
 }
 
 /// The shape of a product on matrix units.
@@ -224,12 +250,13 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
   if (!matmul)
     return fail("#kf.mma is for matmul");
   Type x = elementOf(matmul.getX()), w = elementOf(matmul.getW());
-  // Blocks are rounded to f16.
-  bool fits = isa<QuantType>(w) ? x.isF16() && !matmul.getScales()
-                                : x == w && (x.isF16() || x.isBF16());
+  // Blocks are rounded to f16, which holds all of f8E4M3FN.
+  const bool becomesHalf = isa<QuantType, Float8E4M3FNType>(w);
+  bool fits = becomesHalf ? x.isF16() && !matmul.getScales()
+                          : x == w && (x.isF16() || x.isBF16());
   if (!fits)
-    return fail("#kf.mma multiplies f16 by f16 or blocks, and bf16 by bf16, "
-                "found " +
+    return fail("#kf.mma multiplies f16 by f16, f8E4M3FN or blocks, and bf16 "
+                "by bf16, found " +
                 debugString(x) + " and " + debugString(w));
   if (statisticsOf(matmul.getX().getDefiningOp()) > 0)
     return fail("#kf.mma reads rows from memory; norms are kernels of their "
@@ -253,10 +280,11 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
                 " of them make the workgroup's [" + Twine(shape.rows) + ", " +
                 Twine(shape.columns) + "]");
   const Type weight = matmul.getW().getType();
-  if (isa<QuantType>(w) && hasFragments(weight) &&
+  if (becomesHalf && hasFragments(weight) &&
       mma.step % ::kf::FragmentTile::unit != 0)
-    return fail("blocks with #kf.fragments take steps of a multiple of " +
-                Twine(::kf::FragmentTile::unit) + ", found " + Twine(mma.step));
+    return fail(
+        "blocks and f8E4M3FN with #kf.fragments take steps of a multiple of " +
+        Twine(::kf::FragmentTile::unit) + ", found " + Twine(mma.step));
   if (mma.sums() > mmaSums)
     return fail("a thread has " + Twine(mma.sums()) +
                 " sums, and registers for " + Twine(mmaSums));
@@ -274,7 +302,7 @@ static constexpr int64_t mostStreamRows = 16;
 /// What of x goes with a weight of `element`s; nothing where matrix units do
 /// not multiply it.
 static std::optional<StreamShape::Sums> findStreamSums(Type element) {
-  if (element.isF16() || element.isBF16())
+  if (element.isF16() || element.isBF16() || isa<Float8E4M3FNType>(element))
     return StreamShape::Sums::None;
   auto quant = dyn_cast<QuantType>(element);
   if (!quant)
@@ -292,6 +320,79 @@ static std::optional<StreamShape::Sums> findStreamSums(Type element) {
   }
 }
 
+/// The most rows that are split into two numbers even where they have 16 bits.
+static constexpr int64_t mostSplitRows = 4;
+
+/// Whether x is multiplied as it is: rows of what matrix units multiply with
+/// the weight.
+static bool holdsRows(MatmulOp op, int64_t rows) {
+  const Type w = elementOf(op.getW());
+  return rows > mostSplitRows &&
+         elementOf(op.getX()) ==
+             (isa<QuantType>(w) ? Float16Type::get(op.getContext()) : w) &&
+         statisticsOf(op.getX().getDefiningOp()) == 0;
+}
+
+/// What a multiprocessor has, for four warps at a time, and a lane can have.
+static constexpr int64_t registersInAll = 65536, registerWarps = 4;
+static constexpr int64_t mostRegisters = 255;
+/// Registers of a lane beside those that hold x, and where blocks take more:
+/// several tiles of K, or scales of halves of units.
+static constexpr int64_t heldSpare = 64, heldSpareOfBlocks = 80;
+
+/// Registers that a lane has for x.
+static int64_t countHeldRegisters(const HeldShape &held) {
+  const int64_t lanes =
+      HeldShape::lanes * llvm::alignTo(held.warps, registerWarps);
+  const bool isLarge = held.sumsOfX == StreamShape::Sums::Halves ||
+                       (held.sumsOfX != StreamShape::Sums::None &&
+                        held.slices * held.tilesOfWarp() > 1);
+  return std::min(mostRegisters, registersInAll / lanes) -
+         (isLarge ? heldSpareOfBlocks : heldSpare);
+}
+
+/// The shape of a product of few rows of 16-bit floats; `stream` says what it
+/// has in common with others.
+static FailureOr<KernelShape> getHeldShape(MatmulOp op,
+                                           StreamScheduleAttr schedule,
+                                           const StreamShape &stream,
+                                           FailFn fail) {
+  KernelShape shape;
+  HeldShape &held = shape.held.emplace();
+  held.warps = stream.warps;
+  held.tiles = stream.tiles;
+  held.stages = stream.stages;
+  held.tileColumns = stream.tileColumns;
+  held.tileBytes = stream.tileBytes;
+  held.sumsOfX = stream.sumsOfX;
+  held.rows = stream.rows;
+  held.blocks = stream.blocks;
+  held.blockColumns = stream.blockColumns;
+  held.tilesOfRow = stream.tilesOfRow;
+  const int64_t ofStep = held.warps * held.tiles;
+  const int64_t steps = llvm::divideCeil(held.tilesOfRow, ofStep);
+  const int64_t columns = ofStep * held.tileColumns;
+  held.steps = schedule.getReduction() == 0
+                   ? steps
+                   : std::min(steps, schedule.getReduction() / columns);
+  if (held.steps == 0 || schedule.getReduction() % columns != 0)
+    return fail("reduction (" + Twine(schedule.getReduction()) +
+                ") must be a multiple of " + Twine(columns) +
+                ", a step of all warps");
+  held.slices = llvm::divideCeil(steps, held.steps);
+  const int64_t registers = countHeldRegisters(held);
+  if (held.words() > registers)
+    return fail("a lane holds " + Twine(held.words()) +
+                " words of x, and has registers for " + Twine(registers));
+  shape.threads = {held.threads(), 1, 1};
+  shape.threadCount = held.threads();
+  shape.rows = held.rows;
+  shape.columns = schedule.getWorkgroup()[1];
+  shape.groups = op.getGlu() ? 2 : 1;
+  shape.workgroupBytes = held.bytes();
+  return shape;
+}
+
 /// The shape of a product of few rows.
 static FailureOr<KernelShape>
 getShape(KernelOp kernel, StreamScheduleAttr schedule, FailFn fail) {
@@ -301,8 +402,8 @@ getShape(KernelOp kernel, StreamScheduleAttr schedule, FailFn fail) {
   auto w = cast<RankedTensorType>(op.getW().getType());
   std::optional<StreamShape::Sums> sums = findStreamSums(w.getElementType());
   if (!hasFragments(w) || !sums)
-    return fail("#kf.stream needs a weight of f16, bf16, q8_0, q4_0, q4_k or "
-                "q6_k with #kf.fragments, found " +
+    return fail("#kf.stream needs a weight of f16, bf16, f8E4M3FN, q8_0, q4_0, "
+                "q4_k or q6_k with #kf.fragments, found " +
                 debugString(w));
   StreamShape stream;
   stream.sumsOfX = *sums;
@@ -332,6 +433,8 @@ getShape(KernelOp kernel, StreamScheduleAttr schedule, FailFn fail) {
                 "where they have " +
                 Twine(tile.columns) + " columns");
   stream.tilesOfRow = tile.tilesOf(w.getShape().back());
+  if (holdsRows(op, schedule.getWorkgroup()[0]))
+    return getHeldShape(op, schedule, stream, fail);
   // With more rows, or parts of them, warps have row blocks of their own, and
   // what they read of x is for two where tiles are small.
   if (stream.rows > 4 || schedule.getReduction() != 0) {
@@ -363,7 +466,8 @@ getShape(KernelOp kernel, StreamScheduleAttr schedule, FailFn fail) {
   shape.groups = op.getGlu() ? 2 : 1;
   if (!stream.hasSquares) {
     shape.statistics = statisticsOf(norm);
-    shape.workgroupBytes += 4 * shape.statistics * shape.rows;
+    shape.workgroupBytes +=
+        llvm::alignTo(4 * shape.statistics * shape.rows, 16);
   } else {
     shape.workgroupBytes = 0; // that of sums which other norms have
   }

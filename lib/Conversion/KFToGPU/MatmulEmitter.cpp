@@ -127,6 +127,8 @@ WeightRows mlir::kf::findWeightRows(GPUEmitter &e, MatmulOp op) {
 LogicalResult mlir::kf::emitGPUMatmul(GPUEmitter &emitter) {
   if (emitter.shape.stream)
     return emitStreamMatmul(emitter);
+  if (emitter.shape.held)
+    return emitHeldMatmul(emitter);
   if (emitter.shape.mma)
     return emitMmaMatmul(emitter);
   return emitter.shape.sharing > 1 ? emitSharedMatmul(emitter)

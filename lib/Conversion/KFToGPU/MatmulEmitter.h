@@ -67,6 +67,8 @@ LogicalResult emitSharedMatmul(GPUEmitter &emitter);
 LogicalResult emitMmaMatmul(GPUEmitter &emitter);
 /// For few rows, on matrix units: a weight with `#kf.fragments`.
 LogicalResult emitStreamMatmul(GPUEmitter &emitter);
+/// The same of rows of 16-bit floats, which warps hold in registers.
+LogicalResult emitHeldMatmul(GPUEmitter &emitter);
 
 } // namespace mlir::kf
 

@@ -33,19 +33,17 @@ namespace {
 constexpr int64_t stepBytes = 512, laneBytes = 16;
 /// Bytes of 16 for each lane of a tile.
 constexpr int64_t vectorBytes = 512;
-/// Columns of a tile, and units.
-constexpr int64_t tileColumns = 256;
 
 class BlockLines : public MmaLines {
 public:
   BlockLines(GPUEmitter &e, MmaFragment &product, BlockArgument argument,
              Value column, int64_t offset)
       : e(e), b(e.b), loc(e.loc), code(e), mma(*e.shape.mma),
-        format(getStorage(cast<QuantType>(elementOf(argument)).getFormat())),
-        tile(*::kf::findFragmentTile(format.type)), lane(product.lane) {
+        format(formatOf(elementOf(argument))),
+        tile(*getFragmentTile(elementOf(argument))), lane(product.lane) {
     auto type = cast<RankedTensorType>(argument.getType());
     const int64_t groups = type.getRank() == 3 ? 2 : 1;
-    const int64_t blockTiles = tile.tilesOf(type.getShape().back());
+    blockTiles = tile.tilesOf(type.getShape().back());
     const int64_t blocks =
         FragmentTile::rowBlocks(groups, type.getShape().end()[-2]);
     lastColumn = llvm::divideCeil(type.getShape().back(), mma.step) * mma.step -
@@ -99,9 +97,23 @@ public:
 
   SmallVector<Value> fetch(Value k) override {
     k = arith::MinUIOp::create(b, loc, k, e.index(lastColumn));
-    Value number = e.div(k, tileColumns);
-    Value first = e.div(e.rem(k, tileColumns), FragmentTile::unit);
     SmallVector<Value> fetched;
+    if (!format) { // a unit is a tile
+      for (const Item &item : items) {
+        // Past the last one, x is 0.
+        Value number = arith::MinUIOp::create(
+            b, loc, e.add(e.div(k, FragmentTile::unit), item.unit),
+            e.index(blockTiles - 1));
+        Value place =
+            e.add(e.scaled(number, tile.bytes), e.scaled(lane, laneBytes));
+        llvm::append_range(
+            fetched,
+            code.loadRegisters(code.advance(item.from, place), laneBytes));
+      }
+      return fetched;
+    }
+    Value number = e.div(k, tile.columns);
+    Value first = e.div(e.rem(k, tile.columns), FragmentTile::unit);
     for (const Item &item : items)
       llvm::append_range(
           fetched,
@@ -142,6 +154,11 @@ private:
     Value exists; // i1: false for warps without one; null: all have it
   };
 
+  /// Null for f8E4M3FN.
+  static const ::kf::BlockFormat *formatOf(Type element) {
+    auto quant = dyn_cast<QuantType>(element);
+    return quant ? &getStorage(quant.getFormat()) : nullptr;
+  }
   static Type elementOf(BlockArgument argument) {
     return cast<RankedTensorType>(argument.getType()).getElementType();
   }
@@ -166,7 +183,7 @@ private:
     }
     Value scales = code.advance(from, tile.vectors * vectorBytes);
     Value p = e.add(e.scaled(group, 4), e.div(u, 2)), odd = e.rem(u, 2);
-    switch (format.type) {
+    switch (format->type) {
     case ::kf::DataType::Q4_0:
     case ::kf::DataType::Q8_0: {
       Value at = code.advance(scales, e.add(e.scaled(p, 8), e.scaled(odd, 2)));
@@ -201,7 +218,7 @@ private:
     return words;
   }
 
-  int64_t wordsOfUnit() const { return tile.vectors / 2; }
+  int64_t wordsOfUnit() const { return format ? tile.vectors / 2 : 4; }
 
   /// The word of `bytes`, 2 or 4.
   Value load(Value pointer, int64_t bytes) {
@@ -214,6 +231,8 @@ private:
 
   /// Stores what the words of a unit stand for from `to` on, as f16.
   void storeUnit(Value to, ArrayRef<Value> fetched) {
+    if (!format)
+      return storeFloat8(to, fetched);
     ArrayRef<Value> words = fetched.take_front(wordsOfUnit());
     ArrayRef<Value> scales = fetched.drop_front(wordsOfUnit());
     for (int64_t half = 0; half < 2; ++half) {
@@ -225,21 +244,36 @@ private:
         for (int64_t row = 0; row < 2; ++row)
           values.push_back(
               valuesOf(codesOf(words, row, half, pair), ofRow[row]));
-        Value both = vector::FromElementsOp::create(
-            b, loc, VectorType::get({2}, b.getI32Type()), values);
-        Value place = e.add(pairPlaces[pair], e.index(half * stepBytes));
-        LLVM::StoreOp::create(b, loc, both, code.advance(to, place), 8);
+        storePair(to, half, pair, values);
       }
     }
+  }
+
+  /// The same of f8E4M3FN, of whose 4 words each has the codes of two pairs.
+  void storeFloat8(Value to, ArrayRef<Value> words) {
+    for (int64_t half = 0; half < 2; ++half) {
+      auto [upper, upperNext] = code.widenFloat8(words[2 * half]);
+      auto [lower, lowerNext] = code.widenFloat8(words[2 * half + 1]);
+      storePair(to, half, 0, {upper, lower});
+      storePair(to, half, 1, {upperNext, lowerNext});
+    }
+  }
+
+  /// Stores two words, of a line and of that 8 below.
+  void storePair(Value to, int64_t half, int64_t pair, ValueRange values) {
+    Value both = vector::FromElementsOp::create(
+        b, loc, VectorType::get({2}, b.getI32Type()), values);
+    Value place = e.add(pairPlaces[pair], e.index(half * stepBytes));
+    LLVM::StoreOp::create(b, loc, both, code.advance(to, place), 8);
   }
 
   /// Two codes of line `row` (0, or 1 for that 8 below), in the low bits of a
   /// word's halves: of pair number `pair` in half number `half` of the unit.
   Value codesOf(ArrayRef<Value> words, int64_t row, int64_t half,
                 int64_t pair) {
-    if (format.low.bits == 8)
+    if (format->low.bits == 8)
       return masked(shifted(words[2 * half + row], 8 * pair), 0x00ff00ff);
-    if (format.high.bits == 0)
+    if (format->high.bits == 0)
       return masked(shifted(words[row], 8 * half + 4 * pair), 0x000f000f);
     if (half == 0 || row == 0)
       return masked(shifted(words[2 * half + row], 6 * pair), 0x003f003f);
@@ -252,7 +286,7 @@ private:
   /// the products, or null.
   std::pair<Value, Value> scalesOf(ArrayRef<Value> scales, int64_t row,
                                    int64_t half) {
-    switch (format.type) {
+    switch (format->type) {
     case ::kf::DataType::Q4_K: {
       Value own = shifted(scales[0], 16 * row);
       Value rest = masked(shifted(scales[1], 8 * row), 15);
@@ -281,7 +315,7 @@ private:
   /// The values of two codes, as a word.
   Value valuesOf(Value codes, std::pair<Value, Value> scales) {
     auto [scale, rest] = scales;
-    const int64_t zero = ::kf::PackedBlock(format).zero;
+    const int64_t zero = ::kf::PackedBlock(*format).zero;
     Value numbers =
         pairOf(arith::OrIOp::create(b, loc, codes, e.word(0x64006400)));
     numbers = arith::SubFOp::create(b, loc, numbers,
@@ -334,9 +368,10 @@ private:
   Location loc;
   WarpOps code;
   const MmaShape &mma;
-  const ::kf::BlockFormat &format;
+  const ::kf::BlockFormat *format;
   const FragmentTile tile;
   Value lane, group, inGroup; // of this thread; 4 lanes are a group
+  int64_t blockTiles = 0;     // of K
   int64_t lastColumn = 0;     // with which a stage begins
   SmallVector<Item> items;
   SmallVector<Value> pairPlaces; // [2], in a step's tile

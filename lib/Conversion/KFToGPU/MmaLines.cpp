@@ -190,7 +190,7 @@ std::unique_ptr<MmaLines> mlir::kf::createMmaLines(GPUEmitter &e, MatmulOp op,
                      "an argument of the kernel has it");
       return nullptr;
     }
-    if (isa<QuantType>(type.getElementType()))
+    if (isa<QuantType, Float8E4M3FNType>(type.getElementType()))
       return createMmaBlockLines(e, product, argument, column, offset);
     return std::make_unique<FragmentLines>(e, op, product, columns, offset,
                                            argument, column);

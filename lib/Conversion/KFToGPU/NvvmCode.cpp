@@ -105,6 +105,89 @@ SmallVector<Value> NvvmCode::multiplyAdd(Type element, ValueRange left,
   return values;
 }
 
+/// Whether the chip that `op` is compiled for converts f8E4M3FN: with the PTX
+/// that is written, those from sm_90 on.
+static bool convertsFloat8(Operation *op) {
+  auto target = op->getParentOfType<ModuleOp>()->getAttrOfType<CudaTargetAttr>(
+      kTargetAttrName);
+  unsigned number = 0;
+  return target &&
+         !target.getChip()
+              .drop_front(StringRef("sm_").size())
+              .take_while(llvm::isDigit)
+              .getAsInteger(10, number) &&
+         number >= 90;
+}
+
+std::pair<Value, Value> NvvmCode::widenFloat8(Value codes) {
+  Type word = b.getI32Type();
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(
+        b, loc, b.getI32IntegerAttr(static_cast<int32_t>(value)));
+  };
+  if (convertsFloat8(e.kernel)) {
+    auto convert = [&](Value pair) -> Value {
+      Value low = arith::TruncIOp::create(b, loc, b.getI16Type(), pair);
+      return LLVM::InlineAsmOp::create(
+                 b, loc, TypeRange(word), ValueRange(low),
+                 "cvt.rn.f16x2.e4m3x2 $0, $1;", "=r,h",
+                 /*has_side_effects=*/false, /*is_align_stack=*/false,
+                 LLVM::tailcallkind::TailCallKind::None,
+                 LLVM::AsmDialectAttr::get(b.getContext(),
+                                           LLVM::AsmDialect::AD_ATT),
+                 ArrayAttr())
+          .getResult(0);
+    };
+    Value high = arith::ShRUIOp::create(b, loc, codes, constant(16));
+    return {convert(codes), convert(high)};
+  }
+  auto masked = [&](Value x, int64_t mask) -> Value {
+    return arith::AndIOp::create(b, loc, x, constant(mask));
+  };
+  auto pairType = VectorType::get({2}, b.getF16Type());
+  Value bias = arith::ConstantOp::create(
+      b, loc, DenseElementsAttr::get(pairType, b.getF16FloatAttr(256.0)));
+  auto convert = [&](int64_t selector) -> Value {
+    // Codes in the high bytes of both halves.
+    Value high = LLVM::CallIntrinsicOp::create(
+                     b, loc, word, b.getStringAttr("llvm.nvvm.prmt"),
+                     ValueRange{codes, constant(0), constant(selector)})
+                     .getResult(0);
+    Value magnitude =
+        masked(arith::ShRUIOp::create(b, loc, high, constant(1)), 0x3f803f80);
+    // 7 ones, which overflow alone, are the NaN.
+    Value overflow =
+        masked(arith::AddIOp::create(b, loc, magnitude, constant(0x00800080)),
+               0x40004000);
+    Value bits = arith::OrIOp::create(b, loc, magnitude,
+                                      masked(high, int64_t(0x80008000)));
+    bits = arith::OrIOp::create(b, loc, bits, overflow);
+    // Half precision has a bias of 15, not of 7.
+    Value values = arith::MulFOp::create(
+        b, loc, LLVM::BitcastOp::create(b, loc, pairType, bits), bias);
+    return LLVM::BitcastOp::create(b, loc, word, values);
+  };
+  return {convert(0x1404), convert(0x3424)};
+}
+
+//===----------------------------------------------------------------------===//
+// Clusters
+//===----------------------------------------------------------------------===//
+
+Value NvvmCode::pointerInCluster(Value pointer, Value rank) {
+  auto type = LLVM::LLVMPointerType::get(
+      b.getContext(),
+      static_cast<unsigned>(NVVM::NVVMMemorySpace::SharedCluster));
+  return NVVM::MapaOp::create(
+      b, loc, type, pointer,
+      arith::IndexCastOp::create(b, loc, b.getI32Type(), rank));
+}
+
+void NvvmCode::clusterBarrier() {
+  NVVM::ClusterArriveOp::create(b, loc, b.getUnitAttr());
+  NVVM::ClusterWaitOp::create(b, loc, b.getUnitAttr());
+}
+
 //===----------------------------------------------------------------------===//
 // Warpgroups
 //===----------------------------------------------------------------------===//
@@ -137,11 +220,10 @@ void NvvmCode::fenceShared() {
   assembly("fence.proxy.async.shared::cta;", "~{memory}", {}, {});
 }
 
-Value NvvmCode::describeRows(Value pointer) {
-  // In units of 16 bytes: the address; from bit 16 on, a distance within rows,
-  // which those of 128 bytes do not use; from bit 32 on, that of 8 rows. Bit 62
-  // says how chunks change places.
-  constexpr uint64_t rest = uint64_t(1) << 62 | uint64_t(64) << 32 | 1 << 16;
+/// In units of 16 bytes: the address; what `rest` says from bit 16 on; from bit
+/// 32 on, the distance of 8 rows. Bit 62 says how chunks change places.
+Value NvvmCode::describe(Value pointer, uint64_t rest) {
+  rest |= uint64_t(1) << 62 | uint64_t(64) << 32;
   Type type = b.getI64Type();
   Value address = LLVM::PtrToIntOp::create(b, loc, b.getI32Type(), pointer);
   Value chunk = arith::ShRUIOp::create(
@@ -152,6 +234,15 @@ Value NvvmCode::describeRows(Value pointer) {
       b, loc, wide,
       arith::ConstantOp::create(
           b, loc, b.getI64IntegerAttr(static_cast<int64_t>(rest))));
+}
+
+Value NvvmCode::describeRows(Value pointer) {
+  // A distance within rows, which those of 128 bytes do not use.
+  return describe(pointer, 1 << 16);
+}
+
+Value NvvmCode::describeColumns(Value pointer, int64_t bytes) {
+  return describe(pointer, static_cast<uint64_t>(bytes) / 16 << 16);
 }
 
 void NvvmCode::fenceWarpgroup() {
@@ -182,7 +273,7 @@ static LLVM::LLVMStructType structOf(OpBuilder &b, int64_t count) {
 
 SmallVector<Value> NvvmCode::beginProducts(Type element, ValueRange left,
                                            Value rows, int64_t step,
-                                           ValueRange sums) {
+                                           ValueRange sums, bool isTransposed) {
   const int64_t count = sums.size();
   auto operand = [](int64_t number) { return "$" + std::to_string(number); };
   const std::string type = element.isF16() ? "f16" : "bf16";
@@ -194,12 +285,14 @@ SmallVector<Value> NvvmCode::beginProducts(Type element, ValueRange left,
   text += "}, {";
   for (int64_t i = 0; i < 4; ++i)
     text += (i ? ", " : "") + operand(count + i);
-  // Added to the sums; nothing negated, rows along K.
-  text += "}, " + operand(count + 4) + ", 1, 1, 1, 0;";
-  // A step of 16 is two units of 16 bytes.
+  // Added to the sums; nothing negated.
+  text +=
+      "}, " + operand(count + 4) + ", 1, 1, 1, " + (isTransposed ? "1;" : "0;");
+  // A step of 16, in units of 16 bytes: 32 bytes of each row, or 16 rows.
   Value from = arith::AddIOp::create(
       b, loc, rows,
-      arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(2 * step)));
+      arith::ConstantOp::create(
+          b, loc, b.getI64IntegerAttr((isTransposed ? 128 : 2) * step)));
   SmallVector<Value> operands(left);
   operands.push_back(from);
   llvm::append_range(operands, sums);

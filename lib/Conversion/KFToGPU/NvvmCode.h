@@ -53,6 +53,18 @@ public:
   SmallVector<Value> multiplyAdd(Type element, ValueRange left,
                                  ValueRange right, ValueRange sums);
 
+  /// The values of the four codes of f8E4M3FN in a word, as pairs of f16: of
+  /// the two lowest bytes, and of the others.
+  std::pair<Value, Value> widenFloat8(Value codes);
+
+  // Of sm_90: workgroups of a cluster.
+
+  /// Where `pointer`, of shared memory, is in that of workgroup number `rank`
+  /// (index) of the cluster.
+  Value pointerInCluster(Value pointer, Value rank);
+  /// Waits for all threads of the cluster, whose writes are seen then.
+  void clusterBarrier();
+
   // Of sm_90a: 4 warps (a warpgroup) multiply together, and go on while they
   // do.
 
@@ -64,14 +76,19 @@ public:
   /// What beginProducts() takes for rows of 64 elements at `pointer`, where
   /// chunk c of 16 bytes of row r is in place c xor r % 8 of its 128 bytes.
   Value describeRows(Value pointer);
+  /// The same of columns, for products with 16 of the rows that lie there:
+  /// those from number 64 on are in another such block, `bytes` behind.
+  Value describeColumns(Value pointer, int64_t bytes);
   /// Orders registers with what follows.
   void fenceWarpgroup();
   /// Starts to add the products of 64 lines, of which each warp has 16, and as
   /// many rows as there are `sums` (4 for 8 rows) along 16 columns, from number
-  /// 16 * `step` of the rows' on. `left` and sums are as multiplyAdd()'s;
+  /// 16 * `step` of the rows' on; or as many columns along 16 rows, from that
+  /// number on, where `isTransposed`. `left` and sums are as multiplyAdd()'s;
   /// neither is to be touched before the wait.
   SmallVector<Value> beginProducts(Type element, ValueRange left, Value rows,
-                                   int64_t step, ValueRange sums);
+                                   int64_t step, ValueRange sums,
+                                   bool isTransposed = false);
   void commitProducts();
   /// Waits until at most `groups` groups of products are under way.
   void waitForProducts(int64_t groups);
@@ -84,6 +101,7 @@ protected:
   Location loc;
 
 private:
+  Value describe(Value pointer, uint64_t rest);
   Value assembly(StringRef text, StringRef constraints, Type result,
                  ValueRange operands);
 };

@@ -71,7 +71,8 @@ private:
                             "an argument");
     element = cast<RankedTensorType>(weight.getType()).getElementType();
     auto quant = dyn_cast<QuantType>(element);
-    if (quant)
+    isFloat8 = isa<Float8E4M3FNType>(element);
+    if (quant || isFloat8)
       element = b.getF16Type();
     auto vector = VectorType::get({4}, b.getI32Type());
     xMemory = e.workgroupMemory(stream.xVectors(), vector);
@@ -105,8 +106,10 @@ private:
     for (int64_t number = 0; number < stream.columnTiles(); ++number)
       xOfLane.push_back(e.add(e.scaled(columnOf(number), 4), inGroup));
     if (quant) {
-      operands = {lane,    group,   inGroup,
-                  xMemory, xOfLane, code.workgroupBytes(4 * stream.xSums())};
+      operands = {{lane, group, inGroup},
+                  xMemory,
+                  xOfLane,
+                  code.workgroupBytes(4 * stream.xSums())};
       blockTiles.emplace(e, operands, getStorage(quant.getFormat()));
     }
 
@@ -209,8 +212,8 @@ private:
           offset = e.select(isInside, offset,
                             e.sub(e.index(0), e.scaled(own, tileBytes)));
         }
-        copyTile(code.advance(to, i * tileBytes), code.advance(source, offset),
-                 bytes);
+        code.copyTile(code.advance(to, i * tileBytes),
+                      code.advance(source, offset), tileBytes, lane, bytes);
       }
     };
     e.ifThen(e.isLess(cursor.number, total), [&] {
@@ -222,20 +225,6 @@ private:
                    [&] { copyBlock(number); });
     });
     code.commitCopies();
-  }
-
-  /// Copies this lane's part of a tile, or fills it with zeros.
-  void copyTile(Value to, Value from, Value bytes) {
-    constexpr int64_t warpBytes = vectorBytes * StreamShape::lanes;
-    for (int64_t at = 0; at < tileBytes; at += warpBytes) {
-      auto copy = [&] {
-        code.copyAsync(code.advance(to, at), code.advance(from, at), bytes);
-      };
-      if (tileBytes - at >= warpBytes)
-        copy();
-      else
-        e.ifThen(e.isLess(lane, e.index((tileBytes - at) / vectorBytes)), copy);
-    }
   }
 
   //===--------------------------------------------------------------------===//
@@ -318,7 +307,7 @@ private:
     SmallVector<Value> tiles;
     SmallVector<StreamBlocks::Tile> tilesOfBlocks;
     if (blockTiles) {
-      syncLanes(); // they read what others have copied
+      code.syncLanes(); // they read what others have copied
       Value pointer = code.pointerTo(ring);
       for (int64_t i = 0; i < count; ++i)
         tilesOfBlocks.push_back(blockTiles->load(
@@ -347,6 +336,8 @@ private:
               tilesOfBlocks[number * stream.tiles + i],
               e.scaled(e.add(firstTile, e.index(i)), pairs),
               MutableArrayRef(sums).slice(number * ofBlock, ofBlock));
+    } else if (isFloat8) {
+      multiplyFloat8(tiles, firstTile, sums);
     } else {
       multiplyPlain(tiles, e.div(firstTile, 2), sums);
     }
@@ -385,9 +376,42 @@ private:
     }
   }
 
+  /// The same of f8E4M3FN, a tile of which has the columns of a pair.
+  void multiplyFloat8(ArrayRef<Value> tiles, Value firstPair,
+                      MutableArrayRef<Value> sums) {
+    for (int64_t pair = 0; pair < stream.tiles; ++pair) {
+      SmallVector<SmallVector<Value>> left[2]; // by half and row block
+      for (int64_t block = 0; block < stream.warpBlocks; ++block) {
+        SmallVector<Value> codes = wordsOf(tiles[block * stream.tiles + pair]);
+        for (int64_t half = 0; half < 2; ++half) {
+          auto [upper, upperNext] = code.widenFloat8(codes[2 * half]);
+          auto [lower, lowerNext] = code.widenFloat8(codes[2 * half + 1]);
+          left[half].push_back({upper, lower, upperNext, lowerNext});
+        }
+      }
+      Value place =
+          e.scaled(e.add(firstPair, e.index(pair)), 2 * stream.rows * 4);
+      for (auto [number, column] : llvm::enumerate(xOfLane)) {
+        SmallVector<Value> x = wordsOf(
+            memref::LoadOp::create(b, loc, xMemory, e.add(place, column)));
+        for (int64_t half = 0; half < 2; ++half)
+          for (int64_t block = 0; block < stream.warpBlocks; ++block) {
+            MutableArrayRef<Value> own =
+                sums.slice(4 * (block * stream.columnTiles() + number), 4);
+            llvm::copy(code.multiplyAdd(element, left[half][block],
+                                        ArrayRef(x).slice(2 * half, 2), own),
+                       own.begin());
+          }
+      }
+    }
+  }
+
   //===--------------------------------------------------------------------===//
   // Rows of x
   //===--------------------------------------------------------------------===//
+
+  /// Whether a lane's columns are neighbours of 4, as codes in its words are.
+  bool hasQuads() const { return blockTiles || isFloat8; }
 
   /// The column of x in memory, part * rows + row, that this lane multiplies in
   /// column tile `number`; some other one where there is none, whose sums
@@ -407,7 +431,7 @@ private:
   /// Splits a chunk's columns of all rows into the two parts, in the order of
   /// the right operand: [pairs of tiles][parts][rows][4] vectors, of which each
   /// has words of columns 2 t, 2 t + 8, 2 t + 16 and 2 t + 24; where the weight
-  /// has blocks, of 4 t, 4 t + 2, 4 t + 16 and 4 t + 18.
+  /// has codes of 8 bits or less, of 4 t, 4 t + 2, 4 t + 16 and 4 t + 18.
   void stageX(Value round, Value slice) {
     // Loads of some vectors are under way at a time.
     const int64_t units = stream.chunkColumns() / perUnit;
@@ -462,11 +486,10 @@ private:
           e.add(e.scaled(step, stream.warps * stream.stepColumns()), ofShare);
     }
     unit.line = e.div(column, stream.lineColumns());
-    // A lane's columns: neighbours of 2, or, of blocks, of 4.
-    column = e.add(column, e.scaled(unit.inPair, blockTiles ? 4 : 2));
+    column = e.add(column, e.scaled(unit.inPair, hasQuads() ? 4 : 2));
     unit.squares = e.f32(0.0);
     for (int64_t i = 0; i < 4; ++i) {
-      const int64_t offset = blockTiles ? 16 * (i / 2) + 2 * (i % 2) : 8 * i;
+      const int64_t offset = hasQuads() ? 16 * (i / 2) + 2 * (i % 2) : 8 * i;
       for (int64_t k = offset; k < offset + 2; ++k)
         unit.values.push_back(
             loadColumn(unit.row, e.add(column, e.index(k)), unit.squares));
@@ -694,9 +717,6 @@ private:
         e.f32(1 / (halfScale * (blockTiles ? StreamBlocks::codeScale : 1))));
   }
 
-  /// What a warp's lanes have copied and read is seen by the others.
-  void syncLanes() { NVVM::SyncWarpOp::create(b, loc, e.word(-1)); }
-
   //===--------------------------------------------------------------------===//
   // Arithmetic
   //===--------------------------------------------------------------------===//
@@ -722,7 +742,8 @@ private:
   StreamOperands operands;                // of blocks
   std::optional<StreamBlocks> blockTiles; // where the weight has blocks
   RmsNormOp norm;                         // where sums are scaled
-  Type element;                           // of the weight; f16 for blocks
+  Type element; // of the weight; f16 for blocks and f8E4M3FN
+  bool isFloat8 = false;
 
   Value xMemory, ring, sumMemory, squares, scales;
   Value lane, warp, group, inGroup; // of this thread; 4 lanes are a group

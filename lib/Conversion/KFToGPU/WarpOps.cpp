@@ -33,6 +33,8 @@ Value WarpOps::combineLanes(Value value, int64_t first, int64_t end,
   return value;
 }
 
+void WarpOps::syncLanes() { NVVM::SyncWarpOp::create(b, loc, integer(-1)); }
+
 //===----------------------------------------------------------------------===//
 // Numbers
 //===----------------------------------------------------------------------===//
@@ -85,6 +87,11 @@ std::pair<Value, Value> WarpOps::split(Type element, Value first,
 // Memory
 //===----------------------------------------------------------------------===//
 
+Value WarpOps::ballot(Value condition) {
+  return NVVM::VoteSyncOp::create(b, loc, i32, integer(-1), condition,
+                                  NVVM::VoteSyncKind::ballot);
+}
+
 SmallVector<Value> WarpOps::loadRegisters(Value pointer, int64_t bytes,
                                           bool isVolatile) {
   auto read = [&](Type type) -> Value {
@@ -107,4 +114,16 @@ void WarpOps::storeRegisters(ValueRange registers, Value pointer) {
   auto type = VectorType::get({4}, i32);
   Value all = vector::FromElementsOp::create(b, loc, type, registers);
   LLVM::StoreOp::create(b, loc, all, pointer, /*alignment=*/16);
+}
+
+void WarpOps::copyTile(Value to, Value from, int64_t bytes, Value lane,
+                       Value each) {
+  constexpr int64_t vectorBytes = 16, warpBytes = 32 * vectorBytes;
+  for (int64_t at = 0; at < bytes; at += warpBytes) {
+    auto copy = [&] { copyAsync(advance(to, at), advance(from, at), each); };
+    if (bytes - at >= warpBytes)
+      copy();
+    else
+      e.ifThen(e.isLess(lane, e.index((bytes - at) / vectorBytes)), copy);
+  }
 }

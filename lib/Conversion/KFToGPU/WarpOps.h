@@ -28,9 +28,14 @@ public:
   /// `value` (i32 or f32) of lane number (own xor `mask`).
   Value exchange(Value value, int64_t mask);
   using CombineFn = function_ref<Value(Value, Value)>;
+  /// A bit for each lane: its `condition`.
+  Value ballot(Value condition);
   /// `value` of all lanes whose numbers differ in the bits [first, end) alone.
   Value combineLanes(Value value, int64_t first, int64_t end,
                      CombineFn combine);
+
+  /// What a warp's lanes have copied and read is seen by the others.
+  void syncLanes();
 
   //===--- Numbers -------------------------------------------------------===//
 
@@ -56,6 +61,11 @@ public:
                                    bool isVolatile = false);
   /// Four registers to 16 bytes of memory, at a multiple of 16.
   void storeRegisters(ValueRange registers, Value pointer);
+
+  /// Starts to copy what this lane has of a warp's tile of `bytes`: 16 bytes
+  /// from `from` on, which is its own, and those that lie as many warps'
+  /// behind. Where `each` (i32) is 0, they are zeros.
+  void copyTile(Value to, Value from, int64_t bytes, Value lane, Value each);
 
 private:
   Type i32;

@@ -29,7 +29,7 @@ public:
 
 private:
   LogicalResult computeRows(int64_t most) override {
-    blocks.bind(weights, panel, extent, readsOnce() ? kPrefetchBytes : 0);
+    blocks.bind(weights, panel, extent, prefetches());
     return FloatMatmulEmitter::computeRows(most);
   }
 

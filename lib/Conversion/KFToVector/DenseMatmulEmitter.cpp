@@ -29,6 +29,8 @@ public:
 private:
   void readLayout(LayoutAttr layout) override {
     interleaved = layout.getInterleave() != 0;
+    isFloat8 = isa<Float8E4M3FNType>(
+        cast<RankedTensorType>(op.getW().getType()).getElementType());
   }
 
   bool isFloats() const override {
@@ -39,13 +41,13 @@ private:
     SmallVector<Value> vectors;
     Type element = cast<MemRefType>(weights.getType()).getElementType();
     for (int64_t group = 0; group < groups; ++group) {
-      if (readsOnce())
-        prefetch(p, group, k, element.getIntOrFloatBitWidth() / 8);
+      prefetch(p, group, k, element.getIntOrFloatBitWidth() / 8);
       for (int64_t column = 0; column < panel;
            column += interleaved ? 2 * lanes : lanes) {
         SmallVector<Value> indices = {p, e.index(group), k, e.index(column)};
         if (!interleaved) {
-          vectors.push_back(e.loadMemref(weights, indices, lanes));
+          Value stored = e.loadMemref(weights, indices, lanes);
+          vectors.push_back(isFloat8 ? e.widenFloat8(stored) : stored);
           continue;
         }
         // Low and high halves of 32-bit lanes are f32's upper 16 bits.
@@ -69,18 +71,20 @@ private:
     return vectors;
   }
 
-  /// Prefetches as many lines as row `k` of the panel has, of a row behind it.
+  /// Prefetches as many lines as row `k` of the panel has, of rows behind it.
   void prefetch(Value p, int64_t group, Value k, int64_t elementBytes) {
     int64_t rowBytes = panel * elementBytes;
-    Value row = e.add(k, e.index(llvm::divideCeil(kPrefetchBytes, rowBytes)));
-    for (int64_t at = 0; at < rowBytes; at += 64)
-      memref::PrefetchOp::create(
-          b, loc, weights,
-          ValueRange{p, e.index(group), row, e.index(at / elementBytes)},
-          /*isWrite=*/false, /*localityHint=*/3, /*isDataCache=*/true);
+    for (auto [ahead, locality] : prefetches()) {
+      Value row = e.add(k, e.index(llvm::divideCeil(ahead, rowBytes)));
+      for (int64_t at = 0; at < rowBytes; at += 64)
+        memref::PrefetchOp::create(
+            b, loc, weights,
+            ValueRange{p, e.index(group), row, e.index(at / elementBytes)},
+            /*isWrite=*/false, locality, /*isDataCache=*/true);
+    }
   }
 
-  bool interleaved = false;
+  bool interleaved = false, isFloat8 = false;
 };
 
 } // namespace

@@ -75,7 +75,7 @@ SmallVector<Value> FloatMatmulEmitter::sumTile(Value p, Value firstRow) {
         e.index(first), e.index(end), e.index(steps), acc,
         [&](Value k, ValueRange args) {
           SmallVector<Value> into(args);
-          if (unpacks())
+          if (prefetchesNext())
             prefetchNext(p, firstRow,
                          arith::DivUIOp::create(b, loc, k, e.index(unroll)),
                          llvm::divideCeil(extent, unroll));

@@ -52,7 +52,7 @@ private:
   //===--- Rows -----------------------------------------------------------===//
 
   LogicalResult computeRows(int64_t most) override {
-    blocks.bind(weights, panel, extent, readsOnce() ? kPrefetchBytes : 0);
+    blocks.bind(weights, panel, extent, prefetches());
     int64_t subBlocks = extent / format.subBlock;
     if (op.getScales()) {
       if (failed(bindRows()))
@@ -277,6 +277,10 @@ private:
 
   //===--- Sums -----------------------------------------------------------===//
 
+  /// With several rows a unit takes so long that memory would idle between the
+  /// lines of one and of the next, were they all asked for by it.
+  bool prefetchesNext() const override { return tileRows > 1 || mostTiles > 1; }
+
   /// Many rows: a group after the other, whose sums are in registers alone.
   SmallVector<Value> sumTile(Value p, Value firstRow) override {
     int64_t all = vectorsPerRow();
@@ -297,7 +301,13 @@ private:
                                 PackedPanel::Vectors vectors) {
     SmallVector<Value> zeros(tileRows * vectors.count,
                              e.splat(e.f32(0.0), lanes));
+    // The groups of several rows, one after the other, are parts of one tile.
+    int64_t units = extent / unit,
+            steps = units * vectorsPerRow() / vectors.count;
+    int64_t firstStep = units * vectors.first / vectors.count;
     auto sumUnit = [&](Value u, ValueRange state) {
+      if (prefetchesNext())
+        prefetchNext(p, firstRow, e.add(u, e.index(firstStep)), steps);
       SmallVector<Value> sums(state);
       for (int64_t sub = 0; sub < blocks.subBlocksPerUnit(); ++sub)
         addSubBlock(firstRow, u, sub,
@@ -308,12 +318,8 @@ private:
     };
     if (!unpacks())
       return blocks.forUnits(p, vectors, zeros, sumUnit);
-    auto units = e.loop(e.index(0), e.index(extent / unit), e.index(1), zeros,
-                        [&](Value u, ValueRange state) {
-                          prefetchNext(p, firstRow, u, extent / unit);
-                          return sumUnit(u, state);
-                        });
-    return SmallVector<Value>(units.getResults());
+    auto loop = e.loop(e.index(0), e.index(units), e.index(1), zeros, sumUnit);
+    return SmallVector<Value>(loop.getResults());
   }
 
   /// Adds what a row's minimums of sub-block `number` make.

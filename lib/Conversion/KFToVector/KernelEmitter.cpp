@@ -20,8 +20,9 @@ using namespace mlir::kf;
 
 /// What an element of a tensor of `element` is in memory.
 static Type storedElement(Type element) {
-  return element.isInteger(1) ? IntegerType::get(element.getContext(), 8)
-                              : element;
+  return element.isInteger(1) || isa<Float8E4M3FNType>(element)
+             ? IntegerType::get(element.getContext(), 8)
+             : element;
 }
 
 /// Where kernel argument or result `type` lies in memory.
@@ -51,7 +52,7 @@ static MemRefType storageType(Type type) {
   int64_t panels = llvm::divideCeil(shape[rank - 2], panel);
   if (!format)
     return MemRefType::get({panels, groups, shape[rank - 1], panel},
-                           tensor.getElementType());
+                           storedElement(tensor.getElementType()));
   return MemRefType::get({panels, groups, shape[rank - 1] / format->elements,
                           panel * ::kf::PackedBlock(*format).bytes},
                          byte);
@@ -131,7 +132,8 @@ LogicalResult KernelEmitter::createFunction() {
                    isa<Float32Type, Float16Type, BFloat16Type, Float64Type>(
                        tensor.getElementType()) ||
                    hasStorage(tensor.getElementType()) ||
-                   (isa<QuantType>(tensor.getElementType()) && !isResult);
+                   (isa<QuantType, Float8E4M3FNType>(tensor.getElementType()) &&
+                    !isResult);
     if (!hasCode)
       return kernel.emitError("convert-kf-to-vector: no vector code for ")
              << (isResult ? "a result of " : "an argument of ") << type
@@ -140,6 +142,10 @@ LogicalResult KernelEmitter::createFunction() {
     types.push_back(storageType(type));
     return success();
   };
+  if (Operation *op = findFloat8Arithmetic(kernel))
+    return op->emitError("convert-kf-to-vector: no vector code for '")
+           << op->getName() << "' on f8E4M3FN, which only the weights of "
+           << "kf.matmul are; use --device=reference";
   for (Type type : kernel.getArgumentTypes())
     if (failed(add(type, /*isResult=*/false)))
       return failure();
@@ -244,6 +250,8 @@ Value KernelEmitter::loadStored(Type element, Value memref, ValueRange indices,
   Value first = indices.empty() ? index(0) : Value();
   Value value =
       loadMemref(memref, first ? ValueRange(first) : indices, width, mask);
+  if (isa<Float8E4M3FNType>(element))
+    return widenFloat8(value);
   if (!element.isInteger(1))
     return value;
   Value zero =

@@ -16,12 +16,9 @@
 #define KF_LIB_CONVERSION_KFTOVECTOR_MATMULEMITTER_H
 
 #include "KernelEmitter.h"
+#include "WeightPrefetch.h"
 
 namespace mlir::kf {
-
-/// Bytes of a panel that are prefetched ahead of those that are multiplied: as
-/// many as memory's latency takes to read. More of them are no faster.
-inline constexpr int64_t kPrefetchBytes = 4096;
 
 class MatmulEmitter {
 public:

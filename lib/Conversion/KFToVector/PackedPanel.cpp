@@ -49,15 +49,13 @@ PackedPanel::forUnits(Value p, Vectors read, ValueRange inits,
     }
     Value firstUnit = e.mul(block, e.index(units));
     int64_t header = packed.firstUnit * panel;
-    if (ahead)
-      prefetch(e.index(0), header);
+    prefetch(e.index(0), header);
     auto inUnit = [&](Value number, ValueRange args) {
       unitIndex = number;
       loaded.clear();
       int64_t unitBytes = packed.unitBytes * panel;
-      if (ahead)
-        prefetch(e.add(e.mul(number, e.index(unitBytes)), e.index(header)),
-                 unitBytes);
+      prefetch(e.add(e.mul(number, e.index(unitBytes)), e.index(header)),
+               unitBytes);
       return body(e.add(firstUnit, number), args);
     };
     if (units == 1)
@@ -138,17 +136,36 @@ Value PackedPanel::loadOfUnit(int64_t v, int64_t offset, int64_t number,
   return loadRow(v, column, packed.firstUnit + offset + number * size, size);
 }
 
-/// Prefetches `bytes` of each group behind those from `column` of the block on.
+/// Prefetches lines of each group behind `bytes` that are read from `column` of
+/// the block on.
 void PackedPanel::prefetch(Value column, int64_t bytes) {
-  int64_t perGroup = panel / e.lanes;
+  // [panels, groups, blocks, bytes]
+  ArrayRef<int64_t> sizes = cast<MemRefType>(weights.getType()).getShape();
+  int64_t groupBytes = sizes[2] * sizes[3], perGroup = panel / e.lanes;
+  // Behind the end of one of several groups that are read side by side comes
+  // the same group of the next panel.
+  auto skipGroups = [&](int64_t ahead) -> Value {
+    if (vectors.count == perGroup)
+      return column;
+    Value position = e.add(e.mul(blockIndex, e.index(sizes[3])), column);
+    Value isBehind = arith::CmpIOp::create(
+        b, loc, arith::CmpIPredicate::uge, position,
+        e.index(std::max<int64_t>(groupBytes - ahead, 0)));
+    Value next = e.add(column, e.index((sizes[1] - 1) * groupBytes));
+    return e.select(isBehind, next, column);
+  };
+  SmallVector<Value> columns;
+  for (auto [ahead, locality] : prefetches)
+    columns.push_back(e.add(skipGroups(ahead), e.index(ahead)));
   for (int64_t v = vectors.first; v < vectors.first + vectors.count;
        v += perGroup)
     for (int64_t at = 0; at < bytes; at += 64)
-      memref::PrefetchOp::create(
-          b, loc, weights,
-          ValueRange{panelIndex, e.index(v / perGroup), blockIndex,
-                     e.add(column, e.index(ahead + at))},
-          /*isWrite=*/false, /*localityHint=*/3, /*isDataCache=*/true);
+      for (auto [prefetch, from] : llvm::zip(prefetches, columns))
+        memref::PrefetchOp::create(
+            b, loc, weights,
+            ValueRange{panelIndex, e.index(v / perGroup), blockIndex,
+                       e.add(from, e.index(at))},
+            /*isWrite=*/false, prefetch.locality, /*isDataCache=*/true);
 }
 
 Value PackedPanel::loadHalves(int64_t v, int64_t offset) {

@@ -15,6 +15,7 @@
 #define KF_LIB_CONVERSION_KFTOVECTOR_PACKEDPANEL_H
 
 #include "KernelEmitter.h"
+#include "WeightPrefetch.h"
 
 #include <map>
 
@@ -29,13 +30,14 @@ public:
   PackedPanel(KernelEmitter &e, const ::kf::BlockFormat &format)
       : format(format), packed(format), e(e), b(e.b), loc(e.loc) {}
 
-  /// The weight's memref, the panel's width, K, and how many bytes ahead of
-  /// those that are read others are prefetched; 0: none are.
-  void bind(Value memref, int64_t width, int64_t k, int64_t prefetched) {
+  /// The weight's memref, the panel's width, K, and how each line is
+  /// prefetched.
+  void bind(Value memref, int64_t width, int64_t k,
+            ArrayRef<WeightPrefetch> ahead) {
     weights = memref;
     panel = width;
     extent = k;
-    ahead = prefetched;
+    prefetches = ahead;
   }
 
   /// What the functions below read: vectors [first, first + count) of those of
@@ -83,7 +85,8 @@ private:
   OpBuilder &b;
   Location loc;
   Value weights;
-  int64_t panel = 0, extent = 0, ahead = 0;
+  int64_t panel = 0, extent = 0;
+  ArrayRef<WeightPrefetch> prefetches;
   Vectors vectors = {};
   Value panelIndex, blockIndex, unitIndex;
   SmallVector<Value> d, m; // of the current block

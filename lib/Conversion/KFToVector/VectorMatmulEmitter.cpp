@@ -25,6 +25,16 @@ bool VectorMatmulEmitter::unpacks() const {
   return mostTiles >= fewestTiles && canUnpack();
 }
 
+ArrayRef<WeightPrefetch> VectorMatmulEmitter::prefetches() const {
+  ArrayRef<WeightPrefetch> all(kWeightPrefetches);
+  if (!readsOnce())
+    return {};
+  auto type = cast<MemRefType>(weights.getType());
+  int64_t bits = type.getNumElements() * type.getElementTypeBitWidth();
+  bool isSmall = bits < 8 * kFewestEarlyBytes;
+  return isSmall || prefetchesNext() ? all.take_back() : all;
+}
+
 void VectorMatmulEmitter::computePanels(Value firstPanel, Value panels) {
   Value tiles = e.ceilDiv(rows, tileRows);
   e.loop(panels, [&](Value p) {

@@ -38,6 +38,10 @@ protected:
   bool unpacks() const;
   /// Whether a workgroup reads what is packed once, from memory.
   bool readsOnce() const { return unpacks() || mostTiles <= 1; }
+  /// Whether prefetchNext() is called: where a panel is read for several tiles.
+  virtual bool prefetchesNext() const { return mostTiles > 1; }
+  /// How lines that a workgroup reads once are prefetched.
+  ArrayRef<WeightPrefetch> prefetches() const;
 
   /// While panel `p` is multiplied with the rows from `firstRow` on, which
   /// takes `steps` steps: prefetches step `step`'s share of the panel behind it

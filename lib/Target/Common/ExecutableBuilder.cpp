@@ -27,6 +27,8 @@ FailureOr<::kf::DataType> mlir::kf::toDataType(Type type) {
     return ::kf::DataType::BF16;
   if (type.isF64())
     return ::kf::DataType::F64;
+  if (isa<Float8E4M3FNType>(type))
+    return ::kf::DataType::F8E4M3;
   if (type.isInteger(1))
     return ::kf::DataType::I1;
   if (type.isInteger(8))

@@ -24,7 +24,6 @@ using namespace mlir::kf;
 
 namespace {
 
-constexpr int64_t kUsualMultiprocessors = 64;
 constexpr double kUsualHertz = 1.5e9, kUsualReadOfMultiprocessor = 1.5e10;
 
 /// Of a multiprocessor: lanes, threads that it holds, registers and bytes of
@@ -55,8 +54,7 @@ struct GroupCost {
 };
 
 struct Gpu {
-  Gpu(const ::kf::MachineRates &rates, int64_t count)
-      : multiprocessors(count > 0 ? count : kUsualMultiprocessors) {
+  Gpu(const ::kf::MachineRates &rates, int64_t count) : multiprocessors(count) {
     hertz = rates.f32FlopsPerSecond > 0
                 ? rates.f32FlopsPerSecond / (2 * kLanes * multiprocessors)
                 : kUsualHertz;
@@ -119,7 +117,9 @@ double secondsOfStream(KernelOp kernel, MatmulOp op, const KernelShape &shape,
       cast<RankedTensorType>(op.getX().getType()).getDimSize(1);
   const double steps =
       stream.passes() * stream.rounds() * stream.steps() * stream.warpBlocks;
-  const double staged = stream.rows * extent;
+  // In parts, x is staged for all row blocks that warps take at a time.
+  const double stagings = stream.chunks() > 1 ? stream.passes() : 1;
+  const double staged = stagings * stream.rows * extent;
   GroupCost group;
   group.bytes =
       steps * stream.warps * stream.tiles * stream.tileBytes + 4 * staged;
@@ -131,9 +131,35 @@ double secondsOfStream(KernelOp kernel, MatmulOp op, const KernelShape &shape,
   group.cycles =
       stream.warps * steps * (24 + stream.tiles * ofTile) * 32 / kLanes +
       staged * 4 / kLanes;
-  group.latency = stream.chunks() * (2 * kMemoryLatency + 2 * kBarrier) +
-                  steps * kMemoryLatency / (stream.stages - 1);
+  group.latency =
+      stagings * stream.chunks() * (2 * kMemoryLatency + 2 * kBarrier) +
+      steps * kMemoryLatency / (stream.stages - 1);
   group.registers += 8 * stream.tiles + 8 * stream.columnTiles();
+  return gpu.seconds(shape, group, groups, countBytes(kernel, tokens));
+}
+
+/// A few rows that warps hold: what a tile takes, and what adding up sums does.
+double secondsOfHeld(KernelOp kernel, MatmulOp op, const KernelShape &shape,
+                     const Gpu &gpu, int64_t tokens) {
+  const HeldShape &held = *shape.held;
+  const double groups = groupsOf(op, shape, tokens);
+  const double blocks = static_cast<double>(held.blocks * held.slices);
+  const double steps = blocks * held.steps;
+  const double staged = 2.0 * held.rows * held.slices * held.sliceColumns();
+  GroupCost group;
+  group.bytes = steps * held.warps * held.slotBytes() + staged;
+  const double ofTile = held.sumsOfX == StreamShape::Sums::None
+                            ? 2 + held.rowTiles()
+                            : 130 + 50 * held.rowTiles();
+  group.cycles =
+      held.warps *
+          (steps * (24 + held.tiles * ofTile) + blocks * 10 * held.rowTiles()) *
+          32 / kLanes +
+      staged / kLanes;
+  group.latency = held.slices * (2 * kMemoryLatency + 2 * kBarrier) +
+                  blocks / HeldShape::blocksAtOnce * kBarrier +
+                  steps * kMemoryLatency / static_cast<double>(held.stages - 1);
+  group.registers += static_cast<double>(held.words() + 4 * held.rowTiles());
   return gpu.seconds(shape, group, groups, countBytes(kernel, tokens));
 }
 
@@ -145,7 +171,7 @@ double secondsOfMatmul(KernelOp kernel, MatmulOp op, const KernelShape &shape,
   double groups = groupsOf(op, shape, tokens);
   double weightBytes =
       getArenaBytes(w, tokens).value_or(0) / (columns * shape.groups);
-  bool hasBlocks = isa<QuantType>(w.getElementType());
+  bool hasBlocks = isa<QuantType, Float8E4M3FNType>(w.getElementType());
   // To take an element of a weight apart: field, scale, conversion.
   double decode = hasBlocks ? 8 : w.getElementType().isF32() ? 0 : 1;
   double sums = shape.tileRows * shape.tileColumns * shape.groups;
@@ -196,13 +222,14 @@ GroupCost costOfFlashMma(const FlashMmaShape &mma, double rows, double seen) {
   double decode = mma.isQuantized ? 2.5 * mma.keys * dim / 16 : 0;
   if (mma.isStaged) {
     // A warp's part of the copies, and what it reads of them.
-    loads = 3 * loads / mma.rowWarps + 4 * mma.keys * dim * 2 / 512;
+    double read = mma.isForWarpgroups ? 0 : 4 * mma.keys * dim * 2 / 512;
+    loads = 3 * loads / mma.rowWarps + read;
     decode /= mma.rowWarps;
   }
+  const double rate = mma.isForWarpgroups ? kWarpgroupProducts : kMmaProducts;
   GroupCost group;
-  group.cycles =
-      passes * blocks * mma.rowWarps * mma.keyWarps *
-      (products / kMmaProducts + kWarpCycles * (loads + scores + decode));
+  group.cycles = passes * blocks * mma.rowWarps * mma.keyWarps *
+                 (products / rate + kWarpCycles * (loads + scores + decode));
   group.latency = passes * (blocks * (kMemoryLatency + 8 * kSharedLatency) +
                             kMemoryLatency + 6 * kBarrier);
   group.registers += dim / 2 + mma.keys + dim / 2;
@@ -229,8 +256,10 @@ double secondsOfMma(KernelOp kernel, MatmulOp op, const KernelShape &shape,
   GroupCost group;
   group.cycles = steps * std::max(products / rate, read / kSharedBytes) +
                  steps * kBarrier / 2 + mma.sums() * warps;
-  group.latency = steps * (kMemoryLatency / (mma.stages - 1) + kBarrier +
-                           2 * kSharedLatency);
+  // Warpgroups still read the stage before the one that they begin with.
+  const double ahead = mma.stages - (byWarpgroups ? 2 : 1);
+  group.latency =
+      steps * (kMemoryLatency / ahead + kBarrier + 2 * kSharedLatency);
   group.bytes = steps * mma.stageBytes() + 4.0 * shape.rows * shape.columns;
   group.registers += mma.sums() + 4 * mma.lineUnits() + 2 * mma.rowUnits() +
                      static_cast<double>(mma.stageBytes()) / 16 / 8;
@@ -252,6 +281,8 @@ double secondsOfFlash(CacheAttentionInterface op, const KernelShape &shape,
   double parts = 1;
   if (auto partial = dyn_cast<AttentionPartialOp>(op.getOperation()))
     parts = partial.getSplits();
+  else if (shape.flashMma)
+    parts = shape.flashMma->parts;
   double rowsOfGroup = std::min<double>(workgroup[0], rows) * workgroup[1];
   double passes = std::ceil(rowsOfGroup / flash.rows);
   double tiles = std::max(seen / parts / flash.keys, 1.0) + 0.5;
@@ -331,6 +362,7 @@ double mlir::kf::predictGpuSeconds(KernelOp kernel,
   for (Operation &op : kernel.getBody().front()) {
     if (auto matmul = dyn_cast<MatmulOp>(op))
       return shape->stream ? secondsOfStream(kernel, matmul, *shape, gpu, rows)
+             : shape->held ? secondsOfHeld(kernel, matmul, *shape, gpu, rows)
              : shape->mma  ? secondsOfMma(kernel, matmul, *shape, gpu, rows)
                            : secondsOfMatmul(kernel, matmul, *shape, gpu, rows);
     if (auto attention = dyn_cast<CacheAttentionInterface>(op))

@@ -162,6 +162,9 @@ private:
     for (int64_t width : {columns / 2, columns, 2 * columns, 4 * columns})
       if (width >= ofBlock && llvm::divideCeil(all, width) <= mostGroups)
         widths.insert(llvm::alignTo(width, ofBlock));
+    auto shape = getKernelShape(kernel, first, nullptr);
+    if (succeeded(shape) && shape->held)
+      return addHeld(*shape->held, first, widths);
     for (int64_t width : widths)
       for (int64_t warps : {4, 8, 12, 16})
         for (int64_t tiles : {1, 2, 4, 8})
@@ -171,12 +174,27 @@ private:
                                           stages, reduction));
   }
 
+  /// Where warps hold rows: other parts of them, too.
+  void addHeld(const HeldShape &held, StreamScheduleAttr first,
+               const std::set<int64_t> &widths) {
+    const int64_t rows = first.getWorkgroup()[0];
+    for (int64_t width : widths)
+      for (int64_t warps : {7, 8, 10, 12, 14, 16})
+        for (int64_t columns : {128, 256, 512})
+          for (int64_t tiles : {1, 2, 4, 8})
+            for (int64_t stages : {2, 3, 4, 6})
+              if (columns % (tiles * held.tileColumns) == 0)
+                add(StreamScheduleAttr::get(context, {rows, width}, warps,
+                                            tiles, stages, warps * columns));
+  }
+
   void addFlash(ScheduleAttrInterface first) {
     auto attention = find<CacheAttentionInterface>();
     auto q = cast<RankedTensorType>(attention.getQ().getType());
     int64_t rows = rowsOf(q);
     bool isPartial = isa<AttentionPartialOp>(attention.getOperation());
     SmallVector<int64_t> workgroup(first.getWorkgroup());
+    const int64_t parts = first.getParts();
     int64_t most = limits.mma ? mostMmaTokens : mostTokens;
     std::set<int64_t> tokensOfGroup = {workgroup[0]};
     if (!isPartial)
@@ -190,19 +208,21 @@ private:
           for (int64_t keys : {8, 16, 32, 64})
             add(FlashScheduleAttr::get(context, workgroup, keys, {threads}));
       if (limits.mma)
-        addFlashMma(workgroup);
+        addFlashMma(workgroup, count == 1 ? parts : 1);
     }
   }
 
-  /// Warps for the rows that there are, and others that divide the keys.
-  void addFlashMma(ArrayRef<int64_t> workgroup) {
+  /// Warps for the rows that there are, and others that divide the keys, as
+  /// the workgroups of a cluster do.
+  void addFlashMma(ArrayRef<int64_t> workgroup, int64_t mostParts) {
     int64_t rowWarps = llvm::divideCeil(workgroup[0] * workgroup[1], 16);
     for (int64_t x : {1, 2, 4, 8})
       for (int64_t y : {1, 2, 4, 8, 16})
         if (x < 2 * rowWarps && x * y <= 16)
           for (int64_t keys : {16, 32, 64})
-            add(FlashMmaScheduleAttr::get(context, workgroup, keys,
-                                          {32, x, y}));
+            for (int64_t parts = mostParts; parts > 0; parts /= 2)
+              add(FlashMmaScheduleAttr::get(context, workgroup, keys,
+                                            {32, x, y}, parts));
   }
 
   /// Other numbers of threads and of what they ask for at a time, and

@@ -15,6 +15,7 @@
 #include "kf/Target/Common/GpuSchedules.h"
 
 #include "kf/Conversion/KernelShape.h"
+#include "kf/Target/Common/SplitAttention.h"
 
 #include <numeric>
 
@@ -40,6 +41,10 @@ constexpr int64_t attentionThreads = 128, sampleThreads = 512;
 constexpr int64_t appendOfThread = 4;
 /// Logits of a thread that are worth another one.
 constexpr int64_t logitsOfThread = 16;
+/// Columns of 16 rows that a warp holds, or as many of fewer.
+constexpr int64_t heldColumns = 256;
+/// Warps of a workgroup that holds rows.
+constexpr int64_t mostHeldWarps = 16;
 /// Workgroup memory that #kf.stream does with where it can have as much.
 constexpr int64_t streamMemory = 48 * 1024;
 /// Keys of one softmax block, and query rows that share it.
@@ -50,9 +55,6 @@ constexpr int64_t mmaKeys = 16, mmaKeyWarps = 8;
 /// rows that share it.
 constexpr int64_t stagedKeys = 64, wideHead = 128;
 constexpr int64_t stagedRows = 128, fewStagedRows = 64;
-
-/// Multiprocessors of a GPU that does not say how many it has.
-constexpr int64_t usualMultiprocessors = 108;
 
 /// A tile on matrix units: rows of x and lines of the weight, and how long it
 /// takes for its size, relative to the first, measured on an H200.
@@ -129,6 +131,8 @@ private:
     if (!limits.mma || !hasFragments(w) || rows > kGpuFewRows ||
         w.getElementType().isF32() || op.getScales())
       return {};
+    if (rows > kGpuSplitRows && isRounded(op))
+      return selectHeld(op, rows);
     // Sums depend on them, so that they are the same for all numbers of rows.
     const int64_t memory = limits.memory, warps = 8;
     const bool hasBlocks = isa<QuantType>(w.getElementType());
@@ -137,8 +141,7 @@ private:
       rows = llvm::divideCeil(rows, 2);
     const int64_t ofBlock = ::kf::FragmentTile::rows / (op.getGlu() ? 2 : 1);
     const int64_t blocks = llvm::divideCeil(type.getDimSize(1), ofBlock);
-    const int64_t multiprocessors =
-        limits.multiprocessors > 0 ? limits.multiprocessors : 128;
+    const int64_t multiprocessors = limits.multiprocessors;
     // Row blocks of a workgroup: what leaves the least to the multiprocessor
     // that has most, and then the fewest.
     auto groupsOf = [&](int64_t width) {
@@ -214,6 +217,74 @@ private:
     return {};
   }
 
+  /// Whether rows are what matrix units multiply with the weight.
+  static bool isRounded(MatmulOp op) {
+    Type w = cast<RankedTensorType>(op.getW().getType()).getElementType();
+    Type x = cast<RankedTensorType>(op.getX().getType()).getElementType();
+    return isa<QuantType>(w) ? x.isF16() : x == w;
+  }
+
+  /// Of rows of 16 bits, which warps hold: one workgroup for each
+  /// multiprocessor, with as few slices of K as registers allow; or two, where
+  /// they take no more than half of it.
+  StreamScheduleAttr selectHeld(MatmulOp op, int64_t rows) {
+    auto w = cast<RankedTensorType>(op.getW().getType());
+    const ::kf::FragmentTile tile = *getFragmentTile(w.getElementType());
+    const int64_t ofBlock = ::kf::FragmentTile::rows / (op.getGlu() ? 2 : 1);
+    const int64_t blocks = llvm::divideCeil(
+        cast<RankedTensorType>(op.getType()).getDimSize(1), ofBlock);
+    const int64_t multiprocessors =
+        limits.multiprocessors > 0 ? limits.multiprocessors : 128;
+    const int64_t extent = w.getShape().back();
+    const int64_t most = rows > 8 ? heldColumns : 2 * heldColumns;
+    struct Division {
+      int64_t warps, columns;
+      double cost;
+    };
+    SmallVector<Division> divisions;
+    const int64_t least = std::max(tile.columns, heldColumns / 2);
+    for (int64_t warps = mostHeldWarps; warps > 0; --warps)
+      for (int64_t columns = most; columns >= least; columns /= 2) {
+        const int64_t slices = llvm::divideCeil(extent, warps * columns);
+        // What is read past the end, what it costs to read x, and warps that
+        // there could be more of.
+        const double padded = static_cast<double>(slices * warps * columns);
+        divisions.push_back(
+            {warps, columns,
+             padded * (1 + 0.04 * static_cast<double>(slices) +
+                       0.02 * static_cast<double>(mostHeldWarps - warps))});
+      }
+    llvm::sort(divisions, [](const Division &one, const Division &two) {
+      return std::tie(one.cost, two.warps) < std::tie(two.cost, one.warps);
+    });
+    const int64_t half =
+        limits.memory > streamMemory ? limits.memory / 2 - 512 : 0;
+    for (const Division &division : divisions)
+      for (int64_t stages : {4, 3, 2}) {
+        const int64_t tiles =
+            std::max<int64_t>(heldColumns / 4 / tile.columns, 1);
+        auto get = [&](int64_t groups) {
+          int64_t width =
+              std::max(llvm::divideCeil(blocks, groups),
+                       llvm::divideCeil(blocks, groupsPerDimension));
+          return StreamScheduleAttr::get(context, {rows, width * ofBlock},
+                                         division.warps, tiles, stages,
+                                         division.warps * division.columns);
+        };
+        auto bytesOf = [&](StreamScheduleAttr schedule) {
+          auto shape = getKernelShape(kernel, schedule, nullptr);
+          return failed(shape) ? INT64_MAX : shape->workgroupBytes;
+        };
+        if (auto two = get(2 * multiprocessors);
+            division.warps <= mostHeldWarps / 2 && blocks > multiprocessors &&
+            bytesOf(two) <= half)
+          return two;
+        if (auto one = get(multiprocessors); bytesOf(one) <= limits.memory)
+          return one;
+      }
+    return {};
+  }
+
   SimtScheduleAttr selectSimt(int64_t tokens) {
     auto matmuls = kernel.getBody().getOps<MatmulOp>();
     if (!matmuls.empty()) {
@@ -228,6 +299,8 @@ private:
       return selectSample(sample);
     for (auto combine : kernel.getBody().getOps<AttentionCombineOp>())
       return selectCombine(combine);
+    for (auto rope : kernel.getBody().getOps<RopeOp>())
+      return selectRotation(cast<RankedTensorType>(rope.getType()));
     for (Operation &op : kernel.getBody().front())
       if (isRowOp(&op))
         return selectRows(&op);
@@ -237,7 +310,7 @@ private:
   /// All rows and a few columns: each element of the weight is read once, by
   /// neighbouring threads, several at a time so that memory is kept busy.
   SimtScheduleAttr selectFewRows(MatmulOp op, int64_t rows) {
-    bool hasBlocks = isa<QuantType>(
+    bool hasBlocks = isa<QuantType, Float8E4M3FNType>(
         cast<RankedTensorType>(op.getW().getType()).getElementType());
     Draft draft;
     int64_t columns = rows <= 4 ? 2 : 1, y = 4;
@@ -264,9 +337,8 @@ private:
     if (rows <= kGpuFewRows)
       return {};
     const int64_t groups = op.getGlu() ? 2 : 1;
-    const double units = limits.multiprocessors > 0 ? limits.multiprocessors
-                                                    : usualMultiprocessors;
-    const bool hasBlocks = isa<QuantType>(
+    const auto units = static_cast<double>(limits.multiprocessors);
+    const bool hasCodes = isa<QuantType, Float8E4M3FNType>(
         cast<RankedTensorType>(op.getW().getType()).getElementType());
     MmaScheduleAttr best;
     double least = 0;
@@ -282,7 +354,7 @@ private:
                      llvm::divideCeil(type.getDimSize(1), columns);
       const double tileRows = static_cast<double>(tile.rows);
       double slowness = tile.slowness;
-      if (hasBlocks)
+      if (hasCodes)
         slowness += mmaDequantization * 128 / tileRows;
       double time = std::ceil(tiles / units) * tileRows *
                     static_cast<double>(tile.lines) * slowness;
@@ -330,12 +402,14 @@ private:
     bool isPartial = isa<AttentionPartialOp>(op.getOperation());
     bool isFew = isPartial || rows <= kGpuFewRows;
     // Many rows for each copy of the keys, where all multiprocessors have some.
-    int64_t most = stagedRows;
-    int64_t multiprocessors = limits.multiprocessors > 0
-                                  ? limits.multiprocessors
-                                  : usualMultiprocessors;
+    // Warpgroups do better alone: one is at products while the other of a
+    // multiprocessor weighs scores.
+    const bool isForWarpgroups = hasWarpgroups(kernel) &&
+                                 q.getDimSize(2) <= wideHead &&
+                                 q.getDimSize(2) % 64 == 0;
+    int64_t most = isForWarpgroups ? fewStagedRows : stagedRows;
     int64_t groups = llvm::divideCeil(rows * group, most) * cache.getKvHeads();
-    if (isFew || groups < multiprocessors)
+    if (isFew || groups < limits.multiprocessors)
       most = fewStagedRows;
     int64_t tokens = isFew ? 1 : std::max<int64_t>(most / group, 1);
     if (!q.isDynamicDim(0) && !isPartial)
@@ -348,17 +422,24 @@ private:
         std::min<int64_t>(llvm::divideCeil(tokens * group, 16), most / 16);
     int64_t keyWarps = isFew ? mmaKeyWarps / rowWarps : 1;
     int64_t keys = mmaKeys;
-    // Turned queries, too, take registers.
+    // Turned queries, too, take registers, and so do rows of several sequences.
     const bool isTurned = !kernel.getBody().getOps<RopeOp>().empty();
+    const bool hasSequences =
+        cast<RankedTensorType>(op.getPageTable().getType()).getDimSize(0) != 1;
+    const int64_t widest =
+        hasSequences && !isForWarpgroups ? wideHead - 1 : wideHead;
     if (!isFew)
-      keys =
-          isTurned || q.getDimSize(2) > wideHead ? stagedKeys / 2 : stagedKeys;
+      keys = isTurned || q.getDimSize(2) > widest ? stagedKeys / 2 : stagedKeys;
     while (keys > mmaKeys && cache.getPage() % keys != 0)
       keys /= 2;
+    const int64_t parts =
+        limits.clusters && !isPartial && tokens == 1
+            ? countClusterParts(op, rows, limits.multiprocessors)
+            : 1;
     // Memory may be too small for as many: whichever there are more of.
     while (true) {
-      auto schedule = FlashMmaScheduleAttr::get(context, workgroup, keys,
-                                                {32, rowWarps, keyWarps});
+      auto schedule = FlashMmaScheduleAttr::get(
+          context, workgroup, keys, {32, rowWarps, keyWarps}, parts);
       if (succeeded(verifyGpuSchedule(kernel, schedule, limits, nullptr)))
         return schedule;
       if (keys > mmaKeys) {
@@ -401,6 +482,16 @@ private:
     int64_t elements = cache.getKvHeads() * cache.getHeadDim();
     draft.threads = {threadsFor(elements, appendOfThread)};
     draft.unroll = appendOfThread;
+    return draft.get(context);
+  }
+
+  /// A token to a workgroup, whose threads have some pairs of its heads each.
+  SimtScheduleAttr selectRotation(RankedTensorType type) {
+    Draft draft;
+    draft.workgroup = {stepFor(type.getDimSize(0), 1), 0, 0};
+    draft.threads = {
+        threadsFor(type.getDimSize(1) * type.getDimSize(2) / 2, batchOfThread)};
+    draft.unroll = batchOfThread;
     return draft.get(context);
   }
 

@@ -72,11 +72,13 @@ bool isCountable(RankedTensorType type, int64_t tokens, int64_t bits) {
   return true;
 }
 
-/// What a kernel has code for: an append's none, all of the op that makes
-/// several, one of another.
+/// What a kernel has code for: all of attention, an append's none, all of the
+/// op that makes several, one of another.
 unsigned resultsOf(KernelOp kernel) {
+  for (auto attention : kernel.getBody().getOps<CacheAttentionInterface>())
+    return attention->getNumResults();
   for (Operation &op : kernel.getBody().front())
-    if (isa<KVAppendOp, AttentionPartialOp, QuantizeRowsOp>(op))
+    if (isa<KVAppendOp, QuantizeRowsOp>(op))
       return op.getNumResults();
   return 1;
 }
@@ -88,6 +90,11 @@ public:
       : kernel(kernel), limits(limits) {}
 
   LogicalResult checkSupport(int64_t tokens) {
+    if (Operation *op = findFloat8Arithmetic(kernel))
+      return op->emitError("no ")
+             << limits.name << " kernel for '" << op->getName()
+             << "' on f8E4M3FN, which only the weights of kf.matmul are; use "
+                "--device=reference";
     for (Operation &op : kernel.getBody().front())
       if (failed(checkOp(op)) || failed(checkCache(op)))
         return failure();
@@ -211,7 +218,7 @@ mlir::kf::verifyGpuSchedule(KernelOp kernel, ScheduleAttrInterface schedule,
                 "#kf.flash");
   if (shape->mma && !limits.mma)
     return fail("#kf.mma is for the matrix units of NVIDIA GPUs");
-  if (shape->stream && !limits.mma)
+  if ((shape->stream || shape->held) && !limits.mma)
     return fail("#kf.stream needs the matrix units of NVIDIA GPUs");
   if (shape->threadCount > limits.threads)
     return fail("threads are " + Twine(shape->threadCount) +

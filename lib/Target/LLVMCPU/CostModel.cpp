@@ -43,10 +43,12 @@ constexpr double kLatency = 8, kIssued = 3;
 constexpr int64_t kUnpackingTiles = 4;
 /// Slots of a sum that registers do not hold, for each time it is needed.
 constexpr double kSpill = 4;
-/// Slots of a product of tiles, until its sum can be added to, and the bytes of
-/// a tile and how many of them the nearest cache gives a slot.
-constexpr double kTileProduct = 32, kTileLatency = 104, kTileBytes = 1024,
-                 kFirstCacheRate = 64;
+/// Of a product of tiles: its operations, its slots where the rate is not
+/// known, and how many times as long it takes until its sum can be added to.
+constexpr double kTileFlops = 2.0 * amxTile * amxTile * 2 * amxTile,
+                 kTileProduct = 32, kTileLatency = 3.25;
+/// Bytes of a tile, and how many of them the nearest cache gives a slot.
+constexpr double kTileBytes = 1024, kFirstCacheRate = 64;
 /// Slots that a workgroup takes to be claimed and called.
 constexpr double kGroupSlots = 1500;
 
@@ -60,6 +62,9 @@ struct Core {
     if (rates.i8OpsPerSecond > 0)
       dotSlots =
           slotsPerSecond / (rates.i8OpsPerSecond / threads / (8.0 * lanes));
+    if (rates.bf16FlopsPerSecond > 0)
+      tileSlots =
+          slotsPerSecond / (rates.bf16FlopsPerSecond / threads / kTileFlops);
     double read = rates.readBytesPerSecond > 0 ? rates.readBytesPerSecond
                                                : kUsualReadOfThread * threads;
     memoryRate = read / threads / slotsPerSecond;
@@ -69,7 +74,8 @@ struct Core {
   double registers;
   int64_t threads;
   double slotsPerSecond;
-  double dotSlots = 1;   // of a vector of 4-byte products
+  double dotSlots = 1; // of a vector of 4-byte products
+  double tileSlots = kTileProduct;
   double memoryRate = 1; // bytes a slot, while all threads read
 
   /// Slots to bring `bytes` to the first-level cache from the cache where a
@@ -204,8 +210,8 @@ private:
     if (schedule.getReduction())
       ofPart = std::min(steps, schedule.getReduction() / (2.0 * amxTile));
     double independent = rowTiles * columnTiles;
-    double products = parts * independent *
-                      std::max(kTileProduct, kTileLatency / independent);
+    double products = parts * independent * core.tileSlots *
+                      std::max(1.0, kTileLatency / independent);
     // A step of the weight's panel comes for every tile of rows, and one of x
     // for every panel.
     double ofWeight = columnTiles * kTileBytes,
@@ -241,8 +247,10 @@ private:
   }
 
   /// Slots to make floats of a vector of a dense weight: halves of pairs, or a
-  /// conversion that takes two ports.
+  /// conversion that takes two ports, behind what makes halves of bytes.
   double conversion() const {
+    if (isa<Float8E4M3FNType>(weight.getElementType()))
+      return 8;
     return weight.getElementType().isBF16()  ? 1
            : weight.getElementType().isF16() ? 2
                                              : 0;

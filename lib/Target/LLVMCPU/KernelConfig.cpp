@@ -38,8 +38,8 @@ constexpr int64_t workPerGroup = 128 * 1024;
 /// Rows of a register tile of 8-bit products: with more, sums are spilled.
 constexpr int64_t int8Rows = 8;
 /// Of products of tiles: elements of K that are summed up at a time, whose
-/// panel stays in the nearest cache; rows of a workgroup where workers share
-/// them; bytes of its rows of x, and of its sums.
+/// panel stays in the nearest cache; rows of a workgroup, which stay in the
+/// second-level cache with their sums; bytes of its rows of x, and of its sums.
 constexpr int64_t tileReduction = 512;
 constexpr int64_t tileRowsPerGroup = 256;
 constexpr int64_t tileRowBytes = 64 * 1024 * 1024;
@@ -192,9 +192,9 @@ private:
     draft.dot = DotKind::BF16;
     draft.tile = {2 * amxTile, panel};
     draft.reduction = extent > tileReduction ? tileReduction : 0;
-    int64_t mostRows = std::clamp<int64_t>(
-        tileRowBytes / (extent * 2 * tilePartsOfX(w)), draft.tile[0],
-        threads > 1 ? tileRowsPerGroup : rowsPerGroup);
+    int64_t mostRows =
+        std::clamp<int64_t>(tileRowBytes / (extent * 2 * tilePartsOfX(w)),
+                            draft.tile[0], tileRowsPerGroup);
     int64_t rowGroups = llvm::divideCeil(rows, mostRows);
     int64_t groupRows =
         llvm::alignTo(llvm::divideCeil(rows, rowGroups), draft.tile[0]);

@@ -1,4 +1,4 @@
-//===- QuantizeRows.cpp - Rows in 8 bits, once for all workers ------------===//
+//===- QuantizeRows.cpp - Rows that are rounded once for all workers ------===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -10,6 +10,8 @@
 
 #include "kf/Target/LLVMCPU/Passes.h"
 #include "kf/Transforms/KernelKey.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
 
 namespace mlir::kf {
 #define GEN_PASS_DEF_QUANTIZECPUROWS
@@ -23,6 +25,8 @@ namespace {
 
 /// Elements that a worker rounds in the time that one more dispatch takes.
 constexpr int64_t elementsPerDispatch = 8192;
+/// Columns that one group of tiles may have.
+constexpr int64_t tileColumns = 512;
 
 struct QuantizeCpuRowsPass
     : mlir::kf::impl::QuantizeCpuRowsBase<QuantizeCpuRowsPass> {
@@ -32,18 +36,42 @@ struct QuantizeCpuRowsPass
     target = getCpuTarget(getOperation());
     if (!target)
       return signalPassFailure();
-    if (!target.getInt8Dot())
-      return;
     getOperation().walk([&](MatmulOp op) {
-      if (isQuantized(op) && !op.getScales() && pays(op))
+      if (op.getScales() || !op.isOfMatrices() ||
+          !op.getX().getType().getElementType().isF32())
+        return;
+      if (usesTiles(
+              target, op.getW().getType(),
+              getMostRows(getOperation(), op.getX().getType(), maxTokens)))
+        prepareForTiles(op);
+      else if (target.getInt8Dot() && isQuantized(op) && pays(op))
         quantize(op);
     });
   }
 
 private:
   static bool isQuantized(MatmulOp op) {
-    return op.getX().getType().getElementType().isF32() &&
-           isa<QuantType>(op.getW().getType().getElementType());
+    return isa<QuantType>(op.getW().getType().getElementType());
+  }
+
+  /// Every group of columns takes the rows apart for tiles. Before it does,
+  /// they are normalized, and rounded where a tile holds all of a row's
+  /// element: both once.
+  void prepareForTiles(MatmulOp op) {
+    RankedTensorType x = op.getX().getType(), w = op.getW().getType();
+    int64_t columns = w.getShape().end()[-2] * (op.getGlu() ? 2 : 1);
+    if (threadsOf(target) == 1 && columns <= tileColumns)
+      return;
+    OpBuilder b(op);
+    if (isQuantized(op)) {
+      op.getXMutable().assign(arith::TruncFOp::create(
+          b, op.getLoc(), x.clone(b.getBF16Type()), op.getX()));
+      op.setWide(true);
+    } else if (op.getX().getDefiningOp<RmsNormOp>() ||
+               op.getX().getDefiningOp<LayerNormOp>()) {
+      // A product computes the norm of its rows, but no copy of it.
+      op.getXMutable().assign(CopyOp::create(b, op.getLoc(), op.getX()));
+    }
   }
 
   /// Whether rounding in every group of columns takes longer than rounding
@@ -51,8 +79,6 @@ private:
   bool pays(MatmulOp op) {
     RankedTensorType x = op.getX().getType(), w = op.getW().getType();
     int64_t rows = getMostRows(getOperation(), x, maxTokens);
-    if (usesTiles(target, w, rows))
-      return false;
     int64_t columns = w.getShape().end()[-2] * (op.getGlu() ? 2 : 1);
     int64_t threads = threadsOf(target);
     int64_t groups = int8ColumnGroups(rows, columns, threads);

@@ -15,10 +15,10 @@ using namespace mlir::kf;
 
 bool mlir::kf::usesTiles(CpuTargetAttr target, RankedTensorType weight,
                          int64_t rows) {
-  constexpr int64_t fewestRows = 32, fewestRowsOfBlocks = 128;
   return target.getAmx() && fitsTiles(weight) &&
-         rows >= (isa<QuantType>(weight.getElementType()) ? fewestRowsOfBlocks
-                                                          : fewestRows);
+         rows >= (isa<QuantType>(weight.getElementType())
+                      ? fewestTileRowsOfBlocks
+                      : fewestTileRows);
 }
 
 CpuTargetAttr mlir::kf::getCpuTarget(func::FuncOp function) {

@@ -74,6 +74,11 @@ int64_t mlir::kf::getCudaSharedBytes(StringRef chip) {
   }
 }
 
+int64_t mlir::kf::getMultiprocessors(CudaTargetAttr target) {
+  constexpr int64_t usual = 128;
+  return target.getMultiprocessors() > 0 ? target.getMultiprocessors() : usual;
+}
+
 static llvm::Expected<const llvm::Target *> lookupTarget() {
   static std::once_flag once;
   std::call_once(once, [] {

@@ -18,6 +18,12 @@ namespace {
 
 struct CudaTargetModel : GpuTargetModel<CudaTargetModel, CudaTargetAttr> {
   StringRef getDevice(Attribute) const { return "cuda"; }
+  FusionRules getFusionRules(Attribute, int64_t rows) const {
+    FusionRules rules = getGpuFusionRules(rows);
+    // Each row appends those of its sequence itself.
+    rules.appendIntoAttention = rows <= kGpuFewRows;
+    return rules;
+  }
   void addDivisionPasses(Attribute, OpPassManager &passes,
                          int64_t maxTokens) const {
     passes.addNestedPass<func::FuncOp>(createSplitNvvmAttention({maxTokens}));
@@ -47,11 +53,9 @@ struct CudaTargetModel : GpuTargetModel<CudaTargetModel, CudaTargetAttr> {
     limits.memory = target.getMemory();
     limits.indexBits = 64;
     limits.mma = true;
-    limits.multiprocessors = target.getMultiprocessors();
+    limits.clusters = target.hasClusters();
+    limits.multiprocessors = getMultiprocessors(target);
     return limits;
-  }
-  static int64_t multiprocessorsOf(CudaTargetAttr target) {
-    return target.getMultiprocessors();
   }
 };
 

@@ -1,4 +1,4 @@
-//===- RoundRows.cpp - Rows of products in 16 bits ------------------------===//
+//===- RoundRows.cpp - Rows of products and queries in 16 bits ------------===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -11,6 +11,8 @@
 #include "kf/Transforms/KernelKey.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
 
 namespace mlir::kf {
 #define GEN_PASS_DEF_ROUNDNVVMROWS
@@ -30,18 +32,32 @@ struct RoundNvvmRowsPass
     getOperation().walk([&](MatmulOp op) {
       RankedTensorType x = op.getX().getType();
       if (op.isOfMatrices() && x.getElementType().isF32() && roundedType(op) &&
-          getMostRows(getOperation(), x, maxTokens) > kGpuFewRows)
+          getMostRows(getOperation(), x, maxTokens) > mostSplitRows(op))
         round(op);
     });
+    SmallVector<AttentionOp> attentions;
+    getOperation().walk([&](AttentionOp op) { attentions.push_back(op); });
+    for (AttentionOp op : attentions)
+      roundQueries(op);
   }
 
 private:
   /// What matrix units multiply with the weight; null: they do not.
   static Type roundedType(MatmulOp op) {
     Type weight = op.getW().getType().getElementType();
-    if (isa<QuantType>(weight))
+    if (isa<QuantType, Float8E4M3FNType>(weight))
       return Float16Type::get(op.getContext());
     return weight.isF16() || weight.isBF16() ? weight : Type();
+  }
+
+  /// Rows that are better multiplied as two numbers each: what is rounded, and
+  /// what that leaves. Where matrix units do not read the weight as it is
+  /// stored, they multiply many rows alone.
+  static int64_t mostSplitRows(MatmulOp op) {
+    RankedTensorType w = op.getW().getType();
+    bool hasTiles =
+        getFragmentTile(w.getElementType()) && ::kf::hasFragments(w.getShape());
+    return hasTiles ? kGpuSplitRows : kGpuFewRows;
   }
 
   static void round(MatmulOp op) {
@@ -50,9 +66,88 @@ private:
         b, op.getLoc(), op.getX().getType().clone(roundedType(op)), op.getX());
     auto rounded = MatmulOp::create(
         b, op.getLoc(), x, op.getW(), op.getBias(), /*scales=*/Value(),
-        /*sums=*/Value(), op.getGluAttr(), /*wide=*/b.getUnitAttr());
+        /*sums=*/Value(), op.getWeightScales(), op.getGluAttr(),
+        /*wide=*/b.getUnitAttr());
     op.replaceAllUsesWith(rounded.getResult());
     op.erase();
+  }
+
+  /// What matrix units multiply with keys of `cache`; null: they do not.
+  static Type queryType(KVCacheType cache) {
+    Type keys = cache.getType();
+    if (cache.isQuantized())
+      return Float16Type::get(cache.getContext());
+    return keys.isF16() || keys.isBF16() ? keys : Type();
+  }
+
+  /// What reads `value` or shows its elements in another shape, each behind
+  /// what it reads; nothing unless all others round them to 16 bits.
+  static SmallVector<Operation *> findReaders(Value value) {
+    SmallVector<Operation *> readers(value.getUsers());
+    for (size_t next = 0; next < readers.size(); ++next) {
+      Operation *reader = readers[next];
+      if (isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp,
+              tensor::ExtractSliceOp>(reader))
+        llvm::append_range(readers, reader->getUsers());
+      else if (!isa<tensor::DimOp>(reader) &&
+               !(isa<arith::TruncFOp>(reader) &&
+                 getElementTypeOrSelf(reader->getResult(0))
+                         .getIntOrFloatBitWidth() == 16))
+        return {};
+    }
+    return readers;
+  }
+
+  /// Queries of many rows, and attention's result, in the type that its
+  /// products take, where the result is rounded anyway.
+  void roundQueries(AttentionOp op) {
+    auto q = cast<RankedTensorType>(op.getQ().getType());
+    Type type = queryType(op.getCache().getType());
+    if (!type || !q.getElementType().isF32() ||
+        getMostRows(getOperation(), q, maxTokens) <= kGpuFewRows)
+      return;
+    SmallVector<Operation *> readers = findReaders(op.getResult());
+    if (readers.empty())
+      return;
+    OpBuilder b(op);
+    IRMapping rounded;
+    rounded.map(op.getQ(), arith::TruncFOp::create(b, op.getLoc(),
+                                                   q.clone(type), op.getQ())
+                               .getResult());
+    cloneAs(type, op, b, rounded);
+    for (Operation *reader : readers) {
+      b.setInsertionPoint(reader);
+      if (auto narrow = dyn_cast<arith::TruncFOp>(reader))
+        rounded.map(narrow.getOut(),
+                    convert(b, rounded.lookup(narrow.getIn()), narrow));
+      else
+        cloneAs(type, reader, b, rounded);
+    }
+    for (Operation *reader : llvm::reverse(readers)) {
+      if (!isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp,
+               tensor::ExtractSliceOp>(reader))
+        reader->getResult(0).replaceAllUsesWith(
+            rounded.lookup(reader->getResult(0)));
+      reader->erase();
+    }
+    op.erase();
+  }
+
+  /// Copies `op`; a result that is a tensor has elements of `type` then.
+  static void cloneAs(Type type, Operation *op, OpBuilder &b,
+                      IRMapping &rounded) {
+    Value result = b.clone(*op, rounded)->getResult(0);
+    if (auto tensor = dyn_cast<RankedTensorType>(result.getType()))
+      result.setType(tensor.clone(type));
+  }
+
+  /// `value`, rounded, as the type of what `narrow` rounds to.
+  static Value convert(OpBuilder &b, Value value, arith::TruncFOp narrow) {
+    if (value.getType() == narrow.getType())
+      return value;
+    Value wide = arith::ExtFOp::create(b, narrow.getLoc(),
+                                       narrow.getIn().getType(), value);
+    return arith::TruncFOp::create(b, narrow.getLoc(), narrow.getType(), wide);
   }
 };
 

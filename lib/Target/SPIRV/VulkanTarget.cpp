@@ -44,8 +44,6 @@ struct VulkanTargetModel : GpuTargetModel<VulkanTargetModel, VulkanTargetAttr> {
         limits.integers->push_back(type.getIntOrFloatBitWidth());
     return limits;
   }
-  /// Vulkan does not tell.
-  static int64_t multiprocessorsOf(VulkanTargetAttr) { return 0; }
 };
 
 llvm::Expected<Attribute> createVulkanTarget(MLIRContext *context,

@@ -22,7 +22,10 @@
 // when all blocks of the one before have begun, or are over: on compute
 // capability 9.0 and later its edge in the graph is a programmatic one. Since
 // every block waits before it ends, a kernel that has waited for the one before
-// has waited for all; and one that does not wait begins when that is over.
+// has waited for all; and one that does not wait begins when that is over. PTX
+// that says it waits and does not is an error. A cubin is believed: its code
+// can make wrong numbers in any case, and whatever it waits for, a graph is
+// over only when all of its kernels are.
 //
 //===----------------------------------------------------------------------===//
 

@@ -27,6 +27,19 @@ Status checkBias(const TensorView *bias, bool gated, int64_t n) {
   return Status();
 }
 
+/// `scales` are null, or one for each row of `w`, which is of 8 bits.
+Status checkScales(const TensorView *scales, const TensorView &w) {
+  if (!scales)
+    return Status();
+  const std::vector<int64_t> expected(w.shape.begin(), w.shape.end() - 1);
+  if (scales->shape != expected || scales->type != DataType::F32 ||
+      w.type != DataType::F8E4M3)
+    return Status::error("kf.matmul C8: weight_scales are " +
+                         describe(scales->type, scales->shape) + " for w " +
+                         describe(w.type, w.shape));
+  return Status();
+}
+
 } // namespace
 
 Result<Tensor> embedding(const TensorView &ids, const TensorView &table) {
@@ -49,12 +62,13 @@ Result<Tensor> embedding(const TensorView &ids, const TensorView &table) {
 }
 
 Result<Tensor> matmul(const TensorView &x, const TensorView &w,
-                      const TensorView *bias, std::optional<Activation> glu) {
+                      const TensorView *bias, std::optional<Activation> glu,
+                      const TensorView *scales) {
   if (x.rank() != 2 || !isFloat(x.type))
     return Status::error("kf.matmul C1: x is " + describe(x.type, x.shape) +
                          ", not a matrix of float elements");
   if (w.rank() != (glu ? 3u : 2u) || (glu && w.shape[0] != 2) ||
-      !(isFloat(w.type) || isBlock(w.type)))
+      !(isFloat(w.type) || isBlock(w.type) || w.type == DataType::F8E4M3))
     return Status::error("kf.matmul C2: w is " + describe(w.type, w.shape) +
                          " where " + (glu ? "[2, N, K]" : "[N, K]") +
                          " of float or quantized elements is expected");
@@ -64,11 +78,15 @@ Result<Tensor> matmul(const TensorView &x, const TensorView &w,
                          "; their last dimensions differ");
   int64_t m = x.shape[0], k = x.columns(), n = w.shape[w.rank() - 2];
   KF_RETURN_IF_ERROR(checkBias(bias, glu.has_value(), n));
+  KF_RETURN_IF_ERROR(checkScales(scales, w));
 
   KF_ASSIGN_OR_RETURN(std::vector<float> lhs, widen(x)); // [M, K]
   std::vector<float> offsets(glu ? 2 * n : n);           // [N] or [2, N]
   if (bias)
     widen(*bias, 0, bias->count(), offsets.data());
+  std::vector<float> factors(glu ? 2 * n : n, 1.0f); // [N] or [2, N]
+  if (scales)
+    widen(*scales, 0, scales->count(), factors.data());
   KF_ASSIGN_OR_RETURN(Tensor result, Tensor::zeros(DataType::F32, {m, n}));
   float *out = result.floats(); // [M, N]
   std::vector<float> first(k), second(k);
@@ -78,10 +96,12 @@ Result<Tensor> matmul(const TensorView &x, const TensorView &w,
       widen(w, (n + column) * k, k, second.data());
     for (int64_t row = 0; row < m; ++row) {
       const float *from = lhs.data() + row * k;
-      float value = dot(from, first.data(), k) + offsets[column];
+      float value =
+          dot(from, first.data(), k) * factors[column] + offsets[column];
       if (glu)
         value = activate(*glu, value) *
-                (dot(from, second.data(), k) + offsets[n + column]);
+                (dot(from, second.data(), k) * factors[n + column] +
+                 offsets[n + column]);
       out[row * n + column] = value;
     }
   }

@@ -176,14 +176,16 @@ Result<Evaluate> prepareMatmul(const OpSite &site) {
   if (site.attributes.has("glu")) {
     KF_ASSIGN_OR_RETURN(glu, parseActivation(site.attributes, "glu"));
   }
-  // x, w, bias, scales, sums.
-  KF_ASSIGN_OR_RETURN(auto places, operandPlaces(site, "ttTTT"));
+  // x, w, bias, scales, sums, weight_scales.
+  KF_ASSIGN_OR_RETURN(auto places, operandPlaces(site, "ttTTTT"));
   if (places[3].has_value() != places[4].has_value())
     return Status::error("scales and sums come together");
   return Evaluate([glu, places](const OpCall &call) -> Result<Tensor> {
     auto at = [&](size_t i) {
       return places[i] ? &call.tensor(*places[i]) : nullptr;
     };
+    if (at(5) && (at(0)->rank() > 2 || at(3)))
+      return Status::error("weight_scales go with plain rows alone");
     if (!glu && at(0)->rank() > 2)
       return batchMatmul(*at(0), *at(1), at(2));
     if (at(0)->rank() > 2) { // gated rows of all batches
@@ -196,7 +198,7 @@ Result<Evaluate> prepareMatmul(const OpSite &site) {
       return product;
     }
     if (!at(3))
-      return matmul(*at(0), *at(1), at(2), glu);
+      return matmul(*at(0), *at(1), at(2), glu, at(5));
     KF_ASSIGN_OR_RETURN(Tensor x, scaleRows(*at(0), *at(3)));
     return matmul(x.view(), *at(1), at(2), glu);
   });
@@ -574,7 +576,7 @@ Result<Evaluate> prepareReshape(const OpSite &site) {
 
 constexpr OpEntry kOps[] = {
     {"kf.embedding", "tt", 1, prepareEmbedding},
-    {"kf.matmul", "ttTTT", 1, prepareMatmul},
+    {"kf.matmul", "ttTTTT", 1, prepareMatmul},
     {"kf.mlp", "tttTTTT", 1, prepareMlp},
     {"kf.rms_norm", "tt", 1, prepareRmsNorm},
     {"kf.layer_norm", "ttT", 1, prepareLayerNorm},

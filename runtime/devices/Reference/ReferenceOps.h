@@ -39,10 +39,11 @@ Result<Tensor> embedding(const TensorView &ids, const TensorView &table);
 
 /// kf.matmul: x W^T + bias. x [M, K], w [N, K], bias [N] or null -> [M, N].
 /// With `glu`: glu(x W[0]^T + bias[0]) * (x W[1]^T + bias[1]), w [2, N, K],
-/// bias [2, N].
+/// bias [2, N]. `scales`, null or of the shape of bias, are those of w's rows.
 Result<Tensor> matmul(const TensorView &x, const TensorView &w,
                       const TensorView *bias,
-                      std::optional<Activation> glu = std::nullopt);
+                      std::optional<Activation> glu = std::nullopt,
+                      const TensorView *scales = nullptr);
 
 /// kf.matmul and kf.batch_matmul of batches: x [..., M, K], w [..., N, K] of
 /// the same rank, whose other dimensions are those of x or 1, or [N, K] for

@@ -137,3 +137,85 @@ kf.kernel @prefill_blocks(%q: tensor<?x4x96xf32>, %c: !kf.kv_cache<layers = 1, k
 // CHECK:           arith.subf %{{.*}} : vector<2xf16>
 // CHECK:           arith.mulf %{{.*}} : vector<2xf16>
 // CHECK:           llvm.store %{{.*}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<3>
+
+// -----
+
+// Queries that are rounded already are read as fragments: 32 bits of two rows
+// at eight places. Four warps multiply 64 rows by what is staged in two panels
+// of 64 columns, which begin at a multiple of 1 KiB.
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
+  kf.kernel @warpgroups(%q: tensor<?x4x128xf16>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 128, type = f16>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x8xi32>) -> tensor<?x4x128xf16>
+      attributes {schedule = #kf.flash_mma<workgroup = [16, 4], keys = 64, threads = [32, 4, 1]>} {
+    %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<?x4x128xf16>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 128, type = f16>, tensor<?xi32>, tensor<1x8xi32>
+    kf.yield %0 : tensor<?x4x128xf16>
+  }
+}
+// CHECK-LABEL: gpu.func @warpgroups(
+// Two stages of 32 KiB, 1 KiB for where they begin, and positions.
+// CHECK-SAME:    memref<66592xi8, #gpu.address_space<workgroup>> {llvm.align = 16 : i64}
+// CHECK-NOT:     arith.truncf %{{.*}} : f32 to f16
+// CHECK:         nvvm.cp.async.commit.group
+// CHECK-COUNT-32: llvm.load %{{.*}} {alignment = 4 : i64} : !llvm.ptr<1> -> i32
+// CHECK:         nvvm.cp.async.wait.group 0
+// CHECK-NEXT:    "fence.proxy.async.shared::cta;"
+// CHECK:         gpu.barrier
+// Keys of the second block, and scores of the first.
+// CHECK:         nvvm.cp.async.commit.group
+// CHECK:         "wgmma.fence.sync.aligned;"
+// CHECK-COUNT-8: wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {{.*}}, 1, 1, 1, 0;
+// CHECK:         "wgmma.commit_group.sync.aligned;"
+// CHECK:         "wgmma.wait_group.sync.aligned 0;"
+// CHECK:         llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz"
+// CHECK:         nvvm.cp.async.wait.group 0
+// CHECK-NEXT:    "fence.proxy.async.shared::cta;"
+// CHECK:         scf.for %{{.*}} step %c64
+// CHECK:           gpu.barrier
+// CHECK:           nvvm.cp.async.commit.group
+// CHECK-COUNT-8:   wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16
+// CHECK:           "wgmma.wait_group.sync.aligned 0;"
+// Values are added while weights are computed.
+// CHECK:           "wgmma.fence.sync.aligned;"
+// CHECK-COUNT-4:   wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {{.*}}, 1, 1, 1, 1;
+// CHECK:           llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz"
+// CHECK:           "wgmma.wait_group.sync.aligned 0;"
+// CHECK:           nvvm.cp.async.wait.group 0
+// CHECK-NEXT:      "fence.proxy.async.shared::cta;"
+// CHECK-NEXT:      scf.yield
+// CHECK:         gpu.barrier
+// CHECK-COUNT-4: wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16
+// CHECK:         "wgmma.wait_group.sync.aligned 0;"
+
+// -----
+
+// Codes are stored in two chunks, whose places differ in each row.
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
+  kf.kernel @warpgroups_blocks(%q: tensor<?x4x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = !kf.quant<q8_0>>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x8xi32>) -> tensor<?x4x64xf32>
+      attributes {schedule = #kf.flash_mma<workgroup = [32, 4], keys = 32, threads = [32, 8, 1]>} {
+    %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<?x4x64xf32>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = !kf.quant<q8_0>>, tensor<?xi32>, tensor<1x8xi32>
+    kf.yield %0 : tensor<?x4x64xf32>
+  }
+}
+// CHECK-LABEL: gpu.func @warpgroups_blocks(
+// CHECK-NOT:     nvvm.cp.async
+// CHECK:         "fence.proxy.async.shared::cta;"
+// CHECK-COUNT-4: wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16
+// CHECK:         scf.for %{{.*}} step %c32
+// CHECK-COUNT-4:   wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16
+// CHECK-COUNT-2:   wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {{.*}}, 1, 1, 1, 1;
+// CHECK:           llvm.store %{{.*}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<3>
+// CHECK:           "fence.proxy.async.shared::cta;"
+
+// -----
+
+// Heads of other widths are multiplied by warps.
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
+  kf.kernel @no_panels(%q: tensor<?x4x96xf16>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 96, type = f16>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x8xi32>) -> tensor<?x4x96xf16>
+      attributes {schedule = #kf.flash_mma<workgroup = [16, 4], keys = 64, threads = [32, 4, 1]>} {
+    %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<?x4x96xf16>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 96, type = f16>, tensor<?xi32>, tensor<1x8xi32>
+    kf.yield %0 : tensor<?x4x96xf16>
+  }
+}
+// CHECK-LABEL: gpu.func @no_panels(
+// CHECK-COUNT-24: llvm.load %{{.*}} {alignment = 4 : i64} : !llvm.ptr<1> -> i32
+// CHECK-NOT:     wgmma
+// CHECK:         nvvm.mma.sync

@@ -129,3 +129,18 @@ kf.kernel @sliced(%x: tensor<32x80xf16>, %w: tensor<96x44xf16>) -> tensor<32x96x
   %0 = kf.matmul %s, %w wide : tensor<32x44xf16>, tensor<96x44xf16>
   kf.yield %0 : tensor<32x96xf32>
 }
+
+// f8E4M3FN becomes f16 on the way to shared memory: 16 bytes of a lane, a tile
+// of 32 columns, are stored as 4 pairs of words.
+// CHECK-LABEL: gpu.func @float8(
+// CHECK-SAME:    %[[X:.*]]: memref<?xf16>, %[[W:[a-z0-9]+]]: memref<?xi8>, %[[S:[a-z0-9]+]]: memref<?xf32>
+// CHECK:         llvm.load %{{.*}} : !llvm.ptr<1> -> vector<4xi32>
+// CHECK-COUNT-8: llvm.call_intrinsic "llvm.nvvm.prmt"
+// CHECK-COUNT-4: llvm.store %{{.*}} : vector<2xi32>, !llvm.ptr<3>
+// CHECK:         nvvm.mma.sync {{.*}} : (vector<2xf16>, vector<2xf16>, f32)
+// CHECK:         memref.load %[[S]]
+kf.kernel @float8(%x: tensor<?x64xf16>, %w: tensor<32x64xf8E4M3FN, #kf.fragments>, %s: tensor<32xf32>) -> tensor<?x32xf32>
+    attributes {schedule = #kf.mma<workgroup = [32, 32], warps = [1, 2], reduction = 32, stages = 2>} {
+  %0 = kf.matmul %x, %w weight_scales(%s : tensor<32xf32>) wide : tensor<?x64xf16>, tensor<32x64xf8E4M3FN, #kf.fragments>
+  kf.yield %0 : tensor<?x32xf32>
+}

@@ -144,3 +144,21 @@ kf.kernel @many_shared(%x: tensor<9x32xf32>, %w: tensor<2x40x32xf16>) -> tensor<
 // CHECK-COUNT-2: memref.store %{{.*}}, %[[PARTS]]
 // CHECK:         gpu.barrier
 // CHECK-NOT:     gpu.barrier
+
+// -----
+
+// Elements of 8 bits are widened one by one, and sums scaled.
+kf.kernel @float8(%x: tensor<1x64xf32>, %w: tensor<40x64xf8E4M3FN>, %s: tensor<40xf32>) -> tensor<1x40xf32>
+    attributes {schedule = #kf.simt<workgroup = [1, 8], threads = [8, 4], tile = [1, 2]>} {
+  %0 = kf.matmul %x, %w weight_scales(%s : tensor<40xf32>) : tensor<1x64xf32>, tensor<40x64xf8E4M3FN>
+  kf.yield %0 : tensor<1x40xf32>
+}
+// CHECK-LABEL: gpu.func @float8
+// CHECK-SAME:    %{{.*}}: memref<?xf32>, %[[W:[a-z0-9]+]]: memref<?xi8>, %[[S:[a-z0-9]+]]: memref<?xf32>
+// CHECK:         %[[CODE:.*]] = memref.load %[[W]]
+// CHECK:         arith.extui %[[CODE]] : i8 to i32
+// CHECK-NOT:     f16
+// CHECK:         arith.uitofp %{{.*}} : i32 to f32
+// CHECK:         math.fma
+// CHECK:         %[[SCALE:.*]] = memref.load %[[S]]
+// CHECK:         arith.mulf %{{.*}}, %[[SCALE]]

@@ -150,6 +150,72 @@ kf.kernel @blocks(%x: tensor<1x256xf32>, %w: tensor<16x256x!kf.quant<q4_0>, #kf.
 
 // -----
 
+// Rows of 16 bits are held: a lane reads 8 columns at a time, of 16 rows two
+// times as many, and they go through workgroup memory, 8 rows at a time. Both
+// warps multiply two tiles of each row block, and what they have of two of them
+// is added behind one barrier.
+kf.kernel @held(%x: tensor<16x64xbf16>, %w: tensor<48x64xbf16, #kf.fragments>) -> tensor<16x48xf32>
+    attributes {schedule = #kf.stream<workgroup = [16, 48], warps = 2, tiles = 2, stages = 3>} {
+  %0 = kf.matmul %x, %w wide : tensor<16x64xbf16>, tensor<48x64xbf16, #kf.fragments>
+  kf.yield %0 : tensor<16x48xf32>
+}
+// CHECK-LABEL: gpu.func @held(
+// CHECK-SAME:    workgroup(%{{.*}} : memref<6144xi8, #gpu.address_space<workgroup>> {llvm.align = 16 : i64},
+// CHECK-SAME:              %{{.*}} : memref<8960xi8, #gpu.address_space<workgroup>> {llvm.align = 16 : i64})
+// CHECK-COUNT-4: nvvm.cp.async.shared.global
+// CHECK-NOT:     nvvm.cp.async.shared.global
+// CHECK-COUNT-2: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
+// CHECK-NOT:     llvm.load
+// CHECK:         llvm.store
+// CHECK-NEXT:    nvvm.bar.warp.sync
+// CHECK-COUNT-4: llvm.load %{{.*}} {alignment = 4 : i64} : !llvm.ptr<3> -> i32
+// CHECK:         nvvm.bar.warp.sync
+// CHECK:         llvm.store
+// CHECK-NEXT:    nvvm.bar.warp.sync
+// CHECK-COUNT-4: llvm.load %{{.*}} {alignment = 4 : i64} : !llvm.ptr<3> -> i32
+// CHECK:         gpu.barrier
+// CHECK:         scf.for
+// CHECK:           nvvm.cp.async.wait.group 1
+// CHECK-COUNT-2:   llvm.load %{{.*}} : !llvm.ptr<3> -> vector<4xi32>
+// CHECK:           nvvm.cp.async.commit.group
+// CHECK-COUNT-4:   nvvm.mma.sync {{.*}}multiplicandAPtxType = #nvvm.mma_type<bf16>{{.*}}<m = 16, n = 8, k = 16>
+// CHECK-NOT:       nvvm.mma.sync
+// CHECK-COUNT-2:   llvm.store %{{.*}} : vector<4xf32>, !llvm.ptr<3>
+// CHECK:           scf.if
+// CHECK:             gpu.barrier
+// CHECK:             scf.for
+// CHECK-COUNT-2:       llvm.load %{{.*}} : !llvm.ptr<3> -> f32
+// CHECK-NOT:           llvm.load
+// CHECK:               memref.store
+
+// -----
+
+// Of blocks, the sums of a unit's columns are at hand in registers, too, and
+// what codes are above values is one product more for each tile. K comes in
+// slices, whose sums are in workgroup memory; x past its end is zero, and there
+// are fewer rows than 8.
+kf.kernel @held_blocks(%x: tensor<?x544xf16>, %w: tensor<2x8x544x!kf.quant<q4_0>, #kf.fragments>) -> tensor<?x8xf32>
+    attributes {schedule = #kf.stream<workgroup = [7, 8], warps = 1, tiles = 1, stages = 2, reduction = 256>} {
+  %0 = kf.matmul %x, %w glu(silu) wide : tensor<?x544xf16>, tensor<2x8x544x!kf.quant<q4_0>, #kf.fragments>
+  kf.yield %0 : tensor<?x8xf32>
+}
+// CHECK-LABEL: gpu.func @held_blocks
+// CHECK-SAME:    workgroup(%{{.*}} : memref<4608xi8, #gpu.address_space<workgroup>> {{{[^}]*}}},
+// CHECK-SAME:              %{{.*}} : memref<4352xi8, #gpu.address_space<workgroup>> {{{[^}]*}}},
+// CHECK-SAME:              %[[TOTALS:.*]] : memref<112xf32, #gpu.address_space<workgroup>>)
+// CHECK:         scf.for %{{.*}} = %c0 to %c3 step %c1
+// CHECK-NEXT:      gpu.barrier
+// CHECK-COUNT-16:  nvvm.shfl.sync {{ ?}}bfly
+// CHECK-NOT:       nvvm.shfl.sync
+// CHECK:           gpu.barrier
+// CHECK-COUNT-17:    nvvm.mma.sync {{.*}} : (vector<2xf16>, vector<2xf16>, f32)
+// CHECK-NOT:         nvvm.mma.sync
+// CHECK:             memref.store %{{.*}}, %[[TOTALS]]
+// CHECK:         gpu.barrier
+// CHECK-COUNT-2: memref.load %[[TOTALS]]
+
+// -----
+
 // Threads that take elements one by one find them in their tiles: row 8 to 15
 // of a row block in the second and fourth word of a lane.
 kf.kernel @by_element(%x: tensor<1x40xf32>, %w: tensor<30x40xbf16, #kf.fragments>) -> tensor<1x30xf32>
@@ -162,3 +228,29 @@ kf.kernel @by_element(%x: tensor<1x40xf32>, %w: tensor<30x40xbf16, #kf.fragments
 // CHECK:         scf.for
 // CHECK:           %[[BITS:.*]] = memref.load %arg1
 // CHECK:           arith.extui %[[BITS]] : i16 to i32
+
+// -----
+
+// A tile of f8E4M3FN has 32 columns, which become the left operands of two
+// products of f16; its sums are scaled where they are stored. Where the chip
+// does not convert codes, bits are moved.
+kf.kernel @float8(%x: tensor<1x256xf32>, %w: tensor<16x256xf8E4M3FN, #kf.fragments>, %s: tensor<16xf32>) -> tensor<1x16xf32>
+    attributes {schedule = #kf.stream<workgroup = [1, 16], warps = 4, tiles = 2, stages = 2>} {
+  %0 = kf.matmul %x, %w weight_scales(%s : tensor<16xf32>) : tensor<1x256xf32>, tensor<16x256xf8E4M3FN, #kf.fragments>
+  kf.yield %0 : tensor<1x16xf32>
+}
+// CHECK-LABEL: gpu.func @float8
+// CHECK-SAME:    %{{.*}}: memref<?xf32>, %{{.*}}: memref<?xi8>, %[[S:[a-z0-9]+]]: memref<?xf32>
+// CHECK-SAME:    workgroup(%[[X:.*]] : memref<64xvector<4xi32>, #gpu.address_space<workgroup>>,
+// CHECK-SAME:              %[[RING:.*]] : memref<512xvector<4xi32>, #gpu.address_space<workgroup>>,
+// CHECK-COUNT-2: nvvm.cp.async.shared.global
+// CHECK:         arith.truncf %{{.*}} : vector<2xf32> to vector<2xf16>
+// CHECK-COUNT-2: memref.load %[[RING]]
+// CHECK-COUNT-8: llvm.call_intrinsic "llvm.nvvm.prmt"
+// CHECK:         memref.load %[[X]]
+// CHECK-COUNT-2: nvvm.mma.sync {{.*}} : (vector<2xf16>, vector<2xf16>, f32)
+// CHECK-COUNT-8: llvm.call_intrinsic "llvm.nvvm.prmt"
+// CHECK-COUNT-2: nvvm.mma.sync
+// CHECK-NOT:     nvvm.mma.sync
+// CHECK:         %[[SCALE:.*]] = memref.load %[[S]]
+// CHECK:         arith.mulf %{{.*}}, %[[SCALE]]

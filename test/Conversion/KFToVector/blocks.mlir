@@ -30,6 +30,61 @@ kf.kernel @int8(%x: tensor<1x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layo
 
 // -----
 
+// Lines of a weight of 2 MiB are prefetched early, too, into the second cache.
+// Groups are read side by side: behind the end of one, at 32 * 576 bytes, comes
+// the same one of the next panel.
+// CHECK-LABEL: func.func @int8_glu(
+// CHECK-SAME:    %{{.*}}: memref<1x1024xf32>, %[[W:.*]]: memref<64x2x32x576xi8>
+// CHECK:         scf.for %[[PANEL:.*]] = %c0 to %c64
+// CHECK:           scf.for %[[BLOCK:.*]] = %c0 to %c32
+// CHECK:             %[[AT:.*]] = arith.muli %[[BLOCK]], %c576
+// CHECK-NEXT:        %[[PAST:.*]] = arith.cmpi uge, %[[AT]], %c2048
+// CHECK-NEXT:        %[[SKIP:.*]] = arith.select %[[PAST]], %c18432, %c0
+// CHECK-NEXT:        %[[FAR:.*]] = arith.addi %[[SKIP]], %c16384
+// CHECK-NEXT:        %[[PAST2:.*]] = arith.cmpi uge, %[[AT]], %c14336
+// CHECK-NEXT:        %[[SKIP2:.*]] = arith.select %[[PAST2]], %c18432, %c0
+// CHECK-NEXT:        %[[NEAR:.*]] = arith.addi %[[SKIP2]], %c4096
+// CHECK-NEXT:        memref.prefetch %[[W]][%[[PANEL]], %c0, %[[BLOCK]], %[[FAR]]], read, locality<2>, data
+// CHECK-NEXT:        memref.prefetch %[[W]][%[[PANEL]], %c0, %[[BLOCK]], %[[NEAR]]], read, locality<3>, data
+// CHECK-NEXT:        memref.prefetch %[[W]][%[[PANEL]], %c1, %[[BLOCK]], %[[FAR]]], read, locality<2>, data
+// CHECK-NEXT:        memref.prefetch %[[W]][%[[PANEL]], %c1, %[[BLOCK]], %[[NEAR]]], read, locality<3>, data
+kf.kernel @int8_glu(%x: tensor<1x1024xf32>, %w: tensor<2x2048x1024x!kf.quant<q4_0>, #kf.layout<panel = 32>>)
+    -> tensor<1x2048xf32>
+    attributes {schedule = #kf.vector<workgroup = [1, 2048], tile = [1, 32], lanes = 16, dot = i8>} {
+  %0 = kf.matmul %x, %w glu(silu) : tensor<1x1024xf32>, tensor<2x2048x1024x!kf.quant<q4_0>, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<1x2048xf32>
+}
+
+// -----
+
+// A tile of several rows: lines near by, and into the second cache a unit's
+// share of the next panel, of whose two groups each is read in 2 units: 2304
+// bytes in 4 steps. Groups are summed up one after the other.
+// CHECK-LABEL: func.func @int8_rows(
+// CHECK-SAME:    %{{.*}}: memref<2x64xf32>, %[[W:.*]]: memref<3x2x2x576xi8>
+// CHECK:         scf.for %[[PANEL:.*]] = %c0 to %c3
+// CHECK:           scf.for %[[BLOCK:.*]] = %c0 to %c2
+// CHECK-COUNT-9:     memref.prefetch %[[W]][%[[PANEL]], %c0, %[[BLOCK]], %{{.*}}], read, locality<3>, data
+// CHECK:             %[[SHARE:.*]] = arith.muli %[[BLOCK]], %c576
+// CHECK:             %[[NEXT:.*]] = arith.addi %[[PANEL]], %c1
+// CHECK:             memref.prefetch %[[W]][%[[NEXT]], %c0, %c0, %[[SHARE]]], read, locality<2>, data
+// CHECK-COUNT-8:     memref.prefetch %[[W]][%[[NEXT]], %c0, %c0, %{{.*}}], read, locality<2>, data
+// CHECK-NOT:         memref.prefetch
+// CHECK-COUNT-32:    kf.dp4a
+// CHECK:           scf.for %[[BLOCK:.*]] = %c0 to %c2
+// CHECK-COUNT-9:     memref.prefetch %[[W]][%[[PANEL]], %c1, %[[BLOCK]], %{{.*}}], read, locality<3>, data
+// CHECK:             %[[UNIT:.*]] = arith.addi %[[BLOCK]], %c2
+// CHECK:             %[[SHARE:.*]] = arith.muli %[[UNIT]], %c576
+// CHECK:             memref.prefetch %[[W]][%{{.*}}, %c0, %c0, %[[SHARE]]], read, locality<2>, data
+kf.kernel @int8_rows(%x: tensor<2x64xf32>, %w: tensor<2x96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>)
+    -> tensor<2x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [2, 96], tile = [2, 32], lanes = 16, dot = i8>} {
+  %0 = kf.matmul %x, %w glu(silu) : tensor<2x64xf32>, tensor<2x96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<2x96xf32>
+}
+
+// -----
+
 // Four register tiles to a workgroup: a panel's codes become bytes in scratch
 // once. Sums of integers begin at 1.5 * 2^23 less 8 times the row's sum; taken
 // as floats, they get the number off and the scale on by one multiply-add.

@@ -1,7 +1,9 @@
 // RUN: kf-opt %s --pass-pipeline='builtin.module(kf.kernel(kf-tile-kernels),convert-kf-to-vector,canonicalize,cse)' -split-input-file | FileCheck %s
 
 // Rows of x go to scratch once; a register tile of 2 x 32 runs over all of K,
-// unrolled by 2: 2 * 2 sums, 2 * 2 * 2 multiply-adds a step.
+// unrolled by 2: 2 * 2 sums, 2 * 2 * 2 multiply-adds a step. Two tiles read each
+// panel: shares of the next one, 8192 bytes in 2 tiles of 32 steps, are
+// prefetched meanwhile.
 // CHECK-LABEL: func.func @k(
 // CHECK-SAME:    %[[X:.*]]: memref<?x64xf32>, %[[W:.*]]: memref<3x1x64x32xf32>, %[[R:.*]]: memref<?x96xf32> {llvm.noalias}, %[[SCALARS:.*]]: memref<8xi64>, %[[SCRATCH:.*]]: memref<?xi8> {llvm.noalias}, %[[GROUP:.*]]: index)
 // CHECK-SAME:    kf.grid = #kf.grid<tokens = [4, 0], counts = [0, 1]>, kf.scratch_bytes = 1280 : i64
@@ -13,7 +15,11 @@
 // CHECK:         scf.for %[[PANEL:.*]] = %c0 to %c3 step %c1
 // CHECK:           scf.for
 // CHECK:             scf.for %[[K:.*]] = %c0 to %c64 step %c2 iter_args({{.*}}) -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>)
-// CHECK-NEXT:          vector.load %[[W]][%[[PANEL]], %c0, %[[K]], %c0]
+// CHECK:               %[[NEXT:.*]] = arith.addi %[[PANEL]], %c1
+// CHECK-NEXT:          memref.prefetch %[[W]][%[[NEXT]], %c0, %c0, %{{.*}}], read, locality<2>, data
+// CHECK:               memref.prefetch %[[W]][%[[NEXT]], %c0, %c0, %{{.*}}], read, locality<2>, data
+// CHECK-NOT:           memref.prefetch
+// CHECK:               vector.load %[[W]][%[[PANEL]], %c0, %[[K]], %c0]
 // CHECK-NEXT:          vector.load %[[W]][%[[PANEL]], %c0, %[[K]], %c16]
 // CHECK-NEXT:          memref.load %[[ROWS]]
 // CHECK-NEXT:          vector.broadcast %{{.*}} : f32 to vector<16xf32>
@@ -50,22 +56,25 @@ kf.kernel @k(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 16>>
 // -----
 
 // bf16: one load holds 2 x 16 weights; their halves are shifted and masked to
-// f32. One row reads the weight once: a line ahead is prefetched for each row of
-// the panel.
+// f32. One row reads the weight, of 2 MiB, once: for each row of the panel a line
+// is prefetched far ahead, 256 rows, and one 64 rows ahead into the nearest cache.
 // CHECK-LABEL: func.func @bf16(
-// CHECK-SAME:    %{{.*}}: memref<1x64xf32>, %[[W:.*]]: memref<3x1x64x32xbf16>
-// CHECK:         memref.prefetch %[[W]][%{{.*}}, %c0, %{{.*}}, %c0], read, locality<3>, data
+// CHECK-SAME:    %{{.*}}: memref<1x64xf32>, %[[W:.*]]: memref<512x1x64x32xbf16>
+// CHECK:         %[[FAR:.*]] = arith.addi %[[K:.*]], %c256
+// CHECK-NEXT:    memref.prefetch %[[W]][%{{.*}}, %c0, %[[FAR]], %c0], read, locality<2>, data
+// CHECK-NEXT:    %[[NEAR:.*]] = arith.addi %[[K]], %c64
+// CHECK-NEXT:    memref.prefetch %[[W]][%{{.*}}, %c0, %[[NEAR]], %c0], read, locality<3>, data
 // CHECK-NOT:     memref.prefetch
-// CHECK:         %[[PAIRS:.*]] = vector.load %{{.*}} : memref<3x1x64x32xbf16>, vector<32xbf16>
+// CHECK:         %[[PAIRS:.*]] = vector.load %{{.*}} : memref<512x1x64x32xbf16>, vector<32xbf16>
 // CHECK-NEXT:    %[[BITS:.*]] = vector.bitcast %[[PAIRS]] : vector<32xbf16> to vector<16xi32>
 // CHECK-DAG:     arith.shli %[[BITS]]
 // CHECK-DAG:     arith.andi %[[BITS]]
 // CHECK:         vector.fma
-kf.kernel @bf16(%x: tensor<1x64xf32>, %w: tensor<96x64xbf16, #kf.layout<panel = 32, interleave = 16>>)
-    -> tensor<1x96xf32>
+kf.kernel @bf16(%x: tensor<1x64xf32>, %w: tensor<16384x64xbf16, #kf.layout<panel = 32, interleave = 16>>)
+    -> tensor<1x16384xf32>
     attributes {schedule = #kf.vector<workgroup = [1, 32], tile = [1, 32], lanes = 16>} {
-  %0 = kf.matmul %x, %w : tensor<1x64xf32>, tensor<96x64xbf16, #kf.layout<panel = 32, interleave = 16>>
-  kf.yield %0 : tensor<1x96xf32>
+  %0 = kf.matmul %x, %w : tensor<1x64xf32>, tensor<16384x64xbf16, #kf.layout<panel = 32, interleave = 16>>
+  kf.yield %0 : tensor<1x16384xf32>
 }
 
 // -----
@@ -134,4 +143,32 @@ kf.kernel @gated(%x: tensor<1x64xf32>, %w: tensor<2x32x64xf32, #kf.layout<panel 
     attributes {schedule = #kf.vector<workgroup = [1, 32], tile = [1, 16], lanes = 16>} {
   %0 = kf.matmul %x, %w glu(silu) : tensor<1x64xf32>, tensor<2x32x64xf32, #kf.layout<panel = 16>>
   kf.yield %0 : tensor<1x32xf32>
+}
+
+// -----
+
+// f8E4M3FN: codes are shifted to where f16 has its bits, and what that makes of
+// them is 2^-8 of their values. Sums are scaled before the bias is added.
+// CHECK-LABEL: func.func @float8(
+// CHECK-SAME:    %{{.*}}: memref<1x64xf32>, %[[W:.*]]: memref<3x1x64x32xi8>, %[[S:.*]]: memref<96xf32>, %[[B:.*]]: memref<96xf32>
+// CHECK:         %[[CODES:.*]] = vector.load %[[W]]{{.*}} : memref<3x1x64x32xi8>, vector<16xi8>
+// CHECK:         %[[BITS:.*]] = arith.extui %[[CODES]] : vector<16xi8> to vector<16xi16>
+// CHECK:         %[[MAGNITUDE:.*]] = arith.andi %[[BITS]], %{{.*}} : vector<16xi16>
+// CHECK:         %[[NAN:.*]] = arith.cmpi eq, %[[MAGNITUDE]]
+// CHECK:         %[[HALF:.*]] = arith.ori
+// CHECK:         arith.bitcast %[[HALF]] : vector<16xi16> to vector<16xf16>
+// CHECK:         arith.extf %{{.*}} : vector<16xf16> to vector<16xf32>
+// CHECK:         %[[VALUE:.*]] = arith.mulf
+// CHECK:         arith.select %[[NAN]], %{{.*}}, %[[VALUE]]
+// CHECK:         vector.fma
+// CHECK:         vector.load %[[S]]
+// CHECK:         %[[SCALED:.*]] = arith.mulf
+// CHECK:         vector.load %[[B]]
+// CHECK:         arith.addf %[[SCALED]]
+kf.kernel @float8(%x: tensor<1x64xf32>, %w: tensor<96x64xf8E4M3FN, #kf.layout<panel = 32>>, %s: tensor<96xf32>, %b: tensor<96xf32>)
+    -> tensor<1x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [1, 32], tile = [1, 32], lanes = 16>} {
+  %0 = kf.matmul %x, %w weight_scales(%s : tensor<96xf32>) bias(%b)
+      : tensor<1x64xf32>, tensor<96x64xf8E4M3FN, #kf.layout<panel = 32>>, tensor<96xf32>
+  kf.yield %0 : tensor<1x96xf32>
 }

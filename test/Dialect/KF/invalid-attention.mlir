@@ -200,6 +200,16 @@ func.func @f(%k: tensor<?x4x8xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: 
 
 // -----
 
+// With kv_head, they have that one.
+!cache = !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 8, type = f32>
+func.func @f(%k: tensor<?x2x8xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !cache, %h: index) {
+  // expected-error @+1 {{C1: k and v must be [T, 1, 8] of float elements, found 'tensor<?x2x8xf32>'}}
+  kf.kv_append %c, %k, %k, %p, %sp, %pt kv_head(%h) {layer = 0 : i64} : !cache, tensor<?x2x8xf32>, tensor<?xi32>, tensor<1x4xi32>
+  return
+}
+
+// -----
+
 !cache = !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 8, type = f32>
 func.func @f(%k: tensor<?x2x4xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !cache) {
   // expected-error @+1 {{C1: k and v must be [T, 2, 8] of float elements, found 'tensor<?x2x4xf32>'}}

@@ -70,7 +70,7 @@ func.func private @f(tensor<3x8x4xf32, #kf.fragments>)
 
 // -----
 
-// expected-error @+1 {{#kf.fragments needs elements of f16, bf16 or f32, or blocks of q8_0, q4_0, q4_k or q6_k, found 'i32'}}
+// expected-error @+1 {{#kf.fragments needs elements of f16, bf16, f32 or f8E4M3FN, or blocks of q8_0, q4_0, q4_k or q6_k, found 'i32'}}
 func.func private @f(tensor<8x4xi32, #kf.fragments>)
 
 // -----
@@ -210,6 +210,11 @@ func.func private @f(tensor<8x32x!kf.quant<q8_0>, #kf.layout<panel = 4, interlea
 
 // expected-error @below {{schedule: threads has 33, which is not in [1, 32]}}
 "test.op"() {a = #kf.flash_mma<workgroup = [1, 1], keys = 16, threads = [32, 1, 33]>} : () -> ()
+
+// -----
+
+// expected-error @below {{schedule: parts has 9, which is not in [1, 8]}}
+"test.op"() {a = #kf.flash_mma<workgroup = [1, 1], keys = 16, threads = [32, 1, 8], parts = 9>} : () -> ()
 
 // -----
 

@@ -13,7 +13,7 @@ func.func @f(%i: tensor<?xi64>, %t: tensor<8x4xf32>) {
 // -----
 
 func.func @matmul_c2_blocks(%x: tensor<?x500xf32>, %w: tensor<96x500x!kf.quant<q4_k>>) {
-  // expected-error @+1 {{C2: w must be [N, K], or [..., N, K] with the batches of x, of f32, f16, bf16 or, without batches, whole blocks of a quantized type}}
+  // expected-error @+1 {{C2: w must be [N, K], or [..., N, K] with the batches of x, of f32, f16, bf16 or, without batches, f8E4M3FN or whole blocks of a quantized type}}
   %0 = kf.matmul %x, %w : tensor<?x500xf32>, tensor<96x500x!kf.quant<q4_k>>
   return
 }
@@ -88,7 +88,7 @@ func.func @f(%x: tensor<8xf32>, %w: tensor<4x8xf32>) {
 // -----
 
 func.func @f(%x: tensor<?x8xf32>, %w: tensor<2x4x8xf32>) {
-  // expected-error @+1 {{C2: w must be [N, K], or [..., N, K] with the batches of x, of f32, f16, bf16 or, without batches, whole blocks of a quantized type, found 'tensor<2x4x8xf32>'}}
+  // expected-error @+1 {{C2: w must be [N, K], or [..., N, K] with the batches of x, of f32, f16, bf16 or, without batches, f8E4M3FN or whole blocks of a quantized type, found 'tensor<2x4x8xf32>'}}
   %0 = kf.matmul %x, %w : tensor<?x8xf32>, tensor<2x4x8xf32>
   return
 }
@@ -96,7 +96,7 @@ func.func @f(%x: tensor<?x8xf32>, %w: tensor<2x4x8xf32>) {
 // -----
 
 func.func @f(%x: tensor<?x8xf32>, %w: tensor<4x8xf32>) {
-  // expected-error @+1 {{C2: w must be [2, N, K] with glu of f32, f16, bf16 or, without batches, whole blocks of a quantized type, found 'tensor<4x8xf32>'}}
+  // expected-error @+1 {{C2: w must be [2, N, K] with glu of f32, f16, bf16 or, without batches, f8E4M3FN or whole blocks of a quantized type, found 'tensor<4x8xf32>'}}
   %0 = kf.matmul %x, %w glu(silu) : tensor<?x8xf32>, tensor<4x8xf32>
   return
 }
@@ -171,7 +171,7 @@ func.func @f(%x: tensor<?x8xf32>, %w: tensor<2x4x8xf32>, %b: tensor<4xf32>) {
 func.func @f(%x: tensor<?x8xf16>, %w: tensor<4x8xf16>) {
   // expected-error @+2 {{inferred type(s) 'tensor<?x4xf16>' are incompatible with return type(s) of operation 'tensor<?x4xf32>'}}
   // expected-error @+1 {{failed to infer returned types}}
-  %0 = "kf.matmul"(%x, %w) <{operandSegmentSizes = array<i32: 1, 1, 0, 0, 0>}> : (tensor<?x8xf16>, tensor<4x8xf16>) -> tensor<?x4xf32>
+  %0 = "kf.matmul"(%x, %w) <{operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0>}> : (tensor<?x8xf16>, tensor<4x8xf16>) -> tensor<?x4xf32>
   return
 }
 
@@ -279,5 +279,62 @@ func.func @f(%x: tensor<?x8xf32>, %u: tensor<16x8xf32>, %d: tensor<8x16xf32>) {
   // expected-error @+2 {{inferred type(s) 'tensor<?x8xf32>' are incompatible with return type(s) of operation 'tensor<?x16xf32>'}}
   // expected-error @+1 {{failed to infer returned types}}
   %0 = "kf.mlp"(%x, %u, %d) <{activation = #kf.activation_kind<silu>, operandSegmentSizes = array<i32: 1, 0, 1, 1, 0, 0, 0>}> : (tensor<?x8xf32>, tensor<16x8xf32>, tensor<8x16xf32>) -> tensor<?x16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x?x8xf32>, %w: tensor<4x8xf8E4M3FN>) {
+  // expected-error @+1 {{C8: with w of f8E4M3FN, x must have rank 2, found 'tensor<2x?x8xf32>'}}
+  %0 = kf.matmul %x, %w : tensor<2x?x8xf32>, tensor<4x8xf8E4M3FN>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3x8xf32>, %w: tensor<2x4x8xf8E4M3FN>) {
+  // expected-error @+1 {{C2: w must be [N, K], or [..., N, K] with the batches of x, of f32, f16, bf16 or, without batches, f8E4M3FN}}
+  %0 = kf.matmul %x, %w : tensor<2x3x8xf32>, tensor<2x4x8xf8E4M3FN>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x8xf32>, %w: tensor<4x8xf8E4M3FN>, %s: tensor<8xf32>) {
+  // expected-error @+1 {{C8: weight_scales must have w's shape without its last dimension and f32 elements, and w those of f8E4M3FN, found 'tensor<8xf32>' for w 'tensor<4x8xf8E4M3FN>'}}
+  %0 = kf.matmul %x, %w weight_scales(%s : tensor<8xf32>) : tensor<?x8xf32>, tensor<4x8xf8E4M3FN>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x8xf32>, %w: tensor<4x8xf8E4M3FN>, %s: tensor<4xf16>) {
+  // expected-error @+1 {{C8: weight_scales must have}}
+  %0 = kf.matmul %x, %w weight_scales(%s : tensor<4xf16>) : tensor<?x8xf32>, tensor<4x8xf8E4M3FN>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x8xf32>, %w: tensor<4x8xbf16>, %s: tensor<4xf32>) {
+  // expected-error @+1 {{C8: weight_scales must have}}
+  %0 = kf.matmul %x, %w weight_scales(%s : tensor<4xf32>) : tensor<?x8xf32>, tensor<4x8xbf16>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x32xi8>, %s: tensor<?x1xf32>, %t: tensor<?x1xi32>, %w: tensor<4x32xf8E4M3FN>) {
+  // expected-error @+1 {{C6: with scales, w must be of a quantized type}}
+  %0 = kf.matmul %x scales(%s : tensor<?x1xf32>) sums(%t : tensor<?x1xi32>), %w : tensor<?x32xi8>, tensor<4x32xf8E4M3FN>
+  return
+}
+
+// -----
+
+// Ids are looked up in no table of 8 bits.
+func.func @f(%i: tensor<?xi32>, %t: tensor<8x4xf8E4M3FN>) {
+  // expected-error @+1 {{C2: table must be a rank 2 tensor with static columns of f32, f16, bf16 or whole blocks of a quantized type, found 'tensor<8x4xf8E4M3FN>'}}
+  %0 = kf.embedding %i, %t : tensor<?xi32>, tensor<8x4xf8E4M3FN>
   return
 }

@@ -99,6 +99,10 @@ func.func @attention(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>, %p: tensor<
                      %c: !cache, %h: index) {
   // CHECK: kf.kv_append %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {layer = 1 : i64} : <layers = 2, kv_heads = 2, head_dim = 32, type = f32>, tensor<?x2x32xf32>, tensor<?xi32>, tensor<1x4xi32>
   kf.kv_append %c, %k, %k, %p, %sp, %pt {layer = 1 : i64} : !cache, tensor<?x2x32xf32>, tensor<?xi32>, tensor<1x4xi32>
+  %k0 = tensor.extract_slice %k[0, 0, 0] [4, 1, 32] [1, 1, 1] : tensor<?x2x32xf32> to tensor<4x1x32xf32>
+  %p0 = tensor.extract_slice %p[0] [4] [1] : tensor<?xi32> to tensor<4xi32>
+  // CHECK: kf.kv_append %{{.*}} kv_head(%{{.*}}) {layer = 1 : i64} : <layers = 2, kv_heads = 2, head_dim = 32, type = f32>, tensor<4x1x32xf32>, tensor<4xi32>, tensor<1x4xi32>
+  kf.kv_append %c, %k0, %k0, %p0, %p0, %pt kv_head(%h) {layer = 1 : i64} : !cache, tensor<4x1x32xf32>, tensor<4xi32>, tensor<1x4xi32>
   // CHECK: kf.attention %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {layer = 1 : i64, scale = 1.250000e-01 : f32} : tensor<?x4x32xf32>, <{{.*}}>, tensor<?xi32>, tensor<1x4xi32>
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 1 : i64, scale = 0.125 : f32}
       : tensor<?x4x32xf32>, !cache, tensor<?xi32>, tensor<1x4xi32>
@@ -189,5 +193,17 @@ func.func @bytes(%s: vector<16xi32>, %a: vector<64xi8>) {
   %3 = kf.dp4a %s, %a, %a signed : vector<16xi32>, vector<64xi8>
   // CHECK: kf.look_up %{{.*}} [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, -15] : vector<64xi8>
   %1 = kf.look_up %a [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, -15] : vector<64xi8>
+  return
+}
+
+// CHECK-LABEL: func.func @float8
+func.func @float8(%x: tensor<?x256xf32>, %w: tensor<96x256xf8E4M3FN>, %s: tensor<96xf32>, %b: tensor<96xf32>,
+                  %g: tensor<2x96x256xf8E4M3FN>, %gs: tensor<2x96xf32>) {
+  // CHECK: kf.matmul %{{.*}}, %{{.*}} : tensor<?x256xf32>, tensor<96x256xf8E4M3FN>
+  %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<96x256xf8E4M3FN>
+  // CHECK: kf.matmul %{{.*}}, %{{.*}} weight_scales(%{{.*}} : tensor<96xf32>) bias(%{{.*}}) : tensor<?x256xf32>, tensor<96x256xf8E4M3FN>, tensor<96xf32>
+  %1 = kf.matmul %x, %w weight_scales(%s : tensor<96xf32>) bias(%b) : tensor<?x256xf32>, tensor<96x256xf8E4M3FN>, tensor<96xf32>
+  // CHECK: kf.matmul %{{.*}}, %{{.*}} weight_scales(%{{.*}} : tensor<2x96xf32>) glu(silu) : tensor<?x256xf32>, tensor<2x96x256xf8E4M3FN>
+  %2 = kf.matmul %x, %g weight_scales(%gs : tensor<2x96xf32>) glu(silu) : tensor<?x256xf32>, tensor<2x96x256xf8E4M3FN>
   return
 }

@@ -108,6 +108,9 @@ TEST_P(CostModelTest, firstEightHoldTheFastest) {
   machine.readBytesPerSecond = numberOf(rates, "read_bytes_per_second");
   machine.f32FlopsPerSecond = numberOf(rates, "f32_flops_per_second");
   machine.i8OpsPerSecond = numberOf(rates, "i8_ops_per_second");
+  // Of machines without tiles, tables do not tell.
+  machine.bf16FlopsPerSecond =
+      rates.getNumber("bf16_flops_per_second").value_or(0);
   machine.threads = static_cast<int64_t>(numberOf(rates, "threads"));
   ASSERT_NO_FATAL_FAILURE(open(object.getString("target")->str()));
 

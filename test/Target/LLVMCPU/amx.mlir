@@ -9,8 +9,9 @@
 // RUN: llvm-objdump --disassemble --no-show-raw-insn --mattr=+amx-tile,+amx-bf16 %t.o | FileCheck %s --check-prefix=CODE
 
 // MANY:   kf.target = #kf.cpu_target<cpu = "sapphirerapids", int8_dot = true, amx = true, workers = 1>
-// MANY:   schedule = #kf.vector<workgroup = [512, 512], tile = [32, 32], reduction = 512, lanes = 16, dot = bf16>
-// Rows are not rounded to 8 bits by a kernel of their own either.
+// Rows are rounded once, but not to 8 bits.
+// MANY:   kf.kernel @trunc_0
+// MANY:   schedule = #kf.vector<workgroup = [256, 1024], tile = [32, 32], reduction = 512, lanes = 16, dot = bf16>
 // SHARED-NOT: kf.quantize_rows
 // SHARED: schedule = #kf.vector<workgroup = [256, 128], tile = [32, 32], reduction = 512, lanes = 16, dot = bf16>
 // Rows take 1600000 bytes each, in two parts of bf16: 64 MiB hold 41 of them,

@@ -39,7 +39,7 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
 // -----
 
 module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
-  // expected-error @below {{schedule cannot run on a GPU: #kf.mma multiplies f16 by f16 or blocks, and bf16 by bf16, found bf16 and f16}}
+  // expected-error @below {{schedule cannot run on a GPU: #kf.mma multiplies f16 by f16, f8E4M3FN or blocks, and bf16 by bf16, found bf16 and f16}}
   kf.kernel @k(%x: tensor<?x64xbf16>, %w: tensor<96x64xf16>) -> tensor<?x96xf32>
       attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [2, 2], reduction = 32, stages = 3>} {
     %0 = kf.matmul %x, %w wide : tensor<?x64xbf16>, tensor<96x64xf16>
@@ -116,6 +116,39 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
 
 // -----
 
+module attributes {kf.target = #kf.cuda_target<chip = "sm_89">} {
+  // expected-error @below {{schedule cannot run on a GPU: parts are a cluster of workgroups, which sm_90 and later have}}
+  kf.kernel @k(%q: tensor<1x4x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f16>, %p: tensor<1xi32>, %s: tensor<1xi32>, %t: tensor<1x4xi32>) -> tensor<1x4x64xf32>
+      attributes {schedule = #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 2], parts = 4>} {
+    %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<1x4x64xf32>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f16>, tensor<1xi32>, tensor<1x4xi32>
+    kf.yield %0 : tensor<1x4x64xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
+  // expected-error @below {{schedule cannot run on a GPU: parts are for one token's keys: workgroup = [1, heads], and warps that divide the keys or one for all}}
+  kf.kernel @k(%q: tensor<?x4x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f16>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x4x64xf32>
+      attributes {schedule = #kf.flash_mma<workgroup = [2, 4], keys = 16, threads = [32, 1, 2], parts = 4>} {
+    %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x4x64xf32>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f16>, tensor<?xi32>, tensor<1x4xi32>
+    kf.yield %0 : tensor<?x4x64xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
+  // expected-error @below {{schedule cannot run on a GPU: kf.attention_partial has its parts; parts are for kf.attention}}
+  kf.kernel @k(%q: tensor<1x4x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f16>, %p: tensor<1xi32>, %s: tensor<1xi32>, %t: tensor<1x4xi32>) -> (tensor<1x4x2xf32>, tensor<1x4x2xf32>, tensor<1x4x2x64xf32>)
+      attributes {schedule = #kf.flash_mma<workgroup = [1, 4, 1], keys = 16, threads = [32, 1, 2], parts = 4>} {
+    %0, %1, %2 = kf.attention_partial %q, %c, %p, %s, %t splits(2) {layer = 0 : i64, scale = 1.0 : f32} : tensor<1x4x64xf32>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f16>, tensor<1xi32>, tensor<1x4xi32>
+    kf.yield %0, %1, %2 : tensor<1x4x2xf32>, tensor<1x4x2xf32>, tensor<1x4x2x64xf32>
+  }
+}
+
+// -----
+
 module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
   // expected-error @below {{schedule cannot run on a GPU: #kf.flash_mma is for caches of f16, bf16 and q8_0}}
   kf.kernel @k(%q: tensor<?x4x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f32, page = 48>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x4x64xf32>
@@ -183,7 +216,7 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
 // -----
 
 module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
-  // expected-error @below {{schedule cannot run on a GPU: blocks with #kf.fragments take steps of a multiple of 32, found 16}}
+  // expected-error @below {{schedule cannot run on a GPU: blocks and f8E4M3FN with #kf.fragments take steps of a multiple of 32, found 16}}
   kf.kernel @k(%x: tensor<?x256xf16>, %w: tensor<64x256x!kf.quant<q4_k>, #kf.fragments>) -> tensor<?x64xf32>
       attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [2, 2], reduction = 16, stages = 3>} {
     %0 = kf.matmul %x, %w wide : tensor<?x256xf16>, tensor<64x256x!kf.quant<q4_k>, #kf.fragments>

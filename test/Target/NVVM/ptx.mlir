@@ -107,3 +107,21 @@ func.func @append(%c: !cache, %k: tensor<?x2x32xf32>, %p: tensor<?xi32>, %s: ten
   %0 = kf.attention %k, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x2x32xf32>, !cache, tensor<?xi32>, tensor<1x4xi32>
   return %0 : tensor<?x2x32xf32>
 }
+
+// Two codes at a time become f16, by one instruction from sm_90 on.
+// RUN: kf-run emit-mlir %s --function float8 --device cuda --target-cpu sm_90a --compile-to=binary -o %t
+// RUN: %ptx print %t | FileCheck %s --check-prefix=FLOAT8
+// RUN: kf-run emit-mlir %s --function float8 --device cuda --target-cpu sm_89 --compile-to=binary -o %t
+// RUN: %ptx print %t | FileCheck %s --check-prefix=FLOAT8-OLD
+// FLOAT8:         .version 8.0
+// FLOAT8:         ld.shared.v4.{{[bu]}}32
+// FLOAT8-COUNT-8: cvt.rn.f16x2.e4m3x2
+// FLOAT8-OLD-NOT: e4m3
+// FLOAT8-OLD:     prmt.b32
+// FLOAT8-OLD:     mul.rn.f16x2
+func.func @float8(%x: tensor<1x256xf32>) -> tensor<1x64xf32> {
+  %w = kf.weight ["w"] : tensor<64x256xf8E4M3FN>
+  %s = kf.weight ["s"] : tensor<64xf32>
+  %0 = kf.matmul %x, %w weight_scales(%s : tensor<64xf32>) : tensor<1x256xf32>, tensor<64x256xf8E4M3FN>
+  return %0 : tensor<1x64xf32>
+}

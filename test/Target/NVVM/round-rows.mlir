@@ -1,5 +1,5 @@
 // RUN: kf-opt %s --pass-pipeline='builtin.module(func.func(kf-nvvm-round-rows))' | FileCheck %s
-// RUN: kf-opt %s --pass-pipeline='builtin.module(func.func(kf-nvvm-round-rows{max-tokens=16}))' | FileCheck %s --check-prefix=FEW
+// RUN: kf-opt %s --pass-pipeline='builtin.module(func.func(kf-nvvm-round-rows{max-tokens=4}))' | FileCheck %s --check-prefix=FEW
 
 // CHECK-LABEL: func.func @bf16(
 // CHECK-SAME:    %[[X:.*]]: tensor<?x64xf32>, %[[W:.*]]: tensor<96x64xbf16>
@@ -13,11 +13,11 @@ func.func @bf16(%x: tensor<?x64xf32>, %w: tensor<96x64xbf16>) -> tensor<?x96xf32
 }
 
 // CHECK-LABEL: func.func @gated(
-// CHECK:         %[[R:.*]] = arith.truncf %{{.*}} : tensor<17x64xf32> to tensor<17x64xf16>
-// CHECK:         kf.matmul %[[R]], %{{.*}} bias(%{{.*}}) glu(silu) wide : tensor<17x64xf16>, tensor<2x96x64xf16>, tensor<2x96xf32>
-func.func @gated(%x: tensor<17x64xf32>, %w: tensor<2x96x64xf16>, %b: tensor<2x96xf32>) -> tensor<17x96xf32> {
-  %0 = kf.matmul %x, %w bias(%b) glu(silu) : tensor<17x64xf32>, tensor<2x96x64xf16>, tensor<2x96xf32>
-  return %0 : tensor<17x96xf32>
+// CHECK:         %[[R:.*]] = arith.truncf %{{.*}} : tensor<5x64xf32> to tensor<5x64xf16>
+// CHECK:         kf.matmul %[[R]], %{{.*}} bias(%{{.*}}) glu(silu) wide : tensor<5x64xf16>, tensor<2x96x64xf16>, tensor<2x96xf32>
+func.func @gated(%x: tensor<5x64xf32>, %w: tensor<2x96x64xf16>, %b: tensor<2x96xf32>) -> tensor<5x96xf32> {
+  %0 = kf.matmul %x, %w bias(%b) glu(silu) : tensor<5x64xf32>, tensor<2x96x64xf16>, tensor<2x96xf32>
+  return %0 : tensor<5x96xf32>
 }
 
 // CHECK-LABEL: func.func @blocks(
@@ -28,12 +28,30 @@ func.func @blocks(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q8_0>>) -> te
   return %0 : tensor<?x96xf32>
 }
 
+// CHECK-LABEL: func.func @float8(
+// CHECK:         arith.truncf %{{.*}} : tensor<?x64xf32> to tensor<?x64xf16>
+// CHECK:         kf.matmul %{{.*}}, %{{.*}} weight_scales(%{{.*}} : tensor<96xf32>) wide : tensor<?x64xf16>, tensor<96x64xf8E4M3FN>
+func.func @float8(%x: tensor<?x64xf32>, %w: tensor<96x64xf8E4M3FN>, %s: tensor<96xf32>) -> tensor<?x96xf32> {
+  %0 = kf.matmul %x, %w weight_scales(%s : tensor<96xf32>) : tensor<?x64xf32>, tensor<96x64xf8E4M3FN>
+  return %0 : tensor<?x96xf32>
+}
+
+// Where the weight is read as it is stored, matrix units take more than 16 rows.
+// CHECK-LABEL: func.func @stored(
+// CHECK:         kf.matmul %{{.*}}, %{{.*}} : tensor<16x64xf32>, tensor<96x64x!kf.quant<q5_0>>
+// CHECK:         kf.matmul %{{.*}}, %{{.*}} wide : tensor<17x64xf16>, tensor<96x64x!kf.quant<q5_0>>
+func.func @stored(%x: tensor<16x64xf32>, %y: tensor<17x64xf32>, %w: tensor<96x64x!kf.quant<q5_0>>) -> (tensor<16x96xf32>, tensor<17x96xf32>) {
+  %0 = kf.matmul %x, %w : tensor<16x64xf32>, tensor<96x64x!kf.quant<q5_0>>
+  %1 = kf.matmul %y, %w : tensor<17x64xf32>, tensor<96x64x!kf.quant<q5_0>>
+  return %0, %1 : tensor<16x96xf32>, tensor<17x96xf32>
+}
+
 // Rows are counted by the size that has their name.
 // CHECK-LABEL: func.func @few_wanted(
 // CHECK-NOT:     arith.truncf
 // CHECK:         return
 func.func @few_wanted(%x: tensor<?x64xf32, #kf.size<wanted>>, %w: tensor<96x64xbf16>) -> tensor<?x96xf32, #kf.size<wanted>>
-    attributes {kf.size_ranges = [#kf.size_range<wanted, most = 16>]} {
+    attributes {kf.size_ranges = [#kf.size_range<wanted, most = 4>]} {
   %0 = kf.matmul %x, %w : tensor<?x64xf32, #kf.size<wanted>>, tensor<96x64xbf16>
   return %0 : tensor<?x96xf32, #kf.size<wanted>>
 }
@@ -46,4 +64,58 @@ func.func @others(%x: tensor<?x64xf32>, %w: tensor<96x64xf32>, %h: tensor<?x64xf
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32>
   %1 = kf.matmul %h, %v : tensor<?x64xf16>, tensor<96x64xf16>
   return %0, %1 : tensor<?x96xf32>, tensor<?x96xf16>
+}
+
+// Queries are rounded to what is multiplied with keys, and attention's result
+// to the same type, where it is rounded anyway.
+!cache = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 32, type = f16>
+// CHECK-LABEL: func.func @attention(
+// CHECK-SAME:    %[[Q:[a-z0-9]+]]: tensor<?x4x32xf32>
+// CHECK:         %[[R:.*]] = kf.rope %[[Q]]
+// CHECK:         %[[T:.*]] = arith.truncf %[[R]] : tensor<?x4x32xf32> to tensor<?x4x32xf16>
+// CHECK:         %[[A:.*]] = kf.attention %[[T]], %{{.*}} : tensor<?x4x32xf16>
+// CHECK:         %[[V:.*]] = tensor.collapse_shape %[[A]] {{.*}} : tensor<?x4x32xf16> into tensor<?x128xf16>
+// CHECK:         kf.matmul %[[V]], %{{.*}} wide : tensor<?x128xf16>
+// FEW-LABEL: func.func @attention(
+// FEW-NOT:     arith.truncf
+func.func @attention(%q: tensor<?x4x32xf32>, %c: !cache, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x8xi32>, %w: tensor<96x128x!kf.quant<q8_0>>) -> tensor<?x96xf32> {
+  %r = kf.rope %q, %p {rotary_dim = 32 : i64, theta = 1.0e4 : f64} : tensor<?x4x32xf32>, tensor<?xi32>
+  %0 = kf.attention %r, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<?x4x32xf32>, !cache, tensor<?xi32>, tensor<1x8xi32>
+  %1 = tensor.collapse_shape %0 [[0], [1, 2]] : tensor<?x4x32xf32> into tensor<?x128xf32>
+  %2 = kf.matmul %1, %w : tensor<?x128xf32>, tensor<96x128x!kf.quant<q8_0>>
+  return %2 : tensor<?x96xf32>
+}
+
+// From codes, f16 is multiplied; the product takes another type.
+// CHECK-LABEL: func.func @other_type(
+// CHECK:         %[[A:.*]] = kf.attention %{{.*}} : tensor<?x4x32xf16>
+// CHECK:         %[[V:.*]] = tensor.collapse_shape %[[A]] {{.*}} : tensor<?x4x32xf16> into tensor<?x128xf16>
+// CHECK:         %[[E:.*]] = arith.extf %[[V]] : tensor<?x128xf16> to tensor<?x128xf32>
+// CHECK:         %[[B:.*]] = arith.truncf %[[E]] : tensor<?x128xf32> to tensor<?x128xbf16>
+// CHECK:         kf.matmul %[[B]], %{{.*}} wide
+!codes = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 32, type = !kf.quant<q8_0>>
+func.func @other_type(%q: tensor<?x4x32xf32>, %c: !codes, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x8xi32>, %w: tensor<96x128xbf16>) -> tensor<?x96xf32> {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<?x4x32xf32>, !codes, tensor<?xi32>, tensor<1x8xi32>
+  %1 = tensor.collapse_shape %0 [[0], [1, 2]] : tensor<?x4x32xf32> into tensor<?x128xf32>
+  %2 = kf.matmul %1, %w : tensor<?x128xf32>, tensor<96x128xbf16>
+  return %2 : tensor<?x96xf32>
+}
+
+// Who reads f32 gets it; of a cache of f32, nothing is rounded but rows.
+// CHECK-LABEL: func.func @results(
+// CHECK:         kf.attention %{{.*}} : tensor<?x4x32xf32>
+func.func @results(%q: tensor<?x4x32xf32>, %c: !cache, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x8xi32>, %w: tensor<96x128xf16>) -> (tensor<?x128xf32>, tensor<?x96xf32>) {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<?x4x32xf32>, !cache, tensor<?xi32>, tensor<1x8xi32>
+  %1 = tensor.collapse_shape %0 [[0], [1, 2]] : tensor<?x4x32xf32> into tensor<?x128xf32>
+  %2 = kf.matmul %1, %w : tensor<?x128xf32>, tensor<96x128xf16>
+  return %1, %2 : tensor<?x128xf32>, tensor<?x96xf32>
+}
+!wide = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 32, type = f32>
+// CHECK-LABEL: func.func @wide_cache(
+// CHECK:         kf.attention %{{.*}} : tensor<?x4x32xf32>
+func.func @wide_cache(%q: tensor<?x4x32xf32>, %c: !wide, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x8xi32>, %w: tensor<96x128xf16>) -> tensor<?x96xf32> {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<?x4x32xf32>, !wide, tensor<?xi32>, tensor<1x8xi32>
+  %1 = tensor.collapse_shape %0 [[0], [1, 2]] : tensor<?x4x32xf32> into tensor<?x128xf32>
+  %2 = kf.matmul %1, %w : tensor<?x128xf32>, tensor<96x128xf16>
+  return %2 : tensor<?x96xf32>
 }

@@ -1,12 +1,20 @@
 // RUN: kf-opt %s --kf-set-target=target=cuda:sm_90a --kf-select-schedules | FileCheck %s
+// RUN: kf-opt %s --kf-set-target=target=cuda:sm_80 --kf-select-schedules | FileCheck %s --check-prefix=UNITS
 
 // One token: its heads are parts of 8 rows, warps divide the keys.
 !cache = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 128, type = f16>
 // CHECK-LABEL: kf.kernel @decode
 // CHECK-SAME:    #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 8]>
-kf.kernel @decode(%q: tensor<1x8x128xf32>, %c: !cache, %p: tensor<1xi32>, %s: tensor<1xi32>, %t: tensor<1x4xi32>) -> tensor<1x8x128xf32> {
-  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<1x8x128xf32>, !cache, tensor<1xi32>, tensor<1x4xi32>
+kf.kernel @decode(%q: tensor<1x8x128xf32>, %c: !cache, %p: tensor<1xi32>, %s: tensor<1xi32>, %t: tensor<1x3xi32>) -> tensor<1x8x128xf32> {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<1x8x128xf32>, !cache, tensor<1xi32>, tensor<1x3xi32>
   kf.yield %0 : tensor<1x8x128xf32>
+}
+// Of a long context, the workgroups of a cluster divide the keys.
+// CHECK-LABEL: kf.kernel @long
+// CHECK-SAME:    #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 8], parts = 8>
+kf.kernel @long(%q: tensor<1x32x128xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 8, head_dim = 128, type = f16>, %p: tensor<1xi32>, %s: tensor<1xi32>, %t: tensor<1x128xi32>) -> tensor<1x32x128xf32> {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<1x32x128xf32>, !kf.kv_cache<layers = 1, kv_heads = 8, head_dim = 128, type = f16>, tensor<1xi32>, tensor<1x128xi32>
+  kf.yield %0 : tensor<1x32x128xf32>
 }
 // CHECK-LABEL: kf.kernel @partial
 // CHECK-SAME:    #kf.flash_mma<workgroup = [1, 4, 1], keys = 16, threads = [32, 1, 8]>
@@ -28,6 +36,39 @@ kf.kernel @combine(%m: tensor<1x8x2xf32>, %n: tensor<1x8x2xf32>, %v: tensor<1x8x
 kf.kernel @prefill(%q: tensor<?x8x128xf32>, %c: !cache, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x8x128xf32> {
   %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x8x128xf32>, !cache, tensor<?xi32>, tensor<1x4xi32>
   kf.yield %0 : tensor<?x8x128xf32>
+}
+
+// More tokens: 64 rows for warpgroups still, 128 where there are none.
+// CHECK-LABEL: kf.kernel @warpgroups
+// CHECK-SAME:    #kf.flash_mma<workgroup = [16, 4], keys = 64, threads = [32, 4, 1]>
+kf.kernel @warpgroups(%q: tensor<4000x32x128xf16>, %c: !kf.kv_cache<layers = 1, kv_heads = 8, head_dim = 128, type = f16>, %p: tensor<4000xi32>, %s: tensor<4000xi32>, %t: tensor<1x64xi32>) -> tensor<4000x32x128xf16> {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<4000x32x128xf16>, !kf.kv_cache<layers = 1, kv_heads = 8, head_dim = 128, type = f16>, tensor<4000xi32>, tensor<1x64xi32>
+  kf.yield %0 : tensor<4000x32x128xf16>
+}
+// CHECK-LABEL: kf.kernel @warps
+// CHECK-SAME:    #kf.flash_mma<workgroup = [32, 4], keys = 64, threads = [32, 8, 1]>
+kf.kernel @warps(%q: tensor<4000x32x96xf16>, %c: !kf.kv_cache<layers = 1, kv_heads = 8, head_dim = 96, type = f16>, %p: tensor<4000xi32>, %s: tensor<4000xi32>, %t: tensor<1x64xi32>) -> tensor<4000x32x96xf16> {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<4000x32x96xf16>, !kf.kv_cache<layers = 1, kv_heads = 8, head_dim = 96, type = f16>, tensor<4000xi32>, tensor<1x64xi32>
+  kf.yield %0 : tensor<4000x32x96xf16>
+}
+
+// Without warpgroups, rows of several sequences leave registers for fewer keys.
+// CHECK-LABEL: kf.kernel @sequences
+// CHECK-SAME:    #kf.flash_mma<workgroup = [16, 4], keys = 64, threads = [32, 4, 1]>
+// UNITS-LABEL: kf.kernel @sequences
+// UNITS-SAME:    #kf.flash_mma<workgroup = [32, 4], keys = 32, threads = [32, 8, 1]>
+kf.kernel @sequences(%q: tensor<4000x32x128xf16>, %c: !kf.kv_cache<layers = 1, kv_heads = 8, head_dim = 128, type = f16>, %p: tensor<4000xi32>, %s: tensor<4000xi32>, %t: tensor<2x64xi32>) -> tensor<4000x32x128xf16> {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<4000x32x128xf16>, !kf.kv_cache<layers = 1, kv_heads = 8, head_dim = 128, type = f16>, tensor<4000xi32>, tensor<2x64xi32>
+  kf.yield %0 : tensor<4000x32x128xf16>
+}
+
+// A rotation alone: a token to a workgroup, some pairs to each thread.
+// CHECK-LABEL: kf.kernel @rotation
+// CHECK-SAME:    #kf.simt<workgroup = [1, 0, 0], threads = [256], unroll = 8>
+kf.kernel @rotation(%q: tensor<?x32x128xf32>, %p: tensor<?xi32>) -> tensor<?x32x128xf16> {
+  %0 = kf.rope %q, %p {rotary_dim = 128 : i64, theta = 1.0e4 : f64} : tensor<?x32x128xf32>, tensor<?xi32>
+  %1 = arith.truncf %0 : tensor<?x32x128xf32> to tensor<?x32x128xf16>
+  kf.yield %1 : tensor<?x32x128xf16>
 }
 
 // Wide heads: fewer keys, for more columns. Pages of 16 keys have no larger

@@ -31,8 +31,27 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors 
 
 // -----
 
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors = 132, memory = 232448>} {
+  // Rows of 16 bits are held: of K = 4096 by 16 warps, of 14336, with blocks,
+  // by 12, which have registers for more, in five slices.
+  // CHECK-LABEL: kf.kernel @held
+  // CHECK-SAME:    #kf.stream<workgroup = [16, 48], warps = 16, tiles = 4, stages = 4, reduction = 4096>
+  kf.kernel @held(%x: tensor<16x4096xbf16>, %w: tensor<6144x4096xbf16, #kf.fragments>) -> tensor<16x6144xf32> {
+    %0 = kf.matmul %x, %w wide : tensor<16x4096xbf16>, tensor<6144x4096xbf16, #kf.fragments>
+    kf.yield %0 : tensor<16x6144xf32>
+  }
+  // CHECK-LABEL: kf.kernel @held_in_slices
+  // CHECK-SAME:    #kf.stream<workgroup = [16, 32], warps = 12, tiles = 1, stages = 4, reduction = 3072>
+  kf.kernel @held_in_slices(%x: tensor<16x14336xf16>, %w: tensor<4096x14336x!kf.quant<q4_k>, #kf.fragments>) -> tensor<16x4096xf32> {
+    %0 = kf.matmul %x, %w wide : tensor<16x14336xf16>, tensor<4096x14336x!kf.quant<q4_k>, #kf.fragments>
+    kf.yield %0 : tensor<16x4096xf32>
+  }
+}
+
+// -----
+
 module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
-  // expected-error @below {{schedule cannot run on a GPU: #kf.stream needs a weight of f16, bf16, q8_0, q4_0, q4_k or q6_k with #kf.fragments, found tensor<96x64xbf16>}}
+  // expected-error @below {{schedule cannot run on a GPU: #kf.stream needs a weight of f16, bf16, f8E4M3FN, q8_0, q4_0, q4_k or q6_k with #kf.fragments, found tensor<96x64xbf16>}}
   kf.kernel @plain_weight(%x: tensor<1x64xf32>, %w: tensor<96x64xbf16>) -> tensor<1x96xf32>
       attributes {schedule = #kf.stream<workgroup = [1, 16], warps = 8, tiles = 2, stages = 2>} {
     %0 = kf.matmul %x, %w : tensor<1x64xf32>, tensor<96x64xbf16>
@@ -97,11 +116,47 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
 
 // -----
 
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  // expected-error @below {{schedule cannot run on a GPU: a lane holds 256 words of x, and has registers for 191}}
+  kf.kernel @registers(%x: tensor<16x4096xbf16>, %w: tensor<96x4096xbf16, #kf.fragments>) -> tensor<16x96xf32>
+      attributes {schedule = #kf.stream<workgroup = [16, 16], warps = 4, tiles = 2, stages = 2>} {
+    %0 = kf.matmul %x, %w wide : tensor<16x4096xbf16>, tensor<96x4096xbf16, #kf.fragments>
+    kf.yield %0 : tensor<16x96xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  // expected-error @below {{schedule cannot run on a GPU: reduction (64) must be a multiple of 128, a step of all warps}}
+  kf.kernel @held_reduction(%x: tensor<16x4096xbf16>, %w: tensor<96x4096xbf16, #kf.fragments>) -> tensor<16x96xf32>
+      attributes {schedule = #kf.stream<workgroup = [16, 16], warps = 4, tiles = 2, stages = 2, reduction = 64>} {
+    %0 = kf.matmul %x, %w wide : tensor<16x4096xbf16>, tensor<96x4096xbf16, #kf.fragments>
+    kf.yield %0 : tensor<16x96xf32>
+  }
+}
+
+// -----
+
 module attributes {kf.target = #kf.vulkan_target<threads = 256, memory = 65536, types = [f16, i8, i16]>} {
   // expected-error @below {{schedule cannot run on this device: #kf.stream needs the matrix units of NVIDIA GPUs}}
   kf.kernel @vulkan(%x: tensor<1x64xf32>, %w: tensor<96x64xbf16, #kf.fragments>) -> tensor<1x96xf32>
       attributes {schedule = #kf.stream<workgroup = [1, 16], warps = 8, tiles = 2, stages = 2>} {
     %0 = kf.matmul %x, %w : tensor<1x64xf32>, tensor<96x64xbf16, #kf.fragments>
+    kf.yield %0 : tensor<1x96xf32>
+  }
+}
+
+// -----
+
+// Three stages of 64 KiB, 8 KiB of x, 1 KiB of sums, 8 sums of squares, and 16
+// bytes for a scale: each part begins at a multiple of these.
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  // expected-error @below {{schedule cannot run on this device: it needs 205872 bytes of workgroup memory, the device has 49152}}
+  kf.kernel @large(%x: tensor<1x1024xf32>, %g: tensor<1024xf32>, %w: tensor<96x1024xbf16, #kf.fragments>) -> tensor<1x96xf32>
+      attributes {schedule = #kf.stream<workgroup = [1, 16], warps = 8, tiles = 16, stages = 3>} {
+    %n = kf.rms_norm %x, %g eps(1.0e-5) : tensor<1x1024xf32>, tensor<1024xf32>
+    %0 = kf.matmul %n, %w : tensor<1x1024xf32>, tensor<96x1024xbf16, #kf.fragments>
     kf.yield %0 : tensor<1x96xf32>
   }
 }

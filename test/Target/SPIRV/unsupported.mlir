@@ -80,3 +80,11 @@ kf.kernel @parts(%q: tensor<?x2x8xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 
   %m, %t, %v = kf.attention_partial %q, %c, %p, %sp, %pt splits(65536) {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x2x8xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 8, type = f32>, tensor<?xi32>, tensor<1x4xi32>
   kf.yield %m, %t, %v : tensor<?x2x65536xf32>, tensor<?x2x65536xf32>, tensor<?x2x65536x8xf32>
 }
+
+// -----
+
+kf.kernel @float8(%x: tensor<4x64xf8E4M3FN>) -> tensor<4x64xf32> {
+  // expected-error @below {{no Vulkan kernel for 'arith.extf' on f8E4M3FN, which only the weights of kf.matmul are; use --device=reference}}
+  %0 = arith.extf %x : tensor<4x64xf8E4M3FN> to tensor<4x64xf32>
+  kf.yield %0 : tensor<4x64xf32>
+}

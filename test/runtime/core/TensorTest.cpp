@@ -8,6 +8,8 @@
 
 #include "runtime/core/Tensor.h"
 
+#include "runtime/core/Float8.h"
+
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -148,6 +150,58 @@ TEST(Tensor, EightBitFloats) {
   EXPECT_EQ(values[2], 0x1p-9f);
   EXPECT_EQ(values[3], -0.5f);
   EXPECT_TRUE(std::isnan(values[4]));
+}
+
+// Exponents of 4 bits with a bias of 7, 3 bits of mantissa, subnormals below
+// exponent 1.
+TEST(Tensor, EveryEightBitFloat) {
+  for (int bits = 0; bits < 256; ++bits) {
+    SCOPED_TRACE(bits);
+    const auto code = static_cast<uint8_t>(bits);
+    float value = 0;
+    ASSERT_TRUE(convertToFloat(DataType::F8E4M3, &code, 1, &value).ok());
+    if ((bits & 0x7f) == 0x7f) {
+      EXPECT_TRUE(std::isnan(value));
+      EXPECT_EQ(floatToE4M3(value) & 0x7f, 0x7f);
+      continue;
+    }
+    const int exponent = bits >> 3 & 15, mantissa = bits & 7;
+    const double magnitude = exponent == 0
+                                 ? std::ldexp(mantissa, -9)
+                                 : std::ldexp(8 + mantissa, exponent - 10);
+    EXPECT_EQ(value, static_cast<float>(bits & 0x80 ? -magnitude : magnitude));
+    EXPECT_EQ(floatToE4M3(value), code);
+  }
+}
+
+TEST(Tensor, RoundsToEightBits) {
+  auto valueOf = [](int bits) {
+    const auto code = static_cast<uint8_t>(bits);
+    float value = 0;
+    EXPECT_TRUE(convertToFloat(DataType::F8E4M3, &code, 1, &value).ok());
+    return value;
+  };
+  for (int code = 0; code < 0x7e; ++code) {
+    SCOPED_TRACE(code);
+    // f32 holds what is between two neighbours.
+    const float middle = (valueOf(code) + valueOf(code + 1)) / 2;
+    const float infinity = std::numeric_limits<float>::infinity();
+    for (int sign : {0, 0x80}) {
+      auto rounded = [&](float magnitude) {
+        return floatToE4M3(sign ? -magnitude : magnitude);
+      };
+      EXPECT_EQ(rounded(std::nextafter(middle, 0.0f)), sign | code);
+      EXPECT_EQ(rounded(middle), sign | (code + code % 2));
+      EXPECT_EQ(rounded(std::nextafter(middle, infinity)), sign | (code + 1));
+    }
+  }
+  for (float large :
+       {448.0f, 464.0f, 1e30f, std::numeric_limits<float>::infinity()}) {
+    EXPECT_EQ(floatToE4M3(large), 0x7e);
+    EXPECT_EQ(floatToE4M3(-large), 0xfe);
+  }
+  EXPECT_EQ(floatToE4M3(1e-30f), 0);
+  EXPECT_EQ(floatToE4M3(-0.0f), 0x80);
 }
 
 TEST(Tensor, ByteCountsOfBlocks) {

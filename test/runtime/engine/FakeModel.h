@@ -193,14 +193,17 @@ public:
   std::string description() const override { return "a fake"; }
 
   FakeBehavior behavior;
-  int wraps = 0; ///< calls of wrap()
+  int wraps = 0;            ///< calls of wrap()
+  uint64_t pinnedBytes = 0; ///< that were asked for
 
 private:
   Result<std::unique_ptr<Buffer>> doAllocate(uint64_t bytes,
                                              MemoryKind kind) override {
     KF_ASSIGN_OR_RETURN(AlignedBuffer memory, AlignedBuffer::allocate(bytes));
-    if (kind == MemoryKind::HostPinned)
+    if (kind == MemoryKind::HostPinned) {
+      pinnedBytes += bytes;
       return std::unique_ptr<Buffer>(new HostBuffer(std::move(memory)));
+    }
     return make(std::move(memory));
   }
   Result<std::unique_ptr<Buffer>> doWrap(const void *data,

@@ -9,6 +9,7 @@
 #include "runtime/io/ScaledWeights.h"
 
 #include "runtime/io/Safetensors.h"
+#include "runtime/weights/RowScales.h"
 #include "test/runtime/TempFile.h"
 
 #include <gtest/gtest.h>
@@ -203,6 +204,53 @@ TEST(ScaledWeights, Errors) {
   EXPECT_EQ(wrap(tensors).message(),
             "tensor 'w' has zero points; only symmetric 8-bit weights are "
             "supported");
+}
+
+TEST(ScaledWeights, KeepsMatricesWithAScaleForEachRow) {
+  Tensors tensors;
+  const std::string codes = {kOne, kTwo, kMinusHalf, kMost, kOne, kOne};
+  for (const char *name : {"row", "column", "whole", "bare", "groups"})
+    tensors.add(name, DataType::F8E4M3, {2, 3}, codes);
+  tensors.add("row_scale", {2}, {2, 4});
+  tensors.add("column_scale_inv", {2, 1}, {3, 5});
+  tensors.add("whole_scale", {}, {7});
+  tensors.add("groups_scale", {2, 3}, {1, 2, 3, 4, 5, 6});
+  tensors.add("integers", DataType::I8, {2, 3}, codes);
+  tensors.add("vector", DataType::F8E4M3, {6}, codes);
+  tensors.add("plain", {2}, {1, 2});
+  auto source = wrap(tensors);
+  ASSERT_TRUE(source.ok()) << source.message();
+  const std::vector<std::string> names = (*source)->names();
+
+  for (const char *name : {"groups", "integers", "vector", "plain", "none"})
+    EXPECT_FALSE(*(*source)->keepFloat8(name)) << name;
+  const std::pair<const char *, std::vector<float>> kept[] = {
+      {"row", {2, 4}}, {"column", {3, 5}}, {"whole", {7, 7}}, {"bare", {1, 1}}};
+  for (const auto &[name, factors] : kept) {
+    SCOPED_TRACE(name);
+    EXPECT_TRUE(*(*source)->keepFloat8(name));
+    EXPECT_TRUE(*(*source)->keepFloat8(name)) << "twice";
+    auto described = (*source)->describe(name), found = (*source)->find(name);
+    ASSERT_TRUE(described.ok() && found.ok());
+    for (const TensorView &view : {*described, *found}) {
+      EXPECT_EQ(view.type, DataType::F8E4M3);
+      EXPECT_EQ(view.shape, (std::vector<int64_t>{2, 3}));
+    }
+    EXPECT_EQ(std::string(static_cast<const char *>(found->data), found->bytes),
+              codes);
+    for (int time : {0, 1}) {
+      auto scales = (*source)->find(scaleName(name));
+      ASSERT_TRUE(scales.ok()) << scales.message() << time;
+      EXPECT_EQ(scales->type, DataType::F32);
+      EXPECT_EQ(scales->shape, std::vector<int64_t>{2});
+      const auto *values = static_cast<const float *>(scales->data);
+      EXPECT_EQ(std::vector<float>(values, values + 2), factors);
+      (*source)->release(scaleName(name));
+      (*source)->release(name);
+    }
+  }
+  EXPECT_EQ((*source)->describe("groups")->type, DataType::BF16);
+  EXPECT_EQ((*source)->names(), names);
 }
 
 TEST(ScaledWeights, AroundFilesThatNeedIt) {

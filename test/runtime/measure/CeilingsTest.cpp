@@ -89,6 +89,10 @@ TEST(HostCeilings, GiveEveryRateOfEveryNumberOfThreads) {
     EXPECT_GT(rates->f32FlopsPerSecond, 1e6);
     EXPECT_LT(rates->f32FlopsPerSecond, 1e14);
     EXPECT_LT(rates->i8OpsPerSecond, 1e15);
+    // Tiles are there to multiply faster.
+    if (rates->bf16FlopsPerSecond != 0)
+      EXPECT_GT(rates->bf16FlopsPerSecond, rates->f32FlopsPerSecond);
+    EXPECT_LT(rates->bf16FlopsPerSecond, 1e15);
   }
 }
 

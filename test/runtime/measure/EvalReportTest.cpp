@@ -22,6 +22,7 @@ EvalReport sample() {
   report.environment = {"1.0", "kf-1.0 llvm-22", "cpu", "a \"chip\"", 2};
   report.model = "kf-stories";
   report.rates.readBytesPerSecond = 15e9;
+  report.rates.bf16FlopsPerSecond = 2e12;
   EvalKernel kernel;
   kernel.name = "matmul_0";
   kernel.description = "16x64xf32, 96x64xq4_0";

@@ -9,6 +9,7 @@
 #include "runtime/measure/HostLoops.h"
 
 #include "runtime/core/AlignedBuffer.h"
+#include "runtime/core/TileRegisters.h"
 
 #include <gtest/gtest.h>
 
@@ -56,4 +57,6 @@ TEST(MultiplyLoops, CountTheirMultiplyAdds) {
   ASSERT_FALSE(f32Loops().empty());
   expectCounts(f32Loops(), 1);
   expectCounts(i8Loops(), 4);
+  expectCounts(bf16Loops(), 16 * 16 * 32 / 2);
+  EXPECT_TRUE(bf16Loops().empty() || mayUseTiles());
 }

@@ -136,6 +136,31 @@ TEST_F(ProfileTest, TableHasRatesAndTheShareOfTheCeiling) {
       "ceilings: read 0.0 GB/s, f32 1.0 GFLOP/s, of 2 threads\n");
 }
 
+TEST_F(ProfileTest, ImplausibleSharesAreExplained) {
+  Profile profile;
+  add(profile, 1000);
+  // matmul_0 reads 2040 bytes in 300 us, and computes 2000.
+  const std::string cached = "more than 100% of read: ",
+                    busy = "more than 100% of what is computed: ";
+  auto has = [&](const MachineRates &rates, const std::string &text) {
+    return profile.table(rates).find(text) != std::string::npos;
+  };
+  const MachineRates slowToRead = {.readBytesPerSecond = 6e6};
+  EXPECT_TRUE(has(slowToRead, cached));
+  EXPECT_FALSE(has(slowToRead, busy));
+  const MachineRates slowToCompute = {.f32FlopsPerSecond = 6e6};
+  EXPECT_TRUE(has(slowToCompute, busy));
+  EXPECT_FALSE(has(slowToCompute, cached));
+  const MachineRates nearly = {.readBytesPerSecond = 6.5e6,
+                               .f32FlopsPerSecond = 6.5e6};
+  EXPECT_FALSE(has(nearly, "more than"));
+}
+
+TEST_F(ProfileTest, ReadsOfOtherDevicesAreThoseOfCopies) {
+  EXPECT_EQ(Profile().table({.readBytesPerSecond = 4e12}),
+            "ceilings: read 4000.0 GB/s (of copies)\n");
+}
+
 TEST_F(ProfileTest, TraceIsJsonWithATrackForEachThread) {
   Profile profile(/*withTrace=*/true);
   add(profile, 1);
@@ -182,6 +207,11 @@ TEST(LeastSeconds, ReadingAndComputingOverlap) {
   EXPECT_EQ(boundOf({50, 600, 1000}, rates), "f32");
   EXPECT_EQ(boundOf({50, 0, 9000}, rates), "i8");
   EXPECT_EQ(boundOf({50, 0, 9000}, MachineRates()), "");
+  const MachineRates tiles = {.f32FlopsPerSecond = 100,
+                              .bf16FlopsPerSecond = 10000};
+  EXPECT_EQ(leastSeconds({50, 200, 0, 50000}, tiles), 7);
+  EXPECT_EQ(boundOf({50, 200, 0, 50000}, tiles), "bf16");
+  EXPECT_EQ(boundOf({50, 600, 0, 50000}, tiles), "f32");
   EXPECT_EQ(leastSeconds({50, 0, 9000}, MachineRates()), 0);
 }
 

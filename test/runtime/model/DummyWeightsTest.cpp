@@ -12,6 +12,7 @@
 #include "runtime/io/Safetensors.h"
 #include "runtime/model/NamedConfigs.h"
 #include "runtime/model/TensorList.h"
+#include "runtime/weights/RowScales.h"
 
 #include <gtest/gtest.h>
 
@@ -266,10 +267,45 @@ TEST(DummyWeights, AnyTensors) {
   EXPECT_FALSE(DummyWeights::create({&integers, 1}, 5).ok());
 }
 
+// As a checkpoint has them: tables stay bf16.
+TEST(DummyWeights, EightBitsWithScales) {
+  const ModelConfig config = smallConfig();
+  auto weights = make(config, DataType::F8E4M3);
+  size_t kept = 0;
+  for (const ListedTensor &tensor : listTensors(config)) {
+    SCOPED_TRACE(tensor.name);
+    auto view = weights->find(tensor.name);
+    ASSERT_TRUE(view.ok()) << view.message();
+    if (!isFactor(config, tensor)) {
+      EXPECT_EQ(view->type, DataType::BF16);
+      EXPECT_FALSE(weights->find(scaleName(tensor.name)).ok());
+      continue;
+    }
+    ++kept;
+    EXPECT_EQ(view->type, DataType::F8E4M3);
+    auto scales = weights->find(scaleName(tensor.name));
+    ASSERT_TRUE(scales.ok()) << scales.message();
+    EXPECT_EQ(scales->shape, std::vector<int64_t>{tensor.shape[0]});
+    std::vector<float> values(view->bytes);
+    ASSERT_TRUE(convertToFloat(view->type, view->data,
+                               static_cast<int64_t>(values.size()),
+                               values.data())
+                    .ok());
+    const auto *factors = static_cast<const float *>(scales->data);
+    double squares = 0;
+    for (size_t i = 0; i < values.size(); ++i)
+      squares += std::pow(values[i] * factors[i / tensor.shape[1]], 2);
+    EXPECT_NEAR(std::sqrt(squares / static_cast<double>(values.size())), 0.02,
+                0.02 * 0.4);
+  }
+  EXPECT_GT(kept, 0u);
+  EXPECT_LT(kept, listTensors(config).size());
+}
+
 TEST(DummyWeights, SaysWhatItCannotMake) {
   EXPECT_EQ(DummyWeights::create(smallConfig(), DataType::I8, 0).message(),
-            "weights cannot be of type i8; f32, f16, bf16 and GGUF's block "
-            "types are possible");
+            "weights cannot be of type i8; f32, f16, bf16, f8E4M3FN and GGUF's "
+            "block types are possible");
   auto weights = make(smallConfig(), DataType::F32);
   EXPECT_EQ(weights->find("x").message(), "the model has no tensor 'x'");
   EXPECT_EQ(weights->describe("x").message(), "the model has no tensor 'x'");

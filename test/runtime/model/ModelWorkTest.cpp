@@ -79,6 +79,9 @@ TEST(ModelWork, OfAPromptGoesInSteps) {
   const StepWork prompt = work.prompt(1, 0, 512, 512);
   EXPECT_EQ(prompt.blockOperations, 2 * (512 * kLayerElements + kHeadElements));
   EXPECT_EQ(prompt.floatOperations, 512 * 513 / 2 * 4 * kHidden * kLayers);
+  EXPECT_EQ(prompt.bf16Operations, 0);
+  const ModelWork bf16 = workOf(configOf("tinyllama-1.1b"), DataType::BF16);
+  EXPECT_EQ(bf16.prompt(1, 0, 512, 512).bf16Operations, prompt.blockOperations);
   // Twice the layers' weights, and the first half's keys once more; the output
   // is that of the last row.
   const StepWork halves = work.prompt(1, 0, 512, 256);

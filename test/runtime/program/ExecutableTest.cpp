@@ -115,9 +115,9 @@ TEST(Executable, OtherVersionsAreNamed) {
   std::string bytes = sampleExecutable().serialize();
   bytes[7] = 98;
   EXPECT_EQ(Executable::deserialize(bytes).message(),
-            "the executable's file has version 98; this is version 3, compile "
+            "the executable's file has version 98; this is version 4, compile "
             "it again");
-  bytes[7] = 3;
+  bytes[7] = 4;
   bytes[8] = 99;
   EXPECT_EQ(Executable::deserialize(bytes).message(),
             "the executable was made for ABI version 99; this is version " +
@@ -192,6 +192,12 @@ TEST(Executable, VerifyNamesWhatIsWrong) {
        [](Executable &e) {
          e.weights[1].layout = {WeightLayout::Kind::Fragments};
          e.weights[1].type = DataType::Q5_0;
+       }},
+      {"weight 'q': rows of q8_0 come in blocks of 32 elements, but have 40",
+       [](Executable &e) {
+         e.weights[1].layout = {WeightLayout::Kind::Fragments};
+         e.weights[1].type = DataType::Q8_0;
+         e.weights[1].shape.back() = 40;
        }},
       {"weight 'norm': fragments need a weight of rank 2, or of rank 3 with "
        "two groups",

@@ -62,6 +62,7 @@ TEST(KernelWork, KeysAddToWhatRowsTake) {
   work.bytes.perSize[KF_SCALAR_N_TOKENS] = 8;
   work.flops.constant = 5;
   work.int8Ops.constant = 6;
+  work.bf16Flops.perSize[KF_SCALAR_N_TOKENS] = 7;
   KeyWork keys;
   keys.bytesPerKey = 100;
   keys.flopsPerKey = 1000;
@@ -71,6 +72,8 @@ TEST(KernelWork, KeysAddToWhatRowsTake) {
   EXPECT_EQ(amount.bytes, 16 + 2000);
   EXPECT_EQ(amount.flops, 5 + 30000);
   EXPECT_EQ(amount.int8Ops, 6);
+  EXPECT_EQ(amount.bf16Flops, 14);
+  EXPECT_EQ(amount.operations(), 30025);
 }
 
 } // namespace

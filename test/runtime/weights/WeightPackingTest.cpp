@@ -8,6 +8,7 @@
 
 #include "runtime/weights/WeightPacking.h"
 
+#include "runtime/core/Float8.h"
 #include "runtime/weights/FragmentPacking.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +38,10 @@ public:
     std::uniform_real_distribution<float> uniform(-2, 2);
     for (float &value : values)
       value = uniform(random);
-    if (type == DataType::I32 || type == DataType::F64 || isBlock(type))
+    if (type == DataType::F8E4M3)
+      for (int64_t i = 0; i < count; ++i)
+        stored.bytes[i + 1] = static_cast<char>(floatToE4M3(values[i]));
+    else if (type == DataType::I32 || type == DataType::F64 || isBlock(type))
       for (char &byte : stored.bytes)
         byte = static_cast<char>(random());
     else
@@ -90,7 +94,10 @@ std::vector<float> logicalWeight(const WeightSpec &spec,
       int64_t at = spec.transposed ? i % columns * rows + i / columns : i;
       float value = elementAt(view.type, view.data, at), rounded[1];
       char bytes[4];
-      EXPECT_TRUE(convertFromFloat(spec.type, &value, 1, bytes).ok());
+      if (spec.type == DataType::F8E4M3)
+        bytes[0] = static_cast<char>(floatToE4M3(value));
+      else
+        EXPECT_TRUE(convertFromFloat(spec.type, &value, 1, bytes).ok());
       EXPECT_TRUE(convertToFloat(spec.type, bytes, 1, rounded).ok());
       all.push_back(rounded[0]);
     }
@@ -186,7 +193,8 @@ void expectPacked(const WeightSpec &spec, const WeightSource &source,
 
 TEST(WeightPacking, EveryLayoutTypeAndJoin) {
   std::unique_ptr<ThreadPool> pool = ThreadPool::create(3).take();
-  const DataType types[] = {DataType::F32, DataType::F16, DataType::BF16};
+  const DataType types[] = {DataType::F32, DataType::F16, DataType::BF16,
+                            DataType::F8E4M3};
   const WeightLayout layouts[] = {{},
                                   {WeightLayout::Kind::Panels, 32, 16},
                                   {WeightLayout::Kind::Panels, 32, 0},
@@ -201,6 +209,10 @@ TEST(WeightPacking, EveryLayoutTypeAndJoin) {
           for (bool transposed : {false, true})
             for (bool stacked : {false, true}) {
               if (layout.interleave && type != DataType::BF16)
+                continue;
+              // What is in 8 bits stays so, or becomes a float.
+              const bool isFloat8 = type == DataType::F8E4M3;
+              if (isFloat8 && (stored != type || (!layout.panel && transposed)))
                 continue;
               RandomSource source;
               WeightSpec spec;
@@ -230,13 +242,16 @@ TEST(WeightPacking, EveryLayoutTypeAndJoin) {
 
 TEST(WeightPacking, FragmentsOfEveryTypeAndJoin) {
   std::unique_ptr<ThreadPool> pool = ThreadPool::create(3).take();
-  const DataType types[] = {DataType::F32, DataType::F16, DataType::BF16};
+  const DataType types[] = {DataType::F32, DataType::F16, DataType::BF16,
+                            DataType::F8E4M3};
   for (DataType stored : types)
     for (DataType type : types)
       for (int64_t rows : {1, 8, 19, 32})
         for (int64_t columns : {1, 8, 16, 37, 600})
           for (bool transposed : {false, true})
             for (bool stacked : {false, true}) {
+              if (type == DataType::F8E4M3 && stored != type)
+                continue;
               RandomSource source;
               WeightSpec spec;
               spec.type = type;

@@ -14,8 +14,8 @@
 namespace mlir::kf {
 
 /// Seconds that `kernel` by `schedule`, which verifies, should take with `rows`
-/// rows on a GPU with these rates and `multiprocessors`; see
-/// docs/decisions/cost-model.md. What is 0 is a usual GPU's.
+/// rows on a GPU with so many `multiprocessors`; see
+/// docs/decisions/cost-model.md. Rates that are 0 are a usual GPU's.
 double predictGpuSeconds(KernelOp kernel, ScheduleAttrInterface schedule,
                          int64_t rows, const ::kf::MachineRates &machine,
                          int64_t multiprocessors);

@@ -20,7 +20,9 @@ struct GpuLimits {
   int64_t memory = 16384;      ///< bytes of workgroup memory
   int64_t indexBits = 64;      ///< of an index into a buffer
   bool mma = false;            ///< #kf.mma: matrix units of 16-bit floats
-  int64_t multiprocessors = 0; ///< 0: unknown
+  bool clusters = false;       ///< of workgroups
+  /// A usual GPU's where it does not say.
+  int64_t multiprocessors = 64;
   /// Bits of the integers in registers beside 1 and 32; all where it is empty.
   std::optional<SmallVector<int64_t>> integers = std::nullopt;
 };

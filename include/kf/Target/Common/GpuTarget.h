@@ -15,7 +15,7 @@
 namespace mlir::kf {
 
 /// The base of a GPU's model of TargetAttrInterface. `Model` has a static
-/// GpuLimits limitsOf(TargetAttr), and int64_t multiprocessorsOf(TargetAttr).
+/// GpuLimits limitsOf(TargetAttr).
 template <typename Model, typename TargetAttr>
 struct GpuTargetModel : TargetAttrInterface::ExternalModel<Model, TargetAttr> {
   FusionRules getFusionRules(Attribute, int64_t rows) const {
@@ -42,9 +42,9 @@ struct GpuTargetModel : TargetAttrInterface::ExternalModel<Model, TargetAttr> {
   double predictSeconds(Attribute target, KernelOp kernel,
                         ScheduleAttrInterface schedule, int64_t rows,
                         const ::kf::MachineRates &machine) const {
-    auto attr = cast<TargetAttr>(target);
-    return predictGpuSeconds(kernel, schedule, rows, machine,
-                             Model::multiprocessorsOf(attr));
+    return predictGpuSeconds(
+        kernel, schedule, rows, machine,
+        Model::limitsOf(cast<TargetAttr>(target)).multiprocessors);
   }
 };
 

@@ -9,6 +9,7 @@
 #ifndef KF_TARGET_NVVM_CODEGEN_H
 #define KF_TARGET_NVVM_CODEGEN_H
 
+#include "kf/Dialect/KF/IR/KF.h"
 #include "runtime/core/Cancellation.h"
 #include "runtime/program/Executable.h"
 
@@ -31,6 +32,9 @@ inline constexpr int64_t kCudaStaticSharedBytes = 48 * 1024;
 /// Bytes of shared memory that a launch may give a block of `chip`; of one that
 /// is not known, what every chip has.
 int64_t getCudaSharedBytes(StringRef chip);
+
+/// The target's multiprocessors; a usual GPU's where it does not say.
+int64_t getMultiprocessors(CudaTargetAttr target);
 
 /// An error unless code can be generated for `chip`, which is named as LLVM and
 /// ptxas do: "sm_80" or later, with 'a' or 'f' behind for one that runs on this

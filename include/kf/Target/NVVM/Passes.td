@@ -42,12 +42,15 @@ def ExpandNvvmMath : Pass<"kf-nvvm-expand-math"> {
 }
 
 def RoundNvvmRows : Pass<"kf-nvvm-round-rows", "::mlir::func::FuncOp"> {
-  let summary = "Round the rows of products to what matrix units multiply";
+  let summary = "Round rows and queries to what matrix units multiply";
   let description = [{
     Matrix units multiply f16 by f16 and bf16 by bf16, with sums in f32. In
-    products of more than 16 rows of f32 and a weight of 16-bit floats or of
-    blocks, rows are rounded to the weight's type, or f16. `kf-form-kernels`
-    does it where they are computed.
+    products of more than 4 rows of f32 and a weight of 16-bit floats or of
+    blocks, rows are rounded to the weight's type, or f16; of more than 16,
+    where the blocks' format has no tiles for `#kf.fragments`. So are queries of
+    more than 16 rows to the type of a cache of 16-bit floats or of q8_0 (f16),
+    and attention's result with them, where it is rounded for all of its
+    readers. `kf-form-kernels` does it where they are computed.
     ```mlir
     %0 = kf.matmul %x, %w : tensor<?x2048xf32>, tensor<2560x2048xbf16>
     ```
@@ -102,17 +105,18 @@ def SplitNvvmAttention
     A workgroup of kf.attention takes a KV head of some rows. Where that leaves
     multiprocessors without one, and the page table has room for many keys,
     parts of the keys become workgroups of their own, and a second kernel
-    combines what they found.
+    combines what they found. On GPUs with clusters (sm_90), up to 8 parts are
+    one, as the schedule says, and the op stays whole.
     ```mlir
     %0 = kf.attention %q, %cache, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32}
         : tensor<1x32x128xf32>, ...
     ```
-    becomes, with 132 multiprocessors and a cache of 8 heads,
+    becomes, with 108 multiprocessors of sm_80 and a cache of 8 heads,
     ```mlir
-    %m, %n, %v = kf.attention_partial %q, %cache, %p, %s, %t splits(16)
+    %m, %n, %v = kf.attention_partial %q, %cache, %p, %s, %t splits(13)
         {layer = 0 : i64, scale = 0.125 : f32} : tensor<1x32x128xf32>, ...
     %0 = kf.attention_combine %m, %n, %v
-        : tensor<1x32x16xf32>, tensor<1x32x16x128xf32>
+        : tensor<1x32x13xf32>, tensor<1x32x13x128xf32>
     ```
   }];
   let options = [

@@ -279,10 +279,11 @@ SmallVector<AffineMap> AttentionCombineOp::getLoopMaps() {
 LogicalResult KVAppendOp::verify() {
   RankedTensorType k = tensorType(getK());
   KVCacheType cache = getCache().getType();
-  if (!isHeads(k) || k.getDimSize(1) != cache.getKvHeads() ||
+  const int64_t heads = getKvHead() ? 1 : cache.getKvHeads();
+  if (!isHeads(k) || k.getDimSize(1) != heads ||
       k.getDimSize(2) != cache.getHeadDim())
     return emitOpError("C1: k and v must be [T, ")
-           << cache.getKvHeads() << ", " << cache.getHeadDim()
+           << heads << ", " << cache.getHeadDim()
            << "] of float elements, found " << k;
   if (!isPerRow(getPositions(), k))
     return emitOpError("C2: positions must be i32, one for each row of k, "
@@ -304,7 +305,11 @@ SmallVector<utils::IteratorType> KVAppendOp::getLoopTypes() {
 
 SmallVector<AffineMap> KVAppendOp::getLoopMaps() {
   MLIRContext *c = getContext();
-  return {loopMap(c, 1, {}),          loopMap(c, 1, {0, -1, -1}),
-          loopMap(c, 1, {0, -1, -1}), loopMap(c, 1, {0}),
-          loopMap(c, 1, {0}),         loopMap(c, 1, {-1, -1})};
+  SmallVector<AffineMap> maps = {
+      loopMap(c, 1, {}),          loopMap(c, 1, {0, -1, -1}),
+      loopMap(c, 1, {0, -1, -1}), loopMap(c, 1, {0}),
+      loopMap(c, 1, {0}),         loopMap(c, 1, {-1, -1})};
+  if (getKvHead())
+    maps.push_back(loopMap(c, 1, {}));
+  return maps;
 }

@@ -204,8 +204,9 @@ LogicalResult FragmentsAttr::verifyEncoding(
   if (!elementType) // MLIR's parser has found it wrong, and asks all the same
     return failure();
   if (!getFragmentTile(elementType))
-    return emitError() << "#kf.fragments needs elements of f16, bf16 or f32, "
-                          "or blocks of q8_0, q4_0, q4_k or q6_k, found "
+    return emitError() << "#kf.fragments needs elements of f16, bf16, f32 or "
+                          "f8E4M3FN, or blocks of q8_0, q4_0, q4_k or q6_k, "
+                          "found "
                        << elementType;
   if (!::kf::hasFragments(shape))
     return emitError() << "#kf.fragments needs a tensor of rank 2, or of rank "
@@ -220,6 +221,8 @@ std::optional<::kf::FragmentTile> mlir::kf::getFragmentTile(Type element) {
     return ::kf::findFragmentTile(::kf::DataType::BF16);
   if (element.isF32())
     return ::kf::findFragmentTile(::kf::DataType::F32);
+  if (isa<Float8E4M3FNType>(element))
+    return ::kf::findFragmentTile(::kf::DataType::F8E4M3);
   if (auto quant = dyn_cast<QuantType>(element))
     return ::kf::findFragmentTile(getStorage(quant.getFormat()).type);
   return std::nullopt;

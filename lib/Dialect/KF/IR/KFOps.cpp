@@ -149,7 +149,7 @@ bool MatmulOp::isOfMatrices() {
 /// Whether each batch of `x` has one of `w`, which is the same for all along a
 /// dimension of 1.
 static bool hasBatchesOf(RankedTensorType w, RankedTensorType x) {
-  if (w.getRank() != x.getRank() || isa<QuantType>(w.getElementType()))
+  if (w.getRank() != x.getRank() || !isFloatTensor(w))
     return false;
   for (int64_t dim = 0; dim < w.getRank() - 2; ++dim)
     if (w.getDimSize(dim) != 1 && w.getDimSize(dim) != x.getDimSize(dim))
@@ -195,13 +195,15 @@ LogicalResult MatmulOp::verify() {
            << ", found " << x;
   int64_t rank = getGlu() ? 3 : 2;
   bool hasBatches = !getGlu() && w.getRank() > 2 && hasBatchesOf(w, x);
-  if ((w.getRank() != rank && !hasBatches) || !isWeightTensor(w) ||
-      (getGlu() && w.getDimSize(0) != 2))
+  bool isFloat8 = isa<Float8E4M3FNType>(w.getElementType());
+  if ((w.getRank() != rank && !hasBatches) ||
+      (!isWeightTensor(w) && !isFloat8) || (getGlu() && w.getDimSize(0) != 2))
     return emitOpError("C2: w must be ")
            << (getGlu() ? "[2, N, K] with glu"
                         : "[N, K], or [..., N, K] with the batches of x,")
-           << " of f32, f16, bf16 or, without batches, whole blocks of a "
-              "quantized type, found "
+           << " of f32, f16, bf16 or, without batches, f8E4M3FN or whole "
+              "blocks "
+              "of a quantized type, found "
            << w;
   int64_t k = w.getShape().back();
   if (ShapedType::isDynamic(k) || x.getShape().back() != k)
@@ -218,6 +220,18 @@ LogicalResult MatmulOp::verify() {
     return emitOpError("C7: with wide, x must be a rank 2 tensor of f16 or "
                        "bf16, found ")
            << x;
+  if (isFloat8 && x.getRank() != 2)
+    return emitOpError("C8: with w of f8E4M3FN, x must have rank 2, found ")
+           << x;
+  auto hasScaleOfEachRow = [&](RankedTensorType scales) {
+    return isFloat8 && scales.getElementType().isF32() &&
+           scales.getShape() == w.getShape().drop_back();
+  };
+  if (getWeightScales() && !hasScaleOfEachRow(tensorType(getWeightScales())))
+    return emitOpError("C8: weight_scales must have w's shape without its last "
+                       "dimension and f32 elements, and w those of f8E4M3FN, "
+                       "found ")
+           << getWeightScales().getType() << " for w " << w;
   return hasCodes ? verifyCodes(*this) : success();
 }
 
@@ -232,10 +246,13 @@ SmallVector<AffineMap> MatmulOp::getLoopMaps() {
   SmallVector<AffineMap> maps = {loopMap(c, 3, {0, 2}),
                                  glu ? loopMap(c, 3, {-1, 1, 2})
                                      : loopMap(c, 3, {1, 2})};
+  AffineMap ofColumns = glu ? loopMap(c, 3, {-1, 1}) : loopMap(c, 3, {1});
   if (getBias())
-    maps.push_back(glu ? loopMap(c, 3, {-1, 1}) : loopMap(c, 3, {1}));
+    maps.push_back(ofColumns);
   if (getScales())
     maps.append(2, loopMap(c, 3, {0, -1})); // and sums
+  if (getWeightScales())
+    maps.push_back(ofColumns);
   maps.push_back(loopMap(c, 3, {0, 1}));
   return maps;
 }

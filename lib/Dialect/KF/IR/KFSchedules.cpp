@@ -129,9 +129,10 @@ FlashScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 LogicalResult
 FlashMmaScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                              ArrayRef<int64_t> workgroup, int64_t keys,
-                             ArrayRef<int64_t> threads) {
+                             ArrayRef<int64_t> threads, int64_t parts) {
   FieldChecks checks(emitError);
   checks.inRange("workgroup", workgroup, 0, maxSize);
+  checks.inRange("parts", parts, 1, mostParts);
   checks.check(keys == 16 || keys == 32 || keys == 64,
                "keys must be 16, 32 or 64, found " + Twine(keys));
   checks.check(threads.size() == 3 && threads[0] == 32,
@@ -207,6 +208,10 @@ static std::optional<unsigned> getChipNumber(StringRef chip) {
 }
 
 bool CudaTargetAttr::hasDependentLaunch() const {
+  return getChipNumber(getChip()) >= 90u;
+}
+
+bool CudaTargetAttr::hasClusters() const {
   return getChipNumber(getChip()) >= 90u;
 }
 

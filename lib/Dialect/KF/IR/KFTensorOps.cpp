@@ -42,6 +42,22 @@ StringRef mlir::kf::describeTensorOps() {
          "tensor.{extract_slice,expand_shape,collapse_shape,concat,cast,dim}";
 }
 
+Operation *mlir::kf::findFloat8Arithmetic(KernelOp kernel) {
+  auto isFloat8 = [](Type type) {
+    return isa<Float8E4M3FNType>(getElementTypeOrSelf(type));
+  };
+  Operation *found = nullptr;
+  kernel.getBody().walk([&](Operation *op) {
+    if (isa<MatmulOp, tensor::ExtractSliceOp>(op) ||
+        !(llvm::any_of(op->getOperandTypes(), isFloat8) ||
+          llvm::any_of(op->getResultTypes(), isFloat8)))
+      return WalkResult::advance();
+    found = op;
+    return WalkResult::interrupt();
+  });
+  return found;
+}
+
 /// Whether elements lie in blocks, which cannot be taken apart.
 static bool isQuantized(RankedTensorType type) {
   return isa<QuantType>(type.getElementType());

@@ -108,6 +108,9 @@ struct FusionRules {
   bool fuses = true;
   /// A norm with the matmul whose rows it makes; else it is a kernel.
   bool normIntoMatmul = true;
+  /// An append with the attention behind it that reads its layer of the cache;
+  /// else it is a kernel.
+  bool appendIntoAttention = false;
 };
 
 } // namespace mlir::kf
@@ -166,6 +169,10 @@ bool isView(Operation *op);
 /// What a source may hold, for messages: names of all ops that kernels know
 /// beside those of kf.
 StringRef describeTensorOps();
+/// The first op of a kernel that takes or makes elements of f8E4M3FN, but for
+/// what targets have code for: products, and slices of their weights. Null:
+/// there is none.
+Operation *findFloat8Arithmetic(KernelOp kernel);
 
 /// Whether `from` becomes `to` by kf.broadcast, their element types apart.
 bool isBroadcastable(RankedTensorType from, RankedTensorType to);

@@ -74,6 +74,9 @@ def KF_MatmulOp : KF_LoopOp<"matmul", [AttrSizedOperandSegments,
     stands for codes times scales. With `wide`, the sums of rounded rows are not
     rounded themselves.
 
+    With `weight_scales`, each row of W stands for its elements times its scale;
+    sums are scaled before the bias is added.
+
     With `x` of rank 3 or 4, there is a product for each of its batches, its
     dimensions but the last two: all of them with `w` where it is a matrix, else
     each with its own. `kf-expand-tensors` makes `kf.matmul` on matrices and
@@ -81,8 +84,8 @@ def KF_MatmulOp : KF_LoopOp<"matmul", [AttrSizedOperandSegments,
 
     - C1: `x` is a tensor [..., M, K] of rank 2 to 4 of f32, f16 or bf16, or
       with `scales` of rank 2 and i8.
-    - C2: `w` is [N, K], or [2, N, K] with `glu`, of f32, f16, bf16 or a
-      quantized type; rows of blocks are whole blocks. Without `glu`, it may be
+    - C2: `w` is [N, K], or [2, N, K] with `glu`, of f32, f16, bf16, f8E4M3FN or
+      a quantized type; rows of blocks are whole blocks. Without `glu`, it may be
       [..., N, K] of the rank of `x`, of f32, f16 or bf16: each batch dimension
       is that of `x` or 1.
     - C3: the last dimensions of `x` and `w` are equal and static.
@@ -94,6 +97,8 @@ def KF_MatmulOp : KF_LoopOp<"matmul", [AttrSizedOperandSegments,
       `scales` [M, K / 32] of f32, and `sums` [M, K / G] of i32, G being the
       elements of the type's blocks that share a scale.
     - C7: with `wide`, `x` is of rank 2 and of f16 or bf16.
+    - C8: with `w` of f8E4M3FN, `x` is of rank 2; `weight_scales` is for no other
+      `w`, and has the shape of `w` without its last dimension, of f32.
 
     ```mlir
     %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<768x256xbf16>
@@ -103,27 +108,33 @@ def KF_MatmulOp : KF_LoopOp<"matmul", [AttrSizedOperandSegments,
     %4 = kf.matmul %codes scales(%s : tensor<?x8xf32>) sums(%t : tensor<?x8xi32>),
         %q : tensor<?x256xi8>, tensor<768x256x!kf.quant<q4_0>>
     %5 = kf.matmul %rounded, %w wide : tensor<?x256xbf16>, tensor<768x256xbf16>
+    %6 = kf.matmul %x, %f weight_scales(%s : tensor<768xf32>)
+        : tensor<?x256xf32>, tensor<768x256xf8E4M3FN>
     ```
   }];
   let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$w,
                        Optional<AnyRankedTensor>:$bias,
                        Optional<AnyRankedTensor>:$scales,
                        Optional<AnyRankedTensor>:$sums,
+                       Optional<AnyRankedTensor>:$weight_scales,
                        OptionalAttr<KF_ActivationKindAttr>:$glu,
                        UnitAttr:$wide);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
     $x (`scales` `(` $scales^ `:` type($scales) `)`)?
-    (`sums` `(` $sums^ `:` type($sums) `)`)? `,` $w (`bias` `(` $bias^ `)`)?
+    (`sums` `(` $sums^ `:` type($sums) `)`)? `,` $w
+    (`weight_scales` `(` $weight_scales^ `:` type($weight_scales) `)`)?
+    (`bias` `(` $bias^ `)`)?
     (`glu` `` custom<Activation>($glu)^)? (`wide` $wide^)?
     attr-dict `:` type($x) `,` type($w) (`,` type($bias)^)?
   }];
   let builders = [
     OpBuilder<(ins "::mlir::Value":$x, "::mlir::Value":$w,
                    "::mlir::Value":$bias,
-                   "::mlir::kf::ActivationKindAttr":$glu), [{
-      build($_builder, $_state, x, w, bias, /*scales=*/{}, /*sums=*/{}, glu,
-            /*wide=*/false);
+                   "::mlir::kf::ActivationKindAttr":$glu,
+                   CArg<"::mlir::Value", "{}">:$weightScales), [{
+      build($_builder, $_state, x, w, bias, /*scales=*/{}, /*sums=*/{},
+            weightScales, glu, /*wide=*/false);
     }]>
   ];
   let hasCanonicalizer = 1;
@@ -474,8 +485,13 @@ def KF_KVAppendOp : KF_Op<"kv_append", [
     one of the cache's, which is an error of the caller that the reference
     reports.
 
+    What another sequence, or the same one through a second entry of the table,
+    sees in this step of a page that a row is stored in is not defined.
+
+    In a tiled kernel, `kv_head` names the one KV head that `k` and `v` are of.
+
     - C1: `k` and `v` are rank 3 tensors of one type, [T, kv_heads, D], with the
-      cache's kv_heads and head_dim.
+      cache's kv_heads, or 1 with `kv_head`, and head_dim.
     - C2: `positions` is a rank 1 tensor of i32 with dim 0 of `k`.
     - C3: `layer` is in [0, layers of the cache).
     - C4: `sequences` has the type of `positions`.
@@ -491,9 +507,11 @@ def KF_KVAppendOp : KF_Op<"kv_append", [
   let arguments = (ins Arg<KF_KVCacheType, "", [MemRead, MemWrite]>:$cache,
                        AnyRankedTensor:$k, AnyRankedTensor:$v,
                        AnyRankedTensor:$positions, AnyRankedTensor:$sequences,
-                       AnyRankedTensor:$page_table, I64Attr:$layer);
+                       AnyRankedTensor:$page_table, Optional<Index>:$kv_head,
+                       I64Attr:$layer);
   let assemblyFormat = [{
-    $cache `,` $k `,` $v `,` $positions `,` $sequences `,` $page_table attr-dict
+    $cache `,` $k `,` $v `,` $positions `,` $sequences `,` $page_table
+    (`kv_head` `(` $kv_head^ `)`)? attr-dict
     `:` type($cache) `,` type($k) `,` type($positions) `,` type($page_table)
   }];
   let hasVerifier = 1;

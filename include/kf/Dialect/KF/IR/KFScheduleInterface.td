@@ -26,7 +26,12 @@ def KF_ScheduleAttrInterface : AttrInterface<"ScheduleAttrInterface"> {
         Threads of a workgroup along x, y, z; empty where that is one, or
         follows from other fields.
       }],
-      "::llvm::ArrayRef<int64_t>", "getThreads">
+      "::llvm::ArrayRef<int64_t>", "getThreads">,
+    InterfaceMethod<[{
+        Workgroups that compute a tile together: where there are several, they
+        are the last dimension of the grid.
+      }],
+      "int64_t", "getParts", (ins), "", "return 1;">
   ];
 }
 

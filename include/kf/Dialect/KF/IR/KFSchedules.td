@@ -99,8 +99,9 @@ def KF_SimtScheduleAttr : KF_ScheduleAttr<"Simt", "simt"> {
       its columns times the threads along y, and those along x share each sum,
       which is for few rows.
     - `reduction`: K step of a matmul that is staged; 0 means whole.
-    - `unroll`: unrolling of the loop over a staged step, or over the products
-      of a thread.
+    - `unroll`: unrolling of a matmul's loop over a staged step, or over the
+      products of a thread; elsewhere, how many elements a thread reads before
+      it uses the first.
 
     Register tiles and threads are at most 65536, other sizes 2^31 - 1.
 
@@ -156,17 +157,23 @@ def KF_StreamScheduleAttr : KF_ScheduleAttr<"Stream", "stream"> {
     owns the row blocks of its columns; its warps share K, and what they have
     is added in workgroup memory, in an order that is always the same. x is
     split into two numbers of 16 bits, so that products are about as exact as
-    those of f32. An infinity in a row makes NaNs where the weight has blocks.
+    those of f32; but with more than 4 rows in a workgroup's tile, and x of
+    what matrix units multiply with the weight (its type, f16 with blocks),
+    each warp holds its part of x in registers. An infinity in a row makes NaNs
+    where the weight has blocks.
 
     - `workgroup`: [rows, columns]; a row block has 16 columns, or 8 with glu.
     - `warps`: of a workgroup. Along K, warps take tiles in turn.
     - `tiles`: of the weight that a warp takes at a time; a multiple of 2 where
       they are not of blocks.
     - `stages`: those that are on their way or at hand in workgroup memory.
-    - `reduction`: K of the part of x that is in workgroup memory at a time, a
-      multiple of that of `tiles` tiles for each warp; 0 means whole.
+    - `reduction`: K of the part of x that is in workgroup memory, or registers,
+      at a time; 0 means whole. It is a multiple of that of `tiles` tiles for
+      each warp that has the same row blocks. With more than 4 rows, or parts of
+      x in workgroup memory, these may be fewer than all.
 
-    Sums depend on `warps` and `tiles` alone.
+    Sums depend on `warps` and `tiles` alone, and on `reduction` where rows are
+    held.
 
     ```mlir
     #kf.stream<workgroup = [1, 32], warps = 8, tiles = 4, stages = 3>
@@ -226,18 +233,27 @@ def KF_FlashMmaScheduleAttr : KF_ScheduleAttr<"FlashMma", "flash_mma"> {
     - `keys`: keys of a block: 16, 32 or 64.
     - `threads`: [32, x, y]: a warp's, warps that divide the rows, 16 each, and
       warps that divide the keys.
+    - `parts`: workgroups, up to 8, that divide the keys of one token by pages,
+      as kf.attention_partial says. They are a cluster (sm_90), and read what
+      the others have found from their workgroup memory.
 
     ```mlir
     #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 8]>
+    #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 8], parts = 8>
     #kf.flash_mma<workgroup = [32, 4], keys = 64, threads = [32, 8, 1]>
     ```
   }];
   let parameters = (ins
     KF_Sizes:$workgroup,
     "int64_t":$keys,
-    KF_Sizes:$threads
+    KF_Sizes:$threads,
+    DefaultValuedParameter<"int64_t", "1">:$parts
   );
   let assemblyFormat = "`<` struct(params) `>`";
+  let extraClassDeclaration = [{
+    /// Workgroups of the largest cluster that every GPU has.
+    static constexpr int64_t mostParts = 8;
+  }];
 }
 
 #endif // KF_DIALECT_KF_IR_KFSCHEDULES_TD

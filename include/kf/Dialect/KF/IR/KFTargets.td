@@ -145,6 +145,8 @@ def KF_CudaTargetAttr : KF_TargetAttr<"Cuda", "cuda_target"> {
   let extraClassDeclaration = [{
     /// Whether a kernel can wait for those before it (griddepcontrol).
     bool hasDependentLaunch() const;
+    /// Whether workgroups of a cluster read one another's shared memory.
+    bool hasClusters() const;
   }];
 }
 

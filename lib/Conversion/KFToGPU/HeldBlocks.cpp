@@ -1,0 +1,180 @@
+//===- HeldBlocks.cpp - Blocks times rows in registers --------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "HeldBlocks.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+using namespace mlir;
+using namespace mlir::kf;
+
+using Sums = StreamShape::Sums;
+
+Value HeldBlocks::pairOf(Value word) {
+  return LLVM::BitcastOp::create(b, loc, VectorType::get({2}, b.getF16Type()),
+                                 word);
+}
+
+Value HeldBlocks::pairOf(double value) {
+  auto type = VectorType::get({2}, b.getF16Type());
+  auto number = b.getFloatAttr(type.getElementType(), value);
+  return arith::ConstantOp::create(b, loc,
+                                   DenseElementsAttr::get(type, number));
+}
+
+SmallVector<Value> HeldBlocks::product(ValueRange left, ValueRange right,
+                                       ValueRange sums) {
+  return code.multiplyAdd(b.getF16Type(), left, right, sums);
+}
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+HeldBlocks::Rows HeldBlocks::hold(ArrayRef<SmallVector<Value>> words) {
+  const Type half = b.getF16Type();
+  Rows rows;
+  SmallVector<Value> sums; // of 32 columns, or of 16: of this lane's row
+  for (ArrayRef<Value> unit : words) {
+    SmallVector<Value> parts;
+    for (int64_t i = 0; i < 4; ++i) {
+      auto [first, second] = code.unpack(half, unit[i]);
+      Value sum = e.add(first, second);
+      if (i % 2 == 0)
+        parts.push_back(sum);
+      else
+        parts.back() = e.add(parts.back(), sum);
+    }
+    if (sumsOfX != Sums::Halves)
+      parts = {e.add(parts[0], parts[1])};
+    for (Value part : parts)
+      sums.push_back(code.combineLanes(
+          part, 0, 2, [&](Value x, Value y) { return e.add(x, y); }));
+
+    SmallVector<Value> &scaled = rows.units.emplace_back();
+    for (int64_t i = 0; i < 4; ++i) {
+      Value word = unit[i];
+      if (double scale = scaleOfPair(i); scale != 1) {
+        Value both = arith::MulFOp::create(b, loc, pairOf(word), pairOf(scale));
+        word = LLVM::BitcastOp::create(b, loc, b.getI32Type(), both);
+      }
+      scaled.push_back(word);
+    }
+  }
+  // A lane's are those of numbers 2 t and 2 t + 1.
+  for (size_t first = 0; first < sums.size(); first += units) {
+    Value own[2];
+    for (int64_t i = 0; i < 2; ++i) {
+      own[i] = sums[first + i];
+      for (int64_t t = 1; t < 4; ++t)
+        own[i] = e.select(e.isLess(lanes.inGroup, e.index(t)), own[i],
+                          sums[first + 2 * t + i]);
+      own[i] = e.mul(own[i], e.f32(minimumScale));
+    }
+    auto [high, low] = code.split(half, own[0], own[1]);
+    rows.sums.push_back(high);
+    rows.sums.push_back(low);
+  }
+  return rows;
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+void HeldBlocks::multiply(Value pointer, ArrayRef<Rows> rows,
+                          MutableArrayRef<Value> sums) {
+  Tile tile;
+  loadScales(tile, pointer);
+  const bool hasBlockScale = !tile.blocks.empty();
+  SmallVector<Value> ofTile(sums);
+  if (hasBlockScale)
+    llvm::fill(ofTile, e.f32(0.0));
+  const int64_t parts = sumsOfX == Sums::Halves ? 2 : 1;
+  for (int64_t unit = 0; unit < units; ++unit) {
+    // x takes most registers, so that there are none for all codes.
+    loadCodes(tile, pointer, (unit + 1) * tileOf.vectors * 4 / units);
+    for (int64_t part = 0; part < parts; ++part) {
+      SmallVector<SmallVector<Value>> products(rows.size(), zeros());
+      for (int64_t half = part; half < 2; half += parts) {
+        SmallVector<Value> left = fragment(tile, unit, half);
+        for (auto [number, own] : llvm::enumerate(rows))
+          products[number] =
+              product(left, ArrayRef(own.units[unit]).slice(2 * half, 2),
+                      products[number]);
+      }
+      auto [upper, lower] = scalesOf(tile, parts * unit + part);
+      for (size_t i = 0; i < ofTile.size(); ++i)
+        ofTile[i] =
+            fma(i % 4 < 2 ? upper : lower, products[i / 4][i % 4], ofTile[i]);
+    }
+  }
+  if (sumsOfX != Sums::Minimums)
+    subtract(pointer, rows, ofTile);
+  if (!hasBlockScale) {
+    llvm::copy(ofTile, sums.begin());
+    return;
+  }
+  const bool hasMinimums = sumsOfX == Sums::Minimums;
+  Value upper = half(tile.blocks[0], 0);
+  Value lower = hasMinimums ? half(tile.blocks[1], 0) : half(tile.blocks[0], 1);
+  for (size_t i = 0; i < sums.size(); ++i)
+    sums[i] = fma(i % 4 < 2 ? upper : lower, ofTile[i], sums[i]);
+  if (hasMinimums)
+    addMinimums(tile, rows, sums);
+}
+
+/// Subtracts what codes are above values, times their scales: the left
+/// operand.
+void HeldBlocks::subtract(Value pointer, ArrayRef<Rows> rows,
+                          MutableArrayRef<Value> sums) {
+  SmallVector<Value> own =
+      loadWords(code.advance(code.advance(pointer, 512 * tileOf.vectors),
+                             e.mul(lanes.lane, e.index(8))),
+                2);
+  const size_t count = sumsOfX == Sums::Halves ? 2 : 1;
+  SmallVector<SmallVector<Value>> left;
+  if (count == 1)
+    left.push_back({own[0], own[1], own[0], own[1]});
+  // Bytes in the lowest bits of 1024, which are 128 above scales.
+  for (size_t i = 0; count == 2 && i < count; ++i) {
+    SmallVector<Value> &operand = left.emplace_back();
+    for (int64_t selector : {0x4140, 0x4342}) {
+      Value bytes =
+          pairOf(code.selectBytes(own[i], e.word(0x64646464), selector));
+      Value scales =
+          arith::SubFOp::create(b, loc, bytes, pairOf(1024.0 + 128.0));
+      operand.push_back(
+          LLVM::BitcastOp::create(b, loc, b.getI32Type(), scales));
+    }
+    llvm::append_range(operand, SmallVector<Value>(operand));
+  }
+  const auto zero = static_cast<double>(::kf::PackedBlock(format).zero);
+  Value factor = e.f32(-zero * codeScale / minimumScale);
+  for (auto [number, row] : llvm::enumerate(rows)) {
+    SmallVector<Value> products = zeros();
+    for (size_t i = 0; i < count; ++i)
+      products = product(left[i], ArrayRef(row.sums).slice(2 * i, 2), products);
+    for (int64_t i = 0; i < 4; ++i)
+      sums[4 * number + i] = fma(factor, products[i], sums[4 * number + i]);
+  }
+}
+
+/// Minimums are multiplied where they lie, as codes are.
+void HeldBlocks::addMinimums(const Tile &tile, ArrayRef<Rows> rows,
+                             MutableArrayRef<Value> sums) {
+  const SmallVector<Value> left = minimums(tile);
+  Value upper = e.mul(half(tile.blocks[0], 1), e.f32(-1 / minimumScale));
+  Value lower = e.mul(half(tile.blocks[1], 1), e.f32(-1 / minimumScale));
+  for (auto [number, row] : llvm::enumerate(rows)) {
+    SmallVector<Value> products = product(left, row.sums, zeros());
+    for (int64_t i = 0; i < 4; ++i)
+      sums[4 * number + i] =
+          fma(i < 2 ? upper : lower, products[i], sums[4 * number + i]);
+  }
+}

@@ -1,0 +1,69 @@
+//===- KVCacheTest.cpp - Caches that programs share -----------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/engine/KVCache.h"
+
+#include "FakeModel.h"
+
+#include <gtest/gtest.h>
+
+using namespace kf;
+using kf::test::FakeDevice;
+
+namespace {
+
+TEST(KVCache, SharesByIndex) {
+  FakeDevice device;
+  KVCache cache(device, 2);
+  CacheSpec spec;
+  spec.layers = spec.kvHeads = 1;
+  spec.headDim = 4;
+  spec.keyBlock = 16;
+  EXPECT_EQ(cache.bytes(), 0u);
+  auto first = cache.get(0, spec);
+  ASSERT_TRUE(first.ok()) << first.message();
+  EXPECT_EQ(*first, *cache.get(0, spec));
+  EXPECT_EQ(cache.bytes(), 2u * 2 * 64 * 4 * sizeof(float));
+  spec.keyBlock = 8;
+  EXPECT_FALSE(cache.get(0, spec).ok());
+  EXPECT_TRUE(cache.get(1, spec).ok());
+  spec.keyBlock = 24;
+  EXPECT_FALSE(cache.get(2, spec).ok()); // does not divide the page
+}
+
+/// A device with room for some bytes.
+class SmallDevice final : public FakeDevice {
+public:
+  StatusCode code = StatusCode::OutOfMemory;
+
+private:
+  Result<std::unique_ptr<Buffer>> doAllocate(uint64_t, MemoryKind) override {
+    return Status::error("no room", code);
+  }
+  Result<DeviceMemory> doMemory() const override {
+    return DeviceMemory{10000, 5000, 10000};
+  }
+};
+
+TEST(KVCache, SaysForHowMuchThereIsRoom) {
+  SmallDevice device;
+  KVCache cache(device, 3);
+  CacheSpec spec;
+  spec.layers = spec.kvHeads = 1;
+  spec.headDim = 4; // a page has 2048 bytes
+  Status status = cache.get(0, spec).status();
+  EXPECT_EQ(status.code(), StatusCode::OutOfMemory);
+  EXPECT_EQ(status.message(),
+            "the KV cache of 192 positions, 6144 bytes: no room; there is room "
+            "for a context of 128 positions in all");
+  device.code = StatusCode::Failed;
+  EXPECT_EQ(cache.get(0, spec).status().message(),
+            "the KV cache of 192 positions, 6144 bytes: no room");
+}
+
+} // namespace
