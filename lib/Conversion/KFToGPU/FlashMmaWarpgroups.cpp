@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Where the chip has warpgroups, they multiply what FlashMmaStaging.cpp stages
-// as it lies there, with queries and weights in registers, which lie in lanes as
-// those of single warps do.
+// as it lies there, with queries and weights in registers, which lie in lanes
+// as those of single warps do.
 //
 //===----------------------------------------------------------------------===//
 
@@ -77,8 +77,8 @@ FlashMmaEmitter::Sums FlashMmaEmitter::visitAhead() {
   endCopies(flight);
   Registers initial = first.all();
   llvm::append_range(initial, packWeights(scores));
-  llvm::append_range(initial, ValueRange{secondKeys,
-                                         keysAt(e.add(second, step)), none});
+  llvm::append_range(initial,
+                     ValueRange{secondKeys, keysAt(e.add(second, step)), none});
 
   auto blocks =
       e.loop(second, endKey, step, initial, [&](Value key, ValueRange args) {

@@ -15,12 +15,12 @@ namespace mlir::kf {
 
 /// What a GPU has, as far as kernels depend on it.
 struct GpuLimits {
-  StringRef name;              ///< of the target, for messages: "Vulkan"
-  int64_t threads = 256;       ///< of a workgroup
-  int64_t memory = 16384;      ///< bytes of workgroup memory
-  int64_t indexBits = 64;      ///< of an index into a buffer
-  bool mma = false;            ///< #kf.mma: matrix units of 16-bit floats
-  bool clusters = false;       ///< of workgroups
+  StringRef name;         ///< of the target, for messages: "Vulkan"
+  int64_t threads = 256;  ///< of a workgroup
+  int64_t memory = 16384; ///< bytes of workgroup memory
+  int64_t indexBits = 64; ///< of an index into a buffer
+  bool mma = false;       ///< #kf.mma: matrix units of 16-bit floats
+  bool clusters = false;  ///< of workgroups
   /// A usual GPU's where it does not say.
   int64_t multiprocessors = 64;
   /// Bits of the integers in registers beside 1 and 32; all where it is empty.
