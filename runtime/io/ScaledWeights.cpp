@@ -17,6 +17,7 @@
 #include <array>
 #include <cmath>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <set>
 
@@ -38,7 +39,11 @@ std::string shapeText(std::span<const int64_t> shape) {
   return text + "]";
 }
 
+/// Nothing that cannot be read is of 8 bits. Throws where there is no memory to
+/// tell.
 bool is8Bit(const Result<TensorView> &view) {
+  if (!view.ok() && view.status().code() == StatusCode::OutOfMemory)
+    throw std::bad_alloc();
   return view.ok() &&
          (view->type == DataType::F8E4M3 || view->type == DataType::I8);
 }
