@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kf/Conversion/KernelShape.h"
 #include "kf/Target/Common/GpuSchedules.h"
 #include "kf/Target/NVVM/Passes.h"
 #include "kf/Transforms/KernelKey.h"
@@ -55,8 +56,10 @@ private:
   /// stored, they multiply many rows alone.
   static int64_t mostSplitRows(MatmulOp op) {
     RankedTensorType w = op.getW().getType();
-    bool hasTiles =
-        getFragmentTile(w.getElementType()) && ::kf::hasFragments(w.getShape());
+    // Up to 16 rows for f8E4M3FN are multiplied as two numbers, too.
+    bool hasTiles = getFragmentTile(w.getElementType()) &&
+                    !isa<Float8E4M3FNType>(w.getElementType()) &&
+                    ::kf::hasFragments(w.getShape());
     return hasTiles ? kGpuSplitRows : kGpuFewRows;
   }
 
@@ -74,6 +77,8 @@ private:
 
   /// What matrix units multiply with keys of `cache`; null: they do not.
   static Type queryType(KVCacheType cache) {
+    if (!isForMatrixUnits(cache))
+      return Type();
     Type keys = cache.getType();
     if (cache.isQuantized())
       return Float16Type::get(cache.getContext());

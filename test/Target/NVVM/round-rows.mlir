@@ -36,6 +36,14 @@ func.func @float8(%x: tensor<?x64xf32>, %w: tensor<96x64xf8E4M3FN>, %s: tensor<9
   return %0 : tensor<?x96xf32>
 }
 
+// Up to 16 of these rows are two numbers each.
+// CHECK-LABEL: func.func @float8_few(
+// CHECK:         kf.matmul %{{.*}}, %{{.*}} : tensor<16x64xf32>, tensor<96x64xf8E4M3FN>
+func.func @float8_few(%x: tensor<16x64xf32>, %w: tensor<96x64xf8E4M3FN>) -> tensor<16x96xf32> {
+  %0 = kf.matmul %x, %w : tensor<16x64xf32>, tensor<96x64xf8E4M3FN>
+  return %0 : tensor<16x96xf32>
+}
+
 // Where the weight is read as it is stored, matrix units take more than 16 rows.
 // CHECK-LABEL: func.func @stored(
 // CHECK:         kf.matmul %{{.*}}, %{{.*}} : tensor<16x64xf32>, tensor<96x64x!kf.quant<q5_0>>
@@ -118,4 +126,14 @@ func.func @wide_cache(%q: tensor<?x4x32xf32>, %c: !wide, %p: tensor<?xi32>, %s: 
   %1 = tensor.collapse_shape %0 [[0], [1, 2]] : tensor<?x4x32xf32> into tensor<?x128xf32>
   %2 = kf.matmul %1, %w : tensor<?x128xf32>, tensor<96x128xf16>
   return %2 : tensor<?x96xf32>
+}
+
+// Heads that matrix units do not take: queries are f32.
+!heads = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 20, type = f16>
+// CHECK-LABEL: func.func @odd_heads(
+// CHECK-NOT:     arith.truncf %{{.*}} : tensor<?x4x20xf32>
+// CHECK:         kf.attention %{{.*}} : tensor<?x4x20xf32>
+func.func @odd_heads(%q: tensor<?x4x20xf32>, %c: !heads, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x8xi32>) -> tensor<?x4x20xf32> {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x4x20xf32>, !heads, tensor<?xi32>, tensor<1x8xi32>
+  return %0 : tensor<?x4x20xf32>
 }
