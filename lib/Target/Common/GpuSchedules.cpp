@@ -133,7 +133,8 @@ private:
       return {};
     if (rows > kGpuSplitRows && isRounded(op))
       return selectHeld(op, rows);
-    // Sums depend on them, so that they are the same for all numbers of rows.
+    // Sums depend on them, so that they are the same for all rows that are
+    // multiplied as two numbers.
     const int64_t memory = limits.memory, warps = 8;
     const bool hasBlocks = isa<QuantType>(w.getElementType());
     const int64_t tiles = hasBlocks ? 1 : memory >= 2 * streamMemory ? 4 : 2;
@@ -233,8 +234,7 @@ private:
     const int64_t ofBlock = ::kf::FragmentTile::rows / (op.getGlu() ? 2 : 1);
     const int64_t blocks = llvm::divideCeil(
         cast<RankedTensorType>(op.getType()).getDimSize(1), ofBlock);
-    const int64_t multiprocessors =
-        limits.multiprocessors > 0 ? limits.multiprocessors : 128;
+    const int64_t multiprocessors = limits.multiprocessors;
     const int64_t extent = w.getShape().back();
     const int64_t most = rows > 8 ? heldColumns : 2 * heldColumns;
     struct Division {
@@ -259,29 +259,32 @@ private:
     });
     const int64_t half =
         limits.memory > streamMemory ? limits.memory / 2 - 512 : 0;
-    for (const Division &division : divisions)
-      for (int64_t stages : {4, 3, 2}) {
-        const int64_t tiles =
-            std::max<int64_t>(heldColumns / 4 / tile.columns, 1);
-        auto get = [&](int64_t groups) {
-          int64_t width =
-              std::max(llvm::divideCeil(blocks, groups),
-                       llvm::divideCeil(blocks, groupsPerDimension));
-          return StreamScheduleAttr::get(context, {rows, width * ofBlock},
-                                         division.warps, tiles, stages,
-                                         division.warps * division.columns);
-        };
-        auto bytesOf = [&](StreamScheduleAttr schedule) {
-          auto shape = getKernelShape(kernel, schedule, nullptr);
-          return failed(shape) ? INT64_MAX : shape->workgroupBytes;
-        };
-        if (auto two = get(2 * multiprocessors);
-            division.warps <= mostHeldWarps / 2 && blocks > multiprocessors &&
-            bytesOf(two) <= half)
-          return two;
-        if (auto one = get(multiprocessors); bytesOf(one) <= limits.memory)
-          return one;
-      }
+    // Of wide weights on little memory, narrower workgroups, whose sums fit.
+    for (int64_t each : {1, 2, 4, 8})
+      for (const Division &division : divisions)
+        for (int64_t stages : {4, 3, 2}) {
+          const int64_t tiles =
+              std::max<int64_t>(heldColumns / 4 / tile.columns, 1);
+          auto get = [&](int64_t groups) {
+            int64_t width =
+                std::max(llvm::divideCeil(blocks, groups),
+                         llvm::divideCeil(blocks, groupsPerDimension));
+            return StreamScheduleAttr::get(context, {rows, width * ofBlock},
+                                           division.warps, tiles, stages,
+                                           division.warps * division.columns);
+          };
+          auto bytesOf = [&](StreamScheduleAttr schedule) {
+            auto shape = getKernelShape(kernel, schedule, nullptr);
+            return failed(shape) ? INT64_MAX : shape->workgroupBytes;
+          };
+          if (auto two = get(2 * each * multiprocessors);
+              division.warps <= mostHeldWarps / 2 && blocks > multiprocessors &&
+              bytesOf(two) <= half)
+            return two;
+          if (auto one = get(each * multiprocessors);
+              bytesOf(one) <= limits.memory)
+            return one;
+        }
     return {};
   }
 

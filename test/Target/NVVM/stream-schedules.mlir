@@ -160,3 +160,16 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
     kf.yield %0 : tensor<1x96xf32>
   }
 }
+
+// -----
+
+// Sums of many row blocks and parts of K would not fit in one workgroup's
+// memory for each multiprocessor; narrower workgroups have room.
+module attributes {kf.target = #kf.cuda_target<chip = "sm_86", multiprocessors = 82, memory = 101376>} {
+  // CHECK-LABEL: kf.kernel @vocabulary
+  // CHECK-SAME:    #kf.stream<workgroup = [16,
+  kf.kernel @vocabulary(%x: tensor<16x4096xf16>, %w: tensor<128256x4096x!kf.quant<q6_k>, #kf.fragments>) -> tensor<16x128256xf32> {
+    %0 = kf.matmul %x, %w wide : tensor<16x4096xf16>, tensor<128256x4096x!kf.quant<q6_k>, #kf.fragments>
+    kf.yield %0 : tensor<16x128256xf32>
+  }
+}
