@@ -188,6 +188,8 @@ bool isTakenByElement(Value tensor) {
 /// The append that stores what `attention` reads of the step's own rows, where
 /// one kernel can do both: no other op is between them that knows the layer.
 KVAppendOp findAppend(CacheAttentionInterface attention) {
+  if (attention.getKvHead())
+    return {};
   auto cache = attention.getCache();
   for (Operation *op = attention->getPrevNode(); op; op = op->getPrevNode()) {
     auto other = dyn_cast<CacheAttentionInterface>(op);

@@ -120,6 +120,15 @@ private:
     if (count > maxKernelOps)
       return kernel.emitError("kf-tile-kernels: a kernel has at most ")
              << maxKernelOps << " ops, found " << count;
+    KVAppendOp first;
+    for (auto append : kernel.getBody().getOps<KVAppendOp>()) {
+      if (append.getKvHead())
+        return append.emitOpError(
+            "kf-tile-kernels: kv_head is for kernels that "
+            "are tiled; append all heads");
+      if (std::exchange(first, append))
+        return append.emitOpError("kf-tile-kernels: a kernel has one append");
+    }
     if (kernel.getNumResults() > 0)
       for (auto append : kernel.getBody().getOps<KVAppendOp>())
         if (!isOfAttention(kernel, append))
@@ -160,7 +169,8 @@ private:
     auto attention = dyn_cast_if_present<CacheAttentionInterface>(
         kernel.getYield().getOperand(0).getDefiningOp());
     return target && target.getFusionRules(/*rows=*/1).appendIntoAttention &&
-           attention && append->isBeforeInBlock(attention) &&
+           attention && !attention.getKvHead() &&
+           append->isBeforeInBlock(attention) &&
            append.getCache() == attention.getCache() &&
            append.getLayer() == attention.getLayer() &&
            append.getPositions() == attention.getPositions() &&

@@ -221,3 +221,30 @@ kf.kernel @in_between(%x: tensor<4x64xf32>, %w: tensor<32x64x!kf.quant<q8_0>>) -
   %0 = kf.matmul %c scales(%s : tensor<4x2xf32>) sums(%t : tensor<4x2xi32>), %w : tensor<4x64xi8>, tensor<32x64x!kf.quant<q8_0>>
   kf.yield %0 : tensor<4x32xf32>
 }
+
+// -----
+
+!layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 16, type = f16>
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+kf.kernel @two_appends(%c: !layer, %x: tensor<2x1x16xf32>, %p: tensor<2xi32>, %sp: tensor<2xi32>, %pt: tensor<1x4xi32>) -> tensor<2x1x16xf32>
+    attributes {schedule = #kf.flash<workgroup = [1, 1], keys = 16, threads = [32]>} {
+  kf.kv_append %c, %x, %x, %p, %sp, %pt {layer = 0 : i64} : !layer, tensor<2x1x16xf32>, tensor<2xi32>, tensor<1x4xi32>
+  // expected-error @+1 {{'kf.kv_append' op kf-tile-kernels: a kernel has one append}}
+  kf.kv_append %c, %x, %x, %p, %sp, %pt {layer = 0 : i64} : !layer, tensor<2x1x16xf32>, tensor<2xi32>, tensor<1x4xi32>
+  %0 = kf.attention %x, %c, %p, %sp, %pt {layer = 0 : i64, scale = 1.0 : f32} : tensor<2x1x16xf32>, !layer, tensor<2xi32>, tensor<1x4xi32>
+  kf.yield %0 : tensor<2x1x16xf32>
+}
+}
+
+// -----
+
+!layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = f16>
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+kf.kernel @head_alone(%c: !layer, %x: tensor<2x1x16xf32>, %p: tensor<2xi32>, %sp: tensor<2xi32>, %pt: tensor<1x4xi32>)
+    attributes {schedule = #kf.simt<workgroup = [1, 1, 16], threads = [16]>} {
+  %h = arith.constant 0 : index
+  // expected-error @+1 {{'kf.kv_append' op kf-tile-kernels: kv_head is for kernels that are tiled; append all heads}}
+  kf.kv_append %c, %x, %x, %p, %sp, %pt kv_head(%h) {layer = 0 : i64} : !layer, tensor<2x1x16xf32>, tensor<2xi32>, tensor<1x4xi32>
+  kf.yield
+}
+}
