@@ -246,8 +246,9 @@ kf::evaluateKernels(const ModelFlags &flags, const KernelEvalOptions &options,
     return Status();
   };
   if (!flags.model.empty()) {
-    KF_ASSIGN_OR_RETURN(const ModelFiles model,
+    KF_ASSIGN_OR_RETURN(ModelFiles model,
                         openModel(flags.model, false, flags.dummy));
+    KF_RETURN_IF_ERROR(flags.float8.apply(model));
     KF_RETURN_IF_ERROR(addModel(model.config, *model.weights, 0, 1));
     return evaluator.take();
   }
