@@ -269,14 +269,18 @@ bool kf::isFactor(const ModelConfig &config, const ListedTensor &tensor) {
          !isCalled(names.embedding) && !isCalled(names.positions);
 }
 
-Status kf::keepFloat8(const ModelConfig &config, WeightSource &source) {
+Result<int64_t> kf::keepFloat8(const ModelConfig &config,
+                               WeightSource &source) {
   auto *scaled = dynamic_cast<ScaledWeights *>(&source);
   if (!scaled)
-    return Status();
+    return 0;
   KF_ASSIGN_OR_RETURN(const std::vector<ListedTensor> tensors,
                       findTensors(config, source));
+  int64_t count = 0;
   for (const ListedTensor &tensor : tensors)
-    if (isFactor(config, tensor))
-      KF_RETURN_IF_ERROR(scaled->keepFloat8(tensor.name).status());
-  return Status();
+    if (isFactor(config, tensor)) {
+      KF_ASSIGN_OR_RETURN(const bool isKept, scaled->keepFloat8(tensor.name));
+      count += isKept;
+    }
+  return count;
 }

@@ -63,8 +63,8 @@ std::vector<ListedTensor> listTensors(const ModelConfig &config);
 bool isFactor(const ModelConfig &config, const ListedTensor &tensor);
 
 /// Where `source` is ScaledWeights, has it keep those in 8 bits that are stored
-/// so. Errors are those of findTensors().
-Status keepFloat8(const ModelConfig &config, WeightSource &source);
+/// so, and returns how many. Errors are those of findTensors().
+Result<int64_t> keepFloat8(const ModelConfig &config, WeightSource &source);
 
 /// listTensors, each found in `source` with the shape that it should have, and
 /// `name` as it is there: checkpoints of the bare model lack the prefix, and a

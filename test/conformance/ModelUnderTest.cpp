@@ -66,7 +66,7 @@ Status ModelUnderTest::readModel() {
   KF_ASSIGN_OR_RETURN(modelConfig, loadModelConfig(path));
   KF_ASSIGN_OR_RETURN(weights, openSafetensors(path));
   KF_RETURN_IF_ERROR(settleTiedEmbeddings(modelConfig, *weights));
-  return keepFloat8(modelConfig, *weights);
+  return keepFloat8(modelConfig, *weights).status();
 }
 
 std::unique_ptr<ModelUnderTest> ModelUnderTest::open(

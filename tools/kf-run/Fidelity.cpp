@@ -136,7 +136,7 @@ kf::measureFidelity(const ModelFlags &options,
   // What is asked for is what is judged: the reference rounds nothing.
   onReference.cacheType = "f32";
   onReference.activationType = "f32";
-  onReference.float8.type = "f8";
+  onReference.float8 = {.type = "f8", .needsSome = false};
   onReference.profile = ProfileFlags();
   KF_ASSIGN_OR_RETURN(Reader device,
                       openReader(options, static_cast<int64_t>(longest)));

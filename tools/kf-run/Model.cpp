@@ -90,5 +90,14 @@ void Float8Flag::addTo(OptionParser &parser) {
 }
 
 Status Float8Flag::apply(ModelFiles &model) const {
-  return type == "f8" ? keepFloat8(model.config, *model.weights) : Status();
+  if (type != "f8")
+    return Status();
+  Result<int64_t> kept = keepFloat8(model.config, *model.weights);
+  if (!kept.ok() || *kept > 0 || !needsSome)
+    return nameModel(model, kept.status());
+  return nameModel(
+      model,
+      Status::error("--float8=f8 is for matrices of F8_E4M3 with at most "
+                    "a scale for each row, and there is none; leave it "
+                    "out"));
 }

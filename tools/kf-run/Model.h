@@ -42,6 +42,7 @@ Result<ModelFiles> openModel(const std::string &path, bool withTokenizer,
 /// What weights of F8_E4M3 are multiplied as.
 struct Float8Flag {
   std::string type = "bf16";
+  bool needsSome = true; ///< weights of 8 bits, if they are to be kept
 
   void addTo(OptionParser &parser);
   /// Has the weights of `model` kept in 8 bits, if they are to be.
