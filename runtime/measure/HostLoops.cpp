@@ -263,7 +263,8 @@ KF_WITH("amx-tile,amx-bf16,avx512f") double multiplyBf16Amx(int64_t rounds) {
 bool hasBf16Tiles() {
   constexpr unsigned bf16 = 1u << 22, tile = 1u << 24; // of EDX
   unsigned a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & bf16) && (d & tile) &&
+  return __builtin_cpu_supports("avx512f") && // which the loops read with
+         __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & bf16) && (d & tile) &&
          mayUseTiles();
 }
 
