@@ -111,7 +111,8 @@ struct FlashMmaShape {
   }
   /// Largest scores, sums of weights and of values of all rows.
   int64_t sumBytes() const { return 4 * rows() * (headDim + 2); }
-  /// Whether warps divide the keys: where they are first to know what each has.
+  /// Whether warps, or workgroups of a cluster, divide the keys: what each has
+  /// found is added up in workgroup memory.
   bool isDivided() const { return keyWarps * parts > 1; }
   int64_t combineBytes() const {
     return isDivided() ? keyWarps * sumBytes() : 0;

@@ -83,14 +83,14 @@ std::pair<Value, Value> WarpOps::split(Type element, Value first,
   return {high, pack(element, e.sub(first, rounded), e.sub(second, other))};
 }
 
-//===----------------------------------------------------------------------===//
-// Memory
-//===----------------------------------------------------------------------===//
-
 Value WarpOps::ballot(Value condition) {
   return NVVM::VoteSyncOp::create(b, loc, i32, integer(-1), condition,
                                   NVVM::VoteSyncKind::ballot);
 }
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
 
 SmallVector<Value> WarpOps::loadRegisters(Value pointer, int64_t bytes,
                                           bool isVolatile) {

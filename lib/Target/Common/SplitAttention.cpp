@@ -62,8 +62,10 @@ int64_t mlir::kf::countClusterParts(CacheAttentionInterface op, int64_t rows,
                                     int64_t multiprocessors) {
   constexpr int64_t most = FlashMmaScheduleAttr::mostParts;
   int64_t parts = countParts(op, rows, multiprocessors, leastClusterKeys);
-  if (parts > 2 * most || rows > kGpuFewRows ||
-      !isForMatrixUnits(op.getCache().getType()))
+  constexpr int64_t leastBlock = 16; // keys that matrix units take at a time
+  KVCacheType cache = op.getCache().getType();
+  if (parts > 2 * most || rows > kGpuFewRows || !isForMatrixUnits(cache) ||
+      cache.getPage() % leastBlock != 0)
     return 1;
   return llvm::bit_floor<uint64_t>(std::min(parts, most));
 }
