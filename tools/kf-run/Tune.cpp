@@ -77,9 +77,12 @@ Result<double> parseSeconds(const std::string &text) {
 
 /// What step number `number` of `count` counts, of which the first has one
 /// token and the last has most: these two are what single texts take, others
-/// are of short prompts and of many texts at once.
+/// are of short prompts and of many texts at once. That of one token counts as
+/// much as all others.
 double weightOfStep(size_t number, size_t count) {
-  return number == 0 ? 2 : number + 1 == count ? 1 : 1.0 / double(count - 2);
+  if (number == 0)
+    return count > 2 ? 2 : 1;
+  return number + 1 == count ? 1 : 1.0 / double(count - 2);
 }
 
 /// What a run of the command works on.
