@@ -105,3 +105,28 @@ func.func @fragments_q6_k(%x: tensor<?x256xf32>) -> tensor<?x33xf32> attributes 
   %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<33x256x!kf.quant<q6_k>, #kf.fragments>
   return %0 : tensor<?x33xf32>
 }
+
+// Up to 16 rows that no norm makes.
+func.func @q8_0_plain(%x: tensor<?x352xf32>) -> tensor<?x77xf32> attributes {kf.max_tokens = 16 : i64} {
+  %w = kf.weight ["w"] : tensor<77x352x!kf.quant<q8_0>>
+  %0 = kf.matmul %x, %w : tensor<?x352xf32>, tensor<77x352x!kf.quant<q8_0>>
+  return %0 : tensor<?x77xf32>
+}
+
+func.func @q4_0_plain(%x: tensor<?x288xf32>) -> tensor<?x77xf32> attributes {kf.max_tokens = 16 : i64} {
+  %w = kf.weight ["w"] : tensor<77x288x!kf.quant<q4_0>>
+  %0 = kf.matmul %x, %w : tensor<?x288xf32>, tensor<77x288x!kf.quant<q4_0>>
+  return %0 : tensor<?x77xf32>
+}
+
+func.func @q4_k_plain(%x: tensor<?x512xf32>) -> tensor<?x77xf32> attributes {kf.max_tokens = 16 : i64} {
+  %w = kf.weight ["w"] : tensor<77x512x!kf.quant<q4_k>>
+  %0 = kf.matmul %x, %w : tensor<?x512xf32>, tensor<77x512x!kf.quant<q4_k>>
+  return %0 : tensor<?x77xf32>
+}
+
+func.func @q6_k_plain(%x: tensor<?x512xf32>) -> tensor<?x77xf32> attributes {kf.max_tokens = 16 : i64} {
+  %w = kf.weight ["w"] : tensor<77x512x!kf.quant<q6_k>>
+  %0 = kf.matmul %x, %w : tensor<?x512xf32>, tensor<77x512x!kf.quant<q6_k>>
+  return %0 : tensor<?x77xf32>
+}

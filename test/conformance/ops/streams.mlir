@@ -90,3 +90,16 @@ func.func @fragments_gated(%x: tensor<?x40xf32>) -> tensor<?x27xf32> attributes 
   %0 = kf.matmul %x, %w glu(gelu) : tensor<?x40xf32>, tensor<2x27x40xf32, #kf.fragments>
   return %0 : tensor<?x27xf32>
 }
+
+// Up to 16 rows, which GPUs round; K and the columns are no whole tiles.
+func.func @up_to_16_bf16(%x: tensor<?x333xf32>) -> tensor<?x77xf32> attributes {kf.max_tokens = 16 : i64} {
+  %w = kf.weight ["w"] : tensor<77x333xbf16>
+  %0 = kf.matmul %x, %w : tensor<?x333xf32>, tensor<77x333xbf16>
+  return %0 : tensor<?x77xf32>
+}
+
+func.func @up_to_16_f16(%x: tensor<?x5000xf32>) -> tensor<?x77xf32> attributes {kf.max_tokens = 16 : i64} {
+  %w = kf.weight ["w"] : tensor<77x5000xf16>
+  %0 = kf.matmul %x, %w : tensor<?x5000xf32>, tensor<77x5000xf16>
+  return %0 : tensor<?x77xf32>
+}
