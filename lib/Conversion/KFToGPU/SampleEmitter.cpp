@@ -40,8 +40,8 @@ Value SampleEmitter::draw() {
   isLimited = both(compare(CmpI::sgt, settings.topK, i32(0)),
                    compare(CmpI::sgt, i32(columns), settings.topK));
   isNucleus = compare(CmpF::OLT, settings.topP, e.f32(1.0));
-  // Mesa's driver for processors, where several vectors make up a workgroup,
-  // draws wrong tokens after a search for candidates.
+  // With lavapipe, the driver for CPUs, tokens are wrong after a search for
+  // candidates where a workgroup has several of its vectors; why is not known.
   if (e.isOnVulkan())
     return drawOfAll(nullptr);
   Candidates candidates = findCandidates();
