@@ -61,19 +61,12 @@ Value BlockTiles::fma(Value x, Value y, Value z) {
   return math::FmaOp::create(b, loc, x, y, z);
 }
 
-Value BlockTiles::loadWord(Value pointer, Type type, int64_t alignment) {
-  return LLVM::LoadOp::create(b, loc, type, pointer, alignment);
-}
-
 SmallVector<Value> BlockTiles::loadWords(Value pointer, int64_t count) {
   SmallVector<Value> words;
   const int64_t step = std::min<int64_t>(count, 4);
-  for (int64_t at = 0; at < count; at += step) {
-    Value vector = loadWord(code.advance(pointer, 4 * at),
-                            VectorType::get({step}, b.getI32Type()), 4 * step);
-    for (int64_t i = 0; i < step; ++i)
-      words.push_back(vector::ExtractOp::create(b, loc, vector, i));
-  }
+  for (int64_t at = 0; at < count; at += step)
+    llvm::append_range(
+        words, code.loadRegisters(code.advance(pointer, 4 * at), 4 * step));
   return words;
 }
 
@@ -104,16 +97,36 @@ void BlockTiles::loadScales(Tile &tile, Value pointer) {
   if (sumsOfX != Sums::Minimums) {
     tile.scales = loadWords(at(lanes.group, 32), 8);
     if (sumsOfX == Sums::Halves)
-      tile.blocks = {
-          loadWord(code.advance(at(lanes.group, 4), 256), b.getI32Type(), 4)};
+      tile.blocks =
+          code.loadRegisters(code.advance(at(lanes.group, 4), 256), 4);
     return;
   }
   tile.scales = loadWords(at(lanes.group, 16), 4);
-  tile.own = {loadWord(at(lanes.lane, 4), b.getI32Type(), 4)};
-  Value high =
-      loadWord(code.advance(at(lanes.lane, 2), 128), b.getI16Type(), 2);
-  tile.own.push_back(arith::ExtUIOp::create(b, loc, b.getI32Type(), high));
+  tile.own = code.loadRegisters(at(lanes.lane, 4), 4);
+  llvm::append_range(
+      tile.own, code.loadRegisters(code.advance(at(lanes.lane, 2), 128), 2));
   tile.blocks = loadWords(code.advance(at(lanes.group, 8), 192), 2);
+}
+
+SmallVector<Value> BlockTiles::beginTile(const Tile &tile,
+                                         ArrayRef<Value> sums) {
+  SmallVector<Value> ofTile(sums);
+  if (!tile.blocks.empty())
+    llvm::fill(ofTile, e.f32(0.0));
+  return ofTile;
+}
+
+void BlockTiles::endTile(const Tile &tile, ArrayRef<Value> ofTile,
+                         MutableArrayRef<Value> sums) {
+  if (tile.blocks.empty()) {
+    llvm::copy(ofTile, sums.begin());
+    return;
+  }
+  Value upper = half(tile.blocks[0], 0);
+  Value lower = sumsOfX == Sums::Minimums ? half(tile.blocks[1], 0)
+                                          : half(tile.blocks[0], 1);
+  for (auto [number, sum] : llvm::enumerate(sums))
+    sum = fma(number % 4 < 2 ? upper : lower, ofTile[number], sum);
 }
 
 SmallVector<Value> BlockTiles::fragment(const Tile &tile, int64_t unit,

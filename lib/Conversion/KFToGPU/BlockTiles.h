@@ -69,7 +69,13 @@ protected:
   /// q4_k: the left operand whose columns are the minimums of all units, twice.
   SmallVector<Value> minimums(const Tile &tile);
 
-  Value loadWord(Value pointer, Type type, int64_t alignment);
+  /// What the sums of the tile's products begin with: 0 where they are scaled
+  /// by blocks' scales before they join `sums`.
+  SmallVector<Value> beginTile(const Tile &tile, ArrayRef<Value> sums);
+  /// Makes what is summed of the tile's products a part of `sums`.
+  void endTile(const Tile &tile, ArrayRef<Value> ofTile,
+               MutableArrayRef<Value> sums);
+
   /// `count` words, a multiple of 4 at a multiple of 16 bytes, or 2 at one
   /// of 8.
   SmallVector<Value> loadWords(Value pointer, int64_t count);

@@ -126,14 +126,6 @@ Value FlashMmaEmitter::toIndex(Value value) {
   return arith::IndexCastOp::create(b, loc, b.getIndexType(), value);
 }
 
-Value FlashMmaEmitter::divide(Value value, int64_t by) {
-  return arith::DivUIOp::create(b, loc, value, e.index(by));
-}
-
-Value FlashMmaEmitter::remainder(Value value, int64_t by) {
-  return arith::RemUIOp::create(b, loc, value, e.index(by));
-}
-
 Value FlashMmaEmitter::maximum(Value lhs, Value rhs) {
   return arith::MaximumFOp::create(b, loc, lhs, rhs);
 }
@@ -145,7 +137,7 @@ Value FlashMmaEmitter::maximum(Value lhs, Value rhs) {
 LogicalResult FlashMmaEmitter::emitBlock() {
   // Whoever was at the block before this one has left the memory.
   e.barrier();
-  e.onFirstThread([&] { store(warp.integer(0), flag, e.index(0)); });
+  e.onFirstThread([&] { store(e.word(0), flag, e.index(0)); });
   Sums sums;
   if (shape.isStaged) {
     findRange();
@@ -196,18 +188,18 @@ LogicalResult FlashMmaEmitter::stageQueries() {
         Value high = arith::TruncFOp::create(b, loc, element, q);
         Value rounded = arith::ExtFOp::create(b, loc, b.getF32Type(), high);
         Value low = arith::TruncFOp::create(b, loc, element, e.sub(q, rounded));
-        Value row = remainder(local, shape.rowsOfWarp());
-        Value at = divide(local, shape.rowsOfWarp());
-        Value step = e.add(e.mul(divide(column, 32), e.index(2)),
-                           divide(remainder(column, 8), 4));
+        Value row = e.rem(local, shape.rowsOfWarp());
+        Value at = e.div(local, shape.rowsOfWarp());
+        Value step = e.add(e.mul(e.div(column, 32), e.index(2)),
+                           e.div(e.rem(column, 8), 4));
         at = e.add(e.mul(at, e.index(shape.steps())), step);
         at = e.mul(at, e.index(shape.terms() * perFragment));
-        Value owner = e.add(e.mul(remainder(row, 8), e.index(4)),
-                            divide(remainder(column, 32), 8));
+        Value owner = e.add(e.mul(e.rem(row, 8), e.index(4)),
+                            e.div(e.rem(column, 32), 8));
         at = e.add(at, e.mul(owner, e.index(8)));
-        at = e.add(at, e.mul(divide(row, 8), e.index(2)));
-        at = e.add(at, e.mul(divide(remainder(column, 4), 2), e.index(4)));
-        at = e.add(at, remainder(column, 2));
+        at = e.add(at, e.mul(e.div(row, 8), e.index(2)));
+        at = e.add(at, e.mul(e.div(e.rem(column, 4), 2), e.index(4)));
+        at = e.add(at, e.rem(column, 2));
         store(high, parts, at);
         store(low, parts, e.add(at, e.index(shape.isPacked ? 2 : perFragment)));
       },
@@ -232,7 +224,7 @@ Registers FlashMmaEmitter::readQueries(int64_t step, int64_t term,
 
 /// Rows of the lane, and the keys that any of the warp's rows sees.
 void FlashMmaEmitter::findRange() {
-  Value nothing = warp.integer(-1), most = warp.integer(INT32_MAX);
+  Value nothing = e.word(-1), most = e.word(INT32_MAX);
   auto smaller = [&](Value lhs, Value rhs) -> Value {
     return arith::MinSIOp::create(b, loc, lhs, rhs);
   };
@@ -250,7 +242,7 @@ void FlashMmaEmitter::findRange() {
         e.select(rowsHere[r].exists, run.positionOf(rowsHere[r]), nothing);
     positions.push_back(position);
     Value isNone = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
-                                         position, warp.integer(0));
+                                         position, e.word(0));
     low = smaller(low, e.select(isNone, most, position));
     high = larger(high, position);
   }
@@ -288,10 +280,10 @@ void FlashMmaEmitter::findRange() {
     endKey = part.endKey;
   }
   // The first block whose number is the warp's.
-  first = divide(firstSeen, shape.keys);
-  Value own = remainder(e.sub(e.add(keyWarp, e.index(shape.keyWarps)),
-                              remainder(first, shape.keyWarps)),
-                        shape.keyWarps);
+  first = e.div(firstSeen, shape.keys);
+  Value own = e.rem(e.sub(e.add(keyWarp, e.index(shape.keyWarps)),
+                          e.rem(first, shape.keyWarps)),
+                    shape.keyWarps);
   firstKey = e.mul(e.add(first, own), e.index(shape.keys));
 }
 
@@ -364,7 +356,7 @@ void FlashMmaEmitter::findWhole(Value key) {
 }
 
 void FlashMmaEmitter::visitBlock(Value key, Value keys, Sums &sums) {
-  Value inPage = remainder(key, run.type.getPage());
+  Value inPage = e.rem(key, run.type.getPage());
   findWhole(key);
   Value values = run.valuesAt(keys);
   Value valueRow = e.add(inPage, e.mul(place, e.index(2)));
@@ -469,7 +461,7 @@ Registers FlashMmaEmitter::loadKeys(Value start, int64_t i, int64_t j) {
   Registers words = warp.loadRegisters(at, bytes);
   if (inside)
     for (Value &word : words)
-      word = e.select(inside, word, warp.integer(0));
+      word = e.select(inside, word, e.word(0));
   if (!shape.isQuantized)
     return words;
   Registers pairs;
@@ -491,7 +483,7 @@ void FlashMmaEmitter::hide(Registers &scores, Value key) {
       int64_t r = number / 2 % rowsOfLane;
       int64_t offset = static_cast<int64_t>(number) / 2 / rowsOfLane * 8 +
                        static_cast<int64_t>(number) % 2;
-      Value at = arith::AddIOp::create(b, loc, first, warp.integer(offset));
+      Value at = arith::AddIOp::create(b, loc, first, e.word(offset));
       Value sees = run.window.isSeen(at, positions[r],
                                      [](Value scalar) { return scalar; });
       seen.push_back(e.select(sees, score, e.f32(AttentionRows::hiddenScore)));
@@ -676,8 +668,7 @@ Value FlashMmaEmitter::pairOf(ArrayRef<Value> rows, int64_t j, int64_t row) {
 
 /// Four codes, each plus 128.
 Value FlashMmaEmitter::withoutSign(Value codes) {
-  return arith::XOrIOp::create(b, loc, codes,
-                               warp.integer(int32_t(0x80808080)));
+  return arith::XOrIOp::create(b, loc, codes, e.word(int32_t(0x80808080)));
 }
 
 /// Two codes as bf16, which are exact: bytes of what withoutSign() gave.
@@ -685,8 +676,7 @@ Value FlashMmaEmitter::packCodes(Value first, int64_t firstByte, Value second,
                                  int64_t secondByte) {
   auto number = [&](Value codes, int64_t byte) -> Value {
     // 2^23 + code + 128.
-    Value bits =
-        warp.selectBytes(codes, warp.integer(0x4b000000), 0x7440 | byte);
+    Value bits = warp.selectBytes(codes, e.word(0x4b000000), 0x7440 | byte);
     Value sum = arith::BitcastOp::create(b, loc, b.getF32Type(), bits);
     return arith::BitcastOp::create(b, loc, b.getI32Type(),
                                     e.sub(sum, e.f32(0x1p23 + 128)));

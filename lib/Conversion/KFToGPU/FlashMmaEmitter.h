@@ -34,8 +34,6 @@ private:
   Value load(Value from, Value at);
   void store(Value value, Value to, Value at);
   Value toIndex(Value value);
-  Value divide(Value value, int64_t by);
-  Value remainder(Value value, int64_t by);
   Value maximum(Value lhs, Value rhs);
 
   //===--- A block of rows ------------------------------------------------===//

@@ -57,9 +57,9 @@ void FlashMmaEmitter::check(Value sum) {
       b, loc, isFinite, arith::ConstantOp::create(b, loc, b.getBoolAttr(true)));
   e.ifThen(isNot, [&] {
     if (shape.parts == 1)
-      return store(warp.integer(1), flag, e.index(0));
+      return store(e.word(1), flag, e.index(0));
     Value first = warp.pointerInCluster(warp.pointerTo(flag), e.index(0));
-    LLVM::StoreOp::create(b, loc, warp.integer(1), first);
+    LLVM::StoreOp::create(b, loc, e.word(1), first);
   });
 }
 
@@ -142,7 +142,7 @@ void FlashMmaEmitter::combineWarps(const Sums &sums) {
   }
   e.barrier();
   e.forThreads(e.index(rows * dim), [&](Value number) {
-    Value local = divide(number, dim), column = remainder(number, dim);
+    Value local = e.div(number, dim), column = e.rem(number, dim);
     Row row = run.find(local);
     e.ifThen(row.exists, [&] {
       Value largest;
@@ -210,13 +210,13 @@ void FlashMmaEmitter::combineParts() {
   const int64_t lanes = FlashMmaShape::warp, dim = shape.headDim;
   const int64_t threads = e.shape.threadCount;
   Value first = e.add(
-      e.scaled(e.add(e.scaled(divide(e.thread, lanes), shape.parts), e.part),
+      e.scaled(e.add(e.scaled(e.div(e.thread, lanes), shape.parts), e.part),
                lanes),
       lane);
   e.loop(
       first, e.index(shape.rows() * dim), e.index(threads * shape.parts), {},
       [&](Value number, ValueRange) {
-        Value local = divide(number, dim), column = remainder(number, dim);
+        Value local = e.div(number, dim), column = e.rem(number, dim);
         Row row = run.find(local);
         e.ifThen(row.exists, [&] {
           Registers maxima, totals, values;
@@ -247,7 +247,7 @@ void FlashMmaEmitter::combineParts() {
 LogicalResult FlashMmaEmitter::computeAgain() {
   e.barrier();
   Value isOdd = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne,
-                                      load(flag, e.index(0)), warp.integer(0));
+                                      load(flag, e.index(0)), e.word(0));
   Value first = run.firstRow;
   LogicalResult result = success();
   e.ifThen(isOdd, [&] {

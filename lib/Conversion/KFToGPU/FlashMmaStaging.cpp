@@ -47,14 +47,14 @@ LogicalResult FlashMmaEmitter::stageRounded(Value parts) {
       shape.rows(), e.index(0), 16 * shape.steps(),
       scale == 0 ? 0.0 : scale / std::abs(scale),
       [&](Value local, Value column, Value q) {
-        Value row = remainder(local, 16);
-        Value at = e.add(e.mul(divide(local, 16), e.index(shape.steps())),
-                         divide(column, 16));
-        at = e.add(e.mul(at, e.index(8)), remainder(row, 8));
-        at = e.add(e.mul(at, e.index(4)), divide(remainder(column, 8), 2));
-        at = e.add(e.mul(at, e.index(2)), divide(remainder(column, 16), 8));
-        at = e.add(e.mul(at, e.index(2)), divide(row, 8));
-        at = e.add(e.mul(at, e.index(2)), remainder(column, 2));
+        Value row = e.rem(local, 16);
+        Value at = e.add(e.mul(e.div(local, 16), e.index(shape.steps())),
+                         e.div(column, 16));
+        at = e.add(e.mul(at, e.index(8)), e.rem(row, 8));
+        at = e.add(e.mul(at, e.index(4)), e.div(e.rem(column, 8), 2));
+        at = e.add(e.mul(at, e.index(2)), e.div(e.rem(column, 16), 8));
+        at = e.add(e.mul(at, e.index(2)), e.div(row, 8));
+        at = e.add(e.mul(at, e.index(2)), e.rem(column, 2));
         store(arith::TruncFOp::create(b, loc, element, q), parts, at);
       },
       e.find<RopeOp>() ? turnedAtOnce : queriesAtOnce);
@@ -101,10 +101,10 @@ Value FlashMmaEmitter::placeOf(Value row, Value chunk) {
   if (!shape.isForWarpgroups)
     return e.add(e.mul(row, e.index(shape.rowBytes())),
                  e.mul(chunk, e.index(shape.chunkBytes)));
-  Value panel = divide(chunk, shape.chunksOfPanel);
+  Value panel = e.div(chunk, shape.chunksOfPanel);
   Value inPanel =
-      arith::XOrIOp::create(b, loc, remainder(chunk, shape.chunksOfPanel),
-                            remainder(row, shape.chunksOfPanel));
+      arith::XOrIOp::create(b, loc, e.rem(chunk, shape.chunksOfPanel),
+                            e.rem(row, shape.chunksOfPanel));
   return e.add(e.add(e.mul(panel, e.index(shape.panelBytes())),
                      e.mul(row, e.index(shape.panelRowBytes))),
                e.mul(inPanel, e.index(shape.chunkBytes)));
@@ -122,8 +122,8 @@ void FlashMmaEmitter::prepareCopies() {
       copy.exists = e.isLess(number, e.index(all));
       number = e.select(copy.exists, number, e.index(0));
     }
-    copy.row = divide(number, perRow);
-    copy.column = remainder(number, perRow);
+    copy.row = e.div(number, perRow);
+    copy.column = e.rem(number, perRow);
     if (perRow * shape.chunkColumns > shape.headDim && !shape.isQuantized)
       copy.isColumn =
           e.isLess(copy.column, e.index(shape.headDim / shape.chunkColumns));
@@ -141,10 +141,10 @@ void FlashMmaEmitter::prepareCopies() {
   // Lanes 8i to 8i + 7 point to the rows of tile i: of keys, 16 of them in two
   // halves of a step; of values, 16 of them in 16 columns.
   auto lineOf = [&](int64_t rows, int64_t column) {
-    Value row = e.add(remainder(lane, 8),
-                      e.mul(remainder(divide(lane, rows), 2), e.index(8)));
+    Value row =
+        e.add(e.rem(lane, 8), e.mul(e.rem(e.div(lane, rows), 2), e.index(8)));
     return e.add(e.mul(row, e.index(shape.rowBytes())),
-                 e.mul(remainder(divide(lane, column), 2), e.index(bytes)));
+                 e.mul(e.rem(e.div(lane, column), 2), e.index(bytes)));
   };
   keyLines = lineOf(16, 8);
   valueLines = e.add(lineOf(8, 16), e.index(shape.valuesOffset()));
@@ -170,7 +170,7 @@ void FlashMmaEmitter::endGroup() {
 /// The same of the block's keys or values alone; endGroup() has to follow.
 void FlashMmaEmitter::beginCopies(Flight &flight, bool isValue, Value key,
                                   Value keys, Value stage) {
-  Value inPage = remainder(key, run.type.getPage());
+  Value inPage = e.rem(key, run.type.getPage());
   Value offset = e.mul(inPage, e.index(shape.headDim));
   Value head = isValue ? run.valuesAt(keys) : keys;
   Value from = warp.advance(cacheStart,
@@ -199,16 +199,15 @@ void FlashMmaEmitter::beginCopies(Flight &flight, bool isValue, Value key,
     if (shape.isQuantized) {
       llvm::append_range(flight.words, warp.loadRegisters(start, 16));
       Value number = e.add(e.mul(copy.row, e.index(scalesOfRow)),
-                           divide(copy.column, codesOfScale / codesAtOnce));
+                           e.div(copy.column, codesOfScale / codesAtOnce));
       Value scale = warp.loadRegisters(
           warp.advance(scales, e.mul(number, e.index(scaleBytes))),
           scaleBytes)[0];
-      flight.scales.push_back(e.select(isSeen, scale, warp.integer(0)));
+      flight.scales.push_back(e.select(isSeen, scale, e.word(0)));
       continue;
     }
     auto body = [&] {
-      Value bytes =
-          e.select(isSeen, warp.integer(shape.chunkBytes), warp.integer(0));
+      Value bytes = e.select(isSeen, e.word(shape.chunkBytes), e.word(0));
       warp.copyAsync(warp.advance(to, copy.to), start, bytes);
     };
     if (copy.exists)
@@ -250,7 +249,7 @@ void FlashMmaEmitter::storeCodes(ArrayRef<Value> codes, Value scale, Value to,
   };
   Value factor = asPair(warp.selectBytes(scale, scale, 0x1010));
   // 1024 + code + 128.
-  Value exponents = warp.integer(0x64646464);
+  Value exponents = e.word(0x64646464);
   Value bias = arith::ConstantOp::create(
       b, loc, DenseElementsAttr::get(pair, b.getF16FloatAttr(1152)));
   Registers halves;

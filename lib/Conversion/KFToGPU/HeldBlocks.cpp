@@ -91,10 +91,7 @@ void HeldBlocks::multiply(Value pointer, ArrayRef<Rows> rows,
                           MutableArrayRef<Value> sums) {
   Tile tile;
   loadScales(tile, pointer);
-  const bool hasBlockScale = !tile.blocks.empty();
-  SmallVector<Value> ofTile(sums);
-  if (hasBlockScale)
-    llvm::fill(ofTile, e.f32(0.0));
+  SmallVector<Value> ofTile = beginTile(tile, sums);
   const int64_t parts = sumsOfX == Sums::Halves ? 2 : 1;
   for (int64_t unit = 0; unit < units; ++unit) {
     // x takes most registers, so that there are none for all codes.
@@ -116,16 +113,8 @@ void HeldBlocks::multiply(Value pointer, ArrayRef<Rows> rows,
   }
   if (sumsOfX != Sums::Minimums)
     subtract(pointer, rows, ofTile);
-  if (!hasBlockScale) {
-    llvm::copy(ofTile, sums.begin());
-    return;
-  }
-  const bool hasMinimums = sumsOfX == Sums::Minimums;
-  Value upper = half(tile.blocks[0], 0);
-  Value lower = hasMinimums ? half(tile.blocks[1], 0) : half(tile.blocks[0], 1);
-  for (size_t i = 0; i < sums.size(); ++i)
-    sums[i] = fma(i % 4 < 2 ? upper : lower, ofTile[i], sums[i]);
-  if (hasMinimums)
+  endTile(tile, ofTile, sums);
+  if (sumsOfX == Sums::Minimums)
     addMinimums(tile, rows, sums);
 }
 

@@ -18,17 +18,11 @@ static constexpr int64_t halfLines = MmaShape::unitLines / 2;
 
 MmaFragment::MmaFragment(GPUEmitter &e)
     : e(e), code(e), shape(*e.shape.mma), groups(e.shape.groups) {
-  auto div = [&](Value x, int64_t by) -> Value {
-    return arith::DivUIOp::create(e.b, e.loc, x, e.index(by));
-  };
-  auto rem = [&](Value x, int64_t by) -> Value {
-    return arith::RemUIOp::create(e.b, e.loc, x, e.index(by));
-  };
-  lane = rem(e.thread, MmaShape::warp);
-  Value warp = div(e.thread, MmaShape::warp);
-  warpRow = e.mul(rem(warp, shape.rowWarps),
+  lane = e.rem(e.thread, MmaShape::warp);
+  Value warp = e.div(e.thread, MmaShape::warp);
+  warpRow = e.mul(e.rem(warp, shape.rowWarps),
                   e.index(shape.rowUnits() * MmaShape::unitRows));
-  warpLine = e.mul(div(warp, shape.rowWarps),
+  warpLine = e.mul(e.div(warp, shape.rowWarps),
                    e.index(shape.lineUnits() * MmaShape::unitLines));
 }
 

@@ -121,10 +121,6 @@ static bool convertsFloat8(Operation *op) {
 
 std::pair<Value, Value> NvvmCode::widenFloat8(Value codes) {
   Type word = b.getI32Type();
-  auto constant = [&](int64_t value) -> Value {
-    return arith::ConstantOp::create(
-        b, loc, b.getI32IntegerAttr(static_cast<int32_t>(value)));
-  };
   if (convertsFloat8(e.kernel)) {
     auto convert = [&](Value pair) -> Value {
       Value low = arith::TruncIOp::create(b, loc, b.getI16Type(), pair);
@@ -138,11 +134,11 @@ std::pair<Value, Value> NvvmCode::widenFloat8(Value codes) {
                  ArrayAttr())
           .getResult(0);
     };
-    Value high = arith::ShRUIOp::create(b, loc, codes, constant(16));
+    Value high = arith::ShRUIOp::create(b, loc, codes, e.word(16));
     return {convert(codes), convert(high)};
   }
   auto masked = [&](Value x, int64_t mask) -> Value {
-    return arith::AndIOp::create(b, loc, x, constant(mask));
+    return arith::AndIOp::create(b, loc, x, e.word(mask));
   };
   auto pairType = VectorType::get({2}, b.getF16Type());
   Value bias = arith::ConstantOp::create(
@@ -151,13 +147,13 @@ std::pair<Value, Value> NvvmCode::widenFloat8(Value codes) {
     // Codes in the high bytes of both halves.
     Value high = LLVM::CallIntrinsicOp::create(
                      b, loc, word, b.getStringAttr("llvm.nvvm.prmt"),
-                     ValueRange{codes, constant(0), constant(selector)})
+                     ValueRange{codes, e.word(0), e.word(selector)})
                      .getResult(0);
     Value magnitude =
-        masked(arith::ShRUIOp::create(b, loc, high, constant(1)), 0x3f803f80);
+        masked(arith::ShRUIOp::create(b, loc, high, e.word(1)), 0x3f803f80);
     // 7 ones, which overflow alone, are the NaN.
     Value overflow =
-        masked(arith::AddIOp::create(b, loc, magnitude, constant(0x00800080)),
+        masked(arith::AddIOp::create(b, loc, magnitude, e.word(0x00800080)),
                0x40004000);
     Value bits = arith::OrIOp::create(b, loc, magnitude,
                                       masked(high, int64_t(0x80008000)));
@@ -194,12 +190,9 @@ void NvvmCode::clusterBarrier() {
 
 Value NvvmCode::align(Value pointer, int64_t bytes) {
   Type word = b.getI32Type();
-  auto constant = [&](int64_t value) -> Value {
-    return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(value));
-  };
   Value address = LLVM::PtrToIntOp::create(b, loc, word, pointer);
-  Value below = arith::SubIOp::create(b, loc, constant(0), address);
-  Value rest = arith::AndIOp::create(b, loc, below, constant(bytes - 1));
+  Value below = arith::SubIOp::create(b, loc, e.word(0), address);
+  Value rest = arith::AndIOp::create(b, loc, below, e.word(bytes - 1));
   return advance(pointer, Value(arith::IndexCastUIOp::create(
                               b, loc, b.getIndexType(), rest)));
 }

@@ -38,13 +38,14 @@ SmallVector<Value> StreamBlocks::firstSums(Value pair, int64_t number,
   const bool isMixed = stream.columnTiles() == 1;
   Value column = operands.inGroup;
   if (isMixed)
-    column = arith::RemUIOp::create(b, loc, column, e.index(2));
+    column = e.rem(column, 2);
   Value place = e.add(e.mul(pair, e.index(ofPair * stream.sumColumns())),
                       e.mul(column, e.index(2)));
   place =
       e.add(place, e.index(number % ofPair * stream.sumColumns() + 8 * tile));
-  Value sums = loadWord(code.advance(operands.xSums, e.mul(place, e.index(4))),
-                        VectorType::get({2}, b.getF32Type()), 8);
+  Value sums = LLVM::LoadOp::create(
+      b, loc, VectorType::get({2}, b.getF32Type()),
+      code.advance(operands.xSums, e.mul(place, e.index(4))), 8);
   SmallVector<Value> first;
   for (int64_t i = 0; i < 2; ++i) {
     Value sum = vector::ExtractOp::create(b, loc, sums, i);
@@ -59,10 +60,7 @@ SmallVector<Value> StreamBlocks::firstSums(Value pair, int64_t number,
 void StreamBlocks::multiply(const Tile &tile, Value pair,
                             MutableArrayRef<Value> sums) {
   const Type element = b.getF16Type();
-  const bool hasBlockScale = !tile.blocks.empty();
-  SmallVector<Value> ofTile(sums);
-  if (hasBlockScale)
-    llvm::fill(ofTile, e.f32(0.0));
+  SmallVector<Value> ofTile = beginTile(tile, sums);
   const int64_t halves = sumsOfX == Sums::Halves ? 2 : 1;
   for (int64_t unit = 0; unit < units; ++unit) {
     Value here = e.add(pair, e.index(unit));
@@ -90,16 +88,8 @@ void StreamBlocks::multiply(const Tile &tile, Value pair,
       }
     }
   }
-  if (!hasBlockScale) {
-    llvm::copy(ofTile, sums.begin());
-    return;
-  }
-  const bool hasMinimums = sumsOfX == Sums::Minimums;
-  Value upper = half(tile.blocks[0], 0);
-  Value lower = hasMinimums ? half(tile.blocks[1], 0) : half(tile.blocks[0], 1);
-  for (auto [number, sum] : llvm::enumerate(sums))
-    sum = fma(number % 4 < 2 ? upper : lower, ofTile[number], sum);
-  if (hasMinimums)
+  endTile(tile, ofTile, sums);
+  if (sumsOfX == Sums::Minimums)
     addMinimums(tile, pair, sums);
 }
 
@@ -171,16 +161,10 @@ void StreamBlocks::storeSums(Value pair, Value row, ArrayRef<Value> parts) {
     Value rest =
         e.sub(sum, arith::ExtFOp::create(b, loc, b.getF32Type(), high));
     Value low = arith::TruncFOp::create(b, loc, b.getF16Type(), rest);
-    auto div = [&](Value x, int64_t by) -> Value {
-      return arith::DivUIOp::create(b, loc, x, e.index(by));
-    };
-    auto rem = [&](Value x, int64_t by) -> Value {
-      return arith::RemUIOp::create(b, loc, x, e.index(by));
-    };
     // Halves: [tiles][rows][pairs of units][high, low][2].
-    Value place = e.add(e.mul(div(pair, units), e.index(stream.rows)), row);
-    place = e.add(e.mul(place, e.index(4)), div(rem(pair, units), 2));
-    place = e.add(e.mul(place, e.index(4)), rem(pair, 2));
+    Value place = e.add(e.mul(e.div(pair, units), e.index(stream.rows)), row);
+    place = e.add(e.mul(place, e.index(4)), e.div(e.rem(pair, units), 2));
+    place = e.add(e.mul(place, e.index(4)), e.rem(pair, 2));
     store(high, place, 2);
     store(low, e.add(place, e.index(2)), 2);
   });

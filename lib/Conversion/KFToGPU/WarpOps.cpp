@@ -21,8 +21,8 @@ using namespace mlir::kf;
 //===----------------------------------------------------------------------===//
 
 Value WarpOps::exchange(Value value, int64_t mask) {
-  return NVVM::ShflOp::create(b, loc, value.getType(), integer(-1), value,
-                              integer(mask), integer(31), NVVM::ShflKind::bfly,
+  return NVVM::ShflOp::create(b, loc, value.getType(), e.word(-1), value,
+                              e.word(mask), e.word(31), NVVM::ShflKind::bfly,
                               /*return_value_and_is_valid=*/UnitAttr());
 }
 
@@ -33,15 +33,11 @@ Value WarpOps::combineLanes(Value value, int64_t first, int64_t end,
   return value;
 }
 
-void WarpOps::syncLanes() { NVVM::SyncWarpOp::create(b, loc, integer(-1)); }
+void WarpOps::syncLanes() { NVVM::SyncWarpOp::create(b, loc, e.word(-1)); }
 
 //===----------------------------------------------------------------------===//
 // Numbers
 //===----------------------------------------------------------------------===//
-
-Value WarpOps::integer(int64_t value) {
-  return arith::ConstantOp::create(b, loc, b.getIntegerAttr(i32, value));
-}
 
 Value WarpOps::exp2(Value x) {
   return LLVM::CallIntrinsicOp::create(b, loc, x.getType(),
@@ -54,7 +50,7 @@ Value WarpOps::exp2(Value x) {
 Value WarpOps::selectBytes(Value low, Value high, int64_t selector) {
   return LLVM::CallIntrinsicOp::create(b, loc, i32,
                                        b.getStringAttr("llvm.nvvm.prmt"),
-                                       ValueRange{low, high, integer(selector)})
+                                       ValueRange{low, high, e.word(selector)})
       .getResult(0);
 }
 
@@ -84,7 +80,7 @@ std::pair<Value, Value> WarpOps::split(Type element, Value first,
 }
 
 Value WarpOps::ballot(Value condition) {
-  return NVVM::VoteSyncOp::create(b, loc, i32, integer(-1), condition,
+  return NVVM::VoteSyncOp::create(b, loc, i32, e.word(-1), condition,
                                   NVVM::VoteSyncKind::ballot);
 }
 

@@ -39,7 +39,6 @@ public:
 
   //===--- Numbers -------------------------------------------------------===//
 
-  Value integer(int64_t value);
   /// 2^x: the error is below 2 units in the last place. What is too small for
   /// all bits is 0.
   Value exp2(Value x);
