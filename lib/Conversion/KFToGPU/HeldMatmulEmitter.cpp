@@ -21,8 +21,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "HeldBlocks.h"
-#include "MatmulEmitter.h"
 #include "MmaStaging.h"
+#include "PackedMatmulEmitter.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -35,10 +35,10 @@ namespace {
 
 using Tile = ::kf::FragmentTile;
 
-class HeldMatmulEmitter : public GPUMatmulEmitter {
+class HeldMatmulEmitter : public PackedMatmulEmitter {
 public:
   explicit HeldMatmulEmitter(GPUEmitter &emitter)
-      : GPUMatmulEmitter(emitter), held(*emitter.shape.held), code(emitter) {}
+      : PackedMatmulEmitter(emitter), held(*emitter.shape.held) {}
 
 private:
   LogicalResult prepareInput() override {
@@ -49,31 +49,20 @@ private:
   }
 
   LogicalResult emitProduct() override {
-    auto [weight, first] = findWeightRows(e, op);
-    if (!weight)
-      return op.emitOpError("convert-kf-to-gpu: #kf.stream reads the weight of "
-                            "an argument");
-    element = cast<RankedTensorType>(weight.getType()).getElementType();
-    auto quant = dyn_cast<QuantType>(element);
-    if (quant)
-      element = b.getF16Type();
+    if (failed(findWeight()))
+      return failure();
     ring = code.workgroupBytes(held.ringBytes());
     shared = code.workgroupBytes(held.sharedBytes());
     if (held.slices > 1)
       totals = e.workgroupMemory(held.totals(), b.getF32Type());
     e.useAllRegisters();
-    lane = e.rem(e.thread, HeldShape::lanes);
-    warp = e.div(e.thread, HeldShape::lanes);
-    group = e.div(lane, 4);
-    inGroup = e.rem(lane, 4);
-    blocks = e.ceilDiv(columns, held.blockColumns);
+    numberThread(held.blockColumns);
     if (quant)
       blockTiles.emplace(e, BlockLanes{lane, group, inGroup},
                          getStorage(quant.getFormat()));
-    Value tile = e.scaled(e.div(first, held.blockColumns), held.tilesOfRow);
-    Value ofLane = e.scaled(lane, vectorBytes);
-    source = code.advance(code.pointerTo(e.bufferOf(weight)),
-                          e.add(e.scaled(tile, held.tileBytes), ofLane));
+    startCopiesAt(
+        e.scaled(e.div(weight.first, held.blockColumns), held.tilesOfRow),
+        held.tileBytes);
     ringOfWarp = e.scaled(warp, held.stages * held.slotBytes());
     ringOfLane = code.advance(ring, e.add(ringOfWarp, ofLane));
     MmaOperand x(e, op.getX(), element);
@@ -440,20 +429,15 @@ private:
     return stored;
   }
 
-  static constexpr int64_t vectorBytes = 16, elementBytes = 2;
+  static constexpr int64_t elementBytes = 2;
   static constexpr int64_t chunkColumns = vectorBytes / elementBytes;
 
   const HeldShape &held;
-  WarpOps code;
   std::optional<HeldBlocks> blockTiles; // where the weight has blocks
-  Type element;                         // of x
 
-  Value ring, shared, totals;       // workgroup memory
-  Value lane, warp, group, inGroup; // of this thread; 4 lanes are a group
-  Value blocks;                     // row blocks that there are
-  Value source;                     // of this lane's copies
-  Value ringOfWarp;                 // bytes to its first slot
-  Value ringOfLane;                 // pointer to this lane's part of it
+  Value ring, shared, totals; // workgroup memory
+  Value ringOfWarp;           // bytes to its first slot
+  Value ringOfLane;           // pointer to this lane's part of it
 
   // What this lane holds: by tile of rows, and unit; where the weight has
   // blocks, by tile of the weight, and of rows.

@@ -24,7 +24,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MatmulEmitter.h"
+#include "PackedMatmulEmitter.h"
 #include "StreamBlocks.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -44,11 +44,11 @@ using Tile = ::kf::FragmentTile;
 /// rounding leaves once more, so that it is no subnormal number.
 constexpr double halfScale = StreamBlocks::xScale, restScale = 0x1p11;
 
-class StreamMatmulEmitter : public GPUMatmulEmitter {
+class StreamMatmulEmitter : public PackedMatmulEmitter {
 public:
   explicit StreamMatmulEmitter(GPUEmitter &emitter)
-      : GPUMatmulEmitter(emitter), stream(*emitter.shape.stream),
-        tileBytes(stream.tileBytes), code(emitter) {}
+      : PackedMatmulEmitter(emitter), stream(*emitter.shape.stream),
+        tileBytes(stream.tileBytes) {}
 
 private:
   LogicalResult prepareInput() override {
@@ -65,15 +65,10 @@ private:
   }
 
   LogicalResult emitProduct() override {
-    auto [weight, first] = findWeightRows(e, op);
-    if (!weight)
-      return op.emitOpError("convert-kf-to-gpu: #kf.stream reads the weight of "
-                            "an argument");
-    element = cast<RankedTensorType>(weight.getType()).getElementType();
-    auto quant = dyn_cast<QuantType>(element);
-    isFloat8 = isa<Float8E4M3FNType>(element);
-    if (quant || isFloat8)
-      element = b.getF16Type();
+    if (failed(findWeight()))
+      return failure();
+    isFloat8 = isa<Float8E4M3FNType>(
+        cast<RankedTensorType>(weight.argument.getType()).getElementType());
     auto vector = VectorType::get({4}, b.getI32Type());
     xMemory = e.workgroupMemory(stream.xVectors(), vector);
     e.useAllRegisters();
@@ -84,23 +79,17 @@ private:
           e.workgroupMemory(stream.rows * stream.squares(), b.getF32Type());
       scales = e.workgroupMemory(stream.rows, b.getF32Type());
     }
-    lane = e.rem(e.thread, StreamShape::lanes);
-    warp = e.div(e.thread, StreamShape::lanes);
-    group = e.div(lane, 4);
-    inGroup = e.rem(lane, 4);
-    blocks = e.ceilDiv(columns, stream.blockColumns);
+    numberThread(stream.blockColumns);
     passes = e.ceilDiv(blocks, stream.passBlocks());
     total = e.scaled(passes, stream.rounds() * stream.steps());
     share = e.rem(warp, stream.sharesAtOnce());
     ownBlock = e.scaled(e.div(warp, stream.sharesAtOnce()), stream.warpBlocks);
 
     // What this lane copies and reads: of the warp's first tile.
-    Value block = e.add(e.div(first, stream.blockColumns), ownBlock);
-    Value tile = e.add(e.scaled(block, stream.tilesOfRow),
-                       e.scaled(share, stream.tiles));
-    Value ofLane = e.scaled(lane, vectorBytes);
-    source = code.advance(code.pointerTo(e.bufferOf(weight)),
-                          e.add(e.scaled(tile, tileBytes), ofLane));
+    Value block = e.add(e.div(weight.first, stream.blockColumns), ownBlock);
+    startCopiesAt(e.add(e.scaled(block, stream.tilesOfRow),
+                        e.scaled(share, stream.tiles)),
+                  tileBytes);
     ringOfWarp = e.scaled(warp, stream.stages * slotBytes());
     ringPointer = code.advance(code.pointerTo(ring), e.add(ringOfWarp, ofLane));
     for (int64_t number = 0; number < stream.columnTiles(); ++number)
@@ -357,23 +346,12 @@ private:
   /// begins at pair `firstPair`.
   void multiplyPlain(ArrayRef<Value> tiles, Value firstPair,
                      MutableArrayRef<Value> sums) {
-    for (int64_t pair = 0; pair < stream.tiles / 2; ++pair) {
-      Value place =
-          e.scaled(e.add(firstPair, e.index(pair)), 2 * stream.rows * 4);
-      for (auto [number, column] : llvm::enumerate(xOfLane)) {
-        SmallVector<Value> x = wordsOf(
-            memref::LoadOp::create(b, loc, xMemory, e.add(place, column)));
-        for (int64_t half = 0; half < 2; ++half)
-          for (int64_t block = 0; block < stream.warpBlocks; ++block) {
-            MutableArrayRef<Value> own =
-                sums.slice(4 * (block * stream.columnTiles() + number), 4);
-            Value tile = tiles[block * stream.tiles + 2 * pair + half];
-            llvm::copy(code.multiplyAdd(element, wordsOf(tile),
-                                        ArrayRef(x).slice(2 * half, 2), own),
-                       own.begin());
-          }
-      }
-    }
+    for (int64_t pair = 0; pair < stream.tiles / 2; ++pair)
+      multiplyPair(
+          [&](int64_t half, int64_t block) {
+            return wordsOf(tiles[block * stream.tiles + 2 * pair + half]);
+          },
+          e.add(firstPair, e.index(pair)), sums);
   }
 
   /// The same of f8E4M3FN, a tile of which has the columns of a pair.
@@ -389,20 +367,28 @@ private:
           left[half].push_back({upper, lower, upperNext, lowerNext});
         }
       }
-      Value place =
-          e.scaled(e.add(firstPair, e.index(pair)), 2 * stream.rows * 4);
-      for (auto [number, column] : llvm::enumerate(xOfLane)) {
-        SmallVector<Value> x = wordsOf(
-            memref::LoadOp::create(b, loc, xMemory, e.add(place, column)));
-        for (int64_t half = 0; half < 2; ++half)
-          for (int64_t block = 0; block < stream.warpBlocks; ++block) {
-            MutableArrayRef<Value> own =
-                sums.slice(4 * (block * stream.columnTiles() + number), 4);
-            llvm::copy(code.multiplyAdd(element, left[half][block],
-                                        ArrayRef(x).slice(2 * half, 2), own),
-                       own.begin());
-          }
-      }
+      multiplyPair(
+          [&](int64_t half, int64_t block) { return left[half][block]; },
+          e.add(firstPair, e.index(pair)), sums);
+    }
+  }
+
+  /// Adds the products of both halves of pair number `pair` of x with each row
+  /// block's left operand, leftOf(half, row block).
+  void multiplyPair(function_ref<SmallVector<Value>(int64_t, int64_t)> leftOf,
+                    Value pair, MutableArrayRef<Value> sums) {
+    Value place = e.scaled(pair, 2 * stream.rows * 4);
+    for (auto [number, column] : llvm::enumerate(xOfLane)) {
+      SmallVector<Value> x = wordsOf(
+          memref::LoadOp::create(b, loc, xMemory, e.add(place, column)));
+      for (int64_t half = 0; half < 2; ++half)
+        for (int64_t block = 0; block < stream.warpBlocks; ++block) {
+          MutableArrayRef<Value> own =
+              sums.slice(4 * (block * stream.columnTiles() + number), 4);
+          llvm::copy(code.multiplyAdd(element, leftOf(half, block),
+                                      ArrayRef(x).slice(2 * half, 2), own),
+                     own.begin());
+        }
     }
   }
 
@@ -733,27 +719,22 @@ private:
     memref::StoreOp::create(b, loc, vector, xMemory, place);
   }
 
-  static constexpr int64_t vectorBytes = 16;
   static constexpr int64_t perUnit = 8;
 
   const StreamShape &stream;
   const int64_t tileBytes;
-  WarpOps code;
   StreamOperands operands;                // of blocks
   std::optional<StreamBlocks> blockTiles; // where the weight has blocks
   RmsNormOp norm;                         // where sums are scaled
-  Type element; // of the weight; f16 for blocks and f8E4M3FN
   bool isFloat8 = false;
 
   Value xMemory, ring, sumMemory, squares, scales;
-  Value lane, warp, group, inGroup; // of this thread; 4 lanes are a group
-  Value blocks, passes;             // row blocks, and how often warps take some
-  Value total;                      // a warp's steps for them
-  Value share, ownBlock;            // of this warp, in the first round and pass
-  Value source;                     // of this lane's copies
-  Value ringOfWarp;                 // bytes to its first slot
-  Value ringPointer;                // to this lane's part of it
-  SmallVector<Value> xOfLane;       // in a pair's vectors, by column tile
+  Value passes;               // how often warps take row blocks
+  Value total;                // a warp's steps for them
+  Value share, ownBlock;      // of this warp, in the first round and pass
+  Value ringOfWarp;           // bytes to its first slot
+  Value ringPointer;          // to this lane's part of it
+  SmallVector<Value> xOfLane; // in a pair's vectors, by column tile
 };
 
 } // namespace
