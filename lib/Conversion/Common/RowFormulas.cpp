@@ -51,13 +51,17 @@ public:
   }
 
   /// The largest element, and 1 / the sum of exponentials.
-  SmallVector<Value> statisticsOf(SoftmaxOp) {
+  SmallVector<Value> statisticsOf(SoftmaxOp,
+                                  function_ref<void(Value, Value)> keep) {
     Value largest = e.reduceRow(
         size, CombiningKind::MAXIMUMF,
         [&](Value column, unsigned width) { return element(column, width); });
     Value total = sum([&](Value column, unsigned width) -> Value {
       Value x = e.sub(element(column, width), e.splat(largest, width));
-      return math::ExpOp::create(e.b, e.loc, x);
+      Value exponential = math::ExpOp::create(e.b, e.loc, x);
+      if (keep)
+        keep(column, exponential);
+      return exponential;
     });
     return {largest, inverseOf(total)};
   }
@@ -88,11 +92,12 @@ private:
 
 } // namespace
 
-SmallVector<Value> mlir::kf::rowStatistics(TileEmitter &e, Operation *op,
-                                           ValueRange row) {
+SmallVector<Value>
+mlir::kf::rowStatistics(TileEmitter &e, Operation *op, ValueRange row,
+                        function_ref<void(Value, Value)> keep) {
   Row formulas(e, op->getOperand(0), row);
   if (auto softmax = dyn_cast<SoftmaxOp>(op))
-    return formulas.statisticsOf(softmax);
+    return formulas.statisticsOf(softmax, keep);
   if (auto norm = dyn_cast<RmsNormOp>(op))
     return formulas.statisticsOf(norm);
   return formulas.statisticsOf(cast<LayerNormOp>(op));

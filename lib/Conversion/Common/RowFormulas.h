@@ -23,8 +23,10 @@ namespace mlir::kf {
 bool hasRowStatistics(Operation *op);
 
 /// The statistics of row `row` (indices but the last) of such an op, whose
-/// input is loadable.
-SmallVector<Value> rowStatistics(TileEmitter &e, Operation *op, ValueRange row);
+/// input is loadable. `keep` gets what softmax sums up, from a column on.
+SmallVector<Value>
+rowStatistics(TileEmitter &e, Operation *op, ValueRange row,
+              function_ref<void(Value column, Value exponentials)> keep = {});
 
 /// Elements of such an op, given its row's statistics; see TileEmitter::LoadFn.
 Value normalize(TileEmitter &e, Operation *op, ValueRange statistics,

@@ -447,15 +447,33 @@ Value KernelEmitter::reducePieces(Value size, vector::CombiningKind kind,
     neutral = f32(kind == vector::CombiningKind::ADD
                       ? 0.0
                       : -std::numeric_limits<double>::infinity());
-  Value result = neutral;
-  if (whole > 0) {
-    auto sums =
-        loop(index(0), index(whole), index(lanes), splat(neutral, lanes),
+  Value sum;
+  int64_t at = 0;
+  // Each combination waits for the last one with the same sum: long rows have
+  // several.
+  for (int64_t count : {4, 1}) {
+    const int64_t step = count * lanes, end = whole - (whole - at) % step;
+    if (end - at < (count > 1 ? 2 * step : step))
+      continue;
+    SmallVector<Value> first(count, splat(neutral, lanes));
+    if (sum)
+      first[0] = sum;
+    SmallVector<Value> sums(
+        loop(index(at), index(end), index(step), first,
              [&](Value iv, ValueRange args) {
-               return SmallVector<Value>{combine(args[0], body(iv, lanes))};
-             });
-    result = reduce(sums.getResult(0));
+               SmallVector<Value> next;
+               for (auto [number, arg] : llvm::enumerate(args))
+                 next.push_back(
+                     combine(arg, body(add(iv, index(number * lanes)), lanes)));
+               return next;
+             })
+            .getResults());
+    sum = sums[0];
+    for (Value other : ArrayRef(sums).drop_front())
+      sum = combine(sum, other);
+    at = end;
   }
+  Value result = sum ? reduce(sum) : neutral;
   for (unsigned width : tailWidths(extent - whole)) {
     result = combine(result, reduce(body(index(whole), width)));
     whole += width;

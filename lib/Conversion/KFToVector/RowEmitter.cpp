@@ -61,9 +61,8 @@ LogicalResult KernelEmitter::emitRow(Value tensor, ValueRange row,
 LogicalResult KernelEmitter::prepareRow(Value tensor, ValueRange row) {
   if (isLoadable(tensor))
     return success();
-  // Of softmax, an element costs an exponential: they are computed once.
   Operation *op = tensor.getDefiningOp();
-  if (!isa<RmsNormOp, LayerNormOp>(op))
+  if (!hasRowStatistics(op))
     return materializeRow(tensor, row);
   if (failed(prepareInput(op, row)))
     return failure();
@@ -77,13 +76,28 @@ LogicalResult KernelEmitter::prepareInput(Operation *op, ValueRange row) {
   return isLoadable(input) ? success() : materializeRow(input, row);
 }
 
-/// The row's statistics now; each element where it is loaded.
+/// The row's statistics now; each element where it is loaded. Exponentials are
+/// computed once.
 void KernelEmitter::defineNormalized(Operation *op, ValueRange row) {
-  define(op->getResult(0),
-         [this, op, statistics = rowStatistics(*this, op, row)](
-             ValueRange indices, unsigned width, Value mask) {
-           return normalize(*this, op, statistics, indices, width, mask);
-         });
+  Value result = op->getResult(0);
+  if (isa<SoftmaxOp>(op)) {
+    Value kept =
+        scratch({cast<RankedTensorType>(result.getType()).getShape().back()});
+    SmallVector<Value> statistics =
+        rowStatistics(*this, op, row, [&](Value column, Value exponentials) {
+          store(exponentials, kept, column);
+        });
+    define(result, [=, this, inverse = statistics[1]](
+                       ValueRange indices, unsigned width, Value mask) {
+      Value exponential = loadMemref(kept, indices.back(), width, mask);
+      return mul(exponential, width ? splat(inverse, width) : inverse);
+    });
+    return;
+  }
+  define(result, [this, op, statistics = rowStatistics(*this, op, row)](
+                     ValueRange indices, unsigned width, Value mask) {
+    return normalize(*this, op, statistics, indices, width, mask);
+  });
 }
 
 /// Computes a row into scratch, from where its elements are loaded until the

@@ -9,8 +9,11 @@
 // CHECK:             arith.maximumf
 // CHECK:           vector.reduction <maximumf>, %{{.*}} : vector<16xf32> into f32
 // CHECK:           vector.reduction <maximumf>, %{{.*}} : vector<8xf32> into f32
-// CHECK:           math.exp %{{.*}} : vector<16xf32>
+// CHECK:           %[[E:.*]] = math.exp %{{.*}} : vector<16xf32>
+// CHECK:           vector.store %[[E]], %[[KEPT:.*]][%
 // CHECK:           math.exp %{{.*}} : vector<8xf32>
+// CHECK-NOT:       math.exp
+// CHECK:           vector.load %[[KEPT]]{{.*}}, vector<16xf32>
 // CHECK:           vector.store %{{.*}}, %[[R]]{{.*}}, vector<16xf32>
 // CHECK:           vector.store %{{.*}}, %[[R]]{{.*}}, vector<8xf32>
 kf.kernel @softmax(%x: tensor<?x40xf32>) -> tensor<?x40xf32>
@@ -21,7 +24,22 @@ kf.kernel @softmax(%x: tensor<?x40xf32>) -> tensor<?x40xf32>
 
 // -----
 
-// The same kernel with vectors of 8 has no rest.
+// Long rows have four sums, and what is left of 2096 columns joins one of them.
+// CHECK-LABEL: func.func @long_rows(
+// CHECK:         %[[FOUR:.*]]:4 = scf.for %{{.*}} = %c0 to %c2048 step %c64 {{.*}} -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>)
+// CHECK-COUNT-4: arith.addf
+// CHECK:         %[[ALL:.*]] = arith.addf %{{.*}}, %[[FOUR]]#3
+// CHECK:         %[[SUM:.*]] = scf.for %{{.*}} = %c2048 to %c2096 step %c16 iter_args(%{{.*}} = %[[ALL]]) -> (vector<16xf32>)
+// CHECK:         vector.reduction <add>, %[[SUM]]
+kf.kernel @long_rows(%x: tensor<?x2096xf32>, %g: tensor<2096xf32>) -> tensor<?x2096xf32>
+    attributes {schedule = #kf.vector<workgroup = [4], lanes = 16>} {
+  %0 = kf.rms_norm %x, %g eps(1.0e-5) : tensor<?x2096xf32>, tensor<2096xf32>
+  kf.yield %0 : tensor<?x2096xf32>
+}
+
+// -----
+
+// Softmax with vectors of 8 has no rest.
 // CHECK-LABEL: func.func @softmax(
 // CHECK:         scf.for %{{.*}} = %c0 to %c40 step %c8 {{.*}} -> (vector<8xf32>)
 // CHECK-NOT:     vector<16xf32>
