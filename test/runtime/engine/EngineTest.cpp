@@ -193,7 +193,7 @@ TEST(Engine, WhatCannotBeRead) {
 }
 
 TEST(Engine, WrongOptions) {
-  FakeDevice device;
+  FakeModelDevice device;
   FakeSource source;
   Model model(fakeConfig(), device, source, nullptr);
   for (int64_t context : {int64_t(-1), int64_t(1201), INT64_MAX})
