@@ -61,9 +61,6 @@ struct EngineOptions {
 /// Rows of the programs for steps of at most `rowsPerStep` rows, which increase
 /// from 1 to that.
 std::vector<int64_t> programRows(int64_t rowsPerStep);
-/// Rows at most of the program that a step takes which reads `rows` rows of a
-/// prompt, where no larger one is there, and steps have up to `rowsPerStep`.
-int64_t promptProgramRows(int64_t rows, int64_t rowsPerStep);
 
 /// What happened so far.
 struct EngineCounts {
@@ -125,6 +122,14 @@ public:
   /// Whether EngineOptions::cancelled is set.
   bool isCancelled() const { return kf::isCancelled(options.cancelled); }
   int64_t contextLength() const { return options.contextLength; }
+  /// The most rows of a step.
+  int64_t rowsPerStep() const { return *options.rowsPerStep; }
+  /// The most tokens that a step chooses.
+  int64_t chosenPerStep() const { return wantedLimit(StepOutput::Ids); }
+  /// Rows at most of the program that runs a step which reads `rows` rows of
+  /// `sequences` sequences and chooses tokens. It depends on which programs
+  /// there are by now.
+  int64_t programRowsOf(int64_t rows, size_t sequences) const;
   const Model &model() const { return decoder; }
   const PagePool &pages() const { return *pool; }
 
@@ -194,9 +199,9 @@ private:
   void addPiece(Sequence &sequence, int64_t rows);
   Status tryAddPiece(Sequence &sequence, int64_t rows);
   std::vector<LogitAdjustment> adjustmentsOf(const Sampler &sampler) const;
-  int64_t wantedLimit() const;
+  int64_t wantedLimit(StepOutput output) const;
   size_t adjustmentLimit() const;
-  StepShape shapeOf(const Plan &plan) const;
+  StepShape shapeOf(int64_t rows, size_t sequences, StepOutput output) const;
 
   // Running it.
   Status runStep();

@@ -86,7 +86,8 @@ Status Engine::tryBeginAhead(const Begun &before, Ahead &next) {
   if (next.plan.pieces.empty() || batch.adjustedIds.size() > adjustmentLimit())
     return Status();
   // What has to be made ready first would keep the tokens waiting.
-  const auto found = runners.find(shapeOf(next.plan));
+  const auto found = runners.find(
+      shapeOf(batch.rows(), next.plan.pieces.size(), next.plan.output));
   if (found == runners.end())
     return Status();
   StepRunner &runner = *found->second;

@@ -56,19 +56,19 @@ StepOutput Engine::nextOutput() const {
   return isWanted(other) ? other : plan.output;
 }
 
-/// The most wanted rows of a step.
-int64_t Engine::wantedLimit() const {
+/// The most wanted rows of a step that gives `output`.
+int64_t Engine::wantedLimit(StepOutput output) const {
   const int64_t most =
-      plan.output == StepOutput::Ids
+      output == StepOutput::Ids
           ? std::min(kMostChosen, options.parallel)
           : std::max<int64_t>(kMostLogits / decoder.config().vocabSize, 1);
-  return std::min(most, *options.rowsPerStep);
+  return std::min(most, rowsPerStep());
 }
 
 /// The most adjustments of logits of a step that chooses tokens.
 size_t Engine::adjustmentLimit() const {
-  return static_cast<size_t>(
-      mostAdjustments(decoder.config().vocabSize, wantedLimit()));
+  return static_cast<size_t>(mostAdjustments(decoder.config().vocabSize,
+                                             wantedLimit(StepOutput::Ids)));
 }
 
 /// Those of tokens that there are: one row's are never more than a step has
@@ -131,7 +131,7 @@ Status Engine::tryAddPiece(Sequence &sequence, int64_t rows) {
   StepBatch &batch = plan.batch;
   const size_t rest = reading.ids.size() - sequence.next;
   const size_t freeWanted =
-      static_cast<size_t>(wantedLimit()) - batch.wanted.size();
+      static_cast<size_t>(wantedLimit(plan.output)) - batch.wanted.size();
   Piece piece = {&sequence, std::min(rest, static_cast<size_t>(rows)), 0};
   std::vector<LogitAdjustment> adjustments;
   if (reading.onLogits) {
@@ -200,13 +200,14 @@ void Engine::makePlan() {
   };
   int64_t behind = std::ranges::count_if(waiting, isGenerating);
   for (Sequence *sequence : waiting) {
-    const int64_t room = *options.rowsPerStep - plan.batch.rows();
+    const int64_t room = rowsPerStep() - plan.batch.rows();
     if (room == 0)
       return;
     behind -= isGenerating(sequence);
     // Those behind that no token can be chosen for are not in this step.
-    const int64_t left = std::min(
-        behind, wantedLimit() - static_cast<int64_t>(plan.batch.wanted.size()));
+    const int64_t left =
+        std::min(behind, wantedLimit(plan.output) -
+                             static_cast<int64_t>(plan.batch.wanted.size()));
     addPiece(*sequence, std::max<int64_t>(room - left, 1));
   }
 }
@@ -224,26 +225,20 @@ static bool isForPrompts(int64_t size, int64_t rowsPerStep) {
   return size != kSomeRows || size == rowsPerStep;
 }
 
-int64_t kf::promptProgramRows(int64_t rows, int64_t rowsPerStep) {
-  for (int64_t size : programRows(rowsPerStep))
-    if (rows <= size && isForPrompts(size, rowsPerStep))
-      return size;
-  return rowsPerStep;
-}
-
 /// The smallest program for a step. Sequences that generate take many steps
 /// alike, and programs for more rows leave threads without work. A prompt takes
 /// few: one that is there already is better than one that would have to be
 /// compiled.
-StepShape Engine::shapeOf(const Plan &plan) const {
-  const int64_t most = *options.rowsPerStep, rows = plan.batch.rows();
-  auto shapeFor = [&](int64_t rows) {
-    rows = std::min(rows, most);
-    return StepShape{rows, std::min(rows, wantedLimit()), plan.output};
+StepShape Engine::shapeOf(int64_t rows, size_t sequences,
+                          StepOutput output) const {
+  const int64_t most = rowsPerStep();
+  auto shapeFor = [&](int64_t size) {
+    size = std::min(size, most);
+    return StepShape{size, std::min(size, wantedLimit(output)), output};
   };
   if (rows == 1)
     return shapeFor(1);
-  const bool isPrompt = plan.pieces.size() == 1;
+  const bool isPrompt = sequences == 1;
   std::vector<StepShape> shapes;
   for (int64_t size : programRows(most))
     if (rows <= size && (!isPrompt || isForPrompts(size, most)))
@@ -253,6 +248,10 @@ StepShape Engine::shapeOf(const Plan &plan) const {
       if (decoder.hasProgram(shape))
         return shape;
   return shapes.front();
+}
+
+int64_t Engine::programRowsOf(int64_t rows, size_t sequences) const {
+  return shapeOf(rows, sequences, StepOutput::Ids).tokens;
 }
 
 //===----------------------------------------------------------------------===//
@@ -304,7 +303,8 @@ Status Engine::runPlan() {
     ++counters.ahead;
   } else {
     KF_RETURN_IF_ERROR(copyPages());
-    const StepShape shape = shapeOf(plan);
+    const StepShape shape =
+        shapeOf(plan.batch.rows(), plan.pieces.size(), plan.output);
     KF_ASSIGN_OR_RETURN(begun.runner, runner(shape));
     // A program for one wanted row computes it, whether it is wanted or not.
     if (shape.wanted == 1 && plan.batch.wanted.empty())

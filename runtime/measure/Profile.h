@@ -108,9 +108,8 @@ private:
 /// Floats, 8-bit integers and tiles of bf16 are computed one after the other.
 double leastSeconds(const WorkAmount &work, const MachineRates &rates);
 
-/// What holds `work` back on that machine: "read", "f32", "i8" or
-/// "bf16"; nothing where
-/// the rates do not say.
+/// What holds `work` back on that machine: "read", "f32", "i8" or "bf16";
+/// nothing where the rates do not say.
 std::string_view boundOf(const WorkAmount &work, const MachineRates &rates);
 
 } // namespace kf

@@ -142,8 +142,12 @@ std::string remarks(const std::vector<ProgramProfile> &programs,
       (boundOf(kernel.work, rates) == "read" ? reads : computes) = true;
     }
   std::string text;
+  // Copies write as much as they read, and are slower than reading for it.
   if (reads)
-    text += "more than 100% of read: what the kernel reads stays in a cache\n";
+    text += std::string("more than 100% of read: what the kernel reads stays "
+                        "in a cache") +
+            (rates.threads ? "\n"
+                           : ", or the device\nreads faster than it copies\n");
   if (computes)
     text += "more than 100% of what is computed: the ceilings were measured "
             "while the machine\nwas busy with other work; profile again\n";

@@ -84,73 +84,67 @@ WeightStore::findNonFinite(std::span<const std::string> names) const {
 }
 
 Result<Buffer *> WeightStore::get(const WeightSpec &spec) {
-  KF_ASSIGN_OR_RETURN(std::vector<Buffer *> made,
-                      getEach({&spec, 1}, [](const std::string &) {}));
+  KF_ASSIGN_OR_RETURN(std::vector<Buffer *> made, getEach({&spec, 1}, {}));
   return made.front();
 }
 
 Result<std::vector<Buffer *>>
 WeightStore::getAll(std::span<const WeightSpec> specs) {
-  if (!progress)
-    return getEach(specs, [](const std::string &) {});
-  std::map<std::string, uint64_t> missing;
-  uint64_t all = 0, done = 0;
-  for (const WeightSpec &spec : specs) {
-    std::string key = keyOf(spec);
-    if (buffers.count(key))
-      continue;
-    KF_ASSIGN_OR_RETURN(int64_t bytes, spec.packedBytes());
-    if (missing.emplace(std::move(key), bytes).second)
-      all += static_cast<uint64_t>(bytes);
-  }
-  if (all == 0)
-    return getEach(specs, [](const std::string &) {});
-  progress(0, all);
-  auto result = getEach(specs, [&](const std::string &key) {
-    if (auto made = missing.extract(key)) {
-      done += made.mapped();
-      progress(done, all);
-    }
-  });
-  if (done != all)
-    progress(all, all);
-  return result;
+  return getEach(specs, progress);
 }
 
 Result<std::vector<Buffer *>>
 WeightStore::getEach(std::span<const WeightSpec> specs,
-                     const std::function<void(const std::string &)> &onBuffer) {
+                     const Progress &onProgress) {
+  std::vector<std::string> keys;
+  std::map<std::string, int64_t> missing; // bytes, by key
+  missingBytes = 0;
+  for (const WeightSpec &spec : specs) {
+    const std::string &key = keys.emplace_back(keyOf(spec));
+    if (buffers.count(key) || missing.count(key))
+      continue;
+    KF_ASSIGN_OR_RETURN(const int64_t bytes, spec.packedBytes());
+    missing.emplace(key, bytes);
+    if (__builtin_add_overflow(missingBytes, bytes, &missingBytes))
+      missingBytes = INT64_MAX;
+  }
+  const uint64_t all = static_cast<uint64_t>(missingBytes);
+  uint64_t done = 0;
+  auto tell = [&] {
+    if (onProgress && all)
+      onProgress(done, all);
+  };
+
+  tell();
   std::vector<Buffer *> result;
   std::vector<std::string> made; // keys
   Status status;
-  missingBytes = 0;
-  for (const WeightSpec &spec : specs) {
-    const Result<int64_t> bytes = spec.packedBytes(); // else make() fails
-    if (bytes.ok() && !buffers.count(keyOf(spec)) &&
-        __builtin_add_overflow(missingBytes, *bytes, &missingBytes))
-      missingBytes = INT64_MAX;
-  }
-  for (const WeightSpec &spec : specs) {
-    const std::string key = keyOf(spec);
-    auto found = buffers.find(key);
+  for (size_t i = 0; i < specs.size(); ++i) {
+    auto found = buffers.find(keys[i]);
     if (found == buffers.end()) {
       if (isCancelled(packing.cancelled)) {
         status = Status::cancelled();
         break;
       }
+      const int64_t bytes = missing.at(keys[i]);
       const Stopwatch watch;
-      Result<std::unique_ptr<Buffer>> buffer = make(spec);
+      Result<std::unique_ptr<Buffer>> buffer = make(specs[i], bytes);
       packSeconds += watch.seconds();
       if (!buffer.ok()) {
         status = buffer.status();
         break;
       }
-      made.push_back(key);
-      found = buffers.emplace(key, buffer.take()).first;
+      made.push_back(keys[i]);
+      found = buffers.emplace(keys[i], buffer.take()).first;
       totalBytes += found->second->size();
+      done += static_cast<uint64_t>(bytes);
+      tell();
     }
     result.push_back(found->second.get());
-    onBuffer(key);
+  }
+  if (done != all) {
+    done = all;
+    tell();
   }
   const Status uploaded = finishUploads(made);
   KF_RETURN_IF_ERROR(status);
@@ -182,8 +176,8 @@ Result<bool> WeightStore::isInHostMemory() {
   return *hostMemory;
 }
 
-Result<std::unique_ptr<Buffer>> WeightStore::make(const WeightSpec &spec) {
-  KF_ASSIGN_OR_RETURN(int64_t bytes, spec.packedBytes());
+Result<std::unique_ptr<Buffer>> WeightStore::make(const WeightSpec &spec,
+                                                  int64_t bytes) {
   if (!source)
     return Status::error("the program needs weight '" + spec.names.front() +
                          "', but there is no checkpoint");

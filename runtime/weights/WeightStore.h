@@ -61,11 +61,11 @@ public:
   double seconds() const { return packSeconds; }
 
 private:
-  /// get() for each, and `onBuffer` with its key.
-  Result<std::vector<Buffer *>>
-  getEach(std::span<const WeightSpec> specs,
-          const std::function<void(const std::string &)> &onBuffer);
-  Result<std::unique_ptr<Buffer>> make(const WeightSpec &spec);
+  /// The buffers of `specs`; `onProgress`, which may be empty, as onProgress()
+  /// says.
+  Result<std::vector<Buffer *>> getEach(std::span<const WeightSpec> specs,
+                                        const Progress &onProgress);
+  Result<std::unique_ptr<Buffer>> make(const WeightSpec &spec, int64_t bytes);
   Result<std::unique_ptr<Buffer>> pack(const WeightSpec &spec, int64_t bytes);
   Result<bool> isInHostMemory();
   Status finishUploads(std::span<const std::string> keys);
@@ -79,7 +79,7 @@ private:
   /// For what the host cannot write; null unless weights are on their way. It
   /// waits for them when it goes, before the buffers do.
   std::unique_ptr<WeightUploader> uploader;
-  int64_t missingBytes = 0;    ///< of the weights that a call makes
+  int64_t missingBytes = 0;    ///< of all weights that a call makes
   std::set<std::string> bound; ///< tensors that buffers refer to
   uint64_t totalBytes = 0;
   double packSeconds = 0;

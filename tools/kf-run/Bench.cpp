@@ -252,7 +252,7 @@ Status Bench::runTest(const BenchTest &test) {
     KF_ASSIGN_OR_RETURN(const double seconds, runner.run());
     result.seconds.push_back(seconds);
   }
-  KF_ASSIGN_OR_RETURN(result.ceiling, ceilings->end());
+  KF_ASSIGN_OR_RETURN(result.ceiling, ceilings->end(session->engine()));
   return output.add(result);
 }
 

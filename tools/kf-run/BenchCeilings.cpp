@@ -37,7 +37,7 @@ Result<BenchCeilings> BenchCeilings::create(Device &device,
                                             const ModelWork &work,
                                             const MultiplyUnits &units,
                                             double mostBytes) {
-  BenchCeilings ceilings(work, units, device.promptRows());
+  BenchCeilings ceilings(work, units);
   const bool isReference = device.name() == "reference";
   if (device.name() != "cpu" && !isReference) {
     KF_ASSIGN_OR_RETURN(ceilings.rates, measureRates(device, measuring(0)));
@@ -109,19 +109,23 @@ std::optional<BenchCeiling> BenchCeilings::boundOf(const StepWork &amount,
   return BenchCeiling{known.readBytesPerSecond / 1e9, "GB/s", seconds};
 }
 
-Result<std::optional<BenchCeiling>> BenchCeilings::end() {
+Result<std::optional<BenchCeiling>> BenchCeilings::end(const Engine &engine) {
   KF_RETURN_IF_ERROR(measure());
+  const int64_t most = engine.rowsPerStep();
+  // Of the step that has the most rows.
+  auto programRows = [&](int64_t sequences, int64_t tokens) {
+    const int64_t rows = std::min(sequences * tokens, most);
+    return engine.programRowsOf(
+        rows, static_cast<size_t>((rows + tokens - 1) / tokens));
+  };
   std::optional<BenchCeiling> prompt, generated;
   if (test.prompt)
-    prompt =
-        boundOf(work.prompt(test.batch, test.depth, test.prompt, stepRows),
-                promptProgramRows(std::min(test.batch * test.prompt, stepRows),
-                                  stepRows),
-                true);
+    prompt = boundOf(work.prompt(test.batch, test.depth, test.prompt, most),
+                     programRows(test.batch, test.prompt), true);
   if (test.generated)
     generated = boundOf(
         work.decode(test.batch, test.depth + test.prompt, test.generated),
-        test.batch, false);
+        programRows(std::min(test.batch, engine.chosenPerStep()), 1), false);
   if (!test.prompt)
     return generated;
   if (!test.generated)

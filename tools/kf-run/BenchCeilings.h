@@ -41,14 +41,14 @@ public:
 
   /// Before a test's runs.
   Status begin(const BenchTest &test);
-  /// After them: the better of both times counts. Nothing where what would
-  /// bound the test is not known of the device.
-  Result<std::optional<BenchCeiling>> end();
+  /// After them, with the engine that made them: the better of both times
+  /// counts. Nothing where what would bound the test is not known of the
+  /// device.
+  Result<std::optional<BenchCeiling>> end(const Engine &engine);
 
 private:
-  BenchCeilings(const ModelWork &work, const MultiplyUnits &units,
-                int64_t stepRows)
-      : work(work), units(units), stepRows(stepRows) {}
+  BenchCeilings(const ModelWork &work, const MultiplyUnits &units)
+      : work(work), units(units) {}
   Status measure();
   /// Of steps by a program for up to `rows` rows.
   std::optional<BenchCeiling> boundOf(const StepWork &amount, int64_t rows,
@@ -56,7 +56,6 @@ private:
 
   const ModelWork &work;
   MultiplyUnits units;
-  int64_t stepRows;                   ///< at most
   std::unique_ptr<HostCeilings> host; ///< null: another device
   MachineRates rates;
   BenchTest test;

@@ -25,7 +25,7 @@ namespace {
 /// What several sequences read that share pages. Counts logits that are not
 /// those of the sequence's tokens.
 struct SharedPages {
-  FakeDevice device;
+  FakeModelDevice device;
   FakeSource source;
   int64_t wrong = 0;
 

@@ -50,7 +50,7 @@ struct Fixture {
     }
   }
 
-  FakeDevice device;
+  FakeModelDevice device;
   FakeSource source;
   std::vector<std::string> asked;
   std::atomic<bool> cancelled{false};

@@ -103,6 +103,40 @@ TEST(Engine, ProgramsAreAskedForWhenNeeded) {
   EXPECT_EQ(many.asked, Names({"step_16_3", "step_1"}));
 }
 
+TEST(Engine, RowsOfProgramsAreThoseOfTheProgramsThatRun) {
+  auto last = [](const Fixture &fixture) { return fixture.asked.back(); };
+  // A context of few positions has no larger program than that.
+  Fixture shortOnes({.contextLength = 100});
+  EXPECT_EQ(shortOnes.engine->rowsPerStep(), 100);
+  EXPECT_EQ(shortOnes.engine->programRowsOf(1, 1), 1);
+  EXPECT_EQ(shortOnes.engine->programRowsOf(16, 1), 16);
+  EXPECT_EQ(shortOnes.engine->programRowsOf(17, 1), 100);
+  EXPECT_TRUE(readAll(*shortOnes.sequence(), tokens(17)).ok());
+  EXPECT_EQ(last(shortOnes), "step_100");
+  // What is there serves a prompt.
+  EXPECT_EQ(shortOnes.engine->programRowsOf(16, 1), 100);
+  EXPECT_TRUE(readAll(*shortOnes.sequence(), tokens(16, 2)).ok());
+  EXPECT_EQ(shortOnes.asked.size(), 1u);
+
+  Fixture several({.parallel = 20});
+  EXPECT_EQ(several.engine->rowsPerStep(), 512);
+  EXPECT_EQ(several.engine->chosenPerStep(), 20);
+  EXPECT_EQ(several.engine->programRowsOf(20, 1), 512);
+  EXPECT_EQ(several.engine->programRowsOf(20, 20), 64);
+  EXPECT_EQ(several.engine->programRowsOf(65, 20), 512);
+  std::vector<std::unique_ptr<Sequence>> sequences;
+  std::vector<Answer> answers(20);
+  for (Answer &answer : answers) {
+    sequences.push_back(several.sequence());
+    EXPECT_TRUE(
+        begin(*sequences.back(), tokens(1, sequences.size()), answer).ok());
+  }
+  several.runAll();
+  EXPECT_EQ(several.asked, Names({"step_64_20"}));
+  // A program that sequences have left serves no others.
+  EXPECT_EQ(several.engine->programRowsOf(10, 10), 16);
+}
+
 TEST(Engine, FullContext) {
   Fixture fixture({.contextLength = 20});
   auto sequence = fixture.sequence();
@@ -159,7 +193,7 @@ TEST(Engine, WhatCannotBeRead) {
 }
 
 TEST(Engine, WrongOptions) {
-  FakeDevice device;
+  FakeModelDevice device;
   FakeSource source;
   Model model(fakeConfig(), device, source, nullptr);
   for (int64_t context : {int64_t(-1), int64_t(1201), INT64_MAX})

@@ -17,14 +17,12 @@
 #ifndef KF_TEST_RUNTIME_ENGINE_FAKEMODEL_H
 #define KF_TEST_RUNTIME_ENGINE_FAKEMODEL_H
 
-#include "runtime/devices/HostDevice.h"
 #include "runtime/engine/Engine.h"
+#include "test/runtime/FakeDevice.h"
 
 #include <algorithm>
-#include <cstring>
 #include <functional>
 #include <limits>
-#include <map>
 
 namespace kf::test {
 
@@ -65,12 +63,6 @@ inline float fakeLogit(std::span<const int32_t> tokens, int64_t v,
                                    static_cast<uint32_t>(v + tokens.size()));
   return static_cast<float>(bits >> 40) / 0x1p20f;
 }
-
-class FakeBuffer : public HostBuffer {
-public:
-  using HostBuffer::HostBuffer;
-  void *hostPointer() override { return nullptr; }
-};
 
 /// Runs one step.
 class FakeInstance : public HostInstance {
@@ -185,68 +177,18 @@ private:
   FakeBehavior &behavior;
 };
 
-class FakeDevice : public HostDevice {
+class FakeModelDevice : public FakeDevice {
 public:
-  /// With `shared`, the host sees the buffers' memory.
-  explicit FakeDevice(bool shared = true) : shared(shared) {}
-  std::string name() const override { return "fake"; }
-  std::string description() const override { return "a fake"; }
+  using FakeDevice::FakeDevice;
 
   FakeBehavior behavior;
-  int wraps = 0;            ///< calls of wrap()
-  uint64_t pinnedBytes = 0; ///< that were asked for
 
 private:
-  Result<std::unique_ptr<Buffer>> doAllocate(uint64_t bytes,
-                                             MemoryKind kind) override {
-    KF_ASSIGN_OR_RETURN(AlignedBuffer memory, AlignedBuffer::allocate(bytes));
-    if (kind == MemoryKind::HostPinned) {
-      pinnedBytes += bytes;
-      return std::unique_ptr<Buffer>(new HostBuffer(std::move(memory)));
-    }
-    return make(std::move(memory));
-  }
-  Result<std::unique_ptr<Buffer>> doWrap(const void *data,
-                                         uint64_t bytes) override {
-    ++wraps;
-    if (shared)
-      return std::unique_ptr<Buffer>(new HostBuffer(data, bytes));
-    KF_ASSIGN_OR_RETURN(AlignedBuffer memory, AlignedBuffer::allocate(bytes));
-    std::memcpy(memory.data(), data, bytes);
-    return make(std::move(memory));
-  }
   Result<std::unique_ptr<LoadedProgram>>
   doLoad(const Executable &executable) override {
     return std::unique_ptr<LoadedProgram>(
         new FakeProgram(executable, behavior));
   }
-  std::unique_ptr<Buffer> make(AlignedBuffer memory) const {
-    if (shared)
-      return std::make_unique<HostBuffer>(std::move(memory));
-    return std::make_unique<FakeBuffer>(std::move(memory));
-  }
-
-  bool shared;
-};
-
-class FakeSource : public WeightSource {
-public:
-  Result<TensorView> find(const std::string &name) const override {
-    auto it = tensors.find(name);
-    if (it == tensors.end())
-      return Status::error("there is no tensor '" + name + "'");
-    return it->second;
-  }
-  void release(const std::string &name) const override { ++releases[name]; }
-  std::vector<std::string> names() const override {
-    std::vector<std::string> result;
-    for (const auto &[name, view] : tensors)
-      result.push_back(name);
-    return result;
-  }
-
-  std::map<std::string, TensorView> tensors;
-  mutable std::map<std::string, int> releases; ///< calls of release()
 };
 
 /// The fake model's step, as a StepProvider has to return it.

@@ -41,7 +41,7 @@ struct Fixture {
     return generate(*sequence, sampler, &tokenizer, prompt, options);
   }
 
-  FakeDevice device;
+  FakeModelDevice device;
   FakeSource source;
   Tokenizer tokenizer;
   Sampler sampler;

@@ -8,7 +8,7 @@
 
 #include "runtime/engine/KVCache.h"
 
-#include "FakeModel.h"
+#include "test/runtime/FakeDevice.h"
 
 #include <gtest/gtest.h>
 

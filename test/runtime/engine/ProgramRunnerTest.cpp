@@ -8,14 +8,13 @@
 
 #include "runtime/engine/ProgramRunner.h"
 
-#include "FakeModel.h"
 #include "runtime/devices/Reference/ReferenceDevice.h"
 #include "test/runtime/DeviceSteps.h"
+#include "test/runtime/FakeDevice.h"
 
 #include <gtest/gtest.h>
 
 using namespace kf;
-using kf::test::FakeDevice;
 using kf::test::FakeSource;
 
 namespace {

@@ -145,14 +145,21 @@ TEST_F(ProfileTest, ImplausibleSharesAreExplained) {
   auto has = [&](const MachineRates &rates, const std::string &text) {
     return profile.table(rates).find(text) != std::string::npos;
   };
-  const MachineRates slowToRead = {.readBytesPerSecond = 6e6};
-  EXPECT_TRUE(has(slowToRead, cached));
+  const MachineRates slowToRead = {.readBytesPerSecond = 6e6, .threads = 2};
+  EXPECT_TRUE(has(slowToRead, cached + "what the kernel reads stays in a "
+                                       "cache\n"));
   EXPECT_FALSE(has(slowToRead, busy));
-  const MachineRates slowToCompute = {.f32FlopsPerSecond = 6e6};
+  // What is known of GPUs is how fast they copy, which is no bound of reading.
+  const MachineRates slowToCopy = {.readBytesPerSecond = 6e6};
+  EXPECT_TRUE(has(slowToCopy, cached + "what the kernel reads stays in a "
+                                       "cache, or the device\nreads faster "
+                                       "than it copies\n"));
+  EXPECT_FALSE(has(slowToCopy, busy));
+  const MachineRates slowToCompute = {.f32FlopsPerSecond = 6e6, .threads = 2};
   EXPECT_TRUE(has(slowToCompute, busy));
   EXPECT_FALSE(has(slowToCompute, cached));
-  const MachineRates nearly = {.readBytesPerSecond = 6.5e6,
-                               .f32FlopsPerSecond = 6.5e6};
+  const MachineRates nearly = {
+      .readBytesPerSecond = 6.5e6, .f32FlopsPerSecond = 6.5e6, .threads = 2};
   EXPECT_FALSE(has(nearly, "more than"));
 }
 

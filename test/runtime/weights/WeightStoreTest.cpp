@@ -9,7 +9,7 @@
 #include "runtime/weights/WeightStore.h"
 
 #include "test/runtime/DeviceSteps.h"
-#include "test/runtime/engine/FakeModel.h"
+#include "test/runtime/FakeDevice.h"
 
 #include <gtest/gtest.h>
 
@@ -188,6 +188,15 @@ TEST(WeightStore, SaysHowMuchIsPacked) {
   // What is there takes no time.
   calls.clear();
   ASSERT_TRUE(store.getAll(std::vector{panels, plain}).ok());
+  EXPECT_EQ(calls, Calls());
+  // A size that cannot be counted is an error before anything is made.
+  WeightSpec huge = plain;
+  huge.shape = {INT64_MAX, 2};
+  const uint64_t before = store.bytes();
+  EXPECT_EQ(store.getAll(std::vector{other, huge}).message(),
+            store.get(huge).message());
+  EXPECT_FALSE(store.get(huge).ok());
+  EXPECT_EQ(store.bytes(), before);
   EXPECT_EQ(calls, Calls());
   // An error ends it, too, and what it left open is made another time.
   for (int round = 0; round < 2; ++round) {

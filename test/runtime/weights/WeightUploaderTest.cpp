@@ -9,7 +9,7 @@
 #include "runtime/weights/WeightUploader.h"
 
 #include "test/runtime/DeviceSteps.h"
-#include "test/runtime/engine/FakeModel.h"
+#include "test/runtime/FakeDevice.h"
 
 #include <gtest/gtest.h>
 
