@@ -59,6 +59,9 @@ bool isFileType(DataType type);
 /// The one of them that is called `name`, in capitals or not. An error lists
 /// them.
 Result<DataType> parseFileType(std::string_view name);
+/// The same of types that a model's weights can be made up in: those of files,
+/// and f8_e4m3, as safetensors calls 8-bit floats, F8E4M3.
+Result<DataType> parseWeightType(std::string_view name);
 
 /// The type by the rule alone, and the one after the rows were looked at.
 struct ChosenType {

@@ -30,8 +30,8 @@ using namespace kf;
 namespace {
 
 constexpr float kDeviation = 0.02f;
-/// Of numbers in 8 bits, whose scale makes it kDeviation.
-constexpr float kFloat8Deviation = 64;
+/// Of numbers in 8 bits, whose factors make it kDeviation.
+constexpr float kFloat8Deviation = kDeviation / kRowFactorMean;
 
 //===----------------------------------------------------------------------===//
 // Random numbers by index
@@ -336,12 +336,11 @@ DummyWeights::create(const ModelConfig &config, DataType type,
                                   : type;
     if (type != DataType::F8E4M3)
       continue;
-    const float factor = kDeviation / kFloat8Deviation;
     tensors.push_back({scaleName(listed.name),
                        DataType::F32,
                        {listed.storedShape().front()},
-                       factor,
-                       factor / 16});
+                       kRowFactorMean,
+                       kRowFactorDeviation});
   }
   return create(tensors, seed);
 } catch (...) {

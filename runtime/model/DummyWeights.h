@@ -37,6 +37,11 @@ struct DummyTensor {
   float deviation = 0.02f; ///< of floats; that of 8 bits is 64
 };
 
+/// What factors of rows are about, and deviate by, with which a matrix of 8
+/// bits has the deviation of other ones.
+inline constexpr float kRowFactorMean = 0.02f / 64,
+                       kRowFactorDeviation = kRowFactorMean / 16;
+
 /// Random tensors, those of a model under the names that Hugging Face gives
 /// them. A tensor's bytes depend on its name, its shape, its type, its mean and
 /// the seed alone.

@@ -11,8 +11,10 @@
 #include "runtime/core/Exceptions.h"
 #include "runtime/core/Quote.h"
 #include "runtime/tuning/CacheContents.h"
+#include "runtime/weights/RowScales.h"
 
 #include <algorithm>
+#include <set>
 
 using namespace kf;
 
@@ -42,9 +44,20 @@ bool hasCacheWrites(const Executable &program) {
   return false;
 }
 
+/// Names of the tensors that hold factors of the rows of matrices.
+std::set<std::string> rowFactorsOf(const Executable &program) {
+  std::set<std::string> names;
+  for (const WeightSpec &weight : program.weights)
+    if (weight.type == DataType::F8E4M3)
+      for (const std::string &name : weight.names)
+        names.insert(scaleName(name));
+  return names;
+}
+
 /// The checkpoint's tensors that `spec` is made of; rows of a joined one are
-/// divided evenly.
-std::vector<DummyTensor> tensorsOf(const WeightSpec &spec) {
+/// divided evenly. `rowFactors` are those of all weights.
+std::vector<DummyTensor> tensorsOf(const WeightSpec &spec,
+                                   const std::set<std::string> &rowFactors) {
   std::vector<int64_t> shape(spec.shape.begin() + (spec.stacked ? 1 : 0),
                              spec.shape.end());
   const int64_t parts = spec.stacked ? 1 : int64_t(spec.names.size());
@@ -55,8 +68,13 @@ std::vector<DummyTensor> tensorsOf(const WeightSpec &spec) {
     tensor.name = spec.names[i];
     tensor.type = spec.type;
     tensor.shape = shape;
-    // Weights of norms are about 1; a bias may as well.
+    // Weights of norms are about 1; a bias may as well. Factors make sums as
+    // large as other matrices do, so that what is computed with them shows.
     tensor.mean = shape.size() == 1 ? 1 : 0;
+    if (rowFactors.count(tensor.name)) {
+      tensor.mean = kRowFactorMean;
+      tensor.deviation = kRowFactorDeviation;
+    }
     if (parts > 1)
       tensor.shape[0] = int64_t(i) + 1 < parts
                             ? rows / parts
@@ -164,8 +182,9 @@ KernelRunner::create(Device &device, Device &reference,
 
 Status KernelRunner::makeSource() {
   std::vector<DummyTensor> tensors;
+  const std::set<std::string> rowFactors = rowFactorsOf(program);
   for (const WeightSpec &spec : program.weights)
-    for (DummyTensor &tensor : tensorsOf(spec)) {
+    for (DummyTensor &tensor : tensorsOf(spec, rowFactors)) {
       auto same = std::ranges::find(tensors, tensor.name, &DummyTensor::name);
       if (same == tensors.end())
         tensors.push_back(std::move(tensor));

@@ -438,7 +438,8 @@ std::vector<Case> cases() {
         list.push_back({path.filename(), function, "cortex-a76"});
       // What depends on the types that a device has.
       if (path.filename() == "elementwise.mlir" ||
-          path.filename() == "matmul.mlir" || path.filename() == "blocks.mlir")
+          path.filename() == "matmul.mlir" ||
+          path.filename() == "blocks.mlir" || path.filename() == "float8.mlir")
         list.push_back({path.filename(), function, "vulkan_any"});
     }
   return list;

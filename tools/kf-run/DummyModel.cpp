@@ -39,13 +39,8 @@ Result<uint64_t> parseSeed(std::string_view text) {
   return seed;
 }
 
-/// How safetensors calls it, in small letters, as GGUF's types are.
-constexpr std::string_view kFloat8Name = "f8_e4m3";
-
-Result<DataType> parseWeightType(const std::string &text) {
-  if (text == kFloat8Name)
-    return DataType::F8E4M3;
-  Result<DataType> type = parseFileType(text);
+Result<DataType> weightTypeOf(const std::string &text) {
+  Result<DataType> type = parseWeightType(text);
   return type.ok() ? std::move(type)
                    : Result<DataType>(type.status().in("--weight-type"));
 }
@@ -79,7 +74,7 @@ Status DummyOptions::check(const std::string &model) const {
                          inQuotes(model) + " is not; there are " +
                          knownNames());
   KF_RETURN_IF_ERROR(parseSeed(*seed).status());
-  return weightType.empty() ? Status() : parseWeightType(weightType).status();
+  return weightType.empty() ? Status() : weightTypeOf(weightType).status();
 }
 
 Result<ModelFiles> kf::openModel(const std::string &path, bool withTokenizer,
@@ -95,7 +90,7 @@ Result<ModelFiles> kf::openModel(const std::string &path, bool withTokenizer,
   KF_ASSIGN_OR_RETURN(model.config, parseModelConfig(model.configText));
   DataType type = model.config.dtype.value_or(DataType::BF16);
   if (!dummy.weightType.empty()) {
-    KF_ASSIGN_OR_RETURN(type, parseWeightType(dummy.weightType));
+    KF_ASSIGN_OR_RETURN(type, weightTypeOf(dummy.weightType));
   }
   KF_ASSIGN_OR_RETURN(uint64_t seed, parseSeed(*dummy.seed));
   KF_ASSIGN_OR_RETURN(model.weights,

@@ -70,6 +70,33 @@ Executable wrongProduct() {
   return executable;
 }
 
+/// A product with a weight in 8 bits, and a function of it that is about 1
+/// where that is large.
+Executable scaledProduct(const std::string &function) {
+  Executable executable = product(DataType::F8E4M3);
+  WeightSpec scales;
+  scales.names = {"q_scale", "k_scale"};
+  scales.shape = {48};
+  executable.weights.push_back(scales);
+  executable.dispatches[0].bindings.insert(
+      executable.dispatches[0].bindings.begin() + 2, {KF_BINDING_WEIGHT, 1, 0});
+  executable.binary = R"([
+    {"name": "product",
+     "arguments": [{"tensor": "f32", "shape": [-1, 32]},
+                   {"tensor": "f8E4M3FN", "shape": [48, 32]},
+                   {"tensor": "f32", "shape": [48]}],
+     "ops": [
+       {"name": "kf.matmul", "operands": [0, 1, 2],
+        "results": [{"id": 3, "type": {"tensor": "f32", "shape": [-1, 48]}}],
+        "attributes": {"operandSegmentSizes": [1, 1, 0, 0, 0, 1]}},
+       {"name": ")" + function +
+                      R"(", "operands": [3],
+        "results": [{"id": 4, "type": {"tensor": "f32", "shape": [-1, 48]}}],
+        "attributes": {}}],
+     "results": [4]}])";
+  return executable;
+}
+
 /// The same as often as one likes, and products of the weight by itself, which
 /// take as long with any rows.
 Executable products(int times, int ofWeights) {
@@ -202,6 +229,18 @@ TEST_F(KernelRunnerTest, WeightsOfAnyType) {
     create(product(type), rows(3));
     EXPECT_TRUE(check(product(type)).agrees) << nameOf(type);
   }
+}
+
+/// Sums with weights in 8 bits are no larger than others, so that errors behind
+/// them do not vanish.
+TEST_F(KernelRunnerTest, WeightsIn8BitsHaveTheirFactors) {
+  create(scaledProduct("math.tanh"), rows(3));
+  const ResultDifference right = check(scaledProduct("math.tanh"));
+  EXPECT_TRUE(right.agrees) << right.complaint;
+  const ResultDifference wrong = check(scaledProduct("math.erf"));
+  EXPECT_FALSE(wrong.agrees);
+  // tanh(x) is about x, erf(x) about 1.13 x.
+  EXPECT_NEAR(wrong.relative, 0.13, 0.02);
 }
 
 TEST_F(KernelRunnerTest, CachesAreResultsInAnyLayout) {
