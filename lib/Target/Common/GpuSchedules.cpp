@@ -131,7 +131,7 @@ private:
     if (!limits.mma || !hasFragments(w) || rows > kGpuFewRows ||
         w.getElementType().isF32() || op.getScales())
       return {};
-    if (rows > kGpuSplitRows && isRounded(op))
+    if (holdsRows(op, rows))
       return selectHeld(op, rows);
     // Sums depend on them, so that they are the same for all rows that are
     // multiplied as two numbers.
@@ -181,7 +181,7 @@ private:
     // and room for two, those of the next kernel, which begins early, would
     // come in pairs to some.
     const int64_t half = memory > streamMemory ? memory / 2 - 512 : memory;
-    if (rows <= 4) {
+    if (rows <= StreamShape::mostSplitRows) {
       for (int64_t width : resident)
         if (groupsOf(width) > multiprocessors) {
           for (int64_t stages : {4, 3, 2})
@@ -216,13 +216,6 @@ private:
             return schedule;
       }
     return {};
-  }
-
-  /// Whether rows are what matrix units multiply with the weight.
-  static bool isRounded(MatmulOp op) {
-    Type w = cast<RankedTensorType>(op.getW().getType()).getElementType();
-    Type x = cast<RankedTensorType>(op.getX().getType()).getElementType();
-    return isa<QuantType>(w) ? x.isF16() : x == w;
   }
 
   /// Of rows of 16 bits, which warps hold: one workgroup for each
