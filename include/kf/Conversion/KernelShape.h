@@ -198,10 +198,11 @@ struct MmaShape {
   int64_t stageBytes() const { return 2 * (rows + lines) * step; }
 };
 
-/// Whether the target of `op`'s module has the instructions of warpgroups, or
-/// clusters of workgroups.
+/// Whether the target of `op`'s module has the instructions of warpgroups,
+/// clusters of workgroups, or an instruction that converts f8E4M3FN.
 bool hasWarpgroups(Operation *op);
 bool hasClusters(Operation *op);
+bool convertsFloat8(Operation *op);
 
 /// Whether matrix units multiply what attention to the cache takes of it.
 bool isForMatrixUnits(KVCacheType cache);

@@ -235,12 +235,17 @@ static CudaTargetAttr cudaTargetOf(Operation *op) {
 
 bool mlir::kf::hasWarpgroups(Operation *op) {
   CudaTargetAttr target = cudaTargetOf(op);
-  return target && target.getChip() == "sm_90a";
+  return target && target.hasWarpgroups();
 }
 
 bool mlir::kf::hasClusters(Operation *op) {
   CudaTargetAttr target = cudaTargetOf(op);
   return target && target.hasClusters();
+}
+
+bool mlir::kf::convertsFloat8(Operation *op) {
+  CudaTargetAttr target = cudaTargetOf(op);
+  return target && target.convertsFloat8();
 }
 
 /// The shape of a product on matrix units.
