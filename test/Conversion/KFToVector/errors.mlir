@@ -458,6 +458,15 @@ kf.kernel @tiles_of_f32(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<p
 
 // -----
 
+// expected-error @+1 {{convert-kf-to-vector: dot = bf16 is for weights of blocks, and of bf16 whose layout interleaves 16; panels have 16 or 32 rows}}
+kf.kernel @tiles_of_48_columns(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 48>>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [32, 48], tile = [32, 48], lanes = 16, dot = bf16>} {
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 48>>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
 // expected-error @+1 {{convert-kf-to-vector: dot = bf16 needs lanes = 16}}
 kf.kernel @tiles_of_8_lanes(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
     attributes {schedule = #kf.vector<workgroup = [32, 32], tile = [32, 32], lanes = 8, dot = bf16>} {
