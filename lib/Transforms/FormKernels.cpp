@@ -200,10 +200,7 @@ KVAppendOp findAppend(CacheAttentionInterface attention) {
     if (!append || append.getCache() != cache ||
         append.getLayer() != attention.getLayer())
       continue;
-    const bool areSame = append.getPositions() == attention.getPositions() &&
-                         append.getSequences() == attention.getSequences() &&
-                         append.getPageTable() == attention.getPageTable();
-    return areSame && !cache.getType().isQuantized() &&
+    return isAppendFor(append, attention) && !cache.getType().isQuantized() &&
                    isTakenByElement(append.getK()) &&
                    isTakenByElement(append.getV())
                ? append

@@ -81,20 +81,18 @@ Value joinWeights(OpBuilder &builder, Location loc, ArrayRef<Value> parts,
       stacked ? builder.getUnitAttr() : UnitAttr(), transposed);
 }
 
-/// The bias or the scales of the joined product, as `get` says; null when no
-/// part has them.
-FailureOr<Value> joinOthers(OpBuilder &builder, Location loc,
-                            ArrayRef<MatmulOp> parts, bool stacked,
-                            function_ref<Value(MatmulOp)> get) {
+/// The biases or the scales of `parts`, as `get` says: none, or one of each;
+/// fails where they cannot be joined.
+FailureOr<SmallVector<Value>> findOthers(ArrayRef<MatmulOp> parts, bool stacked,
+                                         function_ref<Value(MatmulOp)> get) {
   SmallVector<Value> others;
   for (MatmulOp part : parts)
     if (get(part))
       others.push_back(get(part));
-  if (others.empty())
-    return Value();
-  if (others.size() != parts.size() || !areJoinable(others, stacked))
+  if (!others.empty() &&
+      (others.size() != parts.size() || !areJoinable(others, stacked)))
     return failure();
-  return joinWeights(builder, loc, others, stacked);
+  return others;
 }
 
 /// The product of `parts`, whose weights can be joined; null where their biases
@@ -103,19 +101,20 @@ Value joinProducts(OpBuilder &builder, Location loc, ArrayRef<MatmulOp> parts,
                    bool stacked, ActivationKindAttr glu) {
   auto biasOf = [](MatmulOp op) -> Value { return op.getBias(); };
   auto scalesOf = [](MatmulOp op) -> Value { return op.getWeightScales(); };
-  FailureOr<Value> bias = joinOthers(builder, loc, parts, stacked, biasOf);
-  if (failed(bias))
-    return Value();
-  FailureOr<Value> scales = joinOthers(builder, loc, parts, stacked, scalesOf);
-  if (failed(scales))
+  auto biases = findOthers(parts, stacked, biasOf);
+  auto scales = findOthers(parts, stacked, scalesOf);
+  if (failed(biases) || failed(scales))
     return Value();
   SmallVector<Value> weights;
   for (MatmulOp part : parts)
     weights.push_back(part.getW());
-  Value weight = joinWeights(builder, loc, weights, stacked);
+  auto join = [&](ArrayRef<Value> values) {
+    return values.empty() ? Value()
+                          : joinWeights(builder, loc, values, stacked);
+  };
+  Value bias = join(*biases), scale = join(*scales), weight = join(weights);
   MatmulOp first = parts.front();
-  return MatmulOp::create(builder, loc, first.getX(), weight, *bias, glu,
-                          *scales);
+  return MatmulOp::create(builder, loc, first.getX(), weight, bias, glu, scale);
 }
 
 struct FuseProjectionsPass

@@ -168,14 +168,9 @@ private:
             kTargetAttrName);
     auto attention = dyn_cast_if_present<CacheAttentionInterface>(
         kernel.getYield().getOperand(0).getDefiningOp());
-    return target && target.getFusionRules(/*rows=*/1).appendIntoAttention &&
-           attention && !attention.getKvHead() &&
-           append->isBeforeInBlock(attention) &&
-           append.getCache() == attention.getCache() &&
-           append.getLayer() == attention.getLayer() &&
-           append.getPositions() == attention.getPositions() &&
-           append.getSequences() == attention.getSequences() &&
-           append.getPageTable() == attention.getPageTable();
+    return target && target.appendsInAttention() && attention &&
+           !attention.getKvHead() && append->isBeforeInBlock(attention) &&
+           isAppendFor(append, attention);
   }
 
   /// Moves appends into the tile, before its attention, of which each stores

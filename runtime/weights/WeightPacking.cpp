@@ -501,6 +501,8 @@ Status pack(const WeightSpec &spec, std::span<const Piece> pieces,
     return packPanels<uint16_t>(spec, pieces, part, options);
   if (panels) // packedBytes() lets only 8, 16 and 32 bits through
     return packPanels<uint32_t>(spec, pieces, part, options);
+  if (size == 1)
+    return packTransposedRows<uint8_t>(spec, pieces, part.dst.data(), options);
   if (size == 2)
     return packTransposedRows<uint16_t>(spec, pieces, part.dst.data(), options);
   if (size == 4)

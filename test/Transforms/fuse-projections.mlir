@@ -263,3 +263,18 @@ func.func @some_scales(%x: tensor<4x64xf32>) -> (tensor<4x64xf32>, tensor<4x32xf
   %k = kf.matmul %x, %wk : tensor<4x64xf32>, tensor<32x64xf8E4M3FN>
   return %q, %k : tensor<4x64xf32>, tensor<4x32xf32>
 }
+
+// So do biases then: nothing is joined of them.
+// CHECK-LABEL: @biases_and_some_scales
+// CHECK-NOT:     kf.weight ["bq", "bk"]
+// CHECK-COUNT-2: kf.matmul
+func.func @biases_and_some_scales(%x: tensor<4x64xf32>) -> (tensor<4x64xf32>, tensor<4x32xf32>) {
+  %wq = kf.weight ["q"] : tensor<64x64xf8E4M3FN>
+  %sq = kf.weight ["sq"] : tensor<64xf32>
+  %bq = kf.weight ["bq"] : tensor<64xf32>
+  %wk = kf.weight ["k"] : tensor<32x64xf8E4M3FN>
+  %bk = kf.weight ["bk"] : tensor<32xf32>
+  %q = kf.matmul %x, %wq weight_scales(%sq : tensor<64xf32>) bias(%bq) : tensor<4x64xf32>, tensor<64x64xf8E4M3FN>, tensor<64xf32>
+  %k = kf.matmul %x, %wk bias(%bk) : tensor<4x64xf32>, tensor<32x64xf8E4M3FN>, tensor<32xf32>
+  return %q, %k : tensor<4x64xf32>, tensor<4x32xf32>
+}

@@ -198,10 +198,11 @@ struct MmaShape {
   int64_t stageBytes() const { return 2 * (rows + lines) * step; }
 };
 
-/// Whether the target of `op`'s module has the instructions of warpgroups, or
-/// clusters of workgroups.
+/// Whether the target of `op`'s module has the instructions of warpgroups,
+/// clusters of workgroups, or an instruction that converts f8E4M3FN.
 bool hasWarpgroups(Operation *op);
 bool hasClusters(Operation *op);
+bool convertsFloat8(Operation *op);
 
 /// Whether matrix units multiply what attention to the cache takes of it.
 bool isForMatrixUnits(KVCacheType cache);
@@ -213,6 +214,9 @@ struct StreamShape {
   static constexpr int64_t lanes = 32;
   /// K of two tiles, which share a load of x.
   static constexpr int64_t pairColumns = 32;
+  /// The most rows that are split into two numbers of 16 bits each where they
+  /// could be rounded: both parts fill a unit's tile.
+  static constexpr int64_t mostSplitRows = 4;
 
   /// What scales a unit of a block-quantized weight, whose codes matrix units
   /// multiply as they are, and what of x goes with it.
@@ -262,7 +266,9 @@ struct StreamShape {
   }
   /// Tiles of 8 columns that a row's two parts go to: of 4 rows and both parts,
   /// or of 8 rows and one part.
-  int64_t columnTiles() const { return rows <= 4 ? 1 : rows <= 8 ? 2 : 4; }
+  int64_t columnTiles() const {
+    return rows <= mostSplitRows ? 1 : rows <= 8 ? 2 : 4;
+  }
   /// Sums of squares of a row: one for each line.
   int64_t squares() const { return paddedColumns() / lineColumns(); }
 
@@ -273,7 +279,9 @@ struct StreamShape {
   }
   /// Columns that sums of x have for each pair: of all rows and some more,
   /// which fill up a tile's.
-  int64_t sumColumns() const { return rows <= 4 ? 4 : rows <= 8 ? 8 : 16; }
+  int64_t sumColumns() const {
+    return rows <= mostSplitRows ? mostSplitRows : rows <= 8 ? 8 : 16;
+  }
   /// Words of 32 bits that sums of x take.
   int64_t xSums() const {
     const int64_t pairs = chunkColumns() / pairColumns;
@@ -302,6 +310,11 @@ struct StreamShape {
     return 16 * all;
   }
 };
+
+/// Whether `#kf.stream` multiplies `rows` rows of x as they are, which warps
+/// hold (HeldShape), and does not split them (StreamShape): more than a few, of
+/// what matrix units multiply with the weight.
+bool holdsRows(MatmulOp op, int64_t rows);
 
 /// What a workgroup of a product of few rows of 16-bit floats does at a time;
 /// see lib/Conversion/KFToGPU/HeldMatmulEmitter.cpp. Tiles are those of

@@ -34,13 +34,10 @@ inline bool multipliesBytes(DotKind dot) {
 /// Rows of a tile of AMX, and its columns of 32 bits.
 inline constexpr int64_t amxTile = 16;
 
-/// Whether products with `dot = bf16` take `weight`: blocks, or bf16 whose
-/// layout, if it has one, interleaves halves as far apart as a tile's columns.
+/// Whether products with `dot = bf16` take `weight`: blocks, or bf16. Its
+/// layout, if it has one, has panels of one or two tiles' columns, and
+/// interleaves halves of bf16 as far apart as a tile's columns.
 bool fitsTiles(RankedTensorType weight);
-
-/// Rows from which on products of tiles take less than others: fewer take
-/// longer to unpack the weight for than to multiply.
-inline constexpr int64_t fewestTileRows = 32, fewestTileRowsOfBlocks = 128;
 
 /// Numbers of bf16 that an element of x becomes in such a product.
 inline int64_t tilePartsOfX(RankedTensorType weight) {

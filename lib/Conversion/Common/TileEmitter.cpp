@@ -43,6 +43,16 @@ LogicalResult TileEmitter::findTile(StringRef name) {
     return kernel.emitError(pass)
            << ": kernel is not tiled; run kf-tile-kernels first";
   forall = *loops.begin();
+  // Workgroups of a cluster, which share a tile, are the grid's last dimension.
+  ScheduleAttrInterface schedule = kernel.getScheduleAttr();
+  const int64_t parts = schedule ? schedule.getParts() : 1;
+  ArrayRef<int64_t> counts = kernel.getGrid()->getCounts();
+  const auto dims = static_cast<int64_t>(counts.size());
+  if (dims != forall.getRank() + (parts > 1) ||
+      (parts > 1 && counts.back() != parts))
+    return kernel.emitError(pass)
+           << ": the grid of a tiled kernel has a dimension for each of its "
+              "loop, and one of the schedule's parts where there are several";
   bool isWhole =
       llvm::equal(kernel.getYield().getOperands(), forall.getResults());
   for (unsigned number = 0; number < kernel.getNumResults(); ++number)

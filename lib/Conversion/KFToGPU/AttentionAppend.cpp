@@ -34,11 +34,8 @@ public:
         attention(run.op) {}
 
   LogicalResult emit() {
-    if (cache.isQuantized() || !e.isLoadable(op.getK()) ||
-        !e.isLoadable(op.getV()) || !op.getKvHead() || !e.hasWarps())
-      return op.emitOpError("convert-kf-to-gpu: in a kernel of attention, keys "
-                            "and values are elements as they are or turned, "
-                            "and the GPU is NVIDIA's");
+    if (failed(check()))
+      return failure();
     Value tokens = e.sizesOf(attention.getQ())[0];
     Value rows = e.sizesOf(op.getK())[0];
     Value first = e.tileOffsets()[0], one = e.index(1);
@@ -63,6 +60,24 @@ public:
   }
 
 private:
+  LogicalResult check() {
+    auto fail = [&](StringRef what) {
+      return op.emitOpError("convert-kf-to-gpu: in a kernel of attention, ")
+             << what << "; append in a kernel of its own";
+    };
+    if (cache.isQuantized())
+      return fail("an append is to a cache of floats");
+    if (!e.isLoadable(op.getK()))
+      return fail("keys are as they are in memory, or turned by kf.rope");
+    if (!e.isLoadable(op.getV()))
+      return fail("values are as they are in memory, or turned by kf.rope");
+    if (!op.getKvHead())
+      return fail("an append is of the workgroup's KV head (kv_head)");
+    if (!e.hasWarps())
+      return fail("an append takes warps of 32 threads of an NVIDIA GPU");
+    return success();
+  }
+
   /// Appends the rows from `begin` on, a lane's each, that are of the sequence
   /// of row `own`, but not that row.
   void appendOthers(Value own, Value begin, Value row, Value exists,

@@ -152,12 +152,20 @@ private:
   void storePart(Value maximum, Value total, const Row &row);
   void storeValue(Value sum, const Row &row, Value column, Value factor);
   void writeRows(const Sums &sums);
-  void combineWarps(const Sums &sums);
-  /// What a workgroup of a cluster has found: [rows][columns], [rows], [rows].
+  /// What warps, or a workgroup of a cluster, have found, in memory:
+  /// [rows][columns], [rows], [rows].
   struct PartSums {
     Value values, maxima, totals;
   };
+  PartSums sumsFrom(int64_t byte, int64_t rows);
   PartSums partSums();
+  /// What all warps have found of an element, and of its row.
+  struct WarpsSum {
+    Value maximum, total, value;
+  };
+  void storeSums(const Sums &sums, const PartSums &ofWarps);
+  WarpsSum addWarps(const PartSums &ofWarps, Value local, Value column);
+  void combineWarps(const Sums &sums);
   void combineParts();
   LogicalResult computeAgain();
 

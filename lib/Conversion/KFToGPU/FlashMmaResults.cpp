@@ -118,77 +118,98 @@ void FlashMmaEmitter::writeRows(const Sums &sums) {
 
 /// Adds up what the warps found that have divided the keys.
 void FlashMmaEmitter::combineWarps(const Sums &sums) {
-  int64_t rows = shape.rows(), dim = shape.headDim;
-  int64_t parts = shape.keyWarps * rows;
-  Type f32 = b.getF32Type();
-  Value values = viewOf(f32, 0, parts * dim);
-  Value maxima = viewOf(f32, 4 * parts * dim, parts);
-  Value totals = viewOf(f32, 4 * parts * (dim + 1), parts);
+  const int64_t rows = shape.rows(), dim = shape.headDim;
+  const PartSums ofWarps = sumsFrom(0, shape.keyWarps * rows);
   // Queries were there.
   e.barrier();
-  for (int64_t r = 0; r < rowsOfLane; ++r) {
-    Value local = e.add(e.mul(rowWarp, e.index(shape.rowsOfWarp())),
-                        e.add(group, e.index(8 * r)));
-    Value at = e.add(e.mul(keyWarp, e.index(rows)), local);
-    Value total = totalOf(sums, r);
-    e.ifThen(isFirstPlace(), [&] {
-      store(sums.maxima[r], maxima, at);
-      store(total, totals, at);
-    });
-    Value first = e.mul(at, e.index(dim));
-    forValues(sums, r, [&](Value sum, Value column) {
-      store(sum, values, e.add(first, column));
-    });
-  }
+  storeSums(sums, ofWarps);
   e.barrier();
   e.forThreads(e.index(rows * dim), [&](Value number) {
     Value local = e.div(number, dim), column = e.rem(number, dim);
     Row row = run.find(local);
     e.ifThen(row.exists, [&] {
-      Value largest;
-      for (int64_t w = 0; w < shape.keyWarps; ++w) {
-        Value own = load(maxima, e.add(local, e.index(w * rows)));
-        largest = largest ? maximum(largest, own) : own;
-      }
-      Value total, sum;
-      for (int64_t w = 0; w < shape.keyWarps; ++w) {
-        Value at = e.add(local, e.index(w * rows));
-        Value factor = warp.exp2(e.sub(load(maxima, at), largest));
-        Value ofWarp = load(values, e.add(e.mul(at, e.index(dim)), column));
-        if (!sum) {
-          total = e.mul(factor, load(totals, at));
-          sum = e.mul(factor, ofWarp);
-          continue;
-        }
-        total = math::FmaOp::create(b, loc, factor, load(totals, at), total);
-        sum = math::FmaOp::create(b, loc, factor, ofWarp, sum);
-      }
+      const WarpsSum all = addWarps(ofWarps, local, column);
       if (shape.parts > 1) {
         PartSums part = partSums();
-        store(sum, part.values, number);
+        store(all.value, part.values, number);
         e.ifThen(isFirst(column), [&] {
-          store(largest, part.maxima, local);
-          store(total, part.totals, local);
+          store(all.maximum, part.maxima, local);
+          store(all.total, part.totals, local);
         });
         return;
       }
       Value factor;
       if (!run.partial)
-        factor = inverseOf(total, run.positionOf(row));
+        factor = inverseOf(all.total, run.positionOf(row));
       else
-        e.ifThen(isFirst(column), [&] { storePart(largest, total, row); });
-      storeValue(sum, row, column, factor);
-      check(e.add(sum, total));
+        e.ifThen(isFirst(column),
+                 [&] { storePart(all.maximum, all.total, row); });
+      storeValue(all.value, row, column, factor);
+      check(e.add(all.value, all.total));
     });
   });
 }
 
-FlashMmaEmitter::PartSums FlashMmaEmitter::partSums() {
-  const int64_t rows = shape.rows(), values = rows * shape.headDim;
+/// Leaves what this warp found for the others.
+void FlashMmaEmitter::storeSums(const Sums &sums, const PartSums &ofWarps) {
+  for (int64_t r = 0; r < rowsOfLane; ++r) {
+    Value local = e.add(e.mul(rowWarp, e.index(shape.rowsOfWarp())),
+                        e.add(group, e.index(8 * r)));
+    Value at = e.add(e.mul(keyWarp, e.index(shape.rows())), local);
+    Value total = totalOf(sums, r);
+    e.ifThen(isFirstPlace(), [&] {
+      store(sums.maxima[r], ofWarps.maxima, at);
+      store(total, ofWarps.totals, at);
+    });
+    Value first = e.mul(at, e.index(shape.headDim));
+    forValues(sums, r, [&](Value sum, Value column) {
+      store(sum, ofWarps.values, e.add(first, column));
+    });
+  }
+}
+
+/// What all warps found of an element of row `local`, in their order.
+FlashMmaEmitter::WarpsSum FlashMmaEmitter::addWarps(const PartSums &ofWarps,
+                                                    Value local, Value column) {
+  WarpsSum all;
+  auto placeOf = [&](int64_t number) {
+    return e.add(local, e.index(number * shape.rows()));
+  };
+  for (int64_t w = 0; w < shape.keyWarps; ++w) {
+    Value own = load(ofWarps.maxima, placeOf(w));
+    all.maximum = all.maximum ? maximum(all.maximum, own) : own;
+  }
+  for (int64_t w = 0; w < shape.keyWarps; ++w) {
+    Value at = placeOf(w);
+    Value factor = warp.exp2(e.sub(load(ofWarps.maxima, at), all.maximum));
+    Value value =
+        load(ofWarps.values, e.add(e.mul(at, e.index(shape.headDim)), column));
+    if (!all.value) {
+      all.total = e.mul(factor, load(ofWarps.totals, at));
+      all.value = e.mul(factor, value);
+      continue;
+    }
+    all.total = math::FmaOp::create(b, loc, factor, load(ofWarps.totals, at),
+                                    all.total);
+    all.value = math::FmaOp::create(b, loc, factor, value, all.value);
+  }
+  return all;
+}
+
+/// The sums of `rows` rows in the workgroup memory from `byte` on.
+FlashMmaEmitter::PartSums FlashMmaEmitter::sumsFrom(int64_t byte,
+                                                    int64_t rows) {
+  const int64_t values = rows * shape.headDim;
   Type f32 = b.getF32Type();
-  return {viewOf(f32, partStart, values),
-          viewOf(f32, partStart + 4 * values, rows),
-          viewOf(f32, partStart + 4 * (values + rows), rows)};
+  PartSums sums;
+  sums.values = viewOf(f32, byte, values);
+  sums.maxima = viewOf(f32, byte + 4 * values, rows);
+  sums.totals = viewOf(f32, byte + 4 * (values + rows), rows);
+  return sums;
+}
+
+FlashMmaEmitter::PartSums FlashMmaEmitter::partSums() {
+  return sumsFrom(partStart, shape.rows());
 }
 
 /// Adds up what the workgroups of the cluster have found, a part of the

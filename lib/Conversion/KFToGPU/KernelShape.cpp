@@ -235,12 +235,17 @@ static CudaTargetAttr cudaTargetOf(Operation *op) {
 
 bool mlir::kf::hasWarpgroups(Operation *op) {
   CudaTargetAttr target = cudaTargetOf(op);
-  return target && target.getChip() == "sm_90a";
+  return target && target.hasWarpgroups();
 }
 
 bool mlir::kf::hasClusters(Operation *op) {
   CudaTargetAttr target = cudaTargetOf(op);
   return target && target.hasClusters();
+}
+
+bool mlir::kf::convertsFloat8(Operation *op) {
+  CudaTargetAttr target = cudaTargetOf(op);
+  return target && target.convertsFloat8();
 }
 
 /// The shape of a product on matrix units.
@@ -320,14 +325,9 @@ static std::optional<StreamShape::Sums> findStreamSums(Type element) {
   }
 }
 
-/// The most rows that are split into two numbers even where they have 16 bits.
-static constexpr int64_t mostSplitRows = 4;
-
-/// Whether x is multiplied as it is: rows of what matrix units multiply with
-/// the weight.
-static bool holdsRows(MatmulOp op, int64_t rows) {
+bool mlir::kf::holdsRows(MatmulOp op, int64_t rows) {
   const Type w = elementOf(op.getW());
-  return rows > mostSplitRows &&
+  return rows > StreamShape::mostSplitRows &&
          elementOf(op.getX()) ==
              (isa<QuantType>(w) ? Float16Type::get(op.getContext()) : w) &&
          statisticsOf(op.getX().getDefiningOp()) == 0;
@@ -437,7 +437,8 @@ getShape(KernelOp kernel, StreamScheduleAttr schedule, FailFn fail) {
     return getHeldShape(op, schedule, stream, fail);
   // With more rows, or parts of them, warps have row blocks of their own, and
   // what they read of x is for two where tiles are small.
-  if (stream.rows > 4 || schedule.getReduction() != 0) {
+  if (stream.rows > StreamShape::mostSplitRows ||
+      schedule.getReduction() != 0) {
     if (*sums == StreamShape::Sums::None)
       stream.warpBlocks = std::min<int64_t>(stream.blocks, 2);
     while (stream.passes() > 1 && stream.rowWarps < stream.warps)

@@ -105,20 +105,6 @@ SmallVector<Value> NvvmCode::multiplyAdd(Type element, ValueRange left,
   return values;
 }
 
-/// Whether the chip that `op` is compiled for converts f8E4M3FN: with the PTX
-/// that is written, those from sm_90 on.
-static bool convertsFloat8(Operation *op) {
-  auto target = op->getParentOfType<ModuleOp>()->getAttrOfType<CudaTargetAttr>(
-      kTargetAttrName);
-  unsigned number = 0;
-  return target &&
-         !target.getChip()
-              .drop_front(StringRef("sm_").size())
-              .take_while(llvm::isDigit)
-              .getAsInteger(10, number) &&
-         number >= 90;
-}
-
 std::pair<Value, Value> NvvmCode::widenFloat8(Value codes) {
   Type word = b.getI32Type();
   if (convertsFloat8(e.kernel)) {

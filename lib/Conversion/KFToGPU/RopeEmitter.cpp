@@ -24,6 +24,9 @@
 using namespace mlir;
 using namespace mlir::kf;
 
+/// Pairs of a head that a thread turns in code of their own; more are a loop.
+static constexpr int64_t mostUnrolled = 4;
+
 /// The op's frequencies: memref<(rotary_dim / 2) x f32>.
 static Value frequenciesOf(GPUEmitter &e, RopeOp op) {
   SmallVector<float> values = op.getFrequencies();
@@ -123,8 +126,16 @@ static void rotateToken(GPUEmitter &e, RopeOp op, Value token, Value heads) {
     };
     e.loop(e.div(e.thread, across), heads, e.index(batch * step), {}, turn);
   };
-  for (int64_t begin = 0; begin < half; begin += across)
-    visit(e.add(e.rem(e.thread, across), e.index(begin)));
+  Value own = e.rem(e.thread, across);
+  if (half / across <= mostUnrolled) {
+    for (int64_t begin = 0; begin < half; begin += across)
+      visit(e.add(own, e.index(begin)));
+    return;
+  }
+  e.loop(own, e.index(half), e.index(across), {}, [&](Value pair, ValueRange) {
+    visit(pair);
+    return SmallVector<Value>();
+  });
 }
 
 /// Whether the kernel does nothing but rotate, and round what it has rotated.

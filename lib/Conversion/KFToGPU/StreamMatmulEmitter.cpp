@@ -24,720 +24,456 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "PackedMatmulEmitter.h"
-#include "StreamBlocks.h"
+#include "StreamMatmulEmitter.h"
 
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace mlir::kf;
 
-namespace {
-
 using Tile = ::kf::FragmentTile;
 
-/// x is scaled by this for f16, so that what a model has fits, and what
-/// rounding leaves once more, so that it is no subnormal number.
-constexpr double halfScale = StreamBlocks::xScale, restScale = 0x1p11;
+LogicalResult StreamMatmulEmitter::prepareInput() {
+  if (!stream.hasSquares) {
+    if (!e.isLoadable(op.getX()))
+      e.waitForInputs();
+    return GPUMatmulEmitter::prepareInput();
+  }
+  norm = op.getX().getDefiningOp<RmsNormOp>();
+  if (norm && e.isLoadable(norm.getX()))
+    return success();
+  return op.emitOpError("convert-kf-to-gpu: no GPU code to fuse what its "
+                        "norm reads into #kf.stream");
+}
 
-class StreamMatmulEmitter : public PackedMatmulEmitter {
-public:
-  explicit StreamMatmulEmitter(GPUEmitter &emitter)
-      : PackedMatmulEmitter(emitter), stream(*emitter.shape.stream),
-        tileBytes(stream.tileBytes) {}
+LogicalResult StreamMatmulEmitter::emitProduct() {
+  if (failed(findWeight()))
+    return failure();
+  isFloat8 = isa<Float8E4M3FNType>(
+      cast<RankedTensorType>(weight.argument.getType()).getElementType());
+  auto vector = VectorType::get({4}, b.getI32Type());
+  xMemory = e.workgroupMemory(stream.xVectors(), vector);
+  e.useAllRegisters();
+  ring = e.workgroupMemory(stream.ringVectors(), vector);
+  sumMemory = e.workgroupMemory(stream.sums(), b.getF32Type());
+  if (stream.hasSquares) {
+    squares = e.workgroupMemory(stream.rows * stream.squares(), b.getF32Type());
+    scales = e.workgroupMemory(stream.rows, b.getF32Type());
+  }
+  numberThread(stream.blockColumns);
+  passes = e.ceilDiv(blocks, stream.passBlocks());
+  total = e.scaled(passes, stream.rounds() * stream.steps());
+  share = e.rem(warp, stream.sharesAtOnce());
+  ownBlock = e.scaled(e.div(warp, stream.sharesAtOnce()), stream.warpBlocks);
 
-private:
-  LogicalResult prepareInput() override {
-    if (!stream.hasSquares) {
-      if (!e.isLoadable(op.getX()))
-        e.waitForInputs();
-      return GPUMatmulEmitter::prepareInput();
-    }
-    norm = op.getX().getDefiningOp<RmsNormOp>();
-    if (norm && e.isLoadable(norm.getX()))
-      return success();
-    return op.emitOpError("convert-kf-to-gpu: no GPU code to fuse what its "
-                          "norm reads into #kf.stream");
+  // What this lane copies and reads: of the warp's first tile.
+  Value block = e.add(e.div(weight.first, stream.blockColumns), ownBlock);
+  startCopiesAt(
+      e.add(e.scaled(block, stream.tilesOfRow), e.scaled(share, stream.tiles)),
+      tileBytes);
+  ringOfWarp = e.scaled(warp, stream.stages * slotBytes());
+  ringPointer = code.advance(code.pointerTo(ring), e.add(ringOfWarp, ofLane));
+  for (int64_t number = 0; number < stream.columnTiles(); ++number)
+    xOfLane.push_back(e.add(e.scaled(columnOf(number), 4), inGroup));
+  if (quant) {
+    operands = {{lane, group, inGroup},
+                xMemory,
+                xOfLane,
+                code.workgroupBytes(4 * stream.xSums())};
+    blockTiles.emplace(e, operands, getStorage(quant.getFormat()));
   }
 
-  LogicalResult emitProduct() override {
-    if (failed(findWeight()))
-      return failure();
-    isFloat8 = isa<Float8E4M3FNType>(
-        cast<RankedTensorType>(weight.argument.getType()).getElementType());
-    auto vector = VectorType::get({4}, b.getI32Type());
-    xMemory = e.workgroupMemory(stream.xVectors(), vector);
-    e.useAllRegisters();
-    ring = e.workgroupMemory(stream.ringVectors(), vector);
-    sumMemory = e.workgroupMemory(stream.sums(), b.getF32Type());
-    if (stream.hasSquares) {
-      squares =
-          e.workgroupMemory(stream.rows * stream.squares(), b.getF32Type());
-      scales = e.workgroupMemory(stream.rows, b.getF32Type());
-    }
-    numberThread(stream.blockColumns);
-    passes = e.ceilDiv(blocks, stream.passBlocks());
-    total = e.scaled(passes, stream.rounds() * stream.steps());
-    share = e.rem(warp, stream.sharesAtOnce());
-    ownBlock = e.scaled(e.div(warp, stream.sharesAtOnce()), stream.warpBlocks);
-
-    // What this lane copies and reads: of the warp's first tile.
-    Value block = e.add(e.div(weight.first, stream.blockColumns), ownBlock);
-    startCopiesAt(e.add(e.scaled(block, stream.tilesOfRow),
-                        e.scaled(share, stream.tiles)),
-                  tileBytes);
-    ringOfWarp = e.scaled(warp, stream.stages * slotBytes());
-    ringPointer = code.advance(code.pointerTo(ring), e.add(ringOfWarp, ofLane));
-    for (int64_t number = 0; number < stream.columnTiles(); ++number)
-      xOfLane.push_back(e.add(e.scaled(columnOf(number), 4), inGroup));
-    if (quant) {
-      operands = {{lane, group, inGroup},
-                  xMemory,
-                  xOfLane,
-                  code.workgroupBytes(4 * stream.xSums())};
-      blockTiles.emplace(e, operands, getStorage(quant.getFormat()));
-    }
-
-    // Weights are on their way while the kernels before this one end.
-    Cursor cursor = {e.index(0), e.index(0), e.index(0), ownBlock, e.index(0)};
-    for (int64_t stage = 0; stage + 1 < stream.stages; ++stage) {
-      startCopies(cursor, e.index(stage));
-      cursor = after(cursor);
-    }
-    e.waitForInputs();
-    if (stream.chunks() == 1) {
-      stageX(e.index(0), e.index(0));
-      e.barrier();
-      if (stream.hasSquares)
-        emitScales(); // seen behind the next barrier
-    }
-    emitPasses(cursor);
-    e.barrier();
-    if (stream.hasSquares && stream.chunks() > 1) {
-      emitScales();
-      e.barrier();
-    }
-    return storeElements();
-  }
-
-  //===--------------------------------------------------------------------===//
-  // The weight
-  //===--------------------------------------------------------------------===//
-
-  /// What a warp copies next: the step's number of all, and in its share; the
-  /// round; the first of the row blocks; and where its first tile begins, in
-  /// bytes from `source` on.
-  struct Cursor {
-    Value number, step, round, block, offset;
-  };
-
-  int64_t slotBytes() const {
-    return stream.warpBlocks * stream.tiles * tileBytes;
-  }
-
-  Cursor after(const Cursor &cursor) {
-    const int64_t stepBytes = stream.warps * stream.tiles * tileBytes;
-    // From the last step of a share to the first of the next round, and from
-    // the last round's to those of other row blocks.
-    const int64_t roundBytes =
-        stream.sharesAtOnce() * stream.tiles * tileBytes -
-        (stream.steps() - 1) * stepBytes;
-    const int64_t passBytes =
-        stream.passBlocks() * stream.tilesOfRow * tileBytes -
-        (stream.rounds() - 1) * stream.sharesAtOnce() * stream.tiles *
-            tileBytes -
-        (stream.steps() - 1) * stepBytes;
-    Cursor next = cursor;
-    next.number = e.add(cursor.number, e.index(1));
-    Value bytes = e.index(passBytes);
-    Value block = e.add(cursor.block, e.index(stream.passBlocks()));
-    if (stream.rounds() > 1) {
-      Value round = e.add(cursor.round, e.index(1));
-      Value isInside = e.isLess(round, e.index(stream.rounds()));
-      next.round = e.select(isInside, round, e.index(0));
-      block = e.select(isInside, cursor.block, block);
-      bytes = e.select(isInside, e.index(roundBytes), bytes);
-    }
-    if (stream.steps() > 1) {
-      next.step = e.add(cursor.step, e.index(1));
-      Value isInside = e.isLess(next.step, e.index(stream.steps()));
-      next.step = e.select(isInside, next.step, e.index(0));
-      next.round = e.select(isInside, cursor.round, next.round);
-      block = e.select(isInside, cursor.block, block);
-      bytes = e.select(isInside, e.index(stepBytes), bytes);
-    }
-    next.block = block;
-    next.offset = e.add(cursor.offset, bytes);
-    return next;
-  }
-
-  /// Starts the copies of a step, if there is one, into slot number `slot`: a
-  /// group of copies.
-  void startCopies(const Cursor &cursor, Value slot) {
-    auto copyBlock = [&](int64_t number) {
-      Value to = code.advance(
-          ringPointer, e.add(e.scaled(slot, slotBytes()),
-                             e.index(number * stream.tiles * tileBytes)));
-      for (int64_t i = 0; i < stream.tiles; ++i) {
-        Value offset =
-            e.add(cursor.offset,
-                  e.index((number * stream.tilesOfRow + i) * tileBytes));
-        Value bytes = e.word(vectorBytes);
-        if (stream.steps() * stream.warps * stream.tiles != stream.tilesOfRow) {
-          Value step = e.add(
-              e.scaled(cursor.step, stream.warps),
-              e.add(e.scaled(cursor.round, stream.sharesAtOnce()), share));
-          Value isInside =
-              e.isLess(e.add(e.scaled(step, stream.tiles), e.index(i)),
-                       e.index(stream.tilesOfRow));
-          bytes = e.select(isInside, bytes, e.word(0));
-          // The warp's own first tile may be past the end, too.
-          Value own = e.add(e.scaled(ownBlock, stream.tilesOfRow),
-                            e.scaled(share, stream.tiles));
-          offset = e.select(isInside, offset,
-                            e.sub(e.index(0), e.scaled(own, tileBytes)));
-        }
-        code.copyTile(code.advance(to, i * tileBytes),
-                      code.advance(source, offset), tileBytes, lane, bytes);
-      }
-    };
-    e.ifThen(e.isLess(cursor.number, total), [&] {
-      for (int64_t number = 0; number < stream.warpBlocks; ++number)
-        if (stream.passBlocks() == 1)
-          copyBlock(number);
-        else
-          e.ifThen(e.isLess(e.add(cursor.block, e.index(number)), blocks),
-                   [&] { copyBlock(number); });
-    });
-    code.commitCopies();
-  }
-
-  //===--------------------------------------------------------------------===//
-  // Products
-  //===--------------------------------------------------------------------===//
-
-  /// Calls `body` `count` times; a state goes from one to the next.
-  SmallVector<Value>
-  repeat(Value count, ValueRange state,
-         function_ref<SmallVector<Value>(Value, ValueRange)> body) {
-    if (getConstantIntValue(count) == 1)
-      return body(e.index(0), state);
-    auto loop = e.loop(e.index(0), count, e.index(1), state, body);
-    return SmallVector<Value>(loop.getResults());
-  }
-
-  /// Adds the products of all row blocks; copies up to `cursor` are started.
-  void emitPasses(const Cursor &cursor) {
-    const int64_t count = 4 * stream.columnTiles() * stream.warpBlocks;
-    const bool addsRounds = stream.rounds() > 1 && stream.sharesAtOnce() == 1;
-    SmallVector<Value> state = {e.index(0),   cursor.number, cursor.step,
-                                cursor.round, cursor.block,  cursor.offset};
-    const size_t fixed = state.size();
-    repeat(passes, state, [&](Value pass, ValueRange values) {
-      SmallVector<Value> args(values);
-      Value block = e.add(e.scaled(pass, stream.passBlocks()), ownBlock);
-      if (addsRounds) // what is added to -0 stays as it is
-        args.append(count, e.f32(-0.0));
-      args = repeat(
-          e.index(stream.rounds()), args, [&](Value round, ValueRange values) {
-            SmallVector<Value> before(values.drop_front(fixed));
-            SmallVector<Value> args =
-                emitShare(round, values.take_front(fixed));
-            SmallVector<Value> sums(ArrayRef(args).drop_front(fixed));
-            args.resize(fixed);
-            if (!addsRounds) {
-              Value place =
-                  e.add(e.scaled(round, stream.sharesAtOnce()), share);
-              storeSums(block, place, sums);
-              return args;
-            }
-            for (auto [total, sum] : llvm::zip(before, sums))
-              args.push_back(e.add(total, sum));
-            return args;
-          });
-      if (addsRounds)
-        storeSums(block, e.index(0), ArrayRef(args).drop_front(fixed));
-      args.resize(fixed);
-      return args;
-    });
-  }
-
-  /// Adds the products of a share, that of this warp in round number `round`.
-  SmallVector<Value> emitShare(Value round, ValueRange state) {
-    SmallVector<Value> args(state);
-    args.append(4 * stream.columnTiles() * stream.warpBlocks, e.f32(0.0));
-    return repeat(e.index(stream.slices), args,
-                  [&](Value slice, ValueRange values) {
-                    if (stream.chunks() > 1) {
-                      e.barrier(); // before x is overwritten
-                      stageX(round, slice);
-                      e.barrier();
-                    }
-                    return repeat(e.index(stream.chunkSteps), values,
-                                  [&](Value step, ValueRange all) {
-                                    return emitStep(step, all);
-                                  });
-                  });
-  }
-
-  /// Multiplies the tiles of the oldest slot with step number `step` of the
-  /// chunk; `values` are the slot, the cursor and the sums.
-  SmallVector<Value> emitStep(Value step, ValueRange values) {
-    Value slot = values[0];
-    Cursor cursor = {values[1], values[2], values[3], values[4], values[5]};
-    SmallVector<Value> sums(values.drop_front(6));
-    code.waitForCopies(stream.stages - 2);
-    Value place = e.add(ringOfWarp, e.scaled(slot, slotBytes()));
-    const int64_t count = stream.warpBlocks * stream.tiles;
-    SmallVector<Value> tiles;
-    SmallVector<StreamBlocks::Tile> tilesOfBlocks;
-    if (blockTiles) {
-      code.syncLanes(); // they read what others have copied
-      Value pointer = code.pointerTo(ring);
-      for (int64_t i = 0; i < count; ++i)
-        tilesOfBlocks.push_back(blockTiles->load(
-            code.advance(pointer, e.add(place, e.index(i * tileBytes)))));
-    } else {
-      Value first = e.add(e.div(place, vectorBytes), lane);
-      for (int64_t i = 0; i < count; ++i)
-        tiles.push_back(memref::LoadOp::create(
-            b, loc, ring, e.add(first, e.index(i * StreamShape::lanes))));
-    }
-    // The slot before this one was read in the step before.
-    Value isFirst = e.isLess(slot, e.index(1));
-    Value free =
-        e.select(isFirst, e.index(stream.stages - 1), e.sub(slot, e.index(1)));
-    startCopies(cursor, free);
+  // Weights are on their way while the kernels before this one end.
+  Cursor cursor = {e.index(0), e.index(0), e.index(0), ownBlock, e.index(0)};
+  for (int64_t stage = 0; stage + 1 < stream.stages; ++stage) {
+    startCopies(cursor, e.index(stage));
     cursor = after(cursor);
-
-    Value firstTile = e.scaled(
-        e.add(e.scaled(step, stream.sharesAtOnce()), share), stream.tiles);
-    if (blockTiles) {
-      constexpr int64_t pairs = 8;
-      const int64_t ofBlock = 4 * stream.columnTiles();
-      for (int64_t i = 0; i < stream.tiles; ++i)
-        for (int64_t number = 0; number < stream.warpBlocks; ++number)
-          blockTiles->multiply(
-              tilesOfBlocks[number * stream.tiles + i],
-              e.scaled(e.add(firstTile, e.index(i)), pairs),
-              MutableArrayRef(sums).slice(number * ofBlock, ofBlock));
-    } else if (isFloat8) {
-      multiplyFloat8(tiles, firstTile, sums);
-    } else {
-      multiplyPlain(tiles, e.div(firstTile, 2), sums);
-    }
-    Value next = e.add(slot, e.index(1));
-    Value isInside = e.isLess(next, e.index(stream.stages));
-    SmallVector<Value> results = {e.select(isInside, next, e.index(0)),
-                                  cursor.number,
-                                  cursor.step,
-                                  cursor.round,
-                                  cursor.block,
-                                  cursor.offset};
-    llvm::append_range(results, sums);
-    return results;
   }
-
-  /// Adds the products of `tiles`, those of each row block in turn, whose x
-  /// begins at pair `firstPair`.
-  void multiplyPlain(ArrayRef<Value> tiles, Value firstPair,
-                     MutableArrayRef<Value> sums) {
-    for (int64_t pair = 0; pair < stream.tiles / 2; ++pair)
-      multiplyPair(
-          [&](int64_t half, int64_t block) {
-            return wordsOf(tiles[block * stream.tiles + 2 * pair + half]);
-          },
-          e.add(firstPair, e.index(pair)), sums);
-  }
-
-  /// The same of f8E4M3FN, a tile of which has the columns of a pair.
-  void multiplyFloat8(ArrayRef<Value> tiles, Value firstPair,
-                      MutableArrayRef<Value> sums) {
-    for (int64_t pair = 0; pair < stream.tiles; ++pair) {
-      SmallVector<SmallVector<Value>> left[2]; // by half and row block
-      for (int64_t block = 0; block < stream.warpBlocks; ++block) {
-        SmallVector<Value> codes = wordsOf(tiles[block * stream.tiles + pair]);
-        for (int64_t half = 0; half < 2; ++half) {
-          auto [upper, upperNext] = code.widenFloat8(codes[2 * half]);
-          auto [lower, lowerNext] = code.widenFloat8(codes[2 * half + 1]);
-          left[half].push_back({upper, lower, upperNext, lowerNext});
-        }
-      }
-      multiplyPair(
-          [&](int64_t half, int64_t block) { return left[half][block]; },
-          e.add(firstPair, e.index(pair)), sums);
-    }
-  }
-
-  /// Adds the products of both halves of pair number `pair` of x with each row
-  /// block's left operand, leftOf(half, row block).
-  void multiplyPair(function_ref<SmallVector<Value>(int64_t, int64_t)> leftOf,
-                    Value pair, MutableArrayRef<Value> sums) {
-    Value place = e.scaled(pair, 2 * stream.rows * 4);
-    for (auto [number, column] : llvm::enumerate(xOfLane)) {
-      SmallVector<Value> x = wordsOf(
-          memref::LoadOp::create(b, loc, xMemory, e.add(place, column)));
-      for (int64_t half = 0; half < 2; ++half)
-        for (int64_t block = 0; block < stream.warpBlocks; ++block) {
-          MutableArrayRef<Value> own =
-              sums.slice(4 * (block * stream.columnTiles() + number), 4);
-          llvm::copy(code.multiplyAdd(element, leftOf(half, block),
-                                      ArrayRef(x).slice(2 * half, 2), own),
-                     own.begin());
-        }
-    }
-  }
-
-  //===--------------------------------------------------------------------===//
-  // Rows of x
-  //===--------------------------------------------------------------------===//
-
-  /// Whether a lane's columns are neighbours of 4, as codes in its words are.
-  bool hasQuads() const { return blockTiles || isFloat8; }
-
-  /// The column of x in memory, part * rows + row, that this lane multiplies in
-  /// column tile `number`; some other one where there is none, whose sums
-  /// nobody reads.
-  Value columnOf(int64_t number) {
-    auto clamped = [&](Value row) {
-      return e.select(e.isLess(row, e.index(stream.rows)), row, e.index(0));
-    };
-    if (stream.columnTiles() == 1)
-      return e.add(e.scaled(e.div(group, 4), stream.rows),
-                   clamped(e.rem(group, 4)));
-    const int64_t half = stream.columnTiles() / 2;
-    return e.add(clamped(e.add(group, e.index(number % half * 8))),
-                 e.index(number / half * stream.rows));
-  }
-
-  /// Splits a chunk's columns of all rows into the two parts, in the order of
-  /// the right operand: [pairs of tiles][parts][rows][4] vectors, of which each
-  /// has words of columns 2 t, 2 t + 8, 2 t + 16 and 2 t + 24; where the weight
-  /// has codes of 8 bits or less, of 4 t, 4 t + 2, 4 t + 16 and 4 t + 18.
-  void stageX(Value round, Value slice) {
-    // Loads of some vectors are under way at a time.
-    const int64_t units = stream.chunkColumns() / perUnit;
-    const int64_t threads = stream.threads(), lanes = StreamShape::lanes;
-    const int64_t most =
-        std::clamp<int64_t>(stream.rows * units / threads, 1, norm ? 2 : 4);
-    Value count = e.scaled(rows, units);
-    // Lanes of a warp go together.
-    if (units % lanes != 0)
-      count = e.scaled(e.ceilDiv(count, lanes), lanes);
-    e.loop(e.thread, count, e.index(most * threads), {},
-           [&](Value first, ValueRange) -> SmallVector<Value> {
-             SmallVector<XUnit> all;
-             for (int64_t i = 0; i < most; ++i) {
-               Value number = e.add(first, e.index(i * threads));
-               if (i > 0) // else once more what is there
-                 number = e.select(e.isLess(number, count), number, first);
-               all.push_back(loadUnit(number, units, round, slice));
-             }
-             for (XUnit &unit : all)
-               storeUnit(unit);
-             return {};
-           });
-  }
-
-  /// What a lane splits at a time: 8 columns of a row of x.
-  struct XUnit {
-    Value row, pair, inPair; ///< place in workgroup memory
-    Value line;              ///< of squares
-    SmallVector<Value> values;
-    Value squares;
-  };
-
-  XUnit loadUnit(Value number, int64_t units, Value round, Value slice) {
-    XUnit unit;
-    unit.row = e.div(number, units);
-    if (units % StreamShape::lanes != 0)
-      unit.row =
-          e.select(e.isLess(unit.row, rows), unit.row, e.sub(rows, e.index(1)));
-    Value inRow = e.rem(number, units);
-    unit.pair = e.div(inRow, 4);
-    unit.inPair = e.rem(inRow, 4);
-    // Where the pair is in K.
-    Value inChunk = e.scaled(unit.pair, StreamShape::pairColumns);
-    Value column = e.add(e.scaled(slice, stream.chunkColumns()), inChunk);
-    if (stream.rounds() > 1) {
-      Value step = e.add(e.scaled(slice, stream.chunkSteps),
-                         e.div(inChunk, stream.roundColumns()));
-      Value ofShare = e.add(e.scaled(round, stream.roundColumns()),
-                            e.rem(inChunk, stream.roundColumns()));
-      column =
-          e.add(e.scaled(step, stream.warps * stream.stepColumns()), ofShare);
-    }
-    unit.line = e.div(column, stream.lineColumns());
-    column = e.add(column, e.scaled(unit.inPair, hasQuads() ? 4 : 2));
-    unit.squares = e.f32(0.0);
-    for (int64_t i = 0; i < 4; ++i) {
-      const int64_t offset = hasQuads() ? 16 * (i / 2) + 2 * (i % 2) : 8 * i;
-      for (int64_t k = offset; k < offset + 2; ++k)
-        unit.values.push_back(
-            loadColumn(unit.row, e.add(column, e.index(k)), unit.squares));
-    }
-    return unit;
-  }
-
-  void storeUnit(const XUnit &unit) {
-    SmallVector<Value> high, low;
-    SmallVector<Value> parts = {e.f32(0.0), e.f32(0.0)};
-    for (int64_t i = 0; i < 4; ++i) {
-      Value first = unit.values[2 * i], second = unit.values[2 * i + 1];
-      if (blockTiles) {
-        parts[i / 2] = e.add(parts[i / 2], e.add(first, second));
-        if (double scale = blockTiles->scaleOfPair(i); scale != 1) {
-          first = e.mul(first, e.f32(scale));
-          second = e.mul(second, e.f32(scale));
-        }
-      }
-      auto [rounded, rest] = split(first, second);
-      high.push_back(rounded);
-      low.push_back(rest);
-    }
-    Value place = e.add(
-        e.scaled(e.add(e.scaled(unit.pair, 2 * stream.rows), unit.row), 4),
-        unit.inPair);
-    storeWords(high, place);
-    storeWords(low, e.add(place, e.index(stream.rows * 4)));
-    if (blockTiles)
-      blockTiles->storeSums(unit.pair, unit.row, parts);
+  e.waitForInputs();
+  if (stream.chunks() == 1) {
+    stageX(e.index(0), e.index(0));
+    e.barrier();
     if (stream.hasSquares)
-      storeSquares(unit);
+      emitScales(); // seen behind the next barrier
   }
-
-  /// Column `k` of a row of x, 0 past the end; without its norm's scale, and
-  /// `squares` grows by its square before the norm's weight.
-  Value loadColumn(Value row, Value k, Value &squaresOfUnit) {
-    Value isInside;
-    if (stream.paddedColumns() != extent) {
-      isInside = e.isLess(k, e.index(extent));
-      k = e.select(isInside, k, e.index(0));
-    }
-    Value value = norm ? e.load(norm.getX(), {row, k}, 0) : loadX(row, k);
-    if (isInside)
-      value = e.select(isInside, value, e.f32(0.0));
-    if (!norm)
-      return value;
-    squaresOfUnit = e.add(squaresOfUnit, e.mul(value, value));
-    Value weight = e.load(norm.getWeight(), k, 0);
-    Value product = e.mul(value, weight);
-    return isInside ? e.select(isInside, product, e.f32(0.0)) : product;
+  emitPasses(cursor);
+  e.barrier();
+  if (stream.hasSquares && stream.chunks() > 1) {
+    emitScales();
+    e.barrier();
   }
+  return storeElements();
+}
 
-  /// Adds what the lanes have that share a line of a row.
-  void storeSquares(const XUnit &unit) {
-    const int64_t sharing = stream.lineColumns() / perUnit;
-    Value sum = addLanes(unit.squares, sharing);
-    e.ifThen(e.isLess(e.rem(lane, sharing), e.index(1)), [&] {
-      memref::StoreOp::create(
-          b, loc, sum, squares,
-          e.add(e.scaled(unit.row, stream.squares()), unit.line));
-    });
+//===----------------------------------------------------------------------===//
+// The weight
+//===----------------------------------------------------------------------===//
+
+StreamMatmulEmitter::Cursor StreamMatmulEmitter::after(const Cursor &cursor) {
+  const int64_t stepBytes = stream.warps * stream.tiles * tileBytes;
+  // From the last step of a share to the first of the next round, and from
+  // the last round's to those of other row blocks.
+  const int64_t roundBytes = stream.sharesAtOnce() * stream.tiles * tileBytes -
+                             (stream.steps() - 1) * stepBytes;
+  const int64_t passBytes =
+      stream.passBlocks() * stream.tilesOfRow * tileBytes -
+      (stream.rounds() - 1) * stream.sharesAtOnce() * stream.tiles * tileBytes -
+      (stream.steps() - 1) * stepBytes;
+  Cursor next = cursor;
+  next.number = e.add(cursor.number, e.index(1));
+  Value bytes = e.index(passBytes);
+  Value block = e.add(cursor.block, e.index(stream.passBlocks()));
+  if (stream.rounds() > 1) {
+    Value round = e.add(cursor.round, e.index(1));
+    Value isInside = e.isLess(round, e.index(stream.rounds()));
+    next.round = e.select(isInside, round, e.index(0));
+    block = e.select(isInside, cursor.block, block);
+    bytes = e.select(isInside, e.index(roundBytes), bytes);
   }
-
-  /// The sum of `count` lanes, a power of two.
-  Value addLanes(Value sum, int64_t count) {
-    return code.combineLanes(sum, 0, llvm::Log2_64(count),
-                             [&](Value x, Value y) { return e.add(x, y); });
+  if (stream.steps() > 1) {
+    next.step = e.add(cursor.step, e.index(1));
+    Value isInside = e.isLess(next.step, e.index(stream.steps()));
+    next.step = e.select(isInside, next.step, e.index(0));
+    next.round = e.select(isInside, cursor.round, next.round);
+    block = e.select(isInside, cursor.block, block);
+    bytes = e.select(isInside, e.index(stepBytes), bytes);
   }
+  next.block = block;
+  next.offset = e.add(cursor.offset, bytes);
+  return next;
+}
 
-  /// The scale of each row, as rowStatistics() has it; a warp for each.
-  void emitScales() {
-    constexpr int64_t lanes = StreamShape::lanes;
-    e.forThreads(e.scaled(rows, lanes), [&](Value number) {
-      Value row = e.div(number, lanes), sum = e.f32(0.0);
-      for (int64_t at = 0; at < stream.squares(); at += lanes) {
-        Value line = e.add(lane, e.index(at));
-        Value isInside;
-        if (stream.squares() - at < lanes) {
-          isInside = e.isLess(line, e.index(stream.squares()));
-          line = e.select(isInside, line, e.index(0));
-        }
-        Value part = memref::LoadOp::create(
-            b, loc, squares, e.add(e.scaled(row, stream.squares()), line));
-        sum =
-            e.add(sum, isInside ? e.select(isInside, part, e.f32(0.0)) : part);
+/// Starts the copies of a step, if there is one, into slot number `slot`: a
+/// group of copies.
+void StreamMatmulEmitter::startCopies(const Cursor &cursor, Value slot) {
+  auto copyBlock = [&](int64_t number) {
+    Value to = code.advance(ringPointer,
+                            e.add(e.scaled(slot, slotBytes()),
+                                  e.index(number * stream.tiles * tileBytes)));
+    for (int64_t i = 0; i < stream.tiles; ++i) {
+      Value offset = e.add(
+          cursor.offset, e.index((number * stream.tilesOfRow + i) * tileBytes));
+      Value bytes = e.word(vectorBytes);
+      if (stream.steps() * stream.warps * stream.tiles != stream.tilesOfRow) {
+        Value step =
+            e.add(e.scaled(cursor.step, stream.warps),
+                  e.add(e.scaled(cursor.round, stream.sharesAtOnce()), share));
+        Value isInside =
+            e.isLess(e.add(e.scaled(step, stream.tiles), e.index(i)),
+                     e.index(stream.tilesOfRow));
+        bytes = e.select(isInside, bytes, e.word(0));
+        // The warp's own first tile may be past the end, too.
+        Value own = e.add(e.scaled(ownBlock, stream.tilesOfRow),
+                          e.scaled(share, stream.tiles));
+        offset = e.select(isInside, offset,
+                          e.sub(e.index(0), e.scaled(own, tileBytes)));
       }
-      sum = addLanes(sum, lanes);
-      Value mean = e.mul(sum, e.f32(1.0 / static_cast<double>(extent)));
-      Value root = math::SqrtOp::create(
-          b, loc, e.add(mean, e.f32(norm.getEps().convertToDouble())));
-      Value scale = arith::DivFOp::create(b, loc, e.f32(1.0), root);
-      e.ifThen(e.isLess(lane, e.index(1)),
-               [&] { memref::StoreOp::create(b, loc, scale, scales, row); });
-    });
-  }
-
-  /// Two numbers in one word: rounded, and what that leaves.
-  std::pair<Value, Value> split(Value first, Value second) {
-    const bool isHalf = element.isF16();
-    if (isHalf) {
-      first = e.mul(first, e.f32(halfScale));
-      second = e.mul(second, e.f32(halfScale));
+      code.copyTile(code.advance(to, i * tileBytes),
+                    code.advance(source, offset), tileBytes, lane, bytes);
     }
-    Value rounded = code.pack(element, first, second);
-    auto [low, high] = widen(rounded);
-    auto rest = [&](Value value, Value rounded) -> Value {
-      Value left = e.sub(value, rounded);
-      // Infinities leave nothing.
-      Value isFinite = arith::CmpFOp::create(
-          b, loc, arith::CmpFPredicate::OLT, math::AbsFOp::create(b, loc, left),
-          e.f32(std::numeric_limits<double>::infinity()));
-      left = e.select(isFinite, left, e.f32(0.0));
-      return isHalf ? e.mul(left, e.f32(restScale)) : left;
-    };
-    return {rounded, code.pack(element, rest(first, low), rest(second, high))};
-  }
-
-  std::pair<Value, Value> widen(Value rounded) {
-    if (element.isF16()) {
-      Value pair = LLVM::BitcastOp::create(
-          b, loc, VectorType::get({2}, element), rounded);
-      auto at = [&](int64_t i) -> Value {
-        Value half = vector::ExtractOp::create(b, loc, pair, i);
-        return arith::ExtFOp::create(b, loc, b.getF32Type(), half);
-      };
-      return {at(0), at(1)};
-    }
-    auto float32 = [&](Value bits) -> Value {
-      return arith::BitcastOp::create(b, loc, b.getF32Type(), bits);
-    };
-    return {float32(arith::ShLIOp::create(b, loc, rounded, e.word(16))),
-            float32(arith::AndIOp::create(b, loc, rounded,
-                                          e.word(int64_t(0xffff0000))))};
-  }
-
-  //===--------------------------------------------------------------------===//
-  // Sums
-  //===--------------------------------------------------------------------===//
-
-  /// Where a workgroup has sums: [row blocks][shares, or one][parts][rows][16
-  /// lines].
-  Value sumPlace(Value block, Value ofShare, Value part, Value row,
-                 Value line) {
-    Value place = e.add(e.scaled(block, stream.sumsOfBlock()), ofShare);
-    place = e.add(e.scaled(place, 2), part);
-    place = e.add(e.scaled(place, stream.rows), row);
-    return e.add(e.scaled(place, Tile::rows), line);
-  }
-
-  /// Calls `body` for each sum of this lane, with its part, its row, which
-  /// there may not be, and its line.
-  void forSums(function_ref<void(int64_t, Value, Value, Value)> body) {
-    const int64_t tiles = stream.columnTiles();
-    for (int64_t number = 0; number < tiles; ++number)
-      for (int64_t i = 0; i < 4; ++i) {
-        Value column = e.add(e.scaled(inGroup, 2), e.index(i % 2));
-        Value line = e.add(group, e.index(i / 2 * 8));
-        if (tiles == 1)
-          body(i, e.div(column, 4), e.rem(column, 4), line);
-        else
-          body(4 * number + i, e.index(number / (tiles / 2)),
-               e.add(column, e.index(number % (tiles / 2) * 8)), line);
-      }
-  }
-
-  /// Stores the sums of row blocks from `block` on.
-  void storeSums(Value block, Value ofShare, ArrayRef<Value> sums) {
-    const int64_t ofBlock = 4 * stream.columnTiles();
-    auto store = [&](Value block, ArrayRef<Value> sums) {
-      forSums([&](int64_t number, Value part, Value row, Value line) {
-        e.ifThen(e.isLess(row, e.index(stream.rows)), [&] {
-          memref::StoreOp::create(b, loc, sums[number], sumMemory,
-                                  sumPlace(block, ofShare, part, row, line));
-        });
-      });
-    };
-    for (int64_t number = 0; number < stream.warpBlocks; ++number) {
-      Value place = e.add(block, e.index(number));
-      ArrayRef<Value> own = sums.slice(number * ofBlock, ofBlock);
-      if (stream.passes() * stream.passBlocks() == stream.blocks)
-        store(place, own);
+  };
+  e.ifThen(e.isLess(cursor.number, total), [&] {
+    for (int64_t number = 0; number < stream.warpBlocks; ++number)
+      if (stream.passBlocks() == 1)
+        copyBlock(number);
       else
-        e.ifThen(e.isLess(place, e.index(stream.blocks)),
-                 [&] { store(place, own); });
+        e.ifThen(e.isLess(e.add(cursor.block, e.index(number)), blocks),
+                 [&] { copyBlock(number); });
+  });
+  code.commitCopies();
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+/// Calls `body` `count` times; a state goes from one to the next.
+SmallVector<Value> StreamMatmulEmitter::repeat(
+    Value count, ValueRange state,
+    function_ref<SmallVector<Value>(Value, ValueRange)> body) {
+  if (getConstantIntValue(count) == 1)
+    return body(e.index(0), state);
+  auto loop = e.loop(e.index(0), count, e.index(1), state, body);
+  return SmallVector<Value>(loop.getResults());
+}
+
+/// Adds the products of all row blocks; copies up to `cursor` are started.
+void StreamMatmulEmitter::emitPasses(const Cursor &cursor) {
+  const int64_t count = 4 * stream.columnTiles() * stream.warpBlocks;
+  const bool addsRounds = stream.rounds() > 1 && stream.sharesAtOnce() == 1;
+  SmallVector<Value> state = {e.index(0),   cursor.number, cursor.step,
+                              cursor.round, cursor.block,  cursor.offset};
+  const size_t fixed = state.size();
+  repeat(passes, state, [&](Value pass, ValueRange values) {
+    SmallVector<Value> args(values);
+    Value block = e.add(e.scaled(pass, stream.passBlocks()), ownBlock);
+    if (addsRounds) // what is added to -0 stays as it is
+      args.append(count, e.f32(-0.0));
+    args = repeat(
+        e.index(stream.rounds()), args, [&](Value round, ValueRange values) {
+          SmallVector<Value> before(values.drop_front(fixed));
+          SmallVector<Value> args = emitShare(round, values.take_front(fixed));
+          SmallVector<Value> sums(ArrayRef(args).drop_front(fixed));
+          args.resize(fixed);
+          if (!addsRounds) {
+            Value place = e.add(e.scaled(round, stream.sharesAtOnce()), share);
+            storeSums(block, place, sums);
+            return args;
+          }
+          for (auto [total, sum] : llvm::zip(before, sums))
+            args.push_back(e.add(total, sum));
+          return args;
+        });
+    if (addsRounds)
+      storeSums(block, e.index(0), ArrayRef(args).drop_front(fixed));
+    args.resize(fixed);
+    return args;
+  });
+}
+
+/// Adds the products of a share, that of this warp in round number `round`.
+SmallVector<Value> StreamMatmulEmitter::emitShare(Value round,
+                                                  ValueRange state) {
+  SmallVector<Value> args(state);
+  args.append(4 * stream.columnTiles() * stream.warpBlocks, e.f32(0.0));
+  return repeat(e.index(stream.slices), args,
+                [&](Value slice, ValueRange values) {
+                  if (stream.chunks() > 1) {
+                    e.barrier(); // before x is overwritten
+                    stageX(round, slice);
+                    e.barrier();
+                  }
+                  return repeat(e.index(stream.chunkSteps), values,
+                                [&](Value step, ValueRange all) {
+                                  return emitStep(step, all);
+                                });
+                });
+}
+
+/// Multiplies the tiles of the oldest slot with step number `step` of the
+/// chunk; `values` are the slot, the cursor and the sums.
+SmallVector<Value> StreamMatmulEmitter::emitStep(Value step,
+                                                 ValueRange values) {
+  Value slot = values[0];
+  Cursor cursor = {values[1], values[2], values[3], values[4], values[5]};
+  SmallVector<Value> sums(values.drop_front(6));
+  code.waitForCopies(stream.stages - 2);
+  Value place = e.add(ringOfWarp, e.scaled(slot, slotBytes()));
+  const int64_t count = stream.warpBlocks * stream.tiles;
+  SmallVector<Value> tiles;
+  SmallVector<StreamBlocks::Tile> tilesOfBlocks;
+  if (blockTiles) {
+    code.syncLanes(); // they read what others have copied
+    Value pointer = code.pointerTo(ring);
+    for (int64_t i = 0; i < count; ++i)
+      tilesOfBlocks.push_back(blockTiles->load(
+          code.advance(pointer, e.add(place, e.index(i * tileBytes)))));
+  } else {
+    Value first = e.add(e.div(place, vectorBytes), lane);
+    for (int64_t i = 0; i < count; ++i)
+      tiles.push_back(memref::LoadOp::create(
+          b, loc, ring, e.add(first, e.index(i * StreamShape::lanes))));
+  }
+  // The slot before this one was read in the step before.
+  Value isFirst = e.isLess(slot, e.index(1));
+  Value free =
+      e.select(isFirst, e.index(stream.stages - 1), e.sub(slot, e.index(1)));
+  startCopies(cursor, free);
+  cursor = after(cursor);
+
+  Value firstTile = e.scaled(
+      e.add(e.scaled(step, stream.sharesAtOnce()), share), stream.tiles);
+  if (blockTiles) {
+    constexpr int64_t pairs = 8;
+    const int64_t ofBlock = 4 * stream.columnTiles();
+    for (int64_t i = 0; i < stream.tiles; ++i)
+      for (int64_t number = 0; number < stream.warpBlocks; ++number)
+        blockTiles->multiply(
+            tilesOfBlocks[number * stream.tiles + i],
+            e.scaled(e.add(firstTile, e.index(i)), pairs),
+            MutableArrayRef(sums).slice(number * ofBlock, ofBlock));
+  } else if (isFloat8) {
+    multiplyFloat8(tiles, firstTile, sums);
+  } else {
+    multiplyPlain(tiles, e.div(firstTile, 2), sums);
+  }
+  Value next = e.add(slot, e.index(1));
+  Value isInside = e.isLess(next, e.index(stream.stages));
+  SmallVector<Value> results = {e.select(isInside, next, e.index(0)),
+                                cursor.number,
+                                cursor.step,
+                                cursor.round,
+                                cursor.block,
+                                cursor.offset};
+  llvm::append_range(results, sums);
+  return results;
+}
+
+/// Adds the products of `tiles`, those of each row block in turn, whose x
+/// begins at pair `firstPair`.
+void StreamMatmulEmitter::multiplyPlain(ArrayRef<Value> tiles, Value firstPair,
+                                        MutableArrayRef<Value> sums) {
+  for (int64_t pair = 0; pair < stream.tiles / 2; ++pair)
+    multiplyPair(
+        [&](int64_t half, int64_t block) {
+          return wordsOf(tiles[block * stream.tiles + 2 * pair + half]);
+        },
+        e.add(firstPair, e.index(pair)), sums);
+}
+
+/// The same of f8E4M3FN, a tile of which has the columns of a pair.
+void StreamMatmulEmitter::multiplyFloat8(ArrayRef<Value> tiles, Value firstPair,
+                                         MutableArrayRef<Value> sums) {
+  for (int64_t pair = 0; pair < stream.tiles; ++pair) {
+    SmallVector<SmallVector<Value>> left[2]; // by half and row block
+    for (int64_t block = 0; block < stream.warpBlocks; ++block) {
+      SmallVector<Value> codes = wordsOf(tiles[block * stream.tiles + pair]);
+      for (int64_t half = 0; half < 2; ++half) {
+        auto [upper, upperNext] = code.widenFloat8(codes[2 * half]);
+        auto [lower, lowerNext] = code.widenFloat8(codes[2 * half + 1]);
+        left[half].push_back({upper, lower, upperNext, lowerNext});
+      }
     }
+    multiplyPair([&](int64_t half, int64_t block) { return left[half][block]; },
+                 e.add(firstPair, e.index(pair)), sums);
   }
+}
 
-  /// Adds the shares' sums of each element, and stores it.
-  LogicalResult storeElements() {
-    LogicalResult stored = success();
-    e.forThreads(e.scaled(rows, shape.columns), [&](Value number) {
-      Value row = e.div(number, shape.columns);
-      Value column = e.rem(number, shape.columns);
-      Value block = e.div(column, stream.blockColumns);
-      Value line = e.rem(column, stream.blockColumns);
-      Value scale;
-      if (stream.hasSquares)
-        scale = memref::LoadOp::create(b, loc, scales, row);
-      SmallVector<Value> sums;
-      for (int64_t part = 0; part < shape.groups; ++part) {
-        Value sum =
-            sumOf(block, row, e.add(line, e.index(part * stream.blockColumns)));
-        sums.push_back(scale ? e.mul(sum, scale) : sum);
+/// Adds the products of both halves of pair number `pair` of x with each row
+/// block's left operand, leftOf(half, row block).
+void StreamMatmulEmitter::multiplyPair(
+    function_ref<SmallVector<Value>(int64_t, int64_t)> leftOf, Value pair,
+    MutableArrayRef<Value> sums) {
+  Value place = e.scaled(pair, 2 * stream.rows * 4);
+  for (auto [number, column] : llvm::enumerate(xOfLane)) {
+    SmallVector<Value> x =
+        wordsOf(memref::LoadOp::create(b, loc, xMemory, e.add(place, column)));
+    for (int64_t half = 0; half < 2; ++half)
+      for (int64_t block = 0; block < stream.warpBlocks; ++block) {
+        MutableArrayRef<Value> own =
+            sums.slice(4 * (block * stream.columnTiles() + number), 4);
+        llvm::copy(code.multiplyAdd(element, leftOf(half, block),
+                                    ArrayRef(x).slice(2 * half, 2), own),
+                   own.begin());
       }
-      stored = storeElement(row, column, sums);
+  }
+}
+
+/// The column of x in memory, part * rows + row, that this lane multiplies in
+/// column tile `number`; some other one where there is none, whose sums
+/// nobody reads.
+Value StreamMatmulEmitter::columnOf(int64_t number) {
+  auto clamped = [&](Value row) {
+    return e.select(e.isLess(row, e.index(stream.rows)), row, e.index(0));
+  };
+  if (stream.columnTiles() == 1)
+    return e.add(e.scaled(e.div(group, 4), stream.rows),
+                 clamped(e.rem(group, 4)));
+  const int64_t half = stream.columnTiles() / 2;
+  return e.add(clamped(e.add(group, e.index(number % half * 8))),
+               e.index(number / half * stream.rows));
+}
+
+SmallVector<Value> StreamMatmulEmitter::wordsOf(Value vector) {
+  SmallVector<Value> words;
+  for (int64_t i = 0; i < 4; ++i)
+    words.push_back(vector::ExtractOp::create(b, loc, vector, i));
+  return words;
+}
+
+//===----------------------------------------------------------------------===//
+// Sums
+//===----------------------------------------------------------------------===//
+
+/// Where a workgroup has sums: [row blocks][shares, or one][parts][rows][16
+/// lines].
+Value StreamMatmulEmitter::sumPlace(Value block, Value ofShare, Value part,
+                                    Value row, Value line) {
+  Value place = e.add(e.scaled(block, stream.sumsOfBlock()), ofShare);
+  place = e.add(e.scaled(place, 2), part);
+  place = e.add(e.scaled(place, stream.rows), row);
+  return e.add(e.scaled(place, Tile::rows), line);
+}
+
+/// Calls `body` for each sum of this lane, with its part, its row, which
+/// there may not be, and its line.
+void StreamMatmulEmitter::forSums(
+    function_ref<void(int64_t, Value, Value, Value)> body) {
+  const int64_t tiles = stream.columnTiles();
+  for (int64_t number = 0; number < tiles; ++number)
+    for (int64_t i = 0; i < 4; ++i) {
+      Value column = e.add(e.scaled(inGroup, 2), e.index(i % 2));
+      Value line = e.add(group, e.index(i / 2 * 8));
+      if (tiles == 1)
+        body(i, e.div(column, 4), e.rem(column, 4), line);
+      else
+        body(4 * number + i, e.index(number / (tiles / 2)),
+             e.add(column, e.index(number % (tiles / 2) * 8)), line);
+    }
+}
+
+/// Stores the sums of row blocks from `block` on.
+void StreamMatmulEmitter::storeSums(Value block, Value ofShare,
+                                    ArrayRef<Value> sums) {
+  const int64_t ofBlock = 4 * stream.columnTiles();
+  auto store = [&](Value block, ArrayRef<Value> sums) {
+    forSums([&](int64_t number, Value part, Value row, Value line) {
+      e.ifThen(e.isLess(row, e.index(stream.rows)), [&] {
+        memref::StoreOp::create(b, loc, sums[number], sumMemory,
+                                sumPlace(block, ofShare, part, row, line));
+      });
     });
-    return stored;
+  };
+  for (int64_t number = 0; number < stream.warpBlocks; ++number) {
+    Value place = e.add(block, e.index(number));
+    ArrayRef<Value> own = sums.slice(number * ofBlock, ofBlock);
+    if (stream.passes() * stream.passBlocks() == stream.blocks)
+      store(place, own);
+    else
+      e.ifThen(e.isLess(place, e.index(stream.blocks)),
+               [&] { store(place, own); });
   }
+}
 
-  /// The sum of an element: of all shares, each part by itself.
-  Value sumOf(Value block, Value row, Value line) {
-    Value parts[2];
-    for (int64_t part = 0; part < 2; ++part)
-      for (int64_t i = 0; i < stream.sumsOfBlock(); ++i) {
-        Value sum = memref::LoadOp::create(
-            b, loc, sumMemory,
-            sumPlace(block, e.index(i), e.index(part), row, line));
-        parts[part] = i == 0 ? sum : e.add(parts[part], sum);
-      }
-    if (!element.isF16())
-      return e.add(parts[0], parts[1]);
-    return e.mul(
-        e.add(parts[0], e.mul(parts[1], e.f32(1 / restScale))),
-        e.f32(1 / (halfScale * (blockTiles ? StreamBlocks::codeScale : 1))));
-  }
+/// Adds the shares' sums of each element, and stores it.
+LogicalResult StreamMatmulEmitter::storeElements() {
+  LogicalResult stored = success();
+  e.forThreads(e.scaled(rows, shape.columns), [&](Value number) {
+    Value row = e.div(number, shape.columns);
+    Value column = e.rem(number, shape.columns);
+    Value block = e.div(column, stream.blockColumns);
+    Value line = e.rem(column, stream.blockColumns);
+    Value scale;
+    if (stream.hasSquares)
+      scale = memref::LoadOp::create(b, loc, scales, row);
+    SmallVector<Value> sums;
+    for (int64_t part = 0; part < shape.groups; ++part) {
+      Value sum =
+          sumOf(block, row, e.add(line, e.index(part * stream.blockColumns)));
+      sums.push_back(scale ? e.mul(sum, scale) : sum);
+    }
+    stored = storeElement(row, column, sums);
+  });
+  return stored;
+}
 
-  //===--------------------------------------------------------------------===//
-  // Arithmetic
-  //===--------------------------------------------------------------------===//
-
-  SmallVector<Value> wordsOf(Value vector) {
-    SmallVector<Value> words;
-    for (int64_t i = 0; i < 4; ++i)
-      words.push_back(vector::ExtractOp::create(b, loc, vector, i));
-    return words;
-  }
-  void storeWords(ArrayRef<Value> words, Value place) {
-    Value vector = vector::FromElementsOp::create(
-        b, loc, VectorType::get({4}, b.getI32Type()), words);
-    memref::StoreOp::create(b, loc, vector, xMemory, place);
-  }
-
-  static constexpr int64_t perUnit = 8;
-
-  const StreamShape &stream;
-  const int64_t tileBytes;
-  StreamOperands operands;                // of blocks
-  std::optional<StreamBlocks> blockTiles; // where the weight has blocks
-  RmsNormOp norm;                         // where sums are scaled
-  bool isFloat8 = false;
-
-  Value xMemory, ring, sumMemory, squares, scales;
-  Value passes;               // how often warps take row blocks
-  Value total;                // a warp's steps for them
-  Value share, ownBlock;      // of this warp, in the first round and pass
-  Value ringOfWarp;           // bytes to its first slot
-  Value ringPointer;          // to this lane's part of it
-  SmallVector<Value> xOfLane; // in a pair's vectors, by column tile
-};
-
-} // namespace
+/// The sum of an element: of all shares, each part by itself.
+Value StreamMatmulEmitter::sumOf(Value block, Value row, Value line) {
+  Value parts[2];
+  for (int64_t part = 0; part < 2; ++part)
+    for (int64_t i = 0; i < stream.sumsOfBlock(); ++i) {
+      Value sum = memref::LoadOp::create(
+          b, loc, sumMemory,
+          sumPlace(block, e.index(i), e.index(part), row, line));
+      parts[part] = i == 0 ? sum : e.add(parts[part], sum);
+    }
+  if (!element.isF16())
+    return e.add(parts[0], parts[1]);
+  return e.mul(
+      e.add(parts[0], e.mul(parts[1], e.f32(1 / restScale))),
+      e.f32(1 / (halfScale * (blockTiles ? StreamBlocks::codeScale : 1))));
+}
 
 LogicalResult mlir::kf::emitStreamMatmul(GPUEmitter &emitter) {
   return StreamMatmulEmitter(emitter).emit();

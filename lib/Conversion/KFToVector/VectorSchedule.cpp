@@ -125,7 +125,8 @@ private:
     if (!fitsTiles(weight))
       return fail("dot = bf16 is for weights of blocks, and of bf16 whose "
                   "layout interleaves " +
-                  Twine(amxTile));
+                  Twine(amxTile) + "; panels have " + Twine(amxTile) + " or " +
+                  Twine(step) + " rows");
     if (schedule.getLanes() != amxTile)
       return fail("dot = bf16 needs lanes = " + Twine(amxTile));
     if (schedule.getUnroll() != 1)
@@ -258,9 +259,12 @@ private:
 } // namespace
 
 bool mlir::kf::fitsTiles(RankedTensorType weight) {
+  LayoutAttr layout = getLayout(weight);
+  if (layout && layout.getPanel() != amxTile &&
+      layout.getPanel() != 2 * amxTile)
+    return false;
   if (isa<QuantType>(weight.getElementType()))
     return true;
-  LayoutAttr layout = getLayout(weight);
   return weight.getElementType().isBF16() &&
          (!layout || layout.getInterleave() == amxTile);
 }

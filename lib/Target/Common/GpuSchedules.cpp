@@ -14,6 +14,8 @@
 
 #include "kf/Target/Common/GpuSchedules.h"
 
+#include "StreamSchedules.h"
+
 #include "kf/Conversion/KernelShape.h"
 #include "kf/Target/Common/SplitAttention.h"
 
@@ -32,8 +34,6 @@ constexpr int64_t batchOfThread = 8, mostOfRow = 16;
 constexpr int64_t elementsPerGroup = 1024;
 /// Threads that share the sums of a product with few rows.
 constexpr int64_t sharingThreads = 32;
-/// Workgroups along a dimension: half of what every device allows.
-constexpr int64_t groupsPerDimension = 32768;
 
 /// Threads of a workgroup of attention, and of one that chooses a token.
 constexpr int64_t attentionThreads = 128, sampleThreads = 512;
@@ -41,12 +41,6 @@ constexpr int64_t attentionThreads = 128, sampleThreads = 512;
 constexpr int64_t appendOfThread = 4;
 /// Logits of a thread that are worth another one.
 constexpr int64_t logitsOfThread = 16;
-/// Columns of 16 rows that a warp holds, or as many of fewer.
-constexpr int64_t heldColumns = 256;
-/// Warps of a workgroup that holds rows.
-constexpr int64_t mostHeldWarps = 16;
-/// Workgroup memory that #kf.stream does with where it can have as much.
-constexpr int64_t streamMemory = 48 * 1024;
 /// Keys of one softmax block, and query rows that share it.
 constexpr int64_t keyTile = 32, queryRows = 8;
 /// Keys of a block on matrix units, and warps that divide those of one token.
@@ -112,7 +106,7 @@ public:
       return selectFlash(*attentions.begin(), rows);
     }
     for (auto matmul : kernel.getBody().getOps<MatmulOp>()) {
-      if (StreamScheduleAttr stream = selectStream(matmul, rows))
+      if (auto stream = selectStreamSchedule(kernel, matmul, limits, rows))
         return stream;
       if (MmaScheduleAttr mma = selectMma(matmul, rows))
         return mma;
@@ -121,173 +115,6 @@ public:
   }
 
 private:
-  /// Two workgroups for each multiprocessor with half its memory each, or one
-  /// that takes more, and as much of x in workgroup memory as fits; null where
-  /// another schedule is better or has to do.
-  StreamScheduleAttr selectStream(MatmulOp op, int64_t tokens) {
-    auto type = cast<RankedTensorType>(op.getType());
-    auto w = cast<RankedTensorType>(op.getW().getType());
-    int64_t rows = type.isDynamicDim(0) ? tokens : type.getDimSize(0);
-    if (!limits.mma || !hasFragments(w) || rows > kGpuFewRows ||
-        w.getElementType().isF32() || op.getScales())
-      return {};
-    if (rows > kGpuSplitRows && isRounded(op))
-      return selectHeld(op, rows);
-    // Sums depend on them, so that they are the same for all rows that are
-    // multiplied as two numbers.
-    const int64_t memory = limits.memory, warps = 8;
-    const bool hasBlocks = isa<QuantType>(w.getElementType());
-    const int64_t tiles = hasBlocks ? 1 : memory >= 2 * streamMemory ? 4 : 2;
-    if (rows > 8 && memory <= streamMemory)
-      rows = llvm::divideCeil(rows, 2);
-    const int64_t ofBlock = ::kf::FragmentTile::rows / (op.getGlu() ? 2 : 1);
-    const int64_t blocks = llvm::divideCeil(type.getDimSize(1), ofBlock);
-    const int64_t multiprocessors = limits.multiprocessors;
-    // Row blocks of a workgroup: what leaves the least to the multiprocessor
-    // that has most, and then the fewest.
-    auto groupsOf = [&](int64_t width) -> int64_t {
-      return llvm::divideCeil(blocks, width);
-    };
-    auto mostOf = [&](int64_t width) {
-      return llvm::divideCeil(groupsOf(width), multiprocessors) * width;
-    };
-    SmallVector<int64_t> widths;
-    for (int64_t each : {1, 2, 3, 4, 6, 8, 12, 16})
-      widths.push_back(llvm::divideCeil(blocks, each * multiprocessors));
-    widths.push_back(1);
-    llvm::erase_if(widths, [&](int64_t width) {
-      return groupsOf(width) > groupsPerDimension;
-    });
-    SmallVector<int64_t> resident;
-    for (int64_t width = llvm::divideCeil(blocks, 2 * multiprocessors);
-         groupsOf(width) > multiprocessors; ++width)
-      resident.push_back(width);
-    resident.push_back(llvm::divideCeil(blocks, multiprocessors));
-    llvm::sort(resident, [&](int64_t one, int64_t other) {
-      return std::pair(mostOf(one), one) < std::pair(mostOf(other), other);
-    });
-    auto get = [&](int64_t width, int64_t stages, int64_t reduction) {
-      return StreamScheduleAttr::get(context, {rows, width * ofBlock}, warps,
-                                     tiles, stages, reduction);
-    };
-    auto shapeOf = [&](StreamScheduleAttr schedule) {
-      return getKernelShape(kernel, schedule, nullptr);
-    };
-    auto fits = [&](StreamScheduleAttr schedule, int64_t budget) {
-      auto shape = shapeOf(schedule);
-      return succeeded(shape) && shape->workgroupBytes <= budget;
-    };
-    // With few rows, whole rows of x. Where a multiprocessor has one workgroup
-    // and room for two, those of the next kernel, which begins early, would
-    // come in pairs to some.
-    const int64_t half = memory > streamMemory ? memory / 2 - 512 : memory;
-    if (rows <= 4) {
-      for (int64_t width : resident)
-        if (groupsOf(width) > multiprocessors) {
-          for (int64_t stages : {4, 3, 2})
-            if (auto schedule = get(width, stages, 0); fits(schedule, half))
-              return schedule;
-        } else {
-          for (int64_t stages : {4, 5, 6, 8})
-            if (auto schedule = get(width, stages, 0);
-                fits(schedule, memory) && !fits(schedule, half))
-              return schedule;
-        }
-      for (int64_t width : widths)
-        for (int64_t stages : {4, 3, 2})
-          if (auto schedule = get(width, stages, 0); fits(schedule, memory))
-            return schedule;
-    }
-    // Else parts of them, which are a multiple of what all warps take.
-    const ::kf::FragmentTile tile = *getFragmentTile(w.getElementType());
-    const int64_t unit = tiles * tile.columns;
-    const int64_t steps = llvm::divideCeil(w.getShape().back(), warps * unit);
-    for (int64_t stages : {4, 3, 2})
-      for (int64_t width : widths) {
-        auto shape = shapeOf(get(width, stages, warps * unit));
-        if (failed(shape))
-          continue;
-        const int64_t shares = shape->stream->sharesAtOnce();
-        for (int64_t slices = 1; slices <= steps; ++slices)
-          if (auto schedule =
-                  get(width, stages,
-                      llvm::divideCeil(steps, slices) * shares * unit);
-              fits(schedule, memory))
-            return schedule;
-      }
-    return {};
-  }
-
-  /// Whether rows are what matrix units multiply with the weight.
-  static bool isRounded(MatmulOp op) {
-    Type w = cast<RankedTensorType>(op.getW().getType()).getElementType();
-    Type x = cast<RankedTensorType>(op.getX().getType()).getElementType();
-    return isa<QuantType>(w) ? x.isF16() : x == w;
-  }
-
-  /// Of rows of 16 bits, which warps hold: one workgroup for each
-  /// multiprocessor, with as few slices of K as registers allow; or two, where
-  /// they take no more than half of it.
-  StreamScheduleAttr selectHeld(MatmulOp op, int64_t rows) {
-    auto w = cast<RankedTensorType>(op.getW().getType());
-    const ::kf::FragmentTile tile = *getFragmentTile(w.getElementType());
-    const int64_t ofBlock = ::kf::FragmentTile::rows / (op.getGlu() ? 2 : 1);
-    const int64_t blocks = llvm::divideCeil(
-        cast<RankedTensorType>(op.getType()).getDimSize(1), ofBlock);
-    const int64_t multiprocessors = limits.multiprocessors;
-    const int64_t extent = w.getShape().back();
-    const int64_t most = rows > 8 ? heldColumns : 2 * heldColumns;
-    struct Division {
-      int64_t warps, columns;
-      double cost;
-    };
-    SmallVector<Division> divisions;
-    const int64_t least = std::max(tile.columns, heldColumns / 2);
-    for (int64_t warps = mostHeldWarps; warps > 0; --warps)
-      for (int64_t columns = most; columns >= least; columns /= 2) {
-        const int64_t slices = llvm::divideCeil(extent, warps * columns);
-        // What is read past the end, what it costs to read x, and warps that
-        // there could be more of.
-        const double padded = static_cast<double>(slices * warps * columns);
-        divisions.push_back(
-            {warps, columns,
-             padded * (1 + 0.04 * static_cast<double>(slices) +
-                       0.02 * static_cast<double>(mostHeldWarps - warps))});
-      }
-    llvm::sort(divisions, [](const Division &one, const Division &two) {
-      return std::tie(one.cost, two.warps) < std::tie(two.cost, one.warps);
-    });
-    const int64_t half =
-        limits.memory > streamMemory ? limits.memory / 2 - 512 : 0;
-    // Of wide weights on little memory, narrower workgroups, whose sums fit.
-    for (int64_t each : {1, 2, 4, 8})
-      for (const Division &division : divisions)
-        for (int64_t stages : {4, 3, 2}) {
-          const int64_t tiles =
-              std::max<int64_t>(heldColumns / 4 / tile.columns, 1);
-          auto get = [&](int64_t groups) {
-            int64_t width =
-                std::max(llvm::divideCeil(blocks, groups),
-                         llvm::divideCeil(blocks, groupsPerDimension));
-            return StreamScheduleAttr::get(context, {rows, width * ofBlock},
-                                           division.warps, tiles, stages,
-                                           division.warps * division.columns);
-          };
-          auto bytesOf = [&](StreamScheduleAttr schedule) {
-            auto shape = getKernelShape(kernel, schedule, nullptr);
-            return failed(shape) ? INT64_MAX : shape->workgroupBytes;
-          };
-          if (auto two = get(2 * each * multiprocessors);
-              division.warps <= mostHeldWarps / 2 && blocks > multiprocessors &&
-              bytesOf(two) <= half)
-            return two;
-          if (auto one = get(each * multiprocessors);
-              bytesOf(one) <= limits.memory)
-            return one;
-        }
-    return {};
-  }
-
   SimtScheduleAttr selectSimt(int64_t tokens) {
     auto matmuls = kernel.getBody().getOps<MatmulOp>();
     if (!matmuls.empty()) {

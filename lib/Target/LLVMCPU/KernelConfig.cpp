@@ -138,7 +138,7 @@ private:
       draft.lanes = std::min<int64_t>(lanes, layout.getInterleave());
     int64_t registers = manyRegisters ? 28 : 12;
     int64_t perRow = std::max<int64_t>(groups * panel / draft.lanes, 1);
-    if (usesTiles(target, w, rows) && panel <= 2 * amxTile)
+    if (usesTiles(target, w, rows))
       return selectTiles(op, rows, panel);
     if (isQuantized(op)) {
       // Codes, scales and minimums take registers too, and each sum of 8-bit

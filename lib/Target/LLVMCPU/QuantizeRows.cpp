@@ -25,7 +25,9 @@ namespace {
 
 /// Elements that a worker rounds in the time that one more dispatch takes.
 constexpr int64_t elementsPerDispatch = 8192;
-/// Columns that one group of tiles may have.
+/// Columns that products of tiles have in one group if there is one worker,
+/// whatever their rows are: half of those whose sums fill the cache
+/// (KernelConfig.cpp).
 constexpr int64_t tileColumns = 512;
 
 struct QuantizeCpuRowsPass

@@ -46,8 +46,7 @@ inline int64_t int8ColumnGroups(int64_t rows, int64_t columns,
   return workers == 1 ? 1 : std::clamp(columns / int8Columns, workers, wanted);
 }
 
-/// Whether a product of so many rows with `weight` is one of tiles: fewer rows
-/// than these take longer to unpack the weight for than to multiply.
+/// Whether a product of so many rows with `weight` is one of tiles.
 bool usesTiles(CpuTargetAttr target, RankedTensorType weight, int64_t rows);
 
 /// The CPU that the module around `function` is for; null, with a diagnostic,

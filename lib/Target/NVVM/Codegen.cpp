@@ -44,13 +44,9 @@ using namespace mlir::kf;
 /// The first whose f16, asynchronous copies and matrix units the kernels use.
 static constexpr unsigned oldestChip = 80;
 
-/// The 80 of "sm_80", "sm_80a" or "sm_80f"; 0 for another text.
+/// The 80 of "sm_80"; 0 for another text.
 static unsigned numberOf(StringRef chip) {
-  unsigned number;
-  if (!chip.consume_front("sm_") || chip.consumeInteger(10, number) ||
-      !(chip.empty() || chip == "a" || chip == "f"))
-    return 0;
-  return number;
+  return CudaTargetAttr::parseNumber(chip).value_or(0);
 }
 
 int64_t mlir::kf::getCudaSharedBytes(StringRef chip) {

@@ -24,6 +24,7 @@ struct CudaTargetModel : GpuTargetModel<CudaTargetModel, CudaTargetAttr> {
     rules.appendIntoAttention = rows <= kGpuFewRows;
     return rules;
   }
+  bool appendsInAttention(Attribute) const { return true; }
   void addDivisionPasses(Attribute, OpPassManager &passes,
                          int64_t maxTokens) const {
     passes.addNestedPass<func::FuncOp>(createSplitNvvmAttention({maxTokens}));

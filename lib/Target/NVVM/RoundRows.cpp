@@ -60,7 +60,7 @@ private:
     bool hasTiles = getFragmentTile(w.getElementType()) &&
                     !isa<Float8E4M3FNType>(w.getElementType()) &&
                     ::kf::hasFragments(w.getShape());
-    return hasTiles ? kGpuSplitRows : kGpuFewRows;
+    return hasTiles ? StreamShape::mostSplitRows : kGpuFewRows;
   }
 
   static void round(MatmulOp op) {

@@ -98,3 +98,130 @@ kf.kernel @parts(%q: tensor<?x2x8xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 
   %m, %n, %v = kf.attention_partial %q, %c, %p, %s, %t splits(2) {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x2x8xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 8, type = f32>, tensor<?xi32>, tensor<1x4xi32>
   kf.yield %m, %n, %v : tensor<?x2x2xf32>, tensor<?x2x2xf32>, tensor<?x2x2x8xf32>
 }
+
+// -----
+
+!layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 32, type = !kf.quant<q8_0>>
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+kf.kernel @append_of_blocks(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>, %g: tensor<32xf32>, %c: !layer, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<3x8xi32>) -> tensor<?x4x32xf32>
+    attributes {schedule = #kf.flash<workgroup = [1, 2], keys = 16, threads = [32]>} {
+  // expected-error @below {{convert-kf-to-gpu: in a kernel of attention, an append is to a cache of floats; append in a kernel of its own}}
+  kf.kv_append %c, %k, %k, %p, %s, %t {layer = 0 : i64} : !layer, tensor<?x2x32xf32>, tensor<?xi32>, tensor<3x8xi32>
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<?x4x32xf32>, !layer, tensor<?xi32>, tensor<3x8xi32>
+  kf.yield %0 : tensor<?x4x32xf32>
+}
+}
+
+// -----
+
+!layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 32, type = f16>
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+kf.kernel @append_of_normalized_keys(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>, %g: tensor<32xf32>, %c: !layer, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<3x8xi32>) -> tensor<?x4x32xf32>
+    attributes {schedule = #kf.flash<workgroup = [1, 2], keys = 16, threads = [32]>} {
+  %n = kf.rms_norm %k, %g eps(1.0e-5) : tensor<?x2x32xf32>, tensor<32xf32>
+  // expected-error @below {{convert-kf-to-gpu: in a kernel of attention, keys are as they are in memory, or turned by kf.rope; append in a kernel of its own}}
+  kf.kv_append %c, %n, %k, %p, %s, %t {layer = 0 : i64} : !layer, tensor<?x2x32xf32>, tensor<?xi32>, tensor<3x8xi32>
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<?x4x32xf32>, !layer, tensor<?xi32>, tensor<3x8xi32>
+  kf.yield %0 : tensor<?x4x32xf32>
+}
+}
+
+// -----
+
+!layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 32, type = f16>
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+kf.kernel @append_of_normalized_values(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>, %g: tensor<32xf32>, %c: !layer, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<3x8xi32>) -> tensor<?x4x32xf32>
+    attributes {schedule = #kf.flash<workgroup = [1, 2], keys = 16, threads = [32]>} {
+  %n = kf.rms_norm %k, %g eps(1.0e-5) : tensor<?x2x32xf32>, tensor<32xf32>
+  // expected-error @below {{convert-kf-to-gpu: in a kernel of attention, values are as they are in memory, or turned by kf.rope; append in a kernel of its own}}
+  kf.kv_append %c, %k, %n, %p, %s, %t {layer = 0 : i64} : !layer, tensor<?x2x32xf32>, tensor<?xi32>, tensor<3x8xi32>
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<?x4x32xf32>, !layer, tensor<?xi32>, tensor<3x8xi32>
+  kf.yield %0 : tensor<?x4x32xf32>
+}
+}
+
+// -----
+
+!layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 32, type = f16>
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+kf.kernel @append_without_warps(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>, %g: tensor<32xf32>, %c: !layer, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<3x8xi32>) -> tensor<?x4x32xf32>
+    attributes {schedule = #kf.flash<workgroup = [1, 2], keys = 16, threads = [8]>} {
+  // expected-error @below {{convert-kf-to-gpu: in a kernel of attention, an append takes warps of 32 threads of an NVIDIA GPU; append in a kernel of its own}}
+  kf.kv_append %c, %k, %k, %p, %s, %t {layer = 0 : i64} : !layer, tensor<?x2x32xf32>, tensor<?xi32>, tensor<3x8xi32>
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<?x4x32xf32>, !layer, tensor<?xi32>, tensor<3x8xi32>
+  kf.yield %0 : tensor<?x4x32xf32>
+}
+}
+
+// -----
+
+!layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 32, type = f16>
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+kf.kernel @append_of_all_heads(%q: tensor<2x2x32xf32>, %k: tensor<2x1x32xf32>, %c: !layer, %p: tensor<2xi32>, %s: tensor<2xi32>, %t: tensor<3x8xi32>) -> tensor<2x2x32xf32>
+    attributes {schedule = #kf.flash<workgroup = [2, 2], keys = 16, threads = [32]>, grid = #kf.grid<tokens = [0], counts = [1]>} {
+  %e = tensor.empty() : tensor<2x2x32xf32>
+  %0 = scf.forall (%i) = (0) to (2) step (2) shared_outs(%a = %e) -> (tensor<2x2x32xf32>) {
+    // expected-error @below {{convert-kf-to-gpu: in a kernel of attention, an append is of the workgroup's KV head (kv_head); append in a kernel of its own}}
+    kf.kv_append %c, %k, %k, %p, %s, %t {layer = 0 : i64} : !layer, tensor<2x1x32xf32>, tensor<2xi32>, tensor<3x8xi32>
+    %o = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<2x2x32xf32>, !layer, tensor<2xi32>, tensor<3x8xi32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %o into %a[%i, 0, 0] [2, 2, 32] [1, 1, 1] : tensor<2x2x32xf32> into tensor<2x2x32xf32>
+    }
+  }
+  kf.yield %0 : tensor<2x2x32xf32>
+}
+}
+
+// -----
+
+// A workgroup of a dimension that the loop does not have.
+// expected-error @below {{convert-kf-to-gpu: the grid of a tiled kernel has a dimension for each of its loop, and one of the schedule's parts where there are several}}
+kf.kernel @grid_of_two(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
+    attributes {schedule = #kf.simt<workgroup = [4], threads = [8]>, grid = #kf.grid<tokens = [0, 0], counts = [1, 2]>} {
+  %e = tensor.empty() : tensor<4x64xf32>
+  %0 = scf.forall (%i) = (0) to (4) step (4) shared_outs(%a = %e) -> (tensor<4x64xf32>) {
+    %c = kf.softmax %x : tensor<4x64xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %c into %a[%i, 0] [4, 64] [1, 1] : tensor<4x64xf32> into tensor<4x64xf32>
+    }
+  }
+  kf.yield %0 : tensor<4x64xf32>
+}
+
+// -----
+
+// A cluster without a dimension of its own.
+!layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 32, type = f16>
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
+// expected-error @below {{convert-kf-to-gpu: the grid of a tiled kernel has a dimension for each of its loop, and one of the schedule's parts where there are several}}
+kf.kernel @no_parts(%q: tensor<1x2x32xf32>, %c: !layer, %p: tensor<1xi32>, %s: tensor<1xi32>, %t: tensor<1x8xi32>) -> tensor<1x2x32xf32>
+    attributes {schedule = #kf.flash_mma<workgroup = [1, 2], keys = 16, threads = [32, 1, 4], parts = 2>, grid = #kf.grid<tokens = [0], counts = [1]>} {
+  %e = tensor.empty() : tensor<1x2x32xf32>
+  %0 = scf.forall (%i) = (0) to (1) step (1) shared_outs(%a = %e) -> (tensor<1x2x32xf32>) {
+    %o = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<1x2x32xf32>, !layer, tensor<1xi32>, tensor<1x8xi32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %o into %a[%i, 0, 0] [1, 2, 32] [1, 1, 1] : tensor<1x2x32xf32> into tensor<1x2x32xf32>
+    }
+  }
+  kf.yield %0 : tensor<1x2x32xf32>
+}
+}
+
+// -----
+
+// A cluster of more workgroups than the schedule says.
+!layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 32, type = f16>
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
+// expected-error @below {{convert-kf-to-gpu: the grid of a tiled kernel has a dimension for each of its loop, and one of the schedule's parts where there are several}}
+kf.kernel @four_parts(%q: tensor<1x2x32xf32>, %c: !layer, %p: tensor<1xi32>, %s: tensor<1xi32>, %t: tensor<1x8xi32>) -> tensor<1x2x32xf32>
+    attributes {schedule = #kf.flash_mma<workgroup = [1, 2], keys = 16, threads = [32, 1, 4], parts = 2>, grid = #kf.grid<tokens = [0, 0], counts = [1, 4]>} {
+  %e = tensor.empty() : tensor<1x2x32xf32>
+  %0 = scf.forall (%i) = (0) to (1) step (1) shared_outs(%a = %e) -> (tensor<1x2x32xf32>) {
+    %o = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<1x2x32xf32>, !layer, tensor<1xi32>, tensor<1x8xi32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %o into %a[%i, 0, 0] [1, 2, 32] [1, 1, 1] : tensor<1x2x32xf32> into tensor<1x2x32xf32>
+    }
+  }
+  kf.yield %0 : tensor<1x2x32xf32>
+}
+}

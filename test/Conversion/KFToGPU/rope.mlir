@@ -54,6 +54,20 @@ kf.kernel @interleaved(%x: tensor<3x2x32xf32>, %p: tensor<3xi32>) -> tensor<3x2x
 
 // -----
 
+// 13 pairs, of which 64 threads have one at a time, are a loop.
+kf.kernel @prime(%x: tensor<3x2x26xf32>, %p: tensor<3xi32>) -> tensor<3x2x26xf32>
+    attributes {schedule = #kf.simt<workgroup = [1], threads = [64]>} {
+  %0 = kf.rope %x, %p {rotary_dim = 26 : i64, theta = 1.0e4 : f64} : tensor<3x2x26xf32>, tensor<3xi32>
+  kf.yield %0 : tensor<3x2x26xf32>
+}
+// CHECK-LABEL: gpu.func @prime(
+// CHECK:         scf.for %[[PAIR:.*]] = %c0 to %c13 step %c1
+// CHECK:           math.roundeven
+// CHECK:           scf.for %{{.*}} to %c2 step %c64
+// CHECK-NOT:     math.roundeven
+
+// -----
+
 // An append rotates elements where it reads them. Columns behind rotary_dim
 // stay. What a branch has computed of x, such as its rows' largest element, is
 // not at hand in the other one.

@@ -458,6 +458,15 @@ kf.kernel @tiles_of_f32(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<p
 
 // -----
 
+// expected-error @+1 {{convert-kf-to-vector: dot = bf16 is for weights of blocks, and of bf16 whose layout interleaves 16; panels have 16 or 32 rows}}
+kf.kernel @tiles_of_48_columns(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 48>>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [32, 48], tile = [32, 48], lanes = 16, dot = bf16>} {
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 48>>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
 // expected-error @+1 {{convert-kf-to-vector: dot = bf16 needs lanes = 16}}
 kf.kernel @tiles_of_8_lanes(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
     attributes {schedule = #kf.vector<workgroup = [32, 32], tile = [32, 32], lanes = 8, dot = bf16>} {
@@ -505,7 +514,7 @@ kf.kernel @tiles_of_rows(%x: tensor<?x64xf32>) -> tensor<?x64xf32>
 
 kf.kernel @float8_elements(%x: tensor<4x64xf8E4M3FN>) -> tensor<4x64xf32>
     attributes {schedule = #kf.vector<workgroup = [1], lanes = 16>} {
-  // expected-error @+1 {{convert-kf-to-vector: no vector code for 'arith.extf' on f8E4M3FN, which only the weights of kf.matmul are; use --device=reference}}
+  // expected-error @+1 {{convert-kf-to-vector: no vector code for 'arith.extf' on f8E4M3FN, which only the weights of kf.matmul are; load others as a kf.weight of bf16, which holds the same numbers}}
   %0 = arith.extf %x : tensor<4x64xf8E4M3FN> to tensor<4x64xf32>
   kf.yield %0 : tensor<4x64xf32>
 }

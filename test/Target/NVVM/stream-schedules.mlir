@@ -46,6 +46,14 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors 
     %0 = kf.matmul %x, %w wide : tensor<16x14336xf16>, tensor<4096x14336x!kf.quant<q4_k>, #kf.fragments>
     kf.yield %0 : tensor<16x4096xf32>
   }
+  // Rows that a norm makes are split, whatever they are stored as.
+  // CHECK-LABEL: kf.kernel @normalized
+  // CHECK-SAME:    warps = 8, tiles = 4,
+  kf.kernel @normalized(%x: tensor<16x4096xf16>, %g: tensor<4096xf16>, %w: tensor<6144x4096xf16, #kf.fragments>) -> tensor<16x6144xf16> {
+    %0 = kf.rms_norm %x, %g eps(1.0e-5) : tensor<16x4096xf16>, tensor<4096xf16>
+    %1 = kf.matmul %0, %w : tensor<16x4096xf16>, tensor<6144x4096xf16, #kf.fragments>
+    kf.yield %1 : tensor<16x6144xf16>
+  }
 }
 
 // -----

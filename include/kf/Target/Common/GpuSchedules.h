@@ -16,9 +16,6 @@ namespace mlir::kf {
 /// Rows up to which threads share the sums of a product, and it takes in a
 /// norm; rows of products with more are rounded for matrix units.
 inline constexpr int64_t kGpuFewRows = 16;
-/// Most rows that matrix units of NVIDIA GPUs multiply as two numbers of 16
-/// bits each; of more, products take rows that are rounded to 16 bits.
-inline constexpr int64_t kGpuSplitRows = 4;
 
 /// What is fused in programs of up to `rows` rows.
 FusionRules getGpuFusionRules(int64_t rows);

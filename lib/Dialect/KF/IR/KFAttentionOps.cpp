@@ -313,3 +313,12 @@ SmallVector<AffineMap> KVAppendOp::getLoopMaps() {
     maps.push_back(loopMap(c, 1, {}));
   return maps;
 }
+
+bool mlir::kf::isAppendFor(KVAppendOp append,
+                           CacheAttentionInterface attention) {
+  return append.getCache() == attention.getCache() &&
+         append.getLayer() == attention.getLayer() &&
+         append.getPositions() == attention.getPositions() &&
+         append.getSequences() == attention.getSequences() &&
+         append.getPageTable() == attention.getPageTable();
+}

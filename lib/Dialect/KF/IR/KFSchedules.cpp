@@ -196,8 +196,7 @@ VulkanTargetAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-/// The 90 of "sm_90a".
-static std::optional<unsigned> getChipNumber(StringRef chip) {
+std::optional<unsigned> CudaTargetAttr::parseNumber(StringRef chip) {
   unsigned number = 0;
   if (!chip.consume_front("sm_"))
     return std::nullopt;
@@ -208,18 +207,24 @@ static std::optional<unsigned> getChipNumber(StringRef chip) {
 }
 
 bool CudaTargetAttr::hasDependentLaunch() const {
-  return getChipNumber(getChip()) >= 90u;
+  return parseNumber(getChip()) >= 90u;
 }
 
 bool CudaTargetAttr::hasClusters() const {
-  return getChipNumber(getChip()) >= 90u;
+  return parseNumber(getChip()) >= 90u;
+}
+
+bool CudaTargetAttr::hasWarpgroups() const { return getChip() == "sm_90a"; }
+
+bool CudaTargetAttr::convertsFloat8() const {
+  return parseNumber(getChip()) >= 90u;
 }
 
 LogicalResult
 CudaTargetAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                        StringRef chip, int64_t multiprocessors,
                        int64_t memory) {
-  std::optional<unsigned> number = getChipNumber(chip);
+  std::optional<unsigned> number = parseNumber(chip);
   if (!number || *number < 80 || *number > 999)
     return emitError() << "cuda_target: chip must be sm_80 or later, as in "
                           "sm_90a, found '"

@@ -177,6 +177,10 @@ Operation *findFloat8Arithmetic(KernelOp kernel);
 /// Whether `from` becomes `to` by kf.broadcast, their element types apart.
 bool isBroadcastable(RankedTensorType from, RankedTensorType to);
 
+/// Whether `append` stores what `attention` reads of the step's own rows: in
+/// its layer, by the same positions, sequences and table.
+bool isAppendFor(KVAppendOp append, CacheAttentionInterface attention);
+
 /// The module's attribute that says what it is compiled for.
 constexpr StringLiteral kTargetAttrName = "kf.target";
 /// The target of the module that `op` is or is in; null, with a diagnostic,

@@ -33,6 +33,11 @@ def KF_TargetAttrInterface : AttrInterface<"TargetAttrInterface"> {
       "::mlir::kf::FusionRules", "getFusionRules", (ins "int64_t":$rows), "",
       [{ return {}; }]>,
     InterfaceMethod<[{
+        Whether a kernel of attention may have, before it, the append of what it
+        reads of the step's own rows.
+      }],
+      "bool", "appendsInAttention", (ins), "", [{ return false; }]>,
+    InterfaceMethod<[{
         Adds passes over functions that divide ops into parts which this target
         computes in kernels of their own. Functions without `kf.max_tokens` have
         up to `max_tokens`.

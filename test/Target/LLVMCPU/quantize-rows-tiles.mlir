@@ -79,4 +79,16 @@ func.func @rounded(%x: tensor<?x1024xbf16>) -> tensor<?x1024xbf16> attributes {k
   return %0 : tensor<?x1024xbf16>
 }
 
+// Panels that a person chose, of more columns than two tiles have, are
+// multiplied in bytes.
+// CHECK-LABEL: func.func @wide_panels(
+// CHECK-NOT:     arith.truncf
+// CHECK:         kf.quantize_rows
+// CHECK:         return
+func.func @wide_panels(%x: tensor<?x1024xf32>) -> tensor<?x2048xf32> attributes {kf.max_tokens = 512 : i64} {
+  %w = kf.weight ["w"] : tensor<2048x1024x!kf.quant<q4_0>, #kf.layout<panel = 64>>
+  %0 = kf.matmul %x, %w : tensor<?x1024xf32>, tensor<2048x1024x!kf.quant<q4_0>, #kf.layout<panel = 64>>
+  return %0 : tensor<?x2048xf32>
+}
+
 }

@@ -1,0 +1,226 @@
+//===- StreamRows.cpp - Rows of x that are split for matrix units ---------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// How #kf.stream brings rows of x to workgroup memory: as two numbers of 16
+// bits each, in the order in which lanes multiply them, with sums of squares
+// where a norm scales the rows, and sums of x where the weight's blocks want
+// some.
+//
+//===----------------------------------------------------------------------===//
+
+#include "StreamMatmulEmitter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::kf;
+
+/// Splits a chunk's columns of all rows into the two parts, in the order of
+/// the right operand: [pairs of tiles][parts][rows][4] vectors, of which each
+/// has words of columns 2 t, 2 t + 8, 2 t + 16 and 2 t + 24; where the weight
+/// has codes of 8 bits or less, of 4 t, 4 t + 2, 4 t + 16 and 4 t + 18.
+void StreamMatmulEmitter::stageX(Value round, Value slice) {
+  // Loads of some vectors are under way at a time.
+  const int64_t units = stream.chunkColumns() / perUnit;
+  const int64_t threads = stream.threads(), lanes = StreamShape::lanes;
+  const int64_t most =
+      std::clamp<int64_t>(stream.rows * units / threads, 1, norm ? 2 : 4);
+  Value count = e.scaled(rows, units);
+  // Lanes of a warp go together.
+  if (units % lanes != 0)
+    count = e.scaled(e.ceilDiv(count, lanes), lanes);
+  e.loop(e.thread, count, e.index(most * threads), {},
+         [&](Value first, ValueRange) -> SmallVector<Value> {
+           SmallVector<XUnit> all;
+           for (int64_t i = 0; i < most; ++i) {
+             Value number = e.add(first, e.index(i * threads));
+             if (i > 0) // else once more what is there
+               number = e.select(e.isLess(number, count), number, first);
+             all.push_back(loadUnit(number, units, round, slice));
+           }
+           for (XUnit &unit : all)
+             storeUnit(unit);
+           return {};
+         });
+}
+
+StreamMatmulEmitter::XUnit StreamMatmulEmitter::loadUnit(Value number,
+                                                         int64_t units,
+                                                         Value round,
+                                                         Value slice) {
+  XUnit unit;
+  unit.row = e.div(number, units);
+  if (units % StreamShape::lanes != 0)
+    unit.row =
+        e.select(e.isLess(unit.row, rows), unit.row, e.sub(rows, e.index(1)));
+  Value inRow = e.rem(number, units);
+  unit.pair = e.div(inRow, 4);
+  unit.inPair = e.rem(inRow, 4);
+  // Where the pair is in K.
+  Value inChunk = e.scaled(unit.pair, StreamShape::pairColumns);
+  Value column = e.add(e.scaled(slice, stream.chunkColumns()), inChunk);
+  if (stream.rounds() > 1) {
+    Value step = e.add(e.scaled(slice, stream.chunkSteps),
+                       e.div(inChunk, stream.roundColumns()));
+    Value ofShare = e.add(e.scaled(round, stream.roundColumns()),
+                          e.rem(inChunk, stream.roundColumns()));
+    column =
+        e.add(e.scaled(step, stream.warps * stream.stepColumns()), ofShare);
+  }
+  unit.line = e.div(column, stream.lineColumns());
+  column = e.add(column, e.scaled(unit.inPair, hasQuads() ? 4 : 2));
+  unit.squares = e.f32(0.0);
+  for (int64_t i = 0; i < 4; ++i) {
+    const int64_t offset = hasQuads() ? 16 * (i / 2) + 2 * (i % 2) : 8 * i;
+    for (int64_t k = offset; k < offset + 2; ++k)
+      unit.values.push_back(
+          loadColumn(unit.row, e.add(column, e.index(k)), unit.squares));
+  }
+  return unit;
+}
+
+/// Column `k` of a row of x, 0 past the end; without its norm's scale, and
+/// `squares` grows by its square before the norm's weight.
+Value StreamMatmulEmitter::loadColumn(Value row, Value k,
+                                      Value &squaresOfUnit) {
+  Value isInside;
+  if (stream.paddedColumns() != extent) {
+    isInside = e.isLess(k, e.index(extent));
+    k = e.select(isInside, k, e.index(0));
+  }
+  Value value = norm ? e.load(norm.getX(), {row, k}, 0) : loadX(row, k);
+  if (isInside)
+    value = e.select(isInside, value, e.f32(0.0));
+  if (!norm)
+    return value;
+  squaresOfUnit = e.add(squaresOfUnit, e.mul(value, value));
+  Value weight = e.load(norm.getWeight(), k, 0);
+  Value product = e.mul(value, weight);
+  return isInside ? e.select(isInside, product, e.f32(0.0)) : product;
+}
+
+void StreamMatmulEmitter::storeUnit(const XUnit &unit) {
+  SmallVector<Value> high, low;
+  SmallVector<Value> parts = {e.f32(0.0), e.f32(0.0)};
+  for (int64_t i = 0; i < 4; ++i) {
+    Value first = unit.values[2 * i], second = unit.values[2 * i + 1];
+    if (blockTiles) {
+      parts[i / 2] = e.add(parts[i / 2], e.add(first, second));
+      if (double scale = blockTiles->scaleOfPair(i); scale != 1) {
+        first = e.mul(first, e.f32(scale));
+        second = e.mul(second, e.f32(scale));
+      }
+    }
+    auto [rounded, rest] = split(first, second);
+    high.push_back(rounded);
+    low.push_back(rest);
+  }
+  Value place =
+      e.add(e.scaled(e.add(e.scaled(unit.pair, 2 * stream.rows), unit.row), 4),
+            unit.inPair);
+  storeWords(high, place);
+  storeWords(low, e.add(place, e.index(stream.rows * 4)));
+  if (blockTiles)
+    blockTiles->storeSums(unit.pair, unit.row, parts);
+  if (stream.hasSquares)
+    storeSquares(unit);
+}
+
+void StreamMatmulEmitter::storeWords(ArrayRef<Value> words, Value place) {
+  Value vector = vector::FromElementsOp::create(
+      b, loc, VectorType::get({4}, b.getI32Type()), words);
+  memref::StoreOp::create(b, loc, vector, xMemory, place);
+}
+
+/// Two numbers in one word: rounded, and what that leaves.
+std::pair<Value, Value> StreamMatmulEmitter::split(Value first, Value second) {
+  const bool isHalf = element.isF16();
+  if (isHalf) {
+    first = e.mul(first, e.f32(halfScale));
+    second = e.mul(second, e.f32(halfScale));
+  }
+  Value rounded = code.pack(element, first, second);
+  auto [low, high] = widen(rounded);
+  auto rest = [&](Value value, Value rounded) -> Value {
+    Value left = e.sub(value, rounded);
+    // Infinities leave nothing.
+    Value isFinite = arith::CmpFOp::create(
+        b, loc, arith::CmpFPredicate::OLT, math::AbsFOp::create(b, loc, left),
+        e.f32(std::numeric_limits<double>::infinity()));
+    left = e.select(isFinite, left, e.f32(0.0));
+    return isHalf ? e.mul(left, e.f32(restScale)) : left;
+  };
+  return {rounded, code.pack(element, rest(first, low), rest(second, high))};
+}
+
+std::pair<Value, Value> StreamMatmulEmitter::widen(Value rounded) {
+  if (element.isF16()) {
+    Value pair =
+        LLVM::BitcastOp::create(b, loc, VectorType::get({2}, element), rounded);
+    auto at = [&](int64_t i) -> Value {
+      Value half = vector::ExtractOp::create(b, loc, pair, i);
+      return arith::ExtFOp::create(b, loc, b.getF32Type(), half);
+    };
+    return {at(0), at(1)};
+  }
+  auto float32 = [&](Value bits) -> Value {
+    return arith::BitcastOp::create(b, loc, b.getF32Type(), bits);
+  };
+  return {float32(arith::ShLIOp::create(b, loc, rounded, e.word(16))),
+          float32(arith::AndIOp::create(b, loc, rounded,
+                                        e.word(int64_t(0xffff0000))))};
+}
+
+/// Adds what the lanes have that share a line of a row.
+void StreamMatmulEmitter::storeSquares(const XUnit &unit) {
+  const int64_t sharing = stream.lineColumns() / perUnit;
+  Value sum = addLanes(unit.squares, sharing);
+  e.ifThen(e.isLess(e.rem(lane, sharing), e.index(1)), [&] {
+    memref::StoreOp::create(
+        b, loc, sum, squares,
+        e.add(e.scaled(unit.row, stream.squares()), unit.line));
+  });
+}
+
+/// The scale of each row, as rowStatistics() has it; a warp for each.
+void StreamMatmulEmitter::emitScales() {
+  constexpr int64_t lanes = StreamShape::lanes;
+  e.forThreads(e.scaled(rows, lanes), [&](Value number) {
+    Value row = e.div(number, lanes), sum = e.f32(0.0);
+    for (int64_t at = 0; at < stream.squares(); at += lanes) {
+      Value line = e.add(lane, e.index(at));
+      Value isInside;
+      if (stream.squares() - at < lanes) {
+        isInside = e.isLess(line, e.index(stream.squares()));
+        line = e.select(isInside, line, e.index(0));
+      }
+      Value part = memref::LoadOp::create(
+          b, loc, squares, e.add(e.scaled(row, stream.squares()), line));
+      sum = e.add(sum, isInside ? e.select(isInside, part, e.f32(0.0)) : part);
+    }
+    sum = addLanes(sum, lanes);
+    Value mean = e.mul(sum, e.f32(1.0 / static_cast<double>(extent)));
+    Value root = math::SqrtOp::create(
+        b, loc, e.add(mean, e.f32(norm.getEps().convertToDouble())));
+    Value scale = arith::DivFOp::create(b, loc, e.f32(1.0), root);
+    e.ifThen(e.isLess(lane, e.index(1)),
+             [&] { memref::StoreOp::create(b, loc, scale, scales, row); });
+  });
+}
+
+/// The sum of `count` lanes, a power of two.
+Value StreamMatmulEmitter::addLanes(Value sum, int64_t count) {
+  return code.combineLanes(sum, 0, llvm::Log2_64(count),
+                           [&](Value x, Value y) { return e.add(x, y); });
+}

@@ -1,0 +1,237 @@
+//===- StreamSchedules.cpp - Schedules of products of few rows ------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "StreamSchedules.h"
+
+#include "kf/Conversion/KernelShape.h"
+#include "kf/Target/Common/GpuSchedules.h"
+
+using namespace mlir;
+using namespace mlir::kf;
+
+namespace {
+
+/// Columns of 16 rows that a warp holds, or as many of fewer.
+constexpr int64_t heldColumns = 256;
+/// Warps of a workgroup that holds rows.
+constexpr int64_t mostHeldWarps = 16;
+/// Workgroup memory that #kf.stream does with where it can have as much.
+constexpr int64_t streamMemory = 48 * 1024;
+
+class StreamPolicy {
+public:
+  StreamPolicy(KernelOp kernel, MatmulOp op, const GpuLimits &limits,
+               int64_t rows)
+      : kernel(kernel), op(op), limits(limits), rows(rows) {
+    auto w = cast<RankedTensorType>(op.getW().getType());
+    tile = *getFragmentTile(w.getElementType());
+    extent = w.getShape().back();
+    hasBlocks = isa<QuantType>(w.getElementType());
+    ofBlock = ::kf::FragmentTile::rows / (op.getGlu() ? 2 : 1);
+    blocks = llvm::divideCeil(
+        cast<RankedTensorType>(op.getType()).getDimSize(1), ofBlock);
+  }
+
+  StreamScheduleAttr select() {
+    if (holdsRows(op, rows))
+      return selectHeld();
+    if (rows > 8 && limits.memory <= streamMemory)
+      rows = llvm::divideCeil(rows, 2);
+    if (rows <= StreamShape::mostSplitRows)
+      if (StreamScheduleAttr whole = selectWhole())
+        return whole;
+    return selectParts();
+  }
+
+private:
+  //===--- Rows that are split --------------------------------------------===//
+
+  static constexpr int64_t warps = 8;
+
+  /// Tiles of a step. Sums depend on them, so that they are the same for all
+  /// rows that are multiplied as two numbers.
+  int64_t tiles() const {
+    return hasBlocks ? 1 : limits.memory >= 2 * streamMemory ? 4 : 2;
+  }
+
+  StreamScheduleAttr get(int64_t width, int64_t stages, int64_t reduction) {
+    return StreamScheduleAttr::get(kernel.getContext(), {rows, width * ofBlock},
+                                   warps, tiles(), stages, reduction);
+  }
+  FailureOr<KernelShape> shapeOf(StreamScheduleAttr schedule) {
+    return getKernelShape(kernel, schedule, nullptr);
+  }
+  bool fits(StreamScheduleAttr schedule, int64_t budget) {
+    auto shape = shapeOf(schedule);
+    return succeeded(shape) && shape->workgroupBytes <= budget;
+  }
+
+  int64_t groupsOf(int64_t width) const {
+    return llvm::divideCeil(blocks, width);
+  }
+
+  /// Row blocks of a workgroup where multiprocessors have several, one after
+  /// the other.
+  SmallVector<int64_t> findWidths() const {
+    SmallVector<int64_t> widths;
+    for (int64_t each : {1, 2, 3, 4, 6, 8, 12, 16})
+      widths.push_back(llvm::divideCeil(blocks, each * limits.multiprocessors));
+    widths.push_back(1);
+    llvm::erase_if(widths, [&](int64_t width) {
+      return groupsOf(width) > groupsPerDimension;
+    });
+    return widths;
+  }
+
+  /// The same where all are there at once, one or two for each multiprocessor:
+  /// what leaves the least to the one that has most, and then the fewest.
+  SmallVector<int64_t> findResidentWidths() const {
+    const int64_t multiprocessors = limits.multiprocessors;
+    auto mostOf = [&](int64_t width) -> int64_t {
+      return llvm::divideCeil(groupsOf(width), multiprocessors) * width;
+    };
+    SmallVector<int64_t> widths;
+    for (int64_t width = llvm::divideCeil(blocks, 2 * multiprocessors);
+         groupsOf(width) > multiprocessors; ++width)
+      widths.push_back(width);
+    widths.push_back(llvm::divideCeil(blocks, multiprocessors));
+    llvm::sort(widths, [&](int64_t one, int64_t other) {
+      return std::pair(mostOf(one), one) < std::pair(mostOf(other), other);
+    });
+    return widths;
+  }
+
+  /// Whole rows of x in workgroup memory: two workgroups for each
+  /// multiprocessor with half its memory each, or one that takes more. Where it
+  /// has one and room for two, those of the next kernel, which begins early,
+  /// would come in pairs to some.
+  StreamScheduleAttr selectWhole() {
+    const int64_t memory = limits.memory;
+    const int64_t half = memory > streamMemory ? memory / 2 - 512 : memory;
+    for (int64_t width : findResidentWidths())
+      if (groupsOf(width) > limits.multiprocessors) {
+        for (int64_t stages : {4, 3, 2})
+          if (auto schedule = get(width, stages, 0); fits(schedule, half))
+            return schedule;
+      } else {
+        for (int64_t stages : {4, 5, 6, 8})
+          if (auto schedule = get(width, stages, 0);
+              fits(schedule, memory) && !fits(schedule, half))
+            return schedule;
+      }
+    for (int64_t width : findWidths())
+      for (int64_t stages : {4, 3, 2})
+        if (auto schedule = get(width, stages, 0); fits(schedule, memory))
+          return schedule;
+    return {};
+  }
+
+  /// Parts of rows, as few as fit, which are a multiple of what all warps take.
+  StreamScheduleAttr selectParts() {
+    const int64_t unit = tiles() * tile.columns;
+    const int64_t steps = llvm::divideCeil(extent, warps * unit);
+    const SmallVector<int64_t> widths = findWidths();
+    for (int64_t stages : {4, 3, 2})
+      for (int64_t width : widths) {
+        auto shape = shapeOf(get(width, stages, warps * unit));
+        if (failed(shape))
+          continue;
+        const int64_t shares = shape->stream->sharesAtOnce();
+        for (int64_t slices = 1; slices <= steps; ++slices)
+          if (auto schedule =
+                  get(width, stages,
+                      llvm::divideCeil(steps, slices) * shares * unit);
+              fits(schedule, limits.memory))
+            return schedule;
+      }
+    return {};
+  }
+
+  //===--- Rows that are held ---------------------------------------------===//
+
+  /// Of rows of 16 bits, which warps hold: one workgroup for each
+  /// multiprocessor, with as few slices of K as registers allow; or two, where
+  /// they take no more than half of it.
+  StreamScheduleAttr selectHeld() {
+    const int64_t multiprocessors = limits.multiprocessors;
+    const int64_t most = rows > 8 ? heldColumns : 2 * heldColumns;
+    struct Division {
+      int64_t warps, columns;
+      double cost;
+    };
+    SmallVector<Division> divisions;
+    const int64_t least = std::max(tile.columns, heldColumns / 2);
+    for (int64_t warps = mostHeldWarps; warps > 0; --warps)
+      for (int64_t columns = most; columns >= least; columns /= 2) {
+        const int64_t slices = llvm::divideCeil(extent, warps * columns);
+        // What is read past the end, what it costs to read x, and warps that
+        // there could be more of.
+        const double padded = static_cast<double>(slices * warps * columns);
+        divisions.push_back(
+            {warps, columns,
+             padded * (1 + 0.04 * static_cast<double>(slices) +
+                       0.02 * static_cast<double>(mostHeldWarps - warps))});
+      }
+    llvm::sort(divisions, [](const Division &one, const Division &two) {
+      return std::tie(one.cost, two.warps) < std::tie(two.cost, one.warps);
+    });
+    const int64_t half =
+        limits.memory > streamMemory ? limits.memory / 2 - 512 : 0;
+    // Of wide weights on little memory, narrower workgroups, whose sums fit.
+    for (int64_t each : {1, 2, 4, 8})
+      for (const Division &division : divisions)
+        for (int64_t stages : {4, 3, 2}) {
+          const int64_t tiles =
+              std::max<int64_t>(heldColumns / 4 / tile.columns, 1);
+          auto getHeld = [&](int64_t groups) {
+            int64_t width =
+                std::max(llvm::divideCeil(blocks, groups),
+                         llvm::divideCeil(blocks, groupsPerDimension));
+            return StreamScheduleAttr::get(
+                kernel.getContext(), {rows, width * ofBlock}, division.warps,
+                tiles, stages, division.warps * division.columns);
+          };
+          auto bytesOf = [&](StreamScheduleAttr schedule) {
+            auto shape = shapeOf(schedule);
+            return failed(shape) ? INT64_MAX : shape->workgroupBytes;
+          };
+          if (auto two = getHeld(2 * each * multiprocessors);
+              division.warps <= mostHeldWarps / 2 && blocks > multiprocessors &&
+              bytesOf(two) <= half)
+            return two;
+          if (auto one = getHeld(each * multiprocessors);
+              bytesOf(one) <= limits.memory)
+            return one;
+        }
+    return {};
+  }
+
+  KernelOp kernel;
+  MatmulOp op;
+  const GpuLimits &limits;
+  int64_t rows;
+  ::kf::FragmentTile tile; // of the weight
+  int64_t extent = 0;      // K
+  bool hasBlocks = false;  // the weight
+  int64_t ofBlock = 0;     // columns of a row block
+  int64_t blocks = 0;      // row blocks
+};
+
+} // namespace
+
+StreamScheduleAttr mlir::kf::selectStreamSchedule(KernelOp kernel, MatmulOp op,
+                                                  const GpuLimits &limits,
+                                                  int64_t tokens) {
+  auto type = cast<RankedTensorType>(op.getType());
+  auto w = cast<RankedTensorType>(op.getW().getType());
+  const int64_t rows = type.isDynamicDim(0) ? tokens : type.getDimSize(0);
+  if (!limits.mma || !hasFragments(w) || rows > kGpuFewRows ||
+      w.getElementType().isF32() || op.getScales())
+    return {};
+  return StreamPolicy(kernel, op, limits, rows).select();
+}

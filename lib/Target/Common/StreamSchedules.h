@@ -1,0 +1,27 @@
+//===- StreamSchedules.h - Schedules of products of few rows ----*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_LIB_TARGET_COMMON_STREAMSCHEDULES_H
+#define KF_LIB_TARGET_COMMON_STREAMSCHEDULES_H
+
+#include "kf/Target/Common/GpuSupport.h"
+
+namespace mlir::kf {
+
+/// Workgroups along a dimension: half of what every device allows.
+inline constexpr int64_t groupsPerDimension = 32768;
+
+/// The `#kf.stream` for `kernel`, whose product `op` has up to `tokens` rows;
+/// null where another schedule is better or has to do.
+StreamScheduleAttr selectStreamSchedule(KernelOp kernel, MatmulOp op,
+                                        const GpuLimits &limits,
+                                        int64_t tokens);
+
+} // namespace mlir::kf
+
+#endif // KF_LIB_TARGET_COMMON_STREAMSCHEDULES_H
