@@ -20,6 +20,15 @@ using namespace kf;
 
 namespace {
 
+/// Bytes of memory that weights share, where there are so many of them.
+constexpr uint64_t kSlabBytes = uint64_t(1) << 30;
+
+/// What a weight of `bytes` takes of it.
+int64_t aligned(int64_t bytes) {
+  return (bytes + KF_BUFFER_ALIGNMENT - 1) / KF_BUFFER_ALIGNMENT *
+         KF_BUFFER_ALIGNMENT;
+}
+
 /// A string that two specifications share only if they are equal.
 std::string keyOf(const WeightSpec &spec) {
   std::string key;
@@ -99,17 +108,18 @@ WeightStore::getEach(std::span<const WeightSpec> specs,
   std::vector<std::string> keys;
   std::map<std::string, int64_t> missing; // bytes, by key
   missingBytes = 0;
+  uint64_t all = 0, done = 0;
   for (const WeightSpec &spec : specs) {
     const std::string &key = keys.emplace_back(keyOf(spec));
     if (buffers.count(key) || missing.count(key))
       continue;
     KF_ASSIGN_OR_RETURN(const int64_t bytes, spec.packedBytes());
     missing.emplace(key, bytes);
-    if (__builtin_add_overflow(missingBytes, bytes, &missingBytes))
+    all += static_cast<uint64_t>(bytes);
+    if (bytes > INT64_MAX - KF_BUFFER_ALIGNMENT ||
+        __builtin_add_overflow(missingBytes, aligned(bytes), &missingBytes))
       missingBytes = INT64_MAX;
   }
-  const uint64_t all = static_cast<uint64_t>(missingBytes);
-  uint64_t done = 0;
   auto tell = [&] {
     if (onProgress && all)
       onProgress(done, all);
@@ -135,6 +145,7 @@ WeightStore::getEach(std::span<const WeightSpec> specs,
         break;
       }
       made.push_back(keys[i]);
+      missingBytes -= aligned(bytes);
       found = buffers.emplace(keys[i], buffer.take()).first;
       totalBytes += found->second->size();
       done += static_cast<uint64_t>(bytes);
@@ -176,6 +187,38 @@ Result<bool> WeightStore::isInHostMemory() {
   return *hostMemory;
 }
 
+Result<bool> WeightStore::sharesMemory() {
+  alignas(KF_BUFFER_ALIGNMENT) static const std::byte
+      probed[KF_BUFFER_ALIGNMENT] = {};
+  KF_ASSIGN_OR_RETURN(const bool isHost, isInHostMemory());
+  if (!isHost)
+    return false;
+  if (!sharing) {
+    KF_ASSIGN_OR_RETURN(std::unique_ptr<Buffer> probe,
+                        device.wrap(probed, sizeof(probed)));
+    sharing = probe->hostPointer() == probed;
+  }
+  return *sharing;
+}
+
+/// The next `bytes` bytes of a slab, which are taken when there is a buffer of
+/// them.
+Result<std::span<std::byte>> WeightStore::takeRoom(uint64_t bytes) {
+  if (slabs.empty() || slabUsed > slabs.back().size() ||
+      slabs.back().size() - slabUsed < bytes) {
+    const uint64_t wanted =
+        std::min(static_cast<uint64_t>(missingBytes), kSlabBytes);
+    Result<AlignedBuffer> slab =
+        AlignedBuffer::allocate(std::max(bytes, wanted));
+    if (!slab.ok() && bytes < wanted)
+      slab = AlignedBuffer::allocate(bytes);
+    KF_RETURN_IF_ERROR(slab.status());
+    slabs.push_back(slab.take());
+    slabUsed = 0;
+  }
+  return slabs.back().span().subspan(slabUsed, bytes);
+}
+
 Result<std::unique_ptr<Buffer>> WeightStore::make(const WeightSpec &spec,
                                                   int64_t bytes) {
   if (!source)
@@ -201,6 +244,16 @@ Result<std::unique_ptr<Buffer>> WeightStore::make(const WeightSpec &spec,
 
 Result<std::unique_ptr<Buffer>> WeightStore::pack(const WeightSpec &spec,
                                                   int64_t bytes) {
+  KF_ASSIGN_OR_RETURN(const bool isShared, sharesMemory());
+  if (isShared) {
+    KF_ASSIGN_OR_RETURN(std::span<std::byte> room,
+                        takeRoom(static_cast<uint64_t>(bytes)));
+    KF_RETURN_IF_ERROR(packWeightInto(spec, *source, room, packing));
+    KF_ASSIGN_OR_RETURN(std::unique_ptr<Buffer> buffer,
+                        device.wrap(room.data(), room.size()));
+    slabUsed += static_cast<uint64_t>(aligned(bytes));
+    return buffer;
+  }
   KF_ASSIGN_OR_RETURN(std::unique_ptr<Buffer> buffer, device.allocate(bytes));
   if (void *memory = buffer->hostPointer()) {
     KF_RETURN_IF_ERROR(packWeightInto(

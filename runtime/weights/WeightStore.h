@@ -9,6 +9,7 @@
 #ifndef KF_RUNTIME_WEIGHTS_WEIGHTSTORE_H
 #define KF_RUNTIME_WEIGHTS_WEIGHTSTORE_H
 
+#include "runtime/core/AlignedBuffer.h"
 #include "runtime/devices/Device.h"
 #include "runtime/weights/WeightPacking.h"
 #include "runtime/weights/WeightSource.h"
@@ -67,7 +68,9 @@ private:
                                         const Progress &onProgress);
   Result<std::unique_ptr<Buffer>> make(const WeightSpec &spec, int64_t bytes);
   Result<std::unique_ptr<Buffer>> pack(const WeightSpec &spec, int64_t bytes);
+  Result<std::span<std::byte>> takeRoom(uint64_t bytes);
   Result<bool> isInHostMemory();
+  Result<bool> sharesMemory();
   Status finishUploads(std::span<const std::string> keys);
 
   Device &device;
@@ -75,11 +78,17 @@ private:
   PackOptions packing;
   Progress progress;
   std::optional<bool> hostMemory; ///< whether the device's is the host's
+  std::optional<bool> sharing;    ///< whether it wraps memory without a copy
+  /// Where weights lie one behind the other, if it does. Huge pages have few
+  /// ends then, and lines that are prefetched behind the end of a weight are
+  /// those that the next kernel begins with.
+  std::vector<AlignedBuffer> slabs;
+  uint64_t slabUsed = 0; ///< bytes of the last one
   std::map<std::string, std::unique_ptr<Buffer>> buffers; ///< by keyOf(spec)
   /// For what the host cannot write; null unless weights are on their way. It
   /// waits for them when it goes, before the buffers do.
   std::unique_ptr<WeightUploader> uploader;
-  int64_t missingBytes = 0;    ///< of all weights that a call makes
+  int64_t missingBytes = 0;    ///< of the weights that a call still makes
   std::set<std::string> bound; ///< tensors that buffers refer to
   uint64_t totalBytes = 0;
   double packSeconds = 0;

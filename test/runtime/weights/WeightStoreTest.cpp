@@ -46,8 +46,9 @@ TEST(WeightStore, PacksEachWeightOnce) {
     EXPECT_EQ(device.wraps, shared ? 2 : 0);
     WeightSpec unaligned = plain;
     unaligned.names = {"unaligned"};
-    ASSERT_TRUE(store.get(unaligned).ok());
-    EXPECT_EQ(device.wraps, shared ? 2 : 0);
+    auto copied = store.get(unaligned);
+    ASSERT_TRUE(copied.ok());
+    EXPECT_NE((*copied)->hostPointer(), source.tensors["unaligned"].data);
 
     WeightSpec panels = plain;
     panels.layout.kind = WeightLayout::Kind::Panels;
@@ -250,6 +251,51 @@ TEST(WeightStore, BindsBlocksAtAnyByte) {
   ASSERT_TRUE(buffer.ok()) << buffer.message();
   EXPECT_EQ((*buffer)->hostPointer(), bytes + 1);
   EXPECT_EQ(source.releases.count("w"), 0u);
+}
+
+/// What is packed lies one behind the other, and is wrapped there.
+TEST(WeightStore, PacksSideBySide) {
+  for (bool shared : {true, false}) {
+    FakeDevice device(shared);
+    FakeSource source;
+    std::vector<float> values(1 << 18);
+    std::vector<WeightSpec> specs(3);
+    for (size_t i = 0; i < specs.size(); ++i) {
+      const int64_t rows = 1000 + static_cast<int64_t>(i);
+      specs[i].names = {"w" + std::to_string(i)};
+      specs[i].shape = {rows, 31};
+      specs[i].layout.kind = WeightLayout::Kind::Panels;
+      specs[i].layout.panel = 2;
+      for (int64_t at = 0; at < rows * 31; ++at)
+        values[at] = static_cast<float>(at);
+      source.tensors[specs[i].names[0]] = {DataType::F32,
+                                           {rows, 31},
+                                           values.data(),
+                                           static_cast<uint64_t>(rows) * 124};
+    }
+    WeightStore store(device, &source);
+    auto all = store.getAll(std::span(specs).first(2));
+    ASSERT_TRUE(all.ok()) << all.message();
+    // A missing tensor takes no room, and what comes later has room of its own.
+    WeightSpec missing = specs[2];
+    missing.names = {"none"};
+    EXPECT_FALSE(store.get(missing).ok());
+    auto last = store.get(specs[2]);
+    ASSERT_TRUE(last.ok()) << last.message();
+    for (Buffer *buffer : {(*all)[0], (*all)[1], *last}) {
+      float first[4];
+      ASSERT_TRUE(
+          test::readAndWait(device, *buffer, 0, first, sizeof(first)).ok());
+      EXPECT_EQ(std::vector<float>(first, first + 4),
+                (std::vector<float>{0, 31, 1, 32}));
+    }
+    if (!shared)
+      continue;
+    auto *begin = static_cast<std::byte *>((*all)[0]->hostPointer());
+    auto *next = static_cast<std::byte *>((*all)[1]->hostPointer());
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(begin) % KF_BUFFER_ALIGNMENT, 0u);
+    EXPECT_EQ(next - begin, 124032); // 124000, aligned
+  }
 }
 
 /// Memory for copies is no more than what there is to copy.
