@@ -66,6 +66,7 @@ private:
 
   /// `count` units from unit `u` on; a power of two.
   void quantizeUnits(Value u, int64_t count) {
+    prefetch(u, count);
     SmallVector<Value> values, largest;
     // As integers, magnitudes are in the same order, and a NaN is the largest.
     auto larger = [&](Value one, Value other) -> Value {
@@ -91,6 +92,24 @@ private:
     vector::StoreOp::create(b, loc, scale.inverse, factors, zero);
     vector::StoreOp::create(b, loc, mask, masks, zero);
     round(u, count, values);
+  }
+
+  /// Prefetches as many elements of an argument as the units have, behind them:
+  /// in the next page where it matters, before which hardware stops.
+  void prefetch(Value u, int64_t count) {
+    constexpr int64_t aheadBytes = 4096, lineBytes = 64;
+    SmallVector<Value> at;
+    Value memref = e.sourceMemref(x, at);
+    if (!memref)
+      return;
+    int64_t bits = cast<MemRefType>(memref.getType()).getElementTypeBitWidth();
+    Value first = e.add(at[1], column(u, 8 * aheadBytes / bits));
+    for (int64_t bytes = 0; bytes < count * unit * bits / 8; bytes += lineBytes)
+      memref::PrefetchOp::create(
+          b, loc, memref,
+          ValueRange{e.add(at[0], row),
+                     e.add(first, e.index(8 * bytes / bits))},
+          /*isWrite=*/false, /*localityHint=*/3, /*isDataCache=*/true);
   }
 
   /// Codes of the units' `values`, and the sums of their groups.

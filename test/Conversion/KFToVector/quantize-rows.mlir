@@ -8,6 +8,7 @@
 // CHECK:         %[[MASKS:.*]] = memref.view {{.*}} to memref<8xi32>
 // CHECK:         %[[FACTORS:.*]] = memref.view {{.*}} to memref<8xf32>
 // CHECK:         math.sqrt
+// CHECK-NOT:     memref.prefetch
 // CHECK-COUNT-2: arith.maxsi %{{.*}} : vector<16xi32>
 // CHECK-NEXT:    vector.shuffle %{{.*}} [0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23]
 // CHECK-NEXT:    vector.shuffle %{{.*}} [8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31]
@@ -39,10 +40,15 @@ kf.kernel @rows(%x: tensor<?x64xf32>, %g: tensor<64xf32>) -> (tensor<?x64xi8>, t
 
 // -----
 
-// 8 units at once, two times; then 2 and 1. A sum for each 16 elements.
+// 8 units at once, two times; then 2 and 1. A sum for each 16 elements. Lines of
+// an argument are prefetched, 1024 elements ahead.
 // CHECK-LABEL: func.func @left_over(
-// CHECK-SAME:    %{{.*}}: memref<?x608xf32>, %[[C:.*]]: memref<?x608xi8> {llvm.noalias}, %[[S:.*]]: memref<?x19xf32> {llvm.noalias}, %[[T:.*]]: memref<?x38xi32> {llvm.noalias}
+// CHECK-SAME:    %[[X:.*]]: memref<?x608xf32>, %[[C:.*]]: memref<?x608xi8> {llvm.noalias}, %[[S:.*]]: memref<?x19xf32> {llvm.noalias}, %[[T:.*]]: memref<?x38xi32> {llvm.noalias}
 // CHECK:          scf.for %{{.*}} = %{{.*}} to %c16{{[_0-9]*}} step %c8
+// CHECK:            %[[AHEAD:.*]] = arith.constant 1024 : index
+// CHECK-NEXT:       arith.addi %{{.*}}, %[[AHEAD]]
+// CHECK-COUNT-16:   memref.prefetch %[[X]]{{.*}}, read, locality<3>, data
+// CHECK-NOT:        memref.prefetch
 // CHECK:            vector.store %{{.*}}, %[[S]]{{.*}} vector<8xf32>
 // CHECK-COUNT-16:   vector.store %{{.*}}, %[[C]]
 // CHECK:            vector.store %{{.*}}, %[[T]]{{.*}} vector<16xi32>
