@@ -52,20 +52,21 @@ Value mlir::kf::roundToCodes(TileEmitter &e, Value x) {
 RowScale mlir::kf::rowScale(TileEmitter &e, Value largest) {
   OpBuilder &b = e.b;
   Location loc = e.loc;
+  auto number = [&](double value) { return constantLike(e, largest, value); };
   Value isZero = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT,
-                                       largest, e.f32(::kf::kLeastOfBlock));
+                                       largest, number(::kf::kLeastOfBlock));
   Value scale =
-      e.select(isZero, e.f32(0.0), e.mul(largest, e.f32(1.0 / kLargestCode)));
+      e.select(isZero, number(0.0), e.mul(largest, number(1.0 / kLargestCode)));
   Value inverse =
-      e.select(isZero, e.f32(0.0),
-               arith::DivFOp::create(b, loc, e.f32(kLargestCode), largest));
+      e.select(isZero, number(0.0),
+               arith::DivFOp::create(b, loc, number(kLargestCode), largest));
   // inf / inf and NaN: nothing to round.
   Value isFinite =
       arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, largest,
-                            e.f32(std::numeric_limits<float>::infinity()));
-  inverse = e.select(isFinite, inverse, e.f32(0.0));
-  scale =
-      e.select(isFinite, scale, e.f32(std::numeric_limits<float>::quiet_NaN()));
+                            number(std::numeric_limits<float>::infinity()));
+  inverse = e.select(isFinite, inverse, number(0.0));
+  scale = e.select(isFinite, scale,
+                   number(std::numeric_limits<float>::quiet_NaN()));
   return {scale, inverse, isFinite};
 }
 

@@ -32,14 +32,15 @@ CodeScale codeScale(TileEmitter &emitter, Value largest);
 /// halves away from zero, the smallest code for NaN. A scalar or a vector.
 Value roundToCodes(TileEmitter &emitter, Value x);
 
-/// What kf.quantize_rows makes codes of elements that share a scale with.
+/// What kf.quantize_rows makes codes of elements that share a scale with; or
+/// vectors of that, a lane for each scale.
 struct RowScale {
   Value scale, inverse; ///< f32
   Value isFinite;       ///< else codes are zeros, and the scale is a NaN
 };
 
-/// That of elements whose largest magnitude is `largest`, an f32; of a NaN, it
-/// is a NaN.
+/// That of elements whose largest magnitude is `largest`, an f32 or a vector;
+/// of a NaN, it is a NaN.
 RowScale rowScale(TileEmitter &emitter, Value largest);
 
 /// The nearest codes (i32) of `x`, even ones of two: a scalar, or a vector of

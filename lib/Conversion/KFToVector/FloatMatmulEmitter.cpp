@@ -75,10 +75,10 @@ SmallVector<Value> FloatMatmulEmitter::sumTile(Value p, Value firstRow) {
         e.index(first), e.index(end), e.index(steps), acc,
         [&](Value k, ValueRange args) {
           SmallVector<Value> into(args);
-          if (prefetchesNext())
-            prefetchNext(p, firstRow,
-                         arith::DivUIOp::create(b, loc, k, e.index(unroll)),
-                         llvm::divideCeil(extent, unroll));
+          if (prefetchesMeanwhile())
+            prefetchMeanwhile(
+                p, firstRow, arith::DivUIOp::create(b, loc, k, e.index(unroll)),
+                llvm::divideCeil(extent, unroll));
           for (int64_t u = 0; u < steps; ++u) {
             Value at = e.add(k, e.index(u));
             step(firstRow, at,

@@ -33,8 +33,6 @@ using namespace mlir::kf;
 
 namespace {
 
-constexpr float kBase = 12582912.0f;      // 1.5 * 2^23
-constexpr int32_t kBaseBits = 0x4b400000; // and its bits
 constexpr int64_t unit = PackedPanel::unit;
 
 class Int8MatmulEmitter : public VectorMatmulEmitter {
@@ -45,7 +43,8 @@ public:
 private:
   /// What a sub-block's codes are multiplied with and by: vectors of the panel.
   struct SubBlock {
-    SmallVector<Value> scales, offsets, mins; // offsets = -kBase * scales
+    SmallVector<Value> scales, offsets,
+        mins; // offsets = -kIntegerBase * scales
     std::function<SmallVector<Value>(int64_t quad)> codes;
   };
 
@@ -142,7 +141,8 @@ private:
       if (starts) {
         Value less =
             arith::MulIOp::create(b, loc, sums, splat(blocks.packed.zero));
-        Value start = arith::SubIOp::create(b, loc, splat(kBaseBits), less);
+        Value start =
+            arith::SubIOp::create(b, loc, splat(kIntegerBaseBits), less);
         vector::StoreOp::create(b, loc, start, starts, ValueRange{row, sub});
       }
       if (!totals)
@@ -224,7 +224,7 @@ private:
   SubBlock packedSubBlock(int64_t sub) {
     SubBlock result;
     std::tie(result.scales, result.mins) = blocks.scales(sub);
-    Value base = e.splat(e.f32(-kBase), lanes);
+    Value base = e.splat(e.f32(-kIntegerBase), lanes);
     for (Value scale : result.scales)
       result.offsets.push_back(e.mul(scale, base));
     result.codes = [=, this](int64_t quad) {
@@ -279,7 +279,9 @@ private:
 
   /// With several rows a unit takes so long that memory would idle between the
   /// lines of one and of the next, were they all asked for by it.
-  bool prefetchesNext() const override { return tileRows > 1 || mostTiles > 1; }
+  bool prefetchesMeanwhile() const override {
+    return tileRows > 1 || mostTiles > 1;
+  }
 
   /// Many rows: a group after the other, whose sums are in registers alone.
   SmallVector<Value> sumTile(Value p, Value firstRow) override {
@@ -306,8 +308,8 @@ private:
             steps = units * vectorsPerRow() / vectors.count;
     int64_t firstStep = units * vectors.first / vectors.count;
     auto sumUnit = [&](Value u, ValueRange state) {
-      if (prefetchesNext())
-        prefetchNext(p, firstRow, e.add(u, e.index(firstStep)), steps);
+      if (prefetchesMeanwhile())
+        prefetchMeanwhile(p, firstRow, e.add(u, e.index(firstStep)), steps);
       SmallVector<Value> sums(state);
       for (int64_t sub = 0; sub < blocks.subBlocksPerUnit(); ++sub)
         addSubBlock(firstRow, u, sub,
@@ -350,7 +352,7 @@ private:
     for (int64_t row = 0; row < tileRows; ++row) {
       Value index = e.add(firstRow, e.index(row));
       rowIndices.push_back(rowsAreCopied ? index : e.add(x.firstRow, index));
-      Value start = blocks.splatInt(kBaseBits);
+      Value start = blocks.splatInt(kIntegerBaseBits);
       if (starts)
         start = e.splat(
             memref::LoadOp::create(b, loc, starts, ValueRange{index, number}),
@@ -415,7 +417,8 @@ private:
   const ::kf::BlockFormat &format;
   QuantizedRows x;
   bool rowsAreCopied = false; // x.codes and x.scales, whose first row is 0 then
-  Value starts; // scratch [rows, K / sub-block] of i32; null: all kBaseBits
+  Value starts;               // scratch [rows, K / sub-block] of i32; null: all
+                              // kIntegerBaseBits
   Value totals; // scratch [rows, K / sub-block]: scale times sum of codes
   Value unpackedCodes;  // scratch [K / 4, vectors, 4 * lanes] of i8
   Value unpackedScales; // scratch [K / sub-block, 2 or 3, vectors, lanes]

@@ -18,6 +18,11 @@
 
 namespace mlir::kf {
 
+/// 1.5 * 2^23, where one is the unit in the last place, and its bits: with an
+/// integer added to these, they are that of the sum.
+inline constexpr float kIntegerBase = 12582912.0f;
+inline constexpr int32_t kIntegerBaseBits = 0x4b400000;
+
 /// Where rows in 8 bits lie, or go: memrefs as kf.quantize_rows' results are.
 struct QuantizedRows {
   Value codes;  ///< [rows, K] of i8

@@ -32,39 +32,56 @@ ArrayRef<WeightPrefetch> VectorMatmulEmitter::prefetches() const {
   auto type = cast<MemRefType>(weights.getType());
   int64_t bits = type.getNumElements() * type.getElementTypeBitWidth();
   bool isSmall = bits < 8 * kFewestEarlyBytes;
-  return isSmall || prefetchesNext() ? all.take_back() : all;
+  return isSmall || prefetchesMeanwhile() ? all.take_back() : all;
 }
 
 void VectorMatmulEmitter::computePanels(Value firstPanel, Value panels) {
   Value tiles = e.ceilDiv(rows, tileRows);
   e.loop(panels, [&](Value p) {
     Value weightPanel = e.add(firstPanel, p);
+    resultPanel = p;
     if (unpacks())
       unpackPanel(weightPanel);
     e.loop(tiles, [&](Value tile) {
       Value firstRow = e.mul(tile, e.index(tileRows));
-      if (mostTiles >= fewestTiles)
-        prefetchTile(firstRow, p);
       storeTile(firstRow, p, sumTile(weightPanel, firstRow));
     });
   });
 }
 
-/// Prefetches what storeTile() reads and writes, while its sums are computed.
-void VectorMatmulEmitter::prefetchTile(Value firstRow, Value p) {
+void VectorMatmulEmitter::prefetchMeanwhile(Value p, Value firstRow, Value step,
+                                            int64_t steps) {
+  prefetchNext(p, firstRow, step, steps);
+  if (mostTiles >= fewestTiles)
+    prefetchTile(firstRow, step, steps);
+}
+
+/// What storeTile() reads and writes, in the first half of the steps: a few
+/// lines at a time, for what is multiplied waits where all that the caches can
+/// ask for at once are asked for.
+void VectorMatmulEmitter::prefetchTile(Value firstRow, Value step,
+                                       int64_t steps) {
   auto type = cast<RankedTensorType>(op.getResult().getType());
   auto prefetch = [&](Value memref, ValueRange tile, bool isWrite) {
     int64_t perLine =
         8 * lineBytes /
         cast<MemRefType>(memref.getType()).getElementTypeBitWidth();
-    for (int64_t row = 0; row < tileRows; ++row)
-      for (int64_t column = 0; column < panel; column += perLine)
-        memref::PrefetchOp::create(
-            b, loc, memref,
-            ValueRange{e.add(tile[0], e.add(firstRow, e.index(row))),
-                       e.add(tile[1],
-                             e.add(e.mul(p, e.index(panel)), e.index(column)))},
-            isWrite, /*localityHint=*/3, /*isDataCache=*/true);
+    int64_t linesOfRow = llvm::divideCeil(panel, perLine);
+    int64_t lines = tileRows * linesOfRow;
+    int64_t share = llvm::divideCeil(2 * lines, steps);
+    Value first = e.mul(step, e.index(share));
+    Value column = e.add(tile[1], e.mul(resultPanel, e.index(panel)));
+    for (int64_t i = 0; i < share; ++i) {
+      Value line = arith::MinUIOp::create(b, loc, e.add(first, e.index(i)),
+                                          e.index(lines - 1));
+      Value row = arith::DivUIOp::create(b, loc, line, e.index(linesOfRow));
+      Value inRow = arith::RemUIOp::create(b, loc, line, e.index(linesOfRow));
+      memref::PrefetchOp::create(
+          b, loc, memref,
+          ValueRange{e.add(tile[0], e.add(firstRow, row)),
+                     e.add(column, e.mul(inRow, e.index(perLine)))},
+          isWrite, /*localityHint=*/3, /*isDataCache=*/true);
+    }
   };
   prefetch(e.resultStorage(), e.tileOffsets(), /*isWrite=*/true);
   llvm::SmallPtrSet<Value, 4> seen;
@@ -83,6 +100,7 @@ void VectorMatmulEmitter::prefetchTile(Value firstRow, Value p) {
   }
 }
 
+/// A share of the panel behind `p`, into a cache that holds panels.
 void VectorMatmulEmitter::prefetchNext(Value p, Value firstRow, Value step,
                                        int64_t steps) {
   auto type = cast<MemRefType>(weights.getType());

@@ -38,23 +38,26 @@ protected:
   bool unpacks() const;
   /// Whether a workgroup reads what is packed once, from memory.
   bool readsOnce() const { return unpacks() || mostTiles <= 1; }
-  /// Whether prefetchNext() is called: where a panel is read for several tiles.
-  virtual bool prefetchesNext() const { return mostTiles > 1; }
+  /// Whether prefetchMeanwhile() is called: where a panel is read for several
+  /// tiles.
+  virtual bool prefetchesMeanwhile() const { return mostTiles > 1; }
   /// How lines that a workgroup reads once are prefetched.
   ArrayRef<WeightPrefetch> prefetches() const;
 
   /// While panel `p` is multiplied with the rows from `firstRow` on, which
-  /// takes `steps` steps: prefetches step `step`'s share of the panel behind it
-  /// into a cache that holds panels.
-  void prefetchNext(Value p, Value firstRow, Value step, int64_t steps);
+  /// takes `steps` steps: prefetches step `step`'s share of what comes next.
+  void prefetchMeanwhile(Value p, Value firstRow, Value step, int64_t steps);
   /// Elements between rows in scratch, `perLine` in a line of the cache: rows
   /// of a register tile do not share sets of the nearest one.
   int64_t rowStride(int64_t perLine) const;
 
 private:
   void computePanels(Value firstPanel, Value panels) override;
-  void prefetchTile(Value firstRow, Value p);
+  void prefetchNext(Value p, Value firstRow, Value step, int64_t steps);
+  void prefetchTile(Value firstRow, Value step, int64_t steps);
   void storeTile(Value firstRow, Value p, ArrayRef<Value> sums);
+
+  Value resultPanel; // of the workgroup tile, that is computed
 };
 
 } // namespace mlir::kf

@@ -8,8 +8,8 @@
 // CHECK-SAME:    %{{.*}}: memref<1x64xf32>, %[[W:.*]]: memref<3x1x2x576xi8>
 // CHECK-DAG:     %[[CODES:.*]] = memref.view {{.*}} to memref<1x64xi8>
 // CHECK-DAG:     %[[SCALES:.*]] = memref.view {{.*}} to memref<1x2xf32>
-// CHECK:         vector.reduction <maxsi>
-// CHECK:         math.roundeven
+// CHECK:         arith.maxsi
+// CHECK:         arith.divf
 // CHECK:         vector.store %{{.*}}, %[[CODES]]{{.*}} vector<16xi8>
 // CHECK:         scf.for %[[PANEL:.*]] = %c0 to %c3
 // CHECK:           scf.for %[[BLOCK:.*]] = %c0 to %c2 {{.*}} -> (vector<16xf32>, vector<16xf32>)
@@ -88,8 +88,8 @@ kf.kernel @int8_rows(%x: tensor<2x64xf32>, %w: tensor<2x96x64x!kf.quant<q4_0>, #
 // Four register tiles to a workgroup: a panel's codes become bytes in scratch
 // once. Sums of integers begin at 1.5 * 2^23 less 8 times the row's sum; taken
 // as floats, they get the number off and the scale on by one multiply-add.
-// Lines of the result that a tile writes are prefetched before its sums, and
-// shares of the next panel, 1152 bytes in 4 tiles of 2 units, meanwhile.
+// Meanwhile, shares of the next panel, 1152 bytes in 4 tiles of 2 units, are
+// prefetched, and all 4 lines of the result that a tile writes with the first.
 // CHECK-LABEL: func.func @unpacked(
 // CHECK-SAME:    %{{.*}}: memref<8x64xf32>, %[[W:.*]]: memref<3x1x2x576xi8>, %[[R:.*]]: memref<8x96xf32>
 // CHECK-DAG:     %[[SHARE:.*]] = arith.constant 144 : index
@@ -104,11 +104,12 @@ kf.kernel @int8_rows(%x: tensor<2x64xf32>, %w: tensor<2x96x64x!kf.quant<q4_0>, #
 // CHECK:           vector.store %{{.*}}, %[[SCALES]]
 // CHECK-COUNT-16:  vector.store %{{.*}}, %[[CODES]]
 // CHECK:           scf.for
-// CHECK-COUNT-4:     memref.prefetch %[[R]]{{.*}}, write, locality<3>, data
-// CHECK-NOT:         memref.prefetch
 // CHECK:             scf.for
 // CHECK:             arith.muli %{{.*}}, %[[SHARE]]
 // CHECK-COUNT-3:     memref.prefetch %[[W]]{{.*}}, read, locality<2>, data
+// CHECK-NOT:         memref.prefetch
+// CHECK:             arith.minui %{{.*}}, %c3
+// CHECK-COUNT-4:     memref.prefetch %[[R]]{{.*}}, write, locality<3>, data
 // CHECK-NOT:         memref.prefetch
 // CHECK:             memref.load %[[STARTS]]
 // CHECK:             vector.load %[[CODES]]

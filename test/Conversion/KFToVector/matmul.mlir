@@ -80,9 +80,10 @@ kf.kernel @bf16(%x: tensor<1x64xf32>, %w: tensor<16384x64xbf16, #kf.layout<panel
 // -----
 
 // Four register tiles to a workgroup: a panel of f16 becomes f32 in scratch
-// once. What is left of K comes one by one.
+// once. What is left of K comes one by one. A line of the result is prefetched
+// in each step, of 4 of a tile.
 // CHECK-LABEL: func.func @unpacked(
-// CHECK-SAME:    %[[X:.*]]: memref<8x38xf32>, %[[W:.*]]: memref<3x1x38x32xf16>
+// CHECK-SAME:    %[[X:.*]]: memref<8x38xf32>, %[[W:.*]]: memref<3x1x38x32xf16>, %[[R:.*]]: memref<8x96xf32>
 // CHECK-DAG:     %[[PANEL:.*]] = memref.view {{.*}} to memref<38x2x16xf32>
 // CHECK-DAG:     %[[ROWS:.*]] = memref.view {{.*}} to memref<8x48xf32>
 // CHECK:         scf.for %{{.*}} = %c0 to %c3
@@ -93,6 +94,10 @@ kf.kernel @bf16(%x: tensor<1x64xf32>, %w: tensor<16384x64xbf16, #kf.layout<panel
 // CHECK:           scf.for %{{.*}} = %c0 to %c4
 // CHECK:             scf.for %{{.*}} = %c0 to %c36 step %c4 iter_args{{.*}}
 // CHECK:               memref.prefetch %[[W]]{{.*}}, read, locality<2>, data
+// CHECK:               %[[LINE:.*]] = arith.minui %{{.*}}, %c3
+// CHECK-NEXT:          %[[ROW:.*]] = arith.divui %[[LINE]], %c2
+// CHECK-NEXT:          arith.remui %[[LINE]], %c2
+// CHECK:               memref.prefetch %[[R]]{{.*}}, write, locality<3>, data
 // CHECK-NEXT:          vector.load %[[PANEL]]
 // CHECK-NOT:           arith.extf
 // CHECK:             scf.for %{{.*}} = %c36 to %c38 step %c1 iter_args
