@@ -78,6 +78,15 @@ Result<double> parseSeconds(const std::string &text) {
   return value * scale;
 }
 
+/// A file that is not there is an empty database.
+Result<TuningDatabase> loadDatabase(const std::string &path) {
+  Result<TuningDatabase> database = TuningDatabase::load(path);
+  if (!database.ok())
+    return Status::error(database.message() +
+                         "; name another file with --tuning-db, or remove it");
+  return database;
+}
+
 /// What a step of `rows` counts among those of `sizes`: what sequences generate
 /// with, `generating`, as much as all others; the last one, which long prompts
 /// take, as much as what is left, of short prompts and of other numbers of
@@ -124,8 +133,7 @@ private:
 Result<std::unique_ptr<TuneSession>>
 TuneSession::open(const TuneOptions &options) {
   std::unique_ptr<TuneSession> session(new TuneSession(options));
-  KF_ASSIGN_OR_RETURN(session->database,
-                      TuningDatabase::load(options.database));
+  KF_ASSIGN_OR_RETURN(session->database, loadDatabase(options.database));
   KF_ASSIGN_OR_RETURN(session->run, ModelSession::open(options.model, false));
   if (session->run->device().name() == "reference")
     return Status::error("the reference has no schedules; tune for another "
@@ -295,6 +303,8 @@ Status TuneSession::summarize(size_t tuned) const {
     all += task.candidates.size() > 1;
     known += task.candidates.size() > 1 && database.find(task.info().key);
   }
+  if (all == 0)
+    return writeStdout("nothing to tune: there is a single schedule\n");
   std::string text = tuned ? "\n" : "";
   for (const TunedStep &step : steps)
     text += gainText(step, database);
@@ -305,8 +315,7 @@ Status TuneSession::summarize(size_t tuned) const {
 }
 
 Status list(const TuneOptions &options) {
-  KF_ASSIGN_OR_RETURN(TuningDatabase database,
-                      TuningDatabase::load(options.database));
+  KF_ASSIGN_OR_RETURN(TuningDatabase database, loadDatabase(options.database));
   return writeStdout(databaseText(database, options.database));
 }
 
