@@ -14,10 +14,12 @@
 
 #include "runtime/convert/TensorTypes.h"
 #include "runtime/devices/Reference/ReferenceDevice.h"
+#include "runtime/io/ScaledWeights.h"
 #include "runtime/measure/Ceilings.h"
 #include "runtime/measure/Profile.h"
 #include "runtime/model/DummyWeights.h"
 #include "runtime/model/NamedConfigs.h"
+#include "runtime/model/TensorList.h"
 #include "runtime/tuning/KernelRunner.h"
 
 #include <algorithm>
@@ -43,11 +45,11 @@ Result<ModelConfig> layerConfig() {
 }
 
 /// Types that checkpoints have their matrices in.
-constexpr DataType kTypes[] = {DataType::F32,  DataType::F16,   DataType::BF16,
-                               DataType::Q8_0, DataType::Q4_0,  DataType::Q4_1,
-                               DataType::Q5_0, DataType::Q5_1,  DataType::Q2_K,
-                               DataType::Q3_K, DataType::Q4_K,  DataType::Q5_K,
-                               DataType::Q6_K, DataType::IQ4_NL};
+constexpr DataType kTypes[] = {
+    DataType::F32,  DataType::F16,    DataType::BF16,  DataType::Q8_0,
+    DataType::Q4_0, DataType::Q4_1,   DataType::Q5_0,  DataType::Q5_1,
+    DataType::Q2_K, DataType::Q3_K,   DataType::Q4_K,  DataType::Q5_K,
+    DataType::Q6_K, DataType::IQ4_NL, DataType::F8E4M3};
 
 /// The most rows of a step, and the most positions before them.
 constexpr int64_t kMostPositions = 65536;
@@ -62,17 +64,29 @@ constexpr double kNotFinite = 1e30;
 /// step would: beyond the caches.
 constexpr uint64_t kMostRotated = uint64_t(512) << 20;
 
-/// Names of types of files, separated by commas.
+/// Names of types of weights, separated by commas.
 Status parseTypes(std::string_view text, std::vector<DataType> &out) {
   out.clear();
   for (size_t at = 0; at <= text.size();) {
     const size_t comma = std::min(text.find(',', at), text.size());
-    KF_ASSIGN_OR_RETURN(const DataType type, parseFileType(std::string(
-                                                 text.substr(at, comma - at))));
+    KF_ASSIGN_OR_RETURN(const DataType type,
+                        parseWeightType(text.substr(at, comma - at)));
     out.push_back(type);
     at = comma + 1;
   }
   return Status();
+}
+
+/// Weights of `type`, which those of 8 bits keep.
+Result<std::unique_ptr<WeightSource>> randomWeights(const ModelConfig &config,
+                                                    DataType type) {
+  std::unique_ptr<WeightSource> source;
+  KF_ASSIGN_OR_RETURN(source, DummyWeights::create(config, type, 1));
+  if (type != DataType::F8E4M3)
+    return source;
+  KF_ASSIGN_OR_RETURN(source, ScaledWeights::create(std::move(source)));
+  KF_RETURN_IF_ERROR(keepFloat8(config, *source).status());
+  return source;
 }
 
 /// Measures kernels, each once.
@@ -255,7 +269,7 @@ kf::evaluateKernels(const ModelFlags &flags, const KernelEvalOptions &options,
   KF_ASSIGN_OR_RETURN(const ModelConfig config, layerConfig());
   for (size_t i = 0; i < options.types.size(); ++i) {
     KF_ASSIGN_OR_RETURN(const std::unique_ptr<WeightSource> source,
-                        DummyWeights::create(config, options.types[i], 1));
+                        randomWeights(config, options.types[i]));
     KF_RETURN_IF_ERROR(addModel(config, *source, i, options.types.size()));
   }
   return evaluator.take();
