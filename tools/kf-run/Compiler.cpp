@@ -11,7 +11,6 @@
 #include "OutOfMemory.h"
 #include "Report.h"
 
-#include "kf/Conversion/VectorSchedule.h"
 #include "kf/Dialect/KF/IR/KF.h"
 #include "kf/Import/Import.h"
 #include "kf/Pipelines/Compiler.h"
@@ -19,6 +18,7 @@
 #include "kf/Pipelines/KernelModules.h"
 #include "kf/Pipelines/Registration.h"
 #include "kf/Pipelines/SourceText.h"
+#include "kf/Target/LLVMCPU/TileRows.h"
 #include "kf/Target/Targets.h"
 #include "kf/Transforms/KernelKey.h"
 #include "runtime/core/MappedFile.h"

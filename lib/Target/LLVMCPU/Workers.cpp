@@ -9,13 +9,10 @@
 #include "Workers.h"
 
 #include "kf/Conversion/VectorSchedule.h"
+#include "kf/Target/LLVMCPU/TileRows.h"
 
 using namespace mlir;
 using namespace mlir::kf;
-
-/// Rows from which on products of tiles take less than others: fewer take
-/// longer to unpack the weight for than to multiply.
-static constexpr int64_t fewestTileRows = 32, fewestTileRowsOfBlocks = 128;
 
 bool mlir::kf::usesTiles(CpuTargetAttr target, RankedTensorType weight,
                          int64_t rows) {
