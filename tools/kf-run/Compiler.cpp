@@ -18,7 +18,7 @@
 #include "kf/Pipelines/KernelModules.h"
 #include "kf/Pipelines/Registration.h"
 #include "kf/Pipelines/SourceText.h"
-#include "kf/Target/LLVMCPU/Codegen.h"
+#include "kf/Target/LLVMCPU/TileRows.h"
 #include "kf/Target/Targets.h"
 #include "kf/Transforms/KernelKey.h"
 #include "runtime/core/MappedFile.h"

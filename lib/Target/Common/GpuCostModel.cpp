@@ -261,8 +261,11 @@ double secondsOfMma(KernelOp kernel, MatmulOp op, const KernelShape &shape,
   group.latency =
       steps * (kMemoryLatency / ahead + kBarrier + 2 * kSharedLatency);
   group.bytes = steps * mma.stageBytes() + 4.0 * shape.rows * shape.columns;
-  group.registers += mma.sums() + 4 * mma.lineUnits() + 2 * mma.rowUnits() +
-                     static_cast<double>(mma.stageBytes()) / 16 / 8;
+  // Beside sums and operands, the places of the 16 bytes of each of its copies.
+  const auto copies = static_cast<double>(mma.stageBytes()) / 16 /
+                      static_cast<double>(mma.threads());
+  group.registers +=
+      mma.sums() + 4 * mma.lineUnits() + 2 * mma.rowUnits() + copies;
   return gpu.seconds(shape, group, groups, countBytes(kernel, tokens));
 }
 

@@ -9,7 +9,7 @@
 #include "Workers.h"
 
 #include "kf/Conversion/VectorSchedule.h"
-#include "kf/Target/LLVMCPU/Codegen.h"
+#include "kf/Target/LLVMCPU/TileRows.h"
 
 using namespace mlir;
 using namespace mlir::kf;

@@ -14,6 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kf/Dialect/KF/IR/KF.h"
 #include "kf/Pipelines/Registration.h"
 #include "runtime/measure/MachineRates.h"
 

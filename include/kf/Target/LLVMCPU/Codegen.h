@@ -48,9 +48,6 @@ int64_t vectorRegisters(const llvm::TargetMachine &machine);
 std::optional<ByteDot> byteDotOf(const llvm::TargetMachine &machine);
 /// Whether it multiplies tiles of bf16 (AMX), beside vectors of 16 lanes.
 bool hasTiles(const llvm::TargetMachine &machine);
-/// Rows from which on products of tiles take less than others: fewer take
-/// longer to unpack the weight for than to multiply.
-inline constexpr int64_t fewestTileRows = 32, fewestTileRowsOfBlocks = 128;
 
 /// Adds the passes from tiled kernels to the LLVM dialect.
 void buildCpuCodegenPipeline(OpPassManager &passes);
