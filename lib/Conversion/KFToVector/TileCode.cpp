@@ -27,9 +27,8 @@ Value TileCode::zero() {
               {constant(amxTile, 16), constant(lineBytes, 16)});
 }
 
-Value TileCode::load(Value memref, ValueRange indices, bool isPassing) {
-  return call(isPassing ? "llvm.x86.tileloaddt164.internal"
-                        : "llvm.x86.tileloadd64.internal",
+Value TileCode::load(Value memref, ValueRange indices) {
+  return call("llvm.x86.tileloadd64.internal",
               {constant(amxTile, 16), constant(lineBytes, 16),
                pointer(memref, indices), constant(lineBytes, 64)});
 }

@@ -28,9 +28,7 @@ public:
   /// What a tile is in SSA form.
   Type type();
   Value zero();
-  /// `isPassing`: the tile is not wanted again soon, and should leave what is
-  /// in the nearest cache there.
-  Value load(Value memref, ValueRange indices, bool isPassing = false);
+  Value load(Value memref, ValueRange indices);
   void store(Value tile, Value memref, ValueRange indices);
   /// `sum` and, for each pair of bf16 in a line of `rows`, the products with
   /// the pairs in that pair's line of `columns`.

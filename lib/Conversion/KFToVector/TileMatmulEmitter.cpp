@@ -52,9 +52,8 @@ private:
 
   LogicalResult computeRows(int64_t most) override {
     mostRows = most;
-    x = e.scratch(
-        {partsOfK(), most / amxTile, parts, stepsOfPart(), amxTile, step},
-        b.getBF16Type());
+    x = e.scratch({parts, most / amxTile, steps(), amxTile, step},
+                  b.getBF16Type());
     if (!op.getScales() && e.isLoadable(op.getX())) {
       e.loop(e.ceilDiv(rows, amxTile), [&](Value tile) { loadTiles(tile); });
       return success();
@@ -78,15 +77,13 @@ private:
         arith::MinUIOp::create(b, loc, e.sub(rows, firstRow), e.index(amxTile));
     auto loadStep = [&](Value number, int64_t size) {
       Value first = e.mul(number, e.index(step));
-      Value part = divide(number, stepsOfPart()),
-            ofPart = remainder(number, stepsOfPart());
       e.loop(count, [&](Value line) {
         Value row = e.add(firstRow, line);
         if (size < step)
           clearLastStep(row);
         e.forPiecesStatic(size, [&](int64_t at, unsigned width) {
           Value column = e.add(first, e.index(at));
-          storeElements({part, tile, ofPart, line, e.index(at)},
+          storeElements({tile, number, line, e.index(at)},
                         e.load(op.getX(), {row, column}, width));
         });
       });
@@ -99,30 +96,21 @@ private:
 
   /// Of x and of each panel; the last one may be filled up with zeros.
   int64_t steps() const { return llvm::divideCeil(extent, step); }
-  /// What is summed up before the next panel.
-  int64_t stepsOfPart() const {
-    int64_t reduction = e.schedule.getReduction();
-    return reduction ? std::min(reduction / step, steps()) : steps();
-  }
 
-  int64_t partsOfK() const { return llvm::divideCeil(steps(), stepsOfPart()); }
-
-  Value divide(Value value, int64_t by) {
-    return arith::DivUIOp::create(b, loc, value, e.index(by));
-  }
-  Value remainder(Value value, int64_t by) {
-    return arith::RemUIOp::create(b, loc, value, e.index(by));
-  }
-  /// Of an element in `x`, whichever part of it is meant.
+  /// Of an element in each part of `x`.
   SmallVector<Value> placeOf(Value row, Value column) {
-    Value number = divide(column, step);
-    return {divide(number, stepsOfPart()), divide(row, amxTile),
-            remainder(number, stepsOfPart()), remainder(row, amxTile),
+    auto divide = [&](Value value, int64_t by) -> Value {
+      return arith::DivUIOp::create(b, loc, value, e.index(by));
+    };
+    auto remainder = [&](Value value, int64_t by) -> Value {
+      return arith::RemUIOp::create(b, loc, value, e.index(by));
+    };
+    return {divide(row, amxTile), divide(column, step), remainder(row, amxTile),
             remainder(column, step)};
   }
   void storePart(int64_t part, ArrayRef<Value> place, Value values) {
-    SmallVector<Value> indices(place);
-    indices.insert(indices.begin() + 2, e.index(part));
+    SmallVector<Value> indices = {e.index(part)};
+    indices.append(place.begin(), place.end());
     vector::StoreOp::create(b, loc, values, x, indices);
   }
 
@@ -154,12 +142,14 @@ private:
 
   /// What is summed up before the next panel: steps [first, first + count).
   struct Part {
-    Value number, first, count;
+    Value first, count;
     Value isFirst, isLast; // null: there is one part
   };
 
   void computePanels(Value firstPanel, Value panels) override {
-    int64_t perPart = stepsOfPart(), count = partsOfK();
+    int64_t reduction = e.schedule.getReduction();
+    int64_t perPart = reduction ? std::min(reduction / step, steps()) : steps();
+    int64_t count = llvm::divideCeil(steps(), perPart);
     w = e.scratch({vectorsPerRow(), perPart, amxTile, step}, b.getBF16Type());
     // Parts of a panel are too short for what is prefetched early.
     if (blocks)
@@ -167,13 +157,13 @@ private:
                    ArrayRef(kWeightPrefetches).take_back());
     waits = count > 1;
     if (!waits) {
-      sums = e.scratch({1, rowTiles(), vectorsPerRow(), amxTile, amxTile});
+      sums = e.scratch({tileRows / amxTile, vectorsPerRow(), amxTile, amxTile});
       computePart(firstPanel, panels,
-                  {e.index(0), e.index(0), e.index(perPart), Value(), Value()});
+                  {e.index(0), e.index(perPart), Value(), Value()});
       return;
     }
     sums = e.scratch(
-        {mostPanels(), mostRows / amxTile, vectorsPerRow(), amxTile, amxTile});
+        {mostRows / amxTile, mostPanels() * vectorsPerRow(), amxTile, amxTile});
     e.loop(e.index(count), [&](Value number) {
       Value first = e.mul(number, e.index(perPart));
       Value rest = e.sub(e.index(steps()), first);
@@ -182,8 +172,7 @@ private:
                                      e.index(other));
       };
       Value size = arith::MinUIOp::create(b, loc, rest, e.index(perPart));
-      computePart(firstPanel, panels,
-                  {number, first, size, is(0), is(count - 1)});
+      computePart(firstPanel, panels, {first, size, is(0), is(count - 1)});
     });
   }
 
@@ -201,19 +190,7 @@ private:
         unpackBlocks(weightPanel, part);
       else
         unpackHalves(weightPanel, part);
-      auto forTiles = [&](function_ref<void(Value tile)> fn) {
-        e.loop(e.ceilDiv(rows, tileRows), fn);
-      };
-      // Where sums of all rows have a place, a group's panel stays in the
-      // nearest cache until all are multiplied with it.
-      if (waits && groups > 1) {
-        for (int64_t group = 0; group < groups; ++group)
-          forTiles([&](Value tile) { multiply(p, tile, group, part); });
-        e.ifThen(part.isLast,
-                 [&] { forTiles([&](Value tile) { storeRows(p, tile); }); });
-        return;
-      }
-      forTiles([&](Value tile) {
+      e.loop(e.ceilDiv(rows, tileRows), [&](Value tile) {
         for (int64_t group = 0; group < groups; ++group)
           multiply(p, tile, group, part);
         if (part.isLast)
@@ -387,9 +364,9 @@ private:
   /// Indices of a tile in `sums`.
   SmallVector<Value> sumAt(Value p, Value tile, int64_t rowTile, int64_t v) {
     if (!waits)
-      return {e.index(0), e.index(rowTile), e.index(v)};
-    Value firstTile = e.mul(tile, e.index(rowTiles()));
-    return {p, e.add(firstTile, e.index(rowTile)), e.index(v)};
+      return {e.index(rowTile), e.index(v)};
+    return {e.add(e.mul(tile, e.index(rowTiles())), e.index(rowTile)),
+            e.add(e.mul(p, e.index(vectorsPerRow())), e.index(v))};
   }
 
   /// Adds the products of a part of K to a group's sums. All of one part of x
@@ -418,13 +395,12 @@ private:
           for (int64_t column = 0; column < columnTiles(); ++column)
             columns.push_back(
                 tiles.load(w, {e.index(group * columnTiles() + column), at}));
+          Value number = e.add(part.first, at);
           for (int64_t partOfX = 0; partOfX < parts; ++partOfX)
             for (int64_t row = 0; row < rowTiles(); ++row) {
               Value rowTile =
                   e.add(e.mul(tile, e.index(rowTiles())), e.index(row));
-              Value ofRow =
-                  tiles.load(x, {part.number, rowTile, e.index(partOfX), at},
-                             /*isPassing=*/true);
+              Value ofRow = tiles.load(x, {e.index(partOfX), rowTile, number});
               for (auto [column, ofColumn] : llvm::enumerate(columns)) {
                 Value &sum = results[row * columnTiles() + column];
                 sum = tiles.multiply(sum, ofRow, ofColumn);
@@ -447,7 +423,7 @@ private:
       storeRow(e.add(firstRow, row), p, [&](int64_t group, int64_t vector) {
         SmallVector<Value> at =
             sumAt(p, tile, 0, group * columnTiles() + vector);
-        at[1] = e.add(at[1], rowTile);
+        at[0] = e.add(at[0], rowTile);
         at.push_back(line);
         at.push_back(e.index(0));
         return e.loadMemref(sums, at, lanes);
@@ -461,12 +437,9 @@ private:
   int64_t parts; // of x
   int64_t mostRows = 0;
   bool waits = false; // sums, of a workgroup, for the next part of K
-  // Scratch [parts of K, row tiles, parts, steps, 16, 32] of bf16: what a panel
-  // is multiplied with is one piece, so that few of its lines compete for a
-  // place in a cache.
-  Value x;
-  Value w;    // scratch [vectors of a panel, steps, 16, 32] of bf16
-  Value sums; // scratch [panels, row tiles, vectors, 16, 16]
+  Value x;            // scratch [parts, row tiles, steps, 16, 32] of bf16
+  Value w;            // scratch [vectors of a panel, steps, 16, 32] of bf16
+  Value sums;         // scratch [row tiles, vectors, 16, 16]
 };
 
 } // namespace
