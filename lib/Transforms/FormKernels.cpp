@@ -110,6 +110,16 @@ bool isEpilogue(Operation *op) {
   });
 }
 
+/// Whether an op from `producer` to `consumer` may know what `producer` reads
+/// of a cache, or change it.
+bool isCacheUsedBetween(Operation *producer, Operation *consumer) {
+  for (Operation *op = producer->getNextNode(); op != consumer;
+       op = op->getNextNode())
+    if (isa<CacheAttentionInterface, KVAppendOp>(op))
+      return true;
+  return false;
+}
+
 /// Why `producer` does not join `cluster` through its use by `consumer`; empty
 /// where it does.
 StringRef whyApart(const FusionRules &rules, const Cluster &cluster,
@@ -171,6 +181,14 @@ StringRef whyApart(const FusionRules &rules, const Cluster &cluster,
   if (isa<RopeOp>(producer))
     return unless(isa<arith::TruncFOp>(consumer),
                   "of a rotation, nothing but rounding is computed with it");
+  if (isa<AttentionOp, AttentionCombineOp>(producer)) {
+    if (!rules.roundingIntoAttention || !isa<arith::TruncFOp>(consumer) ||
+        consumer != cluster.root())
+      return "of attention, nothing but the rounding of its result is computed "
+             "with it";
+    return unless(!isCacheUsedBetween(producer, consumer),
+                  "the cache is used before its result is rounded");
+  }
   return unless(
       isa<MatmulOp, RmsNormOp, LayerNormOp, SoftmaxOp, ReduceOp, BatchMatmulOp>(
           producer),
@@ -237,16 +255,16 @@ SmallVector<Cluster> formClusters(func::FuncOp function,
     Cluster cluster;
     cluster.add(&op);
     taken.insert(&op);
-    if (auto attention = dyn_cast<CacheAttentionInterface>(op);
-        attention && rules.fuses && rules.appendIntoAttention)
-      if (KVAppendOp append = findAppend(attention);
-          append && !taken.contains(append) && cluster.add(append)) {
-        LDBG() << "the append of layer " << append.getLayer()
-               << " joins its attention";
-        taken.insert(append);
-      }
     for (size_t next = 0; rules.fuses && next < cluster.ops.size(); ++next) {
       Operation *consumer = cluster.ops[next];
+      if (auto attention = dyn_cast<CacheAttentionInterface>(consumer);
+          attention && rules.appendIntoAttention)
+        if (KVAppendOp append = findAppend(attention);
+            append && !taken.contains(append) && cluster.add(append)) {
+          LDBG() << "the append of layer " << append.getLayer()
+                 << " joins its attention";
+          taken.insert(append);
+        }
       for (Value operand : consumer->getOperands()) {
         Operation *producer = operand.getDefiningOp();
         if (!producer || isStructural(producer) || taken.contains(producer))

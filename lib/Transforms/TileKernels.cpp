@@ -96,13 +96,11 @@ private:
         root.getTiledImplementation(rewriter, offsets, sizes);
     if (failed(tiled))
       return failure();
-    if (auto attention =
-            dyn_cast<CacheAttentionInterface>(tiled->tiledOps.front()))
-      tileAppends(rewriter, kernel, attention);
+    tileAppends(rewriter, kernel, *tiled);
     if (failed(insertResults(rewriter, forall, root, *tiled, offsets, sizes)))
       return failure();
     rewriter.replaceOp(root, forall.getResults());
-    if (failed(fuseProducers(rewriter, forall)))
+    if (failed(fuseProducers(rewriter, kernel, forall)))
       return failure();
     // Slices of arguments that two ops of the tile read are equal.
     DominanceInfo dominance(kernel);
@@ -166,17 +164,23 @@ private:
     auto target =
         kernel->getParentOfType<ModuleOp>()->getAttrOfType<TargetAttrInterface>(
             kTargetAttrName);
-    auto attention = dyn_cast_if_present<CacheAttentionInterface>(
-        kernel.getYield().getOperand(0).getDefiningOp());
+    Value result = kernel.getYield().getOperand(0);
+    if (auto rounded = result.getDefiningOp<arith::TruncFOp>())
+      result = rounded.getIn();
+    auto attention =
+        dyn_cast_if_present<CacheAttentionInterface>(result.getDefiningOp());
     return target && target.appendsInAttention() && attention &&
            !attention.getKvHead() && append->isBeforeInBlock(attention) &&
            isAppendFor(append, attention);
   }
 
-  /// Moves appends into the tile, before its attention, of which each stores
-  /// the KV head alone.
+  /// Where attention was tiled, moves appends into the tile, before it, of
+  /// which each stores the KV head alone.
   static void tileAppends(RewriterBase &rewriter, KernelOp kernel,
-                          CacheAttentionInterface attention) {
+                          const TilingResult &tiled) {
+    auto attention = dyn_cast<CacheAttentionInterface>(tiled.tiledOps.front());
+    if (!attention)
+      return;
     for (auto append :
          llvm::make_early_inc_range(kernel.getBody().getOps<KVAppendOp>())) {
       rewriter.setInsertionPoint(attention);
@@ -371,7 +375,8 @@ private:
   /// last op goes first, so that all ops that read it are tiled; those that
   /// want the same part of it share one tile, or a chain of ops that read their
   /// operand twice would end in a tile for every way through it.
-  LogicalResult fuseProducers(RewriterBase &rewriter, scf::ForallOp forall) {
+  LogicalResult fuseProducers(RewriterBase &rewriter, KernelOp kernel,
+                              scf::ForallOp forall) {
     for (Operation *producer = forall->getPrevNode(); producer;
          producer = producer->getPrevNode()) {
       if (!isTileable(producer))
@@ -392,6 +397,7 @@ private:
                 rewriter, first, cast<OpResult>(first.getSource()));
         if (failed(fused)) // reported by the op's TilingInterface
           return failure();
+        tileAppends(rewriter, kernel, *fused);
         SmallVector<tensor::ExtractSliceOp> same, others;
         for (tensor::ExtractSliceOp slice : slices)
           (isSamePart(slice, first) ? same : others).push_back(slice);

@@ -122,6 +122,8 @@ def FormKernels : Pass<"kf-form-kernels", "::mlir::ModuleOp"> {
     - elementwise ops that alone consume its result (bias, activation, residual),
     - the normalization that feeds the rows of a matmul,
     - rope and q/k norms that feed an attention or a cache append,
+    - the rounding of attention's result, and the append of what it reads, where
+      the target's fusion rules say so,
     - views of operands: slices, reshapes, `kf.transpose`, `kf.broadcast`,
       `tensor.concat`, `kf.iota` and constants.
 

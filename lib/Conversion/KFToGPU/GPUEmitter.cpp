@@ -195,6 +195,13 @@ void GPUEmitter::storeResult(Value value, ValueRange indices, unsigned number) {
               type.getElementType());
 }
 
+Value GPUEmitter::unroundedResult() {
+  Value result = tileResult();
+  auto rounded =
+      result ? result.getDefiningOp<arith::TruncFOp>() : arith::TruncFOp();
+  return rounded ? rounded.getIn() : result;
+}
+
 //===----------------------------------------------------------------------===//
 // Threads
 //===----------------------------------------------------------------------===//

@@ -49,6 +49,9 @@ public:
   Value loadScalar(unsigned slot) override;
   /// Stores to the kernel's result number `number` at tile-local `indices`.
   void storeResult(Value value, ValueRange indices, unsigned number = 0);
+  /// The tile of the kernel's first result, or what it is rounded from, which
+  /// storeResult does; null where there is none.
+  Value unroundedResult();
 
   //===--------------------------------------------------------------------===//
   // Buffers

@@ -140,12 +140,7 @@ static void rotateToken(GPUEmitter &e, RopeOp op, Value token, Value heads) {
 
 /// Whether the kernel does nothing but rotate, and round what it has rotated.
 bool mlir::kf::isGPURotation(GPUEmitter &e, RopeOp op) {
-  if (!op || !e.isLoadable(op.getX()) || !e.tileResult())
-    return false;
-  Value result = e.tileResult();
-  if (auto rounded = result.getDefiningOp<arith::TruncFOp>())
-    result = rounded.getIn();
-  return result == op.getResult();
+  return op && e.isLoadable(op.getX()) && e.unroundedResult() == op.getResult();
 }
 
 LogicalResult mlir::kf::emitGPURotation(GPUEmitter &e, RopeOp op) {

@@ -36,10 +36,13 @@ struct RoundNvvmRowsPass
           getMostRows(getOperation(), x, maxTokens) > mostSplitRows(op))
         round(op);
     });
-    SmallVector<AttentionOp> attentions;
-    getOperation().walk([&](AttentionOp op) { attentions.push_back(op); });
-    for (AttentionOp op : attentions)
-      roundQueries(op);
+    SmallVector<Operation *> attentions;
+    getOperation().walk([&](Operation *op) {
+      if (isa<AttentionOp, AttentionCombineOp>(op))
+        attentions.push_back(op);
+    });
+    for (Operation *op : attentions)
+      roundAttention(op);
   }
 
 private:
@@ -103,25 +106,78 @@ private:
     return readers;
   }
 
-  /// Queries of many rows, and attention's result, in the type that its
-  /// products take, where the result is rounded anyway.
-  void roundQueries(AttentionOp op) {
-    auto q = cast<RankedTensorType>(op.getQ().getType());
-    Type type = queryType(op.getCache().getType());
-    if (!type || !q.getElementType().isF32() ||
-        getMostRows(getOperation(), q, maxTokens) <= kGpuFewRows)
-      return;
-    SmallVector<Operation *> readers = findReaders(op.getResult());
+  /// Attention's result where it is rounded anyway, before views of it, so that
+  /// its kernel does it.
+  void roundAttention(Operation *op) {
+    SmallVector<Operation *> readers = findReaders(op->getResult(0));
     if (readers.empty())
       return;
+    auto attention = dyn_cast<AttentionOp>(op);
+    if (Type type = attention ? roundedQueries(attention) : Type())
+      roundQueries(attention, type, readers);
+    else if (Type type = typeOfAll(readers))
+      roundResult(op, type, readers);
+  }
+
+  /// What many queries are rounded to; null: nothing.
+  Type roundedQueries(AttentionOp op) {
+    auto q = cast<RankedTensorType>(op.getQ().getType());
+    const bool areMany =
+        getMostRows(getOperation(), q, maxTokens) > kGpuFewRows;
+    return areMany && q.getElementType().isF32()
+               ? queryType(op.getCache().getType())
+               : Type();
+  }
+
+  /// The type of elements that all of `readers` round to; null where they
+  /// differ.
+  static Type typeOfAll(ArrayRef<Operation *> readers) {
+    Type type;
+    for (Operation *reader : readers)
+      if (auto narrow = dyn_cast<arith::TruncFOp>(reader)) {
+        Type own = getElementTypeOrSelf(narrow.getType());
+        if (type && type != own)
+          return Type();
+        type = own;
+      }
+    return type;
+  }
+
+  /// Queries of many rows, and attention's result, in the type that its
+  /// products take.
+  static void roundQueries(AttentionOp op, Type type,
+                           ArrayRef<Operation *> readers) {
+    auto q = cast<RankedTensorType>(op.getQ().getType());
     OpBuilder b(op);
     IRMapping rounded;
     rounded.map(op.getQ(), arith::TruncFOp::create(b, op.getLoc(),
                                                    q.clone(type), op.getQ())
                                .getResult());
     cloneAs(type, op, b, rounded);
+    replaceReaders(readers, type, rounded);
+    op.erase();
+  }
+
+  static void roundResult(Operation *op, Type type,
+                          ArrayRef<Operation *> readers) {
+    Value result = op->getResult(0);
+    OpBuilder b(op->getContext());
+    b.setInsertionPointAfter(op);
+    IRMapping rounded;
+    rounded.map(result,
+                arith::TruncFOp::create(
+                    b, op->getLoc(),
+                    cast<RankedTensorType>(result.getType()).clone(type),
+                    result)
+                    .getResult());
+    replaceReaders(readers, type, rounded);
+  }
+
+  /// Lets `readers` read what `rounded` has of `type`.
+  static void replaceReaders(ArrayRef<Operation *> readers, Type type,
+                             IRMapping &rounded) {
     for (Operation *reader : readers) {
-      b.setInsertionPoint(reader);
+      OpBuilder b(reader);
       if (auto narrow = dyn_cast<arith::TruncFOp>(reader))
         rounded.map(narrow.getOut(),
                     convert(b, rounded.lookup(narrow.getIn()), narrow));
@@ -135,7 +191,6 @@ private:
             rounded.lookup(reader->getResult(0)));
       reader->erase();
     }
-    op.erase();
   }
 
   /// Copies `op`; a result that is a tensor has elements of `type` then.

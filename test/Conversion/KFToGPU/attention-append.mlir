@@ -53,3 +53,23 @@ kf.kernel @rows(%q: tensor<?x4x64xf32>, %k: tensor<?x2x64xf32>, %v: tensor<?x2x6
 // CHECK:             memref.store %{{.*}}, %[[C]]
 // CHECK:         gpu.barrier
 // CHECK:         nvvm.mma.sync
+
+// -----
+
+// A workgroup rounds its result as it stores it. One KV head: the tile is all
+// there is.
+!cache = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f16>
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+kf.kernel @rounded(%q: tensor<1x4x64xf32>, %k: tensor<1x1x64xf32>, %v: tensor<1x1x64xf32>, %c: !cache, %p: tensor<1xi32>, %s: tensor<1xi32>, %t: tensor<1x8xi32>) -> tensor<1x4x64xf16>
+    attributes {schedule = #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 4]>} {
+  kf.kv_append %c, %k, %v, %p, %s, %t {layer = 0 : i64} : !cache, tensor<1x1x64xf32>, tensor<1xi32>, tensor<1x8xi32>
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<1x4x64xf32>, !cache, tensor<1xi32>, tensor<1x8xi32>
+  %1 = arith.truncf %0 : tensor<1x4x64xf32> to tensor<1x4x64xf16>
+  kf.yield %1 : tensor<1x4x64xf16>
+}
+}
+// CHECK-LABEL: gpu.func @rounded(
+// CHECK-SAME:    memref<?xf16>, %{{[a-z0-9]+}}: memref<?xi32>, %{{[a-z0-9]+}}: memref<?xi32>, %{{[a-z0-9]+}}: memref<?xi32>, %[[R:[a-z0-9]+]]: memref<?xf16>
+// CHECK:         nvvm.mma.sync
+// CHECK:         %[[N:.*]] = arith.truncf %{{.*}} : f32 to f16
+// CHECK:         memref.store %[[N]], %[[R]]

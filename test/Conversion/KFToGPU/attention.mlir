@@ -112,3 +112,18 @@ kf.kernel @wide(%q: tensor<?x1x1030xf32>, %c: !kf.kv_cache<layers = 1, kv_heads 
 // CHECK:               gpu.barrier
 // CHECK:               arith.muli
 // CHECK:               gpu.barrier
+
+// -----
+
+// The result is rounded as it is stored.
+!cache = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 64, type = f32>
+kf.kernel @rounded(%q: tensor<1x4x64xf32>, %c: !cache, %p: tensor<1xi32>, %s: tensor<1xi32>, %t: tensor<1x8xi32>) -> tensor<1x4x64xf16>
+    attributes {schedule = #kf.flash<workgroup = [1, 2], keys = 32, threads = [128]>} {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<1x4x64xf32>, !cache, tensor<1xi32>, tensor<1x8xi32>
+  %1 = arith.truncf %0 : tensor<1x4x64xf32> to tensor<1x4x64xf16>
+  kf.yield %1 : tensor<1x4x64xf16>
+}
+// CHECK-LABEL: gpu.func @rounded(
+// CHECK:         arith.divf
+// CHECK:         %[[N:.*]] = arith.truncf %{{.*}} : f32 to f16
+// CHECK:         memref.store %[[N]], %{{.*}} : memref<?xf16>

@@ -75,3 +75,55 @@ func.func @twice(%q: tensor<1x4x16xf32>, %k: tensor<1x2x16xf32>, %p: tensor<1xi3
   %1 = kf.attention %0, %c, %p, %s, %t {layer = 0 : i64, scale = 2.0 : f32} : tensor<1x4x16xf32>, !cache, tensor<1xi32>, tensor<1x4xi32>
   return %1 : tensor<1x4x16xf32>
 }
+
+// Its result is rounded where it is computed, by all GPUs.
+// CHECK-LABEL: kf.program @rounded(
+// CHECK-COUNT-1: kf.dispatch @rope_rope_kv_append_attention_trunc_0(
+// CHECK-NOT:   kf.dispatch
+// CHECK:       kf.yield
+// KERNEL:       kf.kernel @rope_rope_kv_append_attention_trunc_0({{.*}} -> tensor<?x4x16xf16>
+// KERNEL:         kf.kv_append
+// KERNEL:         %[[A:.*]] = kf.attention
+// KERNEL:         %[[R:.*]] = arith.truncf %[[A]]
+// KERNEL:         kf.yield %[[R]]
+// VULKAN-LABEL: kf.program @rounded(
+// VULKAN:       kf.dispatch @rope_attention_trunc_0(
+func.func @rounded(%q: tensor<?x4x16xf32>, %k: tensor<?x2x16xf32>, %v: tensor<?x2x16xf32>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<2x4xi32>, %c: !cache) -> tensor<?x4x16xf16> attributes {kf.max_tokens = 16 : i64} {
+  %qr = kf.rope %q, %p {rotary_dim = 16 : i64, theta = 1.0e4 : f64} : tensor<?x4x16xf32>, tensor<?xi32>
+  %kr = kf.rope %k, %p {rotary_dim = 16 : i64, theta = 1.0e4 : f64} : tensor<?x2x16xf32>, tensor<?xi32>
+  kf.kv_append %c, %kr, %v, %p, %s, %t {layer = 1 : i64} : !cache, tensor<?x2x16xf32>, tensor<?xi32>, tensor<2x4xi32>
+  %0 = kf.attention %qr, %c, %p, %s, %t {layer = 1 : i64, scale = 1.0 : f32} : tensor<?x4x16xf32>, !cache, tensor<?xi32>, tensor<2x4xi32>
+  %1 = arith.truncf %0 : tensor<?x4x16xf32> to tensor<?x4x16xf16>
+  return %1 : tensor<?x4x16xf16>
+}
+
+// Nothing else is computed with it, nor behind the rounding.
+// CHECK-LABEL: kf.program @changed(
+// CHECK:       kf.dispatch @attention_{{[0-9]}}(
+// CHECK:       kf.dispatch @trunc_neg_0(
+func.func @changed(%q: tensor<1x4x16xf32>, %p: tensor<1xi32>, %s: tensor<1xi32>, %t: tensor<1x4xi32>, %c: !cache) -> tensor<1x4x16xf16> attributes {kf.max_tokens = 1 : i64} {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 1 : i64, scale = 1.0 : f32} : tensor<1x4x16xf32>, !cache, tensor<1xi32>, tensor<1x4xi32>
+  %1 = arith.truncf %0 : tensor<1x4x16xf32> to tensor<1x4x16xf16>
+  %2 = arith.negf %1 : tensor<1x4x16xf16>
+  return %2 : tensor<1x4x16xf16>
+}
+
+// What is between them stores to the cache: attention stays before it.
+// CHECK-LABEL: kf.program @stored_between(
+// CHECK:       kf.dispatch @attention_{{[0-9]}}(
+// CHECK:       kf.dispatch @kv_append_{{[0-9]}}(
+// CHECK:       kf.dispatch @trunc_0(
+func.func @stored_between(%q: tensor<1x4x16xf32>, %k: tensor<1x2x16xf32>, %p: tensor<1xi32>, %s: tensor<1xi32>, %t: tensor<1x4xi32>, %c: !cache) -> tensor<1x4x16xf16> attributes {kf.max_tokens = 1 : i64} {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 1 : i64, scale = 1.0 : f32} : tensor<1x4x16xf32>, !cache, tensor<1xi32>, tensor<1x4xi32>
+  kf.kv_append %c, %k, %k, %p, %s, %t {layer = 1 : i64} : !cache, tensor<1x2x16xf32>, tensor<1xi32>, tensor<1x4xi32>
+  %1 = arith.truncf %0 : tensor<1x4x16xf32> to tensor<1x4x16xf16>
+  return %1 : tensor<1x4x16xf16>
+}
+
+// CHECK-LABEL: kf.program @combined(
+// CHECK:       kf.dispatch @attention_combine_trunc_0(
+func.func @combined(%m: tensor<?x4x3xf32>, %t: tensor<?x4x3xf32>, %v: tensor<?x4x3x16xf32>) -> tensor<?x4x16xbf16> {
+  %0 = kf.attention_combine %m, %t, %v : tensor<?x4x3xf32>, tensor<?x4x3x16xf32>
+  %1 = arith.truncf %0 : tensor<?x4x16xf32> to tensor<?x4x16xbf16>
+  return %1 : tensor<?x4x16xbf16>
+}

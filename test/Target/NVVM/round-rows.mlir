@@ -1,5 +1,6 @@
 // RUN: kf-opt %s --pass-pipeline='builtin.module(func.func(kf-nvvm-round-rows))' | FileCheck %s
 // RUN: kf-opt %s --pass-pipeline='builtin.module(func.func(kf-nvvm-round-rows{max-tokens=4}))' | FileCheck %s --check-prefix=FEW
+// RUN: kf-opt %s --pass-pipeline='builtin.module(func.func(kf-nvvm-round-rows{max-tokens=16}))' | FileCheck %s --check-prefix=SOME
 
 // CHECK-LABEL: func.func @bf16(
 // CHECK-SAME:    %[[X:.*]]: tensor<?x64xf32>, %[[W:.*]]: tensor<96x64xbf16>
@@ -86,6 +87,12 @@ func.func @others(%x: tensor<?x64xf32>, %w: tensor<96x64xf32>, %h: tensor<?x64xf
 // CHECK:         kf.matmul %[[V]], %{{.*}} wide : tensor<?x128xf16>
 // FEW-LABEL: func.func @attention(
 // FEW-NOT:     arith.truncf
+// Of up to 16, its result alone is rounded, before it is viewed.
+// SOME-LABEL: func.func @attention(
+// SOME:         %[[A:.*]] = kf.attention %{{.*}} : tensor<?x4x32xf32>
+// SOME-NEXT:    %[[T:.*]] = arith.truncf %[[A]] : tensor<?x4x32xf32> to tensor<?x4x32xf16>
+// SOME-NEXT:    %[[V:.*]] = tensor.collapse_shape %[[T]] {{.*}} : tensor<?x4x32xf16> into tensor<?x128xf16>
+// SOME-NEXT:    kf.matmul %[[V]], %{{.*}} wide : tensor<?x128xf16>
 func.func @attention(%q: tensor<?x4x32xf32>, %c: !cache, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x8xi32>, %w: tensor<96x128x!kf.quant<q8_0>>) -> tensor<?x96xf32> {
   %r = kf.rope %q, %p {rotary_dim = 32 : i64, theta = 1.0e4 : f64} : tensor<?x4x32xf32>, tensor<?xi32>
   %0 = kf.attention %r, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<?x4x32xf32>, !cache, tensor<?xi32>, tensor<1x8xi32>
@@ -109,7 +116,7 @@ func.func @other_type(%q: tensor<?x4x32xf32>, %c: !codes, %p: tensor<?xi32>, %s:
   return %2 : tensor<?x96xf32>
 }
 
-// Who reads f32 gets it; of a cache of f32, nothing is rounded but rows.
+// Who reads f32 gets it.
 // CHECK-LABEL: func.func @results(
 // CHECK:         kf.attention %{{.*}} : tensor<?x4x32xf32>
 func.func @results(%q: tensor<?x4x32xf32>, %c: !cache, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x8xi32>, %w: tensor<96x128xf16>) -> (tensor<?x128xf32>, tensor<?x96xf32>) {
@@ -119,8 +126,11 @@ func.func @results(%q: tensor<?x4x32xf32>, %c: !cache, %p: tensor<?xi32>, %s: te
   return %1, %2 : tensor<?x128xf32>, tensor<?x96xf32>
 }
 !wide = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 32, type = f32>
+// Matrix units do not take a cache of f32: queries are not rounded.
 // CHECK-LABEL: func.func @wide_cache(
-// CHECK:         kf.attention %{{.*}} : tensor<?x4x32xf32>
+// CHECK-NEXT:    %[[A:.*]] = kf.attention %{{.*}} : tensor<?x4x32xf32>
+// CHECK-NEXT:    %[[T:.*]] = arith.truncf %[[A]] : tensor<?x4x32xf32> to tensor<?x4x32xf16>
+// CHECK-NEXT:    tensor.collapse_shape %[[T]]
 func.func @wide_cache(%q: tensor<?x4x32xf32>, %c: !wide, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x8xi32>, %w: tensor<96x128xf16>) -> tensor<?x96xf32> {
   %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<?x4x32xf32>, !wide, tensor<?xi32>, tensor<1x8xi32>
   %1 = tensor.collapse_shape %0 [[0], [1, 2]] : tensor<?x4x32xf32> into tensor<?x128xf32>
@@ -136,4 +146,30 @@ func.func @wide_cache(%q: tensor<?x4x32xf32>, %c: !wide, %p: tensor<?xi32>, %s: 
 func.func @odd_heads(%q: tensor<?x4x20xf32>, %c: !heads, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x8xi32>) -> tensor<?x4x20xf32> {
   %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x4x20xf32>, !heads, tensor<?xi32>, tensor<1x8xi32>
   return %0 : tensor<?x4x20xf32>
+}
+
+// Two products that take other types have rows of their own.
+// SOME-LABEL: func.func @two_types(
+// SOME-NEXT:    %[[A:.*]] = kf.attention
+// SOME-NEXT:    %[[V:.*]] = tensor.collapse_shape %[[A]] {{.*}} : tensor<?x4x32xf32> into tensor<?x128xf32>
+// SOME:         arith.truncf %[[V]] : tensor<?x128xf32> to tensor<?x128xf16>
+// SOME:         arith.truncf %[[V]] : tensor<?x128xf32> to tensor<?x128xbf16>
+func.func @two_types(%q: tensor<?x4x32xf32>, %c: !cache, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x8xi32>, %w: tensor<96x128xf16>, %u: tensor<96x128xbf16>) -> (tensor<?x96xf32>, tensor<?x96xf32>) {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<?x4x32xf32>, !cache, tensor<?xi32>, tensor<1x8xi32>
+  %1 = tensor.collapse_shape %0 [[0], [1, 2]] : tensor<?x4x32xf32> into tensor<?x128xf32>
+  %2 = kf.matmul %1, %w : tensor<?x128xf32>, tensor<96x128xf16>
+  %3 = kf.matmul %1, %u : tensor<?x128xf32>, tensor<96x128xbf16>
+  return %2, %3 : tensor<?x96xf32>, tensor<?x96xf32>
+}
+
+// What joins the parts of keys rounds, too.
+// SOME-LABEL: func.func @combined(
+// SOME:         %[[A:.*]] = kf.attention_combine
+// SOME-NEXT:    %[[T:.*]] = arith.truncf %[[A]] : tensor<?x4x32xf32> to tensor<?x4x32xbf16>
+// SOME-NEXT:    tensor.collapse_shape %[[T]]
+func.func @combined(%m: tensor<?x4x3xf32>, %t: tensor<?x4x3xf32>, %v: tensor<?x4x3x32xf32>, %w: tensor<96x128xbf16>) -> tensor<?x96xf32> {
+  %0 = kf.attention_combine %m, %t, %v : tensor<?x4x3xf32>, tensor<?x4x3x32xf32>
+  %1 = tensor.collapse_shape %0 [[0], [1, 2]] : tensor<?x4x32xf32> into tensor<?x128xf32>
+  %2 = kf.matmul %1, %w : tensor<?x128xf32>, tensor<96x128xbf16>
+  return %2 : tensor<?x96xf32>
 }

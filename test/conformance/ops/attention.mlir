@@ -137,3 +137,26 @@ func.func @codes_many(%q: tensor<?x6x96xf32>, %k: tensor<?x3x96xf32>, %v: tensor
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 1 : i64, scale = 0.11 : f32, window = 100 : i64} : tensor<?x6x96xf32>, !kf.kv_cache<layers = 2, kv_heads = 3, head_dim = 96, type = !kf.quant<q8_0>>, tensor<?xi32>, tensor<1x4xi32>
   return %0 : tensor<?x6x96xf32>
 }
+
+// Rounded as a product of rows takes it: in attention's kernel.
+func.func @half_rounded(%q: tensor<?x6x64xf32>, %k: tensor<?x2x64xf32>, %v: tensor<?x2x64xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 64, type = f16>) -> tensor<?x6x64xf16> attributes {kf.max_tokens = 16 : i64} {
+  %qr = kf.rope %q, %p {rotary_dim = 64 : i64, theta = 1.0e4 : f64} : tensor<?x6x64xf32>, tensor<?xi32>
+  kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 1 : i64} : !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 64, type = f16>, tensor<?x2x64xf32>, tensor<?xi32>, tensor<1x4xi32>
+  %0 = kf.attention %qr, %c, %p, %sp, %pt {layer = 1 : i64, scale = 0.11 : f32} : tensor<?x6x64xf32>, !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 64, type = f16>, tensor<?xi32>, tensor<1x4xi32>
+  %1 = arith.truncf %0 : tensor<?x6x64xf32> to tensor<?x6x64xf16>
+  return %1 : tensor<?x6x64xf16>
+}
+
+func.func @brain_rounded(%q: tensor<1x4x40xf32>, %k: tensor<1x1x40xf32>, %v: tensor<1x1x40xf32>, %p: tensor<1xi32>, %sp: tensor<1xi32>, %pt: tensor<1x4xi32>, %c: !wide) -> tensor<1x4x40xbf16> attributes {kf.max_tokens = 1 : i64} {
+  kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 0 : i64} : !wide, tensor<1x1x40xf32>, tensor<1xi32>, tensor<1x4xi32>
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.158 : f32} : tensor<1x4x40xf32>, !wide, tensor<1xi32>, tensor<1x4xi32>
+  %1 = arith.truncf %0 : tensor<1x4x40xf32> to tensor<1x4x40xbf16>
+  return %1 : tensor<1x4x40xbf16>
+}
+
+func.func @combine_rounded(%m: tensor<?x3x21xf32>, %t: tensor<?x3x21xf32>, %v: tensor<?x3x21x40xf32>) -> tensor<?x3x40xf16> attributes {kf.max_tokens = 9 : i64} {
+  %n = math.exp %t : tensor<?x3x21xf32>
+  %0 = kf.attention_combine %m, %n, %v : tensor<?x3x21xf32>, tensor<?x3x21x40xf32>
+  %1 = arith.truncf %0 : tensor<?x3x40xf32> to tensor<?x3x40xf16>
+  return %1 : tensor<?x3x40xf16>
+}

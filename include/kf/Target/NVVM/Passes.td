@@ -50,7 +50,9 @@ def RoundNvvmRows : Pass<"kf-nvvm-round-rows", "::mlir::func::FuncOp"> {
     where the blocks' format has no tiles for `#kf.fragments`. So are queries of
     more than 16 rows to the type of a cache of 16-bit floats or of q8_0 (f16),
     and attention's result with them, where it is rounded for all of its
-    readers. `kf-form-kernels` does it where they are computed.
+    readers. Of others, the result is rounded before it is viewed in another
+    shape, where all of its readers round to one type. `kf-form-kernels` rounds
+    where things are computed.
     ```mlir
     %0 = kf.matmul %x, %w : tensor<?x2048xf32>, tensor<2560x2048xbf16>
     ```

@@ -93,7 +93,10 @@ FailureOr<TilingResult> tile(Operation *op, OpBuilder &builder,
     if (type && !isReadWhole(map))
       projectTile(builder, loc, operand, map, offsets, sizes, sliceOffsets,
                   sliceSizes);
-    if (!type || isReadWhole(map) || isWhole(type, sliceOffsets, sliceSizes)) {
+    // Attention is tiled in any case: its tile names the KV head.
+    if (!type || isReadWhole(map) ||
+        (isWhole(type, sliceOffsets, sliceSizes) &&
+         !operand.getDefiningOp<CacheAttentionInterface>())) {
       operands.push_back(operand);
       continue;
     }

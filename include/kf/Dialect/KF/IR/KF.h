@@ -111,6 +111,9 @@ struct FusionRules {
   /// An append with the attention behind it that reads its layer of the cache;
   /// else it is a kernel.
   bool appendIntoAttention = false;
+  /// The rounding of attention's result with the attention; else it is a
+  /// kernel.
+  bool roundingIntoAttention = false;
 };
 
 } // namespace mlir::kf
