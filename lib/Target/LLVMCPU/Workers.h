@@ -41,9 +41,10 @@ inline constexpr int64_t int8Columns = 512;
 inline int64_t int8ColumnGroups(int64_t rows, int64_t columns,
                                 int64_t workers) {
   int64_t wanted = groupsPerWorker * workers;
-  if (rows == 1)
-    return wanted;
-  return workers == 1 ? 1 : std::clamp(columns / int8Columns, workers, wanted);
+  if (workers == 1)
+    return 1;
+  return rows == 1 ? wanted
+                   : std::clamp(columns / int8Columns, workers, wanted);
 }
 
 /// Whether a product of so many rows with `weight` is one of tiles.

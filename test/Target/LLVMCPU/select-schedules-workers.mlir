@@ -3,9 +3,9 @@
 // RUN: kf-opt %s --kf-set-target=target=cpu:icelake-server --kf-select-schedules | FileCheck %s --check-prefix=UNKNOWN
 
 // Each workgroup rounds the rows that it reads: there are four to a worker, or
-// 32 where workers are unknown.
+// 32 where workers are unknown. A worker that is alone has nobody to share with.
 // CHECK-LABEL:   kf.kernel @one_row(
-// CHECK-SAME:      workgroup = [1, 1408], tile = [1, 32]
+// CHECK-SAME:      workgroup = [1, 5632], tile = [1, 32]
 // TWO-LABEL:     kf.kernel @one_row(
 // TWO-SAME:        workgroup = [1, 704], tile = [1, 32]
 // UNKNOWN-LABEL: kf.kernel @one_row(
