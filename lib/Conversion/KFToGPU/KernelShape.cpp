@@ -336,19 +336,21 @@ bool mlir::kf::holdsRows(MatmulOp op, int64_t rows) {
 /// What a multiprocessor has, for four warps at a time, and a lane can have.
 static constexpr int64_t registersInAll = 65536, registerWarps = 4;
 static constexpr int64_t mostRegisters = 255;
-/// Registers of a lane beside those that hold x, and where blocks take more:
-/// several tiles of K, or scales of halves of units.
-static constexpr int64_t heldSpare = 64, heldSpareOfBlocks = 80;
+/// Registers of a lane beside those that hold x, and where more are taken: of
+/// blocks, by several tiles of K or scales of halves of units; by slices of K
+/// that go through three stages, of which none begins where another one does.
+static constexpr int64_t heldSpare = 64, largeHeldSpare = 80;
 
 /// Registers that a lane has for x.
 static int64_t countHeldRegisters(const HeldShape &held) {
   const int64_t lanes =
       HeldShape::lanes * llvm::alignTo(held.warps, registerWarps);
+  const bool hasBlocks = held.sumsOfX != StreamShape::Sums::None;
   const bool isLarge = held.sumsOfX == StreamShape::Sums::Halves ||
-                       (held.sumsOfX != StreamShape::Sums::None &&
-                        held.slices * held.tilesOfWarp() > 1);
+                       (hasBlocks ? held.slices * held.tilesOfWarp() > 1
+                                  : held.slices > 1 && held.stages == 3);
   return std::min(mostRegisters, registersInAll / lanes) -
-         (isLarge ? heldSpareOfBlocks : heldSpare);
+         (isLarge ? largeHeldSpare : heldSpare);
 }
 
 /// The shape of a product of few rows of 16-bit floats; `stream` says what it

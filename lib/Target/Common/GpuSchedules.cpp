@@ -37,8 +37,9 @@ constexpr int64_t sharingThreads = 32;
 
 /// Threads of a workgroup of attention, and of one that chooses a token.
 constexpr int64_t attentionThreads = 128, sampleThreads = 512;
-/// Elements of a token's keys that a thread appends.
-constexpr int64_t appendOfThread = 4;
+/// Elements of a token's keys that a thread appends, and the most threads that
+/// append codes.
+constexpr int64_t appendOfThread = 4, blockAppendThreads = 512;
 /// Logits of a thread that are worth another one.
 constexpr int64_t logitsOfThread = 16;
 /// Keys of one softmax block, and query rows that share it.
@@ -239,7 +240,9 @@ private:
                                  q.getDimSize(2) % 64 == 0;
     int64_t most = isForWarpgroups ? fewStagedRows : stagedRows;
     int64_t groups = llvm::divideCeil(rows * group, most) * cache.getKvHeads();
-    if (isFew || groups < limits.multiprocessors)
+    // Sums of wider heads leave no registers for what fewer warps would copy.
+    const bool isWider = q.getDimSize(2) > wideHead;
+    if (isFew || (groups < limits.multiprocessors && !isWider))
       most = fewStagedRows;
     int64_t tokens = isFew ? 1 : std::max<int64_t>(most / group, 1);
     if (!q.isDynamicDim(0) && !isPartial)
@@ -258,7 +261,7 @@ private:
         cast<RankedTensorType>(op.getPageTable().getType()).getDimSize(0) != 1;
     const int64_t widest =
         hasSequences && !isForWarpgroups ? wideHead - 1 : wideHead;
-    if (!isFew)
+    if (!isFew && !isWider)
       keys = isTurned || q.getDimSize(2) > widest ? stagedKeys / 2 : stagedKeys;
     while (keys > mmaKeys && cache.getPage() % keys != 0)
       keys /= 2;
@@ -311,6 +314,9 @@ private:
     draft.workgroup = {1};
     int64_t elements = cache.getKvHeads() * cache.getHeadDim();
     draft.threads = {threadsFor(elements, appendOfThread)};
+    // Each has a block of codes in registers, and more would have too few.
+    if (cache.isQuantized())
+      draft.threads[0] = std::min(draft.threads[0], blockAppendThreads);
     draft.unroll = appendOfThread;
     return draft.get(context);
   }

@@ -71,13 +71,19 @@ kf.kernel @rotation(%q: tensor<?x32x128xf32>, %p: tensor<?xi32>) -> tensor<?x32x
   kf.yield %1 : tensor<?x32x128xf16>
 }
 
-// Wide heads: fewer keys, for more columns. Pages of 16 keys have no larger
-// block.
+// Wide heads: the fewest keys, and as many warps of few workgroups as of many,
+// for more columns. Pages of 16 keys have no larger block.
 // CHECK-LABEL: kf.kernel @wide_heads
-// CHECK-SAME:    #kf.flash_mma<workgroup = [32, 4], keys = 32, threads = [32, 8, 1]>
+// CHECK-SAME:    #kf.flash_mma<workgroup = [32, 4], keys = 16, threads = [32, 8, 1]>
 kf.kernel @wide_heads(%q: tensor<4000x8x256xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 256, type = f16>, %p: tensor<4000xi32>, %s: tensor<4000xi32>, %t: tensor<1x64xi32>) -> tensor<4000x8x256xf32> {
   %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<4000x8x256xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 256, type = f16>, tensor<4000xi32>, tensor<1x64xi32>
   kf.yield %0 : tensor<4000x8x256xf32>
+}
+// CHECK-LABEL: kf.kernel @few_wide_heads
+// CHECK-SAME:    #kf.flash_mma<workgroup = [32, 4], keys = 16, threads = [32, 8, 1]>
+kf.kernel @few_wide_heads(%q: tensor<100x8x256xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 256, type = f16>, %p: tensor<100xi32>, %s: tensor<100xi32>, %t: tensor<1x64xi32>) -> tensor<100x8x256xf32> {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<100x8x256xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 256, type = f16>, tensor<100xi32>, tensor<1x64xi32>
+  kf.yield %0 : tensor<100x8x256xf32>
 }
 // CHECK-LABEL: kf.kernel @short_pages
 // CHECK-SAME:    #kf.flash_mma<workgroup = [16, 4], keys = 16, threads = [32, 4, 1]>

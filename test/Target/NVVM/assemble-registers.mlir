@@ -1,0 +1,40 @@
+// Kernels that need nearly all registers, or that have few of them, spill none.
+// REQUIRES: ptxas
+// RUN: %ptx functions %ptxas %s sm_80 sm_90a | FileCheck %s
+
+// Sums of 256 columns take half of the registers.
+// CHECK:      attention_0 sm_80: {{.*}} 0 bytes spilled
+// CHECK:      attention_0 sm_90a: {{.*}} 0 bytes spilled
+!half = !kf.kv_cache<layers = 1, kv_heads = 8, head_dim = 256, type = f16>
+func.func @wide_heads(%q: tensor<?x16x256xf16>, %c: !half, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<3x64xi32>) -> tensor<?x16x256xf16> {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.1 : f32} : tensor<?x16x256xf16>, !half, tensor<?xi32>, tensor<3x64xi32>
+  return %0 : tensor<?x16x256xf16>
+}
+
+// CHECK:      attention_0 sm_80: {{.*}} 0 bytes spilled
+// CHECK:      attention_0 sm_90a: {{.*}} 0 bytes spilled
+!codes = !kf.kv_cache<layers = 1, kv_heads = 8, head_dim = 256, type = !kf.quant<q8_0>>
+func.func @wide_heads_of_codes(%q: tensor<?x16x256xf16>, %c: !codes, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<3x64xi32>) -> tensor<?x16x256xf16> {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.1 : f32} : tensor<?x16x256xf16>, !codes, tensor<?xi32>, tensor<3x64xi32>
+  return %0 : tensor<?x16x256xf16>
+}
+
+// 4096 elements of a token's keys: a thread rounds 8 of them, or more.
+// CHECK:      rope_kv_append_0 sm_80: {{.*}} 0 bytes spilled
+// CHECK:      rope_kv_append_0 sm_90a: {{.*}} 0 bytes spilled
+!many = !kf.kv_cache<layers = 1, kv_heads = 16, head_dim = 256, type = !kf.quant<q8_0>>
+func.func @append_codes(%k: tensor<?x16x256xf32>, %v: tensor<?x16x256xf32>, %c: !many, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<2x64xi32>) {
+  %r = kf.rope %k, %p {rotary_dim = 256 : i64, theta = 1.0e4 : f64} : tensor<?x16x256xf32>, tensor<?xi32>
+  kf.kv_append %c, %r, %v, %p, %s, %t {layer = 0 : i64} : !many, tensor<?x16x256xf32>, tensor<?xi32>, tensor<2x64xi32>
+  return
+}
+
+// Four slices of K, for 14 warps that hold rows.
+// CHECK:      matmul_add_0 sm_80: 1{{[0-9]+}} registers, {{.*}} 0 bytes spilled
+// CHECK:      matmul_add_0 sm_90a: 1{{[0-9]+}} registers, {{.*}} 0 bytes spilled
+func.func @slices(%x: tensor<?x14336xbf16>, %r: tensor<?x4096xf32>) -> tensor<?x4096xf32> attributes {kf.max_tokens = 16 : i64} {
+  %w = kf.weight ["w"] : tensor<4096x14336xbf16>
+  %0 = kf.matmul %x, %w wide : tensor<?x14336xbf16>, tensor<4096x14336xbf16>
+  %1 = arith.addf %r, %0 : tensor<?x4096xf32>
+  return %1 : tensor<?x4096xf32>
+}
