@@ -283,6 +283,11 @@ private:
     return tileRows > 1 || mostTiles > 1;
   }
 
+  /// Not where scales come twice as often: of 7 rows, sums are spilled then.
+  bool prefetchesTileByTheWay() const override {
+    return blocks.subBlocksPerUnit() == 1;
+  }
+
   /// Many rows: a group after the other, whose sums are in registers alone.
   SmallVector<Value> sumTile(Value p, Value firstRow) override {
     int64_t all = vectorsPerRow();

@@ -44,6 +44,8 @@ void VectorMatmulEmitter::computePanels(Value firstPanel, Value panels) {
       unpackPanel(weightPanel);
     e.loop(tiles, [&](Value tile) {
       Value firstRow = e.mul(tile, e.index(tileRows));
+      if (mostTiles >= fewestTiles && !prefetchesTileByTheWay())
+        prefetchTile(firstRow, e.index(0), 1);
       storeTile(firstRow, p, sumTile(weightPanel, firstRow));
     });
   });
@@ -52,7 +54,7 @@ void VectorMatmulEmitter::computePanels(Value firstPanel, Value panels) {
 void VectorMatmulEmitter::prefetchMeanwhile(Value p, Value firstRow, Value step,
                                             int64_t steps) {
   prefetchNext(p, firstRow, step, steps);
-  if (mostTiles >= fewestTiles)
+  if (mostTiles >= fewestTiles && prefetchesTileByTheWay())
     prefetchTile(firstRow, step, steps);
 }
 
@@ -68,7 +70,8 @@ void VectorMatmulEmitter::prefetchTile(Value firstRow, Value step,
         cast<MemRefType>(memref.getType()).getElementTypeBitWidth();
     int64_t linesOfRow = llvm::divideCeil(panel, perLine);
     int64_t lines = tileRows * linesOfRow;
-    int64_t share = llvm::divideCeil(2 * lines, steps);
+    int64_t share =
+        std::min<int64_t>(lines, llvm::divideCeil(2 * lines, steps));
     Value first = e.mul(step, e.index(share));
     Value column = e.add(tile[1], e.mul(resultPanel, e.index(panel)));
     for (int64_t i = 0; i < share; ++i) {

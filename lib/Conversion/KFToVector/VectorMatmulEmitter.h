@@ -41,6 +41,9 @@ protected:
   /// Whether prefetchMeanwhile() is called: where a panel is read for several
   /// tiles.
   virtual bool prefetchesMeanwhile() const { return mostTiles > 1; }
+  /// Whether it prefetches what a register tile writes, too; else that is asked
+  /// for at once, before.
+  virtual bool prefetchesTileByTheWay() const { return true; }
   /// How lines that a workgroup reads once are prefetched.
   ArrayRef<WeightPrefetch> prefetches() const;
 
