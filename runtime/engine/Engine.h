@@ -58,6 +58,10 @@ struct EngineOptions {
   Profile *profile = nullptr;
 };
 
+/// The most tokens that a step chooses: with more rows, products are bound by
+/// arithmetic, so that a second step takes no longer.
+inline constexpr int64_t kMostChosenPerStep = 64;
+
 /// Rows of the programs for steps of at most `rowsPerStep` rows, which increase
 /// from 1 to that.
 std::vector<int64_t> programRows(int64_t rowsPerStep);

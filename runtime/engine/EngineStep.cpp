@@ -26,9 +26,6 @@ constexpr int64_t kSomeRows = 64;
 /// Rows of the one for prompts where the largest has more: tiles for so many
 /// would be too few of a shorter prompt.
 constexpr int64_t kPromptRows = 512;
-/// The most tokens that a step chooses: with more rows, products are bound by
-/// arithmetic, so that a second step takes no longer.
-constexpr int64_t kMostChosen = 64;
 /// Elements of the logits of a step: 128 MiB.
 constexpr int64_t kMostLogits = int64_t(1) << 25;
 /// Tokens that a prompt has to have in common with another one to wait for it.
@@ -60,7 +57,7 @@ StepOutput Engine::nextOutput() const {
 int64_t Engine::wantedLimit(StepOutput output) const {
   const int64_t most =
       output == StepOutput::Ids
-          ? std::min(kMostChosen, options.parallel)
+          ? std::min(kMostChosenPerStep, options.parallel)
           : std::max<int64_t>(kMostLogits / decoder.config().vocabSize, 1);
   return std::min(most, rowsPerStep());
 }

@@ -113,6 +113,15 @@ Status read(const Json &json, const char *key, std::string &out) {
   return Status();
 }
 
+/// What comparisons print as it is: nothing that a terminal obeys.
+Status readPrinted(const Json &json, const char *key, std::string &out) {
+  KF_RETURN_IF_ERROR(read(json, key, out));
+  if (std::ranges::any_of(out, [](char c) { return c < ' ' || c > '~'; }))
+    return Status::error(inQuotes(key) + " has characters other than ASCII's "
+                                         "that print");
+  return Status();
+}
+
 /// A finite number from `least` to `most`.
 Status read(const Json &json, const char *key, double &out, double least = 0,
             double most = 1e30) {
@@ -157,8 +166,8 @@ Status read(const Json &json, MachineRates &out) {
 }
 
 Status read(const Json &json, EvalKernel &out) {
-  KF_RETURN_IF_ERROR(read(json, "name", out.name));
-  KF_RETURN_IF_ERROR(read(json, "description", out.description));
+  KF_RETURN_IF_ERROR(readPrinted(json, "name", out.name));
+  KF_RETURN_IF_ERROR(readPrinted(json, "description", out.description));
   KF_RETURN_IF_ERROR(read(json, "rows", out.rows));
   KF_RETURN_IF_ERROR(read(json, "depth", out.depth));
   KF_RETURN_IF_ERROR(read(json, "runs", out.runs));

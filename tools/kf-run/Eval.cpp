@@ -66,6 +66,9 @@ struct EvalOptions {
       if (model.profile.file && !wantsFidelity())
         return Status::error("--profile is of a model's steps, which --kernels "
                              "alone runs none of; leave it out");
+      if (!model.model.empty() && !kernelOptions.typesText.empty())
+        return Status::error("--types is for kernels without a MODEL, whose "
+                             "weights have types of their own; leave it out");
       return Status();
     });
   }

@@ -75,11 +75,14 @@ std::string printable(const std::string &text) {
   return result;
 }
 
-/// A kernel of a step of a single sequence.
 KernelCase caseOf(const TuneTask &task, int64_t depth) {
+  const TunedStep &step = *task.step;
+  const bool generates = step.sequences == step.tokens;
   KernelCase result;
-  result.tokens = task.step->tokens;
-  result.depth = result.tokens == 1 ? depth : 0;
+  result.tokens = step.tokens;
+  result.sizes = {{kSequencesSize, step.sequences},
+                  {kWantedSize, generates ? step.tokens : 1}};
+  result.depth = generates ? depth : 0;
   result.inputs = task.info().inputs;
   return result;
 }

@@ -31,8 +31,11 @@ inline constexpr size_t kMostCandidates = 16;
 /// A program whose kernels are tuned.
 struct TunedStep {
   std::string name; ///< "step_512"
-  int64_t tokens;   ///< the most rows, which it is made fast for
-  double weight;    ///< of its time, against that of other steps
+  int64_t tokens;   ///< rows that it is made fast for
+  /// Sequences that these rows are of, as many of each. Where each has one row,
+  /// they generate: all rows are wanted, behind TunerOptions::depth others.
+  int64_t sequences;
+  double weight; ///< of its time, against that of other steps
   KernelSet kernels;
 };
 
@@ -61,7 +64,7 @@ struct TuneResult {
 
 struct TunerOptions {
   double budget = 60;         ///< seconds, from the tuner's making on
-  int64_t depth = 512;        ///< positions before a step of one token
+  int64_t depth = 512;        ///< positions before a token that is generated
   uint64_t rotateBytes = 0;   ///< as KernelRunnerOptions has it
   bool again = false;         ///< tries what was tried before, too
   ThreadPool *pool = nullptr; ///< packs weights; may be null

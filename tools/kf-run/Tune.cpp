@@ -35,7 +35,7 @@ struct TuneOptions {
   ModelFlags model;
   std::string budget = "60s", database, explain, kernel;
   std::vector<std::string> tries;
-  int64_t depth = 512;
+  int64_t depth = 512, batch = 1;
   bool list = false, again = false;
   double seconds = 0; ///< of `budget`
 
@@ -49,9 +49,12 @@ struct TuneOptions {
     parser.texts({"try", 0, "SCHEDULE"}, tries,
                  "tries a schedule of your own, too, as emit-mlir prints them; "
                  "needs --kernel");
+    parser.integer({"batch", 'b', "N"}, batch, 1, 1024,
+                   "sequences that generate at once: tunes the programs for "
+                   "as many, as bench runs them; 1 by default");
     parser.integer({"depth", 0, "N"}, depth, 0, int64_t(1) << 24,
-                   "positions before the token that a step of one is measured "
-                   "with; 512 by default");
+                   "positions before a token that is generated; 512 by "
+                   "default");
     parser.flag({"again"}, again, "measures what was measured before, too");
     parser.flag({"list"}, list, "prints what the database holds");
     parser.text({"explain", 0, "KERNEL"}, explain,
@@ -75,14 +78,16 @@ Result<double> parseSeconds(const std::string &text) {
   return value * scale;
 }
 
-/// What step number `number` of `count` counts, of which the first has one
-/// token and the last has most: these two are what single texts take, others
-/// are of short prompts and of many texts at once. That of one token counts as
-/// much as all others.
-double weightOfStep(size_t number, size_t count) {
-  if (number == 0)
-    return count > 2 ? 2 : 1;
-  return number + 1 == count ? 1 : 1.0 / double(count - 2);
+/// What a step of `rows` counts among those of `sizes`: what sequences generate
+/// with, `generating`, as much as all others; the last one, which long prompts
+/// take, as much as what is left, of short prompts and of other numbers of
+/// sequences.
+double weightOfStep(int64_t rows, int64_t generating,
+                    std::span<const int64_t> sizes) {
+  const size_t others = sizes.size() < 3 ? 0 : sizes.size() - 2;
+  if (rows == generating)
+    return others ? 2 : 1;
+  return rows == sizes.back() || !others ? 1 : 1 / double(others);
 }
 
 /// What a run of the command works on.
@@ -96,7 +101,9 @@ public:
 private:
   explicit TuneSession(const TuneOptions &options) : options(options) {}
 
-  Status addStep(const StepShape &shape, double weight);
+  Status addSteps();
+  Status addStep(const StepShape &shape, int64_t tokens, int64_t sequences,
+                 double weight);
   Status chooseTasks();
   Status tune(KernelTuner &tuner, std::span<const TuneTask *const> rest,
               size_t number, size_t count);
@@ -124,30 +131,44 @@ TuneSession::open(const TuneOptions &options) {
     return Status::error("the reference has no schedules; tune for another "
                          "--device");
   session->compiler = session->run->compiler().compilerOptions();
-  const int64_t context = options.model.context
-                              ? options.model.context
-                              : session->run->files().config.maxPositions;
-  {
-    const Progress progress("taking the model's kernels");
-    // A prompt's step has as many rows as the context has room for.
-    const std::vector<int64_t> sizes =
-        programRows(std::min(session->run->device().promptRows(), context));
-    for (size_t i = 0; i < sizes.size(); ++i)
-      KF_RETURN_IF_ERROR(session->addStep({.tokens = sizes[i]},
-                                          weightOfStep(i, sizes.size())));
-  }
+  KF_RETURN_IF_ERROR(session->addSteps());
   KF_RETURN_IF_ERROR(session->chooseTasks());
   return session;
 }
 
-Status TuneSession::addStep(const StepShape &shape, double weight) {
+/// The programs that an engine asks for.
+Status TuneSession::addSteps() {
+  const Progress progress("taking the model's kernels");
+  const int64_t context = options.model.context
+                              ? options.model.context
+                              : run->files().config.maxPositions;
+  // A prompt's step has as many rows as the contexts have room for.
+  const int64_t most =
+      std::min(run->device().promptRows(), options.batch * context);
+  const int64_t chosen = std::min({options.batch, kMostChosenPerStep, most});
+  const std::vector<int64_t> sizes = programRows(most);
+  const int64_t generating = *std::ranges::lower_bound(sizes, chosen);
+  for (int64_t rows : sizes) {
+    const int64_t wanted = std::min(rows, chosen);
+    // Larger ones are of prompts, one after the other.
+    const bool generates = rows <= generating;
+    KF_RETURN_IF_ERROR(
+        addStep({.tokens = rows, .wanted = wanted}, generates ? wanted : rows,
+                generates ? wanted : 1, weightOfStep(rows, generating, sizes)));
+  }
+  return Status();
+}
+
+Status TuneSession::addStep(const StepShape &shape, int64_t tokens,
+                            int64_t sequences, double weight) {
   const ModelFiles &files = run->files();
   Result<CompilerModule> module =
       CompilerModule::import(files.config, *files.weights, shape, compiler);
   if (!module.ok())
     return nameModel(files, module.status());
   KF_ASSIGN_OR_RETURN(KernelSet kernels, module->kernels(compiler));
-  steps.push_back({nameOf(shape), shape.tokens, weight, std::move(kernels)});
+  steps.push_back(
+      {nameOf(shape), tokens, sequences, weight, std::move(kernels)});
   return Status();
 }
 

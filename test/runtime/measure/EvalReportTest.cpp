@@ -82,6 +82,8 @@ TEST(EvalReport, SaysWhatIsWrongWithAFile) {
       {"\"cosine\":0.99999", "\"cosine\":2",
        "kernel 0: 'cosine' is 2, which is not from -1.001 to 1.001"},
       {"\"name\":\"matmul_0\"", "\"name\":7", "kernel 0: 'name' is no text"},
+      {"\"name\":\"matmul_0\"", "\"name\":\"\\u001b[2J\"",
+       "kernel 0: 'name' has characters other than ASCII's that print"},
       {"\"top1_agreement\":0.98", "\"top1_agreement\":98",
        "fidelity: 'top1_agreement' is 98, which is not from 0 to 1"},
       {"\"rates\":{", "\"rates\":[{", "JSON"},
