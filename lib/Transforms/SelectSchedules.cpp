@@ -75,10 +75,11 @@ private:
     ::kf::Result<::kf::TuningDatabase> loaded =
         ::kf::TuningDatabase::loadExisting(db);
     if (!loaded.ok())
-      return getOperation().emitError("kf-select-schedules: ")
-             << loaded.message();
+      return emitError(getOperation().getLoc())
+             << "kf-select-schedules: " << loaded.message();
     measured = {std::make_shared<const ::kf::TuningDatabase>(loaded.take()), db,
                 device};
+    isNamed = true;
     return success();
   }
 
@@ -87,21 +88,64 @@ private:
     if (!measured.database)
       return success();
     scope = getTuningScope(target, measured.device);
-    if (!scope.device.empty())
-      return success();
+    if (scope.device.empty() && failed(findDevice()))
+      return failure();
+    warnOfUnused();
+    return success();
+  }
+
+  /// Takes the only device that measurements are of.
+  LogicalResult findDevice() {
     for (const ::kf::TuningScope &known : measured.database->scopes()) {
       if (known.target != scope.target || known.identity != scope.identity ||
           known.compiler != scope.compiler)
         continue;
       if (!scope.device.empty())
-        return getOperation().emitError("kf-select-schedules: ")
-               << measured.file
+        return emitError(getOperation().getLoc())
+               << "kf-select-schedules: " << measured.file
                << " has measurements of several devices; say with device="
                   " whether '"
                << scope.device << "' or '" << known.device << "' is meant";
       scope.device = known.device;
     }
     return success();
+  }
+
+  /// Says what keeps measurements that the pass's options name from being used,
+  /// if all are of another scope: of those that differ least.
+  void warnOfUnused() {
+    if (!isNamed)
+      return;
+    std::string least;
+    size_t leastCount = 0;
+    for (const ::kf::TuningScope &known : measured.database->scopes()) {
+      std::string differences;
+      size_t count = 0;
+      auto compare = [&](StringRef of, StringRef has, StringRef here) {
+        if (has == here || here.empty())
+          return;
+        differences += (count++ ? "; " : "") + of.str() + " '" + has.str() +
+                       "', not '" + here.str() + "'";
+      };
+      compare("of compiler", known.compiler, scope.compiler);
+      compare("for target", known.target, scope.target);
+      // What a target's text leaves open is a hash, which tells nobody
+      // anything.
+      if (known.target == scope.target && known.identity != scope.identity)
+        differences += (count++ ? "; " : "") +
+                       std::string("on a machine with other features");
+      compare("of device", known.device, scope.device);
+      if (count == 0)
+        return;
+      if (least.empty() || count < leastCount) {
+        least = differences;
+        leastCount = count;
+      }
+    }
+    if (!least.empty())
+      emitWarning(getOperation().getLoc())
+          << "kf-select-schedules: " << measured.file
+          << " has no measurements for this module; it has some " << least;
   }
 
   /// The schedule that was measured for `kernel`; null where there is none that
@@ -168,6 +212,7 @@ private:
   }
 
   MeasuredSchedules measured;
+  bool isNamed = false; ///< `measured` by the pass's options
   ::kf::TuningScope scope;
 };
 

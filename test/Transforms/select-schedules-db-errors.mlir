@@ -13,7 +13,7 @@
 // RUN: %{opt} --kf-select-schedules=db=%t/lanes.json 2>&1 >%t/out \
 // RUN:   | FileCheck %s --check-prefix=LANES
 // RUN: diff %t/out %t/chosen
-// LANES: select-schedules-db-errors.mlir:[[#@LINE+31]]:1: warning: kf-select-schedules: {{.*}}/lanes.json: the schedule of kernel @k, '#kf.vector<workgroup = [7, 64], tile = [7, 32], lanes = 5>', is not used: {{.*}}lanes
+// LANES: select-schedules-db-errors.mlir:[[#@LINE+49]]:1: warning: kf-select-schedules: {{.*}}/lanes.json: the schedule of kernel @k, '#kf.vector<workgroup = [7, 64], tile = [7, 32], lanes = 5>', is not used: {{.*}}lanes
 // RUN: %{add} %t/simt.json %t/keys "k=#kf.simt<workgroup = [32, 32], threads = [16, 16], tile = [2, 2], reduction = 16>"
 // RUN: %{opt} --kf-select-schedules=db=%t/simt.json 2>&1 >%t/out \
 // RUN:   | FileCheck %s --check-prefix=SIMT
@@ -35,14 +35,32 @@
 // RUN: env DEVICE=e %{add} %t/two.json %t/keys "k=%{schedule}"
 // RUN: not %{opt} --kf-select-schedules=db=%t/two.json 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=TWO
+// TWO-NOT: see current operation
 // TWO: error: kf-select-schedules: {{.*}}/two.json has measurements of several devices; say with device= whether 'd' or 'e' is meant
 // RUN: not %{opt} --kf-select-schedules=db=%t/none.json 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=NONE
 // NONE: error: kf-select-schedules: cannot open '{{.*}}/none.json': No such file or directory
+// NONE-NOT: see current operation
 // RUN: echo '{"version": 1, "entries": []}' > %t/old.json
 // RUN: not %{opt} --kf-select-schedules=db=%t/old.json 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=OLD
 // OLD: error: kf-select-schedules: {{.*}}/old.json: version 1 is not known; this program reads version 2
+// OLD-NOT: see current operation
+
+// Measurements of which none can be used are a warning that says why.
+// RUN: %{add} %t/d.json %t/keys "k=%{schedule}"
+// RUN: %{opt} "--kf-select-schedules=db=%t/d.json device=bogus" 2>&1 >%t/out \
+// RUN:   | FileCheck %s --check-prefix=DEVICE --implicit-check-not='see current'
+// RUN: diff %t/out %t/chosen
+// DEVICE: warning: kf-select-schedules: {{.*}}/d.json has no measurements for this module; it has some of device 'd', not 'bogus'{{$}}
+// RUN: kf-opt %s "--kf-set-target=target=cpu:x86-64-v4 workers=3" \
+// RUN:   --kf-select-schedules=db=%t/d.json 2>&1 >/dev/null \
+// RUN:   | FileCheck %s --check-prefix=TARGET
+// TARGET: has no measurements for this module; it has some for target '#kf.cpu_target<{{.*}}>', not '#kf.cpu_target<{{.*}}workers = 3{{.*}}>'{{$}}
+// RUN: env COMPILER=kf-0 %{add} %t/compiler.json %t/keys "k=%{schedule}"
+// RUN: %{opt} --kf-select-schedules=db=%t/compiler.json 2>&1 >/dev/null \
+// RUN:   | FileCheck %s --check-prefix=COMPILER
+// COMPILER: it has some of compiler 'kf-0', not 'kf-{{[1-9]|0[.]}}
 
 kf.kernel @k(%x: tensor<?x256xf32>, %w: tensor<768x256xbf16>) -> tensor<?x768xf32> {
   %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<768x256xbf16>
