@@ -197,12 +197,15 @@ private:
     });
   }
 
-  /// Parts of words are stored by two atomic ops: each is all that its word has
-  /// to be ordered with.
+  /// Atomic ops order no other memory: of parts of words, and of sums, each is
+  /// all that its word has to be ordered with; barriers order the rest. Mesa
+  /// 22.3 makes a barrier of the whole workgroup, for processors, of what
+  /// orders more, even where not all of its threads come by.
   static void relaxAtomics(spirv::ModuleOp module) {
     auto relax = [](auto op) { op.setSemantics(spirv::MemorySemantics::None); };
     module.walk([&](spirv::AtomicAndOp op) { relax(op); });
     module.walk([&](spirv::AtomicOrOp op) { relax(op); });
+    module.walk([&](spirv::AtomicIAddOp op) { relax(op); });
   }
 
   /// Rounds divisions to the nearest: Vulkan lets them be off by 2.5 units in

@@ -36,6 +36,25 @@ gpu.module @reduce {
   }
 }
 
+// Atomic sums order nothing else: only barriers do, where all threads meet.
+// CHECK-LABEL: spirv.module @count
+// CHECK:         spirv.AtomicIAdd <Workgroup> <None>
+// CHECK:         spirv.ControlBarrier <Workgroup>, <Workgroup>, <AcquireRelease|WorkgroupMemory>
+gpu.module @count {
+  gpu.func @count(%x: memref<?xi32>)
+      workgroup(%memory : memref<8xi32, #gpu.address_space<workgroup>>) kernel
+      attributes {known_block_size = array<i32: 64, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    %thread = gpu.thread_id x
+    %v = memref.load %x[%thread] : memref<?xi32>
+    %before = memref.atomic_rmw addi %v, %memory[%c0]
+        : (i32, memref<8xi32, #gpu.address_space<workgroup>>) -> i32
+    gpu.barrier
+    memref.store %before, %x[%thread] : memref<?xi32>
+    gpu.return
+  }
+}
+
 // SPIR-V has no erf.
 // CHECK-LABEL: spirv.module @erf
 // CHECK-NOT:     math.erf
