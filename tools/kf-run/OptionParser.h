@@ -44,21 +44,28 @@ struct OptionName {
 /// Variables that are bound must outlive the parser. One thread.
 class OptionParser {
 public:
+  /// Whether a text may be empty, as prompts may. Elsewhere an empty one is a
+  /// variable of a script that is not set, and not the option left out.
+  enum class Empty { Refused, Allowed };
+
   /// `synopsis` is what follows "kf-run " in the usage line; its first word is
   /// the command.
   OptionParser(std::string_view synopsis, std::string_view about)
       : synopsis(synopsis), about(about) {}
 
   void flag(OptionName name, bool &out, std::string_view help);
-  void text(OptionName name, std::string &out, std::string_view help);
+  void text(OptionName name, std::string &out, std::string_view help,
+            Empty empty = Empty::Refused);
   void text(OptionName name, std::optional<std::string> &out,
-            std::string_view help);
+            std::string_view help, Empty empty = Empty::Refused);
   /// May be given any number of times.
   void texts(OptionName name, std::vector<std::string> &out,
              std::string_view help);
-  /// `--name` alone gives `otherwise`; a value needs `--name=value`.
+  /// `--name` alone gives `otherwise`; a value needs `--name=value`, but for
+  /// one that ends in `suffix`, if that is not empty, and a lone '-'.
   void optionalText(OptionName name, std::string_view otherwise,
-                    std::optional<std::string> &out, std::string_view help);
+                    std::optional<std::string> &out, std::string_view help,
+                    std::string_view suffix = {});
   void integer(OptionName name, int64_t &out, int64_t least, int64_t most,
                std::string_view help);
   void integer(OptionName name, std::optional<int64_t> &out, int64_t least,
@@ -105,6 +112,8 @@ private:
     Takes takes;
     Setter set;
     std::string help;
+    /// Of arguments of their own that MaybeValue takes; empty: none.
+    std::string suffix = {};
   };
   struct Positional {
     std::string name;
