@@ -51,6 +51,7 @@ struct EvalOptions {
     parser.text({"json", 0, "FILE"}, json,
                 "writes what was measured, and where, to FILE; - is stdout, in "
                 "place of the table");
+    parser.output(json);
     parser.text({"baseline", 0, "FILE"}, baseline,
                 "what --json wrote before: prints what differs, and exits with "
                 "1 if something is worse");

@@ -60,6 +60,7 @@ struct GenerateOptions {
     parser.text({"json", 0, "FILE"}, json,
                 "writes ids, text, timings and memory to FILE; - is stdout, "
                 "in place of the text");
+    parser.output(json);
     parser.flag({"quiet"}, quiet, "prints the text and nothing about it");
     model.addTo(parser);
   }

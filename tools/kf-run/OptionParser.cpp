@@ -384,6 +384,14 @@ void OptionParser::addCheck(std::function<Status()> check) {
   checks.push_back(std::move(check));
 }
 
+void OptionParser::output(const std::string &path) {
+  outputs.push_back([&path] { return path; });
+}
+
+void OptionParser::output(const std::optional<std::string> &path) {
+  outputs.push_back([&path] { return path.value_or(""); });
+}
+
 std::optional<int> OptionParser::parse(std::span<const char *const> arguments) {
   bool help = false;
   if (Status status = read(arguments, help); !status.ok())
@@ -393,6 +401,9 @@ std::optional<int> OptionParser::parse(std::span<const char *const> arguments) {
   for (const std::function<Status()> &check : checks)
     if (Status status = check(); !status.ok())
       return usageError(status.message());
+  for (const std::function<std::string()> &output : outputs)
+    if (Status status = checkOutput(output()); !status.ok())
+      return report(status);
   return std::nullopt;
 }
 

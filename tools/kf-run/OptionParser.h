@@ -96,8 +96,14 @@ public:
   /// an error about the use of the command.
   void addCheck(std::function<Status()> check);
 
+  /// Has parse() look, once the checks have passed, whether the file `path` can
+  /// be written, so that no work is lost. Empty is none, and '-' is stdout.
+  void output(const std::string &path);
+  void output(const std::optional<std::string> &path);
+
   /// Reads `arguments`. Returns nothing if the command can go on, else the
-  /// exit code after printing the help (0) or an error (2).
+  /// exit code after printing the help (0), an error about the use of the
+  /// command (2) or that an output cannot be written (1).
   std::optional<int> parse(std::span<const char *const> arguments);
 
   /// An error about the use of this command, with a pointer to its help:
@@ -141,6 +147,7 @@ private:
   std::vector<Option> options;
   std::vector<Positional> positionals;
   std::vector<std::function<Status()>> checks;
+  std::vector<std::function<std::string()>> outputs; ///< their paths
 };
 
 } // namespace kf

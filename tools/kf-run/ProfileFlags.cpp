@@ -34,6 +34,7 @@ void ProfileFlags::addTo(OptionParser &parser) {
                       "a trace too, which ui.perfetto.dev and "
                       "chrome://tracing open",
                       ".json");
+  parser.output(file);
   parser.addCheck([this] {
     if (file == "-")
       return Status::error("--profile=FILE takes the path of a file; the table "

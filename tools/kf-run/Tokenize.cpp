@@ -86,6 +86,7 @@ int kf::runTokenize(Arguments arguments) {
   parser.optionalText({"json", 0, "FILE"}, "-", options.json,
                       "writes JSON to FILE, or to stdout without it: \"ids\" "
                       "and \"pieces\"");
+  parser.output(options.json);
   if (std::optional<int> code = parser.parse(arguments))
     return *code;
   if (options.text && !options.file.empty())
