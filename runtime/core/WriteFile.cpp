@@ -206,11 +206,25 @@ static Status writeInPlace(const std::string &path, std::string_view bytes) {
   return reason == 0 ? Status() : cannotWrite(path, std::strerror(reason));
 }
 
+/// Whether `path` is written in place, and not beside it first.
+static bool isInPlace(const std::string &path) {
+  struct stat info;
+  return isOpenAlready(path) ||
+         (::stat(path.c_str(), &info) == 0 && S_ISCHR(info.st_mode));
+}
+
+Status kf::checkCanWrite(const std::string &path) {
+  if (isInPlace(path))
+    return ::access(path.c_str(), W_OK) == 0
+               ? Status()
+               : cannotWrite(path, std::strerror(errno));
+  // Its file goes when nothing finishes it.
+  return AtomicFile::create(path, {}).status();
+}
+
 Status kf::writeFile(const std::string &path, std::string_view bytes,
                      bool replace) {
-  struct stat info;
-  if (isOpenAlready(path) ||
-      (::stat(path.c_str(), &info) == 0 && S_ISCHR(info.st_mode)))
+  if (isInPlace(path))
     return writeInPlace(path, bytes);
   KF_ASSIGN_OR_RETURN(AtomicFile file,
                       AtomicFile::create(path, {.replace = replace}));

@@ -69,6 +69,10 @@ private:
 Status writeFile(const std::string &path, std::string_view bytes,
                  bool replace = true);
 
+/// Whether writeFile() could write `path` now, if the disk has room; what is
+/// there stays as it is. An error is writeFile()'s.
+Status checkCanWrite(const std::string &path);
+
 } // namespace kf
 
 #endif // KF_RUNTIME_CORE_WRITEFILE_H

@@ -47,6 +47,7 @@ struct BatchOptions {
     parser.text({"json", 0, "FILE"}, json,
                 "writes the results to FILE when all are there, instead of to "
                 "stdout one by one");
+    parser.output(json);
     parser.integer({"tokens", 'n', "N"}, tokens, -1, kMostTokens,
                    "the most tokens to generate for a request that has no "
                    "\"n\"; 256 by default, -1: until the context is full");

@@ -249,7 +249,8 @@ int kf::runChat(Arguments arguments) {
       "that begin with / are commands (/help). Only tokens that are not in "
       "the cache are computed.");
   parser.text({"system", 0, "TEXT"}, options.system,
-              "the system message, which tells the model how to be");
+              "the system message, which tells the model how to be",
+              OptionParser::Empty::Allowed);
   parser.text({"template", 0, "FILE"}, options.templateFile,
               "a chat template (Jinja) instead of the model's own");
   parser.integer({"tokens", 'n', "N"}, options.tokens, 1, int64_t(1) << 24,

@@ -84,6 +84,7 @@ struct EmitOptions {
                 "describes it; by default the only one that FILE has for what "
                 "is compiled for, -t included");
     parser.text({"output", 'o', "FILE"}, out, "writes FILE instead of stdout");
+    parser.output(out);
   }
 };
 

@@ -28,7 +28,8 @@ struct EvalOptions {
   KernelEvalOptions kernelOptions;
   std::string file, json, baseline;
   int64_t tokens = 128;
-  EvalThresholds thresholds;
+  std::optional<double> threshold, errorThreshold;
+  EvalThresholds thresholds; ///< with these two
 
   bool wantsKernels() const { return kernels || !fidelity; }
   bool wantsFidelity() const { return fidelity || !kernels; }
@@ -51,18 +52,31 @@ struct EvalOptions {
     parser.text({"json", 0, "FILE"}, json,
                 "writes what was measured, and where, to FILE; - is stdout, in "
                 "place of the table");
+    parser.output(json);
     parser.text({"baseline", 0, "FILE"}, baseline,
                 "what --json wrote before: prints what differs, and exits with "
                 "1 if something is worse");
-    parser.real({"threshold", 0, "X"}, thresholds.slower, 0, 1000,
+    parser.real({"threshold", 0, "X"}, threshold, 0, 1000,
                 "how much slower than the baseline a kernel may be, as a share "
                 "of its time; 0.1 by default. What lies within the noise of "
                 "the two measurements is never worse");
-    parser.real({"error-threshold", 0, "X"}, thresholds.error, 0, 1000,
+    parser.real({"error-threshold", 0, "X"}, errorThreshold, 0, 1000,
                 "how much an error or a divergence may exceed the baseline's, "
                 "as a share of it; 0.5 by default");
     model.addTo(parser);
     parser.addCheck([this] {
+      if (baseline.empty() && (threshold || errorThreshold))
+        return Status::error(
+            std::string(threshold ? "--threshold" : "--error-threshold") +
+            " is of a comparison; give --baseline, too");
+      if (!wantsFidelity() && !file.empty())
+        return Status::error("--file is the text for --fidelity, which "
+                             "--kernels alone leaves out");
+      if (!wantsKernels() && !kernelOptions.typesText.empty())
+        return Status::error("--types is of kernels, which --fidelity alone "
+                             "measures none of; leave it out");
+      thresholds.slower = threshold.value_or(thresholds.slower);
+      thresholds.error = errorThreshold.value_or(thresholds.error);
       if (model.profile.file && !wantsFidelity())
         return Status::error("--profile is of a model's steps, which --kernels "
                              "alone runs none of; leave it out");
@@ -110,6 +124,11 @@ Status evaluate(const EvalOptions &options) {
   if (baseline)
     KF_RETURN_IF_ERROR(
         checkComparable(*baseline, result).in(quotePath(options.baseline)));
+  if (baseline && !(options.wantsKernels() && !baseline->kernels.empty()) &&
+      !(options.wantsFidelity() && baseline->fidelity))
+    return Status::error("the baseline has nothing of what is to be measured; "
+                         "measure the same with --json anew")
+        .in(quotePath(options.baseline));
   if (options.wantsKernels()) {
     CeilingOptions settings;
     settings.cancelled = &interruptFlag();

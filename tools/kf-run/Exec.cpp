@@ -323,5 +323,9 @@ int kf::runExec(Arguments arguments) {
     if (output != "-" && (!output.starts_with('@') || output.size() == 1))
       return parser.usageError("--output takes @FILE.npy or -, not " +
                                inQuotes(output));
+  for (const std::string &output : options.outputs)
+    if (Status status = checkOutput(output == "-" ? output : output.substr(1));
+        !status.ok())
+      return report(status);
   return report(exec(options));
 }

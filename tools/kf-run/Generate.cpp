@@ -42,7 +42,8 @@ struct GenerateOptions {
     parser.text({"prompt", 'p', "TEXT"}, prompt,
                 "the text to continue; without it and --file, what stdin has, "
                 "unless that is a terminal. An empty one starts from the "
-                "begin-of-text token");
+                "begin-of-text token",
+                OptionParser::Empty::Allowed);
     parser.text({"file", 0, "FILE"}, file,
                 "reads the prompt from FILE; - is stdin. One line break at "
                 "the end is not part of it");
@@ -59,6 +60,7 @@ struct GenerateOptions {
     parser.text({"json", 0, "FILE"}, json,
                 "writes ids, text, timings and memory to FILE; - is stdout, "
                 "in place of the text");
+    parser.output(json);
     parser.flag({"quiet"}, quiet, "prints the text and nothing about it");
     model.addTo(parser);
   }

@@ -318,6 +318,7 @@ int kf::runInspect(Arguments arguments) {
   parser.optionalText({"json", 0, "FILE"}, "-", json,
                       "writes JSON to FILE, or to stdout without it; of "
                       "arrays the first elements");
+  parser.output(json);
   if (std::optional<int> code = parser.parse(arguments))
     return *code;
   Result<ModelFacts> facts = collectFacts(model, dummy);

@@ -177,6 +177,7 @@ int kf::runDevices(Arguments arguments) {
                   "threads to measure the CPU with; 1 and all by default");
   parser.optionalText({"json", 0, "FILE"}, "-", json,
                       "writes JSON to FILE, or to stdout without it");
+  parser.output(json);
   if (std::optional<int> code = parser.parse(arguments))
     return *code;
   if (!threads.empty() && !measures)

@@ -90,6 +90,7 @@ int kf::runLogits(Arguments arguments) {
                       "writes JSON to FILE, or to stdout without it: "
                       "\"argmax\" and \"logsumexp\" of every position, "
                       "\"last_logits\" of the last one, nothing rounded");
+  parser.output(json);
   options.addTo(parser);
   if (std::optional<int> code = parser.parse(arguments))
     return *code;

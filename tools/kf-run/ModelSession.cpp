@@ -36,8 +36,6 @@ void ModelFlags::addTo(OptionParser &parser, bool withThreads) {
   parser.addCheck([this] {
     if (!named)
       return Status();
-    if (named->empty())
-      return Status::error("--model is empty");
     if (!model.empty())
       return Status::error("MODEL is given twice: " + inQuotes(model) +
                            " and --model " + inQuotes(*named));

@@ -40,6 +40,10 @@ Status notA(const std::string &expected, std::string_view found) {
   return Status::error("takes " + expected + ", not " + inQuotes(found));
 }
 
+Status refuseEmpty(std::string_view value) {
+  return value.empty() ? Status::error("is empty") : Status();
+}
+
 /// `text` broken into lines that start at column `indent`, where the first one
 /// is already.
 std::string brokenAt(size_t indent, std::string_view text) {
@@ -103,23 +107,23 @@ void OptionParser::flag(OptionName name, bool &out, std::string_view help) {
 }
 
 void OptionParser::text(OptionName name, std::string &out,
-                        std::string_view help) {
+                        std::string_view help, Empty empty) {
   add(
       name, Takes::Value,
-      [&out](std::string_view value) {
+      [&out, empty](std::string_view value) {
         out = value;
-        return Status();
+        return empty == Empty::Allowed ? Status() : refuseEmpty(value);
       },
       std::string(help));
 }
 
 void OptionParser::text(OptionName name, std::optional<std::string> &out,
-                        std::string_view help) {
+                        std::string_view help, Empty empty) {
   add(
       name, Takes::Value,
-      [&out](std::string_view value) {
+      [&out, empty](std::string_view value) {
         out = value;
-        return Status();
+        return empty == Empty::Allowed ? Status() : refuseEmpty(value);
       },
       std::string(help));
 }
@@ -130,21 +134,24 @@ void OptionParser::texts(OptionName name, std::vector<std::string> &out,
       name, Takes::Value,
       [&out](std::string_view value) {
         out.emplace_back(value);
-        return Status();
+        return refuseEmpty(value);
       },
       std::string(help));
 }
 
 void OptionParser::optionalText(OptionName name, std::string_view otherwise,
                                 std::optional<std::string> &out,
-                                std::string_view help) {
+                                std::string_view help,
+                                std::string_view suffix) {
   add(
       name, Takes::MaybeValue,
       [&out, otherwise](std::string_view value) {
-        out = value.data() ? value : otherwise;
-        return Status();
+        const bool given = value.data() != nullptr;
+        out = given ? value : otherwise;
+        return given ? refuseEmpty(value) : Status();
       },
       std::string(help));
+  options.back().suffix = suffix;
 }
 
 void OptionParser::addInteger(OptionName name, std::function<void(int64_t)> set,
@@ -319,11 +326,14 @@ Status OptionParser::apply(const Option &option, std::string_view spelled,
     attached = rest.front();
     rest = rest.subspan(1);
   }
-  // A lone '-' can be nothing but a value.
-  if (option.takes == Takes::MaybeValue && !attached && !rest.empty() &&
-      std::string_view(rest.front()) == "-") {
-    attached = "-";
-    rest = rest.subspan(1);
+  if (option.takes == Takes::MaybeValue && !attached && !rest.empty()) {
+    // A lone '-' can be nothing but a value.
+    const std::string_view next = rest.front();
+    if (next == "-" || (!option.suffix.empty() && !next.starts_with('-') &&
+                        next.ends_with(option.suffix))) {
+      attached = next;
+      rest = rest.subspan(1);
+    }
   }
   Status status = option.set(attached.value_or(std::string_view()));
   return status.ok() ? status : Status::error(name + " " + status.message());
@@ -374,6 +384,14 @@ void OptionParser::addCheck(std::function<Status()> check) {
   checks.push_back(std::move(check));
 }
 
+void OptionParser::output(const std::string &path) {
+  outputs.push_back([&path] { return path; });
+}
+
+void OptionParser::output(const std::optional<std::string> &path) {
+  outputs.push_back([&path] { return path.value_or(""); });
+}
+
 std::optional<int> OptionParser::parse(std::span<const char *const> arguments) {
   bool help = false;
   if (Status status = read(arguments, help); !status.ok())
@@ -383,6 +401,9 @@ std::optional<int> OptionParser::parse(std::span<const char *const> arguments) {
   for (const std::function<Status()> &check : checks)
     if (Status status = check(); !status.ok())
       return usageError(status.message());
+  for (const std::function<std::string()> &output : outputs)
+    if (Status status = checkOutput(output()); !status.ok())
+      return report(status);
   return std::nullopt;
 }
 

@@ -44,21 +44,28 @@ struct OptionName {
 /// Variables that are bound must outlive the parser. One thread.
 class OptionParser {
 public:
+  /// Whether a text may be empty, as prompts may. Elsewhere an empty one is a
+  /// variable of a script that is not set, and not the option left out.
+  enum class Empty { Refused, Allowed };
+
   /// `synopsis` is what follows "kf-run " in the usage line; its first word is
   /// the command.
   OptionParser(std::string_view synopsis, std::string_view about)
       : synopsis(synopsis), about(about) {}
 
   void flag(OptionName name, bool &out, std::string_view help);
-  void text(OptionName name, std::string &out, std::string_view help);
+  void text(OptionName name, std::string &out, std::string_view help,
+            Empty empty = Empty::Refused);
   void text(OptionName name, std::optional<std::string> &out,
-            std::string_view help);
+            std::string_view help, Empty empty = Empty::Refused);
   /// May be given any number of times.
   void texts(OptionName name, std::vector<std::string> &out,
              std::string_view help);
-  /// `--name` alone gives `otherwise`; a value needs `--name=value`.
+  /// `--name` alone gives `otherwise`; a value needs `--name=value`, but for
+  /// one that ends in `suffix`, if that is not empty, and a lone '-'.
   void optionalText(OptionName name, std::string_view otherwise,
-                    std::optional<std::string> &out, std::string_view help);
+                    std::optional<std::string> &out, std::string_view help,
+                    std::string_view suffix = {});
   void integer(OptionName name, int64_t &out, int64_t least, int64_t most,
                std::string_view help);
   void integer(OptionName name, std::optional<int64_t> &out, int64_t least,
@@ -89,8 +96,14 @@ public:
   /// an error about the use of the command.
   void addCheck(std::function<Status()> check);
 
+  /// Has parse() look, once the checks have passed, whether the file `path` can
+  /// be written, so that no work is lost. Empty is none, and '-' is stdout.
+  void output(const std::string &path);
+  void output(const std::optional<std::string> &path);
+
   /// Reads `arguments`. Returns nothing if the command can go on, else the
-  /// exit code after printing the help (0) or an error (2).
+  /// exit code after printing the help (0), an error about the use of the
+  /// command (2) or that an output cannot be written (1).
   std::optional<int> parse(std::span<const char *const> arguments);
 
   /// An error about the use of this command, with a pointer to its help:
@@ -105,6 +118,8 @@ private:
     Takes takes;
     Setter set;
     std::string help;
+    /// Of arguments of their own that MaybeValue takes; empty: none.
+    std::string suffix = {};
   };
   struct Positional {
     std::string name;
@@ -132,6 +147,7 @@ private:
   std::vector<Option> options;
   std::vector<Positional> positionals;
   std::vector<std::function<Status()>> checks;
+  std::vector<std::function<std::string()>> outputs; ///< their paths
 };
 
 } // namespace kf

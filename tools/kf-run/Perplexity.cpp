@@ -166,6 +166,7 @@ int kf::runPerplexity(Arguments arguments) {
   parser.optionalText({"json", 0, "FILE"}, "-", json,
                       "writes JSON to FILE, or to stdout without it: "
                       "\"nll_per_token\", \"perplexity\", \"tokens\"");
+  parser.output(json);
   options.addTo(parser);
   if (std::optional<int> code = parser.parse(arguments))
     return *code;

@@ -30,8 +30,11 @@ static uint64_t mostReadBytes(const Profile &profile) {
 void ProfileFlags::addTo(OptionParser &parser) {
   parser.optionalText({"profile", 0, "FILE"}, "", file,
                       "prints what each kernel took, moved and computed to "
-                      "stderr; with =FILE, writes a trace too, which "
-                      "ui.perfetto.dev and chrome://tracing open");
+                      "stderr; with =FILE, or FILE if it ends in .json, writes "
+                      "a trace too, which ui.perfetto.dev and "
+                      "chrome://tracing open",
+                      ".json");
+  parser.output(file);
   parser.addCheck([this] {
     if (file == "-")
       return Status::error("--profile=FILE takes the path of a file; the table "

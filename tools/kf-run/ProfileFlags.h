@@ -20,7 +20,7 @@
 namespace kf {
 
 /// `--profile`, which prints a table of kernels to stderr, and
-/// `--profile=FILE`, which writes a trace as well.
+/// `--profile=FILE`, which writes a trace as well; so does `--profile x.json`.
 struct ProfileFlags {
   /// Where the trace goes; empty: the table alone. Nothing: no profile.
   std::optional<std::string> file;

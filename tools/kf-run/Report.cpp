@@ -189,6 +189,10 @@ Status kf::writeOutput(const std::string &path, std::string_view text) {
   return writeFile(path, text);
 }
 
+Status kf::checkOutput(const std::string &path) {
+  return path.empty() || path == "-" ? Status() : checkCanWrite(path);
+}
+
 uint64_t kf::peakMemory() {
   std::FILE *file = std::fopen("/proc/self/status", "re");
   if (!file)

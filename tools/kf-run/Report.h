@@ -77,6 +77,8 @@ std::string jsonNumber(float value);
 /// Writes `text` to the file `path` (writeFile), or to stdout if it is "-".
 /// Errors name the file.
 Status writeOutput(const std::string &path, std::string_view text);
+/// Whether writeOutput() could write `path` now (checkCanWrite). Empty is none.
+Status checkOutput(const std::string &path);
 /// Writes `text` to stdout, whatever signals arrive meanwhile.
 Status writeStdout(std::string_view text);
 

@@ -151,8 +151,8 @@ void kf::addStopFlag(OptionParser &parser, std::vector<std::string> &out) {
                "ends where TEXT would begin. May be given more than once");
   parser.addCheck([&out] {
     for (const std::string &stop : out)
-      if (stop.empty() || toValidUtf8(stop) != stop)
-        return Status::error("--stop takes a text in UTF-8 that is not empty");
+      if (toValidUtf8(stop) != stop)
+        return Status::error("--stop takes a text in UTF-8");
     return Status();
   });
 }

@@ -74,7 +74,8 @@ int kf::runTokenize(Arguments arguments) {
                     "a folder with tokenizer.json or tokenizer.model, one of "
                     "these files, or a GGUF file, which needs no tensors; "
                     "without it, the embedded model, kf-stories");
-  parser.text({"prompt", 'p', "TEXT"}, options.text, "the text");
+  parser.text({"prompt", 'p', "TEXT"}, options.text, "the text",
+              OptionParser::Empty::Allowed);
   parser.text({"file", 0, "FILE"}, options.file,
               "reads the text from FILE; - is stdin");
   parser.flag({"add-special"}, options.addSpecial,
@@ -85,6 +86,7 @@ int kf::runTokenize(Arguments arguments) {
   parser.optionalText({"json", 0, "FILE"}, "-", options.json,
                       "writes JSON to FILE, or to stdout without it: \"ids\" "
                       "and \"pieces\"");
+  parser.output(options.json);
   if (std::optional<int> code = parser.parse(arguments))
     return *code;
   if (options.text && !options.file.empty())

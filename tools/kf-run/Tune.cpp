@@ -330,6 +330,13 @@ Status runTuning(TuneOptions &options) {
   std::optional<std::string> &file = options.model.tuning.file;
   if (file) {
     options.database = *file;
+    // A name that is misspelt is no empty database.
+    if (options.list || !options.explain.empty())
+      KF_RETURN_IF_ERROR(TuningDatabase::loadExisting(options.database)
+                             .status()
+                             .in("--tuning-db"));
+    else
+      KF_RETURN_IF_ERROR(checkOutput(options.database).in("--tuning-db"));
   } else {
     KF_ASSIGN_OR_RETURN(options.database, TuningDatabase::defaultPath());
   }
@@ -371,6 +378,10 @@ int kf::runTune(Arguments arguments) {
     return parser.usageError(
         "--kernel says what is tuned, which --list and --explain do nothing "
         "of; --explain KERNEL is about one kernel");
+  if (options.list && !options.model.model.empty())
+    return parser.usageError("--list is of a whole database and takes no "
+                             "MODEL; leave " +
+                             inQuotes(options.model.model) + " out");
   if (options.model.profile.file)
     return parser.usageError("--profile is of a model's steps, which tune runs "
                              "none of; leave it out");

@@ -17,10 +17,6 @@ void TuningFlags::addTo(OptionParser &parser) {
               "the file of measured schedules, which 'kf-run tune' writes; by "
               "default tuning.json beside the cache of compiled programs, if "
               "it is there");
-  parser.addCheck([this] {
-    return file && file->empty() ? Status::error("--tuning-db is empty")
-                                 : Status();
-  });
 }
 
 Status kf::loadTuning(const TuningFlags &flags, CompilerOptions &options) {
