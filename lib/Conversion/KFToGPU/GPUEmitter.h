@@ -135,8 +135,6 @@ public:
   Value combineThreads(Value own, Value neutral, CombineFn combine);
   /// Whether the code is for NVIDIA GPUs, and threads are whole warps.
   bool hasWarps();
-  /// Whether the code is for devices of Vulkan.
-  bool isOnVulkan();
 
   //===--------------------------------------------------------------------===//
   // Rows

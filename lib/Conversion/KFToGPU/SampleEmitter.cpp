@@ -40,10 +40,6 @@ Value SampleEmitter::draw() {
   isLimited = both(compare(CmpI::sgt, settings.topK, i32(0)),
                    compare(CmpI::sgt, i32(columns), settings.topK));
   isNucleus = compare(CmpF::OLT, settings.topP, e.f32(1.0));
-  // With lavapipe, the driver for CPUs, tokens are wrong after a search for
-  // candidates where a workgroup has several of its vectors; why is not known.
-  if (e.isOnVulkan())
-    return drawOfAll(nullptr);
   Candidates candidates = findCandidates();
   // Of top-k, either all that it keeps are there, or all of what is there is
   // kept; then only top-p has to know the others.
@@ -54,7 +50,7 @@ Value SampleEmitter::draw() {
            compare(CmpI::eq, lacksSome, this->number(b.getI1Type(), 0)));
   return ifElse(
       areEnough, [&] { return drawCandidate(candidates); },
-      [&] { return drawOfAll(&candidates); });
+      [&] { return drawOfAll(candidates); });
 }
 
 /// `largestId` is the first of the thread's own with its largest logit, and

@@ -78,7 +78,7 @@ private:
   /// What of a token counts.
   enum class Unit { One, Weight };
 
-  Value drawOfAll(const Candidates *candidates);
+  Value drawOfAll(const Candidates &candidates);
   Value passes(const Filter &filter, Value logit, Value id);
   Value weightOf(Value logit, Value id);
   Words reach(const Filter &filter, Unit unit);

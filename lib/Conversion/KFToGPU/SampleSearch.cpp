@@ -222,23 +222,17 @@ Value SampleEmitter::pick(const Words &point) {
   return toI32(search.getResult(0));
 }
 
-/// A token drawn from all of the row, of which `candidates` tells more unless
-/// it is null.
-Value SampleEmitter::drawOfAll(const Candidates *candidates) {
+/// A token drawn from all of the row.
+Value SampleEmitter::drawOfAll(const Candidates &candidates) {
   filters.clear();
   filtersByMinP = false;
   auto sumOfWeights = [&] {
     return sum([&](Value logit, Value id) { return weightOf(logit, id); });
   };
-  Value lowest = lowestOrder();
-  Value end = make<arith::AddIOp>(largestOrder, i32(1));
-  keep(isLimited, Unit::One, lowest, end,
+  keep(isLimited, Unit::One, lowestOrder(),
+       make<arith::AddIOp>(largestOrder, i32(1)),
        [&] { return Words{settings.topK, i32(0)}; });
-  Value low = candidates ? candidates->low : lowest;
-  Value high = candidates ? candidates->high : end;
-  keep(isNucleus, Unit::Weight, low, high, [&] {
-    if (!candidates)
-      return topPTarget(sumOfWeights());
+  keep(isNucleus, Unit::Weight, candidates.low, candidates.high, [&] {
     SmallVector<Value> all = ifElseWords(
         isLimited, 2,
         [&]() -> SmallVector<Value> {
@@ -246,7 +240,7 @@ Value SampleEmitter::drawOfAll(const Candidates *candidates) {
           return {kept.low, kept.high};
         },
         [&]() -> SmallVector<Value> {
-          return {candidates->all.low, candidates->all.high};
+          return {candidates.all.low, candidates.all.high};
         });
     return topPTarget({all[0], all[1]});
   });

@@ -115,11 +115,6 @@ bool GPUEmitter::hasWarps() {
              kTargetAttrName);
 }
 
-bool GPUEmitter::isOnVulkan() {
-  auto module = kernel->getParentOfType<ModuleOp>();
-  return module->hasAttrOfType<VulkanTargetAttr>(kTargetAttrName);
-}
-
 Value GPUEmitter::reduce(Value size, Value neutral, CombineFn combine,
                          function_ref<Value(Value)> element) {
   auto own =
