@@ -152,6 +152,8 @@ HostCeilings::create(int threads, const CeilingOptions &options) try {
   const uint64_t chunks = (bytes + kMostChunk - 1) / kMostChunk;
   KF_RETURN_IF_ERROR(
       made->pool->parallelFor(static_cast<int64_t>(chunks), [&](int64_t chunk) {
+        if (isCancelled(options.cancelled))
+          return Status::cancelled();
         const uint64_t begin = static_cast<uint64_t>(chunk) * kMostChunk;
         std::memset(all.data() + begin, 0x5a,
                     std::min(kMostChunk, bytes - begin));

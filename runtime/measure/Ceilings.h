@@ -57,7 +57,7 @@ uint64_t uncachedBytes(uint64_t cacheBytes, uint64_t freeBytes);
 class HostCeilings {
 public:
   /// Makes the threads, 0 for usableThreads(), and the array that is read.
-  /// Errors: threads or memory that cannot be had.
+  /// Errors: threads or memory that cannot be had, Status::cancelled().
   static Result<std::unique_ptr<HostCeilings>>
   create(int threads, const CeilingOptions &options = {});
 
