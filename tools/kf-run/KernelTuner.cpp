@@ -256,13 +256,13 @@ KernelTuner::tune(const TuneTask &task, double seconds,
   result.noise = outcome.noise;
   result.disturbed = outcome.disturbed;
   TuningEntry &entry = result.entry;
+  const bool wasChosen =
+      before && (isFinished(*before) || before->schedule != byDefault.schedule);
   // A busy machine says nothing against what was chosen before, unless that is
   // wrong.
-  if (before && outcome.disturbed &&
+  if (wasChosen && outcome.disturbed &&
       !isRejected(before->schedule, outcome.tried)) {
     entry = *before;
-    if (!isFinished(entry))
-      entry.defaultSeconds = outcome.defaultSeconds;
   } else {
     entry = entryOf(task, outcome, candidates[outcome.winner].schedule);
     if (before)

@@ -8,6 +8,7 @@
 
 #include "runtime/measure/Ceilings.h"
 
+
 #include "runtime/devices/Cpu/CpuDevice.h"
 #include "runtime/devices/Cuda/CudaDevice.h"
 #include "runtime/devices/Reference/ReferenceDevice.h"
@@ -112,12 +113,14 @@ TEST(HostCeilings, ReadAsMuchAsIsAsked) {
 }
 
 TEST(HostCeilings, EndWhenTheyAreCancelled) {
-  const std::atomic<bool> cancelled{true};
+  std::atomic<bool> cancelled{false};
   CeilingOptions options = kShort;
   options.cancelled = &cancelled;
   auto host = HostCeilings::create(1, options);
   ASSERT_TRUE(succeeds(host.status()));
+  cancelled = true;
   EXPECT_TRUE((*host)->measure().status().isCancelled());
+  EXPECT_TRUE(HostCeilings::create(1, options).status().isCancelled());
 }
 
 TEST(HostCeilings, RefuseWhatCannotBeHad) {
