@@ -11,13 +11,16 @@
 #include "runtime/core/ByteCount.h"
 #include "runtime/core/Exceptions.h"
 #include "runtime/core/Stopwatch.h"
+#include "runtime/core/UsableThreads.h"
 #include "runtime/devices/HostDevice.h"
 #include "runtime/measure/HostLoops.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <functional>
+#include <optional>
 #include <vector>
 
 using namespace kf;
@@ -34,6 +37,8 @@ constexpr uint64_t kMostChunk = uint64_t(2) << 20;
 /// 0.2 ms, and how often each may ask.
 constexpr int64_t kRounds = int64_t(1) << 16;
 constexpr int64_t kPieces = 16;
+/// Part of the time that threads work at least if nobody else has their cores.
+constexpr double kQuiet = 0.75;
 /// Last caches that no system tells of hold no more.
 constexpr uint64_t kUnknownCacheBytes = uint64_t(256) << 20;
 
@@ -152,6 +157,8 @@ HostCeilings::create(int threads, const CeilingOptions &options) try {
   const uint64_t chunks = (bytes + kMostChunk - 1) / kMostChunk;
   KF_RETURN_IF_ERROR(
       made->pool->parallelFor(static_cast<int64_t>(chunks), [&](int64_t chunk) {
+        if (isCancelled(options.cancelled))
+          return Status::cancelled();
         const uint64_t begin = static_cast<uint64_t>(chunk) * kMostChunk;
         std::memset(all.data() + begin, 0x5a,
                     std::min(kMostChunk, bytes - begin));
@@ -160,6 +167,33 @@ HostCeilings::create(int threads, const CeilingOptions &options) try {
   return made;
 } catch (...) {
   return statusOfException();
+}
+
+/// Seconds that the threads of `pool` have worked; nothing where the system
+/// does not tell.
+static std::optional<double> workedSeconds(const ThreadPool &pool) {
+  double seconds = 0;
+  for (int thread = 0; thread < pool.size(); ++thread) {
+    const auto time = pool.cpuTime(thread);
+    if (!time)
+      return std::nullopt;
+    seconds += std::chrono::duration<double>(*time).count();
+  }
+  return seconds;
+}
+
+Result<double>
+HostCeilings::watched(const std::function<Result<double>()> &measure) {
+  // The pool knows its caller's time from the first job on.
+  KF_RETURN_IF_ERROR(pool->parallelFor(1, [](int64_t) { return Status(); }));
+  const std::optional<double> before = workedSeconds(*pool);
+  const Stopwatch watch;
+  Result<double> rate = measure();
+  const double seconds = watch.seconds();
+  const std::optional<double> after = workedSeconds(*pool);
+  const int cores = std::min(threads(), usableThreads());
+  disturbed = before && after && *after - *before < kQuiet * seconds * cores;
+  return rate;
 }
 
 Result<double> HostCeilings::readBytesPerSecond(uint64_t bytes) {
@@ -173,49 +207,63 @@ Result<double> HostCeilings::readBytesPerSecond(uint64_t bytes) {
       all.size() / static_cast<uint64_t>(4 * pool->size()) / kLine * kLine;
   const uint64_t chunk = std::clamp(share, kLine, kMostChunk);
   const uint64_t chunks = (all.size() + chunk - 1) / chunk;
-  return bestRate(options, [&]() -> Result<double> {
-    KF_RETURN_IF_ERROR(
-        pool->parallelFor(static_cast<int64_t>(chunks), [&](int64_t index) {
-          const uint64_t begin = static_cast<uint64_t>(index) * chunk;
-          const uint64_t bytes = std::min<uint64_t>(chunk, all.size() - begin);
-          // Keeps what is read.
-          volatile uint64_t sum = loop.run(all.subspan(begin, bytes));
-          (void)sum;
-          return Status();
-        }));
-    return static_cast<double>(all.size());
+  return watched([&] {
+    return bestRate(options, [&]() -> Result<double> {
+      KF_RETURN_IF_ERROR(
+          pool->parallelFor(static_cast<int64_t>(chunks), [&](int64_t index) {
+            const uint64_t begin = static_cast<uint64_t>(index) * chunk;
+            const uint64_t bytes =
+                std::min<uint64_t>(chunk, all.size() - begin);
+            // Keeps what is read.
+            volatile uint64_t sum = loop.run(all.subspan(begin, bytes));
+            (void)sum;
+            return Status();
+          }));
+      return static_cast<double>(all.size());
+    });
   });
 }
 
 Result<double> HostCeilings::f32FlopsPerSecond() {
-  return multiplyRate(*pool, options, f32Loops());
+  return watched([&] { return multiplyRate(*pool, options, f32Loops()); });
 }
 
 Result<double> HostCeilings::i8OpsPerSecond() {
-  return multiplyRate(*pool, options, i8Loops());
+  return watched([&] { return multiplyRate(*pool, options, i8Loops()); });
 }
 
 Result<double> HostCeilings::bf16FlopsPerSecond() {
-  return multiplyRate(*pool, options, bf16Loops());
+  return watched([&] { return multiplyRate(*pool, options, bf16Loops()); });
 }
 
 Result<MachineRates> HostCeilings::measure(uint64_t bytes) {
   MachineRates rates;
   rates.threads = threads();
+  bool any = false;
   KF_ASSIGN_OR_RETURN(rates.f32FlopsPerSecond, f32FlopsPerSecond());
+  any |= disturbed;
   KF_ASSIGN_OR_RETURN(rates.i8OpsPerSecond, i8OpsPerSecond());
+  any |= disturbed && rates.i8OpsPerSecond > 0;
   KF_ASSIGN_OR_RETURN(rates.bf16FlopsPerSecond, bf16FlopsPerSecond());
+  any |= disturbed && rates.bf16FlopsPerSecond > 0;
   KF_ASSIGN_OR_RETURN(rates.readBytesPerSecond, readBytesPerSecond(bytes));
+  disturbed |= any;
   return rates;
 }
 
 Result<MachineRates> kf::measureRates(Device &device,
-                                      const CeilingOptions &options) {
+                                      const CeilingOptions &options,
+                                      bool *disturbed) {
+  if (disturbed)
+    *disturbed = false;
   if (isHost(device)) {
     const int workers = std::max(device.workers(), 1);
     KF_ASSIGN_OR_RETURN(std::unique_ptr<HostCeilings> host,
                         HostCeilings::create(workers, options));
-    return host->measure();
+    Result<MachineRates> rates = host->measure();
+    if (disturbed)
+      *disturbed = host->wasDisturbed();
+    return rates;
   }
   MachineRates rates;
   KF_ASSIGN_OR_RETURN(rates.readBytesPerSecond, copyRate(device, options));

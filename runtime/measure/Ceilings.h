@@ -20,6 +20,7 @@
 #include "runtime/devices/Device.h"
 #include "runtime/measure/MachineRates.h"
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -57,7 +58,7 @@ uint64_t uncachedBytes(uint64_t cacheBytes, uint64_t freeBytes);
 class HostCeilings {
 public:
   /// Makes the threads, 0 for usableThreads(), and the array that is read.
-  /// Errors: threads or memory that cannot be had.
+  /// Errors: threads or memory that cannot be had, Status::cancelled().
   static Result<std::unique_ptr<HostCeilings>>
   create(int threads, const CeilingOptions &options = {});
 
@@ -71,13 +72,18 @@ public:
   /// Likewise.
   Result<double> bf16FlopsPerSecond();
 
+  /// Whether threads had to wait for others' in the last measurement, so that
+  /// the rate may be too low. False where the system does not tell.
+  bool wasDisturbed() const { return disturbed; }
   int threads() const { return pool->size(); }
   uint64_t arrayBytes() const { return array.size(); }
 
 private:
   explicit HostCeilings(const CeilingOptions &options) : options(options) {}
+  Result<double> watched(const std::function<Result<double>()> &measure);
 
   CeilingOptions options;
+  bool disturbed = false;
   std::unique_ptr<ThreadPool> pool;
   AlignedBuffer array;
 };
@@ -85,9 +91,11 @@ private:
 /// Measures `device`: of the CPU and the reference, the host's rates with as
 /// many threads as the device has; of others, how many bytes a copy within
 /// their memory reads and writes a second, while the rates of multiply-adds
-/// stay unknown. Errors: as HostCeilings, and the device's.
+/// stay unknown. Sets `disturbed`, unless that is null, as
+/// HostCeilings::wasDisturbed(). Errors: as HostCeilings, and the device's.
 Result<MachineRates> measureRates(Device &device,
-                                  const CeilingOptions &options = {});
+                                  const CeilingOptions &options = {},
+                                  bool *disturbed = nullptr);
 
 } // namespace kf
 

@@ -16,6 +16,7 @@
 #include <cmath>
 #include <cstdio>
 #include <numeric>
+#include <set>
 
 using namespace kf;
 
@@ -125,6 +126,8 @@ private:
   void dropTurns(const std::vector<bool> &dropped);
   void keepFastest(size_t count);
   void decide();
+  Status findFastest();
+  void keepSettled();
 
   double now() const {
     if (options.clock)
@@ -393,8 +396,7 @@ void Search::decide() {
   outcome.error = outcome.tried[winner.trial].error;
 }
 
-Result<SearchOutcome> Search::run() {
-  began = now();
+Status Search::findFastest() {
   KF_RETURN_IF_ERROR(makeReady());
   KF_RETURN_IF_ERROR(halve());
   if (runners.size() > 1)
@@ -403,6 +405,39 @@ Result<SearchOutcome> Search::run() {
     KF_RETURN_IF_ERROR(takeTurns(kLeastTurns, now()));
   dropSlowerElsewhere(kLastNoisesLost);
   decide();
+  return Status();
+}
+
+/// Leaves, of what was tried, the default and what is out.
+void Search::keepSettled() {
+  dropHopeless();
+  std::set<size_t> undecided;
+  for (size_t i = 1; i < runners.size(); ++i)
+    undecided.insert(runners[i].trial);
+  std::vector<TuningTrial> settled;
+  for (size_t trial = 0; trial < outcome.tried.size(); ++trial) {
+    const TuningTrial &tried = outcome.tried[trial];
+    // One that was interrupted has neither.
+    if (!undecided.contains(trial) &&
+        (tried.seconds > 0 || !tried.rejected.empty()))
+      settled.push_back(tried);
+  }
+  outcome.tried = std::move(settled);
+  outcome.winner = runners[0].candidate;
+  outcome.seconds = outcome.tried[0].seconds;
+  outcome.error = outcome.tried[0].error;
+}
+
+Result<SearchOutcome> Search::run() {
+  began = now();
+  if (Status status = findFastest(); !status.ok()) {
+    if (status.isCancelled() && options.onCancelled && !runners.empty() &&
+        outcome.tried[0].seconds > 0) {
+      keepSettled();
+      options.onCancelled(outcome);
+    }
+    return status;
+  }
   for (const Runner &runner : runners)
     measurer.release(runner.candidate);
   return std::move(outcome);

@@ -77,6 +77,8 @@ public:
   virtual void release(size_t /*candidate*/) {}
 };
 
+struct SearchOutcome;
+
 struct SearchOptions {
   size_t mostCandidates = 16; ///< that are made ready, the default among them
   double seconds = 5;         ///< for all of it; little more is taken
@@ -85,6 +87,11 @@ struct SearchOptions {
   std::function<double()> clock;
   /// Called now and then with the share that is done, from 0 to 1.
   std::function<void(double)> onProgress;
+  /// Called where the search is cancelled after the default was measured: with
+  /// the default as the winner, and, of what was tried, what need not be tried
+  /// again. That is the default, what was rejected, and what was slower than
+  /// others.
+  std::function<void(const SearchOutcome &)> onCancelled;
 };
 
 /// What a search found.

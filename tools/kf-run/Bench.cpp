@@ -11,6 +11,7 @@
 #include "BenchTest.h"
 #include "Commands.h"
 #include "Interrupt.h"
+#include "MeasuredCeilings.h"
 #include "ModelSession.h"
 #include "Progress.h"
 #include "Report.h"
@@ -165,7 +166,8 @@ private:
   std::unique_ptr<ModelSession> session;
   std::optional<ModelWork> work;
   std::optional<BenchCeilings> ceilings;
-  int64_t count = 0; ///< tests that are finished
+  bool lowCeilings = false; ///< of a test at least
+  int64_t count = 0;        ///< tests that are finished
 };
 
 Status Bench::open(int64_t threads) {
@@ -253,6 +255,7 @@ Status Bench::runTest(const BenchTest &test) {
     result.seconds.push_back(seconds);
   }
   KF_ASSIGN_OR_RETURN(result.ceiling, ceilings->end(session->engine()));
+  lowCeilings |= ceilings->wasDisturbed();
   return output.add(result);
 }
 
@@ -266,6 +269,8 @@ Status Bench::run() {
     KF_RETURN_IF_ERROR(runTest(test));
     ++count;
   }
+  if (lowCeilings)
+    warnOfLowCeilings();
   return session->showProfile();
 }
 

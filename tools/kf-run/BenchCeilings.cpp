@@ -56,6 +56,7 @@ Status BenchCeilings::measure() {
   KF_ASSIGN_OR_RETURN(
       const MachineRates now,
       host->measure(static_cast<uint64_t>(mostStepBytes(work, test))));
+  disturbed &= host->wasDisturbed();
   rates.readBytesPerSecond =
       std::max(rates.readBytesPerSecond, now.readBytesPerSecond);
   rates.f32FlopsPerSecond =
@@ -68,8 +69,10 @@ Status BenchCeilings::measure() {
 
 Status BenchCeilings::begin(const BenchTest &next) {
   test = next;
-  if (host)
+  if (host) {
     rates = {};
+    disturbed = true; // until one is not
+  }
   return measure();
 }
 

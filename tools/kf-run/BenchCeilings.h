@@ -45,6 +45,8 @@ public:
   /// counts. Nothing where what would bound the test is not known of the
   /// device.
   Result<std::optional<BenchCeiling>> end(const Engine &engine);
+  /// Whether others had cores both times.
+  bool wasDisturbed() const { return disturbed; }
 
 private:
   BenchCeilings(const ModelWork &work, const MultiplyUnits &units)
@@ -58,6 +60,7 @@ private:
   MultiplyUnits units;
   std::unique_ptr<HostCeilings> host; ///< null: another device
   MachineRates rates;
+  bool disturbed = false;
   BenchTest test;
 };
 

@@ -347,6 +347,10 @@ Status CompilerModule::isolate(const std::string &name,
                        names);
 }
 
+std::string kf::tuningCompilerVersion() {
+  return mlir::kf::getCompilerVersion();
+}
+
 Result<KernelSet> CompilerModule::kernels(const CompilerOptions &options) {
   const NoBadAlloc guard;
   const mlir::kf::CompileOptions converted = convert(options);

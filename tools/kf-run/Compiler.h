@@ -62,6 +62,9 @@ struct CompilerOptions {
 /// line and exit code, as it does for want of memory in all that is below.
 void installCompilerErrorHandlers();
 
+/// The version that measured schedules are of.
+std::string tuningCompilerVersion();
+
 /// What distinguishes the programs of this compiler and `options` from others.
 Result<std::string> compilerFingerprint(const CompilerOptions &options);
 

@@ -10,10 +10,10 @@
 #include "EvalKernels.h"
 #include "Fidelity.h"
 #include "Interrupt.h"
+#include "MeasuredCeilings.h"
 #include "Report.h"
 
 #include "runtime/core/MappedFile.h"
-#include "runtime/measure/Ceilings.h"
 #include "runtime/measure/EvalReport.h"
 
 #include <cstdio>
@@ -132,7 +132,7 @@ Status evaluate(const EvalOptions &options) {
   if (options.wantsKernels()) {
     CeilingOptions settings;
     settings.cancelled = &interruptFlag();
-    KF_ASSIGN_OR_RETURN(result.rates, measureRates(*device, settings));
+    KF_ASSIGN_OR_RETURN(result.rates, measureCeilings(*device, settings));
     KF_ASSIGN_OR_RETURN(result.kernels,
                         evaluateKernels(options.model, options.kernelOptions,
                                         *device, result.rates));

@@ -75,6 +75,34 @@ std::string printable(const std::string &text) {
   return result;
 }
 
+TuningEntry entryOf(const TuneTask &task, const SearchOutcome &outcome,
+                    const std::string &schedule) {
+  TuningEntry entry;
+  entry.key = task.info().key;
+  entry.subject = task.info().subject;
+  entry.schedule = schedule;
+  entry.seconds = outcome.seconds;
+  entry.defaultSeconds = outcome.defaultSeconds;
+  entry.error = outcome.error;
+  entry.date = today();
+  return entry;
+}
+
+/// `trials` take the place of those of the same schedules.
+void addTrials(TuningEntry &entry, const TuneTask &task,
+               std::vector<TuningTrial> trials) {
+  for (TuningTrial &trial : trials) {
+    trial.rejected = printable(trial.rejected);
+    // What was the fastest before has none in the search, to be tried first.
+    if (trial.predictedSeconds == 0)
+      trial.predictedSeconds = task.predictedSeconds(trial.schedule);
+  }
+  for (TuningTrial &trial : entry.tried)
+    if (!isAmong(trial.schedule, trials))
+      trials.push_back(std::move(trial));
+  entry.tried = std::move(trials);
+}
+
 KernelCase caseOf(const TuneTask &task, int64_t depth) {
   const TunedStep &step = *task.step;
   const bool generates = step.sequences == step.tokens;
@@ -103,6 +131,16 @@ std::vector<int64_t> fewerTokens(const TuneTask &task,
 }
 
 } // namespace
+
+bool kf::isFinished(const TuningEntry &entry) {
+  return entry.defaultSeconds > 0;
+}
+
+double TuneTask::predictedSeconds(const std::string &schedule) const {
+  auto found =
+      std::ranges::find(candidates, schedule, &ScheduleCandidate::schedule);
+  return found == candidates.end() ? 0 : found->predictedSeconds;
+}
 
 Result<std::vector<TuneTask>>
 KernelTuner::tasksOf(std::span<const TunedStep> steps,
@@ -150,6 +188,21 @@ bool KernelTuner::isDone(const TuneTask &task) const {
   return task.candidates.size() < 2 || untried(task).empty();
 }
 
+bool KernelTuner::isTuned(const TuneTask &task) const {
+  const TuningEntry *entry = database.find(task.info().key);
+  return entry && isFinished(*entry);
+}
+
+Status KernelTuner::insertUnfinished(const TuneTask &task,
+                                     const SearchOutcome &outcome) {
+  const TuningEntry *before = database.find(task.info().key);
+  TuningEntry entry = before && !isRejected(before->schedule, outcome.tried)
+                          ? *before
+                          : entryOf(task, outcome, task.candidates[0].schedule);
+  addTrials(entry, task, outcome.tried);
+  return database.insert(entry);
+}
+
 Result<TuneResult>
 KernelTuner::tune(const TuneTask &task, double seconds,
                   const std::function<void(double)> &onProgress) {
@@ -190,34 +243,32 @@ KernelTuner::tune(const TuneTask &task, double seconds,
   search.seconds = seconds - begun.seconds();
   search.cancelled = options.cancelled;
   search.onProgress = onProgress;
-  KF_ASSIGN_OR_RETURN(SearchOutcome outcome,
-                      searchSchedules(candidates, measurer, search));
+  Status kept;
+  search.onCancelled = [&](const SearchOutcome &unfinished) {
+    kept = insertUnfinished(task, unfinished);
+  };
+  Result<SearchOutcome> searched =
+      searchSchedules(candidates, measurer, search);
+  KF_RETURN_IF_ERROR(kept);
+  KF_ASSIGN_OR_RETURN(const SearchOutcome outcome, std::move(searched));
 
   TuneResult result;
   result.noise = outcome.noise;
   result.disturbed = outcome.disturbed;
   TuningEntry &entry = result.entry;
+  const bool wasChosen =
+      before && (isFinished(*before) || before->schedule != byDefault.schedule);
   // A busy machine says nothing against what was chosen before, unless that is
   // wrong.
-  if (before && outcome.disturbed &&
+  if (wasChosen && outcome.disturbed &&
       !isRejected(before->schedule, outcome.tried)) {
     entry = *before;
   } else {
-    entry.key = info.key;
-    entry.subject = info.subject;
-    entry.schedule = candidates[outcome.winner].schedule;
-    entry.seconds = outcome.seconds;
-    entry.defaultSeconds = outcome.defaultSeconds;
-    entry.error = outcome.error;
-    entry.date = today();
+    entry = entryOf(task, outcome, candidates[outcome.winner].schedule);
+    if (before)
+      entry.tried = before->tried;
   }
-  entry.tried = outcome.tried;
-  for (TuningTrial &trial : entry.tried)
-    trial.rejected = printable(trial.rejected);
-  if (before)
-    for (const TuningTrial &trial : before->tried)
-      if (!isAmong(trial.schedule, entry.tried))
-        entry.tried.push_back(trial);
+  addTrials(entry, task, outcome.tried);
   KF_RETURN_IF_ERROR(database.insert(entry));
   return result;
 }

@@ -51,6 +51,9 @@ struct TuneTask {
   double weight() const { return share * step->weight; }
 
   const KernelInfo &info() const { return step->kernels.list()[kernel]; }
+  /// Seconds that `schedule` should take, by the same rates as all others of
+  /// the kernel; 0: not known.
+  double predictedSeconds(const std::string &schedule) const;
   /// "step_1 matmul_0".
   std::string name() const { return step->name + " " + info().name; }
 };
@@ -61,6 +64,10 @@ struct TuneResult {
   double noise = 0;       ///< of the times, relative
   bool disturbed = false; ///< as SearchOutcome has it
 };
+
+/// Whether the schedule of `entry` was measured beside the default, in turns.
+/// That of a search that was interrupted was not.
+bool isFinished(const TuningEntry &entry);
 
 struct TunerOptions {
   double budget = 60;         ///< seconds, from the tuner's making on
@@ -86,18 +93,22 @@ public:
 
   /// Whether the database holds all that could be tried.
   bool isDone(const TuneTask &task) const;
+  /// Whether a search for the kernel's schedule came to its end.
+  bool isTuned(const TuneTask &task) const;
   /// Seconds of the budget that are left.
   double left() const { return options.budget - watch.seconds(); }
 
   /// Searches for `seconds`, and inserts what is found, with what was tried
   /// before. With fewer rows than the step's no schedule is chosen that is
   /// slower than the default. What was chosen before stays where other
-  /// processes disturb. `onProgress` as in SearchOptions.
+  /// processes disturb. `onProgress` as in SearchOptions. Where it is
+  /// cancelled, what need not be tried again is inserted.
   Result<TuneResult> tune(const TuneTask &task, double seconds,
                           const std::function<void(double)> &onProgress);
 
 private:
   std::vector<ScheduleCandidate> untried(const TuneTask &task) const;
+  Status insertUnfinished(const TuneTask &task, const SearchOutcome &outcome);
 
   Device &device, &reference;
   TuningDatabase &database;

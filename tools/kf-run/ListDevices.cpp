@@ -9,6 +9,7 @@
 #include "Commands.h"
 #include "Devices.h"
 #include "Interrupt.h"
+#include "MeasuredCeilings.h"
 #include "OptionParser.h"
 #include "Progress.h"
 #include "Report.h"
@@ -21,7 +22,6 @@
 #include "runtime/devices/Cuda/CudaDevice.h"
 #include "runtime/devices/Reference/ReferenceDevice.h"
 #include "runtime/devices/Vulkan/VulkanDevice.h"
-#include "runtime/measure/Ceilings.h"
 
 #include <nlohmann/json.hpp>
 
@@ -89,7 +89,7 @@ Status measure(std::vector<ListedDevice> &devices,
             which.threads = count;
             KF_ASSIGN_OR_RETURN(std::unique_ptr<Device> opened,
                                 openDevice(which));
-            return measureRates(*opened, options);
+            return measureCeilings(*opened, options);
           });
       if (rates.status().isCancelled())
         return rates.status();
@@ -173,8 +173,9 @@ int kf::runDevices(Arguments arguments) {
   parser.flag({"measure"}, measures,
               "measures how fast each reads memory and multiplies, which "
               "takes some seconds");
-  parser.integers({"threads", 't', "N,..."}, threads, 1, ThreadPool::maxThreads,
-                  "threads to measure the CPU with; 1 and all by default");
+  parser.integers(
+      {"threads", 't', "N,..."}, threads, 0, ThreadPool::maxThreads,
+      "threads to measure the CPU with, 0 for all; 1 and all by default");
   parser.optionalText({"json", 0, "FILE"}, "-", json,
                       "writes JSON to FILE, or to stdout without it");
   parser.output(json);

@@ -9,10 +9,9 @@
 #include "ProfileFlags.h"
 
 #include "Interrupt.h"
+#include "MeasuredCeilings.h"
 #include "Progress.h"
 #include "Report.h"
-
-#include "runtime/measure/Ceilings.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -55,7 +54,7 @@ Status kf::showProfile(const ProfileFlags &flags, const Profile &profile,
     CeilingOptions options;
     options.cancelled = &interruptFlag();
     options.mostReadBytes = mostReadBytes(profile);
-    Result<MachineRates> measured = measureRates(device, options);
+    Result<MachineRates> measured = measureCeilings(device, options);
     if (measured.ok())
       rates = *measured;
     else if (!measured.status().isCancelled())

@@ -30,6 +30,10 @@ namespace {
 
 /// Seconds that no kernel is worth less of, as long as there are any.
 constexpr double kLeastSeconds = 0.25;
+/// Bytes that tell at least how fast memory is read.
+constexpr uint64_t kLeastReadBytes = uint64_t(16) << 20;
+/// Kernels that are named where some are left.
+constexpr size_t kMostNamed = 4;
 
 struct TuneOptions {
   ModelFlags model;
@@ -42,7 +46,8 @@ struct TuneOptions {
   void addTo(OptionParser &parser) {
     model.addTo(parser);
     parser.text({"budget", 0, "TIME"}, budget,
-                "what measuring may take: 90s, 2m or 500ms; 60s by default. "
+                "what measuring may take: 90s, 2m or 500ms, seconds without a "
+                "unit; 60s by default. "
                 "The same command goes on where the last one ended");
     parser.text({"kernel", 0, "NAME"}, kernel,
                 "tunes this kernel alone, as tune and emit-mlir name it");
@@ -73,7 +78,7 @@ Result<double> parseSeconds(const std::string &text) {
                                                    : 0;
   if (code != std::errc() || scale == 0 || !(value > 0) || value * scale > 1e6)
     return Status::error(
-        "--budget takes a time such as 90s, 2m or 500ms, not " +
+        "--budget takes a time such as 90s, 2m, 500ms or 90, not " +
         inQuotes(text));
   return value * scale;
 }
@@ -116,7 +121,7 @@ private:
   Status chooseTasks();
   Status tune(KernelTuner &tuner, std::span<const TuneTask *const> rest,
               size_t number, size_t count);
-  Status summarize(size_t tuned) const;
+  Status summarize(const KernelTuner &tuner, size_t tuned) const;
   Result<uint64_t> rotateBytes() const;
 
   const TuneOptions &options;
@@ -183,6 +188,10 @@ Status TuneSession::addStep(const StepShape &shape, int64_t tokens,
 Status TuneSession::chooseTasks() {
   CeilingOptions ceilings;
   ceilings.cancelled = &interruptFlag();
+  // As much as kernels are measured with, and no less than threads are fast
+  // with: filling memory far beyond all caches takes long.
+  KF_ASSIGN_OR_RETURN(ceilings.mostReadBytes, rotateBytes());
+  ceilings.mostReadBytes = std::max(ceilings.mostReadBytes, kLeastReadBytes);
   MachineRates rates;
   if (options.explain.empty()) {
     const Progress progress("measuring the machine");
@@ -249,19 +258,24 @@ Status TuneSession::tune() {
   KernelTuner tuner(run->device(), *reference, database, tunerOptions);
 
   std::vector<const TuneTask *> rest;
-  for (const TuneTask &task : tasks)
-    if (options.again ? task.candidates.size() > 1 : !tuner.isDone(task))
-      rest.push_back(&task);
+  // What was not tuned at all goes before what has schedules left.
+  for (const bool tuned : {false, true})
+    for (const TuneTask &task : tasks)
+      if (tuner.isTuned(task) == tuned &&
+          (options.again ? task.candidates.size() > 1 : !tuner.isDone(task)))
+        rest.push_back(&task);
   size_t number = 0;
   for (; number < rest.size() && tuner.left() > 0; ++number) {
     Status status =
         tune(tuner, std::span(rest).subspan(number), number, rest.size());
     if (!status.ok()) {
-      KF_RETURN_IF_ERROR(summarize(number));
+      // Of the kernel that was interrupted.
+      KF_RETURN_IF_ERROR(database.save(options.database));
+      KF_RETURN_IF_ERROR(summarize(tuner, number));
       return status;
     }
   }
-  return summarize(number);
+  return summarize(tuner, number);
 }
 
 /// Tunes the first of `rest`, with its part of the time that is left.
@@ -292,16 +306,22 @@ Status TuneSession::tune(KernelTuner &tuner,
                      tuneTableRows(task, result->entry));
 }
 
-Status TuneSession::summarize(size_t tuned) const {
+Status TuneSession::summarize(const KernelTuner &tuner, size_t tuned) const {
   if (disturbed)
     printWarning("other processes had cores while " +
                  std::to_string(disturbed) + " of " + std::to_string(tuned) +
                  " kernels were measured, which keep the schedules that they "
                  "had; --again measures them anew");
-  size_t known = 0, all = 0;
+  size_t known = 0, all = 0, begun = 0;
+  std::vector<std::string> missing;
   for (const TuneTask &task : tasks) {
-    all += task.candidates.size() > 1;
-    known += task.candidates.size() > 1 && database.find(task.info().key);
+    if (task.candidates.size() < 2)
+      continue;
+    ++all;
+    if (!tuner.isTuned(task))
+      missing.push_back(task.name());
+    else if (++known; !options.again && !tuner.isDone(task))
+      ++begun;
   }
   if (all == 0)
     return writeStdout("nothing to tune: there is a single schedule\n");
@@ -311,12 +331,29 @@ Status TuneSession::summarize(size_t tuned) const {
   text += std::to_string(tuned) + " tuned now, " + std::to_string(known) +
           " of " + std::to_string(all) + " kernels in all; in " +
           options.database + "\n";
+  if (!missing.empty()) {
+    text += "not tuned yet: ";
+    for (size_t i = 0; i < std::min(missing.size(), kMostNamed); ++i)
+      text += (i ? ", " : "") + missing[i];
+    if (missing.size() > kMostNamed)
+      text += " and " + std::to_string(missing.size() - kMostNamed) + " more";
+    text += "\n";
+  }
+  if (begun)
+    text +=
+        "tuned, with schedules left to try: " + std::to_string(begun) + "\n";
+  if (!options.again && (begun || !missing.empty()))
+    text += "the same command goes on with these\n";
   return writeStdout(text);
 }
 
 Status list(const TuneOptions &options) {
   KF_ASSIGN_OR_RETURN(TuningDatabase database, loadDatabase(options.database));
-  return writeStdout(databaseText(database, options.database));
+  KF_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device,
+                      openDevice(options.model.device));
+  return writeStdout(databaseText(database, options.database,
+                                  tuningCompilerVersion(),
+                                  device->description()));
 }
 
 int finish(const Status &status) {

@@ -31,7 +31,7 @@ std::string right(const std::string &text, size_t width) {
   return std::string(width - std::min(width, text.size()), ' ') + text;
 }
 
-constexpr size_t kNameWidth = 40, kNumberWidth = 11, kVerdictWidth = 18;
+constexpr size_t kNameWidth = 40, kNumberWidth = 11, kVerdictWidth = 22;
 
 /// A row of a table of schedules.
 std::string row(const std::string &name, const std::string &predicted,
@@ -55,11 +55,15 @@ std::string change(double seconds, double than) {
          (percent >= 0 ? "less" : "more");
 }
 
-std::string trialRow(const std::string &name, const TuningTrial &trial,
-                     const std::string &verdict, double seconds) {
+/// Predictions are those of `task`: that of the run which measured the trial
+/// may be by other rates.
+std::string trialRow(const std::string &name, const TuneTask &task,
+                     const TuningTrial &trial, const std::string &verdict,
+                     double seconds) {
   const bool isRejected = !trial.rejected.empty();
   return row(
-      name, timeOrNone(trial.predictedSeconds), timeOrNone(seconds),
+      name, timeOrNone(task.predictedSeconds(trial.schedule)),
+      timeOrNone(seconds),
       isRejected && trial.error == 0 ? "-" : formatted("%.1e", trial.error),
       verdict, trial.schedule + (isRejected ? ": " + trial.rejected : ""));
 }
@@ -115,7 +119,7 @@ std::string kf::tuneTableRows(const TuneTask &task, const TuningEntry &entry) {
   std::string text, name = task.name();
   size_t others = 0;
   auto add = [&](const TuningTrial &trial) {
-    text += trialRow(name, trial, verdictOf(trial, entry, byDefault),
+    text += trialRow(name, task, trial, verdictOf(trial, entry, byDefault),
                      secondsOf(trial, entry, byDefault));
     name.clear();
   };
@@ -162,6 +166,8 @@ std::string kf::explanation(const TuneTask &task, const TuningEntry *entry) {
                      " of its time as predicted\n";
   if (!entry)
     text += "not tuned: the default, " + byDefault + ", is used\n";
+  else if (entry->schedule == byDefault && !isFinished(*entry))
+    text += "not tuned to the end: the default, " + byDefault + ", is used\n";
   else if (entry->schedule == byDefault)
     text += "the default, " + byDefault +
             ", is used: in turns, nothing that counts was faster for certain\n";
@@ -182,7 +188,7 @@ std::string kf::explanation(const TuneTask &task, const TuningEntry *entry) {
       return std::tuple(!trial->rejected.empty(), seconds, trial);
     });
     for (const TuningTrial *trial : trials)
-      text += trialRow("", *trial, verdictOf(*trial, *entry, byDefault),
+      text += trialRow("", task, *trial, verdictOf(*trial, *entry, byDefault),
                        secondsOf(*trial, *entry, byDefault));
   }
   for (const ScheduleCandidate &candidate : task.candidates)
@@ -194,11 +200,19 @@ std::string kf::explanation(const TuneTask &task, const TuningEntry *entry) {
 }
 
 std::string kf::databaseText(const TuningDatabase &database,
-                             const std::string &path) {
+                             const std::string &path,
+                             const std::string &compiler,
+                             const std::string &device) {
   std::string text;
   const std::vector<TuningEntry> entries = database.list();
   for (const TuningScope &scope : database.scopes()) {
-    text += scope.device + ", " + scope.target + ", " + scope.compiler + "\n";
+    std::string unused;
+    if (scope.compiler != compiler)
+      unused = "not used: this version is " + compiler + "\n";
+    else if (scope.device != device)
+      unused = "not used on this device, " + device + "\n";
+    text += scope.device + ", " + scope.target + ", " + scope.compiler + "\n" +
+            unused;
     for (const TuningEntry &entry : entries) {
       if (entry.key.scope != scope)
         continue;

@@ -8,6 +8,8 @@
 
 #include "runtime/measure/Ceilings.h"
 
+#include "runtime/core/UsableThreads.h"
+
 #include "runtime/devices/Cpu/CpuDevice.h"
 #include "runtime/devices/Cuda/CudaDevice.h"
 #include "runtime/devices/Reference/ReferenceDevice.h"
@@ -19,6 +21,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <thread>
+#include <vector>
 
 using namespace kf;
 using namespace kf::test;
@@ -112,12 +116,37 @@ TEST(HostCeilings, ReadAsMuchAsIsAsked) {
 }
 
 TEST(HostCeilings, EndWhenTheyAreCancelled) {
-  const std::atomic<bool> cancelled{true};
+  std::atomic<bool> cancelled{false};
   CeilingOptions options = kShort;
   options.cancelled = &cancelled;
   auto host = HostCeilings::create(1, options);
   ASSERT_TRUE(succeeds(host.status()));
+  cancelled = true;
   EXPECT_TRUE((*host)->measure().status().isCancelled());
+  EXPECT_TRUE(HostCeilings::create(1, options).status().isCancelled());
+}
+
+TEST(HostCeilings, TellWhenOthersHaveTheCores) {
+  std::atomic<bool> ended{false};
+  std::vector<std::thread> others;
+  for (int i = 0; i < 4 * usableThreads(); ++i)
+    others.emplace_back([&] {
+      while (!ended)
+        ;
+    });
+  CeilingOptions options = kShort;
+  options.seconds = 0.3;
+  auto host = HostCeilings::create(1, options);
+  bool disturbed = false;
+  if (host.ok()) {
+    EXPECT_GT(*(*host)->f32FlopsPerSecond(), 0);
+    disturbed = (*host)->wasDisturbed();
+  }
+  ended = true;
+  for (std::thread &other : others)
+    other.join();
+  ASSERT_TRUE(succeeds(host.status()));
+  EXPECT_TRUE(disturbed);
 }
 
 TEST(HostCeilings, RefuseWhatCannotBeHad) {

@@ -388,6 +388,41 @@ TEST(SearchTest, IsCancelled) {
   EXPECT_EQ(machine.prepared.size(), 2u);
 }
 
+TEST(SearchTest, KeepsWhatIsSettledWhenCancelled) {
+  std::atomic<bool> cancelled = false;
+  FakeMachine machine({1e-3, 9e-3, 1.1e-3, 5e-3, 0.9e-3, 2e-3});
+  machine.predicted = {1, 2, 3, 4, 5, 6};
+  machine.wrong = {3};
+  machine.cancelled = &cancelled;
+  machine.cancelAfter = 5;
+  std::vector<SearchOutcome> outcomes;
+  SearchOptions options;
+  options.cancelled = &cancelled;
+  options.onCancelled = [&](const SearchOutcome &outcome) {
+    outcomes.push_back(outcome);
+  };
+  EXPECT_TRUE(machine.search(options).status().isCancelled());
+  ASSERT_EQ(outcomes.size(), 1u);
+  EXPECT_EQ(outcomes[0].winner, 0u);
+  EXPECT_EQ(outcomes[0].seconds, 1e-3);
+  EXPECT_EQ(outcomes[0].defaultSeconds, 0);
+  // Not 2 and 4, which may be the fastest, nor 5, which was not tried.
+  std::vector<std::string> schedules;
+  for (const TuningTrial &trial : outcomes[0].tried)
+    schedules.push_back(trial.schedule);
+  EXPECT_EQ(schedules, (std::vector<std::string>{"#schedule<0>", "#schedule<1>",
+                                                 "#schedule<3>"}));
+}
+
+TEST(SearchTest, KeepsNothingBeforeTheDefaultIsMeasured) {
+  std::atomic<bool> cancelled = true;
+  FakeMachine machine({1e-3, 2e-3});
+  SearchOptions options;
+  options.cancelled = &cancelled;
+  options.onCancelled = [](const SearchOutcome &) { ADD_FAILURE(); };
+  EXPECT_TRUE(machine.search(options).status().isCancelled());
+}
+
 TEST(SearchTest, SaysHowFarItIs) {
   FakeMachine machine({1e-3, 2e-3, 3e-3, 4e-3});
   std::vector<double> shares;
