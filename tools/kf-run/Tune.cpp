@@ -21,6 +21,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <set>
 #include <tuple>
 
@@ -368,12 +369,13 @@ Status runTuning(TuneOptions &options) {
   if (file) {
     options.database = *file;
     // A name that is misspelt is no empty database.
-    if (options.list || !options.explain.empty())
-      KF_RETURN_IF_ERROR(TuningDatabase::loadExisting(options.database)
-                             .status()
-                             .in("--tuning-db"));
-    else
+    const bool isRead = options.list || !options.explain.empty();
+    std::error_code error;
+    if (!isRead)
       KF_RETURN_IF_ERROR(checkOutput(options.database).in("--tuning-db"));
+    else if (!std::filesystem::exists(options.database, error))
+      return Status::error("--tuning-db: there is no file " +
+                           inQuotes(options.database));
   } else {
     KF_ASSIGN_OR_RETURN(options.database, TuningDatabase::defaultPath());
   }
