@@ -184,16 +184,18 @@ static std::optional<double> workedSeconds(const ThreadPool &pool) {
 
 Result<double>
 HostCeilings::watched(const std::function<Result<double>()> &measure) {
-  // The pool knows its caller's time from the first job on.
-  KF_RETURN_IF_ERROR(pool->parallelFor(1, [](int64_t) { return Status(); }));
   const std::optional<double> before = workedSeconds(*pool);
   const Stopwatch watch;
   Result<double> rate = measure();
   const double seconds = watch.seconds();
   const std::optional<double> after = workedSeconds(*pool);
   const int cores = std::min(threads(), usableThreads());
-  disturbed = before && after && *after - *before < kQuiet * seconds * cores;
+  disturbed = before && after && !hadCores(*after - *before, seconds, cores);
   return rate;
+}
+
+bool kf::hadCores(double worked, double seconds, int cores) {
+  return worked >= kQuiet * seconds * cores;
 }
 
 Result<double> HostCeilings::readBytesPerSecond(uint64_t bytes) {

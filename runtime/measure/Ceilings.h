@@ -73,7 +73,8 @@ public:
   Result<double> bf16FlopsPerSecond();
 
   /// Whether threads had to wait for others' in the last measurement, so that
-  /// the rate may be too low. False where the system does not tell.
+  /// the rate may be too low. False where the system does not tell. Of one
+  /// thread, the one that measures is meant to be the one that made this.
   bool wasDisturbed() const { return disturbed; }
   int threads() const { return pool->size(); }
   uint64_t arrayBytes() const { return array.size(); }
@@ -87,6 +88,10 @@ private:
   std::unique_ptr<ThreadPool> pool;
   AlignedBuffer array;
 };
+
+/// Whether threads that worked for `worked` seconds, all together, had `cores`
+/// cores about to themselves for `seconds`.
+bool hadCores(double worked, double seconds, int cores);
 
 /// Measures `device`: of the CPU and the reference, the host's rates with as
 /// many threads as the device has; of others, how many bytes a copy within

@@ -174,8 +174,15 @@ Status Search::makeReady(size_t candidate) {
     trial.error = verdict->error;
     runners.emplace_back(candidate, outcome.tried.size() - 1, caseCount());
     if (Status status = measureFirst(runners.back()); !status.ok()) {
-      if (status.isCancelled() || isDefault)
+      if (isDefault)
         return status;
+      if (status.isCancelled()) {
+        // It was not tried: what it has so far says nothing of others either.
+        trial.seconds = 0;
+        runners.pop_back();
+        measurer.release(candidate);
+        return status;
+      }
       trial.rejected = status.message();
     }
     if (!trial.rejected.empty()) {

@@ -103,9 +103,14 @@ void addTrials(TuningEntry &entry, const TuneTask &task,
   entry.tried = std::move(trials);
 }
 
+/// Whether each row of the step is a sequence's next token.
+bool isGenerating(const TunedStep &step) {
+  return step.sequences == step.tokens;
+}
+
 KernelCase caseOf(const TuneTask &task, int64_t depth) {
   const TunedStep &step = *task.step;
-  const bool generates = step.sequences == step.tokens;
+  const bool generates = isGenerating(step);
   KernelCase result;
   result.tokens = step.tokens;
   result.sizes = {{kSequencesSize, step.sequences},
@@ -117,12 +122,13 @@ KernelCase caseOf(const TuneTask &task, int64_t depth) {
 
 /// A program for many rows is run for what is left of a prompt, and for short
 /// prompts as well: a quarter and a sixteenth of its rows stand for these. None
-/// where the kernel computes a single row in any case, or `program` takes no
-/// fewer.
+/// where the kernel computes a single row in any case, `program` takes no
+/// fewer, or the step is of tokens that sequences generate, for fewer of which
+/// there are smaller programs.
 std::vector<int64_t> fewerTokens(const TuneTask &task,
                                  const Executable &program) {
   std::vector<int64_t> result;
-  if (task.info().rows > 1)
+  if (task.info().rows > 1 && !isGenerating(*task.step))
     for (int64_t part : {4, 16})
       if (const int64_t tokens = task.step->tokens / part;
           tokens > 1 && tokens >= program.minTokens)
@@ -185,7 +191,7 @@ KernelTuner::untried(const TuneTask &task) const {
 }
 
 bool KernelTuner::isDone(const TuneTask &task) const {
-  return task.candidates.size() < 2 || untried(task).empty();
+  return task.candidates.size() < 2 || (isTuned(task) && untried(task).empty());
 }
 
 bool KernelTuner::isTuned(const TuneTask &task) const {
@@ -196,9 +202,11 @@ bool KernelTuner::isTuned(const TuneTask &task) const {
 Status KernelTuner::insertUnfinished(const TuneTask &task,
                                      const SearchOutcome &outcome) {
   const TuningEntry *before = database.find(task.info().key);
-  TuningEntry entry = before && !isRejected(before->schedule, outcome.tried)
-                          ? *before
-                          : entryOf(task, outcome, task.candidates[0].schedule);
+  TuningEntry entry = entryOf(task, outcome, task.candidates[0].schedule);
+  if (before && isRejected(before->schedule, outcome.tried))
+    entry.tried = before->tried;
+  else if (before)
+    entry = *before;
   addTrials(entry, task, outcome.tried);
   return database.insert(entry);
 }

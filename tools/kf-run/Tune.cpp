@@ -187,14 +187,14 @@ Status TuneSession::addStep(const StepShape &shape, int64_t tokens,
 }
 
 Status TuneSession::chooseTasks() {
-  CeilingOptions ceilings;
-  ceilings.cancelled = &interruptFlag();
-  // As much as kernels are measured with, and no less than threads are fast
-  // with: filling memory far beyond all caches takes long.
-  KF_ASSIGN_OR_RETURN(ceilings.mostReadBytes, rotateBytes());
-  ceilings.mostReadBytes = std::max(ceilings.mostReadBytes, kLeastReadBytes);
   MachineRates rates;
   if (options.explain.empty()) {
+    CeilingOptions ceilings;
+    ceilings.cancelled = &interruptFlag();
+    // As much as kernels are measured with, and no less than threads are fast
+    // with: filling memory far beyond all caches takes long.
+    KF_ASSIGN_OR_RETURN(ceilings.mostReadBytes, rotateBytes());
+    ceilings.mostReadBytes = std::max(ceilings.mostReadBytes, kLeastReadBytes);
     const Progress progress("measuring the machine");
     KF_ASSIGN_OR_RETURN(rates, measureRates(run->device(), ceilings));
   }
@@ -374,8 +374,9 @@ Status runTuning(TuneOptions &options) {
     if (!isRead)
       KF_RETURN_IF_ERROR(checkOutput(options.database).in("--tuning-db"));
     else if (!std::filesystem::exists(options.database, error))
-      return Status::error("--tuning-db: there is no file " +
-                           inQuotes(options.database));
+      return Status::error(
+          "--tuning-db: cannot open '" + options.database +
+          "': " + (error ? error.message() : "there is no such file"));
   } else {
     KF_ASSIGN_OR_RETURN(options.database, TuningDatabase::defaultPath());
   }

@@ -149,6 +149,14 @@ TEST(HostCeilings, TellWhenOthersHaveTheCores) {
   EXPECT_TRUE(disturbed);
 }
 
+TEST(HostCeilings, TellQuietFromBusy) {
+  EXPECT_TRUE(hadCores(0.99, 1, 1));
+  EXPECT_TRUE(hadCores(1.9, 1, 2));
+  EXPECT_FALSE(hadCores(0.99, 1, 2));
+  EXPECT_FALSE(hadCores(0.5, 1, 1));
+  EXPECT_TRUE(hadCores(0.19, 0.1, 2));
+}
+
 TEST(HostCeilings, RefuseWhatCannotBeHad) {
   EXPECT_TRUE(failsWith(HostCeilings::create(-1, kShort).status(),
                         "cannot use -1 threads"));

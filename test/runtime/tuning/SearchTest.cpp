@@ -55,6 +55,8 @@ public:
                                       int64_t runs) override {
     EXPECT_FALSE(wrong.contains(candidate) || broken.contains(candidate));
     EXPECT_FALSE(released.contains(candidate));
+    if (cancelled && *cancelled)
+      return Status::cancelled();
     if (fails.contains(candidate))
       return Status::error("the device is lost");
     std::normal_distribution<double> normal(1, noise);
