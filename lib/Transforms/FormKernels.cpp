@@ -186,7 +186,8 @@ StringRef whyApart(const FusionRules &rules, const Cluster &cluster,
         consumer != cluster.root())
       return "of attention, nothing but the rounding of its result is computed "
              "with it";
-    return unless(!isCacheUsedBetween(producer, consumer),
+    return unless(!isa<CacheAttentionInterface>(producer) ||
+                      !isCacheUsedBetween(producer, consumer),
                   "the cache is used before its result is rounded");
   }
   return unless(

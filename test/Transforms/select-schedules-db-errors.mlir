@@ -35,8 +35,8 @@
 // RUN: env DEVICE=e %{add} %t/two.json %t/keys "k=%{schedule}"
 // RUN: not %{opt} --kf-select-schedules=db=%t/two.json 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=TWO
-// TWO-NOT: see current operation
 // TWO: error: kf-select-schedules: {{.*}}/two.json has measurements of several devices; say with device= whether 'd' or 'e' is meant
+// TWO-NOT: see current operation
 // RUN: not %{opt} --kf-select-schedules=db=%t/none.json 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=NONE
 // NONE: error: kf-select-schedules: cannot open '{{.*}}/none.json': No such file or directory

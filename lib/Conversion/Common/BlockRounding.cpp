@@ -70,13 +70,10 @@ RowScale mlir::kf::rowScale(TileEmitter &e, Value largest) {
   return {scale, inverse, isFinite};
 }
 
-Value mlir::kf::roundToRowCodes(TileEmitter &e, Value x, const RowScale &scale,
-                                unsigned width) {
-  Value scaled = e.mul(x, e.splat(scale.inverse, width));
+Value mlir::kf::roundToRowCode(TileEmitter &e, Value x, const RowScale &scale) {
+  Value scaled = e.mul(x, scale.inverse);
   Value rounded = math::RoundEvenOp::create(e.b, e.loc, scaled);
   // NaN times 0 stays NaN, which has no integer.
-  rounded = e.select(e.splat(scale.isFinite, width), rounded,
-                     constantLike(e, rounded, 0.0));
-  return arith::FPToSIOp::create(
-      e.b, e.loc, e.typeOfWidth(width, e.b.getI32Type()), rounded);
+  rounded = e.select(scale.isFinite, rounded, e.f32(0.0));
+  return arith::FPToSIOp::create(e.b, e.loc, e.b.getI32Type(), rounded);
 }

@@ -43,10 +43,8 @@ struct RowScale {
 /// of a NaN, it is a NaN.
 RowScale rowScale(TileEmitter &emitter, Value largest);
 
-/// The nearest codes (i32) of `x`, even ones of two: a scalar, or a vector of
-/// `width` where that is not 0.
-Value roundToRowCodes(TileEmitter &emitter, Value x, const RowScale &scale,
-                      unsigned width);
+/// The nearest code (i32) of the scalar `x`, the even one of two.
+Value roundToRowCode(TileEmitter &emitter, Value x, const RowScale &scale);
 
 } // namespace mlir::kf
 

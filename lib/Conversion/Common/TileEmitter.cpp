@@ -36,6 +36,31 @@ Value mlir::kf::constantLike(TileEmitter &emitter, Value x, double value) {
 // The kernel
 //===----------------------------------------------------------------------===//
 
+/// Whether the kernel has a workgroup for each tile of its loop. Those of a
+/// cluster, which share a tile, are the grid's last dimension.
+static bool isGridOfLoop(KernelOp kernel, scf::ForallOp forall) {
+  ScheduleAttrInterface schedule = kernel.getScheduleAttr();
+  const int64_t parts = schedule ? schedule.getParts() : 1;
+  ArrayRef<int64_t> tokens = kernel.getGrid()->getTokens(),
+                    counts = kernel.getGrid()->getCounts();
+  const auto dims = static_cast<size_t>(forall.getRank());
+  if (counts.size() != dims + (parts > 1))
+    return false;
+  for (size_t dim = 0; dim < dims; ++dim) {
+    auto lower = getConstantIntValue(forall.getMixedLowerBound()[dim]),
+         upper = getConstantIntValue(forall.getMixedUpperBound()[dim]),
+         step = getConstantIntValue(forall.getMixedStep()[dim]);
+    if (lower != 0 || !step || *step <= 0)
+      return false;
+    if (!upper && tokens[dim] != *step)
+      return false;
+    if (upper && (*upper < 0 || tokens[dim] != 0 ||
+                  counts[dim] != llvm::divideCeil(*upper, *step)))
+      return false;
+  }
+  return parts == 1 || (tokens.back() == 0 && counts.back() == parts);
+}
+
 LogicalResult TileEmitter::findTile(StringRef name) {
   pass = name;
   auto loops = kernel.getBody().getOps<scf::ForallOp>();
@@ -43,16 +68,11 @@ LogicalResult TileEmitter::findTile(StringRef name) {
     return kernel.emitError(pass)
            << ": kernel is not tiled; run kf-tile-kernels first";
   forall = *loops.begin();
-  // Workgroups of a cluster, which share a tile, are the grid's last dimension.
-  ScheduleAttrInterface schedule = kernel.getScheduleAttr();
-  const int64_t parts = schedule ? schedule.getParts() : 1;
-  ArrayRef<int64_t> counts = kernel.getGrid()->getCounts();
-  const auto dims = static_cast<int64_t>(counts.size());
-  if (dims != forall.getRank() + (parts > 1) ||
-      (parts > 1 && counts.back() != parts))
+  if (!isGridOfLoop(kernel, forall))
     return kernel.emitError(pass)
-           << ": the grid of a tiled kernel has a dimension for each of its "
-              "loop, and one of the schedule's parts where there are several";
+           << ": the grid of a tiled kernel has the loop's dimensions, with a "
+              "workgroup for each tile, and one of the schedule's parts where "
+              "there are several";
   bool isWhole =
       llvm::equal(kernel.getYield().getOperands(), forall.getResults());
   for (unsigned number = 0; number < kernel.getNumResults(); ++number)

@@ -136,7 +136,7 @@ void GPUEmitter::emitThreadIds() {
   SmallVector<Value> groups;
   for (unsigned dim = 0; dim < kernel.getGridAttr().getTokens().size(); ++dim)
     groups.push_back(gpu::BlockIdOp::create(b, loc, dims[dim]));
-  if (shape.flashMma && shape.flashMma->isStaged)
+  if (shape.flashMma && shape.flashMma->isStaged && !groups.empty())
     beginWithLast(groups);
   if (shape.flashMma && shape.flashMma->parts > 1) {
     part = groups.pop_back_val();

@@ -52,7 +52,7 @@ static void quantizeUnit(GPUEmitter &e, QuantizeRowsOp op, Value row,
     auto sum = e.loop(
         e.index(0), e.index(group), one, zero, [&](Value at, ValueRange args) {
           Value column = e.add(begin, at);
-          Value code = roundToRowCodes(e, element(column), scale, 0);
+          Value code = roundToRowCode(e, element(column), scale);
           e.storeResult(arith::TruncIOp::create(b, loc, b.getI8Type(), code),
                         {row, column}, 0);
           return SmallVector<Value>{

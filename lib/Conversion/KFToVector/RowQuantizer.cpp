@@ -131,15 +131,12 @@ private:
         sums.back() = sum(sums.back(), bits);
     }
     Value first = e.mul(u, e.index(unit / group));
-    int64_t width = std::min<int64_t>(sums.size(), lanes);
     auto base = static_cast<uint32_t>(group) * kIntegerBaseBits;
-    for (int64_t at = 0, all = sums.size(); at < all; at += width) {
-      Value folded = fold(ArrayRef<Value>(sums).slice(at, width), sum);
-      Value less = arith::SubIOp::create(
-          b, loc, folded, splatInt(width, static_cast<int32_t>(base)));
-      vector::StoreOp::create(b, loc, less, into.sums,
-                              ValueRange{target, e.add(first, e.index(at))});
-    }
+    Value less =
+        arith::SubIOp::create(b, loc, fold(sums, sum),
+                              splatInt(static_cast<int64_t>(sums.size()),
+                                       static_cast<int32_t>(base)));
+    vector::StoreOp::create(b, loc, less, into.sums, ValueRange{target, first});
   }
 
   /// kIntegerBaseBits and the code of each of the `value`s of unit `number` of

@@ -58,9 +58,10 @@ void VectorMatmulEmitter::prefetchMeanwhile(Value p, Value firstRow, Value step,
     prefetchTile(firstRow, step, steps);
 }
 
-/// What storeTile() reads and writes, in the first half of the steps: a few
-/// lines at a time, for what is multiplied waits where all that the caches can
-/// ask for at once are asked for.
+/// What storeTile() reads and writes, by the middle of the steps (of many
+/// steps, a line in each of the first ones, and the last line again later): a
+/// few lines at a time, for what is multiplied waits where all that the caches
+/// can ask for at once are asked for.
 void VectorMatmulEmitter::prefetchTile(Value firstRow, Value step,
                                        int64_t steps) {
   auto type = cast<RankedTensorType>(op.getResult().getType());

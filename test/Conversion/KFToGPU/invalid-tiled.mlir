@@ -175,7 +175,7 @@ kf.kernel @append_of_all_heads(%q: tensor<2x2x32xf32>, %k: tensor<2x1x32xf32>, %
 // -----
 
 // A workgroup of a dimension that the loop does not have.
-// expected-error @below {{convert-kf-to-gpu: the grid of a tiled kernel has a dimension for each of its loop, and one of the schedule's parts where there are several}}
+// expected-error @below {{convert-kf-to-gpu: the grid of a tiled kernel has the loop's dimensions, with a workgroup for each tile, and one of the schedule's parts where there are several}}
 kf.kernel @grid_of_two(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
     attributes {schedule = #kf.simt<workgroup = [4], threads = [8]>, grid = #kf.grid<tokens = [0, 0], counts = [1, 2]>} {
   %e = tensor.empty() : tensor<4x64xf32>
@@ -193,7 +193,7 @@ kf.kernel @grid_of_two(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
 // A cluster without a dimension of its own.
 !layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 32, type = f16>
 module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
-// expected-error @below {{convert-kf-to-gpu: the grid of a tiled kernel has a dimension for each of its loop, and one of the schedule's parts where there are several}}
+// expected-error @below {{convert-kf-to-gpu: the grid of a tiled kernel has the loop's dimensions, with a workgroup for each tile, and one of the schedule's parts where there are several}}
 kf.kernel @no_parts(%q: tensor<1x2x32xf32>, %c: !layer, %p: tensor<1xi32>, %s: tensor<1xi32>, %t: tensor<1x8xi32>) -> tensor<1x2x32xf32>
     attributes {schedule = #kf.flash_mma<workgroup = [1, 2], keys = 16, threads = [32, 1, 4], parts = 2>, grid = #kf.grid<tokens = [0], counts = [1]>} {
   %e = tensor.empty() : tensor<1x2x32xf32>
@@ -212,7 +212,7 @@ kf.kernel @no_parts(%q: tensor<1x2x32xf32>, %c: !layer, %p: tensor<1xi32>, %s: t
 // A cluster of more workgroups than the schedule says.
 !layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 32, type = f16>
 module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
-// expected-error @below {{convert-kf-to-gpu: the grid of a tiled kernel has a dimension for each of its loop, and one of the schedule's parts where there are several}}
+// expected-error @below {{convert-kf-to-gpu: the grid of a tiled kernel has the loop's dimensions, with a workgroup for each tile, and one of the schedule's parts where there are several}}
 kf.kernel @four_parts(%q: tensor<1x2x32xf32>, %c: !layer, %p: tensor<1xi32>, %s: tensor<1xi32>, %t: tensor<1x8xi32>) -> tensor<1x2x32xf32>
     attributes {schedule = #kf.flash_mma<workgroup = [1, 2], keys = 16, threads = [32, 1, 4], parts = 2>, grid = #kf.grid<tokens = [0, 0], counts = [1, 4]>} {
   %e = tensor.empty() : tensor<1x2x32xf32>
@@ -224,4 +224,20 @@ kf.kernel @four_parts(%q: tensor<1x2x32xf32>, %c: !layer, %p: tensor<1xi32>, %s:
   }
   kf.yield %0 : tensor<1x2x32xf32>
 }
+}
+
+// -----
+
+// More workgroups than tiles.
+// expected-error @below {{convert-kf-to-gpu: the grid of a tiled kernel has the loop's dimensions}}
+kf.kernel @two_groups(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
+    attributes {schedule = #kf.simt<workgroup = [4], threads = [8]>, grid = #kf.grid<tokens = [0], counts = [2]>} {
+  %e = tensor.empty() : tensor<4x64xf32>
+  %0 = scf.forall (%i) = (0) to (4) step (4) shared_outs(%a = %e) -> (tensor<4x64xf32>) {
+    %c = kf.softmax %x : tensor<4x64xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %c into %a[%i, 0] [4, 64] [1, 1] : tensor<4x64xf32> into tensor<4x64xf32>
+    }
+  }
+  kf.yield %0 : tensor<4x64xf32>
 }

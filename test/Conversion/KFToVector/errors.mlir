@@ -518,3 +518,19 @@ kf.kernel @float8_elements(%x: tensor<4x64xf8E4M3FN>) -> tensor<4x64xf32>
   %0 = arith.extf %x : tensor<4x64xf8E4M3FN> to tensor<4x64xf32>
   kf.yield %0 : tensor<4x64xf32>
 }
+
+// -----
+
+// A grid that is not the loop's.
+// expected-error @below {{convert-kf-to-vector: the grid of a tiled kernel has the loop's dimensions}}
+kf.kernel @two_groups(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
+    attributes {schedule = #kf.vector<workgroup = [4], lanes = 16>, grid = #kf.grid<tokens = [0], counts = [2]>} {
+  %e = tensor.empty() : tensor<4x64xf32>
+  %0 = scf.forall (%i) = (0) to (4) step (4) shared_outs(%a = %e) -> (tensor<4x64xf32>) {
+    %c = kf.softmax %x : tensor<4x64xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %c into %a[%i, 0] [4, 64] [1, 1] : tensor<4x64xf32> into tensor<4x64xf32>
+    }
+  }
+  kf.yield %0 : tensor<4x64xf32>
+}

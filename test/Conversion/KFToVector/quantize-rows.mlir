@@ -25,7 +25,8 @@
 // CHECK-NEXT:    %[[LANES:.*]] = vector.broadcast %[[MASK]]
 // CHECK-NEXT:    arith.andi %[[BITS]], %[[LANES]]
 // CHECK:         %[[BASE:.*]] = arith.constant 0x4B400000 : f32
-// CHECK:         arith.addf
+// CHECK-NEXT:    %[[WIDE:.*]] = vector.broadcast %[[BASE]] : f32 to vector<16xf32>
+// CHECK-NEXT:    arith.addf %{{.*}}, %[[WIDE]]
 // CHECK-COUNT-4: vector.store %{{.*}}, %[[C]]{{.*}} : memref<?x64xi8>, vector<16xi8>
 // CHECK:         %[[SUMS:.*]] = arith.addi %{{.*}} : vector<2xi32>
 // CHECK:         %[[BASES:.*]] = arith.constant dense<1744830464> : vector<2xi32>

@@ -158,6 +158,11 @@ func.func private @f(tensor<8x32x!kf.quant<q8_0>, #kf.layout<panel = 4, interlea
 
 // -----
 
+// expected-error @+1 {{schedule: lanes must be a power of two up to 64, found -9223372036854775808}}
+"test.op"() {a = #kf.vector<lanes = -9223372036854775808>} : () -> ()
+
+// -----
+
 // expected-error @+1 {{schedule: needs 1 <= accumulators <= unroll <= 64, found accumulators 1, unroll 0}}
 "test.op"() {a = #kf.vector<unroll = 0>} : () -> ()
 

@@ -62,7 +62,7 @@ VectorScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   checks.inRange("workgroup", workgroup, 0, maxSize);
   checks.inRange("tile", tile, 1, maxTile);
   checks.inRange("reduction", reduction, 0, maxSize);
-  checks.check(llvm::isPowerOf2_64(lanes) && lanes <= 64,
+  checks.check(lanes > 0 && llvm::isPowerOf2_64(lanes) && lanes <= 64,
                "lanes must be a power of two up to 64, found " + Twine(lanes));
   checks.check(unroll > 0 && unroll <= 64 && accumulators > 0 &&
                    accumulators <= unroll,
