@@ -412,21 +412,16 @@ private:
   }
 
   LogicalResult storeTotals() {
-    LogicalResult stored = success();
-    e.forThreads(e.scaled(rows, shape.columns), [&](Value number) {
-      Value row = e.div(number, shape.columns);
-      Value column = e.rem(number, shape.columns);
-      Value block = e.div(column, held.blockColumns);
-      Value line = e.rem(column, held.blockColumns);
+    return storeTile(held.blockColumns, [&](Value row, Value block,
+                                            Value line) {
       SmallVector<Value> sums;
       for (int64_t part = 0; part < shape.groups; ++part) {
         Value place = totalPlace(
             block, row, e.add(line, e.index(part * held.blockColumns)));
         sums.push_back(scaled(memref::LoadOp::create(b, loc, totals, place)));
       }
-      stored = storeElement(row, column, sums);
+      return sums;
     });
-    return stored;
   }
 
   static constexpr int64_t elementBytes = 2;

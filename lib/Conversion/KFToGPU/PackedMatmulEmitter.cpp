@@ -36,3 +36,18 @@ void PackedMatmulEmitter::startCopiesAt(Value tile, int64_t bytes) {
   source = code.advance(code.pointerTo(e.bufferOf(weight.argument)),
                         e.add(e.scaled(tile, bytes), ofLane));
 }
+
+LogicalResult PackedMatmulEmitter::storeTile(
+    int64_t blockColumns,
+    function_ref<SmallVector<Value>(Value row, Value block, Value line)>
+        sumsOf) {
+  LogicalResult stored = success();
+  e.forThreads(e.scaled(rows, shape.columns), [&](Value number) {
+    Value row = e.div(number, shape.columns);
+    Value column = e.rem(number, shape.columns);
+    Value block = e.div(column, blockColumns);
+    Value line = e.rem(column, blockColumns);
+    stored = storeElement(row, column, sumsOf(row, block, line));
+  });
+  return stored;
+}

@@ -33,6 +33,13 @@ protected:
   /// Lets this lane's copies begin in tile number `tile`, each of `bytes`.
   void startCopiesAt(Value tile, int64_t bytes);
 
+  /// Stores each element of the tile from its sums, one a group: `sumsOf` its
+  /// row, its row block of `blockColumns` columns, and its line in that.
+  LogicalResult
+  storeTile(int64_t blockColumns,
+            function_ref<SmallVector<Value>(Value row, Value block, Value line)>
+                sumsOf);
+
   WarpOps code;
   WeightRows weight;
   QuantType quant; // of the weight; null: it has no blocks

@@ -438,12 +438,8 @@ void StreamMatmulEmitter::storeSums(Value block, Value ofShare,
 
 /// Adds the shares' sums of each element, and stores it.
 LogicalResult StreamMatmulEmitter::storeElements() {
-  LogicalResult stored = success();
-  e.forThreads(e.scaled(rows, shape.columns), [&](Value number) {
-    Value row = e.div(number, shape.columns);
-    Value column = e.rem(number, shape.columns);
-    Value block = e.div(column, stream.blockColumns);
-    Value line = e.rem(column, stream.blockColumns);
+  return storeTile(stream.blockColumns, [&](Value row, Value block,
+                                            Value line) {
     Value scale;
     if (stream.hasSquares)
       scale = memref::LoadOp::create(b, loc, scales, row);
@@ -453,9 +449,8 @@ LogicalResult StreamMatmulEmitter::storeElements() {
           sumOf(block, row, e.add(line, e.index(part * stream.blockColumns)));
       sums.push_back(scale ? e.mul(sum, scale) : sum);
     }
-    stored = storeElement(row, column, sums);
+    return sums;
   });
-  return stored;
 }
 
 /// The sum of an element: of all shares, each part by itself.

@@ -193,20 +193,14 @@ TEST_F(GpuCostModelTest, rowsInSlicesAreReadAgain) {
 TEST_F(GpuCostModelTest, moreCopiesOnTheirWayHideMemory) {
   KernelOp few = parseProduct(1, 4096, 4096, "f32", "bf16, #kf.fragments");
   ASSERT_TRUE(few);
-  auto stream = [&](int64_t stages) {
-    return predict(few, "#kf.stream<workgroup = [1, 32], warps = 8, tiles = 2, "
-                        "stages = " +
-                            std::to_string(stages) + ">");
-  };
-  EXPECT_LT(stream(4), stream(2));
+  const std::string stream =
+      "#kf.stream<workgroup = [1, 32], warps = 8, tiles = 2, stages = ";
+  EXPECT_LT(predict(few, stream + "4>"), predict(few, stream + "2>"));
   KernelOp many = parseProduct(512, 4096, 4096, "f16", "f16, #kf.fragments");
   ASSERT_TRUE(many);
-  auto mma = [&](int64_t stages) {
-    return predict(many, "#kf.mma<workgroup = [64, 128], warps = [1, 4], "
-                         "reduction = 32, stages = " +
-                             std::to_string(stages) + ">");
-  };
-  EXPECT_LT(mma(4), mma(2));
+  const std::string mma = "#kf.mma<workgroup = [64, 128], warps = [1, 4], "
+                          "reduction = 32, stages = ";
+  EXPECT_LT(predict(many, mma + "4>"), predict(many, mma + "2>"));
 }
 
 TEST_F(GpuCostModelTest, fewWorkgroupsLeaveMultiprocessorsIdle) {
