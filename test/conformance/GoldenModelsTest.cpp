@@ -25,9 +25,14 @@ using namespace kf::test;
 
 namespace {
 
-/// GPUs add up in another order.
-double toleranceOf(const std::string &device) {
-  return isGpu(device) ? 1e-3 : 2e-4;
+/// GPUs add up in another order. Where matrix units multiply weights, as those
+/// of 8-bit floats, which are read as bf16, several rows are rounded to 16
+/// bits.
+bool roundsRows(const ModelCase &test) {
+  return test.device == "cuda" && test.model == "llama-float8";
+}
+double toleranceOf(const ModelCase &test) {
+  return roundsRows(test) ? 5e-3 : isGpu(test.device) ? 1e-3 : 2e-4;
 }
 const std::string goldenFolder = testFile(KF_SOURCE_DIR "/test/golden/");
 
@@ -35,7 +40,7 @@ class GoldenModels : public testing::TestWithParam<ModelCase> {
 protected:
   void SetUp() override {
     KF_REQUIRE_DEVICE(GetParam().device);
-    tolerance = toleranceOf(GetParam().device);
+    tolerance = toleranceOf(GetParam());
     std::ifstream file(goldenFolder + "reference.json");
     auto all = nlohmann::json::parse(file);
     reference = all.at(GetParam().model);
@@ -98,7 +103,8 @@ TEST_P(GoldenModels, ChunkingDoesNotMatter) {
       last = logits.take();
     }
     for (size_t i = 0; i < whole->size(); ++i)
-      ASSERT_NEAR(last[i], (*whole)[i], 1e-4) << "chunk " << chunk;
+      ASSERT_NEAR(last[i], (*whole)[i], roundsRows(GetParam()) ? 2e-3 : 1e-4)
+          << "chunk " << chunk;
   }
 }
 
