@@ -22,6 +22,9 @@ namespace {
 
 /// Bytes of memory that weights share, where there are so many of them.
 constexpr uint64_t kSlabBytes = uint64_t(1) << 30;
+/// Bytes of weights whose tensors are released at a time, by all threads: to
+/// give pages back takes one thread half as long as all need to pack them.
+constexpr uint64_t kReleasedBytes = uint64_t(1) << 30;
 
 /// What a weight of `bytes` takes of it.
 int64_t aligned(int64_t bytes) {
@@ -157,6 +160,9 @@ WeightStore::getEach(std::span<const WeightSpec> specs,
     done = all;
     tell();
   }
+  const Stopwatch watch;
+  releasePacked();
+  packSeconds += watch.seconds();
   const Status uploaded = finishUploads(made);
   KF_RETURN_IF_ERROR(status);
   KF_RETURN_IF_ERROR(uploaded);
@@ -236,10 +242,31 @@ Result<std::unique_ptr<Buffer>> WeightStore::make(const WeightSpec &spec,
   } else {
     KF_ASSIGN_OR_RETURN(buffer, pack(spec, bytes));
   }
-  for (const std::string &name : spec.names)
-    if (!bound.count(name))
-      source->release(name);
+  packed.insert(spec.names.begin(), spec.names.end());
+  packedBytes += static_cast<uint64_t>(bytes);
+  if (packedBytes >= kReleasedBytes)
+    releasePacked();
   return buffer;
+}
+
+/// Releases the tensors that were packed, while nobody reads them.
+void WeightStore::releasePacked() {
+  std::vector<std::string> names;
+  for (const std::string &name : packed)
+    if (!bound.count(name))
+      names.push_back(name);
+  packed.clear();
+  packedBytes = 0;
+  auto release = [&](int64_t number) {
+    source->release(names[static_cast<size_t>(number)]);
+    return Status();
+  };
+  const auto count = static_cast<int64_t>(names.size());
+  if (packing.pool)
+    (void)packing.pool->parallelFor(count, release); // which cannot fail
+  else
+    for (int64_t number = 0; number < count; ++number)
+      (void)release(number);
 }
 
 Result<std::unique_ptr<Buffer>> WeightStore::pack(const WeightSpec &spec,

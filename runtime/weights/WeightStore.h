@@ -38,8 +38,8 @@ public:
       : device(device), source(source), packing(packing) {}
 
   /// The buffer of `spec`, packed when it is first asked for. What the source
-  /// holds as kernels want it is not copied; every other tensor is released as
-  /// soon as it is packed, for few are needed again.
+  /// holds as kernels want it is not copied; every other tensor is released
+  /// when it is packed, some of them at a time, for few are needed again.
   Result<Buffer *> get(const WeightSpec &spec);
 
   /// The buffers of `specs`, in their order: get() for each.
@@ -72,6 +72,7 @@ private:
   Result<bool> isInHostMemory();
   Result<bool> sharesMemory();
   Status finishUploads(std::span<const std::string> keys);
+  void releasePacked();
 
   Device &device;
   const WeightSource *source;
@@ -88,8 +89,10 @@ private:
   /// For what the host cannot write; null unless weights are on their way. It
   /// waits for them when it goes, before the buffers do.
   std::unique_ptr<WeightUploader> uploader;
-  int64_t missingBytes = 0;    ///< of the weights that a call still makes
-  std::set<std::string> bound; ///< tensors that buffers refer to
+  int64_t missingBytes = 0;     ///< of the weights that a call still makes
+  std::set<std::string> bound;  ///< tensors that buffers refer to
+  std::set<std::string> packed; ///< tensors to release, but those of `bound`
+  uint64_t packedBytes = 0;     ///< of the weights that were made of them
   uint64_t totalBytes = 0;
   double packSeconds = 0;
 };
