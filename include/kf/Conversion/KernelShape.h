@@ -332,13 +332,17 @@ struct HeldShape {
   int64_t tilesOfRow = 0;   ///< tiles of K
   int64_t steps = 1;        ///< of a warp for a row block and a slice
   int64_t slices = 1;       ///< of K, of which x is held one after the other
+  int64_t parts = 1;        ///< workgroups that have as many slices of K each
 
   int64_t threads() const { return warps * lanes; }
   int64_t slotBytes() const { return tiles * tileBytes; }
   int64_t tilesOfWarp() const { return steps * tiles; }
   int64_t warpColumns() const { return tilesOfWarp() * tileColumns; }
   int64_t sliceColumns() const { return warps * warpColumns(); }
-  bool isPadded() const { return slices * warps * tilesOfWarp() != tilesOfRow; }
+  /// Columns of K of all slices of all workgroups, and whether there are more
+  /// than K has.
+  int64_t allColumns() const { return parts * slices * sliceColumns(); }
+  bool isPadded() const { return allColumns() != tilesOfRow * tileColumns; }
   /// Parts of K that have a fragment of x of 4 words for each tile of rows.
   int64_t units() const { return warpColumns() / unitColumns; }
   int64_t rowTiles() const { return (rows + unitRows - 1) / unitRows; }
@@ -362,9 +366,11 @@ struct HeldShape {
   int64_t sharedBytes() const {
     return std::max(warps * stagedBytes(), 8 * blocksAtOnce * blockSums());
   }
-  /// f32 elements that sums of slices take: lines of a row block lie behind
-  /// one another.
-  int64_t totals() const { return slices > 1 ? rows * blocks * 16 : 0; }
+  /// Whether elements have their sums in workgroup memory until all of K is
+  /// multiplied.
+  bool hasTotals() const { return slices * parts > 1; }
+  /// f32 elements that they take: lines of a row block lie behind one another.
+  int64_t totals() const { return hasTotals() ? rows * blocks * 16 : 0; }
   int64_t bytes() const { return ringBytes() + sharedBytes() + 4 * totals(); }
 };
 

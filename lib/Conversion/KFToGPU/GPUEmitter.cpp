@@ -138,9 +138,9 @@ void GPUEmitter::emitThreadIds() {
     groups.push_back(gpu::BlockIdOp::create(b, loc, dims[dim]));
   if (shape.flashMma && shape.flashMma->isStaged && !groups.empty())
     beginWithLast(groups);
-  if (shape.flashMma && shape.flashMma->parts > 1) {
+  if (const int64_t parts = kernel.getScheduleAttr().getParts(); parts > 1) {
     part = groups.pop_back_val();
-    formCluster(groups.size(), shape.flashMma->parts);
+    formCluster(groups.size(), parts);
   }
   for (auto [dim, group] : llvm::enumerate(groups))
     setWorkgroup(dim, group);

@@ -109,8 +109,10 @@ public:
   void barrier();
   /// Calls `body` for thread 0 alone.
   void onFirstThread(function_ref<void()> body);
-  /// Calls `body` for this thread's share of [0, size).
+  /// Calls `body` for this thread's share of [0, size): of what the workgroup
+  /// has, or, in a cluster, of what all of its workgroups have.
   void forThreads(Value size, function_ref<void(Value)> body);
+  void forThreadsOfTile(Value size, function_ref<void(Value)> body);
   /// Numbers of this thread that it visits together. Where there are not as
   /// many, a number is another one, whose `isInside` is false.
   struct Batch {

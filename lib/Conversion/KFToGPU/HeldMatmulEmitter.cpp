@@ -16,7 +16,10 @@
 // each time.
 //
 // Where registers do not hold all of K, it is divided into slices, one after
-// the other, and elements have their sums in workgroup memory.
+// the other, and elements have their sums in workgroup memory. Workgroups of a
+// cluster may have some of the slices each, and as many more row blocks: x is
+// read less often then. They store the sum of what all of them have, each a
+// part of the elements.
 //
 //===----------------------------------------------------------------------===//
 
@@ -53,7 +56,7 @@ private:
       return failure();
     ring = code.workgroupBytes(held.ringBytes());
     shared = code.workgroupBytes(held.sharedBytes());
-    if (held.slices > 1)
+    if (held.hasTotals())
       totals = e.workgroupMemory(held.totals(), b.getF32Type());
     e.useAllRegisters();
     numberThread(held.blockColumns);
@@ -78,6 +81,13 @@ private:
   // The weight
   //===--------------------------------------------------------------------===//
 
+  /// What warps have before this one, in this workgroup's slice number `slice`.
+  Value partsBefore(Value slice) {
+    if (e.part)
+      slice = e.add(slice, e.scaled(e.part, held.slices));
+    return e.add(e.scaled(slice, held.warps), warp);
+  }
+
   /// Starts the copies of the step that is `ahead` steps behind the first one
   /// of row block `block` in slice `slice`, if there is one, into slot number
   /// `slot`: a group of copies.
@@ -97,8 +107,7 @@ private:
       exists = e.isLess(slice, e.index(held.slices));
     }
     e.ifThen(exists, [&] {
-      Value inRow = e.add(e.scaled(e.add(e.scaled(slice, held.warps), warp),
-                                   held.tilesOfWarp()),
+      Value inRow = e.add(e.scaled(partsBefore(slice), held.tilesOfWarp()),
                           e.index(step * held.tiles));
       Value offset = e.scaled(e.add(e.scaled(block, held.tilesOfRow), inRow),
                               held.tileBytes);
@@ -126,8 +135,7 @@ private:
   /// Reads what this warp has of x in slice number `slice`: all there is, then
   /// 8 rows at a time go to the lanes that multiply them.
   void holdRows(MmaOperand &x, Value slice) {
-    Value first = e.add(e.scaled(slice, held.sliceColumns()),
-                        e.scaled(warp, held.warpColumns()));
+    Value first = e.scaled(partsBefore(slice), held.warpColumns());
     const int64_t chunks = held.warpColumns() / chunkColumns;
     SmallVector<std::pair<Value, SmallVector<Value>>> loaded; // with its place
     for (int64_t tile = 0; tile < held.rowTiles(); ++tile)
@@ -171,7 +179,7 @@ private:
 
   /// Eight columns of a row from `column` on, 0 past the end.
   SmallVector<Value> loadChunk(MmaOperand &x, Value row, Value column) {
-    const bool isPadded = held.slices * held.sliceColumns() != extent;
+    const bool isPadded = held.allColumns() != extent;
     SmallVector<Value> words;
     if (x.isInPlace()) { // then K is a multiple of eight columns
       Value isInside;
@@ -237,13 +245,12 @@ private:
                  });
       return SmallVector<Value>(loop.getResults());
     };
-    if (held.slices == 1) {
+    if (held.slices > 1)
+      e.loop(e.index(0), e.index(held.slices), e.index(1), e.index(0),
+             emitSlice);
+    else
       emitSlice(e.index(0), e.index(0));
-      return stored;
-    }
-    e.loop(e.index(0), e.index(held.slices), e.index(1), e.index(0), emitSlice);
-    e.barrier();
-    return storeTotals();
+    return held.hasTotals() ? storeTotals() : stored;
   }
 
   /// Adds a row block's products, from slot `slot` on; the slot behind.
@@ -267,7 +274,7 @@ private:
     e.ifThen(isEnd, [&] {
       e.barrier();
       Value first = e.sub(block, e.rem(block, count));
-      if (held.slices > 1)
+      if (held.hasTotals())
         addTotals(slice, first);
       else
         stored = storeElements(first);
@@ -412,16 +419,41 @@ private:
   }
 
   LogicalResult storeTotals() {
-    return storeTile(held.blockColumns, [&](Value row, Value block,
-                                            Value line) {
-      SmallVector<Value> sums;
-      for (int64_t part = 0; part < shape.groups; ++part) {
-        Value place = totalPlace(
-            block, row, e.add(line, e.index(part * held.blockColumns)));
-        sums.push_back(scaled(memref::LoadOp::create(b, loc, totals, place)));
+    SmallVector<Value> all; // pointers to the totals of each workgroup
+    for (int64_t part = 0; part < held.parts; ++part)
+      all.push_back(
+          e.part ? code.pointerInCluster(code.pointerTo(totals), e.index(part))
+                 : code.pointerTo(totals));
+    synchronizeTile();
+    auto totalAt = [&](Value place) {
+      Value sum;
+      for (Value memory : all) {
+        Value part = LLVM::LoadOp::create(
+            b, loc, b.getF32Type(), code.advance(memory, e.scaled(place, 4)));
+        sum = sum ? e.add(sum, part) : part;
       }
-      return sums;
-    });
+      return sum;
+    };
+    LogicalResult stored =
+        storeTile(held.blockColumns, [&](Value row, Value block, Value line) {
+          SmallVector<Value> sums;
+          for (int64_t part = 0; part < shape.groups; ++part)
+            sums.push_back(scaled(totalAt(totalPlace(
+                block, row, e.add(line, e.index(part * held.blockColumns))))));
+          return sums;
+        });
+    // What others read must be there until they have.
+    if (e.part)
+      code.clusterBarrier();
+    return stored;
+  }
+
+  /// Waits for all threads that have sums of the tile.
+  void synchronizeTile() {
+    if (e.part)
+      code.clusterBarrier();
+    else
+      e.barrier();
   }
 
   static constexpr int64_t elementBytes = 2;

@@ -89,6 +89,9 @@ static constexpr int64_t mostAdjustmentWords = 2048;
 
 using FailFn = function_ref<LogicalResult(const Twine &)>;
 
+static constexpr StringLiteral noClusters =
+    "parts are a cluster of workgroups, which sm_90 and later have";
+
 /// The dialect bounds tiles, keys and threads by less.
 static LogicalResult checkSizes(ArrayRef<int64_t> workgroup, FailFn fail) {
   for (int64_t size : workgroup)
@@ -207,8 +210,7 @@ getShape(KernelOp kernel, FlashMmaScheduleAttr schedule, FailFn fail) {
       return fail("parts are for one token's keys: workgroup = [1, heads], and "
                   "warps that divide the keys or one for all");
     if (!hasClusters(kernel))
-      return fail("parts are a cluster of workgroups, which sm_90 and later "
-                  "have");
+      return fail(noClusters);
   }
   // What it computes again goes by the widest blocks that there is room for.
   int64_t keys = std::gcd(tile->cache.getPage(), flashMmaSpareKeys);
@@ -381,7 +383,15 @@ static FailureOr<KernelShape> getHeldShape(MatmulOp op,
     return fail("reduction (" + Twine(schedule.getReduction()) +
                 ") must be a multiple of " + Twine(columns) +
                 ", a step of all warps");
-  held.slices = llvm::divideCeil(steps, held.steps);
+  const int64_t slices = llvm::divideCeil(steps, held.steps);
+  held.parts = schedule.getParts();
+  held.slices = llvm::divideCeil(slices, held.parts);
+  if (llvm::divideCeil(slices, held.slices) != held.parts)
+    return fail("parts (" + Twine(held.parts) + ") cannot each have some of " +
+                Twine(slices) + " slices of " + Twine(held.sliceColumns()) +
+                " columns of K");
+  if (held.parts > 1 && !hasClusters(op))
+    return fail(noClusters);
   const int64_t registers = countHeldRegisters(held);
   if (held.words() > registers)
     return fail("a lane holds " + Twine(held.words()) +
@@ -437,6 +447,10 @@ getShape(KernelOp kernel, StreamScheduleAttr schedule, FailFn fail) {
   stream.tilesOfRow = tile.tilesOf(w.getShape().back());
   if (holdsRows(op, schedule.getWorkgroup()[0]))
     return getHeldShape(op, schedule, stream, fail);
+  if (schedule.getParts() > 1)
+    return fail("parts are for rows that are held: more than " +
+                Twine(StreamShape::mostSplitRows) +
+                ", of what matrix units multiply with the weight");
   // With more rows, or parts of them, warps have row blocks of their own, and
   // what they read of x is for two where tiles are small.
   if (stream.rows > StreamShape::mostSplitRows ||

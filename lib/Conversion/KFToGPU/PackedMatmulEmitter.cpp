@@ -42,7 +42,7 @@ LogicalResult PackedMatmulEmitter::storeTile(
     function_ref<SmallVector<Value>(Value row, Value block, Value line)>
         sumsOf) {
   LogicalResult stored = success();
-  e.forThreads(e.scaled(rows, shape.columns), [&](Value number) {
+  e.forThreadsOfTile(e.scaled(rows, shape.columns), [&](Value number) {
     Value row = e.div(number, shape.columns);
     Value column = e.rem(number, shape.columns);
     Value block = e.div(column, blockColumns);

@@ -33,6 +33,17 @@ void GPUEmitter::forThreads(Value size, function_ref<void(Value)> body) {
   });
 }
 
+void GPUEmitter::forThreadsOfTile(Value size, function_ref<void(Value)> body) {
+  const int64_t parts = kernel.getScheduleAttr().getParts();
+  Value first =
+      part ? add(thread, mul(part, index(shape.threadCount))) : thread;
+  loop(first, size, index(shape.threadCount * parts), {},
+       [&](Value iv, ValueRange) {
+         body(iv);
+         return SmallVector<Value>();
+       });
+}
+
 /// `count` numbers from `first` on, a thread's stride apart, of those below
 /// `size`.
 GPUEmitter::Batch GPUEmitter::batchFrom(Value first, int64_t count,

@@ -30,8 +30,10 @@ constexpr double kUsualHertz = 1.5e9, kUsualReadOfMultiprocessor = 1.5e10;
 /// workgroup memory that these share, workgroups.
 constexpr double kLanes = 128, kThreads = 2048, kRegisters = 65536,
                  kMemory = 98304, kGroups = 32;
-/// Cycles until memory answers, workgroup memory does, a barrier is passed.
-constexpr double kMemoryLatency = 600, kSharedLatency = 30, kBarrier = 40;
+/// Cycles until memory answers, workgroup memory does, a barrier is passed, by
+/// a workgroup or by a cluster.
+constexpr double kMemoryLatency = 600, kSharedLatency = 30, kBarrier = 40,
+                 kClusterBarrier = 200;
 /// Cycles of a multiprocessor for a warp's instruction.
 constexpr double kWarpCycles = 0.25;
 /// Multiply-adds in the time of one load from workgroup memory.
@@ -104,7 +106,9 @@ double groupsOf(MatmulOp op, const KernelShape &shape, int64_t tokens) {
   auto type = cast<RankedTensorType>(op.getType());
   double rows = type.isDynamicDim(0) ? tokens : type.getDimSize(0);
   double columns = type.getDimSize(1);
-  return std::ceil(rows / shape.rows) * std::ceil(columns / shape.columns);
+  const double parts = shape.held ? shape.held->parts : 1;
+  return std::ceil(rows / shape.rows) * std::ceil(columns / shape.columns) *
+         parts;
 }
 
 /// Of a product of few rows on matrix units: what a workgroup has on its way is
@@ -159,6 +163,8 @@ double secondsOfHeld(KernelOp kernel, MatmulOp op, const KernelShape &shape,
   group.latency = held.slices * (2 * kMemoryLatency + 2 * kBarrier) +
                   blocks / HeldShape::blocksAtOnce * kBarrier +
                   steps * kMemoryLatency / static_cast<double>(held.stages - 1);
+  if (held.parts > 1) // they wait for one another, twice, and read their sums
+    group.latency += 2 * kClusterBarrier + kMemoryLatency;
   group.registers += static_cast<double>(held.words() + 4 * held.rowTiles());
   return gpu.seconds(shape, group, groups, countBytes(kernel, tokens));
 }

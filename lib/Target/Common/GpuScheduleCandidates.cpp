@@ -171,21 +171,31 @@ private:
           for (int64_t stages : {2, 3, 4, 6})
             for (int64_t reduction : {int64_t(0), first.getReduction()})
               add(StreamScheduleAttr::get(context, {rows, width}, warps, tiles,
-                                          stages, reduction));
+                                          stages, reduction, /*parts=*/1));
   }
 
-  /// Where warps hold rows: other parts of them, too.
+  /// Where warps hold rows: other parts of them, too, and clusters that divide
+  /// K and have as many more columns.
   void addHeld(const HeldShape &held, StreamScheduleAttr first,
                const std::set<int64_t> &widths) {
     const int64_t rows = first.getWorkgroup()[0];
-    for (int64_t width : widths)
-      for (int64_t warps : {7, 8, 10, 12, 14, 16})
-        for (int64_t columns : {128, 256, 512})
-          for (int64_t tiles : {1, 2, 4, 8})
-            for (int64_t stages : {2, 3, 4, 6})
-              if (columns % (tiles * held.tileColumns) == 0)
-                add(StreamScheduleAttr::get(context, {rows, width}, warps,
-                                            tiles, stages, warps * columns));
+    SmallVector<int64_t> partsOfCluster = {1};
+    if (limits.clusters)
+      partsOfCluster.append({2, 4, kMostClusterParts});
+    for (int64_t parts : partsOfCluster)
+      for (int64_t width : widths) {
+        const int64_t columns =
+            llvm::alignTo(llvm::divideCeil(width * parts, first.getParts()),
+                          held.blockColumns);
+        for (int64_t warps : {7, 8, 10, 12, 14, 16})
+          for (int64_t ofWarp : {128, 256, 512})
+            for (int64_t tiles : {1, 2, 4, 8})
+              for (int64_t stages : {2, 3, 4, 6})
+                if (ofWarp % (tiles * held.tileColumns) == 0)
+                  add(StreamScheduleAttr::get(context, {rows, columns}, warps,
+                                              tiles, stages, warps * ofWarp,
+                                              parts));
+      }
   }
 
   void addFlash(ScheduleAttrInterface first) {

@@ -60,7 +60,7 @@ int64_t mlir::kf::countAttentionParts(CacheAttentionInterface op, int64_t rows,
 
 int64_t mlir::kf::countClusterParts(CacheAttentionInterface op, int64_t rows,
                                     int64_t multiprocessors) {
-  constexpr int64_t most = FlashMmaScheduleAttr::mostParts;
+  constexpr int64_t most = kMostClusterParts;
   int64_t parts = countParts(op, rows, multiprocessors, leastClusterKeys);
   constexpr int64_t leastBlock = 16; // keys that matrix units take at a time
   KVCacheType cache = op.getCache().getType();

@@ -61,7 +61,8 @@ private:
 
   StreamScheduleAttr get(int64_t width, int64_t stages, int64_t reduction) {
     return StreamScheduleAttr::get(kernel.getContext(), {rows, width * ofBlock},
-                                   warps, tiles(), stages, reduction);
+                                   warps, tiles(), stages, reduction,
+                                   /*parts=*/1);
   }
   FailureOr<KernelShape> shapeOf(StreamScheduleAttr schedule) {
     return getKernelShape(kernel, schedule, nullptr);
@@ -154,19 +155,43 @@ private:
 
   //===--- Rows that are held ---------------------------------------------===//
 
+  /// Workgroups of a cluster, which divide `slices` slices of K: as many as
+  /// have some each, but a power of two, and where memory is to be kept busy
+  /// only two, which leave no multiprocessor out.
+  int64_t partsOf(int64_t slices) const {
+    if (!limits.clusters)
+      return 1;
+    int64_t parts = hasBlocks ? 4 : 2;
+    while (llvm::divideCeil(slices, llvm::divideCeil(slices, parts)) != parts)
+      parts /= 2;
+    return parts;
+  }
+
+  /// Clusters of `parts` workgroups that are there at once. Two workgroups have
+  /// neighbours everywhere; of an H200's 132 multiprocessors, 120 are in groups
+  /// of four and of eight that one cluster can have.
+  int64_t clustersAtOnce(int64_t parts) const {
+    const int64_t usable =
+        parts > 2 ? limits.multiprocessors * 11 / 12 : limits.multiprocessors;
+    return std::max<int64_t>(usable / parts, 1);
+  }
+
   /// Of rows of 16 bits, which warps hold: one workgroup for each
   /// multiprocessor, with as few slices of K as registers allow; or two, where
   /// they take no more than half of it.
   StreamScheduleAttr selectHeld() {
-    const int64_t multiprocessors = limits.multiprocessors;
-    const int64_t most = rows > 8 ? heldColumns : 2 * heldColumns;
+    // Of blocks, few warps that have more each are faster: sums are added up
+    // for fewer.
+    const int64_t mostWarps = hasBlocks ? mostHeldWarps / 2 : mostHeldWarps;
+    const int64_t heldRows = rows > 8 ? 2 : 1; // tiles of them
+    const int64_t most = heldColumns * (hasBlocks ? 4 : 2) / heldRows;
     struct Division {
       int64_t warps, columns;
       double cost;
     };
     SmallVector<Division> divisions;
     const int64_t least = std::max(tile.columns, heldColumns / 2);
-    for (int64_t warps = mostHeldWarps; warps > 0; --warps)
+    for (int64_t warps = mostWarps; warps > 0; --warps)
       for (int64_t columns = most; columns >= least; columns /= 2) {
         const int64_t slices = llvm::divideCeil(extent, warps * columns);
         // What is read past the end, what it costs to read x, and warps that
@@ -175,7 +200,7 @@ private:
         divisions.push_back(
             {warps, columns,
              padded * (1 + 0.04 * static_cast<double>(slices) +
-                       0.02 * static_cast<double>(mostHeldWarps - warps))});
+                       0.02 * static_cast<double>(mostWarps - warps))});
       }
     llvm::sort(divisions, [](const Division &one, const Division &two) {
       return std::tie(one.cost, two.warps) < std::tie(two.cost, one.warps);
@@ -188,24 +213,27 @@ private:
         for (int64_t stages : {4, 3, 2}) {
           const int64_t tiles =
               std::max<int64_t>(heldColumns / 4 / tile.columns, 1);
+          const int64_t reduction = division.warps * division.columns;
+          const int64_t parts = partsOf(llvm::divideCeil(extent, reduction));
           auto getHeld = [&](int64_t groups) {
             int64_t width =
                 std::max(llvm::divideCeil(blocks, groups),
                          llvm::divideCeil(blocks, groupsPerDimension));
             return StreamScheduleAttr::get(
                 kernel.getContext(), {rows, width * ofBlock}, division.warps,
-                tiles, stages, division.warps * division.columns);
+                tiles, stages, reduction, parts);
           };
           auto bytesOf = [&](StreamScheduleAttr schedule) {
             auto shape = shapeOf(schedule);
             return failed(shape) ? INT64_MAX : shape->workgroupBytes;
           };
-          if (auto two = getHeld(2 * each * multiprocessors);
-              division.warps <= mostHeldWarps / 2 && blocks > multiprocessors &&
-              bytesOf(two) <= half)
+          const int64_t groups = each * clustersAtOnce(parts);
+          if (auto two = getHeld(2 * groups);
+              division.warps <= mostHeldWarps / 2 &&
+              2 * reduction * heldRows <= mostHeldWarps * heldColumns * 2 &&
+              blocks > groups && bytesOf(two) <= half)
             return two;
-          if (auto one = getHeld(each * multiprocessors);
-              bytesOf(one) <= limits.memory)
+          if (auto one = getHeld(groups); bytesOf(one) <= limits.memory)
             return one;
         }
     return {};

@@ -212,7 +212,7 @@ kf.kernel @held_blocks(%x: tensor<?x544xf16>, %w: tensor<2x8x544x!kf.quant<q4_0>
 // CHECK-NOT:         nvvm.mma.sync
 // CHECK:             memref.store %{{.*}}, %[[TOTALS]]
 // CHECK:         gpu.barrier
-// CHECK-COUNT-2: memref.load %[[TOTALS]]
+// CHECK-COUNT-2: llvm.load %{{.*}} : !llvm.ptr<3> -> f32
 
 // -----
 

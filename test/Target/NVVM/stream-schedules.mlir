@@ -33,7 +33,8 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors 
 
 module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors = 132, memory = 232448>} {
   // Rows of 16 bits are held: of K = 4096 by 16 warps, of 14336, with blocks,
-  // by 12, which have registers for more, in five slices.
+  // by 7 in four slices, for which there is a cluster of four workgroups; 29 of
+  // the 30 clusters that there are at once have work.
   // CHECK-LABEL: kf.kernel @held
   // CHECK-SAME:    #kf.stream<workgroup = [16, 48], warps = 16, tiles = 4, stages = 4, reduction = 4096>
   kf.kernel @held(%x: tensor<16x4096xbf16>, %w: tensor<6144x4096xbf16, #kf.fragments>) -> tensor<16x6144xf32> {
@@ -41,7 +42,7 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors 
     kf.yield %0 : tensor<16x6144xf32>
   }
   // CHECK-LABEL: kf.kernel @held_in_slices
-  // CHECK-SAME:    #kf.stream<workgroup = [16, 32], warps = 12, tiles = 1, stages = 4, reduction = 3072>
+  // CHECK-SAME:    #kf.stream<workgroup = [16, 144], warps = 7, tiles = 1, stages = 4, reduction = 3584, parts = 4>
   kf.kernel @held_in_slices(%x: tensor<16x14336xf16>, %w: tensor<4096x14336x!kf.quant<q4_k>, #kf.fragments>) -> tensor<16x4096xf32> {
     %0 = kf.matmul %x, %w wide : tensor<16x14336xf16>, tensor<4096x14336x!kf.quant<q4_k>, #kf.fragments>
     kf.yield %0 : tensor<16x4096xf32>
@@ -53,6 +54,18 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors 
     %0 = kf.rms_norm %x, %g eps(1.0e-5) : tensor<16x4096xf16>, tensor<4096xf16>
     %1 = kf.matmul %0, %w : tensor<16x4096xf16>, tensor<6144x4096xf16, #kf.fragments>
     kf.yield %1 : tensor<16x6144xf16>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_89", multiprocessors = 128, memory = 101376>} {
+  // Without clusters, one workgroup has all slices.
+  // CHECK-LABEL: kf.kernel @held_alone
+  // CHECK-SAME:    #kf.stream<workgroup = [16, 32], warps = 7, tiles = 1, stages = 2, reduction = 3584>
+  kf.kernel @held_alone(%x: tensor<16x14336xf16>, %w: tensor<4096x14336x!kf.quant<q4_k>, #kf.fragments>) -> tensor<16x4096xf32> {
+    %0 = kf.matmul %x, %w wide : tensor<16x14336xf16>, tensor<4096x14336x!kf.quant<q4_k>, #kf.fragments>
+    kf.yield %0 : tensor<16x4096xf32>
   }
 }
 
@@ -141,6 +154,39 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
       attributes {schedule = #kf.stream<workgroup = [16, 16], warps = 4, tiles = 2, stages = 2, reduction = 64>} {
     %0 = kf.matmul %x, %w wide : tensor<16x4096xbf16>, tensor<96x4096xbf16, #kf.fragments>
     kf.yield %0 : tensor<16x96xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_89">} {
+  // expected-error @below {{schedule cannot run on a GPU: parts are a cluster of workgroups, which sm_90 and later have}}
+  kf.kernel @no_clusters(%x: tensor<16x1024xbf16>, %w: tensor<96x1024xbf16, #kf.fragments>) -> tensor<16x96xf32>
+      attributes {schedule = #kf.stream<workgroup = [16, 16], warps = 4, tiles = 2, stages = 2, reduction = 512, parts = 2>} {
+    %0 = kf.matmul %x, %w wide : tensor<16x1024xbf16>, tensor<96x1024xbf16, #kf.fragments>
+    kf.yield %0 : tensor<16x96xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
+  // expected-error @below {{schedule cannot run on a GPU: parts (4) cannot each have some of 5 slices of 512 columns of K}}
+  kf.kernel @idle_parts(%x: tensor<16x2560xbf16>, %w: tensor<96x2560xbf16, #kf.fragments>) -> tensor<16x96xf32>
+      attributes {schedule = #kf.stream<workgroup = [16, 16], warps = 4, tiles = 2, stages = 2, reduction = 512, parts = 4>} {
+    %0 = kf.matmul %x, %w wide : tensor<16x2560xbf16>, tensor<96x2560xbf16, #kf.fragments>
+    kf.yield %0 : tensor<16x96xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
+  // expected-error @below {{schedule cannot run on a GPU: parts are for rows that are held: more than 4, of what matrix units multiply with the weight}}
+  kf.kernel @split_parts(%x: tensor<1x1024xf32>, %w: tensor<96x1024xbf16, #kf.fragments>) -> tensor<1x96xf32>
+      attributes {schedule = #kf.stream<workgroup = [1, 16], warps = 4, tiles = 2, stages = 2, reduction = 128, parts = 2>} {
+    %0 = kf.matmul %x, %w : tensor<1x1024xf32>, tensor<96x1024xbf16, #kf.fragments>
+    kf.yield %0 : tensor<1x96xf32>
   }
 }
 

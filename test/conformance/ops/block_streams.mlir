@@ -130,3 +130,16 @@ func.func @q6_k_plain(%x: tensor<?x512xf32>) -> tensor<?x77xf32> attributes {kf.
   %0 = kf.matmul %x, %w : tensor<?x512xf32>, tensor<77x512x!kf.quant<q6_k>>
   return %0 : tensor<?x77xf32>
 }
+
+// K in several slices.
+func.func @slices_q4_k(%x: tensor<?x14336xf32>) -> tensor<?x77xf32> attributes {kf.max_tokens = 16 : i64} {
+  %w = kf.weight ["w"] : tensor<77x14336x!kf.quant<q4_k>>
+  %0 = kf.matmul %x, %w : tensor<?x14336xf32>, tensor<77x14336x!kf.quant<q4_k>>
+  return %0 : tensor<?x77xf32>
+}
+
+func.func @slices_q6_k(%x: tensor<?x9472xf32>) -> tensor<?x40xf32> attributes {kf.max_tokens = 16 : i64} {
+  %w = kf.weight ["w"] : tensor<40x9472x!kf.quant<q6_k>>
+  %0 = kf.matmul %x, %w : tensor<?x9472xf32>, tensor<40x9472x!kf.quant<q6_k>>
+  return %0 : tensor<?x40xf32>
+}

@@ -103,3 +103,24 @@ func.func @up_to_16_f16(%x: tensor<?x5000xf32>) -> tensor<?x77xf32> attributes {
   %0 = kf.matmul %x, %w : tensor<?x5000xf32>, tensor<77x5000xf16>
   return %0 : tensor<?x77xf32>
 }
+
+// K in several slices, which workgroups of a cluster divide on GPUs that have
+// them; in more slices than these have; and with both products of a gate.
+func.func @slices_bf16(%x: tensor<?x14336xf32>, %r: tensor<?x80xf32>) -> tensor<?x80xf32> attributes {kf.max_tokens = 16 : i64} {
+  %w = kf.weight ["w"] : tensor<80x14336xbf16>
+  %0 = kf.matmul %x, %w : tensor<?x14336xf32>, tensor<80x14336xbf16>
+  %1 = arith.addf %r, %0 : tensor<?x80xf32>
+  return %1 : tensor<?x80xf32>
+}
+
+func.func @many_slices_f16(%x: tensor<?x40000xf32>) -> tensor<?x32xf32> attributes {kf.max_tokens = 16 : i64} {
+  %w = kf.weight ["w"] : tensor<32x40000xf16>
+  %0 = kf.matmul %x, %w : tensor<?x40000xf32>, tensor<32x40000xf16>
+  return %0 : tensor<?x32xf32>
+}
+
+func.func @slices_gated(%x: tensor<?x10240xf32>) -> tensor<?x27xf32> attributes {kf.max_tokens = 7 : i64} {
+  %w = kf.weight ["gate", "up"] {stacked} : tensor<2x27x10240xbf16>
+  %0 = kf.matmul %x, %w glu(silu) : tensor<?x10240xf32>, tensor<2x27x10240xbf16>
+  return %0 : tensor<?x27xf32>
+}

@@ -104,7 +104,8 @@ MmaScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 LogicalResult
 StreamScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                            ArrayRef<int64_t> workgroup, int64_t warps,
-                           int64_t tiles, int64_t stages, int64_t reduction) {
+                           int64_t tiles, int64_t stages, int64_t reduction,
+                           int64_t parts) {
   FieldChecks checks(emitError);
   checks.check(workgroup.size() == 2, "workgroup is [rows, columns]");
   checks.inRange("workgroup", workgroup, 1, maxTile);
@@ -112,6 +113,7 @@ StreamScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   checks.inRange("tiles", tiles, 1, 32);
   checks.inRange("stages", stages, 2, 16);
   checks.inRange("reduction", reduction, 0, maxSize);
+  checks.inRange("parts", parts, 1, kMostClusterParts);
   return checks.result();
 }
 
@@ -132,7 +134,7 @@ FlashMmaScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                              ArrayRef<int64_t> threads, int64_t parts) {
   FieldChecks checks(emitError);
   checks.inRange("workgroup", workgroup, 0, maxSize);
-  checks.inRange("parts", parts, 1, mostParts);
+  checks.inRange("parts", parts, 1, kMostClusterParts);
   checks.check(keys == 16 || keys == 32 || keys == 64,
                "keys must be 16, 32 or 64, found " + Twine(keys));
   checks.check(threads.size() == 3 && threads[0] == 32,

@@ -184,6 +184,9 @@ bool isBroadcastable(RankedTensorType from, RankedTensorType to);
 /// its layer, by the same positions, sequences and table.
 bool isAppendFor(KVAppendOp append, CacheAttentionInterface attention);
 
+/// Workgroups of the largest cluster that every GPU with clusters has.
+constexpr int64_t kMostClusterParts = 8;
+
 /// The module's attribute that says what it is compiled for.
 constexpr StringLiteral kTargetAttrName = "kf.target";
 /// The target of the module that `op` is or is in; null, with a diagnostic,

@@ -171,12 +171,16 @@ def KF_StreamScheduleAttr : KF_ScheduleAttr<"Stream", "stream"> {
       at a time; 0 means whole. It is a multiple of that of `tiles` tiles for
       each warp that has the same row blocks. With more than 4 rows, or parts of
       x in workgroup memory, these may be fewer than all.
+    - `parts`: workgroups, up to 8, that divide K where rows are held, and have
+      sums of the same columns. They are a cluster (sm_90), and add up what the
+      others have found from their workgroup memory, in their order.
 
-    Sums depend on `warps` and `tiles` alone, and on `reduction` where rows are
-    held.
+    Sums depend on `warps` and `tiles` alone, and on `reduction` and `parts`
+    where rows are held.
 
     ```mlir
     #kf.stream<workgroup = [1, 32], warps = 8, tiles = 4, stages = 3>
+    #kf.stream<workgroup = [16, 128], warps = 14, tiles = 1, stages = 4, reduction = 3584, parts = 4>
     ```
   }];
   let parameters = (ins
@@ -184,7 +188,8 @@ def KF_StreamScheduleAttr : KF_ScheduleAttr<"Stream", "stream"> {
     "int64_t":$warps,
     "int64_t":$tiles,
     "int64_t":$stages,
-    DefaultValuedParameter<"int64_t", "0">:$reduction
+    DefaultValuedParameter<"int64_t", "0">:$reduction,
+    DefaultValuedParameter<"int64_t", "1">:$parts
   );
   let assemblyFormat = "`<` struct(params) `>`";
   let extraClassDeclaration = [{
@@ -250,10 +255,6 @@ def KF_FlashMmaScheduleAttr : KF_ScheduleAttr<"FlashMma", "flash_mma"> {
     DefaultValuedParameter<"int64_t", "1">:$parts
   );
   let assemblyFormat = "`<` struct(params) `>`";
-  let extraClassDeclaration = [{
-    /// Workgroups of the largest cluster that every GPU has.
-    static constexpr int64_t mostParts = 8;
-  }];
 }
 
 #endif // KF_DIALECT_KF_IR_KFSCHEDULES_TD
