@@ -146,6 +146,14 @@ Status kf::checkRunsOnHost(const CompilerOptions &options) {
   return Status();
 }
 
+Result<TuningScope> kf::tuningScopeOf(const CompilerOptions &options) {
+  const NoBadAlloc guard;
+  llvm::Expected<TuningScope> scope = mlir::kf::tuningScopeOf(convert(options));
+  if (!scope)
+    return statusOf(scope.takeError());
+  return std::move(*scope);
+}
+
 Result<MultiplyUnits> kf::multiplyUnitsOf(const CompilerOptions &options) {
   const NoBadAlloc guard;
   const mlir::kf::CompileOptions converted = convert(options);
@@ -345,10 +353,6 @@ Status CompilerModule::isolate(const std::string &name,
   }
   return Status::error("there is no kernel " + inQuotes(name) + "; there are " +
                        names);
-}
-
-std::string kf::tuningCompilerVersion() {
-  return mlir::kf::getCompilerVersion();
 }
 
 Result<KernelSet> CompilerModule::kernels(const CompilerOptions &options) {

@@ -62,14 +62,14 @@ struct CompilerOptions {
 /// line and exit code, as it does for want of memory in all that is below.
 void installCompilerErrorHandlers();
 
-/// The version that measured schedules are of.
-std::string tuningCompilerVersion();
-
 /// What distinguishes the programs of this compiler and `options` from others.
 Result<std::string> compilerFingerprint(const CompilerOptions &options);
 
 /// An error if this machine lacks what `options.targetCpu` asks for.
 Status checkRunsOnHost(const CompilerOptions &options);
+
+/// What measurements for `options` hold for.
+Result<TuningScope> tuningScopeOf(const CompilerOptions &options);
 
 /// What products multiply in, unless that is floats.
 struct MultiplyUnits {

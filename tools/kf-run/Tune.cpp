@@ -352,9 +352,10 @@ Status list(const TuneOptions &options) {
   KF_ASSIGN_OR_RETURN(TuningDatabase database, loadDatabase(options.database));
   KF_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device,
                       openDevice(options.model.device));
-  return writeStdout(databaseText(database, options.database,
-                                  tuningCompilerVersion(),
-                                  device->description()));
+  KF_ASSIGN_OR_RETURN(const CompilerOptions compiler,
+                      compilerOptionsFor(options.model, *device));
+  KF_ASSIGN_OR_RETURN(const TuningScope here, tuningScopeOf(compiler));
+  return writeStdout(databaseText(database, options.database, here));
 }
 
 int finish(const Status &status) {
