@@ -22,7 +22,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <set>
+#include <map>
 #include <tuple>
 
 using namespace kf;
@@ -103,6 +103,29 @@ double weightOfStep(int64_t rows, int64_t generating,
   if (rows == generating)
     return others ? 2 : 1;
   return rows == sizes.back() || !others ? 1 : 1 / double(others);
+}
+
+/// The kernels' names, and which steps have them: "a, b (step_1, step_16); c
+/// (step_16)".
+std::string namesOf(std::span<const TuneTask> tasks) {
+  std::vector<std::string> names;
+  std::map<std::string, std::string> stepsOf;
+  for (const TuneTask &task : tasks) {
+    std::string &steps = stepsOf[task.info().name];
+    if (steps.empty())
+      names.push_back(task.info().name);
+    steps += (steps.empty() ? "" : ", ") + task.step->name;
+  }
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string &steps = stepsOf[names[i]];
+    text += names[i];
+    if (i + 1 < names.size() && stepsOf[names[i + 1]] == steps)
+      text += ", ";
+    else
+      text += " (" + steps + (i + 1 < names.size() ? "); " : ")");
+  }
+  return text;
 }
 
 /// What a run of the command works on.
@@ -202,11 +225,7 @@ Status TuneSession::chooseTasks() {
   const std::string &wanted =
       options.explain.empty() ? options.kernel : options.explain;
   if (!wanted.empty()) {
-    std::set<std::string> known;
-    std::string names;
-    for (const TuneTask &task : tasks)
-      if (known.insert(task.info().name).second)
-        names += (names.empty() ? "" : ", ") + task.info().name;
+    const std::string names = namesOf(tasks);
     std::erase_if(tasks, [&](const TuneTask &task) {
       return task.info().name != wanted && task.name() != wanted;
     });
