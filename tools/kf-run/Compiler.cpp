@@ -146,6 +146,14 @@ Status kf::checkRunsOnHost(const CompilerOptions &options) {
   return Status();
 }
 
+Result<std::string> kf::normalizeSchedule(const std::string &schedule) {
+  const NoBadAlloc guard;
+  llvm::Expected<std::string> text = mlir::kf::normalizeSchedule(schedule);
+  if (!text)
+    return statusOf(text.takeError());
+  return std::move(*text);
+}
+
 Result<TuningScope> kf::tuningScopeOf(const CompilerOptions &options) {
   const NoBadAlloc guard;
   llvm::Expected<TuningScope> scope = mlir::kf::tuningScopeOf(convert(options));

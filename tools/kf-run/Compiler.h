@@ -68,6 +68,11 @@ Result<std::string> compilerFingerprint(const CompilerOptions &options);
 /// An error if this machine lacks what `options.targetCpu` asks for.
 Status checkRunsOnHost(const CompilerOptions &options);
 
+/// The text of a schedule as KernelSet::candidates() has it, without blanks
+/// that mean nothing and fields of their default values. Errors: a text that is
+/// no schedule.
+Result<std::string> normalizeSchedule(const std::string &schedule);
+
 /// What measurements for `options` hold for.
 Result<TuningScope> tuningScopeOf(const CompilerOptions &options);
 

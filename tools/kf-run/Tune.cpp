@@ -234,8 +234,15 @@ Status TuneSession::chooseTasks() {
                            "; it has " + names);
   }
   for (TuneTask &task : tasks)
-    for (const std::string &schedule : options.tries)
-      task.candidates.insert(task.candidates.begin() + 1, {schedule, 0});
+    for (const std::string &schedule : options.tries) {
+      std::vector<ScheduleCandidate> &all = task.candidates;
+      if (schedule == all[0].schedule)
+        continue;
+      std::erase_if(all, [&](const ScheduleCandidate &candidate) {
+        return candidate.schedule == schedule;
+      });
+      all.insert(all.begin() + 1, {schedule, 0});
+    }
   std::ranges::sort(tasks, {}, [](const TuneTask &task) {
     return std::tuple(-task.weight(), task.step, task.kernel);
   });
@@ -429,6 +436,12 @@ int kf::runTune(Arguments arguments) {
   options.seconds = *seconds;
   if (!options.tries.empty() && options.kernel.empty())
     return parser.usageError("--try needs --kernel");
+  for (std::string &schedule : options.tries) {
+    Result<std::string> text = normalizeSchedule(schedule);
+    if (!text.ok())
+      return parser.usageError("--try: " + text.message());
+    schedule = text.take();
+  }
   if (options.model.tuning.file == "none")
     return parser.usageError("--tuning-db none leaves no place for what is "
                              "measured");
