@@ -61,7 +61,8 @@ constexpr int64_t kCheckedRows = 17;
 constexpr double kNotFinite = 1e30;
 
 /// Memory that runs go round at most, so that each finds its weights where a
-/// step would: beyond the caches.
+/// step would: beyond the caches. Of four times the last one they keep nothing
+/// that can be measured, of twice as much up to a seventh.
 constexpr uint64_t kMostRotated = uint64_t(512) << 20;
 
 /// Names of types of weights, separated by commas.
@@ -161,7 +162,7 @@ private:
                  const KernelCase &kernelCase, EvalKernel &result) {
     KernelRunnerOptions settings;
     settings.checkTokens = kCheckedRows;
-    settings.rotateBytes = std::min(2 * lastCacheBytes(device), kMostRotated);
+    settings.rotateBytes = std::min(4 * lastCacheBytes(device), kMostRotated);
     KF_ASSIGN_OR_RETURN(std::unique_ptr<KernelRunner> runner,
                         KernelRunner::create(device, *reference, expected,
                                              kernelCase, settings));
