@@ -104,8 +104,11 @@ Result<EvalEnvironment> environmentOf(const ModelFlags &flags,
 Result<EvalReport> readBaseline(const std::string &path) {
   KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
   Result<EvalReport> report = parseEvalReport(file.text());
-  return report.ok() ? std::move(report)
-                     : Result<EvalReport>(report.status().in(quotePath(path)));
+  if (report.ok())
+    return report;
+  return Status::error(quotePath(path) + ": " + report.message() +
+                       "; --baseline takes what eval --json FILE wrote: "
+                       "measure again");
 }
 
 /// An error, too, where something is worse than the baseline.
