@@ -44,13 +44,6 @@ Result<ModelConfig> layerConfig() {
   return config;
 }
 
-/// Types that checkpoints have their matrices in.
-constexpr DataType kTypes[] = {
-    DataType::F32,  DataType::F16,    DataType::BF16,  DataType::Q8_0,
-    DataType::Q4_0, DataType::Q4_1,   DataType::Q5_0,  DataType::Q5_1,
-    DataType::Q2_K, DataType::Q3_K,   DataType::Q4_K,  DataType::Q5_K,
-    DataType::Q6_K, DataType::IQ4_NL, DataType::F8E4M3};
-
 /// The most rows of a step, and the most positions before them.
 constexpr int64_t kMostPositions = 65536;
 
@@ -220,7 +213,7 @@ private:
 } // namespace
 
 void KernelEvalOptions::addTo(OptionParser &parser) {
-  types.assign(std::begin(kTypes), std::end(kTypes));
+  types.assign(weightTypes().begin(), weightTypes().end());
   parser.integers({"rows", 0, "N,..."}, rows, 1, kMostPositions,
                   "rows of the steps whose kernels are measured, as far as the "
                   "model's context goes; 1,16,512 by default");
