@@ -31,8 +31,6 @@ namespace {
 
 /// Seconds that no kernel is worth less of, as long as there are any.
 constexpr double kLeastSeconds = 0.25;
-/// Bytes that tell at least how fast memory is read.
-constexpr uint64_t kLeastReadBytes = uint64_t(16) << 20;
 /// Kernels that are named where some are left.
 constexpr size_t kMostNamed = 4;
 
