@@ -138,17 +138,24 @@ auto withTarget(const CompileOptions &options, Use use)
 
 llvm::Expected<std::string>
 mlir::kf::fingerprint(const CompileOptions &options) {
+  llvm::Expected<::kf::TuningScope> scope = tuningScopeOf(options);
+  if (!scope)
+    return scope.takeError();
+  std::string text =
+      scope->compiler + " " + scope->target + " " + scope->identity;
+  if (options.measured.database)
+    if (std::string digest = options.measured.database->digest(*scope);
+        !digest.empty())
+      text += " tuning-" + digest;
+  return text;
+}
+
+llvm::Expected<::kf::TuningScope>
+mlir::kf::tuningScopeOf(const CompileOptions &options) {
   return withTarget(
-      options, [&](TargetAttrInterface target) -> llvm::Expected<std::string> {
-        const MeasuredSchedules &measured = options.measured;
-        const ::kf::TuningScope scope = getTuningScope(target, measured.device);
-        std::string text =
-            scope.compiler + " " + scope.target + " " + scope.identity;
-        if (measured.database)
-          if (std::string digest = measured.database->digest(scope);
-              !digest.empty())
-            text += " tuning-" + digest;
-        return text;
+      options,
+      [&](TargetAttrInterface target) -> llvm::Expected<::kf::TuningScope> {
+        return getTuningScope(target, options.measured.device);
       });
 }
 

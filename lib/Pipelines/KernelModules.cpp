@@ -141,19 +141,39 @@ mlir::kf::scheduleCandidates(const KernelModule &kernel,
   return candidates;
 }
 
+static llvm::Expected<ScheduleAttrInterface>
+parseSchedule(StringRef schedule, MLIRContext *context) {
+  FirstError errors(context, ": ");
+  auto parsed = dyn_cast_if_present<ScheduleAttrInterface>(
+      parseAttribute(schedule, context));
+  if (!parsed)
+    return llvm::createStringError(
+        "'" + schedule + "' is no schedule" +
+        (errors.text.empty() ? "" : ": " + errors.text));
+  return parsed;
+}
+
+llvm::Expected<std::string> mlir::kf::normalizeSchedule(StringRef schedule) {
+  MLIRContext context(MLIRContext::Threading::DISABLED);
+  context.loadDialect<KFDialect>();
+  // MLIR counts blanks in front as trailing characters.
+  llvm::Expected<ScheduleAttrInterface> parsed =
+      parseSchedule(schedule.trim(), &context);
+  if (!parsed)
+    return parsed.takeError();
+  return debugString(*parsed);
+}
+
 llvm::Expected<::kf::Executable>
 mlir::kf::compile(const KernelModule &kernel, StringRef schedule,
                   const CompileOptions &options) {
   OwningOpRef<ModuleOp> module = kernel.module.get().clone();
   if (!schedule.empty()) {
-    FirstError errors(module->getContext(), ": ");
-    auto parsed = dyn_cast_if_present<ScheduleAttrInterface>(
-        parseAttribute(schedule, module->getContext()));
+    llvm::Expected<ScheduleAttrInterface> parsed =
+        parseSchedule(schedule, module->getContext());
     if (!parsed)
-      return llvm::createStringError(
-          "'" + schedule + "' is no schedule" +
-          (errors.text.empty() ? "" : ": " + errors.text));
-    module->lookupSymbol<KernelOp>(kernel.name).setScheduleAttr(parsed);
+      return parsed.takeError();
+    module->lookupSymbol<KernelOp>(kernel.name).setScheduleAttr(*parsed);
   }
   return compile(*module, options, Phase::Program);
 }

@@ -112,13 +112,15 @@ private:
   }
 
   /// Says what keeps measurements that the pass's options name from being used,
-  /// if all are of another scope: of those that differ least.
+  /// if all are of another scope: of those that differ least. Or that there are
+  /// none.
   void warnOfUnused() {
     if (!isNamed)
       return;
-    std::string least;
+    const std::vector<::kf::TuningScope> scopes = measured.database->scopes();
+    std::string least = scopes.empty() ? "it is empty" : "";
     size_t leastCount = 0;
-    for (const ::kf::TuningScope &known : measured.database->scopes()) {
+    for (const ::kf::TuningScope &known : scopes) {
       std::string differences;
       size_t count = 0;
       auto compare = [&](StringRef of, StringRef has, StringRef here) {
@@ -138,14 +140,14 @@ private:
       if (count == 0)
         return;
       if (least.empty() || count < leastCount) {
-        least = differences;
+        least = "it has some " + differences;
         leastCount = count;
       }
     }
     if (!least.empty())
       emitWarning(getOperation().getLoc())
           << "kf-select-schedules: " << measured.file
-          << " has no measurements for this module; it has some " << least;
+          << " has no measurements for this module; " << least;
   }
 
   /// The schedule that was measured for `kernel`; null where there is none that

@@ -184,8 +184,8 @@ private:
     if (isa<Float8E4M3FNType>(element))
       return matmul.emitOpError("kf-set-layouts: its weight is a view of "
                                 "f8E4M3FN, which products take as it is loaded "
-                                "alone; view a kf.weight of bf16, which holds "
-                                "the same numbers");
+                                "alone; have it in bf16, which holds the same "
+                                "numbers");
     return success();
   }
 

@@ -94,30 +94,30 @@ DataType fallbackOf(DataType type) {
   }
 }
 
-/// A type, and what it is called on command lines.
-struct NamedType {
-  std::string_view name;
-  DataType type;
-};
+constexpr DataType kWeightTypes[] = {F32,  F16,  BF16, F8E4M3, Q8_0,
+                                     Q4_0, Q4_1, Q5_0, Q5_1,   Q2_K,
+                                     Q3_K, Q4_K, Q5_K, Q6_K,   IQ4_NL};
 
-constexpr NamedType kFileTypes[] = {
-    {"f32", F32},   {"f16", F16},      {"bf16", BF16}, {"q8_0", Q8_0},
-    {"q4_0", Q4_0}, {"q4_1", Q4_1},    {"q5_0", Q5_0}, {"q5_1", Q5_1},
-    {"q2_k", Q2_K}, {"q3_k", Q3_K},    {"q4_k", Q4_K}, {"q5_k", Q5_K},
-    {"q6_k", Q6_K}, {"iq4_nl", IQ4_NL}};
+/// What a type is called on command lines.
+std::string_view givenName(DataType type) {
+  return type == F8E4M3 ? "f8_e4m3" : nameOf(type);
+}
 
-Result<DataType> parseOneOf(std::span<const NamedType> types,
+/// One of kWeightTypes that `isPossible`.
+Result<DataType> parseOneOf(bool (*isPossible)(DataType),
                             std::string_view name) {
   std::string known;
-  for (const NamedType &type : types) {
+  for (const DataType type : kWeightTypes) {
+    if (!isPossible(type))
+      continue;
     const bool same =
-        std::ranges::equal(type.name, name, [](char ours, char given) {
+        std::ranges::equal(givenName(type), name, [](char ours, char given) {
           return ours ==
                  (given >= 'A' && given <= 'Z' ? given - 'A' + 'a' : given);
         });
     if (same)
-      return type.type;
-    known += (known.empty() ? "" : ", ") + std::string(type.name);
+      return type;
+    known += (known.empty() ? "" : ", ") + std::string(givenName(type));
   }
   return Status::error("there is no type " + inQuotes(name) + "; there are " +
                        known);
@@ -128,13 +128,13 @@ Result<DataType> parseOneOf(std::span<const NamedType> types,
 bool kf::isFileType(DataType type) { return isFloat(type) || isBlock(type); }
 
 Result<DataType> kf::parseFileType(std::string_view name) {
-  return parseOneOf(kFileTypes, name);
+  return parseOneOf(isFileType, name);
 }
 
+std::span<const DataType> kf::weightTypes() { return kWeightTypes; }
+
 Result<DataType> kf::parseWeightType(std::string_view name) {
-  std::vector<NamedType> types(std::begin(kFileTypes), std::end(kFileTypes));
-  types.insert(types.begin() + 3, {"f8_e4m3", F8E4M3});
-  return parseOneOf(types, name);
+  return parseOneOf([](DataType) { return true; }, name);
 }
 
 ChosenType kf::chooseType(const TypeRule &rule, std::string_view name,

@@ -59,8 +59,10 @@ bool isFileType(DataType type);
 /// The one of them that is called `name`, in capitals or not. An error lists
 /// them.
 Result<DataType> parseFileType(std::string_view name);
-/// The same of types that a model's weights can be made up in: those of files,
-/// and f8_e4m3, as safetensors calls 8-bit floats, F8E4M3.
+/// Types that a model's weights can be made up in: those of files, and F8E4M3.
+std::span<const DataType> weightTypes();
+/// The one of them that is called `name`, in capitals or not: 8-bit floats are
+/// f8_e4m3, as safetensors calls them. An error lists them.
 Result<DataType> parseWeightType(std::string_view name);
 
 /// The type by the rule alone, and the one after the rows were looked at.

@@ -91,7 +91,8 @@ Result<HostTensor> parseTensorType(std::string_view text) {
   KF_ASSIGN_OR_RETURN(DataType type, parseDataType(text));
   if (isBlock(type) || type == DataType::F8E4M3)
     return Status::error("elements of type " + std::string(nameOf(type)) +
-                         " cannot be written out");
+                         " are those of weights alone, which come from a file "
+                         "by a kf.weight");
   KF_ASSIGN_OR_RETURN(int64_t count, checkedByteCount(type, shape));
   // A few characters can ask for any amount of memory.
   uint64_t bytes = uint64_t(count);

@@ -26,6 +26,9 @@
 
 namespace kf {
 
+/// Bytes that have to be read at least for all threads to be fast.
+inline constexpr uint64_t kLeastReadBytes = uint64_t(16) << 20;
+
 struct CeilingOptions {
   /// Bytes of the array that is read again and again; 0 for so many that no
   /// cache helps. Code whose data fits the caches is to be held against reading

@@ -198,7 +198,7 @@ Status read(const Json &json, EvalReport &out) {
   if (version != kVersion)
     return Status::error("version " + std::to_string(version) +
                          " is not known; this is version " +
-                         std::to_string(kVersion) + ", measure again");
+                         std::to_string(kVersion));
   KF_ASSIGN_OR_RETURN(const Json *environment, member(json, "environment"));
   KF_RETURN_IF_ERROR(read(*environment, out.environment).in("environment"));
   KF_RETURN_IF_ERROR(read(json, "model", out.model));

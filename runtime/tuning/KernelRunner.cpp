@@ -282,16 +282,23 @@ KernelRunner::load(const Executable &executable) try {
   return statusOfException();
 }
 
-/// Every variant of a kernel goes round as many: layouts differ in padding
-/// alone.
-Status KernelRunner::chooseCopies(const Executable &executable) {
-  bytesOfRun = 0;
+Result<std::vector<Buffer *>>
+KernelRunner::copiedBuffers(const Executable &executable) {
   KF_ASSIGN_OR_RETURN(std::vector<Buffer *> buffers,
                       weights->getAll(executable.weights));
   for (size_t i = 0; i < executable.caches.size(); ++i) {
     KF_ASSIGN_OR_RETURN(Buffer * cache, cacheBuffer(i, executable.caches[i]));
     buffers.push_back(cache);
   }
+  return buffers;
+}
+
+/// Every variant of a kernel goes round as many: layouts differ in padding
+/// alone.
+Status KernelRunner::chooseCopies(const Executable &executable) {
+  bytesOfRun = 0;
+  KF_ASSIGN_OR_RETURN(const std::vector<Buffer *> buffers,
+                      copiedBuffers(executable));
   for (Buffer *buffer : buffers)
     bytesOfRun += buffer->size();
   if (copyCount > 1 || options.rotateBytes == 0 || bytesOfRun == 0)
@@ -301,6 +308,15 @@ Status KernelRunner::chooseCopies(const Executable &executable) {
   copyCount = std::clamp<int64_t>(
       static_cast<int64_t>((bytes + bytesOfRun - 1) / bytesOfRun), 1,
       kMaxCopies);
+  return Status();
+}
+
+Status KernelRunner::makeCopies(const Executable &executable) {
+  KF_ASSIGN_OR_RETURN(const std::vector<Buffer *> buffers,
+                      copiedBuffers(executable));
+  for (int64_t copy = 1; copy < copyCount; ++copy)
+    for (Buffer *buffer : buffers)
+      KF_RETURN_IF_ERROR(copyOf(*buffer, copy).status());
   return Status();
 }
 
@@ -326,6 +342,7 @@ Result<Buffer *> KernelRunner::copyOf(Buffer &original, int64_t copy) {
   KF_ASSIGN_OR_RETURN(slot, device.allocate(original.size()));
   KF_RETURN_IF_ERROR(stream->copy(*slot, 0, original, 0, original.size()));
   KF_RETURN_IF_ERROR(stream->synchronize());
+  bytesOfCopies += slot->size();
   return slot.get();
 }
 

@@ -76,6 +76,8 @@ public:
   /// Bytes of the weights and caches that one run may read, as the last variant
   /// that was loaded has them.
   uint64_t storedBytes() const { return bytesOfRun; }
+  /// Bytes of all copies, once a variant was measured; the first ones are none.
+  uint64_t copiedBytes() const { return bytesOfCopies; }
   /// Whether the device now runs with fewer workers than it has.
   bool lacksWorkers() const { return device.readyWorkers() < device.workers(); }
 
@@ -97,7 +99,12 @@ private:
                                int64_t copy);
   Result<Buffer *> cacheBuffer(size_t index, const CacheSpec &spec);
   Result<Buffer *> copyOf(Buffer &original, int64_t copy);
+  /// What there are copies of: weights, then caches.
+  Result<std::vector<Buffer *>> copiedBuffers(const Executable &executable);
   Status chooseCopies(const Executable &executable);
+  /// Makes all copies, in the order in which runs read them: one that was made
+  /// just before the run would still be in a cache.
+  Status makeCopies(const Executable &executable);
   Status resetCaches(const Executable &executable);
   /// The results of a run that has just been synchronized, caches included.
   Result<std::vector<HostTensor>> results(const Executable &executable,
@@ -126,7 +133,7 @@ private:
   std::map<Buffer *, std::vector<std::unique_ptr<Buffer>>> copiesOfBuffer;
   std::unique_ptr<Stream> stream;
   int64_t copyCount = 1, nextCopy = 0;
-  uint64_t bytesOfRun = 0;
+  uint64_t bytesOfRun = 0, bytesOfCopies = 0;
 };
 
 /// A program on the device under test. The runner must outlive it.

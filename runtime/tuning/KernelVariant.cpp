@@ -86,6 +86,7 @@ KernelVariant::measure(int64_t runs, CancelFlag cancelled, int64_t tokens) try {
   if (tokens == 0)
     tokens = all;
   if (!isWarm) {
+    KF_RETURN_IF_ERROR(runner.makeCopies(loaded->program()));
     double unused;
     KF_RETURN_IF_ERROR(measureSome({&unused, 1}, tokens, cancelled));
     isWarm = true;

@@ -6,6 +6,8 @@
 // RUN: echo '{"version": 2, "entries": []}' > %t/empty.json
 // RUN: %{opt} "--kf-select-schedules=db=%t/empty.json device=d" \
 // RUN:   --remark-policy=all --remarks-filter=kf-select-schedules >%t/chosen 2>%t/keys
+// RUN: FileCheck %s --check-prefix=EMPTY < %t/keys
+// EMPTY: warning: kf-select-schedules: {{.*}}/empty.json has no measurements for this module; it is empty
 
 // A schedule that the target cannot run, one of another target, and text that
 // is none are warnings, and the target chooses.

@@ -49,7 +49,7 @@ kf.program @float8_argument(%x: tensor<?x64xf32>, %w: tensor<96x64xf8E4M3FN>) ->
 
 kf.kernel @view_of_float8(%x: tensor<?x64xf32>, %a: tensor<96x64xf8E4M3FN>) -> tensor<?x32xf32> {
   %w = tensor.extract_slice %a[0, 0] [32, 64] [1, 1] : tensor<96x64xf8E4M3FN> to tensor<32x64xf8E4M3FN>
-  // expected-error @+1 {{'kf.matmul' op kf-set-layouts: its weight is a view of f8E4M3FN, which products take as it is loaded alone; view a kf.weight of bf16, which holds the same numbers}}
+  // expected-error @+1 {{'kf.matmul' op kf-set-layouts: its weight is a view of f8E4M3FN, which products take as it is loaded alone; have it in bf16, which holds the same numbers}}
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<32x64xf8E4M3FN>
   kf.yield %0 : tensor<?x32xf32>
 }

@@ -146,6 +146,22 @@ Status kf::checkRunsOnHost(const CompilerOptions &options) {
   return Status();
 }
 
+Result<std::string> kf::normalizeSchedule(const std::string &schedule) {
+  const NoBadAlloc guard;
+  llvm::Expected<std::string> text = mlir::kf::normalizeSchedule(schedule);
+  if (!text)
+    return statusOf(text.takeError());
+  return std::move(*text);
+}
+
+Result<TuningScope> kf::tuningScopeOf(const CompilerOptions &options) {
+  const NoBadAlloc guard;
+  llvm::Expected<TuningScope> scope = mlir::kf::tuningScopeOf(convert(options));
+  if (!scope)
+    return statusOf(scope.takeError());
+  return std::move(*scope);
+}
+
 Result<MultiplyUnits> kf::multiplyUnitsOf(const CompilerOptions &options) {
   const NoBadAlloc guard;
   const mlir::kf::CompileOptions converted = convert(options);
@@ -345,10 +361,6 @@ Status CompilerModule::isolate(const std::string &name,
   }
   return Status::error("there is no kernel " + inQuotes(name) + "; there are " +
                        names);
-}
-
-std::string kf::tuningCompilerVersion() {
-  return mlir::kf::getCompilerVersion();
 }
 
 Result<KernelSet> CompilerModule::kernels(const CompilerOptions &options) {

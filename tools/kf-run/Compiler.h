@@ -62,14 +62,19 @@ struct CompilerOptions {
 /// line and exit code, as it does for want of memory in all that is below.
 void installCompilerErrorHandlers();
 
-/// The version that measured schedules are of.
-std::string tuningCompilerVersion();
-
 /// What distinguishes the programs of this compiler and `options` from others.
 Result<std::string> compilerFingerprint(const CompilerOptions &options);
 
 /// An error if this machine lacks what `options.targetCpu` asks for.
 Status checkRunsOnHost(const CompilerOptions &options);
+
+/// The text of a schedule as KernelSet::candidates() has it, without blanks
+/// that mean nothing and fields of their default values. Errors: a text that is
+/// no schedule.
+Result<std::string> normalizeSchedule(const std::string &schedule);
+
+/// What measurements for `options` hold for.
+Result<TuningScope> tuningScopeOf(const CompilerOptions &options);
 
 /// What products multiply in, unless that is floats.
 struct MultiplyUnits {

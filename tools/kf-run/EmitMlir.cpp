@@ -79,6 +79,7 @@ struct EmitOptions {
     parser.text({"tuning-db", 0, "FILE|none"}, tuning.file,
                 "the file of measured schedules; none by default, since what "
                 "is printed may be for another machine");
+    parser.addCheck([this] { return tuning.check(); });
     parser.text({"tuning-device", 0, "TEXT"}, compiler.device,
                 "the device whose measurements count, as 'kf-run devices' "
                 "describes it; by default the only one that FILE has for what "

@@ -80,6 +80,10 @@ struct EvalOptions {
       if (model.profile.file && !wantsFidelity())
         return Status::error("--profile is of a model's steps, which --kernels "
                              "alone runs none of; leave it out");
+      if (model.model.empty() && model.float8.type == "f8")
+        return Status::error("--float8 is of a MODEL's weights; those of "
+                             "f8_e4m3 without one are multiplied as they are, "
+                             "leave it out");
       if (!model.model.empty() && !kernelOptions.typesText.empty())
         return Status::error("--types is for kernels without a MODEL, whose "
                              "weights have types of their own; leave it out");
@@ -104,8 +108,11 @@ Result<EvalEnvironment> environmentOf(const ModelFlags &flags,
 Result<EvalReport> readBaseline(const std::string &path) {
   KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
   Result<EvalReport> report = parseEvalReport(file.text());
-  return report.ok() ? std::move(report)
-                     : Result<EvalReport>(report.status().in(quotePath(path)));
+  if (report.ok())
+    return report;
+  return Status::error(quotePath(path) + ": " + report.message() +
+                       "; --baseline takes what eval --json FILE wrote: "
+                       "measure again");
 }
 
 /// An error, too, where something is worse than the baseline.

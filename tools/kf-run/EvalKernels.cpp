@@ -44,13 +44,6 @@ Result<ModelConfig> layerConfig() {
   return config;
 }
 
-/// Types that checkpoints have their matrices in.
-constexpr DataType kTypes[] = {
-    DataType::F32,  DataType::F16,    DataType::BF16,  DataType::Q8_0,
-    DataType::Q4_0, DataType::Q4_1,   DataType::Q5_0,  DataType::Q5_1,
-    DataType::Q2_K, DataType::Q3_K,   DataType::Q4_K,  DataType::Q5_K,
-    DataType::Q6_K, DataType::IQ4_NL, DataType::F8E4M3};
-
 /// The most rows of a step, and the most positions before them.
 constexpr int64_t kMostPositions = 65536;
 
@@ -61,7 +54,8 @@ constexpr int64_t kCheckedRows = 17;
 constexpr double kNotFinite = 1e30;
 
 /// Memory that runs go round at most, so that each finds its weights where a
-/// step would: beyond the caches.
+/// step would: beyond the caches. Of four times the last one they keep nothing
+/// that can be measured, of twice as much up to a seventh.
 constexpr uint64_t kMostRotated = uint64_t(512) << 20;
 
 /// Names of types of weights, separated by commas.
@@ -161,7 +155,7 @@ private:
                  const KernelCase &kernelCase, EvalKernel &result) {
     KernelRunnerOptions settings;
     settings.checkTokens = kCheckedRows;
-    settings.rotateBytes = std::min(2 * lastCacheBytes(device), kMostRotated);
+    settings.rotateBytes = std::min(4 * lastCacheBytes(device), kMostRotated);
     KF_ASSIGN_OR_RETURN(std::unique_ptr<KernelRunner> runner,
                         KernelRunner::create(device, *reference, expected,
                                              kernelCase, settings));
@@ -219,7 +213,7 @@ private:
 } // namespace
 
 void KernelEvalOptions::addTo(OptionParser &parser) {
-  types.assign(std::begin(kTypes), std::end(kTypes));
+  types.assign(weightTypes().begin(), weightTypes().end());
   parser.integers({"rows", 0, "N,..."}, rows, 1, kMostPositions,
                   "rows of the steps whose kernels are measured, as far as the "
                   "model's context goes; 1,16,512 by default");

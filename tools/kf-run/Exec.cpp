@@ -320,7 +320,8 @@ int kf::runExec(Arguments arguments) {
   if (std::optional<int> code = parser.parse(arguments))
     return *code;
   for (const std::string &output : options.outputs)
-    if (output != "-" && (!output.starts_with('@') || output.size() == 1))
+    if (output == "@-" ||
+        (output != "-" && (!output.starts_with('@') || output.size() == 1)))
       return parser.usageError("--output takes @FILE.npy or -, not " +
                                inQuotes(output));
   for (const std::string &output : options.outputs)

@@ -204,6 +204,9 @@ kf::fidelityTexts(const ModelFlags &options, const std::string &file,
   for (const std::string &document : documents) {
     if (rest == 0)
       break;
+    // A model may begin every text with a token: there is nothing to predict.
+    if (document.empty())
+      continue;
     KF_ASSIGN_OR_RETURN(std::vector<int32_t> ids, promptIds(model, document));
     ids.resize(std::min(ids.size(), static_cast<size_t>(rest)));
     rest -= static_cast<int64_t>(ids.size());
@@ -211,6 +214,7 @@ kf::fidelityTexts(const ModelFlags &options, const std::string &file,
       texts.push_back(std::move(ids));
   }
   if (texts.empty())
-    return Status::error(quotePath(file) + " has no token to read");
+    return Status::error("--file: " + quotePath(file) +
+                         " has no text to compare logits over");
   return texts;
 }

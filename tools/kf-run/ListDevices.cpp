@@ -16,6 +16,7 @@
 #include "TextTable.h"
 
 #include "runtime/core/Exceptions.h"
+#include "runtime/core/Quote.h"
 #include "runtime/core/ThreadPool.h"
 #include "runtime/core/UsableThreads.h"
 #include "runtime/devices/Cpu/CpuDevice.h"
@@ -24,6 +25,8 @@
 #include "runtime/devices/Vulkan/VulkanDevice.h"
 
 #include <nlohmann/json.hpp>
+
+#include <algorithm>
 
 using namespace kf;
 using nlohmann::ordered_json;
@@ -69,6 +72,30 @@ std::vector<ListedDevice> listDevices() {
   return devices;
 }
 
+/// Leaves those that `name` stands for: a kind, or one of it.
+Status selectDevices(std::vector<ListedDevice> &devices,
+                     const std::string &name) {
+  auto isMeant = [&](const ListedDevice &device) {
+    return name == device.kind ||
+           (!device.name.empty() &&
+            (name == device.name || name == device.name + ":0"));
+  };
+  std::string names;
+  for (const ListedDevice &device : devices)
+    names += (names.empty() ? "" : ", ") +
+             (device.name.empty() ? device.kind : device.name);
+  std::erase_if(devices,
+                [&](const ListedDevice &device) { return !isMeant(device); });
+  return devices.empty()
+             ? Status::error("there is no device " + inQuotes(name) +
+                             "; there are " + names)
+             : Status();
+}
+
+bool isMeasured(const ListedDevice &device) {
+  return !device.name.empty() && device.kind != "reference";
+}
+
 /// Measures what can be had but the reference, which no rate of a machine
 /// bounds. A device that fails is a warning. Error: an interrupt.
 Status measure(std::vector<ListedDevice> &devices,
@@ -77,7 +104,7 @@ Status measure(std::vector<ListedDevice> &devices,
   options.seconds = 0.25;
   options.cancelled = &interruptFlag();
   for (ListedDevice &device : devices) {
-    if (device.name.empty() || device.kind == "reference")
+    if (!isMeasured(device))
       continue;
     const Progress progress("measuring " + device.name);
     const bool hasThreads = device.kind == "cpu";
@@ -164,6 +191,7 @@ std::string jsonOf(const std::vector<ListedDevice> &devices) {
 
 int kf::runDevices(Arguments arguments) {
   bool measures = false;
+  std::string name;
   std::vector<int64_t> threads;
   std::optional<std::string> json;
   OptionParser parser(
@@ -173,6 +201,9 @@ int kf::runDevices(Arguments arguments) {
   parser.flag({"measure"}, measures,
               "measures how fast each reads memory and multiplies, which "
               "takes some seconds");
+  parser.text({"device", 0, "NAME[:N]"}, name,
+              "this device alone, or all of a kind: cpu, reference, cuda or "
+              "vulkan, or one of several, as in vulkan:1");
   parser.integers(
       {"threads", 't', "N,..."}, threads, 0, ThreadPool::maxThreads,
       "threads to measure the CPU with, 0 for all; 1 and all by default");
@@ -190,10 +221,17 @@ int kf::runDevices(Arguments arguments) {
       threads.push_back(all);
   }
   std::vector<ListedDevice> devices = listDevices();
+  if (!name.empty())
+    if (Status status = selectDevices(devices, name); !status.ok())
+      return parser.usageError("--device: " + status.message());
   // For those who wait for the rest.
   if (!json)
     if (Status status = writeStdout(textOf(devices)); !status.ok())
       return report(status);
+  if (measures && std::ranges::none_of(devices, isMeasured))
+    return report(Status::error(
+        "--measure: there is nothing to measure; the reference and devices "
+        "that are unavailable have no rates"));
   if (measures) {
     catchFirstInterrupt();
     if (Status status = measure(devices, threads); status.isCancelled())

@@ -20,7 +20,7 @@ using namespace kf;
 
 /// As much is read as by any run, and no less than threads are fast with.
 static uint64_t mostReadBytes(const Profile &profile) {
-  double most = uint64_t(16) << 20;
+  double most = kLeastReadBytes;
   for (const ProgramProfile &program : profile.programs())
     most = std::max(most, program.bytesOfRun());
   return static_cast<uint64_t>(std::min(most, 1e15));

@@ -22,7 +22,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <set>
+#include <map>
 #include <tuple>
 
 using namespace kf;
@@ -31,8 +31,6 @@ namespace {
 
 /// Seconds that no kernel is worth less of, as long as there are any.
 constexpr double kLeastSeconds = 0.25;
-/// Bytes that tell at least how fast memory is read.
-constexpr uint64_t kLeastReadBytes = uint64_t(16) << 20;
 /// Kernels that are named where some are left.
 constexpr size_t kMostNamed = 4;
 
@@ -103,6 +101,29 @@ double weightOfStep(int64_t rows, int64_t generating,
   if (rows == generating)
     return others ? 2 : 1;
   return rows == sizes.back() || !others ? 1 : 1 / double(others);
+}
+
+/// The kernels' names, and which steps have them: "a, b (step_1, step_16); c
+/// (step_16)".
+std::string namesOf(std::span<const TuneTask> tasks) {
+  std::vector<std::string> names;
+  std::map<std::string, std::string> stepsOf;
+  for (const TuneTask &task : tasks) {
+    std::string &steps = stepsOf[task.info().name];
+    if (steps.empty())
+      names.push_back(task.info().name);
+    steps += (steps.empty() ? "" : ", ") + task.step->name;
+  }
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string &steps = stepsOf[names[i]];
+    text += names[i];
+    if (i + 1 < names.size() && stepsOf[names[i + 1]] == steps)
+      text += ", ";
+    else
+      text += " (" + steps + (i + 1 < names.size() ? "); " : ")");
+  }
+  return text;
 }
 
 /// What a run of the command works on.
@@ -202,11 +223,7 @@ Status TuneSession::chooseTasks() {
   const std::string &wanted =
       options.explain.empty() ? options.kernel : options.explain;
   if (!wanted.empty()) {
-    std::set<std::string> known;
-    std::string names;
-    for (const TuneTask &task : tasks)
-      if (known.insert(task.info().name).second)
-        names += (names.empty() ? "" : ", ") + task.info().name;
+    const std::string names = namesOf(tasks);
     std::erase_if(tasks, [&](const TuneTask &task) {
       return task.info().name != wanted && task.name() != wanted;
     });
@@ -215,8 +232,15 @@ Status TuneSession::chooseTasks() {
                            "; it has " + names);
   }
   for (TuneTask &task : tasks)
-    for (const std::string &schedule : options.tries)
-      task.candidates.insert(task.candidates.begin() + 1, {schedule, 0});
+    for (const std::string &schedule : options.tries) {
+      std::vector<ScheduleCandidate> &all = task.candidates;
+      if (schedule == all[0].schedule)
+        continue;
+      std::erase_if(all, [&](const ScheduleCandidate &candidate) {
+        return candidate.schedule == schedule;
+      });
+      all.insert(all.begin() + 1, {schedule, 0});
+    }
   std::ranges::sort(tasks, {}, [](const TuneTask &task) {
     return std::tuple(-task.weight(), task.step, task.kernel);
   });
@@ -352,9 +376,10 @@ Status list(const TuneOptions &options) {
   KF_ASSIGN_OR_RETURN(TuningDatabase database, loadDatabase(options.database));
   KF_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device,
                       openDevice(options.model.device));
-  return writeStdout(databaseText(database, options.database,
-                                  tuningCompilerVersion(),
-                                  device->description()));
+  KF_ASSIGN_OR_RETURN(const CompilerOptions compiler,
+                      compilerOptionsFor(options.model, *device));
+  KF_ASSIGN_OR_RETURN(const TuningScope here, tuningScopeOf(compiler));
+  return writeStdout(databaseText(database, options.database, here));
 }
 
 int finish(const Status &status) {
@@ -409,6 +434,12 @@ int kf::runTune(Arguments arguments) {
   options.seconds = *seconds;
   if (!options.tries.empty() && options.kernel.empty())
     return parser.usageError("--try needs --kernel");
+  for (std::string &schedule : options.tries) {
+    Result<std::string> text = normalizeSchedule(schedule);
+    if (!text.ok())
+      return parser.usageError("--try: " + text.message());
+    schedule = text.take();
+  }
   if (options.model.tuning.file == "none")
     return parser.usageError("--tuning-db none leaves no place for what is "
                              "measured");

@@ -31,7 +31,8 @@ std::string right(const std::string &text, size_t width) {
   return std::string(width - std::min(width, text.size()), ' ') + text;
 }
 
-constexpr size_t kNameWidth = 40, kNumberWidth = 11, kVerdictWidth = 22;
+constexpr size_t kNameWidth = 40, kNumberWidth = 11, kVerdictWidth = 22,
+                 kChangeWidth = 13;
 
 /// A row of a table of schedules.
 std::string row(const std::string &name, const std::string &predicted,
@@ -80,7 +81,7 @@ std::string verdictOf(const TuningTrial &trial, const TuningEntry &entry,
     return "rejected";
   if (trial.schedule == entry.schedule) {
     if (trial.schedule == byDefault)
-      return "default, stays";
+      return isFinished(entry) ? "default, stays" : "default, so far";
     const std::string gain = change(entry.seconds, entry.defaultSeconds);
     return gain.empty() ? "chosen" : "chosen, " + gain;
   }
@@ -95,6 +96,21 @@ double secondsOf(const TuningTrial &trial, const TuningEntry &entry,
   return trial.schedule == byDefault && entry.defaultSeconds > 0
              ? entry.defaultSeconds
              : trial.seconds;
+}
+
+/// A line about what keeps measurements of `scope` from being used `here`;
+/// empty where nothing does.
+std::string whyUnused(const TuningScope &scope, const TuningScope &here) {
+  if (scope.compiler != here.compiler)
+    return "not used: this version is " + here.compiler + "\n";
+  if (scope.device != here.device)
+    return "not used on this device, " + here.device + "\n";
+  if (scope.target != here.target)
+    return "not used: kernels are compiled for " + here.target + "\n";
+  // A hash, which tells nobody anything.
+  if (scope.identity != here.identity)
+    return "not used: this machine has other features\n";
+  return "";
 }
 
 std::string plural(size_t count, const char *one, const char *many) {
@@ -200,19 +216,12 @@ std::string kf::explanation(const TuneTask &task, const TuningEntry *entry) {
 }
 
 std::string kf::databaseText(const TuningDatabase &database,
-                             const std::string &path,
-                             const std::string &compiler,
-                             const std::string &device) {
+                             const std::string &path, const TuningScope &here) {
   std::string text;
   const std::vector<TuningEntry> entries = database.list();
   for (const TuningScope &scope : database.scopes()) {
-    std::string unused;
-    if (scope.compiler != compiler)
-      unused = "not used: this version is " + compiler + "\n";
-    else if (scope.device != device)
-      unused = "not used on this device, " + device + "\n";
     text += scope.device + ", " + scope.target + ", " + scope.compiler + "\n" +
-            unused;
+            whyUnused(scope, here);
     for (const TuningEntry &entry : entries) {
       if (entry.key.scope != scope)
         continue;
@@ -223,11 +232,14 @@ std::string kf::databaseText(const TuningDatabase &database,
           subject += (extent < 0 ? "?" : std::to_string(extent)) + "x";
         subject += entry.subject.types[i];
       }
-      text += "  " + subject + "; " +
-              plural(size_t(entry.key.rows), "row", "rows") + "\n    " +
-              right(secondsText(entry.seconds), kNumberWidth) + "  " +
-              left(change(entry.seconds, entry.defaultSeconds), 12) +
-              entry.date + "  " + entry.schedule + "\n";
+      text +=
+          "  " + subject + "; " +
+          plural(size_t(entry.key.rows), "row", "rows") + "\n    " +
+          right(secondsText(entry.seconds), kNumberWidth) + "  " +
+          left(isFinished(entry) ? change(entry.seconds, entry.defaultSeconds)
+                                 : "not compared",
+               kChangeWidth) +
+          entry.date + "  " + entry.schedule + "\n";
     }
   }
   return text + plural(entries.size(), "kernel", "kernels") + ", in " + path +

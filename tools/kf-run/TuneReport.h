@@ -33,11 +33,10 @@ std::string gainText(const TunedStep &step, const TuningDatabase &database);
 /// entry, what could be tried.
 std::string explanation(const TuneTask &task, const TuningEntry *entry);
 
-/// All entries, what they were measured with, and which of them are not used by
-/// the version `compiler` on the device of the description `device`.
+/// All entries, what they were measured with, and which of them are not used
+/// where measurements have to be of `here`.
 std::string databaseText(const TuningDatabase &database,
-                         const std::string &path, const std::string &compiler,
-                         const std::string &device);
+                         const std::string &path, const TuningScope &here);
 
 } // namespace kf
 

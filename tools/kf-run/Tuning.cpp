@@ -17,6 +17,14 @@ void TuningFlags::addTo(OptionParser &parser) {
               "the file of measured schedules, which 'kf-run tune' writes; by "
               "default tuning.json beside the cache of compiled programs, if "
               "it is there");
+  parser.addCheck([this] { return check(); });
+}
+
+Status TuningFlags::check() const {
+  if (file != "-")
+    return Status();
+  return Status::error("--tuning-db takes the path of a file; ./- is one that "
+                       "is called so");
 }
 
 Status kf::loadTuning(const TuningFlags &flags, CompilerOptions &options) {

@@ -24,6 +24,8 @@ struct TuningFlags {
 
   /// Adds the option to `parser`.
   void addTo(OptionParser &parser);
+  /// An error where `file` is "-", which is a stream of other options.
+  Status check() const;
 };
 
 /// Sets what `options` have of the database. That at the default path may be

@@ -12,6 +12,7 @@
 #include "kf/Pipelines/Pipelines.h"
 #include "runtime/core/Cancellation.h"
 #include "runtime/program/Executable.h"
+#include "runtime/tuning/TuningDatabase.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
@@ -58,6 +59,10 @@ struct CompileOptions {
 /// other: compiler and LLVM version, ABI, target, CPU and features, and the
 /// measured schedules that count. Part of the key of the executable cache.
 llvm::Expected<std::string> fingerprint(const CompileOptions &options);
+
+/// What measured schedules have to hold for to count for `options`, whose
+/// database need not be there.
+llvm::Expected<::kf::TuningScope> tuningScopeOf(const CompileOptions &options);
 
 /// Whether this host can run what `options` compile to; an error says what it
 /// lacks. Code for another machine can still be compiled.

@@ -55,6 +55,9 @@ llvm::Expected<std::vector<ScheduleCandidate>>
 scheduleCandidates(const KernelModule &kernel, const CompileOptions &options,
                    const ::kf::MachineRates &rates);
 
+/// `schedule` as MLIR prints it. Errors: a text that is no schedule.
+llvm::Expected<std::string> normalizeSchedule(StringRef schedule);
+
 /// Compiles `kernel` for the target of `options`, with `schedule` as MLIR
 /// prints it, or, where that is empty, with the one that a compilation of the
 /// whole module takes. Errors: a schedule that cannot be read, or that the

@@ -145,8 +145,8 @@ LogicalResult KernelEmitter::createFunction() {
   if (Operation *op = findFloat8Arithmetic(kernel))
     return op->emitError("convert-kf-to-vector: no vector code for '")
            << op->getName() << "' on f8E4M3FN, which only the weights of "
-           << "kf.matmul are; load others as a kf.weight of bf16, which holds "
-           << "the same numbers";
+           << "kf.matmul are; have others in bf16, which holds the same "
+           << "numbers";
   for (Type type : kernel.getArgumentTypes())
     if (failed(add(type, /*isResult=*/false)))
       return failure();

@@ -46,8 +46,9 @@ constexpr int64_t logitsOfThread = 16;
 constexpr int64_t keyTile = 32, queryRows = 8;
 /// Keys of a block on matrix units, and warps that divide those of one token.
 constexpr int64_t mmaKeys = 16, mmaKeyWarps = 8;
-/// Of many tokens: the most keys of a block, half of them for wide heads and
-/// the least for wider ones, and rows that share it.
+/// Of many tokens: the most keys of a block, half as many where queries that
+/// are turned, or wide heads and several sequences, take registers as well, and
+/// mmaKeys where heads are wider than that; and rows that share it.
 constexpr int64_t stagedKeys = 64, wideHead = 128;
 constexpr int64_t stagedRows = 128, fewStagedRows = 64;
 

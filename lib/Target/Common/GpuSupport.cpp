@@ -93,8 +93,8 @@ public:
     if (Operation *op = findFloat8Arithmetic(kernel))
       return op->emitError("no ")
              << limits.name << " kernel for '" << op->getName()
-             << "' on f8E4M3FN, which only the weights of kf.matmul are; load "
-                "others as a kf.weight of bf16, which holds the same numbers";
+             << "' on f8E4M3FN, which only the weights of kf.matmul are; have "
+                "others in bf16, which holds the same numbers";
     for (Operation &op : kernel.getBody().front())
       if (failed(checkOp(op)) || failed(checkCache(op)))
         return failure();

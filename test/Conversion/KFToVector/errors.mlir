@@ -514,7 +514,7 @@ kf.kernel @tiles_of_rows(%x: tensor<?x64xf32>) -> tensor<?x64xf32>
 
 kf.kernel @float8_elements(%x: tensor<4x64xf8E4M3FN>) -> tensor<4x64xf32>
     attributes {schedule = #kf.vector<workgroup = [1], lanes = 16>} {
-  // expected-error @+1 {{convert-kf-to-vector: no vector code for 'arith.extf' on f8E4M3FN, which only the weights of kf.matmul are; load others as a kf.weight of bf16, which holds the same numbers}}
+  // expected-error @+1 {{convert-kf-to-vector: no vector code for 'arith.extf' on f8E4M3FN, which only the weights of kf.matmul are; have others in bf16, which holds the same numbers}}
   %0 = arith.extf %x : tensor<4x64xf8E4M3FN> to tensor<4x64xf32>
   kf.yield %0 : tensor<4x64xf32>
 }

@@ -84,7 +84,7 @@ kf.kernel @parts(%q: tensor<?x2x8xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 
 // -----
 
 kf.kernel @float8(%x: tensor<4x64xf8E4M3FN>) -> tensor<4x64xf32> {
-  // expected-error @below {{no Vulkan kernel for 'arith.extf' on f8E4M3FN, which only the weights of kf.matmul are; load others as a kf.weight of bf16, which holds the same numbers}}
+  // expected-error @below {{no Vulkan kernel for 'arith.extf' on f8E4M3FN, which only the weights of kf.matmul are; have others in bf16, which holds the same numbers}}
   %0 = arith.extf %x : tensor<4x64xf8E4M3FN> to tensor<4x64xf32>
   kf.yield %0 : tensor<4x64xf32>
 }

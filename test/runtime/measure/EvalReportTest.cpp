@@ -68,7 +68,7 @@ TEST(EvalReport, RoundTrips) {
 TEST(EvalReport, SaysWhatIsWrongWithAFile) {
   const std::tuple<const char *, const char *, const char *> cases[] = {
       {"\"version\":2,", "\"version\":1,",
-       "version 1 is not known; this is version 2, measure again"},
+       "version 1 is not known; this is version 2"},
       {"\"version\":2,", "", "'version' is missing"},
       {"\"device\":\"cpu\",", "", "environment: 'device' is missing"},
       {"\"threads\":2", "\"threads\":-2",

@@ -299,7 +299,12 @@ TEST_F(KernelRunnerTest, RunsGoRoundCopies) {
   auto variant = load(product());
   ASSERT_NE(variant, nullptr);
   EXPECT_EQ(runner->copies(), 10);
+  EXPECT_EQ(runner->copiedBytes(), 0u);
+  // Before the first run, so that none finds what was just copied in a cache.
+  EXPECT_TRUE(variant->measure(1).ok());
+  EXPECT_EQ(runner->copiedBytes(), 9u * 48 * 32 * 4);
   EXPECT_TRUE(variant->measure(25).ok());
+  EXPECT_EQ(runner->copiedBytes(), 9u * 48 * 32 * 4);
   EXPECT_TRUE(variant->check()->agrees);
 }
 
