@@ -339,9 +339,11 @@ bool mlir::kf::holdsRows(MatmulOp op, int64_t rows) {
 static constexpr int64_t registersInAll = 65536, registerWarps = 4;
 static constexpr int64_t mostRegisters = 255;
 /// Registers of a lane beside those that hold x, and where more are taken: of
-/// blocks, by several tiles of K or scales of halves of units; by slices of K
-/// that go through three stages, of which none begins where another one does.
-static constexpr int64_t heldSpare = 64, largeHeldSpare = 80;
+/// blocks, by several tiles of K or scales of halves of units, and the most by
+/// these in a cluster; by slices of K that go through three stages, of which
+/// none begins where another one does.
+static constexpr int64_t heldSpare = 64, largeHeldSpare = 80,
+                         largestHeldSpare = 128;
 
 /// Registers that a lane has for x.
 static int64_t countHeldRegisters(const HeldShape &held) {
@@ -351,8 +353,12 @@ static int64_t countHeldRegisters(const HeldShape &held) {
   const bool isLarge = held.sumsOfX == StreamShape::Sums::Halves ||
                        (hasBlocks ? held.slices * held.tilesOfWarp() > 1
                                   : held.slices > 1 && held.stages == 3);
+  const bool isLargest =
+      held.sumsOfX == StreamShape::Sums::Halves && held.parts > 1;
   return std::min(mostRegisters, registersInAll / lanes) -
-         (isLarge ? largeHeldSpare : heldSpare);
+         (isLargest ? largestHeldSpare
+          : isLarge ? largeHeldSpare
+                    : heldSpare);
 }
 
 /// The shape of a product of few rows of 16-bit floats; `stream` says what it

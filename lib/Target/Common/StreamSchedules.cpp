@@ -211,10 +211,14 @@ private:
     for (int64_t each : {1, 2, 4, 8})
       for (const Division &division : divisions)
         for (int64_t stages : {4, 3, 2}) {
-          const int64_t tiles =
-              std::max<int64_t>(heldColumns / 4 / tile.columns, 1);
           const int64_t reduction = division.warps * division.columns;
-          const int64_t parts = partsOf(llvm::divideCeil(extent, reduction));
+          const int64_t slices = llvm::divideCeil(extent, reduction);
+          const int64_t parts = partsOf(slices);
+          // Of a slice's blocks, all tiles at a time: steps of one take more
+          // registers.
+          const int64_t atOnce =
+              hasBlocks && slices > 1 ? division.columns : heldColumns / 4;
+          const int64_t tiles = std::max<int64_t>(atOnce / tile.columns, 1);
           auto getHeld = [&](int64_t groups) {
             int64_t width =
                 std::max(llvm::divideCeil(blocks, groups),

@@ -42,7 +42,7 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors 
     kf.yield %0 : tensor<16x6144xf32>
   }
   // CHECK-LABEL: kf.kernel @held_in_slices
-  // CHECK-SAME:    #kf.stream<workgroup = [16, 144], warps = 7, tiles = 1, stages = 4, reduction = 3584, parts = 4>
+  // CHECK-SAME:    #kf.stream<workgroup = [16, 144], warps = 7, tiles = 2, stages = 4, reduction = 3584, parts = 4>
   kf.kernel @held_in_slices(%x: tensor<16x14336xf16>, %w: tensor<4096x14336x!kf.quant<q4_k>, #kf.fragments>) -> tensor<16x4096xf32> {
     %0 = kf.matmul %x, %w wide : tensor<16x14336xf16>, tensor<4096x14336x!kf.quant<q4_k>, #kf.fragments>
     kf.yield %0 : tensor<16x4096xf32>
@@ -62,7 +62,7 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors 
 module attributes {kf.target = #kf.cuda_target<chip = "sm_89", multiprocessors = 128, memory = 101376>} {
   // Without clusters, one workgroup has all slices.
   // CHECK-LABEL: kf.kernel @held_alone
-  // CHECK-SAME:    #kf.stream<workgroup = [16, 32], warps = 7, tiles = 1, stages = 2, reduction = 3584>
+  // CHECK-SAME:    #kf.stream<workgroup = [16, 32], warps = 8, tiles = 1, stages = 3, reduction = 2048>
   kf.kernel @held_alone(%x: tensor<16x14336xf16>, %w: tensor<4096x14336x!kf.quant<q4_k>, #kf.fragments>) -> tensor<16x4096xf32> {
     %0 = kf.matmul %x, %w wide : tensor<16x14336xf16>, tensor<4096x14336x!kf.quant<q4_k>, #kf.fragments>
     kf.yield %0 : tensor<16x4096xf32>
