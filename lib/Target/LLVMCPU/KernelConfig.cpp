@@ -149,8 +149,8 @@ private:
                                             : 5;
     }
     bool int8 = draft.dot != DotKind::F32;
-    // Of 8-bit products of many rows, one group after the other is summed up.
-    if (int8 && rows > 1)
+    // Of 8-bit products and of one row, a group after the other is summed up.
+    if (int8 || rows == 1)
       perRow = std::max<int64_t>(panel / draft.lanes, 1);
     int64_t tileRows =
         std::clamp<int64_t>(registers / perRow, 1,
