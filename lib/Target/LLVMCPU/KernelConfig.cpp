@@ -140,6 +140,7 @@ private:
     int64_t perRow = std::max<int64_t>(groups * panel / draft.lanes, 1);
     if (usesTiles(target, w, rows))
       return selectTiles(op, rows, panel);
+    draft.prefetch = target.getPrefetch();
     if (isQuantized(op)) {
       // Codes, scales and minimums take registers too, and each sum of 8-bit
       // products one beside the sum of blocks.

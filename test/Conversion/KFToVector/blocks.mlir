@@ -50,6 +50,23 @@ kf.kernel @int8_glu(%x: tensor<1x1024xf32>, %w: tensor<2x2048x1024x!kf.quant<q4_
 
 // -----
 
+// The schedule may say that they are prefetched once, into the nearest.
+// CHECK-LABEL: func.func @once(
+// CHECK-SAME:    %{{.*}}: memref<1x1024xf32>, %[[W:.*]]: memref<64x2x32x576xi8>
+// CHECK-NOT:     memref.prefetch %[[W]]
+// CHECK:         memref.prefetch %[[W]][%{{.*}}, %c0, %{{.*}}, %c8192], read, locality<3>, data
+// CHECK-NOT:     locality<2>
+// CHECK:         memref.prefetch %[[W]][%{{.*}}, %c1, %{{.*}}, %c8192], read, locality<3>, data
+// CHECK-NOT:     locality<2>
+kf.kernel @once(%x: tensor<1x1024xf32>, %w: tensor<2x2048x1024x!kf.quant<q4_0>, #kf.layout<panel = 32>>)
+    -> tensor<1x2048xf32>
+    attributes {schedule = #kf.vector<workgroup = [1, 2048], tile = [1, 32], lanes = 16, dot = i8, prefetch = once>} {
+  %0 = kf.matmul %x, %w glu(silu) : tensor<1x1024xf32>, tensor<2x2048x1024x!kf.quant<q4_0>, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<1x2048xf32>
+}
+
+// -----
+
 // Groups of several rows that are multiplied in f32 are read side by side:
 // behind the end of one, at 32 * 576 bytes, comes the same one of the next
 // panel.
