@@ -34,48 +34,51 @@ private:
   }
 
   bool isFloats() const override { return false; }
-  SmallVector<Value> loadPanelRow(Value, Value) override {
+  SmallVector<Value> loadPanelRow(Value, Value, Groups) override {
     llvm_unreachable("blocks are read a sub-block at a time");
   }
 
   void unpackPanel(Value p) override {
     beginUnpacking();
-    forElements(p, {}, [&](Value k, ArrayRef<Value> w, MutableArrayRef<Value>) {
-      storeUnpacked(k, w);
-    });
+    forElements(p, {0, vectorsPerRow()}, {},
+                [&](Value k, ArrayRef<Value> w, MutableArrayRef<Value>) {
+                  storeUnpacked(k, w);
+                });
   }
 
   SmallVector<Value> sumTile(Value p, Value firstRow) override {
     if (unpacks())
       return FloatMatmulEmitter::sumTile(p, firstRow);
-    SmallVector<Value> zeros(tileRows * vectorsPerRow(),
-                             e.splat(e.f32(0.0), lanes));
-    return forElements(
-        p, zeros, [&](Value k, ArrayRef<Value> w, MutableArrayRef<Value> sums) {
-          step(firstRow, k, w, sums);
-        });
+    int64_t count = vectorsPerRow() / (takesGroupsInTurn() ? groups : 1);
+    SmallVector<Value> zeros(tileRows * count, e.splat(e.f32(0.0), lanes));
+    SmallVector<Value> all;
+    for (int64_t first = 0; first < vectorsPerRow(); first += count)
+      llvm::append_range(all, forElements(p, {first, count}, zeros,
+                                          [&](Value k, ArrayRef<Value> w,
+                                              MutableArrayRef<Value> sums) {
+                                            step(firstRow, k, w, sums);
+                                          }));
+    return all;
   }
 
-  /// Calls `body` for each k, with the vectors of that row of the panel and
-  /// what the loop carries.
+  /// Calls `body` for each k, with `vectors` of that row of the panel and what
+  /// the loop carries.
   SmallVector<Value> forElements(
-      Value p, ValueRange inits,
+      Value p, PackedPanel::Vectors vectors, ValueRange inits,
       function_ref<void(Value, ArrayRef<Value>, MutableArrayRef<Value>)> body) {
-    return blocks.forUnits(
-        p, {0, vectorsPerRow()}, inits, [&](Value u, ValueRange args) {
-          SmallVector<Value> state(args);
-          Value first = e.mul(u, e.index(PackedPanel::unit));
-          for (int64_t quad = 0; quad < PackedPanel::quadsPerUnit; ++quad) {
-            int64_t perSubBlock = blocks.quadsPerSubBlock();
-            if (quad % perSubBlock == 0)
-              std::tie(scales, mins) = blocks.scales(quad / perSubBlock);
-            SmallVector<Value> codes = blocks.codes(quad);
-            for (int64_t j = 0; j < 4; ++j)
-              body(e.add(first, e.index(quad * 4 + j)), valuesOf(codes, j),
-                   state);
-          }
-          return state;
-        });
+    return blocks.forUnits(p, vectors, inits, [&](Value u, ValueRange args) {
+      SmallVector<Value> state(args);
+      Value first = e.mul(u, e.index(PackedPanel::unit));
+      for (int64_t quad = 0; quad < PackedPanel::quadsPerUnit; ++quad) {
+        int64_t perSubBlock = blocks.quadsPerSubBlock();
+        if (quad % perSubBlock == 0)
+          std::tie(scales, mins) = blocks.scales(quad / perSubBlock);
+        SmallVector<Value> codes = blocks.codes(quad);
+        for (int64_t j = 0; j < 4; ++j)
+          body(e.add(first, e.index(quad * 4 + j)), valuesOf(codes, j), state);
+      }
+      return state;
+    });
   }
 
   /// Element `j` of a quad's `codes`.

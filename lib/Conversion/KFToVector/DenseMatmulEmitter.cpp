@@ -37,10 +37,10 @@ private:
     return cast<MemRefType>(weights.getType()).getElementType().isF32();
   }
 
-  SmallVector<Value> loadPanelRow(Value p, Value k) override {
+  SmallVector<Value> loadPanelRow(Value p, Value k, Groups read) override {
     SmallVector<Value> vectors;
     Type element = cast<MemRefType>(weights.getType()).getElementType();
-    for (int64_t group = 0; group < groups; ++group) {
+    for (int64_t group = read.first; group < read.first + read.count; ++group) {
       prefetch(p, group, k, element.getIntOrFloatBitWidth() / 8);
       for (int64_t column = 0; column < panel;
            column += interleaved ? 2 * lanes : lanes) {

@@ -29,7 +29,7 @@ LogicalResult FloatMatmulEmitter::computeRows(int64_t most) {
 void FloatMatmulEmitter::unpackPanel(Value p) {
   beginUnpacking();
   e.loop(e.index(extent),
-         [&](Value k) { storeUnpacked(k, loadPanelRow(p, k)); });
+         [&](Value k) { storeUnpacked(k, loadPanelRow(p, k, {0, groups})); });
 }
 
 void FloatMatmulEmitter::beginUnpacking() {
@@ -64,9 +64,19 @@ void FloatMatmulEmitter::step(Value firstRow, Value k, ArrayRef<Value> w,
 }
 
 SmallVector<Value> FloatMatmulEmitter::sumTile(Value p, Value firstRow) {
+  if (!takesGroupsInTurn())
+    return sumGroups(p, firstRow, {0, groups});
+  SmallVector<Value> sums;
+  for (int64_t group = 0; group < groups; ++group)
+    llvm::append_range(sums, sumGroups(p, firstRow, {group, 1}));
+  return sums;
+}
+
+SmallVector<Value> FloatMatmulEmitter::sumGroups(Value p, Value firstRow,
+                                                 Groups read) {
   int64_t unroll = std::min<int64_t>(e.schedule.getUnroll(), extent);
   int64_t sums = std::min<int64_t>(e.schedule.getAccumulators(), unroll);
-  int64_t perSum = tileRows * vectorsPerRow();
+  int64_t perSum = tileRows * vectorsPerRow() / groups * read.count;
   SmallVector<Value> acc(perSum * sums, e.splat(e.f32(0.0), lanes));
   auto sumFrom = [&](int64_t first, int64_t end, int64_t steps) {
     if (first == end)
@@ -82,7 +92,7 @@ SmallVector<Value> FloatMatmulEmitter::sumTile(Value p, Value firstRow) {
           for (int64_t u = 0; u < steps; ++u) {
             Value at = e.add(k, e.index(u));
             step(firstRow, at,
-                 unpacks() ? loadUnpacked(at) : loadPanelRow(p, at),
+                 unpacks() ? loadUnpacked(at) : loadPanelRow(p, at, read),
                  MutableArrayRef<Value>(into).slice(u % sums * perSum, perSum));
           }
           return into;

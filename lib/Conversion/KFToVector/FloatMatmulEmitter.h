@@ -24,9 +24,13 @@ public:
 
 protected:
   LogicalResult computeRows(int64_t most) override;
+  /// Groups [first, first + count) of a panel.
+  struct Groups {
+    int64_t first, count;
+  };
   /// Vectors of row `k` of the packed panel, one a group and `lanes` columns,
   /// as floats.
-  virtual SmallVector<Value> loadPanelRow(Value p, Value k) = 0;
+  virtual SmallVector<Value> loadPanelRow(Value p, Value k, Groups read) = 0;
   /// Whether panels lie in memory as floats.
   virtual bool isFloats() const = 0;
   /// Makes room for what storeUnpacked() stores.
@@ -45,6 +49,7 @@ protected:
   Value x; // scratch [rows of the workgroup tile, K + padding]
 
 private:
+  SmallVector<Value> sumGroups(Value p, Value firstRow, Groups read);
   SmallVector<Value> loadUnpacked(Value k);
 
   Value unpacked; // scratch [K, vectors, lanes]

@@ -288,11 +288,10 @@ private:
     return blocks.subBlocksPerUnit() == 1;
   }
 
-  /// Many rows: a group after the other, whose sums are in registers alone.
+  /// A group after the other: of many rows, the sums of one are in registers
+  /// alone; of one row, memory is read from one end to the other.
   SmallVector<Value> sumTile(Value p, Value firstRow) override {
     int64_t all = vectorsPerRow();
-    if (tileRows == 1)
-      return sumVectors(p, firstRow, {0, all});
     SmallVector<Value> sums(tileRows * all);
     int64_t count = all / groups;
     for (int64_t first = 0; first < all; first += count) {

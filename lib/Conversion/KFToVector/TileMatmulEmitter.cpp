@@ -153,8 +153,7 @@ private:
     w = e.scratch({vectorsPerRow(), perPart, amxTile, step}, b.getBF16Type());
     // Parts of a panel are too short for what is prefetched early.
     if (blocks)
-      blocks->bind(weights, panel, extent,
-                   ArrayRef(kWeightPrefetches).take_back());
+      blocks->bind(weights, panel, extent, kNearPrefetch);
     waits = count > 1;
     if (!waits) {
       sums = e.scratch({tileRows / amxTile, vectorsPerRow(), amxTile, amxTile});

@@ -26,13 +26,16 @@ bool VectorMatmulEmitter::unpacks() const {
 }
 
 ArrayRef<WeightPrefetch> VectorMatmulEmitter::prefetches() const {
-  ArrayRef<WeightPrefetch> all(kWeightPrefetches);
   if (!readsOnce())
     return {};
   auto type = cast<MemRefType>(weights.getType());
   int64_t bits = type.getNumElements() * type.getElementTypeBitWidth();
   bool isSmall = bits < 8 * kFewestEarlyBytes;
-  return isSmall || prefetchesMeanwhile() ? all.take_back() : all;
+  if (isSmall || prefetchesMeanwhile())
+    return kNearPrefetch;
+  if (e.schedule.getPrefetch() == PrefetchKind::Once)
+    return kOnePrefetch;
+  return kTwoPrefetches;
 }
 
 void VectorMatmulEmitter::computePanels(Value firstPanel, Value panels) {

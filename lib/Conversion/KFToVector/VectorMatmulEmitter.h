@@ -38,6 +38,10 @@ protected:
   bool unpacks() const;
   /// Whether a workgroup reads what is packed once, from memory.
   bool readsOnce() const { return unpacks() || mostTiles <= 1; }
+  /// Whether groups of a row of x are summed up one after the other, so that
+  /// memory is read from one end to the other; rows of a register tile share
+  /// what is loaded of x.
+  bool takesGroupsInTurn() const { return tileRows == 1 && mostTiles <= 1; }
   /// Whether prefetchMeanwhile() is called: where a panel is read for several
   /// tiles.
   virtual bool prefetchesMeanwhile() const { return mostTiles > 1; }

@@ -34,6 +34,8 @@ public:
       return fail(dot() + " is for matmuls");
     if (schedule.getUnroll() != 1)
       return fail("unroll is for matmuls");
+    if (schedule.getPrefetch() != PrefetchKind::Twice)
+      return fail("prefetch is for matmuls");
     if (auto attention = find<CacheAttentionInterface>())
       return verifyAttention(attention);
     if (!schedule.getTile().empty() || schedule.getReduction() != 0)

@@ -6,11 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Each line of a weight that is read once is prefetched twice: early into the
-// second-level cache, which has room for many lines on their way from memory,
-// and later into the nearest. What asks memory for lines of the nearest cache
-// alone runs out of its few buffers, and instructions that wait for them keep
-// others from asking.
+// Each line of a weight that is read once is prefetched. On most CPUs that is
+// done twice: early into the second-level cache, which has room for many lines
+// on their way from memory, and later into the nearest. What asks memory for
+// lines of the nearest cache alone runs out of its few buffers there, and
+// instructions that wait for them keep others from asking. Other CPUs
+// are faster with one request (docs/decisions/weight-prefetch.md).
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,9 +27,12 @@ struct WeightPrefetch {
   int32_t locality;
 };
 
-inline constexpr WeightPrefetch kWeightPrefetches[] = {{16384, 2}, {4096, 3}};
+inline constexpr WeightPrefetch kTwoPrefetches[] = {{16384, 2}, {4096, 3}};
+inline constexpr WeightPrefetch kOnePrefetch[] = {{8192, 3}};
+/// Of weights that are in some cache, or that another prefetch takes there.
+inline constexpr WeightPrefetch kNearPrefetch[] = {{4096, 3}};
 
-/// Bytes of the smallest weight whose lines are prefetched early, too. Models
+/// Bytes of the smallest weight whose lines are prefetched from memory. Models
 /// of smaller ones are in some cache, and much of what is ahead is behind the
 /// end.
 inline constexpr int64_t kFewestEarlyBytes = 1024 * 1024;

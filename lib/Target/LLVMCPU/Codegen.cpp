@@ -173,6 +173,12 @@ bool mlir::kf::hasTiles(const llvm::TargetMachine &machine) {
          machine.getMCSubtargetInfo()->checkFeatures("+amx-tile,+amx-bf16");
 }
 
+/// Measured on these alone (docs/decisions/weight-prefetch.md).
+PrefetchKind mlir::kf::prefetchOf(const llvm::TargetMachine &machine) {
+  return machine.getTargetCPU() == "znver5" ? PrefetchKind::Once
+                                            : PrefetchKind::Twice;
+}
+
 void mlir::kf::buildCpuCodegenPipeline(OpPassManager &passes) {
   passes.addPass(createConvertKFToVector());
   passes.addPass(createLowerCpuByteOps());

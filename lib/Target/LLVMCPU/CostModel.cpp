@@ -316,10 +316,10 @@ private:
     return format.minOffset < 0 ? 3 : 6;
   }
 
-  /// 32 k of a product in 8 bits, of many rows for one group at a time.
+  /// 32 k of a product in 8 bits, for one group at a time.
   double int8Unit() {
     const ::kf::BlockFormat &format = getStorage(quant.getFormat());
-    double groups = tileRows > 1 && op.getGlu() ? 2 : 1;
+    double groups = op.getGlu() ? 2 : 1;
     double ofRow = vectors / groups, sums = tileRows * ofRow;
     double subBlocks = ::kf::PackedBlock::unit / format.subBlock;
     double quads = ::kf::PackedBlock::unit / 4.0;

@@ -140,6 +140,7 @@ private:
     int64_t perRow = std::max<int64_t>(groups * panel / draft.lanes, 1);
     if (usesTiles(target, w, rows))
       return selectTiles(op, rows, panel);
+    draft.prefetch = target.getPrefetch();
     if (isQuantized(op)) {
       // Codes, scales and minimums take registers too, and each sum of 8-bit
       // products one beside the sum of blocks.
@@ -149,8 +150,8 @@ private:
                                             : 5;
     }
     bool int8 = draft.dot != DotKind::F32;
-    // Of 8-bit products of many rows, one group after the other is summed up.
-    if (int8 && rows > 1)
+    // Of 8-bit products and of one row, a group after the other is summed up.
+    if (int8 || rows == 1)
       perRow = std::max<int64_t>(panel / draft.lanes, 1);
     int64_t tileRows =
         std::clamp<int64_t>(registers / perRow, 1,

@@ -18,17 +18,18 @@ struct VectorDraft {
   SmallVector<int64_t> workgroup, tile;
   int64_t reduction = 0, lanes = 1, unroll = 1, accumulators = 1;
   DotKind dot = DotKind::F32;
+  PrefetchKind prefetch = PrefetchKind::Twice;
 
   VectorDraft() = default;
   explicit VectorDraft(VectorScheduleAttr schedule)
       : workgroup(schedule.getWorkgroup()), tile(schedule.getTile()),
         reduction(schedule.getReduction()), lanes(schedule.getLanes()),
         unroll(schedule.getUnroll()), accumulators(schedule.getAccumulators()),
-        dot(schedule.getDot()) {}
+        dot(schedule.getDot()), prefetch(schedule.getPrefetch()) {}
 
   VectorScheduleAttr get(MLIRContext *context) const {
     return VectorScheduleAttr::get(context, workgroup, tile, reduction, lanes,
-                                   unroll, accumulators, dot);
+                                   unroll, accumulators, dot, prefetch);
   }
 };
 

@@ -31,10 +31,47 @@ kf.kernel @int8(%x: tensor<1x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layo
 // -----
 
 // Lines of a weight of 2 MiB are prefetched early, too, into the second cache.
-// Groups are read side by side: behind the end of one, at 32 * 576 bytes, comes
-// the same one of the next panel.
+// Groups of one row are read one after the other, as they lie in memory.
 // CHECK-LABEL: func.func @int8_glu(
 // CHECK-SAME:    %{{.*}}: memref<1x1024xf32>, %[[W:.*]]: memref<64x2x32x576xi8>
+// CHECK:         scf.for %[[PANEL:.*]] = %c0 to %c64
+// CHECK:           scf.for %[[BLOCK:.*]] = %c0 to %c32 step %c1 iter_args({{.*}}) -> (vector<16xf32>, vector<16xf32>)
+// CHECK:             memref.prefetch %[[W]][%[[PANEL]], %c0, %[[BLOCK]], %c16384], read, locality<2>, data
+// CHECK-NEXT:        memref.prefetch %[[W]][%[[PANEL]], %c0, %[[BLOCK]], %c4096], read, locality<3>, data
+// CHECK:           scf.for %[[BLOCK2:.*]] = %c0 to %c32 step %c1 iter_args({{.*}}) -> (vector<16xf32>, vector<16xf32>)
+// CHECK:             memref.prefetch %[[W]][%[[PANEL]], %c1, %[[BLOCK2]], %c16384], read, locality<2>, data
+// CHECK-NEXT:        memref.prefetch %[[W]][%[[PANEL]], %c1, %[[BLOCK2]], %c4096], read, locality<3>, data
+kf.kernel @int8_glu(%x: tensor<1x1024xf32>, %w: tensor<2x2048x1024x!kf.quant<q4_0>, #kf.layout<panel = 32>>)
+    -> tensor<1x2048xf32>
+    attributes {schedule = #kf.vector<workgroup = [1, 2048], tile = [1, 32], lanes = 16, dot = i8>} {
+  %0 = kf.matmul %x, %w glu(silu) : tensor<1x1024xf32>, tensor<2x2048x1024x!kf.quant<q4_0>, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<1x2048xf32>
+}
+
+// -----
+
+// The schedule may say that they are prefetched once, into the nearest.
+// CHECK-LABEL: func.func @once(
+// CHECK-SAME:    %{{.*}}: memref<1x1024xf32>, %[[W:.*]]: memref<64x2x32x576xi8>
+// CHECK-NOT:     memref.prefetch %[[W]]
+// CHECK:         memref.prefetch %[[W]][%{{.*}}, %c0, %{{.*}}, %c8192], read, locality<3>, data
+// CHECK-NOT:     locality<2>
+// CHECK:         memref.prefetch %[[W]][%{{.*}}, %c1, %{{.*}}, %c8192], read, locality<3>, data
+// CHECK-NOT:     locality<2>
+kf.kernel @once(%x: tensor<1x1024xf32>, %w: tensor<2x2048x1024x!kf.quant<q4_0>, #kf.layout<panel = 32>>)
+    -> tensor<1x2048xf32>
+    attributes {schedule = #kf.vector<workgroup = [1, 2048], tile = [1, 32], lanes = 16, dot = i8, prefetch = once>} {
+  %0 = kf.matmul %x, %w glu(silu) : tensor<1x1024xf32>, tensor<2x2048x1024x!kf.quant<q4_0>, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<1x2048xf32>
+}
+
+// -----
+
+// Groups of several rows that are multiplied in f32 are read side by side:
+// behind the end of one, at 32 * 576 bytes, comes the same one of the next
+// panel.
+// CHECK-LABEL: func.func @side_by_side(
+// CHECK-SAME:    %{{.*}}: memref<2x1024xf32>, %[[W:.*]]: memref<64x2x32x576xi8>
 // CHECK:         scf.for %[[PANEL:.*]] = %c0 to %c64
 // CHECK:           scf.for %[[BLOCK:.*]] = %c0 to %c32
 // CHECK:             %[[AT:.*]] = arith.muli %[[BLOCK]], %c576
@@ -48,11 +85,11 @@ kf.kernel @int8(%x: tensor<1x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layo
 // CHECK-NEXT:        memref.prefetch %[[W]][%[[PANEL]], %c0, %[[BLOCK]], %[[NEAR]]], read, locality<3>, data
 // CHECK-NEXT:        memref.prefetch %[[W]][%[[PANEL]], %c1, %[[BLOCK]], %[[FAR]]], read, locality<2>, data
 // CHECK-NEXT:        memref.prefetch %[[W]][%[[PANEL]], %c1, %[[BLOCK]], %[[NEAR]]], read, locality<3>, data
-kf.kernel @int8_glu(%x: tensor<1x1024xf32>, %w: tensor<2x2048x1024x!kf.quant<q4_0>, #kf.layout<panel = 32>>)
-    -> tensor<1x2048xf32>
-    attributes {schedule = #kf.vector<workgroup = [1, 2048], tile = [1, 32], lanes = 16, dot = i8>} {
-  %0 = kf.matmul %x, %w glu(silu) : tensor<1x1024xf32>, tensor<2x2048x1024x!kf.quant<q4_0>, #kf.layout<panel = 32>>
-  kf.yield %0 : tensor<1x2048xf32>
+kf.kernel @side_by_side(%x: tensor<2x1024xf32>, %w: tensor<2x2048x1024x!kf.quant<q4_0>, #kf.layout<panel = 32>>)
+    -> tensor<2x2048xf32>
+    attributes {schedule = #kf.vector<workgroup = [2, 2048], tile = [2, 32], lanes = 16>} {
+  %0 = kf.matmul %x, %w glu(silu) : tensor<2x1024xf32>, tensor<2x2048x1024x!kf.quant<q4_0>, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<2x2048xf32>
 }
 
 // -----

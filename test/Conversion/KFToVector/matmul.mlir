@@ -136,10 +136,12 @@ kf.kernel @fused(%x: tensor<?x64xf32>, %g: tensor<64xf32>, %w: tensor<40x64xf32,
 
 // -----
 
-// A gated product has two sums for each output, and one result.
+// A gated product has two sums for each output, of one row one after the other,
+// and one result.
 // CHECK-LABEL: func.func @gated(
 // CHECK-SAME:    memref<2x2x64x16xf32>
-// CHECK:         iter_args({{.*}}) -> (vector<16xf32>, vector<16xf32>)
+// CHECK:         iter_args({{.*}}) -> (vector<16xf32>) {
+// CHECK:         iter_args({{.*}}) -> (vector<16xf32>) {
 // CHECK:         math.exp
 // CHECK:         arith.mulf
 // CHECK:         vector.store

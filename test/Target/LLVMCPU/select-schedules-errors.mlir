@@ -131,6 +131,15 @@ kf.kernel @dynamic_rows(%x: tensor<?x64xf32>, %w: tensor<96x64xf32>) -> tensor<?
 
 // -----
 
+// expected-error @+1 {{schedule cannot run on this CPU: prefetch is for matmuls}}
+kf.kernel @prefetched_softmax(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
+    attributes {schedule = #kf.vector<workgroup = [1], lanes = 8, prefetch = once>} {
+  %0 = kf.softmax %x : tensor<4x64xf32>
+  kf.yield %0 : tensor<4x64xf32>
+}
+
+// -----
+
 // expected-error @+1 {{schedule cannot run on this CPU: unroll is for matmuls}}
 kf.kernel @unrolled_softmax(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
     attributes {schedule = #kf.vector<workgroup = [1], lanes = 8, unroll = 2>} {

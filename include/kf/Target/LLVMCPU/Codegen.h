@@ -48,6 +48,8 @@ int64_t vectorRegisters(const llvm::TargetMachine &machine);
 std::optional<ByteDot> byteDotOf(const llvm::TargetMachine &machine);
 /// Whether it multiplies tiles of bf16 (AMX), beside vectors of 16 lanes.
 bool hasTiles(const llvm::TargetMachine &machine);
+/// How lines of weights come from memory fastest.
+PrefetchKind prefetchOf(const llvm::TargetMachine &machine);
 
 /// Adds the passes from tiled kernels to the LLVM dialect.
 void buildCpuCodegenPipeline(OpPassManager &passes);

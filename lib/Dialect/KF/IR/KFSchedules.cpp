@@ -57,7 +57,7 @@ LogicalResult
 VectorScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                            ArrayRef<int64_t> workgroup, ArrayRef<int64_t> tile,
                            int64_t reduction, int64_t lanes, int64_t unroll,
-                           int64_t accumulators, DotKind) {
+                           int64_t accumulators, DotKind, PrefetchKind) {
   FieldChecks checks(emitError);
   checks.inRange("workgroup", workgroup, 0, maxSize);
   checks.inRange("tile", tile, 1, maxTile);
@@ -160,7 +160,7 @@ TargetAttrInterface mlir::kf::getTarget(Operation *op) {
 LogicalResult
 CpuTargetAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef,
                       StringRef, int64_t lanes, int64_t registers, bool,
-                      ByteDot, bool amx, int64_t workers) {
+                      ByteDot, bool amx, PrefetchKind, int64_t workers) {
   if (!llvm::isPowerOf2_64(lanes) || lanes < 4 || lanes > 16)
     return emitError() << "cpu_target: lanes must be 4, 8 or 16, found "
                        << lanes;

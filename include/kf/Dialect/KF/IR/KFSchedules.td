@@ -44,6 +44,10 @@ def KF_DotKind : KF_I32Enum<"DotKind", "what a matmul multiplies in", [
   I32EnumAttrCase<"S8", 2, "s8">,
   I32EnumAttrCase<"BF16", 3, "bf16">]>;
 
+def KF_PrefetchKind : KF_I32Enum<"PrefetchKind", "how lines are prefetched", [
+  I32EnumAttrCase<"Twice", 0, "twice">,
+  I32EnumAttrCase<"Once", 1, "once">]>;
+
 def KF_VectorScheduleAttr : KF_ScheduleAttr<"Vector", "vector"> {
   let summary = "vector code for one thread a workgroup (CPUs)";
   let description = [{
@@ -65,6 +69,9 @@ def KF_VectorScheduleAttr : KF_ScheduleAttr<"Vector", "vector"> {
       takes weights of bf16 and blocks, whose elements it rounds; x is rounded
       for the latter, and the sum of two bf16 for the former, where an infinity
       among the weights becomes a NaN.
+    - `prefetch`: how lines of a weight that a matmul reads once are asked for:
+      `twice`, early into the second-level cache and later into the nearest, or
+      `once`, into the nearest.
 
     Register tiles are at most 65536, other sizes 2^31 - 1.
 
@@ -79,7 +86,9 @@ def KF_VectorScheduleAttr : KF_ScheduleAttr<"Vector", "vector"> {
     DefaultValuedParameter<"int64_t", "1">:$lanes,
     DefaultValuedParameter<"int64_t", "1">:$unroll,
     DefaultValuedParameter<"int64_t", "1">:$accumulators,
-    DefaultValuedParameter<"::mlir::kf::DotKind", "::mlir::kf::DotKind::F32">:$dot
+    DefaultValuedParameter<"::mlir::kf::DotKind", "::mlir::kf::DotKind::F32">:$dot,
+    DefaultValuedParameter<"::mlir::kf::PrefetchKind",
+                           "::mlir::kf::PrefetchKind::Twice">:$prefetch
   );
   let assemblyFormat = "`<` struct(params) `>`";
   let extraClassDeclaration = [{

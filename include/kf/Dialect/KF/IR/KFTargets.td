@@ -43,11 +43,13 @@ def KF_CpuTargetAttr : KF_TargetAttr<"Cpu", "cpu_target"> {
     - `byte_dot`: the instruction that does: `vpdpbusd` (VNNI), `pmaddubsw`
       (AVX2, SSSE3), `pmaddwd` (SSE2), `sdot` or `usdot` (NEON).
     - `amx`: it multiplies tiles of bf16 (AMX-BF16), and has 16 lanes.
+    - `prefetch`: how lines of weights come from memory fastest (`#kf.vector`).
     - `workers`: threads that will share a kernel's workgroups; 0: unknown. Any
       number can.
 
     ```mlir
     #kf.cpu_target<cpu = "znver4", lanes = 16, int8_dot = true, workers = 2>
+    #kf.cpu_target<cpu = "znver5", int8_dot = true, prefetch = once>
     #kf.cpu_target<cpu = "sapphirerapids", int8_dot = true, amx = true>
     #kf.cpu_target<cpu = "cortex-a76", triple = "aarch64-linux-gnu", lanes = 4,
                    registers = 32, int8_dot = true, byte_dot = sdot>
@@ -62,6 +64,8 @@ def KF_CpuTargetAttr : KF_TargetAttr<"Cpu", "cpu_target"> {
     DefaultValuedParameter<"::mlir::kf::ByteDot",
                            "::mlir::kf::ByteDot::Vpdpbusd">:$byte_dot,
     DefaultValuedParameter<"bool", "false">:$amx,
+    DefaultValuedParameter<"::mlir::kf::PrefetchKind",
+                           "::mlir::kf::PrefetchKind::Twice">:$prefetch,
     DefaultValuedParameter<"int64_t", "0">:$workers
   );
   let assemblyFormat = "`<` struct(params) `>`";
