@@ -25,7 +25,8 @@
 // CHECK:                 vector.fma
 // No key after the query's position, and the new maximum:
 // CHECK:               arith.cmpi sle
-// CHECK:               vector.reduction <maximumf>
+// CHECK-COUNT-4:       arith.cmpf ogt, %{{.*}} : vector<{{[0-9]+}}xf32>
+// CHECK:               arith.cmpf ogt, %{{.*}} : f32
 // CHECK:               math.exp
 // CHECK:               vector.reduction <add>
 // The values that both rows see; behind them, each row takes those it sees:
