@@ -42,7 +42,8 @@ def KF_DotKind : KF_I32Enum<"DotKind", "what a matmul multiplies in", [
   I32EnumAttrCase<"F32", 0, "f32">,
   I32EnumAttrCase<"I8", 1, "i8">,
   I32EnumAttrCase<"S8", 2, "s8">,
-  I32EnumAttrCase<"BF16", 3, "bf16">]>;
+  I32EnumAttrCase<"BF16", 3, "bf16">,
+  I32EnumAttrCase<"BF16Pairs", 4, "bf16_pairs">]>;
 
 def KF_VectorScheduleAttr : KF_ScheduleAttr<"Vector", "vector"> {
   let summary = "vector code for one thread a workgroup (CPUs)";
@@ -55,7 +56,8 @@ def KF_VectorScheduleAttr : KF_ScheduleAttr<"Vector", "vector"> {
     - `reduction`: attention's keys of one softmax block; with `dot = bf16`, how
       far a matmul sums up before it goes on to other columns (0: whole).
     - `lanes`: lanes of a vector register, in f32 elements.
-    - `unroll`: unrolling of a matmul's reduction loop.
+    - `unroll`: unrolling of a matmul's reduction loop, whose steps are
+      elements, or pairs with `dot = bf16_pairs`.
     - `accumulators`: independent partial sums per output of a matmul.
     - `dot`: what a matmul multiplies in. `f32` widens both operands in
       registers; `i8`, for block-quantized weights on CPUs with `int8_dot`,
@@ -64,7 +66,8 @@ def KF_VectorScheduleAttr : KF_ScheduleAttr<"Vector", "vector"> {
       CPUs whose `byte_dot` wants a sign on them. `bf16`, on CPUs with `amx`,
       takes weights of bf16 and blocks, whose elements it rounds; x is rounded
       for the latter, and the sum of two bf16 for the former, where an infinity
-      among the weights becomes a NaN.
+      among the weights becomes a NaN. `bf16_pairs`, on CPUs with `bf16_dot`,
+      takes weights of bf16 with an even K, and rounds x to bf16.
 
     Register tiles are at most 65536, other sizes 2^31 - 1.
 

@@ -43,11 +43,13 @@ def KF_CpuTargetAttr : KF_TargetAttr<"Cpu", "cpu_target"> {
     - `byte_dot`: the instruction that does: `vpdpbusd` (VNNI), `pmaddubsw`
       (AVX2, SSSE3), `pmaddwd` (SSE2), `sdot` or `usdot` (NEON).
     - `amx`: it multiplies tiles of bf16 (AMX-BF16), and has 16 lanes.
+    - `bf16_dot`: it multiplies pairs of bf16 in its vectors (`vdpbf16ps`), and
+      twice as many elements as of f32; it has 16 lanes.
     - `workers`: threads that will share a kernel's workgroups; 0: unknown. Any
       number can.
 
     ```mlir
-    #kf.cpu_target<cpu = "znver4", lanes = 16, int8_dot = true, workers = 2>
+    #kf.cpu_target<cpu = "znver4", lanes = 16, int8_dot = true, bf16_dot = true, workers = 2>
     #kf.cpu_target<cpu = "sapphirerapids", int8_dot = true, amx = true>
     #kf.cpu_target<cpu = "cortex-a76", triple = "aarch64-linux-gnu", lanes = 4,
                    registers = 32, int8_dot = true, byte_dot = sdot>
@@ -62,6 +64,7 @@ def KF_CpuTargetAttr : KF_TargetAttr<"Cpu", "cpu_target"> {
     DefaultValuedParameter<"::mlir::kf::ByteDot",
                            "::mlir::kf::ByteDot::Vpdpbusd">:$byte_dot,
     DefaultValuedParameter<"bool", "false">:$amx,
+    DefaultValuedParameter<"bool", "false">:$bf16_dot,
     DefaultValuedParameter<"int64_t", "0">:$workers
   );
   let assemblyFormat = "`<` struct(params) `>`";
