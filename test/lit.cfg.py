@@ -4,6 +4,8 @@
 #   %kf_golden   test/golden/ (one small checkpoint per architecture)
 #   %kf_tokenizers  test/runtime/text/data/ (small tokenizers of every kind)
 #   %kf_source   the root of the checkout
+#   %kf_exact_rows  options with which kf-run rounds no rows of products with
+#                weights of bf16
 
 import os
 
@@ -26,6 +28,22 @@ config.substitutions += [
     ),
     ("%kf_source", config.kf_source_dir),
 ]
+
+def multiplies_bf16_pairs():
+    """Whether the CPU has AVX512-BF16 and no tiles (bf16-pairs.md)."""
+    try:
+        with open("/proc/cpuinfo") as file:
+            flags = next((line.split() for line in file
+                          if line.startswith("flags")), [])
+    except OSError:
+        return False
+    return "avx512_bf16" in flags and "amx_bf16" not in flags
+
+
+config.substitutions.append((
+    "%kf_exact_rows",
+    "--target-cpu x86-64-v4" if multiplies_bf16_pairs() else "",
+))
 
 # kf-opt and kf-run of this build; FileCheck, not, split-file and count of
 # the LLVM that it was built with.

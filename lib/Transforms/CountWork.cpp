@@ -178,7 +178,8 @@ private:
         dyn_cast_or_null<VectorScheduleAttr>(kernel.getScheduleAttr());
     const DotKind dot = vector ? vector.getDot() : DotKind::F32;
     // Rows in 8 bits are multiplied as bf16 as well.
-    SizedCount &sum = dot == DotKind::BF16                     ? work.bf16Flops
+    SizedCount &sum = dot == DotKind::BF16 || dot == DotKind::BF16Pairs
+                          ? work.bf16Flops
                       : op.getScales() || multipliesBytes(dot) ? work.int8Ops
                                                                : work.flops;
     if (failed(add(sum, result, times(2 * matrices, x.getShape().back()))))

@@ -66,6 +66,15 @@ KF_WITH("avx512f") uint64_t readAvx512(std::span<const std::byte> data) {
   return result;
 }
 
+KF_WITH("avx512f") double sumOfFloats(const __m512 &lanes) {
+  alignas(64) float floats[16];
+  _mm512_store_ps(floats, lanes);
+  double sum = 0;
+  for (float lane : floats)
+    sum += lane;
+  return sum;
+}
+
 KF_WITH("avx512f") double multiplyF32Avx512(int64_t rounds) {
   __m512 sums[kChains], one = _mm512_set1_ps(1);
   for (__m512 &sum : sums)
@@ -78,12 +87,8 @@ KF_WITH("avx512f") double multiplyF32Avx512(int64_t rounds) {
     }
   }
   double count = 0;
-  for (const __m512 &sum : sums) {
-    alignas(64) float lanes[16];
-    _mm512_store_ps(lanes, sum);
-    for (float lane : lanes)
-      count += lane;
-  }
+  for (const __m512 &sum : sums)
+    count += sumOfFloats(sum);
   return count;
 }
 
@@ -111,6 +116,24 @@ KF_WITH("avx512f,avx512vnni") double multiplyI8Avx512(int64_t rounds) {
     _mm512_store_si512(lanes, sum);
     count += sumOf(lanes, 16);
   }
+  return count;
+}
+
+KF_WITH("avx512f,avx512bf16") double multiplyBf16Avx512(int64_t rounds) {
+  __m512 sums[kChains];
+  for (__m512 &sum : sums)
+    sum = _mm512_setzero_ps();
+  __m512i ones = _mm512_set1_epi32(0x3f803f80);
+  asm volatile("" : "+v"(ones));
+  for (int64_t i = 0; i < rounds; ++i) {
+    KF_UNROLL for (__m512 &sum : sums) {
+      sum = _mm512_dpbf16_ps(sum, (__m512bh)ones, (__m512bh)ones);
+      asm volatile("" : "+v"(sum));
+    }
+  }
+  double count = 0;
+  for (const __m512 &sum : sums)
+    count += sumOfFloats(sum);
   return count;
 }
 
@@ -462,6 +485,8 @@ std::vector<MultiplyLoop> kf::bf16Loops() {
 #if defined(__x86_64__)
   if (hasBf16Tiles())
     loops.push_back({"amx-bf16", multiplyBf16Amx});
+  if (__builtin_cpu_supports("avx512bf16"))
+    loops.push_back({"avx512bf16", multiplyBf16Avx512});
 #endif
   return loops;
 }

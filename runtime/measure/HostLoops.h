@@ -46,8 +46,8 @@ std::vector<MultiplyLoop> f32Loops();
 /// Products of 8 bits, summed in 32; none where the CPU has no instruction for
 /// that.
 std::vector<MultiplyLoop> i8Loops();
-/// Products of tiles of bf16, summed in f32; none where the CPU has no tiles,
-/// or the system denies them (mayUseTiles()).
+/// Products of tiles of bf16, or of pairs in vectors, summed in f32; no tiles
+/// where the system denies them (mayUseTiles()).
 std::vector<MultiplyLoop> bf16Loops();
 
 } // namespace kf

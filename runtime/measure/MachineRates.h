@@ -25,7 +25,7 @@ struct MachineRates {
   double readBytesPerSecond = 0; ///< from memory, far beyond all caches
   double f32FlopsPerSecond = 0;  ///< fused multiply-adds of f32 in registers
   double i8OpsPerSecond = 0;     ///< multiply-adds of 8 bits, in vectors
-  double bf16FlopsPerSecond = 0; ///< multiply-adds of bf16, in tiles (AMX)
+  double bf16FlopsPerSecond = 0; ///< multiply-adds of bf16, in tiles or vectors
   int64_t threads = 0;           ///< of the host; 0 for other devices
 };
 

@@ -105,7 +105,7 @@ private:
 
 /// The least time that `work` takes on a machine of these rates, whatever they
 /// leave unknown being free: it moves bytes and computes at the same time.
-/// Floats, 8-bit integers and tiles of bf16 are computed one after the other.
+/// Floats, 8-bit integers and bf16 are computed one after the other.
 double leastSeconds(const WorkAmount &work, const MachineRates &rates);
 
 /// What holds `work` back on that machine: "read", "f32", "i8" or "bf16";

@@ -53,9 +53,9 @@ struct KeyWork {
 
 struct KernelWork {
   SizedCount bytes;
-  SizedCount flops;     ///< of floats, but for those in tiles
+  SizedCount flops;     ///< of floats, but for those below
   SizedCount int8Ops;   ///< multiply-adds of 8-bit integers, two each
-  SizedCount bf16Flops; ///< multiply-adds in tiles of bf16 (AMX), two each
+  SizedCount bf16Flops; ///< multiply-adds of bf16, in tiles or pairs, two each
   std::optional<KeyWork> keys;
 
   bool operator==(const KernelWork &) const = default;

@@ -44,6 +44,12 @@ bool hasBlockWeights(const Executable &program) {
   });
 }
 
+bool multipliesBF16(const Executable &program) {
+  return std::ranges::any_of(program.kernels, [](const KernelSpec &kernel) {
+    return kernel.work && kernel.work->bf16Flops != SizedCount();
+  });
+}
+
 bool hasCacheWrites(const Executable &program) {
   for (const DispatchSpec &dispatch : program.dispatches)
     for (size_t i = 0; i < dispatch.bindings.size(); ++i)
@@ -275,6 +281,8 @@ KernelRunner::load(const Executable &executable) try {
   if (executable.arenaBytes) {
     KF_ASSIGN_OR_RETURN(variant->arena, device.allocate(executable.arenaBytes));
   }
+  // Products of bf16 round their rows.
+  tolerance.roundsPairs |= device.name() == "cpu" && multipliesBF16(executable);
   KF_RETURN_IF_ERROR(chooseCopies(executable));
   KF_RETURN_IF_ERROR(variant->instanceFor(0).status());
   return variant;

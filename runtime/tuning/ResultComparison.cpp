@@ -76,6 +76,7 @@ public:
         largest = std::max(largest, std::abs(value));
     const double unit = unitOf(type);
     const double rounding = tolerance.roundsRows     ? 3e-2
+                            : tolerance.roundsPairs  ? 1e-2
                             : tolerance.roundsBlocks ? 1e-3
                                                      : std::min(unit, 5e-6);
     int64_t others = 0;

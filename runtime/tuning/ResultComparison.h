@@ -30,6 +30,9 @@ struct ResultTolerance {
   /// Products took the numbers of blocks among weights rounded to f16: an
   /// element may be off by 0.1 % of the largest one.
   bool roundsBlocks = false;
+  /// Products took their rows rounded to bf16: an element may be off by 1 % of
+  /// the largest one.
+  bool roundsPairs = false;
   /// Products took their rows as sums of two numbers, which an infinity among
   /// the weights makes a NaN; or one among the rows, where weights are blocks
   /// whose codes are multiplied apart from what is subtracted of them.

@@ -1,4 +1,5 @@
 // RUN: kf-opt %s --kf-set-target=target=cpu:znver4 | FileCheck %s --check-prefix=CPU
+// RUN: kf-opt %s --kf-set-target=target=cpu:cooperlake | FileCheck %s --check-prefix=SLOW-BF16
 // RUN: kf-opt %s --kf-set-target="target=cpu:x86-64-v3 workers=3" | FileCheck %s --check-prefix=WORKERS
 // RUN: kf-opt %s --kf-set-target=target=cpu:x86-64 | FileCheck %s --check-prefix=SSE2
 // RUN: kf-opt %s --kf-set-target=target=cpu:x86-64-v4 | FileCheck %s --check-prefix=AVX512
@@ -11,7 +12,8 @@
 // RUN: kf-opt %s --kf-set-target='target="#kf.vulkan_target<threads = 512, memory = 32768>"' | FileCheck %s --check-prefix=WRITTEN
 // RUN: kf-opt %s --kf-set-target=target=reference | FileCheck %s --check-prefix=REFERENCE
 
-// CPU:       kf.target = #kf.cpu_target<cpu = "znver4", int8_dot = true>
+// CPU:       kf.target = #kf.cpu_target<cpu = "znver4", int8_dot = true, bf16_dot = true>
+// SLOW-BF16: kf.target = #kf.cpu_target<cpu = "cooperlake", int8_dot = true>
 // WORKERS:   kf.target = #kf.cpu_target<cpu = "x86-64-v3", lanes = 8, int8_dot = true, byte_dot = pmaddubsw, workers = 3>
 // SSE2:      kf.target = #kf.cpu_target<cpu = "x86-64", lanes = 4, int8_dot = true, byte_dot = pmaddwd>
 // AVX512:    kf.target = #kf.cpu_target<cpu = "x86-64-v4", int8_dot = true, byte_dot = pmaddubsw>

@@ -94,11 +94,16 @@ TEST_P(KfStories, LogitsMatch) {
   auto argmaxes = reference.at("argmax").get<std::vector<int32_t>>();
   auto normalizers = reference.at("logsumexp").get<std::vector<double>>();
   auto last = reference.at("last").get<std::vector<double>>();
-  // CUDA rounds rows of more than 4 to bf16: on an H200, 0.017 was seen.
+  // CUDA rounds rows of more than 4 to bf16: on an H200, 0.017 was seen. So do
+  // CPUs that multiply pairs of bf16: on a Zen 5, 0.014.
   const std::string device = GetParam();
-  const double tolerance = device == "cuda" ? 0.05
-                           : isGpu(device)  ? 1e-3
-                                            : 2e-4;
+  auto step = model->compileStep(
+      {.tokens = 512, .wanted = 512, .output = StepOutput::Logits});
+  ASSERT_TRUE(step.ok()) << step.message();
+  const double tolerance =
+      device == "cuda" || roundsToBF16(*step, model->runsOn()) ? 0.05
+      : isGpu(device)                                          ? 1e-3
+                                                               : 2e-4;
   double largest = 0, behind = 0; // differences
   auto sequence = model->sequence();
   Status status = readLogits(
@@ -130,10 +135,12 @@ TEST_P(KfStories, HeldOutLikelihoodMatches) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, KfStories,
-                         testing::Values("reference", "cpu", "cpu2", "vulkan",
-                                         "cuda"),
+                         testing::Values("reference", "cpu", "cpu2",
+                                         "x86-64-v3", "vulkan", "cuda"),
                          [](const testing::TestParamInfo<const char *> &info) {
-                           return std::string(info.param);
+                           std::string name = info.param;
+                           std::ranges::replace(name, '-', '_');
+                           return name;
                          });
 
 } // namespace

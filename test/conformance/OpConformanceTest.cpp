@@ -383,6 +383,7 @@ TEST_P(OpConformance, MatchesReference) {
                    test.function.find("bf16") != std::string::npos);
   tolerance.splitsRows =
       test::isGpu(test.device) ? isOfBlocks || streamsBlocks : usesTiles;
+  tolerance.roundsPairs = test::roundsToBF16(*program, *device);
   const CacheInputs cacheInputs = file.cacheInputs(test.function);
   // Divided as for a GPU, the reference's program joins weights as that does.
   auto undivided = file.compile(test.function, "reference");

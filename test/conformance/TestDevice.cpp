@@ -35,6 +35,15 @@ bool kf::test::roundsRows(const std::string &name) {
          name != "cortex-a72";
 }
 
+bool kf::test::roundsToBF16(const Executable &program, const Device &device) {
+  // Rows that tiles multiply are two numbers each.
+  return device.name() == "cpu" &&
+         device.description().find("amx_bf16") == std::string::npos &&
+         std::ranges::any_of(program.kernels, [](const KernelSpec &kernel) {
+           return kernel.work && kernel.work->bf16Flops != SizedCount();
+         });
+}
+
 /// The target of a name that says one; empty where the device does.
 static std::string cpuTargetOf(const std::string &name) {
   if (name == "x86-64-v3-f32")

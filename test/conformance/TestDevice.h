@@ -37,6 +37,9 @@ bool isEmulated(const std::string &name);
 /// Whether products with block-quantized weights round rows to 8 bits.
 bool roundsRows(const std::string &name);
 
+/// Whether products of `program` on `device` round their rows to bf16.
+bool roundsToBF16(const Executable &program, const Device &device);
+
 /// Whether this is a Vulkan that computes on the CPU, which takes minutes for
 /// what takes others seconds.
 bool isSlow(const std::string &name);

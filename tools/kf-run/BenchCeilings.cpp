@@ -81,7 +81,7 @@ std::optional<BenchCeiling> BenchCeilings::boundOf(const StepWork &amount,
                                                    bool isPrompt) const {
   auto reaches = [&](int64_t least) { return least > 0 && rows >= least; };
   WorkAmount least{.bytes = amount.bytes, .flops = amount.floatOperations};
-  if (reaches(units.bf16TileRows)) {
+  if (reaches(units.bf16Rows)) {
     least.bf16Flops += amount.bf16Operations;
     least.flops -= amount.bf16Operations;
   }

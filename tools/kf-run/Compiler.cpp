@@ -178,9 +178,11 @@ Result<MultiplyUnits> kf::multiplyUnitsOf(const CompilerOptions &options) {
     return units;
   units.blocksInBytes = cpu.getInt8Dot();
   if (cpu.getAmx()) {
-    units.bf16TileRows = mlir::kf::fewestTileRows;
+    units.bf16Rows = mlir::kf::fewestTileRows;
     units.blockTileRows = mlir::kf::fewestTileRowsOfBlocks;
   }
+  if (cpu.getBf16Dot())
+    units.bf16Rows = mlir::kf::fewestPairRows;
   return units;
 }
 

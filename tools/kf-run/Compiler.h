@@ -79,9 +79,9 @@ Result<TuningScope> tuningScopeOf(const CompilerOptions &options);
 /// What products multiply in, unless that is floats.
 struct MultiplyUnits {
   bool blocksInBytes = false; ///< block-quantized weights, in 8 bits
-  /// Rows from which on weights of bf16, and blocks, are multiplied in tiles of
-  /// bf16; 0: never.
-  int64_t bf16TileRows = 0, blockTileRows = 0;
+  /// Rows from which on weights of bf16, and blocks, are multiplied in bf16 (by
+  /// tiles, or weights of bf16 by vectors); 0: never.
+  int64_t bf16Rows = 0, blockTileRows = 0;
 };
 
 /// Of kernels for `options.target`.

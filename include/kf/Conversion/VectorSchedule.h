@@ -44,6 +44,11 @@ inline int64_t tilePartsOfX(RankedTensorType weight) {
   return isa<QuantType>(weight.getElementType()) ? 1 : 2;
 }
 
+/// Whether products with `dot = bf16_pairs` take `weight`: bf16, with pairs
+/// along all of K. Its layout, if it has one, interleaves halves by vectors'
+/// lanes.
+bool fitsPairs(RankedTensorType weight);
+
 /// Whether codes of `weight`, which is block-quantized, are bytes that have a
 /// sign until they are packed (::kf::PackedBlock).
 bool hasCodesOf8Bits(RankedTensorType weight);

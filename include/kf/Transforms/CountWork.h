@@ -18,7 +18,7 @@ namespace mlir::kf {
 
 /// What `kernel` has to do, by its ops and the types of its operands; a weight
 /// with a layout counts as that lies in memory. Products are of 8 bits where x
-/// is, or where the schedule says so, and of tiles of bf16 where it says that:
+/// is, or where the schedule says so, and of bf16 where it says that:
 /// without a schedule, count again once there is one. Nothing for a kernel that
 /// is tiled already, or with an op that is not known here.
 std::optional<::kf::KernelWork> countWork(KernelOp kernel);

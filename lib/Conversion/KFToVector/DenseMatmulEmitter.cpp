@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Panels of f32, f16 or bf16, the latter interleaved so that one load holds two
-// vectors, whose elements are halves of 32-bit lanes.
+// vectors, whose elements are halves of 32-bit lanes: columns of one row of the
+// panel. Products of pairs take halves from two rows instead.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,6 +39,8 @@ private:
   }
 
   SmallVector<Value> loadPanelRow(Value p, Value k, Groups read) override {
+    if (depth() == 2)
+      return loadPairs(p, k, read);
     SmallVector<Value> vectors;
     Type element = cast<MemRefType>(weights.getType()).getElementType();
     for (int64_t group = read.first; group < read.first + read.count; ++group) {
@@ -51,24 +54,56 @@ private:
           continue;
         }
         // Low and high halves of 32-bit lanes are f32's upper 16 bits.
-        Value pairs = vector::LoadOp::create(
-            b, loc, e.vectorType(2 * lanes, element), weights, indices);
-        VectorType bitsType = e.vectorType(lanes, b.getI32Type());
-        Value bits = vector::BitCastOp::create(b, loc, bitsType, pairs);
-        auto constant = [&](uint32_t value) -> Value {
-          return arith::ConstantOp::create(
-              b, loc,
-              DenseElementsAttr::get(
-                  bitsType, b.getI32IntegerAttr(static_cast<int32_t>(value))));
-        };
-        Value low = arith::ShLIOp::create(b, loc, bits, constant(16));
-        Value high = arith::AndIOp::create(b, loc, bits, constant(0xffff0000u));
-        for (Value half : {low, high})
+        Value bits = loadBits(indices);
+        Value low = arith::ShLIOp::create(b, loc, bits, splatBits(16));
+        for (Value half : {low, highHalf(bits)})
           vectors.push_back(
               vector::BitCastOp::create(b, loc, e.vectorType(lanes), half));
       }
     }
     return vectors;
+  }
+
+  /// Vectors of pairs: columns of one half of two rows' lanes, the first row's
+  /// in the lower one.
+  SmallVector<Value> loadPairs(Value p, Value k, Groups read) {
+    SmallVector<Value> vectors;
+    Value first = e.mul(k, e.index(2)), next = e.add(first, e.index(1));
+    for (int64_t group = read.first; group < read.first + read.count; ++group) {
+      for (Value row : {first, next})
+        prefetch(p, group, row, /*elementBytes=*/2);
+      for (int64_t column = 0; column < panel; column += 2 * lanes) {
+        Value even = loadBits({p, e.index(group), first, e.index(column)});
+        Value odd = loadBits({p, e.index(group), next, e.index(column)});
+        Value lows = arith::OrIOp::create(
+            b, loc, arith::AndIOp::create(b, loc, even, splatBits(0xffff)),
+            arith::ShLIOp::create(b, loc, odd, splatBits(16)));
+        Value highs = arith::OrIOp::create(
+            b, loc, arith::ShRUIOp::create(b, loc, even, splatBits(16)),
+            highHalf(odd));
+        for (Value pairs : {lows, highs})
+          vectors.push_back(vector::BitCastOp::create(
+              b, loc, e.vectorType(2 * lanes, b.getBF16Type()), pairs));
+      }
+    }
+    return vectors;
+  }
+
+  VectorType bitsType() { return e.vectorType(lanes, b.getI32Type()); }
+  Value splatBits(uint32_t bits) {
+    return arith::ConstantOp::create(
+        b, loc,
+        DenseElementsAttr::get(
+            bitsType(), b.getI32IntegerAttr(static_cast<int32_t>(bits))));
+  }
+  Value highHalf(Value bits) {
+    return arith::AndIOp::create(b, loc, bits, splatBits(0xffff0000u));
+  }
+  /// 32-bit lanes of an interleaved panel's row.
+  Value loadBits(ArrayRef<Value> indices) {
+    Value halves = vector::LoadOp::create(
+        b, loc, e.vectorType(2 * lanes, b.getBF16Type()), weights, indices);
+    return vector::BitCastOp::create(b, loc, bitsType(), halves);
   }
 
   /// Prefetches as many lines as row `k` of the panel has, of rows behind it.

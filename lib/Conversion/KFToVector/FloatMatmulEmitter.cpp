@@ -1,4 +1,4 @@
-//===- FloatMatmulEmitter.cpp - Products in f32 ---------------------------===//
+//===- FloatMatmulEmitter.cpp - Products of floats ------------------------===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -9,6 +9,7 @@
 #include "FloatMatmulEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -16,7 +17,7 @@ using namespace mlir;
 using namespace mlir::kf;
 
 LogicalResult FloatMatmulEmitter::computeRows(int64_t most) {
-  x = e.scratch({most, rowStride(16)});
+  x = e.scratch({most, rowStride(16 * depth())}, elementType());
   LogicalResult result = success();
   e.loop(rows, [&](Value row) {
     result = emitRow(row, [&](Value column, unsigned, Value values) {
@@ -28,12 +29,13 @@ LogicalResult FloatMatmulEmitter::computeRows(int64_t most) {
 
 void FloatMatmulEmitter::unpackPanel(Value p) {
   beginUnpacking();
-  e.loop(e.index(extent),
+  e.loop(e.index(extent / depth()),
          [&](Value k) { storeUnpacked(k, loadPanelRow(p, k, {0, groups})); });
 }
 
 void FloatMatmulEmitter::beginUnpacking() {
-  unpacked = e.scratch({extent, vectorsPerRow(), lanes});
+  unpacked = e.scratch({extent / depth(), vectorsPerRow(), lanes * depth()},
+                       elementType());
 }
 
 void FloatMatmulEmitter::storeUnpacked(Value k, ArrayRef<Value> values) {
@@ -44,20 +46,45 @@ void FloatMatmulEmitter::storeUnpacked(Value k, ArrayRef<Value> values) {
 SmallVector<Value> FloatMatmulEmitter::loadUnpacked(Value k) {
   SmallVector<Value> vectors;
   for (int64_t v = 0; v < vectorsPerRow(); ++v)
-    vectors.push_back(
-        e.loadMemref(unpacked, {k, e.index(v), e.index(0)}, lanes));
+    vectors.push_back(vector::LoadOp::create(
+        b, loc, e.vectorType(lanes * depth(), elementType()), unpacked,
+        ValueRange{k, e.index(v), e.index(0)}));
   return vectors;
+}
+
+Value FloatMatmulEmitter::broadcast(Value row, Value k) {
+  if (depth() == 1)
+    return e.splat(
+        memref::LoadOp::create(b, loc, x, ValueRange{row, k}).getResult(),
+        lanes);
+  Value pair = vector::LoadOp::create(b, loc, e.vectorType(2, elementType()), x,
+                                      ValueRange{row, e.mul(k, e.index(2))});
+  pair =
+      vector::BitCastOp::create(b, loc, e.vectorType(1, b.getI32Type()), pair);
+  Value pairs =
+      vector::BroadcastOp::create(b, loc, e.vectorType(lanes, b.getI32Type()),
+                                  vector::ExtractOp::create(b, loc, pair, 0));
+  return vector::BitCastOp::create(
+      b, loc, e.vectorType(2 * lanes, elementType()), pairs);
+}
+
+Value FloatMatmulEmitter::multiplyAdd(Value x, Value w, Value sum) {
+  if (depth() == 1)
+    return vector::FMAOp::create(b, loc, x, w, sum);
+  return LLVM::CallIntrinsicOp::create(
+             b, loc, sum.getType(),
+             b.getStringAttr("llvm.x86.avx512bf16.dpbf16ps.512"),
+             ValueRange{sum, x, w})
+      .getResult(0);
 }
 
 void FloatMatmulEmitter::step(Value firstRow, Value k, ArrayRef<Value> w,
                               MutableArrayRef<Value> into) {
   size_t next = 0;
   for (int64_t row = 0; row < tileRows; ++row) {
-    Value scalar = memref::LoadOp::create(
-        b, loc, x, ValueRange{e.add(firstRow, e.index(row)), k});
-    Value broadcast = e.splat(scalar, lanes);
+    Value ofRow = broadcast(e.add(firstRow, e.index(row)), k);
     for (Value column : w) {
-      into[next] = vector::FMAOp::create(b, loc, broadcast, column, into[next]);
+      into[next] = multiplyAdd(ofRow, column, into[next]);
       ++next;
     }
   }
@@ -74,7 +101,8 @@ SmallVector<Value> FloatMatmulEmitter::sumTile(Value p, Value firstRow) {
 
 SmallVector<Value> FloatMatmulEmitter::sumGroups(Value p, Value firstRow,
                                                  Groups read) {
-  int64_t unroll = std::min<int64_t>(e.schedule.getUnroll(), extent);
+  int64_t count = extent / depth();
+  int64_t unroll = std::min<int64_t>(e.schedule.getUnroll(), count);
   int64_t sums = std::min<int64_t>(e.schedule.getAccumulators(), unroll);
   int64_t perSum = tileRows * vectorsPerRow() / groups * read.count;
   SmallVector<Value> acc(perSum * sums, e.splat(e.f32(0.0), lanes));
@@ -88,7 +116,7 @@ SmallVector<Value> FloatMatmulEmitter::sumGroups(Value p, Value firstRow,
           if (prefetchesMeanwhile())
             prefetchMeanwhile(
                 p, firstRow, arith::DivUIOp::create(b, loc, k, e.index(unroll)),
-                llvm::divideCeil(extent, unroll));
+                llvm::divideCeil(count, unroll));
           for (int64_t u = 0; u < steps; ++u) {
             Value at = e.add(k, e.index(u));
             step(firstRow, at,
@@ -99,9 +127,9 @@ SmallVector<Value> FloatMatmulEmitter::sumGroups(Value p, Value firstRow,
         });
     acc.assign(reduction.result_begin(), reduction.result_end());
   };
-  int64_t whole = extent / unroll * unroll;
+  int64_t whole = count / unroll * unroll;
   sumFrom(0, whole, unroll);
-  sumFrom(whole, extent, 1);
+  sumFrom(whole, count, 1);
   for (int64_t sum = 1; sum < sums; ++sum)
     for (int64_t i = 0; i < perSum; ++i)
       acc[i] = e.add(acc[i], acc[sum * perSum + i]);

@@ -1,4 +1,4 @@
-//===- FloatMatmulEmitter.h - Products in f32 -------------------*- C++ -*-===//
+//===- FloatMatmulEmitter.h - Products of floats ----------------*- C++ -*-===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,8 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What matmuls with dot = f32 share. For each k: one load of each vector of the
-// panel's row, one broadcast and one fused multiply-add a row and vector.
+// What matmuls with dot = f32 and bf16_pairs share. For each step of K: one
+// load of each vector of the panel's row, one broadcast and one fused
+// multiply-add a row and vector. A step is an element; of pairs, two
+// neighbouring ones, which a lane holds in bf16, and adds the products of.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,31 +30,43 @@ protected:
   struct Groups {
     int64_t first, count;
   };
-  /// Vectors of row `k` of the packed panel, one a group and `lanes` columns,
-  /// as floats.
+  /// Vectors of step `k` of the packed panel, one a group and `lanes` columns:
+  /// floats, or pairs.
   virtual SmallVector<Value> loadPanelRow(Value p, Value k, Groups read) = 0;
   /// Whether panels lie in memory as floats.
   virtual bool isFloats() const = 0;
   /// Makes room for what storeUnpacked() stores.
   void beginUnpacking();
-  /// Stores `values`, vectors of row `k` of the panel, to what is unpacked.
+  /// Stores `values`, vectors of step `k` of the panel, to what is unpacked.
   void storeUnpacked(Value k, ArrayRef<Value> values);
 
   bool canUnpack() const override { return !isFloats(); }
   void unpackPanel(Value p) override;
   SmallVector<Value> sumTile(Value p, Value firstRow) override;
 
-  /// Adds x[rows, k] * w to the partial sums `into`.
+  /// Adds x[rows, step `k`] * w to the partial sums `into`.
   void step(Value firstRow, Value k, ArrayRef<Value> w,
             MutableArrayRef<Value> into);
+
+  /// Elements of K of a step.
+  int64_t depth() const {
+    return e.schedule.getDot() == DotKind::BF16Pairs ? 2 : 1;
+  }
 
   Value x; // scratch [rows of the workgroup tile, K + padding]
 
 private:
   SmallVector<Value> sumGroups(Value p, Value firstRow, Groups read);
+  /// Of x and of the panel, as they are multiplied.
+  Type elementType() {
+    return depth() == 2 ? Type(b.getBF16Type()) : b.getF32Type();
+  }
   SmallVector<Value> loadUnpacked(Value k);
+  /// What row `row` of x has for step `k`, in all lanes.
+  Value broadcast(Value row, Value k);
+  Value multiplyAdd(Value x, Value w, Value sum);
 
-  Value unpacked; // scratch [K, vectors, lanes]
+  Value unpacked; // scratch [steps, vectors, lanes * depth]
 };
 
 } // namespace mlir::kf

@@ -15,6 +15,9 @@ using namespace mlir::kf;
 
 namespace {
 
+/// Lanes of a vector of pairs of bf16.
+constexpr int64_t pairLanes = 16;
+
 class Verifier {
 public:
   Verifier(KernelOp kernel, ScheduleAttrInterface schedule,
@@ -92,7 +95,16 @@ private:
     int64_t lanes = schedule.getLanes();
     if (schedule.getDot() == DotKind::BF16)
       return verifyTiles(op, weight);
-    if (schedule.getDot() != DotKind::F32) {
+    if (schedule.getDot() == DotKind::BF16Pairs) {
+      if (lanes != pairLanes)
+        return fail(dot() + " needs lanes = " + Twine(pairLanes));
+      if (!fitsPairs(weight))
+        return fail(dot() +
+                    " is for weights of bf16 with an even K, whose "
+                    "layout interleaves " +
+                    Twine(pairLanes));
+    }
+    if (multipliesBytes(schedule.getDot())) {
       if (lanes < 4 || lanes > 16)
         return fail(dot() + " needs lanes = 4, 8 or 16");
       if (!quantized)
@@ -269,6 +281,13 @@ bool mlir::kf::fitsTiles(RankedTensorType weight) {
     return true;
   return weight.getElementType().isBF16() &&
          (!layout || layout.getInterleave() == amxTile);
+}
+
+bool mlir::kf::fitsPairs(RankedTensorType weight) {
+  LayoutAttr layout = getLayout(weight);
+  return weight.getElementType().isBF16() &&
+         weight.getShape().back() % 2 == 0 &&
+         (!layout || layout.getInterleave() == pairLanes);
 }
 
 bool mlir::kf::hasCodesOf8Bits(RankedTensorType weight) {

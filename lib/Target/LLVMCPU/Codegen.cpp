@@ -173,6 +173,14 @@ bool mlir::kf::hasTiles(const llvm::TargetMachine &machine) {
          machine.getMCSubtargetInfo()->checkFeatures("+amx-tile,+amx-bf16");
 }
 
+bool mlir::kf::hasBF16Dot(const llvm::TargetMachine &machine) {
+  // AMD's do as many vdpbf16ps as multiply-adds of f32, Intel's a quarter of
+  // them (docs/decisions/bf16-pairs.md).
+  return vectorLanes(machine) == 16 &&
+         machine.getTargetCPU().starts_with("znver") &&
+         machine.getMCSubtargetInfo()->checkFeatures("+avx512bf16");
+}
+
 /// Measured on these alone (docs/decisions/weight-prefetch.md).
 PrefetchKind mlir::kf::prefetchOf(const llvm::TargetMachine &machine) {
   return machine.getTargetCPU() == "znver5" ? PrefetchKind::Once

@@ -62,9 +62,11 @@ struct Core {
     if (rates.i8OpsPerSecond > 0)
       dotSlots =
           slotsPerSecond / (rates.i8OpsPerSecond / threads / (8.0 * lanes));
-    if (rates.bf16FlopsPerSecond > 0)
-      tileSlots =
-          slotsPerSecond / (rates.bf16FlopsPerSecond / threads / kTileFlops);
+    if (rates.bf16FlopsPerSecond > 0) {
+      double flops = rates.bf16FlopsPerSecond / threads;
+      tileSlots = slotsPerSecond / (flops / kTileFlops);
+      pairSlots = slotsPerSecond / (flops / (4.0 * lanes));
+    }
     double read = rates.readBytesPerSecond > 0 ? rates.readBytesPerSecond
                                                : kUsualReadOfThread * threads;
     memoryRate = read / threads / slotsPerSecond;
@@ -76,6 +78,7 @@ struct Core {
   double slotsPerSecond;
   double dotSlots = 1; // of a vector of 4-byte products
   double tileSlots = kTileProduct;
+  double pairSlots = 1;  // of a vector of products of pairs
   double memoryRate = 1; // bytes a slot, while all threads read
 
   /// Slots to bring `bytes` to the first-level cache from the cache where a
@@ -145,6 +148,7 @@ public:
     vectors = (op.getGlu() ? 2 : 1) * panel / schedule.getLanes();
     int8 = multipliesBytes(schedule.getDot());
     inTiles = schedule.getDot() == DotKind::BF16;
+    inPairs = schedule.getDot() == DotKind::BF16Pairs;
     parts = tilePartsOfX(weight);
   }
 
@@ -181,14 +185,14 @@ private:
     double tiles = llvm::divideCeil(groupRows, tileRows);
     double elements = vectors * schedule.getLanes() * extent;
     double panelBytes = elements * weightBytes();
-    double rowBytes = extent * (int8 ? 1.25 : 4.0);
+    double rowBytes = extent * (int8 ? 1.25 : inPairs ? 2.0 : 4.0);
     double compute = sums() + tileRows * vectors * 4 + kLatency * 4;
     // Each panel comes from afar for the first tile, or to be unpacked, and
     // stays in a cache beside the rows of the next; all rows come by once a
     // panel.
     double fetch = panelBytes / freshRate, first = 0;
     if (unpacks) {
-      panelBytes = elements * (int8 ? 1.3 : 4.0);
+      panelBytes = elements * (int8 ? 1.3 : inPairs ? 2.0 : 4.0);
       first = overlap(unpackSlots(), fetch);
     }
     double tileBytes = tileRows * rowBytes;
@@ -235,7 +239,7 @@ private:
   /// Slots to write bytes or floats for a panel's elements.
   double unpackSlots() const {
     if (!quant)
-      return extent * vectors * (inTiles ? 2 : conversion() + 1.5);
+      return extent * vectors * (inTiles || inPairs ? 2 : conversion() + 1.5);
     const ::kf::BlockFormat &format = getStorage(quant.getFormat());
     double unit = ::kf::PackedBlock::unit;
     double ofVector = unit / 4 *
@@ -273,13 +277,15 @@ private:
       ofVector = op.getScales() ? 0.5 : ofVector + 9;
     if (inTiles)
       ofVector += 3 * parts - 1;
+    if (inPairs)
+      ofVector += 1;
     return extent / core.lanes * ofVector;
   }
 
   /// Slots to sum up a register tile over all of K.
   double sums() {
     if (!quant)
-      return extent * denseStep();
+      return inPairs ? extent / 2.0 * pairStep() : extent * denseStep();
     return extent / ::kf::PackedBlock::unit * (int8 ? int8Unit() : floatUnit());
   }
 
@@ -296,6 +302,17 @@ private:
     double loads = vectors * std::max(bits / 32.0, 0.5) + tileRows;
     return core.step(sums + conversions + kSpill * over, loads,
                      kLatency / schedule.getAccumulators(),
+                     2.0 / schedule.getUnroll());
+  }
+
+  /// Two k of a dense product of pairs, whose lanes are put together from
+  /// halves of two rows.
+  double pairStep() const {
+    double sums = tileRows * vectors;
+    double conversions = unpacks ? 0 : vectors * 2;
+    double over = spilled(sums * schedule.getAccumulators() + vectors + 1);
+    return core.step(sums * core.pairSlots + conversions + kSpill * over,
+                     vectors + tileRows, kLatency / schedule.getAccumulators(),
                      2.0 / schedule.getUnroll());
   }
 
@@ -366,7 +383,7 @@ private:
   int64_t rows, extent, columns;
   double tileRows, panel, vectors; // of a row of the tile
   double freshRate = 1; // bytes a slot, of panels that come from afar
-  bool int8, inTiles, unpacks = false;
+  bool int8, inTiles, inPairs, unpacks = false;
   double parts; // of x in tiles
 };
 

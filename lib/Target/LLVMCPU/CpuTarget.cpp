@@ -143,8 +143,8 @@ llvm::Expected<Attribute> createCpuTarget(MLIRContext *context, StringRef chip,
   return CpuTargetAttr::get(context, cpu, triple, lanes,
                             (registers == 32) == (lanes == 16) ? 0 : registers,
                             dot.has_value(), dot.value_or(ByteDot::Vpdpbusd),
-                            hasTiles(**machine), prefetchOf(**machine),
-                            workers);
+                            hasTiles(**machine), hasBF16Dot(**machine),
+                            prefetchOf(**machine), workers);
 }
 
 } // namespace

@@ -149,7 +149,11 @@ private:
                   : manyRegisters           ? 16
                                             : 5;
     }
-    bool int8 = draft.dot != DotKind::F32;
+    // The lanes, and pairs of K, that a person's layout has.
+    bool pairs = draft.lanes == lanes && usesPairs(target, w, rows);
+    if (pairs)
+      draft.dot = DotKind::BF16Pairs;
+    bool int8 = multipliesBytes(draft.dot);
     // Of 8-bit products and of one row, a group after the other is summed up.
     if (int8 || rows == 1)
       perRow = std::max<int64_t>(panel / draft.lanes, 1);
@@ -159,15 +163,16 @@ private:
     // Even tiles rather than a last one that is mostly padding.
     tileRows = llvm::divideCeil(rows, llvm::divideCeil(rows, tileRows));
     if (!isQuantized(op))
-      draft.unroll = unrollOf(extent, rows > tileRows);
+      draft.unroll = unrollOf(pairs ? extent / 2 : extent, rows > tileRows);
     draft.accumulators =
         std::clamp<int64_t>(8 / (tileRows * perRow), 1, draft.unroll);
     while (draft.unroll % draft.accumulators != 0)
       --draft.accumulators;
 
     int64_t rowTiles = llvm::divideCeil(rows, tileRows);
+    int64_t elementBytes = int8 ? 1 : pairs ? 2 : 4;
     int64_t mostTiles = llvm::divideCeil(
-        (int8 ? int8RowBytes : rowBytes) / (extent * (int8 ? 1 : 4)), tileRows);
+        (int8 ? int8RowBytes : rowBytes) / (extent * elementBytes), tileRows);
     int64_t wantedRows = rowsOfGroup(rows, columns * groups, tileRows);
     int64_t groupTiles = std::clamp<int64_t>(
         mostTiles, 1,

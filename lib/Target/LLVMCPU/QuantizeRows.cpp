@@ -42,10 +42,12 @@ struct QuantizeCpuRowsPass
       if (op.getScales() || !op.isOfMatrices() ||
           !op.getX().getType().getElementType().isF32())
         return;
-      if (usesTiles(
-              target, op.getW().getType(),
-              getMostRows(getOperation(), op.getX().getType(), maxTokens)))
+      int64_t rows =
+          getMostRows(getOperation(), op.getX().getType(), maxTokens);
+      if (usesTiles(target, op.getW().getType(), rows))
         prepareForTiles(op);
+      else if (usesPairs(target, op.getW().getType(), rows))
+        prepareForPairs(op);
       else if (target.getInt8Dot() && isQuantized(op) && pays(op))
         quantize(op);
     });
@@ -60,20 +62,32 @@ private:
   /// they are normalized, and rounded where a tile holds all of a row's
   /// element: both once.
   void prepareForTiles(MatmulOp op) {
-    RankedTensorType x = op.getX().getType(), w = op.getW().getType();
+    RankedTensorType w = op.getW().getType();
     int64_t columns = w.getShape().end()[-2] * (op.getGlu() ? 2 : 1);
     if (threadsOf(target) == 1 && columns <= tileColumns)
       return;
     OpBuilder b(op);
     if (isQuantized(op)) {
-      op.getXMutable().assign(arith::TruncFOp::create(
-          b, op.getLoc(), x.clone(b.getBF16Type()), op.getX()));
-      op.setWide(true);
+      round(op);
     } else if (op.getX().getDefiningOp<RmsNormOp>() ||
                op.getX().getDefiningOp<LayerNormOp>()) {
       // A product computes the norm of its rows, but no copy of it.
       op.getXMutable().assign(CopyOp::create(b, op.getLoc(), op.getX()));
     }
+  }
+
+  /// Every group of columns rounds its rows where nobody did before; of one
+  /// worker there is one.
+  void prepareForPairs(MatmulOp op) {
+    if (threadsOf(target) > 1)
+      round(op);
+  }
+
+  static void round(MatmulOp op) {
+    OpBuilder b(op);
+    op.getXMutable().assign(arith::TruncFOp::create(
+        b, op.getLoc(), op.getX().getType().clone(b.getBF16Type()), op.getX()));
+    op.setWide(true);
   }
 
   /// Whether rounding in every group of columns takes longer than rounding

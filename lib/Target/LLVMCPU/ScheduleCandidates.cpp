@@ -97,7 +97,9 @@ private:
     int64_t panels = llvm::divideCeil(w.getShape().end()[-2], first.tile[1]);
     if (first.dot == DotKind::BF16)
       return addTiles(rows, extent, panels);
-    int64_t rowBytes = extent * (first.dot == DotKind::F32 ? 4 : 1);
+    int64_t rowBytes = extent * (multipliesBytes(first.dot)        ? 1
+                                 : first.dot == DotKind::BF16Pairs ? 2
+                                                                   : 4);
     for (int64_t tileRows : tileHeights(rows, vectors)) {
       VectorDraft draft = first;
       draft.tile[0] = tileRows;
@@ -114,7 +116,9 @@ private:
         }
       }
       if (!quantized)
-        addUnrolled(draft, rows, extent, vectors);
+        addUnrolled(draft, rows,
+                    first.dot == DotKind::BF16Pairs ? extent / 2 : extent,
+                    vectors);
     }
   }
 
@@ -143,7 +147,7 @@ private:
     int64_t registers = manyRegisters ? 30 : 14;
     // Sums of 8-bit products have others of their sub-block beside them, of one
     // group at a time.
-    if (first.dot != DotKind::F32) {
+    if (multipliesBytes(first.dot)) {
       registers = manyRegisters ? 16 : 8;
       vectors = first.tile[1] / first.lanes;
     }

@@ -42,6 +42,8 @@ mlir::kf::verifyCpuSchedule(KernelOp kernel, ScheduleAttrInterface schedule,
     StringRef dot = stringifyDotKind(vector.getDot());
     if (vector.getDot() == DotKind::BF16 && !target.getAmx())
       return fail("dot = bf16 needs amx of the target");
+    if (vector.getDot() == DotKind::BF16Pairs && !target.getBf16Dot())
+      return fail("dot = " + dot + " needs bf16_dot of the target");
     if (multipliesBytes(vector.getDot()) && !target.getInt8Dot())
       return fail("dot = " + dot + " needs int8_dot of the target");
     if (vector.getDot() == DotKind::S8 && target.takesUnsignedBytes())

@@ -22,6 +22,12 @@ bool mlir::kf::usesTiles(CpuTargetAttr target, RankedTensorType weight,
                       : fewestTileRows);
 }
 
+bool mlir::kf::usesPairs(CpuTargetAttr target, RankedTensorType weight,
+                         int64_t rows) {
+  return target.getBf16Dot() && fitsPairs(weight) && rows >= fewestPairRows &&
+         !usesTiles(target, weight, rows);
+}
+
 CpuTargetAttr mlir::kf::getCpuTarget(func::FuncOp function) {
   TargetAttrInterface target = getTarget(function);
   auto cpu = dyn_cast_if_present<CpuTargetAttr>(target);

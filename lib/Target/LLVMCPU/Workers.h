@@ -50,6 +50,9 @@ inline int64_t int8ColumnGroups(int64_t rows, int64_t columns,
 /// Whether a product of so many rows with `weight` is one of tiles.
 bool usesTiles(CpuTargetAttr target, RankedTensorType weight, int64_t rows);
 
+/// Whether it is one of pairs of bf16.
+bool usesPairs(CpuTargetAttr target, RankedTensorType weight, int64_t rows);
+
 /// The CPU that the module around `function` is for; null, with a diagnostic,
 /// where it is for none.
 CpuTargetAttr getCpuTarget(func::FuncOp function);

@@ -503,6 +503,33 @@ kf.kernel @tiles_of_part_of_a_block(%x: tensor<?x512xf32>, %w: tensor<96x512x!kf
 
 // -----
 
+// expected-error @+1 {{convert-kf-to-vector: dot = bf16_pairs is for weights of bf16 with an even K, whose layout interleaves 16}}
+kf.kernel @pairs_of_f16(%x: tensor<4x64xf32>, %w: tensor<32x64xf16, #kf.layout<panel = 32>>) -> tensor<4x32xf32>
+    attributes {schedule = #kf.vector<workgroup = [4, 32], tile = [4, 32], lanes = 16, dot = bf16_pairs>} {
+  %0 = kf.matmul %x, %w : tensor<4x64xf32>, tensor<32x64xf16, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<4x32xf32>
+}
+
+// -----
+
+// expected-error @+1 {{convert-kf-to-vector: dot = bf16_pairs is for weights of bf16 with an even K}}
+kf.kernel @odd_pairs(%x: tensor<4x63xf32>, %w: tensor<32x63xbf16, #kf.layout<panel = 32, interleave = 16>>) -> tensor<4x32xf32>
+    attributes {schedule = #kf.vector<workgroup = [4, 32], tile = [4, 32], lanes = 16, dot = bf16_pairs>} {
+  %0 = kf.matmul %x, %w : tensor<4x63xf32>, tensor<32x63xbf16, #kf.layout<panel = 32, interleave = 16>>
+  kf.yield %0 : tensor<4x32xf32>
+}
+
+// -----
+
+// expected-error @+1 {{convert-kf-to-vector: dot = bf16_pairs needs lanes = 16}}
+kf.kernel @short_pairs(%x: tensor<4x64xf32>, %w: tensor<32x64xbf16, #kf.layout<panel = 16, interleave = 8>>) -> tensor<4x32xf32>
+    attributes {schedule = #kf.vector<workgroup = [4, 32], tile = [4, 16], lanes = 8, dot = bf16_pairs>} {
+  %0 = kf.matmul %x, %w : tensor<4x64xf32>, tensor<32x64xbf16, #kf.layout<panel = 16, interleave = 8>>
+  kf.yield %0 : tensor<4x32xf32>
+}
+
+// -----
+
 // expected-error @+1 {{convert-kf-to-vector: dot = bf16 is for matmuls}}
 kf.kernel @tiles_of_rows(%x: tensor<?x64xf32>) -> tensor<?x64xf32>
     attributes {schedule = #kf.vector<workgroup = [4], lanes = 16, dot = bf16>} {

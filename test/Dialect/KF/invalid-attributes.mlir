@@ -90,7 +90,7 @@ func.func private @f(tensor<8x32x!kf.quant<q8_0>, #kf.layout<panel = 4, interlea
 
 // -----
 
-// expected-error @+2 {{expected one of [f32, i8, s8, bf16] for what a matmul multiplies in, got: i4}}
+// expected-error @+2 {{expected one of [f32, i8, s8, bf16, bf16_pairs] for what a matmul multiplies in, got: i4}}
 // expected-error @+1 {{failed to parse KF_VectorScheduleAttr parameter 'dot'}}
 "test.op"() {a = #kf.vector<dot = i4>} : () -> ()
 

@@ -3,6 +3,7 @@
 
 // RUN: not kf-opt %s --kf-set-target="target=#kf.cpu_target<cpu=\"native\",workers=-1>" 2>&1 | FileCheck %s --check-prefix=WORKERS
 // RUN: not kf-opt %s --kf-set-target="target=#kf.cpu_target<cpu=\"native\",lanes=8,amx=true>" 2>&1 | FileCheck %s --check-prefix=AMX
+// RUN: not kf-opt %s --kf-set-target="target=#kf.cpu_target<cpu=\"native\",lanes=8,bf16_dot=true>" 2>&1 | FileCheck %s --check-prefix=PAIRS
 
 // RUN: not kf-opt %S/Inputs/signed-bytes.mlir --kf-set-target=target=cpu:icelake-server --kf-select-schedules 2>&1 | FileCheck %s --check-prefix=SIGNED
 // RUN: not kf-opt %S/Inputs/signed-bytes.mlir --kf-set-target=target=cpu:knl --kf-select-schedules 2>&1 | FileCheck %s --check-prefix=NO-BYTES
@@ -10,6 +11,7 @@
 // SIGNED: error: schedule cannot run on this CPU: dot = s8 is for CPUs that want a sign on codes of 8 bits; dot = i8 is this one's
 // NO-BYTES: error: schedule cannot run on this CPU: dot = s8 needs int8_dot of the target
 // AMX: cpu_target: amx needs lanes = 16, found 8
+// PAIRS: cpu_target: bf16_dot needs lanes = 16, found 8
 // CHECK: cpu_target: lanes must be 4, 8 or 16, found 12
 // WORKERS: cpu_target: workers must be in [0, 65536], found -1
 
@@ -257,6 +259,15 @@ kf.kernel @signed_nibbles(%x: tensor<4x64xf32>, %w: tensor<32x64x!kf.quant<q4_0>
 // expected-error @+1 {{schedule cannot run on this CPU: dot = bf16 needs amx of the target}}
 kf.kernel @tiles(%x: tensor<64x64xf32>, %w: tensor<32x64xbf16>) -> tensor<64x32xf32>
     attributes {schedule = #kf.vector<workgroup = [64, 32], tile = [32, 32], lanes = 8, dot = bf16>} {
+  %0 = kf.matmul %x, %w : tensor<64x64xf32>, tensor<32x64xbf16>
+  kf.yield %0 : tensor<64x32xf32>
+}
+
+// -----
+
+// expected-error @+1 {{schedule cannot run on this CPU: dot = bf16_pairs needs bf16_dot of the target}}
+kf.kernel @pairs(%x: tensor<64x64xf32>, %w: tensor<32x64xbf16>) -> tensor<64x32xf32>
+    attributes {schedule = #kf.vector<workgroup = [64, 32], tile = [4, 32], lanes = 8, dot = bf16_pairs>} {
   %0 = kf.matmul %x, %w : tensor<64x64xf32>, tensor<32x64xbf16>
   kf.yield %0 : tensor<64x32xf32>
 }

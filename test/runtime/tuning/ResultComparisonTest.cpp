@@ -73,6 +73,9 @@ TEST(ResultComparisonTest, Tolerances) {
   const ResultTolerance rows = {.roundsRows = true};
   EXPECT_TRUE(compare(floats({100, 1}), floats({100, 2}), rows).agrees);
   EXPECT_FALSE(compare(floats({100, -2}), floats({100, 2}), rows).agrees);
+  const ResultTolerance pairs = {.roundsPairs = true};
+  EXPECT_TRUE(compare(floats({100, 1.1f}), floats({100, 2}), pairs).agrees);
+  EXPECT_FALSE(compare(floats({100, 0.9f}), floats({100, 2}), pairs).agrees);
   const ResultTolerance blocks = {.roundsBlocks = true};
   EXPECT_TRUE(compare(floats({100, 1.9f}), floats({100, 2}), blocks).agrees);
   EXPECT_FALSE(compare(floats({100, 1.8f}), floats({100, 2}), blocks).agrees);

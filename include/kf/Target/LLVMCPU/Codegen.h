@@ -48,6 +48,9 @@ int64_t vectorRegisters(const llvm::TargetMachine &machine);
 std::optional<ByteDot> byteDotOf(const llvm::TargetMachine &machine);
 /// Whether it multiplies tiles of bf16 (AMX), beside vectors of 16 lanes.
 bool hasTiles(const llvm::TargetMachine &machine);
+/// Whether it multiplies pairs of bf16 in such vectors (AVX512-BF16), and more
+/// elements at a time than of f32.
+bool hasBF16Dot(const llvm::TargetMachine &machine);
 /// How lines of weights come from memory fastest.
 PrefetchKind prefetchOf(const llvm::TargetMachine &machine);
 

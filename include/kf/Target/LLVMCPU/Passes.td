@@ -37,6 +37,8 @@ def QuantizeCpuRows : Pass<"kf-cpu-quantize-rows", "::mlir::func::FuncOp"> {
     %2 = kf.matmul %1, %w wide : tensor<?x2048xbf16>, tensor<2560x2048x!kf.quant<q4_0>>
     ```
     and with weights of bf16 it gives a norm a `kf.copy`, and thereby a kernel.
+    Products of pairs of bf16 (`bf16_dot`) round rows: several workers have them
+    rounded before, in the same way.
   }];
   let options = [
     Option<"maxTokens", "max-tokens", "int64_t", "512",

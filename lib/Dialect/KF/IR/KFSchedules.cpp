@@ -160,7 +160,8 @@ TargetAttrInterface mlir::kf::getTarget(Operation *op) {
 LogicalResult
 CpuTargetAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef,
                       StringRef, int64_t lanes, int64_t registers, bool,
-                      ByteDot, bool amx, PrefetchKind, int64_t workers) {
+                      ByteDot, bool amx, bool bf16Dot, PrefetchKind,
+                      int64_t workers) {
   if (!llvm::isPowerOf2_64(lanes) || lanes < 4 || lanes > 16)
     return emitError() << "cpu_target: lanes must be 4, 8 or 16, found "
                        << lanes;
@@ -170,6 +171,9 @@ CpuTargetAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef,
                        << registers;
   if (amx && lanes != 16)
     return emitError() << "cpu_target: amx needs lanes = 16, found " << lanes;
+  if (bf16Dot && lanes != 16)
+    return emitError() << "cpu_target: bf16_dot needs lanes = 16, found "
+                       << lanes;
   if (workers < 0 || workers > maxTile)
     return emitError() << "cpu_target: workers must be in [0, " << maxTile
                        << "], found " << workers;

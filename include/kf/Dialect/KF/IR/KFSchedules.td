@@ -19,7 +19,7 @@ include "kf/Dialect/KF/IR/KFAttributes.td"
 include "kf/Dialect/KF/IR/KFScheduleInterface.td"
 
 class KF_ScheduleAttr<string name, string attrMnemonic>
-    : KF_Attr<name # "Schedule", attrMnemonic, [KF_ScheduleAttrInterface]> {
+    : KF_Attr<name#"Schedule", attrMnemonic, [KF_ScheduleAttrInterface]> {
   let genVerifyDecl = 1;
 }
 
@@ -38,15 +38,16 @@ def KF_Sizes : OptionalArrayRefParameter<"int64_t"> {
   let printer = "::mlir::kf::printSizes($_printer, $_self)";
 }
 
-def KF_DotKind : KF_I32Enum<"DotKind", "what a matmul multiplies in", [
-  I32EnumAttrCase<"F32", 0, "f32">,
-  I32EnumAttrCase<"I8", 1, "i8">,
-  I32EnumAttrCase<"S8", 2, "s8">,
-  I32EnumAttrCase<"BF16", 3, "bf16">]>;
+def KF_DotKind
+    : KF_I32Enum<
+          "DotKind", "what a matmul multiplies in",
+          [I32EnumAttrCase<"F32", 0, "f32">, I32EnumAttrCase<"I8", 1, "i8">,
+           I32EnumAttrCase<"S8", 2, "s8">, I32EnumAttrCase<"BF16", 3, "bf16">,
+           I32EnumAttrCase<"BF16Pairs", 4, "bf16_pairs">]>;
 
-def KF_PrefetchKind : KF_I32Enum<"PrefetchKind", "how lines are prefetched", [
-  I32EnumAttrCase<"Twice", 0, "twice">,
-  I32EnumAttrCase<"Once", 1, "once">]>;
+def KF_PrefetchKind : KF_I32Enum<"PrefetchKind", "how lines are prefetched",
+                                 [I32EnumAttrCase<"Twice", 0, "twice">,
+                                  I32EnumAttrCase<"Once", 1, "once">]>;
 
 def KF_VectorScheduleAttr : KF_ScheduleAttr<"Vector", "vector"> {
   let summary = "vector code for one thread a workgroup (CPUs)";
@@ -59,7 +60,8 @@ def KF_VectorScheduleAttr : KF_ScheduleAttr<"Vector", "vector"> {
     - `reduction`: attention's keys of one softmax block; with `dot = bf16`, how
       far a matmul sums up before it goes on to other columns (0: whole).
     - `lanes`: lanes of a vector register, in f32 elements.
-    - `unroll`: unrolling of a matmul's reduction loop.
+    - `unroll`: unrolling of a matmul's reduction loop, whose steps are
+      elements, or pairs with `dot = bf16_pairs`.
     - `accumulators`: independent partial sums per output of a matmul.
     - `dot`: what a matmul multiplies in. `f32` widens both operands in
       registers; `i8`, for block-quantized weights on CPUs with `int8_dot`,
@@ -68,7 +70,8 @@ def KF_VectorScheduleAttr : KF_ScheduleAttr<"Vector", "vector"> {
       CPUs whose `byte_dot` wants a sign on them. `bf16`, on CPUs with `amx`,
       takes weights of bf16 and blocks, whose elements it rounds; x is rounded
       for the latter, and the sum of two bf16 for the former, where an infinity
-      among the weights becomes a NaN.
+      among the weights becomes a NaN. `bf16_pairs`, on CPUs with `bf16_dot`,
+      takes weights of bf16 with an even K, and rounds x to bf16.
     - `prefetch`: how lines of a weight that a matmul reads once are asked for:
       `twice`, early into the second-level cache and later into the nearest, or
       `once`, into the nearest.
@@ -79,17 +82,15 @@ def KF_VectorScheduleAttr : KF_ScheduleAttr<"Vector", "vector"> {
     #kf.vector<workgroup = [56, 128], tile = [14, 32], lanes = 16, unroll = 4>
     ```
   }];
-  let parameters = (ins
-    KF_Sizes:$workgroup,
-    KF_Sizes:$tile,
-    DefaultValuedParameter<"int64_t", "0">:$reduction,
-    DefaultValuedParameter<"int64_t", "1">:$lanes,
-    DefaultValuedParameter<"int64_t", "1">:$unroll,
-    DefaultValuedParameter<"int64_t", "1">:$accumulators,
-    DefaultValuedParameter<"::mlir::kf::DotKind", "::mlir::kf::DotKind::F32">:$dot,
-    DefaultValuedParameter<"::mlir::kf::PrefetchKind",
-                           "::mlir::kf::PrefetchKind::Twice">:$prefetch
-  );
+  let parameters = (ins KF_Sizes:$workgroup, KF_Sizes:$tile,
+      DefaultValuedParameter<"int64_t", "0">:$reduction,
+      DefaultValuedParameter<"int64_t", "1">:$lanes,
+      DefaultValuedParameter<"int64_t", "1">:$unroll,
+      DefaultValuedParameter<"int64_t", "1">:$accumulators,
+      DefaultValuedParameter<"::mlir::kf::DotKind",
+                             "::mlir::kf::DotKind::F32">:$dot,
+      DefaultValuedParameter<"::mlir::kf::PrefetchKind",
+                             "::mlir::kf::PrefetchKind::Twice">:$prefetch);
   let assemblyFormat = "`<` struct(params) `>`";
   let extraClassDeclaration = [{
     ::llvm::ArrayRef<int64_t> getThreads() const { return {}; }
@@ -120,13 +121,9 @@ def KF_SimtScheduleAttr : KF_ScheduleAttr<"Simt", "simt"> {
     #kf.simt<workgroup = [1], threads = [64]>
     ```
   }];
-  let parameters = (ins
-    KF_Sizes:$workgroup,
-    KF_Sizes:$threads,
-    KF_Sizes:$tile,
-    DefaultValuedParameter<"int64_t", "0">:$reduction,
-    DefaultValuedParameter<"int64_t", "1">:$unroll
-  );
+  let parameters = (ins KF_Sizes:$workgroup, KF_Sizes:$threads, KF_Sizes:$tile,
+      DefaultValuedParameter<"int64_t", "0">:$reduction,
+      DefaultValuedParameter<"int64_t", "1">:$unroll);
   let assemblyFormat = "`<` struct(params) `>`";
 }
 
@@ -146,12 +143,8 @@ def KF_MmaScheduleAttr : KF_ScheduleAttr<"Mma", "mma"> {
     #kf.mma<workgroup = [128, 128], warps = [2, 2], reduction = 32, stages = 3>
     ```
   }];
-  let parameters = (ins
-    KF_Sizes:$workgroup,
-    KF_Sizes:$warps,
-    "int64_t":$reduction,
-    "int64_t":$stages
-  );
+  let parameters = (ins KF_Sizes:$workgroup, KF_Sizes:$warps,
+      "int64_t":$reduction, "int64_t":$stages);
   let assemblyFormat = "`<` struct(params) `>`";
   let extraClassDeclaration = [{
     ::llvm::ArrayRef<int64_t> getThreads() const { return {}; }
@@ -192,14 +185,9 @@ def KF_StreamScheduleAttr : KF_ScheduleAttr<"Stream", "stream"> {
     #kf.stream<workgroup = [16, 128], warps = 14, tiles = 1, stages = 4, reduction = 3584, parts = 4>
     ```
   }];
-  let parameters = (ins
-    KF_Sizes:$workgroup,
-    "int64_t":$warps,
-    "int64_t":$tiles,
-    "int64_t":$stages,
-    DefaultValuedParameter<"int64_t", "0">:$reduction,
-    DefaultValuedParameter<"int64_t", "1">:$parts
-  );
+  let parameters = (ins KF_Sizes:$workgroup, "int64_t":$warps, "int64_t":$tiles,
+      "int64_t":$stages, DefaultValuedParameter<"int64_t", "0">:$reduction,
+      DefaultValuedParameter<"int64_t", "1">:$parts);
   let assemblyFormat = "`<` struct(params) `>`";
   let extraClassDeclaration = [{
     ::llvm::ArrayRef<int64_t> getThreads() const { return {}; }
@@ -220,11 +208,8 @@ def KF_FlashScheduleAttr : KF_ScheduleAttr<"Flash", "flash"> {
     #kf.flash<workgroup = [4, 8], keys = 32, threads = [64]>
     ```
   }];
-  let parameters = (ins
-    KF_Sizes:$workgroup,
-    "int64_t":$keys,
-    KF_Sizes:$threads
-  );
+  let parameters = (ins KF_Sizes:$workgroup, "int64_t":$keys,
+      KF_Sizes:$threads);
   let assemblyFormat = "`<` struct(params) `>`";
 }
 
@@ -257,12 +242,8 @@ def KF_FlashMmaScheduleAttr : KF_ScheduleAttr<"FlashMma", "flash_mma"> {
     #kf.flash_mma<workgroup = [32, 4], keys = 64, threads = [32, 8, 1]>
     ```
   }];
-  let parameters = (ins
-    KF_Sizes:$workgroup,
-    "int64_t":$keys,
-    KF_Sizes:$threads,
-    DefaultValuedParameter<"int64_t", "1">:$parts
-  );
+  let parameters = (ins KF_Sizes:$workgroup, "int64_t":$keys, KF_Sizes:$threads,
+      DefaultValuedParameter<"int64_t", "1">:$parts);
   let assemblyFormat = "`<` struct(params) `>`";
 }
 

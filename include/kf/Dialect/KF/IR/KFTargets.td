@@ -23,14 +23,14 @@ def KF_IsTarget : NativeAttrTrait<"IsTarget"> {
 
 /// What a module's `kf.target` may be.
 class KF_TargetAttr<string name, string attrMnemonic>
-    : KF_Attr<name # "Target", attrMnemonic, [KF_IsTarget]>;
+    : KF_Attr<name#"Target", attrMnemonic, [KF_IsTarget]>;
 
-def KF_ByteDot : KF_I32Enum<"ByteDot", "what multiplies bytes", [
-  I32EnumAttrCase<"Vpdpbusd", 0, "vpdpbusd">,
-  I32EnumAttrCase<"Pmaddubsw", 1, "pmaddubsw">,
-  I32EnumAttrCase<"Pmaddwd", 2, "pmaddwd">,
-  I32EnumAttrCase<"Sdot", 3, "sdot">,
-  I32EnumAttrCase<"Usdot", 4, "usdot">]>;
+def KF_ByteDot : KF_I32Enum<"ByteDot", "what multiplies bytes",
+                            [I32EnumAttrCase<"Vpdpbusd", 0, "vpdpbusd">,
+                             I32EnumAttrCase<"Pmaddubsw", 1, "pmaddubsw">,
+                             I32EnumAttrCase<"Pmaddwd", 2, "pmaddwd">,
+                             I32EnumAttrCase<"Sdot", 3, "sdot">,
+                             I32EnumAttrCase<"Usdot", 4, "usdot">]>;
 
 def KF_CpuTargetAttr : KF_TargetAttr<"Cpu", "cpu_target"> {
   let summary = "a CPU that LLVM generates code for";
@@ -43,31 +43,32 @@ def KF_CpuTargetAttr : KF_TargetAttr<"Cpu", "cpu_target"> {
     - `byte_dot`: the instruction that does: `vpdpbusd` (VNNI), `pmaddubsw`
       (AVX2, SSSE3), `pmaddwd` (SSE2), `sdot` or `usdot` (NEON).
     - `amx`: it multiplies tiles of bf16 (AMX-BF16), and has 16 lanes.
+    - `bf16_dot`: it multiplies pairs of bf16 in its vectors (`vdpbf16ps`), and
+      twice as many elements as of f32; it has 16 lanes.
     - `prefetch`: how lines of weights come from memory fastest (`#kf.vector`).
     - `workers`: threads that will share a kernel's workgroups; 0: unknown. Any
       number can.
 
     ```mlir
-    #kf.cpu_target<cpu = "znver4", lanes = 16, int8_dot = true, workers = 2>
-    #kf.cpu_target<cpu = "znver5", int8_dot = true, prefetch = once>
+    #kf.cpu_target<cpu = "znver4", lanes = 16, int8_dot = true, bf16_dot = true, workers = 2>
+    #kf.cpu_target<cpu = "znver5", int8_dot = true, bf16_dot = true, prefetch = once>
     #kf.cpu_target<cpu = "sapphirerapids", int8_dot = true, amx = true>
     #kf.cpu_target<cpu = "cortex-a76", triple = "aarch64-linux-gnu", lanes = 4,
                    registers = 32, int8_dot = true, byte_dot = sdot>
     ```
   }];
-  let parameters = (ins
-    StringRefParameter<"">:$cpu,
-    StringRefParameter<"", "\"\"">:$triple,
-    DefaultValuedParameter<"int64_t", "16">:$lanes,
-    DefaultValuedParameter<"int64_t", "0">:$registers,
-    DefaultValuedParameter<"bool", "false">:$int8_dot,
-    DefaultValuedParameter<"::mlir::kf::ByteDot",
-                           "::mlir::kf::ByteDot::Vpdpbusd">:$byte_dot,
-    DefaultValuedParameter<"bool", "false">:$amx,
-    DefaultValuedParameter<"::mlir::kf::PrefetchKind",
-                           "::mlir::kf::PrefetchKind::Twice">:$prefetch,
-    DefaultValuedParameter<"int64_t", "0">:$workers
-  );
+  let parameters = (ins StringRefParameter<"">:$cpu,
+      StringRefParameter<"", "\"\"">:$triple,
+      DefaultValuedParameter<"int64_t", "16">:$lanes,
+      DefaultValuedParameter<"int64_t", "0">:$registers,
+      DefaultValuedParameter<"bool", "false">:$int8_dot,
+      DefaultValuedParameter<"::mlir::kf::ByteDot",
+                             "::mlir::kf::ByteDot::Vpdpbusd">:$byte_dot,
+      DefaultValuedParameter<"bool", "false">:$amx,
+      DefaultValuedParameter<"bool", "false">:$bf16_dot,
+      DefaultValuedParameter<"::mlir::kf::PrefetchKind",
+                             "::mlir::kf::PrefetchKind::Twice">:$prefetch,
+      DefaultValuedParameter<"int64_t", "0">:$workers);
   let assemblyFormat = "`<` struct(params) `>`";
   let extraClassDeclaration = [{
     /// Vector registers, never 0.
@@ -116,13 +117,9 @@ def KF_VulkanTargetAttr : KF_TargetAttr<"Vulkan", "vulkan_target"> {
     #kf.vulkan_target<threads = 1024, memory = 49152, subgroup = 32, types = [f16, i8, i16], denorm_preserve = true>
     ```
   }];
-  let parameters = (ins
-    "int64_t":$threads,
-    "int64_t":$memory,
-    DefaultValuedParameter<"int64_t", "4">:$subgroup,
-    KF_Types:$types,
-    DefaultValuedParameter<"bool", "false">:$denorm_preserve
-  );
+  let parameters = (ins "int64_t":$threads, "int64_t":$memory,
+      DefaultValuedParameter<"int64_t", "4">:$subgroup, KF_Types:$types,
+      DefaultValuedParameter<"bool", "false">:$denorm_preserve);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }
@@ -139,11 +136,9 @@ def KF_CudaTargetAttr : KF_TargetAttr<"Cuda", "cuda_target"> {
     #kf.cuda_target<chip = "sm_90a", multiprocessors = 132>
     ```
   }];
-  let parameters = (ins
-    StringRefParameter<"">:$chip,
-    DefaultValuedParameter<"int64_t", "0">:$multiprocessors,
-    DefaultValuedParameter<"int64_t", "49152">:$memory
-  );
+  let parameters = (ins StringRefParameter<"">:$chip,
+      DefaultValuedParameter<"int64_t", "0">:$multiprocessors,
+      DefaultValuedParameter<"int64_t", "49152">:$memory);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
