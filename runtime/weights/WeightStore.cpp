@@ -160,9 +160,11 @@ WeightStore::getEach(std::span<const WeightSpec> specs,
     done = all;
     tell();
   }
-  const Stopwatch watch;
-  releasePacked();
-  packSeconds += watch.seconds();
+  if (!packed.empty()) {
+    const Stopwatch watch;
+    releasePacked();
+    packSeconds += watch.seconds();
+  }
   const Status uploaded = finishUploads(made);
   KF_RETURN_IF_ERROR(status);
   KF_RETURN_IF_ERROR(uploaded);

@@ -11,7 +11,7 @@
 // RUN: python3 %S/Inputs/object.py %t %t.o
 // RUN: llvm-objdump --disassemble --no-show-raw-insn --mattr=+avx512bf16 %t.o | FileCheck %s --check-prefix=CODE
 
-// MANY:     kf.target = #kf.cpu_target<cpu = "znver5", int8_dot = true, bf16_dot = true, workers = 1>
+// MANY:     kf.target = #kf.cpu_target<cpu = "znver5", int8_dot = true, bf16_dot = true, prefetch = once, workers = 1>
 // MANY-NOT: arith.truncf
 // MANY:     #kf.layout<panel = 32, interleave = 16>
 // MANY:     schedule = #kf.vector<workgroup = [504, 1024], tile = [14, 32], lanes = 16, unroll = 8, dot = bf16_pairs>

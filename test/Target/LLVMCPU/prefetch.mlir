@@ -4,7 +4,7 @@
 // RUN: kf-run emit-mlir %s --target-cpu znver5 --threads 1 --compile-to=scheduled | FileCheck %s --check-prefix=ONCE
 // RUN: kf-run emit-mlir %s --target-cpu znver4 --threads 1 --compile-to=scheduled | FileCheck %s --check-prefix=TWICE
 
-// ONCE:  kf.target = #kf.cpu_target<cpu = "znver5", int8_dot = true, prefetch = once, workers = 1>
+// ONCE:  kf.target = #kf.cpu_target<cpu = "znver5", int8_dot = true, bf16_dot = true, prefetch = once, workers = 1>
 // ONCE:  kf.kernel @matmul_0
 // ONCE:  schedule = #kf.vector<workgroup = [1, 2048], tile = [1, 32], lanes = 16, dot = i8, prefetch = once>
 // ONCE:  kf.kernel @softmax_0
