@@ -211,8 +211,18 @@ void CpuInstance::addWorkers(size_t dispatch, Clock::time_point start,
 
 /// Runs all dispatches for the scalars that were prepared.
 Status CpuInstance::runOnce() {
-  if (context.pool->size() > 1)
-    context.team->update(ThreadTeam::Clock::now());
+  if (context.pool->size() == 1)
+    return runTogether();
+  const Clock::time_point begin = Clock::now();
+  context.team->update(begin, lastDispatch);
+  Status status = runTogether();
+  if (status.ok() && !calls.empty())
+    lastDispatch = (Clock::now() - begin) / calls.size();
+  return status;
+}
+
+/// Runs them with the team as it is.
+Status CpuInstance::runTogether() {
   if (context.team->size() == 1)
     return runAlone() ? Status() : Status::cancelled();
 

@@ -110,6 +110,7 @@ private:
   void addWorkers(size_t dispatch, Clock::time_point start,
                   DispatchTime &time) const;
   Status runOnce();
+  Status runTogether();
   void reset();
   bool runAlone();
   void work(int thread) override;
@@ -137,6 +138,9 @@ private:
   std::vector<uint64_t> before;
   /// Of the last run; looked at while it cannot be over.
   CancelFlag cancelled = nullptr;
+  /// What a dispatch of the last run took, on an average; the first run is for
+  /// all threads.
+  Clock::duration lastDispatch = Clock::duration::max();
   /// It was set; threads look at this between dispatches.
   std::atomic<bool> stopped = false;
   /// [pool->size()][2 * dispatches], each thread's own to write, before it

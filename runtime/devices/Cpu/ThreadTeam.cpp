@@ -21,6 +21,8 @@ constexpr milliseconds kFirstPause{50};
 constexpr milliseconds kLongestPause{1600};
 /// A thread that stalls sooner than this after its return pauses for longer.
 constexpr milliseconds kRelapse{200};
+/// What a scheduler lets a process have before it is another's turn.
+constexpr milliseconds kTimeSlice{4};
 
 } // namespace
 
@@ -38,10 +40,13 @@ void ThreadTeam::leaveOut(Member &member, Clock::time_point now) {
   member.rank = -1;
 }
 
-void ThreadTeam::update(Clock::time_point now) {
+void ThreadTeam::update(Clock::time_point now, Clock::duration dispatch) {
+  const bool isForAll = dispatch >= kTimeSlice;
   auto returns = [&](const Member &member) {
-    return member.rank < 0 && now >= member.until;
+    return member.rank < 0 && (isForAll || now >= member.until);
   };
+  if (isForAll)
+    request.store(-1, std::memory_order_relaxed);
   const int leaving = request.load(std::memory_order_relaxed);
   if (leaving < 0 &&
       (memberCount == pool.size() || std::ranges::none_of(members, returns)))

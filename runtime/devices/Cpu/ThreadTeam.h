@@ -10,7 +10,8 @@
 // holds up all others for a scheduler's time slice, many times the length of a
 // step. The team notices, leaves the thread out for a while so that the rest
 // have the cores that there are, and tries it again later, ever more rarely if
-// it keeps happening.
+// it keeps happening. Where dispatches take longer than a time slice, as those
+// of long prompts, all threads take part: to do without one would cost more.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,9 +34,10 @@ public:
 
   explicit ThreadTeam(ThreadPool &pool);
 
-  /// Takes threads out and back in as reports and the time say. If there are
-  /// any, quiesces the pool first.
-  void update(Clock::time_point now);
+  /// Takes threads out and back in as reports and the time say, for a run whose
+  /// dispatches are expected to take this long each. If there are any, quiesces
+  /// the pool first.
+  void update(Clock::time_point now, Clock::duration dispatch);
 
   /// Changes whenever the members do.
   uint64_t version() const { return changes; }
