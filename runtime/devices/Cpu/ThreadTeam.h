@@ -10,8 +10,8 @@
 // holds up all others for a scheduler's time slice, many times the length of a
 // step. The team notices, leaves the thread out for a while so that the rest
 // have the cores that there are, and tries it again later, ever more rarely if
-// it keeps happening. Where dispatches take longer than a time slice, as those
-// of long prompts, all threads take part: to do without one would cost more.
+// it keeps happening. Where dispatches are long, as those of prompts, all
+// threads take part: to do without one would cost more.
 //
 //===----------------------------------------------------------------------===//
 
