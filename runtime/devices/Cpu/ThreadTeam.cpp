@@ -23,7 +23,7 @@ constexpr milliseconds kLongestPause{1600};
 constexpr milliseconds kRelapse{200};
 /// Dispatches as long as this lose less by waiting out a time slice (3 to 4 ms)
 /// now and then than without a thread.
-constexpr milliseconds kLongDispatch{2};
+constexpr milliseconds kLongDispatch{1};
 
 } // namespace
 
