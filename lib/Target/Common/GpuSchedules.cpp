@@ -58,6 +58,7 @@ struct MmaTile {
   int64_t rows, lines, rowWarps, lineWarps, step, stages;
   double slowness;
   bool isForWarpgroups = false;
+  bool isForCodes = false; ///< of blocks or 8-bit floats alone
 };
 constexpr MmaTile mmaTiles[] = {
     {128, 128, 2, 2, 32, 3, 1.0},
@@ -69,6 +70,7 @@ constexpr MmaTile mmaTiles[] = {
     {64, 64, 2, 2, 32, 4, 1.35},
     {32, 128, 1, 4, 32, 4, 1.4},
     {32, 64, 1, 4, 64, 3, 1.8},
+    {32, 64, 2, 4, 64, 4, 1.6, /*isForWarpgroups=*/false, /*isForCodes=*/true},
     {256, 128, 1, 8, 64, 4, 0.62, /*isForWarpgroups=*/true},
     {128, 128, 1, 8, 64, 5, 0.78, /*isForWarpgroups=*/true},
     {64, 128, 1, 8, 64, 4, 0.95, /*isForWarpgroups=*/true}};
@@ -180,6 +182,7 @@ private:
                                            {tile.rowWarps, tile.lineWarps},
                                            tile.step, tile.stages);
       if ((tile.isForWarpgroups && !hasWarpgroups(kernel)) ||
+          (tile.isForCodes && !hasCodes) ||
           failed(verifyGpuSchedule(kernel, schedule, limits, nullptr)))
         continue;
       double tiles = llvm::divideCeil(rows, tile.rows) *
