@@ -10,6 +10,7 @@
 
 #include "runtime/core/Exceptions.h"
 #include "runtime/core/Quote.h"
+#include "runtime/core/TileRegisters.h"
 #include "runtime/tuning/CacheContents.h"
 #include "runtime/weights/RowScales.h"
 
@@ -169,7 +170,7 @@ KernelRunner::create(Device &device, Device &reference,
       else if (cache.type != DataType::F32)
         runner->tolerance.scale = 100;
     }
-  // What they cut off of sums adds up along K.
+  // What matrix units cut off of sums adds up along K.
   if (device.name() == "cuda")
     runner->tolerance.scale =
         std::max(runner->tolerance.scale, longestRow(program) / 4096.0);
@@ -281,8 +282,10 @@ KernelRunner::load(const Executable &executable) try {
   if (executable.arenaBytes) {
     KF_ASSIGN_OR_RETURN(variant->arena, device.allocate(executable.arenaBytes));
   }
-  // Products of bf16 round their rows.
-  tolerance.roundsPairs |= device.name() == "cpu" && multipliesBF16(executable);
+  // Products of pairs of bf16 round their rows; tiles, which CPUs that have
+  // them take instead, do not.
+  tolerance.roundsPairs |=
+      device.name() == "cpu" && !mayUseTiles() && multipliesBF16(executable);
   KF_RETURN_IF_ERROR(chooseCopies(executable));
   KF_RETURN_IF_ERROR(variant->instanceFor(0).status());
   return variant;

@@ -234,7 +234,7 @@ private:
           const int64_t groups = each * clustersAtOnce(parts);
           if (auto two = getHeld(2 * groups);
               division.warps <= mostHeldWarps / 2 &&
-              2 * reduction * heldRows <= mostHeldWarps * heldColumns * 2 &&
+              reduction * heldRows <= mostHeldWarps * heldColumns &&
               blocks > groups && bytesOf(two) <= half)
             return two;
           if (auto one = getHeld(groups); bytesOf(one) <= limits.memory)

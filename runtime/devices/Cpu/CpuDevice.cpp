@@ -52,7 +52,7 @@ public:
 
   std::string name() const override { return "cpu"; }
   int workers() const override { return context.pool->size(); }
-  int readyWorkers() const override { return context.team->size(); }
+  int readyWorkers() const override { return context.team->readySize(); }
   std::string description() const override {
     int threads = context.pool->size();
     return describeProcessor() + "; " + std::to_string(threads) +

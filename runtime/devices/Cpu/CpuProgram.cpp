@@ -125,6 +125,8 @@ Status CpuInstance::doCheck(std::span<const int64_t> newScalars) {
 Status CpuInstance::prepare(std::span<const int64_t> newScalars) {
   context.pool->quiesce();
   prepared = false;
+  if (newScalars[KF_SCALAR_N_TOKENS] != scalars[KF_SCALAR_N_TOKENS])
+    leastDispatch = Clock::duration::max();
   before.assign(1, 0);
   for (const DispatchSpec &dispatch : program().dispatches)
     before.push_back(before.back() + workgroupCount(dispatch, newScalars));
@@ -214,10 +216,11 @@ Status CpuInstance::runOnce() {
   if (context.pool->size() == 1)
     return runTogether();
   const Clock::time_point begin = Clock::now();
-  context.team->update(begin, lastDispatch);
+  context.team->update(begin, leastDispatch);
   Status status = runTogether();
   if (status.ok() && !calls.empty())
-    lastDispatch = (Clock::now() - begin) / calls.size();
+    leastDispatch = std::min<Clock::duration>(
+        leastDispatch, (Clock::now() - begin) / calls.size());
   return status;
 }
 

@@ -138,9 +138,9 @@ private:
   std::vector<uint64_t> before;
   /// Of the last run; looked at while it cannot be over.
   CancelFlag cancelled = nullptr;
-  /// What a dispatch of the last run took, on an average; the first run is for
-  /// all threads.
-  Clock::duration lastDispatch = Clock::duration::max();
+  /// What a dispatch took on an average, in the fastest run with as many
+  /// tokens, for stalls are not to count; the first run is for all threads.
+  Clock::duration leastDispatch = Clock::duration::max();
   /// It was set; threads look at this between dispatches.
   std::atomic<bool> stopped = false;
   /// [pool->size()][2 * dispatches], each thread's own to write, before it

@@ -46,10 +46,10 @@ void ThreadTeam::update(Clock::time_point now, Clock::duration dispatch) {
   auto returns = [&](const Member &member) {
     return member.rank < 0 && (isForAll || now >= member.until);
   };
-  if (isForAll)
-    request.store(-1, std::memory_order_relaxed);
-  const int leaving = request.load(std::memory_order_relaxed);
-  if (leaving < 0 &&
+  const int reported = request.load(std::memory_order_relaxed);
+  stalls = isForAll && reported >= 0;
+  const int leaving = isForAll ? -1 : reported;
+  if (reported < 0 &&
       (memberCount == pool.size() || std::ranges::none_of(members, returns)))
     return;
 

@@ -43,6 +43,8 @@ public:
   uint64_t version() const { return changes; }
   /// How many threads take part, the caller's always among them.
   int size() const { return memberCount; }
+  /// The same without a thread that takes part although it stalled.
+  int readySize() const { return memberCount - stalls; }
   /// The thread's number among the members, or -1.
   int rankOf(int thread) const { return members[thread].rank; }
 
@@ -75,6 +77,7 @@ private:
   ThreadPool &pool;
   std::vector<Member> members; // [pool.size()]
   int memberCount;
+  bool stalls = false; // one of them did, and takes part
   uint64_t changes = 0;
   std::atomic<int> request{-1}; // a thread to leave out
 };

@@ -1,8 +1,8 @@
 // RUN: kf-opt %s -split-input-file --kf-tile-kernels --convert-kf-to-gpu \
 // RUN:   --canonicalize --cse | FileCheck %s
 
-// Two workgroups of a cluster have two slices of K each, the last of which ends
-// behind it. Both add up elements of what both have found, in their order, when
+// Two workgroups of a cluster have two slices of K each, the last of which is
+// behind its end. Both add up elements of what both have found, in their order, when
 // they are there, and leave theirs until they are read.
 module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors = 132>} {
 kf.kernel @parts(%x: tensor<16x192xbf16>, %w: tensor<48x192xbf16, #kf.fragments>) -> tensor<16x48xf32>

@@ -278,6 +278,16 @@ func.func private @f(tensor<8x32x!kf.quant<q8_0>, #kf.layout<panel = 4, interlea
 
 // -----
 
+// expected-error @+1 {{schedule: parts has 0, which is not in [1, 8]}}
+"test.op"() {a = #kf.stream<workgroup = [16, 16], warps = 8, tiles = 4, stages = 2, parts = 0>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{schedule: parts has 9, which is not in [1, 8]}}
+"test.op"() {a = #kf.stream<workgroup = [16, 16], warps = 8, tiles = 4, stages = 2, parts = 9>} : () -> ()
+
+// -----
+
 // targets
 // expected-error @+1 {{cpu_target: lanes must be 4, 8 or 16, found 12}}
 "test.op"() {a = #kf.cpu_target<cpu = "native", lanes = 12>} : () -> ()

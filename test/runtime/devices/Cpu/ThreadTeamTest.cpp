@@ -72,9 +72,11 @@ TEST_F(ThreadTeamTest, TakesAllForLongDispatches) {
   reportStall();
   team->update(start, ofPrompt);
   EXPECT_EQ(team->size(), 2);
+  EXPECT_EQ(team->readySize(), 1);
   // What was reported then is no reason later.
   team->update(start, ofToken);
   EXPECT_EQ(team->size(), 2);
+  EXPECT_EQ(team->readySize(), 2);
 
   reportStall();
   team->update(start, ofToken);
