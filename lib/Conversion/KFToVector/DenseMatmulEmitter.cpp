@@ -54,9 +54,8 @@ private:
           continue;
         }
         // Low and high halves of 32-bit lanes are f32's upper 16 bits.
-        Value bits = loadBits(indices);
-        Value low = arith::ShLIOp::create(b, loc, bits, splatBits(16));
-        for (Value half : {low, highHalf(bits)})
+        Value bits = loadHalves(indices);
+        for (Value half : {lowerAsFloat(bits), upperAsFloat(bits)})
           vectors.push_back(
               vector::BitCastOp::create(b, loc, e.vectorType(lanes), half));
       }
@@ -73,37 +72,14 @@ private:
       for (Value row : {first, next})
         prefetch(p, group, row, /*elementBytes=*/2);
       for (int64_t column = 0; column < panel; column += 2 * lanes) {
-        Value even = loadBits({p, e.index(group), first, e.index(column)});
-        Value odd = loadBits({p, e.index(group), next, e.index(column)});
-        Value lows = arith::OrIOp::create(
-            b, loc, arith::AndIOp::create(b, loc, even, splatBits(0xffff)),
-            arith::ShLIOp::create(b, loc, odd, splatBits(16)));
-        Value highs = arith::OrIOp::create(
-            b, loc, arith::ShRUIOp::create(b, loc, even, splatBits(16)),
-            highHalf(odd));
-        for (Value pairs : {lows, highs})
+        Value even = loadHalves({p, e.index(group), first, e.index(column)});
+        Value odd = loadHalves({p, e.index(group), next, e.index(column)});
+        for (Value pairs : pairRows(even, odd))
           vectors.push_back(vector::BitCastOp::create(
               b, loc, e.vectorType(2 * lanes, b.getBF16Type()), pairs));
       }
     }
     return vectors;
-  }
-
-  VectorType bitsType() { return e.vectorType(lanes, b.getI32Type()); }
-  Value splatBits(uint32_t bits) {
-    return arith::ConstantOp::create(
-        b, loc,
-        DenseElementsAttr::get(
-            bitsType(), b.getI32IntegerAttr(static_cast<int32_t>(bits))));
-  }
-  Value highHalf(Value bits) {
-    return arith::AndIOp::create(b, loc, bits, splatBits(0xffff0000u));
-  }
-  /// 32-bit lanes of an interleaved panel's row.
-  Value loadBits(ArrayRef<Value> indices) {
-    Value halves = vector::LoadOp::create(
-        b, loc, e.vectorType(2 * lanes, b.getBF16Type()), weights, indices);
-    return vector::BitCastOp::create(b, loc, bitsType(), halves);
   }
 
   /// Prefetches as many lines as row `k` of the panel has, of rows behind it.

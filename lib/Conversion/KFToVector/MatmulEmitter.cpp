@@ -121,3 +121,39 @@ int64_t MatmulEmitter::wholeColumns() {
   auto type = cast<RankedTensorType>(w.getType());
   return type.getDimSize(type.getRank() - 2);
 }
+
+//===----------------------------------------------------------------------===//
+// Interleaved panels of bf16
+//===----------------------------------------------------------------------===//
+
+Value MatmulEmitter::splatBits(uint32_t bits) {
+  return arith::ConstantOp::create(
+      b, loc,
+      DenseElementsAttr::get(bitsType(),
+                             b.getI32IntegerAttr(static_cast<int32_t>(bits))));
+}
+
+Value MatmulEmitter::loadHalves(ValueRange indices) {
+  Value halves = vector::LoadOp::create(
+      b, loc, e.vectorType(2 * lanes, b.getBF16Type()), weights, indices);
+  return vector::BitCastOp::create(b, loc, bitsType(), halves);
+}
+
+Value MatmulEmitter::lowerAsFloat(Value bits) {
+  return arith::ShLIOp::create(b, loc, bits, splatBits(16));
+}
+
+Value MatmulEmitter::upperAsFloat(Value bits) {
+  return arith::AndIOp::create(b, loc, bits, splatBits(0xffff0000u));
+}
+
+Value MatmulEmitter::lowFromHigh(Value bits) {
+  return arith::ShRUIOp::create(b, loc, bits, splatBits(16));
+}
+
+std::array<Value, 2> MatmulEmitter::pairRows(Value even, Value odd) {
+  Value low = arith::AndIOp::create(b, loc, even, splatBits(0xffff));
+  Value lows = arith::OrIOp::create(b, loc, low, lowerAsFloat(odd));
+  return {lows,
+          arith::OrIOp::create(b, loc, lowFromHigh(even), upperAsFloat(odd))};
+}

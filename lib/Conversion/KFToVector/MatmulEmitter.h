@@ -18,6 +18,8 @@
 #include "KernelEmitter.h"
 #include "WeightPrefetch.h"
 
+#include <array>
+
 namespace mlir::kf {
 
 class MatmulEmitter {
@@ -49,6 +51,21 @@ protected:
   LogicalResult fail(const Twine &message);
   /// Vectors of the result that a row of the tile has.
   int64_t vectorsPerRow() const { return groups * panel / lanes; }
+
+  // Panels of bf16 that are interleaved: each 32-bit lane of a row has two
+  // columns, 16 apart.
+  VectorType bitsType() { return e.vectorType(lanes, b.getI32Type()); }
+  Value splatBits(uint32_t bits);
+  /// The row's lanes at `indices` of the weight.
+  Value loadHalves(ValueRange indices);
+  /// A half of each lane, where an f32 has its upper bits, and 0 below; or the
+  /// upper one as the lower, and 0 above.
+  Value lowerAsFloat(Value bits);
+  Value upperAsFloat(Value bits);
+  Value lowFromHigh(Value bits);
+  /// Lanes with elements of row `even` below and of row `odd` above: of the
+  /// columns that both have in the lower halves, and of those in the upper.
+  std::array<Value, 2> pairRows(Value even, Value odd);
 
   KernelEmitter &e;
   OpBuilder &b;

@@ -202,25 +202,11 @@ private:
 
   //===--- Panels ---------------------------------------------------------===//
 
-  VectorType bitsType() { return e.vectorType(lanes, b.getI32Type()); }
-  Value splatBits(uint32_t bits) {
-    return arith::ConstantOp::create(
-        b, loc,
-        DenseElementsAttr::get(
-            bitsType(), b.getI32IntegerAttr(static_cast<int32_t>(bits))));
-  }
-  Value highHalf(Value bits) {
-    return arith::AndIOp::create(b, loc, bits, splatBits(0xffff0000u));
-  }
-  Value lowFromHigh(Value bits) {
-    return arith::ShRUIOp::create(b, loc, bits, splatBits(16));
-  }
   /// Stores pairs of K for the columns of vector `v`, the first of a pair in
   /// the low half of a lane, to line `line` of the tile of step `at`.
-  void storePairs(Value low, Value high, int64_t v, Value at, int64_t line) {
-    Value pairs =
-        vector::BitCastOp::create(b, loc, e.vectorType(step, b.getBF16Type()),
-                                  arith::OrIOp::create(b, loc, low, high));
+  void storePairs(Value bits, int64_t v, Value at, int64_t line) {
+    Value pairs = vector::BitCastOp::create(
+        b, loc, e.vectorType(step, b.getBF16Type()), bits);
     vector::StoreOp::create(
         b, loc, pairs, w,
         ValueRange{e.index(v), at, e.index(line), e.index(0)});
@@ -257,17 +243,12 @@ private:
         auto load = [&](int64_t k) -> Value {
           if (k >= size)
             return splatBits(0);
-          Value row = vector::LoadOp::create(
-              b, loc, e.vectorType(2 * lanes, b.getBF16Type()), weights,
-              ValueRange{p, e.index(group), e.add(first, e.index(k)),
-                         e.index(0)});
-          return vector::BitCastOp::create(b, loc, bitsType(), row);
+          return loadHalves(
+              {p, e.index(group), e.add(first, e.index(k)), e.index(0)});
         };
-        Value even = load(2 * line), odd = load(2 * line + 1);
-        Value low = arith::AndIOp::create(b, loc, even, splatBits(0xffff));
-        Value high = arith::ShLIOp::create(b, loc, odd, splatBits(16));
-        storePairs(low, high, 2 * group, at, line);
-        storePairs(lowFromHigh(even), highHalf(odd), 2 * group + 1, at, line);
+        for (auto [half, pairs] :
+             llvm::enumerate(pairRows(load(2 * line), load(2 * line + 1))))
+          storePairs(pairs, 2 * group + static_cast<int64_t>(half), at, line);
       }
   }
 
@@ -293,9 +274,12 @@ private:
         for (auto [v, codes] : llvm::enumerate(blocks->codes(quad))) {
           Value quadCodes = format->table ? lookUp(codes) : codes;
           for (int64_t pair = 0; pair < 2; ++pair)
-            storePairs(lowFromHigh(roundedBits(sub, v, quadCodes, 2 * pair)),
-                       highHalf(roundedBits(sub, v, quadCodes, 2 * pair + 1)),
-                       static_cast<int64_t>(v), at, 2 * quad + pair);
+            storePairs(
+                arith::OrIOp::create(
+                    b, loc,
+                    lowFromHigh(roundedBits(sub, v, quadCodes, 2 * pair)),
+                    upperAsFloat(roundedBits(sub, v, quadCodes, 2 * pair + 1))),
+                static_cast<int64_t>(v), at, 2 * quad + pair);
         }
       }
       return SmallVector<Value>();
