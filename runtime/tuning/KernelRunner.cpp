@@ -284,8 +284,10 @@ KernelRunner::load(const Executable &executable) try {
   }
   // Products of pairs of bf16 round their rows; tiles, which CPUs that have
   // them take instead, do not.
-  tolerance.roundsPairs |=
+  variant->tolerance = tolerance;
+  variant->tolerance.roundsPairs =
       device.name() == "cpu" && !mayUseTiles() && multipliesBF16(executable);
+  anyRoundsPairs |= variant->tolerance.roundsPairs;
   KF_RETURN_IF_ERROR(chooseCopies(executable));
   KF_RETURN_IF_ERROR(variant->instanceFor(0).status());
   return variant;

@@ -118,7 +118,8 @@ private:
   Scalars scalars = {}; ///< of a whole run
   int64_t checkTokens = 1;
   bool writesCaches = false;
-  ResultTolerance tolerance;
+  ResultTolerance tolerance;   ///< of all variants, which may have more
+  bool anyRoundsPairs = false; ///< of the variants that were loaded
 
   std::unique_ptr<DummyWeights> source;
   std::optional<WeightStore> weights;
@@ -162,6 +163,7 @@ private:
 
   KernelRunner &runner;
   std::unique_ptr<LoadedProgram> loaded;
+  ResultTolerance tolerance;
   std::unique_ptr<Buffer> arena;                    ///< may be null
   std::vector<std::unique_ptr<Instance>> instances; ///< by copy
   bool isWarm = false;

@@ -55,7 +55,7 @@ Result<std::vector<HostTensor>> KernelVariant::run(int64_t tokens) {
 Result<ResultDifference> KernelVariant::check() try {
   KF_ASSIGN_OR_RETURN(std::vector<HostTensor> found, run(runner.checkTokens));
   KF_ASSIGN_OR_RETURN(ResultDifference difference,
-                      compareResults(found, runner.expected, runner.tolerance));
+                      compareResults(found, runner.expected, tolerance));
   if (!difference.agrees || runner.checkTokens == runner.runCase.tokens)
     return difference;
   KF_ASSIGN_OR_RETURN(found, run(runner.runCase.tokens));
@@ -64,7 +64,8 @@ Result<ResultDifference> KernelVariant::check() try {
     return difference;
   }
   // Both may be off, to either side.
-  ResultTolerance twice = runner.tolerance;
+  ResultTolerance twice = tolerance;
+  twice.roundsPairs = runner.anyRoundsPairs;
   twice.scale *= 2;
   KF_ASSIGN_OR_RETURN(ResultDifference all,
                       compareResults(found, runner.standard, twice));

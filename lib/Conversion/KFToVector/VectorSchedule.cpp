@@ -145,6 +145,8 @@ private:
       return fail("dot = bf16 needs lanes = " + Twine(amxTile));
     if (schedule.getUnroll() != 1)
       return fail("unroll must be 1 with dot = bf16, whose steps are tiles");
+    if (schedule.getPrefetch() != PrefetchKind::Twice)
+      return fail("prefetch is not for dot = bf16");
     if (failed(verifySizes(op, weight)))
       return failure();
     for (int64_t size : schedule.getTile())

@@ -177,8 +177,9 @@ private:
   }
 
   /// Of rows of 16 bits, which warps hold: one workgroup for each
-  /// multiprocessor, with as few slices of K as registers allow; or two, where
-  /// they take no more than half of it.
+  /// multiprocessor, or one of a cluster, with as few slices of K as registers
+  /// allow; or two, where rows take no more than half of these, and all no more
+  /// than half of its memory.
   StreamScheduleAttr selectHeld() {
     // Of blocks, few warps that have more each are faster: sums are added up
     // for fewer.

@@ -485,6 +485,15 @@ kf.kernel @tiles_unrolled(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>
 
 // -----
 
+// expected-error @+1 {{convert-kf-to-vector: prefetch is not for dot = bf16}}
+kf.kernel @tiles_prefetched(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [32, 32], tile = [32, 32], lanes = 16, prefetch = once, dot = bf16>} {
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
 // expected-error @+1 {{convert-kf-to-vector: dot = bf16 needs a tile of 16 or 32 rows and columns}}
 kf.kernel @tiles_of_8_rows(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
     attributes {schedule = #kf.vector<workgroup = [32, 32], tile = [8, 32], lanes = 16, dot = bf16>} {
