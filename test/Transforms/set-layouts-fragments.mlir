@@ -1,7 +1,7 @@
 // RUN: kf-opt %s --kf-set-target=target=cuda --kf-set-layouts -split-input-file | FileCheck %s
 
 // Weights of the checkpoint are packed at load, in the order of matrix units;
-// those of f32, and of blocks without tiles, stay as they are.
+// those of blocks without tiles stay as they are.
 // CHECK-LABEL: kf.kernel @bf16(
 // CHECK-SAME:    tensor<96x70xbf16, #kf.fragments>)
 // CHECK:         kf.matmul %{{.*}}, %{{.*}} : tensor<?x70xf32>, tensor<96x70xbf16, #kf.fragments>
@@ -16,7 +16,7 @@ kf.kernel @f16(%x: tensor<?x96xf32>, %w: tensor<2x48x96xf16>) -> tensor<?x48xf32
   kf.yield %0 : tensor<?x48xf32>
 }
 // CHECK-LABEL: kf.kernel @f32(
-// CHECK-SAME:    tensor<48x48xf32>)
+// CHECK-SAME:    tensor<48x48xf32, #kf.fragments>)
 kf.kernel @f32(%x: tensor<?x48xf32>, %w: tensor<48x48xf32>) -> tensor<?x48xf32> {
   %0 = kf.matmul %x, %w : tensor<?x48xf32>, tensor<48x48xf32>
   kf.yield %0 : tensor<?x48xf32>
@@ -36,7 +36,7 @@ kf.kernel @q5_0(%x: tensor<?x256xf32>, %w: tensor<48x256x!kf.quant<q5_0>>) -> te
 // CHECK-LABEL: kf.program @at_load(
 // CHECK-DAG:     kf.weight ["w"] : tensor<96x70xbf16, #kf.fragments>
 // CHECK-DAG:     kf.weight ["gate", "up"] {stacked} : tensor<2x48x96xf16, #kf.fragments>
-// CHECK-DAG:     kf.weight ["d"] : tensor<48x48xf32>
+// CHECK-DAG:     kf.weight ["d"] : tensor<48x48xf32, #kf.fragments>
 kf.program @at_load(%x: tensor<?x70xf32>) -> tensor<?x48xf32> attributes {max_tokens = 8 : i64} {
   %w = kf.weight ["w"] : tensor<96x70xbf16>
   %v = kf.weight ["gate", "up"] {stacked} : tensor<2x48x96xf16>

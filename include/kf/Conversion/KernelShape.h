@@ -212,7 +212,7 @@ bool isForMatrixUnits(KVCacheType cache);
 /// `#kf.fragments`.
 struct StreamShape {
   static constexpr int64_t lanes = 32;
-  /// K of two tiles, which share a load of x.
+  /// K of what is staged of x at a time: of two tiles of 16-bit floats.
   static constexpr int64_t pairColumns = 32;
   /// The most rows that are split into two numbers of 16 bits each where they
   /// could be rounded: both parts fill a unit's tile.

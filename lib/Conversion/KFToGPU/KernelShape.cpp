@@ -309,7 +309,8 @@ static constexpr int64_t mostStreamRows = 16;
 /// What of x goes with a weight of `element`s; nothing where matrix units do
 /// not multiply it.
 static std::optional<StreamShape::Sums> findStreamSums(Type element) {
-  if (element.isF16() || element.isBF16() || isa<Float8E4M3FNType>(element))
+  if (element.isF32() || element.isF16() || element.isBF16() ||
+      isa<Float8E4M3FNType>(element))
     return StreamShape::Sums::None;
   auto quant = dyn_cast<QuantType>(element);
   if (!quant)
@@ -329,7 +330,7 @@ static std::optional<StreamShape::Sums> findStreamSums(Type element) {
 
 bool mlir::kf::holdsRows(MatmulOp op, int64_t rows) {
   const Type w = elementOf(op.getW());
-  return rows > StreamShape::mostSplitRows &&
+  return rows > StreamShape::mostSplitRows && !w.isF32() &&
          elementOf(op.getX()) ==
              (isa<QuantType>(w) ? Float16Type::get(op.getContext()) : w) &&
          statisticsOf(op.getX().getDefiningOp()) == 0;
@@ -420,8 +421,8 @@ getShape(KernelOp kernel, StreamScheduleAttr schedule, FailFn fail) {
   auto w = cast<RankedTensorType>(op.getW().getType());
   std::optional<StreamShape::Sums> sums = findStreamSums(w.getElementType());
   if (!hasFragments(w) || !sums)
-    return fail("#kf.stream needs a weight of f16, bf16, f8E4M3FN, q8_0, q4_0, "
-                "q4_k or q6_k with #kf.fragments, found " +
+    return fail("#kf.stream needs a weight of f32, f16, bf16, f8E4M3FN, q8_0, "
+                "q4_0, q4_k or q6_k with #kf.fragments, found " +
                 debugString(w));
   StreamShape stream;
   stream.sumsOfX = *sums;
@@ -446,10 +447,9 @@ getShape(KernelOp kernel, StreamScheduleAttr schedule, FailFn fail) {
   stream.tileColumns = tile.columns;
   stream.tileBytes = tile.bytes;
   if (stream.tiles * tile.columns % StreamShape::pairColumns != 0)
-    return fail("tiles (" + Twine(stream.tiles) +
-                ") must be a multiple of 2 "
-                "where they have " +
-                Twine(tile.columns) + " columns");
+    return fail("tiles (" + Twine(stream.tiles) + ") must be a multiple of " +
+                Twine(StreamShape::pairColumns / tile.columns) +
+                " where they have " + Twine(tile.columns) + " columns");
   stream.tilesOfRow = tile.tilesOf(w.getShape().back());
   if (holdsRows(op, schedule.getWorkgroup()[0]))
     return getHeldShape(op, schedule, stream, fail);

@@ -10,6 +10,9 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::kf;
@@ -89,13 +92,15 @@ SmallVector<Value> NvvmCode::multiplyAdd(Type element, ValueRange left,
             b, loc, VectorType::get({2}, b.getF16Type()), word);
     return typed;
   };
-  const NVVM::MMATypes type =
-      isHalf ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
+  const bool isSingle = element.isF32();
+  const NVVM::MMATypes type = isSingle ? NVVM::MMATypes::tf32
+                              : isHalf ? NVVM::MMATypes::f16
+                                       : NVVM::MMATypes::bf16;
   auto result = LLVM::LLVMStructType::getLiteral(
       b.getContext(), SmallVector<Type>(4, b.getF32Type()));
   Value added = NVVM::MmaOp::create(
       b, loc, result, operands(left), operands(right), sums,
-      ArrayRef<int64_t>{16, 8, 16}, std::nullopt, std::nullopt,
+      ArrayRef<int64_t>{16, 8, isSingle ? 8 : 16}, std::nullopt, std::nullopt,
       std::array<NVVM::MMATypes, 2>{type, type},
       std::array<NVVM::MMALayout, 2>{NVVM::MMALayout::row,
                                      NVVM::MMALayout::col});
@@ -103,6 +108,26 @@ SmallVector<Value> NvvmCode::multiplyAdd(Type element, ValueRange left,
   for (int64_t i = 0; i < 4; ++i)
     values.push_back(LLVM::ExtractValueOp::create(b, loc, added, i));
   return values;
+}
+
+NvvmCode::Split NvvmCode::splitSingle(Value bits) {
+  constexpr int64_t tf32Bits = 0xffffe000;
+  auto cut = [&](Value bits) -> Value {
+    return arith::AndIOp::create(b, loc, bits, e.word(tf32Bits));
+  };
+  auto single = [&](Value bits) -> Value {
+    return arith::BitcastOp::create(b, loc, b.getF32Type(), bits);
+  };
+  Value value = single(bits);
+  Split split;
+  split.large = cut(bits);
+  split.isInfinite = arith::CmpFOp::create(
+      b, loc, arith::CmpFPredicate::OEQ, math::AbsFOp::create(b, loc, value),
+      e.f32(std::numeric_limits<double>::infinity()));
+  Value rest =
+      e.select(split.isInfinite, e.f32(0.0), e.sub(value, single(split.large)));
+  split.rest = cut(arith::BitcastOp::create(b, loc, b.getI32Type(), rest));
+  return split;
 }
 
 std::pair<Value, Value> NvvmCode::widenFloat8(Value codes) {

@@ -49,9 +49,18 @@ public:
                                   bool isTransposed = false);
   /// `sums` (4 f32) with the product of a 16 x 16 tile and a 16 x 8 tile of
   /// `element` added, f16 or bf16: 4 and 2 words of i32 a lane, laid out as PTX
-  /// says of mma.m16n8k16.
+  /// says of mma.m16n8k16. Of f32, tiles are 16 x 8 and 8 x 8, as of
+  /// mma.m16n8k8, and elements those of TF32: see splitSingle().
   SmallVector<Value> multiplyAdd(Type element, ValueRange left,
                                  ValueRange right, ValueRange sums);
+  /// The bits (i32) of two numbers of TF32, which have 11 bits of significand
+  /// each. Their sum differs by 2^-22 of the f32 at most that they are made of.
+  /// An infinity is large, and leaves 0. A NaN has one as its rest.
+  struct Split {
+    Value large, rest;
+    Value isInfinite; ///< i1
+  };
+  Split splitSingle(Value bits);
 
   /// The values of the four codes of f8E4M3FN in a word, as pairs of f16: of
   /// the two lowest bytes, and of the others.

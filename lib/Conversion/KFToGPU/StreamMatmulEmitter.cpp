@@ -13,7 +13,8 @@
 // stands between: of 16-bit floats, a lane reads what it has copied itself; of
 // blocks, what its warp has. Rows of x are the columns of the right operand.
 // They are split into two numbers of 16 bits each, what is rounded and what
-// that leaves, which have columns of their own.
+// that leaves, which have columns of their own. A weight of f32 is split, too,
+// into two numbers of TF32, when it is multiplied, and x with it.
 //
 // A workgroup has a few row blocks of the weight. K is divided into as many
 // shares as there are warps: these take tiles along K in turn. What shares have
@@ -295,6 +296,10 @@ SmallVector<Value> StreamMatmulEmitter::emitStep(Value step,
             MutableArrayRef(sums).slice(number * ofBlock, ofBlock));
   } else if (isFloat8) {
     multiplyFloat8(tiles, firstTile, sums);
+  } else if (isSingle()) {
+    multiplySingle(
+        tiles, e.div(firstTile, StreamShape::pairColumns / stream.tileColumns),
+        sums);
   } else {
     multiplyPlain(tiles, e.div(firstTile, 2), sums);
   }
@@ -340,6 +345,60 @@ void StreamMatmulEmitter::multiplyFloat8(ArrayRef<Value> tiles, Value firstPair,
   }
 }
 
+/// The same of f32. Each number is two, of which matrix units multiply all
+/// four products: the weight's parts one after the other with columns of x that
+/// have its large parts or its rests. An infinity in x is not multiplied by
+/// what the weight leaves, which may be 0.
+void StreamMatmulEmitter::multiplySingle(ArrayRef<Value> tiles, Value firstPair,
+                                         MutableArrayRef<Value> sums) {
+  const size_t half = xOfLane.size() / 2; // column tiles of each part
+  Value hasRest; // whether this lane has it, where one column tile has both
+  if (half == 0)
+    hasRest = e.isLess(e.index(3), group);
+  for (int64_t i = 0; i < stream.tiles; i += 2) { // they share a load of x
+    Value part = e.add(e.scaled(firstPair, 2), e.index(i / 2));
+    Value place = e.scaled(part, stream.rows * 4);
+    // By column tile, for what the weight leaves and its large parts.
+    SmallVector<SmallVector<Value>> x[2];
+    for (auto &columns : x)
+      columns.resize(xOfLane.size());
+    for (size_t number = 0; number < std::max<size_t>(half, 1); ++number)
+      for (Value word : wordsOf(memref::LoadOp::create(
+               b, loc, xMemory, e.add(place, xOfLane[number])))) {
+        auto [large, rest, isInfinite] = code.splitSingle(word);
+        for (bool isLarge : {false, true}) {
+          Value other =
+              isLarge ? large : e.select(isInfinite, e.word(0), large);
+          if (hasRest) {
+            x[isLarge][number].push_back(e.select(hasRest, rest, other));
+            continue;
+          }
+          x[isLarge][number].push_back(other);
+          x[isLarge][number + half].push_back(rest);
+        }
+      }
+    for (int64_t tile = 0; tile < 2; ++tile)
+      for (int64_t block = 0; block < stream.warpBlocks; ++block) {
+        SmallVector<Value> left[2];
+        for (Value word : wordsOf(tiles[block * stream.tiles + i + tile])) {
+          NvvmCode::Split split = code.splitSingle(word);
+          left[false].push_back(split.rest);
+          left[true].push_back(split.large);
+        }
+        for (size_t number = 0; number < xOfLane.size(); ++number) {
+          MutableArrayRef<Value> own =
+              sums.slice(4 * (block * xOfLane.size() + number), 4);
+          for (bool isLarge : {false, true})
+            llvm::copy(code.multiplyAdd(
+                           element, left[isLarge],
+                           ArrayRef(x[isLarge][number]).slice(2 * tile, 2),
+                           own),
+                       own.begin());
+        }
+      }
+  }
+}
+
 /// Adds the products of both halves of pair number `pair` of x with each row
 /// block's left operand, leftOf(half, row block).
 void StreamMatmulEmitter::multiplyPair(
@@ -360,19 +419,19 @@ void StreamMatmulEmitter::multiplyPair(
   }
 }
 
-/// The column of x in memory, part * rows + row, that this lane multiplies in
-/// column tile `number`; some other one where there is none, whose sums
-/// nobody reads.
+/// The column of x in memory, part * rows + row, or the row alone of what is
+/// not split there, that this lane multiplies in column tile `number`; some
+/// other one where there is none, whose sums nobody reads.
 Value StreamMatmulEmitter::columnOf(int64_t number) {
+  const int64_t ofPart = isSingle() ? 0 : stream.rows;
   auto clamped = [&](Value row) {
     return e.select(e.isLess(row, e.index(stream.rows)), row, e.index(0));
   };
   if (stream.columnTiles() == 1)
-    return e.add(e.scaled(e.div(group, 4), stream.rows),
-                 clamped(e.rem(group, 4)));
+    return e.add(e.scaled(e.div(group, 4), ofPart), clamped(e.rem(group, 4)));
   const int64_t half = stream.columnTiles() / 2;
   return e.add(clamped(e.add(group, e.index(number % half * 8))),
-               e.index(number / half * stream.rows));
+               e.index(number / half * ofPart));
 }
 
 SmallVector<Value> StreamMatmulEmitter::wordsOf(Value vector) {

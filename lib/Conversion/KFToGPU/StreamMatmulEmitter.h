@@ -56,6 +56,8 @@ private:
                      MutableArrayRef<Value> sums);
   void multiplyFloat8(ArrayRef<Value> tiles, Value firstPair,
                       MutableArrayRef<Value> sums);
+  void multiplySingle(ArrayRef<Value> tiles, Value firstPair,
+                      MutableArrayRef<Value> sums);
   void multiplyPair(function_ref<SmallVector<Value>(int64_t, int64_t)> leftOf,
                     Value pair, MutableArrayRef<Value> sums);
   Value columnOf(int64_t number);
@@ -74,7 +76,10 @@ private:
 
   /// Whether a lane's columns are neighbours of 4, as codes in its words are.
   bool hasQuads() const { return blockTiles || isFloat8; }
+  /// Whether elements are split when they are multiplied, and not before.
+  bool isSingle() const { return element.isF32(); }
   void stageX(Value round, Value slice);
+  int64_t columnInPair(int64_t number) const;
   XUnit loadUnit(Value number, int64_t units, Value round, Value slice);
   Value loadColumn(Value row, Value k, Value &squaresOfUnit);
   void storeUnit(const XUnit &unit);

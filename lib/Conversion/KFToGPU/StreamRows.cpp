@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // How #kf.stream brings rows of x to workgroup memory: as two numbers of 16
-// bits each, in the order in which lanes multiply them, with sums of squares
-// where a norm scales the rows, and sums of x where the weight's blocks want
-// some.
+// bits each, or as they are for a weight of f32, in the order in which lanes
+// multiply them, with sums of squares where a norm scales the rows, and sums of
+// x where the weight's blocks want some.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,7 +29,9 @@ using namespace mlir::kf;
 /// Splits a chunk's columns of all rows into the two parts, in the order of
 /// the right operand: [pairs of tiles][parts][rows][4] vectors, of which each
 /// has words of columns 2 t, 2 t + 8, 2 t + 16 and 2 t + 24; where the weight
-/// has codes of 8 bits or less, of 4 t, 4 t + 2, 4 t + 16 and 4 t + 18.
+/// has codes of 8 bits or less, of 4 t, 4 t + 2, 4 t + 16 and 4 t + 18. For a
+/// weight of f32, parts are the halves of 32 columns, and have columns t, t +
+/// 4, t + 8 and t + 12.
 void StreamMatmulEmitter::stageX(Value round, Value slice) {
   // Loads of some vectors are under way at a time.
   const int64_t units = stream.chunkColumns() / perUnit;
@@ -79,15 +81,22 @@ StreamMatmulEmitter::XUnit StreamMatmulEmitter::loadUnit(Value number,
         e.add(e.scaled(step, stream.warps * stream.stepColumns()), ofShare);
   }
   unit.line = e.div(column, stream.lineColumns());
-  column = e.add(column, e.scaled(unit.inPair, hasQuads() ? 4 : 2));
+  column = e.add(column, e.scaled(unit.inPair, isSingle()   ? 1
+                                               : hasQuads() ? 4
+                                                            : 2));
   unit.squares = e.f32(0.0);
-  for (int64_t i = 0; i < 4; ++i) {
-    const int64_t offset = hasQuads() ? 16 * (i / 2) + 2 * (i % 2) : 8 * i;
-    for (int64_t k = offset; k < offset + 2; ++k)
-      unit.values.push_back(
-          loadColumn(unit.row, e.add(column, e.index(k)), unit.squares));
-  }
+  for (int64_t i = 0; i < perUnit; ++i)
+    unit.values.push_back(loadColumn(
+        unit.row, e.add(column, e.index(columnInPair(i))), unit.squares));
   return unit;
+}
+
+/// The column of value number `number` of a unit, from its first one on.
+int64_t StreamMatmulEmitter::columnInPair(int64_t number) const {
+  if (isSingle())
+    return 4 * number;
+  return hasQuads() ? 16 * (number / 4) + number % 4
+                    : 8 * (number / 2) + number % 2;
 }
 
 /// Column `k` of a row of x, 0 past the end; without its norm's scale, and
@@ -113,7 +122,11 @@ Value StreamMatmulEmitter::loadColumn(Value row, Value k,
 void StreamMatmulEmitter::storeUnit(const XUnit &unit) {
   SmallVector<Value> high, low;
   SmallVector<Value> parts = {e.f32(0.0), e.f32(0.0)};
-  for (int64_t i = 0; i < 4; ++i) {
+  if (isSingle())
+    for (auto [number, value] : llvm::enumerate(unit.values))
+      (number < perUnit / 2 ? high : low)
+          .push_back(arith::BitcastOp::create(b, loc, b.getI32Type(), value));
+  for (int64_t i = 0; !isSingle() && i < 4; ++i) {
     Value first = unit.values[2 * i], second = unit.values[2 * i + 1];
     if (blockTiles) {
       parts[i / 2] = e.add(parts[i / 2], e.add(first, second));

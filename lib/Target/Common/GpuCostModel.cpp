@@ -128,10 +128,12 @@ double secondsOfStream(KernelOp kernel, MatmulOp op, const KernelShape &shape,
   group.bytes =
       steps * stream.warps * stream.tiles * stream.tileBytes + 4 * staged;
   // A step's index arithmetic, and what a tile takes: of blocks, codes are
-  // masked out of words, and sums are scaled.
-  const double ofTile = stream.sumsOfX == StreamShape::Sums::None
-                            ? 4 + 3 * stream.columnTiles()
-                            : 130 + 70 * stream.columnTiles();
+  // masked out of words, and sums are scaled; f32 is split, as is its x.
+  const double ofTile = stream.sumsOfX != StreamShape::Sums::None
+                            ? 130 + 70 * stream.columnTiles()
+                        : op.getW().getType().getElementType().isF32()
+                            ? 24 + 8 * stream.columnTiles()
+                            : 4 + 3 * stream.columnTiles();
   group.cycles =
       stream.warps * steps * (24 + stream.tiles * ofTile) * 32 / kLanes +
       staged * 4 / kLanes;

@@ -56,7 +56,10 @@ private:
   /// Tiles of a step. Sums depend on them, so that they are the same for all
   /// rows that are multiplied as two numbers.
   int64_t tiles() const {
-    return hasBlocks ? 1 : limits.memory >= 2 * streamMemory ? 4 : 2;
+    if (hasBlocks)
+      return 1;
+    const int64_t least = StreamShape::pairColumns / tile.columns;
+    return std::max<int64_t>(least, limits.memory >= 2 * streamMemory ? 4 : 2);
   }
 
   StreamScheduleAttr get(int64_t width, int64_t stages, int64_t reduction) {
@@ -263,8 +266,7 @@ StreamScheduleAttr mlir::kf::selectStreamSchedule(KernelOp kernel, MatmulOp op,
   auto type = cast<RankedTensorType>(op.getType());
   auto w = cast<RankedTensorType>(op.getW().getType());
   const int64_t rows = type.isDynamicDim(0) ? tokens : type.getDimSize(0);
-  if (!limits.mma || !hasFragments(w) || rows > kGpuFewRows ||
-      w.getElementType().isF32() || op.getScales())
+  if (!limits.mma || !hasFragments(w) || rows > kGpuFewRows || op.getScales())
     return {};
   return StreamPolicy(kernel, op, limits, rows).select();
 }

@@ -33,8 +33,8 @@ struct CudaTargetModel : GpuTargetModel<CudaTargetModel, CudaTargetAttr> {
   /// What matrix units multiply, in their order.
   Attribute getWeightLayout(Attribute target, RankedTensorType weight) const {
     Type element = weight.getElementType();
-    bool isPacked = !element.isF32() && getFragmentTile(element) &&
-                    ::kf::hasFragments(weight.getShape());
+    bool isPacked =
+        getFragmentTile(element) && ::kf::hasFragments(weight.getShape());
     return isPacked ? FragmentsAttr::get(target.getContext()) : Attribute();
   }
   void addLoweringPasses(Attribute, OpPassManager &passes) const {

@@ -254,3 +254,48 @@ kf.kernel @float8(%x: tensor<1x256xf32>, %w: tensor<16x256xf8E4M3FN, #kf.fragmen
 // CHECK-NOT:     nvvm.mma.sync
 // CHECK:         %[[SCALE:.*]] = memref.load %[[S]]
 // CHECK:         arith.mulf %{{.*}}, %[[SCALE]]
+
+// -----
+
+// A weight of f32 is split when it is multiplied, and so is what matrix units
+// multiply it with: a load of x is for two tiles, and each tile's rest and its
+// larger part are multiplied one after the other.
+kf.kernel @singles(%x: tensor<1x256xf32>, %w: tensor<96x256xf32, #kf.fragments>) -> tensor<1x96xf32>
+    attributes {schedule = #kf.stream<workgroup = [1, 32], warps = 4, tiles = 4, stages = 3>} {
+  %0 = kf.matmul %x, %w : tensor<1x256xf32>, tensor<96x256xf32, #kf.fragments>
+  kf.yield %0 : tensor<1x96xf32>
+}
+// CHECK-LABEL: gpu.func @singles
+// CHECK-SAME:    workgroup(%[[X:.*]] : memref<64xvector<4xi32>, #gpu.address_space<workgroup>>,
+// CHECK-SAME:              %[[RING:.*]] : memref<1536xvector<4xi32>, #gpu.address_space<workgroup>>,
+// CHECK-DAG:     %[[TF32:.*]] = arith.constant -8192 : i32
+// CHECK-DAG:     %[[INFINITY:.*]] = arith.constant 0x7F800000 : f32
+// CHECK:         nvvm.cp.async.wait.group 1
+// CHECK-COUNT-4: memref.load %[[RING]]
+// CHECK:         memref.load %[[X]]
+// CHECK:         %[[LARGE:.*]] = arith.andi %[[BITS:.*]], %[[TF32]]
+// CHECK:         %[[ABS:.*]] = math.absf %[[VALUE:.*]] : f32
+// CHECK:         %[[INFINITE:.*]] = arith.cmpf oeq, %[[ABS]], %[[INFINITY]]
+// CHECK:         %[[REST:.*]] = arith.subf %[[VALUE]], %
+// CHECK:         arith.select %[[INFINITE]], %{{.*}}, %[[REST]]
+// CHECK:         arith.select %[[INFINITE]], %c0_i32, %[[LARGE]]
+// CHECK-COUNT-4: nvvm.mma.sync {{.*}}multiplicandAPtxType = #nvvm.mma_type<tf32>{{.*}}<m = 16, n = 8, k = 8>
+// CHECK:         memref.load %[[X]]
+// CHECK-COUNT-4: nvvm.mma.sync
+// CHECK-NOT:     nvvm.mma.sync
+
+// -----
+
+// Both parts of 16 rows have columns of their own.
+kf.kernel @rows_of_singles(%x: tensor<16x256xf32>, %w: tensor<96x256xf32, #kf.fragments>) -> tensor<16x96xf32>
+    attributes {schedule = #kf.stream<workgroup = [16, 32], warps = 4, tiles = 4, stages = 3>} {
+  %0 = kf.matmul %x, %w : tensor<16x256xf32>, tensor<96x256xf32, #kf.fragments>
+  kf.yield %0 : tensor<16x96xf32>
+}
+// CHECK-LABEL: gpu.func @rows_of_singles
+// CHECK-SAME:    workgroup(%[[X:.*]] : memref<1024xvector<4xi32>, #gpu.address_space<workgroup>>,
+// CHECK-COUNT-2:  memref.load %[[X]]
+// CHECK-COUNT-32: nvvm.mma.sync {{.*}}tf32
+// CHECK-COUNT-2:  memref.load %[[X]]
+// CHECK-COUNT-32: nvvm.mma.sync {{.*}}tf32
+// CHECK-NOT:      nvvm.mma.sync

@@ -3,13 +3,13 @@
 // RUN:   | FileCheck %s --check-prefix=SMALL
 
 // CHECK-LABEL: kernel @gemv
-// CHECK-DAG:     #kf.simt<workgroup = [1, 8], threads = [32, 4, 1], tile = [1, 2], unroll = 8> (default)
+// CHECK-DAG:     #kf.simt<workgroup = [1, 8], threads = [32, 4, 1], tile = [1, 2], unroll = 2> (default)
 // CHECK-DAG:     #kf.simt<workgroup = [1, 4], threads = [128, 4, 1], tile = [1, 1], unroll = 4>
 // Threads that the device does not have are no candidates.
 // SMALL-LABEL: kernel @gemv
 // SMALL-NOT:     threads = [128,
-kf.kernel @gemv(%x: tensor<1x64xf32>, %w: tensor<40x64xf32>) -> tensor<1x40xf32> {
-  %0 = kf.matmul %x, %w : tensor<1x64xf32>, tensor<40x64xf32>
+kf.kernel @gemv(%x: tensor<1x64xf32>, %w: tensor<40x64x!kf.quant<q5_0>>) -> tensor<1x40xf32> {
+  %0 = kf.matmul %x, %w : tensor<1x64xf32>, tensor<40x64x!kf.quant<q5_0>>
   kf.yield %0 : tensor<1x40xf32>
 }
 

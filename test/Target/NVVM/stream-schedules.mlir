@@ -21,11 +21,18 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors 
     %0 = kf.matmul %x, %w : tensor<17x64xf32>, tensor<96x64xbf16, #kf.fragments>
     kf.yield %0 : tensor<17x96xf32>
   }
+  // Four tiles of f32 share loads of x. Its rows are not rounded, nor held.
   // CHECK-LABEL: kf.kernel @f32
-  // CHECK-SAME:    #kf.simt<
+  // CHECK-SAME:    #kf.stream<workgroup = [1, 16], warps = 8, tiles = 4, stages = 2>
   kf.kernel @f32(%x: tensor<1x64xf32>, %w: tensor<96x64xf32, #kf.fragments>) -> tensor<1x96xf32> {
     %0 = kf.matmul %x, %w : tensor<1x64xf32>, tensor<96x64xf32, #kf.fragments>
     kf.yield %0 : tensor<1x96xf32>
+  }
+  // CHECK-LABEL: kf.kernel @rows_f32
+  // CHECK-SAME:    #kf.stream<workgroup = [{{[0-9]+}}, {{[0-9]+}}], warps = 8, tiles = 4, {{.*}}, reduction =
+  kf.kernel @rows_f32(%x: tensor<16x4096xf32>, %w: tensor<4096x4096xf32, #kf.fragments>) -> tensor<16x4096xf32> {
+    %0 = kf.matmul %x, %w : tensor<16x4096xf32>, tensor<4096x4096xf32, #kf.fragments>
+    kf.yield %0 : tensor<16x4096xf32>
   }
 }
 
@@ -72,7 +79,7 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_89", multiprocessors =
 // -----
 
 module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
-  // expected-error @below {{schedule cannot run on a GPU: #kf.stream needs a weight of f16, bf16, f8E4M3FN, q8_0, q4_0, q4_k or q6_k with #kf.fragments, found tensor<96x64xbf16>}}
+  // expected-error @below {{schedule cannot run on a GPU: #kf.stream needs a weight of f32, f16, bf16, f8E4M3FN, q8_0, q4_0, q4_k or q6_k with #kf.fragments, found tensor<96x64xbf16>}}
   kf.kernel @plain_weight(%x: tensor<1x64xf32>, %w: tensor<96x64xbf16>) -> tensor<1x96xf32>
       attributes {schedule = #kf.stream<workgroup = [1, 16], warps = 8, tiles = 2, stages = 2>} {
     %0 = kf.matmul %x, %w : tensor<1x64xf32>, tensor<96x64xbf16>

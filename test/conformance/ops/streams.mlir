@@ -124,3 +124,42 @@ func.func @slices_gated(%x: tensor<?x10240xf32>) -> tensor<?x27xf32> attributes 
   %0 = kf.matmul %x, %w glu(silu) : tensor<?x10240xf32>, tensor<2x27x10240xbf16>
   return %0 : tensor<?x27xf32>
 }
+
+// Weights of f32, which GPUs multiply as two numbers of TF32 each.
+func.func @one_row_f32(%x: tensor<1x333xf32>) -> tensor<1x77xf32> {
+  %w = kf.weight ["w"] : tensor<77x333xf32>
+  %0 = kf.matmul %x, %w : tensor<1x333xf32>, tensor<77x333xf32>
+  return %0 : tensor<1x77xf32>
+}
+
+func.func @long_row_f32(%x: tensor<1x20000xf32>, %r: tensor<1x64xf32>) -> tensor<1x64xf32> {
+  %w = kf.weight ["w"] : tensor<64x20000xf32>
+  %0 = kf.matmul %x, %w : tensor<1x20000xf32>, tensor<64x20000xf32>
+  %1 = arith.addf %r, %0 : tensor<1x64xf32>
+  return %1 : tensor<1x64xf32>
+}
+
+func.func @norm_f32(%x: tensor<4x300xf32>, %g: tensor<300xf32>) -> tensor<4x44xf32> {
+  %w = kf.weight ["gate", "up"] {stacked} : tensor<2x44x300xf32>
+  %0 = kf.rms_norm %x, %g eps(1.0e-5) : tensor<4x300xf32>, tensor<300xf32>
+  %1 = kf.matmul %0, %w glu(silu) : tensor<4x300xf32>, tensor<2x44x300xf32>
+  return %1 : tensor<4x44xf32>
+}
+
+func.func @up_to_8_f32(%x: tensor<?x640xf16>) -> tensor<?x120xf16> attributes {kf.max_tokens = 8 : i64} {
+  %w = kf.weight ["w"] : tensor<120x640xf32>
+  %0 = kf.matmul %x, %w : tensor<?x640xf16>, tensor<120x640xf32>
+  return %0 : tensor<?x120xf16>
+}
+
+func.func @up_to_16_f32(%x: tensor<?x5000xf32>) -> tensor<?x77xf32> attributes {kf.max_tokens = 16 : i64} {
+  %w = kf.weight ["w"] : tensor<77x5000xf32>
+  %0 = kf.matmul %x, %w : tensor<?x5000xf32>, tensor<77x5000xf32>
+  return %0 : tensor<?x77xf32>
+}
+
+func.func @up_to_33_f32(%x: tensor<?x72xf32>) -> tensor<?x50xf32> attributes {kf.max_tokens = 33 : i64} {
+  %w = kf.weight ["w"] : tensor<50x72xf32>
+  %0 = kf.matmul %x, %w : tensor<?x72xf32>, tensor<50x72xf32>
+  return %0 : tensor<?x50xf32>
+}

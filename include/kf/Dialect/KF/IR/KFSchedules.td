@@ -161,13 +161,14 @@ def KF_StreamScheduleAttr : KF_ScheduleAttr<"Stream", "stream"> {
     split into two numbers of 16 bits, so that products are about as exact as
     those of f32; but with more than 4 rows in a workgroup's tile, and x of
     what matrix units multiply with the weight (its type, f16 with blocks),
-    each warp holds its part of x in registers. An infinity in a row makes NaNs
-    where the weight has blocks.
+    each warp holds its part of x in registers. Where the weight is f32, both
+    are split into two numbers of TF32. An infinity in a row makes NaNs where
+    the weight has blocks.
 
     - `workgroup`: [rows, columns]; a row block has 16 columns, or 8 with glu.
     - `warps`: of a workgroup. Along K, warps take tiles in turn.
-    - `tiles`: of the weight that a warp takes at a time; a multiple of 2 where
-      they are not of blocks.
+    - `tiles`: of the weight that a warp takes at a time; of 16-bit floats a
+      multiple of 2, and of f32 of 4.
     - `stages`: those that are on their way or at hand in workgroup memory.
     - `reduction`: K of the part of x that is in workgroup memory, or registers,
       at a time; 0 means whole. It is a multiple of that of `tiles` tiles for
