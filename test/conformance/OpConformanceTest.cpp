@@ -13,13 +13,15 @@
 // code for are listed below, with what the error must say. Then the same with
 // an infinity, its opposite and a NaN in each input of floats: what they do not
 // touch stays as it is, and what they do is the infinity or NaN that the
-// reference gives.
+// reference gives. Programs of a file, whose kernels have schedules, are run in
+// the same way; the reference takes them without these.
 //
 //===----------------------------------------------------------------------===//
 
 #include "kf/Dialect/KF/IR/KF.h"
 #include "kf/Pipelines/Compiler.h"
 #include "kf/Pipelines/Registration.h"
+#include "kf/Target/Targets.h"
 #include "runtime/core/BlockFormat.h"
 #include "runtime/core/Float8.h"
 #include "runtime/devices/Reference/ReferenceDevice.h"
@@ -48,6 +50,8 @@ const std::string opsFolder =
     test::testFile(KF_SOURCE_DIR "/test/conformance/ops");
 /// Pages of a cache, and how many of them a function's page table may have.
 constexpr int64_t cachePages = 4;
+/// The file of programs, whose schedules are NVIDIA's.
+const std::string schedulesFile = "schedules.mlir";
 
 /// Inputs that say which sequence a row belongs to, and where its pages are, by
 /// their numbers among the tensors that a function takes.
@@ -55,7 +59,7 @@ struct CacheInputs {
   std::set<size_t> sequences, pageTables;
 };
 
-/// Parsed functions of one file, one module each.
+/// Parsed functions, or programs, of one file, one module each.
 class OpFile {
 public:
   explicit OpFile(const std::string &path)
@@ -69,6 +73,8 @@ public:
     auto module = parse();
     for (auto function : module->getOps<mlir::func::FuncOp>())
       names.push_back(function.getName().str());
+    for (auto program : module->getOps<mlir::kf::ProgramOp>())
+      names.push_back(program.getSymName().str());
     return names;
   }
 
@@ -88,10 +94,20 @@ public:
       inputs.sequences.insert(numberOf(op.getSequences()));
       inputs.pageTables.insert(numberOf(op.getPageTable()));
     };
-    auto function = module->lookupSymbol<mlir::func::FuncOp>(name);
-    function.walk([&](mlir::kf::CacheAttentionInterface op) { add(op); });
-    function.walk([&](mlir::kf::KVAppendOp op) { add(op); });
+    if (auto function = module->lookupSymbol<mlir::func::FuncOp>(name)) {
+      function.walk([&](mlir::kf::CacheAttentionInterface op) { add(op); });
+      function.walk([&](mlir::kf::KVAppendOp op) { add(op); });
+    }
     return inputs;
+  }
+
+  /// Whether `target` is a GPU with clusters of workgroups.
+  bool hasClusters(const std::string &target) {
+    auto parsed = mlir::kf::parseTarget(target, &context);
+    EXPECT_TRUE(bool(parsed)) << llvm::toString(parsed.takeError());
+    auto cuda = parsed ? llvm::dyn_cast<mlir::kf::CudaTargetAttr>(*parsed)
+                       : mlir::kf::CudaTargetAttr();
+    return cuda && cuda.hasClusters();
   }
 
   /// With `divided`, what the passes of that target make of the function, which
@@ -106,6 +122,14 @@ public:
         function.erase();
     mlir::kf::CompileOptions options;
     using mlir::kf::Phase;
+    if (module->lookupSymbol<mlir::kf::ProgramOp>(name)) {
+      keepProgram(*module, name);
+      if (target == "reference")
+        for (auto kernel : module->getOps<mlir::kf::KernelOp>())
+          kernel.removeScheduleAttr();
+      options.target = target;
+      return mlir::kf::compile(*module, options, Phase::Program);
+    }
     if (!divided.empty()) {
       options.target = divided;
       if (llvm::Error error = mlir::kf::runPhases(
@@ -127,6 +151,16 @@ private:
     auto module = mlir::parseSourceFile<mlir::ModuleOp>(path, &context);
     EXPECT_TRUE(module) << path;
     return module;
+  }
+
+  /// Erases all but the program and its kernels.
+  static void keepProgram(mlir::ModuleOp module, const std::string &name) {
+    std::set<std::string> kept = {name};
+    module.lookupSymbol<mlir::kf::ProgramOp>(name).walk(
+        [&](mlir::kf::DispatchOp op) { kept.insert(op.getKernel().str()); });
+    for (mlir::Operation &op : llvm::make_early_inc_range(*module.getBody()))
+      if (!kept.contains(mlir::SymbolTable::getSymbolName(&op).str()))
+        op.erase();
   }
 
   mlir::MLIRContext context;
@@ -341,8 +375,11 @@ TEST_P(OpConformance, MatchesReference) {
       << llvm::toString(expectedProgram.takeError());
   auto program = file.compile(test.function, target);
   const std::string skip =
-      skipOf(test.file.substr(0, test.file.find('.')) + "_" + test.function,
-             test.device);
+      test.file == schedulesFile && !file.hasClusters(target)
+          ? "parts are a cluster of workgroups"
+          : skipOf(test.file.substr(0, test.file.find('.')) + "_" +
+                       test.function,
+                   test.device);
   const bool isSkipped = !skip.empty();
   EXPECT_EQ(bool(program), !isSkipped);
   if (!program) {
@@ -352,7 +389,9 @@ TEST_P(OpConformance, MatchesReference) {
     GTEST_SKIP() << message;
   }
   const bool isOfBlocks = test.file == "blocks.mlir",
-             streamsBlocks = test.file == "block_streams.mlir";
+             streamsBlocks = test.file == "block_streams.mlir" ||
+                             (test.file == schedulesFile &&
+                              test.function.find("_q") != std::string::npos);
   ResultTolerance tolerance;
   tolerance.roundsRows =
       (isOfBlocks || streamsBlocks) && test::roundsRows(test.device);
@@ -418,6 +457,10 @@ std::vector<Case> cases() {
   std::sort(files.begin(), files.end());
   for (const auto &path : files)
     for (const std::string &function : OpFile(path).functions()) {
+      if (path.filename() == schedulesFile) {
+        list.push_back({path.filename(), function, "cuda"});
+        continue;
+      }
       for (const char *device : {"cpu", "cpu2", "vulkan", "cuda"})
         list.push_back({path.filename(), function, device});
       // What has code of its own for each width of vectors.

@@ -37,3 +37,45 @@ kf.kernel @parts(%x: tensor<16x192xbf16>, %w: tensor<48x192xbf16, #kf.fragments>
 // CHECK:         nvvm.cluster.arrive {aligned}
 // CHECK:         nvvm.cluster.wait {aligned}
 // CHECK-NEXT:    gpu.return
+
+// -----
+
+// Three, which are no power of two, have two slices each, and an odd last one.
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors = 132>} {
+kf.kernel @thirds(%x: tensor<16x320xbf16>, %w: tensor<48x320xbf16, #kf.fragments>) -> tensor<16x48xf32>
+    attributes {schedule = #kf.stream<workgroup = [16, 32], warps = 1, tiles = 2, stages = 2, reduction = 64, parts = 3>} {
+  %0 = kf.matmul %x, %w wide : tensor<16x320xbf16>, tensor<48x320xbf16, #kf.fragments>
+  kf.yield %0 : tensor<16x48xf32>
+}
+}
+// CHECK-LABEL: gpu.func @thirds(
+// CHECK-SAME:    kf.grid = #kf.grid<tokens = [0, 0, 0], counts = [1, 2, 3]>
+// CHECK-SAME:    nvvm.cluster_dim = array<i32: 1, 1, 3>
+// CHECK:         %[[PART:.*]] = gpu.block_id  z
+// CHECK:         scf.for %{{.*}} = %c0 to %c2 step %c1
+// CHECK-COUNT-3: nvvm.mapa
+// CHECK-NOT:     nvvm.mapa
+// CHECK:         %[[BEFORE:.*]] = arith.muli %[[PART]], %c32
+// CHECK:         %[[START:.*]] = arith.addi %{{.*}}, %[[BEFORE]]
+// CHECK:         scf.for %{{.*}} = %[[START]] to %{{.*}} step %c96
+// CHECK-COUNT-3:   llvm.load %{{.*}} : !llvm.ptr<7> -> f32
+// CHECK-NOT:       !llvm.ptr<7> -> f32
+
+// -----
+
+// Eight, the most, with a slice each, which they go through once.
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors = 132>} {
+kf.kernel @eighths(%x: tensor<16x512xbf16>, %w: tensor<48x512xbf16, #kf.fragments>) -> tensor<16x48xf32>
+    attributes {schedule = #kf.stream<workgroup = [16, 32], warps = 1, tiles = 2, stages = 2, reduction = 64, parts = 8>} {
+  %0 = kf.matmul %x, %w wide : tensor<16x512xbf16>, tensor<48x512xbf16, #kf.fragments>
+  kf.yield %0 : tensor<16x48xf32>
+}
+}
+// CHECK-LABEL: gpu.func @eighths(
+// CHECK-SAME:    kf.grid = #kf.grid<tokens = [0, 0, 0], counts = [1, 2, 8]>
+// CHECK-SAME:    nvvm.cluster_dim = array<i32: 1, 1, 8>
+// CHECK-COUNT-8: nvvm.mapa
+// CHECK-NOT:     nvvm.mapa
+// CHECK:         scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c256
+// CHECK-COUNT-8:   llvm.load %{{.*}} : !llvm.ptr<7> -> f32
+// CHECK-NOT:       !llvm.ptr<7> -> f32
