@@ -29,6 +29,10 @@ namespace kf {
 struct PackOptions {
   ThreadPool *pool = nullptr;     ///< null: the caller's thread does all
   CancelFlag cancelled = nullptr; ///< ends it within a weight
+  /// Bytes of tensors, at least, that a WeightStore has packed when it releases
+  /// them, all at a time and by all threads: to give pages back takes one
+  /// thread half as long as all need to pack them.
+  uint64_t releasedBytes = uint64_t(1) << 30;
 };
 
 /// Writes the weight that `spec` describes to `dst`, which is

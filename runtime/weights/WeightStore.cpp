@@ -22,9 +22,6 @@ namespace {
 
 /// Bytes of memory that weights share, where there are so many of them.
 constexpr uint64_t kSlabBytes = uint64_t(1) << 30;
-/// Bytes of weights whose tensors are released at a time, by all threads: to
-/// give pages back takes one thread half as long as all need to pack them.
-constexpr uint64_t kReleasedBytes = uint64_t(1) << 30;
 
 /// What a weight of `bytes` takes of it.
 int64_t aligned(int64_t bytes) {
@@ -244,9 +241,13 @@ Result<std::unique_ptr<Buffer>> WeightStore::make(const WeightSpec &spec,
   } else {
     KF_ASSIGN_OR_RETURN(buffer, pack(spec, bytes));
   }
-  packed.insert(spec.names.begin(), spec.names.end());
-  packedBytes += static_cast<uint64_t>(bytes);
-  if (packedBytes >= kReleasedBytes)
+  for (const std::string &name : spec.names) {
+    if (bound.count(name) || !packed.insert(name).second)
+      continue;
+    KF_ASSIGN_OR_RETURN(const TensorView tensor, source->describe(name));
+    packedBytes += tensor.bytes;
+  }
+  if (packedBytes >= packing.releasedBytes)
     releasePacked();
   return buffer;
 }

@@ -39,7 +39,8 @@ public:
 
   /// The buffer of `spec`, packed when it is first asked for. What the source
   /// holds as kernels want it is not copied; every other tensor is released
-  /// when it is packed, some of them at a time, for few are needed again.
+  /// when it is packed, some of them at a time (PackOptions), for few are
+  /// needed again.
   Result<Buffer *> get(const WeightSpec &spec);
 
   /// The buffers of `specs`, in their order: get() for each.
@@ -92,7 +93,7 @@ private:
   int64_t missingBytes = 0;     ///< of the weights that a call still makes
   std::set<std::string> bound;  ///< tensors that buffers refer to
   std::set<std::string> packed; ///< tensors to release, but those of `bound`
-  uint64_t packedBytes = 0;     ///< of the weights that were made of them
+  uint64_t packedBytes = 0;     ///< of `packed`
   uint64_t totalBytes = 0;
   double packSeconds = 0;
 };

@@ -13,6 +13,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
+#include <limits>
+
 using namespace kf;
 using kf::test::FakeDevice;
 using kf::test::FakeSource;
@@ -235,6 +239,98 @@ TEST(WeightStore, ReleasesWhatItCopied) {
     EXPECT_EQ(source.releases["w"], shared ? 1 : 3);
     EXPECT_EQ(source.releases["v"], 2);
   }
+}
+
+/// Its tensors are NaN once they are released. As a file's, each may be
+/// released by another thread.
+class PoisonedSource : public WeightSource {
+public:
+  explicit PoisonedSource(size_t count) : tensors(count) {}
+
+  Result<TensorView> find(const std::string &name) const override {
+    const std::vector<float> &values = at(name).values;
+    return TensorView{DataType::F32,
+                      {static_cast<int64_t>(values.size())},
+                      values.data(),
+                      values.size() * sizeof(float)};
+  }
+  void release(const std::string &name) const override {
+    Tensor &tensor = at(name);
+    std::ranges::fill(tensor.values, std::numeric_limits<float>::quiet_NaN());
+    ++tensor.releases;
+    ++released;
+  }
+  std::vector<std::string> names() const override { return {}; }
+
+  struct Tensor {
+    std::vector<float> values;
+    int releases = 0;
+  };
+  mutable std::vector<Tensor> tensors; ///< "0", "1" ...
+  mutable std::atomic<int> released = 0;
+
+private:
+  Tensor &at(const std::string &name) const {
+    return tensors[std::stoul(name)];
+  }
+};
+
+/// As many tensors as have the bytes that are released at a time, whatever they
+/// take when they are packed, and the rest at the end.
+TEST(WeightStore, ReleasesWhatItPackedMeanwhile) {
+  constexpr size_t count = 8;
+  for (const int threads : {0, 1, 2, 4})
+    for (const uint64_t atATime : {uint64_t(1), uint64_t(2500), UINT64_MAX}) {
+      SCOPED_TRACE(std::to_string(threads) + " threads, " +
+                   std::to_string(atATime) + " bytes");
+      std::unique_ptr<ThreadPool> pool;
+      if (threads > 0) {
+        auto made = ThreadPool::create(threads);
+        ASSERT_TRUE(made.ok()) << made.message();
+        pool = made.take();
+      }
+      PoisonedSource source(2 * count);
+      std::vector<WeightSpec> specs(count);
+      for (size_t i = 0; i < count; ++i) {
+        // Two tensors of 500 bytes each are 500 when they are packed.
+        specs[i].names = {std::to_string(2 * i), std::to_string(2 * i + 1)};
+        specs[i].shape = {250};
+        specs[i].type = DataType::BF16;
+        for (size_t half : {2 * i, 2 * i + 1})
+          source.tensors[half].values.assign(125, static_cast<float>(half));
+      }
+      // A weight of the same tensors adds none, unless they are released by
+      // then.
+      specs.insert(specs.begin() + 1, specs.front());
+      specs[1].type = DataType::F16;
+
+      FakeDevice device;
+      WeightStore store(device, &source,
+                        {.pool = pool.get(), .releasedBytes = atATime});
+      std::vector<int> released;
+      store.onProgress(
+          [&](uint64_t, uint64_t) { released.push_back(source.released); });
+      auto buffers = store.getAll(specs);
+      ASSERT_TRUE(buffers.ok()) << buffers.message();
+      if (atATime == 2500)
+        EXPECT_EQ(released, (std::vector{0, 0, 0, 0, 6, 6, 6, 12, 12, 12}));
+      else if (atATime == UINT64_MAX)
+        EXPECT_EQ(released, std::vector<int>(count + 2, 0));
+      for (size_t i = 0; i < source.tensors.size(); ++i)
+        EXPECT_EQ(source.tensors[i].releases, i < 2 && atATime == 1 ? 2 : 1);
+      for (size_t i = 2; i < specs.size(); ++i) {
+        std::vector<uint16_t> bits(250);
+        ASSERT_TRUE(
+            test::readAndWait(device, *(*buffers)[i], 0, bits.data(), 500)
+                .ok());
+        std::vector<float> values(250);
+        ASSERT_TRUE(
+            convertToFloat(DataType::BF16, bits.data(), 250, values.data())
+                .ok());
+        for (size_t at = 0; at < 250; ++at)
+          EXPECT_EQ(values[at], static_cast<float>(2 * (i - 1) + at / 125));
+      }
+    }
 }
 
 TEST(WeightStore, BindsBlocksAtAnyByte) {
