@@ -52,13 +52,15 @@ constexpr int64_t mmaKeys = 16, mmaKeyWarps = 8;
 constexpr int64_t stagedKeys = 64, wideHead = 128;
 constexpr int64_t stagedRows = 128, fewStagedRows = 64;
 
-/// A tile on matrix units: rows of x and lines of the weight, and how long it
-/// takes for its size, relative to the first, measured on an H200.
+/// A tile on matrix units: rows of x and lines of the weight, how long it takes
+/// for its size, relative to the first, measured on an H200, and where it is of
+/// use: everywhere, where there are instructions of warpgroups, or for weights
+/// of codes, which are blocks or 8-bit floats.
 struct MmaTile {
+  enum class Use { Any, Warpgroups, Codes };
   int64_t rows, lines, rowWarps, lineWarps, step, stages;
   double slowness;
-  bool isForWarpgroups = false;
-  bool isForCodes = false; ///< of blocks or 8-bit floats alone
+  Use use = Use::Any;
 };
 constexpr MmaTile mmaTiles[] = {
     {128, 128, 2, 2, 32, 3, 1.0},
@@ -70,10 +72,10 @@ constexpr MmaTile mmaTiles[] = {
     {64, 64, 2, 2, 32, 4, 1.35},
     {32, 128, 1, 4, 32, 4, 1.4},
     {32, 64, 1, 4, 64, 3, 1.8},
-    {32, 64, 2, 4, 64, 4, 1.6, /*isForWarpgroups=*/false, /*isForCodes=*/true},
-    {256, 128, 1, 8, 64, 4, 0.62, /*isForWarpgroups=*/true},
-    {128, 128, 1, 8, 64, 5, 0.78, /*isForWarpgroups=*/true},
-    {64, 128, 1, 8, 64, 4, 0.95, /*isForWarpgroups=*/true}};
+    {32, 64, 2, 4, 64, 4, 1.6, MmaTile::Use::Codes},
+    {256, 128, 1, 8, 64, 4, 0.62, MmaTile::Use::Warpgroups},
+    {128, 128, 1, 8, 64, 5, 0.78, MmaTile::Use::Warpgroups},
+    {64, 128, 1, 8, 64, 4, 0.95, MmaTile::Use::Warpgroups}};
 /// What it takes longer to dequantize lines for 128 rows.
 constexpr double mmaDequantization = 0.35;
 /// How much longer a workgroup of 4 warps takes alone than where two take
@@ -181,8 +183,8 @@ private:
       auto schedule = MmaScheduleAttr::get(context, {tile.rows, columns},
                                            {tile.rowWarps, tile.lineWarps},
                                            tile.step, tile.stages);
-      if ((tile.isForWarpgroups && !hasWarpgroups(kernel)) ||
-          (tile.isForCodes && !hasCodes) ||
+      if ((tile.use == MmaTile::Use::Warpgroups && !hasWarpgroups(kernel)) ||
+          (tile.use == MmaTile::Use::Codes && !hasCodes) ||
           failed(verifyGpuSchedule(kernel, schedule, limits, nullptr)))
         continue;
       double tiles = llvm::divideCeil(rows, tile.rows) *
