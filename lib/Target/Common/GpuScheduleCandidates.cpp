@@ -48,6 +48,7 @@ public:
     if (find<CacheAttentionInterface>()) {
       addFlash(chosen);
     } else if (auto matmul = find<MatmulOp>()) {
+      columnsOfProduct = cast<RankedTensorType>(matmul.getType()).getDimSize(1);
       if (limits.mma)
         addMma(matmul);
       if (auto stream = dyn_cast<StreamScheduleAttr>(chosen))
@@ -66,8 +67,13 @@ private:
     return ops.empty() ? OpTy() : *ops.begin();
   }
 
-  /// What does not verify is left out.
+  /// What does not verify is left out, and what divides a product's columns
+  /// among more workgroups than there can be.
   void add(ScheduleAttrInterface schedule) {
+    if (columnsOfProduct &&
+        llvm::divideCeil(columnsOfProduct, schedule.getWorkgroup()[1]) >
+            mostGroups)
+      return;
     if (succeeded(verifyGpuSchedule(kernel, schedule, limits, nullptr)))
       schedules.insert(schedule);
   }
@@ -84,8 +90,7 @@ private:
 
   /// Threads along x share sums, those along y have columns of their own.
   void addShared(MatmulOp op) {
-    auto type = cast<RankedTensorType>(op.getType());
-    int64_t rows = rowsOf(type), columns = type.getDimSize(1);
+    int64_t rows = rowsOf(cast<RankedTensorType>(op.getType()));
     if (rows > mostSharedRows)
       return;
     std::set<int64_t> heights;
@@ -94,14 +99,11 @@ private:
     for (int64_t height : heights)
       for (int64_t x : {16, 32, 64, 128})
         for (int64_t y : {1, 2, 4, 8})
-          for (int64_t ofThread : {1, 2, 4}) {
-            if (llvm::divideCeil(columns, y * ofThread) > mostGroups)
-              continue;
+          for (int64_t ofThread : {1, 2, 4})
             for (int64_t unroll : {2, 4, 8})
               if (height * ofThread * unroll <= mostProducts)
                 addSimt({height, y * ofThread}, {x, y, 1}, {height, ofThread},
                         0, unroll);
-          }
   }
 
   /// Threads have elements of a tile each, whose operands are staged.
@@ -155,12 +157,10 @@ private:
   void addStream(StreamScheduleAttr first) {
     const int64_t rows = first.getWorkgroup()[0];
     const int64_t columns = first.getWorkgroup()[1];
-    auto op = find<MatmulOp>();
-    const int64_t all = cast<RankedTensorType>(op.getType()).getDimSize(1);
-    const int64_t ofBlock = op.getGlu() ? 8 : 16;
+    const int64_t ofBlock = find<MatmulOp>().getGlu() ? 8 : 16;
     std::set<int64_t> widths;
     for (int64_t width : {columns / 2, columns, 2 * columns, 4 * columns})
-      if (width >= ofBlock && llvm::divideCeil(all, width) <= mostGroups)
+      if (width >= ofBlock)
         widths.insert(llvm::alignTo(width, ofBlock));
     auto shape = getKernelShape(kernel, first, nullptr);
     if (succeeded(shape) && shape->held)
@@ -260,6 +260,7 @@ private:
   MLIRContext *context;
   const GpuLimits &limits;
   int64_t tokens;
+  int64_t columnsOfProduct = 0; // 0: the kernel has none
   llvm::SetVector<ScheduleAttrInterface, SmallVector<ScheduleAttrInterface>>
       schedules;
 };
