@@ -39,12 +39,12 @@ struct MultiplyLoop {
   double (*run)(int64_t rounds);
 };
 
-// What this CPU can run, the fastest first. Any thread.
+// What this CPU can run, the fastest first: nothing where it has no instruction
+// for that, as may be of bytes and of bf16. Any thread.
 std::vector<ReadLoop> readLoops();
 /// Fused multiply-adds of f32, or a product and a sum where there are none.
 std::vector<MultiplyLoop> f32Loops();
-/// Products of 8 bits, summed in 32; none where the CPU has no instruction for
-/// that.
+/// Products of 8 bits, summed in 32.
 std::vector<MultiplyLoop> i8Loops();
 /// Products of tiles of bf16, or of pairs in vectors, summed in f32; no tiles
 /// where the system denies them (mayUseTiles()).

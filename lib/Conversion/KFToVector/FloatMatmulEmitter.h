@@ -6,10 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What matmuls with dot = f32 and bf16_pairs share. For each step of K: one
-// load of each vector of the panel's row, one broadcast and one fused
-// multiply-add a row and vector. A step is an element; of pairs, two
-// neighbouring ones, which a lane holds in bf16, and adds the products of.
+// What matmuls with dot = f32 and bf16_pairs share. A step of K is one element,
+// or two neighbouring ones with pairs: a lane of 32 bits holds both in bf16. In
+// each step, each vector of the panel's row is loaded once; each row of x has
+// its element broadcast to all lanes, and multiplied with each vector by a
+// fused multiply-add, or by an instruction that adds both products of a pair.
 //
 //===----------------------------------------------------------------------===//
 
