@@ -287,7 +287,6 @@ KernelRunner::load(const Executable &executable) try {
   variant->tolerance = tolerance;
   variant->tolerance.roundsPairs =
       device.name() == "cpu" && !mayUseTiles() && multipliesBF16(executable);
-  anyRoundsPairs |= variant->tolerance.roundsPairs;
   KF_RETURN_IF_ERROR(chooseCopies(executable));
   KF_RETURN_IF_ERROR(variant->instanceFor(0).status());
   return variant;

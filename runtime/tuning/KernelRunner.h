@@ -118,8 +118,7 @@ private:
   Scalars scalars = {}; ///< of a whole run
   int64_t checkTokens = 1;
   bool writesCaches = false;
-  ResultTolerance tolerance;   ///< of all variants, which may have more
-  bool anyRoundsPairs = false; ///< of the variants that were loaded
+  ResultTolerance tolerance; ///< of all variants, which may have more
 
   std::unique_ptr<DummyWeights> source;
   std::optional<WeightStore> weights;
@@ -127,6 +126,7 @@ private:
   std::vector<HostTensor> cacheContents; ///< [caches] before a run
   std::vector<HostTensor> expected;      ///< the reference's, of fewer rows
   std::vector<HostTensor> standard; ///< of all rows; none before one agreed
+  bool standardRoundsPairs = false; ///< as ResultTolerance has it
 
   std::vector<std::unique_ptr<Buffer>> inputBuffers, outputBuffers;
   /// By index and key block.
@@ -141,7 +141,8 @@ private:
 class KernelVariant {
 public:
   /// Runs it and compares the results: with the reference's, and where the case
-  /// has more rows, with those of the first variant that agreed.
+  /// has more rows, with those of the first variant that agreed; or, once there
+  /// is one, of the first that agreed and does not round its rows to bf16.
   Result<ResultDifference> check();
   /// Seconds of each of `runs` runs, as the device measures them, all
   /// dispatches together. The first run ever is not among them. `tokens` are

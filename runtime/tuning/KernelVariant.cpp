@@ -59,18 +59,25 @@ Result<ResultDifference> KernelVariant::check() try {
   if (!difference.agrees || runner.checkTokens == runner.runCase.tokens)
     return difference;
   KF_ASSIGN_OR_RETURN(found, run(runner.runCase.tokens));
-  if (runner.standard.empty()) {
+  auto setStandard = [&] {
     runner.standard = std::move(found);
+    runner.standardRoundsPairs = tolerance.roundsPairs;
+  };
+  if (runner.standard.empty()) {
+    setStandard();
     return difference;
   }
   // Both may be off, to either side.
   ResultTolerance twice = tolerance;
-  twice.roundsPairs = runner.anyRoundsPairs;
+  twice.roundsPairs |= runner.standardRoundsPairs;
   twice.scale *= 2;
   KF_ASSIGN_OR_RETURN(ResultDifference all,
                       compareResults(found, runner.standard, twice));
-  if (all.agrees)
+  if (all.agrees) {
+    if (runner.standardRoundsPairs && !tolerance.roundsPairs)
+      setStandard();
     return difference;
+  }
   all.complaint = "with " + std::to_string(runner.runCase.tokens) + " rows, " +
                   all.complaint;
   return all;

@@ -13,6 +13,8 @@
 
 #include "runtime/tuning/KernelRunner.h"
 
+#include "runtime/core/TileRegisters.h"
+#include "runtime/devices/HostDevice.h"
 #include "runtime/devices/Reference/ReferenceDevice.h"
 #include "runtime/tuning/KernelMeasurer.h"
 #include "test/runtime/StatusAssertions.h"
@@ -119,6 +121,54 @@ Executable products(int times, int ofWeights) {
   return executable;
 }
 
+/// Integers [?] as floats; if `rounds`, those that bf16 has, for a CPU whose
+/// products `multiplyPairs` of bf16.
+Executable floatsOf(const std::string &target, bool rounds = false,
+                    bool multiplyPairs = false) {
+  Executable executable;
+  executable.target = target;
+  executable.programName = "floats";
+  executable.maxTokens = 512;
+  executable.kernels = {{"floats"}};
+  if (multiplyPairs)
+    executable.kernels[0].work.emplace().bf16Flops = {.constant = 1};
+  executable.inputs = {{DataType::I32, {-1}}};
+  executable.outputs = {{DataType::F32, {-1}}};
+  executable.dispatches = {
+      {0, {{KF_BINDING_INPUT, 0, 0}, {KF_BINDING_OUTPUT, 0, 0}}}};
+  auto op = [](const std::string &name, int operand, const std::string &type) {
+    return R"({"name": "arith.)" + name + R"(", "operands": [)" +
+           std::to_string(operand) + R"(], "results": [{"id": )" +
+           std::to_string(operand + 1) + R"(, "type": {"tensor": ")" + type +
+           R"(", "shape": [-1]}}], "attributes": {}})";
+  };
+  executable.binary =
+      R"([{"name": "floats", "arguments": [{"tensor": "i32", "shape": [-1]}],
+           "ops": [)" +
+      op("sitofp", 0, "f32") +
+      (rounds ? "," + op("truncf", 1, "bf16") + "," + op("extf", 2, "f32")
+              : "") +
+      R"(], "results": [)" + (rounds ? "3" : "1") + "]}]";
+  return executable;
+}
+
+/// The reference by the name of a CPU.
+class CpuByReference : public HostDevice {
+public:
+  std::string name() const override { return "cpu"; }
+  std::string description() const override { return "the reference"; }
+
+private:
+  Result<std::unique_ptr<LoadedProgram>>
+  doLoad(const Executable &executable) override {
+    Executable copy = executable;
+    copy.target = reference->name();
+    return reference->load(copy);
+  }
+
+  std::unique_ptr<Device> reference = createReferenceDevice();
+};
+
 /// Appends x [?, 1, 2] as key and value, and gives the attention to that.
 Executable attention(int64_t keyBlock, const std::string &scale = "0.5") {
   Executable executable;
@@ -221,6 +271,30 @@ TEST_F(KernelRunnerTest, ComparesWithTheReference) {
   EXPECT_NE(wrong.complaint.find("result 0, element "), std::string::npos)
       << wrong.complaint;
   EXPECT_NEAR(wrong.relative, 1, 1e-6);
+}
+
+/// Those that are compared with results of pairs may be off by as much, but no
+/// others that come later. What all rows are compared with is not rounded as
+/// soon as one such variant is there.
+TEST_F(KernelRunnerTest, WidensNothingForEarlierVariants) {
+  if (mayUseTiles())
+    GTEST_SKIP() << "products of bf16 are those of tiles here";
+  device = std::make_unique<CpuByReference>();
+  const Executable exact = floatsOf("cpu"),
+                   rounded = floatsOf("cpu", /*rounds=*/true),
+                   pairs = floatsOf("cpu", true, /*multiplyPairs=*/true);
+  // Rows 257, 259 ... are rounded; the reference's are fewer.
+  for (bool pairsFirst : {true, false}) {
+    SCOPED_TRACE(pairsFirst);
+    create(floatsOf("reference"), rows(300));
+    for (const Executable &right :
+         {pairsFirst ? pairs : exact, pairsFirst ? exact : pairs, exact, pairs})
+      EXPECT_TRUE(check(right).agrees);
+    const ResultDifference off = check(rounded);
+    EXPECT_FALSE(off.agrees);
+    EXPECT_EQ(off.complaint,
+              "with 300 rows, result 0, element 257 is 256 instead of 257");
+  }
 }
 
 TEST_F(KernelRunnerTest, WeightsOfAnyType) {
