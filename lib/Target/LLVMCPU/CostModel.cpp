@@ -146,10 +146,16 @@ public:
     tileRows = schedule.getTile()[0];
     panel = schedule.getTile()[1];
     vectors = (op.getGlu() ? 2 : 1) * panel / schedule.getLanes();
+    ArrayRef<int64_t> workgroup = schedule.getWorkgroup();
+    const int64_t groupRows =
+        workgroup.empty() || workgroup[0] == 0 ? rows : workgroup[0];
     int8 = multipliesBytes(schedule.getDot());
     inTiles = schedule.getDot() == DotKind::BF16;
     inPairs = schedule.getDot() == DotKind::BF16Pairs;
     parts = tilePartsOfX(weight);
+    // As the emitters decide it.
+    if (op.getGlu() && (int8 || (tileRows == 1 && groupRows == 1)))
+      turns = 2;
   }
 
   double seconds() {
@@ -186,7 +192,7 @@ private:
     double elements = vectors * schedule.getLanes() * extent;
     double panelBytes = elements * weightBytes();
     double rowBytes = extent * (int8 ? 1.25 : inPairs ? 2.0 : 4.0);
-    double compute = sums() + tileRows * vectors * 4 + kLatency * 4;
+    double compute = turns * (sums() + kLatency * 4) + tileRows * vectors * 4;
     // Each panel comes from afar for the first tile, or to be unpacked, and
     // stays in a cache beside the rows of the next; all rows come by once a
     // panel.
@@ -282,7 +288,10 @@ private:
     return extent / core.lanes * ofVector;
   }
 
-  /// Slots to sum up a register tile over all of K.
+  /// Vectors of a row of the tile that are summed up in one turn.
+  double vectorsAtOnce() const { return vectors / turns; }
+
+  /// Slots of a turn, which sums up a register tile over all of K.
   double sums() {
     if (!quant)
       return inPairs ? extent / 2.0 * pairStep() : extent * denseStep();
@@ -295,11 +304,11 @@ private:
 
   /// One k of a dense product.
   double denseStep() const {
-    double sums = tileRows * vectors;
+    double ofRow = vectorsAtOnce(), sums = tileRows * ofRow;
     double bits = unpacks ? 32 : weight.getElementTypeBitWidth();
-    double conversions = unpacks ? 0 : vectors * conversion();
-    double over = spilled(sums * schedule.getAccumulators() + vectors + 2);
-    double loads = vectors * std::max(bits / 32.0, 0.5) + tileRows;
+    double conversions = unpacks ? 0 : ofRow * conversion();
+    double over = spilled(sums * schedule.getAccumulators() + ofRow + 2);
+    double loads = ofRow * std::max(bits / 32.0, 0.5) + tileRows;
     return core.step(sums + conversions + kSpill * over, loads,
                      kLatency / schedule.getAccumulators(),
                      2.0 / schedule.getUnroll());
@@ -308,11 +317,11 @@ private:
   /// Two k of a dense product of pairs, whose lanes are put together from
   /// halves of two rows.
   double pairStep() const {
-    double sums = tileRows * vectors;
-    double conversions = unpacks ? 0 : vectors * 2;
-    double over = spilled(sums * schedule.getAccumulators() + vectors + 1);
+    double ofRow = vectorsAtOnce(), sums = tileRows * ofRow;
+    double conversions = unpacks ? 0 : ofRow * 2;
+    double over = spilled(sums * schedule.getAccumulators() + ofRow + 1);
     return core.step(sums * core.pairSlots + conversions + kSpill * over,
-                     vectors + tileRows, kLatency / schedule.getAccumulators(),
+                     ofRow + tileRows, kLatency / schedule.getAccumulators(),
                      2.0 / schedule.getUnroll());
   }
 
@@ -333,11 +342,10 @@ private:
     return format.minOffset < 0 ? 3 : 6;
   }
 
-  /// 32 k of a product in 8 bits, for one group at a time.
+  /// 32 k of a product in 8 bits.
   double int8Unit() {
     const ::kf::BlockFormat &format = getStorage(quant.getFormat());
-    double groups = op.getGlu() ? 2 : 1;
-    double ofRow = vectors / groups, sums = tileRows * ofRow;
+    double ofRow = vectorsAtOnce(), sums = tileRows * ofRow;
     double subBlocks = ::kf::PackedBlock::unit / format.subBlock;
     double quads = ::kf::PackedBlock::unit / 4.0;
     bool hasMins = format.minOffset >= 0;
@@ -351,27 +359,25 @@ private:
                    subBlocks * ((hasMins ? 3 : 2) * tileRows + 3 * ofRow) +
                    over;
     double chain = (quads + 2) * kLatency / 2 * subBlocks / 2;
-    return groups *
-           core.step(arithmetic, loads, chain, subBlocks * 2 * tileRows);
+    return core.step(arithmetic, loads, chain, subBlocks * 2 * tileRows);
   }
 
   /// 32 k with codes that become floats.
   double floatUnit() const {
     const ::kf::BlockFormat &format = getStorage(quant.getFormat());
-    double unit = ::kf::PackedBlock::unit, sums = tileRows * vectors;
+    double unit = ::kf::PackedBlock::unit, ofRow = vectorsAtOnce();
+    double sums = tileRows * ofRow;
     double subBlocks = unit / format.subBlock;
     bool hasMins = format.minOffset >= 0;
     double ofCode =
         unpacks ? 0 : 3.5 + (hasMins ? 1 : 0) + (format.table ? 2 : 0);
-    double over =
-        spilled(sums + vectors * (hasMins ? 4 : 3) + 1) * kSpill * unit;
+    double over = spilled(sums + ofRow * (hasMins ? 4 : 3) + 1) * kSpill * unit;
     double decoded = unpacks ? 0
                              : unit / 4 * codesOfQuad(format) +
                                    subBlocks * scalesOfSubBlock(format);
-    double arithmetic =
-        over + vectors * decoded + unit * (sums + vectors * ofCode);
+    double arithmetic = over + ofRow * decoded + unit * (sums + ofRow * ofCode);
     return core.step(arithmetic,
-                     unit * (tileRows + (unpacks ? 1 : 0.2) * vectors),
+                     unit * (tileRows + (unpacks ? 1 : 0.2) * ofRow),
                      unit * kLatency, subBlocks * 2);
   }
 
@@ -382,6 +388,7 @@ private:
   QuantType quant; // null: floats
   int64_t rows, extent, columns;
   double tileRows, panel, vectors; // of a row of the tile
+  double turns = 1;     // in which groups, as gate and up, are summed up
   double freshRate = 1; // bytes a slot, of panels that come from afar
   bool int8, inTiles, inPairs, unpacks = false;
   double parts; // of x in tiles

@@ -92,8 +92,9 @@ private:
     auto w = cast<RankedTensorType>(op.getW().getType());
     bool quantized = isa<QuantType>(w.getElementType());
     int64_t rows = rowsOf(op.getX()), extent = x.getDimSize(1);
+    // Of a row, at a time: groups of one row are summed up in turn.
     int64_t vectors =
-        (op.getGlu() ? 2 : 1) * first.tile[1] / first.lanes; // of a row
+        (op.getGlu() && rows > 1 ? 2 : 1) * first.tile[1] / first.lanes;
     int64_t panels = llvm::divideCeil(w.getShape().end()[-2], first.tile[1]);
     if (first.dot == DotKind::BF16)
       return addTiles(rows, extent, panels);

@@ -2,6 +2,8 @@
 // RUN:   | FileCheck %s
 // RUN: kf-opt %s -split-input-file --kf-set-target="target=#kf.cpu_target<cpu=\"x86-64-v4\",lanes=16,int8_dot=true,workers=2>" --kf-set-layouts --kf-print-schedule-candidates -o /dev/null \
 // RUN:   | FileCheck %s --check-prefix=VNNI
+// RUN: kf-opt %s -split-input-file --kf-set-target="target=#kf.cpu_target<cpu=\"x86-64-v3\",lanes=8,workers=1>" --kf-set-layouts --kf-print-schedule-candidates -o /dev/null \
+// RUN:   | FileCheck %s --check-prefix=FEW-REGISTERS
 
 // Workgroups and register tiles of many rows; unrolling for each tile.
 // CHECK-LABEL: kernel @prefill
@@ -22,6 +24,20 @@ kf.kernel @prefill(%x: tensor<96x256xf32>, %w: tensor<768x256xf32>) -> tensor<96
 kf.kernel @decode(%x: tensor<1x256xf32>, %w: tensor<768x256xbf16>) -> tensor<1x768xf32> {
   %0 = kf.matmul %x, %w : tensor<1x256xf32>, tensor<768x256xbf16>
   kf.yield %0 : tensor<1x768xf32>
+}
+
+// -----
+
+// The same of gate and up, which are summed up in turn; with 16 registers, too,
+// nothing is predicted to be much faster than the default.
+// CHECK-LABEL: kernel @gated
+// CHECK-DAG:     s #kf.vector<{{.*}}tile = [1, 32], lanes = 16, unroll = 8, accumulators = 8>
+// FEW-REGISTERS-LABEL: kernel @gated
+// FEW-REGISTERS-NEXT:    s #kf.vector<
+// FEW-REGISTERS-NEXT:    s #kf.vector<{{.*}}unroll = 4, accumulators = 4> (default)
+kf.kernel @gated(%x: tensor<1x2048xf32>, %w: tensor<2x5632x2048xbf16>) -> tensor<1x5632xf32> {
+  %0 = kf.matmul %x, %w glu(silu) : tensor<1x2048xf32>, tensor<2x5632x2048xbf16>
+  kf.yield %0 : tensor<1x5632xf32>
 }
 
 // -----
