@@ -10,6 +10,7 @@
 #include "KernelConfig.h"
 #include "ScheduleCandidates.h"
 #include "VerifySchedule.h"
+#include "Workers.h"
 
 #include "kf/Target/LLVMCPU/Codegen.h"
 #include "kf/Target/LLVMCPU/Passes.h"
@@ -40,10 +41,10 @@ struct CpuTargetModel
   /// Panels of two vectors; halves of 16-bit panels interleave by the vector's
   /// lanes.
   Attribute getWeightLayout(Attribute target, RankedTensorType weight) const {
-    int64_t lanes = cast<CpuTargetAttr>(target).getLanes();
+    auto cpu = cast<CpuTargetAttr>(target);
     bool interleave = weight.getElementType().isBF16();
-    return LayoutAttr::get(target.getContext(), 2 * lanes,
-                           interleave ? lanes : 0);
+    return LayoutAttr::get(target.getContext(), panelOf(cpu),
+                           interleave ? cpu.getLanes() : 0);
   }
 
   /// A vector of keys is one load.

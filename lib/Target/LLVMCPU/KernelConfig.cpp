@@ -133,7 +133,7 @@ private:
     draft.lanes = lanes;
     // A weight that is packed by a person has its panels, and its halves.
     LayoutAttr layout = getLayout(w);
-    int64_t panel = layout ? layout.getPanel() : 2 * lanes;
+    int64_t panel = layout ? layout.getPanel() : panelOf(target);
     if (layout && llvm::isPowerOf2_64(layout.getInterleave()))
       draft.lanes = std::min<int64_t>(lanes, layout.getInterleave());
     int64_t registers = manyRegisters ? 28 : 12;

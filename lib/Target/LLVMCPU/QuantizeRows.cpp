@@ -76,10 +76,11 @@ private:
     }
   }
 
-  /// Every group of columns rounds its rows where nobody did before; of one
-  /// worker there is one.
+  /// Every group of columns rounds its rows where nobody did before. Of one
+  /// worker, or a single panel, there is one.
   void prepareForPairs(MatmulOp op) {
-    if (threadsOf(target) > 1)
+    int64_t columns = op.getW().getType().getShape().end()[-2];
+    if (threadsOf(target) > 1 && columns > panelOf(target))
       round(op);
   }
 

@@ -31,6 +31,10 @@ inline int64_t threadsOf(CpuTargetAttr target) {
   return target.getWorkers() ? target.getWorkers() : unknownWorkers;
 }
 
+/// Columns of the panels that weights are laid out in: two vectors. A workgroup
+/// has whole panels.
+inline int64_t panelOf(CpuTargetAttr target) { return 2 * target.getLanes(); }
+
 /// Columns of a workgroup of 8-bit products of many rows that rounds its rows
 /// itself, which takes about a tenth of the time.
 inline constexpr int64_t int8Columns = 512;

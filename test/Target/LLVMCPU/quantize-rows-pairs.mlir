@@ -29,21 +29,26 @@ func.func @normalized(%x: tensor<?x1024xf32>, %g: tensor<1024xf32>) -> tensor<?x
   return %2 : tensor<?x64xf32>
 }
 
-// Few rows, other weights, an odd K, and rows that are bf16 already stay.
+// Few rows, other weights, an odd K, a single panel of columns, and rows that are
+// bf16 already stay.
 // CHECK-LABEL: func.func @others(
 // CHECK-NOT:     arith.truncf
 // CHECK-NOT:     wide
 // CHECK:         return
 func.func @others(%few: tensor<7x1024xf32>, %x: tensor<64x1024xf32>, %odd: tensor<64x1023xf32>, %rounded: tensor<64x1024xbf16>)
-    -> (tensor<7x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xbf16>) {
+    -> (tensor<7x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x32xf32>, tensor<64x32xf32>, tensor<64x64xbf16>) {
   %w = kf.weight ["w"] : tensor<64x1024xbf16>
   %h = kf.weight ["h"] : tensor<64x1024xf16>
   %o = kf.weight ["o"] : tensor<64x1023xbf16>
+  %p = kf.weight ["p"] : tensor<32x1024xbf16>
+  %u = kf.weight ["u"] : tensor<2x32x1024xbf16>
   %0 = kf.matmul %few, %w : tensor<7x1024xf32>, tensor<64x1024xbf16>
   %1 = kf.matmul %x, %h : tensor<64x1024xf32>, tensor<64x1024xf16>
   %2 = kf.matmul %odd, %o : tensor<64x1023xf32>, tensor<64x1023xbf16>
   %3 = kf.matmul %rounded, %w : tensor<64x1024xbf16>, tensor<64x1024xbf16>
-  return %0, %1, %2, %3 : tensor<7x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xbf16>
+  %4 = kf.matmul %x, %p : tensor<64x1024xf32>, tensor<32x1024xbf16>
+  %5 = kf.matmul %x, %u glu(silu) : tensor<64x1024xf32>, tensor<2x32x1024xbf16>
+  return %0, %1, %2, %4, %5, %3 : tensor<7x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x32xf32>, tensor<64x32xf32>, tensor<64x64xbf16>
 }
 
 }

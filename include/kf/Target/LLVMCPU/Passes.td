@@ -38,7 +38,7 @@ def QuantizeCpuRows : Pass<"kf-cpu-quantize-rows", "::mlir::func::FuncOp"> {
     ```
     and with weights of bf16 it gives a norm a `kf.copy`, and thereby a kernel.
     Products of pairs of bf16 (`bf16_dot`) round rows: several workers have them
-    rounded before, in the same way.
+    rounded before, in the same way, unless the weight has a single panel.
   }];
   let options = [
     Option<"maxTokens", "max-tokens", "int64_t", "512",
