@@ -393,7 +393,7 @@ static FailureOr<KernelShape> getHeldShape(MatmulOp op,
   const int64_t slices = llvm::divideCeil(steps, held.steps);
   held.parts = schedule.getParts();
   held.slices = llvm::divideCeil(slices, held.parts);
-  if (llvm::divideCeil(slices, held.slices) != held.parts)
+  if (held.parts != int64_t(llvm::divideCeil(slices, held.slices)))
     return fail("parts (" + Twine(held.parts) + ") cannot each have some of " +
                 Twine(slices) + " slices of " + Twine(held.sliceColumns()) +
                 " columns of K");

@@ -165,7 +165,8 @@ private:
     if (!limits.clusters)
       return 1;
     int64_t parts = hasBlocks ? 4 : 2;
-    while (llvm::divideCeil(slices, llvm::divideCeil(slices, parts)) != parts)
+    auto slicesOfEach = [&] { return llvm::divideCeil(slices, parts); };
+    while (parts != int64_t(llvm::divideCeil(slices, slicesOfEach())))
       parts /= 2;
     return parts;
   }
