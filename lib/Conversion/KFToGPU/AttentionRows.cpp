@@ -8,6 +8,7 @@
 
 #include "AttentionRows.h"
 
+#include "../Common/RowFormulas.h"
 #include "FlashEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -103,6 +104,18 @@ Value AttentionRows::positionOf(const Row &row) {
                                 nothing);
 }
 
+/// Ends what prepareRow() said of a row of `tensor`: what is loadable without a
+/// row's statistics stays so.
+static void forgetRow(GPUEmitter &e, Value tensor) {
+  Operation *op = tensor.getDefiningOp();
+  if (!op || !(isElementwise(op) || isa<RopeOp>(op) || hasRowStatistics(op)))
+    return;
+  for (Value operand : op->getOperands())
+    forgetRow(e, operand);
+  if (hasRowStatistics(op) || !e.isLoadable(op->getOperand(0)))
+    e.undefine(tensor);
+}
+
 LogicalResult AttentionRows::forQueries(
     int64_t count, Value first, int64_t width, double scale,
     function_ref<void(Value local, Value offset, Value q)> body,
@@ -152,6 +165,8 @@ LogicalResult AttentionRows::forQueries(
         body(local, offset, read(row, offset));
       });
   });
+  // Statistics are those of a row of this loop.
+  forgetRow(e, op.getQ());
   return result;
 }
 

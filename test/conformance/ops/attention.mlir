@@ -84,6 +84,16 @@ func.func @half_few(%q: tensor<?x6x64xf32>, %k: tensor<?x2x64xf32>, %v: tensor<?
   return %0 : tensor<?x6x64xf32>
 }
 
+// Each of two ways of computing takes the statistics of its own rows.
+func.func @half_normed(%q: tensor<?x4x64xf32>, %k: tensor<?x2x64xf32>, %v: tensor<?x2x64xf32>, %g: tensor<64xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 64, type = f16>) -> tensor<?x4x64xf32> attributes {kf.max_tokens = 16 : i64} {
+  %qn = kf.rms_norm %q, %g eps(1.0e-6) : tensor<?x4x64xf32>, tensor<64xf32>
+  %qr = kf.rope %qn, %p {rotary_dim = 64 : i64, theta = 1.0e4 : f64} : tensor<?x4x64xf32>, tensor<?xi32>
+  %kr = kf.rope %k, %p {rotary_dim = 64 : i64, theta = 1.0e4 : f64} : tensor<?x2x64xf32>, tensor<?xi32>
+  kf.kv_append %c, %kr, %v, %p, %sp, %pt {layer = 1 : i64} : !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 64, type = f16>, tensor<?x2x64xf32>, tensor<?xi32>, tensor<1x4xi32>
+  %0 = kf.attention %qr, %c, %p, %sp, %pt {layer = 1 : i64, scale = 0.11 : f32} : tensor<?x4x64xf32>, !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 64, type = f16>, tensor<?xi32>, tensor<1x4xi32>
+  return %0 : tensor<?x4x64xf32>
+}
+
 func.func @half_many(%q: tensor<?x8x128xf32>, %k: tensor<?x2x128xf32>, %v: tensor<?x2x128xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 128, type = f16>) -> tensor<?x8x128xf32> attributes {kf.max_tokens = 150 : i64} {
   kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 1 : i64} : !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 128, type = f16>, tensor<?x2x128xf32>, tensor<?xi32>, tensor<1x4xi32>
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 1 : i64, scale = 0.11 : f32} : tensor<?x8x128xf32>, !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 128, type = f16>, tensor<?xi32>, tensor<1x4xi32>
