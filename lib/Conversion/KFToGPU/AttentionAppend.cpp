@@ -28,15 +28,14 @@ namespace {
 class AttentionAppend {
 public:
   AttentionAppend(AttentionRows &run, KVAppendOp op)
-      : e(run.e), b(run.b), loc(run.loc), warp(e), op(op),
+      : run(run), e(run.e), b(run.b), loc(run.loc), warp(e), op(op),
         type(op.getCache().getType()),
-        cache(e, op.getCache(), op.getSequences(), op.getPageTable()),
-        attention(run.op) {}
+        cache(e, op.getCache(), op.getSequences(), op.getPageTable()) {}
 
   LogicalResult emit() {
     if (failed(check()))
       return failure();
-    Value tokens = e.sizesOf(attention.getQ())[0];
+    Value tokens = run.tokens();
     Value rows = e.sizesOf(op.getK())[0];
     Value first = e.tileOffsets()[0], one = e.index(1);
     e.loop(e.index(0), tokens, one, {}, [&](Value token, ValueRange) {
@@ -132,6 +131,7 @@ private:
            });
   }
 
+  AttentionRows &run;
   GPUEmitter &e;
   OpBuilder &b;
   Location loc;
@@ -139,7 +139,6 @@ private:
   KVAppendOp op;
   KVCacheType type;
   CacheBuffer cache;
-  CacheAttentionInterface attention;
 };
 
 } // namespace

@@ -60,10 +60,17 @@ LogicalResult AttentionRows::forBlocks(int64_t blockRows,
   return result;
 }
 
+Value AttentionRows::tokens() {
+  // A tile of one is never cut.
+  if (e.kernel.getScheduleAttr().getWorkgroup()[0] == 1)
+    return e.index(1);
+  return e.sizesOf(op.getQ())[0];
+}
+
 /// A table for one sequence makes all tokens one run. All threads read the same
 /// sequences, so they agree on the runs.
 void AttentionRows::forRuns(function_ref<void(Value first, Value count)> body) {
-  Value tokenCount = e.sizesOf(op.getQ())[0];
+  Value tokenCount = tokens();
   if (cache.hasOneSequence() || getConstantIntValue(tokenCount) == 1)
     return body(e.index(0), tokenCount);
   Value one = e.index(1);

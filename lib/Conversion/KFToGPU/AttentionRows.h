@@ -34,6 +34,8 @@ public:
 
   /// A diagnostic for what no emitter has code for.
   LogicalResult check();
+  /// How many the tile has.
+  Value tokens();
   /// Stores what the kernel appends and these rows may see. All threads must
   /// come here, before any reads the cache.
   LogicalResult append();

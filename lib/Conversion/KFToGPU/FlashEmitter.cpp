@@ -35,6 +35,9 @@
 using namespace mlir;
 using namespace mlir::kf;
 
+/// Columns of a head, and threads of a multiprocessor that have registers for
+/// the sums of more; compilers would spill some for another workgroup.
+static constexpr int64_t wideHead = 128, wideThreads = 768;
 /// The weight of a hidden key.
 static constexpr double hiddenWeight = -1.0;
 
@@ -43,6 +46,8 @@ FlashEmitter::FlashEmitter(AttentionRows &rows)
       cache(rows.cache), window(rows.window) {}
 
 LogicalResult FlashEmitter::emit() {
+  if (run.dim > wideHead)
+    e.useAllRegisters(std::max<int64_t>(wideThreads / e.shape.threadCount, 1));
   allocate([&](int64_t count, Type element) {
     return e.workgroupMemory(count, element);
   });
@@ -59,6 +64,10 @@ void FlashEmitter::allocate(MemoryFn memory) {
   newMaxima = memory(shape.rows, f32);
   factors = memory(shape.rows, f32);
   positions = memory(shape.rows, b.getI32Type());
+  numberThread();
+}
+
+void FlashEmitter::numberThread() {
   // Of the products, and of the values.
   part = arith::RemUIOp::create(b, loc, e.thread, e.index(shape.parts));
   slot = arith::DivUIOp::create(b, loc, e.thread, e.index(shape.parts));

@@ -28,6 +28,7 @@ public:
   /// `firstRow` of the run on, as many as the shape has. All threads must come
   /// to both.
   void allocate(MemoryFn memory);
+  void numberThread();
   LogicalResult emitRows();
 
 private:

@@ -88,6 +88,15 @@ void FlashMmaEmitter::allocate() {
     return part;
   });
   e.useAllRegisters();
+  cacheStart =
+      warp.pointerTo(e.bufferOf(cast<BlockArgument>(run.op.getCache())));
+  numberThread();
+  if (shape.isStaged)
+    prepareStages();
+}
+
+/// Sets what depends on e.thread alone.
+void FlashMmaEmitter::numberThread() {
   Value lanes = e.index(FlashMmaShape::warp), four = e.index(4);
   lane = arith::RemUIOp::create(b, loc, e.thread, lanes);
   group = arith::DivUIOp::create(b, loc, lane, four);
@@ -96,14 +105,20 @@ void FlashMmaEmitter::allocate() {
   Value across = e.index(shape.rowWarps);
   rowWarp = arith::RemUIOp::create(b, loc, number, across);
   keyWarp = arith::DivUIOp::create(b, loc, number, across);
-  cacheStart =
-      warp.pointerTo(e.bufferOf(cast<BlockArgument>(run.op.getCache())));
   int64_t warpBytes = shape.queryBytes() / shape.rowWarps;
   queryStart = warp.advance(
       warp.advance(warp.pointerTo(memory), shape.queryOffset()),
       e.add(e.mul(rowWarp, e.index(warpBytes)), e.mul(lane, e.index(16))));
-  if (shape.isStaged)
-    prepareStages();
+}
+
+/// Has what depends on the thread's number computed anew, where sums of wide
+/// heads leave no registers in which it could wait.
+void FlashMmaEmitter::forgetThread() {
+  if (shape.isNarrow())
+    return;
+  e.thread = warp.sameNumber(e.thread);
+  numberThread();
+  spare.numberThread();
 }
 
 Value FlashMmaEmitter::viewOf(Type type, int64_t byte, int64_t count) {
@@ -135,6 +150,10 @@ Value FlashMmaEmitter::maximum(Value lhs, Value rhs) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult FlashMmaEmitter::emitBlock() {
+  const Value thread = e.thread;
+  forgetThread();
+  if (shape.isStaged && !shape.isNarrow())
+    prepareCopies();
   // Whoever was at the block before this one has left the memory.
   e.barrier();
   e.onFirstThread([&] { store(e.word(0), flag, e.index(0)); });
@@ -161,13 +180,16 @@ LogicalResult FlashMmaEmitter::emitBlock() {
     keepQueries();
     sums = visitKeys();
   }
+  forgetThread();
   if (shape.isDivided())
     combineWarps(sums);
   else
     writeRows(sums);
   if (shape.parts > 1)
     combineParts();
-  return computeAgain();
+  const LogicalResult result = computeAgain();
+  e.thread = thread;
+  return result;
 }
 
 /// Of scores in units of log 2.

@@ -30,6 +30,8 @@ private:
   //===--- Setup ----------------------------------------------------------===//
 
   void allocate();
+  void numberThread();
+  void forgetThread();
   Value viewOf(Type type, int64_t byte, int64_t count);
   Value load(Value from, Value at);
   void store(Value value, Value to, Value at);

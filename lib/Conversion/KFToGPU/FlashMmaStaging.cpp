@@ -115,6 +115,7 @@ void FlashMmaEmitter::prepareCopies() {
       shape.isQuantized ? shape.headDim / codesAtOnce : shape.chunksOfRow();
   const int64_t bytes = shape.chunkBytes;
   const int64_t all = shape.keys * perRow, threads = e.shape.threadCount;
+  copies.clear();
   for (int64_t begin = 0; begin < all; begin += threads) {
     Value number = e.add(e.thread, e.index(begin));
     Copy copy;

@@ -219,12 +219,12 @@ Value GPUEmitter::word(int64_t value) {
       b, loc, b.getI32IntegerAttr(static_cast<int32_t>(value)));
 }
 
-void GPUEmitter::useAllRegisters() {
+void GPUEmitter::useAllRegisters(int64_t workgroups) {
   const Attribute target =
       kernel->getParentOfType<ModuleOp>()->getAttr(kTargetAttrName);
   if (!target || isa<CudaTargetAttr>(target))
     function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                      b.getI32IntegerAttr(1));
+                      b.getI32IntegerAttr(workgroups));
 }
 
 void GPUEmitter::waitForInputs() {

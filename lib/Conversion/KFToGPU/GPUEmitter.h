@@ -92,9 +92,10 @@ public:
   // Threads
   //===--------------------------------------------------------------------===//
 
-  /// Lets ptxas use as many registers as a workgroup can have: it spills some
-  /// for the sake of a second workgroup otherwise.
-  void useAllRegisters();
+  /// Lets ptxas use as many registers as each of `workgroups` of a
+  /// multiprocessor can have: it spills some for the sake of another workgroup
+  /// otherwise.
+  void useAllRegisters(int64_t workgroups = 1);
   /// Waits for the kernels before this one, and lets the one behind it begin,
   /// where kernels begin early (KernelShape::beginsEarly); a second call does
   /// nothing. All threads must come to the first, outside of loops and

@@ -105,14 +105,15 @@ public:
   SmallVector<Value> waitForSums(ValueRange sums);
 
 protected:
+  Value assembly(StringRef text, StringRef constraints, Type result,
+                 ValueRange operands);
+
   GPUEmitter &e;
   OpBuilder &b;
   Location loc;
 
 private:
   Value describe(Value pointer, uint64_t rest);
-  Value assembly(StringRef text, StringRef constraints, Type result,
-                 ValueRange operands);
 };
 
 } // namespace mlir::kf

@@ -33,6 +33,12 @@ Value WarpOps::combineLanes(Value value, int64_t first, int64_t end,
   return value;
 }
 
+Value WarpOps::sameNumber(Value number) {
+  Value word = arith::IndexCastOp::create(b, loc, i32, number);
+  return arith::IndexCastUIOp::create(
+      b, loc, b.getIndexType(), assembly("mov.b32 $0, $1;", "=r,r", i32, word));
+}
+
 void WarpOps::syncLanes() { NVVM::SyncWarpOp::create(b, loc, e.word(-1)); }
 
 //===----------------------------------------------------------------------===//

@@ -38,3 +38,41 @@ func.func @slices(%x: tensor<?x14336xbf16>, %r: tensor<?x4096xf32>) -> tensor<?x
   %1 = arith.addf %r, %0 : tensor<?x4096xf32>
   return %1 : tensor<?x4096xf32>
 }
+
+// The same of few rows, which append first: what waits for the loop over keys
+// to end has as few registers.
+// CHECK:      rope_kv_append_attention_0 sm_80: {{.*}} 0 bytes spilled
+// CHECK:      rope_kv_append_attention_0 sm_90a: {{.*}} 0 bytes spilled
+func.func @few_wide_heads(%q: tensor<?x16x256xf32>, %k: tensor<?x8x256xf32>, %v: tensor<?x8x256xf32>, %c: !half, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<3x64xi32>) -> tensor<?x16x256xf32> attributes {kf.max_tokens = 16 : i64} {
+  %qr = kf.rope %q, %p {rotary_dim = 256 : i64, theta = 1.0e4 : f64} : tensor<?x16x256xf32>, tensor<?xi32>
+  %kr = kf.rope %k, %p {rotary_dim = 256 : i64, theta = 1.0e4 : f64} : tensor<?x8x256xf32>, tensor<?xi32>
+  kf.kv_append %c, %kr, %v, %p, %s, %t {layer = 0 : i64} : !half, tensor<?x8x256xf32>, tensor<?xi32>, tensor<3x64xi32>
+  %0 = kf.attention %qr, %c, %p, %s, %t {layer = 0 : i64, scale = 0.1 : f32} : tensor<?x16x256xf32>, !half, tensor<?xi32>, tensor<3x64xi32>
+  return %0 : tensor<?x16x256xf32>
+}
+
+// CHECK:      rope_attention_0 sm_80: {{.*}} 0 bytes spilled
+// CHECK:      rope_attention_0 sm_90a: {{.*}} 0 bytes spilled
+func.func @few_wide_heads_of_codes(%q: tensor<?x16x256xf32>, %c: !codes, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<3x64xi32>) -> tensor<?x16x256xf32> attributes {kf.max_tokens = 16 : i64} {
+  %qr = kf.rope %q, %p {rotary_dim = 256 : i64, theta = 1.0e4 : f64} : tensor<?x16x256xf32>, tensor<?xi32>
+  %0 = kf.attention %qr, %c, %p, %s, %t {layer = 0 : i64, scale = 0.1 : f32} : tensor<?x16x256xf32>, !codes, tensor<?xi32>, tensor<3x64xi32>
+  return %0 : tensor<?x16x256xf32>
+}
+
+// CHECK:      attention_0 sm_80: {{.*}} 0 bytes spilled
+// CHECK:      attention_0 sm_90a: {{.*}} 0 bytes spilled
+!brain = !kf.kv_cache<layers = 1, kv_heads = 8, head_dim = 256, type = bf16>
+func.func @wide_heads_of_bf16(%q: tensor<?x16x256xbf16>, %c: !brain, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<3x64xi32>) -> tensor<?x16x256xbf16> {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.1 : f32} : tensor<?x16x256xbf16>, !brain, tensor<?xi32>, tensor<3x64xi32>
+  return %0 : tensor<?x16x256xbf16>
+}
+
+// By threads alone.
+// CHECK:      rope_attention_0 sm_80: {{.*}} 0 bytes spilled
+// CHECK:      rope_attention_0 sm_90a: {{.*}} 0 bytes spilled
+!whole = !kf.kv_cache<layers = 1, kv_heads = 8, head_dim = 256, type = f32>
+func.func @wide_heads_of_f32(%q: tensor<?x16x256xf32>, %c: !whole, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<3x64xi32>) -> tensor<?x16x256xf32> {
+  %qr = kf.rope %q, %p {rotary_dim = 256 : i64, theta = 1.0e4 : f64} : tensor<?x16x256xf32>, tensor<?xi32>
+  %0 = kf.attention %qr, %c, %p, %s, %t {layer = 0 : i64, scale = 0.1 : f32} : tensor<?x16x256xf32>, !whole, tensor<?xi32>, tensor<3x64xi32>
+  return %0 : tensor<?x16x256xf32>
+}

@@ -94,6 +94,14 @@ func.func @half_normed(%q: tensor<?x4x64xf32>, %k: tensor<?x2x64xf32>, %v: tenso
   return %0 : tensor<?x4x64xf32>
 }
 
+func.func @half_wide_few(%q: tensor<?x4x256xf32>, %k: tensor<?x2x256xf32>, %v: tensor<?x2x256xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 256, type = f16>) -> tensor<?x4x256xf32> attributes {kf.max_tokens = 16 : i64} {
+  %qr = kf.rope %q, %p {rotary_dim = 256 : i64, theta = 1.0e4 : f64} : tensor<?x4x256xf32>, tensor<?xi32>
+  %kr = kf.rope %k, %p {rotary_dim = 256 : i64, theta = 1.0e4 : f64} : tensor<?x2x256xf32>, tensor<?xi32>
+  kf.kv_append %c, %kr, %v, %p, %sp, %pt {layer = 1 : i64} : !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 256, type = f16>, tensor<?x2x256xf32>, tensor<?xi32>, tensor<1x4xi32>
+  %0 = kf.attention %qr, %c, %p, %sp, %pt {layer = 1 : i64, scale = 0.11 : f32} : tensor<?x4x256xf32>, !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 256, type = f16>, tensor<?xi32>, tensor<1x4xi32>
+  return %0 : tensor<?x4x256xf32>
+}
+
 func.func @half_many(%q: tensor<?x8x128xf32>, %k: tensor<?x2x128xf32>, %v: tensor<?x2x128xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 128, type = f16>) -> tensor<?x8x128xf32> attributes {kf.max_tokens = 150 : i64} {
   kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 1 : i64} : !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 128, type = f16>, tensor<?x2x128xf32>, tensor<?xi32>, tensor<1x4xi32>
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 1 : i64, scale = 0.11 : f32} : tensor<?x8x128xf32>, !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 128, type = f16>, tensor<?xi32>, tensor<1x4xi32>
