@@ -342,7 +342,7 @@ static constexpr int64_t mostRegisters = 255;
 /// Registers of a lane beside those that hold x, and where more are taken: of
 /// blocks, by several tiles of K or scales of halves of units, and the most by
 /// these in a cluster; by slices of K that go through three stages, of which
-/// none begins where another one does.
+/// none begins where another one does, or that have more columns than K.
 static constexpr int64_t heldSpare = 64, largeHeldSpare = 80,
                          largestHeldSpare = 128;
 
@@ -351,9 +351,10 @@ static int64_t countHeldRegisters(const HeldShape &held) {
   const int64_t lanes =
       HeldShape::lanes * llvm::alignTo(held.warps, registerWarps);
   const bool hasBlocks = held.sumsOfX != StreamShape::Sums::None;
-  const bool isLarge = held.sumsOfX == StreamShape::Sums::Halves ||
-                       (hasBlocks ? held.slices * held.tilesOfWarp() > 1
-                                  : held.slices > 1 && held.stages == 3);
+  const bool isLarge =
+      held.sumsOfX == StreamShape::Sums::Halves ||
+      (hasBlocks ? held.slices * held.tilesOfWarp() > 1
+                 : held.slices > 1 && (held.stages == 3 || held.isPadded()));
   const bool isLargest =
       held.sumsOfX == StreamShape::Sums::Halves && held.parts > 1;
   return std::min(mostRegisters, registersInAll / lanes) -

@@ -76,3 +76,13 @@ func.func @wide_heads_of_f32(%q: tensor<?x16x256xf32>, %c: !whole, %p: tensor<?x
   %0 = kf.attention %qr, %c, %p, %s, %t {layer = 0 : i64, scale = 0.1 : f32} : tensor<?x16x256xf32>, !whole, tensor<?xi32>, tensor<3x64xi32>
   return %0 : tensor<?x16x256xf32>
 }
+
+// Two slices of K that have more columns than it, for 13 warps.
+// CHECK:      matmul_add_0 sm_80: {{.*}} 0 bytes spilled
+// CHECK:      matmul_add_0 sm_90a: {{.*}} 0 bytes spilled
+func.func @padded_slices(%x: tensor<?x6400xbf16>, %r: tensor<?x1600xf32>) -> tensor<?x1600xf32> attributes {kf.max_tokens = 16 : i64} {
+  %w = kf.weight ["w"] : tensor<1600x6400xbf16>
+  %0 = kf.matmul %x, %w wide : tensor<?x6400xbf16>, tensor<1600x6400xbf16>
+  %1 = arith.addf %r, %0 : tensor<?x1600xf32>
+  return %1 : tensor<?x1600xf32>
+}
