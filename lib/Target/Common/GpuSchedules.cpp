@@ -261,12 +261,14 @@ private:
         std::min<int64_t>(llvm::divideCeil(tokens * group, 16), most / 16);
     int64_t keyWarps = isFew ? mmaKeyWarps / rowWarps : 1;
     int64_t keys = mmaKeys;
-    // Turned queries, too, take registers, and so do rows of several sequences.
+    // Turned queries, too, take registers, and so do rows of several sequences
+    // and codes on their way.
     const bool isTurned = !kernel.getBody().getOps<RopeOp>().empty();
     const bool hasSequences =
         cast<RankedTensorType>(op.getPageTable().getType()).getDimSize(0) != 1;
-    const int64_t widest =
-        hasSequences && !isForWarpgroups ? wideHead - 1 : wideHead;
+    const int64_t widest = !hasSequences || isForWarpgroups ? wideHead
+                           : cache.isQuantized()            ? wideHead / 2
+                                                            : wideHead - 1;
     if (!isFew && !isWider)
       keys = isTurned || q.getDimSize(2) > widest ? stagedKeys / 2 : stagedKeys;
     while (keys > mmaKeys && cache.getPage() % keys != 0)

@@ -77,6 +77,15 @@ func.func @wide_heads_of_f32(%q: tensor<?x16x256xf32>, %c: !whole, %p: tensor<?x
   return %0 : tensor<?x16x256xf32>
 }
 
+// Codes on their way, for heads of 96 columns.
+// CHECK:      attention_0 sm_80: {{.*}} 0 bytes spilled
+// CHECK:      attention_0 sm_90a: {{.*}} 0 bytes spilled
+!narrow = !kf.kv_cache<layers = 1, kv_heads = 32, head_dim = 96, type = !kf.quant<q8_0>>
+func.func @heads_of_codes(%q: tensor<?x32x96xf16>, %c: !narrow, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<3x64xi32>) -> tensor<?x32x96xf16> {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.1 : f32} : tensor<?x32x96xf16>, !narrow, tensor<?xi32>, tensor<3x64xi32>
+  return %0 : tensor<?x32x96xf16>
+}
+
 // Two slices of K that have more columns than it, for 13 warps.
 // CHECK:      matmul_add_0 sm_80: {{.*}} 0 bytes spilled
 // CHECK:      matmul_add_0 sm_90a: {{.*}} 0 bytes spilled
