@@ -119,7 +119,8 @@ private:
   }
 
   /// Two neighbouring products at a time in 16 bits, as many of which are added
-  /// up as cannot overflow.
+  /// up as cannot overflow. Each product stays in the place of its op: behind
+  /// the last one, the operands of all would take registers until there.
   Value pairsOfBytes(Value sum, ArrayRef<Dp4aOp> ops) {
     constexpr int64_t mostSum = 32767;
     Dp4aOp first = ops.front();
@@ -128,13 +129,26 @@ private:
     while (!ops.empty()) {
       Value words;
       for (Dp4aOp op : ops.take_front(count)) {
+        b.setInsertionPoint(op);
         Value pairs = multiplyBytes(op);
-        words = words ? make<arith::AddIOp>(words, pairs) : pairs;
+        words = words ? pinned(make<arith::AddIOp>(words, pairs)) : pairs;
       }
       ops = ops.drop_front(std::min<int64_t>(count, ops.size()));
-      sum = multiplyWords(sum, words, splat(words.getType(), 1));
+      sum = pinned(multiplyWords(sum, words, splat(words.getType(), 1)));
     }
     return sum;
+  }
+
+  /// `sum`, computed here: LLVM would take the sums of several products apart
+  /// to shorten them, and order products by their row, and spill the codes that
+  /// rows share. The assembly has no instruction, and stays in its order.
+  Value pinned(Value sum) {
+    return LLVM::InlineAsmOp::create(
+               b, loc, sum.getType(), sum, /*asm_string=*/"",
+               /*constraints=*/"=v,0", /*has_side_effects=*/true,
+               /*is_align_stack=*/false, LLVM::TailCallKind::None,
+               /*asm_dialect=*/nullptr, /*operand_attrs=*/nullptr)
+        .getResult(0);
   }
 
   /// pmaddubsw, whose first operand has no sign: that goes to the second.

@@ -19,19 +19,22 @@ func.func @vnni(%s: vector<16xi32>, %a: vector<64xi8>, %b: vector<64xi8>,
 // -----
 
 // Two products of 63 * 127 and as much again fit in 16 bits, the third begins
-// the next sum.
+// the next sum. LLVM is kept from taking sums apart.
 // CHECK-LABEL: func.func @few_bits(
 // CHECK-SAME:    %[[S:[^:]*]]: vector<8xi32>, %[[A:[^:]*]]: vector<32xi8>, %[[B:[^:]*]]: vector<32xi8>
 // CHECK:         %[[P0:.*]] = llvm.call_intrinsic "llvm.x86.avx2.pmadd.ub.sw"(%[[A]], %[[B]]) : (vector<32xi8>, vector<32xi8>) -> vector<16xi16>
 // CHECK:         %[[P1:.*]] = llvm.call_intrinsic "llvm.x86.avx2.pmadd.ub.sw"(%[[B]], %[[A]])
 // CHECK:         %[[W:.*]] = arith.addi %[[P0]], %[[P1]] : vector<16xi16>
+// CHECK:         %[[PINNED:.*]] = llvm.inline_asm has_side_effects "", "=v,0" %[[W]] : (vector<16xi16>) -> vector<16xi16>
 // CHECK:         %[[ONE:.*]] = arith.constant dense<1> : vector<16xi16>
-// CHECK:         %[[D:.*]] = llvm.call_intrinsic "llvm.x86.avx2.pmadd.wd"(%[[W]], %[[ONE]]) : (vector<16xi16>, vector<16xi16>) -> vector<8xi32>
+// CHECK:         %[[D:.*]] = llvm.call_intrinsic "llvm.x86.avx2.pmadd.wd"(%[[PINNED]], %[[ONE]]) : (vector<16xi16>, vector<16xi16>) -> vector<8xi32>
 // CHECK:         %[[S1:.*]] = arith.addi %[[S]], %[[D]] : vector<8xi32>
+// CHECK:         %[[PINNED1:.*]] = llvm.inline_asm has_side_effects "", "=v,0" %[[S1]] : (vector<8xi32>) -> vector<8xi32>
 // CHECK:         %[[P2:.*]] = llvm.call_intrinsic "llvm.x86.avx2.pmadd.ub.sw"(%[[A]], %[[A]])
 // CHECK:         %[[D2:.*]] = llvm.call_intrinsic "llvm.x86.avx2.pmadd.wd"(%[[P2]],
-// CHECK:         %[[S2:.*]] = arith.addi %[[S1]], %[[D2]]
-// CHECK:         return %[[S2]]
+// CHECK:         %[[S2:.*]] = arith.addi %[[PINNED1]], %[[D2]]
+// CHECK:         %[[PINNED2:.*]] = llvm.inline_asm has_side_effects "", "=v,0" %[[S2]]
+// CHECK:         return %[[PINNED2]]
 module attributes {kf.target = #kf.cpu_target<cpu = "haswell", lanes = 8, int8_dot = true, byte_dot = pmaddubsw>} {
 func.func @few_bits(%s: vector<8xi32>, %a: vector<32xi8>, %b: vector<32xi8>)
     -> vector<8xi32> {
@@ -39,6 +42,26 @@ func.func @few_bits(%s: vector<8xi32>, %a: vector<32xi8>, %b: vector<32xi8>)
   %1 = kf.dp4a %0, %b, %a most(63) : vector<8xi32>, vector<32xi8>
   %2 = kf.dp4a %1, %a, %a most(63) : vector<8xi32>, vector<32xi8>
   return %2 : vector<8xi32>
+}
+
+// Products of two rows stay in their order: each with the codes that rows share.
+// CHECK-LABEL: func.func @in_order(
+// CHECK-SAME:    vector<8xi32>, %[[A:[^:]*]]: vector<32xi8>, %[[B:[^:]*]]: vector<32xi8>
+// CHECK:         pmadd.ub.sw"(%[[A]], %[[A]])
+// CHECK:         pmadd.ub.sw"(%[[A]], %[[B]])
+// CHECK:         %[[C:.*]] = arith.xori %[[A]], %[[B]]
+// CHECK:         pmadd.ub.sw"(%[[C]], %[[A]])
+// CHECK:         pmadd.wd
+// CHECK:         pmadd.ub.sw"(%[[C]], %[[B]])
+// CHECK:         pmadd.wd
+func.func @in_order(%s: vector<8xi32>, %a: vector<32xi8>, %b: vector<32xi8>)
+    -> (vector<8xi32>, vector<8xi32>) {
+  %0 = kf.dp4a %s, %a, %a most(15) : vector<8xi32>, vector<32xi8>
+  %1 = kf.dp4a %s, %a, %b most(15) : vector<8xi32>, vector<32xi8>
+  %c = arith.xori %a, %b : vector<32xi8>
+  %2 = kf.dp4a %0, %c, %a most(15) : vector<8xi32>, vector<32xi8>
+  %3 = kf.dp4a %1, %c, %b most(15) : vector<8xi32>, vector<32xi8>
+  return %2, %3 : vector<8xi32>, vector<8xi32>
 }
 
 // A sum that is read elsewhere, or goes on with other bounds, ends there.
