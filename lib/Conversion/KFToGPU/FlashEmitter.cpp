@@ -35,8 +35,9 @@
 using namespace mlir;
 using namespace mlir::kf;
 
-/// Columns of a head, and threads of a multiprocessor that have registers for
-/// the sums of more; compilers would spill some for another workgroup.
+/// Columns of a head for whose sums there are registers in any case; of up to
+/// twice as many, as many threads of a multiprocessor have them, and fewer of
+/// more. Compilers would spill some for another workgroup.
 static constexpr int64_t wideHead = 128, wideThreads = 768;
 /// The weight of a hidden key.
 static constexpr double hiddenWeight = -1.0;
@@ -46,8 +47,11 @@ FlashEmitter::FlashEmitter(AttentionRows &rows)
       cache(rows.cache), window(rows.window) {}
 
 LogicalResult FlashEmitter::emit() {
-  if (run.dim > wideHead)
-    e.useAllRegisters(std::max<int64_t>(wideThreads / e.shape.threadCount, 1));
+  if (run.dim > wideHead) {
+    const int64_t dims = std::max(run.dim, 2 * wideHead);
+    const int64_t threads = wideThreads * 2 * wideHead / dims;
+    e.useAllRegisters(std::max<int64_t>(threads / e.shape.threadCount, 1));
+  }
   allocate([&](int64_t count, Type element) {
     return e.workgroupMemory(count, element);
   });
