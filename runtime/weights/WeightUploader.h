@@ -49,7 +49,7 @@ private:
 
   Device &device;
   int64_t partBytes;
-  std::array<Slot, 3> slots;
+  std::array<Slot, 2> slots; ///< one is packed while the other is copied
   size_t turn = 0;
   std::unique_ptr<Stream> stream;
   Status failure; ///< that finish() has found
