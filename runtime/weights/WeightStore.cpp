@@ -244,8 +244,8 @@ Result<std::unique_ptr<Buffer>> WeightStore::make(const WeightSpec &spec,
   for (const std::string &name : spec.names) {
     if (bound.count(name) || !packed.insert(name).second)
       continue;
-    KF_ASSIGN_OR_RETURN(const TensorView tensor, source->describe(name));
-    packedBytes += tensor.bytes;
+    if (Result<TensorView> tensor = source->describe(name); tensor.ok())
+      packedBytes += tensor->bytes;
   }
   if (packedBytes >= packing.releasedBytes)
     releasePacked();

@@ -34,7 +34,7 @@ public:
 
   /// A diagnostic for what no emitter has code for.
   LogicalResult check();
-  /// How many the tile has.
+  /// Tokens of the workgroup's tile.
   Value tokens();
   /// Stores what the kernel appends and these rows may see. All threads must
   /// come here, before any reads the cache.

@@ -35,10 +35,12 @@
 using namespace mlir;
 using namespace mlir::kf;
 
-/// Columns of a head for whose sums there are registers in any case; of up to
-/// twice as many, as many threads of a multiprocessor have them, and fewer of
-/// more. Compilers would spill some for another workgroup.
+/// Heads of more columns have more sums in registers than ptxas leaves them: it
+/// spills some for another workgroup. `wideThreads` threads of a multiprocessor
+/// have enough for twice the columns, and in proportion fewer for more.
 static constexpr int64_t wideHead = 128, wideThreads = 768;
+/// Workgroups that every multiprocessor takes.
+static constexpr int64_t mostWorkgroups = 16;
 /// The weight of a hidden key.
 static constexpr double hiddenWeight = -1.0;
 
@@ -50,7 +52,8 @@ LogicalResult FlashEmitter::emit() {
   if (run.dim > wideHead) {
     const int64_t dims = std::max(run.dim, 2 * wideHead);
     const int64_t threads = wideThreads * 2 * wideHead / dims;
-    e.useAllRegisters(std::max<int64_t>(threads / e.shape.threadCount, 1));
+    e.useAllRegisters(
+        std::clamp<int64_t>(threads / e.shape.threadCount, 1, mostWorkgroups));
   }
   allocate([&](int64_t count, Type element) {
     return e.workgroupMemory(count, element);

@@ -450,14 +450,14 @@ getShape(KernelOp kernel, StreamScheduleAttr schedule, FailFn fail) {
   if (stream.tiles * tile.columns % StreamShape::pairColumns != 0)
     return fail("tiles (" + Twine(stream.tiles) + ") must be a multiple of " +
                 Twine(StreamShape::pairColumns / tile.columns) +
-                " where they have " + Twine(tile.columns) + " columns");
+                " where they have " + Twine(tile.columns) + " columns of K");
   stream.tilesOfRow = tile.tilesOf(w.getShape().back());
   if (holdsRows(op, schedule.getWorkgroup()[0]))
     return getHeldShape(op, schedule, stream, fail);
   if (schedule.getParts() > 1)
     return fail("parts are for rows that are held: more than " +
                 Twine(StreamShape::mostSplitRows) +
-                ", of what matrix units multiply with the weight");
+                ", of the 16-bit floats that go with the weight");
   // With more rows, or parts of them, warps have row blocks of their own, and
   // what they read of x is for two where tiles are small.
   if (stream.rows > StreamShape::mostSplitRows ||

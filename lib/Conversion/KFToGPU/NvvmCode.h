@@ -54,8 +54,9 @@ public:
   SmallVector<Value> multiplyAdd(Type element, ValueRange left,
                                  ValueRange right, ValueRange sums);
   /// The bits (i32) of two numbers of TF32, which have 11 bits of significand
-  /// each. Their sum differs by 2^-22 of the f32 at most that they are made of.
-  /// An infinity is large, and leaves 0. A NaN has one as its rest.
+  /// each. Their sum is less by 2^-21 at most of the f32 that they are made of,
+  /// unless the rest is a subnormal number. An infinity is large, and leaves 0.
+  /// A NaN has one as its rest.
   struct Split {
     Value large, rest;
     Value isInfinite; ///< i1

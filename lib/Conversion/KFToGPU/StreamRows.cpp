@@ -122,11 +122,11 @@ Value StreamMatmulEmitter::loadColumn(Value row, Value k,
 void StreamMatmulEmitter::storeUnit(const XUnit &unit) {
   SmallVector<Value> high, low;
   SmallVector<Value> parts = {e.f32(0.0), e.f32(0.0)};
-  if (isSingle())
-    for (auto [number, value] : llvm::enumerate(unit.values))
-      (number < perUnit / 2 ? high : low)
-          .push_back(arith::BitcastOp::create(b, loc, b.getI32Type(), value));
-  for (int64_t i = 0; !isSingle() && i < 4; ++i) {
+  // Nothing is split for f32: halves of the columns are in place of both parts.
+  for (Value value : isSingle() ? ArrayRef(unit.values) : ArrayRef<Value>())
+    (high.size() < perUnit / 2 ? high : low)
+        .push_back(arith::BitcastOp::create(b, loc, b.getI32Type(), value));
+  for (int64_t i = 0; i < (isSingle() ? 0 : 4); ++i) {
     Value first = unit.values[2 * i], second = unit.values[2 * i + 1];
     if (blockTiles) {
       parts[i / 2] = e.add(parts[i / 2], e.add(first, second));

@@ -34,8 +34,8 @@ public:
   Value combineLanes(Value value, int64_t first, int64_t end,
                      CombineFn combine);
 
-  /// `number`, an index below 2^31; compilers do not know that it is the same,
-  /// and compute nothing that depends on it any earlier.
+  /// `number`, an index below 2^31; LLVM does not see that it is the same, and
+  /// computes nothing that depends on it any earlier.
   Value sameNumber(Value number);
 
   /// What a warp's lanes have copied and read is seen by the others.

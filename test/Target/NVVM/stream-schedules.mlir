@@ -90,7 +90,7 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
 // -----
 
 module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
-  // expected-error @below {{schedule cannot run on a GPU: tiles (3) must be a multiple of 2 where they have 16 columns}}
+  // expected-error @below {{schedule cannot run on a GPU: tiles (3) must be a multiple of 2 where they have 16 columns of K}}
   kf.kernel @tiles(%x: tensor<1x64xf32>, %w: tensor<96x64xbf16, #kf.fragments>) -> tensor<1x96xf32>
       attributes {schedule = #kf.stream<workgroup = [1, 16], warps = 8, tiles = 3, stages = 2>} {
     %0 = kf.matmul %x, %w : tensor<1x64xf32>, tensor<96x64xbf16, #kf.fragments>
@@ -189,7 +189,7 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
 // -----
 
 module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
-  // expected-error @below {{schedule cannot run on a GPU: parts are for rows that are held: more than 4, of what matrix units multiply with the weight}}
+  // expected-error @below {{schedule cannot run on a GPU: parts are for rows that are held: more than 4, of the 16-bit floats that go with the weight}}
   kf.kernel @split_parts(%x: tensor<1x1024xf32>, %w: tensor<96x1024xbf16, #kf.fragments>) -> tensor<1x96xf32>
       attributes {schedule = #kf.stream<workgroup = [1, 16], warps = 4, tiles = 2, stages = 2, reduction = 128, parts = 2>} {
     %0 = kf.matmul %x, %w : tensor<1x1024xf32>, tensor<96x1024xbf16, #kf.fragments>

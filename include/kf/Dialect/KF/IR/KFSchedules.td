@@ -160,10 +160,10 @@ def KF_StreamScheduleAttr : KF_ScheduleAttr<"Stream", "stream"> {
     is added in workgroup memory, in an order that is always the same. x is
     split into two numbers of 16 bits, so that products are about as exact as
     those of f32; but with more than 4 rows in a workgroup's tile, and x of
-    what matrix units multiply with the weight (its type, f16 with blocks),
-    each warp holds its part of x in registers. Where the weight is f32, both
-    are split into two numbers of TF32. An infinity in a row makes NaNs where
-    the weight has blocks.
+    what matrix units multiply with the weight (its type of 16 bits, f16 with
+    blocks), each warp holds its part of x in registers. Where the weight is
+    f32, both are split into two numbers of TF32. An infinity in a row makes
+    NaNs where the weight has blocks, and one in a weight where x is split.
 
     - `workgroup`: [rows, columns]; a row block has 16 columns, or 8 with glu.
     - `warps`: of a workgroup. Along K, warps take tiles in turn.
