@@ -54,7 +54,7 @@ uint64_t formulaLength(Operation &op) {
       .Case<LayerNormOp>([](auto) { return 7; }) // two sums; three more, bias
       .Case<SoftmaxOp>([](auto) { return 5; })   // max, minus, exp, sum, divide
       .Case<RopeOp, RotaryEmbeddingOp>([](auto) { return 3; })
-      .Case<CopyOp, CastOpInterface>([](auto) { return 0; })
+      .Case<CopyOp, RoundHalfOp, CastOpInterface>([](auto) { return 0; })
       .Default([](auto) { return 1; });
 }
 
@@ -77,7 +77,7 @@ public:
           failed(addOperand(argument)))
         return std::nullopt;
     for (Value result : kernel.getYield().getOperands())
-      if (failed(addBytes(tensorType(result))))
+      if (!isOutliers(result) && failed(addBytes(tensorType(result))))
         return std::nullopt;
     for (auto append : kernel.getBody().getOps<KVAppendOp>())
       if (failed(addAppended(append)))
@@ -86,6 +86,12 @@ public:
   }
 
 private:
+  /// Of these, hardly any are there.
+  static bool isOutliers(Value value) {
+    auto round = value.getDefiningOp<RoundHalfOp>();
+    return round && round.getOutliers() == value;
+  }
+
   /// `each` of what there is, or for each row where those are a step's size.
   FailureOr<SizedCount> perRow(RankedTensorType type, uint64_t each) {
     SizedCount count;
@@ -122,7 +128,9 @@ private:
   LogicalResult addOperand(BlockArgument argument) {
     SmallVector<RankedTensorType> parts;
     for (OpOperand &use : argument.getUses()) {
-      if (isa<tensor::DimOp>(use.getOwner()))
+      auto matmul = dyn_cast<MatmulOp>(use.getOwner());
+      if (isa<tensor::DimOp>(use.getOwner()) ||
+          (matmul && matmul.getOutliers() == use.get()))
         continue;
       if (auto slice = dyn_cast<tensor::ExtractSliceOp>(use.getOwner())) {
         parts.push_back(slice.getType());

@@ -179,10 +179,10 @@ StringRef whyApart(const FusionRules &rules, const Cluster &cluster,
   if (cluster.anchor)
     return "another op decides the loops of the kernel";
   if (isa<RopeOp>(producer))
-    return unless(isa<arith::TruncFOp>(consumer),
+    return unless(isRounding(consumer),
                   "of a rotation, nothing but rounding is computed with it");
   if (isa<AttentionOp, AttentionCombineOp>(producer)) {
-    if (!rules.roundingIntoAttention || !isa<arith::TruncFOp>(consumer) ||
+    if (!rules.roundingIntoAttention || !isRounding(consumer) ||
         consumer != cluster.root())
       return "of attention, nothing but the rounding of its result is computed "
              "with it";

@@ -165,8 +165,8 @@ private:
         kernel->getParentOfType<ModuleOp>()->getAttrOfType<TargetAttrInterface>(
             kTargetAttrName);
     Value result = kernel.getYield().getOperand(0);
-    if (auto rounded = result.getDefiningOp<arith::TruncFOp>())
-      result = rounded.getIn();
+    if (Operation *rounding = result.getDefiningOp(); isRounding(rounding))
+      result = rounding->getOperand(0);
     auto attention =
         dyn_cast_if_present<CacheAttentionInterface>(result.getDefiningOp());
     return target && target.appendsInAttention() && attention &&

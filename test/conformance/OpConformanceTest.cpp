@@ -52,6 +52,8 @@ const std::string opsFolder =
 constexpr int64_t cachePages = 4;
 /// The file of programs, whose schedules are NVIDIA's.
 const std::string schedulesFile = "schedules.mlir";
+/// The file of products whose rows have elements of all sizes.
+const std::string rangesFile = "ranges.mlir";
 
 /// Inputs that say which sequence a row belongs to, and where its pages are, by
 /// their numbers among the tensors that a function takes.
@@ -319,6 +321,41 @@ void expectNear(const std::vector<HostTensor> &found,
   ASSERT_TRUE(difference->agrees) << difference->complaint;
 }
 
+/// Makes elements of a tensor of rows of f32 large, each fourth; others stay as
+/// they are, or become small. Rows have one of `magnitudes` each, in turn.
+void spread(HostTensor &x, const std::vector<float> &magnitudes) {
+  ASSERT_EQ(x.type, DataType::F32);
+  const int64_t columns = x.shape.back();
+  for (int64_t i = 0; i < x.elementCount(); ++i) {
+    const float most = magnitudes[i / columns % magnitudes.size()];
+    x.data<float>()[i] *= i % 4 == 1 ? most : i % 4 == 2 ? 1e-3f : 1.0f;
+  }
+}
+
+/// Row `row` of each tensor.
+std::vector<HostTensor> rowOf(const std::vector<HostTensor> &tensors,
+                              int64_t row) {
+  std::vector<HostTensor> rows;
+  for (const HostTensor &tensor : tensors) {
+    const size_t bytes = tensor.bytes.size() / tensor.shape[0];
+    HostTensor part =
+        HostTensor::zeros(tensor.type, {1, tensor.shape.back()}).take();
+    std::copy_n(tensor.bytes.begin() + row * bytes, bytes, part.bytes.begin());
+    rows.push_back(std::move(part));
+  }
+  return rows;
+}
+
+/// What a function of the file of ranges is tried with: sizes of elements of
+/// its rows, together in one tensor and apart.
+std::vector<std::vector<float>> magnitudesFor(const std::string &function) {
+  if (function.starts_with("gated_")) // they are squared
+    return {{3e2f}, {3e4f}, {1.0f, 3e4f, 3e2f}};
+  if (function.starts_with("normed_"))
+    return {{7e4f}, {1e15f}, {1.0f, 1e15f, 7e4f}};
+  return {{7e4f}, {1e6f}, {1e30f}, {1.0f, 1e30f, 7e4f, 1e6f}};
+}
+
 /// `device` as in TestDevice.h.
 struct Case {
   std::string file, function, device;
@@ -388,7 +425,10 @@ TEST_P(OpConformance, MatchesReference) {
     EXPECT_NE(message.find(skip), std::string::npos) << message;
     GTEST_SKIP() << message;
   }
-  const bool isOfBlocks = test.file == "blocks.mlir",
+  const bool isOfBlocks = test.file == "blocks.mlir" ||
+                          (test.file == rangesFile &&
+                           (test.function.find("_q") != std::string::npos ||
+                            test.function.find("_iq") != std::string::npos)),
              streamsBlocks = test.file == "block_streams.mlir" ||
                              (test.file == schedulesFile &&
                               test.function.find("_q") != std::string::npos);
@@ -432,6 +472,31 @@ TEST_P(OpConformance, MatchesReference) {
   bool dynamic = false;
   for (const TensorSpec &input : program->inputs)
     dynamic |= !input.shape.empty() && input.shape[0] < 0;
+  if (test.file == rangesFile) {
+    // Rows that are made of sums are rounded: some to the next number. Of 8
+    // bits, which both factors of gated rows come from, few are left.
+    if (!test.function.starts_with("rows_"))
+      tolerance.scale = test::isGpu(test.device) ? 20 : 4;
+    for (const std::vector<float> &magnitudes : magnitudesFor(test.function))
+      for (int64_t rows : {1, 4, 5, 16, 17, 64, 512}) {
+        if (rows > program->maxTokens)
+          break;
+        SCOPED_TRACE("rows = " + std::to_string(rows) + ", up to " +
+                     std::to_string(magnitudes.back()));
+        std::vector<HostTensor> inputs = makeInputs(
+            *program, makeSizes(*program, rows), random, false, cacheInputs);
+        spread(inputs[0], magnitudes);
+        auto found = runOn(*device, *program, source, inputs);
+        auto expected = runOn(*reference, *expectedProgram, source, inputs);
+        for (int64_t row = 0; row < rows; ++row) {
+          SCOPED_TRACE("row " + std::to_string(row));
+          expectNear(rowOf(found, row), rowOf(expected, row), tolerance);
+          if (testing::Test::HasFatalFailure())
+            return;
+        }
+      }
+    return;
+  }
   for (bool special : {false, true})
     for (int64_t rows : dynamic ? std::vector<int64_t>{1, 5, program->maxTokens}
                                 : std::vector<int64_t>{1}) {

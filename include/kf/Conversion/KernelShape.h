@@ -163,6 +163,12 @@ struct FlashMmaShape {
   }
 };
 
+/// Bytes of workgroup memory that say how `rows` rows are scaled, where they
+/// may have elements that f16 cannot hold: a word for each, and one for all.
+constexpr int64_t rowRangeBytes(int64_t rows) {
+  return (4 * (rows + 1) + 15) / 16 * 16;
+}
+
 /// What a workgroup of a product on matrix units does at a time; see
 /// lib/Conversion/KFToGPU/MmaMatmulEmitter.cpp. Lines of the weight are the
 /// rows of the units' tiles, and rows of x their columns. Where a product is
@@ -175,6 +181,7 @@ struct MmaShape {
   int64_t rowWarps = 1, lineWarps = 1; ///< that divide rows, and lines
   int64_t rows = 0, lines = 0;         ///< of the workgroup's tile
   int64_t step = 0, stages = 0;        ///< of K
+  bool hasOutliers = false;            ///< of rows: see RowRange.h
 
   int64_t threads() const { return warp * rowWarps * lineWarps; }
   /// Units of a warp along rows of x, and along lines of the weight.
@@ -193,6 +200,8 @@ struct MmaShape {
   }
   /// What a stage's address is a multiple of then.
   static constexpr int64_t warpgroupAlignment = 1024;
+  /// Bytes of workgroup memory that say how rows are scaled.
+  int64_t rangeBytes() const { return hasOutliers ? rowRangeBytes(rows) : 0; }
   /// Bytes of a stage in workgroup memory: 16-bit floats.
   int64_t rowBytes() const { return 2 * rows * step; }
   int64_t stageBytes() const { return 2 * (rows + lines) * step; }
@@ -239,6 +248,7 @@ struct StreamShape {
   int64_t chunkSteps = 0; ///< steps of which x is in workgroup memory at a time
   int64_t slices = 1;     ///< chunks of a share
   bool hasSquares = false; ///< of rows of x, which a norm scales
+  bool hasRange = false;   ///< rows become f16, which may be too narrow
 
   int64_t threads() const { return warps * lanes; }
   /// K is divided into shares, one for each warp, which sum by themselves.
@@ -307,7 +317,7 @@ struct StreamShape {
         xVectors() + ringVectors() + vectors(sums()) + vectors(xSums());
     if (hasSquares)
       all += vectors(rows * squares()) + vectors(rows);
-    return 16 * all;
+    return 16 * all + (hasRange ? rowRangeBytes(rows) : 0);
   }
 };
 
@@ -333,6 +343,7 @@ struct HeldShape {
   int64_t steps = 1;        ///< of a warp for a row block and a slice
   int64_t slices = 1;       ///< of K, of which x is held one after the other
   int64_t parts = 1;        ///< workgroups that have as many slices of K each
+  bool hasOutliers = false; ///< of rows: see RowRange.h
 
   int64_t threads() const { return warps * lanes; }
   int64_t slotBytes() const { return tiles * tileBytes; }
@@ -371,7 +382,10 @@ struct HeldShape {
   bool hasTotals() const { return slices * parts > 1; }
   /// f32 elements that they take: lines of a row block lie behind one another.
   int64_t totals() const { return hasTotals() ? rows * blocks * 16 : 0; }
-  int64_t bytes() const { return ringBytes() + sharedBytes() + 4 * totals(); }
+  int64_t rangeBytes() const { return hasOutliers ? rowRangeBytes(0) : 0; }
+  int64_t bytes() const {
+    return ringBytes() + sharedBytes() + rangeBytes() + 4 * totals();
+  }
 };
 
 /// Threads and workgroup memory of one kernel. Of a matmul, a workgroup

@@ -53,8 +53,9 @@ protected:
   void loadCodes(Tile &tile, Value pointer, int64_t count);
   void loadScales(Tile &tile, Value pointer);
 
-  /// By what sums of x are scaled that minimums are multiplied by.
-  static constexpr double minimumScale = 0x1p-4;
+  /// By what sums of x are scaled that minimums are multiplied by: 32 of the
+  /// largest f16 are one.
+  static constexpr double minimumScale = 0x1p-5;
   /// Units of a tile.
   static constexpr int64_t units = 8;
 

@@ -14,10 +14,14 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
 using namespace mlir::kf;
+
+/// The least magnitude that rounds to an infinity of f16.
+static constexpr double leastOutlier = 65520;
 
 LogicalResult GPUEmitter::emit() {
   if (failed(findTile("convert-kf-to-gpu")))
@@ -191,15 +195,32 @@ void GPUEmitter::storeResult(Value value, ValueRange indices, unsigned number) {
   for (auto [offset, local] : llvm::zip(tileOffsets(number), indices))
     position.push_back(add(offset, local));
   auto type = cast<RankedTensorType>(kernel.getResultTypes()[number]);
-  storeBuffer(value, results[number], linearIndex(position, type.getShape()),
-              type.getElementType());
+  Value place = linearIndex(position, type.getShape());
+  storeBuffer(value, results[number], place, type.getElementType());
+  if (!roundHalfResult())
+    return;
+  Value isOutlier = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGE,
+                                          math::AbsFOp::create(b, loc, value),
+                                          f32(leastOutlier));
+  ifThen(isOutlier,
+         [&] { storeBuffer(value, results[1], place, b.getF32Type()); });
+}
+
+/// The op whose rounding storeResult() does; null: there is none.
+RoundHalfOp GPUEmitter::roundHalfResult() {
+  Value result = tileResult();
+  return result ? result.getDefiningOp<RoundHalfOp>() : RoundHalfOp();
 }
 
 Value GPUEmitter::unroundedResult() {
   Value result = tileResult();
-  auto rounded =
-      result ? result.getDefiningOp<arith::TruncFOp>() : arith::TruncFOp();
-  return rounded ? rounded.getIn() : result;
+  Operation *rounding = result ? result.getDefiningOp() : nullptr;
+  return isRounding(rounding) ? rounding->getOperand(0) : result;
+}
+
+LogicalResult GPUEmitter::checkOneResult() {
+  RoundHalfOp rounding = roundHalfResult();
+  return rounding ? checkResults(rounding) : TileEmitter::checkOneResult();
 }
 
 //===----------------------------------------------------------------------===//

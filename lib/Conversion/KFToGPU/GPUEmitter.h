@@ -47,11 +47,14 @@ public:
   Value word(int64_t value);
 
   Value loadScalar(unsigned slot) override;
-  /// Stores to the kernel's result number `number` at tile-local `indices`.
+  /// Stores to the kernel's result number `number` at tile-local `indices`; of
+  /// kf.round_half, what f16 cannot hold to both of its results.
   void storeResult(Value value, ValueRange indices, unsigned number = 0);
   /// The tile of the kernel's first result, or what it is rounded from, which
   /// storeResult does; null where there is none.
   Value unroundedResult();
+  /// A diagnostic unless the kernel has one result, or those of kf.round_half.
+  LogicalResult checkOneResult();
 
   //===--------------------------------------------------------------------===//
   // Buffers
@@ -168,6 +171,7 @@ protected:
 private:
   LogicalResult createFunction();
   void emitThreadIds();
+  RoundHalfOp roundHalfResult();
   void beginWithLast(SmallVector<Value> &groups);
   void formCluster(unsigned dim, int64_t size);
   LoadFn argumentLoad(BlockArgument argument);

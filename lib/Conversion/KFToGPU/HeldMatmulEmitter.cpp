@@ -26,8 +26,10 @@
 #include "HeldBlocks.h"
 #include "MmaStaging.h"
 #include "PackedMatmulEmitter.h"
+#include "RowRange.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -41,7 +43,8 @@ using Tile = ::kf::FragmentTile;
 class HeldMatmulEmitter : public PackedMatmulEmitter {
 public:
   explicit HeldMatmulEmitter(GPUEmitter &emitter)
-      : PackedMatmulEmitter(emitter), held(*emitter.shape.held) {}
+      : PackedMatmulEmitter(emitter), held(*emitter.shape.held),
+        outliers(emitter, op) {}
 
 private:
   LogicalResult prepareInput() override {
@@ -58,7 +61,24 @@ private:
     shared = code.workgroupBytes(held.sharedBytes());
     if (held.hasTotals())
       totals = e.workgroupMemory(held.totals(), b.getF32Type());
+    if (held.hasOutliers) {
+      range.emplace(e, /*rows=*/0);
+      range->reset();
+    }
     e.useAllRegisters();
+    MmaOperand x(e, op.getX(), element);
+    if (failed(emitTile(x)))
+      return failure();
+    LogicalResult emitted = success();
+    if (range)
+      range->unlessNoted({}, [&] {
+        emitted = emitElements();
+        return SmallVector<Value>();
+      });
+    return emitted;
+  }
+
+  LogicalResult emitTile(MmaOperand &x) {
     numberThread(held.blockColumns);
     if (quant)
       blockTiles.emplace(e, BlockLanes{lane, group, inGroup},
@@ -68,8 +88,6 @@ private:
         held.tileBytes);
     ringOfWarp = e.scaled(warp, held.stages * held.slotBytes());
     ringOfLane = code.advance(ring, e.add(ringOfWarp, ofLane));
-    MmaOperand x(e, op.getX(), element);
-
     // Weights are on their way while the kernels before this one end.
     for (int64_t stage = 0; stage + 1 < held.stages; ++stage)
       startCopies(e.index(0), e.index(0), stage, e.index(stage));
@@ -370,6 +388,12 @@ private:
     return sum;
   }
 
+  /// Notes sums of rows that have outliers.
+  void checkRange(Value column, ValueRange sums) {
+    if (range)
+      e.ifThen(e.isLess(column, columns), [&] { range->check(sums); });
+  }
+
   Value scaled(Value sum) {
     return blockTiles ? e.mul(sum, e.f32(1 / HeldBlocks::codeScale)) : sum;
   }
@@ -389,6 +413,7 @@ private:
         sums.push_back(scaled(
             sumOf(block, row, e.add(line, e.index(part * held.blockColumns)))));
       Value column = e.add(e.scaled(first, held.blockColumns), inBlocks);
+      checkRange(column, sums);
       stored = storeElement(row, column, sums);
     });
     return stored;
@@ -411,6 +436,65 @@ private:
         memref::StoreOp::create(b, loc, e.add(before, sum), totals, place);
       });
     });
+  }
+
+  /// The elements of the tile once more, each product in f32: warps have some
+  /// columns each, and lanes share K. No copy of the code above, which would
+  /// take registers from it.
+  LogicalResult emitElements() {
+    constexpr int64_t atOnce = 8; // rows
+    numberThread(held.blockColumns);
+    Value first = warp;
+    if (e.part)
+      first = e.add(first, e.scaled(e.part, held.warps));
+    Value count = e.mul(columns, e.ceilDiv(rows, atOnce));
+    LogicalResult stored = success();
+    e.loop(
+        first, count, e.index(held.warps * held.parts), {},
+        [&](Value number, ValueRange) -> SmallVector<Value> {
+          Value column = arith::RemUIOp::create(b, loc, number, columns);
+          Value begin =
+              e.scaled(arith::DivUIOp::create(b, loc, number, columns), atOnce);
+          SmallVector<Value> own; // one more of the first where there is none
+          for (int64_t i = 0; i < atOnce; ++i) {
+            Value row = e.add(begin, e.index(i));
+            own.push_back(e.select(e.isLess(row, rows), row, begin));
+          }
+          SmallVector<Value> sums = sumUpRows(own, column);
+          e.ifThen(e.isLess(lane, e.index(1)), [&] {
+            for (auto [i, row] : llvm::enumerate(own))
+              stored = storeElement(
+                  row, column,
+                  ArrayRef(sums).slice(i * shape.groups, shape.groups));
+          });
+          return {};
+        });
+    return stored;
+  }
+
+  /// Of each row, and each group, the sum for `column`.
+  SmallVector<Value> sumUpRows(ArrayRef<Value> ofRows, Value column) {
+    SmallVector<Value> zeros(ofRows.size() * shape.groups, e.f32(0.0));
+    auto loop = e.loop(lane, e.index(extent), e.index(HeldShape::lanes), zeros,
+                       [&](Value k, ValueRange args) {
+                         SmallVector<Value> sums(args), weights;
+                         for (int64_t group = 0; group < shape.groups; ++group)
+                           weights.push_back(e.load(
+                               op.getW(), groupIndices(group, {column, k}), 0));
+                         for (auto [i, row] : llvm::enumerate(ofRows)) {
+                           Value x = outliers.load({row, k});
+                           for (auto [group, w] : llvm::enumerate(weights)) {
+                             Value &sum = sums[i * shape.groups + group];
+                             sum = math::FmaOp::create(b, loc, w, x, sum);
+                           }
+                         }
+                         return sums;
+                       });
+    SmallVector<Value> sums;
+    for (Value sum : loop.getResults())
+      sums.push_back(code.combineLanes(
+          sum, 0, 5, [&](Value x, Value y) { return e.add(x, y); }));
+    return sums;
   }
 
   Value totalPlace(Value block, Value row, Value line) {
@@ -440,6 +524,7 @@ private:
           for (int64_t part = 0; part < shape.groups; ++part)
             sums.push_back(scaled(totalAt(totalPlace(
                 block, row, e.add(line, e.index(part * held.blockColumns))))));
+          checkRange(e.add(e.scaled(block, held.blockColumns), line), sums);
           return sums;
         });
     // What others read must be there until they have.
@@ -460,11 +545,13 @@ private:
   static constexpr int64_t chunkColumns = vectorBytes / elementBytes;
 
   const HeldShape &held;
+  OutlierRows outliers;
   std::optional<HeldBlocks> blockTiles; // where the weight has blocks
 
-  Value ring, shared, totals; // workgroup memory
-  Value ringOfWarp;           // bytes to its first slot
-  Value ringOfLane;           // pointer to this lane's part of it
+  Value ring, shared, totals;    // workgroup memory
+  std::optional<RowRange> range; // whether there were outliers
+  Value ringOfWarp;              // bytes to its first slot
+  Value ringOfLane;              // pointer to this lane's part of it
 
   // What this lane holds: by tile of rows, and unit; where the weight has
   // blocks, by tile of the weight, and of rows.

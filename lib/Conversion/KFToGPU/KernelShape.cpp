@@ -298,6 +298,8 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
   shape.threads = {mma.threads(), 1, 1};
   shape.threadCount = mma.threads();
   shape.workgroupBytes = MmaSums(mma).workgroupBytes();
+  mma.hasOutliers = static_cast<bool>(matmul.getOutliers());
+  shape.workgroupBytes += mma.rangeBytes();
   if (mma.isForWarpgroups())
     shape.workgroupBytes += MmaShape::warpgroupAlignment;
   return shape;
@@ -392,6 +394,7 @@ static FailureOr<KernelShape> getHeldShape(MatmulOp op,
                 ") must be a multiple of " + Twine(columns) +
                 ", a step of all warps");
   const int64_t slices = llvm::divideCeil(steps, held.steps);
+  held.hasOutliers = static_cast<bool>(op.getOutliers());
   held.parts = schedule.getParts();
   held.slices = llvm::divideCeil(slices, held.parts);
   if (held.parts != int64_t(llvm::divideCeil(slices, held.slices)))
@@ -483,6 +486,8 @@ getShape(KernelOp kernel, StreamScheduleAttr schedule, FailFn fail) {
   stream.slices = llvm::divideCeil(steps, stream.chunkSteps);
   Operation *norm = op.getX().getDefiningOp();
   stream.hasSquares = isa_and_nonnull<RmsNormOp>(norm);
+  stream.hasRange =
+      !w.getElementType().isF32() && !w.getElementType().isBF16();
   KernelShape shape;
   setThreads(shape, kernel, {stream.threads()});
   shape.rows = stream.rows;

@@ -8,6 +8,8 @@
 
 #include "MatmulEmitter.h"
 
+#include "RowRange.h"
+
 #include "../Common/RowFormulas.h"
 #include "runtime/core/BlockFormat.h"
 
@@ -30,6 +32,8 @@ LogicalResult GPUMatmulEmitter::emit() {
     return op.emitOpError("convert-kf-to-gpu: its weight must be in memory");
   if (op.getScales() && !e.isLoadable(op.getScales()))
     return op.emitOpError("convert-kf-to-gpu: its scales must be in memory");
+  if (op.getOutliers() && !e.isLoadable(op.getOutliers()))
+    return op.emitOpError("convert-kf-to-gpu: its outliers must be in memory");
   return emitProduct();
 }
 
@@ -70,7 +74,7 @@ LogicalResult GPUMatmulEmitter::prepareInput() {
 }
 
 Value GPUMatmulEmitter::loadX(Value row, Value k) {
-  Value x = e.load(op.getX(), {row, k}, 0);
+  Value x = OutlierRows(e, op).load({row, k});
   if (!op.getScales())
     return x;
   Value unit = e.index(::kf::PackedBlock::unit);

@@ -18,6 +18,10 @@ static constexpr int64_t halfLines = MmaShape::unitLines / 2;
 
 MmaFragment::MmaFragment(GPUEmitter &e)
     : e(e), code(e), shape(*e.shape.mma), groups(e.shape.groups) {
+  numberThread();
+}
+
+void MmaFragment::numberThread() {
   lane = e.rem(e.thread, MmaShape::warp);
   Value warp = e.div(e.thread, MmaShape::warp);
   warpRow = e.mul(e.rem(warp, shape.rowWarps),
@@ -80,6 +84,20 @@ void MmaFragment::storeSums(ValueRange sums, Value memory, int64_t first,
         Value sum = sums[4 * (i * shape.rowUnits() + first + j) + number];
         LLVM::StoreOp::create(e.b, e.loc, sum, code.advance(own, 4 * place));
       }
+}
+
+void MmaFragment::unscaleSums(MutableArrayRef<Value> sums, RowRange &range) {
+  Value first = e.add(warpRow, e.scaled(e.rem(lane, 4), 2));
+  for (int64_t j = 0; j < shape.rowUnits(); ++j)
+    for (int64_t row = 0; row < 2; ++row) {
+      Value inverse =
+          range.inverseOf(e.add(first, e.index(j * MmaShape::unitRows + row)));
+      for (int64_t i = 0; i < shape.lineUnits(); ++i)
+        for (int64_t half = 0; half < 2; ++half) {
+          Value &sum = sums[4 * (i * shape.rowUnits() + j) + 2 * half + row];
+          sum = e.mul(sum, inverse);
+        }
+    }
 }
 
 SmallVector<Value> MmaFragment::loadSums(Value memory, Value row,

@@ -16,7 +16,7 @@
 #define KF_LIB_CONVERSION_KFTOGPU_MMAFRAGMENT_H
 
 #include "MmaSums.h"
-#include "NvvmCode.h"
+#include "RowRange.h"
 
 namespace mlir::kf {
 
@@ -24,6 +24,9 @@ namespace mlir::kf {
 class MmaFragment {
 public:
   explicit MmaFragment(GPUEmitter &e);
+  /// Finds this thread's part of the tile, anew from another value for its
+  /// number.
+  void numberThread();
 
   SmallVector<Value> zeros();
   /// Adds the products of one step of 16 to `sums`. `lines` and `rows` are the
@@ -42,6 +45,8 @@ public:
   /// on, to workgroup memory: [warps along rows][count][8][MmaSums::stride()]
   /// of f32.
   void storeSums(ValueRange sums, Value memory, int64_t first, int64_t count);
+  /// Takes what `range` has scaled rows by out of `sums`.
+  void unscaleSums(MutableArrayRef<Value> sums, RowRange &range);
   /// Those of the element in row `row` of that memory and `column` of the tile,
   /// one a group; and the row of the tile that it is.
   SmallVector<Value> loadSums(Value memory, Value row, Value column);

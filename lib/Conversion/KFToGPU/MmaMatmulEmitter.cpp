@@ -16,6 +16,7 @@
 
 #include "MatmulEmitter.h"
 #include "MmaLines.h"
+#include "RowRange.h"
 
 using namespace mlir;
 using namespace mlir::kf;
@@ -25,16 +26,42 @@ namespace {
 class MmaMatmulEmitter : public GPUMatmulEmitter {
 public:
   explicit MmaMatmulEmitter(GPUEmitter &e)
-      : GPUMatmulEmitter(e), mma(*e.shape.mma), code(e), product(e) {}
+      : GPUMatmulEmitter(e), mma(*e.shape.mma), code(e), product(e),
+        outliers(e, op) {}
 
 private:
   LogicalResult emitProduct() override {
-    const bool isForWarpgroups =
-        mma.isForWarpgroups() && hasWarpgroups(e.kernel);
-    ring = code.workgroupBytes(shape.workgroupBytes);
-    if (isForWarpgroups)
+    ring = code.workgroupBytes(shape.workgroupBytes - mma.rangeBytes());
+    if (mma.hasOutliers) {
+      range.emplace(e, mma.rows);
+      range->reset();
+    }
+    if (mma.isForWarpgroups() && hasWarpgroups(e.kernel))
       ring = code.align(ring, MmaShape::warpgroupAlignment);
     factor = cast<RankedTensorType>(op.getX().getType()).getElementType();
+    FailureOr<SmallVector<Value>> sums = sumUpTile();
+    if (failed(sums))
+      return failure();
+    if (!mma.hasOutliers)
+      return storeTile(*sums);
+    range->check(*sums);
+    SmallVector<Value> all = range->unlessNoted(*sums, [&] {
+      isScaled = true;
+      product.numberThread();
+      range->find(rows, extent, [&](Value row, Value column) {
+        return outliers.load({row, column});
+      });
+      SmallVector<Value> scaled = *sumUpTile(); // as it could before
+      product.unscaleSums(scaled, *range);
+      return scaled;
+    });
+    product.numberThread();
+    return storeTile(all);
+  }
+
+  /// The sums of the tile, of rows as they are or scaled; a diagnostic on
+  /// failure.
+  FailureOr<SmallVector<Value>> sumUpTile() {
     MmaStaging x(e, MmaOperand(e, op.getX(), factor), mma.rows, /*offset=*/0,
                  [&](Value line) -> MmaStaging::Line {
                    return {{line}, e.isLess(line, rows)};
@@ -42,10 +69,18 @@ private:
     lines = createMmaLines(e, op, product, columns, mma.rowBytes());
     if (!lines)
       return failure();
-    if (isForWarpgroups)
-      return storeTile(sumUpWarpgroups(x));
+    if (mma.isForWarpgroups() && hasWarpgroups(e.kernel))
+      return sumUpWarpgroups(x);
     findTiles(x);
-    return storeTile(sumUp(x));
+    return sumUp(x);
+  }
+
+  /// Brings this thread's part of the rows in a stage, which are columns from
+  /// `k` on, into the range of f16, where rows are scaled.
+  void scaleStage(MmaStaging &x, Value at, Value k) {
+    if (isScaled)
+      e.ifThen(e.isLess(k, e.index(extent)),
+               [&] { x.rescale(code.advance(ring, at), k, outliers, *range); });
   }
 
   /// Begins to copy what the step at `k` reads, where there is one, to the
@@ -71,7 +106,7 @@ private:
     const int64_t ahead = mma.stages - 1;
     fillStages(x, ahead);
     SmallVector<Value> fetched = lines->fetch(e.index(mma.step));
-    waitForStage();
+    waitForStage(x, e.index(0), e.index(0));
     // What is multiplied next is in registers before it is wanted.
     SmallVector<Value> carried = product.zeros();
     const size_t sumCount = carried.size(), fetchedCount = fetched.size();
@@ -99,7 +134,7 @@ private:
             // All have what they copied, and have left the stage that is
             // filled next.
             if (isLast)
-              waitForStage();
+              waitForStage(x, following, e.add(k, e.index(mma.step)));
             SmallVector<Value> later =
                 isLast ? loadStep(following, 0) : loadStep(read, step + 1);
             multiplyAdd(words, sums);
@@ -137,6 +172,7 @@ private:
           for (int64_t turn = 0; turn < inTurn; ++turn) {
             Value k = e.add(first, e.index(turn * mma.step));
             code.waitForCopies(ahead - 1);
+            scaleStage(x, read, k);
             code.fenceShared();
             e.barrier();
             Value stage = code.advance(ring, read);
@@ -168,9 +204,11 @@ private:
     return code.waitForSums(steps.getResults().take_front(sumCount));
   }
 
-  /// Waits for the stage behind the one that is multiplied.
-  void waitForStage() {
+  /// Waits for the stage behind the one that is multiplied: that at byte `at`,
+  /// with columns from `k` on.
+  void waitForStage(MmaStaging &x, Value at, Value k) {
     code.waitForCopies(mma.stages - 2);
+    scaleStage(x, at, k);
     e.barrier();
   }
 
@@ -182,6 +220,7 @@ private:
 
   /// Where this lane's part of the first rows of each step lies in a stage.
   void findTiles(MmaStaging &x) {
+    rowTiles.clear();
     // Tiles 0 to 3 are both halves of the step, of two units.
     Value tile = arith::DivUIOp::create(b, loc, product.lane, e.index(8));
     Value half = arith::RemUIOp::create(b, loc, tile, e.index(2));
@@ -297,6 +336,9 @@ private:
   MmaSums layout{mma};
   NvvmCode code;
   MmaFragment product;
+  OutlierRows outliers;
+  std::optional<RowRange> range; // where there may be outliers
+  bool isScaled = false;         // whether rows are scaled
   std::unique_ptr<MmaLines> lines;
   Type factor;                 // what units multiply: f16 or bf16
   Value ring;                  // pointer to the stages

@@ -82,7 +82,7 @@ Value MmaOperand::loadBits(ValueRange indices) {
 MmaStaging::MmaStaging(GPUEmitter &e, MmaOperand source, int64_t count,
                        int64_t offset, function_ref<Line(Value)> line)
     : e(e), code(e), shape(*e.shape.mma), operand(std::move(source)),
-      offset(offset) {
+      offset(offset), lines(count) {
   const int64_t all = count * chunksOfLine(), threads = e.shape.threadCount;
   Value perLine = e.index(chunksOfLine());
   for (int64_t begin = 0; begin < all; begin += threads) {
@@ -131,6 +131,31 @@ void MmaStaging::copy(Value stage, Value k) {
     else
       body();
   }
+}
+
+/// In a loop, from a number that LLVM does not know, so that nothing of it
+/// takes registers while stages are multiplied.
+void MmaStaging::rescale(Value stage, Value k, OutlierRows &outliers,
+                         RowRange &range) {
+  WarpOps warp(e);
+  const int64_t perLine = chunksOfLine();
+  Value all = e.index(lines * perLine), threads = e.index(e.shape.threadCount);
+  e.loop(warp.sameNumber(e.thread), all, threads, {},
+         [&](Value number, ValueRange) -> SmallVector<Value> {
+           Value line = e.div(number, perLine), chunk = e.rem(number, perLine);
+           Value pointer = code.advance(
+               stage, e.add(swizzle(line, chunk), e.index(offset)));
+           Value scale = range.scaleOf(line);
+           Value column = e.add(k, e.scaled(chunk, chunkElements));
+           e.loop(e.index(chunkBytes / 4), [&](Value word) {
+             Value place = code.advance(pointer, e.scaled(word, 4));
+             Value pair = warp.loadRegisters(place, 4)[0];
+             pair = outliers.rescale(pair, line,
+                                     e.add(column, e.scaled(word, 2)), scale);
+             LLVM::StoreOp::create(e.b, e.loc, pair, place);
+           });
+           return {};
+         });
 }
 
 void MmaStaging::copyAsync(const Chunk &chunk, Value stage, Value k) {

@@ -16,7 +16,7 @@
 #ifndef KF_LIB_CONVERSION_KFTOGPU_MMASTAGING_H
 #define KF_LIB_CONVERSION_KFTOGPU_MMASTAGING_H
 
-#include "NvvmCode.h"
+#include "RowRange.h"
 
 namespace mlir::kf {
 
@@ -65,6 +65,10 @@ public:
   /// Starts to fill the stage at `stage` with columns from `k` on; zeros behind
   /// the operand's. Those that are computed are there at the next barrier.
   void copy(Value stage, Value k);
+  /// Scales what this thread has copied of a tile's rows, which lines are, in
+  /// a stage of columns from `k` on that has arrived: as `range` says, of what
+  /// `outliers` has as well.
+  void rescale(Value stage, Value k, OutlierRows &outliers, RowRange &range);
 
   /// Where this lane's row of 8 elements for loadMatrices begins in a stage: in
   /// line `first` + its number in its tile, where `first` is a multiple of 8
@@ -93,7 +97,7 @@ private:
   NvvmCode code;
   const MmaShape &shape;
   MmaOperand operand;
-  int64_t offset;
+  int64_t offset, lines;
   SmallVector<Chunk> chunks;
 };
 

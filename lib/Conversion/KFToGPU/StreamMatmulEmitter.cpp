@@ -62,6 +62,33 @@ LogicalResult StreamMatmulEmitter::emitProduct() {
     squares = e.workgroupMemory(stream.rows * stream.squares(), b.getF32Type());
     scales = e.workgroupMemory(stream.rows, b.getF32Type());
   }
+  if (quant)
+    sumsOfX = code.workgroupBytes(4 * stream.xSums());
+  if (!stream.hasRange)
+    return emitTile();
+  LogicalResult emitted = success();
+  range.emplace(e, stream.rows);
+  range->reset();
+  if (failed(emitTile()))
+    return failure();
+  range->unlessNoted({}, [&] {
+    isScaled = true;
+    emitted = emitTile();
+    return SmallVector<Value>();
+  });
+  return emitted;
+}
+
+/// Finds the ranges of rows of x, where a norm does not scale them yet.
+void StreamMatmulEmitter::findRange() {
+  range->find(rows, extent, [&](Value row, Value k) {
+    return norm ? e.mul(e.load(norm.getX(), {row, k}, 0),
+                        e.load(norm.getWeight(), k, 0))
+                : loadX(row, k);
+  });
+}
+
+LogicalResult StreamMatmulEmitter::emitTile() {
   numberThread(stream.blockColumns);
   passes = e.ceilDiv(blocks, stream.passBlocks());
   total = e.scaled(passes, stream.rounds() * stream.steps());
@@ -75,13 +102,11 @@ LogicalResult StreamMatmulEmitter::emitProduct() {
       tileBytes);
   ringOfWarp = e.scaled(warp, stream.stages * slotBytes());
   ringPointer = code.advance(code.pointerTo(ring), e.add(ringOfWarp, ofLane));
+  xOfLane.clear();
   for (int64_t number = 0; number < stream.columnTiles(); ++number)
     xOfLane.push_back(e.add(e.scaled(columnOf(number), 4), inGroup));
   if (quant) {
-    operands = {{lane, group, inGroup},
-                xMemory,
-                xOfLane,
-                code.workgroupBytes(4 * stream.xSums())};
+    operands = {{lane, group, inGroup}, xMemory, xOfLane, sumsOfX};
     blockTiles.emplace(e, operands, getStorage(quant.getFormat()));
   }
 
@@ -92,6 +117,8 @@ LogicalResult StreamMatmulEmitter::emitProduct() {
     cursor = after(cursor);
   }
   e.waitForInputs();
+  if (isScaled)
+    findRange();
   if (stream.chunks() == 1) {
     stageX(e.index(0), e.index(0));
     e.barrier();
@@ -499,15 +526,22 @@ void StreamMatmulEmitter::storeSums(Value block, Value ofShare,
 LogicalResult StreamMatmulEmitter::storeElements() {
   return storeTile(stream.blockColumns, [&](Value row, Value block,
                                             Value line) {
-    Value scale;
-    if (stream.hasSquares)
-      scale = memref::LoadOp::create(b, loc, scales, row);
     SmallVector<Value> sums;
-    for (int64_t part = 0; part < shape.groups; ++part) {
-      Value sum =
-          sumOf(block, row, e.add(line, e.index(part * stream.blockColumns)));
-      sums.push_back(scale ? e.mul(sum, scale) : sum);
+    for (int64_t part = 0; part < shape.groups; ++part)
+      sums.push_back(
+          sumOf(block, row, e.add(line, e.index(part * stream.blockColumns))));
+    if (range && !isScaled) {
+      Value column = e.add(e.scaled(block, stream.blockColumns), line);
+      e.ifThen(e.isLess(column, columns), [&] { range->check(sums); });
     }
+    Value scale;
+    if (stream.hasSquares) // of the row as it was scaled
+      scale = memref::LoadOp::create(b, loc, scales, row);
+    else if (isScaled)
+      scale = range->inverseOf(row);
+    for (Value &sum : sums)
+      if (scale)
+        sum = e.mul(sum, scale);
     return sums;
   });
 }

@@ -10,6 +10,7 @@
 #define KF_LIB_CONVERSION_KFTOGPU_STREAMMATMULEMITTER_H
 
 #include "PackedMatmulEmitter.h"
+#include "RowRange.h"
 #include "StreamBlocks.h"
 
 namespace mlir::kf {
@@ -28,6 +29,8 @@ private:
 
   LogicalResult prepareInput() override;
   LogicalResult emitProduct() override;
+  LogicalResult emitTile();
+  void findRange();
 
   //===--- The weight -----------------------------------------------------===//
 
@@ -81,7 +84,7 @@ private:
   void stageX(Value round, Value slice);
   int64_t columnInPair(int64_t number) const;
   XUnit loadUnit(Value number, int64_t units, Value round, Value slice);
-  Value loadColumn(Value row, Value k, Value &squaresOfUnit);
+  Value loadColumn(Value row, Value k, Value scale, Value &squaresOfUnit);
   void storeUnit(const XUnit &unit);
   void storeWords(ArrayRef<Value> words, Value place);
   std::pair<Value, Value> split(Value first, Value second);
@@ -105,7 +108,10 @@ private:
   RmsNormOp norm;                         // where sums are scaled
   bool isFloat8 = false;
 
+  std::optional<RowRange> range; // of rows that become f16
+  bool isScaled = false;         // whether they are scaled
   Value xMemory, ring, sumMemory, squares, scales;
+  Value sumsOfX;              // a pointer: of blocks
   Value passes;               // how often warps take row blocks
   Value total;                // a warp's steps for them
   Value share, ownBlock;      // of this warp, in the first round and pass

@@ -85,9 +85,11 @@ StreamMatmulEmitter::XUnit StreamMatmulEmitter::loadUnit(Value number,
                                                : hasQuads() ? 4
                                                             : 2));
   unit.squares = e.f32(0.0);
+  Value scale = isScaled ? range->scaleOf(unit.row) : Value();
   for (int64_t i = 0; i < perUnit; ++i)
-    unit.values.push_back(loadColumn(
-        unit.row, e.add(column, e.index(columnInPair(i))), unit.squares));
+    unit.values.push_back(loadColumn(unit.row,
+                                     e.add(column, e.index(columnInPair(i))),
+                                     scale, unit.squares));
   return unit;
 }
 
@@ -100,8 +102,9 @@ int64_t StreamMatmulEmitter::columnInPair(int64_t number) const {
 }
 
 /// Column `k` of a row of x, 0 past the end; without its norm's scale, and
-/// `squares` grows by its square before the norm's weight.
-Value StreamMatmulEmitter::loadColumn(Value row, Value k,
+/// `squares` grows by its square before the norm's weight. `scale` is that of
+/// the row's range, or null.
+Value StreamMatmulEmitter::loadColumn(Value row, Value k, Value scale,
                                       Value &squaresOfUnit) {
   Value isInside;
   if (stream.paddedColumns() != extent) {
@@ -109,6 +112,8 @@ Value StreamMatmulEmitter::loadColumn(Value row, Value k,
     k = e.select(isInside, k, e.index(0));
   }
   Value value = norm ? e.load(norm.getX(), {row, k}, 0) : loadX(row, k);
+  if (scale)
+    value = e.mul(value, scale);
   if (isInside)
     value = e.select(isInside, value, e.f32(0.0));
   if (!norm)
@@ -224,8 +229,12 @@ void StreamMatmulEmitter::emitScales() {
     }
     sum = addLanes(sum, lanes);
     Value mean = e.mul(sum, e.f32(1.0 / static_cast<double>(extent)));
-    Value root = math::SqrtOp::create(
-        b, loc, e.add(mean, e.f32(norm.getEps().convertToDouble())));
+    Value eps = e.f32(norm.getEps().convertToDouble());
+    if (isScaled) { // as the row is
+      Value scale = range->scaleOf(row);
+      eps = e.mul(e.mul(eps, scale), scale);
+    }
+    Value root = math::SqrtOp::create(b, loc, e.add(mean, eps));
     Value scale = arith::DivFOp::create(b, loc, e.f32(1.0), root);
     e.ifThen(e.isLess(lane, e.index(1)),
              [&] { memref::StoreOp::create(b, loc, scale, scales, row); });

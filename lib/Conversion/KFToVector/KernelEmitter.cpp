@@ -109,6 +109,9 @@ LogicalResult KernelEmitter::emit() {
 LogicalResult KernelEmitter::emitMatmul() {
   if (failed(checkOneResult()))
     return failure();
+  if (auto matmul = find<MatmulOp>(); matmul.getOutliers())
+    return matmul.emitOpError("convert-kf-to-vector: no vector code for "
+                              "outliers of rows; give it the rows in f32");
   if (schedule.getDot() == DotKind::BF16)
     return emitTileMatmulKernel(*this);
   Type weight = find<MatmulOp>().getW().getType();

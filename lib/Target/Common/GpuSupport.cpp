@@ -72,9 +72,11 @@ bool isCountable(RankedTensorType type, int64_t tokens, int64_t bits) {
   return true;
 }
 
-/// What a kernel has code for: all of attention, an append's none, all of the
-/// op that makes several, one of another.
+/// What a kernel has code for: all of attention, or of what rounds it, an
+/// append's none, all of the op that makes several, one of another.
 unsigned resultsOf(KernelOp kernel) {
+  for (auto rounding : kernel.getBody().getOps<RoundHalfOp>())
+    return rounding->getNumResults();
   for (auto attention : kernel.getBody().getOps<CacheAttentionInterface>())
     return attention->getNumResults();
   for (Operation &op : kernel.getBody().front())

@@ -68,11 +68,19 @@ private:
 
   static void round(MatmulOp op) {
     OpBuilder b(op);
-    Value x = arith::TruncFOp::create(
-        b, op.getLoc(), op.getX().getType().clone(roundedType(op)), op.getX());
+    Type type = roundedType(op);
+    Value x, outliers;
+    if (type.isF16()) {
+      auto half = RoundHalfOp::create(b, op.getLoc(), op.getX());
+      x = half.getRounded();
+      outliers = half.getOutliers();
+    } else {
+      x = arith::TruncFOp::create(b, op.getLoc(),
+                                  op.getX().getType().clone(type), op.getX());
+    }
     auto rounded = MatmulOp::create(
         b, op.getLoc(), x, op.getW(), op.getBias(), /*scales=*/Value(),
-        /*sums=*/Value(), op.getWeightScales(), op.getGluAttr(),
+        /*sums=*/Value(), op.getWeightScales(), outliers, op.getGluAttr(),
         /*wide=*/b.getUnitAttr());
     op.replaceAllUsesWith(rounded.getResult());
     op.erase();
@@ -97,13 +105,23 @@ private:
       if (isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp,
               tensor::ExtractSliceOp>(reader))
         llvm::append_range(readers, reader->getUsers());
-      else if (!isa<tensor::DimOp>(reader) &&
+      else if (!isa<tensor::DimOp>(reader) && !roundsToHalf(reader) &&
                !(isa<arith::TruncFOp>(reader) &&
                  getElementTypeOrSelf(reader->getResult(0))
                          .getIntOrFloatBitWidth() == 16))
         return {};
     }
     return readers;
+  }
+
+  /// Whether `op` rounds for products alone.
+  static bool roundsToHalf(Operation *op) {
+    auto half = dyn_cast<RoundHalfOp>(op);
+    return half &&
+           llvm::all_of(half.getOutliers().getUses(), [](OpOperand &use) {
+             auto matmul = dyn_cast<MatmulOp>(use.getOwner());
+             return matmul && matmul.getOutliers() == use.get();
+           });
   }
 
   /// Attention's result where it is rounded anyway, before views of it, so that
@@ -134,8 +152,8 @@ private:
   static Type typeOfAll(ArrayRef<Operation *> readers) {
     Type type;
     for (Operation *reader : readers)
-      if (auto narrow = dyn_cast<arith::TruncFOp>(reader)) {
-        Type own = getElementTypeOrSelf(narrow.getType());
+      if (isRounding(reader)) {
+        Type own = getElementTypeOrSelf(reader->getResult(0));
         if (type && type != own)
           return Type();
         type = own;
@@ -163,7 +181,13 @@ private:
     Value result = op->getResult(0);
     OpBuilder b(op->getContext());
     b.setInsertionPointAfter(op);
-    IRMapping rounded;
+    IRMapping rounded, outliers;
+    if (type.isF16() && !isWithinHalf(op)) {
+      auto half = RoundHalfOp::create(b, op->getLoc(), result);
+      rounded.map(result, half.getRounded());
+      outliers.map(result, half.getOutliers());
+      return replaceReaders(readers, type, rounded, &outliers);
+    }
     rounded.map(result,
                 arith::TruncFOp::create(
                     b, op->getLoc(),
@@ -173,23 +197,59 @@ private:
     replaceReaders(readers, type, rounded);
   }
 
-  /// Lets `readers` read what `rounded` has of `type`.
+  /// Whether what attention gives is a mean of values that are f16.
+  static bool isWithinHalf(Operation *op) {
+    if (auto combine = dyn_cast<AttentionCombineOp>(op))
+      op = combine.getValues().getDefiningOp();
+    auto attention = dyn_cast_if_present<CacheAttentionInterface>(op);
+    return attention && attention.getCache().getType().getType().isF16();
+  }
+
+  /// Lets `readers` read what `rounded` has of `type`, and what `outliers` has
+  /// of what that cannot hold, if anything.
   static void replaceReaders(ArrayRef<Operation *> readers, Type type,
-                             IRMapping &rounded) {
+                             IRMapping &rounded,
+                             IRMapping *outliers = nullptr) {
     for (Operation *reader : readers) {
       OpBuilder b(reader);
-      if (auto narrow = dyn_cast<arith::TruncFOp>(reader))
+      if (auto narrow = dyn_cast<arith::TruncFOp>(reader)) {
         rounded.map(narrow.getOut(),
                     convert(b, rounded.lookup(narrow.getIn()), narrow));
-      else
+      } else if (auto half = dyn_cast<RoundHalfOp>(reader)) {
+        replaceHalf(half, type, rounded, outliers);
+      } else {
         cloneAs(type, reader, b, rounded);
+        if (outliers)
+          cloneAs(b.getF32Type(), reader, b, *outliers);
+      }
     }
     for (Operation *reader : llvm::reverse(readers)) {
-      if (!isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp,
-               tensor::ExtractSliceOp>(reader))
-        reader->getResult(0).replaceAllUsesWith(
-            rounded.lookup(reader->getResult(0)));
+      for (Value result : reader->getResults())
+        if (isRounding(reader) && !result.use_empty())
+          result.replaceAllUsesWith(rounded.lookup(result));
       reader->erase();
+    }
+  }
+
+  /// What stands for the results of `half`, whose operand `rounded` has.
+  static void replaceHalf(RoundHalfOp half, Type type, IRMapping &rounded,
+                          IRMapping *outliers) {
+    Value own = rounded.lookup(half.getX());
+    if (outliers) {
+      rounded.map(half.getRounded(), own);
+      rounded.map(half.getOutliers(), outliers->lookup(half.getX()));
+    } else if (type.isF16()) { // without outliers
+      rounded.map(half.getRounded(), own);
+      for (Operation *user :
+           llvm::make_early_inc_range(half.getOutliers().getUsers()))
+        cast<MatmulOp>(user).getOutliersMutable().clear();
+    } else {
+      OpBuilder b(half);
+      Value wide =
+          arith::ExtFOp::create(b, half.getLoc(), half.getX().getType(), own);
+      auto again = RoundHalfOp::create(b, half.getLoc(), wide);
+      rounded.map(half.getRounded(), again.getRounded());
+      rounded.map(half.getOutliers(), again.getOutliers());
     }
   }
 

@@ -176,8 +176,8 @@ Result<Evaluate> prepareMatmul(const OpSite &site) {
   if (site.attributes.has("glu")) {
     KF_ASSIGN_OR_RETURN(glu, parseActivation(site.attributes, "glu"));
   }
-  // x, w, bias, scales, sums, weight_scales.
-  KF_ASSIGN_OR_RETURN(auto places, operandPlaces(site, "ttTTTT"));
+  // x, w, bias, scales, sums, weight_scales, outliers.
+  KF_ASSIGN_OR_RETURN(auto places, operandPlaces(site, "ttTTTTT"));
   if (places[3].has_value() != places[4].has_value())
     return Status::error("scales and sums come together");
   return Evaluate([glu, places](const OpCall &call) -> Result<Tensor> {
@@ -186,6 +186,12 @@ Result<Evaluate> prepareMatmul(const OpSite &site) {
     };
     if (at(5) && (at(0)->rank() > 2 || at(3)))
       return Status::error("weight_scales go with plain rows alone");
+    if (at(6)) {
+      if (at(0)->rank() > 2 || at(3))
+        return Status::error("outliers go with rows of f16 alone");
+      KF_ASSIGN_OR_RETURN(Tensor x, insertOutliers(*at(0), *at(6)));
+      return matmul(x.view(), *at(1), at(2), glu, at(5));
+    }
     if (!glu && at(0)->rank() > 2)
       return batchMatmul(*at(0), *at(1), at(2));
     if (at(0)->rank() > 2) { // gated rows of all batches
@@ -376,6 +382,10 @@ Result<Evaluate> prepareQuantizeRows(const OpSite &site) {
   return Evaluate([group](const OpCall &call) {
     return quantizeRows(call.tensor(0), group);
   });
+}
+
+Result<Evaluate> prepareRoundHalf(const OpSite &) {
+  return Evaluate([](const OpCall &call) { return roundHalf(call.tensor(0)); });
 }
 
 Result<Evaluate> prepareDequantize(const OpSite &) {
@@ -576,7 +586,7 @@ Result<Evaluate> prepareReshape(const OpSite &site) {
 
 constexpr OpEntry kOps[] = {
     {"kf.embedding", "tt", 1, prepareEmbedding},
-    {"kf.matmul", "ttTTTT", 1, prepareMatmul},
+    {"kf.matmul", "ttTTTTT", 1, prepareMatmul},
     {"kf.mlp", "tttTTTT", 1, prepareMlp},
     {"kf.rms_norm", "tt", 1, prepareRmsNorm},
     {"kf.layer_norm", "ttT", 1, prepareLayerNorm},
@@ -591,6 +601,7 @@ constexpr OpEntry kOps[] = {
     {"kf.sample", "tttttttTTTTTTTT", 1, prepareSample},
     {"kf.quantize", "t", 1, prepareQuantize},
     {"kf.quantize_rows", "t", 3, prepareQuantizeRows},
+    {"kf.round_half", "t", 2, prepareRoundHalf},
     {"kf.dequantize", "t", 1, prepareDequantize},
     {"kf.pack", "t", 1, prepareReshape},
     {"kf.batch_matmul", "tt", 1, prepareBatchMatmul},

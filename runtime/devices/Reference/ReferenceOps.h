@@ -274,6 +274,15 @@ Result<Tensor> quantize(const TensorView &x, DataType format);
 /// codes [M, K] of i8, scales [M, K / 32], sums [M, K / group] of i32.
 Result<std::vector<Tensor>> quantizeRows(const TensorView &x, int64_t group);
 
+/// kf.round_half: x of f32 as f16, and as f32 with the 11 significant bits that
+/// products on matrix units keep of what f16 cannot hold.
+Result<std::vector<Tensor>> roundHalf(const TensorView &x);
+
+/// What kf.round_half's rounded elements of f16 and outliers of f32, of the
+/// same shape, stand for, in f32: an outlier for each infinity.
+Result<Tensor> insertOutliers(const TensorView &rounded,
+                              const TensorView &outliers);
+
 /// What quantizeRows' codes [M, K] of i8 and scales [M, K / 32] stand for:
 /// codes * scales [M, K].
 Result<Tensor> scaleRows(const TensorView &codes, const TensorView &scales);

@@ -21,6 +21,9 @@ namespace {
 /// Elements of a row in 8 bits that share a scale.
 constexpr int64_t kUnit = PackedBlock::unit;
 
+/// Bits of f16's significand.
+constexpr int kHalfBits = 11;
+
 /// Elements offset + i * stride, i < size, exist in a dimension of `extent`.
 bool sliceFits(int64_t extent, int64_t offset, int64_t size, int64_t stride) {
   if (offset < 0 || size < 0 || stride < 1)
@@ -77,6 +80,46 @@ Result<Tensor> quantize(const TensorView &x, DataType format) {
   KF_ASSIGN_OR_RETURN(std::vector<float> values, widen(x));
   quantizeBlocks(format, values.data(), x.count() / elementsPerBlock(format),
                  result->bytes.data());
+  return result;
+}
+
+Result<std::vector<Tensor>> roundHalf(const TensorView &x) {
+  if (x.type != DataType::F32)
+    return Status::error("kf.round_half C1: x is " + describe(x.type, x.shape) +
+                         "; f32 elements are expected");
+  KF_ASSIGN_OR_RETURN(std::vector<float> values, widen(x));
+  KF_ASSIGN_OR_RETURN(Tensor rounded, Tensor::zeros(DataType::F16, x.shape));
+  KF_ASSIGN_OR_RETURN(Tensor outliers, Tensor::zeros(DataType::F32, x.shape));
+  for (int64_t i = 0; i < x.count(); ++i) {
+    putReal(rounded, i, values[i]);
+    int exponent = 0;
+    const double significand = std::frexp(double(values[i]), &exponent);
+    outliers.floats()[i] =
+        std::isfinite(values[i])
+            ? static_cast<float>(
+                  std::ldexp(std::nearbyint(std::ldexp(significand, kHalfBits)),
+                             exponent - kHalfBits))
+            : values[i];
+  }
+  std::vector<Tensor> results;
+  results.push_back(std::move(rounded));
+  results.push_back(std::move(outliers));
+  return results;
+}
+
+Result<Tensor> insertOutliers(const TensorView &rounded,
+                              const TensorView &outliers) {
+  if (rounded.type != DataType::F16 || outliers.type != DataType::F32 ||
+      rounded.shape != outliers.shape)
+    return Status::error(
+        "kf.matmul C9: x is " + describe(rounded.type, rounded.shape) +
+        " with outliers " + describe(outliers.type, outliers.shape));
+  KF_ASSIGN_OR_RETURN(std::vector<float> values, widen(rounded));
+  KF_ASSIGN_OR_RETURN(std::vector<float> others, widen(outliers));
+  KF_ASSIGN_OR_RETURN(Tensor result,
+                      Tensor::zeros(DataType::F32, rounded.shape));
+  for (size_t i = 0; i < values.size(); ++i)
+    result.floats()[i] = std::isinf(values[i]) ? others[i] : values[i];
   return result;
 }
 

@@ -57,7 +57,7 @@ kf.kernel @norm_in_parts(%x: tensor<?x300xf32>, %g: tensor<300xf32>, %w: tensor<
 // CHECK-SAME:              %[[RING:.*]] : memref<256xvector<4xi32>, #gpu.address_space<workgroup>>,
 // CHECK-SAME:              %[[SUMS:.*]] : memref<1024xf32, #gpu.address_space<workgroup>>,
 // CHECK-SAME:              %[[SQUARES:.*]] : memref<256xf32, #gpu.address_space<workgroup>>,
-// CHECK-SAME:              %[[SCALES:.*]] : memref<16xf32, #gpu.address_space<workgroup>>)
+// CHECK-SAME:              %[[SCALES:.*]] : memref<16xf32, #gpu.address_space<workgroup>>,
 // CHECK:         %[[BYTES:.*]] = arith.select %{{.*}}, %c16_i32, %c0_i32 : i32
 // CHECK:         nvvm.cp.async.shared.global %{{.*}}, %{{.*}}, 16, cache = cg, %[[BYTES]]
 // CHECK:         scf.for %{{.*}} = %c0 to %c2 step %c1
@@ -146,6 +146,16 @@ kf.kernel @blocks(%x: tensor<1x256xf32>, %w: tensor<16x256x!kf.quant<q4_0>, #kf.
 // CHECK-COUNT-2: nvvm.mma.sync {{.*}} : (vector<2xf16>, vector<2xf16>, f32)
 // CHECK-COUNT-4: math.fma
 // CHECK-COUNT-14: nvvm.mma.sync
+// Where a sum is not finite, all once more, of rows that are scaled.
+// CHECK:         %[[ODD:.*]] = arith.cmpf une, %{{.*}}, %{{.*}} : f32
+// CHECK-NEXT:    scf.if %[[ODD]] {
+// CHECK-NEXT:      memref.store %c1_i32, %[[FLAG:.*]][%c0]
+// CHECK:         gpu.barrier
+// CHECK-NEXT:    %[[NOTED:.*]] = memref.load %[[FLAG]][%c0]
+// CHECK-NEXT:    %[[AGAIN:.*]] = arith.cmpi ne, %[[NOTED]], %c0_i32 : i32
+// CHECK-NEXT:    scf.if %[[AGAIN]] {
+// CHECK:           memref.atomic_rmw maxu
+// CHECK-COUNT-16:  nvvm.mma.sync
 // CHECK-NOT:     nvvm.mma.sync
 
 // -----

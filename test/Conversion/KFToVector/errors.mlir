@@ -570,3 +570,21 @@ kf.kernel @two_groups(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
   }
   kf.yield %0 : tensor<4x64xf32>
 }
+
+// -----
+
+kf.kernel @outliers(%x: tensor<?x64xf16>, %o: tensor<?x64xf32>, %w: tensor<96x64xf16, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [8, 96], tile = [8, 32], lanes = 16>} {
+  // expected-error @+1 {{convert-kf-to-vector: no vector code for outliers of rows; give it the rows in f32}}
+  %0 = kf.matmul %x outliers(%o : tensor<?x64xf32>), %w wide : tensor<?x64xf16>, tensor<96x64xf16, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+// expected-error @+1 {{convert-kf-to-vector: must have one result, found 2}}
+kf.kernel @round_half(%x: tensor<?x64xf32>) -> (tensor<?x64xf16>, tensor<?x64xf32>)
+    attributes {schedule = #kf.vector<workgroup = [4], lanes = 16>} {
+  %h, %o = kf.round_half %x : tensor<?x64xf32>
+  kf.yield %h, %o : tensor<?x64xf16>, tensor<?x64xf32>
+}

@@ -173,3 +173,27 @@ func.func @wide_batches(%x: tensor<2x5x64xf16>, %w: tensor<32x64xf16>) -> tensor
   %0 = kf.matmul %x, %w wide : tensor<2x5x64xf16>, tensor<32x64xf16>
   return %0 : tensor<2x5x32xf32>
 }
+
+// -----
+
+func.func @round_half_of_f16(%x: tensor<?x64xf16>) {
+  // expected-error @+1 {{C1: x must have f32 elements and rank 1 or more, found 'tensor<?x64xf16>'}}
+  %h, %o = kf.round_half %x : tensor<?x64xf16>
+  return
+}
+
+// -----
+
+func.func @outliers_of_bf16(%x: tensor<?x64xbf16>, %o: tensor<?x64xf32>, %w: tensor<32x64xbf16>) -> tensor<?x32xf32> {
+  // expected-error @+1 {{C9: outliers must be f32 elements in the shape of x, which is of f16 then, with wide, found 'tensor<?x64xf32>' for x 'tensor<?x64xbf16>'}}
+  %0 = kf.matmul %x outliers(%o : tensor<?x64xf32>), %w wide : tensor<?x64xbf16>, tensor<32x64xbf16>
+  return %0 : tensor<?x32xf32>
+}
+
+// -----
+
+func.func @outliers_of_other_rows(%x: tensor<?x64xf16>, %o: tensor<?x32xf32>, %w: tensor<32x64xf16>) -> tensor<?x32xf32> {
+  // expected-error @+1 {{C9: outliers must be f32 elements in the shape of x}}
+  %0 = kf.matmul %x outliers(%o : tensor<?x32xf32>), %w wide : tensor<?x64xf16>, tensor<32x64xf16>
+  return %0 : tensor<?x32xf32>
+}

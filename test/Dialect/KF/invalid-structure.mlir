@@ -195,7 +195,7 @@ kf.kernel @k(%x: tensor<8x4xf32, "rows">) {
 !packed = tensor<8x8xf32, #kf.layout<panel = 8>>
 kf.kernel @k(%x: !packed, %w: !packed) -> tensor<8x8xf32> {
   // expected-error @+1 {{'kf.matmul' op kf.kernel C4: has no meaning for the layout of 'tensor<8x8xf32, #kf.layout<panel = 8>>'; kf.pack makes packed tensors, and kf.matmul reads them as its weight}}
-  %0 = "kf.matmul"(%x, %w) <{operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0>}> : (!packed, !packed) -> tensor<8x8xf32>
+  %0 = "kf.matmul"(%x, %w) <{operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0>}> : (!packed, !packed) -> tensor<8x8xf32>
   kf.yield %0 : tensor<8x8xf32>
 }
 

@@ -171,7 +171,7 @@ func.func @f(%x: tensor<?x8xf32>, %w: tensor<2x4x8xf32>, %b: tensor<4xf32>) {
 func.func @f(%x: tensor<?x8xf16>, %w: tensor<4x8xf16>) {
   // expected-error @+2 {{inferred type(s) 'tensor<?x4xf16>' are incompatible with return type(s) of operation 'tensor<?x4xf32>'}}
   // expected-error @+1 {{failed to infer returned types}}
-  %0 = "kf.matmul"(%x, %w) <{operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0>}> : (tensor<?x8xf16>, tensor<4x8xf16>) -> tensor<?x4xf32>
+  %0 = "kf.matmul"(%x, %w) <{operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0>}> : (tensor<?x8xf16>, tensor<4x8xf16>) -> tensor<?x4xf32>
   return
 }
 

@@ -183,6 +183,15 @@ func.func @rows_in_8_bits(%x: tensor<?x256xf32>, %w: tensor<96x256x!kf.quant<q4_
   return
 }
 
+// CHECK-LABEL: @rows_in_f16
+func.func @rows_in_f16(%x: tensor<?x256xf32>, %w: tensor<96x256xf16>) {
+  // CHECK: %[[R:.*]], %[[O:.*]] = kf.round_half %{{.*}} : tensor<?x256xf32>
+  %half, %outliers = kf.round_half %x : tensor<?x256xf32>
+  // CHECK: kf.matmul %[[R]] outliers(%[[O]] : tensor<?x256xf32>), %{{.*}} wide : tensor<?x256xf16>, tensor<96x256xf16>
+  %0 = kf.matmul %half outliers(%outliers : tensor<?x256xf32>), %w wide : tensor<?x256xf16>, tensor<96x256xf16>
+  return
+}
+
 // CHECK-LABEL: @bytes
 func.func @bytes(%s: vector<16xi32>, %a: vector<64xi8>) {
   // CHECK: kf.dp4a %{{.*}}, %{{.*}}, %{{.*}} : vector<16xi32>, vector<64xi8>

@@ -14,24 +14,24 @@ func.func @bf16(%x: tensor<?x64xf32>, %w: tensor<96x64xbf16>) -> tensor<?x96xf32
 }
 
 // CHECK-LABEL: func.func @gated(
-// CHECK:         %[[R:.*]] = arith.truncf %{{.*}} : tensor<5x64xf32> to tensor<5x64xf16>
-// CHECK:         kf.matmul %[[R]], %{{.*}} bias(%{{.*}}) glu(silu) wide : tensor<5x64xf16>, tensor<2x96x64xf16>, tensor<2x96xf32>
+// CHECK:         %[[R:.*]], %[[O:.*]] = kf.round_half %{{.*}} : tensor<5x64xf32>
+// CHECK:         kf.matmul %[[R]] outliers(%[[O]] : tensor<5x64xf32>), %{{.*}} bias(%{{.*}}) glu(silu) wide : tensor<5x64xf16>, tensor<2x96x64xf16>, tensor<2x96xf32>
 func.func @gated(%x: tensor<5x64xf32>, %w: tensor<2x96x64xf16>, %b: tensor<2x96xf32>) -> tensor<5x96xf32> {
   %0 = kf.matmul %x, %w bias(%b) glu(silu) : tensor<5x64xf32>, tensor<2x96x64xf16>, tensor<2x96xf32>
   return %0 : tensor<5x96xf32>
 }
 
 // CHECK-LABEL: func.func @blocks(
-// CHECK:         arith.truncf %{{.*}} : tensor<?x64xf32> to tensor<?x64xf16>
-// CHECK:         kf.matmul %{{.*}}, %{{.*}} wide : tensor<?x64xf16>, tensor<96x64x!kf.quant<q8_0>>
+// CHECK:         %[[R:.*]], %[[O:.*]] = kf.round_half %{{.*}} : tensor<?x64xf32>
+// CHECK:         kf.matmul %[[R]] outliers(%[[O]] : tensor<?x64xf32>), %{{.*}} wide : tensor<?x64xf16>, tensor<96x64x!kf.quant<q8_0>>
 func.func @blocks(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q8_0>>) -> tensor<?x96xf32> {
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64x!kf.quant<q8_0>>
   return %0 : tensor<?x96xf32>
 }
 
 // CHECK-LABEL: func.func @float8(
-// CHECK:         arith.truncf %{{.*}} : tensor<?x64xf32> to tensor<?x64xf16>
-// CHECK:         kf.matmul %{{.*}}, %{{.*}} weight_scales(%{{.*}} : tensor<96xf32>) wide : tensor<?x64xf16>, tensor<96x64xf8E4M3FN>
+// CHECK:         %[[R:.*]], %[[O:.*]] = kf.round_half %{{.*}} : tensor<?x64xf32>
+// CHECK:         kf.matmul %[[R]] outliers(%[[O]] : tensor<?x64xf32>), %{{.*}} weight_scales(%{{.*}} : tensor<96xf32>) wide : tensor<?x64xf16>, tensor<96x64xf8E4M3FN>
 func.func @float8(%x: tensor<?x64xf32>, %w: tensor<96x64xf8E4M3FN>, %s: tensor<96xf32>) -> tensor<?x96xf32> {
   %0 = kf.matmul %x, %w weight_scales(%s : tensor<96xf32>) : tensor<?x64xf32>, tensor<96x64xf8E4M3FN>
   return %0 : tensor<?x96xf32>
@@ -48,7 +48,7 @@ func.func @float8_few(%x: tensor<16x64xf32>, %w: tensor<96x64xf8E4M3FN>) -> tens
 // Where the weight is read as it is stored, matrix units take more than 16 rows.
 // CHECK-LABEL: func.func @stored(
 // CHECK:         kf.matmul %{{.*}}, %{{.*}} : tensor<16x64xf32>, tensor<96x64x!kf.quant<q5_0>>
-// CHECK:         kf.matmul %{{.*}}, %{{.*}} wide : tensor<17x64xf16>, tensor<96x64x!kf.quant<q5_0>>
+// CHECK:         kf.matmul %{{.*}} outliers(%{{.*}} : tensor<17x64xf32>), %{{.*}} wide : tensor<17x64xf16>, tensor<96x64x!kf.quant<q5_0>>
 func.func @stored(%x: tensor<16x64xf32>, %y: tensor<17x64xf32>, %w: tensor<96x64x!kf.quant<q5_0>>) -> (tensor<16x96xf32>, tensor<17x96xf32>) {
   %0 = kf.matmul %x, %w : tensor<16x64xf32>, tensor<96x64x!kf.quant<q5_0>>
   %1 = kf.matmul %y, %w : tensor<17x64xf32>, tensor<96x64x!kf.quant<q5_0>>
@@ -76,7 +76,8 @@ func.func @others(%x: tensor<?x64xf32>, %w: tensor<96x64xf32>, %h: tensor<?x64xf
 }
 
 // Queries are rounded to what is multiplied with keys, and attention's result
-// to the same type, where it is rounded anyway.
+// to the same type, where it is rounded anyway: a mean of values of f16 has no
+// outliers.
 !cache = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 32, type = f16>
 // CHECK-LABEL: func.func @attention(
 // CHECK-SAME:    %[[Q:[a-z0-9]+]]: tensor<?x4x32xf32>
@@ -129,8 +130,10 @@ func.func @results(%q: tensor<?x4x32xf32>, %c: !cache, %p: tensor<?xi32>, %s: te
 // Matrix units do not take a cache of f32: queries are not rounded.
 // CHECK-LABEL: func.func @wide_cache(
 // CHECK-NEXT:    %[[A:.*]] = kf.attention %{{.*}} : tensor<?x4x32xf32>
-// CHECK-NEXT:    %[[T:.*]] = arith.truncf %[[A]] : tensor<?x4x32xf32> to tensor<?x4x32xf16>
-// CHECK-NEXT:    tensor.collapse_shape %[[T]]
+// CHECK-NEXT:    %[[T:.*]], %[[O:.*]] = kf.round_half %[[A]] : tensor<?x4x32xf32>
+// CHECK-NEXT:    %[[V:.*]] = tensor.collapse_shape %[[T]]
+// CHECK-NEXT:    %[[U:.*]] = tensor.collapse_shape %[[O]]
+// CHECK-NEXT:    kf.matmul %[[V]] outliers(%[[U]] : tensor<?x128xf32>)
 func.func @wide_cache(%q: tensor<?x4x32xf32>, %c: !wide, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x8xi32>, %w: tensor<96x128xf16>) -> tensor<?x96xf32> {
   %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<?x4x32xf32>, !wide, tensor<?xi32>, tensor<1x8xi32>
   %1 = tensor.collapse_shape %0 [[0], [1, 2]] : tensor<?x4x32xf32> into tensor<?x128xf32>
@@ -152,7 +155,7 @@ func.func @odd_heads(%q: tensor<?x4x20xf32>, %c: !heads, %p: tensor<?xi32>, %s: 
 // SOME-LABEL: func.func @two_types(
 // SOME-NEXT:    %[[A:.*]] = kf.attention
 // SOME-NEXT:    %[[V:.*]] = tensor.collapse_shape %[[A]] {{.*}} : tensor<?x4x32xf32> into tensor<?x128xf32>
-// SOME:         arith.truncf %[[V]] : tensor<?x128xf32> to tensor<?x128xf16>
+// SOME:         kf.round_half %[[V]] : tensor<?x128xf32>
 // SOME:         arith.truncf %[[V]] : tensor<?x128xf32> to tensor<?x128xbf16>
 func.func @two_types(%q: tensor<?x4x32xf32>, %c: !cache, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x8xi32>, %w: tensor<96x128xf16>, %u: tensor<96x128xbf16>) -> (tensor<?x96xf32>, tensor<?x96xf32>) {
   %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<?x4x32xf32>, !cache, tensor<?xi32>, tensor<1x8xi32>
@@ -171,5 +174,19 @@ func.func @combined(%m: tensor<?x4x3xf32>, %t: tensor<?x4x3xf32>, %v: tensor<?x4
   %0 = kf.attention_combine %m, %t, %v : tensor<?x4x3xf32>, tensor<?x4x3x32xf32>
   %1 = tensor.collapse_shape %0 [[0], [1, 2]] : tensor<?x4x32xf32> into tensor<?x128xf32>
   %2 = kf.matmul %1, %w : tensor<?x128xf32>, tensor<96x128xbf16>
+  return %2 : tensor<?x96xf32>
+}
+
+// Values of bf16 may be more than f16 holds.
+!bfloat = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 32, type = bf16>
+// CHECK-LABEL: func.func @other_range(
+// CHECK:         %[[A:.*]] = kf.attention %{{.*}} : tensor<?x4x32xbf16>
+// CHECK:         %[[E:.*]] = arith.extf %{{.*}} : tensor<?x128xbf16> to tensor<?x128xf32>
+// CHECK:         %[[R:.*]], %[[O:.*]] = kf.round_half %[[E]]
+// CHECK:         kf.matmul %[[R]] outliers(%[[O]] : tensor<?x128xf32>)
+func.func @other_range(%q: tensor<?x4x32xf32>, %c: !bfloat, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x8xi32>, %w: tensor<96x128xf16>) -> tensor<?x96xf32> {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<?x4x32xf32>, !bfloat, tensor<?xi32>, tensor<1x8xi32>
+  %1 = tensor.collapse_shape %0 [[0], [1, 2]] : tensor<?x4x32xf32> into tensor<?x128xf32>
+  %2 = kf.matmul %1, %w : tensor<?x128xf32>, tensor<96x128xf16>
   return %2 : tensor<?x96xf32>
 }

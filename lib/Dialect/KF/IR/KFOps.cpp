@@ -227,6 +227,12 @@ LogicalResult MatmulOp::verify() {
     return isFloat8 && scales.getElementType().isF32() &&
            scales.getShape() == w.getShape().drop_back();
   };
+  if (getOutliers() &&
+      (!getWide() || !x.getElementType().isF16() ||
+       getOutliers().getType() != x.clone(Float32Type::get(getContext()))))
+    return emitOpError("C9: outliers must be f32 elements in the shape of x, "
+                       "which is of f16 then, with wide, found ")
+           << getOutliers().getType() << " for x " << x;
   if (getWeightScales() && !hasScaleOfEachRow(tensorType(getWeightScales())))
     return emitOpError("C8: weight_scales must have w's shape without its last "
                        "dimension and f32 elements, and w those of f8E4M3FN, "
@@ -253,6 +259,8 @@ SmallVector<AffineMap> MatmulOp::getLoopMaps() {
     maps.append(2, loopMap(c, 3, {0, -1})); // and sums
   if (getWeightScales())
     maps.push_back(ofColumns);
+  if (getOutliers())
+    maps.push_back(loopMap(c, 3, {0, 2}));
   maps.push_back(loopMap(c, 3, {0, 1}));
   return maps;
 }
@@ -659,6 +667,34 @@ SmallVector<AffineMap> QuantizeRowsOp::getLoopMaps() {
   MLIRContext *c = getContext();
   return {loopMap(c, 2, {0, 1}), loopMap(c, 2, {0, 1}), loopMap(c, 2, {0, -1}),
           loopMap(c, 2, {0, -1})};
+}
+
+LogicalResult RoundHalfOp::inferReturnTypes(MLIRContext *context,
+                                            std::optional<Location>,
+                                            Adaptor adaptor,
+                                            SmallVectorImpl<Type> &types) {
+  auto x = cast<RankedTensorType>(adaptor.getX().getType());
+  types.push_back(x.clone(Float16Type::get(context)));
+  types.push_back(x.clone(Float32Type::get(context)));
+  return success();
+}
+
+LogicalResult RoundHalfOp::verify() {
+  RankedTensorType x = tensorType(getX());
+  if (!x.getElementType().isF32() || x.getRank() < 1)
+    return emitOpError(
+               "C1: x must have f32 elements and rank 1 or more, found ")
+           << x;
+  return success();
+}
+
+SmallVector<utils::IteratorType> RoundHalfOp::getLoopTypes() {
+  return SmallVector<utils::IteratorType>(tensorType(getX()).getRank(),
+                                          parallel());
+}
+
+SmallVector<AffineMap> RoundHalfOp::getLoopMaps() {
+  return SmallVector<AffineMap>(3, rowMap(tensorType(getX())));
 }
 
 LogicalResult DequantizeOp::inferReturnTypes(MLIRContext *context,

@@ -24,11 +24,16 @@ static bool isOneOf(OpList<OpTys...>, Operation *op) {
 }
 
 bool mlir::kf::isElementwise(Operation *op) {
-  if (!isa<ActivationOp, CopyOp>(op) && !isOneOf(ElementwiseOps(), op))
+  if (!isa<ActivationOp, CopyOp, RoundHalfOp>(op) &&
+      !isOneOf(ElementwiseOps(), op))
     return false;
   // Of numbers, or with the condition of arith.select alone one, they are not.
   return llvm::all_of(op->getOperandTypes(), llvm::IsaPred<RankedTensorType>) &&
          isa<RankedTensorType>(op->getResult(0).getType());
+}
+
+bool mlir::kf::isRounding(Operation *op) {
+  return isa_and_nonnull<arith::TruncFOp, RoundHalfOp>(op);
 }
 
 bool mlir::kf::isView(Operation *op) {

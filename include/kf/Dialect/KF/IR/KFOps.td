@@ -77,6 +77,9 @@ def KF_MatmulOp : KF_LoopOp<"matmul", [AttrSizedOperandSegments,
     With `weight_scales`, each row of W stands for its elements times its scale;
     sums are scaled before the bias is added.
 
+    With `outliers`, `x` holds the rounded elements of kf.round_half: an infinite
+    one stands for what `outliers` has in its place.
+
     With `x` of rank 3 or 4, there is a product for each of its batches, its
     dimensions but the last two: all of them with `w` where it is a matrix, else
     each with its own. `kf-expand-tensors` makes `kf.matmul` on matrices and
@@ -99,6 +102,8 @@ def KF_MatmulOp : KF_LoopOp<"matmul", [AttrSizedOperandSegments,
     - C7: with `wide`, `x` is of rank 2 and of f16 or bf16.
     - C8: with `w` of f8E4M3FN, `x` is of rank 2; `weight_scales` is for no other
       `w`, and has the shape of `w` without its last dimension, of f32.
+    - C9: with `outliers`, `x` is of rank 2 and of f16, with `wide`; `outliers`
+      has its shape, of f32.
 
     ```mlir
     %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<768x256xbf16>
@@ -110,6 +115,8 @@ def KF_MatmulOp : KF_LoopOp<"matmul", [AttrSizedOperandSegments,
     %5 = kf.matmul %rounded, %w wide : tensor<?x256xbf16>, tensor<768x256xbf16>
     %6 = kf.matmul %x, %f weight_scales(%s : tensor<768xf32>)
         : tensor<?x256xf32>, tensor<768x256xf8E4M3FN>
+    %7 = kf.matmul %half outliers(%o : tensor<?x256xf32>), %h wide
+        : tensor<?x256xf16>, tensor<768x256xf16>
     ```
   }];
   let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$w,
@@ -117,12 +124,14 @@ def KF_MatmulOp : KF_LoopOp<"matmul", [AttrSizedOperandSegments,
                        Optional<AnyRankedTensor>:$scales,
                        Optional<AnyRankedTensor>:$sums,
                        Optional<AnyRankedTensor>:$weight_scales,
+                       Optional<AnyRankedTensor>:$outliers,
                        OptionalAttr<KF_ActivationKindAttr>:$glu,
                        UnitAttr:$wide);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
     $x (`scales` `(` $scales^ `:` type($scales) `)`)?
-    (`sums` `(` $sums^ `:` type($sums) `)`)? `,` $w
+    (`sums` `(` $sums^ `:` type($sums) `)`)?
+    (`outliers` `(` $outliers^ `:` type($outliers) `)`)? `,` $w
     (`weight_scales` `(` $weight_scales^ `:` type($weight_scales) `)`)?
     (`bias` `(` $bias^ `)`)?
     (`glu` `` custom<Activation>($glu)^)? (`wide` $wide^)?
@@ -134,7 +143,7 @@ def KF_MatmulOp : KF_LoopOp<"matmul", [AttrSizedOperandSegments,
                    "::mlir::kf::ActivationKindAttr":$glu,
                    CArg<"::mlir::Value", "{}">:$weightScales), [{
       build($_builder, $_state, x, w, bias, /*scales=*/{}, /*sums=*/{},
-            weightScales, glu, /*wide=*/false);
+            weightScales, /*outliers=*/{}, glu, /*wide=*/false);
     }]>
   ];
   let hasCanonicalizer = 1;
@@ -675,6 +684,27 @@ def KF_QuantizeRowsOp : KF_LoopOp<"quantize_rows"> {
   let assemblyFormat = [{
     $x `group` `(` $group `)` attr-dict `:` type($x)
   }];
+}
+
+def KF_RoundHalfOp : KF_LoopOp<"round_half"> {
+  let summary = "rounds elements to f16, and keeps those that it cannot hold";
+  let description = [{
+    `rounded` are the elements as f16, to the nearest, ties to even. Where that
+    is infinite, `outliers` are the elements themselves, to at least as many
+    significant bits as f16 has; elsewhere nobody reads it, and it holds anything.
+    So products of rows lose no element that f32 holds, while those without an
+    outlier, which nearly all are, move two bytes for each element.
+
+    - C1: `x` has f32 elements and rank 1 or more.
+    - C2: `rounded` and `outliers` have its shape, of f16 and f32.
+
+    ```mlir
+    %rounded, %outliers = kf.round_half %x : tensor<?x256xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$x);
+  let results = (outs AnyRankedTensor:$rounded, AnyRankedTensor:$outliers);
+  let assemblyFormat = "$x attr-dict `:` type($x)";
 }
 
 def KF_DequantizeOp : KF_LoopOp<"dequantize"> {

@@ -1,0 +1,213 @@
+//===- RowRange.cpp - Rows past the range of f16 --------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RowRange.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::kf;
+
+/// Scaled rows are below 2^15: 32 of their elements, which some products add
+/// up, are below 2^20.
+static constexpr int64_t largestExponent = 14;
+/// Of an exponent in the bits of an f32.
+static constexpr int64_t bias = 127, significandBits = 23;
+
+RowRange::RowRange(GPUEmitter &emitter, int64_t rows)
+    : e(emitter), b(e.b), loc(e.loc), rows(rows),
+      largest(rows > 0 ? e.workgroupMemory(rows, b.getI32Type()) : Value()),
+      flag(e.workgroupMemory(1, b.getI32Type())) {}
+
+//===----------------------------------------------------------------------===//
+// Whether
+//===----------------------------------------------------------------------===//
+
+void RowRange::reset() {
+  e.onFirstThread(
+      [&] { memref::StoreOp::create(b, loc, e.word(0), flag, e.index(0)); });
+}
+
+void RowRange::check(ValueRange sums) {
+  // What is not finite makes a NaN of 0.
+  Value zero = e.f32(0.0), odd = zero;
+  for (Value sum : sums)
+    odd = math::FmaOp::create(b, loc, sum, zero, odd);
+  Value isOdd =
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, odd, zero);
+  e.ifThen(isOdd, [&] {
+    if (!e.part) {
+      memref::StoreOp::create(b, loc, e.word(1), flag, e.index(0));
+      return;
+    }
+    WarpOps code(e);
+    const int64_t parts = e.kernel.getScheduleAttr().getParts();
+    for (int64_t part = 0; part < parts; ++part)
+      LLVM::StoreOp::create(
+          b, loc, e.word(1),
+          code.pointerInCluster(code.pointerTo(flag), e.index(part)));
+  });
+}
+
+SmallVector<Value>
+RowRange::unlessNoted(ValueRange results,
+                      function_ref<SmallVector<Value>()> again) {
+  e.barrier();
+  Value noted = memref::LoadOp::create(b, loc, flag, e.index(0));
+  Value isNoted =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, noted, e.word(0));
+  const bool hasResults = !results.empty();
+  auto branch = scf::IfOp::create(b, loc, results.getTypes(), isNoted,
+                                  /*addThenBlock=*/true,
+                                  /*addElseBlock=*/hasResults);
+  OpBuilder::InsertionGuard guard(b);
+  if (hasResults) {
+    b.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(b, loc, results);
+  }
+  b.setInsertionPointToStart(branch.thenBlock());
+  // What is computed from the number of a thread is computed anew, or it would
+  // take registers all the while.
+  Value thread = std::exchange(e.thread, WarpOps(e).sameNumber(e.thread));
+  SmallVector<Value> scaled = again();
+  e.thread = thread;
+  scf::YieldOp::create(b, loc, scaled);
+  return SmallVector<Value>(branch.getResults());
+}
+
+//===----------------------------------------------------------------------===//
+// Ranges
+//===----------------------------------------------------------------------===//
+
+/// Warps have parts of rows, whose elements lanes ask for several at a time.
+void RowRange::find(Value count, int64_t extent,
+                    function_ref<Value(Value row, Value column)> element) {
+  constexpr int64_t lanes = 32, atOnce = 8;
+  const int64_t warps = e.shape.threadCount / lanes;
+  const int64_t parts = llvm::divideCeil(warps, rows);
+  const int64_t stride = parts * lanes;
+  WarpOps code(e);
+  e.forThreads(e.index(rows), [&](Value row) {
+    memref::StoreOp::create(b, loc, e.word(0), largest, row);
+  });
+  e.barrier();
+  Value lane = e.rem(e.thread, lanes), warp = e.div(e.thread, lanes);
+  auto larger = [&](Value x, Value y) -> Value {
+    return arith::MaxUIOp::create(b, loc, x, y);
+  };
+  e.loop(warp, e.mul(count, e.index(parts)), e.index(warps), {},
+         [&](Value number, ValueRange) -> SmallVector<Value> {
+           Value row = e.div(number, parts);
+           Value own = e.add(e.scaled(e.rem(number, parts), lanes), lane);
+           auto part =
+               e.loop(own, e.index(extent), e.index(atOnce * stride), e.word(0),
+                      [&](Value first, ValueRange args) -> SmallVector<Value> {
+                        SmallVector<Value> elements;
+                        for (int64_t i = 0; i < atOnce; ++i) {
+                          Value column = e.add(first, e.index(i * stride));
+                          if (i > 0) // else once more what is there
+                            column = e.select(e.isLess(column, e.index(extent)),
+                                              column, first);
+                          elements.push_back(element(row, column));
+                        }
+                        Value largest = args[0];
+                        for (Value each : elements)
+                          largest = larger(largest, magnitudeOf(e, each));
+                        return {largest};
+                      });
+           Value all = code.combineLanes(part.getResult(0), 0, 5, larger);
+           e.ifThen(e.isLess(lane, e.index(1)), [&] {
+             memref::AtomicRMWOp::create(b, loc, arith::AtomicRMWKind::maxu,
+                                         all, largest, row);
+           });
+           return {};
+         });
+  e.barrier();
+}
+
+Value RowRange::scaleOf(Value row) {
+  return scaleOfBits(e, memref::LoadOp::create(b, loc, largest, row));
+}
+
+Value RowRange::inverseOf(Value row) {
+  return inverseOfBits(e, memref::LoadOp::create(b, loc, largest, row));
+}
+
+Value RowRange::magnitudeOf(GPUEmitter &e, Value element) {
+  Value bits = arith::BitcastOp::create(e.b, e.loc, e.b.getI32Type(), element);
+  return arith::AndIOp::create(e.b, e.loc, bits, e.word(0x7fffffff));
+}
+
+/// s: by how much a row's exponents are too large, 0 at least.
+Value RowRange::exponentOf(GPUEmitter &e, Value bits) {
+  Value exponent =
+      arith::ShRUIOp::create(e.b, e.loc, bits, e.word(significandBits));
+  Value most = e.word(bias + largestExponent);
+  return arith::SubIOp::create(
+      e.b, e.loc, arith::MaxUIOp::create(e.b, e.loc, exponent, most), most);
+}
+
+/// 2^`exponent` (i32).
+static Value powerOfTwo(GPUEmitter &e, Value exponent) {
+  Value biased = arith::AddIOp::create(e.b, e.loc, exponent, e.word(bias));
+  Value bits =
+      arith::ShLIOp::create(e.b, e.loc, biased, e.word(significandBits));
+  return arith::BitcastOp::create(e.b, e.loc, e.b.getF32Type(), bits);
+}
+
+Value RowRange::scaleOfBits(GPUEmitter &e, Value bits) {
+  return powerOfTwo(
+      e, arith::SubIOp::create(e.b, e.loc, e.word(0), exponentOf(e, bits)));
+}
+
+Value RowRange::inverseOfBits(GPUEmitter &e, Value bits) {
+  return powerOfTwo(e, exponentOf(e, bits));
+}
+
+//===----------------------------------------------------------------------===//
+// Outliers
+//===----------------------------------------------------------------------===//
+
+OutlierRows::OutlierRows(GPUEmitter &emitter, MatmulOp op)
+    : e(emitter), code(emitter), rounded(op.getX()),
+      outliers(op.getOutliers()) {}
+
+Value OutlierRows::replace(Value element, ValueRange indices) {
+  Value magnitude = math::AbsFOp::create(e.b, e.loc, element);
+  Value isInfinite =
+      arith::CmpFOp::create(e.b, e.loc, arith::CmpFPredicate::OEQ, magnitude,
+                            e.f32(std::numeric_limits<double>::infinity()));
+  return e.ifElse(
+      isInfinite, [&] { return e.load(outliers, indices, 0); },
+      [&] { return element; });
+}
+
+Value OutlierRows::load(ValueRange indices) {
+  Value element = e.load(rounded, indices, 0);
+  return exist() ? replace(element, indices) : element;
+}
+
+std::pair<Value, Value> OutlierRows::widen(Value word, ValueRange row,
+                                           Value column) {
+  auto [first, second] = code.unpack(e.b.getF16Type(), word);
+  Value next = e.add(column, e.index(1));
+  return {replace(first, indicesAt(row, column)),
+          replace(second, indicesAt(row, next))};
+}
+
+Value OutlierRows::rescale(Value word, ValueRange row, Value column,
+                           Value scale) {
+  auto [first, second] = widen(word, row, column);
+  return code.pack(e.b.getF16Type(), e.mul(first, scale), e.mul(second, scale));
+}
