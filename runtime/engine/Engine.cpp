@@ -106,6 +106,9 @@ void Engine::forget(Sequence &sequence) {
   for (Ended &entry : ended)
     if (entry.sequence == &sequence)
       entry.sequence = nullptr;
+  for (Telling *each = telling; each; each = each->outer)
+    if (each->sequence == &sequence)
+      each->sequence = nullptr;
   forgetAhead(sequence);
 }
 
@@ -119,6 +122,22 @@ void Engine::end(Sequence &sequence, Reading::Outcome outcome) {
   }
   remove(sequence);
   ended.push_back({&sequence, std::move(outcome)});
+}
+
+/// Readings of `sequence` that have ended: their `done`, which is to be called
+/// or being called, does not begin another one.
+void Engine::cancelFollowing(const Sequence &sequence) {
+  for (Ended &entry : ended)
+    entry.isCancelled |= entry.sequence == &sequence;
+  for (Telling *each = telling; each; each = each->outer)
+    each->isCancelled |= each->sequence == &sequence;
+}
+
+bool Engine::isFollowingCancelled(const Sequence &sequence) const {
+  for (const Telling *each = telling; each; each = each->outer)
+    if (each->sequence == &sequence && each->isCancelled)
+      return true;
+  return false;
 }
 
 /// Ends what `sequence` reads with `status`, or for want of memory for that.
@@ -141,8 +160,12 @@ void Engine::tell() {
       continue;
     const Reading reading = std::move(*first.sequence->reading);
     first.sequence->reading.reset();
-    if (reading.done)
-      reading.done(first.outcome);
+    if (!reading.done)
+      continue;
+    Telling now = {first.sequence, first.isCancelled, telling};
+    telling = &now;
+    reading.done(first.outcome);
+    telling = now.outer;
   }
 }
 

@@ -180,6 +180,13 @@ private:
   struct Ended {
     Sequence *sequence; ///< null once it is destroyed
     Reading::Outcome outcome;
+    bool isCancelled = false; ///< by Sequence::cancel(), after it had ended
+  };
+  /// A `done` that is being called.
+  struct Telling {
+    Sequence *sequence; ///< null once it is destroyed
+    bool isCancelled;   ///< what it was called for: it cannot read on
+    Telling *outer;     ///< the one that led to this, or null
   };
 
   Engine(Model &model, const EngineOptions &options,
@@ -191,6 +198,8 @@ private:
   void remove(Sequence &sequence);
   void forget(Sequence &sequence);
   void end(Sequence &sequence, Reading::Outcome outcome);
+  void cancelFollowing(const Sequence &sequence);
+  bool isFollowingCancelled(const Sequence &sequence) const;
   void fail(Sequence &sequence, const Status &status);
   void failAll(const Status &status);
   void tell();
@@ -241,6 +250,7 @@ private:
   std::vector<Sequence *>
       queue;                  ///< those that read, the last served at the end
   std::vector<Ended> ended;   ///< whose `done` is to be called
+  Telling *telling = nullptr; ///< the innermost; they are on the stack
   Plan plan;                  ///< of the step that runs, or ran last
   std::optional<Ahead> ahead; ///< the next one, if it was begun
   EngineCounts counters;

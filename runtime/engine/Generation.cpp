@@ -9,86 +9,12 @@
 #include "runtime/engine/Generation.h"
 
 #include "runtime/core/Exceptions.h"
+#include "runtime/core/Stopwatch.h"
 
 #include <algorithm>
 #include <utility>
 
 using namespace kf;
-
-/// Collects what was generated and streams its text.
-class Generation::Output {
-public:
-  Output(const Tokenizer *tokenizer, std::span<const int32_t> prompt,
-         const GenerationOptions &options, GenerationResult &result)
-      : options(options), result(result) {
-    if (tokenizer)
-      decoder.emplace(*tokenizer, /*skipSpecial=*/true, prompt);
-  }
-
-  /// Appends `id`; returns why it ends the text, if it does.
-  std::optional<StopReason> push(int32_t id) {
-    result.ids.push_back(id);
-    if (options.onToken)
-      options.onToken(id);
-    if (decoder && emit(decoder->push(id)))
-      return StopReason::StopText;
-    if (std::ranges::find(options.stopIds, id) != options.stopIds.end())
-      return StopReason::StopToken;
-    return std::nullopt;
-  }
-  /// What was held back, when no more tokens come; true as for emit().
-  bool finish() {
-    if (!decoder || emit(decoder->flush()))
-      return decoder.has_value();
-    release(held.size());
-    return false;
-  }
-
-private:
-  /// Lets `text` out but for what may be the beginning of a stop text; returns
-  /// whether there was a whole one, from which on there is no text.
-  bool emit(const std::string &text) {
-    if (stopped)
-      return true;
-    held += text;
-    size_t first = std::string::npos;
-    for (const std::string &stop : options.stopTexts)
-      first = std::min(first, held.find(stop));
-    if (first != std::string::npos) {
-      release(first);
-      held.clear();
-      stopped = true;
-      return true;
-    }
-    size_t kept = 0;
-    for (const std::string &stop : options.stopTexts)
-      kept = std::max(kept, commonEnd(stop));
-    release(held.size() - kept);
-    return false;
-  }
-
-  /// How many bytes at the end of `held` a proper beginning of `stop` is.
-  size_t commonEnd(std::string_view stop) const {
-    for (size_t n = std::min(held.size(), stop.size() - 1); n > 0; --n)
-      if (held.ends_with(stop.substr(0, n)))
-        return n;
-    return 0;
-  }
-
-  void release(size_t count) {
-    const std::string text = held.substr(0, count);
-    held.erase(0, count);
-    result.text += text;
-    if (options.onText && !text.empty())
-      options.onText(text);
-  }
-
-  std::optional<StreamDecoder> decoder; ///< none: no text
-  std::string held;                     ///< may begin a stop text
-  bool stopped = false;                 ///< there was a stop text
-  const GenerationOptions &options;
-  GenerationResult &result;
-};
 
 std::string_view kf::nameOf(StopReason reason) {
   switch (reason) {
@@ -106,20 +32,125 @@ std::string_view kf::nameOf(StopReason reason) {
   return "";
 }
 
-Generation::Generation(Sequence &sequence, Sampler &sampler,
-                       const Tokenizer *tokenizer, GenerationOptions options)
-    : sequence(sequence), sampler(sampler), tokenizer(tokenizer),
-      options(std::move(options)) {}
+/// What a Generation does. Readings hold it while they last, for a callback may
+/// destroy the Generation.
+class Generation::Text : public std::enable_shared_from_this<Text> {
+public:
+  Text(Sequence &sequence, Sampler &sampler, const Tokenizer *tokenizer,
+       GenerationOptions options)
+      : sequence(sequence), sampler(sampler), tokenizer(tokenizer),
+        options(std::move(options)) {}
 
-Generation::~Generation() {
-  options = {}; // nobody is to be called any more
-  options.maxTokens = 0;
-  if (output && !isDone())
-    sequence.cancel();
+  Status start(std::span<const int32_t> prompt);
+  /// Nobody is called any more. The sequence, the sampler and the tokenizer may
+  /// be gone when this has returned.
+  void abandon();
+  bool isDone() const { return end.has_value(); }
+  Result<GenerationResult> take();
+
+private:
+  Status read(std::vector<int32_t> ids, bool choose);
+  void onRead(const Reading::Outcome &outcome);
+  Status goOn(std::optional<int32_t> id);
+  void finish(StopReason reason);
+  double readied() const { return sequence.engine().timings().total(); }
+
+  // What was generated. Callbacks may abandon the text.
+  std::optional<StopReason> push(int32_t id);
+  bool pushLast();
+  bool emit(const std::string &piece);
+  size_t commonEnd(std::string_view stop) const;
+  void release(size_t count);
+
+  Sequence &sequence;
+  Sampler &sampler;
+  const Tokenizer *tokenizer;
+  GenerationOptions options;
+  GenerationResult result;
+  bool hasStarted = false;
+  bool isTold = false;                  ///< by the engine, at the moment
+  bool isAbandoned = false;             ///< nobody wants to know any more
+  std::optional<StreamDecoder> decoder; ///< none: no text
+  std::string held;                     ///< may begin a stop text
+  bool stopped = false;                 ///< there was a stop text
+  int64_t promptCount = 0;
+  // Since the start, and from when the prompt was read since then.
+  Stopwatch watch;
+  double readiedBefore = 0;  ///< seconds, what the engine had spent in it
+  std::optional<Status> end; ///< success, or what ended it
+};
+
+//===----------------------------------------------------------------------===//
+// Text of tokens
+//===----------------------------------------------------------------------===//
+
+/// Appends `id`; returns why it ends the text, if it does.
+std::optional<StopReason> Generation::Text::push(int32_t id) {
+  result.ids.push_back(id);
+  if (options.onToken)
+    options.onToken(id);
+  if (isAbandoned)
+    return std::nullopt;
+  if (decoder && emit(decoder->push(id)))
+    return StopReason::StopText;
+  if (std::ranges::find(options.stopIds, id) != options.stopIds.end())
+    return StopReason::StopToken;
+  return std::nullopt;
 }
 
-Status Generation::start(std::span<const int32_t> prompt) try {
-  auto made = std::make_unique<Output>(tokenizer, prompt, options, result);
+/// What was held back, when no more tokens come; true as for emit().
+bool Generation::Text::pushLast() {
+  if (!decoder || emit(decoder->flush()))
+    return decoder.has_value();
+  release(held.size());
+  return false;
+}
+
+/// Lets `piece` out but for what may be the beginning of a stop text; returns
+/// whether there was a whole one, from which on there is no text.
+bool Generation::Text::emit(const std::string &piece) {
+  if (stopped)
+    return true;
+  held += piece;
+  size_t first = std::string::npos;
+  for (const std::string &stop : options.stopTexts)
+    first = std::min(first, held.find(stop));
+  if (first != std::string::npos) {
+    release(first);
+    held.clear();
+    stopped = true;
+    return true;
+  }
+  size_t kept = 0;
+  for (const std::string &stop : options.stopTexts)
+    kept = std::max(kept, commonEnd(stop));
+  release(held.size() - kept);
+  return false;
+}
+
+/// How many bytes at the end of `held` a proper beginning of `stop` is.
+size_t Generation::Text::commonEnd(std::string_view stop) const {
+  for (size_t n = std::min(held.size(), stop.size() - 1); n > 0; --n)
+    if (held.ends_with(stop.substr(0, n)))
+      return n;
+  return 0;
+}
+
+void Generation::Text::release(size_t count) {
+  const std::string piece = held.substr(0, count);
+  held.erase(0, count);
+  result.text += piece;
+  if (options.onText && !piece.empty() && !isAbandoned)
+    options.onText(piece);
+}
+
+//===----------------------------------------------------------------------===//
+// Readings
+//===----------------------------------------------------------------------===//
+
+Status Generation::Text::start(std::span<const int32_t> prompt) try {
+  if (tokenizer)
+    decoder.emplace(*tokenizer, /*skipSpecial=*/true, prompt);
   for (int32_t id : prompt)
     sampler.accept(id);
   watch = Stopwatch();
@@ -127,41 +158,53 @@ Status Generation::start(std::span<const int32_t> prompt) try {
   promptCount = static_cast<int64_t>(prompt.size());
   KF_RETURN_IF_ERROR(
       read({prompt.begin(), prompt.end()}, options.maxTokens > 0));
-  output = std::move(made);
+  hasStarted = true;
   return Status();
 } catch (...) {
   return statusOfException();
 }
 
-Status Generation::read(std::vector<int32_t> ids, bool choose) {
+void Generation::Text::abandon() {
+  isAbandoned = true;
+  // From a callback of its own, there is nothing to read.
+  if (hasStarted && !isDone() && !isTold)
+    sequence.cancel();
+}
+
+Status Generation::Text::read(std::vector<int32_t> ids, bool choose) {
   Reading reading;
   reading.ids = std::move(ids);
   reading.sampler = choose ? &sampler : nullptr;
-  const int64_t end =
+  const int64_t last =
       sequence.position() + static_cast<int64_t>(reading.ids.size());
   reading.goesOn =
       choose &&
       static_cast<int64_t>(result.ids.size()) + 1 < options.maxTokens &&
-      end < sequence.contextLength();
-  reading.done = [this](const Reading::Outcome &outcome) { onRead(outcome); };
+      last < sequence.contextLength();
+  reading.done = [self = shared_from_this()](const Reading::Outcome &outcome) {
+    self->onRead(outcome);
+  };
   return sequence.read(std::move(reading));
 }
 
-void Generation::onRead(const Reading::Outcome &outcome) {
-  if (outcome.status().isCancelled()) {
-    finish(StopReason::Cancelled);
+void Generation::Text::onRead(const Reading::Outcome &outcome) {
+  if (isAbandoned)
     return;
-  }
-  const Status status = catchExceptions([&]() -> Status {
+  isTold = true;
+  Status status = catchExceptions([&]() -> Status {
     KF_RETURN_IF_ERROR(outcome.status());
     return goOn(*outcome);
   });
-  if (!status.ok())
-    end = status;
+  // Before the reading, or within a callback, which kept it from reading on.
+  if (status.isCancelled() && !isAbandoned)
+    finish(StopReason::Cancelled);
+  else if (!status.ok())
+    end = std::move(status);
+  isTold = false;
 }
 
 /// What was to be read is read, and `id` follows it, if one was wanted.
-Status Generation::goOn(std::optional<int32_t> id) {
+Status Generation::Text::goOn(std::optional<int32_t> id) {
   if (result.promptTokens == 0) {
     result.promptTokens = promptCount;
     result.reusedTokens = sequence.reusedTokens();
@@ -177,7 +220,10 @@ Status Generation::goOn(std::optional<int32_t> id) {
     return Status();
   }
   sampler.accept(*id);
-  if (std::optional<StopReason> reason = output->push(*id))
+  const std::optional<StopReason> reason = push(*id);
+  if (isAbandoned)
+    return Status();
+  if (reason)
     finish(*reason);
   else if (static_cast<int64_t>(result.ids.size()) >= options.maxTokens)
     finish(StopReason::MaxTokens);
@@ -188,32 +234,53 @@ Status Generation::goOn(std::optional<int32_t> id) {
   return Status();
 }
 
-void Generation::finish(StopReason reason) {
+void Generation::Text::finish(StopReason reason) {
   if (result.promptTokens) {
     result.decodeSeconds = watch.seconds();
     result.decodeReadying = readied() - readiedBefore;
   }
   // The last bytes of a text may complete a stop text.
   end = catchExceptions([&] {
-    result.reason = output->finish() ? StopReason::StopText : reason;
+    result.reason = pushLast() ? StopReason::StopText : reason;
     return Status();
   });
 }
 
-Result<GenerationResult> Generation::take() {
+Result<GenerationResult> Generation::Text::take() {
   assert(isDone() && "there is no result yet");
   if (!end->ok())
     return *end;
   return std::move(result);
 }
 
+//===----------------------------------------------------------------------===//
+// Interface
+//===----------------------------------------------------------------------===//
+
+Generation::Generation(Sequence &sequence, Sampler &sampler,
+                       const Tokenizer *tokenizer, GenerationOptions options)
+    : text(std::make_shared<Text>(sequence, sampler, tokenizer,
+                                  std::move(options))) {}
+
+Generation::~Generation() { text->abandon(); }
+
+Status Generation::start(std::span<const int32_t> prompt) {
+  return text->start(prompt);
+}
+
+bool Generation::isDone() const { return text->isDone(); }
+
+Result<GenerationResult> Generation::take() { return text->take(); }
+
 Result<GenerationResult> kf::generate(Sequence &sequence, Sampler &sampler,
                                       const Tokenizer *tokenizer,
                                       std::span<const int32_t> prompt,
-                                      GenerationOptions options) {
+                                      GenerationOptions options) try {
   Generation generation(sequence, sampler, tokenizer, std::move(options));
   KF_RETURN_IF_ERROR(generation.start(prompt));
   while (!generation.isDone())
     sequence.engine().step();
   return generation.take();
+} catch (...) {
+  return statusOfException();
 }

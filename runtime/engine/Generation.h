@@ -9,7 +9,6 @@
 #ifndef KF_RUNTIME_ENGINE_GENERATION_H
 #define KF_RUNTIME_ENGINE_GENERATION_H
 
-#include "runtime/core/Stopwatch.h"
 #include "runtime/engine/Engine.h"
 #include "runtime/engine/Sampler.h"
 #include "runtime/text/Tokenizer.h"
@@ -25,6 +24,11 @@
 
 namespace kf {
 
+/// `onText` and `onToken` may do what Reading's `done` may. They may cancel any
+/// sequence; their own generation ends with StopReason::Cancelled then, unless
+/// the token is the last one anyway. They may destroy any generation, their own
+/// too, and then what it refers to: none of its callbacks is called any more,
+/// and they live until the one that was called returns.
 struct GenerationOptions {
   /// The most tokens to generate.
   int64_t maxTokens = 256;
@@ -75,6 +79,7 @@ public:
   /// sampler must outlive the generation, or its end.
   Generation(Sequence &sequence, Sampler &sampler, const Tokenizer *tokenizer,
              GenerationOptions options);
+  /// Ends it. The sequence has nothing to read afterwards.
   ~Generation();
   Generation(const Generation &) = delete;
   Generation &operator=(const Generation &) = delete;
@@ -83,31 +88,16 @@ public:
   /// prompt and of what it chose. Errors: the sequence's; an empty prompt is
   /// one. Call once.
   Status start(std::span<const int32_t> prompt);
-  bool isDone() const { return end.has_value(); }
+  bool isDone() const;
   /// What came of it, when it is done. Errors: those that ended it, but for
   /// being cancelled.
   Result<GenerationResult> take();
 
 private:
-  class Output;
+  class Text;
 
-  Status read(std::vector<int32_t> ids, bool choose);
-  void onRead(const Reading::Outcome &outcome);
-  Status goOn(std::optional<int32_t> id);
-  void finish(StopReason reason);
-  double readied() const { return sequence.engine().timings().total(); }
-
-  Sequence &sequence;
-  Sampler &sampler;
-  const Tokenizer *tokenizer;
-  GenerationOptions options;
-  GenerationResult result;
-  std::unique_ptr<Output> output; ///< from the start on
-  int64_t promptCount = 0;
-  // Since the start, and from when the prompt was read since then.
-  Stopwatch watch;
-  double readiedBefore = 0;  ///< seconds, what the engine had spent in it
-  std::optional<Status> end; ///< success, or what ended it
+  /// What the sequence's readings refer to, too.
+  std::shared_ptr<Text> text;
 };
 
 /// Generates alone: runs the sequence's engine until the generation is done.

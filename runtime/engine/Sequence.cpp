@@ -45,6 +45,8 @@ static Status readsAlready() {
 Status Sequence::read(Reading wanted) try {
   if (isReading())
     return readsAlready();
+  if (owner.isFollowingCancelled(*this))
+    return Status::cancelled();
   KF_RETURN_IF_ERROR(checkIds(wanted.ids, owner.model().config().vocabSize));
   const int64_t context = owner.contextLength();
   if (static_cast<uint64_t>(context - position()) < wanted.ids.size())
@@ -64,11 +66,12 @@ Status Sequence::read(Reading wanted) try {
 }
 
 void Sequence::cancel() {
-  if (!isReading())
-    return;
   if (owner.isQueued(*this))
     owner.end(*this, Status::cancelled());
-  owner.tell(); // it may have ended before, within the step that calls this
+  else
+    owner.cancelFollowing(*this);
+  if (isReading()) // its end is not told yet
+    owner.tell();
 }
 
 int64_t Sequence::contextLength() const { return owner.contextLength(); }

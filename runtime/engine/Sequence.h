@@ -32,9 +32,10 @@ using LogitsCallback =
 
 /// Tokens that a sequence is to read, and what is wanted to know of what
 /// follows them. The engine calls its functions from within Engine::step() and
-/// Sequence::cancel(). They may use the engine, but for step(), and all
-/// sequences; while `onLogits` is called, its own one has to stay as it is.
-/// They throw nothing.
+/// Sequence::cancel(). They throw nothing, and may use the engine, but for
+/// step() and its destructor, and all sequences: make and destroy them, read,
+/// cancel. `done` may do so with its own sequence, too, and destroy it;
+/// `onLogits` leaves its own one as it is, and ends the reading by an error.
 struct Reading {
   /// At least one; ids of the vocabulary.
   std::vector<int32_t> ids;
@@ -73,12 +74,15 @@ public:
   /// that fails the sequence is what it was before; only where a page of it
   /// could not be copied, position() is the first of that page. Errors at once:
   /// ids that are none, more than the context has room for, a sequence that
-  /// reads.
+  /// reads, Status::cancelled() after cancel() within `done`.
   Status read(Reading reading);
   bool isReading() const { return reading.has_value(); }
   /// Ends what it reads with Status::cancelled(), which `done` is called with
-  /// before this returns; what ended in the step that calls this, with what
-  /// came of it.
+  /// before this returns. Where the reading has ended already, in the step that
+  /// calls this, `done` is called with what came of it, or is what calls this;
+  /// then it cannot read on: until it returns, read() is Status::cancelled().
+  /// So a text that goes on from `done` ends wherever it is cancelled from.
+  /// Nothing happens where nothing is read and no `done` is being called.
   void cancel();
 
   Engine &engine() const { return owner; }

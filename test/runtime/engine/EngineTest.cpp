@@ -572,6 +572,61 @@ TEST(Engine, CancelOfWhatHasEnded) {
   EXPECT_TRUE(answer.outcome->ok());
 }
 
+/// Who goes on from `done` does not after a cancel(): within it, or of what has
+/// ended and is told by it.
+TEST(Engine, CancelKeepsDoneFromReading) {
+  Fixture fixture({.parallel = 2});
+  auto first = fixture.sequence(), second = fixture.sequence();
+  Answer unused;
+  Status within, told;
+  auto readerOf = [&](Sequence &sequence, Status &status,
+                      const std::function<void()> &first) {
+    Reading reading;
+    reading.ids = tokens(3);
+    reading.done = [&, first](const Reading::Outcome &outcome) {
+      EXPECT_TRUE(outcome.ok());
+      first();
+      status = begin(sequence, tokens(2), unused);
+    };
+    return reading;
+  };
+  EXPECT_TRUE(first
+                  ->read(readerOf(*first, within,
+                                  [&] {
+                                    second->cancel();
+                                    first->cancel();
+                                    first->cancel();
+                                  }))
+                  .ok());
+  EXPECT_TRUE(second->read(readerOf(*second, told, [] {})).ok());
+  fixture.runAll();
+  EXPECT_TRUE(within.isCancelled()) << within.message();
+  EXPECT_TRUE(told.isCancelled()) << told.message();
+  EXPECT_EQ(first->position(), 3);
+  EXPECT_EQ(second->position(), 3);
+  // Afterwards they are as good as any.
+  EXPECT_TRUE(readAll(*first, tokens(2)).ok());
+  EXPECT_TRUE(readAll(*second, tokens(2)).ok());
+}
+
+/// A reading that was cancelled says so itself: `done` may begin another one.
+TEST(Engine, ReadsOnFromCancelledReading) {
+  Fixture fixture({.parallel = 2});
+  auto sequence = fixture.sequence();
+  Answer again;
+  Reading reading;
+  reading.ids = tokens(3);
+  reading.done = [&](const Reading::Outcome &outcome) {
+    EXPECT_TRUE(outcome.status().isCancelled());
+    EXPECT_TRUE(begin(*sequence, tokens(2), again).ok());
+  };
+  EXPECT_TRUE(sequence->read(std::move(reading)).ok());
+  sequence->cancel();
+  fixture.runAll();
+  EXPECT_TRUE(again.isDone());
+  EXPECT_EQ(sequence->position(), 2);
+}
+
 /// What readings call may begin, cancel and destroy others.
 TEST(Engine, CallbacksMayDoAnything) {
   Fixture fixture({.parallel = 8});

@@ -209,4 +209,128 @@ TEST(Generation, Destroyed) {
   EXPECT_EQ(other->position(), 2);
 }
 
+/// From a callback of its own: the token that it is called for is the last.
+TEST(Generation, CancelledByItself) {
+  for (bool byText : {false, true}) {
+    Fixture fixture;
+    int calls = 0;
+    auto cancel = [&] {
+      if (++calls == 3)
+        fixture.sequence->cancel();
+    };
+    GenerationOptions options = limit(50);
+    std::string streamed;
+    options.onText = [&](std::string_view text) {
+      streamed += text;
+      if (byText)
+        cancel();
+    };
+    if (!byText)
+      options.onToken = [&](int32_t) { cancel(); };
+    auto result = fixture.run({1, 2}, options);
+    ASSERT_TRUE(result.ok()) << result.message();
+    EXPECT_EQ(result->reason, StopReason::Cancelled);
+    EXPECT_EQ(result->ids.size(), 3u);
+    EXPECT_EQ(result->text, fixture.tokenizer.decode(result->ids));
+    EXPECT_EQ(streamed, result->text);
+    EXPECT_EQ(fixture.sequence->position(), 4); // the last was not read
+    EXPECT_FALSE(fixture.sequence->isReading());
+    // It is as good as any other.
+    EXPECT_EQ(fixture.run({3}, limit(2))->ids.size(), 2u);
+  }
+}
+
+/// A text that is over is what it is.
+TEST(Generation, CancelledAtItsEnd) {
+  Fixture fixture;
+  GenerationOptions options = limit(1);
+  options.onToken = [&](int32_t) { fixture.sequence->cancel(); };
+  auto result = fixture.run({1, 2}, options);
+  ASSERT_TRUE(result.ok()) << result.message();
+  EXPECT_EQ(result->reason, StopReason::MaxTokens);
+}
+
+/// By another one, in the step that both get a token of: whoever is called
+/// first.
+TEST(Generation, CancelledByAnother) {
+  Fixture fixture(100, 2);
+  auto other = fixture.engine->createSequence().take();
+  Sampler sampler = *Sampler::create({});
+  Generation second(*other, sampler, nullptr, limit(9));
+  GenerationOptions options = limit(9);
+  options.onToken = [&](int32_t) { other->cancel(); };
+  Generation first(*fixture.sequence, fixture.sampler, nullptr, options);
+  ASSERT_TRUE(first.start({{1, 2}}).ok());
+  ASSERT_TRUE(second.start({{3, 4}}).ok());
+  fixture.engine->step();
+  ASSERT_TRUE(second.isDone());
+  auto result = second.take();
+  ASSERT_TRUE(result.ok()) << result.message();
+  EXPECT_EQ(result->reason, StopReason::Cancelled);
+  EXPECT_EQ(result->ids.size(), 1u);
+  EXPECT_EQ(other->position(), 2);
+  while (!first.isDone())
+    fixture.engine->step();
+  EXPECT_EQ(first.take()->ids.size(), 9u);
+}
+
+/// By a callback of its own, with all that it refers to. What the callback
+/// holds lives until it returns; the address sanitizer sees what does not.
+TEST(Generation, DestroyedByItself) {
+  enum Callback { OnToken, OnText, OnLastText };
+  for (Callback callback : {OnToken, OnText, OnLastText}) {
+    Fixture fixture;
+    auto tokenizer = std::make_unique<Tokenizer>(
+        *Tokenizer::open(KF_SOURCE_DIR "/models/kf-stories/tokenizer.json"));
+    auto sampler = std::make_unique<Sampler>(*Sampler::create({}));
+    std::unique_ptr<Generation> generation;
+    int calls = 0;
+    auto destroy = [&, held = std::make_unique<int>(7)]() mutable {
+      ++calls;
+      generation.reset();
+      fixture.sequence.reset();
+      sampler.reset();
+      tokenizer.reset();
+      EXPECT_EQ(*held, 7);
+    };
+    auto shared = std::make_shared<decltype(destroy)>(std::move(destroy));
+    GenerationOptions options = limit(3);
+    if (callback == OnToken)
+      options.onToken = [shared = shared](int32_t) { (*shared)(); };
+    else
+      options.onText = [shared = shared](std::string_view) { (*shared)(); };
+    // All text is held back until the end.
+    if (callback == OnLastText)
+      options.stopTexts = {tokenizer->decode(std::vector(4, kAnswer))};
+    shared.reset(); // the options alone hold it
+    generation = std::make_unique<Generation>(*fixture.sequence, *sampler,
+                                              tokenizer.get(), options);
+    options = {};
+    ASSERT_TRUE(generation->start({{1, 2}}).ok());
+    while (fixture.engine->step()) {
+    }
+    EXPECT_EQ(calls, 1);
+    EXPECT_EQ(generation, nullptr);
+  }
+}
+
+/// The sequence goes on with another text, from the callback of the first.
+TEST(Generation, ReplacedByItself) {
+  Fixture fixture;
+  std::unique_ptr<Generation> generation;
+  GenerationOptions options = limit(5);
+  options.onToken = [&](int32_t) {
+    generation = std::make_unique<Generation>(
+        *fixture.sequence, fixture.sampler, nullptr, limit(2));
+    EXPECT_TRUE(generation->start({{5}}).ok());
+  };
+  generation = std::make_unique<Generation>(*fixture.sequence, fixture.sampler,
+                                            nullptr, options);
+  ASSERT_TRUE(generation->start({{1, 2}}).ok());
+  while (!generation->isDone())
+    fixture.engine->step();
+  EXPECT_EQ(generation->take()->ids.size(), 2u);
+  EXPECT_EQ(fixture.sequence->position(), 4); // 1, 2, 5 and the first answer
+}
+
 } // namespace
