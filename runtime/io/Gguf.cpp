@@ -360,6 +360,13 @@ void Gguf::release(const std::string &tensor) const {
     file->release(data.subspan(info->offset, info->bytes));
 }
 
+void Gguf::releasePart(const std::string &tensor, uint64_t first,
+                       uint64_t bytes) const {
+  const GgufTensor *info = lookUpTensor(tensor);
+  if (file && info && first <= info->bytes && bytes <= info->bytes - first)
+    file->release(data.subspan(info->offset + first, bytes));
+}
+
 std::vector<std::string> Gguf::names() const {
   std::vector<std::string> result;
   result.reserve(infos.size());

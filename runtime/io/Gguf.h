@@ -147,6 +147,8 @@ public:
   /// runtime cannot read is an error that names the type.
   Result<TensorView> find(const std::string &tensor) const override;
   void release(const std::string &tensor) const override;
+  void releasePart(const std::string &tensor, uint64_t first,
+                   uint64_t bytes) const override;
   std::vector<std::string> names() const override;
 
 private:

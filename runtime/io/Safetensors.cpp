@@ -251,6 +251,16 @@ void Safetensors::release(const std::string &name) const {
         data.subspan(it->second.begin, it->second.end - it->second.begin));
 }
 
+void Safetensors::releasePart(const std::string &name, uint64_t first,
+                              uint64_t bytes) const {
+  auto it = tensors.find(name);
+  if (!file || it == tensors.end())
+    return;
+  const uint64_t all = it->second.end - it->second.begin;
+  if (first <= all && bytes <= all - first)
+    file->release(data.subspan(it->second.begin + first, bytes));
+}
+
 std::vector<std::string> Safetensors::names() const {
   std::vector<std::string> result;
   result.reserve(tensors.size());
@@ -322,6 +332,13 @@ void ShardedSafetensors::release(const std::string &name) const {
   auto it = where.find(name);
   if (it != where.end())
     it->second->release(name);
+}
+
+void ShardedSafetensors::releasePart(const std::string &name, uint64_t first,
+                                     uint64_t bytes) const {
+  auto it = where.find(name);
+  if (it != where.end())
+    it->second->releasePart(name, first, bytes);
 }
 
 std::vector<std::string> ShardedSafetensors::names() const {

@@ -41,6 +41,8 @@ public:
   /// that names its type.
   Result<TensorView> find(const std::string &name) const override;
   void release(const std::string &name) const override;
+  void releasePart(const std::string &name, uint64_t first,
+                   uint64_t bytes) const override;
   std::vector<std::string> names() const override;
   bool contains(const std::string &name) const { return tensors.count(name); }
   /// The header's `__metadata__`.
@@ -77,6 +79,8 @@ public:
 
   Result<TensorView> find(const std::string &name) const override;
   void release(const std::string &name) const override;
+  void releasePart(const std::string &name, uint64_t first,
+                   uint64_t bytes) const override;
   std::vector<std::string> names() const override;
 
 private:

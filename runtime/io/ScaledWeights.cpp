@@ -292,4 +292,10 @@ void ScaledWeights::release(const std::string &name) const {
   it->second->memory.reset();
 }
 
+void ScaledWeights::releasePart(const std::string &name, uint64_t first,
+                                uint64_t bytes) const {
+  if (!factors.contains(name) && !entries.contains(name))
+    source->releasePart(name, first, bytes);
+}
+
 std::vector<std::string> ScaledWeights::names() const { return visible; }

@@ -54,6 +54,8 @@ public:
   Result<TensorView> describe(const std::string &name) const override;
   /// Of a bf16 tensor made here: nobody may use a view of it, or be in find().
   void release(const std::string &name) const override;
+  void releasePart(const std::string &name, uint64_t first,
+                   uint64_t bytes) const override;
   std::vector<std::string> names() const override;
 
   /// Asks for the matrix `name` as it is stored, where that is in F8_E4M3 and

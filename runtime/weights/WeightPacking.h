@@ -29,10 +29,12 @@ namespace kf {
 struct PackOptions {
   ThreadPool *pool = nullptr;     ///< null: the caller's thread does all
   CancelFlag cancelled = nullptr; ///< ends it within a weight
-  /// Bytes of tensors, at least, that a WeightStore has packed when it releases
-  /// them, all at a time and by all threads: to give pages back takes one
-  /// thread half as long as all need to pack them.
-  uint64_t releasedBytes = uint64_t(1) << 30;
+  /// Bytes of tensors that a WeightStore has packed, about, when it releases
+  /// them, by all threads: to give pages back takes one thread half as long as
+  /// all need to pack them. So much more than the weights is in memory at most;
+  /// tensors that are packed as a whole, or made by their source, are released
+  /// as a whole.
+  uint64_t releasedBytes = uint64_t(64) << 20;
 };
 
 /// Writes the weight that `spec` describes to `dst`, which is

@@ -50,6 +50,12 @@ public:
   /// them reads the file again. A source that makes tensors may free this one:
   /// its views end, and find() makes it anew.
   virtual void release(const std::string &name) const { (void)name; }
+  /// The same of the tensor's `bytes` bytes from number `first` on, for sources
+  /// that give back parts; release() follows when the last part was read.
+  virtual void releasePart(const std::string &name, uint64_t first,
+                           uint64_t bytes) const {
+    (void)name, (void)first, (void)bytes;
+  }
   /// Every tensor's name, sorted.
   virtual std::vector<std::string> names() const = 0;
 };

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 using namespace kf;
@@ -22,6 +23,8 @@ namespace {
 
 /// Bytes of memory that weights share, where there are so many of them.
 constexpr uint64_t kSlabBytes = uint64_t(1) << 30;
+/// Bytes of a tensor that one thread releases at a time.
+constexpr uint64_t kReleasedSlice = uint64_t(4) << 20;
 
 /// What a weight of `bytes` takes of it.
 int64_t aligned(int64_t bytes) {
@@ -157,7 +160,7 @@ WeightStore::getEach(std::span<const WeightSpec> specs,
     done = all;
     tell();
   }
-  if (!packed.empty()) {
+  if (!packed.empty() || !read.empty()) {
     const Stopwatch watch;
     releasePacked();
     packSeconds += watch.seconds();
@@ -238,38 +241,85 @@ Result<std::unique_ptr<Buffer>> WeightStore::make(const WeightSpec &spec,
     KF_ASSIGN_OR_RETURN(buffer, device.wrap(view->data, view->bytes));
     if (buffer->hostPointer() == view->data)
       bound.insert(spec.names.front());
+    else
+      addRead({{{spec.names.front(), 0, view->bytes}}});
   } else {
     KF_ASSIGN_OR_RETURN(buffer, pack(spec, bytes));
   }
-  for (const std::string &name : spec.names) {
-    if (bound.count(name) || !packed.insert(name).second)
-      continue;
-    if (Result<TensorView> tensor = source->describe(name); tensor.ok())
-      packedBytes += tensor->bytes;
-  }
-  if (packedBytes >= packing.releasedBytes)
+  for (const std::string &name : spec.names)
+    if (!bound.count(name))
+      packed.insert(name);
+  if (readBytes >= packing.releasedBytes)
     releasePacked();
   return buffer;
 }
 
-/// Releases the tensors that were packed, while nobody reads them.
+/// Parts of tensors that were read for a weight that is being packed. Those of
+/// tensors that wait to be released are known.
+void WeightStore::addRead(std::span<const TensorPart> parts) {
+  for (const TensorPart &part : parts)
+    if (!bound.count(part.name) && !packed.count(part.name)) {
+      read.push_back(part);
+      readBytes += part.bytes;
+    }
+}
+
+/// Releases what was read of tensors, and all of those that were packed, while
+/// nobody reads them.
 void WeightStore::releasePacked() {
+  std::vector<TensorPart> slices;
+  for (const TensorPart &part : read)
+    if (!bound.count(part.name))
+      for (uint64_t at = 0; at < part.bytes; at += kReleasedSlice)
+        slices.push_back({part.name, part.first + at,
+                          std::min(kReleasedSlice, part.bytes - at)});
   std::vector<std::string> names;
   for (const std::string &name : packed)
     if (!bound.count(name))
       names.push_back(name);
+  read.clear();
+  readBytes = 0;
   packed.clear();
-  packedBytes = 0;
-  auto release = [&](int64_t number) {
-    source->release(names[static_cast<size_t>(number)]);
-    return Status();
+  auto forEach = [&](size_t count, const std::function<void(size_t)> &fn) {
+    auto task = [&](int64_t number) {
+      fn(static_cast<size_t>(number));
+      return Status();
+    };
+    if (packing.pool)
+      (void)packing.pool->parallelFor(static_cast<int64_t>(count),
+                                      task); // which cannot fail
+    else
+      for (size_t number = 0; number < count; ++number)
+        fn(number);
   };
-  const auto count = static_cast<int64_t>(names.size());
-  if (packing.pool)
-    (void)packing.pool->parallelFor(count, release); // which cannot fail
-  else
-    for (int64_t number = 0; number < count; ++number)
-      (void)release(number);
+  forEach(slices.size(), [&](size_t i) {
+    source->releasePart(slices[i].name, slices[i].first, slices[i].bytes);
+  });
+  forEach(names.size(), [&](size_t i) { source->release(names[i]); });
+}
+
+/// Packs `spec` into `dst`, and releases what was read meanwhile.
+Status WeightStore::packInParts(const WeightSpec &spec,
+                                std::span<std::byte> dst) {
+  // As many units as begin where memory is aligned.
+  const int64_t unit = packedUnit(spec);
+  const int64_t least =
+      unit / std::gcd(unit, int64_t(KF_BUFFER_ALIGNMENT)) * KF_BUFFER_ALIGNMENT;
+  const auto bytes = static_cast<int64_t>(dst.size());
+  const int64_t wanted = static_cast<int64_t>(
+      std::min(packing.releasedBytes, static_cast<uint64_t>(bytes)));
+  const int64_t part = ((wanted - 1) / least + 1) * least;
+  for (int64_t first = 0; first < bytes; first += part) {
+    const int64_t count = std::min(part, bytes - first);
+    KF_RETURN_IF_ERROR(packWeightPart(
+        spec, *source, first,
+        dst.subspan(static_cast<size_t>(first), static_cast<size_t>(count)),
+        packing));
+    addRead(tensorPartsOf(spec, *source, first, count));
+    if (readBytes >= packing.releasedBytes && first + count < bytes)
+      releasePacked();
+  }
+  return Status();
 }
 
 Result<std::unique_ptr<Buffer>> WeightStore::pack(const WeightSpec &spec,
@@ -278,7 +328,7 @@ Result<std::unique_ptr<Buffer>> WeightStore::pack(const WeightSpec &spec,
   if (isShared) {
     KF_ASSIGN_OR_RETURN(std::span<std::byte> room,
                         takeRoom(static_cast<uint64_t>(bytes)));
-    KF_RETURN_IF_ERROR(packWeightInto(spec, *source, room, packing));
+    KF_RETURN_IF_ERROR(packInParts(spec, room));
     KF_ASSIGN_OR_RETURN(std::unique_ptr<Buffer> buffer,
                         device.wrap(room.data(), room.size()));
     slabUsed += static_cast<uint64_t>(aligned(bytes));
@@ -286,10 +336,8 @@ Result<std::unique_ptr<Buffer>> WeightStore::pack(const WeightSpec &spec,
   }
   KF_ASSIGN_OR_RETURN(std::unique_ptr<Buffer> buffer, device.allocate(bytes));
   if (void *memory = buffer->hostPointer()) {
-    KF_RETURN_IF_ERROR(packWeightInto(
-        spec, *source,
-        {static_cast<std::byte *>(memory), static_cast<size_t>(bytes)},
-        packing));
+    KF_RETURN_IF_ERROR(packInParts(
+        spec, {static_cast<std::byte *>(memory), static_cast<size_t>(bytes)}));
     return buffer;
   }
   if (!uploader) {
@@ -297,7 +345,13 @@ Result<std::unique_ptr<Buffer>> WeightStore::pack(const WeightSpec &spec,
         uploader, WeightUploader::create(
                       device, WeightUploader::partBytesFor(missingBytes)));
   }
-  if (Status status = uploader->upload(spec, *source, *buffer, packing);
+  auto addPart = [&](int64_t first, int64_t count) {
+    addRead(tensorPartsOf(spec, *source, first, count));
+    if (readBytes >= packing.releasedBytes && first + count < bytes)
+      releasePacked();
+  };
+  if (Status status =
+          uploader->upload(spec, *source, *buffer, packing, addPart);
       !status.ok()) {
     (void)uploader->finish(); // before the buffer goes
     return status;

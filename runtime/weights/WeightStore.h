@@ -11,6 +11,7 @@
 
 #include "runtime/core/AlignedBuffer.h"
 #include "runtime/devices/Device.h"
+#include "runtime/weights/TensorParts.h"
 #include "runtime/weights/WeightPacking.h"
 #include "runtime/weights/WeightSource.h"
 #include "runtime/weights/WeightUploader.h"
@@ -39,7 +40,7 @@ public:
 
   /// The buffer of `spec`, packed when it is first asked for. What the source
   /// holds as kernels want it is not copied; every other tensor is released
-  /// when it is packed, some of them at a time (PackOptions), for few are
+  /// when it is packed, so many bytes at a time (PackOptions), for few are
   /// needed again.
   Result<Buffer *> get(const WeightSpec &spec);
 
@@ -69,10 +70,12 @@ private:
                                         const Progress &onProgress);
   Result<std::unique_ptr<Buffer>> make(const WeightSpec &spec, int64_t bytes);
   Result<std::unique_ptr<Buffer>> pack(const WeightSpec &spec, int64_t bytes);
+  Status packInParts(const WeightSpec &spec, std::span<std::byte> dst);
   Result<std::span<std::byte>> takeRoom(uint64_t bytes);
   Result<bool> isInHostMemory();
   Result<bool> sharesMemory();
   Status finishUploads(std::span<const std::string> keys);
+  void addRead(std::span<const TensorPart> parts);
   void releasePacked();
 
   Device &device;
@@ -92,8 +95,9 @@ private:
   std::unique_ptr<WeightUploader> uploader;
   int64_t missingBytes = 0;     ///< of the weights that a call still makes
   std::set<std::string> bound;  ///< tensors that buffers refer to
+  std::vector<TensorPart> read; ///< parts to release
+  uint64_t readBytes = 0;       ///< of `read`
   std::set<std::string> packed; ///< tensors to release, but those of `bound`
-  uint64_t packedBytes = 0;     ///< of `packed`
   uint64_t totalBytes = 0;
   double packSeconds = 0;
 };

@@ -53,9 +53,10 @@ Result<WeightUploader::Slot *> WeightUploader::nextSlot(uint64_t bytes) {
   return made.status();
 }
 
-Status WeightUploader::upload(const WeightSpec &spec,
-                              const WeightSource &source, Buffer &target,
-                              const PackOptions &options) {
+Status
+WeightUploader::upload(const WeightSpec &spec, const WeightSource &source,
+                       Buffer &target, const PackOptions &options,
+                       const std::function<void(int64_t, int64_t)> &onPacked) {
   KF_ASSIGN_OR_RETURN(const int64_t bytes, spec.packedBytes());
   const int64_t unit = packedUnit(spec);
   const int64_t part = std::max<int64_t>(partBytes / unit, 1) * unit;
@@ -71,6 +72,8 @@ Status WeightUploader::upload(const WeightSpec &spec,
                                     *slot->memory, 0,
                                     static_cast<uint64_t>(count)));
     KF_RETURN_IF_ERROR(stream->record(*slot->copied));
+    if (onPacked)
+      onPacked(first, count);
   }
   return Status();
 }

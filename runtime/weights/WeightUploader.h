@@ -14,6 +14,7 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <memory>
 
 namespace kf {
@@ -30,10 +31,13 @@ public:
   static int64_t partBytesFor(int64_t bytes);
 
   /// Packs `spec` into `target`, which has its size. The last parts are on
-  /// their way when this returns; `source` is not read any more. After an error
-  /// the target's content is undefined.
+  /// their way when this returns; `source` is not read any more. `onPacked`, if
+  /// there is one, is told of each part of the weight when it is packed: its
+  /// first byte, and how many. After an error the target's content is
+  /// undefined.
   Status upload(const WeightSpec &spec, const WeightSource &source,
-                Buffer &target, const PackOptions &options);
+                Buffer &target, const PackOptions &options,
+                const std::function<void(int64_t, int64_t)> &onPacked = {});
   /// Waits for all of it. The first error of all calls so far.
   Status finish();
 
