@@ -423,7 +423,7 @@ static Reading::Outcome outcomeOf(int32_t id, const Reading &reading,
   if (excludes)
     return Status::error("no token can be chosen: logits are not finite, or "
                          "biases of -inf exclude all tokens");
-  return model.explainBadLogits(Status::error("logits are not finite"));
+  return model.badLogits();
 }
 
 void Engine::giveChosen(std::span<const int32_t> chosen) {

@@ -67,26 +67,35 @@ Result<LoadedProgram *> Model::program(const StepShape &shape) try {
   return statusOfException();
 }
 
-/// Which of the weights is not finite, if one is.
-static std::optional<std::string>
-findNonFiniteWeight(const WeightStore &weights, const ModelConfig &config,
-                    const WeightSource &source) {
-  Result<std::vector<ListedTensor>> tensors = findTensors(config, source);
-  if (!tensors.ok())
-    return std::nullopt;
-  std::vector<std::string> names;
-  for (ListedTensor &tensor : *tensors)
-    names.push_back(std::move(tensor.name));
-  return weights.findNonFinite(names);
+Status Model::badLogits(const std::string &what) const {
+  badLogitsGiven = true;
+  return Status::error("model '" + name + "': " + what);
 }
 
-Status Model::explainBadLogits(const Status &error) const try {
-  if (cause.empty())
-    cause = findNonFiniteWeight(store, model, source)
-                .value_or("all weights are finite, so what the model computes "
-                          "overflows");
-  return Status::error(error.message() + "; " + cause)
-      .in("model '" + name + "'");
+Result<std::string> Model::findCauseOfBadLogits() const try {
+  if (!cause.empty())
+    return cause;
+  std::vector<std::string> names;
+  KF_ASSIGN_OR_RETURN(std::vector<ListedTensor> tensors,
+                      findTensors(model, source));
+  for (ListedTensor &tensor : tensors)
+    names.push_back(std::move(tensor.name));
+  KF_ASSIGN_OR_RETURN(std::optional<std::string> found,
+                      store.findNonFinite(names));
+  cause = found
+              ? *found
+              : "all weights are finite, so what the model computes overflows";
+  return cause;
+} catch (...) {
+  return statusOfException();
+}
+
+Status Model::explain(const Status &error) const try {
+  if (error.ok() || !gaveBadLogits())
+    return error;
+  const Result<std::string> why = findCauseOfBadLogits();
+  return why.ok() ? Status::error(error.message() + "; " + *why, error.code())
+                  : error;
 } catch (...) {
   return statusOfException();
 }

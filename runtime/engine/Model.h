@@ -56,10 +56,18 @@ public:
   Device &device() const { return target; }
   WeightStore &weights() { return store; }
   const WeightStore &weights() const { return store; }
-  /// `error`, that logits are not finite, with the model's name and with the
-  /// weight that is to blame, if one is not finite. Reads all weights when it
-  /// is first asked for.
-  Status explainBadLogits(const Status &error) const;
+  /// The error of who has got logits that are not finite: `what`, with the
+  /// model's name. It takes no time, so that a step may end with it.
+  Status badLogits(const std::string &what = "logits are not finite") const;
+  /// Whether badLogits() was called.
+  bool gaveBadLogits() const { return badLogitsGiven; }
+  /// Why: "tensor 'x' has a NaN in row 3", or that all weights are finite. It
+  /// reads all weights when it is first asked for, on the threads that pack
+  /// them: not for who runs steps of others. Error: ModelOptions::cancelled.
+  Result<std::string> findCauseOfBadLogits() const;
+  /// `error` with that where the model gave bad logits, else as it is; for who
+  /// has read alone.
+  Status explain(const Status &error) const;
 
   /// Seconds in the StepProvider and in loading programs, so far.
   double compileSeconds() const { return compiling; }
@@ -74,7 +82,8 @@ private:
   WeightStore store;
   std::map<StepShape, std::unique_ptr<LoadedProgram>> programs;
   double compiling = 0, loading = 0;
-  mutable std::string cause; ///< of logits that are not finite, once known
+  mutable bool badLogitsGiven = false;
+  mutable std::string cause; ///< of them, once known
 };
 
 } // namespace kf

@@ -10,10 +10,10 @@
 
 #include "runtime/core/Quote.h"
 #include "runtime/core/Stopwatch.h"
+#include "runtime/weights/NonFinite.h"
 #include "runtime/weights/WeightPacking.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <vector>
 
@@ -55,44 +55,28 @@ bool isAligned(const TensorView &view) {
   return reinterpret_cast<uintptr_t>(view.data) % alignment == 0;
 }
 
-/// What `view` has that is no finite number: "a NaN in row 3".
-std::optional<std::string> nonFiniteIn(const TensorView &view) {
-  const int64_t columns = view.shape.empty() ? 1 : view.shape.back();
-  if (columns == 0 || view.bytes == 0)
-    return std::nullopt;
-  const uint64_t rowBytes = static_cast<uint64_t>(
-      columns / elementsPerBlock(view.type) * bytesPerBlock(view.type));
-  const std::byte *data = static_cast<const std::byte *>(view.data);
-  // A scale that is not finite makes every element of its block so.
-  std::vector<float> values(static_cast<size_t>(columns));
-  for (uint64_t row = 0; row < view.bytes / rowBytes; ++row) {
-    if (!convertToFloat(view.type, data + row * rowBytes, columns,
-                        values.data())
-             .ok())
-      return std::nullopt;
-    auto bad = std::ranges::find_if_not(
-        values, [](float value) { return std::isfinite(value); });
-    if (bad != values.end())
-      return (std::isnan(*bad) ? "a NaN in row " : "an infinity in row ") +
-             std::to_string(row);
-  }
-  return std::nullopt;
-}
-
 } // namespace
 
-std::optional<std::string>
+Result<std::optional<std::string>>
 WeightStore::findNonFinite(std::span<const std::string> names) const {
   for (const std::string &name : names) {
-    Result<TensorView> view = source->find(name);
+    const Result<TensorView> view = source->find(name);
     if (!view.ok())
       continue;
-    if (std::optional<std::string> found = nonFiniteIn(*view))
-      return "tensor " + inQuotes(name) + " has " + *found;
-    if (!bound.count(name))
+    const bool isBound = bound.count(name);
+    auto onRead = [&](uint64_t first, uint64_t bytes) {
+      if (!isBound)
+        source->releasePart(name, first, bytes);
+    };
+    KF_ASSIGN_OR_RETURN(
+        std::optional<std::string> found,
+        kf::findNonFinite(*view, packing.pool, packing.cancelled, onRead));
+    if (!isBound)
       source->release(name);
+    if (found)
+      return std::optional("tensor " + inQuotes(name) + " has " + *found);
   }
-  return std::nullopt;
+  return std::optional<std::string>();
 }
 
 Result<Buffer *> WeightStore::get(const WeightSpec &spec) {

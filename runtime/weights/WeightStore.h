@@ -54,8 +54,9 @@ public:
 
   /// The first of the tensors `names` with an element, or a block's scale, that
   /// is no finite number: "tensor 'x' has a NaN in row 3"; nothing if there is
-  /// none. Reads them all.
-  std::optional<std::string>
+  /// none. Reads them all, on the threads that pack. Error: packing is
+  /// cancelled.
+  Result<std::optional<std::string>>
   findNonFinite(std::span<const std::string> names) const;
 
   /// Bytes of all weights, those that lie in the file included.

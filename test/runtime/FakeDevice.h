@@ -76,6 +76,10 @@ private:
 class FakeSource : public WeightSource {
 public:
   Result<TensorView> find(const std::string &name) const override {
+    ++finds[name];
+    return describe(name);
+  }
+  Result<TensorView> describe(const std::string &name) const override {
     auto it = tensors.find(name);
     if (it == tensors.end())
       return Status::error("there is no tensor '" + name + "'");
@@ -90,6 +94,7 @@ public:
   }
 
   std::map<std::string, TensorView> tensors;
+  mutable std::map<std::string, int> finds;    ///< calls of find()
   mutable std::map<std::string, int> releases; ///< calls of release()
 };
 

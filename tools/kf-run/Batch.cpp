@@ -195,6 +195,14 @@ public:
   }
 
   Status showProfile() { return model->showProfile(); }
+  /// Says once, when nobody waits any more, what made logits not finite.
+  void explainFailures() {
+    const Model &run = engine().model();
+    if (!run.gaveBadLogits())
+      return;
+    if (const Result<std::string> cause = run.findCauseOfBadLogits())
+      printNote("logits were not finite: " + *cause);
+  }
   bool anyFailed() const {
     return std::ranges::any_of(jobs,
                                [](const Job &job) { return !job.error.ok(); });
@@ -388,6 +396,7 @@ Result<bool> runAll(const BatchOptions &options) {
   Batch batch(options);
   KF_RETURN_IF_ERROR(batch.open());
   KF_RETURN_IF_ERROR(batch.run());
+  batch.explainFailures();
   if (!options.quiet)
     std::fputs(batch.summary().c_str(), stderr);
   KF_RETURN_IF_ERROR(batch.showProfile());

@@ -120,9 +120,11 @@ Result<StopReason> ChatSession::generateAnswer(std::span<const int32_t> ids,
   settings.maxTokens = maxTokens;
   settings.stopIds = stopIds;
   settings.onText = onText;
-  KF_ASSIGN_OR_RETURN(
-      GenerationResult result,
-      generate(*sequence, sampler, &run->tokenizer(), ids, settings));
+  Result<GenerationResult> generated =
+      generate(*sequence, sampler, &run->tokenizer(), ids, settings);
+  if (!generated.ok())
+    return run->engine().model().explain(generated.status());
+  GenerationResult result = generated.take();
   last = {};
   last.reused = result.reusedTokens;
   last.computed = result.promptTokens - result.reusedTokens;

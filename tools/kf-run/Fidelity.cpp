@@ -55,12 +55,12 @@ struct Reader {
   }
   /// Reads on; `onLogits` gets each row's.
   Status read(std::span<const int32_t> ids, const LogitsCallback &onLogits) {
-    return readLogits(*sequence, ids,
-                      [&](size_t index, std::span<const float> logits) {
-                        if (Status status = checkLogits(index, logits); !status)
-                          return run->engine().model().explainBadLogits(status);
-                        return onLogits(index, logits);
-                      });
+    const Model &model = run->engine().model();
+    return model.explain(readLogits(
+        *sequence, ids, [&](size_t index, std::span<const float> logits) {
+          KF_RETURN_IF_ERROR(checkLogits(model, index, logits));
+          return onLogits(index, logits);
+        }));
   }
 };
 

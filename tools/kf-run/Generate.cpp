@@ -221,10 +221,11 @@ Status generateText(const GenerateOptions &options) {
   const double started = watch.seconds();
   KF_ASSIGN_OR_RETURN(std::unique_ptr<Sequence> sequence,
                       run->engine().createSequence());
-  KF_ASSIGN_OR_RETURN(GenerationResult result,
-                      generate(*sequence, sampler,
-                               tokenizer ? &*tokenizer : nullptr, ids,
-                               settings));
+  Result<GenerationResult> generated = generate(
+      *sequence, sampler, tokenizer ? &*tokenizer : nullptr, ids, settings);
+  if (!generated.ok())
+    return run->engine().model().explain(generated.status());
+  const GenerationResult result = generated.take();
   KF_RETURN_IF_ERROR(written);
   if (printsText)
     KF_RETURN_IF_ERROR(writeStdout("\n"));

@@ -61,16 +61,16 @@ Result<Scores> score(const ModelFlags &options, std::span<const int32_t> ids) {
   Scores scores;
   KF_ASSIGN_OR_RETURN(std::unique_ptr<Sequence> sequence,
                       run->engine().createSequence());
-  KF_RETURN_IF_ERROR(readLogits(
+  const Model &model = run->engine().model();
+  KF_RETURN_IF_ERROR(model.explain(readLogits(
       *sequence, ids, [&](size_t index, std::span<const float> logits) {
-        if (Status status = checkLogits(index, logits); !status.ok())
-          return run->engine().model().explainBadLogits(status);
+        KF_RETURN_IF_ERROR(checkLogits(model, index, logits));
         scores.argmax.push_back(argmax(logits));
         scores.logSumExp.push_back(logSumExp(logits));
         if (index + 1 == ids.size())
           scores.last.assign(logits.begin(), logits.end());
         return Status();
-      }));
+      })));
   KF_RETURN_IF_ERROR(run->showProfile());
   return scores;
 }

@@ -71,20 +71,20 @@ Status addWindow(ModelSession &run, std::span<const int32_t> begin,
     return Status();
   KF_ASSIGN_OR_RETURN(std::unique_ptr<Sequence> sequence,
                       run.engine().createSequence());
-  return readLogits(
+  const Model &model = run.engine().model();
+  return model.explain(readLogits(
       *sequence, std::span(inputs).first(inputs.size() - 1),
       [&](size_t position, std::span<const float> logits) {
         const size_t next = position + 1;
         if (next < first)
           return Status();
-        if (Status status = checkLogits(position, logits); !status.ok())
-          return run.engine().model().explainBadLogits(status);
+        KF_RETURN_IF_ERROR(checkLogits(model, position, logits));
         const float logit = logits[static_cast<size_t>(inputs[next])];
         loss.sum += logSumExp(logits) - logit;
         ++loss.tokens;
         onTargets(next + 1 - begin.size());
         return Status();
-      });
+      }));
 }
 
 /// Adds the loss of one document: begin tokens, text, end token. One that is

@@ -9,7 +9,7 @@
 #ifndef KF_TOOLS_KF_RUN_SCORES_H
 #define KF_TOOLS_KF_RUN_SCORES_H
 
-#include "runtime/core/Status.h"
+#include "runtime/engine/Model.h"
 
 #include <algorithm>
 #include <cmath>
@@ -20,13 +20,14 @@
 
 namespace kf {
 
-/// An error if a logit is not finite: no score means anything then.
-inline Status checkLogits(size_t position, std::span<const float> logits) {
+/// The model's error if a logit is not finite: no score means anything then.
+inline Status checkLogits(const Model &model, size_t position,
+                          std::span<const float> logits) {
   if (std::ranges::all_of(logits,
                           [](float logit) { return std::isfinite(logit); }))
     return Status();
-  return Status::error("logits of position " + std::to_string(position) +
-                       " are not finite");
+  return model.badLogits("logits of position " + std::to_string(position) +
+                         " are not finite");
 }
 
 /// log(sum(exp(logits))), summed in double. `logits` passed checkLogits.

@@ -8,6 +8,8 @@
 
 #include "EngineFixture.h"
 
+#include "runtime/model/TensorList.h"
+
 #include <chrono>
 #include <thread>
 
@@ -498,9 +500,7 @@ TEST(Engine, BadLogitsEndTheirSequenceAlone) {
   EXPECT_TRUE(bad.read({1, 2, 7}).ok());
   EXPECT_TRUE(good.read(healthy).ok());
   fixture.runAll();
-  EXPECT_EQ(bad.error.message(),
-            "model 'the fake': logits are not finite; all weights are finite, "
-            "so what the model computes overflows");
+  EXPECT_EQ(bad.error.message(), "model 'the fake': logits are not finite");
   EXPECT_EQ(bad.sequence->position(), 0);
   EXPECT_EQ(bad.sequence->reusedTokens(), 0);
   EXPECT_EQ(good.chosen, expected(healthy, {.logitBias = {{7, -INFINITY}}}, 30,
@@ -515,6 +515,48 @@ TEST(Engine, BadLogitsEndTheirSequenceAlone) {
   EXPECT_EQ(nothing.error.message(),
             "no token can be chosen: logits are not finite, or biases of -inf "
             "exclude all tokens");
+}
+
+/// Why logits are not finite, the weights say, and nobody who runs steps reads
+/// them: whoever wants to know does, once.
+TEST(Engine, BadLogitsAreExplainedLater) {
+  Fixture fixture;
+  fixture.device.behavior.poison = 7;
+  const Model &model = *fixture.model;
+  // The tensors of the fake's configuration, one of which has an infinity.
+  std::vector<float> values(1 << 12, 1.0f);
+  for (const ListedTensor &tensor : listTensors(model.config())) {
+    const uint64_t bytes = *checkedByteCount(DataType::F32, tensor.shape);
+    ASSERT_LE(bytes, values.size() * 4);
+    fixture.source.tensors[tensor.name] = {DataType::F32, tensor.shape,
+                                           values.data(), bytes};
+  }
+  std::vector<float> bad(values);
+  bad[1] = INFINITY;
+  TensorView &last = fixture.source.tensors.rbegin()->second;
+  last.data = bad.data();
+  const std::string name = fixture.source.tensors.rbegin()->first;
+
+  Answer answer;
+  const Sampler sampler = *Sampler::create({});
+  EXPECT_FALSE(model.gaveBadLogits());
+  EXPECT_EQ(model.explain(Status::error("another")).message(), "another");
+  auto sequence = fixture.sequence();
+  EXPECT_TRUE(begin(*sequence, {{1, 7}}, answer, &sampler).ok());
+  fixture.runAll();
+  EXPECT_EQ(answer.error(), "model 'the fake': logits are not finite");
+  EXPECT_TRUE(fixture.source.finds.empty());
+
+  EXPECT_TRUE(model.gaveBadLogits());
+  const Status explained = model.explain(answer.outcome->status());
+  EXPECT_EQ(explained.message(),
+            "model 'the fake': logits are not finite; tensor '" + name +
+                "' has an infinity in row 0");
+  EXPECT_FALSE(fixture.source.finds.empty());
+  fixture.source.finds.clear();
+  EXPECT_EQ(model.explain(answer.outcome->status()).message(),
+            explained.message());
+  EXPECT_TRUE(fixture.source.finds.empty()); // it is known now
 }
 
 /// What went wrong once does not go on to others.
