@@ -29,6 +29,13 @@ struct GpuGridLimits {
   std::string device;          ///< whose limits these are, for errors
 };
 
+/// Recordings that an instance keeps, each of a list of grid sizes, the one
+/// that was not used for the longest time being replaced. Kernels with a
+/// workgroup a row make a list of every number of rows: there are as many as a
+/// step of sequences that generate has numbers of rows (Engine.h,
+/// kMostChosenPerStep), so that none is made again while sequences come and go.
+inline constexpr size_t kKeptRecordings = 64;
+
 class GpuInstance : public Instance {
 public:
   /// Whether the scalar buffer has these values behind all that was enqueued.

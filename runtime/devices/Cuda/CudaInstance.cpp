@@ -166,10 +166,10 @@ Result<CUgraphExec> CudaInstance::graphFor(std::span<const int64_t> scalars) {
     return each.pages == pages && each.grids == grids;
   });
   if (found == recordings.end()) {
-    recordings.reserve(keptGraphs);
+    recordings.reserve(kKeptRecordings);
     KF_ASSIGN_OR_RETURN(CUgraphExec graph, record(grids, pages));
     Recording made = {std::move(grids), pages, graph, 0};
-    if (recordings.size() < keptGraphs) {
+    if (recordings.size() < kKeptRecordings) {
       recordings.push_back(std::move(made));
       found = std::prev(recordings.end());
     } else {

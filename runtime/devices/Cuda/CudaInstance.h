@@ -58,8 +58,6 @@ private:
     std::vector<void *> parameters; ///< of addresses
   };
 
-  static constexpr size_t keptGraphs = 8;
-
   CudaInstance(CudaContext &context, const CudaProgram &loaded,
                const BindingTable &table)
       : GpuInstance(loaded.program(), table,

@@ -202,7 +202,7 @@ VulkanBoundProgram::recordingFor(std::span<const int64_t> scalars) {
     if (recording->use <= ended && (!oldest || recording->use < oldest->use))
       oldest = recording.get();
   }
-  if (!oldest || recordings.size() < keptRecordings) {
+  if (!oldest || recordings.size() < kKeptRecordings) {
     // A recording that is half made is not kept.
     auto made = std::make_unique<VulkanRecording>(context);
     KF_RETURN_IF_ERROR(record(*made, std::move(grids), pages));

@@ -63,10 +63,6 @@ public:
   VkBuffer scalarBuffer() const { return scalarMemory.buffer; }
 
 private:
-  /// So many recordings are kept; more are made where all of them are in use,
-  /// and kept then.
-  static constexpr size_t keptRecordings = 8;
-
   VulkanBoundProgram(VulkanContext &context, const VulkanProgram &loaded,
                      const BindingTable &table);
   Status doCheck(std::span<const int64_t> scalars) override;
@@ -85,6 +81,7 @@ private:
   VulkanContext &context;
   const VulkanProgram &loaded;
   VulkanMemory scalarMemory;
+  /// kKeptRecordings; more where all of them were in use at once.
   std::vector<std::unique_ptr<VulkanRecording>> recordings;
 };
 

@@ -360,23 +360,30 @@ TEST_F(VulkanDeviceTest, RefusesScalarsOfMoreThan31Bits) {
 
 /// More grids than are kept recorded, more than once each, none waited for.
 TEST_F(VulkanDeviceTest, RecordsForManyGridsWithoutWaiting) {
-  ASSERT_TRUE(succeeds(prepare(scaleTwice())));
+  constexpr int grids = kKeptRecordings + 11, rounds = 2 * grids;
+  constexpr auto lastRowOf = [](int round) -> int64_t {
+    return 13 * (round * 7 % grids);
+  };
+  Executable executable = scaleTwice();
+  for (DispatchSpec &dispatch : executable.dispatches)
+    dispatch.grid[0].value = 1;
+  ASSERT_TRUE(succeeds(prepare(executable)));
   std::unique_ptr<Stream> stream = device->createStream().take();
   std::vector<std::unique_ptr<Buffer>> results;
-  for (int round = 0; round < 40; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     results.push_back(allocate(maxTokens * 4));
     ASSERT_TRUE(succeeds(stream->fill(*z, 0, maxTokens * 4, 0)));
-    ASSERT_TRUE(succeeds(
-        stream->enqueue(*instance, scalarsFor(1 + 64 * (round * 7 % 15)))));
+    ASSERT_TRUE(
+        succeeds(stream->enqueue(*instance, scalarsFor(1 + lastRowOf(round)))));
     ASSERT_TRUE(
         succeeds(stream->copy(*results.back(), 0, *z, 0, maxTokens * 4)));
   }
   ASSERT_TRUE(succeeds(stream->synchronize()));
-  for (int round = 0; round < 40; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     std::vector<float> got(maxTokens);
     ASSERT_TRUE(succeeds(
         readAndWait(*device, *results[round], 0, got.data(), maxTokens * 4)));
-    const int64_t last = 64 * (round * 7 % 15);
+    const int64_t last = lastRowOf(round);
     EXPECT_EQ(got[last], 4.5f * static_cast<float>(last)) << round;
     EXPECT_EQ(got[last + 1], 0.0f) << round;
   }

@@ -15,7 +15,7 @@
 #include "runtime/devices/Vulkan/VulkanStream.h"
 
 #include "SpirvTestModules.h"
-#include "runtime/devices/Vulkan/VulkanProgram.h"
+#include "runtime/devices/Vulkan/VulkanBoundProgram.h"
 #include "test/runtime/StatusAssertions.h"
 #include "test/runtime/VulkanRequirement.h"
 #include "test/runtime/devices/ScalePrograms.h"
@@ -352,6 +352,35 @@ TEST_F(VulkanRunTest, ALostRunLeavesNothingBehind) {
   ASSERT_TRUE(succeeds(enqueue(600)));
   ASSERT_TRUE(succeeds(stream->synchronize()));
   EXPECT_EQ(rowsDone(), 600);
+}
+
+/// Kernels with a workgroup a row: steps of 1 to 64 rows, in any order, are
+/// each recorded once.
+TEST_F(VulkanRunTest, KeepsTheRecordingsOfLate) {
+  Executable executable =
+      scaleOnce("vulkan", lengthPrefixed(readSpirv("scale")));
+  executable.dispatches[0].grid[0].value = 1;
+  instance.reset();
+  program = VulkanProgram::create(*context, executable).take();
+  instance =
+      program->bind({nullptr, {a.get()}, {}, {x.get()}, {z.get()}}).take();
+  auto &recorded = static_cast<VulkanBoundProgram &>(*instance);
+  int made = 0;
+  FailingBegin count(*context, [&](auto...) {
+    ++made;
+    return Answer();
+  });
+  for (int64_t i = 0; i < 10 * 64; ++i)
+    ASSERT_TRUE(succeeds(
+        recorded.recordingFor(scalarsFor(1 + (i * 37 + i / 64 * 11) % 64))
+            .status()));
+  EXPECT_EQ(made, 64);
+  ASSERT_TRUE(succeeds(recorded.recordingFor(scalarsFor(65)).status()));
+  ASSERT_TRUE(succeeds(recorded.recordingFor(scalarsFor(65)).status()));
+  EXPECT_EQ(made, 65);
+  ASSERT_TRUE(succeeds(enqueue(65)));
+  ASSERT_TRUE(succeeds(stream->synchronize()));
+  EXPECT_EQ(rowsDone(), 65);
 }
 
 /// The host finds the error when it asks how far the device is, and touches
