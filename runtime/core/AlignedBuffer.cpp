@@ -32,7 +32,8 @@ Result<AlignedBuffer> AlignedBuffer::allocate(uint64_t bytes) {
   AlignedBuffer buffer;
   auto outOfMemory = [&] {
     return Status::error("no memory for a buffer of " + std::to_string(bytes) +
-                         " bytes");
+                             " bytes",
+                         StatusCode::OutOfMemory);
   };
   if (bytes > uint64_t(PTRDIFF_MAX) - 2 * kHugePage)
     return outOfMemory();

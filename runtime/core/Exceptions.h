@@ -33,9 +33,10 @@ inline Status statusOfException() noexcept {
     } catch (const std::bad_alloc &) {
     } catch (const std::length_error &) {
     } catch (const std::exception &failure) {
-      return Status::error(failure.what());
+      return Status::error(failure.what(), StatusCode::Internal);
     } catch (...) {
-      return Status::error("an exception of unknown type");
+      return Status::error("an exception of unknown type",
+                           StatusCode::Internal);
     }
   } catch (...) { // no memory for the text
   }

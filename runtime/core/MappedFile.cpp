@@ -10,6 +10,7 @@
 
 #include "runtime/core/Descriptor.h"
 #include "runtime/core/Exceptions.h"
+#include "runtime/core/SystemError.h"
 
 #include <cerrno>
 #include <cstdint>
@@ -21,8 +22,14 @@
 
 using namespace kf;
 
-static Status cannotOpen(const std::string &path, const char *reason) {
-  return Status::error("cannot open '" + path + "': " + reason);
+static Status cannotOpen(const std::string &path, const char *reason,
+                         StatusCode code = StatusCode::Invalid) {
+  return Status::error("cannot open '" + path + "': " + reason, code);
+}
+
+/// The same with the system's reason.
+static Status cannotOpen(const std::string &path, int error) {
+  return cannotOpen(path, std::strerror(error), codeOfSystemError(error));
 }
 
 Result<MappedFile> MappedFile::open(const std::string &path) try {
@@ -32,10 +39,10 @@ Result<MappedFile> MappedFile::open(const std::string &path) try {
   // O_NONBLOCK: a pipe answers at once instead of waiting for a writer.
   Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd.ok())
-    return cannotOpen(path, std::strerror(errno));
+    return cannotOpen(path, errno);
   struct stat info;
   if (::fstat(fd.get(), &info) != 0)
-    return cannotOpen(path, std::strerror(errno));
+    return cannotOpen(path, errno);
   if (!S_ISREG(info.st_mode))
     return cannotOpen(path, S_ISDIR(info.st_mode) ? "Is a directory"
                                                   : "Not a regular file");
@@ -45,8 +52,11 @@ Result<MappedFile> MappedFile::open(const std::string &path) try {
     return file;
   const size_t size = static_cast<size_t>(info.st_size);
   void *mapped = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
-  if (mapped == MAP_FAILED)
-    return Status::error("cannot map '" + path + "': " + std::strerror(errno));
+  if (mapped == MAP_FAILED) {
+    const int error = errno;
+    return Status::error("cannot map '" + path + "': " + std::strerror(error),
+                         codeOfSystemError(error));
+  }
   file.data = mapped;
   file.size = size;
   file.known = KnownMapping(mapped, size, path);

@@ -23,12 +23,21 @@
 namespace kf {
 
 /// What kind of end a call came to, for callers that do not do the same in all
-/// cases; people read the message.
+/// cases; people read the message. Context that is put around an error keeps
+/// its code.
 enum class StatusCode {
   Ok,
-  Failed,      ///< what the message says: input that is wrong, mostly
-  OutOfMemory, ///< of the host or a device, or pages of a cache
-  Cancelled    ///< told to end (Cancellation.h); nothing went wrong
+  Invalid,     ///< what was given is wrong: a file, a request, an argument
+  NotFound,    ///< there is nothing of that name: a file, a tensor, a device
+  OutOfMemory, ///< of the host or a device, or pages of a cache: with less, or
+               ///< when others have ended, it may go well
+  Cancelled,   ///< told to end (Cancellation.h); nothing went wrong
+  Unsupported, ///< it may be sound, but there is no code for it, or the device
+               ///< cannot
+  Internal,    ///< what was given is sound, and what was made of it is not: a
+               ///< fault of ours or a driver's, or numbers that overflow
+  Unavailable  ///< what is needed is not there, or of no use any more: a
+               ///< driver, a device that is lost, what the system refuses
 };
 
 class [[nodiscard]] Status {
@@ -37,7 +46,7 @@ public:
   Status() = default;
   /// Failure; `message` is one line without a trailing full stop or newline.
   static Status error(std::string message,
-                      StatusCode code = StatusCode::Failed) {
+                      StatusCode code = StatusCode::Invalid) {
     assert(code != StatusCode::Ok && "an error that is none");
     Status status;
     status.text = std::move(message);

@@ -218,7 +218,8 @@ Result<HostTensor> HostTensor::zeros(DataType type,
   HostTensor tensor;
   size_t bytes = static_cast<size_t>(size);
   Status outOfMemory = Status::error("no memory for a tensor of " +
-                                     std::to_string(bytes) + " bytes");
+                                         std::to_string(bytes) + " bytes",
+                                     StatusCode::OutOfMemory);
   if (bytes > kMaxTensorBytes)
     return outOfMemory;
   try {

@@ -110,8 +110,11 @@ Status ThreadPool::startWorkers() {
   if (status.ok())
     return status;
   return Status::error("cannot start thread " + std::to_string(started + 2) +
-                       " of " + std::to_string(threadCount) + ": " +
-                       status.message() + "; use fewer threads");
+                           " of " + std::to_string(threadCount) + ": " +
+                           status.message() + "; use fewer threads",
+                       status.code() == StatusCode::OutOfMemory
+                           ? StatusCode::OutOfMemory
+                           : StatusCode::Unavailable);
 }
 
 ThreadPool::~ThreadPool() {

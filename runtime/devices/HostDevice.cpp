@@ -15,6 +15,8 @@
 #include <deque>
 #include <fstream>
 #include <functional>
+#include <sys/resource.h>
+#include <unistd.h>
 
 using namespace kf;
 
@@ -213,7 +215,19 @@ Result<DeviceMemory> kf::hostMemory() {
     std::getline(file, unit);
   }
   if (memory.total == 0)
-    return Status::error("cannot read the memory's size from /proc/meminfo");
+    return Status::error("cannot read the memory's size from /proc/meminfo",
+                         StatusCode::Unavailable);
+  // A limit of address space is one of what can be allocated.
+  struct rlimit limit;
+  uint64_t pages = 0;
+  if (::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+      std::ifstream("/proc/self/statm") >> pages) {
+    const uint64_t taken =
+        pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+    const uint64_t left = limit.rlim_cur - std::min(limit.rlim_cur, taken);
+    memory.free = std::min(memory.free, left);
+    memory.largestBuffer = std::min(memory.largestBuffer, left);
+  }
   return memory;
 }
 

@@ -8,6 +8,8 @@
 
 #include "runtime/engine/KVCache.h"
 
+#include <algorithm>
+
 using namespace kf;
 
 /// What the device says where it has no room for a cache, and for how much it
@@ -22,8 +24,9 @@ Status KVCache::explain(const Status &error, const CacheSpec &spec,
   if (error.code() != StatusCode::OutOfMemory || !memory.ok() || !page.ok())
     return named;
   // What else a program needs is small beside it.
+  const uint64_t bytesFree = std::min(memory->free, memory->largestBuffer);
   const int64_t room =
-      static_cast<int64_t>(memory->free / static_cast<uint64_t>(*page));
+      static_cast<int64_t>(bytesFree / static_cast<uint64_t>(*page));
   return Status::error(named.message() + "; there is room for a context of " +
                            std::to_string(room * spec.page) +
                            " positions in all",

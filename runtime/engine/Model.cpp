@@ -34,8 +34,9 @@ static Status checkStep(const Executable &executable, const StepShape &shape,
   if (fits)
     return Status();
   return Status::error("the program '" + executable.programName +
-                       "' that was compiled for '" + nameOf(shape) +
-                       "' does not fit the model");
+                           "' that was compiled for '" + nameOf(shape) +
+                           "' does not fit the model",
+                       StatusCode::Internal);
 }
 
 Model::Model(ModelConfig config, Device &device, const WeightSource &source,
@@ -69,7 +70,7 @@ Result<LoadedProgram *> Model::program(const StepShape &shape) try {
 
 Status Model::badLogits(const std::string &what) const {
   badLogitsGiven = true;
-  return Status::error("model '" + name + "': " + what);
+  return Status::error("model '" + name + "': " + what, StatusCode::Internal);
 }
 
 Result<std::string> Model::findCauseOfBadLogits() const try {

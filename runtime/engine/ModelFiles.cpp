@@ -9,6 +9,7 @@
 #include "runtime/engine/ModelFiles.h"
 
 #include "runtime/core/MappedFile.h"
+#include "runtime/core/SystemError.h"
 #include "runtime/io/Gguf.h"
 #include "runtime/io/Safetensors.h"
 #include "runtime/model/GgufConfig.h"
@@ -62,7 +63,8 @@ Result<ModelFormat> kf::findModelFormat(const std::string &path) {
   struct stat info;
   if (stat(path.c_str(), &info) != 0)
     return Status::error("cannot open model " + quoted(path) + ": " +
-                         std::strerror(errno));
+                             std::strerror(errno),
+                         codeOfSystemError(errno));
   if (S_ISDIR(info.st_mode))
     return ModelFormat::Folder;
   KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));

@@ -333,7 +333,8 @@ Result<std::vector<float>> Gguf::getFloats(std::string_view key) const try {
 Result<TensorView> Gguf::find(const std::string &tensor) const try {
   const GgufTensor *info = lookUpTensor(tensor);
   if (!info)
-    return Status::error(name + ": no tensor " + inQuotes(tensor));
+    return Status::error(name + ": no tensor " + inQuotes(tensor),
+                         StatusCode::NotFound);
   if (!info->type || !info->type->type) {
     std::string supported;
     for (const GgmlType &type : kGgmlTypes)

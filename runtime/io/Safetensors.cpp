@@ -226,7 +226,8 @@ Status Safetensors::checkCoverage() const {
 Result<TensorView> Safetensors::find(const std::string &name) const try {
   auto it = tensors.find(name);
   if (it == tensors.end())
-    return Status::error(source + ": no tensor " + inQuotes(name));
+    return Status::error(source + ": no tensor " + inQuotes(name),
+                         StatusCode::NotFound);
   const Entry &entry = it->second;
   const ElementType *type = findElementType(entry.dtype);
   if (!type->type)
@@ -322,7 +323,8 @@ ShardedSafetensors::open(const std::string &indexPath) try {
 Result<TensorView> ShardedSafetensors::find(const std::string &name) const try {
   auto it = where.find(name);
   if (it == where.end())
-    return Status::error(source + ": no tensor " + inQuotes(name));
+    return Status::error(source + ": no tensor " + inQuotes(name),
+                         StatusCode::NotFound);
   return it->second->find(name);
 } catch (...) {
   return statusOfException();

@@ -110,10 +110,11 @@ GgufConfigReader::layerSize(std::string_view name, int64_t most,
   auto other = std::ranges::find_if(
       values, [&](int64_t v) { return v != values.front(); });
   if (other != values.end())
-    return Status::error("metadata " + inQuotes(keyOf(name)) +
-                         " differs between layers (" +
-                         std::to_string(values.front()) + " and " +
-                         std::to_string(*other) + "), which is not supported");
+    return Status::error(
+        "metadata " + inQuotes(keyOf(name)) + " differs between layers (" +
+            std::to_string(values.front()) + " and " + std::to_string(*other) +
+            "), which is not supported",
+        StatusCode::Unsupported);
   if (values.front() < 1 || values.front() > most)
     return Status::error(valueOf(name, std::to_string(values.front())) +
                          " in every layer, but a number from 1 to " +
@@ -145,7 +146,8 @@ Status GgufConfigReader::readFamily() {
     known += (known.empty() ? "" : ", ") + std::string(candidate.name);
   if (!family)
     return Status::error("architecture " + inQuotes(name) +
-                         " is not supported (supported: " + known + ")");
+                             " is not supported (supported: " + known + ")",
+                         StatusCode::Unsupported);
   config.architecture = family->architecture;
   config.naming = TensorNaming::Gguf;
 
@@ -223,8 +225,9 @@ Status GgufConfigReader::readHeads() {
   if (values != config.headDim)
     return Status::error(
         valueOf("attention.value_length", std::to_string(values)) +
-        ", but keys have " + std::to_string(config.headDim) +
-        "; heads of two sizes are not supported");
+            ", but keys have " + std::to_string(config.headDim) +
+            "; heads of two sizes are not supported",
+        StatusCode::Unsupported);
   if (config.heads * config.headDim > kMaxSize)
     return Status::error(std::to_string(config.heads) + " heads of " +
                          std::to_string(config.headDim) + " elements have " +
@@ -263,8 +266,9 @@ Status GgufConfigReader::readRope() {
   if (rotated != config.headDim)
     return Status::error(
         valueOf("rope.dimension_count", std::to_string(rotated)) +
-        ", but heads have " + std::to_string(config.headDim) +
-        " elements; rotating a part of them is not supported");
+            ", but heads have " + std::to_string(config.headDim) +
+            " elements; rotating a part of them is not supported",
+        StatusCode::Unsupported);
   if (config.headDim % 2 != 0)
     return Status::error("a head dimension of " +
                          std::to_string(config.headDim) +
@@ -287,9 +291,11 @@ Status GgufConfigReader::readRopeScaling(RopeConfig &rope) const {
   KF_ASSIGN_OR_RETURN(std::string_view type,
                       gguf.getString(keyOf("rope.scaling.type"), "linear"));
   if (type != "none" && type != "linear")
-    return Status::error("metadata " + inQuotes(keyOf("rope.scaling.type")) +
-                         " is " + inQuotes(type) +
-                         ", which is not supported (supported: none, linear)");
+    return Status::error(
+        "metadata " + inQuotes(keyOf("rope.scaling.type")) + " is " +
+            inQuotes(type) +
+            ", which is not supported (supported: none, linear)",
+        StatusCode::Unsupported);
   const std::string_view name = gguf.contains(keyOf("rope.scaling.factor"))
                                     ? "rope.scaling.factor"
                                     : "rope.scale_linear";

@@ -173,9 +173,10 @@ Status kf::checkGgufKeys(const Gguf &gguf, std::string_view architecture) {
     if (neutral != std::end(neutralKeys) && number != neutral->value)
       return Status::error(
           "metadata " + inQuotes(entry.key) + " is " +
-          (number ? spellNumber(*number)
-                  : "of type " + std::string(nameOf(entry.value.type()))) +
-          ", which changes the arithmetic in a way that is not supported");
+              (number ? spellNumber(*number)
+                      : "of type " + std::string(nameOf(entry.value.type()))) +
+              ", which changes the arithmetic in a way that is not supported",
+          StatusCode::Unsupported);
   }
   return Status();
 }

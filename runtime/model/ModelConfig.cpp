@@ -102,7 +102,8 @@ Result<const Family *> readFamily(const ConfigReader &reader) {
   }
   if (!found)
     return Status::error("'model_type' " + inQuotes(modelType) +
-                         " is not supported (supported: " + known + ")");
+                             " is not supported (supported: " + known + ")",
+                         StatusCode::Unsupported);
   const json *classes = reader.find("architectures");
   if (!classes)
     return found;
@@ -150,9 +151,10 @@ Result<Activation> readActivation(const ConfigReader &reader,
       return kind;
     known += (known.empty() ? "" : ", ") + std::string(spelling);
   }
-  return Status::error("'" + std::string(family.activation) + "' is " +
-                       inQuotes(name) +
-                       ", which is not supported (supported: " + known + ")");
+  return Status::error(
+      "'" + std::string(family.activation) + "' is " + inQuotes(name) +
+          ", which is not supported (supported: " + known + ")",
+      StatusCode::Unsupported);
 }
 
 /// Reads the rotary fields of `reader`, which is either the whole file's
@@ -179,12 +181,14 @@ Result<RopeConfig> readRopeObject(const json &object, const std::string &name,
   KF_ASSIGN_OR_RETURN(rope.theta, reader.positive("rope_theta", theta));
   if (type != "default" && type != "linear" && type != "llama3")
     return Status::error("'" + name + "' has rope_type " + inQuotes(type) +
-                         ", which is not supported (supported: default, "
-                         "linear, llama3)");
+                             ", which is not supported (supported: default, "
+                             "linear, llama3)",
+                         StatusCode::Unsupported);
   for (const auto &[key, value] : object.items())
     if (!value.is_null() && std::ranges::find(known, key) == std::end(known))
       return Status::error("'" + name + "' has a field " + inQuotes(key) +
-                           ", which is not supported");
+                               ", which is not supported",
+                           StatusCode::Unsupported);
   KF_RETURN_IF_ERROR(
       checkNeutral(reader, "partial_rotary_factor", NeutralValue::One));
   if (type == "default")
@@ -264,8 +268,9 @@ Status readWindows(const ConfigReader &reader, const json &object,
       config.windows[i] = 0;
     } else if (!isText(type, "sliding_attention")) {
       return Status::error("'layer_types' has " + shortDump(type) +
-                           ", which is not supported (supported: "
-                           "full_attention, sliding_attention)");
+                               ", which is not supported (supported: "
+                               "full_attention, sliding_attention)",
+                           StatusCode::Unsupported);
     } else if (window == 0) {
       return Status::error("'layer_types' has \"sliding_attention\", but the "
                            "model has no sliding window");
@@ -521,7 +526,8 @@ Result<ModelConfig> kf::loadModelConfig(const std::string &folder) try {
       file.text(), generationFile ? generationFile->text() : "");
   // The line begins with the file's name.
   if (!result.ok())
-    return Status::error((base / result.message()).string());
+    return Status::error((base / result.message()).string(),
+                         result.status().code());
   return result;
 } catch (...) {
   return statusOfException();

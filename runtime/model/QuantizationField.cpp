@@ -37,7 +37,8 @@ bool isBlockOf(const json &value, int64_t size) {
 }
 
 Status unsupported(const std::string &what) {
-  return Status::error("'" + std::string(kField) + "' " + what);
+  return Status::error("'" + std::string(kField) + "' " + what,
+                       StatusCode::Unsupported);
 }
 
 /// `weights` of a group of compressed-tensors.

@@ -71,7 +71,7 @@ bool isStale(const PrivateFolder::File &file) {
 
 /// Whether what failed may go well another time, when there is more memory.
 bool isWantOfMemory(const Status &status) {
-  return status.message().ends_with(Status::outOfMemory().message());
+  return status.code() == StatusCode::OutOfMemory;
 }
 
 /// The executable in the bytes of the file of `key`.

@@ -50,7 +50,7 @@ private:
 } // namespace kf
 
 static Status unsupported(const std::string &what) {
-  return Status::error(what + " is not supported");
+  return Status::error(what + " is not supported", StatusCode::Unsupported);
 }
 
 Status GgufVocabularyLoader::readTokens() {

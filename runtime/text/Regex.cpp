@@ -52,7 +52,8 @@ private:
   Status unsupported(const std::string &what) const {
     return Status::error(
         "split pattern " + inQuotes(pattern) + ": " + what + " at byte " +
-        std::to_string(pattern.size() - rest.size()) + " is not supported");
+            std::to_string(pattern.size() - rest.size()) + " is not supported",
+        StatusCode::Unsupported);
   }
 
   void copy(size_t count) {
@@ -212,7 +213,8 @@ Result<Regex> Regex::compile(std::string_view pattern) {
   CompileContext context(pcre2_compile_context_create(nullptr),
                          pcre2_compile_context_free);
   if (!context)
-    return Status::error("out of memory for a split pattern");
+    return Status::error("out of memory for a split pattern",
+                         StatusCode::OutOfMemory);
   pcre2_set_newline(context.get(), PCRE2_NEWLINE_LF);
   // MULTILINE: in Ruby's syntax ^ and $ always match at lines.
   int code;
@@ -240,7 +242,8 @@ Result<std::vector<Regex::Match>> Regex::findAll(std::string_view text,
   MatchContext context(pcre2_match_context_create(nullptr),
                        pcre2_match_context_free);
   if (!data || !context)
-    return Status::error("out of memory while splitting text");
+    return Status::error("out of memory while splitting text",
+                         StatusCode::OutOfMemory);
   pcre2_set_match_limit(context.get(), kMatchLimit);
   pcre2_set_heap_limit(context.get(), kHeapLimitKiB);
 

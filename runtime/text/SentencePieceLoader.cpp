@@ -43,9 +43,11 @@ Status SentencePieceLoader::check() const {
   using Model = SentencePieceFile::Model;
   if (file.model == Model::Word || file.model == Model::Char)
     return Status::error("a model of type WORD or CHAR is not supported; BPE "
-                         "and unigram are");
+                         "and unigram are",
+                         StatusCode::Unsupported);
   if (file.hasDenormalizer)
-    return Status::error("a denormalizer is not supported");
+    return Status::error("a denormalizer is not supported",
+                         StatusCode::Unsupported);
   int unknowns = 0;
   size_t bytes = 0;
   for (size_t id = 0; id < file.pieces.size(); ++id) {

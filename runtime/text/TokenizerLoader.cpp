@@ -28,7 +28,7 @@ using nlohmann::json;
 static constexpr size_t kMaxReplacement = 64;
 
 static Status unsupported(const std::string &what) {
-  return Status::error(what + " is not supported");
+  return Status::error(what + " is not supported", StatusCode::Unsupported);
 }
 
 static const json &member(const json &object, const char *key) {
@@ -467,7 +467,8 @@ Status TokenizerLoader::readDecoder(const json &section) {
 
 Status TokenizerLoader::setLead(PieceDecoder::Lead lead) {
   if (result.decoder.lead != PieceDecoder::Lead::Keep)
-    return Status::error("a second decoder that strips is not supported");
+    return Status::error("a second decoder that strips is not supported",
+                         StatusCode::Unsupported);
   result.decoder.lead = lead;
   return Status();
 }

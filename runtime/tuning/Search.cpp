@@ -196,12 +196,10 @@ Status Search::makeReady(size_t candidate) {
   trial.rejected = verdict.ok() ? verdict->complaint : verdict.message();
   trial.error = verdict.ok() ? verdict->error : 0;
   measurer.release(candidate);
-  return isDefault
-             ? Status::error("the default schedule: " + trial.rejected,
-                             verdict.status().code() == StatusCode::OutOfMemory
-                                 ? StatusCode::OutOfMemory
-                                 : StatusCode::Failed)
-             : Status();
+  return isDefault ? Status::error("the default schedule: " + trial.rejected,
+                                   verdict.ok() ? StatusCode::Internal
+                                                : verdict.status().code())
+                   : Status();
 }
 
 Status Search::measureFirst(Runner &runner) {

@@ -47,7 +47,8 @@ Result<int> chooseDevice(const CudaFunctions &cu, const std::string &wanted,
     if (code != std::errc() || rest != end || index < 0 || index >= count)
       return Status::error(
           "there is no CUDA device '" + wanted + "': the driver has number 0" +
-          (count > 1 ? " to " + std::to_string(count - 1) : std::string()));
+              (count > 1 ? " to " + std::to_string(count - 1) : std::string()),
+          StatusCode::NotFound);
     return index;
   }
   // With none that fits, the first one's error says why.
@@ -135,7 +136,8 @@ Status kf::checkCapability(const CudaProperties &properties) {
   if (properties.major >= leastMajor)
     return {};
   return Status::error(properties.name + " has " + properties.capability() +
-                       ": kernels are made for 8.0 (Ampere) and later");
+                           ": kernels are made for 8.0 (Ampere) and later",
+                       StatusCode::Unsupported);
 }
 
 //===----------------------------------------------------------------------===//
@@ -155,7 +157,8 @@ Status CudaContext::open(const CudaDeviceOptions &options) {
   KF_RETURN_IF_ERROR(check(cu.cuDeviceGetCount(&count), "cuDeviceGetCount"));
   if (count == 0)
     return Status::error("the NVIDIA driver shows no device: see "
-                         "CUDA_VISIBLE_DEVICES");
+                         "CUDA_VISIBLE_DEVICES",
+                         StatusCode::Unavailable);
   KF_ASSIGN_OR_RETURN(int index, chooseDevice(cu, options.device, count));
   KF_ASSIGN_OR_RETURN(gpu, readCudaProperties(cu, index));
   KF_RETURN_IF_ERROR(checkCapability(gpu).in(numbered(index)));
@@ -165,7 +168,8 @@ Status CudaContext::open(const CudaDeviceOptions &options) {
     context = nullptr;
   if (retained == CUDA_ERROR_DEVICE_UNAVAILABLE)
     return Status::error(numbered(index) + ": " + gpu.name +
-                         " is in use by another process that has it alone");
+                             " is in use by another process that has it alone",
+                         StatusCode::Unavailable);
   KF_RETURN_IF_ERROR(
       check(retained, "cuDevicePrimaryCtxRetain").in(numbered(index)));
   KF_RETURN_IF_ERROR(enter());
@@ -229,7 +233,8 @@ Status CudaContext::checkWait(CUresult result, const char *what) {
     broken = catchExceptions([&] {
       return Status::error("the CUDA device has failed earlier, and is of no "
                            "use to this process any more: " +
-                           status.message());
+                               status.message(),
+                           StatusCode::Unavailable);
     });
   return status;
 }

@@ -24,7 +24,8 @@ std::string versionText(int version) {
 
 Status tooOld(const std::string &what) {
   return Status::error(what + ": install NVIDIA's driver 525 (CUDA " +
-                       versionText(leastCudaVersion) + ") or later");
+                           versionText(leastCudaVersion) + ") or later",
+                       StatusCode::Unavailable);
 }
 
 /// Null if there is none. It is never closed: the driver leaves threads behind.
@@ -38,7 +39,8 @@ Result<CudaFunctions> kf::loadCudaFunctions() {
   void *library = openLibrary();
   if (!library)
     return Status::error("no NVIDIA driver (libcuda.so.1): install one, or let "
-                         "LD_LIBRARY_PATH say where it is");
+                         "LD_LIBRARY_PATH say where it is",
+                         StatusCode::Unavailable);
   CudaFunctions cu;
 #define KF_LOAD(name, symbol, parameters)                                      \
   cu.name = reinterpret_cast<decltype(cu.name)>(dlsym(library, symbol));       \
@@ -68,16 +70,38 @@ Result<CudaFunctions> kf::startCuda(const CudaFunctions *driver) {
     return tooOld("the NVIDIA driver has CUDA " + versionText(version));
   const CUresult result = cu.cuInit(0);
   if (result == CUDA_ERROR_NO_DEVICE)
-    return Status::error("the NVIDIA driver finds no device");
+    return Status::error("the NVIDIA driver finds no device",
+                         StatusCode::Unavailable);
   if (result == CUDA_ERROR_STUB_LIBRARY)
     return Status::error("libcuda.so.1 is the stub that programs are linked "
                          "with, not a driver: take its folder out of "
-                         "LD_LIBRARY_PATH");
+                         "LD_LIBRARY_PATH",
+                         StatusCode::Unavailable);
   if (result == CUDA_ERROR_SYSTEM_DRIVER_MISMATCH)
     return Status::error("libcuda.so.1 and the kernel's NVIDIA driver are of "
-                         "different versions: install both anew, or restart");
+                         "different versions: install both anew, or restart",
+                         StatusCode::Unavailable);
   KF_RETURN_IF_ERROR(cudaStatus(cu, result, "cuInit"));
   return cu;
+}
+
+/// What a caller can do about an error of the driver.
+static StatusCode codeOf(CUresult result) {
+  switch (result) {
+  case CUDA_ERROR_OUT_OF_MEMORY:
+    return StatusCode::OutOfMemory;
+  case CUDA_ERROR_NO_BINARY_FOR_GPU:
+  case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
+    return StatusCode::Unsupported;
+  case CUDA_ERROR_NO_DEVICE:
+  case CUDA_ERROR_DEVICE_UNAVAILABLE:
+  case CUDA_ERROR_STUB_LIBRARY:
+  case CUDA_ERROR_SYSTEM_DRIVER_MISMATCH:
+  case CUDA_ERROR_JIT_COMPILER_NOT_FOUND:
+    return StatusCode::Unavailable;
+  default:
+    return StatusCode::Internal;
+  }
 }
 
 Status kf::cudaStatus(const CudaFunctions &cu, CUresult result,
@@ -92,9 +116,7 @@ Status kf::cudaStatus(const CudaFunctions &cu, CUresult result,
     message += "CUresult " + std::to_string(static_cast<int>(result));
   if (cu.cuGetErrorString(result, &text) == CUDA_SUCCESS && text)
     message += std::string(", ") + text;
-  return Status::error(std::move(message), result == CUDA_ERROR_OUT_OF_MEMORY
-                                               ? StatusCode::OutOfMemory
-                                               : StatusCode::Failed);
+  return Status::error(std::move(message), codeOf(result));
 }
 
 bool kf::isSticky(CUresult result) {

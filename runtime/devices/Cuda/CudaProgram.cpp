@@ -173,13 +173,16 @@ Status CudaProgram::explain(CUresult result, const CudaImage &image,
   const CudaProperties &gpu = context.properties();
   if (result == CUDA_ERROR_NO_BINARY_FOR_GPU)
     return Status::error("its code is for another device than " + gpu.name +
-                         ", which has " + gpu.capability() +
-                         ": compile the program for cuda:" + gpu.chip());
+                             ", which has " + gpu.capability() +
+                             ": compile the program for cuda:" + gpu.chip(),
+                         StatusCode::Unsupported);
   if (result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION)
-    return Status::error("its PTX is newer than the driver: update the driver");
+    return Status::error("its PTX is newer than the driver: update the driver",
+                         StatusCode::Unavailable);
   if (result == CUDA_ERROR_JIT_COMPILER_NOT_FOUND)
     return Status::error("the driver has no compiler of PTX "
-                         "(libnvidia-ptxjitcompiler.so.1): install it");
+                         "(libnvidia-ptxjitcompiler.so.1): install it",
+                         StatusCode::Unavailable);
   Status status =
       cudaStatus(context.cu, result,
                  image.isPtx ? "compiling its PTX" : "loading its code");

@@ -163,7 +163,9 @@ Status ReferenceInstance::run(std::span<const int64_t> scalars,
   return Status();
 } catch (const std::bad_alloc &) {
   return Status::error("no memory for a step of " +
-                       std::to_string(scalars[KF_SCALAR_N_TOKENS]) + " tokens");
+                           std::to_string(scalars[KF_SCALAR_N_TOKENS]) +
+                           " tokens",
+                       StatusCode::OutOfMemory);
 }
 
 class ReferenceDevice final : public HostDevice {
@@ -179,7 +181,8 @@ private:
     return ReferenceProgram::load(executable);
   } catch (const std::bad_alloc &) {
     return Status::error("no memory to load the program '" +
-                         executable.programName + "'");
+                             executable.programName + "'",
+                         StatusCode::OutOfMemory);
   }
 };
 

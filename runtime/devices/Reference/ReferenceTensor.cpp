@@ -58,7 +58,8 @@ Result<Tensor> Tensor::zeros(DataType type, std::vector<int64_t> shape) {
     tensor.bytes.resize(static_cast<size_t>(size));
   } catch (const std::exception &) { // bad_alloc or length_error
     return Status::error("no memory for a tensor of type " +
-                         describe(type, shape));
+                             describe(type, shape),
+                         StatusCode::OutOfMemory);
   }
   tensor.type = type;
   tensor.shape = std::move(shape);
@@ -79,7 +80,8 @@ Result<std::vector<float>> widen(const TensorView &tensor) {
     values.resize(static_cast<size_t>(tensor.count()));
   } catch (const std::exception &) { // bad_alloc or length_error
     return Status::error("no memory to widen a tensor of type " +
-                         describe(tensor.type, tensor.shape));
+                             describe(tensor.type, tensor.shape),
+                         StatusCode::OutOfMemory);
   }
   widen(tensor, 0, tensor.count(), values.data());
   return values;
@@ -134,7 +136,8 @@ Result<std::vector<int32_t>> readInts(const TensorView &tensor,
   try {
     values.resize(static_cast<size_t>(tensor.count()));
   } catch (const std::exception &) { // bad_alloc or length_error
-    return Status::error(std::string("no memory for the ") + what);
+    return Status::error(std::string("no memory for the ") + what,
+                         StatusCode::OutOfMemory);
   }
   if (!values.empty())
     std::memcpy(values.data(), tensor.data, values.size() * sizeof(int32_t));

@@ -80,7 +80,8 @@ Status VulkanContext::choosePhysicalDevice() {
   if (numeric) {
     if (error != std::errc() || index >= devices.size())
       return Status::error("no Vulkan device " + wanted + "; known are " +
-                           known);
+                               known,
+                           StatusCode::NotFound);
     physical = devices[index];
   } else {
     int best = 0;
@@ -97,13 +98,15 @@ Status VulkanContext::choosePhysicalDevice() {
     }
     if (!physical)
       return Status::error("no Vulkan device named '" + wanted +
-                           "'; known are " + known);
+                               "'; known are " + known,
+                           StatusCode::NotFound);
   }
 
   instance->vk.vkGetPhysicalDeviceProperties(physical, &properties);
   if (properties.apiVersion < VK_API_VERSION_1_2)
     return Status::error("Vulkan device " + instance->describe(physical) +
-                         ": Vulkan 1.2 is needed; update its driver");
+                             ": Vulkan 1.2 is needed; update its driver",
+                         StatusCode::Unavailable);
   return {};
 }
 
@@ -141,7 +144,8 @@ Status VulkanContext::createDevice() {
       });
   if (compute == family.end())
     return Status::error(std::string("Vulkan device ") + deviceName() +
-                         " has no compute queue");
+                             " has no compute queue",
+                         StatusCode::Unsupported);
   queueFamily = static_cast<uint32_t>(compute - family.begin());
   timestampBits = compute->timestampValidBits;
 
@@ -218,7 +222,8 @@ Status VulkanContext::createDevice() {
   vk.name =                                                                    \
       reinterpret_cast<PFN_##name>(ivk.vkGetDeviceProcAddr(device, #name));    \
   if (!vk.name)                                                                \
-    return Status::error("the Vulkan driver has no " #name ": update it");
+    return Status::error("the Vulkan driver has no " #name ": update it",      \
+                         StatusCode::Unavailable);
   KF_VULKAN_DEVICE_FUNCTIONS(KF_LOAD)
 #undef KF_LOAD
   vk.vkGetDeviceQueue(device, queueFamily, 0, &queue);
@@ -292,7 +297,8 @@ Status VulkanContext::finish(Status status) {
   if (messages)
     return status;
   return status ? messages
-                : Status::error(status.message() + "; " + messages.message());
+                : Status::error(status.message() + "; " + messages.message(),
+                                status.code());
 }
 
 std::string VulkanContext::description() const {
@@ -374,7 +380,8 @@ Result<uint64_t> VulkanContext::nanosecondsBetween(uint64_t first,
                                                    uint64_t second) const {
   if (timestampBits == 0)
     return Status::error(std::string(deviceName()) +
-                         " cannot measure the times of dispatches");
+                             " cannot measure the times of dispatches",
+                         StatusCode::Unsupported);
   const uint64_t mask =
       timestampBits >= 64 ? UINT64_MAX : (uint64_t(1) << timestampBits) - 1;
   return static_cast<uint64_t>(static_cast<double>((second - first) & mask) *
@@ -426,7 +433,8 @@ Status VulkanContext::checkCapability(uint32_t capability) const {
   if (has())
     return {};
   return Status::error("SPIR-V capability " + capabilityName(capability) +
-                       " is not supported on " + deviceName());
+                           " is not supported on " + deviceName(),
+                       StatusCode::Unsupported);
 }
 
 Status VulkanContext::checkDenormPreserve(uint32_t width) const {
@@ -436,8 +444,9 @@ Status VulkanContext::checkDenormPreserve(uint32_t width) const {
     return {};
   return Status::error("SPIR-V asks to keep the subnormal numbers of floats "
                        "of " +
-                       std::to_string(width) + " bits, which " + deviceName() +
-                       " cannot");
+                           std::to_string(width) + " bits, which " +
+                           deviceName() + " cannot",
+                       StatusCode::Unsupported);
 }
 
 uint32_t VulkanContext::maxSpirvMinor() const {

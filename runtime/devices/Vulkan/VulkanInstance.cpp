@@ -30,12 +30,14 @@ Result<PFN_vkGetInstanceProcAddr> openLoader() {
   if (!library)
     return Status::error(
         "no Vulkan loader (libvulkan.so.1): install libvulkan1 "
-        "and a driver such as mesa-vulkan-drivers");
+        "and a driver such as mesa-vulkan-drivers",
+        StatusCode::Unavailable);
   auto get = reinterpret_cast<PFN_vkGetInstanceProcAddr>(
       dlsym(library, "vkGetInstanceProcAddr"));
   if (!get)
     return Status::error("libvulkan.so.1 has no vkGetInstanceProcAddr: "
-                         "reinstall the Vulkan loader");
+                         "reinstall the Vulkan loader",
+                         StatusCode::Unavailable);
   return get;
 }
 
@@ -145,10 +147,33 @@ std::string kf::nameOf(VkResult result) {
   }
 }
 
+/// What a caller can do about an error of the driver.
+static StatusCode codeOf(VkResult result) {
+  switch (result) {
+  case VK_ERROR_OUT_OF_HOST_MEMORY:
+  case VK_ERROR_OUT_OF_DEVICE_MEMORY:
+  case VK_ERROR_OUT_OF_POOL_MEMORY:
+  case VK_ERROR_MEMORY_MAP_FAILED: // no address space
+  case VK_ERROR_TOO_MANY_OBJECTS:
+    return StatusCode::OutOfMemory;
+  case VK_ERROR_EXTENSION_NOT_PRESENT:
+  case VK_ERROR_FEATURE_NOT_PRESENT:
+    return StatusCode::Unsupported;
+  case VK_ERROR_INITIALIZATION_FAILED:
+  case VK_ERROR_INCOMPATIBLE_DRIVER:
+  case VK_ERROR_LAYER_NOT_PRESENT:
+  case VK_ERROR_DEVICE_LOST:
+    return StatusCode::Unavailable;
+  default:
+    return StatusCode::Internal;
+  }
+}
+
 Status kf::vulkanStatus(VkResult result, const char *what) {
   if (result == VK_SUCCESS)
     return {};
-  return Status::error(std::string(what) + ": " + nameOf(result));
+  return Status::error(std::string(what) + ": " + nameOf(result),
+                       codeOf(result));
 }
 
 void VulkanMessages::add(std::string_view message) noexcept {
@@ -175,7 +200,7 @@ Status VulkanMessages::take() {
             "a message was lost for want of memory, or its listener failed";
   pending.clear();
   hasFailed = false;
-  return Status::error(std::move(text));
+  return Status::error(std::move(text), StatusCode::Internal);
 }
 
 Result<std::unique_ptr<VulkanInstance>>
@@ -195,10 +220,12 @@ VulkanInstance::create(bool validation,
         vulkanStatus(instanceVersion(&version), "vkEnumerateInstanceVersion"));
   if (!createInstance || version < VK_API_VERSION_1_2)
     return Status::error(
-        "the Vulkan loader is older than Vulkan 1.2: update libvulkan1");
+        "the Vulkan loader is older than Vulkan 1.2: update libvulkan1",
+        StatusCode::Unavailable);
   if (validation && !hasLayer(instanceLayers, validationLayer))
     return Status::error(std::string("no Vulkan layer ") + validationLayer +
-                         ": install vulkan-validationlayers");
+                             ": install vulkan-validationlayers",
+                         StatusCode::Unavailable);
 
   std::unique_ptr<VulkanInstance> self(new VulkanInstance(std::move(listener)));
 
@@ -237,7 +264,7 @@ VulkanInstance::create(bool validation,
   std::set<std::string> before = loadedLibraries();
   VkResult created = createInstance(&info, nullptr, &self->instance);
   if (created == VK_ERROR_INCOMPATIBLE_DRIVER)
-    return Status::error(noDriver);
+    return Status::error(noDriver, StatusCode::Unavailable);
   KF_RETURN_IF_ERROR(vulkanStatus(created, "vkCreateInstance"));
   keepLibrariesSince(before);
 
@@ -273,7 +300,7 @@ Result<std::vector<VkPhysicalDevice>> VulkanInstance::physicalDevices() const {
   uint32_t count = 0;
   VkResult result = vk.vkEnumeratePhysicalDevices(instance, &count, nullptr);
   if (result == VK_ERROR_INITIALIZATION_FAILED || (!result && count == 0))
-    return Status::error(noDriver);
+    return Status::error(noDriver, StatusCode::Unavailable);
   KF_RETURN_IF_ERROR(vulkanStatus(result, "vkEnumeratePhysicalDevices"));
   std::vector<VkPhysicalDevice> devices(count);
   result = vk.vkEnumeratePhysicalDevices(instance, &count, devices.data());

@@ -82,8 +82,10 @@ Status VulkanContext::checkAllocation(uint64_t bytes) const {
   for (auto [most, name] : allowed)
     if (bytes > most / VulkanMemory::granularity * VulkanMemory::granularity)
       return Status::error(std::string(deviceName()) + " allocates at most " +
-                           std::to_string(most) + " bytes at once (" + name +
-                           "); use a smaller model, context or token count");
+                               std::to_string(most) + " bytes at once (" +
+                               name +
+                               "); use a smaller model, context or token count",
+                           StatusCode::OutOfMemory);
   return {};
 }
 
@@ -93,8 +95,9 @@ Result<VulkanMemory> VulkanContext::allocate(uint64_t bytes, MemoryUse use) {
   KF_RETURN_IF_ERROR(checkAllocation(bytes).in(what));
   if (allocations >= limits().maxMemoryAllocationCount)
     return Status::error(what + ": " + deviceName() + " allows " +
-                         std::to_string(limits().maxMemoryAllocationCount) +
-                         " allocations (maxMemoryAllocationCount)");
+                             std::to_string(limits().maxMemoryAllocationCount) +
+                             " allocations (maxMemoryAllocationCount)",
+                         StatusCode::OutOfMemory);
   uint64_t rounded =
       std::max(VulkanMemory::granularity, VulkanMemory::roundUp(bytes));
 
@@ -289,10 +292,11 @@ Status VulkanContext::waitFor(uint64_t number) {
       return fail(catchExceptions([&] {
         return Status::error(
             std::string("Vulkan device ") + deviceName() +
-            " did not finish in " +
-            std::to_string(
-                std::chrono::duration<double>(options.timeout).count()) +
-            " s: it hangs, or needs smaller steps");
+                " did not finish in " +
+                std::to_string(
+                    std::chrono::duration<double>(options.timeout).count()) +
+                " s: it hangs, or needs smaller steps",
+            StatusCode::Unavailable);
       }));
     before = now;
   }

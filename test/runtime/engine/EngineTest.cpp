@@ -501,6 +501,7 @@ TEST(Engine, BadLogitsEndTheirSequenceAlone) {
   EXPECT_TRUE(good.read(healthy).ok());
   fixture.runAll();
   EXPECT_EQ(bad.error.message(), "model 'the fake': logits are not finite");
+  EXPECT_EQ(bad.error.code(), StatusCode::Internal);
   EXPECT_EQ(bad.sequence->position(), 0);
   EXPECT_EQ(bad.sequence->reusedTokens(), 0);
   EXPECT_EQ(good.chosen, expected(healthy, {.logitBias = {{7, -INFINITY}}}, 30,

@@ -8,6 +8,7 @@
 
 #include "runtime/engine/KVCache.h"
 
+#include "runtime/devices/Reference/ReferenceDevice.h"
 #include "test/runtime/FakeDevice.h"
 
 #include <gtest/gtest.h>
@@ -40,13 +41,14 @@ TEST(KVCache, SharesByIndex) {
 class SmallDevice final : public FakeDevice {
 public:
   StatusCode code = StatusCode::OutOfMemory;
+  uint64_t limit = 10000;
 
 private:
   Result<std::unique_ptr<Buffer>> doAllocate(uint64_t, MemoryKind) override {
     return Status::error("no room", code);
   }
   Result<DeviceMemory> doMemory() const override {
-    return DeviceMemory{10000, 5000, 10000};
+    return DeviceMemory{10000, 5000, limit};
   }
 };
 
@@ -61,9 +63,27 @@ TEST(KVCache, SaysForHowMuchThereIsRoom) {
   EXPECT_EQ(status.message(),
             "the KV cache of 192 positions, 6144 bytes: no room; there is room "
             "for a context of 128 positions in all");
-  device.code = StatusCode::Failed;
+  device.limit = 2500; // at once
+  EXPECT_EQ(cache.get(0, spec).status().message(),
+            "the KV cache of 192 positions, 6144 bytes: no room; there is room "
+            "for a context of 64 positions in all");
+  device.code = StatusCode::Invalid;
   EXPECT_EQ(cache.get(0, spec).status().message(),
             "the KV cache of 192 positions, 6144 bytes: no room");
+}
+
+/// As the devices in the host's memory say it.
+TEST(KVCache, SaysForHowMuchTheHostHasRoom) {
+  const std::unique_ptr<Device> device = createReferenceDevice();
+  KVCache cache(*device, int64_t(1) << 31);
+  CacheSpec spec;
+  spec.layers = spec.kvHeads = 32;
+  spec.headDim = 128;
+  const Status status = cache.get(0, spec).status();
+  EXPECT_EQ(status.code(), StatusCode::OutOfMemory);
+  EXPECT_NE(status.message().find("; there is room for a context of "),
+            std::string::npos)
+      << status.message();
 }
 
 } // namespace

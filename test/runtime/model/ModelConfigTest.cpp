@@ -351,6 +351,10 @@ TEST(ModelConfig, NotAConfiguration) {
   expectContains(parseModelConfig("").message(), "not valid JSON");
   expectContains(parseModelConfig("[1]").message(), "object is expected");
   expectContains(parseModelConfig("{}").message(), "'model_type' is missing");
+  EXPECT_EQ(parseModelConfig("{}").status().code(), StatusCode::Invalid);
+  EXPECT_EQ(
+      parse(with(smallLlama(), {{"model_type", "mamba"}})).status().code(),
+      StatusCode::Unsupported);
   expectContains(loadModelConfig("/nowhere").message(), "/nowhere/config.json");
 }
 

@@ -134,6 +134,7 @@ TEST_F(CudaDeviceTest, ChoosesAmongDevices) {
                                               std::string(which) +
                                               "': the driver has number 0 to "
                                               "2"));
+  EXPECT_EQ(errorOf("3").code(), StatusCode::NotFound);
   auto lines = listCudaDevices(&fake.functions());
   ASSERT_TRUE(lines.ok()) << lines.message();
   ASSERT_EQ(lines->size(), 3u);
@@ -141,6 +142,9 @@ TEST_F(CudaDeviceTest, ChoosesAmongDevices) {
   EXPECT_EQ((*lines)[1].substr(0, 10), "First GPU,");
   fake.gpus.resize(1);
   EXPECT_TRUE(failsWith(errorOf(), "Old GPU has compute capability 7.5"));
+  EXPECT_EQ(errorOf().code(), StatusCode::Unsupported);
+  fake.gpus.clear();
+  EXPECT_EQ(errorOf().code(), StatusCode::Unavailable);
 }
 
 //===----------------------------------------------------------------------===//

@@ -145,6 +145,27 @@ protected:
   std::unique_ptr<Buffer> small; ///< 64 bytes
 };
 
+/// The driver's codes are told apart.
+TEST_F(VulkanStreamTest, SaysWhatKindOfErrorItIs) {
+  auto allocated = [&] {
+    return context->allocate(64, VulkanContext::MemoryUse::Device)
+        .status()
+        .code();
+  };
+  const std::pair<VkResult, StatusCode> results[] = {
+      {VK_ERROR_OUT_OF_DEVICE_MEMORY, StatusCode::OutOfMemory},
+      {VK_ERROR_OUT_OF_HOST_MEMORY, StatusCode::OutOfMemory},
+      {VK_ERROR_TOO_MANY_OBJECTS, StatusCode::OutOfMemory},
+      {VK_ERROR_DEVICE_LOST, StatusCode::Unavailable},
+      {VK_ERROR_FEATURE_NOT_PRESENT, StatusCode::Unsupported},
+      {VK_ERROR_UNKNOWN, StatusCode::Internal}};
+  for (const auto &[result, code] : results) {
+    FailingAllocate fault(*context,
+                          [result](auto...) { return Answer(result); });
+    EXPECT_EQ(allocated(), code);
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // Staging memory
 //===----------------------------------------------------------------------===//
