@@ -10,8 +10,12 @@
 
 #include "runtime/chat/Interpreter.h"
 #include "runtime/core/Exceptions.h"
+#include "runtime/text/Utf8.h"
 
 #include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstdio>
 
 using namespace kf;
 using namespace kf::jinja;
@@ -39,6 +43,21 @@ Status statusOf(const Failure &failure) {
       "chat template" +
       (failure.line ? ", line " + std::to_string(failure.line) : "") + ": " +
       line);
+}
+
+Status checkUtf8(std::string_view source) {
+  const size_t valid = validUtf8Prefix(source);
+  if (valid == source.size())
+    return Status();
+  const std::string_view before = source.substr(0, valid);
+  char byte[8];
+  std::snprintf(byte, sizeof(byte), "0x%02X",
+                static_cast<unsigned char>(source[valid]));
+  return Status::error(
+      "chat template, line " +
+      std::to_string(1 + std::ranges::count(before, '\n')) + ": byte " +
+      std::to_string(valid + 1) + " of the template, " + byte +
+      ", begins no character of UTF-8; save the template in UTF-8");
 }
 
 Value messageValue(const ChatMessage &message, Budget &budget) {
@@ -78,6 +97,7 @@ Result<ChatTemplate> ChatTemplate::parse(std::string_view source) {
       return Status::error("the chat template has " +
                            std::to_string(source.size()) +
                            " bytes; at most 1 MiB is supported");
+    KF_RETURN_IF_ERROR(checkUtf8(source));
     auto parsed = std::make_shared<Parsed>();
     parsed->body = parseTemplate(source);
     return ChatTemplate(std::move(parsed));

@@ -67,7 +67,7 @@ struct ChatRenderOptions {
 /// once.
 class ChatTemplate {
 public:
-  /// Parses a template of at most 1 MiB. An error names its line.
+  /// Parses a template of at most 1 MiB, in UTF-8. An error names its line.
   static Result<ChatTemplate> parse(std::string_view source);
 
   /// The prompt for `messages`. Errors: what raise_exception() was called with,

@@ -60,6 +60,22 @@ TEST(ChatTemplate, KeepsBytesThatAreNoUtf8) {
             "\xff\xc3x|\xff|5");
 }
 
+TEST(ChatTemplate, IsUtf8) {
+  EXPECT_EQ(render("caf\xc3\xa9"), "caf\xc3\xa9");
+  EXPECT_EQ(
+      render("a\n{# caf\xe9 #}"),
+      "error: chat template, line 2: byte 9 of the template, 0xE9, begins "
+      "no character of UTF-8; save the template in UTF-8");
+  EXPECT_EQ(
+      render("\xff\xfe{"),
+      "error: chat template, line 1: byte 1 of the template, 0xFF, begins "
+      "no character of UTF-8; save the template in UTF-8");
+  EXPECT_EQ(
+      render("caf\xc3"),
+      "error: chat template, line 1: byte 4 of the template, 0xC3, begins "
+      "no character of UTF-8; save the template in UTF-8");
+}
+
 TEST(ChatTemplate, TellsTheTimeGiven) {
   ChatRenderOptions options;
   options.now = std::tm{};
