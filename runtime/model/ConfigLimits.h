@@ -21,6 +21,12 @@ inline constexpr int64_t kMaxLayers = 1024;
 inline constexpr int64_t kMaxPositions = 1 << 30;
 inline constexpr int64_t kMaxId = INT32_MAX;
 
+/// Bounds of RoPE's theta and of the factor that scales it. Frequencies are at
+/// most a radian a position: angles are f32, and of larger frequencies those of
+/// neighbouring positions would soon be all but random. The least frequency is
+/// above 1e-37, a normal f32.
+inline constexpr double kMinRopeBase = 1, kMaxRopeBase = 1e18;
+
 } // namespace kf
 
 #endif // KF_RUNTIME_MODEL_CONFIGLIMITS_H

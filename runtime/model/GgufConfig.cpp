@@ -65,10 +65,10 @@ private:
   /// The same, or an array of one such integer a layer, all equal.
   Result<int64_t> layerSize(std::string_view name, int64_t most,
                             std::optional<int64_t> fallback = {}) const;
-  /// A finite number greater than 0, or not negative with `zero`.
-  Result<double> positive(std::string_view name,
-                          std::optional<double> fallback = {},
-                          bool zero = false) const;
+  /// A finite number that is not negative.
+  Result<double> notNegative(std::string_view name) const;
+  /// RoPE's theta, or its factor of scaling; `fallback` is one of these, or 0.
+  Result<double> ropeBase(std::string_view name, double fallback) const;
   bool hasTensor(std::string_view name) const {
     return gguf.lookUpTensor(name) != nullptr;
   }
@@ -122,15 +122,23 @@ GgufConfigReader::layerSize(std::string_view name, int64_t most,
   return values.front();
 }
 
-Result<double> GgufConfigReader::positive(std::string_view name,
-                                          std::optional<double> fallback,
-                                          bool zero) const {
-  KF_ASSIGN_OR_RETURN(double value, gguf.getFloat(keyOf(name), fallback));
-  if (!std::isfinite(value) || value < 0 || (value == 0 && !zero))
+Result<double> GgufConfigReader::notNegative(std::string_view name) const {
+  KF_ASSIGN_OR_RETURN(double value, gguf.getFloat(keyOf(name)));
+  if (!std::isfinite(value) || value < 0)
     return Status::error(
-        valueOf(name, spellNumber(value)) + ", but a finite number " +
-        (zero ? "that is not negative" : "above 0") + " is expected");
+        valueOf(name, spellNumber(value)) +
+        ", but a finite number that is not negative is expected");
   return value;
+}
+
+Result<double> GgufConfigReader::ropeBase(std::string_view name,
+                                          double fallback) const {
+  KF_ASSIGN_OR_RETURN(double value, gguf.getFloat(keyOf(name), fallback));
+  if (value == fallback || (value >= kMinRopeBase && value <= kMaxRopeBase))
+    return value;
+  return Status::error(valueOf(name, spellNumber(value)) +
+                       ", but a number from " + spellNumber(kMinRopeBase) +
+                       " to " + spellNumber(kMaxRopeBase) + " is expected");
 }
 
 //===----------------------------------------------------------------------===//
@@ -249,9 +257,8 @@ Status GgufConfigReader::readNorm() {
   config.attentionOutputBias = hasTensor("blk.0.attn_output.bias");
   config.mlpBias = hasTensor("blk.0.ffn_down.bias");
   KF_ASSIGN_OR_RETURN(config.normEps,
-                      positive(gpt2 ? "attention.layer_norm_epsilon"
-                                    : "attention.layer_norm_rms_epsilon",
-                               {}, /*zero=*/true));
+                      notNegative(gpt2 ? "attention.layer_norm_epsilon"
+                                       : "attention.layer_norm_rms_epsilon"));
   return Status();
 }
 
@@ -260,7 +267,7 @@ Status GgufConfigReader::readRope() {
     return Status();
   RopeConfig rope;
   rope.interleaved = config.architecture == Architecture::Llama;
-  KF_ASSIGN_OR_RETURN(rope.theta, positive("rope.freq_base", rope.theta));
+  KF_ASSIGN_OR_RETURN(rope.theta, ropeBase("rope.freq_base", rope.theta));
   KF_ASSIGN_OR_RETURN(int64_t rotated,
                       size("rope.dimension_count", kMaxSize, config.headDim));
   if (rotated != config.headDim)
@@ -299,7 +306,7 @@ Status GgufConfigReader::readRopeScaling(RopeConfig &rope) const {
   const std::string_view name = gguf.contains(keyOf("rope.scaling.factor"))
                                     ? "rope.scaling.factor"
                                     : "rope.scale_linear";
-  KF_ASSIGN_OR_RETURN(double factor, positive(name, 0.0, /*zero=*/true));
+  KF_ASSIGN_OR_RETURN(double factor, ropeBase(name, 0));
   if (type == "none" || factor == 0 || factor == 1)
     return Status();
   rope.scaling = RopeConfig::Scaling::Linear;

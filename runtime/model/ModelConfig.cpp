@@ -157,6 +157,13 @@ Result<Activation> readActivation(const ConfigReader &reader,
       StatusCode::Unsupported);
 }
 
+/// The file's rope_theta, or `fallback` where it has none.
+Result<double> readTheta(const ConfigReader &reader, double fallback) {
+  if (!reader.find("rope_theta"))
+    return fallback;
+  return reader.number("rope_theta", kMinRopeBase, kMaxRopeBase);
+}
+
 /// Reads the rotary fields of `reader`, which is either the whole file's
 /// rope_scaling (older style) or its rope_parameters. `theta` is the file's own
 /// rope_theta, which counts where the object has none.
@@ -178,7 +185,7 @@ Result<RopeConfig> readRopeObject(const json &object, const std::string &name,
   RopeConfig rope;
   KF_ASSIGN_OR_RETURN(std::string type, reader.text("type", "default"));
   KF_ASSIGN_OR_RETURN(type, reader.text("rope_type", type));
-  KF_ASSIGN_OR_RETURN(rope.theta, reader.positive("rope_theta", theta));
+  KF_ASSIGN_OR_RETURN(rope.theta, readTheta(reader, theta));
   if (type != "default" && type != "linear" && type != "llama3")
     return Status::error("'" + name + "' has rope_type " + inQuotes(type) +
                              ", which is not supported (supported: default, "
@@ -193,7 +200,8 @@ Result<RopeConfig> readRopeObject(const json &object, const std::string &name,
       checkNeutral(reader, "partial_rotary_factor", NeutralValue::One));
   if (type == "default")
     return rope;
-  KF_ASSIGN_OR_RETURN(rope.factor, reader.positive("factor"));
+  KF_ASSIGN_OR_RETURN(rope.factor,
+                      reader.number("factor", kMinRopeBase, kMaxRopeBase));
   rope.scaling = RopeConfig::Scaling::Linear;
   if (type == "linear")
     return rope;
@@ -211,7 +219,7 @@ Result<RopeConfig> readRopeObject(const json &object, const std::string &name,
 
 Result<RopeConfig> readRope(const ConfigReader &reader) {
   RopeConfig rope;
-  KF_ASSIGN_OR_RETURN(rope.theta, reader.positive("rope_theta", rope.theta));
+  KF_ASSIGN_OR_RETURN(rope.theta, readTheta(reader, rope.theta));
   const double theta = rope.theta;
   const json *older = reader.find("rope_scaling");
   const json *newer = reader.find("rope_parameters");

@@ -356,19 +356,23 @@ TEST(GgufConfig, SizesAreBounded) {
 TEST(GgufConfig, NumbersAreFinite) {
   const float infinity = std::numeric_limits<float>::infinity();
   EXPECT_EQ(least().f32("llama.rope.freq_base", infinity).error(),
-            "test: metadata 'llama.rope.freq_base' is inf, but a finite number "
-            "above 0 is expected");
-  EXPECT_EQ(least().f32("llama.rope.freq_base", 0).error(),
-            "test: metadata 'llama.rope.freq_base' is 0, but a finite number "
-            "above 0 is expected");
+            "test: metadata 'llama.rope.freq_base' is inf, but a number from 1 "
+            "to 1e+18 is expected");
+  // What a position turns by is no more than a radian.
+  EXPECT_EQ(least().f32("llama.rope.freq_base", 0.5f).error(),
+            "test: metadata 'llama.rope.freq_base' is 0.5, but a number from 1 "
+            "to 1e+18 is expected");
   EXPECT_EQ(least()
                 .f32("llama.attention.layer_norm_rms_epsilon", std::nanf(""))
                 .error(),
             "test: metadata 'llama.attention.layer_norm_rms_epsilon' is nan, "
             "but a finite number that is not negative is expected");
   EXPECT_EQ(least().f32("llama.rope.scaling.factor", -1).error(),
-            "test: metadata 'llama.rope.scaling.factor' is -1, but a finite "
-            "number that is not negative is expected");
+            "test: metadata 'llama.rope.scaling.factor' is -1, but a number "
+            "from 1 to 1e+18 is expected");
+  EXPECT_EQ(least().f32("llama.rope.scale_linear", 0x1p-23f).error(),
+            "test: metadata 'llama.rope.scale_linear' is 1.19209e-07, but a "
+            "number from 1 to 1e+18 is expected");
 }
 
 TEST(GgufConfig, HeadsThatDoNotFit) {

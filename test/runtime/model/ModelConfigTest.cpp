@@ -488,8 +488,15 @@ TEST(ModelConfig, RopeErrors) {
   expectContains(errorOf({{"rope_scaling", {{"type", "linear"}}}}),
                  "'rope_scaling.factor' is missing");
   expectContains(
-      errorOf({{"rope_scaling", {{"type", "linear"}, {"factor", 0}}}}),
-      "a positive number is expected");
+      errorOf({{"rope_scaling", {{"type", "linear"}, {"factor", 1e-7}}}}),
+      "'rope_scaling.factor' is 1e-07, but a number from 1 to 1e+18 is "
+      "expected");
+  expectContains(errorOf({{"rope_theta", 1e-9}}),
+                 "'rope_theta' is 1e-09, but a number from 1 to 1e+18 is "
+                 "expected");
+  expectContains(
+      errorOf({{"rope_parameters", {{"rope_theta", 1e19}}}}),
+      "'rope_parameters.rope_theta' is 1e+19, but a number from 1 to 1e+18");
   expectContains(errorOf({{"rope_scaling", 4}}), "an object is expected");
   expectContains(errorOf({{"rope_scaling", {{"type", "linear"}, {"factor", 2}}},
                           {"rope_parameters", {{"rope_type", "default"}}}}),
