@@ -24,8 +24,8 @@ struct SinCos {
   Value sine, cosine;
 };
 
-/// sin and cos of `angle`, to about 1e-7: for angles up to 1e6, and up to 8e5
-/// without an exact fma.
+/// sin and cos of `angle`, of any size, to about 1e-7. Of what is not finite
+/// they are NaNs.
 SinCos sinCos(TileEmitter &emitter, Value angle, FmaRounding fma);
 
 /// The pair (first, second) turned.

@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kf/Conversion/TwoOverPi.h"
 #include "kf/Target/Common/GpuMath.h"
 #include "kf/Target/Common/MathCode.h"
 #include "kf/Target/NVVM/Passes.h"
@@ -167,14 +168,10 @@ MathExpander::Angle MathExpander::reduce(Value x) {
   return {bits(shifted), r};
 }
 
-/// By multiplying with as many bits of 2/pi as matter (Payne and Hanek, "Radian
-/// reduction for trigonometric functions", 1983): those behind a multiple of 4
-/// do not, nor those that reach less than 62 bits below 1.
+/// By multiplying with as many bits of 2/pi as matter: those behind a multiple
+/// of 4 do not, nor those that reach less than 62 bits below 1.
 MathExpander::Angle MathExpander::reduceLarge(Value x) {
-  constexpr uint32_t twoOverPi[] = {0,          0xa2f9836e, 0x4e441529,
-                                    0xfc2757d1, 0xf534ddc0, 0xdb629599,
-                                    0x3c439041, 0xfe5163ab};
-  constexpr int64_t windows = std::size(twoOverPi) - 3;
+  constexpr int64_t windows = std::size(kTwoOverPi) - 3;
   Value all = bits(x);
   Value mantissa = extend(make<arith::OrIOp>(
       make<arith::AndIOp>(all, integer(0x7fffff)), integer(0x800000)));
@@ -185,11 +182,11 @@ MathExpander::Angle MathExpander::reduceLarge(Value x) {
   Value shift = extend(make<arith::AndIOp>(position, integer(31)));
   SmallVector<Value> words;
   for (int64_t word = 0; word < 4; ++word) {
-    Value chosen = wide(twoOverPi[word]);
+    Value chosen = wide(kTwoOverPi[word]);
     for (int64_t window = 1; window < windows; ++window) {
       Value isChosen = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
                                              first, integer(window));
-      chosen = select(isChosen, wide(twoOverPi[window + word]), chosen);
+      chosen = select(isChosen, wide(kTwoOverPi[window + word]), chosen);
     }
     words.push_back(chosen);
   }

@@ -236,11 +236,12 @@ Seen partOf(Seen seen, int64_t part, int64_t parts, int64_t page) {
 
 std::vector<float> ropeFrequencies(const RopeOptions &options) {
   std::vector<float> frequencies(options.rotaryDim / 2);
-  float theta = static_cast<float>(options.theta);
   float dim = static_cast<float>(options.rotaryDim);
   for (size_t i = 0; i < frequencies.size(); ++i) {
     float exponent = static_cast<float>(2 * i) / dim;
-    frequencies[i] = 1.0f / std::pow(theta, exponent);
+    // Rounded once: far positions multiply what another rounding would change.
+    frequencies[i] = 1.0f / static_cast<float>(std::pow(
+                                options.theta, static_cast<double>(exponent)));
     if (!options.scaling)
       continue;
     if (options.scaling->kind == RopeScaling::Kind::Linear)

@@ -3,8 +3,8 @@
 
 // Threads share the pairs of a token, 16 of each head: one of 64 has the same pair
 // of half of 8 heads, which share the angle. The frequencies are a constant; the
-// angle is reduced by parts of pi / 2 whose products are exact. Pairs are read
-// before the first is stored.
+// angle is reduced by parts of pi / 2 whose products are exact, and a large one
+// by the bits of 2 / pi. Pairs are read before the first is stored.
 kf.kernel @half(%x: tensor<?x8x32xf32>, %p: tensor<?xi32>, %f: tensor<16xf32>) -> tensor<?x8x32xf16>
     attributes {schedule = #kf.simt<workgroup = [1], threads = [64], unroll = 2>} {
   %0 = kf.rope %x, %p factors(%f) {rotary_dim = 32 : i64, theta = 1.0e4 : f64} : tensor<?x8x32xf32>, tensor<?xi32>, tensor<16xf32>
@@ -23,6 +23,10 @@ kf.kernel @half(%x: tensor<?x8x32xf32>, %p: tensor<?xi32>, %f: tensor<16xf32>) -
 // CHECK:           memref.load %[[P]]
 // CHECK:           math.roundeven
 // CHECK-COUNT-4:   math.fma
+// CHECK:           %[[LARGE:.*]] = arith.cmpf ogt, %{{.*}}, %cst{{.*}} : f32
+// CHECK:           %[[REDUCED:.*]]:2 = scf.if %[[LARGE]] -> (i32, f32) {
+// CHECK:             arith.bitcast %{{.*}} : f32 to i32
+// CHECK:           arith.andi %[[REDUCED]]#0, %c1
 // CHECK:           %[[SECOND:.*]] = arith.addi %[[PAIR]], %c16
 // CHECK:           %[[HEAD:.*]] = arith.divui %{{.*}}, %c16
 // CHECK:           scf.for %{{.*}} = %[[HEAD]] to %c8 step %c8

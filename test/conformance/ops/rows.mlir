@@ -116,6 +116,20 @@ func.func @rope_weight_factors(%x: tensor<?x2x16xf32>, %p: tensor<?xi32>) -> ten
   return %0 : tensor<?x2x16xf32>
 }
 
+// Angles of any size. Products with 2^26 - 5 wrap: positions are negative, too.
+func.func @rope_far(%x: tensor<?x2x40xf32>, %p: tensor<?xi32>) -> tensor<?x2x40xf32> {
+  %far = arith.constant dense<67108859> : tensor<i32>
+  %0 = kf.broadcast %far : tensor<i32> to tensor<?xi32>
+  %1 = arith.muli %p, %0 : tensor<?xi32>
+  %2 = kf.rope %x, %1 {rotary_dim = 34 : i64, theta = 1.0e4 : f64} : tensor<?x2x40xf32>, tensor<?xi32>
+  return %2 : tensor<?x2x40xf32>
+}
+
+func.func @rope_fast(%x: tensor<?x3x32xf32>, %p: tensor<?xi32>) -> tensor<?x3x32xf32> {
+  %0 = kf.rope %x, %p {rotary_dim = 32 : i64, theta = 1.0e-9 : f64, style = #kf.rope_style<interleaved>, scaling = #kf.rope_scaling<linear, factor = 1.0e-7>} : tensor<?x3x32xf32>, tensor<?xi32>
+  return %0 : tensor<?x3x32xf32>
+}
+
 // Rows that are wanted of a step's, and what is computed of them alone.
 func.func @wanted_rows(%x: tensor<?x40xf32>, %wanted: tensor<?xi32, #kf.size<wanted>>) -> tensor<?x40xf32, #kf.size<wanted>> {
   %w = kf.weight ["norm.weight"] : tensor<40xf32>
