@@ -28,6 +28,7 @@
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -47,6 +48,23 @@ static bool isKnownSystem(const llvm::Triple &triple) {
                      triple.getArch() == llvm::Triple::aarch64;
   return isKnownArch && triple.isOSLinux() && !triple.isX32() &&
          triple.getEnvironment() != llvm::Triple::GNUILP32;
+}
+
+/// Whether code generation uses a feature only where code names its
+/// instructions: those of cryptography, random numbers, protection, modes of
+/// memory and of the system. Kernels' code does not.
+static bool isNamedAlone(StringRef feature) {
+  // Not sha3 of AArch64, whose instructions of vectors are for all.
+  static const llvm::StringSet<> names = {
+      "aes",     "cldemote", "clflushopt", "clwb",    "clzero",   "crc",
+      "crc32",   "enqcmd",   "fsgsbase",   "fxsr",    "hreset",   "invpcid",
+      "kl",      "lwp",      "movdir64b",  "movdiri", "mwaitx",   "pclmul",
+      "pconfig", "pku",      "ptwrite",    "rdpid",   "rdpru",    "rdrnd",
+      "rdseed",  "rtm",      "serialize",  "sgx",     "sha",      "sha2",
+      "sha512",  "shstk",    "sm3",        "sm4",     "tsxldtrk", "uintr",
+      "usermsr", "vaes",     "vpclmulqdq", "waitpkg", "wbnoinvd", "widekl",
+      "xsave",   "xsavec",   "xsaveopt",   "xsaves"};
+  return names.contains(feature);
 }
 
 /// What this machine's CPU has and the system lets this process use.
@@ -97,6 +115,13 @@ mlir::kf::createTargetMachine(StringRef cpu, StringRef system) {
         "cpu target: LLVM knows no " + triple.getArchName() + " CPU '" + cpu +
         "'; 'native' is this machine's, and another system's stands behind "
         "its name, as in aarch64-linux-gnu/cortex-a76");
+  // So does one for a CPU of 32 bits, which then ends the process.
+  known.reset(found->createMCSubtargetInfo(triple, cpu, ""));
+  if (triple.isX86() && !known->checkFeatures("+64bit"))
+    return llvm::createStringError(
+        "cpu target: the CPU '" + cpu +
+        "' has no 64-bit mode, which kernels need; --target-cpu=x86-64 is the "
+        "least that has, and native is this machine's");
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
   std::unique_ptr<llvm::TargetMachine> machine(found->createTargetMachine(
@@ -107,6 +132,16 @@ mlir::kf::createTargetMachine(StringRef cpu, StringRef system) {
                                    "for " +
                                    triple.str());
   return machine;
+}
+
+std::string mlir::kf::missingFeatures(const llvm::TargetMachine &machine,
+                                      const llvm::StringMap<bool> &host) {
+  const llvm::MCSubtargetInfo *info = machine.getMCSubtargetInfo();
+  std::string missing;
+  for (const auto &[name, isOn] : host)
+    if (!isOn && !isNamedAlone(name) && info->checkFeatures("+" + name.str()))
+      missing += (missing.empty() ? "" : ", ") + name.str();
+  return missing;
 }
 
 llvm::Error mlir::kf::checkHostRuns(StringRef cpu, StringRef system) {
@@ -121,11 +156,7 @@ llvm::Error mlir::kf::checkHostRuns(StringRef cpu, StringRef system) {
     return llvm::createStringError("cpu target: this machine, " + host.str() +
                                    ", cannot run code for " + triple.str() +
                                    "; --target-cpu=native is this machine's");
-  const llvm::MCSubtargetInfo *info = (*machine)->getMCSubtargetInfo();
-  std::string missing;
-  for (const auto &[name, isOn] : hostFeatures())
-    if (!isOn && info->checkFeatures("+" + name.str()))
-      missing += (missing.empty() ? "" : ", ") + name.str();
+  const std::string missing = missingFeatures(**machine, hostFeatures());
   if (missing.empty())
     return llvm::Error::success();
   return llvm::createStringError("cpu target: this machine cannot run code for "

@@ -15,6 +15,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Error.h"
 
 #include <memory>
@@ -32,9 +33,15 @@ inline constexpr llvm::StringLiteral nativeCpu = "native";
 
 /// LLVM's description of `cpu`, by LLVM's name of it ("znver4"), on the system
 /// that the triple names, or without one on this host's. Errors name an unknown
-/// CPU or system.
+/// CPU or system, and a CPU of 32 bits.
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 createTargetMachine(llvm::StringRef cpu, llvm::StringRef triple = "");
+
+/// The features, by LLVM's names and with commas between them, that code for
+/// `machine` may use and that are off in `host`. Those that code generation
+/// uses only where code names their instructions, as `pku`, do not count.
+std::string missingFeatures(const llvm::TargetMachine &machine,
+                            const llvm::StringMap<bool> &host);
 
 /// An error that names the system, or the features, which code for `cpu` uses
 /// and this host lacks.
