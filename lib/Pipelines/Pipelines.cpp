@@ -31,7 +31,7 @@ void mlir::kf::buildProgramPipeline(OpPassManager &passes,
                                     TargetAttrInterface target,
                                     int64_t maxTokens) {
   target.addDivisionPasses(passes, maxTokens);
-  passes.addPass(createCanonicalizerPass());
+  passes.addPass(createCanonicalize());
   passes.addPass(createCSEPass());
   passes.addPass(createFormKernels({/*fuse=*/true, maxTokens}));
   passes.addPass(createBoundTokens());

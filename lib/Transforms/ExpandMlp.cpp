@@ -50,7 +50,10 @@ struct ExpandMlpPass : mlir::kf::impl::ExpandMlpBase<ExpandMlpPass> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<ExpandMlpOp>(&getContext());
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+    // kf-canonicalize folds, which asks whether there are such constants.
+    if (failed(
+            applyPatternsGreedily(getOperation(), std::move(patterns),
+                                  GreedyRewriteConfig().enableFolding(false))))
       signalPassFailure();
   }
 };

@@ -568,6 +568,10 @@ private:
                << " that no kernel makes, and blocks are not copied; "
                   "kf.dequantize it";
     for (Operation &op : function.getBody().front()) {
+      if (auto constant = dyn_cast<arith::ConstantOp>(op);
+          constant && isDynamic(constant.getType()))
+        return constant.emitOpError("kf-form-kernels: a constant has a static "
+                                    "shape; fold by kf-canonicalize");
       if (isStructural(&op) || isExpanded(&op) || isTileable(&op))
         continue;
       if (isa<tensor::CastOp>(op))
@@ -578,6 +582,11 @@ private:
              << describeTensorOps();
     }
     return checkViews(function.getBody().front());
+  }
+
+  static bool isDynamic(Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && !tensor.hasStaticShape();
   }
 
   /// What callers give and get: caches, and tensors that lie in the order of

@@ -55,8 +55,8 @@ def ProgramPhase : PhasePass<"kf-program"> {
   let summary = "Form kernels and programs";
   let description = [{
     The passes by which the target divides ops (for a CPU
-    `kf-cpu-quantize-rows` and `kf-cpu-split-attention`), `kf-form-kernels`, with
-    what the target fuses, and `kf-bound-tokens`.
+    `kf-cpu-quantize-rows` and `kf-cpu-split-attention`), `kf-canonicalize`,
+    `kf-form-kernels`, with what the target fuses, and `kf-bound-tokens`.
   }];
   let options = [
     Option<"maxTokens", "max-tokens", "int64_t", "512",

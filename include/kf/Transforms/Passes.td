@@ -113,6 +113,24 @@ def FuseProjections : Pass<"kf-fuse-projections", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::tensor::TensorDialect"];
 }
 
+def Canonicalize : Pass<"kf-canonicalize", "::mlir::ModuleOp"> {
+  let summary = "Fold and canonicalize ops on tensors";
+  let description = [{
+    Upstream's `canonicalize`, but an op whose result has a `?` does not become
+    a constant: constants of tensors have a static shape, and folders do not ask
+    whether there is one.
+    ```mlir
+    %0 = arith.xori %x, %x : tensor<?x2xi32>
+    %1 = arith.xori %y, %y : tensor<4x2xi32>
+    ```
+    becomes
+    ```mlir
+    %0 = arith.xori %x, %x : tensor<?x2xi32>
+    %1 = arith.constant dense<0> : tensor<4x2xi32>
+    ```
+  }];
+}
+
 def FormKernels : Pass<"kf-form-kernels", "::mlir::ModuleOp"> {
   let summary = "Cluster ops into kernels and functions into programs";
   let description = [{
