@@ -10,11 +10,11 @@
 // Compiles each function of test/conformance/ops for the reference device and
 // for the device under test, runs both on the same pseudo-random inputs with
 // one, a few and the most rows, and compares. Functions that a device has no
-// code for are listed below, with what the error must say. Then the same with
-// an infinity, its opposite and a NaN in each input of floats: what they do not
-// touch stays as it is, and what they do is the infinity or NaN that the
-// reference gives. Programs of a file, whose kernels have schedules, are run in
-// the same way; the reference takes them without these.
+// code for are those of MissingKernels.h, with what the error must say. Then
+// the same with an infinity, its opposite and a NaN in each input of floats:
+// what they do not touch stays as it is, and what they do is the infinity or
+// NaN that the reference gives. Programs of a file, whose kernels have
+// schedules, are run in the same way; the reference takes them without these.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,6 +27,7 @@
 #include "runtime/devices/Reference/ReferenceDevice.h"
 #include "runtime/engine/ProgramRunner.h"
 #include "runtime/tuning/ResultComparison.h"
+#include "test/conformance/MissingKernels.h"
 #include "test/conformance/TestDevice.h"
 #include "test/runtime/TestFiles.h"
 
@@ -365,36 +366,6 @@ void PrintTo(const Case &test, std::ostream *out) {
   *out << test.function << " of " << test.file << " on " << test.device;
 }
 
-/// What there is no code for on GPUs, by file and function, and a part of the
-/// error: f64, and how CPUs lay out weights.
-const std::map<std::string, std::string> gpuSkips = {
-    {"arithmetic_chain_f64", "xf64>"},
-    {"arithmetic_extf_f32_f64", "xf64>"},
-    {"arithmetic_fptosi_f64_i64", "xf64>"},
-    {"arithmetic_sitofp_i64_f64", "xf64>"},
-    {"arithmetic_truncf_f64_f32", "xf64>"},
-    {"matmul_packed", "'kf.pack'"},
-    {"matmul_packed_gate", "'kf.pack'"},
-    {"matmul_interleaved", "'kf.pack'"},
-    {"matmul_interleaved_gate", "'kf.pack'"},
-    {"reductions_sum_f64", "xf64>"},
-    {"matmul_packed_weight", "#kf.layout<panel = 32>"},
-};
-
-/// A part of the error that `function` ends with on `device`; empty where it
-/// runs.
-std::string skipOf(const std::string &function, const std::string &device) {
-  // Halves that lie 8 apart are no vectors of 4.
-  if (test::isEmulated(device) && function == "matmul_interleaved")
-    return "that interleave the weight's layout (8)";
-  if (!test::isGpu(device))
-    return function.find("streams_fragments") != std::string::npos
-               ? "weight is in #kf.fragments"
-               : "";
-  auto skip = gpuSkips.find(function);
-  return skip == gpuSkips.end() ? "" : skip->second;
-}
-
 class OpConformance : public testing::TestWithParam<Case> {};
 
 TEST_P(OpConformance, MatchesReference) {
@@ -414,9 +385,7 @@ TEST_P(OpConformance, MatchesReference) {
   const std::string skip =
       test.file == schedulesFile && !file.hasClusters(target)
           ? "parts are a cluster of workgroups"
-          : skipOf(test.file.substr(0, test.file.find('.')) + "_" +
-                       test.function,
-                   test.device);
+          : test::missingKernel(test.device, test.file, test.function);
   const bool isSkipped = !skip.empty();
   EXPECT_EQ(bool(program), !isSkipped);
   if (!program) {
