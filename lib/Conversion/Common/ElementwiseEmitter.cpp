@@ -74,6 +74,17 @@ public:
           return arith::ShRSIOp::create(b, loc, x,
                                         choose(inside, y, integer(bits() - 1)));
         })
+        .Case([&](arith::CmpFOp compare) {
+          // SPIR-V has no comparison that does not compare.
+          switch (compare.getPredicate()) {
+          case arith::CmpFPredicate::AlwaysFalse:
+            return constant(b.getBoolAttr(false));
+          case arith::CmpFPredicate::AlwaysTrue:
+            return constant(b.getBoolAttr(true));
+          default:
+            return asOnTensors();
+          }
+        })
         .Case([&](math::AbsIOp) {
           Value isNegative = compare(arith::CmpIPredicate::slt, x, integer(0));
           return choose(isNegative, negative(x), x);

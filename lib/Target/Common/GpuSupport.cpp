@@ -173,15 +173,16 @@ private:
     return success();
   }
 
-  /// Arithmetic on integers that the device has none of would not wrap.
+  /// Arithmetic on integers that the device has none of would not wrap. Parts
+  /// of words are copied, and words are not.
   LogicalResult checkIntegers(Operation &op) {
-    if (!limits.integers || isa<CopyOp>(op) ||
-        !(isElementwise(&op) || isa<ReduceOp, IotaOp>(op)))
+    if (!limits.integers || !(isElementwise(&op) || isa<ReduceOp, IotaOp>(op)))
       return success();
     for (Type type : typesOf(op)) {
       Type element = getElementTypeOrSelf(type);
       if (!element.isInteger() || element.isInteger(1) ||
           element.isInteger(32) ||
+          (isa<CopyOp>(op) && !element.isInteger(64)) ||
           llvm::is_contained(*limits.integers, element.getIntOrFloatBitWidth()))
         continue;
       return op.emitError("no ")

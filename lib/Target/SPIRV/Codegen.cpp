@@ -27,6 +27,7 @@ void mlir::kf::buildSpirvCodegenPipeline(OpPassManager &passes,
   passes.addPass(createLowerAffinePass());
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
+  passes.addPass(createExpandBits());
   ExpandFloat16Options floats;
   floats.hasFloat16 =
       llvm::is_contained(types, "f16") && llvm::is_contained(types, "i16");

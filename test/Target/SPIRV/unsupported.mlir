@@ -36,6 +36,15 @@ kf.kernel @rope(%x: tensor<?x2x8194xf32>, %p: tensor<?xi32>) -> tensor<?x2x8194x
 
 // -----
 
+// Parts of words are copied one by one, and words are not.
+kf.kernel @copy_of_i64(%x: tensor<?x8xi64>) -> tensor<?x8xi64> {
+  // expected-error @below {{no Vulkan kernel for 'kf.copy' on 'tensor<?x8xi64>': the device has no 'i64'; use i32, or --device=cpu}}
+  %0 = kf.copy %x : tensor<?x8xi64>
+  kf.yield %0 : tensor<?x8xi64>
+}
+
+// -----
+
 kf.kernel @f64(%x: tensor<?x8xf64>) -> tensor<?x8xf64> {
   // expected-error @below {{no Vulkan kernel for 'arith.negf' on 'tensor<?x8xf64>' yet; use --device=cpu or --device=reference}}
   %0 = arith.negf %x : tensor<?x8xf64>

@@ -35,6 +35,24 @@ def ExpandFloat16 : Pass<"kf-spirv-expand-float16", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def ExpandBits : Pass<"kf-spirv-expand-bits", "::mlir::ModuleOp"> {
+  let summary = "Compute arithmetic on i1 in GPU modules with words";
+  let description = [{
+    SPIR-V has logic on i1, but no arithmetic.
+    ```mlir
+    %0 = arith.muli %a, %b : i1
+    ```
+    becomes
+    ```mlir
+    %1 = arith.extui %a : i1 to i32
+    %2 = arith.extui %b : i1 to i32
+    %3 = arith.muli %1, %2 : i32
+    %0 = arith.trunci %3 : i32 to i1
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def ConvertGPUToSpirv : Pass<"kf-spirv-convert-gpu", "::mlir::ModuleOp"> {
   let summary = "Lower GPU modules to SPIR-V modules for Vulkan";
   let description = [{
