@@ -339,11 +339,62 @@ struct ExpandRotary : OpRewritePattern<RotaryEmbeddingOp> {
   }
 };
 
+//===----------------------------------------------------------------------===//
+// concat
+//===----------------------------------------------------------------------===//
+
+/// Tensors that one kernel joins. Its code grows with them, and devices differ
+/// in how many buffers a kernel may have.
+constexpr size_t maxParts = 16;
+
+/// concat of many -> concat of copied concats
+struct ExpandConcat : OpRewritePattern<tensor::ConcatOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(tensor::ConcatOp op,
+                                PatternRewriter &rewriter) const override {
+    RankedTensorType type = op.getType();
+    const auto dim = static_cast<int64_t>(op.getDim());
+    if (op.getInputs().size() <= maxParts)
+      return rewriter.notifyMatchFailure(op, "one kernel joins its operands");
+    if (isa<QuantType>(type.getElementType()) ||
+        llvm::any_of(op.getInputs(), [&](Value part) {
+          return typeOf(part).isDynamicDim(dim);
+        }))
+      return rewriter.notifyMatchFailure(op, "later passes name what is wrong");
+    SmallVector<Value> joined;
+    for (ValueRange rest = op.getInputs(); !rest.empty();) {
+      const size_t count = std::min(maxParts, rest.size());
+      joined.push_back(
+          join(rest.take_front(count), type, dim, op.getLoc(), rewriter));
+      rest = rest.drop_front(count);
+    }
+    rewriter.replaceOpWithNewOp<tensor::ConcatOp>(op, type, dim, joined);
+    return success();
+  }
+
+private:
+  /// In memory.
+  static Value join(ValueRange parts, RankedTensorType type, int64_t dim,
+                    Location loc, PatternRewriter &rewriter) {
+    if (parts.size() == 1)
+      return parts[0];
+    SmallVector<int64_t> shape(type.getShape());
+    shape[dim] = 0;
+    for (Value part : parts)
+      shape[dim] += typeOf(part).getDimSize(dim);
+    auto of =
+        RankedTensorType::get(shape, type.getElementType(), type.getEncoding());
+    return CopyOp::create(
+        rewriter, loc, tensor::ConcatOp::create(rewriter, loc, of, dim, parts));
+  }
+};
+
 struct ExpandTensorsPass
     : mlir::kf::impl::ExpandTensorsBase<ExpandTensorsPass> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<ExpandMatmul, ExpandAttention, ExpandRotary>(&getContext());
+    patterns.add<ExpandMatmul, ExpandAttention, ExpandRotary, ExpandConcat>(
+        &getContext());
     // kf-canonicalize folds, which asks whether there are such constants.
     if (failed(
             applyPatternsGreedily(getOperation(), std::move(patterns),

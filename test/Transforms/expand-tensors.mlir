@@ -78,3 +78,16 @@ func.func @rotary(%x: tensor<?x3x10xf32>, %c: tensor<?x1x4xf32>) -> tensor<?x3x1
   %0 = kf.rotary_embedding %x, %c, %c : tensor<?x3x10xf32>, tensor<?x1x4xf32>
   return %0 : tensor<?x3x10xf32>
 }
+
+// Many tensors are joined by several kernels: 16 at a time, and what is left.
+// CHECK-LABEL: func.func @many
+// CHECK:       %[[FIRST:.*]] = tensor.concat dim(1) %arg0, %arg1, {{.*}} -> tensor<?x40xf32>
+// CHECK:       %[[COPY:.*]] = kf.copy %[[FIRST]] : tensor<?x40xf32>
+// CHECK:       %[[REST:.*]] = tensor.concat dim(1) %arg0, %arg1 : (tensor<?x2xf32>, tensor<?x3xf32>) -> tensor<?x5xf32>
+// CHECK:       %[[OTHER:.*]] = kf.copy %[[REST]] : tensor<?x5xf32>
+// CHECK:       %[[ALL:.*]] = tensor.concat dim(1) %[[COPY]], %[[OTHER]] : (tensor<?x40xf32>, tensor<?x5xf32>) -> tensor<?x45xf32>
+// CHECK:       return %[[ALL]]
+func.func @many(%x: tensor<?x2xf32>, %y: tensor<?x3xf32>) -> tensor<?x45xf32> {
+  %0 = tensor.concat dim(1) %x, %y, %x, %y, %x, %y, %x, %y, %x, %y, %x, %y, %x, %y, %x, %y, %x, %y : (tensor<?x2xf32>, tensor<?x3xf32>, tensor<?x2xf32>, tensor<?x3xf32>, tensor<?x2xf32>, tensor<?x3xf32>, tensor<?x2xf32>, tensor<?x3xf32>, tensor<?x2xf32>, tensor<?x3xf32>, tensor<?x2xf32>, tensor<?x3xf32>, tensor<?x2xf32>, tensor<?x3xf32>, tensor<?x2xf32>, tensor<?x3xf32>, tensor<?x2xf32>, tensor<?x3xf32>) -> tensor<?x45xf32>
+  return %0 : tensor<?x45xf32>
+}

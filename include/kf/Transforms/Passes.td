@@ -84,7 +84,17 @@ def ExpandTensors : Pass<"kf-expand-tensors", "::mlir::func::FuncOp"> {
     ```
     `kf.scaled_dot_product_attention` becomes two products with a softmax
     between them; the scores are a tensor of f32. `kf.rotary_embedding` becomes
-    slices, elementwise ops and a `tensor.concat`.
+    slices, elementwise ops and a `tensor.concat`. A kernel joins 16 tensors at
+    most: a `tensor.concat` of more becomes one of copies of such:
+    ```mlir
+    %0 = tensor.concat dim(1) %x0, %x1, ... : (17 times tensor<?x2xf32>) -> tensor<?x34xf32>
+    ```
+    becomes
+    ```mlir
+    %1 = tensor.concat dim(1) %x0, ..., %x15 : (...) -> tensor<?x32xf32>
+    %2 = kf.copy %1 : tensor<?x32xf32>
+    %0 = tensor.concat dim(1) %2, %x16 : (tensor<?x32xf32>, tensor<?x2xf32>) -> tensor<?x34xf32>
+    ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::math::MathDialect",
