@@ -46,17 +46,17 @@ private:
                 });
   }
 
-  SmallVector<Value> sumTile(Value p, Value firstRow) override {
+  SmallVector<Value> sumTile(Value p, RegisterTile tile) override {
     if (unpacks())
-      return FloatMatmulEmitter::sumTile(p, firstRow);
+      return FloatMatmulEmitter::sumTile(p, tile);
     int64_t count = vectorsPerRow() / (takesGroupsInTurn() ? groups : 1);
-    SmallVector<Value> zeros(tileRows * count, e.splat(e.f32(0.0), lanes));
+    SmallVector<Value> zeros(tile.rows * count, e.splat(e.f32(0.0), lanes));
     SmallVector<Value> all;
     for (int64_t first = 0; first < vectorsPerRow(); first += count)
       llvm::append_range(all, forElements(p, {first, count}, zeros,
                                           [&](Value k, ArrayRef<Value> w,
                                               MutableArrayRef<Value> sums) {
-                                            step(firstRow, k, w, sums);
+                                            step(tile, k, w, sums);
                                           }));
     return all;
   }

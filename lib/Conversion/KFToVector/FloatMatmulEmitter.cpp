@@ -78,11 +78,11 @@ Value FloatMatmulEmitter::multiplyAdd(Value x, Value w, Value sum) {
       .getResult(0);
 }
 
-void FloatMatmulEmitter::step(Value firstRow, Value k, ArrayRef<Value> w,
+void FloatMatmulEmitter::step(RegisterTile tile, Value k, ArrayRef<Value> w,
                               MutableArrayRef<Value> into) {
   size_t next = 0;
-  for (int64_t row = 0; row < tileRows; ++row) {
-    Value ofRow = broadcast(e.add(firstRow, e.index(row)), k);
+  for (int64_t row = 0; row < tile.rows; ++row) {
+    Value ofRow = broadcast(e.add(tile.first, e.index(row)), k);
     for (Value column : w) {
       into[next] = multiplyAdd(ofRow, column, into[next]);
       ++next;
@@ -90,21 +90,30 @@ void FloatMatmulEmitter::step(Value firstRow, Value k, ArrayRef<Value> w,
   }
 }
 
-SmallVector<Value> FloatMatmulEmitter::sumTile(Value p, Value firstRow) {
+SmallVector<Value> FloatMatmulEmitter::sumTile(Value p, RegisterTile tile) {
   if (!takesGroupsInTurn())
-    return sumGroups(p, firstRow, {0, groups});
+    return sumGroups(p, tile, {0, groups});
   SmallVector<Value> sums;
   for (int64_t group = 0; group < groups; ++group)
-    llvm::append_range(sums, sumGroups(p, firstRow, {group, 1}));
+    llvm::append_range(sums, sumGroups(p, tile, {group, 1}));
   return sums;
 }
 
-SmallVector<Value> FloatMatmulEmitter::sumGroups(Value p, Value firstRow,
+/// Sums that are added up in the end, so that an addition waits for none
+/// before: a smaller tile has as many vectors of them as the schedule's has, or
+/// fewer.
+int64_t FloatMatmulEmitter::partialSums(RegisterTile tile,
+                                        int64_t unroll) const {
+  return std::clamp<int64_t>(
+      e.schedule.getAccumulators() * tileRows / tile.rows, 1, unroll);
+}
+
+SmallVector<Value> FloatMatmulEmitter::sumGroups(Value p, RegisterTile tile,
                                                  Groups read) {
   int64_t count = extent / depth();
   int64_t unroll = std::min<int64_t>(e.schedule.getUnroll(), count);
-  int64_t sums = std::min<int64_t>(e.schedule.getAccumulators(), unroll);
-  int64_t perSum = tileRows * vectorsPerRow() / groups * read.count;
+  int64_t sums = partialSums(tile, unroll);
+  int64_t perSum = tile.rows * vectorsPerRow() / groups * read.count;
   SmallVector<Value> acc(perSum * sums, e.splat(e.f32(0.0), lanes));
   auto sumFrom = [&](int64_t first, int64_t end, int64_t steps) {
     if (first == end)
@@ -115,11 +124,11 @@ SmallVector<Value> FloatMatmulEmitter::sumGroups(Value p, Value firstRow,
           SmallVector<Value> into(args);
           if (prefetchesMeanwhile())
             prefetchMeanwhile(
-                p, firstRow, arith::DivUIOp::create(b, loc, k, e.index(unroll)),
+                p, tile, arith::DivUIOp::create(b, loc, k, e.index(unroll)),
                 llvm::divideCeil(count, unroll));
           for (int64_t u = 0; u < steps; ++u) {
             Value at = e.add(k, e.index(u));
-            step(firstRow, at,
+            step(tile, at,
                  unpacks() ? loadUnpacked(at) : loadPanelRow(p, at, read),
                  MutableArrayRef<Value>(into).slice(u % sums * perSum, perSum));
           }

@@ -43,10 +43,10 @@ protected:
 
   bool canUnpack() const override { return !isFloats(); }
   void unpackPanel(Value p) override;
-  SmallVector<Value> sumTile(Value p, Value firstRow) override;
+  SmallVector<Value> sumTile(Value p, RegisterTile tile) override;
 
-  /// Adds x[rows, step `k`] * w to the partial sums `into`.
-  void step(Value firstRow, Value k, ArrayRef<Value> w,
+  /// Adds x[rows of `tile`, step `k`] * w to the partial sums `into`.
+  void step(RegisterTile tile, Value k, ArrayRef<Value> w,
             MutableArrayRef<Value> into);
 
   /// Elements of K of a step.
@@ -57,7 +57,8 @@ protected:
   Value x; // scratch [rows of the workgroup tile, K + padding]
 
 private:
-  SmallVector<Value> sumGroups(Value p, Value firstRow, Groups read);
+  int64_t partialSums(RegisterTile tile, int64_t unroll) const;
+  SmallVector<Value> sumGroups(Value p, RegisterTile tile, Groups read);
   /// Of x and of the panel, as they are multiplied.
   Type elementType() {
     return depth() == 2 ? Type(b.getBF16Type()) : b.getF32Type();

@@ -76,7 +76,6 @@ private:
       totals = e.scratch({most, subBlocks});
     if (starts || totals)
       e.loop(rows, [&](Value row) { prepareSums(row); });
-    clearRowsPast();
     return success();
   }
 
@@ -98,8 +97,8 @@ private:
                 "reads instead");
   }
 
-  /// Copies codes and scales, so that there is room for the rows of the last
-  /// register tile.
+  /// Copies codes and scales to where rows of a register tile do not share sets
+  /// of the nearest cache.
   void copyRows(int64_t most) {
     Value codes = e.scratch({most, rowStride(64)}, b.getI8Type());
     Value scales = e.scratch({most, extent / unit});
@@ -153,28 +152,6 @@ private:
         scales = vector::InterleaveOp::create(b, loc, scales, scales);
       Value floats = arith::SIToFPOp::create(b, loc, e.vectorType(width), sums);
       e.store(e.mul(scales, floats), totals, {row, sub});
-    });
-  }
-
-  /// Rows of the last register tile that are none get factors of 0: what lies
-  /// there may be slow to multiply.
-  void clearRowsPast() {
-    std::optional<int64_t> count = getConstantIntValue(rows);
-    if (tileRows == 1 || (count && *count % tileRows == 0))
-      return;
-    Value end = e.mul(e.ceilDiv(rows, tileRows), e.index(tileRows));
-    e.loop(rows, end, e.index(1), {}, [&](Value row, ValueRange) {
-      auto clear = [&](Value memref) {
-        if (!memref)
-          return;
-        int64_t size = cast<MemRefType>(memref.getType()).getDimSize(1);
-        e.forPieces(e.index(size), [&](Value at, unsigned width) {
-          e.store(e.splat(e.f32(0.0), width), memref, {row, at});
-        });
-      };
-      clear(x.scales);
-      clear(totals);
-      return SmallVector<Value>();
     });
   }
 
@@ -290,22 +267,22 @@ private:
 
   /// A group after the other: of many rows, the sums of one are in registers
   /// alone; of one row, memory is read from one end to the other.
-  SmallVector<Value> sumTile(Value p, Value firstRow) override {
+  SmallVector<Value> sumTile(Value p, RegisterTile tile) override {
     int64_t all = vectorsPerRow();
-    SmallVector<Value> sums(tileRows * all);
+    SmallVector<Value> sums(tile.rows * all);
     int64_t count = all / groups;
     for (int64_t first = 0; first < all; first += count) {
-      SmallVector<Value> part = sumVectors(p, firstRow, {first, count});
-      for (int64_t row = 0; row < tileRows; ++row)
+      SmallVector<Value> part = sumVectors(p, tile, {first, count});
+      for (int64_t row = 0; row < tile.rows; ++row)
         for (int64_t v = 0; v < count; ++v)
           sums[row * all + first + v] = part[row * count + v];
     }
     return sums;
   }
 
-  SmallVector<Value> sumVectors(Value p, Value firstRow,
+  SmallVector<Value> sumVectors(Value p, RegisterTile tile,
                                 PackedPanel::Vectors vectors) {
-    SmallVector<Value> zeros(tileRows * vectors.count,
+    SmallVector<Value> zeros(tile.rows * vectors.count,
                              e.splat(e.f32(0.0), lanes));
     // The groups of several rows, one after the other, are parts of one tile.
     int64_t units = extent / unit,
@@ -313,10 +290,10 @@ private:
     int64_t firstStep = units * vectors.first / vectors.count;
     auto sumUnit = [&](Value u, ValueRange state) {
       if (prefetchesMeanwhile())
-        prefetchMeanwhile(p, firstRow, e.add(u, e.index(firstStep)), steps);
+        prefetchMeanwhile(p, tile, e.add(u, e.index(firstStep)), steps);
       SmallVector<Value> sums(state);
       for (int64_t sub = 0; sub < blocks.subBlocksPerUnit(); ++sub)
-        addSubBlock(firstRow, u, sub,
+        addSubBlock(tile, u, sub,
                     unpacks() ? unpackedSubBlock(u, sub, vectors)
                               : packedSubBlock(sub),
                     sums);
@@ -348,13 +325,13 @@ private:
         e.splat(vector::ExtractOp::create(b, loc, quad, int64_t(0)), lanes));
   }
 
-  void addSubBlock(Value firstRow, Value u, int64_t sub, const SubBlock &w,
+  void addSubBlock(RegisterTile tile, Value u, int64_t sub, const SubBlock &w,
                    MutableArrayRef<Value> sums) {
     size_t vectors = w.scales.size();
     Value number = subBlockIndex(u, sub);
     SmallVector<Value> rowIndices, products;
-    for (int64_t row = 0; row < tileRows; ++row) {
-      Value index = e.add(firstRow, e.index(row));
+    for (int64_t row = 0; row < tile.rows; ++row) {
+      Value index = e.add(tile.first, e.index(row));
       rowIndices.push_back(rowsAreCopied ? index : e.add(x.firstRow, index));
       Value start = blocks.splatInt(kIntegerBaseBits);
       if (starts)
@@ -365,7 +342,7 @@ private:
     }
     for (int64_t quad = 0; quad < blocks.quadsPerSubBlock(); ++quad) {
       SmallVector<Value> codes = w.codes(quad);
-      for (int64_t row = 0; row < tileRows; ++row) {
+      for (int64_t row = 0; row < tile.rows; ++row) {
         Value bytes = loadQuad(rowIndices[row], quadIndex(u, sub, quad));
         for (size_t v = 0; v < vectors; ++v) {
           Value &product = products[row * vectors + v];
@@ -374,7 +351,7 @@ private:
         }
       }
     }
-    for (int64_t row = 0; row < tileRows; ++row) {
+    for (int64_t row = 0; row < tile.rows; ++row) {
       Value factor =
           e.splat(memref::LoadOp::create(b, loc, x.scales,
                                          ValueRange{rowIndices[row], u}),
@@ -388,7 +365,7 @@ private:
         sum = vector::FMAOp::create(b, loc, scaled, factor, sum);
       }
       if (!w.mins.empty())
-        addMins(e.add(firstRow, e.index(row)), number, w.mins,
+        addMins(e.add(tile.first, e.index(row)), number, w.mins,
                 sums.slice(row * vectors, vectors));
     }
   }

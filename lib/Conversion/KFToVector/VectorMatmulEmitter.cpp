@@ -14,15 +14,17 @@
 using namespace mlir;
 using namespace mlir::kf;
 
-/// Register tiles that have to share a panel for its conversion to pay: while
-/// it is converted for the first of a few, memory is the limit.
-static constexpr int64_t fewestTiles = 4;
+/// Register tiles, and rows of all of them, that have to share a panel for its
+/// conversion to pay: while it is converted for the first of a few, memory is
+/// the limit, and what was converted goes to the second cache and back.
+static constexpr int64_t fewestTiles = 4, fewestRows = 32;
 
 /// Bytes of a line of the caches.
 static constexpr int64_t lineBytes = 64;
 
 bool VectorMatmulEmitter::unpacks() const {
-  return mostTiles >= fewestTiles && canUnpack();
+  return mostTiles >= fewestTiles && mostTiles * tileRows >= fewestRows &&
+         canUnpack();
 }
 
 ArrayRef<WeightPrefetch> VectorMatmulEmitter::prefetches() const {
@@ -39,45 +41,92 @@ ArrayRef<WeightPrefetch> VectorMatmulEmitter::prefetches() const {
 }
 
 void VectorMatmulEmitter::computePanels(Value firstPanel, Value panels) {
-  Value tiles = e.ceilDiv(rows, tileRows);
+  // As forTiles() makes them, but that smaller ones count as one.
+  tiles = e.ceilDiv(rows, tileRows);
+  if (std::optional<int64_t> count = getConstantIntValue(rows);
+      tileRows == 2 && (!count || *count > 1))
+    tiles = count ? e.index(*count / 2)
+                  : Value(arith::DivUIOp::create(b, loc, rows, e.index(2)));
   e.loop(panels, [&](Value p) {
     Value weightPanel = e.add(firstPanel, p);
     resultPanel = p;
     if (unpacks())
       unpackPanel(weightPanel);
-    e.loop(tiles, [&](Value tile) {
-      Value firstRow = e.mul(tile, e.index(tileRows));
+    forTiles([&](RegisterTile tile) {
       if (mostTiles >= fewestTiles && !prefetchesTileByTheWay())
-        prefetchTile(firstRow, e.index(0), 1);
-      storeTile(firstRow, p, sumTile(weightPanel, firstRow));
+        prefetchTile(tile, e.index(0), 1);
+      storeTile(tile, p, sumTile(weightPanel, tile));
     });
   });
 }
 
-void VectorMatmulEmitter::prefetchMeanwhile(Value p, Value firstRow, Value step,
-                                            int64_t steps) {
-  prefetchNext(p, firstRow, step, steps);
+/// Calls `body` for tiles of all rows and no others: of as many rows as the
+/// schedule says, and of smaller powers of two for those that are left. One
+/// that is left of pairs joins the last of them, for alone it would take as
+/// long.
+void VectorMatmulEmitter::forTiles(function_ref<void(RegisterTile)> body) {
+  auto wholeTiles = [&](Value count) {
+    e.loop(count, [&](Value tile) {
+      body({e.mul(tile, e.index(tileRows)), tileRows});
+    });
+    return e.mul(count, e.index(tileRows));
+  };
+  if (std::optional<int64_t> count = getConstantIntValue(rows)) {
+    int64_t left = *count % tileRows;
+    if (tileRows == 2 && left == 1 && *count > 1)
+      left = 3;
+    Value first = wholeTiles(e.index((*count - left) / tileRows));
+    if (left > 0)
+      body({first, left});
+    return;
+  }
+  if (tileRows == 2) {
+    Value two = e.index(2), one = e.index(1);
+    Value isOdd =
+        e.isLess(e.index(0), arith::AndIOp::create(b, loc, rows, one));
+    Value hasPair = e.isLess(one, rows);
+    Value pairs = arith::DivUIOp::create(b, loc, rows, two);
+    Value isJoined = arith::AndIOp::create(b, loc, isOdd, hasPair);
+    Value first = wholeTiles(e.select(isJoined, e.sub(pairs, one), pairs));
+    e.ifThen(isJoined, [&] { body({first, 3}); });
+    e.ifThen(e.isLess(rows, two), [&] { body({first, 1}); });
+    return;
+  }
+  Value first =
+      wholeTiles(arith::DivUIOp::create(b, loc, rows, e.index(tileRows)));
+  Value left = e.sub(rows, first);
+  for (int64_t size = llvm::bit_floor<uint64_t>(tileRows - 1); size > 0;
+       size /= 2) {
+    Value ofSize = arith::AndIOp::create(b, loc, left, e.index(size));
+    e.ifThen(e.isLess(e.index(0), ofSize), [&] { body({first, size}); });
+    first = e.add(first, ofSize);
+  }
+}
+
+void VectorMatmulEmitter::prefetchMeanwhile(Value p, RegisterTile tile,
+                                            Value step, int64_t steps) {
+  prefetchNext(p, tile, step, steps);
   if (mostTiles >= fewestTiles && prefetchesTileByTheWay())
-    prefetchTile(firstRow, step, steps);
+    prefetchTile(tile, step, steps);
 }
 
 /// What storeTile() reads and writes, by the middle of the steps (of many
 /// steps, a line in each of the first ones, and the last line again later): a
 /// few lines at a time, for what is multiplied waits where all that the caches
 /// can ask for at once are asked for.
-void VectorMatmulEmitter::prefetchTile(Value firstRow, Value step,
+void VectorMatmulEmitter::prefetchTile(RegisterTile tile, Value step,
                                        int64_t steps) {
   auto type = cast<RankedTensorType>(op.getResult().getType());
-  auto prefetch = [&](Value memref, ValueRange tile, bool isWrite) {
+  auto prefetch = [&](Value memref, ValueRange at, bool isWrite) {
     int64_t perLine =
         8 * lineBytes /
         cast<MemRefType>(memref.getType()).getElementTypeBitWidth();
     int64_t linesOfRow = llvm::divideCeil(panel, perLine);
-    int64_t lines = tileRows * linesOfRow;
+    int64_t lines = tile.rows * linesOfRow;
     int64_t share =
         std::min<int64_t>(lines, llvm::divideCeil(2 * lines, steps));
     Value first = e.mul(step, e.index(share));
-    Value column = e.add(tile[1], e.mul(resultPanel, e.index(panel)));
+    Value column = e.add(at[1], e.mul(resultPanel, e.index(panel)));
     for (int64_t i = 0; i < share; ++i) {
       Value line = arith::MinUIOp::create(b, loc, e.add(first, e.index(i)),
                                           e.index(lines - 1));
@@ -85,7 +134,7 @@ void VectorMatmulEmitter::prefetchTile(Value firstRow, Value step,
       Value inRow = arith::RemUIOp::create(b, loc, line, e.index(linesOfRow));
       memref::PrefetchOp::create(
           b, loc, memref,
-          ValueRange{e.add(tile[0], e.add(firstRow, row)),
+          ValueRange{e.add(at[0], e.add(tile.first, row)),
                      e.add(column, e.mul(inRow, e.index(perLine)))},
           isWrite, /*localityHint=*/3, /*isDataCache=*/true);
     }
@@ -108,25 +157,47 @@ void VectorMatmulEmitter::prefetchTile(Value firstRow, Value step,
 }
 
 /// A share of the panel behind `p`, into a cache that holds panels.
-void VectorMatmulEmitter::prefetchNext(Value p, Value firstRow, Value step,
+void VectorMatmulEmitter::prefetchNext(Value p, RegisterTile tile, Value step,
                                        int64_t steps) {
   auto type = cast<MemRefType>(weights.getType());
   int64_t elements = 1;
   for (int64_t extent : type.getShape().drop_front())
     elements *= extent;
-  // A line is asked for by several steps rather than one by none.
-  int64_t share = llvm::divideCeil(elements, mostTiles * steps);
-  Value tile = arith::DivUIOp::create(b, loc, firstRow, e.index(tileRows));
-  Value position = e.add(e.mul(tile, e.index(steps)), step);
-  Value first = e.mul(position, e.index(share));
-  SmallVector<Value> at(type.getRank(), e.index(0));
-  at.front() = e.add(p, e.index(1));
+  Value number = arith::DivUIOp::create(b, loc, tile.first, e.index(tileRows));
+  Value position = e.add(e.mul(number, e.index(steps)), step);
   int64_t perLine = 8 * lineBytes / type.getElementTypeBitWidth();
-  for (int64_t offset = 0; offset < share; offset += perLine) {
-    at.back() = e.add(first, e.index(offset));
+  auto prefetch = [&](Value first, Value offset) {
+    SmallVector<Value> at(type.getRank(), e.index(0));
+    at.front() = e.add(p, e.index(1));
+    at.back() = e.add(first, offset);
     memref::PrefetchOp::create(b, loc, weights, at, /*isWrite=*/false,
                                /*localityHint=*/2, /*isDataCache=*/true);
+  };
+  // A line is asked for by several steps rather than one by none.
+  if (std::optional<int64_t> count = getConstantIntValue(tiles)) {
+    int64_t share = llvm::divideCeil(elements, *count * steps);
+    Value first = e.mul(position, e.index(share));
+    for (int64_t offset = 0; offset < share; offset += perLine)
+      prefetch(first, e.index(offset));
+    return;
   }
+  Value share = shareOfTiles(llvm::divideCeil(elements, steps));
+  Value first = e.mul(position, share);
+  e.loop(e.index(0), share, e.index(perLine), {},
+         [&](Value offset, ValueRange) {
+           prefetch(first, offset);
+           return SmallVector<Value>();
+         });
+}
+
+/// What each tile has of `count`, rounded up; computed once, before all panels.
+Value VectorMatmulEmitter::shareOfTiles(int64_t count) {
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointAfterValue(tiles);
+  Value one = e.index(1);
+  Value divisor = arith::MaxUIOp::create(b, loc, tiles, one);
+  Value rest = arith::DivUIOp::create(b, loc, e.index(count - 1), divisor);
+  return e.add(rest, one);
 }
 
 int64_t VectorMatmulEmitter::rowStride(int64_t perLine) const {
@@ -135,23 +206,11 @@ int64_t VectorMatmulEmitter::rowStride(int64_t perLine) const {
   return perLine * (llvm::divideCeil(extent, perLine) | 1);
 }
 
-void VectorMatmulEmitter::storeTile(Value firstRow, Value p,
+void VectorMatmulEmitter::storeTile(RegisterTile tile, Value p,
                                     ArrayRef<Value> sums) {
   int64_t vectors = panel / lanes;
-  bool rowsAreWhole =
-      getConstantIntValue(rows) && *getConstantIntValue(rows) % tileRows == 0;
-  for (int64_t row = 0; row < tileRows; ++row) {
-    Value index = e.add(firstRow, e.index(row));
-    auto store = [&] {
-      storeRow(index, p, [&](int64_t group, int64_t v) {
-        return sums[(row * groups + group) * vectors + v];
-      });
-    };
-    if (rowsAreWhole)
-      store();
-    else
-      e.ifThen(
-          arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, index, rows),
-          store);
-  }
+  for (int64_t row = 0; row < tile.rows; ++row)
+    storeRow(e.add(tile.first, e.index(row)), p, [&](int64_t group, int64_t v) {
+      return sums[(row * groups + group) * vectors + v];
+    });
 }

@@ -25,14 +25,21 @@ public:
   using MatmulEmitter::MatmulEmitter;
 
 protected:
+  /// Rows [first, first + rows) of the workgroup tile, whose sums are in
+  /// registers at a time.
+  struct RegisterTile {
+    Value first;
+    int64_t rows;
+  };
+
   /// Whether unpackPanel() converts anything.
   virtual bool canUnpack() const = 0;
   /// Converts panel `p` for the calls of sumTile() that follow; where unpacks()
   /// alone.
   virtual void unpackPanel(Value p) = 0;
-  /// Sums over K of `tileRows` rows from `firstRow` on and panel `p` of the
-  /// weight: vectors of `lanes` columns, by row, group and column.
-  virtual SmallVector<Value> sumTile(Value p, Value firstRow) = 0;
+  /// Sums over K of the rows of `tile` and panel `p` of the weight: vectors of
+  /// `lanes` columns, by row, group and column.
+  virtual SmallVector<Value> sumTile(Value p, RegisterTile tile) = 0;
 
   /// Whether panels are converted, once for several register tiles.
   bool unpacks() const;
@@ -51,20 +58,23 @@ protected:
   /// How lines that a workgroup reads once are prefetched.
   ArrayRef<WeightPrefetch> prefetches() const;
 
-  /// While panel `p` is multiplied with the rows from `firstRow` on, which
-  /// takes `steps` steps: prefetches step `step`'s share of what comes next.
-  void prefetchMeanwhile(Value p, Value firstRow, Value step, int64_t steps);
+  /// While panel `p` is multiplied with the rows of `tile`, which takes `steps`
+  /// steps: prefetches step `step`'s share of what comes next.
+  void prefetchMeanwhile(Value p, RegisterTile tile, Value step, int64_t steps);
   /// Elements between rows in scratch, `perLine` in a line of the cache: rows
   /// of a register tile do not share sets of the nearest one.
   int64_t rowStride(int64_t perLine) const;
 
 private:
   void computePanels(Value firstPanel, Value panels) override;
-  void prefetchNext(Value p, Value firstRow, Value step, int64_t steps);
-  void prefetchTile(Value firstRow, Value step, int64_t steps);
-  void storeTile(Value firstRow, Value p, ArrayRef<Value> sums);
+  void forTiles(function_ref<void(RegisterTile)> body);
+  void prefetchNext(Value p, RegisterTile tile, Value step, int64_t steps);
+  Value shareOfTiles(int64_t count);
+  void prefetchTile(RegisterTile tile, Value step, int64_t steps);
+  void storeTile(RegisterTile tile, Value p, ArrayRef<Value> sums);
 
   Value resultPanel; // of the workgroup tile, that is computed
+  Value tiles;       // of its rows, whole or not
 };
 
 } // namespace mlir::kf

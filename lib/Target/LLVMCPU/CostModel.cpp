@@ -39,8 +39,9 @@ constexpr double kSecondCacheRate = 16, kThirdCacheRate = 5;
 
 /// Slots: from an addition to one that needs it; what is issued in one.
 constexpr double kLatency = 8, kIssued = 3;
-/// Register tiles of a workgroup for which panels are unpacked.
-constexpr int64_t kUnpackingTiles = 4;
+/// Register tiles of a workgroup, and rows of them, for which panels are
+/// unpacked.
+constexpr int64_t kUnpackingTiles = 4, kUnpackingRows = 32;
 /// Slots of a sum that registers do not hold, for each time it is needed.
 constexpr double kSpill = 4;
 /// Of a product of tiles: its operations, its slots where the rate is not
@@ -166,7 +167,9 @@ public:
     };
     Parts rowGroups(rows, sizeOf(0, rows));
     // As MatmulEmitter decides it.
-    unpacks = llvm::divideCeil(rowGroups.size, tileRows) >= kUnpackingTiles &&
+    const int64_t mostTiles = llvm::divideCeil(rowGroups.size, tileRows);
+    unpacks = mostTiles >= kUnpackingTiles &&
+              mostTiles * tileRows >= kUnpackingRows &&
               (quant || weight.getElementTypeBitWidth() < 32);
     Parts columnGroups(columns, sizeOf(1, llvm::alignTo(columns, panel)));
     // The first group of rows has panels from memory, others from where the
@@ -188,7 +191,8 @@ private:
   double ofGroup(int64_t groupRows, int64_t panels) {
     if (inTiles)
       return ofTiles(groupRows, panels);
-    double tiles = llvm::divideCeil(groupRows, tileRows);
+    // Rows that are left make smaller tiles.
+    double tiles = static_cast<double>(groupRows) / tileRows;
     double elements = vectors * schedule.getLanes() * extent;
     double panelBytes = elements * weightBytes();
     double rowBytes = extent * (int8 ? 1.25 : inPairs ? 2.0 : 4.0);
@@ -206,8 +210,9 @@ private:
     double others = overlap(
         compute, core.reload(panelBytes, panelBytes + tileBytes) + ofRows);
     if (!unpacks) {
-      first = overlap(compute, fetch + ofRows);
-      --tiles;
+      const double whole = std::min(tiles, 1.0);
+      first = overlap(whole * compute, fetch + whole * ofRows);
+      tiles -= whole;
     }
     return groupRows * rowSlots() + panels * (first + tiles * others);
   }

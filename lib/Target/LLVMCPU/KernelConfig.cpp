@@ -160,7 +160,7 @@ private:
     int64_t tileRows =
         std::clamp<int64_t>(registers / perRow, 1,
                             int8 ? std::min(rows, int8RowsOf(w, rows)) : rows);
-    // Even tiles rather than a last one that is mostly padding.
+    // Even tiles rather than a last one of few rows.
     tileRows = llvm::divideCeil(rows, llvm::divideCeil(rows, tileRows));
     if (!isQuantized(op))
       draft.unroll = unrollOf(pairs ? extent / 2 : extent, rows > tileRows);

@@ -122,14 +122,13 @@ kf.kernel @int8_rows(%x: tensor<2x64xf32>, %w: tensor<2x96x64x!kf.quant<q4_0>, #
 
 // -----
 
-// Four register tiles to a workgroup: a panel's codes become bytes in scratch
-// once. Sums of integers begin at 1.5 * 2^23 less 8 times the row's sum; taken
+// 32 rows to a workgroup: a panel's codes become bytes in scratch once. Sums of integers begin at 1.5 * 2^23 less 8 times the row's sum; taken
 // as floats, they get the number off and the scale on by one multiply-add.
-// Meanwhile, shares of the next panel, 1152 bytes in 4 tiles of 2 units, are
+// Meanwhile, shares of the next panel, 1152 bytes in 16 tiles of 2 units, are
 // prefetched, and all 4 lines of the result that a tile writes with the first.
 // CHECK-LABEL: func.func @unpacked(
-// CHECK-SAME:    %{{.*}}: memref<8x64xf32>, %[[W:.*]]: memref<3x1x2x576xi8>, %[[R:.*]]: memref<8x96xf32>
-// CHECK-DAG:     %[[SHARE:.*]] = arith.constant 144 : index
+// CHECK-SAME:    %{{.*}}: memref<32x64xf32>, %[[W:.*]]: memref<3x1x2x576xi8>, %[[R:.*]]: memref<32x96xf32>
+// CHECK-DAG:     %[[SHARE:.*]] = arith.constant 36 : index
 // CHECK-DAG:     %[[BASE:.*]] = arith.constant dense<0xCB400000> : vector<16xf32>
 // CHECK-DAG:     %[[BITS:.*]] = arith.constant dense<1262485504> : vector<2xi32>
 // CHECK-DAG:     %[[CODES:.*]] = memref.view {{.*}} to memref<16x2x64xi8>
@@ -143,7 +142,7 @@ kf.kernel @int8_rows(%x: tensor<2x64xf32>, %w: tensor<2x96x64x!kf.quant<q4_0>, #
 // CHECK:           scf.for
 // CHECK:             scf.for
 // CHECK:             arith.muli %{{.*}}, %[[SHARE]]
-// CHECK-COUNT-3:     memref.prefetch %[[W]]{{.*}}, read, locality<2>, data
+// CHECK:             memref.prefetch %[[W]]{{.*}}, read, locality<2>, data
 // CHECK-NOT:         memref.prefetch
 // CHECK:             arith.minui %{{.*}}, %c3
 // CHECK-COUNT-4:     memref.prefetch %[[R]]{{.*}}, write, locality<3>, data
@@ -156,11 +155,11 @@ kf.kernel @int8_rows(%x: tensor<2x64xf32>, %w: tensor<2x96x64x!kf.quant<q4_0>, #
 // CHECK-COUNT-8:     vector.fma
 // CHECK-NOT:         vector.fma
 // CHECK:             scf.yield
-kf.kernel @unpacked(%x: tensor<8x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>)
-    -> tensor<8x96xf32>
-    attributes {schedule = #kf.vector<workgroup = [8, 96], tile = [2, 32], lanes = 16, dot = i8>} {
-  %0 = kf.matmul %x, %w : tensor<8x64xf32>, tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>
-  kf.yield %0 : tensor<8x96xf32>
+kf.kernel @unpacked(%x: tensor<32x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>)
+    -> tensor<32x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [32, 96], tile = [2, 32], lanes = 16, dot = i8>} {
+  %0 = kf.matmul %x, %w : tensor<32x64xf32>, tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<32x96xf32>
 }
 
 // -----
@@ -169,7 +168,7 @@ kf.kernel @unpacked(%x: tensor<8x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.
 // other.
 // CHECK-LABEL: func.func @unpacked_mins(
 // CHECK-DAG:     %[[SCALES:.*]] = memref.view {{.*}} to memref<8x3x4x16xf32>
-// CHECK-DAG:     %[[TOTALS:.*]] = memref.view {{.*}} to memref<8x8xf32>
+// CHECK-DAG:     %[[TOTALS:.*]] = memref.view {{.*}} to memref<32x8xf32>
 // CHECK:         scf.for {{.*}} -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>)
 // CHECK-COUNT-6:   vector.load %[[SCALES]]
 // CHECK-COUNT-32:  kf.dp4a
@@ -181,11 +180,94 @@ kf.kernel @unpacked(%x: tensor<8x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.
 // CHECK:         scf.for
 // CHECK-COUNT-32:  kf.dp4a
 // CHECK-NOT:       kf.dp4a
-kf.kernel @unpacked_mins(%x: tensor<8x256xf32>, %w: tensor<2x96x256x!kf.quant<q4_k>, #kf.layout<panel = 32>>)
-    -> tensor<8x96xf32>
-    attributes {schedule = #kf.vector<workgroup = [8, 96], tile = [2, 32], lanes = 16, dot = i8>} {
-  %0 = kf.matmul %x, %w glu(silu) : tensor<8x256xf32>, tensor<2x96x256x!kf.quant<q4_k>, #kf.layout<panel = 32>>
-  kf.yield %0 : tensor<8x96xf32>
+kf.kernel @unpacked_mins(%x: tensor<32x256xf32>, %w: tensor<2x96x256x!kf.quant<q4_k>, #kf.layout<panel = 32>>)
+    -> tensor<32x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [32, 96], tile = [2, 32], lanes = 16, dot = i8>} {
+  %0 = kf.matmul %x, %w glu(silu) : tensor<32x256xf32>, tensor<2x96x256x!kf.quant<q4_k>, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<32x96xf32>
+}
+
+// -----
+
+// Rows of a number that changes: whole register tiles, and tiles of 4, 2 and 1
+// for those that are left. No row past the last is computed.
+// CHECK-LABEL: func.func @left_rows(
+// CHECK-SAME:    %{{.*}}: memref<?x64xf32>, %[[W:.*]]: memref<3x1x2x576xi8>, %[[R:.*]]: memref<?x96xf32>
+// CHECK:         scf.for %[[PANEL:.*]] = %c0 to %c3
+// CHECK-NEXT:      %[[WHOLE:.*]] = arith.divui %[[ROWS:.*]], %c8
+// CHECK-NEXT:      scf.for %[[TILE:.*]] = %c0 to %[[WHOLE]]
+// CHECK-COUNT-128:   kf.dp4a
+// CHECK-NOT:         kf.dp4a
+// CHECK-NOT:         scf.if
+// CHECK-COUNT-16:    vector.store %{{.*}}, %[[R]]
+// CHECK:           %[[FIRST:.*]] = arith.muli %[[WHOLE]], %c8
+// CHECK:           %[[LEFT:.*]] = arith.subi %[[ROWS]], %[[FIRST]]
+// CHECK:           %[[FOUR:.*]] = arith.andi %[[LEFT]], %c4
+// CHECK:           %[[HAS_FOUR:.*]] = arith.cmpi {{.*}} %[[FOUR]]
+// CHECK:           scf.if %[[HAS_FOUR]] {
+// CHECK-COUNT-64:    kf.dp4a
+// CHECK-NOT:         kf.dp4a
+// CHECK-COUNT-8:     vector.store %{{.*}}, %[[R]]
+// CHECK-NOT:         vector.store
+// CHECK:           arith.addi %[[FIRST]], %[[FOUR]]
+// CHECK:           arith.andi %[[LEFT]], %c2
+// CHECK:           scf.if
+// CHECK-COUNT-32:    kf.dp4a
+// CHECK-NOT:         kf.dp4a
+// CHECK-COUNT-4:     vector.store %{{.*}}, %[[R]]
+// CHECK:           arith.andi %[[LEFT]], %c1
+// CHECK:           scf.if
+// CHECK-COUNT-16:    kf.dp4a
+// CHECK-NOT:         kf.dp4a
+// CHECK-COUNT-2:     vector.store %{{.*}}, %[[R]]
+// CHECK-NOT:         vector.store
+// CHECK:         return
+kf.kernel @left_rows(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>)
+    -> tensor<?x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [16, 96], tile = [8, 32], lanes = 16, dot = i8>} {
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+// One row that is left of pairs joins the last of them.
+// CHECK-LABEL: func.func @odd_rows(
+// CHECK:         scf.for %{{.*}} = %c0 to %c3
+// CHECK:           %[[ODD:.*]] = arith.andi %[[ROWS:.*]], %c1
+// CHECK:           %[[IS_ODD:.*]] = arith.cmpi {{.*}} %[[ODD]]
+// CHECK:           %[[JOINED:.*]] = arith.andi %[[IS_ODD]]
+// CHECK:           arith.select %[[JOINED]]
+// CHECK-COUNT-32:    kf.dp4a
+// CHECK-NOT:         kf.dp4a
+// CHECK:           scf.if %[[JOINED]] {
+// CHECK-COUNT-48:    kf.dp4a
+// CHECK-NOT:         kf.dp4a
+// CHECK:           arith.cmpi ult, %[[ROWS]], %c2
+// CHECK:           scf.if
+// CHECK-COUNT-16:    kf.dp4a
+// CHECK-NOT:         kf.dp4a
+kf.kernel @odd_rows(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>)
+    -> tensor<?x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [16, 96], tile = [2, 32], lanes = 16, dot = i8>} {
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+// Of a number that does not: one tile of what is left.
+// CHECK-LABEL: func.func @three_left(
+// CHECK:         scf.for %{{.*}} = %c0 to %c3
+// CHECK-COUNT-64:  kf.dp4a
+// CHECK-NOT:       scf.if
+// CHECK-COUNT-48:  kf.dp4a
+// CHECK-NOT:       kf.dp4a
+kf.kernel @three_left(%x: tensor<7x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>)
+    -> tensor<7x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [7, 96], tile = [4, 32], lanes = 16, dot = i8>} {
+  %0 = kf.matmul %x, %w : tensor<7x64xf32>, tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<7x96xf32>
 }
 
 // -----

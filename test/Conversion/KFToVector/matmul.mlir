@@ -1,9 +1,9 @@
 // RUN: kf-opt %s --pass-pipeline='builtin.module(kf.kernel(kf-tile-kernels),convert-kf-to-vector,canonicalize,cse)' -split-input-file | FileCheck %s
 
 // Rows of x go to scratch once; a register tile of 2 x 32 runs over all of K,
-// unrolled by 2: 2 * 2 sums, 2 * 2 * 2 multiply-adds a step. Two tiles read each
-// panel: shares of the next one, 8192 bytes in 2 tiles of 32 steps, are
-// prefetched meanwhile.
+// unrolled by 2: 2 * 2 sums, 2 * 2 * 2 multiply-adds a step. Tiles read each
+// panel: shares of the next one, 8192 bytes in 32 steps of as many tiles as there
+// are, are prefetched meanwhile.
 // CHECK-LABEL: func.func @k(
 // CHECK-SAME:    %[[X:.*]]: memref<?x64xf32>, %[[W:.*]]: memref<3x1x64x32xf32>, %[[R:.*]]: memref<?x96xf32> {llvm.noalias}, %[[SCALARS:.*]]: memref<8xi64>, %[[SCRATCH:.*]]: memref<?xi8> {llvm.noalias}, %[[GROUP:.*]]: index)
 // CHECK-SAME:    kf.grid = #kf.grid<tokens = [4, 0], counts = [0, 1]>, kf.scratch_bytes = 1280 : i64
@@ -11,13 +11,16 @@
 // CHECK-DAG:     %[[N:.*]] = memref.load %[[SCALARS]][%c0]
 // CHECK:         %[[LOADED:.*]] = vector.load %[[X]]{{.*}}, vector<16xf32>
 // CHECK-NEXT:    vector.store %[[LOADED]], %[[ROWS]]
+// CHECK:         %[[REST:.*]] = arith.divui %c63, %{{.*}}
+// CHECK-NEXT:    %[[SHARE:.*]] = arith.addi %[[REST]], %c1
 // Panels, tiles of rows, K:
 // CHECK:         scf.for %[[PANEL:.*]] = %c0 to %c3 step %c1
 // CHECK:           scf.for
 // CHECK:             scf.for %[[K:.*]] = %c0 to %c64 step %c2 iter_args({{.*}}) -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>)
-// CHECK:               %[[NEXT:.*]] = arith.addi %[[PANEL]], %c1
-// CHECK-NEXT:          memref.prefetch %[[W]][%[[NEXT]], %c0, %c0, %{{.*}}], read, locality<2>, data
-// CHECK:               memref.prefetch %[[W]][%[[NEXT]], %c0, %c0, %{{.*}}], read, locality<2>, data
+// CHECK:               arith.muli %{{.*}}, %[[SHARE]]
+// CHECK:               scf.for %{{.*}} = %c0 to %[[SHARE]] step %c16
+// CHECK:                 %[[NEXT:.*]] = arith.addi %[[PANEL]], %c1
+// CHECK:                 memref.prefetch %[[W]][%[[NEXT]], %c0, %c0, %{{.*}}], read, locality<2>, data
 // CHECK-NOT:           memref.prefetch
 // CHECK:               vector.load %[[W]][%[[PANEL]], %c0, %[[K]], %c0]
 // CHECK-NEXT:          vector.load %[[W]][%[[PANEL]], %c0, %[[K]], %c16]
@@ -79,19 +82,18 @@ kf.kernel @bf16(%x: tensor<1x64xf32>, %w: tensor<16384x64xbf16, #kf.layout<panel
 
 // -----
 
-// Four register tiles to a workgroup: a panel of f16 becomes f32 in scratch
-// once. What is left of K comes one by one. A line of the result is prefetched
+// 32 rows to a workgroup: a panel of f16 becomes f32 in scratch once. What is left of K comes one by one. A line of the result is prefetched
 // in each step, of 4 of a tile.
 // CHECK-LABEL: func.func @unpacked(
-// CHECK-SAME:    %[[X:.*]]: memref<8x38xf32>, %[[W:.*]]: memref<3x1x38x32xf16>, %[[R:.*]]: memref<8x96xf32>
+// CHECK-SAME:    %[[X:.*]]: memref<32x38xf32>, %[[W:.*]]: memref<3x1x38x32xf16>, %[[R:.*]]: memref<32x96xf32>
 // CHECK-DAG:     %[[PANEL:.*]] = memref.view {{.*}} to memref<38x2x16xf32>
-// CHECK-DAG:     %[[ROWS:.*]] = memref.view {{.*}} to memref<8x48xf32>
+// CHECK-DAG:     %[[ROWS:.*]] = memref.view {{.*}} to memref<32x48xf32>
 // CHECK:         scf.for %{{.*}} = %c0 to %c3
 // CHECK:           scf.for %{{.*}} = %c0 to %c38
 // CHECK:             vector.load %[[W]]
 // CHECK:             arith.extf
 // CHECK:             vector.store %{{.*}}, %[[PANEL]]
-// CHECK:           scf.for %{{.*}} = %c0 to %c4
+// CHECK:           scf.for %{{.*}} = %c0 to %c16
 // CHECK:             scf.for %{{.*}} = %c0 to %c36 step %c4 iter_args{{.*}}
 // CHECK:               memref.prefetch %[[W]]{{.*}}, read, locality<2>, data
 // CHECK:               %[[LINE:.*]] = arith.minui %{{.*}}, %c3
@@ -102,11 +104,11 @@ kf.kernel @bf16(%x: tensor<1x64xf32>, %w: tensor<16384x64xbf16, #kf.layout<panel
 // CHECK-NOT:           arith.extf
 // CHECK:             scf.for %{{.*}} = %c36 to %c38 step %c1 iter_args
 // CHECK-COUNT-4:       vector.fma
-kf.kernel @unpacked(%x: tensor<8x38xf32>, %w: tensor<96x38xf16, #kf.layout<panel = 32>>)
-    -> tensor<8x96xf32>
-    attributes {schedule = #kf.vector<workgroup = [8, 96], tile = [2, 32], lanes = 16, unroll = 4>} {
-  %0 = kf.matmul %x, %w : tensor<8x38xf32>, tensor<96x38xf16, #kf.layout<panel = 32>>
-  kf.yield %0 : tensor<8x96xf32>
+kf.kernel @unpacked(%x: tensor<32x38xf32>, %w: tensor<96x38xf16, #kf.layout<panel = 32>>)
+    -> tensor<32x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [32, 96], tile = [2, 32], lanes = 16, unroll = 4>} {
+  %0 = kf.matmul %x, %w : tensor<32x38xf32>, tensor<96x38xf16, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<32x96xf32>
 }
 
 // -----

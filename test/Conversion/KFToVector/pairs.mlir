@@ -40,11 +40,11 @@ kf.kernel @few(%x: tensor<4x38xf32>, %w: tensor<64x38xbf16, #kf.layout<panel = 3
 
 // -----
 
-// Four register tiles to a workgroup: pairs are put together once. Rows that are
+// 32 rows to a workgroup: pairs are put together once. Rows that are
 // bf16 already are copied.
 // CHECK-LABEL: func.func @unpacked(
 // CHECK-SAME:    %[[X:.*]]: memref<?x64xbf16>, %[[W:.*]]: memref<2x1x64x32xbf16>
-// CHECK-DAG:     %[[ROWS:.*]] = memref.view {{.*}} to memref<8x96xbf16>
+// CHECK-DAG:     %[[ROWS:.*]] = memref.view {{.*}} to memref<32x96xbf16>
 // CHECK-DAG:     %[[PANEL:.*]] = memref.view {{.*}} to memref<32x2x32xbf16>
 // CHECK:         scf.for %{{.*}} = %c0 to %c2
 // CHECK:           scf.for %{{.*}} = %c0 to %c32
@@ -58,7 +58,7 @@ kf.kernel @few(%x: tensor<4x38xf32>, %w: tensor<64x38xbf16, #kf.layout<panel = 3
 // CHECK:             scf.yield
 kf.kernel @unpacked(%x: tensor<?x64xbf16>, %w: tensor<64x64xbf16, #kf.layout<panel = 32, interleave = 16>>)
     -> tensor<?x64xf32>
-    attributes {schedule = #kf.vector<workgroup = [8, 64], tile = [2, 32], lanes = 16, unroll = 2, dot = bf16_pairs>} {
+    attributes {schedule = #kf.vector<workgroup = [32, 64], tile = [2, 32], lanes = 16, unroll = 2, dot = bf16_pairs>} {
   %0 = kf.matmul %x, %w wide : tensor<?x64xbf16>, tensor<64x64xbf16, #kf.layout<panel = 32, interleave = 16>>
   kf.yield %0 : tensor<?x64xf32>
 }
