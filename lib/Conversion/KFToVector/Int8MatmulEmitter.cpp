@@ -16,7 +16,8 @@
 // which has few enough bits for its product with the number to be exact, so
 // that the result is that of a conversion and a multiplication. A sum is less
 // than 2^19, and may be 2^22. CPUs without a fused multiply-add (x86-64 before
-// v3) round the product first: there a sum is off by less than one.
+// v3) would round that product: there the number is taken off before, which is
+// exact.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,13 +39,18 @@ constexpr int64_t unit = PackedPanel::unit;
 class Int8MatmulEmitter : public VectorMatmulEmitter {
 public:
   Int8MatmulEmitter(KernelEmitter &e, const ::kf::BlockFormat &format)
-      : VectorMatmulEmitter(e), blocks(e, format), format(format) {}
+      : VectorMatmulEmitter(e), blocks(e, format), format(format) {
+    // x86 does where it has vectors of 8 lanes.
+    auto target = op->getParentOfType<ModuleOp>()->getAttrOfType<CpuTargetAttr>(
+        kTargetAttrName);
+    fuses = !target || target.getLanes() != 4 || target.countRegisters() == 32;
+  }
 
 private:
   /// What a sub-block's codes are multiplied with and by: vectors of the panel.
   struct SubBlock {
-    SmallVector<Value> scales, offsets,
-        mins; // offsets = -kIntegerBase * scales
+    SmallVector<Value> scales, mins;
+    SmallVector<Value> offsets; // -kIntegerBase * scales; none if !fuses
     std::function<SmallVector<Value>(int64_t quad)> codes;
   };
 
@@ -163,7 +169,7 @@ private:
     int64_t all = vectorsPerRow(), subBlocks = extent / format.subBlock;
     unpackedCodes = e.scratch({extent / 4, all, 4 * lanes}, b.getI8Type());
     unpackedScales =
-        e.scratch({subBlocks, blocks.hasMins() ? 3 : 2, all, lanes});
+        e.scratch({subBlocks, 1 + fuses + blocks.hasMins(), all, lanes});
     blocks.forUnits(p, {0, all}, {}, [&](Value u, ValueRange) {
       for (int64_t sub = 0; sub < blocks.subBlocksPerUnit(); ++sub) {
         SubBlock from = packedSubBlock(sub);
@@ -176,7 +182,7 @@ private:
           };
           put(0, from.scales);
           put(1, from.offsets);
-          put(2, from.mins);
+          put(1 + fuses, from.mins);
         }
         for (int64_t quad = 0; quad < blocks.quadsPerSubBlock(); ++quad)
           for (auto [v, codes] : llvm::enumerate(from.codes(quad)))
@@ -202,7 +208,7 @@ private:
     SubBlock result;
     std::tie(result.scales, result.mins) = blocks.scales(sub);
     Value base = e.splat(e.f32(-kIntegerBase), lanes);
-    for (Value scale : result.scales)
+    for (Value scale : fuses ? ArrayRef(result.scales) : ArrayRef<Value>())
       result.offsets.push_back(e.mul(scale, base));
     result.codes = [=, this](int64_t quad) {
       SmallVector<Value> codes =
@@ -237,9 +243,10 @@ private:
     SubBlock result;
     Value number = subBlockIndex(u, sub);
     result.scales = loadField(number, 0, vectors);
-    result.offsets = loadField(number, 1, vectors);
+    if (fuses)
+      result.offsets = loadField(number, 1, vectors);
     if (blocks.hasMins())
-      result.mins = loadField(number, 2, vectors);
+      result.mins = loadField(number, 1 + fuses, vectors);
     result.codes = [=, this](int64_t quad) {
       SmallVector<Value> codes;
       for (int64_t i = 0; i < vectors.count; ++i)
@@ -358,16 +365,24 @@ private:
                   lanes);
       for (size_t v = 0; v < vectors; ++v) {
         Value &sum = sums[row * vectors + v];
-        Value bits = vector::BitCastOp::create(b, loc, e.vectorType(lanes),
-                                               products[row * vectors + v]);
-        Value scaled =
-            vector::FMAOp::create(b, loc, bits, w.scales[v], w.offsets[v]);
+        Value scaled = scaledSum(products[row * vectors + v], w, v);
         sum = vector::FMAOp::create(b, loc, scaled, factor, sum);
       }
       if (!w.mins.empty())
         addMins(e.add(tile.first, e.index(row)), number, w.mins,
                 sums.slice(row * vectors, vectors));
     }
+  }
+
+  /// The sum of products of a sub-block whose bits are `product`, times the
+  /// scale of vector `v`.
+  Value scaledSum(Value product, const SubBlock &w, size_t v) {
+    Value bits =
+        vector::BitCastOp::create(b, loc, e.vectorType(lanes), product);
+    if (fuses)
+      return vector::FMAOp::create(b, loc, bits, w.scales[v], w.offsets[v]);
+    Value base = e.splat(e.f32(kIntegerBase), lanes);
+    return e.mul(e.sub(bits, base), w.scales[v]);
   }
 
   /// Whether products take codes with a sign, from which packing had taken it
@@ -396,13 +411,14 @@ private:
 
   PackedPanel blocks;
   const ::kf::BlockFormat &format;
+  bool fuses; // whether a multiply-add rounds once
   QuantizedRows x;
   bool rowsAreCopied = false; // x.codes and x.scales, whose first row is 0 then
   Value starts;               // scratch [rows, K / sub-block] of i32; null: all
                               // kIntegerBaseBits
   Value totals; // scratch [rows, K / sub-block]: scale times sum of codes
   Value unpackedCodes;  // scratch [K / 4, vectors, 4 * lanes] of i8
-  Value unpackedScales; // scratch [K / sub-block, 2 or 3, vectors, lanes]
+  Value unpackedScales; // scratch [K / sub-block, 1 to 3, vectors, lanes]
 };
 
 } // namespace

@@ -272,6 +272,28 @@ kf.kernel @three_left(%x: tensor<7x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #k
 
 // -----
 
+// Without an instruction that multiplies, adds and rounds once, 1.5 * 2^23 is
+// taken off a sum before it is multiplied by the scale.
+module attributes {kf.target = #kf.cpu_target<cpu = "x86-64-v2", lanes = 4, int8_dot = true, byte_dot = pmaddubsw>} {
+// CHECK-LABEL: func.func @unfused(
+// CHECK-DAG:     %[[BASE:.*]] = arith.constant dense<0x4B400000> : vector<4xf32>
+// CHECK-DAG:     %[[SCALES:.*]] = memref.view {{.*}} to memref<2x1x2x4xf32>
+// CHECK-COUNT-32:  kf.dp4a
+// CHECK-NOT:       kf.dp4a
+// CHECK:           %[[BITS:.*]] = vector.bitcast %{{.*}} : vector<4xi32> to vector<4xf32>
+// CHECK-NEXT:      %[[SUM:.*]] = arith.subf %[[BITS]], %[[BASE]]
+// CHECK-NEXT:      %[[SCALED:.*]] = arith.mulf %[[SUM]]
+// CHECK-NEXT:      vector.fma %[[SCALED]]
+kf.kernel @unfused(%x: tensor<32x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 8>>)
+    -> tensor<32x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [32, 96], tile = [2, 8], lanes = 4, dot = i8>} {
+  %0 = kf.matmul %x, %w : tensor<32x64xf32>, tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 8>>
+  kf.yield %0 : tensor<32x96xf32>
+}
+}
+
+// -----
+
 // dot = f32: 8 units of a block in a loop; codes become floats in registers,
 // 4 bytes of a lane one after the other.
 // CHECK-LABEL: func.func @float(
