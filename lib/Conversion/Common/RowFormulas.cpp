@@ -11,6 +11,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace mlir::kf;
 using vector::CombiningKind;
@@ -29,25 +31,29 @@ public:
 
   /// 1 / sqrt(mean of squares + eps).
   SmallVector<Value> statisticsOf(RmsNormOp op) {
-    Value squares = sum([&](Value column, unsigned width) {
-      Value value = element(column, width);
-      return e.mul(value, value);
-    });
-    return {scale(e.mul(squares, inverseSize()), op.getEps())};
+    return {inverseRoot(op.getEps(), [&](Value column, unsigned width) {
+      return element(column, width);
+    })};
   }
 
   /// The same of what is left without the mean, and the mean.
   SmallVector<Value> statisticsOf(LayerNormOp op) {
-    Value inverse = inverseSize();
-    Value mean = e.mul(sum([&](Value column, unsigned width) {
-                         return element(column, width);
-                       }),
-                       inverse);
-    Value squares = sum([&](Value column, unsigned width) {
-      Value centered = e.sub(element(column, width), e.splat(mean, width));
-      return e.mul(centered, centered);
+    Value total = sum(
+        [&](Value column, unsigned width) { return element(column, width); });
+    Value mean = e.ifElse(
+        isFinite(math::AbsFOp::create(e.b, e.loc, total)),
+        [&] { return e.mul(total, inverseSize()); },
+        [&] {
+          Value part = e.mul(sum([&](Value column, unsigned width) {
+                               return reduced(element(column, width), width);
+                             }),
+                             inverseSize());
+          return e.mul(part, e.f32(1 / reduction));
+        });
+    Value inverse = inverseRoot(op.getEps(), [&](Value column, unsigned width) {
+      return e.sub(element(column, width), e.splat(mean, width));
     });
-    return {scale(e.mul(squares, inverse), op.getEps()), mean};
+    return {inverse, mean};
   }
 
   /// The largest element, and 1 / the sum of exponentials.
@@ -76,12 +82,46 @@ private:
   Value inverseSize() {
     return e.f32(1.0 / static_cast<double>(*getConstantIntValue(size)));
   }
-  Value inverseOf(Value value) {
-    return arith::DivFOp::create(e.b, e.loc, e.f32(1.0), value);
+  /// `factor` / `value`.
+  Value inverseOf(Value value, double factor = 1) {
+    return arith::DivFOp::create(e.b, e.loc, e.f32(factor), value);
   }
-  Value scale(Value meanSquare, const APFloat &eps) {
-    return inverseOf(math::SqrtOp::create(
-        e.b, e.loc, e.add(meanSquare, e.f32(eps.convertToDouble()))));
+  /// What numbers are multiplied by whose squares do not fit an f32.
+  static constexpr double reduction = 0x1p-80;
+  Value reduced(Value value, unsigned width) {
+    return e.mul(value, e.splat(e.f32(reduction), width));
+  }
+
+  /// Whether `value`, which is not negative, is a number.
+  Value isFinite(Value value) {
+    return arith::CmpFOp::create(
+        e.b, e.loc, arith::CmpFPredicate::OLE, value,
+        e.f32(static_cast<double>(std::numeric_limits<float>::max())));
+  }
+
+  /// 1 / sqrt(mean of the squares of `value` + eps). Where the squares of a row
+  /// are more than an f32 holds, they are summed up again of numbers that are
+  /// smaller by a power of two: those that matter are 2^40 at least then.
+  Value inverseRoot(const APFloat &eps,
+                    function_ref<Value(Value, unsigned)> value) {
+    auto squares = [&](bool areReduced) {
+      return sum([&](Value column, unsigned width) {
+        Value own = value(column, width);
+        if (areReduced)
+          own = reduced(own, width);
+        return e.mul(own, own);
+      });
+    };
+    auto inverse = [&](Value total, double factor) -> Value {
+      Value mean = e.mul(total, inverseSize());
+      Value least = e.f32(eps.convertToDouble() * factor * factor);
+      return inverseOf(math::SqrtOp::create(e.b, e.loc, e.add(mean, least)),
+                       factor);
+    };
+    Value total = squares(false);
+    return e.ifElse(
+        isFinite(total), [&] { return inverse(total, 1); },
+        [&] { return inverse(squares(true), reduction); });
   }
 
   TileEmitter &e;
