@@ -67,7 +67,8 @@ struct SamplingDefaults {
   std::optional<int64_t> topK;
   std::optional<double> topP, minP;
   std::optional<double> repetitionPenalty;
-  std::optional<int64_t> penaltyWindow;
+  std::optional<int64_t> penaltyWindow = {};
+  std::optional<int64_t> maxNewTokens = {}; ///< the most of an answer; positive
 
   bool operator==(const SamplingDefaults &) const = default;
 };

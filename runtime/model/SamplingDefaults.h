@@ -25,14 +25,16 @@
 
 namespace kf {
 
-/// Reads generation_config.json's do_sample, temperature, top_k, top_p, min_p
-/// and repetition_penalty. Adds a line to `warnings` for each value that is of
-/// no use.
+/// Reads generation_config.json's do_sample, temperature, top_k, top_p, min_p,
+/// repetition_penalty and max_new_tokens. Adds a line to `warnings` for each
+/// value that is of no use, and for each other field that would change which
+/// tokens are chosen, such as typical_p, unless its value asks for nothing.
 SamplingDefaults readSamplingDefaults(const ConfigReader &reader,
                                       std::vector<std::string> &warnings);
 
 /// Reads general.sampling.{temp,top_k,top_p,min_p,penalty_repeat,
-/// penalty_last_n}. There is no do_sample.
+/// penalty_last_n}. There is no do_sample. Warnings are as above; of other
+/// general.sampling.* metadata, all that asks for something is named.
 SamplingDefaults readSamplingDefaults(const Gguf &gguf,
                                       std::vector<std::string> &warnings);
 

@@ -254,7 +254,9 @@ int kf::runChat(Arguments arguments) {
   parser.text({"template", 0, "FILE"}, options.templateFile,
               "a chat template (Jinja) instead of the model's own");
   parser.integer({"tokens", 'n', "N"}, options.tokens, 1, int64_t(1) << 24,
-                 "the most tokens of an answer; by default as many as fit");
+                 "the most tokens of an answer; by default what the model "
+                 "recommends (generation_config.json's max_new_tokens), or as "
+                 "many as fit");
   addSamplerFlags(parser, options.sampler, ModelSampling::Always);
   options.model.addTo(parser);
   if (std::optional<int> code = parser.parse(arguments))

@@ -52,6 +52,13 @@ ChatSession::open(const ChatOptions &options) {
   std::unique_ptr<ChatSession> chat(new ChatSession(
       std::move(run), std::move(encoder), std::move(sampler), options));
   chat->chosen = std::move(sampling);
+  if (const std::optional<int64_t> most = model.config.sampling.maxNewTokens;
+      most && options.tokens == 0) {
+    chat->maxTokens = *most;
+    std::string &recommended = chat->chosen.recommended;
+    recommended +=
+        (recommended.empty() ? "-n " : " -n ") + std::to_string(*most);
+  }
   return chat;
 }
 

@@ -28,7 +28,8 @@ struct ChatOptions {
   ModelFlags model;
   std::string templateFile;      ///< empty: the model's own template
   std::string system;            ///< empty: no system message
-  int64_t tokens = 0;            ///< the most of an answer; 0: what fits
+  int64_t tokens = 0;            ///< the most of an answer; 0: the model's
+                                 ///< max_new_tokens, or what fits
   PartialSamplerOptions sampler; ///< the model says the rest
 };
 

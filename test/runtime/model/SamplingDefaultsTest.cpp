@@ -58,13 +58,15 @@ ModelConfig read(const GgufBuilder &builder) {
 TEST(SamplingDefaults, OfAFolder) {
   SamplingDefaults all = sound(
       R"({"do_sample": true, "temperature": 0.6, "top_k": 20, "top_p": 0.9,
-          "min_p": 0.05, "repetition_penalty": 1.05, "max_length": 4096})");
+          "min_p": 0.05, "repetition_penalty": 1.05, "max_length": 4096,
+          "max_new_tokens": 300})");
   EXPECT_EQ(all.temperature, 0.6);
   EXPECT_EQ(all.topK, 20);
   EXPECT_EQ(all.topP, 0.9);
   EXPECT_EQ(all.minP, 0.05);
   EXPECT_EQ(all.repetitionPenalty, 1.05);
   EXPECT_FALSE(all.penaltyWindow);
+  EXPECT_EQ(all.maxNewTokens, 300);
   EXPECT_EQ(sound("{}"), SamplingDefaults());
   EXPECT_EQ(sound(R"({"temperature": null})"), SamplingDefaults());
   // None is left out.
@@ -104,8 +106,35 @@ TEST(SamplingDefaults, NamesValuesOfNoUse) {
         R"({"top_k": 2.5})", R"({"top_k": -2})", R"({"top_k": true})",
         R"({"top_k": 18446744073709551615})", R"({"top_p": 1.5})",
         R"({"min_p": -0.1})", R"({"min_p": 1.1})",
-        R"({"repetition_penalty": 0})", R"({"repetition_penalty": {}})"})
+        R"({"repetition_penalty": 0})", R"({"repetition_penalty": {}})",
+        R"({"max_new_tokens": 0})", R"({"max_new_tokens": 1.5})"})
     EXPECT_NE(warning(text).find("; it is not used"), std::string::npos);
+}
+
+TEST(SamplingDefaults, NamesWhatIsNotSupported) {
+  EXPECT_EQ(warning(R"({"typical_p": 0.9})"),
+            "generation_config.json: 'typical_p' is 0.9, which is not "
+            "supported; it is not used");
+  EXPECT_EQ(warning(R"({"suppress_tokens": [7, 12]})"),
+            "generation_config.json: 'suppress_tokens' is [7,12], which is not "
+            "supported; it is not used; --logit-bias ID-inf leaves "
+            "out a token");
+  for (const char *text :
+       {R"({"no_repeat_ngram_size": 3})", R"({"num_beams": 4})",
+        R"({"mirostat": 2})", R"({"xtc_probability": 0.5})",
+        R"({"bad_words_ids": [[1]]})", R"({"forced_eos_token_id": 2})",
+        R"({"watermarking_config": {"bias": 2.5}})", R"({"num_beams": "4"})"})
+    EXPECT_NE(warning(text).find(", which is not supported; it is not used"),
+              std::string::npos);
+  // What asks for nothing is fine.
+  EXPECT_EQ(sound(
+                R"({"typical_p": 1.0, "num_beams": 1, "no_repeat_ngram_size": 0,
+              "epsilon_cutoff": 0.0, "diversity_penalty": 0.0,
+              "xtc_probability": 0, "xtc_threshold": 0.1, "mirostat": 0,
+              "mirostat_tau": 5.0, "suppress_tokens": [], "min_length": 0,
+              "begin_suppress_tokens": null, "guidance_scale": null,
+              "length_penalty": 1.0, "use_cache": true})"),
+            SamplingDefaults());
 }
 
 TEST(SamplingDefaults, OfAGgufFile) {
@@ -140,6 +169,33 @@ TEST(SamplingDefaults, OfAGgufFile) {
           "at most 1 is expected; it is not used",
           "metadata 'general.sampling.penalty_last_n' is -2, but an integer "
           "from -1 to 16777216 is expected; it is not used"}));
+}
+
+TEST(SamplingDefaults, NamesWhatIsNotSupportedOfAGgufFile) {
+  EXPECT_EQ(
+      read(GgufBuilder()
+               .f32("general.sampling.xtc_probability", 0.5)
+               .f32("general.sampling.xtc_threshold", 0.1)
+               .entry("general.sampling.mirostat", GgufValueType::I32, raw(2))
+               .f32("general.sampling.mirostat_tau", 5)
+               .text("general.sampling.sequence", "top_p;top_k")
+               .f32("general.sampling.other", 0.25))
+          .warnings,
+      (std::vector<std::string>{
+          "metadata 'general.sampling.xtc_probability' is 0.5, which is not "
+          "supported; it is not used",
+          "metadata 'general.sampling.mirostat' is 2, which is not supported; "
+          "it is not used",
+          "metadata 'general.sampling.sequence' is 'top_p;top_k', which is not "
+          "supported; it is not used",
+          "metadata 'general.sampling.other' is 0.25, which is not supported; "
+          "it is not used"}));
+  EXPECT_TRUE(
+      read(GgufBuilder()
+               .f32("general.sampling.xtc_probability", 0)
+               .f32("general.sampling.mirostat_eta", 0.1)
+               .entry("general.sampling.mirostat", GgufValueType::I32, raw(0)))
+          .warnings.empty());
 }
 
 } // namespace
