@@ -78,8 +78,9 @@ public:
   uint64_t droppedEvents() const { return dropped; }
 
   /// For people: a part for each program, kernels by their time. Rates that
-  /// are 0 leave out what they would say.
-  std::string table(const MachineRates &rates) const;
+  /// are 0 leave out what they would say. `disturbed` says that others' work
+  /// may have made them too low, as measureRates() does.
+  std::string table(const MachineRates &rates, bool disturbed = false) const;
   /// JSON in the format of Chrome's tracing, which Perfetto reads: a track for
   /// the runs, one for the dispatches of `device`, and one for each thread that
   /// told what it did.

@@ -130,9 +130,15 @@ std::string ceilingsLine(const MachineRates &rates) {
 /// Shares of a ceiling above this are no chance.
 constexpr double kImplausible = 1.1;
 
-/// What shares above all of a ceiling come from, if there are any.
+/// What there is to say about ceilings that others' work made too low, or about
+/// shares above all of one, if there are any.
 std::string remarks(const std::vector<ProgramProfile> &programs,
-                    const MachineRates &rates) {
+                    const MachineRates &rates, bool disturbed) {
+  if (disturbed)
+    return "other processes had cores while the ceilings were measured, which "
+           "may be higher:\nshares of them are at most what is shown, and "
+           "another one may hold a kernel back;\nprofile again when the "
+           "machine is idle\n";
   bool reads = false, computes = false;
   for (const ProgramProfile &program : programs)
     for (const KernelProfile &kernel : program.kernels) {
@@ -144,13 +150,14 @@ std::string remarks(const std::vector<ProgramProfile> &programs,
   std::string text;
   // Copies write as much as they read, and are slower than reading for it.
   if (reads)
-    text += std::string("more than 100% of read: what the kernel reads stays "
-                        "in a cache") +
-            (rates.threads ? "\n"
-                           : ", or the device\nreads faster than it copies\n");
+    text += std::string("more than 100% of read: what the kernel reads may "
+                        "stay in a cache,\nor the ") +
+            (rates.threads ? "machine was slower while the ceilings were "
+                             "measured\n"
+                           : "device reads faster than it copies\n");
   if (computes)
-    text += "more than 100% of what is computed: the ceilings were measured "
-            "while the machine\nwas busy with other work; profile again\n";
+    text += "more than 100% of what is computed: the machine was slower while "
+            "the ceilings were\nmeasured; profile again\n";
   return text;
 }
 
@@ -169,7 +176,7 @@ std::string naming(uint32_t track, const std::string &name) {
 
 } // namespace
 
-std::string Profile::table(const MachineRates &rates) const {
+std::string Profile::table(const MachineRates &rates, bool disturbed) const {
   std::string text;
   for (const ProgramProfile &program : sums) {
     const double all = program.kernelSeconds();
@@ -194,7 +201,7 @@ std::string Profile::table(const MachineRates &rates) const {
     rows.push_back(rowOf("all", sum, all, rates));
     text += aligned(rows);
   }
-  return text + ceilingsLine(rates) + remarks(sums, rates);
+  return text + ceilingsLine(rates) + remarks(sums, rates, disturbed);
 }
 
 std::string Profile::trace(const std::string &device) const {

@@ -9,9 +9,10 @@
 #include "ProfileFlags.h"
 
 #include "Interrupt.h"
-#include "MeasuredCeilings.h"
 #include "Progress.h"
 #include "Report.h"
+
+#include "runtime/measure/Ceilings.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -49,12 +50,14 @@ std::unique_ptr<Profile> ProfileFlags::make() const {
 Status kf::showProfile(const ProfileFlags &flags, const Profile &profile,
                        Device &device) {
   MachineRates rates;
+  bool disturbed = false;
   {
     const Progress progress("measuring what the machine can do");
     CeilingOptions options;
     options.cancelled = &interruptFlag();
     options.mostReadBytes = mostReadBytes(profile);
-    Result<MachineRates> measured = measureCeilings(device, options);
+    // The table says it where they were disturbed.
+    Result<MachineRates> measured = measureRates(device, options, &disturbed);
     if (measured.ok())
       rates = *measured;
     else if (!measured.status().isCancelled())
@@ -62,7 +65,7 @@ Status kf::showProfile(const ProfileFlags &flags, const Profile &profile,
   }
   {
     const ProgressPause pause;
-    std::fputs(profile.table(rates).c_str(), stderr);
+    std::fputs(profile.table(rates, disturbed).c_str(), stderr);
   }
   if (flags.file->empty())
     return Status();
