@@ -69,6 +69,24 @@ Status statusOf(llvm::Error error, const std::string &path = {}) {
   return Status::error(text);
 }
 
+/// The error's text, unless it is that of passes which `cancelled` ended.
+Status statusOf(llvm::Error error, CancelFlag cancelled,
+                const std::string &path) {
+  if (!isCancelled(cancelled))
+    return statusOf(std::move(error), path);
+  llvm::consumeError(std::move(error));
+  return Status::cancelled();
+}
+
+/// `made` as the runtime has it; an error as above.
+template <typename T>
+Result<T> resultOf(llvm::Expected<T> made, CancelFlag cancelled,
+                   const std::string &path) {
+  if (made)
+    return std::move(*made);
+  return statusOf(made.takeError(), cancelled, path);
+}
+
 /// What can be compiled: a function of kf ops, or a program of dispatches that
 /// an earlier phase made of one.
 bool isEntry(mlir::Operation &op) {
@@ -263,20 +281,6 @@ std::vector<CacheUse> CompilerModule::cacheUses() const {
   return {found.begin(), found.end()};
 }
 
-/// `made` as the runtime has it; what is in the file `path` begins with its
-/// place.
-template <typename T>
-static Result<T> resultOf(llvm::Expected<T> made, const CancelFlag cancelled,
-                          const std::string &path) {
-  if (made)
-    return std::move(*made);
-  if (isCancelled(cancelled)) {
-    llvm::consumeError(made.takeError());
-    return Status::cancelled();
-  }
-  return statusOf(made.takeError(), path);
-}
-
 Result<Executable> CompilerModule::compile(const CompilerOptions &options) {
   const NoBadAlloc guard;
   const mlir::kf::CompileOptions converted = convert(options);
@@ -295,7 +299,7 @@ Result<std::string> CompilerModule::print(const CompilerOptions &options,
   assert(*to >= contents->phase && "the module is that of a later phase");
   if (llvm::Error error = mlir::kf::runPhases(*contents->module, converted,
                                               contents->phase, *to))
-    return statusOf(std::move(error), contents->path);
+    return statusOf(std::move(error), options.cancelled, contents->path);
   std::string text;
   llvm::raw_string_ostream stream(text);
   contents->module->print(stream);
@@ -348,12 +352,12 @@ formKernels(mlir::ModuleOp module, const mlir::kf::CompileOptions &options,
 Status CompilerModule::isolate(const std::string &name,
                                const CompilerOptions &options) {
   const NoBadAlloc guard;
-  auto split =
-      formKernels(*contents->module, convert(options), contents->phase);
-  if (!split)
-    return statusOf(split.takeError(), contents->path);
+  KF_ASSIGN_OR_RETURN(std::vector<mlir::kf::KernelModule> split,
+                      resultOf(formKernels(*contents->module, convert(options),
+                                           contents->phase),
+                               options.cancelled, contents->path));
   std::string names;
-  for (mlir::kf::KernelModule &kernel : *split) {
+  for (mlir::kf::KernelModule &kernel : split) {
     if (kernel.name == name) {
       contents->module = std::move(kernel.module);
       contents->phase = mlir::kf::Phase::Program;
@@ -368,13 +372,16 @@ Status CompilerModule::isolate(const std::string &name,
 Result<KernelSet> CompilerModule::kernels(const CompilerOptions &options) {
   const NoBadAlloc guard;
   const mlir::kf::CompileOptions converted = convert(options);
-  auto split = formKernels(*contents->module, converted, contents->phase);
-  if (!split)
-    return statusOf(split.takeError(), contents->path);
+  KF_ASSIGN_OR_RETURN(
+      std::vector<mlir::kf::KernelModule> split,
+      resultOf(formKernels(*contents->module, converted, contents->phase),
+               options.cancelled, contents->path));
   const TuningScope scope = mlir::kf::getTuningScope(
       mlir::kf::getTarget(*contents->module), options.device);
   std::vector<KernelInfo> infos;
-  for (const mlir::kf::KernelModule &kernel : *split) {
+  for (const mlir::kf::KernelModule &kernel : split) {
+    if (isCancelled(options.cancelled))
+      return Status::cancelled();
     auto laidOut = mlir::kf::layOut(kernel, converted);
     if (!laidOut)
       return statusOf(laidOut.takeError(), contents->path);
@@ -392,13 +399,15 @@ Result<KernelSet> CompilerModule::kernels(const CompilerOptions &options) {
   auto set = std::make_unique<KernelSet::Contents>();
   set->source = std::move(contents);
   set->options = options;
-  set->kernels = std::move(*split);
+  set->kernels = std::move(split);
   return KernelSet(std::move(set), std::move(infos));
 }
 
 Result<std::vector<ScheduleCandidate>>
 KernelSet::candidates(size_t kernel, const MachineRates &rates) const {
   const NoBadAlloc guard;
+  if (isCancelled(contents->options.cancelled))
+    return Status::cancelled();
   auto found = mlir::kf::scheduleCandidates(contents->kernels[kernel],
                                             convert(contents->options), rates);
   if (!found)
