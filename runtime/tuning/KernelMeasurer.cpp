@@ -40,11 +40,7 @@ Result<std::vector<double>>
 KernelMeasurer::measure(size_t candidate, size_t inCase, int64_t runs) {
   auto found = variants.find(candidate);
   assert(found != variants.end() && "a candidate that is not ready");
-  const bool before = runner.lacksWorkers();
   const int64_t tokens =
       inCase == 0 ? runner.kernelCase().tokens : fewerTokens[inCase - 1];
-  Result<std::vector<double>> seconds =
-      found->second->measure(runs, cancelled, tokens);
-  disturbed = before || runner.lacksWorkers();
-  return seconds;
+  return found->second->measure(runs, cancelled, tokens);
 }

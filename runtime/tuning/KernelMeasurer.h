@@ -36,7 +36,7 @@ public:
   std::vector<std::string> otherCases() const override;
   Result<std::vector<double>> measure(size_t candidate, size_t inCase,
                                       int64_t runs) override;
-  bool wasDisturbed() const override { return disturbed; }
+  bool wasDisturbed() const override { return runner.wasDisturbed(); }
   void release(size_t candidate) override { variants.erase(candidate); }
 
 private:
@@ -45,7 +45,6 @@ private:
   CancelFlag cancelled;
   std::vector<int64_t> fewerTokens;
   std::map<size_t, std::unique_ptr<KernelVariant>> variants; ///< by candidate
-  bool disturbed = false; ///< in the last measure()
 };
 
 } // namespace kf

@@ -78,12 +78,20 @@ public:
   uint64_t storedBytes() const { return bytesOfRun; }
   /// Bytes of all copies, once a variant was measured; the first ones are none.
   uint64_t copiedBytes() const { return bytesOfCopies; }
-  /// Whether the device now runs with fewer workers than it has.
-  bool lacksWorkers() const { return device.readyWorkers() < device.workers(); }
+  /// Whether other processes had cores of the device's workers in the last
+  /// KernelVariant::measure(): it ran with fewer workers than it has, or the
+  /// only one had to wait. False of devices that do not tell.
+  bool wasDisturbed() const { return disturbed; }
 
 private:
   friend class KernelVariant;
   using Scalars = std::array<int64_t, KF_SCALAR_COUNT>;
+
+  bool lacksWorkers() const { return device.readyWorkers() < device.workers(); }
+  /// Whether whoever waits for a stream does all of its work.
+  bool isCallersWork() const {
+    return device.workers() == 1 && !device.runsAlone();
+  }
 
   KernelRunner(Device &device, const Executable &program,
                const KernelCase &kernelCase,
@@ -135,6 +143,7 @@ private:
   std::unique_ptr<Stream> stream;
   int64_t copyCount = 1, nextCopy = 0;
   uint64_t bytesOfRun = 0, bytesOfCopies = 0;
+  bool disturbed = false;
 };
 
 /// A program on the device under test. The runner must outlive it.

@@ -9,8 +9,11 @@
 #include "runtime/tuning/KernelRunner.h"
 
 #include "runtime/core/Exceptions.h"
+#include "runtime/core/Stopwatch.h"
+#include "runtime/measure/Ceilings.h"
 
 #include <algorithm>
+#include <ctime>
 
 using namespace kf;
 
@@ -20,6 +23,14 @@ namespace {
 constexpr int64_t kRunsAtOnce = 16;
 /// What results are before a run: NaNs, and integers that no kernel gives.
 constexpr uint32_t kUnwritten = 0xffffffff;
+
+/// Seconds of a processor that the calling thread has used.
+double ownSeconds() {
+  timespec time = {};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) +
+         1e-9 * static_cast<double>(time.tv_nsec);
+}
 
 } // namespace
 
@@ -100,10 +111,17 @@ KernelVariant::measure(int64_t runs, CancelFlag cancelled, int64_t tokens) try {
     isWarm = true;
   }
   std::vector<double> seconds(runs);
+  const bool lacked = runner.lacksWorkers();
+  const double used = ownSeconds();
+  const Stopwatch watch;
   for (int64_t first = 0; first < runs; first += kRunsAtOnce)
     KF_RETURN_IF_ERROR(measureSome(
         std::span(seconds).subspan(first, std::min(kRunsAtOnce, runs - first)),
         tokens, cancelled));
+  const double passed = watch.seconds();
+  runner.disturbed =
+      lacked || runner.lacksWorkers() ||
+      (runner.isCallersWork() && !hadCores(ownSeconds() - used, passed, 1));
   return seconds;
 } catch (...) {
   return statusOfException();

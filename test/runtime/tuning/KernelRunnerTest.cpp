@@ -13,6 +13,7 @@
 
 #include "runtime/tuning/KernelRunner.h"
 
+#include "runtime/core/Stopwatch.h"
 #include "runtime/core/TileRegisters.h"
 #include "runtime/devices/HostDevice.h"
 #include "runtime/devices/Reference/ReferenceDevice.h"
@@ -21,6 +22,12 @@
 #include "gtest/gtest.h"
 
 #include <algorithm>
+#include <atomic>
+#include <thread>
+
+#ifdef __linux__
+#include <sched.h>
+#endif
 
 using namespace kf;
 using test::failsWith;
@@ -345,6 +352,74 @@ TEST_F(KernelRunnerTest, MeasuresEachRun) {
   std::atomic<bool> cancelled = true;
   EXPECT_TRUE(variant->measure(3, &cancelled).status().isCancelled());
 }
+
+#ifdef __linux__
+/// Keeps the calling thread, and those that it makes, to one core, which
+/// another thread is at work on.
+class BusyCore {
+public:
+  BusyCore() {
+    ::sched_getaffinity(0, sizeof(before), &before);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    for (int cpu = 0; cpu < CPU_SETSIZE && !CPU_COUNT(&one); ++cpu)
+      if (CPU_ISSET(cpu, &before))
+        CPU_SET(cpu, &one);
+    isAlone = ::sched_setaffinity(0, sizeof(one), &one) == 0;
+    thread = std::thread([this] {
+      while (!done)
+        ;
+    });
+  }
+  ~BusyCore() {
+    done = true;
+    thread.join();
+    ::sched_setaffinity(0, sizeof(before), &before);
+  }
+  bool isAlone = false;
+
+private:
+  cpu_set_t before = {};
+  std::atomic<bool> done = false;
+  std::thread thread;
+};
+
+/// The reference as a device that says that it has one worker.
+class OneWorker final : public HostDevice {
+public:
+  std::string name() const override { return "reference"; }
+  std::string description() const override { return "one worker"; }
+  int workers() const override { return 1; }
+
+private:
+  Result<std::unique_ptr<LoadedProgram>>
+  doLoad(const Executable &executable) override {
+    return reference->load(executable);
+  }
+  std::unique_ptr<Device> reference = createReferenceDevice();
+};
+
+TEST_F(KernelRunnerTest, SeesThatOneThreadHadNoCore) {
+  device = std::make_unique<OneWorker>();
+  create(product(), rows(64));
+  auto variant = load(product());
+  ASSERT_NE(variant, nullptr);
+  KernelMeasurer measurer(*runner, [](size_t) { return product(); });
+  auto verdict = measurer.prepare(0);
+  ASSERT_TRUE(verdict.ok()) << verdict.message();
+  const BusyCore busy;
+  if (!busy.isAlone)
+    GTEST_SKIP() << "threads cannot be kept to a core";
+  // Long enough for the other one to have its turn.
+  const Stopwatch watch;
+  bool disturbed = false;
+  while (!disturbed && watch.seconds() < 30) {
+    ASSERT_TRUE(measurer.measure(0, 0, 200).ok());
+    disturbed = measurer.wasDisturbed();
+  }
+  EXPECT_TRUE(disturbed);
+}
+#endif
 
 TEST_F(KernelRunnerTest, MeasuresFewerRows) {
   create(product(), rows(64));
