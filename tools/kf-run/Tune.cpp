@@ -422,9 +422,9 @@ int kf::runTune(Arguments arguments) {
       "tune [MODEL] [options]",
       "Measures schedules of the kernels that a model's steps have, of one "
       "token, of prompts and of many texts, and keeps the fastest in a "
-      "database, which all commands compile with. Schedules whose results "
-      "differ from the "
-      "reference's are rejected.");
+      "database, which all commands compile with that run as many threads on "
+      "the same device. Schedules whose results differ from the reference's "
+      "are rejected.");
   options.addTo(parser);
   if (std::optional<int> code = parser.parse(arguments))
     return *code;
