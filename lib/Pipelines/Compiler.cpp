@@ -141,13 +141,7 @@ mlir::kf::fingerprint(const CompileOptions &options) {
   llvm::Expected<::kf::TuningScope> scope = tuningScopeOf(options);
   if (!scope)
     return scope.takeError();
-  std::string text =
-      scope->compiler + " " + scope->target + " " + scope->identity;
-  if (options.measured.database)
-    if (std::string digest = options.measured.database->digest(*scope);
-        !digest.empty())
-      text += " tuning-" + digest;
-  return text;
+  return scope->compiler + " " + scope->target + " " + scope->identity;
 }
 
 llvm::Expected<::kf::TuningScope>
@@ -180,8 +174,24 @@ llvm::Error mlir::kf::runPhases(ModuleOp module, const CompileOptions &options,
 // Executables
 //===----------------------------------------------------------------------===//
 
+/// The database's keys of the kernels of `module`, which are laid out and not
+/// tiled.
+static std::vector<::kf::TuningKey>
+getTuningKeys(ModuleOp module, TargetAttrInterface target, StringRef device) {
+  std::vector<::kf::TuningKey> keys;
+  if (target.isInterpreted())
+    return keys;
+  const ::kf::TuningScope scope = getTuningScope(target, device);
+  const DenseMap<StringAttr, int64_t> rows = getMostRows(module);
+  for (auto kernel : module.getOps<KernelOp>())
+    if (auto known = rows.find(kernel.getSymNameAttr()); known != rows.end())
+      keys.push_back(getTuningKey(kernel, known->second, scope));
+  return keys;
+}
+
 llvm::Expected<::kf::Executable>
-mlir::kf::compile(ModuleOp module, const CompileOptions &options, Phase from) {
+mlir::kf::compile(ModuleOp module, const CompileOptions &options, Phase from,
+                  std::vector<::kf::TuningKey> *kernels) {
   llvm::Expected<TargetAttrInterface> target = setTarget(module, options);
   if (!target)
     return target.takeError();
@@ -191,6 +201,8 @@ mlir::kf::compile(ModuleOp module, const CompileOptions &options, Phase from) {
         buildChoicePipeline(passes, options.measured);
       })))
     return failureOf(errors);
+  if (kernels)
+    *kernels = getTuningKeys(module, *target, options.measured.device);
   const KernelWorks works = countWorks(module);
   if (failed(runPasses(module, options, [&](OpPassManager &passes) {
         buildTilePipeline(passes, *target);

@@ -24,10 +24,11 @@ namespace kf {
 namespace {
 
 /// A file's name is the key and this; its bytes are kHead, the key, a line
-/// break, and the executable. A copy under another name is not taken for what
-/// that name says.
+/// break, a line of kNote and the note where there is one, and the executable.
+/// A copy under another name is not taken for what that name says.
 constexpr std::string_view kSuffix = ".kfexec";
 constexpr std::string_view kHead = "KernelForge program ";
+constexpr std::string_view kNote = "note ";
 /// A writer that has not finished after this many seconds never will.
 constexpr int64_t kStaleSeconds = 3600;
 constexpr int64_t kNanoseconds = 1'000'000'000;
@@ -74,11 +75,22 @@ bool isWantOfMemory(const Status &status) {
   return status.code() == StatusCode::OutOfMemory;
 }
 
-/// The executable in the bytes of the file of `key`.
-Result<Executable> executableIn(std::string_view bytes, std::string_view key) {
+/// The executable in the bytes of the file of `key`, and the note.
+Result<Executable> executableIn(std::string_view bytes, std::string_view key,
+                                std::string *note = nullptr) {
   const std::string head = headOf(key);
-  if (bytes.starts_with(head))
-    return Executable::deserialize(bytes.substr(head.size()));
+  if (bytes.starts_with(head)) {
+    bytes.remove_prefix(head.size());
+    std::string_view line;
+    if (bytes.starts_with(kNote)) {
+      const size_t end = std::min(bytes.find('\n'), bytes.size());
+      line = bytes.substr(kNote.size(), end - kNote.size());
+      bytes.remove_prefix(std::min(end + 1, bytes.size()));
+    }
+    if (note)
+      *note = line;
+    return Executable::deserialize(bytes);
+  }
   return Status::error(bytes.starts_with(kHead) ? "it holds another program"
                                                 : "it is no cache entry");
 }
@@ -169,7 +181,7 @@ Status ExecutableCache::checkWritable() const {
 //===----------------------------------------------------------------------===//
 
 Result<std::optional<Executable>>
-ExecutableCache::find(std::string_view key) const {
+ExecutableCache::find(std::string_view key, std::string *note) const {
   auto nothing = [&](const std::string &why) {
     if (!why.empty())
       warning(why);
@@ -195,7 +207,7 @@ ExecutableCache::find(std::string_view key) const {
     return nothing("cannot read the cache entry " + pathOf(name) + ": " +
                    reading.why);
   Result<Executable> executable = reading.state == State::Done
-                                      ? executableIn(reading.bytes, key)
+                                      ? executableIn(reading.bytes, key, note)
                                       : Status::error(reading.why);
   if (executable.ok()) {
     folder.touch(name);
@@ -214,9 +226,9 @@ ExecutableCache::find(std::string_view key) const {
 }
 
 Result<std::optional<Executable>>
-ExecutableCache::lookup(std::string_view key) const try {
+ExecutableCache::lookup(std::string_view key, std::string *note) const try {
   KF_RETURN_IF_ERROR(checkKey(key));
-  return find(key);
+  return find(key, note);
 } catch (...) {
   warnOfException("cannot look into the cache of programs: ");
   return std::optional<Executable>();
@@ -260,7 +272,8 @@ Result<std::vector<ExecutableCache::Entry>> ExecutableCache::list() const try {
 //===----------------------------------------------------------------------===//
 
 Status ExecutableCache::write(std::string_view key,
-                              const Executable &executable) const {
+                              const Executable &executable,
+                              std::string_view note) const {
   KF_ASSIGN_OR_RETURN(PrivateFolder folder, PrivateFolder::make(path));
   KF_RETURN_IF_ERROR(folder.checkPrivate());
   const std::string name = nameOf(key);
@@ -269,14 +282,21 @@ Status ExecutableCache::write(std::string_view key,
     KF_RETURN_IF_ERROR(folder.remove(name).in(pathOf(name)));
   KF_ASSIGN_OR_RETURN(AtomicFile file,
                       AtomicFile::create(pathOf(name), {.mode = 0600}));
-  KF_RETURN_IF_ERROR(file.append(headOf(key) + executable.serialize()));
+  KF_RETURN_IF_ERROR(file.append(
+      headOf(key) +
+      (note.empty() ? "" : std::string(kNote) + std::string(note) + "\n") +
+      executable.serialize()));
   return file.finish();
 }
 
 Status ExecutableCache::store(std::string_view key,
-                              const Executable &executable) const try {
+                              const Executable &executable,
+                              std::string_view note) const try {
   KF_RETURN_IF_ERROR(checkKey(key));
-  const Status written = most > 0 ? write(key, executable) : Status();
+  if (note.find('\n') != std::string_view::npos)
+    return Status::error("the note of cache key '" + std::string(key) +
+                         "' has a line break");
+  const Status written = most > 0 ? write(key, executable, note) : Status();
   if (written.ok())
     evict();
   else

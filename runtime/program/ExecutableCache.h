@@ -78,18 +78,22 @@ public:
   /// An error, which names the folder, where store() could not write.
   Status checkWritable() const;
 
-  /// The program stored under `key`, or nothing. Whatever else is there is
+  /// The program stored under `key`, or nothing; and its note, unless `note` is
+  /// null. Whatever else is there is
   /// warned about and counts as nothing: a file that cannot be read, for want
   /// of memory too, stays; one that is damaged, holds another program or is not
   /// private is removed. The only error is a key that is not 1 to 64
   /// hexadecimal digits.
-  Result<std::optional<Executable>> lookup(std::string_view key) const;
+  Result<std::optional<Executable>> lookup(std::string_view key,
+                                           std::string *note = nullptr) const;
 
   /// Writes `executable` under `key`, replacing what was there in one step,
+  /// with a note, a line without a line break, for whoever looks it up;
   /// then removes entries until the limit holds; those that were used since
   /// this object was made stay. A folder that cannot be written, and want of
   /// memory, are warnings; the only error is a bad key.
-  Status store(std::string_view key, const Executable &executable) const;
+  Status store(std::string_view key, const Executable &executable,
+               std::string_view note = {}) const;
 
   /// All entries, sorted by key; none if the folder does not exist. One that
   /// is not private is warned about.
@@ -105,9 +109,11 @@ private:
   /// Warns that the exception that is being handled ended `what`; says nothing
   /// where there is no memory for that either.
   void warnOfException(const char *what) const noexcept;
-  Result<std::optional<Executable>> find(std::string_view key) const;
+  Result<std::optional<Executable>> find(std::string_view key,
+                                         std::string *note) const;
   std::string pathOf(std::string_view name) const;
-  Status write(std::string_view key, const Executable &executable) const;
+  Status write(std::string_view key, const Executable &executable,
+               std::string_view note) const;
   void evict() const;
 
   std::string path;

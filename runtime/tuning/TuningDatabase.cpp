@@ -125,12 +125,12 @@ std::vector<TuningScope> TuningDatabase::scopes() const {
   return {found.begin(), found.end()};
 }
 
-std::string TuningDatabase::digest(const TuningScope &scope) const {
+std::string TuningDatabase::digest(std::span<const TuningKey> keys) const {
   std::vector<std::string> fields;
-  for (const auto &[key, entry] : entries)
-    if (key.scope == scope)
+  for (const TuningKey &key : keys)
+    if (const TuningEntry *entry = find(key))
       for (std::string field :
-           {key.kernel, std::to_string(key.rows), entry.schedule})
+           {key.kernel, std::to_string(key.rows), entry->schedule})
         fields.push_back(std::move(field));
   if (fields.empty())
     return "";

@@ -37,6 +37,7 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -130,9 +131,9 @@ public:
   /// What the entries were measured in, each once, sorted.
   std::vector<TuningScope> scopes() const;
 
-  /// A hash of the schedules that hold in `scope` and what they are for; empty
-  /// where there is none. Times do not count.
-  std::string digest(const TuningScope &scope) const;
+  /// A hash of the schedules that there are for `keys`, in their order, and
+  /// what they are for; empty where there is none. Times do not count.
+  std::string digest(std::span<const TuningKey> keys) const;
 
   /// What load() reads.
   std::string serialize() const;

@@ -281,11 +281,12 @@ std::vector<CacheUse> CompilerModule::cacheUses() const {
   return {found.begin(), found.end()};
 }
 
-Result<Executable> CompilerModule::compile(const CompilerOptions &options) {
+Result<Executable> CompilerModule::compile(const CompilerOptions &options,
+                                           std::vector<TuningKey> *kernels) {
   const NoBadAlloc guard;
   const mlir::kf::CompileOptions converted = convert(options);
   return resultOf(
-      mlir::kf::compile(*contents->module, converted, contents->phase),
+      mlir::kf::compile(*contents->module, converted, contents->phase, kernels),
       options.cancelled, contents->path);
 }
 

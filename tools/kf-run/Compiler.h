@@ -62,7 +62,8 @@ struct CompilerOptions {
 /// line and exit code, as it does for want of memory in all that is below.
 void installCompilerErrorHandlers();
 
-/// What distinguishes the programs of this compiler and `options` from others.
+/// What distinguishes the programs of this compiler and `options` from others,
+/// but for measured schedules.
 Result<std::string> compilerFingerprint(const CompilerOptions &options);
 
 /// An error if this machine lacks what `options.targetCpu` asks for.
@@ -123,8 +124,11 @@ public:
   /// takes, as far as they take positions, sequences and page table as they
   /// come; none for a program that an earlier phase made.
   std::vector<CacheUse> cacheUses() const;
-  /// Compiles the module's only function; the module is spent then.
-  Result<Executable> compile(const CompilerOptions &options);
+  /// Compiles the module's only function; the module is spent then. Sets
+  /// `kernels`, unless that is null, to the keys that measured schedules are
+  /// looked up by.
+  Result<Executable> compile(const CompilerOptions &options,
+                             std::vector<TuningKey> *kernels = nullptr);
   /// Leaves the kernel `name` of those that compile(options) would make, in a
   /// program of one dispatch, for the functions below.
   Status isolate(const std::string &name, const CompilerOptions &options);

@@ -13,13 +13,64 @@
 
 #include "runtime/program/ProgramIdentity.h"
 
+#include <charconv>
+
 using namespace kf;
+
+namespace {
+
+/// What an entry of the cache says of the schedules that it was compiled with.
+/// As a note: "<digest, or -> <kernel>/<rows> <kernel>/<rows> ...".
+struct ScheduleNote {
+  std::string digest; ///< of the measured ones; empty: there were none
+  std::vector<TuningKey> kernels; ///< all that there might have been one for
+};
+
+std::string noteOf(const ScheduleNote &note) {
+  std::string text = note.digest.empty() ? "-" : note.digest;
+  for (const TuningKey &key : note.kernels)
+    text += " " + key.kernel + "/" + std::to_string(key.rows);
+  return text;
+}
+
+/// Nothing where the text is no such note. Keys are of `scope`.
+std::optional<ScheduleNote> parseNote(std::string_view text,
+                                      const TuningScope &scope) {
+  if (text.empty())
+    return std::nullopt;
+  ScheduleNote note;
+  size_t end = std::min(text.find(' '), text.size());
+  if (text.substr(0, end) != "-")
+    note.digest = text.substr(0, end);
+  while (end < text.size()) {
+    text.remove_prefix(end + 1);
+    end = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, end);
+    const size_t slash = word.find('/');
+    if (slash == std::string_view::npos)
+      return std::nullopt;
+    TuningKey &key = note.kernels.emplace_back();
+    key.kernel = word.substr(0, slash);
+    key.scope = scope;
+    const char *last = word.data() + word.size();
+    const auto [stop, code] =
+        std::from_chars(word.data() + slash + 1, last, key.rows);
+    if (code != std::errc() || stop != last)
+      return std::nullopt;
+  }
+  return note;
+}
+
+} // namespace
 
 Result<StepCompiler> StepCompiler::create(const ModelFiles &model,
                                           CompilerOptions options,
                                           bool useCache) {
   StepCompiler result(model, std::move(options));
   KF_ASSIGN_OR_RETURN(result.fingerprint, compilerFingerprint(result.options));
+  if (result.options.tuning) {
+    KF_ASSIGN_OR_RETURN(result.scope, tuningScopeOf(result.options));
+  }
   if (!useCache)
     return result;
   if (Status status = result.openCache(); !status.ok())
@@ -49,11 +100,31 @@ std::string StepCompiler::keyOf(const StepShape &shape) const {
                   options.activationType, fingerprint, identity});
 }
 
+std::string StepCompiler::digestOf(std::span<const TuningKey> kernels) const {
+  return options.tuning ? options.tuning->digest(kernels) : "";
+}
+
+Result<std::optional<Executable>> StepCompiler::lookup(std::string &key) const {
+  std::string text;
+  KF_ASSIGN_OR_RETURN(std::optional<Executable> found,
+                      cache->lookup(key, &text));
+  if (!found)
+    return found;
+  const std::optional<ScheduleNote> note = parseNote(text, scope);
+  if (!note)
+    return std::optional<Executable>();
+  const std::string digest = digestOf(note->kernels);
+  if (digest == note->digest)
+    return found;
+  key = hashKey({key, digest});
+  return cache->lookup(key);
+}
+
 Result<Executable> StepCompiler::compile(const StepShape &shape) {
   std::string key;
   if (cache) {
     key = keyOf(shape);
-    KF_ASSIGN_OR_RETURN(std::optional<Executable> found, cache->lookup(key));
+    KF_ASSIGN_OR_RETURN(std::optional<Executable> found, lookup(key));
     if (found) {
       ++cachedCount;
       return std::move(*found);
@@ -64,9 +135,12 @@ Result<Executable> StepCompiler::compile(const StepShape &shape) {
       CompilerModule::import(model->config, *model->weights, shape, options);
   if (!module.ok())
     return nameModel(*model, module.status());
-  KF_ASSIGN_OR_RETURN(Executable executable, module->compile(options));
+  ScheduleNote note;
+  KF_ASSIGN_OR_RETURN(Executable executable,
+                      module->compile(options, &note.kernels));
+  note.digest = digestOf(note.kernels);
   ++compiledCount;
   if (cache && keeps)
-    KF_RETURN_IF_ERROR(cache->store(key, executable));
+    KF_RETURN_IF_ERROR(cache->store(key, executable, noteOf(note)));
   return executable;
 }

@@ -15,6 +15,7 @@
 #include "runtime/program/ExecutableCache.h"
 
 #include <optional>
+#include <span>
 #include <string>
 
 namespace kf {
@@ -45,6 +46,12 @@ private:
   /// Sets the cache; an error says why there is none.
   Status openCache();
   std::string keyOf(const StepShape &shape) const;
+  /// A hash of the measured schedules for `kernels`; empty: there are none.
+  std::string digestOf(std::span<const TuningKey> kernels) const;
+  /// The program in the cache, if it has that. Its entry is under `key`, or,
+  /// compiled with other measured schedules than the one there, under a key
+  /// that `key` becomes; what is compiled instead goes there.
+  Result<std::optional<Executable>> lookup(std::string &key) const;
 
   const ModelFiles *model;
   CompilerOptions options;
@@ -52,6 +59,7 @@ private:
   bool keeps = true; ///< the cache can be written to
   /// What keys are made of, where there is a cache.
   std::string fingerprint, signature, identity;
+  TuningScope scope; ///< of measured schedules, where there are any
   int64_t compiledCount = 0, cachedCount = 0;
 };
 

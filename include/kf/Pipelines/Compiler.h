@@ -21,6 +21,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace mlir::kf {
 
@@ -56,8 +57,9 @@ struct CompileOptions {
 };
 
 /// What distinguishes this compiler's output for `options` from that of any
-/// other: compiler and LLVM version, ABI, target, CPU and features, and the
-/// measured schedules that count. Part of the key of the executable cache.
+/// other: compiler and LLVM version, ABI, target, CPU and features. Part of the
+/// key of the executable cache. Measured schedules come on top of it: which of
+/// them count is known once the kernels are (compile()).
 llvm::Expected<std::string> fingerprint(const CompileOptions &options);
 
 /// What measured schedules have to hold for to count for `options`, whose
@@ -74,10 +76,13 @@ llvm::Error runPhases(ModuleOp module, const CompileOptions &options,
                       Phase from, Phase to);
 
 /// Compiles the only function of `module` (a func.func of kf ops; after `from`,
-/// what that phase makes of it), which it changes, to an executable.
-llvm::Expected<::kf::Executable> compile(ModuleOp module,
-                                         const CompileOptions &options,
-                                         Phase from = Phase::Import);
+/// what that phase makes of it), which it changes, to an executable. Sets
+/// `kernels`, unless that is null, to the keys that measured schedules are
+/// looked up by, in the order of the kernels.
+llvm::Expected<::kf::Executable>
+compile(ModuleOp module, const CompileOptions &options,
+        Phase from = Phase::Import,
+        std::vector<::kf::TuningKey> *kernels = nullptr);
 
 } // namespace mlir::kf
 

@@ -105,6 +105,28 @@ TEST_F(ExecutableCacheTest, KeepsWhatWasStored) {
   EXPECT_TRUE(warnings.empty());
 }
 
+TEST_F(ExecutableCacheTest, EntriesMayHaveANote) {
+  ExecutableCache kept = cache();
+  const Executable executable = sampleExecutable();
+  ASSERT_TRUE(kept.store("ab", executable, "seven words").ok());
+  ASSERT_TRUE(kept.store("cd", executable).ok());
+  std::string note = "before";
+  auto found = kept.lookup("ab", &note);
+  ASSERT_TRUE(found.ok() && found->has_value());
+  EXPECT_EQ((*found)->serialize(), executable.serialize());
+  EXPECT_EQ(note, "seven words");
+  found = kept.lookup("cd", &note);
+  ASSERT_TRUE(found.ok() && found->has_value());
+  EXPECT_EQ(note, "");
+  EXPECT_EQ(kept.list()->front().program, executable.programName);
+  EXPECT_FALSE(kept.store("ef", executable, "two\nlines").ok());
+  // A note without an end is no program.
+  std::ofstream(kept.folder() + "/ab.kfexec", std::ios::trunc)
+      << "KernelForge program ab\nnote seven";
+  EXPECT_FALSE(kept.lookup("ab", &note)->has_value());
+  EXPECT_EQ(warnings.size(), 1u);
+}
+
 TEST_F(ExecutableCacheTest, DamagedEntryIsRemovedWithAWarning) {
   ExecutableCache kept = cache();
   ASSERT_TRUE(kept.store("ab", sampleExecutable()).ok());

@@ -108,23 +108,25 @@ TEST(TuningDatabase, FindsWhatWasInserted) {
   EXPECT_EQ(database.find(entryOf("matmul").key)->seconds, 2);
 }
 
-TEST(TuningDatabase, DigestsWhatHoldsInAScope) {
+TEST(TuningDatabase, DigestsTheSchedulesOfKeys) {
   const TuningScope scope = entryOf("a").key.scope;
-  EXPECT_EQ(databaseOf({}).digest(scope), "");
+  const std::vector<TuningKey> keys = {entryOf("a").key, entryOf("b").key};
+  EXPECT_EQ(databaseOf({}).digest(keys), "");
   TuningEntry other = entryOf("b");
   other.key.scope.compiler = "kf-2";
-  EXPECT_EQ(databaseOf({other}).digest(scope), "");
-  const std::string one = databaseOf({entryOf("a")}).digest(scope);
-  EXPECT_EQ(one.size(), 32u);
-  // Neither what is for others counts nor how long something took.
-  EXPECT_EQ(databaseOf({entryOf("a", 3), other}).digest(scope), one);
-  const std::string schedule = "#kf.vector<tile = 2>";
-  EXPECT_NE(databaseOf({entryOf("a", 1, schedule)}).digest(scope), one);
-  EXPECT_NE(databaseOf({entryOf("b")}).digest(scope), one);
-  EXPECT_NE(databaseOf({entryOf("a"), entryOf("b")}).digest(scope), one);
   TuningEntry fewer = entryOf("a");
   fewer.key.rows = 16;
-  EXPECT_NE(databaseOf({fewer}).digest(scope), one);
+  EXPECT_EQ(databaseOf({other, fewer, entryOf("c")}).digest(keys), "");
+  const std::string one = databaseOf({entryOf("a")}).digest(keys);
+  EXPECT_EQ(one.size(), 32u);
+  // Neither what is for others counts nor how long something took.
+  EXPECT_EQ(
+      databaseOf({entryOf("a", 3), other, fewer, entryOf("c")}).digest(keys),
+      one);
+  const std::string schedule = "#kf.vector<tile = 2>";
+  EXPECT_NE(databaseOf({entryOf("a", 1, schedule)}).digest(keys), one);
+  EXPECT_NE(databaseOf({entryOf("b")}).digest(keys), one);
+  EXPECT_NE(databaseOf({entryOf("a"), entryOf("b")}).digest(keys), one);
   EXPECT_EQ(databaseOf({entryOf("a"), fewer, other}).scopes(),
             (std::vector<TuningScope>{scope, other.key.scope}));
 }
