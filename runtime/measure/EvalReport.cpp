@@ -17,8 +17,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <map>
-#include <set>
 
 using namespace kf;
 
@@ -26,11 +24,11 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Deviations of version 1 were moved by runs far off.
-constexpr int64_t kVersion = 2;
+/// Version 2 had no samples, and nothing of the code.
+constexpr int64_t kVersion = 3;
 
-/// The most kernels that a file may list.
-constexpr size_t kMostKernels = 100000;
+/// The most kernels that a file may list, and runs of one.
+constexpr size_t kMostKernels = 100000, kMostRuns = 1000;
 
 std::string formatted(const char *format, double value) {
   char buffer[48];
@@ -71,6 +69,9 @@ std::string toJson(const EvalKernel &kernel) {
        {"runs", jsonText(kernel.runs)},
        {"seconds", jsonText(kernel.seconds)},
        {"deviation", jsonText(kernel.deviation)},
+       {"samples", jsonArray(kernel.samples)},
+       {"disturbed", jsonText(kernel.disturbed)},
+       {"code", jsonText(kernel.code)},
        {"bytes", jsonText(kernel.bytes)},
        {"flops", jsonText(kernel.flops)},
        {"gb_per_second", jsonText(rate(kernel.bytes, kernel.seconds))},
@@ -146,6 +147,30 @@ Status read(const Json &json, const char *key, int64_t &out) {
   return Status();
 }
 
+Status read(const Json &json, const char *key, bool &out) {
+  KF_ASSIGN_OR_RETURN(const Json *value, member(json, key));
+  if (!value->is_boolean())
+    return Status::error(inQuotes(key) + " is neither true nor false");
+  out = value->get<bool>();
+  return Status();
+}
+
+/// Finite positive numbers.
+Status read(const Json &json, const char *key, std::vector<double> &out) {
+  KF_ASSIGN_OR_RETURN(const Json *value, member(json, key));
+  if (!value->is_array() || value->size() > kMostRuns)
+    return Status::error(inQuotes(key) + " is no array of at most " +
+                         std::to_string(kMostRuns) + " numbers");
+  for (const Json &element : *value) {
+    const double number = element.is_number() ? element.get<double>() : 0;
+    if (!(number >= 1e-30 && number <= 1e30))
+      return Status::error(inQuotes(key) + " has an element that is no number "
+                                           "from 1e-30 to 1e+30");
+    out.push_back(number);
+  }
+  return Status();
+}
+
 Status read(const Json &json, EvalEnvironment &out) {
   KF_RETURN_IF_ERROR(read(json, "version", out.version));
   KF_RETURN_IF_ERROR(read(json, "compiler", out.compiler));
@@ -173,6 +198,9 @@ Status read(const Json &json, EvalKernel &out) {
   KF_RETURN_IF_ERROR(read(json, "runs", out.runs));
   KF_RETURN_IF_ERROR(read(json, "seconds", out.seconds));
   KF_RETURN_IF_ERROR(read(json, "deviation", out.deviation));
+  KF_RETURN_IF_ERROR(read(json, "samples", out.samples));
+  KF_RETURN_IF_ERROR(read(json, "disturbed", out.disturbed));
+  KF_RETURN_IF_ERROR(read(json, "code", out.code));
   KF_RETURN_IF_ERROR(read(json, "bytes", out.bytes));
   KF_RETURN_IF_ERROR(read(json, "flops", out.flops));
   KF_RETURN_IF_ERROR(read(json, "ceiling_fraction", out.ceiling));
@@ -221,74 +249,6 @@ Status read(const Json &json, EvalReport &out) {
   return read(*fidelity, out.fidelity.emplace()).in("fidelity");
 }
 
-//===----------------------------------------------------------------------===//
-// Comparing
-//===----------------------------------------------------------------------===//
-
-/// Lines about what differs.
-class Differences {
-public:
-  explicit Differences(const EvalThresholds &thresholds)
-      : thresholds(thresholds) {}
-
-  void compareTimes(const EvalKernel &baseline, const EvalKernel &now) {
-    const double change = now.seconds - baseline.seconds;
-    const double noise =
-        thresholds.noise * std::hypot(baseline.deviation, now.deviation);
-    if (std::abs(change) <= thresholds.slower * baseline.seconds ||
-        std::abs(change) <= noise)
-      return;
-    add(change > 0,
-        now.key() + ": " + times(now) + ", " + times(baseline) + " before (" +
-            formatted("%+.1f%%", 100 * change / baseline.seconds) + ")");
-  }
-
-  /// `rounding` is what an error may change without a meaning.
-  void compareErrors(const std::string &what, double baseline, double now,
-                     double rounding) {
-    const double change = now - baseline;
-    if (std::abs(change) <= thresholds.error * baseline ||
-        std::abs(change) <= rounding)
-      return;
-    add(change > 0, what + " " + formatted("%.3g", now) + ", " +
-                        formatted("%.3g", baseline) + " before");
-  }
-
-  void compareAgreement(double baseline, double now) {
-    if (std::abs(now - baseline) <= thresholds.top1)
-      return;
-    add(now < baseline, "top-1 agreement " + formatted("%.2f%%", 100 * now) +
-                            ", " + formatted("%.2f%%", 100 * baseline) +
-                            " before");
-  }
-
-  void add(bool isWorse, const std::string &line) {
-    result.text += (isWorse ? "worse   " : "better  ") + line + "\n";
-    result.regressions += isWorse;
-  }
-  void note(const std::string &line) {
-    result.text += "note    " + line + "\n";
-  }
-  void addOnlyBaseline(const std::string &what) {
-    note(what + ": not measured, but in the baseline");
-    ++result.onlyBaseline;
-  }
-  void addOnlyNow(const std::string &what) {
-    note(what + ": not in the baseline");
-    ++result.onlyNow;
-  }
-
-  EvalComparison result;
-
-private:
-  static std::string times(const EvalKernel &kernel) {
-    return formatted("%.4g", kernel.seconds * 1e6) + " +- " +
-           formatted("%.2g", kernel.deviation * 1e6) + " us";
-  }
-
-  const EvalThresholds &thresholds;
-};
-
 } // namespace
 
 std::string EvalKernel::key() const {
@@ -302,6 +262,9 @@ void EvalKernel::setTimes(std::span<const double> samples) {
   runs = static_cast<int64_t>(statistics.count);
   seconds = statistics.median;
   deviation = statistics.spread;
+  this->samples.clear();
+  for (const double sample : samples)
+    this->samples.push_back(sample / seconds);
 }
 
 std::string kf::toJson(const EvalReport &report) {
@@ -367,71 +330,4 @@ std::string kf::tableOf(const EvalReport &report) {
             "\n";
   }
   return text;
-}
-
-Status kf::checkComparable(const EvalReport &baseline, const EvalReport &now) {
-  if (baseline.environment.device != now.environment.device)
-    return Status::error("the baseline was measured on " +
-                         inQuotes(baseline.environment.device) + ", this on " +
-                         inQuotes(now.environment.device));
-  auto of = [](const EvalReport &report) {
-    return report.model.empty() ? "without MODEL"
-                                : "of " + inQuotes(report.model);
-  };
-  if (baseline.model != now.model)
-    return Status::error("the baseline is " + of(baseline) + ", this " +
-                         of(now));
-  return Status();
-}
-
-Result<EvalComparison> kf::compareReports(const EvalReport &baseline,
-                                          const EvalReport &now,
-                                          const EvalThresholds &thresholds) {
-  KF_RETURN_IF_ERROR(checkComparable(baseline, now));
-  Differences differences(thresholds);
-  if (baseline.environment.description != now.environment.description ||
-      baseline.environment.threads != now.environment.threads)
-    differences.note("the baseline was measured on " +
-                     inQuotes(baseline.environment.description) + " with " +
-                     std::to_string(baseline.environment.threads) +
-                     " threads; times say little");
-  std::map<std::string, const EvalKernel *> known;
-  for (const EvalKernel &kernel : baseline.kernels)
-    known.emplace(kernel.key(), &kernel);
-  std::set<std::string> seen;
-  for (const EvalKernel &kernel : now.kernels) {
-    const std::string key = kernel.key();
-    seen.insert(key);
-    if (!kernel.complaint.empty())
-      differences.add(true, key + ": " + kernel.complaint);
-    auto found = known.find(key);
-    if (found == known.end()) {
-      differences.addOnlyNow(key);
-      continue;
-    }
-    ++differences.result.compared;
-    const EvalKernel &before = *found->second;
-    differences.compareTimes(before, kernel);
-    differences.compareErrors(key + ": 1 - cosine", 1 - before.cosine,
-                              1 - kernel.cosine, 1e-6);
-    differences.compareErrors(key + ": mean error", before.meanError,
-                              kernel.meanError, 1e-6);
-  }
-  for (const EvalKernel &kernel : baseline.kernels)
-    if (seen.insert(kernel.key()).second)
-      differences.addOnlyBaseline(kernel.key());
-  if (baseline.fidelity && !now.fidelity)
-    differences.addOnlyBaseline("fidelity");
-  if (!baseline.fidelity && now.fidelity)
-    differences.addOnlyNow("fidelity");
-  if (baseline.fidelity && now.fidelity) {
-    ++differences.result.compared;
-    differences.compareErrors("KL divergence", baseline.fidelity->klMean,
-                              now.fidelity->klMean, 1e-5);
-    differences.compareAgreement(baseline.fidelity->top1Agreement,
-                                 now.fidelity->top1Agreement);
-  }
-  if (!differences.result.compared)
-    return Status::error("the baseline has nothing of what was measured");
-  return std::move(differences.result);
 }

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Measurements of kernels and of a model, their file, and how two of them are
-// compared. The file is a JSON object; "version" changes when a member changes
-// its meaning.
+// Measurements of kernels and of a model, and their file. That is a JSON
+// object; "version" changes when a member changes its meaning. EvalComparison.h
+// compares two.
 //
 //===----------------------------------------------------------------------===//
 
@@ -57,6 +57,9 @@ struct EvalKernel {
   int64_t runs = 0;            ///< that were timed
   double seconds = 0;          ///< median
   double deviation = 0;        ///< of the seconds of a run: Statistics::spread
+  std::vector<double> samples; ///< [runs], each as a share of `seconds`
+  bool disturbed = false;      ///< other processes had cores meanwhile
+  std::string code;            ///< hash of what was run; empty: not known
   double bytes = 0, flops = 0; ///< of a run; 0: not known
   double ceiling = 0;          ///< share of what the machine can; 0: not known
   double maxError = 0, meanError = 0, cosine = 1; ///< against the reference
@@ -64,7 +67,8 @@ struct EvalKernel {
 
   /// What tells kernels of a report apart.
   std::string key() const;
-  /// Sets `runs`, `seconds` and `deviation` from the seconds of each run.
+  /// Sets `runs`, `seconds`, `deviation` and `samples` from the seconds of each
+  /// run.
   void setTimes(std::span<const double> samples);
 };
 
@@ -85,39 +89,6 @@ Result<EvalReport> parseEvalReport(std::string_view text);
 
 /// For people.
 std::string tableOf(const EvalReport &report);
-
-/// How much worse than the baseline something may be.
-struct EvalThresholds {
-  double slower = 0.1; ///< share of the baseline's time
-  double noise = 3;    ///< deviations of the two measurements' difference
-  double error = 0.5;  ///< share of the baseline's error or divergence
-  double top1 = 0.01;  ///< of the share of positions that agree
-};
-
-struct EvalComparison {
-  std::string text;        ///< a line for each difference, for people
-  int64_t regressions = 0; ///< those past the thresholds
-  /// Kernels on one size of step, and fidelity: in both reports, in one alone.
-  int64_t compared = 0, onlyBaseline = 0, onlyNow = 0;
-};
-
-/// An error where reports are of other devices or other models.
-Status checkComparable(const EvalReport &baseline, const EvalReport &now);
-
-/// Compares what both reports have, and names what only one has, which is
-/// neither better nor worse: a part of what the baseline has may be measured.
-/// Errors: checkComparable()'s, nothing in common.
-///
-/// A kernel is slower where its median exceeds the baseline's by more than
-/// `slower` of it and by more than `noise` times sqrt(d1^2 + d2^2), d1 and d2
-/// being the deviations of the two; otherwise the difference is what the
-/// machine does between two runs. Errors, 1 - cosine and divergences are worse
-/// where they exceed the baseline's by more than `error` of it and by more than
-/// what rounding changes; a kernel that no longer agrees with the reference is
-/// always worse.
-Result<EvalComparison> compareReports(const EvalReport &baseline,
-                                      const EvalReport &now,
-                                      const EvalThresholds &thresholds);
 
 } // namespace kf
 

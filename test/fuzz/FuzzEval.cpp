@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/measure/EvalReport.h"
+#include "runtime/measure/EvalComparison.h"
 
 #include <cstdlib>
 

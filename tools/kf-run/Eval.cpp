@@ -14,9 +14,10 @@
 #include "Report.h"
 
 #include "runtime/core/MappedFile.h"
-#include "runtime/measure/EvalReport.h"
+#include "runtime/measure/EvalComparison.h"
 
 #include <cstdio>
+#include <filesystem>
 
 using namespace kf;
 
@@ -50,16 +51,19 @@ struct EvalOptions {
                    "the most tokens of the text; 128 by default, for the "
                    "reference is slow");
     parser.text({"json", 0, "FILE"}, json,
-                "writes what was measured, and where, to FILE; - is stdout, in "
-                "place of the table");
+                "writes what was measured, and where, to FILE, and the code of "
+                "kernels to the folder FILE.kernels; - is stdout, in place of "
+                "the table, without the code");
     parser.output(json);
     parser.text({"baseline", 0, "FILE"}, baseline,
                 "what --json wrote before: prints what differs, and exits with "
-                "1 if something is worse");
+                "1 if something is worse, with 3 if the machine is too noisy "
+                "to tell. Kernels that became others take turns with those of "
+                "FILE.kernels");
     parser.real({"threshold", 0, "X"}, threshold, 0, 1000,
                 "how much slower than the baseline a kernel may be, as a share "
-                "of its time; 0.1 by default. What lies within the noise of "
-                "the two measurements is never worse");
+                "of its time; 0.1 by default. What lies within the noise is "
+                "never worse");
     parser.real({"error-threshold", 0, "X"}, errorThreshold, 0, 1000,
                 "how much an error or a divergence may exceed the baseline's, "
                 "as a share of it; 0.5 by default");
@@ -115,8 +119,63 @@ Result<EvalReport> readBaseline(const std::string &path) {
                        "measure again");
 }
 
-/// An error, too, where something is worse than the baseline.
-Status evaluate(const EvalOptions &options) {
+/// How often kernels that seem to be slower are measured again.
+constexpr int kAgain = 2;
+
+/// Measures the kernels, and what is in doubt once more.
+Result<KernelEvaluation>
+measureKernels(const EvalOptions &options, Device &device,
+               const std::optional<EvalReport> &baseline, EvalReport result) {
+  if (!baseline)
+    return evaluateKernels(options.model, options.kernelOptions, device,
+                           result.rates);
+  const KernelBaseline before{*baseline, codeBeside(options.baseline),
+                              options.thresholds.slower};
+  KF_ASSIGN_OR_RETURN(KernelEvaluation all,
+                      evaluateKernels(options.model, options.kernelOptions,
+                                      device, result.rates, &before));
+  for (int i = 0; i < kAgain; ++i) {
+    result.kernels = all.kernels;
+    const Result<EvalComparison> comparison =
+        compareReports(*baseline, result, options.thresholds, all.turns);
+    if (!comparison.ok() || comparison->again.empty())
+      break;
+    KF_ASSIGN_OR_RETURN(KernelEvaluation again,
+                        evaluateKernels(options.model, options.kernelOptions,
+                                        device, result.rates, &before,
+                                        &comparison->again));
+    all.merge(std::move(again));
+  }
+  if (all.withoutCode)
+    printNote(std::to_string(all.withoutCode) +
+              (all.withoutCode == 1 ? " kernel differs" : " kernels differ") +
+              " from the baseline's, whose code is not in " +
+              quotePath(before.code.folder()) +
+              "; times of two runs are compared, between which the machine may "
+              "have changed");
+  return all;
+}
+
+/// Keeps the code of kernels for who compares with the report in `file`.
+Status keepCode(const std::string &file,
+                const std::map<std::string, Executable> &kernels) {
+  // Nothing lies beside a device or a pipe.
+  std::error_code code;
+  if (!std::filesystem::is_regular_file(file, code))
+    return Status();
+  const ExecutableCache cache = codeBeside(file);
+  if (Status status = cache.prepare(); !status.ok()) {
+    printWarning(status.message() + "; the kernels' code is not kept");
+    return Status();
+  }
+  KF_RETURN_IF_ERROR(cache.clear().status());
+  for (const auto &[key, executable] : kernels)
+    KF_RETURN_IF_ERROR(cache.store(key, executable));
+  return Status();
+}
+
+/// The exit code, where nothing fails.
+Result<int> evaluate(const EvalOptions &options) {
   std::optional<EvalReport> baseline;
   if (!options.baseline.empty()) {
     KF_ASSIGN_OR_RETURN(baseline, readBaseline(options.baseline));
@@ -136,13 +195,14 @@ Status evaluate(const EvalOptions &options) {
     return Status::error("the baseline has nothing of what is to be measured; "
                          "measure the same with --json anew")
         .in(quotePath(options.baseline));
+  KernelEvaluation kernels;
   if (options.wantsKernels()) {
     CeilingOptions settings;
     settings.cancelled = &interruptFlag();
     KF_ASSIGN_OR_RETURN(result.rates, measureCeilings(*device, settings));
-    KF_ASSIGN_OR_RETURN(result.kernels,
-                        evaluateKernels(options.model, options.kernelOptions,
-                                        *device, result.rates));
+    KF_ASSIGN_OR_RETURN(kernels,
+                        measureKernels(options, *device, baseline, result));
+    result.kernels = kernels.kernels;
   }
   device.reset(); // its threads, and what its memory holds
   if (options.wantsFidelity()) {
@@ -155,10 +215,12 @@ Status evaluate(const EvalOptions &options) {
     KF_RETURN_IF_ERROR(writeStdout(tableOf(result)));
   if (!options.json.empty())
     KF_RETURN_IF_ERROR(writeOutput(options.json, toJson(result)));
+  if (!options.json.empty() && options.json != "-" && options.wantsKernels())
+    KF_RETURN_IF_ERROR(keepCode(options.json, kernels.code));
   if (!baseline)
-    return Status();
+    return int(ExitSuccess);
   Result<EvalComparison> comparison =
-      compareReports(*baseline, result, options.thresholds);
+      compareReports(*baseline, result, options.thresholds, kernels.turns);
   if (!comparison.ok())
     return comparison.status().in(quotePath(options.baseline));
   std::fputs(comparison->text.c_str(), stderr);
@@ -167,6 +229,16 @@ Status evaluate(const EvalOptions &options) {
         std::to_string(comparison->regressions) +
         (comparison->regressions == 1 ? " result is" : " results are") +
         " worse than the baseline " + quotePath(options.baseline));
+  if (comparison->unclear) {
+    printError("the machine is too noisy to judge " +
+               std::to_string(comparison->unclear) + " of " +
+               std::to_string(comparison->compared) +
+               " results, and none is known to be worse than the baseline " +
+               quotePath(options.baseline) +
+               ": measure again when nothing else runs, or with more "
+               "--repetitions");
+    return int(ExitUnclear);
+  }
   std::string verdict = "as good as the baseline";
   if (comparison->onlyBaseline || comparison->onlyNow)
     verdict += " in what both have, " + std::to_string(comparison->compared) +
@@ -174,7 +246,7 @@ Status evaluate(const EvalOptions &options) {
                std::to_string(comparison->compared + comparison->onlyBaseline) +
                " results";
   std::fputs((verdict + "\n").c_str(), stderr);
-  return Status();
+  return int(ExitSuccess);
 }
 
 } // namespace
@@ -190,7 +262,10 @@ int kf::runEval(Arguments arguments) {
   options.addTo(parser);
   if (std::optional<int> code = parser.parse(arguments))
     return *code;
-  const Status status = evaluate(options);
-  return status.isCancelled() ? reportInterrupt("nothing is known of the rest")
-                              : report(status);
+  const Result<int> code = evaluate(options);
+  if (code.ok())
+    return *code;
+  return code.status().isCancelled()
+             ? reportInterrupt("nothing is known of the rest")
+             : report(code.status());
 }

@@ -11,21 +11,25 @@
 #include "Compiler.h"
 #include "Interrupt.h"
 #include "Progress.h"
+#include "Report.h"
 
 #include "runtime/convert/TensorTypes.h"
 #include "runtime/devices/Reference/ReferenceDevice.h"
 #include "runtime/io/ScaledWeights.h"
 #include "runtime/measure/Ceilings.h"
 #include "runtime/measure/Profile.h"
+#include "runtime/measure/Statistics.h"
 #include "runtime/model/DummyWeights.h"
 #include "runtime/model/NamedConfigs.h"
 #include "runtime/model/TensorList.h"
 #include "runtime/tuning/KernelRunner.h"
+#include "runtime/tuning/KernelTurns.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <numeric>
-#include <set>
+#include <thread>
 
 using namespace kf;
 
@@ -58,6 +62,19 @@ constexpr double kNotFinite = 1e30;
 /// that can be measured, of twice as much up to a seventh.
 constexpr uint64_t kMostRotated = uint64_t(512) << 20;
 
+/// Runs of a kernel come in as many bursts, with pauses between them, so that
+/// another process has a part in few of them; one that it has a part in is
+/// repeated as often.
+constexpr int64_t kBursts = 3;
+constexpr int kRepeats = 3;
+constexpr std::chrono::milliseconds kPause{2};
+/// Of a short kernel, as many runs as take this long, but no more than
+/// kMostRunsOfSample, count as one, by their median: a single one is hardly
+/// longer than the clock shows. More would go round all copies of what it
+/// reads, and find it in a cache.
+constexpr double kSampleSeconds = 100e-6;
+constexpr int64_t kMostRunsOfSample = 8;
+
 /// Names of types of weights, separated by commas.
 Status parseTypes(std::string_view text, std::vector<DataType> &out) {
   out.clear();
@@ -87,9 +104,14 @@ Result<std::unique_ptr<WeightSource>> randomWeights(const ModelConfig &config,
 class KernelEvaluator {
 public:
   KernelEvaluator(Device &device, const KernelEvalOptions &options,
-                  const MachineRates &rates)
+                  const MachineRates &rates, const KernelBaseline *baseline,
+                  const std::set<std::string> *only)
       : device(device), reference(createReferenceDevice()), options(options),
-        rates(rates) {}
+        rates(rates), baseline(baseline), only(only) {
+    if (baseline)
+      for (const EvalKernel &kernel : baseline->report.kernels)
+        before.emplace(kernel.key(), &kernel);
+  }
 
   /// Adds the kernels of a step, but those that were there before. `from` and
   /// `to` are how much of all this is.
@@ -115,7 +137,7 @@ public:
     return Status();
   }
 
-  std::vector<EvalKernel> take() { return std::move(results); }
+  KernelEvaluation take() { return std::move(results); }
 
 private:
   /// `room` is how many positions there can be before the rows.
@@ -123,6 +145,18 @@ private:
              int64_t room) {
     const KernelInfo &info = kernels.list()[number];
     if (!known.insert({info.name, info.description, rows}).second)
+      return Status();
+    EvalKernel kernel;
+    kernel.name = info.name;
+    kernel.description = info.description;
+    kernel.rows = rows;
+    std::set<int64_t> all = {0};
+    for (int64_t depth : options.depths)
+      all.insert(std::clamp<int64_t>(depth, 0, std::max<int64_t>(room, 0)));
+    if (std::ranges::none_of(all, [&](int64_t depth) {
+          kernel.depth = depth;
+          return isWanted(kernel);
+        }))
       return Status();
     KF_ASSIGN_OR_RETURN(const Executable compiled, kernels.compile(number));
     KF_ASSIGN_OR_RETURN(const Executable expected,
@@ -135,20 +169,24 @@ private:
             std::clamp<int64_t>(depth, 0, std::max<int64_t>(room, 0)));
     }
     for (int64_t depth : depths) {
+      EvalKernel result = kernel;
+      result.depth = depth;
+      if (!isWanted(result))
+        continue;
       KernelCase kernelCase;
       kernelCase.tokens = rows;
       kernelCase.sizes = {{kWantedSize, 1}, {kSequencesSize, 1}};
       kernelCase.depth = depth;
       kernelCase.inputs = info.inputs;
-      EvalKernel result;
-      result.name = info.name;
-      result.description = info.description;
-      result.rows = rows;
-      result.depth = depth;
       KF_RETURN_IF_ERROR(measure(compiled, expected, kernelCase, result));
-      results.push_back(std::move(result));
+      results.code.emplace(result.code, compiled);
+      results.kernels.push_back(std::move(result));
     }
     return Status();
+  }
+
+  bool isWanted(const EvalKernel &kernel) const {
+    return !only || only->contains(kernel.key());
   }
 
   Status measure(const Executable &compiled, const Executable &expected,
@@ -170,12 +208,79 @@ private:
     result.cosine = std::isfinite(difference.cosine) ? difference.cosine : -1;
     if (!difference.agrees)
       result.complaint = difference.complaint;
-    KF_ASSIGN_OR_RETURN(const std::vector<double> seconds,
-                        variant->measure(options.runs, &interruptFlag()));
-    result.setTimes(seconds);
+    KF_RETURN_IF_ERROR(measureRuns(*runner, *variant, result));
+    result.code = hashKey({compiled.serialize()});
+    KF_RETURN_IF_ERROR(compareInTurns(*runner, *variant, result));
     KF_ASSIGN_OR_RETURN(const auto scalars,
                         kernelScalars(compiled, kernelCase));
     addWork(compiled, kernelCase, scalars, result);
+    return Status();
+  }
+
+  Status measureRuns(KernelRunner &runner, KernelVariant &variant,
+                     EvalKernel &result) {
+    KF_ASSIGN_OR_RETURN(const std::vector<double> first,
+                        variant.measure(2, &interruptFlag()));
+    const int64_t each = std::clamp<int64_t>(
+        static_cast<int64_t>(kSampleSeconds / std::ranges::min(first)), 1,
+        kMostRunsOfSample);
+    std::vector<double> all;
+    for (int64_t burst = 0; burst < kBursts; ++burst) {
+      const int64_t samples =
+          options.runs * (burst + 1) / kBursts - options.runs * burst / kBursts;
+      bool disturbed = samples > 0;
+      std::vector<double> seconds;
+      for (int i = 0; i < kRepeats && disturbed; ++i) {
+        std::this_thread::sleep_for(kPause);
+        // Behind a pause the first run finds nothing in the caches.
+        KF_ASSIGN_OR_RETURN(
+            seconds, variant.measure(samples * each + 1, &interruptFlag()));
+        disturbed = runner.wasDisturbed();
+      }
+      result.disturbed |= disturbed;
+      for (int64_t i = 0; i < samples; ++i)
+        all.push_back(
+            statisticsOf(std::span(seconds).subspan(i * each + 1, each))
+                .median);
+    }
+    result.setTimes(all);
+    return Status();
+  }
+
+  /// Runs the baseline's kernel, too, if it is another one and was kept.
+  Status compareInTurns(KernelRunner &runner, KernelVariant &variant,
+                        const EvalKernel &result) {
+    const auto found = before.find(result.key());
+    if (found == before.end() || found->second->code == result.code)
+      return Status();
+    const std::string &code = found->second->code;
+    std::optional<Executable> kept;
+    if (!code.empty()) {
+      KF_ASSIGN_OR_RETURN(kept, baseline->code.lookup(code));
+    }
+    if (!kept) {
+      ++results.withoutCode;
+      return Status();
+    }
+    Result<std::unique_ptr<KernelVariant>> other = runner.load(*kept);
+    if (!other.ok()) {
+      printWarning(result.key() +
+                   ": the baseline's kernel does not run here (" +
+                   other.message() + "), times of two runs are compared");
+      ++results.withoutCode;
+      return Status();
+    }
+    TurnOptions turns;
+    turns.slower = baseline->slower;
+    turns.cancelled = &interruptFlag();
+    auto runsOf = [](KernelVariant &kernel) {
+      return [&kernel](int64_t runs) {
+        return kernel.measure(runs, &interruptFlag());
+      };
+    };
+    KF_ASSIGN_OR_RETURN(const TimeRatio ratio,
+                        ratioInTurns(runsOf(variant), runsOf(**other), turns));
+    results.turns.insert_or_assign(result.key(), ratio);
     return Status();
   }
 
@@ -204,7 +309,10 @@ private:
   std::unique_ptr<Device> reference;
   const KernelEvalOptions &options;
   const MachineRates &rates;
-  std::vector<EvalKernel> results;
+  const KernelBaseline *baseline;                   ///< may be null
+  const std::set<std::string> *only;                ///< may be null
+  std::map<std::string, const EvalKernel *> before; ///< the baseline's, by key
+  KernelEvaluation results;
   /// Names, operands and rows of what was measured.
   std::set<std::tuple<std::string, std::string, int64_t>> known;
   Progress progress{"measuring kernels"};
@@ -224,7 +332,9 @@ void KernelEvalOptions::addTo(OptionParser &parser) {
               "types of weights, where there is no MODEL; by default all that "
               "models come in");
   parser.integer({"repetitions", 'r', "N"}, runs, 2, 1000,
-                 "how often each kernel is timed; 15 by default");
+                 "how often each kernel is timed; 15 by default. Of "
+                 "kernels shorter than 0.1 ms, the median of up to 8 runs "
+                 "counts as one time");
   parser.addCheck([this] {
     if (rows.empty())
       rows = {1, 16, 512};
@@ -235,12 +345,35 @@ void KernelEvalOptions::addTo(OptionParser &parser) {
   });
 }
 
-Result<std::vector<EvalKernel>>
+ExecutableCache kf::codeBeside(const std::string &file) {
+  return ExecutableCache(
+      file + ".kernels", [](const std::string &line) { printWarning(line); },
+      UINT64_MAX);
+}
+
+void KernelEvaluation::merge(KernelEvaluation again) {
+  for (EvalKernel &kernel : again.kernels) {
+    auto found = std::ranges::find_if(kernels, [&](const EvalKernel &other) {
+      return other.key() == kernel.key();
+    });
+    // Nothing makes a machine faster than it is.
+    if (found != kernels.end() &&
+        (kernel.disturbed == found->disturbed ? kernel.seconds < found->seconds
+                                              : found->disturbed))
+      *found = std::move(kernel);
+  }
+  for (auto &[key, ratio] : again.turns)
+    turns.insert_or_assign(key, ratio);
+}
+
+Result<KernelEvaluation>
 kf::evaluateKernels(const ModelFlags &flags, const KernelEvalOptions &options,
-                    Device &device, const MachineRates &rates) {
+                    Device &device, const MachineRates &rates,
+                    const KernelBaseline *baseline,
+                    const std::set<std::string> *only) {
   KF_ASSIGN_OR_RETURN(const CompilerOptions compiler,
                       compilerOptionsFor(flags, device));
-  KernelEvaluator evaluator(device, options, rates);
+  KernelEvaluator evaluator(device, options, rates, baseline, only);
   auto addModel = [&](const ModelConfig &config, const WeightSource &source,
                       size_t number, size_t count) {
     const double each = 1.0 / static_cast<double>(count * options.rows.size());

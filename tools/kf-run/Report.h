@@ -19,11 +19,13 @@
 namespace kf {
 
 /// kf-run's exit codes: done; an error while at it; a command line that asks
-/// for nothing that kf-run does; ended by an interrupt, as shells count it.
+/// for nothing that kf-run does; a comparison that noise leaves open; ended by
+/// an interrupt, as shells count it.
 enum ExitCode {
   ExitSuccess = 0,
   ExitFailure = 1,
   ExitUsage = 2,
+  ExitUnclear = 3,
   ExitInterrupted = 130
 };
 

@@ -10,7 +10,7 @@ path, rows, depths = sys.argv[1:]
 rows = {int(text) for text in rows.split(",")}
 depths = {int(text) for text in depths.split(",")}
 report = json.load(open(path))
-assert report["version"] == 2 and report["fidelity"] is None
+assert report["version"] == 3 and report["fidelity"] is None
 assert report["rates"]["read_bytes_per_second"] > 0
 kernels = report["kernels"]
 assert {kernel["rows"] for kernel in kernels} == rows
@@ -18,6 +18,8 @@ for kernel in kernels:
     assert kernel["complaint"] == "", kernel
     assert kernel["seconds"] > 0 and kernel["deviation"] >= 0, kernel
     assert kernel["runs"] == 3, kernel
+    assert len(kernel["samples"]) == 3 and min(kernel["samples"]) <= 1, kernel
+    assert len(kernel["code"]) == 32, kernel
     assert 0 <= kernel["mean_error"] <= kernel["max_error"] < 0.1, kernel
     assert kernel["cosine"] > 0.99, kernel
     assert kernel["bytes"] > 0, kernel
