@@ -43,7 +43,42 @@ constexpr const char *kKeys[] = {"prompt",
                                  "repeat_last_n",
                                  "logit_bias",
                                  "stop",
-                                 "id"};
+                                 "id",
+                                 "model",
+                                 "stream"};
+
+/// What OpenAI's API and others call a key of these.
+struct OtherName {
+  const char *name, *key;
+};
+constexpr OtherName kOtherNames[] = {
+    {"max_tokens", "n"},     {"max_completion_tokens", "n"},
+    {"max_new_tokens", "n"}, {"n_predict", "n"},
+    {"temperature", "temp"}, {"repetition_penalty", "repeat_penalty"}};
+
+/// Keys of OpenAI's API that are none here, and why.
+struct OtherKey {
+  std::string_view names; ///< with blanks around each
+  const char *advice;
+};
+constexpr OtherKey kOtherKeys[] = {
+    {" custom_id method url body ",
+     "is of OpenAI's batches: a line is what their 'body' holds, with 'id' for "
+     "'custom_id'"},
+    {" input instructions ",
+     "is of another API; 'prompt' or 'messages' is what to go on from"},
+    {" tools tool_choice functions function_call parallel_tool_calls ",
+     "is not supported: models call no tools; put them into the prompt"},
+    {" response_format json_schema grammar guided_json ",
+     "is not supported: tokens are not held to a grammar"},
+    {" logprobs top_logprobs ",
+     "is not supported; 'kf-run logits' prints scores"},
+    {" best_of echo suffix prediction ", "is not supported"},
+    {" images image audio modalities ",
+     "is not supported: prompts are text alone, without images and audio"},
+    {" stream_options ",
+     "is not supported: each request becomes a line when it is finished"},
+};
 
 /// A token's id; nothing for any other value.
 std::optional<int32_t> toId(const json &value) {
@@ -91,6 +126,29 @@ Result<std::vector<int32_t>> readIds(const ConfigReader &reader) {
   return ids;
 }
 
+/// A message's content: a text, or OpenAI's array of parts that are texts.
+Result<std::string> readContent(const ConfigReader &reader,
+                                const std::string &name) {
+  const json *value = reader.find("content");
+  if (!value || !value->is_array())
+    return reader.text("content");
+  std::string content;
+  for (const json &part : *value) {
+    const ConfigReader fields(part, name + ".content[].");
+    if (!part.is_object())
+      return reader.unexpected("content", "a text, or an array of objects,");
+    KF_ASSIGN_OR_RETURN(const std::string type, fields.text("type"));
+    if (type != "text")
+      return Status::error("'" + name + ".content' has a part of type " +
+                           inQuotes(type) +
+                           "; prompts are text alone, without images and "
+                           "audio");
+    KF_ASSIGN_OR_RETURN(const std::string text, fields.text("text"));
+    content += text;
+  }
+  return content;
+}
+
 Result<ChatMessage> readMessage(const json &object, const std::string &name) {
   if (!object.is_object())
     return Status::error("'" + name + "' is " + shortDump(object) +
@@ -102,7 +160,7 @@ Result<ChatMessage> readMessage(const json &object, const std::string &name) {
                            "; role and content are possible");
   ChatMessage message;
   KF_ASSIGN_OR_RETURN(message.role, reader.text("role"));
-  KF_ASSIGN_OR_RETURN(message.content, reader.text("content"));
+  KF_ASSIGN_OR_RETURN(message.content, readContent(reader, name));
   if (message.role != "system" && message.role != "user" &&
       message.role != "assistant")
     return reader.unexpected("role", "system, user or assistant");
@@ -241,10 +299,32 @@ Status readStops(const ConfigReader &reader,
   return Status();
 }
 
+/// `object` with its keys called as they are here.
+Result<json> renamed(const json &object) {
+  json result = object;
+  for (const OtherName &other : kOtherNames) {
+    const auto found = result.find(other.name);
+    if (found == result.end())
+      continue;
+    const auto own = result.find(other.key);
+    if (own != result.end() && !own->is_null() && !found->is_null())
+      return Status::error("'" + std::string(other.key) + "' and '" +
+                           other.name + "' are the same here: give one");
+    json value = std::move(*found);
+    result.erase(other.name);
+    if (own == result.end() || !value.is_null())
+      result[other.key] = std::move(value);
+  }
+  return result;
+}
+
 Status checkKeys(const json &object) {
   for (const auto &[key, value] : object.items()) {
     if (std::ranges::find(kKeys, key) != std::end(kKeys))
       continue;
+    for (const OtherKey &other : kOtherKeys)
+      if (other.names.find(" " + key + " ") != other.names.npos)
+        return Status::error("'" + key + "' " + other.advice);
     std::string known;
     for (const char *other : kKeys)
       known += (known.empty() ? "" : ", ") + std::string(other);
@@ -254,9 +334,10 @@ Status checkKeys(const json &object) {
   return Status();
 }
 
-Result<BatchRequest> readRequest(const json &object) {
-  if (!object.is_object())
-    return Status::error("a JSON object is expected, not " + shortDump(object));
+Result<BatchRequest> readRequest(const json &given) {
+  if (!given.is_object())
+    return Status::error("a JSON object is expected, not " + shortDump(given));
+  KF_ASSIGN_OR_RETURN(const json object, renamed(given));
   KF_RETURN_IF_ERROR(checkKeys(object));
   const ConfigReader reader(object);
   BatchRequest request;
@@ -267,6 +348,12 @@ Result<BatchRequest> readRequest(const json &object) {
   }
   KF_RETURN_IF_ERROR(readStops(reader, request.stops));
   KF_RETURN_IF_ERROR(readSampling(reader, request.sampling));
+  if (reader.contains("stream")) {
+    KF_ASSIGN_OR_RETURN(const bool stream, reader.boolean("stream", false));
+    if (stream)
+      return Status::error("'stream' is not supported: each request becomes a "
+                           "line when it is finished");
+  }
   if (const json *id = reader.find("id")) {
     if (!id->is_primitive())
       return reader.unexpected("id", "a text, a number, true or false");

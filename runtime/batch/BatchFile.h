@@ -23,6 +23,11 @@
 //   stop        a text or an array of texts
 //   id          a text, a number, true or false, to be handed through
 //
+// Requests of OpenAI's API are read, too: max_tokens and max_completion_tokens
+// are n, temperature is temp, a content may be an array of texts; model says
+// nothing, for the command names it, and stream has to be false. What else such
+// requests have is an error that says so.
+//
 // null counts as absent. Lines without anything are skipped, and so are the
 // byte order mark of a file and the carriage return of a line.
 //

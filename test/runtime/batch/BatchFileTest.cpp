@@ -99,6 +99,43 @@ TEST(BatchFile, EveryOption) {
   EXPECT_EQ(biasesOf("{}"), std::vector<LogitBias>());
 }
 
+TEST(BatchFile, WhatOpenAiCallsThem) {
+  const BatchRequest request = parse(
+      R"({"messages": [{"role": "user", "content":
+            [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}],
+          "model": "x", "max_tokens": 5, "temperature": 0.5, "stream": false,
+          "repetition_penalty": 1.5})");
+  EXPECT_EQ(request.tokens, 5);
+  EXPECT_EQ(request.sampling.temperature, 0.5);
+  EXPECT_EQ(request.sampling.repetitionPenalty, 1.5);
+  ASSERT_TRUE(request.messages);
+  EXPECT_EQ(request.messages->front().content, "ab");
+  EXPECT_EQ(parse(R"({"prompt": "a", "max_completion_tokens": 7})").tokens, 7);
+  EXPECT_EQ(parse(R"({"prompt": "a", "max_tokens": null, "n": 3})").tokens, 3);
+  EXPECT_EQ(parse(R"({"prompt": "a", "max_tokens": 4, "n": null})").tokens, 4);
+}
+
+TEST(BatchFile, WhatOpenAiHasAndWeDoNot) {
+  EXPECT_EQ(errorWith(R"("max_tokens": 5, "n": 1)"),
+            "'n' and 'max_tokens' are the same here: give one");
+  EXPECT_EQ(errorWith(R"("stream": true)"),
+            "'stream' is not supported: each request becomes a line when it is "
+            "finished");
+  EXPECT_EQ(errorWith(R"("tools": [])"),
+            "'tools' is not supported: models call no tools; put them into the "
+            "prompt");
+  EXPECT_EQ(errorOf(R"({"custom_id": "a", "body": {"prompt": "b"}})"),
+            "'body' is of OpenAI's batches: a line is what their 'body' holds, "
+            "with 'id' for 'custom_id'");
+  EXPECT_EQ(errorOf(R"({"messages": [{"role": "user", "content":
+                        [{"type": "image_url", "image_url": {}}]}]})"),
+            "'messages[0].content' has a part of type 'image_url'; prompts are "
+            "text alone, without images and audio");
+  EXPECT_EQ(errorOf(R"({"messages": [{"role": "user", "content": ["a"]}]})"),
+            "'messages[0].content' is [\"a\"], but a text, or an array of "
+            "objects, is expected");
+}
+
 TEST(BatchFile, WrongStarts) {
   EXPECT_EQ(errorOf("{}"), "one of 'prompt', 'ids' and 'messages' is missing");
   EXPECT_EQ(errorOf(R"({"messages": [], "ids": [1]})"),
