@@ -103,22 +103,42 @@ std::string_view givenName(DataType type) {
   return type == F8E4M3 ? "f8_e4m3" : nameOf(type);
 }
 
+struct MixName {
+  std::string_view name;
+  DataType type;
+};
+/// llama.cpp's names of the mixes that files have here.
+constexpr MixName kMixNames[] = {
+    {"q3_k_m", Q3_K}, {"q4_k_m", Q4_K}, {"q5_k_m", Q5_K}};
+/// Those that they do not have.
+constexpr std::string_view kOtherMixes[] = {"q2_k_s", "q3_k_s", "q3_k_l",
+                                            "q4_k_s", "q5_k_s"};
+
+std::string lowerCase(std::string_view name) {
+  std::string lower(name);
+  for (char &c : lower)
+    c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return lower;
+}
+
 /// One of kWeightTypes that `isPossible`.
 Result<DataType> parseOneOf(bool (*isPossible)(DataType),
                             std::string_view name) {
+  const std::string lower = lowerCase(name);
+  for (const MixName &mix : kMixNames)
+    if (mix.name == lower)
+      return mix.type;
   std::string known;
   for (const DataType type : kWeightTypes) {
     if (!isPossible(type))
       continue;
-    const bool same =
-        std::ranges::equal(givenName(type), name, [](char ours, char given) {
-          return ours ==
-                 (given >= 'A' && given <= 'Z' ? given - 'A' + 'a' : given);
-        });
-    if (same)
+    if (givenName(type) == lower)
       return type;
     known += (known.empty() ? "" : ", ") + std::string(givenName(type));
   }
+  if (std::ranges::find(kOtherMixes, lower) != std::end(kOtherMixes))
+    return Status::error("there is no mix " + inQuotes(name) + "; " +
+                         lower.substr(0, 4) + " is the one of its kind");
   return Status::error("there is no type " + inQuotes(name) + "; there are " +
                        known);
 }
@@ -126,6 +146,12 @@ Result<DataType> parseOneOf(bool (*isPossible)(DataType),
 } // namespace
 
 bool kf::isFileType(DataType type) { return isFloat(type) || isBlock(type); }
+
+bool kf::isMixName(std::string_view name) {
+  const std::string lower = lowerCase(name);
+  return std::ranges::find(kMixNames, lower, &MixName::name) !=
+         std::end(kMixNames);
+}
 
 Result<DataType> kf::parseFileType(std::string_view name) {
   return parseOneOf(isFileType, name);

@@ -56,8 +56,11 @@ struct TypeRule {
 /// Whether files can be of this type: f32, f16, bf16 and the block types.
 bool isFileType(DataType type);
 
-/// The one of them that is called `name`, in capitals or not. An error lists
-/// them.
+/// Whether `name` is one that llama.cpp has for a mix: Q3_K_M, Q4_K_M or
+/// Q5_K_M, in capitals or not.
+bool isMixName(std::string_view name);
+/// The one of them that is called `name`, in capitals or not: also as llama.cpp
+/// calls its mixes. An error lists them.
 Result<DataType> parseFileType(std::string_view name);
 /// Types that a model's weights can be made up in: those of files, and F8E4M3.
 std::span<const DataType> weightTypes();

@@ -18,6 +18,7 @@
 #include "runtime/convert/TensorTypes.h"
 #include "runtime/convert/WriteGguf.h"
 #include "runtime/core/MappedFile.h"
+#include "runtime/core/Quote.h"
 #include "runtime/io/Gguf.h"
 #include "runtime/model/ChatConfig.h"
 #include "runtime/model/GgufConfig.h"
@@ -203,19 +204,24 @@ Result<WriteSummary> quantize(const QuantizeOptions &options) {
 
 int kf::runQuantize(Arguments arguments) {
   QuantizeOptions options;
-  std::string type;
+  std::string type, typeBehind;
   OptionParser parser(
       "quantize [MODEL] OUT.gguf --type TYPE [options]",
-      "Writes a model as a GGUF file whose matrices are of another type. The "
-      "K types are mixes that give some matrices more bits; vectors stay f32. "
+      "Writes a model as a GGUF file whose matrices are of another type, which "
+      "may also stand behind OUT.gguf: quantize MODEL OUT.gguf q4_k. The K "
+      "types are mixes that give some matrices more bits; vectors stay f32. "
       "Whatever happens, OUT is either complete or as it was.");
   parser.positional("MODEL", false, options.model,
                     "a folder as Hugging Face lays it out, or a GGUF file; "
                     "without it, the embedded model, kf-stories");
   parser.positional("OUT.gguf", false, options.out, "the file to write");
+  parser.positional("TYPE", false, typeBehind,
+                    "the same as --type, behind MODEL and OUT.gguf");
   parser.text({"type", 0, "TYPE"}, type,
               "q8_0, q4_0, q4_1, q5_0, q5_1, q2_k, q3_k, q4_k, q5_k, q6_k, "
-              "iq4_nl, bf16, f16 or f32");
+              "iq4_nl, bf16, f16 or f32, in capitals or not. q3_k, q4_k and "
+              "q5_k are llama.cpp's Q3_K_M, Q4_K_M and Q5_K_M, and may be "
+              "called so");
   parser.integer({"threads", 't', "N"}, options.threads, 0,
                  ThreadPool::maxThreads,
                  "threads; 0, the default, is one per CPU that the process may "
@@ -224,6 +230,16 @@ int kf::runQuantize(Arguments arguments) {
   options.dummy.addTo(parser, options.model);
   if (std::optional<int> code = parser.parse(arguments))
     return *code;
+  if (!typeBehind.empty()) {
+    if (!type.empty())
+      return parser.usageError(
+          "the type is given twice: " + inQuotes(typeBehind) + " and --type " +
+          inQuotes(type));
+    type = typeBehind;
+  }
+  if (type.empty() && parseFileType(options.out).ok())
+    return parser.usageError("OUT.gguf is missing: give MODEL, OUT.gguf and " +
+                             inQuotes(options.out));
   // One name is OUT.
   if (options.out.empty()) {
     std::swap(options.out, options.model);
@@ -240,6 +256,10 @@ int kf::runQuantize(Arguments arguments) {
   if (!parsed.ok())
     return parser.usageError("--type: " + parsed.message());
   options.type = *parsed;
+  if (isMixName(type))
+    printNote(type + " is " + std::string(nameOf(options.type)) +
+              " here: the same mix of types by llama.cpp's rule, without an "
+              "importance matrix");
   const auto start = std::chrono::steady_clock::now();
   Result<WriteSummary> summary = quantize(options);
   const std::chrono::duration<double> elapsed =
