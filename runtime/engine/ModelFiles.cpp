@@ -59,6 +59,32 @@ static Result<ModelFiles> openGguf(const std::string &path,
 /// A path in an error: in full.
 static std::string quoted(const std::string &path) { return "'" + path + "'"; }
 
+/// What else the file `path`, which begins with `start`, may be, and what to
+/// give instead; empty where that is not known.
+static std::string otherFormat(const std::string &path,
+                               std::string_view start) {
+  auto isCalled = [&](std::string_view suffix) {
+    return path.ends_with(suffix);
+  };
+  if (isCalled(".safetensors"))
+    return "is the weights alone; give the folder that it lies in, with "
+           "config.json and a tokenizer";
+  if (isCalled(".bin") || isCalled(".pt") || isCalled(".pth") ||
+      start.starts_with("PK\x03\x04"))
+    return "is of PyTorch, whose files are programs; give a folder with "
+           "safetensors files, or a GGUF file";
+  if (isCalled(".onnx"))
+    return "is of ONNX, which is not read; give a folder as Hugging Face lays "
+           "it out, or a GGUF file";
+  if (isCalled(".mlir") || isCalled(".mlirbc"))
+    return "is of MLIR: 'kf-run exec' runs its functions, 'kf-run emit-mlir' "
+           "and kf-opt compile them";
+  for (std::string_view old : {"lmgg", "tjgg", "fmgg", "algg"})
+    if (start.starts_with(old))
+      return "is of a format before GGUF; convert the model anew";
+  return {};
+}
+
 Result<ModelFormat> kf::findModelFormat(const std::string &path) {
   struct stat info;
   if (stat(path.c_str(), &info) != 0)
@@ -70,6 +96,9 @@ Result<ModelFormat> kf::findModelFormat(const std::string &path) {
   KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
   if (Gguf::recognize(file.bytes()))
     return ModelFormat::Gguf;
+  const std::string other = otherFormat(path, file.text().substr(0, 4));
+  if (!other.empty())
+    return Status::error("model " + quoted(path) + " " + other);
   return Status::error("model " + quoted(path) +
                        " is neither a GGUF file nor a folder; give one, or the "
                        "folder that holds config.json and model.safetensors");

@@ -9,6 +9,7 @@
 #include "runtime/model/QuantizationField.h"
 
 #include "runtime/core/Json.h"
+#include "runtime/core/Quote.h"
 #include "runtime/model/UnsupportedFields.h"
 
 using namespace kf;
@@ -113,5 +114,13 @@ Status kf::checkQuantization(const ConfigReader &reader) {
     return unsupported("has blocks of " + shortDump(*block) +
                        "; [128,128] is supported");
   }
+  // AWQ, GPTQ, bitsandbytes and others have layouts of their own.
+  if (method && method->is_string())
+    return Status::error(
+        "'" + std::string(kField) + "' is of the method " +
+        inQuotes(method->get_ref<const std::string &>()) +
+        ", whose weights are not read; take the model as it was before, of "
+        "f16 or bf16, which 'kf-run quantize' makes smaller, or a GGUF file of "
+        "it");
   return checkNeutral(reader, kField, NeutralValue::Off);
 }

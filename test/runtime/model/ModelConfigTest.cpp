@@ -427,8 +427,12 @@ TEST(ModelConfig, QuantizationsThatAreNotSupported) {
   auto error = [](const json &value) {
     return errorOf({{"quantization_config", value}});
   };
-  expectContains(error({{"quant_method", "gptq"}, {"bits", 4}}),
-                 "'quantization_config' is {");
+  expectContains(
+      error({{"quant_method", "gptq"}, {"bits", 4}}),
+      "'quantization_config' is of the method 'gptq', whose weights are "
+      "not read; take the model as it was before");
+  expectContains(error({{"quant_method", "awq"}, {"bits", 4}}),
+                 "is of the method 'awq', whose weights are not read");
   expectContains(error("fp8"), "'quantization_config' is \"fp8\"");
   expectContains(error({{"quant_method", {8}}}), "'quantization_config' is");
   expectContains(
