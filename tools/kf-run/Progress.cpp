@@ -31,7 +31,9 @@ namespace {
 
 constexpr auto kDelay = 1s;
 constexpr auto kInterval = 100ms;
-constexpr std::string_view kErase = "\r\033[K";
+constexpr std::string_view kErase = "\r\033[K", kEraseRest = "\033[K";
+/// Columns that are worth showing something in.
+constexpr size_t kLeastRoom = 16;
 
 /// Whether lines can be drawn and erased where stderr goes.
 bool isTerminal() {
@@ -52,8 +54,30 @@ void draw(std::string_view text) {
   (void)!write(STDERR_FILENO, text.data(), text.size());
 }
 
-/// Set under ProgressLine's lock, and read by signal handlers.
-std::atomic<bool> isDrawn{false};
+/// Set under ProgressLine's lock, and read by signal handlers: whether the line
+/// is there, and whether it stands behind other text.
+std::atomic<bool> isDrawn{false}, isBehindText{false};
+
+/// Where `text`, printed from column `column` on, ends. Letters of most scripts
+/// that have two columns are counted so; a column too many does no harm.
+size_t columnBehind(std::string_view text, size_t column) {
+  bool inSequence = false; // of control, ESC [ ... letter
+  for (unsigned char c : text) {
+    if (inSequence)
+      inSequence = !((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'));
+    else if (c == 0x1b)
+      inSequence = true;
+    else if (c == '\n' || c == '\r')
+      column = 0;
+    else if (c == '\b')
+      column -= column > 0;
+    else if (c == '\t')
+      column += 8 - column % 8;
+    else if ((c & 0xc0) != 0x80)
+      column += c >= 0xe1 ? 2 : 1;
+  }
+  return column;
+}
 
 } // namespace
 
@@ -94,13 +118,13 @@ public:
 
   void erase() {
     if (isDrawn)
-      draw(kErase);
+      draw(isBehindText ? kEraseRest : kErase);
     isDrawn = false;
   }
 
   std::recursive_mutex mutex; ///< of all below
   bool off = !isTerminal();
-  bool lineOpen = false;
+  size_t column = 0; ///< where what is printed next goes
 
 private:
   /// Starts drawing. Without a thread there is no line.
@@ -124,18 +148,23 @@ private:
     while (!changed.wait_until(lock, next, ended)) {
       next = std::chrono::steady_clock::now() + kInterval;
       // In the background, the terminal is somebody else's.
-      if (off || lineOpen || tcgetpgrp(STDERR_FILENO) != getpgrp())
+      if (off || tcgetpgrp(STDERR_FILENO) != getpgrp())
+        continue;
+      const size_t width = std::max<size_t>(widthOfTerminal(), 1);
+      const size_t used = column % width;
+      if (column > 0 && width - used < kLeastRoom)
         continue;
       char line[512];
-      const size_t size =
-          format(line, std::min(sizeof(line), widthOfTerminal()));
+      const size_t size = format(line, std::min(sizeof(line), width - used));
+      isBehindText = column > 0;
       draw({line, size});
       isDrawn = true;
     }
   }
 
   /// Writes the line of the innermost work to `out`, in less than `width`
-  /// columns, and returns its bytes. Takes no memory.
+  /// columns, and what takes the cursor back; returns its bytes. Takes no
+  /// memory.
   size_t format(char (&out)[512], size_t width) const {
     const Progress &work = *works.back();
     char text[256];
@@ -146,8 +175,16 @@ private:
                         static_cast<int>(*work.share * 100),
                         work.detail.empty() ? "" : ", ", work.detail.c_str());
     const size_t room = std::min(sizeof(text) - 1, width > 0 ? width - 1 : 0);
-    const int shown = static_cast<int>(std::min<size_t>(size, room));
     // Whatever is printed next, by whomever, takes the line's place.
+    if (column > 0) {
+      constexpr size_t around = 3; // " [" and "]"
+      const int shown = static_cast<int>(
+          std::min<size_t>(size, room - std::min(room, around)));
+      return static_cast<size_t>(
+          std::snprintf(out, sizeof(out), " [%.*s]\033[K\033[%dD", shown, text,
+                        shown + static_cast<int>(around)));
+    }
+    const int shown = static_cast<int>(std::min<size_t>(size, room));
     return static_cast<size_t>(
         std::snprintf(out, sizeof(out), "\r%.*s\033[K\r", shown, text));
   }
@@ -186,8 +223,11 @@ ProgressPause::ProgressPause() {
 
 ProgressPause::~ProgressPause() { ProgressLine::get().mutex.unlock(); }
 
-void kf::setLineOpen(bool open) { ProgressLine::get().lineOpen = open; }
+void kf::noteShown(std::string_view text) {
+  size_t &column = ProgressLine::get().column;
+  column = columnBehind(text, column);
+}
 
 std::string_view kf::progressEraser() {
-  return isDrawn ? kErase : std::string_view();
+  return !isDrawn ? std::string_view() : isBehindText ? kEraseRest : kErase;
 }

@@ -8,7 +8,8 @@
 //
 // One line on stderr for a person who waits: it is there only if stderr is a
 // terminal, once work has gone on for a second, and it is erased when the work
-// ends. What else is printed (Report.h) goes first: the line makes room for it.
+// ends. What else is printed (Report.h) goes first: the line makes room for it,
+// and stands behind a text that goes on in the same line.
 //
 //===----------------------------------------------------------------------===//
 
@@ -56,9 +57,9 @@ public:
   ProgressPause &operator=(const ProgressPause &) = delete;
 };
 
-/// Says that what was printed last on the terminal ended within a line, or did
-/// not: while it did, there is no room for progress. Within a pause.
-void setLineOpen(bool open);
+/// Says what was printed on the terminal: behind it, in the same line, is where
+/// progress is shown. Within a pause.
+void noteShown(std::string_view text);
 
 /// What to print in front of an error where no lock can be had, in a signal
 /// handler: it takes the line away, if there is one.

@@ -40,6 +40,7 @@ void printLine(std::string_view kind, std::string_view message) {
   line += '\n';
   const ProgressPause pause;
   std::fwrite(line.data(), 1, line.size(), stderr);
+  noteShown(line);
 }
 
 template <typename T> std::string shortest(T value) {
@@ -167,7 +168,7 @@ Status kf::writeStdout(std::string_view text) {
   std::optional<ProgressPause> pause;
   if (onTerminal && !text.empty()) {
     pause.emplace();
-    setLineOpen(!text.ends_with('\n'));
+    noteShown(text);
   }
   bool failed = std::fflush(stdout) != 0;
   while (!failed && !text.empty()) {

@@ -50,14 +50,15 @@ def screen(shown):
     """What is left to be read of it."""
     lines = []
     for line in shown.split(b"\n"):
-        row = b""
-        for part in re.split(rb"(\r|\x1b\[K)", line):
+        row, column = b"", 0
+        for part in re.split(rb"(\r|\x1b\[K|\x1b\[\d+D)", line):
             if part == b"\r":
                 column = 0
+            elif part.startswith(b"\x1b") and part.endswith(b"D"):
+                column -= int(part[2:-1])
             elif part == b"\x1b[K":
                 row = row[:column]
             else:
-                column = 0 if not row else column
                 row = row[:column] + part + row[column + len(part) :]
                 column += len(part)
         lines.append(row)
@@ -106,7 +107,7 @@ shares = [
 ]
 assert shares and shares == sorted(shares) and shares[-1] <= 100, drawn
 left = screen(shown)
-assert re.fullmatch(rb"perplexity [0-9.]+ \(.* tokens\)\n", left), left
+assert re.fullmatch(rb"perplexity [0-9.]+ .*\(.* tokens\)\n", left), left
 
 # It keeps within the terminal's width.
 narrow, code = run_on_terminal(scoring, columns=12)
@@ -144,3 +145,43 @@ left = screen(shown)
 assert left.startswith(b"error: the prompt has ") and left.count(b"\n") == 1, left
 shown, code = run_on_terminal([*long_prompt, "--quiet"])
 assert code == 1 and not DRAWN.findall(shown), shown
+
+
+def run_in_slices(arguments):
+    """What a terminal got from a command that is held up again and again, so that
+    whatever it does takes long."""
+    child, terminal = pty.fork()
+    if child == 0:
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        os.environ["TERM"] = "xterm"
+        os.execvp(kf_run, [kf_run, *arguments])
+    shown = b""
+    while True:
+        if select.select([terminal], [], [], 0.05)[0]:
+            try:
+                data = os.read(terminal, 65536)
+            except OSError:
+                break
+            if not data:
+                break
+            shown += data
+        os.kill(child, signal.SIGSTOP)
+        time.sleep(0.25)
+        os.kill(child, signal.SIGCONT)
+    return shown, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+# What is compiled when there is text already is shown behind that text.
+text = ["generate", model, "-p", "Once upon a time", "-n", "3"]
+expected = subprocess.run(
+    [kf_run, *text, "--quiet"], stdout=subprocess.PIPE, check=True
+).stdout.strip()
+shown, code = run_in_slices([*text, "--no-cache"])
+assert code == 0, (code, shown)
+assert b"compiling step_16" in DRAWN.findall(shown), shown
+behind = re.findall(rb" \[(compiling \w+)\]\x1b\[K\x1b\[(\d+)D", shown)
+assert behind and all(
+    name == b"compiling step_1" and int(back) == len(name) + 3 for name, back in behind
+), (behind, shown)
+left = screen(shown)
+assert left.strip().startswith(expected + b"\n") and b"[compiling" not in left, left
