@@ -173,8 +173,8 @@ commands() {
     --cache-type f32
   same batch1 cmp batch --file "$logs/requests.jsonl" --parallel 1 --quiet \
     --cache-type f32
-  same logit near logits --ids 1 --json --cache-type f32
-  same logits nearby logits --ids 1,2,3,4,5,6,7 --json --cache-type f32
+  same logit near logits --ids 1 --json - --cache-type f32
+  same logits nearby logits --ids 1,2,3,4,5,6,7 --json - --cache-type f32
   for id in batch16 batch1; do # reused tokens differ, texts do not
     sed 's/,"prompt_tokens_reused":[0-9]*//' "$out/$id" > "$out/$id.text"
   done

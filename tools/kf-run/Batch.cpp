@@ -36,7 +36,7 @@ struct BatchOptions {
   int64_t tokens = 256; ///< of a request that does not say; -1: no limit
   int64_t parallel = 16;
   std::vector<std::string> stops;
-  bool ignoreEos = false, quiet = false;
+  bool ignoreEos = false, quiet = false, noEscape = false;
   PartialSamplerOptions sampler;
 
   void addTo(OptionParser &parser) {
@@ -44,13 +44,15 @@ struct BatchOptions {
                 "the requests, a JSON object a line; - is stdin");
     parser.integer({"parallel", 0, "N"}, parallel, 1, 4096,
                    "how many are worked on at once; 16 by default");
-    parser.text({"json", 0, "FILE"}, json,
-                "writes the results to FILE when all are there, instead of to "
-                "stdout one by one");
-    parser.output(json);
+    parser.json(json, "the results when all are there, instead of to stdout "
+                      "one by one");
     parser.integer({"tokens", 'n', "N"}, tokens, -1, kMostTokens,
                    "the most tokens to generate for a request that has no "
                    "\"n\"; 256 by default, -1: until the context is full");
+    addEscapeFlag(parser, noEscape, [this] {
+      for (std::string &stop : stops)
+        stop = unescaped(stop);
+    });
     addStopFlag(parser, stops);
     parser.flag({"ignore-eos"}, ignoreEos,
                 "goes on after tokens that end a text");

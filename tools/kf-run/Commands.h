@@ -34,6 +34,10 @@ int runCache(Arguments arguments);
 int runInspect(Arguments arguments);
 int runTune(Arguments arguments);
 
+/// chat where a person is to type and the model is made for it, else generate:
+/// what a model in place of a command does.
+int runModel(Arguments arguments);
+
 /// generate from the embedded model with a prompt of its own, which is printed
 /// too: what `kf-run` alone does.
 int runDemo();

@@ -23,6 +23,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <limits>
+#include <unistd.h>
 
 using namespace kf;
 
@@ -34,8 +35,10 @@ struct GenerateOptions {
   std::string file, ids, json;
   int64_t tokens = 256; ///< -1: until the context is full
   std::vector<std::string> stops;
-  bool ignoreEos = false, quiet = false;
-  bool echo = false; ///< prints the prompt first
+  bool ignoreEos = false, quiet = false, noEscape = false;
+  bool conversation = false, noConversation = false;
+  std::optional<std::string> system, templateFile; ///< chat's
+  bool echo = false;                               ///< prints the prompt first
   PartialSamplerOptions sampler;
 
   void addTo(OptionParser &parser) {
@@ -53,14 +56,26 @@ struct GenerateOptions {
     parser.integer({"tokens", 'n', "N"}, tokens, -1, int64_t(1) << 24,
                    "the most tokens to generate; 256 by default, -1: until the "
                    "context is full");
+    addEscapeFlag(parser, noEscape, [this] {
+      if (prompt)
+        prompt = unescaped(*prompt);
+      for (std::string &stop : stops)
+        stop = unescaped(stop);
+    });
     addStopFlag(parser, stops);
     parser.flag({"ignore-eos"}, ignoreEos,
                 "goes on after tokens that end a text");
     addSamplerFlags(parser, sampler, ModelSampling::WhenDrawing);
-    parser.text({"json", 0, "FILE"}, json,
-                "writes ids, text, timings and memory to FILE; - is stdout, "
-                "in place of the text");
-    parser.output(json);
+    parser.json(json, "ids, text, timings and memory, in place of the text");
+    parser.flag({"conversation"}, conversation, "chats, as 'kf-run chat' does");
+    parser.text({"system", 0, "TEXT"}, system,
+                "implies --conversation: the system message",
+                OptionParser::Empty::Allowed);
+    parser.text({"template", 0, "FILE"}, templateFile,
+                "implies --conversation: a chat template (Jinja)");
+    parser.flag({"no-conversation"}, noConversation,
+                "a MODEL without a command continues a text, also on a "
+                "terminal without a prompt, where it would chat");
     parser.flag({"quiet"}, quiet, "prints the text and nothing about it");
     model.addTo(parser);
   }
@@ -248,9 +263,25 @@ int finish(const Status &status) {
   return code == ExitSuccess && interruptFlag() ? ExitInterrupted : code;
 }
 
-} // namespace
+/// Whether a person is to type what the model answers. `isImplied`: no command
+/// was given.
+bool isForChat(const GenerateOptions &options, bool isImplied) {
+  if (options.conversation || options.system || options.templateFile)
+    return true;
+  const bool hasPrompt =
+      options.prompt || !options.file.empty() || !options.ids.empty();
+  if (!isImplied || options.noConversation || hasPrompt ||
+      !options.json.empty() || !options.stops.empty() || options.ignoreEos ||
+      options.quiet || options.model.model.empty() ||
+      options.model.dummy.used() || !isatty(STDIN_FILENO) ||
+      !isatty(STDOUT_FILENO))
+    return false;
+  // What is wrong with it, generate tells.
+  const Result<bool> made = hasChatTemplate(options.model.model);
+  return made.ok() && *made;
+}
 
-int kf::runGenerate(Arguments arguments) {
+int runGenerateOrChat(Arguments arguments, bool isImplied) {
   GenerateOptions options;
   OptionParser parser(
       "generate [MODEL] [options]",
@@ -259,6 +290,8 @@ int kf::runGenerate(Arguments arguments) {
   options.addTo(parser);
   if (std::optional<int> code = parser.parse(arguments))
     return *code;
+  if (isForChat(options, isImplied))
+    return runChat(arguments);
   if (options.prompt && !options.file.empty())
     return parser.usageError("--prompt and --file exclude each other");
   if (!options.ids.empty()) {
@@ -269,6 +302,16 @@ int kf::runGenerate(Arguments arguments) {
       return parser.usageError(ids.message());
   }
   return finish(generateText(options));
+}
+
+} // namespace
+
+int kf::runGenerate(Arguments arguments) {
+  return runGenerateOrChat(arguments, /*isImplied=*/false);
+}
+
+int kf::runModel(Arguments arguments) {
+  return runGenerateOrChat(arguments, /*isImplied=*/true);
 }
 
 int kf::runDemo() {

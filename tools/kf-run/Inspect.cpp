@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
+#include "Model.h"
 #include "ModelFacts.h"
 #include "OptionParser.h"
 #include "Report.h"
@@ -303,28 +304,26 @@ int kf::runInspect(Arguments arguments) {
   std::string model;
   DummyOptions dummy;
   bool tensors = false;
-  std::optional<std::string> json;
+  std::optional<std::string> named;
+  std::string json;
   OptionParser parser(
       "inspect [MODEL] [options]",
       "Shows what a model is made of: its sizes, its tokenizer, the types of "
       "its tensors, the memory that it takes by length of context, and a GGUF "
       "file's metadata. Also of models that cannot run here, and of files "
       "with a vocabulary alone.");
-  parser.positional("MODEL", false, model,
-                    "a GGUF file, or a folder as Hugging Face lays it out; "
-                    "without it, the embedded model, kf-stories");
+  addModelArgument(parser, model, named,
+                   "a GGUF file, or a folder as Hugging Face lays it out; "
+                   "without it, the embedded model, kf-stories");
   dummy.addTo(parser, model);
   parser.flag({"tensors"}, tensors, "lists every tensor");
-  parser.optionalText({"json", 0, "FILE"}, "-", json,
-                      "writes JSON to FILE, or to stdout without it; of "
-                      "arrays the first elements");
-  parser.output(json);
+  parser.json(json, "the same, of arrays the first elements");
   if (std::optional<int> code = parser.parse(arguments))
     return *code;
   Result<ModelFacts> facts = collectFacts(model, dummy);
   if (!facts.ok())
     return report(facts.status());
-  if (json)
-    return report(writeOutput(*json, jsonOf(*facts, tensors)));
+  if (!json.empty())
+    return report(writeOutput(json, jsonOf(*facts, tensors)));
   return report(writeStdout(textOf(*facts, tensors)));
 }

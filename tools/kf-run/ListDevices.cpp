@@ -193,7 +193,7 @@ int kf::runDevices(Arguments arguments) {
   bool measures = false;
   std::string name;
   std::vector<int64_t> threads;
-  std::optional<std::string> json;
+  std::string json;
   OptionParser parser(
       "devices [options]",
       "Lists the devices of this machine, and why others cannot be had; with "
@@ -207,9 +207,7 @@ int kf::runDevices(Arguments arguments) {
   parser.integers(
       {"threads", 't', "N,..."}, threads, 0, ThreadPool::maxThreads,
       "threads to measure the CPU with, 0 for all; 1 and all by default");
-  parser.optionalText({"json", 0, "FILE"}, "-", json,
-                      "writes JSON to FILE, or to stdout without it");
-  parser.output(json);
+  parser.json(json, "each device with what was measured of it");
   if (std::optional<int> code = parser.parse(arguments))
     return *code;
   if (!threads.empty() && !measures)
@@ -225,7 +223,7 @@ int kf::runDevices(Arguments arguments) {
     if (Status status = selectDevices(devices, name); !status.ok())
       return parser.usageError("--device: " + status.message());
   // For those who wait for the rest.
-  if (!json)
+  if (json.empty())
     if (Status status = writeStdout(textOf(devices)); !status.ok())
       return report(status);
   if (measures && std::ranges::none_of(devices, isMeasured))
@@ -237,7 +235,7 @@ int kf::runDevices(Arguments arguments) {
     if (Status status = measure(devices, threads); status.isCancelled())
       return reportInterrupt("not all devices were measured");
   }
-  if (json)
-    return report(writeOutput(*json, jsonOf(devices)));
+  if (!json.empty())
+    return report(writeOutput(json, jsonOf(devices)));
   return measures ? report(writeStdout(ratesOf(devices))) : ExitSuccess;
 }

@@ -80,17 +80,14 @@ Result<Scores> score(const ModelFlags &options, std::span<const int32_t> ids) {
 int kf::runLogits(Arguments arguments) {
   ModelFlags options;
   std::string idsText;
-  std::optional<std::string> json;
+  std::string json;
   OptionParser parser(
       "logits [MODEL] --ids 1,2,3 [options]",
       "Reads token ids and prints, for every position, the most likely next "
       "token and the logarithm of the sum of exponentials of all logits.");
   parser.text({"ids", 0, "1,2,3"}, idsText, "the token ids to read");
-  parser.optionalText({"json", 0, "FILE"}, "-", json,
-                      "writes JSON to FILE, or to stdout without it: "
-                      "\"argmax\" and \"logsumexp\" of every position, "
-                      "\"last_logits\" of the last one, nothing rounded");
-  parser.output(json);
+  parser.json(json, "\"argmax\" and \"logsumexp\" of every position, "
+                    "\"last_logits\" of the last one, nothing rounded");
   options.addTo(parser);
   if (std::optional<int> code = parser.parse(arguments))
     return *code;
@@ -104,6 +101,6 @@ int kf::runLogits(Arguments arguments) {
     return reportInterrupt("no scores are written");
   if (!scores.ok())
     return report(scores.status());
-  return report(json ? writeOutput(*json, jsonReport(*scores))
-                     : writeStdout(textReport(*ids, *scores)));
+  return report(json.empty() ? writeStdout(textReport(*ids, *scores))
+                             : writeOutput(json, jsonReport(*scores)));
 }

@@ -11,10 +11,14 @@
 #include "EmbeddedModel.h"
 #include "Report.h"
 
+#include "runtime/core/Quote.h"
+#include "runtime/io/Gguf.h"
 #include "runtime/io/Safetensors.h"
+#include "runtime/model/ChatConfig.h"
 #include "runtime/model/NamedConfigs.h"
 #include "runtime/model/TensorList.h"
 
+#include <algorithm>
 #include <filesystem>
 
 using namespace kf;
@@ -42,6 +46,36 @@ static Result<ModelFiles> openEmbedded(bool withTokenizer) {
   return model;
 }
 
+void kf::addModelArgument(OptionParser &parser, std::string &model,
+                          std::optional<std::string> &named,
+                          std::string_view help) {
+  parser.positional("MODEL", false, model, help);
+  parser.text({"model", 'm', "MODEL"}, named, "the same as MODEL");
+  parser.addCheck([&model, &named] {
+    if (!named)
+      return Status();
+    if (!model.empty())
+      return Status::error("MODEL is given twice: " + inQuotes(model) +
+                           " and --model " + inQuotes(*named));
+    model = *named;
+    return Status();
+  });
+}
+
+/// Whether `path` may be a model of Hugging Face's hub, "owner/name".
+static bool isRepositoryName(std::string_view path) {
+  const size_t slash = path.find('/');
+  if (slash == path.npos || slash == 0 || slash + 1 == path.size() ||
+      path.front() == '.' || path.find('/', slash + 1) != path.npos ||
+      path.ends_with(".gguf"))
+    return false;
+  return std::ranges::all_of(path, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           (c >= '0' && c <= '9') ||
+           std::string_view("-_./").find(c) != std::string_view::npos;
+  });
+}
+
 Result<ModelKind> kf::findModelKind(const std::string &path) {
   if (path.empty())
     return ModelKind::Embedded;
@@ -50,6 +84,11 @@ Result<ModelKind> kf::findModelKind(const std::string &path) {
     return Status::error("there are no weights of " + quotePath(path) +
                          " here; --dummy-weights makes random ones, or give "
                          "the path of the model");
+  if (isRepositoryName(path) && !std::filesystem::exists(path, ignored))
+    return Status::error("there is no folder " + quotePath(path) +
+                         " here, and models are not downloaded: "
+                         "'huggingface-cli download " +
+                         path + " --local-dir DIR', and give DIR");
   KF_ASSIGN_OR_RETURN(ModelFormat format, findModelFormat(path));
   return format == ModelFormat::Gguf ? ModelKind::Gguf : ModelKind::Folder;
 }
@@ -69,6 +108,20 @@ Result<bool> kf::hasTokenizer(const std::string &path) {
   if (kind == ModelKind::Embedded)
     return true;
   return findTokenizer(path);
+}
+
+Result<bool> kf::hasChatTemplate(const std::string &path) {
+  KF_ASSIGN_OR_RETURN(ModelKind kind, findModelKind(path));
+  if (kind == ModelKind::Embedded)
+    return true;
+  ChatConfig chat;
+  if (kind == ModelKind::Gguf) {
+    KF_ASSIGN_OR_RETURN(std::unique_ptr<Gguf> gguf, Gguf::open(path));
+    KF_ASSIGN_OR_RETURN(chat, readChatConfig(*gguf));
+  } else {
+    KF_ASSIGN_OR_RETURN(chat, loadChatConfig(path));
+  }
+  return !chat.chatTemplate.empty();
 }
 
 void kf::printModelWarnings(const std::string &path,

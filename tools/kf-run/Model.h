@@ -13,7 +13,9 @@
 
 #include "runtime/engine/ModelFiles.h"
 
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace kf {
 
@@ -23,6 +25,11 @@ enum class ModelKind {
   Folder,   ///< as Hugging Face lays it out
   Gguf      ///< one file
 };
+
+/// Adds MODEL, which `model` holds once `parser` has run, and --model, which is
+/// the same; `named` has what that said.
+void addModelArgument(OptionParser &parser, std::string &model,
+                      std::optional<std::string> &named, std::string_view help);
 
 /// Looks at what is at `path`. Errors as findModelFormat(); the name of a known
 /// model is one that says how it can be had.
@@ -51,6 +58,9 @@ struct Float8Flag {
 
 /// Whether the model at `path` comes with a tokenizer, readable or not.
 Result<bool> hasTokenizer(const std::string &path);
+
+/// Whether the model at `path` comes with a chat template.
+Result<bool> hasChatTemplate(const std::string &path);
 
 /// Prints what `config`, of the model at `path`, warns of.
 void printModelWarnings(const std::string &path, const ModelConfig &config);

@@ -23,28 +23,24 @@ using namespace kf;
 static constexpr int64_t kDefaultContext = 4096;
 
 void ModelFlags::addTo(OptionParser &parser, bool withThreads) {
-  parser.positional("MODEL", false, model,
-                    "a GGUF file, or a folder with config.json, "
-                    "model.safetensors (or its index) and a tokenizer; "
-                    "without it, the embedded model, kf-stories");
+  addModelArgument(parser, model, named,
+                   "a GGUF file, or a folder with config.json, "
+                   "model.safetensors (or its index) and a tokenizer; "
+                   "without it, the embedded model, kf-stories");
   dummy.addTo(parser, model);
   if (withThreads)
     device.addTo(parser);
   else
     device.addDeviceTo(parser);
-  parser.text({"model", 'm', "MODEL"}, named, "the same as MODEL");
+  parser.integer({"context", 'c', "N"}, contextGiven, 0, int64_t(1) << 24,
+                 "positions of the context; 0: all that the model has. By "
+                 "default what the command needs and at least 4096, as far as "
+                 "the model goes");
   parser.addCheck([this] {
-    if (!named)
-      return Status();
-    if (!model.empty())
-      return Status::error("MODEL is given twice: " + inQuotes(model) +
-                           " and --model " + inQuotes(*named));
-    model = *named;
+    context = contextGiven.value_or(0);
+    wholeContext = contextGiven == 0;
     return Status();
   });
-  parser.integer({"context", 'c', "N"}, context, 1, int64_t(1) << 24,
-                 "positions of the context; by default what the command needs "
-                 "and at least 4096, as far as the model goes");
   parser.choice({"cache-type", 0, "TYPE"}, cacheType,
                 {"f32", "f16", "bf16", "q8_0"},
                 "elements of the KV cache; f16 by default, and f32 on the "
@@ -92,6 +88,8 @@ ModelSession::open(const ModelFlags &options, bool withTokenizer) {
   result->options = options;
   KF_ASSIGN_OR_RETURN(result->opened,
                       openModel(options.model, withTokenizer, options.dummy));
+  if (options.wholeContext)
+    result->options.context = result->opened.config.maxPositions;
   KF_RETURN_IF_ERROR(options.float8.apply(result->opened));
   KF_ASSIGN_OR_RETURN(result->target, openDevice(options.device));
   // Weights are packed on the CPU, whatever computes with them.

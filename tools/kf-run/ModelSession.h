@@ -35,7 +35,8 @@ struct ModelFlags {
   std::optional<std::string> named; ///< the model, as an option says it
   DummyOptions dummy;
   DeviceOptions device;
-  int64_t context = 0; ///< 0: chosen by the command's need
+  int64_t context = 0;       ///< 0: chosen by the command's need
+  bool wholeContext = false; ///< as many positions as the model has
   bool noCache = false;
   TuningFlags tuning;
   std::string cacheType; ///< empty: defaultCacheType()
@@ -47,6 +48,9 @@ struct ModelFlags {
 
   /// Adds MODEL and the options to `parser`; `-t` only with `withThreads`.
   void addTo(OptionParser &parser, bool withThreads = true);
+
+private:
+  std::optional<int64_t> contextGiven; ///< 0: all of the model
 };
 
 /// What to compile the model of `flags` with, to run on `device`: with the

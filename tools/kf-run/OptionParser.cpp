@@ -8,15 +8,21 @@
 
 #include "OptionParser.h"
 
+#include "ForeignFlags.h"
 #include "Report.h"
 
 #include "runtime/core/ByteCount.h"
+#include "runtime/core/MappedFile.h"
 #include "runtime/core/Quote.h"
+#include "runtime/io/Gguf.h"
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
+#include <set>
 
 using namespace kf;
 
@@ -86,6 +92,13 @@ std::string shortNumber(double value) {
 }
 
 } // namespace
+
+uint64_t kf::seedByClock() {
+  return static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(
+          std::chrono::system_clock::now().time_since_epoch())
+          .count());
+}
 
 //===----------------------------------------------------------------------===//
 // The table
@@ -203,18 +216,47 @@ void OptionParser::integers(OptionName name, std::vector<int64_t> &out,
       std::string(help));
 }
 
-void OptionParser::number(OptionName name, std::optional<uint64_t> &out,
-                          std::string_view help) {
+void OptionParser::seed(OptionName name, std::optional<uint64_t> &out,
+                        std::string_view help) {
   add(
       name, Takes::Value,
       [&out](std::string_view text) {
-        std::optional<uint64_t> value = parseNumber<uint64_t>(text);
+        std::optional<uint64_t> value =
+            text == "-1" ? seedByClock() : parseNumber<uint64_t>(text);
         if (!value)
-          return notA("an integer from 0 to 18446744073709551615", text);
+          return notA("an integer from 0 to 18446744073709551615, or -1", text);
         out = *value;
         return Status();
       },
       std::string(help));
+}
+
+void OptionParser::json(std::string &out, std::string_view what) {
+  add(
+      {"json", 0, "FILE"}, Takes::Value,
+      [&out](std::string_view value) {
+        out = value;
+        if (value.starts_with('-') && value != "-")
+          return Status::error("needs a value, a file's name or - for stdout, "
+                               "not " +
+                               inQuotes(value));
+        return refuseEmpty(value);
+      },
+      "writes JSON to FILE, or to stdout where it is -: " + std::string(what));
+  // A model behind --json is one to read, whatever the option's meaning.
+  addCheck([&out] {
+    if (out.empty() || out == "-")
+      return Status();
+    std::error_code none;
+    if (!std::filesystem::is_regular_file(out, none))
+      return Status();
+    const Result<MappedFile> file = MappedFile::open(out);
+    if (!file.ok() || !Gguf::recognize(file->bytes()))
+      return Status();
+    return Status::error("--json would replace the model " + quotePath(out) +
+                         "; name another file, or - for stdout");
+  });
+  output(out);
 }
 
 void OptionParser::bytes(OptionName name, uint64_t &out,
@@ -316,7 +358,7 @@ const OptionParser::Option *OptionParser::find(std::string_view argument,
 
 Status OptionParser::apply(const Option &option, std::string_view spelled,
                            std::span<const char *const> &rest,
-                           std::optional<std::string_view> attached) const {
+                           std::optional<std::string_view> attached) {
   const std::string name(spelled);
   if (option.takes == Takes::Nothing && attached)
     return Status::error(name + " takes no value");
@@ -336,6 +378,7 @@ Status OptionParser::apply(const Option &option, std::string_view spelled,
     }
   }
   Status status = option.set(attached.value_or(std::string_view()));
+  isQuiet |= option.name.name == "quiet";
   return status.ok() ? status : Status::error(name + " " + status.message());
 }
 
@@ -364,6 +407,14 @@ Status OptionParser::read(std::span<const char *const> rest, bool &help) {
     std::string_view attached;
     bool hasAttached;
     const Option *option = find(argument, attached, hasAttached);
+    // "-ngl" is no "-n gl".
+    const bool isLetters = option && hasAttached && !argument.starts_with("--");
+    if (!option || isLetters) {
+      bool known = false;
+      KF_RETURN_IF_ERROR(applyForeign(argument, rest, known));
+      if (known)
+        continue;
+    }
     if (!option)
       return Status::error("unknown option " +
                            inQuotes(argument.substr(0, argument.find('='))));
@@ -392,6 +443,77 @@ void OptionParser::output(const std::optional<std::string> &path) {
   outputs.push_back([&path] { return path.value_or(""); });
 }
 
+const OptionParser::Option *
+OptionParser::findNamed(std::string_view name) const {
+  const auto found = std::ranges::find(
+      options, name, [](const Option &option) { return option.name.name; });
+  return found == options.end() ? nullptr : &*found;
+}
+
+/// Applies the option `name` as another program spells it.
+Status OptionParser::applySame(std::string_view name, std::string_view spelled,
+                               std::span<const char *const> &rest,
+                               std::optional<std::string_view> attached) {
+  const Option &option = *findNamed(name);
+  if (option.takes == Takes::Value && !attached && !rest.empty()) {
+    attached = rest.front();
+    rest = rest.subspan(1);
+  }
+  // Two options there may be one here.
+  for (const ForeignUse &other : foreignUses)
+    if (other.name == name && other.spelled != spelled &&
+        other.value != attached.value_or(""))
+      return Status::error(other.spelled + " " + other.value + " and " +
+                           std::string(spelled) + " " +
+                           std::string(attached.value_or("")) + " are both --" +
+                           std::string(name) + " here; give them one value");
+  foreignUses.push_back({option.name.name, std::string(spelled),
+                         std::string(attached.value_or(""))});
+  return apply(option, spelled, rest, attached);
+}
+
+/// Does what an option of another program asks for, if `argument` is one.
+Status OptionParser::applyForeign(std::string_view argument,
+                                  std::span<const char *const> &rest,
+                                  bool &known) {
+  const size_t equals = std::min(argument.find('='), argument.size());
+  std::string spelling(argument.substr(0, equals));
+  std::optional<std::string_view> attached;
+  if (equals < argument.size())
+    attached = argument.substr(equals + 1);
+  if (spelling.starts_with("--"))
+    std::ranges::replace(spelling, '_', '-');
+  // An option of this command, but for the underscores.
+  const Option *own =
+      spelling.starts_with("--") ? findNamed(spelling.substr(2)) : nullptr;
+  known = own != nullptr;
+  if (own)
+    return apply(*own, argument.substr(0, equals), rest, attached);
+  const ForeignFlag *flag =
+      findForeignFlag(spelling, command(), [this](std::string_view name) {
+        return findNamed(name) != nullptr;
+      });
+  if (!flag)
+    return Status();
+  known = true;
+  if (flag->meaning == ForeignFlag::Same)
+    return applySame(flag->text, argument.substr(0, equals), rest, attached);
+  const std::string said = spelling + " " + std::string(flag->text);
+  if (flag->meaning == ForeignFlag::Refused)
+    return Status::error(said);
+  const bool takesNext =
+      !attached && !rest.empty() &&
+      (flag->takes == ForeignFlag::Value ||
+       (flag->takes == ForeignFlag::Switch && isSwitchValue(rest.front())));
+  if (!attached && rest.empty() && flag->takes == ForeignFlag::Value)
+    return Status::error(spelling + " needs a value");
+  if (takesNext)
+    rest = rest.subspan(1);
+  if (flag->meaning == ForeignFlag::NoEffect)
+    notes.push_back(said);
+  return Status();
+}
+
 std::optional<int> OptionParser::parse(std::span<const char *const> arguments) {
   bool help = false;
   if (Status status = read(arguments, help); !status.ok())
@@ -404,6 +526,11 @@ std::optional<int> OptionParser::parse(std::span<const char *const> arguments) {
   for (const std::function<std::string()> &output : outputs)
     if (Status status = checkOutput(output()); !status.ok())
       return report(status);
+  // Once, however many commands read the same arguments.
+  static std::set<std::string> told;
+  for (const std::string &note : notes)
+    if (!isQuiet && told.insert(note).second)
+      printNote(note);
   return std::nullopt;
 }
 

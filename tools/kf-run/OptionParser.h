@@ -10,7 +10,8 @@
 // A table of options that a command fills, each bound to the variable that
 // takes its value. `--name value`, `--name=value`, `-n value`, `-nvalue`; `--`
 // ends the options. An option that is given twice takes its last value, unless
-// it takes any number of them.
+// it takes any number of them. In long names, _ is read as -. What other
+// programs call an option is read, too, or answered (ForeignFlags.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,6 +41,9 @@ struct OptionName {
   /// "-name value" is understood, too.
   bool oneDash = false;
 };
+
+/// A seed that differs from one run to the next.
+uint64_t seedByClock();
 
 /// Variables that are bound must outlive the parser. One thread.
 class OptionParser {
@@ -74,9 +78,12 @@ public:
   /// of times.
   void integers(OptionName name, std::vector<int64_t> &out, int64_t least,
                 int64_t most, std::string_view help);
-  /// Any 64-bit number without a sign.
-  void number(OptionName name, std::optional<uint64_t> &out,
-              std::string_view help);
+  /// Any 64-bit number without a sign, or -1: one by the clock.
+  void seed(OptionName name, std::optional<uint64_t> &out,
+            std::string_view help);
+  /// `--json FILE`, with `-` for stdout: what is written there is `what`. The
+  /// file is an output(), and no model.
+  void json(std::string &out, std::string_view what);
   /// A number of bytes, as parseByteCount reads it, above 0.
   void bytes(OptionName name, uint64_t &out, std::string_view help);
   /// A finite number from `least` to `most`.
@@ -88,7 +95,8 @@ public:
   void choice(OptionName name, std::string &out,
               std::initializer_list<std::string_view> choices,
               std::string_view help);
-  /// The next argument that is not an option.
+  /// The next argument that is not an option; one of a text that is not
+  /// required is left as it was where there is none.
   void positional(std::string_view name, bool required, std::string &out,
                   std::string_view help);
 
@@ -128,6 +136,12 @@ private:
     std::string help;
   };
 
+  /// Of an option, as another program calls it.
+  struct ForeignUse {
+    std::string_view name; ///< the option's
+    std::string spelled, value;
+  };
+
   void add(OptionName name, Takes takes, Setter set, std::string help);
   // `set` takes a value in the range.
   void addInteger(OptionName name, std::function<void(int64_t)> set,
@@ -139,7 +153,13 @@ private:
                      bool &hasAttached) const;
   Status apply(const Option &option, std::string_view spelled,
                std::span<const char *const> &rest,
-               std::optional<std::string_view> attached) const;
+               std::optional<std::string_view> attached);
+  const Option *findNamed(std::string_view name) const;
+  Status applyForeign(std::string_view argument,
+                      std::span<const char *const> &rest, bool &known);
+  Status applySame(std::string_view name, std::string_view spelled,
+                   std::span<const char *const> &rest,
+                   std::optional<std::string_view> attached);
   Status read(std::span<const char *const> arguments, bool &help);
   int printHelp() const;
 
@@ -148,6 +168,9 @@ private:
   std::vector<Positional> positionals;
   std::vector<std::function<Status()>> checks;
   std::vector<std::function<std::string()>> outputs; ///< their paths
+  std::vector<ForeignUse> foreignUses;
+  std::vector<std::string> notes; ///< for where the command goes on
+  bool isQuiet = false;           ///< `--quiet` was given
 };
 
 } // namespace kf

@@ -57,6 +57,47 @@ Result<std::string> kf::readBytes(const std::optional<std::string> &text,
   return result;
 }
 
+std::string kf::unescaped(std::string_view text) {
+  constexpr std::string_view letters = "nrt'\"\\", bytes = "\n\r\t'\"\\";
+  std::string out;
+  while (!text.empty()) {
+    const size_t plain = std::min(text.find('\\'), text.size());
+    out += text.substr(0, plain);
+    text.remove_prefix(plain);
+    if (text.empty())
+      break;
+    const size_t letter =
+        text.size() > 1 ? letters.find(text[1]) : letters.npos;
+    unsigned char byte = 0;
+    if (letter != letters.npos) {
+      out += bytes[letter];
+      text.remove_prefix(2);
+    } else if (text.size() >= 4 && text[1] == 'x' &&
+               std::from_chars(&text[2], &text[2] + 2, byte, 16).ptr ==
+                   &text[2] + 2) {
+      out += static_cast<char>(byte);
+      text.remove_prefix(4);
+    } else {
+      out += '\\';
+      text.remove_prefix(1);
+    }
+  }
+  return out;
+}
+
+void kf::addEscapeFlag(OptionParser &parser, bool &off,
+                       std::function<void()> replace) {
+  parser.flag(
+      {"no-escape"}, off,
+      "takes backslashes in texts of the command line as they are; by "
+      "default \\n, \\t, \\\", \\\\ and \\xHH stand for what they do in C");
+  parser.addCheck([&off, replace = std::move(replace)] {
+    if (!off)
+      replace();
+    return Status();
+  });
+}
+
 Result<std::vector<int32_t>> kf::parseIds(std::string_view text) {
   std::vector<int32_t> ids;
   for (;;) {

@@ -9,9 +9,12 @@
 #ifndef KF_TOOLS_KF_RUN_PROMPT_H
 #define KF_TOOLS_KF_RUN_PROMPT_H
 
+#include "OptionParser.h"
+
 #include "runtime/core/Status.h"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,6 +32,15 @@ Result<std::string> readBytes(const std::optional<std::string> &text,
 /// from a file or stdin loses one line break at its end.
 Result<std::string> readPrompt(const std::optional<std::string> &text,
                                const std::string &file);
+
+/// `text` with what \n, \r, \t, \', \", \\ and \xHH stand for in C in their
+/// place; other backslashes stay.
+std::string unescaped(std::string_view text);
+
+/// Adds --no-escape. Without it, `replace` is called once all arguments are
+/// read, to have texts of the command line unescaped().
+void addEscapeFlag(OptionParser &parser, bool &off,
+                   std::function<void()> replace);
 
 /// Reads token ids, "1,2,3"; the error names --ids.
 Result<std::vector<int32_t>> parseIds(std::string_view text);

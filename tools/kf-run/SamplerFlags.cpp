@@ -142,8 +142,12 @@ void kf::addSamplerFlags(OptionParser &parser, PartialSamplerOptions &out,
     }
     return Status();
   });
-  parser.number({"seed", 's', "N"}, out.seed,
-                "the same seed gives the same text; 0 by default");
+  parser.seed({"seed", 's', "N"}, out.seed,
+              unsaid == ModelSampling::Always
+                  ? "the same seed gives the same answers; -1, the default, "
+                    "takes one by the clock"
+                  : "the same seed gives the same text; 0 by default, -1 takes "
+                    "one by the clock");
 }
 
 void kf::addStopFlag(OptionParser &parser, std::vector<std::string> &out) {

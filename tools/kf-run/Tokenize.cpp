@@ -8,6 +8,7 @@
 
 #include "Commands.h"
 #include "EmbeddedModel.h"
+#include "Model.h"
 #include "OptionParser.h"
 #include "Prompt.h"
 #include "Report.h"
@@ -24,10 +25,9 @@ namespace {
 
 struct TokenizeOptions {
   std::string model;
-  std::optional<std::string> text;
-  std::string file;
-  bool addSpecial = false, plain = false;
-  std::optional<std::string> json;
+  std::optional<std::string> named, text;
+  std::string file, json;
+  bool addSpecial = false, plain = false, noEscape = false;
 };
 
 Result<Tokenizer> openTokenizer(const std::string &model) {
@@ -51,10 +51,10 @@ Status tokenize(const TokenizeOptions &options) {
   for (int32_t id : ids)
     pieces.push_back(toValidUtf8(tokenizer.pieceOf(id).value_or("")));
   const std::string idsText = json(ids).dump(), piecesText = pieces.dump();
-  if (options.json)
-    return writeOutput(*options.json, "{\"ids\": " + idsText +
-                                          ",\n \"pieces\": " + piecesText +
-                                          "}\n");
+  if (!options.json.empty())
+    return writeOutput(options.json, "{\"ids\": " + idsText +
+                                         ",\n \"pieces\": " + piecesText +
+                                         "}\n");
   return writeStdout("ids: " + idsText + "\npieces: " + piecesText + "\n");
 }
 
@@ -70,10 +70,10 @@ int kf::runTokenize(Arguments arguments) {
       "byte-level BPE and with tokens for single bytes (tokenizer.json, "
       "GGUF); a tokenizer.model reads them as U+FFFD, as SentencePiece does, "
       "and so do tokenizers without tokens for bytes.");
-  parser.positional("MODEL", false, options.model,
-                    "a folder with tokenizer.json or tokenizer.model, one of "
-                    "these files, or a GGUF file, which needs no tensors; "
-                    "without it, the embedded model, kf-stories");
+  addModelArgument(parser, options.model, options.named,
+                   "a folder with tokenizer.json or tokenizer.model, one of "
+                   "these files, or a GGUF file, which needs no tensors; "
+                   "without it, the embedded model, kf-stories");
   parser.text({"prompt", 'p', "TEXT"}, options.text, "the text",
               OptionParser::Empty::Allowed);
   parser.text({"file", 0, "FILE"}, options.file,
@@ -83,10 +83,11 @@ int kf::runTokenize(Arguments arguments) {
               "begin-of-text");
   parser.flag({"plain"}, options.plain,
               "special tokens that the text writes out stay text");
-  parser.optionalText({"json", 0, "FILE"}, "-", options.json,
-                      "writes JSON to FILE, or to stdout without it: \"ids\" "
-                      "and \"pieces\"");
-  parser.output(options.json);
+  addEscapeFlag(parser, options.noEscape, [&] {
+    if (options.text)
+      options.text = unescaped(*options.text);
+  });
+  parser.json(options.json, "\"ids\" and \"pieces\"");
   if (std::optional<int> code = parser.parse(arguments))
     return *code;
   if (options.text && !options.file.empty())

@@ -8,6 +8,7 @@
 
 #include "Commands.h"
 #include "Compiler.h"
+#include "ForeignFlags.h"
 #include "OutOfMemory.h"
 #include "Report.h"
 
@@ -57,16 +58,26 @@ int printHelp() {
       "usage: kf-run [COMMAND] [arguments]\n\n"
       "Compiles decoders of the LLaMA family and runs them. Without arguments\n"
       "it continues a story with the model that it carries inside; a model in\n"
-      "place of COMMAND is one to generate with.\n\n"
+      "place of COMMAND is one to generate with, or, on a terminal and "
+      "without\n"
+      "a prompt, to chat with.\n\n"
       "commands:\n";
   for (const Command &command : kCommands) {
     out += "  " + std::string(command.name);
     out.append(12 - command.name.size(), ' ');
     out += std::string(command.summary) + "\n";
   }
-  out += "\n'kf-run COMMAND --help' describes a command. 'kf-run --version' "
-         "prints the\nversion.\n";
+  out += "\n'kf-run help COMMAND' describes a command. 'kf-run --version' "
+         "prints the version.\n";
   return report(writeStdout(out));
+}
+
+/// Says that there is no such thing as `word`, and returns the exit code.
+int refuse(std::string_view thing, std::string_view word) {
+  const std::string advice(adviceForCommand(word));
+  printError("there is no " + std::string(thing) + " " + inQuotes(word) + "; " +
+             (advice.empty() ? "see 'kf-run --help'" : advice));
+  return ExitUsage;
 }
 
 /// Whether a first argument is a model rather than a misspelt command.
@@ -82,25 +93,23 @@ int dispatch(Arguments arguments) {
   if (arguments.empty())
     return runDemo();
   const std::string_view first = arguments.front();
-  if (first == "--help" || first == "-h" || first == "help") {
-    if (first == "help" && arguments.size() > 1) {
-      const char *help = "--help";
-      for (const Command &command : kCommands)
-        if (command.name == arguments[1])
-          return command.run({&help, 1});
-    }
-    return printHelp();
+  if (first == "help" && arguments.size() > 1) {
+    const char *help = "--help";
+    for (const Command &command : kCommands)
+      if (command.name == arguments[1])
+        return command.run({&help, 1});
+    return refuse("command", arguments[1]);
   }
+  if (first == "--help" || first == "-h" || first == "help")
+    return printHelp();
   if (first == "--version")
     return report(writeStdout("kf-run " KF_VERSION "\n"));
   for (const Command &command : kCommands)
     if (command.name == first)
       return command.run(arguments.subspan(1));
   if (first.starts_with('-') || isModel(first))
-    return runGenerate(arguments);
-  printError("there is no command or file " + inQuotes(first) +
-             "; see 'kf-run --help'");
-  return ExitUsage;
+    return runModel(arguments);
+  return refuse("command or file", first);
 }
 
 } // namespace

@@ -1,0 +1,280 @@
+//===- ForeignFlags.cpp - What users of other programs type ---------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ForeignFlags.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+
+using namespace kf;
+
+namespace {
+
+using enum ForeignFlag::Meaning;
+using enum ForeignFlag::Takes;
+
+/// Of entries with the same spelling, the first one that fits counts. Notes and
+/// errors begin with the option as it was typed: "-ngl ...".
+constexpr ForeignFlag kFlags[] = {
+    // Other spellings.
+    {"--n-predict --predict --max-new-tokens --max-tokens "
+     "--max-completion-tokens",
+     "", Same, Value, "tokens"},
+    {"--ctx-size --n-ctx --max-model-len --max-seq-len", "", Same, Value,
+     "context"},
+    {"--temperature", "", Same, Value, "temp"},
+    {"--repetition-penalty", "", Same, Value, "repeat-penalty"},
+    {"-sys --sys --system-prompt", "", Same, Value, "system"},
+    {"-f -bf --binary-file", "", Same, Value, "file"},
+    {"-ctk --cache-type-k -ctv --cache-type-v --kv-cache-dtype", "", Same,
+     Value, "cache-type"},
+    {"-r --reverse-prompt", "", Same, Value, "stop"},
+    {"-np --n-parallel", "", Same, Value, "parallel"},
+    {"--chat-template-file", "", Same, Value, "template"},
+    {"-dev", "", Same, Value, "device"},
+    {"--model-name-or-path --model-path --pretrained", "", Same, Value,
+     "model"},
+    {"-cnv --conversation -i --interactive -if --interactive-first", "", Same,
+     Nothing, "conversation"},
+    {"-no-cnv --no-conversation -st --single-turn", "generate", Same, Nothing,
+     "no-conversation"},
+    {"--no-parse-special", "", Same, Nothing, "plain"},
+    {"--log-disable", "generate batch", Same, Nothing, "quiet"},
+    {"-e --entry-point", "", Same, Value, "function"},
+    {"--ftype --outtype", "quantize", Same, Value, "type"},
+
+    // What happens anyway.
+    {"-cnv --conversation -i --interactive -if --interactive-first", "chat",
+     Already, Nothing, ""},
+    {"-e --escape", "generate chat tokenize", Already, Nothing, ""},
+    {"--no-display-prompt --stream --streaming --no-warmup", "", Already,
+     Nothing, ""},
+    {"--log-disable --simple-io --no-bos --stdin --allow-requantize", "",
+     Already, Nothing, ""},
+
+    // Of no effect.
+    {"-ngl --gpu-layers --n-gpu-layers", "", NoEffect, Value,
+     "has no effect: all layers are always on the device, which --device "
+     "names (auto takes a GPU)"},
+    {"-fa --flash-attn", "", NoEffect, Switch,
+     "has no effect: attention never makes the matrix of all scores"},
+    {"--mlock --mmap --no-mmap", "", NoEffect, Nothing,
+     "has no effect: weights are packed into memory of their own once, and "
+     "mapped where they lie as kernels want them"},
+    {"-mmp", "", NoEffect, Switch,
+     "has no effect: weights are packed into memory of their own once, and "
+     "mapped where they lie as kernels want them"},
+    {"--color", "", NoEffect, Switch, "has no effect: text has no colours"},
+    {"-tb --threads-batch", "", NoEffect, Value,
+     "has no effect: prompts have the threads that -t says, too"},
+    {"-b --batch-size -ub --ubatch-size", "bench", Refused, Value,
+     "is llama-bench's size of a batch, which is the device's choice here: "
+     "leave it out (sequences that generate at once are -s, --sequences)"},
+    {"-b --batch-size -ub --ubatch-size", "", NoEffect, Value,
+     "has no effect: how many rows of a prompt a step reads is the device's "
+     "choice"},
+    {"-v --verbose --perf", "", NoEffect, Nothing,
+     "has no effect: --profile says where the time goes"},
+    {"--progress", "bench", NoEffect, Nothing,
+     "has no effect: a terminal shows it anyway"},
+    {"--trust-remote-code", "", NoEffect, Nothing,
+     "has no effect: no code of a model is run"},
+
+    // Errors.
+    {"-p --prompt", "chat", Refused, Value,
+     "is not of chats: type the message, or pipe it in; --system TEXT is the "
+     "system message"},
+    {"-st --single-turn", "chat", Refused, Nothing,
+     "is not needed: a message that is piped in ends the chat, as in echo "
+     "Hello | kf-run chat MODEL"},
+    {"-hf -hfr --hf-repo -hff --hf-file -mu --model-url", "", Refused, Value,
+     "names a model to download, which kf-run does not: 'huggingface-cli "
+     "download REPO --local-dir DIR', and give DIR or its .gguf file"},
+    {"--mmproj -mm --image --images --audio", "", Refused, Value,
+     "is not supported: prompts are text alone, without images and audio"},
+    {"--host --port --api-key", "", Refused, Value,
+     "is of a server, which kf-run has none of: 'kf-run batch --file "
+     "requests.jsonl' works on many requests at once"},
+    {"-sm --split-mode -ts --tensor-split --tensor-parallel-size -tp "
+     "--pipeline-parallel-size --device-map",
+     "", Refused, Value,
+     "is not supported: a model is computed by one device, which --device "
+     "names, as in cuda:1"},
+    {"-mg --main-gpu", "", Refused, Value,
+     "is --device here, as in --device cuda:1"},
+    {"-ot --override-tensor -ncmoe --n-cpu-moe", "", Refused, Value,
+     "is not supported: all tensors are on one device"},
+    {"-nkvo --no-kv-offload", "", Refused, Switch,
+     "is not supported: keys and values are where the model is computed; "
+     "--cache-type q8_0 makes them smaller"},
+    {"--gpu-memory-utilization", "", Refused, Value,
+     "is not supported: --cache-memory SIZE bounds what keys and values take"},
+    {"--numa --prio --poll --cpu-mask --cpu-range -C -Cr", "", Refused, Value,
+     "is not supported: taskset, numactl and nice say where and how a process "
+     "runs, and -t with how many threads"},
+    {"-md --model-draft --draft --draft-max --draft-min", "", Refused, Value,
+     "is not supported: there is no speculative decoding"},
+    {"--lora --lora-scaled --control-vector", "", Refused, Value,
+     "is not supported: merge adapters into the model before"},
+    {"--grammar --grammar-file -j --json-schema --guided-json", "", Refused,
+     Value,
+     "is not supported: tokens are not held to a grammar; --logit-bias "
+     "excludes some"},
+    {"--mirostat --mirostat-lr --mirostat-ent --typical --typical-p "
+     "--dynatemp-range --dynatemp-exp --xtc-probability --xtc-threshold "
+     "--dry-multiplier --dry-base --top-nsigma --top-n-sigma --samplers "
+     "--sampler-seq --num-beams",
+     "", Refused, Value,
+     "is not supported: tokens are chosen by --temp, --top-k, --top-p, "
+     "--min-p, penalties and --logit-bias"},
+    {"--do-sample", "", Refused, Switch,
+     "is not needed: tokens are drawn where --temp is above 0, or --top-k, "
+     "--top-p or --min-p is given"},
+    {"--rope-scaling --rope-scale --rope-freq-base --rope-freq-scale "
+     "--yarn-orig-ctx --yarn-ext-factor",
+     "", Refused, Value,
+     "is not supported: the model says how positions are rotated"},
+    {"--keep --n-keep", "", Refused, Value,
+     "is not supported: a context that is full ends the text; -c N makes it "
+     "longer"},
+    {"--context-shift --no-context-shift", "", Refused, Nothing,
+     "is not supported: a context that is full ends the text; -c N makes it "
+     "longer"},
+    {"--prompt-cache --slot-save-path", "", Refused, Value,
+     "is not supported: keys and values are not kept in files; chat and batch "
+     "compute what prompts have in common once"},
+    {"--chat-template", "", Refused, Value,
+     "is not supported: --template FILE takes a template as a file"},
+    {"--jinja --no-jinja", "", Already, Nothing, ""},
+    {"--max-length", "", Refused, Value,
+     "is not supported: -n counts the tokens to generate, and -c those of the "
+     "whole context"},
+    {"--dtype --torch-dtype", "", Refused, Value,
+     "is not supported: weights stay of the type that they are stored in; "
+     "'kf-run quantize' writes them in another one, and --activation-type and "
+     "--cache-type say what is computed"},
+    {"--load-in-4bit --load-in-8bit", "", Refused, Nothing,
+     "is not supported: 'kf-run quantize MODEL OUT.gguf q4_0' (or q8_0) writes "
+     "such a model once"},
+    {"--quantization", "", Refused, Value,
+     "is not supported: 'kf-run quantize MODEL OUT.gguf q4_0' writes such a "
+     "model once"},
+    {"-embd --embeddings --embedding", "", Refused, Switch,
+     "is not supported: models give tokens and logits, no embeddings"},
+    {"--chunk-size", "", Refused, Value, "is --window here"},
+    {"--ppl-stride", "", Refused, Value,
+     "is not supported: --stride N is Hugging Face's convention, and "
+     "--convention llama.cpp that of llama-perplexity"},
+    {"--kl-divergence --kl-divergence-base", "", Refused, Switch,
+     "is not supported: 'kf-run eval --fidelity' compares logits with the "
+     "reference's"},
+    {"--hellaswag --winogrande --multiple-choice", "", Refused, Nothing,
+     "is not supported: perplexity scores whole texts"},
+    {"--imatrix --include-weights --exclude-weights", "", Refused, Value,
+     "is not supported: types are chosen without an importance matrix"},
+    {"--pure --leave-output-tensor", "", Refused, Nothing,
+     "is not supported: q8_0, q4_0, q4_1, q5_0 and q5_1 are of one type but "
+     "for the output matrix, and the K types are mixes"},
+    {"--output-tensor-type --token-embedding-type --tensor-type", "quantize",
+     Refused, Value,
+     "is not supported: the file's type says those of all tensors"},
+    {"--override-kv", "", Refused, Value,
+     "is not supported: a model's metadata is taken as it is"},
+    {"--pass-pipeline --verify-diagnostics --split-input-file "
+     "--show-dialects --load-pass-plugin --allow-unregistered-dialect",
+     "", Refused, Switch,
+     "is of kf-opt, which runs passes on a file as mlir-opt does; 'kf-run "
+     "emit-mlir --compile-to=PHASE' prints a phase"},
+    {"--entry-point-result", "", Refused, Value,
+     "is not needed: all results are printed"},
+    {"--shared-libs", "", Refused, Value,
+     "is not needed: kernels call no libraries"},
+};
+
+/// Whatever begins so is of MLIR's tools.
+constexpr std::string_view kMlirPrefix = "--mlir-";
+constexpr ForeignFlag kMlirFlag = {
+    "", "", Refused, Switch,
+    "is of kf-opt, which runs passes on a file as mlir-opt does; 'kf-run "
+    "emit-mlir --compile-to=PHASE' prints a phase"};
+
+struct ForeignCommand {
+  std::string_view words, advice;
+};
+
+constexpr ForeignCommand kCommands[] = {
+    {"run complete completion llama-cli main simple",
+     "'kf-run generate MODEL -p TEXT' continues a text, and 'kf-run chat "
+     "MODEL' talks"},
+    {"server serve llama-server api",
+     "there is no server: 'kf-run batch MODEL --file requests.jsonl' works on "
+     "many requests at once"},
+    {"llama-bench benchmark", "'kf-run bench MODEL' measures tokens a second"},
+    {"llama-quantize convert export", "'kf-run quantize MODEL OUT.gguf q4_k' "
+                                      "writes a model as a GGUF file"},
+    {"llama-perplexity ppl score",
+     "'kf-run perplexity MODEL --file TEXT' scores a text"},
+    {"llama-tokenize encode", "'kf-run tokenize MODEL -p TEXT' prints ids"},
+    {"llama-gguf gguf-dump show info",
+     "'kf-run inspect MODEL' shows what a model is made of"},
+    {"pull download",
+     "models are not downloaded: 'huggingface-cli download REPO --local-dir "
+     "DIR', and give DIR or its .gguf file as MODEL"},
+    {"list ls", "'kf-run cache list' lists compiled programs, and 'kf-run "
+                "devices' devices"},
+    {"opt mlir-opt", "kf-opt runs passes on a file, as mlir-opt does"},
+    {"compile translate mlir-translate llc",
+     "'kf-run emit-mlir MODEL --compile-to=PHASE' prints a phase, and "
+     "'--compile-to=binary -o FILE' writes the program"},
+    {"mlir-runner runner", "'kf-run exec FILE.mlir' runs a function"},
+    {"profile", "--profile of the other commands says where the time goes"},
+    {"version", "'kf-run --version' prints it"},
+    {"embedding embed", "models give tokens and logits, no embeddings"},
+};
+
+/// Whether one of the words of `list` is `word`.
+bool contains(std::string_view list, std::string_view word) {
+  while (!list.empty()) {
+    const size_t end = std::min(list.find(' '), list.size());
+    if (list.substr(0, end) == word)
+      return true;
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return false;
+}
+
+} // namespace
+
+bool kf::isSwitchValue(std::string_view word) {
+  int64_t number = 0;
+  const char *last = word.data() + word.size();
+  auto [end, code] = std::from_chars(word.data(), last, number);
+  return (code == std::errc() && end == last) ||
+         contains("on off auto true false True False", word);
+}
+
+const ForeignFlag *
+kf::findForeignFlag(std::string_view spelling, std::string_view command,
+                    const std::function<bool(std::string_view)> &hasOption) {
+  for (const ForeignFlag &flag : kFlags) {
+    if (!contains(flag.spellings, spelling) ||
+        (!flag.commands.empty() && !contains(flag.commands, command)))
+      continue;
+    if (flag.meaning != Same || hasOption(flag.text))
+      return &flag;
+  }
+  return spelling.starts_with(kMlirPrefix) ? &kMlirFlag : nullptr;
+}
+
+std::string_view kf::adviceForCommand(std::string_view word) {
+  for (const ForeignCommand &command : kCommands)
+    if (contains(command.words, word))
+      return command.advice;
+  return {};
+}
