@@ -539,7 +539,7 @@ def read_ours(folder):
                 for test in json.load(text):
                     kind = ("tg" if test["n_gen"] else
                             f"pp{test['n_prompt']}")
-                    rows.append((model, weight, kind, test["batch"],
+                    rows.append((model, weight, kind, test["n_sequences"],
                                  test["n_depth"], test["avg_ts"]))
         except (OSError, ValueError, KeyError, TypeError) as error:
             failed.append(f"{name}: {type(error).__name__}: {error}")

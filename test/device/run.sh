@@ -231,7 +231,7 @@ measure_all() {
       echo "peers.py: exit code $?: $(tail -n 1 "$logs/peers.err")"
   fi
   for model in "${models[@]}"; do
-    measure "${model%:*}" "${model#*:}" short -p 512,2048 -n 64 -b 1,16
+    measure "${model%:*}" "${model#*:}" short -p 512,2048 -n 64 -s 1,16
   done
   for model in "${models[@]}"; do
     measure "${model%:*}" "${model#*:}" long -p 0 -n 64 -d 8000
@@ -239,12 +239,12 @@ measure_all() {
   if ((${#peers[@]})); then
     "${peers[@]}" --no-measure --ours "$ours" || failures=$((failures + 1))
   else
-    printf '\n| model, weights | test | batch | tok/s |\n| --- | --- | --- | --- |\n'
+    printf '\n| model, weights | test | sequences | tok/s |\n| --- | --- | --- | --- |\n'
     awk '{gsub(/[",]/, ""); value[$1] = $2}
          /^    test:/ {test = $0; sub(/.*test: /, "", test)}
          /^  }/ {n = split(FILENAME, path, "/"); sub(/\.[a-z]*\.json/, "", path[n])
                  printf "| %s | %s | %s | %.1f |\n", path[n], test,
-                        value["batch:"], value["avg_ts:"]}' "$ours"/*.json
+                        value["n_sequences:"], value["avg_ts:"]}' "$ours"/*.json
   fi
 }
 

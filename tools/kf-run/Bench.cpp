@@ -28,7 +28,7 @@ using namespace kf;
 namespace {
 
 constexpr int64_t kMostTokens = int64_t(1) << 24;
-constexpr int64_t kMostBatch = 1024;
+constexpr int64_t kMostSequences = 1024;
 
 /// What -pg says: tokens of a prompt, and those that are generated behind it.
 struct PromptAndText {
@@ -54,7 +54,7 @@ Result<PromptAndText> parsePair(std::string_view text) {
 
 struct BenchOptions {
   ModelFlags model;
-  std::vector<int64_t> prompts, generated, batches, threads, depths;
+  std::vector<int64_t> prompts, generated, sequences, threads, depths;
   std::vector<std::string> pairTexts;
   std::vector<PromptAndText> pairs;
   int64_t repetitions = 5;
@@ -69,7 +69,7 @@ struct BenchOptions {
     parser.texts({"pg", 0, "P,N", /*oneDash=*/true}, pairTexts,
                  "reads a prompt of P tokens and generates N behind it: a test "
                  "pp<P>+tg<N>; may be given any number of times");
-    parser.integers({"batch", 'b', "N,..."}, batches, 1, kMostBatch,
+    parser.integers({"sequences", 's', "N,..."}, sequences, 1, kMostSequences,
                     "sequences that generate at once, whose tokens count "
                     "together; 1 by default. Tests pp<N> have one");
     parser.integers({"n-depth", 'd', "N,..."}, depths, 0, kMostTokens,
@@ -82,29 +82,30 @@ struct BenchOptions {
     parser.integer({"repetitions", 'r', "N"}, repetitions, 1, 1000000,
                    "runs of each test, after one that does not count; 5 by "
                    "default");
-    parser.choice({"output", 'o', "FORMAT"}, output, {"md", "json", "csv"},
-                  "md (the default), json or csv");
+    parser.choice({"output", 'o', "FORMAT"}, output,
+                  {"md", "json", "jsonl", "csv"},
+                  "md (the default), json, jsonl (an object a line) or csv");
     model.addTo(parser, /*withThreads=*/false);
     parser.addCheck([this] { return complete(); });
   }
 
-  /// Every test for one number of threads, those of equal batches together.
+  /// Every test for one number of threads, those of as many sequences together.
   std::vector<BenchTest> tests() const {
     std::vector<BenchTest> tests;
     auto add = [&](int64_t prompt, int64_t count, int64_t depth,
-                   int64_t batch) {
+                   int64_t parallel) {
       if (prompt || count)
-        tests.push_back({prompt, count, depth, batch});
+        tests.push_back({prompt, count, depth, parallel});
     };
     for (int64_t depth : depths)
       for (int64_t prompt : prompts)
         add(prompt, 0, depth, 1);
-    for (int64_t batch : batches)
+    for (int64_t parallel : sequences)
       for (int64_t depth : depths) {
         for (int64_t count : generated)
-          add(0, count, depth, batch);
+          add(0, count, depth, parallel);
         for (const PromptAndText &pair : pairs)
-          add(pair.prompt, pair.generated, depth, batch);
+          add(pair.prompt, pair.generated, depth, parallel);
       }
     return tests;
   }
@@ -121,7 +122,7 @@ private:
     };
     setDefault(prompts, 512);
     setDefault(generated, 128);
-    setDefault(batches, 1);
+    setDefault(sequences, 1);
     setDefault(depths, 0);
     setDefault(threads, 0);
     if (threads.size() > 1 && model.profile.file &&
@@ -156,10 +157,11 @@ public:
   Status run();
 
   int64_t finished() const { return count; }
+  /// Of the model that is open.
+  BenchSubject subject() const;
 
 private:
   Status runTest(const BenchTest &test);
-  BenchSubject subject() const;
 
   const BenchOptions &options;
   BenchOutput &output;
@@ -176,7 +178,7 @@ Status Bench::open(int64_t threads) {
   session.reset();
   ModelFlags flags = options.model;
   flags.device.threads = threads;
-  if (!flags.context)
+  if (!flags.context && !flags.wholeContext)
     for (const BenchTest &test : options.tests())
       flags.context = std::max(flags.context, test.positions());
   KF_ASSIGN_OR_RETURN(session,
@@ -241,8 +243,10 @@ Status Bench::runTest(const BenchTest &test) {
   BenchResult result;
   result.subject = subject();
   result.test = test;
+  result.rowsPerStep = session->engine().rowsPerStep();
   result.time = timeNow();
-  Progress progress(test.name() + ", batch " + std::to_string(test.batch));
+  Progress progress(test.name() +
+                    ", sequences: " + std::to_string(test.sequences));
   BenchRunner runner(session->engine(), test);
   KF_RETURN_IF_ERROR(runner.prepare());
   KF_RETURN_IF_ERROR(ceilings->begin(test));
@@ -260,12 +264,12 @@ Status Bench::runTest(const BenchTest &test) {
 }
 
 Status Bench::run() {
-  int64_t batch = 0;
+  int64_t sequences = 0;
   for (const BenchTest &test : options.tests()) {
-    if (test.batch != batch)
-      KF_RETURN_IF_ERROR(session->start(test.positions(), test.batch,
+    if (test.sequences != sequences)
+      KF_RETURN_IF_ERROR(session->start(test.positions(), test.sequences,
                                         /*reusesPrefixes=*/false));
-    batch = test.batch;
+    sequences = test.sequences;
     KF_RETURN_IF_ERROR(runTest(test));
     ++count;
   }
@@ -275,17 +279,15 @@ Status Bench::run() {
 }
 
 Status runAll(const BenchOptions &options, int64_t &finished) {
-  const bool withBatch =
-      std::ranges::any_of(options.batches, [](int64_t n) { return n > 1; });
   const std::unique_ptr<BenchOutput> output =
-      BenchOutput::create(options.output, withBatch);
+      BenchOutput::create(options.output, options.tests());
   Bench bench(options, *output);
   Status status;
   bool begun = false;
   for (int64_t threads : options.threads) {
     status = bench.open(threads);
     if (status.ok() && !begun) {
-      status = output->begin();
+      status = output->begin(bench.subject());
       begun = status.ok();
     }
     if (status.ok())
@@ -311,7 +313,7 @@ int kf::runBench(Arguments arguments) {
       "mean of several runs and their standard deviation, and the share of a "
       "ceiling that is measured beside them, of memory's read rate (of GPUs, "
       "what copies read and write) or of multiply-adds, whichever a test "
-      "needs longer for. Every combination of the values of -b, -d and -t is a "
+      "needs longer for. Every combination of the values of -s, -d and -t is a "
       "test of its own; tokens are random.");
   options.addTo(parser);
   if (std::optional<int> code = parser.parse(arguments))

@@ -29,7 +29,8 @@ CeilingOptions measuring(uint64_t mostBytes) {
 } // namespace
 
 double kf::mostStepBytes(const ModelWork &work, const BenchTest &test) {
-  return work.decode(test.batch, std::max<int64_t>(test.positions() - 1, 0), 1)
+  return work
+      .decode(test.sequences, std::max<int64_t>(test.positions() - 1, 0), 1)
       .bytes;
 }
 
@@ -123,12 +124,13 @@ Result<std::optional<BenchCeiling>> BenchCeilings::end(const Engine &engine) {
   };
   std::optional<BenchCeiling> prompt, generated;
   if (test.prompt)
-    prompt = boundOf(work.prompt(test.batch, test.depth, test.prompt, most),
-                     programRows(test.batch, test.prompt), true);
+    prompt = boundOf(work.prompt(test.sequences, test.depth, test.prompt, most),
+                     programRows(test.sequences, test.prompt), true);
   if (test.generated)
     generated = boundOf(
-        work.decode(test.batch, test.depth + test.prompt, test.generated),
-        programRows(std::min(test.batch, engine.chosenPerStep()), 1), false);
+        work.decode(test.sequences, test.depth + test.prompt, test.generated),
+        programRows(std::min(test.sequences, engine.chosenPerStep()), 1),
+        false);
   if (!test.prompt)
     return generated;
   if (!test.generated)

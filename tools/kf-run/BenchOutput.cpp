@@ -108,6 +108,8 @@ ordered_json fieldsOf(const BenchResult &result, const ordered_json &build) {
       {"model_type", modelType(subject)},
       {"model_size", subject.modelBytes},
       {"model_n_params", subject.parameters},
+      {"n_batch", result.rowsPerStep},
+      {"n_ubatch", result.rowsPerStep},
       {"n_threads", subject.threads},
       {"type_k", subject.cacheType},
       {"type_v", subject.cacheType},
@@ -125,7 +127,7 @@ ordered_json fieldsOf(const BenchResult &result, const ordered_json &build) {
       {"device", subject.device},
       {"weight_type", subject.weightType},
       {"activation_type", subject.activationType},
-      {"batch", test.batch},
+      {"n_sequences", test.sequences},
       {"ceiling", nullptr},
       {"ceiling_unit", nullptr},
       {"ceiling_fraction", nullptr}};
@@ -145,7 +147,7 @@ std::string dump(const ordered_json &value, int indent) {
 
 class JsonOutput final : public BenchOutput {
 public:
-  Status begin() override { return writeStdout("["); }
+  Status begin(const BenchSubject &) override { return writeStdout("["); }
   Status add(const BenchResult &result) override {
     // Indented once more than it stands alone, a list in a line.
     std::string text = first ? "\n  {" : ",\n  {";
@@ -166,9 +168,21 @@ private:
   bool first = true;
 };
 
+class JsonLinesOutput final : public BenchOutput {
+public:
+  Status begin(const BenchSubject &) override { return Status(); }
+  Status add(const BenchResult &result) override {
+    return writeStdout(dump(fieldsOf(result, build), -1) + "\n");
+  }
+  Status end() override { return Status(); }
+
+private:
+  ordered_json build = buildId();
+};
+
 class CsvOutput final : public BenchOutput {
 public:
-  Status begin() override {
+  Status begin(const BenchSubject &) override {
     std::string line;
     const ordered_json fields = fieldsOf({}, nullptr);
     for (const auto &[name, value] : fields.items())
@@ -203,27 +217,33 @@ private:
 
 class MarkdownOutput final : public BenchOutput {
 public:
-  explicit MarkdownOutput(bool withBatch) : withBatch(withBatch) {}
+  explicit MarkdownOutput(const std::vector<BenchTest> &tests) {
+    for (const BenchTest &test : tests) {
+      withSequences |= test.sequences > 1;
+      testWidth = std::max(testWidth, test.name().size());
+    }
+  }
 
-  Status begin() override {
+  Status begin(const BenchSubject &subject) override {
+    withThreads = subject.threads > 0;
     std::vector<std::string> names, rules;
     for (const Column &column : columns()) {
       names.push_back(column.name);
-      rules.push_back(std::string(column.width - column.right, '-') +
-                      (column.right ? ":" : ""));
+      rules.push_back(std::string(column.width - 1, '-') + ":");
     }
-    return writeStdout(line(names) + line(rules));
+    return writeStdout(modelType(subject) + ", " +
+                       sizeText(subject.modelBytes) + ", " +
+                       parametersText(subject.parameters) + " parameters, on " +
+                       subject.device + "\n\n" + line(names) + line(rules));
   }
 
   Status add(const BenchResult &result) override {
-    const BenchSubject &subject = result.subject;
     const Rates rates = ratesOf(result);
-    std::vector<std::string> cells = {
-        modelType(subject), sizeText(subject.modelBytes),
-        parametersText(subject.parameters), subject.device,
-        subject.threads ? std::to_string(subject.threads) : "-"};
-    if (withBatch)
-      cells.push_back(std::to_string(result.test.batch));
+    std::vector<std::string> cells;
+    if (withThreads)
+      cells.push_back(std::to_string(result.subject.threads));
+    if (withSequences)
+      cells.push_back(std::to_string(result.test.sequences));
     cells.push_back(result.test.name());
     cells.push_back(
         formatted("%.2f ± %.2f", rates.tokens.mean, rates.tokens.deviation));
@@ -245,21 +265,18 @@ private:
   struct Column {
     const char *name;
     size_t width;
-    bool right;
   };
 
+  /// All to the right.
   std::vector<Column> columns() const {
-    std::vector<Column> columns = {{"model", 24, false},
-                                   {"size", 10, true},
-                                   {"params", 10, true},
-                                   {"backend", 9, false},
-                                   {"threads", 7, true}};
-    if (withBatch)
-      columns.push_back({"batch", 5, true});
-    columns.insert(columns.end(), {{"test", 15, true},
-                                   {"t/s", 20, true},
-                                   {"ceiling", 14, true},
-                                   {"of it", 7, true}});
+    std::vector<Column> columns;
+    if (withThreads)
+      columns.push_back({"threads", 7});
+    if (withSequences)
+      columns.push_back({"sequences", 9});
+    columns.insert(
+        columns.end(),
+        {{"test", testWidth}, {"t/s", 20}, {"ceiling", 16}, {"of it", 7}});
     return columns;
   }
 
@@ -270,24 +287,27 @@ private:
       // Characters, of which each has one byte that continues none.
       const size_t width = static_cast<size_t>(std::ranges::count_if(
           cells[i], [](char c) { return (c & 0xc0) != 0x80; }));
-      const std::string blanks(all[i].width - std::min(width, all[i].width),
-                               ' ');
-      text += all[i].right ? " " + blanks + cells[i] + " |"
-                           : " " + cells[i] + blanks + " |";
+      text += " " +
+              std::string(all[i].width - std::min(width, all[i].width), ' ') +
+              cells[i] + " |";
     }
     return text + "\n";
   }
 
-  bool withBatch;
+  bool withSequences = false, withThreads = false;
+  size_t testWidth = 6;
 };
 
 } // namespace
 
-std::unique_ptr<BenchOutput> BenchOutput::create(const std::string &format,
-                                                 bool withBatch) {
+std::unique_ptr<BenchOutput>
+BenchOutput::create(const std::string &format,
+                    const std::vector<BenchTest> &tests) {
   if (format == "json")
     return std::make_unique<JsonOutput>();
+  if (format == "jsonl")
+    return std::make_unique<JsonLinesOutput>();
   if (format == "csv")
     return std::make_unique<CsvOutput>();
-  return std::make_unique<MarkdownOutput>(withBatch);
+  return std::make_unique<MarkdownOutput>(tests);
 }

@@ -6,9 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Results as llama-bench prints them: a Markdown table, CSV, or a JSON array,
-// under its names where it has one. Each result is printed when it is there, so
-// that an end ahead of time loses nothing.
+// Results in llama-bench's forms: a Markdown table, CSV, a JSON array, or a
+// JSON object a line, under its names where it has one. The table is narrower:
+// what all rows have in common stands above it. Each result is printed when it
+// is there, so that an end ahead of time loses nothing.
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,6 +44,7 @@ struct BenchSubject {
 struct BenchResult {
   BenchSubject subject;
   BenchTest test;
+  int64_t rowsPerStep = 0;     ///< the most rows that a step reads
   std::string time;            ///< when it began: "2026-01-31T12:00:00Z"
   std::vector<double> seconds; ///< of each run
   std::optional<BenchCeiling> ceiling;
@@ -51,12 +53,12 @@ struct BenchResult {
 /// Prints to stdout.
 class BenchOutput {
 public:
-  /// `format` is "md", "csv" or "json". `withBatch`: some test has more than
-  /// one sequence.
-  static std::unique_ptr<BenchOutput> create(const std::string &format,
-                                             bool withBatch);
+  /// `format` is "md", "csv", "json" or "jsonl"; `tests` are those to come.
+  static std::unique_ptr<BenchOutput>
+  create(const std::string &format, const std::vector<BenchTest> &tests);
   virtual ~BenchOutput() = default;
-  virtual Status begin() = 0;
+  /// `subject` is the first result's.
+  virtual Status begin(const BenchSubject &subject) = 0;
   virtual Status add(const BenchResult &result) = 0;
   /// To be called after begin(), whatever came between them.
   virtual Status end() = 0;

@@ -78,7 +78,7 @@ Status BenchRunner::runOnce(int64_t generated) {
 }
 
 Status BenchRunner::prepare() {
-  for (int64_t i = 0; i < test.batch; ++i) {
+  for (int64_t i = 0; i < test.sequences; ++i) {
     KF_ASSIGN_OR_RETURN(std::unique_ptr<Sequence> sequence,
                         engine.createSequence());
     KF_ASSIGN_OR_RETURN(Sampler sampler, Sampler::create({}));

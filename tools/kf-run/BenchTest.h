@@ -24,14 +24,14 @@ struct BenchTest {
   int64_t prompt = 0;    ///< tokens of each sequence's prompt
   int64_t generated = 0; ///< tokens of each, one a step
   int64_t depth = 0;     ///< tokens that each has before the test begins
-  int64_t batch = 1;     ///< sequences
+  int64_t sequences = 1; ///< that do so at once
 
   /// "pp512", "tg128 @ d4096", "pp512+tg128".
   std::string name() const;
   /// Positions of the context that a sequence needs.
   int64_t positions() const { return depth + prompt + generated; }
   /// Tokens that a run counts.
-  int64_t tokens() const { return batch * (prompt + generated); }
+  int64_t tokens() const { return sequences * (prompt + generated); }
 };
 
 /// Runs a test on an engine as often as it is asked to. The tokens of prompts
@@ -64,7 +64,7 @@ private:
 
   Engine &engine;
   BenchTest test;
-  std::vector<Reader> readers; ///< [batch]
+  std::vector<Reader> readers; ///< [sequences]
   uint32_t drawn = 0;          ///< random ids so far
 };
 

@@ -13,8 +13,7 @@
 using namespace kf;
 
 void kf::warnOfLowCeilings() {
-  printWarning("other processes had cores while it was measured what the "
-               "machine can do, which may be more");
+  printWarning("the machine was busy; ceilings may be too low");
 }
 
 Result<MachineRates> kf::measureCeilings(Device &device,

@@ -1,6 +1,7 @@
-"""Looks at what kf-run bench wrote of the same tests as JSON and as CSV.
+"""Looks at what kf-run bench wrote of the same tests as JSON, as CSV and as JSON
+lines.
 
-check_bench.py JSON CSV
+check_bench.py JSON CSV JSONL
 """
 import csv
 import json
@@ -12,6 +13,10 @@ with open(sys.argv[1]) as file:
     results = json.load(file)
 with open(sys.argv[2], newline="") as file:
     rows = list(csv.DictReader(file))
+with open(sys.argv[3]) as file:
+    lines = [json.loads(line) for line in file]
+assert [list(line) for line in lines] == [list(result) for result in results]
+assert [line["test"] for line in lines] == [result["test"] for result in results]
 
 assert [(r["n_threads"], r["test"]) for r in results] == [
     (1, "pp32"),
@@ -31,7 +36,8 @@ for result, row in zip(results, rows, strict=True):
     assert 6280704 / 2 < result["model_size"] < 6280704
     tokens = result["n_prompt"] + result["n_gen"]
     assert (result["n_prompt"], result["n_gen"]) in ((32, 0), (0, 4))
-    assert (result["batch"], result["n_depth"]) == (1, 0)
+    assert (result["n_sequences"], result["n_depth"]) == (1, 0)
+    assert result["n_batch"] == result["n_ubatch"] >= 32, result
     assert result["device"] == result["backends"] == "cpu"
 
     # A rate of each run, and what the runs have in common.
