@@ -14,20 +14,98 @@
 #include "Report.h"
 #include "Scores.h"
 
+#include "runtime/core/Quote.h"
+
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <functional>
+#include <optional>
 
 using namespace kf;
 
 namespace {
 
-/// Sum of -log p over the tokens that were predicted.
+/// Sums of -log p and of its square over the tokens that were predicted.
 struct Loss {
-  double sum = 0;
+  double sum = 0, squares = 0;
   int64_t tokens = 0;
 
+  void add(double loss) {
+    sum += loss;
+    squares += loss * loss;
+    ++tokens;
+  }
   double perToken() const { return sum / static_cast<double>(tokens); }
+  double perplexity() const { return std::exp(perToken()); }
+  /// Standard error of perToken(), as of independent tokens; NaN for one.
+  double error() const {
+    const double count = static_cast<double>(tokens), mean = perToken();
+    return std::sqrt(std::max(squares / count - mean * mean, 0.0) /
+                     (count - 1));
+  }
+};
+
+/// What is scored, and after what.
+enum class Convention {
+  Documents, ///< each text after its begin token, the end token too
+  LlamaCpp,  ///< the second half of each chunk of all text
+  Strided    ///< Hugging Face's: what a window has beyond the one before
+};
+
+struct PerplexityOptions {
+  ModelFlags model;
+  std::string file, json, conventionName;
+  std::optional<int64_t> window, stride, chunks;
+  Convention convention = Convention::Documents;
+
+  void addTo(OptionParser &parser) {
+    parser.text({"file", 0, "FILE"}, file,
+                "the text; a .json file holds an array of texts");
+    parser.choice({"convention", 0, "NAME"}, conventionName,
+                  {"documents", "llama.cpp", "strided"},
+                  "what is scored: documents (the default), each text between "
+                  "the begin and the end token; llama.cpp, the second half of "
+                  "each chunk of --window tokens, as llama-perplexity does; "
+                  "strided, windows of --window tokens that advance by "
+                  "--stride, of each what no window before had, as Hugging "
+                  "Face does. The last two join the texts of an array by empty "
+                  "lines");
+    parser.integer({"window", 0, "N"}, window, 2, int64_t(1) << 24,
+                   "tokens of a chunk or window; by default 512 (llama.cpp), "
+                   "or what the context has room for (strided). Or -c N");
+    parser.integer({"stride", 0, "N"}, stride, 1, int64_t(1) << 24,
+                   "implies strided; half of the window by default");
+    parser.integer({"chunks", 0, "N"}, chunks, -1, int64_t(1) << 40,
+                   "implies llama.cpp: the first N chunks; -1, the default: "
+                   "all");
+    parser.json(json, "\"nll_per_token\", \"perplexity\", \"tokens\", the "
+                      "standard errors of the first two, and the convention");
+    model.addTo(parser);
+    parser.addCheck([this] { return complete(); });
+  }
+
+private:
+  Status complete() {
+    if (conventionName.empty())
+      conventionName = stride ? "strided" : chunks ? "llama.cpp" : "documents";
+    convention = conventionName == "strided"     ? Convention::Strided
+                 : conventionName == "llama.cpp" ? Convention::LlamaCpp
+                                                 : Convention::Documents;
+    auto wrong = [&](const char *option, const char *other) {
+      return Status::error(std::string(option) + " is not of --convention " +
+                           conventionName + ", but of " + other);
+    };
+    if (stride && convention != Convention::Strided)
+      return wrong("--stride", "strided");
+    if (chunks && convention != Convention::LlamaCpp)
+      return wrong("--chunks", "llama.cpp");
+    if (window && convention == Convention::Documents)
+      return wrong("--window", "llama.cpp and strided; -c N cuts texts");
+    if (chunks == 0)
+      return Status::error("--chunks 0 scores nothing; -1 scores all");
+    return Status();
+  }
 };
 
 /// How much of all texts is scored, and how well they were predicted so far.
@@ -46,7 +124,7 @@ public:
   void show(double share, const Loss &loss) {
     char perplexity[48];
     std::snprintf(perplexity, sizeof(perplexity), "perplexity %.4f",
-                  std::exp(loss.perToken()));
+                  loss.perplexity());
     line.update(
         (static_cast<double>(before) + share * static_cast<double>(current)) /
             static_cast<double>(bytes),
@@ -58,33 +136,44 @@ private:
   Progress line{"scoring"};
 };
 
-/// Adds the loss of predicting `targets` after `begin`: `inputs` is both but
-/// for the last target. Calls `onTargets` with the number of those so far.
-Status addWindow(ModelSession &run, std::span<const int32_t> begin,
-                 std::span<const int32_t> targets, Loss &loss,
-                 const std::function<void(size_t)> &onTargets) {
-  std::vector<int32_t> inputs(begin.begin(), begin.end());
-  inputs.insert(inputs.end(), targets.begin(), targets.end());
-  // Nothing predicts the first token of all.
-  const size_t first = begin.empty() ? 1 : begin.size();
-  if (inputs.size() <= first)
+/// Adds the losses of predicting the tokens from number `first` on, at least 1,
+/// of `ids`, each after all that are before it. Calls `onScored` with the
+/// number of the one behind.
+Status addWindow(ModelSession &run, std::span<const int32_t> ids, size_t first,
+                 Loss &loss, const std::function<void(size_t)> &onScored) {
+  if (ids.size() <= first)
     return Status();
   KF_ASSIGN_OR_RETURN(std::unique_ptr<Sequence> sequence,
                       run.engine().createSequence());
   const Model &model = run.engine().model();
-  return model.explain(readLogits(
-      *sequence, std::span(inputs).first(inputs.size() - 1),
-      [&](size_t position, std::span<const float> logits) {
-        const size_t next = position + 1;
-        if (next < first)
-          return Status();
-        KF_RETURN_IF_ERROR(checkLogits(model, position, logits));
-        const float logit = logits[static_cast<size_t>(inputs[next])];
-        loss.sum += logSumExp(logits) - logit;
-        ++loss.tokens;
-        onTargets(next + 1 - begin.size());
-        return Status();
-      }));
+  return model.explain(
+      readLogits(*sequence, ids.first(ids.size() - 1),
+                 [&](size_t position, std::span<const float> logits) {
+                   const size_t next = position + 1;
+                   if (next < first)
+                     return Status();
+                   KF_RETURN_IF_ERROR(checkLogits(model, position, logits));
+                   const float logit = logits[static_cast<size_t>(ids[next])];
+                   loss.add(logSumExp(logits) - logit);
+                   onScored(next + 1);
+                   return Status();
+                 }));
+}
+
+/// The tokens of `text`, all of the model's vocabulary.
+Result<std::vector<int32_t>> encode(ModelSession &run,
+                                    const std::string &text) {
+  KF_ASSIGN_OR_RETURN(
+      std::vector<int32_t> ids,
+      run.tokenizer().encode(text, {.cancelled = &interruptFlag()}));
+  const int64_t size = run.files().config.vocabSize;
+  for (int32_t id : ids)
+    if (id >= size)
+      return Status::error("the tokenizer gives token id " +
+                           std::to_string(id) +
+                           ", which the model's vocabulary of " +
+                           std::to_string(size) + " lacks");
+  return ids;
 }
 
 /// Adds the loss of one document: begin tokens, text, end token. One that is
@@ -93,17 +182,9 @@ Status addDocument(ModelSession &run, const std::string &text, Loss &loss,
                    ScoringProgress &progress) {
   const ModelFiles &model = run.files();
   const std::vector<int32_t> begin = beginIds(model);
-  KF_ASSIGN_OR_RETURN(
-      std::vector<int32_t> ids,
-      run.tokenizer().encode(text, {.cancelled = &interruptFlag()}));
+  KF_ASSIGN_OR_RETURN(std::vector<int32_t> ids, encode(run, text));
   if (!model.config.eosIds.empty())
     ids.push_back(static_cast<int32_t>(model.config.eosIds.front()));
-  for (int32_t id : ids)
-    if (id >= model.config.vocabSize)
-      return Status::error("the tokenizer gives token id " +
-                           std::to_string(id) +
-                           ", which the model's vocabulary of " +
-                           std::to_string(model.config.vocabSize) + " lacks");
   const size_t context = static_cast<size_t>(run.engine().contextLength());
   if (context < begin.size() + 1)
     return Status::error("a context of " + std::to_string(context) +
@@ -111,79 +192,188 @@ Status addDocument(ModelSession &run, const std::string &text, Loss &loss,
   // The last target is not read, so one more than the rest of the context.
   const size_t window = context - begin.size() + 1;
   for (std::span<const int32_t> rest(ids); !rest.empty();) {
-    const size_t count = std::min(window, rest.size());
+    const std::span<const int32_t> part =
+        rest.first(std::min(window, rest.size()));
     const size_t before = ids.size() - rest.size();
-    KF_RETURN_IF_ERROR(
-        addWindow(run, begin, rest.first(count), loss, [&](size_t targets) {
-          progress.show(static_cast<double>(before + targets) /
-                            static_cast<double>(ids.size()),
-                        loss);
-        }));
-    rest = rest.subspan(count);
+    std::vector<int32_t> inputs(begin);
+    inputs.insert(inputs.end(), part.begin(), part.end());
+    // Nothing predicts the first token of all.
+    const size_t first = std::max<size_t>(begin.size(), 1);
+    KF_RETURN_IF_ERROR(addWindow(run, inputs, first, loss, [&](size_t scored) {
+      progress.show(static_cast<double>(before + scored - begin.size()) /
+                        static_cast<double>(ids.size()),
+                    loss);
+    }));
+    rest = rest.subspan(part.size());
   }
   return Status();
 }
 
-Result<Loss> measure(const ModelFlags &options, const std::string &file) {
-  KF_ASSIGN_OR_RETURN(std::vector<std::string> documents, readDocuments(file));
+/// Adds the losses of the second half of each of up to `limit` chunks of
+/// `window` tokens. Each begins with the model's begin token in place of its
+/// own, if prompts do.
+Status addChunks(ModelSession &run, std::vector<int32_t> ids, size_t window,
+                 int64_t limit, Loss &loss, ScoringProgress &progress) {
+  size_t count = ids.size() / window;
+  if (count == 0)
+    return Status::error("the text has " + std::to_string(ids.size()) +
+                         " tokens, but a chunk " + std::to_string(window) +
+                         "; give a longer text, or a smaller --window");
+  if (limit >= 0)
+    count = std::min(count, static_cast<size_t>(limit));
+  const std::vector<int32_t> &prefix = run.tokenizer().prefixIds();
+  for (size_t chunk = 0; chunk < count; ++chunk) {
+    const std::span<int32_t> part =
+        std::span(ids).subspan(chunk * window, window);
+    if (!prefix.empty())
+      part.front() = prefix.front();
+    KF_RETURN_IF_ERROR(
+        addWindow(run, part, window / 2 + 1, loss, [&](size_t scored) {
+          progress.show(
+              (static_cast<double>(chunk) +
+               static_cast<double>(scored) / static_cast<double>(window)) /
+                  static_cast<double>(count),
+              loss);
+        }));
+  }
+  return Status();
+}
+
+/// Adds the losses of windows of `window` tokens that begin `stride` apart: of
+/// each, those of the tokens that the one before has not.
+Status addStrided(ModelSession &run, std::span<const int32_t> ids,
+                  size_t window, size_t stride, Loss &loss,
+                  ScoringProgress &progress) {
+  size_t scored = 1; // Nothing predicts the first token.
+  for (size_t begin = 0; scored < ids.size(); begin += stride) {
+    const std::span<const int32_t> part =
+        ids.subspan(begin, std::min(window, ids.size() - begin));
+    KF_RETURN_IF_ERROR(
+        addWindow(run, part, scored - begin, loss, [&](size_t end) {
+          progress.show(static_cast<double>(begin + end) /
+                            static_cast<double>(ids.size()),
+                        loss);
+        }));
+    scored = begin + part.size();
+  }
+  return Status();
+}
+
+/// The texts as one, as the conventions of chunks and windows have it.
+std::string joined(std::span<const std::string> documents) {
+  std::string text;
+  for (const std::string &document : documents)
+    text += (text.empty() ? "" : "\n\n") + document;
+  return text;
+}
+
+/// Adds the loss of all of `text` by chunks or windows.
+Status addText(ModelSession &run, std::string text,
+               const PerplexityOptions &options, Loss &loss,
+               ScoringProgress &progress) {
+  const bool isChunks = options.convention == Convention::LlamaCpp;
+  // llama.cpp takes a file's last line break for its editor's.
+  if (isChunks && text.ends_with('\n'))
+    text.pop_back();
+  KF_ASSIGN_OR_RETURN(std::vector<int32_t> ids, encode(run, text));
+  const std::vector<int32_t> &prefix = run.tokenizer().prefixIds();
+  ids.insert(ids.begin(), prefix.begin(), prefix.end());
+  const int64_t context = run.engine().contextLength();
+  const bool isContextGiven =
+      options.model.context || options.model.wholeContext || !isChunks;
+  const int64_t window = options.window.value_or(
+      isContextGiven ? context : std::min<int64_t>(context, 512));
+  // The last token of a window is not read.
+  if (window - 1 > context)
+    return Status::error(
+        "--window " + std::to_string(window) + " is more than the context of " +
+        std::to_string(context) + " positions, and one token that is not read");
+  if (isChunks)
+    return addChunks(run, std::move(ids), static_cast<size_t>(window),
+                     options.chunks.value_or(-1), loss, progress);
+  const int64_t stride =
+      options.stride.value_or(std::max<int64_t>(window / 2, 1));
+  if (stride > window - 1)
+    return Status::error(
+        "--stride " + std::to_string(stride) + " skips tokens: windows have " +
+        std::to_string(window) + "; give less than that, or a larger --window");
+  return addStrided(run, ids, static_cast<size_t>(window),
+                    static_cast<size_t>(stride), loss, progress);
+}
+
+Result<Loss> measure(const PerplexityOptions &options) {
+  const std::string file = quotePath(options.file);
+  KF_ASSIGN_OR_RETURN(std::vector<std::string> documents,
+                      readDocuments(options.file));
   if (std::ranges::all_of(documents, &std::string::empty))
-    return Status::error(quotePath(file) + " has no text to predict");
+    return Status::error(file + " has no text to predict");
+  if (options.convention != Convention::Documents)
+    documents = {joined(documents)};
   KF_ASSIGN_OR_RETURN(std::unique_ptr<ModelSession> run,
-                      ModelSession::open(options, true));
-  KF_RETURN_IF_ERROR(run->start(0));
+                      ModelSession::open(options.model, true));
+  KF_RETURN_IF_ERROR(run->start(options.window.value_or(0)));
   catchFirstInterrupt();
   Loss loss;
   std::optional<ScoringProgress> progress(documents);
   for (size_t i = 0; i < documents.size(); ++i) {
     progress->begin(documents[i]);
-    KF_RETURN_IF_ERROR(
-        addDocument(*run, documents[i], loss, *progress)
-            .in(documents.size() == 1
-                    ? quotePath(file)
-                    : "text " + std::to_string(i) + " of " + quotePath(file)));
+    const Status status =
+        options.convention == Convention::Documents
+            ? addDocument(*run, documents[i], loss, *progress)
+            : addText(*run, documents[i], options, loss, *progress);
+    KF_RETURN_IF_ERROR(status.in(
+        documents.size() == 1 ? file
+                              : "text " + std::to_string(i) + " of " + file));
   }
   if (loss.tokens == 0)
-    return Status::error(quotePath(file) + " has no token to predict");
+    return Status::error(file + " has no token to predict");
   progress.reset();
   KF_RETURN_IF_ERROR(run->showProfile());
   return loss;
 }
 
+std::string jsonReport(const Loss &loss, const std::string &convention) {
+  return "{\"nll_per_token\": " + jsonNumber(loss.perToken()) +
+         ", \"perplexity\": " + jsonNumber(loss.perplexity()) +
+         ", \"tokens\": " + std::to_string(loss.tokens) +
+         ", \"nll_standard_error\": " + jsonNumber(loss.error()) +
+         ", \"perplexity_standard_error\": " +
+         jsonNumber(loss.perplexity() * loss.error()) + ", \"convention\": \"" +
+         convention + "\"}\n";
+}
+
+std::string textReport(const Loss &loss) {
+  return "perplexity " + jsonNumber(loss.perplexity()) +
+         (loss.tokens > 1
+              ? " +- " + spellNumber(loss.perplexity() * loss.error())
+              : "") +
+         " (" + jsonNumber(loss.perToken()) + " nats per token, " +
+         std::to_string(loss.tokens) + " tokens)\n";
+}
+
 } // namespace
 
 int kf::runPerplexity(Arguments arguments) {
-  ModelFlags options;
-  std::string file;
-  std::optional<std::string> json;
+  PerplexityOptions options;
   OptionParser parser(
       "perplexity [MODEL] --file FILE [options]",
-      "Measures how well a model predicts texts: each one between the begin "
-      "and the end token, without the context of the others; the text's "
-      "tokens and the end token count. A text longer than the context is cut "
-      "into windows.");
-  parser.text({"file", 0, "FILE"}, file,
-              "the text; a .json file holds an array of texts");
-  parser.optionalText({"json", 0, "FILE"}, "-", json,
-                      "writes JSON to FILE, or to stdout without it: "
-                      "\"nll_per_token\", \"perplexity\", \"tokens\"");
-  parser.output(json);
+      "Measures how well a model predicts texts, with the standard error that "
+      "so many tokens leave: each one between the begin and the end token, "
+      "without the context of the others; the text's tokens and the end token "
+      "count. A text longer than the context is cut into windows. Other "
+      "programs score other tokens: see --convention.");
   options.addTo(parser);
   if (std::optional<int> code = parser.parse(arguments))
     return *code;
-  if (file.empty())
+  if (options.file.empty())
     return parser.usageError("--file is missing");
-  Result<Loss> loss = measure(options, file);
+  Result<Loss> loss = measure(options);
   if (loss.status().isCancelled())
     return reportInterrupt("the perplexity is not known");
   if (!loss.ok())
     return report(loss.status());
-  const std::string nll = jsonNumber(loss->perToken());
-  const std::string perplexity = jsonNumber(std::exp(loss->perToken()));
-  const std::string tokens = std::to_string(loss->tokens);
-  if (json)
-    return report(writeOutput(*json, "{\"nll_per_token\": " + nll +
-                                         ", \"perplexity\": " + perplexity +
-                                         ", \"tokens\": " + tokens + "}\n"));
-  return report(writeStdout("perplexity " + perplexity + " (" + nll +
-                            " nats per token, " + tokens + " tokens)\n"));
+  return report(options.json.empty()
+                    ? writeStdout(textReport(*loss))
+                    : writeOutput(options.json,
+                                  jsonReport(*loss, options.conventionName)));
 }
