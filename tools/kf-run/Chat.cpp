@@ -10,11 +10,14 @@
 #include "Commands.h"
 #include "Interrupt.h"
 #include "LineReader.h"
+#include "Prompt.h"
 #include "Report.h"
 #include "SamplerFlags.h"
+#include "WordWrap.h"
 
 #include "runtime/core/Quote.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
@@ -26,14 +29,47 @@ namespace {
 /// of a line, and not the program.
 std::atomic<bool> &interrupted = interruptFlag();
 
-constexpr std::string_view kHelp =
-    "/clear      starts over, with the system message\n"
-    "/save FILE  writes the conversation to a JSON file; in a terminal\n"
-    "/load FILE  goes on with the conversation in a JSON file; in a terminal\n"
-    "/stats      tokens in the cache, computed and reused, and speeds\n"
-    "/exit       ends, as Ctrl-D does\n"
-    "Ctrl-C stops an answer. A line that ends with \\ goes on in the next one; "
-    "one\nthat begins with // begins with / for the model.\n";
+enum class After { Nothing, File, Text };
+
+/// A command of a line, and what follows it.
+struct ChatCommand {
+  std::string_view name;
+  After after;
+  std::string_view help;
+};
+
+constexpr ChatCommand kCommands[] = {
+    {"/clear", After::Nothing, "starts over, with the system message"},
+    {"/regen", After::Nothing, "answers the last message again, differently"},
+    {"/undo", After::Nothing, "takes the last message and its answer back"},
+    {"/system", After::Text,
+     "TEXT  changes the system message; alone, shows "
+     "it"},
+    {"/save", After::File,
+     "FILE  writes the conversation to a JSON file; in a terminal"},
+    {"/load", After::File,
+     "FILE  goes on with the conversation in a JSON file; in a terminal"},
+    {"/stats", After::Nothing,
+     "tokens in the cache, computed and reused, and speeds"},
+    {"/help", After::Nothing, "this text"},
+    {"/exit", After::Nothing, "ends, as Ctrl-D does"},
+};
+
+std::string helpText() {
+  std::string text;
+  for (const ChatCommand &command : kCommands) {
+    const size_t end =
+        command.after == After::Nothing ? 0 : command.help.find("  ");
+    std::string head(command.name);
+    if (end > 0)
+      head += " " + std::string(command.help.substr(0, end));
+    head.resize(14, ' ');
+    text += head + std::string(command.help.substr(end ? end + 2 : 0)) + "\n";
+  }
+  return text + "Ctrl-C stops an answer. A line that ends with \\ goes on in "
+                "the next one; one\nthat begins with // begins with / for the "
+                "model. The tab key completes commands.\n";
+}
 
 std::string rate(int64_t tokens, double seconds) {
   char buffer[64];
@@ -55,7 +91,13 @@ std::string describe(const char *what, const ChatCounts &counts) {
 /// Reads lines and does what they say.
 class Repl {
 public:
-  explicit Repl(ChatSession &chat) : chat(chat) {}
+  Repl(ChatSession &chat, bool wraps) : chat(chat), wraps(wraps) {
+    std::vector<LineReader::Command> commands;
+    for (const ChatCommand &command : kCommands)
+      commands.push_back(
+          {std::string(command.name), command.after == After::File});
+    lines.complete(std::move(commands));
+  }
 
   /// Returns the exit code.
   int run() {
@@ -141,9 +183,10 @@ private:
     return chat.say(text, onText(), &interrupted);
   }
   ChatSession::OnText onText() {
-    return [this](std::string_view text) {
+    return [this, wrap = WordWrap(wraps ? wrappedColumns() : 0)](
+               std::string_view text) mutable {
       warnings.begin();
-      print(text);
+      print(wrap.add(text));
     };
   }
 
@@ -168,33 +211,58 @@ private:
     const size_t first = rest.find_first_not_of(" \t\r");
     rest = first == rest.npos ? std::string_view() : rest.substr(first);
     rest = rest.substr(0, rest.find_last_not_of(" \t\r") + 1);
-    const bool takesFile = name == "/save" || name == "/load";
+    const auto *command =
+        std::ranges::find(kCommands, name, &ChatCommand::name);
+    if (command == std::end(kCommands))
+      return Status::error("unknown command " + inQuotes(name) +
+                           "; /help tells the commands, and // begins a "
+                           "message with a /");
     // A text from elsewhere is to be said, not to read and write files.
-    if (takesFile && !lines.typed())
+    if (command->after == After::File && !lines.typed())
       return Status::error(std::string(name) +
                            " is off, since stdin is no terminal; // begins a "
                            "message with a /");
-    if (takesFile && rest.empty())
+    if (command->after == After::File && rest.empty())
       return Status::error(std::string(name) + " needs a file's name");
+    if (command->after == After::Nothing && !rest.empty())
+      return Status::error(std::string(name) + " takes nothing after it");
     if (name == "/save")
       return save(std::string(rest));
     if (name == "/load")
       return load(std::string(rest));
-    if (!rest.empty() && (name == "/clear" || name == "/stats" ||
-                          name == "/help" || name == "/exit"))
-      return Status::error(std::string(name) + " takes nothing after it");
-    if (name == "/clear")
+    if (name == "/system")
+      return setSystem(std::string(rest));
+    if (name == "/regen")
+      return regenerate();
+    if (name == "/undo" && !chat.undo())
+      return Status::error("there is nothing to take back");
+    if (name == "/undo")
+      print("taken back; " + std::to_string(chat.messages().size()) +
+            " messages are left\n");
+    else if (name == "/clear")
       chat.clear();
     else if (name == "/stats")
       print(stats());
     else if (name == "/help")
-      print(kHelp);
+      print(helpText());
     else if (name == "/exit")
       done = true;
-    else
-      return Status::error("unknown command " + inQuotes(name) +
-                           "; /help tells the commands, and // begins a "
-                           "message with a /");
+    return Status();
+  }
+
+  Status regenerate() {
+    if (chat.sampling().options.temperature == 0)
+      printNote("the most likely tokens are taken, so that the answer is the "
+                "same; --temp 0.8 draws them");
+    return finish(chat.answerAgain(onText(), &interrupted));
+  }
+
+  Status setSystem(std::string text) {
+    if (!text.empty())
+      chat.setSystemMessage(std::move(text));
+    print(chat.systemMessage().empty()
+              ? "there is no system message\n"
+              : "system message: " + chat.systemMessage() + "\n");
     return Status();
   }
 
@@ -228,13 +296,15 @@ private:
            std::to_string(chat.model().engine().contextLength()) + " tokens; " +
            std::to_string(chat.messages().size()) + " messages\n" +
            describe("last", chat.lastCounts()) +
-           describe("all", chat.totalCounts());
+           describe("all", chat.totalCounts()) +
+           "seed: " + std::to_string(chat.seed()) + "\n";
   }
 
   ChatSession &chat;
   LineReader lines;
   Status output; ///< of writing to stdout
   HeldWarnings warnings;
+  bool wraps; ///< answers are broken into lines
   bool done = false, wasInterrupted = false, noted = false;
   int code = ExitSuccess;
 };
@@ -243,6 +313,7 @@ private:
 
 int kf::runChat(Arguments arguments) {
   ChatOptions options;
+  bool noWrap = false, noEscape = false;
   OptionParser parser(
       "chat [MODEL] [options]",
       "Talks with a model. Lines from stdin are what the user says, those "
@@ -257,6 +328,10 @@ int kf::runChat(Arguments arguments) {
                  "the most tokens of an answer; by default what the model "
                  "recommends (generation_config.json's max_new_tokens), or as "
                  "many as fit");
+  parser.flag({"no-wrap"}, noWrap,
+              "leaves it to the terminal where lines of answers end");
+  addEscapeFlag(parser, noEscape,
+                [&] { options.system = unescaped(options.system); });
   addSamplerFlags(parser, options.sampler, ModelSampling::Always);
   options.model.addTo(parser);
   if (std::optional<int> code = parser.parse(arguments))
@@ -265,7 +340,7 @@ int kf::runChat(Arguments arguments) {
   if (!chat.ok())
     return report(chat.status());
   catchEveryInterrupt();
-  const int code = Repl(**chat).run();
+  const int code = Repl(**chat, !noWrap).run();
   const int shown = report((*chat)->model().showProfile());
   return code == ExitSuccess ? shown : code;
 }

@@ -42,15 +42,18 @@ ChatSession::open(const ChatOptions &options) {
   KF_ASSIGN_OR_RETURN(std::unique_ptr<ModelSession> run,
                       ModelSession::open(options.model, true));
   const ModelFiles &model = run->files();
-  ChosenSampling sampling = chooseSampling(
-      options.sampler, model.config.sampling, ModelSampling::Always);
+  PartialSamplerOptions flags = options.sampler;
+  if (!flags.seed)
+    flags.seed = seedByClock();
+  ChosenSampling sampling =
+      chooseSampling(flags, model.config.sampling, ModelSampling::Always);
   KF_RETURN_IF_ERROR(sampling.options.validateIds(model.config.vocabSize));
-  KF_ASSIGN_OR_RETURN(Sampler sampler, Sampler::create(sampling.options));
+  KF_RETURN_IF_ERROR(Sampler::create(sampling.options).status());
   KF_ASSIGN_OR_RETURN(PromptEncoder encoder,
                       openPromptEncoder(model, options.templateFile));
   KF_RETURN_IF_ERROR(run->start(0));
-  std::unique_ptr<ChatSession> chat(new ChatSession(
-      std::move(run), std::move(encoder), std::move(sampler), options));
+  std::unique_ptr<ChatSession> chat(
+      new ChatSession(std::move(run), std::move(encoder), options));
   chat->chosen = std::move(sampling);
   if (const std::optional<int64_t> most = model.config.sampling.maxNewTokens;
       most && options.tokens == 0) {
@@ -63,10 +66,8 @@ ChatSession::open(const ChatOptions &options) {
 }
 
 ChatSession::ChatSession(std::unique_ptr<ModelSession> run,
-                         PromptEncoder encoder, Sampler sampler,
-                         const ChatOptions &options)
-    : run(std::move(run)), encoder(std::move(encoder)),
-      sampler(std::move(sampler)), system(options.system),
+                         PromptEncoder encoder, const ChatOptions &options)
+    : run(std::move(run)), encoder(std::move(encoder)), system(options.system),
       maxTokens(options.tokens), stopIds(this->run->files().config.eosIds) {
   for (int64_t id : this->encoder.endOfTurnIds())
     stopIds.push_back(id);
@@ -89,8 +90,48 @@ void ChatSession::clear() {
     conversation.push_back({"system", system});
 }
 
+void ChatSession::setSystemMessage(std::string text) {
+  const bool isThere =
+      !conversation.empty() && conversation.front().role == "system";
+  if (isThere)
+    conversation.erase(conversation.begin());
+  system = std::move(text);
+  if (!system.empty())
+    conversation.insert(conversation.begin(), {"system", system});
+}
+
+size_t ChatSession::endOfQuestion() const {
+  size_t end = conversation.size();
+  while (end > 0 && conversation[end - 1].role != "user")
+    --end;
+  return end;
+}
+
+bool ChatSession::undo() {
+  const size_t end = endOfQuestion();
+  if (end == 0)
+    return false;
+  conversation.resize(end - 1);
+  return true;
+}
+
+Result<StopReason> ChatSession::answerAgain(const OnText &onText,
+                                            CancelFlag cancelled) {
+  const size_t end = endOfQuestion();
+  if (end == 0)
+    return Status::error("there is nothing to answer again yet");
+  std::vector<ChatMessage> before = conversation;
+  conversation.resize(end);
+  ++attempt;
+  Result<StopReason> reason = answer(onText, cancelled);
+  if (awaitsAnswer())
+    conversation = std::move(before);
+  return reason;
+}
+
 Result<StopReason> ChatSession::say(std::string text, const OnText &onText,
                                     CancelFlag cancelled) {
+  attempt = 0;
   conversation.push_back({"user", std::move(text)});
   Result<StopReason> reason = answer(onText, cancelled);
   // Roles take turns: without an answer the question goes too.
@@ -122,7 +163,9 @@ Result<StopReason> ChatSession::generateAnswer(std::span<const int32_t> ids,
   // Gives its pages back, where the new one finds them.
   sequence.reset();
   KF_ASSIGN_OR_RETURN(sequence, run->engine().createSequence());
-  sampler.reset();
+  SamplerOptions sampling = chosen.options;
+  sampling.seed = seed();
+  KF_ASSIGN_OR_RETURN(Sampler sampler, Sampler::create(sampling));
   GenerationOptions settings;
   settings.maxTokens = maxTokens;
   settings.stopIds = stopIds;
@@ -200,5 +243,6 @@ Status ChatSession::load(const std::string &path) {
     read.push_back({*role, *content});
   }
   conversation = std::move(read);
+  attempt = 0;
   return Status();
 }

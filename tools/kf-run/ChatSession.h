@@ -61,12 +61,23 @@ public:
                          CancelFlag cancelled);
   /// Answers a conversation that ends with the user's message.
   Result<StopReason> answer(const OnText &onText, CancelFlag cancelled);
+  /// Answers the user's last message anew, with another seed. Without a new
+  /// answer, the conversation stays as it was. Errors: answer()'s, and a
+  /// conversation without a message of the user's.
+  Result<StopReason> answerAgain(const OnText &onText, CancelFlag cancelled);
 
   const std::vector<ChatMessage> &messages() const { return conversation; }
   /// The user spoke last.
   bool awaitsAnswer() const;
   /// Starts over, with the system message.
   void clear();
+  /// Takes the user's last message back, and what was answered; false if there
+  /// is none.
+  bool undo();
+  /// The system message of this conversation and of those that clear() begins;
+  /// empty for none.
+  const std::string &systemMessage() const { return system; }
+  void setSystemMessage(std::string text);
   /// Writes the conversation to a JSON file, which may be there already if
   /// `replace`, and reads one in. A file that is none leaves the conversation
   /// as it was.
@@ -76,6 +87,8 @@ public:
   ModelSession &model() { return *run; }
   /// How tokens of answers are chosen.
   const ChosenSampling &sampling() const { return chosen; }
+  /// The seed of the last answer.
+  uint64_t seed() const { return chosen.options.seed + attempt; }
   /// Tokens of the conversation that were read.
   int64_t position() const { return sequence ? sequence->position() : 0; }
   const ChatCounts &lastCounts() const { return last; }
@@ -83,15 +96,17 @@ public:
 
 private:
   ChatSession(std::unique_ptr<ModelSession> run, PromptEncoder encoder,
-              Sampler sampler, const ChatOptions &options);
+              const ChatOptions &options);
 
+  /// Messages up to the user's last one, that included; 0 without one.
+  size_t endOfQuestion() const;
   Result<StopReason> generateAnswer(std::span<const int32_t> ids,
                                     const OnText &onText);
 
   std::unique_ptr<ModelSession> run;
   PromptEncoder encoder;
-  Sampler sampler;
   ChosenSampling chosen;
+  uint64_t attempt = 0; ///< how often the last answer was asked for again
   std::string system;
   int64_t maxTokens;
   std::vector<int64_t> stopIds;

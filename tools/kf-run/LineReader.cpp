@@ -8,13 +8,16 @@
 
 #include "LineReader.h"
 
+#include "Progress.h"
 #include "Report.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <clocale>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <histedit.h>
 #include <langinfo.h>
 #include <string_view>
@@ -56,10 +59,78 @@ static bool chooseUtf8() {
   return false;
 }
 
+/// Names of files that begin with `start`, those of folders with a / behind.
+static std::vector<std::string> filesThatBegin(const std::string &start) {
+  namespace fs = std::filesystem;
+  const fs::path path(start);
+  const std::string name = path.filename().string();
+  const std::string before = start.substr(0, start.size() - name.size());
+  std::vector<std::string> found;
+  std::error_code error;
+  fs::directory_iterator entries(before.empty() ? "." : before, error);
+  for (; !error && entries != fs::directory_iterator();
+       entries.increment(error)) {
+    const std::string entry = entries->path().filename().string();
+    std::error_code none;
+    if (entry.starts_with(name) && (!name.empty() || entry[0] != '.'))
+      found.push_back(before + entry +
+                      (entries->is_directory(none) ? "/" : ""));
+  }
+  return found;
+}
+
+/// What all of `words`, of which there is one, begin with.
+static std::string commonStart(const std::vector<std::string> &words) {
+  std::string common = words.front();
+  for (const std::string &word : words)
+    common.resize(static_cast<size_t>(std::ranges::mismatch(common, word).in1 -
+                                      common.begin()));
+  return common;
+}
+
 struct LineReader::Editor {
   EditLine *editor = nullptr;
   History *history = nullptr;
   std::string file, prompt;
+  std::vector<Command> commands;
+
+  /// What `line`, up to the cursor, can be completed to.
+  std::vector<std::string> completions(const std::string &line) const {
+    std::vector<std::string> found;
+    const size_t blank = line.find(' ');
+    for (const Command &command : commands) {
+      if (blank == line.npos && command.name.starts_with(line))
+        found.push_back(command.name);
+      else if (command.takesFile && line.substr(0, blank) == command.name)
+        for (const std::string &file : filesThatBegin(line.substr(blank + 1)))
+          found.push_back(command.name + " " + file);
+    }
+    return found;
+  }
+
+  static unsigned char completeLine(EditLine *editor, int) {
+    void *self = nullptr;
+    el_get(editor, EL_CLIENTDATA, &self);
+    const LineInfo *info = el_line(editor);
+    const std::string line(info->buffer, info->cursor);
+    if (!line.starts_with('/'))
+      return CC_ERROR;
+    std::vector<std::string> found =
+        static_cast<Editor *>(self)->completions(line);
+    if (found.empty())
+      return CC_ERROR;
+    std::string text = commonStart(found).substr(line.size());
+    if (found.size() == 1 && !found.front().ends_with('/'))
+      text += ' ';
+    if (!text.empty())
+      return el_insertstr(editor, text.c_str()) == 0 ? CC_REFRESH : CC_ERROR;
+    std::ranges::sort(found);
+    std::string list = "\n";
+    for (const std::string &word : found)
+      list += word + "\n";
+    std::fputs(list.c_str(), stdout);
+    return CC_REDISPLAY;
+  }
 
   static char *promptOf(EditLine *editor) {
     void *self = nullptr;
@@ -83,6 +154,8 @@ struct LineReader::Editor {
     el_set(editor, EL_PROMPT, promptOf);
     el_set(editor, EL_EDITOR, "emacs");
     el_set(editor, EL_HIST, ::history, history);
+    el_set(editor, EL_ADDFN, "kf-complete", "Complete a command", completeLine);
+    el_set(editor, EL_BIND, "^I", "kf-complete", nullptr);
     el_source(editor, nullptr);
     return true;
   }
@@ -116,6 +189,11 @@ LineReader::LineReader()
 }
 
 LineReader::~LineReader() = default;
+
+void LineReader::complete(std::vector<Command> commands) {
+  if (editor)
+    editor->commands = std::move(commands);
+}
 
 Result<LineReader::Event> LineReader::read(std::string &line, bool continued) {
   const std::string prompt = continued ? ". " : "> ";
@@ -166,6 +244,10 @@ Result<LineReader::Event> LineReader::readPlain(std::string &line) {
   for (;;) {
     const size_t end = pending.find('\n', searched);
     if (end != std::string::npos) {
+      if (interactive()) { // the terminal has shown it
+        const ProgressPause pause;
+        noteShown("\n");
+      }
       line = pending.substr(0, end);
       pending.erase(0, end + 1);
       return Event::Line;

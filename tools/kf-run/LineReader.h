@@ -13,6 +13,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace kf {
 
@@ -36,6 +37,14 @@ public:
   /// Asks `question`; true if the answer begins with y. An interrupt and the
   /// end of stdin are a no.
   Result<bool> confirm(const std::string &question);
+
+  /// A word that a line may begin with, and whether a file's name follows it.
+  struct Command {
+    std::string name;
+    bool takesFile = false;
+  };
+  /// What the tab key completes, where lines can be edited.
+  void complete(std::vector<Command> commands);
 
   /// Stdin is a terminal: lines are typed.
   bool typed() const { return fromTerminal; }

@@ -18,7 +18,7 @@ def chat(lines):
         file.writelines(line + "\n" for line in lines)
     terminal = os.path.join(os.path.dirname(__file__), "terminal.py")
     return subprocess.run(
-        [sys.executable, terminal, typed, "kf-run", "chat", "-n", "20"],
+        [sys.executable, terminal, typed, "kf-run", "chat", "-n", "20", "--seed", "0"],
         stdout=subprocess.PIPE,
         text=True,
         check=True,
