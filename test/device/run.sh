@@ -184,6 +184,18 @@ commands() {
     failed=$((failed + 1))
     echo "kf-run on $device: 16 at once differ from one at a time" >> "$logs/lost"
   fi
+  if [[ $device == cuda* ]]; then # a cache of 1008 GiB
+    if within 60 "$kf_run" bench llama-3-8b --dummy-weights --weight-type q4_0 \
+      --device "$device" -p 0 -n 1 -d 8000 -s 1024 -r 1 > "$out/large" \
+      2> "$out/large.err" || ! grep -q '1008.00 GiB .* more than the .* free' \
+      "$out/large.err"; then
+      failed=$((failed + 1))
+      echo "kf-run on $device: a cache that is too large is not refused:" \
+        "$(head -n 1 "$out/large.err")" >> "$logs/lost"
+    else
+      passed=$((passed + 1))
+    fi
+  fi
   row kf-run "$device" "$passed" "$failed" 0 "$begin"
 }
 

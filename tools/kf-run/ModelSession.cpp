@@ -12,8 +12,9 @@
 #include "Progress.h"
 #include "Report.h"
 
-#include "runtime/core/Quote.h"
 #include "runtime/core/Stopwatch.h"
+#include "runtime/engine/ModelFit.h"
+#include "runtime/model/ModelWork.h"
 
 #include <algorithm>
 
@@ -107,8 +108,8 @@ ModelSession::open(const ModelFlags &options, bool withTokenizer) {
   return result;
 }
 
-/// Pages that a cache of `bytes` bytes has.
-Result<int64_t> ModelSession::pagesFor(uint64_t bytes) const {
+/// Bytes of a page of the KV cache.
+Result<int64_t> ModelSession::pageBytes() const {
   const ModelConfig &config = opened.config;
   CacheSpec spec;
   KF_ASSIGN_OR_RETURN(spec.type, parseDataType(options.cacheType));
@@ -116,12 +117,39 @@ Result<int64_t> ModelSession::pagesFor(uint64_t bytes) const {
   spec.kvHeads = config.kvHeads;
   spec.headDim = config.headDim;
   spec.page = kCachePage;
-  KF_ASSIGN_OR_RETURN(const int64_t page, spec.bytes(1));
+  return spec.bytes(1);
+}
+
+/// Pages that a cache of `bytes` bytes has.
+Result<int64_t> ModelSession::pagesFor(uint64_t bytes) const {
+  KF_ASSIGN_OR_RETURN(const int64_t page, pageBytes());
   if (bytes < static_cast<uint64_t>(page))
     return Status::error("--cache-memory of " + bytesText(bytes) +
                          " has no room for a page of the KV cache, of " +
                          bytesText(static_cast<uint64_t>(page)));
   return static_cast<int64_t>(bytes / static_cast<uint64_t>(page));
+}
+
+/// An error where a GPU has no room for the weights and `pages` of the cache,
+/// before any of them is made. What Vulkan calls a heap's size is no limit:
+/// what does not fit goes to another one.
+Status ModelSession::checkMemory(int64_t pages) const {
+  if (target->name() != "cuda")
+    return Status();
+  KF_ASSIGN_OR_RETURN(const DataType cacheType,
+                      parseDataType(options.cacheType));
+  const Result<ModelWork> work =
+      ModelWork::of(opened.config, *opened.weights, cacheType);
+  if (!work.ok())
+    return nameModel(opened, work.status());
+  KF_ASSIGN_OR_RETURN(const int64_t page, pageBytes());
+  KF_ASSIGN_OR_RETURN(const DeviceMemory memory, target->memory());
+  const ModelNeeds needs = {.weights = work->tensorBytes(),
+                            .parameters = work->parameters(),
+                            .page = static_cast<uint64_t>(page),
+                            .pages = pages,
+                            .pagePositions = kCachePage};
+  return nameModel(opened, kf::checkFits(needs, memory));
 }
 
 void ModelSession::makeModel() {
@@ -141,8 +169,6 @@ void ModelSession::makeModel() {
 Status ModelSession::start(int64_t tokens, int64_t parallel,
                            bool reusesPrefixes) {
   running.reset(); // its cache makes room for the next one's
-  if (!model)
-    makeModel();
   EngineOptions settings;
   settings.contextLength = options.context;
   if (!options.context)
@@ -154,6 +180,12 @@ Status ModelSession::start(int64_t tokens, int64_t parallel,
     KF_ASSIGN_OR_RETURN(const int64_t pages, pagesFor(options.cacheMemory));
     settings.pages =
         std::min(pages, parallel * cachePagesOf(settings.contextLength));
+  }
+  if (!model) {
+    KF_RETURN_IF_ERROR(checkMemory(
+        settings.pages ? settings.pages
+                       : parallel * cachePagesOf(settings.contextLength)));
+    makeModel();
   }
   settings.cancelled = &interruptFlag();
   if (!profile)

@@ -99,7 +99,9 @@ private:
   ModelSession() = default;
 
   void makeModel();
+  Result<int64_t> pageBytes() const;
   Result<int64_t> pagesFor(uint64_t bytes) const;
+  Status checkMemory(int64_t pages) const;
 
   ModelFlags options;
   std::unique_ptr<Device> target;

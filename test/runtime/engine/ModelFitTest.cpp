@@ -1,0 +1,64 @@
+//===- ModelFitTest.cpp - Whether a device has room for a model -----------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/engine/ModelFit.h"
+
+#include <gtest/gtest.h>
+
+using namespace kf;
+
+namespace {
+
+constexpr uint64_t kGiB = uint64_t(1) << 30;
+
+/// 8 billion weights of 16 bits, and a cache of 4096 positions, 128 KiB each.
+ModelNeeds large() {
+  return {.weights = 16 * kGiB,
+          .parameters = 8 * kGiB,
+          .page = uint64_t(64) * 128 << 10,
+          .pages = 64,
+          .pagePositions = 64};
+}
+
+DeviceMemory withFree(uint64_t bytes) {
+  return {.total = 24 * kGiB, .free = bytes, .largestBuffer = bytes};
+}
+
+TEST(ModelFit, WhatFitsIsNoError) {
+  EXPECT_TRUE(checkFits(large(), withFree(16 * kGiB + kGiB / 2)).ok());
+}
+
+TEST(ModelFit, SaysWhichContextFits) {
+  const Status status = checkFits(large(), withFree(16 * kGiB + kGiB / 4));
+  EXPECT_EQ(status.code(), StatusCode::OutOfMemory);
+  EXPECT_EQ(status.message(),
+            "weights of 16.00 GiB and a KV cache of 0.50 GiB (4096 positions) "
+            "are 0.25 GiB more than the 16.25 GiB of 24.00 GiB that the device "
+            "has free; there is room for 2048 positions in all (-c N, or "
+            "--cache-memory)");
+}
+
+TEST(ModelFit, SaysWhichTypeOfWeightsFits) {
+  const Status status = checkFits(large(), withFree(6 * kGiB));
+  EXPECT_EQ(status.code(), StatusCode::OutOfMemory);
+  EXPECT_EQ(status.message(),
+            "weights of 16.00 GiB and a KV cache of 0.50 GiB (4096 positions) "
+            "are 10.50 GiB more than the 6.00 GiB of 24.00 GiB that the device "
+            "has free; in q4_k they would take 4.90 GiB ('kf-run quantize')");
+}
+
+TEST(ModelFit, NoTypeThatIsLargerIsAnAnswer) {
+  ModelNeeds needs = large();
+  needs.weights = 3 * kGiB; // less than 3.2 bits a weight
+  EXPECT_NE(checkFits(needs, withFree(kGiB))
+                .message()
+                .find("no type of weights makes them fit"),
+            std::string::npos);
+}
+
+} // namespace
