@@ -81,16 +81,29 @@ Row rowOf(const std::string &name, const KernelProfile &kernel, double all,
   return row;
 }
 
-/// Numbers to the right, names to the left.
+/// Columns that a table has at most, as far as numbers go.
+constexpr size_t kMostColumns = 100;
+
+/// Numbers to the right, names to the left: one that is too long for that has a
+/// line of its own above its numbers.
 std::string aligned(const std::vector<Row> &rows) {
   std::array<size_t, kColumns + 1> widths = {};
   for (const Row &row : rows)
     for (size_t i = 0; i < row.size(); ++i)
       widths[i] = std::max(widths[i], row[i].size());
+  size_t numbers = 2 * kColumns - 1;
+  for (size_t i = 1; i <= kColumns; ++i)
+    numbers += widths[i];
+  if (widths[0] + numbers > kMostColumns)
+    widths[0] = kMostColumns - std::min(numbers, kMostColumns);
   std::string text;
   for (const Row &row : rows) {
     std::string line = row[0];
-    line.append(widths[0] - row[0].size(), ' ');
+    if (line.size() > widths[0]) {
+      text += line + '\n';
+      line.clear();
+    }
+    line.append(widths[0] - line.size(), ' ');
     for (size_t i = 1; i <= kColumns; ++i) {
       line.append(2 - (i == kColumns), ' ');
       if (i < kColumns)

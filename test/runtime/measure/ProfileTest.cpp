@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <set>
 
 using namespace kf;
@@ -236,6 +237,25 @@ TEST(LeastSeconds, ReadingAndComputingOverlap) {
   EXPECT_EQ(boundOf({50, 200, 0, 50000}, tiles), "bf16");
   EXPECT_EQ(boundOf({50, 600, 0, 50000}, tiles), "f32");
   EXPECT_EQ(leastSeconds({50, 0, 9000}, MachineRates()), 0);
+}
+
+TEST_F(ProfileTest, TablesFitATerminal) {
+  executable.kernels[0].name = "embedding_" + std::string(60, 'x') + "_0";
+  Profile profile;
+  add(profile, 1);
+  MachineRates rates;
+  rates.readBytesPerSecond = 1e9;
+  const std::string table = profile.table(rates);
+  size_t longest = 0;
+  for (size_t begin = 0; begin < table.size();) {
+    const size_t end = table.find('\n', begin);
+    longest = std::max(longest, end - begin);
+    begin = end + 1;
+  }
+  EXPECT_LE(longest, 100u) << table;
+  // The name stands above its numbers, and the other one beside them.
+  EXPECT_NE(table.find("x_0\n"), std::string::npos) << table;
+  EXPECT_NE(table.find("\nattention_0 "), std::string::npos) << table;
 }
 
 } // namespace
