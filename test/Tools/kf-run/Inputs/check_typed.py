@@ -1,0 +1,165 @@
+"""Runs what people type who know other programs, and looks at the answers.
+
+check_typed.py MODELS FOLDER
+
+Each command exits with the code that stands before it and says, on stdout or
+stderr, what stands behind it; one that fails says so in a line.
+"""
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+
+models, folder = sys.argv[1:]
+model = os.path.join(models, "kf-stories-gguf", "kf-stories-Q4_0.gguf")
+hub = os.path.join(models, "kf-stories")
+os.chdir(folder)
+
+with open("prompt.txt", "w") as file:
+    file.write("Once upon a time\n")
+with open("openai.jsonl", "w") as file:
+    file.write(
+        '{"model": "kf", "messages": [{"role": "user", "content":'
+        ' [{"type": "text", "text": "Once"}]}], "max_tokens": 3,'
+        ' "temperature": 0, "stream": false}\n'
+    )
+with open("image.jsonl", "w") as file:
+    file.write(
+        '{"messages": [{"role": "user", "content": [{"type": "image_url",'
+        ' "image_url": {"url": "x.png"}}]}]}\n'
+    )
+with open("tools.jsonl", "w") as file:
+    file.write('{"prompt": "a", "tools": []}\n')
+with open("api.jsonl", "w") as file:
+    file.write(
+        '{"custom_id": "1", "method": "POST", "url": "/v1/completions",'
+        ' "body": {"prompt": "a"}}\n'
+    )
+for method in ("awq", "gptq"):
+    os.makedirs(method, exist_ok=True)
+    with open(os.path.join(hub, "config.json")) as file:
+        config = json.load(file)
+    config["quantization_config"] = {"quant_method": method, "bits": 4}
+    with open(os.path.join(method, "config.json"), "w") as file:
+        json.dump(config, file)
+with open("x.mlir", "w") as file:
+    file.write("func.func @f(%a: tensor<2xf32>) -> tensor<2xf32> {\n")
+    file.write("  return %a : tensor<2xf32>\n}\n")
+with open("pytorch_model.bin", "wb") as file:
+    file.write(b"PK\x03\x04")
+with open("model.onnx", "wb") as file:
+    file.write(b"\x08\x07")
+
+NO_EFFECT = r"note: {} has no effect: "
+COMMANDS = f"""
+# llama-cli
+0 kf-run -m {model} -p "Once upon a time" -n 4 -ngl 99 | note: -ngl has no effect: all layers are always on the device
+0 kf-run -m {model} -p Once --n-predict 4 --ctx-size 128 | decode 3 tokens
+0 kf-run -m {model} -p Once -n 4 -fa on | note: -fa has no effect
+0 kf-run -m {model} -p Once -n 4 -fa | note: -fa has no effect
+0 kf-run -m {model} -p Once -n 4 -ctk q8_0 -ctv q8_0 | decode 3 tokens
+2 kf-run -m {model} -p Once -n 4 -ctk q8_0 -ctv f16 | -ctk q8_0 and -ctv f16 are both --cache-type here
+0 kf-run -m {model} -f prompt.txt -n 4 | prefill 5 tokens
+0 kf-run -m {model} -p Once -n 4 -c 0 | decode 3 tokens
+0 kf-run -m {model} -p Once -n 4 --temp 0.8 --seed -1 | decode 3 tokens
+0 kf-run -m {model} -p "Once\\nupon" -n 1 --json - | "prompt": "Once\\\\nupon"
+0 kf-run -m {model} -p "Once\\nupon" --no-escape -n 1 --json - | "prompt": "Once\\\\\\\\nupon"
+0 kf-run -m {model} -p Once -n 4 -b 2048 -ub 512 | note: -ub has no effect
+0 kf-run -m {model} -p Once -n 4 --mlock --no-mmap | note: --mlock has no effect
+0 kf-run -m {model} -p Once -n 4 --color | note: --color has no effect
+0 kf-run -m {model} -p Once -n 4 -t 1 -tb 1 -no-cnv --no-display-prompt | decode 3 tokens
+0 kf-run -m {model} -p Once -n 4 -e -r "." --temp 0 --repeat-penalty 1.1 | decode
+0 kf-run -m {model} -cnv -sys "Be kind." -n 2 < prompt.txt | token limit
+0 kf-run chat -m {model} -i --color -n 2 < prompt.txt | token limit
+2 kf-run chat -m {model} -p Hello | -p is not of chats: type the message
+2 kf-run -hf ggml-org/gemma-3-1b-it-GGUF -p Hi | names a model to download, which kf-run does not
+2 kf-run -m {model} -p Hi --mmproj mmproj.gguf | prompts are text alone
+2 kf-run -m {model} -p Hi --image cat.png | prompts are text alone
+2 kf-run -m {model} -p Hi --grammar-file x.gbnf | tokens are not held to a grammar
+2 kf-run -m {model} -p Hi --mirostat 2 | tokens are chosen by --temp
+2 kf-run -m {model} -p Hi -md draft.gguf | there is no speculative decoding
+2 kf-run -m {model} -p Hi --lora x.gguf | merge adapters
+2 kf-run -m {model} -p Hi -sm row | a model is computed by one device
+2 kf-run llama-cli -m {model} | 'kf-run generate MODEL -p TEXT' continues a text
+2 kf-run server -m {model} --port 8080 | there is no server: 'kf-run batch
+2 kf-run pull llama3 | models are not downloaded
+# llama-bench, llama-quantize, llama-perplexity, llama-tokenize
+0 kf-run bench -m {model} -p 8 -n 2 -r 1 -ngl 99 -fa 1 -t 1 | tg2
+0 kf-run bench -m {model} -p 8 -n 0 -r 1 -t 1 -o jsonl | "n_batch":[0-9]+,"n_ubatch":[0-9]+
+0 kf-run bench -m {model} -p 0 -n 2 -r 1 -t 1 -ctk q8_0 -ctv q8_0 -mmp 0 | tg2
+2 kf-run bench -m {model} -b 2048 -ub 512 | sequences that generate at once are -s
+0 kf-run quantize {hub} stories.gguf Q4_K_M | note: Q4_K_M is q4_k here: the same mix
+0 kf-run quantize {hub} stories-q8.gguf Q8_0 | wrote 'stories-q8.gguf'
+0 kf-run quantize {model} again.gguf Q8_0 --allow-requantize | wrote 'again.gguf'
+2 kf-run quantize {model} Q4_K_M | OUT.gguf is missing: give MODEL, OUT.gguf and 'Q4_K_M'
+2 kf-run quantize {hub} s.gguf Q4_K_S | there is no mix 'Q4_K_S'; q4_k is the one of its kind
+2 kf-run quantize {hub} s.gguf Q4_K_M --imatrix imatrix.dat | without an importance matrix
+0 kf-run perplexity -m {model} -f prompt.txt -c 4 --chunks 1 | perplexity
+2 kf-run perplexity -m {model} -f prompt.txt --ppl-stride 4 | --convention llama.cpp
+0 kf-run tokenize -m {model} -p "Once\\nupon" | ids:
+0 kf-run inspect -m {model} --json - | "architecture"
+0 kf-run help bench | usage: kf-run bench
+2 kf-run help convert | 'kf-run quantize MODEL OUT.gguf q4_k' writes a model
+# Hugging Face, OpenAI, vLLM
+0 kf-run generate {hub} --prompt Once --max_new_tokens 4 --temperature 0.7 --top_p 0.9 | decode 3 tokens
+0 kf-run generate --model {hub} --prompt Once --max-tokens 4 --max-model-len 64 | decode 3 tokens
+2 kf-run generate {hub} -p Once --do_sample True | tokens are drawn where --temp is above 0
+2 kf-run generate {hub} -p Once --torch_dtype float16 | weights stay of the type
+2 kf-run generate {hub} -p Once --load_in_4bit | 'kf-run quantize MODEL OUT.gguf q4_0'
+2 kf-run generate {hub} -p Once --tensor-parallel-size 2 | computed by one device
+1 kf-run generate meta-llama/Llama-3.2-1B -p Once | 'huggingface-cli download meta-llama/Llama-3.2-1B --local-dir DIR'
+1 kf-run generate {hub}/model.safetensors -p Once | give the folder that it lies in
+1 kf-run generate ./pytorch_model.bin -p Once | is of PyTorch
+1 kf-run generate ./model.onnx -p Once | is of ONNX
+1 kf-run generate ./awq -p Once | 'quantization_config' is of the method 'awq', whose weights are not read
+1 kf-run generate ./gptq -p Once | 'quantization_config' is of the method 'gptq', whose weights are not read
+0 kf-run batch {hub} --file openai.jsonl --quiet | "finish_reason":"length"
+1 kf-run batch {hub} --file image.jsonl --quiet | has a part of type 'image_url'; prompts are text alone
+1 kf-run batch {hub} --file tools.jsonl --quiet | 'tools' is not supported
+1 kf-run batch {hub} --file api.jsonl --quiet | is of OpenAI's batches
+0 kf-run perplexity {hub} --file prompt.txt --window 4 --stride 2 | perplexity
+# mlir-opt, mlir-runner
+0 kf-opt x.mlir --canonicalize --cse | func.func @f
+0 kf-opt x.mlir --pass-pipeline=builtin.module(canonicalize) --mlir-print-ir-after-all | IR Dump After
+0 kf-run exec x.mlir -e f --input 2xf32=1,2 | 1
+2 kf-run exec x.mlir --entry-point-result=void | all results are printed
+2 kf-run emit-mlir {hub} --mlir-print-ir-after-all | is of kf-opt
+2 kf-run emit-mlir x.mlir --pass-pipeline=builtin.module(cse) | is of kf-opt
+2 kf-run opt x.mlir | kf-opt runs passes on a file
+1 kf-run ./x.mlir -p Once | 'kf-run exec' runs its functions
+"""
+
+count = 0
+for line in COMMANDS.strip().splitlines():
+    if line.startswith("#"):
+        continue
+    count += 1
+    code, rest = line.split(" ", 1)
+    command, expected = rest.rsplit(" | ", 1)
+    words = shlex.split(command)
+    stdin = subprocess.DEVNULL
+    if "<" in words:
+        stdin = open(words[words.index("<") + 1])
+        words = words[: words.index("<")]
+    run = subprocess.run(
+        words, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    said = run.stdout + run.stderr
+    assert run.returncode == int(code), (line, run.returncode, said)
+    assert expected in said or re.search(expected, said), (line, said)
+    # What a batch says of its requests comes beside its results.
+    if run.returncode and "batch" not in words:
+        assert run.stdout == "" and run.stderr.count("\n") == 1, (line, said)
+        assert run.stderr.startswith("error: "), (line, said)
+assert count >= 60, count
+
+# Who writes JSON over a model by mistake is stopped.
+before = os.path.getsize("again.gguf")
+run = subprocess.run(
+    ["kf-run", "inspect", "--json", "again.gguf"], stderr=subprocess.PIPE, text=True
+)
+assert run.returncode == 2, run
+assert run.stderr.startswith("error: --json would replace the model 'again.gguf'"), run
+assert os.path.getsize("again.gguf") == before
