@@ -1,5 +1,5 @@
-// Headers of the C++ library and of JSON that many files of the runtime include;
-// see KfPch.cmake.
+// Headers of the C++ library and of JSON that many files of the runtime
+// include; see KfPch.cmake.
 #include <algorithm>
 #include <array>
 #include <atomic>

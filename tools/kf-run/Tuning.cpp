@@ -65,10 +65,11 @@ Status warnOfOtherThreads(const CompilerOptions &options) {
   for (const int64_t number : numbers)
     list += (list.empty() ? "" : ", ") + std::to_string(number);
   const std::string threads = std::to_string(own.threads);
-  printWarning("the schedules in " + quotePath(options.tuningFile) +
-            " count for the number of threads that they were measured with (" +
-            list + "), and none for " + threads + "; 'kf-run tune -t " +
-            threads + "' measures these");
+  printWarning(
+      "the schedules in " + quotePath(options.tuningFile) +
+      " count for the number of threads that they were measured with (" + list +
+      "), and none for " + threads + "; 'kf-run tune -t " + threads +
+      "' measures these");
   return Status();
 }
 

@@ -30,8 +30,8 @@ struct TuningFlags {
 
 /// Sets what `options` have of the database. That at the default path may be
 /// missing; one that cannot be read is a warning there, an error where the user
-/// names it. `options.device` and `options.workers` are to be set. Says so where
-/// the database counts for other numbers of threads alone.
+/// names it. `options.device` and `options.workers` are to be set. Says so
+/// where the database counts for other numbers of threads alone.
 Status loadTuning(const TuningFlags &flags, CompilerOptions &options);
 
 } // namespace kf

@@ -486,8 +486,7 @@ getShape(KernelOp kernel, StreamScheduleAttr schedule, FailFn fail) {
   stream.slices = llvm::divideCeil(steps, stream.chunkSteps);
   Operation *norm = op.getX().getDefiningOp();
   stream.hasSquares = isa_and_nonnull<RmsNormOp>(norm);
-  stream.hasRange =
-      !w.getElementType().isF32() && !w.getElementType().isBF16();
+  stream.hasRange = !w.getElementType().isF32() && !w.getElementType().isBF16();
   KernelShape shape;
   setThreads(shape, kernel, {stream.threads()});
   shape.rows = stream.rows;

@@ -163,8 +163,8 @@ FailureOr<unsigned> getSizeSlot(Operation *op, StringAttr name);
 /// the same place: kf.activation, kf.copy, and ops of arith and math on
 /// tensors. Every pass, target and device means this by "elementwise".
 bool isElementwise(Operation *op);
-/// Whether it rounds elements to fewer bits, and does nothing else: a kernel may
-/// store them so.
+/// Whether it rounds elements to fewer bits, and does nothing else: a kernel
+/// may store them so.
 bool isRounding(Operation *op);
 
 /// Whether `op` shows elements of its operands in other places, or constants,
