@@ -73,6 +73,18 @@ Status Model::badLogits(const std::string &what) const {
   return Status::error("model '" + name + "': " + what, StatusCode::Internal);
 }
 
+/// What helps if keys or values do not fit into the cache; empty where it holds
+/// whatever f32 does.
+std::string Model::adviceOnCache() const {
+  for (const auto &[shape, program] : programs)
+    for (const CacheSpec &cache : program->program().caches)
+      if (cache.type == DataType::F16 || cache.type == DataType::Q8_0)
+        return "; keys and values may do so where the cache's " +
+               std::string(nameOf(cache.type)) +
+               " holds no more than 65504: --cache-type bf16 or f32 holds them";
+  return "";
+}
+
 Result<std::string> Model::findCauseOfBadLogits() const try {
   if (!cause.empty())
     return cause;
@@ -85,7 +97,8 @@ Result<std::string> Model::findCauseOfBadLogits() const try {
                       store.findNonFinite(names));
   cause = found
               ? *found
-              : "all weights are finite, so what the model computes overflows";
+              : "all weights are finite, so what the model computes overflows" +
+                    adviceOnCache();
   return cause;
 } catch (...) {
   return statusOfException();

@@ -74,6 +74,8 @@ public:
   double loadSeconds() const { return loading; }
 
 private:
+  std::string adviceOnCache() const;
+
   std::string name;
   ModelConfig model;
   Device &target;

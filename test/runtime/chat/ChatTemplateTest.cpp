@@ -543,7 +543,8 @@ TEST(ChatTemplate, RendersOnManyThreads) {
   for (size_t i = 0; i < results.size(); ++i)
     threads.emplace_back([&, i] {
       for (int round = 0; round < 200; ++round) {
-        auto text = parsed->render({{"user", std::to_string(i)}});
+        const std::vector<ChatMessage> messages = {{"user", std::to_string(i)}};
+        auto text = parsed->render(messages);
         results[i] = text.ok() ? *text : text.message();
       }
     });
