@@ -183,13 +183,30 @@ OutlierRows::OutlierRows(GPUEmitter &emitter, MatmulOp op)
     : e(emitter), code(emitter), rounded(op.getX()),
       outliers(op.getOutliers()) {}
 
+/// `element`, finite or infinite, with as many significant bits as f16 has, as
+/// matrix units get it.
+static Value roundToHalfBits(GPUEmitter &e, Value element) {
+  constexpr int64_t dropped = 13; // of f32's significand
+  Value bits = arith::BitcastOp::create(e.b, e.loc, e.b.getI32Type(), element);
+  Value last = arith::AndIOp::create(
+      e.b, e.loc, arith::ShRUIOp::create(e.b, e.loc, bits, e.word(dropped)),
+      e.word(1));
+  Value half = e.word((int64_t(1) << (dropped - 1)) - 1);
+  Value up = arith::AddIOp::create(
+      e.b, e.loc, bits, arith::AddIOp::create(e.b, e.loc, half, last));
+  Value kept =
+      arith::AndIOp::create(e.b, e.loc, up, e.word(-(int64_t(1) << dropped)));
+  return arith::BitcastOp::create(e.b, e.loc, e.b.getF32Type(), kept);
+}
+
 Value OutlierRows::replace(Value element, ValueRange indices) {
   Value magnitude = math::AbsFOp::create(e.b, e.loc, element);
   Value isInfinite =
       arith::CmpFOp::create(e.b, e.loc, arith::CmpFPredicate::OEQ, magnitude,
                             e.f32(std::numeric_limits<double>::infinity()));
   return e.ifElse(
-      isInfinite, [&] { return e.load(outliers, indices, 0); },
+      isInfinite,
+      [&] { return roundToHalfBits(e, e.load(outliers, indices, 0)); },
       [&] { return element; });
 }
 
