@@ -11,7 +11,7 @@ import sys
 
 file, model = sys.argv[1:]
 chat = subprocess.Popen(
-    ["kf-run", "chat", "--temp", "0", model],
+    ["kf-run", "chat", "--temp", "0", "-n", "40", model],
     stdin=subprocess.PIPE,
     stdout=subprocess.PIPE,
 )

@@ -46,6 +46,9 @@ def chat(arguments):
         answer = json.load(file)["messages"][-1]["content"]
     # Behind the line that was typed.
     text = shown.split(b"Once upon a time", 1)[1].split(b"\n", 1)[1]
+    # Typed before the editor had the terminal, it is shown by both.
+    if b"Once upon a time" in text.split(b"\n", 1)[0]:
+        text = text.split(b"\n", 1)[1]
     return screen(text.decode()), answer
 
 

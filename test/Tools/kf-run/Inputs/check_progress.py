@@ -148,16 +148,16 @@ assert code == 1 and not DRAWN.findall(shown), shown
 
 
 def run_in_slices(arguments):
-    """What a terminal got from a command that is held up again and again, so that
-    whatever it does takes long."""
+    """What a terminal got from a command that is held up again and again, some 20
+    seconds in all, so that whatever it does takes long."""
     child, terminal = pty.fork()
     if child == 0:
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
         os.environ["TERM"] = "xterm"
         os.execvp(kf_run, [kf_run, *arguments])
-    shown = b""
+    shown, slices = b"", 0
     while True:
-        if select.select([terminal], [], [], 0.05)[0]:
+        if select.select([terminal], [], [], 0.05 if slices < 80 else None)[0]:
             try:
                 data = os.read(terminal, 65536)
             except OSError:
@@ -165,9 +165,11 @@ def run_in_slices(arguments):
             if not data:
                 break
             shown += data
-        os.kill(child, signal.SIGSTOP)
-        time.sleep(0.25)
-        os.kill(child, signal.SIGCONT)
+        if slices < 80:
+            os.kill(child, signal.SIGSTOP)
+            time.sleep(0.25)
+            os.kill(child, signal.SIGCONT)
+        slices += 1
     return shown, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
