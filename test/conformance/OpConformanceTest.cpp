@@ -539,6 +539,11 @@ std::vector<Case> cases() {
   std::sort(files.begin(), files.end());
   for (const auto &path : files)
     for (const std::string &function : OpFile(path).functions()) {
+#ifdef KF_SANITIZERS
+      // Numbers, of kernels that other files have as well.
+      if (path.filename() == rangesFile && !function.ends_with("f16_4"))
+        continue;
+#endif
       if (path.filename() == schedulesFile) {
         list.push_back({path.filename(), function, "cuda"});
         continue;

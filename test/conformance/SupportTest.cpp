@@ -151,6 +151,9 @@ std::string differenceOf(StringRef found, StringRef wanted) {
 }
 
 TEST(Support, PageSaysWhatEachDeviceTakes) {
+#ifdef KF_SANITIZERS
+  GTEST_SKIP() << "the suite of conformance compiles the same functions";
+#endif
   DialectRegistry registry;
   mlir::kf::registerDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
