@@ -63,6 +63,9 @@ Engine::create(Model &model, const EngineOptions &wanted) try {
       checkRange("a number of rows of", *options.rowsPerStep, most));
   options.rowsPerStep =
       std::min(*options.rowsPerStep, options.parallel * options.contextLength);
+  for (StepOutput output : {StepOutput::Ids, StepOutput::Logits})
+    if (const StepShape *largest = model.largestShape(output))
+      options.rowsPerStep = std::min(*options.rowsPerStep, largest->tokens);
   if (options.pages == 0)
     options.pages = options.parallel * cachePagesOf(options.contextLength);
   KF_ASSIGN_OR_RETURN(std::unique_ptr<PagePool> pool,

@@ -59,7 +59,8 @@ int64_t Engine::wantedLimit(StepOutput output) const {
       output == StepOutput::Ids
           ? std::min(kMostChosenPerStep, options.parallel)
           : std::max<int64_t>(kMostLogits / decoder.config().vocabSize, 1);
-  return std::min(most, rowsPerStep());
+  const StepShape *largest = decoder.largestShape(output);
+  return std::min({most, rowsPerStep(), largest ? largest->wanted : most});
 }
 
 /// The most adjustments of logits of a step that chooses tokens.
@@ -225,7 +226,7 @@ static bool isForPrompts(int64_t size, int64_t rowsPerStep) {
 /// The smallest program for a step. Sequences that generate take many steps
 /// alike, and programs for more rows leave threads without work. A prompt takes
 /// few: one that is there already is better than one that would have to be
-/// compiled.
+/// compiled. Where there are few programs, the smallest of them.
 StepShape Engine::shapeOf(int64_t rows, size_t sequences,
                           StepOutput output) const {
   const int64_t most = rowsPerStep();
@@ -233,6 +234,10 @@ StepShape Engine::shapeOf(int64_t rows, size_t sequences,
     size = std::min(size, most);
     return StepShape{size, std::min(size, wantedLimit(output)), output};
   };
+  for (const StepShape &shape : decoder.shapes())
+    if (shape.output == output && shape.tokens >= rows &&
+        shape.wanted >= std::min(rows, wantedLimit(output)))
+      return shape;
   if (rows == 1)
     return shapeFor(1);
   const bool isPrompt = sequences == 1;

@@ -18,35 +18,23 @@
 
 using namespace kf;
 
-/// Checks that a program takes and returns what the step has to, so that
-/// buffers fit whatever the provider handed out.
-static Status checkStep(const Executable &executable, const StepShape &shape,
-                        const ModelConfig &model) {
-  const StepSignature wanted = stepSignature(shape, model);
-  bool fits = executable.inputs == wanted.inputs &&
-              executable.outputs == wanted.outputs &&
-              executable.maxTokens == shape.tokens &&
-              executable.namedSizes == wanted.sizes &&
-              executable.caches.size() == 1;
-  for (const CacheSpec &cache : executable.caches)
-    fits &= cache.layers == model.layers && cache.kvHeads == model.kvHeads &&
-            cache.headDim == model.headDim && cache.page == kCachePage;
-  if (fits)
-    return Status();
-  return Status::error("the program '" + executable.programName +
-                           "' that was compiled for '" + nameOf(shape) +
-                           "' does not fit the model",
-                       StatusCode::Internal);
-}
-
 Model::Model(ModelConfig config, Device &device, const WeightSource &source,
              StepProvider provider, ModelOptions options)
     : name(std::move(options.name)), model(std::move(config)), target(device),
       source(source), provider(std::move(provider)),
+      only(std::move(options.shapes)),
       store(device, &source, {options.pool, options.cancelled}) {}
 
 bool Model::hasProgram(const StepShape &shape) const {
   return programs.count(shape) != 0;
+}
+
+const StepShape *Model::largestShape(StepOutput output) const {
+  const StepShape *largest = nullptr;
+  for (const StepShape &shape : only)
+    if (shape.output == output)
+      largest = &shape;
+  return largest;
 }
 
 Result<LoadedProgram *> Model::program(const StepShape &shape) try {

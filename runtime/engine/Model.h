@@ -21,6 +21,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace kf {
 
@@ -36,6 +37,8 @@ struct ModelOptions {
   ThreadPool *pool = nullptr;
   /// Ends packing, between parts of a weight, when it is set. Not owned.
   CancelFlag cancelled = nullptr;
+  /// The only shapes that the StepProvider knows, in order; none: any.
+  std::vector<StepShape> shapes = {};
 };
 
 /// What all sequences of a decoder share: its programs, which come from the
@@ -51,6 +54,11 @@ public:
   Result<LoadedProgram *> program(const StepShape &shape);
   /// Whether program(shape) is there without any work.
   bool hasProgram(const StepShape &shape) const;
+
+  /// The only shapes of programs that there are, in order; none: any.
+  const std::vector<StepShape> &shapes() const { return only; }
+  /// Of those that give `output`, the one of the most rows; null: none, or any.
+  const StepShape *largestShape(StepOutput output) const;
 
   const ModelConfig &config() const { return model; }
   Device &device() const { return target; }
@@ -81,6 +89,7 @@ private:
   Device &target;
   const WeightSource &source;
   StepProvider provider;
+  std::vector<StepShape> only;
   WeightStore store;
   std::map<StepShape, std::unique_ptr<LoadedProgram>> programs;
   double compiling = 0, loading = 0;

@@ -14,6 +14,7 @@
 #include "runtime/io/Safetensors.h"
 #include "runtime/model/GgufConfig.h"
 #include "runtime/model/TiedEmbeddings.h"
+#include "runtime/program/ExecutableCache.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -154,6 +155,10 @@ std::string kf::signatureOf(const ModelFiles &model) {
     text += ' ' + std::string(nameOf(view->type));
   }
   return text;
+}
+
+std::string kf::modelKeyOf(const ModelFiles &model) {
+  return hashKey({signatureOf(model)});
 }
 
 std::vector<int32_t> kf::beginIds(const ModelFiles &model) {

@@ -65,6 +65,10 @@ Result<bool> findTokenizer(const std::string &path);
 /// and shapes.
 std::string signatureOf(const ModelFiles &model);
 
+/// signatureOf() as a key of 32 hexadecimal digits, which a program compiled
+/// for `model` carries (Executable::model).
+std::string modelKeyOf(const ModelFiles &model);
+
 /// The tokens that generation continues: `text` behind the begin-of-text token
 /// where the model has one and `text` does not begin with it. An interrupt ends
 /// it (Interrupt.h). Errors: no token to start from, and the tokenizer's.

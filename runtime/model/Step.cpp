@@ -96,6 +96,45 @@ StepSignature kf::stepSignature(const StepShape &shape,
   return signature;
 }
 
+Result<StepShape> kf::stepShapeOf(const Executable &executable) {
+  StepShape shape;
+  shape.tokens = executable.maxTokens;
+  const bool hasRows = executable.outputs.size() == 1 &&
+                       !executable.outputs[0].shape.empty() &&
+                       executable.inputs.size() > kStepWanted;
+  const Status notOne = Status::error("the program '" + executable.programName +
+                                      "' is no step of a model");
+  if (!hasRows)
+    return notOne;
+  shape.output = executable.inputs.size() == kStepWanted + 1
+                     ? StepOutput::Logits
+                     : StepOutput::Ids;
+  shape.wanted =
+      resolveShape(executable.outputs[0].shape, executable.largestSizes())[0];
+  if (shape.wanted < 1)
+    return notOne;
+  return shape;
+}
+
+Status kf::checkStep(const Executable &executable, const StepShape &shape,
+                     const ModelConfig &model) {
+  const StepSignature wanted = stepSignature(shape, model);
+  bool fits = executable.inputs == wanted.inputs &&
+              executable.outputs == wanted.outputs &&
+              executable.maxTokens == shape.tokens &&
+              executable.namedSizes == wanted.sizes &&
+              executable.caches.size() == 1;
+  for (const CacheSpec &cache : executable.caches)
+    fits &= cache.layers == model.layers && cache.kvHeads == model.kvHeads &&
+            cache.headDim == model.headDim && cache.page == kCachePage;
+  if (fits)
+    return Status();
+  return Status::error("the program '" + executable.programName +
+                           "' that was compiled for '" + nameOf(shape) +
+                           "' does not fit the model",
+                       StatusCode::Internal);
+}
+
 std::array<int64_t, KF_SCALAR_COUNT> kf::stepScalars(const StepShape &shape,
                                                      const StepCounts &counts) {
   const StepExtents extents(shape);

@@ -117,6 +117,14 @@ struct StepSignature {
 };
 StepSignature stepSignature(const StepShape &shape, const ModelConfig &model);
 
+/// The shape that a step's program was compiled for, by its sizes and its
+/// output. Errors: a program that is no step.
+Result<StepShape> stepShapeOf(const Executable &executable);
+/// An error unless `executable` takes, gives and keeps what the step `shape` of
+/// `model` has to.
+Status checkStep(const Executable &executable, const StepShape &shape,
+                 const ModelConfig &model);
+
 /// How many of everything one run of a step has.
 struct StepCounts {
   int64_t tokens = 1, sequences = 1, wanted = 1, adjustments = 0;

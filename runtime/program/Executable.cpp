@@ -37,13 +37,18 @@ Status checkTensorSpec(const TensorSpec &spec, const Executable &executable) {
   return bytes.ok() ? Status() : bytes.status();
 }
 
-Status checkSizeRange(const SizeRange &range) {
-  auto isInName = [](char c) {
+/// Whether `text` is letters, digits and `others`, and not many.
+bool isWord(std::string_view text, std::string_view others) {
+  auto isInWord = [&](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           (c >= '0' && c <= '9') || c == '_' || c == '$' || c == '.';
+           (c >= '0' && c <= '9') || others.find(c) != std::string_view::npos;
   };
-  if (range.name.empty() || range.name.size() > 64 ||
-      !std::ranges::all_of(range.name, isInName))
+  return !text.empty() && text.size() <= 64 &&
+         std::ranges::all_of(text, isInWord);
+}
+
+Status checkSizeRange(const SizeRange &range) {
+  if (!isWord(range.name, "_$."))
     return Status::error("a size's name is no word of up to 64 letters");
   if (range.least < 0 || range.least > range.most || range.most > kMaxTokens)
     return Status::error("size '" + range.name + "' is from " +
@@ -397,6 +402,11 @@ StepLimits Executable::limits() const {
 Status Executable::verify() const {
   if (target.empty())
     return Status::error("an executable without a target");
+  for (const std::string &feature : features)
+    if (!isWord(feature, "-._"))
+      return Status::error("a CPU feature is no word of up to 64 letters");
+  if (!model.empty() && !isWord(model, ""))
+    return Status::error("the model's key is no word of up to 64 letters");
   if (programName.empty())
     return Status::error("an executable without a program name");
   if (maxTokens < 1 || maxTokens > kMaxTokens)

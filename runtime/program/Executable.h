@@ -160,7 +160,16 @@ struct DispatchSpec {
 };
 
 struct Executable {
+  /// Version of the file form.
+  static constexpr uint8_t kFileVersion = 5;
+
   std::string target; ///< "cpu", "reference", "vulkan", "cuda"
+  /// What of the CPU the code uses, as LLVM calls it ("avx512f"); none for
+  /// other targets, and for another architecture than the compiler's own.
+  std::vector<std::string> features;
+  /// The model whose step it is (modelKeyOf), constants of its configuration
+  /// included; empty for a function of a file.
+  std::string model;
   std::string programName;
   /// The n_tokens that a step may have: with fewer or more, a kernel would read
   /// past the end of a tensor.

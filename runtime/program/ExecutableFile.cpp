@@ -36,7 +36,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::string_view kMagic("KFEXEC\0", 7);
-constexpr uint8_t kVersion = 4;
 
 //===----------------------------------------------------------------------===//
 // Bytes
@@ -365,6 +364,8 @@ Status readHead(std::string_view head, Executable &out) {
   KF_ASSIGN_OR_RETURN(JsonDocument document, parseJson(head));
   const Json &json = *document;
   KF_RETURN_IF_ERROR(field(json, "target", out.target));
+  KF_RETURN_IF_ERROR(field(json, "features", out.features));
+  KF_RETURN_IF_ERROR(field(json, "model", out.model));
   KF_RETURN_IF_ERROR(field(json, "program", out.programName));
   KF_RETURN_IF_ERROR(field(json, "min_tokens", out.minTokens));
   KF_RETURN_IF_ERROR(field(json, "max_tokens", out.maxTokens));
@@ -382,6 +383,8 @@ Status readHead(std::string_view head, Executable &out) {
 
 std::string Executable::serialize() const {
   const std::string text = jsonObject({{"target", jsonText(target)},
+                                       {"features", jsonArray(features)},
+                                       {"model", jsonText(model)},
                                        {"program", jsonText(programName)},
                                        {"min_tokens", jsonText(minTokens)},
                                        {"max_tokens", jsonText(maxTokens)},
@@ -395,7 +398,7 @@ std::string Executable::serialize() const {
                                        {"dispatches", listToJson(dispatches)}});
   std::string out(kMagic);
   out.reserve(kMagic.size() + text.size() + binary.size() + 32);
-  appendInteger<uint8_t>(out, kVersion);
+  appendInteger<uint8_t>(out, kFileVersion);
   appendInteger<uint32_t>(out, KF_ABI_VERSION);
   appendInteger<uint64_t>(out, text.size());
   out += text;
@@ -411,10 +414,10 @@ Result<Executable> Executable::deserialize(std::string_view bytes) try {
   if (magic != kMagic)
     return Status::error("this is no KernelForge executable");
   KF_ASSIGN_OR_RETURN(uint8_t form, takeInteger<uint8_t>(rest));
-  if (form != kVersion)
+  if (form != kFileVersion)
     return Status::error("the executable's file has version " +
                          std::to_string(form) + "; this is version " +
-                         std::to_string(kVersion) + ", compile it again");
+                         std::to_string(kFileVersion) + ", compile it again");
   KF_ASSIGN_OR_RETURN(uint32_t version, takeInteger<uint32_t>(rest));
   if (version != KF_ABI_VERSION)
     return Status::error("the executable was made for ABI version " +

@@ -28,7 +28,8 @@ template <typename T> static void append(std::string &out, T value) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   std::string input(reinterpret_cast<const char *>(data), size), bytes;
   if (input.starts_with('{')) {
-    bytes.assign("KFEXEC\0\3", 8);
+    bytes.assign("KFEXEC\0", 7);
+    append<uint8_t>(bytes, Executable::kFileVersion);
     append<uint32_t>(bytes, KF_ABI_VERSION);
     append<uint64_t>(bytes, size);
     bytes += input;

@@ -17,6 +17,8 @@ namespace kf {
 inline Executable sampleExecutable() {
   Executable executable;
   executable.target = "cpu";
+  executable.features = {"avx2", "sse4.2"};
+  executable.model = "00ff";
   executable.programName = "step \"8\"";
   executable.maxTokens = 8;
   executable.arenaBytes = 65536;

@@ -89,13 +89,16 @@ struct EmitOptions {
   }
 };
 
-Result<CompilerModule> openSource(const EmitOptions &options) {
+/// Opens what is to be compiled; `modelKey` is that of a model.
+Result<CompilerModule> openSource(const EmitOptions &options,
+                                  std::string &modelKey) {
   if (options.source.ends_with(".mlir"))
     return CompilerModule::parse(options.source, options.function,
                                  options.phase == "binary");
   KF_ASSIGN_OR_RETURN(ModelFiles model,
                       openModel(options.source, false, options.dummy));
   KF_RETURN_IF_ERROR(options.float8.apply(model));
+  modelKey = modelKeyOf(model);
   const StepShape shape = {std::max<int64_t>(options.maxTokens, 1),
                            std::max<int64_t>(options.maxLogits, 1),
                            options.result == "logits" ? StepOutput::Logits
@@ -115,7 +118,8 @@ Status emit(EmitOptions &options) {
     options.compiler.maxTokens = options.maxTokens;
   if (options.tuning.file)
     KF_RETURN_IF_ERROR(loadTuning(options.tuning, options.compiler));
-  KF_ASSIGN_OR_RETURN(CompilerModule module, openSource(options));
+  std::string modelKey;
+  KF_ASSIGN_OR_RETURN(CompilerModule module, openSource(options, modelKey));
   if (!options.kernel.empty())
     KF_RETURN_IF_ERROR(module.isolate(options.kernel, options.compiler));
   if (options.phase != "binary") {
@@ -124,6 +128,8 @@ Status emit(EmitOptions &options) {
     return writeOutput(options.out, text);
   }
   KF_ASSIGN_OR_RETURN(Executable executable, module.compile(options.compiler));
+  if (options.kernel.empty())
+    executable.model = modelKey;
   return writeOutput(options.out, executable.serialize());
 }
 

@@ -1,4 +1,4 @@
-//===- Generate.cpp - kf-run generate -------------------------------------===//
+//===- Generate.cpp - Continuing a text -----------------------------------===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,13 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Commands.h"
+#include "Generate.h"
+
 #include "Interrupt.h"
-#include "ModelSession.h"
 #include "Progress.h"
 #include "Prompt.h"
 #include "Report.h"
-#include "SamplerFlags.h"
 
 #include "runtime/core/Stopwatch.h"
 #include "runtime/engine/Generation.h"
@@ -23,63 +22,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <limits>
-#include <unistd.h>
 
 using namespace kf;
 
 namespace {
-
-struct GenerateOptions {
-  ModelFlags model;
-  std::optional<std::string> prompt;
-  std::string file, ids, json;
-  int64_t tokens = 256; ///< -1: until the context is full
-  std::vector<std::string> stops;
-  bool ignoreEos = false, quiet = false, noEscape = false;
-  bool conversation = false, noConversation = false;
-  std::optional<std::string> system, templateFile; ///< chat's
-  bool echo = false;                               ///< prints the prompt first
-  PartialSamplerOptions sampler;
-
-  void addTo(OptionParser &parser) {
-    parser.text({"prompt", 'p', "TEXT"}, prompt,
-                "the text to continue; without it and --file, what stdin has, "
-                "unless that is a terminal. An empty one starts from the "
-                "begin-of-text token",
-                OptionParser::Empty::Allowed);
-    parser.text({"file", 0, "FILE"}, file,
-                "reads the prompt from FILE; - is stdin. One line break at "
-                "the end is not part of it");
-    parser.text({"ids", 0, "1,2,3"}, ids,
-                "the prompt as token ids, read as they are. A model without a "
-                "tokenizer answers with ids");
-    parser.integer({"tokens", 'n', "N"}, tokens, -1, int64_t(1) << 24,
-                   "the most tokens to generate; 256 by default, -1: until the "
-                   "context is full");
-    addEscapeFlag(parser, noEscape, [this] {
-      if (prompt)
-        prompt = unescaped(*prompt);
-      for (std::string &stop : stops)
-        stop = unescaped(stop);
-    });
-    addStopFlag(parser, stops);
-    parser.flag({"ignore-eos"}, ignoreEos,
-                "goes on after tokens that end a text");
-    addSamplerFlags(parser, sampler, ModelSampling::WhenDrawing);
-    parser.json(json, "ids, text, timings and memory, in place of the text");
-    parser.flag({"conversation"}, conversation, "chats, as 'kf-run chat' does");
-    parser.text({"system", 0, "TEXT"}, system,
-                "implies --conversation: the system message",
-                OptionParser::Empty::Allowed);
-    parser.text({"template", 0, "FILE"}, templateFile,
-                "implies --conversation: a chat template (Jinja)");
-    parser.flag({"no-conversation"}, noConversation,
-                "a MODEL without a command continues a text, also on a "
-                "terminal without a prompt, where it would chat");
-    parser.flag({"quiet"}, quiet, "prints the text and nothing about it");
-    model.addTo(parser);
-  }
-};
 
 /// Seconds of each part of a run.
 struct Times {
@@ -107,24 +53,18 @@ std::string phase(const char *name, int64_t tokens, double seconds) {
          formatted("%.0f tok/s", rate(tokens, seconds)) + ")";
 }
 
-std::string summary(ModelSession &run, const GenerationResult &result,
+std::string summary(Session &run, const GenerationResult &result,
                     const Times &times) {
-  const StepCompiler &compiler = run.compiler();
-  std::string origin = compiler.compiled() + compiler.cached() == 0
-                           ? "not finished"
-                       : compiler.compiled() == 0 ? "cached"
-                       : compiler.cached() == 0   ? "compiled"
-                                                  : "partly cached";
   return run.device().name() + ": load " +
          formatted("%.1f ms", times.load * 1e3) + ", compile " +
-         formatted("%.1f ms", times.compile * 1e3) + " (" + origin + "), " +
-         phase("prefill", result.promptTokens, times.prefill) + ", " +
+         formatted("%.1f ms", times.compile * 1e3) + " (" + run.origin() +
+         "), " + phase("prefill", result.promptTokens, times.prefill) + ", " +
          phase("decode", result.decodeSteps, times.decode) + ", peak memory " +
          formatted("%.1f MB", static_cast<double>(peakMemory()) / 1e6) + ", " +
          std::string(nameOf(result.reason)) + "\n";
 }
 
-std::string jsonReport(ModelSession &run, const std::string &prompt,
+std::string jsonReport(Session &run, const std::string &prompt,
                        std::span<const int32_t> promptIds,
                        const GenerationResult &result, const Times &times) {
   const EngineMemory memory = run.engine().memory();
@@ -156,7 +96,7 @@ std::string jsonReport(ModelSession &run, const std::string &prompt,
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-Times timesOf(const ModelSession &run, const GenerationResult &result,
+Times timesOf(const Session &run, const GenerationResult &result,
               double started) {
   const EngineTimings timings = run.engine().timings();
   Times times;
@@ -169,7 +109,8 @@ Times timesOf(const ModelSession &run, const GenerationResult &result,
   return times;
 }
 
-Status generateText(const GenerateOptions &options) {
+Status generateText(const GenerateOptions &options, const SessionFlags &flags,
+                    const OpenSession &open) {
   Stopwatch watch;
   if (options.quiet)
     Progress::turnOff();
@@ -180,11 +121,10 @@ Status generateText(const GenerateOptions &options) {
   }
   // Ids in, ids out, where nothing turns them into text.
   bool withTokenizer = options.ids.empty();
-  if (!withTokenizer && !options.model.dummy.used()) {
-    KF_ASSIGN_OR_RETURN(withTokenizer, hasTokenizer(options.model.model));
+  if (!withTokenizer && !flags.dummy.used()) {
+    KF_ASSIGN_OR_RETURN(withTokenizer, hasTokenizer(flags.model));
   }
-  KF_ASSIGN_OR_RETURN(std::unique_ptr<ModelSession> run,
-                      ModelSession::open(options.model, withTokenizer));
+  KF_ASSIGN_OR_RETURN(std::unique_ptr<Session> run, open(withTokenizer));
   const ChosenSampling sampling =
       chooseSampling(options.sampler, run->files().config.sampling,
                      ModelSampling::WhenDrawing);
@@ -263,60 +203,48 @@ int finish(const Status &status) {
   return code == ExitSuccess && interruptFlag() ? ExitInterrupted : code;
 }
 
-/// Whether a person is to type what the model answers. `isImplied`: no command
-/// was given.
-bool isForChat(const GenerateOptions &options, bool isImplied) {
-  if (options.conversation || options.system || options.templateFile)
-    return true;
-  const bool hasPrompt =
-      options.prompt || !options.file.empty() || !options.ids.empty();
-  if (!isImplied || options.noConversation || hasPrompt ||
-      !options.json.empty() || !options.stops.empty() || options.ignoreEos ||
-      options.quiet || options.model.model.empty() ||
-      options.model.dummy.used() || !isatty(STDIN_FILENO) ||
-      !isatty(STDOUT_FILENO))
-    return false;
-  // What is wrong with it, generate tells.
-  const Result<bool> made = hasChatTemplate(options.model.model);
-  return made.ok() && *made;
-}
-
-int runGenerateOrChat(Arguments arguments, bool isImplied) {
-  GenerateOptions options;
-  OptionParser parser(
-      "generate [MODEL] [options]",
-      "Continues a text and prints what follows as it comes; a line about "
-      "speed and memory goes to stderr.");
-  options.addTo(parser);
-  if (std::optional<int> code = parser.parse(arguments))
-    return *code;
-  if (isForChat(options, isImplied))
-    return runChat(arguments);
-  if (options.prompt && !options.file.empty())
-    return parser.usageError("--prompt and --file exclude each other");
-  if (!options.ids.empty()) {
-    if (options.prompt || !options.file.empty())
-      return parser.usageError("--ids is a prompt, as --prompt and --file are; "
-                               "give one of them");
-    if (Result<std::vector<int32_t>> ids = parseIds(options.ids); !ids.ok())
-      return parser.usageError(ids.message());
-  }
-  return finish(generateText(options));
-}
-
 } // namespace
 
-int kf::runGenerate(Arguments arguments) {
-  return runGenerateOrChat(arguments, /*isImplied=*/false);
+void GenerateOptions::addTo(OptionParser &parser) {
+  parser.text({"prompt", 'p', "TEXT"}, prompt,
+              "the text to continue; without it and --file, what stdin has, "
+              "unless that is a terminal. An empty one starts from the "
+              "begin-of-text token",
+              OptionParser::Empty::Allowed);
+  parser.text({"file", 0, "FILE"}, file,
+              "reads the prompt from FILE; - is stdin. One line break at "
+              "the end is not part of it");
+  parser.text({"ids", 0, "1,2,3"}, ids,
+              "the prompt as token ids, read as they are. A model without a "
+              "tokenizer answers with ids");
+  parser.integer({"tokens", 'n', "N"}, tokens, -1, int64_t(1) << 24,
+                 "the most tokens to generate; 256 by default, -1: until the "
+                 "context is full");
+  addEscapeFlag(parser, noEscape, [this] {
+    if (prompt)
+      prompt = unescaped(*prompt);
+    for (std::string &stop : stops)
+      stop = unescaped(stop);
+  });
+  addStopFlag(parser, stops);
+  parser.flag({"ignore-eos"}, ignoreEos,
+              "goes on after tokens that end a text");
+  addSamplerFlags(parser, sampler, ModelSampling::WhenDrawing);
+  parser.json(json, "ids, text, timings and memory, in place of the text");
+  parser.flag({"quiet"}, quiet, "prints the text and nothing about it");
+  parser.addCheck([this] {
+    if (prompt && !file.empty())
+      return Status::error("--prompt and --file exclude each other");
+    if (ids.empty())
+      return Status();
+    if (prompt || !file.empty())
+      return Status::error("--ids is a prompt, as --prompt and --file are; "
+                           "give one of them");
+    return parseIds(ids).status();
+  });
 }
 
-int kf::runModel(Arguments arguments) {
-  return runGenerateOrChat(arguments, /*isImplied=*/true);
-}
-
-int kf::runDemo() {
-  GenerateOptions options;
-  options.prompt = "Once upon a time";
-  options.echo = true;
-  return finish(generateText(options));
+int kf::runGeneration(const GenerateOptions &options, const SessionFlags &flags,
+                      const OpenSession &open) {
+  return finish(generateText(options, flags, open));
 }

@@ -8,12 +8,10 @@
 
 #include "Model.h"
 
-#include "EmbeddedModel.h"
 #include "Report.h"
 
 #include "runtime/core/Quote.h"
 #include "runtime/io/Gguf.h"
-#include "runtime/io/Safetensors.h"
 #include "runtime/model/ChatConfig.h"
 #include "runtime/model/NamedConfigs.h"
 #include "runtime/model/TensorList.h"
@@ -22,29 +20,6 @@
 #include <filesystem>
 
 using namespace kf;
-
-static Result<ModelFiles> openEmbedded(bool withTokenizer) {
-  ModelFiles model;
-  model.name = "kf-stories (embedded)";
-  model.configText = KF_EMBEDDED(config);
-  KF_ASSIGN_OR_RETURN(
-      model.config,
-      parseModelConfig(model.configText, KF_EMBEDDED(generation_config)));
-  const std::string_view weights = KF_EMBEDDED(weights);
-  KF_ASSIGN_OR_RETURN(
-      model.weights, Safetensors::fromMemory(std::as_bytes(std::span(weights)),
-                                             "the embedded model.safetensors"));
-  if (!withTokenizer)
-    return model;
-  KF_ASSIGN_OR_RETURN(model.tokenizer,
-                      Tokenizer::fromJson(KF_EMBEDDED(tokenizer),
-                                          "the embedded tokenizer.json"));
-  KF_ASSIGN_OR_RETURN(model.chat,
-                      parseChatConfig(KF_EMBEDDED(tokenizer_config)));
-  model.chat.chatTemplate = KF_EMBEDDED(chat_template);
-  model.chat.templateOrigin = "the embedded chat_template.jinja";
-  return model;
-}
 
 void kf::addModelArgument(OptionParser &parser, std::string &model,
                           std::optional<std::string> &named,
@@ -96,7 +71,7 @@ Result<ModelKind> kf::findModelKind(const std::string &path) {
 Result<ModelFiles> kf::openModel(const std::string &path, bool withTokenizer) {
   KF_ASSIGN_OR_RETURN(ModelKind kind, findModelKind(path));
   if (kind == ModelKind::Embedded)
-    return openEmbedded(withTokenizer);
+    return openEmbeddedModel(withTokenizer);
   Result<ModelFiles> model = openModelFiles(path, withTokenizer);
   if (model.ok())
     printModelWarnings(path, model->config);

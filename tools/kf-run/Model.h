@@ -35,6 +35,9 @@ void addModelArgument(OptionParser &parser, std::string &model,
 /// model is one that says how it can be had.
 Result<ModelKind> findModelKind(const std::string &path);
 
+/// Opens the model that the program carries; an error where it carries none.
+Result<ModelFiles> openEmbeddedModel(bool withTokenizer);
+
 /// Opens the model at `path`, or the embedded one if it is empty, and prints
 /// its configuration's warnings. Weights are mapped, not read. Errors name the
 /// file.

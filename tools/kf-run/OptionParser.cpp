@@ -539,13 +539,14 @@ std::string OptionParser::command() const {
 }
 
 int OptionParser::usageError(const std::string &message) const {
-  printError(message + "; see 'kf-run " + command() + " --help'");
+  printError(message + "; see '" + tool + " " + command() + " --help'");
   return ExitUsage;
 }
 
 /// Returns the exit code.
 int OptionParser::printHelp() const {
-  std::string out = "usage: kf-run " + synopsis + "\n\n" + brokenAt(0, about);
+  std::string out =
+      "usage: " + tool + " " + synopsis + "\n\n" + brokenAt(0, about);
   if (!positionals.empty())
     out += '\n';
   for (const Positional &positional : positionals)

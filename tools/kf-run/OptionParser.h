@@ -52,10 +52,11 @@ public:
   /// variable of a script that is not set, and not the option left out.
   enum class Empty { Refused, Allowed };
 
-  /// `synopsis` is what follows "kf-run " in the usage line; its first word is
-  /// the command.
-  OptionParser(std::string_view synopsis, std::string_view about)
-      : synopsis(synopsis), about(about) {}
+  /// `synopsis` is what follows `tool` in the usage line; its first word is the
+  /// command.
+  OptionParser(std::string_view synopsis, std::string_view about,
+               std::string_view tool = "kf-run")
+      : tool(tool), synopsis(synopsis), about(about) {}
 
   void flag(OptionName name, bool &out, std::string_view help);
   void text(OptionName name, std::string &out, std::string_view help,
@@ -163,7 +164,7 @@ private:
   Status read(std::span<const char *const> arguments, bool &help);
   int printHelp() const;
 
-  std::string synopsis, about;
+  std::string tool, synopsis, about;
   std::vector<Option> options;
   std::vector<Positional> positionals;
   std::vector<std::function<Status()>> checks;

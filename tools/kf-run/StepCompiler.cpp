@@ -139,6 +139,7 @@ Result<Executable> StepCompiler::compile(const StepShape &shape) {
   KF_ASSIGN_OR_RETURN(Executable executable,
                       module->compile(options, &note.kernels));
   note.digest = digestOf(note.kernels);
+  executable.model = modelKeyOf(*model);
   ++compiledCount;
   if (cache && keeps)
     KF_RETURN_IF_ERROR(cache->store(key, executable, noteOf(note)));

@@ -165,6 +165,20 @@ llvm::Error mlir::kf::checkHostRuns(StringRef cpu, StringRef system) {
                                  "; --target-cpu=native is this machine's");
 }
 
+std::vector<std::string>
+mlir::kf::featuresOf(const llvm::TargetMachine &machine) {
+  std::vector<std::string> features;
+  const llvm::Triple host(llvm::sys::getProcessTriple());
+  if (machine.getTargetTriple().getArch() != host.getArch())
+    return features;
+  const llvm::MCSubtargetInfo *info = machine.getMCSubtargetInfo();
+  for (const auto &[name, isOn] : hostFeatures())
+    if (info->checkFeatures("+" + name.str()))
+      features.push_back(name.str());
+  llvm::sort(features);
+  return features;
+}
+
 int64_t mlir::kf::vectorLanes(const llvm::TargetMachine &machine) {
   if (machine.getTargetTriple().isAArch64())
     return 4;

@@ -102,6 +102,7 @@ struct CpuTargetModel
     if (!object)
       return module.emitError(llvm::toString(object.takeError()));
     executable.binary = std::move(*object);
+    executable.features = featuresOf(**machine);
     return success();
   }
 

@@ -66,6 +66,7 @@ CpuProgram::load(const Executable &executable, CpuContext &context) {
     names.push_back(kernel.name);
   }
   KF_RETURN_IF_ERROR(context.reserveScratch(scratchBytes));
+  KF_RETURN_IF_ERROR(ObjectLoader::checkFeatures(executable.features));
   if (!names.empty()) {
     KF_ASSIGN_OR_RETURN(program->object,
                         context.loader->load(executable.binary, names));

@@ -14,6 +14,7 @@
 #include "runtime/devices/Cpu/ObjectLoader.h"
 
 #include "runtime/core/Tensor.h"
+#include "runtime/core/TileRegisters.h"
 #include "runtime/devices/Cpu/SpareMemory.h"
 
 #include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
@@ -24,6 +25,7 @@
 #include "llvm/ExecutionEngine/Orc/TaskDispatch.h"
 #include "llvm/Object/ObjectFile.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/Triple.h"
 
 #include <algorithm>
@@ -120,6 +122,20 @@ ObjectLoader::ObjectLoader(std::unique_ptr<Session> session)
     : session(std::move(session)) {}
 
 ObjectLoader::~ObjectLoader() = default;
+
+Status ObjectLoader::checkFeatures(std::span<const std::string> features) {
+  const llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
+  std::string missing;
+  for (const std::string &feature : features)
+    if (!host.lookup(feature) ||
+        (feature.starts_with("amx-") && !mayUseTiles()))
+      missing += (missing.empty() ? "" : ", ") + feature;
+  if (missing.empty())
+    return Status();
+  return Status::error("it was compiled for a CPU with " + missing +
+                       ", which this one lacks; compile it with --target-cpu "
+                       "for one that both are, such as x86-64-v3");
+}
 
 Result<std::unique_ptr<ObjectLoader>> ObjectLoader::create() {
   SpareMemory spare;

@@ -48,6 +48,10 @@ public:
     std::vector<kf_kernel_fn> found;
   };
 
+  /// An error, which names them, where this machine lacks some of `features`,
+  /// or keeps them from this process.
+  static Status checkFeatures(std::span<const std::string> features);
+
   static Result<std::unique_ptr<ObjectLoader>> create();
   ~ObjectLoader();
 

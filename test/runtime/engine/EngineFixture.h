@@ -23,7 +23,9 @@ namespace kf::test {
 
 /// An engine of the fake model that records which steps it asked for.
 struct Fixture {
-  explicit Fixture(EngineOptions options = {}, bool shared = true)
+  /// `shapes`: the only programs that there are.
+  explicit Fixture(EngineOptions options = {}, bool shared = true,
+                   std::vector<StepShape> shapes = {})
       : device(shared) {
     options.cancelled = &cancelled;
     auto provider = [this](const StepShape &shape) -> Result<Executable> {
@@ -35,8 +37,9 @@ struct Fixture {
         change(step);
       return step;
     };
-    model = std::make_unique<Model>(fakeConfig(), device, source, provider,
-                                    ModelOptions{"the fake", nullptr, nullptr});
+    model = std::make_unique<Model>(
+        fakeConfig(), device, source, provider,
+        ModelOptions{"the fake", nullptr, nullptr, std::move(shapes)});
     auto made = Engine::create(*model, options);
     EXPECT_TRUE(made.ok()) << made.message();
     engine = made.take();

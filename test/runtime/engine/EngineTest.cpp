@@ -139,6 +139,31 @@ TEST(Engine, RowsOfProgramsAreThoseOfTheProgramsThatRun) {
   EXPECT_EQ(several.engine->programRowsOf(10, 10), 16);
 }
 
+TEST(Engine, FewProgramsDoForAllSteps) {
+  using Shapes = std::vector<StepShape>;
+  auto asked = [](const Shapes &shapes, int64_t parallel, size_t count) {
+    Fixture fixture({.parallel = parallel}, true, shapes);
+    EXPECT_TRUE(readAll(*fixture.sequence(), tokens(count)).ok());
+    return fixture.asked;
+  };
+  EXPECT_EQ(asked({{1, 1}, {512, 1}}, 1, 600), Names({"step_512"}));
+  EXPECT_EQ(asked({{1, 1}, {512, 1}}, 1, 513), Names({"step_512", "step_1"}));
+  EXPECT_EQ(asked({{1, 1}, {512, 1}}, 1, 5), Names({"step_512"}));
+  EXPECT_EQ(asked({{40, 1}}, 1, 1), Names({"step_40"}));
+  EXPECT_EQ(asked({{1, 1}}, 1, 5), Names({"step_1"}));
+  // More wanted rows than are asked for are room.
+  EXPECT_EQ(asked({{1, 1}, {30, 8}}, 1, 5), Names({"step_30_8"}));
+  // Fewer bound what a step chooses, and so how many generate in one.
+  Fixture few({.parallel = 20}, true, {{1, 1}, {64, 4}});
+  EXPECT_EQ(few.engine->rowsPerStep(), 64);
+  EXPECT_EQ(few.engine->chosenPerStep(), 4);
+  EXPECT_EQ(few.engine->programRowsOf(2, 2), 64);
+  // Those of logits are apart.
+  Fixture logits({}, true, {{16, 1}, {32, 32, StepOutput::Logits}});
+  EXPECT_TRUE(expectLogits(*logits.sequence(), tokens(40)).ok());
+  EXPECT_EQ(logits.asked, Names({"step_32_32_logits"}));
+}
+
 TEST(Engine, FullContext) {
   Fixture fixture({.contextLength = 20});
   auto sequence = fixture.sequence();

@@ -38,6 +38,43 @@ TEST(Step, EveryTokenOfOneRowCanBeAdjusted) {
                                                                      << 31);
 }
 
+TEST(Step, ProgramsTellTheirShape) {
+  const ModelConfig model = modelOf(50);
+  for (const StepShape &shape : {StepShape{}, StepShape{8, 1}, StepShape{8, 4},
+                                 StepShape{1, 1, StepOutput::Logits},
+                                 StepShape{8, 8, StepOutput::Logits}}) {
+    StepSignature signature = stepSignature(shape, model);
+    Executable program;
+    program.programName = "p";
+    program.maxTokens = shape.tokens;
+    program.inputs = signature.inputs;
+    program.outputs = signature.outputs;
+    program.namedSizes = signature.sizes;
+    program.caches = {{DataType::F16, model.layers, model.kvHeads,
+                       model.headDim, 1, kCachePage}};
+    Result<StepShape> told = stepShapeOf(program);
+    ASSERT_TRUE(told.ok()) << told.message();
+    EXPECT_EQ(*told, shape);
+    EXPECT_EQ(checkStep(program, *told, model).message(), "");
+    program.inputs[0].type = DataType::F32;
+    EXPECT_FALSE(checkStep(program, *told, model).ok());
+  }
+}
+
+TEST(Step, OtherProgramsAreNoSteps) {
+  Executable program;
+  program.programName = "p";
+  EXPECT_EQ(stepShapeOf(program).message(),
+            "the program 'p' is no step of a model");
+  program.inputs.resize(kStepInputCount);
+  program.outputs.resize(1);
+  EXPECT_FALSE(stepShapeOf(program).ok());
+  program.outputs[0].shape = {0};
+  EXPECT_FALSE(stepShapeOf(program).ok());
+  program.outputs[0].shape = {1};
+  EXPECT_TRUE(stepShapeOf(program).ok());
+}
+
 TEST(Step, OneTokenIsStatic) {
   const StepSignature step =
       stepSignature({1, 1, StepOutput::Logits}, modelOf(50));

@@ -26,6 +26,8 @@ TEST(Executable, RoundTrips) {
   ASSERT_TRUE(back.ok()) << back.message();
   EXPECT_EQ(back->serialize(), bytes);
   EXPECT_EQ(back->target, executable.target);
+  EXPECT_EQ(back->features, executable.features);
+  EXPECT_EQ(back->model, executable.model);
   EXPECT_EQ(back->programName, executable.programName);
   EXPECT_EQ(back->maxTokens, executable.maxTokens);
   EXPECT_EQ(back->arenaBytes, executable.arenaBytes);
@@ -115,9 +117,9 @@ TEST(Executable, OtherVersionsAreNamed) {
   std::string bytes = sampleExecutable().serialize();
   bytes[7] = 98;
   EXPECT_EQ(Executable::deserialize(bytes).message(),
-            "the executable's file has version 98; this is version 4, compile "
+            "the executable's file has version 98; this is version 5, compile "
             "it again");
-  bytes[7] = 4;
+  bytes[7] = 5;
   bytes[8] = 99;
   EXPECT_EQ(Executable::deserialize(bytes).message(),
             "the executable was made for ABI version 99; this is version " +
@@ -135,6 +137,10 @@ TEST(Executable, VerifyNamesWhatIsWrong) {
   const BadCase cases[] = {
       {"an executable without a target",
        [](Executable &e) { e.target.clear(); }},
+      {"a CPU feature is no word of up to 64 letters",
+       [](Executable &e) { e.features[0] = "avx\n2"; }},
+      {"the model's key is no word of up to 64 letters",
+       [](Executable &e) { e.model = "a b"; }},
       {"an executable without a program name",
        [](Executable &e) { e.programName.clear(); }},
       {"maximum number of tokens 0 is not between 1 and 2^31",

@@ -21,6 +21,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace llvm {
 class TargetMachine;
@@ -46,6 +47,10 @@ std::string missingFeatures(const llvm::TargetMachine &machine,
 /// An error that names the system, or the features, which code for `cpu` uses
 /// and this host lacks.
 llvm::Error checkHostRuns(llvm::StringRef cpu, llvm::StringRef triple = "");
+
+/// The features of `machine`, by LLVM's names, that this host knows; none for
+/// another architecture's. In the order of their names.
+std::vector<std::string> featuresOf(const llvm::TargetMachine &machine);
 
 /// f32 lanes of the widest vector that `machine` computes with: 16, 8 or 4.
 int64_t vectorLanes(const llvm::TargetMachine &machine);

@@ -1,0 +1,90 @@
+//===- ProgramFiles.cpp - A model's programs, compiled ahead --------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/engine/ProgramFiles.h"
+
+#include "runtime/core/Exceptions.h"
+#include "runtime/core/MappedFile.h"
+#include "runtime/core/Quote.h"
+
+#include <utility>
+
+using namespace kf;
+
+Result<Executable> kf::readExecutable(const std::string &path) {
+  KF_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::open(path));
+  Result<Executable> executable = Executable::deserialize(file.text());
+  return executable.ok()
+             ? std::move(executable)
+             : Result<Executable>(executable.status().in(inQuotes(path)));
+}
+
+Status ProgramFiles::add(const std::string &path, const ModelFiles &model,
+                         const std::string &modelKey, std::string_view device) {
+  KF_ASSIGN_OR_RETURN(Executable executable, readExecutable(path));
+  auto fail = [&](const std::string &message) {
+    return Status::error(message).in(inQuotes(path));
+  };
+  if (executable.target != device)
+    return fail("it was compiled for '" + executable.target +
+                "', and the device is '" + std::string(device) +
+                "'; choose the other with --device, or compile for this one");
+  if (executable.model.empty())
+    return fail("it holds the function '" + executable.programName +
+                "', and no step of a model, which kf-run emit-mlir MODEL "
+                "--compile-to=binary makes");
+  if (executable.model != modelKey)
+    return fail("it was compiled for another model, or for weights of other "
+                "types, than " +
+                inQuotes(model.name) + "; compile it for this one");
+  Result<StepShape> shape = stepShapeOf(executable);
+  if (!shape.ok())
+    return fail(shape.message());
+  if (Status fits = checkStep(executable, *shape, model.config); !fits.ok())
+    return fail(fits.message());
+  if (auto known = origins.find(*shape); known != origins.end())
+    return fail("it holds '" + nameOf(*shape) + "', and so does " +
+                inQuotes(known->second) + "; give one of them");
+  if (!programs.empty() && executable.caches[0] != cache())
+    return fail("its KV cache lies in memory in another way than that of " +
+                inQuotes(origins.begin()->second) +
+                "; compile both with the same --cache-type and --target-cpu");
+  origins[*shape] = path;
+  programs.emplace(*shape, std::move(executable));
+  return Status();
+}
+
+Result<ProgramFiles> ProgramFiles::open(std::span<const std::string> paths,
+                                        const ModelFiles &model,
+                                        std::string_view device) try {
+  ProgramFiles files;
+  const std::string modelKey = modelKeyOf(model);
+  for (const std::string &path : paths)
+    KF_RETURN_IF_ERROR(files.add(path, model, modelKey, device));
+  for (const auto &[shape, executable] : files.programs)
+    if (shape.output == StepOutput::Ids)
+      return files;
+  return Status::error("no program of these chooses tokens; compile one with "
+                       "--result ids, the default of kf-run emit-mlir");
+} catch (...) {
+  return statusOfException();
+}
+
+std::vector<StepShape> ProgramFiles::shapes() const {
+  std::vector<StepShape> shapes;
+  for (const auto &[shape, executable] : programs)
+    shapes.push_back(shape);
+  return shapes;
+}
+
+Result<Executable> ProgramFiles::get(const StepShape &shape) const {
+  if (auto found = programs.find(shape); found != programs.end())
+    return found->second;
+  return Status::error("there is no file of the program '" + nameOf(shape) +
+                       "', and nothing is compiled here");
+}
