@@ -10,6 +10,8 @@
 
 #include "FirstError.h"
 
+#include "kf/Pipelines/ForeignDialects.h"
+
 #include "mlir/Bytecode/BytecodeReader.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/StringExtras.h"
@@ -325,9 +327,14 @@ mlir::kf::parseSource(StringRef text, StringRef name, MLIRContext *context) {
   FirstError errors(context, ": error: ");
   OwningOpRef<ModuleOp> module =
       parseSourceString<ModuleOp>(copy, ParserConfig(context), name);
-  if (!module)
-    return llvm::createStringError(errors.text.empty()
-                                       ? name + ": error: it cannot be parsed"
-                                       : Twine(errors.text));
-  return module;
+  if (module)
+    return module;
+  std::string message = errors.text.empty()
+                            ? (name + ": error: it cannot be parsed").str()
+                            : errors.text;
+  if (const std::string hint =
+          explainForeignDialect(text, context->getAvailableDialects());
+      !hint.empty())
+    message += "; " + hint;
+  return llvm::createStringError(message);
 }

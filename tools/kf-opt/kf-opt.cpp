@@ -6,10 +6,16 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kf/Pipelines/ForeignDialects.h"
 #include "kf/Pipelines/Registration.h"
 
 #include "mlir/IR/DialectRegistry.h"
+#include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Process.h"
+#include "llvm/Support/ToolOutputFile.h"
 
 namespace {
 constexpr llvm::StringLiteral overview =
@@ -19,10 +25,41 @@ constexpr llvm::StringLiteral overview =
     "reads text alone.\n";
 } // namespace
 
+/// What mlir-opt does, and one line more where the input has ops or types that
+/// other tools take.
+static mlir::LogicalResult run(int argc, char **argv,
+                               mlir::DialectRegistry &registry) {
+  const auto [input, output] =
+      mlir::registerAndParseCLIOptions(argc, argv, overview, registry);
+  const auto config = mlir::MlirOptMainConfig::createFromCLOptions();
+  if (config.shouldShowDialects() || config.shouldListPasses() ||
+      (input == "-" && llvm::sys::Process::FileDescriptorIsDisplayed(0)))
+    return mlir::MlirOptMain(argc, argv, input, output, registry);
+  std::string error;
+  std::unique_ptr<llvm::MemoryBuffer> file = mlir::openInputFile(input, &error);
+  std::unique_ptr<llvm::ToolOutputFile> out;
+  if (file)
+    out = mlir::openOutputFile(output, &error);
+  if (!out) {
+    llvm::errs() << error << "\n";
+    return mlir::failure();
+  }
+  const std::string hint = mlir::kf::explainForeignDialect(
+      file->getBuffer(), llvm::to_vector(registry.getDialectNames()));
+  if (mlir::failed(
+          mlir::MlirOptMain(out->os(), std::move(file), registry, config))) {
+    if (!hint.empty() && !config.shouldAllowUnregisteredDialects())
+      llvm::errs() << "note: " << hint << "\n";
+    return mlir::failure();
+  }
+  out->keep();
+  return mlir::success();
+}
+
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   mlir::kf::registerDialects(registry);
   mlir::kf::registerPasses();
-  return mlir::asMainReturnCode(
-      mlir::MlirOptMain(argc, argv, overview, registry));
+  const llvm::InitLLVM init(argc, argv);
+  return mlir::asMainReturnCode(run(argc, argv, registry));
 }
