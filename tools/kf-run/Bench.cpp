@@ -255,8 +255,19 @@ Status Bench::runTest(const BenchTest &test) {
                         static_cast<double>(options.repetitions),
                     std::to_string(i) + " of " +
                         std::to_string(options.repetitions) + " runs");
-    KF_ASSIGN_OR_RETURN(const double seconds, runner.run());
-    result.seconds.push_back(seconds);
+    KF_ASSIGN_OR_RETURN(const BenchRunner::Times times, runner.run());
+    result.seconds.push_back(times.all);
+    result.firstToken +=
+        times.firstToken / static_cast<double>(options.repetitions);
+  }
+  const EngineTimings timings = session->engine().timings();
+  result.load = session->openSeconds() + timings.load + timings.pack;
+  result.compile = timings.compile;
+  result.memory = session->engine().memory();
+  result.peakMemory = peakMemory();
+  if (!result.subject.isHost) {
+    KF_ASSIGN_OR_RETURN(const DeviceMemory memory, session->device().memory());
+    result.deviceMemory = memory.total - std::min(memory.free, memory.total);
   }
   KF_ASSIGN_OR_RETURN(result.ceiling, ceilings->end(session->engine()));
   lowCeilings |= ceilings->wasDisturbed();

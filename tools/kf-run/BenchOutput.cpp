@@ -130,7 +130,17 @@ ordered_json fieldsOf(const BenchResult &result, const ordered_json &build) {
       {"n_sequences", test.sequences},
       {"ceiling", nullptr},
       {"ceiling_unit", nullptr},
-      {"ceiling_fraction", nullptr}};
+      {"ceiling_fraction", nullptr},
+      {"load_ns", std::llround(result.load * 1e9)},
+      {"compile_ns", std::llround(result.compile * 1e9)},
+      {"first_token_ns", std::llround(result.firstToken * 1e9)},
+      {"weights_bytes", result.memory.weights},
+      {"cache_bytes", result.memory.cache},
+      {"arenas_bytes", result.memory.arenas},
+      {"io_bytes", result.memory.io},
+      {"peak_bytes", result.peakMemory},
+      {"device_bytes", result.deviceMemory ? ordered_json(*result.deviceMemory)
+                                           : ordered_json(nullptr)}};
   if (result.ceiling) {
     fields["ceiling"] = result.ceiling->rate;
     fields["ceiling_unit"] = std::string(result.ceiling->unit);

@@ -20,6 +20,7 @@
 #include "BenchTest.h"
 
 #include "runtime/core/Status.h"
+#include "runtime/engine/Engine.h"
 
 #include <cstdint>
 #include <memory>
@@ -47,6 +48,14 @@ struct BenchResult {
   int64_t rowsPerStep = 0;     ///< the most rows that a step reads
   std::string time;            ///< when it began: "2026-01-31T12:00:00Z"
   std::vector<double> seconds; ///< of each run
+  double firstToken = 0; ///< seconds to the first token of a run, in the mean
+  double load = 0;       ///< seconds: opening files, loading, packing weights
+  double compile = 0;  ///< seconds: compiling, or finding programs in the cache
+  EngineMemory memory; ///< on the device
+  uint64_t peakMemory = 0; ///< bytes of this process so far; 0: unknown
+  /// Bytes of the device's memory that are taken, by all processes; nothing
+  /// where that is the host's.
+  std::optional<uint64_t> deviceMemory;
   std::optional<BenchCeiling> ceiling;
 };
 

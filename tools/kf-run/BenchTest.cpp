@@ -10,7 +10,6 @@
 
 #include "runtime/core/Exceptions.h"
 #include "runtime/core/SamplingMath.h"
-#include "runtime/core/Stopwatch.h"
 
 #include <algorithm>
 
@@ -44,6 +43,8 @@ Status BenchRunner::read(Reader &reader, std::vector<int32_t> ids) {
   reading.sampler = &reader.sampler;
   reading.goesOn = reader.left > 0;
   reading.done = [this, &reader](const Reading::Outcome &outcome) {
+    if (!first)
+      first = watch.seconds();
     reader.status = catchExceptions([&]() -> Status {
       KF_RETURN_IF_ERROR(outcome.status());
       if (reader.left == 0)
@@ -91,10 +92,13 @@ Status BenchRunner::prepare() {
   return runOnce(std::min(test.generated, kWarmUpTokens));
 }
 
-Result<double> BenchRunner::run() {
+Result<BenchRunner::Times> BenchRunner::run() {
   const double before = engine.timings().total();
-  const Stopwatch watch;
+  watch = Stopwatch();
+  first.reset();
   KF_RETURN_IF_ERROR(runOnce(test.generated));
   const double seconds = watch.seconds();
-  return std::max(seconds - (engine.timings().total() - before), 0.0);
+  const double readying = engine.timings().total() - before;
+  return Times{std::max(seconds - readying, 0.0),
+               std::max(first.value_or(seconds) - readying, 0.0)};
 }

@@ -9,11 +9,13 @@
 #ifndef KF_TOOLS_KF_RUN_BENCHTEST_H
 #define KF_TOOLS_KF_RUN_BENCHTEST_H
 
+#include "runtime/core/Stopwatch.h"
 #include "runtime/engine/Engine.h"
 #include "runtime/engine/Sampler.h"
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,8 +46,13 @@ public:
   /// Makes the sequences, up to the test's depth, and runs what makes programs,
   /// weights and memory ready: the whole prompt, and a few tokens.
   Status prepare();
-  /// One run; its seconds, less those in which programs were made ready.
-  Result<double> run();
+  /// Seconds of a run, less those in which programs were made ready.
+  struct Times {
+    double all = 0;
+    double firstToken = 0; ///< until the first sequence has one
+  };
+  /// One run.
+  Result<Times> run();
 
 private:
   struct Reader {
@@ -66,6 +73,8 @@ private:
   BenchTest test;
   std::vector<Reader> readers; ///< [sequences]
   uint32_t drawn = 0;          ///< random ids so far
+  Stopwatch watch;             ///< since a run began
+  std::optional<double> first; ///< seconds of the run to its first token
 };
 
 } // namespace kf

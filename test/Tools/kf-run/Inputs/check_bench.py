@@ -50,6 +50,17 @@ for result, row in zip(results, rows, strict=True):
     assert abs(result["avg_ns"] - statistics.mean(times)) < 2
     assert abs(result["stddev_ns"] - statistics.stdev(times)) < 2
 
+    # What it took to begin, and what it takes in memory, of the host alone.
+    assert result["load_ns"] > 0 and result["compile_ns"] > 0
+    assert 0 < result["first_token_ns"] <= result["avg_ns"] + 1, result
+    if result["n_gen"]:
+        assert result["first_token_ns"] < 0.9 * result["avg_ns"], result
+    assert result["weights_bytes"] > 0.9 * result["model_size"]
+    for key in ("cache_bytes", "arenas_bytes", "io_bytes"):
+        assert result[key] > 0, key
+    assert result["peak_bytes"] > result["weights_bytes"]
+    assert result["device_bytes"] is None
+
     assert result["ceiling"] > 0 and result["ceiling_fraction"] > 0
     # Which of them binds so small a model depends on the machine and the build.
     units = ("GB/s", "GOP/s", "GFLOP/s")
