@@ -225,10 +225,30 @@ ExecutableCache::find(std::string_view key, std::string *note) const {
                            ") and cannot be removed: " + removed.message());
 }
 
+/// Whether the folder is there, and nobody else's.
+bool ExecutableCache::isPrivate() const {
+  const Result<std::optional<PrivateFolder>> folder = PrivateFolder::open(path);
+  return folder.ok() && *folder && (*folder)->checkPrivate().ok();
+}
+
+void ExecutableCache::count(std::string_view key, bool isHit) const noexcept
+    try {
+  if (most > 0 && isPrivate())
+    countLookup(path, key, isHit);
+} catch (...) {
+}
+
+CacheCountsByKey ExecutableCache::countsByKey() const {
+  return isPrivate() ? readCacheCounts(path) : CacheCountsByKey();
+}
+
 Result<std::optional<Executable>>
 ExecutableCache::lookup(std::string_view key, std::string *note) const try {
   KF_RETURN_IF_ERROR(checkKey(key));
-  return find(key, note);
+  Result<std::optional<Executable>> found = find(key, note);
+  if (!note)
+    count(key, found.ok() && found->has_value());
+  return found;
 } catch (...) {
   warnOfException("cannot look into the cache of programs: ");
   return std::optional<Executable>();
@@ -243,6 +263,7 @@ Result<std::vector<ExecutableCache::Entry>> ExecutableCache::list() const try {
   if (Status status = folder->checkPrivate(); !status.ok())
     warning(status.message());
   KF_ASSIGN_OR_RETURN(std::vector<PrivateFolder::File> files, folder->files());
+  const CacheCountsByKey counts = countsByKey();
   using State = PrivateFolder::Reading::State;
   for (const PrivateFolder::File &file : files) {
     Entry entry{.key = keyOf(file.name), .program = {}, .target = {}};
@@ -252,6 +273,8 @@ Result<std::vector<ExecutableCache::Entry>> ExecutableCache::list() const try {
       continue;
     entry.bytes = file.bytes;
     entry.used = file.changed / kNanoseconds;
+    if (auto known = counts.keys.find(entry.key); known != counts.keys.end())
+      entry.counts = known->second;
     if (reading.state != State::Done)
       entry.program = "(" + reading.why + ")";
     else if (Result<Executable> executable =
@@ -265,6 +288,13 @@ Result<std::vector<ExecutableCache::Entry>> ExecutableCache::list() const try {
   return entries;
 } catch (...) {
   return statusOfException();
+}
+
+CacheCounts ExecutableCache::counts() const try {
+  return countsByKey().all;
+} catch (...) {
+  warnOfException("cannot read the counts of the cache of programs: ");
+  return {};
 }
 
 //===----------------------------------------------------------------------===//
@@ -343,7 +373,8 @@ Result<int64_t> ExecutableCache::clear() const try {
   int64_t removed = 0;
   for (const PrivateFolder::File &file : files) {
     const bool isEntry = !keyOf(file.name).empty();
-    if (!isEntry && !isStale(file) && !file.name.ends_with(kDriverSuffix))
+    if (!isEntry && !isStale(file) && !file.name.ends_with(kDriverSuffix) &&
+        file.name != kCacheCountsName)
       continue;
     if (Status status = folder->remove(file.name); !status.ok())
       return Status::error("cannot remove " + pathOf(file.name) + ": " +

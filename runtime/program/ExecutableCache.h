@@ -17,6 +17,7 @@
 #ifndef KF_RUNTIME_PROGRAM_EXECUTABLECACHE_H
 #define KF_RUNTIME_PROGRAM_EXECUTABLECACHE_H
 
+#include "runtime/program/CacheCounts.h"
 #include "runtime/program/Executable.h"
 
 #include <functional>
@@ -53,6 +54,7 @@ public:
     std::string target;
     uint64_t bytes = 0; ///< size of the file
     int64_t used = 0; ///< seconds since 1970, when it was stored or found last
+    CacheCounts counts = {}; ///< of lookups
   };
 
   /// A cache in `folder`, which prepare() or the first store() makes. Entries
@@ -79,13 +81,18 @@ public:
   Status checkWritable() const;
 
   /// The program stored under `key`, or nothing; and its note, unless `note` is
-  /// null. Whatever else is there is
-  /// warned about and counts as nothing: a file that cannot be read, for want
-  /// of memory too, stays; one that is damaged, holds another program or is not
-  /// private is removed. The only error is a key that is not 1 to 64
-  /// hexadecimal digits.
+  /// null. Whatever else is there is warned about and counts as nothing: a file
+  /// that cannot be read, for want of memory too, stays; one that is damaged,
+  /// holds another program or is not private is removed. The only error is a
+  /// key that is not 1 to 64 hexadecimal digits. counts() counts it, except
+  /// with a note, by which the caller tells whether the program is of use, and
+  /// calls count().
   Result<std::optional<Executable>> lookup(std::string_view key,
                                            std::string *note = nullptr) const;
+
+  /// Counts a lookup of `key`. What was found is worth more: without memory for
+  /// it, it stays uncounted.
+  void count(std::string_view key, bool isHit) const noexcept;
 
   /// Writes `executable` under `key`, replacing what was there in one step,
   /// with a note, a line without a line break, for whoever looks it up;
@@ -99,9 +106,13 @@ public:
   /// is not private is warned about.
   Result<std::vector<Entry>> list() const;
 
-  /// Removes all entries, what drivers compiled, and what writers left that
-  /// were interrupted more than an hour ago; returns how many entries there
-  /// were.
+  /// How often lookups found something, and did not, since clear(), for entries
+  /// that are gone too. A folder that cannot be written counts nothing.
+  CacheCounts counts() const;
+
+  /// Removes all entries, the counts, what drivers compiled, and what writers
+  /// left that were interrupted more than an hour ago; returns how many entries
+  /// there were.
   Result<int64_t> clear() const;
 
 private:
@@ -111,6 +122,8 @@ private:
   void warnOfException(const char *what) const noexcept;
   Result<std::optional<Executable>> find(std::string_view key,
                                          std::string *note) const;
+  bool isPrivate() const;
+  CacheCountsByKey countsByKey() const;
   std::string pathOf(std::string_view name) const;
   Status write(std::string_view key, const Executable &executable,
                std::string_view note) const;

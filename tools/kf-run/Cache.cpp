@@ -13,8 +13,11 @@
 #include "runtime/core/Quote.h"
 #include "runtime/program/ExecutableCache.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <ctime>
+#include <span>
 #include <tuple>
 
 using namespace kf;
@@ -41,8 +44,40 @@ std::string padded(std::string text, size_t width) {
   return text;
 }
 
+/// "1 hit", "12 misses".
+std::string counted(uint64_t count, std::string one, const char *plural) {
+  return std::to_string(count) + " " + (count == 1 ? one : one + plural);
+}
+
+std::string countsText(const CacheCounts &counts) {
+  return counted(counts.hits, "hit", "s") + ", " +
+         counted(counts.misses, "miss", "es");
+}
+
+std::string jsonOf(const ExecutableCache &cache,
+                   std::span<const ExecutableCache::Entry> entries) {
+  using Json = nlohmann::ordered_json;
+  uint64_t bytes = 0;
+  Json programs = Json::array();
+  for (const ExecutableCache::Entry &entry : entries) {
+    bytes += entry.bytes;
+    programs.push_back({{"key", entry.key},
+                        {"program", entry.program},
+                        {"target", entry.target},
+                        {"bytes", entry.bytes},
+                        {"used", entry.used},
+                        {"hits", entry.counts.hits},
+                        {"misses", entry.counts.misses}});
+  }
+  const CacheCounts counts = cache.counts();
+  const Json json = {{"folder", cache.folder()}, {"bytes", bytes},
+                     {"limit", cache.limit()},   {"hits", counts.hits},
+                     {"misses", counts.misses},  {"programs", programs}};
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 /// The latest used first: the limit takes from the end.
-Status list(const std::string &folder) {
+Status list(const std::string &folder, const std::string &json) {
   KF_ASSIGN_OR_RETURN(uint64_t limit, ExecutableCache::defaultLimit());
   const ExecutableCache cache(folder, printWarning, limit);
   KF_ASSIGN_OR_RETURN(std::vector<ExecutableCache::Entry> entries,
@@ -51,11 +86,14 @@ Status list(const std::string &folder) {
                     [](const ExecutableCache::Entry &entry) {
                       return std::tie(entry.used, entry.key);
                     });
+  if (!json.empty())
+    return writeOutput(json, jsonOf(cache, entries));
   std::string out;
   uint64_t bytes = 0;
   for (const ExecutableCache::Entry &entry : entries) {
     out += entry.key + "  " + padded(bytesText(entry.bytes), 8) + "  used " +
            padded(ageOf(entry.used), 14) + "  " +
+           padded(countsText(entry.counts), 16) + "  " +
            (entry.target.empty() ? "" : entry.target + "  ") +
            oneLine(entry.program) + "\n";
     bytes += entry.bytes;
@@ -63,7 +101,7 @@ Status list(const std::string &folder) {
   out += std::to_string(entries.size()) +
          (entries.size() == 1 ? " program, " : " programs, ") +
          bytesText(bytes) + " of at most " + bytesText(cache.limit()) +
-         ", in " + cache.folder() + "\n";
+         ", in " + cache.folder() + "; " + countsText(cache.counts()) + "\n";
   return writeStdout(out);
 }
 
@@ -74,31 +112,36 @@ Status clear(const std::string &folder) {
                      cache.folder() + "\n");
 }
 
-Status manage(const std::string &action, std::string folder) {
+Status manage(const std::string &action, std::string folder,
+              const std::string &json) {
   if (folder.empty()) {
     KF_ASSIGN_OR_RETURN(folder, ExecutableCache::defaultFolder());
   }
-  return action == "list" ? list(folder) : clear(folder);
+  return action == "list" ? list(folder, json) : clear(folder);
 }
 
 } // namespace
 
 int kf::runCache(Arguments arguments) {
-  std::string action, folder;
+  std::string action, folder, json;
   OptionParser parser(
       "cache list|clear [options]",
       "Lists or removes the compiled programs that are kept. Together they "
       "have at most 1 GiB, or what the variable KF_CACHE_SIZE says (such as "
       "500M or 2G; 0 keeps none): those go first that were not used for the "
-      "longest time.");
+      "longest time. A hit is a program that was found, a miss one that had to "
+      "be compiled.");
   parser.positional("list|clear", true, action, "what to do");
   parser.text({"dir", 0, "DIR"}, folder,
               "the cache's folder; $XDG_CACHE_HOME/kernelforge or "
               "~/.cache/kernelforge by default");
+  parser.json(json, "the list");
   if (std::optional<int> code = parser.parse(arguments))
     return *code;
+  if (!json.empty() && action == "clear")
+    return parser.usageError("--json goes with list");
   if (action != "list" && action != "clear")
     return parser.usageError("there is list and clear, not " +
                              inQuotes(action));
-  return report(manage(action, folder));
+  return report(manage(action, folder, json));
 }

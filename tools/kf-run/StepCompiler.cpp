@@ -108,16 +108,18 @@ Result<std::optional<Executable>> StepCompiler::lookup(std::string &key) const {
   std::string text;
   KF_ASSIGN_OR_RETURN(std::optional<Executable> found,
                       cache->lookup(key, &text));
-  if (!found)
-    return found;
-  const std::optional<ScheduleNote> note = parseNote(text, scope);
+  std::optional<ScheduleNote> note;
+  if (found)
+    note = parseNote(text, scope);
+  const std::string digest = note ? digestOf(note->kernels) : "";
+  if (note && digest != note->digest) {
+    key = hashKey({key, digest});
+    return cache->lookup(key);
+  }
   if (!note)
-    return std::optional<Executable>();
-  const std::string digest = digestOf(note->kernels);
-  if (digest == note->digest)
-    return found;
-  key = hashKey({key, digest});
-  return cache->lookup(key);
+    found.reset();
+  cache->count(key, found.has_value());
+  return found;
 }
 
 Result<Executable> StepCompiler::compile(const StepShape &shape) {

@@ -127,6 +127,88 @@ TEST_F(ExecutableCacheTest, EntriesMayHaveANote) {
   EXPECT_EQ(warnings.size(), 1u);
 }
 
+TEST_F(ExecutableCacheTest, CountsLookups) {
+  ExecutableCache kept = cache();
+  ASSERT_TRUE(kept.lookup("ab").ok());
+  EXPECT_EQ(kept.counts(), CacheCounts()) << "there is no folder yet";
+  ASSERT_TRUE(kept.prepare().ok());
+  ASSERT_TRUE(kept.lookup("ab").ok());
+  ASSERT_TRUE(kept.store("ab", sampleExecutable()).ok());
+  ASSERT_TRUE(kept.store("cd", sampleExecutable()).ok());
+  for (int i = 0; i < 3; ++i)
+    ASSERT_TRUE(cache().lookup("ab").ok());
+  ASSERT_TRUE(kept.lookup("ef").ok());
+  EXPECT_EQ(kept.counts(), (CacheCounts{3, 2}));
+  Result<std::vector<ExecutableCache::Entry>> entries = kept.list();
+  ASSERT_TRUE(entries.ok());
+  ASSERT_EQ(entries->size(), 2u);
+  EXPECT_EQ((*entries)[0].counts, (CacheCounts{3, 1}));
+  EXPECT_EQ((*entries)[1].counts, CacheCounts());
+  // Who asks for the note counts.
+  std::string note;
+  ASSERT_TRUE(kept.lookup("ab", &note).ok());
+  EXPECT_EQ(kept.counts(), (CacheCounts{3, 2}));
+  kept.count("cd", true);
+  EXPECT_EQ(kept.counts(), (CacheCounts{4, 2}));
+  // Of a cache that keeps nothing, nothing is looked up.
+  ASSERT_TRUE(cache("a/b", 0).lookup("ab").ok());
+  EXPECT_EQ(kept.counts(), (CacheCounts{4, 2}));
+  EXPECT_EQ(*kept.clear(), 2);
+  EXPECT_EQ(kept.counts(), CacheCounts());
+  EXPECT_TRUE(fs::is_empty(kept.folder()));
+}
+
+TEST_F(ExecutableCacheTest, ManyCountAtOnce) {
+  constexpr int processes = 4, lookups = 100;
+  ASSERT_TRUE(cache().prepare().ok());
+  std::vector<pid_t> children;
+  for (int i = 0; i < processes; ++i) {
+    children.push_back(::fork());
+    ASSERT_GE(children.back(), 0);
+    if (children.back() == 0) {
+      for (int j = 0; j < lookups; ++j)
+        (void)cache().lookup(j % 2 ? "ab" : "cd");
+      ::_exit(0);
+    }
+  }
+  for (pid_t child : children)
+    ::waitpid(child, nullptr, 0);
+  EXPECT_EQ(cache().counts(), (CacheCounts{0, processes * lookups}));
+}
+
+TEST_F(ExecutableCacheTest, DamagedCountsAreLost) {
+  ExecutableCache kept = cache();
+  ASSERT_TRUE(kept.prepare().ok());
+  const std::string path = kept.folder() + "/counts";
+  std::ofstream(path) << "ab 3 4\n\nab\ncd 1\nef -1 2\n x\ngh 1 2 3\n"
+                      << std::string(70, 'a') << " 1 1\n- 5 6\nij 1 99999999999"
+                      << "999999999999\nkl 1 1";
+  EXPECT_EQ(kept.counts(), (CacheCounts{9, 11}));
+  ASSERT_TRUE(kept.lookup("ab").ok());
+  EXPECT_EQ(kept.counts(), (CacheCounts{9, 12}));
+  // What is no file is left alone.
+  fs::remove(path);
+  fs::create_symlink("elsewhere", path);
+  ASSERT_TRUE(kept.lookup("ab").ok());
+  EXPECT_EQ(kept.counts(), CacheCounts());
+  EXPECT_FALSE(fs::exists(kept.folder() + "/elsewhere"));
+}
+
+TEST_F(ExecutableCacheTest, CountsOfManyKeysStaySmall) {
+  ExecutableCache kept = cache();
+  ASSERT_TRUE(kept.prepare().ok());
+  std::string text;
+  for (int i = 0; i < 1100; ++i)
+    text += std::to_string(i) + " 1 0\n";
+  std::ofstream(kept.folder() + "/counts") << text;
+  ASSERT_TRUE(kept.lookup("ab").ok());
+  EXPECT_EQ(kept.counts(), (CacheCounts{1100, 1}));
+  const CacheCountsByKey counts = readCacheCounts(kept.folder());
+  EXPECT_EQ(counts.keys.size(), 1023u);
+  EXPECT_EQ(counts.keys.count("0"), 0u);
+  EXPECT_EQ(counts.keys.at("ab"), (CacheCounts{0, 1}));
+}
+
 TEST_F(ExecutableCacheTest, DamagedEntryIsRemovedWithAWarning) {
   ExecutableCache kept = cache();
   ASSERT_TRUE(kept.store("ab", sampleExecutable()).ok());
@@ -469,7 +551,8 @@ TEST_F(ExecutableCacheTest, ProcessesMayWriteTheSameEntry) {
   for ([[maybe_unused]] const auto &file :
        fs::directory_iterator(kept.folder()))
     ++files;
-  EXPECT_EQ(files, 1u); // nothing half written is left
+  EXPECT_EQ(files, 2u); // and counts; nothing half written is left
+  EXPECT_EQ(kept.counts().misses, 0u);
 }
 
 TEST_F(ExecutableCacheTest, DefaultFolderFollowsTheEnvironment) {
