@@ -4,6 +4,7 @@
 #   %kf_golden   test/golden/ (one small checkpoint per architecture)
 #   %kf_tokenizers  test/runtime/text/data/ (small tokenizers of every kind)
 #   %kf_source   the root of the checkout
+#   %kf_build    the root of the build
 #   %kf_exact_rows  options with which kf-run rounds no rows of products with
 #                weights of bf16
 
@@ -27,6 +28,7 @@ config.substitutions += [
         os.path.join(config.test_source_root, "runtime", "text", "data"),
     ),
     ("%kf_source", config.kf_source_dir),
+    ("%kf_build", os.path.dirname(config.kf_tools_dir)),
 ]
 
 
