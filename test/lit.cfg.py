@@ -58,3 +58,7 @@ config.environment["XDG_STATE_HOME"] = os.path.join(config.kf_test_dir, "state")
 for name in ("HOME", "TMPDIR", "ASAN_OPTIONS", "UBSAN_OPTIONS", "VK_ICD_FILENAMES"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
+
+# What takes too long with sanitizers, or looks at released programs.
+if config.kf_sanitize:
+    config.available_features.add("sanitizers")
