@@ -90,6 +90,12 @@ RowRange::unlessNoted(ValueRange results,
 // Ranges
 //===----------------------------------------------------------------------===//
 
+/// A magnitude, as bits (i32) that compare as it does.
+static Value magnitudeOf(GPUEmitter &e, Value element) {
+  Value bits = arith::BitcastOp::create(e.b, e.loc, e.b.getI32Type(), element);
+  return arith::AndIOp::create(e.b, e.loc, bits, e.word(0x7fffffff));
+}
+
 /// Warps have parts of rows, whose elements lanes ask for several at a time.
 void RowRange::find(Value count, int64_t extent,
                     function_ref<Value(Value row, Value column)> element) {
@@ -136,26 +142,14 @@ void RowRange::find(Value count, int64_t extent,
   e.barrier();
 }
 
-Value RowRange::scaleOf(Value row) {
-  return scaleOfBits(e, memref::LoadOp::create(b, loc, largest, row));
-}
-
-Value RowRange::inverseOf(Value row) {
-  return inverseOfBits(e, memref::LoadOp::create(b, loc, largest, row));
-}
-
-Value RowRange::magnitudeOf(GPUEmitter &e, Value element) {
-  Value bits = arith::BitcastOp::create(e.b, e.loc, e.b.getI32Type(), element);
-  return arith::AndIOp::create(e.b, e.loc, bits, e.word(0x7fffffff));
-}
-
 /// s: by how much a row's exponents are too large, 0 at least.
-Value RowRange::exponentOf(GPUEmitter &e, Value bits) {
+Value RowRange::exponentOf(Value row) {
+  Value bits = memref::LoadOp::create(b, loc, largest, row);
   Value exponent =
-      arith::ShRUIOp::create(e.b, e.loc, bits, e.word(significandBits));
+      arith::ShRUIOp::create(b, loc, bits, e.word(significandBits));
   Value most = e.word(bias + largestExponent);
   return arith::SubIOp::create(
-      e.b, e.loc, arith::MaxUIOp::create(e.b, e.loc, exponent, most), most);
+      b, loc, arith::MaxUIOp::create(b, loc, exponent, most), most);
 }
 
 /// 2^`exponent` (i32).
@@ -166,14 +160,12 @@ static Value powerOfTwo(GPUEmitter &e, Value exponent) {
   return arith::BitcastOp::create(e.b, e.loc, e.b.getF32Type(), bits);
 }
 
-Value RowRange::scaleOfBits(GPUEmitter &e, Value bits) {
-  return powerOfTwo(
-      e, arith::SubIOp::create(e.b, e.loc, e.word(0), exponentOf(e, bits)));
+Value RowRange::scaleOf(Value row) {
+  return powerOfTwo(e,
+                    arith::SubIOp::create(b, loc, e.word(0), exponentOf(row)));
 }
 
-Value RowRange::inverseOfBits(GPUEmitter &e, Value bits) {
-  return powerOfTwo(e, exponentOf(e, bits));
-}
+Value RowRange::inverseOf(Value row) { return powerOfTwo(e, exponentOf(row)); }
 
 //===----------------------------------------------------------------------===//
 // Outliers
@@ -215,16 +207,11 @@ Value OutlierRows::load(ValueRange indices) {
   return exist() ? replace(element, indices) : element;
 }
 
-std::pair<Value, Value> OutlierRows::widen(Value word, ValueRange row,
-                                           Value column) {
-  auto [first, second] = code.unpack(e.b.getF16Type(), word);
-  Value next = e.add(column, e.index(1));
-  return {replace(first, indicesAt(row, column)),
-          replace(second, indicesAt(row, next))};
-}
-
 Value OutlierRows::rescale(Value word, ValueRange row, Value column,
                            Value scale) {
-  auto [first, second] = widen(word, row, column);
+  auto [first, second] = code.unpack(e.b.getF16Type(), word);
+  Value next = e.add(column, e.index(1));
+  first = replace(first, indicesAt(row, column));
+  second = replace(second, indicesAt(row, next));
   return code.pack(e.b.getF16Type(), e.mul(first, scale), e.mul(second, scale));
 }

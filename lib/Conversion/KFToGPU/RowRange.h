@@ -24,8 +24,8 @@ namespace mlir::kf {
 
 class RowRange {
 public:
-  /// For `rows` rows that a workgroup multiplies, or none where it finds their
-  /// ranges by itself; allocates rowRangeBytes().
+  /// For `rows` rows that a workgroup multiplies, or none where none is to be
+  /// scaled; allocates rowRangeBytes().
   RowRange(GPUEmitter &emitter, int64_t rows);
 
   /// Says that nothing is noted yet; seen behind the next barrier.
@@ -49,15 +49,8 @@ public:
   Value scaleOf(Value row);
   Value inverseOf(Value row);
 
-  // The same of magnitudes at hand.
-
-  /// A magnitude, as bits (i32) that compare as it does.
-  static Value magnitudeOf(GPUEmitter &e, Value element);
-  static Value scaleOfBits(GPUEmitter &e, Value bits);
-  static Value inverseOfBits(GPUEmitter &e, Value bits);
-
 private:
-  static Value exponentOf(GPUEmitter &e, Value bits);
+  Value exponentOf(Value row);
 
   GPUEmitter &e;
   OpBuilder &b;
@@ -79,8 +72,6 @@ public:
   /// Two elements from `column` on of row `row`, of which `word` holds the
   /// rounded ones: multiplied by `scale`, as f16.
   Value rescale(Value word, ValueRange row, Value column, Value scale);
-  /// The elements themselves, in f32.
-  std::pair<Value, Value> widen(Value word, ValueRange row, Value column);
 
 private:
   Value replace(Value rounded, ValueRange indices);
