@@ -124,7 +124,15 @@ ObjectLoader::ObjectLoader(std::unique_ptr<Session> session)
 ObjectLoader::~ObjectLoader() = default;
 
 Status ObjectLoader::checkFeatures(std::span<const std::string> features) {
-  const llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
+  SpareMemory spare;
+  KF_RETURN_IF_ERROR(spare.fill());
+  llvm::StringMap<bool> host;
+  {
+    SpareMemory::Use use(spare);
+    host = llvm::sys::getHostCPUFeatures();
+  }
+  if (!spare.isFull())
+    return Status::outOfMemory();
   std::string missing;
   for (const std::string &feature : features)
     if (!host.lookup(feature) ||
