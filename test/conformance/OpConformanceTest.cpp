@@ -484,9 +484,13 @@ TEST_P(OpConformance, MatchesReference) {
     dynamic |= !input.shape.empty() && input.shape[0] < 0;
   if (test.file == rangesFile) {
     // Rows that are made of sums are rounded: some to the next number. Of 8
-    // bits, which both factors of gated rows come from, few are left.
+    // bits, which both factors of gated rows come from, few are left; and fewer
+    // where the mean of weights is far from 0 and that of a row happens not to
+    // be, as with these of q4_k.
     if (!test.function.starts_with("rows_"))
-      tolerance.scale = test::isGpu(test.device) ? 20 : 4;
+      tolerance.scale = test::isGpu(test.device)                  ? 20
+                        : test.function.starts_with("gated_q4_k") ? 10
+                                                                  : 4;
     for (const std::vector<float> &magnitudes : magnitudesFor(test.function))
       for (int64_t rows : {1, 4, 5, 16, 17, 64, 512}) {
         if (rows > program->maxTokens)
