@@ -97,7 +97,7 @@ Executable scaledProduct(const std::string &function) {
      "ops": [
        {"name": "kf.matmul", "operands": [0, 1, 2],
         "results": [{"id": 3, "type": {"tensor": "f32", "shape": [-1, 48]}}],
-        "attributes": {"operandSegmentSizes": [1, 1, 0, 0, 0, 1]}},
+        "attributes": {"operandSegmentSizes": [1, 1, 0, 0, 0, 1, 0]}},
        {"name": ")" + function +
                       R"(", "operands": [3],
         "results": [{"id": 4, "type": {"tensor": "f32", "shape": [-1, 48]}}],

@@ -184,7 +184,7 @@ TEST(KernelInterpreter, RejectsMalformedKernels) {
       {op("kf.softmax", R"("operands": [-1], )" + result), "uses value -1"},
       {op("kf.softmax", R"("operands": [9], )" + result), "uses value 9"},
       {op("kf.softmax", R"("operands": [], )" + result), "1 are expected"},
-      {op("kf.matmul", R"("operands": [1], )" + result), "2 to 6 are expected"},
+      {op("kf.matmul", R"("operands": [1], )" + result), "2 to 7 are expected"},
       {op("kf.kv_append", R"("operands": [0, 0, 0, 0, 0, 0], "results": [])"),
        "operand 0 is not a cache"},
       {op("kf.softmax", R"("operands": [0])"), "'results'"},
