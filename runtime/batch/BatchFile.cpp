@@ -299,23 +299,22 @@ Status readStops(const ConfigReader &reader,
   return Status();
 }
 
-/// `object` with its keys called as they are here.
-Result<json> renamed(const json &object) {
-  json result = object;
+/// Calls keys of `object` as they are here, without a copy (see JsonDocument).
+Status renameKeys(json &object) {
   for (const OtherName &other : kOtherNames) {
-    const auto found = result.find(other.name);
-    if (found == result.end())
+    const auto found = object.find(other.name);
+    if (found == object.end())
       continue;
-    const auto own = result.find(other.key);
-    if (own != result.end() && !own->is_null() && !found->is_null())
+    const auto own = object.find(other.key);
+    const bool hasBoth = own != object.end() && !own->is_null();
+    if (hasBoth && !found->is_null())
       return Status::error("'" + std::string(other.key) + "' and '" +
                            other.name + "' are the same here: give one");
-    json value = std::move(*found);
-    result.erase(other.name);
-    if (own == result.end() || !value.is_null())
-      result[other.key] = std::move(value);
+    if (!hasBoth)
+      object[other.key].swap(*found);
+    object.erase(found);
   }
-  return result;
+  return Status();
 }
 
 Status checkKeys(const json &object) {
@@ -334,10 +333,10 @@ Status checkKeys(const json &object) {
   return Status();
 }
 
-Result<BatchRequest> readRequest(const json &given) {
-  if (!given.is_object())
-    return Status::error("a JSON object is expected, not " + shortDump(given));
-  KF_ASSIGN_OR_RETURN(const json object, renamed(given));
+Result<BatchRequest> readRequest(json &object) {
+  if (!object.is_object())
+    return Status::error("a JSON object is expected, not " + shortDump(object));
+  KF_RETURN_IF_ERROR(renameKeys(object));
   KF_RETURN_IF_ERROR(checkKeys(object));
   const ConfigReader reader(object);
   BatchRequest request;
