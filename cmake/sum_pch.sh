@@ -20,23 +20,25 @@ case $output in
 esac
 rm -f "$output.sum"
 "$@"
+# The rule of a makefile without its target and ends of lines; xargs reads
+# escaped characters of paths as make does. CMake's own header includes others by
+# the checkout's path, and they are there, too.
+sed -e '1s/^[^:]*://' -e 's/\\$//' "$depfile" | xargs printf '%s\n' |
+  grep -v '/cmake_pch\.hxx$' >"$output.files"
 {
   printf '%s\n' "$*" | awk -v root="$root" '{
     while ((at = index($0, root)) > 0)
       $0 = substr($0, 1, at - 1) "." substr($0, at + length(root))
     print
   }'
-  # The rule of a makefile without its target and ends of lines; xargs reads
-  # escaped characters of paths as make does.
-  sed -e '1s/^[^:]*://' -e 's/\\$//' "$depfile" | xargs sha256sum |
-    cut -d ' ' -f 1
-} >"$output.files"
+  tr '\n' '\0' <"$output.files" | xargs -0 sha256sum | cut -d ' ' -f 1
+} >"$output.sums"
 # A file that could not be read has no line.
-files=$(sed -e '1s/^[^:]*://' -e 's/\\$//' "$depfile" | xargs printf '%s\n' | wc -l)
-if [ "$(wc -l <"$output.files")" -ne $((files + 1)) ]; then
+read_all=$(($(wc -l <"$output.sums") == $(wc -l <"$output.files") + 1))
+[ $read_all -eq 0 ] || sha256sum "$output.sums" | cut -d ' ' -f 1 >"$output.sum"
+rm -f "$output.files" "$output.sums"
+if [ $read_all -eq 0 ]; then
   echo "$output: not every file that it was made from can be read" >&2
-  rm -f "$output" "$output.files"
+  rm -f "$output"
   exit 1
 fi
-sha256sum "$output.files" | cut -d ' ' -f 1 >"$output.sum"
-rm -f "$output.files"
