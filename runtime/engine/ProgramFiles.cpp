@@ -21,14 +21,14 @@ Result<Executable> kf::readExecutable(const std::string &path) {
   Result<Executable> executable = Executable::deserialize(file.text());
   return executable.ok()
              ? std::move(executable)
-             : Result<Executable>(executable.status().in(inQuotes(path)));
+             : Result<Executable>(executable.status().in("'" + path + "'"));
 }
 
 Status ProgramFiles::add(const std::string &path, const ModelFiles &model,
                          const std::string &modelKey, std::string_view device) {
   KF_ASSIGN_OR_RETURN(Executable executable, readExecutable(path));
   auto fail = [&](const std::string &message) {
-    return Status::error(message).in(inQuotes(path));
+    return Status::error(message).in("'" + path + "'");
   };
   if (executable.target != device)
     return fail("it was compiled for '" + executable.target +
@@ -48,12 +48,12 @@ Status ProgramFiles::add(const std::string &path, const ModelFiles &model,
   if (Status fits = checkStep(executable, *shape, model.config); !fits.ok())
     return fail(fits.message());
   if (auto known = origins.find(*shape); known != origins.end())
-    return fail("it holds '" + nameOf(*shape) + "', and so does " +
-                inQuotes(known->second) + "; give one of them");
+    return fail("it holds '" + nameOf(*shape) + "', and so does '" +
+                known->second + "'; give one of them");
   if (!programs.empty() && executable.caches[0] != cache())
-    return fail("its KV cache lies in memory in another way than that of " +
-                inQuotes(origins.begin()->second) +
-                "; compile both with the same --cache-type and --target-cpu");
+    return fail("its KV cache lies in memory in another way than that of '" +
+                origins.begin()->second +
+                "'; compile both with the same --cache-type and --target-cpu");
   origins[*shape] = path;
   programs.emplace(*shape, std::move(executable));
   return Status();
