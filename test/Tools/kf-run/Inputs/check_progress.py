@@ -147,17 +147,18 @@ shown, code = run_on_terminal([*long_prompt, "--quiet"])
 assert code == 1 and not DRAWN.findall(shown), shown
 
 
-def run_in_slices(arguments):
-    """What a terminal got from a command that is held up again and again, some 20
-    seconds in all, so that whatever it does takes long."""
+def run_in_slices(arguments, until):
+    """What a terminal got from a command that is held up again and again until
+    that was shown, so that whatever it does takes long."""
     child, terminal = pty.fork()
     if child == 0:
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
         os.environ["TERM"] = "xterm"
         os.execvp(kf_run, [kf_run, *arguments])
-    shown, slices = b"", 0
+    shown = b""
     while True:
-        if select.select([terminal], [], [], 0.05 if slices < 80 else None)[0]:
+        held = not until.search(shown)
+        if select.select([terminal], [], [], 0.05 if held else None)[0]:
             try:
                 data = os.read(terminal, 65536)
             except OSError:
@@ -165,11 +166,10 @@ def run_in_slices(arguments):
             if not data:
                 break
             shown += data
-        if slices < 80:
+        if held:
             os.kill(child, signal.SIGSTOP)
             time.sleep(0.25)
             os.kill(child, signal.SIGCONT)
-        slices += 1
     return shown, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
@@ -178,10 +178,11 @@ text = ["generate", model, "-p", "Once upon a time", "-n", "3"]
 expected = subprocess.run(
     [kf_run, *text, "--quiet"], stdout=subprocess.PIPE, check=True
 ).stdout.strip()
-shown, code = run_in_slices([*text, "--no-cache"])
+BEHIND = re.compile(rb" \[(compiling \w+)\]\x1b\[K\x1b\[(\d+)D")
+shown, code = run_in_slices([*text, "--no-cache"], BEHIND)
 assert code == 0, (code, shown)
 assert b"compiling step_16" in DRAWN.findall(shown), shown
-behind = re.findall(rb" \[(compiling \w+)\]\x1b\[K\x1b\[(\d+)D", shown)
+behind = BEHIND.findall(shown)
 assert behind and all(
     name == b"compiling step_1" and int(back) == len(name) + 3 for name, back in behind
 ), (behind, shown)
