@@ -187,8 +187,12 @@ private:
     Value isOrdered = compare(arith::CmpFPredicate::ORD, x, x);
     Value outside = arith::OrIOp::create(b, loc, tooLarge, tooSmall);
     Value safe = choose(isOrdered, choose(outside, real(0.0), x), real(0.0));
-    Value value = CastOp::create(b, loc, typeOf(to), safe);
     auto width = static_cast<unsigned>(bits());
+    // By way of 32 bits to one bit: LLVM's code for NVIDIA GPUs is wrong there.
+    Value value =
+        CastOp::create(b, loc, typeOf(width == 1 ? b.getI32Type() : to), safe);
+    if (width == 1)
+      value = arith::TruncIOp::create(b, loc, typeOf(to), value);
     APInt most =
         isSigned ? APInt::getSignedMaxValue(width) : APInt::getMaxValue(width);
     APInt least =

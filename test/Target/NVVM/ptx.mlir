@@ -125,3 +125,12 @@ func.func @float8(%x: tensor<1x256xf32>) -> tensor<1x64xf32> {
   %0 = kf.matmul %x, %w weight_scales(%s : tensor<64xf32>) : tensor<1x256xf32>, tensor<64x256xf8E4M3FN>
   return %0 : tensor<1x64xf32>
 }
+
+// A float becomes one bit by way of 32: LLVM compares its bits with 0 otherwise.
+// RUN: kf-run emit-mlir %s --function one_bit --device cuda --target-cpu sm_90a --compile-to=binary -o %t
+// RUN: %ptx print %t | FileCheck %s --check-prefix=BIT
+// BIT: cvt.rzi.s32.f32
+func.func @one_bit(%a: tensor<?x70xf32>) -> tensor<?x70xi1> {
+  %0 = arith.fptosi %a : tensor<?x70xf32> to tensor<?x70xi1>
+  return %0 : tensor<?x70xi1>
+}
