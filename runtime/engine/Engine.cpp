@@ -206,8 +206,34 @@ Status kf::readLogits(Sequence &sequence, std::span<const int32_t> ids,
 }
 
 //===----------------------------------------------------------------------===//
+// Getting ready
+//===----------------------------------------------------------------------===//
+
+std::vector<StepShape> Engine::shapesToPrepare() const {
+  std::vector<StepShape> shapes;
+  // What several sequences take is what one takes, and more.
+  const size_t sequences = options.parallel > 1 ? 2 : 1;
+  for (int64_t rows : programRows(rowsPerStep())) {
+    const StepShape shape = shapeOf(rows, sequences, StepOutput::Ids);
+    if (std::ranges::find(shapes, shape) == shapes.end())
+      shapes.push_back(shape);
+  }
+  return shapes;
+}
+
+Status Engine::prepare(const StepShape &shape) {
+  return catchExceptions([&] { return runner(shape).status(); });
+}
+
+//===----------------------------------------------------------------------===//
 // Accounting
 //===----------------------------------------------------------------------===//
+
+int64_t Engine::waiting() const {
+  return std::ranges::count_if(queue, [](const Sequence *sequence) {
+    return sequence->pages.pages().empty();
+  });
+}
 
 EngineMemory Engine::memory() const {
   EngineMemory memory;

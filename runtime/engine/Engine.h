@@ -23,6 +23,7 @@
 #include "runtime/engine/Sequence.h"
 #include "runtime/engine/StepRunner.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -69,10 +70,11 @@ std::vector<int64_t> programRows(int64_t rowsPerStep);
 /// What happened so far.
 struct EngineCounts {
   int64_t steps = 0;
-  int64_t rows = 0;      ///< ids that were read in them
-  int64_t chosen = 0;    ///< tokens that samplers chose
-  int64_t mostPages = 0; ///< that sequences had at once
-  int64_t ahead = 0;     ///< steps that began before their ids were known
+  int64_t rows = 0;        ///< ids that were read in them
+  int64_t chosen = 0;      ///< tokens that samplers chose
+  int64_t mostPages = 0;   ///< that sequences had at once
+  int64_t ahead = 0;       ///< steps that began before their ids were known
+  int64_t preemptions = 0; ///< of sequences whose pages others needed
 };
 
 /// Bytes that an engine and its model hold on their device.
@@ -126,6 +128,14 @@ public:
   /// Whether EngineOptions::cancelled is set.
   bool isCancelled() const { return kf::isCancelled(options.cancelled); }
   int64_t contextLength() const { return options.contextLength; }
+  /// The same, or fewer where the cache has fewer positions.
+  int64_t textLimit() const {
+    return std::min(options.contextLength, pool->total() * kCachePage);
+  }
+  /// EngineOptions::parallel.
+  int64_t parallel() const { return options.parallel; }
+  /// Sequences that read and have no pages yet, or not any more.
+  int64_t waiting() const;
   /// The most rows of a step.
   int64_t rowsPerStep() const { return *options.rowsPerStep; }
   /// The most tokens that a step chooses.
@@ -134,6 +144,11 @@ public:
   /// `sequences` sequences and chooses tokens. It depends on which programs
   /// there are by now.
   int64_t programRowsOf(int64_t rows, size_t sequences) const;
+  /// The programs that steps which choose tokens run, from the smallest on.
+  std::vector<StepShape> shapesToPrepare() const;
+  /// Makes the program of `shape` ready, so that no step has to wait for it.
+  /// Errors: as Model::program(), and the device's.
+  Status prepare(const StepShape &shape);
   const Model &model() const { return decoder; }
   const PagePool &pages() const { return *pool; }
 

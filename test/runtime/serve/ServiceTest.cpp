@@ -1,0 +1,565 @@
+//===- ServiceTest.cpp - Texts of many threads by one engine --------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/serve/Service.h"
+
+#include "test/runtime/engine/EngineFixture.h"
+
+#include <condition_variable>
+#include <ctime>
+#include <mutex>
+#include <random>
+#include <thread>
+
+using namespace kf;
+using namespace kf::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Holds runs of the fake model until it is opened.
+class Gate {
+public:
+  /// What a run calls.
+  void pass() {
+    std::unique_lock lock(mutex);
+    ++arrived;
+    changed.notify_all();
+    changed.wait(lock, [&] { return opened >= arrived; });
+  }
+  /// Waits until run number `count` has come, counted from 1.
+  void await(int count) {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return arrived >= count; });
+  }
+  /// Lets runs up to number `count` go.
+  void open(int count = INT_MAX) {
+    std::unique_lock lock(mutex);
+    opened = std::max(opened, count);
+    changed.notify_all();
+  }
+
+private:
+  std::mutex mutex;
+  std::condition_variable changed;
+  int arrived = 0, opened = 0;
+};
+
+/// A service of the fake model.
+struct Served {
+  explicit Served(EngineOptions engineOptions = {.parallel = 4},
+                  const ServiceOptions &options = {},
+                  const Tokenizer *tokenizer = nullptr,
+                  std::function<void(Fixture &)> change = {})
+      : fixture(engineOptions) {
+    fixture.device.behavior.varies = true;
+    if (change)
+      change(fixture);
+    service = Service::create(*fixture.engine, tokenizer, options).take();
+  }
+
+  std::unique_ptr<TextHandle> submit(TextRequest request,
+                                     std::function<void()> onNews = {}) {
+    auto handle = service->submit(std::move(request), std::move(onNews));
+    EXPECT_TRUE(handle.ok()) << handle.message();
+    return handle.take();
+  }
+  void awaitReady() const {
+    while (service->state() == ServiceState::Loading)
+      std::this_thread::sleep_for(1ms);
+  }
+  std::vector<int32_t> expectedOf(const TextRequest &request) const {
+    return expected(request.prompt, request.sampling,
+                    static_cast<size_t>(request.maxTokens),
+                    fixture.device.behavior);
+  }
+
+  Fixture fixture;
+  std::unique_ptr<Service> service; ///< goes first
+};
+
+/// All that a handle gives until the end, behind what was `taken` before.
+struct Taken {
+  explicit Taken(TextHandle &handle, std::vector<int32_t> taken = {})
+      : ids(std::move(taken)) {
+    while (!end) {
+      TextPiece piece = handle.wait();
+      EXPECT_FALSE(piece.isEmpty());
+      text += piece.text;
+      ids.insert(ids.end(), piece.ids.begin(), piece.ids.end());
+      end = std::move(piece.end);
+    }
+    EXPECT_TRUE(handle.take().isEmpty());
+    EXPECT_TRUE(handle.wait().isEmpty()) << "nothing comes after the end";
+    if (end->ok()) {
+      EXPECT_EQ((*end)->ids, ids);
+      EXPECT_EQ((*end)->text, text);
+    }
+  }
+  bool isCancelled() const {
+    return end->ok() && (*end)->reason == StopReason::Cancelled;
+  }
+
+  std::string text;
+  std::vector<int32_t> ids;
+  std::optional<Result<GenerationResult>> end;
+};
+
+TextRequest requestOf(size_t i, int64_t count = 30) {
+  TextRequest request;
+  request.prompt = tokens(10 + i % 40, i);
+  request.sampling = optionsOf(i);
+  request.maxTokens = count;
+  return request;
+}
+
+//===----------------------------------------------------------------------===//
+// Texts
+//===----------------------------------------------------------------------===//
+
+TEST(Service, GivesWhatTheModelSays) {
+  Served served;
+  const TextRequest request = requestOf(7);
+  auto handle = served.submit(request);
+  const Taken taken(*handle);
+  EXPECT_EQ(taken.ids, served.expectedOf(request));
+  EXPECT_EQ((*taken.end)->reason, StopReason::MaxTokens);
+  const ServiceCounts counts = served.service->counts();
+  EXPECT_EQ(counts.finished, 1);
+  EXPECT_EQ(counts.generatedTokens, 30);
+  EXPECT_EQ(counts.promptTokens, 17);
+  EXPECT_EQ(counts.cachedTokens, 0);
+  EXPECT_EQ(counts.firstToken.count, 1);
+  EXPECT_EQ(counts.betweenTokens.count, 29);
+  EXPECT_EQ(counts.pagesUsed, 0);
+  EXPECT_GT(counts.pagesCached, 0);
+  EXPECT_EQ(counts.running + counts.waiting + counts.queued, 0);
+  // The same again is in the cache.
+  EXPECT_EQ(Taken(*served.submit(request)).ids, taken.ids);
+  EXPECT_EQ(served.service->counts().cachedTokens, 16);
+  // A prompt alone.
+  TextRequest alone = requestOf(5, 0);
+  EXPECT_EQ((*Taken(*served.submit(alone)).end)->promptTokens, 15);
+  EXPECT_EQ(served.service->counts().promptTokens, 17 + 17 + 15);
+}
+
+TEST(Service, GivesTextAndStopsAtOne) {
+  const Tokenizer tokenizer =
+      *Tokenizer::open(KF_SOURCE_DIR "/models/kf-stories/tokenizer.json");
+  Served served({}, {}, &tokenizer);
+  TextRequest request = requestOf(3, 20);
+  const Taken whole(*served.submit(request));
+  EXPECT_FALSE(whole.text.empty());
+  EXPECT_EQ(whole.ids, served.expectedOf(request));
+  request.stopTexts = {whole.text.substr(4, 2)};
+  const Taken cut(*served.submit(request));
+  EXPECT_EQ((*cut.end)->reason, StopReason::StopText);
+  EXPECT_EQ(cut.text,
+            whole.text.substr(0, whole.text.find(request.stopTexts.front())));
+  request.stopTexts.clear();
+  request.stopIds = {whole.ids[2]};
+  EXPECT_EQ((*Taken(*served.submit(request)).end)->reason,
+            StopReason::StopToken);
+}
+
+TEST(Service, WrongRequestsAreRefusedAtOnce) {
+  Served served({.contextLength = 100});
+  auto errorOf = [&](auto change) {
+    TextRequest request = requestOf(1);
+    change(request);
+    auto handle = served.service->submit(std::move(request));
+    EXPECT_FALSE(handle.ok());
+    EXPECT_EQ(handle.status().code(), StatusCode::Invalid);
+    return handle.message();
+  };
+  EXPECT_EQ(errorOf([](TextRequest &r) { r.prompt.clear(); }),
+            "there are no tokens to continue; begin with the begin-of-text "
+            "token");
+  EXPECT_EQ(errorOf([](TextRequest &r) { r.prompt[3] = kVocab; }),
+            "token id 11 is outside the vocabulary of 11");
+  EXPECT_EQ(errorOf([](TextRequest &r) { r.prompt = tokens(101); }),
+            "the prompt has 101 tokens; there is room for 100");
+  EXPECT_EQ(errorOf([](TextRequest &r) { r.maxTokens = -1; }),
+            "a text of -1 tokens is not possible; 0 or more are");
+  EXPECT_EQ(errorOf([](TextRequest &r) { r.stopTexts = {"a", ""}; }),
+            "a text that is to stop at an empty text has no beginning; stop "
+            "texts have at least one character");
+  EXPECT_EQ(errorOf([](TextRequest &r) { r.sampling.topP = 0; }),
+            "top-p must be above 0 and at most 1, not 0");
+  EXPECT_EQ(errorOf([](TextRequest &r) { r.sampling.logitBias = {{99, 1}}; }),
+            "logit bias: there is no token 99; the vocabulary's ids are 0 to "
+            "10");
+  EXPECT_FALSE(
+      Service::create(*served.fixture.engine, nullptr, {.mostQueued = 0}).ok());
+  // One that is as long as can be.
+  TextRequest longest = requestOf(1);
+  longest.prompt = tokens(100);
+  const Taken taken(*served.submit(longest));
+  EXPECT_EQ((*taken.end)->reason, StopReason::ContextFull);
+  EXPECT_EQ(taken.ids.size(), 1u);
+}
+
+/// A text that fails is the only one that does.
+TEST(Service, ErrorsAreTheTextsOwn) {
+  Served served({.parallel = 3}, {}, nullptr,
+                [](Fixture &fixture) { fixture.device.behavior.poison = 7; });
+  TextRequest good = requestOf(0, 60), bad = good;
+  good.prompt = {1, 2, 3};
+  good.sampling = {.logitBias = {{7, -INFINITY}}};
+  bad.prompt = {1, 2, 7};
+  auto first = served.submit(good);
+  auto failing = served.submit(bad);
+  auto last = served.submit(good);
+  const Taken failed(*failing);
+  EXPECT_EQ(failed.end->message(), "model 'the fake': logits are not finite");
+  EXPECT_EQ(Taken(*first).ids, served.expectedOf(good));
+  EXPECT_EQ(Taken(*last).ids, served.expectedOf(good));
+  EXPECT_EQ(served.service->counts().failed, 1);
+  EXPECT_EQ(served.service->counts().finished, 2);
+}
+
+//===----------------------------------------------------------------------===//
+// Waiting, cancelling, stopping
+//===----------------------------------------------------------------------===//
+
+struct GateOwner {
+  Gate gate;
+};
+
+/// Whose runs the gate holds. The gate goes last.
+struct Held : GateOwner, Served {
+  explicit Held(int64_t mostQueued = 3, int64_t parallel = 1)
+      : Served({.parallel = parallel}, {.mostQueued = mostQueued}, nullptr,
+               [this](Fixture &fixture) {
+                 fixture.device.behavior.onRun = [this] { gate.pass(); };
+               }) {}
+  ~Held() { gate.open(); }
+};
+
+TEST(Service, FullQueueRefuses) {
+  Held held(2);
+  auto running = held.submit(requestOf(0));
+  held.gate.await(1);
+  auto second = held.submit(requestOf(1));
+  auto third = held.submit(requestOf(2));
+  auto refused = held.service->submit(requestOf(3));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.status().code(), StatusCode::Unavailable);
+  EXPECT_EQ(refused.message(),
+            "the queue is full: 2 requests wait; try again later");
+  EXPECT_EQ(held.service->counts().queued, 2);
+  EXPECT_EQ(held.service->counts().refused, 1);
+  const std::vector<TextState> texts = held.service->texts();
+  ASSERT_EQ(texts.size(), 3u);
+  EXPECT_TRUE(texts[0].isBegun);
+  EXPECT_FALSE(texts[1].isBegun);
+  EXPECT_EQ(texts[2].number, 3u);
+  EXPECT_EQ(texts[2].prompt, 12);
+  // One that goes leaves room.
+  third.reset();
+  EXPECT_EQ(held.service->counts().queued, 1);
+  auto fourth = held.submit(requestOf(3));
+  held.gate.open();
+  EXPECT_EQ(Taken(*running).ids, held.expectedOf(requestOf(0)));
+  EXPECT_EQ(Taken(*second).ids, held.expectedOf(requestOf(1)));
+  EXPECT_EQ(Taken(*fourth).ids, held.expectedOf(requestOf(3)));
+  EXPECT_TRUE(held.service->texts().empty());
+}
+
+TEST(Service, CancelledInTheQueueEndsAtOnce) {
+  Held held;
+  auto running = held.submit(requestOf(0));
+  held.gate.await(1);
+  int news = 0;
+  auto queued = held.submit(requestOf(1), [&] { ++news; });
+  queued->cancel();
+  // The step still runs.
+  TextPiece piece = queued->take();
+  ASSERT_TRUE(piece.end && piece.end->ok());
+  EXPECT_EQ((*piece.end)->reason, StopReason::Cancelled);
+  EXPECT_EQ((*piece.end)->promptTokens, 0);
+  EXPECT_EQ(held.service->counts().cancelled, 1);
+  EXPECT_EQ(held.service->counts().queued, 0);
+  queued->cancel();
+  EXPECT_TRUE(queued->take().isEmpty());
+  held.gate.open();
+  EXPECT_EQ(Taken(*running).ids.size(), 30u);
+  EXPECT_EQ(news, 0);
+}
+
+/// What runs ends after its step, and is in no other one; what it shared a step
+/// with goes on.
+TEST(Service, CancelledWhileRunningEndsAfterTheStep) {
+  Held held(3, 2);
+  auto gone = held.submit(requestOf(0, 500));
+  held.gate.await(1);
+  auto stays = held.submit(requestOf(1, 40));
+  held.gate.open(4);
+  held.gate.await(5); // both are in it
+  gone->cancel();
+  const TextPiece before = gone->take();
+  EXPECT_EQ(before.ids.size(), 4u);
+  held.gate.open(5);
+  held.gate.await(6);
+  // It ended before the next step, which is of the other alone.
+  const Taken taken(*gone, before.ids);
+  EXPECT_TRUE(taken.isCancelled());
+  EXPECT_EQ(taken.ids.size(), 5u);
+  const int64_t rows = held.fixture.device.behavior.rows;
+  held.gate.open(6);
+  held.gate.await(7);
+  EXPECT_EQ(held.fixture.device.behavior.rows, rows + 1);
+  held.gate.open();
+  EXPECT_EQ(Taken(*stays).ids, held.expectedOf(requestOf(1, 40)));
+}
+
+TEST(Service, CancelledOnAnIdleServiceWithin100Milliseconds) {
+  Served served({}, {}, nullptr, [](Fixture &fixture) {
+    fixture.device.behavior.onRun = [] { std::this_thread::sleep_for(5ms); };
+  });
+  auto handle = served.submit(requestOf(1, 1000));
+  const TextPiece first = handle->wait();
+  const Clock::time_point begin = Clock::now();
+  handle->cancel();
+  EXPECT_TRUE(Taken(*handle, first.ids).isCancelled());
+  EXPECT_LT(Clock::now() - begin, 100ms);
+}
+
+TEST(Service, DestroyedHandlesCancel) {
+  Served served({.parallel = 2});
+  for (size_t i = 0; i < 20; ++i)
+    served.submit(requestOf(i, 1000)).reset();
+  EXPECT_EQ(Taken(*served.submit(requestOf(3))).ids,
+            served.expectedOf(requestOf(3)));
+  while (served.service->counts().cancelled < 20)
+    std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(served.service->counts().pagesUsed, 0);
+  EXPECT_EQ(served.service->counts().finished, 1);
+}
+
+TEST(Service, DeadlinesEndWhatIsQueuedAndWhatRuns) {
+  Held held(3, 1);
+  TextRequest late = requestOf(0, 1000);
+  late.deadline = Clock::now() + 50ms;
+  auto running = held.submit(late);
+  held.gate.await(1);
+  auto queued = held.submit(late);
+  auto other = held.submit(requestOf(2));
+  std::this_thread::sleep_until(*late.deadline);
+  held.gate.open();
+  EXPECT_TRUE(Taken(*running).isCancelled());
+  EXPECT_TRUE(Taken(*queued).isCancelled());
+  EXPECT_EQ(Taken(*other).ids, held.expectedOf(requestOf(2)));
+  EXPECT_EQ(held.service->counts().cancelled, 2);
+}
+
+TEST(Service, StopsAtOnceOrAfterwards) {
+  for (bool atOnce : {true, false}) {
+    Held held;
+    std::vector<std::unique_ptr<TextHandle>> handles;
+    for (size_t i = 0; i < 3; ++i)
+      handles.push_back(held.submit(requestOf(i)));
+    held.gate.await(1);
+    held.service->stop(Clock::now() + 1h);
+    if (atOnce)
+      held.service->stop();
+    EXPECT_EQ(held.service->state(), ServiceState::Stopping);
+    auto refused = held.service->submit(requestOf(4));
+    EXPECT_EQ(refused.status().code(), StatusCode::Cancelled);
+    held.gate.open();
+    held.service->join();
+    EXPECT_EQ(held.service->state(), ServiceState::Stopped);
+    for (size_t i = 0; i < 3; ++i) {
+      const Taken taken(*handles[i]);
+      EXPECT_EQ(taken.isCancelled(), atOnce);
+      if (!atOnce)
+        EXPECT_EQ(taken.ids, held.expectedOf(requestOf(i)));
+    }
+    // Handles may outlive it.
+    held.service.reset();
+    handles.front()->cancel();
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Getting ready, and resting
+//===----------------------------------------------------------------------===//
+
+TEST(Service, MakesProgramsReadyFirst) {
+  Gate gate;
+  Served served({.parallel = 40}, {}, nullptr, [&](Fixture &fixture) {
+    fixture.change = [&](Executable &) { gate.pass(); };
+  });
+  gate.await(1);
+  EXPECT_EQ(served.service->state(), ServiceState::Loading);
+  auto handle = served.submit(requestOf(0));
+  EXPECT_TRUE(handle->take().isEmpty());
+  gate.open();
+  EXPECT_EQ(Taken(*handle).ids, served.expectedOf(requestOf(0)));
+  EXPECT_EQ(served.service->state(), ServiceState::Ready);
+  // None is made when it is needed.
+  const size_t made = served.fixture.asked.size();
+  EXPECT_EQ(made, 4u);
+  std::vector<std::unique_ptr<TextHandle>> handles;
+  for (size_t i = 0; i < 40; ++i)
+    handles.push_back(served.submit(requestOf(i)));
+  for (size_t i = 0; i < 40; ++i)
+    EXPECT_EQ(Taken(*handles[i]).ids, served.expectedOf(requestOf(i)));
+  EXPECT_EQ(served.fixture.asked.size(), made);
+}
+
+TEST(Service, ProgramsThatCannotBeMadeAreSaid) {
+  Gate gate;
+  Served served({}, {}, nullptr, [&](Fixture &fixture) {
+    fixture.change = [&](Executable &step) {
+      gate.pass();
+      step.target = "another";
+    };
+  });
+  gate.await(1);
+  auto handle = served.submit(requestOf(0));
+  gate.open();
+  const Taken taken(*handle);
+  EXPECT_FALSE(taken.end->ok());
+  served.service->join();
+  EXPECT_EQ(served.service->state(), ServiceState::Failed);
+  EXPECT_EQ(served.service->failure().message(), taken.end->message());
+  EXPECT_EQ(served.service->submit(requestOf(1)).message(),
+            taken.end->message());
+}
+
+/// Nothing to do takes no time.
+TEST(Service, SleepsWhenIdle) {
+  Served served;
+  EXPECT_EQ(Taken(*served.submit(requestOf(0))).ids.size(), 30u);
+  const std::clock_t before = std::clock();
+  std::this_thread::sleep_for(200ms);
+  EXPECT_LT(std::clock() - before, CLOCKS_PER_SEC / 20);
+}
+
+//===----------------------------------------------------------------------===//
+// Readers
+//===----------------------------------------------------------------------===//
+
+/// A reader is told once, until it has taken what there was; who takes nothing
+/// finds all of it at the end, and keeps nobody waiting.
+TEST(Service, ReadersAreToldOnceUntilTheyTake) {
+  Served served({.parallel = 2});
+  std::atomic<int> slowNews = 0;
+  auto slow = served.submit(requestOf(1, 50), [&] { ++slowNews; });
+  struct Eager {
+    std::unique_ptr<TextHandle> handle;
+    std::vector<int32_t> ids;
+    std::atomic<bool> isDone = false;
+    std::mutex mutex;
+  } eager;
+  std::atomic<int> calls = 0;
+  {
+    std::unique_lock lock(eager.mutex);
+    eager.handle = served.submit(requestOf(2, 50), [&] {
+      ++calls;
+      std::unique_lock lock(eager.mutex);
+      TextPiece piece = eager.handle->take();
+      eager.ids.insert(eager.ids.end(), piece.ids.begin(), piece.ids.end());
+      if (piece.end)
+        eager.isDone = true;
+    });
+  }
+  while (!eager.isDone)
+    std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(eager.ids, served.expectedOf(requestOf(2, 50)));
+  EXPECT_GE(calls, 50);
+  while (served.service->counts().finished < 2)
+    std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(slowNews, 1);
+  EXPECT_EQ(Taken(*slow).ids, served.expectedOf(requestOf(1, 50)));
+  // A wait has an end.
+  Held held;
+  auto waiting = held.submit(requestOf(0));
+  EXPECT_TRUE(waiting->wait(Clock::now() + 5ms).isEmpty());
+}
+
+/// From many threads, with texts that are cancelled, dropped and late: those
+/// that are not are what they would be alone.
+TEST(Service, ManyThreads) {
+  constexpr size_t threads = 8, each = 40;
+  Served served({.contextLength = 300, .parallel = 6, .pages = 20},
+                {.mostQueued = 10});
+  std::atomic<int64_t> finished = 0, cancelled = 0, refused = 0;
+  auto client = [&](size_t thread) {
+    std::mt19937 random(static_cast<unsigned>(thread));
+    for (size_t i = 0; i < each; ++i) {
+      TextRequest request = requestOf(random() % 30, 1 + random() % 60);
+      const unsigned fate = random() % 10;
+      if (fate == 3)
+        request.deadline =
+            Clock::now() + std::chrono::microseconds(random() % 2000);
+      Result<std::unique_ptr<TextHandle>> handle =
+          served.service->submit(request);
+      if (!handle.ok()) {
+        EXPECT_EQ(handle.status().code(), StatusCode::Unavailable);
+        ++refused;
+        std::this_thread::sleep_for(1ms);
+        --i;
+        continue;
+      }
+      if (fate == 0) {
+        ++cancelled;
+        continue; // dropped
+      }
+      if (fate == 1)
+        (*handle)->cancel();
+      if (fate == 2) {
+        EXPECT_FALSE((*handle)->wait().isEmpty());
+        (*handle)->cancel();
+      }
+      if (fate == 4) {
+        (void)served.service->counts();
+        (void)served.service->texts();
+      }
+      bool isCancelled = false;
+      std::vector<int32_t> ids;
+      for (;;) {
+        TextPiece piece = (*handle)->wait();
+        if (piece.isEmpty())
+          break;
+        ids.insert(ids.end(), piece.ids.begin(), piece.ids.end());
+        if (piece.end) {
+          ASSERT_TRUE(piece.end->ok()) << piece.end->message();
+          isCancelled = (*piece.end)->reason == StopReason::Cancelled;
+          ids = (*piece.end)->ids;
+        }
+      }
+      const std::vector<int32_t> want = served.expectedOf(request);
+      ASSERT_LE(ids.size(), want.size());
+      ASSERT_TRUE(std::ranges::equal(ids, std::span(want).first(ids.size())));
+      if (!isCancelled && fate > 3)
+        ASSERT_EQ(ids.size(), want.size());
+      ++(isCancelled ? cancelled : finished);
+    }
+  };
+  std::vector<std::thread> clients;
+  for (size_t i = 0; i < threads; ++i)
+    clients.emplace_back(client, i);
+  for (std::thread &thread : clients)
+    thread.join();
+  served.service->stop(Clock::now() + 1h);
+  served.service->join();
+  const ServiceCounts counts = served.service->counts();
+  EXPECT_EQ(counts.refused, refused);
+  // What was dropped may have been quicker than the end of its handle.
+  EXPECT_EQ(counts.finished + counts.cancelled,
+            static_cast<int64_t>(threads * each));
+  EXPECT_GE(counts.finished, finished);
+  EXPECT_EQ(counts.failed, 0);
+  EXPECT_EQ(counts.pagesUsed, 0);
+}
+
+} // namespace
