@@ -25,7 +25,8 @@ using namespace kf;
 Engine::Engine(Model &model, const EngineOptions &options,
                std::unique_ptr<PagePool> pool)
     : decoder(model), options(options), pool(std::move(pool)),
-      cache(model.device(), options.pages) {}
+      cache(model.device(), options.pages),
+      scheduler(*this->pool, options.contextLength, options.reusesPrefixes) {}
 
 Engine::~Engine() {
   assert(sequences == 0 && "sequences must not outlive their engine");
@@ -87,17 +88,19 @@ Result<std::unique_ptr<Sequence>> Engine::createSequence() try {
 
 void Engine::add(Sequence &sequence) {
   // Readings end without a need for memory.
-  ended.reserve(ended.size() + queue.size() + 1);
-  queue.push_back(&sequence);
+  ended.reserve(ended.size() + scheduler.queue().size() + 1);
+  scheduler.add(sequence);
 }
 
 bool Engine::isQueued(const Sequence &sequence) const {
-  return std::ranges::find(queue, &sequence) != queue.end();
+  const ScheduledReading *wanted = &sequence;
+  return std::ranges::find(scheduler.queue(), wanted) !=
+         scheduler.queue().end();
 }
 
 /// What `sequence` reads is no part of any step from now on.
 void Engine::remove(Sequence &sequence) {
-  std::erase(queue, &sequence);
+  scheduler.remove(sequence);
   for (Piece &piece : plan.pieces)
     if (piece.sequence == &sequence)
       piece.sequence = nullptr;
@@ -120,7 +123,7 @@ void Engine::forget(Sequence &sequence) {
 void Engine::end(Sequence &sequence, Reading::Outcome outcome) {
   if (!outcome.ok()) {
     forgetAhead(sequence);
-    sequence.pages.truncate(sequence.before);
+    sequence.pages.truncate(std::min(sequence.before, sequence.pages.length()));
     sequence.reused = std::min(sequence.reused, sequence.before);
   }
   remove(sequence);
@@ -149,8 +152,8 @@ void Engine::fail(Sequence &sequence, const Status &status) {
 }
 
 void Engine::failAll(const Status &status) {
-  while (!queue.empty())
-    fail(*queue.front(), status);
+  while (!isIdle())
+    fail(static_cast<Sequence &>(*scheduler.queue().front()), status);
 }
 
 /// Calls `done` of what has ended. What it calls may end more, begin more, and
@@ -175,13 +178,13 @@ void Engine::tell() {
 bool Engine::step() {
   if (isCancelled())
     failAll(Status::cancelled());
-  if (!queue.empty())
+  if (!isIdle())
     if (Status status = catchExceptions([&] { return runStep(); });
         !status.ok())
       failAll(status);
   tell();
   settleAhead();
-  return !queue.empty();
+  return !isIdle();
 }
 
 Reading::Outcome kf::readAlone(Sequence &sequence, Reading reading) try {
@@ -229,10 +232,10 @@ Status Engine::prepare(const StepShape &shape) {
 // Accounting
 //===----------------------------------------------------------------------===//
 
-int64_t Engine::waiting() const {
-  return std::ranges::count_if(queue, [](const Sequence *sequence) {
-    return sequence->pages.pages().empty();
-  });
+EngineCounts Engine::counts() const {
+  EngineCounts counts = counters;
+  counts.preemptions = scheduler.preemptions();
+  return counts;
 }
 
 EngineMemory Engine::memory() const {

@@ -20,6 +20,7 @@
 #include "runtime/engine/KVCache.h"
 #include "runtime/engine/Model.h"
 #include "runtime/engine/PagePool.h"
+#include "runtime/engine/Scheduler.h"
 #include "runtime/engine/Sequence.h"
 #include "runtime/engine/StepRunner.h"
 
@@ -100,8 +101,9 @@ struct EngineTimings {
 /// every sequence that generates, and fills up with rows of prompts, chunk by
 /// chunk, in turns. Programs come in few sizes: for 1 row, up to 16, up to 64
 /// where many generate, and up to EngineOptions::rowsPerStep. What a sequence
-/// gets does not depend on the others, but for rounding; where one fails, by a
-/// full cache or by logits that are not finite, the others go on.
+/// gets does not depend on the others, but for rounding; where one fails, by
+/// logits that are not finite for instance, the others go on. Where the cache
+/// has too few pages, sequences wait (Scheduler.h).
 ///
 /// A prompt that begins as one that is being read waits for what the two have
 /// in common, and then shares its pages.
@@ -123,7 +125,7 @@ public:
   /// Runs one step of what there is to read, and tells sequences what came of
   /// it; returns whether there is more to read. What fails ends readings.
   bool step();
-  bool isIdle() const { return queue.empty(); }
+  bool isIdle() const { return scheduler.queue().empty(); }
 
   /// Whether EngineOptions::cancelled is set.
   bool isCancelled() const { return kf::isCancelled(options.cancelled); }
@@ -135,7 +137,7 @@ public:
   /// EngineOptions::parallel.
   int64_t parallel() const { return options.parallel; }
   /// Sequences that read and have no pages yet, or not any more.
-  int64_t waiting() const;
+  int64_t waiting() const { return scheduler.waiting(); }
   /// The most rows of a step.
   int64_t rowsPerStep() const { return *options.rowsPerStep; }
   /// The most tokens that a step chooses.
@@ -152,7 +154,7 @@ public:
   const Model &model() const { return decoder; }
   const PagePool &pages() const { return *pool; }
 
-  EngineCounts counts() const { return counters; }
+  EngineCounts counts() const;
   EngineMemory memory() const;
   EngineTimings timings() const;
 
@@ -222,9 +224,6 @@ private:
   // What a step is made of.
   StepOutput nextOutput() const;
   void makePlan();
-  bool waitsForPrefix(const Sequence &sequence) const;
-  Status takePrefix(Sequence &sequence);
-  void addPiece(Sequence &sequence, int64_t rows);
   Status tryAddPiece(Sequence &sequence, int64_t rows);
   std::vector<LogitAdjustment> adjustmentsOf(const Sampler &sampler) const;
   int64_t wantedLimit(StepOutput output) const;
@@ -247,7 +246,7 @@ private:
 
   // Steps that begin before they are asked for.
   void beginAhead(const Begun &before);
-  bool mayBeginAhead() const;
+  bool mayBeginAhead();
   Status tryBeginAhead(const Begun &before, Ahead &next);
   Status planAhead(Ahead &next);
   void expectChosen(std::span<const int32_t> chosen);
@@ -262,12 +261,11 @@ private:
   KVCache cache;
   std::map<StepShape, std::unique_ptr<StepRunner>> runners;
   std::unique_ptr<Stream> stream; ///< of all steps; null until it is needed
-  std::vector<Sequence *>
-      queue;                  ///< those that read, the last served at the end
-  std::vector<Ended> ended;   ///< whose `done` is to be called
-  Telling *telling = nullptr; ///< the innermost; they are on the stack
-  Plan plan;                  ///< of the step that runs, or ran last
-  std::optional<Ahead> ahead; ///< the next one, if it was begun
+  Scheduler scheduler;            ///< of the sequences that read
+  std::vector<Ended> ended;       ///< whose `done` is to be called
+  Telling *telling = nullptr;     ///< the innermost; they are on the stack
+  Plan plan;                      ///< of the step that runs, or ran last
+  std::optional<Ahead> ahead;     ///< the next one, if it was begun
   EngineCounts counters;
   double binding = 0;    ///< seconds, packing apart
   int64_t sequences = 0; ///< that live

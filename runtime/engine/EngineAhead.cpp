@@ -15,7 +15,8 @@
 // the next step writes.
 //
 // One step is ahead at most, and only where all that there is to read is in the
-// step before, so that nothing waits for it.
+// step before, or waits for pages that there are not, so that nothing waits for
+// it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,20 +29,25 @@
 
 using namespace kf;
 
-/// Whether the next step can follow `plan`, which is committed.
-bool Engine::mayBeginAhead() const {
+/// Whether the next step can follow `plan`, which is committed: nobody else
+/// reads but those that wait for pages, and there are none for them.
+bool Engine::mayBeginAhead() {
   if (!*options.runsAhead || options.profile || isCancelled())
     return false;
-  auto isInPlan = [&](const Sequence *sequence) {
-    return std::ranges::find(plan.pieces, sequence, &Piece::sequence) !=
-           plan.pieces.end();
-  };
   auto isWhole = [](const Piece &piece) {
-    return !piece.sequence ||
-           piece.sequence->next == piece.sequence->reading->ids.size();
+    return !piece.sequence || piece.sequence->isWhole();
+  };
+  auto isInPlan = [&](const ScheduledReading *reading) {
+    return std::ranges::find(plan.pieces,
+                             static_cast<const Sequence *>(reading),
+                             &Piece::sequence) != plan.pieces.end();
+  };
+  auto isInPlanOrWaits = [&](const ScheduledReading *reading) {
+    return !reading->begun() || isInPlan(reading);
   };
   return std::ranges::all_of(plan.pieces, isWhole) &&
-         std::ranges::all_of(queue, isInPlan);
+         std::ranges::all_of(scheduler.queue(), isInPlanOrWaits) &&
+         !scheduler.anyCouldBegin();
 }
 
 /// Puts the rows of readings that go on into `next`. All or none: who is not in
@@ -125,7 +131,7 @@ bool Engine::isAsExpected(const Piece &piece, const Expected &expected) const {
   if (!sequence.reading || sequence.next != 0)
     return false;
   const Reading &reading = *sequence.reading;
-  return reading.ids.size() == 1 && reading.ids.front() == expected.id &&
+  return sequence.ids.size() == 1 && sequence.ids.front() == expected.id &&
          !reading.onLogits && reading.sampler &&
          reading.sampler->settings() == expected.settings &&
          reading.sampler->penalties() == expected.penalties &&

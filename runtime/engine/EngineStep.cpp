@@ -28,12 +28,6 @@ constexpr int64_t kSomeRows = 64;
 constexpr int64_t kPromptRows = 512;
 /// Elements of the logits of a step: 128 MiB.
 constexpr int64_t kMostLogits = int64_t(1) << 25;
-/// Tokens that a prompt has to have in common with another one to wait for it.
-constexpr size_t kWorthWaiting = 16;
-
-StepOutput outputOf(const Reading &reading) {
-  return reading.onLogits ? StepOutput::Logits : StepOutput::Ids;
-}
 
 } // namespace
 
@@ -44,9 +38,10 @@ StepOutput outputOf(const Reading &reading) {
 /// A step gives ids or logits; where sequences want both, steps take turns.
 StepOutput Engine::nextOutput() const {
   auto isWanted = [&](StepOutput output) {
-    return std::ranges::any_of(queue, [&](const Sequence *sequence) {
-      return outputOf(*sequence->reading) == output;
-    });
+    return std::ranges::any_of(scheduler.queue(),
+                               [&](const ScheduledReading *reading) {
+                                 return reading->output == output;
+                               });
   };
   const StepOutput other =
       plan.output == StepOutput::Ids ? StepOutput::Logits : StepOutput::Ids;
@@ -80,61 +75,18 @@ Engine::adjustmentsOf(const Sampler &sampler) const {
   return adjustments;
 }
 
-/// The ids of a reading up to the first of which something is to be known:
-/// those before it may be taken over from others.
-static std::span<const int32_t> beginningOf(const Reading &reading) {
-  const std::span<const int32_t> ids = reading.ids;
-  return reading.onLogits && reading.firstLogits < ids.size()
-             ? ids.first(reading.firstLogits + 1)
-             : ids;
-}
-
-/// Whether what `sequence` could take over is about to be read for another one.
-bool Engine::waitsForPrefix(const Sequence &sequence) const {
-  const std::span<const int32_t> ids = beginningOf(*sequence.reading);
-  auto isPlanned = [&](const Sequence *other) {
-    return std::ranges::find(plan.pieces, other, &Piece::sequence) !=
-           plan.pieces.end();
-  };
-  return std::ranges::any_of(queue, [&](const Sequence *other) {
-    if (other->position() == 0 && !isPlanned(other))
-      return false;
-    const std::span<const int32_t> read = other->tokens();
-    const std::span<const int32_t> coming =
-        std::span(other->reading->ids).subspan(other->next);
-    if (coming.size() < kWorthWaiting || read.size() >= ids.size() ||
-        !std::ranges::equal(read, ids.first(read.size())))
-      return false;
-    const auto end =
-        std::ranges::mismatch(coming, ids.subspan(read.size())).in1;
-    return static_cast<size_t>(end - coming.begin()) >= kWorthWaiting;
-  });
-}
-
-/// Begins a sequence with what the cache has of its first tokens, but for those
-/// of which something is to be known.
-Status Engine::takePrefix(Sequence &sequence) {
-  KF_ASSIGN_OR_RETURN(sequence.reused, sequence.pages.reusePrefix(
-                                           beginningOf(*sequence.reading)));
-  sequence.next = static_cast<size_t>(sequence.reused);
-  return Status();
-}
-
 /// Adds as much of what `sequence` reads as `rows` rows hold.
 Status Engine::tryAddPiece(Sequence &sequence, int64_t rows) {
-  if (sequence.position() == 0 && options.reusesPrefixes)
-    KF_RETURN_IF_ERROR(takePrefix(sequence));
-
   const Reading &reading = *sequence.reading;
   StepBatch &batch = plan.batch;
-  const size_t rest = reading.ids.size() - sequence.next;
+  const size_t rest = sequence.rest();
   const size_t freeWanted =
       static_cast<size_t>(wantedLimit(plan.output)) - batch.wanted.size();
   Piece piece = {&sequence, std::min(rest, static_cast<size_t>(rows)), 0};
   std::vector<LogitAdjustment> adjustments;
   if (reading.onLogits) {
-    const size_t before = reading.firstLogits > sequence.next
-                              ? reading.firstLogits - sequence.next
+    const size_t before = sequence.firstWanted > sequence.next
+                              ? sequence.firstWanted - sequence.next
                               : 0; // ids that are read for their keys alone
     piece.count = std::min(piece.count, before + freeWanted);
     piece.wanted = piece.count - std::min(before, piece.count);
@@ -160,7 +112,7 @@ Status Engine::tryAddPiece(Sequence &sequence, int64_t rows) {
   }
   batch.pages.push_back(sequence.pages.pages());
   for (size_t i = 0; i < piece.count; ++i) {
-    batch.addRow(reading.ids[sequence.next + i],
+    batch.addRow(sequence.ids[sequence.next + i],
                  position + static_cast<int64_t>(i));
     if (reading.onLogits && i + piece.wanted >= piece.count)
       batch.want();
@@ -171,43 +123,25 @@ Status Engine::tryAddPiece(Sequence &sequence, int64_t rows) {
   return Status();
 }
 
-/// Where a sequence cannot be given what it needs, pages for one, its reading
-/// ends.
-void Engine::addPiece(Sequence &sequence, int64_t rows) {
-  if (sequence.position() == 0 && options.reusesPrefixes &&
-      waitsForPrefix(sequence))
-    return;
-  if (Status status = tryAddPiece(sequence, rows); !status.ok())
-    end(sequence, std::move(status));
-}
-
-/// In the order of who was not served for longest. A prompt leaves a row to
-/// each sequence behind it that generates.
+/// Where a sequence cannot be given what it needs, its reading ends.
 void Engine::makePlan() {
   plan.output = nextOutput();
   plan.pieces.clear();
   plan.batch.clear();
   plan.copies.clear();
-  std::vector<Sequence *> waiting;
-  std::ranges::copy_if(queue, std::back_inserter(waiting),
-                       [&](const Sequence *sequence) {
-                         return outputOf(*sequence->reading) == plan.output;
-                       });
-  auto isGenerating = [](const Sequence *sequence) {
-    return sequence->reading->ids.size() - sequence->next == 1;
-  };
-  int64_t behind = std::ranges::count_if(waiting, isGenerating);
-  for (Sequence *sequence : waiting) {
-    const int64_t room = rowsPerStep() - plan.batch.rows();
-    if (room == 0)
-      return;
-    behind -= isGenerating(sequence);
-    // Those behind that no token can be chosen for are not in this step.
-    const int64_t left =
-        std::min(behind, wantedLimit(plan.output) -
-                             static_cast<int64_t>(plan.batch.wanted.size()));
-    addPiece(*sequence, std::max<int64_t>(room - left, 1));
-  }
+  const Scheduler::Limits limits = {rowsPerStep(), wantedLimit(plan.output)};
+  scheduler.plan(
+      plan.output, limits, [&](ScheduledReading &reading, int64_t rows) {
+        const StepBatch &batch = plan.batch;
+        const int64_t before = batch.rows();
+        const size_t wanted = batch.wanted.size();
+        Sequence &sequence = static_cast<Sequence &>(reading);
+        if (Status status = tryAddPiece(sequence, rows); !status.ok())
+          end(sequence, std::move(status));
+        return Scheduler::Share{
+            batch.rows() - before,
+            static_cast<int64_t>(batch.wanted.size() - wanted)};
+      });
 }
 
 std::vector<int64_t> kf::programRows(int64_t rowsPerStep) {
@@ -408,12 +342,8 @@ void Engine::commit() {
     if (!piece.sequence)
       continue;
     Sequence &sequence = *piece.sequence;
-    sequence.pages.commit(
-        std::span(sequence.reading->ids).subspan(sequence.next, piece.count));
-    sequence.next += piece.count;
-    // Who was served stands behind who was not.
-    std::erase(queue, &sequence);
-    queue.push_back(&sequence);
+    sequence.commit(piece.count);
+    scheduler.served(sequence);
   }
 }
 
@@ -439,13 +369,12 @@ void Engine::giveChosen(std::span<const int32_t> chosen) {
     if (!piece.sequence)
       continue;
     Sequence &sequence = *piece.sequence;
-    const bool isWhole = sequence.next == sequence.reading->ids.size();
     if (piece.wanted) {
       if (id < 0) // whatever gave them must not go on to others
         sequence.pages.forget();
       counters.chosen += id >= 0;
       end(sequence, outcomeOf(id, *sequence.reading, decoder));
-    } else if (isWhole) {
+    } else if (sequence.isWhole()) {
       end(sequence, std::optional<int32_t>());
     }
   }
@@ -460,17 +389,17 @@ Status Engine::giveLogits(StepRunner &runner) {
     for (size_t i = 0; i < piece.wanted; ++i, ++row) {
       if (!piece.sequence || !status.ok())
         continue;
-      const Reading &reading = *piece.sequence->reading;
+      const Sequence &sequence = *piece.sequence;
       KF_ASSIGN_OR_RETURN(std::span<const float> logits, runner.logits(row));
-      status =
-          reading.onLogits(piece.sequence->next - piece.wanted + i, logits);
+      status = sequence.reading->onLogits(
+          sequence.next - piece.wanted + i - sequence.readAgain, logits);
     }
     if (!piece.sequence)
       continue;
     Sequence &sequence = *piece.sequence;
     if (!status.ok())
       end(sequence, std::move(status));
-    else if (sequence.next == sequence.reading->ids.size())
+    else if (sequence.isWhole())
       end(sequence, std::optional<int32_t>());
   }
   return Status();

@@ -17,7 +17,7 @@
 using namespace kf;
 
 Sequence::Sequence(Engine &owner, PagedSequence pages)
-    : owner(owner), pages(std::move(pages)) {
+    : ScheduledReading(std::move(pages)), owner(owner) {
   ++owner.sequences;
 }
 
@@ -54,9 +54,19 @@ Status Sequence::read(Reading wanted) try {
                          " of " + std::to_string(context) +
                          " positions are used, no room for " +
                          std::to_string(wanted.ids.size()) + " more");
+  const int64_t length = position() + static_cast<int64_t>(wanted.ids.size());
+  if (const int64_t room = owner.textLimit(); length > room)
+    return Status::error(
+        "the KV cache is too small: it has room for " + std::to_string(room) +
+            " positions, and a sequence needs " + std::to_string(length) +
+            "; give the cache more memory",
+        StatusCode::OutOfMemory);
   owner.add(*this);
   reading = std::move(wanted);
-  next = 0;
+  ids = std::move(reading->ids);
+  next = readAgain = 0;
+  output = reading->onLogits ? StepOutput::Logits : StepOutput::Ids;
+  firstWanted = reading->onLogits ? reading->firstLogits : ids.size();
   before = position();
   if (before == 0)
     reused = 0;

@@ -12,6 +12,7 @@
 #include "runtime/core/Status.h"
 #include "runtime/engine/PagePool.h"
 #include "runtime/engine/Sampler.h"
+#include "runtime/engine/Scheduler.h"
 
 #include <cstdint>
 #include <functional>
@@ -62,7 +63,7 @@ struct Reading {
 
 /// One sequence of tokens, and the pages of the engine's cache that hold their
 /// keys and values; made by an Engine, which must outlive it. One thread.
-class Sequence {
+class Sequence : private ScheduledReading {
 public:
   /// Gives the pages back. What it reads ends without a call of `done`.
   ~Sequence();
@@ -71,10 +72,14 @@ public:
 
   /// Reads on, during the next steps of the engine. A sequence without tokens
   /// takes over what the engine's cache has of the beginning of `ids`. Where
-  /// that fails the sequence is what it was before; only where a page of it
-  /// could not be copied, position() is the first of that page. Errors at once:
-  /// ids that are none, more than the context has room for, a sequence that
-  /// reads, Status::cancelled() after cancel() within `done`.
+  /// there are too few pages it waits for them, and may lose those that it has
+  /// to a sequence that came earlier (Scheduler.h): then it reads its tokens
+  /// again, and position() goes back meanwhile. Where reading fails the
+  /// sequence is what it was before; only where a page of it could not be
+  /// copied, position() is the first of that page, and where it has lost its
+  /// pages, what it has by then. Errors at once: ids that are none, more than
+  /// the context or the whole cache has room for, a sequence that reads,
+  /// Status::cancelled() after cancel() within `done`.
   Status read(Reading reading);
   bool isReading() const { return reading.has_value(); }
   /// Ends what it reads with Status::cancelled(), which `done` is called with
@@ -106,11 +111,9 @@ private:
   Sequence(Engine &owner, PagedSequence pages);
 
   Engine &owner;
-  PagedSequence pages;
+  /// Whose `ids` are the scheduler's.
   std::optional<Reading> reading;
-  size_t next = 0;    ///< of the reading's ids, those before it were read
   int64_t before = 0; ///< position when the reading began
-  int64_t reused = 0;
 };
 
 } // namespace kf

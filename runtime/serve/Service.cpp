@@ -225,7 +225,12 @@ Status Service::Loop::begin(Job &job) {
   KF_ASSIGN_OR_RETURN(job.sampler, Sampler::create(request.sampling));
   KF_ASSIGN_OR_RETURN(job.sequence, engine.createSequence());
   GenerationOptions wanted;
-  wanted.maxTokens = request.maxTokens;
+  // Where the cache has fewer positions than the context, it is the limit.
+  const int64_t room =
+      limits.context - static_cast<int64_t>(request.prompt.size()) + 1;
+  wanted.maxTokens = limits.context < engine.contextLength()
+                         ? std::min(request.maxTokens, room)
+                         : request.maxTokens;
   wanted.stopIds = request.stopIds;
   wanted.stopTexts = request.stopTexts;
   wanted.onText = [&job](std::string_view text) { job.text += text; };

@@ -53,7 +53,8 @@ struct TextRequest {
   std::vector<int32_t> prompt;
   SamplerOptions sampling;
   /// The most tokens to generate; 0 reads the prompt alone. More than the
-  /// context has room for end with StopReason::ContextFull.
+  /// context has room for end with StopReason::ContextFull, and more than the
+  /// whole cache has with MaxTokens.
   int64_t maxTokens = 256;
   /// As GenerationOptions'.
   std::vector<int64_t> stopIds;

@@ -206,6 +206,34 @@ TEST(Service, WrongRequestsAreRefusedAtOnce) {
   EXPECT_EQ(taken.ids.size(), 1u);
 }
 
+/// A cache that is smaller than the context limits texts.
+TEST(Service, SmallCachesAreALimit) {
+  Served served({.contextLength = 300, .parallel = 2, .pages = 2});
+  EXPECT_EQ(served.service->contextLength(), 128);
+  TextRequest request = requestOf(4, 1000);
+  const int64_t room = 128 - 14 + 1;
+  const Taken taken(*served.submit(request));
+  request.maxTokens = room;
+  EXPECT_EQ(taken.ids, served.expectedOf(request));
+  EXPECT_EQ((*taken.end)->reason, StopReason::MaxTokens);
+  request.prompt = tokens(129);
+  EXPECT_EQ(served.service->submit(request).message(),
+            "the prompt has 129 tokens; there is room for 128");
+}
+
+/// With few pages texts wait, and lose theirs, and are what they would be.
+TEST(Service, FewPagesMakeTextsWait) {
+  Served served({.contextLength = 400, .parallel = 6, .pages = 12});
+  std::vector<std::unique_ptr<TextHandle>> handles;
+  for (size_t i = 0; i < 30; ++i)
+    handles.push_back(served.submit(requestOf(i, 300)));
+  for (size_t i = 0; i < 30; ++i)
+    EXPECT_EQ(Taken(*handles[i]).ids, served.expectedOf(requestOf(i, 300)));
+  EXPECT_GT(served.service->counts().preemptions, 0);
+  EXPECT_EQ(served.service->counts().waiting, 0);
+  EXPECT_EQ(served.service->counts().cachedTokens, 0);
+}
+
 /// A text that fails is the only one that does.
 TEST(Service, ErrorsAreTheTextsOwn) {
   Served served({.parallel = 3}, {}, nullptr,
@@ -490,7 +518,7 @@ TEST(Service, ReadersAreToldOnceUntilTheyTake) {
 /// that are not are what they would be alone.
 TEST(Service, ManyThreads) {
   constexpr size_t threads = 8, each = 40;
-  Served served({.contextLength = 300, .parallel = 6, .pages = 20},
+  Served served({.contextLength = 300, .parallel = 6, .pages = 8},
                 {.mostQueued = 10});
   std::atomic<int64_t> finished = 0, cancelled = 0, refused = 0;
   auto client = [&](size_t thread) {

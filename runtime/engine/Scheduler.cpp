@@ -1,0 +1,252 @@
+//===- Scheduler.cpp - Who reads in a step, and who waits -----------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/engine/Scheduler.h"
+
+#include <algorithm>
+#include <cassert>
+#include <iterator>
+
+using namespace kf;
+
+/// Tokens that a prompt has to have in common with another one to wait for it.
+static constexpr size_t kWorthWaiting = 16;
+
+//===----------------------------------------------------------------------===//
+// ScheduledReading
+//===----------------------------------------------------------------------===//
+
+void ScheduledReading::commit(size_t count) {
+  pages.commit(std::span(ids).subspan(next, count));
+  next += count;
+}
+
+/// The ids up to the first of which something is to be known.
+std::span<const int32_t> ScheduledReading::beginning() const {
+  return std::span(ids).first(std::min(ids.size(), firstWanted + 1));
+}
+
+/// All that was read is to be read again. The pages stay in the cache until
+/// others need them, or are those of others, too.
+void ScheduledReading::giveUpPages() {
+  const std::span<const int32_t> known = pages.ids();
+  std::vector<int32_t> all;
+  all.reserve(known.size() + rest());
+  all.assign(known.begin(), known.end());
+  all.insert(all.end(), ids.begin() + static_cast<ptrdiff_t>(next), ids.end());
+  const size_t before = known.size() - next;
+  firstWanted = std::max(firstWanted, next) + before;
+  readAgain += before;
+  ids = std::move(all);
+  next = 0;
+  hasBegun = false;
+  pages.truncate(0);
+}
+
+//===----------------------------------------------------------------------===//
+// Readings
+//===----------------------------------------------------------------------===//
+
+void Scheduler::add(ScheduledReading &reading) {
+  readings.push_back(&reading);
+  if (reading.arrival == 0)
+    reading.arrival = ++arrivals;
+  reading.hasBegun = !reading.pages.pages().empty();
+  reading.most = 0;
+}
+
+void Scheduler::remove(const ScheduledReading &reading) {
+  std::erase(readings, &reading);
+}
+
+void Scheduler::served(ScheduledReading &reading) {
+  const auto found = std::ranges::find(readings, &reading);
+  std::rotate(found, found + 1, readings.end());
+}
+
+int64_t Scheduler::waiting() const {
+  return std::ranges::count(readings, false, &ScheduledReading::hasBegun);
+}
+
+//===----------------------------------------------------------------------===//
+// Pages
+//===----------------------------------------------------------------------===//
+
+/// Pages that `reading` needs for all that it reads, and for one page more.
+int64_t Scheduler::pagesWanted(const ScheduledReading &reading) const {
+  const int64_t rest = static_cast<int64_t>(reading.rest());
+  const int64_t room = positions - reading.pages.length();
+  return reading.pages.pagesFor(std::min(rest + kCachePage, room));
+}
+
+/// How many of the next `rows` rows `free` pages are enough for.
+static int64_t rowsFor(const ScheduledReading &reading, int64_t rows,
+                       int64_t free) {
+  int64_t least = 0;
+  while (least < rows) {
+    const int64_t middle = least + (rows - least + 1) / 2;
+    if (reading.pages.pagesFor(middle) <= std::max<int64_t>(free, 0))
+      least = middle;
+    else
+      rows = middle - 1;
+  }
+  return least;
+}
+
+/// Whether what `reading` could take over is about to be read for another one.
+bool Scheduler::waitsForPrefix(const ScheduledReading &reading) const {
+  if (!reusesPrefixes)
+    return false;
+  const std::span<const int32_t> ids = reading.beginning();
+  return std::ranges::any_of(readings, [&](const ScheduledReading *other) {
+    if (!other->hasBegun)
+      return false;
+    const std::span<const int32_t> read = other->pages.ids();
+    const std::span<const int32_t> coming =
+        std::span(other->ids).subspan(other->next);
+    if (coming.size() < kWorthWaiting || read.size() >= ids.size() ||
+        !std::ranges::equal(read, ids.first(read.size())))
+      return false;
+    const auto end =
+        std::ranges::mismatch(coming, ids.subspan(read.size())).in1;
+    return static_cast<size_t>(end - coming.begin()) >= kWorthWaiting;
+  });
+}
+
+/// Begins with `reading` if there are pages for it.
+bool Scheduler::tryBegin(ScheduledReading &reading) {
+  assert(reading.next == 0 && reading.pages.pages().empty() &&
+         "it has begun before");
+  int64_t reused = 0;
+  if (reusesPrefixes)
+    // Without the memory for it, all of it is read.
+    if (Result<int64_t> found = reading.pages.reusePrefix(reading.beginning());
+        found.ok())
+      reused = *found;
+  reading.next = static_cast<size_t>(reused);
+  reading.hasBegun = true;
+  int64_t free = pool.available() - pagesWanted(reading);
+  bool isAlone = true;
+  for (const ScheduledReading *other : readings)
+    if (other->hasBegun && other != &reading) {
+      free -= pagesWanted(*other);
+      isAlone = false;
+    }
+  if (free < 0 && !isAlone) {
+    takeBackBegin(reading);
+    return false;
+  }
+  if (reading.readAgain == 0)
+    reading.reused = reused;
+  return true;
+}
+
+void Scheduler::takeBackBegin(ScheduledReading &reading) {
+  reading.pages.truncate(0);
+  reading.next = 0;
+  reading.hasBegun = false;
+}
+
+bool Scheduler::anyCouldBegin() {
+  ScheduledReading *first = nullptr;
+  for (ScheduledReading *reading : readings)
+    if (!reading->hasBegun && (!first || reading->arrival < first->arrival))
+      first = reading;
+  if (!first)
+    return false;
+  if (waitsForPrefix(*first))
+    return true; // for the sake of those behind it
+  if (!tryBegin(*first))
+    return false;
+  takeBackBegin(*first);
+  return true;
+}
+
+/// Begins with those that there are pages for, and says for each how many rows
+/// it may have of a step of `rows` that gives `output`.
+void Scheduler::decide(StepOutput output, int64_t rows) {
+  std::vector<ScheduledReading *> order = readings;
+  std::ranges::sort(order, {}, &ScheduledReading::arrival);
+  std::vector<ScheduledReading *> begun, others;
+  for (ScheduledReading *reading : order)
+    (reading->hasBegun ? begun : others).push_back(reading);
+  int64_t promised = 0; // pages of this step
+  auto give = [&](ScheduledReading &reading, bool isFirst) {
+    const int64_t wanted =
+        std::min<int64_t>(static_cast<int64_t>(reading.rest()), rows);
+    const int64_t most = rowsFor(reading, wanted, pool.available() - promised);
+    promised += reading.pages.pagesFor(most);
+    reading.most = most == 0 && isFirst ? -1 : most;
+  };
+
+  for (size_t i = 0; i < begun.size(); ++i) {
+    ScheduledReading &reading = *begun[i];
+    reading.most = 0;
+    if (reading.output != output)
+      continue;
+    const int64_t wanted =
+        std::min<int64_t>(static_cast<int64_t>(reading.rest()), rows);
+    while (begun.size() > i + 1 &&
+           reading.pages.pagesFor(wanted) > pool.available() - promised) {
+      begun.back()->giveUpPages();
+      ++lost;
+      begun.pop_back();
+    }
+    give(reading, /*isFirst=*/i == 0);
+  }
+  // Those that have just lost their pages wait for a later step.
+  for (ScheduledReading *reading : others) {
+    reading->most = 0;
+    if (waitsForPrefix(*reading))
+      continue;
+    if (!tryBegin(*reading))
+      return;
+    begun.push_back(reading);
+    if (reading->output == output)
+      give(*reading, /*isFirst=*/begun.size() == 1);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+void Scheduler::plan(StepOutput output, const Limits &limits,
+                     const Take &take) {
+  decide(output, limits.rows);
+  std::vector<ScheduledReading *> ready;
+  std::ranges::copy_if(readings, std::back_inserter(ready),
+                       [&](const ScheduledReading *reading) {
+                         return reading->hasBegun && reading->most != 0 &&
+                                reading->output == output;
+                       });
+  int64_t behind =
+      std::ranges::count_if(ready, &ScheduledReading::isGenerating);
+  int64_t rows = limits.rows, wanted = limits.wanted;
+  for (ScheduledReading *reading : ready) {
+    if (rows == 0)
+      return;
+    behind -= reading->isGenerating();
+    // Those behind that nothing can be known of are not in this step.
+    const int64_t left = std::min(behind, wanted);
+    // A prompt that is left without one is the first in the next step.
+    if (rows <= left && rows < limits.rows && !reading->isGenerating())
+      continue;
+    int64_t share = std::max<int64_t>(rows - left, 1);
+    if (reading->most > 0) {
+      // Copies of pages, to keep what they hold, may have taken some.
+      share =
+          rowsFor(*reading, std::min(share, reading->most), pool.available());
+      if (share == 0)
+        continue;
+    }
+    const Share taken = take(*reading, share);
+    rows -= taken.rows;
+    wanted -= taken.wanted;
+  }
+}

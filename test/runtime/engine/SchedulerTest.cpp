@@ -1,0 +1,419 @@
+//===- SchedulerTest.cpp - Who reads in a step, and who waits -------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/engine/Scheduler.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <random>
+
+using namespace kf;
+
+namespace {
+
+using Ids = std::vector<int32_t>;
+
+/// Ids that no other `seed` begins with.
+Ids idsOf(size_t count, int32_t seed) {
+  Ids ids(count);
+  for (size_t i = 0; i < count; ++i)
+    ids[i] = static_cast<int32_t>((i * i + 7 * i) % 90) + 100 * (seed + 1);
+  return ids;
+}
+
+/// A scheduler, and steps that nothing computes.
+struct Steps {
+  struct Row {
+    ScheduledReading *reading;
+    int64_t rows;
+    bool isChosen;
+    bool operator==(const Row &) const = default;
+  };
+
+  explicit Steps(int64_t pages, int64_t positions = 1000,
+                 Scheduler::Limits limits = {.rows = 512, .wanted = 16},
+                 bool reusesPrefixes = true)
+      : pool(PagePool::create(pages).take()),
+        scheduler(*pool, positions, reusesPrefixes), limits(limits) {}
+
+  std::unique_ptr<ScheduledReading> reading(Ids ids) {
+    auto made = std::make_unique<ScheduledReading>(PagedSequence(*pool));
+    read(*made, std::move(ids));
+    return made;
+  }
+  void read(ScheduledReading &reading, Ids ids) {
+    reading.ids = std::move(ids);
+    reading.next = reading.readAgain = 0;
+    reading.firstWanted = reading.ids.size();
+    scheduler.add(reading);
+  }
+
+  /// What is in a step, which is committed.
+  std::vector<Row> step(StepOutput output = StepOutput::Ids) {
+    std::vector<Row> step;
+    int64_t wanted = limits.wanted;
+    refused = nullptr;
+    scheduler.plan(
+        output, limits, [&](ScheduledReading &reading, int64_t rows) {
+          const auto rest = static_cast<int64_t>(reading.rest());
+          int64_t count = std::min(rest, rows);
+          const bool isChosen = count == rest && wanted > 0;
+          count -= count == rest && !isChosen;
+          std::vector<PageCopy> copies;
+          if (count == 0)
+            return Scheduler::Share();
+          if (!reading.pages.reserve(count, copies).ok()) {
+            EXPECT_FALSE(refused) << "one at most has nobody to wait for";
+            refused = &reading;
+            scheduler.remove(reading);
+            return Scheduler::Share();
+          }
+          wanted -= isChosen;
+          step.push_back({&reading, count, isChosen});
+          return Scheduler::Share{count, isChosen};
+        });
+    for (const Row &row : step) {
+      row.reading->commit(static_cast<size_t>(row.rows));
+      scheduler.served(*row.reading);
+    }
+    return step;
+  }
+  /// The reading is over.
+  void end(ScheduledReading &reading) { scheduler.remove(reading); }
+  /// Its sequence, too.
+  void destroy(std::unique_ptr<ScheduledReading> &reading) {
+    scheduler.remove(*reading);
+    reading.reset();
+  }
+
+  std::unique_ptr<PagePool> pool;
+  Scheduler scheduler;
+  Scheduler::Limits limits;
+  ScheduledReading *refused = nullptr; ///< in the last step
+};
+
+using Rows = std::vector<Steps::Row>;
+
+/// The second has to wait for the first one's pages, and the third, which there
+/// would be room for, does not overtake it.
+TEST(Scheduler, BeginsInTheOrderOfArrival) {
+  Steps steps(6);
+  auto first = steps.reading(idsOf(150, 1));  // 3 pages, and one to go on
+  auto second = steps.reading(idsOf(140, 2)); // the same
+  auto third = steps.reading(idsOf(10, 3));
+  EXPECT_EQ(steps.step(), Rows({{first.get(), 150, true}}));
+  EXPECT_FALSE(second->begun());
+  EXPECT_EQ(steps.scheduler.waiting(), 2);
+  EXPECT_FALSE(steps.scheduler.anyCouldBegin());
+  steps.end(*first);
+  steps.read(*first, {1});
+  EXPECT_EQ(steps.step(), Rows({{first.get(), 1, true}}));
+  steps.destroy(first);
+  EXPECT_TRUE(steps.scheduler.anyCouldBegin());
+  EXPECT_TRUE(second->pages.pages().empty()) << "asking changes nothing";
+  EXPECT_EQ(steps.step(),
+            Rows({{second.get(), 140, true}, {third.get(), 10, true}}));
+  EXPECT_EQ(steps.scheduler.preemptions(), 0);
+  steps.end(*second);
+  steps.end(*third);
+}
+
+/// The last one to come loses its pages, goes on later, and has its tokens
+/// then.
+TEST(Scheduler, TheLastOneLosesItsPages) {
+  Steps steps(5);
+  auto first = steps.reading(idsOf(64, 1));
+  auto second = steps.reading(idsOf(64, 2));
+  EXPECT_EQ(steps.step().size(), 2u);
+  for (auto *reading : {first.get(), second.get()}) {
+    steps.end(*reading);
+    steps.read(*reading, {7});
+  }
+  EXPECT_EQ(steps.step().size(), 2u);
+  // The first one reads more than there is beside the second.
+  steps.end(*first);
+  steps.read(*first, idsOf(190, 4));
+  steps.end(*second);
+  steps.read(*second, {8});
+  EXPECT_EQ(steps.step(), Rows({{first.get(), 190, true}}));
+  EXPECT_EQ(steps.scheduler.preemptions(), 1);
+  EXPECT_EQ(steps.scheduler.waiting(), 1);
+  EXPECT_EQ(second->readAgain, 65u);
+  EXPECT_EQ(second->pages.length(), 0);
+  Ids all = idsOf(64, 2);
+  all.push_back(7);
+  all.push_back(8);
+  EXPECT_EQ(second->ids, all);
+  EXPECT_TRUE(steps.step().empty() ||
+              steps.step().front().reading != second.get());
+  steps.destroy(first);
+  // The first page of it is in the cache still.
+  EXPECT_EQ(steps.step(), Rows({{second.get(), 2, true}}));
+  EXPECT_TRUE(std::ranges::equal(second->pages.ids(), all));
+  EXPECT_EQ(second->reused, 0) << "it did not begin with anything";
+  steps.end(*second);
+}
+
+/// What others have of its tokens is not read again, whoever loses.
+TEST(Scheduler, WhatIsSharedStays) {
+  Steps steps(7);
+  const Ids common = idsOf(128, 1);
+  auto first = steps.reading(common);
+  EXPECT_EQ(steps.step().size(), 1u);
+  steps.end(*first);
+  Ids more = common;
+  more.insert(more.end(), 70, 5);
+  auto second = steps.reading(more);
+  steps.read(*first, {9});
+  EXPECT_EQ(steps.step().size(), 2u);
+  EXPECT_EQ(second->reused, 128);
+  steps.end(*first);
+  steps.end(*second);
+  steps.read(*second, {6});
+  steps.read(*first, idsOf(200, 3)); // all but one page
+  EXPECT_EQ(steps.step(), Rows({{first.get(), 200, true}}));
+  EXPECT_FALSE(second->begun());
+  steps.end(*first);
+  EXPECT_EQ(first->pages.length(), 329);
+  first->pages.truncate(128);
+  // The first took the last page of the second, whose other one is in the
+  // cache.
+  EXPECT_EQ(steps.step(), Rows({{second.get(), 7, true}}));
+  EXPECT_EQ(second->pages.length(), 199);
+  steps.end(*second);
+  first.reset();
+}
+
+/// Of what was told already nothing is told again.
+TEST(Scheduler, WhatWasWantedIsWantedOnce) {
+  Steps steps(4, 1000, {.rows = 50, .wanted = 50});
+  auto first = steps.reading({1});
+  EXPECT_EQ(steps.step().size(), 1u);
+  steps.end(*first);
+  auto second = steps.reading(idsOf(100, 2));
+  second->output = StepOutput::Logits;
+  second->firstWanted = 20;
+  EXPECT_EQ(steps.step(StepOutput::Logits), Rows({{second.get(), 50, false}}));
+  steps.read(*first, idsOf(250, 3));
+  while (!first->isWhole())
+    EXPECT_FALSE(steps.step().empty());
+  EXPECT_EQ(second->pages.length(), 0);
+  EXPECT_EQ(second->readAgain, 0u) << "these are what was asked for";
+  EXPECT_EQ(second->firstWanted, 50u);
+  steps.destroy(first);
+  while (!second->isWhole())
+    EXPECT_FALSE(steps.step(StepOutput::Logits).empty());
+  steps.end(*second);
+}
+
+/// Where nobody who reads has a page to give, waiting would never end.
+TEST(Scheduler, TheFirstOneFailsWhereNobodyReads) {
+  Steps steps(3);
+  auto idle = steps.reading(idsOf(100, 1));
+  EXPECT_EQ(steps.step().size(), 1u);
+  steps.end(*idle);
+  auto first = steps.reading(idsOf(60, 2));
+  EXPECT_EQ(steps.step().size(), 1u) << "alone, it has not to have more room";
+  steps.end(*first);
+  steps.read(*first, idsOf(5, 3));
+  auto second = steps.reading(idsOf(10, 4));
+  // It reads what there is room for.
+  EXPECT_EQ(steps.step(), Rows({{first.get(), 4, false}}));
+  EXPECT_TRUE(steps.step().empty());
+  EXPECT_EQ(steps.refused, first.get());
+  // Then it is the other one's turn.
+  EXPECT_TRUE(steps.step().empty());
+  EXPECT_EQ(steps.refused, second.get());
+  EXPECT_TRUE(steps.scheduler.queue().empty());
+  idle.reset();
+  steps.read(*second, idsOf(10, 4));
+  EXPECT_EQ(steps.step().size(), 1u);
+  steps.end(*second);
+}
+
+/// Prompts leave a row to those behind them that generate.
+TEST(Scheduler, PromptsLeaveRowsToOthers) {
+  Steps steps(100, 1000, {.rows = 20, .wanted = 3});
+  std::vector<std::unique_ptr<ScheduledReading>> generating;
+  for (int32_t i = 0; i < 3; ++i) {
+    generating.push_back(steps.reading(idsOf(2, i)));
+    steps.step();
+  }
+  auto prompt = steps.reading(idsOf(100, 9));
+  for (int round = 0; round < 5; ++round) {
+    for (auto &reading : generating) {
+      steps.end(*reading);
+      steps.read(*reading, {1});
+    }
+    const Rows rows = steps.step();
+    EXPECT_EQ(rows.size(), 4u);
+    for (const Steps::Row &row : rows)
+      EXPECT_EQ(row.rows, row.reading == prompt.get() ? 17 : 1);
+  }
+  for (auto &reading : generating)
+    steps.end(*reading);
+  steps.end(*prompt);
+}
+
+//===----------------------------------------------------------------------===//
+// Many requests
+//===----------------------------------------------------------------------===//
+
+struct Traffic {
+  int64_t pages;
+  size_t atOnce;      ///< requests that the scheduler knows at once
+  bool alike = false; ///< many prompts begin with the same tokens
+  bool reusesPrefixes = true;
+  bool hasEnough = false; ///< nobody has to wait for a page once it has begun
+};
+
+/// A thousand requests come in bursts and are generated, each token from all
+/// before it. What has to hold, holds for each step.
+void simulate(const Traffic &traffic) {
+  constexpr size_t count = 1000;
+  constexpr int64_t positions = 700, wantedRows = 16;
+  Steps steps(traffic.pages, positions, {.rows = 64, .wanted = wantedRows},
+              traffic.reusesPrefixes);
+  struct Text {
+    std::unique_ptr<ScheduledReading> reading;
+    Ids tokens; ///< all there have to be
+    size_t prompt = 0;
+    size_t known = 0;       ///< of tokens, that were read or are being read
+    int64_t arrived = 0;    ///< step
+    int64_t lastToken = -1; ///< step
+    bool hasBegun = false;  ///< once
+  };
+  auto following = [](std::span<const int32_t> tokens) {
+    uint64_t hash = 17;
+    for (int32_t token : tokens)
+      hash = hash * 31 + static_cast<uint64_t>(token);
+    return static_cast<int32_t>(hash % 97);
+  };
+  std::mt19937 random(5);
+  std::deque<Text> waiting;
+  std::vector<Text> texts; // that the scheduler knows, by arrival
+  int64_t step = 0, longestGap = 0, mostBegun = 0, rows = 0, needed = 0;
+  size_t made = 0, done = 0, overtaken = 0;
+  while (done < count) {
+    ASSERT_LT(step, 200'000) << "no progress";
+    // Arrivals, all at once now and then.
+    if (made < count && random() % 20 == 0)
+      for (size_t n = random() % 30; n > 0 && made < count; --n, ++made) {
+        Text text;
+        text.tokens = idsOf(1 + random() % 300,
+                            traffic.alike ? static_cast<int32_t>(random() % 3)
+                                          : static_cast<int32_t>(made));
+        text.prompt = text.tokens.size();
+        for (size_t more = 1 + random() % 200; more > 0; --more)
+          text.tokens.push_back(following(text.tokens));
+        needed += static_cast<int64_t>(text.tokens.size()) - 1;
+        waiting.push_back(std::move(text));
+      }
+    while (!waiting.empty() && texts.size() < traffic.atOnce) {
+      Text text = std::move(waiting.front());
+      waiting.pop_front();
+      text.known = text.prompt;
+      text.reading = steps.reading(
+          Ids(text.tokens.begin(),
+              text.tokens.begin() + static_cast<ptrdiff_t>(text.prompt)));
+      texts.push_back(std::move(text));
+    }
+    std::vector<const ScheduledReading *> before;
+    for (const Text &text : texts)
+      if (text.reading->begun())
+        before.push_back(text.reading.get());
+
+    const Rows taken = steps.step();
+    ASSERT_FALSE(steps.refused) << "all fit, and all of them read";
+    ASSERT_EQ(taken.empty(), texts.empty()) << "someone gets on";
+    ++step;
+    int64_t begun = 0;
+    bool anyWaits = false;
+    for (Text &text : texts) {
+      const bool isBegun = text.reading->begun();
+      begun += isBegun;
+      if (isBegun && !std::exchange(text.hasBegun, true))
+        overtaken += anyWaits;
+      anyWaits |= !text.hasBegun;
+    }
+    mostBegun = std::max(mostBegun, begun);
+    // The first of those that had begun has not lost its pages.
+    if (!before.empty())
+      ASSERT_TRUE(before.front()->begun());
+    int64_t all = 0;
+    for (const Steps::Row &row : taken) {
+      all += row.rows;
+      const auto text = std::ranges::find(
+          texts, row.reading, [](const Text &t) { return t.reading.get(); });
+      const ScheduledReading &reading = *text->reading;
+      ASSERT_TRUE(std::ranges::equal(
+          reading.pages.ids(),
+          std::span(text->tokens).first(reading.pages.ids().size())));
+      if (!row.isChosen)
+        continue;
+      ASSERT_EQ(reading.pages.ids().size(), text->known);
+      ASSERT_EQ(following(reading.pages.ids()), text->tokens[text->known]);
+      // Unless it has lost its pages in between.
+      if (text->lastToken >= 0 && reading.readAgain == 0)
+        longestGap = std::max(longestGap, step - text->lastToken);
+      text->lastToken = step;
+      if (++text->known == text->tokens.size()) {
+        steps.destroy(text->reading);
+        texts.erase(text);
+        ++done;
+        continue;
+      }
+      steps.end(*text->reading);
+      steps.read(*text->reading, {text->tokens[text->known - 1]});
+    }
+    ASSERT_LE(all, 64);
+    rows += all;
+    if (step % 100 == 0) {
+      std::vector<const PagedSequence *> living;
+      for (const Text &text : texts)
+        living.push_back(&text.reading->pages);
+      const Status status = steps.pool->check(living);
+      ASSERT_TRUE(status.ok()) << status.message();
+    }
+  }
+  EXPECT_EQ(steps.pool->used(), 0);
+  // Everybody's turn comes before anybody's second one.
+  if (traffic.hasEnough)
+    EXPECT_LE(longestGap, (mostBegun + wantedRows - 1) / wantedRows);
+  EXPECT_EQ(steps.scheduler.preemptions() == 0, traffic.hasEnough);
+  // Whoever waits for a prompt like its own is the only one to be overtaken.
+  if (!traffic.alike)
+    EXPECT_EQ(overtaken, 0u);
+  // What is read again is little beside what has to be read.
+  EXPECT_LT(rows, needed + needed / 5);
+}
+
+/// With as many at once as a step chooses tokens, each gets one each step.
+TEST(SchedulerSimulation, EnoughPages) {
+  simulate({.pages = 16 * 11, .atOnce = 16, .hasEnough = true});
+}
+TEST(SchedulerSimulation, FewPages) { simulate({.pages = 30, .atOnce = 16}); }
+TEST(SchedulerSimulation, HardlyAnyPages) {
+  simulate({.pages = 11, .atOnce = 16});
+}
+TEST(SchedulerSimulation, ManyAtOnce) {
+  simulate({.pages = 200 * 11, .atOnce = 200, .hasEnough = true});
+}
+TEST(SchedulerSimulation, ManyWait) { simulate({.pages = 40, .atOnce = 1000}); }
+TEST(SchedulerSimulation, PromptsThatBeginAlike) {
+  simulate({.pages = 30, .atOnce = 100, .alike = true});
+}
+TEST(SchedulerSimulation, WithoutSharing) {
+  simulate(
+      {.pages = 30, .atOnce = 100, .alike = true, .reusesPrefixes = false});
+}
+
+} // namespace
