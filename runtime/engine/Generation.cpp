@@ -152,7 +152,7 @@ Status Generation::Text::start(std::span<const int32_t> prompt) try {
   if (tokenizer)
     decoder.emplace(*tokenizer, /*skipSpecial=*/true, prompt);
   for (int32_t id : prompt)
-    sampler.accept(id);
+    sampler.acceptPrompt(id);
   watch = Stopwatch();
   readiedBefore = readied();
   promptCount = static_cast<int64_t>(prompt.size());

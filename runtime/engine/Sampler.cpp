@@ -121,8 +121,18 @@ bool Sampler::penalizes() const {
 
 void Sampler::accept(int32_t id) {
   ++position;
-  if (!penalizes())
-    return;
+  if (penalizes())
+    see(id);
+}
+
+void Sampler::acceptPrompt(int32_t id) {
+  ++position;
+  if (penalizes() && options.penalizesPrompt)
+    see(id);
+}
+
+/// From now on `id` is penalized.
+void Sampler::see(int32_t id) {
   LogitAdjustment &entry = adjusted[id];
   entry.id = id;
   ++entry.seen;

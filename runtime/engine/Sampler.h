@@ -45,6 +45,9 @@ struct SamplerOptions {
   double frequencyPenalty = 0;
   /// How many of the last tokens count as seen; -1: all.
   int64_t penaltyWindow = -1;
+  /// Whether tokens of prompts count as seen, as llama.cpp does; else those
+  /// alone that were generated, as OpenAI does.
+  bool penalizesPrompt = true;
   /// Added to the logits of tokens, whether seen or not. Of a token that comes
   /// twice, the last one counts.
   std::vector<LogitBias> logitBias = {};
@@ -64,8 +67,10 @@ class Sampler {
 public:
   static Result<Sampler> create(const SamplerOptions &options);
 
-  /// Records a token, of the prompt or generated.
+  /// Records a token that was generated.
   void accept(int32_t id);
+  /// Records one of a prompt.
+  void acceptPrompt(int32_t id);
   /// Chooses from `logits` [vocabulary]; does not accept the choice. -inf
   /// excludes a token. Fails if a logit is NaN or +inf, or all are -inf.
   Result<int32_t> sample(std::span<const float> logits) const;
@@ -84,11 +89,12 @@ public:
 private:
   explicit Sampler(const SamplerOptions &options);
   bool penalizes() const;
+  void see(int32_t id);
   void forgetOne(int32_t id);
 
   SamplerOptions options;
   uint64_t position = 0;        ///< tokens so far
-  std::vector<int32_t> history; ///< the last ones, if they are penalized
+  std::vector<int32_t> history; ///< the last ones that are penalized
   size_t oldest = 0;            ///< where in a full history the next one goes
   std::map<int32_t, LogitAdjustment> adjusted; ///< by id
 };

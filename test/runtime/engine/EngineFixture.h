@@ -204,7 +204,7 @@ inline std::vector<int32_t> expected(std::vector<int32_t> ids,
                                      const FakeBehavior &behavior) {
   Sampler sampler = *Sampler::create(options);
   for (int32_t id : ids)
-    sampler.accept(id);
+    sampler.acceptPrompt(id);
   std::vector<int32_t> chosen;
   while (chosen.size() < count) {
     std::vector<float> logits;

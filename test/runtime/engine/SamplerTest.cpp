@@ -296,6 +296,32 @@ TEST(Sampler, ForgetsBeyondTheWindow) {
   EXPECT_EQ(*none.sample(logits), 0);
 }
 
+/// Tokens of prompts are penalized or not; they count for the draws anyway.
+TEST(Sampler, PenalizesPromptsWhereItIsTo) {
+  const std::vector<float> logits = {3, 2, 1};
+  for (bool penalizesPrompt : {true, false})
+    for (const SamplerOptions &options :
+         {SamplerOptions{.repetitionPenalty = 10},
+          SamplerOptions{.presencePenalty = 1.5},
+          SamplerOptions{.frequencyPenalty = 1.5},
+          SamplerOptions{.presencePenalty = 1.5, .penaltyWindow = 1}}) {
+      SamplerOptions wanted = options;
+      wanted.penalizesPrompt = penalizesPrompt;
+      Sampler sampler = make(wanted);
+      sampler.acceptPrompt(0);
+      EXPECT_EQ(*sampler.sample(logits), penalizesPrompt ? 1 : 0);
+      EXPECT_EQ(sampler.settings().counter, 1u);
+      sampler.accept(0);
+      sampler.acceptPrompt(2);
+      // The window is of those that count.
+      const bool isForgotten = penalizesPrompt && options.penaltyWindow == 1;
+      EXPECT_EQ(*sampler.sample(logits), isForgotten ? 0 : 1);
+      EXPECT_EQ(sampler.settings().counter, 3u);
+      sampler.reset();
+      EXPECT_EQ(*sampler.sample(logits), 0);
+    }
+}
+
 TEST(Sampler, RepeatsWithItsSeed) {
   std::vector<float> logits(100);
   for (size_t i = 0; i < logits.size(); ++i)

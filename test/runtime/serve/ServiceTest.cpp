@@ -206,6 +206,20 @@ TEST(Service, WrongRequestsAreRefusedAtOnce) {
   EXPECT_EQ(taken.ids.size(), 1u);
 }
 
+/// Penalties of what was generated, and of the prompt only where that is asked
+/// for.
+TEST(Service, PenaltiesOfWhatWasGenerated) {
+  Served served;
+  TextRequest request = requestOf(0, 60);
+  request.sampling = {.presencePenalty = 3, .frequencyPenalty = 0.5};
+  const Taken all(*served.submit(request));
+  EXPECT_EQ(all.ids, served.expectedOf(request));
+  request.sampling.penalizesPrompt = false;
+  const Taken generated(*served.submit(request));
+  EXPECT_EQ(generated.ids, served.expectedOf(request));
+  EXPECT_NE(generated.ids, all.ids);
+}
+
 /// A cache that is smaller than the context limits texts.
 TEST(Service, SmallCachesAreALimit) {
   Served served({.contextLength = 300, .parallel = 2, .pages = 2});
