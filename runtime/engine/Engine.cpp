@@ -26,7 +26,8 @@ Engine::Engine(Model &model, const EngineOptions &options,
                std::unique_ptr<PagePool> pool)
     : decoder(model), options(options), pool(std::move(pool)),
       cache(model.device(), options.pages),
-      scheduler(*this->pool, options.contextLength, options.reusesPrefixes) {}
+      scheduler(*this->pool, options.contextLength, options.reusesPrefixes),
+      pace(options.longestStep, *options.rowsPerStep) {}
 
 Engine::~Engine() {
   assert(sequences == 0 && "sequences must not outlive their engine");
@@ -67,6 +68,11 @@ Engine::create(Model &model, const EngineOptions &wanted) try {
   for (StepOutput output : {StepOutput::Ids, StepOutput::Logits})
     if (const StepShape *largest = model.largestShape(output))
       options.rowsPerStep = std::min(*options.rowsPerStep, largest->tokens);
+  // Written so that NaN fails.
+  if (options.longestStep && !(*options.longestStep > 0))
+    return Status::error("steps of at most " +
+                         std::to_string(*options.longestStep) +
+                         " seconds are not possible; it is more than 0");
   if (options.pages == 0)
     options.pages = options.parallel * cachePagesOf(options.contextLength);
   KF_ASSIGN_OR_RETURN(std::unique_ptr<PagePool> pool,

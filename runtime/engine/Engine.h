@@ -22,6 +22,7 @@
 #include "runtime/engine/PagePool.h"
 #include "runtime/engine/Scheduler.h"
 #include "runtime/engine/Sequence.h"
+#include "runtime/engine/StepPace.h"
 #include "runtime/engine/StepRunner.h"
 
 #include <algorithm>
@@ -47,6 +48,11 @@ struct EngineOptions {
   /// sequences that generate, and so how long those wait; none: the device's
   /// promptRows().
   std::optional<int64_t> rowsPerStep = std::nullopt;
+  /// Seconds that a step should take at most, for the sake of those that
+  /// generate beside a prompt and of whoever cancels one: prompts are read in
+  /// chunks of as many rows as are quick enough by what the last steps took.
+  /// None: nobody waits, and chunks are as large as steps.
+  std::optional<double> longestStep = std::nullopt;
   /// Whether sequences take over what the cache has of their first tokens.
   bool reusesPrefixes = true;
   /// Whether a step begins while the host learns what the one before has
@@ -112,8 +118,8 @@ struct EngineTimings {
 /// thread.
 class Engine {
 public:
-  /// Allocates nothing on the device yet. Errors: a context length that the
-  /// model cannot have.
+  /// Allocates nothing on the device yet. Errors: options that are not in their
+  /// ranges, a context length that the model cannot have for one.
   static Result<std::unique_ptr<Engine>>
   create(Model &model, const EngineOptions &options = {});
   ~Engine();
@@ -223,6 +229,7 @@ private:
 
   // What a step is made of.
   StepOutput nextOutput() const;
+  int64_t rowsOfPrompts() const;
   void makePlan();
   Status tryAddPiece(Sequence &sequence, int64_t rows);
   std::vector<LogitAdjustment> adjustmentsOf(const Sampler &sampler) const;
@@ -262,10 +269,11 @@ private:
   std::map<StepShape, std::unique_ptr<StepRunner>> runners;
   std::unique_ptr<Stream> stream; ///< of all steps; null until it is needed
   Scheduler scheduler;            ///< of the sequences that read
-  std::vector<Ended> ended;       ///< whose `done` is to be called
-  Telling *telling = nullptr;     ///< the innermost; they are on the stack
-  Plan plan;                      ///< of the step that runs, or ran last
-  std::optional<Ahead> ahead;     ///< the next one, if it was begun
+  StepPace pace;
+  std::vector<Ended> ended;   ///< whose `done` is to be called
+  Telling *telling = nullptr; ///< the innermost; they are on the stack
+  Plan plan;                  ///< of the step that runs, or ran last
+  std::optional<Ahead> ahead; ///< the next one, if it was begun
   EngineCounts counters;
   double binding = 0;    ///< seconds, packing apart
   int64_t sequences = 0; ///< that live

@@ -123,13 +123,23 @@ Status Engine::tryAddPiece(Sequence &sequence, int64_t rows) {
   return Status();
 }
 
+/// Those of a step that those which generate leave, if it is to be quick.
+int64_t Engine::rowsOfPrompts() const {
+  const int64_t generating = std::ranges::count_if(
+      scheduler.queue(), [](const ScheduledReading *reading) {
+        return reading->begun() && reading->isGenerating();
+      });
+  return std::max<int64_t>(pace.rows() - generating, 1);
+}
+
 /// Where a sequence cannot be given what it needs, its reading ends.
 void Engine::makePlan() {
   plan.output = nextOutput();
   plan.pieces.clear();
   plan.batch.clear();
   plan.copies.clear();
-  const Scheduler::Limits limits = {rowsPerStep(), wantedLimit(plan.output)};
+  const Scheduler::Limits limits = {rowsPerStep(), rowsOfPrompts(),
+                                    wantedLimit(plan.output)};
   scheduler.plan(
       plan.output, limits, [&](ScheduledReading &reading, int64_t rows) {
         const StepBatch &batch = plan.batch;
@@ -232,6 +242,7 @@ void Engine::forgetInputs() {
 /// The plan, or the one that has begun already.
 Status Engine::runPlan() {
   Begun begun;
+  std::optional<Stopwatch> watch;
   if (ahead) {
     plan = std::move(ahead->plan);
     begun = ahead->begun;
@@ -247,6 +258,7 @@ Status Engine::runPlan() {
       plan.batch.want(SampleSettings(), SamplePenalties(), {});
     if (plan.output == StepOutput::Logits)
       return runLogits(*begun.runner);
+    watch.emplace();
     KF_ASSIGN_OR_RETURN(begun.number,
                         begun.runner->start(plan.batch, options.cancelled));
   }
@@ -262,13 +274,17 @@ Status Engine::runPlan() {
                                      static_cast<int64_t>(piece.count));
     return chosen.status();
   }
+  if (watch) // else the host has done other things meanwhile
+    pace.add(plan.batch.rows(), watch->seconds());
   count();
   giveChosen(*chosen);
   return Status();
 }
 
 Status Engine::runLogits(StepRunner &runner) {
+  const Stopwatch watch;
   KF_RETURN_IF_ERROR(runner.run(plan.batch, options.cancelled));
+  pace.add(plan.batch.rows(), watch.seconds());
   count();
   commit();
   return giveLogits(runner);

@@ -218,7 +218,7 @@ void Scheduler::decide(StepOutput output, int64_t rows) {
 
 void Scheduler::plan(StepOutput output, const Limits &limits,
                      const Take &take) {
-  decide(output, limits.rows);
+  decide(output, std::min(limits.rows, limits.prompts));
   std::vector<ScheduledReading *> ready;
   std::ranges::copy_if(readings, std::back_inserter(ready),
                        [&](const ScheduledReading *reading) {
@@ -227,17 +227,20 @@ void Scheduler::plan(StepOutput output, const Limits &limits,
                        });
   int64_t behind =
       std::ranges::count_if(ready, &ScheduledReading::isGenerating);
-  int64_t rows = limits.rows, wanted = limits.wanted;
+  int64_t rows = limits.rows, prompts = limits.prompts, wanted = limits.wanted;
   for (ScheduledReading *reading : ready) {
     if (rows == 0)
       return;
-    behind -= reading->isGenerating();
+    const bool isPrompt = !reading->isGenerating();
+    behind -= !isPrompt;
     // Those behind that nothing can be known of are not in this step.
     const int64_t left = std::min(behind, wanted);
     // A prompt that is left without one is the first in the next step.
-    if (rows <= left && rows < limits.rows && !reading->isGenerating())
+    if (isPrompt && (prompts == 0 || (rows <= left && rows < limits.rows)))
       continue;
     int64_t share = std::max<int64_t>(rows - left, 1);
+    if (isPrompt)
+      share = std::min(share, prompts);
     if (reading->most > 0) {
       // Copies of pages, to keep what they hold, may have taken some.
       share =
@@ -248,5 +251,7 @@ void Scheduler::plan(StepOutput output, const Limits &limits,
     const Share taken = take(*reading, share);
     rows -= taken.rows;
     wanted -= taken.wanted;
+    if (isPrompt)
+      prompts -= taken.rows;
   }
 }

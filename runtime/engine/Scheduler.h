@@ -108,8 +108,9 @@ public:
   const std::vector<ScheduledReading *> &queue() const { return readings; }
 
   struct Limits {
-    int64_t rows = 1;   ///< of a step
-    int64_t wanted = 1; ///< rows of a step of which something is to be known
+    int64_t rows = 1;    ///< of a step
+    int64_t prompts = 1; ///< of them, those of readings that do not generate
+    int64_t wanted = 1;  ///< rows of a step of which something is to be known
   };
   /// What a reading takes of a step.
   struct Share {
@@ -120,9 +121,10 @@ public:
   /// reserves their pages. A reading that there can be no page for is given a
   /// row as well: reserving it fails. It may remove readings.
   using Take = std::function<Share(ScheduledReading &reading, int64_t rows)>;
-  /// Decides on a step that gives `output`: calls `take` for each that is in
-  /// it. Sequences that begin have what the cache has of their tokens. May
-  /// throw for want of memory, between two calls of `take`.
+  /// Decides on a step that gives `output`, with limits of at least 1: calls
+  /// `take` for each that is in it. Sequences that begin have what the cache
+  /// has of their tokens. May throw for want of memory, between two calls of
+  /// `take`.
   void plan(StepOutput output, const Limits &limits, const Take &take);
 
   /// Whether the next step could have one that has not begun. Throws nothing.

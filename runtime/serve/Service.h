@@ -51,6 +51,7 @@ struct TextRequest {
   /// What is continued: ids of the vocabulary, at least one, and no more than
   /// Service::contextLength().
   std::vector<int32_t> prompt;
+  /// OpenAI's penalties are those without SamplerOptions::penalizesPrompt.
   SamplerOptions sampling;
   /// The most tokens to generate; 0 reads the prompt alone. More than the
   /// context has room for end with StopReason::ContextFull, and more than the
@@ -157,6 +158,10 @@ struct TextState {
   int64_t prompt = 0;    ///< tokens
   int64_t generated = 0; ///< tokens
 };
+
+/// EngineOptions::longestStep of engines that people wait for, in seconds: a
+/// text that runs is cancelled within that.
+inline constexpr double kLongestServedStep = 0.25;
 
 /// The thread that owns an engine's loop. All functions may be called by any
 /// thread at any time, but for the destructor.

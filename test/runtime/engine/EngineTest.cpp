@@ -386,6 +386,49 @@ TEST(Engine, TurnsAreTaken) {
   EXPECT_TRUE(answer.isDone());
 }
 
+/// A prompt is read in chunks that are quick enough, and whoever generates
+/// beside it is in each of the steps.
+TEST(Engine, StepsTakeNotTooLong) {
+  EXPECT_FALSE(Engine::create(*Fixture().model, {.longestStep = 0.0}).ok());
+  EXPECT_FALSE(Engine::create(*Fixture().model, {.longestStep = NAN}).ok());
+  for (bool wantsLogits : {false, true}) {
+    Fixture fixture({.parallel = 2, .longestStep = 0.02});
+    // Half a millisecond for a row.
+    int64_t largest = 0, before = 0;
+    FakeBehavior &behavior = fixture.device.behavior;
+    behavior.onRun = [&] {
+      const int64_t rows = behavior.rows - before;
+      before = behavior.rows;
+      largest = std::max(largest, rows);
+      std::this_thread::sleep_for(std::chrono::microseconds(500 * rows));
+    };
+    Text text(fixture.sequence(), SamplerOptions(), 900);
+    EXPECT_TRUE(text.read(tokens(1)).ok());
+    fixture.engine->step();
+    auto prompt = fixture.sequence();
+    Answer answer;
+    Reading reading;
+    reading.ids = tokens(600, 4);
+    reading.done = answer.take();
+    if (wantsLogits) {
+      reading.firstLogits = 599;
+      reading.onLogits = [](size_t, std::span<const float>) {
+        return Status();
+      };
+    }
+    EXPECT_TRUE(prompt->read(std::move(reading)).ok());
+    const size_t chosen = text.chosen.size();
+    int64_t steps = 0;
+    for (; !answer.isDone(); ++steps)
+      fixture.engine->step();
+    // A busy machine may have taken longer for fewer.
+    EXPECT_LE(largest, 40);
+    EXPECT_GE(steps, 600 / 40);
+    if (!wantsLogits)
+      EXPECT_EQ(static_cast<int64_t>(text.chosen.size() - chosen), steps);
+  }
+}
+
 /// Readings that want logits and readings that want tokens take turns, too.
 TEST(Engine, LogitsBesideTexts) {
   Fixture fixture({.parallel = 2});

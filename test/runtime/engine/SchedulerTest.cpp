@@ -39,7 +39,9 @@ struct Steps {
   };
 
   explicit Steps(int64_t pages, int64_t positions = 1000,
-                 Scheduler::Limits limits = {.rows = 512, .wanted = 16},
+                 Scheduler::Limits limits = {.rows = 512,
+                                             .prompts = 512,
+                                             .wanted = 16},
                  bool reusesPrefixes = true)
       : pool(PagePool::create(pages).take()),
         scheduler(*pool, positions, reusesPrefixes), limits(limits) {}
@@ -194,7 +196,7 @@ TEST(Scheduler, WhatIsSharedStays) {
 
 /// Of what was told already nothing is told again.
 TEST(Scheduler, WhatWasWantedIsWantedOnce) {
-  Steps steps(4, 1000, {.rows = 50, .wanted = 50});
+  Steps steps(4, 1000, {.rows = 50, .prompts = 50, .wanted = 50});
   auto first = steps.reading({1});
   EXPECT_EQ(steps.step().size(), 1u);
   steps.end(*first);
@@ -241,7 +243,7 @@ TEST(Scheduler, TheFirstOneFailsWhereNobodyReads) {
 
 /// Prompts leave a row to those behind them that generate.
 TEST(Scheduler, PromptsLeaveRowsToOthers) {
-  Steps steps(100, 1000, {.rows = 20, .wanted = 3});
+  Steps steps(100, 1000, {.rows = 20, .prompts = 20, .wanted = 3});
   std::vector<std::unique_ptr<ScheduledReading>> generating;
   for (int32_t i = 0; i < 3; ++i) {
     generating.push_back(steps.reading(idsOf(2, i)));
@@ -263,6 +265,24 @@ TEST(Scheduler, PromptsLeaveRowsToOthers) {
   steps.end(*prompt);
 }
 
+/// Those that generate do not count as prompts.
+TEST(Scheduler, PromptsHaveALimitOfTheirOwn) {
+  Steps steps(100, 1000, {.rows = 50, .prompts = 6, .wanted = 10});
+  auto generating = steps.reading({1});
+  steps.step();
+  steps.end(*generating);
+  auto first = steps.reading(idsOf(100, 1));
+  auto second = steps.reading(idsOf(5, 2));
+  steps.read(*generating, {2});
+  EXPECT_EQ(steps.step(),
+            Rows({{first.get(), 6, false}, {generating.get(), 1, true}}));
+  EXPECT_EQ(steps.step(),
+            Rows({{second.get(), 5, true}, {first.get(), 1, false}}));
+  steps.end(*generating);
+  steps.end(*first);
+  steps.end(*second);
+}
+
 //===----------------------------------------------------------------------===//
 // Many requests
 //===----------------------------------------------------------------------===//
@@ -272,6 +292,7 @@ struct Traffic {
   size_t atOnce;      ///< requests that the scheduler knows at once
   bool alike = false; ///< many prompts begin with the same tokens
   bool reusesPrefixes = true;
+  int64_t prompts = 64;   ///< rows of a step for them
   bool hasEnough = false; ///< nobody has to wait for a page once it has begun
 };
 
@@ -280,7 +301,8 @@ struct Traffic {
 void simulate(const Traffic &traffic) {
   constexpr size_t count = 1000;
   constexpr int64_t positions = 700, wantedRows = 16;
-  Steps steps(traffic.pages, positions, {.rows = 64, .wanted = wantedRows},
+  Steps steps(traffic.pages, positions,
+              {.rows = 64, .prompts = traffic.prompts, .wanted = wantedRows},
               traffic.reusesPrefixes);
   struct Text {
     std::unique_ptr<ScheduledReading> reading;
@@ -399,6 +421,10 @@ void simulate(const Traffic &traffic) {
 /// With as many at once as a step chooses tokens, each gets one each step.
 TEST(SchedulerSimulation, EnoughPages) {
   simulate({.pages = 16 * 11, .atOnce = 16, .hasEnough = true});
+}
+/// Whose prompts are read slowly.
+TEST(SchedulerSimulation, FewRowsOfPrompts) {
+  simulate({.pages = 16 * 11, .atOnce = 16, .prompts = 5, .hasEnough = true});
 }
 TEST(SchedulerSimulation, FewPages) { simulate({.pages = 30, .atOnce = 16}); }
 TEST(SchedulerSimulation, HardlyAnyPages) {
