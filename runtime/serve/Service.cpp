@@ -89,7 +89,8 @@ private:
   Status prepare();
   bool awaitWork();
   void endQueued(Clock::time_point now);
-  void refuseQueued(const Status &status);
+  void setFailure(const Status &status);
+  bool refuseQueued(const Status &status);
   void beginQueued();
   Status begin(Job &job);
   void onToken(Job &job, int32_t id);
@@ -110,20 +111,25 @@ private:
 
 void Service::Loop::run() {
   const Status prepared = catchExceptions([&] { return prepare(); });
-  if (!prepared.ok())
-    refuseQueued(prepared);
-  else
+  if (!prepared.ok()) {
+    setFailure(prepared);
+    while (refuseQueued(prepared)) {
+    }
+  } else {
     while (awaitWork()) {
       if (cancelOver())
         deliver(); // not after a step of others
-      // Who cannot be begun for want of memory stays in the queue.
-      (void)catchExceptions([&] {
+      const Status begun = catchExceptions([&] {
         beginQueued();
         return Status();
       });
+      // For want of memory it waits for others to end, if there are any.
+      if (!begun.ok() && jobs.empty())
+        (void)refuseQueued(begun);
       engine.step();
       deliver();
     }
+  }
   std::unique_lock lock(inbox->mutex);
   if (inbox->state != ServiceState::Failed)
     inbox->state = ServiceState::Stopped;
@@ -152,6 +158,14 @@ Status Service::Loop::prepare() {
   return Status();
 }
 
+/// From now on nothing is submitted.
+void Service::Loop::setFailure(const Status &status) {
+  Status copy = catchExceptions([&] { return status; });
+  std::unique_lock lock(inbox->mutex);
+  inbox->state = ServiceState::Failed;
+  inbox->failure = std::move(copy);
+}
+
 /// Sleeps until there is something to do; returns whether there is, and will
 /// be.
 bool Service::Loop::awaitWork() {
@@ -168,36 +182,39 @@ bool Service::Loop::awaitWork() {
   return !jobs.empty() || !inbox->queue.empty() || !inbox->stopAt;
 }
 
-/// Ends what is late in the queue, or all of it.
+/// Ends what is late in the queue, or all of it. Needs no memory.
 void Service::Loop::endQueued(Clock::time_point now) {
-  std::deque<std::shared_ptr<TextStream>> over;
-  std::unique_lock lock(inbox->mutex);
-  for (size_t i = 0; i < inbox->queue.size();) {
-    if (!cancelsAll && !inbox->queue[i]->isOver(now)) {
-      ++i;
-      continue;
-    }
-    over.push_back(inbox->queue[i]);
-    inbox->queue.erase(inbox->queue.begin() + static_cast<ptrdiff_t>(i));
+  auto isOver = [&](const std::shared_ptr<TextStream> &stream) {
+    return cancelsAll || stream->isOver(now);
+  };
+  for (;;) {
+    std::unique_lock lock(inbox->mutex);
+    const auto found = std::ranges::find_if(inbox->queue, isOver);
+    if (found == inbox->queue.end())
+      return;
+    const std::shared_ptr<TextStream> stream = *found;
+    inbox->queue.erase(found);
     ++inbox->cancelledInQueue;
-  }
-  lock.unlock();
-  for (const std::shared_ptr<TextStream> &stream : over) {
+    lock.unlock();
     GenerationResult result;
     result.reason = StopReason::Cancelled;
     stream->finish(std::move(result));
   }
 }
 
-/// Of programs that could not be made ready.
-void Service::Loop::refuseQueued(const Status &status) {
+/// Ends the first text of the queue with `status`; returns whether there was
+/// one. Needs no memory.
+bool Service::Loop::refuseQueued(const Status &status) {
   std::unique_lock lock(inbox->mutex);
-  inbox->state = ServiceState::Failed;
-  inbox->failure = status;
-  const auto refused = std::exchange(inbox->queue, {});
+  if (inbox->queue.empty())
+    return false;
+  const std::shared_ptr<TextStream> stream = inbox->queue.front();
+  inbox->queue.pop_front();
+  ++inbox->failedInQueue;
   lock.unlock();
-  for (const std::shared_ptr<TextStream> &stream : refused)
-    stream->finish(catchExceptions([&] { return status; }));
+  stream->finish(
+      catchExceptions([&]() -> Result<GenerationResult> { return status; }));
+  return true;
 }
 
 /// As many as may go on at once.
@@ -277,7 +294,7 @@ bool Service::Loop::cancelOver() {
 /// counted, before anybody learns of it.
 void Service::Loop::deliver() {
   for (const std::unique_ptr<Job> &job : jobs) {
-    const Status given = catchExceptions([&] {
+    Status given = catchExceptions([&] {
       if (!job->text.empty() || !job->ids.empty())
         job->stream->give(job->text, job->ids);
       job->text.clear();
@@ -285,9 +302,10 @@ void Service::Loop::deliver() {
       return Status();
     });
     if (!given.ok())
-      job->end.emplace(given);
+      job->end.emplace(std::move(given));
     else if (!job->end && job->generation->isDone())
-      job->end.emplace(job->generation->take());
+      job->end.emplace(
+          catchExceptions([&] { return job->generation->take(); }));
     if (!job->end)
       continue;
     job->generation.reset();
@@ -392,6 +410,10 @@ Service::submit(TextRequest request, std::function<void()> onNews) try {
   KF_RETURN_IF_ERROR(
       check(request, loop->limits.context, loop->limits.vocabulary));
   const std::shared_ptr<ServiceInbox> &inbox = loop->inbox;
+  auto stream = std::make_shared<TextStream>(inbox, std::move(request),
+                                             std::move(onNews));
+  // Before the lock: where it fails to be submitted, its end takes the lock.
+  std::unique_ptr<TextHandle> handle(new TextHandle(stream));
   std::unique_lock lock(inbox->mutex);
   if (inbox->state == ServiceState::Failed)
     return inbox->failure;
@@ -404,11 +426,8 @@ Service::submit(TextRequest request, std::function<void()> onNews) try {
             " requests wait; try again later",
         StatusCode::Unavailable);
   }
-  auto stream = std::make_shared<TextStream>(
-      inbox, inbox->submitted + 1, std::move(request), std::move(onNews));
-  std::unique_ptr<TextHandle> handle(new TextHandle(stream));
-  inbox->queue.push_back(std::move(stream));
-  ++inbox->submitted;
+  inbox->queue.push_back(stream);
+  stream->number = ++inbox->submitted;
   lock.unlock();
   inbox->asked.notify_one();
   return handle;
@@ -432,6 +451,7 @@ ServiceCounts Service::counts() const {
   ServiceCounts counts = inbox.counts;
   counts.queued = static_cast<int64_t>(inbox.queue.size());
   counts.cancelled += inbox.cancelledInQueue;
+  counts.failed += inbox.failedInQueue;
   counts.refused = inbox.refused;
   return counts;
 }

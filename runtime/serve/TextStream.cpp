@@ -17,9 +17,9 @@ using namespace kf;
 // The reader's side
 //===----------------------------------------------------------------------===//
 
-TextStream::TextStream(std::shared_ptr<ServiceInbox> inbox, uint64_t number,
-                       TextRequest request, std::function<void()> onNews)
-    : number(number), request(std::move(request)), inbox(std::move(inbox)),
+TextStream::TextStream(std::shared_ptr<ServiceInbox> inbox, TextRequest request,
+                       std::function<void()> onNews)
+    : request(std::move(request)), inbox(std::move(inbox)),
       onNews(std::move(onNews)) {}
 
 TextPiece TextStream::takeLocked() {

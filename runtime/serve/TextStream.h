@@ -38,7 +38,7 @@ struct ServiceInbox {
   ServiceState state = ServiceState::Loading;
   Status failure;
   ServiceCounts counts; ///< but for what is of the queue
-  int64_t refused = 0, cancelledInQueue = 0;
+  int64_t refused = 0, cancelledInQueue = 0, failedInQueue = 0;
   uint64_t submitted = 0;
   bool hasEnded = false; ///< the thread will touch no text any more
 
@@ -49,8 +49,8 @@ struct ServiceInbox {
 /// A text on its way from the service's thread to a reader.
 class TextStream {
 public:
-  TextStream(std::shared_ptr<ServiceInbox> inbox, uint64_t number,
-             TextRequest request, std::function<void()> onNews);
+  TextStream(std::shared_ptr<ServiceInbox> inbox, TextRequest request,
+             std::function<void()> onNews);
 
   // The reader's side.
   TextPiece take();
@@ -67,7 +67,7 @@ public:
   /// The last thing that is given; `tells` says whether `onNews` is called.
   void finish(Result<GenerationResult> result, bool tells = true) noexcept;
 
-  const uint64_t number;
+  uint64_t number = 0; ///< once it is submitted
   const TextRequest request;
   const ServiceInbox::TimePoint arrival = std::chrono::steady_clock::now();
   std::atomic<int64_t> generated = 0; ///< tokens

@@ -11,6 +11,7 @@
 #include "../engine/FakeModel.h"
 
 #include "runtime/core/Exceptions.h"
+#include "runtime/serve/Service.h"
 
 #include <gtest/gtest.h>
 
@@ -108,4 +109,41 @@ TEST(Allocation, CopiesOfPages) {
   SharedPages pages;
   failEverywhere([&] { return pages.run(); }, {Failing::One, Failing::Rest},
                  [&] { EXPECT_EQ(std::exchange(pages.wrong, 0), 0); });
+}
+
+/// A service whose thread finds no memory ends texts with that, and itself.
+TEST(Allocation, Service) {
+  failEverywhere([] {
+    return catchExceptions([]() -> Status {
+      FakeModelDevice device;
+      FakeSource source;
+      Model model(fakeConfig(), device, source,
+                  [](const StepShape &shape) -> Result<Executable> {
+                    return catchExceptions([&]() -> Result<Executable> {
+                      return fakeStep(shape);
+                    });
+                  });
+      KF_ASSIGN_OR_RETURN(
+          std::unique_ptr<Engine> engine,
+          Engine::create(model, {.contextLength = 200, .parallel = 2}));
+      KF_ASSIGN_OR_RETURN(std::unique_ptr<Service> service,
+                          Service::create(*engine, nullptr));
+      std::unique_ptr<TextHandle> handles[3];
+      for (std::unique_ptr<TextHandle> &handle : handles) {
+        TextRequest request;
+        request.prompt = {1, 2, 3};
+        request.maxTokens = 5;
+        KF_ASSIGN_OR_RETURN(handle, service->submit(std::move(request)));
+      }
+      Status status;
+      for (std::unique_ptr<TextHandle> &handle : handles)
+        for (bool isOver = false; !isOver;) {
+          const TextPiece piece = handle->wait();
+          isOver = piece.end.has_value();
+          if (isOver && !piece.end->ok())
+            status = piece.end->status();
+        }
+      return status;
+    });
+  });
 }

@@ -473,6 +473,7 @@ TEST(Service, ProgramsThatCannotBeMadeAreSaid) {
   served.service->join();
   EXPECT_EQ(served.service->state(), ServiceState::Failed);
   EXPECT_EQ(served.service->failure().message(), taken.end->message());
+  EXPECT_EQ(served.service->counts().failed, 1);
   EXPECT_EQ(served.service->submit(requestOf(1)).message(),
             taken.end->message());
 }
