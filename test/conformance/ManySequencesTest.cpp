@@ -12,13 +12,16 @@
 //===----------------------------------------------------------------------===//
 
 #include "ModelUnderTest.h"
+#include "runtime/serve/Service.h"
 #include "test/runtime/TestFiles.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <random>
+#include <thread>
 
 using namespace kf;
 using namespace kf::test;
@@ -193,6 +196,55 @@ TEST_P(ManySequences, FewPages) {
     }
   }
   EXPECT_GT(together->engine().counts().preemptions, 0);
+}
+
+//===----------------------------------------------------------------------===//
+// A service
+//===----------------------------------------------------------------------===//
+
+/// Clients on threads of their own, some of which leave early: the others get
+/// what each gets alone.
+TEST_P(ManySequences, Served) {
+  constexpr size_t kClients = 8, kRequests = 4, kPrompts = 6, kTokens = 60;
+  auto alone = open({});
+  auto together = open({.parallel = 4, .pages = 8, .longestStep = 0.25});
+  ASSERT_TRUE(alone && together);
+  std::vector<std::vector<int32_t>> wanted;
+  for (uint32_t i = 0; i < kPrompts; ++i)
+    wanted.push_back(alone->continueGreedily(someIds(10 + 20 * i, i), kTokens));
+  auto made = Service::create(together->engine(), nullptr);
+  ASSERT_TRUE(made.ok()) << made.message();
+  const std::unique_ptr<Service> service = made.take();
+  std::vector<std::thread> clients;
+  for (size_t client = 0; client < kClients; ++client)
+    clients.emplace_back([&, client] {
+      for (size_t request = 0; request < kRequests; ++request) {
+        const auto i = static_cast<uint32_t>((client + request) % kPrompts);
+        TextRequest wish;
+        wish.prompt = someIds(10 + 20 * i, i);
+        wish.maxTokens = kTokens;
+        auto handle = service->submit(std::move(wish));
+        ASSERT_TRUE(handle.ok()) << handle.message();
+        const bool leaves = (client + 3 * request) % 5 == 0;
+        for (TextPiece piece; !piece.end;) {
+          piece = (*handle)->wait();
+          if (leaves)
+            break;
+          if (piece.end) {
+            ASSERT_TRUE(piece.end->ok()) << piece.end->message();
+            EXPECT_EQ((*piece.end)->ids, wanted[i]);
+          }
+        }
+      }
+    });
+  for (std::thread &client : clients)
+    client.join();
+  service->stop(std::chrono::steady_clock::now() + std::chrono::hours(1));
+  service->join();
+  const ServiceCounts counts = service->counts();
+  EXPECT_EQ(counts.finished + counts.cancelled,
+            static_cast<int64_t>(kClients * kRequests));
+  EXPECT_EQ(counts.pagesUsed, 0);
 }
 
 //===----------------------------------------------------------------------===//
