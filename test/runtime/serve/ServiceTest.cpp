@@ -10,6 +10,10 @@
 
 #include "test/runtime/engine/EngineFixture.h"
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <climits>
 #include <condition_variable>
 #include <ctime>
 #include <mutex>
