@@ -45,6 +45,7 @@ void ScheduledReading::giveUpPages() {
   ids = std::move(all);
   next = 0;
   hasBegun = false;
+  hasLost = true;
   pages.truncate(0);
 }
 
@@ -57,6 +58,7 @@ void Scheduler::add(ScheduledReading &reading) {
   if (reading.arrival == 0)
     reading.arrival = ++arrivals;
   reading.hasBegun = !reading.pages.pages().empty();
+  reading.hasLost = false;
   reading.most = 0;
 }
 
@@ -141,7 +143,7 @@ bool Scheduler::tryBegin(ScheduledReading &reading) {
     takeBackBegin(reading);
     return false;
   }
-  if (reading.readAgain == 0)
+  if (!reading.hasLost)
     reading.reused = reused;
   return true;
 }

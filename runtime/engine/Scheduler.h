@@ -67,7 +67,7 @@ struct ScheduledReading {
   /// How many of `ids`, the first ones, had been read before they were asked
   /// for: it has lost its pages.
   size_t readAgain = 0;
-  /// How many tokens it began with, which the cache had.
+  /// How many tokens it began with, which the cache had of others.
   int64_t reused = 0;
 
   size_t rest() const { return ids.size() - next; }
@@ -86,7 +86,8 @@ private:
 
   uint64_t arrival = 0; ///< from 1 on; a lower one is earlier
   bool hasBegun = false;
-  int64_t most = 0; ///< rows that the step has pages for; -1: never any
+  bool hasLost = false; ///< pages, during this reading
+  int64_t most = 0;     ///< rows that the step has pages for; -1: never any
 };
 
 /// Sequences that read from one pool of pages. It refers to them until

@@ -216,6 +216,27 @@ TEST(Scheduler, WhatWasWantedIsWantedOnce) {
   steps.end(*second);
 }
 
+/// What a sequence finds of its own, after it has lost its pages, is nothing
+/// that it was spared.
+TEST(Scheduler, WhatIsItsOwnIsNotReused) {
+  Steps steps(5, 1000, {.rows = 50, .prompts = 50, .wanted = 50});
+  auto first = steps.reading({1});
+  steps.step();
+  steps.end(*first);
+  auto second = steps.reading(idsOf(150, 2));
+  steps.step();
+  EXPECT_EQ(steps.step(), Rows({{second.get(), 50, false}}));
+  steps.read(*first, idsOf(250, 3));
+  while (!first->isWhole())
+    EXPECT_FALSE(steps.step().empty());
+  EXPECT_EQ(steps.scheduler.preemptions(), 1);
+  steps.destroy(first);
+  steps.step();
+  EXPECT_EQ(second->pages.length(), 64 + 50);
+  EXPECT_EQ(second->reused, 0);
+  steps.end(*second);
+}
+
 /// Where nobody who reads has a page to give, waiting would never end.
 TEST(Scheduler, TheFirstOneFailsWhereNobodyReads) {
   Steps steps(3);
