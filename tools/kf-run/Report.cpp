@@ -60,43 +60,6 @@ struct Warnings {
 
 } // namespace
 
-std::string kf::oneLine(std::string_view text) {
-  constexpr std::string_view blanks = " \t\r\n";
-  std::string line;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    std::string_view part = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    const size_t first = part.find_first_not_of(blanks);
-    if (first == std::string_view::npos)
-      continue;
-    part = part.substr(first, part.find_last_not_of(blanks) - first + 1);
-    if (!line.empty())
-      line += "; ";
-    for (char c : part)
-      line += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  }
-  return line;
-}
-
-std::string kf::quotePath(std::string_view path) {
-  return "'" + std::string(path) + "'";
-}
-
-std::string kf::bytesText(uint64_t bytes) {
-  constexpr const char *units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  if (bytes < 1024)
-    return std::to_string(bytes) + " B";
-  double value = static_cast<double>(bytes) / 1024;
-  size_t unit = 0;
-  for (; value >= 1024; value /= 1024)
-    ++unit;
-  char buffer[32];
-  std::snprintf(buffer, sizeof(buffer), "%.*f %s", value < 10 ? 2 : 1, value,
-                units[unit]);
-  return buffer;
-}
-
 std::string kf::rateText(double perSecond, std::string_view unit) {
   if (!(perSecond > 0))
     return "unknown";

@@ -10,6 +10,7 @@
 #ifndef KF_TOOLS_KF_RUN_REPORT_H
 #define KF_TOOLS_KF_RUN_REPORT_H
 
+#include "runtime/core/Lines.h"
 #include "runtime/core/Status.h"
 
 #include <cstdint>
@@ -28,15 +29,6 @@ enum ExitCode {
   ExitUnclear = 3,
   ExitInterrupted = 130
 };
-
-/// `text` as one line: line breaks and what surrounds them become "; ".
-std::string oneLine(std::string_view text);
-
-/// A path in single quotes, in full.
-std::string quotePath(std::string_view path);
-
-/// A number of bytes as people read it: "512 B", "1.50 KiB", "23.4 GiB".
-std::string bytesText(uint64_t bytes);
 
 /// A rate, `perSecond` of what "B/s" or "FLOP/s" count: "15.9 GB/s", "1.20
 /// TFLOP/s"; "unknown" for 0.
