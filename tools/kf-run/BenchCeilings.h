@@ -10,8 +10,8 @@
 #define KF_TOOLS_KF_RUN_BENCHCEILINGS_H
 
 #include "BenchTest.h"
-#include "Compiler.h"
 
+#include "kf/Driver/Compiler.h"
 #include "runtime/measure/Ceilings.h"
 #include "runtime/model/ModelWork.h"
 

@@ -149,7 +149,3 @@ Result<std::unique_ptr<Device>> kf::openDevice(const DeviceOptions &options) {
     return createReferenceDevice();
   return name == "cuda" ? openCuda(which) : openVulkan(which);
 }
-
-std::string kf::targetFor(const Device &device, const std::string &targetCpu) {
-  return targetCpu == "native" ? device.target() : device.name();
-}

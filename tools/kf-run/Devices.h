@@ -38,11 +38,6 @@ struct DeviceOptions {
 /// a device that cannot be had.
 Result<std::unique_ptr<Device>> openDevice(const DeviceOptions &options);
 
-/// What to compile for: the device as it reports itself, or, where
-/// `--target-cpu` names another chip than "native", its name alone, which that
-/// goes with.
-std::string targetFor(const Device &device, const std::string &targetCpu);
-
 } // namespace kf
 
 #endif // KF_TOOLS_KF_RUN_DEVICES_H

@@ -7,13 +7,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
-#include "Compiler.h"
 #include "DummyModel.h"
 #include "Model.h"
 #include "OptionParser.h"
 #include "Report.h"
 #include "Tuning.h"
 
+#include "kf/Driver/Compiler.h"
 #include "runtime/core/ThreadPool.h"
 
 #include <algorithm>
@@ -116,6 +116,9 @@ Status emit(EmitOptions &options) {
                                    : options.cacheType;
   if (options.maxTokens)
     options.compiler.maxTokens = options.maxTokens;
+  options.compiler.onWarning = [](const std::string &line) {
+    printWarning(line);
+  };
   if (options.tuning.file)
     KF_RETURN_IF_ERROR(loadTuning(options.tuning, options.compiler));
   std::string modelKey;

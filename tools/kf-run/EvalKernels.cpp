@@ -8,11 +8,11 @@
 
 #include "EvalKernels.h"
 
-#include "Compiler.h"
 #include "Interrupt.h"
 #include "Progress.h"
 #include "Report.h"
 
+#include "kf/Driver/Compiler.h"
 #include "runtime/convert/TensorTypes.h"
 #include "runtime/devices/Reference/ReferenceDevice.h"
 #include "runtime/io/ScaledWeights.h"

@@ -7,10 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
-#include "Compiler.h"
 #include "ProgramExec.h"
 #include "Report.h"
 #include "Tuning.h"
+
+#include "kf/Driver/Compiler.h"
 
 #include <algorithm>
 
@@ -110,6 +111,7 @@ Status exec(const ExecOptions &options) {
   compiler.targetCpu = options.targetCpu;
   compiler.workers = device->workers();
   compiler.device = device->description();
+  compiler.onWarning = [](const std::string &line) { printWarning(line); };
   KF_RETURN_IF_ERROR(checkRunsOnHost(compiler));
   KF_RETURN_IF_ERROR(loadTuning(options.tuning, compiler));
   for (const HostTensor &input : data.inputs)

@@ -9,8 +9,7 @@
 #ifndef KF_TOOLS_KF_RUN_KERNELTUNER_H
 #define KF_TOOLS_KF_RUN_KERNELTUNER_H
 
-#include "Compiler.h"
-
+#include "kf/Driver/Compiler.h"
 #include "runtime/core/Stopwatch.h"
 #include "runtime/core/ThreadPool.h"
 #include "runtime/devices/Device.h"

@@ -10,6 +10,7 @@
 
 #include "Interrupt.h"
 #include "Progress.h"
+#include "Report.h"
 
 #include "runtime/core/Stopwatch.h"
 
@@ -45,6 +46,7 @@ Result<CompilerOptions> kf::compilerOptionsFor(const ModelFlags &flags,
   compiler.workers = device.workers();
   compiler.device = device.description();
   compiler.cancelled = &interruptFlag();
+  compiler.onWarning = [](const std::string &line) { printWarning(line); };
   KF_RETURN_IF_ERROR(checkRunsOnHost(compiler));
   KF_RETURN_IF_ERROR(loadTuning(flags.tuning, compiler));
   return compiler;

@@ -9,9 +9,9 @@
 #ifndef KF_TOOLS_KF_RUN_STEPCOMPILER_H
 #define KF_TOOLS_KF_RUN_STEPCOMPILER_H
 
-#include "Compiler.h"
 #include "Model.h"
 
+#include "kf/Driver/Compiler.h"
 #include "runtime/program/ExecutableCache.h"
 
 #include <optional>

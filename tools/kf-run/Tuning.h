@@ -9,8 +9,9 @@
 #ifndef KF_TOOLS_KF_RUN_TUNING_H
 #define KF_TOOLS_KF_RUN_TUNING_H
 
-#include "Compiler.h"
 #include "OptionParser.h"
+
+#include "kf/Driver/Compiler.h"
 
 #include <optional>
 #include <string>

@@ -7,11 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
-#include "Compiler.h"
 #include "ForeignFlags.h"
 #include "OutOfMemory.h"
 #include "Report.h"
 
+#include "kf/Driver/Compiler.h"
 #include "runtime/core/Exceptions.h"
 #include "runtime/core/Quote.h"
 #include "runtime/core/ReadFaults.h"
@@ -23,6 +23,7 @@
 #include <new>
 #include <string>
 #include <string_view>
+#include <unistd.h>
 
 using namespace kf;
 
@@ -51,6 +52,11 @@ constexpr Command kCommands[] = {
     {"devices", "list the devices of this machine", runDevices},
     {"cache", "list or clear the cache of compiled programs", runCache},
 };
+
+void endOnFatalError(const char *reason) {
+  printError(std::string("the compiler cannot go on: ") + reason);
+  _exit(ExitFailure);
+}
 
 /// Returns the exit code.
 int printHelp() {
@@ -117,7 +123,7 @@ int dispatch(Arguments arguments) {
 int main(int argc, char **argv) {
   exitOnReadFaults();
   exitOnFaultsOutOfMemory();
-  installCompilerErrorHandlers();
+  installCompilerErrorHandlers({exitOutOfMemory, endOnFatalError});
   // A limit on the size of files is an error like a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
   try {

@@ -1,5 +1,4 @@
-//===- Compiler.h - The compiler as kf-run sees it ---------------*- C++
-//-*-===//
+//===- Compiler.h - The compiler without MLIR -------------------*- C++ -*-===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,16 +6,17 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The border between kf-run and MLIR: Compiler.cpp is the only file of kf-run
-// that includes MLIR's headers, and nothing of MLIR is made before something
-// has to be compiled, so that a start from the cache does without.
+// The border between MLIR and those that run what is compiled: this header
+// includes nothing of it, and nothing of MLIR is made before something has to
+// be compiled, so that a start from the cache does without.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef KF_TOOLS_KF_RUN_COMPILER_H
-#define KF_TOOLS_KF_RUN_COMPILER_H
+#ifndef KF_DRIVER_COMPILER_H
+#define KF_DRIVER_COMPILER_H
 
 #include "runtime/core/Cancellation.h"
+#include "runtime/devices/Device.h"
 #include "runtime/measure/MachineRates.h"
 #include "runtime/model/ModelConfig.h"
 #include "runtime/model/Step.h"
@@ -27,6 +27,7 @@
 #include "runtime/weights/WeightSource.h"
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,6 +35,11 @@
 #include <vector>
 
 namespace kf {
+
+/// Code for the device as it reports itself, or, where `targetCpu` names
+/// another chip than "native", for its name alone, which that goes with:
+/// CompilerOptions::target.
+std::string targetFor(const Device &device, const std::string &targetCpu);
 
 /// Elements of a model's KV cache where nobody says: f16, half of f32's memory,
 /// and f32 on the reference, which rounds nothing.
@@ -56,11 +62,23 @@ struct CompilerOptions {
   std::shared_ptr<const TuningDatabase> tuning;
   std::string tuningFile, device;
   CancelFlag cancelled = nullptr; ///< ends compiling between two passes
+  /// Takes one line: a schedule that cannot be used, and the like. May be
+  /// empty.
+  std::function<void(const std::string &line)> onWarning = {};
 };
 
-/// For main(), once: what LLVM ends the process for, it ends with an error's
-/// line and exit code, as it does for want of memory in all that is below.
-void installCompilerErrorHandlers();
+/// What ends the process where the compiler cannot go on. Neither returns.
+struct CompilerErrorHandlers {
+  /// For want of memory: LLVM and MLIR cannot return an error, nor may an
+  /// exception pass through them. May use no memory.
+  void (*onOutOfMemory)();
+  /// What LLVM ends the process for.
+  void (*onFatalError)(const char *reason);
+};
+/// For main(), once. Without it, abort() is called in both cases. While
+/// something of this header runs, operator new calls the first one on every
+/// thread of the process.
+void installCompilerErrorHandlers(const CompilerErrorHandlers &handlers);
 
 /// What distinguishes the programs of this compiler and `options` from others,
 /// but for measured schedules.
@@ -195,4 +213,4 @@ private:
 
 } // namespace kf
 
-#endif // KF_TOOLS_KF_RUN_COMPILER_H
+#endif // KF_DRIVER_COMPILER_H

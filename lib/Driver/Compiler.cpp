@@ -1,4 +1,4 @@
-//===- Compiler.cpp - The compiler as kf-run sees it ----------------------===//
+//===- Compiler.cpp - The compiler without MLIR ---------------------------===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,10 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Compiler.h"
-
-#include "OutOfMemory.h"
-#include "Report.h"
+#include "kf/Driver/Compiler.h"
 
 #include "kf/Dialect/KF/IR/KF.h"
 #include "kf/Import/Import.h"
@@ -21,14 +18,16 @@
 #include "kf/Target/LLVMCPU/TileRows.h"
 #include "kf/Target/Targets.h"
 #include "kf/Transforms/KernelKey.h"
+#include "runtime/core/Lines.h"
 #include "runtime/core/MappedFile.h"
 #include "runtime/core/Quote.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/ErrorHandling.h"
 
+#include <cstdlib>
+#include <new>
 #include <set>
-#include <unistd.h>
 
 using namespace kf;
 
@@ -51,11 +50,23 @@ struct CompilerModule::Contents {
 
 namespace {
 
-[[noreturn]] void endOnFatalError(void *, const char *reason, bool) {
-  const NoBadAlloc guard;
-  printError(std::string("the compiler cannot go on: ") + reason);
-  _exit(ExitFailure);
-}
+void abortProcess() { std::abort(); }
+
+/// Of the process.
+CompilerErrorHandlers errorHandlers = {abortProcess,
+                                       [](const char *) { std::abort(); }};
+
+/// As long as it lives, operator new ends the process instead of throwing.
+class NoBadAlloc {
+public:
+  NoBadAlloc() : previous(std::set_new_handler(errorHandlers.onOutOfMemory)) {}
+  NoBadAlloc(const NoBadAlloc &) = delete;
+  NoBadAlloc &operator=(const NoBadAlloc &) = delete;
+  ~NoBadAlloc() { std::set_new_handler(previous); }
+
+private:
+  std::new_handler previous;
+};
 
 /// The error's text. One that begins with a position in the file `path` is
 /// written as the parser's are: "file:line:column: error: ...".
@@ -132,19 +143,28 @@ mlir::kf::CompileOptions convert(const CompilerOptions &options) {
   result.workers = options.workers;
   result.maxTokens = options.maxTokens;
   result.measured = {options.tuning, options.tuningFile, options.device};
-  result.onWarning = [](const std::string &warning) {
-    printWarning(oneLine(warning));
-  };
+  if (options.onWarning)
+    result.onWarning = [warn = options.onWarning](const std::string &warning) {
+      warn(oneLine(warning));
+    };
   result.cancelled = options.cancelled;
   return result;
 }
 
 } // namespace
 
-void kf::installCompilerErrorHandlers() {
-  llvm::install_fatal_error_handler(endOnFatalError);
+void kf::installCompilerErrorHandlers(const CompilerErrorHandlers &handlers) {
+  errorHandlers = handlers;
+  llvm::install_fatal_error_handler([](void *, const char *reason, bool) {
+    const NoBadAlloc guard;
+    errorHandlers.onFatalError(reason);
+  });
   llvm::install_bad_alloc_error_handler(
-      [](void *, const char *, bool) { exitOutOfMemory(); });
+      [](void *, const char *, bool) { errorHandlers.onOutOfMemory(); });
+}
+
+std::string kf::targetFor(const Device &device, const std::string &targetCpu) {
+  return targetCpu == "native" ? device.target() : device.name();
 }
 
 Result<std::string> kf::compilerFingerprint(const CompilerOptions &options) {
@@ -329,7 +349,7 @@ KernelSet::~KernelSet() {
 }
 
 /// "?x2048xf32, 5632x2048xq4_0".
-static std::string describe(const TuningSubject &subject) {
+static std::string describeTypes(const TuningSubject &subject) {
   std::string text;
   for (size_t i = 0; i < subject.types.size(); ++i) {
     text += i == 0 ? "" : ", ";
@@ -392,7 +412,7 @@ Result<KernelSet> CompilerModule::kernels(const CompilerOptions &options) {
     info.dispatches = kernel.dispatches;
     info.rows = kernel.rows;
     info.subject = mlir::kf::getTuningSubject(op);
-    info.description = describe(info.subject);
+    info.description = describeTypes(info.subject);
     info.key = mlir::kf::getTuningKey(op, kernel.rows, scope);
     info.inputs = mlir::kf::getInputRoles(
         *(*laidOut)->getOps<mlir::kf::ProgramOp>().begin());
