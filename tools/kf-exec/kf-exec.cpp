@@ -15,6 +15,7 @@
 #include "tools/kf-run/OutOfMemory.h"
 #include "tools/kf-run/ProgramExec.h"
 #include "tools/kf-run/Report.h"
+#include "tools/kf-run/TerminalObserver.h"
 
 #include "runtime/core/Exceptions.h"
 #include "runtime/core/Quote.h"
@@ -51,7 +52,8 @@ constexpr std::string_view kHelp =
 Status run(const std::string &path, const ExecFlags &flags) {
   KF_ASSIGN_OR_RETURN(const ExecData data, readExecData(flags));
   KF_ASSIGN_OR_RETURN(Executable executable, readExecutable(path));
-  KF_ASSIGN_OR_RETURN(std::unique_ptr<Device> device, openDevice(flags.device));
+  KF_ASSIGN_OR_RETURN(std::unique_ptr<Device> device,
+                      openDevice(flags.device, &terminal()));
   return execProgram(flags, std::move(executable), data, *device)
       .in(inQuotes(path));
 }

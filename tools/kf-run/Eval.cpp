@@ -12,6 +12,7 @@
 #include "Interrupt.h"
 #include "MeasuredCeilings.h"
 #include "Report.h"
+#include "TerminalObserver.h"
 
 #include "runtime/core/MappedFile.h"
 #include "runtime/measure/EvalComparison.h"
@@ -183,7 +184,7 @@ Result<int> evaluate(const EvalOptions &options) {
   catchFirstInterrupt();
   EvalReport result;
   KF_ASSIGN_OR_RETURN(std::unique_ptr<Device> device,
-                      openDevice(options.model.device));
+                      openDevice(options.model.device, &terminal()));
   KF_ASSIGN_OR_RETURN(result.environment,
                       environmentOf(options.model, *device));
   result.model = options.model.model;

@@ -9,6 +9,7 @@
 #include "Commands.h"
 #include "ProgramExec.h"
 #include "Report.h"
+#include "TerminalObserver.h"
 #include "Tuning.h"
 
 #include "kf/Driver/Compiler.h"
@@ -104,7 +105,7 @@ Status exec(const ExecOptions &options) {
       CompilerModule module,
       CompilerModule::parse(options.file, options.function, true));
   KF_ASSIGN_OR_RETURN(std::unique_ptr<Device> device,
-                      openDevice(options.run.device));
+                      openDevice(options.run.device, &terminal()));
 
   CompilerOptions compiler;
   compiler.target = targetFor(*device, options.targetCpu);

@@ -130,7 +130,7 @@ kf::measureFidelity(const ModelFlags &options,
     longest = std::max(longest, ids.size());
   }
   ModelFlags onReference = options;
-  onReference.device = DeviceOptions();
+  onReference.device = DeviceFlags();
   onReference.device.device = "reference";
   onReference.targetCpu = "native";
   // What is asked for is what is judged: the reference rounds nothing.

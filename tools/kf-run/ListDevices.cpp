@@ -7,12 +7,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
-#include "Devices.h"
 #include "Interrupt.h"
 #include "MeasuredCeilings.h"
 #include "OptionParser.h"
 #include "Progress.h"
 #include "Report.h"
+#include "TerminalObserver.h"
 #include "TextTable.h"
 
 #include "runtime/core/Exceptions.h"
@@ -21,6 +21,7 @@
 #include "runtime/core/UsableThreads.h"
 #include "runtime/devices/Cpu/CpuDevice.h"
 #include "runtime/devices/Cuda/CudaDevice.h"
+#include "runtime/devices/OpenDevice.h"
 #include "runtime/devices/Reference/ReferenceDevice.h"
 #include "runtime/devices/Vulkan/VulkanDevice.h"
 
@@ -111,11 +112,11 @@ Status measure(std::vector<ListedDevice> &devices,
     for (int64_t count : hasThreads ? threads : std::vector<int64_t>{0}) {
       const Result<MachineRates> rates =
           catchExceptions([&]() -> Result<MachineRates> {
-            DeviceOptions which;
+            DeviceChoice which;
             which.device = device.name;
             which.threads = count;
             KF_ASSIGN_OR_RETURN(std::unique_ptr<Device> opened,
-                                openDevice(which));
+                                openDevice(which, &terminal()));
             return measureCeilings(*opened, options);
           });
       if (rates.status().isCancelled())

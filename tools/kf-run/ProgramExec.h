@@ -9,7 +9,7 @@
 #ifndef KF_TOOLS_KF_RUN_PROGRAMEXEC_H
 #define KF_TOOLS_KF_RUN_PROGRAMEXEC_H
 
-#include "Devices.h"
+#include "DeviceFlags.h"
 #include "OptionParser.h"
 #include "ProfileFlags.h"
 #include "TensorText.h"
@@ -33,7 +33,7 @@ struct ExecFlags {
   std::vector<std::string> inputs, outputs, expected;
   Tolerance tolerance;
   int64_t context = 256, printLimit = 1024, bench = 0;
-  DeviceOptions device;
+  DeviceFlags device;
   ProfileFlags profile;
 
   /// Adds the options to `parser`.

@@ -10,6 +10,7 @@
 
 #include "Interrupt.h"
 #include "Report.h"
+#include "TerminalObserver.h"
 
 #include "runtime/core/Stopwatch.h"
 #include "runtime/engine/ModelFit.h"
@@ -64,7 +65,7 @@ Status Session::openFiles(const SessionFlags &flags, bool withTokenizer) {
   if (options.wholeContext)
     options.context = opened.config.maxPositions;
   KF_RETURN_IF_ERROR(options.float8.apply(opened));
-  KF_ASSIGN_OR_RETURN(target, openDevice(options.device));
+  KF_ASSIGN_OR_RETURN(target, openDevice(options.device, &terminal()));
   // Weights are packed on the CPU, whatever computes with them.
   if (target->name() != "reference" && options.device.threads != 1) {
     KF_ASSIGN_OR_RETURN(pool, ThreadPool::create(int(options.device.threads)));

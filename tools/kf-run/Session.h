@@ -9,7 +9,7 @@
 #ifndef KF_TOOLS_KF_RUN_SESSION_H
 #define KF_TOOLS_KF_RUN_SESSION_H
 
-#include "Devices.h"
+#include "DeviceFlags.h"
 #include "DummyModel.h"
 #include "Model.h"
 #include "OptionParser.h"
@@ -33,7 +33,7 @@ struct SessionFlags {
   std::string model;                ///< empty: the embedded one
   std::optional<std::string> named; ///< the model, as an option says it
   DummyOptions dummy;
-  DeviceOptions device;
+  DeviceFlags device;
   int64_t context = 0;       ///< 0: chosen by the command's need
   bool wholeContext = false; ///< as many positions as the model has
   Float8Flag float8;

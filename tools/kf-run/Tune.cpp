@@ -12,6 +12,7 @@
 #include "ModelSession.h"
 #include "Progress.h"
 #include "Report.h"
+#include "TerminalObserver.h"
 #include "TuneReport.h"
 
 #include "runtime/core/Quote.h"
@@ -375,7 +376,7 @@ Status TuneSession::summarize(const KernelTuner &tuner, size_t tuned) const {
 Status list(const TuneOptions &options) {
   KF_ASSIGN_OR_RETURN(TuningDatabase database, loadDatabase(options.database));
   KF_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device,
-                      openDevice(options.model.device));
+                      openDevice(options.model.device, &terminal()));
   KF_ASSIGN_OR_RETURN(const CompilerOptions compiler,
                       compilerOptionsFor(options.model, *device));
   KF_ASSIGN_OR_RETURN(const TuningScope here, tuningScopeOf(compiler));
