@@ -6,7 +6,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ChatPrompts.h"
 #include "Commands.h"
 #include "Interrupt.h"
 #include "ModelSession.h"
@@ -18,6 +17,7 @@
 #include "runtime/batch/BatchFile.h"
 #include "runtime/core/Stopwatch.h"
 #include "runtime/engine/Generation.h"
+#include "runtime/session/ChatPrompts.h"
 
 #include <nlohmann/json.hpp>
 
@@ -271,8 +271,9 @@ private:
       job.settings.stopIds = files.config.eosIds;
     job.settings.stopTexts = request.stops.value_or(options.stops);
     if (!options.quiet && !noted) {
-      sampling.note();
-      noted = !sampling.recommended.empty();
+      const std::string recommended = recommendedFlags(sampling);
+      noteRecommended(recommended);
+      noted = !recommended.empty();
     }
     if (request.ids) {
       job.prompt = *request.ids;

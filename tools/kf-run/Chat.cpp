@@ -143,7 +143,7 @@ private:
   /// Once.
   void noteSampling() {
     if (!noted)
-      chat.sampling().note();
+      noteRecommended(chat.recommended());
     noted = true;
   }
 

@@ -8,13 +8,13 @@
 
 #include "ChatSession.h"
 
-#include "ChatPrompts.h"
 #include "Report.h"
 
 #include "runtime/core/Json.h"
 #include "runtime/core/MappedFile.h"
 #include "runtime/core/Quote.h"
 #include "runtime/core/WriteFile.h"
+#include "runtime/session/ChatPrompts.h"
 
 #include <nlohmann/json.hpp>
 
@@ -54,13 +54,13 @@ ChatSession::open(const ChatOptions &options) {
   KF_RETURN_IF_ERROR(run->start(0));
   std::unique_ptr<ChatSession> chat(
       new ChatSession(std::move(run), std::move(encoder), options));
+  chat->modelFlags = recommendedFlags(sampling);
   chat->chosen = std::move(sampling);
   if (const std::optional<int64_t> most = model.config.sampling.maxNewTokens;
       most && options.tokens == 0) {
     chat->maxTokens = *most;
-    std::string &recommended = chat->chosen.recommended;
-    recommended +=
-        (recommended.empty() ? "-n " : " -n ") + std::to_string(*most);
+    std::string &flags = chat->modelFlags;
+    flags += (flags.empty() ? "-n " : " -n ") + std::to_string(*most);
   }
   return chat;
 }

@@ -87,6 +87,8 @@ public:
   ModelSession &model() { return *run; }
   /// How tokens of answers are chosen.
   const ChosenSampling &sampling() const { return chosen; }
+  /// What of that, and of the answers' length, the model recommends, as flags.
+  const std::string &recommended() const { return modelFlags; }
   /// The seed of the last answer.
   uint64_t seed() const { return chosen.options.seed + attempt; }
   /// Tokens of the conversation that were read.
@@ -106,6 +108,7 @@ private:
   std::unique_ptr<ModelSession> run;
   PromptEncoder encoder;
   ChosenSampling chosen;
+  std::string modelFlags; ///< recommended()
   uint64_t attempt = 0; ///< how often the last answer was asked for again
   std::string system;
   int64_t maxTokens;

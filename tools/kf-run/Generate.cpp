@@ -143,7 +143,7 @@ Status generateText(const GenerateOptions &options, const SessionFlags &flags,
   KF_RETURN_IF_ERROR(run->start(count + std::max<int64_t>(options.tokens, 0)));
   KF_RETURN_IF_ERROR(run->checkFits(ids));
   if (!options.quiet)
-    sampling.note();
+    noteRecommended(recommendedFlags(sampling));
 
   GenerationOptions settings;
   settings.maxTokens = options.tokens == -1

@@ -40,52 +40,28 @@ std::optional<LogitBias> parseLogitBias(std::string_view text) {
   return entry;
 }
 
-/// "--flag value" for each option that `model` says, that no flag does, and
-/// that makes a difference to `chosen`.
-std::string takenFrom(const SamplingDefaults &model,
-                      const PartialSamplerOptions &flags,
-                      const SamplerOptions &chosen) {
-  std::string taken;
-  auto add = [&](const char *flag, const auto &said, const auto &given,
-                 auto neutral) {
-    if (said && !given && *said != neutral)
-      taken += std::string(taken.empty() ? "" : " ") + flag + " " +
-               spellNumber(static_cast<double>(*said));
-  };
-  const SamplerOptions neutral;
-  if (chosen.temperature > 0) {
-    add("--temp", model.temperature, flags.temperature, neutral.temperature);
-    add("--top-k", model.topK, flags.topK, neutral.topK);
-    add("--top-p", model.topP, flags.topP, neutral.topP);
-    add("--min-p", model.minP, flags.minP, neutral.minP);
-  }
-  add("--repeat-penalty", model.repetitionPenalty, flags.repetitionPenalty,
-      neutral.repetitionPenalty);
-  const bool penalizes =
-      chosen.repetitionPenalty != neutral.repetitionPenalty ||
-      chosen.presencePenalty != neutral.presencePenalty ||
-      chosen.frequencyPenalty != neutral.frequencyPenalty;
-  if (penalizes)
-    add("--repeat-last-n", model.penaltyWindow, flags.penaltyWindow,
-        neutral.penaltyWindow);
-  return taken;
-}
-
 } // namespace
 
-void ChosenSampling::note() const {
-  if (!recommended.empty())
-    printNote("as the model recommends: " + recommended);
+std::string kf::recommendedFlags(const ChosenSampling &sampling) {
+  std::string flags;
+  auto add = [&](const char *flag, const auto &value) {
+    if (value)
+      flags += std::string(flags.empty() ? "" : " ") + flag + " " +
+               spellNumber(static_cast<double>(*value));
+  };
+  const PartialSamplerOptions &model = sampling.recommended;
+  add("--temp", model.temperature);
+  add("--top-k", model.topK);
+  add("--top-p", model.topP);
+  add("--min-p", model.minP);
+  add("--repeat-penalty", model.repetitionPenalty);
+  add("--repeat-last-n", model.penaltyWindow);
+  return flags;
 }
 
-ChosenSampling kf::chooseSampling(const PartialSamplerOptions &flags,
-                                  const SamplingDefaults &model,
-                                  ModelSampling unsaid) {
-  if (unsaid == ModelSampling::WhenDrawing && !flags.asksToDraw())
-    return {flags.complete(), ""};
-  const SamplerOptions chosen =
-      flags.over(PartialSamplerOptions::of(model)).complete();
-  return {chosen, takenFrom(model, flags, chosen)};
+void kf::noteRecommended(const std::string &flags) {
+  if (!flags.empty())
+    printNote("as the model recommends: " + flags);
 }
 
 void kf::addSamplerFlags(OptionParser &parser, PartialSamplerOptions &out,

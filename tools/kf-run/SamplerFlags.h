@@ -11,19 +11,12 @@
 
 #include "OptionParser.h"
 
-#include "runtime/engine/PartialSamplerOptions.h"
-#include "runtime/model/ModelConfig.h"
+#include "runtime/session/SamplingChoice.h"
 
 #include <string>
 #include <vector>
 
 namespace kf {
-
-/// When what flags leave open is the model's to say.
-enum class ModelSampling {
-  Always,
-  WhenDrawing ///< if a flag asks to draw; else the most likely token is taken
-};
 
 /// Adds --temp, --top-k, --top-p, --min-p, --repeat-penalty,
 /// --presence-penalty, --frequency-penalty, --repeat-last-n, --logit-bias and
@@ -34,20 +27,11 @@ void addSamplerFlags(OptionParser &parser, PartialSamplerOptions &out,
 /// Adds --stop.
 void addStopFlag(OptionParser &parser, std::vector<std::string> &out);
 
-struct ChosenSampling {
-  SamplerOptions options;
-  /// What of it is the model's choice and makes a difference, as flags: "--temp
-  /// 0.8 --top-p 0.95".
-  std::string recommended;
-
-  /// Prints a note of what is `recommended`, if anything.
-  void note() const;
-};
-
-/// What `flags` say, then what the model does, and a sampler's defaults.
-ChosenSampling chooseSampling(const PartialSamplerOptions &flags,
-                              const SamplingDefaults &model,
-                              ModelSampling unsaid);
+/// What of `sampling` is the model's choice, as flags: "--temp 0.8 --top-p
+/// 0.95".
+std::string recommendedFlags(const ChosenSampling &sampling);
+/// Prints a note that the model recommends these `flags`, if there are any.
+void noteRecommended(const std::string &flags);
 
 } // namespace kf
 

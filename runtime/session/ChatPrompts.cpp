@@ -6,10 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ChatPrompts.h"
+#include "runtime/session/ChatPrompts.h"
 
-#include "Report.h"
-
+#include "runtime/core/Lines.h"
 #include "runtime/core/MappedFile.h"
 
 #include <utility>

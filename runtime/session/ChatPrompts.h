@@ -6,12 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef KF_TOOLS_KF_RUN_CHATPROMPTS_H
-#define KF_TOOLS_KF_RUN_CHATPROMPTS_H
-
-#include "Model.h"
+#ifndef KF_RUNTIME_SESSION_CHATPROMPTS_H
+#define KF_RUNTIME_SESSION_CHATPROMPTS_H
 
 #include "runtime/chat/PromptEncoder.h"
+#include "runtime/engine/ModelFiles.h"
 
 #include <string>
 
@@ -25,4 +24,4 @@ Result<PromptEncoder> openPromptEncoder(const ModelFiles &model,
 
 } // namespace kf
 
-#endif // KF_TOOLS_KF_RUN_CHATPROMPTS_H
+#endif // KF_RUNTIME_SESSION_CHATPROMPTS_H
