@@ -29,10 +29,6 @@
 
 using namespace kf;
 
-Result<ModelFiles> kf::openEmbeddedModel(bool /*withTokenizer*/) {
-  return Status::error("kf-exec carries no model; name one");
-}
-
 namespace {
 
 using Arguments = std::span<const char *const>;
@@ -95,7 +91,9 @@ int runGenerate(Arguments arguments) {
   if (std::optional<int> code = parser.parse(arguments))
     return *code;
   return runGeneration(options, session, [&](bool withTokenizer) {
-    return Session::open(session, withTokenizer, programs);
+    return Session::open(
+        session.options(withTokenizer),
+        {.device = openDevice, .steps = stepsFromFiles(programs)});
   });
 }
 

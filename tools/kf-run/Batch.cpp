@@ -8,7 +8,7 @@
 
 #include "Commands.h"
 #include "Interrupt.h"
-#include "ModelSession.h"
+#include "ModelFlags.h"
 #include "Progress.h"
 #include "Prompt.h"
 #include "Report.h"
@@ -196,7 +196,7 @@ public:
     return options.json.empty() ? Status() : writeOutput(options.json, pending);
   }
 
-  Status showProfile() { return model->showProfile(); }
+  Status showProfile() { return kf::showProfile(options.model, *model); }
   /// Says once, when nobody waits any more, what made logits not finite.
   void explainFailures() {
     const Model &run = engine().model();
@@ -245,13 +245,12 @@ private:
   }
 
   Status openModel(bool wantText) {
-    const DummyOptions &dummy = options.model.dummy;
+    const DummyChoice &dummy = options.model.dummy;
     bool withTokenizer = wantText || !dummy.tokenizer.empty();
     if (!withTokenizer && !dummy.used()) {
       KF_ASSIGN_OR_RETURN(withTokenizer, hasTokenizer(options.model.model));
     }
-    KF_ASSIGN_OR_RETURN(model,
-                        ModelSession::open(options.model, withTokenizer));
+    KF_ASSIGN_OR_RETURN(model, openSession(options.model, withTokenizer));
     catchFirstInterrupt();
     return Status();
   }
@@ -278,7 +277,7 @@ private:
     if (request.ids) {
       job.prompt = *request.ids;
     } else if (request.prompt) {
-      KF_ASSIGN_OR_RETURN(job.prompt, promptIds(files, *request.prompt));
+      KF_ASSIGN_OR_RETURN(job.prompt, model->encodePrompt(*request.prompt));
     } else {
       KF_RETURN_IF_ERROR(prepareChat(*request.messages, job));
     }
@@ -311,7 +310,9 @@ private:
           std::max(longest, prompt + std::min(job.settings.maxTokens, most));
     }
     return model->start(
-        longest, std::min(options.parallel, static_cast<int64_t>(jobs.size())));
+        {.tokens = longest,
+         .parallel =
+             std::min(options.parallel, static_cast<int64_t>(jobs.size()))});
   }
 
   /// Pages of the cache that a job takes at most.
@@ -384,7 +385,7 @@ private:
   }
 
   const BatchOptions &options;
-  std::unique_ptr<ModelSession> model;
+  std::unique_ptr<Session> model;
   std::vector<Job> jobs;
   std::optional<PromptEncoder> encoder; ///< once messages were seen
   std::vector<int64_t> endOfTurn;

@@ -12,7 +12,7 @@
 #include "Commands.h"
 #include "Interrupt.h"
 #include "MeasuredCeilings.h"
-#include "ModelSession.h"
+#include "ModelFlags.h"
 #include "Progress.h"
 #include "Report.h"
 
@@ -165,7 +165,8 @@ private:
 
   const BenchOptions &options;
   BenchOutput &output;
-  std::unique_ptr<ModelSession> session;
+  std::unique_ptr<Session> session;
+  CompilerOptions compiler; ///< what it compiles with
   std::optional<ModelWork> work;
   std::optional<BenchCeilings> ceilings;
   bool lowCeilings = false; ///< of a test at least
@@ -182,10 +183,9 @@ Status Bench::open(int64_t threads) {
     for (const BenchTest &test : options.tests())
       flags.context = std::max(flags.context, test.positions());
   KF_ASSIGN_OR_RETURN(session,
-                      ModelSession::open(flags, /*withTokenizer=*/false));
+                      openSession(flags, /*withTokenizer=*/false, &compiler));
   KF_RETURN_IF_ERROR(checkContext());
   const ModelFiles &files = session->files();
-  const CompilerOptions &compiler = session->compilerOptions();
   KF_ASSIGN_OR_RETURN(const DataType cacheType,
                       parseDataType(compiler.cacheType));
   Result<ModelWork> told =
@@ -222,7 +222,6 @@ Status Bench::checkContext() const {
 
 BenchSubject Bench::subject() const {
   const ModelFiles &files = session->files();
-  const CompilerOptions &compiler = session->compilerOptions();
   Device &device = session->device();
   BenchSubject subject;
   subject.model = files.name;
@@ -278,15 +277,16 @@ Status Bench::run() {
   int64_t sequences = 0;
   for (const BenchTest &test : options.tests()) {
     if (test.sequences != sequences)
-      KF_RETURN_IF_ERROR(session->start(test.positions(), test.sequences,
-                                        /*reusesPrefixes=*/false));
+      KF_RETURN_IF_ERROR(session->start({.tokens = test.positions(),
+                                         .parallel = test.sequences,
+                                         .reusesPrefixes = false}));
     sequences = test.sequences;
     KF_RETURN_IF_ERROR(runTest(test));
     ++count;
   }
   if (lowCeilings)
     warnOfLowCeilings();
-  return session->showProfile();
+  return showProfile(options.model, *session);
 }
 
 Status runAll(const BenchOptions &options, int64_t &finished) {

@@ -341,6 +341,6 @@ int kf::runChat(Arguments arguments) {
     return report(chat.status());
   catchEveryInterrupt();
   const int code = Repl(**chat, !noWrap).run();
-  const int shown = report((*chat)->model().showProfile());
+  const int shown = report(showProfile(options.model, (*chat)->model()));
   return code == ExitSuccess ? shown : code;
 }

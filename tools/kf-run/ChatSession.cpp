@@ -39,8 +39,8 @@ void ChatCounts::add(const ChatCounts &other) {
 Result<std::unique_ptr<ChatSession>>
 ChatSession::open(const ChatOptions &options) {
   KF_RETURN_IF_ERROR(options.sampler.complete().validate());
-  KF_ASSIGN_OR_RETURN(std::unique_ptr<ModelSession> run,
-                      ModelSession::open(options.model, true));
+  KF_ASSIGN_OR_RETURN(std::unique_ptr<Session> run,
+                      openSession(options.model, true));
   const ModelFiles &model = run->files();
   PartialSamplerOptions flags = options.sampler;
   if (!flags.seed)
@@ -51,7 +51,7 @@ ChatSession::open(const ChatOptions &options) {
   KF_RETURN_IF_ERROR(Sampler::create(sampling.options).status());
   KF_ASSIGN_OR_RETURN(PromptEncoder encoder,
                       openPromptEncoder(model, options.templateFile));
-  KF_RETURN_IF_ERROR(run->start(0));
+  KF_RETURN_IF_ERROR(run->start({}));
   std::unique_ptr<ChatSession> chat(
       new ChatSession(std::move(run), std::move(encoder), options));
   chat->modelFlags = recommendedFlags(sampling);
@@ -65,8 +65,8 @@ ChatSession::open(const ChatOptions &options) {
   return chat;
 }
 
-ChatSession::ChatSession(std::unique_ptr<ModelSession> run,
-                         PromptEncoder encoder, const ChatOptions &options)
+ChatSession::ChatSession(std::unique_ptr<Session> run, PromptEncoder encoder,
+                         const ChatOptions &options)
     : run(std::move(run)), encoder(std::move(encoder)), system(options.system),
       maxTokens(options.tokens), stopIds(this->run->files().config.eosIds) {
   for (int64_t id : this->encoder.endOfTurnIds())

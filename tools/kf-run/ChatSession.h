@@ -9,7 +9,7 @@
 #ifndef KF_TOOLS_KF_RUN_CHATSESSION_H
 #define KF_TOOLS_KF_RUN_CHATSESSION_H
 
-#include "ModelSession.h"
+#include "ModelFlags.h"
 #include "SamplerFlags.h"
 
 #include "runtime/chat/PromptEncoder.h"
@@ -84,7 +84,7 @@ public:
   Status save(const std::string &path, bool replace) const;
   Status load(const std::string &path);
 
-  ModelSession &model() { return *run; }
+  Session &model() { return *run; }
   /// How tokens of answers are chosen.
   const ChosenSampling &sampling() const { return chosen; }
   /// What of that, and of the answers' length, the model recommends, as flags.
@@ -97,7 +97,7 @@ public:
   const ChatCounts &totalCounts() const { return total; }
 
 private:
-  ChatSession(std::unique_ptr<ModelSession> run, PromptEncoder encoder,
+  ChatSession(std::unique_ptr<Session> run, PromptEncoder encoder,
               const ChatOptions &options);
 
   /// Messages up to the user's last one, that included; 0 without one.
@@ -105,11 +105,11 @@ private:
   Result<StopReason> generateAnswer(std::span<const int32_t> ids,
                                     const OnText &onText);
 
-  std::unique_ptr<ModelSession> run;
+  std::unique_ptr<Session> run;
   PromptEncoder encoder;
   ChosenSampling chosen;
   std::string modelFlags; ///< recommended()
-  uint64_t attempt = 0; ///< how often the last answer was asked for again
+  uint64_t attempt = 0;   ///< how often the last answer was asked for again
   std::string system;
   int64_t maxTokens;
   std::vector<int64_t> stopIds;

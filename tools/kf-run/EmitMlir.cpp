@@ -7,13 +7,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
-#include "DummyModel.h"
-#include "Model.h"
+#include "ModelFlags.h"
 #include "OptionParser.h"
 #include "Report.h"
-#include "Tuning.h"
+#include "TuningFlags.h"
 
 #include "kf/Driver/Compiler.h"
+#include "kf/Driver/MeasuredSchedules.h"
 #include "runtime/core/ThreadPool.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ struct EmitOptions {
   int64_t maxTokens = 0, maxLogits = 0;
   CompilerOptions compiler;
   TuningFlags tuning;
-  DummyOptions dummy;
+  DummyFlags dummy;
   Float8Flag float8;
 
   void addTo(OptionParser &parser) {
@@ -96,8 +96,10 @@ Result<CompilerModule> openSource(const EmitOptions &options,
     return CompilerModule::parse(options.source, options.function,
                                  options.phase == "binary");
   KF_ASSIGN_OR_RETURN(ModelFiles model,
-                      openModel(options.source, false, options.dummy));
-  KF_RETURN_IF_ERROR(options.float8.apply(model));
+                      openModel({.path = options.source,
+                                 .dummy = options.dummy,
+                                 .float8 = options.float8.choice()},
+                                false));
   modelKey = modelKeyOf(model);
   const StepShape shape = {std::max<int64_t>(options.maxTokens, 1),
                            std::max<int64_t>(options.maxLogits, 1),
@@ -120,7 +122,8 @@ Status emit(EmitOptions &options) {
     printWarning(line);
   };
   if (options.tuning.file)
-    KF_RETURN_IF_ERROR(loadTuning(options.tuning, options.compiler));
+    KF_RETURN_IF_ERROR(
+        loadMeasuredSchedules(options.tuning.file, options.compiler));
   std::string modelKey;
   KF_ASSIGN_OR_RETURN(CompilerModule module, openSource(options, modelKey));
   if (!options.kernel.empty())

@@ -388,8 +388,7 @@ kf::evaluateKernels(const ModelFlags &flags, const KernelEvalOptions &options,
   };
   if (!flags.model.empty()) {
     KF_ASSIGN_OR_RETURN(ModelFiles model,
-                        openModel(flags.model, false, flags.dummy));
-    KF_RETURN_IF_ERROR(flags.float8.apply(model));
+                        openModel(flags.modelChoice(), false));
     KF_RETURN_IF_ERROR(addModel(model.config, *model.weights, 0, 1));
     return evaluator.take();
   }

@@ -9,7 +9,7 @@
 #ifndef KF_TOOLS_KF_RUN_EVALKERNELS_H
 #define KF_TOOLS_KF_RUN_EVALKERNELS_H
 
-#include "ModelSession.h"
+#include "ModelFlags.h"
 
 #include "runtime/measure/EvalComparison.h"
 #include "runtime/program/ExecutableCache.h"

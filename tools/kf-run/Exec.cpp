@@ -10,9 +10,10 @@
 #include "ProgramExec.h"
 #include "Report.h"
 #include "TerminalObserver.h"
-#include "Tuning.h"
+#include "TuningFlags.h"
 
 #include "kf/Driver/Compiler.h"
+#include "kf/Driver/MeasuredSchedules.h"
 
 #include <algorithm>
 
@@ -114,7 +115,7 @@ Status exec(const ExecOptions &options) {
   compiler.device = device->description();
   compiler.onWarning = [](const std::string &line) { printWarning(line); };
   KF_RETURN_IF_ERROR(checkRunsOnHost(compiler));
-  KF_RETURN_IF_ERROR(loadTuning(options.tuning, compiler));
+  KF_RETURN_IF_ERROR(loadMeasuredSchedules(options.tuning.file, compiler));
   for (const HostTensor &input : data.inputs)
     if (!input.shape.empty())
       compiler.maxTokens = std::max(compiler.maxTokens, input.shape.front());

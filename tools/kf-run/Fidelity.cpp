@@ -46,7 +46,7 @@ constexpr std::string_view kDefaultText =
 
 /// One model on one device, and the sequence that reads a text there.
 struct Reader {
-  std::unique_ptr<ModelSession> run;
+  std::unique_ptr<Session> run;
   std::unique_ptr<Sequence> sequence;
 
   Status begin() {
@@ -66,8 +66,8 @@ struct Reader {
 
 Result<Reader> openReader(const ModelFlags &options, int64_t tokens) {
   Reader reader;
-  KF_ASSIGN_OR_RETURN(reader.run, ModelSession::open(options, false));
-  KF_RETURN_IF_ERROR(reader.run->start(tokens));
+  KF_ASSIGN_OR_RETURN(reader.run, openSession(options, false));
+  KF_RETURN_IF_ERROR(reader.run->start({.tokens = tokens}));
   return reader;
 }
 
@@ -169,7 +169,7 @@ kf::measureFidelity(const ModelFlags &options,
     }
   }
   progress.reset();
-  KF_RETURN_IF_ERROR(device.run->showProfile());
+  KF_RETURN_IF_ERROR(showProfile(options, *device.run));
   return sums.result();
 }
 
@@ -182,7 +182,8 @@ kf::fidelityTexts(const ModelFlags &options, const std::string &file,
     KF_ASSIGN_OR_RETURN(withTokenizer, hasTokenizer(options.model));
   }
   KF_ASSIGN_OR_RETURN(const ModelFiles model,
-                      openModel(options.model, withTokenizer, options.dummy));
+                      openModel({.path = options.model, .dummy = options.dummy},
+                                withTokenizer));
   int64_t rest = std::min(count, model.config.maxPositions);
   if (options.context)
     rest = std::min(rest, options.context);
@@ -207,7 +208,9 @@ kf::fidelityTexts(const ModelFlags &options, const std::string &file,
     // A model may begin every text with a token: there is nothing to predict.
     if (document.empty())
       continue;
-    KF_ASSIGN_OR_RETURN(std::vector<int32_t> ids, promptIds(model, document));
+    const Progress progress("reading the prompt's tokens");
+    KF_ASSIGN_OR_RETURN(std::vector<int32_t> ids,
+                        encodePrompt(model, document, &interruptFlag()));
     ids.resize(std::min(ids.size(), static_cast<size_t>(rest)));
     rest -= static_cast<int64_t>(ids.size());
     if (!ids.empty())

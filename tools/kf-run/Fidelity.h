@@ -9,7 +9,7 @@
 #ifndef KF_TOOLS_KF_RUN_FIDELITY_H
 #define KF_TOOLS_KF_RUN_FIDELITY_H
 
-#include "ModelSession.h"
+#include "ModelFlags.h"
 
 #include "runtime/measure/EvalReport.h"
 

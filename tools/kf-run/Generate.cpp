@@ -136,11 +136,12 @@ Status generateText(const GenerateOptions &options, const SessionFlags &flags,
     return Status::error("--stop is found in text, and the model has no "
                          "tokenizer; give --tokenizer, or leave it out");
   catchFirstInterrupt();
-  KF_ASSIGN_OR_RETURN(std::vector<int32_t> ids,
-                      options.ids.empty() ? promptIds(run->files(), prompt)
-                                          : parseIds(options.ids));
+  KF_ASSIGN_OR_RETURN(std::vector<int32_t> ids, options.ids.empty()
+                                                    ? run->encodePrompt(prompt)
+                                                    : parseIds(options.ids));
   const int64_t count = static_cast<int64_t>(ids.size());
-  KF_RETURN_IF_ERROR(run->start(count + std::max<int64_t>(options.tokens, 0)));
+  KF_RETURN_IF_ERROR(
+      run->start({.tokens = count + std::max<int64_t>(options.tokens, 0)}));
   KF_RETURN_IF_ERROR(run->checkFits(ids));
   if (!options.quiet)
     noteRecommended(recommendedFlags(sampling));
@@ -189,7 +190,7 @@ Status generateText(const GenerateOptions &options, const SessionFlags &flags,
   times.total = watch.seconds();
   if (!options.quiet)
     std::fputs(summary(*run, result, times).c_str(), stderr);
-  KF_RETURN_IF_ERROR(run->showProfile());
+  KF_RETURN_IF_ERROR(showProfile(flags, *run));
   if (options.json.empty())
     return Status();
   return writeOutput(options.json,

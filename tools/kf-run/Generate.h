@@ -10,7 +10,7 @@
 #define KF_TOOLS_KF_RUN_GENERATE_H
 
 #include "SamplerFlags.h"
-#include "Session.h"
+#include "SessionFlags.h"
 
 #include <functional>
 #include <memory>

@@ -8,7 +8,9 @@
 
 #include "Commands.h"
 #include "Generate.h"
-#include "ModelSession.h"
+#include "ModelFlags.h"
+
+#include "runtime/session/EmbeddedModel.h"
 
 #include <optional>
 #include <string>
@@ -80,13 +82,6 @@ bool isForChat(const GenerateOptions &options, const CommandOptions &command,
   return made.ok() && *made;
 }
 
-Result<std::unique_ptr<Session>> openCompiled(const ModelFlags &model,
-                                              bool withTokenizer) {
-  KF_ASSIGN_OR_RETURN(std::unique_ptr<ModelSession> session,
-                      ModelSession::open(model, withTokenizer));
-  return std::unique_ptr<Session>(std::move(session));
-}
-
 int runGenerateOrChat(Arguments arguments, bool isImplied) {
   GenerateOptions options;
   CommandOptions command;
@@ -104,8 +99,11 @@ int runGenerateOrChat(Arguments arguments, bool isImplied) {
       options, command.model,
       [&](bool withTokenizer) -> Result<std::unique_ptr<Session>> {
         if (!command.programs.empty())
-          return Session::open(command.model, withTokenizer, command.programs);
-        return openCompiled(command.model, withTokenizer);
+          return Session::open(command.model.options(withTokenizer),
+                               {.device = openDevice,
+                                .steps = stepsFromFiles(command.programs),
+                                .embedded = openEmbeddedModel});
+        return openSession(command.model, withTokenizer);
       });
 }
 
@@ -124,6 +122,6 @@ int kf::runDemo() {
   options.prompt = "Once upon a time";
   options.echo = true;
   return runGeneration(options, ModelFlags(), [](bool withTokenizer) {
-    return openCompiled(ModelFlags(), withTokenizer);
+    return openSession(ModelFlags(), withTokenizer);
   });
 }

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
-#include "Model.h"
+#include "ModelArgument.h"
 #include "ModelFacts.h"
 #include "OptionParser.h"
 #include "Report.h"
@@ -302,7 +302,7 @@ std::string jsonOf(const ModelFacts &facts, bool tensors) {
 
 int kf::runInspect(Arguments arguments) {
   std::string model;
-  DummyOptions dummy;
+  DummyFlags dummy;
   bool tensors = false;
   std::optional<std::string> named;
   std::string json;

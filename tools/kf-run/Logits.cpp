@@ -8,7 +8,7 @@
 
 #include "Commands.h"
 #include "Interrupt.h"
-#include "ModelSession.h"
+#include "ModelFlags.h"
 #include "Prompt.h"
 #include "Report.h"
 #include "Scores.h"
@@ -54,9 +54,9 @@ std::string textReport(std::span<const int32_t> ids, const Scores &scores) {
 }
 
 Result<Scores> score(const ModelFlags &options, std::span<const int32_t> ids) {
-  KF_ASSIGN_OR_RETURN(std::unique_ptr<ModelSession> run,
-                      ModelSession::open(options, false));
-  KF_RETURN_IF_ERROR(run->start(static_cast<int64_t>(ids.size())));
+  KF_ASSIGN_OR_RETURN(std::unique_ptr<Session> run,
+                      openSession(options, false));
+  KF_RETURN_IF_ERROR(run->start({.tokens = static_cast<int64_t>(ids.size())}));
   catchFirstInterrupt();
   Scores scores;
   KF_ASSIGN_OR_RETURN(std::unique_ptr<Sequence> sequence,
@@ -71,7 +71,7 @@ Result<Scores> score(const ModelFlags &options, std::span<const int32_t> ids) {
           scores.last.assign(logits.begin(), logits.end());
         return Status();
       })));
-  KF_RETURN_IF_ERROR(run->showProfile());
+  KF_RETURN_IF_ERROR(showProfile(options, *run));
   return scores;
 }
 

@@ -8,7 +8,8 @@
 
 #include "ModelFacts.h"
 
-#include "Model.h"
+#include "ModelArgument.h"
+#include "ModelFlags.h"
 #include "Report.h"
 
 #include "runtime/core/Json.h"
@@ -61,7 +62,7 @@ void setChat(const Result<ChatConfig> &chat, ModelFacts &facts) {
 }
 
 Result<ModelFacts> collectEmbedded() {
-  KF_ASSIGN_OR_RETURN(ModelFiles model, openModel("", /*withTokenizer=*/true));
+  KF_ASSIGN_OR_RETURN(ModelFiles model, openModel({}, /*withTokenizer=*/true));
   ModelFacts facts;
   facts.name = model.name;
   facts.format = "safetensors";
@@ -74,8 +75,9 @@ Result<ModelFacts> collectEmbedded() {
 }
 
 Result<ModelFacts> collectDummy(const std::string &name,
-                                const DummyOptions &dummy) {
-  KF_ASSIGN_OR_RETURN(ModelFiles model, openModel(name, false, dummy));
+                                const DummyChoice &dummy) {
+  KF_ASSIGN_OR_RETURN(ModelFiles model,
+                      openModel({.path = name, .dummy = dummy}, false));
   ModelFacts facts;
   facts.name = model.name;
   facts.format = "configuration by name";
@@ -239,7 +241,7 @@ std::vector<MemoryFacts> ModelFacts::memory() const {
 }
 
 Result<ModelFacts> kf::collectFacts(const std::string &path,
-                                    const DummyOptions &dummy) {
+                                    const DummyChoice &dummy) {
   if (dummy.used())
     return collectDummy(path, dummy);
   KF_ASSIGN_OR_RETURN(ModelKind kind, findModelKind(path));

@@ -14,10 +14,9 @@
 #ifndef KF_TOOLS_KF_RUN_MODELFACTS_H
 #define KF_TOOLS_KF_RUN_MODELFACTS_H
 
-#include "DummyModel.h"
-
 #include "runtime/io/Gguf.h"
 #include "runtime/model/ModelConfig.h"
+#include "runtime/session/DummyModel.h"
 
 #include <map>
 #include <memory>
@@ -71,7 +70,7 @@ struct ModelFacts {
 /// Looks at the model at `path`, or the embedded one if it is empty, or the one
 /// that `dummy` makes. Fails if there is no model of any kind.
 Result<ModelFacts> collectFacts(const std::string &path,
-                                const DummyOptions &dummy);
+                                const DummyChoice &dummy);
 
 } // namespace kf
 

@@ -9,7 +9,7 @@
 #include "Commands.h"
 #include "Documents.h"
 #include "Interrupt.h"
-#include "ModelSession.h"
+#include "ModelFlags.h"
 #include "Progress.h"
 #include "Report.h"
 #include "Scores.h"
@@ -139,7 +139,7 @@ private:
 /// Adds the losses of predicting the tokens from number `first` on, at least 1,
 /// of `ids`, each after all that are before it. Calls `onScored` with the
 /// number of the one behind.
-Status addWindow(ModelSession &run, std::span<const int32_t> ids, size_t first,
+Status addWindow(Session &run, std::span<const int32_t> ids, size_t first,
                  Loss &loss, const std::function<void(size_t)> &onScored) {
   if (ids.size() <= first)
     return Status();
@@ -161,8 +161,7 @@ Status addWindow(ModelSession &run, std::span<const int32_t> ids, size_t first,
 }
 
 /// The tokens of `text`, all of the model's vocabulary.
-Result<std::vector<int32_t>> encode(ModelSession &run,
-                                    const std::string &text) {
+Result<std::vector<int32_t>> encode(Session &run, const std::string &text) {
   KF_ASSIGN_OR_RETURN(
       std::vector<int32_t> ids,
       run.tokenizer().encode(text, {.cancelled = &interruptFlag()}));
@@ -178,7 +177,7 @@ Result<std::vector<int32_t>> encode(ModelSession &run,
 
 /// Adds the loss of one document: begin tokens, text, end token. One that is
 /// longer than the context is cut into windows, each of which begins anew.
-Status addDocument(ModelSession &run, const std::string &text, Loss &loss,
+Status addDocument(Session &run, const std::string &text, Loss &loss,
                    ScoringProgress &progress) {
   const ModelFiles &model = run.files();
   const std::vector<int32_t> begin = beginIds(model);
@@ -212,7 +211,7 @@ Status addDocument(ModelSession &run, const std::string &text, Loss &loss,
 /// Adds the losses of the second half of each of up to `limit` chunks of
 /// `window` tokens. Each begins with the model's begin token in place of its
 /// own, if prompts do.
-Status addChunks(ModelSession &run, std::vector<int32_t> ids, size_t window,
+Status addChunks(Session &run, std::vector<int32_t> ids, size_t window,
                  int64_t limit, Loss &loss, ScoringProgress &progress) {
   size_t count = ids.size() / window;
   if (count == 0)
@@ -241,9 +240,8 @@ Status addChunks(ModelSession &run, std::vector<int32_t> ids, size_t window,
 
 /// Adds the losses of windows of `window` tokens that begin `stride` apart: of
 /// each, those of the tokens that the one before has not.
-Status addStrided(ModelSession &run, std::span<const int32_t> ids,
-                  size_t window, size_t stride, Loss &loss,
-                  ScoringProgress &progress) {
+Status addStrided(Session &run, std::span<const int32_t> ids, size_t window,
+                  size_t stride, Loss &loss, ScoringProgress &progress) {
   size_t scored = 1; // Nothing predicts the first token.
   for (size_t begin = 0; scored < ids.size(); begin += stride) {
     const std::span<const int32_t> part =
@@ -268,9 +266,8 @@ std::string joined(std::span<const std::string> documents) {
 }
 
 /// Adds the loss of all of `text` by chunks or windows.
-Status addText(ModelSession &run, std::string text,
-               const PerplexityOptions &options, Loss &loss,
-               ScoringProgress &progress) {
+Status addText(Session &run, std::string text, const PerplexityOptions &options,
+               Loss &loss, ScoringProgress &progress) {
   const bool isChunks = options.convention == Convention::LlamaCpp;
   // llama.cpp takes a file's last line break for its editor's.
   if (isChunks && text.ends_with('\n'))
@@ -309,9 +306,9 @@ Result<Loss> measure(const PerplexityOptions &options) {
     return Status::error(file + " has no text to predict");
   if (options.convention != Convention::Documents)
     documents = {joined(documents)};
-  KF_ASSIGN_OR_RETURN(std::unique_ptr<ModelSession> run,
-                      ModelSession::open(options.model, true));
-  KF_RETURN_IF_ERROR(run->start(options.window.value_or(0)));
+  KF_ASSIGN_OR_RETURN(std::unique_ptr<Session> run,
+                      openSession(options.model, true));
+  KF_RETURN_IF_ERROR(run->start({.tokens = options.window.value_or(0)}));
   catchFirstInterrupt();
   Loss loss;
   std::optional<ScoringProgress> progress(documents);
@@ -328,7 +325,7 @@ Result<Loss> measure(const PerplexityOptions &options) {
   if (loss.tokens == 0)
     return Status::error(file + " has no token to predict");
   progress.reset();
-  KF_RETURN_IF_ERROR(run->showProfile());
+  KF_RETURN_IF_ERROR(showProfile(options.model, *run));
   return loss;
 }
 

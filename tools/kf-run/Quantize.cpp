@@ -7,10 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
-#include "DummyModel.h"
-#include "EmbeddedModel.h"
 #include "Interrupt.h"
-#include "Model.h"
+#include "ModelFlags.h"
 #include "OptionParser.h"
 #include "Progress.h"
 #include "Report.h"
@@ -23,6 +21,7 @@
 #include "runtime/model/ChatConfig.h"
 #include "runtime/model/GgufConfig.h"
 #include "runtime/model/GgufOddities.h"
+#include "runtime/session/EmbeddedModel.h"
 
 #include <algorithm>
 #include <chrono>
@@ -37,7 +36,7 @@ namespace {
 
 struct QuantizeOptions {
   std::string model; ///< empty: the embedded one
-  DummyOptions dummy;
+  DummyFlags dummy;
   std::string out;
   DataType type = DataType::F32;
   int64_t threads = 0;
@@ -165,8 +164,9 @@ Result<TokenizerFiles> openTokenizerFiles(const fs::path &path) {
 }
 
 Result<WriteSummary> quantizeModel(const QuantizeOptions &options) {
-  KF_ASSIGN_OR_RETURN(ModelFiles model,
-                      openModel(options.model, false, options.dummy));
+  KF_ASSIGN_OR_RETURN(
+      ModelFiles model,
+      openModel({.path = options.model, .dummy = options.dummy}, false));
   TokenizerFiles files;
   TokenizerTexts texts;
   std::string name = options.model;

@@ -7,12 +7,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
-#include "EmbeddedModel.h"
-#include "Model.h"
+#include "ModelArgument.h"
 #include "OptionParser.h"
 #include "Prompt.h"
 #include "Report.h"
 
+#include "runtime/session/EmbeddedModel.h"
 #include "runtime/text/Tokenizer.h"
 #include "runtime/text/Utf8.h"
 

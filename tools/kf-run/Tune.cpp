@@ -9,7 +9,7 @@
 #include "Commands.h"
 #include "Interrupt.h"
 #include "KernelTuner.h"
-#include "ModelSession.h"
+#include "ModelFlags.h"
 #include "Progress.h"
 #include "Report.h"
 #include "TerminalObserver.h"
@@ -148,7 +148,7 @@ private:
   Result<uint64_t> rotateBytes() const;
 
   const TuneOptions &options;
-  std::unique_ptr<ModelSession> run;
+  std::unique_ptr<Session> run;
   std::unique_ptr<Device> reference = createReferenceDevice();
   std::unique_ptr<ThreadPool> pool;
   TuningDatabase database;
@@ -162,11 +162,11 @@ Result<std::unique_ptr<TuneSession>>
 TuneSession::open(const TuneOptions &options) {
   std::unique_ptr<TuneSession> session(new TuneSession(options));
   KF_ASSIGN_OR_RETURN(session->database, loadDatabase(options.database));
-  KF_ASSIGN_OR_RETURN(session->run, ModelSession::open(options.model, false));
+  KF_ASSIGN_OR_RETURN(session->run,
+                      openSession(options.model, false, &session->compiler));
   if (session->run->device().name() == "reference")
     return Status::error("the reference has no schedules; tune for another "
                          "--device");
-  session->compiler = session->run->compiler().compilerOptions();
   KF_RETURN_IF_ERROR(session->addSteps());
   KF_RETURN_IF_ERROR(session->chooseTasks());
   return session;

@@ -1,13 +1,20 @@
-//===- EmbeddedModel.h - The model inside kf-run ----------------*- C++ -*-===//
+//===- EmbeddedModel.h - The model inside a program -------------*- C++ -*-===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// A library of its own, kf_embedded_model: the files of models/kf-stories, 13
+// MB, become part of the program that links it.
+//
+//===----------------------------------------------------------------------===//
 
-#ifndef KF_TOOLS_KF_RUN_EMBEDDEDMODEL_H
-#define KF_TOOLS_KF_RUN_EMBEDDEDMODEL_H
+#ifndef KF_RUNTIME_SESSION_EMBEDDEDMODEL_H
+#define KF_RUNTIME_SESSION_EMBEDDEDMODEL_H
+
+#include "runtime/engine/ModelFiles.h"
 
 #include <string_view>
 
@@ -28,4 +35,11 @@ KF_EMBEDDED_FILE(weights)
 #define KF_EMBEDDED(name)                                                      \
   std::string_view(kf_embedded_##name, kf_embedded_##name##_end)
 
-#endif // KF_TOOLS_KF_RUN_EMBEDDEDMODEL_H
+namespace kf {
+
+/// Opens it; the tokenizer and the chat template come `withTokenizer`.
+Result<ModelFiles> openEmbeddedModel(bool withTokenizer);
+
+} // namespace kf
+
+#endif // KF_RUNTIME_SESSION_EMBEDDEDMODEL_H

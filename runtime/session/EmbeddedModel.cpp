@@ -1,4 +1,4 @@
-//===- EmbeddedModel.cpp - The model inside kf-run ------------------------===//
+//===- EmbeddedModel.cpp - The model inside a program ---------------------===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,9 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "EmbeddedModel.h"
-
-#include "Model.h"
+#include "runtime/session/EmbeddedModel.h"
 
 #include "runtime/io/Safetensors.h"
 

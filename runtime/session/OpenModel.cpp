@@ -1,4 +1,4 @@
-//===- Model.cpp - What MODEL stands for ----------------------------------===//
+//===- OpenModel.cpp - A model's files, as people name them ---------------===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,11 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Model.h"
+#include "runtime/session/OpenModel.h"
 
-#include "Report.h"
-
-#include "runtime/core/Quote.h"
+#include "runtime/core/Lines.h"
 #include "runtime/io/Gguf.h"
 #include "runtime/model/ChatConfig.h"
 #include "runtime/model/NamedConfigs.h"
@@ -20,22 +18,6 @@
 #include <filesystem>
 
 using namespace kf;
-
-void kf::addModelArgument(OptionParser &parser, std::string &model,
-                          std::optional<std::string> &named,
-                          std::string_view help) {
-  parser.positional("MODEL", false, model, help);
-  parser.text({"model", 'm', "MODEL"}, named, "the same as MODEL");
-  parser.addCheck([&model, &named] {
-    if (!named)
-      return Status();
-    if (!model.empty())
-      return Status::error("MODEL is given twice: " + inQuotes(model) +
-                           " and --model " + inQuotes(*named));
-    model = *named;
-    return Status();
-  });
-}
 
 /// Whether `path` may be a model of Hugging Face's hub, "owner/name".
 static bool isRepositoryName(std::string_view path) {
@@ -68,13 +50,47 @@ Result<ModelKind> kf::findModelKind(const std::string &path) {
   return format == ModelFormat::Gguf ? ModelKind::Gguf : ModelKind::Folder;
 }
 
-Result<ModelFiles> kf::openModel(const std::string &path, bool withTokenizer) {
-  KF_ASSIGN_OR_RETURN(ModelKind kind, findModelKind(path));
-  if (kind == ModelKind::Embedded)
-    return openEmbeddedModel(withTokenizer);
-  Result<ModelFiles> model = openModelFiles(path, withTokenizer);
-  if (model.ok())
-    printModelWarnings(path, model->config);
+/// Has the weights of `model` kept in 8 bits, if they are to be.
+static Status apply(Float8Weights float8, ModelFiles &model) {
+  if (float8 == Float8Weights::Rounded)
+    return Status();
+  const Result<int64_t> kept = keepFloat8(model.config, *model.weights);
+  if (!kept.ok() || *kept > 0 || float8 == Float8Weights::KeptIfAny)
+    return nameModel(model, kept.status());
+  return nameModel(
+      model,
+      Status::error("--float8=f8 is for matrices of F8_E4M3 with at most "
+                    "a scale for each row, and there is none; leave it "
+                    "out"));
+}
+
+static Result<ModelFiles> openAnyModel(const ModelChoice &choice,
+                                       bool withTokenizer,
+                                       const OpenEmbedded &openEmbedded,
+                                       Observer *observer) {
+  KF_RETURN_IF_ERROR(checkDummy(choice.dummy, choice.path));
+  if (choice.dummy.used())
+    return openDummyModel(choice.path, withTokenizer, choice.dummy);
+  KF_ASSIGN_OR_RETURN(const ModelKind kind, findModelKind(choice.path));
+  if (kind == ModelKind::Embedded) {
+    if (!openEmbedded)
+      return Status::error("this program carries no model; name one",
+                           StatusCode::NotFound);
+    return openEmbedded(withTokenizer);
+  }
+  Result<ModelFiles> model = openModelFiles(choice.path, withTokenizer);
+  if (model.ok() && observer)
+    for (const std::string &line : modelWarnings(choice.path, model->config))
+      observer->onWarning(line);
+  return model;
+}
+
+Result<ModelFiles> kf::openModel(const ModelChoice &choice, bool withTokenizer,
+                                 const OpenEmbedded &openEmbedded,
+                                 Observer *observer) {
+  KF_ASSIGN_OR_RETURN(ModelFiles model, openAnyModel(choice, withTokenizer,
+                                                     openEmbedded, observer));
+  KF_RETURN_IF_ERROR(apply(choice.float8, model));
   return model;
 }
 
@@ -99,33 +115,15 @@ Result<bool> kf::hasChatTemplate(const std::string &path) {
   return !chat.chatTemplate.empty();
 }
 
-void kf::printModelWarnings(const std::string &path,
-                            const ModelConfig &config) {
+std::vector<std::string> kf::modelWarnings(const std::string &path,
+                                           const ModelConfig &config) {
+  std::vector<std::string> lines;
   for (const std::string &line : config.warnings)
-    printWarning("model " + quotePath(path) + ": " + line);
+    lines.push_back("model " + quotePath(path) + ": " + line);
+  return lines;
 }
 
 Status kf::nameModel(const ModelFiles &model, const Status &status) {
   const bool named = status.message().find(model.name) != std::string::npos;
   return named ? status : status.in(model.name);
-}
-
-void Float8Flag::addTo(OptionParser &parser) {
-  parser.choice({"float8", 0, "TYPE"}, type, {"bf16", "f8"},
-                "what weights of F8_E4M3 are multiplied as: bf16, to which "
-                "they are rounded when they are loaded, by default; or f8, as "
-                "they are stored, in half of the memory");
-}
-
-Status Float8Flag::apply(ModelFiles &model) const {
-  if (type != "f8")
-    return Status();
-  Result<int64_t> kept = keepFloat8(model.config, *model.weights);
-  if (!kept.ok() || *kept > 0 || !needsSome)
-    return nameModel(model, kept.status());
-  return nameModel(
-      model,
-      Status::error("--float8=f8 is for matrices of F8_E4M3 with at most "
-                    "a scale for each row, and there is none; leave it "
-                    "out"));
 }

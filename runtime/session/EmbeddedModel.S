@@ -1,4 +1,4 @@
-/*===- EmbeddedModel.S - The model inside kf-run ----------------------------===
+/*===- EmbeddedModel.S - The model inside a program -------------------------===
  *
  * Part of the KernelForge project, under the Apache License v2.0 with LLVM
  * Exceptions. See LICENSE for license information.

@@ -6,12 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef KF_TOOLS_KF_RUN_STEPCOMPILER_H
-#define KF_TOOLS_KF_RUN_STEPCOMPILER_H
-
-#include "Model.h"
+#ifndef KF_DRIVER_STEPCOMPILER_H
+#define KF_DRIVER_STEPCOMPILER_H
 
 #include "kf/Driver/Compiler.h"
+#include "runtime/core/Observer.h"
+#include "runtime/engine/ModelFiles.h"
 #include "runtime/program/ExecutableCache.h"
 
 #include <optional>
@@ -20,15 +20,17 @@
 
 namespace kf {
 
-/// Provides the programs of a model: from the executable cache
-/// where it has them, else compiled and stored there. One thread.
+/// Provides the programs of a model: from the executable cache where it has
+/// them, else compiled and stored there. One thread.
 class StepCompiler {
 public:
-  /// `model` must outlive it. Without `useCache` nothing is looked up or
-  /// stored. A cache that cannot be had is a warning. Errors: options that the
-  /// compiler does not know.
+  /// `model` must outlive it, and so must `observer`, which may be null and is
+  /// told what is compiled. Without `useCache` nothing is looked up or stored.
+  /// A cache that cannot be had is a warning. Errors: options that the compiler
+  /// does not know.
   static Result<StepCompiler> create(const ModelFiles &model,
-                                     CompilerOptions options, bool useCache);
+                                     CompilerOptions options, bool useCache,
+                                     Observer *observer);
 
   Result<Executable> compile(const StepShape &shape);
 
@@ -40,8 +42,11 @@ public:
   int64_t cached() const { return cachedCount; }
 
 private:
-  StepCompiler(const ModelFiles &model, CompilerOptions options)
-      : model(&model), options(std::move(options)) {}
+  StepCompiler(const ModelFiles &model, CompilerOptions options,
+               Observer *observer)
+      : model(&model), options(std::move(options)), observer(observer) {}
+
+  void warn(const std::string &line) const;
 
   /// Sets the cache; an error says why there is none.
   Status openCache();
@@ -55,6 +60,7 @@ private:
 
   const ModelFiles *model;
   CompilerOptions options;
+  Observer *observer;
   std::optional<ExecutableCache> cache;
   bool keeps = true; ///< the cache can be written to
   /// What keys are made of, where there is a cache.
@@ -65,4 +71,4 @@ private:
 
 } // namespace kf
 
-#endif // KF_TOOLS_KF_RUN_STEPCOMPILER_H
+#endif // KF_DRIVER_STEPCOMPILER_H

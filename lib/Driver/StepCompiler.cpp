@@ -6,12 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "StepCompiler.h"
-
-#include "Progress.h"
-#include "Report.h"
+#include "kf/Driver/StepCompiler.h"
 
 #include "runtime/program/ProgramIdentity.h"
+#include "runtime/session/OpenModel.h"
 
 #include <charconv>
 
@@ -65,8 +63,8 @@ std::optional<ScheduleNote> parseNote(std::string_view text,
 
 Result<StepCompiler> StepCompiler::create(const ModelFiles &model,
                                           CompilerOptions options,
-                                          bool useCache) {
-  StepCompiler result(model, std::move(options));
+                                          bool useCache, Observer *observer) {
+  StepCompiler result(model, std::move(options), observer);
   KF_ASSIGN_OR_RETURN(result.fingerprint, compilerFingerprint(result.options));
   if (result.options.tuning) {
     KF_ASSIGN_OR_RETURN(result.scope, tuningScopeOf(result.options));
@@ -74,8 +72,13 @@ Result<StepCompiler> StepCompiler::create(const ModelFiles &model,
   if (!useCache)
     return result;
   if (Status status = result.openCache(); !status.ok())
-    printWarning(status.message() + "; going on without the executable cache");
+    result.warn(status.message() + "; going on without the executable cache");
   return result;
+}
+
+void StepCompiler::warn(const std::string &line) const {
+  if (observer)
+    observer->onWarning(line);
 }
 
 Status StepCompiler::openCache() {
@@ -85,10 +88,15 @@ Status StepCompiler::openCache() {
   KF_ASSIGN_OR_RETURN(identity, programIdentity());
   signature = signatureOf(*model);
   ExecutableCache opened(
-      folder, [](const std::string &line) { printWarning(line); }, limit);
+      folder,
+      [observer = observer](const std::string &line) {
+        if (observer)
+          observer->onWarning(line);
+      },
+      limit);
   KF_RETURN_IF_ERROR(opened.prepare());
   if (Status status = opened.checkWritable(); !status.ok()) {
-    printWarning(status.message() + "; compiled programs are not kept");
+    warn(status.message() + "; compiled programs are not kept");
     keeps = false;
   }
   cache.emplace(std::move(opened));
@@ -132,7 +140,7 @@ Result<Executable> StepCompiler::compile(const StepShape &shape) {
       return std::move(*found);
     }
   }
-  const Progress progress("compiling " + nameOf(shape));
+  const ObservedWork work(observer, "compiling " + nameOf(shape));
   Result<CompilerModule> module =
       CompilerModule::import(model->config, *model->weights, shape, options);
   if (!module.ok())

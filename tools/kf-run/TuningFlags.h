@@ -1,4 +1,4 @@
-//===- Tuning.h - The database of measured schedules ------------*- C++ -*-===//
+//===- TuningFlags.h - The option --tuning-db -------------------*- C++ -*-===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,12 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef KF_TOOLS_KF_RUN_TUNING_H
-#define KF_TOOLS_KF_RUN_TUNING_H
+#ifndef KF_TOOLS_KF_RUN_TUNINGFLAGS_H
+#define KF_TOOLS_KF_RUN_TUNINGFLAGS_H
 
 #include "OptionParser.h"
-
-#include "kf/Driver/Compiler.h"
 
 #include <optional>
 #include <string>
@@ -29,12 +27,6 @@ struct TuningFlags {
   Status check() const;
 };
 
-/// Sets what `options` have of the database. That at the default path may be
-/// missing; one that cannot be read is a warning there, an error where the user
-/// names it. `options.device` and `options.workers` are to be set. Says so
-/// where the database counts for other numbers of threads alone.
-Status loadTuning(const TuningFlags &flags, CompilerOptions &options);
-
 } // namespace kf
 
-#endif // KF_TOOLS_KF_RUN_TUNING_H
+#endif // KF_TOOLS_KF_RUN_TUNINGFLAGS_H

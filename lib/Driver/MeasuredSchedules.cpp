@@ -1,4 +1,4 @@
-//===- Tuning.cpp - The database of measured schedules --------------------===//
+//===- MeasuredSchedules.cpp - Schedules of the tuning database -----------===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Tuning.h"
+#include "kf/Driver/MeasuredSchedules.h"
 
-#include "Report.h"
+#include "runtime/core/Lines.h"
 
 #include <algorithm>
 #include <charconv>
@@ -39,6 +39,11 @@ DeviceThreads splitThreads(std::string_view device) {
   return {device.substr(0, at), threads};
 }
 
+void warn(const CompilerOptions &options, const std::string &line) {
+  if (options.onWarning)
+    options.onWarning(line);
+}
+
 /// Says so where all that counts for `options` but for the number of threads
 /// was measured with another one: then nothing of it is used.
 Status warnOfOtherThreads(const CompilerOptions &options) {
@@ -65,41 +70,27 @@ Status warnOfOtherThreads(const CompilerOptions &options) {
   for (const int64_t number : numbers)
     list += (list.empty() ? "" : ", ") + std::to_string(number);
   const std::string threads = std::to_string(own.threads);
-  printWarning(
-      "the schedules in " + quotePath(options.tuningFile) +
-      " count for the number of threads that they were measured with (" + list +
-      "), and none for " + threads + "; 'kf-run tune -t " + threads +
-      "' measures these");
+  warn(options,
+       "the schedules in " + quotePath(options.tuningFile) +
+           " count for the number of threads that they were measured with (" +
+           list + "), and none for " + threads + "; 'kf-run tune -t " +
+           threads + "' measures these");
   return Status();
 }
 
 } // namespace
 
-void TuningFlags::addTo(OptionParser &parser) {
-  parser.text({"tuning-db", 0, "FILE|none"}, file,
-              "the file of measured schedules, which 'kf-run tune' writes; by "
-              "default tuning.json beside the cache of compiled programs, if "
-              "it is there");
-  parser.addCheck([this] { return check(); });
-}
-
-Status TuningFlags::check() const {
-  if (file != "-")
-    return Status();
-  return Status::error("--tuning-db takes the path of a file; ./- is one that "
-                       "is called so");
-}
-
-Status kf::loadTuning(const TuningFlags &flags, CompilerOptions &options) {
+Status kf::loadMeasuredSchedules(const std::optional<std::string> &file,
+                                 CompilerOptions &options) {
   // The reference has no schedules.
-  if (flags.file == "none" || options.target == "reference")
+  if (file == "none" || options.target == "reference")
     return Status();
-  if (flags.file) {
-    Result<TuningDatabase> database = TuningDatabase::loadExisting(*flags.file);
+  if (file) {
+    Result<TuningDatabase> database = TuningDatabase::loadExisting(*file);
     if (!database.ok())
       return database.status().in("--tuning-db");
     options.tuning = std::make_shared<const TuningDatabase>(database.take());
-    options.tuningFile = *flags.file;
+    options.tuningFile = *file;
     return warnOfOtherThreads(options);
   }
   const Result<std::string> path = TuningDatabase::defaultPath();
@@ -107,7 +98,7 @@ Status kf::loadTuning(const TuningFlags &flags, CompilerOptions &options) {
     return Status();
   Result<TuningDatabase> database = TuningDatabase::load(*path);
   if (!database.ok()) {
-    printWarning(database.message() + "; going on without measured schedules");
+    warn(options, database.message() + "; going on without measured schedules");
     return Status();
   }
   if (database->size() == 0)

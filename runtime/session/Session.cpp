@@ -6,12 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Session.h"
+#include "runtime/session/Session.h"
 
-#include "Interrupt.h"
-#include "Report.h"
-#include "TerminalObserver.h"
-
+#include "runtime/core/Lines.h"
 #include "runtime/core/Stopwatch.h"
 #include "runtime/engine/ModelFit.h"
 #include "runtime/engine/ProgramFiles.h"
@@ -23,80 +20,54 @@ using namespace kf;
 
 /// Positions that a session has room for unless more or fewer are asked for.
 static constexpr int64_t kDefaultContext = 4096;
+/// Sequences at once, for which pages are counted at most.
+static constexpr int64_t kMostParallel = int64_t(1) << 24;
 
-void SessionFlags::addTo(OptionParser &parser, bool withEmbedded,
-                         bool withThreads) {
-  addModelArgument(
-      parser, model, named,
-      std::string("a GGUF file, or a folder with config.json, "
-                  "model.safetensors (or its index) and a "
-                  "tokenizer") +
-          (withEmbedded ? "; without it, the embedded model, kf-stories" : ""));
-  if (!withEmbedded)
-    parser.addCheck([this] {
-      return model.empty() ? Status::error("MODEL is missing") : Status();
-    });
-  dummy.addTo(parser, model);
-  if (withThreads)
-    device.addTo(parser);
-  else
-    device.addDeviceTo(parser);
-  parser.integer({"context", 'c', "N"}, contextGiven, 0, int64_t(1) << 24,
-                 "positions of the context; 0: all that the model has. By "
-                 "default what the command needs and at least 4096, as far as "
-                 "the model goes");
-  parser.addCheck([this] {
-    context = contextGiven.value_or(0);
-    wholeContext = contextGiven == 0;
-    return Status();
-  });
-  float8.addTo(parser);
-  parser.bytes({"cache-memory", 0, "SIZE"}, cacheMemory,
-               "the most that the KV cache takes: bytes, or 500M, 2G; by "
-               "default what all sequences need for whole contexts. It is "
-               "taken when it is used");
-  profile.addTo(parser);
+OpenSteps kf::stepsFromFiles(std::vector<std::string> paths) {
+  return [paths = std::move(paths)](
+             const ModelFiles &model, const Device &device,
+             const SessionOptions &) -> Result<SessionSteps> {
+    KF_ASSIGN_OR_RETURN(ProgramFiles read,
+                        ProgramFiles::open(paths, model, device.name()));
+    const auto files = std::make_shared<const ProgramFiles>(std::move(read));
+    return SessionSteps{
+        .provide =
+            [files](const StepShape &shape) { return files->get(shape); },
+        .shapes = files->shapes(),
+        .cacheType = files->cache().type,
+        .origin = [] { return std::string("from files"); }};
+  };
 }
 
-Status Session::openFiles(const SessionFlags &flags, bool withTokenizer) {
-  options = flags;
-  KF_ASSIGN_OR_RETURN(opened,
-                      openModel(options.model, withTokenizer, options.dummy));
+Result<std::unique_ptr<Session>> Session::open(SessionOptions options,
+                                               const SessionSources &sources) {
+  Stopwatch watch;
+  const ObservedWork work(options.observer, "opening the model");
+  std::unique_ptr<Session> session(new Session(std::move(options)));
+  KF_RETURN_IF_ERROR(session->openAll(sources));
+  session->seconds = watch.seconds();
+  return session;
+}
+
+Status Session::openAll(const SessionSources &sources) {
+  KF_ASSIGN_OR_RETURN(opened, openModel(options.model, options.withTokenizer,
+                                        sources.embedded, options.observer));
   if (options.wholeContext)
     options.context = opened.config.maxPositions;
-  KF_RETURN_IF_ERROR(options.float8.apply(opened));
-  KF_ASSIGN_OR_RETURN(target, openDevice(options.device, &terminal()));
+  KF_ASSIGN_OR_RETURN(target, sources.device(options.device, options.observer));
   // Weights are packed on the CPU, whatever computes with them.
   if (target->name() != "reference" && options.device.threads != 1) {
     KF_ASSIGN_OR_RETURN(pool, ThreadPool::create(int(options.device.threads)));
   }
+  KF_ASSIGN_OR_RETURN(steps, sources.steps(opened, *target, options));
   return Status();
-}
-
-Result<std::unique_ptr<Session>>
-Session::open(const SessionFlags &flags, bool withTokenizer,
-              std::span<const std::string> paths) {
-  Stopwatch watch;
-  const Progress progress("opening the model");
-  std::unique_ptr<Session> session(new Session());
-  KF_RETURN_IF_ERROR(session->openFiles(flags, withTokenizer));
-  KF_ASSIGN_OR_RETURN(
-      ProgramFiles read,
-      ProgramFiles::open(paths, session->opened, session->target->name()));
-  const auto files = std::make_shared<const ProgramFiles>(std::move(read));
-  session->programs = {
-      [files](const StepShape &shape) { return files->get(shape); },
-      files->shapes(), std::string(nameOf(files->cache().type)),
-      [] { return std::string("from files"); }};
-  session->seconds = watch.seconds();
-  return session;
 }
 
 /// Bytes of a page of the KV cache.
 Result<int64_t> Session::pageBytes() const {
   const ModelConfig &config = opened.config;
   CacheSpec spec;
-  KF_ASSIGN_OR_RETURN(spec.type, parseDataType(programs.cacheType));
+  spec.type = steps.cacheType;
   spec.layers = config.layers;
   spec.kvHeads = config.kvHeads;
   spec.headDim = config.headDim;
@@ -120,10 +91,8 @@ Result<int64_t> Session::pagesFor(uint64_t bytes) const {
 Status Session::checkMemory(int64_t pages) const {
   if (target->name() != "cuda")
     return Status();
-  KF_ASSIGN_OR_RETURN(const DataType cacheType,
-                      parseDataType(programs.cacheType));
   const Result<ModelWork> work =
-      ModelWork::of(opened.config, *opened.weights, cacheType);
+      ModelWork::of(opened.config, *opened.weights, steps.cacheType);
   if (!work.ok())
     return nameModel(opened, work.status());
   KF_ASSIGN_OR_RETURN(const int64_t page, pageBytes());
@@ -138,11 +107,11 @@ Status Session::checkMemory(int64_t pages) const {
 
 void Session::makeModel() {
   model = std::make_unique<Model>(
-      opened.config, *target, *opened.weights, programs.provide,
-      ModelOptions{opened.name, pool.get(), &interruptFlag(), programs.shapes});
+      opened.config, *target, *opened.weights, steps.provide,
+      ModelOptions{opened.name, pool.get(), options.cancelled, steps.shapes});
   model->weights().onProgress([this](uint64_t done, uint64_t all) {
     if (done == 0)
-      packing.emplace("packing weights");
+      packing.emplace(options.observer, "packing weights");
     packing->update(static_cast<double>(done) / static_cast<double>(all));
     if (done == all)
       packing.reset();
@@ -152,43 +121,39 @@ void Session::makeModel() {
 /// Programs that are there may not fit the device: that is said before anything
 /// runs.
 Status Session::loadPrograms() {
-  for (const StepShape &shape : programs.shapes)
+  for (const StepShape &shape : steps.shapes)
     KF_RETURN_IF_ERROR(model->program(shape).status());
   return Status();
 }
 
-Status Session::start(int64_t tokens, int64_t parallel, bool reusesPrefixes) {
+Status Session::start(const StartOptions &needs) {
   running.reset(); // its cache makes room for the next one's
   EngineOptions settings;
   settings.contextLength = options.context;
   if (!options.context)
-    settings.contextLength =
-        std::min(opened.config.maxPositions, std::max(kDefaultContext, tokens));
-  settings.parallel = parallel;
-  settings.reusesPrefixes = reusesPrefixes;
+    settings.contextLength = std::min(opened.config.maxPositions,
+                                      std::max(kDefaultContext, needs.tokens));
+  settings.parallel = needs.parallel;
+  settings.reusesPrefixes = needs.reusesPrefixes;
+  // Numbers that no engine takes are for its create() to refuse.
+  const int64_t wholePages =
+      std::clamp<int64_t>(needs.parallel, 1, kMostParallel) *
+      cachePagesOf(std::clamp<int64_t>(settings.contextLength, 1,
+                                       opened.config.maxPositions));
   if (options.cacheMemory) {
     KF_ASSIGN_OR_RETURN(const int64_t pages, pagesFor(options.cacheMemory));
-    settings.pages =
-        std::min(pages, parallel * cachePagesOf(settings.contextLength));
+    settings.pages = std::min(pages, wholePages);
   }
   if (!model) {
-    KF_RETURN_IF_ERROR(checkMemory(
-        settings.pages ? settings.pages
-                       : parallel * cachePagesOf(settings.contextLength)));
+    KF_RETURN_IF_ERROR(
+        checkMemory(settings.pages ? settings.pages : wholePages));
     makeModel();
     KF_RETURN_IF_ERROR(loadPrograms());
   }
-  settings.cancelled = &interruptFlag();
-  if (!profile)
-    profile = options.profile.make();
-  settings.profile = profile.get();
+  settings.cancelled = options.cancelled;
+  settings.profile = options.profile.get();
   KF_ASSIGN_OR_RETURN(running, Engine::create(*model, settings));
   return Status();
-}
-
-Status Session::showProfile() {
-  return profile ? kf::showProfile(options.profile, *profile, *target)
-                 : Status();
 }
 
 Status Session::checkFits(std::span<const int32_t> prompt) const {
@@ -203,8 +168,8 @@ Status Session::checkFits(std::span<const int32_t> prompt) const {
                             : "; shorten the prompt"));
 }
 
-Result<std::vector<int32_t>> kf::promptIds(const ModelFiles &model,
-                                           std::string_view text) {
-  Progress progress("reading the prompt's tokens");
-  return encodePrompt(model, text, &interruptFlag());
+Result<std::vector<int32_t>>
+Session::encodePrompt(std::string_view text) const {
+  const ObservedWork work(options.observer, "reading the prompt's tokens");
+  return kf::encodePrompt(opened, text, options.cancelled);
 }

@@ -1,0 +1,157 @@
+//===- Session.h - A model and its programs, to be run ----------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Opens a model, for whoever runs one: commands, a server, another language.
+// No compiler and no device is linked: both come as functions.
+//
+//   SessionOptions options;
+//   options.model.path = "model.gguf";
+//   std::unique_ptr<Session> session =
+//       Session::open(options, {.device = openDevice,
+//                               .steps = stepsFromFiles({"1.kf", "64.kf"})})
+//           .take();
+//   session->start({.parallel = 8});
+//   session->engine().createSequence();
+//
+// kf/Driver/CompiledSession.h has the function that compiles steps. Errors name
+// options as kf-run spells them, as all of the runtime's do.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_SESSION_SESSION_H
+#define KF_RUNTIME_SESSION_SESSION_H
+
+#include "runtime/core/Cancellation.h"
+#include "runtime/core/Observer.h"
+#include "runtime/core/ThreadPool.h"
+#include "runtime/devices/OpenDevice.h"
+#include "runtime/engine/Engine.h"
+#include "runtime/measure/Profile.h"
+#include "runtime/session/OpenModel.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kf {
+
+/// What to open, and how.
+struct SessionOptions {
+  ModelChoice model = {};
+  bool withTokenizer = true; ///< and its chat template
+  DeviceChoice device = {};
+  /// Positions that a sequence has room for; 0: what start() is told that it
+  /// takes, and 4096 if that is more; the model's most in no case.
+  int64_t context = 0;
+  bool wholeContext = false; ///< as many positions as the model has
+  /// Bytes of the KV cache at most; 0: what all sequences need.
+  uint64_t cacheMemory = 0;
+  /// Where the times of all steps' kernels go; null: they are not measured.
+  std::shared_ptr<Profile> profile = nullptr;
+  /// Ends whatever goes on, compiling, packing and steps, when it is set; may
+  /// be null. Not owned, as the observer, which may be null, too.
+  CancelFlag cancelled = nullptr;
+  Observer *observer = nullptr;
+};
+
+/// Where a session's steps come from.
+struct SessionSteps {
+  /// What it calls must live as long as it does.
+  StepProvider provide;
+  std::vector<StepShape> shapes = {}; ///< the only ones; none: any
+  DataType cacheType;                 ///< of their KV caches
+  /// Where they came from so far, in a word or two: "compiled", "cached".
+  std::function<std::string()> origin;
+};
+
+/// Makes that for a model and the device that it runs on, which outlive it.
+using OpenSteps = std::function<Result<SessionSteps>(
+    const ModelFiles &model, const Device &device,
+    const SessionOptions &options)>;
+
+/// Steps that were compiled ahead: those of the files `paths` (ProgramFiles).
+OpenSteps stepsFromFiles(std::vector<std::string> paths);
+
+/// What a session is made with.
+struct SessionSources {
+  OpenDevice device;
+  OpenSteps steps;
+  OpenEmbedded embedded = nullptr; ///< null: the program carries no model
+};
+
+/// What the sequences of an engine take.
+struct StartOptions {
+  int64_t tokens = 0;   ///< the most of one; 0: not known
+  int64_t parallel = 1; ///< sequences that read at once
+  /// Whether sequences take over what the cache has of their first tokens.
+  bool reusesPrefixes = true;
+};
+
+/// A model, the device that it runs on, and the engine that runs it. One
+/// thread, its engine and sequences included.
+class Session {
+public:
+  /// Opens the model and the device. Nothing is compiled or packed yet.
+  static Result<std::unique_ptr<Session>> open(SessionOptions options,
+                                               const SessionSources &sources);
+
+  /// Makes the engine. Another call makes another engine of the same programs
+  /// and weights; sequences of the one before must be gone. Errors: a cache or
+  /// weights that the device has no room for, steps that it cannot load.
+  Status start(const StartOptions &needs);
+
+  /// After start(): an error if the context has no room for a prompt.
+  Status checkFits(std::span<const int32_t> prompt) const;
+  /// The tokens that generation continues (ModelFiles.h). Of a session with a
+  /// tokenizer.
+  Result<std::vector<int32_t>> encodePrompt(std::string_view text) const;
+
+  const ModelFiles &files() const { return opened; }
+  /// Of a session with one.
+  const Tokenizer &tokenizer() const { return *opened.tokenizer; }
+  Device &device() { return *target; }
+  /// After start().
+  Engine &engine() { return *running; }
+  const Engine &engine() const { return *running; }
+  /// SessionOptions::profile.
+  const Profile *profile() const { return options.profile.get(); }
+  /// SessionSteps::origin.
+  std::string origin() const { return steps.origin(); }
+
+  /// Seconds that opening took.
+  double openSeconds() const { return seconds; }
+
+private:
+  explicit Session(SessionOptions options) : options(std::move(options)) {}
+
+  Status openAll(const SessionSources &sources);
+  void makeModel();
+  Status loadPrograms();
+  Result<int64_t> pageBytes() const;
+  Result<int64_t> pagesFor(uint64_t bytes) const;
+  Status checkMemory(int64_t pages) const;
+
+  SessionOptions options;
+  std::unique_ptr<Device> target;
+  std::unique_ptr<ThreadPool> pool;    ///< packs weights; null for none
+  std::optional<ObservedWork> packing; ///< while weights are packed
+  ModelFiles opened;
+  SessionSteps steps;
+  std::unique_ptr<Model> model;
+  std::unique_ptr<Engine> running;
+  double seconds = 0;
+};
+
+} // namespace kf
+
+#endif // KF_RUNTIME_SESSION_SESSION_H

@@ -1,0 +1,281 @@
+//===- SessionTest.cpp - Sessions without a compiler ----------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A session takes what it cannot make itself, a device and programs, so that
+// the engine's fakes do here. CompiledSessionTest has real ones.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/session/Session.h"
+
+#include "runtime/engine/Generation.h"
+#include "test/runtime/StatusAssertions.h"
+#include "test/runtime/TempFile.h"
+#include "test/runtime/engine/FakeModel.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+using namespace kf;
+using namespace kf::test;
+
+namespace {
+
+/// Writes down what it is told.
+class Recorder : public Observer {
+public:
+  void onBegin(const std::string &work) override {
+    lines.push_back("begin " + work);
+    ++open;
+  }
+  void onProgress(double) override { EXPECT_GT(open, 0); }
+  void onEnd() override {
+    --open;
+    EXPECT_GE(open, 0);
+  }
+  void onWarning(const std::string &line) override {
+    lines.push_back("warning: " + line);
+  }
+  void onNote(const std::string &line) override {
+    lines.push_back("note: " + line);
+  }
+
+  std::vector<std::string> lines;
+  int open = 0;
+};
+
+Result<ModelFiles> openFake(bool /*withTokenizer*/) {
+  ModelFiles files;
+  files.name = "the fake";
+  files.config = fakeConfig();
+  files.weights = std::make_unique<FakeSource>();
+  return files;
+}
+
+/// What sessions of the fake model are made with.
+SessionSources fakeSources() {
+  return {.device = [](const DeviceChoice &,
+                       Observer *) -> Result<std::unique_ptr<Device>> {
+            return std::unique_ptr<Device>(new FakeModelDevice());
+          },
+          .steps = [](const ModelFiles &model, const Device &,
+                      const SessionOptions &) -> Result<SessionSteps> {
+            const ModelConfig config = model.config;
+            return SessionSteps{
+                .provide = [config](const StepShape &shape)
+                    -> Result<Executable> { return fakeStep(shape, config); },
+                .cacheType = DataType::F32,
+                .origin = [] { return std::string("made up"); }};
+          },
+          .embedded = openFake};
+}
+
+std::unique_ptr<Session> openFakeSession(SessionOptions options = {}) {
+  Result<std::unique_ptr<Session>> session =
+      Session::open(std::move(options), fakeSources());
+  EXPECT_TRUE(session.ok()) << session.message();
+  return session.ok() ? session.take() : nullptr;
+}
+
+/// Positions that a session with `options` has room for.
+int64_t contextOf(SessionOptions options, const StartOptions &needs) {
+  std::unique_ptr<Session> session = openFakeSession(std::move(options));
+  EXPECT_TRUE(succeeds(session->start(needs)));
+  return session->engine().contextLength();
+}
+
+TEST(Session, RunsAModel) {
+  Recorder recorder;
+  std::unique_ptr<Session> session = openFakeSession({.observer = &recorder});
+  EXPECT_EQ(session->files().name, "the fake");
+  EXPECT_EQ(session->origin(), "made up");
+  EXPECT_GT(session->openSeconds(), 0);
+  EXPECT_EQ(session->profile(), nullptr);
+  ASSERT_TRUE(succeeds(session->start({.tokens = 20, .parallel = 3})));
+  std::unique_ptr<Sequence> sequence =
+      session->engine().createSequence().take();
+  Sampler sampler = Sampler::create({}).take();
+  const std::vector<int32_t> prompt = {1, 2, 3};
+  GenerationOptions settings;
+  settings.maxTokens = 2;
+  Result<GenerationResult> generated =
+      generate(*sequence, sampler, nullptr, prompt, settings);
+  ASSERT_TRUE(generated.ok()) << generated.message();
+  // The fake's logits increase with the token.
+  EXPECT_EQ(generated->ids, std::vector<int32_t>({kVocab - 1, kVocab - 1}));
+  EXPECT_EQ(recorder.lines,
+            std::vector<std::string>{"begin opening the model"});
+  EXPECT_EQ(recorder.open, 0);
+}
+
+TEST(Session, StartsAgain) {
+  std::unique_ptr<Session> session = openFakeSession();
+  ASSERT_TRUE(succeeds(session->start({.parallel = 1})));
+  ASSERT_TRUE(succeeds(session->start({.parallel = 2})));
+  EXPECT_EQ(session->engine().pages().total(), 2 * cachePagesOf(1200));
+}
+
+TEST(Session, IsEndedByAFlag) {
+  std::atomic<bool> cancelled{false};
+  std::unique_ptr<Session> session = openFakeSession({.cancelled = &cancelled});
+  ASSERT_TRUE(succeeds(session->start({})));
+  EXPECT_FALSE(session->engine().isCancelled());
+  cancelled = true;
+  EXPECT_TRUE(session->engine().isCancelled());
+}
+
+TEST(Session, TakesTimes) {
+  std::unique_ptr<Session> session =
+      openFakeSession({.profile = std::make_shared<Profile>()});
+  EXPECT_NE(session->profile(), nullptr);
+}
+
+TEST(Session, ChoosesTheContext) {
+  // The fake was made for 1200 positions.
+  EXPECT_EQ(contextOf({}, {}), 1200);
+  EXPECT_EQ(contextOf({.context = 300}, {.tokens = 500}), 300);
+  EXPECT_EQ(contextOf({.wholeContext = true}, {.tokens = 500}), 1200);
+  std::unique_ptr<Session> session = openFakeSession({.context = 1201});
+  EXPECT_TRUE(
+      failsWith(session->start({}), "the model was made for 1 to 1200"));
+}
+
+TEST(Session, RefusesNumbersThatCannotBe) {
+  for (const int64_t parallel : {int64_t(-1), int64_t(0), INT64_MAX}) {
+    std::unique_ptr<Session> session = openFakeSession();
+    EXPECT_TRUE(failsWith(session->start({.parallel = parallel}),
+                          "a number of parallel sequences"));
+  }
+  for (const int64_t context : {int64_t(-1), INT64_MAX}) {
+    std::unique_ptr<Session> session =
+        openFakeSession({.context = context, .cacheMemory = 1 << 20});
+    EXPECT_TRUE(failsWith(session->start({}), "a context of"));
+  }
+}
+
+TEST(Session, BoundsTheCache) {
+  // A page has keys and values, each of two f32, at 64 positions.
+  constexpr uint64_t page = 2 * 2 * 4 * kCachePage;
+  std::unique_ptr<Session> session = openFakeSession({.cacheMemory = 5 * page});
+  ASSERT_TRUE(succeeds(session->start({.parallel = 4})));
+  EXPECT_EQ(session->engine().pages().total(), 5);
+  session = openFakeSession({.cacheMemory = page - 1});
+  EXPECT_TRUE(failsWith(session->start({}),
+                        "--cache-memory of 1023 B has no room for a page"));
+}
+
+TEST(Session, ChecksThatAPromptFits) {
+  std::unique_ptr<Session> session = openFakeSession({.context = 4});
+  ASSERT_TRUE(succeeds(session->start({})));
+  EXPECT_TRUE(succeeds(session->checkFits(std::vector<int32_t>(4))));
+  EXPECT_TRUE(failsWith(session->checkFits(std::vector<int32_t>(5)),
+                        "5 tokens, but the context has room for 4; raise "
+                        "--context or shorten the prompt"));
+}
+
+TEST(Session, ReturnsErrorsOfWhatItIsMadeWith) {
+  auto fails = [](const SessionSources &sources, const std::string &text) {
+    return failsWith(Session::open({}, sources).status(), text);
+  };
+  SessionSources sources = fakeSources();
+  sources.steps = [](const ModelFiles &, const Device &,
+                     const SessionOptions &) -> Result<SessionSteps> {
+    return Status::error("no steps");
+  };
+  EXPECT_TRUE(fails(sources, "no steps"));
+  sources.device = [](const DeviceChoice &choice,
+                      Observer *) -> Result<std::unique_ptr<Device>> {
+    return Status::error("no device " + choice.device);
+  };
+  EXPECT_TRUE(fails(sources, "no device cpu"));
+  sources.embedded = nullptr;
+  EXPECT_TRUE(fails(sources, "this program carries no model; name one"));
+}
+
+TEST(Session, ReturnsErrorsOfItsSteps) {
+  SessionSources sources = fakeSources();
+  sources.steps = [](const ModelFiles &, const Device &,
+                     const SessionOptions &) -> Result<SessionSteps> {
+    return SessionSteps{.provide = [](const StepShape &) -> Result<Executable> {
+                          return Status::error("no such step",
+                                               StatusCode::NotFound);
+                        },
+                        .shapes = {StepShape{}},
+                        .cacheType = DataType::F32,
+                        .origin = [] { return std::string(); }};
+  };
+  std::unique_ptr<Session> session = Session::open({}, sources).take();
+  const Status status = session->start({});
+  EXPECT_TRUE(failsWith(status, "no such step"));
+  EXPECT_EQ(status.code(), StatusCode::NotFound);
+}
+
+TEST(Session, ReadsProgramsFromFiles) {
+  SessionSources sources = fakeSources();
+  sources.steps = stepsFromFiles({"/absent"});
+  EXPECT_TRUE(
+      failsWith(Session::open({}, sources).status(), "cannot open '/absent'"));
+}
+
+//===----------------------------------------------------------------------===//
+// Models
+//===----------------------------------------------------------------------===//
+
+constexpr const char *kGolden = KF_SOURCE_DIR "/test/golden/llama2-mha";
+
+TEST(OpenModel, OpensAFolder) {
+  Result<ModelFiles> model =
+      openModel({.path = kGolden}, /*withTokenizer=*/false, nullptr, nullptr);
+  ASSERT_TRUE(model.ok()) << model.message();
+  EXPECT_EQ(model->name, kGolden);
+  EXPECT_FALSE(model->tokenizer);
+}
+
+TEST(OpenModel, TellsWarnings) {
+  const TempFolder folder;
+  std::filesystem::copy(kGolden, folder.path("model"));
+  folder.write("model/generation_config.json",
+               R"({"do_sample": true, "num_beams": 4})");
+  Recorder recorder;
+  ASSERT_TRUE(succeeds(
+      openModel({.path = folder.path("model")}, false, nullptr, &recorder)
+          .status()));
+  ASSERT_EQ(recorder.lines.size(), 1u);
+  EXPECT_TRUE(recorder.lines[0].starts_with("warning: model '" +
+                                            folder.path("model") + "': "))
+      << recorder.lines[0];
+}
+
+TEST(OpenModel, MakesRandomWeights) {
+  ModelChoice choice;
+  choice.path = "tinyllama-1.1b";
+  choice.dummy.seed = "1";
+  choice.dummy.weightType = "q4_0";
+  Result<ModelFiles> model = openModel(choice, false, nullptr, nullptr);
+  ASSERT_TRUE(model.ok()) << model.message();
+  EXPECT_EQ(model->name, "tinyllama-1.1b (dummy weights)");
+  EXPECT_TRUE(failsWith(openModel(choice, true, nullptr, nullptr).status(),
+                        "has no tokenizer"));
+  choice.dummy.weightType = "q9";
+  EXPECT_TRUE(failsWith(openModel(choice, false, nullptr, nullptr).status(),
+                        "--weight-type"));
+  choice.dummy.seed.reset();
+  EXPECT_TRUE(failsWith(openModel(choice, false, nullptr, nullptr).status(),
+                        "--weight-type needs --dummy-weights"));
+}
+
+TEST(OpenModel, KeepsFloat8WhereThereIsAny) {
+  ModelChoice choice = {.path = kGolden, .float8 = Float8Weights::KeptIfAny};
+  EXPECT_TRUE(succeeds(openModel(choice, false, nullptr, nullptr).status()));
+  choice.float8 = Float8Weights::Kept;
+  EXPECT_TRUE(failsWith(openModel(choice, false, nullptr, nullptr).status(),
+                        "--float8=f8 is for matrices of F8_E4M3"));
+}
+
+} // namespace

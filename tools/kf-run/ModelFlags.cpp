@@ -1,0 +1,68 @@
+//===- ModelFlags.cpp - Options of commands that compile a model ----------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ModelFlags.h"
+
+#include "Interrupt.h"
+#include "TerminalObserver.h"
+
+#include "runtime/session/EmbeddedModel.h"
+
+using namespace kf;
+
+void ModelFlags::addTo(OptionParser &parser, bool withThreads) {
+  SessionFlags::addTo(parser, /*withEmbedded=*/true, withThreads);
+  parser.choice({"cache-type", 0, "TYPE"}, cacheType,
+                {"f32", "f16", "bf16", "q8_0"},
+                "elements of the KV cache; f16 by default, and f32 on the "
+                "reference. bf16 and f16 take half of f32's memory, q8_0 about "
+                "a quarter; they round keys and values");
+  parser.choice({"activation-type", 0, "TYPE"}, activationType,
+                {"f32", "f16", "bf16"},
+                "elements of what kernels hand on to one another; f32 by "
+                "default. The others take half of its memory and round");
+  parser.flag({"no-cache"}, noCache,
+              "neither read nor write the cache of compiled programs");
+  tuning.addTo(parser);
+  parser.text({"target-cpu", 0, "CPU"}, targetCpu,
+              "LLVM's name of the CPU or GPU to compile for; native by "
+              "default");
+}
+
+CompileChoice ModelFlags::compileChoice() const {
+  return {.cacheType = cacheType,
+          .activationType = activationType,
+          .targetCpu = targetCpu,
+          .tuningFile = tuning.file,
+          .useCache = !noCache};
+}
+
+Result<ModelFiles> kf::openModel(const ModelChoice &choice,
+                                 bool withTokenizer) {
+  return openModel(choice, withTokenizer, openEmbeddedModel, &terminal());
+}
+
+Result<CompilerOptions> kf::compilerOptionsFor(const ModelFlags &flags,
+                                               const Device &device) {
+  return compilerOptionsFor(flags.compileChoice(), device, &interruptFlag(),
+                            &terminal());
+}
+
+Result<std::unique_ptr<Session>> kf::openSession(const ModelFlags &flags,
+                                                 bool withTokenizer,
+                                                 CompilerOptions *used) {
+  return Session::open(
+      flags.options(withTokenizer),
+      {.device = openDevice,
+       .steps = compileSteps(flags.compileChoice(),
+                             [used](const CompilerOptions &options) {
+                               if (used)
+                                 *used = options;
+                             }),
+       .embedded = openEmbeddedModel});
+}

@@ -1,0 +1,68 @@
+//===- SessionFlags.cpp - Options of commands that run a model ------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "SessionFlags.h"
+
+#include "Interrupt.h"
+#include "TerminalObserver.h"
+
+using namespace kf;
+
+void SessionFlags::addTo(OptionParser &parser, bool withEmbedded,
+                         bool withThreads) {
+  addModelArgument(
+      parser, model, named,
+      std::string("a GGUF file, or a folder with config.json, "
+                  "model.safetensors (or its index) and a "
+                  "tokenizer") +
+          (withEmbedded ? "; without it, the embedded model, kf-stories" : ""));
+  if (!withEmbedded)
+    parser.addCheck([this] {
+      return model.empty() ? Status::error("MODEL is missing") : Status();
+    });
+  dummy.addTo(parser, model);
+  if (withThreads)
+    device.addTo(parser);
+  else
+    device.addDeviceTo(parser);
+  parser.integer({"context", 'c', "N"}, contextGiven, 0, int64_t(1) << 24,
+                 "positions of the context; 0: all that the model has. By "
+                 "default what the command needs and at least 4096, as far as "
+                 "the model goes");
+  parser.addCheck([this] {
+    context = contextGiven.value_or(0);
+    wholeContext = contextGiven == 0;
+    return Status();
+  });
+  float8.addTo(parser);
+  parser.bytes({"cache-memory", 0, "SIZE"}, cacheMemory,
+               "the most that the KV cache takes: bytes, or 500M, 2G; by "
+               "default what all sequences need for whole contexts. It is "
+               "taken when it is used");
+  profile.addTo(parser);
+}
+
+SessionOptions SessionFlags::options(bool withTokenizer) const {
+  SessionOptions options;
+  options.model = modelChoice();
+  options.withTokenizer = withTokenizer;
+  options.device = device;
+  options.context = context;
+  options.wholeContext = wholeContext;
+  options.cacheMemory = cacheMemory;
+  options.profile = profile.make();
+  options.cancelled = &interruptFlag();
+  options.observer = &terminal();
+  return options;
+}
+
+Status kf::showProfile(const SessionFlags &flags, Session &session) {
+  return session.profile()
+             ? showProfile(flags.profile, *session.profile(), session.device())
+             : Status();
+}

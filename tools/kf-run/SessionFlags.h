@@ -1,0 +1,58 @@
+//===- SessionFlags.h - Options of commands that run a model ----*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_TOOLS_KF_RUN_SESSIONFLAGS_H
+#define KF_TOOLS_KF_RUN_SESSIONFLAGS_H
+
+#include "DeviceFlags.h"
+#include "ModelArgument.h"
+#include "OptionParser.h"
+#include "ProfileFlags.h"
+
+#include "runtime/session/Session.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace kf {
+
+/// Options of every command that runs a model, whoever compiles it.
+struct SessionFlags {
+  std::string model;                ///< empty: the embedded one
+  std::optional<std::string> named; ///< the model, as an option says it
+  DummyFlags dummy;
+  DeviceFlags device;
+  int64_t context = 0;       ///< 0: chosen by the command's need
+  bool wholeContext = false; ///< as many positions as the model has
+  Float8Flag float8;
+  uint64_t cacheMemory = 0; ///< bytes of the KV cache at most; 0: any
+  ProfileFlags profile;
+
+  /// Adds MODEL, which stands for the embedded one where it is left out, or has
+  /// to be given, and the options to `parser`; `-t` only with `withThreads`.
+  void addTo(OptionParser &parser, bool withEmbedded, bool withThreads = true);
+
+  /// What they say of the model.
+  ModelChoice modelChoice() const {
+    return {.path = model, .dummy = dummy, .float8 = float8.choice()};
+  }
+  /// The session that they ask for, which an interrupt ends (Interrupt.h) and
+  /// the terminal is told of.
+  SessionOptions options(bool withTokenizer) const;
+
+private:
+  std::optional<int64_t> contextGiven; ///< 0: all of the model
+};
+
+/// Does what `--profile` asks for, if it was given, with all steps so far.
+Status showProfile(const SessionFlags &flags, Session &session);
+
+} // namespace kf
+
+#endif // KF_TOOLS_KF_RUN_SESSIONFLAGS_H
