@@ -203,6 +203,17 @@ TEST(BatchFile, WrongOptions) {
         << biases;
 }
 
+/// Errors have the name that was given.
+TEST(BatchFile, WrongOptionsByOtherNames) {
+  EXPECT_EQ(errorWith(R"("temperature": -1)"),
+            "'temperature' is -1, but a number from 0 to 1e+06 is expected");
+  EXPECT_EQ(errorWith(R"("max_tokens": "5")"),
+            "'max_tokens' is \"5\", but an integer from -1 to 16777216 is "
+            "expected");
+  EXPECT_EQ(errorWith(R"("max_tokens": 5, "n_predict": 1)"),
+            "'max_tokens' and 'n_predict' are the same here: give one");
+}
+
 TEST(BatchFile, UnknownKeys) {
   const std::string error = errorWith(R"("top-k": 5)");
   EXPECT_TRUE(error.starts_with("there is no key 'top-k'; possible are prompt, "
