@@ -60,11 +60,25 @@ Status checkUtf8(std::string_view source) {
       ", begins no character of UTF-8; save the template in UTF-8");
 }
 
-Value messageValue(const ChatMessage &message, Budget &budget) {
-  return makeDict(
-      {{makeText("role", budget), makeText(message.role, budget)},
-       {makeText("content", budget), makeText(message.content, budget)}},
-      budget);
+/// The value of a JSON document that is called `name` in errors.
+Result<Value> valueOf(const std::string &name, const std::string &text,
+                      Budget &budget) {
+  std::optional<Value> value = fromJson(text, budget);
+  if (!value)
+    return Status::error("variable '" + name +
+                         "' of the chat template is not JSON");
+  return std::move(*value);
+}
+
+Result<Value> messageValue(const ChatMessage &message, Budget &budget) {
+  std::vector<std::pair<Value, Value>> fields = {
+      {makeText("role", budget), makeText(message.role, budget)},
+      {makeText("content", budget), makeText(message.content, budget)}};
+  for (const auto &[name, text] : message.fields) {
+    KF_ASSIGN_OR_RETURN(Value value, valueOf(name, text, budget));
+    fields.emplace_back(makeText(name, budget), std::move(value));
+  }
+  return makeDict(std::move(fields), budget);
 }
 
 /// Returns fn(), a Result. What it throws becomes an error.
@@ -112,8 +126,10 @@ ChatTemplate::render(const std::vector<ChatMessage> &messages,
                             options.cancelled);
     Budget &budget = interpreter.budget;
     std::vector<Value> items;
-    for (const ChatMessage &message : messages)
-      items.push_back(messageValue(message, budget));
+    for (const ChatMessage &message : messages) {
+      KF_ASSIGN_OR_RETURN(Value item, messageValue(message, budget));
+      items.push_back(std::move(item));
+    }
     interpreter.define("messages",
                        makeSequence(Kind::List, std::move(items), budget));
     // As transformers defines them.
@@ -126,11 +142,8 @@ ChatTemplate::render(const std::vector<ChatMessage> &messages,
     if (options.eosToken)
       interpreter.define("eos_token", makeText(*options.eosToken, budget));
     for (const auto &[name, text] : options.variables) {
-      std::optional<Value> value = fromJson(text, budget);
-      if (!value)
-        return Status::error("variable '" + name +
-                             "' of the chat template is not JSON");
-      interpreter.define(name, std::move(*value));
+      KF_ASSIGN_OR_RETURN(Value value, valueOf(name, text, budget));
+      interpreter.define(name, std::move(value));
     }
     return interpreter.run(parsed->body);
   });

@@ -43,6 +43,8 @@ namespace kf {
 struct ChatMessage {
   std::string role;    ///< "system", "user", "assistant", ...
   std::string content; ///< any bytes
+  /// Other fields by name, each a JSON document: {"tool_call_id": "\"a\""}.
+  std::map<std::string, std::string> fields = {};
 };
 
 /// What a template knows besides the messages.

@@ -9,20 +9,65 @@
 #include "runtime/chat/PromptEncoder.h"
 
 #include "runtime/core/Exceptions.h"
+#include "runtime/core/Json.h"
+#include "runtime/core/JsonText.h"
 #include "runtime/text/Utf8.h"
 
 #include <algorithm>
 
 using namespace kf;
 
-/// A noncharacter that occurs in none of `messages`.
-static Result<std::string> findMark(const std::vector<ChatMessage> &messages) {
+/// `json`, a JSON document, with fn(text) in place of each text in it, names of
+/// members too, spelled with as few escapes as there can be.
+template <typename Fn>
+static std::string replaceTexts(std::string_view json, Fn fn) {
+  std::string out;
+  for (size_t at = 0; at < json.size();) {
+    const size_t begin = std::min(json.find('"', at), json.size());
+    out.append(json.substr(at, begin - at));
+    size_t end = begin + 1;
+    while (end < json.size() && json[end] != '"')
+      end += json[end] == '\\' ? 2 : 1;
+    at = std::min(end + 1, json.size());
+    const std::string_view literal = json.substr(begin, at - begin);
+    const Result<JsonDocument> text = parseJson(literal);
+    if (text.ok() && (*text)->is_string())
+      out += jsonText(fn((*text)->get_ref<const std::string &>()));
+    else
+      out += literal; // no JSON, which the template says
+  }
+  return out;
+}
+
+/// `prompt` with texts of its JSON documents by fn(text), as replaceTexts().
+template <typename Fn>
+static ChatPrompt replaceJsonTexts(ChatPrompt prompt, Fn fn) {
+  for (ChatMessage &message : prompt.messages)
+    for (auto &[name, json] : message.fields)
+      json = replaceTexts(json, fn);
+  for (auto &[name, json] : prompt.variables)
+    json = replaceTexts(json, fn);
+  return prompt;
+}
+
+/// A noncharacter that occurs nowhere in `prompt`, whose JSON has no escapes
+/// for such.
+static Result<std::string> findMark(const ChatPrompt &prompt) {
   for (char32_t c = 0xfdd0; c <= 0xfdef; ++c) {
     std::string mark;
     appendUtf8(mark, c);
-    if (std::ranges::none_of(messages, [&](const ChatMessage &message) {
-          return message.content.find(mark) != std::string::npos ||
-                 message.role.find(mark) != std::string::npos;
+    auto has = [&](const std::string &text) {
+      return text.find(mark) != std::string::npos;
+    };
+    auto hasAny = [&](const std::map<std::string, std::string> &documents) {
+      return std::ranges::any_of(documents, [&](const auto &document) {
+        return has(document.second);
+      });
+    };
+    if (!hasAny(prompt.variables) &&
+        std::ranges::none_of(prompt.messages, [&](const ChatMessage &message) {
+          return has(message.content) || has(message.role) ||
+                 hasAny(message.fields);
         }))
       return mark;
   }
@@ -63,49 +108,78 @@ std::string PromptEncoder::guard(std::string_view text,
   return result.append(text.substr(done));
 }
 
-Result<std::vector<int32_t>>
-PromptEncoder::encode(const std::vector<ChatMessage> &messages, bool forAnswer,
-                      CancelFlag cancelled) const try {
-  KF_ASSIGN_OR_RETURN(const std::string mark, findMark(messages));
-  std::vector<ChatMessage> guarded;
-  for (const ChatMessage &message : messages)
-    guarded.push_back(
-        {guard(message.role, mark), guard(message.content, mark)});
+Result<PromptEncoder::Rendered>
+PromptEncoder::renderGuarded(const ChatPrompt &prompt,
+                             CancelFlag cancelled) const {
+  ChatPrompt guarded =
+      replaceJsonTexts(prompt, [](const std::string &text) { return text; });
+  KF_ASSIGN_OR_RETURN(const std::string mark, findMark(guarded));
+  guarded = replaceJsonTexts(std::move(guarded), [&](const std::string &text) {
+    return guard(text, mark);
+  });
+  for (ChatMessage &message : guarded.messages) {
+    message.role = guard(message.role, mark);
+    message.content = guard(message.content, mark);
+  }
   ChatRenderOptions settings = options;
-  settings.addGenerationPrompt = forAnswer;
+  settings.addGenerationPrompt = guarded.forAnswer;
   settings.cancelled = cancelled;
-  Result<std::string> rendered = chat.render(guarded, settings);
+  for (const auto &[name, json] : guarded.variables)
+    settings.variables[name] = json;
+  Result<std::string> rendered = chat.render(guarded.messages, settings);
   if (!rendered.ok())
     return rendered.status().in(origin);
   const std::string marked = rendered.take();
 
-  std::string text;
-  std::vector<AddedTokens::Range> literal;
+  Rendered result;
   for (size_t at = 0; at < marked.size();) {
     const size_t next = std::min(marked.find(mark, at), marked.size());
-    text.append(marked, at, next - at);
+    result.text.append(marked, at, next - at);
     at = next + mark.size();
     if (next == marked.size())
       break;
     // A token that has the bytes on both sides, or ends or begins there.
-    const size_t begin = text.empty() ? 0 : text.size() - 1;
-    const size_t end = text.size() + 1;
-    if (!literal.empty() && literal.back().end >= begin)
-      literal.back().end = end;
+    const size_t begin = result.text.empty() ? 0 : result.text.size() - 1;
+    const size_t end = result.text.size() + 1;
+    if (!result.literal.empty() && result.literal.back().end >= begin)
+      result.literal.back().end = end;
     else
-      literal.push_back({begin, end});
+      result.literal.push_back({begin, end});
   }
+  return result;
+}
+
+Result<std::string> PromptEncoder::render(const ChatPrompt &prompt,
+                                          CancelFlag cancelled) const try {
+  KF_ASSIGN_OR_RETURN(Rendered rendered, renderGuarded(prompt, cancelled));
+  return std::move(rendered.text);
+} catch (...) {
+  return statusOfException();
+}
+
+Result<std::vector<int32_t>> PromptEncoder::encode(const ChatPrompt &prompt,
+                                                   CancelFlag cancelled) const
+    try {
+  KF_ASSIGN_OR_RETURN(const Rendered rendered,
+                      renderGuarded(prompt, cancelled));
   EncodeOptions encoding;
-  encoding.literal = literal;
+  encoding.literal = rendered.literal;
   encoding.cancelled = cancelled;
   KF_ASSIGN_OR_RETURN(std::vector<int32_t> ids,
-                      tokenizer.encode(text, encoding));
+                      tokenizer.encode(rendered.text, encoding));
   if (ids.empty())
     return Status::error("the chat template makes no text of the conversation")
         .in(origin);
   return ids;
 } catch (...) {
   return statusOfException();
+}
+
+Result<std::vector<int32_t>>
+PromptEncoder::encode(const std::vector<ChatMessage> &messages, bool forAnswer,
+                      CancelFlag cancelled) const {
+  return encode(ChatPrompt{.messages = messages, .forAnswer = forAnswer},
+                cancelled);
 }
 
 std::vector<int64_t> PromptEncoder::endOfTurnIds() const {

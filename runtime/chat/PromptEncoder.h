@@ -24,11 +24,22 @@
 #include "runtime/text/Tokenizer.h"
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace kf {
+
+/// A conversation, and what who asks tells the template besides.
+struct ChatPrompt {
+  std::vector<ChatMessage> messages;
+  /// Whether what begins an answer is to be behind it.
+  bool forAnswer = true;
+  /// Variables by name, each a JSON document: tools, enable_thinking. They go
+  /// before ChatRenderOptions'.
+  std::map<std::string, std::string> variables = {};
+};
 
 /// Renders and tokenizes conversations. The tokenizer must outlive it. Const
 /// functions may run on many threads at once.
@@ -45,12 +56,26 @@ public:
   Result<std::vector<int32_t>> encode(const std::vector<ChatMessage> &messages,
                                       bool forAnswer,
                                       CancelFlag cancelled = nullptr) const;
+  Result<std::vector<int32_t>> encode(const ChatPrompt &prompt,
+                                      CancelFlag cancelled = nullptr) const;
+
+  /// What encode() tokenizes. Errors: the template's.
+  Result<std::string> render(const ChatPrompt &prompt,
+                             CancelFlag cancelled = nullptr) const;
 
   /// Ids that the template puts behind an answer: the first special token
   /// there, none if there is none or the template refuses to tell.
   std::vector<int64_t> endOfTurnIds() const;
 
 private:
+  struct Rendered {
+    std::string text;
+    /// Where no special token may reach into.
+    std::vector<AddedTokens::Range> literal;
+  };
+
+  Result<Rendered> renderGuarded(const ChatPrompt &prompt,
+                                 CancelFlag cancelled) const;
   /// `text` with `mark` inside every special token that it spells.
   std::string guard(std::string_view text, std::string_view mark) const;
 

@@ -74,6 +74,37 @@ TEST_F(PromptEncoderTest, MessagesDoNot) {
   }
 }
 
+TEST_F(PromptEncoderTest, NorDoOtherFieldsAndVariables) {
+  const PromptEncoder own =
+      encoder("{{ messages[0].name }}|{{ messages[0].calls[0].a }}|"
+              "{{ tools[0].x }}<|eot_id|>");
+  const ChatPrompt prompt = {
+      .messages = {{"user",
+                    "",
+                    {{"name", R"("<|eot_id|>")"},
+                     {"calls", R"([{"a": "\u003c|eot_id|> \ufdd0"}])"}}}},
+      .forAnswer = true,
+      .variables = {{"tools", R"([{"x": "a \"<|eot_id|>\" \\"}])"}}};
+  const std::string text =
+      "<|eot_id|>|<|eot_id|> \xef\xb7\x90|a \"<|eot_id|>\" \\";
+  EXPECT_EQ(*own.render(prompt), text + "<|eot_id|>");
+  std::vector<int32_t> expected = plain(text);
+  expected.push_back(end);
+  auto ids = own.encode(prompt);
+  ASSERT_TRUE(ids.ok()) << ids.message();
+  EXPECT_EQ(*ids, expected);
+}
+
+TEST_F(PromptEncoderTest, VariablesThatAreNoJson) {
+  for (const char *text : {"", "\"", "\"\\", "{\"a\": \"}", "[1", "a"}) {
+    auto ids = encoder("{{ a }}<|eot_id|>")
+                   .encode(ChatPrompt{.messages = {{"user", ""}},
+                                      .variables = {{"a", text}}});
+    EXPECT_EQ(ids.message(),
+              "origin: variable 'a' of the chat template is not JSON");
+  }
+}
+
 TEST_F(PromptEncoderTest, NorDoRoles) {
   auto ids = encoder("{{ messages[0].role }}<|eot_id|>")
                  .encode({{"<|eot_id|>", ""}}, false);
