@@ -49,6 +49,10 @@ public:
   PromptEncoder(ChatTemplate chat, std::string origin,
                 const Tokenizer &tokenizer, ChatRenderOptions options);
 
+  /// Says in errors of the template from now on where it is from: for those
+  /// who are not to see names of files.
+  void nameOrigin(std::string name) { origin = std::move(name); }
+
   /// The tokens of `messages`; `forAnswer` adds what begins an answer. Special
   /// tokens are the template's own. Errors: the template's, one that makes no
   /// text, the tokenizer's, and messages that hold all 32 noncharacters from

@@ -1,0 +1,266 @@
+//===- ApiGenerate.cpp - Requests that have a body ------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/core/JsonText.h"
+#include "runtime/core/Quote.h"
+#include "runtime/serve/Api.h"
+#include "runtime/text/Utf8.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+
+using namespace kf;
+
+static HttpResponse errorOf(const Status &status) {
+  return ApiError::of(status).response();
+}
+
+HttpResponse Api::tokenize(std::string_view body, CancelFlag cancelled) const {
+  Result<TokenizeRequest> request = parseTokenizeRequest(body);
+  if (!request.ok())
+    return errorOf(request.status());
+  const Tokenizer &tokenizer = *served.files->tokenizer;
+  EncodeOptions encoding;
+  encoding.addSpecial = request->addSpecial;
+  encoding.parseSpecial = request->parseSpecial;
+  encoding.cancelled = cancelled;
+  Result<std::vector<int32_t>> ids =
+      tokenizer.encode(request->content, encoding);
+  if (!ids.ok())
+    return errorOf(ids.status());
+  const std::string tokens =
+      !request->withPieces ? jsonArray(*ids) : jsonArray(*ids, [&](int32_t id) {
+        const std::string_view bytes = tokenizer.bytesOf(id);
+        // As llama.cpp has it: bytes that are no text are numbers.
+        std::vector<int> numbers;
+        for (char byte : bytes)
+          numbers.push_back(static_cast<unsigned char>(byte));
+        const bool isText = validUtf8Prefix(bytes) == bytes.size();
+        return jsonObject(
+            {{"id", jsonText(id)},
+             {"piece", isText ? jsonText(bytes) : jsonArray(numbers)}});
+      });
+  return {.body = jsonObject({{"tokens", tokens}})};
+}
+
+HttpResponse Api::detokenize(std::string_view body) const {
+  Result<std::vector<int32_t>> ids = parseDetokenizeRequest(body);
+  if (!ids.ok())
+    return errorOf(ids.status());
+  const std::string text =
+      served.files->tokenizer->decode(*ids, /*skipSpecial=*/false);
+  return {.body = jsonObject({{"content", jsonText(toValidUtf8(text))}})};
+}
+
+HttpResponse Api::applyTemplate(std::string_view body,
+                                CancelFlag cancelled) const {
+  Result<GenerationRequest> request = parseChatRequest(body);
+  if (!request.ok())
+    return errorOf(request.status());
+  if (Status status = checkTools(*request, cancelled); !status.ok())
+    return errorOf(status);
+  const Result<std::string> text =
+      served.chat->render(*request->chat, cancelled);
+  if (!text.ok())
+    return errorOf(text.status());
+  return {.body = jsonObject({{"prompt", jsonText(*text)}})};
+}
+
+std::optional<ApiError> Api::checkModel(const std::string &name) const {
+  if (name.empty() ||
+      std::ranges::find(options.names, name) != options.names.end())
+    return std::nullopt;
+  return ApiError{404,
+                  "there is no model " + inQuotes(name) +
+                      " here; this one is " + inQuotes(options.names.front()) +
+                      ", and --alias gives it other names",
+                  "invalid_request_error", "model_not_found", "model"};
+}
+
+/// Whether there is a template, and it makes something of the request's tools.
+Status Api::checkTools(const GenerationRequest &request,
+                       CancelFlag cancelled) const {
+  if (!served.chat)
+    return Status::error("the model has no chat template, so it may not be "
+                         "made for chats; use /v1/completions",
+                         StatusCode::Unsupported);
+  if (request.tools.empty())
+    return Status();
+  ChatPrompt without = *request.chat;
+  without.variables.erase("tools");
+  KF_ASSIGN_OR_RETURN(const std::string given,
+                      served.chat->render(*request.chat, cancelled));
+  KF_ASSIGN_OR_RETURN(const std::string other,
+                      served.chat->render(without, cancelled));
+  if (given == other)
+    return Status::error("'tools' is not supported: the model's chat template "
+                         "makes nothing of tools; put them into a message",
+                         StatusCode::Unsupported);
+  return Status();
+}
+
+Result<std::vector<std::vector<int32_t>>>
+Api::encode(const GenerationRequest &request, CancelFlag cancelled) const {
+  std::vector<std::vector<int32_t>> prompts;
+  if (request.chat) {
+    KF_RETURN_IF_ERROR(checkTools(request, cancelled));
+    KF_ASSIGN_OR_RETURN(std::vector<int32_t> ids,
+                        served.chat->encode(*request.chat, cancelled));
+    prompts.push_back(std::move(ids));
+  }
+  for (const PromptStart &prompt : request.prompts) {
+    if (const auto *ids = std::get_if<std::vector<int32_t>>(&prompt)) {
+      prompts.push_back(*ids);
+      continue;
+    }
+    KF_ASSIGN_OR_RETURN(
+        std::vector<int32_t> ids,
+        encodePrompt(*served.files, std::get<std::string>(prompt), cancelled));
+    prompts.push_back(std::move(ids));
+  }
+  return prompts;
+}
+
+SamplerOptions Api::samplingOf(const GenerationRequest &request,
+                               uint64_t choice) {
+  // OpenAI's API draws with 1 where nobody says otherwise.
+  PartialSamplerOptions last;
+  last.temperature = 1;
+  SamplerOptions sampling =
+      request.sampling.over(options.sampling)
+          .over(PartialSamplerOptions::of(served.files->config.sampling))
+          .over(last)
+          .complete();
+  if (request.sampling.seed) {
+    // Choices of one request differ, as with a seed each.
+    sampling.seed = *request.sampling.seed + choice;
+  } else if (!options.sampling.seed) {
+    const std::scoped_lock lock(randomMutex);
+    sampling.seed = random();
+  }
+  return sampling;
+}
+
+AnswerText::Options Api::textOptions(const GenerationRequest &request,
+                                     std::span<const int32_t> prompt) const {
+  AnswerText::Options text;
+  if (!request.chat)
+    return text;
+  text.splitsThinking = thinks;
+  if (thinks) {
+    constexpr size_t few = 16; // of which the tag is made, and blanks
+    const std::string end = served.files->tokenizer->decode(
+        prompt.last(std::min(few, prompt.size())), /*skipSpecial=*/false);
+    const size_t last = end.find_last_not_of(" \t\r\n") + 1;
+    text.startsThinking =
+        std::string_view(end).substr(0, last).ends_with("<think>");
+  }
+  text.tools = request.tools;
+  return text;
+}
+
+AnswerHead Api::headFor(Form form, const GenerationRequest &request) {
+  AnswerHead head;
+  head.id = (form == Form::Chat ? "chatcmpl-" : "cmpl-") + randomText(24);
+  head.created = std::chrono::duration_cast<std::chrono::seconds>(
+                     std::chrono::system_clock::now().time_since_epoch())
+                     .count();
+  head.model = request.model.empty() ? options.names.front() : request.model;
+  head.fingerprint = "kf-" + std::to_string(created);
+  head.includeUsage = request.includeUsage;
+  return head;
+}
+
+std::unique_ptr<HttpAnswer> Api::generate(Form form, std::string_view body,
+                                          const std::function<void()> &onNews,
+                                          CancelFlag cancelled) {
+  Result<GenerationRequest> parsed = form == Form::Chat ? parseChatRequest(body)
+                                     : form == Form::Completion
+                                         ? parseCompletionRequest(body)
+                                         : parseLlamaRequest(body);
+  if (!parsed.ok())
+    return answerNow(errorOf(parsed.status()));
+  const GenerationRequest &request = *parsed;
+  if (std::optional<ApiError> error = checkModel(request.model))
+    return answerNow(error->response());
+  if (options.mostTokens && request.maxTokens.value_or(-1) > options.mostTokens)
+    return answerNow(errorOf(
+        Status::error("'max_tokens' is " + std::to_string(*request.maxTokens) +
+                      ", but an answer has at most " +
+                      std::to_string(options.mostTokens) + " tokens here")));
+  Result<std::vector<std::vector<int32_t>>> prompts =
+      encode(request, cancelled);
+  if (!prompts.ok())
+    return answerNow(errorOf(prompts.status()));
+  const int64_t context = served.service->contextLength();
+  for (const std::vector<int32_t> &prompt : *prompts)
+    if (static_cast<int64_t>(prompt.size()) > context)
+      return answerNow(
+          ApiError{400,
+                   "the prompt has " + std::to_string(prompt.size()) +
+                       " tokens, but the context has room for " +
+                       std::to_string(context) + "; shorten it",
+                   "invalid_request_error", "context_length_exceeded",
+                   form == Form::Chat ? "messages" : "prompt"}
+              .response());
+
+  TextRequest text;
+  // As OpenAI has it, a completion that does not say is short.
+  const int64_t unsaid = form == Form::Completion ? 16 : -1;
+  text.maxTokens = request.maxTokens.value_or(unsaid);
+  if (text.maxTokens == -1)
+    text.maxTokens = options.mostTokens ? options.mostTokens : context;
+  if (!request.ignoreEos) {
+    text.stopIds = served.files->config.eosIds;
+    if (request.chat)
+      text.stopIds.insert(text.stopIds.end(), endOfTurn.begin(),
+                          endOfTurn.end());
+  }
+  text.stopIds.insert(text.stopIds.end(), request.stopIds.begin(),
+                      request.stopIds.end());
+  text.stopTexts = request.stops;
+
+  std::vector<GenerationAnswer::Choice> choices;
+  for (size_t i = 0; i < prompts->size(); ++i)
+    for (int64_t n = 0; n < request.choices; ++n) {
+      text.prompt = (*prompts)[i];
+      text.sampling = samplingOf(request, static_cast<uint64_t>(n));
+      Result<std::unique_ptr<TextHandle>> handle =
+          served.service->submit(text, onNews);
+      if (!handle.ok()) {
+        ApiError error = ApiError::of(handle.status());
+        if (handle.status().code() == StatusCode::Unavailable) {
+          error.status = 429;
+          error.type = "rate_limit_error";
+          error.code = "rate_limit_exceeded";
+        }
+        return answerNow(error.response());
+      }
+      choices.push_back({.handle = handle.take(),
+                         .text = AnswerText(textOptions(request, text.prompt)),
+                         .prompt = i});
+    }
+  AnswerHead head = headFor(form, request);
+  GenerationAnswer::Options answer{
+      .stream = request.stream,
+      .oneCall = !request.parallelToolCalls,
+      .onEnd =
+          [this](std::string_view reason) {
+            ++counts.finished[std::string(reason)];
+          },
+      // Some templates want nine letters or digits.
+      .makeCallId = [this] { return randomText(9); }};
+  return std::make_unique<GenerationAnswer>(
+      std::move(choices),
+      form == Form::Chat ? chatForm(std::move(head))
+      : form == Form::Completion
+          ? completionForm(std::move(head))
+          : llamaForm(std::move(head), request.returnsIds),
+      std::move(answer));
+}

@@ -1,0 +1,515 @@
+//===- ApiRequest.cpp - What clients ask for ------------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/serve/ApiRequest.h"
+
+#include "runtime/batch/RequestFields.h"
+#include "runtime/core/Exceptions.h"
+#include "runtime/core/Json.h"
+#include "runtime/core/JsonText.h"
+#include "runtime/core/Quote.h"
+#include "runtime/serve/JsonSlice.h"
+
+#include <algorithm>
+#include <span>
+
+using namespace kf;
+using nlohmann::json;
+
+namespace {
+
+/// A known field that is not supported, and values of it that ask for nothing.
+struct Unsupported {
+  const char *name;
+  std::initializer_list<const char *> neutral; ///< as JSON
+  const char *advice;
+};
+
+const char *const kNoGrammar = "tokens are not held to a grammar yet";
+const char *const kOtherSampling =
+    "tokens are chosen by temperature, top_k, top_p, min_p, penalties and "
+    "logit_bias";
+const char *const kNoScores = "scores of tokens are not returned yet";
+const char *const kTextAlone = "prompts and answers are text alone";
+
+/// Of every endpoint that generates.
+const Unsupported kUnsupported[] = {
+    {"response_format", {R"({"type":"text"})"}, kNoGrammar},
+    {"json_schema", {}, kNoGrammar},
+    {"grammar", {R"("")"}, kNoGrammar},
+    {"guided_json", {}, kNoGrammar},
+    {"guided_regex", {}, kNoGrammar},
+    {"guided_choice", {}, kNoGrammar},
+    {"guided_grammar", {}, kNoGrammar},
+    {"structured_outputs", {}, kNoGrammar},
+    {"logprobs", {"false"}, kNoScores},
+    {"top_logprobs", {"0"}, kNoScores},
+    {"n_probs", {"0"}, kNoScores},
+    {"prompt_logprobs", {}, kNoScores},
+    {"best_of", {"1"}, "use 'n'"},
+    {"echo", {"false"}, "answers do not repeat the prompt"},
+    {"suffix", {R"("")"}, "models continue texts, and fill in nothing"},
+    {"prediction", {}, "leave it out"},
+    {"modalities", {R"(["text"])"}, kTextAlone},
+    {"audio", {}, kTextAlone},
+    {"image_data", {"[]"}, kTextAlone},
+    {"store", {"false"}, "answers are not stored"},
+    {"service_tier", {R"("auto")", R"("default")"}, "there is one"},
+    {"verbosity", {R"("medium")"}, "say it in the prompt"},
+    {"web_search_options", {}, "nothing is looked up"},
+    {"functions", {"[]"}, "use 'tools'"},
+    {"function_call", {R"("none")", R"("auto")"}, "use 'tool_choice'"},
+    {"typical_p", {"1", "1.0"}, kOtherSampling},
+    {"tfs_z", {"1", "1.0"}, kOtherSampling},
+    {"mirostat", {"0"}, kOtherSampling},
+    {"dynatemp_range", {"0", "0.0"}, kOtherSampling},
+    {"xtc_probability", {"0", "0.0"}, kOtherSampling},
+    {"dry_multiplier", {"0", "0.0"}, kOtherSampling},
+    {"top_n_sigma", {"-1", "-1.0", "0", "0.0"}, kOtherSampling},
+    {"samplers", {}, kOtherSampling},
+    {"min_tokens", {"0"}, kOtherSampling},
+    {"bad_words", {"[]"}, "use 'logit_bias'"},
+    {"allowed_token_ids", {}, "use 'logit_bias'"},
+    {"use_beam_search", {"false"}, kOtherSampling},
+    {"length_penalty", {"1", "1.0"}, kOtherSampling},
+    {"include_stop_str_in_output", {"false"}, "texts end before it"},
+    {"skip_special_tokens", {"true"}, "texts are without special tokens"},
+    {"truncate_prompt_tokens", {}, "shorten the prompt"},
+    {"n_keep", {"0"}, "a context that is full ends the text"},
+    {"t_max_predict_ms", {"0"}, "close the connection to end an answer"},
+    {"cache_prompt", {"true"}, "what prompts have in common is computed once"},
+    {"id_slot", {"-1"}, "requests take what is free"},
+    {"lora", {"[]"}, "merge adapters into the model before"},
+    {"response_fields", {"[]"}, "answers have all fields"},
+    {"chat_template", {}, "the server's is used"},
+    {"documents", {"[]"}, "put them into a message"},
+    {"add_generation_prompt", {"true"}, "an answer is a message of its own"},
+    {"continue_final_message", {"false"}, "an answer is a message of its own"},
+};
+
+Status unsupported(const std::string &name, std::string_view advice) {
+  return Status::error("'" + name +
+                           "' is not supported: " + std::string(advice),
+                       StatusCode::Unsupported);
+}
+
+Status checkUnsupported(const ConfigReader &reader) {
+  for (const Unsupported &field : kUnsupported) {
+    const json *value = reader.find(field.name);
+    if (!value)
+      continue;
+    const std::string text = value->dump();
+    if (std::ranges::find(field.neutral, text) == field.neutral.end())
+      return unsupported(field.name, field.advice);
+  }
+  return Status();
+}
+
+//===----------------------------------------------------------------------===//
+// Messages
+//===----------------------------------------------------------------------===//
+
+/// The JSON of `object`'s member `key`, as it stands in its text.
+std::string textOf(std::string_view object, std::string_view key) {
+  return std::string(memberText(object, key));
+}
+
+/// A call of a tool in a message, for the template: what OpenAI's clients send
+/// as a text, the arguments, is the object that they are.
+Result<std::string> readToolCall(const json &call, std::string_view text,
+                                 const std::string &name) {
+  if (!call.is_object())
+    return Status::error("'" + name + "' is " + shortDump(call) +
+                         ", but an object is expected");
+  const ConfigReader reader(call, name + ".");
+  KF_ASSIGN_OR_RETURN(const std::string id, reader.text("id", ""));
+  KF_ASSIGN_OR_RETURN(const std::string type, reader.text("type", "function"));
+  if (type != "function")
+    return reader.unexpected("type", "\"function\"");
+  const json *function = reader.find("function");
+  if (!function || !function->is_object())
+    return reader.unexpected("function", "an object of name and arguments");
+  const ConfigReader fields(*function, name + ".function.");
+  KF_ASSIGN_OR_RETURN(const std::string called, fields.text("name"));
+  const json *arguments = fields.find("arguments");
+  std::string json = "{}";
+  if (arguments && arguments->is_string()) {
+    const auto &given = arguments->get_ref<const std::string &>();
+    const Result<JsonDocument> parsed = parseJson(given);
+    const bool isObject = parsed.ok() && (*parsed)->is_object();
+    json = isObject ? given : jsonText(given);
+  } else if (arguments && arguments->is_object()) {
+    json = textOf(memberText(text, "function"), "arguments");
+  } else if (arguments) {
+    return fields.unexpected("arguments", "a string");
+  }
+  return jsonObject({{"id", jsonText(id)},
+                     {"type", jsonText(type)},
+                     {"function", jsonObject({{"name", jsonText(called)},
+                                              {"arguments", json}})}});
+}
+
+Result<std::string> readToolCalls(const ConfigReader &reader,
+                                  std::string_view message,
+                                  const std::string &name) {
+  const json *value = reader.find("tool_calls");
+  if (!value->is_array())
+    return reader.unexpected("tool_calls", "an array");
+  const std::vector<std::string_view> texts =
+      elementTexts(memberText(message, "tool_calls"));
+  std::vector<std::string> calls;
+  for (const json &call : *value) {
+    const size_t number = calls.size();
+    KF_ASSIGN_OR_RETURN(
+        std::string read,
+        readToolCall(call, texts[number],
+                     name + ".tool_calls[" + std::to_string(number) + "]"));
+    calls.push_back(std::move(read));
+  }
+  return jsonArray(calls, [](const std::string &call) { return call; });
+}
+
+Result<ChatMessage> readMessage(const json &object, std::string_view text,
+                                const std::string &name) {
+  if (!object.is_object())
+    return Status::error("'" + name + "' is " + shortDump(object) +
+                         ", but an object of role and content is expected");
+  const ConfigReader reader(object, name + ".");
+  ChatMessage message;
+  KF_ASSIGN_OR_RETURN(message.role, reader.text("role"));
+  constexpr std::string_view roles[] = {"system", "developer", "user",
+                                        "assistant", "tool"};
+  if (std::ranges::find(roles, message.role) == std::end(roles))
+    return reader.unexpected("role",
+                             "system, developer, user, assistant or tool");
+  const bool isAnswer = message.role == "assistant";
+  if (message.role == "developer")
+    message.role = "system"; // what templates call it
+  // An assistant's message may have calls alone.
+  if (reader.contains("content") || !isAnswer) {
+    KF_ASSIGN_OR_RETURN(message.content, readContent(reader, name));
+  }
+  for (const char *key : {"function_call", "audio"})
+    if (reader.contains(key))
+      return unsupported(name + "." + key, "leave it out");
+  for (const char *key : {"name", "tool_call_id", "reasoning_content"})
+    if (reader.contains(key)) {
+      KF_ASSIGN_OR_RETURN(const std::string value, reader.text(key));
+      message.fields[key] = jsonText(value);
+    }
+  if (reader.contains("tool_calls")) {
+    if (!isAnswer)
+      return reader.unexpected("tool_calls", "none, in this role,");
+    KF_ASSIGN_OR_RETURN(const std::string calls,
+                        readToolCalls(reader, text, name));
+    if (calls != "[]")
+      message.fields["tool_calls"] = calls;
+  }
+  return message;
+}
+
+Result<std::vector<ChatMessage>> readMessages(const ConfigReader &reader,
+                                              std::string_view body) {
+  const json *value = reader.find("messages");
+  if (!value)
+    return Status::error("'messages' is missing");
+  if (!value->is_array() || value->empty())
+    return reader.unexpected("messages", "an array of messages, at least one,");
+  const std::vector<std::string_view> texts =
+      elementTexts(memberText(body, "messages"));
+  std::vector<ChatMessage> messages;
+  for (const json &item : *value) {
+    const size_t number = messages.size();
+    KF_ASSIGN_OR_RETURN(
+        ChatMessage message,
+        readMessage(item, texts[number],
+                    "messages[" + std::to_string(number) + "]"));
+    messages.push_back(std::move(message));
+  }
+  return messages;
+}
+
+//===----------------------------------------------------------------------===//
+// What else a chat's template is told
+//===----------------------------------------------------------------------===//
+
+/// Returns the tool's name.
+Result<std::string> readTool(const json &tool, const std::string &name) {
+  if (!tool.is_object())
+    return Status::error("'" + name + "' is " + shortDump(tool) +
+                         ", but an object is expected");
+  const ConfigReader reader(tool, name + ".");
+  KF_ASSIGN_OR_RETURN(const std::string type, reader.text("type"));
+  if (type != "function")
+    return reader.unexpected("type", "\"function\"");
+  const json *function = reader.find("function");
+  if (!function || !function->is_object())
+    return reader.unexpected("function", "an object");
+  const ConfigReader fields(*function, name + ".function.");
+  KF_ASSIGN_OR_RETURN(const std::string called, fields.text("name"));
+  if (called.empty())
+    return fields.unexpected("name", "a text that is not empty");
+  KF_RETURN_IF_ERROR(fields.text("description", "").status());
+  const json *parameters = fields.find("parameters");
+  if (parameters && !parameters->is_object())
+    return fields.unexpected("parameters", "a JSON schema, an object,");
+  KF_ASSIGN_OR_RETURN(const bool isStrict, fields.boolean("strict", false));
+  if (isStrict)
+    return unsupported(name + ".function.strict", kNoGrammar);
+  return called;
+}
+
+Status readTools(const ConfigReader &reader, std::string_view body,
+                 GenerationRequest &request) {
+  const json *tools = reader.find("tools");
+  if (tools && !tools->is_array())
+    return reader.unexpected("tools", "an array");
+  bool isNone = false;
+  if (const json *choice = reader.find("tool_choice")) {
+    isNone = isText(*choice, "none");
+    if (choice->is_object() || isText(*choice, "required"))
+      return unsupported("tool_choice",
+                         "a model is not made to call a tool yet; \"auto\" "
+                         "and \"none\" are possible");
+    if (!isNone && !isText(*choice, "auto"))
+      return reader.unexpected("tool_choice", "\"auto\" or \"none\"");
+  }
+  KF_ASSIGN_OR_RETURN(request.parallelToolCalls,
+                      reader.boolean("parallel_tool_calls", true));
+  if (!tools)
+    return Status();
+  std::vector<std::string> names;
+  for (const json &tool : *tools) {
+    KF_ASSIGN_OR_RETURN(
+        std::string name,
+        readTool(tool, "tools[" + std::to_string(names.size()) + "]"));
+    names.push_back(std::move(name));
+  }
+  if (names.empty() || isNone)
+    return Status();
+  request.tools = std::move(names);
+  request.chat->variables["tools"] = textOf(body, "tools");
+  return Status();
+}
+
+Status readTemplateOptions(const ConfigReader &reader, std::string_view body,
+                           GenerationRequest &request) {
+  if (const json *given = reader.find("chat_template_kwargs")) {
+    if (!given->is_object())
+      return reader.unexpected("chat_template_kwargs", "an object");
+    const std::string_view text = memberText(body, "chat_template_kwargs");
+    for (const auto &[name, value] : given->items()) {
+      for (const char *own : {"messages", "tools", "add_generation_prompt"})
+        if (name == own)
+          return Status::error("'chat_template_kwargs." + name +
+                               "' is not the request's to say there");
+      request.chat->variables[name] = textOf(text, name);
+    }
+  }
+  if (reader.contains("reasoning_effort")) {
+    KF_ASSIGN_OR_RETURN(const std::string effort,
+                        reader.text("reasoning_effort"));
+    request.chat->variables["reasoning_effort"] = jsonText(effort);
+  }
+  return Status();
+}
+
+//===----------------------------------------------------------------------===//
+// What every request has
+//===----------------------------------------------------------------------===//
+
+/// Fields that say something about the client, and ask for nothing.
+Status checkLabels(const ConfigReader &reader) {
+  for (const char *key : {"user", "safety_identifier", "prompt_cache_key",
+                          "prompt_cache_retention"})
+    KF_RETURN_IF_ERROR(reader.text(key, "").status());
+  const json *metadata = reader.find("metadata");
+  if (metadata && !metadata->is_object())
+    return reader.unexpected("metadata", "an object");
+  return Status();
+}
+
+Status readStream(const ConfigReader &reader, GenerationRequest &request) {
+  KF_ASSIGN_OR_RETURN(request.stream, reader.boolean("stream", false));
+  const json *options = reader.find("stream_options");
+  if (!options)
+    return Status();
+  if (!options->is_object())
+    return reader.unexpected("stream_options", "an object");
+  if (!request.stream)
+    return Status::error("'stream_options' needs \"stream\": true");
+  const ConfigReader fields(*options, "stream_options.");
+  KF_ASSIGN_OR_RETURN(request.includeUsage,
+                      fields.boolean("include_usage", false));
+  KF_ASSIGN_OR_RETURN(const bool padded,
+                      fields.boolean("include_obfuscation", false));
+  if (padded)
+    return unsupported("stream_options.include_obfuscation",
+                       "chunks are as long as what they say");
+  return Status();
+}
+
+Status readStopIds(const ConfigReader &reader, GenerationRequest &request) {
+  const json *value = reader.find("stop_token_ids");
+  if (!value || (value->is_array() && value->empty()))
+    return Status();
+  KF_ASSIGN_OR_RETURN(const std::vector<int32_t> ids,
+                      readIds(reader, "stop_token_ids"));
+  request.stopIds.assign(ids.begin(), ids.end());
+  return Status();
+}
+
+/// -1 of llama.cpp is a seed by chance, as none is.
+void forgetSeedByChance(json &object) {
+  const auto seed = object.find("seed");
+  if (seed != object.end() && seed->is_number_integer() &&
+      !seed->is_number_unsigned() && seed->get<int64_t>() == -1)
+    object.erase(seed);
+}
+
+Status readCommon(const ConfigReader &reader, GenerationRequest &request) {
+  KF_RETURN_IF_ERROR(checkUnsupported(reader));
+  KF_RETURN_IF_ERROR(checkLabels(reader));
+  KF_ASSIGN_OR_RETURN(request.model, reader.text("model", ""));
+  KF_RETURN_IF_ERROR(readInteger(
+      reader,
+      {"max_tokens", "max_completion_tokens", "n_predict", "max_new_tokens"},
+      -1, kMostTokens, request.maxTokens));
+  KF_RETURN_IF_ERROR(readSampling(reader, request.sampling));
+  std::optional<std::vector<std::string>> stops;
+  KF_RETURN_IF_ERROR(readStops(reader, stops));
+  request.stops = std::move(stops).value_or(std::vector<std::string>());
+  constexpr size_t mostStops = 64;
+  if (request.stops.size() > mostStops)
+    return reader.unexpected("stop", "an array of at most 64 texts");
+  KF_RETURN_IF_ERROR(readStopIds(reader, request));
+  KF_ASSIGN_OR_RETURN(request.ignoreEos, reader.boolean("ignore_eos", false));
+  KF_ASSIGN_OR_RETURN(request.choices, reader.integer("n", 1, kMostChoices, 1));
+  return readStream(reader, request);
+}
+
+/// A text or token ids, or an array of such, also mixed with one another.
+Status readPrompts(const ConfigReader &reader, GenerationRequest &request) {
+  const json *value = reader.find("prompt");
+  if (!value)
+    return Status::error("'prompt' is missing");
+  auto add = [&](const json &prompt) {
+    if (prompt.is_string()) {
+      request.prompts.emplace_back(prompt.get<std::string>());
+      return true;
+    }
+    std::vector<int32_t> ids;
+    if (!prompt.is_array() || prompt.empty())
+      return false;
+    for (const json &id : prompt) {
+      const std::optional<int32_t> known = toTokenId(id);
+      if (!known)
+        return false;
+      ids.push_back(*known);
+    }
+    request.prompts.emplace_back(std::move(ids));
+    return true;
+  };
+  bool sound = !value->is_array() || !value->empty();
+  if (value->is_array() && sound && !value->front().is_number())
+    for (const json &prompt : *value)
+      sound = sound && add(prompt);
+  else
+    sound = sound && add(*value);
+  if (!sound)
+    return reader.unexpected("prompt", "a text, token ids, or an array of "
+                                       "such, at least one of each,");
+  if (static_cast<int64_t>(request.prompts.size()) >
+      kMostChoices / request.choices)
+    return Status::error(
+        "'prompt' has " + std::to_string(request.prompts.size()) +
+        " prompts; with 'n' of " + std::to_string(request.choices) +
+        " at most " + std::to_string(kMostChoices / request.choices) +
+        " are possible");
+  return Status();
+}
+
+Result<JsonDocument> parseObject(std::string_view body) {
+  Result<JsonDocument> object = parseJson(body);
+  if (!object.ok())
+    return object.status().in("the body is no JSON");
+  if (!(*object)->is_object())
+    return Status::error("the body has to be a JSON object, not " +
+                         shortDump(**object));
+  forgetSeedByChance(**object);
+  return object;
+}
+
+} // namespace
+
+Result<GenerationRequest> kf::parseChatRequest(std::string_view body) try {
+  KF_ASSIGN_OR_RETURN(const JsonDocument object, parseObject(body));
+  const ConfigReader reader(*object);
+  GenerationRequest request;
+  request.chat.emplace();
+  KF_RETURN_IF_ERROR(readCommon(reader, request));
+  KF_ASSIGN_OR_RETURN(request.chat->messages, readMessages(reader, body));
+  KF_RETURN_IF_ERROR(readTemplateOptions(reader, body, request));
+  KF_RETURN_IF_ERROR(readTools(reader, body, request));
+  return request;
+} catch (...) {
+  return statusOfException();
+}
+
+Result<GenerationRequest>
+kf::parseCompletionRequest(std::string_view body) try {
+  KF_ASSIGN_OR_RETURN(const JsonDocument object, parseObject(body));
+  const ConfigReader reader(*object);
+  GenerationRequest request;
+  KF_RETURN_IF_ERROR(readCommon(reader, request));
+  KF_RETURN_IF_ERROR(readPrompts(reader, request));
+  return request;
+} catch (...) {
+  return statusOfException();
+}
+
+Result<GenerationRequest> kf::parseLlamaRequest(std::string_view body) try {
+  KF_ASSIGN_OR_RETURN(GenerationRequest request, parseCompletionRequest(body));
+  if (request.prompts.size() != 1 || request.choices != 1)
+    return Status::error("'prompt' has to be one text, or token ids, and 'n' "
+                         "1; /v1/completions takes more");
+  KF_ASSIGN_OR_RETURN(const JsonDocument object, parseObject(body));
+  KF_ASSIGN_OR_RETURN(request.returnsIds,
+                      ConfigReader(*object).boolean("return_tokens", false));
+  return request;
+} catch (...) {
+  return statusOfException();
+}
+
+Result<TokenizeRequest> kf::parseTokenizeRequest(std::string_view body) try {
+  KF_ASSIGN_OR_RETURN(const JsonDocument object, parseObject(body));
+  const ConfigReader reader(*object);
+  TokenizeRequest request;
+  KF_ASSIGN_OR_RETURN(request.content, reader.text("content"));
+  KF_ASSIGN_OR_RETURN(request.addSpecial, reader.boolean("add_special", false));
+  KF_ASSIGN_OR_RETURN(request.parseSpecial,
+                      reader.boolean("parse_special", true));
+  KF_ASSIGN_OR_RETURN(request.withPieces, reader.boolean("with_pieces", false));
+  return request;
+} catch (...) {
+  return statusOfException();
+}
+
+Result<std::vector<int32_t>>
+kf::parseDetokenizeRequest(std::string_view body) try {
+  KF_ASSIGN_OR_RETURN(const JsonDocument object, parseObject(body));
+  const ConfigReader reader(*object);
+  const json *tokens = reader.find("tokens");
+  if (tokens && tokens->is_array() && tokens->empty())
+    return std::vector<int32_t>();
+  if (!tokens)
+    return Status::error("'tokens' is missing");
+  return readIds(reader, "tokens");
+} catch (...) {
+  return statusOfException();
+}

@@ -1,0 +1,110 @@
+//===- FuzzServe.cpp - Bodies of requests, and texts of models ------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The first byte says what the rest is: a body for one of the server's
+// endpoints, or a text with thoughts and calls of tools.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/serve/AnswerText.h"
+#include "runtime/serve/ApiError.h"
+#include "runtime/serve/ApiRequest.h"
+#include "runtime/serve/JsonSlice.h"
+
+#include "runtime/core/Json.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+using namespace kf;
+
+static void require(bool condition) {
+  if (!condition)
+    std::abort();
+}
+
+/// Whether what is accepted can be run.
+static void checkRequest(const Result<GenerationRequest> &parsed) {
+  if (!parsed.ok()) {
+    const ApiError error = ApiError::of(parsed.status());
+    require(parseJson(error.json()).ok());
+    require(error.message.find('\n') == std::string::npos);
+    return;
+  }
+  const GenerationRequest &request = *parsed;
+  require(request.chat.has_value() == request.prompts.empty());
+  require(request.sampling.complete().validate().ok());
+  require(request.maxTokens.value_or(-1) >= -1 && request.choices >= 1);
+  require(std::ranges::none_of(request.stops, &std::string::empty));
+  for (const PromptStart &prompt : request.prompts)
+    if (const auto *ids = std::get_if<std::vector<int32_t>>(&prompt))
+      require(!ids->empty() && *std::ranges::min_element(*ids) >= 0);
+  require(static_cast<int64_t>(request.prompts.size()) * request.choices <=
+          kMostChoices);
+  if (!request.chat)
+    return;
+  require(!request.chat->messages.empty());
+  for (const ChatMessage &message : request.chat->messages)
+    for (const auto &[name, json] : message.fields)
+      require(parseJson(json).ok());
+  for (const auto &[name, json] : request.chat->variables)
+    require(parseJson(json).ok());
+}
+
+/// A text gives the same in one piece and byte by byte, and loses nothing but
+/// blanks and tags.
+static void checkText(std::string_view text, bool thinks) {
+  const AnswerText::Options options{.splitsThinking = thinks,
+                                    .tools = {"f", "g"}};
+  AnswerText whole(options), bytes(options);
+  AnswerPart first = whole.push(text), second;
+  first.add(whole.finish());
+  for (size_t i = 0; i < text.size(); ++i)
+    second.add(bytes.push(text.substr(i, 1)));
+  second.add(bytes.finish());
+  require(first.content == second.content &&
+          first.reasoning == second.reasoning && first.calls == second.calls);
+  for (const ToolCall &call : first.calls)
+    require(parseJson(call.arguments).ok());
+  if (!thinks && first.calls.empty())
+    require(first.content == text);
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  if (size == 0)
+    return 0;
+  const std::string_view text(reinterpret_cast<const char *>(data + 1),
+                              size - 1);
+  switch (data[0] % 7) {
+  case 0:
+    checkRequest(parseChatRequest(text));
+    break;
+  case 1:
+    checkRequest(parseCompletionRequest(text));
+    break;
+  case 2:
+    checkRequest(parseLlamaRequest(text));
+    break;
+  case 3:
+    (void)parseTokenizeRequest(text);
+    (void)parseDetokenizeRequest(text);
+    break;
+  case 4:
+    checkText(text, false);
+    break;
+  case 5:
+    checkText(text, true);
+    break;
+  default:
+    for (std::string_view part : elementTexts(text))
+      (void)memberText(part, "a");
+    (void)memberText(text, "a");
+    break;
+  }
+  return 0;
+}

@@ -1,0 +1,115 @@
+//===- AnswerTextTest.cpp - Thoughts and calls in a text ------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/serve/AnswerText.h"
+
+#include <gtest/gtest.h>
+
+using namespace kf;
+
+namespace {
+
+/// What comes of `text`, pushed in pieces of `size` bytes.
+AnswerPart split(const AnswerText::Options &options, const std::string &text,
+                 size_t size) {
+  AnswerText splitter(options);
+  AnswerPart all;
+  for (size_t at = 0; at < text.size(); at += size)
+    all.add(splitter.push(std::string_view(text).substr(at, size)));
+  all.add(splitter.finish());
+  return all;
+}
+
+void expectParts(const AnswerText::Options &options, const std::string &text,
+                 const std::string &reasoning, const std::string &content,
+                 const std::vector<ToolCall> &calls = {}) {
+  for (size_t size : {1, 2, 3, 7, 1000}) {
+    const AnswerPart parts = split(options, text, size);
+    EXPECT_EQ(parts.reasoning, reasoning) << text << " by " << size;
+    EXPECT_EQ(parts.content, content) << text << " by " << size;
+    EXPECT_EQ(parts.calls, calls) << text << " by " << size;
+  }
+}
+
+TEST(AnswerText, IsContent) {
+  expectParts({}, "", "", "");
+  expectParts({}, "a <think>b</think> {", "", "a <think>b</think> {");
+  // At once, byte by byte.
+  AnswerText plain({});
+  EXPECT_EQ(plain.push("<").content, "<");
+}
+
+TEST(AnswerText, Thinking) {
+  const AnswerText::Options thinks{.splitsThinking = true};
+  expectParts(thinks, "<think>\nwhy</think>\n\nso", "why", "so");
+  expectParts(thinks, "\n<think>a < b </thin</think>c", "a < b </thin", "c");
+  expectParts(thinks, "<think>cut off", "cut off", "");
+  expectParts(thinks, "<think></think>a", "", "a");
+  expectParts(thinks, "no <think>b</think>", "", "no <think>b</think>");
+  expectParts(thinks, "<thinner", "", "<thinner");
+  expectParts(thinks, "<thi", "", "<thi");
+  expectParts(thinks, "", "", "");
+  const AnswerText::Options inside{.splitsThinking = true,
+                                   .startsThinking = true};
+  expectParts(inside, "why</think>so", "why", "so");
+  // What may be a tag's begin waits, the rest does not.
+  AnswerText splitter(inside);
+  EXPECT_EQ(splitter.push("ab</th").reasoning, "ab");
+  EXPECT_EQ(splitter.push("e").reasoning, "</the");
+}
+
+TEST(AnswerText, Calls) {
+  const AnswerText::Options tools{.tools = {"f", "g"}};
+  const ToolCall g{.name = "g", .arguments = "{}"};
+  const std::string spelled = R"({"name": "f", "arguments": {"z": 1, "a": 2}})";
+  const std::string other = R"({"name": "g"})";
+  // Hermes and Qwen.
+  expectParts(tools,
+              "Let me see.\n<tool_call>\n{\"name\": \"g\"}\n</tool_call>\n"
+              "<tool_call>{\"name\": \"g\", \"arguments\": null}</tool_call>",
+              "", "Let me see.\n", {g, g});
+  expectParts(tools, "<tool_call>" + other, "", "", {g});
+  // Llama 3.
+  expectParts(tools, R"({"name": "g", "parameters": {"a": 1}})", "", "",
+              {{.name = "g", .arguments = R"({"a": 1})"}});
+  expectParts(tools,
+              "\n " + spelled.substr(0, 14) + R"("parameters": "{\"b\": 2}"})",
+              "", "", {{.name = "f", .arguments = R"({"b": 2})"}});
+  expectParts(tools, other + "; " + other, "", "", {g, g});
+  // Mistral, whose tag may be a token that makes no text.
+  expectParts(tools,
+              "[TOOL_CALLS][" + spelled.substr(0, 12) + "}, " + other + "]", "",
+              "", {{.name = "f", .arguments = "{}"}, g});
+  expectParts(tools, "[" + other + "]", "", "", {g});
+  // Arguments as they stand.
+  expectParts(tools, "<tool_call>" + spelled + "</tool_call>", "", "",
+              {{.name = "f", .arguments = R"({"z": 1, "a": 2})"}});
+  // After thoughts.
+  AnswerText::Options both = tools;
+  both.splitsThinking = true;
+  expectParts(both, "<think>a</think>\n" + other, "a", "", {g});
+  expectParts(both, other, "", "", {g});
+}
+
+TEST(AnswerText, WhatIsNoCallIsContent) {
+  const AnswerText::Options tools{.tools = {"f"}};
+  for (const char *text :
+       {"{", "{}", "[]", "[1, 2]", "{\"name\": \"h\"}", "{\"name\": 1}",
+        "{\"name\": \"f\", \"arguments\": [1]}",
+        "{\"name\": \"f\", \"arguments\": \"no\"}", "{\"name\": \"f\"} and so",
+        "<tool_call>", "<tool_call>{\"name\": \"f\"",
+        "<tool_call>f()</tool_call>", "[TOOL_CALLS]", "[TOOL_CALLS] f",
+        "a <tool_c", "plain", "{\"name\": \"f\", \"name\": \"f\"}",
+        "{\"name\": \"f\"}}",
+        "<tool_call>{\"name\": \"f\"}</tool_call><tool_call>x</tool_call>"})
+    expectParts(tools, text, "", text);
+  expectParts(tools, "{" + std::string(100, '['), "",
+              "{" + std::string(100, '['));
+}
+
+} // namespace

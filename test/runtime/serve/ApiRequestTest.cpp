@@ -1,0 +1,236 @@
+//===- ApiRequestTest.cpp - Requests, sound and hostile -------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/serve/ApiRequest.h"
+
+#include "runtime/serve/ApiError.h"
+#include "runtime/serve/JsonSlice.h"
+
+#include <gtest/gtest.h>
+
+using namespace kf;
+
+namespace {
+
+constexpr const char *kMessages =
+    R"("messages": [{"role": "user", "content": "a"}])";
+
+GenerationRequest chat(const std::string &fields) {
+  Result<GenerationRequest> request = parseChatRequest("{" + fields + "}");
+  EXPECT_TRUE(request.ok()) << fields << ": " << request.message();
+  return request.ok() ? request.take() : GenerationRequest();
+}
+GenerationRequest chatWith(const std::string &fields) {
+  return chat(std::string(kMessages) + ", " + fields);
+}
+Status chatError(const std::string &fields) {
+  Result<GenerationRequest> request = parseChatRequest("{" + fields + "}");
+  EXPECT_FALSE(request.ok()) << fields;
+  return request.status();
+}
+Status errorWith(const std::string &fields) {
+  return chatError(std::string(kMessages) + ", " + fields);
+}
+GenerationRequest completion(const std::string &fields) {
+  Result<GenerationRequest> request =
+      parseCompletionRequest("{" + fields + "}");
+  EXPECT_TRUE(request.ok()) << fields << ": " << request.message();
+  return request.ok() ? request.take() : GenerationRequest();
+}
+Status completionError(const std::string &fields) {
+  return parseCompletionRequest("{" + fields + "}").status();
+}
+
+TEST(ApiRequest, EveryField) {
+  const GenerationRequest request = chatWith(
+      R"("model": "m", "max_completion_tokens": 7, "temperature": 0.5,
+         "top_p": 0.9, "top_k": 4, "min_p": 0.1, "seed": 3, "stop": "x",
+         "n": 2, "logit_bias": {"5": -100}, "presence_penalty": 1,
+         "frequency_penalty": -1, "repetition_penalty": 1.1, "stream": true,
+         "stream_options": {"include_usage": true}, "user": "u",
+         "ignore_eos": true, "stop_token_ids": [4], "store": false,
+         "metadata": {"a": "b"}, "parallel_tool_calls": false)");
+  EXPECT_EQ(request.model, "m");
+  EXPECT_EQ(request.maxTokens, 7);
+  EXPECT_EQ(request.sampling.temperature, 0.5);
+  EXPECT_EQ(request.sampling.topP, 0.9);
+  EXPECT_EQ(request.sampling.topK, 4);
+  EXPECT_EQ(request.sampling.minP, 0.1);
+  EXPECT_EQ(request.sampling.seed, 3u);
+  EXPECT_EQ(request.sampling.repetitionPenalty, 1.1);
+  EXPECT_EQ(request.sampling.logitBias, (std::vector<LogitBias>{{5, -100}}));
+  EXPECT_EQ(request.stops, std::vector<std::string>{"x"});
+  EXPECT_EQ(request.stopIds, std::vector<int64_t>{4});
+  EXPECT_EQ(request.choices, 2);
+  EXPECT_TRUE(request.stream && request.includeUsage && request.ignoreEos);
+  EXPECT_FALSE(request.parallelToolCalls);
+  const GenerationRequest least = chat(kMessages);
+  EXPECT_EQ(least.sampling, PartialSamplerOptions());
+  EXPECT_FALSE(least.maxTokens || least.stream || least.includeUsage);
+  EXPECT_EQ(least.choices, 1);
+  EXPECT_EQ(chatWith(R"("max_tokens": 3, "temperature": null)").maxTokens, 3);
+  EXPECT_EQ(chatWith(R"("n_predict": -1)").maxTokens, -1);
+  EXPECT_EQ(chatWith(R"("seed": -1)").sampling.seed, std::nullopt);
+}
+
+TEST(ApiRequest, Messages) {
+  const GenerationRequest request = chat(
+      R"("messages": [
+        {"role": "developer", "content": "d", "unknown": 1},
+        {"role": "user", "name": "n", "content":
+          [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
+        {"role": "assistant", "content": null, "reasoning_content": "r",
+         "tool_calls": [{"id": "1", "type": "function", "function":
+           {"name": "f", "arguments": "{\"z\": 1, \"a\": \"\u00e9\"}"}}]},
+        {"role": "tool", "tool_call_id": "1", "content": "t"},
+        {"role": "assistant", "content": "end", "tool_calls": []}])");
+  const std::vector<ChatMessage> &messages = request.chat->messages;
+  ASSERT_EQ(messages.size(), 5u);
+  EXPECT_EQ(messages[0].role, "system");
+  EXPECT_TRUE(messages[0].fields.empty());
+  EXPECT_EQ(messages[1].content, "ab");
+  EXPECT_EQ(messages[1].fields.at("name"), "\"n\"");
+  EXPECT_EQ(messages[2].content, "");
+  EXPECT_EQ(messages[2].fields.at("reasoning_content"), "\"r\"");
+  // The arguments are the object that they are, in the order that was given.
+  EXPECT_EQ(messages[2].fields.at("tool_calls"),
+            "[{\"id\":\"1\",\"type\":\"function\",\"function\":{\"name\":\"f\","
+            "\"arguments\":{\"z\": 1, \"a\": \"\xc3\xa9\"}}}]");
+  EXPECT_EQ(messages[3].fields.at("tool_call_id"), "\"1\"");
+  EXPECT_TRUE(messages[4].fields.empty());
+}
+
+TEST(ApiRequest, Tools) {
+  const std::string tools =
+      R"([{"type": "function", "function": {"name": "f", "description": "d",
+           "parameters": {"type": "object", "properties": {}}}}])";
+  GenerationRequest request = chatWith("\"tools\": " + tools);
+  EXPECT_EQ(request.tools, std::vector<std::string>{"f"});
+  EXPECT_EQ(request.chat->variables.at("tools"), tools);
+  request = chatWith("\"tool_choice\": \"none\", \"tools\": " + tools);
+  EXPECT_TRUE(request.tools.empty() && request.chat->variables.empty());
+  EXPECT_TRUE(chatWith("\"tools\": []").chat->variables.empty());
+  for (const char *choice :
+       {"\"required\"", R"({"type": "function", "function": {"name": "f"}})"})
+    EXPECT_EQ(errorWith("\"tool_choice\": " + std::string(choice)).code(),
+              StatusCode::Unsupported);
+  for (const char *wrong :
+       {R"("tools": {})", R"("tools": [1])", R"("tools": [{}])",
+        R"("tools": [{"type": "web_search"}])", R"("tool_choice": "maybe")",
+        R"("tools": [{"type": "function", "function": {}}])",
+        R"("tools": [{"type": "function", "function": {"name": ""}}])",
+        R"("tools": [{"type": "function", "function":
+             {"name": "f", "parameters": []}}])"})
+    EXPECT_EQ(errorWith(wrong).code(), StatusCode::Invalid) << wrong;
+}
+
+TEST(ApiRequest, TemplateOptions) {
+  const auto variables = chatWith(R"("reasoning_effort": "low",
+                  "chat_template_kwargs": {"enable_thinking": false,
+                                           "b": {"z": 1, "a": 2}})")
+                             .chat->variables;
+  EXPECT_EQ(variables.at("reasoning_effort"), "\"low\"");
+  EXPECT_EQ(variables.at("enable_thinking"), "false");
+  EXPECT_EQ(variables.at("b"), R"({"z": 1, "a": 2})");
+  EXPECT_FALSE(errorWith(R"("chat_template_kwargs": [])").ok());
+  EXPECT_FALSE(errorWith(R"("chat_template_kwargs": {"messages": []})").ok());
+}
+
+TEST(ApiRequest, Prompts) {
+  using Ids = std::vector<int32_t>;
+  auto prompts = [](const std::string &value) {
+    return completion("\"prompt\": " + value).prompts;
+  };
+  EXPECT_EQ(prompts("\"a\""), std::vector<PromptStart>{"a"});
+  EXPECT_EQ(prompts("\"\""), std::vector<PromptStart>{""});
+  EXPECT_EQ(prompts(R"(["a", ""])"), (std::vector<PromptStart>{"a", ""}));
+  EXPECT_EQ(prompts("[1, 2]"), (std::vector<PromptStart>{Ids{1, 2}}));
+  EXPECT_EQ(prompts("[[1], \"a\", [2, 3]]"),
+            (std::vector<PromptStart>{Ids{1}, "a", Ids{2, 3}}));
+  for (const char *wrong : {"1", "[]", "[[]]", "[1, \"a\"]", "[\"a\", 1]",
+                            "[-1]", "[1.5]", "{}", "[2147483648]", "true"})
+    EXPECT_EQ(completionError("\"prompt\": " + std::string(wrong)).code(),
+              StatusCode::Invalid)
+        << wrong;
+  EXPECT_EQ(completionError("\"prompt\": null").message(),
+            "'prompt' is missing");
+  EXPECT_FALSE(completionError(R"("prompt": ["a", "b"], "n": 65)").ok());
+  EXPECT_EQ(completion(R"("prompt": ["a", "b"], "n": 64)").choices, 64);
+  EXPECT_FALSE(parseLlamaRequest(R"({"prompt": ["a", "b"]})").ok());
+  EXPECT_TRUE(parseLlamaRequest(R"({"prompt": "a", "return_tokens": true})")
+                  ->returnsIds);
+}
+
+/// A field that is known and cannot be obeyed is an error, unless its value
+/// asks for nothing; of those that nobody knows nothing is said.
+TEST(ApiRequest, KnownFieldsAreNotIgnored) {
+  for (const char *field :
+       {R"("response_format": {"type": "json_object"})", R"("logprobs": true)",
+        R"("logprobs": 0)", R"("top_logprobs": 1)", R"("echo": true)",
+        R"("suffix": "a")", R"("best_of": 2)", R"("store": true)",
+        R"("modalities": ["text", "audio"])", R"("functions": [{}])",
+        R"("grammar": "root ::= a")", R"("typical_p": 0.5)",
+        R"("service_tier": "priority")", R"("cache_prompt": false)"}) {
+    const Status status = errorWith(field);
+    EXPECT_EQ(status.code(), StatusCode::Unsupported) << field;
+    const ApiError error = ApiError::of(status);
+    EXPECT_EQ(error.status, 400);
+    EXPECT_EQ(error.code, "unsupported_parameter");
+    EXPECT_TRUE(std::string(field).starts_with("\"" + error.param + "\""))
+        << error.param;
+  }
+  chatWith(R"("response_format": {"type": "text"}, "logprobs": false,
+              "top_logprobs": 0, "echo": null, "best_of": 1, "typical_p": 1.0,
+              "modalities": ["text"], "audio": null, "nobody_knows": [1])");
+}
+
+TEST(ApiRequest, Wrong) {
+  for (const char *fields :
+       {"", R"("messages": [])", R"("messages": "a")", R"("messages": [1])",
+        R"("messages": [{"role": "user"}])",
+        R"("messages": [{"content": "a"}])",
+        R"("messages": [{"role": "robot", "content": "a"}])",
+        R"("messages": [{"role": "user", "content": 1}])",
+        R"("messages": [{"role": "user", "content": [{"type": "image_url"}]}])",
+        R"("messages": [{"role": "user", "content": "a", "tool_calls": [{}]}])",
+        R"("messages": [{"role": "assistant", "tool_calls": [{}]}])",
+        R"("messages": [{"role": "assistant", "tool_calls":
+             [{"function": {"name": "f", "arguments": 1}}]}])"})
+    EXPECT_EQ(chatError(fields).code(), StatusCode::Invalid) << fields;
+  EXPECT_EQ(ApiError::of(errorWith(R"("temperature": -1)")).param,
+            "temperature");
+  for (const char *field :
+       {R"("n": 0)", R"("n": 129)", R"("max_tokens": -2)", R"("stream": 1)",
+        R"("max_tokens": 1, "max_completion_tokens": 1)", R"("model": 1)",
+        R"("stream_options": {})", R"("user": 1)", R"("metadata": 1)",
+        R"("stream": true, "stream_options": [])", R"("stop": [""])",
+        R"("stop_token_ids": ["a"])", R"("seed": -2)"})
+    EXPECT_EQ(errorWith(field).code(), StatusCode::Invalid) << field;
+  for (const char *body : {"", "{", "[]", "\"a\"", "{\"a\": 1, \"a\": 2}",
+                           "{\"prompt\": \"\xff\"}", "{} {}"})
+    EXPECT_FALSE(parseCompletionRequest(body).ok()) << body;
+}
+
+TEST(JsonSlice, PartsAsTheyStand) {
+  const std::string_view text =
+      R"( { "a" : {"x": [1, "}"]}, "b\u0063": [ 1 , "a,]\"" , {} ,[2]], "n":-1e5 })";
+  EXPECT_EQ(memberText(text, "a"), R"({"x": [1, "}"]})");
+  EXPECT_EQ(memberText(text, "bc"), R"([ 1 , "a,]\"" , {} ,[2]])");
+  EXPECT_EQ(memberText(text, "n"), "-1e5");
+  EXPECT_EQ(memberText(text, "x"), "");
+  EXPECT_EQ(elementTexts(memberText(text, "bc")),
+            (std::vector<std::string_view>{"1", R"("a,]\"")", "{}", "[2]"}));
+  EXPECT_TRUE(elementTexts(" [ ] ").empty());
+  for (const char *wrong : {"", "{", "{\"", "{\"a", "{\"a\"", "{\"a\":", "[",
+                            "[\"", "[\"\\", "[{", "{]", "[}", "[,]"}) {
+    memberText(wrong, "b");
+    elementTexts(wrong);
+  }
+}
+
+} // namespace

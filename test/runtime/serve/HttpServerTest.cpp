@@ -1,0 +1,288 @@
+//===- HttpServerTest.cpp - Connections, slow and broken ones -------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/serve/HttpServer.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+using namespace kf;
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+/// What a test has its server say.
+struct Script : HttpHandler {
+  /// An answer whose pieces the test gives.
+  struct Answer : HttpAnswer {
+    explicit Answer(Script &script) : script(script) { ++script.alive; }
+    ~Answer() override { --script.alive; }
+    Piece take() override {
+      const std::scoped_lock lock(script.mutex);
+      ++script.taken;
+      return std::exchange(script.piece, {});
+    }
+    std::string_view ping() const override { return ": ping\n\n"; }
+    Script &script;
+  };
+
+  std::optional<HttpResponse> refuse(const HttpRequest &request) override {
+    if (request.path == "/refused")
+      return HttpResponse{.status = 401, .body = "no"};
+    return std::nullopt;
+  }
+  std::unique_ptr<HttpAnswer> handle(HttpRequest request,
+                                     std::function<void()> onNews) override {
+    if (request.path == "/now")
+      return answerNow({.body = request.method + " " + request.body});
+    const std::scoped_lock lock(mutex);
+    news = std::move(onNews);
+    return std::make_unique<Answer>(*this);
+  }
+
+  /// Gives the answer something to send.
+  void give(HttpAnswer::Piece next) {
+    std::function<void()> tell;
+    {
+      const std::scoped_lock lock(mutex);
+      piece = std::move(next);
+      tell = news;
+    }
+    tell();
+  }
+  bool isAsked() {
+    const std::scoped_lock lock(mutex);
+    return news != nullptr;
+  }
+
+  std::mutex mutex;
+  HttpAnswer::Piece piece;
+  std::function<void()> news;
+  std::atomic<int> alive = 0, taken = 0;
+};
+
+class Client {
+public:
+  explicit Client(const std::string &url) {
+    handle = ::socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port =
+        htons(static_cast<uint16_t>(std::stoi(url.substr(url.rfind(':') + 1))));
+    EXPECT_EQ(::connect(handle, reinterpret_cast<sockaddr *>(&address),
+                        sizeof(address)),
+              0);
+  }
+  ~Client() { close(); }
+  void close() {
+    if (handle >= 0)
+      ::close(std::exchange(handle, -1));
+  }
+  void send(std::string_view text) {
+    (void)!::send(handle, text.data(), text.size(), MSG_NOSIGNAL);
+  }
+  /// What comes, until `end` is in it or the server closes.
+  std::string read(std::string_view end = "\n\n\n") {
+    std::string text;
+    char buffer[4096];
+    while (text.find(end) == std::string::npos) {
+      const ssize_t count = ::recv(handle, buffer, sizeof(buffer), 0);
+      if (count <= 0)
+        break;
+      text.append(buffer, static_cast<size_t>(count));
+    }
+    return text;
+  }
+
+private:
+  int handle = -1;
+};
+
+struct Running {
+  explicit Running(HttpServerOptions options = {}) {
+    options.port = 0;
+    server = HttpServer::create(options, script).take();
+    thread = std::thread([this] { server->run(); });
+  }
+  ~Running() {
+    server->stop();
+    thread.join();
+    EXPECT_EQ(script.alive, 0);
+  }
+  template <typename Fn> void await(Fn condition) {
+    const auto end = Clock::now() + 20s;
+    while (!condition() && Clock::now() < end)
+      std::this_thread::sleep_for(1ms);
+    EXPECT_TRUE(condition());
+  }
+
+  Script script;
+  std::unique_ptr<HttpServer> server;
+  std::thread thread;
+};
+
+const std::string kHost = " HTTP/1.1\r\nHost: a\r\n";
+
+TEST(HttpServer, KeepsConnections) {
+  Running running;
+  Client client(running.server->url());
+  for (int i = 0; i < 3; ++i) {
+    client.send("POST /now" + kHost + "Content-Length: 3\r\n\r\nabc");
+    EXPECT_TRUE(
+        client.read("POST abc")
+            .ends_with(
+                "Content-Length: 8\r\nConnection: keep-alive\r\n\r\nPOST abc"));
+  }
+  // Three at once, and the begin of a fourth.
+  const std::string get = "GET /now" + kHost + "\r\n";
+  client.send(get + get + get + get.substr(0, 7));
+  std::string text;
+  while (!text.ends_with("GET ") || std::ranges::count(text, '\n') < 15)
+    text += client.read("T ");
+  EXPECT_EQ(text.rfind("HTTP/1.1 200 OK"), 2 * text.size() / 3) << text;
+  client.send("w HTTP/1.0\r\n\r\n");
+  EXPECT_NE(client.read().find("Connection: close"), std::string::npos);
+}
+
+TEST(HttpServer, StreamsAndPings) {
+  Running running({.pingTime = 50ms});
+  Client client(running.server->url());
+  client.send("GET /stream" + kHost + "\r\n");
+  running.await([&] { return running.script.isAsked(); });
+  running.script.give({.head = HttpResponse{.contentType = "a"}, .body = "x"});
+  EXPECT_TRUE(client.read("x\r\n").ends_with(
+      "Transfer-Encoding: chunked\r\nConnection: "
+      "keep-alive\r\n\r\n1\r\nx\r\n"));
+  for (int i = 0; i < 2; ++i)
+    EXPECT_EQ(client.read("ping\n\n\r\n"), "8\r\n: ping\n\n\r\n");
+  running.script.give({.body = "end", .isLast = true});
+  EXPECT_TRUE(client.read("0\r\n\r\n").ends_with("3\r\nend\r\n0\r\n\r\n"));
+  EXPECT_EQ(running.script.alive, 0);
+}
+
+TEST(HttpServer, NoticesClientsThatGo) {
+  Running running;
+  Client client(running.server->url());
+  client.send("GET /silent" + kHost + "\r\n");
+  running.await([&] { return running.script.alive == 1; });
+  const auto begin = Clock::now();
+  client.close();
+  running.await([&] { return running.script.alive == 0; });
+  EXPECT_LT(Clock::now() - begin, 100ms);
+  // News of what is gone harms nobody.
+  running.script.give({.isLast = true});
+}
+
+/// A slow reader is given up after a time in which it takes nothing; until then
+/// its answer is not asked for more than was sent, and others are answered.
+TEST(HttpServer, SlowReadersAreBounded) {
+  Running running({.sendTime = 300ms});
+  Client slow(running.server->url());
+  slow.send("GET /slow" + kHost + "\r\n");
+  running.await([&] { return running.script.isAsked(); });
+  running.script.give(
+      {.head = HttpResponse{}, .body = std::string(64 << 20, 'a')});
+  running.await([&] { return running.script.taken >= 2; });
+  const int taken = running.script.taken;
+  for (int i = 0; i < 10; ++i)
+    running.script.give({.body = "more"});
+  Client other(running.server->url());
+  other.send("GET /now" + kHost + "\r\n");
+  EXPECT_NE(other.read("GET ").find("200 OK"), std::string::npos);
+  EXPECT_EQ(running.script.taken, taken);
+  running.await([&] { return running.script.alive == 0; });
+}
+
+TEST(HttpServer, EndsWhatTakesTooLong) {
+  Running running({.headerTime = 100ms, .bodyTime = 200ms, .idleTime = 150ms});
+  Client idle(running.server->url());
+  EXPECT_EQ(idle.read(), "");
+  Client header(running.server->url());
+  header.send("GET /now HT");
+  EXPECT_TRUE(header.read().starts_with("HTTP/1.1 408 Request Timeout"));
+  // Drop by drop is no faster.
+  Client drops(running.server->url());
+  std::thread dropping([&] {
+    for (int i = 0; i < 30; ++i) {
+      drops.send("G");
+      std::this_thread::sleep_for(10ms);
+    }
+  });
+  EXPECT_TRUE(drops.read().starts_with("HTTP/1.1 408"));
+  dropping.join();
+  Client body(running.server->url());
+  body.send("POST /now" + kHost + "Content-Length: 10\r\n\r\nabc");
+  EXPECT_TRUE(body.read().starts_with("HTTP/1.1 408"));
+}
+
+TEST(HttpServer, RefusesBeforeTheBody) {
+  Running running({.mostBodyBytes = 100});
+  // The client sees the answer, though nobody reads what it sends.
+  for (const char *path : {"/refused", "/now"}) {
+    Client client(running.server->url());
+    client.send("POST " + std::string(path) + kHost +
+                "Content-Length: 4000000\r\n\r\n" + std::string(4000000, 'a'));
+    const std::string answer = client.read();
+    EXPECT_TRUE(answer.starts_with(
+        *path == '/' && path[1] == 'r' ? "HTTP/1.1 401 " : "HTTP/1.1 413 "))
+        << answer.substr(0, 100);
+    EXPECT_NE(answer.find("Connection: close"), std::string::npos);
+  }
+  Client expecting(running.server->url());
+  expecting.send("POST /refused" + kHost +
+                 "Expect: 100-continue\r\nContent-Length: 10\r\n\r\n");
+  EXPECT_TRUE(expecting.read("no").starts_with("HTTP/1.1 401"));
+}
+
+TEST(HttpServer, StopsAfterAnswers) {
+  Script script;
+  auto server = HttpServer::create({.port = 0}, script).take();
+  std::thread thread([&] { server->run(); });
+  Client idle(server->url()), busy(server->url());
+  busy.send("GET /slow" + kHost + "\r\n");
+  while (!script.isAsked())
+    std::this_thread::sleep_for(1ms);
+  server->stop(Clock::now() + 1h);
+  EXPECT_EQ(idle.read(), "");
+  script.give({.head = HttpResponse{}, .body = "end", .isLast = true});
+  const std::string answer = busy.read();
+  EXPECT_TRUE(answer.ends_with("Connection: close\r\n\r\nend")) << answer;
+  thread.join();
+  // Or at once.
+  Running running;
+  Client client(running.server->url());
+  client.send("GET /slow" + kHost + "\r\n");
+  running.await([&] { return running.script.alive == 1; });
+}
+
+TEST(HttpServer, PortsThatAreTaken) {
+  Running running;
+  HttpServerOptions options;
+  const std::string &url = running.server->url();
+  options.port = static_cast<uint16_t>(std::stoi(url.substr(17)));
+  auto second = HttpServer::create(options, running.script);
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.status().code(), StatusCode::Unavailable);
+  EXPECT_TRUE(running.server->isLocal());
+  EXPECT_EQ(HttpServer::create({.host = "no such name"}, running.script)
+                .status()
+                .code(),
+            StatusCode::NotFound);
+}
+
+} // namespace
