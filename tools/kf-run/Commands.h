@@ -21,6 +21,7 @@ using Arguments = std::span<const char *const>;
 int runGenerate(Arguments arguments);
 int runBatch(Arguments arguments);
 int runChat(Arguments arguments);
+int runServe(Arguments arguments);
 int runLogits(Arguments arguments);
 int runPerplexity(Arguments arguments);
 int runTokenize(Arguments arguments);

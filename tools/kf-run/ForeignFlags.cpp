@@ -53,6 +53,10 @@ constexpr ForeignFlag kFlags[] = {
     {"-cnv --conversation -i --interactive -if --interactive-first", "chat",
      Already, Nothing, ""},
     {"-e --escape", "generate chat tokenize", Already, Nothing, ""},
+    {"--cont-batching -cb --metrics --slots --props", "serve", Already, Nothing,
+     ""},
+    {"--served-model-name", "", Same, Value, "alias"},
+    {"--max-num-seqs", "", Same, Value, "parallel"},
     {"--no-display-prompt --stream --streaming --no-warmup", "", Already,
      Nothing, ""},
     {"--log-disable --simple-io --no-bos --stdin --allow-requantize", "",
@@ -99,8 +103,7 @@ constexpr ForeignFlag kFlags[] = {
     {"--mmproj -mm --image --images --audio", "", Refused, Value,
      "is not supported: prompts are text alone, without images and audio"},
     {"--host --port --api-key", "", Refused, Value,
-     "is of a server, which kf-run has none of: 'kf-run batch --file "
-     "requests.jsonl' works on many requests at once"},
+     "is of the server: 'kf-run serve MODEL'"},
     {"-sm --split-mode -ts --tensor-split --tensor-parallel-size -tp "
      "--pipeline-parallel-size --device-map",
      "", Refused, Value,
@@ -212,9 +215,8 @@ constexpr ForeignCommand kCommands[] = {
     {"run complete completion llama-cli main simple",
      "'kf-run generate MODEL -p TEXT' continues a text, and 'kf-run chat "
      "MODEL' talks"},
-    {"server serve llama-server api",
-     "there is no server: 'kf-run batch MODEL --file requests.jsonl' works on "
-     "many requests at once"},
+    {"server llama-server api",
+     "'kf-run serve MODEL' answers requests of OpenAI's API"},
     {"llama-bench benchmark", "'kf-run bench MODEL' measures tokens a second"},
     {"llama-quantize convert export", "'kf-run quantize MODEL OUT.gguf q4_k' "
                                       "writes a model as a GGUF file"},

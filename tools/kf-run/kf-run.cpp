@@ -39,6 +39,7 @@ constexpr Command kCommands[] = {
     {"generate", "continue a text; the default", runGenerate},
     {"batch", "continue many texts at once", runBatch},
     {"chat", "talk with a model", runChat},
+    {"serve", "answer requests of OpenAI's API by HTTP", runServe},
     {"logits", "scores of the next token after given ids", runLogits},
     {"perplexity", "how well a model predicts a text", runPerplexity},
     {"tokenize", "token ids and pieces of a text", runTokenize},

@@ -83,7 +83,8 @@ COMMANDS = f"""
 2 kf-run -m {model} -p Hi --lora x.gguf | merge adapters
 2 kf-run -m {model} -p Hi -sm row | a model is computed by one device
 2 kf-run llama-cli -m {model} | 'kf-run generate MODEL -p TEXT' continues a text
-2 kf-run server -m {model} --port 8080 | there is no server: 'kf-run batch
+2 kf-run server -m {model} --port 8080 | 'kf-run serve MODEL' answers requests of OpenAI's API
+2 kf-run -m {model} -p Hi --port 8080 | is of the server: 'kf-run serve MODEL'
 2 kf-run pull llama3 | models are not downloaded
 # llama-bench, llama-quantize, llama-perplexity, llama-tokenize
 0 kf-run bench -m {model} -p 8 -n 2 -r 1 -ngl 99 -fa 1 -t 1 | tg2

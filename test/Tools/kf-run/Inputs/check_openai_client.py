@@ -1,0 +1,90 @@
+"""Talks to `kf-run serve` with the client library of OpenAI, from PyPI."""
+
+import re
+import subprocess
+import sys
+
+import openai
+
+SECONDS = 240
+process = subprocess.Popen(
+    ["kf-run", "serve", "--port", "0", "--parallel", "2", "--queue", "4", "-c", "200",
+     "--api-key", "secret", "--alias", "stories"],
+    stdout=subprocess.PIPE, text=True)
+try:
+    url = re.fullmatch(r"listening on (\S+)\n", process.stdout.readline())[1]
+    assert process.stdout.readline().startswith("serving ")
+    client = openai.OpenAI(base_url=url + "/v1", api_key="secret", max_retries=0,
+                           timeout=SECONDS)
+    say = [{"role": "system", "content": "Be kind."},
+           {"role": "user", "content": [{"type": "text", "text": "Tell me a story."}]}]
+
+    assert [m.id for m in client.models.list()] == ["stories"]
+    assert client.models.retrieve("stories").object == "model"
+
+    whole = client.chat.completions.create(
+        model="stories", messages=say, temperature=0, max_completion_tokens=40,
+        user="somebody", extra_body={"top_k": 5, "chat_template_kwargs": {"a": 1}})
+    text = whole.choices[0].message.content
+    assert whole.choices[0].finish_reason == "length" and text
+    assert whole.usage.completion_tokens == 40
+    assert whole.choices[0].message.tool_calls is None
+
+    streamed, usage = "", None
+    for chunk in client.chat.completions.create(
+            model="stories", messages=say, temperature=0, max_tokens=40, stream=True,
+            stream_options={"include_usage": True}):
+        if chunk.choices:
+            streamed += chunk.choices[0].delta.content or ""
+        usage = chunk.usage or usage
+    assert streamed == text, (streamed, text)
+    assert usage.completion_tokens == 40 and usage.prompt_tokens_details.cached_tokens > 0
+
+    # What the library puts together by itself.
+    with client.chat.completions.stream(
+            model="stories", messages=say, temperature=0, stop=".") as stream:
+        for event in stream:
+            pass
+        final = stream.get_final_completion()
+    assert final.choices[0].message.content == text.split(".")[0]
+    raw = client.chat.completions.with_raw_response.create(
+        model="stories", messages=say, max_tokens=1)
+    assert raw.status_code == 200 and raw.parse().choices
+
+    two = client.completions.create(
+        model="stories", prompt=["Once", "The"], max_tokens=5, temperature=0, seed=1,
+        stop=["zzz"], logit_bias={"5": -100}, presence_penalty=0.1, frequency_penalty=0.1)
+    assert [c.index for c in two.choices] == [0, 1]
+    assert all(c.text for c in two.choices)
+    parts = client.completions.create(
+        model="stories", prompt="Once", max_tokens=5, temperature=0, stream=True)
+    assert "".join(p.choices[0].text for p in parts)
+
+    def error(kind, make):
+        try:
+            make()
+        except kind as raised:
+            return raised
+        raise AssertionError(f"no {kind.__name__}")
+
+    wrong = error(openai.BadRequestError, lambda: client.chat.completions.create(
+        model="stories", messages=[{"role": "user", "content": "word " * 300}]))
+    assert wrong.code == "context_length_exceeded" and wrong.type == "invalid_request_error"
+    wrong = error(openai.BadRequestError, lambda: client.chat.completions.create(
+        model="stories", messages=say, response_format={"type": "json_object"}))
+    assert wrong.param == "response_format"
+    error(openai.NotFoundError, lambda: client.chat.completions.create(
+        model="gpt-4", messages=say))
+    error(openai.AuthenticationError, lambda: client.with_options(
+        api_key="wrong").models.list())
+    error(openai.RateLimitError, lambda: client.completions.create(
+        model="stories", prompt="Once", n=9, max_tokens=150))
+
+    # One that is left in the middle; the next one goes on.
+    for chunk in client.completions.create(
+            model="stories", prompt="Once", max_tokens=150, stream=True):
+        break
+    assert client.completions.create(model="stories", prompt="Once").choices
+finally:
+    process.terminate()
+assert process.wait(SECONDS) == 0

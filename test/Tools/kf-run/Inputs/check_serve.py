@@ -1,0 +1,621 @@
+"""check_serve.py PART: starts `kf-run serve` and checks what it answers.
+
+Of the Python standard library alone. PART is the name of one of the functions
+below that check something.
+"""
+
+import contextlib
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+HEADERS = {"Content-Type": "application/json"}
+SECONDS = 240  # for a server to be ready, and for an answer
+
+
+class Server:
+    """A server of the embedded model, or of another one."""
+
+    def __init__(self, *options, ready=True):
+        self.process = subprocess.Popen(
+            ["kf-run", "serve", "--port", "0", *options],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        line = self.process.stdout.readline()
+        self.port = int(re.fullmatch(r"listening on http://127.0.0.1:(\d+)\n", line)[1])
+        if ready:
+            self.line = self.process.stdout.readline()
+            assert self.line.startswith("serving "), self.line
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+    def connect(self):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=SECONDS)
+
+    def send(self, method, path, body=None, headers={}):
+        """The status, the headers and the body of an answer."""
+        with contextlib.closing(self.connect()) as connection:
+            if isinstance(body, dict):
+                body = json.dumps(body)
+            connection.request(method, path, body, {**HEADERS, **headers})
+            answer = connection.getresponse()
+            return answer.status, answer.headers, answer.read().decode()
+
+    def get(self, path, **more):
+        status, _, text = self.send("GET", path, **more)
+        assert status == 200, (status, text)
+        return json.loads(text)
+
+    def post(self, path, **body):
+        status, headers, text = self.send("POST", path, body)
+        assert status == 200, (status, text)
+        assert headers["Content-Type"] == "application/json"
+        return json.loads(text)
+
+    def error(self, path, status, body, headers={}, method="POST"):
+        """The error of an answer, which has this status."""
+        got, answered, text = self.send(method, path, body, headers)
+        assert got == status, (got, status, text)
+        error = json.loads(text)["error"]
+        assert set(error) == {"message", "type", "param", "code"}, error
+        assert "\n" not in error["message"] and error["message"]
+        error["headers"] = answered
+        return error
+
+    def events(self, path, **body):
+        """The events of a stream, and what each has as JSON."""
+        status, headers, text = self.send("POST", path, {"stream": True, **body})
+        assert status == 200, (status, text)
+        assert headers["Content-Type"] == "text/event-stream"
+        assert text.endswith("\n\n"), text
+        events = [e for e in text.split("\n\n")[:-1] if not e.startswith(":")]
+        assert all(e.startswith("data: ") for e in events), text
+        return [e[6:] for e in events]
+
+    def raw(self, data, wait=SECONDS):
+        """All that is answered to these bytes, until the server closes."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=wait) as s:
+            s.sendall(data)
+            answer = b""
+            with contextlib.suppress(socket.timeout, ConnectionResetError):
+                while part := s.recv(1 << 16):
+                    answer += part
+            return answer
+
+    def metric(self, name):
+        _, _, text = self.send("GET", "/metrics")
+        found = re.search(rf"^{re.escape(name)}\{{[^}}]*\}} (\S+)$", text, re.M)
+        return float(found[1]) if found else None
+
+    def wait(self, condition, seconds=SECONDS):
+        end = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < end, "it does not come"
+            time.sleep(0.005)
+
+
+def say(text):
+    return [{"role": "user", "content": text}]
+
+
+def content(answer):
+    return answer["choices"][0]["message"]["content"]
+
+
+def generated(*options):
+    """What `kf-run generate` or `chat` says."""
+    done = subprocess.run(
+        ["kf-run", *options], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE, text=True, check=True)
+    return done.stdout
+
+
+# What there is
+
+
+def endpoints():
+    with Server("--parallel", "3", "-c", "300", "--alias", "one", "-a", "two") as s:
+        assert re.fullmatch(
+            rf"serving one at http://127.0.0.1:{s.port}: context 300, 3 at once, "
+            r"on cpu\n", s.line), s.line
+        assert s.get("/health") == {"status": "ok"}
+        for prefix in "", "/v1":
+            models = s.get(prefix + "/models")
+            assert models["object"] == "list" and len(models["data"]) == 1
+            assert models["data"][0]["id"] == "one"
+            assert models["data"][0]["max_model_len"] == 300
+            assert s.get(prefix + "/models/two")["object"] == "model"
+        error = s.error("/v1/models/three", 404, None, method="GET")
+        assert error["code"] == "model_not_found"
+        props = s.get("/props")
+        assert props["total_slots"] == 3
+        assert "start_header_id" in props["chat_template"]
+        slots = s.get("/slots")
+        assert [slot["is_processing"] for slot in slots] == [False] * 3
+        tokens = s.post("/tokenize", content="Hello world")["tokens"]
+        assert s.post("/detokenize", tokens=tokens) == {"content": "Hello world"}
+        assert s.post("/detokenize", tokens=[]) == {"content": ""}
+        pieces = s.post("/tokenize", content="\N{SNOWMAN}", with_pieces=True)["tokens"]
+        spelled = b"".join(
+            bytes(p["piece"]) if isinstance(p["piece"], list) else p["piece"].encode()
+            for p in pieces)
+        assert spelled == "\N{SNOWMAN}".encode(), pieces
+        special = s.post("/tokenize", content="<|eot_id|>", add_special=True)["tokens"]
+        assert len(special) == 2, special
+        assert len(s.post("/tokenize", content="<|eot_id|>", parse_special=False)
+                   ["tokens"]) > 1
+        prompt = s.post("/apply-template", messages=say("Hi"))["prompt"]
+        assert prompt.endswith("Hi<|eot_id|><|start_header_id|>assistant"
+                               "<|end_header_id|>\n\n"), prompt
+        _, headers, text = s.send("GET", "/metrics")
+        assert headers["Content-Type"].startswith("text/plain")
+        for line in text.splitlines():
+            assert re.fullmatch(
+                r'# (HELP|TYPE) \S+ .*|[a-z_:]+\{([a-z_]+="[^"]*",?)+\} \S+', line), line
+        status, headers, text = s.send("HEAD", "/health")
+        assert status == 200 and text == "" and headers["Content-Length"] == "15"
+        # 404, 405, 415, and what is not there yet.
+        assert s.error("/nothing", 404, {})["code"] == "not_found"
+        assert s.error("/v1/chat/completions", 405, None, method="GET")[
+            "headers"]["Allow"] == "POST, OPTIONS"
+        assert s.error("/health", 405, {})["headers"]["Allow"].startswith("GET")
+        for kind in "text/plain", "", "application/x-www-form-urlencoded":
+            assert s.error("/v1/completions", 415, {}, {"Content-Type": kind})[
+                "code"] == "unsupported_media_type"
+        s.error("/v1/completions", 415, {}, {"Content-Encoding": "gzip"})
+        s.error("/v1/embeddings", 501, {"input": "a"})
+
+
+TEMPLATE = """{%- for tool in tools or [] %}{{ tool | tojson }}
+{% endfor %}{% for m in messages %}{{ m.role }}:{{ m.content }}
+{%- for call in m.tool_calls or [] %}{{ call.function.arguments | tojson }}{% endfor %}
+{% endfor %}{{ '<think>' if enable_thinking else '</think>' }}
+"""
+
+
+def templates():
+    """What requests tell a template, and what it begins."""
+    with open("tools.jinja", "w") as file:
+        file.write(TEMPLATE)
+    with Server("--template", "tools.jinja") as s:
+        tool = {"type": "function", "function": {"name": "f", "parameters": {"z": 1, "a": {}}}}
+        messages = say("Hi") + [
+            {"role": "assistant", "content": None, "tool_calls": [
+                {"id": "1", "type": "function",
+                 "function": {"name": "f", "arguments": '{"y": "<|eot_id|>", "b": 2}'}}]},
+            {"role": "tool", "tool_call_id": "1", "content": "done"}]
+        prompt = s.post("/apply-template", messages=messages, tools=[tool],
+                        chat_template_kwargs={"enable_thinking": True})["prompt"]
+        # In the order that the request has.
+        assert prompt == json.dumps(tool) + (
+            '\nuser:Hiassistant:{"y": "<|eot_id|>", "b": 2}tool:done<think>'), prompt
+        assert json.dumps(tool) not in s.post(
+            "/apply-template", messages=messages, tools=[tool], tool_choice="none")["prompt"]
+        # Text that is no call is content, also where it might be one.
+        chat = {"messages": say("Hi"), "max_tokens": 20, "temperature": 0, "tools": [tool]}
+        whole = s.post("/v1/chat/completions", **chat)
+        message = whole["choices"][0]["message"]
+        assert message["content"] and "tool_calls" not in message
+        assert "reasoning_content" not in message
+        # What the template begins with <think> are thoughts, to the end here.
+        chat["chat_template_kwargs"] = {"enable_thinking": True}
+        message = s.post("/v1/chat/completions", **chat)["choices"][0]["message"]
+        assert message["reasoning_content"] and message["content"] == ""
+        events = s.events("/v1/chat/completions", **chat)
+        deltas = [json.loads(e)["choices"][0]["delta"] for e in events[:-1]]
+        assert all(set(d) == {"reasoning_content"} for d in deltas[1:-1])
+        assert "".join(d["reasoning_content"] for d in deltas[1:-1]) \
+            == message["reasoning_content"]
+        # What the template refuses, or cannot be given, is an error without paths.
+        s.error("/v1/chat/completions", 400,
+                {**chat, "chat_template_kwargs": {"tools": []}})
+    with open("refuses.jinja", "w") as file:
+        file.write("{{ raise_exception('roles must alternate') }}")
+    with Server("--template", "refuses.jinja") as s:
+        error = s.error("/v1/chat/completions", 400, {"messages": say("Hi")})
+        assert error["message"] == "the chat template: roles must alternate", error
+    # Of a template that makes nothing of tools.
+    with Server() as s:
+        error = s.error("/v1/chat/completions", 400, {"messages": say("a"), "tools": [tool]})
+        assert error["code"] == "unsupported_parameter" and error["param"] == "tools"
+
+
+# Texts
+
+
+def texts():
+    with Server("--parallel", "4") as s:
+        whole = s.post("/v1/chat/completions", model="kf-stories", temperature=0,
+                       messages=say("Tell me a story."), max_tokens=30)
+        assert whole["object"] == "chat.completion"
+        assert re.fullmatch(r"chatcmpl-\w{24}", whole["id"])
+        assert abs(whole["created"] - time.time()) < 600
+        assert whole["model"] == "kf-stories" and whole["system_fingerprint"]
+        choice = whole["choices"][0]
+        assert choice["index"] == 0 and choice["finish_reason"] == "length"
+        assert choice["message"]["role"] == "assistant"
+        assert whole["usage"]["completion_tokens"] == 30
+        assert whole["usage"]["total_tokens"] == 30 + whole["usage"]["prompt_tokens"]
+        chat = subprocess.run(
+            ["kf-run", "chat", "--temp", "0", "-n", "30"], input="Tell me a story.",
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=True)
+        assert content(whole) == chat.stdout.rstrip("\n"), (content(whole), chat.stdout)
+
+        # The same, part by part, and the prompt in parts.
+        parts = [{"type": "text", "text": "Tell me"}, {"type": "text", "text": " a story."}]
+        events = s.events("/chat/completions", temperature=0, max_completion_tokens=30,
+                          messages=[{"role": "user", "content": parts}])
+        assert events.pop() == "[DONE]"
+        chunks = [json.loads(e) for e in events]
+        assert len({(c["id"], c["created"]) for c in chunks}) == 1
+        assert all(c["object"] == "chat.completion.chunk" for c in chunks)
+        assert all("usage" not in c and len(c["choices"]) == 1 for c in chunks)
+        deltas = [c["choices"][0]["delta"] for c in chunks]
+        assert deltas[0] == {"role": "assistant", "content": ""}, deltas[0]
+        assert deltas[-1] == {}
+        assert all(set(d) == {"content"} and d["content"] for d in deltas[1:-1])
+        assert "".join(d["content"] for d in deltas[:-1]) == content(whole)
+        reasons = [c["choices"][0]["finish_reason"] for c in chunks]
+        assert reasons == [None] * (len(chunks) - 1) + ["length"]
+
+        # With counts.
+        events = s.events("/v1/chat/completions", temperature=0, n_predict=5,
+                          messages=say("Tell me a story."),
+                          stream_options={"include_usage": True})
+        assert events.pop() == "[DONE]"
+        chunks = [json.loads(e) for e in events]
+        assert all(c["usage"] is None for c in chunks[:-1])
+        assert chunks[-1]["choices"] == []
+        usage = chunks[-1]["usage"]
+        assert usage["completion_tokens"] == 5
+        assert 0 < usage["prompt_tokens_details"]["cached_tokens"] < usage["prompt_tokens"]
+
+        # Completions: of texts and of ids.
+        text = generated("generate", "-p", "Once upon", "-n", "16", "--temp", "0", "--quiet")
+        once = s.post("/v1/completions", prompt="Once upon", temperature=0)
+        assert once["object"] == "text_completion"
+        assert "Once upon" + once["choices"][0]["text"] == "Once upon" + text.rstrip("\n") \
+            or once["choices"][0]["text"] == text.rstrip("\n"), (once, text)
+        ids = s.post("/tokenize", content="Once upon", add_special=True)["tokens"]
+        for prompt in ids, [ids]:
+            again = s.post("/completions", prompt=prompt, temperature=0)
+            assert again["choices"] == once["choices"], again
+            assert again["usage"]["prompt_tokens"] == len(ids)
+        many = s.post("/v1/completions", prompt=["Once upon", "The"], n=2, temperature=0,
+                      max_tokens=16)
+        assert [c["index"] for c in many["choices"]] == [0, 1, 2, 3]
+        assert many["choices"][0]["text"] == once["choices"][0]["text"]
+        assert many["choices"][0]["text"] == many["choices"][1]["text"]
+        assert many["choices"][2]["text"] == many["choices"][3]["text"]
+        assert many["usage"]["completion_tokens"] == 64
+        prompts = many["usage"]["prompt_tokens"]
+        assert prompts == len(ids) + len(
+            s.post("/tokenize", content="The", add_special=True)["tokens"])
+        events = s.events("/v1/completions", prompt=["Once upon", "The"], temperature=0)
+        assert events.pop() == "[DONE]"
+        streamed = ["", ""]
+        for event in map(json.loads, events):
+            choice = event["choices"][0]
+            streamed[choice["index"]] += choice["text"]
+        assert streamed == [many["choices"][0]["text"], many["choices"][2]["text"]]
+
+        # Ends.
+        stop = s.post("/v1/completions", prompt="Once upon", temperature=0, stop=[",", "zz"],
+                      max_tokens=40)["choices"][0]
+        assert stop["finish_reason"] == "stop"
+        assert stop["text"] == once["choices"][0]["text"].split(",")[0]
+        end = s.post("/v1/chat/completions", messages=say("Tell me a story."), temperature=0)
+        assert end["choices"][0]["finish_reason"] == "stop", end
+        none = s.post("/v1/completions", prompt="Once upon", max_tokens=0)
+        assert none["choices"][0]["text"] == "", none
+
+        # How tokens are chosen.
+        def draw(**how):
+            return s.post("/v1/completions", prompt="Once upon", max_tokens=30,
+                          **how)["choices"][0]["text"]
+        assert draw(seed=5) == draw(seed=5)
+        assert len({draw() for _ in range(4)}) > 1
+        assert len({draw(seed=-1) for _ in range(4)}) > 1
+        assert draw(top_k=1) == draw(temperature=0) == draw(top_p=1e-6, seed=3)
+        assert draw(temperature=0, logit_bias={ids[-1]: 100}).count("upon") > 5
+        choices = s.post("/v1/completions", prompt="Once upon", max_tokens=30, n=4,
+                         seed=1)["choices"]
+        assert len({c["text"] for c in choices}) > 1
+
+        # llama.cpp's.
+        llama = s.post("/completion", prompt="Once upon", n_predict=16, temperature=0)
+        assert llama["content"] == once["choices"][0]["text"] and llama["stop"]
+        assert llama["stop_type"] == "limit" and llama["tokens_predicted"] == 16
+        assert llama["timings"]["predicted_n"] == 16 and llama["tokens"] == []
+        events = [json.loads(e) for e in s.events(
+            "/completion", prompt="Once upon", n_predict=16, temperature=0,
+            return_tokens=True)]
+        assert "".join(e["content"] for e in events) == llama["content"]
+        assert sum(len(e["tokens"]) for e in events) == 16
+        assert [e["stop"] for e in events] == [False] * (len(events) - 1) + [True]
+
+        assert s.metric("vllm:generation_tokens_total") > 500
+        assert s.metric("vllm:num_requests_running") == 0
+
+
+def errors():
+    with Server("-c", "100", "-n", "50", "--parallel", "1", "--queue", "1",
+                "--max-body", "1M") as s:
+        chat, text = "/v1/chat/completions", "/v1/completions"
+        error = s.error(text, 400, {"prompt": "word " * 200})
+        assert error["code"] == "context_length_exceeded"
+        assert error["type"] == "invalid_request_error" and error["param"] == "prompt"
+        assert s.error(chat, 400, {"messages": say("word " * 200)})[
+            "code"] == "context_length_exceeded"
+        assert s.error(text, 404, {"prompt": "a", "model": "gpt"})["code"] == "model_not_found"
+        assert s.error(text, 400, {"prompt": "a", "max_tokens": 51})["param"] == "max_tokens"
+        full = s.error(text, 429, {"prompt": "a", "n": 3, "max_tokens": 50})
+        assert full["code"] == "rate_limit_exceeded"
+        assert int(full["headers"]["Retry-After"]) > 0
+        # Each field that is known and cannot be obeyed.
+        for field in ({"logprobs": 1}, {"logprobs": True}, {"top_logprobs": 2},
+                      {"echo": True}, {"suffix": "x"}, {"best_of": 2},
+                      {"response_format": {"type": "json_object"}},
+                      {"response_format": {"type": "json_schema", "json_schema": {}}},
+                      {"store": True}, {"mirostat": 2}, {"min_tokens": 3}):
+            for path, start in (text, {"prompt": "a"}), (chat, {"messages": say("a")}):
+                error = s.error(path, 400, {**start, **field})
+                assert error["code"] == "unsupported_parameter", error
+                assert error["param"] == next(iter(field)), error
+        tool = {"type": "function", "function": {"name": "f", "parameters": {}}}
+        for field in ({"tool_choice": "required"}, {"audio": {}}):
+            assert s.error(chat, 400, {"messages": say("a"), **field})[
+                "param"] == next(iter(field))
+        s.post(chat, messages=say("a"), tools=[tool], tool_choice="none", max_tokens=2)
+        s.post(chat, messages=say("a"), max_tokens=2, unknown={"a": [1]}, store=False,
+               logprobs=False, response_format={"type": "text"}, user="u", metadata={})
+        for body in ("", "{", "[]", '{"prompt": 1}', '{"prompt": []}', '{"prompt": "a", "prompt": "b"}',
+                     '{"prompt": "a", "temperature": "1"}', '{"prompt": "a", "n": 0}',
+                     '{"prompt": "a", "max_tokens": 1.5}', '{"prompt": [1, "a"]}',
+                     '{"prompt": [9999999]}', '{"prompt": "a", "stop": [1]}',
+                     '{"prompt": "a", "stream": 1}', '{"prompt": "\\ud800"}',
+                     '{"prompt": "a", "stream_options": {}}', "[" * 100000):
+            s.error(text, 400, body)
+        s.error(chat, 400, {"messages": [{"role": "robot", "content": "a"}]})
+        s.error(chat, 400, {"messages": [{"role": "user", "content": [{"type": "image_url"}]}]})
+        # A body that is too long, whose sender is told so, and one that says it is.
+        error = s.error(text, 413, {"prompt": "a" * (3 << 20)})
+        assert error["code"] == "body_too_large"
+        answer = s.raw(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n"
+                       b"Content-Type: application/json\r\nContent-Length: 99999999\r\n\r\n")
+        assert answer.startswith(b"HTTP/1.1 413 "), answer
+        chunk = b"100000\r\n" + b"a" * (1 << 20) + b"\r\n"
+        answer = s.raw(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+                       b"application/json\r\nTransfer-Encoding: chunked\r\n\r\n" + 2 * chunk)
+        assert answer.startswith(b"HTTP/1.1 413 "), answer
+        # The server is as it was.
+        assert s.post(text, prompt="Once", max_tokens=3)["usage"]["completion_tokens"] == 3
+
+
+# HTTP
+
+
+def malformed():
+    with Server() as s:
+        head = b"GET /health HTTP/1.1\r\nHost: localhost\r\n"
+        post = (b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\n"
+                b"Content-Type: application/json\r\n")
+        body = b'{"content": "a"}'
+        cases = {
+            b"GET\r\n\r\n": 400,
+            b"\0\r\n\r\n": 400,
+            b"GET /health HTTP/3.0\r\n\r\n": 400,
+            b"GET /health HTTP/1.1\r\n\r\n": 400,
+            head + b"Host: localhost\r\n\r\n": 400,
+            head + b"A: b\0c\r\n\r\n": 400,
+            head + b"A : b\r\n\r\n": 400,
+            head + b"".join(b"A%d: b\r\n" % i for i in range(5000)) + b"\r\n": 431,
+            head + b"A: " + b"b" * 100000 + b"\r\n\r\n": 431,
+            b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\n\r\n": 431,
+            b"GET health HTTP/1.1\r\nHost: localhost\r\n\r\n": 400,
+            b"GET /%zz HTTP/1.1\r\nHost: localhost\r\n\r\n": 400,
+            b"GET /%00 HTTP/1.1\r\nHost: localhost\r\n\r\n": 400,
+            post + b"Content-Length: x\r\n\r\n" + body: 400,
+            post + b"Content-Length: -1\r\n\r\n" + body: 400,
+            post + b"Content-Length: 99999999999999999999\r\n\r\n" + body: 400,
+            post + b"Content-Length: 16\r\nContent-Length: 17\r\n\r\n" + body: 400,
+            post + b"Content-Length: 16\r\nTransfer-Encoding: chunked\r\n\r\n" + body: 400,
+            post + b"Transfer-Encoding: gzip, chunked\r\n\r\n" + body: 501,
+            post + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n" + body: 400,
+            post + b"Expect: tea\r\nContent-Length: 16\r\n\r\n" + body: 417,
+        }
+        for data, status in cases.items():
+            answer = s.raw(data)
+            assert answer.startswith(b"HTTP/1.1 %d " % status), (data[:200], answer[:300])
+            assert b"Connection: close" in answer, (data[:200], answer)
+            assert "error" in json.loads(answer.split(b"\r\n\r\n", 1)[1])
+        # What is sound: one behind the other, and a body that is waited for.
+        end = b"Content-Length: 16\r\n\r\n" + body
+        close = b"Connection: close\r\n"
+        answer = s.raw(post + end + head + b"\r\n" + post + close + end)
+        assert answer.count(b"HTTP/1.1 200 OK") == 3, answer
+        answer = s.raw(post + close + b"Transfer-Encoding: chunked\r\n\r\n10\r\n" + body +
+                       b"\r\n0\r\n\r\n")
+        assert answer.startswith(b"HTTP/1.1 200 OK"), answer
+        answer = s.raw(b"GET http://localhost/health?a=b HTTP/1.1\r\nHost: localhost\r\n" +
+                       close + b"\r\n")
+        assert answer.startswith(b"HTTP/1.1 200 OK"), answer
+        answer = s.raw(b"GET /health HTTP/1.0\r\n\r\n")
+        assert answer.startswith(b"HTTP/1.1 200 OK") and b"Connection: close" in answer
+        with socket.create_connection(("127.0.0.1", s.port), timeout=SECONDS) as waiting:
+            waiting.sendall(post + close + b"Expect: 100-continue\r\nContent-Length: 16\r\n\r\n")
+            assert waiting.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
+            waiting.sendall(body)
+            assert waiting.recv(1000).startswith(b"HTTP/1.1 200 OK")
+        # HTTP/1.0 has no chunks: the end of a stream is the connection's.
+        body = json.dumps({"prompt": "Once", "stream": True}).encode()
+        answer = s.raw(b"POST /v1/completions HTTP/1.0\r\nContent-Type: application/json\r\n"
+                       b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        assert b"chunked" not in answer and answer.endswith(b"data: [DONE]\n\n"), answer
+
+
+def access():
+    with open("keys", "w") as file:
+        file.write("second\n\nthird \n")
+    with Server("--api-key", "first", "--api-key-file", "keys") as s:
+        s.get("/health")
+        for headers in ({}, {"Authorization": "Bearer"}, {"Authorization": "Bearer firs"},
+                        {"Authorization": "Bearer first2"}, {"Authorization": "first"},
+                        {"X-Api-Key": ""}, {"Authorization": "Bearer "}):
+            for path in "/v1/models", "/metrics", "/nothing":
+                error = s.error(path, 401, None, headers, "GET")
+                assert error["code"] == "invalid_api_key"
+                assert error["headers"]["WWW-Authenticate"] == "Bearer"
+        for key in "first", "second", "third":
+            s.get("/v1/models", headers={"Authorization": "Bearer " + key})
+            s.get("/models", headers={"X-Api-Key": key})
+        # With a key, the server may have any name.
+        s.get("/models", headers={"X-Api-Key": "first", "Host": "example.org"})
+    with Server("--allow-host", "models.lan", "--cors-origin", "https://a.example") as s:
+        for host in "localhost", "LOCALHOST:1", "127.0.0.1", "[::1]:80", "models.lan:8080":
+            s.get("/health", headers={"Host": host})
+        for host in "example.org", "localhost.example.org", "127.0.0.1.example.org":
+            assert s.error("/health", 403, None, {"Host": host}, "GET")[
+                "code"] == "host_not_allowed"
+        assert s.error("/tokenize", 403, {}, {"Origin": "https://b.example"})[
+            "code"] == "origin_not_allowed"
+        s.error("/tokenize", 403, {}, {"Origin": "null"})
+        own = {"Origin": f"http://127.0.0.1:{s.port}"}
+        assert "Access-Control-Allow-Origin" not in s.send("GET", "/health", None, own)[1]
+        page = {"Origin": "https://a.example"}
+        status, headers, _ = s.send("OPTIONS", "/v1/chat/completions", None, page)
+        assert status == 204 and "Content-Length" not in headers
+        assert headers["Access-Control-Allow-Origin"] == "https://a.example"
+        assert "Authorization" in headers["Access-Control-Allow-Headers"]
+        for method, path, status in ("GET", "/health", 200), ("GET", "/nothing", 404):
+            got, headers, _ = s.send(method, path, None, page)
+            assert got == status
+            assert headers["Access-Control-Allow-Origin"] == "https://a.example"
+
+
+def limits():
+    with Server("--max-connections", "4") as s:
+        held = [socket.create_connection(("127.0.0.1", s.port)) for _ in range(4)]
+        time.sleep(0.1)
+        answer = s.raw(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert answer.startswith(b"HTTP/1.1 503 "), answer
+        held.pop().close()
+        s.wait(lambda: s.send("GET", "/health")[0] == 200, 5)
+
+
+# Ends
+
+
+def disconnect():
+    body = json.dumps({"prompt": "Once upon", "ignore_eos": True, "max_tokens": 1000,
+                       "stream": True}).encode()
+    request = (b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+               b"application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+    with Server("--parallel", "1") as s:
+        cancelled = 0
+        for i in range(10):
+            with socket.create_connection(("127.0.0.1", s.port)) as first:
+                first.sendall(request)
+                assert first.recv(100)
+                # One waits behind it.
+                with socket.create_connection(("127.0.0.1", s.port)) as second:
+                    second.sendall(request)
+                    time.sleep(0.01)
+            begin = time.monotonic()
+            s.wait(lambda: s.metric("vllm:num_requests_running") == 0, 5)
+            assert s.metric("vllm:num_requests_waiting") == 0
+            # Also where a machine is busy.
+            assert time.monotonic() - begin < 1
+        assert s.metric("kernelforge:requests_cancelled_total") > 10
+        assert s.metric("vllm:generation_tokens_total") < 10 * 1000
+        # One that does not stream.
+        with socket.create_connection(("127.0.0.1", s.port)) as first:
+            first.sendall(request.replace(b'"stream": true', b'"stream":false'))
+            s.wait(lambda: s.metric("vllm:num_requests_running") == 1, 5)
+        s.wait(lambda: s.metric("vllm:num_requests_running") == 0, 5)
+
+
+def stream_in_thread(server, **body):
+    """A thread that reads a stream; its `events` are what came."""
+    thread = threading.Thread(
+        target=lambda: setattr(thread, "events", server.events("/v1/completions", **body)))
+    thread.start()
+    server.wait(lambda: server.metric("vllm:num_requests_running"))
+    return thread
+
+
+def shutdown():
+    # Answers come to their end.
+    with Server("--parallel", "1", "--device", "cpu", "-t", "1") as s:
+        long = {"prompt": "Once upon", "ignore_eos": True, "n": 5, "max_tokens": 900}
+        thread = stream_in_thread(s, **long)
+        idle = s.connect()
+        idle.request("GET", "/health")
+        idle.getresponse().read()
+        s.process.send_signal(signal.SIGTERM)
+        assert s.process.wait(SECONDS) == 0
+        thread.join()
+        assert thread.events[-1] == "[DONE]"
+        text = [json.loads(e)["choices"][0]["finish_reason"] for e in thread.events[:-1]]
+        assert text.count("length") == 5, text
+    # But not for ever.
+    with Server("--parallel", "1", "--drain", "0", "-t", "1") as s:
+        thread = threading.Thread(target=lambda: s.raw(
+            b"POST /completion HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json"
+            b'\r\nContent-Length: 51\r\n\r\n{"prompt":"Once","n_predict":900,"ignore_eos":true}'))
+        thread.start()
+        s.wait(lambda: s.metric("vllm:num_requests_running"))
+        s.process.send_signal(signal.SIGINT)
+        assert s.process.wait(SECONDS) == 0
+        thread.join()
+    # A second signal ends it at once.
+    with Server("--parallel", "1", "-t", "1") as s:
+        connection = socket.create_connection(("127.0.0.1", s.port))
+        connection.sendall(b"GET /health HTTP/1.1\r\n")
+        time.sleep(0.1)
+        s.process.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+        assert s.process.poll() is None
+        s.process.send_signal(signal.SIGINT)
+        assert s.process.wait(10) == -signal.SIGINT
+
+
+def loading():
+    with Server("--no-cache", ready=False) as s:
+        status, _, text = s.send("GET", "/health")
+        assert status == 503 and json.loads(text)["error"]["code"] == "loading", text
+        status, headers, _ = s.send("GET", "/v1/models")
+        assert status == 503 and headers["Retry-After"]
+        assert s.send("GET", "/metrics")[0] == 200
+        s.process.send_signal(signal.SIGINT)
+        assert s.process.wait(60) == 130
+    # A port that is taken, and a model that is not there.
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        done = subprocess.run(["kf-run", "serve", "--port", port], capture_output=True, text=True)
+        assert done.returncode == 1
+        assert f"cannot listen on port {port} of '127.0.0.1'" in done.stderr, done.stderr
+    done = subprocess.run(["kf-run", "serve", "/nowhere", "--port", "0"], capture_output=True,
+                          text=True)
+    assert done.returncode == 1 and "nowhere" in done.stderr, done.stderr
+    done = subprocess.run(["kf-run", "serve", "--port", "70000"], capture_output=True, text=True)
+    assert done.returncode == 2
+
+
+globals()[sys.argv[1]]()

@@ -1,0 +1,247 @@
+//===- Serve.cpp - kf-run serve -------------------------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Commands.h"
+#include "Interrupt.h"
+#include "ModelFlags.h"
+#include "Report.h"
+#include "SamplerFlags.h"
+
+#include "runtime/core/MappedFile.h"
+#include "runtime/serve/Api.h"
+#include "runtime/serve/HttpServer.h"
+#include "runtime/session/ChatPrompts.h"
+
+#include <csignal>
+#include <filesystem>
+#include <thread>
+
+using namespace kf;
+
+namespace {
+
+struct ServeOptions {
+  ModelFlags model;
+  std::string host = "127.0.0.1", keyFile, templateFile;
+  int64_t port = 8080, parallel = 8, queue = 128, tokens = -1, drain = 30;
+  int64_t connections = 1024;
+  uint64_t body = 16 << 20;
+  std::vector<std::string> keys, names, hosts, origins;
+  PartialSamplerOptions sampler;
+
+  void addTo(OptionParser &parser) {
+    parser.text({"host", 0, "HOST"}, host,
+                "the address to listen on; 127.0.0.1 by default, which other "
+                "machines do not reach; 0.0.0.0 is all of this one's");
+    parser.integer({"port", 0, "N"}, port, 0, 65535,
+                   "the port; 8080 by default, 0: one that is free");
+    parser.texts({"api-key", 0, "KEY"}, keys,
+                 "a key that requests have to have, as 'Authorization: Bearer "
+                 "KEY'. May be given more than once");
+    parser.text({"api-key-file", 0, "FILE"}, keyFile,
+                "the same, a key a line: others on this machine see options");
+    parser.texts({"alias", 'a', "NAME"}, names,
+                 "what the model is called, instead of its file's name. May "
+                 "be given more than once");
+    parser.integer({"parallel", 0, "N"}, parallel, 1, 4096,
+                   "how many texts are generated at once; 8 by default");
+    parser.integer({"queue", 0, "N"}, queue, 1, 1 << 20,
+                   "how many more wait; others are answered 429. 128 by "
+                   "default");
+    parser.integer({"tokens", 'n', "N"}, tokens, -1, kMostTokens,
+                   "the most tokens of an answer; -1, the default: until the "
+                   "context is full");
+    parser.text({"template", 0, "FILE"}, templateFile,
+                "a chat template (Jinja), instead of the model's own");
+    addSamplerFlags(parser, sampler, ModelSampling::Always);
+    parser.bytes({"max-body", 0, "SIZE"}, body,
+                 "the most bytes of a request's body; 16M by default");
+    parser.integer({"max-connections", 0, "N"}, connections, 1, 1 << 16,
+                   "the most connections; 1024 by default");
+    parser.texts({"allow-host", 0, "NAME"}, hosts,
+                 "a name that requests may call the server by where it has no "
+                 "key, beside addresses and localhost. May be given more than "
+                 "once");
+    parser.texts({"cors-origin", 0, "ORIGIN"}, origins,
+                 "an origin whose pages may send requests, as in "
+                 "https://example.org; * is any. May be given more than once");
+    parser.integer({"drain", 0, "SECONDS"}, drain, 0, 3600,
+                   "how long answers may go on after an interrupt; 30 by "
+                   "default");
+    model.addTo(parser);
+  }
+};
+
+/// "kf-stories" of "models/kf-stories/", "a" of "b/a.gguf".
+std::string nameOfModel(const std::string &path) {
+  if (path.empty())
+    return "kf-stories";
+  const std::filesystem::path file =
+      (std::filesystem::path(path) / "").parent_path();
+  return file.extension() == ".gguf" ? file.stem().string()
+                                     : file.filename().string();
+}
+
+/// The keys of a file, one a line.
+Status readKeys(const std::string &path, std::vector<std::string> &keys) {
+  KF_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::open(path));
+  std::string_view text = file.text();
+  const size_t before = keys.size();
+  while (!text.empty()) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    line = line.substr(0, line.find_last_not_of(" \t\r") + 1);
+    if (!line.empty())
+      keys.emplace_back(line);
+  }
+  if (keys.size() == before)
+    return Status::error(quotePath(path) + " has no key: one a line");
+  return Status();
+}
+
+/// A model behind a port.
+class Serving {
+public:
+  explicit Serving(const ServeOptions &options) : options(options) {}
+  ~Serving() { end(); }
+
+  /// Listens, and answers that the model is loading.
+  Status listen() {
+    ApiOptions settings;
+    settings.access = {options.keys, options.hosts, options.origins};
+    if (!options.keyFile.empty())
+      KF_RETURN_IF_ERROR(readKeys(options.keyFile, settings.access.keys));
+    isOpenToAll = settings.access.keys.empty();
+    settings.names = options.names;
+    if (settings.names.empty())
+      settings.names.push_back(nameOfModel(options.model.model));
+    name = settings.names.front();
+    settings.mostTokens = std::max<int64_t>(options.tokens, 0);
+    settings.sampling = options.sampler;
+    api = std::make_unique<Api>(std::move(settings));
+
+    HttpServerOptions http;
+    http.host = options.host;
+    http.port = static_cast<uint16_t>(options.port);
+    http.mostBodyBytes = options.body;
+    http.mostConnections = static_cast<size_t>(options.connections);
+    KF_ASSIGN_OR_RETURN(server, HttpServer::create(http, *api));
+    server->catchSignals({SIGINT, SIGTERM}, [this] {
+      // What is still loading ends, too.
+      if (!isReady)
+        interruptFlag() = true;
+      server->stop(std::chrono::steady_clock::now() +
+                   std::chrono::seconds(options.drain));
+    });
+    thread = std::thread([this] { server->run(); });
+    if (isOpenToAll && !server->isLocal())
+      printNote("whoever reaches this machine can use the model; --api-key "
+                "wants a key");
+    return writeStdout("listening on " + server->url() + "\n");
+  }
+
+  /// Opens the model and makes its programs ready.
+  Status load() {
+    KF_ASSIGN_OR_RETURN(session,
+                        openSession(options.model, /*withTokenizer=*/true));
+    KF_RETURN_IF_ERROR(session->start({.parallel = options.parallel}));
+    KF_RETURN_IF_ERROR(openTemplate());
+    KF_ASSIGN_OR_RETURN(
+        service, Service::create(session->engine(), &session->tokenizer(),
+                                 {.mostQueued = options.queue}));
+    api->open({.service = service.get(),
+               .files = &session->files(),
+               .chat = encoder ? &*encoder : nullptr,
+               .chatTemplate = chatTemplate,
+               .parallel = options.parallel});
+    while (service->state() == ServiceState::Loading)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    KF_RETURN_IF_ERROR(service->failure());
+    isReady = true;
+    return writeStdout("serving " + name + " at " + server->url() +
+                       ": context " + std::to_string(service->contextLength()) +
+                       ", " + std::to_string(options.parallel) +
+                       " at once, on " + session->device().name() + "\n");
+  }
+
+  /// Until an interrupt.
+  void wait() { thread.join(); }
+
+  Status showProfile() { return kf::showProfile(options.model, *session); }
+
+private:
+  Status openTemplate() {
+    const ModelFiles &files = session->files();
+    chatTemplate = files.chat.chatTemplate;
+    if (!options.templateFile.empty()) {
+      KF_ASSIGN_OR_RETURN(const MappedFile file,
+                          MappedFile::open(options.templateFile));
+      chatTemplate = file.text();
+    } else if (files.chat.templateOrigin.empty()) {
+      printNote("the model has no chat template: /v1/chat/completions is "
+                "refused; --template FILE gives one");
+      return Status();
+    }
+    KF_ASSIGN_OR_RETURN(PromptEncoder made,
+                        openPromptEncoder(files, options.templateFile));
+    made.nameOrigin("the chat template"); // strangers see no paths
+    encoder.emplace(std::move(made));
+    return Status();
+  }
+
+  /// From the outside in: what is refers to what was made before.
+  void end() {
+    if (thread.joinable()) {
+      server->stop();
+      thread.join();
+    }
+    api.reset();
+    service.reset();
+    session.reset();
+    server.reset();
+  }
+
+  const ServeOptions &options;
+  std::string name, chatTemplate;
+  bool isOpenToAll = false;
+  std::atomic<bool> isReady = false;
+  std::optional<PromptEncoder> encoder;
+  std::unique_ptr<Api> api;
+  std::unique_ptr<HttpServer> server;
+  std::thread thread; ///< of the server
+  std::unique_ptr<Session> session;
+  std::unique_ptr<Service> service;
+};
+
+Status serve(const ServeOptions &options) {
+  Serving serving(options);
+  KF_RETURN_IF_ERROR(serving.listen());
+  KF_RETURN_IF_ERROR(serving.load());
+  serving.wait();
+  return serving.showProfile();
+}
+
+} // namespace
+
+int kf::runServe(Arguments arguments) {
+  ServeOptions options;
+  OptionParser parser(
+      "serve [MODEL] [options]",
+      "Answers requests of OpenAI's API by HTTP: /v1/chat/completions, "
+      "/v1/completions and /v1/models, and llama.cpp's /completion, /tokenize, "
+      "/health and so on (docs/Server.md). Prints the address when it listens "
+      "and a line more when the model is ready. An interrupt (or SIGTERM) "
+      "lets answers end first; another one ends it at once.");
+  options.addTo(parser);
+  if (std::optional<int> code = parser.parse(arguments))
+    return *code;
+  const Status status = serve(options);
+  if (status.isCancelled() || interruptFlag())
+    return ExitInterrupted;
+  return status.ok() ? ExitSuccess : report(status);
+}
