@@ -11,6 +11,7 @@
 #include "runtime/core/Exceptions.h"
 #include "runtime/core/JsonText.h"
 #include "runtime/core/Quote.h"
+#include "runtime/serve/ChatPage.h"
 
 #include <algorithm>
 #include <chrono>
@@ -20,6 +21,7 @@ using namespace kf;
 /// A path of the server, and what it is for.
 struct Api::Endpoint {
   enum class Kind {
+    Page,
     Health,
     Metrics,
     Models,
@@ -39,9 +41,9 @@ struct Api::Endpoint {
   bool isPost; ///< else it is GET and HEAD
 
   bool needsModel() const {
-    return kind != Kind::Health && kind != Kind::Metrics;
+    return kind != Kind::Page && kind != Kind::Health && kind != Kind::Metrics;
   }
-  bool needsKey() const { return kind != Kind::Health; }
+  bool needsKey() const { return kind != Kind::Page && kind != Kind::Health; }
 };
 
 /// OpenAI's are also without "/v1", but /completion and /completions differ:
@@ -49,6 +51,7 @@ struct Api::Endpoint {
 const Api::Endpoint *Api::find(std::string_view path) {
   using enum Endpoint::Kind;
   static constexpr Endpoint endpoints[] = {
+      {"/", Page, false},
       {"/health", Health, false},
       {"/metrics", Metrics, false},
       {"/models", Models, false},
@@ -62,7 +65,7 @@ const Api::Endpoint *Api::find(std::string_view path) {
       {"/completions", Completion, true},
       {"/completion", Llama, true},
       {"/embeddings", Embeddings, true}};
-  if (path.starts_with("/v1/"))
+  if (path.starts_with("/v1/") && path != "/v1/")
     path.remove_prefix(3);
   for (const Endpoint &endpoint : endpoints)
     if (path == endpoint.path ||
@@ -254,6 +257,8 @@ std::unique_ptr<HttpAnswer> Api::handle(HttpRequest request,
     return std::move(answer);
   };
   switch (endpoint->kind) {
+  case Page:
+    return now(page());
   case Health:
     return now(health());
   case Metrics:
@@ -311,6 +316,20 @@ std::unique_ptr<HttpAnswer> Api::handle(HttpRequest request,
 //===----------------------------------------------------------------------===//
 // What there is
 //===----------------------------------------------------------------------===//
+
+/// It reaches nothing but this server, and no other page shows it.
+HttpResponse Api::page() {
+  return {.contentType = "text/html; charset=utf-8",
+          .body = std::string(chatPage()),
+          .headers = {{"Content-Security-Policy",
+                       "default-src 'none'; style-src 'unsafe-inline'; "
+                       "script-src 'unsafe-inline'; connect-src 'self'; "
+                       "base-uri 'none'; form-action 'none'; "
+                       "frame-ancestors 'none'"},
+                      {"X-Content-Type-Options", "nosniff"},
+                      {"Referrer-Policy", "no-referrer"},
+                      {"Cache-Control", "no-cache"}}};
+}
 
 HttpResponse Api::health() const {
   const ServiceState now = state();

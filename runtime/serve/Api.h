@@ -78,6 +78,7 @@ private:
   HttpResponse preflight(const HttpRequest &request) const;
 
   // Endpoints. Those that have a body are run by the thread of `tasks`.
+  static HttpResponse page();
   HttpResponse health() const;
   HttpResponse metrics() const;
   HttpResponse models() const;
@@ -96,7 +97,8 @@ private:
                     CancelFlag cancelled) const;
   Result<std::vector<std::vector<int32_t>>>
   encode(const GenerationRequest &request, CancelFlag cancelled) const;
-  SamplerOptions samplingOf(const GenerationRequest &request, uint64_t choice);
+  SamplerOptions samplingOf(Form form, const GenerationRequest &request,
+                            uint64_t choice);
   AnswerText::Options textOptions(const GenerationRequest &request,
                                   std::span<const int32_t> prompt) const;
   AnswerHead headFor(Form form, const GenerationRequest &request);

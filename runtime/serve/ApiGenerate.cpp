@@ -127,7 +127,7 @@ Api::encode(const GenerationRequest &request, CancelFlag cancelled) const {
   return prompts;
 }
 
-SamplerOptions Api::samplingOf(const GenerationRequest &request,
+SamplerOptions Api::samplingOf(Form form, const GenerationRequest &request,
                                uint64_t choice) {
   // OpenAI's API draws with 1 where nobody says otherwise.
   PartialSamplerOptions last;
@@ -137,6 +137,8 @@ SamplerOptions Api::samplingOf(const GenerationRequest &request,
           .over(PartialSamplerOptions::of(served.files->config.sampling))
           .over(last)
           .complete();
+  // llama.cpp's penalties are of tokens of the prompt, too, and OpenAI's not.
+  sampling.penalizesPrompt = form == Form::Llama;
   if (request.sampling.seed) {
     // Choices of one request differ, as with a seed each.
     sampling.seed = *request.sampling.seed + choice;
@@ -230,12 +232,14 @@ std::unique_ptr<HttpAnswer> Api::generate(Form form, std::string_view body,
   for (size_t i = 0; i < prompts->size(); ++i)
     for (int64_t n = 0; n < request.choices; ++n) {
       text.prompt = (*prompts)[i];
-      text.sampling = samplingOf(request, static_cast<uint64_t>(n));
+      text.sampling = samplingOf(form, request, static_cast<uint64_t>(n));
       Result<std::unique_ptr<TextHandle>> handle =
           served.service->submit(text, onNews);
       if (!handle.ok()) {
         ApiError error = ApiError::of(handle.status());
-        if (handle.status().code() == StatusCode::Unavailable) {
+        const bool isFull = handle.status().code() == StatusCode::Unavailable &&
+                            served.service->failure().ok();
+        if (isFull) {
           error.status = 429;
           error.type = "rate_limit_error";
           error.code = "rate_limit_exceeded";

@@ -95,6 +95,7 @@ struct StartOptions {
   int64_t parallel = 1; ///< sequences that read at once
   /// Whether sequences take over what the cache has of their first tokens.
   bool reusesPrefixes = true;
+  std::optional<double> longestStep = std::nullopt; ///< EngineOptions'
 };
 
 /// A model, the device that it runs on, and the engine that runs it. One

@@ -17,9 +17,12 @@
 #include "runtime/serve/HttpServer.h"
 #include "runtime/session/ChatPrompts.h"
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <thread>
+
+#include <sys/resource.h>
 
 using namespace kf;
 
@@ -104,6 +107,20 @@ Status readKeys(const std::string &path, std::vector<std::string> &keys) {
   return Status();
 }
 
+/// A connection is a file to the system, which allows few without being asked.
+void allowConnections(int64_t count) {
+  constexpr rlim_t others = 256; // of the model, the cache and so on
+  struct rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+    return;
+  const rlim_t wanted = static_cast<rlim_t>(count) + others;
+  if (limit.rlim_cur >= wanted)
+    return;
+  limit.rlim_cur = std::min(wanted, limit.rlim_max);
+  // Where there are fewer, those that come wait.
+  (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 /// A model behind a port.
 class Serving {
 public:
@@ -130,6 +147,7 @@ public:
     http.port = static_cast<uint16_t>(options.port);
     http.mostBodyBytes = options.body;
     http.mostConnections = static_cast<size_t>(options.connections);
+    allowConnections(options.connections);
     KF_ASSIGN_OR_RETURN(server, HttpServer::create(http, *api));
     server->catchSignals({SIGINT, SIGTERM}, [this] {
       // What is still loading ends, too.
@@ -149,7 +167,8 @@ public:
   Status load() {
     KF_ASSIGN_OR_RETURN(session,
                         openSession(options.model, /*withTokenizer=*/true));
-    KF_RETURN_IF_ERROR(session->start({.parallel = options.parallel}));
+    KF_RETURN_IF_ERROR(session->start(
+        {.parallel = options.parallel, .longestStep = kLongestServedStep}));
     KF_RETURN_IF_ERROR(openTemplate());
     KF_ASSIGN_OR_RETURN(
         service, Service::create(session->engine(), &session->tokenizer(),

@@ -172,7 +172,7 @@ TEST(HttpServer, StreamsAndPings) {
     EXPECT_EQ(client.read("ping\n\n\r\n"), "8\r\n: ping\n\n\r\n");
   running.script.give({.body = "end", .isLast = true});
   EXPECT_TRUE(client.read("0\r\n\r\n").ends_with("3\r\nend\r\n0\r\n\r\n"));
-  EXPECT_EQ(running.script.alive, 0);
+  running.await([&] { return running.script.alive == 0; });
 }
 
 TEST(HttpServer, NoticesClientsThatGo) {

@@ -168,6 +168,11 @@ def endpoints():
                 r'# (HELP|TYPE) \S+ .*|[a-z_:]+\{([a-z_]+="[^"]*",?)+\} \S+', line), line
         status, headers, text = s.send("HEAD", "/health")
         assert status == 200 and text == "" and headers["Content-Length"] == "15"
+        # The page reaches for nothing elsewhere.
+        status, headers, page = s.send("GET", "/")
+        assert status == 200 and headers["Content-Type"] == "text/html; charset=utf-8"
+        assert "connect-src 'self'" in headers["Content-Security-Policy"]
+        assert page.startswith("<!DOCTYPE html>") and not re.search(r"https?://|src=|@import", page)
         # 404, 405, 415, and what is not there yet.
         assert s.error("/nothing", 404, {})["code"] == "not_found"
         assert s.error("/v1/chat/completions", 405, None, method="GET")[
@@ -332,6 +337,15 @@ def texts():
         assert len({draw(seed=-1) for _ in range(4)}) > 1
         assert draw(top_k=1) == draw(temperature=0) == draw(top_p=1e-6, seed=3)
         assert draw(temperature=0, logit_bias={ids[-1]: 100}).count("upon") > 5
+        # Tokens of the prompt count as seen for llama.cpp's clients alone.
+        twice = {"prompt": "Once upon a time, a girl once upon a", "temperature": 0}
+        def next_token(path, **how):
+            answer = s.post(path, **twice, max_tokens=1, **how)
+            return answer.get("content") or answer["choices"][0]["text"]
+        plain = next_token("/v1/completions")
+        assert plain == " time", plain
+        assert next_token("/v1/completions", presence_penalty=100) == plain
+        assert next_token("/completion", presence_penalty=100) != plain
         choices = s.post("/v1/completions", prompt="Once upon", max_tokens=30, n=4,
                          seed=1)["choices"]
         assert len({c["text"] for c in choices}) > 1
@@ -473,6 +487,7 @@ def access():
         file.write("second\n\nthird \n")
     with Server("--api-key", "first", "--api-key-file", "keys") as s:
         s.get("/health")
+        assert s.send("GET", "/")[0] == 200
         for headers in ({}, {"Authorization": "Bearer"}, {"Authorization": "Bearer firs"},
                         {"Authorization": "Bearer first2"}, {"Authorization": "first"},
                         {"X-Api-Key": ""}, {"Authorization": "Bearer "}):
