@@ -203,14 +203,15 @@ std::unique_ptr<HttpAnswer> Api::generate(Form form, std::string_view body,
   const int64_t context = served.service->contextLength();
   for (const std::vector<int32_t> &prompt : *prompts)
     if (static_cast<int64_t>(prompt.size()) > context)
-      return answerNow(
-          ApiError{400,
-                   "the prompt has " + std::to_string(prompt.size()) +
-                       " tokens, but the context has room for " +
-                       std::to_string(context) + "; shorten it",
-                   "invalid_request_error", "context_length_exceeded",
-                   form == Form::Chat ? "messages" : "prompt"}
-              .response());
+      return answerNow(ApiError{
+          400,
+          // Clients look for these words.
+          "this model's maximum context length is " + std::to_string(context) +
+              " tokens, and the prompt has " + std::to_string(prompt.size()) +
+              "; shorten it",
+          "invalid_request_error", "context_length_exceeded",
+          form == Form::Chat ? "messages" : "prompt"}
+                           .response());
 
   TextRequest text;
   // As OpenAI has it, a completion that does not say is short.

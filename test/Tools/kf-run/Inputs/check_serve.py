@@ -373,6 +373,8 @@ def errors():
         error = s.error(text, 400, {"prompt": "word " * 200})
         assert error["code"] == "context_length_exceeded"
         assert error["type"] == "invalid_request_error" and error["param"] == "prompt"
+        # What litellm looks for.
+        assert "model's maximum context length is 100 tokens" in error["message"]
         assert s.error(chat, 400, {"messages": say("word " * 200)})[
             "code"] == "context_length_exceeded"
         assert s.error(text, 404, {"prompt": "a", "model": "gpt"})["code"] == "model_not_found"
