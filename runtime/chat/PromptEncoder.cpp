@@ -14,6 +14,7 @@
 #include "runtime/text/Utf8.h"
 
 #include <algorithm>
+#include <new>
 
 using namespace kf;
 
@@ -31,6 +32,8 @@ static std::string replaceTexts(std::string_view json, Fn fn) {
     at = std::min(end + 1, json.size());
     const std::string_view literal = json.substr(begin, at - begin);
     const Result<JsonDocument> text = parseJson(literal);
+    if (text.status().code() == StatusCode::OutOfMemory)
+      throw std::bad_alloc(); // it may be a text all the same
     if (text.ok() && (*text)->is_string())
       out += jsonText(fn((*text)->get_ref<const std::string &>()));
     else

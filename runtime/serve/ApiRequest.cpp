@@ -141,6 +141,8 @@ Result<std::string> readToolCall(const json &call, std::string_view text,
   if (arguments && arguments->is_string()) {
     const auto &given = arguments->get_ref<const std::string &>();
     const Result<JsonDocument> parsed = parseJson(given);
+    if (parsed.status().code() == StatusCode::OutOfMemory)
+      return parsed.status();
     const bool isObject = parsed.ok() && (*parsed)->is_object();
     json = isObject ? given : jsonText(given);
   } else if (arguments && arguments->is_object()) {

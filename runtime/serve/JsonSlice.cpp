@@ -11,6 +11,7 @@
 #include "runtime/core/Json.h"
 
 #include <algorithm>
+#include <new>
 
 using namespace kf;
 
@@ -59,6 +60,8 @@ size_t skipValue(std::string_view text, size_t at) {
 
 bool spells(std::string_view literal, std::string_view text) {
   const Result<JsonDocument> parsed = parseJson(literal);
+  if (parsed.status().code() == StatusCode::OutOfMemory)
+    throw std::bad_alloc(); // it may be the text all the same
   return parsed.ok() && kf::isText(**parsed, text);
 }
 

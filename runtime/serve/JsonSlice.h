@@ -21,6 +21,7 @@ namespace kf {
 
 /// The text of the member `key` of `object`, a text that parseJson() accepts;
 /// empty where it has none. Of a text that is no JSON, some part or none.
+/// Throws std::bad_alloc, as the library does.
 std::string_view memberText(std::string_view object, std::string_view key);
 
 /// The texts of the elements of `array`, likewise.

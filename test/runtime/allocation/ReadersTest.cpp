@@ -26,6 +26,7 @@
 #include "runtime/model/ModelConfig.h"
 #include "runtime/model/TiedEmbeddings.h"
 #include "runtime/program/ExecutableCache.h"
+#include "runtime/serve/ApiRequest.h"
 #include "runtime/text/Tokenizer.h"
 #include "runtime/tuning/TuningDatabase.h"
 #include "test/runtime/TempFile.h"
@@ -275,6 +276,26 @@ TEST(Allocation, BatchRequests) {
     if (request->message().ends_with("1e+06 is expected"))
       return Status();
     return request->status();
+  });
+}
+
+TEST(Allocation, ServerRequests) {
+  failEverywhere([] {
+    return parseChatRequest(R"({"messages": [
+        {"role": "user", "content": [{"type": "text", "text": "Hello there, you"}]},
+        {"role": "assistant", "tool_calls": [{"id": "1", "function": {"name":
+          "a tool with a long name", "arguments": "{\"a\": [1, 2]}"}}]}],
+        "tools": [{"type": "function", "function": {"name": "f"}}],
+        "chat_template_kwargs": {"enable_thinking": false}, "stop": ["a"]})")
+        .status();
+  });
+  // What it makes is the same wherever memory was short before.
+  failEverywhere([]() -> Status {
+    Result<GenerationRequest> request = parseCompletionRequest(
+        R"({"prompt": ["a text that is not short", [1, 2]], "n": 2})");
+    if (request.ok())
+      EXPECT_EQ(request->prompts.size(), 2u);
+    return request.status();
   });
 }
 
