@@ -1,0 +1,55 @@
+//===- GrammarTest.cpp - Grammars without memory --------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "FailingAllocations.h"
+
+#include "runtime/grammar/GrammarMatcher.h"
+
+#include <gtest/gtest.h>
+
+using namespace kf;
+using namespace kf::test;
+
+namespace {
+
+/// Reads `text` with a mask in front of each byte.
+Status readText(const Result<Grammar> &grammar, std::string_view text,
+                const std::shared_ptr<const GrammarVocabulary> &vocabulary) {
+  KF_RETURN_IF_ERROR(grammar.status());
+  KF_ASSIGN_OR_RETURN(GrammarMatcher matcher,
+                      GrammarMatcher::create(*grammar, vocabulary));
+  uint32_t mask[8];
+  for (char c : text) {
+    KF_RETURN_IF_ERROR(matcher.fillMask(mask));
+    KF_RETURN_IF_ERROR(matcher.forcedBytes(4).status());
+    KF_RETURN_IF_ERROR(matcher.accept(static_cast<uint8_t>(c)));
+  }
+  return matcher.rollback(1);
+}
+
+TEST(Allocation, Grammars) {
+  std::vector<GrammarToken> tokens;
+  for (int byte = 0; byte < 256; ++byte)
+    tokens.push_back({std::string(1, static_cast<char>(byte)), false});
+  failEverywhere(
+      [&] { return GrammarVocabulary::create(tokens, {}).status(); });
+  const auto vocabulary = GrammarVocabulary::create(tokens, {}).take();
+  failEverywhere([&] {
+    return readText(Grammar::fromJsonSchema(
+                        R"({"type": "object", "required": ["a"], "properties":
+                    {"a": {"type": "string", "pattern": "^[a-c]b+",
+                           "maxLength": 9}}})"),
+                    R"({ "a": "cbb"})", vocabulary);
+  });
+  failEverywhere([&] {
+    return readText(Grammar::fromGbnf("root ::= \"(\" root? \")\" [x-z]{2}"),
+                    "(()xy)zz", vocabulary);
+  });
+}
+
+} // namespace
