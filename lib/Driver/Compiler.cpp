@@ -26,6 +26,7 @@
 #include "llvm/Support/ErrorHandling.h"
 
 #include <cstdlib>
+#include <mutex>
 #include <new>
 #include <set>
 
@@ -56,16 +57,27 @@ void abortProcess() { std::abort(); }
 CompilerErrorHandlers errorHandlers = {abortProcess,
                                        [](const char *) { std::abort(); }};
 
-/// As long as it lives, operator new ends the process instead of throwing.
+/// As long as one lives, on any thread, operator new ends the process instead
+/// of throwing.
 class NoBadAlloc {
 public:
-  NoBadAlloc() : previous(std::set_new_handler(errorHandlers.onOutOfMemory)) {}
+  NoBadAlloc() {
+    std::scoped_lock lock(changing);
+    if (living++ == 0)
+      previous = std::set_new_handler(errorHandlers.onOutOfMemory);
+  }
   NoBadAlloc(const NoBadAlloc &) = delete;
   NoBadAlloc &operator=(const NoBadAlloc &) = delete;
-  ~NoBadAlloc() { std::set_new_handler(previous); }
+  ~NoBadAlloc() {
+    std::scoped_lock lock(changing);
+    if (--living == 0)
+      std::set_new_handler(previous);
+  }
 
 private:
-  std::new_handler previous;
+  static inline std::mutex changing;
+  static inline int living = 0;
+  static inline std::new_handler previous = nullptr; ///< before the first
 };
 
 /// The error's text. One that begins with a position in the file `path` is

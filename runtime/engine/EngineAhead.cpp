@@ -138,14 +138,18 @@ bool Engine::isAsExpected(const Piece &piece, const Expected &expected) const {
          adjustmentsOf(*reading.sampler) == expected.adjustments;
 }
 
-/// Callers have read on, or not: what of the next step is theirs is known.
+/// Callers have read on, or not: what of the next step is theirs is known. What
+/// there is no memory to compare is none of theirs.
 void Engine::settleAhead() {
   if (!ahead)
     return;
   bool isWanted = false;
   for (size_t i = 0; i < ahead->plan.pieces.size(); ++i) {
     Piece &piece = ahead->plan.pieces[i];
-    if (piece.sequence && !isAsExpected(piece, ahead->expected[i])) {
+    const Result<bool> isTheirs = catchExceptions([&]() -> Result<bool> {
+      return piece.sequence && isAsExpected(piece, ahead->expected[i]);
+    });
+    if (piece.sequence && !(isTheirs.ok() && *isTheirs)) {
       Sequence &sequence = *std::exchange(piece.sequence, nullptr);
       sequence.pages.truncate(sequence.position());
     }

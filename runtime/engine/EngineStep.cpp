@@ -122,13 +122,14 @@ Status Engine::tryAddPiece(Sequence &sequence, int64_t rows) {
   return Status();
 }
 
-/// Those of a step that those which generate leave, if it is to be quick.
+/// Those of a step that those which generate leave, if it is to be quick; some
+/// where it is slow because of those already.
 int64_t Engine::rowsOfPrompts() const {
   const int64_t generating = std::ranges::count_if(
       scheduler.queue(), [](const ScheduledReading *reading) {
         return reading->begun() && reading->isGenerating();
       });
-  return std::max<int64_t>(pace.rows() - generating, 1);
+  return std::max<int64_t>({pace.rows() - generating, generating / 4, 1});
 }
 
 /// Where a sequence cannot be given what it needs, its reading ends.

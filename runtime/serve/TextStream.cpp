@@ -44,17 +44,18 @@ TextPiece TextStream::wait(std::optional<ServiceInbox::TimePoint> until) {
 }
 
 void TextStream::cancel() {
-  cancelled.store(true, std::memory_order_relaxed);
-  inbox->cancelQueued(*this);
+  // Whoever takes it out of the queue ends it: that is done here, or it runs.
+  if (!inbox->cancelQueued(*this))
+    cancelled.store(true, std::memory_order_relaxed);
 }
 
-void ServiceInbox::cancelQueued(TextStream &stream) {
+bool ServiceInbox::cancelQueued(TextStream &stream) {
   std::shared_ptr<TextStream> removed;
   std::unique_lock lock(mutex);
   const auto found =
       std::ranges::find(queue, &stream, &std::shared_ptr<TextStream>::get);
   if (found == queue.end())
-    return;
+    return false;
   removed = std::move(*found);
   queue.erase(found);
   ++cancelledInQueue;
@@ -62,6 +63,7 @@ void ServiceInbox::cancelQueued(TextStream &stream) {
   GenerationResult result;
   result.reason = StopReason::Cancelled;
   removed->finish(std::move(result), /*tells=*/false);
+  return true;
 }
 
 //===----------------------------------------------------------------------===//

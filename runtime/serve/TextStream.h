@@ -43,8 +43,8 @@ struct ServiceInbox {
   uint64_t submitted = 0;
   bool hasEnded = false; ///< the thread will touch no text any more
 
-  /// Takes `stream` out of the queue, if it is there, and ends it.
-  void cancelQueued(TextStream &stream);
+  /// Takes `stream` out of the queue and ends it; returns whether it was there.
+  bool cancelQueued(TextStream &stream);
 };
 
 /// A text on its way from the service's thread to a reader.

@@ -149,7 +149,10 @@ Status Session::start(const StartOptions &needs) {
     KF_RETURN_IF_ERROR(
         checkMemory(settings.pages ? settings.pages : wholePages));
     makeModel();
-    KF_RETURN_IF_ERROR(loadPrograms());
+    if (Status loaded = loadPrograms(); !loaded.ok()) {
+      model.reset();
+      return loaded;
+    }
   }
   settings.cancelled = options.cancelled;
   settings.profile = options.profile.get();

@@ -154,8 +154,8 @@ TEST(Scheduler, TheLastOneLosesItsPages) {
   all.push_back(7);
   all.push_back(8);
   EXPECT_EQ(second->ids, all);
-  EXPECT_TRUE(steps.step().empty() ||
-              steps.step().front().reading != second.get());
+  const auto waits = steps.step();
+  EXPECT_TRUE(waits.empty() || waits.front().reading != second.get());
   steps.destroy(first);
   // The first page of it is in the cache still.
   EXPECT_EQ(steps.step(), Rows({{second.get(), 2, true}}));

@@ -4,7 +4,7 @@
 message("what kf_session and kf_engine link: ${LINKED}")
 string(REPLACE " " ";" LINKED "${LINKED}")
 foreach(name ${LINKED})
-  if(name MATCHES "LLVM|MLIR|^KF|^kf_(mlir|orc|llvm_headers|compiler)$")
+  if(name MATCHES "LLVM|MLIR|^KF|^kf_(mlir|orc|llvm_headers|compiler|open_device|device_.*)$")
     message(FATAL_ERROR "kf_session or kf_engine links ${name}")
   endif()
 endforeach()
