@@ -82,7 +82,7 @@ private:
         .Case([&](SampleOp sample) { visitSample(sample); });
   }
 
-  /// Settings that people use, and no adjustments of rows.
+  /// Settings that people use, and neither adjustments nor masks of rows.
   void visitSample(SampleOp sample) {
     auto logits = cast<RankedTensorType>(sample.getLogits().getType());
     setRange(sample.getTemperature(), 0, 1);
@@ -98,6 +98,7 @@ private:
     setRange(sample.getRepetition(), 1, 1.2);
     setRange(sample.getPresence(), 0, 0.5);
     setRange(sample.getFrequency(), 0, 0.5);
+    setRange(sample.getMasked(), -1, 0);
   }
 
   /// Rows of a table, of which one that has a row for each token has at least

@@ -62,6 +62,20 @@ SampleSettings SampleFormulas::loadSettings(SampleOp op, Value row) {
   return settings;
 }
 
+SampleMask SampleFormulas::loadMask(SampleOp op, Value row) {
+  if (!op.hasMask())
+    return {};
+  Value number = tile.load(op.getMasked(), row, 0);
+  Value count = toI32(tile.sizesOf(op.getMask())[0]);
+  // A negative number is a large one without its sign.
+  return {toIndex(number), compare(arith::CmpIPredicate::ult, number, count)};
+}
+
+Value SampleFormulas::isAllowed(Value word, Value place) {
+  Value bit = make<arith::AndIOp>(make<arith::ShRUIOp>(word, place), i32(1));
+  return compare(arith::CmpIPredicate::ne, bit, i32(0));
+}
+
 Value SampleFormulas::areValid(const SampleSettings &settings) {
   Value valid = isWithin(settings.temperature, 0, kMost);
   auto require = [&](Value condition) { valid = both(valid, condition); };

@@ -32,6 +32,12 @@ struct SampleSettings {
   Value first, count, repetition, presence, frequency;
 };
 
+/// Which tokens a row may choose; null values where kf.sample has no mask.
+struct SampleMask {
+  Value row;      ///< an index: of `mask`, the row's
+  Value isMasked; ///< whether there is one; any token else
+};
+
 class SampleFormulas : public ScalarCode {
 public:
   using ScalarCode::ScalarCode;
@@ -41,6 +47,7 @@ public:
   static constexpr double kMost = std::numeric_limits<float>::max();
 
   SampleSettings loadSettings(SampleOp op, Value row);
+  SampleMask loadMask(SampleOp op, Value row);
   /// Whether a token can be chosen by them.
   Value areValid(const SampleSettings &settings);
 
@@ -54,6 +61,9 @@ public:
   /// See kf::adjustLogit; f32 but for `seen`, which is an i32.
   Value adjustLogit(Value logit, Value seen, Value bias,
                     const SampleSettings &settings);
+
+  /// Whether bit `place` (i32, below 32) of a mask's word (i32) is set.
+  Value isAllowed(Value word, Value place);
 
   /// See kf::exponentScale.
   Value exponentScale(Value temperature);

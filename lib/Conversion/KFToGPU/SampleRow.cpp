@@ -39,6 +39,7 @@ SampleRow::SampleRow(GPUEmitter &e, SampleOp op)
 void SampleRow::startRow(Value number) {
   row = number;
   settings = loadSettings(op, number);
+  mask = loadMask(op, number);
   if (op.hasAdjustments())
     findEntries();
   lane = make<arith::RemUIOp>(e.thread, e.index(lanes));
@@ -59,12 +60,39 @@ Value SampleRow::readLogit(Value id) {
   return e.load(op.getLogits(), {row, id}, 0);
 }
 
+Value SampleRow::changedLogit(Value id) {
+  return masked(adjusted(readLogit(id), id), id);
+}
+
+/// `logit`, which is that of `id`, or -inf where the row's mask excludes it.
+Value SampleRow::masked(Value logit, Value id) {
+  if (!op.hasMask())
+    return logit;
+  auto exclude = [&] {
+    Value word = e.load(op.getMask(),
+                        {mask.row, make<arith::DivUIOp>(id, e.index(32))}, 0);
+    Value place = toI32(make<arith::RemUIOp>(id, e.index(32)));
+    return e.select(isAllowed(word, place), logit,
+                    e.f32(-std::numeric_limits<float>::infinity()));
+  };
+  return ifElse(mask.isMasked, exclude, [&] { return logit; });
+}
+
+/// Whether logits of `ids` may be others than those that are read; null where
+/// no row's are.
+Value SampleRow::changesOf(ArrayRef<Value> ids) {
+  Value changes = op.hasAdjustments() ? marksOf(ids) : Value();
+  if (!op.hasMask())
+    return changes;
+  return changes ? make<arith::OrIOp>(changes, mask.isMasked) : mask.isMasked;
+}
+
 /// Goes through the thread's ids in their order. It has several logits on their
 /// way at a time; where one of them may be adjusted, they are taken one by one.
 SmallVector<Value> SampleRow::scan(ValueRange start, NextFn next) {
   const int64_t batch = e.shape.batch, step = lanes * batch;
   auto one = [&](Value id, ValueRange state) {
-    return next(adjusted(readLogit(id), id), toI32(id), state);
+    return next(changedLogit(id), toI32(id), state);
   };
   auto several = [&](Value first, ValueRange start) {
     SmallVector<Value> ids, logits;
@@ -78,9 +106,10 @@ SmallVector<Value> SampleRow::scan(ValueRange start, NextFn next) {
         state = next(logit, toI32(id), state);
       return state;
     };
-    if (!op.hasAdjustments())
+    Value changes = changesOf(ids);
+    if (!changes)
       return all();
-    auto branch = scf::IfOp::create(b, loc, start.getTypes(), marksOf(ids),
+    auto branch = scf::IfOp::create(b, loc, start.getTypes(), changes,
                                     /*withElseRegion=*/true);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());

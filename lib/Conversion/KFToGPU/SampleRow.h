@@ -42,7 +42,8 @@ protected:
   void markEntries();
 
   Value readLogit(Value id);
-  Value adjusted(Value logit, Value id);
+  /// The logit of token `id`, an index, after adjustments and mask.
+  Value changedLogit(Value id);
   /// The state after a token, from that before it.
   using NextFn =
       function_ref<SmallVector<Value>(Value logit, Value id, ValueRange state)>;
@@ -73,6 +74,7 @@ protected:
   Value lane;
   Value row;
   SampleSettings settings;     ///< the row's
+  SampleMask mask;             ///< the same
   Value lowWords, highWords;   ///< workgroup memory, of a thread each
   Value groupLows, groupHighs; ///< the same, of a group each
   /// The same, free while no logits are read: those of sorted entries are here.
@@ -83,6 +85,9 @@ private:
   void sortEntries();
   Value afterEntry(Value i, Value id, Value logit);
   Value findEntry(Value logit, Value id);
+  Value adjusted(Value logit, Value id);
+  Value masked(Value logit, Value id);
+  Value changesOf(ArrayRef<Value> ids);
   Value markPlace(Value id);
   Value marksOf(ArrayRef<Value> ids);
   void store(const Words &words, Value lows, Value highs, Value place);

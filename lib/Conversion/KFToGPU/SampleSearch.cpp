@@ -189,7 +189,7 @@ Value SampleEmitter::pick(const Words &point) {
     Value none[] = {i32(0), i32(0)};
     auto sums =
         e.loop(begin, end, e.index(1), none, [&](Value id, ValueRange args) {
-          Value logit = adjusted(readLogit(id), id);
+          Value logit = changedLogit(id);
           Words next =
               add({args[0], args[1]}, {weightOf(logit, toI32(id)), i32(0)});
           return SmallVector<Value>{next.low, next.high};

@@ -10,6 +10,10 @@
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
+#include <limits>
+#include <tuple>
+#include <utility>
+
 using namespace mlir;
 using namespace mlir::kf;
 
@@ -27,7 +31,9 @@ public:
 
 private:
   FailureOr<Value> prepareRow(Value number);
-  FailureOr<Value> copyAndAdjust(Value number, Value begin, Value end);
+  std::pair<Value, Value> entries();
+  void adjust(Value values, Value begin, Value end);
+  void exclude(Value values, Value maskRow);
   Value draw();
 
   KernelEmitter &e;
@@ -45,8 +51,46 @@ private:
 /// The row's logits where they lie, or a copy where they have to change.
 FailureOr<Value> SampleEmitter::prepareRow(Value number) {
   Value inPlace = row.inPlace(number);
-  if (!op.hasAdjustments())
-    return inPlace ? inPlace : row.copy(number);
+  SmallVector<Value> changes; // whether there are any of a kind
+  Value begin, end;
+  if (op.hasAdjustments()) {
+    std::tie(begin, end) = entries();
+    changes.push_back(math.compare(arith::CmpIPredicate::slt, begin, end));
+  }
+  const SampleMask mask = math.loadMask(op, number);
+  if (mask.row)
+    changes.push_back(mask.isMasked);
+  auto copy = [&]() -> FailureOr<Value> {
+    FailureOr<Value> values = row.copy(number);
+    if (failed(values))
+      return failure();
+    if (begin)
+      adjust(*values, begin, end);
+    if (mask.row)
+      e.ifThen(mask.isMasked, [&] { exclude(*values, mask.row); });
+    return values;
+  };
+  if (!inPlace)
+    return copy();
+  if (changes.empty())
+    return inPlace;
+  Value changesAny = changes.front();
+  for (Value other : llvm::drop_begin(changes))
+    changesAny = math.make<arith::OrIOp>(changesAny, other);
+  LogicalResult result = success();
+  auto change = [&] {
+    FailureOr<Value> changed = copy();
+    result = changed;
+    return changed.value_or(inPlace);
+  };
+  Value values = math.ifElse(changesAny, change, [&] { return inPlace; });
+  if (failed(result))
+    return failure();
+  return values;
+}
+
+/// Where the row's entries of the lists begin and end, i64s.
+std::pair<Value, Value> SampleEmitter::entries() {
   auto wide = [&](Value value) -> Value {
     return arith::ExtSIOp::create(b, loc, b.getI64Type(), value);
   };
@@ -54,41 +98,46 @@ FailureOr<Value> SampleEmitter::prepareRow(Value number) {
   Value end = math.make<arith::MinSIOp>(
       math.make<arith::AddIOp>(wide(settings.first), wide(settings.count)),
       extent);
-  Value begin = math.make<arith::MaxSIOp>(wide(settings.first), math.i64(0));
-  if (!inPlace)
-    return copyAndAdjust(number, begin, end);
-  LogicalResult result = success();
-  auto change = [&] {
-    FailureOr<Value> changed = copyAndAdjust(number, begin, end);
-    result = changed;
-    return changed.value_or(inPlace);
-  };
-  Value values =
-      math.ifElse(math.compare(arith::CmpIPredicate::slt, begin, end), change,
-                  [&] { return inPlace; });
-  if (failed(result))
-    return failure();
-  return values;
+  return {math.make<arith::MaxSIOp>(wide(settings.first), math.i64(0)), end};
 }
 
-/// Applies the entries [begin, end) of the lists, i64s.
-FailureOr<Value> SampleEmitter::copyAndAdjust(Value number, Value begin,
-                                              Value end) {
-  FailureOr<Value> values = row.copy(number);
-  if (failed(values))
-    return failure();
-  auto adjust = [&](Value i, ValueRange) {
+/// Applies the entries [begin, end) of the lists to the copy `values`.
+void SampleEmitter::adjust(Value values, Value begin, Value end) {
+  auto change = [&](Value i, ValueRange) {
     Value id = math.toIndex(e.load(op.getIds(), i, 0));
     e.ifThen(e.isLess(id, e.index(row.columns())), [&] {
-      Value logit = memref::LoadOp::create(b, loc, *values, id);
+      Value logit = memref::LoadOp::create(b, loc, values, id);
       e.store(math.adjustLogit(logit, e.load(op.getSeen(), i, 0),
                                e.load(op.getBias(), i, 0), settings),
-              *values, id);
+              values, id);
     });
     return SmallVector<Value>();
   };
-  e.loop(math.toIndex(begin), math.toIndex(end), e.index(1), {}, adjust);
-  return values;
+  e.loop(math.toIndex(begin), math.toIndex(end), e.index(1), {}, change);
+}
+
+/// Has tokens of the copy `values` be none that row `maskRow` of the mask
+/// excludes: of words that have some, one by one.
+void SampleEmitter::exclude(Value values, Value maskRow) {
+  constexpr int64_t bits = 32;
+  Value lowest = e.f32(-std::numeric_limits<float>::infinity());
+  auto excludeOf = [&](Value word, Value first) {
+    Value last = math.make<arith::MinUIOp>(e.add(first, e.index(bits)),
+                                           e.index(row.columns()));
+    e.loop(first, last, e.index(1), {}, [&](Value id, ValueRange) {
+      Value isAllowed = math.isAllowed(word, math.toI32(e.sub(id, first)));
+      Value logit = memref::LoadOp::create(b, loc, values, id);
+      e.store(e.select(isAllowed, logit, lowest), values, id);
+      return SmallVector<Value>();
+    });
+  };
+  const int64_t words = llvm::divideCeil(row.columns(), bits);
+  e.loop(e.index(0), e.index(words), e.index(1), {}, [&](Value i, ValueRange) {
+    Value word = e.load(op.getMask(), {maskRow, i}, 0);
+    e.ifThen(math.compare(arith::CmpIPredicate::ne, word, math.i32(-1)),
+             [&] { excludeOf(word, e.mul(i, e.index(bits))); });
+    return SmallVector<Value>();
+  });
 }
 
 /// Draws from the row that was scanned.

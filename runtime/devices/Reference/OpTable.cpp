@@ -351,18 +351,23 @@ Result<Evaluate> prepareArgmax(const OpSite &) {
 }
 
 Result<Evaluate> prepareSample(const OpSite &site) {
-  constexpr size_t settings = 7, all = 15;
-  if (site.operandCount != settings && site.operandCount != all)
-    return Status::error("it has " + std::to_string(site.operandCount) +
-                         " operands; " + std::to_string(settings) + ", or " +
-                         std::to_string(all) +
-                         " with adjustments, are expected");
-  return Evaluate([](const OpCall &call) {
-    auto at = [&](size_t i) { return call.optionalTensor(i); };
+  constexpr size_t adjustments = 7, mask = 15, all = 17;
+  KF_ASSIGN_OR_RETURN(auto places, operandPlaces(site, "tttttttTTTTTTTTTT"));
+  for (auto [first, end] : {std::pair(adjustments, mask), std::pair(mask, all)})
+    for (size_t i = first; i < end; ++i)
+      if (places[i].has_value() != places[first].has_value())
+        return Status::error("operands of adjustments come together, and those "
+                             "of a mask");
+  return Evaluate([places](const OpCall &call) {
+    auto at = [&](size_t i) {
+      return places[i] ? &call.tensor(*places[i]) : nullptr;
+    };
     SampleOperands operands = {at(1), at(2), at(3), at(4), at(5), at(6)};
-    if (at(settings))
+    if (at(adjustments))
       operands.adjustments = {at(7),  at(8),  at(9),  at(10),
                               at(11), at(12), at(13), at(14)};
+    if (at(mask))
+      operands.mask = {at(15), at(16)};
     return sample(call.tensor(0), operands);
   });
 }
@@ -598,7 +603,7 @@ constexpr OpEntry kOps[] = {
     {"kf.attention_combine", "ttt", 1, prepareAttentionCombine},
     {"kf.kv_append", "cttttt", 0, prepareKVAppend},
     {"kf.argmax", "t", 1, prepareArgmax},
-    {"kf.sample", "tttttttTTTTTTTT", 1, prepareSample},
+    {"kf.sample", "tttttttTTTTTTTTTT", 1, prepareSample},
     {"kf.quantize", "t", 1, prepareQuantize},
     {"kf.quantize_rows", "t", 3, prepareQuantizeRows},
     {"kf.round_half", "t", 2, prepareRoundHalf},

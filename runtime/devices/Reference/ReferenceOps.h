@@ -245,6 +245,11 @@ struct SampleAdjustments {
   const TensorView *repetition, *presence, *frequency; ///< [R] of f32
 };
 
+struct SampleMaskRows {
+  const TensorView *masked; ///< [R] of i32
+  const TensorView *mask;   ///< [M, ceil(V / 32)] of i32
+};
+
 /// Settings of the rows of kf.sample.
 struct SampleOperands {
   const TensorView *temperature; ///< [R] of f32
@@ -253,11 +258,12 @@ struct SampleOperands {
   const TensorView *seed;        ///< [R] of i64
   const TensorView *counter;     ///< [R] of i32
   std::optional<SampleAdjustments> adjustments = std::nullopt;
+  std::optional<SampleMaskRows> mask = std::nullopt;
 };
 
 /// kf.sample: a token of each row, or -1 where the row's settings are out of
-/// range, or its logits, adjusted, hold NaN or +inf or nothing but -inf.
-/// logits [R, V] -> [R] of i32. The arithmetic is SamplingMath.h's.
+/// range, or its logits, adjusted and masked, hold NaN or +inf or nothing but
+/// -inf. logits [R, V] -> [R] of i32. The arithmetic is SamplingMath.h's.
 Result<Tensor> sample(const TensorView &logits, const SampleOperands &operands);
 
 //===----------------------------------------------------------------------===//

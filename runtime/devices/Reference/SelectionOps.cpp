@@ -87,6 +87,19 @@ Status checkAdjustments(const SampleAdjustments &adjustments, int64_t rows) {
   return checkVector("C4", "bias", *adjustments.bias, DataType::F32, count);
 }
 
+Status checkMask(const SampleMaskRows &mask, int64_t rows, int64_t columns) {
+  KF_RETURN_IF_ERROR(
+      checkVector("C6", "masked", *mask.masked, DataType::I32, rows));
+  const TensorView &words = *mask.mask;
+  const int64_t needed = (columns + 31) / 32;
+  if (words.type == DataType::I32 && words.rank() == 2 &&
+      words.shape[1] == needed)
+    return Status();
+  return Status::error("kf.sample C6: mask is " +
+                       describe(words.type, words.shape) + ", but rows of " +
+                       std::to_string(needed) + " i32 are needed");
+}
+
 SampleSettings settingsOf(const SampleOperands &operands, int64_t row) {
   return {elementAt<float>(*operands.temperature, row),
           elementAt<int32_t>(*operands.topK, row),
@@ -117,7 +130,22 @@ void adjustRow(std::vector<float> &logits, const SampleAdjustments &adjustments,
   }
 }
 
-/// One row of kf.sample after its adjustments.
+/// Makes logits -inf that the mask of row `row`, if it has one, excludes.
+void maskRow(std::vector<float> &logits, const SampleMaskRows &mask,
+             int64_t row) {
+  const int64_t number = elementAt<int32_t>(*mask.masked, row);
+  if (number < 0 || number >= mask.mask->shape[0])
+    return;
+  const int64_t first = number * mask.mask->shape[1];
+  for (size_t id = 0; id < logits.size(); ++id) {
+    const auto word =
+        elementAt<uint32_t>(*mask.mask, first + static_cast<int64_t>(id / 32));
+    if ((word >> (id % 32) & 1) == 0)
+      logits[id] = -kInfinity;
+  }
+}
+
+/// One row of kf.sample after its adjustments and its mask.
 int32_t sampleRow(std::span<const float> logits,
                   const SampleSettings &settings) {
   for (float logit : logits)
@@ -191,6 +219,8 @@ Result<Tensor> sample(const TensorView &logits,
   KF_RETURN_IF_ERROR(checkSettings(operands, rows));
   if (operands.adjustments)
     KF_RETURN_IF_ERROR(checkAdjustments(*operands.adjustments, rows));
+  if (operands.mask)
+    KF_RETURN_IF_ERROR(checkMask(*operands.mask, rows, columns));
   KF_ASSIGN_OR_RETURN(Tensor result, Tensor::zeros(DataType::I32, {rows}));
   std::vector<float> row(columns);
   for (int64_t t = 0; t < rows; ++t) {
@@ -205,6 +235,8 @@ Result<Tensor> sample(const TensorView &logits,
         continue;
       adjustRow(row, *operands.adjustments, penalties, t);
     }
+    if (operands.mask)
+      maskRow(row, *operands.mask, t);
     result.ints()[t] = sampleRow(row, settings);
   }
   return result;

@@ -126,3 +126,23 @@ kf.kernel @batches(%x: tensor<?x5000xf32>, %f: tensor<?xf32>, %i: tensor<?xi32>,
 // CHECK-NOT:         memref.load %[[X]]
 // CHECK:             scf.yield
 // CHECK:         scf.for %{{.*}} step %c32 iter_args
+
+// -----
+
+// A row without a mask pays one branch for each batch of logits.
+kf.kernel @masked(%x: tensor<?x256xf32>, %t: tensor<?xf32>, %k: tensor<?xi32>, %s: tensor<?xi64>, %masked: tensor<?xi32>, %mask: tensor<3x8xi32>) -> tensor<?xi32>
+    attributes {schedule = #kf.simt<workgroup = [1], threads = [16], unroll = 4>} {
+  %0 = kf.sample %x temperature(%t) top_k(%k) top_p(%t) min_p(%t) seed(%s) counter(%k) mask(%masked, %mask)
+      : (tensor<?x256xf32>, tensor<?xf32>, tensor<?xi32>, tensor<?xf32>, tensor<?xf32>, tensor<?xi64>, tensor<?xi32>, tensor<?xi32>, tensor<3x8xi32>)
+  kf.yield %0 : tensor<?xi32>
+}
+// CHECK-LABEL: gpu.func @masked(
+// CHECK-DAG:     %[[LOWEST:.*]] = arith.constant 0xFF800000 : f32
+// CHECK-DAG:     %[[MASKS:.*]] = arith.constant 3 : i32
+// CHECK:         %[[IS_MASKED:.*]] = arith.cmpi ult, %{{.*}}, %[[MASKS]]
+// CHECK-COUNT-4:   memref.load
+// CHECK:           scf.if %[[IS_MASKED]] -> (i32, i32) {
+// CHECK-NEXT:        scf.for
+// CHECK:               scf.if %[[IS_MASKED]] -> (f32) {
+// CHECK:                 arith.shrui
+// CHECK:                 arith.select %{{.*}}, %{{.*}}, %[[LOWEST]]

@@ -80,3 +80,27 @@ kf.kernel @halves(%x: tensor<?x256xf16>, %f: tensor<?xf32>, %i: tensor<?xi32>, %
       : (tensor<?x256xf16>, tensor<?xf32>, tensor<?xi32>, tensor<?xf32>, tensor<?xf32>, tensor<?xi64>, tensor<?xi32>)
   kf.yield %0 : tensor<?xi32>
 }
+
+// -----
+
+// Only a row that has a mask is copied, and only words of it that exclude some
+// token are looked at bit by bit.
+// CHECK-LABEL: func.func @masked(
+// CHECK-DAG:     %[[ALL:.*]] = arith.constant -1 : i32
+// CHECK-DAG:     %[[LOWEST:.*]] = arith.constant 0xFF800000 : f32
+// CHECK-DAG:     %[[MASKS:.*]] = arith.constant 3 : i32
+// CHECK:         %[[IS_MASKED:.*]] = arith.cmpi ult, %{{.*}}, %[[MASKS]]
+// CHECK:         scf.if %[[IS_MASKED]] -> (memref<?xf32, strided<[1], offset: ?>>) {
+// CHECK:           vector.store
+// CHECK:           %[[WORD:.*]] = memref.load %{{.*}} : memref<3x8xi32>
+// CHECK-NEXT:      %[[EXCLUDES:.*]] = arith.cmpi ne, %[[WORD]], %[[ALL]]
+// CHECK-NEXT:      scf.if %[[EXCLUDES]] {
+// CHECK:             arith.shrui %[[WORD]]
+// CHECK:             arith.select %{{.*}}, %{{.*}}, %[[LOWEST]]
+// CHECK:         } else {
+kf.kernel @masked(%x: tensor<?x256xf32>, %t: tensor<?xf32>, %k: tensor<?xi32>, %s: tensor<?xi64>, %masked: tensor<?xi32>, %mask: tensor<3x8xi32>) -> tensor<?xi32>
+    attributes {schedule = #kf.vector<workgroup = [4], lanes = 16>} {
+  %0 = kf.sample %x temperature(%t) top_k(%k) top_p(%t) min_p(%t) seed(%s) counter(%k) mask(%masked, %mask)
+      : (tensor<?x256xf32>, tensor<?xf32>, tensor<?xi32>, tensor<?xf32>, tensor<?xf32>, tensor<?xi64>, tensor<?xi32>, tensor<?xi32>, tensor<3x8xi32>)
+  kf.yield %0 : tensor<?xi32>
+}

@@ -94,7 +94,7 @@ func.func @f(%x: tensor<?x8xf32>, %t: tensor<?xf32>, %k: tensor<?xi32>, %p: tens
 
 func.func @f(%x: tensor<?x8xf32>, %t: tensor<?xf32>, %k: tensor<?xi32>, %p: tensor<?xf32>, %m: tensor<?xf32>, %s: tensor<?xi64>, %c: tensor<?xi32>, %first: tensor<?xi32>, %count: tensor<?xi32>, %ids: tensor<5xi32>, %seen: tensor<5xi32>, %bias: tensor<5xf32>, %r: tensor<?xf32>, %pr: tensor<?xf32>, %fr: tensor<?xf32>) {
   // expected-error @+1 {{C3: adjustments and penalties come together, none of them alone}}
-  %0 = "kf.sample"(%x, %t, %k, %p, %m, %s, %c, %first) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0>}>
+  %0 = "kf.sample"(%x, %t, %k, %p, %m, %s, %c, %first) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0>}>
       : (tensor<?x8xf32>, tensor<?xf32>, tensor<?xi32>, tensor<?xf32>, tensor<?xf32>, tensor<?xi64>, tensor<?xi32>, tensor<?xi32>) -> tensor<?xi32>
   return
 }
@@ -195,7 +195,43 @@ func.func @f(%x: tensor<?x8xf32>, %t: tensor<?xf32>, %k: tensor<?xi32>, %p: tens
 func.func @f(%x: tensor<?x8xf32>, %t: tensor<?xf32>, %k: tensor<?xi32>, %p: tensor<?xf32>, %m: tensor<?xf32>, %s: tensor<?xi64>, %c: tensor<?xi32>) {
   // expected-error @+2 {{inferred type(s) 'tensor<?xi32>' are incompatible with return type(s) of operation 'tensor<?xi64>'}}
   // expected-error @+1 {{failed to infer returned types}}
-  %0 = "kf.sample"(%x, %t, %k, %p, %m, %s, %c) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0>}>
+  %0 = "kf.sample"(%x, %t, %k, %p, %m, %s, %c) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>}>
       : (tensor<?x8xf32>, tensor<?xf32>, tensor<?xi32>, tensor<?xf32>, tensor<?xf32>, tensor<?xi64>, tensor<?xi32>) -> tensor<?xi64>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x40xf32>, %t: tensor<?xf32>, %k: tensor<?xi32>, %s: tensor<?xi64>, %masked: tensor<?xi64>, %mask: tensor<3x2xi32>) {
+  // expected-error @+1 {{C6: masked must be 'i32', one for each row of logits, found 'tensor<?xi64>'}}
+  %0 = kf.sample %x temperature(%t) top_k(%k) top_p(%t) min_p(%t) seed(%s) counter(%k) mask(%masked, %mask)
+      : (tensor<?x40xf32>, tensor<?xf32>, tensor<?xi32>, tensor<?xf32>, tensor<?xf32>, tensor<?xi64>, tensor<?xi32>, tensor<?xi64>, tensor<3x2xi32>)
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x40xf32>, %t: tensor<?xf32>, %k: tensor<?xi32>, %s: tensor<?xi64>, %masked: tensor<?xi32>, %mask: tensor<3x1xi32>) {
+  // expected-error @+1 {{C6: mask must be rows of 2 i32, a bit for each column of logits, found 'tensor<3x1xi32>'}}
+  %0 = kf.sample %x temperature(%t) top_k(%k) top_p(%t) min_p(%t) seed(%s) counter(%k) mask(%masked, %mask)
+      : (tensor<?x40xf32>, tensor<?xf32>, tensor<?xi32>, tensor<?xf32>, tensor<?xf32>, tensor<?xi64>, tensor<?xi32>, tensor<?xi32>, tensor<3x1xi32>)
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x40xf32>, %t: tensor<?xf32>, %k: tensor<?xi32>, %s: tensor<?xi64>, %masked: tensor<?xi32>, %mask: tensor<2xi32>) {
+  // expected-error @+1 {{C6: mask must be rows of 2 i32, a bit for each column of logits, found 'tensor<2xi32>'}}
+  %0 = kf.sample %x temperature(%t) top_k(%k) top_p(%t) min_p(%t) seed(%s) counter(%k) mask(%masked, %mask)
+      : (tensor<?x40xf32>, tensor<?xf32>, tensor<?xi32>, tensor<?xf32>, tensor<?xf32>, tensor<?xi64>, tensor<?xi32>, tensor<?xi32>, tensor<2xi32>)
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x40xf32>, %t: tensor<?xf32>, %k: tensor<?xi32>, %s: tensor<?xi64>, %masked: tensor<?xi32>) {
+  // expected-error @+1 {{C6: masked and mask come together, none of them alone}}
+  %0 = "kf.sample"(%x, %t, %k, %t, %t, %s, %k, %masked) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0>}>
+      : (tensor<?x40xf32>, tensor<?xf32>, tensor<?xi32>, tensor<?xf32>, tensor<?xf32>, tensor<?xi64>, tensor<?xi32>, tensor<?xi32>) -> tensor<?xi32>
   return
 }

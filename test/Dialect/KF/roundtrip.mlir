@@ -142,7 +142,7 @@ func.func private @cache_types(
 
 // CHECK-LABEL: @tokens
 func.func @tokens(%l: tensor<?x100xf32>, %f: tensor<?xf32>, %i: tensor<?xi32>, %s: tensor<?xi64>,
-                  %ids: tensor<9xi32>, %bias: tensor<9xf32>) {
+                  %ids: tensor<9xi32>, %bias: tensor<9xf32>, %mask: tensor<?x4xi32>) {
   // CHECK: kf.argmax %{{.*}} : tensor<?x100xf32>
   %0 = kf.argmax %l : tensor<?x100xf32>
   // CHECK: kf.sample %[[L:.*]] temperature(%[[F:.*]]) top_k(%[[I:.*]]) top_p(%[[F]]) min_p(%[[F]]) seed(%[[S:.*]]) counter(%[[I]]) : (tensor<?x100xf32>, tensor<?xf32>, tensor<?xi32>, tensor<?xf32>, tensor<?xf32>, tensor<?xi64>, tensor<?xi32>)
@@ -153,6 +153,10 @@ func.func @tokens(%l: tensor<?x100xf32>, %f: tensor<?xf32>, %i: tensor<?xi32>, %
       adjustments(%i, %i, %ids, %ids, %bias) penalties(%f, %f, %f)
       : (tensor<?x100xf32>, tensor<?xf32>, tensor<?xi32>, tensor<?xf32>, tensor<?xf32>, tensor<?xi64>, tensor<?xi32>,
          tensor<?xi32>, tensor<?xi32>, tensor<9xi32>, tensor<9xi32>, tensor<9xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>)
+  // CHECK: kf.sample %[[L]] {{.*}} counter(%[[I]]) mask(%[[I]], %{{.*}}) : (
+  %3 = kf.sample %l temperature(%f) top_k(%i) top_p(%f) min_p(%f) seed(%s) counter(%i) mask(%i, %mask)
+      : (tensor<?x100xf32>, tensor<?xf32>, tensor<?xi32>, tensor<?xf32>, tensor<?xf32>, tensor<?xi64>, tensor<?xi32>,
+         tensor<?xi32>, tensor<?x4xi32>)
   return
 }
 

@@ -66,3 +66,33 @@ func.func @sample_adjusted_f16(%x: tensor<3x33xf16>, %r: tensor<3xf32>, %k: tens
          tensor<3xi32>, tensor<3xi32>, tensor<9xi32>, tensor<9xi32>, tensor<9xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>)
   return %0 : tensor<3xi32>
 }
+
+// Rows from the fourth on have no mask; the bits of the others are those of a
+// product, after adjustments.
+func.func @sample_masked(%x: tensor<?x307xf32>, %r: tensor<?xf32>, %k: tensor<?xi32>, %s: tensor<?xi64>, %ids: tensor<400xi32>, %bias: tensor<400xf32>, %f: tensor<?xf32>, %w: tensor<4x10xi32>) -> tensor<?xi32>
+    attributes {kf.max_tokens = 9 : i64} {
+  %factor = arith.constant dense<-1640531535> : tensor<4x10xi32>
+  %mask = arith.muli %w, %factor : tensor<4x10xi32>
+  %t = kf.activation(relu) %r : tensor<?xf32>
+  %n = arith.negf %r : tensor<?xf32>
+  %p = arith.maximumf %r, %n : tensor<?xf32>
+  %m = arith.mulf %t, %t : tensor<?xf32>
+  %0 = kf.sample %x temperature(%t) top_k(%k) top_p(%p) min_p(%m) seed(%s) counter(%k)
+      adjustments(%k, %k, %ids, %ids, %bias) penalties(%p, %r, %f) mask(%k, %mask)
+      : (tensor<?x307xf32>, tensor<?xf32>, tensor<?xi32>, tensor<?xf32>, tensor<?xf32>, tensor<?xi64>, tensor<?xi32>,
+         tensor<?xi32>, tensor<?xi32>, tensor<400xi32>, tensor<400xi32>, tensor<400xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>,
+         tensor<?xi32>, tensor<4x10xi32>)
+  return %0 : tensor<?xi32>
+}
+
+func.func @sample_masked_f16(%x: tensor<?x33xf16>, %r: tensor<?xf32>, %k: tensor<?xi32>, %s: tensor<?xi64>, %w: tensor<9x2xi32>) -> tensor<?xi32>
+    attributes {kf.max_tokens = 9 : i64} {
+  %factor = arith.constant dense<-1640531535> : tensor<9x2xi32>
+  %mask = arith.muli %w, %factor : tensor<9x2xi32>
+  %n = arith.negf %r : tensor<?xf32>
+  %p = arith.maximumf %r, %n : tensor<?xf32>
+  %0 = kf.sample %x temperature(%p) top_k(%k) top_p(%p) min_p(%p) seed(%s) counter(%k) mask(%k, %mask)
+      : (tensor<?x33xf16>, tensor<?xf32>, tensor<?xi32>, tensor<?xf32>, tensor<?xf32>, tensor<?xi64>, tensor<?xi32>,
+         tensor<?xi32>, tensor<9x2xi32>)
+  return %0 : tensor<?xi32>
+}

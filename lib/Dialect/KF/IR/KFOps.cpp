@@ -548,6 +548,21 @@ LogicalResult SampleOp::verify() {
                         {"counter", getCounter(), i32}})))
     return failure();
 
+  if (bool(getMasked()) != hasMask())
+    return emitOpError("C6: masked and mask come together, none of them alone");
+  if (hasMask()) {
+    if (failed(verifyAll("C6", "row of logits", logits,
+                         {{"masked", getMasked(), i32}})))
+      return failure();
+    RankedTensorType mask = tensorType(getMask());
+    const int64_t words = llvm::divideCeil(logits.getDimSize(1), 32);
+    if (mask.getRank() != 2 || mask.getDimSize(1) != words ||
+        mask.getElementType() != i32)
+      return emitOpError("C6: mask must be rows of ")
+             << words << " i32, a bit for each column of logits, found "
+             << mask;
+  }
+
   Value adjusting[] = {getFirst(),    getCount(),    getIds(),
                        getSeen(),     getBias(),     getRepetition(),
                        getPresence(), getFrequency()};
@@ -576,7 +591,8 @@ SmallVector<utils::IteratorType> SampleOp::getLoopTypes() {
   return {parallel()};
 }
 
-/// Rows are independent; each may read all of the lists of adjustments.
+/// Rows are independent; each may read all of the lists of adjustments, and any
+/// row of the mask.
 SmallVector<AffineMap> SampleOp::getLoopMaps() {
   MLIRContext *c = getContext();
   AffineMap perRow = loopMap(c, 1, {0}), whole = loopMap(c, 1, {-1});
@@ -586,6 +602,8 @@ SmallVector<AffineMap> SampleOp::getLoopMaps() {
     maps.append({perRow, perRow, whole, whole, whole});
     maps.append(3, perRow);
   }
+  if (hasMask())
+    maps.append({perRow, loopMap(c, 1, {-1, -1})});
   maps.push_back(perRow); // the result
   return maps;
 }

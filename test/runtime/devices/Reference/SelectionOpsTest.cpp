@@ -12,6 +12,8 @@
 
 #include "ReferenceTestUtils.h"
 
+#include <limits>
+#include <numeric>
 #include <set>
 
 namespace kf::reference {
@@ -223,6 +225,37 @@ TEST(Sample, RefusesPenaltiesOutOfRange) {
   expectInts(adjustments.sampleFrom(logits), {-1, 1});
   adjustments.bias = makeTensor({5}, {0, -kInf, -kInf, 0, 0});
   expectInts(adjustments.sampleFrom(logits), {2, 1});
+}
+
+TEST(Sample, ChoosesOfTokensThatTheMaskAllows) {
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+  const Row greedy = {.temperature = 0};
+  // Of 33 tokens the last one, in a word of its own, is the likeliest, and
+  // token 3 has no logit.
+  std::vector<float> row(33);
+  std::iota(row.begin(), row.end(), 0.0f);
+  row[3] = nan;
+  std::vector<float> values;
+  for (int i = 0; i < 6; ++i)
+    values.insert(values.end(), row.begin(), row.end());
+  Tensor logits = makeTensor({6, 33}, values);
+  // Tokens 1 and 2; the last one; token 3; none.
+  Tensor mask = makeInts({6, 0, 0, 1, 8, 0, 0, 0});
+  mask.shape = {4, 2};
+  Tensor masked = makeInts({0, 1, 2, 3, -1, 4});
+  const TensorView maskView = mask.view(), maskedView = masked.view();
+  Operands rows(std::vector<Row>(6, greedy));
+  SampleOperands operands = rows.get();
+  operands.mask = {&maskedView, &maskView};
+  expectInts(sample(logits.view(), operands), {2, 32, -1, -1, -1, -1});
+
+  Tensor narrow = makeInts({1, 2, 3, 4});
+  narrow.shape = {4, 1};
+  const TensorView narrowView = narrow.view();
+  operands.mask = {&maskedView, &narrowView};
+  expectError(sample(logits.view(), operands), "kf.sample C6: mask");
+  operands.mask = {&maskView, &maskView};
+  expectError(sample(logits.view(), operands), "kf.sample C6: masked");
 }
 
 TEST(Sample, RejectsWrongOperands) {

@@ -563,20 +563,24 @@ def KF_SampleOp : KF_LoopOp<"sample", [AttrSizedOperandSegments,
        x * `repetition[r]` where not, less `frequency[r] * seen[i]`, less
        `presence[r]`; then `bias[i]` is added. What was finite stays finite; a
        bias of -inf excludes the token.
-    2. With `temperature[r] = 0` the token with the largest logit is chosen, the
+    2. *Mask*, where there is one: a row whose `masked[r]` is the number of a row
+       of `mask` chooses only of the tokens whose bits are set there, bit i % 32
+       of word i / 32 for token i; what the others' logits are does not matter.
+       Any other number, such as -1, allows all.
+    3. With `temperature[r] = 0` the token with the largest logit is chosen, the
        lowest of equals. Else logits are divided by the temperature.
-    3. *Filters*, in Hugging Face's order, each on what the one before left:
+    4. *Filters*, in Hugging Face's order, each on what the one before left:
        the `top_k[r]` most likely tokens stay (0: all); the fewest most likely
        ones whose probabilities reach `top_p[r]`; those with at least `min_p[r]`
        times the probability of the most likely one. Of equal logits the lower
        id is the more likely one.
-    4. *Draw*: the first token left, in order of ids, up to which probabilities
+    5. *Draw*: the first token left, in order of ids, up to which probabilities
        sum up to more than u times the sum of all left. u in [0, 1) is 64 bits
        of Philox4x32-10 (Salmon et al., 2011) with `seed[r]` as the key and
        `counter[r]` as the counter: draw number `counter[r]` of the seed.
 
     The result is -1 where a row has NaN, +inf or nothing but -inf for logits
-    after the adjustments, and where a setting is out of its range: a
+    after adjustments and mask, and where a setting is out of its range: a
     temperature that is negative or not finite, `top_k` below 0, `top_p` outside
     of (0, 1], `min_p` outside of [0, 1], penalties that are not finite, and a
     `repetition` that is not positive.
@@ -593,6 +597,8 @@ def KF_SampleOp : KF_LoopOp<"sample", [AttrSizedOperandSegments,
       of i32, `repetition`, `presence` and `frequency` [R] of f32.
     - C4: `ids` and `seen` are [A] of i32, `bias` [A] of f32.
     - C5: the result is [R] of i32.
+    - C6: `masked` and `mask` come together: `masked` is [R] of i32, `mask`
+      [M, ceil(V / 32)] of i32.
 
     ```mlir
     %0 = kf.sample %logits temperature(%t) top_k(%k) top_p(%p) min_p(%m)
@@ -607,6 +613,11 @@ def KF_SampleOp : KF_LoopOp<"sample", [AttrSizedOperandSegments,
            tensor<?xf32>, tensor<?xi64>, tensor<?xi32>, tensor<?xi32>,
            tensor<?xi32>, tensor<64xi32>, tensor<64xi32>, tensor<64xf32>,
            tensor<?xf32>, tensor<?xf32>, tensor<?xf32>)
+    %2 = kf.sample %logits temperature(%t) top_k(%k) top_p(%p) min_p(%m)
+        seed(%s) counter(%c) mask(%masked, %mask)
+        : (tensor<?x1477xf32>, tensor<?xf32>, tensor<?xi32>, tensor<?xf32>,
+           tensor<?xf32>, tensor<?xi64>, tensor<?xi32>, tensor<?xi32>,
+           tensor<4x47xi32>)
     ```
   }];
   let arguments = (ins AnyRankedTensor:$logits, AnyRankedTensor:$temperature,
@@ -620,7 +631,9 @@ def KF_SampleOp : KF_LoopOp<"sample", [AttrSizedOperandSegments,
                        Optional<AnyRankedTensor>:$bias,
                        Optional<AnyRankedTensor>:$repetition,
                        Optional<AnyRankedTensor>:$presence,
-                       Optional<AnyRankedTensor>:$frequency);
+                       Optional<AnyRankedTensor>:$frequency,
+                       Optional<AnyRankedTensor>:$masked,
+                       Optional<AnyRankedTensor>:$mask);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
     $logits `temperature` `(` $temperature `)` `top_k` `(` $top_k `)`
@@ -628,11 +641,14 @@ def KF_SampleOp : KF_LoopOp<"sample", [AttrSizedOperandSegments,
     `counter` `(` $counter `)`
     (`adjustments` `(` $first^ `,` $count `,` $ids `,` $seen `,` $bias `)`
      `penalties` `(` $repetition `,` $presence `,` $frequency `)`)?
+    (`mask` `(` $masked^ `,` $mask `)`)?
     attr-dict `:` `(` type(operands) `)`
   }];
   let extraClassDeclaration = [{
     /// Whether logits are changed before anything else happens.
     bool hasAdjustments() { return getIds() != nullptr; }
+    /// Whether rows may choose of some tokens only.
+    bool hasMask() { return getMask() != nullptr; }
   }];
 }
 
