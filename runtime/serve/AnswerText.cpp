@@ -56,7 +56,9 @@ std::optional<ToolCall> readCall(std::string_view text,
     call.arguments = given->is_string() ? given->get<std::string>()
                                         : std::string(memberText(text, key));
     const Result<JsonDocument> arguments = parseJson(call.arguments);
-    if (!arguments.ok() || !(*arguments)->is_object())
+    // The parser skips a byte order mark, which other parsers refuse.
+    if (!arguments.ok() || !(*arguments)->is_object() ||
+        call.arguments.starts_with("\xef\xbb\xbf"))
       return std::nullopt;
     break;
   }

@@ -114,6 +114,20 @@ Status checkUnsupported(const ConfigReader &reader) {
 // Messages
 //===----------------------------------------------------------------------===//
 
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
+/// The texts of the elements of `array`, which is `text` as it was parsed.
+Result<std::vector<std::string_view>> textsOf(const json &array,
+                                              std::string_view text) {
+  std::vector<std::string_view> texts = elementTexts(text);
+  if (texts.size() != array.size())
+    return Status::error("an array of " + std::to_string(array.size()) +
+                             " elements was read as one of " +
+                             std::to_string(texts.size()),
+                         StatusCode::Internal);
+  return texts;
+}
+
 /// The JSON of `object`'s member `key`, as it stands in its text.
 std::string textOf(std::string_view object, std::string_view key) {
   return std::string(memberText(object, key));
@@ -143,7 +157,8 @@ Result<std::string> readToolCall(const json &call, std::string_view text,
     const Result<JsonDocument> parsed = parseJson(given);
     if (parsed.status().code() == StatusCode::OutOfMemory)
       return parsed.status();
-    const bool isObject = parsed.ok() && (*parsed)->is_object();
+    const bool isObject = parsed.ok() && (*parsed)->is_object() &&
+                          !given.starts_with(kByteOrderMark);
     json = isObject ? given : jsonText(given);
   } else if (arguments && arguments->is_object()) {
     json = textOf(memberText(text, "function"), "arguments");
@@ -162,8 +177,8 @@ Result<std::string> readToolCalls(const ConfigReader &reader,
   const json *value = reader.find("tool_calls");
   if (!value->is_array())
     return reader.unexpected("tool_calls", "an array");
-  const std::vector<std::string_view> texts =
-      elementTexts(memberText(message, "tool_calls"));
+  KF_ASSIGN_OR_RETURN(const std::vector<std::string_view> texts,
+                      textsOf(*value, memberText(message, "tool_calls")));
   std::vector<std::string> calls;
   for (const json &call : *value) {
     const size_t number = calls.size();
@@ -222,8 +237,8 @@ Result<std::vector<ChatMessage>> readMessages(const ConfigReader &reader,
     return Status::error("'messages' is missing");
   if (!value->is_array() || value->empty())
     return reader.unexpected("messages", "an array of messages, at least one,");
-  const std::vector<std::string_view> texts =
-      elementTexts(memberText(body, "messages"));
+  KF_ASSIGN_OR_RETURN(const std::vector<std::string_view> texts,
+                      textsOf(*value, memberText(body, "messages")));
   std::vector<ChatMessage> messages;
   for (const json &item : *value) {
     const size_t number = messages.size();
@@ -437,6 +452,10 @@ Status readPrompts(const ConfigReader &reader, GenerationRequest &request) {
 }
 
 Result<JsonDocument> parseObject(std::string_view body) {
+  // The parser skips it, and what reads the text beside it does not.
+  if (body.starts_with(kByteOrderMark))
+    return Status::error("the body begins with a byte order mark (BOM), which "
+                         "is no part of JSON; send it without");
   Result<JsonDocument> object = parseJson(body);
   if (!object.ok())
     return object.status().in("the body is no JSON");

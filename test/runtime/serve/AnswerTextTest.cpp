@@ -99,12 +99,24 @@ TEST(AnswerText, Calls) {
 TEST(AnswerText, WhatIsNoCallIsContent) {
   const AnswerText::Options tools{.tools = {"f"}};
   for (const char *text :
-       {"{", "{}", "[]", "[1, 2]", "{\"name\": \"h\"}", "{\"name\": 1}",
+       {"{",
+        "{}",
+        "[]",
+        "[1, 2]",
+        "{\"name\": \"h\"}",
+        "{\"name\": 1}",
         "{\"name\": \"f\", \"arguments\": [1]}",
-        "{\"name\": \"f\", \"arguments\": \"no\"}", "{\"name\": \"f\"} and so",
-        "<tool_call>", "<tool_call>{\"name\": \"f\"",
-        "<tool_call>f()</tool_call>", "[TOOL_CALLS]", "[TOOL_CALLS] f",
-        "a <tool_c", "plain", "{\"name\": \"f\", \"name\": \"f\"}",
+        "{\"name\": \"f\", \"arguments\": \"no\"}",
+        "{\"name\": \"f\", \"arguments\": \"\xef\xbb\xbf{}\"}",
+        "{\"name\": \"f\"} and so",
+        "<tool_call>",
+        "<tool_call>{\"name\": \"f\"",
+        "<tool_call>f()</tool_call>",
+        "[TOOL_CALLS]",
+        "[TOOL_CALLS] f",
+        "a <tool_c",
+        "plain",
+        "{\"name\": \"f\", \"name\": \"f\"}",
         "{\"name\": \"f\"}}",
         "<tool_call>{\"name\": \"f\"}</tool_call><tool_call>x</tool_call>"})
     expectParts(tools, text, "", text);

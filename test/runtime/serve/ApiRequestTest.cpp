@@ -216,6 +216,31 @@ TEST(ApiRequest, Wrong) {
     EXPECT_FALSE(parseCompletionRequest(body).ok()) << body;
 }
 
+/// A byte order mark, which the parser of JSON skips, is refused by name.
+TEST(ApiRequest, ByteOrderMarks) {
+  const std::string mark = "\xef\xbb\xbf";
+  const std::string body = mark + "{" + kMessages +
+                           R"(, "prompt": "a", "content": "a", "tokens": []})";
+  for (const Status &status :
+       {parseChatRequest(body).status(), parseCompletionRequest(body).status(),
+        parseLlamaRequest(body).status(), parseTokenizeRequest(body).status(),
+        parseDetokenizeRequest(body).status()}) {
+    EXPECT_EQ(status.code(), StatusCode::Invalid);
+    EXPECT_NE(status.message().find("byte order mark"), std::string::npos)
+        << status.message();
+  }
+  // Arguments that begin with one are a text and no object.
+  const GenerationRequest request =
+      chat(R"("messages": [{"role": "assistant", "tool_calls": [{"function":
+                {"name": "f", "arguments": ")" +
+           mark + R"({}"}}]}])");
+  EXPECT_NE(request.chat->messages[0]
+                .fields.at("tool_calls")
+                .find("\"arguments\":\"" + mark + "{}\""),
+            std::string::npos)
+      << request.chat->messages[0].fields.at("tool_calls");
+}
+
 TEST(JsonSlice, PartsAsTheyStand) {
   const std::string_view text =
       R"( { "a" : {"x": [1, "}"]}, "b\u0063": [ 1 , "a,]\"" , {} ,[2]], "n":-1e5 })";
