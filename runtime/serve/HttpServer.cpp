@@ -94,7 +94,8 @@ namespace {
 class Connection : public std::enable_shared_from_this<Connection> {
 public:
   Connection(HttpServer::Loop &loop, tcp::socket socket)
-      : loop(loop), socket(std::move(socket)), timer(loop.context) {
+      : loop(loop), socket(std::move(socket)), timer(loop.context),
+        buffer(loop.options.mostHeaderBytes + 2 * kMostAhead) {
     loop.connections.insert(this);
   }
   ~Connection() {
@@ -307,6 +308,9 @@ private:
         error != http::error::partial_message;
     if (!isMalformed)
       return close();
+    if (error == http::error::buffer_overflow)
+      return refuse({400, "the extension of a chunk or the trailer is too long",
+                     "invalid_request_error", "bad_request"});
     refuse({400, "the request is no HTTP/1.1: " + error.message(),
             "invalid_request_error", "bad_request"});
   }
@@ -467,6 +471,8 @@ private:
   HttpServer::Loop &loop;
   tcp::socket socket;
   net::steady_timer timer;
+  /// What is read of requests, as far as the parser has not taken it: a head,
+  /// or the extension of a chunk, has to fit in whole.
   boost::beast::flat_buffer buffer;
   std::optional<http::request_parser<http::string_body>> parser;
   State state = State::Idle;

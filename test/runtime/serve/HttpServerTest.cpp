@@ -17,6 +17,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 using namespace kf;
@@ -87,6 +88,10 @@ public:
     EXPECT_EQ(::connect(handle, reinterpret_cast<sockaddr *>(&address),
                         sizeof(address)),
               0);
+    // What never comes fails a test and does not hold it up.
+    const timeval most = {.tv_sec = 60, .tv_usec = 0};
+    EXPECT_EQ(
+        ::setsockopt(handle, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most)), 0);
   }
   ~Client() { close(); }
   void close() {
@@ -247,6 +252,25 @@ TEST(HttpServer, RefusesBeforeTheBody) {
   expecting.send("POST /refused" + kHost +
                  "Expect: 100-continue\r\nContent-Length: 10\r\n\r\n");
   EXPECT_TRUE(expecting.read("no").starts_with("HTTP/1.1 401"));
+}
+
+/// What is no part of a body has an end, too.
+TEST(HttpServer, BoundsWhatIsAroundChunks) {
+  Running running;
+  const std::string head =
+      "POST /now" + kHost + "Transfer-Encoding: chunked\r\n\r\n";
+  const std::string many(1 << 20, 'a');
+  for (const std::string &rest :
+       {"1;" + many, "1;a=\"" + many, "0\r\n" + many, "0\r\na: " + many}) {
+    Client client(running.server->url());
+    client.send(head + rest);
+    EXPECT_TRUE(client.read().starts_with("HTTP/1.1 400 "))
+        << rest.substr(0, 10);
+  }
+  // Short ones are read.
+  Client client(running.server->url());
+  client.send(head + "1;a=b\r\nx\r\n0\r\na: b\r\n\r\n");
+  EXPECT_NE(client.read("POST x").find("200 OK"), std::string::npos);
 }
 
 TEST(HttpServer, StopsAfterAnswers) {
