@@ -317,15 +317,17 @@ Status readTools(const ConfigReader &reader, std::string_view body,
 Status readTemplateOptions(const ConfigReader &reader, std::string_view body,
                            GenerationRequest &request) {
   if (const json *given = reader.find("chat_template_kwargs")) {
-    if (!given->is_object())
-      return reader.unexpected("chat_template_kwargs", "an object");
-    const std::string_view text = memberText(body, "chat_template_kwargs");
-    for (const auto &[name, value] : given->items()) {
+    constexpr size_t most = 64;
+    if (!given->is_object() || given->size() > most)
+      return reader.unexpected("chat_template_kwargs",
+                               "an object of at most 64 variables");
+    for (auto &[name, text] :
+         memberTexts(memberText(body, "chat_template_kwargs"))) {
       for (const char *own : {"messages", "tools", "add_generation_prompt"})
         if (name == own)
           return Status::error("'chat_template_kwargs." + name +
                                "' is not the request's to say there");
-      request.chat->variables[name] = textOf(text, name);
+      request.chat->variables[name] = std::string(text);
     }
   }
   if (reader.contains("reasoning_effort")) {

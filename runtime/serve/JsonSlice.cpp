@@ -12,6 +12,8 @@
 
 #include <algorithm>
 #include <new>
+#include <optional>
+#include <utility>
 
 using namespace kf;
 
@@ -58,38 +60,65 @@ size_t skipValue(std::string_view text, size_t at) {
   return at;
 }
 
-bool spells(std::string_view literal, std::string_view text) {
-  const Result<JsonDocument> parsed = parseJson(literal);
+/// What a text literal says; nothing if it is none.
+std::optional<std::string> readText(std::string_view literal) {
+  Result<JsonDocument> parsed = parseJson(literal);
   if (parsed.status().code() == StatusCode::OutOfMemory)
-    throw std::bad_alloc(); // it may be the text all the same
-  return parsed.ok() && kf::isText(**parsed, text);
+    throw std::bad_alloc(); // it may be one all the same
+  if (!parsed.ok() || !(*parsed)->is_string())
+    return std::nullopt;
+  return std::move((*parsed)->get_ref<std::string &>());
+}
+
+/// Calls `visit` with the literal of the name and the text of each member of
+/// `object`, until it returns false.
+template <typename Fn> void forEachMember(std::string_view object, Fn visit) {
+  size_t at = skipBlanks(object, 0);
+  if (at == object.size() || object[at] != '{')
+    return;
+  for (++at; (at = skipBlanks(object, at)) < object.size();) {
+    if (object[at] != '"')
+      return;
+    const size_t end = skipText(object, at);
+    const std::string_view name = object.substr(at, end - at);
+    at = skipBlanks(object, end);
+    if (at == object.size() || object[at] != ':')
+      return;
+    at = skipBlanks(object, at + 1);
+    const size_t begin = at;
+    at = skipValue(object, at);
+    if (!visit(name, object.substr(begin, at - begin)))
+      return;
+    at = skipBlanks(object, at);
+    if (at == object.size() || object[at] != ',')
+      return;
+    ++at;
+  }
 }
 
 } // namespace
 
 std::string_view kf::memberText(std::string_view object, std::string_view key) {
-  size_t at = skipBlanks(object, 0);
-  if (at == object.size() || object[at] != '{')
-    return {};
-  for (++at; (at = skipBlanks(object, at)) < object.size();) {
-    if (object[at] != '"')
-      return {};
-    const size_t end = skipText(object, at);
-    const bool isFound = spells(object.substr(at, end - at), key);
-    at = skipBlanks(object, end);
-    if (at == object.size() || object[at] != ':')
-      return {};
-    at = skipBlanks(object, at + 1);
-    const size_t begin = at;
-    at = skipValue(object, at);
-    if (isFound)
-      return object.substr(begin, at - begin);
-    at = skipBlanks(object, at);
-    if (at == object.size() || object[at] != ',')
-      return {};
-    ++at;
-  }
-  return {};
+  std::string_view found;
+  forEachMember(object, [&](std::string_view name, std::string_view value) {
+    if (readText(name) != key)
+      return true;
+    found = value;
+    return false;
+  });
+  return found;
+}
+
+std::vector<std::pair<std::string, std::string_view>>
+kf::memberTexts(std::string_view object) {
+  std::vector<std::pair<std::string, std::string_view>> members;
+  forEachMember(object, [&](std::string_view name, std::string_view value) {
+    std::optional<std::string> text = readText(name);
+    if (text)
+      members.emplace_back(std::move(*text), value);
+    return text.has_value();
+  });
+  return members;
 }
 
 std::vector<std::string_view> kf::elementTexts(std::string_view array) {

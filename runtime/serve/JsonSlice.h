@@ -14,7 +14,9 @@
 #ifndef KF_RUNTIME_SERVE_JSONSLICE_H
 #define KF_RUNTIME_SERVE_JSONSLICE_H
 
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace kf {
@@ -23,6 +25,10 @@ namespace kf {
 /// empty where it has none. Of a text that is no JSON, some part or none.
 /// Throws std::bad_alloc, as the library does.
 std::string_view memberText(std::string_view object, std::string_view key);
+
+/// The names and the texts of all members of `object`, in its order, likewise.
+std::vector<std::pair<std::string, std::string_view>>
+memberTexts(std::string_view object);
 
 /// The texts of the elements of `array`, likewise.
 std::vector<std::string_view> elementTexts(std::string_view array);

@@ -139,6 +139,15 @@ TEST(ApiRequest, TemplateOptions) {
   EXPECT_EQ(variables.at("b"), R"({"z": 1, "a": 2})");
   EXPECT_FALSE(errorWith(R"("chat_template_kwargs": [])").ok());
   EXPECT_FALSE(errorWith(R"("chat_template_kwargs": {"messages": []})").ok());
+  auto many = [](int count) {
+    std::string members;
+    for (int i = 0; i < count; ++i)
+      members += (i ? ", \"" : "\"") + std::to_string(i) + "\": [" +
+                 std::to_string(i) + "]";
+    return "\"chat_template_kwargs\": {" + members + "}";
+  };
+  EXPECT_EQ(chatWith(many(64)).chat->variables.at("63"), "[63]");
+  EXPECT_EQ(errorWith(many(65)).code(), StatusCode::Invalid);
 }
 
 TEST(ApiRequest, Prompts) {
@@ -248,12 +257,17 @@ TEST(JsonSlice, PartsAsTheyStand) {
   EXPECT_EQ(memberText(text, "bc"), R"([ 1 , "a,]\"" , {} ,[2]])");
   EXPECT_EQ(memberText(text, "n"), "-1e5");
   EXPECT_EQ(memberText(text, "x"), "");
+  using Members = std::vector<std::pair<std::string, std::string_view>>;
+  EXPECT_EQ(memberTexts(text), (Members{{"a", memberText(text, "a")},
+                                        {"bc", memberText(text, "bc")},
+                                        {"n", "-1e5"}}));
   EXPECT_EQ(elementTexts(memberText(text, "bc")),
             (std::vector<std::string_view>{"1", R"("a,]\"")", "{}", "[2]"}));
   EXPECT_TRUE(elementTexts(" [ ] ").empty());
   for (const char *wrong : {"", "{", "{\"", "{\"a", "{\"a\"", "{\"a\":", "[",
                             "[\"", "[\"\\", "[{", "{]", "[}", "[,]"}) {
     memberText(wrong, "b");
+    EXPECT_TRUE(memberTexts(wrong).size() <= 1);
     elementTexts(wrong);
   }
 }
