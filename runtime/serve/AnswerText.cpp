@@ -141,6 +141,7 @@ AnswerText::AnswerText(Options given)
                                      : State::Start) {}
 
 bool AnswerText::advance(AnswerPart &out, bool isEnd) {
+  const bool hasTools = options.tools && !options.tools->empty();
   const size_t blanks =
       std::min(pending.find_first_not_of(kBlanks), pending.size());
   switch (state) {
@@ -182,7 +183,7 @@ bool AnswerText::advance(AnswerPart &out, bool isEnd) {
     state = State::BeforeContent;
     return true;
   case State::BeforeContent:
-    if (options.tools.empty()) {
+    if (!hasTools) {
       state = State::Content;
       return true;
     }
@@ -195,7 +196,7 @@ bool AnswerText::advance(AnswerPart &out, bool isEnd) {
     return true;
   case State::Content: {
     size_t sure = pending.size();
-    if (!options.tools.empty()) {
+    if (hasTools) {
       const size_t tag = std::min(pending.find(kCall), pending.find(kMistral));
       if (tag != pending.npos) {
         out.content += pending.substr(0, tag);
@@ -213,7 +214,8 @@ bool AnswerText::advance(AnswerPart &out, bool isEnd) {
   case State::Call:
     if (!isEnd)
       return false;
-    if (std::optional<AnswerPart> calls = readToolCalls(pending, options.tools))
+    if (std::optional<AnswerPart> calls =
+            readToolCalls(pending, *options.tools))
       out.add(*calls);
     else
       out.content += pending;

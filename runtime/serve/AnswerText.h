@@ -22,6 +22,7 @@
 #define KF_RUNTIME_SERVE_ANSWERTEXT_H
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -60,8 +61,8 @@ public:
     bool splitsThinking = false;
     /// Whether the prompt ended inside of <think>.
     bool startsThinking = false;
-    /// Names of tools that may be called.
-    std::vector<std::string> tools = {};
+    /// Names of tools that may be called; null: none.
+    std::shared_ptr<const std::vector<std::string>> tools = {};
   };
 
   explicit AnswerText(Options options);

@@ -90,7 +90,7 @@ Status Api::checkTools(const GenerationRequest &request,
     return Status::error("the model has no chat template, so it may not be "
                          "made for chats; use /v1/completions",
                          StatusCode::Unsupported);
-  if (request.tools.empty())
+  if (!request.tools)
     return Status();
   ChatPrompt without = *request.chat;
   without.variables.erase("tools");

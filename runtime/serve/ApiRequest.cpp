@@ -309,7 +309,8 @@ Status readTools(const ConfigReader &reader, std::string_view body,
   }
   if (names.empty() || isNone)
     return Status();
-  request.tools = std::move(names);
+  request.tools =
+      std::make_shared<const std::vector<std::string>>(std::move(names));
   request.chat->variables["tools"] = textOf(body, "tools");
   return Status();
 }
@@ -379,6 +380,10 @@ Status readStopIds(const ConfigReader &reader, GenerationRequest &request) {
     return Status();
   KF_ASSIGN_OR_RETURN(const std::vector<int32_t> ids,
                       readIds(reader, "stop_token_ids"));
+  if (ids.size() > kMostStopIds)
+    return reader.unexpected("stop_token_ids",
+                             "an array of at most " +
+                                 std::to_string(kMostStopIds) + " token ids");
   request.stopIds.assign(ids.begin(), ids.end());
   return Status();
 }
@@ -400,12 +405,21 @@ Status readCommon(const ConfigReader &reader, GenerationRequest &request) {
       {"max_tokens", "max_completion_tokens", "n_predict", "max_new_tokens"},
       -1, kMostTokens, request.maxTokens));
   KF_RETURN_IF_ERROR(readSampling(reader, request.sampling));
+  const auto &biases = request.sampling.logitBias;
+  if (biases && biases->size() > kMostLogitBiases)
+    return reader.unexpected("logit_bias",
+                             "at most " + std::to_string(kMostLogitBiases) +
+                                 " tokens");
   std::optional<std::vector<std::string>> stops;
   KF_RETURN_IF_ERROR(readStops(reader, stops));
   request.stops = std::move(stops).value_or(std::vector<std::string>());
-  constexpr size_t mostStops = 64;
-  if (request.stops.size() > mostStops)
-    return reader.unexpected("stop", "an array of at most 64 texts");
+  if (request.stops.size() > kMostStops ||
+      std::ranges::any_of(request.stops, [](const std::string &stop) {
+        return stop.size() > kMostStopBytes;
+      }))
+    return reader.unexpected(
+        "stop", "at most " + std::to_string(kMostStops) + " texts of at most " +
+                    std::to_string(kMostStopBytes) + " bytes each");
   KF_RETURN_IF_ERROR(readStopIds(reader, request));
   KF_ASSIGN_OR_RETURN(request.ignoreEos, reader.boolean("ignore_eos", false));
   KF_ASSIGN_OR_RETURN(request.choices, reader.integer("n", 1, kMostChoices, 1));

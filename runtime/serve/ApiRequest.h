@@ -21,6 +21,7 @@
 #include "runtime/engine/PartialSamplerOptions.h"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,6 +32,10 @@ namespace kf {
 
 /// The most answers to one request: prompts times `n`.
 inline constexpr int64_t kMostChoices = 128;
+
+/// Each choice of a request has a copy of these.
+inline constexpr size_t kMostStops = 64, kMostStopBytes = 256;
+inline constexpr size_t kMostStopIds = 4096, kMostLogitBiases = 4096;
 
 /// A text, or token ids, at least one.
 using PromptStart = std::variant<std::string, std::vector<int32_t>>;
@@ -51,8 +56,9 @@ struct GenerationRequest {
   bool ignoreEos = false;         ///< goes on after tokens that end a text
   bool stream = false;
   bool includeUsage = false; ///< a chunk of counts ends the stream
-  /// The names of the tools that `chat` has as the variable "tools".
-  std::vector<std::string> tools = {};
+  /// The names of the tools that `chat` has as the variable "tools"; null:
+  /// none. The choices share them.
+  std::shared_ptr<const std::vector<std::string>> tools = {};
   bool parallelToolCalls = true;
   bool returnsIds = false; ///< llama.cpp's return_tokens
 };

@@ -59,8 +59,9 @@ static void checkRequest(const Result<GenerationRequest> &parsed) {
 /// A text gives the same in one piece and byte by byte, and loses nothing but
 /// blanks and tags.
 static void checkText(std::string_view text, bool thinks) {
-  const AnswerText::Options options{.splitsThinking = thinks,
-                                    .tools = {"f", "g"}};
+  const auto tools = std::make_shared<const std::vector<std::string>>(
+      std::initializer_list<std::string>{"f", "g"});
+  const AnswerText::Options options{.splitsThinking = thinks, .tools = tools};
   AnswerText whole(options), bytes(options);
   AnswerPart first = whole.push(text), second;
   first.add(whole.finish());

@@ -14,6 +14,11 @@ using namespace kf;
 
 namespace {
 
+std::shared_ptr<const std::vector<std::string>>
+named(std::initializer_list<std::string> tools) {
+  return std::make_shared<const std::vector<std::string>>(tools);
+}
+
 /// What comes of `text`, pushed in pieces of `size` bytes.
 AnswerPart split(const AnswerText::Options &options, const std::string &text,
                  size_t size) {
@@ -64,7 +69,7 @@ TEST(AnswerText, Thinking) {
 }
 
 TEST(AnswerText, Calls) {
-  const AnswerText::Options tools{.tools = {"f", "g"}};
+  const AnswerText::Options tools{.tools = named({"f", "g"})};
   const ToolCall g{.name = "g", .arguments = "{}"};
   const std::string spelled = R"({"name": "f", "arguments": {"z": 1, "a": 2}})";
   const std::string other = R"({"name": "g"})";
@@ -97,7 +102,7 @@ TEST(AnswerText, Calls) {
 }
 
 TEST(AnswerText, WhatIsNoCallIsContent) {
-  const AnswerText::Options tools{.tools = {"f"}};
+  const AnswerText::Options tools{.tools = named({"f"})};
   for (const char *text :
        {"{",
         "{}",

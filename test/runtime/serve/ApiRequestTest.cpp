@@ -110,10 +110,11 @@ TEST(ApiRequest, Tools) {
       R"([{"type": "function", "function": {"name": "f", "description": "d",
            "parameters": {"type": "object", "properties": {}}}}])";
   GenerationRequest request = chatWith("\"tools\": " + tools);
-  EXPECT_EQ(request.tools, std::vector<std::string>{"f"});
+  ASSERT_TRUE(request.tools);
+  EXPECT_EQ(*request.tools, std::vector<std::string>{"f"});
   EXPECT_EQ(request.chat->variables.at("tools"), tools);
   request = chatWith("\"tool_choice\": \"none\", \"tools\": " + tools);
-  EXPECT_TRUE(request.tools.empty() && request.chat->variables.empty());
+  EXPECT_TRUE(!request.tools && request.chat->variables.empty());
   EXPECT_TRUE(chatWith("\"tools\": []").chat->variables.empty());
   for (const char *choice :
        {"\"required\"", R"({"type": "function", "function": {"name": "f"}})"})
@@ -220,6 +221,24 @@ TEST(ApiRequest, Wrong) {
         R"("stream": true, "stream_options": [])", R"("stop": [""])",
         R"("stop_token_ids": ["a"])", R"("seed": -2)"})
     EXPECT_EQ(errorWith(field).code(), StatusCode::Invalid) << field;
+  // What each choice has a copy of is bounded.
+  auto list = [](const std::string &element, size_t count) {
+    std::string text = "[";
+    for (size_t i = 0; i < count; ++i)
+      text += (i ? ", " : "") + element;
+    return text + "]";
+  };
+  auto stop = [](size_t size) { return "\"" + std::string(size, 'a') + "\""; };
+  chatWith("\"stop\": " + list(stop(kMostStopBytes), kMostStops));
+  chatWith("\"stop_token_ids\": " + list("1", kMostStopIds));
+  chatWith("\"logit_bias\": " + list("[1, 1]", kMostLogitBiases));
+  for (const std::string &field :
+       {"\"stop\": " + list(stop(1), kMostStops + 1),
+        "\"stop\": " + stop(kMostStopBytes + 1),
+        "\"stop_token_ids\": " + list("1", kMostStopIds + 1),
+        "\"logit_bias\": " + list("[1, 1]", kMostLogitBiases + 1)})
+    EXPECT_EQ(errorWith(field).code(), StatusCode::Invalid)
+        << field.substr(0, 20);
   for (const char *body : {"", "{", "[]", "\"a\"", "{\"a\": 1, \"a\": 2}",
                            "{\"prompt\": \"\xff\"}", "{} {}"})
     EXPECT_FALSE(parseCompletionRequest(body).ok()) << body;
