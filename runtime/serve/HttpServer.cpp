@@ -72,6 +72,8 @@ public:
 
   Status listen();
   void accept();
+  void acceptLater();
+  void onAccept(error_code error, tcp::socket socket);
   void waitForSignal(std::function<void()> onSignal);
   void beginStop();
   void closeAll();
@@ -85,6 +87,7 @@ public:
   std::set<Connection *> connections;
   std::string url;
   bool isLocal = false;
+  bool isAccepting = false; ///< or waits for when to go on
   bool isStopping = false;
   std::optional<Clock::time_point> deadline; ///< of stop()
 };
@@ -105,13 +108,15 @@ public:
   }
 
   void start(bool isRefused) {
-    error_code ignored;
-    socket.set_option(tcp::no_delay(true), ignored);
-    if (isRefused)
-      refuse({503, "too many connections; try again later", "server_error",
-              "overloaded"});
-    else
-      awaitRequest();
+    guarded([&] {
+      error_code ignored;
+      socket.set_option(tcp::no_delay(true), ignored);
+      if (isRefused)
+        refuse({503, "too many connections; try again later", "server_error",
+                "overloaded"});
+      else
+        awaitRequest();
+    });
   }
 
   /// Ends it where it has no request; else after its answer.
@@ -138,11 +143,22 @@ private:
     Closed
   };
 
+  /// Calls `fn` unless the connection is closed. What is thrown, for want of
+  /// memory, closes it: it may have been in the middle of an answer.
+  template <typename Fn> void guarded(Fn fn) {
+    if (state == State::Closed)
+      return;
+    try {
+      fn();
+    } catch (...) {
+      close();
+    }
+  }
+
   // Each operation that goes on owns the connection.
   template <typename Fn> auto bind(Fn fn) {
     return [self = shared_from_this(), fn](auto... arguments) {
-      if (self->state != State::Closed)
-        ((*self).*fn)(arguments...);
+      self->guarded([&] { ((*self).*fn)(arguments...); });
     };
   }
 
@@ -229,9 +245,8 @@ private:
     auto onNews = [&context = loop.context, weak] {
       try {
         net::post(context, [weak] {
-          const auto self = weak.lock();
-          if (self && self->state != State::Closed)
-            self->pump();
+          if (const auto self = weak.lock())
+            self->guarded([&] { self->pump(); });
         });
       } catch (...) {
         // No memory: the timer looks for news, too.
@@ -442,9 +457,8 @@ private:
     timer.expires_after(time);
     timer.async_wait([self = shared_from_this()](error_code error) {
       // What has been armed again meanwhile is not due.
-      if (!error && self->state != State::Closed &&
-          self->timer.expiry() <= Clock::now())
-        self->onTime();
+      if (!error && self->timer.expiry() <= Clock::now())
+        self->guarded([&] { self->onTime(); });
     });
   }
 
@@ -526,22 +540,33 @@ Status HttpServer::Loop::listen() {
 
 void HttpServer::Loop::accept() {
   acceptor.async_accept([this](error_code error, tcp::socket socket) {
-    if (isStopping)
-      return;
-    if (!error) {
-      const bool isFull = connections.size() >= options.mostConnections;
-      // Those that are told so are not many, either.
-      if (connections.size() < options.mostConnections + kMostRefused)
-        std::make_shared<Connection>(*this, std::move(socket))->start(isFull);
-      return accept();
-    }
-    // No descriptors are left, mostly: later there may be some.
-    acceptTimer.expires_after(std::chrono::milliseconds(100));
-    acceptTimer.async_wait([this](error_code) {
-      if (!isStopping)
-        accept();
-    });
+    isAccepting = false;
+    if (!isStopping)
+      onAccept(error, std::move(socket));
   });
+  isAccepting = true;
+}
+
+void HttpServer::Loop::onAccept(error_code error, tcp::socket socket) {
+  // No descriptors are left, mostly: later there may be some.
+  if (error)
+    return acceptLater();
+  // First of all, so that nothing of this connection ends it.
+  accept();
+  const bool isFull = connections.size() >= options.mostConnections;
+  // Those that are told so are not many, either.
+  if (connections.size() < options.mostConnections + kMostRefused)
+    std::make_shared<Connection>(*this, std::move(socket))->start(isFull);
+}
+
+void HttpServer::Loop::acceptLater() {
+  acceptTimer.expires_after(std::chrono::milliseconds(100));
+  acceptTimer.async_wait([this](error_code) {
+    isAccepting = false;
+    if (!isStopping)
+      accept();
+  });
+  isAccepting = true;
 }
 
 void HttpServer::Loop::waitForSignal(std::function<void()> onSignal) {
@@ -600,13 +625,15 @@ void HttpServer::catchSignals(std::initializer_list<int> signals,
 }
 
 void HttpServer::run() {
-  loop->accept();
   for (;;) {
     try {
+      if (!loop->isAccepting && !loop->isStopping)
+        loop->accept();
       loop->context.run();
       return;
     } catch (...) {
-      // No memory for one of the connections: the others go on.
+      // No memory for a connection that came, or to wait for the next one:
+      // the others go on.
     }
   }
 }

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <new>
 #include <thread>
 
 #include <arpa/inet.h>
@@ -35,6 +36,8 @@ struct Script : HttpHandler {
     Piece take() override {
       const std::scoped_lock lock(script.mutex);
       ++script.taken;
+      if (script.throws)
+        throw std::bad_alloc();
       return std::exchange(script.piece, {});
     }
     std::string_view ping() const override { return ": ping\n\n"; }
@@ -50,6 +53,8 @@ struct Script : HttpHandler {
                                      std::function<void()> onNews) override {
     if (request.path == "/now")
       return answerNow({.body = request.method + " " + request.body});
+    if (request.path == "/throws")
+      throw std::bad_alloc();
     const std::scoped_lock lock(mutex);
     news = std::move(onNews);
     return std::make_unique<Answer>(*this);
@@ -74,6 +79,7 @@ struct Script : HttpHandler {
   HttpAnswer::Piece piece;
   std::function<void()> news;
   std::atomic<int> alive = 0, taken = 0;
+  std::atomic<bool> throws = false; ///< take() finds no memory
 };
 
 class Client {
@@ -271,6 +277,30 @@ TEST(HttpServer, BoundsWhatIsAroundChunks) {
   Client client(running.server->url());
   client.send(head + "1;a=b\r\nx\r\n0\r\na: b\r\n\r\n");
   EXPECT_NE(client.read("POST x").find("200 OK"), std::string::npos);
+}
+
+/// Whose answer cannot be made or taken for want of memory is let go, and the
+/// others go on.
+TEST(HttpServer, ClosesWhatThrows) {
+  Running running;
+  Client made(running.server->url());
+  made.send("GET /throws" + kHost + "\r\n");
+  EXPECT_EQ(made.read(), "");
+  Client begun(running.server->url());
+  begun.send("GET /stream" + kHost + "\r\n");
+  running.await([&] { return running.script.isAsked(); });
+  running.script.give({.head = HttpResponse{}, .body = "x"});
+  EXPECT_NE(begun.read("x\r\n").find("200 OK"), std::string::npos);
+  running.script.throws = true;
+  running.script.give({.body = "y"});
+  EXPECT_EQ(begun.read(), "");
+  running.await([&] { return running.script.alive == 0; });
+  Client first(running.server->url());
+  first.send("GET /stream" + kHost + "\r\n");
+  EXPECT_EQ(first.read(), "");
+  Client other(running.server->url());
+  other.send("GET /now" + kHost + "\r\n");
+  EXPECT_NE(other.read("GET ").find("200 OK"), std::string::npos);
 }
 
 TEST(HttpServer, StopsAfterAnswers) {
