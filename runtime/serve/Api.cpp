@@ -196,6 +196,11 @@ std::optional<ApiError> Api::check(const HttpRequest &request,
                         (endpoint->isPost ? "POST" : "GET") + ", not " +
                         inQuotes(request.method),
                     "invalid_request_error", "method_not_allowed"};
+  const std::string_view length = request.header("content-length");
+  if (isGet && (!request.header("transfer-encoding").empty() ||
+                (!length.empty() && length != "0")))
+    return ApiError{413, inQuotes(request.path) + " takes no body",
+                    "invalid_request_error", "body_too_large"};
   if (endpoint->isPost && !isJson(request.header("content-type")))
     return ApiError{415,
                     "the body has to be JSON, with the header 'Content-Type: "

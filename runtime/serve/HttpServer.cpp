@@ -170,6 +170,7 @@ private:
     if (loop.isStopping)
       return close();
     state = State::Idle;
+    output = std::string(); // a long answer's memory is of no use any more
     arm(loop.options.idleTime);
     if (buffer.size() == 0)
       return watch();

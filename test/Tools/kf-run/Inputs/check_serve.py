@@ -418,6 +418,12 @@ def errors():
         answer = s.raw(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
                        b"application/json\r\nTransfer-Encoding: chunked\r\n\r\n" + 2 * chunk)
         assert answer.startswith(b"HTTP/1.1 413 "), answer
+        # What needs no body has none.
+        for body in (b"Content-Length: 1\r\n\r\na", b"Content-Length: 99999999\r\n\r\n",
+                     b"Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n"):
+            answer = s.raw(b"GET /health HTTP/1.1\r\nHost: localhost\r\n" + body)
+            assert answer.startswith(b"HTTP/1.1 413 "), answer
+        s.get("/health", headers={"Content-Length": "0"})
         # The server is as it was.
         assert s.post(text, prompt="Once", max_tokens=3)["usage"]["completion_tokens"] == 3
 
