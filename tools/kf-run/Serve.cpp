@@ -188,8 +188,12 @@ public:
                        " at once, on " + session->device().name() + "\n");
   }
 
-  /// Until an interrupt.
-  void wait() { thread.join(); }
+  /// Until an interrupt; nothing uses the session's device any more then.
+  void wait() {
+    thread.join();
+    api.reset();
+    service.reset();
+  }
 
   Status showProfile() { return kf::showProfile(options.model, *session); }
 
