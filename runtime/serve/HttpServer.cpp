@@ -46,6 +46,7 @@ constexpr size_t kMostAhead = 64 << 10;
 /// Of a body that nobody wants, read so that the client sees its answer.
 constexpr uint64_t kMostDrained = 64 << 20;
 constexpr std::chrono::seconds kDrainTime(3);
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 /// Connections past the most that are told why they are closed.
 constexpr size_t kMostRefused = 64;
 
@@ -183,6 +184,7 @@ private:
 
   void readHeader() {
     state = State::Header;
+    isHead = isOld = expectsContinue = false; // it may never be known
     parser.emplace();
     parser->header_limit(loop.options.mostHeaderBytes);
     parser->body_limit(loop.options.mostBodyBytes);
@@ -214,8 +216,8 @@ private:
     state = State::Body;
     arm(loop.options.bodyTime);
     if (expectsContinue && !parser->is_done()) {
-      output = "HTTP/1.1 100 Continue\r\n\r\n";
-      net::async_write(socket, net::buffer(output),
+      // Not of `output`, which has an answer in it where this takes too long.
+      net::async_write(socket, net::buffer(kContinue),
                        bind(&Connection::onContinue));
       return;
     }
@@ -223,7 +225,8 @@ private:
   }
 
   void onContinue(error_code error, size_t) {
-    output.clear();
+    if (state != State::Body)
+      return; // it was too late
     if (error)
       return close();
     readBody();

@@ -279,6 +279,18 @@ TEST(HttpServer, BoundsWhatIsAroundChunks) {
   EXPECT_NE(client.read("POST x").find("200 OK"), std::string::npos);
 }
 
+/// What one request said is not said of the next one.
+TEST(HttpServer, ForgetsTheLastRequest) {
+  Running running;
+  Client client(running.server->url());
+  client.send("HEAD /now" + kHost + "\r\n");
+  EXPECT_NE(client.read("\r\n\r\n").find("200 OK"), std::string::npos);
+  client.send("what is this\r\n\r\n");
+  const std::string answer = client.read();
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 400 ")) << answer;
+  EXPECT_NE(answer.find("{\"error\""), std::string::npos) << answer;
+}
+
 /// Whose answer cannot be made or taken for want of memory is let go, and the
 /// others go on.
 TEST(HttpServer, ClosesWhatThrows) {
