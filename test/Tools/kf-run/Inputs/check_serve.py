@@ -101,8 +101,15 @@ class Server:
         found = re.search(rf"^{re.escape(name)}\{{[^}}]*\}} (\S+)$", text, re.M)
         return float(found[1]) if found else None
 
-    def wait(self, condition, seconds=SECONDS):
-        end = time.monotonic() + seconds
+    def refuses(self):
+        """Whether nobody listens any more."""
+        with contextlib.suppress(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", self.port), timeout=SECONDS).close()
+            return False
+        return True
+
+    def wait(self, condition):
+        end = time.monotonic() + SECONDS
         while not condition():
             assert time.monotonic() < end, "it does not come"
             time.sleep(0.005)
@@ -379,7 +386,8 @@ def errors():
             "code"] == "context_length_exceeded"
         assert s.error(text, 404, {"prompt": "a", "model": "gpt"})["code"] == "model_not_found"
         assert s.error(text, 400, {"prompt": "a", "max_tokens": 51})["param"] == "max_tokens"
-        full = s.error(text, 429, {"prompt": "a", "n": 3, "max_tokens": 50})
+        # Too many for the queue, however fast the first ones end.
+        full = s.error(text, 429, {"prompt": "a", "n": 100, "max_tokens": 50})
         assert full["code"] == "rate_limit_exceeded"
         assert int(full["headers"]["Retry-After"]) > 0
         # Each field that is known and cannot be obeyed.
@@ -537,19 +545,19 @@ def limits():
         answer = s.raw(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert answer.startswith(b"HTTP/1.1 503 "), answer
         held.pop().close()
-        s.wait(lambda: s.send("GET", "/health")[0] == 200, 5)
+        s.wait(lambda: s.send("GET", "/health")[0] == 200)
 
 
 # Ends
 
 
 def disconnect():
+    # More choices than any machine ends while the test looks.
     body = json.dumps({"prompt": "Once upon", "ignore_eos": True, "max_tokens": 1000,
-                       "stream": True}).encode()
+                       "n": 32, "stream": True}).encode()
     request = (b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
                b"application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
     with Server("--parallel", "1") as s:
-        cancelled = 0
         for i in range(10):
             with socket.create_connection(("127.0.0.1", s.port)) as first:
                 first.sendall(request)
@@ -557,19 +565,17 @@ def disconnect():
                 # One waits behind it.
                 with socket.create_connection(("127.0.0.1", s.port)) as second:
                     second.sendall(request)
-                    time.sleep(0.01)
-            begin = time.monotonic()
-            s.wait(lambda: s.metric("vllm:num_requests_running") == 0, 5)
+                    s.wait(lambda: s.metric("vllm:num_requests_waiting") > 32)
+            s.wait(lambda: s.metric("vllm:num_requests_running") == 0)
             assert s.metric("vllm:num_requests_waiting") == 0
-            # Also where a machine is busy.
-            assert time.monotonic() - begin < 1
         assert s.metric("kernelforge:requests_cancelled_total") > 10
-        assert s.metric("vllm:generation_tokens_total") < 10 * 1000
+        # Of 640 texts of 1000 tokens.
+        assert s.metric("vllm:generation_tokens_total") < 10 * 32 * 1000
         # One that does not stream.
         with socket.create_connection(("127.0.0.1", s.port)) as first:
             first.sendall(request.replace(b'"stream": true', b'"stream":false'))
-            s.wait(lambda: s.metric("vllm:num_requests_running") == 1, 5)
-        s.wait(lambda: s.metric("vllm:num_requests_running") == 0, 5)
+            s.wait(lambda: s.metric("vllm:num_requests_running") == 1)
+        s.wait(lambda: s.metric("vllm:num_requests_running") == 0)
 
 
 def stream_in_thread(server, **body):
@@ -583,7 +589,7 @@ def stream_in_thread(server, **body):
 
 def shutdown():
     # Answers come to their end.
-    with Server("--parallel", "1", "--device", "cpu", "-t", "1") as s:
+    with Server("--parallel", "1", "--device", "cpu", "-t", "1", "--drain", "600") as s:
         long = {"prompt": "Once upon", "ignore_eos": True, "n": 5, "max_tokens": 900}
         thread = stream_in_thread(s, **long)
         idle = s.connect()
@@ -597,24 +603,29 @@ def shutdown():
         assert text.count("length") == 5, text
     # But not for ever.
     with Server("--parallel", "1", "--drain", "0", "-t", "1") as s:
+        body = b'{"prompt":"Once","max_tokens":900,"ignore_eos":true,"n":32}'
         thread = threading.Thread(target=lambda: s.raw(
-            b"POST /completion HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json"
-            b'\r\nContent-Length: 51\r\n\r\n{"prompt":"Once","n_predict":900,"ignore_eos":true}'))
+            b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+            b"application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body))
         thread.start()
         s.wait(lambda: s.metric("vllm:num_requests_running"))
         s.process.send_signal(signal.SIGINT)
         assert s.process.wait(SECONDS) == 0
         thread.join()
     # A second signal ends it at once.
-    with Server("--parallel", "1", "-t", "1") as s:
-        connection = socket.create_connection(("127.0.0.1", s.port))
-        connection.sendall(b"GET /health HTTP/1.1\r\n")
-        time.sleep(0.1)
-        s.process.send_signal(signal.SIGINT)
-        time.sleep(0.3)
-        assert s.process.poll() is None
-        s.process.send_signal(signal.SIGINT)
-        assert s.process.wait(10) == -signal.SIGINT
+    with Server("--parallel", "1", "-t", "1", "--drain", "600") as s:
+        body = json.dumps({"prompt": "Once", "max_tokens": 900, "ignore_eos": True, "n": 64,
+                           "stream": True}).encode()
+        with socket.create_connection(("127.0.0.1", s.port)) as connection:
+            connection.sendall(
+                b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+                b"application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+            s.wait(lambda: s.metric("vllm:num_requests_running"))
+            s.process.send_signal(signal.SIGINT)
+            s.wait(s.refuses)
+            assert s.process.poll() is None
+            s.process.send_signal(signal.SIGINT)
+            assert s.process.wait(SECONDS) == -signal.SIGINT
 
 
 def loading():
