@@ -222,8 +222,13 @@ HttpResponse Api::preflight(const HttpRequest &request) const {
   if (!response.headers.empty()) {
     response.headers.emplace_back("Access-Control-Allow-Methods",
                                   "GET, POST, OPTIONS");
-    response.headers.emplace_back("Access-Control-Allow-Headers",
-                                  "Authorization, Content-Type, X-Api-Key");
+    // Clients have headers of their own, as OpenAI's X-Stainless-OS, which ask
+    // for nothing that the origin may not do.
+    const std::string_view asked =
+        request.header("access-control-request-headers");
+    response.headers.emplace_back(
+        "Access-Control-Allow-Headers",
+        asked.empty() ? "Authorization, Content-Type, X-Api-Key" : asked);
     response.headers.emplace_back("Access-Control-Max-Age", "600");
   }
   return response;

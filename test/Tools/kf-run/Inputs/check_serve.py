@@ -532,6 +532,12 @@ def access():
         assert status == 204 and "Content-Length" not in headers
         assert headers["Access-Control-Allow-Origin"] == "https://a.example"
         assert "Authorization" in headers["Access-Control-Allow-Headers"]
+        asked = {"Access-Control-Request-Headers": "authorization, x-stainless-os"}
+        headers = s.send("OPTIONS", "/v1/chat/completions", None, {**page, **asked})[1]
+        assert headers["Access-Control-Allow-Headers"] == "authorization, x-stainless-os"
+        asked["Origin"] = own["Origin"]
+        headers = s.send("OPTIONS", "/v1/chat/completions", None, asked)[1]
+        assert "Access-Control-Allow-Headers" not in headers
         for method, path, status in ("GET", "/health", 200), ("GET", "/nothing", 404):
             got, headers, _ = s.send(method, path, None, page)
             assert got == status
