@@ -16,6 +16,7 @@
 #include "runtime/serve/JsonSlice.h"
 
 #include <algorithm>
+#include <limits>
 #include <span>
 
 using namespace kf;
@@ -92,14 +93,29 @@ const Unsupported kUnsupported[] = {
     {"continue_final_message", {"false"}, "an answer is a message of its own"},
 };
 
+/// Fields of chats, for which completions have no code, and the other way
+/// around.
+const char *const kChatsAlone = "it is for /v1/chat/completions";
+const Unsupported kOfChats[] = {
+    {"messages", {"[]"}, kChatsAlone},
+    {"tools", {"[]"}, kChatsAlone},
+    {"tool_choice", {R"("none")", R"("auto")"}, kChatsAlone},
+    {"chat_template_kwargs", {"{}"}, kChatsAlone},
+    {"reasoning_effort", {}, kChatsAlone},
+};
+const Unsupported kOfCompletions[] = {
+    {"prompt", {"[]", R"("")"}, "a chat has 'messages'"},
+};
+
 Status unsupported(const std::string &name, std::string_view advice) {
   return Status::error("'" + name +
                            "' is not supported: " + std::string(advice),
                        StatusCode::Unsupported);
 }
 
-Status checkUnsupported(const ConfigReader &reader) {
-  for (const Unsupported &field : kUnsupported) {
+Status checkUnsupported(const ConfigReader &reader,
+                        std::span<const Unsupported> fields) {
+  for (const Unsupported &field : fields) {
     const json *value = reader.find(field.name);
     if (!value)
       continue;
@@ -388,16 +404,29 @@ Status readStopIds(const ConfigReader &reader, GenerationRequest &request) {
   return Status();
 }
 
-/// -1 of llama.cpp is a seed by chance, as none is.
-void forgetSeedByChance(json &object) {
+/// Says in this project's words what other programs say with values that are
+/// out of range here.
+void readOthersValues(json &object) {
+  auto isMinusOne = [](const json &value) {
+    return value.is_number_integer() && !value.is_number_unsigned() &&
+           value.get<int64_t>() == -1;
+  };
+  // A seed by chance, as none is, in llama.cpp's API.
   const auto seed = object.find("seed");
-  if (seed != object.end() && seed->is_number_integer() &&
-      !seed->is_number_unsigned() && seed->get<int64_t>() == -1)
+  if (seed != object.end() && isMinusOne(*seed))
     object.erase(seed);
+  // All tokens, in vLLM's.
+  const auto topK = object.find("top_k");
+  if (topK != object.end() && isMinusOne(*topK))
+    *topK = uint64_t{0};
+  // The likeliest token alone, in OpenAI's.
+  const auto topP = object.find("top_p");
+  if (topP != object.end() && topP->is_number() && topP->get<double>() == 0)
+    *topP = std::numeric_limits<double>::min();
 }
 
 Status readCommon(const ConfigReader &reader, GenerationRequest &request) {
-  KF_RETURN_IF_ERROR(checkUnsupported(reader));
+  KF_RETURN_IF_ERROR(checkUnsupported(reader, kUnsupported));
   KF_RETURN_IF_ERROR(checkLabels(reader));
   KF_ASSIGN_OR_RETURN(request.model, reader.text("model", ""));
   KF_RETURN_IF_ERROR(readInteger(
@@ -478,7 +507,7 @@ Result<JsonDocument> parseObject(std::string_view body) {
   if (!(*object)->is_object())
     return Status::error("the body has to be a JSON object, not " +
                          shortDump(**object));
-  forgetSeedByChance(**object);
+  readOthersValues(**object);
   return object;
 }
 
@@ -489,6 +518,7 @@ Result<GenerationRequest> kf::parseChatRequest(std::string_view body) try {
   const ConfigReader reader(*object);
   GenerationRequest request;
   request.chat.emplace();
+  KF_RETURN_IF_ERROR(checkUnsupported(reader, kOfCompletions));
   KF_RETURN_IF_ERROR(readCommon(reader, request));
   KF_ASSIGN_OR_RETURN(request.chat->messages, readMessages(reader, body));
   KF_RETURN_IF_ERROR(readTemplateOptions(reader, body, request));
@@ -503,6 +533,7 @@ kf::parseCompletionRequest(std::string_view body) try {
   KF_ASSIGN_OR_RETURN(const JsonDocument object, parseObject(body));
   const ConfigReader reader(*object);
   GenerationRequest request;
+  KF_RETURN_IF_ERROR(checkUnsupported(reader, kOfChats));
   KF_RETURN_IF_ERROR(readCommon(reader, request));
   KF_RETURN_IF_ERROR(readPrompts(reader, request));
   return request;

@@ -199,6 +199,35 @@ TEST(ApiRequest, KnownFieldsAreNotIgnored) {
               "modalities": ["text"], "audio": null, "nobody_knows": [1])");
 }
 
+TEST(ApiRequest, FieldsOfOtherEndpoints) {
+  EXPECT_EQ(errorWith(R"("prompt": "a")").code(), StatusCode::Unsupported);
+  chatWith(R"("prompt": null)");
+  for (const char *field :
+       {kMessages, R"("tools": [{}])", R"("tool_choice": "required")",
+        R"("chat_template_kwargs": {"a": 1})", R"("reasoning_effort": "low")"})
+    for (auto *parse : {parseCompletionRequest, parseLlamaRequest})
+      EXPECT_EQ(parse(R"({"prompt": "a", )" + std::string(field) + "}")
+                    .status()
+                    .code(),
+                StatusCode::Unsupported)
+          << field;
+  completion(R"("prompt": "a", "messages": [], "tools": [],
+                "tool_choice": "none", "reasoning_effort": null)");
+}
+
+/// Values that other programs have a meaning for, out of this one's ranges.
+TEST(ApiRequest, ValuesOfOthers) {
+  EXPECT_EQ(chatWith(R"("top_k": -1)").sampling.topK, 0);
+  EXPECT_EQ(errorWith(R"("top_k": -2)").code(), StatusCode::Invalid);
+  for (const char *none : {"0", "0.0"}) {
+    const auto sampling = chatWith("\"top_p\": " + std::string(none)).sampling;
+    EXPECT_GT(sampling.topP, 0);
+    EXPECT_LT(sampling.topP, 1e-30);
+    EXPECT_TRUE(sampling.complete().validate().ok());
+  }
+  EXPECT_EQ(errorWith(R"("top_p": -0.1)").code(), StatusCode::Invalid);
+}
+
 TEST(ApiRequest, Wrong) {
   for (const char *fields :
        {"", R"("messages": [])", R"("messages": "a")", R"("messages": [1])",
