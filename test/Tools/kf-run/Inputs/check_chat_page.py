@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import time
+import urllib.request
 
 SECONDS = 120
 
@@ -93,6 +94,13 @@ def serve(*options):
     return process, url
 
 
+def cancelled(url):
+    """How many texts were cancelled."""
+    with urllib.request.urlopen(url + "/metrics", timeout=SECONDS) as answer:
+        text = answer.read().decode()
+    return float(re.search(r"^kernelforge:requests_cancelled_total\{.*\} (\S+)$", text, re.M)[1])
+
+
 COUNT = "document.querySelectorAll('.message.%s').length"
 LAST = "[...document.querySelectorAll('.message.assistant .content')].at(-1)?.textContent ?? ''"
 IDLE = "document.getElementById('send').textContent === 'Send'"
@@ -129,7 +137,10 @@ try:
       })""")
     browser.wait(IDLE)
     assert browser.run(COUNT % "error") == 0
-    assert len(browser.run(LAST)) < len(first), (browser.run(LAST), first)
+    end = time.monotonic() + SECONDS
+    while cancelled(url) != 1:
+        assert time.monotonic() < end, "the server goes on"
+        time.sleep(0.02)
     # All of it is there again.
     browser.open("about:blank")
     browser.open(url + "/")
@@ -148,6 +159,19 @@ try:
     browser.wait(IDLE)
     assert "top_p" in browser.run("document.querySelector('.message.error').textContent")
     assert browser.run("document.getElementById('text').value") == "Wrong."
+    # Where nothing can be kept, and what is kept is broken, it chats all the same.
+    browser.run("document.querySelector('[name=top_p]').value = ''; "
+                "Storage.prototype.setItem = () => { throw new Error('full') }")
+    browser.press_enter()
+    browser.wait(COUNT % "assistant" + " === 1")
+    browser.wait(IDLE)
+    for broken in "{", "1", "[null]", '[{"role": "user"}]':
+        browser.open("about:blank")
+        browser.open(url + "/health")
+        browser.run(f"localStorage.setItem('kf-messages', '{broken}')")
+        browser.open(url + "/")
+        browser.wait("document.title === 'kf-stories'")
+        assert browser.run(COUNT % "user") == 0
     # Nothing came from elsewhere, and nothing was refused by the page's own policy.
     names = browser.run("performance.getEntriesByType('resource').map(e => e.name)")
     assert names and all(name.startswith(url + "/") for name in names), names
