@@ -76,6 +76,7 @@ public:
   void acceptLater();
   void onAccept(error_code error, tcp::socket socket);
   void waitForSignal(std::function<void()> onSignal);
+  void forgetSignals();
   void beginStop();
   void closeAll();
 
@@ -104,8 +105,10 @@ public:
   }
   ~Connection() {
     loop.connections.erase(this);
-    if (loop.isStopping && loop.connections.empty())
+    if (loop.isStopping && loop.connections.empty()) {
       loop.stopTimer.cancel();
+      loop.forgetSignals();
+    }
   }
 
   void start(bool isRefused) {
@@ -577,23 +580,32 @@ void HttpServer::Loop::waitForSignal(std::function<void()> onSignal) {
   signals.async_wait([this, onSignal](error_code error, int) {
     if (error)
       return;
-    // The next one ends the process.
-    signals.clear(error);
     onSignal();
+    // Another one, which may be here by now, ends the process.
+    signals.async_wait([this](error_code error, int number) {
+      if (error)
+        return;
+      signals.clear(error);
+      std::raise(number);
+    });
   });
+}
+
+void HttpServer::Loop::forgetSignals() {
+  error_code ignored;
+  signals.clear(ignored);
+  signals.cancel(ignored);
 }
 
 void HttpServer::Loop::beginStop() {
   isStopping = true;
   error_code ignored;
   acceptor.close(ignored);
-  signals.clear(ignored);
-  signals.cancel(ignored);
   acceptTimer.cancel();
   for (Connection *connection : connections)
     connection->endSoon();
   if (connections.empty())
-    return;
+    return forgetSignals();
   stopTimer.expires_at(*deadline);
   stopTimer.async_wait([this](error_code error) {
     if (!error)

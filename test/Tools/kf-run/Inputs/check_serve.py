@@ -618,7 +618,12 @@ def shutdown():
         s.process.send_signal(signal.SIGINT)
         assert s.process.wait(SECONDS) == 0
         thread.join()
-    # A second signal ends it at once.
+    # A second signal ends it at once, also one that comes with the first.
+    for isClose in False, True:
+        ends_at_once(isClose)
+
+
+def ends_at_once(isClose):
     with Server("--parallel", "1", "-t", "1", "--drain", "600") as s:
         body = json.dumps({"prompt": "Once", "max_tokens": 900, "ignore_eos": True, "n": 64,
                            "stream": True}).encode()
@@ -627,11 +632,16 @@ def shutdown():
                 b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
                 b"application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
             s.wait(lambda: s.metric("vllm:num_requests_running"))
+            if not isClose:
+                s.process.send_signal(signal.SIGINT)
+                s.wait(s.refuses)
+                assert s.process.poll() is None
+                s.process.send_signal(signal.SIGINT)
+                assert s.process.wait(SECONDS) == -signal.SIGINT
+                return
             s.process.send_signal(signal.SIGINT)
-            s.wait(s.refuses)
-            assert s.process.poll() is None
-            s.process.send_signal(signal.SIGINT)
-            assert s.process.wait(SECONDS) == -signal.SIGINT
+            s.process.send_signal(signal.SIGTERM)
+            assert s.process.wait(SECONDS) in (-signal.SIGINT, -signal.SIGTERM)
 
 
 def loading():
